@@ -1,0 +1,96 @@
+# Build options, compiler flags and the packages that every part may need.
+#
+# An optional part is AUTO (built where its packages are), ON (fails hard where they are
+# not) or OFF.  The summary at the end of configuring says what was found.
+include(GNUInstallDirs)
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+
+foreach(part MPI CUDA SLURM)
+    set(TOPT_${part} AUTO CACHE STRING "Build the ${part} part: AUTO, ON or OFF")
+    set_property(CACHE TOPT_${part} PROPERTY STRINGS AUTO ON OFF)
+endforeach()
+set(TOPT_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them: address,undefined or thread")
+option(TOPT_WERROR "Warnings are errors" OFF)
+
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS ON) # POSIX and GNU library calls, not language extensions
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+# The programs that 'topt' dispatches to.
+set(TOPT_LIBEXEC_DIR ${PROJECT_BINARY_DIR}/libexec/topt)
+set(TOPT_INSTALL_LIBEXEC ${CMAKE_INSTALL_LIBEXECDIR}/topt)
+if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release)
+endif()
+
+add_library(topt_flags INTERFACE)
+target_compile_definitions(topt_flags INTERFACE _GNU_SOURCE)
+# -ffp-contract=off: costs are compared with ==, so no compiler may fuse multiply and add.
+target_compile_options(topt_flags INTERFACE -ffp-contract=off -Wall -Wextra -Wshadow
+    -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2)
+if(TOPT_WERROR)
+    target_compile_options(topt_flags INTERFACE -Werror)
+endif()
+if(TOPT_SANITIZE)
+    target_compile_options(topt_flags INTERFACE -fsanitize=${TOPT_SANITIZE}
+        -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_link_options(topt_flags INTERFACE -fsanitize=${TOPT_SANITIZE})
+endif()
+
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd)
+pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
+
+# topt_part(NAME FOUND "reason"): sets TOPT_HAVE_NAME and TOPT_WHY_NAME from the option.
+function(topt_part name found why)
+    set(have OFF)
+    if(TOPT_${name} STREQUAL "OFF")
+        set(why "switched off")
+    elseif(found)
+        set(have ON)
+        set(why "")
+    elseif(TOPT_${name} STREQUAL "ON")
+        message(FATAL_ERROR "TOPT_${name}=ON, but ${why}")
+    endif()
+    set(TOPT_HAVE_${name} ${have} CACHE INTERNAL "")
+    set(TOPT_WHY_${name} "${why}" CACHE INTERNAL "")
+endfunction()
+
+set(mpi_found OFF)
+if(NOT TOPT_MPI STREQUAL "OFF")
+    set(MPI_CXX_SKIP_MPICXX TRUE)
+    find_package(MPI QUIET COMPONENTS C)
+    pkg_check_modules(OPENBLAS QUIET IMPORTED_TARGET openblas)
+    if(MPI_C_FOUND AND OPENBLAS_FOUND)
+        set(mpi_found ON)
+    endif()
+endif()
+topt_part(MPI "${mpi_found}" "Open MPI or OpenBLAS was not found")
+
+find_program(TOPT_NVCC nvcc HINTS /usr/local/cuda/bin)
+topt_part(CUDA OFF "the CUDA backend is not built yet")
+
+set(slurm_found OFF)
+find_path(SLURM_SPANK_INCLUDE slurm/spank.h)
+if(SLURM_SPANK_INCLUDE)
+    set(slurm_found ON)
+endif()
+topt_part(SLURM "${slurm_found}" "slurm/spank.h was not found")
+
+function(topt_print_summary)
+    message(STATUS "topt ${PROJECT_VERSION}: ${CMAKE_BUILD_TYPE}, ${CMAKE_C_COMPILER_ID}"
+        " ${CMAKE_C_COMPILER_VERSION}, sanitizers: ${TOPT_SANITIZE}")
+    foreach(part MPI CUDA SLURM)
+        if(TOPT_HAVE_${part})
+            message(STATUS "  ${part}: yes")
+        else()
+            message(STATUS "  ${part}: no (${TOPT_WHY_${part}})")
+        endif()
+    endforeach()
+endfunction()

@@ -1,0 +1,216 @@
+/* json.c - reading JSON documents with errors that name the place. */
+#include "topt_json.h"
+#include "topt_text.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+json_t *topt_json_parse(const char *text, size_t len, const char *what,
+                        struct topt_error *err)
+{
+    json_error_t je;
+    json_t *doc = json_loadb(text, len, JSON_REJECT_DUPLICATES, &je);
+    if (!doc)
+        topt_fail(err, TOPT_ERR_INVAL, "%s is not valid JSON: line %d column %d: %s", what,
+                  je.line, je.column, je.text);
+    return doc;
+}
+
+json_t *topt_json_load(const char *path, size_t max_bytes, struct topt_error *err)
+{
+    size_t len;
+    char *text = topt_read_file(path, max_bytes, &len, err);
+    if (!text)
+        return NULL;
+    char what[200];
+    snprintf(what, sizeof what, "'%s'", path);
+    json_t *doc = topt_json_parse(text, len, what, err);
+    free(text);
+    return doc;
+}
+
+int topt_json_format(const json_t *doc, const char *kind, struct topt_error *err)
+{
+    char want[32];
+    snprintf(want, sizeof want, "topt-%s/1", kind);
+    const char *have = json_string_value(json_object_get(doc, "format"));
+    if (!have)
+        return topt_fail(err, TOPT_ERR_INVAL, "no \"format\": \"%s\" field", want);
+    if (strcmp(have, want))
+        return topt_fail(err, TOPT_ERR_INVAL, "format is \"%.40s\", \"%s\" is needed", have,
+                         want);
+    return 0;
+}
+
+/* "path.key", or "key" at the top. */
+static const char *dot(const char *path)
+{
+    return path && *path ? "." : "";
+}
+
+static const char *base(const char *path)
+{
+    return path ? path : "";
+}
+
+int topt_json_only(const json_t *obj, const char *path, const char *const allowed[],
+                   struct topt_error *err)
+{
+    if (!json_is_object(obj))
+        return topt_fail(err, TOPT_ERR_INVAL, "%s must be an object",
+                         path && *path ? path : "the document");
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)obj, key, value) {
+        size_t i = 0;
+        while (allowed[i] && strcmp(allowed[i], key))
+            i++;
+        if (!allowed[i])
+            return topt_fail(err, TOPT_ERR_INVAL, "%s%s%.60s: unknown field", base(path),
+                             dot(path), key);
+    }
+    return 0;
+}
+
+/* 1 present, 0 absent or null, -1 absent but needed. */
+static int find(const json_t *obj, const char *path, const char *key, int needed,
+                json_t **ret, struct topt_error *err)
+{
+    *ret = json_object_get(obj, key);
+    if (*ret && !json_is_null(*ret))
+        return 1;
+    return needed ? topt_fail(err, TOPT_ERR_INVAL, "%s%s%s is missing", base(path), dot(path),
+                              key)
+                  : 0;
+}
+
+static int get_int(const json_t *obj, const char *path, const char *key, int64_t min,
+                   int64_t max, int64_t *ret, int needed, struct topt_error *err)
+{
+    json_t *v;
+    int found = find(obj, path, key, needed, &v, err);
+    if (found <= 0)
+        return found;
+    if (!json_is_integer(v))
+        return topt_fail(err, TOPT_ERR_INVAL, "%s%s%s must be a whole number", base(path),
+                         dot(path), key);
+    int64_t x = json_integer_value(v);
+    if (x < min || x > max)
+        return topt_fail(err, TOPT_ERR_INVAL, "%s%s%s is %lld, outside %lld..%lld", base(path),
+                         dot(path), key, (long long)x, (long long)min, (long long)max);
+    *ret = x;
+    return 0;
+}
+
+int topt_json_int(const json_t *obj, const char *path, const char *key, int64_t min,
+                  int64_t max, int64_t *ret, struct topt_error *err)
+{
+    return get_int(obj, path, key, min, max, ret, 1, err);
+}
+
+int topt_json_int_or(const json_t *obj, const char *path, const char *key, int64_t min,
+                     int64_t max, int64_t *ret, struct topt_error *err)
+{
+    return get_int(obj, path, key, min, max, ret, 0, err);
+}
+
+static int get_real(const json_t *obj, const char *path, const char *key, double min,
+                    double max, double *ret, int needed, struct topt_error *err)
+{
+    json_t *v;
+    int found = find(obj, path, key, needed, &v, err);
+    if (found <= 0)
+        return found;
+    if (!json_is_number(v))
+        return topt_fail(err, TOPT_ERR_INVAL, "%s%s%s must be a number", base(path), dot(path),
+                         key);
+    double x = json_number_value(v);
+    if (!(x >= min && x <= max))
+        return topt_fail(err, TOPT_ERR_INVAL, "%s%s%s is %g, outside %g..%g", base(path),
+                         dot(path), key, x, min, max);
+    *ret = x;
+    return 0;
+}
+
+int topt_json_real(const json_t *obj, const char *path, const char *key, double min,
+                   double max, double *ret, struct topt_error *err)
+{
+    return get_real(obj, path, key, min, max, ret, 1, err);
+}
+
+int topt_json_real_or(const json_t *obj, const char *path, const char *key, double min,
+                      double max, double *ret, struct topt_error *err)
+{
+    return get_real(obj, path, key, min, max, ret, 0, err);
+}
+
+int topt_json_bool_or(const json_t *obj, const char *path, const char *key, int *ret,
+                      struct topt_error *err)
+{
+    json_t *v;
+    int found = find(obj, path, key, 0, &v, err);
+    if (found <= 0)
+        return found;
+    if (!json_is_boolean(v))
+        return topt_fail(err, TOPT_ERR_INVAL, "%s%s%s must be true or false", base(path),
+                         dot(path), key);
+    *ret = json_is_true(v);
+    return 0;
+}
+
+static int get_string(const json_t *obj, const char *path, const char *key,
+                      const char **ret, int needed, struct topt_error *err)
+{
+    json_t *v;
+    int found = find(obj, path, key, needed, &v, err);
+    if (found <= 0)
+        return found;
+    if (!json_is_string(v))
+        return topt_fail(err, TOPT_ERR_INVAL, "%s%s%s must be a string", base(path), dot(path),
+                         key);
+    *ret = json_string_value(v);
+    return 0;
+}
+
+int topt_json_string(const json_t *obj, const char *path, const char *key,
+                     const char **ret, struct topt_error *err)
+{
+    return get_string(obj, path, key, ret, 1, err);
+}
+
+int topt_json_string_or(const json_t *obj, const char *path, const char *key,
+                        const char **ret, struct topt_error *err)
+{
+    return get_string(obj, path, key, ret, 0, err);
+}
+
+int topt_json_array(const json_t *obj, const char *path, const char *key,
+                    const json_t **ret, struct topt_error *err)
+{
+    json_t *v;
+    if (find(obj, path, key, 1, &v, err) < 0)
+        return -1;
+    if (!json_is_array(v))
+        return topt_fail(err, TOPT_ERR_INVAL, "%s%s%s must be an array", base(path), dot(path),
+                         key);
+    *ret = v;
+    return 0;
+}
+
+char *topt_json_text(const json_t *doc, int indent)
+{
+    size_t flags = indent ? JSON_INDENT((size_t)indent) : JSON_COMPACT;
+    return json_dumps(doc, flags | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY);
+}
+
+void topt_json_digest(const json_t *doc, char ret_hex[17])
+{
+    char *text = json_dumps(doc, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+    uint64_t h = 0xcbf29ce484222325u;
+    for (const char *p = text ? text : ""; *p; p++)
+        h = (h ^ (unsigned char)*p) * 0x100000001b3u;
+    free(text);
+    snprintf(ret_hex, 17, "%016llx", (unsigned long long)h);
+}

@@ -1,0 +1,110 @@
+/* options.c - one table of options per command. */
+#include "topt_options.h"
+#include "topt_text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *dashes(const struct topt_option *o)
+{
+    return o->name[1] ? "--" : "-";
+}
+
+static const struct topt_option *lookup(const struct topt_option *table, const char *name,
+                                        size_t len)
+{
+    for (; table->name; table++)
+        if (strlen(table->name) == len && !memcmp(table->name, name, len))
+            return table;
+    return NULL;
+}
+
+static int store(const struct topt_option *o, const char *value, void *target,
+                 struct topt_error *err)
+{
+    void *field = (char *)target + o->offset;
+    int rc = 0;
+    char *end;
+    switch (o->kind) {
+    case TOPT_OPT_FLAG:
+        *(int *)field = 1;
+        break;
+    case TOPT_OPT_STRING:
+        *(const char **)field = value;
+        break;
+    case TOPT_OPT_INT:
+        rc = topt_parse_int(value, 0, INT64_MAX, field, err);
+        break;
+    case TOPT_OPT_BYTES:
+        rc = topt_parse_bytes(value, field, err);
+        break;
+    case TOPT_OPT_REAL: {
+        double v = strtod(value, &end);
+        if (end == value || *end || !isfinite(v) || v < 0)
+            rc = topt_fail(err, TOPT_ERR_INVAL, "'%s' is not a number of at least 0", value);
+        else
+            *(double *)field = v;
+        break;
+    }
+    }
+    if (rc) {
+        topt_wrap(err, "%s%s", dashes(o), o->name);
+        if (err)
+            err->code = TOPT_ERR_USAGE;
+    }
+    return rc;
+}
+
+int topt_options_parse(const struct topt_option *table, int argc, char **argv, void *target,
+                       const char **ret_args, int max_args, int *ret_nargs,
+                       struct topt_error *err)
+{
+    int nargs = 0, only_args = 0;
+    for (int i = 1; i < argc; i++) {
+        const char *a = argv[i];
+        if (only_args || a[0] != '-' || a[1] == '\0') {
+            if (nargs == max_args)
+                return topt_fail(err, TOPT_ERR_USAGE, "unexpected argument '%s'; try --help",
+                                 a);
+            ret_args[nargs++] = a;
+            continue;
+        }
+        if (!strcmp(a, "--")) {
+            only_args = 1;
+            continue;
+        }
+        if (!strcmp(a, "--help") || !strcmp(a, "-h"))
+            return 1;
+        const char *name = a + (a[1] == '-' ? 2 : 1);
+        const char *eq = strchr(name, '=');
+        size_t len = eq ? (size_t)(eq - name) : strlen(name);
+        const struct topt_option *o = lookup(table, name, len);
+        if (!o)
+            return topt_fail(err, TOPT_ERR_USAGE, "unknown option '%s'; try --help", a);
+        const char *value = eq ? eq + 1 : NULL;
+        if (o->kind == TOPT_OPT_FLAG && value)
+            return topt_fail(err, TOPT_ERR_USAGE, "--%s takes no value", o->name);
+        if (o->kind != TOPT_OPT_FLAG && !value) {
+            if (i + 1 == argc)
+                return topt_fail(err, TOPT_ERR_USAGE, "%s%s needs a value (%s)", dashes(o),
+                                 o->name, o->arg);
+            value = argv[++i];
+        }
+        if (store(o, value, target, err))
+            return -1;
+    }
+    *ret_nargs = nargs;
+    return 0;
+}
+
+void topt_options_help(FILE *out, const char *usage, const struct topt_option *table)
+{
+    fprintf(out, "Usage: %s\n", usage);
+    for (; table->name; table++) {
+        char left[48];
+        snprintf(left, sizeof left, "%s%s %s", dashes(table), table->name,
+                 table->arg ? table->arg : "");
+        fprintf(out, "  %-26s %s\n", left, table->help);
+    }
+}

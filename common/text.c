@@ -1,0 +1,232 @@
+/* text.c - growing text, whole files, quantities. */
+#include "topt_text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int reserve(struct topt_text *t, size_t more)
+{
+    if (t->oom)
+        return -1;
+    if (more < t->cap - t->len)
+        return 0;
+    size_t cap = t->cap ? t->cap : 128;
+    while (cap - t->len <= more) {
+        if (cap > SIZE_MAX / 2) {
+            t->oom = 1;
+            return -1;
+        }
+        cap *= 2;
+    }
+    char *s = realloc(t->s, cap);
+    if (!s) {
+        t->oom = 1;
+        return -1;
+    }
+    t->s = s;
+    t->cap = cap;
+    return 0;
+}
+
+void topt_text_put(struct topt_text *t, const char *bytes, size_t n)
+{
+    if (reserve(t, n))
+        return;
+    memcpy(t->s + t->len, bytes, n);
+    t->len += n;
+    t->s[t->len] = '\0';
+}
+
+void topt_text_add(struct topt_text *t, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (n < 0 || reserve(t, (size_t)n))
+        return;
+    va_start(ap, fmt);
+    vsnprintf(t->s + t->len, t->cap - t->len, fmt, ap);
+    va_end(ap);
+    t->len += (size_t)n;
+}
+
+void topt_text_fini(struct topt_text *t)
+{
+    free(t->s);
+    *t = (struct topt_text){0};
+}
+
+char *topt_read_file(const char *path, size_t max_bytes, size_t *ret_len,
+                     struct topt_error *err)
+{
+    struct topt_text t = {0};
+    int use_stdin = strcmp(path, "-") == 0;
+    int fd = use_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        topt_fail(err, errno == ENOENT ? TOPT_ERR_NOTFOUND : TOPT_ERR_IO,
+                  "can't open '%s': %s", path, strerror(errno));
+        return NULL;
+    }
+    struct stat st;
+    if (!fstat(fd, &st) && S_ISDIR(st.st_mode)) {
+        topt_fail(err, TOPT_ERR_INVAL, "'%s' is a directory, a file is needed", path);
+        goto fail;
+    }
+    char chunk[16384];
+    for (;;) {
+        ssize_t n = read(fd, chunk, sizeof chunk);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            topt_fail(err, TOPT_ERR_IO, "can't read '%s': %s", path, strerror(errno));
+            goto fail;
+        }
+        if (n == 0)
+            break;
+        topt_text_put(&t, chunk, (size_t)n);
+        if (t.len > max_bytes) {
+            topt_fail(err, TOPT_ERR_LIMIT, "'%s' is larger than the limit of %zu bytes", path,
+                      max_bytes);
+            goto fail;
+        }
+        if (t.oom)
+            break;
+    }
+    topt_text_put(&t, "", 0);
+    if (t.oom) {
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory to read '%s'", path);
+        goto fail;
+    }
+    if (!use_stdin)
+        close(fd);
+    if (ret_len)
+        *ret_len = t.len;
+    return t.s;
+fail:
+    if (!use_stdin)
+        close(fd);
+    topt_text_fini(&t);
+    return NULL;
+}
+
+static int write_all(int fd, const char *p, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = write(fd, p, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        p += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+int topt_write_file(const char *path, const void *data, size_t len, struct topt_error *err)
+{
+    if (strcmp(path, "-") == 0) {
+        if (write_all(STDOUT_FILENO, data, len))
+            return topt_fail(err, TOPT_ERR_IO, "can't write to standard output: %s",
+                             strerror(errno));
+        return 0;
+    }
+    struct topt_text tmp = {0};
+    topt_text_add(&tmp, "%s.%ld.tmp", path, (long)getpid());
+    if (tmp.oom)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory to write '%s'", path);
+    int fd = open(tmp.s, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int bad = fd < 0 || write_all(fd, data, len) || fsync(fd);
+    int saved = errno;
+    if (fd >= 0 && close(fd) && !bad) {
+        bad = 1;
+        saved = errno;
+    }
+    if (!bad && rename(tmp.s, path)) {
+        bad = 1;
+        saved = errno;
+    }
+    if (bad && fd >= 0)
+        unlink(tmp.s);
+    topt_text_fini(&tmp);
+    errno = saved;
+    return bad ? topt_fail(err, TOPT_ERR_IO, "can't write '%s': %s", path, strerror(saved))
+               : 0;
+}
+
+int topt_parse_int(const char *s, int64_t min, int64_t max, int64_t *ret,
+                   struct topt_error *err)
+{
+    char *end;
+    errno = 0;
+    long long v = strtoll(s, &end, 10);
+    if (end == s || *end != '\0')
+        return topt_fail(err, TOPT_ERR_INVAL, "'%s' is not a whole number", s);
+    if (errno || v < min || v > max)
+        return topt_fail(err, TOPT_ERR_INVAL, "%s is outside %lld..%lld", s, (long long)min,
+                         (long long)max);
+    *ret = v;
+    return 0;
+}
+
+int topt_parse_bytes(const char *s, int64_t *ret_bytes, struct topt_error *err)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    errno = 0;
+    double v = strtod(s, &end);
+    if (end == s || !isfinite(v) || errno)
+        return topt_fail(err, TOPT_ERR_INVAL, "'%s' is not a size; write 16GiB or 4096", s);
+    while (isspace((unsigned char)*end))
+        end++;
+    const char *u = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    if (u) {
+        double base = strcasecmp(end + 1, "B") == 0 ? 1000.0 : 1024.0;
+        if (end[1] != '\0' && strcasecmp(end + 1, "B") && strcasecmp(end + 1, "iB"))
+            u = NULL;
+        else
+            v *= pow(base, (double)(u - units) + 1);
+    }
+    if (!u && *end != '\0' && strcasecmp(end, "B"))
+        return topt_fail(err, TOPT_ERR_INVAL, "'%s' has an unknown unit; use KiB, MiB, GiB, TiB",
+                         s);
+    if (v < 1 || v >= 0x1p62)
+        return topt_fail(err, TOPT_ERR_INVAL, "'%s' must be a positive size", s);
+    *ret_bytes = (int64_t)v;
+    return 0;
+}
+
+char *topt_show_bytes(int64_t bytes, char *buf, size_t size)
+{
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double v = (double)bytes;
+    size_t i = 0;
+    while (fabs(v) >= 1024 && i + 1 < sizeof unit / sizeof *unit) {
+        v /= 1024;
+        i++;
+    }
+    snprintf(buf, size, i == 0 ? "%.0f %s" : fabs(v) < 100 ? "%.2f %s" : "%.1f %s", v, unit[i]);
+    return buf;
+}
+
+char *topt_show_ns(int64_t ns, char *buf, size_t size)
+{
+    static const char *const unit[] = {"ns", "us", "ms", "s"};
+    double v = (double)ns;
+    size_t i = 0;
+    while (fabs(v) >= 1000 && i + 1 < sizeof unit / sizeof *unit) {
+        v /= 1000;
+        i++;
+    }
+    snprintf(buf, size, i == 0 ? "%.0f %s" : fabs(v) < 100 ? "%.2f %s" : "%.1f %s", v, unit[i]);
+    return buf;
+}

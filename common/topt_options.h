@@ -1,0 +1,42 @@
+/* topt_options.h - one table of options per command: it parses, checks and prints --help.
+ *
+ * Usage:
+ *     static const struct topt_option table[] = {
+ *         {"hw", TOPT_OPT_STRING, offsetof(struct args, hw), "NAME", "hardware profile"}, ...
+ *         {0}};
+ *     topt_options_parse(table, argc, argv, &args, positional, max, &npositional, err)
+ * Strings are borrowed from argv.  Thread safety: reentrant. */
+#ifndef TOPT_OPTIONS_H
+#define TOPT_OPTIONS_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "topt_error.h"
+
+enum topt_option_kind {
+    TOPT_OPT_FLAG,   /* int, set to 1 */
+    TOPT_OPT_STRING, /* const char * */
+    TOPT_OPT_INT,    /* int64_t, at least 0 */
+    TOPT_OPT_REAL,   /* double, at least 0 */
+    TOPT_OPT_BYTES,  /* int64_t */
+};
+
+struct topt_option {
+    const char *name; /* long name without dashes, or one letter for -x; NULL ends */
+    enum topt_option_kind kind;
+    size_t offset; /* of the field in the caller's struct, whose value before is the default */
+    const char *arg;
+    const char *help;
+};
+
+/* '--name value', '--name=value', '-o value', '--' ends options.  Positional arguments go
+ * to 'ret_args' (at most 'max_args').  Returns 1 where --help was asked for, 0, or -1. */
+int topt_options_parse(const struct topt_option *table, int argc, char **argv, void *target,
+                       const char **ret_args, int max_args, int *ret_nargs,
+                       struct topt_error *err) TOPT_MUST_CHECK;
+
+/* "Usage: " + usage, then a line an option. */
+void topt_options_help(FILE *out, const char *usage, const struct topt_option *table);
+
+#endif

@@ -1,0 +1,45 @@
+/* topt_text.h - growing text, whole files, and quantities as people write them.
+ * Thread safety: none; one owner at a time. */
+#ifndef TOPT_TEXT_H
+#define TOPT_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "topt_error.h"
+
+/* Text that grows.  Start from {0}; after a failed allocation 'oom' is set, later calls do
+ * nothing, and the text so far stays valid. */
+struct topt_text {
+    char *s; /* NUL-terminated once anything was added; owned */
+    size_t len, cap;
+    int oom;
+};
+
+void topt_text_add(struct topt_text *t, const char *fmt, ...) TOPT_PRINTF(2, 3);
+void topt_text_put(struct topt_text *t, const char *bytes, size_t n);
+void topt_text_fini(struct topt_text *t);
+
+/* The whole file as NUL-terminated bytes, to be freed by the caller.  Refuses directories
+ * and files above 'max_bytes'.  'path' "-" reads standard input. */
+char *topt_read_file(const char *path, size_t max_bytes, size_t *ret_len,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Write beside 'path', sync, rename: the file is whole or as it was.  "-" is stdout. */
+int topt_write_file(const char *path, const void *data, size_t len,
+                    struct topt_error *err) TOPT_MUST_CHECK;
+
+/* "16GiB", "14.5 GB", "4096", "512K": bytes.  K/M/G/T and KiB.. are powers of 1024, KB..
+ * powers of 1000.  Must be positive and below 2^62. */
+int topt_parse_bytes(const char *s, int64_t *ret_bytes, struct topt_error *err)
+    TOPT_MUST_CHECK;
+
+/* A decimal integer within [min, max] and nothing after it. */
+int topt_parse_int(const char *s, int64_t min, int64_t max, int64_t *ret,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Short forms for people: "14.5 GiB", "3.21 ms".  Return 'buf'. */
+char *topt_show_bytes(int64_t bytes, char *buf, size_t size);
+char *topt_show_ns(int64_t ns, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,127 @@
+/* topt_search.h - the bare combinatorial problem, and its exact cost frontier.
+ *
+ * A problem is a graph of operators.  Each operator has a list of configurations, each with
+ * a cost (memory, time).  Each edge joins two operators; for a pair of configurations it has
+ * a list of alternatives, each with a cost.  A strategy takes one configuration of each
+ * operator and one alternative of each edge; its cost is the plain sum.  The frontier is
+ * every cost that no strategy beats in both ways, with one witness strategy each.
+ *
+ *     op a --edge--> op b          memory(S) = sum of chosen memories
+ *      |configs|      |configs|    time(S)   = sum of chosen times
+ *
+ * Nothing here knows what an operator is: models come as problems, and so do cost files.
+ * Costs are integers (bytes, nanoseconds); every sum is overflow-checked. */
+#ifndef TOPT_SEARCH_H
+#define TOPT_SEARCH_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "topt_error.h"
+
+struct topt_cost {
+    int64_t memory, time; /* both at least 0 */
+};
+
+/* Alternatives by class: configurations that cost the same on an edge share a class, so that
+ * a table is small.  Entry (f, t) is alt[first[f * to_classes + t] .. first[... + 1]).
+ * An empty entry means that the pair is not allowed.  Tables are shared by pointer between
+ * edges that are alike: the search recognises repeated blocks by that. */
+struct topt_table {
+    int from_classes, to_classes;
+    const int32_t *first; /* from_classes * to_classes + 1 */
+    const struct topt_cost *alt;
+};
+
+struct topt_search_op {
+    const char *name;
+    int nconfigs;
+    const struct topt_cost *cost; /* by configuration; shared by pointer where alike */
+};
+
+struct topt_search_edge {
+    int from, to;              /* operators; from < to is not needed, but no cycles */
+    const struct topt_table *table;
+    const int32_t *from_class; /* by configuration of 'from'; shared by pointer where alike */
+    const int32_t *to_class;
+};
+
+/* All memory is borrowed from whoever built the problem. */
+struct topt_search_problem {
+    int nops;
+    const struct topt_search_op *op;
+    int nedges;
+    const struct topt_search_edge *edge;
+};
+
+struct topt_search_options {
+    const char *algorithm;    /* a row of the table of searches; NULL means "ft" */
+    int64_t memory_limit;     /* points above it are not kept; 0 means none */
+    double epsilon;           /* 0 is exact; else each true point has one within (1+epsilon) */
+    int threads;              /* 0 or 1: the caller's only; output does not depend on it */
+    int64_t brute_force_limit; /* strategies brute force may visit; 0 means 100 million */
+    const atomic_bool *cancel; /* polled; may be NULL */
+};
+
+struct topt_search_stats {
+    int64_t products;    /* pairs of points added up */
+    int64_t points;      /* points kept in all tables */
+    int64_t tables;      /* tables built */
+    int64_t shared;      /* tables taken from an earlier, identical elimination */
+    int64_t peak_bytes;  /* memory of the search */
+    int max_frontier;
+};
+
+struct topt_search_point {
+    struct topt_cost cost;
+    const int32_t *config; /* by operator */
+    const int32_t *alt;    /* by edge: which alternative of its entry */
+};
+
+/* Sorted by memory ascending, time strictly descending.  Empty when nothing is allowed or
+ * fits the limit. */
+struct topt_frontier {
+    int npoints;
+    struct topt_search_point *point;
+    int exact;           /* 1: no operator was decided by heuristic and epsilon is 0 */
+    double epsilon;      /* the bound that was achieved */
+    struct topt_search_stats stats;
+    void *memory;        /* owns what the points refer to */
+};
+
+/* Find the frontier.  0 and an owned frontier, or -1: INVAL (malformed problem), LIMIT
+ * (overflow, table too large), CANCELED, NOMEM, NOTFOUND (algorithm).
+ * Thread safety: reentrant; the problem is only read. */
+int topt_search(const struct topt_search_problem *problem,
+                const struct topt_search_options *options, struct topt_frontier **ret,
+                struct topt_error *err) TOPT_MUST_CHECK;
+void topt_frontier_destroy(struct topt_frontier *f);
+
+/* The cost of one strategy, by the plainest code: config by operator, alt by edge. */
+int topt_search_cost(const struct topt_search_problem *problem, const int32_t *config,
+                     const int32_t *alt, struct topt_cost *ret, struct topt_error *err)
+    TOPT_MUST_CHECK;
+
+/* The fastest point within 'memory_limit' (0: none), or NULL. */
+const struct topt_search_point *topt_frontier_fastest(const struct topt_frontier *f,
+                                                      int64_t memory_limit);
+
+/* Remove dominated and equal points in place (Algorithm 1 of the TensorOpt paper): sort by
+ * memory then time, keep what is strictly faster than all before.  Returns the new count. */
+size_t topt_reduce(struct topt_cost *point, size_t n);
+
+/* NULL-ended names of the algorithms, for messages. */
+const char *const *topt_search_algorithms(void);
+
+/* "topt-costs/1" (docs/FORMATS.md).  Reading owns everything in the returned file. */
+struct topt_costs_file;
+int topt_costs_read(const char *text, size_t len, struct topt_costs_file **ret,
+                    struct topt_error *err) TOPT_MUST_CHECK;
+const struct topt_search_problem *topt_costs_problem(const struct topt_costs_file *f);
+void topt_costs_destroy(struct topt_costs_file *f);
+/* The document as text, freed by the caller.  INVAL where an entry has no alternative. */
+int topt_costs_write(const struct topt_search_problem *problem, char **ret_text,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+
+#endif
