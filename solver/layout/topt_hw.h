@@ -1,0 +1,68 @@
+/* topt_hw.h - hardware profiles: what a device computes and how groups of them talk.
+ *
+ * A profile describes a cluster of equal nodes of equal devices, in the document
+ * "topt-hw/1" with the source of every figure.  Times come from measured curves
+ * (interpolated in time between sizes) where the profile has one for the group, else from a
+ * two-level model of links.
+ * Thread safety: a loaded profile is only read, by any number of threads. */
+#ifndef TOPT_HW_H
+#define TOPT_HW_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "topt_error.h"
+
+enum topt_collective {
+    TOPT_ALL_REDUCE,
+    TOPT_ALL_GATHER,     /* bytes: the gathered result */
+    TOPT_REDUCE_SCATTER, /* bytes: the input before scattering */
+    TOPT_ALL_TO_ALL,     /* bytes: what one device holds (before = after) */
+    TOPT_PERMUTE,        /* bytes: what one device sends to one other */
+    TOPT_COLLECTIVE_COUNT
+};
+const char *topt_collective_name(enum topt_collective c);
+
+/* How the groups of one collective lie on the cluster: 'per_node' members on each of 'nodes'
+ * nodes (a group has nodes * per_node members), and 'siblings' groups with a member on one
+ * node run at once and share its links. */
+struct topt_group {
+    int nodes, per_node, siblings;
+};
+
+enum topt_dtype { TOPT_F32, TOPT_F64, TOPT_BF16, TOPT_DTYPE_COUNT };
+const char *topt_dtype_name(enum topt_dtype t);
+int topt_dtype_bytes(enum topt_dtype t);
+
+enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
+
+struct topt_hw; /* opaque */
+
+/* 'name' is a shipped profile or a file.  Owned by the caller. */
+struct topt_hw *topt_hw_load(const char *name_or_path, struct topt_error *err)
+    TOPT_MUST_CHECK;
+struct topt_hw *topt_hw_from_json(const json_t *doc, struct topt_error *err) TOPT_MUST_CHECK;
+json_t *topt_hw_to_json(const struct topt_hw *hw); /* new reference, round-trips */
+void topt_hw_destroy(struct topt_hw *hw);
+
+/* NULL-ended names of the shipped profiles. */
+const char *const *topt_hw_shipped(void);
+
+const char *topt_hw_name(const struct topt_hw *hw);
+int topt_hw_max_nodes(const struct topt_hw *hw);
+int topt_hw_gpus_per_node(const struct topt_hw *hw);
+const char *topt_hw_device(const struct topt_hw *hw);
+int64_t topt_hw_memory_bytes(const struct topt_hw *hw); /* usable: capacity less reserve */
+int topt_hw_has_dtype(const struct topt_hw *hw, enum topt_dtype t);
+
+/* Nanoseconds of one kernel on one device while 'devices' devices of the cluster work:
+ * the longer of flops over the achieved rate and bytes over memory bandwidth, plus launch.
+ * Rounded once.  'devices' matters where a profile says that devices share cores. */
+int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum topt_work w,
+                           int64_t flops, int64_t bytes, int devices);
+
+/* Nanoseconds of one collective; 0 for groups of one.  Rounded once. */
+int64_t topt_hw_collective_ns(const struct topt_hw *hw, enum topt_collective c,
+                              struct topt_group g, int64_t bytes);
+
+#endif

@@ -1,0 +1,122 @@
+/* topt_layout.h - where the pieces of a tensor are.
+ *
+ * Devices are numbered row-major over a list of axes, outermost first: 2 nodes of 8 GPUs is
+ * [n:2 | g:2 g:2 g:2].  A layout says for each axis whether the tensor is Replicated along
+ * it, Sharded in one of its dimensions, or Partial (the values along the axis must be added
+ * up).  A dimension sharded by several axes carries their order, outermost first, and splits
+ * one axis after the other: at each, a block of c counts becomes pieces of ceil(c / size),
+ * the last ones short or empty.  So gathering over the innermost axis undoes exactly the last
+ * split, and every layout has an offset and a length for each device.
+ *
+ * Thread safety: plain values; redistribution caches belong to one thread at a time. */
+#ifndef TOPT_LAYOUT_H
+#define TOPT_LAYOUT_H
+
+#include <stdint.h>
+
+#include "topt_error.h"
+#include "topt_hw.h"
+#include "topt_model.h"
+
+enum { TOPT_MAX_AXES = 14 };
+
+/* nodes * per_node devices as axes: the node level's prime factors, then the device level's,
+ * large factors first. */
+struct topt_mesh {
+    int naxes, node_axes; /* the first 'node_axes' axes choose the node */
+    int size[TOPT_MAX_AXES];
+    int nodes, per_node, devices;
+};
+
+int topt_mesh_init(struct topt_mesh *mesh, int nodes, int per_node, struct topt_error *err)
+    TOPT_MUST_CHECK;
+/* Coordinate of 'device' on 'axis'. */
+int topt_mesh_coord(const struct topt_mesh *mesh, int device, int axis);
+/* How the groups that vary along 'axes' (bit mask) lie on the cluster. */
+struct topt_group topt_mesh_group(const struct topt_mesh *mesh, uint32_t axes);
+/* "n0 n1 g0 g1": a name of an axis; returns 'buf'. */
+const char *topt_mesh_axis_name(const struct topt_mesh *mesh, int axis, char buf[8]);
+int topt_mesh_axis_find(const struct topt_mesh *mesh, const char *name); /* or -1 */
+
+/* at[a]: dimension of the tensor (0..), TOPT_REPLICATE or TOPT_PARTIAL.  pos[a]: place among
+ * the axes of the same dimension, 0 outermost; 0 for the others.  Unused axes are zero with
+ * at = TOPT_REPLICATE, so layouts compare with memcmp. */
+enum { TOPT_REPLICATE = -1, TOPT_PARTIAL = -2 };
+
+struct topt_layout {
+    int8_t at[TOPT_MAX_AXES];
+    int8_t pos[TOPT_MAX_AXES];
+};
+
+struct topt_layout topt_layout_replicated(void);
+int topt_layout_equal(const struct topt_layout *a, const struct topt_layout *b);
+/* Axes of a dimension in order, outermost first; returns how many. */
+int topt_layout_axes_of(const struct topt_layout *l, int dim, int8_t ret[TOPT_MAX_AXES]);
+uint32_t topt_layout_partial_mask(const struct topt_layout *l);
+
+/* A tensor's shape without its place. */
+struct topt_shape {
+    int ndim;
+    struct topt_dim dim[TOPT_MAX_RANK];
+};
+
+/* A device's block: per dimension the first count and how many (may be 0). */
+struct topt_box {
+    int64_t off[TOPT_MAX_RANK], len[TOPT_MAX_RANK];
+};
+
+struct topt_box topt_layout_box(const struct topt_mesh *mesh, const struct topt_shape *s,
+                                const struct topt_layout *l, int device);
+int64_t topt_box_elements(const struct topt_shape *s, const struct topt_box *b);
+/* Elements of the largest block (that of device 0). */
+int64_t topt_layout_elements(const struct topt_mesh *mesh, const struct topt_shape *s,
+                             const struct topt_layout *l);
+/* First count and number of counts of one dimension of 'count' split by the given axes. */
+void topt_split_block(const struct topt_mesh *mesh, int64_t count, const int8_t *axes,
+                      int naxes, int device, int64_t *ret_off, int64_t *ret_len);
+
+/* One collective (or free local slice) on the way between two layouts. */
+enum topt_move_kind {
+    TOPT_MOVE_SLICE,          /* replicated -> sharded, local */
+    TOPT_MOVE_ALL_GATHER,     /* sharded -> replicated, innermost axes of one dimension */
+    TOPT_MOVE_ALL_TO_ALL,     /* innermost axes of one dimension -> innermost of another */
+    TOPT_MOVE_PERMUTE,        /* another order of a dimension's axes */
+    TOPT_MOVE_REDUCE_SCATTER, /* partial -> sharded, innermost */
+    TOPT_MOVE_ALL_REDUCE,     /* partial -> replicated */
+};
+const char *topt_move_name(enum topt_move_kind k);
+
+struct topt_move {
+    enum topt_move_kind kind;
+    uint32_t axes;                 /* the group varies along these */
+    struct topt_layout from, to;
+};
+
+enum { TOPT_MAX_MOVES = 8 };
+
+struct topt_path {
+    int nmoves;
+    struct topt_move move[TOPT_MAX_MOVES];
+    int64_t time_ns;
+};
+
+/* Bytes a move stages beside its source and destination (packing of blocks), for the cost
+ * and for the runtime alike: 0 for slices and all-reduces. */
+int64_t topt_move_staging_bytes(const struct topt_mesh *mesh, const struct topt_shape *s,
+                                const struct topt_move *m, int element_bytes);
+int64_t topt_move_ns(const struct topt_hw *hw, const struct topt_mesh *mesh,
+                     const struct topt_shape *s, const struct topt_move *m,
+                     int element_bytes);
+
+/* Cheapest sequences of moves, memoised for one cluster shape. */
+struct topt_router;
+struct topt_router *topt_router_create(const struct topt_hw *hw,
+                                       const struct topt_mesh *mesh);
+void topt_router_destroy(struct topt_router *r);
+/* Cheapest path of 's' from one layout to another ('to' is never partial where 'from' is
+ * not).  The result is borrowed until the router is destroyed. */
+int topt_router_path(struct topt_router *r, const struct topt_shape *s, int element_bytes,
+                     const struct topt_layout *from, const struct topt_layout *to,
+                     const struct topt_path **ret, struct topt_error *err) TOPT_MUST_CHECK;
+
+#endif

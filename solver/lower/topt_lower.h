@@ -1,0 +1,192 @@
+/* topt_lower.h - (model, strategy) -> the program that every rank runs.
+ *
+ * There is one description of what a configuration does: the fragment written here.  Written
+ * into a sink that adds up, a fragment is a cost; written into a sink that records, it is the
+ * program the runtime executes.  All ranks run the same program; a buffer's local box follows
+ * from its shape, its layout and the rank.
+ *
+ * A step of training is: for each operator in order, bring its inputs into the layout its
+ * configuration wants (moves), run its forward steps; then in reverse order bring back what
+ * was not kept, run its backward steps, reduce its parameter gradients, and move its input
+ * gradients to the layout their producers want; at the end update every parameter.
+ *
+ * Thread safety: a finished program is only read; lowering is reentrant with a router each. */
+#ifndef TOPT_LOWER_H
+#define TOPT_LOWER_H
+
+#include <stdint.h>
+
+#include "topt_layout.h"
+#include "topt_model.h"
+
+enum topt_optimizer { TOPT_SGD, TOPT_MOMENTUM, TOPT_ADAM, TOPT_OPTIMIZER_COUNT };
+const char *topt_optimizer_name(enum topt_optimizer o);
+
+/* What decides bytes besides the layouts. */
+struct topt_settings {
+    enum topt_dtype dtype;         /* of activations, weights and gradients */
+    enum topt_optimizer optimizer; /* states are kept in f32, or f64 where dtype is f64 */
+    int64_t granule_bytes;         /* every buffer is rounded up to this; at least 1 */
+};
+struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
+
+/* What one use of a tensor does about backward (the paper's tensor reuse). */
+enum topt_keep {
+    TOPT_KEEP_AFTER,  /* keep the copy in the consumer's layout, where backward reads it */
+    TOPT_KEEP_BEFORE, /* keep the producer's copy and move it again in backward */
+};
+
+/* An operator's configuration: the dimension each axis splits, or -1 for none (every device
+ * along that axis computes the same).  Axes of one dimension split in axis order. */
+struct topt_config {
+    int8_t dim[TOPT_MAX_AXES];
+};
+
+/* A tensor with several uses has a hub between its producer and its consumers: 'layout'
+ * gives the tensor dimension of each axis, and 'keep' keeps this copy for backward. */
+struct topt_hub {
+    struct topt_config layout;
+    int keep;
+};
+
+/* A whole strategy.  Arrays by operator, by tensor (hubs: only read where the tensor has
+ * several uses), and by operator and input ('keep' at op * TOPT_MAX_INPUTS + i; for the move
+ * from the producer into a hub nothing is chosen). */
+struct topt_strategy {
+    int nops, ntensors;
+    struct topt_config *config;
+    struct topt_hub *hub;
+    uint8_t *keep;
+};
+struct topt_strategy *topt_strategy_create(const struct topt_model *m); /* all replicated */
+void topt_strategy_destroy(struct topt_strategy *s);
+
+/* Layouts that follow from a configuration. */
+struct topt_layout topt_value_layout(const struct topt_op *op, int operand,
+                                     const struct topt_config *c,
+                                     const struct topt_mesh *mesh);
+/* Of the gradient an operator produces for an INPUT or PARAM (may be partial), or needs of
+ * its OUTPUT (never partial). */
+struct topt_layout topt_grad_layout(const struct topt_op *op, int operand,
+                                    const struct topt_config *c,
+                                    const struct topt_mesh *mesh);
+struct topt_layout topt_hub_layout(const struct topt_hub *h, const struct topt_mesh *mesh);
+/* Is every split of 'c' one that the operator's row allows and that leaves work for all? */
+int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
+                      const struct topt_mesh *mesh);
+
+/* ---- the program ---------------------------------------------------------------------- */
+
+enum topt_class {
+    TOPT_CLASS_PARAM,
+    TOPT_CLASS_GRAD,
+    TOPT_CLASS_STATE,     /* optimizer state; for bf16 also the f32 master copy */
+    TOPT_CLASS_DATA,      /* tokens and labels, 32-bit */
+    TOPT_CLASS_KEPT,      /* activations and statistics that backward reads */
+    TOPT_CLASS_TRANSIENT, /* everything else: values and gradients in flight, work */
+    TOPT_CLASS_STAGING,   /* packing space of a collective */
+    TOPT_CLASS_COUNT
+};
+const char *topt_class_name(enum topt_class c);
+
+enum topt_element { TOPT_ELEM_REAL, TOPT_ELEM_STATE, TOPT_ELEM_INT32, TOPT_ELEM_BYTE };
+
+struct topt_buffer {
+    enum topt_class cls;
+    enum topt_element elem; /* REAL: the settings' dtype; STATE: f32 (f64 under f64) */
+    struct topt_shape shape; /* global; STAGING: shape.ndim 0 and 'bytes' only */
+    struct topt_layout layout;
+    int64_t bytes;           /* of the largest block, rounded up to the granule */
+    int op, operand;         /* whose it is (operand -1: none); states: 'index' 0, 1... */
+    int index;
+};
+
+enum topt_instr_kind {
+    TOPT_I_ALLOC,  /* a: buffer */
+    TOPT_I_FREE,   /* a: buffer */
+    TOPT_I_ZERO,   /* a: buffer */
+    TOPT_I_INIT,   /* a: parameter buffer (INIT section only): fill from the seed */
+    TOPT_I_KERNEL, /* 'kernel' of operator 'op' on value[] and grad[] */
+    TOPT_I_MOVE,   /* a -> b by 'move'; c: staging buffer or -1; a == b: in place */
+    TOPT_I_REDUCE, /* all-reduce buffer a in place along 'axes': sum, or max where 'is_max' */
+    TOPT_I_ADD,    /* b += a */
+    TOPT_I_LOSS,   /* a: per-token losses; report their mean over all tokens */
+    TOPT_I_UPDATE, /* optimizer: a parameter, b gradient, c first state or -1, d second or -1 */
+};
+
+struct topt_instr {
+    enum topt_instr_kind kind;
+    int op;              /* operator it belongs to, or -1 */
+    uint8_t backward;
+    int a, b, c, d;
+    enum topt_kernel kernel;
+    uint32_t axes;
+    int is_max;
+    struct topt_move move;
+    /* KERNEL: buffers by operand number, -1 where it has none */
+    int16_t pad;
+    int value[TOPT_MAX_OPERANDS], grad[TOPT_MAX_OPERANDS];
+};
+
+struct topt_program {
+    const struct topt_model *model;  /* borrowed */
+    struct topt_mesh mesh;
+    struct topt_settings settings;
+    struct topt_config *config;      /* by operator: local boxes of kernels follow from it */
+    int nbuffers;
+    struct topt_buffer *buffer;
+    int ninstr, init_end;            /* [0, init_end) once, [init_end, ninstr) each step */
+    struct topt_instr *instr;
+    int64_t peak_bytes;              /* largest sum of live buffers over init and step */
+    int64_t class_bytes[TOPT_CLASS_COUNT]; /* live of each class at the peak */
+    struct topt_arena *arena;
+};
+
+/* Local box of an operator's dimension on 'device', in counts. */
+void topt_op_box(const struct topt_op *op, const struct topt_config *c,
+                 const struct topt_mesh *mesh, int device, int64_t ret_off[TOPT_MAX_OPDIMS],
+                 int64_t ret_len[TOPT_MAX_OPDIMS]);
+
+/* Lower a strategy.  Owned by the caller; borrows 'm'.  INVAL where the strategy does not
+ * fit the model or mesh. */
+int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
+               const struct topt_settings *settings, const struct topt_strategy *s,
+               struct topt_router *router, struct topt_program **ret,
+               struct topt_error *err) TOPT_MUST_CHECK;
+void topt_program_destroy(struct topt_program *p);
+
+/* One line an instruction, for people and for golden tests. */
+char *topt_program_text(const struct topt_program *p);
+
+/* ---- costs ------------------------------------------------------------------------------ */
+
+struct topt_fragment_cost {
+    int64_t compute_ns, network_ns;
+    int64_t class_bytes[TOPT_CLASS_COUNT]; /* bytes that stay: PARAM..KEPT */
+    int64_t transient_bytes;               /* most of TRANSIENT and STAGING at once */
+    int64_t flops;
+};
+
+/* Where costs come from. */
+struct topt_costing {
+    const struct topt_model *model;
+    const struct topt_hw *hw;
+    const struct topt_mesh *mesh;
+    const struct topt_settings *settings;
+    struct topt_router *router;
+};
+
+/* Cost of an operator's own fragments (forward, backward, gradient reduction, update). */
+int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config *c,
+                 struct topt_fragment_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Cost of a whole strategy by adding the fragments up, with the caps that hold its
+ * transients: memory_bytes = what stays + transient_cap + crossing * crossing_cap. */
+struct topt_strategy_cost {
+    struct topt_fragment_cost sum;
+    int64_t memory_bytes, time_ns;
+    int64_t transient_cap, crossing_cap;
+    int crossing;
+};
+
+#endif

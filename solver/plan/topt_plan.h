@@ -1,0 +1,115 @@
+/* topt_plan.h - questions people ask, answered as documents.
+ *
+ * A request (model, hardware, mode, limits) becomes a plan document "topt-plan/1": the
+ * chosen strategy with everything a rank needs to run it (the model inside), what it is
+ * predicted to cost, and why it was chosen.  Every plan is re-costed and lowered by the
+ * checker before anyone gets it.
+ * Thread safety: reentrant; requests, models and profiles are only read. */
+#ifndef TOPT_PLAN_H
+#define TOPT_PLAN_H
+
+#include <jansson.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "topt_hw.h"
+#include "topt_lower.h"
+#include "topt_model.h"
+#include "topt_search.h"
+
+enum topt_mode { TOPT_MINI_TIME, TOPT_MINI_PARALLELISM, TOPT_PROFILING, TOPT_MODE_COUNT };
+enum topt_space {
+    TOPT_SPACE_AUTO, /* full up to 16 devices, canonical beyond */
+    TOPT_SPACE_FULL,
+    TOPT_SPACE_CANONICAL,
+    TOPT_SPACE_UNIFORM,
+    TOPT_SPACE_COUNT
+};
+
+struct topt_request {
+    const struct topt_model *model;
+    const struct topt_hw *hw;
+    enum topt_mode mode;
+    int64_t gpus;        /* mini-time: exactly so many; profiling: 0 */
+    int64_t max_gpus;    /* mini-parallelism, profiling: at most; 0: all the profile has */
+    const int64_t *gpu_list; /* profiling: these counts, or NULL for 'counts' up to max */
+    int ngpu_list;
+    int pow2_counts;     /* only powers of two */
+    int64_t memory_limit; /* bytes a device; 0: what the profile's device has */
+    enum topt_space space;
+    int sequence_splits;  /* search splits of sequence dimensions too */
+    const char *algorithm; /* NULL: ft */
+    double epsilon;
+    int threads;
+    struct topt_settings settings;
+    const atomic_bool *cancel; /* polled; may be NULL */
+};
+
+/* Sensible values for everything that is not a pointer. */
+void topt_request_init(struct topt_request *r);
+
+/* Names as people write them, for options and JSON: "mini-time", "full"... */
+int topt_mode_parse(const char *name, enum topt_mode *ret, struct topt_error *err)
+    TOPT_MUST_CHECK;
+int topt_space_parse(const char *name, enum topt_space *ret, struct topt_error *err)
+    TOPT_MUST_CHECK;
+int topt_dtype_parse(const char *name, enum topt_dtype *ret, struct topt_error *err)
+    TOPT_MUST_CHECK;
+int topt_optimizer_parse(const char *name, enum topt_optimizer *ret, struct topt_error *err)
+    TOPT_MUST_CHECK;
+const char *topt_mode_name(enum topt_mode m);
+const char *topt_space_name(enum topt_space s);
+
+/* Answer a mini-time or mini-parallelism request.
+ *  0 and '*ret' the answer, a new reference:
+ *      {"feasible":true,"gpus","nodes","gpus_per_node","memory_bytes","peak_bytes","time_ns",
+ *       "compute_ns","network_ns","why","strategy","space",...,"plan":{topt-plan/1}}
+ *    or, when nothing fits,
+ *      {"feasible":false,"why","nearest":{"gpus","memory_bytes",...}}   (no "plan")
+ * -1: the request is malformed, was canceled, or passed a limit. */
+int topt_plan(const struct topt_request *r, json_t **ret, struct topt_error *err)
+    TOPT_MUST_CHECK;
+
+/* Answer a profiling request: {"points":[{"gpus","nodes","feasible","limit","memory_bytes",
+ * "time_ns"},...], "model", "hw", "space", "batch", "seq"}. */
+int topt_plan_curve(const struct topt_request *r, json_t **ret, struct topt_error *err)
+    TOPT_MUST_CHECK;
+
+/* The whole frontier for r->gpus devices: {"points":[{"memory_bytes","time_ns",
+ * "compute_ns","network_ns","nodes"},...],"exact","epsilon","space",...}. */
+int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_error *err)
+    TOPT_MUST_CHECK;
+
+/* A plan document read back: everything a rank needs. */
+struct topt_plan_doc {
+    struct topt_model *model;
+    struct topt_mesh mesh;
+    struct topt_settings settings;
+    struct topt_strategy *strategy;
+    int64_t memory_bytes, peak_bytes, time_ns; /* as predicted when it was made */
+    char id[24];                               /* "p-<16 hex>" of the document */
+    struct topt_program *program;              /* lowered; what ranks execute */
+    struct topt_router *router;
+    struct topt_hw *hw;                        /* the profile it was planned for */
+};
+/* Parse, check (known fields, model digest, strategy fits) and lower. */
+int topt_plan_read(const json_t *doc, struct topt_plan_doc **ret, struct topt_error *err)
+    TOPT_MUST_CHECK;
+int topt_plan_load(const char *path, struct topt_plan_doc **ret, struct topt_error *err)
+    TOPT_MUST_CHECK;
+void topt_plan_doc_destroy(struct topt_plan_doc *p);
+
+/* What the plan does in a line ("data 2 x tensor 2") and in paragraphs. */
+char *topt_plan_strategy_words(const struct topt_plan_doc *p);
+char *topt_plan_explain(const json_t *plan, struct topt_error *err);
+
+/* The curve of topt_plan_curve drawn for a terminal of 'width' columns; freed by caller. */
+char *topt_plot_curve(const json_t *curve, int width);
+/* The frontier of topt_plan_frontier drawn the same way. */
+char *topt_plot_frontier(const json_t *frontier, int width);
+
+/* 'count' random valid strategies (seeded, repeatable) as plan documents: a JSON array. */
+int topt_plan_sample(const struct topt_request *r, int count, uint64_t seed, json_t **ret,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+
+#endif
