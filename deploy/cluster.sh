@@ -252,15 +252,16 @@ make_folders()
 
 start_munged()
 {
-    local owner=root run=
-    if id munge >/dev/null 2>&1; then
-        owner=munge
-        run="setpriv --reuid=munge --regid=$(id -g munge) --clear-groups"
-    fi
+    local run=
     [ -s "$dir/munge/key" ] || head -c 128 /dev/urandom >"$dir/munge/key"
-    chown -R "$owner" "$dir/munge"
     chmod 755 "$dir/munge"
     chmod 600 "$dir/munge/key"
+    # As munge, unless DIR lies where that user can't go: below /root, for one.
+    if id munge >/dev/null 2>&1; then
+        chown -R munge "$dir/munge"
+        run="setpriv --reuid=munge --regid=$(id -g munge) --clear-groups"
+        $run test -w "$dir/munge" 2>/dev/null || { run= && chown -R root "$dir/munge"; }
+    fi
     # --force: the folders above DIR are the user's choice and may not please munged.
     $run munged --foreground --force --num-threads=2 --key-file="$dir/munge/key" \
         --socket="$dir/munge/socket" --pid-file="$dir/munge/pid" \
@@ -361,6 +362,7 @@ show_env()
 
 run_in_cluster()
 {
+    owner=$$
     start_cluster
     trap 'stop_cluster' EXIT
     trap 'exit 130' INT
