@@ -92,6 +92,7 @@ struct topt_operand_spec {
     int8_t dim[TOPT_MAX_RANK]; /* operator dimension of each tensor dimension */
     uint8_t needed;            /* INPUT: backward reads its value */
     uint8_t optional;          /* present only where the operator's attributes say so */
+    uint8_t tensor_ok;         /* PARAM that may be another operator's tensor instead */
     uint8_t unitless;          /* statistics: unit 1 whatever the dimension's unit is */
 };
 
@@ -142,7 +143,8 @@ struct topt_attrs {
 enum { TOPT_NO_TENSOR = -1 };
 
 struct topt_operand {
-    int tensor;                        /* graph tensor of an INPUT or OUTPUT, else -1 */
+    enum topt_role role; /* the row's, or INPUT where a PARAM is given as a tensor */
+    int tensor;          /* graph tensor of an INPUT or OUTPUT, else -1 */
     int present;
     struct topt_dim dim[TOPT_MAX_RANK]; /* global */
 };
@@ -167,6 +169,12 @@ struct topt_tensor {
     int nconsumers;     /* uses, counted with repetition */
     int needs_gradient; /* a parameter lies upstream */
 };
+
+/* Tensor dimensions of an operand. */
+static inline int topt_operand_rank(const struct topt_op *op, int operand)
+{
+    return op->spec->operand[operand].ndim;
+}
 
 /* Operators in an order of execution.  'batch' and 'seq' are part of a model's shapes. */
 struct topt_model {

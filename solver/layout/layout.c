@@ -1,0 +1,204 @@
+/* layout.c - meshes, layouts and the block of a tensor that each device holds. */
+#include "topt_layout.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- mesh ------------------------------------------------------------------------------ */
+
+static int add_factors(struct topt_mesh *mesh, int n)
+{
+    int factor[TOPT_MAX_AXES], count = 0;
+    for (int f = 2; n > 1; f++)
+        while (n % f == 0) {
+            if (count == TOPT_MAX_AXES)
+                return -1;
+            factor[count++] = f;
+            n /= f;
+        }
+    if (mesh->naxes + count > TOPT_MAX_AXES)
+        return -1;
+    while (count > 0)
+        mesh->size[mesh->naxes++] = factor[--count];
+    return 0;
+}
+
+int topt_mesh_init(struct topt_mesh *mesh, int nodes, int per_node, struct topt_error *err)
+{
+    memset(mesh, 0, sizeof *mesh);
+    if (nodes < 1 || per_node < 1 || nodes > 1 << 14 || per_node > 1 << 14)
+        return topt_fail(err, TOPT_ERR_INVAL, "%d nodes of %d devices can't be planned for",
+                         nodes, per_node);
+    *mesh = (struct topt_mesh){.nodes = nodes, .per_node = per_node,
+                               .devices = nodes * per_node};
+    int bad = add_factors(mesh, nodes);
+    mesh->node_axes = mesh->naxes;
+    if (bad || add_factors(mesh, per_node))
+        return topt_fail(err, TOPT_ERR_LIMIT,
+                         "%d nodes of %d devices have more than %d prime factors", nodes,
+                         per_node, TOPT_MAX_AXES);
+    return 0;
+}
+
+int topt_mesh_coord(const struct topt_mesh *mesh, int device, int axis)
+{
+    for (int a = mesh->naxes - 1; a > axis; a--)
+        device /= mesh->size[a];
+    return device % mesh->size[axis];
+}
+
+struct topt_group topt_mesh_group(const struct topt_mesh *mesh, uint32_t axes)
+{
+    struct topt_group g = {1, 1, 1};
+    for (int a = 0; a < mesh->naxes; a++) {
+        if (!(axes >> a & 1))
+            continue;
+        if (a < mesh->node_axes)
+            g.nodes *= mesh->size[a];
+        else
+            g.per_node *= mesh->size[a];
+    }
+    g.siblings = mesh->per_node / g.per_node;
+    return g;
+}
+
+const char *topt_mesh_axis_name(const struct topt_mesh *mesh, int axis, char buf[8])
+{
+    int node = axis < mesh->node_axes;
+    snprintf(buf, 8, "%c%d", node ? 'n' : 'g', (node ? axis : axis - mesh->node_axes) % 100);
+    return buf;
+}
+
+int topt_mesh_axis_find(const struct topt_mesh *mesh, const char *name)
+{
+    char buf[8];
+    for (int a = 0; a < mesh->naxes; a++)
+        if (!strcmp(topt_mesh_axis_name(mesh, a, buf), name))
+            return a;
+    return -1;
+}
+
+/* ---- layouts --------------------------------------------------------------------------- */
+
+struct topt_layout topt_layout_replicated(void)
+{
+    struct topt_layout l;
+    memset(l.at, TOPT_REPLICATE, sizeof l.at);
+    memset(l.pos, 0, sizeof l.pos);
+    return l;
+}
+
+int topt_layout_equal(const struct topt_layout *a, const struct topt_layout *b)
+{
+    return !memcmp(a, b, sizeof *a);
+}
+
+int topt_layout_axes_of(const struct topt_layout *l, int dim, int8_t ret[TOPT_MAX_AXES])
+{
+    int n = 0;
+    for (int a = 0; a < TOPT_MAX_AXES; a++)
+        if (l->at[a] == dim) {
+            ret[l->pos[a]] = (int8_t)a;
+            n++;
+        }
+    return n;
+}
+
+uint32_t topt_layout_partial_mask(const struct topt_layout *l)
+{
+    uint32_t mask = 0;
+    for (int a = 0; a < TOPT_MAX_AXES; a++)
+        if (l->at[a] == TOPT_PARTIAL)
+            mask |= 1u << a;
+    return mask;
+}
+
+void topt_split_block(const struct topt_mesh *mesh, int64_t count, const int8_t *axes,
+                      int naxes, int device, int64_t *ret_off, int64_t *ret_len)
+{
+    int64_t off = 0, len = count, cap = count;
+    for (int i = 0; i < naxes; i++) {
+        int64_t size = mesh->size[axes[i]];
+        int64_t piece = (cap + size - 1) / size;
+        int64_t start = piece * topt_mesh_coord(mesh, device, axes[i]);
+        if (start > len)
+            start = len;
+        off += start;
+        len = len - start < piece ? len - start : piece;
+        cap = piece;
+    }
+    *ret_off = off;
+    *ret_len = len;
+}
+
+struct topt_box topt_layout_box(const struct topt_mesh *mesh, const struct topt_shape *s,
+                                const struct topt_layout *l, int device)
+{
+    struct topt_box box = {{0}, {0}};
+    for (int d = 0; d < s->ndim; d++) {
+        int8_t axes[TOPT_MAX_AXES];
+        int n = topt_layout_axes_of(l, d, axes);
+        topt_split_block(mesh, s->dim[d].count, axes, n, device, &box.off[d], &box.len[d]);
+    }
+    return box;
+}
+
+int64_t topt_box_elements(const struct topt_shape *s, const struct topt_box *b)
+{
+    int64_t n = 1;
+    for (int d = 0; d < s->ndim; d++)
+        n *= b->len[d] * s->dim[d].unit;
+    return n;
+}
+
+int64_t topt_layout_elements(const struct topt_mesh *mesh, const struct topt_shape *s,
+                             const struct topt_layout *l)
+{
+    struct topt_box box = topt_layout_box(mesh, s, l, 0);
+    return topt_box_elements(s, &box);
+}
+
+/* ---- moves ----------------------------------------------------------------------------- */
+
+const char *topt_move_name(enum topt_move_kind k)
+{
+    static const char *const name[] = {"slice",   "all-gather",     "all-to-all",
+                                       "permute", "reduce-scatter", "all-reduce"};
+    return (unsigned)k < sizeof name / sizeof *name ? name[k] : "unknown";
+}
+
+int64_t topt_move_staging_bytes(const struct topt_mesh *mesh, const struct topt_shape *s,
+                                const struct topt_move *m, int element_bytes)
+{
+    int64_t from = topt_layout_elements(mesh, s, &m->from) * element_bytes;
+    int64_t to = topt_layout_elements(mesh, s, &m->to) * element_bytes;
+    switch (m->kind) {
+    case TOPT_MOVE_ALL_GATHER:
+    case TOPT_MOVE_ALL_TO_ALL:
+    case TOPT_MOVE_PERMUTE:
+        return from + to;
+    case TOPT_MOVE_REDUCE_SCATTER:
+        return from;
+    default:
+        return 0;
+    }
+}
+
+int64_t topt_move_ns(const struct topt_hw *hw, const struct topt_mesh *mesh,
+                     const struct topt_shape *s, const struct topt_move *m,
+                     int element_bytes)
+{
+    static const enum topt_collective collective[] = {
+        [TOPT_MOVE_ALL_GATHER] = TOPT_ALL_GATHER,
+        [TOPT_MOVE_ALL_TO_ALL] = TOPT_ALL_TO_ALL,
+        [TOPT_MOVE_PERMUTE] = TOPT_PERMUTE,
+        [TOPT_MOVE_REDUCE_SCATTER] = TOPT_REDUCE_SCATTER,
+        [TOPT_MOVE_ALL_REDUCE] = TOPT_ALL_REDUCE,
+    };
+    if (m->kind == TOPT_MOVE_SLICE)
+        return 0;
+    int gathers = m->kind == TOPT_MOVE_ALL_GATHER;
+    int64_t bytes = topt_layout_elements(mesh, s, gathers ? &m->to : &m->from) * element_bytes;
+    return topt_hw_collective_ns(hw, collective[m->kind], topt_mesh_group(mesh, m->axes), bytes);
+}

@@ -1,0 +1,651 @@
+/* route.c - the cheapest way from one layout to another.
+ *
+ * Layouts of a tensor are the nodes of a graph whose edges are single collectives (or the
+ * free local slice); a redistribution is a shortest path (TensorOpt, section 4.3).  What a
+ * path may pass through: dimensions that the source or the target splits; partial sums only
+ * where the source has them.
+ *
+ * On few axes one Dijkstra run from a source serves all targets and is kept.  On many axes
+ * neighbours that behave alike in source and target are merged into one, and axes whose
+ * dimension does not change at all stand still; such runs are kept pair by pair.
+ *
+ *      state: 8 bits a group of axes   [ at:4 | pos:4 ]    at 15 replicate, 14 partial */
+#include "topt_layout.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topt_arena.h"
+
+enum { MAX_GROUPS = 8, TREE_AXES = 4, AT_R = 15, AT_P = 14, NONE = -1 };
+
+struct node {
+    uint64_t state;
+    int64_t cost;
+    int32_t prev;
+    int16_t nmoves;
+    uint8_t done;
+    uint8_t kind;   /* of the move that leads here */
+    uint16_t group; /* bit mask of groups that it varies along */
+};
+
+/* One Dijkstra run: a tree of cheapest moves from 'source'. */
+struct tree {
+    struct tree *next;
+    struct topt_shape shape;
+    int element_bytes;
+    struct topt_layout from, to; /* 'to' only where the run served one target */
+    uint32_t dims;               /* bit mask of dimensions passed through */
+    int single;
+    int ngroups;
+    uint32_t mask[MAX_GROUPS];
+    int size[MAX_GROUPS];
+    uint32_t frozen;
+    struct node *node;
+    int nnodes, cap;
+    int32_t *slot; /* hash of states */
+    int nslots;
+    int32_t *heap;
+    int nheap;
+};
+
+struct found {
+    struct found *next;
+    struct topt_shape shape;
+    int element_bytes;
+    struct topt_layout from, to;
+    struct topt_path path;
+};
+
+enum { BUCKETS = 4096 };
+
+struct topt_router {
+    const struct topt_hw *hw;
+    struct topt_mesh mesh;
+    struct topt_arena *arena;
+    struct tree *trees[BUCKETS];
+    struct found *paths[BUCKETS];
+};
+
+struct topt_router *topt_router_create(const struct topt_hw *hw, const struct topt_mesh *mesh)
+{
+    struct topt_router *r = calloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    r->hw = hw;
+    r->mesh = *mesh;
+    r->arena = topt_arena_create(0);
+    if (!r->arena) {
+        free(r);
+        return NULL;
+    }
+    return r;
+}
+
+static void tree_fini(struct tree *t)
+{
+    free(t->node);
+    free(t->slot);
+    free(t->heap);
+}
+
+void topt_router_destroy(struct topt_router *r)
+{
+    if (!r)
+        return;
+    for (int b = 0; b < BUCKETS; b++)
+        for (struct tree *t = r->trees[b]; t; t = t->next)
+            tree_fini(t);
+    topt_arena_destroy(r->arena);
+    free(r);
+}
+
+/* ---- states ---------------------------------------------------------------------------- */
+
+static int at_of(uint64_t s, int g)
+{
+    return (int)(s >> (8 * g + 4) & 15);
+}
+
+static int pos_of(uint64_t s, int g)
+{
+    return (int)(s >> (8 * g) & 15);
+}
+
+static uint64_t put(uint64_t s, int g, int at, int pos)
+{
+    uint64_t byte = (uint64_t)(at << 4 | pos);
+    return (s & ~((uint64_t)255 << (8 * g))) | byte << (8 * g);
+}
+
+/* Groups of dimension 'dim' in order; returns how many. */
+static int order_of(const struct tree *t, uint64_t s, int dim, int ret[MAX_GROUPS])
+{
+    int n = 0;
+    for (int g = 0; g < t->ngroups; g++)
+        if (at_of(s, g) == dim) {
+            ret[pos_of(s, g)] = g;
+            n++;
+        }
+    return n;
+}
+
+static uint64_t state_of(const struct tree *t, const struct topt_layout *l)
+{
+    uint64_t s = 0;
+    for (int g = 0; g < t->ngroups; g++) {
+        int axis = __builtin_ctz(t->mask[g]);
+        int at = l->at[axis];
+        s = put(s, g, at == TOPT_REPLICATE ? AT_R : at == TOPT_PARTIAL ? AT_P : at, 0);
+    }
+    for (int d = 0; d < TOPT_MAX_RANK; d++) {
+        int8_t axes[TOPT_MAX_AXES];
+        int n = topt_layout_axes_of(l, d, axes), pos = 0;
+        for (int i = 0; i < n; i++)
+            for (int g = 0; g < t->ngroups; g++)
+                if (__builtin_ctz(t->mask[g]) == axes[i])
+                    s = put(s, g, d, pos++);
+    }
+    return s;
+}
+
+static struct topt_layout layout_of(const struct tree *t, uint64_t s)
+{
+    struct topt_layout l = topt_layout_replicated();
+    for (int g = 0; g < t->ngroups; g++)
+        if (at_of(s, g) == AT_P)
+            for (uint32_t m = t->mask[g]; m; m &= m - 1)
+                l.at[__builtin_ctz(m)] = TOPT_PARTIAL;
+    for (int d = 0; d < TOPT_MAX_RANK; d++) {
+        int order[MAX_GROUPS], n = order_of(t, s, d, order), pos = 0;
+        for (int i = 0; i < n; i++)
+            for (uint32_t m = t->mask[order[i]]; m; m &= m - 1) {
+                int axis = __builtin_ctz(m);
+                l.at[axis] = (int8_t)d;
+                l.pos[axis] = (int8_t)pos++;
+            }
+    }
+    return l;
+}
+
+/* Bytes of the largest block; ceilings nest, so the order of axes does not matter. */
+static int64_t block_bytes(const struct tree *t, uint64_t s)
+{
+    int64_t split[TOPT_MAX_RANK] = {1, 1, 1, 1}, bytes = t->element_bytes;
+    for (int g = 0; g < t->ngroups; g++)
+        if (at_of(s, g) < TOPT_MAX_RANK)
+            split[at_of(s, g)] *= t->size[g];
+    for (int d = 0; d < t->shape.ndim; d++)
+        bytes *= (t->shape.dim[d].count + split[d] - 1) / split[d] * t->shape.dim[d].unit;
+    return bytes;
+}
+
+/* ---- nodes, heap ------------------------------------------------------------------------ */
+
+static int before(const struct tree *t, int32_t a, int32_t b)
+{
+    const struct node *x = &t->node[a], *y = &t->node[b];
+    if (x->cost != y->cost)
+        return x->cost < y->cost;
+    if (x->nmoves != y->nmoves)
+        return x->nmoves < y->nmoves;
+    return x->state < y->state;
+}
+
+/* Duplicates in the heap are harmless: a node that is done is skipped. */
+static void heap_push(struct tree *t, int32_t n)
+{
+    int i = t->nheap++;
+    for (; i > 0 && before(t, n, t->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        t->heap[i] = t->heap[(i - 1) / 2];
+    t->heap[i] = n;
+}
+
+static int32_t heap_pop(struct tree *t)
+{
+    int32_t top = t->heap[0], last = t->heap[--t->nheap];
+    int i = 0;
+    for (;;) {
+        int c = 2 * i + 1;
+        if (c >= t->nheap)
+            break;
+        if (c + 1 < t->nheap && before(t, t->heap[c + 1], t->heap[c]))
+            c++;
+        if (!before(t, t->heap[c], last))
+            break;
+        t->heap[i] = t->heap[c];
+        i = c;
+    }
+    t->heap[i] = last;
+    return top;
+}
+
+static uint32_t hash_state(uint64_t s)
+{
+    return (uint32_t)((s * 0x9e3779b97f4a7c15u) >> 32);
+}
+
+static int rehash(struct tree *t, int nslots)
+{
+    int32_t *slot = malloc((size_t)nslots * sizeof *slot);
+    if (!slot)
+        return -1;
+    memset(slot, 0xff, (size_t)nslots * sizeof *slot);
+    for (int i = 0; i < t->nnodes; i++) {
+        uint32_t h = hash_state(t->node[i].state) & (uint32_t)(nslots - 1);
+        while (slot[h] != NONE)
+            h = (h + 1) & (uint32_t)(nslots - 1);
+        slot[h] = i;
+    }
+    free(t->slot);
+    t->slot = slot;
+    t->nslots = nslots;
+    return 0;
+}
+
+static int32_t node_find(const struct tree *t, uint64_t s)
+{
+    uint32_t h = hash_state(s) & (uint32_t)(t->nslots - 1);
+    while (t->slot[h] != NONE && t->node[t->slot[h]].state != s)
+        h = (h + 1) & (uint32_t)(t->nslots - 1);
+    return t->slot[h];
+}
+
+static int32_t node_add(struct tree *t, uint64_t s)
+{
+    if (t->nnodes == t->cap) {
+        int cap = t->cap ? 2 * t->cap : 256;
+        struct node *node = realloc(t->node, (size_t)cap * sizeof *node);
+        if (!node)
+            return NONE;
+        t->node = node;
+        t->cap = cap;
+    }
+    if (2 * t->nnodes >= t->nslots && rehash(t, t->nslots ? 2 * t->nslots : 512))
+        return NONE;
+    int32_t n = t->nnodes++;
+    t->node[n] = (struct node){.state = s, .cost = INT64_MAX, .prev = NONE};
+    uint32_t h = hash_state(s) & (uint32_t)(t->nslots - 1);
+    while (t->slot[h] != NONE)
+        h = (h + 1) & (uint32_t)(t->nslots - 1);
+    t->slot[h] = n;
+    return n;
+}
+
+/* ---- relaxing --------------------------------------------------------------------------- */
+
+struct run {
+    struct topt_router *r;
+    struct tree *t;
+    int32_t from;    /* node being expanded */
+    int heap_cap;
+    int failed;
+};
+
+static uint32_t axes_of(const struct tree *t, uint32_t groups)
+{
+    uint32_t mask = 0;
+    for (; groups; groups &= groups - 1)
+        mask |= t->mask[__builtin_ctz(groups)];
+    return mask;
+}
+
+static void relax(struct run *x, enum topt_move_kind kind, uint32_t groups, uint64_t state)
+{
+    struct tree *t = x->t;
+    int64_t cost = 0;
+    if (kind != TOPT_MOVE_SLICE) {
+        static const enum topt_collective collective[] = {
+            [TOPT_MOVE_ALL_GATHER] = TOPT_ALL_GATHER,
+            [TOPT_MOVE_ALL_TO_ALL] = TOPT_ALL_TO_ALL,
+            [TOPT_MOVE_PERMUTE] = TOPT_PERMUTE,
+            [TOPT_MOVE_REDUCE_SCATTER] = TOPT_REDUCE_SCATTER,
+            [TOPT_MOVE_ALL_REDUCE] = TOPT_ALL_REDUCE,
+        };
+        uint64_t sized = kind == TOPT_MOVE_ALL_GATHER ? state : t->node[x->from].state;
+        cost = topt_hw_collective_ns(x->r->hw, collective[kind],
+                                     topt_mesh_group(&x->r->mesh, axes_of(t, groups)),
+                                     block_bytes(t, sized));
+    }
+    int32_t n = t->nslots ? node_find(t, state) : NONE;
+    if (n == NONE)
+        n = node_add(t, state);
+    if (n == NONE) {
+        x->failed = 1;
+        return;
+    }
+    const struct node *from = &t->node[x->from];
+    struct node *to = &t->node[n];
+    int64_t total = from->cost + cost;
+    int nmoves = from->nmoves + 1;
+    if (to->done || total > to->cost || (total == to->cost && nmoves >= to->nmoves))
+        return;
+    to->cost = total;
+    to->nmoves = (int16_t)nmoves;
+    to->prev = x->from;
+    to->kind = (uint8_t)kind;
+    to->group = (uint16_t)groups;
+    if (t->nheap == x->heap_cap) {
+        int cap = x->heap_cap ? 2 * x->heap_cap : 512;
+        int32_t *heap = realloc(t->heap, (size_t)cap * sizeof *heap);
+        if (!heap) {
+            x->failed = 1;
+            return;
+        }
+        t->heap = heap;
+        x->heap_cap = cap;
+    }
+    heap_push(t, n);
+}
+
+/* Put the groups of 'set' innermost in 'dim', in group order. */
+static uint64_t append(const struct tree *t, uint64_t s, uint32_t set, int dim)
+{
+    int order[MAX_GROUPS], pos = order_of(t, s, dim, order);
+    for (; set; set &= set - 1)
+        s = put(s, __builtin_ctz(set), dim, pos++);
+    return s;
+}
+
+static void expand_partial(struct run *x, uint64_t s)
+{
+    const struct tree *t = x->t;
+    uint32_t partial = 0;
+    for (int g = 0; g < t->ngroups; g++)
+        if (at_of(s, g) == AT_P)
+            partial |= 1u << g;
+    for (uint32_t set = partial; set; set = (set - 1) & partial) {
+        uint64_t reduced = s;
+        for (uint32_t m = set; m; m &= m - 1)
+            reduced = put(reduced, __builtin_ctz(m), AT_R, 0);
+        relax(x, TOPT_MOVE_ALL_REDUCE, set, reduced);
+        for (int d = 0; d < t->shape.ndim; d++)
+            if (t->dims >> d & 1)
+                relax(x, TOPT_MOVE_REDUCE_SCATTER, set, append(t, s, set, d));
+    }
+}
+
+static void expand_slice(struct run *x, uint64_t s)
+{
+    const struct tree *t = x->t;
+    for (int g = 0; g < t->ngroups; g++)
+        for (int d = 0; d < t->shape.ndim; d++)
+            if (at_of(s, g) == AT_R && t->dims >> d & 1 && !(t->frozen >> g & 1))
+                relax(x, TOPT_MOVE_SLICE, 1u << g, append(t, s, 1u << g, d));
+}
+
+/* Gather, or hand to another dimension, the innermost 1, 2, ... groups of each dimension. */
+static void expand_suffix(struct run *x, uint64_t s)
+{
+    const struct tree *t = x->t;
+    for (int d = 0; d < t->shape.ndim; d++) {
+        int order[MAX_GROUPS], n = order_of(t, s, d, order);
+        uint32_t set = 0;
+        for (int k = n - 1; k >= 0 && !(t->frozen >> order[k] & 1); k--) {
+            set |= 1u << order[k];
+            uint64_t gathered = s;
+            for (int i = k; i < n; i++)
+                gathered = put(gathered, order[i], AT_R, 0);
+            relax(x, TOPT_MOVE_ALL_GATHER, set, gathered);
+            for (int e = 0; e < t->shape.ndim; e++) {
+                if (e == d || !(t->dims >> e & 1))
+                    continue;
+                int other[MAX_GROUPS], pos = order_of(t, s, e, other);
+                uint64_t moved = s;
+                for (int i = k; i < n; i++)
+                    moved = put(moved, order[i], e, pos++);
+                relax(x, TOPT_MOVE_ALL_TO_ALL, set, moved);
+            }
+        }
+    }
+}
+
+static void permute_from(struct run *x, uint64_t s, int d, const int *order, int n,
+                         uint64_t made, uint32_t left, int pos)
+{
+    if (pos == n) {
+        uint32_t set = 0;
+        for (int i = 0; i < n; i++)
+            if (pos_of(made, order[i]) != i)
+                set |= 1u << order[i];
+        if (set)
+            relax(x, TOPT_MOVE_PERMUTE, set, made);
+        return;
+    }
+    for (uint32_t m = left; m; m &= m - 1) {
+        int i = __builtin_ctz(m);
+        permute_from(x, s, d, order, n, put(made, order[i], d, pos), left & ~(1u << i), pos + 1);
+    }
+}
+
+/* Other orders of a dimension's axes, where all blocks are of one size. */
+static void expand_permute(struct run *x, uint64_t s)
+{
+    const struct tree *t = x->t;
+    for (int d = 0; d < t->shape.ndim; d++) {
+        int order[MAX_GROUPS], n = order_of(t, s, d, order);
+        int64_t product = 1;
+        for (int i = 0; i < n; i++)
+            product *= t->size[order[i]];
+        if (n >= 2 && n <= 4 && t->shape.dim[d].count % product == 0)
+            permute_from(x, s, d, order, n, s, (1u << n) - 1, 0);
+    }
+}
+
+static int dijkstra(struct topt_router *r, struct tree *t, uint64_t source,
+                    const uint64_t *target)
+{
+    struct run x = {.r = r, .t = t};
+    int32_t first = node_add(t, source);
+    if (first == NONE)
+        return -1;
+    t->node[first].cost = 0;
+    t->heap = malloc(512 * sizeof *t->heap);
+    x.heap_cap = t->heap ? 512 : 0;
+    if (!t->heap)
+        return -1;
+    heap_push(t, first);
+    while (t->nheap && !x.failed) {
+        x.from = heap_pop(t);
+        if (t->node[x.from].done)
+            continue;
+        t->node[x.from].done = 1;
+        uint64_t s = t->node[x.from].state;
+        if (target && s == *target)
+            break;
+        expand_partial(&x, s);
+        expand_slice(&x, s);
+        expand_suffix(&x, s);
+        expand_permute(&x, s);
+    }
+    free(t->heap);
+    t->heap = NULL;
+    return x.failed ? -1 : 0;
+}
+
+/* ---- runs and paths ---------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t h, const void *p, size_t n)
+{
+    for (const unsigned char *c = p; n--; c++)
+        h = (h ^ *c) * 0x100000001b3u;
+    return h;
+}
+
+static uint64_t hash_pair(const struct topt_shape *s, int element_bytes,
+                          const struct topt_layout *from, const struct topt_layout *to)
+{
+    uint64_t h = mix(0xcbf29ce484222325u, s->dim, sizeof s->dim[0] * (size_t)s->ndim);
+    h = mix(h, &element_bytes, sizeof element_bytes);
+    h = mix(h, from, sizeof *from);
+    return to ? mix(h, to, sizeof *to) : h;
+}
+
+static int same_shape(const struct topt_shape *a, const struct topt_shape *b)
+{
+    return a->ndim == b->ndim && !memcmp(a->dim, b->dim, sizeof a->dim[0] * (size_t)a->ndim);
+}
+
+static uint32_t dims_of(const struct topt_layout *a, const struct topt_layout *b)
+{
+    uint32_t dims = 0;
+    for (int i = 0; i < TOPT_MAX_AXES; i++) {
+        if (a->at[i] >= 0)
+            dims |= 1u << a->at[i];
+        if (b->at[i] >= 0)
+            dims |= 1u << b->at[i];
+    }
+    return dims;
+}
+
+/* May axis a+1 move together with axis a in this layout? */
+static int follows(const struct topt_layout *l, int a)
+{
+    return l->at[a] == l->at[a + 1] && (l->at[a] < 0 || l->pos[a] + 1 == l->pos[a + 1]);
+}
+
+static int make_groups(const struct topt_router *r, struct tree *t,
+                       const struct topt_layout *from, const struct topt_layout *to,
+                       int merge, struct topt_error *err)
+{
+    for (int a = 0; a < r->mesh.naxes; a++) {
+        int joins = merge && a > 0 && a != r->mesh.node_axes && follows(from, a - 1) &&
+                    follows(to, a - 1);
+        if (!joins && t->ngroups == MAX_GROUPS)
+            return topt_fail(err, TOPT_ERR_LIMIT,
+                             "a redistribution over more than %d groups of axes", MAX_GROUPS);
+        int g = joins ? t->ngroups - 1 : t->ngroups++;
+        t->mask[g] |= 1u << a;
+        t->size[g] = (t->size[g] ? t->size[g] : 1) * r->mesh.size[a];
+    }
+    return 0;
+}
+
+/* Groups that stand still: replicated on both sides, or in a dimension that does not change. */
+static uint32_t standing(const struct tree *t, uint64_t a, uint64_t b)
+{
+    uint32_t still = 0;
+    for (int g = 0; g < t->ngroups; g++) {
+        int same = at_of(a, g) == at_of(b, g) && pos_of(a, g) == pos_of(b, g);
+        if (!same || at_of(a, g) == AT_P)
+            continue;
+        if (at_of(a, g) == AT_R) {
+            still |= 1u << g;
+            continue;
+        }
+        int x[MAX_GROUPS], y[MAX_GROUPS];
+        int n = order_of(t, a, at_of(a, g), x), m = order_of(t, b, at_of(b, g), y);
+        int outer_same = n == m;
+        for (int i = 0; outer_same && i < n; i++)
+            outer_same = x[i] == y[i];
+        if (outer_same)
+            still |= 1u << g;
+    }
+    return still;
+}
+
+static struct tree *tree_get(struct topt_router *r, const struct topt_shape *s,
+                             int element_bytes, const struct topt_layout *from,
+                             const struct topt_layout *to, struct topt_error *err)
+{
+    int single = r->mesh.naxes > TREE_AXES;
+    uint32_t dims = dims_of(from, to);
+    uint64_t b = hash_pair(s, element_bytes, from, NULL) % BUCKETS;
+    for (struct tree *t = r->trees[b]; !single && t; t = t->next)
+        if (t->element_bytes == element_bytes && t->dims == dims && !t->single &&
+            same_shape(&t->shape, s) && topt_layout_equal(&t->from, from))
+            return t;
+    struct tree *t = TOPT_NEW(r->arena, 1, struct tree);
+    if (!t) {
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+        return NULL;
+    }
+    *t = (struct tree){.shape = *s, .element_bytes = element_bytes, .from = *from,
+                       .to = *to, .dims = dims, .single = single};
+    if (make_groups(r, t, from, to, single, err))
+        return NULL;
+    uint64_t source = state_of(t, from), target = state_of(t, to);
+    if (single)
+        t->frozen = standing(t, source, target);
+    if (dijkstra(r, t, source, single ? &target : NULL)) {
+        tree_fini(t);
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+        return NULL;
+    }
+    if (!single) {
+        t->next = r->trees[b];
+        r->trees[b] = t;
+    }
+    return t;
+}
+
+/* Slices that follow each other in one dimension are one slice. */
+static int merges(const struct topt_path *p, const struct topt_move *m)
+{
+    return p->nmoves > 0 && m->kind == TOPT_MOVE_SLICE &&
+           p->move[p->nmoves - 1].kind == TOPT_MOVE_SLICE;
+}
+
+static int read_path(const struct tree *t, int32_t n, struct topt_path *p,
+                     struct topt_error *err)
+{
+    int32_t chain[64];
+    int len = 0;
+    p->time_ns = t->node[n].cost;
+    for (; t->node[n].prev != NONE; n = t->node[n].prev) {
+        if (len == 64)
+            return topt_fail(err, TOPT_ERR_LIMIT, "a redistribution of more than 64 moves");
+        chain[len++] = n;
+    }
+    while (len > 0) {
+        const struct node *x = &t->node[chain[--len]];
+        struct topt_move m = {.kind = (enum topt_move_kind)x->kind,
+                              .axes = axes_of(t, x->group),
+                              .from = layout_of(t, t->node[x->prev].state),
+                              .to = layout_of(t, x->state)};
+        if (merges(p, &m)) {
+            p->move[p->nmoves - 1].axes |= m.axes;
+            p->move[p->nmoves - 1].to = m.to;
+        } else if (p->nmoves == TOPT_MAX_MOVES) {
+            return topt_fail(err, TOPT_ERR_LIMIT, "a redistribution of more than %d moves",
+                             TOPT_MAX_MOVES);
+        } else {
+            p->move[p->nmoves++] = m;
+        }
+    }
+    return 0;
+}
+
+int topt_router_path(struct topt_router *r, const struct topt_shape *s, int element_bytes,
+                     const struct topt_layout *from, const struct topt_layout *to,
+                     const struct topt_path **ret, struct topt_error *err)
+{
+    uint64_t b = hash_pair(s, element_bytes, from, to) % BUCKETS;
+    for (struct found *f = r->paths[b]; f; f = f->next)
+        if (f->element_bytes == element_bytes && topt_layout_equal(&f->from, from) &&
+            topt_layout_equal(&f->to, to) && same_shape(&f->shape, s)) {
+            *ret = &f->path;
+            return 0;
+        }
+    struct found *f = TOPT_NEW(r->arena, 1, struct found);
+    if (!f)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+    *f = (struct found){.shape = *s, .element_bytes = element_bytes, .from = *from, .to = *to};
+    if (!topt_layout_equal(from, to)) {
+        struct tree *t = tree_get(r, s, element_bytes, from, to, err);
+        if (!t)
+            return -1;
+        int32_t n = node_find(t, state_of(t, to));
+        int rc = n == NONE ? topt_fail(err, TOPT_ERR_INTERNAL, "no way between two layouts")
+                           : read_path(t, n, &f->path, err);
+        if (t->single)
+            tree_fini(t);
+        if (rc)
+            return -1;
+    }
+    f->next = r->paths[b];
+    r->paths[b] = f;
+    *ret = &f->path;
+    return 0;
+}

@@ -1,0 +1,382 @@
+/* fragment.c - the pieces a program is made of. */
+#include "fragment.h"
+
+#include <string.h>
+
+void topt_op_buffers_clear(struct topt_op_buffers *b)
+{
+    memset(b, -1, sizeof *b);
+}
+
+struct topt_shape topt_operand_shape(const struct topt_op *op, int operand)
+{
+    struct topt_shape s = {.ndim = topt_operand_rank(op, operand)};
+    memcpy(s.dim, op->operand[operand].dim, sizeof s.dim);
+    return s;
+}
+
+struct topt_shape topt_tensor_shape(const struct topt_tensor *t)
+{
+    struct topt_shape s = {.ndim = t->ndim};
+    memcpy(s.dim, t->dim, sizeof s.dim);
+    return s;
+}
+
+int topt_element_bytes(const struct topt_settings *s, enum topt_element e)
+{
+    switch (e) {
+    case TOPT_ELEM_REAL:
+        return topt_dtype_bytes(s->dtype);
+    case TOPT_ELEM_STATE:
+        return s->dtype == TOPT_F64 ? 8 : 4;
+    case TOPT_ELEM_INT32:
+        return 4;
+    default:
+        return 1;
+    }
+}
+
+static int64_t round_up(int64_t bytes, int64_t granule)
+{
+    return (bytes + granule - 1) / granule * granule;
+}
+
+int64_t topt_block_bytes(const struct topt_mesh *mesh, const struct topt_settings *s,
+                         const struct topt_shape *shape, const struct topt_layout *l,
+                         enum topt_element e)
+{
+    return round_up(topt_layout_elements(mesh, shape, l) * topt_element_bytes(s, e),
+                    s->granule_bytes);
+}
+
+static int alloc_block(const struct topt_fragments *f, struct topt_buffer b)
+{
+    b.bytes = topt_block_bytes(f->mesh, f->settings, &b.shape, &b.layout, b.elem);
+    return f->sink->alloc(f->sink, &b, f->err);
+}
+
+int topt_fragment_operand(const struct topt_fragments *f, int op, int operand,
+                          const struct topt_layout *l, enum topt_class cls)
+{
+    const struct topt_op *o = &f->model->op[op];
+    int data = o->operand[operand].role == TOPT_DATA;
+    return alloc_block(f, (struct topt_buffer){.cls = cls,
+                                               .elem = data ? TOPT_ELEM_INT32 : TOPT_ELEM_REAL,
+                                               .shape = topt_operand_shape(o, operand),
+                                               .layout = *l,
+                                               .op = op,
+                                               .operand = operand});
+}
+
+static struct topt_instr instr(enum topt_instr_kind kind, int op, int backward)
+{
+    struct topt_instr i = {.kind = kind, .op = op, .backward = (uint8_t)backward,
+                           .a = -1, .b = -1, .c = -1, .d = -1};
+    memset(i.value, -1, sizeof i.value);
+    memset(i.grad, -1, sizeof i.grad);
+    return i;
+}
+
+static int emit(const struct topt_fragments *f, struct topt_instr i)
+{
+    return f->sink->emit(f->sink, &i, f->err);
+}
+
+/* ---- moves ------------------------------------------------------------------------------ */
+
+/* One move; the staging buffer lives only as long as it takes. */
+static int emit_move(const struct topt_fragments *f, int op, int backward,
+                     const struct topt_move *m, const struct topt_shape *shape, int src,
+                     int dst)
+{
+    int64_t staging = topt_move_staging_bytes(f->mesh, shape, m,
+                                              topt_element_bytes(f->settings, TOPT_ELEM_REAL));
+    struct topt_instr i = instr(TOPT_I_MOVE, op, backward);
+    i.a = src;
+    i.b = dst;
+    i.move = *m;
+    i.axes = m->axes;
+    if (staging > 0) {
+        struct topt_buffer b = {.cls = TOPT_CLASS_STAGING,
+                                .elem = TOPT_ELEM_BYTE,
+                                .layout = topt_layout_replicated(),
+                                .bytes = round_up(staging, f->settings->granule_bytes),
+                                .op = op,
+                                .operand = -1};
+        i.c = f->sink->alloc(f->sink, &b, f->err);
+        if (i.c < 0)
+            return -1;
+    }
+    int rc = emit(f, i);
+    if (i.c >= 0)
+        f->sink->release(f->sink, i.c);
+    return rc;
+}
+
+int topt_fragment_move(const struct topt_fragments *f, int op, int backward, int src,
+                       const struct topt_shape *shape, const struct topt_layout *from,
+                       const struct topt_layout *to, int *ret)
+{
+    const struct topt_path *path;
+    if (topt_router_path(f->router, shape, topt_element_bytes(f->settings, TOPT_ELEM_REAL),
+                         from, to, &path, f->err))
+        return -1;
+    int at = src;
+    for (int k = 0; k < path->nmoves; k++) {
+        const struct topt_buffer *like = f->sink->get(f->sink, src);
+        int dst = alloc_block(f, (struct topt_buffer){.cls = TOPT_CLASS_TRANSIENT,
+                                                      .elem = TOPT_ELEM_REAL,
+                                                      .shape = *shape,
+                                                      .layout = path->move[k].to,
+                                                      .op = like->op,
+                                                      .operand = like->operand});
+        if (dst < 0 || emit_move(f, op, backward, &path->move[k], shape, at, dst))
+            return -1;
+        if (at != src)
+            f->sink->release(f->sink, at);
+        at = dst;
+    }
+    *ret = at;
+    return 0;
+}
+
+/* ---- an operator's own life --------------------------------------------------------------- */
+
+static int states_of(const struct topt_settings *s)
+{
+    int n = s->optimizer == TOPT_ADAM ? 2 : s->optimizer == TOPT_MOMENTUM ? 1 : 0;
+    return n + (s->dtype == TOPT_BF16); /* the f32 master copy */
+}
+
+static int init_param(const struct topt_fragments *f, int op, int operand,
+                      const struct topt_layout *l, struct topt_op_buffers *b)
+{
+    b->value[operand] = topt_fragment_operand(f, op, operand, l, TOPT_CLASS_PARAM);
+    b->grad[operand] = topt_fragment_operand(f, op, operand, l, TOPT_CLASS_GRAD);
+    if (b->value[operand] < 0 || b->grad[operand] < 0)
+        return -1;
+    struct topt_instr i = instr(TOPT_I_INIT, op, 0);
+    i.a = b->value[operand];
+    if (emit(f, i))
+        return -1;
+    for (int k = 0; k < states_of(f->settings); k++) {
+        b->state[operand][k] =
+            alloc_block(f, (struct topt_buffer){.cls = TOPT_CLASS_STATE,
+                                                .elem = TOPT_ELEM_STATE,
+                                                .shape = topt_operand_shape(&f->model->op[op],
+                                                                            operand),
+                                                .layout = *l,
+                                                .op = op,
+                                                .operand = operand,
+                                                .index = k});
+        i = instr(TOPT_I_ZERO, op, 0);
+        i.a = b->state[operand][k];
+        if (i.a < 0 || emit(f, i))
+            return -1;
+    }
+    return 0;
+}
+
+int topt_fragment_init(const struct topt_fragments *f, int op, const struct topt_config *c,
+                       struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    for (int x = 0; x < o->spec->noperands; x++) {
+        if (!o->operand[x].present)
+            continue;
+        struct topt_layout l = topt_value_layout(o, x, c, f->mesh);
+        if (o->operand[x].role == TOPT_PARAM && init_param(f, op, x, &l, b))
+            return -1;
+        if (o->operand[x].role == TOPT_DATA) {
+            b->value[x] = topt_fragment_operand(f, op, x, &l, TOPT_CLASS_DATA);
+            if (b->value[x] < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+static int emit_kernel(const struct topt_fragments *f, int op, int backward,
+                       const struct topt_step *s, const struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    struct topt_instr i = instr(TOPT_I_KERNEL, op, backward);
+    i.kernel = s->kernel;
+    int writes = 0;
+    for (int x = 0; x < o->spec->noperands; x++) {
+        uint32_t touched = s->reads | s->writes;
+        if (touched >> x & 1)
+            i.value[x] = b->value[x];
+        if (touched >> (16 + x) & 1)
+            i.grad[x] = b->grad[x];
+        writes |= (s->writes >> x & 1 && b->value[x] >= 0) ||
+                  (s->writes >> (16 + x) & 1 && b->grad[x] >= 0);
+    }
+    return writes ? emit(f, i) : 0; /* nobody wants the result */
+}
+
+static int emit_steps(const struct topt_fragments *f, int op, int backward,
+                      const struct topt_config *c, const struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    const struct topt_step *steps = backward ? o->spec->backward : o->spec->forward;
+    for (int k = 0; k < TOPT_MAX_STEPS && steps[k].kind != TOPT_STEP_END; k++) {
+        const struct topt_step *s = &steps[k];
+        if (s->kind == TOPT_STEP_KERNEL) {
+            if (emit_kernel(f, op, backward, s, b))
+                return -1;
+            continue;
+        }
+        struct topt_instr i = instr(TOPT_I_REDUCE, op, backward);
+        i.a = b->value[s->operand];
+        i.is_max = s->kind == TOPT_STEP_MAX;
+        for (int a = 0; a < f->mesh->naxes; a++)
+            if (c->dim[a] == s->dim)
+                i.axes |= 1u << a;
+        if (i.axes && emit(f, i))
+            return -1;
+    }
+    return 0;
+}
+
+/* Buffers of the given role; allocated or released together. */
+static int alloc_role(const struct topt_fragments *f, int op, const struct topt_config *c,
+                      enum topt_role role, enum topt_class cls, struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    for (int x = 0; x < o->spec->noperands; x++) {
+        if (o->operand[x].role != role || !o->operand[x].present)
+            continue;
+        struct topt_layout l = topt_value_layout(o, x, c, f->mesh);
+        b->value[x] = topt_fragment_operand(f, op, x, &l, cls);
+        if (b->value[x] < 0)
+            return -1;
+        if (cls == TOPT_CLASS_KEPT)
+            f->sink->keep(f->sink, b->value[x]);
+    }
+    return 0;
+}
+
+static void release_role(const struct topt_fragments *f, int op, enum topt_role role,
+                         struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    for (int x = 0; x < o->spec->noperands; x++)
+        if (o->operand[x].role == role && b->value[x] >= 0) {
+            f->sink->release(f->sink, b->value[x]);
+            b->value[x] = -1;
+        }
+}
+
+int topt_fragment_forward(const struct topt_fragments *f, int op, const struct topt_config *c,
+                          struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    if (alloc_role(f, op, c, TOPT_OUTPUT, TOPT_CLASS_TRANSIENT, b) ||
+        alloc_role(f, op, c, TOPT_SAVED, TOPT_CLASS_KEPT, b) ||
+        alloc_role(f, op, c, TOPT_WORK_FWD, TOPT_CLASS_TRANSIENT, b) ||
+        emit_steps(f, op, 0, c, b))
+        return -1;
+    if (op == f->model->loss) {
+        struct topt_instr i = instr(TOPT_I_LOSS, op, 0);
+        i.a = b->value[o->output];
+        for (int a = 0; a < f->mesh->naxes; a++)
+            i.axes |= 1u << a;
+        if (emit(f, i))
+            return -1;
+    }
+    release_role(f, op, TOPT_WORK_FWD, b);
+    return 0;
+}
+
+/* A gradient buffer for each input that needs one.  Kernels add into the gradient of what
+ * the row calls a parameter, so where that is a tensor it starts from zero. */
+static int alloc_input_grads(const struct topt_fragments *f, int op,
+                             const struct topt_config *c, struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    for (int k = 0; k < o->ninputs; k++) {
+        int x = o->input[k];
+        if (!f->model->tensor[o->operand[x].tensor].needs_gradient)
+            continue;
+        struct topt_layout l = topt_grad_layout(o, x, c, f->mesh);
+        b->grad[x] = topt_fragment_operand(f, op, x, &l, TOPT_CLASS_TRANSIENT);
+        if (b->grad[x] < 0)
+            return -1;
+        struct topt_instr i = instr(TOPT_I_ZERO, op, 1);
+        i.a = b->grad[x];
+        if (o->spec->operand[x].role == TOPT_PARAM && emit(f, i))
+            return -1;
+    }
+    return 0;
+}
+
+static int reduce_param_grads(const struct topt_fragments *f, int op,
+                              const struct topt_config *c, struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    for (int x = 0; x < o->spec->noperands; x++) {
+        if (o->operand[x].role != TOPT_PARAM || b->grad[x] < 0)
+            continue;
+        struct topt_layout from = topt_grad_layout(o, x, c, f->mesh);
+        struct topt_move m = {.kind = TOPT_MOVE_ALL_REDUCE,
+                              .axes = topt_layout_partial_mask(&from),
+                              .from = from,
+                              .to = topt_value_layout(o, x, c, f->mesh)};
+        struct topt_shape shape = topt_operand_shape(o, x);
+        if (m.axes && emit_move(f, op, 1, &m, &shape, b->grad[x], b->grad[x]))
+            return -1;
+    }
+    return 0;
+}
+
+static int zero_param_grads(const struct topt_fragments *f, int op,
+                            const struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    for (int x = 0; x < o->spec->noperands; x++) {
+        struct topt_instr i = instr(TOPT_I_ZERO, op, 1);
+        i.a = b->grad[x];
+        if (o->operand[x].role == TOPT_PARAM && i.a >= 0 && emit(f, i))
+            return -1;
+    }
+    return 0;
+}
+
+int topt_fragment_backward(const struct topt_fragments *f, int op, const struct topt_config *c,
+                           struct topt_op_buffers *b)
+{
+    if (alloc_input_grads(f, op, c, b) ||
+        alloc_role(f, op, c, TOPT_WORK_BWD, TOPT_CLASS_TRANSIENT, b) ||
+        zero_param_grads(f, op, b) || emit_steps(f, op, 1, c, b))
+        return -1;
+    release_role(f, op, TOPT_WORK_BWD, b);
+    release_role(f, op, TOPT_SAVED, b);
+    return reduce_param_grads(f, op, c, b);
+}
+
+int topt_fragment_update(const struct topt_fragments *f, int op,
+                         const struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    for (int x = 0; x < o->spec->noperands; x++) {
+        if (o->operand[x].role != TOPT_PARAM || b->value[x] < 0)
+            continue;
+        struct topt_instr i = instr(TOPT_I_UPDATE, op, 1);
+        i.a = b->value[x];
+        i.b = b->grad[x];
+        i.c = b->state[x][0];
+        i.d = b->state[x][1];
+        if (emit(f, i))
+            return -1;
+    }
+    return 0;
+}
+
+int topt_fragment_add(const struct topt_fragments *f, int op, int from, int into)
+{
+    struct topt_instr i = instr(TOPT_I_ADD, op, 1);
+    i.a = from;
+    i.b = into;
+    return emit(f, i);
+}

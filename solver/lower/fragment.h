@@ -1,0 +1,66 @@
+/* fragment.h - the pieces a program is made of, written into a sink.  Private to lower/.
+ *
+ * A sink that records makes the program; a sink that adds up makes the cost.  Fragments never
+ * know which one they write to. */
+#ifndef TOPT_FRAGMENT_H
+#define TOPT_FRAGMENT_H
+
+#include "topt_lower.h"
+
+struct topt_sink {
+    /* Number of the new buffer, or -1 (err filled). */
+    int (*alloc)(struct topt_sink *s, const struct topt_buffer *b, struct topt_error *err);
+    void (*release)(struct topt_sink *s, int buffer);
+    void (*keep)(struct topt_sink *s, int buffer); /* stays until backward */
+    int (*emit)(struct topt_sink *s, const struct topt_instr *i, struct topt_error *err);
+    const struct topt_buffer *(*get)(struct topt_sink *s, int buffer);
+};
+
+struct topt_fragments {
+    const struct topt_model *model;
+    const struct topt_mesh *mesh;
+    const struct topt_settings *settings;
+    struct topt_router *router;
+    struct topt_sink *sink;
+    struct topt_error *err;
+};
+
+/* Buffers of one operator, by operand number; -1 where there is none. */
+struct topt_op_buffers {
+    int value[TOPT_MAX_OPERANDS], grad[TOPT_MAX_OPERANDS];
+    int state[TOPT_MAX_OPERANDS][3];
+};
+void topt_op_buffers_clear(struct topt_op_buffers *b);
+
+struct topt_shape topt_operand_shape(const struct topt_op *op, int operand);
+struct topt_shape topt_tensor_shape(const struct topt_tensor *t);
+int topt_element_bytes(const struct topt_settings *s, enum topt_element e);
+int64_t topt_block_bytes(const struct topt_mesh *mesh, const struct topt_settings *s,
+                         const struct topt_shape *shape, const struct topt_layout *l,
+                         enum topt_element e);
+
+/* Buffer for an operand's value or gradient. */
+int topt_fragment_operand(const struct topt_fragments *f, int op, int operand,
+                          const struct topt_layout *l, enum topt_class cls);
+
+/* Bring 'src' (in 'from') into 'to'; '*ret' is 'src' itself where they are equal, else a new
+ * transient buffer.  'src' is not released. */
+int topt_fragment_move(const struct topt_fragments *f, int op, int backward, int src,
+                       const struct topt_shape *shape, const struct topt_layout *from,
+                       const struct topt_layout *to, int *ret);
+
+/* Parameters, gradients, optimizer state and data of an operator: allocated once. */
+int topt_fragment_init(const struct topt_fragments *f, int op, const struct topt_config *c,
+                       struct topt_op_buffers *b);
+/* Inputs are in b->value; makes the output, the saved and the work buffers. */
+int topt_fragment_forward(const struct topt_fragments *f, int op, const struct topt_config *c,
+                          struct topt_op_buffers *b);
+/* b->grad of the output is given; makes gradients of inputs that need one, then reduces the
+ * parameter gradients over the axes that split what the parameter lacks. */
+int topt_fragment_backward(const struct topt_fragments *f, int op, const struct topt_config *c,
+                           struct topt_op_buffers *b);
+int topt_fragment_update(const struct topt_fragments *f, int op,
+                         const struct topt_op_buffers *b);
+int topt_fragment_add(const struct topt_fragments *f, int op, int from, int into);
+
+#endif

@@ -1,0 +1,276 @@
+/* graph.c - building a model operator by operator, checking shapes at each step.
+ *
+ * Operators are appended in an order of execution, so every input exists before its user and
+ * no cycle can arise. */
+#include "topt_model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_OPS = 1 << 20 };
+static const int64_t MAX_ELEMENTS = (int64_t)1 << 46; /* of one tensor; products stay < 2^62 */
+
+struct topt_model *topt_model_create(const char *name, int64_t batch, int64_t seq,
+                                     struct topt_error *err)
+{
+    if (batch < 1 || seq < 1 || batch > 1 << 24 || seq > 1 << 24) {
+        topt_fail(err, TOPT_ERR_INVAL, "batch %lld and seq %lld must be 1..16777216",
+                  (long long)batch, (long long)seq);
+        return NULL;
+    }
+    struct topt_model *m = calloc(1, sizeof *m);
+    struct topt_arena *a = m ? topt_arena_create(0) : NULL;
+    const char *copy = a ? topt_arena_strdup(a, name) : NULL;
+    if (!copy) {
+        topt_arena_destroy(a);
+        free(m);
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a model");
+        return NULL;
+    }
+    m->arena = a;
+    m->name = copy;
+    m->batch = batch;
+    m->seq = seq;
+    m->loss = -1;
+    return m;
+}
+
+void topt_model_destroy(struct topt_model *m)
+{
+    if (!m)
+        return;
+    topt_arena_destroy(m->arena);
+    free(m->op);
+    free(m->tensor);
+    free(m);
+}
+
+/* Room for one more operator and its output; capacities are powers of two. */
+static int grow(struct topt_model *m, struct topt_error *err)
+{
+    if (m->nops >= MAX_OPS)
+        return topt_fail(err, TOPT_ERR_LIMIT, "more than %d operators", MAX_OPS);
+    if (m->nops & (m->nops - 1))
+        return 0;
+    size_t cap = m->nops ? 2 * (size_t)m->nops : 1;
+    struct topt_op *op = realloc(m->op, cap * sizeof *op);
+    if (op)
+        m->op = op;
+    struct topt_tensor *tensor = realloc(m->tensor, cap * sizeof *tensor);
+    if (tensor)
+        m->tensor = tensor;
+    return op && tensor ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for an operator");
+}
+
+static int bind_input(struct topt_model *m, struct topt_op *op, int operand, int tensor,
+                      struct topt_error *err)
+{
+    if (tensor < 0 || tensor >= m->ntensors)
+        return topt_fail(err, TOPT_ERR_INVAL, "input %d is not a tensor", tensor);
+    const struct topt_operand_spec *spec = &op->spec->operand[operand];
+    const struct topt_tensor *t = &m->tensor[tensor];
+    if (t->ndim != spec->ndim)
+        return topt_fail(err, TOPT_ERR_INVAL, "input '%s' has %d dimensions, %d are needed",
+                         t->name, t->ndim, spec->ndim);
+    struct topt_operand *x = &op->operand[operand];
+    x->role = TOPT_INPUT;
+    x->tensor = tensor;
+    memcpy(x->dim, t->dim, sizeof x->dim);
+    op->input[op->ninputs++] = operand;
+    return 0;
+}
+
+/* Give tensors to the INPUT operands in order, then to parameters that may be tensors. */
+static int bind_inputs(struct topt_model *m, struct topt_op *op, int ninputs,
+                       const int *inputs, struct topt_error *err)
+{
+    int used = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int o = 0; o < op->spec->noperands && used < ninputs; o++) {
+            const struct topt_operand_spec *spec = &op->spec->operand[o];
+            int fits = pass == 0 ? spec->role == TOPT_INPUT : spec->tensor_ok;
+            if (fits && bind_input(m, op, o, inputs[used++], err))
+                return -1;
+        }
+    for (int o = 0; o < op->spec->noperands; o++)
+        if (op->spec->operand[o].role == TOPT_INPUT && op->operand[o].tensor < 0)
+            return topt_fail(err, TOPT_ERR_INVAL, "input '%s' is missing",
+                             op->spec->operand[o].name);
+    return used == ninputs ? 0
+                           : topt_fail(err, TOPT_ERR_INVAL, "%d inputs are too many", ninputs);
+}
+
+static int64_t extent(struct topt_dim d)
+{
+    return d.count * d.unit;
+}
+
+/* Floating-point operations must stay far from 2^63: the whole iteration space does. */
+static int check_volume(const struct topt_op *op, struct topt_error *err)
+{
+    double volume = 1;
+    for (int d = 0; d < op->spec->ndims; d++) {
+        double widest = 1;
+        for (int o = 0; o < op->spec->noperands; o++)
+            for (int i = 0; i < op->spec->operand[o].ndim; i++)
+                if (op->spec->operand[o].dim[i] == d && op->operand[o].dim[i].unit > widest)
+                    widest = (double)op->operand[o].dim[i].unit;
+        double count = (double)op->count[d];
+        volume *= op->spec->dim[d].split == TOPT_SPLIT_NEVER ? widest * count * count
+                                                             : widest * count;
+    }
+    return volume < 0x1p58 ? 0
+                           : topt_fail(err, TOPT_ERR_LIMIT,
+                                       "%.3g elements to visit, more than 2^58", volume);
+}
+
+/* Extents of every operand that 'shape' did not set, and limits on all of them. */
+static int fill_operands(struct topt_op *op, struct topt_error *err)
+{
+    for (int o = 0; o < op->spec->noperands; o++) {
+        const struct topt_operand_spec *spec = &op->spec->operand[o];
+        struct topt_operand *x = &op->operand[o];
+        double elements = 1;
+        for (int i = 0; i < spec->ndim; i++) {
+            int64_t count = op->count[spec->dim[i]];
+            if (x->role == TOPT_INPUT && x->dim[i].count != count)
+                return topt_fail(err, TOPT_ERR_INVAL,
+                                 "input '%s' has %lld in dimension %s, not %lld", spec->name,
+                                 (long long)x->dim[i].count, op->spec->dim[spec->dim[i]].name,
+                                 (long long)count);
+            if (x->dim[i].unit < 1)
+                x->dim[i].unit = 1;
+            x->dim[i].count = count;
+            elements *= (double)count * (double)x->dim[i].unit;
+        }
+        if (elements > (double)MAX_ELEMENTS)
+            return topt_fail(err, TOPT_ERR_LIMIT, "operand '%s' has %.3g elements, more than 2^46",
+                             spec->name, elements);
+    }
+    return 0;
+}
+
+static int append_output(struct topt_model *m, struct topt_op *op)
+{
+    const struct topt_operand *y = &op->operand[op->output];
+    struct topt_tensor *t = &m->tensor[m->ntensors];
+    *t = (struct topt_tensor){.name = op->name,
+                              .ndim = op->spec->operand[op->output].ndim,
+                              .producer = m->nops};
+    memcpy(t->dim, y->dim, sizeof t->dim);
+    for (int o = 0; o < op->spec->noperands; o++) {
+        const struct topt_operand *x = &op->operand[o];
+        if (x->role == TOPT_PARAM && x->present)
+            t->needs_gradient = 1;
+        if (x->role == TOPT_INPUT) {
+            m->tensor[x->tensor].nconsumers++;
+            t->needs_gradient |= m->tensor[x->tensor].needs_gradient;
+        }
+    }
+    return m->ntensors++;
+}
+
+static int name_taken(const struct topt_model *m, const char *name)
+{
+    for (int i = m->nops - 1; i >= 0; i--)
+        if (!strcmp(m->op[i].name, name))
+            return 1;
+    return 0;
+}
+
+int topt_model_add(struct topt_model *m, const char *kind, const char *name, int ninputs,
+                   const int *inputs, const struct topt_attrs *attrs, struct topt_error *err)
+{
+    const struct topt_op_spec *spec = topt_op_spec_find(kind);
+    if (!spec)
+        return topt_fail(err, TOPT_ERR_INVAL, "operator '%.60s' has unknown kind '%.40s'", name,
+                         kind);
+    if (name_taken(m, name))
+        return topt_fail(err, TOPT_ERR_INVAL, "two operators are named '%.60s'", name);
+    if (grow(m, err))
+        return -1;
+    struct topt_op op = {.spec = spec, .model = m, .name = topt_arena_strdup(m->arena, name)};
+    if (!op.name)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for operator '%.60s'", name);
+    if (attrs)
+        op.attrs = *attrs;
+    for (int o = 0; o < spec->noperands; o++) {
+        op.operand[o].role = spec->operand[o].role;
+        op.operand[o].tensor = TOPT_NO_TENSOR;
+        op.operand[o].present = 1;
+        if (spec->operand[o].role == TOPT_OUTPUT)
+            op.output = o;
+    }
+    if (ninputs > TOPT_MAX_INPUTS || bind_inputs(m, &op, ninputs, inputs, err) ||
+        spec->shape(&op, err) || fill_operands(&op, err) || check_volume(&op, err))
+        return topt_wrap(err, "operator '%.60s' (%s)", name, kind);
+    op.operand[op.output].tensor = append_output(m, &op);
+    m->op[m->nops++] = op;
+    return op.operand[op.output].tensor;
+}
+
+int topt_model_finish(struct topt_model *m, struct topt_error *err)
+{
+    m->loss = -1;
+    for (int t = 0; t < m->ntensors; t++) {
+        if (m->tensor[t].nconsumers)
+            continue;
+        const struct topt_op *op = &m->op[m->tensor[t].producer];
+        if (strcmp(op->spec->name, "cross_entropy"))
+            return topt_fail(err, TOPT_ERR_INVAL, "the output of '%s' (%s) is used by nobody",
+                             op->name, op->spec->name);
+        if (m->loss >= 0)
+            return topt_fail(err, TOPT_ERR_INVAL, "two losses: '%s' and '%s'",
+                             m->op[m->loss].name, op->name);
+        m->loss = m->tensor[t].producer;
+    }
+    if (m->loss < 0)
+        return topt_fail(err, TOPT_ERR_INVAL, "the model has no loss (cross_entropy)");
+    m->vocab = m->op[m->loss].count[2];
+    return 0;
+}
+
+static int64_t operand_elements(const struct topt_op *op, int o)
+{
+    int64_t n = 1;
+    for (int i = 0; i < topt_operand_rank(op, o); i++)
+        n *= extent(op->operand[o].dim[i]);
+    return n;
+}
+
+static int64_t op_flops(const struct topt_op *op)
+{
+    int64_t total = 0;
+    const struct topt_step *lists[] = {op->spec->forward, op->spec->backward};
+    for (int l = 0; l < 2; l++)
+        for (const struct topt_step *s = lists[l]; s < lists[l] + TOPT_MAX_STEPS && s->kind; s++)
+            if (s->kind == TOPT_STEP_KERNEL)
+                total += op->spec->flops(op, s->kernel, op->count);
+    return total;
+}
+
+void topt_model_stats(const struct topt_model *m, struct topt_model_stats *ret)
+{
+    int64_t flops = 0, kept = 0;
+    *ret = (struct topt_model_stats){.operators = m->nops};
+    char *seen = calloc((size_t)m->ntensors + 1, 1);
+    for (int i = 0; i < m->nops; i++) {
+        const struct topt_op *op = &m->op[i];
+        flops += op_flops(op);
+        for (int o = 0; o < op->spec->noperands; o++) {
+            const struct topt_operand *x = &op->operand[o];
+            const struct topt_operand_spec *spec = &op->spec->operand[o];
+            if (x->role == TOPT_PARAM && x->present)
+                ret->parameters += operand_elements(op, o);
+            int once = x->role == TOPT_INPUT && spec->needed && seen && !seen[x->tensor] &&
+                       strcmp(m->op[m->tensor[x->tensor].producer].spec->name, "variable");
+            if (once)
+                seen[x->tensor] = 1;
+            if (once || x->role == TOPT_SAVED)
+                kept += operand_elements(op, o) * 4;
+        }
+    }
+    free(seen);
+    ret->flops_per_sample = flops / m->batch;
+    ret->activation_bytes_per_sample = kept / m->batch;
+}
