@@ -1,0 +1,265 @@
+#!/usr/bin/env bash
+# test.sh - build topt in every way it is meant to be built, and run its tests.
+#
+#   deploy/test.sh [--quick] [--slow] [--no-install]
+#
+#   --quick        only the release build
+#   --slow         the tests labelled slow too
+#   --no-install   never call apt: name what is missing and stop
+#
+# On a bare Debian 12 it installs what it needs (as root, or with sudo); a second run builds
+# only what changed.  Builds and logs go to build/.  Six runs:
+#
+#   release   gcc, optimised; the only one that runs the MPI, Slurm and system tests
+#   clang     clang, debug, warnings are errors
+#   asan      gcc with address and undefined behaviour sanitizers
+#   tsan      gcc with the thread sanitizer: what has threads
+#   bare      gcc without MPI, CUDA and Slurm
+#
+# The last line says how many tests passed, failed and were skipped, over all runs; a test
+# that is skipped is listed with its reason.  A run that does not build counts as one
+# failed test.  Exit status 0 only where nothing failed.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+logs=$root/build/logs
+install=1 quick=0 slow=0
+while [ $# -gt 0 ]; do
+    case $1 in
+        --quick) quick=1 ;;
+        --slow) slow=1 ;;
+        --no-install) install=0 ;;
+        --help | -h)
+            sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"
+            exit 0
+            ;;
+        *)
+            echo "test.sh: '$1' is no option; try --help" >&2
+            exit 2
+            ;;
+    esac
+    shift
+done
+# shellcheck source=deploy/lib.sh
+. "$root/deploy/lib.sh"
+trap 'stop_step' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+passed=0 failed=0 skipped=0
+summary=() failures=() skips=()
+cores=$(nproc)
+
+# --- what the tests run in
+
+# Many ranks on few cores, as root or not, in a container or not; no test reads the user's
+# own settings.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
+export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl_vader_single_copy_mechanism=none
+export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+export CTEST_OUTPUT_ON_FAILURE=1 CLICOLOR=0
+unset TOPT_URL SLURM_CONF CTEST_PARALLEL_LEVEL MAKEFLAGS
+
+# Does a program built with these flags run here?  (Sanitizers want things of the kernel
+# that some containers refuse.)
+runs_with() # FLAGS [PREFIX...]
+{
+    local flags=$1 program=$root/build/probe
+    shift
+    mkdir -p "$root/build"
+    printf '#include <stdlib.h>\nint main(void) { free(malloc(1)); return 0; }\n' |
+        gcc -x c "-fsanitize=$flags" -o "$program" - 2>/dev/null && "$@" "$program" >/dev/null 2>&1
+}
+
+# --- counting
+
+# A test's output, from ctest's log.
+output_of() # LOG TEST
+{
+    awk -v name="$2" '
+        $2 == "Testing:" { mine = ($3 == name); head = 0 }
+        !mine { next }
+        /^<end of output>/ { exit }
+        head == 2 { print }
+        /^Output:/ && !head { head = 1; next }
+        /^-----/ && head == 1 { head = 2 }' "$1"
+}
+
+# The line that says why a test was skipped, or the last one.
+skip_reason() # LOG TEST
+{
+    output_of "$1" "$2" | awk '
+        NF { last = $0 }
+        tolower($0) ~ /skip/ { why = $0 }
+        END { print why != "" ? why : last }' |
+        sed -E 's/^1\.\.0 *# *//; s/^skip(ped)?[: ]*//I'
+}
+
+# The end of a failed test's output, less what went well.
+show_failure() # LOG TEST
+{
+    output_of "$1" "$2" | grep -v '^ok ' | tail -n 25 | cut -c1-300 | sed 's/^/    | /' || true
+}
+
+count_tests() # RUN CTEST-OUTPUT LAST-TEST-LOG
+{
+    local run=$1 name result p=0 f=0 s=0
+    while read -r name result; do
+        case $result in
+            Passed) p=$((p + 1)) ;;
+            Skipped | Disabled)
+                s=$((s + 1))
+                skips+=("$run: $name: $(skip_reason "$3" "$name")")
+                ;;
+            *)
+                f=$((f + 1))
+                failures+=("$run: $name ($result)")
+                say "  $run: $name: $result"
+                show_failure "$3" "$name"
+                ;;
+        esac
+    done < <(sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: ([^ ]+) [. ]*(\*\*\*)?/\1 /p' "$2" |
+        sed -E 's/^([^ ]+) .*\(Disabled\).*/\1 Disabled/; s/ +[0-9.]+ sec.*$//; s/  +/ /g')
+    counted=$((p + f + s))
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+    counts="$p passed, $f failed, $s skipped"
+}
+
+add_row() # NAME SECONDS RESULT
+{
+    summary+=("$(printf '  %-34s %7s  %s' "$1" "$(seconds_text "$2")" "$3")")
+}
+
+# --- runs
+
+one_failure() # NAME RESULT
+{
+    failed=$((failed + 1))
+    failures+=("$1: $2")
+    add_row "$1" "$step_seconds" "FAILED: $2"
+}
+
+build_run() # RUN PRESET [CMAKE ARGS...]
+{
+    local run=$1 preset=$2
+    shift 2
+    if run_step "$run: build" "$run-build" build_preset "$preset" "$run" "$@"; then
+        add_row "$run: build" "$step_seconds" ok
+    else
+        one_failure "$run: build" "does not build"
+        return 1
+    fi
+}
+
+# Run one build's tests; the exit status of ctest counts where no test is to blame.
+test_run() # RUN WHAT CTEST ARGS...
+{
+    local run=$1 what=$2 folder=$root/build/$1 rc=0 before=$failed log
+    log=$run-${what// /-}
+    shift 2
+    tail_lines=0 run_step "$run: $what" "$log" \
+        "${prefix[@]}" ctest --test-dir "$folder" --timeout 600 "$@" || rc=$?
+    cp "$folder/Testing/Temporary/LastTest.log" "$logs/$log-details.log" 2>/dev/null || true
+    count_tests "$run" "$logs/$log.log" "$logs/$log-details.log"
+    if [ $rc != 0 ] && [ "$failed" = "$before" ]; then
+        tail -n 5 "$logs/$log.log"
+        one_failure "$run: $what" "ctest ended with status $rc"
+    else
+        add_row "$run: $what" "$step_seconds" "$counts"
+    fi
+    [ "$counted" -gt 0 ] || say "    (no tests: see $logs/$log.log)"
+}
+
+# Labels that a run leaves out; 'slow' unless asked for.
+without() # LABEL...
+{
+    local list=("$@")
+    [ $slow = 1 ] || list+=(slow)
+    (IFS='|' && printf '^(%s)$' "${list[*]}")
+}
+
+release_run()
+{
+    build_run release release || return 0
+    test_run release "unit tests" -j "$cores" -LE "$(without mpi slurm sys)"
+    test_run release "MPI, system, Slurm tests" -L '^(mpi|slurm|sys)$' -LE "$(without)"
+}
+
+clang_run()
+{
+    build_run clang dev -DCMAKE_C_COMPILER=clang || return 0
+    test_run clang "unit tests" -j "$cores" -LE "$(without mpi slurm sys house)"
+}
+
+asan_run()
+{
+    local leaks=1
+    if ! ASAN_OPTIONS=detect_leaks=1 runs_with address; then
+        leaks=0
+        say "  asan: leaks can't be looked for here (no ptrace), all else is"
+    fi
+    build_run asan asan || return 0
+    export ASAN_OPTIONS=detect_leaks=$leaks:abort_on_error=0:strict_string_checks=1
+    export UBSAN_OPTIONS=print_stacktrace=1
+    export LSAN_OPTIONS=suppressions='$root/tests/lsan.supp':print_suppressions=0
+    test_run asan "unit and MPI tests" -j "$cores" -LE "$(without slurm house)"
+    unset ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS
+}
+
+# Newer kernels place programs where the thread sanitizer of gcc 12 can't work; switching
+# the randomising off for the tests helps.
+tsan_run()
+{
+    if runs_with thread; then
+        prefix=()
+    elif runs_with thread setarch "$(uname -m)" -R; then
+        prefix=(setarch "$(uname -m)" -R)
+    else
+        skipped=$((skipped + 1))
+        skips+=("tsan: all: the thread sanitizer does not run on this kernel")
+        add_row "tsan" 0 "skipped: the thread sanitizer does not run on this kernel"
+        return 0
+    fi
+    build_run tsan tsan -DTOPT_MPI=OFF -DTOPT_SLURM=OFF || return 0
+    export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+    test_run tsan "threaded parts" -R "$threaded" -LE "$(without mpi slurm house)"
+    unset TSAN_OPTIONS
+    prefix=()
+}
+# What runs threads: the search's workers and the daemon.
+threaded='search|daemon|toptd|plan_threads'
+
+bare_run()
+{
+    build_run bare release -DTOPT_MPI=OFF -DTOPT_CUDA=OFF -DTOPT_SLURM=OFF -DTOPT_WERROR=ON || return 0
+    test_run bare "unit tests" -j "$cores" -LE "$(without slurm house)"
+}
+
+say "topt's tests: $([ $quick = 1 ] && echo "the release build" || echo "five builds") on $cores cores; logs in $logs"
+need_packages "${packages_build[@]}" "${packages_slurm[@]}" "${packages_check[@]}" ||
+    fail "installing packages failed: see $logs/packages.log"
+
+prefix=()
+release_run
+if [ $quick = 0 ]; then
+    clang_run
+    asan_run
+    tsan_run
+    bare_run
+fi
+
+say
+say "Summary ($(seconds_text $SECONDS)):"
+printf '%s\n' "${summary[@]}"
+if [ ${#skips[@]} -gt 0 ]; then
+    say "Skipped:"
+    printf '  %s\n' "${skips[@]}"
+fi
+if [ ${#failures[@]} -gt 0 ]; then
+    say "Failed (details in $logs):"
+    printf '  %s\n' "${failures[@]}"
+fi
+say
+say "$passed passed, $failed failed, $skipped skipped"
+[ $failed = 0 ] && [ $passed -gt 0 ]
