@@ -202,7 +202,7 @@ asan_run()
     build_run asan asan || return 0
     export ASAN_OPTIONS=detect_leaks=$leaks:abort_on_error=0:strict_string_checks=1
     export UBSAN_OPTIONS=print_stacktrace=1
-    export LSAN_OPTIONS=suppressions='$root/tests/lsan.supp':print_suppressions=0
+    export LSAN_OPTIONS="suppressions='$root/tests/lsan.supp':print_suppressions=0"
     test_run asan "unit and MPI tests" -j "$cores" -LE "$(without slurm house)"
     unset ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS
 }
