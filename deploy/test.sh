@@ -156,7 +156,7 @@ build_run() # RUN PRESET [CMAKE ARGS...]
 test_run() # RUN WHAT CTEST ARGS...
 {
     local run=$1 what=$2 folder=$root/build/$1 rc=0 before=$failed log
-    log=$run-${what// /-}
+    log=$run-$(tr -cs "[:alnum:]\n" - <<<"$what")
     shift 2
     tail_lines=0 run_step "$run: $what" "$log" \
         "${prefix[@]}" ctest --test-dir "$folder" --timeout 600 "$@" || rc=$?
