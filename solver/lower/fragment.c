@@ -251,8 +251,6 @@ static int alloc_role(const struct topt_fragments *f, int op, const struct topt_
         b->value[x] = topt_fragment_operand(f, op, x, &l, cls);
         if (b->value[x] < 0)
             return -1;
-        if (cls == TOPT_CLASS_KEPT)
-            f->sink->keep(f->sink, b->value[x]);
     }
     return 0;
 }

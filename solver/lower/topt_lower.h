@@ -139,7 +139,6 @@ struct topt_program {
     struct topt_instr *instr;
     int64_t peak_bytes;              /* largest sum of live buffers over init and step */
     int64_t class_bytes[TOPT_CLASS_COUNT]; /* live of each class at the peak */
-    struct topt_arena *arena;
 };
 
 /* Local box of an operator's dimension on 'device', in counts. */
@@ -162,9 +161,8 @@ char *topt_program_text(const struct topt_program *p);
 
 struct topt_fragment_cost {
     int64_t compute_ns, network_ns;
-    int64_t class_bytes[TOPT_CLASS_COUNT]; /* bytes that stay: PARAM..KEPT */
+    int64_t class_bytes[TOPT_CLASS_COUNT]; /* what stays: PARAM..KEPT; the others are 0 */
     int64_t transient_bytes;               /* most of TRANSIENT and STAGING at once */
-    int64_t flops;
 };
 
 /* Where costs come from. */
@@ -176,17 +174,76 @@ struct topt_costing {
     struct topt_router *router;
 };
 
-/* Cost of an operator's own fragments (forward, backward, gradient reduction, update). */
+/* Cost of an operator's own fragments: parameters, forward, backward, reduction of the
+ * parameter gradients, update. */
 int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config *c,
                  struct topt_fragment_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Cost of a whole strategy by adding the fragments up, with the caps that hold its
- * transients: memory_bytes = what stays + transient_cap + crossing * crossing_cap. */
+/* Cost of a hub itself: adding the gradients of its consumers up. */
+int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hub *h,
+                  struct topt_fragment_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* One end of an edge: layouts of the tensor's value and gradient there. */
+struct topt_edge_end {
+    struct topt_layout value, grad;
+    int hub, hub_keep;      /* this end is a hub (that keeps its copy) */
+    int needed;             /* consumer: backward reads the value */
+    int64_t others_bytes;   /* consumer: its other inputs, live beside this one */
+    int64_t op_bytes;       /* consumer: transients of its own fragments */
+    int64_t out_bytes;      /* consumer: gradient of its output */
+};
+
+/* The ends that follow from configurations. */
+struct topt_edge_end topt_edge_producer(const struct topt_costing *k, int op,
+                                        const struct topt_config *c);
+struct topt_edge_end topt_edge_hub(const struct topt_costing *k, const struct topt_hub *h);
+struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, int input,
+                                        const struct topt_config *c, int64_t op_transient);
+
+/* Cost of an edge under each choice of what backward keeps: 1 or 2 alternatives, the first
+ * always TOPT_KEEP_AFTER. */
+struct topt_edge_cost {
+    int nalts;
+    struct topt_fragment_cost alt[2];
+    enum topt_keep keep[2];
+};
+int topt_cost_edge(const struct topt_costing *k, int tensor, const struct topt_edge_end *from,
+                   const struct topt_edge_end *to, struct topt_edge_cost *ret,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Tensors in flight past other operators ("crossing"): how many at once at most, for the
+ * bound on memory; and how each tensor is charged. */
+enum topt_span {
+    TOPT_SPAN_NEXT,     /* consumed by the next operator: part of its transients */
+    TOPT_SPAN_CROSSING, /* at most 'crossing' such at once, each at most the crossing cap */
+    TOPT_SPAN_LONG,     /* lives most of the step: charged by itself */
+};
+struct topt_spans {
+    int crossing;
+    uint8_t *span; /* by tensor: enum topt_span; owned */
+};
+int topt_spans_init(struct topt_spans *s, const struct topt_model *m, struct topt_error *err)
+    TOPT_MUST_CHECK;
+void topt_spans_fini(struct topt_spans *s);
+/* Bytes of a crossing tensor where it waits: its producer's output or its hub. */
+int64_t topt_span_bytes(const struct topt_costing *k, int tensor,
+                        const struct topt_layout *where);
+
+/* Transients are rounded up to three significant bits before they are compared, so that
+ * there are few different caps. */
+int64_t topt_round_transient(int64_t bytes);
+
+/* Cost of a whole strategy, by the plainest sum over fragments:
+ *     memory_bytes = what stays + transient_cap + crossing * crossing_cap,
+ * an upper bound of the program's peak_bytes; the caps are the largest that occur. */
 struct topt_strategy_cost {
     struct topt_fragment_cost sum;
     int64_t memory_bytes, time_ns;
     int64_t transient_cap, crossing_cap;
     int crossing;
 };
+int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy *s,
+                       struct topt_strategy_cost *ret, struct topt_error *err)
+    TOPT_MUST_CHECK;
 
 #endif
