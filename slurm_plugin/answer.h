@@ -1,0 +1,36 @@
+/* answer.h - what toptd says, as KEY=VALUE lines.
+ *
+ * Pure: knows no Slurm.  Thread safety: none needed, plain values. */
+#ifndef TOPT_ANSWER_H
+#define TOPT_ANSWER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "topt_error.h"
+
+/* Numbers are 0 and texts "" where the answer did not say.  Texts are cut to fit, and
+ * control characters in them become blanks: they are printed on a terminal. */
+struct topt_answer {
+    char plan_id[72];
+    int64_t gpus, nodes, gpus_per_node;
+    int64_t memory_bytes, time_ns;
+    char why[512];
+    char error[64], description[512], nearest[256];
+};
+
+/* What an HTTP status with this body means for the submission. */
+enum topt_verdict {
+    TOPT_VERDICT_PLAN,    /* a whole plan: size the job with it */
+    TOPT_VERDICT_REFUSED, /* the request itself is wrong or can't be met */
+    TOPT_VERDICT_OUTAGE,  /* the planner isn't able to answer now, or isn't toptd */
+};
+
+/* Read 'len' bytes (any bytes) into '*ret'.  Keys that aren't known are passed over. */
+void topt_answer_parse(const char *body, size_t len, struct topt_answer *ret);
+
+/* With REFUSED and OUTAGE 'err' holds the line for the user, REFUSED's from the answer. */
+enum topt_verdict topt_answer_judge(int status, const struct topt_answer *a,
+                                    struct topt_error *err);
+
+#endif

@@ -1,0 +1,196 @@
+/* ask.c - the --topt-* options as one table: registering, checking and sending them all
+ * read the same rows, so an option can't be known to one and not to another. */
+#include "ask.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MODEL_LIMIT = 64 << 20 };
+static const int64_t count_limit = INT64_C(1) << 40;
+
+const struct topt_ask_row topt_ask_table[TOPT_ASK_COUNT] = {
+#define X(name, option, arg, query, kind, help)                                            \
+    [TOPT_ASK_##name] = {option, arg, query, help, TOPT_ASK_IS_##kind},
+    TOPT_ASK_OPTIONS(X)
+#undef X
+};
+
+void topt_ask_fini(struct topt_ask *ask)
+{
+    for (int i = 0; i < TOPT_ASK_COUNT; i++)
+        free(ask->value[i]);
+    *ask = (struct topt_ask){0};
+}
+
+int topt_ask_set(struct topt_ask *ask, enum topt_ask_option which, const char *value)
+{
+    char *copy = strdup(value ? value : "");
+    if (!copy)
+        return -1;
+    free(ask->value[which]);
+    ask->value[which] = copy;
+    return 0;
+}
+
+const char *topt_ask_any(const struct topt_ask *ask)
+{
+    for (int i = 0; i < TOPT_ASK_COUNT; i++) {
+        if (ask->value[i])
+            return topt_ask_table[i].option;
+    }
+    return NULL;
+}
+
+int topt_ask_aborts(const char *on_error)
+{
+    if (!on_error || strcmp(on_error, "submit") == 0)
+        return 0;
+    return strcmp(on_error, "abort") == 0 ? 1 : -1;
+}
+
+static int check_mode(const char *value, struct topt_error *err)
+{
+    if (strcmp(value, "mini-parallelism") == 0 || strcmp(value, "mini-time") == 0)
+        return 0;
+    if (strcmp(value, "profiling") == 0)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "a curve sizes no job; 'topt plan --mode profiling' prints it");
+    return topt_fail(err, TOPT_ERR_INVAL, "'%s' is neither mini-parallelism nor mini-time",
+                     value);
+}
+
+static int check_value(enum topt_ask_kind kind, const char *value, struct topt_error *err)
+{
+    int64_t n;
+    switch (kind) {
+    case TOPT_ASK_IS_MODE:
+        return check_mode(value, err);
+    case TOPT_ASK_IS_COUNT:
+        return topt_parse_int(value, 1, count_limit, &n, err);
+    case TOPT_ASK_IS_BYTES:
+        return topt_parse_bytes(value, &n, err);
+    case TOPT_ASK_IS_ON_ERROR:
+        if (topt_ask_aborts(value) < 0)
+            return topt_fail(err, TOPT_ERR_INVAL, "'%s' is neither submit nor abort", value);
+        return 0;
+    case TOPT_ASK_IS_FILE:
+    case TOPT_ASK_IS_TEXT:
+        break;
+    }
+    return *value ? 0 : topt_fail(err, TOPT_ERR_INVAL, "it is empty");
+}
+
+int topt_ask_mini_time(const struct topt_ask *ask)
+{
+    return strcmp(ask->value[TOPT_ASK_MODE], "mini-time") == 0;
+}
+
+int topt_ask_check(const struct topt_ask *ask, struct topt_error *err)
+{
+    for (int i = 0; i < TOPT_ASK_COUNT; i++) {
+        const struct topt_ask_row *row = &topt_ask_table[i];
+        if (ask->value[i] && check_value(row->kind, ask->value[i], err))
+            return topt_wrap(err, "--%s", row->option);
+    }
+    const char *given = topt_ask_any(ask);
+    if (given && !ask->value[TOPT_ASK_MODE])
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--%s needs --topt-mode=mini-parallelism or mini-time", given);
+    if (given && !ask->value[TOPT_ASK_MODEL])
+        return topt_fail(err, TOPT_ERR_USAGE, "--%s needs --topt-model=FILE", given);
+    if (given && ask->value[TOPT_ASK_GPUS] && !topt_ask_mini_time(ask))
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--topt-gpus is for mini-time; mini-parallelism takes "
+                         "--topt-max-gpus");
+    return 0;
+}
+
+static const char *last_component(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Only a regular file is opened: a pipe would hold the submission up. */
+static char *read_regular(const char *path, size_t *ret_len, struct topt_error *err)
+{
+    struct stat st;
+    if (strcmp(path, "-") != 0 && !stat(path, &st) && S_ISREG(st.st_mode)) {
+        char *bytes = topt_read_file(path, MODEL_LIMIT, ret_len, err);
+        if (bytes && *ret_len == 0) {
+            free(bytes);
+            topt_fail(err, TOPT_ERR_INVAL, "'%s' is empty", path);
+            return NULL;
+        }
+        return bytes;
+    }
+    if (strcmp(path, "-") != 0 && stat(path, &st))
+        topt_fail(err, TOPT_ERR_NOTFOUND, "can't read '%s': %s", path,
+                  strerror(errno));
+    else
+        topt_fail(err, TOPT_ERR_INVAL, "'%s' is not a file", path);
+    return NULL;
+}
+
+char *topt_ask_model(const struct topt_ask *ask, size_t *ret_len, const char **ret_name,
+                     struct topt_error *err)
+{
+    const char *path = ask->value[TOPT_ASK_MODEL];
+    struct topt_text inside = {0};
+    struct stat st;
+    char *bytes = NULL;
+    const char *name = last_component(path);
+    if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
+        topt_text_add(&inside, "%s/config.json", path);
+        name = "config.json";
+    }
+    if (inside.oom)
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory to read '%s'", path);
+    else
+        bytes = read_regular(inside.s ? inside.s : path, ret_len, err);
+    topt_text_fini(&inside);
+    if (bytes)
+        *ret_name = name;
+    else
+        topt_wrap(err, "--topt-model");
+    return bytes;
+}
+
+void topt_ask_escape(const char *s, struct topt_text *out)
+{
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c < 128 && (isalnum(c) || strchr("-._~", c)))
+            topt_text_put(out, s, 1);
+        else
+            topt_text_add(out, "%%%02X", c);
+    }
+}
+
+static void add_field(struct topt_text *out, const char *key, const char *value)
+{
+    topt_text_add(out, "&%s=", key);
+    topt_ask_escape(value, out);
+}
+
+void topt_ask_target(const struct topt_ask *ask, const char *name, int64_t bound,
+                     const char *hw, struct topt_text *out)
+{
+    topt_text_add(out, "/v1/plan?name=");
+    topt_ask_escape(name, out);
+    for (int i = 0; i < TOPT_ASK_COUNT; i++) {
+        const struct topt_ask_row *row = &topt_ask_table[i];
+        if (row->query && ask->value[i] && i != TOPT_ASK_MAX_GPUS && i != TOPT_ASK_GPUS)
+            add_field(out, row->query, ask->value[i]);
+    }
+    if (hw && !ask->value[TOPT_ASK_HW])
+        add_field(out, "hw", hw);
+    if (ask->value[TOPT_ASK_GPUS])
+        add_field(out, "gpus", ask->value[TOPT_ASK_GPUS]);
+    else if (bound > 0)
+        topt_text_add(out, "&%s=%lld", topt_ask_mini_time(ask) ? "gpus" : "max_gpus",
+                      (long long)bound);
+}

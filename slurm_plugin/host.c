@@ -1,0 +1,150 @@
+/* host.c - see host.h.
+ *
+ * A shape is set whole: --gpus alone would give one task and leave the split over nodes to
+ * Slurm (6 GPUs came as 4 + 2), so nodes, GPUs per node, tasks and tasks per node are set
+ * together, after every option that says the same in other words was reset.  --gres is
+ * rewritten rather than reset: it may hold other things than GPUs.
+ *
+ * Texts from 'get' belong to Slurm's allocator and are left to it: a handful of bytes, once,
+ * in a command that is about to end. */
+#include "host.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+static int find(const char *name, void *ret_function)
+{
+    void *symbol = dlsym(RTLD_DEFAULT, name);
+    memcpy(ret_function, &symbol, sizeof symbol);
+    return symbol ? 0 : -1;
+}
+
+int topt_host_find(struct topt_host *ret)
+{
+    *ret = (struct topt_host){0};
+    if (find("opt", &ret->opt) || find("slurm_option_set", &ret->set) ||
+        find("slurm_option_get", &ret->get) || find("slurm_option_isset", &ret->isset) ||
+        find("slurm_option_reset", &ret->reset))
+        return -1;
+    return 0;
+}
+
+int topt_host_is_step(const struct topt_host *h)
+{
+    return h->isset(h->opt, "jobid");
+}
+
+/* The option's text when the user gave it, else NULL. */
+static const char *given(const struct topt_host *h, const char *name)
+{
+    const char *text = h->isset(h->opt, name) ? h->get(h->opt, name) : NULL;
+    return text && *text ? text : NULL;
+}
+
+static int read_count(const struct topt_host *h, const char *name, int64_t *ret,
+                      struct topt_error *err)
+{
+    const char *text = given(h, name);
+    if (text && topt_parse_int(text, 0, 1 << 30, ret, err))
+        return topt_wrap(err, "--%s", name);
+    return 0;
+}
+
+int topt_host_bounds(const struct topt_host *h, struct topt_bounds *ret,
+                     struct topt_error *err)
+{
+    struct topt_text others = {0};
+    char type[64] = "";
+    const char *text;
+    int rc = -1;
+    *ret = (struct topt_bounds){0};
+    if ((text = given(h, "nodes")) && topt_shape_nodes(text, &ret->nodes, err))
+        goto out;
+    if ((text = given(h, "gres")) &&
+        topt_shape_gres(text, &ret->gpus_per_node, ret->gpu_type, &others, err))
+        goto out;
+    if ((text = given(h, "gpus-per-node")) &&
+        topt_shape_gpus(text, &ret->gpus_per_node, type, err))
+        goto out;
+    if (*type)
+        memcpy(ret->gpu_type, type, sizeof type);
+    if ((text = given(h, "gpus")) && topt_shape_gpus(text, &ret->gpus, type, err))
+        goto out;
+    if (*type)
+        memcpy(ret->gpu_type, type, sizeof type);
+    if (read_count(h, "ntasks", &ret->tasks, err) ||
+        read_count(h, "ntasks-per-node", &ret->tasks_per_node, err))
+        goto out;
+    rc = 0;
+out:
+    topt_text_fini(&others);
+    return rc;
+}
+
+/* --gres without its GPUs. */
+static int strip_gres(const struct topt_host *h, const char *text, struct topt_error *err)
+{
+    struct topt_text others = {0};
+    int64_t gpus;
+    char type[64];
+    int rc = topt_shape_gres(text, &gpus, type, &others, err);
+    if (!rc && others.len == 0)
+        h->reset(h->opt, "gres");
+    else if (!rc && !h->set(h->opt, "gres", others.s, false))
+        rc = topt_fail(err, TOPT_ERR_INTERNAL, "Slurm refuses --gres=%s", others.s);
+    topt_text_fini(&others);
+    return rc;
+}
+
+static const char *const touched[] = {"gpus",  "gpus-per-task", "gpus-per-socket",
+                                      "gres",  "ntasks-per-gpu", "nodes",
+                                      "gpus-per-node", "ntasks", "ntasks-per-node"};
+enum { TOUCHED = sizeof touched / sizeof *touched };
+
+static int set_shape(const struct topt_host *h, const struct topt_answer *plan,
+                     const char *gpu_type, struct topt_error *err)
+{
+    char nodes[24], gpus[96], tasks[24], per_node[24];
+    const char *gres = given(h, "gres");
+    static const char *const same[] = {"gpus", "gpus-per-task", "gpus-per-socket",
+                                       "ntasks-per-gpu"};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        if (h->isset(h->opt, same[i]))
+            h->reset(h->opt, same[i]);
+    }
+    if (gres && strip_gres(h, gres, err))
+        return -1;
+    snprintf(nodes, sizeof nodes, "%lld", (long long)plan->nodes);
+    snprintf(gpus, sizeof gpus, "%s%s%lld", gpu_type, *gpu_type ? ":" : "",
+             (long long)plan->gpus_per_node);
+    snprintf(tasks, sizeof tasks, "%lld", (long long)plan->gpus);
+    snprintf(per_node, sizeof per_node, "%lld", (long long)plan->gpus_per_node);
+    const char *const set[][2] = {{"nodes", nodes},
+                                  {"gpus-per-node", gpus},
+                                  {"ntasks", tasks},
+                                  {"ntasks-per-node", per_node}};
+    for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
+        if (!h->set(h->opt, set[i][0], set[i][1], false))
+            return topt_fail(err, TOPT_ERR_INTERNAL, "Slurm refuses --%s=%s", set[i][0],
+                             set[i][1]);
+    }
+    return 0;
+}
+
+int topt_host_resize(const struct topt_host *h, const struct topt_answer *plan,
+                     const char *gpu_type, struct topt_error *err)
+{
+    const char *before[TOUCHED];
+    for (int i = 0; i < TOUCHED; i++)
+        before[i] = given(h, touched[i]);
+    if (!set_shape(h, plan, gpu_type, err))
+        return 0;
+    for (int i = 0; i < TOUCHED; i++) {
+        if (before[i])
+            h->set(h->opt, touched[i], before[i], false);
+        else if (h->isset(h->opt, touched[i]))
+            h->reset(h->opt, touched[i]);
+    }
+    return -1;
+}

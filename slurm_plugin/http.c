@@ -1,0 +1,384 @@
+/* http.c - the least HTTP that asks one question.
+ *
+ * The caller is sbatch with a person before it, so the rule is one deadline for everything:
+ * the socket never blocks, each wait is a poll() for what is left of the time, and names are
+ * not looked up (a resolver keeps its own time).  A server that answers before it has read
+ * the whole body (413, say) is heard: readable wins over writable.
+ *
+ * A reply ends by Content-Length, by its last chunk, or by the connection's end. */
+#include "http.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "topt_text.h"
+
+enum { REPLY_LIMIT = 64 << 10 };
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_un un;
+    struct sockaddr_in in;
+    struct sockaddr_in6 in6;
+};
+
+struct talk {
+    int fd;
+    int64_t deadline_ms;
+    const char *url;
+};
+
+int64_t topt_http_now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+void topt_http_fini(struct topt_http_reply *reply)
+{
+    free(reply->body);
+    *reply = (struct topt_http_reply){0};
+}
+
+/* --- the reply ---------------------------------------------------------------------- */
+
+/* The value of header 'name' within [head, end), or NULL; lines end in CRLF or LF. */
+static const char *find_header(const char *head, const char *end, const char *name,
+                               size_t *ret_len)
+{
+    size_t name_len = strlen(name);
+    while (head < end) {
+        const char *nl = memchr(head, '\n', (size_t)(end - head));
+        const char *stop = nl ? nl : end;
+        if ((size_t)(stop - head) > name_len && head[name_len] == ':' &&
+            strncasecmp(head, name, name_len) == 0) {
+            const char *v = head + name_len + 1;
+            while (v < stop && (*v == ' ' || *v == '\t'))
+                v++;
+            while (stop > v && isspace((unsigned char)stop[-1]))
+                stop--;
+            *ret_len = (size_t)(stop - v);
+            return v;
+        }
+        if (!nl)
+            break;
+        head = nl + 1;
+    }
+    return NULL;
+}
+
+/* One past the blank line that ends the head, or NULL. */
+static const char *end_of_head(const char *bytes, size_t len)
+{
+    for (size_t i = 0; i + 1 < len; i++) {
+        if (bytes[i] != '\n')
+            continue;
+        if (bytes[i + 1] == '\n')
+            return bytes + i + 2;
+        if (i + 2 < len && bytes[i + 1] == '\r' && bytes[i + 2] == '\n')
+            return bytes + i + 3;
+    }
+    return NULL;
+}
+
+static int take_body(struct topt_text *t, int status, struct topt_http_reply *ret,
+                     struct topt_error *err)
+{
+    topt_text_put(t, "", 0);
+    if (t->oom) {
+        topt_text_fini(t);
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the planner's answer");
+    }
+    *ret = (struct topt_http_reply){.status = status, .body = t->s, .len = t->len};
+    return 1;
+}
+
+/* Put the chunks together.  Returns 1 when the last one is there, 0 for more, -1. */
+static int join_chunks(const char *p, size_t len, struct topt_text *out)
+{
+    const char *end = p + len;
+    for (;;) {
+        const char *nl = memchr(p, '\n', (size_t)(end - p));
+        if (!nl)
+            return end - p > 64 ? -1 : 0;
+        size_t size = 0;
+        const char *digit = p;
+        for (; isxdigit((unsigned char)*digit); digit++) {
+            int c = tolower((unsigned char)*digit);
+            size = size * 16 + (size_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+            if (size > REPLY_LIMIT)
+                return -1;
+        }
+        if (digit == p)
+            return -1;
+        if (size == 0)
+            return 1;
+        p = nl + 1;
+        if ((size_t)(end - p) < size)
+            return 0;
+        topt_text_put(out, p, size);
+        p += size;
+        nl = memchr(p, '\n', (size_t)(end - p));
+        if (!nl)
+            return end - p > 2 ? -1 : 0;
+        p = nl + 1;
+    }
+}
+
+/* "HTTP/1.1 200 OK": 200, or -1. */
+static int read_status(const char *line, const char *end)
+{
+    if (end - line < 12 || strncmp(line, "HTTP/1.", 7) != 0 || line[8] != ' ')
+        return -1;
+    int status = 0;
+    for (int i = 9; i < 12; i++) {
+        if (!isdigit((unsigned char)line[i]))
+            return -1;
+        status = status * 10 + (line[i] - '0');
+    }
+    return status;
+}
+
+/* The body that follows the head.  Same returns as topt_http_parse. */
+static int parse_body(const char *head, const char *body, size_t have, int eof, int status,
+                      struct topt_http_reply *ret, struct topt_error *err)
+{
+    struct topt_text text = {0};
+    size_t value_len = 0;
+    const char *coding = find_header(head, body, "Transfer-Encoding", &value_len);
+    if (coding && !(value_len == 7 && strncasecmp(coding, "identity", value_len) == 0)) {
+        int rc = join_chunks(body, have, &text);
+        if (rc == 1)
+            return take_body(&text, status, ret, err);
+        topt_text_fini(&text);
+        if (rc < 0 || eof)
+            return topt_fail(err, TOPT_ERR_IO, "the planner's answer has broken chunks");
+        return 0;
+    }
+    const char *length = find_header(head, body, "Content-Length", &value_len);
+    if (length) {
+        char digits[16] = "";
+        int64_t want = 0;
+        if (value_len < sizeof digits)
+            memcpy(digits, length, value_len);
+        if (topt_parse_int(digits, 0, REPLY_LIMIT, &want, NULL))
+            return topt_fail(err, TOPT_ERR_IO, "the planner's answer has a bad length");
+        if (have < (size_t)want && eof)
+            return topt_fail(err, TOPT_ERR_IO, "the planner's answer was cut off");
+        if (have < (size_t)want)
+            return 0;
+        have = (size_t)want;
+    } else if (!eof) {
+        return 0;
+    }
+    topt_text_put(&text, body, have);
+    return take_body(&text, status, ret, err);
+}
+
+int topt_http_parse(const char *bytes, size_t len, int eof, struct topt_http_reply *ret,
+                    struct topt_error *err)
+{
+    const char *body = end_of_head(bytes, len);
+    if (!body) {
+        if (eof)
+            return topt_fail(err, TOPT_ERR_IO,
+                             len ? "the planner's answer was cut off"
+                                 : "the planner closed the connection without an answer");
+        return 0;
+    }
+    int status = read_status(bytes, body);
+    if (status < 0)
+        return topt_fail(err, TOPT_ERR_IO, "what answered doesn't speak HTTP");
+    const char *head = memchr(bytes, '\n', len);
+    return parse_body(head + 1, body, len - (size_t)(body - bytes), eof, status, ret, err);
+}
+
+/* --- the connection ----------------------------------------------------------------- */
+
+/* "unix:/path" or "http://1.2.3.4:80", "http://[::1]:80", "http://localhost:80". */
+static int read_url(const char *url, union address *ret, socklen_t *ret_len,
+                    struct topt_error *err)
+{
+    char host[64];
+    int64_t port = 80;
+    memset(ret, 0, sizeof *ret);
+    if (strncmp(url, "unix:", 5) == 0) {
+        size_t n = strlen(url + 5);
+        if (n == 0 || n >= sizeof ret->un.sun_path)
+            return topt_fail(err, TOPT_ERR_INVAL, "'%s' holds no usable socket path", url);
+        ret->un.sun_family = AF_UNIX;
+        memcpy(ret->un.sun_path, url + 5, n + 1);
+        *ret_len = sizeof ret->un;
+        return 0;
+    }
+    if (strncmp(url, "http://", 7) != 0)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "'%s' is neither unix:/path nor http://ADDRESS:PORT", url);
+    const char *p = url + 7, *after;
+    size_t n = strcspn(p, *p == '[' ? "]" : ":/");
+    if (*p == '[')
+        p++, n -= n > 0;
+    after = p + n + (p[n] == ']');
+    size_t digits = *after == ':' ? strcspn(after + 1, "/") : 0;
+    char number[8] = "";
+    if (n >= sizeof host || digits >= sizeof number)
+        return topt_fail(err, TOPT_ERR_INVAL, "'%s' isn't understood", url);
+    memcpy(host, p, n);
+    host[n] = '\0';
+    memcpy(number, after + (digits > 0), digits);
+    if (digits && topt_parse_int(number, 1, 65535, &port, NULL))
+        return topt_fail(err, TOPT_ERR_INVAL, "'%s' has a bad port", url);
+    if (strcmp(host, "localhost") == 0)
+        memcpy(host, "127.0.0.1", sizeof "127.0.0.1");
+    if (inet_pton(AF_INET, host, &ret->in.sin_addr) == 1) {
+        ret->in.sin_family = AF_INET;
+        ret->in.sin_port = htons((uint16_t)port);
+        *ret_len = sizeof ret->in;
+        return 0;
+    }
+    if (inet_pton(AF_INET6, host, &ret->in6.sin6_addr) == 1) {
+        ret->in6.sin6_family = AF_INET6;
+        ret->in6.sin6_port = htons((uint16_t)port);
+        *ret_len = sizeof ret->in6;
+        return 0;
+    }
+    return topt_fail(err, TOPT_ERR_INVAL,
+                     "'%s': the address must be numeric (names aren't looked up)", url);
+}
+
+/* Wait for 'events'; fails past the deadline. */
+static int wait_for(const struct talk *t, short events, short *ret, struct topt_error *err)
+{
+    struct pollfd p = {.fd = t->fd, .events = events};
+    for (;;) {
+        int64_t left = t->deadline_ms - topt_http_now_ms();
+        int n = left <= 0 ? 0 : poll(&p, 1, left > 1 << 30 ? 1 << 30 : (int)left);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return topt_fail(err, TOPT_ERR_IO, "poll: %s", strerror(errno));
+        if (n == 0)
+            return topt_fail(err, TOPT_ERR_CANCELED, "no answer from %s in time", t->url);
+        *ret = p.revents;
+        return 0;
+    }
+}
+
+static int connect_to(struct talk *t, struct topt_error *err)
+{
+    union address a;
+    socklen_t len, size = sizeof(int);
+    short ready;
+    int sys = 0;
+    if (read_url(t->url, &a, &len, err))
+        return -1;
+    t->fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (t->fd < 0)
+        return topt_fail(err, TOPT_ERR_IO, "socket: %s", strerror(errno));
+    if (!connect(t->fd, &a.any, len))
+        return 0;
+    sys = errno;
+    if (sys == EINPROGRESS || sys == EINTR) {
+        if (wait_for(t, POLLOUT, &ready, err))
+            return -1;
+        if (getsockopt(t->fd, SOL_SOCKET, SO_ERROR, &sys, &size))
+            sys = errno;
+    }
+    if (sys == 0)
+        return 0;
+    /* A Unix socket whose queue is full says EAGAIN: as good as a hanging daemon. */
+    return topt_fail(err, TOPT_ERR_IO, "nobody answers at %s: %s", t->url,
+                     sys == EAGAIN ? "too busy" : strerror(sys));
+}
+
+/* Send until done or until something is there to read. */
+static int send_all(const struct talk *t, const char *p, size_t len, struct topt_error *err)
+{
+    while (len > 0) {
+        short ready;
+        if (wait_for(t, POLLIN | POLLOUT, &ready, err))
+            return -1;
+        if (ready & POLLIN)
+            return 0;
+        ssize_t n = send(t->fd, p, len, MSG_NOSIGNAL);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            continue;
+        if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
+            return 0; /* what it said before it went may still be read */
+        if (n < 0)
+            return topt_fail(err, TOPT_ERR_IO, "sending to %s: %s", t->url, strerror(errno));
+        p += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+static int receive(const struct talk *t, struct topt_http_reply *ret, struct topt_error *err)
+{
+    struct topt_text got = {0};
+    char chunk[4096];
+    int rc = 0;
+    while (rc == 0) {
+        short ready;
+        if (wait_for(t, POLLIN, &ready, err)) {
+            rc = -1;
+            break;
+        }
+        ssize_t n = recv(t->fd, chunk, sizeof chunk, 0);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            continue;
+        if (n < 0) {
+            rc = topt_fail(err, TOPT_ERR_IO, "%s broke off: %s", t->url, strerror(errno));
+            break;
+        }
+        topt_text_put(&got, chunk, (size_t)n);
+        if (got.oom || got.len > REPLY_LIMIT + 8192) {
+            rc = topt_fail(err, TOPT_ERR_LIMIT, "the planner's answer is too long");
+            break;
+        }
+        rc = topt_http_parse(got.s ? got.s : "", got.len, n == 0, ret, err);
+    }
+    topt_text_fini(&got);
+    return rc == 1 ? 0 : -1;
+}
+
+int topt_http_post(const struct topt_http_request *q, struct topt_http_reply *ret,
+                   struct topt_error *err)
+{
+    struct talk t = {.fd = -1,
+                     .deadline_ms = topt_http_now_ms() + q->timeout_ms,
+                     .url = q->url};
+    struct topt_text head = {0};
+    int rc = -1;
+    topt_text_add(&head,
+                  "POST %s HTTP/1.1\r\nHost: localhost\r\nAccept: text/plain\r\n"
+                  "Content-Type: application/octet-stream\r\nContent-Length: %zu\r\n"
+                  "Connection: close\r\n\r\n",
+                  q->target, q->len);
+    if (head.oom) {
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory for the request");
+        goto out;
+    }
+    if (connect_to(&t, err) || send_all(&t, head.s, head.len, err) ||
+        send_all(&t, q->body, q->len, err))
+        goto out;
+    rc = receive(&t, ret, err);
+out:
+    if (t.fd >= 0)
+        close(t.fd);
+    topt_text_fini(&head);
+    return rc;
+}

@@ -1,0 +1,41 @@
+/* http.h - one POST to toptd, under one deadline.
+ *
+ * Pure of Slurm.  Thread safety: calls share nothing. */
+#ifndef TOPT_HTTP_H
+#define TOPT_HTTP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "topt_error.h"
+
+struct topt_http_reply {
+    int status;
+    char *body; /* owned; NUL-terminated */
+    size_t len;
+};
+
+struct topt_http_request {
+    const char *url;    /* unix:/path or http://ADDRESS:PORT; numeric or "localhost" */
+    const char *target; /* "/v1/plan?..."; already escaped */
+    const void *body;
+    size_t len;
+    int64_t timeout_ms; /* for everything together: connect, send and receive */
+};
+
+/* Send and wait for the whole reply (at most 64 KiB).  Fails with CANCELED past the
+ * deadline, IO when there is nobody, INVAL for a URL that means nothing.  The reply's body
+ * is the caller's: topt_http_fini. */
+int topt_http_post(const struct topt_http_request *q, struct topt_http_reply *ret,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+void topt_http_fini(struct topt_http_reply *reply);
+
+/* Milliseconds of the monotonic clock. */
+int64_t topt_http_now_ms(void);
+
+/* Read a reply from the 'len' bytes received so far; 'eof' when no more will come.
+ * Returns 1 and fills '*ret' when whole, 0 when more is needed, -1 when it is no HTTP. */
+int topt_http_parse(const char *bytes, size_t len, int eof, struct topt_http_reply *ret,
+                    struct topt_error *err) TOPT_MUST_CHECK;
+
+#endif

@@ -1,0 +1,118 @@
+/* mend.c - the environment of a job that topt sized.
+ *
+ * Slurm's sbatch writes SLURM_NTASKS and friends from the command line before plugins see
+ * the options; srun in the script reads them as options.  So a job that was asked with -n1
+ * and sized to 8 would start one task, or leave a node without GPUs.  What is true after
+ * allocation is SLURM_TASKS_PER_NODE and SLURM_GPUS_ON_NODE, which slurmstepd derives from
+ * the allocation itself; the rest is recomputed from these, or unset where srun then takes
+ * the job's own values. */
+#include "mend.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { VALUE_SIZE = 512 };
+
+/* "TOPT_<name>" in the job, "SLURM_TOPT_<name>" on the way.  PLAN is what a job hands to
+ * `topt run`; PLAN_ID is the same id under its own name. */
+static const char *const names[] = {"PLAN_ID", "PLAN",          "GPUS",         "NODES",
+                                    "URL",     "GPUS_PER_NODE", "MEMORY_BYTES", "TIME_NS"};
+enum { NAMES = sizeof names / sizeof *names };
+
+static void set_both(const struct topt_env *env, const char *name, const char *value)
+{
+    char full[48];
+    snprintf(full, sizeof full, "SLURM_TOPT_%s", name);
+    env->set(env->ctx, full, value);
+    env->set(env->ctx, full + strlen("SLURM_"), value);
+}
+
+static void set_number(const struct topt_env *env, const char *name, int64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    set_both(env, name, text);
+}
+
+void topt_mend_plan(const struct topt_env *env, const struct topt_answer *plan,
+                    const char *url)
+{
+    set_both(env, "PLAN_ID", plan->plan_id);
+    set_both(env, "PLAN", plan->plan_id);
+    set_both(env, "URL", url);
+    set_number(env, "GPUS", plan->gpus);
+    set_number(env, "NODES", plan->nodes);
+    set_number(env, "GPUS_PER_NODE", plan->gpus_per_node);
+    set_number(env, "MEMORY_BYTES", plan->memory_bytes);
+    set_number(env, "TIME_NS", plan->time_ns);
+}
+
+void topt_mend_forget(const struct topt_env *env)
+{
+    char full[48], value[VALUE_SIZE];
+    if (env->get(env->ctx, "SLURM_TOPT_PLAN", value, sizeof value))
+        return;
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(full, sizeof full, "SLURM_TOPT_%s", names[i]);
+        env->unset(env->ctx, full);
+        if (strcmp(names[i], "URL") != 0)
+            env->unset(env->ctx, full + strlen("SLURM_"));
+    }
+}
+
+int topt_mend_step(const struct topt_env *env)
+{
+    char full[48], value[VALUE_SIZE];
+    if (env->get(env->ctx, "SLURM_TOPT_PLAN", value, sizeof value))
+        return 0;
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(full, sizeof full, "SLURM_TOPT_%s", names[i]);
+        if (!env->get(env->ctx, full, value, sizeof value))
+            env->set(env->ctx, full + strlen("SLURM_"), value);
+    }
+    return 1;
+}
+
+int64_t topt_mend_tasks(const char *tasks_per_node)
+{
+    int64_t total = 0;
+    const char *p = tasks_per_node;
+    for (;;) {
+        char *end;
+        long long tasks = strtoll(p, &end, 10), times = 1;
+        if (end == p || tasks < 0 || tasks > 1 << 20)
+            return -1;
+        p = end;
+        if (p[0] == '(' && p[1] == 'x') {
+            times = strtoll(p + 2, &end, 10);
+            if (end == p + 2 || *end != ')' || times < 1 || times > 1 << 20)
+                return -1;
+            p = end + 1;
+        }
+        total += tasks * times;
+        if (*p == '\0')
+            return total;
+        if (*p++ != ',' || total > INT64_C(1) << 40)
+            return -1;
+    }
+}
+
+void topt_mend_batch(const struct topt_env *env)
+{
+    static const char *const stale[] = {"SLURM_GPUS", "SLURM_GPUS_PER_TASK",
+                                        "SLURM_NTASKS_PER_NODE"};
+    char value[VALUE_SIZE];
+    for (size_t i = 0; i < sizeof stale / sizeof *stale; i++)
+        env->unset(env->ctx, stale[i]);
+    if (!env->get(env->ctx, "SLURM_TASKS_PER_NODE", value, sizeof value)) {
+        int64_t tasks = topt_mend_tasks(value);
+        if (tasks > 0) {
+            snprintf(value, sizeof value, "%lld", (long long)tasks);
+            env->set(env->ctx, "SLURM_NTASKS", value);
+            env->set(env->ctx, "SLURM_NPROCS", value);
+        }
+    }
+    if (!env->get(env->ctx, "SLURM_GPUS_ON_NODE", value, sizeof value))
+        env->set(env->ctx, "SLURM_GPUS_PER_NODE", value);
+}

@@ -1,0 +1,40 @@
+/* mend.h - the plan in a job's environment, and Slurm's own variables put right.
+ *
+ * Pure: the environment is reached through 'struct topt_env', so that the same code runs
+ * against getenv/setenv at submit time, spank_getenv/spank_setenv in a step, and a test. */
+#ifndef TOPT_MEND_H
+#define TOPT_MEND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "answer.h"
+#include "topt_error.h"
+
+struct topt_env {
+    void *ctx;
+    /* 0 and the value in 'buf', or -1 when the variable isn't there or doesn't fit. */
+    int (*get)(void *ctx, const char *name, char *buf, size_t size);
+    void (*set)(void *ctx, const char *name, const char *value);
+    void (*unset)(void *ctx, const char *name);
+};
+
+/* At submit time: SLURM_TOPT_* (Slurm carries SLURM_* even under --export=NONE) and the
+ * plain TOPT_* (for salloc's shell, which is started from here). */
+void topt_mend_plan(const struct topt_env *env, const struct topt_answer *plan,
+                    const char *url);
+
+/* Forget a plan that another job left in the environment; TOPT_URL stays. */
+void topt_mend_forget(const struct topt_env *env);
+
+/* In a step: TOPT_* from SLURM_TOPT_*.  Returns 1 when there is a plan, else 0. */
+int topt_mend_step(const struct topt_env *env);
+
+/* In the batch script's step of a job with a plan: Slurm wrote the numbers down before the
+ * job was sized; make them agree with the allocation. */
+void topt_mend_batch(const struct topt_env *env);
+
+/* Sum of "3(x2),1": 7.  -1 when it can't be read. */
+int64_t topt_mend_tasks(const char *tasks_per_node);
+
+#endif

@@ -1,0 +1,188 @@
+/* shape.c - the user's own -N, -n and --gpus as upper bounds.
+ *
+ * A job of topt has one task for each GPU and as many GPUs on each node, so every one of
+ * these options bounds the GPUs: -n directly, -N together with GPUs (or tasks) per node.
+ * -N alone can't be said to the planner as a number of GPUs; the plan is held against it. */
+#include "shape.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topt_text.h"
+
+enum { NUMBER_LIMIT = 1 << 30 };
+
+int topt_shape_nodes(const char *text, int64_t *ret, struct topt_error *err)
+{
+    int64_t most = 0;
+    const char *p = text;
+    while (*p) {
+        char *end;
+        long long n = strtoll(p, &end, 10);
+        if (end == p || n < 1 || n > NUMBER_LIMIT)
+            break;
+        if (n > most)
+            most = n;
+        if (*end == '\0' || (*end == '-' && end[1] == '\0')) {
+            *ret = most;
+            return 0;
+        }
+        if (*end != '-' && *end != ',')
+            break;
+        p = end + 1;
+    }
+    return topt_fail(err, TOPT_ERR_INVAL, "-N %s isn't understood", text);
+}
+
+/* The part before a colon, when it is exactly 'word'. */
+static const char *skip_word(const char *text, const char *word)
+{
+    size_t len = strlen(word);
+    if (strncmp(text, word, len) != 0)
+        return NULL;
+    return text[len] == ':' ? text + len + 1 : text[len] == '\0' ? text + len : NULL;
+}
+
+int topt_shape_gpus(const char *text, int64_t *ret, char type[64], struct topt_error *err)
+{
+    const char *p = text, *rest;
+    if (strncmp(p, "gres:", 5) == 0 || strncmp(p, "gres/", 5) == 0)
+        p += 5;
+    if ((rest = skip_word(p, "gpu")))
+        p = rest;
+    const char *colon = strrchr(p, ':');
+    const char *number = colon ? colon + 1 : p;
+    size_t type_len = colon ? (size_t)(colon - p) : 0;
+    type[0] = '\0';
+    *ret = 1;
+    if (*number && (*number < '0' || *number > '9') && !colon) {
+        type_len = strlen(p); /* "gpu:a100": one of them */
+        number = "";
+    }
+    if (strchr(p, ',') || type_len >= 64 || strcspn(p, ":") < type_len)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "GPUs asked for as '%s': topt sizes jobs of one GPU type", text);
+    if (*number && topt_parse_int(number, 0, NUMBER_LIMIT, ret, NULL))
+        return topt_fail(err, TOPT_ERR_INVAL, "GPUs asked for as '%s' aren't understood", text);
+    memcpy(type, p, type_len);
+    type[type_len] = '\0';
+    return 0;
+}
+
+static int is_gpu_entry(const char *entry)
+{
+    if (strncmp(entry, "gres:", 5) == 0 || strncmp(entry, "gres/", 5) == 0)
+        entry += 5;
+    return skip_word(entry, "gpu") != NULL;
+}
+
+int topt_shape_gres(const char *text, int64_t *ret_gpus, char type[64],
+                    struct topt_text *others, struct topt_error *err)
+{
+    int rc = -1, found = 0;
+    char *copy = strdup(text), *save = NULL;
+    *ret_gpus = 0;
+    type[0] = '\0';
+    if (!copy)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for --gres=%s", text);
+    for (char *e = strtok_r(copy, ",", &save); e; e = strtok_r(NULL, ",", &save)) {
+        if (!is_gpu_entry(e)) {
+            topt_text_add(others, "%s%s", others->len ? "," : "", e);
+            continue;
+        }
+        if (found++) {
+            topt_fail(err, TOPT_ERR_INVAL, "--gres=%s: topt sizes jobs of one GPU type", text);
+            goto out;
+        }
+        if (topt_shape_gpus(e, ret_gpus, type, err))
+            goto out;
+    }
+    rc = others->oom ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for --gres=%s", text) : 0;
+out:
+    free(copy);
+    return rc;
+}
+
+static void lower(int64_t *bound, int64_t to)
+{
+    if (to > 0 && (*bound == 0 || to < *bound))
+        *bound = to;
+}
+
+int topt_shape_bound(const struct topt_ask *ask, const struct topt_bounds *b,
+                     int64_t *ret_bound, struct topt_error *err)
+{
+    int64_t bound = 0, n = 0;
+    char words[160];
+    lower(&bound, b->gpus);
+    lower(&bound, b->tasks);
+    lower(&bound, b->nodes * b->gpus_per_node);
+    lower(&bound, b->nodes * b->tasks_per_node);
+    if (ask->value[TOPT_ASK_GPUS] &&
+        topt_parse_int(ask->value[TOPT_ASK_GPUS], 1, INT64_MAX, &n, err))
+        return -1;
+    if (bound > 0 && n > bound)
+        return topt_fail(err, TOPT_ERR_INVAL, "--topt-gpus=%lld is more than %s allows",
+                         (long long)n, topt_shape_words(b, words, sizeof words));
+    int64_t most = 0;
+    if (ask->value[TOPT_ASK_MAX_GPUS] &&
+        topt_parse_int(ask->value[TOPT_ASK_MAX_GPUS], 1, INT64_MAX, &most, err))
+        return -1;
+    if (most > 0 && n > most)
+        return topt_fail(err, TOPT_ERR_INVAL, "--topt-gpus=%lld is more than --topt-max-gpus=%lld",
+                         (long long)n, (long long)most);
+    lower(&bound, most);
+    if (topt_ask_mini_time(ask) && !n && !bound)
+        return topt_fail(err, TOPT_ERR_USAGE, "mini-time needs --topt-gpus=N (or --gpus=N)");
+    *ret_bound = bound;
+    return 0;
+}
+
+int topt_shape_fits(const struct topt_bounds *b, const struct topt_answer *plan,
+                    struct topt_error *err)
+{
+    const struct {
+        const char *option, *what;
+        int64_t allowed, needed;
+    } rows[] = {
+        {"-N", "nodes", b->nodes, plan->nodes},
+        {"--gpus", "GPUs", b->gpus, plan->gpus},
+        {"--gpus-per-node", "GPUs on a node", b->gpus_per_node, plan->gpus_per_node},
+        {"-n", "tasks, one for each GPU,", b->tasks, plan->gpus},
+        {"--ntasks-per-node", "tasks on a node", b->tasks_per_node, plan->gpus_per_node},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].allowed > 0 && rows[i].needed > rows[i].allowed)
+            return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                             "the plan needs %lld %s but the job has %s %lld: leave that option "
+                             "out or raise it",
+                             (long long)rows[i].needed, rows[i].what, rows[i].option,
+                             (long long)rows[i].allowed);
+    }
+    return 0;
+}
+
+char *topt_shape_words(const struct topt_bounds *b, char *buf, size_t size)
+{
+    const struct {
+        const char *option;
+        int64_t value;
+    } rows[] = {
+        {"-N ", b->nodes},
+        {"--gpus=", b->gpus},
+        {"--gpus-per-node=", b->gpus_per_node},
+        {"-n ", b->tasks},
+        {"--ntasks-per-node=", b->tasks_per_node},
+    };
+    size_t used = 0;
+    buf[0] = '\0';
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].value <= 0 || used >= size)
+            continue;
+        int n = snprintf(buf + used, size - used, "%s%s%lld", used ? ", " : "", rows[i].option,
+                         (long long)rows[i].value);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    return buf;
+}

@@ -1,0 +1,42 @@
+#include "site.h"
+
+#include <string.h>
+
+#include "ask.h"
+#include "topt_text.h"
+
+enum { DEFAULT_TIMEOUT_MS = 5000, MAX_TIMEOUT_MS = 600000 };
+
+static int take(const char *arg, struct topt_site *site, struct topt_error *err)
+{
+    const char *eq = strchr(arg, '=');
+    size_t n = eq ? (size_t)(eq - arg) : 0;
+    if (n == 3 && memcmp(arg, "url", n) == 0) {
+        site->url = eq + 1;
+    } else if (n == 2 && memcmp(arg, "hw", n) == 0) {
+        site->hw = eq + 1;
+    } else if (n == 8 && memcmp(arg, "on_error", n) == 0 && topt_ask_aborts(eq + 1) >= 0) {
+        site->on_error = eq + 1;
+    } else if (n == 10 && memcmp(arg, "timeout_ms", n) == 0) {
+        return topt_parse_int(eq + 1, 1, MAX_TIMEOUT_MS, &site->timeout_ms, err)
+                   ? topt_wrap(err, "plugstack.conf: timeout_ms")
+                   : 0;
+    } else {
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "plugstack.conf: '%s' is none of url=, timeout_ms=, on_error=submit|abort, hw=",
+                         arg);
+    }
+    return 0;
+}
+
+int topt_site_read(int argc, char **argv, const char *env_url, struct topt_site *ret,
+                   struct topt_error *err)
+{
+    *ret = (struct topt_site){.timeout_ms = DEFAULT_TIMEOUT_MS};
+    int rc = 0;
+    for (int i = 0; i < argc && !rc; i++)
+        rc = take(argv[i], ret, err);
+    if (!ret->url)
+        ret->url = env_url && *env_url ? env_url : "unix:/run/topt/toptd.sock";
+    return rc;
+}

@@ -1,0 +1,36 @@
+/* step.c - the plan reaches the batch script and every task of every step.
+ *
+ * Only the job's environment says that there is a plan: options don't arrive here under
+ * --export=NONE on older Slurms, SLURM_TOPT_* do. */
+#include "roles.h"
+
+#include "mend.h"
+
+/* The batch script is a step of its own, with this number since Slurm 20.11. */
+static const uint32_t batch_step = 0xfffffffb;
+
+static int job_get(void *ctx, const char *name, char *buf, size_t size)
+{
+    return spank_getenv(ctx, name, buf, (int)size) == ESPANK_SUCCESS ? 0 : -1;
+}
+
+static void job_set(void *ctx, const char *name, const char *value)
+{
+    if (spank_setenv(ctx, name, value, 1) != ESPANK_SUCCESS)
+        slurm_error("topt: can't set %s in the job's environment", name);
+}
+
+static void job_unset(void *ctx, const char *name)
+{
+    spank_unsetenv(ctx, name);
+}
+
+void topt_step(spank_t spank)
+{
+    const struct topt_env env = {spank, job_get, job_set, job_unset};
+    uint32_t step = 0;
+    if (!topt_mend_step(&env))
+        return;
+    if (spank_get_item(spank, S_JOB_STEPID, &step) == ESPANK_SUCCESS && step == batch_step)
+        topt_mend_batch(&env);
+}

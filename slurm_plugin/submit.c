@@ -1,0 +1,226 @@
+/* submit.c - sizing a job in the command that submits it.
+ *
+ * Two kinds of bad news are kept apart.  The planner being away is not the user's doing:
+ * one line, and the job goes on as it was asked (or not, with --topt-on-error=abort).  A
+ * request that can't be met is: the submission is refused with one line, since a job that
+ * runs out of memory after a night in the queue is what topt is there to prevent.
+ *
+ * It runs as the user and reads the model with the user's rights; the bytes are sent, never
+ * the path. */
+#include "roles.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer.h"
+#include "host.h"
+#include "http.h"
+#include "mend.h"
+#include "shape.h"
+#include "site.h"
+
+extern char **environ;
+
+enum { RETRY_MS = 200 };
+
+static int process_get(void *ctx, const char *name, char *buf, size_t size)
+{
+    (void)ctx;
+    const char *value = getenv(name);
+    return value && (size_t)snprintf(buf, size, "%s", value) < size ? 0 : -1;
+}
+
+static void process_set(void *ctx, const char *name, const char *value)
+{
+    (void)ctx;
+    setenv(name, value, 1);
+}
+
+static void process_unset(void *ctx, const char *name)
+{
+    (void)ctx;
+    unsetenv(name);
+}
+
+static const struct topt_env process_env = {NULL, process_get, process_set, process_unset};
+
+/* Slurm hands plugin options on to jobs by these variables; a job's own sbatch would take
+ * them for its options. */
+static const char *inherited_option(void)
+{
+    static const char *const prefixes[] = {"SLURM_SPANK__SLURM_SPANK_OPTION_topt_",
+                                           "_SLURM_SPANK_OPTION_topt_"};
+    for (char **e = environ; e && *e; e++) {
+        for (int i = 0; i < 2; i++) {
+            if (strncmp(*e, prefixes[i], strlen(prefixes[i])) == 0 && strchr(*e, '='))
+                return *e;
+        }
+    }
+    return NULL;
+}
+
+static void drop_inherited_options(void)
+{
+    char name[256];
+    const char *entry;
+    while ((entry = inherited_option())) {
+        size_t n = strcspn(entry, "=");
+        if (n >= sizeof name)
+            return;
+        memcpy(name, entry, n);
+        name[n] = '\0';
+        unsetenv(name);
+    }
+}
+
+void topt_submit_begin(void)
+{
+    if (!getenv("SLURM_JOB_ID"))
+        return;
+    drop_inherited_options();
+    if (spank_context() == S_CTX_ALLOCATOR)
+        topt_mend_forget(&process_env);
+}
+
+/* The planner is of no help.  Returns what topt_submit returns. */
+static int without_plan(const struct topt_ask *ask, const struct topt_site *site,
+                        const struct topt_error *err)
+{
+    const char *wish = ask->value[TOPT_ASK_ON_ERROR];
+    if (topt_ask_aborts(wish ? wish : site->on_error) > 0) {
+        slurm_error("topt: %s; not submitted (on-error=abort)", err->text);
+        return -1;
+    }
+    slurm_error("topt: %s; the job goes on as it was asked, without a plan", err->text);
+    return 0;
+}
+
+static int refuse(const struct topt_error *err)
+{
+    slurm_error("topt: %s; not submitted", err->text);
+    return -1;
+}
+
+/* One question, asked again while the answer is "still searching" or "busy" and there is
+ * time: equal searches are shared on the other side. */
+static enum topt_verdict ask_planner(struct topt_http_request *q, struct topt_answer *ret,
+                                     struct topt_error *err)
+{
+    int64_t deadline = topt_http_now_ms() + q->timeout_ms;
+    for (;;) {
+        struct topt_http_reply reply = {0};
+        if (topt_http_post(q, &reply, err))
+            return err->code == TOPT_ERR_INVAL ? TOPT_VERDICT_REFUSED : TOPT_VERDICT_OUTAGE;
+        int status = reply.status;
+        topt_answer_parse(reply.body, reply.len, ret);
+        topt_http_fini(&reply);
+        enum topt_verdict verdict = topt_answer_judge(status, ret, err);
+        q->timeout_ms = deadline - topt_http_now_ms() - RETRY_MS;
+        if ((status != 202 && status != 503) || q->timeout_ms <= 0)
+            return verdict;
+        poll(NULL, 0, RETRY_MS);
+    }
+}
+
+/* Read the model and ask; with 'bounds' named where they may be the reason for a refusal. */
+static enum topt_verdict find_plan(const struct topt_ask *ask, const struct topt_site *site,
+                                   const struct topt_bounds *bounds, struct topt_answer *ret,
+                                   struct topt_error *err)
+{
+    enum topt_verdict verdict = TOPT_VERDICT_REFUSED;
+    struct topt_text target = {0};
+    const char *name;
+    size_t len = 0;
+    int64_t bound = 0;
+    char *model = NULL, words[160];
+    if (topt_shape_bound(ask, bounds, &bound, err) ||
+        !(model = topt_ask_model(ask, &len, &name, err)))
+        goto out;
+    topt_ask_target(ask, name, bound, site->hw, &target);
+    if (target.oom) {
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory for the question");
+        goto out;
+    }
+    struct topt_http_request q = {.url = site->url,
+                                  .target = target.s,
+                                  .body = model,
+                                  .len = len,
+                                  .timeout_ms = site->timeout_ms};
+    verdict = ask_planner(&q, ret, err);
+    if (verdict == TOPT_VERDICT_REFUSED && err->code == TOPT_ERR_INFEASIBLE &&
+        *topt_shape_words(bounds, words, sizeof words))
+        topt_wrap(err, "with %s as upper bound", words);
+out:
+    free(model);
+    topt_text_fini(&target);
+    return verdict;
+}
+
+static void say_plan(const struct topt_answer *plan, const struct topt_bounds *bounds)
+{
+    char words[160];
+    topt_shape_words(bounds, words, sizeof words);
+    slurm_info("topt: %lld GPU%s (%lld node%s of %lld)%s%s; plan %s%s%s%s",
+               (long long)plan->gpus, plan->gpus == 1 ? "" : "s", (long long)plan->nodes,
+               plan->nodes == 1 ? "" : "s", (long long)plan->gpus_per_node,
+               *plan->why ? ": " : "", plan->why, plan->plan_id,
+               *words ? " (within " : "", words, *words ? ")" : "");
+}
+
+/* The host lets itself be sized: do it. */
+static int submit_with(const struct topt_host *host, const struct topt_ask *ask,
+                       const struct topt_site *site)
+{
+    struct topt_error err = {0};
+    struct topt_bounds bounds;
+    struct topt_answer plan = {0};
+    if (topt_host_bounds(host, &bounds, &err))
+        return refuse(&err);
+    switch (find_plan(ask, site, &bounds, &plan, &err)) {
+    case TOPT_VERDICT_REFUSED:
+        return refuse(&err);
+    case TOPT_VERDICT_OUTAGE:
+        return without_plan(ask, site, &err);
+    case TOPT_VERDICT_PLAN:
+        break;
+    }
+    if (topt_shape_fits(&bounds, &plan, &err))
+        return refuse(&err);
+    if (topt_host_resize(host, &plan, bounds.gpu_type, &err))
+        return without_plan(ask, site, &err);
+    topt_mend_plan(&process_env, &plan, site->url);
+    say_plan(&plan, &bounds);
+    return 0;
+}
+
+int topt_submit(const struct topt_ask *ask, int argc, char **argv)
+{
+    static int calls;
+    struct topt_error err = {0};
+    struct topt_site site;
+    struct topt_host host;
+    if (!topt_ask_any(ask))
+        return 0;
+    int found = !topt_host_find(&host);
+    if (spank_context() == S_CTX_LOCAL &&
+        (getenv("SLURM_JOB_ID") || (found && topt_host_is_step(&host)))) {
+        slurm_error("topt: --%s sizes jobs, not the steps in them: passed over",
+                    topt_ask_any(ask));
+        return 0;
+    }
+    if (topt_ask_check(ask, &err))
+        return refuse(&err);
+    if (++calls > 1) {
+        topt_fail(&err, TOPT_ERR_INVAL, "the parts of a heterogeneous job can't be sized");
+        return refuse(&err);
+    }
+    if (topt_site_read(argc, argv, getenv("TOPT_URL"), &site, &err))
+        return without_plan(ask, &site, &err);
+    if (!found) {
+        topt_fail(&err, TOPT_ERR_INTERNAL, "this Slurm doesn't let a plugin size a job");
+        return without_plan(ask, &site, &err);
+    }
+    return submit_with(&host, ask, &site);
+}
