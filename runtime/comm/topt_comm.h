@@ -1,0 +1,96 @@
+/* topt_comm.h - how the ranks of a run talk.
+ *
+ * One table of functions; two implementations: a single process, where every collective is a
+ * copy, and MPI.  A communicator is bound to a mesh, rank = device number; collectives name
+ * their group by the mesh axes along which its members differ, and members are ordered by
+ * device number.  Every member of a group makes the same calls in the same order.
+ *
+ * Failures: a call that fails returns -1 on the rank that saw it.  agree() tells all ranks
+ * whether one of them failed, at points where all still take part; elsewhere the caller has
+ * to abort(), since the others wait for it.
+ * Thread safety: one thread. */
+#ifndef TOPT_COMM_H
+#define TOPT_COMM_H
+
+#include <stdint.h>
+
+#include "topt_layout.h"
+
+enum topt_comm_number { TOPT_COMM_BYTE, TOPT_COMM_32, TOPT_COMM_64, TOPT_COMM_F32, TOPT_COMM_F64 };
+enum topt_comm_reduce { TOPT_COMM_SUM, TOPT_COMM_MAX };
+
+/* Members of this rank's group, in order of device number. */
+struct topt_comm_group {
+    int size, me; /* my place */
+    const int *device;
+};
+
+struct topt_comm {
+    const struct topt_comm_ops *ops;
+    int rank, size;
+    struct topt_mesh mesh;
+    void *impl;
+};
+
+/* Arguments of a collective.  'counts' and 'to_counts' are elements by member; blocks lie one
+ * after the other. */
+struct topt_comm_call {
+    uint32_t axes;
+    enum topt_comm_number number;
+    enum topt_comm_reduce reduce;
+    const void *src;
+    void *dst; /* all_reduce: may be src */
+    int64_t n; /* all_reduce */
+    const int64_t *counts, *to_counts;
+};
+
+struct topt_comm_ops {
+    const char *name;
+    void (*destroy)(struct topt_comm *c);
+    int (*group)(struct topt_comm *c, uint32_t axes, struct topt_comm_group *ret,
+                 struct topt_error *err); /* borrowed until destroy */
+    int (*all_reduce)(struct topt_comm *c, const struct topt_comm_call *k,
+                      struct topt_error *err);
+    /* src: blocks by member, 'counts'; dst: my block */
+    int (*reduce_scatter)(struct topt_comm *c, const struct topt_comm_call *k,
+                          struct topt_error *err);
+    /* src: my block; dst: blocks by member, 'counts' */
+    int (*all_gather)(struct topt_comm *c, const struct topt_comm_call *k,
+                      struct topt_error *err);
+    /* src: blocks by member, 'counts'; dst: 'to_counts' */
+    int (*all_to_all)(struct topt_comm *c, const struct topt_comm_call *k,
+                      struct topt_error *err);
+    /* Whole world. */
+    int (*broadcast)(struct topt_comm *c, void *data, int64_t bytes, struct topt_error *err);
+    int (*send)(struct topt_comm *c, int to, const void *data, int64_t bytes,
+                struct topt_error *err);
+    int (*receive)(struct topt_comm *c, int from, void *data, int64_t bytes,
+                   struct topt_error *err);
+    int (*sum)(struct topt_comm *c, double *values, int n, struct topt_error *err);
+    int (*max)(struct topt_comm *c, double *values, int n, struct topt_error *err);
+    void (*abort)(struct topt_comm *c, int status);
+};
+
+/* One process.  'mesh' of one device. */
+int topt_comm_single(struct topt_comm **ret, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Bind to a mesh of as many devices as ranks; INVAL otherwise. */
+int topt_comm_bind(struct topt_comm *c, const struct topt_mesh *mesh, struct topt_error *err)
+    TOPT_MUST_CHECK;
+void topt_comm_destroy(struct topt_comm *c);
+
+/* -1 on every rank where any of them passes 'failed'; err of those that were fine says so. */
+int topt_comm_agree(struct topt_comm *c, int failed, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Was this process started by mpirun or srun? */
+int topt_comm_launched(void);
+/* Initialise MPI (once a process) and take its world; without MPI in the build: an error. */
+int topt_comm_mpi_world(int *argc, char ***argv, struct topt_comm **ret,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+/* MPI where the process was started by a launcher, else a single process. */
+int topt_comm_open(int *argc, char ***argv, struct topt_comm **ret, struct topt_error *err)
+    TOPT_MUST_CHECK;
+/* After the last communicator is gone. */
+void topt_comm_mpi_finish(void);
+
+#endif

@@ -1,0 +1,273 @@
+/* exec.c - runs a program: one function for each kind of instruction.
+ *
+ * All ranks execute the same list in the same order; what differs is the local box of each
+ * buffer.  Nothing here knows operators: a KERNEL is handed to the device with its local
+ * extents, a LOAD to the feed. */
+#include "exec.h"
+#include "exchange.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+double topt_default_lr(enum topt_optimizer o)
+{
+    static const double lr[TOPT_OPTIMIZER_COUNT] = {
+        [TOPT_SGD] = 0.1, [TOPT_MOMENTUM] = 0.02, [TOPT_ADAM] = 0.001};
+    return lr[o];
+}
+
+static enum topt_comm_number number_of(const struct topt_session *s, enum topt_element e)
+{
+    if (e == TOPT_ELEM_INT32)
+        return TOPT_COMM_32;
+    return topt_session_element_bytes(s, e) == 8 ? TOPT_COMM_F64 : TOPT_COMM_F32;
+}
+
+/* Instructions name buffers by number; a dead one is our bug or a broken plan. */
+static int alive(const struct topt_session *s, int buffer, struct topt_error *err)
+{
+    if (buffer >= 0 && buffer < s->p->nbuffers && s->ptr[buffer])
+        return 0;
+    return topt_fail(err, TOPT_ERR_INTERNAL, "buffer %d is used while it is not allocated",
+                     buffer);
+}
+
+static int do_alloc(struct topt_session *s, const struct topt_instr *i, struct topt_error *err)
+{
+    return topt_buffer_alloc(s, i->a, err);
+}
+
+static int do_free(struct topt_session *s, const struct topt_instr *i, struct topt_error *err)
+{
+    if (alive(s, i->a, err))
+        return -1;
+    topt_buffer_free(s, i->a);
+    return 0;
+}
+
+static int do_zero(struct topt_session *s, const struct topt_instr *i, struct topt_error *err)
+{
+    return alive(s, i->a, err)
+               ? -1
+               : s->dev->ops->zero(s->dev, s->ptr[i->a], topt_buffer_bytes(s, i->a), err);
+}
+
+static int do_init(struct topt_session *s, const struct topt_instr *i, struct topt_error *err)
+{
+    return alive(s, i->a, err) ? -1 : topt_init_param(s, i->a, err);
+}
+
+static int load(struct topt_session *s, const struct topt_op *op, int operand, int buffer,
+                struct topt_error *err)
+{
+    const struct topt_feed *feed = &s->options.feed;
+    struct topt_box box = topt_buffer_box(s, buffer);
+    int64_t bytes = topt_buffer_bytes(s, buffer);
+    int32_t *host = topt_scratch(s, bytes);
+    if (!host)
+        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    if (feed->load(feed->ctx, op, operand, s->step, &box, host, err))
+        return -1;
+    return s->dev->ops->write(s->dev, s->ptr[buffer], host, bytes, err);
+}
+
+static int do_kernel(struct topt_session *s, const struct topt_instr *i,
+                     struct topt_error *err)
+{
+    const struct topt_op *op = &s->p->model->op[i->op];
+    struct topt_kernel_call c = {.op = op, .kernel = i->kernel};
+    for (int o = 0; o < op->spec->noperands; o++) {
+        if ((i->value[o] >= 0 && alive(s, i->value[o], err)) ||
+            (i->grad[o] >= 0 && alive(s, i->grad[o], err)))
+            return topt_wrap(err, "%s of '%s'", topt_kernel_name(i->kernel), op->name);
+        c.value[o] = i->value[o] >= 0 ? s->ptr[i->value[o]] : NULL;
+        c.grad[o] = i->grad[o] >= 0 ? s->ptr[i->grad[o]] : NULL;
+        if (i->kernel == TOPT_K_LOAD && c.value[o] &&
+            s->p->buffer[i->value[o]].elem == TOPT_ELEM_INT32 &&
+            load(s, op, o, i->value[o], err))
+            return -1;
+    }
+    if (i->kernel == TOPT_K_LOAD)
+        return 0;
+    topt_op_box(op, &s->p->config[i->op], &s->p->mesh, s->comm->rank, c.off, c.len);
+    return s->dev->ops->kernel(s->dev, &c, err);
+}
+
+static int do_move(struct topt_session *s, const struct topt_instr *i, struct topt_error *err)
+{
+    if (alive(s, i->a, err) || alive(s, i->b, err) || (i->c >= 0 && alive(s, i->c, err)))
+        return topt_wrap(err, "%s", topt_move_name(i->move.kind));
+    const struct topt_buffer *b = &s->p->buffer[i->a];
+    struct topt_exchange x = {.comm = s->comm, .device = s->dev, .shape = &b->shape,
+                              .number = number_of(s, b->elem), .move = &i->move,
+                              .src = s->ptr[i->a], .dst = s->ptr[i->b],
+                              .staging = i->c >= 0 ? s->ptr[i->c] : NULL,
+                              .counts = s->counts};
+    return topt_exchange(&x, err);
+}
+
+static int do_reduce(struct topt_session *s, const struct topt_instr *i,
+                     struct topt_error *err)
+{
+    if (alive(s, i->a, err))
+        return -1;
+    struct topt_comm_call k = {.axes = i->axes,
+                               .number = number_of(s, s->p->buffer[i->a].elem),
+                               .reduce = i->is_max ? TOPT_COMM_MAX : TOPT_COMM_SUM,
+                               .src = s->ptr[i->a], .dst = s->ptr[i->a],
+                               .n = topt_buffer_elements(s, i->a)};
+    return s->comm->ops->all_reduce(s->comm, &k, err);
+}
+
+static int do_add(struct topt_session *s, const struct topt_instr *i, struct topt_error *err)
+{
+    if (alive(s, i->a, err) || alive(s, i->b, err))
+        return -1;
+    return s->dev->ops->add(s->dev, s->ptr[i->b], s->ptr[i->a], topt_buffer_elements(s, i->b),
+                            err);
+}
+
+/* Ranks that hold copies of the same tokens: only the one at 0 along each such axis counts. */
+static int counts_loss(const struct topt_session *s, const struct topt_layout *l)
+{
+    for (int a = 0; a < s->p->mesh.naxes; a++)
+        if (l->at[a] == TOPT_REPLICATE && topt_mesh_coord(&s->p->mesh, s->comm->rank, a))
+            return 0;
+    return 1;
+}
+
+static double read_number(const struct topt_session *s, const void *host, int64_t i)
+{
+    return s->dev->dtype == TOPT_F64 ? ((const double *)host)[i]
+                                     : (double)((const float *)host)[i];
+}
+
+static int do_loss(struct topt_session *s, const struct topt_instr *i, struct topt_error *err)
+{
+    if (alive(s, i->a, err))
+        return -1;
+    const struct topt_buffer *b = &s->p->buffer[i->a];
+    int64_t n = topt_buffer_elements(s, i->a), bytes = topt_buffer_bytes(s, i->a);
+    void *host = topt_scratch(s, bytes);
+    if (!host)
+        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    if (s->dev->ops->read(s->dev, host, s->ptr[i->a], bytes, err))
+        return -1;
+    double sum = 0, tokens = 1;
+    for (int d = 0; d < b->shape.ndim; d++)
+        tokens *= (double)(b->shape.dim[d].count * b->shape.dim[d].unit);
+    for (int64_t k = 0; k < n && counts_loss(s, &b->layout); k++)
+        sum += read_number(s, host, k);
+    if (s->comm->ops->sum(s->comm, &sum, 1, err))
+        return -1;
+    s->loss = sum / tokens;
+    return 0;
+}
+
+static int do_update(struct topt_session *s, const struct topt_instr *i,
+                     struct topt_error *err)
+{
+    const int buffer[] = {i->a, i->b, i->c, i->d};
+    for (int k = 0; k < 4; k++)
+        if ((k < 2 || buffer[k] >= 0) && alive(s, buffer[k], err))
+            return -1;
+    if (s->options.before_update &&
+        s->options.before_update(s->options.ctx, s, (int)(i - s->p->instr), err))
+        return -1;
+    struct topt_update_call c = {
+        .optimizer = s->p->settings.optimizer, .n = topt_buffer_elements(s, i->a),
+        .step = s->step + 1, .lr = s->options.lr, .param = s->ptr[i->a],
+        .grad = s->ptr[i->b],
+        .state = {i->c >= 0 ? s->ptr[i->c] : NULL, i->d >= 0 ? s->ptr[i->d] : NULL}};
+    return s->dev->ops->update(s->dev, &c, err);
+}
+
+static int run(struct topt_session *s, int from, int to, struct topt_error *err)
+{
+    static int (*const perform[])(struct topt_session *, const struct topt_instr *,
+                                  struct topt_error *) = {
+        [TOPT_I_ALLOC] = do_alloc, [TOPT_I_FREE] = do_free, [TOPT_I_ZERO] = do_zero,
+        [TOPT_I_INIT] = do_init, [TOPT_I_KERNEL] = do_kernel, [TOPT_I_MOVE] = do_move,
+        [TOPT_I_REDUCE] = do_reduce, [TOPT_I_ADD] = do_add, [TOPT_I_LOSS] = do_loss,
+        [TOPT_I_UPDATE] = do_update,
+    };
+    for (int i = from; i < to; i++) {
+        const struct topt_instr *instr = &s->p->instr[i];
+        if (i && i == s->options.skip_instr)
+            continue;
+        if (perform[instr->kind](s, instr, err))
+            return topt_wrap(err, "instruction %d", i);
+    }
+    return 0;
+}
+
+static int allocate(struct topt_session *s, struct topt_error *err)
+{
+    size_t n = (size_t)s->p->nbuffers;
+    s->ptr = calloc(n + 1, sizeof *s->ptr);
+    s->bytes = calloc(n + 1, sizeof *s->bytes);
+    s->counts = calloc(2 * (size_t)s->comm->size, sizeof *s->counts);
+    return s->ptr && s->bytes && s->counts
+               ? 0
+               : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+}
+
+int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
+                        struct topt_device *device, const struct topt_session_options *options,
+                        struct topt_session **ret, struct topt_error *err)
+{
+    if (p->settings.dtype != device->dtype)
+        return topt_fail(err, TOPT_ERR_INVAL, "the program is in %s, the device computes in %s",
+                         topt_dtype_name(p->settings.dtype), topt_dtype_name(device->dtype));
+    struct topt_session *s = calloc(1, sizeof *s);
+    if (!s)
+        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    s->p = p;
+    s->comm = comm;
+    s->dev = device;
+    s->options = *options;
+    if (!(s->options.lr > 0))
+        s->options.lr = topt_default_lr(p->settings.optimizer);
+    s->meter.granule = p->settings.granule_bytes > 0 ? p->settings.granule_bytes : 1;
+    int failed = topt_comm_bind(comm, &p->mesh, err) || allocate(s, err) ||
+                 run(s, 0, p->init_end, err);
+    if (topt_comm_agree(comm, failed, err)) {
+        topt_session_destroy(s);
+        return -1;
+    }
+    *ret = s;
+    return 0;
+}
+
+void topt_session_destroy(struct topt_session *s)
+{
+    if (!s)
+        return;
+    for (int b = 0; s->ptr && b < s->p->nbuffers; b++)
+        topt_buffer_free(s, b);
+    free(s->ptr);
+    free(s->bytes);
+    free(s->counts);
+    free(s->scratch);
+    free(s);
+}
+
+int topt_session_step(struct topt_session *s, double *ret_loss, struct topt_error *err)
+{
+    if (run(s, s->p->init_end, s->p->ninstr, err) || s->dev->ops->sync(s->dev, err))
+        return topt_wrap(err, "step %lld", (long long)s->step + 1);
+    s->step++;
+    *ret_loss = s->loss;
+    return 0;
+}
+
+int64_t topt_session_peak_bytes(const struct topt_session *s)
+{
+    return s->meter.peak;
+}
+
+const struct topt_program *topt_session_program(const struct topt_session *s)
+{
+    return s->p;
+}

@@ -1,0 +1,191 @@
+/* host.c - the CPU as a device: plain memory, and the kernels by number. */
+#include "host.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if TOPT_HAVE_BLAS
+void openblas_set_num_threads(int n); /* not in every cblas.h */
+#endif
+
+static void host_close(struct topt_device *d)
+{
+    (void)d;
+}
+
+static int host_alloc(struct topt_device *d, int64_t bytes, void **ret,
+                      struct topt_error *err)
+{
+    (void)d;
+    size_t size = ((size_t)(bytes > 0 ? bytes : 1) + 63) / 64 * 64;
+    void *p = aligned_alloc(64, size);
+    if (!p)
+        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory for %lld bytes",
+                         (long long)bytes);
+    *ret = p;
+    return 0;
+}
+
+static void host_release(struct topt_device *d, void *p)
+{
+    (void)d;
+    free(p);
+}
+
+static int host_zero(struct topt_device *d, void *p, int64_t bytes, struct topt_error *err)
+{
+    (void)d, (void)err;
+    memset(p, 0, (size_t)bytes);
+    return 0;
+}
+
+static int host_write(struct topt_device *d, void *dst, const void *host, int64_t bytes,
+                      struct topt_error *err)
+{
+    (void)d, (void)err;
+    memcpy(dst, host, (size_t)bytes);
+    return 0;
+}
+
+/* Offset in elements of the first element of 'region' inside the block of 'box'. */
+static int64_t region_start(const struct topt_shape *s, const struct topt_box *box,
+                            const struct topt_box *region)
+{
+    int64_t at = 0;
+    for (int i = 0; i < s->ndim; i++)
+        at = at * box->len[i] * s->dim[i].unit +
+             (region->off[i] - box->off[i]) * s->dim[i].unit;
+    return at;
+}
+
+/* Rows of the last dimension, with an odometer over the others. */
+void topt_host_copy_box(const struct topt_box_copy *c)
+{
+    const struct topt_shape *s = c->shape;
+    int64_t step_src[TOPT_MAX_RANK], step_dst[TOPT_MAX_RANK], at[TOPT_MAX_RANK] = {0};
+    int64_t extent[TOPT_MAX_RANK], src_step = c->element_bytes, dst_step = c->element_bytes;
+    for (int i = s->ndim - 1; i >= 0; i--) {
+        step_src[i] = src_step;
+        step_dst[i] = dst_step;
+        src_step *= c->src_box.len[i] * s->dim[i].unit;
+        dst_step *= c->dst_box.len[i] * s->dim[i].unit;
+        extent[i] = c->region.len[i] * s->dim[i].unit;
+        if (extent[i] <= 0)
+            return;
+    }
+    const char *src = (const char *)c->src +
+                      region_start(s, &c->src_box, &c->region) * c->element_bytes;
+    char *dst = (char *)c->dst + region_start(s, &c->dst_box, &c->region) * c->element_bytes;
+    int last = s->ndim - 1;
+    for (;;) {
+        int64_t a = 0, b = 0;
+        for (int i = 0; i < last; i++) {
+            a += at[i] * step_src[i];
+            b += at[i] * step_dst[i];
+        }
+        memcpy(dst + b, src + a, (size_t)(extent[last] * c->element_bytes));
+        int i = last - 1;
+        while (i >= 0 && ++at[i] == extent[i])
+            at[i--] = 0;
+        if (i < 0)
+            return;
+    }
+}
+
+static int host_copy_box(struct topt_device *d, const struct topt_box_copy *c,
+                         struct topt_error *err)
+{
+    (void)d, (void)err;
+    topt_host_copy_box(c);
+    return 0;
+}
+
+static const struct topt_host_math *math_of(const struct topt_device *d)
+{
+    return d->dtype == TOPT_F64 ? &topt_host_math_f64 : &topt_host_math_f32;
+}
+
+static int host_add(struct topt_device *d, void *dst, const void *src, int64_t n,
+                    struct topt_error *err)
+{
+    (void)err;
+    math_of(d)->add(dst, src, n);
+    return 0;
+}
+
+/* BLAS takes 32-bit sizes: a local block as a matrix has to fit them. */
+static int check_sizes(const struct topt_kernel_call *c, struct topt_error *err)
+{
+    const struct topt_op_spec *spec = c->op->spec;
+    for (int o = 0; o < spec->noperands; o++) {
+        int64_t rows = 1, cols = 1;
+        for (int i = 0; i < spec->operand[o].ndim; i++) {
+            rows *= cols;
+            cols = c->len[spec->operand[o].dim[i]] * c->op->operand[o].dim[i].unit;
+        }
+        if (rows > INT_MAX || cols > INT_MAX)
+            return topt_fail(err, TOPT_ERR_LIMIT, "%s: local block of %lld x %lld is too large",
+                             c->op->name, (long long)rows, (long long)cols);
+    }
+    if (!strcmp(spec->name, "attention") && c->op->attrs.head_dim > 4096)
+        return topt_fail(err, TOPT_ERR_LIMIT, "%s: heads of more than 4096 numbers",
+                         c->op->name);
+    return 0;
+}
+
+static int host_kernel(struct topt_device *d, const struct topt_kernel_call *c,
+                       struct topt_error *err)
+{
+    topt_host_kernel *f = math_of(d)->kernel[c->kernel];
+    if (!f)
+        return topt_fail(err, TOPT_ERR_INTERNAL, "no host kernel '%s'",
+                         topt_kernel_name(c->kernel));
+    if (check_sizes(c, err))
+        return -1;
+    f(c);
+    return 0;
+}
+
+static int host_update(struct topt_device *d, const struct topt_update_call *c,
+                       struct topt_error *err)
+{
+    (void)err;
+    math_of(d)->update(c);
+    return 0;
+}
+
+static int host_sync(struct topt_device *d, struct topt_error *err)
+{
+    (void)d, (void)err;
+    return 0;
+}
+
+static const struct topt_device_ops host_ops = {
+    .name = "host", .abi = TOPT_DEVICE_ABI, .close = host_close, .alloc = host_alloc,
+    .release = host_release, .zero = host_zero, .write = host_write, .read = host_write,
+    .copy_box = host_copy_box, .add = host_add, .kernel = host_kernel,
+    .update = host_update, .sync = host_sync,
+};
+
+int topt_device_open_host(enum topt_dtype dtype, struct topt_device *ret,
+                          struct topt_error *err)
+{
+    if (dtype != TOPT_F32 && dtype != TOPT_F64)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "the host backend computes in f32 and f64, not %s; use --dtype f32",
+                         topt_dtype_name(dtype));
+#if TOPT_HAVE_BLAS
+    openblas_set_num_threads(1); /* ranks are the parallelism */
+#endif
+    int bytes = topt_dtype_bytes(dtype);
+    *ret = (struct topt_device){.ops = &host_ops, .dtype = dtype, .real_bytes = bytes,
+                                .state_bytes = bytes};
+    return 0;
+}
+
+void topt_device_close(struct topt_device *d)
+{
+    if (d && d->ops)
+        d->ops->close(d);
+}

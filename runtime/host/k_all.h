@@ -1,0 +1,41 @@
+/* k_all.h - all kernels and their table; includes the sources, see real.h. */
+#include "k_gemm.h"
+#include "k_linear.h"
+#include "k_elementwise.h"
+#include "k_norm.h"
+#include "k_attention.h"
+#include "k_xent.h"
+#include "k_update.h"
+
+static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
+    [TOPT_K_EMBEDDING_FWD] = embedding_fwd,
+    [TOPT_K_EMBEDDING_BWD] = embedding_bwd,
+    [TOPT_K_LINEAR_FWD] = linear_fwd,
+    [TOPT_K_LINEAR_BWD_X] = linear_bwd_x,
+    [TOPT_K_LINEAR_BWD_W] = linear_bwd_w,
+    [TOPT_K_BIAS_FWD] = bias_fwd,
+    [TOPT_K_BIAS_BWD] = bias_bwd,
+    [TOPT_K_POSITION_FWD] = position_fwd,
+    [TOPT_K_POSITION_BWD] = position_bwd,
+    [TOPT_K_UNARY_FWD] = unary_fwd,
+    [TOPT_K_UNARY_BWD] = unary_bwd,
+    [TOPT_K_SWIGLU_FWD] = swiglu_fwd,
+    [TOPT_K_SWIGLU_BWD] = swiglu_bwd,
+    [TOPT_K_ADD_FWD] = add_fwd,
+    [TOPT_K_ADD_BWD] = add_bwd,
+    [TOPT_K_MUL_FWD] = mul_fwd,
+    [TOPT_K_MUL_BWD] = mul_bwd,
+    [TOPT_K_NORM_MEAN] = norm_mean,
+    [TOPT_K_NORM_VAR] = norm_var,
+    [TOPT_K_NORM_APPLY] = norm_apply,
+    [TOPT_K_NORM_BWD_SUM] = norm_bwd_sum,
+    [TOPT_K_NORM_BWD_APPLY] = norm_bwd_apply,
+    [TOPT_K_ATTENTION_FWD] = attention_fwd,
+    [TOPT_K_ATTENTION_BWD] = attention_bwd,
+    [TOPT_K_XENT_MAX] = xent_max,
+    [TOPT_K_XENT_SUM] = xent_sum,
+    [TOPT_K_XENT_LOSS] = xent_loss,
+    [TOPT_K_XENT_BWD] = xent_bwd,
+    [TOPT_K_VARIABLE_FWD] = variable_fwd,
+    [TOPT_K_VARIABLE_BWD] = variable_bwd,
+};

@@ -1,0 +1,131 @@
+/* k_norm.h - layer norm and RMS norm around partial sums.
+ *
+ * The features may be split, so each reduction over them is a kernel that leaves this rank's
+ * share (already divided by the whole width) and an all-reduce between two kernels.  With
+ * xhat = (x - mean) r, r = 1/sqrt(var + eps):
+ *     s1 = mean of g dy,  s2 = mean of g dy xhat,  dx = r (g dy - s1 - xhat s2)
+ * and for RMS norm the same with mean = 0 and s1 = 0. */
+#include "real.h"
+
+enum { NORM_X, NORM_G, NORM_B, NORM_Y, NORM_MU, NORM_V, NORM_S1, NORM_S2 };
+
+static double norm_width(const struct topt_kernel_call *c)
+{
+    return (double)(c->op->count[2] * c->op->operand[NORM_X].dim[2].unit);
+}
+
+static double norm_mu(const struct topt_kernel_call *c, int64_t row)
+{
+    const real *mean = c->value[NORM_MU];
+    return mean && !c->op->attrs.rms ? (double)mean[row] : 0;
+}
+
+static double norm_rstd(const struct topt_kernel_call *c, int64_t row)
+{
+    const real *var = c->value[NORM_V];
+    return 1 / sqrt((double)var[row] + c->op->attrs.eps);
+}
+
+static void norm_mean(const struct topt_kernel_call *c)
+{
+    const real *x = c->value[NORM_X];
+    real *mean = c->value[NORM_MU];
+    int64_t rows = mean ? rows_of(c, NORM_X) : 0, d = cols_of(c, NORM_X);
+    double width = norm_width(c);
+    for (int64_t r = 0; r < rows; r++) {
+        double sum = 0;
+        for (int64_t j = 0; j < d && !c->op->attrs.rms; j++)
+            sum += (double)x[r * d + j];
+        mean[r] = R(sum / width);
+    }
+}
+
+static void norm_var(const struct topt_kernel_call *c)
+{
+    const real *x = c->value[NORM_X];
+    real *var = c->value[NORM_V];
+    int64_t rows = rows_of(c, NORM_X), d = cols_of(c, NORM_X);
+    double width = norm_width(c);
+    for (int64_t r = 0; r < rows; r++) {
+        double mu = norm_mu(c, r), sum = 0;
+        for (int64_t j = 0; j < d; j++) {
+            double t = (double)x[r * d + j] - mu;
+            sum += t * t;
+        }
+        var[r] = R(sum / width);
+    }
+}
+
+static void norm_apply(const struct topt_kernel_call *c)
+{
+    const real *x = c->value[NORM_X], *g = c->value[NORM_G], *b = c->value[NORM_B];
+    real *y = c->value[NORM_Y];
+    int64_t rows = rows_of(c, NORM_X), d = cols_of(c, NORM_X);
+    for (int64_t r = 0; r < rows; r++) {
+        real mu = R(norm_mu(c, r)), rstd = R(norm_rstd(c, r));
+        for (int64_t j = 0; j < d; j++)
+            y[r * d + j] = (x[r * d + j] - mu) * rstd * g[j] + (b ? b[j] : 0);
+    }
+}
+
+/* Gradient of the scale, by strips of columns as in add_column_sums. */
+static void norm_scale_grad(const struct topt_kernel_call *c)
+{
+    enum { STRIP = 128 };
+    const real *x = c->value[NORM_X], *dy = c->grad[NORM_Y];
+    real *dg = c->grad[NORM_G];
+    int64_t rows = rows_of(c, NORM_X), d = cols_of(c, NORM_X);
+    double sum[STRIP];
+    for (int64_t j0 = 0; j0 < d; j0 += STRIP) {
+        int64_t n = d - j0 < STRIP ? d - j0 : STRIP;
+        memset(sum, 0, sizeof sum);
+        for (int64_t r = 0; r < rows; r++) {
+            double mu = norm_mu(c, r), rstd = norm_rstd(c, r);
+            for (int64_t j = 0; j < n; j++) {
+                int64_t at = r * d + j0 + j;
+                sum[j] += (double)dy[at] * ((double)x[at] - mu) * rstd;
+            }
+        }
+        for (int64_t j = 0; j < n; j++)
+            dg[j0 + j] = R((double)dg[j0 + j] + sum[j]);
+    }
+}
+
+static void norm_bwd_sum(const struct topt_kernel_call *c)
+{
+    const real *x = c->value[NORM_X], *g = c->value[NORM_G], *dy = c->grad[NORM_Y];
+    real *s1 = c->value[NORM_S1], *s2 = c->value[NORM_S2];
+    int64_t rows = rows_of(c, NORM_X), d = cols_of(c, NORM_X);
+    double width = norm_width(c);
+    for (int64_t r = 0; r < rows; r++) {
+        double mu = norm_mu(c, r), rstd = norm_rstd(c, r), sum1 = 0, sum2 = 0;
+        for (int64_t j = 0; j < d; j++) {
+            double t = (double)g[j] * (double)dy[r * d + j];
+            sum1 += t;
+            sum2 += t * ((double)x[r * d + j] - mu) * rstd;
+        }
+        if (s1)
+            s1[r] = c->op->attrs.rms ? 0 : R(sum1 / width);
+        s2[r] = R(sum2 / width);
+    }
+    if (c->grad[NORM_G])
+        norm_scale_grad(c);
+    if (c->grad[NORM_B])
+        add_column_sums(c->grad[NORM_B], dy, rows, d);
+}
+
+static void norm_bwd_apply(const struct topt_kernel_call *c)
+{
+    const real *x = c->value[NORM_X], *g = c->value[NORM_G], *dy = c->grad[NORM_Y];
+    const real *s1 = c->value[NORM_S1], *s2 = c->value[NORM_S2];
+    real *dx = c->grad[NORM_X];
+    int64_t rows = dx ? rows_of(c, NORM_X) : 0, d = cols_of(c, NORM_X);
+    for (int64_t r = 0; r < rows; r++) {
+        real mu = R(norm_mu(c, r)), rstd = R(norm_rstd(c, r));
+        real a = s1 ? s1[r] : 0, b = s2[r];
+        for (int64_t j = 0; j < d; j++) {
+            int64_t at = r * d + j;
+            dx[at] = rstd * (g[j] * dy[at] - a - (x[at] - mu) * rstd * b);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+/* topt_device.h - what a rank computes with: memory, kernels, the optimizer's update.
+ *
+ * A backend is one table of functions.  The host backend (C and BLAS, f32 and f64) is always
+ * built and is the reference; another one is a second table.  Pointers that alloc() returned
+ * are the backend's own: the host program reads and writes them through the table only.
+ *
+ * Local blocks are dense and row-major in elements; a dimension's elements are its counts
+ * times its unit.  Blocks may be empty, which every function takes.
+ * Thread safety: a device belongs to one thread at a time. */
+#ifndef TOPT_DEVICE_H
+#define TOPT_DEVICE_H
+
+#include <stdint.h>
+
+#include "topt_layout.h"
+#include "topt_lower.h"
+
+enum { TOPT_DEVICE_ABI = 1 };
+
+/* One kernel on one rank's local blocks.  NULL where an operand has no value or gradient.
+ * Gradients of parameters are added to, gradients of inputs are written. */
+struct topt_kernel_call {
+    const struct topt_op *op;
+    enum topt_kernel kernel;
+    int64_t off[TOPT_MAX_OPDIMS], len[TOPT_MAX_OPDIMS]; /* local box, in counts */
+    void *value[TOPT_MAX_OPERANDS], *grad[TOPT_MAX_OPERANDS];
+};
+
+/* Copy 'region' (global counts, inside both boxes) between two local blocks of a tensor. */
+struct topt_box_copy {
+    const struct topt_shape *shape;
+    int element_bytes;
+    const void *src;
+    void *dst;
+    struct topt_box src_box, dst_box, region;
+};
+
+/* One step of the optimizer on 'n' elements; 'step' counts from 1. */
+struct topt_update_call {
+    enum topt_optimizer optimizer;
+    int64_t n, step;
+    double lr;
+    void *param;
+    const void *grad;
+    void *state[2];
+};
+
+struct topt_device {
+    const struct topt_device_ops *ops;
+    enum topt_dtype dtype;
+    int real_bytes, state_bytes; /* of an activation, of an optimizer state */
+    void *impl;
+};
+
+struct topt_device_ops {
+    const char *name;
+    int abi;
+    void (*close)(struct topt_device *d);
+    int (*alloc)(struct topt_device *d, int64_t bytes, void **ret, struct topt_error *err);
+    void (*release)(struct topt_device *d, void *p);
+    int (*zero)(struct topt_device *d, void *p, int64_t bytes, struct topt_error *err);
+    /* Between the host's memory and the device's. */
+    int (*write)(struct topt_device *d, void *dst, const void *host, int64_t bytes,
+                 struct topt_error *err);
+    int (*read)(struct topt_device *d, void *host, const void *src, int64_t bytes,
+                struct topt_error *err);
+    int (*copy_box)(struct topt_device *d, const struct topt_box_copy *c,
+                    struct topt_error *err);
+    int (*add)(struct topt_device *d, void *dst, const void *src, int64_t n,
+               struct topt_error *err); /* dst += src, elements of the dtype */
+    int (*kernel)(struct topt_device *d, const struct topt_kernel_call *c,
+                  struct topt_error *err);
+    int (*update)(struct topt_device *d, const struct topt_update_call *c,
+                  struct topt_error *err);
+    int (*sync)(struct topt_device *d, struct topt_error *err); /* all work is done */
+};
+
+/* The CPU.  INVAL where it does not compute in 'dtype' (bf16). */
+int topt_device_open_host(enum topt_dtype dtype, struct topt_device *ret,
+                          struct topt_error *err) TOPT_MUST_CHECK;
+void topt_device_close(struct topt_device *d);
+
+#endif

@@ -1,0 +1,90 @@
+/* topt_runtime.h - training by a plan: what `topt run` does, as a library.
+ *
+ *     struct topt_plan_doc *plan;  struct topt_comm *comm;  struct topt_session *s;
+ *     topt_comm_open(&argc, &argv, &comm, &err)           every rank
+ *     topt_plan_load("plan.json", &plan, &err)
+ *     topt_comm_bind(comm, &plan->mesh, &err)             rank = device of the plan
+ *     topt_device_open_host(plan->settings.dtype, &device, &err)
+ *     topt_session_create(plan->program, comm, &device, &options, &s, &err)
+ *     for (...) topt_session_step(s, &loss, &err)
+ *
+ * Whole tensors are initialised from one seed by counting elements, then only the local block
+ * is filled, so every plan starts from the same weights.  The losses of a run depend on the
+ * plan by rounding alone.
+ * Errors: a failed step leaves the other ranks waiting; abort the communicator.
+ * Thread safety: one thread a process. */
+#ifndef TOPT_RUNTIME_H
+#define TOPT_RUNTIME_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "topt_comm.h"
+#include "topt_device.h"
+#include "topt_lower.h"
+
+/* ---- samples ---------------------------------------------------------------------------- */
+
+/* Fill 'ret' with the whole numbers of one data operand inside 'box' (row-major), for a step
+ * counted from 0.  The same call gives the same numbers on every rank. */
+struct topt_feed {
+    int (*load)(void *ctx, const struct topt_op *op, int operand, int64_t step,
+                const struct topt_box *box, int32_t *ret, struct topt_error *err);
+    void *ctx;
+};
+
+/* Character-level text: a file, or all files of a directory in order of name.  Byte values
+ * that occur are numbered from 0 in order; they must be at most the model's vocabulary.
+ * A sample is a window of seq + 1 bytes, its place drawn from (seed, step, sample). */
+struct topt_text_feed;
+int topt_text_feed_open(const char *path, const struct topt_model *m, uint64_t seed,
+                        struct topt_text_feed **ret, struct topt_error *err) TOPT_MUST_CHECK;
+/* The same from bytes in memory, which are copied. */
+int topt_text_feed_from(const char *bytes, size_t len, const struct topt_model *m,
+                        uint64_t seed, struct topt_text_feed **ret,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+struct topt_feed topt_text_feed_use(struct topt_text_feed *f); /* borrows */
+uint64_t topt_text_feed_digest(const struct topt_text_feed *f);
+int64_t topt_text_feed_bytes(const struct topt_text_feed *f);
+int topt_text_feed_vocab(const struct topt_text_feed *f);
+void topt_text_feed_close(struct topt_text_feed *f);
+
+/* ---- sessions --------------------------------------------------------------------------- */
+
+struct topt_session;
+
+struct topt_session_options {
+    double lr; /* 0: the optimizer's default */
+    uint64_t seed;
+    struct topt_feed feed;
+    /* Called before each UPDATE with the number of its instruction; may be NULL. */
+    int (*before_update)(void *ctx, struct topt_session *s, int instr, struct topt_error *err);
+    void *ctx;
+    int skip_instr; /* for tests that plant a bug: leave this instruction out; 0: none */
+};
+
+double topt_default_lr(enum topt_optimizer o); /* sgd 0.1, momentum 0.02, adam 0.001 */
+
+/* Runs the program's INIT section.  Borrows everything.  Every rank calls it; where one rank
+ * fails, all do. */
+int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
+                        struct topt_device *device, const struct topt_session_options *options,
+                        struct topt_session **ret, struct topt_error *err) TOPT_MUST_CHECK;
+void topt_session_destroy(struct topt_session *s);
+
+/* One step of training; the mean loss over the global batch, the same on every rank. */
+int topt_session_step(struct topt_session *s, double *ret_loss, struct topt_error *err)
+    TOPT_MUST_CHECK;
+
+/* Most bytes of buffers alive at once on this rank so far, each rounded up to the granule:
+ * counted from what was allocated, apart from the plan's own figure. */
+int64_t topt_session_peak_bytes(const struct topt_session *s);
+const struct topt_program *topt_session_program(const struct topt_session *s);
+
+/* A live buffer as a whole tensor of doubles on rank 0 ('*ret' owned by the caller; NULL on
+ * the others).  'ret_spread', may be NULL: largest difference between copies that should be
+ * equal.  INVAL for partial layouts.  Every rank calls it. */
+int topt_session_gather(struct topt_session *s, int buffer, double **ret, int64_t *ret_n,
+                        double *ret_spread, struct topt_error *err) TOPT_MUST_CHECK;
+
+#endif

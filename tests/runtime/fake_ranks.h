@@ -1,0 +1,194 @@
+/* fake_ranks.h - one operator on several ranks inside one process.
+ *
+ * Whole operands are cut into every rank's local blocks by their layouts, the operator's
+ * steps run on all ranks with the reductions done by hand, and results are put together
+ * again: partial ones added up, copies taken from the rank at 0 along each replicated axis.
+ * With one rank it is the reference that finite differences are taken of. */
+#ifndef TOPT_FAKE_RANKS_H
+#define TOPT_FAKE_RANKS_H
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host.h"
+#include "random.h"
+#include "topt_lower.h"
+
+enum { FAKE_MAX = 8 };
+
+struct whole {
+    double *value[TOPT_MAX_OPERANDS], *grad[TOPT_MAX_OPERANDS];
+    int32_t *data[TOPT_MAX_OPERANDS];
+};
+
+struct fake {
+    const struct topt_op *op;
+    struct topt_mesh mesh;
+    struct topt_config config;
+    struct topt_device dev;
+    void *value[FAKE_MAX][TOPT_MAX_OPERANDS], *grad[FAKE_MAX][TOPT_MAX_OPERANDS];
+};
+
+static struct topt_shape fake_shape(const struct topt_op *op, int o)
+{
+    struct topt_shape s = {.ndim = op->spec->operand[o].ndim};
+    memcpy(s.dim, op->operand[o].dim, sizeof s.dim);
+    return s;
+}
+
+static int64_t fake_volume(const struct topt_op *op, int o)
+{
+    int64_t n = 1;
+    for (int i = 0; i < op->spec->operand[o].ndim; i++)
+        n *= op->operand[o].dim[i].count * op->operand[o].dim[i].unit;
+    return n;
+}
+
+static struct topt_box fake_all(const struct topt_shape *s)
+{
+    struct topt_box b = {{0}, {0}};
+    for (int i = 0; i < s->ndim; i++)
+        b.len[i] = s->dim[i].count;
+    return b;
+}
+
+static struct topt_layout fake_layout(const struct fake *f, int o, int gradient)
+{
+    return gradient ? topt_grad_layout(f->op, o, &f->config, &f->mesh)
+                    : topt_value_layout(f->op, o, &f->config, &f->mesh);
+}
+
+/* A rank's block, cut from 'whole' or, where that is NULL, full of garbage. */
+static void *fake_cut(const struct fake *f, int rank, int o, int gradient, const void *whole,
+                      int bytes)
+{
+    struct topt_shape s = fake_shape(f->op, o);
+    struct topt_layout l = fake_layout(f, o, gradient);
+    struct topt_box box = topt_layout_box(&f->mesh, &s, &l, rank);
+    size_t n = (size_t)topt_box_elements(&s, &box);
+    char *block = malloc(n * (size_t)bytes + 1);
+    memset(block, 0x7b, n * (size_t)bytes + 1);
+    struct topt_box_copy c = {.shape = &s, .element_bytes = bytes, .src = whole, .dst = block,
+                              .src_box = fake_all(&s), .dst_box = box, .region = box};
+    if (whole)
+        topt_host_copy_box(&c);
+    return block;
+}
+
+/* Sum of all ranks' parts (or the one copy that counts) as a whole tensor. */
+static double *fake_join(const struct fake *f, int o, int gradient)
+{
+    struct topt_shape s = fake_shape(f->op, o);
+    struct topt_layout l = fake_layout(f, o, gradient);
+    size_t total = (size_t)fake_volume(f->op, o);
+    double *sum = calloc(total, sizeof *sum), *part = calloc(total, sizeof *part);
+    for (int r = 0; r < f->mesh.devices; r++) {
+        int counts = 1;
+        for (int a = 0; a < f->mesh.naxes; a++)
+            counts &= l.at[a] != TOPT_REPLICATE || !topt_mesh_coord(&f->mesh, r, a);
+        if (!counts)
+            continue;
+        struct topt_box box = topt_layout_box(&f->mesh, &s, &l, r);
+        memset(part, 0, total * sizeof *part);
+        struct topt_box_copy c = {.shape = &s, .element_bytes = sizeof *part,
+                                  .src = gradient ? f->grad[r][o] : f->value[r][o],
+                                  .dst = part, .src_box = box, .dst_box = fake_all(&s),
+                                  .region = box};
+        topt_host_copy_box(&c);
+        for (size_t i = 0; i < total; i++)
+            sum[i] += part[i];
+    }
+    free(part);
+    return sum;
+}
+
+static void fake_init(struct fake *f, const struct topt_op *op, const struct topt_mesh *mesh,
+                      const struct topt_config *config, const struct whole *w)
+{
+    memset(f, 0, sizeof *f);
+    f->op = op;
+    f->mesh = *mesh;
+    f->config = *config;
+    if (topt_device_open_host(TOPT_F64, &f->dev, NULL))
+        abort();
+    for (int r = 0; r < mesh->devices; r++)
+        for (int o = 0; o < op->spec->noperands; o++) {
+            if (!op->operand[o].present)
+                continue;
+            int data = op->operand[o].role == TOPT_DATA;
+            f->value[r][o] = data ? fake_cut(f, r, o, 0, w->data[o], 4)
+                                  : fake_cut(f, r, o, 0, w->value[o], 8);
+            if (!data)
+                f->grad[r][o] = fake_cut(f, r, o, 1, w->grad[o], 8);
+        }
+}
+
+static void fake_fini(struct fake *f)
+{
+    for (int r = 0; r < f->mesh.devices; r++)
+        for (int o = 0; o < f->op->spec->noperands; o++) {
+            free(f->value[r][o]);
+            free(f->grad[r][o]);
+        }
+}
+
+/* All-reduce of a statistic over the ranks that differ along the axes of 'dim'. */
+static void fake_reduce(struct fake *f, int o, int dim, int is_max)
+{
+    struct topt_shape s = fake_shape(f->op, o);
+    struct topt_layout l = fake_layout(f, o, 0);
+    int done[FAKE_MAX] = {0};
+    for (int r = 0; r < f->mesh.devices; r++) {
+        struct topt_box box = topt_layout_box(&f->mesh, &s, &l, r);
+        int64_t n = topt_box_elements(&s, &box);
+        int member[FAKE_MAX], count = 0;
+        for (int q = 0; q < f->mesh.devices && !done[r]; q++) {
+            int same = 1;
+            for (int a = 0; a < f->mesh.naxes; a++)
+                same &= f->config.dim[a] == dim ||
+                        topt_mesh_coord(&f->mesh, q, a) == topt_mesh_coord(&f->mesh, r, a);
+            if (same)
+                member[count++] = q;
+        }
+        for (int64_t i = 0; i < n && count; i++) {
+            double x = is_max ? -INFINITY : 0;
+            for (int k = 0; k < count; k++) {
+                double v = ((double *)f->value[member[k]][o])[i];
+                x = is_max ? fmax(x, v) : x + v;
+            }
+            for (int k = 0; k < count; k++)
+                ((double *)f->value[member[k]][o])[i] = x;
+        }
+        for (int k = 0; k < count; k++)
+            done[member[k]] = 1;
+    }
+}
+
+static void fake_kernel(struct fake *f, enum topt_kernel k)
+{
+    for (int r = 0; r < f->mesh.devices; r++) {
+        struct topt_kernel_call c = {.op = f->op, .kernel = k};
+        memcpy(c.value, f->value[r], sizeof c.value);
+        memcpy(c.grad, f->grad[r], sizeof c.grad);
+        topt_op_box(f->op, &f->config, &f->mesh, r, c.off, c.len);
+        struct topt_error err = {0};
+        if (f->dev.ops->kernel(&f->dev, &c, &err)) {
+            printf("# %s\n", err.text);
+            abort();
+        }
+    }
+}
+
+static void fake_run(struct fake *f, int backward)
+{
+    const struct topt_step *s = backward ? f->op->spec->backward : f->op->spec->forward;
+    for (int i = 0; i < TOPT_MAX_STEPS && s[i].kind != TOPT_STEP_END; i++) {
+        if (s[i].kind != TOPT_STEP_KERNEL)
+            fake_reduce(f, s[i].operand, s[i].dim, s[i].kind == TOPT_STEP_MAX);
+        else if (s[i].kernel != TOPT_K_LOAD)
+            fake_kernel(f, s[i].kernel);
+    }
+}
+
+#endif
