@@ -91,7 +91,7 @@ static int strip_gres(const struct topt_host *h, const char *text, struct topt_e
     int rc = topt_shape_gres(text, &gpus, type, &others, err);
     if (!rc && others.len == 0)
         h->reset(h->opt, "gres");
-    else if (!rc && !h->set(h->opt, "gres", others.s, false))
+    else if (!rc && h->set(h->opt, "gres", others.s, false))
         rc = topt_fail(err, TOPT_ERR_INTERNAL, "Slurm refuses --gres=%s", others.s);
     topt_text_fini(&others);
     return rc;
@@ -125,7 +125,7 @@ static int set_shape(const struct topt_host *h, const struct topt_answer *plan,
                                   {"ntasks", tasks},
                                   {"ntasks-per-node", per_node}};
     for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
-        if (!h->set(h->opt, set[i][0], set[i][1], false))
+        if (h->set(h->opt, set[i][0], set[i][1], false))
             return topt_fail(err, TOPT_ERR_INTERNAL, "Slurm refuses --%s=%s", set[i][0],
                              set[i][1]);
     }

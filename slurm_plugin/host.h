@@ -15,7 +15,7 @@
 
 struct topt_host {
     void *opt;
-    bool (*set)(void *opt, const char *name, const char *value, bool early);
+    int (*set)(void *opt, const char *name, const char *value, bool early); /* 0: done */
     char *(*get)(void *opt, const char *name);
     bool (*isset)(void *opt, const char *name);
     bool (*reset)(void *opt, const char *name);
