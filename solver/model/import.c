@@ -1,0 +1,144 @@
+/* import.c - a model from text or a file, told apart by content and never by name: a native
+ * document says its format, a Hugging Face config its model_type or architectures, and ONNX
+ * is protobuf, which no JSON text looks like. */
+#include "model_impl.h"
+#include "topt_json.h"
+#include "topt_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MAX_MODEL_BYTES = 64 << 20 };
+
+/* First byte that is not white space, or -1. */
+static int first_byte(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (!strchr(" \t\r\n", text[i]) || !text[i])
+            return (unsigned char)text[i];
+    return -1;
+}
+
+/* Why bytes that are not JSON can't be read, as exactly as their start tells. */
+static int refuse_bytes(const char *text, size_t len, const char *what, struct topt_error *err)
+{
+    /* An ONNX file starts with field 1, ir_version, a small varint. */
+    if (len > 2 && text[0] == 0x08 && text[1] > 0 && text[1] < 0x20)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "%s looks like ONNX; ONNX import is not built yet, give a "
+                         "Hugging Face config.json or a native model",
+                         what);
+    if (len > 8 && text[8] == '{' && !text[7])
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "%s looks like safetensors, which holds weights and no "
+                         "architecture; give the config.json beside it",
+                         what);
+    return topt_fail(err, TOPT_ERR_INVAL,
+                     "%s is neither a native model nor a Hugging Face config.json", what);
+}
+
+/* "dir/my-model.json" -> "my-model"; a plain config.json takes its directory's name. */
+static void name_from(const char *what, char *ret, size_t size)
+{
+    size_t end = strlen(what);
+    for (int pass = 0; pass < 2; pass++) {
+        while (end && (what[end - 1] == '/' || what[end - 1] == '\''))
+            end--;
+        size_t start = end;
+        while (start && what[start - 1] != '/' && what[start - 1] != '\'')
+            start--;
+        snprintf(ret, size, "%.*s", (int)(end - start), what + start);
+        if (strcmp(ret, "config.json") || !start)
+            break;
+        end = start;
+    }
+    char *dot = strrchr(ret, '.');
+    if (dot && dot > ret && !strcmp(dot, ".json"))
+        *dot = '\0';
+    if (!*ret || strchr(" .", *ret))
+        snprintf(ret, size, "model");
+}
+
+static int check_options(const struct topt_import_options *o, struct topt_error *err)
+{
+    if (o && (o->batch < 0 || o->batch > 1 << 24))
+        return topt_fail(err, TOPT_ERR_USAGE, "batch %lld must be 1..16777216",
+                         (long long)o->batch);
+    if (o && (o->seq < 0 || o->seq > 1 << 24))
+        return topt_fail(err, TOPT_ERR_USAGE, "seq %lld must be 1..16777216",
+                         (long long)o->seq);
+    return 0;
+}
+
+static struct topt_model *build(const json_t *doc, const char *what,
+                                const struct topt_import_options *o, struct topt_error *err)
+{
+    char name[80];
+    struct topt_model *m;
+    if (json_object_get(doc, "format")) {
+        m = topt_native_build(doc, o, err);
+    } else if (topt_hf_looks_like(doc)) {
+        name_from(what, name, sizeof name);
+        m = topt_hf_build(doc, name, o, err);
+    } else {
+        topt_fail(err, TOPT_ERR_INVAL,
+                  "no \"format\": \"topt-model/1\" and no \"model_type\" in it; a native model "
+                  "or a Hugging Face config.json is needed");
+        m = NULL;
+    }
+    if (!m)
+        topt_wrap(err, "%s", what);
+    return m;
+}
+
+struct topt_model *topt_model_import(const char *text, size_t len, const char *what,
+                                     const struct topt_import_options *options,
+                                     struct topt_error *err)
+{
+    if (check_options(options, err))
+        return NULL;
+    if (len > MAX_MODEL_BYTES) {
+        topt_fail(err, TOPT_ERR_LIMIT, "%s has %zu bytes, more than %d", what, len,
+                  MAX_MODEL_BYTES);
+        return NULL;
+    }
+    int first = first_byte(text, len);
+    if (first < 0) {
+        topt_fail(err, TOPT_ERR_INVAL, "%s is empty", what);
+        return NULL;
+    }
+    if (first != '{') {
+        refuse_bytes(text, len, what, err);
+        return NULL;
+    }
+    json_t *doc = topt_json_parse(text, len, what, err);
+    struct topt_model *m = doc ? build(doc, what, options, err) : NULL;
+    json_decref(doc);
+    return m;
+}
+
+struct topt_model *topt_model_load(const char *path,
+                                   const struct topt_import_options *options,
+                                   struct topt_error *err)
+{
+    char file[4096], what[200];
+    struct stat st;
+    int dir = strcmp(path, "-") && !stat(path, &st) && S_ISDIR(st.st_mode);
+    size_t n = strlen(path);
+    if (n + sizeof "/config.json" > sizeof file) {
+        topt_fail(err, TOPT_ERR_INVAL, "a model's path has %zu bytes, too many", n);
+        return NULL;
+    }
+    const char *slash = dir && n && path[n - 1] != '/' ? "/" : "";
+    snprintf(file, sizeof file, "%s%s%s", path, slash, dir ? "config.json" : "");
+    snprintf(what, sizeof what, "'%.190s'", file);
+    size_t len;
+    char *text = topt_read_file(file, MAX_MODEL_BYTES, &len, err);
+    if (!text)
+        return NULL;
+    struct topt_model *m = topt_model_import(text, len, what, options, err);
+    free(text);
+    return m;
+}

@@ -1,0 +1,18 @@
+/* model_impl.h - what the importers share; not for other folders. */
+#ifndef TOPT_MODEL_IMPL_H
+#define TOPT_MODEL_IMPL_H
+
+#include "topt_model.h"
+
+/* topt_model_from_json with the document's batch and seq replaced where 'o' sets them. */
+struct topt_model *topt_native_build(const json_t *doc, const struct topt_import_options *o,
+                                     struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Does the object look like a Hugging Face config.json? */
+int topt_hf_looks_like(const json_t *doc);
+/* 'name' is the model's where the document has none. */
+struct topt_model *topt_hf_build(const json_t *doc, const char *name,
+                                 const struct topt_import_options *o,
+                                 struct topt_error *err) TOPT_MUST_CHECK;
+
+#endif

@@ -1,0 +1,282 @@
+/* native.c - the document "topt-model/1": a model as the list of its operators.
+ *
+ * An operator's only output has the operator's name, so "inputs" are names of operators that
+ * stand earlier in the list, and no document can hold a cycle.  Each kind has the attributes
+ * that it reads and no others; writing leaves out those that are zero, so that what is
+ * written is read back to the same model, and written again to the same bytes. */
+#include "model_impl.h"
+#include "topt_json.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+/* name_taken() in graph.c compares with every earlier operator. */
+enum { MAX_NATIVE_OPS = 16384 };
+static const int64_t MAX_EXTENT = (int64_t)1 << 40;
+
+enum attr_type { WHOLE, REAL, BOOLEAN, ACTIVATION };
+
+enum attr {
+    FEATURES, FEATURES_UNIT, VOCAB, HEADS, KV_HEADS, HEAD_DIM, CAUSAL, ROPE_THETA, ACT, RMS,
+    EPS, INIT_STD, ATTR_COUNT
+};
+
+static const struct attr_row {
+    const char *name;
+    enum attr_type type;
+    size_t offset;
+} attr_table[ATTR_COUNT] = {
+    [FEATURES] = {"features", WHOLE, offsetof(struct topt_attrs, features)},
+    [FEATURES_UNIT] = {"features_unit", WHOLE, offsetof(struct topt_attrs, features_unit)},
+    [VOCAB] = {"vocab", WHOLE, offsetof(struct topt_attrs, vocab)},
+    [HEADS] = {"heads", WHOLE, offsetof(struct topt_attrs, heads)},
+    [KV_HEADS] = {"kv_heads", WHOLE, offsetof(struct topt_attrs, kv_heads)},
+    [HEAD_DIM] = {"head_dim", WHOLE, offsetof(struct topt_attrs, head_dim)},
+    [CAUSAL] = {"causal", BOOLEAN, offsetof(struct topt_attrs, causal)},
+    [ROPE_THETA] = {"rope_theta", REAL, offsetof(struct topt_attrs, rope_theta)},
+    [ACT] = {"activation", ACTIVATION, offsetof(struct topt_attrs, activation)},
+    [RMS] = {"rms", BOOLEAN, offsetof(struct topt_attrs, rms)},
+    [EPS] = {"eps", REAL, offsetof(struct topt_attrs, eps)},
+    [INIT_STD] = {"init_std", REAL, offsetof(struct topt_attrs, init_std)},
+};
+
+#define A(x) (1u << (x))
+
+/* The attributes of each kind; a kind without a row has none. */
+static const struct kind_row {
+    const char *kind;
+    unsigned attrs;
+} kind_table[] = {
+    {"embedding", A(VOCAB) | A(FEATURES) | A(INIT_STD)},
+    {"linear", A(FEATURES) | A(FEATURES_UNIT) | A(INIT_STD)},
+    {"position", A(INIT_STD)},
+    {"unary", A(ACT)},
+    {"norm", A(RMS) | A(EPS)},
+    {"attention", A(HEADS) | A(KV_HEADS) | A(HEAD_DIM) | A(CAUSAL) | A(ROPE_THETA)},
+    {"variable", A(VOCAB) | A(FEATURES) | A(INIT_STD)},
+};
+
+static const char *const activation_name[] = {[TOPT_ACT_RELU] = "relu",
+                                              [TOPT_ACT_GELU] = "gelu",
+                                              [TOPT_ACT_SILU] = "silu",
+                                              [TOPT_ACT_TANH] = "tanh"};
+enum { ACTIVATIONS = sizeof activation_name / sizeof *activation_name };
+
+static unsigned attrs_of_kind(const char *kind)
+{
+    for (size_t i = 0; i < sizeof kind_table / sizeof *kind_table; i++)
+        if (!strcmp(kind_table[i].kind, kind))
+            return kind_table[i].attrs;
+    return 0;
+}
+
+/* ---- writing --------------------------------------------------------------------------- */
+
+/* The value of an attribute, or NULL where it is zero and need not be written. */
+static json_t *attr_to_json(const struct attr_row *row, const struct topt_attrs *attrs)
+{
+    const void *field = (const char *)attrs + row->offset;
+    switch (row->type) {
+    case WHOLE:
+        return *(const int64_t *)field ? json_integer(*(const int64_t *)field) : NULL;
+    case REAL:
+        return *(const double *)field > 0 ? json_real(*(const double *)field) : NULL;
+    case BOOLEAN:
+        return *(const int *)field ? json_true() : NULL;
+    case ACTIVATION:
+        return json_string(activation_name[*(const int *)field]);
+    }
+    return NULL;
+}
+
+static json_t *op_to_json(const struct topt_model *m, const struct topt_op *op)
+{
+    json_t *o = json_object(), *inputs = json_array();
+    json_object_set_new(o, "name", json_string(op->name));
+    json_object_set_new(o, "kind", json_string(op->spec->name));
+    for (int i = 0; i < op->ninputs; i++)
+        json_array_append_new(
+            inputs, json_string(m->tensor[op->operand[op->input[i]].tensor].name));
+    json_object_set_new(o, "inputs", inputs);
+    unsigned mask = attrs_of_kind(op->spec->name);
+    for (int a = 0; a < ATTR_COUNT; a++) {
+        json_t *v = mask & A(a) ? attr_to_json(&attr_table[a], &op->attrs) : NULL;
+        if (v)
+            json_object_set_new(o, attr_table[a].name, v);
+    }
+    return o;
+}
+
+json_t *topt_model_to_json(const struct topt_model *m)
+{
+    json_t *doc = json_object(), *ops = json_array();
+    json_object_set_new(doc, "format", json_string("topt-model/1"));
+    json_object_set_new(doc, "name", json_string(m->name));
+    json_object_set_new(doc, "batch", json_integer(m->batch));
+    json_object_set_new(doc, "seq", json_integer(m->seq));
+    json_object_set_new(doc, "vocab", json_integer(m->vocab));
+    for (int i = 0; i < m->nops; i++)
+        json_array_append_new(ops, op_to_json(m, &m->op[i]));
+    json_object_set_new(doc, "ops", ops);
+    return doc;
+}
+
+/* ---- reading --------------------------------------------------------------------------- */
+
+static int activation_from_json(const json_t *obj, const char *path, int *ret,
+                                struct topt_error *err)
+{
+    const char *name = NULL;
+    if (topt_json_string(obj, path, "activation", &name, err))
+        return -1;
+    for (int i = 0; i < ACTIVATIONS; i++)
+        if (!strcmp(activation_name[i], name)) {
+            *ret = i;
+            return 0;
+        }
+    return topt_fail(err, TOPT_ERR_INVAL,
+                     "%s.activation is \"%.40s\"; relu, gelu, silu and tanh are known", path,
+                     name);
+}
+
+static int attr_from_json(const json_t *obj, const char *path, const struct attr_row *row,
+                          struct topt_attrs *attrs, struct topt_error *err)
+{
+    void *field = (char *)attrs + row->offset;
+    switch (row->type) {
+    case WHOLE:
+        return topt_json_int_or(obj, path, row->name, 1, MAX_EXTENT, field, err);
+    case REAL:
+        return topt_json_real_or(obj, path, row->name, 0, 1e18, field, err);
+    case BOOLEAN:
+        return topt_json_bool_or(obj, path, row->name, field, err);
+    case ACTIVATION:
+        return activation_from_json(obj, path, field, err);
+    }
+    return 0;
+}
+
+/* Attributes of the operator's kind; every other field is refused. */
+static int attrs_from_json(const json_t *obj, const char *path, const char *kind,
+                           struct topt_attrs *ret, struct topt_error *err)
+{
+    const char *allowed[ATTR_COUNT + 4] = {"name", "kind", "inputs"};
+    int n = 3;
+    unsigned mask = attrs_of_kind(kind);
+    for (int a = 0; a < ATTR_COUNT; a++)
+        if (mask & A(a))
+            allowed[n++] = attr_table[a].name;
+    if (topt_json_only(obj, path, allowed, err))
+        return -1;
+    for (int a = 0; a < ATTR_COUNT; a++)
+        if (mask & A(a) && attr_from_json(obj, path, &attr_table[a], ret, err))
+            return -1;
+    return 0;
+}
+
+/* 'tensors' maps the names of earlier operators to their output tensors. */
+static int inputs_from_json(const json_t *obj, const char *path, const json_t *tensors,
+                            int ret[TOPT_MAX_INPUTS], int *ret_n, struct topt_error *err)
+{
+    const json_t *list = json_object_get(obj, "inputs");
+    *ret_n = 0;
+    if (!list)
+        return 0;
+    if (!json_is_array(list) || json_array_size(list) > TOPT_MAX_INPUTS)
+        return topt_fail(err, TOPT_ERR_INVAL, "%s.inputs must be an array of at most %d names",
+                         path, TOPT_MAX_INPUTS);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        if (!name)
+            return topt_fail(err, TOPT_ERR_INVAL, "%s.inputs[%zu] must be an operator's name",
+                             path, i);
+        const json_t *t = json_object_get(tensors, name);
+        if (!t)
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "%s.inputs[%zu]: no earlier operator is named '%.60s'", path, i,
+                             name);
+        ret[(*ret_n)++] = (int)json_integer_value(t);
+    }
+    return 0;
+}
+
+static int add_op(struct topt_model *m, const json_t *obj, size_t i, json_t *tensors,
+                  struct topt_error *err)
+{
+    char path[32];
+    snprintf(path, sizeof path, "ops[%zu]", i);
+    if (!json_is_object(obj))
+        return topt_fail(err, TOPT_ERR_INVAL, "%s must be an object", path);
+    const char *name, *kind;
+    if (topt_json_string(obj, path, "name", &name, err) ||
+        topt_json_string(obj, path, "kind", &kind, err))
+        return -1;
+    if (!*name || strlen(name) > 200)
+        return topt_fail(err, TOPT_ERR_INVAL, "%s.name must have 1 to 200 bytes", path);
+    if (!topt_op_spec_find(kind))
+        return topt_fail(err, TOPT_ERR_INVAL, "%s.kind is \"%.40s\", which no operator is", path,
+                         kind);
+    struct topt_attrs attrs = {0};
+    int inputs[TOPT_MAX_INPUTS], ninputs;
+    if (attrs_from_json(obj, path, kind, &attrs, err) ||
+        inputs_from_json(obj, path, tensors, inputs, &ninputs, err))
+        return -1;
+    int t = topt_model_add(m, kind, name, ninputs, inputs, &attrs, err);
+    if (t < 0)
+        return topt_wrap(err, "%s", path);
+    json_object_set_new(tensors, name, json_integer(t));
+    return 0;
+}
+
+static int add_ops(struct topt_model *m, const json_t *ops, struct topt_error *err)
+{
+    size_t n = json_array_size(ops);
+    if (n > MAX_NATIVE_OPS)
+        return topt_fail(err, TOPT_ERR_LIMIT, "ops has %zu operators, more than %d", n,
+                         MAX_NATIVE_OPS);
+    json_t *tensors = json_object();
+    int rc = tensors ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for a model");
+    for (size_t i = 0; !rc && i < n; i++)
+        rc = add_op(m, json_array_get(ops, i), i, tensors, err);
+    json_decref(tensors);
+    return rc;
+}
+
+static int check_vocab(const json_t *doc, const struct topt_model *m, struct topt_error *err)
+{
+    int64_t vocab = m->vocab;
+    if (topt_json_int_or(doc, "", "vocab", 1, MAX_EXTENT, &vocab, err))
+        return -1;
+    return vocab == m->vocab
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL, "vocab is %lld, but the loss is over %lld",
+                           (long long)vocab, (long long)m->vocab);
+}
+
+struct topt_model *topt_native_build(const json_t *doc, const struct topt_import_options *o,
+                                     struct topt_error *err)
+{
+    static const char *const fields[] = {"format", "name", "batch", "seq", "vocab", "ops", NULL};
+    const char *name;
+    const json_t *ops;
+    int64_t batch, seq;
+    if (topt_json_only(doc, "", fields, err) || topt_json_format(doc, "model", err) ||
+        topt_json_string(doc, "", "name", &name, err) ||
+        topt_json_int(doc, "", "batch", 1, 1 << 24, &batch, err) ||
+        topt_json_int(doc, "", "seq", 1, 1 << 24, &seq, err) ||
+        topt_json_array(doc, "", "ops", &ops, err))
+        return NULL;
+    struct topt_model *m = topt_model_create(name, o && o->batch ? o->batch : batch,
+                                             o && o->seq ? o->seq : seq, err);
+    if (m && (add_ops(m, ops, err) || topt_model_finish(m, err) || check_vocab(doc, m, err))) {
+        topt_model_destroy(m);
+        m = NULL;
+    }
+    return m;
+}
+
+struct topt_model *topt_model_from_json(const json_t *doc, struct topt_error *err)
+{
+    return topt_native_build(doc, NULL, err);
+}
