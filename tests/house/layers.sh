@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# layers.sh ROOT - includes go downward only, by the table below (docs/ARCHITECTURE.md).
+#
+# A room is a folder of sources.  Every #include "x.h" must name a header of the room itself
+# or of a room that it may know; across parts only a topt_*.h may be included.  Libraries
+# belong to parts, too: only the runtime knows MPI, only the daemon knows HTTP and SQL.
+set -euo pipefail
+cd "$1"
+
+# room: the rooms it may know (besides itself and the rooms below it)
+declare -A knows=(
+    [common]=""
+    [solver/model]="common"
+    [solver/layout]="common solver/model"
+    [solver/lower]="common solver/model solver/layout"
+    [solver/search]="common"
+    [solver/plan]="common solver/model solver/layout solver/lower solver/search"
+    [solver/cli]="common solver/model solver/layout solver/lower solver/search solver/plan"
+    [runtime]="common solver/model solver/layout solver/lower solver/plan"
+    [daemon]="common solver/model solver/layout solver/lower solver/search solver/plan"
+    [slurm_plugin]="common"
+)
+# library header (extended regular expression): the parts that may include it
+declare -A library=(
+    ['mpi\.h']="runtime"
+    ['cblas\.h']="runtime"
+    ['(cuda|nccl|cudnn|cublas).*\.h']="runtime"
+    ['microhttpd\.h']="daemon"
+    ['sqlite3\.h']="daemon"
+    ['slurm/.*']="slurm_plugin"
+    ['munge\.h']="slurm_plugin daemon"
+    ['jansson\.h']="common solver runtime daemon"
+)
+# All that the plugin may know of common: no JSON, since Slurm's has clashing symbols.
+plugin_headers="topt_error.h topt_text.h"
+
+files=() bad=0 checked=0
+while IFS= read -r f; do
+    files+=("$f")
+done < <(find common solver runtime daemon slurm_plugin -name '*.[ch]' 2>/dev/null | sort)
+
+room_of() # FILE: the longest room that holds it
+{
+    local folder
+    folder=$(dirname "$1")
+    while [ "$folder" != . ]; do
+        [ -z "${knows[$folder]+set}" ] || break
+        folder=$(dirname "$folder")
+    done
+    room=$folder
+}
+
+complain()
+{
+    echo "not ok - $*"
+    bad=1
+}
+
+# Where a header named in FILE is: beside it, in its part, or anywhere.
+declare -A places=()
+for f in "${files[@]}"; do
+    case $f in *.h) places[${f##*/}]+="$f " ;; esac
+done
+find_header() # FILE NAME
+{
+    local place part=${1%%/*}
+    found=$(dirname "$1")/$2
+    [ ! -f "$found" ] || return 0
+    for place in ${places[${2##*/}]:-}; do
+        found=$place
+        case $place in "$part"/*) return 0 ;; esac
+    done
+    [ -f "$found" ]
+}
+
+check_own() # FILE NAME
+{
+    local mine
+    find_header "$1" "$2" || return 0 # made at build time
+    room_of "$1" && mine=$room
+    room_of "$found"
+    checked=$((checked + 1))
+    [ "$room" != "$mine" ] || return 0
+    case " ${knows[$mine]} " in
+        *" $room "*) ;;
+        *) complain "$1 includes $2: $mine may not know $room" ;;
+    esac
+    case ${2##*/} in
+        topt_*) ;;
+        *) [ "${found%%/*}" = "${1%%/*}" ] || complain "$1 includes $2: another part's private header" ;;
+    esac
+    if [ "$mine" = slurm_plugin ]; then
+        case " $plugin_headers " in
+            *" ${2##*/} "*) ;;
+            *) complain "$1 includes $2: the plugin may know only $plugin_headers" ;;
+        esac
+    fi
+}
+
+check_library() # FILE NAME
+{
+    local pattern
+    for pattern in "${!library[@]}"; do
+        [[ $2 =~ ^$pattern$ ]] || continue
+        case " ${library[$pattern]} " in
+            *" ${1%%/*} "*) ;;
+            *) complain "$1 includes <$2>: only for ${library[$pattern]}" ;;
+        esac
+    done
+}
+
+while IFS=: read -r file line; do
+    name=$(sed -E 's/^ *# *include *[<"]([^>"]*)[>"].*/\1/' <<<"$line")
+    case $line in
+        *'"'*) check_own "$file" "$name" ;;
+        *) check_library "$file" "$name" ;;
+    esac
+done < <(grep -HE '^ *# *include *[<"]' "${files[@]}" | sort -u)
+[ $bad = 1 ] || echo "ok - $checked includes in ${#files[@]} files go downward"
+exit $bad
