@@ -1,0 +1,163 @@
+/* models.h - tiny models of every kind of operator, and random strategies for them. */
+#ifndef TOPT_TEST_MODELS_H
+#define TOPT_TEST_MODELS_H
+
+#include <string.h>
+
+#include "random.h"
+#include "topt_lower.h"
+
+static const char test_text[] =
+    "the quick brown fox jumps over the lazy dog while a small crowd of numbers, laid out "
+    "over four quiet machines, adds itself up and finds that the sum is always the same.";
+
+struct build {
+    struct topt_model *m;
+    struct topt_error err;
+    int n;
+};
+
+/* Add an operator named after its kind and number; gives up on the first failure. */
+static int put(struct build *b, const char *kind, int x0, int x1, struct topt_attrs attrs)
+{
+    int input[2] = {x0, x1};
+    char name[40];
+    snprintf(name, sizeof name, "%s%d", kind, b->n++);
+    int t = topt_model_add(b->m, kind, name, x1 >= 0 ? 2 : x0 >= 0 ? 1 : 0, input, &attrs,
+                           &b->err);
+    if (t < 0) {
+        printf("Bail out! %s\n", b->err.text);
+        abort();
+    }
+    return t;
+}
+
+#define ATTRS(...) ((struct topt_attrs){__VA_ARGS__})
+
+static struct topt_model *finish(struct build *b)
+{
+    if (topt_model_finish(b->m, &b->err)) {
+        printf("Bail out! %s\n", b->err.text);
+        abort();
+    }
+    return b->m;
+}
+
+static struct topt_model *build_mlp(void)
+{
+    struct build b = {.m = topt_model_create("mlp", 8, 6, NULL)};
+    int x = put(&b, "embedding", -1, -1, ATTRS(.vocab = 30, .features = 12, .init_std = 0.5));
+    static const int act[] = {TOPT_ACT_GELU, TOPT_ACT_TANH, TOPT_ACT_SILU};
+    for (int i = 0; i < 3; i++) {
+        x = put(&b, "linear", x, -1, ATTRS(.features = 16 + 2 * i));
+        x = put(&b, "bias", x, -1, ATTRS(0));
+        x = put(&b, "unary", x, -1, ATTRS(.activation = act[i]));
+    }
+    x = put(&b, "linear", x, -1, ATTRS(.features = 30));
+    put(&b, "cross_entropy", x, -1, ATTRS(0));
+    return finish(&b);
+}
+
+/* Layer norm, biases, causal attention, gelu, residuals; the table shared with the output. */
+static struct topt_model *build_gpt(void)
+{
+    enum { D = 12, HEADS = 3, HD = 4 };
+    struct build b = {.m = topt_model_create("gpt", 8, 6, NULL)};
+    int table = put(&b, "variable", -1, -1, ATTRS(.vocab = 30, .features = D, .init_std = 0.3));
+    int x = put(&b, "embedding", table, -1, ATTRS(0));
+    x = put(&b, "position", x, -1, ATTRS(.init_std = 0.1));
+    for (int i = 0; i < 2; i++) {
+        int y = put(&b, "norm", x, -1, ATTRS(0));
+        y = put(&b, "linear", y, -1, ATTRS(.features = HEADS, .features_unit = 3 * HD));
+        y = put(&b, "bias", y, -1, ATTRS(0));
+        y = put(&b, "attention", y, -1,
+                ATTRS(.heads = HEADS, .kv_heads = HEADS, .head_dim = HD, .causal = 1));
+        y = put(&b, "linear", y, -1, ATTRS(.features = D));
+        x = put(&b, "add", x, put(&b, "bias", y, -1, ATTRS(0)), ATTRS(0));
+        y = put(&b, "norm", x, -1, ATTRS(0));
+        y = put(&b, "linear", y, -1, ATTRS(.features = 4 * D));
+        y = put(&b, "unary", y, -1, ATTRS(.activation = TOPT_ACT_GELU));
+        x = put(&b, "add", x, put(&b, "linear", y, -1, ATTRS(.features = D)), ATTRS(0));
+    }
+    x = put(&b, "norm", x, -1, ATTRS(0));
+    x = put(&b, "linear", x, table, ATTRS(0));
+    put(&b, "cross_entropy", x, -1, ATTRS(0));
+    return finish(&b);
+}
+
+/* RMS norm, grouped rotary attention, swiglu, a gate by mul. */
+static struct topt_model *build_llama(void)
+{
+    enum { D = 8, HEADS = 4, KV = 2, HD = 4 };
+    struct build b = {.m = topt_model_create("llama", 8, 6, NULL)};
+    int x = put(&b, "embedding", -1, -1, ATTRS(.vocab = 30, .features = D, .init_std = 0.5));
+    int y = put(&b, "norm", x, -1, ATTRS(.rms = 1));
+    y = put(&b, "linear", y, -1,
+            ATTRS(.features = KV, .features_unit = (HEADS / KV + 2) * HD));
+    y = put(&b, "attention", y, -1,
+            ATTRS(.heads = HEADS, .kv_heads = KV, .head_dim = HD, .causal = 1,
+                  .rope_theta = 1000));
+    x = put(&b, "add", x, put(&b, "linear", y, -1, ATTRS(.features = D)), ATTRS(0));
+    y = put(&b, "norm", x, -1, ATTRS(.rms = 1));
+    y = put(&b, "linear", y, -1, ATTRS(.features = 10, .features_unit = 2));
+    y = put(&b, "swiglu", y, -1, ATTRS(0));
+    y = put(&b, "linear", y, -1, ATTRS(.features = D));
+    int gate = put(&b, "unary", x, -1, ATTRS(.activation = TOPT_ACT_SILU));
+    y = put(&b, "mul", y, gate, ATTRS(0));
+    x = put(&b, "add", x, y, ATTRS(0));
+    x = put(&b, "norm", x, -1, ATTRS(.rms = 1));
+    x = put(&b, "linear", x, -1, ATTRS(.features = 30));
+    put(&b, "cross_entropy", x, -1, ATTRS(0));
+    return finish(&b);
+}
+
+/* ---- random strategies --------------------------------------------------------------------- */
+
+struct dice {
+    uint64_t stream, n;
+};
+
+static int roll(struct dice *d, int sides)
+{
+    return (int)(topt_random(d->stream, d->n++) % (uint64_t)sides);
+}
+
+static struct topt_config roll_config(struct dice *d, const struct topt_op *op,
+                                      const struct topt_mesh *mesh)
+{
+    struct topt_config c;
+    do {
+        memset(&c, -1, sizeof c);
+        for (int a = 0; a < mesh->naxes; a++)
+            c.dim[a] = (int8_t)(roll(d, op->spec->ndims + 1) - 1);
+    } while (!topt_config_valid(op, &c, mesh));
+    return c;
+}
+
+/* Every operator, hub and use chooses by itself: most real plans are tamer. */
+static struct topt_strategy *roll_strategy(struct dice *d, const struct topt_model *m,
+                                           const struct topt_mesh *mesh)
+{
+    struct topt_strategy *s = topt_strategy_create(m);
+    for (int i = 0; i < m->nops; i++)
+        s->config[i] = roll_config(d, &m->op[i], mesh);
+    for (int t = 0; t < m->ntensors; t++) {
+        memset(&s->hub[t].layout, -1, sizeof s->hub[t].layout);
+        for (int a = 0; a < mesh->naxes; a++)
+            s->hub[t].layout.dim[a] = (int8_t)(roll(d, m->tensor[t].ndim + 1) - 1);
+        s->hub[t].keep = roll(d, 2);
+    }
+    for (int i = 0; i < m->nops; i++)
+        for (int k = 0; k < m->op[i].ninputs; k++) {
+            int t = m->op[i].operand[m->op[i].input[k]].tensor, from = m->tensor[t].producer;
+            struct topt_layout l = topt_value_layout(&m->op[from], m->op[from].output,
+                                                     &s->config[from], mesh);
+            int hub = m->tensor[t].nconsumers > 1;
+            int may = hub ? s->hub[t].keep : !topt_layout_partial_mask(&l);
+            s->keep[i * TOPT_MAX_INPUTS + k] =
+                (uint8_t)(may && roll(d, 2) ? TOPT_KEEP_BEFORE : TOPT_KEEP_AFTER);
+        }
+    return s;
+}
+
+#endif
