@@ -62,7 +62,10 @@ struct topt_search_options {
     int threads;              /* 0 or 1: the caller's only; output does not depend on it */
     int64_t brute_force_limit; /* strategies brute force may visit; 0 means 100 million */
     const atomic_bool *cancel; /* polled; may be NULL */
+    int64_t max_bytes;        /* memory the search may take; 0 means 16 GiB */
 };
+
+#define TOPT_SEARCH_MAX_THREADS 256
 
 struct topt_search_stats {
     int64_t products;    /* pairs of points added up */

@@ -1,0 +1,59 @@
+/* merge.h - the union of many sorted lists of points, reduced while it is formed.
+ * Internal to this folder.  Thread safety: one merge per thread. */
+#ifndef TOPT_MERGE_H
+#define TOPT_MERGE_H
+
+#include "search_impl.h"
+
+/* Which point of the left and of the right factor made a point (numbers in their tables). */
+struct back {
+    uint32_t a, b;
+};
+
+/* Points of one list, all shifted by one fixed point of the other factor. */
+struct merge_source {
+    const struct topt_cost *list;
+    int64_t memory, time; /* the fixed point */
+    uint32_t end;         /* points in the list */
+    uint32_t base;        /* number of list[0] in its table */
+    uint32_t fixed;       /* number of the fixed point in its table */
+    int list_is_b;
+};
+
+struct merge_node {
+    int64_t memory; /* of the source's next point */
+    uint32_t source, pos;
+};
+
+/* A run of points inside a table. */
+struct run {
+    const struct topt_cost *cost;
+    uint32_t n, base;
+};
+
+struct merge {
+    struct merge_source *source;
+    struct merge_node *heap;
+    size_t nsources, cap_sources, cap_heap;
+    struct topt_cost *cost; /* the output grows here */
+    struct back *back;
+    size_t n, cap;
+    int64_t limit;     /* heavier points are dropped; INT64_MAX: none */
+    double shrink;     /* 1 exact; else 1 / (1 + delta): see merge_run */
+    int64_t max_bytes; /* of the output */
+    int64_t products;  /* points looked at */
+    int64_t polls;
+    const struct topt_search_options *options;
+    enum topt_err failed; /* OK, NOMEM, LIMIT (overflow), CANCELED */
+    int too_big;          /* LIMIT because of max_bytes */
+};
+
+void topt_merge_fini(struct merge *m);
+
+/* Queue the product of two runs.  -1 with 'failed' set. */
+int topt_merge_add(struct merge *m, struct run a, struct run b) TOPT_MUST_CHECK;
+
+/* Append the reduced union of what was queued to the output, and empty the queue. */
+int topt_merge_run(struct merge *m) TOPT_MUST_CHECK;
+
+#endif

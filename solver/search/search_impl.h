@@ -1,0 +1,35 @@
+/* search_impl.h - what the searches of this folder share; nobody else includes it. */
+#ifndef TOPT_SEARCH_IMPL_H
+#define TOPT_SEARCH_IMPL_H
+
+#include "topt_arena.h"
+#include "topt_search.h"
+
+/* Sum of two costs of at least 0; 1 where it does not fit 63 bits. */
+static inline int add_overflows(int64_t a, int64_t b, int64_t *ret)
+{
+    return __builtin_add_overflow(a, b, ret);
+}
+
+/* A row of the table of searches: fills '*ret' for a problem that was found well formed. */
+typedef int topt_search_fn(const struct topt_search_problem *problem,
+                           const struct topt_search_options *options,
+                           struct topt_frontier **ret, struct topt_error *err);
+
+topt_search_fn topt_search_ft, topt_search_plain, topt_search_elimination,
+    topt_search_brute;
+
+/* A frontier with room for 'npoints' strategies (config and alt writable until returned). */
+struct topt_frontier *topt_frontier_create(const struct topt_search_problem *problem,
+                                           size_t npoints, struct topt_error *err);
+
+/* "memory or time passes 2^63 - 1". */
+int topt_search_overflow(struct topt_error *err);
+int topt_search_nomem(struct topt_error *err);
+int topt_search_canceled(const struct topt_search_options *options);
+
+/* Entries a table may have, and bytes a search may hold where no limit was given. */
+#define TOPT_SEARCH_MAX_ENTRIES (1 << 26)
+#define TOPT_SEARCH_MAX_BYTES   ((int64_t)16 << 30)
+
+#endif

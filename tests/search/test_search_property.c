@@ -1,0 +1,272 @@
+/* Every search against brute force on small random problems of every shape: the same
+ * frontier to the last point, every witness costed again by the plainest code, and the same
+ * bytes for any number of threads. */
+#include "random_problem.h"
+#include "tap.h"
+
+enum { PROBLEMS = 4000, BLAME = 3 };
+
+static int blamed;
+
+static void blame(uint64_t seed, const struct random_problem *g, const char *what)
+{
+    if (blamed++ < BLAME)
+        printf("# seed %llu shape %d ops %d edges %d: %s\n", (unsigned long long)seed,
+               (int)g->spec.shape, g->p.nops, g->p.nedges, what);
+}
+
+static int same_costs(const struct topt_frontier *a, const struct topt_frontier *b)
+{
+    if (a->npoints != b->npoints)
+        return 0;
+    for (int i = 0; i < a->npoints; i++)
+        if (a->point[i].cost.memory != b->point[i].cost.memory ||
+            a->point[i].cost.time != b->point[i].cost.time)
+            return 0;
+    return 1;
+}
+
+static int witnesses_hold(const struct topt_search_problem *p, const struct topt_frontier *f)
+{
+    for (int i = 0; i < f->npoints; i++) {
+        struct topt_cost c;
+        if (topt_search_cost(p, f->point[i].config, f->point[i].alt, &c, NULL) ||
+            c.memory != f->point[i].cost.memory || c.time != f->point[i].cost.time)
+            return 0;
+        if (i && (c.memory <= f->point[i - 1].cost.memory ||
+                  c.time >= f->point[i - 1].cost.time))
+            return 0;
+    }
+    return 1;
+}
+
+static int same_witnesses(const struct topt_search_problem *p, const struct topt_frontier *a,
+                          const struct topt_frontier *b)
+{
+    if (!same_costs(a, b) || memcmp(&a->stats, &b->stats, sizeof a->stats))
+        return 0;
+    for (int i = 0; i < a->npoints; i++)
+        if (memcmp(a->point[i].config, b->point[i].config, (size_t)p->nops * 4) ||
+            memcmp(a->point[i].alt, b->point[i].alt, (size_t)p->nedges * 4))
+            return 0;
+    return 1;
+}
+
+static struct topt_frontier *solve(const struct topt_search_problem *p, const char *algorithm,
+                                   int64_t limit, double epsilon, int threads)
+{
+    struct topt_search_options o = {.algorithm = algorithm, .memory_limit = limit,
+                                    .epsilon = epsilon, .threads = threads};
+    struct topt_frontier *f;
+    struct topt_error err;
+    if (topt_search(p, &o, &f, &err)) {
+        printf("# %s: %s\n", algorithm, err.text);
+        return NULL;
+    }
+    return f;
+}
+
+/* Strategies, saturating far above what brute force should visit here. */
+static double strategies(const struct topt_search_problem *p, int max_alternatives)
+{
+    double n = 1;
+    for (int i = 0; i < p->nops; i++)
+        n *= p->op[i].nconfigs;
+    for (int i = 0; i < p->nedges; i++)
+        n *= (1 + max_alternatives) / 2.0;
+    return n;
+}
+
+static struct random_spec pick_spec(struct rng *r)
+{
+    struct random_spec s = {.shape = (enum shape)rng_below(r, SHAPES)};
+    s.nops = 1 + rng_below(r, 7);
+    if (s.shape == SHAPE_BLOCKS)
+        s.nops = 4 + 3 * rng_below(r, 2);
+    if (s.shape == SHAPE_DENSE)
+        s.nops = 2 + rng_below(r, 4);
+    s.max_configs = 1 + rng_below(r, 4);
+    s.max_alternatives = 1 + rng_below(r, 3);
+    s.max_cost = rng_below(r, 3) ? 1000 : 4; /* small numbers make ties */
+    s.empty_percent = rng_below(r, 3) ? 0 : 25;
+    s.classes_percent = 60;
+    return s;
+}
+
+struct tally {
+    int costs, witnesses, threads, limits, epsilons, tried;
+};
+
+static void check_limit(uint64_t seed, const struct random_problem *g,
+                        const struct topt_frontier *all, const char *algorithm,
+                        struct tally *bad)
+{
+    if (!all->npoints)
+        return;
+    int64_t limit = all->point[all->npoints / 2].cost.memory;
+    struct topt_frontier *f = solve(&g->p, algorithm, limit ? limit : 1, 0, 1);
+    int want = 0;
+    while (want < all->npoints && all->point[want].cost.memory <= (limit ? limit : 1))
+        want++;
+    struct topt_frontier cut = *all;
+    cut.npoints = want;
+    if (!f || !same_costs(f, &cut) || !witnesses_hold(&g->p, f)) {
+        bad->limits++;
+        blame(seed, g, "a memory limit cuts more or less than it should");
+    }
+    topt_frontier_destroy(f);
+}
+
+/* Each true point has one no heavier and at most (1 + epsilon) as slow; nothing is better
+ * than the truth. */
+static void check_epsilon(uint64_t seed, const struct random_problem *g,
+                          const struct topt_frontier *all, double epsilon, struct tally *bad)
+{
+    struct topt_frontier *f = solve(&g->p, "ft", 0, epsilon, 1);
+    int good = f && witnesses_hold(&g->p, f) && f->epsilon <= epsilon;
+    for (int i = 0; good && i < all->npoints; i++) {
+        int covered = 0;
+        for (int j = 0; j < f->npoints && !covered; j++)
+            covered = f->point[j].cost.memory <= all->point[i].cost.memory &&
+                      (double)f->point[j].cost.time <=
+                          (double)all->point[i].cost.time * (1 + f->epsilon) * (1 + 1e-12);
+        good = covered;
+    }
+    if (!good) {
+        bad->epsilons++;
+        blame(seed, g, "an epsilon was not kept");
+    }
+    topt_frontier_destroy(f);
+}
+
+static void check_threads(uint64_t seed, const struct random_problem *g,
+                          const struct topt_frontier *one, struct tally *bad)
+{
+    for (int n = 2; n <= 8; n *= 4) {
+        struct topt_frontier *f = solve(&g->p, "ft", 0, 0, n);
+        if (!f || !same_witnesses(&g->p, one, f)) {
+            bad->threads++;
+            blame(seed, g, "the answer depends on the number of threads");
+        }
+        topt_frontier_destroy(f);
+    }
+}
+
+static void check_problem(uint64_t seed, const struct random_problem *g, struct tally *bad)
+{
+    static const char *const others[] = {"ft", "ft-plain", "ft-elimination"};
+    struct topt_frontier *all = solve(&g->p, "brute-force", 0, 0, 1);
+    bad->tried++;
+    if (!all || !witnesses_hold(&g->p, all)) {
+        bad->costs++;
+        topt_frontier_destroy(all);
+        return;
+    }
+    for (int i = 0; i < 3; i++) {
+        struct topt_frontier *f = solve(&g->p, others[i], 0, 0, 1);
+        if (!f || !same_costs(all, f)) {
+            bad->costs++;
+            blame(seed, g, others[i]);
+        } else if (!witnesses_hold(&g->p, f)) {
+            bad->witnesses++;
+            blame(seed, g, "a witness does not cost what it should");
+        }
+        if (f && i == 0 && seed % 8 == 0)
+            check_threads(seed, g, f, bad);
+        topt_frontier_destroy(f);
+        check_limit(seed, g, all, others[i], bad);
+    }
+    check_epsilon(seed, g, all, seed % 2 ? 0.02 : 0.5, bad);
+    topt_frontier_destroy(all);
+}
+
+static void small_problems(void)
+{
+    struct tally bad = {0};
+    for (uint64_t seed = 1; bad.tried < PROBLEMS; seed++) {
+        struct rng r = {seed};
+        struct random_spec spec = pick_spec(&r);
+        struct random_problem g;
+        problem_make(&g, &r, spec);
+        if (strategies(&g.p, spec.max_alternatives) < 20000)
+            check_problem(seed, &g, &bad);
+        problem_free(&g);
+    }
+    is_int(bad.costs, 0, "%d problems: every search finds brute force's frontier", bad.tried);
+    is_int(bad.witnesses, 0, "every witness costs what its point says");
+    is_int(bad.threads, 0, "1, 2 and 8 threads give the same answer, witnesses and counts");
+    is_int(bad.limits, 0, "a memory limit gives the frontier up to it");
+    is_int(bad.epsilons, 0, "epsilon is a bound, and memory is not traded");
+}
+
+/* Costs near 2^62: the right answer, or a plain word about overflow. */
+static void large_numbers(void)
+{
+    int wrong = 0, answered = 0, refused = 0;
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        struct rng r = {seed};
+        struct random_spec spec = pick_spec(&r);
+        struct random_problem g;
+        spec.max_cost = ((int64_t)1 << (56 + seed % 7)) - 1;
+        spec.nops = spec.nops < 4 ? spec.nops : 4;
+        spec.empty_percent = 0; /* else parts may overflow that no strategy is made of */
+        problem_make(&g, &r, spec);
+        struct topt_frontier *all = NULL, *f = NULL;
+        struct topt_error err;
+        struct topt_search_options brute = {.algorithm = "brute-force"}, ft = {0};
+        int full = topt_search(&g.p, &brute, &all, NULL);
+        if (topt_search(&g.p, &ft, &f, &err)) {
+            refused++;
+            wrong += err.code != TOPT_ERR_LIMIT || !full;
+        } else {
+            answered++;
+            wrong += !witnesses_hold(&g.p, f) || (!full && !same_costs(all, f));
+        }
+        topt_frontier_destroy(all);
+        topt_frontier_destroy(f);
+        problem_free(&g);
+    }
+    is_int(wrong, 0, "near 2^63: %d answered right, %d refused for overflow", answered,
+           refused);
+    ok(answered > 20 && refused > 20, "both happen");
+}
+
+/* Larger than brute force can: the independent searches agree, for any number of threads. */
+static void larger_problems(void)
+{
+    int wrong = 0, n = 0;
+    for (uint64_t seed = 1; seed <= 60; seed++, n++) {
+        struct rng r = {seed};
+        struct random_problem g;
+        struct random_spec spec = {.shape = (enum shape)(seed % SHAPE_PARALLEL),
+                                   .nops = 13, .max_configs = 5, .max_alternatives = 2,
+                                   .max_cost = 60, .classes_percent = 50};
+        if (spec.shape == SHAPE_DAG || spec.shape == SHAPE_STAR)
+            spec.nops = 6;
+        problem_make(&g, &r, spec);
+        struct topt_frontier *one = solve(&g.p, "ft", 0, 0, 1);
+        struct topt_frontier *many = solve(&g.p, "ft", 0, 0, 8);
+        struct topt_frontier *plain = solve(&g.p, "ft-plain", 0, 0, 1);
+        struct topt_frontier *elim = solve(&g.p, "ft-elimination", 0, 0, 1);
+        if (!one || !many || !plain || !elim || !same_witnesses(&g.p, one, many) ||
+            !same_costs(one, plain) || !same_costs(one, elim) ||
+            !witnesses_hold(&g.p, one) || !witnesses_hold(&g.p, plain)) {
+            wrong++;
+            blame(seed, &g, "larger problem");
+        }
+        topt_frontier_destroy(one);
+        topt_frontier_destroy(many);
+        topt_frontier_destroy(plain);
+        topt_frontier_destroy(elim);
+        problem_free(&g);
+    }
+    is_int(wrong, 0, "%d larger problems: ft, ft-plain, ft-elimination agree", n);
+}
+
+int main(void)
+{
+    small_problems();
+    large_numbers();
+    larger_problems();
+    return done_testing();
+}
