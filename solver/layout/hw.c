@@ -1,0 +1,699 @@
+/* hw.c - hardware profiles: reading "topt-hw/1" and pricing kernels and collectives.
+ *
+ * A collective has two descriptions.  The two-level model: g groups lie on N nodes with m
+ * members each; inside a node a member moves its share at the node link's rate, between nodes
+ * the g groups share the node's rate, and every step waits the link's latency.  For S bytes:
+ *
+ *     all-reduce              2(m-1)/m S / local     2(N-1)/N S / net
+ *     all-gather, reduce-sc.   (m-1)/m S / local      (N-1)/N S / net
+ *     all-to-all              (m-1)/mN S / local    m (N-1)/N S / net
+ *     permute                        S / local           m  S / net     (the slower one)
+ *     with net = min(node rate / g, m * device rate)
+ *
+ * added, or the longer of the two where the profile says that the levels are pipelined.  And
+ * measured curves: time against bytes, straight lines between points, flat below the first,
+ * at the last point's rate above the last.  A group that was measured gets its curve.  Another
+ * one gets the nearest curve of its kind, moved by what the two-level model says is different:
+ * t(S) = curve(S * r) + d, with r the ratio of the model's times per byte and d the
+ * difference of its latencies.  A curve so keeps its knees, and both numbers are 1 and 0
+ * for the measured group.  Without a curve the model stands alone.
+ *
+ * More bytes are never cheaper: a point slower than one of more bytes is lowered to it (the
+ * message could have been padded), and everything else grows with S.
+ *
+ * Every time is computed in double with + - * / and comparisons only, in one order, and
+ * rounded up once: the same on every machine with IEEE arithmetic. */
+#include "topt_hw.h"
+#include "hw_shipped.h"
+#include "topt_json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MAX_PROFILE_BYTES = 16 << 20,
+    MAX_CURVES = 1024,
+    MAX_POINTS = 4096,
+    MAX_BY_GROUP = 16,
+    WORKS = 3,
+};
+static const double MAX_NS = 0x1p62;
+
+/* Rates by group size: that of the largest size listed that is not above the group's. */
+struct rates {
+    double otherwise; /* bytes per second where nothing is listed */
+    int n;
+    int64_t size[MAX_BY_GROUP];
+    double rate[MAX_BY_GROUP];
+};
+
+struct link {
+    int present;
+    struct rates any, all_reduce;
+    int shared;         /* node link: its devices share the rate */
+    double device_rate; /* cluster link: what one device reaches, 0: no bound */
+    double latency_ns;
+    int pipelined; /* cluster link: local and network stages overlap */
+};
+
+struct curve {
+    enum topt_collective kind;
+    struct topt_group group;
+    int npoints;
+    double *bytes, *ns; /* ascending, never falling */
+};
+
+struct topt_hw {
+    json_t *doc;
+    const char *name, *device; /* of the document */
+    int nodes, per_node;
+    int64_t memory_bytes;
+    double flops[TOPT_DTYPE_COUNT];
+    double efficiency[WORKS], memory_bandwidth, launch_ns;
+    int64_t shared_cores; /* 0: every device has its own */
+    double collective_launch_ns;
+    struct link node, cluster;
+    int ncurves;
+    struct curve *curve;
+};
+
+static const char *const collective_names[TOPT_COLLECTIVE_COUNT] = {
+    [TOPT_ALL_REDUCE] = "all_reduce",
+    [TOPT_ALL_GATHER] = "all_gather",
+    [TOPT_REDUCE_SCATTER] = "reduce_scatter",
+    [TOPT_ALL_TO_ALL] = "all_to_all",
+    [TOPT_PERMUTE] = "permute"};
+static const char *const dtype_names[TOPT_DTYPE_COUNT] = {
+    [TOPT_F32] = "f32", [TOPT_F64] = "f64", [TOPT_BF16] = "bf16"};
+static const char *const work_names[WORKS] = {[TOPT_WORK_MATMUL] = "matmul",
+                                              [TOPT_WORK_ATTENTION] = "attention",
+                                              [TOPT_WORK_ELEMENTWISE] = "elementwise"};
+
+const char *topt_collective_name(enum topt_collective c)
+{
+    return (unsigned)c < TOPT_COLLECTIVE_COUNT ? collective_names[c] : "unknown";
+}
+
+const char *topt_dtype_name(enum topt_dtype t)
+{
+    return (unsigned)t < TOPT_DTYPE_COUNT ? dtype_names[t] : "unknown";
+}
+
+int topt_dtype_bytes(enum topt_dtype t)
+{
+    return t == TOPT_F64 ? 8 : t == TOPT_BF16 ? 2 : 4;
+}
+
+/* ---- reading --------------------------------------------------------------------------- */
+
+/* Every section names where its figures come from. */
+static int need_source(const json_t *obj, const char *path, struct topt_error *err)
+{
+    const char *source;
+    if (topt_json_string(obj, path, "source", &source, err))
+        return -1;
+    return *source ? 0
+                   : topt_fail(err, TOPT_ERR_INVAL, "%s.source is empty: say where the figures "
+                                                    "come from",
+                               path);
+}
+
+static int need_object(const json_t *doc, const char *key, const json_t **ret,
+                       struct topt_error *err)
+{
+    *ret = json_object_get(doc, key);
+    return json_is_object(*ret)
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL, "%s must be an object", key);
+}
+
+static int read_flops(struct topt_hw *hw, const json_t *device, struct topt_error *err)
+{
+    const char *const fields[] = {dtype_names[0], dtype_names[1], dtype_names[2], NULL};
+    const json_t *flops = json_object_get(device, "flops");
+    if (topt_json_only(flops, "device.flops", fields, err))
+        return -1;
+    for (int t = 0; t < TOPT_DTYPE_COUNT; t++)
+        if (topt_json_real_or(flops, "device.flops", dtype_names[t], 1e6, 1e21, &hw->flops[t],
+                              err))
+            return -1;
+    return json_object_size(flops)
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL, "device.flops names no data type");
+}
+
+static int read_efficiency(struct topt_hw *hw, const json_t *device, struct topt_error *err)
+{
+    const char *const fields[] = {work_names[0], work_names[1], work_names[2], "memory", NULL};
+    const char *path = "device.efficiency";
+    const json_t *eff = json_object_get(device, "efficiency");
+    if (topt_json_only(eff, path, fields, err))
+        return -1;
+    for (int w = 0; w < WORKS; w++)
+        if (topt_json_real(eff, path, work_names[w], 1e-6, 10, &hw->efficiency[w], err))
+            return -1;
+    double memory = 1;
+    if (topt_json_real_or(eff, path, "memory", 1e-6, 10, &memory, err))
+        return -1;
+    hw->memory_bandwidth *= memory;
+    return 0;
+}
+
+static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error *err)
+{
+    static const char *const fields[] = {
+        "name",      "memory_bytes", "reserve_bytes", "flops",  "efficiency", "memory_bandwidth",
+        "launch_ns", "shared_cores", "source",        NULL};
+    const json_t *d;
+    int64_t memory, reserve = 0;
+    if (need_object(doc, "device", &d, err) || topt_json_only(d, "device", fields, err) ||
+        topt_json_string(d, "device", "name", &hw->device, err) ||
+        topt_json_int(d, "device", "memory_bytes", 1, (int64_t)1 << 60, &memory, err) ||
+        topt_json_int_or(d, "device", "reserve_bytes", 0, memory - 1, &reserve, err) ||
+        topt_json_real(d, "device", "memory_bandwidth", 1e6, 1e18, &hw->memory_bandwidth,
+                       err) ||
+        topt_json_real(d, "device", "launch_ns", 0, 1e9, &hw->launch_ns, err) ||
+        topt_json_int_or(d, "device", "shared_cores", 1, 1 << 20, &hw->shared_cores, err) ||
+        read_flops(hw, d, err) || read_efficiency(hw, d, err))
+        return -1;
+    hw->memory_bytes = memory - reserve;
+    return need_source(d, "device", err);
+}
+
+static int read_rates(const json_t *link, const char *path, const char *key, const char *table,
+                      struct rates *ret, struct topt_error *err)
+{
+    const json_t *list = json_object_get(link, table);
+    if (topt_json_real_or(link, path, key, 1, 1e18, &ret->otherwise, err))
+        return -1;
+    if (!list)
+        return 0;
+    if (!json_is_array(list) || json_array_size(list) > MAX_BY_GROUP)
+        return topt_fail(err, TOPT_ERR_INVAL, "%s.%s must be an array of at most %d pairs", path,
+                         table, MAX_BY_GROUP);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *pair = json_array_get(list, i);
+        int64_t size = json_integer_value(json_array_get(pair, 0));
+        double rate = json_number_value(json_array_get(pair, 1));
+        if (json_array_size(pair) != 2 || size < 2 || !(rate >= 1 && rate <= 1e18) ||
+            (i && size <= ret->size[i - 1]))
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "%s.%s[%zu] must be [members, bytes per second], members rising "
+                             "from 2",
+                             path, table, i);
+        ret->size[i] = size;
+        ret->rate[i] = rate;
+        ret->n = (int)i + 1;
+    }
+    return 0;
+}
+
+static int read_link_fields(struct link *l, const json_t *obj, const char *path, int cluster,
+                            struct topt_error *err)
+{
+    static const char *const node_fields[] = {
+        "level",      "bytes_per_second", "by_group", "all_reduce_bytes_per_second",
+        "all_reduce_by_group", "shared",  "latency_ns", "source", NULL};
+    static const char *const cluster_fields[] = {
+        "level", "bytes_per_second", "device_bytes_per_second", "latency_ns", "pipelined",
+        "source", NULL};
+    if (topt_json_only(obj, path, cluster ? cluster_fields : node_fields, err) ||
+        topt_json_real(obj, path, "bytes_per_second", 1, 1e18, &l->any.otherwise, err) ||
+        topt_json_real(obj, path, "latency_ns", 0, 1e9, &l->latency_ns, err) ||
+        topt_json_bool_or(obj, path, "pipelined", &l->pipelined, err) ||
+        topt_json_bool_or(obj, path, "shared", &l->shared, err) ||
+        topt_json_real_or(obj, path, "device_bytes_per_second", 1, 1e18, &l->device_rate, err) ||
+        read_rates(obj, path, "bytes_per_second", "by_group", &l->any, err))
+        return -1;
+    l->all_reduce = l->any;
+    if (json_object_get(obj, "all_reduce_by_group"))
+        l->all_reduce.n = 0;
+    if (read_rates(obj, path, "all_reduce_bytes_per_second", "all_reduce_by_group",
+                   &l->all_reduce, err))
+        return -1;
+    l->present = 1;
+    return need_source(obj, path, err);
+}
+
+static int read_link(struct topt_hw *hw, const json_t *obj, size_t i, struct topt_error *err)
+{
+    char path[32];
+    const char *level;
+    snprintf(path, sizeof path, "links[%zu]", i);
+    if (!json_is_object(obj))
+        return topt_fail(err, TOPT_ERR_INVAL, "%s must be an object", path);
+    if (topt_json_string(obj, path, "level", &level, err))
+        return -1;
+    int cluster = !strcmp(level, "cluster");
+    if (!cluster && strcmp(level, "node"))
+        return topt_fail(err, TOPT_ERR_INVAL, "%s.level is \"%.40s\"; node and cluster are known",
+                         path, level);
+    struct link *l = cluster ? &hw->cluster : &hw->node;
+    if (l->present)
+        return topt_fail(err, TOPT_ERR_INVAL, "%s: a second link of level %s", path, level);
+    return read_link_fields(l, obj, path, cluster, err);
+}
+
+static int read_links(struct topt_hw *hw, const json_t *doc, struct topt_error *err)
+{
+    const json_t *links, *launch = json_object_get(doc, "collective");
+    static const char *const fields[] = {"launch_ns", "source", NULL};
+    if (topt_json_array(doc, "", "links", &links, err))
+        return -1;
+    for (size_t i = 0; i < json_array_size(links); i++)
+        if (read_link(hw, json_array_get(links, i), i, err))
+            return -1;
+    if (hw->per_node > 1 && !hw->node.present)
+        return topt_fail(err, TOPT_ERR_INVAL, "links has no link of level node");
+    if (hw->nodes > 1 && !hw->cluster.present)
+        return topt_fail(err, TOPT_ERR_INVAL, "links has no link of level cluster");
+    if (!launch)
+        return 0;
+    if (topt_json_only(launch, "collective", fields, err) ||
+        topt_json_real(launch, "collective", "launch_ns", 0, 1e9, &hw->collective_launch_ns,
+                       err))
+        return -1;
+    return need_source(launch, "collective", err);
+}
+
+static int read_point(struct curve *c, const char *path, const json_t *pair, size_t i,
+                      struct topt_error *err)
+{
+    double bytes = json_number_value(json_array_get(pair, 0));
+    double ns = json_number_value(json_array_get(pair, 1));
+    if (json_array_size(pair) != 2 || !(bytes >= 1 && bytes <= MAX_NS) ||
+        !(ns > 0 && ns <= 1e15) || (i && bytes <= c->bytes[i - 1]))
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "%s.points[%zu] must be [bytes, nanoseconds], bytes rising", path, i);
+    c->bytes[i] = bytes;
+    c->ns[i] = ns;
+    return 0;
+}
+
+static int read_points(struct curve *c, const char *path, const json_t *points,
+                       struct topt_error *err)
+{
+    size_t n = json_array_size(points);
+    if (n < 2 || n > MAX_POINTS)
+        return topt_fail(err, TOPT_ERR_INVAL, "%s.points must have 2 to %d points", path,
+                         MAX_POINTS);
+    c->bytes = calloc(n, sizeof *c->bytes);
+    c->ns = calloc(n, sizeof *c->ns);
+    if (!c->bytes || !c->ns)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a curve");
+    for (size_t i = 0; i < n; i++)
+        if (read_point(c, path, json_array_get(points, i), i, err))
+            return -1;
+    for (size_t i = n - 1; i-- > 0;)
+        if (c->ns[i] > c->ns[i + 1])
+            c->ns[i] = c->ns[i + 1];
+    c->npoints = (int)n;
+    return 0;
+}
+
+static int read_kind(const json_t *obj, const char *path, enum topt_collective *ret,
+                     struct topt_error *err)
+{
+    const char *name;
+    if (topt_json_string(obj, path, "collective", &name, err))
+        return -1;
+    for (int k = 0; k < TOPT_COLLECTIVE_COUNT; k++)
+        if (!strcmp(collective_names[k], name)) {
+            *ret = (enum topt_collective)k;
+            return 0;
+        }
+    return topt_fail(err, TOPT_ERR_INVAL, "%s.collective is \"%.40s\", which is not known", path,
+                     name);
+}
+
+static int same_group(struct topt_group a, struct topt_group b)
+{
+    return a.nodes == b.nodes && a.per_node == b.per_node && a.siblings == b.siblings;
+}
+
+static int read_group(struct topt_hw *hw, const json_t *obj, const char *path,
+                      struct topt_group *ret, struct topt_error *err)
+{
+    int64_t nodes, per_node, siblings = 1;
+    if (topt_json_int(obj, path, "nodes", 1, hw->nodes, &nodes, err) ||
+        topt_json_int(obj, path, "per_node", 1, hw->per_node, &per_node, err) ||
+        topt_json_int_or(obj, path, "siblings", 1, hw->per_node / per_node, &siblings, err))
+        return -1;
+    *ret = (struct topt_group){(int)nodes, (int)per_node, (int)siblings};
+    return nodes * per_node > 1
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL, "%s is a curve of one device", path);
+}
+
+static int read_curve(struct topt_hw *hw, const json_t *obj, size_t i, struct topt_error *err)
+{
+    static const char *const fields[] = {"collective", "nodes",  "per_node", "siblings",
+                                         "points",     "source", NULL};
+    char path[32];
+    const json_t *points;
+    struct curve *c = &hw->curve[hw->ncurves++];
+    snprintf(path, sizeof path, "curves[%zu]", i);
+    if (topt_json_only(obj, path, fields, err) || read_kind(obj, path, &c->kind, err) ||
+        read_group(hw, obj, path, &c->group, err) ||
+        topt_json_array(obj, path, "points", &points, err) ||
+        read_points(c, path, points, err))
+        return -1;
+    for (int k = 0; k + 1 < hw->ncurves; k++)
+        if (hw->curve[k].kind == c->kind && same_group(hw->curve[k].group, c->group))
+            return topt_fail(err, TOPT_ERR_INVAL, "%s is of the same group as curves[%d]", path,
+                             k);
+    return need_source(obj, path, err);
+}
+
+static int read_curves(struct topt_hw *hw, const json_t *doc, struct topt_error *err)
+{
+    const json_t *list = json_object_get(doc, "curves");
+    if (!list)
+        return 0;
+    size_t n = json_array_size(list);
+    if (!json_is_array(list) || n > MAX_CURVES)
+        return topt_fail(err, TOPT_ERR_INVAL, "curves must be an array of at most %d",
+                         MAX_CURVES);
+    hw->curve = calloc(n + 1, sizeof *hw->curve);
+    if (!hw->curve)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for curves");
+    for (size_t i = 0; i < n; i++)
+        if (read_curve(hw, json_array_get(list, i), i, err))
+            return -1;
+    return 0;
+}
+
+static int read_document(struct topt_hw *hw, const json_t *doc, struct topt_error *err)
+{
+    static const char *const fields[] = {"format", "name",       "description", "nodes",
+                                         "gpus_per_node", "device", "links", "collective",
+                                         "curves", "sources", NULL};
+    int64_t nodes, per_node;
+    const char *description = "";
+    const json_t *sources = json_object_get(doc, "sources");
+    if (topt_json_only(doc, "", fields, err) || topt_json_format(doc, "hw", err) ||
+        topt_json_string(doc, "", "name", &hw->name, err) ||
+        topt_json_string_or(doc, "", "description", &description, err) ||
+        topt_json_int(doc, "", "nodes", 1, 1 << 16, &nodes, err) ||
+        topt_json_int(doc, "", "gpus_per_node", 1, 1024, &per_node, err))
+        return -1;
+    for (size_t i = 0; i < json_array_size(sources); i++)
+        if (!json_is_string(json_array_get(sources, i)))
+            return topt_fail(err, TOPT_ERR_INVAL, "sources[%zu] must be a string", i);
+    if (sources && !json_is_array(sources))
+        return topt_fail(err, TOPT_ERR_INVAL, "sources must be an array");
+    hw->nodes = (int)nodes;
+    hw->per_node = (int)per_node;
+    return read_device(hw, doc, err) || read_links(hw, doc, err) || read_curves(hw, doc, err)
+               ? -1
+               : 0;
+}
+
+struct topt_hw *topt_hw_from_json(const json_t *doc, struct topt_error *err)
+{
+    struct topt_hw *hw = calloc(1, sizeof *hw);
+    if (hw)
+        hw->doc = json_deep_copy(doc);
+    if (!hw || !hw->doc) {
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a hardware profile");
+        free(hw);
+        return NULL;
+    }
+    if (read_document(hw, hw->doc, err)) {
+        topt_hw_destroy(hw);
+        return NULL;
+    }
+    return hw;
+}
+
+static json_t *load_document(const char *name, struct topt_error *err)
+{
+    size_t len;
+    const char *text = topt_hw_shipped_text(name, &len);
+    if (text)
+        return topt_json_parse(text, len, name, err);
+    struct topt_error e;
+    json_t *doc = topt_json_load(name, MAX_PROFILE_BYTES, &e);
+    if (!doc && e.code == TOPT_ERR_NOTFOUND && !strchr(name, '/'))
+        topt_fail(err, TOPT_ERR_NOTFOUND,
+                  "hardware profile '%.100s' is neither shipped nor a file; 'topt hw list' "
+                  "names those that are",
+                  name);
+    else if (!doc && err)
+        *err = e;
+    return doc;
+}
+
+struct topt_hw *topt_hw_load(const char *name_or_path, struct topt_error *err)
+{
+    json_t *doc = load_document(name_or_path, err);
+    if (!doc)
+        return NULL;
+    struct topt_hw *hw = topt_hw_from_json(doc, err);
+    json_decref(doc);
+    if (!hw)
+        topt_wrap(err, "hardware profile '%.100s'", name_or_path);
+    return hw;
+}
+
+void topt_hw_destroy(struct topt_hw *hw)
+{
+    if (!hw)
+        return;
+    for (int i = 0; i < hw->ncurves; i++) {
+        free(hw->curve[i].bytes);
+        free(hw->curve[i].ns);
+    }
+    free(hw->curve);
+    json_decref(hw->doc);
+    free(hw);
+}
+
+json_t *topt_hw_to_json(const struct topt_hw *hw)
+{
+    return json_deep_copy(hw->doc);
+}
+
+/* ---- questions ------------------------------------------------------------------------- */
+
+const char *topt_hw_name(const struct topt_hw *hw)
+{
+    return hw->name;
+}
+
+int topt_hw_max_nodes(const struct topt_hw *hw)
+{
+    return hw->nodes;
+}
+
+int topt_hw_gpus_per_node(const struct topt_hw *hw)
+{
+    return hw->per_node;
+}
+
+const char *topt_hw_device(const struct topt_hw *hw)
+{
+    return hw->device;
+}
+
+int64_t topt_hw_memory_bytes(const struct topt_hw *hw)
+{
+    return hw->memory_bytes;
+}
+
+int topt_hw_has_dtype(const struct topt_hw *hw, enum topt_dtype t)
+{
+    return (unsigned)t < TOPT_DTYPE_COUNT && hw->flops[t] > 0;
+}
+
+/* ---- times ----------------------------------------------------------------------------- */
+
+static int64_t round_up(double ns)
+{
+    if (!(ns > 0))
+        return 0;
+    return ns < MAX_NS ? (int64_t)ceil(ns) : (int64_t)MAX_NS;
+}
+
+int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum topt_work w,
+                           int64_t flops, int64_t bytes, int devices)
+{
+    /* A profile without the type is priced as if it computed in f32. */
+    double peak = topt_hw_has_dtype(hw, t) ? hw->flops[t] : hw->flops[TOPT_F32];
+    if (!(peak > 0))
+        peak = hw->flops[TOPT_BF16] > 0 ? hw->flops[TOPT_BF16] : hw->flops[TOPT_F64];
+    double compute = (double)flops * 1e9 / (peak * hw->efficiency[w]);
+    double memory = (double)bytes * 1e9 / hw->memory_bandwidth;
+    double busy = compute > memory ? compute : memory;
+    if (hw->shared_cores && devices > hw->shared_cores)
+        busy = busy * (double)devices / (double)hw->shared_cores;
+    return round_up(busy + hw->launch_ns);
+}
+
+static double rate_for(const struct rates *r, int members)
+{
+    double rate = r->n ? r->rate[0] : r->otherwise;
+    for (int i = 0; i < r->n && r->size[i] <= members; i++)
+        rate = r->rate[i];
+    return rate;
+}
+
+static int log2_up(int n)
+{
+    int k = 0;
+    while (n > 1 << k)
+        k++;
+    return k;
+}
+
+/* What the two-level model says: latency + bytes * per_byte. */
+struct line {
+    double latency_ns, ns_per_byte;
+};
+
+/* Bytes that cross each level for one byte of the collective: through a member's local link,
+ * and through a node's network for one group. */
+static void volumes(enum topt_collective c, double m, double n, double *ret_local,
+                    double *ret_net)
+{
+    double twice = c == TOPT_ALL_REDUCE ? 2 : 1;
+    switch (c) {
+    case TOPT_ALL_TO_ALL:
+        *ret_local = (m - 1) / (m * n);
+        *ret_net = m * (n - 1) / n;
+        break;
+    case TOPT_PERMUTE:
+        *ret_local = m > 1 ? 1 : 0;
+        *ret_net = n > 1 ? m : 0;
+        break;
+    default:
+        *ret_local = twice * (m - 1) / m;
+        *ret_net = twice * (n - 1) / n;
+    }
+}
+
+/* Steps that wait for one another: rings inside a node, a tree between nodes for all-reduce
+ * and a ring for its halves; the messages of an all-to-all overlap. */
+static double latency_of(const struct topt_hw *hw, enum topt_collective c, struct topt_group g)
+{
+    int local = g.per_node - 1, net = g.nodes - 1;
+    if (c == TOPT_ALL_REDUCE) {
+        local = 2 * local;
+        net = 2 * log2_up(g.nodes);
+    } else if (c == TOPT_ALL_TO_ALL) {
+        local = log2_up(g.per_node);
+        net = log2_up(g.nodes);
+    } else if (c == TOPT_PERMUTE) {
+        local = g.nodes == 1;
+        net = g.nodes > 1;
+    }
+    return hw->collective_launch_ns + local * hw->node.latency_ns + net * hw->cluster.latency_ns;
+}
+
+static struct line two_level(const struct topt_hw *hw, enum topt_collective c,
+                             struct topt_group g)
+{
+    double m = g.per_node, n = g.nodes, siblings = g.siblings, local, net;
+    volumes(c, m, n, &local, &net);
+    if (g.per_node > 1) {
+        double rate = rate_for(c == TOPT_ALL_REDUCE ? &hw->node.all_reduce : &hw->node.any,
+                               g.per_node);
+        if (hw->node.shared)
+            rate = rate / (m * siblings);
+        local = local * 1e9 / rate;
+    }
+    if (g.nodes > 1) {
+        double rate = hw->cluster.any.otherwise / siblings;
+        if (hw->cluster.device_rate > 0 && rate > m * hw->cluster.device_rate)
+            rate = m * hw->cluster.device_rate;
+        net = net * 1e9 / rate;
+    }
+    int longer = hw->cluster.pipelined || c == TOPT_PERMUTE;
+    double per_byte = longer ? (local > net ? local : net) : local + net;
+    return (struct line){latency_of(hw, c, g), per_byte};
+}
+
+/* Time of 'bytes' on a curve. */
+static double on_curve(const struct curve *c, double bytes)
+{
+    int last = c->npoints - 1, lo = 0, hi = last;
+    if (bytes <= c->bytes[0])
+        return c->ns[0];
+    if (bytes >= c->bytes[last])
+        return c->ns[last] * (bytes / c->bytes[last]);
+    while (hi - lo > 1) {
+        int mid = (lo + hi) / 2;
+        if (c->bytes[mid] <= bytes)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    double share = (bytes - c->bytes[lo]) / (c->bytes[hi] - c->bytes[lo]);
+    return c->ns[lo] + (c->ns[hi] - c->ns[lo]) * share;
+}
+
+enum { FAR = 1 << 20 };
+
+/* How badly the curve of one collective stands for another, FAR where it can't. */
+static int kind_distance(enum topt_collective have, enum topt_collective want)
+{
+    if (have == want)
+        return 0;
+    if (have == TOPT_PERMUTE)
+        return FAR;
+    if (have == TOPT_ALL_TO_ALL)
+        return want == TOPT_PERMUTE ? 40 : FAR;
+    if (want == TOPT_ALL_TO_ALL || want == TOPT_PERMUTE)
+        return have == TOPT_ALL_REDUCE ? 64 : 56;
+    return have == TOPT_ALL_REDUCE || want == TOPT_ALL_REDUCE ? 32 : 8;
+}
+
+static int apart(int a, int b)
+{
+    int d = log2_up(a) - log2_up(b);
+    return (d < 0 ? -d : d) + (a != b);
+}
+
+static int distance(const struct curve *c, enum topt_collective kind, struct topt_group g)
+{
+    if ((c->group.nodes > 1) != (g.nodes > 1))
+        return FAR;
+    return kind_distance(c->kind, kind) + 2 * apart(c->group.per_node, g.per_node) +
+           2 * apart(c->group.nodes, g.nodes) + apart(c->group.siblings, g.siblings);
+}
+
+/* The nearest curve, the first of equals; NULL where none can stand for the group. */
+static const struct curve *nearest(const struct topt_hw *hw, enum topt_collective kind,
+                                   struct topt_group g)
+{
+    const struct curve *best = NULL;
+    int least = FAR;
+    for (int i = 0; i < hw->ncurves && least; i++) {
+        int d = distance(&hw->curve[i], kind, g);
+        if (d < least) {
+            least = d;
+            best = &hw->curve[i];
+        }
+    }
+    return best;
+}
+
+int64_t topt_hw_collective_ns(const struct topt_hw *hw, enum topt_collective c,
+                              struct topt_group g, int64_t bytes)
+{
+    if ((int64_t)g.nodes * g.per_node <= 1 || bytes <= 0)
+        return 0;
+    struct line model = two_level(hw, c, g);
+    const struct curve *curve = nearest(hw, c, g);
+    if (!curve)
+        return round_up(model.latency_ns + model.ns_per_byte * (double)bytes);
+    if (curve->kind == c && same_group(curve->group, g))
+        return round_up(on_curve(curve, (double)bytes));
+    struct line measured = two_level(hw, curve->kind, curve->group);
+    double same = (double)bytes * (model.ns_per_byte / measured.ns_per_byte);
+    double ns = on_curve(curve, same) + (model.latency_ns - measured.latency_ns);
+    /* Where the curve's floor is below the model's latencies, it can't go under a launch. */
+    return round_up(ns > hw->collective_launch_ns ? ns : hw->collective_launch_ns);
+}
