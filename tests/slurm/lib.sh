@@ -1,0 +1,139 @@
+# lib.sh - what the system tests of the Slurm plugin share: a private Slurm, a planner that
+# says what it is told to, and checks in TAP.  Sourced with TOPT_PLUGIN set to spank_topt.so.
+source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+cluster=$source_dir/deploy/cluster.sh
+checks=0 failures=0
+
+skip_all() # WHY
+{
+    echo "1..0 # skipped: $*"
+    exit 77
+}
+
+ok() # TEXT COMMAND...
+{
+    local text=$1
+    shift
+    checks=$((checks + 1))
+    if "$@"; then
+        echo "ok $checks - $text"
+    else
+        failures=$((failures + 1))
+        echo "not ok $checks - $text"
+        echo "#   failed: $*"
+    fi
+}
+
+is() # GOT WANTED TEXT
+{
+    ok "$3" [ "$1" = "$2" ]
+    [ "$1" = "$2" ] || printf '#   got  %q\n#   want %q\n' "$1" "$2"
+}
+
+like() # TEXT-TO-SEARCH WANTED-PART TEXT
+{
+    case $1 in
+        *"$2"*) ok "$3" true ;;
+        *)
+            ok "$3" false
+            printf '#   %q\n#   lacks %q\n' "$1" "$2"
+            ;;
+    esac
+}
+
+finish()
+{
+    echo "1..$checks"
+    [ "$failures" = 0 ]
+    exit
+}
+
+need_slurm()
+{
+    [ "$(id -u)" = 0 ] || skip_all "a private Slurm needs root"
+    local tool
+    for tool in slurmctld slurmd munged sbatch srun salloc python3; do
+        PATH=$PATH:/usr/sbin command -v $tool >/dev/null || skip_all "'$tool' is not installed"
+    done
+    [ -f "${TOPT_PLUGIN:-}" ] || skip_all "spank_topt.so is not built"
+    TOPT_PLUGIN=$(realpath "$TOPT_PLUGIN")
+}
+
+# $work, $answer, $SLURM_CONF, $url; all of it goes when the test ends.
+start_all() # [options for cluster.sh]
+{
+    unset LD_PRELOAD SLURM_JOB_ID TOPT_URL
+    export -n TOPT_PLUGIN TOPT_MPI_HELLO
+    work=$(mktemp -d /tmp/topt-slurm.XXXXXX) && chmod 755 "$work"
+    trap 'stop_all' EXIT
+    trap 'exit 1' INT TERM HUP
+    answer=$work/answer
+    mkfifo "$work/hold"
+    python3 "$source_dir/tests/slurm/fake_toptd.py" "$work" <"$work/hold" &
+    exec 7>"$work/hold"
+    local left=100
+    while [ ! -f "$work/url" ] && [ $left -gt 0 ]; do
+        left=$((left - 1))
+        sleep 0.05
+    done
+    url=$(cat "$work/url") || exit 1
+    "$cluster" start "$work/c" --url "$url" --plugin "$TOPT_PLUGIN" --owner $$ --force "$@" 7>&- || exit 1
+    eval "$("$cluster" env "$work/c")"
+    unset TOPT_URL
+    cd "$work" || exit 1
+    echo '{"model_type":"test"}' >config.json
+}
+
+stop_all()
+{
+    exec 7>&-
+    "$cluster" stop "$work/c"
+    cd /
+    rm -rf "$work"
+}
+
+# The planner answers with this plan from now on.
+plan() # NODES GPUS-PER-NODE
+{
+    cat >"$answer" <<ANSWER
+200
+TOPT_PLAN_ID=p-0123456789abcdef
+TOPT_GPUS=$(($1 * $2))
+TOPT_NODES=$1
+TOPT_GPUS_PER_NODE=$2
+TOPT_MEMORY_BYTES=1048576
+TOPT_PEAK_BYTES=1000000
+TOPT_TIME_NS=2500000
+TOPT_SPACE=full
+TOPT_STRATEGY=data parallel
+TOPT_WHY=needs 1 MiB a GPU on $(($1 * $2))
+ANSWER
+}
+
+# The planner answers with this error from now on.
+error() # STATUS NAME DESCRIPTION [NEAREST]
+{
+    printf '%s\nERROR=%s\nDESCRIPTION=%s\n' "$1" "$2" "$3" >"$answer"
+    [ -z "${4:-}" ] || echo "NEAREST=$4" >>"$answer"
+}
+
+field() # JOB NAME: as scontrol shows it
+{
+    scontrol show job "$1" | tr ' ' '\n' | sed -n "s/^$2=//p" | head -1
+}
+
+# "nodes/tasks/GPUs per node" of a job; while it waits, "2-2" nodes are 2.
+shape() # JOB
+{
+    echo "$(field "$1" NumNodes | sed 's/^\([0-9]*\)-\1$/\1/')/$(field "$1" NumTasks)/$(field "$1" TresPerNode)"
+}
+
+wait_job() # JOB
+{
+    local left=200
+    while squeue -h -j "$1" -o %T 2>/dev/null | grep -qE 'PENDING|RUNNING|COMPLETING|CONFIGURING'; do
+        left=$((left - 1))
+        [ $left -gt 0 ] || return 1
+        sleep 0.05
+    done
+}

@@ -1,0 +1,127 @@
+/* test_ask.c - the --topt-* options: what is refused, and the question made of them. */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ask.h"
+#include "tap.h"
+
+static void give(struct topt_ask *ask, enum topt_ask_option which, const char *value)
+{
+    if (topt_ask_set(ask, which, value))
+        abort();
+}
+
+static void refused(enum topt_ask_option which, const char *value, const char *part)
+{
+    struct topt_ask ask = {0};
+    struct topt_error err = {0};
+    give(&ask, TOPT_ASK_MODE, "mini-parallelism");
+    give(&ask, TOPT_ASK_MODEL, "m.json");
+    give(&ask, which, value);
+    ok(topt_ask_check(&ask, &err) && strstr(err.text, topt_ask_table[which].option) &&
+           strstr(err.text, part),
+       "--%s='%s': %s", topt_ask_table[which].option, value, err.text);
+    topt_ask_fini(&ask);
+}
+
+static void test_check(void)
+{
+    struct topt_ask ask = {0};
+    ok(!topt_ask_any(&ask) && !topt_ask_check(&ask, NULL), "nothing asked is fine");
+    give(&ask, TOPT_ASK_BATCH, "8");
+    ok(strcmp(topt_ask_any(&ask), "topt-batch") == 0, "the first option is named");
+    ok(topt_ask_check(&ask, NULL) == -1, "no mode");
+    give(&ask, TOPT_ASK_MODE, "mini-time");
+    ok(topt_ask_check(&ask, NULL) == -1, "no model");
+    give(&ask, TOPT_ASK_MODEL, "m.json");
+    give(&ask, TOPT_ASK_GPUS, "4");
+    give(&ask, TOPT_ASK_MEMORY, "14.5 GiB");
+    ok(topt_ask_check(&ask, NULL) == 0, "all there");
+    topt_ask_fini(&ask);
+    refused(TOPT_ASK_MODE, "fast", "'fast'");
+    refused(TOPT_ASK_MODE, "profiling", "curve");
+    refused(TOPT_ASK_BATCH, "0", "outside");
+    refused(TOPT_ASK_BATCH, "8x", "whole number");
+    refused(TOPT_ASK_SEQ, "", "whole number");
+    refused(TOPT_ASK_MAX_GPUS, "99999999999999999999", "outside");
+    refused(TOPT_ASK_MEMORY, "-1GiB", "positive");
+    refused(TOPT_ASK_HW, "", "empty");
+    refused(TOPT_ASK_ON_ERROR, "perhaps", "neither");
+    refused(TOPT_ASK_GPUS, "4", "mini-time");
+}
+
+static void test_target(void)
+{
+    struct topt_ask ask = {0};
+    struct topt_text out = {0};
+    give(&ask, TOPT_ASK_MODE, "mini-parallelism");
+    give(&ask, TOPT_ASK_MODEL, "m.json");
+    give(&ask, TOPT_ASK_MEMORY, "16 GiB");
+    give(&ask, TOPT_ASK_MAX_GPUS, "8");
+    give(&ask, TOPT_ASK_ON_ERROR, "abort");
+    topt_ask_target(&ask, "a&b\n\xc3\xa9.json", 4, "site hw", &out);
+    ok(strcmp(out.s, "/v1/plan?name=a%26b%0A%C3%A9.json&mode=mini-parallelism"
+                     "&memory=16%20GiB&hw=site%20hw&max_gpus=4") == 0,
+       "escaped: %s", out.s);
+    topt_text_fini(&out);
+    give(&ask, TOPT_ASK_MODE, "mini-time");
+    give(&ask, TOPT_ASK_HW, "mine");
+    topt_ask_target(&ask, "m", 4, "site", &out);
+    ok(strstr(out.s, "&hw=mine&gpus=4") && !strstr(out.s, "site"),
+       "mini-time takes the bound as its number, the user's profile wins: %s", out.s);
+    topt_text_fini(&out);
+    give(&ask, TOPT_ASK_GPUS, "2");
+    topt_ask_target(&ask, "m", 4, NULL, &out);
+    ok(strstr(out.s, "&gpus=2") && !strstr(out.s, "=4"), "or its own: %s", out.s);
+    topt_text_fini(&out);
+    topt_ask_fini(&ask);
+}
+
+static void test_model(void)
+{
+    char folder[] = "/tmp/topt-ask.XXXXXX", path[64];
+    struct topt_ask ask = {0};
+    struct topt_error err = {0};
+    const char *name = NULL;
+    size_t len = 0;
+    if (!mkdtemp(folder))
+        abort();
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    ok(fd >= 0 && write(fd, "{\0}", 3) == 3 && !close(fd), "a file");
+    give(&ask, TOPT_ASK_MODEL, path);
+    char *bytes = topt_ask_model(&ask, &len, &name, &err);
+    ok(bytes && len == 3 && memcmp(bytes, "{\0}", 3) == 0, "its bytes");
+    ok(name && strcmp(name, "config.json") == 0, "its name");
+    free(bytes);
+    give(&ask, TOPT_ASK_MODEL, folder);
+    bytes = topt_ask_model(&ask, &len, &name, &err);
+    ok(bytes && len == 3 && strcmp(name, "config.json") == 0, "a folder's config.json");
+    free(bytes);
+    ok(!unlink(path) && !mkfifo(path, 0600), "a pipe");
+    ok(!topt_ask_model(&ask, &len, &name, &err) && strstr(err.text, "not a file"),
+       "a pipe isn't opened: %s", err.text);
+    unlink(path);
+    ok(!topt_ask_model(&ask, &len, &name, &err) && strstr(err.text, "--topt-model: "),
+       "missing: %s", err.text);
+    rmdir(folder);
+    const char *const bad[] = {"-", "/dev/zero", "/nowhere/m.json"};
+    for (size_t i = 0; i < 3; i++) {
+        give(&ask, TOPT_ASK_MODEL, bad[i]);
+        ok(!topt_ask_model(&ask, &len, &name, &err), "%s: %s", bad[i], err.text);
+    }
+    topt_ask_fini(&ask);
+}
+
+int main(void)
+{
+    test_check();
+    test_target();
+    test_model();
+    ok(topt_ask_aborts(NULL) == 0 && topt_ask_aborts("submit") == 0 &&
+           topt_ask_aborts("abort") == 1 && topt_ask_aborts("x") == -1,
+       "on-error words");
+    return done_testing();
+}

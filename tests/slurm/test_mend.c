@@ -1,0 +1,139 @@
+/* test_mend.c - a job's environment, kept in a small table here. */
+#include <string.h>
+
+#include "mend.h"
+#include "tap.h"
+
+enum { SLOTS = 64 };
+struct table {
+    char name[SLOTS][64], value[SLOTS][128];
+};
+
+static int find(const struct table *t, const char *name)
+{
+    for (int i = 0; i < SLOTS; i++) {
+        if (strcmp(t->name[i], name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static int get(void *ctx, const char *name, char *buf, size_t size)
+{
+    const struct table *t = ctx;
+    int i = find(t, name);
+    return i >= 0 && (size_t)snprintf(buf, size, "%s", t->value[i]) < size ? 0 : -1;
+}
+
+static void set(void *ctx, const char *name, const char *value)
+{
+    struct table *t = ctx;
+    int i = find(t, name);
+    if (i < 0 && (i = find(t, "")) < 0)
+        abort();
+    snprintf(t->name[i], sizeof t->name[i], "%s", name);
+    snprintf(t->value[i], sizeof t->value[i], "%s", value);
+}
+
+static void unset(void *ctx, const char *name)
+{
+    struct table *t = ctx;
+    int i = find(t, name);
+    if (i >= 0)
+        t->name[i][0] = '\0';
+}
+
+static struct table table;
+static const struct topt_env env = {&table, get, set, unset};
+
+static const char *value(const char *name)
+{
+    int i = find(&table, name);
+    return i >= 0 ? table.value[i] : "(unset)";
+}
+
+static void is_value(const char *name, const char *want)
+{
+    ok(strcmp(value(name), want) == 0, "%s=%s", name, value(name));
+}
+
+static const struct topt_answer plan = {.plan_id = "p-7",
+                                        .gpus = 6,
+                                        .nodes = 2,
+                                        .gpus_per_node = 3,
+                                        .memory_bytes = INT64_C(1) << 40,
+                                        .time_ns = 5};
+
+static void test_carry(void)
+{
+    table = (struct table){0};
+    is_int(topt_mend_step(&env), 0, "no plan");
+    topt_mend_plan(&env, &plan, "unix:/s");
+    is_value("SLURM_TOPT_PLAN", "p-7");
+    is_value("TOPT_PLAN_ID", "p-7");
+    is_value("TOPT_MEMORY_BYTES", "1099511627776");
+    /* What --export=NONE leaves. */
+    for (int i = 0; i < SLOTS; i++) {
+        if (strncmp(table.name[i], "SLURM_", 6) != 0)
+            table.name[i][0] = '\0';
+    }
+    is_value("TOPT_PLAN", "(unset)");
+    is_int(topt_mend_step(&env), 1, "a plan");
+    is_value("TOPT_PLAN_ID", "p-7");
+    is_value("TOPT_PLAN", "p-7");
+    is_value("TOPT_URL", "unix:/s");
+    is_value("TOPT_GPUS", "6");
+    is_value("TOPT_NODES", "2");
+    is_value("TOPT_GPUS_PER_NODE", "3");
+    is_value("TOPT_TIME_NS", "5");
+    topt_mend_forget(&env);
+    is_value("SLURM_TOPT_PLAN", "(unset)");
+    is_value("SLURM_TOPT_URL", "(unset)");
+    is_value("TOPT_GPUS", "(unset)");
+    is_value("TOPT_URL", "unix:/s");
+    set(&table, "TOPT_PLAN", "my-own.json");
+    topt_mend_forget(&env);
+    is_value("TOPT_PLAN", "my-own.json");
+}
+
+static void test_batch(void)
+{
+    table = (struct table){0};
+    set(&table, "SLURM_NTASKS", "1");
+    set(&table, "SLURM_NPROCS", "1");
+    set(&table, "SLURM_GPUS", "8");
+    set(&table, "SLURM_GPUS_PER_TASK", "8");
+    set(&table, "SLURM_NTASKS_PER_NODE", "1");
+    set(&table, "SLURM_GPUS_PER_NODE", "1");
+    set(&table, "SLURM_TASKS_PER_NODE", "3(x2)");
+    set(&table, "SLURM_GPUS_ON_NODE", "3");
+    for (int twice = 0; twice < 2; twice++) {
+        topt_mend_batch(&env);
+        is_value("SLURM_NTASKS", "6");
+        is_value("SLURM_NPROCS", "6");
+        is_value("SLURM_GPUS", "(unset)");
+        is_value("SLURM_GPUS_PER_TASK", "(unset)");
+        is_value("SLURM_NTASKS_PER_NODE", "(unset)");
+        is_value("SLURM_GPUS_PER_NODE", "3");
+    }
+    set(&table, "SLURM_TASKS_PER_NODE", "what");
+    set(&table, "SLURM_NTASKS", "4");
+    unset(&table, "SLURM_GPUS_ON_NODE");
+    topt_mend_batch(&env);
+    is_value("SLURM_NTASKS", "4");
+    is_value("SLURM_GPUS_PER_NODE", "3");
+}
+
+int main(void)
+{
+    is_int(topt_mend_tasks("3"), 3, "one node");
+    is_int(topt_mend_tasks("3(x2)"), 6, "two equal nodes");
+    is_int(topt_mend_tasks("4,2(x3),1"), 11, "mixed");
+    const char *const bad[] = {"",     "x",     "3(x2",      "3(y2)", "3,",
+                               "3(x)", "3(x0)", "3(x2)(x2)", "-3",    "9999999999999999999999"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        is_int(topt_mend_tasks(bad[i]), -1, "'%s' isn't read", bad[i]);
+    test_carry();
+    test_batch();
+    return done_testing();
+}
