@@ -215,6 +215,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 ReturnToService=2
 KillWait=1
+SchedulerParameters=batch_sched_delay=0
 JobRequeue=0
 SlurmdParameters=config_overrides
 GresTypes=gpu
