@@ -198,7 +198,7 @@ out:
     return rc;
 }
 
-static int check_problem(const struct topt_search_problem *p, struct topt_error *err)
+int topt_search_check(const struct topt_search_problem *p, struct topt_error *err)
 {
     if (p->nops < 0 || p->nedges < 0)
         return topt_fail(err, TOPT_ERR_INVAL, "a negative number of operators or edges");
@@ -237,7 +237,7 @@ int topt_search(const struct topt_search_problem *problem,
     for (size_t i = 0; i < NALGORITHMS; i++) {
         if (strcmp(algorithms[i].name, name))
             continue;
-        if (check_options(options, err) || check_problem(problem, err))
+        if (check_options(options, err) || topt_search_check(problem, err))
             return -1;
         return algorithms[i].run(problem, options, ret, err);
     }

@@ -23,6 +23,10 @@ topt_search_fn topt_search_ft, topt_search_plain, topt_search_elimination,
 struct topt_frontier *topt_frontier_create(const struct topt_search_problem *problem,
                                            size_t npoints, struct topt_error *err);
 
+/* Is the problem well formed?  INVAL or LIMIT names the place. */
+int topt_search_check(const struct topt_search_problem *p, struct topt_error *err)
+    TOPT_MUST_CHECK;
+
 /* "memory or time passes 2^63 - 1". */
 int topt_search_overflow(struct topt_error *err);
 int topt_search_nomem(struct topt_error *err);

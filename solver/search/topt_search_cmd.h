@@ -1,0 +1,10 @@
+/* topt_search_cmd.h - "topt solve": the search from the command line. */
+#ifndef TOPT_SEARCH_CMD_H
+#define TOPT_SEARCH_CMD_H
+
+/* argv[0] is "solve".  Prints the frontier of a cost file on stdout, or one line on stderr;
+ * returns the exit status: 0, 1 failed, 2 usage, 3 nothing fits.
+ * Thread safety: for a program's main thread. */
+int topt_cmd_solve(int argc, char **argv);
+
+#endif
