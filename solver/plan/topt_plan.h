@@ -112,4 +112,9 @@ char *topt_plot_frontier(const json_t *frontier, int width);
 int topt_plan_sample(const struct topt_request *r, int count, uint64_t seed, json_t **ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
+/* The bare problem of r->gpus devices as a "topt-costs/1" text, freed by the caller: its
+ * frontier is topt_plan_frontier's.  LIMIT where it would be too large. */
+int topt_plan_costgraph(const struct topt_request *r, char **ret_text, struct topt_error *err)
+    TOPT_MUST_CHECK;
+
 #endif

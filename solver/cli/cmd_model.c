@@ -1,0 +1,197 @@
+/* cmd_model.c - topt import (any model to a native document) and topt inspect (its numbers
+ * that people check first). */
+#include "topt_cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topt_error.h"
+#include "topt_json.h"
+#include "topt_model.h"
+#include "topt_options.h"
+#include "topt_text.h"
+
+struct args {
+    struct topt_import_options import;
+    const char *out;
+    int json;
+};
+
+#define BATCH_AND_SEQ                                                                    \
+    {"batch", TOPT_OPT_INT, offsetof(struct args, import.batch), "N",                    \
+     "samples of a step (default: the model's, else 8)"},                                \
+    {                                                                                    \
+        "seq", TOPT_OPT_INT, offsetof(struct args, import.seq), "N",                     \
+            "positions of a sample (default: the model's, at most 1024)"                 \
+    }
+
+static const struct topt_option import_table[] = {BATCH_AND_SEQ,
+                                                  {"o", TOPT_OPT_STRING,
+                                                   offsetof(struct args, out), "FILE",
+                                                   "write there, - is stdout"},
+                                                  {0}};
+
+static const struct topt_option inspect_table[] = {
+    BATCH_AND_SEQ,
+    {"json", TOPT_OPT_FLAG, offsetof(struct args, json), NULL, "print JSON"},
+    {0}};
+
+/* Parse and load.  NULL with '*ret_status' set where the command is over. */
+static struct topt_model *begin(const char *usage, const struct topt_option *table,
+                                int argc, char **argv, struct args *args, int *ret_status)
+{
+    struct topt_error err;
+    const char *path = NULL;
+    struct topt_model *m = NULL;
+    int n, rc = topt_options_parse(table, argc, argv, args, &path, 1, &n, &err);
+    *ret_status = 0;
+    if (rc == 1) {
+        topt_options_help(stdout, usage, table);
+        return NULL;
+    }
+    if (!rc && !path)
+        rc = topt_fail(&err, TOPT_ERR_USAGE, "a model is needed; try --help");
+    if (!rc)
+        m = topt_model_load(path, &args->import, &err);
+    if (!m) {
+        fprintf(stderr, "topt %s: %s\n", argv[0], err.text);
+        *ret_status = topt_err_exit(err.code);
+    }
+    return m;
+}
+
+int topt_cmd_import(int argc, char **argv)
+{
+    struct args args = {0};
+    struct topt_error err;
+    int status;
+    struct topt_model *m = begin("topt import MODEL [options] -o model.json",
+                                 import_table, argc, argv, &args, &status);
+    if (!m)
+        return status;
+    json_t *doc = topt_model_to_json(m);
+    char *json = doc ? topt_json_text(doc, 1) : NULL;
+    struct topt_text text = {0};
+    if (json)
+        topt_text_add(&text, "%s\n", json);
+    int rc = json && !text.oom
+                 ? topt_write_file(args.out ? args.out : "-", text.s, text.len, &err)
+                 : topt_fail(&err, TOPT_ERR_NOMEM, "no memory for the document");
+    if (rc) {
+        fprintf(stderr, "topt import: %s\n", err.text);
+        status = topt_err_exit(err.code);
+    }
+    topt_text_fini(&text);
+    free(json);
+    json_decref(doc);
+    topt_model_destroy(m);
+    return status;
+}
+
+static int64_t parameters_of(const struct topt_op *op)
+{
+    int64_t sum = 0;
+    for (int o = 0; o < op->spec->noperands; o++) {
+        if (op->operand[o].role != TOPT_PARAM || !op->operand[o].present)
+            continue;
+        int64_t n = 1;
+        for (int i = 0; i < topt_operand_rank(op, o); i++)
+            n *= op->operand[o].dim[i].count * op->operand[o].dim[i].unit;
+        sum += n;
+    }
+    return sum;
+}
+
+/* Operators and parameters of one kind; 0 where the model has none. */
+static int count_kind(const struct topt_model *m, const struct topt_op_spec *spec,
+                      int64_t *ret_parameters)
+{
+    int n = 0;
+    *ret_parameters = 0;
+    for (int i = 0; i < m->nops; i++)
+        if (m->op[i].spec == spec) {
+            n++;
+            *ret_parameters += parameters_of(&m->op[i]);
+        }
+    return n;
+}
+
+static int inspect_json(const struct topt_model *m, const struct topt_model_stats *s)
+{
+    json_t *kinds = json_object();
+    for (int k = 0; topt_op_spec_at(k); k++) {
+        int64_t parameters;
+        int n = count_kind(m, topt_op_spec_at(k), &parameters);
+        if (n)
+            json_object_set_new(kinds, topt_op_spec_at(k)->name,
+                                json_pack("{s:i, s:I}", "operators", n, "parameters",
+                                          (json_int_t)parameters));
+    }
+    json_t *doc =
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "name", m->name,
+                  "batch", (json_int_t)m->batch, "seq", (json_int_t)m->seq, "vocab",
+                  (json_int_t)m->vocab, "parameters", (json_int_t)s->parameters,
+                  "operators", (json_int_t)s->operators, "flops_per_sample",
+                  (json_int_t)s->flops_per_sample, "activation_bytes_per_sample",
+                  (json_int_t)s->activation_bytes_per_sample, "kinds", kinds);
+    char *text = doc ? topt_json_text(doc, 2) : NULL;
+    if (text)
+        puts(text);
+    free(text);
+    json_decref(doc);
+    return text ? 0 : 1;
+}
+
+/* "124 439 808": digits in threes. */
+static const char *in_threes(int64_t n, char buf[32])
+{
+    char digits[24];
+    int len = snprintf(digits, sizeof digits, "%lld", (long long)n), out = 0;
+    for (int i = 0; i < len; i++) {
+        if (i && (len - i) % 3 == 0)
+            buf[out++] = ' ';
+        buf[out++] = digits[i];
+    }
+    buf[out] = '\0';
+    return buf;
+}
+
+static void inspect_text(const struct topt_model *m, const struct topt_model_stats *s)
+{
+    char buf[32];
+    printf("%s: batch %lld of %lld positions, vocabulary %lld\n", m->name,
+           (long long)m->batch, (long long)m->seq, (long long)m->vocab);
+    printf("  parameters               %s\n", in_threes(s->parameters, buf));
+    printf("  operators                %s\n", in_threes(s->operators, buf));
+    printf("  flops per sample         %.4g (forward and backward)\n",
+           (double)s->flops_per_sample);
+    printf("  activations per sample   %s (f32, kept for backward)\n",
+           topt_show_bytes(s->activation_bytes_per_sample, buf, sizeof buf));
+    printf("\n  kind           operators        parameters\n");
+    for (int k = 0; topt_op_spec_at(k); k++) {
+        int64_t parameters;
+        int n = count_kind(m, topt_op_spec_at(k), &parameters);
+        if (n)
+            printf("  %-14s %9d %17s\n", topt_op_spec_at(k)->name, n,
+                   in_threes(parameters, buf));
+    }
+}
+
+int topt_cmd_inspect(int argc, char **argv)
+{
+    struct args args = {0};
+    struct topt_model_stats stats;
+    int status;
+    struct topt_model *m =
+        begin("topt inspect MODEL [options]", inspect_table, argc, argv, &args, &status);
+    if (!m)
+        return status;
+    topt_model_stats(m, &stats);
+    if (args.json)
+        status = inspect_json(m, &stats);
+    else
+        inspect_text(m, &stats);
+    topt_model_destroy(m);
+    return status;
+}

@@ -1,0 +1,487 @@
+/* cmd_plan.c - plan, frontier, explain, evaluate, sample, costgraph.
+ *
+ * All that ask about a model and a cluster share one table of options and one loader; each
+ * command then differs by the question it puts to plan/. */
+#include "cmd_plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "topt_json.h"
+#include "topt_options.h"
+#include "topt_plan.h"
+#include "topt_text.h"
+
+enum { MAX_COUNTS = 64, MAX_PLAN_FILE = 64 << 20 };
+
+struct args {
+    const char *hw, *mode, *gpus, *space, *counts, *algorithm, *output, *plan, *dtype,
+        *optimizer;
+    int64_t max_gpus, memory, threads, batch, seq, count, seed;
+    double epsilon;
+    int json, sequence;
+};
+
+#define AT(field) offsetof(struct args, field)
+#define COMMON                                                                           \
+    {"hw", TOPT_OPT_STRING, AT(hw), "NAME|FILE", "hardware profile (topt hw list)"},     \
+        {"batch", TOPT_OPT_INT, AT(batch), "N", "samples a step, over all GPUs"},        \
+        {"seq", TOPT_OPT_INT, AT(seq), "N", "positions a sample"},                       \
+        {"memory", TOPT_OPT_BYTES, AT(memory), "BYTES", "limit a GPU, as 14.5GiB"},      \
+        {"space", TOPT_OPT_STRING, AT(space), "NAME",                                    \
+         "auto, full, canonical or uniform"},                                            \
+        {"sequence-splits", TOPT_OPT_FLAG, AT(sequence), "", "split positions too"},     \
+        {"dtype", TOPT_OPT_STRING, AT(dtype), "T", "f32, f64 or bf16"},                  \
+        {"optimizer", TOPT_OPT_STRING, AT(optimizer), "O", "sgd, momentum or adam"},     \
+        {"algorithm", TOPT_OPT_STRING, AT(algorithm), "NAME", "search (default ft)"},    \
+        {"epsilon", TOPT_OPT_REAL, AT(epsilon), "E",                                     \
+         "allowed loss, proven; 0 is exact"},                                            \
+        {"threads", TOPT_OPT_INT, AT(threads), "N", "threads of the search"},            \
+        {"json", TOPT_OPT_FLAG, AT(json), "", "JSON on standard output"},                \
+    {                                                                                    \
+        "o", TOPT_OPT_STRING, AT(output), "FILE", "write the result to a file"           \
+    }
+
+static const struct topt_option plan_options[] = {
+    {"mode", TOPT_OPT_STRING, AT(mode), "MODE",
+     "mini-time, mini-parallelism or profiling"},
+    {"gpus", TOPT_OPT_STRING, AT(gpus), "N[,N...]", "how many; profiling takes a list"},
+    {"max-gpus", TOPT_OPT_INT, AT(max_gpus), "N", "at most so many"},
+    {"counts", TOPT_OPT_STRING, AT(counts), "pow2|all", "which counts are tried"},
+    COMMON,
+    {0}};
+static const struct topt_option frontier_options[] = {
+    {"gpus", TOPT_OPT_STRING, AT(gpus), "N", "how many"}, COMMON, {0}};
+static const struct topt_option evaluate_options[] = {
+    {"plan", TOPT_OPT_STRING, AT(plan), "FILE", "the plan to cost"}, COMMON, {0}};
+static const struct topt_option sample_options[] = {
+    {"gpus", TOPT_OPT_STRING, AT(gpus), "N", "how many"},
+    {"count", TOPT_OPT_INT, AT(count), "K", "how many plans"},
+    {"seed", TOPT_OPT_INT, AT(seed), "S", "of the random choices"},
+    COMMON,
+    {0}};
+
+/* ---- shared -------------------------------------------------------------------------------- */
+
+struct question {
+    struct args a;
+    struct topt_model *model;
+    struct topt_hw *hw;
+    struct topt_request r;
+    int64_t gpus[MAX_COUNTS];
+};
+
+static int fail(const char *command, const struct topt_error *err)
+{
+    fprintf(stderr, "topt %s: %s\n", command, err->text);
+    return topt_err_exit(err->code);
+}
+
+static void question_fini(struct question *q)
+{
+    topt_model_destroy(q->model);
+    topt_hw_destroy(q->hw);
+}
+
+static int read_counts(struct question *q, struct topt_error *err)
+{
+    char list[512];
+    if (!q->a.gpus)
+        return 0;
+    if (strlen(q->a.gpus) >= sizeof list)
+        return topt_fail(err, TOPT_ERR_USAGE, "--gpus is too long");
+    strcpy(list, q->a.gpus);
+    char *save = NULL;
+    for (char *s = strtok_r(list, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
+        if (q->r.ngpu_list == MAX_COUNTS)
+            return topt_fail(err, TOPT_ERR_USAGE, "--gpus takes at most %d counts",
+                             MAX_COUNTS);
+        if (topt_parse_int(s, 1, 1 << 14, &q->gpus[q->r.ngpu_list], err)) {
+            if (err)
+                err->code = TOPT_ERR_USAGE;
+            return topt_wrap(err, "--gpus");
+        }
+        q->r.ngpu_list++;
+    }
+    q->r.gpu_list = q->gpus;
+    q->r.gpus = q->gpus[0];
+    return 0;
+}
+
+static int read_names(struct question *q, struct topt_error *err)
+{
+    const struct args *a = &q->a;
+    struct topt_request *r = &q->r;
+    if ((a->mode && topt_mode_parse(a->mode, &r->mode, err)) ||
+        (a->space && topt_space_parse(a->space, &r->space, err)) ||
+        (a->dtype && topt_dtype_parse(a->dtype, &r->settings.dtype, err)) ||
+        (a->optimizer && topt_optimizer_parse(a->optimizer, &r->settings.optimizer, err)))
+        return -1;
+    r->pow2_counts = a->counts && !strcmp(a->counts, "pow2");
+    if (a->counts && !r->pow2_counts && strcmp(a->counts, "all"))
+        return topt_fail(err, TOPT_ERR_INVAL, "--counts is pow2 or all, not '%.40s'",
+                         a->counts);
+    r->max_gpus = a->max_gpus;
+    r->memory_limit = a->memory;
+    r->algorithm = a->algorithm;
+    r->epsilon = a->epsilon;
+    r->threads = (int)(a->threads > 64 ? 64 : a->threads);
+    r->sequence_splits = a->sequence;
+    return 0;
+}
+
+static int load(struct question *q, const char *model, struct topt_error *err)
+{
+    struct topt_import_options o = {q->a.batch, q->a.seq};
+    if (!q->a.hw)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--hw is needed; `topt hw list` shows profiles");
+    q->model = topt_model_load(model, &o, err);
+    q->hw = q->model ? topt_hw_load(q->a.hw, err) : NULL;
+    q->r.model = q->model;
+    q->r.hw = q->hw;
+    return q->hw ? 0 : -1;
+}
+
+/* 1: help was shown.  On failure the error is in 'err'. */
+static int ask(struct question *q, const struct topt_option *table, const char *usage,
+               int argc, char **argv, struct topt_error *err)
+{
+    const char *model[1];
+    int n;
+    memset(q, 0, sizeof *q);
+    q->a.threads = 1;
+    q->a.count = 1;
+    topt_request_init(&q->r);
+    int rc = topt_options_parse(table, argc, argv, &q->a, model, 1, &n, err);
+    if (rc == 1)
+        topt_options_help(stdout, usage, table);
+    if (rc)
+        return rc;
+    if (n != 1)
+        return topt_fail(err, TOPT_ERR_USAGE, "which model? usage: %s", usage);
+    if (read_counts(q, err) || read_names(q, err)) {
+        if (err->code == TOPT_ERR_INVAL)
+            err->code = TOPT_ERR_USAGE;
+        return -1;
+    }
+    return load(q, model[0], err);
+}
+
+static int write_json(const json_t *doc, const char *path, struct topt_error *err)
+{
+    char *text = topt_json_text(doc, 1);
+    if (!text)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the output");
+    size_t n = strlen(text);
+    text[n] = '\n';
+    int rc = topt_write_file(path, text, n + 1, err);
+    free(text);
+    return rc;
+}
+
+static int width(void)
+{
+    struct winsize w;
+    if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) && w.ws_col >= 40)
+        return w.ws_col;
+    return 100;
+}
+
+static int64_t whole(const json_t *o, const char *key)
+{
+    return json_integer_value(json_object_get(o, key));
+}
+
+static const char *words(const json_t *o, const char *key)
+{
+    const char *s = json_string_value(json_object_get(o, key));
+    return s ? s : "";
+}
+
+/* ---- plan ------------------------------------------------------------------------------------ */
+
+static void show_plan(const json_t *a)
+{
+    char x[32], y[32], z[32];
+    if (!json_is_true(json_object_get(a, "feasible"))) {
+        printf("infeasible: %s\n", words(a, "why"));
+        return;
+    }
+    printf("%lld GPU%s (%lld node%s of %lld): %s\n", (long long)whole(a, "gpus"),
+           whole(a, "gpus") > 1 ? "s" : "", (long long)whole(a, "nodes"),
+           whole(a, "nodes") > 1 ? "s" : "", (long long)whole(a, "gpus_per_node"),
+           words(a, "strategy"));
+    printf("  why      %s\n", words(a, "why"));
+    printf("  memory   %s a GPU at most, %s at the program's peak; limit %s\n",
+           topt_show_bytes(whole(a, "memory_bytes"), x, sizeof x),
+           topt_show_bytes(whole(a, "peak_bytes"), y, sizeof y),
+           topt_show_bytes(whole(a, "memory_limit"), z, sizeof z));
+    printf("  time     %s a step: %s computing, %s on the network\n",
+           topt_show_ns(whole(a, "time_ns"), x, sizeof x),
+           topt_show_ns(whole(a, "compute_ns"), y, sizeof y),
+           topt_show_ns(whole(a, "network_ns"), z, sizeof z));
+    printf("  space    %s, %s; %lld configurations, %lld layouts, %lld edge entries\n",
+           words(a, "space"),
+           json_is_true(json_object_get(a, "exact")) ? "exact" : "not exact",
+           (long long)whole(a, "configs"), (long long)whole(a, "layouts"),
+           (long long)whole(a, "edge_entries"));
+    printf("  plan     %s\n", words(a, "plan_id"));
+}
+
+static int put_answer(const struct question *q, const json_t *answer,
+                      struct topt_error *err)
+{
+    if (q->a.json)
+        return write_json(answer, "-", err);
+    if (q->r.mode == TOPT_PROFILING) {
+        char *plot = topt_plot_curve(answer, width());
+        fputs(plot ? plot : "", stdout);
+        free(plot);
+        return 0;
+    }
+    show_plan(answer);
+    return 0;
+}
+
+int topt_cmd_plan(int argc, char **argv)
+{
+    static const char usage[] = "topt plan MODEL --hw HW --mode MODE [options]";
+    struct question q;
+    struct topt_error err = {0};
+    json_t *answer = NULL;
+    int rc = ask(&q, plan_options, usage, argc, argv, &err);
+    if (!rc && !q.a.mode)
+        rc = topt_fail(&err, TOPT_ERR_USAGE,
+                       "--mode is needed: mini-time, mini-parallelism or profiling");
+    if (!rc && q.r.mode == TOPT_MINI_TIME && q.r.ngpu_list != 1)
+        rc = topt_fail(&err, TOPT_ERR_USAGE, "mini-time needs --gpus N");
+    rc = rc ? rc : topt_plan(&q.r, &answer, &err);
+    int feasible =
+        q.r.mode == TOPT_PROFILING || json_is_true(json_object_get(answer, "feasible"));
+    json_t *document =
+        q.r.mode == TOPT_PROFILING ? answer : json_object_get(answer, "plan");
+    if (!rc && q.a.output && feasible)
+        rc = write_json(document, q.a.output, &err);
+    if (!rc && !(q.a.output && !strcmp(q.a.output, "-")))
+        rc = put_answer(&q, answer, &err);
+    json_decref(answer);
+    question_fini(&q);
+    if (rc == 1)
+        return 0;
+    if (rc)
+        return fail("plan", &err);
+    return feasible ? 0 : topt_err_exit(TOPT_ERR_INFEASIBLE);
+}
+
+int topt_cmd_frontier(int argc, char **argv)
+{
+    static const char usage[] = "topt frontier MODEL --hw HW --gpus N [options]";
+    struct question q;
+    struct topt_error err = {0};
+    json_t *doc = NULL;
+    int rc = ask(&q, frontier_options, usage, argc, argv, &err);
+    rc = rc ? rc : topt_plan_frontier(&q.r, &doc, &err);
+    if (!rc && (q.a.json || q.a.output)) {
+        rc = write_json(doc, q.a.output ? q.a.output : "-", &err);
+    } else if (!rc) {
+        char *plot = topt_plot_frontier(doc, width());
+        printf("%s on %lld GPUs of %s, space %s, %s: %zu points\n", q.model->name,
+               (long long)q.r.gpus, topt_hw_name(q.hw), words(doc, "space"),
+               json_is_true(json_object_get(doc, "exact")) ? "exact" : "not exact",
+               json_array_size(json_object_get(doc, "points")));
+        fputs(plot ? plot : "", stdout);
+        free(plot);
+    }
+    json_decref(doc);
+    question_fini(&q);
+    return rc == 1 ? 0 : rc ? fail("frontier", &err) : 0;
+}
+
+/* ---- explain, evaluate ------------------------------------------------------------------------- */
+
+int topt_cmd_explain(int argc, char **argv)
+{
+    static const struct topt_option none[] = {{0}};
+    struct topt_error err = {0};
+    const char *path[1];
+    int n, rc = topt_options_parse(none, argc, argv, NULL, path, 1, &n, &err);
+    if (rc == 1) {
+        topt_options_help(stdout, "topt explain plan.json", none);
+        return 0;
+    }
+    if (!rc && n != 1)
+        rc = topt_fail(&err, TOPT_ERR_USAGE, "which plan? usage: topt explain plan.json");
+    json_t *doc = rc ? NULL : topt_json_load(path[0], MAX_PLAN_FILE, &err);
+    char *text = doc ? topt_plan_explain(doc, &err) : NULL;
+    if (text)
+        fputs(text, stdout);
+    free(text);
+    json_decref(doc);
+    return text ? 0 : fail("explain", &err);
+}
+
+static json_t *evaluation(const struct question *q, const struct topt_plan_doc *p,
+                          struct topt_error *err)
+{
+    struct topt_strategy_cost total;
+    struct topt_router *router = topt_router_create(q->hw, &p->mesh);
+    struct topt_costing k = {q->model, q->hw, &p->mesh, &p->settings, router};
+    json_t *ops = json_array(), *doc = NULL;
+    if (!router || topt_cost_strategy(&k, p->strategy, &total, err))
+        goto out;
+    for (int i = 0; i < q->model->nops; i++) {
+        struct topt_fragment_cost c;
+        if (topt_cost_op(&k, i, &p->strategy->config[i], &c, err))
+            goto out;
+        int64_t bytes = 0;
+        for (int j = 0; j < TOPT_CLASS_COUNT; j++)
+            bytes += c.class_bytes[j];
+        json_array_append_new(ops, json_pack("{s:s, s:I, s:I, s:I, s:I}", "name",
+                                             q->model->op[i].name, "memory_bytes",
+                                             (json_int_t)bytes, "transient_bytes",
+                                             (json_int_t)c.transient_bytes, "compute_ns",
+                                             (json_int_t)c.compute_ns, "network_ns",
+                                             (json_int_t)c.network_ns));
+    }
+    json_t *parts = json_object();
+    for (int j = 0; j <= TOPT_CLASS_KEPT; j++)
+        json_object_set_new(parts, topt_class_name((enum topt_class)j),
+                            json_integer(total.sum.class_bytes[j]));
+    json_object_set_new(parts, "transient", json_integer(total.transient_cap));
+    json_object_set_new(parts, "waiting",
+                        json_integer(total.crossing * total.crossing_cap));
+    doc = json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:O}", "memory_bytes",
+                    (json_int_t)total.memory_bytes, "peak_bytes",
+                    (json_int_t)p->program->peak_bytes, "time_ns",
+                    (json_int_t)total.time_ns, "compute_ns",
+                    (json_int_t)total.sum.compute_ns, "network_ns",
+                    (json_int_t)total.sum.network_ns, "memory_parts", parts, "ops", ops);
+out:
+    topt_router_destroy(router);
+    json_decref(ops);
+    return doc;
+}
+
+static int same_model(const struct question *q, const struct topt_plan_doc *p,
+                      struct topt_error *err)
+{
+    char a[17], b[17];
+    json_t *x = topt_model_to_json(q->model), *y = topt_model_to_json(p->model);
+    topt_json_digest(x, a);
+    topt_json_digest(y, b);
+    json_decref(x);
+    json_decref(y);
+    return strcmp(a, b)
+               ? topt_fail(err, TOPT_ERR_INVAL,
+                           "the plan is for '%s' (batch %lld, seq %lld), not for this "
+                           "model and shape",
+                           p->model->name, (long long)p->model->batch,
+                           (long long)p->model->seq)
+               : 0;
+}
+
+static void show_evaluation(const json_t *doc)
+{
+    char a[32], b[32], c[32];
+    size_t i;
+    json_t *o;
+    printf("memory %s at most, %s at the peak; time %s\n",
+           topt_show_bytes(whole(doc, "memory_bytes"), a, sizeof a),
+           topt_show_bytes(whole(doc, "peak_bytes"), b, sizeof b),
+           topt_show_ns(whole(doc, "time_ns"), c, sizeof c));
+    printf("%-24s %12s %12s %12s\n", "operator", "memory", "compute", "network");
+    json_array_foreach(json_object_get(doc, "ops"), i, o)
+        printf("%-24s %12s %12s %12s\n", words(o, "name"),
+               topt_show_bytes(whole(o, "memory_bytes"), a, sizeof a),
+               topt_show_ns(whole(o, "compute_ns"), b, sizeof b),
+               topt_show_ns(whole(o, "network_ns"), c, sizeof c));
+}
+
+int topt_cmd_evaluate(int argc, char **argv)
+{
+    static const char usage[] = "topt evaluate MODEL --hw HW --plan plan.json [options]";
+    struct question q;
+    struct topt_error err = {0};
+    struct topt_plan_doc *p = NULL;
+    json_t *doc = NULL;
+    int rc = ask(&q, evaluate_options, usage, argc, argv, &err);
+    if (!rc && !q.a.plan)
+        rc = topt_fail(&err, TOPT_ERR_USAGE, "--plan is needed");
+    rc = rc ? rc : topt_plan_load(q.a.plan, &p, &err);
+    rc = rc ? rc : same_model(&q, p, &err);
+    if (!rc) {
+        doc = evaluation(&q, p, &err);
+        rc = doc ? 0 : -1;
+    }
+    if (!rc && (q.a.json || q.a.output))
+        rc = write_json(doc, q.a.output ? q.a.output : "-", &err);
+    else if (!rc)
+        show_evaluation(doc);
+    json_decref(doc);
+    topt_plan_doc_destroy(p);
+    question_fini(&q);
+    return rc == 1 ? 0 : rc ? fail("evaluate", &err) : 0;
+}
+
+/* ---- sample, costgraph ------------------------------------------------------------------------- */
+
+static int write_samples(const json_t *plans, const char *dir, struct topt_error *err)
+{
+    size_t i;
+    json_t *plan;
+    if (mkdir(dir, 0755) && access(dir, W_OK))
+        return topt_fail(err, TOPT_ERR_IO, "can't make the folder '%s'", dir);
+    json_array_foreach(plans, i, plan)
+    {
+        struct topt_text path = {0};
+        topt_text_add(&path, "%s/plan-%04zu.json", dir, i);
+        int rc = path.oom ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for a path")
+                          : write_json(plan, path.s, err);
+        topt_text_fini(&path);
+        if (rc)
+            return -1;
+    }
+    printf("%zu plans in %s\n", json_array_size(plans), dir);
+    return 0;
+}
+
+int topt_cmd_sample(int argc, char **argv)
+{
+    static const char usage[] =
+        "topt sample MODEL --hw HW --gpus N --count K --seed S -o DIR";
+    struct question q;
+    struct topt_error err = {0};
+    json_t *plans = NULL;
+    int rc = ask(&q, sample_options, usage, argc, argv, &err);
+    if (!rc && (q.r.ngpu_list != 1 || q.a.count < 1 || q.a.count > 100000))
+        rc = topt_fail(&err, TOPT_ERR_USAGE, "needs --gpus N and --count 1..100000");
+    rc = rc ? rc
+            : topt_plan_sample(&q.r, (int)q.a.count, (uint64_t)q.a.seed, &plans, &err);
+    if (!rc && q.a.output && strcmp(q.a.output, "-"))
+        rc = write_samples(plans, q.a.output, &err);
+    else if (!rc)
+        rc = write_json(plans, "-", &err);
+    json_decref(plans);
+    question_fini(&q);
+    return rc == 1 ? 0 : rc ? fail("sample", &err) : 0;
+}
+
+int topt_cmd_costgraph(int argc, char **argv)
+{
+    static const char usage[] = "topt costgraph MODEL --hw HW --gpus N -o costs.json";
+    struct question q;
+    struct topt_error err = {0};
+    char *text = NULL;
+    int rc = ask(&q, frontier_options, usage, argc, argv, &err);
+    rc = rc ? rc : topt_plan_costgraph(&q.r, &text, &err);
+    if (!rc)
+        rc = topt_write_file(q.a.output ? q.a.output : "-", text, strlen(text), &err);
+    free(text);
+    question_fini(&q);
+    return rc == 1 ? 0 : rc ? fail("costgraph", &err) : 0;
+}

@@ -1,0 +1,85 @@
+/* main.c - `topt`: finds the program that has a subcommand, and becomes it.
+ *
+ * Each part of topt builds its own program, so that planning never loads MPI or CUDA. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct {
+    const char *name, *program, *help;
+} commands[] = {
+    {"plan", "topt-solver", "the fewest GPUs that fit, or the fastest strategy for N"},
+    {"frontier", "topt-solver", "memory against time: every point for N GPUs"},
+    {"inspect", "topt-solver", "operators, parameters, flops and bytes of a model"},
+    {"import", "topt-solver", "turn a model into topt's own document"},
+    {"explain", "topt-solver", "a plan in words"},
+    {"evaluate", "topt-solver", "what a given plan costs, by part and by operator"},
+    {"sample", "topt-solver", "random valid plans"},
+    {"costgraph", "topt-solver", "the bare combinatorial problem of a model"},
+    {"solve", "topt-solver", "the frontier of such a problem"},
+    {"hw", "topt-solver", "hardware profiles: list, show, check"},
+    {"run", "topt-runtime", "train by a plan, on every rank (mpirun, srun)"},
+    {"profile", "topt-runtime", "measure this cluster, on every rank"},
+    {"client", "topt-client", "ask a running toptd"},
+};
+
+static void help(FILE *out)
+{
+    fprintf(out, "Usage: topt COMMAND [ARGUMENTS]   (topt COMMAND --help tells more)\n");
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
+}
+
+/* The programs lie in ../libexec/topt beside the folder this one was started from. */
+static int program_path(const char *program, char *path, size_t size)
+{
+    char self[PATH_MAX];
+    const char *dir = getenv("TOPT_LIBEXEC");
+    if (dir)
+        return snprintf(path, size, "%s/%s", dir, program) < (int)size ? 0 : -1;
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n < 0)
+        return -1;
+    self[n] = '\0';
+    for (int up = 0; up < 2; up++) {
+        char *slash = strrchr(self, '/');
+        if (slash)
+            *slash = '\0';
+    }
+    return snprintf(path, size, "%s/libexec/topt/%s", self, program) < (int)size ? 0 : -1;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        fprintf(stderr, "topt: which command? `topt --help` lists them\n");
+        return 2;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
+        !strcmp(argv[1], "help")) {
+        help(stdout);
+        return 0;
+    }
+    if (!strcmp(argv[1], "--version")) {
+        printf("topt %s\n", TOPT_VERSION);
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        char path[PATH_MAX];
+        if (strcmp(argv[1], commands[i].name))
+            continue;
+        if (program_path(commands[i].program, path, sizeof path)) {
+            fprintf(stderr, "topt: the path of %s is too long\n", commands[i].program);
+            return 1;
+        }
+        execv(path, argv);
+        fprintf(stderr, "topt %s: can't start '%s': %s\n", argv[1], path,
+                errno == ENOENT ? "this build does not have it" : strerror(errno));
+        return 1;
+    }
+    fprintf(stderr, "topt: unknown command '%s'; `topt --help` lists them\n", argv[1]);
+    return 2;
+}

@@ -1,0 +1,27 @@
+/* solver.c - `topt-solver`: the subcommands that only think. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd_plan.h"
+#include "topt_cli.h"
+#include "topt_search_cmd.h"
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    {"plan", topt_cmd_plan},       {"frontier", topt_cmd_frontier},
+    {"explain", topt_cmd_explain}, {"evaluate", topt_cmd_evaluate},
+    {"sample", topt_cmd_sample},   {"costgraph", topt_cmd_costgraph},
+    {"solve", topt_cmd_solve},     {"hw", topt_cmd_hw},
+    {"import", topt_cmd_import},   {"inspect", topt_cmd_inspect},
+};
+
+int main(int argc, char **argv)
+{
+    for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++)
+        if (!strcmp(argv[1], commands[i].name))
+            return commands[i].run(argc - 1, argv + 1);
+    fprintf(stderr, "topt-solver: started by `topt COMMAND`, see `topt --help`\n");
+    return 2;
+}

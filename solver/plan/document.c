@@ -1,0 +1,333 @@
+/* document.c - plans as documents: "topt-plan/1" written and read back.
+ *
+ * A document is all a rank needs: the model, the profile (so that every rank finds the same
+ * routes), the devices, and per operator the dimension each axis splits.  Reading checks it as
+ * if a stranger had written it, and lowers it. */
+#include "document.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topt_json.h"
+
+static const size_t MAX_PLAN_BYTES = 64 << 20;
+
+/* ---- writing ------------------------------------------------------------------------------ */
+
+/* {"n0": "b", "g0": "n"}: axes that split nothing are left out. */
+static json_t *axes_json(const struct topt_mesh *mesh, const struct topt_config *c,
+                         const char *const *name)
+{
+    json_t *axes = json_object();
+    char buf[8];
+    for (int a = 0; a < mesh->naxes; a++)
+        if (c->dim[a] >= 0)
+            json_object_set_new(axes, topt_mesh_axis_name(mesh, a, buf),
+                                json_string(name[c->dim[a]]));
+    return axes;
+}
+
+static void op_names(const struct topt_op *op, const char *ret[TOPT_MAX_OPDIMS])
+{
+    for (int d = 0; d < op->spec->ndims; d++)
+        ret[d] = op->spec->dim[d].name;
+}
+
+/* A tensor's dimensions carry the names they have in its producer. */
+static void tensor_names(const struct topt_model *m, int tensor,
+                         const char *ret[TOPT_MAX_RANK])
+{
+    const struct topt_op *op = &m->op[m->tensor[tensor].producer];
+    for (int i = 0; i < m->tensor[tensor].ndim; i++)
+        ret[i] = op->spec->dim[op->spec->operand[op->output].dim[i]].name;
+}
+
+static json_t *ops_json(const struct topt_plan_facts *f)
+{
+    const struct topt_model *m = f->k->model;
+    json_t *ops = json_array();
+    for (int i = 0; i < m->nops; i++) {
+        const char *name[TOPT_MAX_OPDIMS];
+        op_names(&m->op[i], name);
+        json_t *o = json_pack("{s:s, s:o}", "name", m->op[i].name, "axes",
+                              axes_json(f->k->mesh, &f->strategy->config[i], name));
+        json_t *again = json_array();
+        for (int k = 0; k < m->op[i].ninputs; k++)
+            if (f->strategy->keep[i * TOPT_MAX_INPUTS + k] == TOPT_KEEP_BEFORE)
+                json_array_append_new(again, json_integer(k));
+        if (json_array_size(again))
+            json_object_set(o, "fetch_again", again);
+        json_decref(again);
+        json_array_append_new(ops, o);
+    }
+    return ops;
+}
+
+static json_t *hubs_json(const struct topt_plan_facts *f)
+{
+    const struct topt_model *m = f->k->model;
+    json_t *hubs = json_array();
+    for (int t = 0; t < m->ntensors; t++) {
+        if (m->tensor[t].nconsumers < 2)
+            continue;
+        const char *name[TOPT_MAX_RANK];
+        tensor_names(m, t, name);
+        json_array_append_new(
+            hubs, json_pack("{s:s, s:o, s:b}", "tensor", m->tensor[t].name, "axes",
+                            axes_json(f->k->mesh, &f->strategy->hub[t].layout, name), "keep",
+                            f->strategy->hub[t].keep));
+    }
+    return hubs;
+}
+
+static json_t *predicted_json(const struct topt_plan_facts *f)
+{
+    const struct topt_strategy_cost *c = f->cost;
+    json_t *parts = json_object();
+    for (int i = 0; i <= TOPT_CLASS_KEPT; i++)
+        json_object_set_new(parts, topt_class_name((enum topt_class)i),
+                            json_integer(c->sum.class_bytes[i]));
+    json_object_set_new(parts, "transient", json_integer(c->transient_cap));
+    json_object_set_new(parts, "waiting", json_integer(c->crossing * c->crossing_cap));
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "memory_bytes",
+                     (json_int_t)c->memory_bytes, "peak_bytes", (json_int_t)f->peak_bytes,
+                     "time_ns", (json_int_t)c->time_ns, "compute_ns",
+                     (json_int_t)c->sum.compute_ns, "network_ns", (json_int_t)c->sum.network_ns,
+                     "memory_parts", parts);
+}
+
+static json_t *mesh_json(const struct topt_mesh *mesh)
+{
+    json_t *axes = json_array();
+    char name[8], text[32];
+    for (int a = 0; a < mesh->naxes; a++) {
+        snprintf(text, sizeof text, "%s:%d", topt_mesh_axis_name(mesh, a, name), mesh->size[a]);
+        json_array_append_new(axes, json_string(text));
+    }
+    return json_pack("{s:i, s:i, s:o}", "nodes", mesh->nodes, "gpus_per_node", mesh->per_node,
+                     "axes", axes);
+}
+
+json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
+{
+    const struct topt_settings *s = f->k->settings;
+    char *words = topt_strategy_words(f->k->model, f->k->mesh, f->strategy);
+    json_t *model = topt_model_to_json(f->k->model), *hw = topt_hw_to_json(f->k->hw);
+    json_t *doc = json_pack(
+        "{s:s, s:s, s:s, s:b, s:f, s:s, s:s, s:o, s:{s:s, s:s, s:I}, s:o, s:o, s:o, s:o, s:o}",
+        "format", "topt-plan/1", "mode", f->mode, "space", topt_space_name(f->space), "exact",
+        f->exact, "epsilon", f->epsilon, "algorithm", f->algorithm ? f->algorithm : "ft",
+        "strategy", words ? words : "", "mesh", mesh_json(f->k->mesh), "settings", "dtype",
+        topt_dtype_name(s->dtype), "optimizer", topt_optimizer_name(s->optimizer),
+        "granule_bytes", (json_int_t)s->granule_bytes, "predicted", predicted_json(f), "ops",
+        ops_json(f), "hubs", hubs_json(f), "model", model, "hw", hw);
+    free(words);
+    if (!doc) {
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan document");
+        return NULL;
+    }
+    char digest[17], id[24];
+    topt_json_digest(doc, digest);
+    snprintf(id, sizeof id, "p-%s", digest);
+    json_object_set_new(doc, "id", json_string(id));
+    return doc;
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+static int read_axes(const json_t *axes, const struct topt_mesh *mesh, const char *const *name,
+                     int n, struct topt_config *ret, const char *path, struct topt_error *err)
+{
+    memset(ret->dim, -1, sizeof ret->dim);
+    if (!json_is_object(axes))
+        return topt_fail(err, TOPT_ERR_INVAL, "%s.axes must be an object", path);
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)axes, key, value) {
+        int a = topt_mesh_axis_find(mesh, key), d = 0;
+        if (a < 0)
+            return topt_fail(err, TOPT_ERR_INVAL, "%s.axes: the devices have no axis '%.20s'",
+                             path, key);
+        const char *dim = json_string_value(value);
+        while (dim && d < n && strcmp(name[d], dim))
+            d++;
+        if (!dim || d == n)
+            return topt_fail(err, TOPT_ERR_INVAL, "%s.axes.%.20s: no dimension '%.20s'", path,
+                             key, dim ? dim : "?");
+        ret->dim[a] = (int8_t)d;
+    }
+    return 0;
+}
+
+static int read_op(const json_t *o, int i, struct topt_plan_doc *p, struct topt_error *err)
+{
+    static const char *const allowed[] = {"name", "axes", "fetch_again", NULL};
+    const struct topt_op *op = &p->model->op[i];
+    char path[32];
+    const char *have, *name[TOPT_MAX_OPDIMS];
+    snprintf(path, sizeof path, "ops[%d]", i);
+    if (topt_json_only(o, path, allowed, err) || topt_json_string(o, path, "name", &have, err))
+        return -1;
+    if (strcmp(have, op->name))
+        return topt_fail(err, TOPT_ERR_INVAL, "%s is '%.60s', the model has '%.60s' there", path,
+                         have, op->name);
+    op_names(op, name);
+    if (read_axes(json_object_get(o, "axes"), &p->mesh, name, op->spec->ndims,
+                  &p->strategy->config[i], path, err))
+        return -1;
+    size_t at;
+    json_t *v;
+    json_array_foreach(json_object_get(o, "fetch_again"), at, v) {
+        json_int_t k = json_is_integer(v) ? json_integer_value(v) : -1;
+        if (k < 0 || k >= op->ninputs)
+            return topt_fail(err, TOPT_ERR_INVAL, "%s.fetch_again[%zu] is no input", path, at);
+        p->strategy->keep[i * TOPT_MAX_INPUTS + k] = TOPT_KEEP_BEFORE;
+    }
+    return 0;
+}
+
+static int read_hubs(const json_t *hubs, struct topt_plan_doc *p, struct topt_error *err)
+{
+    static const char *const allowed[] = {"tensor", "axes", "keep", NULL};
+    const struct topt_model *m = p->model;
+    size_t i = 0;
+    char path[32];
+    for (int t = 0; t < m->ntensors; t++) {
+        if (m->tensor[t].nconsumers < 2)
+            continue;
+        const json_t *h = json_array_get(hubs, i);
+        const char *have, *name[TOPT_MAX_RANK];
+        snprintf(path, sizeof path, "hubs[%zu]", i++);
+        if (topt_json_only(h, path, allowed, err) ||
+            topt_json_string(h, path, "tensor", &have, err))
+            return -1;
+        if (strcmp(have, m->tensor[t].name))
+            return topt_fail(err, TOPT_ERR_INVAL, "%s is '%.60s', '%.60s' is needed there", path,
+                             have, m->tensor[t].name);
+        tensor_names(m, t, name);
+        if (topt_json_bool_or(h, path, "keep", &p->strategy->hub[t].keep, err) ||
+            read_axes(json_object_get(h, "axes"), &p->mesh, name, m->tensor[t].ndim,
+                      &p->strategy->hub[t].layout, path, err))
+            return -1;
+    }
+    return json_array_size(hubs) == i
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL, "hubs: %zu entries, the model has %zu",
+                           json_array_size(hubs), i);
+}
+
+static int read_settings(const json_t *s, struct topt_settings *ret, struct topt_error *err)
+{
+    static const char *const allowed[] = {"dtype", "optimizer", "granule_bytes", NULL};
+    const char *dtype, *optimizer;
+    return topt_json_only(s, "settings", allowed, err) ||
+           topt_json_string(s, "settings", "dtype", &dtype, err) ||
+           topt_dtype_parse(dtype, &ret->dtype, err) ||
+           topt_json_string(s, "settings", "optimizer", &optimizer, err) ||
+           topt_optimizer_parse(optimizer, &ret->optimizer, err) ||
+           topt_json_int(s, "settings", "granule_bytes", 1, 1 << 30, &ret->granule_bytes, err);
+}
+
+static int read_mesh(const json_t *m, struct topt_mesh *ret, struct topt_error *err)
+{
+    static const char *const allowed[] = {"nodes", "gpus_per_node", "axes", NULL};
+    int64_t nodes, per_node;
+    if (topt_json_only(m, "mesh", allowed, err) ||
+        topt_json_int(m, "mesh", "nodes", 1, 1 << 14, &nodes, err) ||
+        topt_json_int(m, "mesh", "gpus_per_node", 1, 1 << 14, &per_node, err))
+        return -1;
+    return topt_mesh_init(ret, (int)nodes, (int)per_node, err);
+}
+
+static int read_predicted(const json_t *doc, struct topt_plan_doc *p, struct topt_error *err)
+{
+    const json_t *q = json_object_get(doc, "predicted");
+    return topt_json_int(q, "predicted", "memory_bytes", 0, INT64_MAX, &p->memory_bytes, err) ||
+           topt_json_int(q, "predicted", "peak_bytes", 0, INT64_MAX, &p->peak_bytes, err) ||
+           topt_json_int(q, "predicted", "time_ns", 0, INT64_MAX, &p->time_ns, err);
+}
+
+static int read_strategy(const json_t *doc, struct topt_plan_doc *p, struct topt_error *err)
+{
+    const json_t *ops, *hubs;
+    if (topt_json_array(doc, "", "ops", &ops, err) ||
+        topt_json_array(doc, "", "hubs", &hubs, err))
+        return -1;
+    if (json_array_size(ops) != (size_t)p->model->nops)
+        return topt_fail(err, TOPT_ERR_INVAL, "ops: %zu entries, the model has %d operators",
+                         json_array_size(ops), p->model->nops);
+    p->strategy = topt_strategy_create(p->model);
+    if (!p->strategy)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan");
+    for (int i = 0; i < p->model->nops; i++)
+        if (read_op(json_array_get(ops, (size_t)i), i, p, err))
+            return -1;
+    return read_hubs(hubs, p, err);
+}
+
+static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_error *err)
+{
+    static const char *const allowed[] = {
+        "format", "id",       "mode",      "space", "exact", "epsilon", "algorithm", "strategy",
+        "mesh",   "settings", "predicted", "ops",   "hubs",  "model",   "hw",        NULL};
+    const char *id = "";
+    if (topt_json_format(doc, "plan", err) || topt_json_only(doc, "", allowed, err) ||
+        topt_json_string_or(doc, "", "id", &id, err) ||
+        read_mesh(json_object_get(doc, "mesh"), &p->mesh, err) ||
+        read_settings(json_object_get(doc, "settings"), &p->settings, err) ||
+        read_predicted(doc, p, err))
+        return -1;
+    snprintf(p->id, sizeof p->id, "%s", id);
+    p->model = topt_model_from_json(json_object_get(doc, "model"), err);
+    p->hw = p->model ? topt_hw_from_json(json_object_get(doc, "hw"), err) : NULL;
+    if (!p->hw || read_strategy(doc, p, err))
+        return -1;
+    p->router = topt_router_create(p->hw, &p->mesh);
+    if (!p->router)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan");
+    return topt_lower(p->model, &p->mesh, &p->settings, p->strategy, p->router, &p->program,
+                      err);
+}
+
+int topt_plan_read(const json_t *doc, struct topt_plan_doc **ret, struct topt_error *err)
+{
+    struct topt_plan_doc *p = calloc(1, sizeof *p);
+    if (!p)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan");
+    if (read_all(doc, p, err)) {
+        topt_plan_doc_destroy(p);
+        return topt_wrap(err, "plan");
+    }
+    *ret = p;
+    return 0;
+}
+
+int topt_plan_load(const char *path, struct topt_plan_doc **ret, struct topt_error *err)
+{
+    json_t *doc = topt_json_load(path, MAX_PLAN_BYTES, err);
+    if (!doc)
+        return -1;
+    /* The answer of `topt plan --json` holds the plan inside. */
+    json_t *inner = json_object_get(doc, "plan");
+    int rc = topt_plan_read(inner ? inner : doc, ret, err);
+    json_decref(doc);
+    return rc;
+}
+
+void topt_plan_doc_destroy(struct topt_plan_doc *p)
+{
+    if (!p)
+        return;
+    topt_program_destroy(p->program);
+    topt_router_destroy(p->router);
+    topt_strategy_destroy(p->strategy);
+    topt_hw_destroy(p->hw);
+    topt_model_destroy(p->model);
+    free(p);
+}
+
+char *topt_plan_strategy_words(const struct topt_plan_doc *p)
+{
+    return topt_strategy_words(p->model, &p->mesh, p->strategy);
+}

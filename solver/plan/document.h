@@ -1,0 +1,32 @@
+/* document.h - writing plan documents.  Private to plan/. */
+#ifndef TOPT_DOCUMENT_H
+#define TOPT_DOCUMENT_H
+
+#include "problem.h"
+
+/* What a plan document says beside the strategy. */
+struct topt_plan_facts {
+    const struct topt_costing *k;
+    const struct topt_strategy *strategy;
+    const struct topt_strategy_cost *cost;
+    int64_t peak_bytes;
+    enum topt_space space;
+    const char *algorithm;
+    const char *mode;
+    int exact;
+    double epsilon;
+};
+
+/* A new "topt-plan/1" document, or NULL. */
+json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err);
+
+/* "b 2 (nodes) x n 4": what a configuration splits, in words; for explain and strategy words.*/
+char *topt_strategy_words(const struct topt_model *m, const struct topt_mesh *mesh,
+                          const struct topt_strategy *s);
+
+/* check.c: re-cost from scratch and lower; fails where the claim does not hold. */
+int topt_plan_check(const struct topt_costing *k, const struct topt_strategy *s,
+                    int64_t memory_bytes, int64_t time_ns, struct topt_strategy_cost *ret_cost,
+                    int64_t *ret_peak, struct topt_error *err) TOPT_MUST_CHECK;
+
+#endif

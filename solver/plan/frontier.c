@@ -1,0 +1,242 @@
+/* frontier.c - the exact frontier of a problem: the union over pairs of caps.
+ *
+ *     memory(S) = sum(S) + T(S) + W * U(S)
+ *
+ * is not a sum, but for fixed caps T and U it is.  Caps are taken from the largest down.  Let
+ * a search under caps (T, U) find points of which the hungriest needs T' <= T: every search
+ * with a cap between T' and T would find the same points, so the next cap is the largest one
+ * below T'.  Each point is charged what it really needs.  The same holds for U, outside. */
+#include "problem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void topt_solutions_fini(struct topt_solutions *s)
+{
+    for (int i = 0; i < s->n; i++)
+        topt_strategy_destroy(s->at[i].strategy);
+    free(s->at);
+    free(s->caps);
+    memset(s, 0, sizeof *s);
+}
+
+static int by_memory(const void *x, const void *y)
+{
+    const struct topt_solution *a = x, *b = y;
+    if (a->memory_bytes != b->memory_bytes)
+        return a->memory_bytes < b->memory_bytes ? -1 : 1;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? -1 : 1;
+    return 0;
+}
+
+/* Stable: among equal costs the one that was found first stays. */
+static void sort_solutions(struct topt_solution *at, int n, struct topt_solution *tmp)
+{
+    if (n < 2)
+        return;
+    int half = n / 2, i = 0, j = half, k = 0;
+    sort_solutions(at, half, tmp);
+    sort_solutions(at + half, n - half, tmp);
+    while (i < half && j < n)
+        tmp[k++] = by_memory(&at[i], &at[j]) <= 0 ? at[i++] : at[j++];
+    while (i < half)
+        tmp[k++] = at[i++];
+    while (j < n)
+        tmp[k++] = at[j++];
+    memcpy(at, tmp, (size_t)n * sizeof *at);
+}
+
+static int reduce(struct topt_solutions *s, struct topt_error *err)
+{
+    struct topt_solution *tmp = malloc(((size_t)s->n + 1) * sizeof *tmp);
+    if (!tmp)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the frontier");
+    sort_solutions(s->at, s->n, tmp);
+    free(tmp);
+    int n = 0;
+    for (int i = 0; i < s->n; i++) {
+        if (n > 0 && s->at[i].time_ns >= s->at[n - 1].time_ns)
+            topt_strategy_destroy(s->at[i].strategy);
+        else
+            s->at[n++] = s->at[i];
+    }
+    s->n = n;
+    return 0;
+}
+
+static int append(struct topt_solutions *s, const struct topt_solution *more, int n,
+                  struct topt_error *err)
+{
+    struct topt_solution *at = realloc(s->at, ((size_t)s->n + (size_t)n + 1) * sizeof *at);
+    if (!at)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the frontier");
+    if (n > 0)
+        memcpy(at + s->n, more, (size_t)n * sizeof *at);
+    s->at = at;
+    s->n += n;
+    return 0;
+}
+
+static void add_stats(struct topt_search_stats *into, const struct topt_search_stats *from)
+{
+    into->products += from->products;
+    into->points += from->points;
+    into->tables += from->tables;
+    into->shared += from->shared;
+    if (from->peak_bytes > into->peak_bytes)
+        into->peak_bytes = from->peak_bytes;
+    if (from->max_frontier > into->max_frontier)
+        into->max_frontier = from->max_frontier;
+}
+
+int topt_solutions_merge(struct topt_solutions *into, struct topt_solutions *from,
+                         struct topt_error *err)
+{
+    if (append(into, from->at, from->n, err))
+        return -1;
+    from->n = 0;
+    into->exact = into->exact && from->exact;
+    if (from->epsilon > into->epsilon)
+        into->epsilon = from->epsilon;
+    add_stats(&into->stats, &from->stats);
+    into->ncaps += from->ncaps;
+    return reduce(into, err);
+}
+
+/* ---- one pair of caps ------------------------------------------------------------------------ */
+
+struct run {
+    struct topt_problem *p;
+    const struct topt_search_options *options;
+    int fastest;
+    struct topt_solutions *ret;
+    struct topt_error *err;
+};
+
+static int note_caps(struct topt_solutions *s, int64_t transient, int64_t crossing,
+                     struct topt_error *err)
+{
+    struct topt_caps *caps = realloc(s->caps, ((size_t)s->ncaps + 1) * sizeof *caps);
+    if (!caps)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the frontier");
+    s->caps = caps;
+    s->caps[s->ncaps++] = (struct topt_caps){transient, crossing};
+    return 0;
+}
+
+/* Is there a point at least as good in both ways? */
+static int dominated(const struct topt_solutions *s, int64_t memory, int64_t time)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->at[i].memory_bytes <= memory && s->at[i].time_ns <= time)
+            return 1;
+    return 0;
+}
+
+static int keep_point(struct run *r, const struct topt_search_point *point, int64_t memory)
+{
+    if (dominated(r->ret, memory, point->cost.time))
+        return 0;
+    struct topt_solution s = {memory, point->cost.time, topt_problem_strategy(r->p, point)};
+    if (!s.strategy)
+        return topt_fail(r->err, TOPT_ERR_NOMEM, "no memory for a strategy");
+    if (append(r->ret, &s, 1, r->err)) {
+        topt_strategy_destroy(s.strategy);
+        return -1;
+    }
+    return 0;
+}
+
+/* Time of the fastest point so far, or of the slowest thinkable. */
+static int64_t best_time(const struct topt_solutions *s)
+{
+    return s->n > 0 ? s->at[s->n - 1].time_ns : INT64_MAX;
+}
+
+/* Search under the caps; '*ret_need' are the largest caps any point needs, -1 where there is
+ * no point - or none that lower caps could improve on, where only the fastest is wanted:
+ * lower caps are never faster than what was found here or than 'best' before. */
+static int search_under(struct run *r, int64_t transient, int64_t crossing,
+                        struct topt_caps *ret_need)
+{
+    int64_t best = best_time(r->ret);
+    const struct topt_search_problem *problem;
+    struct topt_frontier *f = NULL;
+    struct topt_search_options o = *r->options;
+    int64_t limit = o.memory_limit, w = topt_problem_crossing(r->p);
+    *ret_need = (struct topt_caps){-1, -1};
+    if (topt_problem_under(r->p, transient, crossing, &problem, r->err) ||
+        topt_search(problem, &o, &f, r->err))
+        return -1;
+    int rc = 0;
+    for (int i = 0; i < f->npoints && !rc; i++) {
+        int64_t t, u;
+        topt_problem_caps(r->p, &f->point[i], &t, &u);
+        ret_need->transient = t > ret_need->transient ? t : ret_need->transient;
+        ret_need->crossing = u > ret_need->crossing ? u : ret_need->crossing;
+        int64_t memory = f->point[i].cost.memory + t + w * u;
+        if (!limit || memory <= limit)
+            rc = keep_point(r, &f->point[i], memory);
+    }
+    if (r->fastest && f->npoints > 0 && !rc) {
+        rc = reduce(r->ret, r->err);
+        int64_t fastest = f->point[f->npoints - 1].cost.time;
+        if (fastest >= best || best_time(r->ret) <= fastest)
+            *ret_need = (struct topt_caps){-1, -1};
+    }
+    r->ret->exact = r->ret->exact && f->exact;
+    if (f->epsilon > r->ret->epsilon)
+        r->ret->epsilon = f->epsilon;
+    add_stats(&r->ret->stats, &f->stats);
+    topt_frontier_destroy(f);
+    if (!rc && ret_need->transient >= 0)
+        rc = note_caps(r->ret, ret_need->transient, ret_need->crossing, r->err);
+    return rc;
+}
+
+/* All transient caps under one crossing cap.  '*ret_crossing': the largest that was needed. */
+static int search_crossing(struct run *r, int64_t crossing, int64_t *ret_crossing)
+{
+    int64_t cap = topt_problem_next_transient(r->p, INT64_MAX);
+    *ret_crossing = -1;
+    while (cap >= 0) {
+        struct topt_caps need;
+        if (search_under(r, cap, crossing, &need))
+            return -1;
+        if (need.transient < 0)
+            break;
+        if (need.crossing > *ret_crossing)
+            *ret_crossing = need.crossing;
+        if (reduce(r->ret, r->err))
+            return -1;
+        cap = topt_problem_next_transient(r->p, need.transient);
+    }
+    return 0;
+}
+
+int topt_problem_frontier(struct topt_problem *p, const struct topt_search_options *options,
+                          int fastest, struct topt_solutions *ret, struct topt_error *err)
+{
+    struct run r = {p, options, fastest, ret, err};
+    *ret = (struct topt_solutions){.exact = 1};
+    int64_t cap = topt_problem_next_crossing(p, INT64_MAX);
+    while (cap >= 0) {
+        int64_t need;
+        if (search_crossing(&r, cap, &need)) {
+            topt_solutions_fini(ret);
+            return -1;
+        }
+        if (need < 0)
+            break;
+        cap = topt_problem_next_crossing(p, need);
+    }
+    if (fastest && ret->n > 1) {
+        struct topt_solution last = ret->at[ret->n - 1];
+        ret->at[ret->n - 1] = ret->at[0];
+        ret->at[0] = last;
+        while (ret->n > 1)
+            topt_strategy_destroy(ret->at[--ret->n].strategy);
+    }
+    return 0;
+}

@@ -1,0 +1,101 @@
+/* names.c - the words people write for modes, spaces, types and optimizers. */
+#include "topt_plan.h"
+
+#include <string.h>
+
+#include "topt_text.h"
+
+static const char *const modes[] = {"mini-time", "mini-parallelism", "profiling"};
+static const char *const spaces[] = {"auto", "full", "canonical", "uniform"};
+
+static int find(const char *what, const char *name, const char *(*at)(int), int n, int *ret,
+                struct topt_error *err)
+{
+    struct topt_text all = {0};
+    for (int i = 0; i < n; i++) {
+        if (!strcmp(at(i), name)) {
+            *ret = i;
+            topt_text_fini(&all);
+            return 0;
+        }
+        topt_text_add(&all, "%s%s", i ? ", " : "", at(i));
+    }
+    topt_fail(err, TOPT_ERR_INVAL, "unknown %s '%.40s'; one of %s", what, name,
+              all.s ? all.s : "");
+    topt_text_fini(&all);
+    return -1;
+}
+
+static const char *mode_at(int i)
+{
+    return modes[i];
+}
+
+static const char *space_at(int i)
+{
+    return spaces[i];
+}
+
+static const char *dtype_at(int i)
+{
+    return topt_dtype_name((enum topt_dtype)i);
+}
+
+static const char *optimizer_at(int i)
+{
+    return topt_optimizer_name((enum topt_optimizer)i);
+}
+
+int topt_mode_parse(const char *name, enum topt_mode *ret, struct topt_error *err)
+{
+    int i;
+    if (find("mode", name, mode_at, TOPT_MODE_COUNT, &i, err))
+        return -1;
+    *ret = (enum topt_mode)i;
+    return 0;
+}
+
+int topt_space_parse(const char *name, enum topt_space *ret, struct topt_error *err)
+{
+    int i;
+    if (find("space", name, space_at, TOPT_SPACE_COUNT, &i, err))
+        return -1;
+    *ret = (enum topt_space)i;
+    return 0;
+}
+
+int topt_dtype_parse(const char *name, enum topt_dtype *ret, struct topt_error *err)
+{
+    int i;
+    if (find("dtype", name, dtype_at, TOPT_DTYPE_COUNT, &i, err))
+        return -1;
+    *ret = (enum topt_dtype)i;
+    return 0;
+}
+
+int topt_optimizer_parse(const char *name, enum topt_optimizer *ret, struct topt_error *err)
+{
+    int i;
+    if (find("optimizer", name, optimizer_at, TOPT_OPTIMIZER_COUNT, &i, err))
+        return -1;
+    *ret = (enum topt_optimizer)i;
+    return 0;
+}
+
+const char *topt_mode_name(enum topt_mode m)
+{
+    return (unsigned)m < TOPT_MODE_COUNT ? modes[m] : "unknown";
+}
+
+const char *topt_space_name(enum topt_space s)
+{
+    return (unsigned)s < TOPT_SPACE_COUNT ? spaces[s] : "unknown";
+}
+
+void topt_request_init(struct topt_request *r)
+{
+    *r = (struct topt_request){.mode = TOPT_MINI_PARALLELISM,
+                               .space = TOPT_SPACE_AUTO,
+                               .settings = topt_settings_default(),
+                               .threads = 1};
+}

@@ -1,0 +1,101 @@
+/* problem.h - a model on a mesh as a combinatorial problem.  Private to plan/.
+ *
+ * Nodes are the operators and the hubs of tensors with several consumers; configurations come
+ * from the named space, costs from the lowering.  Memory is a sum plus two caps (lower/cost.c),
+ * so a problem is solved once per pair of caps that matters, and the union is reduced. */
+#ifndef TOPT_PROBLEM_H
+#define TOPT_PROBLEM_H
+
+#include "topt_plan.h"
+
+/* ---- space.c: which configurations ------------------------------------------------------- */
+
+/* Dimensions that axes may be given to. */
+struct topt_splits {
+    int ndims;
+    enum topt_split split[TOPT_MAX_OPDIMS];
+    int64_t count[TOPT_MAX_OPDIMS];
+};
+struct topt_splits topt_splits_of_op(const struct topt_op *op);
+struct topt_splits topt_splits_of_tensor(const struct topt_model *m, int tensor);
+
+struct topt_space_options {
+    enum topt_space space; /* not AUTO */
+    int cut;               /* uniform: axes before it are the data axes */
+    int sequence;
+};
+
+struct topt_config_list {
+    int n;
+    struct topt_config *config; /* owned */
+};
+/* All configurations of the space, in a fixed order. */
+int topt_space_configs(const struct topt_mesh *mesh, const struct topt_splits *splits,
+                       const struct topt_space_options *options,
+                       struct topt_config_list *ret, struct topt_error *err) TOPT_MUST_CHECK;
+/* AUTO resolved for a number of devices. */
+enum topt_space topt_space_resolve(enum topt_space s, int devices);
+
+/* ---- problem.c ---------------------------------------------------------------------------- */
+
+struct topt_problem; /* opaque */
+
+struct topt_problem_stats {
+    int64_t nodes, configs, layouts, edge_entries;
+};
+
+int topt_problem_create(const struct topt_costing *k, const struct topt_space_options *options,
+                        struct topt_problem **ret, struct topt_error *err) TOPT_MUST_CHECK;
+void topt_problem_destroy(struct topt_problem *p);
+void topt_problem_stats(const struct topt_problem *p, struct topt_problem_stats *ret);
+
+/* The search problem under one pair of caps (negative: none), borrowed until the next call
+ * with other caps.  Nothing allowed gives an operator without configurations. */
+int topt_problem_under(struct topt_problem *p, int64_t transient_cap, int64_t crossing_cap,
+                       const struct topt_search_problem **ret, struct topt_error *err)
+    TOPT_MUST_CHECK;
+
+/* A point of a search under the current caps as a strategy (owned), and the caps it really
+ * needs. */
+struct topt_strategy *topt_problem_strategy(const struct topt_problem *p,
+                                            const struct topt_search_point *point);
+void topt_problem_caps(const struct topt_problem *p, const struct topt_search_point *point,
+                       int64_t *ret_transient, int64_t *ret_crossing);
+int topt_problem_crossing(const struct topt_problem *p); /* W */
+/* Largest cap below the given one that changes anything, or -1. */
+int64_t topt_problem_next_transient(const struct topt_problem *p, int64_t below);
+int64_t topt_problem_next_crossing(const struct topt_problem *p, int64_t below);
+
+/* A random strategy of the space (seeded state advanced). */
+struct topt_strategy *topt_problem_random(const struct topt_problem *p, uint64_t *seed);
+
+/* ---- frontier.c: the union over caps --------------------------------------------------------- */
+
+struct topt_solution {
+    int64_t memory_bytes, time_ns;
+    struct topt_strategy *strategy;
+};
+
+struct topt_solutions {
+    int n;
+    struct topt_solution *at; /* memory ascending, time strictly descending */
+    int exact;
+    double epsilon;
+    struct topt_search_stats stats;
+    int ncaps; /* pairs of caps that were solved */
+    struct topt_caps {
+        int64_t transient, crossing;
+    } *caps;
+};
+
+/* The frontier of a problem: points above 'memory_limit' (0: none) are left out; 'fastest'
+ * keeps only the fastest. */
+int topt_problem_frontier(struct topt_problem *p, const struct topt_search_options *options,
+                          int fastest, struct topt_solutions *ret, struct topt_error *err)
+    TOPT_MUST_CHECK;
+/* Add 'from' to 'into' (which takes its strategies) and reduce. */
+int topt_solutions_merge(struct topt_solutions *into, struct topt_solutions *from,
+                         struct topt_error *err) TOPT_MUST_CHECK;
+void topt_solutions_fini(struct topt_solutions *s);
+
+#endif

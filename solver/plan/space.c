@@ -1,0 +1,192 @@
+/* space.c - the named spaces: which configurations of an operator are searched.
+ *
+ *   full       each axis takes one dimension or none
+ *   canonical  each level of the cluster gives a number of axes to each dimension; batch-like
+ *              dimensions take them from the outside, feature-like ones from the inside
+ *   uniform    the axes are cut once for the whole model: data axes take the batch, tensor
+ *              axes take together one feature dimension, or none
+ *
+ * A configuration of `full` is a number in base (dimensions + 1), counted up. */
+#include "problem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_CONFIGS = 1 << 20 };
+
+struct lister {
+    const struct topt_mesh *mesh;
+    const struct topt_splits *splits;
+    const struct topt_space_options *options;
+    struct topt_config_list *list;
+    int cap;
+    struct topt_error *err;
+};
+
+struct topt_splits topt_splits_of_op(const struct topt_op *op)
+{
+    struct topt_splits s = {.ndims = op->spec->ndims};
+    for (int d = 0; d < s.ndims; d++) {
+        s.split[d] = op->spec->dim[d].split;
+        s.count[d] = op->count[d];
+    }
+    return s;
+}
+
+/* A tensor that waits may be split in any of its dimensions, positions too. */
+struct topt_splits topt_splits_of_tensor(const struct topt_model *m, int tensor)
+{
+    const struct topt_tensor *t = &m->tensor[tensor];
+    const struct topt_op *op = &m->op[t->producer];
+    struct topt_splits s = {.ndims = t->ndim};
+    for (int d = 0; d < t->ndim; d++) {
+        s.split[d] = op->spec->dim[op->spec->operand[op->output].dim[d]].split;
+        s.count[d] = t->dim[d].count;
+        if (s.split[d] == TOPT_SPLIT_NEVER)
+            s.split[d] = TOPT_SPLIT_SEQUENCE;
+    }
+    return s;
+}
+
+enum topt_space topt_space_resolve(enum topt_space s, int devices)
+{
+    if (s != TOPT_SPACE_AUTO)
+        return s;
+    return devices <= 16 ? TOPT_SPACE_FULL : TOPT_SPACE_CANONICAL;
+}
+
+static int may_split(const struct lister *l, int d)
+{
+    enum topt_split split = l->splits->split[d];
+    if (l->splits->count[d] < 2 || split == TOPT_SPLIT_NEVER)
+        return 0;
+    return split != TOPT_SPLIT_SEQUENCE || l->options->sequence;
+}
+
+static int batch_like(enum topt_split s)
+{
+    return s == TOPT_SPLIT_BATCH || s == TOPT_SPLIT_SEQUENCE;
+}
+
+/* Add a configuration if every dimension has work for all its parts. */
+static int add(struct lister *l, const struct topt_config *c)
+{
+    int64_t parts[TOPT_MAX_OPDIMS] = {1, 1, 1, 1, 1, 1};
+    for (int a = 0; a < l->mesh->naxes; a++)
+        if (c->dim[a] >= 0) {
+            parts[c->dim[a]] *= l->mesh->size[a];
+            if (parts[c->dim[a]] > l->splits->count[c->dim[a]])
+                return 0;
+        }
+    if (l->list->n == l->cap) {
+        int cap = l->cap ? 2 * l->cap : 64;
+        if (cap > MAX_CONFIGS)
+            return topt_fail(l->err, TOPT_ERR_LIMIT,
+                             "more than %d configurations of one operator; choose a smaller "
+                             "space",
+                             MAX_CONFIGS);
+        struct topt_config *grown = realloc(l->list->config, (size_t)cap * sizeof *grown);
+        if (!grown)
+            return topt_fail(l->err, TOPT_ERR_NOMEM, "no memory for configurations");
+        l->list->config = grown;
+        l->cap = cap;
+    }
+    l->list->config[l->list->n++] = *c;
+    return 0;
+}
+
+static struct topt_config none(void)
+{
+    struct topt_config c;
+    memset(c.dim, -1, sizeof c.dim);
+    return c;
+}
+
+static int list_full(struct lister *l, struct topt_config *c, int axis)
+{
+    if (axis == l->mesh->naxes)
+        return add(l, c);
+    for (int d = 0; d < l->splits->ndims; d++) {
+        c->dim[axis] = (int8_t)d;
+        if (may_split(l, d) && list_full(l, c, axis + 1))
+            return -1;
+    }
+    c->dim[axis] = -1;
+    return list_full(l, c, axis + 1);
+}
+
+/* Give axes [lo, hi) of a level: dimension 'd' takes some, the rest goes to later ones. */
+static int list_level(struct lister *l, struct topt_config *c, int level, int d, int lo, int hi)
+{
+    const struct topt_mesh *m = l->mesh;
+    if (d == l->splits->ndims) {
+        if (level == 1)
+            return add(l, c);
+        return list_level(l, c, 1, 0, m->node_axes, m->naxes);
+    }
+    if (list_level(l, c, level, d + 1, lo, hi))
+        return -1;
+    if (!may_split(l, d))
+        return 0;
+    int rc = 0, outside = batch_like(l->splits->split[d]);
+    for (int n = 1; n <= hi - lo && !rc; n++) {
+        int first = outside ? lo : hi - n;
+        for (int a = first; a < first + n; a++)
+            c->dim[a] = (int8_t)d;
+        rc = outside ? list_level(l, c, level, d + 1, lo + n, hi)
+                     : list_level(l, c, level, d + 1, lo, hi - n);
+    }
+    for (int a = lo; a < hi; a++)
+        c->dim[a] = -1;
+    return rc;
+}
+
+static int list_uniform(struct lister *l)
+{
+    struct topt_config c = none();
+    int batch = -1;
+    for (int d = 0; d < l->splits->ndims; d++)
+        if (l->splits->split[d] == TOPT_SPLIT_BATCH)
+            batch = d;
+    for (int a = 0; a < l->options->cut; a++)
+        c.dim[a] = (int8_t)batch;
+    if (add(l, &c))
+        return -1;
+    if (l->options->cut == l->mesh->naxes)
+        return 0;
+    for (int d = 0; d < l->splits->ndims; d++) {
+        if (d == batch || !may_split(l, d))
+            continue;
+        for (int a = l->options->cut; a < l->mesh->naxes; a++)
+            c.dim[a] = (int8_t)d;
+        if (add(l, &c))
+            return -1;
+    }
+    return 0;
+}
+
+int topt_space_configs(const struct topt_mesh *mesh, const struct topt_splits *splits,
+                       const struct topt_space_options *options, struct topt_config_list *ret,
+                       struct topt_error *err)
+{
+    struct lister l = {.mesh = mesh, .splits = splits, .options = options, .list = ret,
+                       .err = err};
+    struct topt_config c = none();
+    *ret = (struct topt_config_list){0};
+    int rc;
+    switch (options->space) {
+    case TOPT_SPACE_CANONICAL:
+        rc = list_level(&l, &c, 0, 0, 0, mesh->node_axes);
+        break;
+    case TOPT_SPACE_UNIFORM:
+        rc = list_uniform(&l);
+        break;
+    default:
+        rc = list_full(&l, &c, 0);
+    }
+    if (rc) {
+        free(ret->config);
+        *ret = (struct topt_config_list){0};
+    }
+    return rc;
+}
