@@ -78,10 +78,11 @@ static int sample_groups(const struct topt_hw *hw, struct topt_group ret[MAX_GRO
         ret[n++] = (struct topt_group){1, m, per_node / m};
     if (per_node > 1)
         ret[n++] = (struct topt_group){1, per_node, 1};
-    for (int k = 2; k <= nodes; k = k < nodes && 2 < nodes ? nodes : nodes + 1) {
+    const int across[] = {2, nodes};
+    for (int i = nodes > 1 ? 0 : 2; i < (nodes > 2 ? 2 : 1); i++) {
         if (per_node > 1)
-            ret[n++] = (struct topt_group){k, 1, per_node};
-        ret[n++] = (struct topt_group){k, per_node, 1};
+            ret[n++] = (struct topt_group){across[i], 1, per_node};
+        ret[n++] = (struct topt_group){across[i], per_node, 1};
     }
     return n;
 }

@@ -24,7 +24,7 @@
  * Every time is computed in double with + - * / and comparisons only, in one order, and
  * rounded up once: the same on every machine with IEEE arithmetic. */
 #include "topt_hw.h"
-#include "hw_shipped.h"
+#include "hw_impl.h"
 #include "topt_json.h"
 
 #include <math.h>
@@ -61,7 +61,7 @@ struct link {
 struct curve {
     enum topt_collective kind;
     struct topt_group group;
-    int npoints;
+    int npoints, lowered;
     double *bytes, *ns; /* ascending, never falling */
 };
 
@@ -115,8 +115,9 @@ static int need_source(const json_t *obj, const char *path, struct topt_error *e
     if (topt_json_string(obj, path, "source", &source, err))
         return -1;
     return *source ? 0
-                   : topt_fail(err, TOPT_ERR_INVAL, "%s.source is empty: say where the figures "
-                                                    "come from",
+                   : topt_fail(err, TOPT_ERR_INVAL,
+                               "%s.source is empty: say where the figures "
+                               "come from",
                                path);
 }
 
@@ -136,17 +137,19 @@ static int read_flops(struct topt_hw *hw, const json_t *device, struct topt_erro
     if (topt_json_only(flops, "device.flops", fields, err))
         return -1;
     for (int t = 0; t < TOPT_DTYPE_COUNT; t++)
-        if (topt_json_real_or(flops, "device.flops", dtype_names[t], 1e6, 1e21, &hw->flops[t],
-                              err))
+        if (topt_json_real_or(flops, "device.flops", dtype_names[t], 1e6, 1e21,
+                              &hw->flops[t], err))
             return -1;
     return json_object_size(flops)
                ? 0
                : topt_fail(err, TOPT_ERR_INVAL, "device.flops names no data type");
 }
 
-static int read_efficiency(struct topt_hw *hw, const json_t *device, struct topt_error *err)
+static int read_efficiency(struct topt_hw *hw, const json_t *device,
+                           struct topt_error *err)
 {
-    const char *const fields[] = {work_names[0], work_names[1], work_names[2], "memory", NULL};
+    const char *const fields[] = {work_names[0], work_names[1], work_names[2], "memory",
+                                  NULL};
     const char *path = "device.efficiency";
     const json_t *eff = json_object_get(device, "efficiency");
     if (topt_json_only(eff, path, fields, err))
@@ -163,9 +166,10 @@ static int read_efficiency(struct topt_hw *hw, const json_t *device, struct topt
 
 static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error *err)
 {
-    static const char *const fields[] = {
-        "name",      "memory_bytes", "reserve_bytes", "flops",  "efficiency", "memory_bandwidth",
-        "launch_ns", "shared_cores", "source",        NULL};
+    static const char *const fields[] = {"name",      "memory_bytes", "reserve_bytes",
+                                         "flops",     "efficiency",   "memory_bandwidth",
+                                         "launch_ns", "shared_cores", "source",
+                                         NULL};
     const json_t *d;
     int64_t memory, reserve = 0;
     if (need_object(doc, "device", &d, err) || topt_json_only(d, "device", fields, err) ||
@@ -175,15 +179,16 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
         topt_json_real(d, "device", "memory_bandwidth", 1e6, 1e18, &hw->memory_bandwidth,
                        err) ||
         topt_json_real(d, "device", "launch_ns", 0, 1e9, &hw->launch_ns, err) ||
-        topt_json_int_or(d, "device", "shared_cores", 1, 1 << 20, &hw->shared_cores, err) ||
+        topt_json_int_or(d, "device", "shared_cores", 1, 1 << 20, &hw->shared_cores,
+                         err) ||
         read_flops(hw, d, err) || read_efficiency(hw, d, err))
         return -1;
     hw->memory_bytes = memory - reserve;
     return need_source(d, "device", err);
 }
 
-static int read_rates(const json_t *link, const char *path, const char *key, const char *table,
-                      struct rates *ret, struct topt_error *err)
+static int read_rates(const json_t *link, const char *path, const char *key,
+                      const char *table, struct rates *ret, struct topt_error *err)
 {
     const json_t *list = json_object_get(link, table);
     if (topt_json_real_or(link, path, key, 1, 1e18, &ret->otherwise, err))
@@ -191,18 +196,20 @@ static int read_rates(const json_t *link, const char *path, const char *key, con
     if (!list)
         return 0;
     if (!json_is_array(list) || json_array_size(list) > MAX_BY_GROUP)
-        return topt_fail(err, TOPT_ERR_INVAL, "%s.%s must be an array of at most %d pairs", path,
-                         table, MAX_BY_GROUP);
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "%s.%s must be an array of at most %d pairs", path, table,
+                         MAX_BY_GROUP);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *pair = json_array_get(list, i);
         int64_t size = json_integer_value(json_array_get(pair, 0));
         double rate = json_number_value(json_array_get(pair, 1));
         if (json_array_size(pair) != 2 || size < 2 || !(rate >= 1 && rate <= 1e18) ||
             (i && size <= ret->size[i - 1]))
-            return topt_fail(err, TOPT_ERR_INVAL,
-                             "%s.%s[%zu] must be [members, bytes per second], members rising "
-                             "from 2",
-                             path, table, i);
+            return topt_fail(
+                err, TOPT_ERR_INVAL,
+                "%s.%s[%zu] must be [members, bytes per second], members rising "
+                "from 2",
+                path, table, i);
         ret->size[i] = size;
         ret->rate[i] = rate;
         ret->n = (int)i + 1;
@@ -210,21 +217,29 @@ static int read_rates(const json_t *link, const char *path, const char *key, con
     return 0;
 }
 
-static int read_link_fields(struct link *l, const json_t *obj, const char *path, int cluster,
-                            struct topt_error *err)
+static int read_link_fields(struct link *l, const json_t *obj, const char *path,
+                            int cluster, struct topt_error *err)
 {
-    static const char *const node_fields[] = {
-        "level",      "bytes_per_second", "by_group", "all_reduce_bytes_per_second",
-        "all_reduce_by_group", "shared",  "latency_ns", "source", NULL};
+    static const char *const node_fields[] = {"level",
+                                              "bytes_per_second",
+                                              "by_group",
+                                              "all_reduce_bytes_per_second",
+                                              "all_reduce_by_group",
+                                              "shared",
+                                              "latency_ns",
+                                              "source",
+                                              NULL};
     static const char *const cluster_fields[] = {
-        "level", "bytes_per_second", "device_bytes_per_second", "latency_ns", "pipelined",
-        "source", NULL};
+        "level",      "bytes_per_second", "device_bytes_per_second",
+        "latency_ns", "pipelined",        "source",
+        NULL};
     if (topt_json_only(obj, path, cluster ? cluster_fields : node_fields, err) ||
         topt_json_real(obj, path, "bytes_per_second", 1, 1e18, &l->any.otherwise, err) ||
         topt_json_real(obj, path, "latency_ns", 0, 1e9, &l->latency_ns, err) ||
         topt_json_bool_or(obj, path, "pipelined", &l->pipelined, err) ||
         topt_json_bool_or(obj, path, "shared", &l->shared, err) ||
-        topt_json_real_or(obj, path, "device_bytes_per_second", 1, 1e18, &l->device_rate, err) ||
+        topt_json_real_or(obj, path, "device_bytes_per_second", 1, 1e18, &l->device_rate,
+                          err) ||
         read_rates(obj, path, "bytes_per_second", "by_group", &l->any, err))
         return -1;
     l->all_reduce = l->any;
@@ -237,7 +252,8 @@ static int read_link_fields(struct link *l, const json_t *obj, const char *path,
     return need_source(obj, path, err);
 }
 
-static int read_link(struct topt_hw *hw, const json_t *obj, size_t i, struct topt_error *err)
+static int read_link(struct topt_hw *hw, const json_t *obj, size_t i,
+                     struct topt_error *err)
 {
     char path[32];
     const char *level;
@@ -248,11 +264,13 @@ static int read_link(struct topt_hw *hw, const json_t *obj, size_t i, struct top
         return -1;
     int cluster = !strcmp(level, "cluster");
     if (!cluster && strcmp(level, "node"))
-        return topt_fail(err, TOPT_ERR_INVAL, "%s.level is \"%.40s\"; node and cluster are known",
-                         path, level);
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "%s.level is \"%.40s\"; node and cluster are known", path,
+                         level);
     struct link *l = cluster ? &hw->cluster : &hw->node;
     if (l->present)
-        return topt_fail(err, TOPT_ERR_INVAL, "%s: a second link of level %s", path, level);
+        return topt_fail(err, TOPT_ERR_INVAL, "%s: a second link of level %s", path,
+                         level);
     return read_link_fields(l, obj, path, cluster, err);
 }
 
@@ -272,8 +290,8 @@ static int read_links(struct topt_hw *hw, const json_t *doc, struct topt_error *
     if (!launch)
         return 0;
     if (topt_json_only(launch, "collective", fields, err) ||
-        topt_json_real(launch, "collective", "launch_ns", 0, 1e9, &hw->collective_launch_ns,
-                       err))
+        topt_json_real(launch, "collective", "launch_ns", 0, 1e9,
+                       &hw->collective_launch_ns, err))
         return -1;
     return need_source(launch, "collective", err);
 }
@@ -286,7 +304,8 @@ static int read_point(struct curve *c, const char *path, const json_t *pair, siz
     if (json_array_size(pair) != 2 || !(bytes >= 1 && bytes <= MAX_NS) ||
         !(ns > 0 && ns <= 1e15) || (i && bytes <= c->bytes[i - 1]))
         return topt_fail(err, TOPT_ERR_INVAL,
-                         "%s.points[%zu] must be [bytes, nanoseconds], bytes rising", path, i);
+                         "%s.points[%zu] must be [bytes, nanoseconds], bytes rising",
+                         path, i);
     c->bytes[i] = bytes;
     c->ns[i] = ns;
     return 0;
@@ -307,8 +326,10 @@ static int read_points(struct curve *c, const char *path, const json_t *points,
         if (read_point(c, path, json_array_get(points, i), i, err))
             return -1;
     for (size_t i = n - 1; i-- > 0;)
-        if (c->ns[i] > c->ns[i + 1])
+        if (c->ns[i] > c->ns[i + 1]) {
             c->ns[i] = c->ns[i + 1];
+            c->lowered++;
+        }
     c->npoints = (int)n;
     return 0;
 }
@@ -324,8 +345,8 @@ static int read_kind(const json_t *obj, const char *path, enum topt_collective *
             *ret = (enum topt_collective)k;
             return 0;
         }
-    return topt_fail(err, TOPT_ERR_INVAL, "%s.collective is \"%.40s\", which is not known", path,
-                     name);
+    return topt_fail(err, TOPT_ERR_INVAL,
+                     "%s.collective is \"%.40s\", which is not known", path, name);
 }
 
 static int same_group(struct topt_group a, struct topt_group b)
@@ -339,7 +360,8 @@ static int read_group(struct topt_hw *hw, const json_t *obj, const char *path,
     int64_t nodes, per_node, siblings = 1;
     if (topt_json_int(obj, path, "nodes", 1, hw->nodes, &nodes, err) ||
         topt_json_int(obj, path, "per_node", 1, hw->per_node, &per_node, err) ||
-        topt_json_int_or(obj, path, "siblings", 1, hw->per_node / per_node, &siblings, err))
+        topt_json_int_or(obj, path, "siblings", 1, hw->per_node / per_node, &siblings,
+                         err))
         return -1;
     *ret = (struct topt_group){(int)nodes, (int)per_node, (int)siblings};
     return nodes * per_node > 1
@@ -347,7 +369,8 @@ static int read_group(struct topt_hw *hw, const json_t *obj, const char *path,
                : topt_fail(err, TOPT_ERR_INVAL, "%s is a curve of one device", path);
 }
 
-static int read_curve(struct topt_hw *hw, const json_t *obj, size_t i, struct topt_error *err)
+static int read_curve(struct topt_hw *hw, const json_t *obj, size_t i,
+                      struct topt_error *err)
 {
     static const char *const fields[] = {"collective", "nodes",  "per_node", "siblings",
                                          "points",     "source", NULL};
@@ -362,8 +385,8 @@ static int read_curve(struct topt_hw *hw, const json_t *obj, size_t i, struct to
         return -1;
     for (int k = 0; k + 1 < hw->ncurves; k++)
         if (hw->curve[k].kind == c->kind && same_group(hw->curve[k].group, c->group))
-            return topt_fail(err, TOPT_ERR_INVAL, "%s is of the same group as curves[%d]", path,
-                             k);
+            return topt_fail(err, TOPT_ERR_INVAL, "%s is of the same group as curves[%d]",
+                             path, k);
     return need_source(obj, path, err);
 }
 
@@ -387,9 +410,10 @@ static int read_curves(struct topt_hw *hw, const json_t *doc, struct topt_error 
 
 static int read_document(struct topt_hw *hw, const json_t *doc, struct topt_error *err)
 {
-    static const char *const fields[] = {"format", "name",       "description", "nodes",
-                                         "gpus_per_node", "device", "links", "collective",
-                                         "curves", "sources", NULL};
+    static const char *const fields[] = {
+        "format",        "name",    "description", "nodes",
+        "gpus_per_node", "device",  "links",       "collective",
+        "curves",        "sources", NULL};
     int64_t nodes, per_node;
     const char *description = "";
     const json_t *sources = json_object_get(doc, "sources");
@@ -406,7 +430,8 @@ static int read_document(struct topt_hw *hw, const json_t *doc, struct topt_erro
         return topt_fail(err, TOPT_ERR_INVAL, "sources must be an array");
     hw->nodes = (int)nodes;
     hw->per_node = (int)per_node;
-    return read_device(hw, doc, err) || read_links(hw, doc, err) || read_curves(hw, doc, err)
+    return read_device(hw, doc, err) || read_links(hw, doc, err) ||
+                   read_curves(hw, doc, err)
                ? -1
                : 0;
 }
@@ -437,10 +462,11 @@ static json_t *load_document(const char *name, struct topt_error *err)
     struct topt_error e;
     json_t *doc = topt_json_load(name, MAX_PROFILE_BYTES, &e);
     if (!doc && e.code == TOPT_ERR_NOTFOUND && !strchr(name, '/'))
-        topt_fail(err, TOPT_ERR_NOTFOUND,
-                  "hardware profile '%.100s' is neither shipped nor a file; 'topt hw list' "
-                  "names those that are",
-                  name);
+        topt_fail(
+            err, TOPT_ERR_NOTFOUND,
+            "hardware profile '%.100s' is neither shipped nor a file; 'topt hw list' "
+            "names those that are",
+            name);
     else if (!doc && err)
         *err = e;
     return doc;
@@ -576,7 +602,8 @@ static void volumes(enum topt_collective c, double m, double n, double *ret_loca
 
 /* Steps that wait for one another: rings inside a node, a tree between nodes for all-reduce
  * and a ring for its halves; the messages of an all-to-all overlap. */
-static double latency_of(const struct topt_hw *hw, enum topt_collective c, struct topt_group g)
+static double latency_of(const struct topt_hw *hw, enum topt_collective c,
+                         struct topt_group g)
 {
     int local = g.per_node - 1, net = g.nodes - 1;
     if (c == TOPT_ALL_REDUCE) {
@@ -589,7 +616,8 @@ static double latency_of(const struct topt_hw *hw, enum topt_collective c, struc
         local = g.nodes == 1;
         net = g.nodes > 1;
     }
-    return hw->collective_launch_ns + local * hw->node.latency_ns + net * hw->cluster.latency_ns;
+    return hw->collective_launch_ns + local * hw->node.latency_ns +
+           net * hw->cluster.latency_ns;
 }
 
 static struct line two_level(const struct topt_hw *hw, enum topt_collective c,
@@ -598,8 +626,8 @@ static struct line two_level(const struct topt_hw *hw, enum topt_collective c,
     double m = g.per_node, n = g.nodes, siblings = g.siblings, local, net;
     volumes(c, m, n, &local, &net);
     if (g.per_node > 1) {
-        double rate = rate_for(c == TOPT_ALL_REDUCE ? &hw->node.all_reduce : &hw->node.any,
-                               g.per_node);
+        double rate = rate_for(
+            c == TOPT_ALL_REDUCE ? &hw->node.all_reduce : &hw->node.any, g.per_node);
         if (hw->node.shared)
             rate = rate / (m * siblings);
         local = local * 1e9 / rate;
@@ -696,4 +724,35 @@ int64_t topt_hw_collective_ns(const struct topt_hw *hw, enum topt_collective c,
     double ns = on_curve(curve, same) + (model.latency_ns - measured.latency_ns);
     /* Where the curve's floor is below the model's latencies, it can't go under a launch. */
     return round_up(ns > hw->collective_launch_ns ? ns : hw->collective_launch_ns);
+}
+
+/* ---- what 'topt hw check' tells -------------------------------------------------------- */
+
+const char *topt_hw_basis(const struct topt_hw *hw, enum topt_collective c,
+                          struct topt_group g, char *buf, size_t size)
+{
+    const struct curve *curve = nearest(hw, c, g);
+    if (!curve)
+        snprintf(buf, size, "two-level");
+    else if (curve->kind == c && same_group(curve->group, g))
+        snprintf(buf, size, "measured");
+    else
+        snprintf(buf, size, "%s %dx%d", topt_collective_name(curve->kind),
+                 curve->group.nodes, curve->group.per_node);
+    return buf;
+}
+
+int topt_hw_curve_check(const struct topt_hw *hw, int i, struct topt_hw_curve_check *ret)
+{
+    if (i < 0 || i >= hw->ncurves)
+        return 0;
+    const struct curve *c = &hw->curve[i];
+    *ret = (struct topt_hw_curve_check){c->kind, c->group, c->npoints, c->lowered, 0};
+    for (int k = 1; k + 1 < c->npoints; k++) {
+        double share =
+            (c->bytes[k] - c->bytes[k - 1]) / (c->bytes[k + 1] - c->bytes[k - 1]);
+        double ns = c->ns[k - 1] + (c->ns[k + 1] - c->ns[k - 1]) * share;
+        ret->mean_error += fabs(ns - c->ns[k]) / c->ns[k] / (c->npoints - 2);
+    }
+    return 1;
 }

@@ -1,30 +1,30 @@
 /* hw_shipped.c - the profiles of profiles/, put into the library by the assembler, so that
  * a program needs no data directory.  The file is found through the include path. */
-#include "hw_shipped.h"
+#include "hw_impl.h"
 #include "topt_hw.h"
 
 #include <string.h>
 
-#define PROFILES(X)                                                                        \
-    X(a100_40_dgx, "a100-40-dgx")                                                          \
-    X(a100_80_dgx, "a100-80-dgx")                                                          \
-    X(h100_80_dgx, "h100-80-dgx")                                                          \
-    X(h200_dgx, "h200-dgx")                                                                \
-    X(lab_cpu, "lab-cpu")                                                                  \
-    X(p100_4x4, "p100-4x4")                                                                \
-    X(rtx4090_1x8, "rtx4090-1x8")                                                          \
-    X(titanxp_8x6, "titanxp-8x6")                                                          \
-    X(v100_dgx1_2x8, "v100-dgx1-2x8")                                                      \
+#define PROFILES(X)                                                                      \
+    X(a100_40_dgx, "a100-40-dgx")                                                        \
+    X(a100_80_dgx, "a100-80-dgx")                                                        \
+    X(h100_80_dgx, "h100-80-dgx")                                                        \
+    X(h200_dgx, "h200-dgx")                                                              \
+    X(lab_cpu, "lab-cpu")                                                                \
+    X(p100_4x4, "p100-4x4")                                                              \
+    X(rtx4090_1x8, "rtx4090-1x8")                                                        \
+    X(titanxp_8x6, "titanxp-8x6")                                                        \
+    X(v100_dgx1_2x8, "v100-dgx1-2x8")                                                    \
     X(v100_pcie_1x8, "v100-pcie-1x8")
 
-#define EMBED(id, name)                                                                    \
-    __asm__(".pushsection .rodata\n"                                                       \
-            ".hidden topt_profile_" #id "\n"                                               \
-            ".global topt_profile_" #id "\n"                                               \
-            "topt_profile_" #id ":\n"                                                      \
-            ".incbin \"profiles/" name ".json\"\n"                                         \
-            ".byte 0\n"                                                                    \
-            ".popsection\n");                                                              \
+#define EMBED(id, name)                                                                  \
+    __asm__(".pushsection .rodata\n"                                                     \
+            ".hidden topt_profile_" #id "\n"                                             \
+            ".global topt_profile_" #id "\n"                                             \
+            "topt_profile_" #id ":\n"                                                    \
+            ".incbin \"profiles/" name ".json\"\n"                                       \
+            ".byte 0\n"                                                                  \
+            ".popsection\n");                                                            \
     extern const char topt_profile_##id[] __attribute__((visibility("hidden")));
 PROFILES(EMBED)
 

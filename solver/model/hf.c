@@ -50,9 +50,10 @@ static int refuse_true(const json_t *doc, const char *key, const char *why,
 static int divides(const char *what, int64_t n, const char *by, int64_t d,
                    struct topt_error *err)
 {
-    return n % d == 0 ? 0
-                      : topt_fail(err, TOPT_ERR_INVAL, "%s %lld is not a multiple of %s %lld",
-                                  what, (long long)n, by, (long long)d);
+    return n % d == 0
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL, "%s %lld is not a multiple of %s %lld",
+                           what, (long long)n, by, (long long)d);
 }
 
 static int read_activation(const json_t *doc, const char *key, int *ret,
@@ -73,16 +74,22 @@ static int read_activation(const json_t *doc, const char *key, int *ret,
             *ret = (int)known[i].a;
             return 0;
         }
-    return name ? topt_fail(err, TOPT_ERR_INVAL, "%s is \"%.40s\", which is not known", key,
-                            name)
+    return name ? topt_fail(err, TOPT_ERR_INVAL, "%s is \"%.40s\", which is not known",
+                            key, name)
                 : 0;
 }
 
 static int read_gpt2(const json_t *doc, struct arch *a, struct topt_error *err)
 {
-    *a = (struct arch){.activation = TOPT_ACT_GELU, .tied = 1, .learned_positions = 1,
-                       .qkv_bias = 1, .out_bias = 1, .mlp_bias = 1, .eps = 1e-5,
-                       .init_std = 0.02, .context_key = "n_positions"};
+    *a = (struct arch){.activation = TOPT_ACT_GELU,
+                       .tied = 1,
+                       .learned_positions = 1,
+                       .qkv_bias = 1,
+                       .out_bias = 1,
+                       .mlp_bias = 1,
+                       .eps = 1e-5,
+                       .init_std = 0.02,
+                       .context_key = "n_positions"};
     if (topt_json_int(doc, "", "n_embd", 1, MAX_WIDTH, &a->width, err) ||
         topt_json_int(doc, "", "n_layer", 1, MAX_LAYERS, &a->layers, err) ||
         topt_json_int(doc, "", "n_head", 1, MAX_HEADS, &a->heads, err) ||
@@ -126,14 +133,16 @@ static int read_rope(const json_t *doc, struct arch *a, struct topt_error *err)
         const char *type = "default";
         if (topt_json_string_or(rope, places[p], "type", &type, err) ||
             topt_json_string_or(rope, places[p], "rope_type", &type, err) ||
-            topt_json_real_or(rope, places[p], "rope_theta", 1, 1e15, &a->rope_theta, err))
+            topt_json_real_or(rope, places[p], "rope_theta", 1, 1e15, &a->rope_theta,
+                              err))
             return -1;
         int i = 0;
         while (known[i] && strcmp(known[i], type))
             i++;
         if (!known[i])
-            return topt_fail(err, TOPT_ERR_INVAL, "%s has type \"%.40s\", which is not known",
-                             places[p], type);
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "%s has type \"%.40s\", which is not known", places[p],
+                             type);
     }
     return 0;
 }
@@ -141,8 +150,12 @@ static int read_rope(const json_t *doc, struct arch *a, struct topt_error *err)
 /* What Llama, Mistral and Qwen2 share. */
 static int read_llama_like(const json_t *doc, struct arch *a, struct topt_error *err)
 {
-    *a = (struct arch){.activation = TOPT_ACT_SILU, .gated = 1, .rms = 1, .eps = 1e-6,
-                       .init_std = 0.02, .context_key = "max_position_embeddings"};
+    *a = (struct arch){.activation = TOPT_ACT_SILU,
+                       .gated = 1,
+                       .rms = 1,
+                       .eps = 1e-6,
+                       .init_std = 0.02,
+                       .context_key = "max_position_embeddings"};
     if (topt_json_int(doc, "", "hidden_size", 1, MAX_WIDTH, &a->width, err) ||
         topt_json_int(doc, "", "num_hidden_layers", 1, MAX_LAYERS, &a->layers, err) ||
         topt_json_int(doc, "", "num_attention_heads", 1, MAX_HEADS, &a->heads, err) ||
@@ -152,11 +165,13 @@ static int read_llama_like(const json_t *doc, struct arch *a, struct topt_error 
         return -1;
     a->kv_heads = a->heads;
     int64_t head_dim = 0;
-    if (topt_json_int_or(doc, "", "num_key_value_heads", 1, MAX_HEADS, &a->kv_heads, err) ||
+    if (topt_json_int_or(doc, "", "num_key_value_heads", 1, MAX_HEADS, &a->kv_heads,
+                         err) ||
         topt_json_int_or(doc, "", "head_dim", 1, MAX_WIDTH, &head_dim, err) ||
         divides("num_attention_heads", a->heads, "num_key_value_heads", a->kv_heads, err))
         return -1;
-    if (!head_dim && divides("hidden_size", a->width, "num_attention_heads", a->heads, err))
+    if (!head_dim &&
+        divides("hidden_size", a->width, "num_attention_heads", a->heads, err))
         return -1;
     a->head_dim = head_dim ? head_dim : a->width / a->heads;
     if (topt_json_real_or(doc, "", "rms_norm_eps", 1e-30, 1, &a->eps, err) ||
@@ -165,8 +180,9 @@ static int read_llama_like(const json_t *doc, struct arch *a, struct topt_error 
         read_activation(doc, "hidden_act", &a->activation, err) || read_rope(doc, a, err))
         return -1;
     if (a->activation != TOPT_ACT_SILU)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "hidden_act is not silu: no operator gates with another activation");
+        return topt_fail(
+            err, TOPT_ERR_INVAL,
+            "hidden_act is not silu: no operator gates with another activation");
     return 0;
 }
 
@@ -230,8 +246,7 @@ static int add(struct builder *b, const char *kind, int x, const struct topt_att
     vsnprintf(leaf, sizeof leaf, fmt, ap);
     va_end(ap);
     snprintf(name, sizeof name, "%s%s", b->prefix, leaf);
-    int t = b->failed ? -1
-                      : topt_model_add(b->m, kind, name, x >= 0, &x, attrs, b->err);
+    int t = b->failed ? -1 : topt_model_add(b->m, kind, name, x >= 0, &x, attrs, b->err);
     b->failed |= t < 0;
     return t;
 }
@@ -266,8 +281,10 @@ static int attention_block(struct builder *b, int x)
 {
     const struct arch *a = b->a;
     int64_t unit = (a->heads / a->kv_heads + 2) * a->head_dim;
-    struct topt_attrs attrs = {.heads = a->heads, .kv_heads = a->kv_heads,
-                               .head_dim = a->head_dim, .causal = 1,
+    struct topt_attrs attrs = {.heads = a->heads,
+                               .kv_heads = a->kv_heads,
+                               .head_dim = a->head_dim,
+                               .causal = 1,
                                .rope_theta = a->rope_theta};
     int y = norm(b, x, "norm1");
     y = linear(b, y, a->kv_heads, unit, a->qkv_bias, "qkv");
@@ -281,7 +298,8 @@ static int mlp_block(struct builder *b, int x)
     const struct arch *a = b->a;
     struct topt_attrs attrs = {.activation = a->activation};
     int y = norm(b, x, "norm2");
-    y = linear(b, y, a->inner, a->gated ? 2 : 1, a->mlp_bias, a->gated ? "gate_up" : "up");
+    y = linear(b, y, a->inner, a->gated ? 2 : 1, a->mlp_bias,
+               a->gated ? "gate_up" : "up");
     y = a->gated ? add(b, "swiglu", y, NULL, "swiglu")
                  : add(b, "unary", y, &attrs, "activation");
     y = linear(b, y, a->width, 1, a->mlp_bias, "down");
@@ -291,8 +309,8 @@ static int mlp_block(struct builder *b, int x)
 static void build_ops(struct builder *b)
 {
     const struct arch *a = b->a;
-    struct topt_attrs table = {.vocab = a->vocab, .features = a->width,
-                               .init_std = a->init_std};
+    struct topt_attrs table = {
+        .vocab = a->vocab, .features = a->width, .init_std = a->init_std};
     struct topt_attrs positions = {.init_std = a->init_std};
     char prefix[24];
     int w = a->tied ? add(b, "variable", -1, &table, "wte") : -1;
@@ -317,7 +335,9 @@ static struct topt_model *build_model(const struct arch *a, const char *name,
                                       struct topt_error *err)
 {
     int64_t batch = o && o->batch ? o->batch : DEFAULT_BATCH;
-    int64_t seq = o && o->seq ? o->seq : a->context < DEFAULT_SEQ ? a->context : DEFAULT_SEQ;
+    int64_t seq = o && o->seq                ? o->seq
+                  : a->context < DEFAULT_SEQ ? a->context
+                                             : DEFAULT_SEQ;
     if (seq > a->context) {
         topt_fail(err, TOPT_ERR_INVAL, "seq %lld is above the model's %s %lld",
                   (long long)seq, a->context_key, (long long)a->context);
@@ -384,7 +404,8 @@ static const struct family *choose(const json_t *doc, struct topt_error *err)
             return NULL;
         }
     }
-    const struct family *f = type || architecture ? find_family(type, architecture) : NULL;
+    const struct family *f =
+        type || architecture ? find_family(type, architecture) : NULL;
     if (!f)
         topt_fail(err, TOPT_ERR_INVAL,
                   "%s \"%.60s\" is not known; gpt2, llama, mistral and qwen2 are",
@@ -393,12 +414,14 @@ static const struct family *choose(const json_t *doc, struct topt_error *err)
                   : architecture ? architecture
                                  : "null");
     else if (architecture && strcmp(f->architecture, architecture)) {
-        topt_fail(err, TOPT_ERR_INVAL, "architecture \"%.60s\" is not known; %s is, of %s",
-                  architecture, f->architecture, f->model_type);
+        topt_fail(err, TOPT_ERR_INVAL,
+                  "architecture \"%.60s\" is not known; %s is, of %s", architecture,
+                  f->architecture, f->model_type);
         f = NULL;
     } else if (!f->read) {
-        topt_fail(err, TOPT_ERR_INVAL, "model_type \"%s\" needs %s, which no operator does yet",
-                  f->model_type, f->missing);
+        topt_fail(err, TOPT_ERR_INVAL,
+                  "model_type \"%s\" needs %s, which no operator does yet", f->model_type,
+                  f->missing);
         f = NULL;
     }
     return f;

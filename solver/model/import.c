@@ -22,7 +22,8 @@ static int first_byte(const char *text, size_t len)
 }
 
 /* Why bytes that are not JSON can't be read, as exactly as their start tells. */
-static int refuse_bytes(const char *text, size_t len, const char *what, struct topt_error *err)
+static int refuse_bytes(const char *text, size_t len, const char *what,
+                        struct topt_error *err)
 {
     /* An ONNX file starts with field 1, ir_version, a small varint. */
     if (len > 2 && text[0] == 0x08 && text[1] > 0 && text[1] < 0x20)
@@ -73,7 +74,8 @@ static int check_options(const struct topt_import_options *o, struct topt_error 
 }
 
 static struct topt_model *build(const json_t *doc, const char *what,
-                                const struct topt_import_options *o, struct topt_error *err)
+                                const struct topt_import_options *o,
+                                struct topt_error *err)
 {
     char name[80];
     struct topt_model *m;
@@ -83,9 +85,10 @@ static struct topt_model *build(const json_t *doc, const char *what,
         name_from(what, name, sizeof name);
         m = topt_hf_build(doc, name, o, err);
     } else {
-        topt_fail(err, TOPT_ERR_INVAL,
-                  "no \"format\": \"topt-model/1\" and no \"model_type\" in it; a native model "
-                  "or a Hugging Face config.json is needed");
+        topt_fail(
+            err, TOPT_ERR_INVAL,
+            "no \"format\": \"topt-model/1\" and no \"model_type\" in it; a native model "
+            "or a Hugging Face config.json is needed");
         m = NULL;
     }
     if (!m)

@@ -5,7 +5,8 @@
 #include "topt_model.h"
 
 /* topt_model_from_json with the document's batch and seq replaced where 'o' sets them. */
-struct topt_model *topt_native_build(const json_t *doc, const struct topt_import_options *o,
+struct topt_model *topt_native_build(const json_t *doc,
+                                     const struct topt_import_options *o,
                                      struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Does the object look like a Hugging Face config.json? */

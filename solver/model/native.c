@@ -18,8 +18,19 @@ static const int64_t MAX_EXTENT = (int64_t)1 << 40;
 enum attr_type { WHOLE, REAL, BOOLEAN, ACTIVATION };
 
 enum attr {
-    FEATURES, FEATURES_UNIT, VOCAB, HEADS, KV_HEADS, HEAD_DIM, CAUSAL, ROPE_THETA, ACT, RMS,
-    EPS, INIT_STD, ATTR_COUNT
+    FEATURES,
+    FEATURES_UNIT,
+    VOCAB,
+    HEADS,
+    KV_HEADS,
+    HEAD_DIM,
+    CAUSAL,
+    ROPE_THETA,
+    ACT,
+    RMS,
+    EPS,
+    INIT_STD,
+    ATTR_COUNT
 };
 
 static const struct attr_row {
@@ -28,7 +39,8 @@ static const struct attr_row {
     size_t offset;
 } attr_table[ATTR_COUNT] = {
     [FEATURES] = {"features", WHOLE, offsetof(struct topt_attrs, features)},
-    [FEATURES_UNIT] = {"features_unit", WHOLE, offsetof(struct topt_attrs, features_unit)},
+    [FEATURES_UNIT] = {"features_unit", WHOLE,
+                       offsetof(struct topt_attrs, features_unit)},
     [VOCAB] = {"vocab", WHOLE, offsetof(struct topt_attrs, vocab)},
     [HEADS] = {"heads", WHOLE, offsetof(struct topt_attrs, heads)},
     [KV_HEADS] = {"kv_heads", WHOLE, offsetof(struct topt_attrs, kv_heads)},
@@ -136,8 +148,8 @@ static int activation_from_json(const json_t *obj, const char *path, int *ret,
             return 0;
         }
     return topt_fail(err, TOPT_ERR_INVAL,
-                     "%s.activation is \"%.40s\"; relu, gelu, silu and tanh are known", path,
-                     name);
+                     "%s.activation is \"%.40s\"; relu, gelu, silu and tanh are known",
+                     path, name);
 }
 
 static int attr_from_json(const json_t *obj, const char *path, const struct attr_row *row,
@@ -184,18 +196,19 @@ static int inputs_from_json(const json_t *obj, const char *path, const json_t *t
     if (!list)
         return 0;
     if (!json_is_array(list) || json_array_size(list) > TOPT_MAX_INPUTS)
-        return topt_fail(err, TOPT_ERR_INVAL, "%s.inputs must be an array of at most %d names",
-                         path, TOPT_MAX_INPUTS);
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "%s.inputs must be an array of at most %d names", path,
+                         TOPT_MAX_INPUTS);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *name = json_string_value(json_array_get(list, i));
         if (!name)
-            return topt_fail(err, TOPT_ERR_INVAL, "%s.inputs[%zu] must be an operator's name",
-                             path, i);
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "%s.inputs[%zu] must be an operator's name", path, i);
         const json_t *t = json_object_get(tensors, name);
         if (!t)
             return topt_fail(err, TOPT_ERR_INVAL,
-                             "%s.inputs[%zu]: no earlier operator is named '%.60s'", path, i,
-                             name);
+                             "%s.inputs[%zu]: no earlier operator is named '%.60s'", path,
+                             i, name);
         ret[(*ret_n)++] = (int)json_integer_value(t);
     }
     return 0;
@@ -215,8 +228,8 @@ static int add_op(struct topt_model *m, const json_t *obj, size_t i, json_t *ten
     if (!*name || strlen(name) > 200)
         return topt_fail(err, TOPT_ERR_INVAL, "%s.name must have 1 to 200 bytes", path);
     if (!topt_op_spec_find(kind))
-        return topt_fail(err, TOPT_ERR_INVAL, "%s.kind is \"%.40s\", which no operator is", path,
-                         kind);
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "%s.kind is \"%.40s\", which no operator is", path, kind);
     struct topt_attrs attrs = {0};
     int inputs[TOPT_MAX_INPUTS], ninputs;
     if (attrs_from_json(obj, path, kind, &attrs, err) ||
@@ -243,21 +256,24 @@ static int add_ops(struct topt_model *m, const json_t *ops, struct topt_error *e
     return rc;
 }
 
-static int check_vocab(const json_t *doc, const struct topt_model *m, struct topt_error *err)
+static int check_vocab(const json_t *doc, const struct topt_model *m,
+                       struct topt_error *err)
 {
     int64_t vocab = m->vocab;
     if (topt_json_int_or(doc, "", "vocab", 1, MAX_EXTENT, &vocab, err))
         return -1;
-    return vocab == m->vocab
-               ? 0
-               : topt_fail(err, TOPT_ERR_INVAL, "vocab is %lld, but the loss is over %lld",
-                           (long long)vocab, (long long)m->vocab);
+    return vocab == m->vocab ? 0
+                             : topt_fail(err, TOPT_ERR_INVAL,
+                                         "vocab is %lld, but the loss is over %lld",
+                                         (long long)vocab, (long long)m->vocab);
 }
 
-struct topt_model *topt_native_build(const json_t *doc, const struct topt_import_options *o,
+struct topt_model *topt_native_build(const json_t *doc,
+                                     const struct topt_import_options *o,
                                      struct topt_error *err)
 {
-    static const char *const fields[] = {"format", "name", "batch", "seq", "vocab", "ops", NULL};
+    static const char *const fields[] = {"format", "name", "batch", "seq",
+                                         "vocab",  "ops",  NULL};
     const char *name;
     const json_t *ops;
     int64_t batch, seq;
@@ -269,7 +285,8 @@ struct topt_model *topt_native_build(const json_t *doc, const struct topt_import
         return NULL;
     struct topt_model *m = topt_model_create(name, o && o->batch ? o->batch : batch,
                                              o && o->seq ? o->seq : seq, err);
-    if (m && (add_ops(m, ops, err) || topt_model_finish(m, err) || check_vocab(doc, m, err))) {
+    if (m &&
+        (add_ops(m, ops, err) || topt_model_finish(m, err) || check_vocab(doc, m, err))) {
         topt_model_destroy(m);
         m = NULL;
     }

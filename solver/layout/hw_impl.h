@@ -1,0 +1,29 @@
+/* hw_impl.h - what 'topt hw' and the tests see beside topt_hw.h; not for other folders. */
+#ifndef TOPT_HW_IMPL_H
+#define TOPT_HW_IMPL_H
+
+#include <stddef.h>
+
+#include "topt_hw.h"
+
+/* The text of a shipped profile, or NULL.  Static. */
+const char *topt_hw_shipped_text(const char *name, size_t *ret_len);
+
+/* What topt_hw_collective_ns goes by: "measured", "all_reduce 1x8" (the curve of that group,
+ * moved by the two-level model) or "two-level".  Returns 'buf'. */
+const char *topt_hw_basis(const struct topt_hw *hw, enum topt_collective c,
+                          struct topt_group g, char *buf, size_t size);
+
+/* A measured curve held against itself. */
+struct topt_hw_curve_check {
+    enum topt_collective kind;
+    struct topt_group group;
+    int points;
+    int lowered;       /* points that were slower than one of more bytes */
+    double mean_error; /* of predicting each inner point from its neighbours, relative */
+};
+
+/* Curve 'i' of the profile; 0 past the last one. */
+int topt_hw_curve_check(const struct topt_hw *hw, int i, struct topt_hw_curve_check *ret);
+
+#endif
