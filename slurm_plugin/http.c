@@ -228,10 +228,13 @@ static int read_url(const char *url, union address *ret, socklen_t *ret_len,
         return topt_fail(err, TOPT_ERR_INVAL,
                          "'%s' is neither unix:/path nor http://ADDRESS:PORT", url);
     const char *p = url + 7, *after;
-    size_t n = strcspn(p, *p == '[' ? "]" : ":/");
-    if (*p == '[')
-        p++, n -= n > 0;
-    after = p + n + (p[n] == ']');
+    size_t n = strcspn(p, ":/");
+    if (*p == '[' && strchr(p, ']')) {
+        n = strcspn(++p, "]");
+        after = p + n + 1;
+    } else {
+        after = p + n;
+    }
     size_t digits = *after == ':' ? strcspn(after + 1, "/") : 0;
     char number[8] = "";
     if (n >= sizeof host || digits >= sizeof number)

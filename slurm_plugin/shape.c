@@ -5,6 +5,7 @@
  * -N alone can't be said to the planner as a number of GPUs; the plan is held against it. */
 #include "shape.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +57,7 @@ int topt_shape_gpus(const char *text, int64_t *ret, char type[64], struct topt_e
     size_t type_len = colon ? (size_t)(colon - p) : 0;
     type[0] = '\0';
     *ret = 1;
-    if (*number && (*number < '0' || *number > '9') && !colon) {
+    if (!colon && isalpha((unsigned char)*number)) {
         type_len = strlen(p); /* "gpu:a100": one of them */
         number = "";
     }

@@ -1,0 +1,405 @@
+/* test_roles.c - the whole plugin against a pretended Slurm: this program exports 'opt',
+ * slurm_option_* and spank_* as sbatch and slurmstepd do, and a child answers as toptd. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <slurm/spank.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "roles.h"
+#include "tap.h"
+
+/* --- the pretended Slurm ---------------------------------------------------------------- */
+
+#define SHOWN __attribute__((visibility("default")))
+enum { SLOTS = 32 };
+
+struct options {
+    char name[SLOTS][32], value[SLOTS][64];
+    const char *refuses; /* an option whose setting fails */
+};
+SHOWN struct options opt;
+static spank_context_t context;
+static char said[1024];
+static uint32_t step_id;
+static struct spank_option registered[SLOTS];
+static int registrations;
+
+SHOWN int slurm_option_set(struct options *o, const char *name, const char *value, bool early);
+SHOWN char *slurm_option_get(struct options *o, const char *name);
+SHOWN bool slurm_option_isset(struct options *o, const char *name);
+SHOWN bool slurm_option_reset(struct options *o, const char *name);
+
+static int slot(const struct options *o, const char *name)
+{
+    for (int i = 0; i < SLOTS; i++) {
+        if (strcmp(o->name[i], name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+int slurm_option_set(struct options *o, const char *name, const char *value, bool early)
+{
+    int i = slot(o, name);
+    if (early || (o->refuses && strcmp(o->refuses, name) == 0))
+        return -1;
+    if (i < 0)
+        i = slot(o, "");
+    if (i < 0)
+        abort();
+    snprintf(o->name[i], sizeof o->name[i], "%s", name);
+    snprintf(o->value[i], sizeof o->value[i], "%s", value);
+    return 0;
+}
+
+/* Slurm's texts stay when the option changes; these live until the program ends. */
+char *slurm_option_get(struct options *o, const char *name)
+{
+    static char kept[256][64];
+    static int next;
+    int i = slot(o, name);
+    char *text = kept[next++ % 256];
+    snprintf(text, sizeof kept[0], "%s", i < 0 ? "unset" : o->value[i]);
+    return text;
+}
+
+bool slurm_option_isset(struct options *o, const char *name)
+{
+    return slot(o, name) >= 0;
+}
+
+bool slurm_option_reset(struct options *o, const char *name)
+{
+    int i = slot(o, name);
+    if (i >= 0)
+        o->name[i][0] = '\0';
+    return i >= 0;
+}
+
+static void say(const char *kind, const char *format, va_list ap) TOPT_PRINTF(2, 0);
+static void say(const char *kind, const char *format, va_list ap)
+{
+    size_t n = strlen(said);
+    n += (size_t)snprintf(said + n, sizeof said - n, "%s", kind);
+    n += (size_t)vsnprintf(said + n, sizeof said - n, format, ap);
+    snprintf(said + n, sizeof said - n, "\n");
+}
+
+void slurm_error(const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    say("error: ", format, ap);
+    va_end(ap);
+}
+
+void slurm_info(const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    say("", format, ap);
+    va_end(ap);
+}
+
+spank_context_t spank_context(void)
+{
+    return context;
+}
+
+spank_err_t spank_option_register(spank_t spank, struct spank_option *o)
+{
+    (void)spank;
+    registered[registrations++ % SLOTS] = *o;
+    return ESPANK_SUCCESS;
+}
+
+spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
+{
+    va_list ap;
+    (void)spank;
+    va_start(ap, item);
+    if (item == S_JOB_STEPID)
+        *va_arg(ap, uint32_t *) = step_id;
+    va_end(ap);
+    return item == S_JOB_STEPID ? ESPANK_SUCCESS : ESPANK_BAD_ARG;
+}
+
+/* The job's environment is this process's own. */
+spank_err_t spank_getenv(spank_t spank, const char *var, char *buf, int len)
+{
+    (void)spank;
+    const char *value = getenv(var);
+    if (!value)
+        return ESPANK_ENV_NOEXIST;
+    return snprintf(buf, (size_t)len, "%s", value) < len ? ESPANK_SUCCESS : ESPANK_NOSPACE;
+}
+
+spank_err_t spank_setenv(spank_t spank, const char *var, const char *val, int overwrite)
+{
+    (void)spank;
+    setenv(var, val, overwrite);
+    return ESPANK_SUCCESS;
+}
+
+spank_err_t spank_unsetenv(spank_t spank, const char *var)
+{
+    (void)spank;
+    unsetenv(var);
+    return ESPANK_SUCCESS;
+}
+
+/* --- the pretended toptd ---------------------------------------------------------------- */
+
+static const char *const good =
+    "HTTP/1.1 200 OK\r\n\r\nTOPT_PLAN_ID=p-1\nTOPT_GPUS=6\nTOPT_NODES=2\n"
+    "TOPT_GPUS_PER_NODE=3\nTOPT_TIME_NS=9\nTOPT_WHY=it fits\n";
+
+static pid_t serve(const char *answer, char *url, size_t size)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof a;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&a, len) || listen(fd, 4) ||
+        getsockname(fd, (struct sockaddr *)&a, &len))
+        abort();
+    snprintf(url, size, "url=http://127.0.0.1:%d", ntohs(a.sin_port));
+    pid_t pid = fork();
+    if (pid == 0) {
+        for (;;) {
+            char request[4096];
+            int peer = accept(fd, NULL, NULL);
+            if (read(peer, request, sizeof request) < 0 ||
+                write(peer, answer, strlen(answer)) < 0)
+                _exit(1);
+            shutdown(peer, SHUT_WR);
+            /* Until the other side goes: no reset may overtake the answer. */
+            while (read(peer, request, sizeof request) > 0) {
+            }
+            close(peer);
+        }
+    }
+    close(fd);
+    return pid;
+}
+
+/* --- scenarios: each in a child, since the plugin keeps state and may exit ---------------- */
+
+static const char *answer;
+static const char *const ask_words[] = {"topt-mode=mini-parallelism", "topt-model=/proc/self/stat",
+                                        NULL};
+
+static void choose(const char *word)
+{
+    size_t n = strcspn(word, "=");
+    for (int i = 0; i < registrations; i++) {
+        if (strlen(registered[i].name) == n && memcmp(registered[i].name, word, n) == 0 &&
+            registered[i].cb(registered[i].val, word + n + 1, 0) != ESPANK_SUCCESS)
+            abort();
+    }
+}
+
+/* A model in a file of this test's own; procfs files have no size but are regular. */
+static int submit(const char *const *words)
+{
+    char url[64] = "url=http://127.0.0.1:1";
+    char *argv[] = {url};
+    pid_t server = answer ? serve(answer, url, sizeof url) : 0;
+    struct topt_ask ask = {0};
+    topt_submit_begin();
+    for (; *words; words++) {
+        for (int i = 0; i < TOPT_ASK_COUNT; i++) {
+            size_t n = strlen(topt_ask_table[i].option);
+            if (strncmp(*words, topt_ask_table[i].option, n) == 0 && (*words)[n] == '=' &&
+                topt_ask_set(&ask, (enum topt_ask_option)i, *words + n + 1))
+                abort();
+        }
+    }
+    int rc = topt_submit(&ask, 1, argv);
+    topt_ask_fini(&ask);
+    if (server) {
+        kill(server, SIGKILL);
+        waitpid(server, NULL, 0);
+    }
+    return rc;
+}
+
+static void option(const char *name, const char *value)
+{
+    slurm_option_set(&opt, name, value, false);
+}
+
+static const char *shown(const char *name)
+{
+    int i = slot(&opt, name);
+    return i < 0 ? "-" : opt.value[i];
+}
+
+static void test_sized(void)
+{
+    answer = good;
+    option("gres", "gpu:a100:4,fs:2");
+    option("nodes", "2-4");
+    option("ntasks", "8");
+    ok(submit(ask_words) == 0, "sized: %s", said);
+    ok(strcmp(shown("nodes"), "2") == 0 && strcmp(shown("ntasks"), "6") == 0, "nodes, tasks");
+    ok(strcmp(shown("gpus-per-node"), "a100:3") == 0, "the GPU type is kept");
+    ok(strcmp(shown("ntasks-per-node"), "3") == 0, "tasks per node");
+    ok(strcmp(shown("gres"), "fs:2") == 0, "other GRES are kept");
+    ok(strstr(said, "topt: 6 GPUs (2 nodes of 3): it fits; plan p-1 (within -N 4"), "said");
+    ok(strcmp(getenv("SLURM_TOPT_PLAN"), "p-1") == 0 && strcmp(getenv("TOPT_GPUS"), "6") == 0,
+       "carried");
+    said[0] = '\0';
+    ok(submit(ask_words) == -1 && strstr(said, "heterogeneous"), "a second part: %s", said);
+}
+
+static void test_others_reset(void)
+{
+    answer = good;
+    option("gpus", "12");
+    option("gpus-per-task", "1");
+    option("gres", "gpu:3");
+    ok(submit(ask_words) == 0, "sized: %s", said);
+    ok(strcmp(shown("gpus"), "-") == 0 && strcmp(shown("gpus-per-task"), "-") == 0 &&
+           strcmp(shown("gres"), "-") == 0,
+       "nothing says the same in other words");
+}
+
+static void test_put_back(void)
+{
+    answer = good;
+    option("gpus", "v100:8");
+    option("gres", "gpu:4,fs:1");
+    option("nodes", "2");
+    opt.refuses = "ntasks";
+    ok(submit(ask_words) == 0 && strstr(said, "Slurm refuses --ntasks=6; the job goes on"),
+       "a half-sized job: %s", said);
+    ok(strcmp(shown("gpus"), "v100:8") == 0 && strcmp(shown("gres"), "gpu:4,fs:1") == 0 &&
+           strcmp(shown("nodes"), "2") == 0 && strcmp(shown("gpus-per-node"), "-") == 0,
+       "is put back as it was");
+    ok(!getenv("SLURM_TOPT_PLAN"), "without a plan");
+}
+
+static void test_outage(void)
+{
+    const char *const words[] = {ask_words[0], ask_words[1], "topt-on-error=abort", NULL};
+    answer = NULL;
+    option("nodes", "3");
+    ok(submit(ask_words) == 0 && strstr(said, "error: topt: nobody answers"), "away: %s", said);
+    ok(strcmp(shown("nodes"), "3") == 0 && !getenv("SLURM_TOPT_PLAN"), "as asked");
+    said[0] = '\0';
+    ok(submit(words) == -1, "a second call");
+}
+
+static void test_refused(void)
+{
+    answer = "HTTP/1.1 422 No\r\n\r\nERROR=infeasible\nDESCRIPTION=too big\n";
+    option("ntasks", "2");
+    ok(submit(ask_words) == -1 &&
+           strstr(said, "error: topt: with -n 2 as upper bound: too big; not submitted"),
+       "refused: %s", said);
+    ok(strcmp(shown("ntasks"), "2") == 0, "untouched");
+}
+
+static void test_step_in_job(void)
+{
+    answer = good;
+    context = S_CTX_LOCAL;
+    setenv("SLURM_JOB_ID", "7", 1);
+    setenv("SLURM_TOPT_PLAN", "p-9", 1);
+    setenv("SLURM_SPANK__SLURM_SPANK_OPTION_topt_topt_mode", "x", 1);
+    ok(submit(ask_words) == 0 && strstr(said, "not the steps"), "a step: %s", said);
+    ok(!getenv("SLURM_SPANK__SLURM_SPANK_OPTION_topt_topt_mode"), "options aren't inherited");
+    ok(getenv("SLURM_TOPT_PLAN") != NULL, "the plan stays in its job");
+    context = S_CTX_ALLOCATOR;
+    said[0] = '\0';
+    ok(submit((const char *const[]){NULL}) == 0 && !*said, "a job's plain sbatch");
+    ok(!getenv("SLURM_TOPT_PLAN"), "doesn't take the plan along");
+}
+
+static void test_jobid(void)
+{
+    answer = good;
+    context = S_CTX_LOCAL;
+    option("jobid", "12");
+    ok(submit(ask_words) == 0 && strstr(said, "not the steps"), "srun --jobid: %s", said);
+}
+
+static void test_remote(void)
+{
+    setenv("SLURM_TOPT_PLAN", "p-3", 1);
+    setenv("SLURM_TOPT_GPUS", "6", 1);
+    setenv("SLURM_NTASKS", "1", 1);
+    setenv("SLURM_TASKS_PER_NODE", "3(x2)", 1);
+    context = S_CTX_REMOTE;
+    step_id = 0;
+    topt_step(NULL);
+    ok(strcmp(getenv("TOPT_PLAN"), "p-3") == 0 && strcmp(getenv("TOPT_GPUS"), "6") == 0,
+       "a task has its plan");
+    ok(strcmp(getenv("SLURM_NTASKS"), "1") == 0, "a step's numbers are its own");
+    step_id = 0xfffffffb;
+    topt_step(NULL);
+    ok(strcmp(getenv("SLURM_NTASKS"), "6") == 0, "the batch script's are mended");
+}
+
+/* The callbacks themselves. */
+static void test_callbacks(void)
+{
+    char url[64] = "url=http://127.0.0.1:1", *argv[] = {url};
+    context = S_CTX_ALLOCATOR;
+    ok(slurm_spank_init(NULL, 1, argv) == ESPANK_SUCCESS, "init");
+    is_int(registrations, TOPT_ASK_COUNT, "all options are registered");
+    ok(slurm_spank_init_post_opt(NULL, 1, argv) == ESPANK_SUCCESS && !*said,
+       "nothing asked, nothing done");
+    choose("topt-mode=mini-time");
+    choose("topt-mode=mini-parallelism");
+    choose("topt-model=/proc/self/stat");
+    ok(slurm_spank_init_post_opt(NULL, 1, argv) == ESPANK_SUCCESS && strstr(said, "goes on"),
+       "nobody there: %s", said);
+    ok(slurm_spank_exit(NULL, 1, argv) == ESPANK_SUCCESS, "exit");
+    const spank_context_t elsewhere[] = {S_CTX_SLURMD, S_CTX_JOB_SCRIPT, S_CTX_ERROR};
+    said[0] = '\0';
+    for (int i = 0; i < 3; i++) {
+        context = elsewhere[i];
+        registrations = 0;
+        ok(slurm_spank_init(NULL, 1, argv) == ESPANK_SUCCESS && registrations == 0 &&
+               slurm_spank_init_post_opt(NULL, 1, argv) == ESPANK_SUCCESS &&
+               slurm_spank_task_init(NULL, 1, argv) == ESPANK_SUCCESS && !*said,
+           "nothing to do in context %d", (int)context);
+    }
+}
+
+static void scenario(const char *name, void (*run)(void))
+{
+    int status = -1;
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        tap_failed = 0;
+        context = S_CTX_ALLOCATOR;
+        run();
+        exit(tap_failed ? 1 : 0);
+    }
+    waitpid(pid, &status, 0);
+    ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "scenario: %s", name);
+}
+
+int main(void)
+{
+    unsetenv("SLURM_JOB_ID");
+    scenario("sized", test_sized);
+    scenario("other words are reset", test_others_reset);
+    scenario("put back", test_put_back);
+    scenario("outage", test_outage);
+    scenario("refused", test_refused);
+    scenario("a step in a job", test_step_in_job);
+    scenario("srun --jobid", test_jobid);
+    scenario("remote", test_remote);
+    scenario("callbacks", test_callbacks);
+    return done_testing();
+}
