@@ -1,0 +1,224 @@
+/* api_docs.c - models and hardware profiles: registered, listed, shown. */
+#include "planner.h"
+#include "server.h"
+#include "topt_json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIST_LIMIT = 500 };
+
+/* ---- models ------------------------------------------------------------------------------ */
+
+static json_t *facts_json(const char *id, const struct planner_facts *f)
+{
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "id", id, "name", f->name,
+                     "parameters", (json_int_t)f->parameters, "operators",
+                     (json_int_t)f->operators, "flops_per_sample",
+                     (json_int_t)f->flops_per_sample, "activation_bytes_per_sample",
+                     (json_int_t)f->activation_bytes_per_sample, "batch",
+                     (json_int_t)f->batch, "seq", (json_int_t)f->seq);
+}
+
+static struct reply add_model(const struct request *q, const json_t *doc)
+{
+    char id[40];
+    struct topt_error err = {0};
+    struct planner_facts facts;
+    char *text = canonical(doc, "m", id);
+    struct reply r;
+    if (!text)
+        return reply_owned(503, NULL, NULL);
+    int rc = planner_model_facts(text, "the model", &facts, &err);
+    if (rc < 0) {
+        r = reply_fail(q, "model", &err);
+    } else {
+        const struct store_doc m = {id, facts.name, text};
+        rc = store_put_model(q->server->store, &m, &err);
+        r = rc < 0 ? reply_fail(q, NULL, &err)
+                   : reply_json(rc ? 201 : 200, facts_json(id, &facts));
+        if (rc >= 0)
+            snprintf(r.location, sizeof r.location, "/v1/models/%s", id);
+    }
+    free(text);
+    return r;
+}
+
+struct reply api_model_add(const struct request *q)
+{
+    struct reply r;
+    if (no_parameters(q, &r) < 0)
+        return r;
+    json_t *doc = parse_body(q, "the model", &r);
+    if (doc)
+        r = add_model(q, doc);
+    json_decref(doc);
+    return r;
+}
+
+static struct reply listing(const struct request *q, const char *key, json_t *list,
+                            const struct topt_error *err)
+{
+    return list ? reply_json(200, json_pack("{s:o}", key, list)) : reply_fail(q, NULL, err);
+}
+
+struct reply api_models(const struct request *q)
+{
+    struct reply r;
+    struct topt_error err = {0};
+    if (no_parameters(q, &r) < 0)
+        return r;
+    return listing(q, "models", store_list_models(q->server->store, LIST_LIMIT, &err), &err);
+}
+
+struct reply api_model_get(const struct request *q)
+{
+    struct reply r;
+    struct topt_error err = {0};
+    struct planner_facts facts;
+    char *doc = NULL;
+    if (no_parameters(q, &r) < 0)
+        return r;
+    if (store_get_model(q->server->store, q->arg, NULL, &doc, &err) < 0 ||
+        planner_model_facts(doc, "the model", &facts, &err) < 0) {
+        r = reply_fail(q, NULL, &err);
+    } else {
+        json_t *out = facts_json(q->arg, &facts);
+        if (out)
+            json_object_set_new(out, "model", json_loads(doc, 0, NULL));
+        r = reply_json(200, out);
+    }
+    free(doc);
+    return r;
+}
+
+/* ---- hardware ---------------------------------------------------------------------------- */
+
+static int is_shipped(const char *name)
+{
+    const char *const *n = planner_hw_shipped();
+    while (*n && strcmp(*n, name))
+        n++;
+    return *n != NULL;
+}
+
+/* A shipped profile as if it were stored. */
+static int shipped(const char *name, char **ret_id, char **ret_doc, struct topt_error *err)
+{
+    json_t *doc;
+    char id[40];
+    if (planner_hw_get(name, &doc, err) < 0)
+        return -1;
+    char *text = canonical(doc, "h", id);
+    json_decref(doc);
+    char *copy = text ? strdup(id) : NULL;
+    if (!copy) {
+        free(text);
+        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    }
+    *ret_id = copy;
+    *ret_doc = text;
+    return 0;
+}
+
+int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
+            struct topt_error *err)
+{
+    if (!*key && s->config->hw)
+        key = s->config->hw;
+    if (*key && is_shipped(key))
+        return shipped(key, ret_id, ret_doc, err);
+    int rc = store_get_hw(s->store, key, ret_id, NULL, ret_doc, err);
+    if (rc < 0 && err->code == TOPT_ERR_NOTFOUND && !*key)
+        topt_fail(err, TOPT_ERR_INVAL,
+                  "hw is missing and this server has no default; GET /v1/hardware lists them");
+    else if (rc < 0 && err->code == TOPT_ERR_NOTFOUND)
+        topt_fail(err, TOPT_ERR_NOTFOUND,
+                  "no hardware profile '%.80s'; GET /v1/hardware lists them", key);
+    return rc;
+}
+
+static struct reply put_hw(const struct request *q, const struct store_doc *d)
+{
+    struct topt_error err = {0};
+    int rc = -1;
+    if (is_shipped(d->name))
+        topt_fail(&err, TOPT_ERR_USAGE, "'%.80s' is the name of a shipped profile", d->name);
+    else
+        rc = store_put_hw(q->server->store, d, &err);
+    if (rc < 0 && err.code == TOPT_ERR_USAGE)
+        return reply_error(q, 409, "conflict", "name", NULL, err.text);
+    if (rc < 0)
+        return reply_fail(q, NULL, &err);
+    struct reply r = reply_json(rc ? 201 : 200,
+                                json_pack("{s:s, s:s}", "id", d->id, "name", d->name));
+    snprintf(r.location, sizeof r.location, "/v1/hardware/%s", d->id);
+    return r;
+}
+
+static struct reply add_hw(const struct request *q, const json_t *given)
+{
+    struct topt_error err = {0};
+    json_t *doc;
+    if (planner_check_hw(given, &doc, &err) < 0)
+        return reply_fail(q, "hardware", &err);
+    char id[40];
+    char *text = canonical(doc, "h", id);
+    const char *name = json_string_value(json_object_get(doc, "name"));
+    struct reply r;
+    if (!text)
+        r = reply_owned(503, NULL, NULL);
+    else if (!name || !query_is_name(name, 79))
+        r = reply_error(q, 400, "invalid", "name", NULL,
+                        "name must be 1..79 letters, digits and \"._-\"");
+    else
+        r = put_hw(q, &(struct store_doc){id, name, text});
+    free(text);
+    json_decref(doc);
+    return r;
+}
+
+struct reply api_hw_add(const struct request *q)
+{
+    struct reply r;
+    if (no_parameters(q, &r) < 0)
+        return r;
+    json_t *doc = parse_body(q, "the profile", &r);
+    if (doc)
+        r = add_hw(q, doc);
+    json_decref(doc);
+    return r;
+}
+
+struct reply api_hw_list(const struct request *q)
+{
+    struct reply r;
+    struct topt_error err = {0};
+    if (no_parameters(q, &r) < 0)
+        return r;
+    json_t *list = store_list_hw(q->server->store, LIST_LIMIT, &err);
+    const char *const *n = list ? planner_hw_shipped() : NULL;
+    for (; n && *n; n++)
+        json_array_append_new(list, json_pack("{s:s, s:b}", "name", *n, "shipped", 1));
+    if (list && q->server->config->hw)
+        return reply_json(200, json_pack("{s:o, s:s}", "hardware", list, "default",
+                                         q->server->config->hw));
+    return listing(q, "hardware", list, &err);
+}
+
+struct reply api_hw_get(const struct request *q)
+{
+    struct reply r;
+    struct topt_error err = {0};
+    char *id = NULL, *doc = NULL;
+    if (no_parameters(q, &r) < 0)
+        return r;
+    if (find_hw(q->server, q->arg, &id, &doc, &err) < 0)
+        r = reply_fail(q, NULL, &err);
+    else
+        r = reply_owned(200, "application/json", strdup(doc));
+    free(id);
+    free(doc);
+    return r;
+}

@@ -1,0 +1,202 @@
+/* config.c - settings of toptd from a file, the environment and flags.
+ *
+ * Each source becomes a list of "--name=value" arguments and goes through the one parser in
+ * the order of precedence, so a setting means the same and fails the same everywhere. */
+#include "config.h"
+#include "topt_options.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DEFAULT_FILE "/etc/topt/toptd.conf"
+
+static const struct topt_option table[] = {
+#define X(field, flag, kind, def, arg, help)                                               \
+    {flag, TOPT_OPT_##kind, offsetof(struct config, field), arg, help},
+    TOPTD_SETTINGS(X)
+#undef X
+        {0}};
+
+enum { NSETTINGS = sizeof table / sizeof *table - 1, MAX_FILE_LINES = 256 };
+
+void config_help(FILE *out)
+{
+    topt_options_help(out, "toptd [options]", table);
+    fputs("\nEvery setting can stand in the file as NAME=VALUE and in the environment as\n"
+          "TOPT_NAME ('-' becomes '_'). Flags win over the environment, and that over the file.\n",
+          out);
+}
+
+static int parse(struct config *c, int argc, char **argv, struct topt_error *err)
+{
+    int nargs;
+    const char *none[1];
+    return topt_options_parse(table, argc, argv, c, none, 0, &nargs, err);
+}
+
+/* The value of TOPT_<NAME>, or NULL. */
+static const char *from_environment(const char *name)
+{
+    char var[64] = "TOPT_";
+    size_t n = strlen(var);
+    for (; *name && n < sizeof var - 1; name++)
+        var[n++] = (char)(*name == '-' ? '_' : toupper((unsigned char)*name));
+    var[n] = '\0';
+    const char *value = getenv(var);
+    return value && *value ? value : NULL;
+}
+
+/* getenv's strings stay valid, but "--name=value" must be built: two arguments avoid that. */
+static int parse_environment(struct config *c, struct topt_error *err)
+{
+    for (int i = 0; i < NSETTINGS; i++) {
+        const char *value = from_environment(table[i].name);
+        if (!value)
+            continue;
+        char flag[64];
+        snprintf(flag, sizeof flag, "--%s", table[i].name);
+        char *argv[] = {(char *)"toptd", flag, (char *)value, NULL};
+        if (parse(c, 3, argv, err) < 0)
+            return topt_wrap(err, "environment");
+    }
+    return 0;
+}
+
+static char *trim(char *s)
+{
+    while (isspace((unsigned char)*s))
+        s++;
+    size_t n = strlen(s);
+    while (n && isspace((unsigned char)s[n - 1]))
+        s[--n] = '\0';
+    return s;
+}
+
+/* One "name = value" line, in place.  0 also for a blank line or a comment. */
+static int parse_line(struct config *c, char *line, struct topt_error *err)
+{
+    line = trim(line);
+    if (!*line || *line == '#')
+        return 0;
+    char *eq = strchr(line, '=');
+    if (!eq)
+        return topt_fail(err, TOPT_ERR_USAGE, "'%.60s' is not NAME=VALUE", line);
+    *eq = '\0';
+    char flag[64];
+    snprintf(flag, sizeof flag, "--%s", trim(line));
+    if (!strcmp(flag, "--config") || !strcmp(flag, "--help"))
+        return topt_fail(err, TOPT_ERR_USAGE, "'%s' can't be set in a file", flag + 2);
+    char *argv[] = {(char *)"toptd", flag, trim(eq + 1), NULL};
+    return parse(c, 3, argv, err);
+}
+
+static int parse_file(struct config *c, const char *path, struct topt_error *err)
+{
+    size_t len;
+    char *text = topt_read_file(path, 1 << 20, &len, err);
+    if (!text)
+        return topt_wrap(err, "--config");
+    topt_text_put(&c->file, text, len);
+    free(text);
+    if (c->file.oom)
+        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    int number = 0;
+    for (char *next = c->file.s, *line; (line = strsep(&next, "\n"));) {
+        number++;
+        if (parse_line(c, line, err) < 0)
+            return topt_wrap(err, "%s line %d", path, number);
+    }
+    return 0;
+}
+
+/* Where things live when nobody said. */
+static void default_places(struct config *c)
+{
+    const char *run = getenv("XDG_RUNTIME_DIR"), *home = getenv("HOME");
+    char local[400];
+    snprintf(local, sizeof local, "%.360s/.local/state/topt", home && *home ? home : "/tmp");
+    int root = geteuid() == 0;
+    if (c->state)
+        snprintf(c->state_dir, sizeof c->state_dir, "%s", c->state);
+    else
+        snprintf(c->state_dir, sizeof c->state_dir, "%s", root ? "/var/lib/topt" : local);
+    if (c->socket)
+        snprintf(c->socket_path, sizeof c->socket_path, "%s", c->socket);
+    else if (root)
+        snprintf(c->socket_path, sizeof c->socket_path, "/run/topt/toptd.sock");
+    else if (run && *run)
+        snprintf(c->socket_path, sizeof c->socket_path, "%.80s/topt/toptd.sock", run);
+    else
+        snprintf(c->socket_path, sizeof c->socket_path, "%.90s/toptd.sock", local);
+}
+
+static int check(const struct config *c, struct topt_error *err)
+{
+    if (c->socket && strlen(c->socket) >= sizeof c->socket_path)
+        return topt_fail(err, TOPT_ERR_USAGE, "--socket: longer than %zu bytes",
+                         sizeof c->socket_path - 1);
+    if (c->state && strlen(c->state) >= sizeof c->state_dir)
+        return topt_fail(err, TOPT_ERR_USAGE, "--state: path too long");
+    if (c->workers < 1 || c->workers > 64)
+        return topt_fail(err, TOPT_ERR_USAGE, "--workers must be 1..64");
+    if (c->threads < 1 || c->threads > 1024)
+        return topt_fail(err, TOPT_ERR_USAGE, "--threads must be 1..1024");
+    if (c->queue > 100000)
+        return topt_fail(err, TOPT_ERR_USAGE, "--queue must be at most 100000");
+    if (c->connections < 4 || c->connections > 4096)
+        return topt_fail(err, TOPT_ERR_USAGE, "--connections must be 4..4096");
+    if (c->body_limit < 1024 || c->body_limit > 1 << 30)
+        return topt_fail(err, TOPT_ERR_USAGE, "--body-limit must be 1KiB..1GiB");
+    if (c->idle_timeout < 1 || c->idle_timeout > 3600 || c->request_timeout < 1 ||
+        c->request_timeout > 3600)
+        return topt_fail(err, TOPT_ERR_USAGE, "timeouts must be 1..3600 seconds");
+    if (c->search_limit < 1 || c->search_limit > 1000000)
+        return topt_fail(err, TOPT_ERR_USAGE, "--search-limit must be 1..1000000 seconds");
+    return 0;
+}
+
+/* --config of the flags or the environment, before anything else is read. */
+static int find_file(int argc, char **argv, const char **ret, struct topt_error *err)
+{
+    struct config probe = {0};
+    int rc = parse(&probe, argc, argv, err);
+    *ret = probe.config ? probe.config : from_environment("config");
+    struct stat st;
+    if (rc == 0 && !*ret && stat(DEFAULT_FILE, &st) == 0)
+        *ret = DEFAULT_FILE;
+    return rc;
+}
+
+int config_load(struct config *c, int argc, char **argv, struct topt_error *err)
+{
+    *c = (struct config){
+#define X(field, flag, kind, def, arg, help) .field = def,
+        TOPTD_SETTINGS(X)
+#undef X
+    };
+    if (argc == 2 && !strcmp(argv[1], "--version")) {
+        puts("toptd " TOPT_VERSION);
+        return 1;
+    }
+    const char *path;
+    int rc = find_file(argc, argv, &path, err);
+    if (rc) {
+        if (rc > 0)
+            config_help(stdout);
+        return rc;
+    }
+    if (path && parse_file(c, path, err) < 0)
+        return -1;
+    if (parse_environment(c, err) < 0 || parse(c, argc, argv, err) < 0)
+        return -1;
+    default_places(c);
+    return check(c, err);
+}
+
+void config_fini(struct config *c)
+{
+    topt_text_fini(&c->file);
+}

@@ -1,0 +1,22 @@
+/* http.h - connections: libmicrohttpd's side of the server.
+ * Thread safety: start, tick and stop belong to the main thread. */
+#ifndef TOPTD_HTTP_H
+#define TOPTD_HTTP_H
+
+#include "server.h"
+
+struct http;
+
+/* Serve on listening sockets (taken, also on failure); 'port' is that of TCP, 0 for a Unix
+ * socket.  One set of connection limits for all of them. */
+int http_create(struct server *server, struct http **ret, struct topt_error *err)
+    TOPT_MUST_CHECK;
+int http_listen(struct http *h, int fd, int port, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Cut off clients that take too long to send a request; about once a second. */
+void http_tick(struct http *h);
+
+/* Give running handlers 'grace_ms' to answer, close everything, free.  NULL is fine. */
+void http_destroy(struct http *h, int64_t grace_ms);
+
+#endif

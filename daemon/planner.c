@@ -1,0 +1,161 @@
+/* planner.c - questions of the daemon put to the solver. */
+#include "planner.h"
+#include "topt_json.h"
+#include "topt_plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct topt_model *import(const char *text, const char *what, int64_t batch,
+                                 int64_t seq, struct topt_error *err)
+{
+    struct topt_import_options options = {.batch = batch, .seq = seq};
+    return topt_model_import(text, strlen(text), what, &options, err);
+}
+
+int planner_model_facts(const char *text, const char *what, struct planner_facts *ret,
+                        struct topt_error *err)
+{
+    struct topt_model *m = import(text, what, 0, 0, err);
+    if (!m)
+        return -1;
+    struct topt_model_stats stats;
+    topt_model_stats(m, &stats);
+    *ret = (struct planner_facts){.parameters = stats.parameters,
+                                  .operators = stats.operators,
+                                  .flops_per_sample = stats.flops_per_sample,
+                                  .activation_bytes_per_sample =
+                                      stats.activation_bytes_per_sample,
+                                  .batch = m->batch,
+                                  .seq = m->seq};
+    snprintf(ret->name, sizeof ret->name, "%s", m->name);
+    topt_model_destroy(m);
+    return 0;
+}
+
+/* The words of 'q' in 'r'. */
+static int fill_words(const struct query *q, struct topt_request *r, const char **ret_source,
+                      struct topt_error *err)
+{
+    *ret_source = "mode";
+    r->mode = TOPT_PROFILING;
+    if (q->kind == QUERY_PLAN && topt_mode_parse(q->mode, &r->mode, err) < 0)
+        return -1;
+    *ret_source = "space";
+    if (topt_space_parse(q->space, &r->space, err) < 0)
+        return -1;
+    *ret_source = "dtype";
+    if (topt_dtype_parse(q->dtype, &r->settings.dtype, err) < 0)
+        return -1;
+    *ret_source = "optimizer";
+    return topt_optimizer_parse(q->optimizer, &r->settings.optimizer, err);
+}
+
+int planner_check_query(const struct query *q, const char **ret_source,
+                        struct topt_error *err)
+{
+    struct topt_request r;
+    topt_request_init(&r);
+    return fill_words(q, &r, ret_source, err);
+}
+
+int planner_check_hw(const json_t *doc, json_t **ret_doc, struct topt_error *err)
+{
+    struct topt_hw *hw = topt_hw_from_json(doc, err);
+    if (!hw)
+        return -1;
+    *ret_doc = topt_hw_to_json(hw);
+    topt_hw_destroy(hw);
+    return *ret_doc ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+}
+
+const char *const *planner_hw_shipped(void)
+{
+    return topt_hw_shipped();
+}
+
+int planner_hw_get(const char *name, json_t **ret_doc, struct topt_error *err)
+{
+    const char *const *n = topt_hw_shipped();
+    while (*n && strcmp(*n, name))
+        n++;
+    if (!*n)
+        return topt_fail(err, TOPT_ERR_NOTFOUND, "no hardware profile '%s'", name);
+    struct topt_hw *hw = topt_hw_load(name, err);
+    if (!hw)
+        return -1;
+    *ret_doc = topt_hw_to_json(hw);
+    topt_hw_destroy(hw);
+    return *ret_doc ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+}
+
+static int fill_request(const struct planner_question *q, const struct topt_model *m,
+                        const struct topt_hw *hw, struct topt_request *r,
+                        struct topt_error *err)
+{
+    const struct query *x = q->query;
+    const char *source;
+    topt_request_init(r);
+    if (fill_words(x, r, &source, err) < 0)
+        return -1;
+    r->model = m;
+    r->hw = hw;
+    if (r->mode == TOPT_PROFILING && x->kind == QUERY_CURVE) {
+        r->gpu_list = x->ngpus ? x->gpus : NULL;
+        r->ngpu_list = x->ngpus;
+    } else if (x->ngpus) {
+        r->gpus = x->gpus[0];
+    }
+    r->max_gpus = x->max_gpus;
+    r->pow2_counts = !strcmp(x->counts, "pow2");
+    r->memory_limit = x->memory_bytes;
+    r->sequence_splits = x->sequence_splits;
+    r->algorithm = strcmp(x->algorithm, "ft") ? x->algorithm : NULL;
+    r->epsilon = x->epsilon;
+    r->threads = q->threads;
+    r->cancel = q->cancel;
+    return 0;
+}
+
+static int ask(const struct planner_question *q, const struct topt_model *m,
+               const struct topt_hw *hw, json_t **ret, struct topt_error *err)
+{
+    struct topt_request r;
+    if (fill_request(q, m, hw, &r, err) < 0)
+        return -1;
+    switch (q->query->kind) {
+    case QUERY_PLAN:
+        return topt_plan(&r, ret, err);
+    case QUERY_CURVE:
+        return topt_plan_curve(&r, ret, err);
+    case QUERY_FRONTIER:
+        r.mode = TOPT_MINI_TIME;
+        return topt_plan_frontier(&r, ret, err);
+    }
+    return topt_fail(err, TOPT_ERR_INTERNAL, "unknown kind of question");
+}
+
+int planner_answer(const struct planner_question *q, json_t **ret, struct topt_error *err)
+{
+    int rc = -1;
+    struct topt_hw *hw = NULL;
+    struct topt_model *m = NULL;
+    json_t *doc = topt_json_parse(q->hw, strlen(q->hw), "the profile", err);
+    if (doc && (hw = topt_hw_from_json(doc, err)) &&
+        (m = import(q->model, q->what, q->query->batch, q->query->seq, err)))
+        rc = ask(q, m, hw, ret, err);
+    topt_model_destroy(m);
+    topt_hw_destroy(hw);
+    json_decref(doc);
+    return rc;
+}
+
+int planner_plan_id(const json_t *plan, char ret[24], struct topt_error *err)
+{
+    struct topt_plan_doc *p;
+    if (topt_plan_read(plan, &p, err) < 0)
+        return topt_wrap(err, "the plan just made can't be read back");
+    snprintf(ret, 24, "%s", p->id);
+    topt_plan_doc_destroy(p);
+    return 0;
+}

@@ -1,0 +1,55 @@
+/* planner.h - the daemon's only door to the solver.
+ *
+ * planner.c implements it with the solver; tests put a fake in its place.
+ * Thread safety: reentrant. */
+#ifndef TOPTD_PLANNER_H
+#define TOPTD_PLANNER_H
+
+#include <jansson.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "query.h"
+#include "topt_error.h"
+
+struct planner_facts {
+    char name[128];
+    int64_t parameters, operators, flops_per_sample, activation_bytes_per_sample;
+    int64_t batch, seq;
+};
+
+/* Import a model document and count it.  'what' names it in messages. */
+int planner_model_facts(const char *text, const char *what, struct planner_facts *ret,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Are the words of a query ones the solver knows? */
+int planner_check_query(const struct query *q, const char **ret_source,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The name of a profile document, checked.  'ret_doc' gets its normal form (new). */
+int planner_check_hw(const json_t *doc, json_t **ret_doc, struct topt_error *err)
+    TOPT_MUST_CHECK;
+
+/* Shipped profiles: names (NULL-ended), and a document by name (never a file's). */
+const char *const *planner_hw_shipped(void);
+int planner_hw_get(const char *name, json_t **ret_doc, struct topt_error *err)
+    TOPT_MUST_CHECK;
+
+struct planner_question {
+    const char *model, *what; /* document, and its name in messages */
+    const char *hw;           /* topt-hw/1 document */
+    const struct query *query;
+    int threads;
+    const atomic_bool *cancel;
+};
+
+/* Search.  '*ret' is the solver's answer (a new reference); "plan" is in it where a plan was
+ * asked for and is feasible. */
+int planner_answer(const struct planner_question *q, json_t **ret, struct topt_error *err)
+    TOPT_MUST_CHECK;
+
+/* The id of a plan document, "p-<16 hex>". */
+int planner_plan_id(const json_t *plan, char ret[24], struct topt_error *err)
+    TOPT_MUST_CHECK;
+
+#endif

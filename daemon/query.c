@@ -1,0 +1,370 @@
+/* query.c - the strict parser of questions.
+ *
+ * Fields are rows of one table.  Values arrive as JSON or as text from a URL; both are stored
+ * by one function a kind, so the two ways can't come to differ.  Fields that decide the
+ * answer are printed in the table's order by query_text: that line is the cache's key. */
+#include "query.h"
+#include "topt_json.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind { WORD, NAME, LABEL, INT, BYTES, REAL, BOOL, COUNTS };
+
+enum { PLAN = 1 << QUERY_PLAN, CURVE = 1 << QUERY_CURVE, FRONTIER = 1 << QUERY_FRONTIER,
+       ANY = PLAN | CURVE | FRONTIER };
+
+struct field {
+    const char *name;
+    enum kind kind;
+    int where; /* endpoints that take it */
+    int key;   /* it decides the answer */
+    size_t offset, size;
+    int64_t min, max;
+};
+
+#define TEXT(f) offsetof(struct query, f), sizeof ((struct query *)0)->f, 0, 0
+#define NUM(f)  offsetof(struct query, f), 0
+static const struct field fields[] = {
+    {"mode", WORD, PLAN, 1, TEXT(mode)},
+    {"model_id", NAME, PLAN, 0, TEXT(model_id)},
+    {"hw", NAME, ANY, 0, TEXT(hw)},
+    {"gpus", COUNTS, PLAN | FRONTIER, 1, NUM(gpus), 1, 1 << 20},
+    {"max_gpus", INT, PLAN | CURVE, 1, NUM(max_gpus), 0, 1 << 20},
+    {"memory_bytes", BYTES, ANY, 1, NUM(memory_bytes), 1, (int64_t)1 << 61},
+    {"memory", BYTES, ANY, 0, NUM(memory_bytes), 1, (int64_t)1 << 61},
+    {"batch", INT, ANY, 1, NUM(batch), 1, 1 << 30},
+    {"seq", INT, ANY, 1, NUM(seq), 1, 1 << 30},
+    {"space", WORD, ANY, 1, TEXT(space)},
+    {"algorithm", WORD, PLAN | CURVE | FRONTIER, 1, TEXT(algorithm)},
+    {"optimizer", WORD, ANY, 1, TEXT(optimizer)},
+    {"dtype", WORD, ANY, 1, TEXT(dtype)},
+    {"counts", WORD, PLAN | CURVE, 1, TEXT(counts)},
+    {"epsilon", REAL, ANY, 1, NUM(epsilon), 0, 1},
+    {"sequence_splits", BOOL, ANY, 1, NUM(sequence_splits), 0, 1},
+    {"wait_ms", INT, ANY, 0, NUM(wait_ms), 0, QUERY_MAX_WAIT_MS},
+    {"name", LABEL, PLAN, 0, TEXT(name)},
+};
+enum { NFIELDS = sizeof fields / sizeof *fields };
+
+static void set_defaults(enum query_kind kind, struct query *q)
+{
+    *q = (struct query){.kind = kind, .space = "auto", .algorithm = "ft",
+                        .optimizer = "adam", .dtype = "f32", .counts = "all", .wait_ms = -1};
+}
+
+static const struct field *find(enum query_kind kind, const char *name)
+{
+    for (int i = 0; i < NFIELDS; i++)
+        if (fields[i].where & 1 << kind && !strcmp(fields[i].name, name))
+            return &fields[i];
+    return NULL;
+}
+
+int query_is_name(const char *s, size_t max)
+{
+    size_t n = strlen(s);
+    if (!n || n > max || s[0] == '.' || s[0] == '-')
+        return 0;
+    for (; *s; s++)
+        if (!isalnum((unsigned char)*s) && !strchr("._-", *s))
+            return 0;
+    return 1;
+}
+
+/* ---- storing one value ------------------------------------------------------------------- */
+
+static int store_text(const struct field *f, const char *s, struct query *q,
+                      struct topt_error *err)
+{
+    if (strlen(s) >= f->size)
+        return topt_fail(err, TOPT_ERR_INVAL, "%s is longer than %zu bytes", f->name,
+                         f->size - 1);
+    if (f->kind != LABEL && !query_is_name(s, f->size - 1))
+        return topt_fail(err, TOPT_ERR_INVAL, "%s must be a name of letters, digits and \"._-\""
+                         "%s", f->name, strchr(s, '/') ? "; files are never opened here" : "");
+    for (const char *p = s; *p; p++)
+        if (iscntrl((unsigned char)*p))
+            return topt_fail(err, TOPT_ERR_INVAL, "%s holds control characters", f->name);
+    strcpy((char *)q + f->offset, s);
+    return 0;
+}
+
+static int store_int(const struct field *f, int64_t v, struct query *q,
+                     struct topt_error *err)
+{
+    if (v < f->min || v > f->max)
+        return topt_fail(err, TOPT_ERR_INVAL, "%s is %lld, outside %lld..%lld", f->name,
+                         (long long)v, (long long)f->min, (long long)f->max);
+    *(int64_t *)((char *)q + f->offset) = v;
+    return 0;
+}
+
+static int store_count(const struct field *f, int64_t v, struct query *q,
+                       struct topt_error *err)
+{
+    if (q->ngpus == QUERY_MAX_COUNTS)
+        return topt_fail(err, TOPT_ERR_INVAL, "%s lists more than %d counts", f->name,
+                         QUERY_MAX_COUNTS);
+    struct field at = *f;
+    at.offset += (size_t)q->ngpus * sizeof *q->gpus;
+    if (store_int(&at, v, q, err) < 0)
+        return -1;
+    q->ngpus++;
+    return 0;
+}
+
+static int store_real(const struct field *f, double v, struct query *q,
+                      struct topt_error *err)
+{
+    if (!(v >= (double)f->min && v <= (double)f->max))
+        return topt_fail(err, TOPT_ERR_INVAL, "%s is %g, outside %lld..%lld", f->name, v,
+                         (long long)f->min, (long long)f->max);
+    *(double *)((char *)q + f->offset) = v;
+    return 0;
+}
+
+static int parse_counts(const struct field *f, const char *s, struct query *q,
+                        struct topt_error *err)
+{
+    char copy[512];
+    if (strlen(s) >= sizeof copy)
+        return topt_fail(err, TOPT_ERR_INVAL, "%s is too long", f->name);
+    strcpy(copy, s);
+    for (char *next = copy, *part; (part = strsep(&next, ","));) {
+        int64_t v;
+        if (topt_parse_int(part, f->min, f->max, &v, err) < 0)
+            return topt_wrap(err, "%s", f->name);
+        if (store_count(f, v, q, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int parse_bool(const struct field *f, const char *s, struct query *q,
+                      struct topt_error *err)
+{
+    int yes = !strcmp(s, "1") || !strcmp(s, "true");
+    if (!yes && strcmp(s, "0") && strcmp(s, "false"))
+        return topt_fail(err, TOPT_ERR_INVAL, "%s must be true or false", f->name);
+    *(int *)((char *)q + f->offset) = yes;
+    return 0;
+}
+
+static int parse_real(const struct field *f, const char *s, struct query *q,
+                      struct topt_error *err)
+{
+    char *end;
+    double v = strtod(s, &end);
+    if (end == s || *end || !isfinite(v))
+        return topt_fail(err, TOPT_ERR_INVAL, "%s must be a number", f->name);
+    return store_real(f, v, q, err);
+}
+
+static int store_string(const struct field *f, const char *s, struct query *q,
+                        struct topt_error *err)
+{
+    int64_t v;
+    switch (f->kind) {
+    case WORD:
+    case NAME:
+    case LABEL:
+        return store_text(f, s, q, err);
+    case INT:
+        if (topt_parse_int(s, f->min, f->max, &v, err) < 0)
+            return topt_wrap(err, "%s", f->name);
+        return store_int(f, v, q, err);
+    case BYTES:
+        if (topt_parse_bytes(s, &v, err) < 0)
+            return topt_wrap(err, "%s", f->name);
+        return store_int(f, v, q, err);
+    case REAL:
+        return parse_real(f, s, q, err);
+    case BOOL:
+        return parse_bool(f, s, q, err);
+    case COUNTS:
+        return parse_counts(f, s, q, err);
+    }
+    return topt_fail(err, TOPT_ERR_INTERNAL, "field %s has no kind", f->name);
+}
+
+/* A JSON array of counts. */
+static int store_array(const struct field *f, const json_t *array, struct query *q,
+                       struct topt_error *err)
+{
+    size_t i;
+    json_t *v;
+    json_array_foreach(array, i, v) {
+        if (!json_is_integer(v))
+            return topt_fail(err, TOPT_ERR_INVAL, "%s[%zu] must be a whole number", f->name,
+                             i);
+        if (store_count(f, json_integer_value(v), q, err) < 0)
+            return -1;
+    }
+    return i ? 0 : topt_fail(err, TOPT_ERR_INVAL, "%s is empty", f->name);
+}
+
+static int store_json(const struct field *f, const json_t *v, struct query *q,
+                      struct topt_error *err)
+{
+    int text = f->kind <= LABEL;
+    if (json_is_string(v) && (text || f->kind == BYTES))
+        return store_string(f, json_string_value(v), q, err);
+    if (json_is_integer(v) && (f->kind == INT || f->kind == BYTES))
+        return store_int(f, json_integer_value(v), q, err);
+    if (json_is_integer(v) && f->kind == COUNTS)
+        return store_count(f, json_integer_value(v), q, err);
+    if (json_is_array(v) && f->kind == COUNTS)
+        return store_array(f, v, q, err);
+    if (json_is_number(v) && f->kind == REAL)
+        return store_real(f, json_number_value(v), q, err);
+    if (json_is_boolean(v) && f->kind == BOOL) {
+        *(int *)((char *)q + f->offset) = json_is_true(v);
+        return 0;
+    }
+    return topt_fail(err, TOPT_ERR_INVAL, "%s must be a %s", f->name,
+                     text               ? "string"
+                     : f->kind == BOOL  ? "boolean"
+                     : f->kind == REAL  ? "number"
+                                        : "whole number");
+}
+
+/* ---- the whole --------------------------------------------------------------------------- */
+
+static int need_counts(const struct query *q, int most, const char **ret_source,
+                       struct topt_error *err)
+{
+    *ret_source = "gpus";
+    if (!q->ngpus)
+        return topt_fail(err, TOPT_ERR_INVAL, "gpus is missing: how many devices?");
+    if (q->ngpus > most)
+        return topt_fail(err, TOPT_ERR_INVAL, "gpus must be one count here");
+    return 0;
+}
+
+/* What fields need of each other.  Turns mode profiling into a curve. */
+static int check(struct query *q, const char **ret_source, struct topt_error *err)
+{
+    *ret_source = "counts";
+    if (strcmp(q->counts, "all") && strcmp(q->counts, "pow2"))
+        return topt_fail(err, TOPT_ERR_INVAL, "counts must be all or pow2");
+    if (q->kind == QUERY_FRONTIER)
+        return need_counts(q, 1, ret_source, err);
+    if (q->kind == QUERY_CURVE)
+        return 0;
+    *ret_source = "mode";
+    if (!*q->mode)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "mode is missing: mini-parallelism, mini-time or profiling");
+    if (!strcmp(q->mode, "profiling")) {
+        q->kind = QUERY_CURVE;
+        *q->mode = '\0';
+        return 0;
+    }
+    if (!strcmp(q->mode, "mini-time"))
+        return need_counts(q, 1, ret_source, err);
+    *ret_source = "gpus";
+    if (q->ngpus)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "gpus goes with mini-time; mode %s takes max_gpus", q->mode);
+    return 0;
+}
+
+/* The row of 'key', marked as seen; NULL after an error. */
+static const struct field *take(enum query_kind kind, const char *key, uint64_t *seen,
+                                struct topt_error *err)
+{
+    const struct field *f = find(kind, key);
+    if (!f) {
+        topt_fail(err, TOPT_ERR_INVAL, "%.60s: unknown field", key);
+        return NULL;
+    }
+    uint64_t mine = 0;
+    for (int i = 0; i < NFIELDS; i++)
+        if (fields[i].offset == f->offset)
+            mine |= (uint64_t)1 << i;
+    if (*seen & mine) {
+        topt_fail(err, TOPT_ERR_INVAL, "%s is given twice", f->name);
+        return NULL;
+    }
+    *seen |= mine;
+    return f;
+}
+
+int query_from_json(enum query_kind kind, const json_t *obj, struct query *ret,
+                    const char **ret_source, struct topt_error *err)
+{
+    struct query q;
+    set_defaults(kind, &q);
+    *ret_source = "body";
+    if (!json_is_object(obj))
+        return topt_fail(err, TOPT_ERR_INVAL, "the body must be an object");
+    uint64_t seen = 0;
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)obj, key, value) {
+        if (!strcmp(key, "model") || json_is_null(value))
+            continue;
+        *ret_source = key;
+        const struct field *f = take(kind, key, &seen, err);
+        if (!f || store_json(f, value, &q, err) < 0)
+            return -1;
+    }
+    if (check(&q, ret_source, err) < 0)
+        return -1;
+    *ret = q;
+    return 0;
+}
+
+int query_from_pairs(enum query_kind kind, const struct query_pair *pairs, int npairs,
+                     struct query *ret, const char **ret_source, struct topt_error *err)
+{
+    struct query q;
+    set_defaults(kind, &q);
+    uint64_t seen = 0;
+    for (int i = 0; i < npairs; i++) {
+        *ret_source = pairs[i].key;
+        const struct field *f = take(kind, pairs[i].key, &seen, err);
+        if (!f)
+            return -1;
+        if (!pairs[i].value)
+            return topt_fail(err, TOPT_ERR_INVAL, "%s has no value", f->name);
+        if (store_string(f, pairs[i].value, &q, err) < 0)
+            return -1;
+    }
+    if (check(&q, ret_source, err) < 0)
+        return -1;
+    *ret = q;
+    return 0;
+}
+
+static void field_text(const struct field *f, const struct query *q, struct topt_text *out)
+{
+    const void *at = (const char *)q + f->offset;
+    topt_text_add(out, "%s=", f->name);
+    if (f->kind <= LABEL)
+        topt_text_add(out, "%s", (const char *)at);
+    else if (f->kind == REAL)
+        topt_text_add(out, "%.17g", *(const double *)at);
+    else if (f->kind == BOOL)
+        topt_text_add(out, "%d", *(const int *)at);
+    else if (f->kind == COUNTS)
+        for (int i = 0; i < q->ngpus; i++)
+            topt_text_add(out, "%s%lld", i ? "," : "", (long long)q->gpus[i]);
+    else
+        topt_text_add(out, "%lld", (long long)*(const int64_t *)at);
+    topt_text_add(out, ";");
+}
+
+void query_text(const struct query *q, struct topt_text *out)
+{
+    static const char *const kinds[] = {"plan", "curve", "frontier"};
+    topt_text_add(out, "%s/%s;", kinds[q->kind], TOPT_VERSION);
+    for (int i = 0; i < NFIELDS; i++)
+        if (fields[i].key)
+            field_text(&fields[i], q, out);
+}
