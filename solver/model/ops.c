@@ -261,7 +261,7 @@ static const struct topt_op_spec table[] = {
      .operand = {{.name = "ids", .role = TOPT_DATA, .ndim = 2, .dim = {0, 1}},
                  {.name = "w", .role = TOPT_PARAM, .ndim = 2, .dim = {2, 3}, .tensor_ok = 1},
                  {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 3}}},
-     .forward = {KERNEL(LOAD, 0, V(0)), KERNEL(EMBEDDING_FWD, V(0) | V(2), V(2))},
+     .forward = {KERNEL(LOAD, 0, V(0)), KERNEL(EMBEDDING_FWD, V(0) | V(1), V(2))},
      .backward = {KERNEL(EMBEDDING_BWD, V(0) | G(2), G(1))},
      .shape = shape_embedding,
      .flops = flops_none},
