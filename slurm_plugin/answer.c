@@ -20,10 +20,10 @@ struct field {
     size_t offset, size;
 };
 
-#define FIELD(key, kind, member)                                                           \
-    {                                                                                      \
-        key, kind, offsetof(struct topt_answer, member),                                   \
-            sizeof(((struct topt_answer *)0)->member)                                      \
+#define FIELD(key, kind, member)                                                         \
+    {                                                                                    \
+        key, kind, offsetof(struct topt_answer, member),                                 \
+            sizeof(((struct topt_answer *)0)->member)                                    \
     }
 static const struct field fields[] = {
     FIELD("TOPT_PLAN_ID", TEXT, plan_id),
@@ -118,7 +118,8 @@ static int whole_plan(const struct topt_answer *a)
  * any web server has a 404. */
 static int blames_request(int status)
 {
-    return status == 400 || status == 404 || status == 413 || status == 415 || status == 422;
+    return status == 400 || status == 404 || status == 413 || status == 415 ||
+           status == 422;
 }
 
 enum topt_verdict topt_answer_judge(int status, const struct topt_answer *a,
@@ -128,8 +129,8 @@ enum topt_verdict topt_answer_judge(int status, const struct topt_answer *a,
         return TOPT_VERDICT_PLAN;
     if (blames_request(status) && (*a->error || *a->description)) {
         topt_fail(err, status == 422 ? TOPT_ERR_INFEASIBLE : TOPT_ERR_INVAL, "%s%s%s",
-                  *a->description ? a->description : a->error, *a->nearest ? "; nearest: " : "",
-                  a->nearest);
+                  *a->description ? a->description : a->error,
+                  *a->nearest ? "; nearest: " : "", a->nearest);
         return TOPT_VERDICT_REFUSED;
     }
     if (status == 200)

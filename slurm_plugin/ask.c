@@ -12,7 +12,7 @@ enum { MODEL_LIMIT = 64 << 20 };
 static const int64_t count_limit = INT64_C(1) << 40;
 
 const struct topt_ask_row topt_ask_table[TOPT_ASK_COUNT] = {
-#define X(name, option, arg, query, kind, help)                                            \
+#define X(name, option, arg, query, kind, help)                                          \
     [TOPT_ASK_##name] = {option, arg, query, help, TOPT_ASK_IS_##kind},
     TOPT_ASK_OPTIONS(X)
 #undef X
@@ -58,8 +58,8 @@ static int check_mode(const char *value, struct topt_error *err)
     if (strcmp(value, "profiling") == 0)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "a curve sizes no job; 'topt plan --mode profiling' prints it");
-    return topt_fail(err, TOPT_ERR_INVAL, "'%s' is neither mini-parallelism nor mini-time",
-                     value);
+    return topt_fail(err, TOPT_ERR_INVAL,
+                     "'%s' is neither mini-parallelism nor mini-time", value);
 }
 
 static int check_value(enum topt_ask_kind kind, const char *value, struct topt_error *err)
@@ -74,7 +74,8 @@ static int check_value(enum topt_ask_kind kind, const char *value, struct topt_e
         return topt_parse_bytes(value, &n, err);
     case TOPT_ASK_IS_ON_ERROR:
         if (topt_ask_aborts(value) < 0)
-            return topt_fail(err, TOPT_ERR_INVAL, "'%s' is neither submit nor abort", value);
+            return topt_fail(err, TOPT_ERR_INVAL, "'%s' is neither submit nor abort",
+                             value);
         return 0;
     case TOPT_ASK_IS_FILE:
     case TOPT_ASK_IS_TEXT:
@@ -128,8 +129,7 @@ static char *read_regular(const char *path, size_t *ret_len, struct topt_error *
         return bytes;
     }
     if (strcmp(path, "-") != 0 && stat(path, &st))
-        topt_fail(err, TOPT_ERR_NOTFOUND, "can't read '%s': %s", path,
-                  strerror(errno));
+        topt_fail(err, TOPT_ERR_NOTFOUND, "can't read '%s': %s", path, strerror(errno));
     else
         topt_fail(err, TOPT_ERR_INVAL, "'%s' is not a file", path);
     return NULL;

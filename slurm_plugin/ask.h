@@ -19,20 +19,22 @@ enum topt_ask_kind {
 };
 
 /* X(NAME, option, argument shown, query field or NULL, kind, help) */
-#define TOPT_ASK_OPTIONS(X)                                                                \
-    X(MODE, "topt-mode", "MODE", "mode", MODE,                                             \
-      "let topt size the job: mini-parallelism (fewest GPUs that fit) or mini-time")       \
-    X(MODEL, "topt-model", "FILE", NULL, FILE, "the model: native, config.json or .onnx")  \
-    X(BATCH, "topt-batch", "N", "batch", COUNT, "global batch size")                       \
-    X(SEQ, "topt-seq", "N", "seq", COUNT, "sequence length")                               \
-    X(MEMORY, "topt-memory", "SIZE", "memory", BYTES, "memory of a GPU to use, as 16GiB")  \
-    X(MAX_GPUS, "topt-max-gpus", "N", "max_gpus", COUNT, "never more GPUs than this")      \
-    X(GPUS, "topt-gpus", "N", "gpus", COUNT, "mini-time: the number of GPUs")              \
-    X(HW, "topt-hw", "NAME", "hw", TEXT, "hardware profile")                               \
-    X(SPACE, "topt-space", "NAME", "space", TEXT, "full, canonical or uniform")            \
-    X(OPTIMIZER, "topt-optimizer", "NAME", "optimizer", TEXT, "sgd, momentum or adam")     \
-    X(DTYPE, "topt-dtype", "NAME", "dtype", TEXT, "f32, f64, ...")                         \
-    X(ON_ERROR, "topt-on-error", "WHAT", NULL, ON_ERROR,                                   \
+#define TOPT_ASK_OPTIONS(X)                                                              \
+    X(MODE, "topt-mode", "MODE", "mode", MODE,                                           \
+      "let topt size the job: mini-parallelism (fewest GPUs that fit) or mini-time")     \
+    X(MODEL, "topt-model", "FILE", NULL, FILE,                                           \
+      "the model: native, config.json or .onnx")                                         \
+    X(BATCH, "topt-batch", "N", "batch", COUNT, "global batch size")                     \
+    X(SEQ, "topt-seq", "N", "seq", COUNT, "sequence length")                             \
+    X(MEMORY, "topt-memory", "SIZE", "memory", BYTES,                                    \
+      "memory of a GPU to use, as 16GiB")                                                \
+    X(MAX_GPUS, "topt-max-gpus", "N", "max_gpus", COUNT, "never more GPUs than this")    \
+    X(GPUS, "topt-gpus", "N", "gpus", COUNT, "mini-time: the number of GPUs")            \
+    X(HW, "topt-hw", "NAME", "hw", TEXT, "hardware profile")                             \
+    X(SPACE, "topt-space", "NAME", "space", TEXT, "full, canonical or uniform")          \
+    X(OPTIMIZER, "topt-optimizer", "NAME", "optimizer", TEXT, "sgd, momentum or adam")   \
+    X(DTYPE, "topt-dtype", "NAME", "dtype", TEXT, "f32, f64, ...")                       \
+    X(ON_ERROR, "topt-on-error", "WHAT", NULL, ON_ERROR,                                 \
       "when the planner can't be reached: submit (the job as asked) or abort")
 
 enum topt_ask_option {
@@ -56,8 +58,8 @@ struct topt_ask {
 void topt_ask_fini(struct topt_ask *ask);
 
 /* Take a copy of 'value'; the last one given stays.  -1 when out of memory. */
-int topt_ask_set(struct topt_ask *ask, enum topt_ask_option which, const char *value)
-    TOPT_MUST_CHECK;
+int topt_ask_set(struct topt_ask *ask, enum topt_ask_option which,
+                 const char *value) TOPT_MUST_CHECK;
 
 /* The first option given, or NULL: then topt has nothing to do with this job. */
 const char *topt_ask_any(const struct topt_ask *ask);

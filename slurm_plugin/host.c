@@ -97,9 +97,9 @@ static int strip_gres(const struct topt_host *h, const char *text, struct topt_e
     return rc;
 }
 
-static const char *const touched[] = {"gpus",  "gpus-per-task", "gpus-per-socket",
-                                      "gres",  "ntasks-per-gpu", "nodes",
-                                      "gpus-per-node", "ntasks", "ntasks-per-node"};
+static const char *const touched[] = {
+    "gpus",  "gpus-per-task", "gpus-per-socket", "gres",           "ntasks-per-gpu",
+    "nodes", "gpus-per-node", "ntasks",          "ntasks-per-node"};
 enum { TOUCHED = sizeof touched / sizeof *touched };
 
 static int set_shape(const struct topt_host *h, const struct topt_answer *plan,

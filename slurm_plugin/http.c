@@ -153,8 +153,8 @@ static int read_status(const char *line, const char *end)
 }
 
 /* The body that follows the head.  Same returns as topt_http_parse. */
-static int parse_body(const char *head, const char *body, size_t have, int eof, int status,
-                      struct topt_http_reply *ret, struct topt_error *err)
+static int parse_body(const char *head, const char *body, size_t have, int eof,
+                      int status, struct topt_http_reply *ret, struct topt_error *err)
 {
     struct topt_text text = {0};
     size_t value_len = 0;
@@ -203,58 +203,81 @@ int topt_http_parse(const char *bytes, size_t len, int eof, struct topt_http_rep
     if (status < 0)
         return topt_fail(err, TOPT_ERR_IO, "what answered doesn't speak HTTP");
     const char *head = memchr(bytes, '\n', len);
-    return parse_body(head + 1, body, len - (size_t)(body - bytes), eof, status, ret, err);
+    return parse_body(head + 1, body, len - (size_t)(body - bytes), eof, status, ret,
+                      err);
 }
 
 /* --- the connection ----------------------------------------------------------------- */
 
-/* "unix:/path" or "http://1.2.3.4:80", "http://[::1]:80", "http://localhost:80". */
-static int read_url(const char *url, union address *ret, socklen_t *ret_len,
-                    struct topt_error *err)
+static int read_unix(const char *path, union address *ret, socklen_t *ret_len)
 {
-    char host[64];
-    int64_t port = 80;
-    memset(ret, 0, sizeof *ret);
-    if (strncmp(url, "unix:", 5) == 0) {
-        size_t n = strlen(url + 5);
-        if (n == 0 || n >= sizeof ret->un.sun_path)
-            return topt_fail(err, TOPT_ERR_INVAL, "'%s' holds no usable socket path", url);
-        ret->un.sun_family = AF_UNIX;
-        memcpy(ret->un.sun_path, url + 5, n + 1);
-        *ret_len = sizeof ret->un;
-        return 0;
-    }
-    if (strncmp(url, "http://", 7) != 0)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "'%s' is neither unix:/path nor http://ADDRESS:PORT", url);
-    const char *p = url + 7, *after;
+    size_t n = strlen(path);
+    if (n == 0 || n >= sizeof ret->un.sun_path)
+        return -1;
+    ret->un.sun_family = AF_UNIX;
+    memcpy(ret->un.sun_path, path, n + 1);
+    *ret_len = sizeof ret->un;
+    return 0;
+}
+
+/* "1.2.3.4:80/", "[::1]:80", "localhost:80": split at the colon.  -1 when it doesn't fit
+ * or the port is no port. */
+static int split_host(const char *p, char *host, size_t size, uint16_t *ret_port)
+{
+    const char *after;
     size_t n = strcspn(p, ":/");
+    int64_t port = 80;
+    char number[8] = "";
     if (*p == '[' && strchr(p, ']')) {
         n = strcspn(++p, "]");
         after = p + n + 1;
     } else {
         after = p + n;
     }
-    size_t digits = *after == ':' ? strcspn(after + 1, "/") : 0;
-    char number[8] = "";
-    if (n >= sizeof host || digits >= sizeof number)
-        return topt_fail(err, TOPT_ERR_INVAL, "'%s' isn't understood", url);
+    if (n >= size)
+        return -1;
     memcpy(host, p, n);
     host[n] = '\0';
-    memcpy(number, after + (digits > 0), digits);
-    if (digits && topt_parse_int(number, 1, 65535, &port, NULL))
-        return topt_fail(err, TOPT_ERR_INVAL, "'%s' has a bad port", url);
+    if (*after == ':') {
+        size_t digits = strcspn(++after, "/");
+        if (digits >= sizeof number)
+            return -1;
+        memcpy(number, after, digits);
+        if (topt_parse_int(number, 1, 65535, &port, NULL))
+            return -1;
+    }
+    *ret_port = htons((uint16_t)port);
+    return 0;
+}
+
+static int read_url(const char *url, union address *ret, socklen_t *ret_len,
+                    struct topt_error *err)
+{
+    char host[64];
+    uint16_t port = 0;
+    memset(ret, 0, sizeof *ret);
+    if (strncmp(url, "unix:", 5) == 0) {
+        if (read_unix(url + 5, ret, ret_len))
+            return topt_fail(err, TOPT_ERR_INVAL, "'%s' holds no usable socket path",
+                             url);
+        return 0;
+    }
+    if (strncmp(url, "http://", 7) != 0)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "'%s' is neither unix:/path nor http://ADDRESS:PORT", url);
+    if (split_host(url + 7, host, sizeof host, &port))
+        return topt_fail(err, TOPT_ERR_INVAL, "'%s' isn't understood", url);
     if (strcmp(host, "localhost") == 0)
         memcpy(host, "127.0.0.1", sizeof "127.0.0.1");
     if (inet_pton(AF_INET, host, &ret->in.sin_addr) == 1) {
         ret->in.sin_family = AF_INET;
-        ret->in.sin_port = htons((uint16_t)port);
+        ret->in.sin_port = port;
         *ret_len = sizeof ret->in;
         return 0;
     }
     if (inet_pton(AF_INET6, host, &ret->in6.sin6_addr) == 1) {
         ret->in6.sin6_family = AF_INET6;
-        ret->in6.sin6_port = htons((uint16_t)port);
+        ret->in6.sin6_port = port;
         *ret_len = sizeof ret->in6;
         return 0;
     }
@@ -263,7 +286,8 @@ static int read_url(const char *url, union address *ret, socklen_t *ret_len,
 }
 
 /* Wait for 'events'; fails past the deadline. */
-static int wait_for(const struct talk *t, short events, short *ret, struct topt_error *err)
+static int wait_for(const struct talk *t, short events, short *ret,
+                    struct topt_error *err)
 {
     struct pollfd p = {.fd = t->fd, .events = events};
     for (;;) {
@@ -283,7 +307,7 @@ static int wait_for(const struct talk *t, short events, short *ret, struct topt_
 static int connect_to(struct talk *t, struct topt_error *err)
 {
     union address a;
-    socklen_t len, size = sizeof(int);
+    socklen_t len = 0, size = sizeof(int);
     short ready;
     int sys = 0;
     if (read_url(t->url, &a, &len, err))
@@ -308,7 +332,8 @@ static int connect_to(struct talk *t, struct topt_error *err)
 }
 
 /* Send until done or until something is there to read. */
-static int send_all(const struct talk *t, const char *p, size_t len, struct topt_error *err)
+static int send_all(const struct talk *t, const char *p, size_t len,
+                    struct topt_error *err)
 {
     while (len > 0) {
         short ready;
@@ -322,14 +347,16 @@ static int send_all(const struct talk *t, const char *p, size_t len, struct topt
         if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
             return 0; /* what it said before it went may still be read */
         if (n < 0)
-            return topt_fail(err, TOPT_ERR_IO, "sending to %s: %s", t->url, strerror(errno));
+            return topt_fail(err, TOPT_ERR_IO, "sending to %s: %s", t->url,
+                             strerror(errno));
         p += n;
         len -= (size_t)n;
     }
     return 0;
 }
 
-static int receive(const struct talk *t, struct topt_http_reply *ret, struct topt_error *err)
+static int receive(const struct talk *t, struct topt_http_reply *ret,
+                   struct topt_error *err)
 {
     struct topt_text got = {0};
     char chunk[4096];
@@ -361,9 +388,8 @@ static int receive(const struct talk *t, struct topt_http_reply *ret, struct top
 int topt_http_post(const struct topt_http_request *q, struct topt_http_reply *ret,
                    struct topt_error *err)
 {
-    struct talk t = {.fd = -1,
-                     .deadline_ms = topt_http_now_ms() + q->timeout_ms,
-                     .url = q->url};
+    struct talk t = {
+        .fd = -1, .deadline_ms = topt_http_now_ms() + q->timeout_ms, .url = q->url};
     struct topt_text head = {0};
     int rc = -1;
     topt_text_add(&head,

@@ -16,8 +16,9 @@ enum { VALUE_SIZE = 512 };
 
 /* "TOPT_<name>" in the job, "SLURM_TOPT_<name>" on the way.  PLAN is what a job hands to
  * `topt run`; PLAN_ID is the same id under its own name. */
-static const char *const names[] = {"PLAN_ID", "PLAN",          "GPUS",         "NODES",
-                                    "URL",     "GPUS_PER_NODE", "MEMORY_BYTES", "TIME_NS"};
+static const char *const names[] = {"PLAN_ID",      "PLAN",   "GPUS",
+                                    "NODES",        "URL",    "GPUS_PER_NODE",
+                                    "MEMORY_BYTES", "TIME_NS"};
 enum { NAMES = sizeof names / sizeof *names };
 
 static void set_both(const struct topt_env *env, const char *name, const char *value)

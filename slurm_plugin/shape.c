@@ -65,7 +65,8 @@ int topt_shape_gpus(const char *text, int64_t *ret, char type[64], struct topt_e
         return topt_fail(err, TOPT_ERR_INVAL,
                          "GPUs asked for as '%s': topt sizes jobs of one GPU type", text);
     if (*number && topt_parse_int(number, 0, NUMBER_LIMIT, ret, NULL))
-        return topt_fail(err, TOPT_ERR_INVAL, "GPUs asked for as '%s' aren't understood", text);
+        return topt_fail(err, TOPT_ERR_INVAL, "GPUs asked for as '%s' aren't understood",
+                         text);
     memcpy(type, p, type_len);
     type[type_len] = '\0';
     return 0;
@@ -93,13 +94,15 @@ int topt_shape_gres(const char *text, int64_t *ret_gpus, char type[64],
             continue;
         }
         if (found++) {
-            topt_fail(err, TOPT_ERR_INVAL, "--gres=%s: topt sizes jobs of one GPU type", text);
+            topt_fail(err, TOPT_ERR_INVAL, "--gres=%s: topt sizes jobs of one GPU type",
+                      text);
             goto out;
         }
         if (topt_shape_gpus(e, ret_gpus, type, err))
             goto out;
     }
-    rc = others->oom ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for --gres=%s", text) : 0;
+    rc =
+        others->oom ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for --gres=%s", text) : 0;
 out:
     free(copy);
     return rc;
@@ -131,11 +134,13 @@ int topt_shape_bound(const struct topt_ask *ask, const struct topt_bounds *b,
         topt_parse_int(ask->value[TOPT_ASK_MAX_GPUS], 1, INT64_MAX, &most, err))
         return -1;
     if (most > 0 && n > most)
-        return topt_fail(err, TOPT_ERR_INVAL, "--topt-gpus=%lld is more than --topt-max-gpus=%lld",
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "--topt-gpus=%lld is more than --topt-max-gpus=%lld",
                          (long long)n, (long long)most);
     lower(&bound, most);
     if (topt_ask_mini_time(ask) && !n && !bound)
-        return topt_fail(err, TOPT_ERR_USAGE, "mini-time needs --topt-gpus=N (or --gpus=N)");
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "mini-time needs --topt-gpus=N (or --gpus=N)");
     *ret_bound = bound;
     return 0;
 }
@@ -155,11 +160,12 @@ int topt_shape_fits(const struct topt_bounds *b, const struct topt_answer *plan,
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].allowed > 0 && rows[i].needed > rows[i].allowed)
-            return topt_fail(err, TOPT_ERR_INFEASIBLE,
-                             "the plan needs %lld %s but the job has %s %lld: leave that option "
-                             "out or raise it",
-                             (long long)rows[i].needed, rows[i].what, rows[i].option,
-                             (long long)rows[i].allowed);
+            return topt_fail(
+                err, TOPT_ERR_INFEASIBLE,
+                "the plan needs %lld %s but the job has %s %lld: leave that option "
+                "out or raise it",
+                (long long)rows[i].needed, rows[i].what, rows[i].option,
+                (long long)rows[i].allowed);
     }
     return 0;
 }
@@ -181,8 +187,8 @@ char *topt_shape_words(const struct topt_bounds *b, char *buf, size_t size)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].value <= 0 || used >= size)
             continue;
-        int n = snprintf(buf + used, size - used, "%s%s%lld", used ? ", " : "", rows[i].option,
-                         (long long)rows[i].value);
+        int n = snprintf(buf + used, size - used, "%s%s%lld", used ? ", " : "",
+                         rows[i].option, (long long)rows[i].value);
         used += n > 0 ? (size_t)n : 0;
     }
     return buf;

@@ -22,11 +22,12 @@ struct topt_bounds {
 };
 
 /* "2", "1-4", "2-", "1,2,4": the most nodes. */
-int topt_shape_nodes(const char *text, int64_t *ret, struct topt_error *err) TOPT_MUST_CHECK;
+int topt_shape_nodes(const char *text, int64_t *ret,
+                     struct topt_error *err) TOPT_MUST_CHECK;
 
 /* "4", "a100:4", "gpu:4", "gpu:a100:4", "gpu": a count and, where given, a type. */
-int topt_shape_gpus(const char *text, int64_t *ret, char type[64], struct topt_error *err)
-    TOPT_MUST_CHECK;
+int topt_shape_gpus(const char *text, int64_t *ret, char type[64],
+                    struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Split the text of --gres: entries for GPUs are counted (several types are refused),
  * all others are appended to 'others' with commas. */

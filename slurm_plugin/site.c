@@ -5,7 +5,7 @@
 #include "ask.h"
 #include "topt_text.h"
 
-enum { DEFAULT_TIMEOUT_MS = 5000, MAX_TIMEOUT_MS = 600000 };
+enum { DEFAULT_TIMEOUT_MS = 10000, MAX_TIMEOUT_MS = 60000 };
 
 static int take(const char *arg, struct topt_site *site, struct topt_error *err)
 {
@@ -15,7 +15,8 @@ static int take(const char *arg, struct topt_site *site, struct topt_error *err)
         site->url = eq + 1;
     } else if (n == 2 && memcmp(arg, "hw", n) == 0) {
         site->hw = eq + 1;
-    } else if (n == 8 && memcmp(arg, "on_error", n) == 0 && topt_ask_aborts(eq + 1) >= 0) {
+    } else if (n == 8 && memcmp(arg, "on_error", n) == 0 &&
+               topt_ask_aborts(eq + 1) >= 0) {
         site->on_error = eq + 1;
     } else if (n == 10 && memcmp(arg, "timeout_ms", n) == 0) {
         return topt_parse_int(eq + 1, 1, MAX_TIMEOUT_MS, &site->timeout_ms, err)
@@ -23,7 +24,8 @@ static int take(const char *arg, struct topt_site *site, struct topt_error *err)
                    : 0;
     } else {
         return topt_fail(err, TOPT_ERR_INVAL,
-                         "plugstack.conf: '%s' is none of url=, timeout_ms=, on_error=submit|abort, hw=",
+                         "plugstack.conf: '%s' is none of url=, timeout_ms=, "
+                         "on_error=submit|abort, hw=",
                          arg);
     }
     return 0;

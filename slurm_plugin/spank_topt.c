@@ -26,7 +26,7 @@ static int take_option(int which, const char *value, int remote)
     if (which < 0 || which >= TOPT_ASK_COUNT)
         return ESPANK_BAD_ARG;
     return topt_ask_set(&the_ask, (enum topt_ask_option)which, value) ? ESPANK_ERROR
-                                                                       : ESPANK_SUCCESS;
+                                                                      : ESPANK_SUCCESS;
 }
 
 static int submitting(void)

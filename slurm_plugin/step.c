@@ -31,6 +31,7 @@ void topt_step(spank_t spank)
     uint32_t step = 0;
     if (!topt_mend_step(&env))
         return;
-    if (spank_get_item(spank, S_JOB_STEPID, &step) == ESPANK_SUCCESS && step == batch_step)
+    if (spank_get_item(spank, S_JOB_STEPID, &step) == ESPANK_SUCCESS &&
+        step == batch_step)
         topt_mend_batch(&env);
 }

@@ -44,7 +44,8 @@ static void process_unset(void *ctx, const char *name)
     unsetenv(name);
 }
 
-static const struct topt_env process_env = {NULL, process_get, process_set, process_unset};
+static const struct topt_env process_env = {NULL, process_get, process_set,
+                                            process_unset};
 
 /* Slurm hands plugin options on to jobs by these variables; a job's own sbatch would take
  * them for its options. */
@@ -104,19 +105,25 @@ static int refuse(const struct topt_error *err)
 }
 
 /* One question, asked again while the answer is "still searching" or "busy" and there is
- * time: equal searches are shared on the other side. */
+ * time: equal searches are shared on the other side.  When that time runs out, what the
+ * planner said before stays the reason. */
 static enum topt_verdict ask_planner(struct topt_http_request *q, struct topt_answer *ret,
                                      struct topt_error *err)
 {
     int64_t deadline = topt_http_now_ms() + q->timeout_ms;
-    for (;;) {
+    enum topt_verdict verdict = TOPT_VERDICT_OUTAGE;
+    for (int again = 0;; again = 1) {
         struct topt_http_reply reply = {0};
-        if (topt_http_post(q, &reply, err))
-            return err->code == TOPT_ERR_INVAL ? TOPT_VERDICT_REFUSED : TOPT_VERDICT_OUTAGE;
+        struct topt_error failure = {0};
+        if (topt_http_post(q, &reply, &failure)) {
+            if (!again)
+                *err = failure;
+            return verdict;
+        }
         int status = reply.status;
         topt_answer_parse(reply.body, reply.len, ret);
         topt_http_fini(&reply);
-        enum topt_verdict verdict = topt_answer_judge(status, ret, err);
+        verdict = topt_answer_judge(status, ret, err);
         q->timeout_ms = deadline - topt_http_now_ms() - RETRY_MS;
         if ((status != 202 && status != 503) || q->timeout_ms <= 0)
             return verdict;
@@ -125,9 +132,10 @@ static enum topt_verdict ask_planner(struct topt_http_request *q, struct topt_an
 }
 
 /* Read the model and ask; with 'bounds' named where they may be the reason for a refusal. */
-static enum topt_verdict find_plan(const struct topt_ask *ask, const struct topt_site *site,
-                                   const struct topt_bounds *bounds, struct topt_answer *ret,
-                                   struct topt_error *err)
+static enum topt_verdict find_plan(const struct topt_ask *ask,
+                                   const struct topt_site *site,
+                                   const struct topt_bounds *bounds,
+                                   struct topt_answer *ret, struct topt_error *err)
 {
     enum topt_verdict verdict = TOPT_VERDICT_REFUSED;
     struct topt_text target = {0};
@@ -139,6 +147,8 @@ static enum topt_verdict find_plan(const struct topt_ask *ask, const struct topt
         !(model = topt_ask_model(ask, &len, &name, err)))
         goto out;
     topt_ask_target(ask, name, bound, site->hw, &target);
+    /* So that a long search is told from a planner that hangs, just before the deadline. */
+    topt_text_add(&target, "&wait_ms=%lld", (long long)(site->timeout_ms * 9 / 10));
     if (target.oom) {
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for the question");
         goto out;
@@ -213,7 +223,8 @@ int topt_submit(const struct topt_ask *ask, int argc, char **argv)
     if (topt_ask_check(ask, &err))
         return refuse(&err);
     if (++calls > 1) {
-        topt_fail(&err, TOPT_ERR_INVAL, "the parts of a heterogeneous job can't be sized");
+        topt_fail(&err, TOPT_ERR_INVAL,
+                  "the parts of a heterogeneous job can't be sized");
         return refuse(&err);
     }
     if (topt_site_read(argc, argv, getenv("TOPT_URL"), &site, &err))

@@ -14,9 +14,10 @@ static enum topt_verdict judge(int status, const char *body, struct topt_error *
 
 static void test_plan(void)
 {
-    static const char body[] = "TOPT_PLAN_ID=p-1f\r\nTOPT_GPUS=8\nTOPT_NODES=2\n\nnonsense\n"
-                               "TOPT_GPUS_PER_NODE=4\nTOPT_MEMORY_BYTES=123456789012\n"
-                               "TOPT_TIME_NS=7\nTOPT_FUTURE=x\nTOPT_WHY=a=b \x1b[2J, c";
+    static const char body[] =
+        "TOPT_PLAN_ID=p-1f\r\nTOPT_GPUS=8\nTOPT_NODES=2\n\nnonsense\n"
+        "TOPT_GPUS_PER_NODE=4\nTOPT_MEMORY_BYTES=123456789012\n"
+        "TOPT_TIME_NS=7\nTOPT_FUTURE=x\nTOPT_WHY=a=b \x1b[2J, c";
     struct topt_answer a;
     struct topt_error err = {0};
     topt_answer_parse(body, strlen(body), &a);
@@ -40,30 +41,32 @@ static void test_broken_plans(void)
         "TOPT_PLAN_ID=p\nTOPT_GPUS=-4\nTOPT_NODES=-2\nTOPT_GPUS_PER_NODE=2\n",
         "TOPT_PLAN_ID=../p\nTOPT_GPUS=1\nTOPT_NODES=1\nTOPT_GPUS_PER_NODE=1\n",
         "TOPT_PLAN_ID=p q\nTOPT_GPUS=1\nTOPT_NODES=1\nTOPT_GPUS_PER_NODE=1\n",
-        "TOPT_PLAN_ID=p\nTOPT_GPUS=4294967296\nTOPT_NODES=65536\nTOPT_GPUS_PER_NODE=65536\n",
+        "TOPT_PLAN_ID=p\nTOPT_GPUS=2097152\nTOPT_NODES=1024\nTOPT_GPUS_PER_NODE=2048\n",
         "TOPT_PLAN_ID=p\nTOPT_GPUS=1e0\nTOPT_NODES=1\nTOPT_GPUS_PER_NODE=1\n",
         "TOPT_PLAN_ID=p\nTOPT_GPUS=111111111111111111111111111\nTOPT_NODES=1\n",
     };
     struct topt_error err;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        ok(judge(200, bad[i], &err) == TOPT_VERDICT_OUTAGE && *err.text, "broken plan %zu: %s",
-           i, err.text);
+        ok(judge(200, bad[i], &err) == TOPT_VERDICT_OUTAGE && *err.text,
+           "broken plan %zu: %s", i, err.text);
 }
 
 static void test_errors(void)
 {
     static const char said[] = "ERROR=infeasible\nDESCRIPTION=too big\nNEAREST=8 GPUs\n";
     struct topt_error err;
-    const int refused[] = {400, 404, 413, 415, 422}, outage[] = {202, 401, 408, 429, 500, 503};
+    const int refused[] = {400, 404, 413, 415, 422},
+              outage[] = {202, 401, 408, 429, 500, 503};
     for (size_t i = 0; i < 5; i++)
         ok(judge(refused[i], said, &err) == TOPT_VERDICT_REFUSED &&
                strcmp(err.text, "too big; nearest: 8 GPUs") == 0,
            "%d refuses: %s", refused[i], err.text);
     for (size_t i = 0; i < 6; i++)
-        ok(judge(outage[i], said, &err) == TOPT_VERDICT_OUTAGE, "%d doesn't: %s", outage[i],
-           err.text);
+        ok(judge(outage[i], said, &err) == TOPT_VERDICT_OUTAGE, "%d doesn't: %s",
+           outage[i], err.text);
     ok(judge(404, "<html>", &err) == TOPT_VERDICT_OUTAGE, "somebody else's 404 doesn't");
-    ok(judge(422, "ERROR=x\n", &err) == TOPT_VERDICT_REFUSED && strcmp(err.text, "x") == 0,
+    ok(judge(422, "ERROR=x\n", &err) == TOPT_VERDICT_REFUSED &&
+           strcmp(err.text, "x") == 0,
        "a name is enough");
 }
 

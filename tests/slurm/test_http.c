@@ -38,8 +38,8 @@ static void broken(const char *bytes, int eof, const char *text)
 {
     struct topt_http_reply r = {0};
     struct topt_error err = {0};
-    ok(topt_http_parse(bytes, strlen(bytes), eof, &r, &err) == -1 && !r.body, "%s: %s", text,
-       err.text);
+    ok(topt_http_parse(bytes, strlen(bytes), eof, &r, &err) == -1 && !r.body, "%s: %s",
+       text, err.text);
 }
 
 #define OK200 "HTTP/1.1 200 OK\r\n"
@@ -48,7 +48,8 @@ static void test_parse(void)
 {
     static const char sized[] = OK200 "content-length:  5 \r\nX: y\r\n\r\nA=1\nB";
     static const char chunked[] =
-        OK200 "Transfer-Encoding: chunked\r\n\r\n4\r\nA=1\n\r\nb;x=y\r\nTOPT_WHY=no\r\n0\r\n\r\n";
+        OK200 "Transfer-Encoding: "
+              "chunked\r\n\r\n4\r\nA=1\n\r\nb;x=y\r\nTOPT_WHY=no\r\n0\r\n\r\n";
     static const char closed[] = "HTTP/1.0 200 OK\nServer: x\n\nA=1\n";
     whole(sized, sizeof sized - 1, "A=1\nB", "length");
     struct topt_http_reply r = {0};
@@ -65,7 +66,8 @@ static void test_parse(void)
     broken(OK200 "Content-Length: -1\r\n\r\nabc", 0, "a negative length");
     broken(OK200 "Content-Length: 99999999999999999999\r\n\r\n", 0, "a huge length");
     broken(OK200 "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 0, "no chunk size");
-    broken(OK200 "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff1\r\n", 0, "a huge chunk");
+    broken(OK200 "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff1\r\n", 0,
+           "a huge chunk");
     broken(OK200 "Transfer-Encoding: chunked\r\n\r\n3\r\nab", 1, "a cut chunk");
 }
 
@@ -112,7 +114,8 @@ static pid_t serve(enum part part, int listener)
 
 static int listen_tcp(char *url, size_t size)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof a;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || bind(fd, (struct sockaddr *)&a, len) || listen(fd, 4) ||
@@ -141,8 +144,11 @@ static int ask(enum part part, int tcp, struct topt_http_reply *r, struct topt_e
     int listener = tcp ? listen_tcp(url, sizeof url) : listen_unix(url, sizeof url);
     pid_t pid = serve(part, listener);
     close(listener);
-    const struct topt_http_request q = {
-        .url = url, .target = "/v1/plan?x=y", .body = body, .len = sizeof body, .timeout_ms = 300};
+    const struct topt_http_request q = {.url = url,
+                                        .target = "/v1/plan?x=y",
+                                        .body = body,
+                                        .len = sizeof body,
+                                        .timeout_ms = 300};
     *r = (struct topt_http_reply){0};
     *err = (struct topt_error){0};
     int64_t start = topt_http_now_ms();
@@ -161,7 +167,8 @@ static void test_post(int tcp)
 {
     struct topt_http_reply r;
     struct topt_error err;
-    ok(ask(ANSWER, tcp, &r, &err) == 0 && strcmp(r.body, "A=1\n") == 0, "an answer %s", err.text);
+    ok(ask(ANSWER, tcp, &r, &err) == 0 && strcmp(r.body, "A=1\n") == 0, "an answer %s",
+       err.text);
     topt_http_fini(&r);
     int rc = ask(ANSWER_EARLY, tcp, &r, &err);
     ok((rc == 0 && strcmp(r.body, "A=1\n") == 0) || (tcp && err.code == TOPT_ERR_IO),
@@ -171,8 +178,8 @@ static void test_post(int tcp)
        "a byte now and then doesn't stretch the deadline: %s", err.text);
     ok(ask(SILENT, tcp, &r, &err) == -1 && err.code == TOPT_ERR_CANCELED, "silence: %s",
        err.text);
-    ok(ask(NEVER_ACCEPT, tcp, &r, &err) == -1 && err.code == TOPT_ERR_CANCELED, "no accept: %s",
-       err.text);
+    ok(ask(NEVER_ACCEPT, tcp, &r, &err) == -1 && err.code == TOPT_ERR_CANCELED,
+       "no accept: %s", err.text);
     ok(ask(NO_END, tcp, &r, &err) == -1, "too much: %s", err.text);
     ok(ask(CLOSE, tcp, &r, &err) == -1, "closed: %s", err.text);
 }
@@ -180,10 +187,19 @@ static void test_post(int tcp)
 static void test_urls(void)
 {
     static const char *const bad[] = {
-        "", "toptd", "unix:", "https://127.0.0.1:1", "http://", "http://toptd:80",
-        "http://127.0.0.1:0", "http://127.0.0.1:70000", "http://127.0.0.1:x", "http://[::1",
+        "",
+        "toptd",
+        "unix:",
+        "https://127.0.0.1:1",
+        "http://",
+        "http://toptd:80",
+        "http://127.0.0.1:0",
+        "http://127.0.0.1:70000",
+        "http://127.0.0.1:x",
+        "http://[::1",
         "http://127.0.0.1:123456789/",
-        "unix:/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+        "unix:/"
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
     struct topt_http_reply r = {0};
     struct topt_error err;
@@ -191,12 +207,13 @@ static void test_urls(void)
         const struct topt_http_request q = {
             .url = bad[i], .target = "/", .body = "", .timeout_ms = 200};
         err = (struct topt_error){0};
-        ok(topt_http_post(&q, &r, &err) == -1 && err.code == TOPT_ERR_INVAL, "'%.30s': %s",
-           bad[i], err.text);
+        ok(topt_http_post(&q, &r, &err) == -1 && err.code == TOPT_ERR_INVAL,
+           "'%.30s': %s", bad[i], err.text);
     }
     const struct topt_http_request q = {
         .url = "http://[::1]:1", .target = "/", .body = "", .timeout_ms = 200};
-    ok(topt_http_post(&q, &r, &err) == -1 && err.code != TOPT_ERR_INVAL, "IPv6: %s", err.text);
+    ok(topt_http_post(&q, &r, &err) == -1 && err.code != TOPT_ERR_INVAL, "IPv6: %s",
+       err.text);
 }
 
 int main(void)

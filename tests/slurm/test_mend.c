@@ -129,8 +129,9 @@ int main(void)
     is_int(topt_mend_tasks("3"), 3, "one node");
     is_int(topt_mend_tasks("3(x2)"), 6, "two equal nodes");
     is_int(topt_mend_tasks("4,2(x3),1"), 11, "mixed");
-    const char *const bad[] = {"",     "x",     "3(x2",      "3(y2)", "3,",
-                               "3(x)", "3(x0)", "3(x2)(x2)", "-3",    "9999999999999999999999"};
+    const char *const bad[] = {
+        "",     "x",     "3(x2",      "3(y2)", "3,",
+        "3(x)", "3(x0)", "3(x2)(x2)", "-3",    "9999999999999999999999"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         is_int(topt_mend_tasks(bad[i]), -1, "'%s' isn't read", bad[i]);
     test_carry();

@@ -30,7 +30,8 @@ static uint32_t step_id;
 static struct spank_option registered[SLOTS];
 static int registrations;
 
-SHOWN int slurm_option_set(struct options *o, const char *name, const char *value, bool early);
+SHOWN int slurm_option_set(struct options *o, const char *name, const char *value,
+                           bool early);
 SHOWN char *slurm_option_get(struct options *o, const char *name);
 SHOWN bool slurm_option_isset(struct options *o, const char *name);
 SHOWN bool slurm_option_reset(struct options *o, const char *name);
@@ -137,7 +138,8 @@ spank_err_t spank_getenv(spank_t spank, const char *var, char *buf, int len)
     const char *value = getenv(var);
     if (!value)
         return ESPANK_ENV_NOEXIST;
-    return snprintf(buf, (size_t)len, "%s", value) < len ? ESPANK_SUCCESS : ESPANK_NOSPACE;
+    return snprintf(buf, (size_t)len, "%s", value) < len ? ESPANK_SUCCESS
+                                                         : ESPANK_NOSPACE;
 }
 
 spank_err_t spank_setenv(spank_t spank, const char *var, const char *val, int overwrite)
@@ -162,7 +164,8 @@ static const char *const good =
 
 static pid_t serve(const char *answer, char *url, size_t size)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof a;
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     if (fd < 0 || bind(fd, (struct sockaddr *)&a, len) || listen(fd, 4) ||
@@ -191,8 +194,8 @@ static pid_t serve(const char *answer, char *url, size_t size)
 /* --- scenarios: each in a child, since the plugin keeps state and may exit ---------------- */
 
 static const char *answer;
-static const char *const ask_words[] = {"topt-mode=mini-parallelism", "topt-model=/proc/self/stat",
-                                        NULL};
+static const char *const ask_words[] = {"topt-mode=mini-parallelism",
+                                        "topt-model=/proc/self/stat", NULL};
 
 static void choose(const char *word)
 {
@@ -247,15 +250,19 @@ static void test_sized(void)
     option("nodes", "2-4");
     option("ntasks", "8");
     ok(submit(ask_words) == 0, "sized: %s", said);
-    ok(strcmp(shown("nodes"), "2") == 0 && strcmp(shown("ntasks"), "6") == 0, "nodes, tasks");
+    ok(strcmp(shown("nodes"), "2") == 0 && strcmp(shown("ntasks"), "6") == 0,
+       "nodes, tasks");
     ok(strcmp(shown("gpus-per-node"), "a100:3") == 0, "the GPU type is kept");
     ok(strcmp(shown("ntasks-per-node"), "3") == 0, "tasks per node");
     ok(strcmp(shown("gres"), "fs:2") == 0, "other GRES are kept");
-    ok(strstr(said, "topt: 6 GPUs (2 nodes of 3): it fits; plan p-1 (within -N 4"), "said");
-    ok(strcmp(getenv("SLURM_TOPT_PLAN"), "p-1") == 0 && strcmp(getenv("TOPT_GPUS"), "6") == 0,
+    ok(strstr(said, "topt: 6 GPUs (2 nodes of 3): it fits; plan p-1 (within -N 4"),
+       "said");
+    ok(strcmp(getenv("SLURM_TOPT_PLAN"), "p-1") == 0 &&
+           strcmp(getenv("TOPT_GPUS"), "6") == 0,
        "carried");
     said[0] = '\0';
-    ok(submit(ask_words) == -1 && strstr(said, "heterogeneous"), "a second part: %s", said);
+    ok(submit(ask_words) == -1 && strstr(said, "heterogeneous"), "a second part: %s",
+       said);
 }
 
 static void test_others_reset(void)
@@ -277,7 +284,8 @@ static void test_put_back(void)
     option("gres", "gpu:4,fs:1");
     option("nodes", "2");
     opt.refuses = "ntasks";
-    ok(submit(ask_words) == 0 && strstr(said, "Slurm refuses --ntasks=6; the job goes on"),
+    ok(submit(ask_words) == 0 &&
+           strstr(said, "Slurm refuses --ntasks=6; the job goes on"),
        "a half-sized job: %s", said);
     ok(strcmp(shown("gpus"), "v100:8") == 0 && strcmp(shown("gres"), "gpu:4,fs:1") == 0 &&
            strcmp(shown("nodes"), "2") == 0 && strcmp(shown("gpus-per-node"), "-") == 0,
@@ -290,7 +298,8 @@ static void test_outage(void)
     const char *const words[] = {ask_words[0], ask_words[1], "topt-on-error=abort", NULL};
     answer = NULL;
     option("nodes", "3");
-    ok(submit(ask_words) == 0 && strstr(said, "error: topt: nobody answers"), "away: %s", said);
+    ok(submit(ask_words) == 0 && strstr(said, "error: topt: nobody answers"), "away: %s",
+       said);
     ok(strcmp(shown("nodes"), "3") == 0 && !getenv("SLURM_TOPT_PLAN"), "as asked");
     said[0] = '\0';
     ok(submit(words) == -1, "a second call");
@@ -314,7 +323,8 @@ static void test_step_in_job(void)
     setenv("SLURM_TOPT_PLAN", "p-9", 1);
     setenv("SLURM_SPANK__SLURM_SPANK_OPTION_topt_topt_mode", "x", 1);
     ok(submit(ask_words) == 0 && strstr(said, "not the steps"), "a step: %s", said);
-    ok(!getenv("SLURM_SPANK__SLURM_SPANK_OPTION_topt_topt_mode"), "options aren't inherited");
+    ok(!getenv("SLURM_SPANK__SLURM_SPANK_OPTION_topt_topt_mode"),
+       "options aren't inherited");
     ok(getenv("SLURM_TOPT_PLAN") != NULL, "the plan stays in its job");
     context = S_CTX_ALLOCATOR;
     said[0] = '\0';
@@ -359,7 +369,8 @@ static void test_callbacks(void)
     choose("topt-mode=mini-time");
     choose("topt-mode=mini-parallelism");
     choose("topt-model=/proc/self/stat");
-    ok(slurm_spank_init_post_opt(NULL, 1, argv) == ESPANK_SUCCESS && strstr(said, "goes on"),
+    ok(slurm_spank_init_post_opt(NULL, 1, argv) == ESPANK_SUCCESS &&
+           strstr(said, "goes on"),
        "nobody there: %s", said);
     ok(slurm_spank_exit(NULL, 1, argv) == ESPANK_SUCCESS, "exit");
     const spank_context_t elsewhere[] = {S_CTX_SLURMD, S_CTX_JOB_SCRIPT, S_CTX_ERROR};

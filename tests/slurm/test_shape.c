@@ -83,8 +83,10 @@ static void test_bound(void)
     const struct topt_bounds none = {0};
     is_int(bound("mini-parallelism", NULL, NULL, none), 0, "no bound");
     is_int(bound("mini-parallelism", NULL, "8", none), 8, "--topt-max-gpus");
-    is_int(bound("mini-parallelism", NULL, "8", (struct topt_bounds){.tasks = 4}), 4, "-n");
-    is_int(bound("mini-parallelism", NULL, "2", (struct topt_bounds){.gpus = 4}), 2, "least");
+    is_int(bound("mini-parallelism", NULL, "8", (struct topt_bounds){.tasks = 4}), 4,
+           "-n");
+    is_int(bound("mini-parallelism", NULL, "2", (struct topt_bounds){.gpus = 4}), 2,
+           "least");
     is_int(bound("mini-parallelism", NULL, NULL, (struct topt_bounds){.nodes = 2}), 0,
            "-N alone says no number");
     is_int(bound("mini-parallelism", NULL, NULL,
@@ -95,8 +97,10 @@ static void test_bound(void)
            8, "-N with tasks per node");
     is_int(bound("mini-time", NULL, NULL, none), -1, "mini-time needs a number");
     is_int(bound("mini-time", "4", NULL, none), 0, "its own");
-    is_int(bound("mini-time", NULL, NULL, (struct topt_bounds){.gpus = 4}), 4, "or --gpus");
-    is_int(bound("mini-time", "8", NULL, (struct topt_bounds){.gpus = 4}), -1, "not above it");
+    is_int(bound("mini-time", NULL, NULL, (struct topt_bounds){.gpus = 4}), 4,
+           "or --gpus");
+    is_int(bound("mini-time", "8", NULL, (struct topt_bounds){.gpus = 4}), -1,
+           "not above it");
     is_int(bound("mini-time", "8", "4", none), -1, "nor above --topt-max-gpus");
 }
 
@@ -110,8 +114,8 @@ static void fits(struct topt_bounds b, int want, const char *text)
 static void test_fits(void)
 {
     char words[160], tiny[8];
-    const struct topt_bounds all = {.nodes = 2, .gpus = 8, .gpus_per_node = 4, .tasks = 8,
-                                    .tasks_per_node = 4};
+    const struct topt_bounds all = {
+        .nodes = 2, .gpus = 8, .gpus_per_node = 4, .tasks = 8, .tasks_per_node = 4};
     fits((struct topt_bounds){0}, 0, "no options");
     fits(all, 0, "exactly");
     fits((struct topt_bounds){.nodes = 1}, -1, "nodes");
