@@ -24,14 +24,27 @@ void topt_comm_destroy(struct topt_comm *c)
     free(c);
 }
 
+enum { ELSEWHERE = -1, CODES = 64 };
+
 int topt_comm_agree(struct topt_comm *c, int failed, struct topt_error *err)
 {
-    double any = failed ? 1 : 0;
-    if (c->ops->max(c, &any, 1, err))
+    struct topt_error none = {.code = TOPT_ERR_INTERNAL};
+    enum topt_err code = (err && err->code ? err : &none)->code;
+    double first = failed ? (double)(c->size - c->rank) * CODES + (double)code : 0;
+    if (c->ops->max(c, &first, 1, err))
         return -1;
-    if (any > 0 && !failed)
-        return topt_fail(err, TOPT_ERR_DEVICE, "another rank failed");
-    return any > 0 ? -1 : 0;
+    int rank = c->size - (int)(first / CODES);
+    if (!(first > 0) || rank == c->rank)
+        return first > 0 ? -1 : 0;
+    topt_fail(err, (enum topt_err)((int)first % CODES), "rank %d failed", rank);
+    if (err)
+        err->sys = ELSEWHERE;
+    return -1;
+}
+
+int topt_comm_failed_elsewhere(const struct topt_error *err)
+{
+    return err->sys == ELSEWHERE;
 }
 
 int topt_comm_launched(void)

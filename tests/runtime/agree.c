@@ -254,7 +254,7 @@ int main(int argc, char **argv)
         skip_all("needs 8 ranks");
     }
     u.seed = world_seed(seed);
-    u.hw = topt_hw_load("v100-dgx1-2x8-edr", &err);
+    u.hw = topt_hw_load("v100-dgx1-2x8", &err);
     if (!u.hw)
         give_up(&err);
     for (int dtype = TOPT_F32; dtype <= TOPT_F64; dtype++) {

@@ -7,7 +7,7 @@
 #include "random.h"
 #include "topt_lower.h"
 
-static const char test_text[] =
+__attribute__((unused)) static const char test_text[] =
     "the quick brown fox jumps over the lazy dog while a small crowd of numbers, laid out "
     "over four quiet machines, adds itself up and finds that the sum is always the same.";
 
@@ -135,7 +135,7 @@ static struct topt_config roll_config(struct dice *d, const struct topt_op *op,
 }
 
 /* Every operator, hub and use chooses by itself: most real plans are tamer. */
-static struct topt_strategy *roll_strategy(struct dice *d, const struct topt_model *m,
+__attribute__((unused)) static struct topt_strategy *roll_strategy(struct dice *d, const struct topt_model *m,
                                            const struct topt_mesh *mesh)
 {
     struct topt_strategy *s = topt_strategy_create(m);

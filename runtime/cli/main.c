@@ -1,0 +1,51 @@
+/* main.c - topt-runtime: what `topt run` and `topt profile` start, once for each rank. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int topt_launch_rank(void)
+{
+    static const char *const name[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                       "SLURM_PROCID", NULL};
+    for (int i = 0; name[i]; i++)
+        if (getenv(name[i]))
+            return atoi(getenv(name[i]));
+    return 0;
+}
+
+void topt_complain(const char *cmd, const struct topt_error *err)
+{
+    fprintf(stderr, "topt %s: %s\n", cmd, err->text);
+}
+
+/* OpenBLAS reads its environment when it is loaded.  Ranks are the parallelism, so it gets
+ * one thread; and it takes some AVX-512 machines for older ones, which halves its speed. */
+static void settle_blas(char **argv)
+{
+    if (getenv("OPENBLAS_NUM_THREADS"))
+        return;
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        setenv("OPENBLAS_CORETYPE", "SKYLAKEX", 0);
+#endif
+    execv("/proc/self/exe", argv); /* goes on as it is where this fails */
+}
+
+int main(int argc, char **argv)
+{
+    if (argc >= 2 && !strcmp(argv[1], "run")) {
+        settle_blas(argv);
+        return topt_cmd_run(argc - 1, argv + 1);
+    }
+    if (argc >= 2 && !strcmp(argv[1], "profile")) {
+        settle_blas(argv);
+        return topt_cmd_profile(argc - 1, argv + 1);
+    }
+    fprintf(stderr, "topt-runtime: it is started by 'topt run' and 'topt profile'\n");
+    return 2;
+}

@@ -1,0 +1,153 @@
+/* plan_source.c - where `topt run` gets its plan: a file, or a plan's id that toptd knows.
+ *
+ * Only rank 0 touches either; the others get the document's bytes from it, so a job needs
+ * neither a shared disk nor a server that stands a thousand questions at once. */
+#include "cli.h"
+#include "topt_json.h"
+#include "topt_plan.h"
+#include "topt_text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MAX_PLAN_BYTES = 64 << 20 };
+
+extern char **environ;
+
+static int looks_like_id(const char *s)
+{
+    if (strncmp(s, "p-", 2) || strlen(s) != 18)
+        return 0;
+    for (s += 2; *s; s++)
+        if (!isxdigit((unsigned char)*s))
+            return 0;
+    return 1;
+}
+
+/* topt-client is beside this program. */
+static int client_path(char *buf, size_t size, struct topt_error *err)
+{
+    ssize_t n = readlink("/proc/self/exe", buf, size - 1);
+    if (n < 0)
+        return topt_fail(err, TOPT_ERR_IO, "find topt-client: %s", strerror(errno));
+    buf[n] = '\0';
+    char *slash = strrchr(buf, '/');
+    size_t dir = slash ? (size_t)(slash - buf) + 1 : 0;
+    if (dir + sizeof "topt-client" > size)
+        return topt_fail(err, TOPT_ERR_LIMIT, "path of topt-client is too long");
+    memcpy(buf + dir, "topt-client", sizeof "topt-client");
+    return 0;
+}
+
+static int drain(int fd, struct topt_text *out, struct topt_error *err)
+{
+    char block[65536];
+    for (;;) {
+        ssize_t n = read(fd, block, sizeof block);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return topt_fail(err, TOPT_ERR_IO, "read from topt client: %s", strerror(errno));
+        if (n == 0)
+            return 0;
+        topt_text_put(out, block, (size_t)n);
+        if (out->oom || out->len > MAX_PLAN_BYTES)
+            return topt_fail(err, TOPT_ERR_LIMIT, "the plan has more than 64 MiB");
+    }
+}
+
+static int spawn_client(const char *id, int out, pid_t *ret, struct topt_error *err)
+{
+    char path[4096];
+    if (client_path(path, sizeof path, err))
+        return -1;
+    char *const args[] = {path, (char *)"client", (char *)"get-plan", (char *)id,
+                          (char *)"-o", (char *)"-", NULL};
+    posix_spawn_file_actions_t files;
+    int rc = posix_spawn_file_actions_init(&files);
+    if (rc)
+        return topt_fail(err, TOPT_ERR_NOMEM, "start topt client: %s", strerror(rc));
+    rc = posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
+    if (!rc)
+        rc = posix_spawn(ret, path, &files, NULL, args, environ);
+    posix_spawn_file_actions_destroy(&files);
+    return rc ? topt_fail(err, TOPT_ERR_IO, "start '%s': %s", path, strerror(rc)) : 0;
+}
+
+/* The client prints its own complaint. */
+static int ask_server(const char *id, struct topt_text *out, struct topt_error *err)
+{
+    int pipes[2], status = 0;
+    pid_t child;
+    if (pipe2(pipes, O_CLOEXEC))
+        return topt_fail(err, TOPT_ERR_IO, "pipe: %s", strerror(errno));
+    int rc = spawn_client(id, pipes[1], &child, err);
+    close(pipes[1]);
+    if (!rc) {
+        rc = drain(pipes[0], out, err);
+        while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+            ;
+        if (!rc && (!WIFEXITED(status) || WEXITSTATUS(status)))
+            rc = topt_fail(err, TOPT_ERR_NOTFOUND, "the server did not give plan '%s'", id);
+    }
+    close(pipes[0]);
+    return rc;
+}
+
+static int read_plan(const char *arg, struct topt_text *out, struct topt_error *err)
+{
+    size_t len;
+    if (access(arg, F_OK) && looks_like_id(arg))
+        return ask_server(arg, out, err);
+    char *s = topt_read_file(arg, MAX_PLAN_BYTES, &len, err);
+    if (!s)
+        return -1;
+    topt_text_put(out, s, len);
+    free(s);
+    return out->oom ? topt_fail(err, TOPT_ERR_NOMEM, "out of memory") : 0;
+}
+
+static int parse(const char *text, size_t len, const char *what, struct topt_plan_doc **ret,
+                 struct topt_error *err)
+{
+    json_t *doc = topt_json_parse(text, len, what, err);
+    int rc = doc ? topt_plan_read(doc, ret, err) : -1;
+    if (doc && rc)
+        topt_wrap(err, "%s", what);
+    json_decref(doc);
+    return rc;
+}
+
+int topt_plan_everywhere(struct topt_comm *comm, const char *arg, struct topt_plan_doc **ret,
+                         struct topt_error *err)
+{
+    struct topt_text text = {0};
+    struct topt_plan_doc *plan = NULL;
+    int failed = comm->rank == 0 && read_plan(arg, &text, err);
+    int64_t len = (int64_t)text.len;
+    int rc = topt_comm_agree(comm, failed, err) ||
+             comm->ops->broadcast(comm, &len, sizeof len, err);
+    if (!rc && comm->rank) {
+        text.s = calloc(1, (size_t)len + 1);
+        failed = text.s ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    }
+    rc = rc || topt_comm_agree(comm, failed, err) ||
+         comm->ops->broadcast(comm, text.s, len, err);
+    if (!rc) {
+        failed = parse(text.s, (size_t)len, arg, &plan, err);
+        rc = topt_comm_agree(comm, failed, err);
+    }
+    free(text.s);
+    if (rc) {
+        topt_plan_doc_destroy(plan);
+        return -1;
+    }
+    *ret = plan;
+    return 0;
+}
