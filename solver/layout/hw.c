@@ -16,7 +16,8 @@
  * one gets the nearest curve of its kind, moved by what the two-level model says is different:
  * t(S) = curve(S * r) + d, with r the ratio of the model's times per byte and d the
  * difference of its latencies.  A curve so keeps its knees, and both numbers are 1 and 0
- * for the measured group.  Without a curve the model stands alone.
+ * for the measured group.  A curve of one node says nothing of several: there the model
+ * adds the network's part to the price inside a node, measured or not.
  *
  * More bytes are never cheaper: a point slower than one of more bytes is lowered to it (the
  * message could have been padded), and everything else grows with S.
@@ -620,6 +621,14 @@ static double latency_of(const struct topt_hw *hw, enum topt_collective c,
            net * hw->cluster.latency_ns;
 }
 
+/* Bytes per second of one group through a node's network. */
+static double net_rate(const struct topt_hw *hw, struct topt_group g)
+{
+    double rate = hw->cluster.any.otherwise / g.siblings;
+    double devices = g.per_node * hw->cluster.device_rate;
+    return devices > 0 && rate > devices ? devices : rate;
+}
+
 static struct line two_level(const struct topt_hw *hw, enum topt_collective c,
                              struct topt_group g)
 {
@@ -632,12 +641,8 @@ static struct line two_level(const struct topt_hw *hw, enum topt_collective c,
             rate = rate / (m * siblings);
         local = local * 1e9 / rate;
     }
-    if (g.nodes > 1) {
-        double rate = hw->cluster.any.otherwise / siblings;
-        if (hw->cluster.device_rate > 0 && rate > m * hw->cluster.device_rate)
-            rate = m * hw->cluster.device_rate;
-        net = net * 1e9 / rate;
-    }
+    if (g.nodes > 1)
+        net = net * 1e9 / net_rate(hw, g);
     int longer = hw->cluster.pipelined || c == TOPT_PERMUTE;
     double per_byte = longer ? (local > net ? local : net) : local + net;
     return (struct line){latency_of(hw, c, g), per_byte};
@@ -708,22 +713,48 @@ static const struct curve *nearest(const struct topt_hw *hw, enum topt_collectiv
     return best;
 }
 
+/* The nearest curve moved to the group, or the model alone. */
+static double one_stage(const struct topt_hw *hw, enum topt_collective c,
+                        struct topt_group g, double bytes)
+{
+    struct line model = two_level(hw, c, g);
+    const struct curve *curve = nearest(hw, c, g);
+    if (!curve)
+        return model.latency_ns + model.ns_per_byte * bytes;
+    if (curve->kind == c && same_group(curve->group, g))
+        return on_curve(curve, bytes);
+    struct line measured = two_level(hw, curve->kind, curve->group);
+    double same = bytes * (model.ns_per_byte / measured.ns_per_byte);
+    double ns = on_curve(curve, same) + (model.latency_ns - measured.latency_ns);
+    /* Where the curve's floor is below the model's latencies, it can't go under a launch. */
+    return ns > hw->collective_launch_ns ? ns : hw->collective_launch_ns;
+}
+
+/* Over nodes without a curve: what happens inside the nodes, which may be measured, and
+ * what crosses between them. */
+static double two_stages(const struct topt_hw *hw, enum topt_collective c,
+                         struct topt_group g, double bytes)
+{
+    struct topt_group inside = {1, g.per_node, g.siblings}, across = {g.nodes, 1, 0};
+    double part = c == TOPT_ALL_TO_ALL ? bytes / g.nodes : bytes;
+    double local = one_stage(hw, c, inside, part), share, net;
+    volumes(c, g.per_node, g.nodes, &share, &net);
+    double cross = net * bytes * 1e9 / net_rate(hw, g);
+    double wait = latency_of(hw, c, across) - hw->collective_launch_ns;
+    if (!hw->cluster.pipelined && c != TOPT_PERMUTE)
+        return local + cross + wait;
+    cross += hw->collective_launch_ns;
+    return (local > cross ? local : cross) + wait;
+}
+
 int64_t topt_hw_collective_ns(const struct topt_hw *hw, enum topt_collective c,
                               struct topt_group g, int64_t bytes)
 {
     if ((int64_t)g.nodes * g.per_node <= 1 || bytes <= 0)
         return 0;
-    struct line model = two_level(hw, c, g);
-    const struct curve *curve = nearest(hw, c, g);
-    if (!curve)
-        return round_up(model.latency_ns + model.ns_per_byte * (double)bytes);
-    if (curve->kind == c && same_group(curve->group, g))
-        return round_up(on_curve(curve, (double)bytes));
-    struct line measured = two_level(hw, curve->kind, curve->group);
-    double same = (double)bytes * (model.ns_per_byte / measured.ns_per_byte);
-    double ns = on_curve(curve, same) + (model.latency_ns - measured.latency_ns);
-    /* Where the curve's floor is below the model's latencies, it can't go under a launch. */
-    return round_up(ns > hw->collective_launch_ns ? ns : hw->collective_launch_ns);
+    int staged = g.nodes > 1 && g.per_node > 1 && !nearest(hw, c, g);
+    return round_up(staged ? two_stages(hw, c, g, (double)bytes)
+                           : one_stage(hw, c, g, (double)bytes));
 }
 
 /* ---- what 'topt hw check' tells -------------------------------------------------------- */
@@ -732,8 +763,10 @@ const char *topt_hw_basis(const struct topt_hw *hw, enum topt_collective c,
                           struct topt_group g, char *buf, size_t size)
 {
     const struct curve *curve = nearest(hw, c, g);
+    struct topt_group inside = {1, g.per_node, g.siblings};
+    int staged = g.nodes > 1 && g.per_node > 1 && nearest(hw, c, inside);
     if (!curve)
-        snprintf(buf, size, "two-level");
+        snprintf(buf, size, staged ? "two-level+curve" : "two-level");
     else if (curve->kind == c && same_group(curve->group, g))
         snprintf(buf, size, "measured");
     else

@@ -10,7 +10,8 @@
 const char *topt_hw_shipped_text(const char *name, size_t *ret_len);
 
 /* What topt_hw_collective_ns goes by: "measured", "all_reduce 1x8" (the curve of that group,
- * moved by the two-level model) or "two-level".  Returns 'buf'. */
+ * moved by the two-level model), "two-level", or "two-level+curve" where the part inside the
+ * nodes comes from a curve.  Returns 'buf'. */
 const char *topt_hw_basis(const struct topt_hw *hw, enum topt_collective c,
                           struct topt_group g, char *buf, size_t size);
 
