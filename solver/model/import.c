@@ -40,7 +40,7 @@ static int refuse_bytes(const char *text, size_t len, const char *what,
                      "%s is neither a native model nor a Hugging Face config.json", what);
 }
 
-/* "dir/my-model.json" -> "my-model"; a plain config.json takes its directory's name. */
+/* "dir/my-model.config.json" -> "my-model"; a plain config.json takes its directory's name. */
 static void name_from(const char *what, char *ret, size_t size)
 {
     size_t end = strlen(what);
@@ -55,9 +55,12 @@ static void name_from(const char *what, char *ret, size_t size)
             break;
         end = start;
     }
-    char *dot = strrchr(ret, '.');
-    if (dot && dot > ret && !strcmp(dot, ".json"))
-        *dot = '\0';
+    static const char *const endings[] = {".json", ".config"};
+    for (int i = 0; i < 2; i++) {
+        char *dot = strrchr(ret, '.');
+        if (dot && dot > ret && !strcmp(dot, endings[i]))
+            *dot = '\0';
+    }
     if (!*ret || strchr(" .", *ret))
         snprintf(ret, size, "model");
 }

@@ -1,0 +1,161 @@
+/* topt-hw/1: the two-level model against figures worked out by hand, curves for groups that
+ * were not measured, and errors that name the place. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "hw_impl.h"
+#include "tap.h"
+#include "topt_json.h"
+
+#define DEVICE                                                                           \
+    "'device':{'name':'d','memory_bytes':1000,'reserve_bytes':100,'flops':{'f32':1e9},"  \
+    "'efficiency':{'matmul':0.5,'attention':1,'elementwise':1},'memory_bandwidth':1e9,"  \
+    "'launch_ns':10,'source':'s'}"
+#define NODE "{'level':'node','bytes_per_second':1e9,'latency_ns':100,'source':'s'}"
+#define CLUSTER                                                                          \
+    "{'level':'cluster','bytes_per_second':5e8,'latency_ns':1000,'source':'s'}"
+#define TOP "'format':'topt-hw/1','name':'t','nodes':4,'gpus_per_node':8"
+#define CURVE(kind, m)                                                                   \
+    "{'collective':'" kind "','nodes':1,'per_node':" m                                   \
+    ",'points':[[1000,2000],[2000,3000],[4000,2500],[8000,9000]],'source':'s'}"
+#define DOC(links, rest) "{" TOP "," DEVICE ",'links':[" links "]" rest "}"
+
+static struct topt_hw *parse(const char *quoted, struct topt_error *err)
+{
+    char *text = strdup(quoted);
+    for (char *p = text; *p; p++)
+        if (*p == '\'')
+            *p = '"';
+    json_t *doc = topt_json_parse(text, strlen(text), "test", err);
+    struct topt_hw *hw = doc ? topt_hw_from_json(doc, err) : NULL;
+    json_decref(doc);
+    free(text);
+    return hw;
+}
+
+static struct topt_group group(int nodes, int per_node, int siblings)
+{
+    return (struct topt_group){nodes, per_node, siblings};
+}
+
+static void two_level(void)
+{
+    struct topt_error err = {0};
+    struct topt_hw *hw = parse(DOC(NODE "," CLUSTER, ""), &err);
+    if (!ok(hw != NULL, "a document without curves %s", err.text))
+        return;
+    is_int(topt_hw_memory_bytes(hw), 900, "memory less the reserve");
+    is_int(topt_hw_compute_ns(hw, TOPT_F32, TOPT_WORK_MATMUL, 1000, 1, 1), 2010,
+           "compute");
+    is_int(topt_hw_compute_ns(hw, TOPT_F32, TOPT_WORK_MATMUL, 1, 3000, 1), 3010,
+           "memory");
+    /* In a node, S = 8000: 2 * 7/8 * 8000 = 14000 ns, and 14 steps of 100. */
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, group(1, 8, 1), 8000), 15400,
+           "all-reduce in a node");
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_GATHER, group(1, 8, 1), 8000), 7700,
+           "all-gather in a node");
+    /* 4 nodes: + 2 * 3/4 * 8000 * 2 = 24000 ns, and 2 * 2 steps of 1000. */
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, group(4, 8, 1), 8000), 43400,
+           "all-reduce over nodes");
+    is_int(topt_hw_collective_ns(hw, TOPT_REDUCE_SCATTER, group(4, 1, 8), 8000),
+           96000 + 3000, "eight groups share the network");
+    /* Each member sends 7/8 of its bytes, half of all over the network: 2 * 8000 * 2 / 2. */
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_TO_ALL, group(2, 2, 1), 8000),
+           2000 + 16000 + 100 + 1000, "all-to-all");
+    is_int(topt_hw_collective_ns(hw, TOPT_PERMUTE, group(1, 4, 2), 8000), 8100,
+           "permute");
+    is_int(topt_hw_collective_ns(hw, TOPT_PERMUTE, group(2, 1, 4), 8000), 65000,
+           "permute over nodes");
+    topt_hw_destroy(hw);
+}
+
+static void curves(void)
+{
+    struct topt_error err = {0};
+    struct topt_hw_curve_check check;
+    char basis[64];
+    struct topt_hw *hw =
+        parse(DOC(NODE "," CLUSTER, ",'curves':[" CURVE("all_reduce", "8") "]"), &err);
+    if (!ok(hw != NULL, "a document with a curve %s", err.text))
+        return;
+    struct topt_group whole = group(1, 8, 1);
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, whole, 2000), 2500,
+           "a point slower than one of more bytes is lowered");
+    ok(topt_hw_curve_check(hw, 0, &check) && check.lowered == 1 && check.points == 4,
+       "and counted");
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, whole, 6000), 5750,
+           "between points");
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, whole, 16000), 18000,
+           "extrapolated");
+    /* Half the bytes of an all-reduce and 7 steps of 100 less. */
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_GATHER, whole, 16000), 9000 - 700,
+           "all-gather from the all-reduce's curve");
+    ok(!strcmp(topt_hw_basis(hw, TOPT_ALL_GATHER, whole, basis, sizeof basis),
+               "all_reduce 1x8"),
+       "which is said");
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, group(2, 8, 1), 8000),
+           9000 + 16000 + 2000, "over nodes: the curve and the network");
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, group(2, 1, 1), 8000), 16000 + 2000,
+           "a curve of one node says nothing of the network");
+    topt_hw_destroy(hw);
+}
+
+static void refuses(const char *text, const char *names)
+{
+    struct topt_error err = {0};
+    struct topt_hw *hw = parse(text, &err);
+    ok(!hw && strstr(err.text, names) && !strchr(err.text, '\n'), "names \"%s\": %s",
+       names, hw ? "(accepted)" : err.text);
+    topt_hw_destroy(hw);
+}
+
+static void errors(void)
+{
+    refuses("{}", "format");
+    refuses("[]", "object");
+    refuses("{'format':'topt-model/1'}", "topt-model/1");
+    refuses(DOC(NODE "," CLUSTER, ",'curve':[]"), "curve: unknown");
+    refuses("{" TOP ",'links':[]}", "device");
+    refuses("{" TOP "," DEVICE "}", "links");
+    refuses(DOC(NODE, ""), "cluster");
+    refuses(DOC(CLUSTER, ""), "level node");
+    refuses(DOC(NODE "," NODE, ""), "links[1]");
+    refuses(DOC(NODE ",3", ""), "links[1]");
+    refuses(DOC(NODE ",{'level':'rack'}", ""), "links[1].level");
+    refuses(DOC("{'level':'node','bytes_per_second':0,'latency_ns':1,'source':'s'}", ""),
+            "links[0].bytes_per_second");
+    refuses(DOC("{'level':'node','bytes_per_second':9,'latency_ns':1}", ""),
+            "links[0].source");
+    refuses(DOC("{'level':'node','bytes_per_second':9,'latency_ns':1,'source':''}", ""),
+            "links[0].source");
+    refuses(DOC("{'level':'node','bytes_per_second':9,'latency_ns':1,'source':'s',"
+                "'by_group':[[4,9],[2,9]]}",
+                ""),
+            "links[0].by_group[1]");
+    refuses(DOC(NODE "," CLUSTER, ",'curves':[" CURVE("broadcast", "8") "]"),
+            "curves[0].collective");
+    refuses(DOC(NODE "," CLUSTER, ",'curves':[" CURVE("permute", "16") "]"),
+            "curves[0].per_node");
+    refuses(DOC(NODE "," CLUSTER, ",'curves':[" CURVE("permute", "1") "]"), "curves[0]");
+    refuses(DOC(NODE "," CLUSTER,
+                ",'curves':[" CURVE("permute", "8") "," CURVE("permute", "8") "]"),
+            "curves[1]");
+    refuses(DOC(NODE "," CLUSTER, ",'curves':[{'collective':'permute','nodes':1,"
+                                  "'per_node':2,'points':[[2,1],[1,1]],'source':'s'}]"),
+            "curves[0].points[1]");
+    refuses(DOC(NODE "," CLUSTER, ",'curves':[{'collective':'permute','nodes':1,"
+                                  "'per_node':2,'points':[[1,1]],'source':'s'}]"),
+            "curves[0].points");
+    struct topt_error err = {0};
+    ok(!topt_hw_load("no-such-profile", &err) && err.code == TOPT_ERR_NOTFOUND,
+       "no such profile: %s", err.text);
+    ok(!topt_hw_load("/no/such/file.json", &err), "no such file: %s", err.text);
+}
+
+int main(void)
+{
+    two_level();
+    curves();
+    errors();
+    return done_testing();
+}

@@ -1,0 +1,164 @@
+/* Shipped profiles: what must hold of every price, and how well curves predict themselves. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "hw_impl.h"
+#include "tap.h"
+#include "topt_json.h"
+
+/* Groups of every shape of powers of two, and of the whole cluster. */
+enum { MAX_GROUPS = 128 };
+static int groups_of(const struct topt_hw *hw, struct topt_group ret[MAX_GROUPS])
+{
+    int n = 0, nodes = topt_hw_max_nodes(hw), per_node = topt_hw_gpus_per_node(hw);
+    for (int k = 1; k <= nodes; k *= 2)
+        for (int m = 1; m <= per_node; m *= 2)
+            for (int s = 1; s <= per_node / m; s *= 2)
+                if (k * m > 1)
+                    ret[n++] = (struct topt_group){k, m, s};
+    ret[n++] = (struct topt_group){nodes, per_node, 1};
+    return n;
+}
+
+/* Number of sizes at which more bytes are cheaper. */
+static int falls(const struct topt_hw *hw, enum topt_collective c, struct topt_group g)
+{
+    int bad = 0;
+    int64_t before = 0;
+    for (int k = 0; k < 240; k++) {
+        int64_t bytes = ((int64_t)1 << (k / 6)) * (6 + k % 6) / 6;
+        int64_t ns = topt_hw_collective_ns(hw, c, g, bytes);
+        bad += ns < before || ns < 1;
+        before = ns;
+    }
+    return bad;
+}
+
+static void prices(const struct topt_hw *hw)
+{
+    struct topt_group g[MAX_GROUPS], one = {1, 1, 1};
+    int n = groups_of(hw, g), bad = 0, free_of_charge = 0, huge = 0;
+    for (int c = 0; c < TOPT_COLLECTIVE_COUNT; c++) {
+        enum topt_collective kind = (enum topt_collective)c;
+        free_of_charge += topt_hw_collective_ns(hw, kind, one, 1 << 20) != 0;
+        for (int i = 0; i < n; i++) {
+            bad += falls(hw, kind, g[i]);
+            huge += topt_hw_collective_ns(hw, kind, g[i], INT64_MAX) <= 0;
+        }
+    }
+    is_int(bad, 0, "%s: more bytes are never cheaper, in %d groups", topt_hw_name(hw), n);
+    is_int(free_of_charge, 0, "a group of one costs nothing");
+    is_int(huge, 0, "any number of bytes has a time");
+}
+
+/* Two nodes talk slower than one; all-reduce is dearer than either of its halves. */
+static void orders(const struct topt_hw *hw)
+{
+    int m = topt_hw_gpus_per_node(hw);
+    struct topt_group in = {1, m, 1}, out = {2, m, 1};
+    int64_t bytes = 64 << 20, ar = topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, in, bytes);
+    ok(ar > topt_hw_collective_ns(hw, TOPT_ALL_GATHER, in, bytes) &&
+           ar > topt_hw_collective_ns(hw, TOPT_REDUCE_SCATTER, in, bytes),
+       "all-reduce is dearer than its halves");
+    if (topt_hw_max_nodes(hw) > 1)
+        ok(ar < topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, out, bytes),
+           "and dearer over two nodes");
+    struct topt_group far = {topt_hw_max_nodes(hw), m, 1};
+    if (topt_hw_max_nodes(hw) > 2)
+        ok(topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, out, bytes) <
+               topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, far, bytes),
+           "and over all nodes");
+}
+
+static void computes(const struct topt_hw *hw)
+{
+    int64_t before = 0;
+    int bad = 0;
+    for (int k = 0; k < 62; k++) {
+        int64_t n = (int64_t)1 << k;
+        int64_t a = topt_hw_compute_ns(hw, TOPT_F32, TOPT_WORK_MATMUL, n, 0, 1);
+        int64_t b = topt_hw_compute_ns(hw, TOPT_F32, TOPT_WORK_ELEMENTWISE, 0, n, 1);
+        bad += a < before || a < 1 || b < 1;
+        before = a;
+    }
+    is_int(bad, 0, "more work is never cheaper");
+    ok(topt_hw_has_dtype(hw, TOPT_F32), "has f32");
+    ok(topt_hw_memory_bytes(hw) > (int64_t)1 << 29, "has memory");
+}
+
+static void predicts(const struct topt_hw *hw)
+{
+    struct topt_hw_curve_check c;
+    double sum = 0;
+    int n = 0;
+    for (; topt_hw_curve_check(hw, n, &c); n++)
+        sum += c.mean_error;
+    if (n)
+        ok(sum / n < 0.08,
+           "%s: a point left out is predicted within 8 %% (%.1f %%, %d curves)",
+           topt_hw_name(hw), 100 * sum / n, n);
+}
+
+static void round_trip(const struct topt_hw *hw)
+{
+    struct topt_error err = {0};
+    json_t *doc = topt_hw_to_json(hw);
+    struct topt_hw *again = topt_hw_from_json(doc, &err);
+    json_t *doc2 = again ? topt_hw_to_json(again) : NULL;
+    ok(again && json_equal(doc, doc2), "the document round-trips %s", err.text);
+    struct topt_group g = {1, topt_hw_gpus_per_node(hw), 1};
+    ok(again && topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, g, 12345678) ==
+                    topt_hw_collective_ns(again, TOPT_ALL_REDUCE, g, 12345678),
+       "to the same prices");
+    json_decref(doc);
+    json_decref(doc2);
+    topt_hw_destroy(again);
+}
+
+static void known_values(void)
+{
+    struct topt_error err = {0};
+    struct topt_hw *hw = topt_hw_load("a100-80-dgx", &err);
+    struct topt_group g = {1, 8, 1};
+    if (!ok(hw != NULL, "a100-80-dgx %s", err.text))
+        return;
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, g, 1 << 20), 76710, "a point");
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, g, 3 << 19), 94555,
+           "between points");
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, g, 1), 31770, "below the first");
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, g, (int64_t)1 << 33), 64194000,
+           "above the last");
+    /* 312e12 flops at 0.8 take 1.25 s; 2039e9 bytes at 0.85 take 1/0.85 s. */
+    is_int(topt_hw_compute_ns(hw, TOPT_BF16, TOPT_WORK_MATMUL, 312000000000000, 0, 1),
+           1250005000, "flops decide");
+    is_int(topt_hw_compute_ns(hw, TOPT_BF16, TOPT_WORK_MATMUL, 1, 2039000000000, 1),
+           1176475589, "bytes decide");
+    topt_hw_destroy(hw);
+    hw = topt_hw_load("lab-cpu", &err);
+    int64_t two = topt_hw_compute_ns(hw, TOPT_F32, TOPT_WORK_MATMUL, 60000000, 0, 2);
+    int64_t eight = topt_hw_compute_ns(hw, TOPT_F32, TOPT_WORK_MATMUL, 60000000, 0, 8);
+    is_int(two, 1002000, "as many devices as cores");
+    is_int(eight, 4002000, "four times as many take four times as long");
+    topt_hw_destroy(hw);
+}
+
+int main(void)
+{
+    int n = 0;
+    for (const char *const *name = topt_hw_shipped(); *name; name++, n++) {
+        struct topt_error err = {0};
+        struct topt_hw *hw = topt_hw_load(*name, &err);
+        if (!ok(hw && !strcmp(topt_hw_name(hw), *name), "%s is shipped %s", *name,
+                err.text))
+            continue;
+        prices(hw);
+        orders(hw);
+        computes(hw);
+        predicts(hw);
+        round_trip(hw);
+        topt_hw_destroy(hw);
+    }
+    ok(n >= 10, "%d profiles", n);
+    known_values();
+    return done_testing();
+}

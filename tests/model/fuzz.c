@@ -1,0 +1,86 @@
+/* Whatever bytes come, importing gives a model or one line of error, and a model that came
+ * out can be written and read again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mutate.h"
+#include "tap.h"
+#include "topt_model.h"
+
+enum { ROUNDS = 6000, CAP = 4096 };
+
+static const char *const seeds[] = {
+    "{\"model_type\":\"gpt2\",\"n_embd\":32,\"n_head\":4,\"n_layer\":2,\"n_positions\":"
+    "64,"
+    "\"vocab_size\":50,\"activation_function\":\"gelu_new\",\"layer_norm_epsilon\":1e-"
+    "05}",
+    "{\"architectures\":[\"LlamaForCausalLM\"],\"hidden_act\":\"silu\",\"hidden_size\":"
+    "32,"
+    "\"intermediate_size\":64,\"max_position_embeddings\":128,\"num_attention_heads\":4,"
+    "\"num_hidden_layers\":2,\"num_key_value_heads\":2,\"rms_norm_eps\":1e-05,"
+    "\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8.0},\"rope_theta\":10000.0,"
+    "\"tie_word_embeddings\":true,\"vocab_size\":50}",
+    "{\"format\":\"topt-model/"
+    "1\",\"name\":\"m\",\"batch\":4,\"seq\":8,\"vocab\":9,\"ops\":["
+    "{\"name\":\"w\",\"kind\":\"variable\",\"vocab\":9,\"features\":6},"
+    "{\"name\":\"e\",\"kind\":\"embedding\",\"inputs\":[\"w\"]},"
+    "{\"name\":\"q\",\"kind\":\"linear\",\"inputs\":[\"e\"],\"features\":2,"
+    "\"features_unit\":9},"
+    "{\"name\":\"a\",\"kind\":\"attention\",\"inputs\":[\"q\"],\"heads\":2,\"head_dim\":"
+    "3,"
+    "\"causal\":true},"
+    "{\"name\":\"r\",\"kind\":\"add\",\"inputs\":[\"a\",\"e\"]},"
+    "{\"name\":\"y\",\"kind\":\"linear\",\"inputs\":[\"r\",\"w\"]},"
+    "{\"name\":\"l\",\"kind\":\"cross_entropy\",\"inputs\":[\"y\"]}]}",
+    "\x08\x07\x12\x07pytorch\x1a\x03:\x10\x12\x04main"};
+
+enum { SEEDS = sizeof seeds / sizeof *seeds };
+
+static int imported, refused, wrong;
+
+static void again(struct topt_model *m)
+{
+    struct topt_error err;
+    struct topt_model_stats stats;
+    json_t *doc = topt_model_to_json(m);
+    struct topt_model *n = topt_model_from_json(doc, &err);
+    if (m->nops < 1000)
+        topt_model_stats(m, &stats);
+    wrong += !n || n->nops != m->nops;
+    topt_model_destroy(n);
+    json_decref(doc);
+}
+
+static void try(const char *text, size_t len)
+{
+    /* A copy of the exact size, so that reading past the end shows. */
+    char *exact = malloc(len ? len : 1);
+    struct topt_error err = {0};
+    memcpy(exact, text, len);
+    struct topt_model *m = topt_model_import(exact, len, "fuzz", NULL, &err);
+    free(exact);
+    if (m) {
+        imported++;
+        again(m);
+    } else {
+        refused++;
+        wrong += !err.text[0] || err.code == TOPT_OK || strchr(err.text, '\n') != NULL;
+    }
+    topt_model_destroy(m);
+}
+
+int main(void)
+{
+    char text[CAP];
+    for (int s = 0; s < SEEDS; s++) {
+        size_t len = strlen(seeds[s]);
+        for (size_t cut = 0; cut <= len; cut++)
+            try(seeds[s], cut);
+        for (int i = 0; i < ROUNDS; i++)
+            try(text, mutate(seeds[s], text, CAP));
+    }
+    printf("# %d imported, %d refused\n", imported, refused);
+    is_int(wrong, 0, "every answer is a model or one line");
+    ok(imported > ROUNDS / 10 && refused > ROUNDS, "both were seen often");
+    return done_testing();
+}
