@@ -99,14 +99,14 @@ any_job()
     [ -n "$(timeout 2 squeue -h -o %i 2>/dev/null)" ]
 }
 
-# Steps that outlive their slurmd carry its environment: TOPT_CLUSTER_STEP=DIR.
-end_left_steps()
+# All daemons carry TOPT_CLUSTER_STEP=DIR in their environment, and steps inherit it from
+# their slurmd: what outlived its parent, or whose DIR was removed, is found by that.
+end_left()
 {
-    local proc pid child
-    for proc in /proc/[0-9]*; do
-        { tr '\0' '\n' <"$proc/environ"; } 2>/dev/null |
-            grep -qxF "TOPT_CLUSTER_STEP=$dir" || continue
-        pid=${proc#/proc/}
+    local file pid child
+    for file in $(grep -lzxF "TOPT_CLUSTER_STEP=$dir" /proc/[0-9]*/environ 2>/dev/null); do
+        pid=${file#/proc/}
+        pid=${pid%/environ}
         for child in $(descendants "$pid"); do
             kill -KILL "$child" 2>/dev/null
         done
@@ -116,7 +116,10 @@ end_left_steps()
 
 stop_cluster()
 {
-    [ -f "$dir/pids" ] || return 0
+    if [ ! -f "$dir/pids" ]; then
+        end_left
+        return 0
+    fi
     export SLURM_CONF=$dir/slurm.conf
     local pid start name
     if grep -q ' slurmctld$' "$dir/pids" && any_job; then
@@ -128,7 +131,7 @@ stop_cluster()
         [ "$pid" = "$$" ] || [ "$pid" = "$BASHPID" ] || [ "$pid" = "${TOPT_CLUSTER_WATCHER:-}" ] ||
             end_process "$pid" "$start"
     done < <(tac "$dir/pids")
-    end_left_steps
+    end_left
     rm -f "$dir/pids"
 }
 
@@ -264,7 +267,7 @@ start_munged()
         $run test -w "$dir/munge" 2>/dev/null || { run= && chown -R root "$dir/munge"; }
     fi
     # --force: the folders above DIR are the user's choice and may not please munged.
-    $run munged --foreground --force --num-threads=2 --key-file="$dir/munge/key" \
+    TOPT_CLUSTER_STEP=$dir $run munged --foreground --force --num-threads=2 --key-file="$dir/munge/key" \
         --socket="$dir/munge/socket" --pid-file="$dir/munge/pid" \
         --log-file="$dir/munge/log" --seed-file="$dir/munge/seed" \
         </dev/null >"$dir/log/munged.out" 2>&1 9>&- &
@@ -277,7 +280,7 @@ start_daemon() # NAME COMMAND...
 {
     local name=$1
     shift
-    env -u SLURM_JOB_ID "$@" </dev/null >"$dir/log/$name.out" 2>&1 9>&- &
+    env -u SLURM_JOB_ID TOPT_CLUSTER_STEP="$dir" "$@" </dev/null >"$dir/log/$name.out" 2>&1 9>&- &
     remember $! "$name"
 }
 
@@ -309,7 +312,7 @@ start_once()
     start_daemon slurmctld slurmctld -D -f "$dir/slurm.conf" || return 1
     local node
     for node in n1 n2; do
-        start_daemon "slurmd-$node" env TOPT_CLUSTER_STEP="$dir" slurmd -D -N "$node" -f "$dir/slurm.conf" || return 1
+        start_daemon "slurmd-$node" slurmd -D -N "$node" -f "$dir/slurm.conf" || return 1
     done
     wait_while 1500 waiting_for_idle && all_alive
 }
@@ -339,7 +342,7 @@ start_cluster()
     export SLURM_CONF=$dir/slurm.conf
     trap 'stop_cluster; exit 130' INT TERM HUP
     # Only one start at a time chooses ports and binds them.
-    exec 9>/tmp/.topt-cluster.lock
+    exec 9<"$here/$me"
     flock -w 60 9 2>/dev/null
     local try
     for try in 1 2 3; do

@@ -308,7 +308,7 @@ static int connect_to(struct talk *t, struct topt_error *err)
 {
     union address a;
     socklen_t len = 0, size = sizeof(int);
-    short ready;
+    short ready = 0;
     int sys = 0;
     if (read_url(t->url, &a, &len, err))
         return -1;
@@ -336,7 +336,7 @@ static int send_all(const struct talk *t, const char *p, size_t len,
                     struct topt_error *err)
 {
     while (len > 0) {
-        short ready;
+        short ready = 0;
         if (wait_for(t, POLLIN | POLLOUT, &ready, err))
             return -1;
         if (ready & POLLIN)
@@ -362,7 +362,7 @@ static int receive(const struct talk *t, struct topt_http_reply *ret,
     char chunk[4096];
     int rc = 0;
     while (rc == 0) {
-        short ready;
+        short ready = 0;
         if (wait_for(t, POLLIN, &ready, err)) {
             rc = -1;
             break;
