@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 enum { MODEL_LIMIT = 64 << 20 };
-static const int64_t count_limit = INT64_C(1) << 40;
+static const int64_t count_limit = INT64_C(1) << 30;
 
 const struct topt_ask_row topt_ask_table[TOPT_ASK_COUNT] = {
 #define X(name, option, arg, query, kind, help)                                          \

@@ -71,6 +71,35 @@ static void test_parse(void)
     broken(OK200 "Transfer-Encoding: chunked\r\n\r\n3\r\nab", 1, "a cut chunk");
 }
 
+/* Replies with bytes changed, in a buffer that ends where they end: a sanitizer watches. */
+static void test_mutations(void)
+{
+    static const char *const seeds[] = {
+        OK200 "Content-Length: 5\r\n\r\nA=1\nB",
+        OK200 "Transfer-Encoding: "
+              "chunked\r\n\r\n4\r\nA=1\n\r\nb;x=y\r\nTOPT_WHY=no\r\n0\r\n\r\n",
+        "HTTP/1.0 200 OK\nServer: x\n\nA=1\n"};
+    unsigned random = 7, outcomes[3] = {0};
+    for (int round = 0; round < 30000; round++) {
+        const char *seed = seeds[round % 3];
+        size_t len = strlen(seed) - (random >> 20) % 8;
+        char *bytes = malloc(len);
+        struct topt_http_reply r = {0};
+        if (!bytes)
+            abort();
+        memcpy(bytes, seed, len);
+        for (int i = 0; i < 1 + round % 4; i++) {
+            random = random * 1664525 + 1013904223;
+            bytes[(random >> 8) % len] = "\n\r:; 0fF9-\0\xff"[(random >> 3) % 12];
+        }
+        outcomes[topt_http_parse(bytes, len, round % 2, &r, NULL) + 1]++;
+        topt_http_fini(&r);
+        free(bytes);
+    }
+    ok(outcomes[0] && outcomes[1] && outcomes[2],
+       "mutations: %u broken, %u short, %u whole", outcomes[0], outcomes[1], outcomes[2]);
+}
+
 /* --- servers: a child that accepts once and plays a part ------------------------------- */
 
 enum part { ANSWER, ANSWER_EARLY, TRICKLE, SILENT, NO_END, CLOSE, NEVER_ACCEPT };
@@ -219,6 +248,7 @@ static void test_urls(void)
 int main(void)
 {
     test_parse();
+    test_mutations();
     test_post(0);
     test_post(1);
     test_urls();
