@@ -25,9 +25,10 @@ void topt_complain(const char *cmd, const struct topt_error *err)
  * one thread; and it takes some AVX-512 machines for older ones, which halves its speed. */
 static void settle_blas(char **argv)
 {
-    if (getenv("OPENBLAS_NUM_THREADS"))
+    if (getenv("TOPT_BLAS_SETTLED"))
         return;
-    setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    setenv("TOPT_BLAS_SETTLED", "1", 1);
+    setenv("OPENBLAS_NUM_THREADS", "1", 0);
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))

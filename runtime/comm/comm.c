@@ -12,6 +12,8 @@ int topt_comm_bind(struct topt_comm *c, const struct topt_mesh *mesh, struct top
                          "mpirun -n %d or srun --mpi=pmix -n %d",
                          mesh->devices, c->size, c->size == 1 ? " was" : "es were",
                          mesh->devices, mesh->devices);
+    if (memcmp(&c->mesh, mesh, sizeof *mesh))
+        c->ops->forget(c);
     c->mesh = *mesh;
     return 0;
 }
@@ -139,7 +141,8 @@ static void single_abort(struct topt_comm *c, int status)
 int topt_comm_single(struct topt_comm **ret, struct topt_error *err)
 {
     static const struct topt_comm_ops ops = {
-        .name = "single", .destroy = single_destroy, .group = single_group,
+        .name = "single", .destroy = single_destroy, .forget = single_destroy,
+        .group = single_group,
         .all_reduce = single_all_reduce, .reduce_scatter = single_copy,
         .all_gather = single_copy, .all_to_all = single_copy, .broadcast = single_broadcast,
         .send = single_send, .receive = single_receive, .sum = single_reduce_world,

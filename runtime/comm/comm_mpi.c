@@ -58,13 +58,20 @@ static void group_free(struct subgroup *s)
     free(s);
 }
 
-static void mpi_destroy(struct topt_comm *c)
+static void mpi_forget(struct topt_comm *c)
 {
     struct world *w = c->impl;
     for (struct subgroup *s = w->groups, *next; s; s = next) {
         next = s->next;
         group_free(s);
     }
+    w->groups = NULL;
+}
+
+static void mpi_destroy(struct topt_comm *c)
+{
+    struct world *w = c->impl;
+    mpi_forget(c);
     if (w->comm != MPI_COMM_NULL)
         MPI_Comm_free(&w->comm);
     free(w->scratch);
@@ -269,7 +276,8 @@ static void mpi_abort(struct topt_comm *c, int status)
 int topt_comm_mpi(MPI_Comm mpi, struct topt_comm **ret, struct topt_error *err)
 {
     static const struct topt_comm_ops ops = {
-        .name = "mpi", .destroy = mpi_destroy, .group = mpi_group,
+        .name = "mpi", .destroy = mpi_destroy, .forget = mpi_forget,
+        .group = mpi_group,
         .all_reduce = mpi_all_reduce, .reduce_scatter = mpi_reduce_scatter,
         .all_gather = mpi_all_gather, .all_to_all = mpi_all_to_all,
         .broadcast = mpi_broadcast, .send = mpi_send, .receive = mpi_receive, .sum = mpi_sum,

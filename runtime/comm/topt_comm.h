@@ -47,6 +47,7 @@ struct topt_comm_call {
 struct topt_comm_ops {
     const char *name;
     void (*destroy)(struct topt_comm *c);
+    void (*forget)(struct topt_comm *c); /* groups made so far: the mesh changes */
     int (*group)(struct topt_comm *c, uint32_t axes, struct topt_comm_group *ret,
                  struct topt_error *err); /* borrowed until destroy */
     int (*all_reduce)(struct topt_comm *c, const struct topt_comm_call *k,
@@ -74,7 +75,8 @@ struct topt_comm_ops {
 /* One process.  'mesh' of one device. */
 int topt_comm_single(struct topt_comm **ret, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Bind to a mesh of as many devices as ranks; INVAL otherwise. */
+/* Bind to a mesh of as many devices as ranks; INVAL otherwise.  May be bound again to another
+ * mesh; every rank calls it. */
 int topt_comm_bind(struct topt_comm *c, const struct topt_mesh *mesh, struct topt_error *err)
     TOPT_MUST_CHECK;
 void topt_comm_destroy(struct topt_comm *c);

@@ -2,13 +2,15 @@
  *
  * usage: mpirun -n 8 runtime_agree [--plans N] [--steps N] [--seed S]
  *
- * Random strategies of three models on 2, 3, 4, 6 and 8 ranks, in f32 and f64, against one
+ * Random strategies of three models (half of them by topt_plan_sample, written as documents
+ * and read back) on 2, 3, 4, 6 and 8 ranks, in f32 and f64, against one
  * rank: losses of all steps under momentum (which shows a missing reduction at the second
  * step, where Adam would hide it), step-1 gradients, and the bytes alive at once against the
  * program's peak.  Then a gradient's all-reduce is left out, and the same comparison must
  * notice. */
 #include "mpi_world.h"
 #include "models.h"
+#include "topt_plan.h"
 #include "topt_runtime.h"
 
 #include <getopt.h>
@@ -88,6 +90,11 @@ static void train(const struct suite *u, struct topt_comm *comm, const struct to
     topt_device_close(&dev);
 }
 
+static double loss_bound(const struct suite *u)
+{
+    return u->settings.dtype == TOPT_F64 ? 1e-10 : 1e-5;
+}
+
 static double worst_loss(const struct suite *u, const struct trace *a, const struct trace *b)
 {
     double worst = 0;
@@ -143,7 +150,6 @@ static void check_program(const struct suite *u, struct topt_comm *comm,
                           double worst[3], int planted[2])
 {
     struct trace t;
-    int f64 = u->settings.dtype == TOPT_F64;
     train(u, comm, p, 0, &t);
     worst[0] = fmax(worst[0], worst_loss(u, &t, ref));
     if (!comm->rank) {
@@ -158,27 +164,21 @@ static void check_program(const struct suite *u, struct topt_comm *comm,
         return;
     train(u, comm, p, skip, &t);
     planted[0]++;
-    planted[1] += worst_loss(u, &t, ref) > (f64 ? 1e-10 : 1e-5);
+    planted[1] += worst_loss(u, &t, ref) > loss_bound(u);
     trace_fini(&t);
 }
 
-static void check_world(struct suite *u, int nodes, int per_node, const struct trace *ref)
+static void check_own(struct suite *u, struct topt_comm *comm, const struct trace *ref,
+                      double worst[3], int planted[2])
 {
-    struct topt_error err = {0};
-    struct topt_mesh mesh;
-    struct dice d = {.stream = u->seed * 1000 + (uint64_t)(nodes * 100 + per_node)};
-    double worst[3] = {0};
-    int planted[2] = {0};
-    if (topt_mesh_init(&mesh, nodes, per_node, &err))
-        give_up(&err);
-    struct topt_comm *comm = sub_world(mesh.devices);
-    for (int k = 0; k < u->plans && comm; k++) {
-        struct topt_strategy *s = roll_strategy(&d, u->model, &mesh);
-        struct topt_program *p = lower(u, &mesh, s);
+    const struct topt_mesh *mesh = &comm->mesh;
+    struct dice d = {.stream = u->seed * 1000 + (uint64_t)(mesh->nodes * 100 + mesh->per_node)};
+    for (int k = 0; k < u->plans; k++) {
+        struct topt_strategy *s = roll_strategy(&d, u->model, mesh);
+        struct topt_program *p = lower(u, mesh, s);
         double before = worst[0];
         check_program(u, comm, p, ref, worst, planted);
-        if (worst[0] > (u->settings.dtype == TOPT_F64 ? 1e-10 : 1e-5) && !comm->rank &&
-            worst[0] > before) {
+        if (worst[0] > loss_bound(u) && !comm->rank && worst[0] > before) {
             char *text = topt_program_text(p);
             printf("# plan %d of seed %llu is off by %.2e:\n%s", k,
                    (unsigned long long)u->seed, worst[0], text ? text : "");
@@ -187,14 +187,54 @@ static void check_world(struct suite *u, int nodes, int per_node, const struct t
         topt_program_destroy(p);
         topt_strategy_destroy(s);
     }
+}
+
+static void check_sampled(struct suite *u, struct topt_comm *comm, const struct trace *ref,
+                          double worst[3], int planted[2])
+{
+    struct topt_error err = {0};
+    struct topt_request r;
+    json_t *plans = NULL, *doc;
+    size_t i;
+    topt_request_init(&r);
+    r.model = u->model;
+    r.hw = u->hw;
+    r.gpus = comm->size;
+    r.settings = u->settings;
+    if (topt_plan_sample(&r, u->plans, u->seed, &plans, &err))
+        give_up(&err);
+    json_array_foreach(plans, i, doc) {
+        struct topt_plan_doc *p;
+        if (topt_plan_read(doc, &p, &err))
+            give_up(&err);
+        check_program(u, comm, p->program, ref, worst, planted);
+        topt_plan_doc_destroy(p);
+    }
+    json_decref(plans);
+}
+
+static void check_world(struct suite *u, int nodes, int per_node, const struct trace *ref)
+{
+    struct topt_error err = {0};
+    struct topt_mesh mesh;
+    double worst[3] = {0};
+    int planted[2] = {0};
+    if (topt_mesh_init(&mesh, nodes, per_node, &err))
+        give_up(&err);
+    struct topt_comm *comm = sub_world(mesh.devices);
+    if (comm) {
+        if (topt_comm_bind(comm, &mesh, &err))
+            give_up(&err);
+        check_own(u, comm, ref, worst, planted);
+        check_sampled(u, comm, ref, worst, planted);
+    }
     topt_comm_destroy(comm);
     quiet_barrier();
-    int f64 = u->settings.dtype == TOPT_F64;
     const char *what = topt_dtype_name(u->settings.dtype);
-    ok0(worst[0] <= (f64 ? 1e-10 : 1e-5), "%s %s on %dx%d: losses of %d plans over %d steps "
-        "agree (off by %.1e)", u->model->name, what, nodes, per_node, u->plans, u->steps,
+    ok0(worst[0] <= loss_bound(u), "%s %s on %dx%d: losses of %d plans over %d steps "
+        "agree (off by %.1e)", u->model->name, what, nodes, per_node, 2 * u->plans, u->steps,
         worst[0]);
-    ok0(worst[1] <= (f64 ? 1e-12 : 2e-5), "... and their step-1 gradients (off by %.1e)",
+    ok0(worst[1] <= 2 * loss_bound(u), "... and their step-1 gradients (off by %.1e)",
         worst[1]);
     ok0(worst[2] == 0, "... and the bytes alive at once are the planned peak");
     ok0(planted[1] == planted[0], "... and %d of %d left-out reductions were noticed",

@@ -1,0 +1,85 @@
+#!/bin/sh
+# run_cli.sh - topt run and topt profile as people start them.
+# usage: run_cli.sh TOPT_RUNTIME MAKE_PLAN MPIEXEC
+runtime=$1 make_plan=$2 mpiexec=$3
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+n=0 failed=0
+check() { # check TEXT: the last command succeeded
+    status=$?
+    n=$((n + 1))
+    if [ $status -eq 0 ]; then
+        echo "ok $n - $1"
+    else
+        echo "not ok $n - $1"
+        failed=1
+        sed 's/^/# /' out err 2>/dev/null
+    fi
+}
+refused() { # refused STATUS PATTERN COMMAND...: fails so, saying so in one line
+    want=$1 pattern=$2
+    shift 2
+    "$@" >out 2>err
+    got=$?
+    [ $got -eq "$want" ] && [ "$(grep -c '^topt ' err)" -eq 1 ] && grep -q -e "$pattern" err
+}
+
+yes 'a small crowd of numbers adds itself up over four quiet machines. ' | head -30 >text
+for gpus in 1 2 4; do
+    "$make_plan" gpt $gpus 7 1 plan$gpus- >out 2>err
+    check "a plan for $gpus devices"
+done
+
+"$runtime" run plan1-0.json --data text --steps 12 --report r1 >out 2>err
+check "one device runs without a launcher"
+for gpus in 2 4; do
+    "$mpiexec" -n $gpus "$runtime" run plan$gpus-0.json --data text --steps 12 --report r$gpus >out 2>err
+    check "$gpus ranks train"
+    [ "$(grep -o 'loss.*to [0-9.]*' out)" = "$("$runtime" run plan1-0.json --data text --steps 12 | grep -o 'loss.*to [0-9.]*')" ]
+    check "... to the loss of one"
+    [ "$(sed -n 's/.*"peak_bytes": \([0-9]*\).*/\1/p' r$gpus | sort -u | wc -l)" = 1 ]
+    check "... in the memory that was predicted"
+done
+"$mpiexec" -n 2 "$runtime" run plan2-0.json --data text --steps 3 --dtype f64 --optimizer adam \
+    --dump-gradients grads --json >out 2>err && grep -q '"dtype": "f64"' out &&
+    grep -q '"optimizer": "adam"' out && [ -s grads/index.json ] && [ -s grads/004-w.f64 ]
+check "other numbers, another optimizer, gradients of the first step"
+
+refused 1 'for 4 devices, but 1 process was' "$runtime" run plan4-0.json --data text
+check "too few processes"
+refused 1 'for 4 devices, but 2 processes were' "$mpiexec" -n 2 "$runtime" run plan4-0.json --data text
+check "too few ranks: one line"
+refused 1 nowhere "$mpiexec" -n 2 "$runtime" run plan2-0.json --data nowhere
+check "no text"
+head -c 5 text >short
+refused 1 'has 5 bytes' "$runtime" run plan1-0.json --data short
+check "too short a text"
+refused 3 'the plan needs' "$runtime" run plan1-0.json --data text --memory 1KiB
+check "too little memory"
+refused 1 nowhere "$runtime" run nowhere.json --data text
+check "no plan"
+echo '{"format": "topt-model/1"}' >model
+refused 1 'topt-model/1' "$runtime" run model --data text
+check "not a plan"
+refused 2 'data' "$runtime" run plan1-0.json
+check "no --data"
+refused 2 'steps' "$runtime" run plan1-0.json --data text --steps 0
+check "no steps"
+refused 1 'bf16' "$runtime" run plan1-0.json --data text --dtype bf16
+check "numbers that the host does not have"
+refused 1 'smaller' "$mpiexec" -n 2 "$runtime" run plan2-0.json --data text --lr 1e30
+check "a loss that is not a number"
+mkdir texts && cp text texts/b && cp text texts/a
+"$runtime" run plan1-0.json --data texts --quiet >out 2>err && [ ! -s out ] && [ ! -s err ]
+check "a directory of texts, quietly"
+
+"$mpiexec" -n 4 "$runtime" profile -o hw.json --nodes 2 --max-bytes 4KiB >out 2>err &&
+    grep -q '"gpus_per_node": 2' hw.json && grep -q all_to_all hw.json
+check "a profile of two nodes of two ranks"
+refused 2 'are not the 4 ranks' "$mpiexec" -n 4 "$runtime" profile -o hw.json --nodes 3
+check "nodes that do not divide"
+refused 2 '-o is missing' "$runtime" profile
+check "a profile that goes nowhere"
+echo "1..$n"
+exit $failed
