@@ -53,8 +53,12 @@ static int copy_problem(struct topt_arena *a, const struct topt_search_problem *
     struct topt_table *table = topt_arena_alloc(a, (size_t)p->nedges, sizeof *table);
     if (!op || !edge || !table)
         return -1;
-    for (int i = 0; i < p->nops; i++)
+    for (int i = 0; i < p->nops; i++) {
         op[i].cost = copy(a, op[i].cost, (size_t)op[i].nconfigs, sizeof *op[i].cost);
+        op[i].name = topt_arena_strdup(a, op[i].name);
+        if (!op[i].cost || !op[i].name)
+            return -1;
+    }
     for (int i = 0; i < p->nedges; i++) {
         const struct topt_table *t = edge[i].table;
         size_t entries = (size_t)t->from_classes * (size_t)t->to_classes;

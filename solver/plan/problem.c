@@ -8,6 +8,7 @@
  * Caps are applied afterwards: what needs more than a cap is left out of the lists. */
 #include "problem.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +54,7 @@ struct edge_table {
 struct node {
     int op, tensor; /* op -1: hub */
     int family;
+    const char *name;
 };
 
 struct edge {
@@ -73,6 +75,7 @@ struct topt_problem {
     struct topt_search_op *search_op;
     struct topt_search_edge *search_edge;
     struct topt_search_problem search;
+    struct topt_arena *names; /* of the hubs */
 };
 
 /* ---- families ---------------------------------------------------------------------------- */
@@ -324,12 +327,28 @@ static int table_of(struct topt_problem *p, int from, int to, int input,
 
 /* ---- building ------------------------------------------------------------------------------- */
 
+/* A hub is named after its tensor, which has the name of its producer. */
+static const char *name_node(struct topt_problem *p, int op, int tensor)
+{
+    const char *name = p->k.model->tensor[tensor].name;
+    if (op >= 0)
+        return name;
+    size_t size = strlen(name) + sizeof "hub:";
+    char *hub = topt_arena_alloc(p->names, size, 1);
+    if (hub)
+        snprintf(hub, size, "hub:%s", name);
+    return hub;
+}
+
 static int add_node(struct topt_problem *p, int op, int tensor, struct topt_error *err)
 {
     int f = family_of(p, op, tensor, err);
     if (f < 0)
         return -1;
-    p->node[p->nnodes] = (struct node){op, tensor, f};
+    const char *name = name_node(p, op, tensor);
+    if (!name)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the problem");
+    p->node[p->nnodes] = (struct node){op, tensor, f, name};
     return p->nnodes++;
 }
 
@@ -387,7 +406,9 @@ int topt_problem_create(const struct topt_costing *k, const struct topt_space_op
     p->table = calloc(edges, sizeof *p->table);
     p->search_op = calloc(nodes, sizeof *p->search_op);
     p->search_edge = calloc(edges, sizeof *p->search_edge);
-    if (!p->node || !p->edge || !p->family || !p->table || !p->search_op || !p->search_edge) {
+    p->names = topt_arena_create(0);
+    if (!p->node || !p->edge || !p->family || !p->table || !p->search_op || !p->search_edge ||
+        !p->names) {
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for the problem");
         goto out;
     }
@@ -422,6 +443,7 @@ void topt_problem_destroy(struct topt_problem *p)
     free(p->table);
     free(p->search_op);
     free(p->search_edge);
+    topt_arena_destroy(p->names);
     free(p);
 }
 
@@ -488,10 +510,7 @@ int topt_problem_under(struct topt_problem *p, int64_t transient_cap, int64_t cr
         cap_table(p, &p->table[i], transient_cap);
     for (int i = 0; i < p->nnodes; i++) {
         const struct family *f = &p->family[p->node[i].family];
-        int op = p->node[i].op;
-        p->search_op[i] = (struct topt_search_op){
-            op >= 0 ? p->k.model->op[op].name : p->k.model->tensor[p->node[i].tensor].name,
-            f->nkept, f->kept_cost};
+        p->search_op[i] = (struct topt_search_op){p->node[i].name, f->nkept, f->kept_cost};
     }
     for (int i = 0; i < p->nedges; i++) {
         const struct edge *e = &p->edge[i];

@@ -1,0 +1,263 @@
+/* test_frontier.c - the frontier of a model against brute force over the same space.
+ *
+ * Brute force visits every strategy and costs it by itself (topt_cost_strategy), caps and all:
+ * it shares with the search neither tables nor the union over caps. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer.h"
+#include "random_model.h"
+#include "tap.h"
+
+static struct topt_hw *hw;
+
+enum { MAX_STRATEGIES = 12000 };
+
+struct odometer {
+    const struct topt_search_problem *p;
+    int32_t *config, *alt;
+};
+
+static int alternatives(const struct odometer *o, int e)
+{
+    const struct topt_search_edge *g = &o->p->edge[e];
+    int entry = g->from_class[o->config[g->from]] * g->table->to_classes +
+                g->to_class[o->config[g->to]];
+    return g->table->first[entry + 1] - g->table->first[entry];
+}
+
+/* The next strategy: alternatives turn fastest, then configurations. */
+static int turn(struct odometer *o)
+{
+    for (int e = 0; e < o->p->nedges; e++) {
+        if (++o->alt[e] < alternatives(o, e))
+            return 1;
+        o->alt[e] = 0;
+    }
+    for (int i = 0; i < o->p->nops; i++) {
+        if (++o->config[i] < o->p->op[i].nconfigs)
+            return 1;
+        o->config[i] = 0;
+    }
+    return 0;
+}
+
+static double count(const struct topt_search_problem *p)
+{
+    double n = 1;
+    for (int i = 0; i < p->nops; i++)
+        n *= p->op[i].nconfigs;
+    return n;
+}
+
+/* Frontier by visiting everything; NULL where that would take too long. */
+static struct topt_cost *brute(struct topt_shape_search *s, struct topt_problem *problem,
+                               size_t *ret_n)
+{
+    const struct topt_search_problem *p;
+    if (topt_problem_under(problem, -1, -1, &p, NULL) || count(p) > MAX_STRATEGIES / 4)
+        return NULL;
+    struct odometer o = {p, calloc((size_t)p->nops, 4), calloc((size_t)p->nedges + 1, 4)};
+    struct topt_cost *all = malloc(MAX_STRATEGIES * 64 * sizeof *all);
+    size_t n = 0;
+    do {
+        struct topt_search_point point = {{0, 0}, o.config, o.alt};
+        struct topt_strategy *st = topt_problem_strategy(problem, &point);
+        struct topt_strategy_cost c;
+        if (n == MAX_STRATEGIES || topt_cost_strategy(&s->costing, st, &c, NULL)) {
+            topt_strategy_destroy(st);
+            free(all);
+            all = NULL;
+            break;
+        }
+        all[n++] = (struct topt_cost){c.memory_bytes, c.time_ns};
+        topt_strategy_destroy(st);
+    } while (turn(&o));
+    free(o.config);
+    free(o.alt);
+    *ret_n = all ? topt_reduce(all, n) : 0;
+    return all;
+}
+
+static int same_frontier(const struct topt_solutions *s, const struct topt_cost *want, size_t n)
+{
+    if ((size_t)s->n != n)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        if (s->at[i].memory_bytes != want[i].memory || s->at[i].time_ns != want[i].time)
+            return 0;
+    return 1;
+}
+
+struct tally {
+    int compared, equal, fastest_equal, skipped;
+};
+
+static void compare(const struct topt_model *m, int nodes, int per_node, enum topt_space space,
+                    struct tally *t)
+{
+    struct topt_request r;
+    struct topt_shape_search s;
+    struct topt_problem *p;
+    struct topt_solutions found, fastest;
+    size_t n;
+    topt_request_init(&r);
+    r.model = m;
+    r.hw = hw;
+    r.space = space;
+    if (topt_shape_open(&s, &r, nodes, per_node, NULL) || topt_shape_problem(&s, 0, &p, NULL))
+        return;
+    struct topt_cost *want = brute(&s, p, &n);
+    if (want) {
+        struct topt_search_options o = {.threads = 1};
+        int rc = topt_problem_frontier(p, &o, 0, &found, NULL);
+        t->compared++;
+        t->equal += !rc && same_frontier(&found, want, n);
+        topt_solutions_fini(&found);
+        /* the fastest within a limit in the middle of the frontier */
+        o.memory_limit = want[n / 2].memory + (n > 1 ? 1 : 0);
+        rc = topt_problem_frontier(p, &o, 1, &fastest, NULL);
+        t->fastest_equal += !rc && fastest.n == 1 && fastest.at[0].time_ns == want[n / 2].time;
+        topt_solutions_fini(&fastest);
+    } else {
+        t->skipped++;
+    }
+    free(want);
+    topt_problem_destroy(p);
+    topt_shape_close(&s);
+}
+
+static void test_against_brute_force(void)
+{
+    struct tally t = {0};
+    for (uint64_t seed = 1; t.compared < 200 && seed < 1500; seed++) {
+        static const struct {
+            int nodes, per_node;
+            enum topt_space space;
+        } shape[] = {{1, 2, TOPT_SPACE_FULL},      {2, 1, TOPT_SPACE_FULL},
+                     {1, 4, TOPT_SPACE_CANONICAL}, {2, 2, TOPT_SPACE_UNIFORM},
+                     {1, 3, TOPT_SPACE_FULL},      {1, 4, TOPT_SPACE_FULL}};
+        int k = (int)(seed % 6);
+        struct topt_model *m = random_model(seed, k == 5 ? 0 : (int)(seed % 4));
+        if (m)
+            compare(m, shape[k].nodes, shape[k].per_node, shape[k].space, &t);
+        topt_model_destroy(m);
+    }
+    is_int(t.compared, 200, "200 random models compared (%d too large)", t.skipped);
+    is_int(t.equal, t.compared, "the frontier equals brute force, exactly");
+    is_int(t.fastest_equal, t.compared, "the fastest within a limit equals brute force");
+}
+
+/* 1 device, no choice but one: sums worked out by hand from the profile's figures. */
+static void test_hand_worked(void)
+{
+    static const char text[] =
+        "{'format':'topt-hw/1','name':'hand','nodes':1,'gpus_per_node':2,"
+        "'device':{'name':'d','memory_bytes':1000000,'reserve_bytes':0,'flops':{'f32':1e9},"
+        "'efficiency':{'matmul':1,'attention':1,'elementwise':1},'memory_bandwidth':1e15,"
+        "'launch_ns':0,'source':'made up'},"
+        "'links':[{'level':'node','bytes_per_second':1e9,'latency_ns':0,'source':'made up'},"
+        "{'level':'cluster','bytes_per_second':1e9,'latency_ns':0,'source':'made up'}],"
+        "'collective':{'launch_ns':0,'source':'made up'},'curves':[]}";
+    char json[sizeof text];
+    for (size_t i = 0; i < sizeof text; i++)
+        json[i] = text[i] == '\'' ? '"' : text[i];
+    struct topt_error err = {0};
+    json_t *doc = json_loads(json, 0, NULL);
+    struct topt_hw *hand = topt_hw_from_json(doc, &err);
+    json_decref(doc);
+    if (!ok(hand != NULL, "the hand-made profile loads: %s", err.text))
+        return;
+    struct topt_model *m = topt_model_create("m", 2, 1, NULL);
+    struct topt_attrs a = {.vocab = 4, .features = 4};
+    int x = topt_model_add(m, "embedding", "e", 0, NULL, &a, NULL);
+    x = topt_model_add(m, "linear", "l", 1, &x, &a, NULL);
+    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
+    ok(x >= 0 && !topt_model_finish(m, NULL), "embedding, linear, loss");
+    struct topt_mesh mesh;
+    if (topt_mesh_init(&mesh, 1, 1, NULL))
+        return;
+    struct topt_settings settings = {TOPT_F32, TOPT_SGD, 1};
+    struct topt_router *r = topt_router_create(hand, &mesh);
+    struct topt_costing k = {m, hand, &mesh, &settings, r};
+    struct topt_strategy *s = topt_strategy_create(m);
+    struct topt_strategy_cost c;
+    ok(!topt_cost_strategy(&k, s, &c, &err), "costed");
+    /* Linear: 2*2*1*4*4 = 64 flops a product, three products, at 1 flop a ns: 192 ns.
+     * Loss: 4*2*1*4 = 32 flops a kernel; max, sum, loss, backward: 128 ns, and the load
+     * kernel is priced like the others of its row: 160.  The rest moves bytes, rounded up
+     * to 1 ns a kernel at 10^15 bytes/s. */
+    int64_t params = 2 * 16 * 4, grads = params, ids = 2 * 2 * 4;
+    is_int(c.sum.class_bytes[TOPT_CLASS_PARAM], params, "two 4x4 weights");
+    is_int(c.sum.class_bytes[TOPT_CLASS_GRAD], grads, "their gradients");
+    is_int(c.sum.class_bytes[TOPT_CLASS_STATE], 0, "plain SGD keeps no state");
+    is_int(c.sum.class_bytes[TOPT_CLASS_DATA], ids, "tokens and labels, 2 each");
+    /* x of the linear (2x4), logits (2x4), max and sum of the loss (2 each) */
+    is_int(c.sum.class_bytes[TOPT_CLASS_KEPT], (8 + 8 + 2 + 2) * 4, "what backward reads");
+    is_int(c.sum.network_ns, 0, "one device does not talk");
+    int bytes_only = 3 + 2 + 2; /* embedding: load, forward, backward; 2 zeroes, 2 updates */
+    is_int(c.sum.compute_ns, 192 + 160 + bytes_only, "time");
+    /* linear backward: dy (8) and dx (8); loss: dlogits 8, inputs are kept; embedding: 8;
+     * linear forward: y 8.  Largest: 16 elements. */
+    is_int(c.transient_cap, 64, "in flight at most");
+    is_int(c.memory_bytes, params + grads + ids + 80 + 64, "all of it");
+    topt_strategy_destroy(s);
+    topt_router_destroy(r);
+    topt_model_destroy(m);
+    topt_hw_destroy(hand);
+}
+
+/* solve(costgraph) = frontier, through the files. */
+static void test_costgraph(void)
+{
+    int equal = 0, n = 0;
+    for (uint64_t seed = 3; seed < 15; seed++) {
+        struct topt_request r;
+        struct topt_error err = {0};
+        struct topt_model *m = random_model(seed, (int)(seed % 3));
+        char *text = NULL;
+        json_t *doc = NULL;
+        struct topt_costs_file *file = NULL;
+        struct topt_frontier *f = NULL;
+        topt_request_init(&r);
+        r.model = m;
+        r.hw = hw;
+        r.gpus = 1 + (int64_t)(seed % 3);
+        struct topt_search_options o = {.threads = 1};
+        if (!m || topt_plan_costgraph(&r, &text, &err) || topt_plan_frontier(&r, &doc, &err) ||
+            topt_costs_read(text, strlen(text), &file, &err) ||
+            topt_search(topt_costs_problem(file), &o, &f, &err)) {
+            printf("# seed %d: %s\n", (int)seed, err.text);
+        } else {
+            const json_t *points = json_object_get(doc, "points");
+            int same = (size_t)f->npoints == json_array_size(points);
+            for (int i = 0; same && i < f->npoints; i++) {
+                const json_t *p = json_array_get(points, (size_t)i);
+                same = json_integer_value(json_object_get(p, "memory_bytes")) ==
+                           f->point[i].cost.memory &&
+                       json_integer_value(json_object_get(p, "time_ns")) ==
+                           f->point[i].cost.time;
+            }
+            equal += same;
+        }
+        n++;
+        topt_frontier_destroy(f);
+        topt_costs_destroy(file);
+        json_decref(doc);
+        free(text);
+        topt_model_destroy(m);
+    }
+    is_int(equal, n, "solve(costgraph) equals the frontier");
+}
+
+int main(void)
+{
+    hw = topt_hw_load("lab-cpu", NULL);
+    if (!ok(hw != NULL, "the profile loads"))
+        return done_testing();
+    test_hand_worked();
+    test_against_brute_force();
+    test_costgraph();
+    topt_hw_destroy(hw);
+    return done_testing();
+}

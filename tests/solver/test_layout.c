@@ -1,0 +1,190 @@
+/* test_layout.c - meshes, blocks and routes. */
+#include <string.h>
+
+#include "random_model.h"
+#include "tap.h"
+#include "topt_layout.h"
+
+static struct topt_hw *hw;
+
+static void random_layout(uint64_t *seed, const struct topt_mesh *mesh, int ndim, int partial,
+                          struct topt_layout *l)
+{
+    int8_t used[TOPT_MAX_RANK] = {0};
+    *l = topt_layout_replicated();
+    for (int a = 0; a < mesh->naxes; a++) {
+        int at = random_below(seed, ndim + 1 + partial) - 1 - partial;
+        l->at[a] = (int8_t)at;
+        if (at >= 0)
+            l->pos[a] = used[at]++;
+    }
+}
+
+static void test_mesh(void)
+{
+    struct topt_mesh m;
+    struct topt_error err = {0};
+    ok(!topt_mesh_init(&m, 2, 6, &err), "2 nodes of 6");
+    is_int(m.naxes, 3, "three axes");
+    is_int(m.node_axes, 1, "one of them chooses the node");
+    is_int(m.size[1], 3, "large factors first");
+    is_int(topt_mesh_coord(&m, 7, 0), 1, "device 7 is on node 1");
+    is_int(topt_mesh_coord(&m, 11, 2), 1, "the last device has the last coordinate");
+    struct topt_group g = topt_mesh_group(&m, 1u | 2u);
+    ok(g.nodes == 2 && g.per_node == 3 && g.siblings == 2, "a group over nodes and one axis");
+    ok(topt_mesh_init(&m, 0, 4, &err) == -1, "no nodes: refused");
+    ok(topt_mesh_init(&m, 1 << 14, 4, &err) == -1, "too many axes: refused");
+}
+
+/* Every element is held by exactly the devices that replicate it. */
+static int covers(const struct topt_mesh *m, const struct topt_shape *s,
+                  const struct topt_layout *l)
+{
+    int64_t copies = 1, sum = 0, all = 1;
+    for (int a = 0; a < m->naxes; a++)
+        if (l->at[a] < 0)
+            copies *= m->size[a];
+    for (int d = 0; d < s->ndim; d++)
+        all *= s->dim[d].count * s->dim[d].unit;
+    int64_t largest = topt_layout_elements(m, s, l);
+    for (int i = 0; i < m->devices; i++) {
+        struct topt_box b = topt_layout_box(m, s, l, i);
+        int64_t n = topt_box_elements(s, &b);
+        sum += n;
+        if (n > largest)
+            return 0;
+        for (int d = 0; d < s->ndim; d++)
+            if (b.off[d] < 0 || b.len[d] < 0 || b.off[d] + b.len[d] > s->dim[d].count)
+                return 0;
+    }
+    return sum == all * copies;
+}
+
+static void test_blocks(void)
+{
+    uint64_t seed = 11;
+    int good = 1;
+    for (int i = 0; i < 3000; i++) {
+        static const int shape[][2] = {{1, 4}, {2, 4}, {2, 3}, {3, 2}, {1, 8}};
+        struct topt_mesh m;
+        struct topt_layout l;
+        const int *s = shape[random_below(&seed, 5)];
+        if (topt_mesh_init(&m, s[0], s[1], NULL))
+            return;
+        struct topt_shape t = {2, {{1 + random_below(&seed, 13), 1 + random_below(&seed, 3)},
+                                   {1 + random_below(&seed, 13), 1}}};
+        random_layout(&seed, &m, 2, 0, &l);
+        good &= covers(&m, &t, &l);
+    }
+    ok(good, "blocks cover a tensor, uneven splits included; device 0 holds the largest");
+}
+
+static int path_holds(const struct topt_path *p, const struct topt_layout *from,
+                      const struct topt_layout *to)
+{
+    const struct topt_layout *at = from;
+    for (int i = 0; i < p->nmoves; i++) {
+        if (!topt_layout_equal(&p->move[i].from, at))
+            return 0;
+        at = &p->move[i].to;
+    }
+    return topt_layout_equal(at, to);
+}
+
+static void test_routes(int nodes, int per_node)
+{
+    struct topt_mesh m;
+    uint64_t seed = 5;
+    int joined = 1, triangle = 1, sums = 1, same_free = 1;
+    if (topt_mesh_init(&m, nodes, per_node, NULL))
+        return;
+    struct topt_router *r = topt_router_create(hw, &m);
+    struct topt_shape s = {3, {{8, 1}, {4, 1}, {24, 2}}};
+    for (int i = 0; i < 400; i++) {
+        struct topt_layout a, b, c;
+        const struct topt_path *ab, *bc, *ac, *aa;
+        random_layout(&seed, &m, 3, 1, &a);
+        random_layout(&seed, &m, 3, 0, &b);
+        random_layout(&seed, &m, 3, 0, &c);
+        if (topt_router_path(r, &s, 4, &a, &b, &ab, NULL) ||
+            topt_router_path(r, &s, 4, &b, &c, &bc, NULL) ||
+            topt_router_path(r, &s, 4, &a, &c, &ac, NULL) ||
+            topt_router_path(r, &s, 4, &b, &b, &aa, NULL)) {
+            joined = 0;
+            break;
+        }
+        joined &= path_holds(ab, &a, &b) && path_holds(bc, &b, &c) && path_holds(ac, &a, &c);
+        same_free &= aa->nmoves == 0 && aa->time_ns == 0;
+        int64_t time = 0;
+        for (int k = 0; k < ab->nmoves; k++)
+            time += topt_move_ns(hw, &m, &s, &ab->move[k], 4);
+        sums &= time == ab->time_ns;
+        /* The direct way may pass through fewer dimensions only where that is enough. */
+        uint32_t dims = 0, via = 0;
+        for (int x = 0; x < m.naxes; x++) {
+            dims |= a.at[x] >= 0 ? 1u << a.at[x] : 0;
+            dims |= c.at[x] >= 0 ? 1u << c.at[x] : 0;
+            via |= b.at[x] >= 0 ? 1u << b.at[x] : 0;
+        }
+        if (!(via & ~dims))
+            triangle &= ac->time_ns <= ab->time_ns + bc->time_ns;
+    }
+    ok(joined, "%dx%d: a path leads from its source to its target", nodes, per_node);
+    ok(sums, "%dx%d: its time is the sum of its moves", nodes, per_node);
+    ok(same_free, "%dx%d: staying is free", nodes, per_node);
+    ok(triangle, "%dx%d: the triangle inequality holds", nodes, per_node);
+    topt_router_destroy(r);
+}
+
+static void test_moves(void)
+{
+    struct topt_mesh m;
+    const struct topt_path *p;
+    if (topt_mesh_init(&m, 1, 4, NULL))
+        return;
+    struct topt_router *r = topt_router_create(hw, &m);
+    struct topt_shape s = {2, {{1024, 1}, {1024, 1}}};
+    struct topt_layout whole = topt_layout_replicated(), rows = whole, cols = whole,
+                       partial = whole;
+    for (int a = 0; a < 2; a++) {
+        rows.at[a] = 0;
+        cols.at[a] = 1;
+        partial.at[a] = TOPT_PARTIAL;
+        rows.pos[a] = cols.pos[a] = (int8_t)a;
+    }
+    ok(!topt_router_path(r, &s, 4, &whole, &rows, &p, NULL) && p->time_ns == 0 &&
+           p->nmoves == 1 && p->move[0].kind == TOPT_MOVE_SLICE,
+       "replicated -> sharded is one free slice");
+    ok(!topt_router_path(r, &s, 4, &rows, &cols, &p, NULL) && p->nmoves == 1 &&
+           p->move[0].kind == TOPT_MOVE_ALL_TO_ALL,
+       "rows -> columns is one all-to-all");
+    ok(!topt_router_path(r, &s, 4, &rows, &whole, &p, NULL) && p->nmoves == 1 &&
+           p->move[0].kind == TOPT_MOVE_ALL_GATHER,
+       "rows -> whole is one all-gather");
+    ok(!topt_router_path(r, &s, 4, &partial, &rows, &p, NULL) && p->nmoves == 1 &&
+           p->move[0].kind == TOPT_MOVE_REDUCE_SCATTER,
+       "partial -> rows is one reduce-scatter, not an all-reduce and a slice");
+    ok(!topt_router_path(r, &s, 4, &partial, &whole, &p, NULL) && p->time_ns > 0,
+       "partial -> whole costs");
+    struct topt_layout inner = whole;
+    inner.at[1] = 0;
+    ok(!topt_router_path(r, &s, 4, &rows, &inner, &p, NULL) && p->nmoves == 2 &&
+           p->move[0].kind == TOPT_MOVE_PERMUTE,
+       "the outer axis of a dimension is not gathered before it is the inner one");
+    topt_router_destroy(r);
+}
+
+int main(void)
+{
+    hw = topt_hw_load("lab-cpu", NULL);
+    if (!ok(hw != NULL, "the profile loads"))
+        return done_testing();
+    test_mesh();
+    test_blocks();
+    test_moves();
+    test_routes(1, 4);
+    test_routes(2, 4);
+    test_routes(2, 3);
+    topt_hw_destroy(hw);
+    return done_testing();
+}
