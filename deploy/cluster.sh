@@ -194,7 +194,8 @@ choose_ports()
 write_config()
 {
     local host version
-    host=$(hostname -s 2>/dev/null || uname -n)
+    host=$(uname -n)
+    host=${host%%.*}
     cat >"$dir/slurm.conf" <<CONF
 ClusterName=lab
 SlurmctldHost=$host(127.0.0.1)
