@@ -1,0 +1,32 @@
+/* http.h - one request to toptd, over a Unix socket or TCP, with a deadline.
+ * Thread safety: none needed; the client has one thread. */
+#ifndef TOPT_CLIENT_HTTP_H
+#define TOPT_CLIENT_HTTP_H
+
+#include "topt_error.h"
+#include "topt_text.h"
+
+struct client_reply {
+    long status;
+    struct topt_text body; /* owned; "" at least */
+    char location[128];
+};
+void client_reply_fini(struct client_reply *r);
+
+struct client_request {
+    const char *url;    /* unix:/path or http://host:port */
+    const char *method; /* GET, POST, DELETE */
+    const char *path;   /* with its query, encoded */
+    const char *body, *type; /* NULL: none */
+    size_t body_len;
+    long timeout_s;
+};
+
+/* Any status is a success here; -1 where there was no answer. */
+int client_ask(const struct client_request *q, struct client_reply *ret,
+               struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Add "key=value" to a path, encoded, after '?' or '&'. */
+void client_add_query(struct topt_text *path, const char *key, const char *value);
+
+#endif

@@ -1,0 +1,498 @@
+/* main.c - topt-client: `topt client ...`, the questions of `topt` put to a running toptd.
+ *
+ * Options of a question are passed on as they are written, and the server checks them: so
+ * the client knows their names only.  A search that takes longer is polled, by long requests,
+ * until --timeout. */
+#include "http.h"
+#include "topt_json.h"
+#include "topt_options.h"
+#include "topt_plan.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_FILE = 64 << 20, WAIT_MS = 20000, MARGIN_S = 15 };
+
+/* X(field, option, query key, argument, help): what makes a question. */
+#define QUESTION(X)                                                                        \
+    X(mode, "mode", "mode", "MODE", "mini-parallelism, mini-time or profiling")            \
+    X(hw, "hw", "hw", "NAME", "hardware profile the server knows")                         \
+    X(gpus, "gpus", "gpus", "N[,N...]", "how many; profiling takes a list")                \
+    X(max_gpus, "max-gpus", "max_gpus", "N", "at most so many")                            \
+    X(memory, "memory", "memory", "BYTES", "limit a GPU, as 14.5GiB")                      \
+    X(batch, "batch", "batch", "N", "samples a step, over all GPUs")                       \
+    X(seq, "seq", "seq", "N", "positions a sample")                                        \
+    X(space, "space", "space", "NAME", "full, canonical or uniform")                       \
+    X(counts, "counts", "counts", "pow2|all", "which counts are tried")                    \
+    X(dtype, "dtype", "dtype", "T", "f32, f64 or bf16")                                    \
+    X(optimizer, "optimizer", "optimizer", "O", "sgd, momentum or adam")                   \
+    X(algorithm, "algorithm", "algorithm", "NAME", "search (default ft)")                  \
+    X(epsilon, "epsilon", "epsilon", "E", "tolerance (default 0: exact)")
+
+struct args {
+#define X(field, option, key, arg, help) const char *field;
+    QUESTION(X)
+#undef X
+    int sequence_splits, json;
+    const char *url, *output;
+    int64_t timeout;
+};
+
+static const struct topt_option table[] = {
+#define X(field, option, key, arg, help)                                                   \
+    {option, TOPT_OPT_STRING, offsetof(struct args, field), arg, help},
+    QUESTION(X)
+#undef X
+        {"sequence-splits", TOPT_OPT_FLAG, offsetof(struct args, sequence_splits), "",
+         "split positions too"},
+    {"o", TOPT_OPT_STRING, offsetof(struct args, output), "FILE", "write there (- is stdout)"},
+    {"json", TOPT_OPT_FLAG, offsetof(struct args, json), "", "the server's answer as it is"},
+    {"url", TOPT_OPT_STRING, offsetof(struct args, url), "URL",
+     "unix:/PATH or http://HOST:PORT (default $TOPT_URL)"},
+    {"timeout", TOPT_OPT_INT, offsetof(struct args, timeout), "SECONDS",
+     "longest wait for a search (900)"},
+    {0}};
+
+struct client {
+    const char *sub; /* for messages */
+    struct args args;
+    const char *arg; /* the positional one, or NULL */
+    int status;      /* exit status where a function returned -1 and printed */
+};
+
+/* ---- failing ----------------------------------------------------------------------------- */
+
+static int complain(struct client *c, const struct topt_error *err)
+{
+    fprintf(stderr, "topt client %s: %s\n", c->sub, err->text);
+    c->status = topt_err_exit(err->code);
+    return -1;
+}
+
+/* The server's refusal as one line. */
+static int refused(struct client *c, const struct client_reply *r)
+{
+    json_t *doc = json_loads(r->body.s ? r->body.s : "", 0, NULL);
+    const json_t *e = json_array_get(json_object_get(doc, "errors"), 0);
+    const char *text = json_string_value(json_object_get(e, "description"));
+    const char *source = json_string_value(json_object_get(e, "source"));
+    json_t *nearest = json_object_get(e, "nearest");
+    char *near = nearest ? json_dumps(nearest, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    fprintf(stderr, "topt client %s: %s%s%s%s%s%s\n", c->sub,
+            text ? text : "the server refused without saying why", source ? " (" : "",
+            source ? source : "", source ? ")" : "", near ? "; nearest: " : "",
+            near ? near : "");
+    if (!text)
+        fprintf(stderr, "topt client %s: HTTP status %ld\n", c->sub, r->status);
+    c->status = r->status == 422 ? topt_err_exit(TOPT_ERR_INFEASIBLE) : 1;
+    free(near);
+    json_decref(doc);
+    return -1;
+}
+
+/* ---- asking ------------------------------------------------------------------------------ */
+
+static int ask(struct client *c, const char *method, const char *path, const char *body,
+               size_t len, const char *type, struct client_reply *ret)
+{
+    struct topt_error err = {0};
+    const struct client_request q = {.url = c->args.url, .method = method, .path = path,
+                                     .body = body, .body_len = len, .type = type,
+                                     .timeout_s = WAIT_MS / 1000 + MARGIN_S};
+    return client_ask(&q, ret, &err) < 0 ? complain(c, &err) : 0;
+}
+
+static void give_up(struct client *c, const char *task)
+{
+    struct client_reply r;
+    struct topt_error err;
+    topt_fail(&err, TOPT_ERR_CANCELED, "the search took longer than %lld s; raise --timeout",
+              (long long)c->args.timeout);
+    if (ask(c, "DELETE", task, NULL, 0, NULL, &r) == 0)
+        client_reply_fini(&r);
+    complain(c, &err);
+}
+
+/* Follow a task until it ends.  'r' goes from the 202 to the last answer. */
+static int follow(struct client *c, struct client_reply *r)
+{
+    time_t until = time(NULL) + (time_t)c->args.timeout;
+    char task[128], path[192];
+    while (r->status == 202) {
+        snprintf(task, sizeof task, "%s", r->location);
+        snprintf(path, sizeof path, "%s?wait_ms=%d", task, (int)WAIT_MS);
+        client_reply_fini(r);
+        if (time(NULL) >= until) {
+            give_up(c, task);
+            return -1;
+        }
+        if (ask(c, "GET", path, NULL, 0, NULL, r) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Ask and want 2xx; the body is in '*ret'. */
+static int ask_ok(struct client *c, const char *method, const char *path, const char *body,
+                  size_t len, const char *type, struct client_reply *ret)
+{
+    if (ask(c, method, path, body, len, type, ret) < 0)
+        return -1;
+    if (ret->status == 202 && follow(c, ret) < 0)
+        return -1;
+    if (ret->status / 100 == 2)
+        return 0;
+    refused(c, ret);
+    client_reply_fini(ret);
+    return -1;
+}
+
+static json_t *ask_json(struct client *c, const char *method, const char *path,
+                        const char *body, size_t len, const char *type)
+{
+    struct client_reply r;
+    struct topt_error err = {0};
+    if (ask_ok(c, method, path, body, len, type, &r) < 0)
+        return NULL;
+    json_t *doc = topt_json_parse(r.body.s ? r.body.s : "", r.body.len, "the answer", &err);
+    if (!doc)
+        complain(c, &err);
+    client_reply_fini(&r);
+    return doc;
+}
+
+/* ---- showing ----------------------------------------------------------------------------- */
+
+static long long whole(const json_t *o, const char *key)
+{
+    return json_integer_value(json_object_get(o, key));
+}
+
+static const char *words(const json_t *o, const char *key)
+{
+    const char *s = json_string_value(json_object_get(o, key));
+    return s ? s : "?";
+}
+
+static int print_json(const json_t *doc)
+{
+    char *text = topt_json_text(doc, 2);
+    puts(text ? text : "null");
+    free(text);
+    return 0;
+}
+
+static int show_plan(const json_t *a)
+{
+    char x[32], y[32];
+    printf("%lld GPU%s (%lld node%s of %lld): %s\n", whole(a, "gpus"),
+           whole(a, "gpus") == 1 ? "" : "s", whole(a, "nodes"),
+           whole(a, "nodes") == 1 ? "" : "s", whole(a, "gpus_per_node"),
+           words(a, "strategy"));
+    printf("  why      %s\n", words(a, "why"));
+    printf("  memory   %s a GPU at most, %s at the program's peak\n",
+           topt_show_bytes(whole(a, "memory_bytes"), x, sizeof x),
+           topt_show_bytes(whole(a, "peak_bytes"), y, sizeof y));
+    printf("  time     %s a step\n", topt_show_ns(whole(a, "time_ns"), x, sizeof x));
+    printf("  slurm    %s\n", words(json_object_get(a, "slurm"), "flags"));
+    printf("  plan     %s\n", words(a, "plan_id"));
+    return 0;
+}
+
+static int terminal_width(void)
+{
+    struct winsize w;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 40)
+        return w.ws_col;
+    return 90;
+}
+
+static int show_curve(const json_t *curve)
+{
+    char *text = topt_plot_curve(curve, terminal_width());
+    if (!text)
+        return -1;
+    fputs(text, stdout);
+    free(text);
+    return 0;
+}
+
+/* ---- subcommands ------------------------------------------------------------------------- */
+
+static void add_question(const struct args *a, struct topt_text *path)
+{
+#define X(field, option, key, arg, help)                                                   \
+    if (a->field)                                                                          \
+        client_add_query(path, key, a->field);
+    QUESTION(X)
+#undef X
+    if (a->sequence_splits)
+        client_add_query(path, "sequence_splits", "1");
+    char wait[16];
+    snprintf(wait, sizeof wait, "%d", (int)WAIT_MS);
+    client_add_query(path, "wait_ms", wait);
+}
+
+static char *read_input(struct client *c, size_t *ret_len)
+{
+    char path[4096];
+    struct stat st;
+    struct topt_error err = {0};
+    int is_dir = !stat(c->arg, &st) && S_ISDIR(st.st_mode);
+    snprintf(path, sizeof path, "%s%s", c->arg, is_dir ? "/config.json" : "");
+    char *text = topt_read_file(path, MAX_FILE, ret_len, &err);
+    if (!text)
+        complain(c, &err);
+    return text;
+}
+
+/* The question about the model in the file c->arg, put to /v1/plan. */
+static json_t *ask_about_file(struct client *c)
+{
+    size_t len;
+    char *text = read_input(c, &len);
+    struct topt_text path = {0};
+    if (!text)
+        return NULL;
+    topt_text_add(&path, "/v1/plan");
+    add_question(&c->args, &path);
+    const char *slash = strrchr(c->arg, '/');
+    client_add_query(&path, "name", slash && slash[1] ? slash + 1 : c->arg);
+    json_t *answer = ask_json(c, "POST", path.s, text, len, "application/octet-stream");
+    topt_text_fini(&path);
+    free(text);
+    return answer;
+}
+
+static json_t *ask_about_id(struct client *c, const char *base, const char *method)
+{
+    struct topt_text path = {0};
+    topt_text_add(&path, "%s", base);
+    add_question(&c->args, &path);
+    json_t *answer = ask_json(c, method, path.s, *method == 'P' ? "" : NULL, 0,
+                              "application/octet-stream");
+    topt_text_fini(&path);
+    return answer;
+}
+
+static int is_model_id(const char *s)
+{
+    return !strncmp(s, "m-", 2) && access(s, F_OK);
+}
+
+static int save_plan(struct client *c, const json_t *answer)
+{
+    struct topt_error err = {0};
+    const json_t *plan = json_object_get(answer, "plan");
+    char *text = plan ? topt_json_text(plan, 2) : NULL;
+    int rc = text ? topt_write_file(c->args.output, text, strlen(text), &err)
+                  : topt_fail(&err, TOPT_ERR_INVAL, "the answer holds no plan");
+    free(text);
+    return rc < 0 ? complain(c, &err) : 0;
+}
+
+static int run_plan(struct client *c)
+{
+    if (!c->args.mode)
+        c->args.mode = "mini-parallelism";
+    json_t *answer;
+    if (is_model_id(c->arg)) {
+        struct topt_text path = {0};
+        topt_text_add(&path, "/v1/plan");
+        client_add_query(&path, "model_id", c->arg);
+        answer = ask_about_id(c, path.s, "POST");
+        topt_text_fini(&path);
+    } else {
+        answer = ask_about_file(c);
+    }
+    if (!answer)
+        return -1;
+    int rc = c->args.output ? save_plan(c, answer) : 0;
+    if (rc == 0)
+        rc = c->args.json                       ? print_json(answer)
+             : json_object_get(answer, "points") ? show_curve(answer)
+                                                 : show_plan(answer);
+    json_decref(answer);
+    return rc;
+}
+
+static int run_curve(struct client *c)
+{
+    json_t *curve;
+    if (is_model_id(c->arg)) {
+        char base[160];
+        snprintf(base, sizeof base, "/v1/models/%.100s/curve", c->arg);
+        curve = ask_about_id(c, base, "GET");
+    } else {
+        c->args.mode = "profiling";
+        curve = ask_about_file(c);
+    }
+    if (!curve)
+        return -1;
+    int rc = c->args.json ? print_json(curve) : show_curve(curve);
+    json_decref(curve);
+    return rc;
+}
+
+static int run_get_plan(struct client *c)
+{
+    struct client_reply r;
+    struct topt_error err = {0};
+    char path[200];
+    snprintf(path, sizeof path, "/v1/plans/%.100s", c->arg);
+    if (ask_ok(c, "GET", path, NULL, 0, NULL, &r) < 0)
+        return -1;
+    int rc = topt_write_file(c->args.output ? c->args.output : "-", r.body.s, r.body.len,
+                             &err);
+    client_reply_fini(&r);
+    return rc < 0 ? complain(c, &err) : 0;
+}
+
+static int run_add(struct client *c, const char *path)
+{
+    size_t len;
+    char *text = read_input(c, &len);
+    if (!text)
+        return -1;
+    json_t *answer = ask_json(c, "POST", path, text, len, "application/json");
+    free(text);
+    if (!answer)
+        return -1;
+    if (c->args.json)
+        print_json(answer);
+    else
+        printf("%s  %s\n", words(answer, "id"), words(answer, "name"));
+    json_decref(answer);
+    return 0;
+}
+
+static int run_add_model(struct client *c)
+{
+    return run_add(c, "/v1/models");
+}
+
+static int run_add_hw(struct client *c)
+{
+    return run_add(c, "/v1/hardware");
+}
+
+static int run_list(struct client *c, const char *path, const char *key)
+{
+    json_t *answer = ask_json(c, "GET", path, NULL, 0, NULL);
+    if (!answer)
+        return -1;
+    if (c->args.json)
+        print_json(answer);
+    size_t i;
+    json_t *row;
+    json_array_foreach(json_object_get(answer, key), i, row) {
+        const char *id = json_string_value(json_object_get(row, "id"));
+        if (!c->args.json)
+            printf("%-36s %s\n", id ? id : "shipped", words(row, "name"));
+    }
+    json_decref(answer);
+    return 0;
+}
+
+static int run_models(struct client *c)
+{
+    return run_list(c, "/v1/models", "models");
+}
+
+static int run_hardware(struct client *c)
+{
+    return run_list(c, "/v1/hardware", "hardware");
+}
+
+static int run_status(struct client *c)
+{
+    struct client_reply r;
+    if (ask_ok(c, "GET", "/readyz", NULL, 0, NULL, &r) < 0)
+        return -1;
+    client_reply_fini(&r);
+    if (ask_ok(c, "GET", "/metrics", NULL, 0, NULL, &r) < 0)
+        return -1;
+    printf("%s is ready\n", c->args.url);
+    for (char *next = r.body.s, *line; (line = strsep(&next, "\n"));)
+        if (*line && *line != '#')
+            printf("  %s\n", line);
+    client_reply_fini(&r);
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int (*run)(struct client *c);
+    const char *arg, *help; /* arg NULL: takes none */
+} subcommands[] = {
+    {"plan", run_plan, "MODEL|ID", "the fewest GPUs that fit, or the fastest strategy"},
+    {"curve", run_curve, "MODEL|ID", "time against GPUs, drawn"},
+    {"get-plan", run_get_plan, "PLAN-ID", "a plan given out before (-o FILE)"},
+    {"models", run_models, NULL, "models the server knows"},
+    {"hardware", run_hardware, NULL, "hardware profiles the server knows"},
+    {"add-model", run_add_model, "FILE", "register a model"},
+    {"add-hw", run_add_hw, "FILE", "register a hardware profile"},
+    {"status", run_status, NULL, "is it ready, and what has it done"},
+};
+enum { NSUBS = sizeof subcommands / sizeof *subcommands };
+
+static void help(FILE *out)
+{
+    fputs("Usage: topt client COMMAND [ARGUMENTS]   (topt client COMMAND --help tells more)\n",
+          out);
+    for (int i = 0; i < NSUBS; i++)
+        fprintf(out, "  %-10s %-9s %s\n", subcommands[i].name,
+                subcommands[i].arg ? subcommands[i].arg : "", subcommands[i].help);
+}
+
+static int run_sub(int i, int argc, char **argv)
+{
+    struct client c = {.sub = subcommands[i].name, .args = {.timeout = 900}};
+    struct topt_error err = {0};
+    const char *env = getenv("TOPT_URL");
+    int nargs = 0, want = subcommands[i].arg != NULL;
+    c.args.url = env && *env ? env : "unix:/run/topt/toptd.sock";
+    int rc = topt_options_parse(table, argc, argv, &c.args, &c.arg, want, &nargs, &err);
+    if (rc > 0) {
+        char usage[120];
+        snprintf(usage, sizeof usage, "topt client %s %s [options]", c.sub,
+                 want ? subcommands[i].arg : "");
+        topt_options_help(stdout, usage, table);
+        return 0;
+    }
+    if (rc == 0 && nargs < want)
+        rc = topt_fail(&err, TOPT_ERR_USAGE, "%s is needed; try --help", subcommands[i].arg);
+    if (rc < 0)
+        complain(&c, &err);
+    else
+        rc = subcommands[i].run(&c);
+    return rc < 0 ? (c.status ? c.status : 1) : 0;
+}
+
+/* argv: topt-client client SUB ... */
+int main(int argc, char **argv)
+{
+    const char *sub = argc > 2 ? argv[2] : "";
+    if (!strcmp(sub, "--help") || !strcmp(sub, "-h")) {
+        help(stdout);
+        return 0;
+    }
+    for (int i = 0; i < NSUBS; i++) {
+        if (strcmp(sub, subcommands[i].name))
+            continue;
+        curl_global_init(CURL_GLOBAL_DEFAULT);
+        int status = run_sub(i, argc - 2, argv + 2);
+        curl_global_cleanup();
+        return status;
+    }
+    fprintf(stderr, "topt client: %s%s%s; `topt client --help` lists the commands\n",
+            *sub ? "unknown command '" : "which command?", sub, *sub ? "'" : "");
+    return 2;
+}
