@@ -121,23 +121,24 @@ static inline int memory_at(struct merge *m, const struct merge_source *s, uint3
     return *ret <= m->limit;
 }
 
-/* The first position from 'pos' on whose time is below 'below', or the end. */
+/* The first position after 'pos' whose time is below 'below', or the end; the time at 'pos'
+ * is not.  Doubling steps, then a binary search without branches. */
 static uint32_t gallop(const struct merge_source *s, uint32_t pos, int64_t below)
 {
-    uint32_t step = 1, low = pos; /* time at 'low' is not below */
-    while (s->end - low > step && time_at(s, low + step) >= below) {
+    const struct topt_cost *list = s->list;
+    int64_t own = below - s->time; /* what the list's own time has to be below */
+    uint32_t step = 1, low = pos, rest;
+    while (s->end - low > step && list[low + step].time >= own) {
         low += step;
         step *= 2;
     }
-    uint32_t high = s->end - low > step ? low + step : s->end;
-    while (high - low > 1) {
-        uint32_t mid = low + (high - low) / 2;
-        if (time_at(s, mid) >= below)
-            low = mid;
-        else
-            high = mid;
+    rest = s->end - low < step ? s->end - low : step; /* the answer is in low+1..low+rest */
+    while (rest > 1) {
+        uint32_t half = rest / 2;
+        low += list[low + half].time >= own ? half : 0;
+        rest -= half;
     }
-    return high;
+    return low + 1;
 }
 
 /* The time that a later point has to be below, after one of time 't' stayed. */

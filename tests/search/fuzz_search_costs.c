@@ -1,0 +1,97 @@
+/* Mutated cost files: the reader refuses or reads them, and what it reads can be solved; it
+ * never crashes, leaks or hangs.  Deterministic; meant for sanitized builds too. */
+#include "random_problem.h"
+#include "tap.h"
+
+#include <time.h>
+
+enum { MAX_TEXT = 1 << 14 };
+
+static const char *const tokens[] = {"[", "]", "{", "}", ",", ":", "\"", "-", "0", "1", "9",
+                                     "[]", "[[]]", "[1,2]", "1e9", "null", "true",
+                                     "9223372036854775807", "\"a\"", "\"from\":", "\\u0000"};
+
+static size_t mutate(struct rng *r, char *s, size_t n)
+{
+    size_t at = n ? (size_t)rng_below(r, (int)n) : 0;
+    const char *t = tokens[rng_below(r, (int)(sizeof tokens / sizeof tokens[0]))];
+    size_t len = strlen(t), cut = (size_t)rng_below(r, 24);
+    switch (rng_below(r, 4)) {
+    case 0: /* a byte */
+        if (n)
+            s[at] = (char)rng_next(r);
+        return n;
+    case 1: /* drop a piece */
+        cut = cut < n - at ? cut : n - at;
+        memmove(s + at, s + at + cut, n - at - cut);
+        return n - cut;
+    case 2: /* put in a token */
+        if (n + len > MAX_TEXT)
+            return n;
+        memmove(s + at + len, s + at, n - at);
+        memcpy(s + at, t, len);
+        return n + len;
+    default: /* repeat a piece */
+        cut = cut < n - at ? cut : n - at;
+        if (n + cut > MAX_TEXT)
+            return n;
+        memmove(s + at + cut, s + at, n - at);
+        return n + cut;
+    }
+}
+
+static char *seed_text(uint64_t seed)
+{
+    struct rng r = {seed};
+    struct random_problem g;
+    struct random_spec spec = {.shape = (enum shape)(seed % SHAPES), .nops = 4,
+                               .max_configs = 3, .max_alternatives = 2, .max_cost = 99};
+    char *text = NULL;
+    problem_make(&g, &r, spec);
+    for (int i = 0; i < g.p.nops; i++)
+        ((struct topt_search_op *)g.p.op)[i].name = (const char *[]){"a", "b", "c", "d"}[i];
+    if (topt_costs_write(&g.p, &text, NULL))
+        abort();
+    problem_free(&g);
+    return text;
+}
+
+/* 1 read and solved, 0 refused, -1 wrong. */
+static int try(const char *text, size_t len)
+{
+    struct topt_costs_file *f;
+    struct topt_frontier *front;
+    struct topt_error err = {0};
+    if (topt_costs_read(text, len, &f, &err))
+        return err.code && err.text[0] ? 0 : -1;
+    int rc = 1;
+    if (topt_search(topt_costs_problem(f), NULL, &front, &err))
+        rc = err.code == TOPT_ERR_LIMIT ? 1 : -1;
+    else
+        topt_frontier_destroy(front);
+    topt_costs_destroy(f);
+    return rc;
+}
+
+int main(void)
+{
+    static char text[MAX_TEXT + 64];
+    int wrong = 0, read = 0, refused = 0;
+    clock_t end = clock() + 3 * CLOCKS_PER_SEC;
+    for (uint64_t seed = 1; seed <= 30000 && clock() < end; seed++) {
+        struct rng r = {seed * 977};
+        char *start = seed_text(seed % 40);
+        size_t n = strlen(start) < MAX_TEXT ? strlen(start) : MAX_TEXT;
+        memcpy(text, start, n);
+        free(start);
+        for (int k = 1 + rng_below(&r, 3); k > 0; k--)
+            n = mutate(&r, text, n);
+        int rc = try(text, n);
+        wrong += rc < 0;
+        read += rc > 0;
+        refused += rc == 0;
+    }
+    is_int(wrong, 0, "%d mutated files read, %d refused", read, refused);
+    ok(read > 0 && refused > 0, "both happen");
+    return done_testing();
+}

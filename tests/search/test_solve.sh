@@ -1,0 +1,49 @@
+#!/bin/sh
+# "topt solve" from outside: output, exit statuses, one line on stderr.
+# usage: test_solve.sh PROGRAM WORKED_EXAMPLE
+solve=$1
+example=$2
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+n=0
+failed=0
+
+check() { # check NAME STATUS: the result of the last run in $rc
+    n=$((n + 1))
+    if [ "$rc" -eq "$2" ]; then echo "ok $n - $1"; else
+        echo "not ok $n - $1 (status $rc, want $2)"
+        sed 's/^/#   /' "$dir/err"
+        failed=1
+    fi
+}
+run() {
+    "$solve" "$@" >"$dir/out" 2>"$dir/err"
+    rc=$?
+}
+
+run "$example"
+check "a table" 0
+grep -q "336 *360" "$dir/out"; rc=$?; check "shows the fastest point" 0
+run "$example" --json
+check "JSON" 0
+tr -d '\n' <"$dir/out" | grep -q '^{"exact":true,"epsilon":0,"frontier":\[{"memory":168,"time":888,"configs":{"matmul1":2,"matmul2":2,"matmul3":2},"edges":\[[0-9]*,[0-9]*\]},.*"stats":{'
+rc=$?; check "JSON has the documented form" 0
+for algorithm in ft-plain ft-elimination brute-force; do
+    run "$example" --algorithm $algorithm
+    grep -q "5 points" "$dir/out"; rc=$?; check "$algorithm finds five points" 0
+done
+run "$example" --memory 200 --threads 2; check "a memory limit" 0
+grep -q "2 points" "$dir/out"; rc=$?; check "leaves two points" 0
+run "$example" --memory 100; check "nothing fits" 3
+run "$example" --algorithm nonsense; check "no such algorithm" 1
+[ "$(wc -l <"$dir/err")" -eq 1 ]; rc=$?; check "one line on stderr" 0
+run; check "no file" 2
+run --nonsense; check "no such option" 2
+run "$dir/nothing.json"; check "a file that is not there" 1
+echo '{"format":"topt-costs/1","ops":[],"edges":[' >"$dir/cut.json"
+run "$dir/cut.json"; check "a truncated file" 1
+echo '{"format":"topt-costs/1","ops":[],"edges":[]}' >"$dir/none.json"
+run "$dir/none.json"; check "no operators" 0
+run --help; check "help" 0
+echo "1..$n"
+exit $failed
