@@ -21,7 +21,18 @@ static json_t *facts_json(const char *id, const struct planner_facts *f)
                      (json_int_t)f->batch, "seq", (json_int_t)f->seq);
 }
 
-static struct reply add_model(const struct request *q, const json_t *doc)
+const char *model_name(const json_t *doc, const char *given)
+{
+    const char *name = given && *given ? given
+                                       : json_string_value(json_object_get(doc, "name"));
+    if (!name || !*name)
+        name = json_string_value(json_object_get(doc, "_name_or_path"));
+    if (!name || !*name)
+        name = json_string_value(json_object_get(doc, "model_type"));
+    return name && *name ? name : "model";
+}
+
+static struct reply add_model(const struct request *q, const json_t *doc, const char *name)
 {
     char id[40];
     struct topt_error err = {0};
@@ -30,7 +41,7 @@ static struct reply add_model(const struct request *q, const json_t *doc)
     struct reply r;
     if (!text)
         return reply_owned(503, NULL, NULL);
-    int rc = planner_model_facts(text, "the model", &facts, &err);
+    int rc = planner_model_facts(text, model_name(doc, name), &facts, &err);
     if (rc < 0) {
         r = reply_fail(q, "model", &err);
     } else {
@@ -48,11 +59,13 @@ static struct reply add_model(const struct request *q, const json_t *doc)
 struct reply api_model_add(const struct request *q)
 {
     struct reply r;
-    if (no_parameters(q, &r) < 0)
+    const char *name = q->npairs ? q->pair[0].value : NULL;
+    int named = q->npairs == 1 && !strcmp(q->pair[0].key, "name") && name && strlen(name) < 128;
+    if (!named && no_parameters(q, &r) < 0)
         return r;
     json_t *doc = parse_body(q, "the model", &r);
     if (doc)
-        r = add_model(q, doc);
+        r = add_model(q, doc, name);
     json_decref(doc);
     return r;
 }

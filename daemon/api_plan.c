@@ -375,17 +375,6 @@ static int complete(const struct request *q, struct question *x, struct reply *r
     return rc;
 }
 
-static const char *name_of(const json_t *doc, const struct query *query)
-{
-    const char *name = *query->name ? query->name
-                                    : json_string_value(json_object_get(doc, "name"));
-    if (!name)
-        name = json_string_value(json_object_get(doc, "_name_or_path"));
-    if (!name || !*name)
-        name = json_string_value(json_object_get(doc, "model_type"));
-    return name && *name ? name : "model";
-}
-
 static int inline_model(const struct request *q, struct question *x, const json_t *doc,
                         struct reply *ret)
 {
@@ -394,7 +383,7 @@ static int inline_model(const struct request *q, struct question *x, const json_
         return -1;
     }
     x->model = canonical(doc, "m", x->model_id);
-    x->model_name = strndup(name_of(doc, &x->query), 120);
+    x->model_name = strndup(model_name(doc, x->query.name), 120);
     if (x->model && x->model_name)
         return 0;
     *ret = reply_owned(503, NULL, NULL);

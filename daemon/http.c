@@ -50,7 +50,8 @@ struct http {
 struct exchange {
     struct request request;
     struct topt_text body;
-    int too_long;
+    int too_long, busy; /* busy: counted in http->busy */
+    struct http *http;
     int64_t started_ms;
     struct connection *connection;
     char content_type[80], path[512];
@@ -111,13 +112,15 @@ static void notify(void *cls, struct MHD_Connection *mc, void **context,
         closed(l->http, *context);
 }
 
-/* We work on a request of 'c' (+1), or have (-1). */
-static void set_busy(struct http *h, struct connection *c, int by)
+/* A request of 'x' is being answered, from when it is whole until the answer is sent. */
+static void set_busy(struct exchange *x, int busy)
 {
+    struct http *h = x->http;
     pthread_mutex_lock(&h->lock);
-    h->busy += by;
-    if (c)
-        c->since_ms = by > 0 ? 0 : clock_ms();
+    h->busy += busy - x->busy;
+    x->busy = busy;
+    if (x->connection)
+        x->connection->since_ms = busy ? 0 : clock_ms();
     if (!h->busy)
         pthread_cond_signal(&h->idle);
     pthread_mutex_unlock(&h->lock);
@@ -183,6 +186,7 @@ static struct exchange *exchange_create(struct listener *l, struct MHD_Connectio
         MHD_get_connection_info(mc, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     x->connection = info ? info->socket_context : NULL;
     x->started_ms = clock_ms();
+    x->http = l->http;
     q->server = l->http->server;
     q->method = method;
     snprintf(x->path, sizeof x->path, "%s", url);
@@ -203,6 +207,7 @@ static void completed(void *cls, struct MHD_Connection *mc, void **context,
     (void)code;
     if (!x)
         return;
+    set_busy(x, 0);
     topt_text_fini(&x->body);
     free(x);
     *context = NULL;
@@ -357,10 +362,9 @@ static enum MHD_Result serve(struct listener *l, struct exchange *x,
                              struct MHD_Connection *mc)
 {
     MHD_set_connection_option(mc, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
-    set_busy(l->http, x->connection, 1);
+    set_busy(x, 1);
     struct reply r = answer(l, x, mc);
     enum MHD_Result rc = respond(mc, x, &r);
-    set_busy(l->http, x->connection, -1);
     MHD_set_connection_option(mc, MHD_CONNECTION_OPTION_TIMEOUT,
                               (unsigned)l->http->server->config->idle_timeout);
     return rc;

@@ -116,6 +116,9 @@ void search_destroy(void *data);
 int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
             struct topt_error *err) TOPT_MUST_CHECK;
 
+/* What a model is called: as given (may be NULL or ""), else as it says itself. */
+const char *model_name(const json_t *doc, const char *given);
+
 /* Canonical text (compact, sorted keys) of a document and its id; owned. */
 char *canonical(const json_t *doc, const char *prefix, char ret_id[40]);
 

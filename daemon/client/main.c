@@ -240,6 +240,12 @@ static void add_question(const struct args *a, struct topt_text *path)
     client_add_query(path, "wait_ms", wait);
 }
 
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
 static char *read_input(struct client *c, size_t *ret_len)
 {
     char path[4096];
@@ -263,8 +269,7 @@ static json_t *ask_about_file(struct client *c)
         return NULL;
     topt_text_add(&path, "/v1/plan");
     add_question(&c->args, &path);
-    const char *slash = strrchr(c->arg, '/');
-    client_add_query(&path, "name", slash && slash[1] ? slash + 1 : c->arg);
+    client_add_query(&path, "name", base_name(c->arg));
     json_t *answer = ask_json(c, "POST", path.s, text, len, "application/octet-stream");
     topt_text_fini(&path);
     free(text);
@@ -375,7 +380,12 @@ static int run_add(struct client *c, const char *path)
 
 static int run_add_model(struct client *c)
 {
-    return run_add(c, "/v1/models");
+    struct topt_text path = {0};
+    topt_text_add(&path, "/v1/models");
+    client_add_query(&path, "name", base_name(c->arg));
+    int rc = run_add(c, path.s);
+    topt_text_fini(&path);
+    return rc;
 }
 
 static int run_add_hw(struct client *c)

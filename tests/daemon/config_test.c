@@ -1,0 +1,115 @@
+/* config_test.c - settings from file, environment and flags, and their precedence. */
+#include "config.h"
+#include "listen.h"
+#include "tap.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static struct topt_error err;
+
+static int load(struct config *c, const char *a, const char *b)
+{
+    char *argv[] = {(char *)"toptd", (char *)a, (char *)b, NULL};
+    topt_error_clear(&err);
+    return config_load(c, a ? b ? 3 : 2 : 1, argv, &err);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    if (f) {
+        fputs(text, f);
+        fclose(f);
+    }
+}
+
+static void test_sources(const char *path)
+{
+    struct config c;
+    char flag[80];
+    is_int(load(&c, NULL, NULL), 0, "nothing is needed");
+    ok(c.workers == 2 && c.body_limit == 16 << 20 && *c.socket_path && *c.state_dir,
+       "there are defaults: %s, %s", c.socket_path, c.state_dir);
+    config_fini(&c);
+    write_file(path, "# comment\n\n workers = 3 \nqueue=7\nbody-limit = 1MiB\nhw = lab\n");
+    snprintf(flag, sizeof flag, "--config=%s", path);
+    setenv("TOPT_QUEUE", "8", 1);
+    is_int(load(&c, flag, "--hw=other"), 0, "file, environment and flags: %s", err.text);
+    is_int(c.workers, 3, "the file's");
+    is_int(c.queue, 8, "the environment's over it");
+    ok(!strcmp(c.hw, "other"), "the flag's over both");
+    is_int(c.body_limit, 1 << 20, "bytes");
+    config_fini(&c);
+    unsetenv("TOPT_QUEUE");
+}
+
+static void test_refused(const char *path)
+{
+    struct config c;
+    char flag[80];
+    snprintf(flag, sizeof flag, "--config=%s", path);
+    static const char *const lines[] = {"colour = red\n", "workers\n", "workers = many\n",
+                                        "config = other\n", "workers = 0\n"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        write_file(path, lines[i]);
+        ok(load(&c, flag, NULL) == -1, "refused: %s", err.text);
+        config_fini(&c);
+    }
+    ok(load(&c, "--config=/nonexistent", NULL) == -1, "no such file: %s", err.text);
+    config_fini(&c);
+    ok(load(&c, "--frobnicate", NULL) == -1, "no such flag: %s", err.text);
+    config_fini(&c);
+    setenv("TOPT_WORKERS", "x", 1);
+    ok(load(&c, NULL, NULL) == -1 && strstr(err.text, "environment"), "environment: %s",
+       err.text);
+    config_fini(&c);
+    unsetenv("TOPT_WORKERS");
+}
+
+static void test_listen(void)
+{
+    int port = 0, again = 0;
+    static const char *const bad[] = {"0.0.0.0:0", "192.168.1.1:80", "127.0.0.1", "[::]:0",
+                                      "127.0.0.1:99999", ":80", "example.org:80"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        ok(listen_tcp(bad[i], &port, &err) == -1, "refused: %s", err.text);
+    int fd = listen_tcp("127.0.0.1:0", &port, &err);
+    ok(fd >= 0 && port > 0, "a free port: %d", port);
+    char same[32];
+    snprintf(same, sizeof same, "127.0.0.1:%d", port);
+    ok(listen_tcp(same, &again, &err) == -1, "taken: %s", err.text);
+    close(fd);
+}
+
+static void test_unix(const char *path)
+{
+    unlink(path);
+    int fd = listen_unix(path, &err);
+    ok(fd >= 0, "a socket: %s", err.text);
+    ok(listen_unix(path, &err) == -1, "a live one is left alone: %s", err.text);
+    close(fd);
+    topt_error_clear(&err);
+    fd = listen_unix(path, &err);
+    ok(fd >= 0, "a stale one is replaced %s", err.text);
+    close(fd);
+    unlink(path);
+    write_file(path, "precious");
+    ok(listen_unix(path, &err) == -1 && !access(path, F_OK), "a file is left alone: %s",
+       err.text);
+}
+
+int main(void)
+{
+    char path[] = "/tmp/topt-config-XXXXXX";
+    int fd = mkstemp(path);
+    if (fd < 0)
+        skip_all("no temporary file");
+    close(fd);
+    test_sources(path);
+    test_refused(path);
+    test_listen();
+    test_unix(path);
+    unlink(path);
+    return done_testing();
+}

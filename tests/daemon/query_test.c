@@ -1,0 +1,136 @@
+/* query_test.c - questions in JSON and in URLs: what is taken, what is refused by name. */
+#include "query.h"
+#include "tap.h"
+#include "topt_json.h"
+
+#include <string.h>
+
+static struct query q;
+static struct topt_error err;
+static const char *source;
+
+static int json(enum query_kind kind, const char *text)
+{
+    topt_error_clear(&err);
+    json_t *doc = json_loads(text, 0, NULL);
+    int rc = query_from_json(kind, doc, &q, &source, &err);
+    json_decref(doc);
+    return rc;
+}
+
+/* "a=1&b=2" without decoding. */
+static int url(enum query_kind kind, const char *text)
+{
+    char copy[512];
+    struct query_pair pairs[32];
+    int n = 0;
+    topt_error_clear(&err);
+    snprintf(copy, sizeof copy, "%s", text);
+    for (char *next = copy, *part; *copy && (part = strsep(&next, "&")); n++) {
+        char *eq = strchr(part, '=');
+        if (eq)
+            *eq++ = '\0';
+        pairs[n] = (struct query_pair){part, eq};
+    }
+    return query_from_pairs(kind, pairs, n, &q, &source, &err);
+}
+
+static int says(const char *text)
+{
+    return strstr(err.text, text) != NULL;
+}
+
+static void test_good(void)
+{
+    struct topt_text a = {0}, b = {0};
+    is_int(json(QUERY_PLAN, "{\"mode\":\"mini-parallelism\",\"hw\":\"lab\",\"batch\":8,"
+                            "\"seq\":64,\"memory_bytes\":16777216,\"max_gpus\":8,"
+                            "\"epsilon\":0.5,\"model\":{}}"), 0, "a question in JSON");
+    query_text(&q, &a);
+    is_int(url(QUERY_PLAN, "mode=mini-parallelism&hw=lab&batch=8&seq=64&memory=16MiB"
+                           "&max_gpus=8&epsilon=0.5&name=config.json"), 0, "the same as a URL");
+    query_text(&q, &b);
+    ok(!strcmp(a.s, b.s), "have one text: %s", a.s);
+    ok(!strcmp(q.hw, "lab") && !strcmp(q.name, "config.json"), "names are kept");
+    is_int(q.wait_ms, -1, "no wait was said");
+    topt_text_fini(&a);
+    topt_text_fini(&b);
+    is_int(json(QUERY_PLAN, "{\"mode\":\"profiling\",\"gpus\":[1,2,4]}"), 0, "a list");
+    ok(q.kind == QUERY_CURVE && q.ngpus == 3 && q.gpus[2] == 4, "profiling is a curve");
+    is_int(url(QUERY_PLAN, "mode=profiling&gpus=1,2,4"), 0, "a list in a URL");
+    ok(q.ngpus == 3 && q.gpus[1] == 2, "has its counts");
+    is_int(url(QUERY_FRONTIER, "gpus=4&sequence_splits=true"), 0, "a frontier");
+    is_int(q.sequence_splits, 1, "splits sequences");
+    is_int(url(QUERY_CURVE, ""), 0, "a curve needs nothing");
+    is_int(json(QUERY_PLAN, "{\"mode\":\"mini-time\",\"gpus\":4,\"hw\":null}"), 0,
+           "null is nothing");
+}
+
+static void test_bad(void)
+{
+    static const struct {
+        const char *text, *says;
+    } bad_url[] = {
+        {"mode=mini-time", "gpus is missing"},
+        {"", "mode is missing"},
+        {"mode=mini-time&gpus=4&colour=red", "colour: unknown field"},
+        {"mode=mini-time&gpus=4&gpus=4", "gpus is given twice"},
+        {"mode=mini-parallelism&memory=1GiB&memory_bytes=5", "memory_bytes is given twice"},
+        {"mode=mini-time&gpus=0", "gpus"},
+        {"mode=mini-time&gpus=1,2", "must be one count"},
+        {"mode=mini-time&gpus=4x", "gpus"},
+        {"mode=mini-parallelism&gpus=4", "takes max_gpus"},
+        {"mode=mini-parallelism&batch", "batch has no value"},
+        {"mode=mini-parallelism&batch=-1", "batch"},
+        {"mode=mini-parallelism&batch=99999999999999999999", "batch"},
+        {"mode=mini-parallelism&hw=/etc/passwd", "files are never opened"},
+        {"mode=mini-parallelism&hw=../x", "hw must be a name"},
+        {"mode=mini-parallelism&hw=", "hw must be a name"},
+        {"mode=mini-parallelism&epsilon=nan", "epsilon must be a number"},
+        {"mode=mini-parallelism&epsilon=2", "epsilon"},
+        {"mode=mini-parallelism&counts=odd", "counts must be all or pow2"},
+        {"mode=mini-parallelism&wait_ms=100000000", "wait_ms"},
+        {"mode=mini-parallelism&memory=lots", "memory"},
+        {"mode=mini-parallelism&sequence_splits=maybe", "true or false"},
+        {"mode=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "mode is longer"},
+    };
+    for (size_t i = 0; i < sizeof bad_url / sizeof *bad_url; i++) {
+        int rc = url(QUERY_PLAN, bad_url[i].text);
+        ok(rc == -1 && says(bad_url[i].says), "'%s' is refused: %s", bad_url[i].text,
+           err.text);
+    }
+    is_int(url(QUERY_CURVE, "mode=mini-time"), -1, "a curve has no mode");
+    is_int(url(QUERY_FRONTIER, "max_gpus=4&gpus=4"), -1, "a frontier has no max_gpus");
+}
+
+static void test_bad_json(void)
+{
+    static const char *const bad[] = {
+        "[]", "5", "{\"mode\":5}", "{\"mode\":\"mini-time\",\"gpus\":[]}",
+        "{\"mode\":\"mini-time\",\"gpus\":\"4\"}", "{\"mode\":\"mini-time\",\"gpus\":4.5}",
+        "{\"mode\":\"mini-time\",\"gpus\":[1,\"2\"]}",
+        "{\"mode\":\"mini-parallelism\",\"batch\":\"8\"}",
+        "{\"mode\":\"mini-parallelism\",\"sequence_splits\":1}",
+        "{\"mode\":\"mini-parallelism\",\"hw\":{\"format\":\"topt-hw/1\"}}",
+        "{\"mode\":\"mini-parallelism\",\"epsilon\":\"0\"}",
+        "{\"mode\":\"mini-parallelism\",\"hw\":\"a\\nb\"}",
+        "{\"mode\":\"mini-parallelism\",\"name\":\"a\\nb\"}",
+        "{\"mode\":\"mini-parallelism\",\"memory_bytes\":9223372036854775807}"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        int rc = json(QUERY_PLAN, bad[i]);
+        ok(rc == -1 && *err.text, "%s is refused: %s", bad[i], err.text);
+    }
+    char many[1024] = "{\"mode\":\"profiling\",\"gpus\":[1";
+    for (int i = 0; i < 70; i++)
+        strcat(many, ",1");
+    strcat(many, "]}");
+    is_int(json(QUERY_PLAN, many), -1, "too many counts are refused");
+}
+
+int main(void)
+{
+    test_good();
+    test_bad();
+    test_bad_json();
+    return done_testing();
+}
