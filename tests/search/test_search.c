@@ -169,7 +169,9 @@ static void test_growth(void)
     double by_k = log(chain_work("ft-plain", 16, 32) / chain_work("ft-plain", 16, 8)) / log(4);
     double elim = log(chain_work("ft-elimination", 8, 24) /
                       chain_work("ft-elimination", 8, 6)) / log(4);
-    ok(by_n > 1.5 && by_n < 2.6, "ft-plain on a chain grows as n^%.2f", by_n);
+    /* The paper's n^2 log n takes cumulated points to be in random order.  Sums of independent
+     * costs are not: light prefixes are slow ones, and the frontier itself grows like n^2. */
+    ok(by_n > 1.5 && by_n < 3.4, "ft-plain on a chain grows as n^%.2f", by_n);
     ok(by_k > 1.8 && by_k < 2.7, "ft-plain on a chain grows as K^%.2f", by_k);
     ok(elim > 2.6, "ft-elimination on a chain grows as K^%.2f", elim);
     ok(chain_work("ft", 80, 8) < chain_work("ft-plain", 80, 8),

@@ -263,8 +263,32 @@ static void larger_problems(void)
     is_int(wrong, 0, "%d larger problems: ft, ft-plain, ft-elimination agree", n);
 }
 
+/* Large enough that the threads are really woken. */
+static void many_threads(void)
+{
+    int wrong = 0;
+    for (int shape = 0; shape <= SHAPE_BLOCKS; shape += SHAPE_BLOCKS) {
+        struct rng r = {(uint64_t)shape + 9};
+        struct random_problem g;
+        struct random_spec spec = {.shape = (enum shape)shape, .nops = 19, .max_configs = 24,
+                                   .max_alternatives = 3, .max_cost = 3000,
+                                   .classes_percent = 80};
+        problem_make(&g, &r, spec);
+        struct topt_frontier *one = solve(&g.p, "ft", 0, 0, 1);
+        for (int n = 2; n <= 8; n *= 2) {
+            struct topt_frontier *f = solve(&g.p, "ft", 0, 0, n);
+            wrong += !one || !f || !same_witnesses(&g.p, one, f) || !witnesses_hold(&g.p, f);
+            topt_frontier_destroy(f);
+        }
+        topt_frontier_destroy(one);
+        problem_free(&g);
+    }
+    is_int(wrong, 0, "2, 4 and 8 threads at work give what one gives");
+}
+
 int main(void)
 {
+    many_threads();
     small_problems();
     large_numbers();
     larger_problems();
