@@ -33,7 +33,8 @@ int planner_model_facts(const char *text, const char *what, struct planner_facts
     json_t *m = import(text, what, err);
     if (!m)
         return -1;
-    *ret = (struct planner_facts){.name = "fake", .parameters = 42, .operators = 3};
+    *ret = (struct planner_facts){.parameters = 42, .operators = 3};
+    snprintf(ret->name, sizeof ret->name, "%s", what);
     json_decref(m);
     return 0;
 }

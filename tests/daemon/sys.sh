@@ -7,6 +7,7 @@ sock=$dir/s.sock
 pid=
 count=0
 failed=0
+export TSAN_OPTIONS="${TSAN_OPTIONS:-}:report_thread_leaks=0:atexit_sleep_ms=0" # it may leave a search behind
 unset TOPT_URL TOPT_HW TOPT_CONFIG
 
 cleanup()

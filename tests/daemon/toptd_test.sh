@@ -57,6 +57,11 @@ ask GET /v1/hardware/lab; check "and shown" 200 '"format":"topt-hw/1"'
 ask POST "$mini&hw=nosuch" -d '{}'; check "no such profile" 404 '"source":"hw"'
 ask POST "$mini&hw=/etc/passwd" -d '{}'; check "a file is never opened" 400 'never opened'
 
+ask POST "$mini&name=%ff%fe" -d '{"fake_bytes":3}'; check "a name that is no UTF-8" 200
+ask POST '/v1/models?name=%c3' -d '{"fake_bytes":4}'; check "nor here" 201
+ask POST "$mini" -d "{\"fake_bytes\":5,\"name\":\"$(printf 'é%.0s' $(seq 100))\"}"; check "a long one" 200
+ask GET /v1/models; check "do not break the list" 200 '"models":\['
+
 # --- refusals
 ask POST "$mini&memory=1000" "${text[@]}" --data-binary "@$dir/model.json"
 check "infeasible" 422 '^ERROR=infeasible$'

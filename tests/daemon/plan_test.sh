@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# plan_test.sh TOPTD TOPT-CLIENT - the daemon with the solver, asked by topt client and curl.
+. "$(dirname "$0")/sys.sh"
+client=$2
+export TOPT_URL=unix:$sock
+text=(-H 'Accept: text/plain')
+topt_client()
+{
+    status=-
+    "$client" client "$@" >"$dir/body" 2>"$dir/err"
+    status=$?
+}
+says() { cat "$dir/body" "$dir/err" | grep -qE -- "$1"; }
+
+cat >"$dir/config.json" <<'M'
+{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64,
+ "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
+ "num_key_value_heads": 2, "vocab_size": 256, "max_position_embeddings": 128,
+ "rms_norm_eps": 1e-5, "tie_word_embeddings": false}
+M
+sed 's/LlamaForCausalLM/NoSuchModel/; s/"llama"/"nosuch"/' "$dir/config.json" >"$dir/unknown.json"
+small=(--batch 8 --seq 64 --max-gpus 4)
+
+start
+hw=$(curl -s --unix-socket "$sock" http://localhost/v1/hardware | grep -o '"name":"v100[^"]*"' | head -1 | cut -d'"' -f4)
+[ -n "$hw" ]; ok $? "profiles are shipped: $hw"
+topt_client status; says 'is ready'; ok $? "topt client status"
+topt_client plan "$dir/config.json" "${small[@]}"
+[ "$status" = 1 ] && says 'hw is missing'; ok $? "without a default profile one must be named"
+topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" -o "$dir/plan.json"
+[ "$status" = 0 ] && says '^1 GPU '; ok $? "topt client plan"
+id=$(sed -n 's/^  plan  *//p' "$dir/body")
+ask POST "/v1/plan?mode=mini-parallelism&batch=8&seq=64&max_gpus=4&hw=$hw&name=config.json" \
+    "${text[@]}" --data-binary "@$dir/config.json"
+check "the same plan as text" 200 "^TOPT_PLAN_ID=$id\$"
+[ "$(metric topt_cache_hits_total)" = 1 ]; ok $? "from the store"
+ask POST "/v1/plan?mode=mini-parallelism&batch=8&seq=64&max_gpus=4&hw=$hw&memory=5MiB" \
+    "${text[@]}" --data-binary "@$dir/config.json"
+check "less memory, more GPUs" 200 '^TOPT_GPUS=2$'
+topt_client get-plan "$id" -o "$dir/pinned.json"
+[ "$status" = 0 ] && grep -q '"format":"topt-plan/1"' "$dir/pinned.json"; ok $? "topt client get-plan"
+topt_client get-plan p-0000000000000000; [ "$status" = 1 ] && says 'was given out'; ok $? "one that never was"
+topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --memory 1MiB
+[ "$status" = 3 ] && says 'nearest'; ok $? "infeasible exits with 3: $(cat "$dir/err")"
+topt_client plan "$dir/unknown.json" "${small[@]}" --hw "$hw"
+[ "$status" = 1 ]; ok $? "unknown architecture: $(cat "$dir/err")"
+topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --space nosuch
+[ "$status" = 1 ] && says "unknown space"; ok $? "unknown space"
+topt_client plan "$dir/config.json" --frobnicate; [ "$status" = 2 ]; ok $? "unknown option exits with 2"
+topt_client curve "$dir/config.json" "${small[@]}" --counts pow2 --hw "$hw"
+[ "$status" = 0 ] && [ "$(grep -cE '^ +[124] ' "$dir/body")" = 3 ]; ok $? "topt client curve is drawn"
+topt_client add-model "$dir/config.json"; [ "$status" = 0 ]; ok $? "topt client add-model"
+model=$(cut -d' ' -f1 "$dir/body")
+topt_client models; says "$model"; ok $? "topt client models"
+before=$(metric topt_searches_total)
+topt_client curve "$model" "${small[@]}" --counts pow2 --hw "$hw" --json
+[ "$status" = 0 ] && says '"points"' && [ "$(metric topt_searches_total)" = "$before" ]
+ok $? "the curve by id is the one searched before"
+ask GET "/v1/models/$model/frontier?hw=$hw&gpus=2&batch=8&seq=64"; check "a frontier" 200 '"points":\[\{"memory_bytes"'
+curl -s --unix-socket "$sock" "http://localhost/v1/hardware/$hw" | sed "s/\"name\":\"$hw\"/\"name\":\"mine\"/" >"$dir/hw.json"
+topt_client add-hw "$dir/hw.json"; [ "$status" = 0 ] && says mine; ok $? "topt client add-hw"
+topt_client plan "$dir/config.json" "${small[@]}"
+[ "$status" = 0 ]; ok $? "the only registered profile is the default"
+big='{"model_type":"llama","architectures":["LlamaForCausalLM"],"hidden_size":4096,"intermediate_size":14336,
+"num_hidden_layers":32,"num_attention_heads":32,"num_key_value_heads":8,"vocab_size":128256,
+"max_position_embeddings":8192,"rms_norm_eps":1e-5,"tie_word_embeddings":false}'
+ask POST "/v1/plan?mode=mini-time&gpus=16&batch=64&seq=4096&hw=$hw&memory=64GiB&wait_ms=100" -d "$big"
+check "a large model takes longer" 202 '"task"'
+began=$(date +%s%N)
+stop TERM; ok $? "SIGTERM ends it while it searches"
+took=$(( ($(date +%s%N) - began) / 1000000 ))
+[ $took -lt 2000 ]; ok $? "within 2 s ($took ms)"
+! grep -q 'does not end' "$dir/log"; ok $? "the search noticed that it was canceled"
+topt_client status; [ "$status" = 1 ] && says 'is toptd running'; ok $? "then nobody answers"
+finish
