@@ -12,7 +12,7 @@
 # shellcheck disable=SC2034
 packages_build=(
     gcc libc6-dev cmake ninja-build pkg-config
-    libjansson-dev libmicrohttpd-dev libsqlite3-dev
+    libjansson-dev libmicrohttpd-dev libsqlite3-dev libcurl4-openssl-dev
     libopenmpi-dev openmpi-bin libopenblas-dev
     libmunge-dev libslurm-dev slurm-wlm-basic-plugins-dev
 )

@@ -54,7 +54,10 @@ logs=$root/build/logs
 here=$root/deploy/quickstart
 bin=$root/build/release/bin
 small=$here/gpt-small.json batch=8 seq=64
-large=$here/llama-3.1-70b.json large_hw=h100-80-dgx
+large=$here/llama-3.1-8b.json large_hw=a100-80-dgx
+# What one GPU is said to have.  Training this model so takes 31.7 MiB on one GPU; on two at
+# least 16.1, on three 12.0, on four 8.4 MiB (topt frontier): so one, two and four are needed.
+limits=(40MiB 24MiB 10MiB)
 steps=60
 toptd_pid=
 
@@ -159,14 +162,15 @@ prepare()
 measure()
 {
     title "1. Measuring this machine: ranks of MPI play GPUs"
-    run_step "topt profile" profile mpirun -n 4 topt profile -o "$state/hw.json" ||
+    run_step "topt profile" profile mpirun -n 8 topt profile \
+        --nodes 2 --per-node 4 --name this-machine -o "$state/hw.json" ||
         fail "measuring failed: see $logs/profile.log"
 }
 
 start_toptd()
 {
     title "2. Starting toptd"
-    setpriv --pdeathsig TERM toptd --state "$state/store" --socket "$state/toptd.sock" \
+    setpriv --pdeathsig TERM toptd --hw this-machine --state "$state/store" --socket "$state/toptd.sock" \
         </dev/null >"$logs/toptd.log" 2>&1 &
     toptd_pid=$!
     wait_for 100 curl -fsS --unix-socket "$state/toptd.sock" http://localhost/readyz || {
@@ -184,28 +188,6 @@ start_slurm()
         fail "Slurm did not come up: see $logs/slurm.log"
     eval "$("$root/deploy/cluster.sh" env "$state/slurm")"
     sinfo -o '  %N: %D nodes, %G each, %T' -h
-}
-
-# The least memory that the model can be trained with on so many GPUs.
-least_memory() # GPUS
-{
-    topt frontier "$small" --batch "$batch" --seq "$seq" --hw "$state/hw.json" --gpus "$1" \
-        --json | jq -e '.points[0].memory_bytes'
-}
-
-# Three limits: with the first, one GPU is enough; with the second, two are needed; with the
-# third, four.  Each lies halfway between what that count needs and what the next smaller
-# count would.
-choose_limits()
-{
-    local need=(0 0 0 0 0) n
-    for n in 1 2 3 4; do
-        need[n]=$(least_memory $n) || fail "no frontier for $n GPUs: see the line above"
-    done
-    limits=($((need[1] * 5 / 4)) $(((need[2] + need[1]) / 2)) $(((need[4] + need[3]) / 2)))
-    for n in 0 1 2; do
-        limits[n]=$((limits[n] / 1024))K
-    done
 }
 
 job_ended() # JOB
@@ -244,7 +226,6 @@ train_all()
 {
     local limit
     title "4. Submitting one script three times; a GPU has less memory each time"
-    choose_limits
     for limit in "${limits[@]}"; do
         train "$limit"
     done
@@ -256,18 +237,13 @@ train_all()
 show_row() # LIMIT GPUS JOB
 {
     local report=$state/report-$3.json plan=$state/plan-$3.json
-    topt client get-plan "$(jq -r .plan_id "$report")" -o "$plan" 2>>"$logs/client.log" ||
+    topt client get-plan "$(jq -r .plan "$report")" -o "$plan" 2>>"$logs/client.log" ||
         fail "toptd does not know the plan of job $3: see $logs/client.log"
-    printf '  %-8s %4s  %-26s %10s %10s   %9s %9s   %6.3f -> %.3f\n' "${1%K} KiB" "$2" \
+    printf '  %-8s %4s  %-26s %10s %10s   %9s %9s   %6.3f -> %.3f\n' "${1%MiB} MiB" "$2" \
         "$(jq -r .strategy "$plan")" \
         "$(mib "$(jq .predicted.memory_bytes "$report")")" "$(mib "$(jq .peak_bytes "$report")")" \
-        "$(ms "$(jq .predicted.time_ns "$report")")" "$(ms "$(step_ns "$report")")" \
+        "$(ms "$(jq .predicted.time_ns "$report")")" "$(ms "$(jq .median_step_ns "$report")")" \
         "$(jq '.losses[0]' "$report")" "$(jq '.losses[-1]' "$report")"
-}
-
-step_ns() # REPORT: the median, where it gives one time a step
-{
-    jq '.step_ns | if type == "array" then sort[length / 2 | floor] else . end' "$1"
 }
 
 bad=0
@@ -295,7 +271,7 @@ check_all()
     verdict $good "with less memory a GPU, the same script got 1, 2 and 4 GPUs (it got ${job_gpus[*]})"
     for i in "${!jobs[@]}"; do
         peak=$(jq .peak_bytes "$state/report-${jobs[i]}.json")
-        limit=$((${job_limits[i]%K} * 1024))
+        limit=$((${job_limits[i]%MiB} << 20))
         [ "$peak" -le "$limit" ] || within=0
     done
     verdict $within "no rank ever held more than its limit"
@@ -319,10 +295,11 @@ compare()
 
 large_curve()
 {
-    title "6. Asking toptd about a model that does not fit on this machine"
-    say "\$ topt client curve llama-3.1-70b.json --hw $large_hw --batch 512 --seq 4096 --dtype bf16 --max-gpus 512"
-    run_step "search" curve topt client curve "$large" --hw "$large_hw" --batch 512 \
-        --seq 4096 --dtype bf16 --max-gpus 512 --counts pow2 ||
+    local options=(--hw "$large_hw" --batch 32 --seq 4096 --dtype bf16 --space uniform
+        --counts pow2 --max-gpus 256)
+    title "6. Asking toptd about a larger model on a larger cluster"
+    say "\$ topt client curve $(basename "$large") ${options[*]}"
+    run_step "search" curve topt client curve "$large" "${options[@]}" ||
         fail "toptd did not answer: see $logs/curve.log"
     cat "$logs/curve.log"
 }
