@@ -26,7 +26,8 @@ struct reply api_readyz(const struct request *q)
     return reply_fixed(200, "text/plain", "ok\n");
 }
 
-static void gauge(struct topt_text *t, const char *name, const char *help, long long value)
+static void gauge(struct topt_text *t, const char *name, const char *help,
+                  long long value)
 {
     topt_text_add(t, "# HELP %s %s\n# TYPE %s gauge\n%s %lld\n", name, help, name, name,
                   value);
@@ -38,8 +39,9 @@ struct reply api_metrics(const struct request *q)
     struct topt_text t = {0};
     struct jobs_counts n;
     jobs_count(s->jobs, &n);
-#define X(field, name, help)                                                               \
-    topt_text_add(&t, "# HELP " name " " help "\n# TYPE " name " counter\n" name " %lld\n", \
+#define X(field, name, help)                                                             \
+    topt_text_add(&t,                                                                    \
+                  "# HELP " name " " help "\n# TYPE " name " counter\n" name " %lld\n",  \
                   (long long)atomic_load(&s->metrics.field));
     TOPTD_METRICS(X)
 #undef X

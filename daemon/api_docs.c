@@ -13,8 +13,8 @@ enum { LIST_LIMIT = 500 };
 
 static json_t *facts_json(const char *id, const struct planner_facts *f)
 {
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "id", id, "name", f->name,
-                     "parameters", (json_int_t)f->parameters, "operators",
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "id", id, "name",
+                     f->name, "parameters", (json_int_t)f->parameters, "operators",
                      (json_int_t)f->operators, "flops_per_sample",
                      (json_int_t)f->flops_per_sample, "activation_bytes_per_sample",
                      (json_int_t)f->activation_bytes_per_sample, "batch",
@@ -23,8 +23,8 @@ static json_t *facts_json(const char *id, const struct planner_facts *f)
 
 const char *model_name(const json_t *doc, const char *given)
 {
-    const char *name = given && *given ? given
-                                       : json_string_value(json_object_get(doc, "name"));
+    const char *name =
+        given && *given ? given : json_string_value(json_object_get(doc, "name"));
     if (!name || !*name)
         name = json_string_value(json_object_get(doc, "_name_or_path"));
     if (!name || !*name)
@@ -32,19 +32,23 @@ const char *model_name(const json_t *doc, const char *given)
     return name && *name ? name : "model";
 }
 
-static struct reply add_model(const struct request *q, const json_t *doc, const char *name)
+static struct reply add_model(const struct request *q, const json_t *doc,
+                              const char *name)
 {
     char id[40];
     struct topt_error err = {0};
     struct planner_facts facts;
-    char *text = canonical(doc, "m", id);
+    char *text = canonical(doc, "m", id), line[121];
     struct reply r;
     if (!text)
         return reply_owned(503, NULL, NULL);
-    int rc = planner_model_facts(text, model_name(doc, name), &facts, &err);
+    one_line(model_name(doc, name), line, sizeof line);
+    int rc = planner_model_facts(text, line, &facts, &err);
     if (rc < 0) {
         r = reply_fail(q, "model", &err);
     } else {
+        one_line(facts.name, line, sizeof line);
+        strcpy(facts.name, line);
         const struct store_doc m = {id, facts.name, text};
         rc = store_put_model(q->server->store, &m, &err);
         r = rc < 0 ? reply_fail(q, NULL, &err)
@@ -60,7 +64,7 @@ struct reply api_model_add(const struct request *q)
 {
     struct reply r;
     const char *name = q->npairs ? q->pair[0].value : NULL;
-    int named = q->npairs == 1 && !strcmp(q->pair[0].key, "name") && name && strlen(name) < 128;
+    int named = q->npairs == 1 && !strcmp(q->pair[0].key, "name") && name;
     if (!named && no_parameters(q, &r) < 0)
         return r;
     json_t *doc = parse_body(q, "the model", &r);
@@ -73,7 +77,8 @@ struct reply api_model_add(const struct request *q)
 static struct reply listing(const struct request *q, const char *key, json_t *list,
                             const struct topt_error *err)
 {
-    return list ? reply_json(200, json_pack("{s:o}", key, list)) : reply_fail(q, NULL, err);
+    return list ? reply_json(200, json_pack("{s:o}", key, list))
+                : reply_fail(q, NULL, err);
 }
 
 struct reply api_models(const struct request *q)
@@ -82,7 +87,8 @@ struct reply api_models(const struct request *q)
     struct topt_error err = {0};
     if (no_parameters(q, &r) < 0)
         return r;
-    return listing(q, "models", store_list_models(q->server->store, LIST_LIMIT, &err), &err);
+    return listing(q, "models", store_list_models(q->server->store, LIST_LIMIT, &err),
+                   &err);
 }
 
 struct reply api_model_get(const struct request *q)
@@ -90,11 +96,11 @@ struct reply api_model_get(const struct request *q)
     struct reply r;
     struct topt_error err = {0};
     struct planner_facts facts;
-    char *doc = NULL;
+    char *name = NULL, *doc = NULL;
     if (no_parameters(q, &r) < 0)
         return r;
-    if (store_get_model(q->server->store, q->arg, NULL, &doc, &err) < 0 ||
-        planner_model_facts(doc, "the model", &facts, &err) < 0) {
+    if (store_get_model(q->server->store, q->arg, &name, &doc, &err) < 0 ||
+        planner_model_facts(doc, name, &facts, &err) < 0) {
         r = reply_fail(q, NULL, &err);
     } else {
         json_t *out = facts_json(q->arg, &facts);
@@ -102,6 +108,7 @@ struct reply api_model_get(const struct request *q)
             json_object_set_new(out, "model", json_loads(doc, 0, NULL));
         r = reply_json(200, out);
     }
+    free(name);
     free(doc);
     return r;
 }
@@ -117,7 +124,8 @@ static int is_shipped(const char *name)
 }
 
 /* A shipped profile as if it were stored. */
-static int shipped(const char *name, char **ret_id, char **ret_doc, struct topt_error *err)
+static int shipped(const char *name, char **ret_id, char **ret_doc,
+                   struct topt_error *err)
 {
     json_t *doc;
     char id[40];
@@ -144,8 +152,9 @@ int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
         return shipped(key, ret_id, ret_doc, err);
     int rc = store_get_hw(s->store, key, ret_id, NULL, ret_doc, err);
     if (rc < 0 && err->code == TOPT_ERR_NOTFOUND && !*key)
-        topt_fail(err, TOPT_ERR_INVAL,
-                  "hw is missing and this server has no default; GET /v1/hardware lists them");
+        topt_fail(
+            err, TOPT_ERR_INVAL,
+            "hw is missing and this server has no default; GET /v1/hardware lists them");
     else if (rc < 0 && err->code == TOPT_ERR_NOTFOUND)
         topt_fail(err, TOPT_ERR_NOTFOUND,
                   "no hardware profile '%.80s'; GET /v1/hardware lists them", key);
@@ -157,15 +166,16 @@ static struct reply put_hw(const struct request *q, const struct store_doc *d)
     struct topt_error err = {0};
     int rc = -1;
     if (is_shipped(d->name))
-        topt_fail(&err, TOPT_ERR_USAGE, "'%.80s' is the name of a shipped profile", d->name);
+        topt_fail(&err, TOPT_ERR_USAGE, "'%.80s' is the name of a shipped profile",
+                  d->name);
     else
         rc = store_put_hw(q->server->store, d, &err);
     if (rc < 0 && err.code == TOPT_ERR_USAGE)
         return reply_error(q, 409, "conflict", "name", NULL, err.text);
     if (rc < 0)
         return reply_fail(q, NULL, &err);
-    struct reply r = reply_json(rc ? 201 : 200,
-                                json_pack("{s:s, s:s}", "id", d->id, "name", d->name));
+    struct reply r =
+        reply_json(rc ? 201 : 200, json_pack("{s:s, s:s}", "id", d->id, "name", d->name));
     snprintf(r.location, sizeof r.location, "/v1/hardware/%s", d->id);
     return r;
 }

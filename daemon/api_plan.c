@@ -63,8 +63,8 @@ static json_t *slurm_flags(const json_t *answer)
         return json_null();
     char flags[160];
     snprintf(flags, sizeof flags,
-             "--nodes=%lld --gpus-per-node=%lld --ntasks-per-node=%lld --ntasks=%lld", nodes,
-             per, per, nodes * per);
+             "--nodes=%lld --gpus-per-node=%lld --ntasks-per-node=%lld --ntasks=%lld",
+             nodes, per, per, nodes * per);
     return json_pack("{s:I, s:I, s:s}", "nodes", (json_int_t)nodes, "gpus_per_node",
                      (json_int_t)per, "flags", flags);
 }
@@ -99,8 +99,10 @@ static int split(const struct question *x, json_t *answer, struct store_answer *
 static int search(struct server *s, const struct question *x, const atomic_bool *cancel,
                   struct store_answer *ret, struct topt_error *err)
 {
-    const struct planner_question pq = {.model = x->model, .what = x->model_name,
-                                        .hw = x->hw, .query = &x->query,
+    const struct planner_question pq = {.model = x->model,
+                                        .what = x->model_name,
+                                        .hw = x->hw,
+                                        .query = &x->query,
                                         .threads = (int)s->config->threads,
                                         .cancel = cancel};
     json_t *answer = NULL;
@@ -115,7 +117,8 @@ static int search(struct server *s, const struct question *x, const atomic_bool 
     return rc;
 }
 
-int search_run(void *server, void *data, const atomic_bool *cancel, struct topt_error *err)
+int search_run(void *server, void *data, const atomic_bool *cancel,
+               struct topt_error *err)
 {
     struct server *s = server;
     const struct question *x = data;
@@ -152,11 +155,16 @@ static struct reply plan_text(const json_t *answer)
 {
     static const struct {
         const char *key, *field;
-    } lines[] = {{"TOPT_PLAN_ID", "plan_id"}, {"TOPT_GPUS", "gpus"}, {"TOPT_NODES", "nodes"},
+    } lines[] = {{"TOPT_PLAN_ID", "plan_id"},
+                 {"TOPT_GPUS", "gpus"},
+                 {"TOPT_NODES", "nodes"},
                  {"TOPT_GPUS_PER_NODE", "gpus_per_node"},
-                 {"TOPT_MEMORY_BYTES", "memory_bytes"}, {"TOPT_PEAK_BYTES", "peak_bytes"},
-                 {"TOPT_TIME_NS", "time_ns"}, {"TOPT_SPACE", "space"},
-                 {"TOPT_STRATEGY", "strategy"}, {"TOPT_WHY", "why"}};
+                 {"TOPT_MEMORY_BYTES", "memory_bytes"},
+                 {"TOPT_PEAK_BYTES", "peak_bytes"},
+                 {"TOPT_TIME_NS", "time_ns"},
+                 {"TOPT_SPACE", "space"},
+                 {"TOPT_STRATEGY", "strategy"},
+                 {"TOPT_WHY", "why"}};
     struct topt_text t = {0};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         add_line(&t, lines[i].key, json_object_get(answer, lines[i].field));
@@ -171,7 +179,8 @@ static char *nearest_line(const json_t *nearest)
     struct topt_text t = {0};
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)nearest, key, value) {
+    json_object_foreach((json_t *)nearest, key, value)
+    {
         if (json_is_integer(value))
             topt_text_add(&t, "%s%s %lld", t.len ? ", " : "", key,
                           (long long)json_integer_value(value));
@@ -189,10 +198,10 @@ static struct reply infeasible(const struct request *q, const json_t *answer)
     if (q->wants_text) {
         r = reply_error(q, 422, "infeasible", NULL, line, why);
     } else {
-        json_t *e = json_pack("{s:s, s:s, s:O?}", "error", "infeasible", "description", why,
-                              "nearest", nearest);
-        r = reply_json(422, json_pack("{s:[o], s:b, s:s, s:O?}", "errors", e, "feasible", 0,
-                                      "why", why, "nearest", nearest));
+        json_t *e = json_pack("{s:s, s:s, s:O?}", "error", "infeasible", "description",
+                              why, "nearest", nearest);
+        r = reply_json(422, json_pack("{s:[o], s:b, s:s, s:O?}", "errors", e, "feasible",
+                                      0, "why", why, "nearest", nearest));
     }
     free(line);
     return r;
@@ -222,7 +231,8 @@ static struct reply answer_reply(const struct request *q, const struct store_ans
     json_t *doc = json_loads(a->doc, 0, NULL);
     struct reply r;
     if (!doc)
-        r = reply_error(q, 500, "internal", NULL, NULL, "the stored answer can't be read");
+        r = reply_error(q, 500, "internal", NULL, NULL,
+                        "the stored answer can't be read");
     else if (!a->feasible)
         r = infeasible(q, doc);
     else if (a->plan_id)
@@ -257,12 +267,15 @@ static struct reply pending(const struct request *q, const char *task,
     const char *state = job_state_name(st->state);
     if (q->wants_text) {
         struct topt_text t = {0};
-        topt_text_add(&t, "TASK=%s\nSTATE=%s\nDESCRIPTION=the search takes longer; ask again at"
-                      " /v1/tasks/%s\n", task, state, task);
+        topt_text_add(
+            &t,
+            "TASK=%s\nSTATE=%s\nDESCRIPTION=the search takes longer; ask again at"
+            " /v1/tasks/%s\n",
+            task, state, task);
         r = reply_owned(202, "text/plain; charset=utf-8", t.s);
     } else {
-        r = reply_json(202, json_pack("{s:s, s:s, s:i, s:I}", "task", task, "state", state,
-                                      "ahead", st->ahead, "elapsed_ms",
+        r = reply_json(202, json_pack("{s:s, s:s, s:i, s:I}", "task", task, "state",
+                                      state, "ahead", st->ahead, "elapsed_ms",
                                       (json_int_t)st->elapsed_ms));
     }
     snprintf(r.location, sizeof r.location, "/v1/tasks/%s", task);
@@ -326,8 +339,8 @@ static struct reply submit(const struct request *q, struct question *x)
     }
     if (err.code == TOPT_ERR_LIMIT)
         atomic_fetch_add(&q->server->metrics.refused, 1);
-    return reply_error(q, 503, err.code == TOPT_ERR_LIMIT ? "queue_full" : "stopping", NULL,
-                       NULL, err.text);
+    return reply_error(q, 503, err.code == TOPT_ERR_LIMIT ? "queue_full" : "stopping",
+                       NULL, NULL, err.text);
 }
 
 /* Answer a complete question, which is taken. */
@@ -379,11 +392,14 @@ static int inline_model(const struct request *q, struct question *x, const json_
                         struct reply *ret)
 {
     if (!json_is_object(doc)) {
-        *ret = reply_error(q, 400, "invalid", "model", NULL, "the model must be an object");
+        *ret =
+            reply_error(q, 400, "invalid", "model", NULL, "the model must be an object");
         return -1;
     }
     x->model = canonical(doc, "m", x->model_id);
-    x->model_name = strndup(model_name(doc, x->query.name), 120);
+    char name[121];
+    one_line(model_name(doc, x->query.name), name, sizeof name);
+    x->model_name = strdup(name);
     if (x->model && x->model_name)
         return 0;
     *ret = reply_owned(503, NULL, NULL);
@@ -540,9 +556,10 @@ static int task_wait(const struct request *q, int64_t *ret_ms, struct reply *ret
     *ret_ms = 0;
     for (int i = 0; i < q->npairs; i++) {
         const char *key = q->pair[i].key, *value = q->pair[i].value;
-        int rc = strcmp(key, "wait_ms")
-                     ? topt_fail(&err, TOPT_ERR_INVAL, "%.60s: unknown parameter", key)
-                     : topt_parse_int(value ? value : "", 0, QUERY_MAX_WAIT_MS, ret_ms, &err);
+        int rc =
+            strcmp(key, "wait_ms")
+                ? topt_fail(&err, TOPT_ERR_INVAL, "%.60s: unknown parameter", key)
+                : topt_parse_int(value ? value : "", 0, QUERY_MAX_WAIT_MS, ret_ms, &err);
         if (rc < 0) {
             *ret = reply_fail(q, key, &err);
             return -1;

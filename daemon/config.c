@@ -14,7 +14,7 @@
 #define DEFAULT_FILE "/etc/topt/toptd.conf"
 
 static const struct topt_option table[] = {
-#define X(field, flag, kind, def, arg, help)                                               \
+#define X(field, flag, kind, def, arg, help)                                             \
     {flag, TOPT_OPT_##kind, offsetof(struct config, field), arg, help},
     TOPTD_SETTINGS(X)
 #undef X
@@ -25,9 +25,11 @@ enum { NSETTINGS = sizeof table / sizeof *table - 1, MAX_FILE_LINES = 256 };
 void config_help(FILE *out)
 {
     topt_options_help(out, "toptd [options]", table);
-    fputs("\nEvery setting can stand in the file as NAME=VALUE and in the environment as\n"
-          "TOPT_NAME ('-' becomes '_'). Flags win over the environment, and that over the file.\n",
-          out);
+    fputs(
+        "\nEvery setting can stand in the file as NAME=VALUE and in the environment as\n"
+        "TOPT_NAME ('-' becomes '_'). Flags win over the environment, and that over the "
+        "file.\n",
+        out);
 }
 
 static int parse(struct config *c, int argc, char **argv, struct topt_error *err)
@@ -117,7 +119,8 @@ static void default_places(struct config *c)
 {
     const char *run = getenv("XDG_RUNTIME_DIR"), *home = getenv("HOME");
     char local[400];
-    snprintf(local, sizeof local, "%.360s/.local/state/topt", home && *home ? home : "/tmp");
+    snprintf(local, sizeof local, "%.360s/.local/state/topt",
+             home && *home ? home : "/tmp");
     int root = geteuid() == 0;
     if (c->state)
         snprintf(c->state_dir, sizeof c->state_dir, "%s", c->state);
@@ -154,7 +157,8 @@ static int check(const struct config *c, struct topt_error *err)
         c->request_timeout > 3600)
         return topt_fail(err, TOPT_ERR_USAGE, "timeouts must be 1..3600 seconds");
     if (c->search_limit < 1 || c->search_limit > 1000000)
-        return topt_fail(err, TOPT_ERR_USAGE, "--search-limit must be 1..1000000 seconds");
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--search-limit must be 1..1000000 seconds");
     return 0;
 }
 

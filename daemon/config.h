@@ -11,25 +11,29 @@
 
 /* X(field, flag, kind, default, argument, help).  The environment's name is TOPT_ and the
  * flag in capitals with '_' for '-'. */
-#define TOPTD_SETTINGS(X)                                                                  \
-    X(socket, "socket", STRING, NULL, "PATH",                                              \
-      "Unix socket (default: /run/topt/toptd.sock as root)")                               \
-    X(listen, "listen", STRING, NULL, "ADDR:PORT",                                         \
-      "also listen on a loopback address; port 0 takes a free one")                        \
-    X(port_file, "port-file", STRING, NULL, "FILE", "write the TCP port there")            \
-    X(state, "state", STRING, NULL, "DIR", "where the store is kept (default: /var/lib/topt as root)") \
-    X(hw, "hw", STRING, NULL, "NAME", "hardware profile of requests that name none")       \
-    X(workers, "workers", INT, 2, "N", "searches at a time (2)")                           \
-    X(threads, "threads", INT, 1, "N", "threads of one search (1)")                        \
-    X(queue, "queue", INT, 16, "N", "searches that may wait (16)")                         \
-    X(search_limit, "search-limit", INT, 900, "SECONDS", "longest search (900)")           \
-    X(body_limit, "body-limit", BYTES, 16 << 20, "BYTES", "largest request body (16MiB)")  \
-    X(connections, "connections", INT, 128, "N", "connections at a time (128)")            \
-    X(idle_timeout, "idle-timeout", INT, 15, "SECONDS", "silence that closes a connection (15)") \
-    X(request_timeout, "request-timeout", INT, 30, "SECONDS",                              \
-      "longest time a client may take to send a request (30)")                             \
-    X(log_level, "log-level", STRING, "info", "LEVEL", "error, warning, info or debug (info)") \
-    X(config, "config", STRING, NULL, "FILE",                                              \
+#define TOPTD_SETTINGS(X)                                                                \
+    X(socket, "socket", STRING, NULL, "PATH",                                            \
+      "Unix socket (default: /run/topt/toptd.sock as root)")                             \
+    X(listen, "listen", STRING, NULL, "ADDR:PORT",                                       \
+      "also listen on a loopback address; port 0 takes a free one")                      \
+    X(port_file, "port-file", STRING, NULL, "FILE", "write the TCP port there")          \
+    X(state, "state", STRING, NULL, "DIR",                                               \
+      "where the store is kept (default: /var/lib/topt as root)")                        \
+    X(hw, "hw", STRING, NULL, "NAME", "hardware profile of requests that name none")     \
+    X(workers, "workers", INT, 2, "N", "searches at a time (2)")                         \
+    X(threads, "threads", INT, 1, "N", "threads of one search (1)")                      \
+    X(queue, "queue", INT, 16, "N", "searches that may wait (16)")                       \
+    X(search_limit, "search-limit", INT, 900, "SECONDS", "longest search (900)")         \
+    X(body_limit, "body-limit", BYTES, 16 << 20, "BYTES",                                \
+      "largest request body (16MiB)")                                                    \
+    X(connections, "connections", INT, 128, "N", "connections at a time (128)")          \
+    X(idle_timeout, "idle-timeout", INT, 15, "SECONDS",                                  \
+      "silence that closes a connection (15)")                                           \
+    X(request_timeout, "request-timeout", INT, 30, "SECONDS",                            \
+      "longest time a client may take to send a request (30)")                           \
+    X(log_level, "log-level", STRING, "info", "LEVEL",                                   \
+      "error, warning, info or debug (info)")                                            \
+    X(config, "config", STRING, NULL, "FILE",                                            \
       "settings as NAME=VALUE lines (default: /etc/topt/toptd.conf if there)")
 
 #define TOPTD_TYPE_STRING const char *
@@ -46,8 +50,8 @@ struct config {
 
 /* Defaults, then the file, then the environment, then flags.  Returns 1 where --help or
  * --version was asked for (and printed), 0, or -1. */
-int config_load(struct config *c, int argc, char **argv, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int config_load(struct config *c, int argc, char **argv,
+                struct topt_error *err) TOPT_MUST_CHECK;
 void config_fini(struct config *c);
 
 void config_help(FILE *out);

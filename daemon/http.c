@@ -156,7 +156,8 @@ static int accepts_text(const char *accept)
 {
     if (!accept)
         return 0;
-    const char *text = strcasestr(accept, "text/plain"), *json = strcasestr(accept, "json");
+    const char *text = strcasestr(accept, "text/plain"),
+               *json = strcasestr(accept, "json");
     return text && (!json || text < json);
 }
 
@@ -263,7 +264,8 @@ static int bad_type(const struct exchange *x, struct MHD_Connection *mc)
     if (is_type(x->content_type, "multipart/form-data"))
         return 1;
     return charset && strncasecmp(charset + 8, "utf-8", 5) &&
-           strncasecmp(charset + 8, "\"utf-8", 6) && strncasecmp(charset + 8, "us-ascii", 8);
+           strncasecmp(charset + 8, "\"utf-8", 6) &&
+           strncasecmp(charset + 8, "us-ascii", 8);
 }
 
 static struct reply too_long(const struct request *q)
@@ -274,7 +276,8 @@ static struct reply too_long(const struct request *q)
     return reply_error(q, 413, "limit", "body", NULL, text);
 }
 
-static struct reply answer(struct listener *l, struct exchange *x, struct MHD_Connection *mc)
+static struct reply answer(struct listener *l, struct exchange *x,
+                           struct MHD_Connection *mc)
 {
     struct request *q = &x->request;
     MHD_get_connection_values_n(mc, MHD_GET_ARGUMENT_KIND, add_pair, q);
@@ -302,9 +305,10 @@ static void add_headers(struct MHD_Response *response, const struct reply *r)
     MHD_add_response_header(response, "Content-Type", r->type);
     MHD_add_response_header(response, "Cache-Control", "no-store");
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    MHD_add_response_header(response, "Content-Security-Policy",
-                            "default-src 'none'; style-src 'unsafe-inline'; script-src "
-                            "'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'");
+    MHD_add_response_header(
+        response, "Content-Security-Policy",
+        "default-src 'none'; style-src 'unsafe-inline'; script-src "
+        "'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'");
     if (*r->location)
         MHD_add_response_header(response, "Location", r->location);
     if (r->allow)

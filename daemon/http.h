@@ -9,8 +9,8 @@ struct http;
 
 /* Serve on listening sockets (taken, also on failure); 'port' is that of TCP, 0 for a Unix
  * socket.  One set of connection limits for all of them. */
-int http_create(struct server *server, struct http **ret, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int http_create(struct server *server, struct http **ret,
+                struct topt_error *err) TOPT_MUST_CHECK;
 int http_listen(struct http *h, int fd, int port, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Cut off clients that take too long to send a request; about once a second. */

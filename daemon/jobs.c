@@ -42,8 +42,9 @@ struct jobs {
     struct jobs_config config;
     pthread_t *thread;
     int nthreads;
-    pthread_mutex_t lock;  /* first in rank; guards all below and the jobs' marked fields */
-    pthread_cond_t work;   /* workers: something was queued, or stopping */
+    pthread_mutex_t
+        lock;            /* first in rank; guards all below and the jobs' marked fields */
+    pthread_cond_t work; /* workers: something was queued, or stopping */
     pthread_cond_t change; /* waiters: a job has ended */
     int stopping, queued, running, ntasks;
     struct job *active;
@@ -52,7 +53,8 @@ struct jobs {
 
 const char *job_state_name(enum job_state s)
 {
-    static const char *const names[] = {"queued", "running", "done", "failed", "canceled"};
+    static const char *const names[] = {"queued", "running", "done", "failed",
+                                        "canceled"};
     return names[s];
 }
 
@@ -185,7 +187,8 @@ static int start_worker(struct jobs *j, struct topt_error *err)
     return 0;
 }
 
-int jobs_create(const struct jobs_config *config, struct jobs **ret, struct topt_error *err)
+int jobs_create(const struct jobs_config *config, struct jobs **ret,
+                struct topt_error *err)
 {
     struct jobs *j = calloc(1, sizeof *j);
     if (!j || !(j->thread = calloc((size_t)config->workers, sizeof *j->thread))) {
@@ -282,7 +285,8 @@ static int enqueue(struct jobs *j, struct jobs_work *work, struct job **ret,
 {
     int idle = j->nthreads - j->running;
     if (j->queued >= j->config.queue + (idle > 0 ? idle : 0))
-        return topt_fail(err, TOPT_ERR_LIMIT, "%d searches are waiting already", j->queued);
+        return topt_fail(err, TOPT_ERR_LIMIT, "%d searches are waiting already",
+                         j->queued);
     struct job *job = calloc(1, sizeof *job);
     if (!job)
         return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
@@ -346,7 +350,8 @@ void job_wait(struct job *job, int64_t ms, struct job_status *ret)
 
 void *job_data(struct job *job)
 {
-    return job->work.data; /* set before the job was shared, kept until its last reference */
+    return job->work
+        .data; /* set before the job was shared, kept until its last reference */
 }
 
 /* One less is interested; the last one cancels.  Lock held. */

@@ -26,9 +26,9 @@ struct jobs_work {
 };
 
 struct jobs_config {
-    int workers, queue;  /* threads; jobs that may wait */
-    int64_t limit_ms;    /* longest search */
-    int max_tasks;       /* remembered; the oldest finished are forgotten first */
+    int workers, queue;   /* threads; jobs that may wait */
+    int64_t limit_ms;     /* longest search */
+    int max_tasks;        /* remembered; the oldest finished are forgotten first */
     int64_t task_keep_ms; /* how long a finished task is remembered */
     void *ctx;
     /* Do the search; polls 'cancel'.  Called by workers. */
@@ -46,8 +46,8 @@ struct job_status {
     int64_t elapsed_ms;    /* since it was submitted, until it ended */
 };
 
-int jobs_create(const struct jobs_config *config, struct jobs **ret, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int jobs_create(const struct jobs_config *config, struct jobs **ret,
+                struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Cancel everything, refuse what comes, wake who waits; idempotent. */
 void jobs_stop(struct jobs *j);

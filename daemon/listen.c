@@ -46,7 +46,8 @@ static int remove_stale(const struct sockaddr_un *addr, struct topt_error *err)
     if (lstat(addr->sun_path, &st))
         return errno == ENOENT ? 0 : sys_fail(-1, "look at", addr->sun_path, err);
     if (!S_ISSOCK(st.st_mode))
-        return topt_fail(err, TOPT_ERR_IO, "'%s' is there and is no socket", addr->sun_path);
+        return topt_fail(err, TOPT_ERR_IO, "'%s' is there and is no socket",
+                         addr->sun_path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return sys_fail(-1, "make a socket for", addr->sun_path, err);
@@ -80,8 +81,8 @@ int listen_unix(const char *path, struct topt_error *err)
 }
 
 /* "ADDR:PORT" into a loopback address. */
-static int parse_address(const char *text, struct sockaddr_storage *ret, socklen_t *ret_len,
-                         struct topt_error *err)
+static int parse_address(const char *text, struct sockaddr_storage *ret,
+                         socklen_t *ret_len, struct topt_error *err)
 {
     char host[64];
     const char *colon = strrchr(text, ':');
@@ -96,7 +97,8 @@ static int parse_address(const char *text, struct sockaddr_storage *ret, socklen
     if (!strcmp(host, "localhost"))
         strcpy(host, "127.0.0.1");
     if (!strcmp(host, "[::1]")) {
-        *v6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback,
+        *v6 = (struct sockaddr_in6){.sin6_family = AF_INET6,
+                                    .sin6_addr = in6addr_loopback,
                                     .sin6_port = htons((uint16_t)port)};
         *ret_len = sizeof *v6;
         return 0;
@@ -104,10 +106,13 @@ static int parse_address(const char *text, struct sockaddr_storage *ret, socklen
     v4->sin_family = AF_INET;
     v4->sin_port = htons((uint16_t)port);
     *ret_len = sizeof *v4;
-    if (inet_pton(AF_INET, host, &v4->sin_addr) != 1 || ntohl(v4->sin_addr.s_addr) >> 24 != 127)
-        return topt_fail(err, TOPT_ERR_USAGE,
-                         "--listen '%s': only loopback addresses (127.0.0.1, [::1]) are taken,"
-                         " since TCP clients are not authenticated", text);
+    if (inet_pton(AF_INET, host, &v4->sin_addr) != 1 ||
+        ntohl(v4->sin_addr.s_addr) >> 24 != 127)
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "--listen '%s': only loopback addresses (127.0.0.1, [::1]) are taken,"
+            " since TCP clients are not authenticated",
+            text);
     return 0;
 }
 
@@ -125,7 +130,8 @@ int listen_tcp(const char *address, int *ret_port, struct topt_error *err)
     if (bind(fd, (struct sockaddr *)&addr, len) || listen(fd, BACKLOG) ||
         getsockname(fd, (struct sockaddr *)&addr, &len))
         return sys_fail(fd, "listen on", address, err);
-    *ret_port = ntohs(addr.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&addr)->sin6_port
-                                                 : ((struct sockaddr_in *)&addr)->sin_port);
+    *ret_port =
+        ntohs(addr.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&addr)->sin6_port
+                                         : ((struct sockaddr_in *)&addr)->sin_port);
     return fd;
 }

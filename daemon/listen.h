@@ -9,6 +9,7 @@
 int listen_unix(const char *path, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* "127.0.0.1:8080", "[::1]:0": loopback only.  '*ret_port' is the port taken. */
-int listen_tcp(const char *address, int *ret_port, struct topt_error *err) TOPT_MUST_CHECK;
+int listen_tcp(const char *address, int *ret_port,
+               struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

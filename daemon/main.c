@@ -39,8 +39,10 @@ static int set_log(const struct config *c, struct topt_error *err)
     static const struct {
         const char *name;
         enum topt_level level;
-    } levels[] = {{"error", TOPT_LOG_ERR}, {"warning", TOPT_LOG_WARN},
-                  {"info", TOPT_LOG_INFO}, {"debug", TOPT_LOG_DEBUG}};
+    } levels[] = {{"error", TOPT_LOG_ERR},
+                  {"warning", TOPT_LOG_WARN},
+                  {"info", TOPT_LOG_INFO},
+                  {"debug", TOPT_LOG_DEBUG}};
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
         if (!strcmp(levels[i].name, c->log_level)) {
             topt_log_init("toptd", levels[i].level, getenv("JOURNAL_STREAM") != NULL);
@@ -69,7 +71,8 @@ static int start_tcp(struct daemon *d, struct topt_error *err)
     int fd = listen_tcp(d->config.listen, &d->port, err);
     if (fd < 0 || http_listen(d->http, fd, d->port, err) < 0)
         return -1;
-    topt_log(TOPT_LOG_INFO, "http: listening on port %d of %s", d->port, d->config.listen);
+    topt_log(TOPT_LOG_INFO, "http: listening on port %d of %s", d->port,
+             d->config.listen);
     int n = snprintf(text, sizeof text, "%d\n", d->port);
     return file ? topt_write_file(file, text, (size_t)n, err) : 0;
 }

@@ -34,8 +34,8 @@ int planner_model_facts(const char *text, const char *what, struct planner_facts
 }
 
 /* The words of 'q' in 'r'. */
-static int fill_words(const struct query *q, struct topt_request *r, const char **ret_source,
-                      struct topt_error *err)
+static int fill_words(const struct query *q, struct topt_request *r,
+                      const char **ret_source, struct topt_error *err)
 {
     *ret_source = "mode";
     r->mode = TOPT_PROFILING;

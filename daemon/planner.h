@@ -27,13 +27,13 @@ int planner_check_query(const struct query *q, const char **ret_source,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The name of a profile document, checked.  'ret_doc' gets its normal form (new). */
-int planner_check_hw(const json_t *doc, json_t **ret_doc, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int planner_check_hw(const json_t *doc, json_t **ret_doc,
+                     struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Shipped profiles: names (NULL-ended), and a document by name (never a file's). */
 const char *const *planner_hw_shipped(void);
-int planner_hw_get(const char *name, json_t **ret_doc, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int planner_hw_get(const char *name, json_t **ret_doc,
+                   struct topt_error *err) TOPT_MUST_CHECK;
 
 struct planner_question {
     const char *model, *what; /* document, and its name in messages */
@@ -45,11 +45,11 @@ struct planner_question {
 
 /* Search.  '*ret' is the solver's answer (a new reference); "plan" is in it where a plan was
  * asked for and is feasible. */
-int planner_answer(const struct planner_question *q, json_t **ret, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int planner_answer(const struct planner_question *q, json_t **ret,
+                   struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The id of a plan document, "p-<16 hex>". */
-int planner_plan_id(const json_t *plan, char ret[24], struct topt_error *err)
-    TOPT_MUST_CHECK;
+int planner_plan_id(const json_t *plan, char ret[24],
+                    struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

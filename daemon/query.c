@@ -15,8 +15,12 @@
 
 enum kind { WORD, NAME, LABEL, INT, BYTES, REAL, BOOL, COUNTS };
 
-enum { PLAN = 1 << QUERY_PLAN, CURVE = 1 << QUERY_CURVE, FRONTIER = 1 << QUERY_FRONTIER,
-       ANY = PLAN | CURVE | FRONTIER };
+enum {
+    PLAN = 1 << QUERY_PLAN,
+    CURVE = 1 << QUERY_CURVE,
+    FRONTIER = 1 << QUERY_FRONTIER,
+    ANY = PLAN | CURVE | FRONTIER
+};
 
 struct field {
     const char *name;
@@ -27,7 +31,7 @@ struct field {
     int64_t min, max;
 };
 
-#define TEXT(f) offsetof(struct query, f), sizeof ((struct query *)0)->f, 0, 0
+#define TEXT(f) offsetof(struct query, f), sizeof((struct query *)0)->f, 0, 0
 #define NUM(f)  offsetof(struct query, f), 0
 static const struct field fields[] = {
     {"mode", WORD, PLAN, 1, TEXT(mode)},
@@ -53,8 +57,13 @@ enum { NFIELDS = sizeof fields / sizeof *fields };
 
 static void set_defaults(enum query_kind kind, struct query *q)
 {
-    *q = (struct query){.kind = kind, .space = "auto", .algorithm = "ft",
-                        .optimizer = "adam", .dtype = "f32", .counts = "all", .wait_ms = -1};
+    *q = (struct query){.kind = kind,
+                        .space = "auto",
+                        .algorithm = "ft",
+                        .optimizer = "adam",
+                        .dtype = "f32",
+                        .counts = "all",
+                        .wait_ms = -1};
 }
 
 static const struct field *find(enum query_kind kind, const char *name)
@@ -85,8 +94,10 @@ static int store_text(const struct field *f, const char *s, struct query *q,
         return topt_fail(err, TOPT_ERR_INVAL, "%s is longer than %zu bytes", f->name,
                          f->size - 1);
     if (f->kind != LABEL && !query_is_name(s, f->size - 1))
-        return topt_fail(err, TOPT_ERR_INVAL, "%s must be a name of letters, digits and \"._-\""
-                         "%s", f->name, strchr(s, '/') ? "; files are never opened here" : "");
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "%s must be a name of letters, digits and \"._-\""
+                         "%s",
+                         f->name, strchr(s, '/') ? "; files are never opened here" : "");
     for (const char *p = s; *p; p++)
         if (iscntrl((unsigned char)*p))
             return topt_fail(err, TOPT_ERR_INVAL, "%s holds control characters", f->name);
@@ -198,10 +209,11 @@ static int store_array(const struct field *f, const json_t *array, struct query 
 {
     size_t i;
     json_t *v;
-    json_array_foreach(array, i, v) {
+    json_array_foreach(array, i, v)
+    {
         if (!json_is_integer(v))
-            return topt_fail(err, TOPT_ERR_INVAL, "%s[%zu] must be a whole number", f->name,
-                             i);
+            return topt_fail(err, TOPT_ERR_INVAL, "%s[%zu] must be a whole number",
+                             f->name, i);
         if (store_count(f, json_integer_value(v), q, err) < 0)
             return -1;
     }
@@ -227,10 +239,10 @@ static int store_json(const struct field *f, const json_t *v, struct query *q,
         return 0;
     }
     return topt_fail(err, TOPT_ERR_INVAL, "%s must be a %s", f->name,
-                     text               ? "string"
-                     : f->kind == BOOL  ? "boolean"
-                     : f->kind == REAL  ? "number"
-                                        : "whole number");
+                     text              ? "string"
+                     : f->kind == BOOL ? "boolean"
+                     : f->kind == REAL ? "number"
+                                       : "whole number");
 }
 
 /* ---- the whole --------------------------------------------------------------------------- */
@@ -306,7 +318,8 @@ int query_from_json(enum query_kind kind, const json_t *obj, struct query *ret,
     uint64_t seen = 0;
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)obj, key, value) {
+    json_object_foreach((json_t *)obj, key, value)
+    {
         if (!strcmp(key, "model") || json_is_null(value))
             continue;
         *ret_source = key;
@@ -342,7 +355,8 @@ int query_from_pairs(enum query_kind kind, const struct query_pair *pairs, int n
     return 0;
 }
 
-static void field_text(const struct field *f, const struct query *q, struct topt_text *out)
+static void field_text(const struct field *f, const struct query *q,
+                       struct topt_text *out)
 {
     const void *at = (const char *)q + f->offset;
     topt_text_add(out, "%s=", f->name);

@@ -37,8 +37,8 @@ struct query_pair {
 int query_from_json(enum query_kind kind, const json_t *obj, struct query *ret,
                     const char **ret_source, struct topt_error *err) TOPT_MUST_CHECK;
 int query_from_pairs(enum query_kind kind, const struct query_pair *pairs, int npairs,
-                     struct query *ret, const char **ret_source, struct topt_error *err)
-    TOPT_MUST_CHECK;
+                     struct query *ret, const char **ret_source,
+                     struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Everything that decides the answer, except model and hardware, in one canonical line. */
 void query_text(const struct query *q, struct topt_text *out);

@@ -13,7 +13,8 @@ static const char type_text[] = "text/plain; charset=utf-8";
 
 struct reply reply_fixed(int status, const char *type, const char *text)
 {
-    return (struct reply){.status = status, .type = type, .fixed = text, .len = strlen(text)};
+    return (struct reply){
+        .status = status, .type = type, .fixed = text, .len = strlen(text)};
 }
 
 struct reply reply_owned(int status, const char *type, char *takes)
@@ -22,7 +23,8 @@ struct reply reply_owned(int status, const char *type, char *takes)
         return reply_fixed(503, type_json,
                            "{\"errors\":[{\"error\":\"out_of_memory\","
                            "\"description\":\"out of memory\"}]}\n");
-    return (struct reply){.status = status, .type = type, .body = takes, .len = strlen(takes)};
+    return (struct reply){
+        .status = status, .type = type, .body = takes, .len = strlen(takes)};
 }
 
 struct reply reply_json(int status, json_t *takes)
@@ -50,8 +52,7 @@ static struct reply error_text(int status, const char *name, const char *nearest
     return reply_owned(status, type_text, t.s);
 }
 
-/* One line of printable UTF-8: 'src' without control characters and broken sequences. */
-static void one_line(const char *src, char *dst, size_t size)
+void one_line(const char *src, char *dst, size_t size)
 {
     size_t n = 0;
     for (; *src && n + 1 < size; src++)
@@ -89,8 +90,8 @@ struct reply reply_error(const struct request *q, int status, const char *name,
 struct reply reply_fail(const struct request *q, const char *source,
                         const struct topt_error *err)
 {
-    return reply_error(q, topt_err_http(err->code), topt_err_name(err->code), source, NULL,
-                       err->text);
+    return reply_error(q, topt_err_http(err->code), topt_err_name(err->code), source,
+                       NULL, err->text);
 }
 
 /* Nesting of brackets outside strings: deep documents are refused before they are parsed. */

@@ -4,26 +4,25 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct route routes[] = {
-    {"POST", "/v1/plan", api_plan},
-    {"GET", "/v1/plans", api_plans},
-    {"GET", "/v1/plans/{id}", api_plan_get},
-    {"GET", "/v1/tasks/{id}", api_task_get},
-    {"DELETE", "/v1/tasks/{id}", api_task_delete},
-    {"POST", "/v1/models", api_model_add},
-    {"GET", "/v1/models", api_models},
-    {"GET", "/v1/models/{id}", api_model_get},
-    {"GET", "/v1/models/{id}/curve", api_model_curve},
-    {"GET", "/v1/models/{id}/frontier", api_model_frontier},
-    {"POST", "/v1/hardware", api_hw_add},
-    {"GET", "/v1/hardware", api_hw_list},
-    {"GET", "/v1/hardware/{id}", api_hw_get},
-    {"GET", "/livez", api_livez},
-    {"GET", "/readyz", api_readyz},
-    {"GET", "/metrics", api_metrics},
-    {"GET", "/openapi.json", api_openapi},
-    {"GET", "/", api_dashboard},
-    {0}};
+const struct route routes[] = {{"POST", "/v1/plan", api_plan},
+                               {"GET", "/v1/plans", api_plans},
+                               {"GET", "/v1/plans/{id}", api_plan_get},
+                               {"GET", "/v1/tasks/{id}", api_task_get},
+                               {"DELETE", "/v1/tasks/{id}", api_task_delete},
+                               {"POST", "/v1/models", api_model_add},
+                               {"GET", "/v1/models", api_models},
+                               {"GET", "/v1/models/{id}", api_model_get},
+                               {"GET", "/v1/models/{id}/curve", api_model_curve},
+                               {"GET", "/v1/models/{id}/frontier", api_model_frontier},
+                               {"POST", "/v1/hardware", api_hw_add},
+                               {"GET", "/v1/hardware", api_hw_list},
+                               {"GET", "/v1/hardware/{id}", api_hw_get},
+                               {"GET", "/livez", api_livez},
+                               {"GET", "/readyz", api_readyz},
+                               {"GET", "/metrics", api_metrics},
+                               {"GET", "/openapi.json", api_openapi},
+                               {"GET", "/", api_dashboard},
+                               {0}};
 
 /* Does 'path' have the shape of 'pattern'?  The {id} goes to 'arg'. */
 static int matches(const char *pattern, const char *path, char arg[80])

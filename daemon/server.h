@@ -19,15 +19,15 @@
 #include "store.h"
 
 /* Counters of /metrics. */
-#define TOPTD_METRICS(X)                                                                   \
-    X(requests, "topt_requests_total", "Requests answered")                                \
-    X(errors_4xx, "topt_client_errors_total", "Requests refused with 4xx")                 \
-    X(errors_5xx, "topt_server_errors_total", "Requests failed with 5xx")                  \
-    X(cache_hits, "topt_cache_hits_total", "Questions answered from the store")            \
-    X(searches, "topt_searches_total", "Searches started")                                 \
-    X(shared, "topt_searches_shared_total", "Questions that joined a running search")      \
-    X(failed, "topt_searches_failed_total", "Searches that failed or were canceled")       \
-    X(refused, "topt_queue_full_total", "Questions refused because the queue was full")    \
+#define TOPTD_METRICS(X)                                                                 \
+    X(requests, "topt_requests_total", "Requests answered")                              \
+    X(errors_4xx, "topt_client_errors_total", "Requests refused with 4xx")               \
+    X(errors_5xx, "topt_server_errors_total", "Requests failed with 5xx")                \
+    X(cache_hits, "topt_cache_hits_total", "Questions answered from the store")          \
+    X(searches, "topt_searches_total", "Searches started")                               \
+    X(shared, "topt_searches_shared_total", "Questions that joined a running search")    \
+    X(failed, "topt_searches_failed_total", "Searches that failed or were canceled")     \
+    X(refused, "topt_queue_full_total", "Questions refused because the queue was full")  \
     X(search_ms, "topt_search_milliseconds_total", "Time spent searching")
 
 struct metrics {
@@ -51,13 +51,13 @@ struct request {
     struct server *server;
     char id[24];
     const char *method, *path;
-    char arg[80];        /* the {id} of the path */
+    char arg[80]; /* the {id} of the path */
     struct query_pair pair[MAX_PAIRS];
     int npairs;
-    const char *body;    /* NUL-terminated */
+    const char *body; /* NUL-terminated */
     size_t body_len;
-    int is_json;         /* Content-Type: application/json */
-    int wants_text;      /* Accept: text/plain */
+    int is_json;    /* Content-Type: application/json */
+    int wants_text; /* Accept: text/plain */
 };
 
 struct reply {
@@ -89,11 +89,14 @@ struct reply reply_owned(int status, const char *type, char *takes);
 struct reply reply_fixed(int status, const char *type, const char *text);
 /* One error, as the envelope or as text lines.  'source' and 'nearest' may be NULL. */
 struct reply reply_error(const struct request *q, int status, const char *name,
-                         const char *source, const char *nearest, const char *description);
+                         const char *source, const char *nearest,
+                         const char *description);
 /* The same from an error value, its status and name from the common table. */
 struct reply reply_fail(const struct request *q, const char *source,
                         const struct topt_error *err);
 void reply_fini(struct reply *r);
+/* 'src' as one line of valid UTF-8, cut to 'size'. */
+void one_line(const char *src, char *dst, size_t size);
 
 /* Parse a body: JSON, not too deep.  NULL with '*ret' filled. */
 json_t *parse_body(const struct request *q, const char *what, struct reply *ret);
@@ -104,12 +107,13 @@ int no_parameters(const struct request *q, struct reply *ret);
 
 handler api_plan, api_plans, api_plan_get, api_task_get, api_task_delete; /* api_plan.c */
 handler api_model_curve, api_model_frontier;
-handler api_model_add, api_models, api_model_get;  /* api_docs.c */
+handler api_model_add, api_models, api_model_get; /* api_docs.c */
 handler api_hw_add, api_hw_list, api_hw_get;
 handler api_livez, api_readyz, api_metrics, api_openapi, api_dashboard; /* api_admin.c */
 
 /* The worker's side of api_plan.c. */
-int search_run(void *server, void *data, const atomic_bool *cancel, struct topt_error *err);
+int search_run(void *server, void *data, const atomic_bool *cancel,
+               struct topt_error *err);
 void search_destroy(void *data);
 
 /* A profile by id or name ("" is the default one): owned strings. */

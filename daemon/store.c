@@ -24,29 +24,35 @@
 
 enum { BUSY_MS = 5000 };
 
-#define STATEMENTS(X)                                                                      \
-    X(BEGIN, "BEGIN IMMEDIATE")                                                            \
-    X(COMMIT, "COMMIT")                                                                    \
-    X(ROLLBACK, "ROLLBACK")                                                                \
-    X(PUT_MODEL, "INSERT OR IGNORE INTO models (id, name, doc, created) VALUES (?,?,?,?)") \
-    X(GET_MODEL, "SELECT id, name, doc FROM models WHERE id = ?")                          \
-    X(LIST_MODELS, "SELECT id, name, created FROM models ORDER BY created DESC, rowid DESC LIMIT ?") \
-    X(PUT_HW, "INSERT OR IGNORE INTO hardware (id, name, doc, created) VALUES (?,?,?,?)")  \
-    X(GET_HW, "SELECT id, name, doc FROM hardware WHERE id = ?1 OR name = ?1")             \
-    X(ONLY_HW, "SELECT min(id), min(name), min(doc) FROM hardware HAVING count(*) = 1")    \
-    X(LIST_HW, "SELECT id, name, created FROM hardware ORDER BY created DESC, rowid DESC LIMIT ?") \
-    X(PUT_PLAN, "INSERT OR IGNORE INTO plans (id, model, hw, doc, created) VALUES (?,?,?,?,?)") \
-    X(GET_PLAN, "SELECT id, id, doc FROM plans WHERE id = ?")                              \
-    X(SAME_PLAN, "SELECT 1 FROM plans WHERE id = ? AND doc = ?")                           \
-    X(LIST_PLANS, "SELECT p.id, m.name, p.created, p.model, p.hw,"                         \
-                  " (SELECT doc FROM answers a WHERE a.plan = p.id LIMIT 1) FROM plans p"  \
-                  " JOIN models m ON m.id = p.model ORDER BY p.created DESC, p.rowid DESC LIMIT ?") \
-    X(PUT_ANSWER, "INSERT OR IGNORE INTO answers"                                          \
-                  " (model, hw, question, feasible, plan, doc, search_ns, created)"        \
-                  " VALUES (?,?,?,?,?,?,?,?)")                                             \
-    X(GET_ANSWER, "SELECT a.feasible, a.plan, p.doc, a.doc, a.search_ns FROM answers a"    \
-                  " LEFT JOIN plans p ON p.id = a.plan"                                    \
-                  " WHERE a.model = ? AND a.hw = ? AND a.question = ?")                    \
+#define STATEMENTS(X)                                                                    \
+    X(BEGIN, "BEGIN IMMEDIATE")                                                          \
+    X(COMMIT, "COMMIT")                                                                  \
+    X(ROLLBACK, "ROLLBACK")                                                              \
+    X(PUT_MODEL,                                                                         \
+      "INSERT OR IGNORE INTO models (id, name, doc, created) VALUES (?,?,?,?)")          \
+    X(GET_MODEL, "SELECT id, name, doc FROM models WHERE id = ?")                        \
+    X(LIST_MODELS,                                                                       \
+      "SELECT id, name, created FROM models ORDER BY created DESC, rowid DESC LIMIT ?")  \
+    X(PUT_HW,                                                                            \
+      "INSERT OR IGNORE INTO hardware (id, name, doc, created) VALUES (?,?,?,?)")        \
+    X(GET_HW, "SELECT id, name, doc FROM hardware WHERE id = ?1 OR name = ?1")           \
+    X(ONLY_HW, "SELECT min(id), min(name), min(doc) FROM hardware HAVING count(*) = 1")  \
+    X(LIST_HW, "SELECT id, name, created FROM hardware ORDER BY created DESC, rowid "    \
+               "DESC LIMIT ?")                                                           \
+    X(PUT_PLAN,                                                                          \
+      "INSERT OR IGNORE INTO plans (id, model, hw, doc, created) VALUES (?,?,?,?,?)")    \
+    X(GET_PLAN, "SELECT id, id, doc FROM plans WHERE id = ?")                            \
+    X(SAME_PLAN, "SELECT 1 FROM plans WHERE id = ? AND doc = ?")                         \
+    X(LIST_PLANS,                                                                        \
+      "SELECT p.id, m.name, p.created, p.model, p.hw,"                                   \
+      " (SELECT doc FROM answers a WHERE a.plan = p.id LIMIT 1) FROM plans p"            \
+      " JOIN models m ON m.id = p.model ORDER BY p.created DESC, p.rowid DESC LIMIT ?")  \
+    X(PUT_ANSWER, "INSERT OR IGNORE INTO answers"                                        \
+                  " (model, hw, question, feasible, plan, doc, search_ns, created)"      \
+                  " VALUES (?,?,?,?,?,?,?,?)")                                           \
+    X(GET_ANSWER, "SELECT a.feasible, a.plan, p.doc, a.doc, a.search_ns FROM answers a"  \
+                  " LEFT JOIN plans p ON p.id = a.plan"                                  \
+                  " WHERE a.model = ? AND a.hw = ? AND a.question = ?")                  \
     X(CHECK, "SELECT count(*) FROM sqlite_schema")
 
 enum statement {
@@ -89,7 +95,8 @@ static int make_dir(const char *dir, struct topt_error *err)
         *p = '/';
     }
     if (mkdir(path, 0700) && errno != EEXIST)
-        return topt_fail(err, TOPT_ERR_IO, "create directory '%s': %s", dir, strerror(errno));
+        return topt_fail(err, TOPT_ERR_IO, "create directory '%s': %s", dir,
+                         strerror(errno));
     return 0;
 }
 
@@ -102,9 +109,11 @@ static int lock_dir(struct store *s, const char *dir, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_IO, "open '%s': %s", path, strerror(errno));
     if (flock(s->lock_fd, LOCK_EX | LOCK_NB)) {
         if (errno == EWOULDBLOCK)
-            return topt_fail(err, TOPT_ERR_IO,
-                             "another toptd uses the state directory '%s'; stop it or give"
-                             " --state", dir);
+            return topt_fail(
+                err, TOPT_ERR_IO,
+                "another toptd uses the state directory '%s'; stop it or give"
+                " --state",
+                dir);
         return topt_fail(err, TOPT_ERR_IO, "lock '%s': %s", path, strerror(errno));
     }
     return 0;
@@ -112,7 +121,9 @@ static int lock_dir(struct store *s, const char *dir, struct topt_error *err)
 
 static int exec(sqlite3 *db, const char *sql, struct topt_error *err)
 {
-    return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : db_fail(db, "setup", err);
+    return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK
+               ? 0
+               : db_fail(db, "setup", err);
 }
 
 static int user_version(sqlite3 *db, int *ret, struct topt_error *err)
@@ -130,13 +141,15 @@ static int user_version(sqlite3 *db, int *ret, struct topt_error *err)
     return rc;
 }
 
-static int apply(sqlite3 *db, int number, const struct embedded *m, struct topt_error *err)
+static int apply(sqlite3 *db, int number, const struct embedded *m,
+                 struct topt_error *err)
 {
     char set[64];
     snprintf(set, sizeof set, "PRAGMA user_version = %d", number);
     if (exec(db, "BEGIN IMMEDIATE", err) < 0)
         return -1;
-    if (exec(db, m->text, err) < 0 || exec(db, set, err) < 0 || exec(db, "COMMIT", err) < 0) {
+    if (exec(db, m->text, err) < 0 || exec(db, set, err) < 0 ||
+        exec(db, "COMMIT", err) < 0) {
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
         return topt_wrap(err, "migration %s", m->name);
     }
@@ -151,9 +164,10 @@ static int migrate(sqlite3 *db, struct topt_error *err)
     while (migrations[known].name)
         known++;
     if (have > known)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "store: schema %d is newer than this toptd's %d; use a newer toptd",
-                         have, known);
+        return topt_fail(
+            err, TOPT_ERR_INVAL,
+            "store: schema %d is newer than this toptd's %d; use a newer toptd", have,
+            known);
     for (int i = have; i < known; i++)
         if (apply(db, i + 1, &migrations[i], err) < 0)
             return -1;
@@ -169,13 +183,15 @@ static int open_db(struct store *s, const char *dir, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_IO, "open '%s': %s", path,
                          s->db ? sqlite3_errmsg(s->db) : "out of memory");
     sqlite3_busy_timeout(s->db, BUSY_MS);
-    if (exec(s->db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
-                    " PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;", err) < 0 ||
+    if (exec(s->db,
+             "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
+             " PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;",
+             err) < 0 ||
         migrate(s->db, err) < 0)
         return topt_wrap(err, "'%s'", path);
     for (int i = 0; i < S_COUNT; i++)
-        if (sqlite3_prepare_v3(s->db, sql_text[i], -1, SQLITE_PREPARE_PERSISTENT, &s->stmt[i],
-                               NULL) != SQLITE_OK)
+        if (sqlite3_prepare_v3(s->db, sql_text[i], -1, SQLITE_PREPARE_PERSISTENT,
+                               &s->stmt[i], NULL) != SQLITE_OK)
             return db_fail(s->db, sql_text[i], err);
     return 0;
 }
@@ -236,8 +252,8 @@ static void reset(sqlite3_stmt *st)
 static int run(struct store *s, sqlite3_stmt *st, struct topt_error *err)
 {
     int rc = sqlite3_step(st);
-    int changed = rc == SQLITE_DONE ? sqlite3_changes(s->db)
-                                    : db_fail(s->db, "write", err);
+    int changed =
+        rc == SQLITE_DONE ? sqlite3_changes(s->db) : db_fail(s->db, "write", err);
     reset(st);
     return changed;
 }
@@ -293,7 +309,8 @@ int store_put_hw(struct store *s, const struct store_doc *h, struct topt_error *
         sqlite3_stmt *st = bind(s, S_GET_HW, "s", h->id);
         rc = step(s, st, err);
         if (rc == 0)
-            rc = topt_fail(err, TOPT_ERR_USAGE, "another profile is named '%.80s'", h->name);
+            rc = topt_fail(err, TOPT_ERR_USAGE, "another profile is named '%.80s'",
+                           h->name);
         else if (rc > 0)
             rc = 0;
         reset(st);
@@ -303,7 +320,8 @@ int store_put_hw(struct store *s, const struct store_doc *h, struct topt_error *
 }
 
 /* The (id, name, doc) of the first row; each out may be NULL. */
-static int get_doc(struct store *s, sqlite3_stmt *st, char **out[3], struct topt_error *err)
+static int get_doc(struct store *s, sqlite3_stmt *st, char **out[3],
+                   struct topt_error *err)
 {
     int rc = step(s, st, err);
     if (rc == 0)
@@ -348,7 +366,8 @@ int store_get_hw(struct store *s, const char *key, char **ret_id, char **ret_nam
     return get_locked(s, *key ? S_GET_HW : S_ONLY_HW, key, out, err);
 }
 
-int store_get_plan(struct store *s, const char *id, char **ret_doc, struct topt_error *err)
+int store_get_plan(struct store *s, const char *id, char **ret_doc,
+                   struct topt_error *err)
 {
     char **out[3] = {NULL, NULL, ret_doc};
     return get_locked(s, S_GET_PLAN, id, out, err);
@@ -365,12 +384,12 @@ static json_t *row_doc(sqlite3_stmt *st)
 /* A plan with the numbers of its answer. */
 static json_t *row_plan(sqlite3_stmt *st)
 {
-    static const char *const copied[] = {"gpus", "nodes", "memory_bytes", "time_ns",
-                                         "strategy", NULL};
-    json_t *row = json_pack("{s:s, s:s, s:I, s:s, s:s}", "id", column_or(st, 0),
-                            "model_name", column_or(st, 1), "created",
-                            (json_int_t)sqlite3_column_int64(st, 2), "model",
-                            column_or(st, 3), "hw", column_or(st, 4));
+    static const char *const copied[] = {"gpus",    "nodes",    "memory_bytes",
+                                         "time_ns", "strategy", NULL};
+    json_t *row =
+        json_pack("{s:s, s:s, s:I, s:s, s:s}", "id", column_or(st, 0), "model_name",
+                  column_or(st, 1), "created", (json_int_t)sqlite3_column_int64(st, 2),
+                  "model", column_or(st, 3), "hw", column_or(st, 4));
     json_t *answer = json_loads(column_or(st, 5), 0, NULL);
     for (int i = 0; row && answer && copied[i]; i++)
         if (json_object_get(answer, copied[i]))
@@ -441,8 +460,8 @@ static int read_answer(sqlite3_stmt *st, struct store_answer *ret, struct topt_e
     return 1;
 }
 
-int store_get_answer(struct store *s, const struct store_key *key, struct store_answer *ret,
-                     struct topt_error *err)
+int store_get_answer(struct store *s, const struct store_key *key,
+                     struct store_answer *ret, struct topt_error *err)
 {
     pthread_mutex_lock(&s->lock);
     sqlite3_stmt *st = bind(s, S_GET_ANSWER, "sss", key->model, key->hw, key->question);
@@ -454,11 +473,12 @@ int store_get_answer(struct store *s, const struct store_key *key, struct store_
     return rc;
 }
 
-static int put_plan(struct store *s, const struct store_key *key, const struct store_answer *a,
-                    struct topt_error *err)
+static int put_plan(struct store *s, const struct store_key *key,
+                    const struct store_answer *a, struct topt_error *err)
 {
-    int rc = run(s, bind(s, S_PUT_PLAN, "ssssi", a->plan_id, key->model, key->hw, a->plan,
-                         now()), err);
+    int rc = run(
+        s, bind(s, S_PUT_PLAN, "ssssi", a->plan_id, key->model, key->hw, a->plan, now()),
+        err);
     if (rc != 0)
         return rc;
     sqlite3_stmt *st = bind(s, S_SAME_PLAN, "ss", a->plan_id, a->plan);
@@ -478,12 +498,15 @@ static int publish(struct store *s, const struct store_key *key,
         return -1;
     if (a->plan_id && put_plan(s, key, a, err) < 0)
         return -1;
-    return run(s, bind(s, S_PUT_ANSWER, "sssissii", key->model, key->hw, key->question,
-                       (int64_t)a->feasible, a->plan_id, a->doc, a->search_ns, now()), err);
+    return run(s,
+               bind(s, S_PUT_ANSWER, "sssissii", key->model, key->hw, key->question,
+                    (int64_t)a->feasible, a->plan_id, a->doc, a->search_ns, now()),
+               err);
 }
 
-int store_publish(struct store *s, const struct store_key *key, const struct store_doc *model,
-                  const struct store_answer *a, struct topt_error *err)
+int store_publish(struct store *s, const struct store_key *key,
+                  const struct store_doc *model, const struct store_answer *a,
+                  struct topt_error *err)
 {
     pthread_mutex_lock(&s->lock);
     int rc = run(s, s->stmt[S_BEGIN], err);

@@ -64,7 +64,8 @@ static int set_url(CURL *c, const struct client_request *q, struct topt_text *ur
         topt_text_add(url, "%s", q->path);
     } else {
         return topt_fail(err, TOPT_ERR_USAGE,
-                         "'%s' is no server's URL: unix:/PATH or http://HOST:PORT", q->url);
+                         "'%s' is no server's URL: unix:/PATH or http://HOST:PORT",
+                         q->url);
     }
     if (url->oom)
         return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
@@ -112,8 +113,8 @@ int client_ask(const struct client_request *q, struct client_reply *ret,
         set_request(c, q, ret, headers, why);
         CURLcode code = curl_easy_perform(c);
         if (code != CURLE_OK)
-            rc = topt_fail(err, TOPT_ERR_IO, "no answer from %s: %s; is toptd running?", q->url,
-                           *why ? why : curl_easy_strerror(code));
+            rc = topt_fail(err, TOPT_ERR_IO, "no answer from %s: %s; is toptd running?",
+                           q->url, *why ? why : curl_easy_strerror(code));
         curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &ret->status);
         topt_text_put(&ret->body, "", 0);
     }

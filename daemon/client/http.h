@@ -14,9 +14,9 @@ struct client_reply {
 void client_reply_fini(struct client_reply *r);
 
 struct client_request {
-    const char *url;    /* unix:/path or http://host:port */
-    const char *method; /* GET, POST, DELETE */
-    const char *path;   /* with its query, encoded */
+    const char *url;         /* unix:/path or http://host:port */
+    const char *method;      /* GET, POST, DELETE */
+    const char *path;        /* with its query, encoded */
     const char *body, *type; /* NULL: none */
     size_t body_len;
     long timeout_s;

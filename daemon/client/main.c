@@ -21,19 +21,19 @@
 enum { MAX_FILE = 64 << 20, WAIT_MS = 20000, MARGIN_S = 15 };
 
 /* X(field, option, query key, argument, help): what makes a question. */
-#define QUESTION(X)                                                                        \
-    X(mode, "mode", "mode", "MODE", "mini-parallelism, mini-time or profiling")            \
-    X(hw, "hw", "hw", "NAME", "hardware profile the server knows")                         \
-    X(gpus, "gpus", "gpus", "N[,N...]", "how many; profiling takes a list")                \
-    X(max_gpus, "max-gpus", "max_gpus", "N", "at most so many")                            \
-    X(memory, "memory", "memory", "BYTES", "limit a GPU, as 14.5GiB")                      \
-    X(batch, "batch", "batch", "N", "samples a step, over all GPUs")                       \
-    X(seq, "seq", "seq", "N", "positions a sample")                                        \
-    X(space, "space", "space", "NAME", "full, canonical or uniform")                       \
-    X(counts, "counts", "counts", "pow2|all", "which counts are tried")                    \
-    X(dtype, "dtype", "dtype", "T", "f32, f64 or bf16")                                    \
-    X(optimizer, "optimizer", "optimizer", "O", "sgd, momentum or adam")                   \
-    X(algorithm, "algorithm", "algorithm", "NAME", "search (default ft)")                  \
+#define QUESTION(X)                                                                      \
+    X(mode, "mode", "mode", "MODE", "mini-parallelism, mini-time or profiling")          \
+    X(hw, "hw", "hw", "NAME", "hardware profile the server knows")                       \
+    X(gpus, "gpus", "gpus", "N[,N...]", "how many; profiling takes a list")              \
+    X(max_gpus, "max-gpus", "max_gpus", "N", "at most so many")                          \
+    X(memory, "memory", "memory", "BYTES", "limit a GPU, as 14.5GiB")                    \
+    X(batch, "batch", "batch", "N", "samples a step, over all GPUs")                     \
+    X(seq, "seq", "seq", "N", "positions a sample")                                      \
+    X(space, "space", "space", "NAME", "full, canonical or uniform")                     \
+    X(counts, "counts", "counts", "pow2|all", "which counts are tried")                  \
+    X(dtype, "dtype", "dtype", "T", "f32, f64 or bf16")                                  \
+    X(optimizer, "optimizer", "optimizer", "O", "sgd, momentum or adam")                 \
+    X(algorithm, "algorithm", "algorithm", "NAME", "search (default ft)")                \
     X(epsilon, "epsilon", "epsilon", "E", "tolerance (default 0: exact)")
 
 struct args {
@@ -46,14 +46,16 @@ struct args {
 };
 
 static const struct topt_option table[] = {
-#define X(field, option, key, arg, help)                                                   \
+#define X(field, option, key, arg, help)                                                 \
     {option, TOPT_OPT_STRING, offsetof(struct args, field), arg, help},
     QUESTION(X)
 #undef X
         {"sequence-splits", TOPT_OPT_FLAG, offsetof(struct args, sequence_splits), "",
          "split positions too"},
-    {"o", TOPT_OPT_STRING, offsetof(struct args, output), "FILE", "write there (- is stdout)"},
-    {"json", TOPT_OPT_FLAG, offsetof(struct args, json), "", "the server's answer as it is"},
+    {"o", TOPT_OPT_STRING, offsetof(struct args, output), "FILE",
+     "write there (- is stdout)"},
+    {"json", TOPT_OPT_FLAG, offsetof(struct args, json), "",
+     "the server's answer as it is"},
     {"url", TOPT_OPT_STRING, offsetof(struct args, url), "URL",
      "unix:/PATH or http://HOST:PORT (default $TOPT_URL)"},
     {"timeout", TOPT_OPT_INT, offsetof(struct args, timeout), "SECONDS",
@@ -103,8 +105,12 @@ static int ask(struct client *c, const char *method, const char *path, const cha
                size_t len, const char *type, struct client_reply *ret)
 {
     struct topt_error err = {0};
-    const struct client_request q = {.url = c->args.url, .method = method, .path = path,
-                                     .body = body, .body_len = len, .type = type,
+    const struct client_request q = {.url = c->args.url,
+                                     .method = method,
+                                     .path = path,
+                                     .body = body,
+                                     .body_len = len,
+                                     .type = type,
                                      .timeout_s = WAIT_MS / 1000 + MARGIN_S};
     return client_ask(&q, ret, &err) < 0 ? complain(c, &err) : 0;
 }
@@ -113,7 +119,8 @@ static void give_up(struct client *c, const char *task)
 {
     struct client_reply r;
     struct topt_error err;
-    topt_fail(&err, TOPT_ERR_CANCELED, "the search took longer than %lld s; raise --timeout",
+    topt_fail(&err, TOPT_ERR_CANCELED,
+              "the search took longer than %lld s; raise --timeout",
               (long long)c->args.timeout);
     if (ask(c, "DELETE", task, NULL, 0, NULL, &r) == 0)
         client_reply_fini(&r);
@@ -140,8 +147,9 @@ static int follow(struct client *c, struct client_reply *r)
 }
 
 /* Ask and want 2xx; the body is in '*ret'. */
-static int ask_ok(struct client *c, const char *method, const char *path, const char *body,
-                  size_t len, const char *type, struct client_reply *ret)
+static int ask_ok(struct client *c, const char *method, const char *path,
+                  const char *body, size_t len, const char *type,
+                  struct client_reply *ret)
 {
     if (ask(c, method, path, body, len, type, ret) < 0)
         return -1;
@@ -161,7 +169,8 @@ static json_t *ask_json(struct client *c, const char *method, const char *path,
     struct topt_error err = {0};
     if (ask_ok(c, method, path, body, len, type, &r) < 0)
         return NULL;
-    json_t *doc = topt_json_parse(r.body.s ? r.body.s : "", r.body.len, "the answer", &err);
+    json_t *doc =
+        topt_json_parse(r.body.s ? r.body.s : "", r.body.len, "the answer", &err);
     if (!doc)
         complain(c, &err);
     client_reply_fini(&r);
@@ -228,8 +237,8 @@ static int show_curve(const json_t *curve)
 
 static void add_question(const struct args *a, struct topt_text *path)
 {
-#define X(field, option, key, arg, help)                                                   \
-    if (a->field)                                                                          \
+#define X(field, option, key, arg, help)                                                 \
+    if (a->field)                                                                        \
         client_add_query(path, key, a->field);
     QUESTION(X)
 #undef X
@@ -321,7 +330,7 @@ static int run_plan(struct client *c)
         return -1;
     int rc = c->args.output ? save_plan(c, answer) : 0;
     if (rc == 0)
-        rc = c->args.json                       ? print_json(answer)
+        rc = c->args.json                        ? print_json(answer)
              : json_object_get(answer, "points") ? show_curve(answer)
                                                  : show_plan(answer);
     json_decref(answer);
@@ -402,7 +411,8 @@ static int run_list(struct client *c, const char *path, const char *key)
         print_json(answer);
     size_t i;
     json_t *row;
-    json_array_foreach(json_object_get(answer, key), i, row) {
+    json_array_foreach(json_object_get(answer, key), i, row)
+    {
         const char *id = json_string_value(json_object_get(row, "id"));
         if (!c->args.json)
             printf("%-36s %s\n", id ? id : "shipped", words(row, "name"));
@@ -455,7 +465,8 @@ enum { NSUBS = sizeof subcommands / sizeof *subcommands };
 
 static void help(FILE *out)
 {
-    fputs("Usage: topt client COMMAND [ARGUMENTS]   (topt client COMMAND --help tells more)\n",
+    fputs("Usage: topt client COMMAND [ARGUMENTS]   (topt client COMMAND --help tells "
+          "more)\n",
           out);
     for (int i = 0; i < NSUBS; i++)
         fprintf(out, "  %-10s %-9s %s\n", subcommands[i].name,
@@ -478,7 +489,8 @@ static int run_sub(int i, int argc, char **argv)
         return 0;
     }
     if (rc == 0 && nargs < want)
-        rc = topt_fail(&err, TOPT_ERR_USAGE, "%s is needed; try --help", subcommands[i].arg);
+        rc = topt_fail(&err, TOPT_ERR_USAGE, "%s is needed; try --help",
+                       subcommands[i].arg);
     if (rc < 0)
         complain(&c, &err);
     else

@@ -32,7 +32,8 @@ static void test_sources(const char *path)
     ok(c.workers == 2 && c.body_limit == 16 << 20 && *c.socket_path && *c.state_dir,
        "there are defaults: %s, %s", c.socket_path, c.state_dir);
     config_fini(&c);
-    write_file(path, "# comment\n\n workers = 3 \nqueue=7\nbody-limit = 1MiB\nhw = lab\n");
+    write_file(path,
+               "# comment\n\n workers = 3 \nqueue=7\nbody-limit = 1MiB\nhw = lab\n");
     snprintf(flag, sizeof flag, "--config=%s", path);
     setenv("TOPT_QUEUE", "8", 1);
     is_int(load(&c, flag, "--hw=other"), 0, "file, environment and flags: %s", err.text);
@@ -70,8 +71,9 @@ static void test_refused(const char *path)
 static void test_listen(void)
 {
     int port = 0, again = 0;
-    static const char *const bad[] = {"0.0.0.0:0", "192.168.1.1:80", "127.0.0.1", "[::]:0",
-                                      "127.0.0.1:99999", ":80", "example.org:80"};
+    static const char *const bad[] = {"0.0.0.0:0",     "192.168.1.1:80",  "127.0.0.1",
+                                      "[::]:0",        "127.0.0.1:99999", ":80",
+                                      "example.org:80"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         ok(listen_tcp(bad[i], &port, &err) == -1, "refused: %s", err.text);
     int fd = listen_tcp("127.0.0.1:0", &port, &err);

@@ -71,7 +71,8 @@ int planner_hw_get(const char *name, json_t **ret_doc, struct topt_error *err)
     return 0;
 }
 
-static int work(int64_t ms, int stubborn, const atomic_bool *cancel, struct topt_error *err)
+static int work(int64_t ms, int stubborn, const atomic_bool *cancel,
+                struct topt_error *err)
 {
     const struct timespec step = {.tv_nsec = 5000000};
     for (; ms > 0; ms -= 5) {
@@ -93,11 +94,12 @@ static json_t *plan_answer(const struct query *q, int64_t bytes)
     query_text(q, &text);
     json_t *plan = json_pack("{s:s, s:s}", "format", "topt-plan/1", "question", text.s);
     topt_text_fini(&text);
-    return json_pack("{s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:o}", "feasible", 1,
-                     "gpus", (json_int_t)gpus, "nodes", (json_int_t)1, "gpus_per_node",
-                     (json_int_t)gpus, "memory_bytes", (json_int_t)bytes, "peak_bytes",
-                     (json_int_t)bytes, "time_ns", (json_int_t)1000, "space", "full",
-                     "strategy", "data 4", "why", "one line\nwith a break", "plan", plan);
+    return json_pack("{s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:o}",
+                     "feasible", 1, "gpus", (json_int_t)gpus, "nodes", (json_int_t)1,
+                     "gpus_per_node", (json_int_t)gpus, "memory_bytes", (json_int_t)bytes,
+                     "peak_bytes", (json_int_t)bytes, "time_ns", (json_int_t)1000,
+                     "space", "full", "strategy", "data 4", "why",
+                     "one line\nwith a break", "plan", plan);
 }
 
 int planner_answer(const struct planner_question *q, json_t **ret, struct topt_error *err)
@@ -110,8 +112,8 @@ int planner_answer(const struct planner_question *q, json_t **ret, struct topt_e
     if (rc == 0)
         *ret = q->query->kind == QUERY_PLAN
                    ? plan_answer(q->query, number(m, "fake_bytes"))
-                   : json_pack("{s:[{s:i, s:i, s:b}]}", "points", "gpus", 1, "time_ns", 10,
-                               "feasible", 1);
+                   : json_pack("{s:[{s:i, s:i, s:b}]}", "points", "gpus", 1, "time_ns",
+                               10, "feasible", 1);
     json_decref(m);
     return rc;
 }

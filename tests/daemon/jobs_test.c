@@ -38,9 +38,12 @@ static void destroy(void *data)
 static struct jobs *create(int workers, int queue, int64_t limit_ms)
 {
     struct jobs *j = NULL;
-    const struct jobs_config config = {.workers = workers, .queue = queue,
-                                       .limit_ms = limit_ms, .max_tasks = 4,
-                                       .task_keep_ms = 1000000, .run = run,
+    const struct jobs_config config = {.workers = workers,
+                                       .queue = queue,
+                                       .limit_ms = limit_ms,
+                                       .max_tasks = 4,
+                                       .task_keep_ms = 1000000,
+                                       .run = run,
                                        .destroy = destroy};
     struct topt_error err = {0};
     ok(jobs_create(&config, &j, &err) == 0, "%d workers", workers);
@@ -56,7 +59,8 @@ static void finish(struct jobs *j)
     jobs_destroy(j);
 }
 
-static struct job *submit(struct jobs *j, const char *key, int *shared, enum topt_err *code)
+static struct job *submit(struct jobs *j, const char *key, int *shared,
+                          enum topt_err *code)
 {
     struct topt_error err = {0};
     struct job *job = NULL;
@@ -117,7 +121,8 @@ static void test_queue(void)
     wait_running(j, 1);
     struct job *b = submit(j, "gate-b", &shared, NULL);
     struct job *c = submit(j, "gate-c", &shared, NULL);
-    ok(!submit(j, "gate-d", &shared, &code) && code == TOPT_ERR_LIMIT, "the queue is full");
+    ok(!submit(j, "gate-d", &shared, &code) && code == TOPT_ERR_LIMIT,
+       "the queue is full");
     struct job *same = submit(j, "gate-c", &shared, NULL);
     ok(same && shared, "but a queued one can be joined");
     struct job_status st;
@@ -143,7 +148,8 @@ static void test_cancel(void)
     struct topt_error err = {0};
     int shared, canceled;
     char one[24], two[24];
-    struct job *a = submit(j, "gate", &shared, NULL), *b = submit(j, "gate", &shared, NULL);
+    struct job *a = submit(j, "gate", &shared, NULL),
+               *b = submit(j, "gate", &shared, NULL);
     wait_running(j, 1);
     is_int(job_to_task(a, one, &err), 0, "a task: %s", one);
     is_int(job_to_task(b, two, &err), 0, "another of the same search");
@@ -211,14 +217,16 @@ static void test_stop(void)
     enum topt_err code;
     pthread_t thread;
     void *woken;
-    struct job *a = submit(j, "gate-a", &shared, NULL), *b = submit(j, "gate-b", &shared, NULL);
+    struct job *a = submit(j, "gate-a", &shared, NULL),
+               *b = submit(j, "gate-b", &shared, NULL);
     wait_running(j, 1);
     pthread_create(&thread, NULL, late, a);
     jobs_stop(j);
     pthread_join(thread, &woken);
     ok(woken == a, "a waiter is told at once");
     is_int(state(b, 0), JOB_CANCELED, "the queued one never starts");
-    ok(!submit(j, "c", &shared, &code) && code == TOPT_ERR_CANCELED, "nothing new is taken");
+    ok(!submit(j, "c", &shared, &code) && code == TOPT_ERR_CANCELED,
+       "nothing new is taken");
     job_release(a);
     job_release(b);
     finish(j);

@@ -45,10 +45,12 @@ static void test_good(void)
     struct topt_text a = {0}, b = {0};
     is_int(json(QUERY_PLAN, "{\"mode\":\"mini-parallelism\",\"hw\":\"lab\",\"batch\":8,"
                             "\"seq\":64,\"memory_bytes\":16777216,\"max_gpus\":8,"
-                            "\"epsilon\":0.5,\"model\":{}}"), 0, "a question in JSON");
+                            "\"epsilon\":0.5,\"model\":{}}"),
+           0, "a question in JSON");
     query_text(&q, &a);
     is_int(url(QUERY_PLAN, "mode=mini-parallelism&hw=lab&batch=8&seq=64&memory=16MiB"
-                           "&max_gpus=8&epsilon=0.5&name=config.json"), 0, "the same as a URL");
+                           "&max_gpus=8&epsilon=0.5&name=config.json"),
+           0, "the same as a URL");
     query_text(&q, &b);
     ok(!strcmp(a.s, b.s), "have one text: %s", a.s);
     ok(!strcmp(q.hw, "lab") && !strcmp(q.name, "config.json"), "names are kept");
@@ -75,7 +77,8 @@ static void test_bad(void)
         {"", "mode is missing"},
         {"mode=mini-time&gpus=4&colour=red", "colour: unknown field"},
         {"mode=mini-time&gpus=4&gpus=4", "gpus is given twice"},
-        {"mode=mini-parallelism&memory=1GiB&memory_bytes=5", "memory_bytes is given twice"},
+        {"mode=mini-parallelism&memory=1GiB&memory_bytes=5",
+         "memory_bytes is given twice"},
         {"mode=mini-time&gpus=0", "gpus"},
         {"mode=mini-time&gpus=1,2", "must be one count"},
         {"mode=mini-time&gpus=4x", "gpus"},
@@ -106,8 +109,12 @@ static void test_bad(void)
 static void test_bad_json(void)
 {
     static const char *const bad[] = {
-        "[]", "5", "{\"mode\":5}", "{\"mode\":\"mini-time\",\"gpus\":[]}",
-        "{\"mode\":\"mini-time\",\"gpus\":\"4\"}", "{\"mode\":\"mini-time\",\"gpus\":4.5}",
+        "[]",
+        "5",
+        "{\"mode\":5}",
+        "{\"mode\":\"mini-time\",\"gpus\":[]}",
+        "{\"mode\":\"mini-time\",\"gpus\":\"4\"}",
+        "{\"mode\":\"mini-time\",\"gpus\":4.5}",
         "{\"mode\":\"mini-time\",\"gpus\":[1,\"2\"]}",
         "{\"mode\":\"mini-parallelism\",\"batch\":\"8\"}",
         "{\"mode\":\"mini-parallelism\",\"sequence_splits\":1}",

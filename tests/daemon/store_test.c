@@ -43,7 +43,8 @@ static void test_docs(struct store *s)
     is_int(store_get_model(s, "m-2", &name, &doc, &err), -1, "another is not");
     ok(err.code == TOPT_ERR_NOTFOUND && !name && !doc, "and nothing is given out");
     is_int(store_get_hw(s, "", &id, NULL, &doc, &err), -1, "no profile is the only one");
-    is_int(store_put_hw(s, &(struct store_doc){"h-1", "lab", "{}"}, &err), 1, "a profile");
+    is_int(store_put_hw(s, &(struct store_doc){"h-1", "lab", "{}"}, &err), 1,
+           "a profile");
     is_int(store_get_hw(s, "", &id, NULL, &doc, &err), 0, "is the only one");
     free(id);
     free(doc);
@@ -51,7 +52,8 @@ static void test_docs(struct store *s)
     is_int(store_put_hw(s, &(struct store_doc){"h-2", "lab", "{ }"}, &err), -1,
            "another of that name is refused");
     ok(err.code == TOPT_ERR_USAGE, "as a conflict");
-    is_int(store_put_hw(s, &(struct store_doc){"h-2", "big", "{ }"}, &err), 1, "a second");
+    is_int(store_put_hw(s, &(struct store_doc){"h-2", "big", "{ }"}, &err), 1,
+           "a second");
     is_int(store_get_hw(s, "", &id, NULL, &doc, &err), -1, "now none is the only one");
     is_int(store_get_hw(s, "big", &id, NULL, &doc, &err), 0, "found by name");
     ok(!strcmp(id, "h-2"), "with its id");
@@ -63,8 +65,11 @@ static void test_answers(struct store *s)
 {
     const struct store_key key = {"m-9", "h-1", "mode=x"};
     const struct store_doc model = {"m-9", "nine", "{}"};
-    struct store_answer a = {.feasible = 1, .plan_id = (char *)"p-1", .plan = (char *)"{1}",
-                             .doc = (char *)"{\"gpus\":4}", .search_ns = 7};
+    struct store_answer a = {.feasible = 1,
+                             .plan_id = (char *)"p-1",
+                             .plan = (char *)"{1}",
+                             .doc = (char *)"{\"gpus\":4}",
+                             .search_ns = 7};
     struct store_answer got = {0};
     char *doc;
     is_int(store_get_answer(s, &key, &got, &err), 0, "no answer yet");
@@ -82,10 +87,12 @@ static void test_answers(struct store *s)
     a = (struct store_answer){.doc = (char *)"{\"why\":\"no\"}"};
     is_int(store_publish(s, &(struct store_key){"m-9", "h-1", "z"}, &model, &a, &err), 0,
            "an infeasible answer");
-    is_int(store_get_answer(s, &(struct store_key){"m-9", "h-1", "z"}, &got, &err), 1, "is kept");
+    is_int(store_get_answer(s, &(struct store_key){"m-9", "h-1", "z"}, &got, &err), 1,
+           "is kept");
     ok(!got.feasible && !got.plan_id && !got.plan, "without a plan");
     store_answer_fini(&got);
-    json_t *plans = store_list_plans(s, 10, &err), *models = store_list_models(s, 10, &err);
+    json_t *plans = store_list_plans(s, 10, &err),
+           *models = store_list_models(s, 10, &err);
     is_int(json_array_size(plans), 1, "one plan is listed");
     is_int(json_integer_value(json_object_get(json_array_get(plans, 0), "gpus")), 4,
            "with its numbers");

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034
 # sys.sh - what the system tests of toptd share: start, ask, check.  Sourced.
 set -u
 command -v curl >/dev/null || { echo "1..0 # skipped: curl is not installed"; exit 77; }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # toptd_test.sh TOPTD - the daemon from outside, with a planner that does as the model says.
+# shellcheck source-path=SCRIPTDIR source=sys.sh
 . "$(dirname "$0")/sys.sh"
 json=(-H 'Content-Type: application/json')
 text=(-H 'Accept: text/plain')
@@ -114,14 +115,15 @@ ask GET "/v1/tasks/$task"; check "its task is canceled" 409
 ask GET "/v1/tasks/$second"; check "the other's goes on" 202 running
 ask POST "$mini&wait_ms=50" "${text[@]}" -d '{"fake_ms":20001}'; check "a task as text" 202 '^TASK=t-'
 third=$(sed -n 's/TASK=//p' "$dir/body")
+queued=()
 for i in 1 2; do
     ask POST "$mini&wait_ms=50" -d "{\"fake_ms\":2100$i}"; check "task $i waits" 202 '"queued"'
-    eval "queued$i=$(field task)"
+    queued[i]=$(field task)
 done
 ask POST "$mini&wait_ms=50" -d '{"fake_ms":22000}'; check "the queue is full" 503 'queue_full'
 header '^Retry-After: '; ok $? "with Retry-After"
 ask POST "$mini&batch=8&seq=64" --data-binary "@$dir/model.json"; check "what is known needs no queue" 200
-for t in $second $third $queued1 $queued2; do ask DELETE "/v1/tasks/$t"; done
+for t in $second $third ${queued[1]} ${queued[2]}; do ask DELETE "/v1/tasks/$t"; done
 ask GET "/v1/tasks/$second?wait_ms=5000"; check "all are gone" 409
 ask GET /v1/tasks/t-0; check "no such task" 404
 ask POST "$mini&wait_ms=20" -d '{"fake_ms":300,"fake_bytes":1}'; check "a shorter one" 202
