@@ -81,7 +81,8 @@ static int visit(struct brute *b)
                          (long long)b->limit);
     if (b->visited % 4096 == 0 && topt_search_canceled(b->options))
         return topt_fail(b->err, TOPT_ERR_CANCELED, "the search was canceled");
-    if (topt_search_cost(b->problem, b->choice, b->choice + b->problem->nops, &cost, b->err))
+    if (topt_search_cost(b->problem, b->choice, b->choice + b->problem->nops, &cost,
+                         b->err))
         return -1;
     if (b->options->memory_limit && cost.memory > b->options->memory_limit)
         return 0;
@@ -94,8 +95,9 @@ static int count_alternatives(struct brute *b)
     const struct topt_search_problem *p = b->problem;
     for (int i = 0; i < p->nedges; i++) {
         const struct topt_search_edge *e = &p->edge[i];
-        int64_t entry = (int64_t)e->from_class[b->choice[e->from]] * e->table->to_classes +
-                        e->to_class[b->choice[e->to]];
+        int64_t entry =
+            (int64_t)e->from_class[b->choice[e->from]] * e->table->to_classes +
+            e->to_class[b->choice[e->to]];
         b->many[p->nops + i] = e->table->first[entry + 1] - e->table->first[entry];
         if (!b->many[p->nops + i])
             return 0;
@@ -138,7 +140,8 @@ static struct topt_frontier *answer(const struct brute *b)
     for (size_t i = 0; f && i < b->n; i++) {
         f->point[i].cost = b->found[i].cost;
         memcpy((int32_t *)f->point[i].config, b->found[i].choice, nops * sizeof(int32_t));
-        memcpy((int32_t *)f->point[i].alt, b->found[i].choice + nops, nedges * sizeof(int32_t));
+        memcpy((int32_t *)f->point[i].alt, b->found[i].choice + nops,
+               nedges * sizeof(int32_t));
     }
     if (f) {
         f->stats.products = b->visited;
@@ -150,8 +153,8 @@ static struct topt_frontier *answer(const struct brute *b)
 }
 
 int topt_search_brute(const struct topt_search_problem *problem,
-                      const struct topt_search_options *options, struct topt_frontier **ret,
-                      struct topt_error *err)
+                      const struct topt_search_options *options,
+                      struct topt_frontier **ret, struct topt_error *err)
 {
     struct brute b = {.problem = problem, .options = options, .err = err};
     size_t width = (size_t)problem->nops + (size_t)problem->nedges + 1;

@@ -66,12 +66,11 @@ static int print_json(struct topt_text *t, const struct topt_search_problem *p,
         if (print_point(t, p, &f->point[i]))
             return -1;
     }
-    topt_text_add(t,
-                  "],\"stats\":{\"products\":%" PRId64 ",\"points\":%" PRId64
-                  ",\"tables\":%" PRId64 ",\"shared\":%" PRId64 ",\"peak_bytes\":%" PRId64
-                  ",\"max_frontier\":%d}}\n",
-                  s->products, s->points, s->tables, s->shared, s->peak_bytes,
-                  s->max_frontier);
+    topt_text_add(
+        t,
+        "],\"stats\":{\"products\":%" PRId64 ",\"points\":%" PRId64 ",\"tables\":%" PRId64
+        ",\"shared\":%" PRId64 ",\"peak_bytes\":%" PRId64 ",\"max_frontier\":%d}}\n",
+        s->products, s->points, s->tables, s->shared, s->peak_bytes, s->max_frontier);
     return 0;
 }
 
@@ -88,7 +87,8 @@ static int print_table(struct topt_text *t, const struct topt_search_problem *p,
             topt_text_add(t, " %d", (int)x->config[k]);
         topt_text_add(t, shown < p->nops ? " ...\n" : "\n");
     }
-    topt_text_add(t, "%d points, %d operators, %d edges; ", f->npoints, p->nops, p->nedges);
+    topt_text_add(t, "%d points, %d operators, %d edges; ", f->npoints, p->nops,
+                  p->nedges);
     if (f->exact)
         topt_text_add(t, "exact\n");
     else

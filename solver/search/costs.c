@@ -50,7 +50,7 @@ struct matrix {
 struct reader {
     struct topt_costs_file *file;
     struct topt_error *err;
-    json_t *names; /* name -> operator */
+    json_t *names;   /* name -> operator */
     struct matrix m; /* of the edge at hand */
 };
 
@@ -61,10 +61,12 @@ static int no_memory(struct topt_error *err)
 
 /* ---- interning ---- */
 
-static struct kept *find_kept(struct reader *r, const void *bytes, size_t len, uint64_t hash)
+static struct kept *find_kept(struct reader *r, const void *bytes, size_t len,
+                              uint64_t hash)
 {
     struct kept *k = r->file->kept[hash % KEPT_BUCKETS];
-    while (k && (k->hash != hash || k->len != len || (len && memcmp(k->bytes, bytes, len))))
+    while (k &&
+           (k->hash != hash || k->len != len || (len && memcmp(k->bytes, bytes, len))))
         k = k->next;
     return k;
 }
@@ -105,7 +107,8 @@ static const struct topt_table *keep_table(struct reader *r, struct topt_table t
     const void *bytes = keep(r, &key, sizeof key);
     if (!bytes)
         return NULL;
-    struct kept *k = find_kept(r, &key, sizeof key, topt_hash(&key, sizeof key, sizeof key));
+    struct kept *k =
+        find_kept(r, &key, sizeof key, topt_hash(&key, sizeof key, sizeof key));
     if (!k->table) {
         struct topt_table *copy = TOPT_NEW(r->file->arena, 1, struct topt_table);
         if (!copy) {
@@ -124,7 +127,8 @@ static int read_number(const json_t *v, const char *place, const char *what, int
                        struct topt_error *err)
 {
     if (!json_is_integer(v))
-        return topt_fail(err, TOPT_ERR_INVAL, "%s: %s must be a whole number", place, what);
+        return topt_fail(err, TOPT_ERR_INVAL, "%s: %s must be a whole number", place,
+                         what);
     *ret = json_integer_value(v);
     if (*ret < 0)
         return topt_fail(err, TOPT_ERR_INVAL, "%s: %s is negative", place, what);
@@ -151,8 +155,9 @@ static int read_configs(struct reader *r, const json_t *configs, size_t op,
     if (n == 0)
         return topt_fail(r->err, TOPT_ERR_INVAL, "ops[%zu].configs is empty", op);
     if (n > TOPT_SEARCH_MAX_ENTRIES)
-        return topt_fail(r->err, TOPT_ERR_LIMIT, "ops[%zu]: %zu configurations; at most %d",
-                         op, n, TOPT_SEARCH_MAX_ENTRIES);
+        return topt_fail(r->err, TOPT_ERR_LIMIT,
+                         "ops[%zu]: %zu configurations; at most %d", op, n,
+                         TOPT_SEARCH_MAX_ENTRIES);
     struct topt_cost *c = malloc(n * sizeof *c);
     if (!c)
         return no_memory(r->err);
@@ -170,7 +175,8 @@ static int read_configs(struct reader *r, const json_t *configs, size_t op,
     return rc;
 }
 
-static int read_op(struct reader *r, const json_t *v, size_t i, struct topt_search_op *ret)
+static int read_op(struct reader *r, const json_t *v, size_t i,
+                   struct topt_search_op *ret)
 {
     static const char *const fields[] = {"name", "configs", NULL};
     const json_t *configs;
@@ -184,8 +190,8 @@ static int read_op(struct reader *r, const json_t *v, size_t i, struct topt_sear
     if (!*name)
         return topt_fail(r->err, TOPT_ERR_INVAL, "%s.name is empty", place);
     if (json_object_get(r->names, name))
-        return topt_fail(r->err, TOPT_ERR_INVAL, "%s: a second operator named '%.60s'", place,
-                         name);
+        return topt_fail(r->err, TOPT_ERR_INVAL, "%s: a second operator named '%.60s'",
+                         place, name);
     if (json_object_set_new(r->names, name, json_integer((json_int_t)i)))
         return no_memory(r->err);
     ret->name = topt_arena_strdup(r->file->arena, name);
@@ -267,8 +273,8 @@ static int read_matrix(struct reader *r, const json_t *costs, size_t edge,
     if (check_length(costs, from->nconfigs, place, from->name, r->err))
         return -1;
     if (entries > TOPT_SEARCH_MAX_ENTRIES)
-        return topt_fail(r->err, TOPT_ERR_LIMIT, "%s: %" PRId64 " entries; at most %d", place,
-                         entries, TOPT_SEARCH_MAX_ENTRIES);
+        return topt_fail(r->err, TOPT_ERR_LIMIT, "%s: %" PRId64 " entries; at most %d",
+                         place, entries, TOPT_SEARCH_MAX_ENTRIES);
     free(m->first);
     m->rows = from->nconfigs;
     m->cols = to->nconfigs;
@@ -309,7 +315,8 @@ static int cells_equal(const struct matrix *m, int x, int y)
 {
     int32_t n = m->first[x + 1] - m->first[x];
     return n == m->first[y + 1] - m->first[y] &&
-           !memcmp(m->alt + m->first[x], m->alt + m->first[y], (size_t)n * sizeof *m->alt);
+           !memcmp(m->alt + m->first[x], m->alt + m->first[y],
+                   (size_t)n * sizeof *m->alt);
 }
 
 static int lines_equal(const struct lines *l, int x, int y)
@@ -344,7 +351,8 @@ static int classify(const struct lines *l, int32_t *class_of, int32_t *rep)
     for (int i = 0; slot && hash && i < l->n; i++) {
         uint64_t h = line_hash(l, i);
         size_t s = h & (cap - 1);
-        while (slot[s] && (hash[slot[s] - 1] != h || !lines_equal(l, rep[slot[s] - 1], i)))
+        while (slot[s] &&
+               (hash[slot[s] - 1] != h || !lines_equal(l, rep[slot[s] - 1], i)))
             s = (s + 1) & (cap - 1);
         if (!slot[s]) {
             hash[n] = h;
@@ -360,8 +368,8 @@ static int classify(const struct lines *l, int32_t *class_of, int32_t *rep)
 }
 
 /* The table over classes, from the entries of each class's first line. */
-static const struct topt_table *make_table(struct reader *r, int nrows, const int32_t *row,
-                                           int ncols, const int32_t *col)
+static const struct topt_table *
+make_table(struct reader *r, int nrows, const int32_t *row, int ncols, const int32_t *col)
 {
     const struct matrix *m = &r->m;
     size_t n = (size_t)nrows * (size_t)ncols, at = 0;
@@ -424,13 +432,14 @@ static int read_end(struct reader *r, const json_t *v, const char *place, const 
         return -1;
     const json_t *op = json_object_get(r->names, name);
     if (!op)
-        return topt_fail(r->err, TOPT_ERR_INVAL, "%s.%s: no operator is named '%.60s'", place,
-                         key, name);
+        return topt_fail(r->err, TOPT_ERR_INVAL, "%s.%s: no operator is named '%.60s'",
+                         place, key, name);
     *ret = (int)json_integer_value(op);
     return 0;
 }
 
-static int read_edge(struct reader *r, const json_t *v, size_t i, struct topt_search_edge *e)
+static int read_edge(struct reader *r, const json_t *v, size_t i,
+                     struct topt_search_edge *e)
 {
     static const char *const fields[] = {"from", "to", "costs", NULL};
     const struct topt_search_op *op = r->file->problem.op;
@@ -467,7 +476,8 @@ static int read_document(struct reader *r, const json_t *doc)
     const json_t *ops, *edges;
     if (!json_is_object(doc))
         return topt_fail(r->err, TOPT_ERR_INVAL, "a cost file is a JSON object");
-    if (topt_json_format(doc, "costs", r->err) || topt_json_only(doc, "", fields, r->err) ||
+    if (topt_json_format(doc, "costs", r->err) ||
+        topt_json_only(doc, "", fields, r->err) ||
         topt_json_array(doc, "", "ops", &ops, r->err) ||
         topt_json_array(doc, "", "edges", &edges, r->err) || read_ops(r, ops))
         return -1;
@@ -531,7 +541,8 @@ static int write_name(struct topt_text *t, const char *before, const char *name,
     if (text)
         topt_text_add(t, "%s%s", before, text);
     else
-        topt_fail(err, TOPT_ERR_INVAL, "an operator has no name, or one that is not UTF-8");
+        topt_fail(err, TOPT_ERR_INVAL,
+                  "an operator has no name, or one that is not UTF-8");
     json_decref(v);
     free(text);
     return text ? 0 : -1;
@@ -552,14 +563,15 @@ static int write_op(struct topt_text *t, const struct topt_search_op *op,
     return 0;
 }
 
-static int write_entry(struct topt_text *t, const struct topt_search_edge *e, int edge, int i,
-                       int j, struct topt_error *err)
+static int write_entry(struct topt_text *t, const struct topt_search_edge *e, int edge,
+                       int i, int j, struct topt_error *err)
 {
     int64_t at = (int64_t)e->from_class[i] * e->table->to_classes + e->to_class[j];
     int32_t first = e->table->first[at], end = e->table->first[at + 1];
     if (first == end)
         return topt_fail(err, TOPT_ERR_INVAL,
-                         "edge %d: configurations %d and %d have no alternative", edge, i, j);
+                         "edge %d: configurations %d and %d have no alternative", edge, i,
+                         j);
     topt_text_add(t, j ? ",[" : "[");
     for (int32_t k = first; k < end; k++)
         write_cost(t, k > first ? "," : "", e->table->alt[k]);

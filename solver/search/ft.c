@@ -160,7 +160,8 @@ static int add_place(struct ft *ft, struct place place)
 
 static int add_factor(struct ft *ft, struct factor f)
 {
-    if (f.place < 0 || grow((void **)&ft->factor, &ft->cap_factors, ft->nfactors + 1, sizeof f))
+    if (f.place < 0 ||
+        grow((void **)&ft->factor, &ft->cap_factors, ft->nfactors + 1, sizeof f))
         return f.place < 0 ? -1 : nomem(ft);
     ft->factor[ft->nfactors] = f;
     for (int d = 0; d < f.nops; d++) {
@@ -202,13 +203,15 @@ static size_t reduce_choices(struct choice *c, size_t n)
 {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++)
-        if (!kept || c[kept - 1].entry != c[i].entry || c[i].cost.time < c[kept - 1].cost.time)
+        if (!kept || c[kept - 1].entry != c[i].entry ||
+            c[i].cost.time < c[kept - 1].cost.time)
             c[kept++] = c[i];
     return kept;
 }
 
 /* A leaf table from choices in any order; 'c' is reordered. */
-static struct table *make_leaf(struct ft *ft, struct choice *c, size_t n, int64_t nentries)
+static struct table *make_leaf(struct ft *ft, struct choice *c, size_t n,
+                               int64_t nentries)
 {
     if (n > 1)
         qsort(c, n, sizeof *c, by_entry);
@@ -444,7 +447,8 @@ static int make_leaves(struct ft *ft)
         struct place place = {-1, -1, -1, i, NULL};
         if (view_of_edge(ft, e->from, e->from_class, e->table->from_classes, &view[0]) ||
             view_of_edge(ft, e->to, e->to_class, e->table->to_classes, &view[1]) ||
-            add_leaf(ft, edge_leaf(ft, &edges, i), 2, (int[]){e->from, e->to}, view, place))
+            add_leaf(ft, edge_leaf(ft, &edges, i), 2, (int[]){e->from, e->to}, view,
+                     place))
             return -1;
     }
     return 0;
@@ -506,11 +510,12 @@ static int too_large(struct ft *ft, const struct draft *d, double entries)
 {
     int op = d->leaving >= 0 ? d->leaving : 0;
     const char *name = ft->problem->nops ? ft->problem->op[op].name : NULL;
-    return topt_fail(ft->err, TOPT_ERR_LIMIT,
-                     "eliminating operator '%.60s' exactly needs a table of %.3g entries over "
-                     "%d operators; at most %d: the graph is too entangled",
-                     name ? name : "(unnamed)", entries,
-                     d->nouter + (d->out.n > 1), TOPT_SEARCH_MAX_ENTRIES);
+    return topt_fail(
+        ft->err, TOPT_ERR_LIMIT,
+        "eliminating operator '%.60s' exactly needs a table of %.3g entries over "
+        "%d operators; at most %d: the graph is too entangled",
+        name ? name : "(unnamed)", entries, d->nouter + (d->out.n > 1),
+        TOPT_SEARCH_MAX_ENTRIES);
 }
 
 static int draft_views(struct ft *ft, struct draft *d, const struct view *remaining)
@@ -522,7 +527,8 @@ static int draft_views(struct ft *ft, struct draft *d, const struct view *remain
         return nomem(ft);
     for (int i = 0; i < d->nouter; i++) {
         int op = d->made.op[i];
-        const struct view *two[2] = {view_in(d->a, op, &stride), view_in(d->b, op, &stride)};
+        const struct view *two[2] = {view_in(d->a, op, &stride),
+                                     view_in(d->b, op, &stride)};
         if (join_views(ft, op, two, 2, &d->joint[i]))
             return -1;
         entries *= d->joint[i].n;
@@ -589,10 +595,14 @@ static int write_recipe(struct ft *ft, struct draft *d)
     int32_t *r = s->recipe = calloc(s->recipe_len + 3 * nk, sizeof *r);
     if (!r)
         return nomem(ft);
-    *s = (struct step){.a = d->a->table, .b = d->b ? d->b->table : NULL,
-                       .ndims = d->nouter, .ngroups = (int)ng,
-                       .trim = d->last, .recipe = r,
-                       .recipe_len = s->recipe_len, .nentries = (int64_t)ng};
+    *s = (struct step){.a = d->a->table,
+                       .b = d->b ? d->b->table : NULL,
+                       .ndims = d->nouter,
+                       .ngroups = (int)ng,
+                       .trim = d->last,
+                       .recipe = r,
+                       .recipe_len = s->recipe_len,
+                       .nentries = (int64_t)ng};
     r[0] = s->a->id;
     r[1] = s->b ? s->b->id : -1;
     r[2] = s->ndims;
@@ -620,10 +630,13 @@ static int write_recipe(struct ft *ft, struct draft *d)
 
 /* Multiply factors a and b (-1: none).  Operator 'leaving' is united over all values that
  * 'remaining' does not tell apart (NULL: over all); -1: nothing is.  The new factor, or -1. */
-static int multiply(struct ft *ft, int fa, int fb, int leaving, const struct view *remaining)
+static int multiply(struct ft *ft, int fa, int fb, int leaving,
+                    const struct view *remaining)
 {
-    struct draft d = {.a = &ft->factor[fa], .b = fb >= 0 ? &ft->factor[fb] : NULL,
-                      .leaving = leaving, .last = leaving >= 0 && !remaining,
+    struct draft d = {.a = &ft->factor[fa],
+                      .b = fb >= 0 ? &ft->factor[fb] : NULL,
+                      .leaving = leaving,
+                      .last = leaving >= 0 && !remaining,
                       .out = {1, NULL}};
     int most = d.a->nops + (d.b ? d.b->nops : 0);
     d.made.op = TOPT_NEW(ft->arena, most, int);
@@ -642,8 +655,8 @@ static int multiply(struct ft *ft, int fa, int fb, int leaving, const struct vie
     d.made.table = topt_tables_build(&ft->tables, &d.step, ft->err);
     if (!d.made.table)
         return -1;
-    d.made.place = add_place(ft, (struct place){d.a->place, d.b ? d.b->place : -1, -1, -1,
-                                                d.made.table});
+    d.made.place = add_place(
+        ft, (struct place){d.a->place, d.b ? d.b->place : -1, -1, -1, d.made.table});
     drop_factor(ft, fa);
     if (fb >= 0)
         drop_factor(ft, fb);
@@ -789,10 +802,9 @@ static int cheapest(const struct ft *ft, const char *done)
 {
     int best = -1;
     for (int i = 0; i < ft->problem->nops; i++)
-        if (!done[i] &&
-            (best < 0 || ft->rank_ops[i] < ft->rank_ops[best] ||
-             (ft->rank_ops[i] == ft->rank_ops[best] &&
-              ft->rank_points[i] < ft->rank_points[best])))
+        if (!done[i] && (best < 0 || ft->rank_ops[i] < ft->rank_ops[best] ||
+                         (ft->rank_ops[i] == ft->rank_ops[best] &&
+                          ft->rank_points[i] < ft->rank_points[best])))
             best = i;
     return best;
 }
@@ -848,8 +860,8 @@ struct visit {
 };
 
 /* Walk from a point down to the leaves it was made of. */
-static void unroll(const struct ft *ft, struct visit *stack, struct visit root, int32_t *config,
-                   int32_t *alt)
+static void unroll(const struct ft *ft, struct visit *stack, struct visit root,
+                   int32_t *config, int32_t *alt)
 {
     size_t n = 0;
     stack[n++] = root;

@@ -132,7 +132,8 @@ static uint32_t gallop(const struct merge_source *s, uint32_t pos, int64_t below
         low += step;
         step *= 2;
     }
-    rest = s->end - low < step ? s->end - low : step; /* the answer is in low+1..low+rest */
+    rest =
+        s->end - low < step ? s->end - low : step; /* the answer is in low+1..low+rest */
     while (rest > 1) {
         uint32_t half = rest / 2;
         low += list[low + half].time >= own ? half : 0;
@@ -157,7 +158,8 @@ static inline int emit(struct merge *m, const struct merge_source *s, uint32_t p
         return -1;
     uint32_t at = s->base + pos;
     m->cost[m->n] = cost;
-    m->back[m->n] = s->list_is_b ? (struct back){s->fixed, at} : (struct back){at, s->fixed};
+    m->back[m->n] =
+        s->list_is_b ? (struct back){s->fixed, at} : (struct back){at, s->fixed};
     m->n++;
     return 0;
 }

@@ -65,7 +65,8 @@ struct pool *topt_pool_create(int nthreads, struct topt_error *err)
         struct worker *w = &p->worker[i];
         *w = (struct worker){.pool = p, .number = i};
         if (pthread_create(&w->thread, NULL, loop, w)) {
-            topt_fail(err, TOPT_ERR_LIMIT, "can't start thread %d of %d", i + 1, nthreads);
+            topt_fail(err, TOPT_ERR_LIMIT, "can't start thread %d of %d", i + 1,
+                      nthreads);
             topt_pool_destroy(p);
             return NULL;
         }

@@ -63,7 +63,8 @@ struct plain {
 static int nomem(struct plain *p)
 {
     if (topt_arena_bytes(p->arena) > (size_t)TOPT_SEARCH_MAX_BYTES / 2)
-        return topt_fail(p->err, TOPT_ERR_LIMIT, "the plain search needs too much memory");
+        return topt_fail(p->err, TOPT_ERR_LIMIT,
+                         "the plain search needs too much memory");
     return topt_search_nomem(p->err);
 }
 
@@ -256,8 +257,8 @@ static int try_node(struct plain *p)
 {
     for (int j = 0; j < p->problem->nops; j++) {
         int in, out;
-        if (p->node[j].gone || p->node[j].marked || degree(p, j, &in, &out) != 2 || in < 0 ||
-            out < 0 || p->link[in].from == p->link[out].to)
+        if (p->node[j].gone || p->node[j].marked || degree(p, j, &in, &out) != 2 ||
+            in < 0 || out < 0 || p->link[in].from == p->link[out].to)
             continue;
         return eliminate_node(p, j, in, out) ? -1 : 1;
     }
@@ -279,8 +280,7 @@ static int fold(struct plain *p, int s, int edge)
             if (add_product(p, &p->node[s].front[i],
                             l->from == s ? front_at(p, l, i, j) : front_at(p, l, j, i)))
                 return -1;
-        if (finish(p, &united) ||
-            product(p, &united, &p->node[other].front[j], &made[j]))
+        if (finish(p, &united) || product(p, &united, &p->node[other].front[j], &made[j]))
             return -1;
     }
     p->node[other].front = made;
@@ -482,7 +482,8 @@ static int init_link(struct plain *p, int i)
         return -1;
     for (int x = 0; x < kf; x++)
         for (int y = 0; y < kt; y++) {
-            int64_t at = (int64_t)e->from_class[x] * e->table->to_classes + e->to_class[y];
+            int64_t at =
+                (int64_t)e->from_class[x] * e->table->to_classes + e->to_class[y];
             int32_t first = e->table->first[at];
             for (int32_t k = first; k < e->table->first[at + 1]; k++)
                 if (leaf(p, e->table->alt[k], -1, i, k - first))
@@ -528,7 +529,8 @@ static void unroll(const struct deriv *d, int32_t *config, int32_t *alt)
 
 static int answer(struct plain *p, struct topt_frontier **ret)
 {
-    struct topt_frontier *f = topt_frontier_create(p->problem, (size_t)p->total.n, p->err);
+    struct topt_frontier *f =
+        topt_frontier_create(p->problem, (size_t)p->total.n, p->err);
     if (!f)
         return -1;
     for (int i = 0; i < f->npoints; i++) {
@@ -546,9 +548,10 @@ static int search(const struct topt_search_problem *problem,
                   const struct topt_search_options *options, int with_chain,
                   struct topt_frontier **ret, struct topt_error *err)
 {
-    static step_fn *const elimination[] = {try_edge, try_node, try_fold, try_branch,
-                                           try_alone, NULL};
-    static step_fn *const chain[] = {try_edge, try_fold, try_node, try_branch, try_alone, NULL};
+    static step_fn *const elimination[] = {try_edge,   try_node,  try_fold,
+                                           try_branch, try_alone, NULL};
+    static step_fn *const chain[] = {try_edge,   try_fold,  try_node,
+                                     try_branch, try_alone, NULL};
     struct plain p = {.problem = problem, .options = options, .err = err};
     int rc = init(&p);
     if (!rc)
@@ -565,8 +568,8 @@ static int search(const struct topt_search_problem *problem,
 }
 
 int topt_search_plain(const struct topt_search_problem *problem,
-                      const struct topt_search_options *options, struct topt_frontier **ret,
-                      struct topt_error *err)
+                      const struct topt_search_options *options,
+                      struct topt_frontier **ret, struct topt_error *err)
 {
     return search(problem, options, 1, ret, err);
 }

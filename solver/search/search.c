@@ -76,29 +76,33 @@ static int check_op(const struct topt_search_problem *p, int i, struct topt_erro
 {
     const struct topt_search_op *op = &p->op[i];
     if (op->nconfigs < 0)
-        return topt_fail(err, TOPT_ERR_INVAL, "operator %d ('%.60s') has %d configurations",
-                         i, op_name(p, i), op->nconfigs);
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "operator %d ('%.60s') has %d configurations", i, op_name(p, i),
+                         op->nconfigs);
     for (int c = 0; c < op->nconfigs; c++)
         if (op->cost[c].memory < 0 || op->cost[c].time < 0)
             return topt_fail(err, TOPT_ERR_INVAL,
-                             "operator %d ('%.60s'), configuration %d: a negative cost", i,
-                             op_name(p, i), c);
+                             "operator %d ('%.60s'), configuration %d: a negative cost",
+                             i, op_name(p, i), c);
     return 0;
 }
 
 static int check_table(const struct topt_table *t, int edge, struct topt_error *err)
 {
     if (t->from_classes < 0 || t->to_classes < 0)
-        return topt_fail(err, TOPT_ERR_INVAL, "edge %d: a negative number of classes", edge);
+        return topt_fail(err, TOPT_ERR_INVAL, "edge %d: a negative number of classes",
+                         edge);
     int64_t n = (int64_t)t->from_classes * t->to_classes;
     if (n > TOPT_SEARCH_MAX_ENTRIES)
-        return topt_fail(err, TOPT_ERR_LIMIT, "edge %d: a table of %lld entries; at most %d",
-                         edge, (long long)n, TOPT_SEARCH_MAX_ENTRIES);
+        return topt_fail(err, TOPT_ERR_LIMIT,
+                         "edge %d: a table of %lld entries; at most %d", edge,
+                         (long long)n, TOPT_SEARCH_MAX_ENTRIES);
     int good = t->first[0] == 0;
     for (int64_t e = 0; e < n && good; e++)
         good = t->first[e] <= t->first[e + 1];
     if (!good)
-        return topt_fail(err, TOPT_ERR_INVAL, "edge %d: table offsets do not ascend", edge);
+        return topt_fail(err, TOPT_ERR_INVAL, "edge %d: table offsets do not ascend",
+                         edge);
     for (int32_t k = 0; k < t->first[n]; k++)
         if (t->alt[k].memory < 0 || t->alt[k].time < 0)
             return topt_fail(err, TOPT_ERR_INVAL, "edge %d: a negative cost", edge);
@@ -122,9 +126,11 @@ static int check_edge(const struct topt_search_problem *p, int i, struct topt_er
     if (e->from < 0 || e->from >= p->nops || e->to < 0 || e->to >= p->nops)
         return topt_fail(err, TOPT_ERR_INVAL, "edge %d joins %d to %d of %d operators", i,
                          e->from, e->to, p->nops);
-    if (check_classes(e->from_class, p->op[e->from].nconfigs, e->table->from_classes, i, err))
+    if (check_classes(e->from_class, p->op[e->from].nconfigs, e->table->from_classes, i,
+                      err))
         return -1;
-    return check_classes(e->to_class, p->op[e->to].nconfigs, e->table->to_classes, i, err);
+    return check_classes(e->to_class, p->op[e->to].nconfigs, e->table->to_classes, i,
+                         err);
 }
 
 static int by_pointer(const void *x, const void *y)
@@ -218,8 +224,8 @@ static int check_options(const struct topt_search_options *o, struct topt_error 
     if (o->memory_limit < 0 || o->brute_force_limit < 0 || o->max_bytes < 0)
         return topt_fail(err, TOPT_ERR_INVAL, "a negative limit");
     if (o->threads < 0 || o->threads > TOPT_SEARCH_MAX_THREADS)
-        return topt_fail(err, TOPT_ERR_INVAL, "%d threads; 0 to %d are possible", o->threads,
-                         TOPT_SEARCH_MAX_THREADS);
+        return topt_fail(err, TOPT_ERR_INVAL, "%d threads; 0 to %d are possible",
+                         o->threads, TOPT_SEARCH_MAX_THREADS);
     if (!isfinite(o->epsilon) || o->epsilon < 0)
         return topt_fail(err, TOPT_ERR_INVAL, "epsilon must be a number of at least 0");
     return 0;
@@ -241,10 +247,11 @@ int topt_search(const struct topt_search_problem *problem,
             return -1;
         return algorithms[i].run(problem, options, ret, err);
     }
-    return topt_fail(err, TOPT_ERR_NOTFOUND,
-                     "no search is called '%.40s'; there are ft, ft-plain, ft-elimination "
-                     "and brute-force",
-                     name);
+    return topt_fail(
+        err, TOPT_ERR_NOTFOUND,
+        "no search is called '%.40s'; there are ft, ft-plain, ft-elimination "
+        "and brute-force",
+        name);
 }
 
 /* ---- frontiers ---- */
@@ -310,8 +317,8 @@ int topt_search_cost(const struct topt_search_problem *problem, const int32_t *c
     for (int i = 0; i < problem->nops; i++) {
         const struct topt_search_op *op = &problem->op[i];
         if (config[i] < 0 || config[i] >= op->nconfigs)
-            return topt_fail(err, TOPT_ERR_INVAL, "operator %d has no configuration %d", i,
-                             (int)config[i]);
+            return topt_fail(err, TOPT_ERR_INVAL, "operator %d has no configuration %d",
+                             i, (int)config[i]);
         if (add_cost(&sum, op->cost[config[i]], err))
             return -1;
     }
@@ -322,8 +329,8 @@ int topt_search_cost(const struct topt_search_problem *problem, const int32_t *c
                         e->to_class[config[e->to]];
         int32_t n = t->first[entry + 1] - t->first[entry];
         if (alt[i] < 0 || alt[i] >= n)
-            return topt_fail(err, TOPT_ERR_INVAL, "edge %d has no alternative %d there", i,
-                             (int)alt[i]);
+            return topt_fail(err, TOPT_ERR_INVAL, "edge %d has no alternative %d there",
+                             i, (int)alt[i]);
         if (add_cost(&sum, t->alt[t->first[entry] + alt[i]], err))
             return -1;
     }

@@ -24,8 +24,8 @@ struct topt_frontier *topt_frontier_create(const struct topt_search_problem *pro
                                            size_t npoints, struct topt_error *err);
 
 /* Is the problem well formed?  INVAL or LIMIT names the place. */
-int topt_search_check(const struct topt_search_problem *p, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int topt_search_check(const struct topt_search_problem *p,
+                      struct topt_error *err) TOPT_MUST_CHECK;
 
 /* "memory or time passes 2^63 - 1". */
 int topt_search_overflow(struct topt_error *err);

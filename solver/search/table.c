@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NBUCKETS    4096
+#define NBUCKETS     4096
 #define WORTH_WAKING 4096 /* sources in a step below which the caller works alone */
 
 uint64_t topt_hash(const void *data, size_t len, uint64_t h)
@@ -157,7 +157,8 @@ struct job {
 
 static struct run entry_of(const struct table *t, int64_t e)
 {
-    return (struct run){t->cost + t->first[e], t->first[e + 1] - t->first[e], t->first[e]};
+    return (struct run){t->cost + t->first[e], t->first[e + 1] - t->first[e],
+                        t->first[e]};
 }
 
 static int build_entry(const struct step *s, struct merge *m, int64_t e)
@@ -292,7 +293,8 @@ static struct table *collect(struct tables *ts, const struct job *job,
     return t;
 }
 
-static struct table *build(struct tables *ts, const struct step *s, struct topt_error *err)
+static struct table *build(struct tables *ts, const struct step *s,
+                           struct topt_error *err)
 {
     struct job job = {.ts = ts, .step = s};
     struct table *t = NULL;

@@ -14,8 +14,8 @@ struct table {
     struct topt_cost *cost;
     struct back *back; /* leaves: 'a' is the configuration or the alternative */
     uint32_t npoints;
-    int narrow;      /* over at most one variable: not worth keeping once used up */
-    int refs, hits;  /* live factors; how often the memo gave it again */
+    int narrow;     /* over at most one variable: not worth keeping once used up */
+    int refs, hits; /* live factors; how often the memo gave it again */
     int leaf;
     int64_t least;   /* what its parts weigh at least: each part's lightest point */
     double growth;   /* times by time_ns may be above the truth: 1 exact */
@@ -52,8 +52,8 @@ struct tables {
     struct table **bucket;
     struct table **all;
     size_t nall, cap_all;
-    int64_t least;   /* sum over the leaves: no strategy weighs less */
-    double shrink;   /* for trimming steps; 1 exact */
+    int64_t least; /* sum over the leaves: no strategy weighs less */
+    double shrink; /* for trimming steps; 1 exact */
     int64_t bytes, max_bytes;
     struct topt_search_stats stats;
 };
@@ -67,7 +67,8 @@ struct table *topt_tables_add(struct tables *ts, int64_t nentries, uint32_t npoi
                               struct topt_error *err);
 
 /* The table of a step: an earlier identical one, or a new one.  NULL: LIMIT, CANCELED, NOMEM. */
-struct table *topt_tables_build(struct tables *ts, struct step *s, struct topt_error *err);
+struct table *topt_tables_build(struct tables *ts, struct step *s,
+                                struct topt_error *err);
 
 /* A factor stops using the table; narrow tables without users give their costs back. */
 void topt_tables_release(struct tables *ts, struct table *t);

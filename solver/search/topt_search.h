@@ -41,10 +41,10 @@ struct topt_search_op {
 };
 
 struct topt_search_edge {
-    int from, to;              /* operators; from < to is not needed, but no cycles */
+    int from, to; /* operators; from < to is not needed, but no cycles */
     const struct topt_table *table;
-    const int32_t *from_class; /* by configuration of 'from'; shared by pointer where alike */
-    const int32_t *to_class;
+    /* Class by configuration of each end; shared by pointer where alike. */
+    const int32_t *from_class, *to_class;
 };
 
 /* All memory is borrowed from whoever built the problem. */
@@ -56,23 +56,23 @@ struct topt_search_problem {
 };
 
 struct topt_search_options {
-    const char *algorithm;    /* a row of the table of searches; NULL means "ft" */
-    int64_t memory_limit;     /* points above it are not kept; 0 means none */
-    double epsilon;           /* 0 is exact; else each true point has one within (1+epsilon) */
-    int threads;              /* 0 or 1: the caller's only; output does not depend on it */
+    const char *algorithm; /* a row of the table of searches; NULL means "ft" */
+    int64_t memory_limit;  /* points above it are not kept; 0 means none */
+    double epsilon; /* 0 is exact; else each true point has one within (1+epsilon) */
+    int threads;    /* 0 or 1: the caller's only; output does not depend on it */
     int64_t brute_force_limit; /* strategies brute force may visit; 0 means 100 million */
     const atomic_bool *cancel; /* polled; may be NULL */
-    int64_t max_bytes;        /* memory the search may take; 0 means 16 GiB */
+    int64_t max_bytes;         /* memory the search may take; 0 means 16 GiB */
 };
 
 #define TOPT_SEARCH_MAX_THREADS 256
 
 struct topt_search_stats {
-    int64_t products;    /* pairs of points added up */
-    int64_t points;      /* points kept in all tables */
-    int64_t tables;      /* tables built */
-    int64_t shared;      /* tables taken from an earlier, identical elimination */
-    int64_t peak_bytes;  /* memory of the search */
+    int64_t products;   /* pairs of points added up */
+    int64_t points;     /* points kept in all tables */
+    int64_t tables;     /* tables built */
+    int64_t shared;     /* tables taken from an earlier, identical elimination */
+    int64_t peak_bytes; /* memory of the search */
     int max_frontier;
 };
 
@@ -87,10 +87,10 @@ struct topt_search_point {
 struct topt_frontier {
     int npoints;
     struct topt_search_point *point;
-    int exact;           /* 1: no operator was decided by heuristic and epsilon is 0 */
-    double epsilon;      /* the bound that was achieved */
+    int exact;      /* 1: no operator was decided by heuristic and epsilon is 0 */
+    double epsilon; /* the bound that was achieved */
     struct topt_search_stats stats;
-    void *memory;        /* owns what the points refer to */
+    void *memory; /* owns what the points refer to */
 };
 
 /* Find the frontier.  0 and an owned frontier, or -1: INVAL (malformed problem), LIMIT
@@ -103,8 +103,8 @@ void topt_frontier_destroy(struct topt_frontier *f);
 
 /* The cost of one strategy, by the plainest code: config by operator, alt by edge. */
 int topt_search_cost(const struct topt_search_problem *problem, const int32_t *config,
-                     const int32_t *alt, struct topt_cost *ret, struct topt_error *err)
-    TOPT_MUST_CHECK;
+                     const int32_t *alt, struct topt_cost *ret,
+                     struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The fastest point within 'memory_limit' (0: none), or NULL. */
 const struct topt_search_point *topt_frontier_fastest(const struct topt_frontier *f,

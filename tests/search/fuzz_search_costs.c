@@ -7,9 +7,11 @@
 
 enum { MAX_TEXT = 1 << 14 };
 
-static const char *const tokens[] = {"[", "]", "{", "}", ",", ":", "\"", "-", "0", "1", "9",
-                                     "[]", "[[]]", "[1,2]", "1e9", "null", "true",
-                                     "9223372036854775807", "\"a\"", "\"from\":", "\\u0000"};
+static const char *const tokens[] = {
+    "[",     "]",         "{",      "}",    ",",    ":",
+    "\"",    "-",         "0",      "1",    "9",    "[]",
+    "[[]]",  "[1,2]",     "1e9",    "null", "true", "9223372036854775807",
+    "\"a\"", "\"from\":", "\\u0000"};
 
 static size_t mutate(struct rng *r, char *s, size_t n)
 {
@@ -44,12 +46,16 @@ static char *seed_text(uint64_t seed)
 {
     struct rng r = {seed};
     struct random_problem g;
-    struct random_spec spec = {.shape = (enum shape)(seed % SHAPES), .nops = 4,
-                               .max_configs = 3, .max_alternatives = 2, .max_cost = 99};
+    struct random_spec spec = {.shape = (enum shape)(seed % SHAPES),
+                               .nops = 4,
+                               .max_configs = 3,
+                               .max_alternatives = 2,
+                               .max_cost = 99};
     char *text = NULL;
     problem_make(&g, &r, spec);
     for (int i = 0; i < g.p.nops; i++)
-        ((struct topt_search_op *)g.p.op)[i].name = (const char *[]){"a", "b", "c", "d"}[i];
+        ((struct topt_search_op *)g.p.op)[i].name =
+            (const char *[]){"a", "b", "c", "d"}[i];
     if (topt_costs_write(&g.p, &text, NULL))
         abort();
     problem_free(&g);

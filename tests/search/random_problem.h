@@ -32,9 +32,9 @@ static inline int rng_below(struct rng *r, int n)
 enum shape {
     SHAPE_CHAIN,
     SHAPE_DAG,
-    SHAPE_BLOCKS,  /* repeated residual blocks that share their tables */
-    SHAPE_STAR,    /* a hub read by all */
-    SHAPE_PARTS,   /* components, isolated operators */
+    SHAPE_BLOCKS, /* repeated residual blocks that share their tables */
+    SHAPE_STAR,   /* a hub read by all */
+    SHAPE_PARTS,  /* components, isolated operators */
     SHAPE_PARALLEL,
     SHAPE_DENSE, /* every pair joined */
     SHAPES
@@ -103,7 +103,8 @@ static inline void random_op(struct random_problem *g, struct topt_search_op *op
     *op = (struct topt_search_op){"op", n, c};
 }
 
-static inline struct topt_search_edge random_edge(struct random_problem *g, int from, int to)
+static inline struct topt_search_edge random_edge(struct random_problem *g, int from,
+                                                  int to)
 {
     int nf = g->p.op[from].nconfigs, nt = g->p.op[to].nconfigs, cf = nf, ct = nt;
     if (rng_below(g->rng, 100) < g->spec.classes_percent) {
@@ -111,7 +112,8 @@ static inline struct topt_search_edge random_edge(struct random_problem *g, int 
         ct = 1 + rng_below(g->rng, nt);
     }
     return (struct topt_search_edge){from, to, random_table(g, cf, ct),
-                                     random_classes(g, nf, cf), random_classes(g, nt, ct)};
+                                     random_classes(g, nf, cf),
+                                     random_classes(g, nt, ct)};
 }
 
 static inline int wants_edge(struct random_problem *g, int i, int j)

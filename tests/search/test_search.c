@@ -21,7 +21,7 @@ static int dominated(const struct topt_cost *p, int n, int i)
 
 static int reduce_is_right(struct rng *r)
 {
-    struct topt_cost p[60], q[60];
+    struct topt_cost p[60] = {{0, 0}}, q[60];
     int n = rng_below(r, 60), range = 1 + rng_below(r, 40), want = 0, found = 0;
     for (int i = 0; i < n; i++)
         p[i] = (struct topt_cost){rng_below(r, range), rng_below(r, range)};
@@ -72,8 +72,8 @@ static void test_harmonic(int n, int draws)
         squares += 1.0 / ((double)i * i);
     }
     double error = sqrt((harmonic - squares) / draws);
-    ok(fabs(sum / draws - harmonic) < 3 * error, "%d points: mean frontier %.4f, H = %.4f", n,
-       sum / draws, harmonic);
+    ok(fabs(sum / draws - harmonic) < 3 * error,
+       "%d points: mean frontier %.4f, H = %.4f", n, sum / draws, harmonic);
     free(p);
 }
 
@@ -94,7 +94,8 @@ static struct topt_costs_file *load(const char *path)
     return f;
 }
 
-static void test_worked_example(const struct topt_search_problem *p, const char *algorithm)
+static void test_worked_example(const struct topt_search_problem *p,
+                                const char *algorithm)
 {
     struct topt_search_options o = {.algorithm = algorithm};
     struct topt_frontier *f;
@@ -139,8 +140,11 @@ static double chain_work(const char *algorithm, int n, int k)
 {
     struct rng r = {(uint64_t)(n * 1000 + k)};
     struct random_problem g;
-    struct random_spec spec = {.shape = SHAPE_CHAIN, .nops = n, .max_configs = 1,
-                               .max_alternatives = 1, .max_cost = 1 << 30};
+    struct random_spec spec = {.shape = SHAPE_CHAIN,
+                               .nops = n,
+                               .max_configs = 1,
+                               .max_alternatives = 1,
+                               .max_cost = 1 << 30};
     problem_make(&g, &r, spec);
     struct topt_search_op *op = (struct topt_search_op *)g.p.op;
     struct topt_search_edge *edge = (struct topt_search_edge *)g.p.edge;
@@ -165,10 +169,13 @@ static double chain_work(const char *algorithm, int n, int k)
 
 static void test_growth(void)
 {
-    double by_n = log(chain_work("ft-plain", 80, 8) / chain_work("ft-plain", 20, 8)) / log(4);
-    double by_k = log(chain_work("ft-plain", 16, 32) / chain_work("ft-plain", 16, 8)) / log(4);
-    double elim = log(chain_work("ft-elimination", 8, 24) /
-                      chain_work("ft-elimination", 8, 6)) / log(4);
+    double by_n =
+        log(chain_work("ft-plain", 80, 8) / chain_work("ft-plain", 20, 8)) / log(4);
+    double by_k =
+        log(chain_work("ft-plain", 16, 32) / chain_work("ft-plain", 16, 8)) / log(4);
+    double elim =
+        log(chain_work("ft-elimination", 8, 24) / chain_work("ft-elimination", 8, 6)) /
+        log(4);
     /* The paper's n^2 log n takes cumulated points to be in random order.  Sums of independent
      * costs are not: light prefixes are slow ones, and the frontier itself grows like n^2. */
     ok(by_n > 1.5 && by_n < 3.4, "ft-plain on a chain grows as n^%.2f", by_n);
@@ -184,8 +191,11 @@ static void test_sharing(void)
 {
     struct rng r = {5};
     struct random_problem g;
-    struct random_spec spec = {.shape = SHAPE_BLOCKS, .nops = 61, .max_configs = 6,
-                               .max_alternatives = 2, .max_cost = 50};
+    struct random_spec spec = {.shape = SHAPE_BLOCKS,
+                               .nops = 61,
+                               .max_configs = 6,
+                               .max_alternatives = 2,
+                               .max_cost = 50};
     struct topt_frontier *f;
     problem_make(&g, &r, spec);
     if (ok(topt_search(&g.p, NULL, &f, NULL) == 0, "20 equal blocks")) {
@@ -244,7 +254,8 @@ static void test_corners(void)
     op[1].cost = bad;
     is_int(fails(&p, NULL), TOPT_ERR_INVAL, "a negative cost");
     op[1] = (struct topt_search_op){"b", 0, NULL};
-    is_int(fails(&p, NULL), TOPT_OK, "an operator without configurations: nothing is allowed");
+    is_int(fails(&p, NULL), TOPT_OK,
+           "an operator without configurations: nothing is allowed");
 }
 
 /* Twelve operators all joined with 10 configurations each: exact elimination can't. */
@@ -252,8 +263,11 @@ static void test_limits(void)
 {
     struct rng r = {3};
     struct random_problem g;
-    struct random_spec spec = {.shape = SHAPE_DENSE, .nops = 14, .max_configs = 1,
-                               .max_alternatives = 1, .max_cost = 9};
+    struct random_spec spec = {.shape = SHAPE_DENSE,
+                               .nops = 14,
+                               .max_configs = 1,
+                               .max_alternatives = 1,
+                               .max_cost = 9};
     problem_make(&g, &r, spec);
     struct topt_search_op *op = (struct topt_search_op *)g.p.op;
     struct topt_search_edge *edge = (struct topt_search_edge *)g.p.edge;
@@ -262,7 +276,8 @@ static void test_limits(void)
         op[i] = (struct topt_search_op){"op", 10, c};
     for (int i = 0; i < g.p.nedges; i++)
         edge[i] = random_edge(&g, edge[i].from, edge[i].to);
-    struct topt_search_options brute = {.algorithm = "brute-force", .brute_force_limit = 9999};
+    struct topt_search_options brute = {.algorithm = "brute-force",
+                                        .brute_force_limit = 9999};
     struct topt_search_options small = {.max_bytes = 100000};
     is_int(fails(&g.p, NULL), TOPT_ERR_LIMIT, "ft says what is too entangled");
     is_int(fails(&g.p, &brute), TOPT_ERR_LIMIT, "brute force says what is too many");

@@ -26,7 +26,8 @@ static int same_costs(const struct topt_frontier *a, const struct topt_frontier 
     return 1;
 }
 
-static int witnesses_hold(const struct topt_search_problem *p, const struct topt_frontier *f)
+static int witnesses_hold(const struct topt_search_problem *p,
+                          const struct topt_frontier *f)
 {
     for (int i = 0; i < f->npoints; i++) {
         struct topt_cost c;
@@ -40,8 +41,8 @@ static int witnesses_hold(const struct topt_search_problem *p, const struct topt
     return 1;
 }
 
-static int same_witnesses(const struct topt_search_problem *p, const struct topt_frontier *a,
-                          const struct topt_frontier *b)
+static int same_witnesses(const struct topt_search_problem *p,
+                          const struct topt_frontier *a, const struct topt_frontier *b)
 {
     if (!same_costs(a, b) || memcmp(&a->stats, &b->stats, sizeof a->stats))
         return 0;
@@ -52,11 +53,14 @@ static int same_witnesses(const struct topt_search_problem *p, const struct topt
     return 1;
 }
 
-static struct topt_frontier *solve(const struct topt_search_problem *p, const char *algorithm,
-                                   int64_t limit, double epsilon, int threads)
+static struct topt_frontier *solve(const struct topt_search_problem *p,
+                                   const char *algorithm, int64_t limit, double epsilon,
+                                   int threads)
 {
-    struct topt_search_options o = {.algorithm = algorithm, .memory_limit = limit,
-                                    .epsilon = epsilon, .threads = threads};
+    struct topt_search_options o = {.algorithm = algorithm,
+                                    .memory_limit = limit,
+                                    .epsilon = epsilon,
+                                    .threads = threads};
     struct topt_frontier *f;
     struct topt_error err;
     if (topt_search(p, &o, &f, &err)) {
@@ -120,7 +124,8 @@ static void check_limit(uint64_t seed, const struct random_problem *g,
 /* Each true point has one no heavier and at most (1 + epsilon) as slow; nothing is better
  * than the truth. */
 static void check_epsilon(uint64_t seed, const struct random_problem *g,
-                          const struct topt_frontier *all, double epsilon, struct tally *bad)
+                          const struct topt_frontier *all, double epsilon,
+                          struct tally *bad)
 {
     struct topt_frontier *f = solve(&g->p, "ft", 0, epsilon, 1);
     int good = f && witnesses_hold(&g->p, f) && f->epsilon <= epsilon;
@@ -128,8 +133,8 @@ static void check_epsilon(uint64_t seed, const struct random_problem *g,
         int covered = 0;
         for (int j = 0; j < f->npoints && !covered; j++)
             covered = f->point[j].cost.memory <= all->point[i].cost.memory &&
-                      (double)f->point[j].cost.time <=
-                          (double)all->point[i].cost.time * (1 + f->epsilon) * (1 + 1e-12);
+                      (double)f->point[j].cost.time <= (double)all->point[i].cost.time *
+                                                           (1 + f->epsilon) * (1 + 1e-12);
         good = covered;
     }
     if (!good) {
@@ -152,7 +157,8 @@ static void check_threads(uint64_t seed, const struct random_problem *g,
     }
 }
 
-static void check_problem(uint64_t seed, const struct random_problem *g, struct tally *bad)
+static void check_problem(uint64_t seed, const struct random_problem *g,
+                          struct tally *bad)
 {
     static const char *const others[] = {"ft", "ft-plain", "ft-elimination"};
     struct topt_frontier *all = solve(&g->p, "brute-force", 0, 0, 1);
@@ -192,9 +198,11 @@ static void small_problems(void)
             check_problem(seed, &g, &bad);
         problem_free(&g);
     }
-    is_int(bad.costs, 0, "%d problems: every search finds brute force's frontier", bad.tried);
+    is_int(bad.costs, 0, "%d problems: every search finds brute force's frontier",
+           bad.tried);
     is_int(bad.witnesses, 0, "every witness costs what its point says");
-    is_int(bad.threads, 0, "1, 2 and 8 threads give the same answer, witnesses and counts");
+    is_int(bad.threads, 0,
+           "1, 2 and 8 threads give the same answer, witnesses and counts");
     is_int(bad.limits, 0, "a memory limit gives the frontier up to it");
     is_int(bad.epsilons, 0, "epsilon is a bound, and memory is not traded");
 }
@@ -239,8 +247,11 @@ static void larger_problems(void)
         struct rng r = {seed};
         struct random_problem g;
         struct random_spec spec = {.shape = (enum shape)(seed % SHAPE_PARALLEL),
-                                   .nops = 13, .max_configs = 5, .max_alternatives = 2,
-                                   .max_cost = 60, .classes_percent = 50};
+                                   .nops = 13,
+                                   .max_configs = 5,
+                                   .max_alternatives = 2,
+                                   .max_cost = 60,
+                                   .classes_percent = 50};
         if (spec.shape == SHAPE_DAG || spec.shape == SHAPE_STAR)
             spec.nops = 6;
         problem_make(&g, &r, spec);
@@ -270,14 +281,18 @@ static void many_threads(void)
     for (int shape = 0; shape <= SHAPE_BLOCKS; shape += SHAPE_BLOCKS) {
         struct rng r = {(uint64_t)shape + 9};
         struct random_problem g;
-        struct random_spec spec = {.shape = (enum shape)shape, .nops = 19, .max_configs = 24,
-                                   .max_alternatives = 3, .max_cost = 3000,
+        struct random_spec spec = {.shape = (enum shape)shape,
+                                   .nops = 19,
+                                   .max_configs = 24,
+                                   .max_alternatives = 3,
+                                   .max_cost = 3000,
                                    .classes_percent = 80};
         problem_make(&g, &r, spec);
         struct topt_frontier *one = solve(&g.p, "ft", 0, 0, 1);
         for (int n = 2; n <= 8; n *= 2) {
             struct topt_frontier *f = solve(&g.p, "ft", 0, 0, n);
-            wrong += !one || !f || !same_witnesses(&g.p, one, f) || !witnesses_hold(&g.p, f);
+            wrong +=
+                !one || !f || !same_witnesses(&g.p, one, f) || !witnesses_hold(&g.p, f);
             topt_frontier_destroy(f);
         }
         topt_frontier_destroy(one);
