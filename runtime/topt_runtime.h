@@ -79,6 +79,15 @@ int topt_session_step(struct topt_session *s, double *ret_loss, struct topt_erro
 /* Most bytes of buffers alive at once on this rank so far, each rounded up to the granule:
  * counted from what was allocated, apart from the plan's own figure. */
 int64_t topt_session_peak_bytes(const struct topt_session *s);
+/* Time spent on this rank in all steps so far.  Waiting for other ranks is part of what the
+ * collectives took. */
+struct topt_session_times {
+    int64_t kernel_ns[TOPT_KERNEL_COUNT], kernel_calls[TOPT_KERNEL_COUNT];
+    int64_t move_ns[TOPT_MOVE_ALL_REDUCE + 1], move_calls[TOPT_MOVE_ALL_REDUCE + 1];
+    int64_t reduce_ns, update_ns, other_ns; /* inside operators; optimizer; all the rest */
+};
+struct topt_session_times topt_session_times(const struct topt_session *s);
+
 const struct topt_program *topt_session_program(const struct topt_session *s);
 
 /* A live buffer as a whole tensor of doubles on rank 0 ('*ret' owned by the caller; NULL on

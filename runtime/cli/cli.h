@@ -2,6 +2,8 @@
 #ifndef TOPT_RUNTIME_CLI_H
 #define TOPT_RUNTIME_CLI_H
 
+#include <stdio.h>
+
 #include "topt_plan.h"
 #include "topt_runtime.h"
 
@@ -32,10 +34,13 @@ struct topt_run_report {
     const double *loss;     /* by step */
     const int64_t *step_ns; /* by step */
     int64_t peak_bytes, process_growth_bytes; /* largest over ranks */
+    struct topt_session_times times;          /* of rank 0 */
 };
 
 /* "topt-report/1"; new reference. */
 json_t *topt_report_json(const struct topt_run_report *r);
+/* Where rank 0's time went, a line a kernel and collective; the dearest first. */
+void topt_report_print_times(const struct topt_run_report *r, FILE *out);
 int64_t topt_median_ns(const int64_t *values, int64_t n);
 
 #endif

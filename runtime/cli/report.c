@@ -2,6 +2,9 @@
 #include "cli.h"
 #include "topt_plan.h"
 
+#include "topt_text.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +26,64 @@ int64_t topt_median_ns(const int64_t *values, int64_t n)
     return median;
 }
 
+/* ---- where the time went ------------------------------------------------------------------ */
+
+enum { MAX_PARTS = TOPT_KERNEL_COUNT + TOPT_MOVE_ALL_REDUCE + 5 };
+
+struct part {
+    const char *name;
+    int64_t ns, calls;
+    int network;
+};
+
+static int list_parts(const struct topt_session_times *t, struct part ret[MAX_PARTS])
+{
+    int n = 0;
+    for (int k = 0; k < TOPT_KERNEL_COUNT; k++)
+        ret[n++] = (struct part){topt_kernel_name((enum topt_kernel)k), t->kernel_ns[k],
+                                 t->kernel_calls[k], 0};
+    for (int k = 0; k <= TOPT_MOVE_ALL_REDUCE; k++)
+        ret[n++] = (struct part){topt_move_name((enum topt_move_kind)k), t->move_ns[k],
+                                 t->move_calls[k], 1};
+    ret[n++] = (struct part){"statistics", t->reduce_ns, 0, 1};
+    ret[n++] = (struct part){"update", t->update_ns, 0, 0};
+    ret[n++] = (struct part){"other", t->other_ns, 0, 0};
+    return n;
+}
+
+static int by_cost(const void *a, const void *b)
+{
+    int64_t x = ((const struct part *)a)->ns, y = ((const struct part *)b)->ns;
+    return (x < y) - (x > y);
+}
+
+void topt_report_print_times(const struct topt_run_report *r, FILE *out)
+{
+    struct part part[MAX_PARTS];
+    int n = list_parts(&r->times, part);
+    char total[32], each[32];
+    qsort(part, (size_t)n, sizeof *part, by_cost);
+    for (int i = 0; i < n && part[i].ns > 0; i++) {
+        topt_show_ns(part[i].ns / r->steps, total, sizeof total);
+        fprintf(out, "  %-16s %10s a step", part[i].name, total);
+        if (part[i].calls)
+            fprintf(out, ", %lld times %s", (long long)(part[i].calls / r->steps),
+                    topt_show_ns(part[i].ns / part[i].calls, each, sizeof each));
+        fprintf(out, "\n");
+    }
+}
+
+/* Mean of a step: what is computed, or the network with waiting for others. */
+static int64_t mean_ns(const struct topt_run_report *r, int network)
+{
+    struct part part[MAX_PARTS];
+    int n = list_parts(&r->times, part);
+    int64_t sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += part[i].network == network ? part[i].ns : 0;
+    return r->steps ? sum / r->steps : 0;
+}
+
 json_t *topt_report_json(const struct topt_run_report *r)
 {
     const struct topt_mesh *mesh = &r->program->mesh;
@@ -34,14 +95,15 @@ json_t *topt_report_json(const struct topt_run_report *r)
     }
     return json_pack(
         "{s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:s, s:s, s:f, s:I, s:s, s:I, s:o, s:o, "
-        "s:I, s:I, s:I, s:{s:I, s:I, s:I}}",
+        "s:I, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I}}",
         "format", "topt-report/1", "plan", r->plan->id, "model", r->plan->model->name, "gpus",
         mesh->devices, "nodes", mesh->nodes, "gpus_per_node", mesh->per_node, "batch",
         (json_int_t)r->plan->model->batch, "seq", (json_int_t)r->plan->model->seq, "dtype",
         topt_dtype_name(s->dtype), "optimizer", topt_optimizer_name(s->optimizer), "lr", r->lr,
         "seed", (json_int_t)r->seed, "data", r->data, "steps", (json_int_t)r->steps, "losses",
         losses, "step_ns", times, "median_step_ns",
-        (json_int_t)topt_median_ns(r->step_ns, r->steps), "peak_bytes",
+        (json_int_t)topt_median_ns(r->step_ns, r->steps), "compute_ns",
+        (json_int_t)mean_ns(r, 0), "network_ns", (json_int_t)mean_ns(r, 1), "peak_bytes",
         (json_int_t)r->peak_bytes, "process_growth_bytes", (json_int_t)r->process_growth_bytes,
         "predicted", "time_ns", (json_int_t)r->predicted_time_ns, "memory_bytes",
         (json_int_t)r->predicted_memory_bytes, "peak_bytes",

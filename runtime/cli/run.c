@@ -22,7 +22,7 @@ struct args {
     const char *data, *dtype, *optimizer, *report, *gradients;
     int64_t steps, seed, memory;
     double lr;
-    int quiet, json;
+    int quiet, json, times;
 };
 
 static const struct topt_option options[] = {
@@ -43,6 +43,8 @@ static const struct topt_option options[] = {
      "write what was measured"},
     {"dump-gradients", TOPT_OPT_STRING, offsetof(struct args, gradients), "DIR",
      "write the whole gradients of step 1"},
+    {"times", TOPT_OPT_FLAG, offsetof(struct args, times), NULL,
+     "print where rank 0's time went"},
     {"quiet", TOPT_OPT_FLAG, offsetof(struct args, quiet), NULL, "no progress"},
     {"json", TOPT_OPT_FLAG, offsetof(struct args, json), NULL,
      "print the report on standard output"},
@@ -284,6 +286,7 @@ static int measure(struct run *r, struct topt_error *err)
     p->steps = r->steps;
     p->loss = r->loss;
     p->step_ns = r->step_ns;
+    p->times = topt_session_times(r->session);
     p->peak_bytes = (int64_t)most[0];
     p->process_growth_bytes = (int64_t)most[1];
     return 0;
@@ -302,6 +305,8 @@ static void say(const struct run *r)
            topt_show_ns(p->predicted_time_ns, planned, sizeof planned),
            topt_show_bytes(p->peak_bytes, peak, sizeof peak),
            topt_show_bytes(p->program->peak_bytes, bound, sizeof bound));
+    if (r->args.times)
+        topt_report_print_times(p, stdout);
 }
 
 static int finish(struct run *r, struct topt_error *err)

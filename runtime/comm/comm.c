@@ -1,6 +1,8 @@
 /* comm.c - what all communicators share, and the one of a single process. */
 #include "topt_comm.h"
 
+#include <limits.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,8 +61,19 @@ int topt_comm_launched(void)
     return 0;
 }
 
+/* Large buffers, and temporaries of MPI's reductions, are mmapped, faulted and unmapped at
+ * every use unless the allocator is told to keep them: a 16 MB reduce-scatter takes 2.4 ms
+ * instead of 17. */
+static void keep_memory(void)
+{
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_TRIM_THRESHOLD, INT_MAX);
+    mallopt(M_TOP_PAD, 16 << 20);
+}
+
 int topt_comm_open(int *argc, char ***argv, struct topt_comm **ret, struct topt_error *err)
 {
+    keep_memory();
     return topt_comm_launched() ? topt_comm_mpi_world(argc, argv, ret, err)
                                 : topt_comm_single(ret, err);
 }

@@ -6,7 +6,6 @@
 #include "comm_mpi.h"
 
 #include <limits.h>
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -310,15 +309,9 @@ int topt_comm_mpi(MPI_Comm mpi, struct topt_comm **ret, struct topt_error *err)
     return 0;
 }
 
-/* Large temporaries of MPI's reductions are mmapped, faulted and unmapped at every call
- * unless the allocator is told to keep them: a 16 MB reduce-scatter takes 2.4 ms instead of
- * 17. */
 int topt_comm_mpi_world(int *argc, char ***argv, struct topt_comm **ret,
                         struct topt_error *err)
 {
-    mallopt(M_MMAP_THRESHOLD, 1 << 30);
-    mallopt(M_TRIM_THRESHOLD, INT_MAX);
-    mallopt(M_TOP_PAD, 16 << 20);
     int started = 0, rc = MPI_Initialized(&started);
     if (!rc && !started)
         rc = MPI_Init(argc, argv);

@@ -92,7 +92,8 @@ int topt_comm_launched(void);
 /* Initialise MPI (once a process) and take its world; without MPI in the build: an error. */
 int topt_comm_mpi_world(int *argc, char ***argv, struct topt_comm **ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
-/* MPI where the process was started by a launcher, else a single process. */
+/* MPI where the process was started by a launcher, else a single process.  Settles how the
+ * process keeps freed memory, too. */
 int topt_comm_open(int *argc, char ***argv, struct topt_comm **ret, struct topt_error *err)
     TOPT_MUST_CHECK;
 /* After the last communicator is gone. */

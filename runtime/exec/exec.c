@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 double topt_default_lr(enum topt_optimizer o)
 {
@@ -183,6 +184,35 @@ static int do_update(struct topt_session *s, const struct topt_instr *i,
     return s->dev->ops->update(s->dev, &c, err);
 }
 
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void account(struct topt_session_times *t, const struct topt_instr *i, int64_t ns)
+{
+    switch (i->kind) {
+    case TOPT_I_KERNEL:
+        t->kernel_ns[i->kernel] += ns;
+        t->kernel_calls[i->kernel]++;
+        break;
+    case TOPT_I_MOVE:
+        t->move_ns[i->move.kind] += ns;
+        t->move_calls[i->move.kind]++;
+        break;
+    case TOPT_I_REDUCE:
+        t->reduce_ns += ns;
+        break;
+    case TOPT_I_UPDATE:
+        t->update_ns += ns;
+        break;
+    default:
+        t->other_ns += ns;
+    }
+}
+
 static int run(struct topt_session *s, int from, int to, struct topt_error *err)
 {
     static int (*const perform[])(struct topt_session *, const struct topt_instr *,
@@ -192,12 +222,16 @@ static int run(struct topt_session *s, int from, int to, struct topt_error *err)
         [TOPT_I_REDUCE] = do_reduce, [TOPT_I_ADD] = do_add, [TOPT_I_LOSS] = do_loss,
         [TOPT_I_UPDATE] = do_update,
     };
+    int64_t before = now_ns();
     for (int i = from; i < to; i++) {
         const struct topt_instr *instr = &s->p->instr[i];
         if (i && i == s->options.skip_instr)
             continue;
         if (perform[instr->kind](s, instr, err))
             return topt_wrap(err, "instruction %d", i);
+        int64_t after = now_ns();
+        account(&s->times, instr, after - before);
+        before = after;
     }
     return 0;
 }
@@ -236,6 +270,7 @@ int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
         topt_session_destroy(s);
         return -1;
     }
+    memset(&s->times, 0, sizeof s->times);
     *ret = s;
     return 0;
 }
@@ -265,6 +300,11 @@ int topt_session_step(struct topt_session *s, double *ret_loss, struct topt_erro
 int64_t topt_session_peak_bytes(const struct topt_session *s)
 {
     return s->meter.peak;
+}
+
+struct topt_session_times topt_session_times(const struct topt_session *s)
+{
+    return s->times;
 }
 
 const struct topt_program *topt_session_program(const struct topt_session *s)

@@ -19,6 +19,7 @@ struct topt_session {
     struct topt_meter meter;
     int64_t step;        /* finished steps */
     double loss;
+    struct topt_session_times times;
     void *scratch;       /* host memory, grown on demand */
     int64_t scratch_bytes;
 };

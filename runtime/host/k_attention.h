@@ -73,10 +73,10 @@ static void softmax_rows(const struct heads *h, real *p, real *lse, int64_t ldl)
         for (int64_t j = 1; j < n; j++)
             max = row[j] > max ? row[j] : max;
         double sum = 0;
-        for (int64_t j = 0; j < n; j++) {
+        for (int64_t j = 0; j < n; j++)
             row[j] = EXP(scale * (row[j] - max));
+        for (int64_t j = 0; j < n; j++)
             sum += (double)row[j];
-        }
         real inverse = R(1 / sum);
         for (int64_t j = 0; j < n; j++)
             row[j] *= inverse;

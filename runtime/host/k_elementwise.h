@@ -1,13 +1,29 @@
 /* k_elementwise.h - activations, swiglu, add, mul. */
 #include "real.h"
 
-/* gelu(x) = x/2 (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3) */
+/* gelu(x) = x/2 (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3); (1 + tanh(u)) / 2 is the
+ * sigmoid of 2u. */
 #define GELU_SCALE R(0.79788456080286535588)
 #define GELU_CUBE  R(0.044715)
 
-static real sigmoid(real x)
+#if TOPT_REAL_IS_DOUBLE
+static inline real sigmoid(real x)
 {
-    return 1 / (1 + EXP(-x));
+    return 1 / (1 + exp(-x));
+}
+#else
+/* Nothing below 4e-18 is wanted of it, and numbers too small to be normal are slow. */
+static inline real sigmoid(real x)
+{
+    x = x < -40 ? -40 : x;
+    return 1 / (1 + exp_within(x > 40 ? -40 : -x));
+}
+#endif
+
+/* Far out on the left x sigmoid(x) is 0, whatever x is. */
+static inline real swish(real x, real s)
+{
+    return (x < -40 ? -40 : x) * s;
 }
 
 static void unary_fwd(const struct topt_kernel_call *c)
@@ -24,12 +40,12 @@ static void unary_fwd(const struct topt_kernel_call *c)
     case TOPT_ACT_GELU:
         for (int64_t i = 0; i < n; i++) {
             real u = GELU_SCALE * (x[i] + GELU_CUBE * x[i] * x[i] * x[i]);
-            y[i] = R(0.5) * x[i] * (1 + TANH(u));
+            y[i] = swish(x[i], sigmoid(2 * u));
         }
         break;
     case TOPT_ACT_SILU:
         for (int64_t i = 0; i < n; i++)
-            y[i] = x[i] * sigmoid(x[i]);
+            y[i] = swish(x[i], sigmoid(x[i]));
         break;
     default:
         for (int64_t i = 0; i < n; i++)
@@ -37,17 +53,20 @@ static void unary_fwd(const struct topt_kernel_call *c)
     }
 }
 
-static real gelu_slope(real x)
+static inline real gelu_slope(real x)
 {
-    real u = GELU_SCALE * (x + GELU_CUBE * x * x * x), t = TANH(u);
+    x = x < -10 ? -10 : x;
+    x = x > 10 ? 10 : x; /* beyond it is 0 and 1 */
+    real u = GELU_SCALE * (x + GELU_CUBE * x * x * x), s = sigmoid(2 * u);
     real du = GELU_SCALE * (1 + 3 * GELU_CUBE * x * x);
-    return R(0.5) * (1 + t) + R(0.5) * x * (1 - t * t) * du;
+    return s + 2 * x * s * (1 - s) * du;
 }
 
-static real silu_slope(real x)
+static inline real silu_slope(real x)
 {
-    real s = sigmoid(x);
-    return s * (1 + x * (1 - s));
+    x = x < -40 ? -40 : x;
+    real s = sigmoid(x > 40 ? 40 : x);
+    return s * (1 + (x > 40 ? 40 : x) * (1 - s));
 }
 
 static void unary_bwd(const struct topt_kernel_call *c)
@@ -85,7 +104,7 @@ static void swiglu_fwd(const struct topt_kernel_call *c)
     real *y = c->value[Y];
     int64_t n = elements_of(c, Y);
     for (int64_t i = 0; i < n; i++)
-        y[i] = x[2 * i] * sigmoid(x[2 * i]) * x[2 * i + 1];
+        y[i] = swish(x[2 * i], sigmoid(x[2 * i])) * x[2 * i + 1];
 }
 
 static void swiglu_bwd(const struct topt_kernel_call *c)
@@ -97,7 +116,7 @@ static void swiglu_bwd(const struct topt_kernel_call *c)
     for (int64_t i = 0; i < n; i++) {
         real gate = x[2 * i], up = x[2 * i + 1];
         dx[2 * i] = dy[i] * up * silu_slope(gate);
-        dx[2 * i + 1] = dy[i] * gate * sigmoid(gate);
+        dx[2 * i + 1] = dy[i] * swish(gate, sigmoid(gate));
     }
 }
 

@@ -19,6 +19,22 @@ static void xent_max(const struct topt_kernel_call *c)
     }
 }
 
+/* Sum of e^(x - max): by strips, since the powers are vectors and the sum is in order. */
+static double sum_of_powers(const real *x, int64_t n, real max)
+{
+    enum { STRIP = 128 };
+    real power[STRIP];
+    double total = 0;
+    for (int64_t j0 = 0; j0 < n; j0 += STRIP) {
+        int64_t m = n - j0 < STRIP ? n - j0 : STRIP;
+        for (int64_t j = 0; j < m; j++)
+            power[j] = EXP(x[j0 + j] - max);
+        for (int64_t j = 0; j < m; j++)
+            total += (double)power[j];
+    }
+    return total;
+}
+
 static void xent_sum(const struct topt_kernel_call *c)
 {
     const real *x = c->value[XENT_X], *max = c->value[XENT_M];
@@ -26,10 +42,7 @@ static void xent_sum(const struct topt_kernel_call *c)
     real *sum = c->value[XENT_S], *target = c->value[XENT_T];
     int64_t rows = rows_of(c, XENT_X), n = cols_of(c, XENT_X);
     for (int64_t r = 0; r < rows; r++) {
-        double total = 0;
-        for (int64_t j = 0; j < n; j++)
-            total += (double)EXP(x[r * n + j] - max[r]);
-        sum[r] = R(total);
+        sum[r] = R(sum_of_powers(x + r * n, n, max[r]));
         int64_t j = label[r] - c->off[2];
         target[r] = j >= 0 && j < n ? x[r * n + j] : 0;
     }

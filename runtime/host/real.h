@@ -21,8 +21,47 @@ typedef double real;
 #else
 typedef float real;
 #define R(x)    ((float)(x))
-#define EXP(x)  expf(x)
-#define TANH(x) tanhf(x)
+#define EXP(x)  exp_f32(x)
+#define TANH(x) tanh_f32(x)
+
+/* e^x of x in [-87, 88], in operations that compilers turn into vectors (a call of expf they
+ * do not): with x = k ln 2 + r the result is 2^k times a polynomial in r, within 2 units in the
+ * last place. */
+static inline float exp_within(float x)
+{
+    const float round = 12582912.0f; /* 1.5 * 2^23: adding it rounds to a whole number */
+    float k = (x * 1.44269504f + round) - round;
+    float r = (x - k * 0.693359375f) + k * 2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+    int32_t bits = ((int32_t)k + 127) * (1 << 23);
+    float scale;
+    memcpy(&scale, &bits, sizeof scale);
+    return p * scale;
+}
+
+/* Outside the range of normal numbers: the range's ends.  NaN stays NaN. */
+static inline float exp_f32(float x)
+{
+    x = x < -87.0f ? -87.0f : x;
+    return exp_within(x > 88.0f ? 88.0f : x);
+}
+
+/* By e^2x, and by the series where that would cancel. */
+static inline float tanh_f32(float x)
+{
+    float t = x < -20 ? -20 : x;
+    float e = exp_within(2 * (t > 20 ? 20 : t)), q = x * x;
+    float near = x * (1 + q * (-0.333333333f +
+                               q * (0.133333333f + q * (-0.0539682540f + q * 0.0218694885f))));
+    float far = 1 - 2 / (e + 1);
+    return q < 0.09f ? near : far;
+}
 #endif
 
 /* Elements of one dimension of an operand's local block. */

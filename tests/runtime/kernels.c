@@ -250,6 +250,48 @@ static void check_f32(const struct fixture *x, const struct topt_op *op,
     ok(worst < 2e-5, "%s: f32 computes the same (off by %.1e)", x->title, worst);
 }
 
+/* Activations far from 0: the value and the slope of the line they have become. */
+static void check_extremes(enum topt_dtype dtype)
+{
+    static const double x[] = {-1e30, -1e4, -60, 60, 1e4, 1e30};
+    enum { N = sizeof x / sizeof *x };
+    struct topt_attrs table = {.vocab = 2, .features = N};
+    struct topt_device d;
+    if (topt_device_open_host(dtype, &d, NULL))
+        abort();
+    for (int a = TOPT_ACT_RELU; a <= TOPT_ACT_SILU; a++) {
+        struct topt_attrs attrs = {.activation = a};
+        struct topt_model *m = topt_model_create("test", 1, 1, NULL);
+        int e = topt_model_add(m, "embedding", "e", 0, NULL, &table, NULL);
+        if (topt_model_add(m, "unary", "u", 1, &e, &attrs, NULL) < 0)
+            abort();
+        double in[N], out[N], ones[N], slope[N], worst = 0;
+        float *f[4] = {(float *)in, (float *)out, (float *)ones, (float *)slope};
+        for (int i = 0; i < N; i++) {
+            in[i] = ones[i] = 0;
+            if (dtype == TOPT_F64)
+                in[i] = x[i], ones[i] = 1;
+        }
+        for (int i = 0; i < N && dtype == TOPT_F32; i++)
+            f[0][i] = (float)x[i], f[2][i] = 1;
+        struct topt_kernel_call c = {.op = &m->op[1], .kernel = TOPT_K_UNARY_FWD,
+                                     .len = {1, 1, N}, .value = {in, out},
+                                     .grad = {slope, ones}};
+        int rc = d.ops->kernel(&d, &c, NULL);
+        c.kernel = TOPT_K_UNARY_BWD;
+        rc |= d.ops->kernel(&d, &c, NULL);
+        for (int i = 0; i < N; i++) {
+            double y = dtype == TOPT_F64 ? out[i] : (double)f[1][i];
+            double s = dtype == TOPT_F64 ? slope[i] : (double)f[3][i];
+            worst = fmax(worst, fabs(y - (x[i] > 0 ? x[i] : 0)) / fmax(1, fabs(y)));
+            worst = fmax(worst, fabs(s - (x[i] > 0)));
+        }
+        ok(!rc && worst < 1e-6, "activation %d far out in %s (off by %.1e)", a,
+           topt_dtype_name(dtype), worst);
+        topt_model_destroy(m);
+    }
+}
+
 static void check_updates(void)
 {
     struct topt_device d;
@@ -298,6 +340,8 @@ int main(void)
         drop(&ref);
         topt_model_destroy(m);
     }
+    check_extremes(TOPT_F32);
+    check_extremes(TOPT_F64);
     check_updates();
     struct topt_error err = {0};
     ok(topt_device_open_host(TOPT_BF16, &d, &err) && err.code == TOPT_ERR_INVAL,
