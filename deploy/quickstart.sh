@@ -170,7 +170,7 @@ measure()
 start_toptd()
 {
     title "2. Starting toptd"
-    setpriv --pdeathsig TERM toptd --hw this-machine --state "$state/store" --socket "$state/toptd.sock" \
+    setpriv --pdeathsig TERM toptd --state "$state/store" --socket "$state/toptd.sock" \
         </dev/null >"$logs/toptd.log" 2>&1 &
     toptd_pid=$!
     wait_for 100 curl -fsS --unix-socket "$state/toptd.sock" http://localhost/readyz || {
@@ -239,11 +239,12 @@ show_row() # LIMIT GPUS JOB
     local report=$state/report-$3.json plan=$state/plan-$3.json
     topt client get-plan "$(jq -r .plan "$report")" -o "$plan" 2>>"$logs/client.log" ||
         fail "toptd does not know the plan of job $3: see $logs/client.log"
-    printf '  %-8s %4s  %-26s %10s %10s   %9s %9s   %6.3f -> %.3f\n' "${1%MiB} MiB" "$2" \
-        "$(jq -r .strategy "$plan")" \
+    printf '  %-9s %4s %6s   %9s %9s   %8s %8s   %.3f -> %.3f  %s\n' "${1%MiB} MiB" "$2" \
+        "$(jq .nodes "$report")" \
         "$(mib "$(jq .predicted.memory_bytes "$report")")" "$(mib "$(jq .peak_bytes "$report")")" \
         "$(ms "$(jq .predicted.time_ns "$report")")" "$(ms "$(jq .median_step_ns "$report")")" \
-        "$(jq '.losses[0]' "$report")" "$(jq '.losses[-1]' "$report")"
+        "$(jq '.losses[0]' "$report")" "$(jq '.losses[-1]' "$report")" \
+        "$(jq -r .strategy "$plan")"
 }
 
 bad=0
@@ -284,8 +285,8 @@ compare()
 {
     local i
     title "5. Predicted and measured: the same $steps steps on the same English text"
-    printf '  %-12s %4s  %-26s %21s   %19s   %s\n' "memory/GPU" GPUs "strategy" \
-        "memory: said, seen" "step: said, seen" "loss"
+    printf '  %-9s %4s %6s   %19s   %17s   %-14s  %s\n' "a GPU has" GPUs nodes \
+        "memory: said, seen" "step: said, seen" loss strategy
     for i in "${!jobs[@]}"; do
         show_row "${job_limits[i]}" "${job_gpus[i]}" "${jobs[i]}"
     done
