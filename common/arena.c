@@ -82,7 +82,8 @@ static int push_chunk(struct topt_arena *a, size_t need)
 void *topt_arena_alloc(struct topt_arena *a, size_t n, size_t size)
 {
     size_t bytes;
-    if (__builtin_mul_overflow(n, size, &bytes) || bytes > SIZE_MAX - ALIGN - sizeof(struct chunk))
+    if (__builtin_mul_overflow(n, size, &bytes) ||
+        bytes > SIZE_MAX - ALIGN - sizeof(struct chunk))
         return NULL;
     bytes = (bytes + ALIGN - 1) / ALIGN * ALIGN;
     if (bytes == 0)

@@ -13,8 +13,8 @@ json_t *topt_json_parse(const char *text, size_t len, const char *what,
     json_error_t je;
     json_t *doc = json_loadb(text, len, JSON_REJECT_DUPLICATES, &je);
     if (!doc)
-        topt_fail(err, TOPT_ERR_INVAL, "%s is not valid JSON: line %d column %d: %s", what,
-                  je.line, je.column, je.text);
+        topt_fail(err, TOPT_ERR_INVAL, "%s is not valid JSON: line %d column %d: %s",
+                  what, je.line, je.column, je.text);
     return doc;
 }
 
@@ -39,8 +39,8 @@ int topt_json_format(const json_t *doc, const char *kind, struct topt_error *err
     if (!have)
         return topt_fail(err, TOPT_ERR_INVAL, "no \"format\": \"%s\" field", want);
     if (strcmp(have, want))
-        return topt_fail(err, TOPT_ERR_INVAL, "format is \"%.40s\", \"%s\" is needed", have,
-                         want);
+        return topt_fail(err, TOPT_ERR_INVAL, "format is \"%.40s\", \"%s\" is needed",
+                         have, want);
     return 0;
 }
 
@@ -63,7 +63,8 @@ int topt_json_only(const json_t *obj, const char *path, const char *const allowe
                          path && *path ? path : "the document");
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)obj, key, value) {
+    json_object_foreach((json_t *)obj, key, value)
+    {
         size_t i = 0;
         while (allowed[i] && strcmp(allowed[i], key))
             i++;
@@ -81,8 +82,8 @@ static int find(const json_t *obj, const char *path, const char *key, int needed
     *ret = json_object_get(obj, key);
     if (*ret && !json_is_null(*ret))
         return 1;
-    return needed ? topt_fail(err, TOPT_ERR_INVAL, "%s%s%s is missing", base(path), dot(path),
-                              key)
+    return needed ? topt_fail(err, TOPT_ERR_INVAL, "%s%s%s is missing", base(path),
+                              dot(path), key)
                   : 0;
 }
 
@@ -98,8 +99,9 @@ static int get_int(const json_t *obj, const char *path, const char *key, int64_t
                          dot(path), key);
     int64_t x = json_integer_value(v);
     if (x < min || x > max)
-        return topt_fail(err, TOPT_ERR_INVAL, "%s%s%s is %lld, outside %lld..%lld", base(path),
-                         dot(path), key, (long long)x, (long long)min, (long long)max);
+        return topt_fail(err, TOPT_ERR_INVAL, "%s%s%s is %lld, outside %lld..%lld",
+                         base(path), dot(path), key, (long long)x, (long long)min,
+                         (long long)max);
     *ret = x;
     return 0;
 }
@@ -124,8 +126,8 @@ static int get_real(const json_t *obj, const char *path, const char *key, double
     if (found <= 0)
         return found;
     if (!json_is_number(v))
-        return topt_fail(err, TOPT_ERR_INVAL, "%s%s%s must be a number", base(path), dot(path),
-                         key);
+        return topt_fail(err, TOPT_ERR_INVAL, "%s%s%s must be a number", base(path),
+                         dot(path), key);
     double x = json_number_value(v);
     if (!(x >= min && x <= max))
         return topt_fail(err, TOPT_ERR_INVAL, "%s%s%s is %g, outside %g..%g", base(path),
@@ -168,8 +170,8 @@ static int get_string(const json_t *obj, const char *path, const char *key,
     if (found <= 0)
         return found;
     if (!json_is_string(v))
-        return topt_fail(err, TOPT_ERR_INVAL, "%s%s%s must be a string", base(path), dot(path),
-                         key);
+        return topt_fail(err, TOPT_ERR_INVAL, "%s%s%s must be a string", base(path),
+                         dot(path), key);
     *ret = json_string_value(v);
     return 0;
 }
@@ -193,8 +195,8 @@ int topt_json_array(const json_t *obj, const char *path, const char *key,
     if (find(obj, path, key, 1, &v, err) < 0)
         return -1;
     if (!json_is_array(v))
-        return topt_fail(err, TOPT_ERR_INVAL, "%s%s%s must be an array", base(path), dot(path),
-                         key);
+        return topt_fail(err, TOPT_ERR_INVAL, "%s%s%s must be an array", base(path),
+                         dot(path), key);
     *ret = v;
     return 0;
 }

@@ -22,8 +22,9 @@ void topt_log(enum topt_level level, const char *fmt, ...)
     if (level > config.max)
         return;
     char line[1024];
-    int n = config.journal ? snprintf(line, sizeof line, "<%d>%s: ", (int)level, config.name)
-                           : snprintf(line, sizeof line, "%s: ", config.name);
+    int n = config.journal
+                ? snprintf(line, sizeof line, "<%d>%s: ", (int)level, config.name)
+                : snprintf(line, sizeof line, "%s: ", config.name);
     va_list ap;
     va_start(ap, fmt);
     int m = vsnprintf(line + n, sizeof line - (size_t)n - 1, fmt, ap);

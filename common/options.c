@@ -42,7 +42,8 @@ static int store(const struct topt_option *o, const char *value, void *target,
     case TOPT_OPT_REAL: {
         double v = strtod(value, &end);
         if (end == value || *end || !isfinite(v) || v < 0)
-            rc = topt_fail(err, TOPT_ERR_INVAL, "'%s' is not a number of at least 0", value);
+            rc = topt_fail(err, TOPT_ERR_INVAL, "'%s' is not a number of at least 0",
+                           value);
         else
             *(double *)field = v;
         break;
@@ -56,8 +57,8 @@ static int store(const struct topt_option *o, const char *value, void *target,
     return rc;
 }
 
-int topt_options_parse(const struct topt_option *table, int argc, char **argv, void *target,
-                       const char **ret_args, int max_args, int *ret_nargs,
+int topt_options_parse(const struct topt_option *table, int argc, char **argv,
+                       void *target, const char **ret_args, int max_args, int *ret_nargs,
                        struct topt_error *err)
 {
     int nargs = 0, only_args = 0;
@@ -65,8 +66,8 @@ int topt_options_parse(const struct topt_option *table, int argc, char **argv, v
         const char *a = argv[i];
         if (only_args || a[0] != '-' || a[1] == '\0') {
             if (nargs == max_args)
-                return topt_fail(err, TOPT_ERR_USAGE, "unexpected argument '%s'; try --help",
-                                 a);
+                return topt_fail(err, TOPT_ERR_USAGE,
+                                 "unexpected argument '%s'; try --help", a);
             ret_args[nargs++] = a;
             continue;
         }
@@ -87,8 +88,8 @@ int topt_options_parse(const struct topt_option *table, int argc, char **argv, v
             return topt_fail(err, TOPT_ERR_USAGE, "--%s takes no value", o->name);
         if (o->kind != TOPT_OPT_FLAG && !value) {
             if (i + 1 == argc)
-                return topt_fail(err, TOPT_ERR_USAGE, "%s%s needs a value (%s)", dashes(o),
-                                 o->name, o->arg);
+                return topt_fail(err, TOPT_ERR_USAGE, "%s%s needs a value (%s)",
+                                 dashes(o), o->name, o->arg);
             value = argv[++i];
         }
         if (store(o, value, target, err))

@@ -94,8 +94,8 @@ char *topt_read_file(const char *path, size_t max_bytes, size_t *ret_len,
             break;
         topt_text_put(&t, chunk, (size_t)n);
         if (t.len > max_bytes) {
-            topt_fail(err, TOPT_ERR_LIMIT, "'%s' is larger than the limit of %zu bytes", path,
-                      max_bytes);
+            topt_fail(err, TOPT_ERR_LIMIT, "'%s' is larger than the limit of %zu bytes",
+                      path, max_bytes);
             goto fail;
         }
         if (t.oom)
@@ -132,7 +132,8 @@ static int write_all(int fd, const char *p, size_t len)
     return 0;
 }
 
-int topt_write_file(const char *path, const void *data, size_t len, struct topt_error *err)
+int topt_write_file(const char *path, const void *data, size_t len,
+                    struct topt_error *err)
 {
     if (strcmp(path, "-") == 0) {
         if (write_all(STDOUT_FILENO, data, len))
@@ -159,7 +160,8 @@ int topt_write_file(const char *path, const void *data, size_t len, struct topt_
         unlink(tmp.s);
     topt_text_fini(&tmp);
     errno = saved;
-    return bad ? topt_fail(err, TOPT_ERR_IO, "can't write '%s': %s", path, strerror(saved))
+    return bad ? topt_fail(err, TOPT_ERR_IO, "can't write '%s': %s", path,
+                           strerror(saved))
                : 0;
 }
 
@@ -172,8 +174,8 @@ int topt_parse_int(const char *s, int64_t min, int64_t max, int64_t *ret,
     if (end == s || *end != '\0')
         return topt_fail(err, TOPT_ERR_INVAL, "'%s' is not a whole number", s);
     if (errno || v < min || v > max)
-        return topt_fail(err, TOPT_ERR_INVAL, "%s is outside %lld..%lld", s, (long long)min,
-                         (long long)max);
+        return topt_fail(err, TOPT_ERR_INVAL, "%s is outside %lld..%lld", s,
+                         (long long)min, (long long)max);
     *ret = v;
     return 0;
 }
@@ -185,7 +187,8 @@ int topt_parse_bytes(const char *s, int64_t *ret_bytes, struct topt_error *err)
     errno = 0;
     double v = strtod(s, &end);
     if (end == s || !isfinite(v) || errno)
-        return topt_fail(err, TOPT_ERR_INVAL, "'%s' is not a size; write 16GiB or 4096", s);
+        return topt_fail(err, TOPT_ERR_INVAL, "'%s' is not a size; write 16GiB or 4096",
+                         s);
     while (isspace((unsigned char)*end))
         end++;
     const char *u = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
@@ -197,8 +200,8 @@ int topt_parse_bytes(const char *s, int64_t *ret_bytes, struct topt_error *err)
             v *= pow(base, (double)(u - units) + 1);
     }
     if (!u && *end != '\0' && strcasecmp(end, "B"))
-        return topt_fail(err, TOPT_ERR_INVAL, "'%s' has an unknown unit; use KiB, MiB, GiB, TiB",
-                         s);
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "'%s' has an unknown unit; use KiB, MiB, GiB, TiB", s);
     if (v < 1 || v >= 0x1p62)
         return topt_fail(err, TOPT_ERR_INVAL, "'%s' must be a positive size", s);
     *ret_bytes = (int64_t)v;
@@ -214,7 +217,11 @@ char *topt_show_bytes(int64_t bytes, char *buf, size_t size)
         v /= 1024;
         i++;
     }
-    snprintf(buf, size, i == 0 ? "%.0f %s" : fabs(v) < 100 ? "%.2f %s" : "%.1f %s", v, unit[i]);
+    snprintf(buf, size,
+             i == 0          ? "%.0f %s"
+             : fabs(v) < 100 ? "%.2f %s"
+                             : "%.1f %s",
+             v, unit[i]);
     return buf;
 }
 
@@ -227,6 +234,10 @@ char *topt_show_ns(int64_t ns, char *buf, size_t size)
         v /= 1000;
         i++;
     }
-    snprintf(buf, size, i == 0 ? "%.0f %s" : fabs(v) < 100 ? "%.2f %s" : "%.1f %s", v, unit[i]);
+    snprintf(buf, size,
+             i == 0          ? "%.0f %s"
+             : fabs(v) < 100 ? "%.2f %s"
+                             : "%.1f %s",
+             v, unit[i]);
     return buf;
 }

@@ -30,7 +30,7 @@ struct topt_error {
 };
 
 #define TOPT_PRINTF(f, a) __attribute__((format(printf, f, a)))
-#define TOPT_MUST_CHECK __attribute__((warn_unused_result))
+#define TOPT_MUST_CHECK   __attribute__((warn_unused_result))
 
 /* Fill 'err' and return -1, so that a failure is one line.  Preserves errno. */
 int topt_fail(struct topt_error *err, enum topt_err code, const char *fmt, ...)

@@ -15,12 +15,12 @@
 /* Parse text / a file (at most 'max_bytes'); duplicate keys are refused.  New reference. */
 json_t *topt_json_parse(const char *text, size_t len, const char *what,
                         struct topt_error *err) TOPT_MUST_CHECK;
-json_t *topt_json_load(const char *path, size_t max_bytes, struct topt_error *err)
-    TOPT_MUST_CHECK;
+json_t *topt_json_load(const char *path, size_t max_bytes,
+                       struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Check "format"; 'kind' is "model", "hw", "plan"... */
-int topt_json_format(const json_t *doc, const char *kind, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int topt_json_format(const json_t *doc, const char *kind,
+                     struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Refuse members of 'obj' that are not in the NULL-ended list 'allowed'. */
 int topt_json_only(const json_t *obj, const char *path, const char *const allowed[],

@@ -6,7 +6,12 @@
 #include "topt_error.h"
 
 /* The numbers are syslog's, so that journald reads the "<N>" prefix. */
-enum topt_level { TOPT_LOG_ERR = 3, TOPT_LOG_WARN = 4, TOPT_LOG_INFO = 6, TOPT_LOG_DEBUG = 7 };
+enum topt_level {
+    TOPT_LOG_ERR = 3,
+    TOPT_LOG_WARN = 4,
+    TOPT_LOG_INFO = 6,
+    TOPT_LOG_DEBUG = 7
+};
 
 /* 'name' (borrowed for ever) is put before each line.  'journal' adds the "<N>" prefix.
  * Lines above 'max' are dropped. */

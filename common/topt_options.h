@@ -25,15 +25,16 @@ enum topt_option_kind {
 struct topt_option {
     const char *name; /* long name without dashes, or one letter for -x; NULL ends */
     enum topt_option_kind kind;
-    size_t offset; /* of the field in the caller's struct, whose value before is the default */
+    size_t
+        offset; /* of the field in the caller's struct, whose value before is the default */
     const char *arg;
     const char *help;
 };
 
 /* '--name value', '--name=value', '-o value', '--' ends options.  Positional arguments go
  * to 'ret_args' (at most 'max_args').  Returns 1 where --help was asked for, 0, or -1. */
-int topt_options_parse(const struct topt_option *table, int argc, char **argv, void *target,
-                       const char **ret_args, int max_args, int *ret_nargs,
+int topt_options_parse(const struct topt_option *table, int argc, char **argv,
+                       void *target, const char **ret_args, int max_args, int *ret_nargs,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
 /* "Usage: " + usage, then a line an option. */

@@ -31,8 +31,8 @@ int topt_write_file(const char *path, const void *data, size_t len,
 
 /* "16GiB", "14.5 GB", "4096", "512K": bytes.  K/M/G/T and KiB.. are powers of 1024, KB..
  * powers of 1000.  Must be positive and below 2^62. */
-int topt_parse_bytes(const char *s, int64_t *ret_bytes, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int topt_parse_bytes(const char *s, int64_t *ret_bytes,
+                     struct topt_error *err) TOPT_MUST_CHECK;
 
 /* A decimal integer within [min, max] and nothing after it. */
 int topt_parse_int(const char *s, int64_t min, int64_t max, int64_t *ret,

@@ -15,7 +15,7 @@ static int tap_count, tap_failed;
 #define ok(good, ...) tap_check((good) ? 1 : 0, #good, __FILE__, __LINE__, __VA_ARGS__)
 
 /* Two integers that must be equal, shown when they are not. */
-#define is_int(got, want, ...)                                                             \
+#define is_int(got, want, ...)                                                           \
     tap_is_int((long long)(got), (long long)(want), __FILE__, __LINE__, __VA_ARGS__)
 
 __attribute__((format(printf, 5, 6), unused)) static int
@@ -36,7 +36,8 @@ tap_check(int good, const char *expr, const char *file, int line, const char *fm
 }
 
 __attribute__((format(printf, 5, 6), unused)) static int
-tap_is_int(long long got, long long want, const char *file, int line, const char *fmt, ...)
+tap_is_int(long long got, long long want, const char *file, int line, const char *fmt,
+           ...)
 {
     char text[256];
     va_list ap;

@@ -34,6 +34,7 @@
 #include <string.h>
 
 enum {
+    DEFAULT_GRANULE = 65536,
     MAX_PROFILE_BYTES = 16 << 20,
     MAX_CURVES = 1024,
     MAX_POINTS = 4096,
@@ -73,6 +74,7 @@ struct topt_hw {
     int64_t memory_bytes;
     double flops[TOPT_DTYPE_COUNT];
     double efficiency[WORKS], memory_bandwidth, launch_ns;
+    int64_t granule_bytes;
     int64_t shared_cores; /* 0: every device has its own */
     double collective_launch_ns;
     struct link node, cluster;
@@ -167,12 +169,20 @@ static int read_efficiency(struct topt_hw *hw, const json_t *device,
 
 static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error *err)
 {
-    static const char *const fields[] = {"name",      "memory_bytes", "reserve_bytes",
-                                         "flops",     "efficiency",   "memory_bandwidth",
-                                         "launch_ns", "shared_cores", "source",
+    static const char *const fields[] = {"name",
+                                         "memory_bytes",
+                                         "reserve_bytes",
+                                         "flops",
+                                         "efficiency",
+                                         "memory_bandwidth",
+                                         "launch_ns",
+                                         "shared_cores",
+                                         "granule_bytes",
+                                         "source",
                                          NULL};
     const json_t *d;
     int64_t memory, reserve = 0;
+    hw->granule_bytes = DEFAULT_GRANULE;
     if (need_object(doc, "device", &d, err) || topt_json_only(d, "device", fields, err) ||
         topt_json_string(d, "device", "name", &hw->device, err) ||
         topt_json_int(d, "device", "memory_bytes", 1, (int64_t)1 << 60, &memory, err) ||
@@ -181,6 +191,8 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
                        err) ||
         topt_json_real(d, "device", "launch_ns", 0, 1e9, &hw->launch_ns, err) ||
         topt_json_int_or(d, "device", "shared_cores", 1, 1 << 20, &hw->shared_cores,
+                         err) ||
+        topt_json_int_or(d, "device", "granule_bytes", 1, 1 << 30, &hw->granule_bytes,
                          err) ||
         read_flops(hw, d, err) || read_efficiency(hw, d, err))
         return -1;
@@ -523,6 +535,11 @@ int topt_hw_gpus_per_node(const struct topt_hw *hw)
 const char *topt_hw_device(const struct topt_hw *hw)
 {
     return hw->device;
+}
+
+int64_t topt_hw_granule_bytes(const struct topt_hw *hw)
+{
+    return hw->granule_bytes;
 }
 
 int64_t topt_hw_memory_bytes(const struct topt_hw *hw)

@@ -24,14 +24,15 @@ static int add_factors(struct topt_mesh *mesh, int n)
     return 0;
 }
 
-int topt_mesh_init(struct topt_mesh *mesh, int nodes, int per_node, struct topt_error *err)
+int topt_mesh_init(struct topt_mesh *mesh, int nodes, int per_node,
+                   struct topt_error *err)
 {
     memset(mesh, 0, sizeof *mesh);
     if (nodes < 1 || per_node < 1 || nodes > 1 << 14 || per_node > 1 << 14)
-        return topt_fail(err, TOPT_ERR_INVAL, "%d nodes of %d devices can't be planned for",
-                         nodes, per_node);
-    *mesh = (struct topt_mesh){.nodes = nodes, .per_node = per_node,
-                               .devices = nodes * per_node};
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "%d nodes of %d devices can't be planned for", nodes, per_node);
+    *mesh = (struct topt_mesh){
+        .nodes = nodes, .per_node = per_node, .devices = nodes * per_node};
     int bad = add_factors(mesh, nodes);
     mesh->node_axes = mesh->naxes;
     if (bad || add_factors(mesh, per_node))
@@ -66,7 +67,8 @@ struct topt_group topt_mesh_group(const struct topt_mesh *mesh, uint32_t axes)
 const char *topt_mesh_axis_name(const struct topt_mesh *mesh, int axis, char buf[8])
 {
     int node = axis < mesh->node_axes;
-    snprintf(buf, 8, "%c%d", node ? 'n' : 'g', (node ? axis : axis - mesh->node_axes) % 100);
+    snprintf(buf, 8, "%c%d", node ? 'n' : 'g',
+             (node ? axis : axis - mesh->node_axes) % 100);
     return buf;
 }
 
@@ -139,7 +141,8 @@ struct topt_box topt_layout_box(const struct topt_mesh *mesh, const struct topt_
     for (int d = 0; d < s->ndim; d++) {
         int8_t axes[TOPT_MAX_AXES];
         int n = topt_layout_axes_of(l, d, axes);
-        topt_split_block(mesh, s->dim[d].count, axes, n, device, &box.off[d], &box.len[d]);
+        topt_split_block(mesh, s->dim[d].count, axes, n, device, &box.off[d],
+                         &box.len[d]);
     }
     return box;
 }
@@ -199,6 +202,8 @@ int64_t topt_move_ns(const struct topt_hw *hw, const struct topt_mesh *mesh,
     if (m->kind == TOPT_MOVE_SLICE)
         return 0;
     int gathers = m->kind == TOPT_MOVE_ALL_GATHER;
-    int64_t bytes = topt_layout_elements(mesh, s, gathers ? &m->to : &m->from) * element_bytes;
-    return topt_hw_collective_ns(hw, collective[m->kind], topt_mesh_group(mesh, m->axes), bytes);
+    int64_t bytes =
+        topt_layout_elements(mesh, s, gathers ? &m->to : &m->from) * element_bytes;
+    return topt_hw_collective_ns(hw, collective[m->kind], topt_mesh_group(mesh, m->axes),
+                                 bytes);
 }

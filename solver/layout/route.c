@@ -68,7 +68,8 @@ struct topt_router {
     struct found *paths[BUCKETS];
 };
 
-struct topt_router *topt_router_create(const struct topt_hw *hw, const struct topt_mesh *mesh)
+struct topt_router *topt_router_create(const struct topt_hw *hw,
+                                       const struct topt_mesh *mesh)
 {
     struct topt_router *r = calloc(1, sizeof *r);
     if (!r)
@@ -278,7 +279,7 @@ static int32_t node_add(struct tree *t, uint64_t s)
 struct run {
     struct topt_router *r;
     struct tree *t;
-    int32_t from;    /* node being expanded */
+    int32_t from; /* node being expanded */
     int heap_cap;
     int failed;
 };
@@ -291,7 +292,8 @@ static uint32_t axes_of(const struct tree *t, uint32_t groups)
     return mask;
 }
 
-static void relax(struct run *x, enum topt_move_kind kind, uint32_t groups, uint64_t state)
+static void relax(struct run *x, enum topt_move_kind kind, uint32_t groups,
+                  uint64_t state)
 {
     struct tree *t = x->t;
     int64_t cost = 0;
@@ -415,7 +417,8 @@ static void permute_from(struct run *x, uint64_t s, int d, const int *order, int
     }
     for (uint32_t m = left; m; m &= m - 1) {
         int i = __builtin_ctz(m);
-        permute_from(x, s, d, order, n, put(made, order[i], d, pos), left & ~(1u << i), pos + 1);
+        permute_from(x, s, d, order, n, put(made, order[i], d, pos), left & ~(1u << i),
+                     pos + 1);
     }
 }
 
@@ -484,7 +487,8 @@ static uint64_t hash_pair(const struct topt_shape *s, int element_bytes,
 
 static int same_shape(const struct topt_shape *a, const struct topt_shape *b)
 {
-    return a->ndim == b->ndim && !memcmp(a->dim, b->dim, sizeof a->dim[0] * (size_t)a->ndim);
+    return a->ndim == b->ndim &&
+           !memcmp(a->dim, b->dim, sizeof a->dim[0] * (size_t)a->ndim);
 }
 
 static uint32_t dims_of(const struct topt_layout *a, const struct topt_layout *b)
@@ -514,7 +518,8 @@ static int make_groups(const struct topt_router *r, struct tree *t,
                     follows(to, a - 1);
         if (!joins && t->ngroups == MAX_GROUPS)
             return topt_fail(err, TOPT_ERR_LIMIT,
-                             "a redistribution over more than %d groups of axes", MAX_GROUPS);
+                             "a redistribution over more than %d groups of axes",
+                             MAX_GROUPS);
         int g = joins ? t->ngroups - 1 : t->ngroups++;
         t->mask[g] |= 1u << a;
         t->size[g] = (t->size[g] ? t->size[g] : 1) * r->mesh.size[a];
@@ -561,8 +566,12 @@ static struct tree *tree_get(struct topt_router *r, const struct topt_shape *s,
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
         return NULL;
     }
-    *t = (struct tree){.shape = *s, .element_bytes = element_bytes, .from = *from,
-                       .to = *to, .dims = dims, .single = single};
+    *t = (struct tree){.shape = *s,
+                       .element_bytes = element_bytes,
+                       .from = *from,
+                       .to = *to,
+                       .dims = dims,
+                       .single = single};
     if (make_groups(r, t, from, to, single, err))
         return NULL;
     uint64_t source = state_of(t, from), target = state_of(t, to);
@@ -595,7 +604,8 @@ static int read_path(const struct tree *t, int32_t n, struct topt_path *p,
     p->time_ns = t->node[n].cost;
     for (; t->node[n].prev != NONE; n = t->node[n].prev) {
         if (len == 64)
-            return topt_fail(err, TOPT_ERR_LIMIT, "a redistribution of more than 64 moves");
+            return topt_fail(err, TOPT_ERR_LIMIT,
+                             "a redistribution of more than 64 moves");
         chain[len++] = n;
     }
     while (len > 0) {
@@ -608,8 +618,8 @@ static int read_path(const struct tree *t, int32_t n, struct topt_path *p,
             p->move[p->nmoves - 1].axes |= m.axes;
             p->move[p->nmoves - 1].to = m.to;
         } else if (p->nmoves == TOPT_MAX_MOVES) {
-            return topt_fail(err, TOPT_ERR_LIMIT, "a redistribution of more than %d moves",
-                             TOPT_MAX_MOVES);
+            return topt_fail(err, TOPT_ERR_LIMIT,
+                             "a redistribution of more than %d moves", TOPT_MAX_MOVES);
         } else {
             p->move[p->nmoves++] = m;
         }
@@ -631,14 +641,16 @@ int topt_router_path(struct topt_router *r, const struct topt_shape *s, int elem
     struct found *f = TOPT_NEW(r->arena, 1, struct found);
     if (!f)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
-    *f = (struct found){.shape = *s, .element_bytes = element_bytes, .from = *from, .to = *to};
+    *f = (struct found){
+        .shape = *s, .element_bytes = element_bytes, .from = *from, .to = *to};
     if (!topt_layout_equal(from, to)) {
         struct tree *t = tree_get(r, s, element_bytes, from, to, err);
         if (!t)
             return -1;
         int32_t n = node_find(t, state_of(t, to));
-        int rc = n == NONE ? topt_fail(err, TOPT_ERR_INTERNAL, "no way between two layouts")
-                           : read_path(t, n, &f->path, err);
+        int rc = n == NONE
+                     ? topt_fail(err, TOPT_ERR_INTERNAL, "no way between two layouts")
+                     : read_path(t, n, &f->path, err);
         if (t->single)
             tree_fini(t);
         if (rc)

@@ -39,9 +39,10 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
 struct topt_hw; /* opaque */
 
 /* 'name' is a shipped profile or a file.  Owned by the caller. */
-struct topt_hw *topt_hw_load(const char *name_or_path, struct topt_error *err)
-    TOPT_MUST_CHECK;
-struct topt_hw *topt_hw_from_json(const json_t *doc, struct topt_error *err) TOPT_MUST_CHECK;
+struct topt_hw *topt_hw_load(const char *name_or_path,
+                             struct topt_error *err) TOPT_MUST_CHECK;
+struct topt_hw *topt_hw_from_json(const json_t *doc,
+                                  struct topt_error *err) TOPT_MUST_CHECK;
 json_t *topt_hw_to_json(const struct topt_hw *hw); /* new reference, round-trips */
 void topt_hw_destroy(struct topt_hw *hw);
 
@@ -52,7 +53,10 @@ const char *topt_hw_name(const struct topt_hw *hw);
 int topt_hw_max_nodes(const struct topt_hw *hw);
 int topt_hw_gpus_per_node(const struct topt_hw *hw);
 const char *topt_hw_device(const struct topt_hw *hw);
-int64_t topt_hw_memory_bytes(const struct topt_hw *hw); /* usable: capacity less reserve */
+int64_t
+topt_hw_memory_bytes(const struct topt_hw *hw); /* usable: capacity less reserve */
+int64_t
+topt_hw_granule_bytes(const struct topt_hw *hw); /* its allocator rounds up to this */
 int topt_hw_has_dtype(const struct topt_hw *hw, enum topt_dtype t);
 
 /* Nanoseconds of one kernel on one device while 'devices' devices of the cluster work:

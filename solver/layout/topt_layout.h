@@ -28,8 +28,8 @@ struct topt_mesh {
     int nodes, per_node, devices;
 };
 
-int topt_mesh_init(struct topt_mesh *mesh, int nodes, int per_node, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int topt_mesh_init(struct topt_mesh *mesh, int nodes, int per_node,
+                   struct topt_error *err) TOPT_MUST_CHECK;
 /* Coordinate of 'device' on 'axis'. */
 int topt_mesh_coord(const struct topt_mesh *mesh, int device, int axis);
 /* How the groups that vary along 'axes' (bit mask) lie on the cluster. */
@@ -77,10 +77,10 @@ void topt_split_block(const struct topt_mesh *mesh, int64_t count, const int8_t 
 
 /* One collective (or free local slice) on the way between two layouts. */
 enum topt_move_kind {
-    TOPT_MOVE_SLICE,          /* replicated -> sharded, local */
-    TOPT_MOVE_ALL_GATHER,     /* sharded -> replicated, innermost axes of one dimension */
-    TOPT_MOVE_ALL_TO_ALL,     /* innermost axes of one dimension -> innermost of another */
-    TOPT_MOVE_PERMUTE,        /* another order of a dimension's axes */
+    TOPT_MOVE_SLICE,      /* replicated -> sharded, local */
+    TOPT_MOVE_ALL_GATHER, /* sharded -> replicated, innermost axes of one dimension */
+    TOPT_MOVE_ALL_TO_ALL, /* innermost axes of one dimension -> innermost of another */
+    TOPT_MOVE_PERMUTE,    /* another order of a dimension's axes */
     TOPT_MOVE_REDUCE_SCATTER, /* partial -> sharded, innermost */
     TOPT_MOVE_ALL_REDUCE,     /* partial -> replicated */
 };
@@ -88,7 +88,7 @@ const char *topt_move_name(enum topt_move_kind k);
 
 struct topt_move {
     enum topt_move_kind kind;
-    uint32_t axes;                 /* the group varies along these */
+    uint32_t axes; /* the group varies along these */
     struct topt_layout from, to;
 };
 
@@ -117,6 +117,7 @@ void topt_router_destroy(struct topt_router *r);
  * not).  The result is borrowed until the router is destroyed. */
 int topt_router_path(struct topt_router *r, const struct topt_shape *s, int element_bytes,
                      const struct topt_layout *from, const struct topt_layout *to,
-                     const struct topt_path **ret, struct topt_error *err) TOPT_MUST_CHECK;
+                     const struct topt_path **ret,
+                     struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -81,8 +81,8 @@ static int64_t bytes_of(const struct tally *t, int buffer)
 
 static int64_t elementwise_ns(const struct tally *t, int64_t bytes)
 {
-    return topt_hw_compute_ns(t->k->hw, t->k->settings->dtype, TOPT_WORK_ELEMENTWISE, 0, bytes,
-                              t->k->mesh->devices);
+    return topt_hw_compute_ns(t->k->hw, t->k->settings->dtype, TOPT_WORK_ELEMENTWISE, 0,
+                              bytes, t->k->mesh->devices);
 }
 
 static enum topt_work work_of(enum topt_kernel k)
@@ -109,13 +109,14 @@ static int64_t kernel_ns(const struct tally *t, const struct topt_instr *i,
     for (int x = 0; x < o->spec->noperands; x++)
         bytes += bytes_of(t, i->value[x]) + bytes_of(t, i->grad[x]);
     return topt_hw_compute_ns(t->k->hw, t->k->settings->dtype, work_of(i->kernel),
-                              o->spec->flops(o, i->kernel, len), bytes, t->k->mesh->devices);
+                              o->spec->flops(o, i->kernel, len), bytes,
+                              t->k->mesh->devices);
 }
 
 static int64_t all_reduce_ns(const struct tally *t, uint32_t axes, int64_t bytes)
 {
-    return topt_hw_collective_ns(t->k->hw, TOPT_ALL_REDUCE, topt_mesh_group(t->k->mesh, axes),
-                                 bytes);
+    return topt_hw_collective_ns(t->k->hw, TOPT_ALL_REDUCE,
+                                 topt_mesh_group(t->k->mesh, axes), bytes);
 }
 
 struct op_tally {
@@ -140,8 +141,9 @@ static int tally_emit(struct topt_sink *sink, const struct topt_instr *i,
         ns = elementwise_ns(t, 3 * bytes_of(t, i->a));
         break;
     case TOPT_I_UPDATE:
-        ns = elementwise_ns(t, 2 * (bytes_of(t, i->a) + bytes_of(t, i->c) + bytes_of(t, i->d)) +
-                                   bytes_of(t, i->b));
+        ns = elementwise_ns(
+            t, 2 * (bytes_of(t, i->a) + bytes_of(t, i->c) + bytes_of(t, i->d)) +
+                   bytes_of(t, i->b));
         break;
     case TOPT_I_MOVE:
         net = topt_move_ns(t->k->hw, t->k->mesh, &t->buffer[i->a].shape, &i->move,
@@ -166,7 +168,8 @@ static int tally_emit(struct topt_sink *sink, const struct topt_instr *i,
 
 static void tally_init(struct op_tally *o, const struct topt_costing *k)
 {
-    o->t.sink = (struct topt_sink){tally_alloc, tally_release, tally_keep, tally_emit, tally_get};
+    o->t.sink =
+        (struct topt_sink){tally_alloc, tally_release, tally_keep, tally_emit, tally_get};
     o->t.k = k;
     o->t.cost = (struct topt_fragment_cost){0};
     o->t.live = 0;
@@ -178,7 +181,8 @@ static void tally_init(struct op_tally *o, const struct topt_costing *k)
 static struct topt_fragments fragments(const struct topt_costing *k, struct op_tally *o,
                                        struct topt_error *err)
 {
-    return (struct topt_fragments){k->model, k->mesh, k->settings, k->router, &o->t.sink, err};
+    return (struct topt_fragments){k->model,  k->mesh,    k->settings,
+                                   k->router, &o->t.sink, err};
 }
 
 /* ---- operators ------------------------------------------------------------------------------ */
@@ -194,7 +198,8 @@ static int charged_here(const struct topt_op *o, int x)
 }
 
 static int give_inputs(const struct topt_fragments *f, struct tally *t, int op,
-                       const struct topt_config *c, int backward, struct topt_op_buffers *b)
+                       const struct topt_config *c, int backward,
+                       struct topt_op_buffers *b)
 {
     const struct topt_op *o = &f->model->op[op];
     for (int k = 0; k < o->ninputs; k++) {
@@ -238,7 +243,8 @@ static int tally_op(const struct topt_fragments *f, struct tally *t, int op,
         return 0;
     if (op != f->model->loss) {
         struct topt_layout l = topt_grad_layout(o, o->output, c, f->mesh);
-        b.grad[o->output] = topt_fragment_operand(f, op, o->output, &l, TOPT_CLASS_TRANSIENT);
+        b.grad[o->output] =
+            topt_fragment_operand(f, op, o->output, &l, TOPT_CLASS_TRANSIENT);
         if (b.grad[o->output] < 0)
             return -1;
     }
@@ -271,7 +277,8 @@ int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hu
     const struct topt_op *p = &k->model->op[t->producer];
     struct topt_layout l = topt_hub_layout(h, k->mesh);
     o.t.muted = 1;
-    int grad = topt_fragment_operand(&f, t->producer, p->output, &l, TOPT_CLASS_TRANSIENT);
+    int grad =
+        topt_fragment_operand(&f, t->producer, p->output, &l, TOPT_CLASS_TRANSIENT);
     if (grad < 0)
         return -1;
     for (int i = 1; t->needs_gradient && i < t->nconsumers; i++)
@@ -329,9 +336,9 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
 
 /* Cost of moving a tensor from one layout to another: its times, and most bytes live with
  * source and result. */
-static int tally_move(const struct topt_costing *k, int tensor, const struct topt_layout *from,
-                      const struct topt_layout *to, struct topt_fragment_cost *ret,
-                      struct topt_error *err)
+static int tally_move(const struct topt_costing *k, int tensor,
+                      const struct topt_layout *from, const struct topt_layout *to,
+                      struct topt_fragment_cost *ret, struct topt_error *err)
 {
     struct op_tally o;
     tally_init(&o, k);
@@ -351,14 +358,15 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-int topt_cost_edge(const struct topt_costing *k, int tensor, const struct topt_edge_end *from,
-                   const struct topt_edge_end *to, struct topt_edge_cost *ret,
-                   struct topt_error *err)
+int topt_cost_edge(const struct topt_costing *k, int tensor,
+                   const struct topt_edge_end *from, const struct topt_edge_end *to,
+                   struct topt_edge_cost *ret, struct topt_error *err)
 {
     const struct topt_tensor *t = &k->model->tensor[tensor];
     struct topt_shape shape = topt_tensor_shape(t);
     struct topt_fragment_cost there, back = {0};
-    *ret = (struct topt_edge_cost){.nalts = 1, .keep = {TOPT_KEEP_AFTER, TOPT_KEEP_BEFORE}};
+    *ret =
+        (struct topt_edge_cost){.nalts = 1, .keep = {TOPT_KEEP_AFTER, TOPT_KEEP_BEFORE}};
     if (tally_move(k, tensor, &from->value, &to->value, &there, err) ||
         (t->needs_gradient && tally_move(k, tensor, &to->grad, &from->grad, &back, err)))
         return -1;
@@ -366,7 +374,8 @@ int topt_cost_edge(const struct topt_costing *k, int tensor, const struct topt_e
     int64_t before = block(k, &shape, &from->value), after = block(k, &shape, &to->value);
     struct topt_fragment_cost *a = &ret->alt[0];
     a->network_ns = there.network_ns + back.network_ns;
-    a->transient_bytes = to->others_bytes + larger(there.transient_bytes, back.transient_bytes);
+    a->transient_bytes =
+        to->others_bytes + larger(there.transient_bytes, back.transient_bytes);
     if (to->hub ? to->hub_keep : to->needed && !(in_place && from->hub && from->hub_keep))
         a->class_bytes[TOPT_CLASS_KEPT] = after;
     if (to->hub || !to->needed || in_place || topt_layout_partial_mask(&from->value) ||
@@ -384,7 +393,8 @@ int topt_cost_edge(const struct topt_costing *k, int tensor, const struct topt_e
 
 /* ---- spans and the whole strategy --------------------------------------------------------------- */
 
-int topt_spans_init(struct topt_spans *s, const struct topt_model *m, struct topt_error *err)
+int topt_spans_init(struct topt_spans *s, const struct topt_model *m,
+                    struct topt_error *err)
 {
     int *last = calloc((size_t)m->ntensors + 1, sizeof *last);
     int *open = calloc((size_t)m->nops + 2, sizeof *open);
@@ -457,7 +467,8 @@ static int add(struct total *s, const struct topt_fragment_cost *c)
                                       &sum->class_bytes[i]);
     int64_t rounded = topt_round_transient(c->transient_bytes);
     s->cost->transient_cap = larger(s->cost->transient_cap, rounded);
-    return bad ? topt_fail(s->err, TOPT_ERR_LIMIT, "the cost of the strategy overflows") : 0;
+    return bad ? topt_fail(s->err, TOPT_ERR_LIMIT, "the cost of the strategy overflows")
+               : 0;
 }
 
 /* A tensor that waits: bounded by the crossing cap, or charged by itself. */
@@ -474,8 +485,9 @@ static void add_waiting(const struct topt_costing *k, const struct topt_spans *s
         cost->crossing_cap = larger(cost->crossing_cap, bytes);
 }
 
-static int add_edge(const struct topt_costing *k, int tensor, const struct topt_edge_end *from,
-                    const struct topt_edge_end *to, enum topt_keep keep, struct total *s)
+static int add_edge(const struct topt_costing *k, int tensor,
+                    const struct topt_edge_end *from, const struct topt_edge_end *to,
+                    enum topt_keep keep, struct total *s)
 {
     struct topt_edge_cost e;
     if (topt_cost_edge(k, tensor, from, to, &e, s->err))
@@ -483,11 +495,12 @@ static int add_edge(const struct topt_costing *k, int tensor, const struct topt_
     return add(s, &e.alt[keep == TOPT_KEEP_BEFORE && e.nalts == 2]);
 }
 
-static int add_tensor(const struct topt_costing *k, const struct topt_spans *spans, int tensor,
-                      const struct topt_strategy *st, struct total *s)
+static int add_tensor(const struct topt_costing *k, const struct topt_spans *spans,
+                      int tensor, const struct topt_strategy *st, struct total *s)
 {
     const struct topt_tensor *t = &k->model->tensor[tensor];
-    struct topt_edge_end from = topt_edge_producer(k, t->producer, &st->config[t->producer]);
+    struct topt_edge_end from =
+        topt_edge_producer(k, t->producer, &st->config[t->producer]);
     if (t->nconsumers > 1) {
         struct topt_edge_end hub = topt_edge_hub(k, &st->hub[tensor]);
         struct topt_fragment_cost c;
@@ -510,7 +523,8 @@ static int add_inputs(const struct topt_costing *k, int op, int64_t op_transient
         struct topt_edge_end from = k->model->tensor[tensor].nconsumers > 1
                                         ? topt_edge_hub(k, &st->hub[tensor])
                                         : topt_edge_producer(k, p, &st->config[p]);
-        struct topt_edge_end to = topt_edge_consumer(k, op, i, &st->config[op], op_transient);
+        struct topt_edge_end to =
+            topt_edge_consumer(k, op, i, &st->config[op], op_transient);
         if (add_edge(k, tensor, &from, &to,
                      (enum topt_keep)st->keep[op * TOPT_MAX_INPUTS + i], s))
             return -1;

@@ -20,8 +20,8 @@ static int place(const struct topt_op *op, int operand, int d)
 }
 
 static struct topt_layout derive(const struct topt_op *op, int operand,
-                                 const struct topt_config *c, const struct topt_mesh *mesh,
-                                 int lacking_is_partial)
+                                 const struct topt_config *c,
+                                 const struct topt_mesh *mesh, int lacking_is_partial)
 {
     struct topt_layout l = topt_layout_replicated();
     int8_t used[TOPT_MAX_RANK] = {0};
@@ -41,13 +41,15 @@ static struct topt_layout derive(const struct topt_op *op, int operand,
 }
 
 struct topt_layout topt_value_layout(const struct topt_op *op, int operand,
-                                     const struct topt_config *c, const struct topt_mesh *mesh)
+                                     const struct topt_config *c,
+                                     const struct topt_mesh *mesh)
 {
     return derive(op, operand, c, mesh, op->operand[operand].role == TOPT_OUTPUT);
 }
 
 struct topt_layout topt_grad_layout(const struct topt_op *op, int operand,
-                                    const struct topt_config *c, const struct topt_mesh *mesh)
+                                    const struct topt_config *c,
+                                    const struct topt_mesh *mesh)
 {
     enum topt_role role = op->operand[operand].role;
     return derive(op, operand, c, mesh, role == TOPT_INPUT || role == TOPT_PARAM);
@@ -85,8 +87,8 @@ int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
 }
 
 void topt_op_box(const struct topt_op *op, const struct topt_config *c,
-                 const struct topt_mesh *mesh, int device, int64_t ret_off[TOPT_MAX_OPDIMS],
-                 int64_t ret_len[TOPT_MAX_OPDIMS])
+                 const struct topt_mesh *mesh, int device,
+                 int64_t ret_off[TOPT_MAX_OPDIMS], int64_t ret_len[TOPT_MAX_OPDIMS])
 {
     for (int d = 0; d < op->spec->ndims; d++) {
         int8_t axes[TOPT_MAX_AXES];
@@ -139,7 +141,7 @@ const char *topt_optimizer_name(enum topt_optimizer o)
 
 const char *topt_class_name(enum topt_class c)
 {
-    static const char *const name[] = {"parameters",  "gradients", "optimizer", "data",
+    static const char *const name[] = {"parameters",  "gradients", "optimizer",    "data",
                                        "activations", "transient", "communication"};
     return (unsigned)c < TOPT_CLASS_COUNT ? name[c] : "unknown";
 }

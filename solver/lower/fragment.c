@@ -60,18 +60,24 @@ int topt_fragment_operand(const struct topt_fragments *f, int op, int operand,
 {
     const struct topt_op *o = &f->model->op[op];
     int data = o->operand[operand].role == TOPT_DATA;
-    return alloc_block(f, (struct topt_buffer){.cls = cls,
-                                               .elem = data ? TOPT_ELEM_INT32 : TOPT_ELEM_REAL,
-                                               .shape = topt_operand_shape(o, operand),
-                                               .layout = *l,
-                                               .op = op,
-                                               .operand = operand});
+    return alloc_block(
+        f, (struct topt_buffer){.cls = cls,
+                                .elem = data ? TOPT_ELEM_INT32 : TOPT_ELEM_REAL,
+                                .shape = topt_operand_shape(o, operand),
+                                .layout = *l,
+                                .op = op,
+                                .operand = operand});
 }
 
 static struct topt_instr instr(enum topt_instr_kind kind, int op, int backward)
 {
-    struct topt_instr i = {.kind = kind, .op = op, .backward = (uint8_t)backward,
-                           .a = -1, .b = -1, .c = -1, .d = -1};
+    struct topt_instr i = {.kind = kind,
+                           .op = op,
+                           .backward = (uint8_t)backward,
+                           .a = -1,
+                           .b = -1,
+                           .c = -1,
+                           .d = -1};
     memset(i.value, -1, sizeof i.value);
     memset(i.grad, -1, sizeof i.grad);
     return i;
@@ -89,8 +95,8 @@ static int emit_move(const struct topt_fragments *f, int op, int backward,
                      const struct topt_move *m, const struct topt_shape *shape, int src,
                      int dst)
 {
-    int64_t staging = topt_move_staging_bytes(f->mesh, shape, m,
-                                              topt_element_bytes(f->settings, TOPT_ELEM_REAL));
+    int64_t staging = topt_move_staging_bytes(
+        f->mesh, shape, m, topt_element_bytes(f->settings, TOPT_ELEM_REAL));
     struct topt_instr i = instr(TOPT_I_MOVE, op, backward);
     i.a = src;
     i.b = dst;
@@ -118,8 +124,9 @@ int topt_fragment_move(const struct topt_fragments *f, int op, int backward, int
                        const struct topt_layout *to, int *ret)
 {
     const struct topt_path *path;
-    if (topt_router_path(f->router, shape, topt_element_bytes(f->settings, TOPT_ELEM_REAL),
-                         from, to, &path, f->err))
+    if (topt_router_path(f->router, shape,
+                         topt_element_bytes(f->settings, TOPT_ELEM_REAL), from, to, &path,
+                         f->err))
         return -1;
     int at = src;
     for (int k = 0; k < path->nmoves; k++) {
@@ -160,15 +167,15 @@ static int init_param(const struct topt_fragments *f, int op, int operand,
     if (emit(f, i))
         return -1;
     for (int k = 0; k < states_of(f->settings); k++) {
-        b->state[operand][k] =
-            alloc_block(f, (struct topt_buffer){.cls = TOPT_CLASS_STATE,
-                                                .elem = TOPT_ELEM_STATE,
-                                                .shape = topt_operand_shape(&f->model->op[op],
-                                                                            operand),
-                                                .layout = *l,
-                                                .op = op,
-                                                .operand = operand,
-                                                .index = k});
+        b->state[operand][k] = alloc_block(
+            f,
+            (struct topt_buffer){.cls = TOPT_CLASS_STATE,
+                                 .elem = TOPT_ELEM_STATE,
+                                 .shape = topt_operand_shape(&f->model->op[op], operand),
+                                 .layout = *l,
+                                 .op = op,
+                                 .operand = operand,
+                                 .index = k});
         i = instr(TOPT_I_ZERO, op, 0);
         i.a = b->state[operand][k];
         if (i.a < 0 || emit(f, i))
@@ -177,8 +184,8 @@ static int init_param(const struct topt_fragments *f, int op, int operand,
     return 0;
 }
 
-int topt_fragment_init(const struct topt_fragments *f, int op, const struct topt_config *c,
-                       struct topt_op_buffers *b)
+int topt_fragment_init(const struct topt_fragments *f, int op,
+                       const struct topt_config *c, struct topt_op_buffers *b)
 {
     const struct topt_op *o = &f->model->op[op];
     for (int x = 0; x < o->spec->noperands; x++) {
@@ -266,8 +273,8 @@ static void release_role(const struct topt_fragments *f, int op, enum topt_role 
         }
 }
 
-int topt_fragment_forward(const struct topt_fragments *f, int op, const struct topt_config *c,
-                          struct topt_op_buffers *b)
+int topt_fragment_forward(const struct topt_fragments *f, int op,
+                          const struct topt_config *c, struct topt_op_buffers *b)
 {
     const struct topt_op *o = &f->model->op[op];
     if (alloc_role(f, op, c, TOPT_OUTPUT, TOPT_CLASS_TRANSIENT, b) ||
@@ -341,8 +348,8 @@ static int zero_param_grads(const struct topt_fragments *f, int op,
     return 0;
 }
 
-int topt_fragment_backward(const struct topt_fragments *f, int op, const struct topt_config *c,
-                           struct topt_op_buffers *b)
+int topt_fragment_backward(const struct topt_fragments *f, int op,
+                           const struct topt_config *c, struct topt_op_buffers *b)
 {
     if (alloc_input_grads(f, op, c, b) ||
         alloc_role(f, op, c, TOPT_WORK_BWD, TOPT_CLASS_TRANSIENT, b) ||

@@ -9,7 +9,8 @@
 
 struct topt_sink {
     /* Number of the new buffer, or -1 (err filled). */
-    int (*alloc)(struct topt_sink *s, const struct topt_buffer *b, struct topt_error *err);
+    int (*alloc)(struct topt_sink *s, const struct topt_buffer *b,
+                 struct topt_error *err);
     void (*release)(struct topt_sink *s, int buffer);
     void (*keep)(struct topt_sink *s, int buffer); /* stays until backward */
     int (*emit)(struct topt_sink *s, const struct topt_instr *i, struct topt_error *err);
@@ -50,15 +51,15 @@ int topt_fragment_move(const struct topt_fragments *f, int op, int backward, int
                        const struct topt_layout *to, int *ret);
 
 /* Parameters, gradients, optimizer state and data of an operator: allocated once. */
-int topt_fragment_init(const struct topt_fragments *f, int op, const struct topt_config *c,
-                       struct topt_op_buffers *b);
+int topt_fragment_init(const struct topt_fragments *f, int op,
+                       const struct topt_config *c, struct topt_op_buffers *b);
 /* Inputs are in b->value; makes the output, the saved and the work buffers. */
-int topt_fragment_forward(const struct topt_fragments *f, int op, const struct topt_config *c,
-                          struct topt_op_buffers *b);
+int topt_fragment_forward(const struct topt_fragments *f, int op,
+                          const struct topt_config *c, struct topt_op_buffers *b);
 /* b->grad of the output is given; makes gradients of inputs that need one, then reduces the
  * parameter gradients over the axes that split what the parameter lacks. */
-int topt_fragment_backward(const struct topt_fragments *f, int op, const struct topt_config *c,
-                           struct topt_op_buffers *b);
+int topt_fragment_backward(const struct topt_fragments *f, int op,
+                           const struct topt_config *c, struct topt_op_buffers *b);
 int topt_fragment_update(const struct topt_fragments *f, int op,
                          const struct topt_op_buffers *b);
 int topt_fragment_add(const struct topt_fragments *f, int op, int from, int into);

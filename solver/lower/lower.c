@@ -56,11 +56,11 @@ static int record_emit(struct topt_sink *sink, const struct topt_instr *i,
     return 0;
 }
 
-static struct topt_instr on_buffer(enum topt_instr_kind kind, const struct topt_program *p,
-                                   int buffer)
+static struct topt_instr on_buffer(enum topt_instr_kind kind,
+                                   const struct topt_program *p, int buffer)
 {
-    struct topt_instr i = {.kind = kind, .op = p->buffer[buffer].op, .a = buffer,
-                           .b = -1, .c = -1, .d = -1};
+    struct topt_instr i = {
+        .kind = kind, .op = p->buffer[buffer].op, .a = buffer, .b = -1, .c = -1, .d = -1};
     memset(i.value, -1, sizeof i.value);
     memset(i.grad, -1, sizeof i.grad);
     return i;
@@ -123,7 +123,8 @@ static enum topt_keep keep_of(const struct lowering *l, int op, int k)
 static int reads_in_place(const struct lowering *l, int op, int k)
 {
     const struct topt_op *o = &l->m->op[op];
-    struct topt_layout to = topt_value_layout(o, o->input[k], &l->s->config[op], l->f.mesh);
+    struct topt_layout to =
+        topt_value_layout(o, o->input[k], &l->s->config[op], l->f.mesh);
     return topt_layout_equal(&to, &l->place[tensor_of(o, k)].value_layout);
 }
 
@@ -166,8 +167,8 @@ static int init_places(struct lowering *l, struct topt_error *err)
         for (int k = 0; k < l->m->op[i].ninputs; k++) {
             int t = tensor_of(&l->m->op[i], k);
             struct place *p = &l->place[t];
-            int before = keep_of(l, i, k) == TOPT_KEEP_BEFORE && needed(&l->m->op[i], k) &&
-                         !reads_in_place(l, i, k);
+            int before = keep_of(l, i, k) == TOPT_KEEP_BEFORE &&
+                         needed(&l->m->op[i], k) && !reads_in_place(l, i, k);
             if (before && ((multi(l, t) && !l->s->hub[t].keep) ||
                            topt_layout_partial_mask(&p->value_layout)))
                 return topt_fail(err, TOPT_ERR_INVAL,
@@ -234,7 +235,8 @@ static int place_output(struct lowering *l, int op)
     }
     if (!multi(l, t))
         return 0;
-    struct topt_layout from = topt_value_layout(o, o->output, &l->s->config[op], l->f.mesh);
+    struct topt_layout from =
+        topt_value_layout(o, o->output, &l->s->config[op], l->f.mesh);
     struct topt_shape shape = topt_tensor_shape(&l->m->tensor[t]);
     if (topt_fragment_move(&l->f, op, 0, out, &shape, &from, &p->value_layout, &p->value))
         return -1;
@@ -401,13 +403,15 @@ static int check_strategy(const struct topt_model *m, const struct topt_mesh *me
         return topt_fail(err, TOPT_ERR_INVAL, "the strategy is for another model");
     for (int i = 0; i < m->nops; i++)
         if (!topt_config_valid(&m->op[i], &s->config[i], mesh))
-            return topt_fail(err, TOPT_ERR_INVAL, "operator '%.60s' can't be split that way",
-                             m->op[i].name);
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "operator '%.60s' can't be split that way", m->op[i].name);
     for (int t = 0; t < m->ntensors; t++)
         for (int a = 0; m->tensor[t].nconsumers > 1 && a < mesh->naxes; a++)
-            if (s->hub[t].layout.dim[a] < -1 || s->hub[t].layout.dim[a] >= m->tensor[t].ndim)
-                return topt_fail(err, TOPT_ERR_INVAL, "tensor '%.60s' has no dimension %d",
-                                 m->tensor[t].name, s->hub[t].layout.dim[a]);
+            if (s->hub[t].layout.dim[a] < -1 ||
+                s->hub[t].layout.dim[a] >= m->tensor[t].ndim)
+                return topt_fail(err, TOPT_ERR_INVAL,
+                                 "tensor '%.60s' has no dimension %d", m->tensor[t].name,
+                                 s->hub[t].layout.dim[a]);
     return 0;
 }
 
@@ -431,15 +435,18 @@ static struct topt_program *program_create(const struct topt_model *m,
 
 int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
                const struct topt_settings *settings, const struct topt_strategy *s,
-               struct topt_router *router, struct topt_program **ret, struct topt_error *err)
+               struct topt_router *router, struct topt_program **ret,
+               struct topt_error *err)
 {
+    if (settings->granule_bytes < 1)
+        return topt_fail(err, TOPT_ERR_INVAL, "the granule must be at least 1 byte");
     if (check_strategy(m, mesh, s, err))
         return -1;
     int rc = -1;
     struct topt_program *p = program_create(m, mesh, settings, s);
-    struct recorder r = {.sink = {record_alloc, record_release, record_keep, record_emit,
-                                  record_get},
-                         .p = p};
+    struct recorder r = {
+        .sink = {record_alloc, record_release, record_keep, record_emit, record_get},
+        .p = p};
     struct lowering l = {.f = {m, mesh, settings, router, &r.sink, err}, .m = m, .s = s};
     l.place = calloc((size_t)m->ntensors, sizeof *l.place);
     l.op = malloc((size_t)m->nops * sizeof *l.op);

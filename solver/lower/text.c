@@ -42,8 +42,8 @@ static void put_instr(struct topt_text *out, const struct topt_program *p,
         put_buffers(out, i->grad, TOPT_MAX_OPERANDS, 'g');
         break;
     case TOPT_I_MOVE:
-        topt_text_add(out, " %s %d -> %d axes %#x", topt_move_name(i->move.kind), i->a, i->b,
-                      i->axes);
+        topt_text_add(out, " %s %d -> %d axes %#x", topt_move_name(i->move.kind), i->a,
+                      i->b, i->axes);
         break;
     case TOPT_I_REDUCE:
         topt_text_add(out, " %s %d axes %#x", i->is_max ? "max" : "sum", i->a, i->axes);

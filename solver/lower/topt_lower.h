@@ -32,7 +32,7 @@ struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 
 /* What one use of a tensor does about backward (the paper's tensor reuse). */
 enum topt_keep {
-    TOPT_KEEP_AFTER,  /* keep the copy in the consumer's layout, where backward reads it */
+    TOPT_KEEP_AFTER, /* keep the copy in the consumer's layout, where backward reads it */
     TOPT_KEEP_BEFORE, /* keep the producer's copy and move it again in backward */
 };
 
@@ -58,7 +58,8 @@ struct topt_strategy {
     struct topt_hub *hub;
     uint8_t *keep;
 };
-struct topt_strategy *topt_strategy_create(const struct topt_model *m); /* all replicated */
+struct topt_strategy *
+topt_strategy_create(const struct topt_model *m); /* all replicated */
 void topt_strategy_destroy(struct topt_strategy *s);
 
 /* Layouts that follow from a configuration. */
@@ -70,7 +71,8 @@ struct topt_layout topt_value_layout(const struct topt_op *op, int operand,
 struct topt_layout topt_grad_layout(const struct topt_op *op, int operand,
                                     const struct topt_config *c,
                                     const struct topt_mesh *mesh);
-struct topt_layout topt_hub_layout(const struct topt_hub *h, const struct topt_mesh *mesh);
+struct topt_layout topt_hub_layout(const struct topt_hub *h,
+                                   const struct topt_mesh *mesh);
 /* Is every split of 'c' one that the operator's row allows and that leaves work for all? */
 int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
                       const struct topt_mesh *mesh);
@@ -93,11 +95,11 @@ enum topt_element { TOPT_ELEM_REAL, TOPT_ELEM_STATE, TOPT_ELEM_INT32, TOPT_ELEM_
 
 struct topt_buffer {
     enum topt_class cls;
-    enum topt_element elem; /* REAL: the settings' dtype; STATE: f32 (f64 under f64) */
+    enum topt_element elem;  /* REAL: the settings' dtype; STATE: f32 (f64 under f64) */
     struct topt_shape shape; /* global; STAGING: shape.ndim 0 and 'bytes' only */
     struct topt_layout layout;
-    int64_t bytes;           /* of the largest block, rounded up to the granule */
-    int op, operand;         /* whose it is (operand -1: none); states: 'index' 0, 1... */
+    int64_t bytes;   /* of the largest block, rounded up to the granule */
+    int op, operand; /* whose it is (operand -1: none); states: 'index' 0, 1... */
     int index;
 };
 
@@ -109,14 +111,14 @@ enum topt_instr_kind {
     TOPT_I_KERNEL, /* 'kernel' of operator 'op' on value[] and grad[] */
     TOPT_I_MOVE,   /* a -> b by 'move'; c: staging buffer or -1; a == b: in place */
     TOPT_I_REDUCE, /* all-reduce buffer a in place along 'axes': sum, or max where 'is_max' */
-    TOPT_I_ADD,    /* b += a */
-    TOPT_I_LOSS,   /* a: per-token losses; report their mean over all tokens */
+    TOPT_I_ADD,  /* b += a */
+    TOPT_I_LOSS, /* a: per-token losses; report their mean over all tokens */
     TOPT_I_UPDATE, /* optimizer: a parameter, b gradient, c first state or -1, d second or -1 */
 };
 
 struct topt_instr {
     enum topt_instr_kind kind;
-    int op;              /* operator it belongs to, or -1 */
+    int op; /* operator it belongs to, or -1 */
     uint8_t backward;
     int a, b, c, d;
     enum topt_kernel kernel;
@@ -129,22 +131,22 @@ struct topt_instr {
 };
 
 struct topt_program {
-    const struct topt_model *model;  /* borrowed */
+    const struct topt_model *model; /* borrowed */
     struct topt_mesh mesh;
     struct topt_settings settings;
-    struct topt_config *config;      /* by operator: local boxes of kernels follow from it */
+    struct topt_config *config; /* by operator: local boxes of kernels follow from it */
     int nbuffers;
     struct topt_buffer *buffer;
-    int ninstr, init_end;            /* [0, init_end) once, [init_end, ninstr) each step */
+    int ninstr, init_end; /* [0, init_end) once, [init_end, ninstr) each step */
     struct topt_instr *instr;
-    int64_t peak_bytes;              /* largest sum of live buffers over init and step */
+    int64_t peak_bytes; /* largest sum of live buffers over init and step */
     int64_t class_bytes[TOPT_CLASS_COUNT]; /* live of each class at the peak */
 };
 
 /* Local box of an operator's dimension on 'device', in counts. */
 void topt_op_box(const struct topt_op *op, const struct topt_config *c,
-                 const struct topt_mesh *mesh, int device, int64_t ret_off[TOPT_MAX_OPDIMS],
-                 int64_t ret_len[TOPT_MAX_OPDIMS]);
+                 const struct topt_mesh *mesh, int device,
+                 int64_t ret_off[TOPT_MAX_OPDIMS], int64_t ret_len[TOPT_MAX_OPDIMS]);
 
 /* Lower a strategy.  Owned by the caller; borrows 'm'.  INVAL where the strategy does not
  * fit the model or mesh. */
@@ -186,19 +188,21 @@ int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hu
 /* One end of an edge: layouts of the tensor's value and gradient there. */
 struct topt_edge_end {
     struct topt_layout value, grad;
-    int hub, hub_keep;      /* this end is a hub (that keeps its copy) */
-    int needed;             /* consumer: backward reads the value */
-    int64_t others_bytes;   /* consumer: its other inputs, live beside this one */
-    int64_t op_bytes;       /* consumer: transients of its own fragments */
-    int64_t out_bytes;      /* consumer: gradient of its output */
+    int hub, hub_keep;    /* this end is a hub (that keeps its copy) */
+    int needed;           /* consumer: backward reads the value */
+    int64_t others_bytes; /* consumer: its other inputs, live beside this one */
+    int64_t op_bytes;     /* consumer: transients of its own fragments */
+    int64_t out_bytes;    /* consumer: gradient of its output */
 };
 
 /* The ends that follow from configurations. */
 struct topt_edge_end topt_edge_producer(const struct topt_costing *k, int op,
                                         const struct topt_config *c);
-struct topt_edge_end topt_edge_hub(const struct topt_costing *k, const struct topt_hub *h);
+struct topt_edge_end topt_edge_hub(const struct topt_costing *k,
+                                   const struct topt_hub *h);
 struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, int input,
-                                        const struct topt_config *c, int64_t op_transient);
+                                        const struct topt_config *c,
+                                        int64_t op_transient);
 
 /* Cost of an edge under each choice of what backward keeps: 1 or 2 alternatives, the first
  * always TOPT_KEEP_AFTER. */
@@ -207,9 +211,9 @@ struct topt_edge_cost {
     struct topt_fragment_cost alt[2];
     enum topt_keep keep[2];
 };
-int topt_cost_edge(const struct topt_costing *k, int tensor, const struct topt_edge_end *from,
-                   const struct topt_edge_end *to, struct topt_edge_cost *ret,
-                   struct topt_error *err) TOPT_MUST_CHECK;
+int topt_cost_edge(const struct topt_costing *k, int tensor,
+                   const struct topt_edge_end *from, const struct topt_edge_end *to,
+                   struct topt_edge_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Tensors in flight past other operators ("crossing"): how many at once at most, for the
  * bound on memory; and how each tensor is charged. */
@@ -222,8 +226,8 @@ struct topt_spans {
     int crossing;
     uint8_t *span; /* by tensor: enum topt_span; owned */
 };
-int topt_spans_init(struct topt_spans *s, const struct topt_model *m, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int topt_spans_init(struct topt_spans *s, const struct topt_model *m,
+                    struct topt_error *err) TOPT_MUST_CHECK;
 void topt_spans_fini(struct topt_spans *s);
 /* Bytes of a crossing tensor where it waits: its producer's output or its hub. */
 int64_t topt_span_bytes(const struct topt_costing *k, int tensor,
@@ -243,7 +247,7 @@ struct topt_strategy_cost {
     int crossing;
 };
 int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy *s,
-                       struct topt_strategy_cost *ret, struct topt_error *err)
-    TOPT_MUST_CHECK;
+                       struct topt_strategy_cost *ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

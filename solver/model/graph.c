@@ -8,7 +8,8 @@
 #include <string.h>
 
 enum { MAX_OPS = 1 << 20 };
-static const int64_t MAX_ELEMENTS = (int64_t)1 << 46; /* of one tensor; products stay < 2^62 */
+static const int64_t MAX_ELEMENTS = (int64_t)1
+                                    << 46; /* of one tensor; products stay < 2^62 */
 
 struct topt_model *topt_model_create(const char *name, int64_t batch, int64_t seq,
                                      struct topt_error *err)
@@ -70,8 +71,9 @@ static int bind_input(struct topt_model *m, struct topt_op *op, int operand, int
     const struct topt_operand_spec *spec = &op->spec->operand[operand];
     const struct topt_tensor *t = &m->tensor[tensor];
     if (t->ndim != spec->ndim)
-        return topt_fail(err, TOPT_ERR_INVAL, "input '%s' has %d dimensions, %d are needed",
-                         t->name, t->ndim, spec->ndim);
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "input '%s' has %d dimensions, %d are needed", t->name, t->ndim,
+                         spec->ndim);
     struct topt_operand *x = &op->operand[operand];
     x->role = TOPT_INPUT;
     x->tensor = tensor;
@@ -96,8 +98,9 @@ static int bind_inputs(struct topt_model *m, struct topt_op *op, int ninputs,
         if (op->spec->operand[o].role == TOPT_INPUT && op->operand[o].tensor < 0)
             return topt_fail(err, TOPT_ERR_INVAL, "input '%s' is missing",
                              op->spec->operand[o].name);
-    return used == ninputs ? 0
-                           : topt_fail(err, TOPT_ERR_INVAL, "%d inputs are too many", ninputs);
+    return used == ninputs
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL, "%d inputs are too many", ninputs);
 }
 
 static int64_t extent(struct topt_dim d)
@@ -113,7 +116,8 @@ static int check_volume(const struct topt_op *op, struct topt_error *err)
         double widest = 1;
         for (int o = 0; o < op->spec->noperands; o++)
             for (int i = 0; i < op->spec->operand[o].ndim; i++)
-                if (op->spec->operand[o].dim[i] == d && op->operand[o].dim[i].unit > widest)
+                if (op->spec->operand[o].dim[i] == d &&
+                    (double)op->operand[o].dim[i].unit > widest)
                     widest = (double)op->operand[o].dim[i].unit;
         double count = (double)op->count[d];
         volume *= op->spec->dim[d].split == TOPT_SPLIT_NEVER ? widest * count * count
@@ -135,17 +139,18 @@ static int fill_operands(struct topt_op *op, struct topt_error *err)
             int64_t count = op->count[spec->dim[i]];
             if (x->role == TOPT_INPUT && x->dim[i].count != count)
                 return topt_fail(err, TOPT_ERR_INVAL,
-                                 "input '%s' has %lld in dimension %s, not %lld", spec->name,
-                                 (long long)x->dim[i].count, op->spec->dim[spec->dim[i]].name,
-                                 (long long)count);
+                                 "input '%s' has %lld in dimension %s, not %lld",
+                                 spec->name, (long long)x->dim[i].count,
+                                 op->spec->dim[spec->dim[i]].name, (long long)count);
             if (x->dim[i].unit < 1)
                 x->dim[i].unit = 1;
             x->dim[i].count = count;
             elements *= (double)count * (double)x->dim[i].unit;
         }
         if (elements > (double)MAX_ELEMENTS)
-            return topt_fail(err, TOPT_ERR_LIMIT, "operand '%s' has %.3g elements, more than 2^46",
-                             spec->name, elements);
+            return topt_fail(err, TOPT_ERR_LIMIT,
+                             "operand '%s' has %.3g elements, more than 2^46", spec->name,
+                             elements);
     }
     return 0;
 }
@@ -179,17 +184,19 @@ static int name_taken(const struct topt_model *m, const char *name)
 }
 
 int topt_model_add(struct topt_model *m, const char *kind, const char *name, int ninputs,
-                   const int *inputs, const struct topt_attrs *attrs, struct topt_error *err)
+                   const int *inputs, const struct topt_attrs *attrs,
+                   struct topt_error *err)
 {
     const struct topt_op_spec *spec = topt_op_spec_find(kind);
     if (!spec)
-        return topt_fail(err, TOPT_ERR_INVAL, "operator '%.60s' has unknown kind '%.40s'", name,
-                         kind);
+        return topt_fail(err, TOPT_ERR_INVAL, "operator '%.60s' has unknown kind '%.40s'",
+                         name, kind);
     if (name_taken(m, name))
         return topt_fail(err, TOPT_ERR_INVAL, "two operators are named '%.60s'", name);
     if (grow(m, err))
         return -1;
-    struct topt_op op = {.spec = spec, .model = m, .name = topt_arena_strdup(m->arena, name)};
+    struct topt_op op = {
+        .spec = spec, .model = m, .name = topt_arena_strdup(m->arena, name)};
     if (!op.name)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for operator '%.60s'", name);
     if (attrs)
@@ -217,8 +224,9 @@ int topt_model_finish(struct topt_model *m, struct topt_error *err)
             continue;
         const struct topt_op *op = &m->op[m->tensor[t].producer];
         if (strcmp(op->spec->name, "cross_entropy"))
-            return topt_fail(err, TOPT_ERR_INVAL, "the output of '%s' (%s) is used by nobody",
-                             op->name, op->spec->name);
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "the output of '%s' (%s) is used by nobody", op->name,
+                             op->spec->name);
         if (m->loss >= 0)
             return topt_fail(err, TOPT_ERR_INVAL, "two losses: '%s' and '%s'",
                              m->op[m->loss].name, op->name);
@@ -238,20 +246,28 @@ static int64_t operand_elements(const struct topt_op *op, int o)
     return n;
 }
 
-static int64_t op_flops(const struct topt_op *op)
+static double op_flops(const struct topt_op *op)
 {
-    int64_t total = 0;
+    double total = 0;
     const struct topt_step *lists[] = {op->spec->forward, op->spec->backward};
     for (int l = 0; l < 2; l++)
-        for (const struct topt_step *s = lists[l]; s < lists[l] + TOPT_MAX_STEPS && s->kind; s++)
+        for (const struct topt_step *s = lists[l];
+             s < lists[l] + TOPT_MAX_STEPS && s->kind; s++)
             if (s->kind == TOPT_STEP_KERNEL)
-                total += op->spec->flops(op, s->kernel, op->count);
+                total += (double)op->spec->flops(op, s->kernel, op->count);
     return total;
 }
 
+/* Sums over operators may pass 2^63 though each is far below: then they stay at 2^62. */
+static int64_t saturate(double x)
+{
+    return x < 0x1p62 ? (int64_t)x : (int64_t)1 << 62;
+}
+
+/* Sums in double are exact to 2^53, and parameters are counted as integers. */
 void topt_model_stats(const struct topt_model *m, struct topt_model_stats *ret)
 {
-    int64_t flops = 0, kept = 0;
+    double flops = 0, kept = 0;
     *ret = (struct topt_model_stats){.operators = m->nops};
     char *seen = calloc((size_t)m->ntensors + 1, 1);
     for (int i = 0; i < m->nops; i++) {
@@ -260,17 +276,18 @@ void topt_model_stats(const struct topt_model *m, struct topt_model_stats *ret)
         for (int o = 0; o < op->spec->noperands; o++) {
             const struct topt_operand *x = &op->operand[o];
             const struct topt_operand_spec *spec = &op->spec->operand[o];
-            if (x->role == TOPT_PARAM && x->present)
+            if (x->role == TOPT_PARAM && x->present && ret->parameters < (int64_t)1 << 62)
                 ret->parameters += operand_elements(op, o);
-            int once = x->role == TOPT_INPUT && spec->needed && seen && !seen[x->tensor] &&
-                       strcmp(m->op[m->tensor[x->tensor].producer].spec->name, "variable");
+            int once =
+                x->role == TOPT_INPUT && spec->needed && seen && !seen[x->tensor] &&
+                strcmp(m->op[m->tensor[x->tensor].producer].spec->name, "variable");
             if (once)
                 seen[x->tensor] = 1;
             if (once || x->role == TOPT_SAVED)
-                kept += operand_elements(op, o) * 4;
+                kept += (double)operand_elements(op, o) * 4;
         }
     }
     free(seen);
-    ret->flops_per_sample = flops / m->batch;
-    ret->activation_bytes_per_sample = kept / m->batch;
+    ret->flops_per_sample = saturate(flops / (double)m->batch);
+    ret->activation_bytes_per_sample = saturate(kept / (double)m->batch);
 }

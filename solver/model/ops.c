@@ -13,17 +13,17 @@
 
 #define V(o) (1u << (o))        /* a step touches the value of operand o */
 #define G(o) (1u << (16 + (o))) /* ... its gradient */
-#define KERNEL(k, r, w)                                                                    \
-    {                                                                                      \
-        .kind = TOPT_STEP_KERNEL, .kernel = TOPT_K_##k, .reads = (r), .writes = (w)        \
+#define KERNEL(k, r, w)                                                                  \
+    {                                                                                    \
+        .kind = TOPT_STEP_KERNEL, .kernel = TOPT_K_##k, .reads = (r), .writes = (w)      \
     }
-#define SUM(o, d)                                                                          \
-    {                                                                                      \
-        .kind = TOPT_STEP_SUM, .operand = (o), .dim = (d)                                  \
+#define SUM(o, d)                                                                        \
+    {                                                                                    \
+        .kind = TOPT_STEP_SUM, .operand = (o), .dim = (d)                                \
     }
-#define MAX(o, d)                                                                          \
-    {                                                                                      \
-        .kind = TOPT_STEP_MAX, .operand = (o), .dim = (d)                                  \
+#define MAX(o, d)                                                                        \
+    {                                                                                    \
+        .kind = TOPT_STEP_MAX, .operand = (o), .dim = (d)                                \
     }
 
 const char *topt_kernel_name(enum topt_kernel k)
@@ -61,12 +61,13 @@ static int refuse_units(const struct topt_op *op, int operand, int64_t want,
 {
     int last = op->spec->operand[operand].ndim - 1;
     int64_t have = op->operand[operand].dim[last].unit;
-    return have == want ? 0
-                        : topt_fail(err, TOPT_ERR_INVAL,
-                                    "input '%s' has features in groups of %lld, groups of %lld "
-                                    "are needed",
-                                    op->spec->operand[operand].name, (long long)have,
-                                    (long long)want);
+    return have == want
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL,
+                           "input '%s' has features in groups of %lld, groups of %lld "
+                           "are needed",
+                           op->spec->operand[operand].name, (long long)have,
+                           (long long)want);
 }
 
 /* ---- embedding ------------------------------------------------------------------------- */
@@ -89,7 +90,8 @@ static int shape_embedding(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
-static int64_t flops_none(const struct topt_op *op, enum topt_kernel k, const int64_t *len)
+static int64_t flops_none(const struct topt_op *op, enum topt_kernel k,
+                          const int64_t *len)
 {
     (void)op, (void)k, (void)len;
     return 0;
@@ -101,14 +103,14 @@ static int shape_linear(struct topt_op *op, struct topt_error *err)
 {
     enum { B, S, K, N };
     counts_from_input(op, 0);
-    int64_t k_unit = op->operand[0].dim[2].unit, n_unit = unit_of(op->attrs.features_unit);
+    int64_t k_unit = op->operand[0].dim[2].unit,
+            n_unit = unit_of(op->attrs.features_unit);
     if (op->operand[1].role == TOPT_INPUT) {
         const struct topt_dim *w = op->operand[1].dim;
         if (w[1].count != op->count[K] || w[1].unit != k_unit)
-            return topt_fail(err, TOPT_ERR_INVAL,
-                             "weight tensor has %lld inputs, x has %lld features",
-                             (long long)(w[1].count * w[1].unit),
-                             (long long)(op->count[K] * k_unit));
+            return topt_fail(
+                err, TOPT_ERR_INVAL, "weight tensor has %lld inputs, x has %lld features",
+                (long long)(w[1].count * w[1].unit), (long long)(op->count[K] * k_unit));
         op->count[N] = w[0].count;
         n_unit = w[0].unit;
     } else {
@@ -122,7 +124,8 @@ static int shape_linear(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
-static int64_t flops_linear(const struct topt_op *op, enum topt_kernel k, const int64_t *len)
+static int64_t flops_linear(const struct topt_op *op, enum topt_kernel k,
+                            const int64_t *len)
 {
     if (k == TOPT_K_LOAD)
         return 0;
@@ -150,7 +153,8 @@ static int shape_same(struct topt_op *op, struct topt_error *err)
 static int shape_unary(struct topt_op *op, struct topt_error *err)
 {
     if (op->attrs.activation < TOPT_ACT_RELU || op->attrs.activation > TOPT_ACT_TANH)
-        return topt_fail(err, TOPT_ERR_INVAL, "unknown activation %d", op->attrs.activation);
+        return topt_fail(err, TOPT_ERR_INVAL, "unknown activation %d",
+                         op->attrs.activation);
     return shape_same(op, err);
 }
 
@@ -191,7 +195,8 @@ static int shape_attention(struct topt_op *op, struct topt_error *err)
     if (a->heads < 1 || a->kv_heads < 1 || a->head_dim < 1 || a->heads % a->kv_heads)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "heads %lld, kv_heads %lld, head_dim %lld do not fit together",
-                         (long long)a->heads, (long long)a->kv_heads, (long long)a->head_dim);
+                         (long long)a->heads, (long long)a->kv_heads,
+                         (long long)a->head_dim);
     if (a->rope_theta > 0 && a->head_dim % 2)
         return topt_fail(err, TOPT_ERR_INVAL, "rotary embedding needs an even head_dim");
     counts_from_input(op, 0);
@@ -242,7 +247,8 @@ static int shape_variable(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
-static int64_t flops_variable(const struct topt_op *op, enum topt_kernel k, const int64_t *len)
+static int64_t flops_variable(const struct topt_op *op, enum topt_kernel k,
+                              const int64_t *len)
 {
     (void)op, (void)k;
     return len[0] * len[1];
@@ -250,17 +256,24 @@ static int64_t flops_variable(const struct topt_op *op, enum topt_kernel k, cons
 
 /* ---- the table ------------------------------------------------------------------------- */
 
-#define BATCH {"b", TOPT_SPLIT_BATCH}
-#define SEQ   {"s", TOPT_SPLIT_SEQUENCE}
+#define BATCH                                                                            \
+    {                                                                                    \
+        "b", TOPT_SPLIT_BATCH                                                            \
+    }
+#define SEQ                                                                              \
+    {                                                                                    \
+        "s", TOPT_SPLIT_SEQUENCE                                                         \
+    }
 
 static const struct topt_op_spec table[] = {
     {.name = "embedding",
      .ndims = 4,
      .dim = {BATCH, SEQ, {"v", TOPT_SPLIT_FEATURE}, {"d", TOPT_SPLIT_FEATURE}},
      .noperands = 3,
-     .operand = {{.name = "ids", .role = TOPT_DATA, .ndim = 2, .dim = {0, 1}},
-                 {.name = "w", .role = TOPT_PARAM, .ndim = 2, .dim = {2, 3}, .tensor_ok = 1},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 3}}},
+     .operand =
+         {{.name = "ids", .role = TOPT_DATA, .ndim = 2, .dim = {0, 1}},
+          {.name = "w", .role = TOPT_PARAM, .ndim = 2, .dim = {2, 3}, .tensor_ok = 1},
+          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 3}}},
      .forward = {KERNEL(LOAD, 0, V(0)), KERNEL(EMBEDDING_FWD, V(0) | V(1), V(2))},
      .backward = {KERNEL(EMBEDDING_BWD, V(0) | G(2), G(1))},
      .shape = shape_embedding,
@@ -269,10 +282,15 @@ static const struct topt_op_spec table[] = {
      .ndims = 4,
      .dim = {BATCH, SEQ, {"k", TOPT_SPLIT_FEATURE}, {"n", TOPT_SPLIT_FEATURE}},
      .noperands = 3,
-     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
-                 {.name = "w", .role = TOPT_PARAM, .ndim = 2, .dim = {3, 2}, .needed = 1,
-                  .tensor_ok = 1},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 3}}},
+     .operand =
+         {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
+          {.name = "w",
+           .role = TOPT_PARAM,
+           .ndim = 2,
+           .dim = {3, 2},
+           .needed = 1,
+           .tensor_ok = 1},
+          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 3}}},
      .forward = {KERNEL(LINEAR_FWD, V(0) | V(1), V(2))},
      .backward = {KERNEL(LINEAR_BWD_W, V(0) | G(2), G(1)),
                   KERNEL(LINEAR_BWD_X, V(1) | G(2), G(0))},
@@ -304,8 +322,9 @@ static const struct topt_op_spec table[] = {
      .ndims = 3,
      .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_FEATURE}},
      .noperands = 2,
-     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .operand =
+         {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
+          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
      .forward = {KERNEL(UNARY_FWD, V(0), V(1))},
      .backward = {KERNEL(UNARY_BWD, V(0) | G(1), G(0))},
      .shape = shape_unary,
@@ -314,8 +333,9 @@ static const struct topt_op_spec table[] = {
      .ndims = 3,
      .dim = {BATCH, SEQ, {"f", TOPT_SPLIT_FEATURE}},
      .noperands = 2,
-     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .operand =
+         {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
+          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
      .forward = {KERNEL(SWIGLU_FWD, V(0), V(1))},
      .backward = {KERNEL(SWIGLU_BWD, V(0) | G(1), G(0))},
      .shape = shape_swiglu,
@@ -335,9 +355,10 @@ static const struct topt_op_spec table[] = {
      .ndims = 3,
      .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_FEATURE}},
      .noperands = 3,
-     .operand = {{.name = "a", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
-                 {.name = "b", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .operand =
+         {{.name = "a", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
+          {.name = "b", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
+          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
      .forward = {KERNEL(MUL_FWD, V(0) | V(1), V(2))},
      .backward = {KERNEL(MUL_BWD, V(0) | V(1) | G(2), G(0) | G(1))},
      .shape = shape_same,
@@ -346,14 +367,15 @@ static const struct topt_op_spec table[] = {
      .ndims = 3,
      .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_STAT}},
      .noperands = 8,
-     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
-                 {.name = "g", .role = TOPT_PARAM, .ndim = 1, .dim = {2}},
-                 {.name = "bias", .role = TOPT_PARAM, .ndim = 1, .dim = {2}, .optional = 1},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}},
-                 {.name = "mean", .role = TOPT_SAVED, .ndim = 2, .dim = {0, 1}},
-                 {.name = "var", .role = TOPT_SAVED, .ndim = 2, .dim = {0, 1}},
-                 {.name = "s1", .role = TOPT_WORK_BWD, .ndim = 2, .dim = {0, 1}},
-                 {.name = "s2", .role = TOPT_WORK_BWD, .ndim = 2, .dim = {0, 1}}},
+     .operand =
+         {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
+          {.name = "g", .role = TOPT_PARAM, .ndim = 1, .dim = {2}},
+          {.name = "bias", .role = TOPT_PARAM, .ndim = 1, .dim = {2}, .optional = 1},
+          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}},
+          {.name = "mean", .role = TOPT_SAVED, .ndim = 2, .dim = {0, 1}},
+          {.name = "var", .role = TOPT_SAVED, .ndim = 2, .dim = {0, 1}},
+          {.name = "s1", .role = TOPT_WORK_BWD, .ndim = 2, .dim = {0, 1}},
+          {.name = "s2", .role = TOPT_WORK_BWD, .ndim = 2, .dim = {0, 1}}},
      .forward = {KERNEL(NORM_MEAN, V(0), V(4)), SUM(4, 2),
                  KERNEL(NORM_VAR, V(0) | V(4), V(5)), SUM(5, 2),
                  KERNEL(NORM_APPLY, V(0) | V(1) | V(2) | V(4) | V(5), V(3))},
@@ -368,12 +390,13 @@ static const struct topt_op_spec table[] = {
      .ndims = 3,
      .dim = {BATCH, {"h", TOPT_SPLIT_FEATURE}, {"s", TOPT_SPLIT_NEVER}},
      .noperands = 6,
-     .operand = {{.name = "qkv", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 2, 1}, .needed = 1},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 2, 1}},
-                 {.name = "lse", .role = TOPT_SAVED, .ndim = 3, .dim = {0, 2, 1}},
-                 {.name = "scores", .role = TOPT_WORK_FWD, .ndim = 2, .dim = {2, 2}},
-                 {.name = "p", .role = TOPT_WORK_BWD, .ndim = 2, .dim = {2, 2}},
-                 {.name = "dp", .role = TOPT_WORK_BWD, .ndim = 2, .dim = {2, 2}}},
+     .operand =
+         {{.name = "qkv", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 2, 1}, .needed = 1},
+          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 2, 1}},
+          {.name = "lse", .role = TOPT_SAVED, .ndim = 3, .dim = {0, 2, 1}},
+          {.name = "scores", .role = TOPT_WORK_FWD, .ndim = 2, .dim = {2, 2}},
+          {.name = "p", .role = TOPT_WORK_BWD, .ndim = 2, .dim = {2, 2}},
+          {.name = "dp", .role = TOPT_WORK_BWD, .ndim = 2, .dim = {2, 2}}},
      .forward = {KERNEL(ATTENTION_FWD, V(0) | V(3), V(1) | V(2))},
      .backward = {KERNEL(ATTENTION_BWD, V(0) | V(2) | V(4) | V(5) | G(1), G(0))},
      .shape = shape_attention,
@@ -382,7 +405,10 @@ static const struct topt_op_spec table[] = {
      .ndims = 3,
      .dim = {BATCH, SEQ, {"v", TOPT_SPLIT_STAT}},
      .noperands = 6,
-     .operand = {{.name = "logits", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2},
+     .operand = {{.name = "logits",
+                  .role = TOPT_INPUT,
+                  .ndim = 3,
+                  .dim = {0, 1, 2},
                   .needed = 1},
                  {.name = "labels", .role = TOPT_DATA, .ndim = 2, .dim = {0, 1}},
                  {.name = "loss", .role = TOPT_OUTPUT, .ndim = 2, .dim = {0, 1}},

@@ -21,11 +21,11 @@
 #include "topt_error.h"
 
 enum {
-    TOPT_MAX_RANK = 4,     /* dimensions of a tensor */
-    TOPT_MAX_OPDIMS = 6,   /* dimensions of an operator */
+    TOPT_MAX_RANK = 4,      /* dimensions of a tensor */
+    TOPT_MAX_OPDIMS = 6,    /* dimensions of an operator */
     TOPT_MAX_OPERANDS = 10, /* of an operator, saved and work buffers included */
-    TOPT_MAX_INPUTS = 4,   /* tensors from other operators */
-    TOPT_MAX_STEPS = 8,    /* kernels and reductions of one direction */
+    TOPT_MAX_INPUTS = 4,    /* tensors from other operators */
+    TOPT_MAX_STEPS = 8,     /* kernels and reductions of one direction */
 };
 
 struct topt_dim {
@@ -34,25 +34,26 @@ struct topt_dim {
 
 /* Rows of the kernel table: what a backend implements.  Each gets pointers to its operands'
  * local values and gradients and the local box of each operator dimension. */
-#define TOPT_KERNELS(X)                                                                    \
-    X(LOAD, "load")               /* fill a data operand with this step's samples */       \
-    X(EMBEDDING_FWD, "embedding") X(EMBEDDING_BWD, "embedding_bwd")                        \
-    X(LINEAR_FWD, "linear") X(LINEAR_BWD_X, "linear_bwd_x") X(LINEAR_BWD_W, "linear_bwd_w") \
-    X(BIAS_FWD, "bias") X(BIAS_BWD, "bias_bwd")                                            \
-    X(POSITION_FWD, "position") X(POSITION_BWD, "position_bwd")                            \
-    X(UNARY_FWD, "unary") X(UNARY_BWD, "unary_bwd")                                        \
-    X(SWIGLU_FWD, "swiglu") X(SWIGLU_BWD, "swiglu_bwd")                                    \
-    X(ADD_FWD, "add") X(ADD_BWD, "add_bwd")                                                \
-    X(MUL_FWD, "mul") X(MUL_BWD, "mul_bwd")                                                \
-    X(NORM_MEAN, "norm_mean")     /* sum of x over d / D -> mean */                        \
-    X(NORM_VAR, "norm_var")       /* sum of (x - mean)^2 over d / D -> var */              \
-    X(NORM_APPLY, "norm_apply")                                                            \
-    X(NORM_BWD_SUM, "norm_bwd_sum") /* sums over d that dx needs; parameter gradients */   \
-    X(NORM_BWD_APPLY, "norm_bwd_apply")                                                    \
-    X(ATTENTION_FWD, "attention") X(ATTENTION_BWD, "attention_bwd")                        \
-    X(XENT_MAX, "xent_max") X(XENT_SUM, "xent_sum") X(XENT_LOSS, "xent_loss")              \
-    X(XENT_BWD, "xent_bwd")                                                                \
-    X(VARIABLE_FWD, "variable") X(VARIABLE_BWD, "variable_bwd")
+#define TOPT_KERNELS(X)                                                                  \
+    X(LOAD, "load") /* fill a data operand with this step's samples */                   \
+    X(EMBEDDING_FWD, "embedding")                                                        \
+    X(EMBEDDING_BWD, "embedding_bwd") X(LINEAR_FWD, "linear") X(LINEAR_BWD_X,            \
+                                                                "linear_bwd_x")          \
+        X(LINEAR_BWD_W, "linear_bwd_w") X(BIAS_FWD, "bias") X(BIAS_BWD, "bias_bwd")      \
+            X(POSITION_FWD, "position") X(POSITION_BWD, "position_bwd")                  \
+                X(UNARY_FWD, "unary") X(UNARY_BWD, "unary_bwd") X(SWIGLU_FWD, "swiglu")  \
+                    X(SWIGLU_BWD, "swiglu_bwd") X(ADD_FWD, "add") X(ADD_BWD, "add_bwd")  \
+                        X(MUL_FWD, "mul") X(MUL_BWD, "mul_bwd")                          \
+                            X(NORM_MEAN, "norm_mean") /* sum of x over d / D -> mean */  \
+        X(NORM_VAR, "norm_var") /* sum of (x - mean)^2 over d / D -> var */              \
+        X(NORM_APPLY, "norm_apply")                                                      \
+            X(NORM_BWD_SUM,                                                              \
+              "norm_bwd_sum") /* sums over d that dx needs; parameter gradients */       \
+        X(NORM_BWD_APPLY, "norm_bwd_apply") X(ATTENTION_FWD, "attention")                \
+            X(ATTENTION_BWD, "attention_bwd") X(XENT_MAX, "xent_max")                    \
+                X(XENT_SUM, "xent_sum") X(XENT_LOSS, "xent_loss")                        \
+                    X(XENT_BWD, "xent_bwd") X(VARIABLE_FWD, "variable")                  \
+                        X(VARIABLE_BWD, "variable_bwd")
 
 enum topt_kernel {
 #define X(id, name) TOPT_K_##id,
@@ -64,19 +65,20 @@ enum topt_kernel {
 const char *topt_kernel_name(enum topt_kernel k);
 
 enum topt_role {
-    TOPT_INPUT,  /* tensor from another operator; has a gradient where that one needs it */
-    TOPT_DATA,   /* whole numbers from the loader (tokens, labels); no gradient */
-    TOPT_PARAM,  /* trained; has a gradient and optimizer state */
+    TOPT_INPUT, /* tensor from another operator; has a gradient where that one needs it */
+    TOPT_DATA,  /* whole numbers from the loader (tokens, labels); no gradient */
+    TOPT_PARAM, /* trained; has a gradient and optimizer state */
     TOPT_OUTPUT, /* exactly one */
     TOPT_SAVED,  /* written by forward, read by backward */
-    TOPT_WORK_FWD, TOPT_WORK_BWD /* live during one direction of this operator */
+    TOPT_WORK_FWD,
+    TOPT_WORK_BWD /* live during one direction of this operator */
 };
 
 enum topt_split {
     TOPT_SPLIT_BATCH,    /* free; placed from the outside in the canonical space */
     TOPT_SPLIT_SEQUENCE, /* free, but only searched where sequence splits are asked for */
     TOPT_SPLIT_FEATURE,  /* free or by partial sums; placed from the inside */
-    TOPT_SPLIT_STAT,     /* feature whose reductions are inside the operator (REDUCE steps) */
+    TOPT_SPLIT_STAT, /* feature whose reductions are inside the operator (REDUCE steps) */
     TOPT_SPLIT_NEVER
 };
 
@@ -128,16 +130,16 @@ enum topt_activation { TOPT_ACT_RELU, TOPT_ACT_GELU, TOPT_ACT_SILU, TOPT_ACT_TAN
 
 /* Attributes of every kind in one struct: few, plain, and compared as a whole. */
 struct topt_attrs {
-    int64_t features;    /* linear: output count; embedding: width; swiglu, norm: unused */
+    int64_t features; /* linear: output count; embedding: width; swiglu, norm: unused */
     int64_t features_unit;
-    int64_t vocab;       /* embedding */
+    int64_t vocab;                     /* embedding */
     int64_t heads, kv_heads, head_dim; /* attention */
     int causal;
-    double rope_theta;   /* 0: no rotary embedding */
-    int activation;      /* enum topt_activation */
-    int rms;             /* norm: root mean square, no mean and no bias */
+    double rope_theta; /* 0: no rotary embedding */
+    int activation;    /* enum topt_activation */
+    int rms;           /* norm: root mean square, no mean and no bias */
     double eps;
-    double init_std;     /* 0: the kind's default */
+    double init_std; /* 0: the kind's default */
 };
 
 enum { TOPT_NO_TENSOR = -1 };
@@ -212,8 +214,8 @@ void topt_model_stats(const struct topt_model *m, struct topt_model_stats *ret);
 
 /* Native document "topt-model/1" and back.  New reference / owned model. */
 json_t *topt_model_to_json(const struct topt_model *m);
-struct topt_model *topt_model_from_json(const json_t *doc, struct topt_error *err)
-    TOPT_MUST_CHECK;
+struct topt_model *topt_model_from_json(const json_t *doc,
+                                        struct topt_error *err) TOPT_MUST_CHECK;
 
 /* What importing may be told: 0 means the model's own or the default. */
 struct topt_import_options {

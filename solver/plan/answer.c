@@ -19,13 +19,15 @@ int topt_shape_open(struct topt_shape_search *s, const struct topt_request *r, i
 {
     memset(s, 0, sizeof *s);
     s->request = r;
+    s->settings = topt_request_settings(r);
     if (topt_mesh_init(&s->mesh, nodes, per_node, err))
         return -1;
     s->router = topt_router_create(r->hw, &s->mesh);
     if (!s->router)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
     s->space = topt_space_resolve(r->space, s->mesh.devices);
-    s->costing = (struct topt_costing){r->model, r->hw, &s->mesh, &r->settings, s->router};
+    s->costing =
+        (struct topt_costing){r->model, r->hw, &s->mesh, &s->settings, s->router};
     return 0;
 }
 
@@ -56,14 +58,18 @@ int topt_shape_solve(struct topt_shape_search *s, int64_t limit, int fastest,
                      struct topt_solutions *ret, struct topt_error *err)
 {
     const struct topt_request *r = s->request;
-    struct topt_search_options o = {.algorithm = r->algorithm, .memory_limit = limit,
-                                    .epsilon = r->epsilon, .threads = r->threads,
+    struct topt_search_options o = {.algorithm = r->algorithm,
+                                    .memory_limit = limit,
+                                    .epsilon = r->epsilon,
+                                    .threads = r->threads,
                                     .cancel = r->cancel};
     *ret = (struct topt_solutions){.exact = 1};
     for (int cut = 0; cut < topt_shape_cuts(s); cut++) {
         struct topt_problem *p = NULL;
         struct topt_solutions part = {0};
-        int rc = canceled(r) ? topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled") : 0;
+        int rc = canceled(r)
+                     ? topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled")
+                     : 0;
         rc = rc || topt_shape_problem(s, cut, &p, err) ||
              topt_problem_frontier(p, &o, fastest, &part, err);
         if (!rc) {
@@ -72,8 +78,8 @@ int topt_shape_solve(struct topt_shape_search *s, int64_t limit, int fastest,
             s->stats.nodes = stats.nodes;
             s->stats.configs += stats.configs;
             s->stats.edge_entries += stats.edge_entries;
-            s->stats.layouts = stats.layouts > s->stats.layouts ? stats.layouts
-                                                                : s->stats.layouts;
+            s->stats.layouts =
+                stats.layouts > s->stats.layouts ? stats.layouts : s->stats.layouts;
             rc = topt_solutions_merge(ret, &part, err);
         }
         topt_solutions_fini(&part);
@@ -140,7 +146,8 @@ static int solve_count(const struct topt_request *r, int64_t gpus, int64_t limit
                  topt_shape_solve(&s, limit, !least_memory, &all, err);
         if (!rc && all.n > 0 && better(&all.at[0], ret, least_memory)) {
             best_fini(ret);
-            *ret = (struct best){1, s.mesh, s.space, all.at[0], all.exact, all.epsilon, s.stats};
+            *ret = (struct best){1,         s.mesh,      s.space, all.at[0],
+                                 all.exact, all.epsilon, s.stats};
             all.at[0].strategy = NULL;
         }
         topt_solutions_fini(&all);
@@ -158,8 +165,8 @@ static int solve_count(const struct topt_request *r, int64_t gpus, int64_t limit
     return 0;
 }
 
-/* What no plan on N devices can go below: parameters, gradients and optimizer state, spread
- * evenly. */
+/* What no plan on N devices can go below: parameters, gradients, optimizer state and what
+ * backward reads, each once and spread evenly. */
 static int64_t least_bytes(const struct topt_request *r, int64_t gpus)
 {
     struct topt_model_stats stats;
@@ -170,7 +177,10 @@ static int64_t least_bytes(const struct topt_request *r, int64_t gpus)
                      : r->settings.optimizer == TOPT_MOMENTUM ? 1
                                                               : 0;
     states += r->settings.dtype == TOPT_BF16;
-    return stats.parameters / gpus * (2 * real + states * state);
+    double bytes = (double)stats.parameters * (double)(2 * real + states * state) +
+                   (double)stats.activation_bytes_per_sample / 4 * (double)real *
+                       (double)r->model->batch;
+    return (int64_t)(bytes * (1 - 1e-9) / (double)gpus);
 }
 
 int64_t topt_request_limit(const struct topt_request *r)
@@ -209,7 +219,8 @@ static int check_request(const struct topt_request *r, struct topt_error *err)
     if (r->gpus < 0 || r->gpus > MAX_DEVICES || r->max_gpus < 0 || r->memory_limit < 0)
         return topt_fail(err, TOPT_ERR_INVAL, "GPUs and memory must be positive");
     if (r->mode == TOPT_MINI_TIME && r->gpus == 0)
-        return topt_fail(err, TOPT_ERR_INVAL, "mini-time needs a number of GPUs (at least 1)");
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "mini-time needs a number of GPUs (at least 1)");
     return 0;
 }
 
@@ -218,12 +229,13 @@ static json_t *answer_json(const struct topt_request *r, const struct best *b,
 {
     const struct topt_strategy_cost *c = f->cost;
     json_t *a = json_pack(
-        "{s:b, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:b, s:f, s:I}",
+        "{s:b, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:b, s:f, "
+        "s:I}",
         "feasible", 1, "gpus", b->mesh.devices, "nodes", b->mesh.nodes, "gpus_per_node",
         b->mesh.per_node, "memory_bytes", (json_int_t)c->memory_bytes, "peak_bytes",
-        (json_int_t)f->peak_bytes, "memory_limit", (json_int_t)topt_request_limit(r), "time_ns",
-        (json_int_t)c->time_ns, "compute_ns", (json_int_t)c->sum.compute_ns, "network_ns",
-        (json_int_t)c->sum.network_ns, "why", why, "strategy",
+        (json_int_t)f->peak_bytes, "memory_limit", (json_int_t)topt_request_limit(r),
+        "time_ns", (json_int_t)c->time_ns, "compute_ns", (json_int_t)c->sum.compute_ns,
+        "network_ns", (json_int_t)c->sum.network_ns, "why", why, "strategy",
         json_string_value(json_object_get(plan, "strategy")), "space",
         topt_space_name(b->space), "exact", b->exact, "epsilon", b->epsilon, "configs",
         (json_int_t)b->stats.configs);
@@ -234,15 +246,22 @@ static json_t *answer_json(const struct topt_request *r, const struct best *b,
     return a;
 }
 
-static int write_answer(const struct topt_request *r, const struct best *b, const char *why,
-                        json_t **ret, struct topt_error *err)
+static int write_answer(const struct topt_request *r, const struct best *b,
+                        const char *why, json_t **ret, struct topt_error *err)
 {
     struct topt_strategy_cost cost;
+    struct topt_settings settings = topt_request_settings(r);
     struct topt_router *router = topt_router_create(r->hw, &b->mesh);
-    struct topt_costing k = {r->model, r->hw, &b->mesh, &r->settings, router};
-    struct topt_plan_facts f = {.k = &k, .strategy = b->solution.strategy, .cost = &cost,
-                                .space = b->space, .algorithm = r->algorithm,
-                                .mode = topt_mode_name(r->mode), .exact = b->exact,
+    struct topt_costing k = {r->model, r->hw, &b->mesh, &settings, router};
+    struct topt_plan_facts f = {.k = &k,
+                                .strategy = b->solution.strategy,
+                                .cost = &cost,
+                                .space = b->space,
+                                .algorithm = r->algorithm,
+                                .mode = topt_mode_name(r->mode),
+                                .why = why,
+                                .memory_limit = topt_request_limit(r),
+                                .exact = b->exact,
                                 .epsilon = b->epsilon};
     json_t *plan = NULL;
     int rc = -1;
@@ -302,8 +321,8 @@ static int mini_time(const struct topt_request *r, json_t **ret, struct topt_err
 }
 
 /* Why the count before was not enough. */
-static int why_not_fewer(const struct topt_request *r, int64_t gpus, int64_t fewer, char *why,
-                         size_t size, struct topt_error *err)
+static int why_not_fewer(const struct topt_request *r, int64_t gpus, int64_t fewer,
+                         char *why, size_t size, struct topt_error *err)
 {
     char limit[32], need[32];
     topt_show_bytes(topt_request_limit(r), limit, sizeof limit);
@@ -311,19 +330,27 @@ static int why_not_fewer(const struct topt_request *r, int64_t gpus, int64_t few
         snprintf(why, size, "it fits on one GPU of %s", limit);
         return 0;
     }
+    int64_t bound = least_bytes(r, fewer);
+    if (bound > topt_request_limit(r)) {
+        snprintf(why, size, "fewest GPUs that fit %s each: %lld would need more than %s",
+                 limit, (long long)fewer, topt_show_bytes(bound, need, sizeof need));
+        return 0;
+    }
     struct best b;
     if (solve_count(r, fewer, 0, 1, &b, err))
         return -1;
     int n = snprintf(why, size, "fewest GPUs that fit %s each", limit);
     if (b.found && n > 0 && (size_t)n < size)
-        snprintf(why + n, size - (size_t)n, ": %lld would need at least %s", (long long)fewer,
+        snprintf(why + n, size - (size_t)n, ": %lld would need at least %s",
+                 (long long)fewer,
                  topt_show_bytes(b.solution.memory_bytes, need, sizeof need));
     (void)gpus;
     best_fini(&b);
     return 0;
 }
 
-static int mini_parallelism(const struct topt_request *r, json_t **ret, struct topt_error *err)
+static int mini_parallelism(const struct topt_request *r, json_t **ret,
+                            struct topt_error *err)
 {
     int64_t *count, fewer = 0, limit = topt_request_limit(r);
     int n, rc = -1;
@@ -332,13 +359,15 @@ static int mini_parallelism(const struct topt_request *r, json_t **ret, struct t
     if (topt_request_counts(r, &count, &n, err))
         return -1;
     if (n == 0) {
-        topt_fail(err, TOPT_ERR_INVAL, "'%s' has no GPUs to plan for", topt_hw_name(r->hw));
+        topt_fail(err, TOPT_ERR_INVAL, "'%s' has no GPUs to plan for",
+                  topt_hw_name(r->hw));
         goto out;
     }
     for (int i = 0; i < n && !b.found; i++) {
         if (i > 0)
             fewer = count[i - 1];
-        if (least_bytes(r, count[i]) <= limit && solve_count(r, count[i], limit, 0, &b, err))
+        if (least_bytes(r, count[i]) <= limit &&
+            solve_count(r, count[i], limit, 0, &b, err))
             goto out;
     }
     if (!b.found) {
@@ -360,7 +389,8 @@ int topt_plan(const struct topt_request *r, json_t **ret, struct topt_error *err
         return -1;
     if (r->mode == TOPT_PROFILING)
         return topt_plan_curve(r, ret, err);
-    return r->mode == TOPT_MINI_TIME ? mini_time(r, ret, err) : mini_parallelism(r, ret, err);
+    return r->mode == TOPT_MINI_TIME ? mini_time(r, ret, err)
+                                     : mini_parallelism(r, ret, err);
 }
 
 /* ---- the curve ---------------------------------------------------------------------------------- */
@@ -369,9 +399,9 @@ static json_t *curve_head(const struct topt_request *r)
 {
     return json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:I, s:[]}", "format",
                      "topt-curve/1", "model", r->model->name, "hw", topt_hw_name(r->hw),
-                     "batch", (json_int_t)r->model->batch, "seq", (json_int_t)r->model->seq,
-                     "space", topt_space_name(r->space), "dtype",
-                     topt_dtype_name(r->settings.dtype), "optimizer",
+                     "batch", (json_int_t)r->model->batch, "seq",
+                     (json_int_t)r->model->seq, "space", topt_space_name(r->space),
+                     "dtype", topt_dtype_name(r->settings.dtype), "optimizer",
                      topt_optimizer_name(r->settings.optimizer), "memory_limit",
                      (json_int_t)topt_request_limit(r), "points");
 }
@@ -383,8 +413,8 @@ static int curve_point(const struct topt_request *r, int64_t gpus, json_t *point
     int64_t limit = topt_request_limit(r);
     if (least_bytes(r, gpus) <= limit && solve_count(r, gpus, limit, 0, &b, err))
         return -1;
-    json_t *p = json_pack("{s:I, s:b, s:I}", "gpus", (json_int_t)gpus, "feasible", b.found,
-                          "limit", (json_int_t)limit);
+    json_t *p = json_pack("{s:I, s:b, s:I}", "gpus", (json_int_t)gpus, "feasible",
+                          b.found, "limit", (json_int_t)limit);
     if (b.found) {
         char *words = topt_strategy_words(r->model, &b.mesh, b.solution.strategy);
         json_object_set_new(p, "nodes", json_integer(b.mesh.nodes));
@@ -429,7 +459,7 @@ struct merged {
     struct merged_point {
         struct topt_solution s;
         struct topt_mesh mesh;
-    } *at;
+    } * at;
 };
 
 static int merged_order(const void *x, const void *y)
@@ -442,10 +472,11 @@ static int merged_order(const void *x, const void *y)
     return a->mesh.nodes - b->mesh.nodes;
 }
 
-static int merge_shape(struct merged *m, struct topt_solutions *s, const struct topt_mesh *mesh,
-                       struct topt_error *err)
+static int merge_shape(struct merged *m, struct topt_solutions *s,
+                       const struct topt_mesh *mesh, struct topt_error *err)
 {
-    struct merged_point *at = realloc(m->at, ((size_t)m->n + (size_t)s->n + 1) * sizeof *at);
+    struct merged_point *at =
+        realloc(m->at, ((size_t)m->n + (size_t)s->n + 1) * sizeof *at);
     if (!at)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the frontier");
     m->at = at;
@@ -476,28 +507,29 @@ static void merged_reduce(struct merged *m)
     m->n = n;
 }
 
-static int frontier_points(const struct topt_request *r, const struct merged *m, json_t *points,
-                           struct topt_error *err)
+static int frontier_points(const struct topt_request *r, const struct merged *m,
+                           json_t *points, struct topt_error *err)
 {
+    struct topt_settings settings = topt_request_settings(r);
     for (int i = 0; i < m->n; i++) {
         const struct merged_point *p = &m->at[i];
         struct topt_strategy_cost cost;
         int64_t peak;
         struct topt_router *router = topt_router_create(r->hw, &p->mesh);
-        struct topt_costing k = {r->model, r->hw, &p->mesh, &r->settings, router};
+        struct topt_costing k = {r->model, r->hw, &p->mesh, &settings, router};
         int rc = !router ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for the frontier")
-                         : topt_plan_check(&k, p->s.strategy, p->s.memory_bytes, p->s.time_ns,
-                                           &cost, &peak, err);
+                         : topt_plan_check(&k, p->s.strategy, p->s.memory_bytes,
+                                           p->s.time_ns, &cost, &peak, err);
         topt_router_destroy(router);
         if (rc)
             return -1;
         json_array_append_new(
-            points, json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:i}", "memory_bytes",
-                              (json_int_t)cost.memory_bytes, "time_ns",
-                              (json_int_t)cost.time_ns, "compute_ns",
-                              (json_int_t)cost.sum.compute_ns, "network_ns",
-                              (json_int_t)cost.sum.network_ns, "peak_bytes", (json_int_t)peak,
-                              "nodes", p->mesh.nodes, "gpus_per_node", p->mesh.per_node));
+            points,
+            json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:i}", "memory_bytes",
+                      (json_int_t)cost.memory_bytes, "time_ns", (json_int_t)cost.time_ns,
+                      "compute_ns", (json_int_t)cost.sum.compute_ns, "network_ns",
+                      (json_int_t)cost.sum.network_ns, "peak_bytes", (json_int_t)peak,
+                      "nodes", p->mesh.nodes, "gpus_per_node", p->mesh.per_node));
     }
     return 0;
 }
@@ -511,7 +543,8 @@ int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_e
     enum topt_space space = r->space;
     *ret = NULL;
     if (r->gpus < 1)
-        return topt_fail(err, TOPT_ERR_INVAL, "a frontier needs a number of GPUs (at least 1)");
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "a frontier needs a number of GPUs (at least 1)");
     if (check_request(r, err))
         return -1;
     for (; !rc && topt_next_shape(r->hw, r->gpus, &nodes, &per_node); shapes++) {
@@ -530,17 +563,18 @@ int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_e
         topt_shape_close(&s);
     }
     if (!rc && !shapes)
-        rc = topt_fail(err, TOPT_ERR_INVAL, "%lld GPUs can't be had on '%s': at most %d nodes of %d",
+        rc = topt_fail(err, TOPT_ERR_INVAL,
+                       "%lld GPUs can't be had on '%s': at most %d nodes of %d",
                        (long long)r->gpus, topt_hw_name(r->hw), topt_hw_max_nodes(r->hw),
                        topt_hw_gpus_per_node(r->hw));
     json_t *doc = NULL;
     if (!rc) {
         merged_reduce(&m);
-        doc = json_pack("{s:[], s:I, s:s, s:s, s:b, s:f, s:s, s:I, s:I, s:I}", "points", "gpus",
-                        (json_int_t)r->gpus, "model", r->model->name, "hw",
+        doc = json_pack("{s:[], s:I, s:s, s:s, s:b, s:f, s:s, s:I, s:I, s:I}", "points",
+                        "gpus", (json_int_t)r->gpus, "model", r->model->name, "hw",
                         topt_hw_name(r->hw), "exact", exact, "epsilon", epsilon, "space",
-                        topt_space_name(space), "configs", (json_int_t)stats.configs, "layouts",
-                        (json_int_t)stats.layouts, "edge_entries",
+                        topt_space_name(space), "configs", (json_int_t)stats.configs,
+                        "layouts", (json_int_t)stats.layouts, "edge_entries",
                         (json_int_t)stats.edge_entries);
         rc = frontier_points(r, &m, json_object_get(doc, "points"), err);
     }

@@ -7,6 +7,7 @@
 /* A request on one nodes x devices-per-node shape. */
 struct topt_shape_search {
     const struct topt_request *request;
+    struct topt_settings settings;
     struct topt_mesh mesh;
     struct topt_router *router;
     struct topt_costing costing;

@@ -66,8 +66,9 @@ static int copy_problem(struct topt_arena *a, const struct topt_search_problem *
         table[i].first = copy(a, t->first, entries + 1, sizeof *t->first);
         table[i].alt = copy(a, t->alt, (size_t)t->first[entries], sizeof *t->alt);
         edge[i].table = &table[i];
-        edge[i].from_class = copy(a, edge[i].from_class, (size_t)op[edge[i].from].nconfigs,
-                                  sizeof *edge[i].from_class);
+        edge[i].from_class =
+            copy(a, edge[i].from_class, (size_t)op[edge[i].from].nconfigs,
+                 sizeof *edge[i].from_class);
         edge[i].to_class = copy(a, edge[i].to_class, (size_t)op[edge[i].to].nconfigs,
                                 sizeof *edge[i].to_class);
         if (!table[i].first || !table[i].alt || !edge[i].from_class || !edge[i].to_class)
@@ -93,8 +94,10 @@ static int add_blocks(struct union_builder *u, struct topt_problem *p)
         }
         u->block = grown;
         struct block *b = &u->block[u->nblocks++];
-        b->in_flight = s.caps[i].transient + topt_problem_crossing(p) * s.caps[i].crossing;
-        rc = topt_problem_under(p, s.caps[i].transient, s.caps[i].crossing, &under, u->err);
+        b->in_flight =
+            s.caps[i].transient + topt_problem_crossing(p) * s.caps[i].crossing;
+        rc = topt_problem_under(p, s.caps[i].transient, s.caps[i].crossing, &under,
+                                u->err);
         if (!rc && copy_problem(u->arena, under, &b->p))
             rc = no_memory(u->err);
     }
@@ -136,7 +139,8 @@ static int forbidding(const struct union_builder *u, struct topt_cost *ret)
         for (int i = 0; i < p->nops; i++) {
             struct topt_cost m = {0, 0};
             for (int c = 0; c < p->op[i].nconfigs; c++) {
-                m.memory = p->op[i].cost[c].memory > m.memory ? p->op[i].cost[c].memory : m.memory;
+                m.memory = p->op[i].cost[c].memory > m.memory ? p->op[i].cost[c].memory
+                                                              : m.memory;
                 m.time = p->op[i].cost[c].time > m.time ? p->op[i].cost[c].time : m.time;
             }
             bad |= raise(&worst.memory, m.memory) | raise(&worst.time, m.time);
@@ -245,8 +249,10 @@ static int join_in_flight(struct union_builder *u, struct topt_cost big, int nod
     for (int b = 0; b < blocks; b++)
         n += u->block[b].p.op[0].nconfigs;
     struct topt_cost *cost = topt_arena_alloc(u->arena, (size_t)blocks, sizeof *cost);
-    struct topt_cost *alt = topt_arena_alloc(u->arena, (size_t)(blocks * blocks), sizeof *alt);
-    int32_t *first = topt_arena_alloc(u->arena, (size_t)(blocks * blocks) + 1, sizeof *first);
+    struct topt_cost *alt =
+        topt_arena_alloc(u->arena, (size_t)(blocks * blocks), sizeof *alt);
+    int32_t *first =
+        topt_arena_alloc(u->arena, (size_t)(blocks * blocks) + 1, sizeof *first);
     int32_t *from = topt_arena_alloc(u->arena, (size_t)blocks, sizeof *from);
     int32_t *to = topt_arena_alloc(u->arena, (size_t)n, sizeof *to);
     struct topt_table *t = topt_arena_alloc(u->arena, 1, sizeof *t);
@@ -282,10 +288,11 @@ static int check_size(const struct union_builder *u)
     }
     return entries <= (double)MAX_ENTRIES
                ? 0
-               : topt_fail(u->err, TOPT_ERR_LIMIT,
-                           "the cost graph would have %.3g edge entries, more than %lld; take "
-                           "fewer GPUs, fewer layers or the uniform space",
-                           entries, (long long)MAX_ENTRIES);
+               : topt_fail(
+                     u->err, TOPT_ERR_LIMIT,
+                     "the cost graph would have %.3g edge entries, more than %lld; take "
+                     "fewer GPUs, fewer layers or the uniform space",
+                     entries, (long long)MAX_ENTRIES);
 }
 
 static int join(struct union_builder *u, char **ret)
@@ -293,7 +300,8 @@ static int join(struct union_builder *u, char **ret)
     if (u->nblocks == 0)
         return topt_fail(u->err, TOPT_ERR_INFEASIBLE, "no strategy fits");
     const struct topt_search_problem *p = &u->block[0].p;
-    struct topt_search_op *op = topt_arena_alloc(u->arena, (size_t)p->nops + 1, sizeof *op);
+    struct topt_search_op *op =
+        topt_arena_alloc(u->arena, (size_t)p->nops + 1, sizeof *op);
     struct topt_search_edge *edge =
         topt_arena_alloc(u->arena, (size_t)p->nedges + 1, sizeof *edge);
     struct topt_cost big;
@@ -312,14 +320,16 @@ static int join(struct union_builder *u, char **ret)
     return topt_costs_write(&all, ret, u->err);
 }
 
-int topt_plan_costgraph(const struct topt_request *r, char **ret_text, struct topt_error *err)
+int topt_plan_costgraph(const struct topt_request *r, char **ret_text,
+                        struct topt_error *err)
 {
     struct union_builder u = {.r = r, .arena = topt_arena_create(0), .err = err};
     int rc = -1;
     if (!u.arena)
         no_memory(err);
     else if (r->gpus < 1)
-        topt_fail(err, TOPT_ERR_INVAL, "a cost graph needs a number of GPUs (at least 1)");
+        topt_fail(err, TOPT_ERR_INVAL,
+                  "a cost graph needs a number of GPUs (at least 1)");
     else if (!add_shapes(&u))
         rc = join(&u, ret_text);
     free(u.block);

@@ -75,8 +75,8 @@ static json_t *hubs_json(const struct topt_plan_facts *f)
         tensor_names(m, t, name);
         json_array_append_new(
             hubs, json_pack("{s:s, s:o, s:b}", "tensor", m->tensor[t].name, "axes",
-                            axes_json(f->k->mesh, &f->strategy->hub[t].layout, name), "keep",
-                            f->strategy->hub[t].keep));
+                            axes_json(f->k->mesh, &f->strategy->hub[t].layout, name),
+                            "keep", f->strategy->hub[t].keep));
     }
     return hubs;
 }
@@ -93,8 +93,8 @@ static json_t *predicted_json(const struct topt_plan_facts *f)
     return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "memory_bytes",
                      (json_int_t)c->memory_bytes, "peak_bytes", (json_int_t)f->peak_bytes,
                      "time_ns", (json_int_t)c->time_ns, "compute_ns",
-                     (json_int_t)c->sum.compute_ns, "network_ns", (json_int_t)c->sum.network_ns,
-                     "memory_parts", parts);
+                     (json_int_t)c->sum.compute_ns, "network_ns",
+                     (json_int_t)c->sum.network_ns, "memory_parts", parts);
 }
 
 static json_t *mesh_json(const struct topt_mesh *mesh)
@@ -102,11 +102,12 @@ static json_t *mesh_json(const struct topt_mesh *mesh)
     json_t *axes = json_array();
     char name[8], text[32];
     for (int a = 0; a < mesh->naxes; a++) {
-        snprintf(text, sizeof text, "%s:%d", topt_mesh_axis_name(mesh, a, name), mesh->size[a]);
+        snprintf(text, sizeof text, "%s:%d", topt_mesh_axis_name(mesh, a, name),
+                 mesh->size[a]);
         json_array_append_new(axes, json_string(text));
     }
-    return json_pack("{s:i, s:i, s:o}", "nodes", mesh->nodes, "gpus_per_node", mesh->per_node,
-                     "axes", axes);
+    return json_pack("{s:i, s:i, s:o}", "nodes", mesh->nodes, "gpus_per_node",
+                     mesh->per_node, "axes", axes);
 }
 
 json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
@@ -115,18 +116,24 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
     char *words = topt_strategy_words(f->k->model, f->k->mesh, f->strategy);
     json_t *model = topt_model_to_json(f->k->model), *hw = topt_hw_to_json(f->k->hw);
     json_t *doc = json_pack(
-        "{s:s, s:s, s:s, s:b, s:f, s:s, s:s, s:o, s:{s:s, s:s, s:I}, s:o, s:o, s:o, s:o, s:o}",
-        "format", "topt-plan/1", "mode", f->mode, "space", topt_space_name(f->space), "exact",
-        f->exact, "epsilon", f->epsilon, "algorithm", f->algorithm ? f->algorithm : "ft",
-        "strategy", words ? words : "", "mesh", mesh_json(f->k->mesh), "settings", "dtype",
-        topt_dtype_name(s->dtype), "optimizer", topt_optimizer_name(s->optimizer),
-        "granule_bytes", (json_int_t)s->granule_bytes, "predicted", predicted_json(f), "ops",
-        ops_json(f), "hubs", hubs_json(f), "model", model, "hw", hw);
+        "{s:s, s:s, s:s, s:b, s:f, s:s, s:s, s:o, s:{s:s, s:s, s:I}, s:o, s:o, s:o, s:o, "
+        "s:o}",
+        "format", "topt-plan/1", "mode", f->mode, "space", topt_space_name(f->space),
+        "exact", f->exact, "epsilon", f->epsilon, "algorithm",
+        f->algorithm ? f->algorithm : "ft", "strategy", words ? words : "", "mesh",
+        mesh_json(f->k->mesh), "settings", "dtype", topt_dtype_name(s->dtype),
+        "optimizer", topt_optimizer_name(s->optimizer), "granule_bytes",
+        (json_int_t)s->granule_bytes, "predicted", predicted_json(f), "ops", ops_json(f),
+        "hubs", hubs_json(f), "model", model, "hw", hw);
     free(words);
     if (!doc) {
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan document");
         return NULL;
     }
+    if (f->why)
+        json_object_set_new(doc, "why", json_string(f->why));
+    if (f->memory_limit)
+        json_object_set_new(doc, "memory_limit", json_integer(f->memory_limit));
     char digest[17], id[24];
     topt_json_digest(doc, digest);
     snprintf(id, sizeof id, "p-%s", digest);
@@ -136,52 +143,59 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
 
 /* ---- reading ------------------------------------------------------------------------------- */
 
-static int read_axes(const json_t *axes, const struct topt_mesh *mesh, const char *const *name,
-                     int n, struct topt_config *ret, const char *path, struct topt_error *err)
+static int read_axes(const json_t *axes, const struct topt_mesh *mesh,
+                     const char *const *name, int n, struct topt_config *ret,
+                     const char *path, struct topt_error *err)
 {
     memset(ret->dim, -1, sizeof ret->dim);
     if (!json_is_object(axes))
         return topt_fail(err, TOPT_ERR_INVAL, "%s.axes must be an object", path);
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)axes, key, value) {
+    json_object_foreach((json_t *)axes, key, value)
+    {
         int a = topt_mesh_axis_find(mesh, key), d = 0;
         if (a < 0)
-            return topt_fail(err, TOPT_ERR_INVAL, "%s.axes: the devices have no axis '%.20s'",
-                             path, key);
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "%s.axes: the devices have no axis '%.20s'", path, key);
         const char *dim = json_string_value(value);
         while (dim && d < n && strcmp(name[d], dim))
             d++;
         if (!dim || d == n)
-            return topt_fail(err, TOPT_ERR_INVAL, "%s.axes.%.20s: no dimension '%.20s'", path,
-                             key, dim ? dim : "?");
+            return topt_fail(err, TOPT_ERR_INVAL, "%s.axes.%.20s: no dimension '%.20s'",
+                             path, key, dim ? dim : "?");
         ret->dim[a] = (int8_t)d;
     }
     return 0;
 }
 
-static int read_op(const json_t *o, int i, struct topt_plan_doc *p, struct topt_error *err)
+static int read_op(const json_t *o, int i, struct topt_plan_doc *p,
+                   struct topt_error *err)
 {
     static const char *const allowed[] = {"name", "axes", "fetch_again", NULL};
     const struct topt_op *op = &p->model->op[i];
     char path[32];
     const char *have, *name[TOPT_MAX_OPDIMS];
     snprintf(path, sizeof path, "ops[%d]", i);
-    if (topt_json_only(o, path, allowed, err) || topt_json_string(o, path, "name", &have, err))
+    if (topt_json_only(o, path, allowed, err) ||
+        topt_json_string(o, path, "name", &have, err))
         return -1;
     if (strcmp(have, op->name))
-        return topt_fail(err, TOPT_ERR_INVAL, "%s is '%.60s', the model has '%.60s' there", path,
-                         have, op->name);
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "%s is '%.60s', the model has '%.60s' there", path, have,
+                         op->name);
     op_names(op, name);
     if (read_axes(json_object_get(o, "axes"), &p->mesh, name, op->spec->ndims,
                   &p->strategy->config[i], path, err))
         return -1;
     size_t at;
     json_t *v;
-    json_array_foreach(json_object_get(o, "fetch_again"), at, v) {
+    json_array_foreach(json_object_get(o, "fetch_again"), at, v)
+    {
         json_int_t k = json_is_integer(v) ? json_integer_value(v) : -1;
         if (k < 0 || k >= op->ninputs)
-            return topt_fail(err, TOPT_ERR_INVAL, "%s.fetch_again[%zu] is no input", path, at);
+            return topt_fail(err, TOPT_ERR_INVAL, "%s.fetch_again[%zu] is no input", path,
+                             at);
         p->strategy->keep[i * TOPT_MAX_INPUTS + k] = TOPT_KEEP_BEFORE;
     }
     return 0;
@@ -203,8 +217,9 @@ static int read_hubs(const json_t *hubs, struct topt_plan_doc *p, struct topt_er
             topt_json_string(h, path, "tensor", &have, err))
             return -1;
         if (strcmp(have, m->tensor[t].name))
-            return topt_fail(err, TOPT_ERR_INVAL, "%s is '%.60s', '%.60s' is needed there", path,
-                             have, m->tensor[t].name);
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "%s is '%.60s', '%.60s' is needed there", path, have,
+                             m->tensor[t].name);
         tensor_names(m, t, name);
         if (topt_json_bool_or(h, path, "keep", &p->strategy->hub[t].keep, err) ||
             read_axes(json_object_get(h, "axes"), &p->mesh, name, m->tensor[t].ndim,
@@ -217,7 +232,8 @@ static int read_hubs(const json_t *hubs, struct topt_plan_doc *p, struct topt_er
                            json_array_size(hubs), i);
 }
 
-static int read_settings(const json_t *s, struct topt_settings *ret, struct topt_error *err)
+static int read_settings(const json_t *s, struct topt_settings *ret,
+                         struct topt_error *err)
 {
     static const char *const allowed[] = {"dtype", "optimizer", "granule_bytes", NULL};
     const char *dtype, *optimizer;
@@ -226,7 +242,8 @@ static int read_settings(const json_t *s, struct topt_settings *ret, struct topt
            topt_dtype_parse(dtype, &ret->dtype, err) ||
            topt_json_string(s, "settings", "optimizer", &optimizer, err) ||
            topt_optimizer_parse(optimizer, &ret->optimizer, err) ||
-           topt_json_int(s, "settings", "granule_bytes", 1, 1 << 30, &ret->granule_bytes, err);
+           topt_json_int(s, "settings", "granule_bytes", 1, 1 << 30, &ret->granule_bytes,
+                         err);
 }
 
 static int read_mesh(const json_t *m, struct topt_mesh *ret, struct topt_error *err)
@@ -240,22 +257,27 @@ static int read_mesh(const json_t *m, struct topt_mesh *ret, struct topt_error *
     return topt_mesh_init(ret, (int)nodes, (int)per_node, err);
 }
 
-static int read_predicted(const json_t *doc, struct topt_plan_doc *p, struct topt_error *err)
+static int read_predicted(const json_t *doc, struct topt_plan_doc *p,
+                          struct topt_error *err)
 {
     const json_t *q = json_object_get(doc, "predicted");
-    return topt_json_int(q, "predicted", "memory_bytes", 0, INT64_MAX, &p->memory_bytes, err) ||
-           topt_json_int(q, "predicted", "peak_bytes", 0, INT64_MAX, &p->peak_bytes, err) ||
+    return topt_json_int(q, "predicted", "memory_bytes", 0, INT64_MAX, &p->memory_bytes,
+                         err) ||
+           topt_json_int(q, "predicted", "peak_bytes", 0, INT64_MAX, &p->peak_bytes,
+                         err) ||
            topt_json_int(q, "predicted", "time_ns", 0, INT64_MAX, &p->time_ns, err);
 }
 
-static int read_strategy(const json_t *doc, struct topt_plan_doc *p, struct topt_error *err)
+static int read_strategy(const json_t *doc, struct topt_plan_doc *p,
+                         struct topt_error *err)
 {
     const json_t *ops, *hubs;
     if (topt_json_array(doc, "", "ops", &ops, err) ||
         topt_json_array(doc, "", "hubs", &hubs, err))
         return -1;
     if (json_array_size(ops) != (size_t)p->model->nops)
-        return topt_fail(err, TOPT_ERR_INVAL, "ops: %zu entries, the model has %d operators",
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "ops: %zu entries, the model has %d operators",
                          json_array_size(ops), p->model->nops);
     p->strategy = topt_strategy_create(p->model);
     if (!p->strategy)
@@ -269,8 +291,9 @@ static int read_strategy(const json_t *doc, struct topt_plan_doc *p, struct topt
 static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_error *err)
 {
     static const char *const allowed[] = {
-        "format", "id",       "mode",      "space", "exact", "epsilon", "algorithm", "strategy",
-        "mesh",   "settings", "predicted", "ops",   "hubs",  "model",   "hw",        NULL};
+        "format",    "id",       "mode", "space",    "exact",        "epsilon",
+        "algorithm", "strategy", "mesh", "settings", "predicted",    "ops",
+        "hubs",      "model",    "hw",   "why",      "memory_limit", NULL};
     const char *id = "";
     if (topt_json_format(doc, "plan", err) || topt_json_only(doc, "", allowed, err) ||
         topt_json_string_or(doc, "", "id", &id, err) ||
@@ -286,8 +309,8 @@ static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_erro
     p->router = topt_router_create(p->hw, &p->mesh);
     if (!p->router)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan");
-    return topt_lower(p->model, &p->mesh, &p->settings, p->strategy, p->router, &p->program,
-                      err);
+    return topt_lower(p->model, &p->mesh, &p->settings, p->strategy, p->router,
+                      &p->program, err);
 }
 
 int topt_plan_read(const json_t *doc, struct topt_plan_doc **ret, struct topt_error *err)

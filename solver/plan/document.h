@@ -12,7 +12,8 @@ struct topt_plan_facts {
     int64_t peak_bytes;
     enum topt_space space;
     const char *algorithm;
-    const char *mode;
+    const char *mode, *why; /* why: NULL where nobody asked */
+    int64_t memory_limit;   /* 0: none */
     int exact;
     double epsilon;
 };
@@ -26,7 +27,8 @@ char *topt_strategy_words(const struct topt_model *m, const struct topt_mesh *me
 
 /* check.c: re-cost from scratch and lower; fails where the claim does not hold. */
 int topt_plan_check(const struct topt_costing *k, const struct topt_strategy *s,
-                    int64_t memory_bytes, int64_t time_ns, struct topt_strategy_cost *ret_cost,
-                    int64_t *ret_peak, struct topt_error *err) TOPT_MUST_CHECK;
+                    int64_t memory_bytes, int64_t time_ns,
+                    struct topt_strategy_cost *ret_cost, int64_t *ret_peak,
+                    struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

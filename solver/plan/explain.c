@@ -23,10 +23,10 @@ static struct way way_of(const struct topt_op *op, const struct topt_mesh *mesh,
     for (int a = 0; a < mesh->naxes; a++) {
         int d = c->dim[a];
         enum topt_split s = d >= 0 ? op->spec->dim[d].split : TOPT_SPLIT_NEVER;
-        int *count = d < 0                        ? &w.same
-                     : s == TOPT_SPLIT_BATCH      ? &w.data
-                     : s == TOPT_SPLIT_SEQUENCE   ? &w.sequence
-                                                  : &w.tensor;
+        int *count = d < 0                      ? &w.same
+                     : s == TOPT_SPLIT_BATCH    ? &w.data
+                     : s == TOPT_SPLIT_SEQUENCE ? &w.sequence
+                                                : &w.tensor;
         *count *= mesh->size[a];
     }
     for (int o = 0; o < op->spec->noperands; o++) {
@@ -82,7 +82,9 @@ static void put_way(struct topt_text *t, const struct way *w)
     const struct {
         const char *name;
         int n;
-    } part[] = {{"data", w->data}, {"sequence", w->sequence}, {"tensor", w->tensor},
+    } part[] = {{"data", w->data},
+                {"sequence", w->sequence},
+                {"tensor", w->tensor},
                 {"same", w->same}};
     int any = 0;
     for (int i = 0; i < 4; i++)
@@ -164,21 +166,23 @@ char *topt_plan_explain(const json_t *plan, struct topt_error *err)
         return NULL;
     struct topt_text t = {0};
     char *words = topt_plan_strategy_words(p);
-    topt_text_add(&t, "%s on %d GPU%s (%d node%s of %d): %s\n", p->model->name, p->mesh.devices,
-                  p->mesh.devices > 1 ? "s" : "", p->mesh.nodes, p->mesh.nodes > 1 ? "s" : "",
-                  p->mesh.per_node, words ? words : "");
-    const char *why = json_string_value(json_object_get(plan, "why"));
+    topt_text_add(&t, "%s on %d GPU%s (%d node%s of %d): %s\n", p->model->name,
+                  p->mesh.devices, p->mesh.devices > 1 ? "s" : "", p->mesh.nodes,
+                  p->mesh.nodes > 1 ? "s" : "", p->mesh.per_node, words ? words : "");
+    const char *why = json_string_value(json_object_get(doc, "why"));
     if (why)
         topt_text_add(&t, "Why: %s.\n", why);
-    topt_text_add(&t, "A GPU needs at most %s (%s at the peak of the program); a step takes %s.\n",
-                  topt_show_bytes(p->memory_bytes, a, sizeof a),
-                  topt_show_bytes(p->program->peak_bytes, b, sizeof b),
-                  topt_show_ns(p->time_ns, c, sizeof c));
+    topt_text_add(
+        &t, "A GPU needs at most %s (%s at the peak of the program); a step takes %s.\n",
+        topt_show_bytes(p->memory_bytes, a, sizeof a),
+        topt_show_bytes(p->program->peak_bytes, b, sizeof b),
+        topt_show_ns(p->time_ns, c, sizeof c));
     topt_text_add(&t, "Memory of one GPU by part:\n");
     const char *key;
     json_t *value;
-    json_object_foreach(json_object_get(json_object_get(doc, "predicted"), "memory_parts"), key,
-                        value) {
+    json_object_foreach(
+        json_object_get(json_object_get(doc, "predicted"), "memory_parts"), key, value)
+    {
         topt_text_add(&t, "  %-22s %s\n", key,
                       topt_show_bytes(json_integer_value(value), a, sizeof a));
     }

@@ -68,7 +68,8 @@ static int reduce(struct topt_solutions *s, struct topt_error *err)
 static int append(struct topt_solutions *s, const struct topt_solution *more, int n,
                   struct topt_error *err)
 {
-    struct topt_solution *at = realloc(s->at, ((size_t)s->n + (size_t)n + 1) * sizeof *at);
+    struct topt_solution *at =
+        realloc(s->at, ((size_t)s->n + (size_t)n + 1) * sizeof *at);
     if (!at)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the frontier");
     if (n > 0)
@@ -78,7 +79,8 @@ static int append(struct topt_solutions *s, const struct topt_solution *more, in
     return 0;
 }
 
-static void add_stats(struct topt_search_stats *into, const struct topt_search_stats *from)
+static void add_stats(struct topt_search_stats *into,
+                      const struct topt_search_stats *from)
 {
     into->products += from->products;
     into->points += from->points;
@@ -134,11 +136,13 @@ static int dominated(const struct topt_solutions *s, int64_t memory, int64_t tim
     return 0;
 }
 
-static int keep_point(struct run *r, const struct topt_search_point *point, int64_t memory)
+static int keep_point(struct run *r, const struct topt_search_point *point,
+                      int64_t memory)
 {
     if (dominated(r->ret, memory, point->cost.time))
         return 0;
-    struct topt_solution s = {memory, point->cost.time, topt_problem_strategy(r->p, point)};
+    struct topt_solution s = {memory, point->cost.time,
+                              topt_problem_strategy(r->p, point)};
     if (!s.strategy)
         return topt_fail(r->err, TOPT_ERR_NOMEM, "no memory for a strategy");
     if (append(r->ret, &s, 1, r->err)) {
@@ -215,8 +219,9 @@ static int search_crossing(struct run *r, int64_t crossing, int64_t *ret_crossin
     return 0;
 }
 
-int topt_problem_frontier(struct topt_problem *p, const struct topt_search_options *options,
-                          int fastest, struct topt_solutions *ret, struct topt_error *err)
+int topt_problem_frontier(struct topt_problem *p,
+                          const struct topt_search_options *options, int fastest,
+                          struct topt_solutions *ret, struct topt_error *err)
 {
     struct run r = {p, options, fastest, ret, err};
     *ret = (struct topt_solutions){.exact = 1};

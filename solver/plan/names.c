@@ -8,8 +8,8 @@
 static const char *const modes[] = {"mini-time", "mini-parallelism", "profiling"};
 static const char *const spaces[] = {"auto", "full", "canonical", "uniform"};
 
-static int find(const char *what, const char *name, const char *(*at)(int), int n, int *ret,
-                struct topt_error *err)
+static int find(const char *what, const char *name, const char *(*at)(int), int n,
+                int *ret, struct topt_error *err)
 {
     struct topt_text all = {0};
     for (int i = 0; i < n; i++) {
@@ -73,7 +73,8 @@ int topt_dtype_parse(const char *name, enum topt_dtype *ret, struct topt_error *
     return 0;
 }
 
-int topt_optimizer_parse(const char *name, enum topt_optimizer *ret, struct topt_error *err)
+int topt_optimizer_parse(const char *name, enum topt_optimizer *ret,
+                         struct topt_error *err)
 {
     int i;
     if (find("optimizer", name, optimizer_at, TOPT_OPTIMIZER_COUNT, &i, err))
@@ -98,4 +99,13 @@ void topt_request_init(struct topt_request *r)
                                .space = TOPT_SPACE_AUTO,
                                .settings = topt_settings_default(),
                                .threads = 1};
+    r->settings.granule_bytes = 0;
+}
+
+struct topt_settings topt_request_settings(const struct topt_request *r)
+{
+    struct topt_settings s = r->settings;
+    if (s.granule_bytes == 0)
+        s.granule_bytes = topt_hw_granule_bytes(r->hw);
+    return s;
 }

@@ -14,7 +14,7 @@ enum { LABEL = 12, NOTE = 44 };
 static void put_bar(struct topt_text *t, double value, double max, int width)
 {
     /* Eighths of a column, as the block characters U+2588..U+258F allow. */
-    static const char *const part[] = {"",  "\u258f", "\u258e", "\u258d",
+    static const char *const part[] = {"",       "\u258f", "\u258e", "\u258d",
                                        "\u258c", "\u258b", "\u258a", "\u2589"};
     int eighths = max > 0 ? (int)(value / max * width * 8 + 0.5) : 0;
     if (eighths < 1)
@@ -58,7 +58,8 @@ char *topt_plot_curve(const json_t *curve, int width)
     json_t *p;
     double max = 0, first = 0;
     char a[32], b[32];
-    json_array_foreach(points, i, p) {
+    json_array_foreach(points, i, p)
+    {
         double s = samples_per_second(curve, p);
         max = s > max ? s : max;
         if (first <= 0 && s > 0)
@@ -67,10 +68,12 @@ char *topt_plot_curve(const json_t *curve, int width)
     topt_text_add(&t, "%s on %s: batch %.0f, sequence %.0f, %s, %s\n",
                   json_string_value(json_object_get(curve, "model")),
                   json_string_value(json_object_get(curve, "hw")), number(curve, "batch"),
-                  number(curve, "seq"), json_string_value(json_object_get(curve, "dtype")),
+                  number(curve, "seq"),
+                  json_string_value(json_object_get(curve, "dtype")),
                   json_string_value(json_object_get(curve, "optimizer")));
     topt_text_add(&t, "%*s  samples a second\n", LABEL - 2, "GPUs");
-    json_array_foreach(points, i, p) {
+    json_array_foreach(points, i, p)
+    {
         topt_text_add(&t, "%*.0f  ", LABEL - 2, number(p, "gpus"));
         if (!json_is_true(json_object_get(p, "feasible"))) {
             topt_text_add(&t, "does not fit in %s a GPU\n",
@@ -96,10 +99,11 @@ char *topt_plot_frontier(const json_t *frontier, int width)
     json_t *p;
     double max = 0;
     char a[32], b[32], c[32];
-    json_array_foreach(points, i, p)
-        max = number(p, "time_ns") > max ? number(p, "time_ns") : max;
+    json_array_foreach(points, i, p) max =
+        number(p, "time_ns") > max ? number(p, "time_ns") : max;
     topt_text_add(&t, "%*s  time a step\n", LABEL - 2, "memory");
-    json_array_foreach(points, i, p) {
+    json_array_foreach(points, i, p)
+    {
         /* A long frontier is thinned to what a screen holds; both ends stay. */
         if (n > 40 && i % ((n + 39) / 40) != 0 && i + 1 != n)
             continue;

@@ -20,10 +20,10 @@ struct edge_alt {
 
 /* Everything about configurations of alike nodes. */
 struct family {
-    int op, tensor;     /* a representative; op -1: a hub of 'tensor' */
+    int op, tensor; /* a representative; op -1: a hub of 'tensor' */
     int n;
     struct topt_config *config;
-    uint8_t *hub_keep;  /* hubs */
+    uint8_t *hub_keep; /* hubs */
     struct topt_cost *cost;
     int64_t *transient; /* rounded */
     int64_t *waiting;   /* bytes of the output where it waits; 0 where no cap applies */
@@ -58,7 +58,7 @@ struct node {
 };
 
 struct edge {
-    int from, to; /* nodes */
+    int from, to;  /* nodes */
     int op, input; /* consumer, or op -1: into a hub */
     int table;
 };
@@ -88,7 +88,8 @@ static int multi(const struct topt_model *m, int tensor)
 static int same_operand(const struct topt_model *m, const struct topt_operand *a,
                         const struct topt_operand *b)
 {
-    if (a->role != b->role || a->present != b->present || memcmp(a->dim, b->dim, sizeof a->dim))
+    if (a->role != b->role || a->present != b->present ||
+        memcmp(a->dim, b->dim, sizeof a->dim))
         return 0;
     return a->role != TOPT_INPUT ||
            m->tensor[a->tensor].needs_gradient == m->tensor[b->tensor].needs_gradient;
@@ -106,7 +107,8 @@ static int alike_ops(const struct topt_problem *p, int a, int b)
     const struct topt_model *m = p->k.model;
     const struct topt_op *x = &m->op[a], *y = &m->op[b];
     if (x->spec != y->spec || (a == m->loss) != (b == m->loss) ||
-        op_waits(p, a) != op_waits(p, b) || memcmp(&x->attrs, &y->attrs, sizeof x->attrs) ||
+        op_waits(p, a) != op_waits(p, b) ||
+        memcmp(&x->attrs, &y->attrs, sizeof x->attrs) ||
         memcmp(x->count, y->count, sizeof x->count))
         return 0;
     for (int o = 0; o < x->spec->noperands; o++)
@@ -150,8 +152,8 @@ static int family_alloc(struct family *f, int n)
     f->from_class = calloc(z, sizeof *f->from_class);
     f->kept_from_class = calloc(z, sizeof *f->kept_from_class);
     f->from_end = calloc(z, sizeof *f->from_end);
-    int ok = f->cost && f->transient && f->waiting && f->kept &&
-             f->kept_cost && f->from_class && f->kept_from_class && f->from_end;
+    int ok = f->cost && f->transient && f->waiting && f->kept && f->kept_cost &&
+             f->from_class && f->kept_from_class && f->from_end;
     for (int i = 0; i < TOPT_MAX_INPUTS; i++) {
         f->to_class[i] = calloc(z, sizeof *f->to_class[i]);
         f->kept_to_class[i] = calloc(z, sizeof *f->kept_to_class[i]);
@@ -182,8 +184,9 @@ static void family_fini(struct family *f)
 
 static int same_end(const struct topt_edge_end *a, const struct topt_edge_end *b)
 {
-    return topt_layout_equal(&a->value, &b->value) && topt_layout_equal(&a->grad, &b->grad) &&
-           a->hub == b->hub && a->hub_keep == b->hub_keep && a->needed == b->needed &&
+    return topt_layout_equal(&a->value, &b->value) &&
+           topt_layout_equal(&a->grad, &b->grad) && a->hub == b->hub &&
+           a->hub_keep == b->hub_keep && a->needed == b->needed &&
            a->others_bytes == b->others_bytes && a->op_bytes == b->op_bytes &&
            a->out_bytes == b->out_bytes;
 }
@@ -199,7 +202,8 @@ static int32_t class_of(struct topt_edge_end *seen, int *n, const struct topt_ed
 }
 
 /* Cost, waiting bytes and classes of configuration 'i'. */
-static int price_op(struct topt_problem *p, struct family *f, int i, struct topt_error *err)
+static int price_op(struct topt_problem *p, struct family *f, int i,
+                    struct topt_error *err)
 {
     const struct topt_op *o = &p->k.model->op[f->op];
     struct topt_fragment_cost c;
@@ -224,7 +228,8 @@ static int price_op(struct topt_problem *p, struct family *f, int i, struct topt
     return 0;
 }
 
-static int price_hub(struct topt_problem *p, struct family *f, int i, struct topt_error *err)
+static int price_hub(struct topt_problem *p, struct family *f, int i,
+                     struct topt_error *err)
 {
     struct topt_hub h = {f->config[i], f->hub_keep[i]};
     struct topt_fragment_cost c;
@@ -235,7 +240,8 @@ static int price_hub(struct topt_problem *p, struct family *f, int i, struct top
     f->from_class[i] = class_of(f->from_end, &f->nfrom, &e);
     f->to_class[0][i] = class_of(f->to_end[0], &f->nto[0], &e);
     int span = p->spans.span[f->tensor];
-    int64_t bytes = span == TOPT_SPAN_NEXT ? 0 : topt_span_bytes(&p->k, f->tensor, &e.value);
+    int64_t bytes =
+        span == TOPT_SPAN_NEXT ? 0 : topt_span_bytes(&p->k, f->tensor, &e.value);
     if (span == TOPT_SPAN_LONG)
         f->cost[i].memory = bytes;
     else
@@ -283,7 +289,8 @@ static int family_of(struct topt_problem *p, int op, int tensor, struct topt_err
 
 /* ---- edges --------------------------------------------------------------------------------- */
 
-static int price_edges(struct topt_problem *p, struct edge_table *e, struct topt_error *err)
+static int price_edges(struct topt_problem *p, struct edge_table *e,
+                       struct topt_error *err)
 {
     const struct family *a = &p->family[e->from], *b = &p->family[e->to];
     size_t entries = (size_t)a->nfrom * (size_t)b->nto[e->input];
@@ -301,7 +308,8 @@ static int price_edges(struct topt_problem *p, struct edge_table *e, struct topt
     for (int i = 0; i < a->nfrom; i++)
         for (int j = 0; j < b->nto[e->input]; j++) {
             struct topt_edge_cost c;
-            if (topt_cost_edge(&p->k, tensor, &a->from_end[i], &b->to_end[e->input][j], &c, err))
+            if (topt_cost_edge(&p->k, tensor, &a->from_end[i], &b->to_end[e->input][j],
+                               &c, err))
                 return -1;
             for (int k = 0; k < c.nalts; k++)
                 e->alt[n++] = (struct edge_alt){
@@ -318,7 +326,8 @@ static int table_of(struct topt_problem *p, int from, int to, int input,
                     struct topt_error *err)
 {
     for (int i = 0; i < p->ntables; i++)
-        if (p->table[i].from == from && p->table[i].to == to && p->table[i].input == input)
+        if (p->table[i].from == from && p->table[i].to == to &&
+            p->table[i].input == input)
             return i;
     struct edge_table *e = &p->table[p->ntables++];
     *e = (struct edge_table){.from = from, .to = to, .input = input};
@@ -385,7 +394,8 @@ static int add_all(struct topt_problem *p, int *source, struct topt_error *err)
     return 0;
 }
 
-int topt_problem_create(const struct topt_costing *k, const struct topt_space_options *options,
+int topt_problem_create(const struct topt_costing *k,
+                        const struct topt_space_options *options,
                         struct topt_problem **ret, struct topt_error *err)
 {
     const struct topt_model *m = k->model;
@@ -407,8 +417,8 @@ int topt_problem_create(const struct topt_costing *k, const struct topt_space_op
     p->search_op = calloc(nodes, sizeof *p->search_op);
     p->search_edge = calloc(edges, sizeof *p->search_edge);
     p->names = topt_arena_create(0);
-    if (!p->node || !p->edge || !p->family || !p->table || !p->search_op || !p->search_edge ||
-        !p->names) {
+    if (!p->node || !p->edge || !p->family || !p->table || !p->search_op ||
+        !p->search_edge || !p->names) {
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for the problem");
         goto out;
     }
@@ -457,7 +467,8 @@ void topt_problem_stats(const struct topt_problem *p, struct topt_problem_stats 
             ret->layouts = p->family[i].nfrom;
     for (int i = 0; i < p->nedges; i++) {
         const struct edge_table *e = &p->table[p->edge[i].table];
-        ret->edge_entries += (int64_t)p->family[e->from].nfrom * p->family[e->to].nto[e->input];
+        ret->edge_entries +=
+            (int64_t)p->family[e->from].nfrom * p->family[e->to].nto[e->input];
     }
 }
 
@@ -472,7 +483,8 @@ static void cap_family(struct family *f, int64_t transient_cap, int64_t crossing
 {
     f->nkept = 0;
     for (int i = 0; i < f->n; i++) {
-        if (!within(f->transient[i], transient_cap) || !within(f->waiting[i], crossing_cap))
+        if (!within(f->transient[i], transient_cap) ||
+            !within(f->waiting[i], crossing_cap))
             continue;
         int n = f->nkept++;
         f->kept[n] = i;
@@ -496,12 +508,14 @@ static void cap_table(const struct topt_problem *p, struct edge_table *e, int64_
         }
         e->kept_first[i + 1] = n;
     }
-    e->table = (struct topt_table){p->family[e->from].nfrom, p->family[e->to].nto[e->input],
-                                   e->kept_first, e->kept_cost};
+    e->table =
+        (struct topt_table){p->family[e->from].nfrom, p->family[e->to].nto[e->input],
+                            e->kept_first, e->kept_cost};
 }
 
-int topt_problem_under(struct topt_problem *p, int64_t transient_cap, int64_t crossing_cap,
-                       const struct topt_search_problem **ret, struct topt_error *err)
+int topt_problem_under(struct topt_problem *p, int64_t transient_cap,
+                       int64_t crossing_cap, const struct topt_search_problem **ret,
+                       struct topt_error *err)
 {
     (void)err;
     for (int i = 0; i < p->nfamilies; i++)
@@ -510,7 +524,8 @@ int topt_problem_under(struct topt_problem *p, int64_t transient_cap, int64_t cr
         cap_table(p, &p->table[i], transient_cap);
     for (int i = 0; i < p->nnodes; i++) {
         const struct family *f = &p->family[p->node[i].family];
-        p->search_op[i] = (struct topt_search_op){p->node[i].name, f->nkept, f->kept_cost};
+        p->search_op[i] =
+            (struct topt_search_op){p->node[i].name, f->nkept, f->kept_cost};
     }
     for (int i = 0; i < p->nedges; i++) {
         const struct edge *e = &p->edge[i];
@@ -519,8 +534,8 @@ int topt_problem_under(struct topt_problem *p, int64_t transient_cap, int64_t cr
             e->from, e->to, &t->table, p->family[t->from].kept_from_class,
             p->family[t->to].kept_to_class[t->input]};
     }
-    p->search = (struct topt_search_problem){p->nnodes, p->search_op, p->nedges,
-                                             p->search_edge};
+    p->search =
+        (struct topt_search_problem){p->nnodes, p->search_op, p->nedges, p->search_edge};
     *ret = &p->search;
     return 0;
 }
@@ -571,7 +586,8 @@ static const struct edge_alt *taken(const struct topt_problem *p, int edge,
     const struct family *a = &p->family[t->from], *b = &p->family[t->to];
     int32_t f = a->kept_from_class[point->config[e->from]];
     int32_t c = b->kept_to_class[t->input][point->config[e->to]];
-    return &t->alt[t->kept_alt[t->kept_first[f * b->nto[t->input] + c] + point->alt[edge]]];
+    return &t->alt[t->kept_alt[t->kept_first[f * b->nto[t->input] + c] +
+                               point->alt[edge]]];
 }
 
 struct topt_strategy *topt_problem_strategy(const struct topt_problem *p,
@@ -595,8 +611,9 @@ struct topt_strategy *topt_problem_strategy(const struct topt_problem *p,
     return s;
 }
 
-void topt_problem_caps(const struct topt_problem *p, const struct topt_search_point *point,
-                       int64_t *ret_transient, int64_t *ret_crossing)
+void topt_problem_caps(const struct topt_problem *p,
+                       const struct topt_search_point *point, int64_t *ret_transient,
+                       int64_t *ret_crossing)
 {
     int64_t transient = 0, crossing = 0;
     for (int i = 0; i < p->nnodes; i++) {

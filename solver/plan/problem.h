@@ -32,7 +32,8 @@ struct topt_config_list {
 /* All configurations of the space, in a fixed order. */
 int topt_space_configs(const struct topt_mesh *mesh, const struct topt_splits *splits,
                        const struct topt_space_options *options,
-                       struct topt_config_list *ret, struct topt_error *err) TOPT_MUST_CHECK;
+                       struct topt_config_list *ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
 /* AUTO resolved for a number of devices. */
 enum topt_space topt_space_resolve(enum topt_space s, int devices);
 
@@ -44,23 +45,26 @@ struct topt_problem_stats {
     int64_t nodes, configs, layouts, edge_entries;
 };
 
-int topt_problem_create(const struct topt_costing *k, const struct topt_space_options *options,
-                        struct topt_problem **ret, struct topt_error *err) TOPT_MUST_CHECK;
+int topt_problem_create(const struct topt_costing *k,
+                        const struct topt_space_options *options,
+                        struct topt_problem **ret,
+                        struct topt_error *err) TOPT_MUST_CHECK;
 void topt_problem_destroy(struct topt_problem *p);
 void topt_problem_stats(const struct topt_problem *p, struct topt_problem_stats *ret);
 
 /* The search problem under one pair of caps (negative: none), borrowed until the next call
  * with other caps.  Nothing allowed gives an operator without configurations. */
-int topt_problem_under(struct topt_problem *p, int64_t transient_cap, int64_t crossing_cap,
-                       const struct topt_search_problem **ret, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int topt_problem_under(struct topt_problem *p, int64_t transient_cap,
+                       int64_t crossing_cap, const struct topt_search_problem **ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
 
 /* A point of a search under the current caps as a strategy (owned), and the caps it really
  * needs. */
 struct topt_strategy *topt_problem_strategy(const struct topt_problem *p,
                                             const struct topt_search_point *point);
-void topt_problem_caps(const struct topt_problem *p, const struct topt_search_point *point,
-                       int64_t *ret_transient, int64_t *ret_crossing);
+void topt_problem_caps(const struct topt_problem *p,
+                       const struct topt_search_point *point, int64_t *ret_transient,
+                       int64_t *ret_crossing);
 int topt_problem_crossing(const struct topt_problem *p); /* W */
 /* Largest cap below the given one that changes anything, or -1. */
 int64_t topt_problem_next_transient(const struct topt_problem *p, int64_t below);
@@ -85,14 +89,15 @@ struct topt_solutions {
     int ncaps; /* pairs of caps that were solved */
     struct topt_caps {
         int64_t transient, crossing;
-    } *caps;
+    } * caps;
 };
 
 /* The frontier of a problem: points above 'memory_limit' (0: none) are left out; 'fastest'
  * keeps only the fastest. */
-int topt_problem_frontier(struct topt_problem *p, const struct topt_search_options *options,
-                          int fastest, struct topt_solutions *ret, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int topt_problem_frontier(struct topt_problem *p,
+                          const struct topt_search_options *options, int fastest,
+                          struct topt_solutions *ret,
+                          struct topt_error *err) TOPT_MUST_CHECK;
 /* Add 'from' to 'into' (which takes its strategies) and reduce. */
 int topt_solutions_merge(struct topt_solutions *into, struct topt_solutions *from,
                          struct topt_error *err) TOPT_MUST_CHECK;

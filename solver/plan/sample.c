@@ -7,15 +7,19 @@
 #include "answer.h"
 #include "document.h"
 
-static json_t *document_of(const struct topt_shape_search *s, const struct topt_strategy *st,
-                           struct topt_error *err)
+static json_t *document_of(const struct topt_shape_search *s,
+                           const struct topt_strategy *st, struct topt_error *err)
 {
     struct topt_strategy_cost cost;
-    struct topt_plan_facts f = {.k = &s->costing, .strategy = st, .cost = &cost,
-                                .space = s->space, .mode = "sample", .algorithm = "random"};
+    struct topt_plan_facts f = {.k = &s->costing,
+                                .strategy = st,
+                                .cost = &cost,
+                                .space = s->space,
+                                .mode = "sample",
+                                .algorithm = "random"};
     if (topt_cost_strategy(&s->costing, st, &cost, err) ||
-        topt_plan_check(&s->costing, st, cost.memory_bytes, cost.time_ns, &cost, &f.peak_bytes,
-                        err))
+        topt_plan_check(&s->costing, st, cost.memory_bytes, cost.time_ns, &cost,
+                        &f.peak_bytes, err))
         return NULL;
     return topt_plan_write(&f, err);
 }
@@ -33,7 +37,8 @@ static int sample_shape(const struct topt_request *r, int nodes, int per_node, i
         if (!p || cuts > 1) {
             topt_problem_destroy(p);
             p = NULL;
-            if (topt_shape_problem(&s, (int)(((uint64_t)i + seed) % (uint64_t)cuts), &p, err))
+            if (topt_shape_problem(&s, (int)(((uint64_t)i + seed) % (uint64_t)cuts), &p,
+                                   err))
                 goto out;
         }
         struct topt_strategy *st = topt_problem_random(p, &seed);

@@ -81,10 +81,11 @@ static int add(struct lister *l, const struct topt_config *c)
     if (l->list->n == l->cap) {
         int cap = l->cap ? 2 * l->cap : 64;
         if (cap > MAX_CONFIGS)
-            return topt_fail(l->err, TOPT_ERR_LIMIT,
-                             "more than %d configurations of one operator; choose a smaller "
-                             "space",
-                             MAX_CONFIGS);
+            return topt_fail(
+                l->err, TOPT_ERR_LIMIT,
+                "more than %d configurations of one operator; choose a smaller "
+                "space",
+                MAX_CONFIGS);
         struct topt_config *grown = realloc(l->list->config, (size_t)cap * sizeof *grown);
         if (!grown)
             return topt_fail(l->err, TOPT_ERR_NOMEM, "no memory for configurations");
@@ -116,7 +117,8 @@ static int list_full(struct lister *l, struct topt_config *c, int axis)
 }
 
 /* Give axes [lo, hi) of a level: dimension 'd' takes some, the rest goes to later ones. */
-static int list_level(struct lister *l, struct topt_config *c, int level, int d, int lo, int hi)
+static int list_level(struct lister *l, struct topt_config *c, int level, int d, int lo,
+                      int hi)
 {
     const struct topt_mesh *m = l->mesh;
     if (d == l->splits->ndims) {
@@ -166,11 +168,11 @@ static int list_uniform(struct lister *l)
 }
 
 int topt_space_configs(const struct topt_mesh *mesh, const struct topt_splits *splits,
-                       const struct topt_space_options *options, struct topt_config_list *ret,
-                       struct topt_error *err)
+                       const struct topt_space_options *options,
+                       struct topt_config_list *ret, struct topt_error *err)
 {
-    struct lister l = {.mesh = mesh, .splits = splits, .options = options, .list = ret,
-                       .err = err};
+    struct lister l = {
+        .mesh = mesh, .splits = splits, .options = options, .list = ret, .err = err};
     struct topt_config c = none();
     *ret = (struct topt_config_list){0};
     int rc;

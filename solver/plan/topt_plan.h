@@ -30,33 +30,36 @@ struct topt_request {
     const struct topt_model *model;
     const struct topt_hw *hw;
     enum topt_mode mode;
-    int64_t gpus;        /* mini-time: exactly so many; profiling: 0 */
-    int64_t max_gpus;    /* mini-parallelism, profiling: at most; 0: all the profile has */
+    int64_t gpus;     /* mini-time: exactly so many; profiling: 0 */
+    int64_t max_gpus; /* mini-parallelism, profiling: at most; 0: all the profile has */
     const int64_t *gpu_list; /* profiling: these counts, or NULL for 'counts' up to max */
     int ngpu_list;
-    int pow2_counts;     /* only powers of two */
+    int pow2_counts;      /* only powers of two */
     int64_t memory_limit; /* bytes a device; 0: what the profile's device has */
     enum topt_space space;
-    int sequence_splits;  /* search splits of sequence dimensions too */
+    int sequence_splits;   /* search splits of sequence dimensions too */
     const char *algorithm; /* NULL: ft */
     double epsilon;
     int threads;
-    struct topt_settings settings;
-    const atomic_bool *cancel; /* polled; may be NULL */
+    struct topt_settings settings; /* granule_bytes 0: the profile's */
+    const atomic_bool *cancel;     /* polled; may be NULL */
 };
 
 /* Sensible values for everything that is not a pointer. */
 void topt_request_init(struct topt_request *r);
 
+/* The request's settings with the profile's granule where none is given. */
+struct topt_settings topt_request_settings(const struct topt_request *r);
+
 /* Names as people write them, for options and JSON: "mini-time", "full"... */
-int topt_mode_parse(const char *name, enum topt_mode *ret, struct topt_error *err)
-    TOPT_MUST_CHECK;
-int topt_space_parse(const char *name, enum topt_space *ret, struct topt_error *err)
-    TOPT_MUST_CHECK;
-int topt_dtype_parse(const char *name, enum topt_dtype *ret, struct topt_error *err)
-    TOPT_MUST_CHECK;
-int topt_optimizer_parse(const char *name, enum topt_optimizer *ret, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int topt_mode_parse(const char *name, enum topt_mode *ret,
+                    struct topt_error *err) TOPT_MUST_CHECK;
+int topt_space_parse(const char *name, enum topt_space *ret,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+int topt_dtype_parse(const char *name, enum topt_dtype *ret,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+int topt_optimizer_parse(const char *name, enum topt_optimizer *ret,
+                         struct topt_error *err) TOPT_MUST_CHECK;
 const char *topt_mode_name(enum topt_mode m);
 const char *topt_space_name(enum topt_space s);
 
@@ -67,18 +70,18 @@ const char *topt_space_name(enum topt_space s);
  *    or, when nothing fits,
  *      {"feasible":false,"why","nearest":{"gpus","memory_bytes",...}}   (no "plan")
  * -1: the request is malformed, was canceled, or passed a limit. */
-int topt_plan(const struct topt_request *r, json_t **ret, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int topt_plan(const struct topt_request *r, json_t **ret,
+              struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Answer a profiling request: {"points":[{"gpus","nodes","feasible","limit","memory_bytes",
  * "time_ns"},...], "model", "hw", "space", "batch", "seq"}. */
-int topt_plan_curve(const struct topt_request *r, json_t **ret, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int topt_plan_curve(const struct topt_request *r, json_t **ret,
+                    struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The whole frontier for r->gpus devices: {"points":[{"memory_bytes","time_ns",
  * "compute_ns","network_ns","nodes"},...],"exact","epsilon","space",...}. */
-int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int topt_plan_frontier(const struct topt_request *r, json_t **ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
 
 /* A plan document read back: everything a rank needs. */
 struct topt_plan_doc {
@@ -90,13 +93,13 @@ struct topt_plan_doc {
     char id[24];                               /* "p-<16 hex>" of the document */
     struct topt_program *program;              /* lowered; what ranks execute */
     struct topt_router *router;
-    struct topt_hw *hw;                        /* the profile it was planned for */
+    struct topt_hw *hw; /* the profile it was planned for */
 };
 /* Parse, check (known fields, model digest, strategy fits) and lower. */
-int topt_plan_read(const json_t *doc, struct topt_plan_doc **ret, struct topt_error *err)
-    TOPT_MUST_CHECK;
-int topt_plan_load(const char *path, struct topt_plan_doc **ret, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int topt_plan_read(const json_t *doc, struct topt_plan_doc **ret,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+int topt_plan_load(const char *path, struct topt_plan_doc **ret,
+                   struct topt_error *err) TOPT_MUST_CHECK;
 void topt_plan_doc_destroy(struct topt_plan_doc *p);
 
 /* What the plan does in a line ("data 2 x tensor 2") and in paragraphs. */
@@ -114,7 +117,7 @@ int topt_plan_sample(const struct topt_request *r, int count, uint64_t seed, jso
 
 /* The bare problem of r->gpus devices as a "topt-costs/1" text, freed by the caller: its
  * frontier is topt_plan_frontier's.  LIMIT where it would be too large. */
-int topt_plan_costgraph(const struct topt_request *r, char **ret_text, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int topt_plan_costgraph(const struct topt_request *r, char **ret_text,
+                        struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

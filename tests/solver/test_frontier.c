@@ -79,7 +79,8 @@ static struct topt_cost *brute(struct topt_shape_search *s, struct topt_problem 
     return all;
 }
 
-static int same_frontier(const struct topt_solutions *s, const struct topt_cost *want, size_t n)
+static int same_frontier(const struct topt_solutions *s, const struct topt_cost *want,
+                         size_t n)
 {
     if ((size_t)s->n != n)
         return 0;
@@ -93,8 +94,8 @@ struct tally {
     int compared, equal, fastest_equal, skipped;
 };
 
-static void compare(const struct topt_model *m, int nodes, int per_node, enum topt_space space,
-                    struct tally *t)
+static void compare(const struct topt_model *m, int nodes, int per_node,
+                    enum topt_space space, struct tally *t)
 {
     struct topt_request r;
     struct topt_shape_search s;
@@ -105,7 +106,8 @@ static void compare(const struct topt_model *m, int nodes, int per_node, enum to
     r.model = m;
     r.hw = hw;
     r.space = space;
-    if (topt_shape_open(&s, &r, nodes, per_node, NULL) || topt_shape_problem(&s, 0, &p, NULL))
+    if (topt_shape_open(&s, &r, nodes, per_node, NULL) ||
+        topt_shape_problem(&s, 0, &p, NULL))
         return;
     struct topt_cost *want = brute(&s, p, &n);
     if (want) {
@@ -117,7 +119,8 @@ static void compare(const struct topt_model *m, int nodes, int per_node, enum to
         /* the fastest within a limit in the middle of the frontier */
         o.memory_limit = want[n / 2].memory + (n > 1 ? 1 : 0);
         rc = topt_problem_frontier(p, &o, 1, &fastest, NULL);
-        t->fastest_equal += !rc && fastest.n == 1 && fastest.at[0].time_ns == want[n / 2].time;
+        t->fastest_equal +=
+            !rc && fastest.n == 1 && fastest.at[0].time_ns == want[n / 2].time;
         topt_solutions_fini(&fastest);
     } else {
         t->skipped++;
@@ -153,10 +156,12 @@ static void test_hand_worked(void)
 {
     static const char text[] =
         "{'format':'topt-hw/1','name':'hand','nodes':1,'gpus_per_node':2,"
-        "'device':{'name':'d','memory_bytes':1000000,'reserve_bytes':0,'flops':{'f32':1e9},"
+        "'device':{'name':'d','memory_bytes':1000000,'reserve_bytes':0,'flops':{'f32':"
+        "1e9},"
         "'efficiency':{'matmul':1,'attention':1,'elementwise':1},'memory_bandwidth':1e15,"
         "'launch_ns':0,'source':'made up'},"
-        "'links':[{'level':'node','bytes_per_second':1e9,'latency_ns':0,'source':'made up'},"
+        "'links':[{'level':'node','bytes_per_second':1e9,'latency_ns':0,'source':'made "
+        "up'},"
         "{'level':'cluster','bytes_per_second':1e9,'latency_ns':0,'source':'made up'}],"
         "'collective':{'launch_ns':0,'source':'made up'},'curves':[]}";
     char json[sizeof text];
@@ -193,9 +198,11 @@ static void test_hand_worked(void)
     is_int(c.sum.class_bytes[TOPT_CLASS_STATE], 0, "plain SGD keeps no state");
     is_int(c.sum.class_bytes[TOPT_CLASS_DATA], ids, "tokens and labels, 2 each");
     /* x of the linear (2x4), logits (2x4), max and sum of the loss (2 each) */
-    is_int(c.sum.class_bytes[TOPT_CLASS_KEPT], (8 + 8 + 2 + 2) * 4, "what backward reads");
+    is_int(c.sum.class_bytes[TOPT_CLASS_KEPT], (8 + 8 + 2 + 2) * 4,
+           "what backward reads");
     is_int(c.sum.network_ns, 0, "one device does not talk");
-    int bytes_only = 3 + 2 + 2; /* embedding: load, forward, backward; 2 zeroes, 2 updates */
+    int bytes_only =
+        3 + 2 + 2; /* embedding: load, forward, backward; 2 zeroes, 2 updates */
     is_int(c.sum.compute_ns, 192 + 160 + bytes_only, "time");
     /* linear backward: dy (8) and dx (8); loss: dlogits 8, inputs are kept; embedding: 8;
      * linear forward: y 8.  Largest: 16 elements. */
@@ -224,7 +231,8 @@ static void test_costgraph(void)
         r.hw = hw;
         r.gpus = 1 + (int64_t)(seed % 3);
         struct topt_search_options o = {.threads = 1};
-        if (!m || topt_plan_costgraph(&r, &text, &err) || topt_plan_frontier(&r, &doc, &err) ||
+        if (!m || topt_plan_costgraph(&r, &text, &err) ||
+            topt_plan_frontier(&r, &doc, &err) ||
             topt_costs_read(text, strlen(text), &file, &err) ||
             topt_search(topt_costs_problem(file), &o, &f, &err)) {
             printf("# seed %d: %s\n", (int)seed, err.text);

@@ -7,8 +7,8 @@
 
 static struct topt_hw *hw;
 
-static void random_layout(uint64_t *seed, const struct topt_mesh *mesh, int ndim, int partial,
-                          struct topt_layout *l)
+static void random_layout(uint64_t *seed, const struct topt_mesh *mesh, int ndim,
+                          int partial, struct topt_layout *l)
 {
     int8_t used[TOPT_MAX_RANK] = {0};
     *l = topt_layout_replicated();
@@ -31,7 +31,8 @@ static void test_mesh(void)
     is_int(topt_mesh_coord(&m, 7, 0), 1, "device 7 is on node 1");
     is_int(topt_mesh_coord(&m, 11, 2), 1, "the last device has the last coordinate");
     struct topt_group g = topt_mesh_group(&m, 1u | 2u);
-    ok(g.nodes == 2 && g.per_node == 3 && g.siblings == 2, "a group over nodes and one axis");
+    ok(g.nodes == 2 && g.per_node == 3 && g.siblings == 2,
+       "a group over nodes and one axis");
     ok(topt_mesh_init(&m, 0, 4, &err) == -1, "no nodes: refused");
     ok(topt_mesh_init(&m, 1 << 14, 4, &err) == -1, "too many axes: refused");
 }
@@ -71,8 +72,9 @@ static void test_blocks(void)
         const int *s = shape[random_below(&seed, 5)];
         if (topt_mesh_init(&m, s[0], s[1], NULL))
             return;
-        struct topt_shape t = {2, {{1 + random_below(&seed, 13), 1 + random_below(&seed, 3)},
-                                   {1 + random_below(&seed, 13), 1}}};
+        struct topt_shape t = {2,
+                               {{1 + random_below(&seed, 13), 1 + random_below(&seed, 3)},
+                                {1 + random_below(&seed, 13), 1}}};
         random_layout(&seed, &m, 2, 0, &l);
         good &= covers(&m, &t, &l);
     }
@@ -113,7 +115,8 @@ static void test_routes(int nodes, int per_node)
             joined = 0;
             break;
         }
-        joined &= path_holds(ab, &a, &b) && path_holds(bc, &b, &c) && path_holds(ac, &a, &c);
+        joined &=
+            path_holds(ab, &a, &b) && path_holds(bc, &b, &c) && path_holds(ac, &a, &c);
         same_free &= aa->nmoves == 0 && aa->time_ns == 0;
         int64_t time = 0;
         for (int k = 0; k < ab->nmoves; k++)

@@ -109,7 +109,7 @@ static void check_random(int nodes, int per_node, int sequence, enum topt_space 
             struct topt_program *program;
             struct topt_error err = {0};
             if (topt_cost_strategy(&s.costing, st, &cost, &err) ||
-                topt_lower(m, &s.mesh, &r.settings, st, s.router, &program, &err)) {
+                topt_lower(m, &s.mesh, &s.settings, st, s.router, &program, &err)) {
                 printf("# seed %d: %s\n", (int)seed, err.text);
                 lowered = 0;
             } else {
@@ -155,9 +155,11 @@ static void test_derivation(void)
     struct topt_layout wg = topt_grad_layout(l, 1, &c, &mesh);
     struct topt_layout yv = topt_value_layout(l, 2, &c, &mesh);
     struct topt_layout yg = topt_grad_layout(l, 2, &c, &mesh);
-    ok(xv.at[0] == 0 && xv.at[1] == 2 && xv.at[2] == TOPT_REPLICATE, "x: b, k sharded, n whole");
+    ok(xv.at[0] == 0 && xv.at[1] == 2 && xv.at[2] == TOPT_REPLICATE,
+       "x: b, k sharded, n whole");
     ok(xg.at[2] == TOPT_PARTIAL, "dx is partial along n");
-    ok(wg.at[0] == TOPT_PARTIAL && wg.at[1] == 1 && wg.at[2] == 0, "dw is partial along b");
+    ok(wg.at[0] == TOPT_PARTIAL && wg.at[1] == 1 && wg.at[2] == 0,
+       "dw is partial along b");
     ok(yv.at[1] == TOPT_PARTIAL && yv.at[2] == 2, "y is partial along k");
     ok(yg.at[1] == TOPT_REPLICATE, "dy is needed whole along k");
     const struct topt_op *loss = &m->op[2];

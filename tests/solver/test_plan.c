@@ -50,8 +50,10 @@ static void test_modes(void)
     ok(whole(more, "memory_bytes") <= need - 1, "and it fits");
     r.memory_limit = 100;
     json_t *never = answer(&r);
-    ok(never && !json_is_true(json_object_get(never, "feasible")), "100 bytes: infeasible");
-    ok(whole(json_object_get(never, "nearest"), "memory_bytes") > 100, "the nearest is named");
+    ok(never && !json_is_true(json_object_get(never, "feasible")),
+       "100 bytes: infeasible");
+    ok(whole(json_object_get(never, "nearest"), "memory_bytes") > 100,
+       "the nearest is named");
     request(&r, TOPT_PROFILING);
     r.pow2_counts = 1;
     json_t *curve = NULL;
@@ -106,7 +108,8 @@ static void test_round_trip(void)
     json_t *again = topt_json_parse(text, strlen(text), "plan", &err);
     if (ok(!topt_plan_read(again, &p, &err), "a plan reads back: %s", err.text)) {
         is_int(p->mesh.devices, 4, "its devices");
-        is_int(p->program->peak_bytes, p->peak_bytes, "its program has the predicted peak");
+        is_int(p->program->peak_bytes, p->peak_bytes,
+               "its program has the predicted peak");
         ok(!strncmp(p->id, "p-", 2) && strlen(p->id) == 18, "its id is %s", p->id);
         char *explained = topt_plan_explain(plan, &err);
         ok(explained && strstr(explained, "4 GPUs"), "it can be explained");
@@ -143,12 +146,14 @@ static void test_refusals(void)
     json_array_remove(json_object_get(p, "ops"), 0);
     refuse(p, "an operator less", "ops");
     p = a_plan(2);
-    json_object_set_new(json_object_get(json_array_get(json_object_get(p, "ops"), 0), "axes"),
-                        "g7", json_string("b"));
+    json_object_set_new(
+        json_object_get(json_array_get(json_object_get(p, "ops"), 0), "axes"), "g7",
+        json_string("b"));
     refuse(p, "an axis the devices lack", "g7");
     p = a_plan(2);
-    json_object_set_new(json_object_get(json_array_get(json_object_get(p, "ops"), 0), "axes"),
-                        "g0", json_string("q"));
+    json_object_set_new(
+        json_object_get(json_array_get(json_object_get(p, "ops"), 0), "axes"), "g0",
+        json_string("q"));
     refuse(p, "a dimension the operator lacks", "q");
     p = a_plan(2);
     json_object_del(p, "mesh");
@@ -167,7 +172,8 @@ static void test_refusals(void)
     r.settings.dtype = TOPT_F32;
     atomic_bool stop = 1;
     r.cancel = &stop;
-    ok(topt_plan(&r, &a, &err) == -1 && err.code == TOPT_ERR_CANCELED, "canceled: %s", err.text);
+    ok(topt_plan(&r, &a, &err) == -1 && err.code == TOPT_ERR_CANCELED, "canceled: %s",
+       err.text);
 }
 
 static void test_sample(void)
@@ -177,8 +183,10 @@ static void test_sample(void)
     struct topt_error err = {0};
     request(&r, TOPT_MINI_TIME);
     r.gpus = 8;
-    ok(!topt_plan_sample(&r, 5, 42, &a, &err) && json_array_size(a) == 5, "5 random plans");
-    ok(!topt_plan_sample(&r, 5, 42, &b, &err) && json_equal(a, b), "the same for the same seed");
+    ok(!topt_plan_sample(&r, 5, 42, &a, &err) && json_array_size(a) == 5,
+       "5 random plans");
+    ok(!topt_plan_sample(&r, 5, 42, &b, &err) && json_equal(a, b),
+       "the same for the same seed");
     json_decref(b);
     b = NULL;
     ok(!topt_plan_sample(&r, 5, 43, &b, &err) && !json_equal(a, b), "others for another");
