@@ -183,8 +183,7 @@ listening() # PORT
 # Three ports in a row below the ephemeral range, with nobody listening.
 choose_ports()
 {
-    local try
-    for try in 1 2 3 4 5 6 7 8 9; do
+    for _ in 1 2 3 4 5 6 7 8 9; do
         port=$((17000 + (RANDOM % 4900) * 3))
         listening "$port" || listening $((port + 1)) || listening $((port + 2)) || return 0
     done
@@ -240,7 +239,9 @@ CONF
     chmod 755 "$dir/taskprolog.sh"
     : >"$dir/plugstack.conf"
     if [ -n "$plugin" ]; then
-        echo "optional $plugin ${url:+url=$url} $plugin_args" >"$dir/plugstack.conf"
+        # Its path may hold blanks, which the file can't say.
+        ln -sf "$plugin" "$dir/spank_topt.so"
+        echo "optional $dir/spank_topt.so ${url:+url=$url} $plugin_args" >"$dir/plugstack.conf"
     fi
 }
 
@@ -345,8 +346,7 @@ start_cluster()
     # Only one start at a time chooses ports and binds them.
     exec 9<"$here/$me"
     flock -w 60 9 2>/dev/null
-    local try
-    for try in 1 2 3; do
+    for _ in 1 2 3; do
         if start_once; then
             exec 9>&-
             [ -z "$owner" ] || watch_owner
@@ -380,7 +380,7 @@ run_in_cluster()
 command=$1
 dir=$(realpath -m "$2")
 shift 2
-url= plugin= plugin_args= owner= force=0
+url='' plugin='' plugin_args='' owner='' force=0
 while [ $# -gt 0 ]; do
     case $1 in
         --url | --plugin | --plugin-args | --owner)

@@ -9,7 +9,7 @@ asked="-n2 --gpus-per-node=2"
 
 plugstack() # ARGS: the plugin's, from now on
 {
-    echo "optional $TOPT_PLUGIN $*" >"$work/c/plugstack.conf"
+    echo "optional $work/c/spank_topt.so $*" >"$work/c/plugstack.conf"
 }
 
 # The job goes on as it was asked, after one line with this in it.
