@@ -211,5 +211,5 @@ build_preset() # PRESET FOLDER [CMAKE ARGS...]
     local preset=$1 folder=$root/build/$2
     shift 2
     cd "$root" || return 1
-    cmake --preset "$preset" -B "$folder" "$@" && cmake --build "$folder"
+    cmake --preset "$preset" -B "$folder" "$@" && cmake --build "$folder" -- -k 0
 }
