@@ -3,8 +3,10 @@
 #include "sha256.h"
 #include "tap.h"
 
+#include <signal.h>
 #include <sqlite3.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static struct topt_error err;
@@ -118,6 +120,36 @@ static void test_again(void)
     store_close(s);
 }
 
+/* A disk that is full: nothing half written, nothing lost, and well again with room. */
+static void test_full_disk(void)
+{
+    const struct store_key key = {"m-9", "h-1", "big"};
+    const struct store_doc model = {"m-9", "nine", "{}"};
+    struct store_answer got = {0}, a = {.feasible = 1, .plan_id = (char *)"p-2"};
+    struct rlimit old, small;
+    struct store *s = open_store();
+    char *big = calloc(1, 1 << 20), *doc;
+    if (!s || !big || getrlimit(RLIMIT_FSIZE, &old))
+        return;
+    memset(big, 'x', (1 << 20) - 1);
+    a.plan = a.doc = big;
+    small = old;
+    small.rlim_cur = 256 << 10;
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &small);
+    is_int(store_publish(s, &key, &model, &a, &err), -1, "a full disk: %s", err.text);
+    is_int(store_get_answer(s, &key, &got, &err), 0, "the answer is not there");
+    is_int(store_get_plan(s, "p-2", &doc, &err), -1, "nor its plan");
+    is_int(store_get_plan(s, "p-1", &doc, &err), 0, "older plans are");
+    free(doc);
+    setrlimit(RLIMIT_FSIZE, &old);
+    is_int(store_publish(s, &key, &model, &a, &err), 0, "with room again it is stored");
+    is_int(store_get_answer(s, &key, &got, &err), 1, "and found");
+    store_answer_fini(&got);
+    free(big);
+    store_close(s);
+}
+
 /* A migration that fails half way leaves nothing. */
 static void test_half_migration(void)
 {
@@ -156,6 +188,7 @@ int main(void)
     test_answers(s);
     store_close(s);
     test_again();
+    test_full_disk();
     test_half_migration();
     char command[80];
     snprintf(command, sizeof command, "rm -rf %s", dir);
