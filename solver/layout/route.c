@@ -589,39 +589,36 @@ static struct tree *tree_get(struct topt_router *r, const struct topt_shape *s,
     return t;
 }
 
-/* Slices that follow each other in one dimension are one slice. */
-static int merges(const struct topt_path *p, const struct topt_move *m)
+/* Slices that follow each other are one slice. */
+static int merges(const struct topt_move *last, const struct topt_move *m)
 {
-    return p->nmoves > 0 && m->kind == TOPT_MOVE_SLICE &&
-           p->move[p->nmoves - 1].kind == TOPT_MOVE_SLICE;
+    return last && m->kind == TOPT_MOVE_SLICE && last->kind == TOPT_MOVE_SLICE;
 }
 
-static int read_path(const struct tree *t, int32_t n, struct topt_path *p,
-                     struct topt_error *err)
+/* The moves from the source to node 'n', in order. */
+static int read_path(struct topt_arena *arena, const struct tree *t, int32_t n,
+                     struct topt_path *p, struct topt_error *err)
 {
-    int32_t chain[64];
-    int len = 0;
-    p->time_ns = t->node[n].cost;
-    for (; t->node[n].prev != NONE; n = t->node[n].prev) {
-        if (len == 64)
-            return topt_fail(err, TOPT_ERR_LIMIT,
-                             "a redistribution of more than 64 moves");
-        chain[len++] = n;
-    }
-    while (len > 0) {
-        const struct node *x = &t->node[chain[--len]];
+    int len = t->node[n].nmoves;
+    int32_t *chain = TOPT_NEW(arena, len, int32_t);
+    struct topt_move *move = TOPT_NEW(arena, len, struct topt_move);
+    if (!chain || !move)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+    *p = (struct topt_path){.move = move, .time_ns = t->node[n].cost};
+    for (int i = len; i > 0; n = t->node[n].prev)
+        chain[--i] = n;
+    for (int i = 0; i < len; i++) {
+        const struct node *x = &t->node[chain[i]];
         struct topt_move m = {.kind = (enum topt_move_kind)x->kind,
                               .axes = axes_of(t, x->group),
                               .from = layout_of(t, t->node[x->prev].state),
                               .to = layout_of(t, x->state)};
-        if (merges(p, &m)) {
-            p->move[p->nmoves - 1].axes |= m.axes;
-            p->move[p->nmoves - 1].to = m.to;
-        } else if (p->nmoves == TOPT_MAX_MOVES) {
-            return topt_fail(err, TOPT_ERR_LIMIT,
-                             "a redistribution of more than %d moves", TOPT_MAX_MOVES);
+        struct topt_move *last = p->nmoves ? &move[p->nmoves - 1] : NULL;
+        if (merges(last, &m)) {
+            last->axes |= m.axes;
+            last->to = m.to;
         } else {
-            p->move[p->nmoves++] = m;
+            move[p->nmoves++] = m;
         }
     }
     return 0;
@@ -650,7 +647,7 @@ int topt_router_path(struct topt_router *r, const struct topt_shape *s, int elem
         int32_t n = node_find(t, state_of(t, to));
         int rc = n == NONE
                      ? topt_fail(err, TOPT_ERR_INTERNAL, "no way between two layouts")
-                     : read_path(t, n, &f->path, err);
+                     : read_path(r->arena, t, n, &f->path, err);
         if (t->single)
             tree_fini(t);
         if (rc)

@@ -92,11 +92,9 @@ struct topt_move {
     struct topt_layout from, to;
 };
 
-enum { TOPT_MAX_MOVES = 8 };
-
 struct topt_path {
     int nmoves;
-    struct topt_move move[TOPT_MAX_MOVES];
+    const struct topt_move *move;
     int64_t time_ns;
 };
 
