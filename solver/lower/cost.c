@@ -460,8 +460,8 @@ struct total {
 static int add(struct total *s, const struct topt_fragment_cost *c)
 {
     struct topt_fragment_cost *sum = &s->cost->sum;
-    int bad = __builtin_add_overflow(sum->compute_ns, c->compute_ns, &sum->compute_ns) |
-              __builtin_add_overflow(sum->network_ns, c->network_ns, &sum->network_ns);
+    int bad = __builtin_add_overflow(sum->compute_ns, c->compute_ns, &sum->compute_ns);
+    bad |= __builtin_add_overflow(sum->network_ns, c->network_ns, &sum->network_ns);
     for (int i = 0; i < TOPT_CLASS_COUNT; i++)
         bad |= __builtin_add_overflow(sum->class_bytes[i], c->class_bytes[i],
                                       &sum->class_bytes[i]);
