@@ -12,7 +12,7 @@ for file in "${scripts[@]}"; do
     bash -n "$file" || { echo "not ok - $file does not parse" && bad=1; }
 done
 if command -v shellcheck >/dev/null; then
-    shellcheck -x -S warning "${scripts[@]}" || { echo "not ok - shellcheck" && bad=1; }
+    shellcheck -x -S warning .ci/run deploy/*.sh deploy/*/*.sh || { echo "not ok - shellcheck" && bad=1; }
 fi
 [ $bad = 1 ] || echo "ok - ${#scripts[@]} scripts"
 exit $bad
