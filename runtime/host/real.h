@@ -30,7 +30,7 @@ typedef float real;
 static inline float exp_within(float x)
 {
     const float round = 12582912.0f; /* 1.5 * 2^23: adding it rounds to a whole number */
-    float k = (x * 1.44269504f + round) - round;
+    float t = x * 1.44269504f + round, k = t - round;
     float r = (x - k * 0.693359375f) + k * 2.12194440e-4f;
     float p = 1.9875691500e-4f;
     p = p * r + 1.3981999507e-3f;
@@ -39,8 +39,10 @@ static inline float exp_within(float x)
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = p * r * r + r + 1.0f;
-    int32_t bits = ((int32_t)k + 127) * (1 << 23);
+    uint32_t bits; /* k is in the low bits of t already; 2^k has 127 + k as exponent */
     float scale;
+    memcpy(&bits, &t, sizeof bits);
+    bits = (bits - 0x4b400000u + 127) << 23;
     memcpy(&scale, &bits, sizeof scale);
     return p * scale;
 }

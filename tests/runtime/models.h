@@ -43,7 +43,7 @@ static struct topt_model *finish(struct build *b)
     return b->m;
 }
 
-static struct topt_model *build_mlp(void)
+__attribute__((unused)) static struct topt_model *build_mlp(void)
 {
     struct build b = {.m = topt_model_create("mlp", 8, 6, NULL)};
     int x = put(&b, "embedding", -1, -1, ATTRS(.vocab = 30, .features = 12, .init_std = 0.5));
@@ -59,7 +59,7 @@ static struct topt_model *build_mlp(void)
 }
 
 /* Layer norm, biases, causal attention, gelu, residuals; the table shared with the output. */
-static struct topt_model *build_gpt(void)
+__attribute__((unused)) static struct topt_model *build_gpt(void)
 {
     enum { D = 12, HEADS = 3, HD = 4 };
     struct build b = {.m = topt_model_create("gpt", 8, 6, NULL)};
@@ -86,7 +86,7 @@ static struct topt_model *build_gpt(void)
 }
 
 /* RMS norm, grouped rotary attention, swiglu, a gate by mul. */
-static struct topt_model *build_llama(void)
+__attribute__((unused)) static struct topt_model *build_llama(void)
 {
     enum { D = 8, HEADS = 4, KV = 2, HD = 4 };
     struct build b = {.m = topt_model_create("llama", 8, 6, NULL)};

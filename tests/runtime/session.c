@@ -1,0 +1,220 @@
+/* session.c - a run in a single process: samples, initial weights, bytes, errors. */
+#include "exec.h"
+#include "models.h"
+#include "tap.h"
+#include "topt_runtime.h"
+
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct rig {
+    struct topt_model *m;
+    struct topt_hw *hw;
+    struct topt_router *router;
+    struct topt_program *p;
+    struct topt_comm *comm;
+    struct topt_device dev;
+    struct topt_text_feed *text;
+};
+
+static void need(int rc, const struct topt_error *err)
+{
+    if (!rc)
+        return;
+    printf("Bail out! %s\n", err->text);
+    exit(1);
+}
+
+static void rig_init(struct rig *r, enum topt_dtype dtype, enum topt_optimizer optimizer)
+{
+    struct topt_error err = {0};
+    struct topt_mesh one;
+    struct topt_settings s = topt_settings_default();
+    s.dtype = dtype;
+    s.optimizer = optimizer;
+    r->m = build_mlp();
+    struct topt_strategy *strategy = topt_strategy_create(r->m);
+    need(topt_mesh_init(&one, 1, 1, &err), &err);
+    r->hw = topt_hw_load("lab-cpu", &err);
+    need(!r->hw, &err);
+    r->router = topt_router_create(r->hw, &one);
+    need(topt_lower(r->m, &one, &s, strategy, r->router, &r->p, &err), &err);
+    need(topt_comm_single(&r->comm, &err), &err);
+    need(topt_device_open_host(dtype, &r->dev, &err), &err);
+    need(topt_text_feed_from(test_text, sizeof test_text - 1, r->m, 11, &r->text, &err), &err);
+    topt_strategy_destroy(strategy);
+}
+
+static void rig_fini(struct rig *r)
+{
+    topt_text_feed_close(r->text);
+    topt_device_close(&r->dev);
+    topt_comm_destroy(r->comm);
+    topt_program_destroy(r->p);
+    topt_router_destroy(r->router);
+    topt_hw_destroy(r->hw);
+    topt_model_destroy(r->m);
+}
+
+static double train(struct rig *r, int steps, double lr, uint64_t seed)
+{
+    struct topt_error err = {0};
+    struct topt_session *s;
+    struct topt_session_options o = {.lr = lr, .seed = seed,
+                                     .feed = topt_text_feed_use(r->text)};
+    double loss = NAN;
+    need(topt_session_create(r->p, r->comm, &r->dev, &o, &s, &err), &err);
+    for (int k = 0; k < steps; k++)
+        need(topt_session_step(s, &loss, &err), &err);
+    is_int(topt_session_peak_bytes(s), r->p->peak_bytes, "the peak is the planned one");
+    topt_session_destroy(s);
+    return loss;
+}
+
+static void check_training(void)
+{
+    for (int o = 0; o < TOPT_OPTIMIZER_COUNT; o++) {
+        struct rig r;
+        rig_init(&r, TOPT_F32, (enum topt_optimizer)o);
+        double lr = o == TOPT_ADAM ? 0.01 : o == TOPT_SGD ? 1 : 0.1;
+        double first = train(&r, 1, lr, 1), last = train(&r, 40, lr, 1);
+        ok(last < 0.9 * first, "%s learns: %.3f to %.3f",
+           topt_optimizer_name((enum topt_optimizer)o), first, last);
+        ok(train(&r, 40, lr, 1) == last, "the same run is the same to the last bit");
+        ok(train(&r, 1, lr, 2) != first, "another seed is another run");
+        rig_fini(&r);
+    }
+}
+
+/* A window of the whole batch has to hold what any part of it is given. */
+static void check_feed(void)
+{
+    struct rig r;
+    struct topt_error err = {0};
+    rig_init(&r, TOPT_F32, TOPT_SGD);
+    struct topt_feed f = topt_text_feed_use(r.text);
+    const struct topt_op *ids = &r.m->op[0], *loss = &r.m->op[r.m->nops - 1];
+    struct topt_box all = {{0}, {8, 6}}, part = {{3, 2}, {2, 3}};
+    int32_t x[48], y[48], z[6];
+    need(f.load(f.ctx, ids, 0, 5, &all, x, &err), &err);
+    need(f.load(f.ctx, loss, 1, 5, &all, y, &err), &err);
+    need(f.load(f.ctx, ids, 0, 5, &part, z, &err), &err);
+    int shifted = 1, same = 1, in_range = 1;
+    for (int b = 0; b < 8; b++)
+        for (int s = 0; s < 6; s++) {
+            shifted &= s == 5 || y[b * 6 + s] == x[b * 6 + s + 1];
+            in_range &= x[b * 6 + s] >= 0 && x[b * 6 + s] < topt_text_feed_vocab(r.text);
+        }
+    for (int i = 0; i < 6; i++)
+        same &= z[i] == x[(3 + i / 3) * 6 + 2 + i % 3];
+    ok(shifted, "labels are the next characters");
+    ok(in_range, "characters are numbered from 0");
+    ok(same, "a part of a batch is that part of the batch");
+    need(f.load(f.ctx, ids, 0, 6, &all, y, &err), &err);
+    ok(memcmp(x, y, sizeof x), "the next step has other samples");
+    rig_fini(&r);
+}
+
+static void check_bad_texts(void)
+{
+    struct topt_error err = {0};
+    struct topt_model *m = build_mlp();
+    struct topt_text_feed *f;
+    char all[256];
+    for (int i = 0; i < 256; i++)
+        all[i] = (char)i;
+    ok(topt_text_feed_from(all, 256, m, 1, &f, &err) && strstr(err.text, "256 different"),
+       "more characters than the model has: %s", err.text);
+    ok(topt_text_feed_from("short", 5, m, 1, &f, &err) && strstr(err.text, "5 bytes"),
+       "shorter than a sample: %s", err.text);
+    ok(!topt_text_feed_from("exactly", 7, m, 1, &f, &err), "one sample is enough");
+    topt_text_feed_close(f);
+    ok(topt_text_feed_open("/nonexistent/text", m, 1, &f, &err) && err.text[0],
+       "no such file: %s", err.text);
+    char dir[] = "/tmp/topt-feed-XXXXXX";
+    ok(mkdtemp(dir) && topt_text_feed_open(dir, m, 1, &f, &err) &&
+           err.code == TOPT_ERR_NOTFOUND, "an empty directory: %s", err.text);
+    rmdir(dir);
+    topt_model_destroy(m);
+}
+
+/* Random numbers by counter: unit variance, and no stream is another. */
+static void check_random(void)
+{
+    double sum = 0, square = 0, cross = 0;
+    enum { N = 20000 };
+    for (uint64_t i = 0; i < N; i++) {
+        double x = topt_random_normal(1, i), y = topt_random_normal(2, i);
+        sum += x;
+        square += x * x;
+        cross += x * y;
+    }
+    ok(fabs(sum / N) < 0.03 && fabs(square / N - 1) < 0.05 && fabs(cross / N) < 0.03,
+       "normal numbers: mean %.3f, variance %.3f, correlation %.3f", sum / N, square / N,
+       cross / N);
+}
+
+static void check_refusals(void)
+{
+    struct rig r;
+    struct topt_error err = {0};
+    struct topt_session *s;
+    struct topt_session_options o = {.seed = 1};
+    rig_init(&r, TOPT_F64, TOPT_SGD);
+    struct topt_device other;
+    need(topt_device_open_host(TOPT_F32, &other, &err), &err);
+    ok(topt_session_create(r.p, r.comm, &other, &o, &s, &err) && err.code == TOPT_ERR_INVAL,
+       "a device of other numbers: %s", err.text);
+    o.feed = topt_text_feed_use(r.text);
+    need(topt_session_create(r.p, r.comm, &r.dev, &o, &s, &err), &err);
+    double *x;
+    int64_t n;
+    ok(topt_session_gather(s, r.p->nbuffers - 1, &x, &n, NULL, &err),
+       "a buffer that is not alive can't be gathered: %s", err.text);
+    for (int b = 0; b < r.p->nbuffers; b++) {
+        if (r.p->buffer[b].cls != TOPT_CLASS_PARAM)
+            continue;
+        double spread;
+        need(topt_session_gather(s, b, &x, &n, &spread, &err), &err);
+        is_int(n, topt_buffer_elements(s, b), "a parameter is gathered whole");
+        free(x);
+        break;
+    }
+    topt_session_destroy(s);
+    topt_session_destroy(NULL);
+    rig_fini(&r);
+}
+
+/* A program that uses a buffer before it is there, or frees it twice, is refused. */
+static void check_broken_program(void)
+{
+    struct rig r;
+    struct topt_error err = {0};
+    struct topt_session *s;
+    struct topt_session_options o = {.seed = 1};
+    double loss;
+    rig_init(&r, TOPT_F32, TOPT_SGD);
+    o.feed = topt_text_feed_use(r.text);
+    for (int i = r.p->init_end; i < r.p->ninstr; i++)
+        if (r.p->instr[i].kind == TOPT_I_ALLOC) {
+            o.skip_instr = i;
+            break;
+        }
+    need(topt_session_create(r.p, r.comm, &r.dev, &o, &s, &err), &err);
+    ok(topt_session_step(s, &loss, &err) && err.code == TOPT_ERR_INTERNAL,
+       "an allocation left out: %s", err.text);
+    topt_session_destroy(s);
+    rig_fini(&r);
+}
+
+int main(void)
+{
+    check_training();
+    check_feed();
+    check_bad_texts();
+    check_random();
+    check_refusals();
+    check_broken_program();
+    return done_testing();
+}
