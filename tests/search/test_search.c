@@ -1,4 +1,4 @@
-/* The algebra (T1, T2), the worked example by every search (T3), growth of counted work (T7),
+/* The algebra, the worked example by every search, growth of counted work, sharing,
  * and the corners of the interface. */
 #include "random_problem.h"
 #include "tap.h"
