@@ -10,6 +10,7 @@
 #include "planner.h"
 #include "server.h"
 #include "topt_json.h"
+#include "topt_log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,9 +132,18 @@ int search_run(void *server, void *data, const atomic_bool *cancel,
         if (rc == 0)
             rc = store_publish(s->store, &key, &model, &a, err);
     }
-    store_answer_fini(&a);
-    if (rc < 0)
+    if (rc < 0) {
         atomic_fetch_add(&s->metrics.failed, 1);
+        topt_log(TOPT_LOG_INFO, "search %s: %s: %s", x->model_id,
+                 topt_err_name(err->code), err->text);
+    } else {
+        topt_log(TOPT_LOG_INFO, "search %s: %s in %lld ms", x->model_id,
+                 a.plan_id    ? a.plan_id
+                 : a.feasible ? "answered"
+                              : "infeasible",
+                 (long long)(a.search_ns / 1000000));
+    }
+    store_answer_fini(&a);
     return rc < 0 ? -1 : 0;
 }
 
