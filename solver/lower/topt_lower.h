@@ -14,6 +14,7 @@
 #ifndef TOPT_LOWER_H
 #define TOPT_LOWER_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "topt_layout.h"
@@ -174,6 +175,7 @@ struct topt_costing {
     const struct topt_mesh *mesh;
     const struct topt_settings *settings;
     struct topt_router *router;
+    const atomic_bool *cancel; /* polled by who costs many configurations; may be NULL */
 };
 
 /* Cost of an operator's own fragments: parameters, forward, backward, reduction of the

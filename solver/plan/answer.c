@@ -26,8 +26,8 @@ int topt_shape_open(struct topt_shape_search *s, const struct topt_request *r, i
     if (!s->router)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
     s->space = topt_space_resolve(r->space, s->mesh.devices);
-    s->costing =
-        (struct topt_costing){r->model, r->hw, &s->mesh, &s->settings, s->router};
+    s->costing = (struct topt_costing){r->model,     r->hw,     &s->mesh,
+                                       &s->settings, s->router, r->cancel};
     return 0;
 }
 

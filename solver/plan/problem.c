@@ -78,6 +78,13 @@ struct topt_problem {
     struct topt_arena *names; /* of the hubs */
 };
 
+static int canceled(const struct topt_problem *p, struct topt_error *err)
+{
+    return p->k.cancel && atomic_load(p->k.cancel)
+               ? topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled")
+               : 0;
+}
+
 /* ---- families ---------------------------------------------------------------------------- */
 
 static int multi(const struct topt_model *m, int tensor)
@@ -268,7 +275,8 @@ static int make_family(struct topt_problem *p, struct family *f, struct topt_err
     if (bad)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for configurations");
     for (int i = 0; i < f->n; i++)
-        if (f->op >= 0 ? price_op(p, f, i, err) : price_hub(p, f, i, err))
+        if (canceled(p, err) ||
+            (f->op >= 0 ? price_op(p, f, i, err) : price_hub(p, f, i, err)))
             return -1;
     return 0;
 }
@@ -305,7 +313,9 @@ static int price_edges(struct topt_problem *p, struct edge_table *e,
                      ? p->k.model->op[a->op].operand[p->k.model->op[a->op].output].tensor
                      : a->tensor;
     int32_t n = 0;
-    for (int i = 0; i < a->nfrom; i++)
+    for (int i = 0; i < a->nfrom; i++) {
+        if (canceled(p, err))
+            return -1;
         for (int j = 0; j < b->nto[e->input]; j++) {
             struct topt_edge_cost c;
             if (topt_cost_edge(&p->k, tensor, &a->from_end[i], &b->to_end[e->input][j],
@@ -319,6 +329,7 @@ static int price_edges(struct topt_problem *p, struct edge_table *e,
                     .keep = (uint8_t)c.keep[k]};
             e->first[i * b->nto[e->input] + j + 1] = n;
         }
+    }
     return 0;
 }
 

@@ -20,8 +20,8 @@ struct merge_source {
     int list_is_b;
 };
 
-struct merge_node {
-    int64_t memory; /* of the source's next point */
+struct merge_point {
+    int64_t memory, time;
     uint32_t source, pos;
 };
 
@@ -33,8 +33,9 @@ struct run {
 
 struct merge {
     struct merge_source *source;
-    struct merge_node *heap;
-    size_t nsources, cap_sources, cap_heap;
+    size_t nsources, cap_sources;
+    struct merge_point *now, *next; /* the frontier so far, and the one it becomes */
+    size_t nnow, cap_frontier;
     struct topt_cost *cost; /* the output grows here */
     struct back *back;
     size_t n, cap;
