@@ -330,7 +330,7 @@ static json_t *evaluation(const struct question *q, const struct topt_plan_doc *
 {
     struct topt_strategy_cost total;
     struct topt_router *router = topt_router_create(q->hw, &p->mesh);
-    struct topt_costing k = {q->model, q->hw, &p->mesh, &p->settings, router};
+    struct topt_costing k = {q->model, q->hw, &p->mesh, &p->settings, router, NULL};
     json_t *ops = json_array(), *doc = NULL;
     if (!router || topt_cost_strategy(&k, p->strategy, &total, err))
         goto out;

@@ -252,7 +252,7 @@ static int write_answer(const struct topt_request *r, const struct best *b,
     struct topt_strategy_cost cost;
     struct topt_settings settings = topt_request_settings(r);
     struct topt_router *router = topt_router_create(r->hw, &b->mesh);
-    struct topt_costing k = {r->model, r->hw, &b->mesh, &settings, router};
+    struct topt_costing k = {r->model, r->hw, &b->mesh, &settings, router, NULL};
     struct topt_plan_facts f = {.k = &k,
                                 .strategy = b->solution.strategy,
                                 .cost = &cost,
@@ -516,7 +516,7 @@ static int frontier_points(const struct topt_request *r, const struct merged *m,
         struct topt_strategy_cost cost;
         int64_t peak;
         struct topt_router *router = topt_router_create(r->hw, &p->mesh);
-        struct topt_costing k = {r->model, r->hw, &p->mesh, &settings, router};
+        struct topt_costing k = {r->model, r->hw, &p->mesh, &settings, router, NULL};
         int rc = !router ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for the frontier")
                          : topt_plan_check(&k, p->s.strategy, p->s.memory_bytes,
                                            p->s.time_ns, &cost, &peak, err);

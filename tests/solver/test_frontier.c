@@ -184,7 +184,7 @@ static void test_hand_worked(void)
         return;
     struct topt_settings settings = {TOPT_F32, TOPT_SGD, 1};
     struct topt_router *r = topt_router_create(hand, &mesh);
-    struct topt_costing k = {m, hand, &mesh, &settings, r};
+    struct topt_costing k = {m, hand, &mesh, &settings, r, NULL};
     struct topt_strategy *s = topt_strategy_create(m);
     struct topt_strategy_cost c;
     ok(!topt_cost_strategy(&k, s, &c, &err), "costed");
