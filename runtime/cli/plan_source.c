@@ -130,17 +130,9 @@ int topt_plan_everywhere(struct topt_comm *comm, const char *arg, struct topt_pl
     struct topt_text text = {0};
     struct topt_plan_doc *plan = NULL;
     int failed = comm->rank == 0 && read_plan(arg, &text, err);
-    int64_t len = (int64_t)text.len;
-    int rc = topt_comm_agree(comm, failed, err) ||
-             comm->ops->broadcast(comm, &len, sizeof len, err);
-    if (!rc && comm->rank) {
-        text.s = calloc(1, (size_t)len + 1);
-        failed = text.s ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
-    }
-    rc = rc || topt_comm_agree(comm, failed, err) ||
-         comm->ops->broadcast(comm, text.s, len, err);
+    int rc = topt_comm_share_text(comm, failed, &text.s, &text.len, err);
     if (!rc) {
-        failed = parse(text.s, (size_t)len, arg, &plan, err);
+        failed = parse(text.s, text.len, arg, &plan, err);
         rc = topt_comm_agree(comm, failed, err);
     }
     free(text.s);

@@ -51,6 +51,21 @@ int topt_comm_failed_elsewhere(const struct topt_error *err)
     return err->sys == ELSEWHERE;
 }
 
+int topt_comm_share_text(struct topt_comm *c, int failed, char **text, size_t *len,
+                         struct topt_error *err)
+{
+    int64_t n = (int64_t)*len;
+    if (topt_comm_agree(c, failed, err) || c->ops->broadcast(c, &n, sizeof n, err))
+        return -1;
+    failed = 0;
+    if (c->rank) {
+        *len = (size_t)n;
+        *text = calloc(1, *len + 1);
+        failed = *text ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    }
+    return topt_comm_agree(c, failed, err) || c->ops->broadcast(c, *text, n, err) ? -1 : 0;
+}
+
 int topt_comm_launched(void)
 {
     static const char *const sign[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK",

@@ -12,6 +12,7 @@
 #ifndef TOPT_COMM_H
 #define TOPT_COMM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "topt_layout.h"
@@ -86,6 +87,11 @@ void topt_comm_destroy(struct topt_comm *c);
  * topt_comm_failed_elsewhere() is true of it, so that one rank prints. */
 int topt_comm_agree(struct topt_comm *c, int failed, struct topt_error *err) TOPT_MUST_CHECK;
 int topt_comm_failed_elsewhere(const struct topt_error *err);
+
+/* Text that rank 0 has, on every rank: '*text' (freed by the caller) and '*len' are given on
+ * rank 0 and filled on the others.  'failed' (with 'err' filled) on rank 0 fails all. */
+int topt_comm_share_text(struct topt_comm *c, int failed, char **text, size_t *len,
+                         struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Was this process started by mpirun or srun? */
 int topt_comm_launched(void);

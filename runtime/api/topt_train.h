@@ -1,0 +1,59 @@
+/* topt_train.h - a model written in C, its strategy found and run, in a page.
+ *
+ *     topt_train_open(&argc, &argv, "mlp", 32, 64, &t, &err);           every rank
+ *     int table = topt_train_variable(t, "table", 128, 256);
+ *     int x = topt_train_embedding(t, "tokens", table);
+ *     x = topt_train_linear(t, "hidden", x, 1024);
+ *     x = topt_train_apply(t, "unary", "gelu", 1, &x, &(struct topt_attrs){...});
+ *     x = topt_train_matmul(t, "logits", topt_train_linear(t, "out", x, 256), table);
+ *     topt_train_loss(t, x);
+ *     topt_train_find_strategy(t, "hw.json", TOPT_MOMENTUM, 0, &err);   for all the ranks
+ *     topt_train_build(t, "text.txt", 0, 1, &err);                      program, weights
+ *     topt_train_run(t, 100, losses, &err);
+ *     topt_train_close(t);
+ *
+ * Under mpirun or srun the ranks are the devices; alone it is one.  An operator that can't be
+ * makes its tensor -1, which every later call passes on; topt_train_find_strategy() then
+ * fails with the first reason.
+ * Thread safety: one thread a process, one training at a time. */
+#ifndef TOPT_TRAIN_H
+#define TOPT_TRAIN_H
+
+#include "topt_plan.h"
+#include "topt_runtime.h"
+
+struct topt_train;
+
+int topt_train_open(int *argc, char ***argv, const char *name, int64_t batch, int64_t seq,
+                    struct topt_train **ret, struct topt_error *err) TOPT_MUST_CHECK;
+void topt_train_close(struct topt_train *t);
+
+/* Operators; each returns its tensor, or -1.  Names are unique in the model. */
+int topt_train_variable(struct topt_train *t, const char *name, int64_t rows, int64_t cols);
+int topt_train_embedding(struct topt_train *t, const char *name, int table);
+int topt_train_matmul(struct topt_train *t, const char *name, int x, int weight);
+int topt_train_linear(struct topt_train *t, const char *name, int x, int64_t features);
+/* Any kind of the operator table. */
+int topt_train_apply(struct topt_train *t, const char *kind, const char *name, int ninputs,
+                     const int *inputs, const struct topt_attrs *attrs);
+int topt_train_loss(struct topt_train *t, int logits);
+
+/* The fastest strategy on as many devices as there are ranks, within 'memory_bytes' each (0:
+ * what the profile's device has).  Rank 0 searches, the others get its plan.  INFEASIBLE
+ * where nothing fits. */
+int topt_train_find_strategy(struct topt_train *t, const char *hw,
+                             enum topt_optimizer optimizer, int64_t memory_bytes,
+                             struct topt_error *err) TOPT_MUST_CHECK;
+const struct topt_plan_doc *topt_train_plan(const struct topt_train *t); /* or NULL */
+
+/* Samples from the text at 'data'; weights from 'seed'; 'lr' 0: the optimizer's default. */
+int topt_train_build(struct topt_train *t, const char *data, double lr, uint64_t seed,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+
+/* 'steps' more steps; their losses in ret_losses (may be NULL), the same on every rank. */
+int topt_train_run(struct topt_train *t, int steps, double *ret_losses,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+
+int topt_train_rank(const struct topt_train *t);
+
+#endif

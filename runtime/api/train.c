@@ -1,0 +1,198 @@
+/* train.c - model, search and session behind one handle. */
+#include "topt_train.h"
+#include "topt_json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct topt_train {
+    struct topt_comm *comm;
+    struct topt_model *model;
+    struct topt_error first; /* what went wrong while the model was written */
+    struct topt_plan_doc *plan;
+    struct topt_device device;
+    struct topt_text_feed *text;
+    struct topt_session *session;
+};
+
+int topt_train_open(int *argc, char ***argv, const char *name, int64_t batch, int64_t seq,
+                    struct topt_train **ret, struct topt_error *err)
+{
+    struct topt_train *t = calloc(1, sizeof *t);
+    if (!t)
+        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    if (topt_comm_open(argc, argv, &t->comm, err)) {
+        topt_train_close(t);
+        return -1;
+    }
+    t->model = topt_model_create(name, batch, seq, err);
+    if (topt_comm_agree(t->comm, !t->model, err)) {
+        topt_train_close(t);
+        return -1;
+    }
+    *ret = t;
+    return 0;
+}
+
+void topt_train_close(struct topt_train *t)
+{
+    if (!t)
+        return;
+    topt_session_destroy(t->session);
+    topt_text_feed_close(t->text);
+    topt_device_close(&t->device);
+    topt_plan_doc_destroy(t->plan);
+    topt_model_destroy(t->model);
+    topt_comm_destroy(t->comm);
+    topt_comm_mpi_finish();
+    free(t);
+}
+
+int topt_train_rank(const struct topt_train *t)
+{
+    return t->comm->rank;
+}
+
+const struct topt_plan_doc *topt_train_plan(const struct topt_train *t)
+{
+    return t->plan;
+}
+
+/* ---- the model ------------------------------------------------------------------------------ */
+
+int topt_train_apply(struct topt_train *t, const char *kind, const char *name, int ninputs,
+                     const int *inputs, const struct topt_attrs *attrs)
+{
+    for (int i = 0; i < ninputs; i++)
+        if (inputs[i] < 0)
+            return -1;
+    if (t->first.code)
+        return -1;
+    return topt_model_add(t->model, kind, name, ninputs, inputs, attrs, &t->first);
+}
+
+int topt_train_variable(struct topt_train *t, const char *name, int64_t rows, int64_t cols)
+{
+    struct topt_attrs a = {.vocab = rows, .features = cols};
+    return topt_train_apply(t, "variable", name, 0, NULL, &a);
+}
+
+int topt_train_embedding(struct topt_train *t, const char *name, int table)
+{
+    return topt_train_apply(t, "embedding", name, 1, &table, NULL);
+}
+
+int topt_train_matmul(struct topt_train *t, const char *name, int x, int weight)
+{
+    return topt_train_apply(t, "linear", name, 2, (const int[]){x, weight}, NULL);
+}
+
+int topt_train_linear(struct topt_train *t, const char *name, int x, int64_t features)
+{
+    struct topt_attrs a = {.features = features};
+    return topt_train_apply(t, "linear", name, 1, &x, &a);
+}
+
+int topt_train_loss(struct topt_train *t, int logits)
+{
+    return topt_train_apply(t, "cross_entropy", "loss", 1, &logits, NULL);
+}
+
+/* ---- the strategy --------------------------------------------------------------------------- */
+
+/* On rank 0: the plan as text. */
+static int search(const struct topt_train *t, const struct topt_request *r, char **ret,
+                  size_t *ret_len, struct topt_error *err)
+{
+    json_t *answer = NULL;
+    if (topt_plan(r, &answer, err))
+        return -1;
+    const json_t *plan = json_object_get(answer, "plan");
+    const char *why = json_string_value(json_object_get(answer, "why"));
+    int rc = 0;
+    if (!plan)
+        rc = topt_fail(err, TOPT_ERR_INFEASIBLE, "no strategy of '%s' on %d devices: %s",
+                       t->model->name, t->comm->size, why ? why : "nothing fits");
+    *ret = rc ? NULL : topt_json_text(plan, 0);
+    if (!rc && !*ret)
+        rc = topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    *ret_len = *ret ? strlen(*ret) : 0;
+    json_decref(answer);
+    return rc;
+}
+
+static int read_plan(struct topt_train *t, const char *text, size_t len,
+                     struct topt_error *err)
+{
+    json_t *doc = topt_json_parse(text, len, "plan", err);
+    int rc = doc ? topt_plan_read(doc, &t->plan, err) : -1;
+    json_decref(doc);
+    return rc;
+}
+
+int topt_train_find_strategy(struct topt_train *t, const char *hw,
+                             enum topt_optimizer optimizer, int64_t memory_bytes,
+                             struct topt_error *err)
+{
+    struct topt_request r;
+    struct topt_hw *profile = NULL;
+    char *text = NULL;
+    size_t len = 0;
+    int failed = 0;
+    if (t->first.code) {
+        *err = t->first;
+        failed = 1;
+    } else {
+        failed = topt_model_finish(t->model, err);
+    }
+    if (!failed && t->comm->rank == 0) {
+        topt_request_init(&r);
+        profile = topt_hw_load(hw, err);
+        r.model = t->model;
+        r.hw = profile;
+        r.mode = TOPT_MINI_TIME;
+        r.gpus = t->comm->size;
+        r.memory_limit = memory_bytes;
+        r.settings.optimizer = optimizer;
+        failed = !profile || search(t, &r, &text, &len, err);
+    }
+    int rc = topt_comm_share_text(t->comm, failed, &text, &len, err);
+    if (!rc)
+        rc = topt_comm_agree(t->comm, read_plan(t, text, len, err), err);
+    topt_hw_destroy(profile);
+    free(text);
+    return rc;
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+int topt_train_build(struct topt_train *t, const char *data, double lr, uint64_t seed,
+                     struct topt_error *err)
+{
+    int failed = 0;
+    if (!t->plan || t->session)
+        failed = topt_fail(err, TOPT_ERR_INVAL, "%s",
+                           t->plan ? "it is built already" : "there is no strategy yet");
+    else
+        failed = topt_device_open_host(t->plan->settings.dtype, &t->device, err) ||
+                 topt_text_feed_open(data, t->plan->model, seed, &t->text, err);
+    if (topt_comm_agree(t->comm, failed, err))
+        return -1;
+    struct topt_session_options o = {.lr = lr, .seed = seed,
+                                     .feed = topt_text_feed_use(t->text)};
+    return topt_session_create(t->plan->program, t->comm, &t->device, &o, &t->session, err);
+}
+
+int topt_train_run(struct topt_train *t, int steps, double *ret_losses, struct topt_error *err)
+{
+    if (!t->session)
+        return topt_fail(err, TOPT_ERR_INVAL, "nothing is built yet");
+    for (int i = 0; i < steps; i++) {
+        double loss;
+        if (topt_session_step(t->session, &loss, err))
+            return -1;
+        if (ret_losses)
+            ret_losses[i] = loss;
+    }
+    return 0;
+}
