@@ -56,7 +56,8 @@ struct topt_device_ops {
     const char *name;
     int abi;
     void (*close)(struct topt_device *d);
-    int (*alloc)(struct topt_device *d, int64_t bytes, void **ret, struct topt_error *err);
+    int (*alloc)(struct topt_device *d, int64_t bytes, void **ret,
+                 struct topt_error *err);
     void (*release)(struct topt_device *d, void *p);
     int (*zero)(struct topt_device *d, void *p, int64_t bytes, struct topt_error *err);
     /* Between the host's memory and the device's. */

@@ -38,7 +38,8 @@ struct topt_feed {
  * A sample is a window of seq + 1 bytes, its place drawn from (seed, step, sample). */
 struct topt_text_feed;
 int topt_text_feed_open(const char *path, const struct topt_model *m, uint64_t seed,
-                        struct topt_text_feed **ret, struct topt_error *err) TOPT_MUST_CHECK;
+                        struct topt_text_feed **ret,
+                        struct topt_error *err) TOPT_MUST_CHECK;
 /* The same from bytes in memory, which are copied. */
 int topt_text_feed_from(const char *bytes, size_t len, const struct topt_model *m,
                         uint64_t seed, struct topt_text_feed **ret,
@@ -58,7 +59,8 @@ struct topt_session_options {
     uint64_t seed;
     struct topt_feed feed;
     /* Called before each UPDATE with the number of its instruction; may be NULL. */
-    int (*before_update)(void *ctx, struct topt_session *s, int instr, struct topt_error *err);
+    int (*before_update)(void *ctx, struct topt_session *s, int instr,
+                         struct topt_error *err);
     void *ctx;
     int skip_instr; /* for tests that plant a bug: leave this instruction out; 0: none */
 };
@@ -68,13 +70,15 @@ double topt_default_lr(enum topt_optimizer o); /* sgd 0.1, momentum 0.02, adam 0
 /* Runs the program's INIT section.  Borrows everything.  Every rank calls it; where one rank
  * fails, all do. */
 int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
-                        struct topt_device *device, const struct topt_session_options *options,
-                        struct topt_session **ret, struct topt_error *err) TOPT_MUST_CHECK;
+                        struct topt_device *device,
+                        const struct topt_session_options *options,
+                        struct topt_session **ret,
+                        struct topt_error *err) TOPT_MUST_CHECK;
 void topt_session_destroy(struct topt_session *s);
 
 /* One step of training; the mean loss over the global batch, the same on every rank. */
-int topt_session_step(struct topt_session *s, double *ret_loss, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int topt_session_step(struct topt_session *s, double *ret_loss,
+                      struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Most bytes of buffers alive at once on this rank so far, each rounded up to the granule:
  * counted from what was allocated, apart from the plan's own figure. */
@@ -84,7 +88,8 @@ int64_t topt_session_peak_bytes(const struct topt_session *s);
 struct topt_session_times {
     int64_t kernel_ns[TOPT_KERNEL_COUNT], kernel_calls[TOPT_KERNEL_COUNT];
     int64_t move_ns[TOPT_MOVE_ALL_REDUCE + 1], move_calls[TOPT_MOVE_ALL_REDUCE + 1];
-    int64_t reduce_ns, update_ns, other_ns; /* inside operators; optimizer; all the rest */
+    int64_t reduce_ns, update_ns,
+        other_ns; /* inside operators; optimizer; all the rest */
 };
 struct topt_session_times topt_session_times(const struct topt_session *s);
 

@@ -29,13 +29,14 @@ int topt_train_open(int *argc, char ***argv, const char *name, int64_t batch, in
 void topt_train_close(struct topt_train *t);
 
 /* Operators; each returns its tensor, or -1.  Names are unique in the model. */
-int topt_train_variable(struct topt_train *t, const char *name, int64_t rows, int64_t cols);
+int topt_train_variable(struct topt_train *t, const char *name, int64_t rows,
+                        int64_t cols);
 int topt_train_embedding(struct topt_train *t, const char *name, int table);
 int topt_train_matmul(struct topt_train *t, const char *name, int x, int weight);
 int topt_train_linear(struct topt_train *t, const char *name, int x, int64_t features);
 /* Any kind of the operator table. */
-int topt_train_apply(struct topt_train *t, const char *kind, const char *name, int ninputs,
-                     const int *inputs, const struct topt_attrs *attrs);
+int topt_train_apply(struct topt_train *t, const char *kind, const char *name,
+                     int ninputs, const int *inputs, const struct topt_attrs *attrs);
 int topt_train_loss(struct topt_train *t, int logits);
 
 /* The fastest strategy on as many devices as there are ranks, within 'memory_bytes' each (0:

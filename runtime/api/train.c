@@ -60,8 +60,8 @@ const struct topt_plan_doc *topt_train_plan(const struct topt_train *t)
 
 /* ---- the model ------------------------------------------------------------------------------ */
 
-int topt_train_apply(struct topt_train *t, const char *kind, const char *name, int ninputs,
-                     const int *inputs, const struct topt_attrs *attrs)
+int topt_train_apply(struct topt_train *t, const char *kind, const char *name,
+                     int ninputs, const int *inputs, const struct topt_attrs *attrs)
 {
     for (int i = 0; i < ninputs; i++)
         if (inputs[i] < 0)
@@ -71,7 +71,8 @@ int topt_train_apply(struct topt_train *t, const char *kind, const char *name, i
     return topt_model_add(t->model, kind, name, ninputs, inputs, attrs, &t->first);
 }
 
-int topt_train_variable(struct topt_train *t, const char *name, int64_t rows, int64_t cols)
+int topt_train_variable(struct topt_train *t, const char *name, int64_t rows,
+                        int64_t cols)
 {
     struct topt_attrs a = {.vocab = rows, .features = cols};
     return topt_train_apply(t, "variable", name, 0, NULL, &a);
@@ -178,12 +179,14 @@ int topt_train_build(struct topt_train *t, const char *data, double lr, uint64_t
                  topt_text_feed_open(data, t->plan->model, seed, &t->text, err);
     if (topt_comm_agree(t->comm, failed, err))
         return -1;
-    struct topt_session_options o = {.lr = lr, .seed = seed,
-                                     .feed = topt_text_feed_use(t->text)};
-    return topt_session_create(t->plan->program, t->comm, &t->device, &o, &t->session, err);
+    struct topt_session_options o = {
+        .lr = lr, .seed = seed, .feed = topt_text_feed_use(t->text)};
+    return topt_session_create(t->plan->program, t->comm, &t->device, &o, &t->session,
+                               err);
 }
 
-int topt_train_run(struct topt_train *t, int steps, double *ret_losses, struct topt_error *err)
+int topt_train_run(struct topt_train *t, int steps, double *ret_losses,
+                   struct topt_error *err)
 {
     if (!t->session)
         return topt_fail(err, TOPT_ERR_INVAL, "nothing is built yet");

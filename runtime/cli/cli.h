@@ -19,7 +19,8 @@ void topt_complain(const char *cmd, const struct topt_error *err);
 
 /* A plan on every rank: rank 0 reads the file, or asks the server where 'arg' is the id of a
  * plan, and broadcasts it. */
-int topt_plan_everywhere(struct topt_comm *comm, const char *arg, struct topt_plan_doc **ret,
+int topt_plan_everywhere(struct topt_comm *comm, const char *arg,
+                         struct topt_plan_doc **ret,
                          struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Whole of what a run measured. */
@@ -30,9 +31,9 @@ struct topt_run_report {
     const char *data;
     double lr;
     uint64_t seed;
-    int64_t steps;          /* done */
-    const double *loss;     /* by step */
-    const int64_t *step_ns; /* by step */
+    int64_t steps;                            /* done */
+    const double *loss;                       /* by step */
+    const int64_t *step_ns;                   /* by step */
     int64_t peak_bytes, process_growth_bytes; /* largest over ranks */
     struct topt_session_times times;          /* of rank 0 */
 };

@@ -53,7 +53,8 @@ static int drain(int fd, struct topt_text *out, struct topt_error *err)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return topt_fail(err, TOPT_ERR_IO, "read from topt client: %s", strerror(errno));
+            return topt_fail(err, TOPT_ERR_IO, "read from topt client: %s",
+                             strerror(errno));
         if (n == 0)
             return 0;
         topt_text_put(out, block, (size_t)n);
@@ -67,8 +68,9 @@ static int spawn_client(const char *id, int out, pid_t *ret, struct topt_error *
     char path[4096];
     if (client_path(path, sizeof path, err))
         return -1;
-    char *const args[] = {path, (char *)"client", (char *)"get-plan", (char *)id,
-                          (char *)"-o", (char *)"-", NULL};
+    char *const args[] = {path,       (char *)"client", (char *)"get-plan",
+                          (char *)id, (char *)"-o",     (char *)"-",
+                          NULL};
     posix_spawn_file_actions_t files;
     int rc = posix_spawn_file_actions_init(&files);
     if (rc)
@@ -94,7 +96,8 @@ static int ask_server(const char *id, struct topt_text *out, struct topt_error *
         while (waitpid(child, &status, 0) < 0 && errno == EINTR)
             ;
         if (!rc && (!WIFEXITED(status) || WEXITSTATUS(status)))
-            rc = topt_fail(err, TOPT_ERR_NOTFOUND, "the server did not give plan '%s'", id);
+            rc = topt_fail(err, TOPT_ERR_NOTFOUND, "the server did not give plan '%s'",
+                           id);
     }
     close(pipes[0]);
     return rc;
@@ -113,8 +116,8 @@ static int read_plan(const char *arg, struct topt_text *out, struct topt_error *
     return out->oom ? topt_fail(err, TOPT_ERR_NOMEM, "out of memory") : 0;
 }
 
-static int parse(const char *text, size_t len, const char *what, struct topt_plan_doc **ret,
-                 struct topt_error *err)
+static int parse(const char *text, size_t len, const char *what,
+                 struct topt_plan_doc **ret, struct topt_error *err)
 {
     json_t *doc = topt_json_parse(text, len, what, err);
     int rc = doc ? topt_plan_read(doc, ret, err) : -1;
@@ -124,8 +127,8 @@ static int parse(const char *text, size_t len, const char *what, struct topt_pla
     return rc;
 }
 
-int topt_plan_everywhere(struct topt_comm *comm, const char *arg, struct topt_plan_doc **ret,
-                         struct topt_error *err)
+int topt_plan_everywhere(struct topt_comm *comm, const char *arg,
+                         struct topt_plan_doc **ret, struct topt_error *err)
 {
     struct topt_text text = {0};
     struct topt_plan_doc *plan = NULL;

@@ -39,9 +39,10 @@ static int choose_mesh(const struct args *a, int ranks, struct topt_mesh *ret,
     if (!nodes)
         nodes = per_node ? ranks / per_node : 0;
     if (nodes < 1 || per_node < 1 || nodes > ranks || nodes * per_node != ranks)
-        return topt_fail(err, TOPT_ERR_USAGE,
-                         "%lld nodes of %lld ranks are not the %d ranks that were started",
-                         (long long)nodes, (long long)per_node, ranks);
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "%lld nodes of %lld ranks are not the %d ranks that were started",
+            (long long)nodes, (long long)per_node, ranks);
     return topt_mesh_init(ret, (int)nodes, (int)per_node, err);
 }
 
@@ -55,8 +56,8 @@ static int machines_of(const struct topt_mesh *mesh)
 
 /* Read back what was written as a stranger would: it has to be a profile. */
 static int write_profile(const struct args *a, const struct topt_mesh *mesh,
-                         const struct topt_rates *rates, const struct topt_curve *curves, int n,
-                         struct topt_error *err)
+                         const struct topt_rates *rates, const struct topt_curve *curves,
+                         int n, struct topt_error *err)
 {
     json_t *doc = topt_profile_json(a->name, mesh, machines_of(mesh), rates, curves, n);
     char *text = doc ? topt_json_text(doc, 1) : NULL;
@@ -87,9 +88,10 @@ static int measure(const struct args *a, struct topt_comm *comm,
     }
     rc = comm->rank == 0 && write_profile(a, &mesh, rates, curves, n, err);
     if (!rc && !comm->rank && strcmp(a->out, "-"))
-        printf("%d ranks on %d node%s: %.0f Gflop/s (f32), %d curves of collectives, in %s\n",
-               comm->size, mesh.nodes, mesh.nodes == 1 ? "" : "s", rates->flops[0] / 1e9, n,
-               a->out);
+        printf("%d ranks on %d node%s: %.0f Gflop/s (f32), %d curves of collectives, in "
+               "%s\n",
+               comm->size, mesh.nodes, mesh.nodes == 1 ? "" : "s", rates->flops[0] / 1e9,
+               n, a->out);
     free(curves);
     topt_device_close(&dev);
     return topt_comm_agree(comm, rc, err);

@@ -50,14 +50,15 @@ static const struct topt_option options[] = {
      "print the report on standard output"},
     {0}};
 
-static const char usage[] = "topt run PLAN --data PATH [options]   (under mpirun or srun)";
+static const char usage[] =
+    "topt run PLAN --data PATH [options]   (under mpirun or srun)";
 
 struct run {
     struct args args;
     const char *plan_arg;
     struct topt_comm *comm;
     struct topt_plan_doc *plan;
-    struct topt_program *own;            /* lowered again for other settings, or NULL */
+    struct topt_program *own; /* lowered again for other settings, or NULL */
     const struct topt_program *program;
     struct topt_device device;
     struct topt_text_feed *text;
@@ -108,8 +109,11 @@ static int choose_program(struct run *r, struct topt_error *err)
         return 0;
     if (topt_lower(p->model, &p->mesh, &s, p->strategy, p->router, &r->own, err))
         return -1;
-    struct topt_costing k = {.model = p->model, .hw = p->hw, .mesh = &p->mesh,
-                             .settings = &s, .router = p->router};
+    struct topt_costing k = {.model = p->model,
+                             .hw = p->hw,
+                             .mesh = &p->mesh,
+                             .settings = &s,
+                             .router = p->router};
     if (topt_cost_strategy(&k, p->strategy, &cost, err))
         return -1;
     r->program = r->own;
@@ -123,11 +127,12 @@ static int check_memory(const struct run *r, struct topt_error *err)
     char have[32], need[32];
     if (!r->args.memory || r->report.predicted_memory_bytes <= r->args.memory)
         return 0;
-    return topt_fail(err, TOPT_ERR_INFEASIBLE,
-                     "the plan needs %s on a device, --memory gives %s; ask for a plan that "
-                     "fits",
-                     topt_show_bytes(r->report.predicted_memory_bytes, need, sizeof need),
-                     topt_show_bytes(r->args.memory, have, sizeof have));
+    return topt_fail(
+        err, TOPT_ERR_INFEASIBLE,
+        "the plan needs %s on a device, --memory gives %s; ask for a plan that "
+        "fits",
+        topt_show_bytes(r->report.predicted_memory_bytes, need, sizeof need),
+        topt_show_bytes(r->args.memory, have, sizeof have));
 }
 
 /* What each rank does by itself. */
@@ -136,8 +141,8 @@ static int prepare_alone(struct run *r, struct topt_error *err)
     if (topt_comm_bind(r->comm, &r->plan->mesh, err) || choose_program(r, err) ||
         check_memory(r, err) ||
         topt_device_open_host(r->program->settings.dtype, &r->device, err) ||
-        topt_text_feed_open(r->args.data, r->plan->model, (uint64_t)r->args.seed, &r->text,
-                            err))
+        topt_text_feed_open(r->args.data, r->plan->model, (uint64_t)r->args.seed,
+                            &r->text, err))
         return -1;
     r->loss = calloc((size_t)r->args.steps + 1, sizeof *r->loss);
     r->step_ns = calloc((size_t)r->args.steps + 1, sizeof *r->step_ns);
@@ -172,14 +177,15 @@ static int write_gradient(struct run *r, const struct topt_buffer *b, const doub
     snprintf(name, sizeof name, "%03d-%s.f64", b->op, op->spec->operand[b->operand].name);
     json_array_append_new(r->gradients,
                           json_pack("{s:s, s:s, s:s, s:o}", "file", name, "op", op->name,
-                                    "operand", op->spec->operand[b->operand].name, "shape",
-                                    shape));
+                                    "operand", op->spec->operand[b->operand].name,
+                                    "shape", shape));
     if (snprintf(path, sizeof path, "%s/%s", r->args.gradients, name) >= (int)sizeof path)
         return topt_fail(err, TOPT_ERR_INVAL, "--dump-gradients: the path is too long");
     return topt_write_file(path, x, (size_t)n * sizeof *x, err);
 }
 
-static int dump_gradient(void *ctx, struct topt_session *s, int instr, struct topt_error *err)
+static int dump_gradient(void *ctx, struct topt_session *s, int instr,
+                         struct topt_error *err)
 {
     struct run *r = ctx;
     double *x = NULL;
@@ -239,10 +245,11 @@ static int train(struct run *r, struct topt_error *err)
         r->steps++;
         if (!isfinite(r->loss[i])) {
             r->steps--; /* not a number that a report could hold */
-            return topt_fail(err, TOPT_ERR_INVAL,
-                             "the loss is not a number any more at step %lld; try a smaller "
-                             "--lr than %g",
-                             (long long)i + 1, r->report.lr);
+            return topt_fail(
+                err, TOPT_ERR_INVAL,
+                "the loss is not a number any more at step %lld; try a smaller "
+                "--lr than %g",
+                (long long)i + 1, r->report.lr);
         }
         progress(r, i + 1 == r->args.steps);
     }
@@ -251,7 +258,8 @@ static int train(struct run *r, struct topt_error *err)
 
 static int start_session(struct run *r, struct topt_error *err)
 {
-    struct topt_session_options o = {.lr = r->args.lr, .seed = (uint64_t)r->args.seed,
+    struct topt_session_options o = {.lr = r->args.lr,
+                                     .seed = (uint64_t)r->args.seed,
                                      .feed = topt_text_feed_use(r->text)};
     int failed = 0;
     if (r->args.gradients) {
@@ -298,13 +306,15 @@ static void say(const struct run *r)
     char took[32], planned[32], peak[32], bound[32];
     if (r->steps == 0)
         return;
-    printf("%lld steps on %d rank%s: loss %.4f to %.4f, %s a step (predicted %s), peak %s "
-           "(predicted %s)\n",
-           (long long)r->steps, r->comm->size, r->comm->size == 1 ? "" : "s", r->loss[0], r->loss[r->steps - 1],
-           topt_show_ns(topt_median_ns(r->step_ns, r->steps), took, sizeof took),
-           topt_show_ns(p->predicted_time_ns, planned, sizeof planned),
-           topt_show_bytes(p->peak_bytes, peak, sizeof peak),
-           topt_show_bytes(p->program->peak_bytes, bound, sizeof bound));
+    printf(
+        "%lld steps on %d rank%s: loss %.4f to %.4f, %s a step (predicted %s), peak %s "
+        "(predicted %s)\n",
+        (long long)r->steps, r->comm->size, r->comm->size == 1 ? "" : "s", r->loss[0],
+        r->loss[r->steps - 1],
+        topt_show_ns(topt_median_ns(r->step_ns, r->steps), took, sizeof took),
+        topt_show_ns(p->predicted_time_ns, planned, sizeof planned),
+        topt_show_bytes(p->peak_bytes, peak, sizeof peak),
+        topt_show_bytes(p->program->peak_bytes, bound, sizeof bound));
     if (r->args.times)
         topt_report_print_times(p, stdout);
 }

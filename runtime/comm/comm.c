@@ -6,14 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-int topt_comm_bind(struct topt_comm *c, const struct topt_mesh *mesh, struct topt_error *err)
+int topt_comm_bind(struct topt_comm *c, const struct topt_mesh *mesh,
+                   struct topt_error *err)
 {
     if (mesh->devices != c->size)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "the plan is for %d devices, but %d process%s started; start it with "
-                         "mpirun -n %d or srun --mpi=pmix -n %d",
-                         mesh->devices, c->size, c->size == 1 ? " was" : "es were",
-                         mesh->devices, mesh->devices);
+        return topt_fail(
+            err, TOPT_ERR_INVAL,
+            "the plan is for %d devices, but %d process%s started; start it with "
+            "mpirun -n %d or srun --mpi=pmix -n %d",
+            mesh->devices, c->size, c->size == 1 ? " was" : "es were", mesh->devices,
+            mesh->devices);
     if (memcmp(&c->mesh, mesh, sizeof *mesh))
         c->ops->forget(c);
     c->mesh = *mesh;
@@ -63,7 +65,8 @@ int topt_comm_share_text(struct topt_comm *c, int failed, char **text, size_t *l
         *text = calloc(1, *len + 1);
         failed = *text ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
     }
-    return topt_comm_agree(c, failed, err) || c->ops->broadcast(c, *text, n, err) ? -1 : 0;
+    return topt_comm_agree(c, failed, err) || c->ops->broadcast(c, *text, n, err) ? -1
+                                                                                  : 0;
 }
 
 int topt_comm_launched(void)
@@ -86,7 +89,8 @@ static void keep_memory(void)
     mallopt(M_TOP_PAD, 16 << 20);
 }
 
-int topt_comm_open(int *argc, char ***argv, struct topt_comm **ret, struct topt_error *err)
+int topt_comm_open(int *argc, char ***argv, struct topt_comm **ret,
+                   struct topt_error *err)
 {
     keep_memory();
     return topt_comm_launched() ? topt_comm_mpi_world(argc, argv, ret, err)
@@ -150,7 +154,8 @@ static int single_receive(struct topt_comm *c, int from, void *data, int64_t byt
                           struct topt_error *err)
 {
     (void)c, (void)data, (void)bytes;
-    return topt_fail(err, TOPT_ERR_INTERNAL, "receive from rank %d of a single process", from);
+    return topt_fail(err, TOPT_ERR_INTERNAL, "receive from rank %d of a single process",
+                     from);
 }
 
 static int single_reduce_world(struct topt_comm *c, double *values, int n,
@@ -169,12 +174,20 @@ static void single_abort(struct topt_comm *c, int status)
 int topt_comm_single(struct topt_comm **ret, struct topt_error *err)
 {
     static const struct topt_comm_ops ops = {
-        .name = "single", .destroy = single_destroy, .forget = single_destroy,
+        .name = "single",
+        .destroy = single_destroy,
+        .forget = single_destroy,
         .group = single_group,
-        .all_reduce = single_all_reduce, .reduce_scatter = single_copy,
-        .all_gather = single_copy, .all_to_all = single_copy, .broadcast = single_broadcast,
-        .send = single_send, .receive = single_receive, .sum = single_reduce_world,
-        .max = single_reduce_world, .abort = single_abort,
+        .all_reduce = single_all_reduce,
+        .reduce_scatter = single_copy,
+        .all_gather = single_copy,
+        .all_to_all = single_copy,
+        .broadcast = single_broadcast,
+        .send = single_send,
+        .receive = single_receive,
+        .sum = single_reduce_world,
+        .max = single_reduce_world,
+        .abort = single_abort,
     };
     struct topt_comm *c = calloc(1, sizeof *c);
     if (!c)
@@ -190,7 +203,8 @@ int topt_comm_mpi_world(int *argc, char ***argv, struct topt_comm **ret,
                         struct topt_error *err)
 {
     (void)argc, (void)argv, (void)ret;
-    return topt_fail(err, TOPT_ERR_DEVICE, "this build has no MPI: it runs on one process");
+    return topt_fail(err, TOPT_ERR_DEVICE,
+                     "this build has no MPI: it runs on one process");
 }
 
 void topt_comm_mpi_finish(void)

@@ -84,7 +84,8 @@ static int list_members(const struct topt_mesh *m, uint32_t axes, int me, int *r
     for (int d = 0; d < m->devices; d++) {
         int same = 1;
         for (int a = 0; a < m->naxes && same; a++)
-            same = (axes >> a & 1) || topt_mesh_coord(m, d, a) == topt_mesh_coord(m, me, a);
+            same =
+                (axes >> a & 1) || topt_mesh_coord(m, d, a) == topt_mesh_coord(m, me, a);
         if (same)
             ret[n++] = d;
     }
@@ -174,8 +175,8 @@ static int mpi_all_reduce(struct topt_comm *c, const struct topt_comm_call *k,
     if (find(c, k->axes, &s, err) || fits(k->n, err))
         return -1;
     int rc = MPI_Allreduce(k->src == k->dst ? MPI_IN_PLACE : k->src, k->dst, (int)k->n,
-                           type_of(k->number), k->reduce == TOPT_COMM_MAX ? MPI_MAX : MPI_SUM,
-                           s->comm);
+                           type_of(k->number),
+                           k->reduce == TOPT_COMM_MAX ? MPI_MAX : MPI_SUM, s->comm);
     return rc ? fail(rc, "MPI_Allreduce", err) : 0;
 }
 
@@ -187,7 +188,8 @@ static int mpi_reduce_scatter(struct topt_comm *c, const struct topt_comm_call *
     if (find(c, k->axes, &s, err) ||
         to_ints(k->counts, s->g.size, scratch, scratch + c->size, err))
         return -1;
-    int rc = MPI_Reduce_scatter(k->src, k->dst, scratch, type_of(k->number), MPI_SUM, s->comm);
+    int rc =
+        MPI_Reduce_scatter(k->src, k->dst, scratch, type_of(k->number), MPI_SUM, s->comm);
     return rc ? fail(rc, "MPI_Reduce_scatter", err) : 0;
 }
 
@@ -200,8 +202,8 @@ static int mpi_all_gather(struct topt_comm *c, const struct topt_comm_call *k,
         to_ints(k->counts, s->g.size, scratch, scratch + c->size, err))
         return -1;
     MPI_Datatype t = type_of(k->number);
-    int rc = MPI_Allgatherv(k->src, scratch[s->g.me], t, k->dst, scratch, scratch + c->size, t,
-                            s->comm);
+    int rc = MPI_Allgatherv(k->src, scratch[s->g.me], t, k->dst, scratch,
+                            scratch + c->size, t, s->comm);
     return rc ? fail(rc, "MPI_Allgatherv", err) : 0;
 }
 
@@ -243,8 +245,8 @@ static int mpi_receive(struct topt_comm *c, int from, void *data, int64_t bytes,
 {
     if (fits(bytes, err))
         return -1;
-    int rc = MPI_Recv(data, (int)bytes, MPI_BYTE, from, 0, ((struct world *)c->impl)->comm,
-                      MPI_STATUS_IGNORE);
+    int rc = MPI_Recv(data, (int)bytes, MPI_BYTE, from, 0,
+                      ((struct world *)c->impl)->comm, MPI_STATUS_IGNORE);
     return rc ? fail(rc, "MPI_Recv", err) : 0;
 }
 
@@ -275,12 +277,20 @@ static void mpi_abort(struct topt_comm *c, int status)
 int topt_comm_mpi(MPI_Comm mpi, struct topt_comm **ret, struct topt_error *err)
 {
     static const struct topt_comm_ops ops = {
-        .name = "mpi", .destroy = mpi_destroy, .forget = mpi_forget,
+        .name = "mpi",
+        .destroy = mpi_destroy,
+        .forget = mpi_forget,
         .group = mpi_group,
-        .all_reduce = mpi_all_reduce, .reduce_scatter = mpi_reduce_scatter,
-        .all_gather = mpi_all_gather, .all_to_all = mpi_all_to_all,
-        .broadcast = mpi_broadcast, .send = mpi_send, .receive = mpi_receive, .sum = mpi_sum,
-        .max = mpi_max, .abort = mpi_abort,
+        .all_reduce = mpi_all_reduce,
+        .reduce_scatter = mpi_reduce_scatter,
+        .all_gather = mpi_all_gather,
+        .all_to_all = mpi_all_to_all,
+        .broadcast = mpi_broadcast,
+        .send = mpi_send,
+        .receive = mpi_receive,
+        .sum = mpi_sum,
+        .max = mpi_max,
+        .abort = mpi_abort,
     };
     struct topt_comm *c = calloc(1, sizeof *c);
     struct world *w = calloc(1, sizeof *w);

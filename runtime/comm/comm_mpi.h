@@ -7,7 +7,7 @@
 #include "topt_comm.h"
 
 /* Duplicates 'mpi'.  Every member calls it. */
-int topt_comm_mpi(MPI_Comm mpi, struct topt_comm **ret, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int topt_comm_mpi(MPI_Comm mpi, struct topt_comm **ret,
+                  struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -7,7 +7,8 @@
  * buffer and received behind it, so that the staging holds one block before and one after. */
 #include "exchange.h"
 
-struct topt_box topt_box_meet(int ndim, const struct topt_box *a, const struct topt_box *b)
+struct topt_box topt_box_meet(int ndim, const struct topt_box *a,
+                              const struct topt_box *b)
 {
     struct topt_box r = {0};
     int empty = 0;
@@ -38,16 +39,20 @@ static int copy(const struct topt_exchange *x, void *dst, const struct topt_box 
                 const void *src, const struct topt_box *src_box,
                 const struct topt_box *region, struct topt_error *err)
 {
-    struct topt_box_copy c = {.shape = x->shape, .element_bytes = bytes_of(x), .src = src,
-                              .dst = dst, .src_box = *src_box, .dst_box = *dst_box,
+    struct topt_box_copy c = {.shape = x->shape,
+                              .element_bytes = bytes_of(x),
+                              .src = src,
+                              .dst = dst,
+                              .src_box = *src_box,
+                              .dst_box = *dst_box,
                               .region = *region};
     return x->device->ops->copy_box(x->device, &c, err);
 }
 
 /* What each member gets from me (or, 'incoming', gives me): its count, and a copy between my
  * block and the staging area at 'area' unless that is NULL. */
-static int visit(const struct topt_exchange *x, const struct topt_comm_group *g, int incoming,
-                 char *area, int64_t *counts, struct topt_error *err)
+static int visit(const struct topt_exchange *x, const struct topt_comm_group *g,
+                 int incoming, char *area, int64_t *counts, struct topt_error *err)
 {
     const struct topt_move *m = x->move;
     struct topt_box mine = box_of(x, incoming ? &m->to : &m->from, x->comm->rank);
@@ -86,8 +91,11 @@ static int slice(const struct topt_exchange *x, struct topt_error *err)
 static int all_reduce(const struct topt_exchange *x, struct topt_error *err)
 {
     struct topt_box box = box_of(x, &x->move->from, x->comm->rank);
-    struct topt_comm_call k = {.axes = x->move->axes, .number = x->number,
-                               .reduce = TOPT_COMM_SUM, .src = x->src, .dst = x->dst,
+    struct topt_comm_call k = {.axes = x->move->axes,
+                               .number = x->number,
+                               .reduce = TOPT_COMM_SUM,
+                               .src = x->src,
+                               .dst = x->dst,
                                .n = topt_box_elements(x->shape, &box)};
     return x->comm->ops->all_reduce(x->comm, &k, err);
 }
@@ -97,8 +105,11 @@ static int reduce_scatter(const struct topt_exchange *x, const struct topt_comm_
 {
     if (visit(x, g, 0, x->staging, x->counts, err))
         return -1;
-    struct topt_comm_call k = {.axes = x->move->axes, .number = x->number,
-                               .src = x->staging, .dst = x->dst, .counts = x->counts};
+    struct topt_comm_call k = {.axes = x->move->axes,
+                               .number = x->number,
+                               .src = x->staging,
+                               .dst = x->dst,
+                               .counts = x->counts};
     return x->comm->ops->reduce_scatter(x->comm, &k, err);
 }
 
@@ -109,8 +120,11 @@ static int all_gather(const struct topt_exchange *x, const struct topt_comm_grou
     int64_t *counts = x->counts;
     if (visit(x, g, 1, NULL, counts, err))
         return -1;
-    struct topt_comm_call k = {.axes = x->move->axes, .number = x->number, .src = x->src,
-                               .dst = x->staging, .counts = counts};
+    struct topt_comm_call k = {.axes = x->move->axes,
+                               .number = x->number,
+                               .src = x->src,
+                               .dst = x->staging,
+                               .counts = counts};
     return x->comm->ops->all_gather(x->comm, &k, err) ||
                    visit(x, g, 1, x->staging, counts, err)
                ? -1
@@ -126,8 +140,11 @@ static int all_to_all(const struct topt_exchange *x, const struct topt_comm_grou
     char *arrived = (char *)x->staging + total(out, g->size) * bytes_of(x);
     if (visit(x, g, 1, NULL, in, err))
         return -1;
-    struct topt_comm_call k = {.axes = x->move->axes, .number = x->number,
-                               .src = x->staging, .dst = arrived, .counts = out,
+    struct topt_comm_call k = {.axes = x->move->axes,
+                               .number = x->number,
+                               .src = x->staging,
+                               .dst = arrived,
+                               .counts = out,
                                .to_counts = in};
     if (x->comm->ops->all_to_all(x->comm, &k, err))
         return -1;

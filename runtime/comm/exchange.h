@@ -24,6 +24,7 @@ struct topt_exchange {
 int topt_exchange(const struct topt_exchange *x, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* What of box 'a' is also in 'b'; empty in every dimension where nothing is. */
-struct topt_box topt_box_meet(int ndim, const struct topt_box *a, const struct topt_box *b);
+struct topt_box topt_box_meet(int ndim, const struct topt_box *a,
+                              const struct topt_box *b);
 
 #endif

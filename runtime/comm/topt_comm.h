@@ -17,7 +17,13 @@
 
 #include "topt_layout.h"
 
-enum topt_comm_number { TOPT_COMM_BYTE, TOPT_COMM_32, TOPT_COMM_64, TOPT_COMM_F32, TOPT_COMM_F64 };
+enum topt_comm_number {
+    TOPT_COMM_BYTE,
+    TOPT_COMM_32,
+    TOPT_COMM_64,
+    TOPT_COMM_F32,
+    TOPT_COMM_F64
+};
 enum topt_comm_reduce { TOPT_COMM_SUM, TOPT_COMM_MAX };
 
 /* Members of this rank's group, in order of device number. */
@@ -63,7 +69,8 @@ struct topt_comm_ops {
     int (*all_to_all)(struct topt_comm *c, const struct topt_comm_call *k,
                       struct topt_error *err);
     /* Whole world. */
-    int (*broadcast)(struct topt_comm *c, void *data, int64_t bytes, struct topt_error *err);
+    int (*broadcast)(struct topt_comm *c, void *data, int64_t bytes,
+                     struct topt_error *err);
     int (*send)(struct topt_comm *c, int to, const void *data, int64_t bytes,
                 struct topt_error *err);
     int (*receive)(struct topt_comm *c, int from, void *data, int64_t bytes,
@@ -78,14 +85,15 @@ int topt_comm_single(struct topt_comm **ret, struct topt_error *err) TOPT_MUST_C
 
 /* Bind to a mesh of as many devices as ranks; INVAL otherwise.  May be bound again to another
  * mesh; every rank calls it. */
-int topt_comm_bind(struct topt_comm *c, const struct topt_mesh *mesh, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int topt_comm_bind(struct topt_comm *c, const struct topt_mesh *mesh,
+                   struct topt_error *err) TOPT_MUST_CHECK;
 void topt_comm_destroy(struct topt_comm *c);
 
 /* -1 on every rank where any of them passes 'failed' (with 'err' filled).  The first that
  * failed keeps its error; on the others it becomes "rank N failed" with the same code, and
  * topt_comm_failed_elsewhere() is true of it, so that one rank prints. */
-int topt_comm_agree(struct topt_comm *c, int failed, struct topt_error *err) TOPT_MUST_CHECK;
+int topt_comm_agree(struct topt_comm *c, int failed,
+                    struct topt_error *err) TOPT_MUST_CHECK;
 int topt_comm_failed_elsewhere(const struct topt_error *err);
 
 /* Text that rank 0 has, on every rank: '*text' (freed by the caller) and '*len' are given on
@@ -100,8 +108,8 @@ int topt_comm_mpi_world(int *argc, char ***argv, struct topt_comm **ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
 /* MPI where the process was started by a launcher, else a single process.  Settles how the
  * process keeps freed memory, too. */
-int topt_comm_open(int *argc, char ***argv, struct topt_comm **ret, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int topt_comm_open(int *argc, char ***argv, struct topt_comm **ret,
+                   struct topt_error *err) TOPT_MUST_CHECK;
 /* After the last communicator is gone. */
 void topt_comm_mpi_finish(void);
 

@@ -30,16 +30,18 @@ static int alive(const struct topt_session *s, int buffer, struct topt_error *er
 {
     if (buffer >= 0 && buffer < s->p->nbuffers && s->ptr[buffer])
         return 0;
-    return topt_fail(err, TOPT_ERR_INTERNAL, "buffer %d is used while it is not allocated",
-                     buffer);
+    return topt_fail(err, TOPT_ERR_INTERNAL,
+                     "buffer %d is used while it is not allocated", buffer);
 }
 
-static int do_alloc(struct topt_session *s, const struct topt_instr *i, struct topt_error *err)
+static int do_alloc(struct topt_session *s, const struct topt_instr *i,
+                    struct topt_error *err)
 {
     return topt_buffer_alloc(s, i->a, err);
 }
 
-static int do_free(struct topt_session *s, const struct topt_instr *i, struct topt_error *err)
+static int do_free(struct topt_session *s, const struct topt_instr *i,
+                   struct topt_error *err)
 {
     if (alive(s, i->a, err))
         return -1;
@@ -47,14 +49,16 @@ static int do_free(struct topt_session *s, const struct topt_instr *i, struct to
     return 0;
 }
 
-static int do_zero(struct topt_session *s, const struct topt_instr *i, struct topt_error *err)
+static int do_zero(struct topt_session *s, const struct topt_instr *i,
+                   struct topt_error *err)
 {
     return alive(s, i->a, err)
                ? -1
                : s->dev->ops->zero(s->dev, s->ptr[i->a], topt_buffer_bytes(s, i->a), err);
 }
 
-static int do_init(struct topt_session *s, const struct topt_instr *i, struct topt_error *err)
+static int do_init(struct topt_session *s, const struct topt_instr *i,
+                   struct topt_error *err)
 {
     return alive(s, i->a, err) ? -1 : topt_init_param(s, i->a, err);
 }
@@ -95,14 +99,19 @@ static int do_kernel(struct topt_session *s, const struct topt_instr *i,
     return s->dev->ops->kernel(s->dev, &c, err);
 }
 
-static int do_move(struct topt_session *s, const struct topt_instr *i, struct topt_error *err)
+static int do_move(struct topt_session *s, const struct topt_instr *i,
+                   struct topt_error *err)
 {
     if (alive(s, i->a, err) || alive(s, i->b, err) || (i->c >= 0 && alive(s, i->c, err)))
         return topt_wrap(err, "%s", topt_move_name(i->move.kind));
     const struct topt_buffer *b = &s->p->buffer[i->a];
-    struct topt_exchange x = {.comm = s->comm, .device = s->dev, .shape = &b->shape,
-                              .number = number_of(s, b->elem), .move = &i->move,
-                              .src = s->ptr[i->a], .dst = s->ptr[i->b],
+    struct topt_exchange x = {.comm = s->comm,
+                              .device = s->dev,
+                              .shape = &b->shape,
+                              .number = number_of(s, b->elem),
+                              .move = &i->move,
+                              .src = s->ptr[i->a],
+                              .dst = s->ptr[i->b],
                               .staging = i->c >= 0 ? s->ptr[i->c] : NULL,
                               .counts = s->counts};
     return topt_exchange(&x, err);
@@ -116,17 +125,19 @@ static int do_reduce(struct topt_session *s, const struct topt_instr *i,
     struct topt_comm_call k = {.axes = i->axes,
                                .number = number_of(s, s->p->buffer[i->a].elem),
                                .reduce = i->is_max ? TOPT_COMM_MAX : TOPT_COMM_SUM,
-                               .src = s->ptr[i->a], .dst = s->ptr[i->a],
+                               .src = s->ptr[i->a],
+                               .dst = s->ptr[i->a],
                                .n = topt_buffer_elements(s, i->a)};
     return s->comm->ops->all_reduce(s->comm, &k, err);
 }
 
-static int do_add(struct topt_session *s, const struct topt_instr *i, struct topt_error *err)
+static int do_add(struct topt_session *s, const struct topt_instr *i,
+                  struct topt_error *err)
 {
     if (alive(s, i->a, err) || alive(s, i->b, err))
         return -1;
-    return s->dev->ops->add(s->dev, s->ptr[i->b], s->ptr[i->a], topt_buffer_elements(s, i->b),
-                            err);
+    return s->dev->ops->add(s->dev, s->ptr[i->b], s->ptr[i->a],
+                            topt_buffer_elements(s, i->b), err);
 }
 
 /* Ranks that hold copies of the same tokens: only the one at 0 along each such axis counts. */
@@ -144,7 +155,8 @@ static double read_number(const struct topt_session *s, const void *host, int64_
                                      : (double)((const float *)host)[i];
 }
 
-static int do_loss(struct topt_session *s, const struct topt_instr *i, struct topt_error *err)
+static int do_loss(struct topt_session *s, const struct topt_instr *i,
+                   struct topt_error *err)
 {
     if (alive(s, i->a, err))
         return -1;
@@ -177,8 +189,11 @@ static int do_update(struct topt_session *s, const struct topt_instr *i,
         s->options.before_update(s->options.ctx, s, (int)(i - s->p->instr), err))
         return -1;
     struct topt_update_call c = {
-        .optimizer = s->p->settings.optimizer, .n = topt_buffer_elements(s, i->a),
-        .step = s->step + 1, .lr = s->options.lr, .param = s->ptr[i->a],
+        .optimizer = s->p->settings.optimizer,
+        .n = topt_buffer_elements(s, i->a),
+        .step = s->step + 1,
+        .lr = s->options.lr,
+        .param = s->ptr[i->a],
         .grad = s->ptr[i->b],
         .state = {i->c >= 0 ? s->ptr[i->c] : NULL, i->d >= 0 ? s->ptr[i->d] : NULL}};
     return s->dev->ops->update(s->dev, &c, err);
@@ -217,9 +232,9 @@ static int run(struct topt_session *s, int from, int to, struct topt_error *err)
 {
     static int (*const perform[])(struct topt_session *, const struct topt_instr *,
                                   struct topt_error *) = {
-        [TOPT_I_ALLOC] = do_alloc, [TOPT_I_FREE] = do_free, [TOPT_I_ZERO] = do_zero,
-        [TOPT_I_INIT] = do_init, [TOPT_I_KERNEL] = do_kernel, [TOPT_I_MOVE] = do_move,
-        [TOPT_I_REDUCE] = do_reduce, [TOPT_I_ADD] = do_add, [TOPT_I_LOSS] = do_loss,
+        [TOPT_I_ALLOC] = do_alloc,   [TOPT_I_FREE] = do_free,     [TOPT_I_ZERO] = do_zero,
+        [TOPT_I_INIT] = do_init,     [TOPT_I_KERNEL] = do_kernel, [TOPT_I_MOVE] = do_move,
+        [TOPT_I_REDUCE] = do_reduce, [TOPT_I_ADD] = do_add,       [TOPT_I_LOSS] = do_loss,
         [TOPT_I_UPDATE] = do_update,
     };
     int64_t before = now_ns();
@@ -248,12 +263,14 @@ static int allocate(struct topt_session *s, struct topt_error *err)
 }
 
 int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
-                        struct topt_device *device, const struct topt_session_options *options,
+                        struct topt_device *device,
+                        const struct topt_session_options *options,
                         struct topt_session **ret, struct topt_error *err)
 {
     if (p->settings.dtype != device->dtype)
-        return topt_fail(err, TOPT_ERR_INVAL, "the program is in %s, the device computes in %s",
-                         topt_dtype_name(p->settings.dtype), topt_dtype_name(device->dtype));
+        return topt_fail(
+            err, TOPT_ERR_INVAL, "the program is in %s, the device computes in %s",
+            topt_dtype_name(p->settings.dtype), topt_dtype_name(device->dtype));
     struct topt_session *s = calloc(1, sizeof *s);
     if (!s)
         return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");

@@ -13,14 +13,14 @@ struct topt_session {
     struct topt_comm *comm;
     struct topt_device *dev;
     struct topt_session_options options;
-    void **ptr;          /* by buffer; NULL where not alive */
-    int64_t *bytes;      /* by buffer, as charged */
-    int64_t *counts;     /* 2 * ranks, for exchanges */
+    void **ptr;      /* by buffer; NULL where not alive */
+    int64_t *bytes;  /* by buffer, as charged */
+    int64_t *counts; /* 2 * ranks, for exchanges */
     struct topt_meter meter;
-    int64_t step;        /* finished steps */
+    int64_t step; /* finished steps */
     double loss;
     struct topt_session_times times;
-    void *scratch;       /* host memory, grown on demand */
+    void *scratch; /* host memory, grown on demand */
     int64_t scratch_bytes;
 };
 
@@ -29,15 +29,15 @@ struct topt_box topt_buffer_box(const struct topt_session *s, int buffer);
 int64_t topt_buffer_elements(const struct topt_session *s, int buffer);
 int topt_session_element_bytes(const struct topt_session *s, enum topt_element e);
 int64_t topt_buffer_bytes(const struct topt_session *s, int buffer);
-int topt_buffer_alloc(struct topt_session *s, int buffer, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int topt_buffer_alloc(struct topt_session *s, int buffer,
+                      struct topt_error *err) TOPT_MUST_CHECK;
 void topt_buffer_free(struct topt_session *s, int buffer);
 
 /* At least 'bytes' of host memory, valid until the next call.  NULL: out of memory. */
 void *topt_scratch(struct topt_session *s, int64_t bytes);
 
 /* Fill a parameter's local block from the seed. */
-int topt_init_param(struct topt_session *s, int buffer, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int topt_init_param(struct topt_session *s, int buffer,
+                    struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -55,9 +55,10 @@ static int number_bytes(struct topt_text_feed *f, const struct topt_model *m,
         number[b] = number[b] ? f->vocab++ : -1;
     int64_t vocab = model_vocab(m, &name);
     if (f->vocab > vocab)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "the text has %d different characters, '%s' of the model takes %lld",
-                         f->vocab, name, (long long)vocab);
+        return topt_fail(
+            err, TOPT_ERR_INVAL,
+            "the text has %d different characters, '%s' of the model takes %lld",
+            f->vocab, name, (long long)vocab);
     for (int64_t i = 0; i < f->len; i++)
         f->text[i] = (unsigned char)number[f->text[i]];
     return 0;
@@ -102,7 +103,8 @@ static int append_file(struct topt_text *all, const char *dir, const char *name,
     struct stat st;
     size_t len;
     if (snprintf(path, sizeof path, "%s/%s", dir, name) >= (int)sizeof path)
-        return topt_fail(err, TOPT_ERR_INVAL, "path of '%s' in '%s' is too long", name, dir);
+        return topt_fail(err, TOPT_ERR_INVAL, "path of '%s' in '%s' is too long", name,
+                         dir);
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
         return 0;
     char *s = topt_read_file(path, MAX_TEXT_BYTES, &len, err);
@@ -154,7 +156,8 @@ int topt_text_feed_open(const char *path, const struct topt_model *m, uint64_t s
 }
 
 int topt_text_feed_from(const char *bytes, size_t len, const struct topt_model *m,
-                        uint64_t seed, struct topt_text_feed **ret, struct topt_error *err)
+                        uint64_t seed, struct topt_text_feed **ret,
+                        struct topt_error *err)
 {
     char *copy = malloc(len + 1);
     if (!copy)
@@ -169,12 +172,13 @@ static int load_text(void *ctx, const struct topt_op *op, int operand, int64_t s
     const struct topt_text_feed *f = ctx;
     int64_t next = !strcmp(op->spec->operand[operand].name, "labels");
     if (box->off[0] + box->len[0] > f->batch || box->off[1] + box->len[1] > f->seq)
-        return topt_fail(err, TOPT_ERR_INTERNAL, "'%s' asks for more samples than a batch has",
-                         op->name);
+        return topt_fail(err, TOPT_ERR_INTERNAL,
+                         "'%s' asks for more samples than a batch has", op->name);
     for (int64_t b = 0; b < box->len[0]; b++) {
         uint64_t sample = (uint64_t)(step * f->batch + box->off[0] + b);
         uint64_t places = (uint64_t)(f->len - f->seq);
-        int64_t at = (int64_t)(topt_random(f->seed, sample) % places) + box->off[1] + next;
+        int64_t at =
+            (int64_t)(topt_random(f->seed, sample) % places) + box->off[1] + next;
         for (int64_t i = 0; i < box->len[1]; i++)
             *ret++ = f->text[at + i];
     }

@@ -17,13 +17,14 @@ static double *local_block(struct topt_session *s, int buffer, int64_t n,
         topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
         return NULL;
     }
-    if (s->dev->ops->read(s->dev, host, s->ptr[buffer], topt_buffer_bytes(s, buffer), err)) {
+    if (s->dev->ops->read(s->dev, host, s->ptr[buffer], topt_buffer_bytes(s, buffer),
+                          err)) {
         free(block);
         return NULL;
     }
     for (int64_t i = 0; i < n; i++)
-        block[i] = s->dev->dtype == TOPT_F64 ? ((double *)host)[i]
-                                             : (double)((float *)host)[i];
+        block[i] =
+            s->dev->dtype == TOPT_F64 ? ((double *)host)[i] : (double)((float *)host)[i];
     return block;
 }
 
@@ -49,9 +50,12 @@ static void place(const struct topt_session *s, int buffer, int rank, double *bl
         struct topt_box other = topt_layout_box(&s->p->mesh, &b->shape, &b->layout, r);
         copy = same_box(b->shape.ndim, &box, &other);
     }
-    struct topt_box_copy c = {.shape = &b->shape, .element_bytes = sizeof(double),
-                              .src = copy ? whole : block, .dst = copy ? seen : whole,
-                              .src_box = copy ? all : box, .dst_box = copy ? box : all,
+    struct topt_box_copy c = {.shape = &b->shape,
+                              .element_bytes = sizeof(double),
+                              .src = copy ? whole : block,
+                              .dst = copy ? seen : whole,
+                              .src_box = copy ? all : box,
+                              .dst_box = copy ? box : all,
                               .region = box};
     topt_host_copy_box(&c);
     int64_t n = copy ? topt_box_elements(&b->shape, &box) : 0;
@@ -86,7 +90,8 @@ int topt_session_gather(struct topt_session *s, int buffer, double **ret, int64_
     double *whole = NULL, spread = 0;
     int64_t total = 1, n;
     int rc = -1;
-    if (!s->ptr[buffer] || b->elem != TOPT_ELEM_REAL || topt_layout_partial_mask(&b->layout))
+    if (!s->ptr[buffer] || b->elem != TOPT_ELEM_REAL ||
+        topt_layout_partial_mask(&b->layout))
         return topt_fail(err, TOPT_ERR_INVAL, "buffer %d can't be gathered", buffer);
     n = topt_buffer_elements(s, buffer);
     for (int i = 0; i < b->shape.ndim; i++)

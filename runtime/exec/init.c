@@ -16,20 +16,25 @@ struct init_rule {
     int fan_in;      /* normal, deviation 1 / sqrt(elements of the last dimension) */
 };
 
-static const struct init_rule rules[] = {
-    {"linear", "w", 0, 1}, {"bias", "b", 0, 0}, {"norm", "g", 1, 0}, {"norm", "bias", 0, 0}};
+static const struct init_rule rules[] = {{"linear", "w", 0, 1},
+                                         {"bias", "b", 0, 0},
+                                         {"norm", "g", 1, 0},
+                                         {"norm", "bias", 0, 0}};
 
 struct init_value {
     double constant, deviation;
     uint64_t stream;
 };
 
-static struct init_value value_of(const struct topt_session *s, const struct topt_buffer *b)
+static struct init_value value_of(const struct topt_session *s,
+                                  const struct topt_buffer *b)
 {
     const struct topt_op *op = &s->p->model->op[b->op];
     const char *operand = op->spec->operand[b->operand].name;
-    struct init_value v = {.deviation = op->attrs.init_std > 0 ? op->attrs.init_std : 0.02};
-    v.stream = topt_mix(s->options.seed) ^ topt_mix((uint64_t)b->op * 64 + (uint64_t)b->operand);
+    struct init_value v = {.deviation =
+                               op->attrs.init_std > 0 ? op->attrs.init_std : 0.02};
+    v.stream =
+        topt_mix(s->options.seed) ^ topt_mix((uint64_t)b->op * 64 + (uint64_t)b->operand);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (strcmp(rules[i].kind, op->spec->name) || strcmp(rules[i].operand, operand))
             continue;
@@ -54,7 +59,8 @@ static void put(void *dst, enum topt_dtype dtype, int64_t i, double x)
 
 /* Rows of the last dimension: 'row' is the number of a local row; returns the global number
  * of its first element. */
-static int64_t row_start(const struct topt_shape *s, const struct topt_box *box, int64_t row)
+static int64_t row_start(const struct topt_shape *s, const struct topt_box *box,
+                         int64_t row)
 {
     int64_t index[TOPT_MAX_RANK], at = 0;
     for (int i = s->ndim - 2; i >= 0; i--) {
@@ -87,8 +93,8 @@ int topt_init_param(struct topt_session *s, int buffer, struct topt_error *err)
                 v.deviation > 0
                     ? v.deviation * topt_random_normal(v.stream, (uint64_t)(first + j))
                     : v.constant);
-        if (s->dev->ops->write(s->dev, (char *)s->ptr[buffer] + r * row_bytes, row, row_bytes,
-                               err))
+        if (s->dev->ops->write(s->dev, (char *)s->ptr[buffer] + r * row_bytes, row,
+                               row_bytes, err))
             return -1;
     }
     return 0;

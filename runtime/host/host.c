@@ -33,7 +33,8 @@ static void host_release(struct topt_device *d, void *p)
     free(p);
 }
 
-static int host_zero(struct topt_device *d, void *p, int64_t bytes, struct topt_error *err)
+static int host_zero(struct topt_device *d, void *p, int64_t bytes,
+                     struct topt_error *err)
 {
     (void)d, (void)err;
     memset(p, 0, (size_t)bytes);
@@ -64,7 +65,8 @@ void topt_host_copy_box(const struct topt_box_copy *c)
 {
     const struct topt_shape *s = c->shape;
     int64_t step_src[TOPT_MAX_RANK], step_dst[TOPT_MAX_RANK], at[TOPT_MAX_RANK] = {0};
-    int64_t extent[TOPT_MAX_RANK], src_step = c->element_bytes, dst_step = c->element_bytes;
+    int64_t extent[TOPT_MAX_RANK], src_step = c->element_bytes,
+                                   dst_step = c->element_bytes;
     for (int i = s->ndim - 1; i >= 0; i--) {
         step_src[i] = src_step;
         step_dst[i] = dst_step;
@@ -76,7 +78,8 @@ void topt_host_copy_box(const struct topt_box_copy *c)
     }
     const char *src = (const char *)c->src +
                       region_start(s, &c->src_box, &c->region) * c->element_bytes;
-    char *dst = (char *)c->dst + region_start(s, &c->dst_box, &c->region) * c->element_bytes;
+    char *dst =
+        (char *)c->dst + region_start(s, &c->dst_box, &c->region) * c->element_bytes;
     int last = s->ndim - 1;
     for (;;) {
         int64_t a = 0, b = 0;
@@ -125,8 +128,9 @@ static int check_sizes(const struct topt_kernel_call *c, struct topt_error *err)
             cols = c->len[spec->operand[o].dim[i]] * c->op->operand[o].dim[i].unit;
         }
         if (rows > INT_MAX || cols > INT_MAX)
-            return topt_fail(err, TOPT_ERR_LIMIT, "%s: local block of %lld x %lld is too large",
-                             c->op->name, (long long)rows, (long long)cols);
+            return topt_fail(err, TOPT_ERR_LIMIT,
+                             "%s: local block of %lld x %lld is too large", c->op->name,
+                             (long long)rows, (long long)cols);
     }
     if (!strcmp(spec->name, "attention") && c->op->attrs.head_dim > 4096)
         return topt_fail(err, TOPT_ERR_LIMIT, "%s: heads of more than 4096 numbers",
@@ -162,25 +166,35 @@ static int host_sync(struct topt_device *d, struct topt_error *err)
 }
 
 static const struct topt_device_ops host_ops = {
-    .name = "host", .abi = TOPT_DEVICE_ABI, .close = host_close, .alloc = host_alloc,
-    .release = host_release, .zero = host_zero, .write = host_write, .read = host_write,
-    .copy_box = host_copy_box, .add = host_add, .kernel = host_kernel,
-    .update = host_update, .sync = host_sync,
+    .name = "host",
+    .abi = TOPT_DEVICE_ABI,
+    .close = host_close,
+    .alloc = host_alloc,
+    .release = host_release,
+    .zero = host_zero,
+    .write = host_write,
+    .read = host_write,
+    .copy_box = host_copy_box,
+    .add = host_add,
+    .kernel = host_kernel,
+    .update = host_update,
+    .sync = host_sync,
 };
 
 int topt_device_open_host(enum topt_dtype dtype, struct topt_device *ret,
                           struct topt_error *err)
 {
     if (dtype != TOPT_F32 && dtype != TOPT_F64)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "the host backend computes in f32 and f64, not %s; use --dtype f32",
-                         topt_dtype_name(dtype));
+        return topt_fail(
+            err, TOPT_ERR_INVAL,
+            "the host backend computes in f32 and f64, not %s; use --dtype f32",
+            topt_dtype_name(dtype));
 #if TOPT_HAVE_BLAS
     openblas_set_num_threads(1); /* ranks are the parallelism */
 #endif
     int bytes = topt_dtype_bytes(dtype);
-    *ret = (struct topt_device){.ops = &host_ops, .dtype = dtype, .real_bytes = bytes,
-                                .state_bytes = bytes};
+    *ret = (struct topt_device){
+        .ops = &host_ops, .dtype = dtype, .real_bytes = bytes, .state_bytes = bytes};
     return 0;
 }
 

@@ -23,9 +23,13 @@ struct heads {
 static struct heads heads_of(const struct topt_kernel_call *c)
 {
     const struct topt_attrs *a = &c->op->attrs;
-    return (struct heads){.s = c->len[2], .hd = a->head_dim, .q = a->heads / a->kv_heads,
-                          .ldx = cols_of(c, 0), .ldy = cols_of(c, 1),
-                          .scale = 1 / sqrt((double)a->head_dim), .theta = a->rope_theta,
+    return (struct heads){.s = c->len[2],
+                          .hd = a->head_dim,
+                          .q = a->heads / a->kv_heads,
+                          .ldx = cols_of(c, 0),
+                          .ldy = cols_of(c, 1),
+                          .scale = 1 / sqrt((double)a->head_dim),
+                          .theta = a->rope_theta,
                           .causal = a->causal};
 }
 
@@ -95,13 +99,29 @@ static void head_fwd(const struct heads *h, const real *q, const real *k, const 
     for (int64_t i = 0; i < h->s; i += step) {
         int64_t n = h->s - i < step ? h->s - i : step;
         rotate(h, strip, h->hd, q + i * h->ldx, h->ldx, i, n, 1);
-        gemm(&(struct gemm){.tb = 1, .m = n, .n = h->s, .k = h->hd, .alpha = 1, .a = strip,
-                            .lda = h->hd, .b = y, .ldb = h->ldy, .c = p + i * h->s,
+        gemm(&(struct gemm){.tb = 1,
+                            .m = n,
+                            .n = h->s,
+                            .k = h->hd,
+                            .alpha = 1,
+                            .a = strip,
+                            .lda = h->hd,
+                            .b = y,
+                            .ldb = h->ldy,
+                            .c = p + i * h->s,
                             .ldc = h->s});
     }
     softmax_rows(h, p, lse, ldl);
-    gemm(&(struct gemm){.m = h->s, .n = h->hd, .k = h->s, .alpha = 1, .a = p, .lda = h->s,
-                        .b = v, .ldb = h->ldx, .c = y, .ldc = h->ldy});
+    gemm(&(struct gemm){.m = h->s,
+                        .n = h->hd,
+                        .k = h->s,
+                        .alpha = 1,
+                        .a = p,
+                        .lda = h->s,
+                        .b = v,
+                        .ldb = h->ldx,
+                        .c = y,
+                        .ldc = h->ldy});
 }
 
 static void attention_fwd(const struct topt_kernel_call *c)
@@ -122,16 +142,24 @@ static void attention_fwd(const struct topt_kernel_call *c)
 }
 
 /* Probabilities again, from rotated queries (rows 'ldx' apart, in dq's slot). */
-static void head_probabilities(const struct heads *h, const real *rq, const real *k, real *p,
-                               const real *lse, int64_t ldl)
+static void head_probabilities(const struct heads *h, const real *rq, const real *k,
+                               real *p, const real *lse, int64_t ldl)
 {
     real strip[STRIP_ELEMENTS];
     int64_t step = strip_rows(h);
     for (int64_t j = 0; j < h->s; j += step) {
         int64_t n = h->s - j < step ? h->s - j : step;
         rotate(h, strip, h->hd, k + j * h->ldx, h->ldx, j, n, 1);
-        gemm(&(struct gemm){.tb = 1, .m = h->s, .n = n, .k = h->hd, .alpha = h->scale,
-                            .a = rq, .lda = h->ldx, .b = strip, .ldb = h->hd, .c = p + j,
+        gemm(&(struct gemm){.tb = 1,
+                            .m = h->s,
+                            .n = n,
+                            .k = h->hd,
+                            .alpha = h->scale,
+                            .a = rq,
+                            .lda = h->ldx,
+                            .b = strip,
+                            .ldb = h->hd,
+                            .c = p + j,
                             .ldc = h->s});
     }
     for (int64_t i = 0; i < h->s; i++) {
@@ -159,23 +187,33 @@ static void softmax_rows_bwd(const struct heads *h, const real *p, real *dp)
 }
 
 /* dq = ds k~ by strips of rotated keys, then turned back. */
-static void head_query_grad(const struct heads *h, const real *ds, const real *k, real *dq)
+static void head_query_grad(const struct heads *h, const real *ds, const real *k,
+                            real *dq)
 {
     real strip[STRIP_ELEMENTS];
     int64_t step = strip_rows(h);
     for (int64_t j = 0; j < h->s; j += step) {
         int64_t n = h->s - j < step ? h->s - j : step;
         rotate(h, strip, h->hd, k + j * h->ldx, h->ldx, j, n, 1);
-        gemm(&(struct gemm){.m = h->s, .n = h->hd, .k = n, .alpha = 1, .beta = j > 0 ? 1 : 0,
-                            .a = ds + j, .lda = h->s, .b = strip, .ldb = h->hd, .c = dq,
+        gemm(&(struct gemm){.m = h->s,
+                            .n = h->hd,
+                            .k = n,
+                            .alpha = 1,
+                            .beta = j > 0 ? 1 : 0,
+                            .a = ds + j,
+                            .lda = h->s,
+                            .b = strip,
+                            .ldb = h->hd,
+                            .c = dq,
                             .ldc = h->ldx});
     }
     rotate(h, dq, h->ldx, dq, h->ldx, 0, h->s, -1);
 }
 
 /* One group: its query heads share a key and a value, whose gradients add up. */
-static void group_bwd(const struct topt_kernel_call *c, const struct heads *h, const real *x,
-                      real *dx, const real *dy, const real *lse, int64_t ldl)
+static void group_bwd(const struct topt_kernel_call *c, const struct heads *h,
+                      const real *x, real *dx, const real *dy, const real *lse,
+                      int64_t ldl)
 {
     enum { P = 4, DP = 5 };
     real *p = c->value[P], *dp = c->value[DP];
@@ -186,15 +224,42 @@ static void group_bwd(const struct topt_kernel_call *c, const struct heads *h, c
         const real *dyi = dy + i * h->hd;
         rotate(h, dq, h->ldx, x + i * h->hd, h->ldx, 0, h->s, 1);
         head_probabilities(h, dq, k, p, lse + i, ldl);
-        gemm(&(struct gemm){.ta = 1, .m = h->s, .n = h->hd, .k = h->s, .alpha = 1,
-                            .beta = i > 0 ? 1 : 0, .a = p, .lda = h->s, .b = dyi,
-                            .ldb = h->ldy, .c = dv, .ldc = h->ldx});
-        gemm(&(struct gemm){.tb = 1, .m = h->s, .n = h->s, .k = h->hd, .alpha = 1, .a = dyi,
-                            .lda = h->ldy, .b = v, .ldb = h->ldx, .c = dp, .ldc = h->s});
+        gemm(&(struct gemm){.ta = 1,
+                            .m = h->s,
+                            .n = h->hd,
+                            .k = h->s,
+                            .alpha = 1,
+                            .beta = i > 0 ? 1 : 0,
+                            .a = p,
+                            .lda = h->s,
+                            .b = dyi,
+                            .ldb = h->ldy,
+                            .c = dv,
+                            .ldc = h->ldx});
+        gemm(&(struct gemm){.tb = 1,
+                            .m = h->s,
+                            .n = h->s,
+                            .k = h->hd,
+                            .alpha = 1,
+                            .a = dyi,
+                            .lda = h->ldy,
+                            .b = v,
+                            .ldb = h->ldx,
+                            .c = dp,
+                            .ldc = h->s});
         softmax_rows_bwd(h, p, dp);
-        gemm(&(struct gemm){.ta = 1, .m = h->s, .n = h->hd, .k = h->s, .alpha = 1,
-                            .beta = i > 0 ? 1 : 0, .a = dp, .lda = h->s, .b = dq,
-                            .ldb = h->ldx, .c = dk, .ldc = h->ldx});
+        gemm(&(struct gemm){.ta = 1,
+                            .m = h->s,
+                            .n = h->hd,
+                            .k = h->s,
+                            .alpha = 1,
+                            .beta = i > 0 ? 1 : 0,
+                            .a = dp,
+                            .lda = h->s,
+                            .b = dq,
+                            .ldb = h->ldx,
+                            .c = dk,
+                            .ldc = h->ldx});
         head_query_grad(h, dp, k, dq);
     }
     rotate(h, dk, h->ldx, dk, h->ldx, 0, h->s, -1);

@@ -11,11 +11,11 @@ static void blas(const struct gemm *g)
     int m = (int)g->m, n = (int)g->n, k = (int)g->k;
     int lda = (int)g->lda, ldb = (int)g->ldb, ldc = (int)g->ldc;
 #if TOPT_REAL_IS_DOUBLE
-    cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, g->alpha, g->a, lda, g->b, ldb, g->beta, g->c,
-                ldc);
-#else
-    cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, R(g->alpha), g->a, lda, g->b, ldb, R(g->beta),
+    cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, g->alpha, g->a, lda, g->b, ldb, g->beta,
                 g->c, ldc);
+#else
+    cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, R(g->alpha), g->a, lda, g->b, ldb,
+                R(g->beta), g->c, ldc);
 #endif
 }
 #else

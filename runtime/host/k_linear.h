@@ -42,9 +42,17 @@ static void linear_fwd(const struct topt_kernel_call *c)
 {
     enum { X, W, Y };
     int64_t k = cols_of(c, X), n = cols_of(c, Y);
-    gemm(&(struct gemm){.tb = 1, .m = rows_of(c, X), .n = n, .k = k, .alpha = 1,
-                        .a = c->value[X], .lda = k, .b = c->value[W], .ldb = k,
-                        .c = c->value[Y], .ldc = n});
+    gemm(&(struct gemm){.tb = 1,
+                        .m = rows_of(c, X),
+                        .n = n,
+                        .k = k,
+                        .alpha = 1,
+                        .a = c->value[X],
+                        .lda = k,
+                        .b = c->value[W],
+                        .ldb = k,
+                        .c = c->value[Y],
+                        .ldc = n});
 }
 
 static void linear_bwd_x(const struct topt_kernel_call *c)
@@ -52,9 +60,16 @@ static void linear_bwd_x(const struct topt_kernel_call *c)
     enum { X, W, Y };
     int64_t k = cols_of(c, X), n = cols_of(c, Y);
     if (c->grad[X])
-        gemm(&(struct gemm){.m = rows_of(c, X), .n = k, .k = n, .alpha = 1,
-                            .a = c->grad[Y], .lda = n, .b = c->value[W], .ldb = k,
-                            .c = c->grad[X], .ldc = k});
+        gemm(&(struct gemm){.m = rows_of(c, X),
+                            .n = k,
+                            .k = n,
+                            .alpha = 1,
+                            .a = c->grad[Y],
+                            .lda = n,
+                            .b = c->value[W],
+                            .ldb = k,
+                            .c = c->grad[X],
+                            .ldc = k});
 }
 
 static void linear_bwd_w(const struct topt_kernel_call *c)
@@ -62,10 +77,18 @@ static void linear_bwd_w(const struct topt_kernel_call *c)
     enum { X, W, Y };
     int64_t k = cols_of(c, X), n = cols_of(c, Y);
     if (c->grad[W])
-        gemm(&(struct gemm){.ta = 1, .m = n, .n = k, .k = rows_of(c, X), .alpha = 1,
+        gemm(&(struct gemm){.ta = 1,
+                            .m = n,
+                            .n = k,
+                            .k = rows_of(c, X),
+                            .alpha = 1,
                             .beta = accumulates(c, W) ? 1 : 0,
-                            .a = c->grad[Y], .lda = n, .b = c->value[X], .ldb = k,
-                            .c = c->grad[W], .ldc = k});
+                            .a = c->grad[Y],
+                            .lda = n,
+                            .b = c->value[X],
+                            .ldb = k,
+                            .c = c->grad[W],
+                            .ldc = k});
 }
 
 static void bias_fwd(const struct topt_kernel_call *c)

@@ -50,7 +50,8 @@ static void xent_sum(const struct topt_kernel_call *c)
 
 static void xent_loss(const struct topt_kernel_call *c)
 {
-    const real *max = c->value[XENT_M], *sum = c->value[XENT_S], *target = c->value[XENT_T];
+    const real *max = c->value[XENT_M], *sum = c->value[XENT_S],
+               *target = c->value[XENT_T];
     real *loss = c->value[XENT_Y];
     int64_t n = elements_of(c, XENT_Y);
     for (int64_t r = 0; r < n; r++)

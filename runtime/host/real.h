@@ -59,8 +59,9 @@ static inline float tanh_f32(float x)
 {
     float t = x < -20 ? -20 : x;
     float e = exp_within(2 * (t > 20 ? 20 : t)), q = x * x;
-    float near = x * (1 + q * (-0.333333333f +
-                               q * (0.133333333f + q * (-0.0539682540f + q * 0.0218694885f))));
+    float near =
+        x * (1 + q * (-0.333333333f +
+                      q * (0.133333333f + q * (-0.0539682540f + q * 0.0218694885f))));
     float far = 1 - 2 / (e + 1);
     return q < 0.09f ? near : far;
 }

@@ -29,7 +29,8 @@ static void probe_fini(struct probe *p)
     free(p->x.counts);
 }
 
-static struct topt_layout shard(const struct topt_mesh *m, uint32_t axes, int dim, int reverse)
+static struct topt_layout shard(const struct topt_mesh *m, uint32_t axes, int dim,
+                                int reverse)
 {
     struct topt_layout l = topt_layout_replicated();
     int n = 0, total = __builtin_popcount(axes);
@@ -47,10 +48,12 @@ static int choose_move(struct probe *p, enum topt_collective kind, uint32_t axes
 {
     const struct topt_mesh *m = &p->comm->mesh;
     struct topt_move *v = &p->move;
-    static const enum topt_move_kind move[] = {
-        [TOPT_ALL_REDUCE] = TOPT_MOVE_ALL_REDUCE, [TOPT_ALL_GATHER] = TOPT_MOVE_ALL_GATHER,
-        [TOPT_REDUCE_SCATTER] = TOPT_MOVE_REDUCE_SCATTER,
-        [TOPT_ALL_TO_ALL] = TOPT_MOVE_ALL_TO_ALL, [TOPT_PERMUTE] = TOPT_MOVE_PERMUTE};
+    static const enum topt_move_kind move[] = {[TOPT_ALL_REDUCE] = TOPT_MOVE_ALL_REDUCE,
+                                               [TOPT_ALL_GATHER] = TOPT_MOVE_ALL_GATHER,
+                                               [TOPT_REDUCE_SCATTER] =
+                                                   TOPT_MOVE_REDUCE_SCATTER,
+                                               [TOPT_ALL_TO_ALL] = TOPT_MOVE_ALL_TO_ALL,
+                                               [TOPT_PERMUTE] = TOPT_MOVE_PERMUTE};
     *v = (struct topt_move){.kind = move[kind], .axes = axes};
     v->from = v->to = topt_layout_replicated();
     if (kind == TOPT_ALL_REDUCE || kind == TOPT_REDUCE_SCATTER)
@@ -143,8 +146,8 @@ static int measure_point(struct probe *p, int64_t *ret_ns, struct topt_error *er
     return 0;
 }
 
-static int measure_curve(struct topt_comm *comm, struct topt_device *dev, int64_t max_bytes,
-                         struct topt_curve *c, struct topt_error *err)
+static int measure_curve(struct topt_comm *comm, struct topt_device *dev,
+                         int64_t max_bytes, struct topt_curve *c, struct topt_error *err)
 {
     int group = c->group.nodes * c->group.per_node, rc = 0;
     for (int64_t want = MIN_BYTES; want <= max_bytes && c->n < TOPT_CURVE_POINTS && !rc;
@@ -173,8 +176,9 @@ static int known(const struct topt_curve *c, int n, enum topt_collective kind,
     return 0;
 }
 
-int topt_measure_curves(struct topt_comm *comm, struct topt_device *dev, int64_t max_bytes,
-                        struct topt_curve **ret, int *ret_n, struct topt_error *err)
+int topt_measure_curves(struct topt_comm *comm, struct topt_device *dev,
+                        int64_t max_bytes, struct topt_curve **ret, int *ret_n,
+                        struct topt_error *err)
 {
     uint32_t masks = 1u << comm->mesh.naxes;
     struct topt_curve *c = calloc((size_t)masks * TOPT_COLLECTIVE_COUNT, sizeof *c);

@@ -33,13 +33,15 @@ static json_t *device_json(const struct topt_mesh *mesh, int machines,
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     cpu_name(name, sizeof name);
     return json_pack(
-        "{s:s, s:I, s:I, s:{s:f, s:f}, s:{s:f, s:f, s:f}, s:f, s:f, s:I, s:s}", "name", name,
-        "memory_bytes", (json_int_t)memory, "reserve_bytes", (json_int_t)(memory / 10), "flops", "f32", r->flops[0], "f64",
-        r->flops[1], "efficiency", "matmul", 1.0, "attention", r->attention / r->flops[0],
-        "elementwise", r->elementwise / r->flops[0], "memory_bandwidth", r->memory_bandwidth,
-        "launch_ns", r->launch_ns, "shared_cores",
+        "{s:s, s:I, s:I, s:{s:f, s:f}, s:{s:f, s:f, s:f}, s:f, s:f, s:I, s:s}", "name",
+        name, "memory_bytes", (json_int_t)memory, "reserve_bytes",
+        (json_int_t)(memory / 10), "flops", "f32", r->flops[0], "f64", r->flops[1],
+        "efficiency", "matmul", 1.0, "attention", r->attention / r->flops[0],
+        "elementwise", r->elementwise / r->flops[0], "memory_bandwidth",
+        r->memory_bandwidth, "launch_ns", r->launch_ns, "shared_cores",
         (json_int_t)((cores > 0 ? cores : 1) * machines), "source",
-        "measured: kernels of one rank computing alone; memory_bytes: the node's over its "
+        "measured: kernels of one rank computing alone; memory_bytes: the node's over "
+        "its "
         "ranks");
 }
 
@@ -64,11 +66,12 @@ static const struct topt_curve *pick(const struct topt_curve *c, int n,
 static json_t *link_json(const struct topt_curve *c, int across)
 {
     double members = c ? c->group.nodes * c->group.per_node : 2;
-    double bytes = c ? (double)c->bytes[c->n - 1] : 1e9, ns = c ? (double)c->ns[c->n - 1] : 1e9;
+    double bytes = c ? (double)c->bytes[c->n - 1] : 1e9,
+           ns = c ? (double)c->ns[c->n - 1] : 1e9;
     double latency = c ? (double)c->ns[0] : 1000;
     double groups = c && across ? c->group.siblings : 1;
-    double rate = bytes * (members - 1) / members * groups * 1e9 / (ns > latency ? ns - latency
-                                                                                 : ns);
+    double rate = bytes * (members - 1) / members * groups * 1e9 /
+                  (ns > latency ? ns - latency : ns);
     return json_pack("{s:s, s:f, s:f, s:s}", "level", across ? "cluster" : "node",
                      "bytes_per_second", rate, "latency_ns", latency, "source",
                      "measured: largest and smallest all-gather of the profile");
@@ -78,8 +81,8 @@ static json_t *curve_json(const struct topt_curve *c)
 {
     json_t *points = json_array();
     for (int i = 0; i < c->n; i++)
-        json_array_append_new(points, json_pack("[I, I]", (json_int_t)c->bytes[i],
-                                                (json_int_t)c->ns[i]));
+        json_array_append_new(
+            points, json_pack("[I, I]", (json_int_t)c->bytes[i], (json_int_t)c->ns[i]));
     return json_pack("{s:s, s:i, s:i, s:i, s:o, s:s}", "collective",
                      topt_collective_name(c->kind), "nodes", c->group.nodes, "per_node",
                      c->group.per_node, "siblings", c->group.siblings, "points", points,
@@ -92,13 +95,15 @@ json_t *topt_profile_json(const char *name, const struct topt_mesh *mesh, int ma
 {
     json_t *links = json_array(), *list = json_array();
     if (mesh->per_node > 1)
-        json_array_append_new(links, link_json(pick(curves, ncurves, TOPT_ALL_GATHER, 0), 0));
+        json_array_append_new(links,
+                              link_json(pick(curves, ncurves, TOPT_ALL_GATHER, 0), 0));
     if (mesh->nodes > 1)
-        json_array_append_new(links, link_json(pick(curves, ncurves, TOPT_ALL_GATHER, 1), 1));
+        json_array_append_new(links,
+                              link_json(pick(curves, ncurves, TOPT_ALL_GATHER, 1), 1));
     for (int i = 0; i < ncurves; i++)
         json_array_append_new(list, curve_json(&curves[i]));
-    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o}", "format", "topt-hw/1", "name",
-                     name, "description", "measured by 'topt profile'", "nodes", mesh->nodes,
-                     "gpus_per_node", mesh->per_node, "device", device_json(mesh, machines, rates),
-                     "links", links, "curves", list);
+    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o}", "format", "topt-hw/1",
+                     "name", name, "description", "measured by 'topt profile'", "nodes",
+                     mesh->nodes, "gpus_per_node", mesh->per_node, "device",
+                     device_json(mesh, machines, rates), "links", links, "curves", list);
 }

@@ -9,7 +9,7 @@
 
 /* Rates of one rank that computes alone. */
 struct topt_rates {
-    double flops[2];     /* f32, f64: matrix products */
+    double flops[2];               /* f32, f64: matrix products */
     double attention, elementwise; /* flops of the operators' rows per second, f32 */
     double memory_bandwidth;
     double launch_ns;
@@ -28,9 +28,9 @@ struct topt_curve {
 
 /* Every kind over every geometry the communicator's mesh has, powers of two from 1 KiB to
  * 'max_bytes'; owned by the caller.  Every rank calls it and gets the same numbers. */
-int topt_measure_curves(struct topt_comm *comm, struct topt_device *dev, int64_t max_bytes,
-                        struct topt_curve **ret, int *ret_n, struct topt_error *err)
-    TOPT_MUST_CHECK;
+int topt_measure_curves(struct topt_comm *comm, struct topt_device *dev,
+                        int64_t max_bytes, struct topt_curve **ret, int *ret_n,
+                        struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The document "topt-hw/1"; new reference.  'machines' really run the mesh's nodes: cores and
  * memory are theirs. */

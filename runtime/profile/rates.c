@@ -79,8 +79,9 @@ static int64_t best_ns(struct bench *b, enum topt_kernel kernel)
 }
 
 /* Flops of the operator's row per second. */
-static int rate_of(const struct topt_op *op, enum topt_kernel kernel, enum topt_dtype dtype,
-                   double *ret, double *ret_ns, struct topt_error *err)
+static int rate_of(const struct topt_op *op, enum topt_kernel kernel,
+                   enum topt_dtype dtype, double *ret, double *ret_ns,
+                   struct topt_error *err)
 {
     struct bench b;
     if (bench_init(&b, op, dtype, err))
@@ -151,8 +152,9 @@ static int measure_bandwidth(double *ret, struct topt_error *err)
     int64_t best = INT64_MAX;
     if (topt_device_open_host(TOPT_F32, &dev, err))
         return -1;
-    int rc = dev.ops->alloc(&dev, BYTES, &a, err) || dev.ops->alloc(&dev, BYTES, &b, err) ||
-             dev.ops->zero(&dev, a, BYTES, err) || dev.ops->zero(&dev, b, BYTES, err);
+    int rc = dev.ops->alloc(&dev, BYTES, &a, err) ||
+             dev.ops->alloc(&dev, BYTES, &b, err) || dev.ops->zero(&dev, a, BYTES, err) ||
+             dev.ops->zero(&dev, b, BYTES, err);
     for (int i = 0; i < 5 && !rc; i++) {
         int64_t t = topt_clock_ns();
         rc = dev.ops->add(&dev, a, b, BYTES / 4, err);
@@ -172,17 +174,19 @@ int topt_measure_rates(struct topt_rates *ret, struct topt_error *err)
     double gelu_ns = 0, add_ns = 0, ignored;
     if (!m)
         return -1;
-    int rc = rate_of(&m->op[LINEAR], TOPT_K_LINEAR_FWD, TOPT_F32, &ret->flops[0], NULL, err) ||
-             rate_of(&m->op[LINEAR], TOPT_K_LINEAR_FWD, TOPT_F64, &ret->flops[1], NULL, err) ||
-             rate_of(&m->op[ATTENTION], TOPT_K_ATTENTION_FWD, TOPT_F32, &ret->attention, NULL,
-                     err) ||
-             rate_of(&m->op[UNARY], TOPT_K_UNARY_FWD, TOPT_F32, &ignored, &gelu_ns, err) ||
-             rate_of(&m->op[ADD], TOPT_K_ADD_FWD, TOPT_F32, &ignored, &add_ns, err) ||
-             measure_bandwidth(&ret->memory_bandwidth, err) ||
-             measure_launch(&ret->launch_ns, err);
+    int rc =
+        rate_of(&m->op[LINEAR], TOPT_K_LINEAR_FWD, TOPT_F32, &ret->flops[0], NULL, err) ||
+        rate_of(&m->op[LINEAR], TOPT_K_LINEAR_FWD, TOPT_F64, &ret->flops[1], NULL, err) ||
+        rate_of(&m->op[ATTENTION], TOPT_K_ATTENTION_FWD, TOPT_F32, &ret->attention, NULL,
+                err) ||
+        rate_of(&m->op[UNARY], TOPT_K_UNARY_FWD, TOPT_F32, &ignored, &gelu_ns, err) ||
+        rate_of(&m->op[ADD], TOPT_K_ADD_FWD, TOPT_F32, &ignored, &add_ns, err) ||
+        measure_bandwidth(&ret->memory_bandwidth, err) ||
+        measure_launch(&ret->launch_ns, err);
     /* one figure stands for all elementwise kernels: between the dearest and the cheapest */
-    double flops = rc ? 0 : (double)m->op[ADD].spec->flops(&m->op[ADD], TOPT_K_ADD_FWD,
-                                                           m->op[ADD].count);
+    double flops = rc ? 0
+                      : (double)m->op[ADD].spec->flops(&m->op[ADD], TOPT_K_ADD_FWD,
+                                                       m->op[ADD].count);
     if (!rc)
         ret->elementwise = flops * 1e9 / ((gelu_ns + add_ns) / 2);
     topt_model_destroy(m);

@@ -40,7 +40,8 @@ struct suite {
     struct topt_text_feed *text;
 };
 
-static int take_gradient(void *ctx, struct topt_session *s, int instr, struct topt_error *err)
+static int take_gradient(void *ctx, struct topt_session *s, int instr,
+                         struct topt_error *err)
 {
     struct trace *t = ctx;
     const struct topt_program *p = topt_session_program(s);
@@ -66,14 +67,17 @@ static void trace_fini(struct trace *t)
 }
 
 /* Train; 'skip' leaves out an instruction, and a few steps are enough to tell. */
-static void train(const struct suite *u, struct topt_comm *comm, const struct topt_program *p,
-                  int skip, struct trace *t)
+static void train(const struct suite *u, struct topt_comm *comm,
+                  const struct topt_program *p, int skip, struct trace *t)
 {
     struct topt_error err = {0};
     struct topt_device dev;
     struct topt_session *s;
-    struct topt_session_options o = {.lr = 0.05, .seed = 5, .feed = topt_text_feed_use(u->text),
-                                     .before_update = take_gradient, .ctx = t,
+    struct topt_session_options o = {.lr = 0.05,
+                                     .seed = 5,
+                                     .feed = topt_text_feed_use(u->text),
+                                     .before_update = take_gradient,
+                                     .ctx = t,
                                      .skip_instr = skip};
     memset(t, 0, sizeof *t);
     if (topt_device_open_host(p->settings.dtype, &dev, &err) ||
@@ -174,7 +178,8 @@ static void check_own(struct suite *u, struct topt_comm *comm, const struct trac
                       double worst[3], int planted[2])
 {
     const struct topt_mesh *mesh = &comm->mesh;
-    struct dice d = {.stream = u->seed * 1000 + (uint64_t)(mesh->nodes * 100 + mesh->per_node)};
+    struct dice d = {.stream =
+                         u->seed * 1000 + (uint64_t)(mesh->nodes * 100 + mesh->per_node)};
     for (int k = 0; k < u->plans; k++) {
         struct topt_strategy *s = roll_strategy(&d, u->model, mesh);
         struct topt_program *p = lower(u, mesh, s);
@@ -191,8 +196,8 @@ static void check_own(struct suite *u, struct topt_comm *comm, const struct trac
     }
 }
 
-static void check_sampled(struct suite *u, struct topt_comm *comm, const struct trace *ref,
-                          double worst[3], int planted[2])
+static void check_sampled(struct suite *u, struct topt_comm *comm,
+                          const struct trace *ref, double worst[3], int planted[2])
 {
     struct topt_error err = {0};
     struct topt_request r;
@@ -205,7 +210,8 @@ static void check_sampled(struct suite *u, struct topt_comm *comm, const struct 
     r.settings = u->settings;
     if (topt_plan_sample(&r, u->plans, u->seed, &plans, &err))
         give_up(&err);
-    json_array_foreach(plans, i, doc) {
+    json_array_foreach(plans, i, doc)
+    {
         struct topt_plan_doc *p;
         if (topt_plan_read(doc, &p, &err))
             give_up(&err);
@@ -233,9 +239,10 @@ static void check_world(struct suite *u, int nodes, int per_node, const struct t
     topt_comm_destroy(comm);
     quiet_barrier();
     const char *what = topt_dtype_name(u->settings.dtype);
-    ok0(worst[0] <= loss_bound(u), "%s %s on %dx%d: losses of %d plans over %d steps "
-        "agree (off by %.1e)", u->model->name, what, nodes, per_node, 2 * u->plans, u->steps,
-        worst[0]);
+    ok0(worst[0] <= loss_bound(u),
+        "%s %s on %dx%d: losses of %d plans over %d steps "
+        "agree (off by %.1e)",
+        u->model->name, what, nodes, per_node, 2 * u->plans, u->steps, worst[0]);
     ok0(worst[1] <= 2 * loss_bound(u), "... and their step-1 gradients (off by %.1e)",
         worst[1]);
     ok0(worst[2] == 0, "... and the bytes alive at once are the planned peak");
@@ -275,8 +282,8 @@ static void check_model(struct suite *u, struct topt_model *m, enum topt_dtype d
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"plans", 1, NULL, 'p'}, {"steps", 1, NULL, 's'},
-                                            {"seed", 1, NULL, 'r'}, {0}};
+    static const struct option options[] = {
+        {"plans", 1, NULL, 'p'}, {"steps", 1, NULL, 's'}, {"seed", 1, NULL, 'r'}, {0}};
     struct topt_error err = {0};
     struct suite u = {.plans = 2, .steps = 50};
     const char *seed = NULL;

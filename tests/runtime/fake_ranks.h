@@ -60,8 +60,8 @@ static struct topt_layout fake_layout(const struct fake *f, int o, int gradient)
 }
 
 /* A rank's block, cut from 'whole' or, where that is NULL, full of garbage. */
-static void *fake_cut(const struct fake *f, int rank, int o, int gradient, const void *whole,
-                      int bytes)
+static void *fake_cut(const struct fake *f, int rank, int o, int gradient,
+                      const void *whole, int bytes)
 {
     struct topt_shape s = fake_shape(f->op, o);
     struct topt_layout l = fake_layout(f, o, gradient);
@@ -69,8 +69,13 @@ static void *fake_cut(const struct fake *f, int rank, int o, int gradient, const
     size_t n = (size_t)topt_box_elements(&s, &box);
     char *block = malloc(n * (size_t)bytes + 1);
     memset(block, 0x7b, n * (size_t)bytes + 1);
-    struct topt_box_copy c = {.shape = &s, .element_bytes = bytes, .src = whole, .dst = block,
-                              .src_box = fake_all(&s), .dst_box = box, .region = box};
+    struct topt_box_copy c = {.shape = &s,
+                              .element_bytes = bytes,
+                              .src = whole,
+                              .dst = block,
+                              .src_box = fake_all(&s),
+                              .dst_box = box,
+                              .region = box};
     if (whole)
         topt_host_copy_box(&c);
     return block;
@@ -91,9 +96,12 @@ static double *fake_join(const struct fake *f, int o, int gradient)
             continue;
         struct topt_box box = topt_layout_box(&f->mesh, &s, &l, r);
         memset(part, 0, total * sizeof *part);
-        struct topt_box_copy c = {.shape = &s, .element_bytes = sizeof *part,
+        struct topt_box_copy c = {.shape = &s,
+                                  .element_bytes = sizeof *part,
                                   .src = gradient ? f->grad[r][o] : f->value[r][o],
-                                  .dst = part, .src_box = box, .dst_box = fake_all(&s),
+                                  .dst = part,
+                                  .src_box = box,
+                                  .dst_box = fake_all(&s),
                                   .region = box};
         topt_host_copy_box(&c);
         for (size_t i = 0; i < total; i++)
@@ -103,8 +111,9 @@ static double *fake_join(const struct fake *f, int o, int gradient)
     return sum;
 }
 
-static void fake_init(struct fake *f, const struct topt_op *op, const struct topt_mesh *mesh,
-                      const struct topt_config *config, const struct whole *w)
+static void fake_init(struct fake *f, const struct topt_op *op,
+                      const struct topt_mesh *mesh, const struct topt_config *config,
+                      const struct whole *w)
 {
     memset(f, 0, sizeof *f);
     f->op = op;
@@ -146,8 +155,8 @@ static void fake_reduce(struct fake *f, int o, int dim, int is_max)
         for (int q = 0; q < f->mesh.devices && !done[r]; q++) {
             int same = 1;
             for (int a = 0; a < f->mesh.naxes; a++)
-                same &= f->config.dim[a] == dim ||
-                        topt_mesh_coord(&f->mesh, q, a) == topt_mesh_coord(&f->mesh, r, a);
+                same &= f->config.dim[a] == dim || topt_mesh_coord(&f->mesh, q, a) ==
+                                                       topt_mesh_coord(&f->mesh, r, a);
             if (same)
                 member[count++] = q;
         }

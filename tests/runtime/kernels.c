@@ -8,7 +8,7 @@ enum { BATCH = 3, SEQ = 5 };
 struct fixture {
     const char *title, *kind;
     int ninputs;
-    int64_t count, unit;   /* features of the inputs */
+    int64_t count, unit; /* features of the inputs */
     struct topt_attrs attrs;
 };
 
@@ -28,9 +28,17 @@ static const struct fixture fixtures[] = {
     {"layer norm", "norm", 1, 5, 1, {0}},
     {"rms norm", "norm", 1, 3, 2, {.rms = 1, .eps = 1e-6}},
     {"attention", "attention", 1, 2, 12, {.heads = 2, .kv_heads = 2, .head_dim = 4}},
-    {"causal attention", "attention", 1, 3, 12,
+    {"causal attention",
+     "attention",
+     1,
+     3,
+     12,
      {.heads = 3, .kv_heads = 3, .head_dim = 4, .causal = 1}},
-    {"grouped rotary attention", "attention", 1, 2, 16,
+    {"grouped rotary attention",
+     "attention",
+     1,
+     2,
+     16,
      {.heads = 4, .kv_heads = 2, .head_dim = 4, .causal = 1, .rope_theta = 100}},
     {"cross entropy", "cross_entropy", 1, 7, 1, {0}},
     {"variable", "variable", 0, 0, 0, {.vocab = 5, .features = 3}},
@@ -116,7 +124,8 @@ static double dotted(const struct topt_op *op, const struct whole *w)
 
 /* Forward and backward on a mesh; results joined into 'ret' (value: output only). */
 static void whole_run(const struct topt_op *op, const struct topt_mesh *mesh,
-                      const struct topt_config *c, const struct whole *w, struct whole *ret)
+                      const struct topt_config *c, const struct whole *w,
+                      struct whole *ret)
 {
     struct fake f;
     memset(ret, 0, sizeof *ret);
@@ -125,8 +134,8 @@ static void whole_run(const struct topt_op *op, const struct topt_mesh *mesh,
     fake_run(&f, 1);
     ret->value[op->output] = fake_join(&f, op->output, 0);
     for (int o = 0; o < op->spec->noperands; o++)
-        if (op->operand[o].present && (op->operand[o].role == TOPT_INPUT ||
-                                       op->operand[o].role == TOPT_PARAM))
+        if (op->operand[o].present &&
+            (op->operand[o].role == TOPT_INPUT || op->operand[o].role == TOPT_PARAM))
             ret->grad[o] = fake_join(&f, o, 1);
     fake_fini(&f);
 }
@@ -157,7 +166,8 @@ static double difference(const struct topt_op *op, const struct whole *a,
 {
     double worst = 0;
     for (int o = 0; o < op->spec->noperands; o++) {
-        const double *pairs[2][2] = {{a->value[o], b->value[o]}, {a->grad[o], b->grad[o]}};
+        const double *pairs[2][2] = {{a->value[o], b->value[o]},
+                                     {a->grad[o], b->grad[o]}};
         for (int k = 0; k < 2; k++)
             for (int64_t i = 0; pairs[k][0] && i < fake_volume(op, o); i++) {
                 double d = fabs(pairs[k][0][i] - pairs[k][1][i]);
@@ -196,8 +206,8 @@ static void check_splits(const struct fixture *x, const struct topt_op *op,
         drop(&got);
         tried++;
     }
-    ok(worst < 1e-12, "%s on %dx%d: %d splits agree (off by %.1e)", x->title, nodes, per_node,
-       tried, worst);
+    ok(worst < 1e-12, "%s on %dx%d: %d splits agree (off by %.1e)", x->title, nodes,
+       per_node, tried, worst);
 }
 
 /* The single-precision kernels compute the same. */
@@ -240,9 +250,11 @@ static void check_f32(const struct fixture *x, const struct topt_op *op,
     for (int o = 0; o < op->spec->noperands; o++) {
         for (int64_t i = 0; i < fake_volume(op, o); i++) {
             if (ref->value[o])
-                worst = fmax(worst, fabs(ref->value[o][i] - (double)((float *)c.value[o])[i]));
+                worst = fmax(worst,
+                             fabs(ref->value[o][i] - (double)((float *)c.value[o])[i]));
             if (ref->grad[o])
-                worst = fmax(worst, fabs(ref->grad[o][i] - (double)((float *)c.grad[o])[i]));
+                worst =
+                    fmax(worst, fabs(ref->grad[o][i] - (double)((float *)c.grad[o])[i]));
         }
         free(c.value[o]);
         free(c.grad[o]);
@@ -274,8 +286,10 @@ static void check_extremes(enum topt_dtype dtype)
         }
         for (int i = 0; i < N && dtype == TOPT_F32; i++)
             f[0][i] = (float)x[i], f[2][i] = 1;
-        struct topt_kernel_call c = {.op = &m->op[1], .kernel = TOPT_K_UNARY_FWD,
-                                     .len = {1, 1, N}, .value = {in, out},
+        struct topt_kernel_call c = {.op = &m->op[1],
+                                     .kernel = TOPT_K_UNARY_FWD,
+                                     .len = {1, 1, N},
+                                     .value = {in, out},
                                      .grad = {slope, ones}};
         int rc = d.ops->kernel(&d, &c, NULL);
         c.kernel = TOPT_K_UNARY_BWD;
@@ -298,8 +312,13 @@ static void check_updates(void)
     if (topt_device_open_host(TOPT_F64, &d, NULL))
         abort();
     double w[2] = {1, -1}, g[2] = {0.5, -0.25}, m[2] = {0}, v[2] = {0};
-    struct topt_update_call c = {.optimizer = TOPT_SGD, .n = 2, .step = 1, .lr = 0.1,
-                                 .param = w, .grad = g, .state = {m, v}};
+    struct topt_update_call c = {.optimizer = TOPT_SGD,
+                                 .n = 2,
+                                 .step = 1,
+                                 .lr = 0.1,
+                                 .param = w,
+                                 .grad = g,
+                                 .state = {m, v}};
     int rc = d.ops->update(&d, &c, NULL);
     ok(!rc && fabs(w[0] - 0.95) < 1e-15 && fabs(w[1] + 0.975) < 1e-15, "sgd steps");
     c.optimizer = TOPT_MOMENTUM;

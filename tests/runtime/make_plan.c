@@ -10,11 +10,13 @@
 
 static struct topt_model *model_of(const char *name)
 {
-    return !strcmp(name, "mlp") ? build_mlp() : !strcmp(name, "gpt") ? build_gpt()
-                                                                     : build_llama();
+    return !strcmp(name, "mlp")   ? build_mlp()
+           : !strcmp(name, "gpt") ? build_gpt()
+                                  : build_llama();
 }
 
-static int write_plan(const json_t *plan, const char *prefix, size_t i, struct topt_error *err)
+static int write_plan(const json_t *plan, const char *prefix, size_t i,
+                      struct topt_error *err)
 {
     char path[4096];
     char *text = topt_json_text(plan, 1);
@@ -38,7 +40,8 @@ int main(int argc, char **argv)
     r.hw = hw;
     r.gpus = atoi(argv[2]);
     r.settings.optimizer = TOPT_MOMENTUM;
-    int rc = !hw || topt_plan_sample(&r, atoi(argv[4]), strtoull(argv[3], NULL, 10), &plans, &err);
+    int rc = !hw || topt_plan_sample(&r, atoi(argv[4]), strtoull(argv[3], NULL, 10),
+                                     &plans, &err);
     for (size_t i = 0; !rc && i < json_array_size(plans); i++)
         rc = write_plan(json_array_get(plans, i), argv[5], i, &err);
     if (rc)

@@ -8,7 +8,8 @@
 #include "topt_lower.h"
 
 __attribute__((unused)) static const char test_text[] =
-    "the quick brown fox jumps over the lazy dog while a small crowd of numbers, laid out "
+    "the quick brown fox jumps over the lazy dog while a small crowd of numbers, laid "
+    "out "
     "over four quiet machines, adds itself up and finds that the sum is always the same.";
 
 struct build {
@@ -23,8 +24,11 @@ static int put(struct build *b, const char *kind, int x0, int x1, struct topt_at
     int input[2] = {x0, x1};
     char name[40];
     snprintf(name, sizeof name, "%s%d", kind, b->n++);
-    int t = topt_model_add(b->m, kind, name, x1 >= 0 ? 2 : x0 >= 0 ? 1 : 0, input, &attrs,
-                           &b->err);
+    int t = topt_model_add(b->m, kind, name,
+                           x1 >= 0   ? 2
+                           : x0 >= 0 ? 1
+                                     : 0,
+                           input, &attrs, &b->err);
     if (t < 0) {
         printf("Bail out! %s\n", b->err.text);
         abort();
@@ -46,7 +50,8 @@ static struct topt_model *finish(struct build *b)
 __attribute__((unused)) static struct topt_model *build_mlp(void)
 {
     struct build b = {.m = topt_model_create("mlp", 8, 6, NULL)};
-    int x = put(&b, "embedding", -1, -1, ATTRS(.vocab = 30, .features = 12, .init_std = 0.5));
+    int x =
+        put(&b, "embedding", -1, -1, ATTRS(.vocab = 30, .features = 12, .init_std = 0.5));
     static const int act[] = {TOPT_ACT_GELU, TOPT_ACT_TANH, TOPT_ACT_SILU};
     for (int i = 0; i < 3; i++) {
         x = put(&b, "linear", x, -1, ATTRS(.features = 16 + 2 * i));
@@ -63,7 +68,8 @@ __attribute__((unused)) static struct topt_model *build_gpt(void)
 {
     enum { D = 12, HEADS = 3, HD = 4 };
     struct build b = {.m = topt_model_create("gpt", 8, 6, NULL)};
-    int table = put(&b, "variable", -1, -1, ATTRS(.vocab = 30, .features = D, .init_std = 0.3));
+    int table =
+        put(&b, "variable", -1, -1, ATTRS(.vocab = 30, .features = D, .init_std = 0.3));
     int x = put(&b, "embedding", table, -1, ATTRS(0));
     x = put(&b, "position", x, -1, ATTRS(.init_std = 0.1));
     for (int i = 0; i < 2; i++) {
@@ -90,7 +96,8 @@ __attribute__((unused)) static struct topt_model *build_llama(void)
 {
     enum { D = 8, HEADS = 4, KV = 2, HD = 4 };
     struct build b = {.m = topt_model_create("llama", 8, 6, NULL)};
-    int x = put(&b, "embedding", -1, -1, ATTRS(.vocab = 30, .features = D, .init_std = 0.5));
+    int x =
+        put(&b, "embedding", -1, -1, ATTRS(.vocab = 30, .features = D, .init_std = 0.5));
     int y = put(&b, "norm", x, -1, ATTRS(.rms = 1));
     y = put(&b, "linear", y, -1,
             ATTRS(.features = KV, .features_unit = (HEADS / KV + 2) * HD));
@@ -135,8 +142,8 @@ static struct topt_config roll_config(struct dice *d, const struct topt_op *op,
 }
 
 /* Every operator, hub and use chooses by itself: most real plans are tamer. */
-__attribute__((unused)) static struct topt_strategy *roll_strategy(struct dice *d, const struct topt_model *m,
-                                           const struct topt_mesh *mesh)
+__attribute__((unused)) static struct topt_strategy *
+roll_strategy(struct dice *d, const struct topt_model *m, const struct topt_mesh *mesh)
 {
     struct topt_strategy *s = topt_strategy_create(m);
     for (int i = 0; i < m->nops; i++)
@@ -149,7 +156,8 @@ __attribute__((unused)) static struct topt_strategy *roll_strategy(struct dice *
     }
     for (int i = 0; i < m->nops; i++)
         for (int k = 0; k < m->op[i].ninputs; k++) {
-            int t = m->op[i].operand[m->op[i].input[k]].tensor, from = m->tensor[t].producer;
+            int t = m->op[i].operand[m->op[i].input[k]].tensor,
+                from = m->tensor[t].producer;
             struct topt_layout l = topt_value_layout(&m->op[from], m->op[from].output,
                                                      &s->config[from], mesh);
             int hub = m->tensor[t].nconsumers > 1;

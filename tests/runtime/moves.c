@@ -89,7 +89,8 @@ struct round {
 };
 
 /* One move from 'src' into a new block; counts what is wrong beside the blocks. */
-static double *one_move(struct round *r, const struct topt_move *mv, double *src, int *bad)
+static double *one_move(struct round *r, const struct topt_move *mv, double *src,
+                        int *bad)
 {
     struct topt_error err = {0};
     const struct topt_mesh *m = &r->comm->mesh;
@@ -99,9 +100,15 @@ static double *one_move(struct round *r, const struct topt_move *mv, double *src
     char *staging = calloc(1, (size_t)bytes + 8);
     memset(dst, 0, (size_t)n * sizeof *dst);
     memset(staging + bytes, 0x5a, 8);
-    struct topt_exchange x = {.comm = r->comm, .device = &r->dev, .shape = &r->shape,
-                              .number = TOPT_COMM_F64, .move = mv, .src = src, .dst = dst,
-                              .staging = bytes ? staging : NULL, .counts = counts};
+    struct topt_exchange x = {.comm = r->comm,
+                              .device = &r->dev,
+                              .shape = &r->shape,
+                              .number = TOPT_COMM_F64,
+                              .move = mv,
+                              .src = src,
+                              .dst = dst,
+                              .staging = bytes ? staging : NULL,
+                              .counts = counts};
     if (topt_exchange(&x, &err))
         give_up(&err);
     for (int i = 0; i < 8; i++)
@@ -162,11 +169,14 @@ static void check_mesh(int nodes, int per_node, int rounds)
         topt_comm_destroy(r.comm);
     }
     quiet_barrier();
-    counter = 1000000u * (unsigned)(nodes * 100 + per_node); /* the same again on all ranks */
+    counter =
+        1000000u * (unsigned)(nodes * 100 + per_node); /* the same again on all ranks */
     bad = world_max(bad);
-    ok0(bad == 0, "%dx%d: %d random redistributions (slice %d, all-gather %d, all-to-all %d, "
-        "permute %d, reduce-scatter %d, all-reduce %d)", nodes, per_node, rounds, r.seen[0],
-        r.seen[1], r.seen[2], r.seen[3], r.seen[4], r.seen[5]);
+    ok0(bad == 0,
+        "%dx%d: %d random redistributions (slice %d, all-gather %d, all-to-all %d, "
+        "permute %d, reduce-scatter %d, all-reduce %d)",
+        nodes, per_node, rounds, r.seen[0], r.seen[1], r.seen[2], r.seen[3], r.seen[4],
+        r.seen[5]);
 }
 
 /* Each kind of move by hand, on the first two axes of four ranks. */
@@ -193,7 +203,8 @@ static void check_kinds(void)
     struct topt_error err = {0};
     struct round r = {.shape = {.ndim = 2, .dim = {{5, 1}, {6, 2}}}};
     struct topt_mesh mesh;
-    if (topt_mesh_init(&mesh, 2, 2, &err) || topt_device_open_host(TOPT_F64, &r.dev, &err))
+    if (topt_mesh_init(&mesh, 2, 2, &err) ||
+        topt_device_open_host(TOPT_F64, &r.dev, &err))
         give_up(&err);
     r.comm = sub_world(4);
     if (r.comm && topt_comm_bind(r.comm, &mesh, &err))
@@ -255,8 +266,8 @@ int main(int argc, char **argv)
     }
     stream = world_seed(argc > 1 ? argv[1] : NULL);
     int rounds = argc > 2 ? atoi(argv[2]) : 150;
-    static const int mesh[][2] = {{1, 1}, {1, 2}, {1, 3}, {1, 4}, {2, 2}, {2, 3}, {1, 6},
-                                  {1, 8}, {2, 4}};
+    static const int mesh[][2] = {{1, 1}, {1, 2}, {1, 3}, {1, 4}, {2, 2},
+                                  {2, 3}, {1, 6}, {1, 8}, {2, 4}};
     check_kinds();
     for (size_t i = 0; i < sizeof mesh / sizeof *mesh; i++)
         check_mesh(mesh[i][0], mesh[i][1], rounds);

@@ -43,11 +43,11 @@ __attribute__((unused)) static double world_max(double x)
     return x;
 }
 
-#define ok0(good, ...)                                                                     \
-    do {                                                                                   \
-        int good_ = (good);                                                                \
-        if (!world_rank)                                                                   \
-            ok(good_, __VA_ARGS__);                                                        \
+#define ok0(good, ...)                                                                   \
+    do {                                                                                 \
+        int good_ = (good);                                                              \
+        if (!world_rank)                                                                 \
+            ok(good_, __VA_ARGS__);                                                      \
     } while (0)
 
 /* Ranks sleep while others work: the tests run more ranks than cores. */

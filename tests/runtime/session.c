@@ -42,7 +42,8 @@ static void rig_init(struct rig *r, enum topt_dtype dtype, enum topt_optimizer o
     need(topt_lower(r->m, &one, &s, strategy, r->router, &r->p, &err), &err);
     need(topt_comm_single(&r->comm, &err), &err);
     need(topt_device_open_host(dtype, &r->dev, &err), &err);
-    need(topt_text_feed_from(test_text, sizeof test_text - 1, r->m, 11, &r->text, &err), &err);
+    need(topt_text_feed_from(test_text, sizeof test_text - 1, r->m, 11, &r->text, &err),
+         &err);
     topt_strategy_destroy(strategy);
 }
 
@@ -61,8 +62,8 @@ static double train(struct rig *r, int steps, double lr, uint64_t seed)
 {
     struct topt_error err = {0};
     struct topt_session *s;
-    struct topt_session_options o = {.lr = lr, .seed = seed,
-                                     .feed = topt_text_feed_use(r->text)};
+    struct topt_session_options o = {
+        .lr = lr, .seed = seed, .feed = topt_text_feed_use(r->text)};
     double loss = NAN;
     need(topt_session_create(r->p, r->comm, &r->dev, &o, &s, &err), &err);
     for (int k = 0; k < steps; k++)
@@ -134,7 +135,8 @@ static void check_bad_texts(void)
        "no such file: %s", err.text);
     char dir[] = "/tmp/topt-feed-XXXXXX";
     ok(mkdtemp(dir) && topt_text_feed_open(dir, m, 1, &f, &err) &&
-           err.code == TOPT_ERR_NOTFOUND, "an empty directory: %s", err.text);
+           err.code == TOPT_ERR_NOTFOUND,
+       "an empty directory: %s", err.text);
     rmdir(dir);
     topt_model_destroy(m);
 }
@@ -164,7 +166,8 @@ static void check_refusals(void)
     rig_init(&r, TOPT_F64, TOPT_SGD);
     struct topt_device other;
     need(topt_device_open_host(TOPT_F32, &other, &err), &err);
-    ok(topt_session_create(r.p, r.comm, &other, &o, &s, &err) && err.code == TOPT_ERR_INVAL,
+    ok(topt_session_create(r.p, r.comm, &other, &o, &s, &err) &&
+           err.code == TOPT_ERR_INVAL,
        "a device of other numbers: %s", err.text);
     o.feed = topt_text_feed_use(r.text);
     need(topt_session_create(r.p, r.comm, &r.dev, &o, &s, &err), &err);

@@ -9,8 +9,9 @@
 
 enum { STEPS = 15 };
 
-static const char text[] = "one text, small and plain, that says the same thing over and over: "
-                           "one text, small and plain, that says the same thing over again.";
+static const char text[] =
+    "one text, small and plain, that says the same thing over and over: "
+    "one text, small and plain, that says the same thing over again.";
 
 static void need(int rc, const struct topt_error *err)
 {
@@ -53,7 +54,8 @@ int main(int argc, char **argv)
     int table = topt_train_variable(t, "table", 32, 16);
     int x = topt_train_embedding(t, "tokens", table);
     x = topt_train_linear(t, "hidden", x, 24);
-    x = topt_train_apply(t, "unary", "relu", 1, &x, &(struct topt_attrs){.activation = 0});
+    x = topt_train_apply(t, "unary", "relu", 1, &x,
+                         &(struct topt_attrs){.activation = 0});
     x = topt_train_matmul(t, "logits", topt_train_linear(t, "out", x, 16), table);
     topt_train_loss(t, x);
     int built = topt_train_build(t, data, 0, 1, &err);
@@ -67,7 +69,8 @@ int main(int argc, char **argv)
     if (rank)
         return 0;
     ok(built, "nothing is built without a strategy");
-    ok(loss[STEPS - 1] < loss[0], "the loss falls: %.4f to %.4f", loss[0], loss[STEPS - 1]);
+    ok(loss[STEPS - 1] < loss[0], "the loss falls: %.4f to %.4f", loss[0],
+       loss[STEPS - 1]);
     ok(off < 1e-5, "losses are those of one rank (off by %.1e)", off);
     return done_testing();
 }
