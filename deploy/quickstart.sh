@@ -204,10 +204,10 @@ train() # LIMIT: submits, waits, and adds the job to 'jobs'
 {
     local job gpus nodes
     say
-    say "\$ sbatch --topt-mode=mini-parallelism --topt-model=gpt-small.json --topt-batch=$batch --topt-seq=$seq --topt-memory=$1 train.sh"
+    say "\$ sbatch --topt-mode=mini-parallelism --topt-model=gpt-small.json --topt-batch=$batch --topt-seq=$seq --topt-memory=$1 --topt-space=full train.sh"
     job=$(STEPS=$steps sbatch --parsable --output="$state/job-%j.out" \
         --topt-mode=mini-parallelism --topt-model="$small" --topt-batch="$batch" \
-        --topt-seq="$seq" --topt-memory="$1" "$here/train.sh" 2> >(tee "$logs/sbatch-$1.log" | sed 's/^/  /' >&2)) ||
+        --topt-seq="$seq" --topt-memory="$1" --topt-space=full "$here/train.sh" 2> >(tee "$logs/sbatch-$1.log" | sed 's/^/  /' >&2)) ||
         fail "sbatch refused the job"
     nodes=$(job_field "$job" NumNodes)
     gpus=$(job_field "$job" TresPerNode)

@@ -31,7 +31,8 @@ enum topt_ask_kind {
     X(MAX_GPUS, "topt-max-gpus", "N", "max_gpus", COUNT, "never more GPUs than this")    \
     X(GPUS, "topt-gpus", "N", "gpus", COUNT, "mini-time: the number of GPUs")            \
     X(HW, "topt-hw", "NAME", "hw", TEXT, "hardware profile")                             \
-    X(SPACE, "topt-space", "NAME", "space", TEXT, "full, canonical or uniform")          \
+    X(SPACE, "topt-space", "NAME", "space", TEXT,                                        \
+      "uniform (default), canonical or full")                                            \
     X(OPTIMIZER, "topt-optimizer", "NAME", "optimizer", TEXT, "sgd, momentum or adam")   \
     X(DTYPE, "topt-dtype", "NAME", "dtype", TEXT, "f32, f64, ...")                       \
     X(ON_ERROR, "topt-on-error", "WHAT", NULL, ON_ERROR,                                 \

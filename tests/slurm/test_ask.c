@@ -63,13 +63,13 @@ static void test_target(void)
     give(&ask, TOPT_ASK_ON_ERROR, "abort");
     topt_ask_target(&ask, "a&b\n\xc3\xa9.json", 4, "site hw", &out);
     ok(strcmp(out.s, "/v1/plan?name=a%26b%0A%C3%A9.json&mode=mini-parallelism"
-                     "&memory=16%20GiB&hw=site%20hw&max_gpus=4") == 0,
+                     "&memory=16%20GiB&hw=site%20hw&space=uniform&max_gpus=4") == 0,
        "escaped: %s", out.s);
     topt_text_fini(&out);
     give(&ask, TOPT_ASK_MODE, "mini-time");
     give(&ask, TOPT_ASK_HW, "mine");
     topt_ask_target(&ask, "m", 4, "site", &out);
-    ok(strstr(out.s, "&hw=mine&gpus=4") && !strstr(out.s, "site"),
+    ok(strstr(out.s, "&hw=mine&space=uniform&gpus=4") && !strstr(out.s, "site"),
        "mini-time takes the bound as its number, the user's profile wins: %s", out.s);
     topt_text_fini(&out);
     give(&ask, TOPT_ASK_GPUS, "2");
