@@ -46,6 +46,20 @@ done
     grep -q '"optimizer": "adam"' out && [ -s grads/index.json ] && [ -s grads/004-w.f64 ]
 check "other numbers, another optimizer, gradients of the first step"
 
+# a plan by its id: from topt-client beside the program, asked by one rank alone
+mkdir bin && cp "$runtime" bin/topt-runtime
+cat >bin/topt-client <<END
+#!/bin/sh
+echo "\$*" >>"$dir/asked"
+[ "\$3" = p-0123456789abcdef ] && cat "$dir/plan2-0.json"
+END
+chmod +x bin/topt-client
+"$mpiexec" -n 2 bin/topt-runtime run p-0123456789abcdef --data text --steps 2 >out 2>err &&
+    [ "$(cat asked)" = "client get-plan p-0123456789abcdef -o -" ]
+check "a plan by its id, asked for once"
+refused 1 "did not give plan 'p-00" "$mpiexec" -n 2 bin/topt-runtime run p-0000000000000000 --data text
+check "an id that the server does not know"
+
 refused 1 'for 4 devices, but 1 process was' "$runtime" run plan4-0.json --data text
 check "too few processes"
 refused 1 'for 4 devices, but 2 processes were' "$mpiexec" -n 2 "$runtime" run plan4-0.json --data text
