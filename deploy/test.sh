@@ -203,7 +203,11 @@ asan_run()
     export ASAN_OPTIONS=detect_leaks=$leaks:abort_on_error=0:strict_string_checks=1
     export UBSAN_OPTIONS=print_stacktrace=1
     export LSAN_OPTIONS="suppressions='$root/tests/lsan.supp':print_suppressions=0"
-    test_run asan "unit and MPI tests" -j "$cores" -LE "$(without slurm house)"
+    test_run asan "unit tests" -j "$cores" -LE "$(without mpi slurm house)"
+    # Open MPI leaves behind what can't be told from ours once its plugins are unloaded; the
+    # runtime's own leaks show in its tests in a single process.
+    export ASAN_OPTIONS=detect_leaks=0:abort_on_error=0:strict_string_checks=1
+    test_run asan "MPI tests" -L '^mpi$' -LE "$(without)"
     unset ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS
 }
 
