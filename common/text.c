@@ -208,13 +208,13 @@ int topt_parse_bytes(const char *s, int64_t *ret_bytes, struct topt_error *err)
     return 0;
 }
 
-char *topt_show_bytes(int64_t bytes, char *buf, size_t size)
+/* 'v' in the largest of the 'n' units that leaves at least 1, with about three digits. */
+static char *show(double v, double step, const char *const *unit, size_t n, char *buf,
+                  size_t size)
 {
-    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    double v = (double)bytes;
     size_t i = 0;
-    while (fabs(v) >= 1024 && i + 1 < sizeof unit / sizeof *unit) {
-        v /= 1024;
+    while (fabs(v) >= step && i + 1 < n) {
+        v /= step;
         i++;
     }
     snprintf(buf, size,
@@ -225,19 +225,14 @@ char *topt_show_bytes(int64_t bytes, char *buf, size_t size)
     return buf;
 }
 
+char *topt_show_bytes(int64_t bytes, char *buf, size_t size)
+{
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    return show((double)bytes, 1024, unit, sizeof unit / sizeof *unit, buf, size);
+}
+
 char *topt_show_ns(int64_t ns, char *buf, size_t size)
 {
     static const char *const unit[] = {"ns", "us", "ms", "s"};
-    double v = (double)ns;
-    size_t i = 0;
-    while (fabs(v) >= 1000 && i + 1 < sizeof unit / sizeof *unit) {
-        v /= 1000;
-        i++;
-    }
-    snprintf(buf, size,
-             i == 0          ? "%.0f %s"
-             : fabs(v) < 100 ? "%.2f %s"
-                             : "%.1f %s",
-             v, unit[i]);
-    return buf;
+    return show((double)ns, 1000, unit, sizeof unit / sizeof *unit, buf, size);
 }

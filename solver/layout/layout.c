@@ -188,9 +188,7 @@ int64_t topt_move_staging_bytes(const struct topt_mesh *mesh, const struct topt_
     }
 }
 
-int64_t topt_move_ns(const struct topt_hw *hw, const struct topt_mesh *mesh,
-                     const struct topt_shape *s, const struct topt_move *m,
-                     int element_bytes)
+enum topt_collective topt_move_collective(enum topt_move_kind k)
 {
     static const enum topt_collective collective[] = {
         [TOPT_MOVE_ALL_GATHER] = TOPT_ALL_GATHER,
@@ -199,11 +197,18 @@ int64_t topt_move_ns(const struct topt_hw *hw, const struct topt_mesh *mesh,
         [TOPT_MOVE_REDUCE_SCATTER] = TOPT_REDUCE_SCATTER,
         [TOPT_MOVE_ALL_REDUCE] = TOPT_ALL_REDUCE,
     };
+    return collective[k];
+}
+
+int64_t topt_move_ns(const struct topt_hw *hw, const struct topt_mesh *mesh,
+                     const struct topt_shape *s, const struct topt_move *m,
+                     int element_bytes)
+{
     if (m->kind == TOPT_MOVE_SLICE)
         return 0;
     int gathers = m->kind == TOPT_MOVE_ALL_GATHER;
     int64_t bytes =
         topt_layout_elements(mesh, s, gathers ? &m->to : &m->from) * element_bytes;
-    return topt_hw_collective_ns(hw, collective[m->kind], topt_mesh_group(mesh, m->axes),
-                                 bytes);
+    return topt_hw_collective_ns(hw, topt_move_collective(m->kind),
+                                 topt_mesh_group(mesh, m->axes), bytes);
 }

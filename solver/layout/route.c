@@ -298,15 +298,8 @@ static void relax(struct run *x, enum topt_move_kind kind, uint32_t groups,
     struct tree *t = x->t;
     int64_t cost = 0;
     if (kind != TOPT_MOVE_SLICE) {
-        static const enum topt_collective collective[] = {
-            [TOPT_MOVE_ALL_GATHER] = TOPT_ALL_GATHER,
-            [TOPT_MOVE_ALL_TO_ALL] = TOPT_ALL_TO_ALL,
-            [TOPT_MOVE_PERMUTE] = TOPT_PERMUTE,
-            [TOPT_MOVE_REDUCE_SCATTER] = TOPT_REDUCE_SCATTER,
-            [TOPT_MOVE_ALL_REDUCE] = TOPT_ALL_REDUCE,
-        };
         uint64_t sized = kind == TOPT_MOVE_ALL_GATHER ? state : t->node[x->from].state;
-        cost = topt_hw_collective_ns(x->r->hw, collective[kind],
+        cost = topt_hw_collective_ns(x->r->hw, topt_move_collective(kind),
                                      topt_mesh_group(&x->r->mesh, axes_of(t, groups)),
                                      block_bytes(t, sized));
     }

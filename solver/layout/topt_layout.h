@@ -85,6 +85,8 @@ enum topt_move_kind {
     TOPT_MOVE_ALL_REDUCE,     /* partial -> replicated */
 };
 const char *topt_move_name(enum topt_move_kind k);
+/* The collective that a move is; not for slices, which are none. */
+enum topt_collective topt_move_collective(enum topt_move_kind k);
 
 struct topt_move {
     enum topt_move_kind kind;
