@@ -24,6 +24,8 @@ static void cpu_name(char *buf, size_t size)
         fclose(f);
 }
 
+enum { HOST_GRANULE = 64 }; /* the host backend aligns its buffers to this */
+
 static json_t *device_json(const struct topt_mesh *mesh, int machines,
                            const struct topt_rates *r)
 {
@@ -33,10 +35,10 @@ static json_t *device_json(const struct topt_mesh *mesh, int machines,
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     cpu_name(name, sizeof name);
     return json_pack(
-        "{s:s, s:I, s:I, s:{s:f, s:f}, s:{s:f, s:f, s:f}, s:f, s:f, s:I, s:s}", "name",
-        name, "memory_bytes", (json_int_t)memory, "reserve_bytes",
-        (json_int_t)(memory / 10), "flops", "f32", r->flops[0], "f64", r->flops[1],
-        "efficiency", "matmul", 1.0, "attention", r->attention / r->flops[0],
+        "{s:s, s:i, s:I, s:I, s:{s:f, s:f}, s:{s:f, s:f, s:f}, s:f, s:f, s:I, s:s}",
+        "name", name, "granule_bytes", HOST_GRANULE, "memory_bytes", (json_int_t)memory,
+        "reserve_bytes", (json_int_t)(memory / 10), "flops", "f32", r->flops[0], "f64",
+        r->flops[1], "efficiency", "matmul", 1.0, "attention", r->attention / r->flops[0],
         "elementwise", r->elementwise / r->flops[0], "memory_bandwidth",
         r->memory_bandwidth, "launch_ns", r->launch_ns, "shared_cores",
         (json_int_t)((cores > 0 ? cores : 1) * machines), "source",
