@@ -34,26 +34,40 @@ struct topt_dim {
 
 /* Rows of the kernel table: what a backend implements.  Each gets pointers to its operands'
  * local values and gradients and the local box of each operator dimension. */
+/* clang-format off */
 #define TOPT_KERNELS(X)                                                                  \
-    X(LOAD, "load") /* fill a data operand with this step's samples */                   \
+    X(LOAD, "load")                     /* fill a data operand with this step's samples */ \
     X(EMBEDDING_FWD, "embedding")                                                        \
-    X(EMBEDDING_BWD, "embedding_bwd") X(LINEAR_FWD, "linear") X(LINEAR_BWD_X,            \
-                                                                "linear_bwd_x")          \
-        X(LINEAR_BWD_W, "linear_bwd_w") X(BIAS_FWD, "bias") X(BIAS_BWD, "bias_bwd")      \
-            X(POSITION_FWD, "position") X(POSITION_BWD, "position_bwd")                  \
-                X(UNARY_FWD, "unary") X(UNARY_BWD, "unary_bwd") X(SWIGLU_FWD, "swiglu")  \
-                    X(SWIGLU_BWD, "swiglu_bwd") X(ADD_FWD, "add") X(ADD_BWD, "add_bwd")  \
-                        X(MUL_FWD, "mul") X(MUL_BWD, "mul_bwd")                          \
-                            X(NORM_MEAN, "norm_mean") /* sum of x over d / D -> mean */  \
-        X(NORM_VAR, "norm_var") /* sum of (x - mean)^2 over d / D -> var */              \
-        X(NORM_APPLY, "norm_apply")                                                      \
-            X(NORM_BWD_SUM,                                                              \
-              "norm_bwd_sum") /* sums over d that dx needs; parameter gradients */       \
-        X(NORM_BWD_APPLY, "norm_bwd_apply") X(ATTENTION_FWD, "attention")                \
-            X(ATTENTION_BWD, "attention_bwd") X(XENT_MAX, "xent_max")                    \
-                X(XENT_SUM, "xent_sum") X(XENT_LOSS, "xent_loss")                        \
-                    X(XENT_BWD, "xent_bwd") X(VARIABLE_FWD, "variable")                  \
-                        X(VARIABLE_BWD, "variable_bwd")
+    X(EMBEDDING_BWD, "embedding_bwd")                                                    \
+    X(LINEAR_FWD, "linear")                                                              \
+    X(LINEAR_BWD_X, "linear_bwd_x")                                                      \
+    X(LINEAR_BWD_W, "linear_bwd_w")                                                      \
+    X(BIAS_FWD, "bias")                                                                  \
+    X(BIAS_BWD, "bias_bwd")                                                              \
+    X(POSITION_FWD, "position")                                                          \
+    X(POSITION_BWD, "position_bwd")                                                      \
+    X(UNARY_FWD, "unary")                                                                \
+    X(UNARY_BWD, "unary_bwd")                                                            \
+    X(SWIGLU_FWD, "swiglu")                                                              \
+    X(SWIGLU_BWD, "swiglu_bwd")                                                          \
+    X(ADD_FWD, "add")                                                                    \
+    X(ADD_BWD, "add_bwd")                                                                \
+    X(MUL_FWD, "mul")                                                                    \
+    X(MUL_BWD, "mul_bwd")                                                                \
+    X(NORM_MEAN, "norm_mean")           /* sum of x over d / D -> mean */                \
+    X(NORM_VAR, "norm_var")             /* sum of (x - mean)^2 over d / D -> var */      \
+    X(NORM_APPLY, "norm_apply")                                                          \
+    X(NORM_BWD_SUM, "norm_bwd_sum")     /* sums over d that dx needs; parameter gradients */ \
+    X(NORM_BWD_APPLY, "norm_bwd_apply")                                                  \
+    X(ATTENTION_FWD, "attention")                                                        \
+    X(ATTENTION_BWD, "attention_bwd")                                                    \
+    X(XENT_MAX, "xent_max")                                                              \
+    X(XENT_SUM, "xent_sum")                                                              \
+    X(XENT_LOSS, "xent_loss")                                                            \
+    X(XENT_BWD, "xent_bwd")                                                              \
+    X(VARIABLE_FWD, "variable")                                                          \
+    X(VARIABLE_BWD, "variable_bwd")
+/* clang-format on */
 
 enum topt_kernel {
 #define X(id, name) TOPT_K_##id,
