@@ -26,7 +26,7 @@ for document in "${documents[@]}"; do
 done
 
 subcommands=$(cat "${documents[@]}" | sed 's/\\fR//g; s/\\fB//g; s/\\-/-/g' |
-    grep -oE '(^|[`$ ("])topt [a-z]+( [a-z-]+)?' | sed -E 's/^[^t]*topt //' | sort -u)
+    grep -oE '(^|[`$ ("])topt [a-z]+( [a-z][a-z-]*)?' | sed -E 's/^[^t]*topt //' | sort -u)
 while read -r name second; do
     "$topt" --help | grep -qE "^ +$name\b" || continue # "topt answers" in prose
     [ "$name" = client ] || [ "$name" = hw ] || second=
