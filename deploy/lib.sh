@@ -24,7 +24,7 @@ packages_slurm=(
 )
 # What only the tests take.
 # shellcheck disable=SC2034
-packages_check=(clang clang-format-14 sqlite3 python3)
+packages_check=(clang clang-format-14 sqlite3 python3 python3-jsonschema)
 
 # Daemons that those packages bring; this project starts its own and never the system's.
 package_services=(munge slurmctld slurmd)
