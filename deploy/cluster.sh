@@ -239,8 +239,10 @@ CONF
     chmod 755 "$dir/taskprolog.sh"
     : >"$dir/plugstack.conf"
     if [ -n "$plugin" ]; then
-        # Its path may hold blanks, which the file can't say.
-        ln -sf "$plugin" "$dir/spank_topt.so"
+        # A copy: the path may hold blanks, which the file can't say, or lie in a home
+        # folder, where other users' sbatch can't read it.
+        cp "$plugin" "$dir/spank_topt.so" || die "can't copy the plugin into '$dir'"
+        chmod 755 "$dir/spank_topt.so"
         echo "optional $dir/spank_topt.so ${url:+url=$url} $plugin_args" >"$dir/plugstack.conf"
     fi
 }
