@@ -62,9 +62,14 @@ mkdir folder && cp config.json folder/
 is "$(sbatch -Q --topt-mode=mini-time --topt-gpus=2 --topt-model=folder -o out env.sh >/dev/null 2>&1; echo $?)" 0 "a folder stands for its config.json"
 like "$(tail -1 requests)" "name=config.json&mode=mini-time&space=uniform&gpus=2&wait_ms=9000 " "mini-time sends its number"
 : >out && chmod 666 out
-job=$(su nobody -s /bin/bash -c "cd $work && SLURM_CONF=$SLURM_CONF sbatch --parsable $topt -o out env.sh" 2>err)
-wait_job "$job"
-like "$(cat out)" "TOPT_PLAN=p-0123456789abcdef" "a user who isn't root"
+# A build inside a private home can't be entered by others, and so not its plugin.
+if su nobody -s /bin/bash -c "test -r '$TOPT_PLUGIN'"; then
+    job=$(su nobody -s /bin/bash -c "cd $work && SLURM_CONF=$SLURM_CONF sbatch --parsable $topt -o out env.sh" 2>err)
+    wait_job "$job"
+    like "$(cat out)" "TOPT_PLAN=p-0123456789abcdef" "a user who isn't root"
+else
+    ok "a user who isn't root # SKIP only root can read $TOPT_PLUGIN" true
+fi
 
 # --- salloc and srun
 plan 2 3
@@ -117,7 +122,7 @@ is "$(cat err)$(grep -c TOPT_ out)$(cat requests)$(field "$job" NumTasks)" "03" 
 # --- Open MPI over both nodes
 if command -v mpicc >/dev/null && [ -f "${TOPT_MPI_HELLO:-}" ]; then
     plan 2 2
-    job=$(sbatch --parsable $topt -o out --wrap "srun --mpi=pmix $TOPT_MPI_HELLO" 2>err)
+    job=$(sbatch --parsable $topt -o out --wrap "srun --mpi=pmix '$TOPT_MPI_HELLO'" 2>err)
     wait_job "$job"
     is "$(sort out | tr '\n' ';')" "0 of 4, sum 6;1 of 4, sum 6;2 of 4, sum 6;3 of 4, sum 6;" "MPI ranks are the plan's GPUs"
 fi
