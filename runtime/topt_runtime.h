@@ -65,7 +65,7 @@ struct topt_session_options {
     int skip_instr; /* for tests that plant a bug: leave this instruction out; 0: none */
 };
 
-double topt_default_lr(enum topt_optimizer o); /* sgd 0.1, momentum 0.02, adam 0.001 */
+double topt_default_lr(enum topt_optimizer o); /* sgd 0.1, momentum 0.02, adam 0.0003 */
 
 /* Runs the program's INIT section.  Borrows everything.  Every rank calls it; where one rank
  * fails, all do. */

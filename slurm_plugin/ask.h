@@ -22,8 +22,7 @@ enum topt_ask_kind {
 #define TOPT_ASK_OPTIONS(X)                                                              \
     X(MODE, "topt-mode", "MODE", "mode", MODE,                                           \
       "let topt size the job: mini-parallelism (fewest GPUs that fit) or mini-time")     \
-    X(MODEL, "topt-model", "FILE", NULL, FILE,                                           \
-      "the model: native, config.json or .onnx")                                         \
+    X(MODEL, "topt-model", "FILE", NULL, FILE, "the model: native or a config.json")     \
     X(BATCH, "topt-batch", "N", "batch", COUNT, "global batch size")                     \
     X(SEQ, "topt-seq", "N", "seq", COUNT, "sequence length")                             \
     X(MEMORY, "topt-memory", "SIZE", "memory", BYTES,                                    \

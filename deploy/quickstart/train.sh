@@ -6,5 +6,5 @@
 
 # The plan that the job was given is in $TOPT_PLAN; it knows how many ranks it is for.
 exec srun --mpi=pmix topt run "$TOPT_PLAN" \
-    --data "${DATA:-/usr/share/common-licenses}" --steps "${STEPS:-60}" --lr 0.0003 \
+    --data "${DATA:-/usr/share/common-licenses}" --steps "${STEPS:-60}" \
     --report "report-$SLURM_JOB_ID.json"

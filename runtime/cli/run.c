@@ -34,7 +34,7 @@ static const struct topt_option options[] = {
     {"optimizer", TOPT_OPT_STRING, offsetof(struct args, optimizer), "sgd|momentum|adam",
      "where not the plan's"},
     {"lr", TOPT_OPT_REAL, offsetof(struct args, lr), "X",
-     "learning rate (sgd 0.1, momentum 0.02, adam 0.001)"},
+     "learning rate (sgd 0.1, momentum 0.02, adam 0.0003)"},
     {"seed", TOPT_OPT_INT, offsetof(struct args, seed), "S",
      "of the weights and the samples (1)"},
     {"memory", TOPT_OPT_BYTES, offsetof(struct args, memory), "BYTES",

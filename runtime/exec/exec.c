@@ -14,7 +14,7 @@
 double topt_default_lr(enum topt_optimizer o)
 {
     static const double lr[TOPT_OPTIMIZER_COUNT] = {
-        [TOPT_SGD] = 0.1, [TOPT_MOMENTUM] = 0.02, [TOPT_ADAM] = 0.001};
+        [TOPT_SGD] = 0.1, [TOPT_MOMENTUM] = 0.02, [TOPT_ADAM] = 0.0003};
     return lr[o];
 }
 
