@@ -5,7 +5,10 @@
  * is not a sum, but for fixed caps T and U it is.  Caps are taken from the largest down.  Let
  * a search under caps (T, U) find points of which the hungriest needs T' <= T: every search
  * with a cap between T' and T would find the same points, so the next cap is the largest one
- * below T'.  Each point is charged what it really needs.  The same holds for U, outside. */
+ * below T'.  Each point is charged what it really needs.  The same holds for U, outside.
+ *
+ * All of that also holds within limits: of strategies that are no slower than one that fits,
+ * where only the fastest is wanted.  The search is quick where that leaves few. */
 #include "problem.h"
 
 #include <stdlib.h>
@@ -152,69 +155,151 @@ static int keep_point(struct run *r, const struct topt_search_point *point,
     return 0;
 }
 
-/* Time of the fastest point so far, or of the slowest thinkable. */
-static int64_t best_time(const struct topt_solutions *s)
-{
-    return s->n > 0 ? s->at[s->n - 1].time_ns : INT64_MAX;
-}
+/* What a search found: the largest caps any point needs, -1 where there is no point; how many
+ * points fit, caps included; the time of the fastest point. */
+struct found {
+    struct topt_caps need;
+    int kept;
+    int64_t fastest;
+};
 
-/* Search under the caps; '*ret_need' are the largest caps any point needs, -1 where there is
- * no point - or none that lower caps could improve on, where only the fastest is wanted:
- * lower caps are never faster than what was found here or than 'best' before. */
-static int search_under(struct run *r, int64_t transient, int64_t crossing,
-                        struct topt_caps *ret_need)
+/* One search; what it finds within the limit is kept. */
+static int search_once(struct run *r, const struct topt_search_problem *problem,
+                       const struct topt_search_options *o, struct found *ret)
 {
-    int64_t best = best_time(r->ret);
-    const struct topt_search_problem *problem;
     struct topt_frontier *f = NULL;
-    struct topt_search_options o = *r->options;
-    int64_t limit = o.memory_limit, w = topt_problem_crossing(r->p);
-    *ret_need = (struct topt_caps){-1, -1};
-    if (topt_problem_under(r->p, transient, crossing, &problem, r->err) ||
-        topt_search(problem, &o, &f, r->err))
+    int64_t limit = r->options->memory_limit, w = topt_problem_crossing(r->p);
+    *ret = (struct found){{-1, -1}, 0, INT64_MAX};
+    if (topt_search(problem, o, &f, r->err))
         return -1;
     int rc = 0;
     for (int i = 0; i < f->npoints && !rc; i++) {
         int64_t t, u;
         topt_problem_caps(r->p, &f->point[i], &t, &u);
-        ret_need->transient = t > ret_need->transient ? t : ret_need->transient;
-        ret_need->crossing = u > ret_need->crossing ? u : ret_need->crossing;
+        ret->need.transient = t > ret->need.transient ? t : ret->need.transient;
+        ret->need.crossing = u > ret->need.crossing ? u : ret->need.crossing;
+        ret->fastest = f->point[i].cost.time;
         int64_t memory = f->point[i].cost.memory + t + w * u;
-        if (!limit || memory <= limit)
+        if (!limit || memory <= limit) {
             rc = keep_point(r, &f->point[i], memory);
-    }
-    if (r->fastest && f->npoints > 0 && !rc) {
-        rc = reduce(r->ret, r->err);
-        int64_t fastest = f->point[f->npoints - 1].cost.time;
-        if (fastest >= best || best_time(r->ret) <= fastest)
-            *ret_need = (struct topt_caps){-1, -1};
+            ret->kept++;
+        }
     }
     r->ret->exact = r->ret->exact && f->exact;
     if (f->epsilon > r->ret->epsilon)
         r->ret->epsilon = f->epsilon;
     add_stats(&r->ret->stats, &f->stats);
     topt_frontier_destroy(f);
-    if (!rc && ret_need->transient >= 0)
-        rc = note_caps(r->ret, ret_need->transient, ret_need->crossing, r->err);
-    return rc;
+    return rc || reduce(r->ret, r->err) ? -1 : 0;
+}
+
+/* Time of the fastest point so far, or of the slowest thinkable. */
+static int64_t best_time(const struct topt_solutions *s)
+{
+    return s->n > 0 ? s->at[s->n - 1].time_ns : INT64_MAX;
+}
+
+enum { SEEDS = 3 };
+
+/* Find a fast strategy that fits, caps included: search within the limit less what the last
+ * one that did not fit has in flight.  'ret' is about the first search, which says what is
+ * the fastest under these caps, whether it fits or not. */
+static int seed(struct run *r, const struct topt_search_problem *problem,
+                struct found *ret)
+{
+    struct topt_search_options o = *r->options;
+    struct found f;
+    int64_t charge = 0, w = topt_problem_crossing(r->p);
+    o.fastest = 1;
+    for (int i = 0; i < SEEDS && (!o.memory_limit || charge < o.memory_limit); i++) {
+        o.memory_limit -= charge;
+        if (search_once(r, problem, &o, &f))
+            return -1;
+        if (i == 0)
+            *ret = f;
+        if (f.kept || f.need.transient < 0)
+            break;
+        charge = f.need.transient + w * f.need.crossing -
+                 (r->options->memory_limit - o.memory_limit);
+        if (charge <= 0)
+            break;
+    }
+    return 0;
+}
+
+/* Search under the caps.  '*ret_next': no lower transient cap from here on finds anything new;
+ * -1 where none at all does. */
+static int search_under(struct run *r, int64_t transient, int64_t crossing,
+                        struct found *ret, int64_t *ret_next)
+{
+    const struct topt_search_problem *problem;
+    int64_t best = best_time(r->ret);
+    if (topt_problem_under(r->p, transient, crossing, &problem, r->err) ||
+        search_once(r, problem, r->options, ret))
+        return -1;
+    *ret_next = ret->need.transient;
+    /* Lower caps are never faster than what was found here or before. */
+    if (r->fastest && ret->need.transient >= 0 &&
+        (ret->fastest >= best || best_time(r->ret) <= ret->fastest))
+        *ret_next = -1;
+    return 0;
+}
+
+/* The same where only the fastest is wanted, exactly.  Points slower than the fastest so far
+ * don't count, so that a search is left with the few that are faster and may not fit once
+ * charged with their caps.  To have fewer still, a search takes those strategies that need
+ * between 3/4 of the cap and the cap: they have that much less of the limit. */
+static int search_fastest(struct run *r, int64_t transient, int64_t crossing,
+                          struct found *ret, int64_t *ret_next)
+{
+    const struct topt_search_problem *problem;
+    struct topt_search_options o = *r->options;
+    int64_t low = transient / 4 * 3;
+    *ret_next = -1;
+    if (topt_problem_under(r->p, transient, crossing, &problem, r->err))
+        return -1;
+    if (!r->ret->n) {
+        if (seed(r, problem, ret))
+            return -1;
+        *ret_next = ret->need.transient;
+        if (ret->kept || ret->need.transient < 0)
+            return 0;
+    }
+    if (r->ret->n)
+        o.time_limit = best_time(r->ret);
+    if (!o.memory_limit || low < o.memory_limit / 256)
+        low = 0;
+    if (low > 0 && low >= o.memory_limit) {
+        *ret_next = low;
+        return 0;
+    }
+    o.memory_limit -= low;
+    if (search_once(r, problem, &o, ret))
+        return -1;
+    *ret_next = ret->need.transient > low ? ret->need.transient : low;
+    if (ret->need.transient < 0 && low == 0)
+        *ret_next = -1;
+    return 0;
 }
 
 /* All transient caps under one crossing cap.  '*ret_crossing': the largest that was needed. */
 static int search_crossing(struct run *r, int64_t crossing, int64_t *ret_crossing)
 {
-    int64_t cap = topt_problem_next_transient(r->p, INT64_MAX);
+    int64_t cap = topt_problem_next_transient(r->p, INT64_MAX), next;
     *ret_crossing = -1;
-    while (cap >= 0) {
-        struct topt_caps need;
-        if (search_under(r, cap, crossing, &need))
+    for (; cap >= 0; cap = topt_problem_next_transient(r->p, next)) {
+        struct found f = {{-1, -1}, 0, INT64_MAX};
+        if (r->fastest && !(r->options->epsilon > 0)
+                ? search_fastest(r, cap, crossing, &f, &next)
+                : search_under(r, cap, crossing, &f, &next))
             return -1;
-        if (need.transient < 0)
+        if (f.need.crossing > *ret_crossing)
+            *ret_crossing = f.need.crossing;
+        if (f.need.transient >= 0 &&
+            note_caps(r->ret, f.need.transient, f.need.crossing, r->err))
+            return -1;
+        if (next < 0)
             break;
-        if (need.crossing > *ret_crossing)
-            *ret_crossing = need.crossing;
-        if (reduce(r->ret, r->err))
-            return -1;
-        cap = topt_problem_next_transient(r->p, need.transient);
     }
     return 0;
 }

@@ -26,8 +26,12 @@
  *
  *   Order.  Fewest operators in the new table first, then fewest expected points.  Blocks of
  *   branches between two operators thereby become tables over the two before a growing
- *   frontier is carried through them, and a chain is walked from an end. */
-#include "table.h"
+ *   frontier is carried through them, and a chain is walked from an end.
+ *
+ * Where a limit of time is given, or only the fastest strategy is wanted, the eliminations
+ * are planned first, and the tables made afterwards under bounds that know what the rest of
+ * the problem costs at least (bounds.c). */
+#include "bounds.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -680,7 +684,7 @@ static struct list *live_factors(struct ft *ft, int op)
 static double mean_frontier(const struct table *t)
 {
     double n = t->nentries ? (double)t->npoints / (double)t->nentries : 0;
-    return n > 1 ? n : 1;
+    return n > 1 ? n : 1; /* planned tables: 1, which is about what the bounds leave */
 }
 
 /* Size of each operator's joint view over some factors, at most; in ft->slot by operator. */
@@ -717,6 +721,12 @@ static double expected(struct ft *ft, int fa, int fb)
     return points;
 }
 
+static int64_t points_of(const struct ft *ft, int factor)
+{
+    const struct table *t = ft->factor[factor].table;
+    return t->planned ? t->nentries : t->npoints;
+}
+
 /* Which two of an operator's factors to multiply first: the one of fewest points, and the
  * one with which it makes the least work. */
 static void pick_pair(struct ft *ft, const struct list *l, int *ret_a, int *ret_b)
@@ -724,7 +734,7 @@ static void pick_pair(struct ft *ft, const struct list *l, int *ret_a, int *ret_
     int a = l->item[0], b = -1;
     double best = INFINITY;
     for (int i = 1; i < l->n; i++)
-        if (ft->factor[l->item[i]].table->npoints < ft->factor[a].table->npoints)
+        if (points_of(ft, l->item[i]) < points_of(ft, a))
             a = l->item[i];
     for (int i = 0; i < l->n; i++) {
         double points = l->item[i] == a ? INFINITY : expected(ft, a, l->item[i]);
@@ -835,13 +845,13 @@ static int multiply_components(struct ft *ft)
     for (;;) {
         int a = -1, b = -1;
         for (int i = 0; i < ft->nfactors; i++) {
-            uint32_t n = ft->factor[i].table->npoints;
+            int64_t n = points_of(ft, i);
             if (ft->factor[i].gone)
                 continue;
-            if (a < 0 || n < ft->factor[a].table->npoints) {
+            if (a < 0 || n < points_of(ft, a)) {
                 b = a;
                 a = i;
-            } else if (b < 0 || n < ft->factor[b].table->npoints) {
+            } else if (b < 0 || n < points_of(ft, b)) {
                 b = i;
             }
         }
@@ -953,10 +963,15 @@ int topt_search_ft(const struct topt_search_problem *problem,
     int rc = -1, last;
     if (problem->nops == 0)
         return answer_nothing(problem, ret, err);
-    if (init(&ft) || find_values(&ft) || make_leaves(&ft) || eliminate_all(&ft))
+    int bounded = (options->fastest || options->time_limit) && !(options->epsilon > 0);
+    if (init(&ft))
+        goto out;
+    ft.tables.planning = bounded;
+    if (find_values(&ft) || make_leaves(&ft) || eliminate_all(&ft))
         goto out;
     last = multiply_components(&ft);
-    if (last < 0)
+    if (last < 0 ||
+        (bounded && topt_tables_solve(&ft.tables, ft.factor[last].table, err)))
         goto out;
     *ret = answer(&ft, last);
     rc = *ret ? 0 : -1;

@@ -91,26 +91,46 @@ static int grow_output(struct merge *m)
     return 0;
 }
 
+/* Would the point, with anything that weighs 'more' by each bound, pass a bound? */
+static int hopeless(const struct merge *m, struct topt_cost c, int64_t entry)
+{
+    for (int i = 0; i < m->nbounds; i++) {
+        const struct merge_bound *b = &m->bound[i];
+        if (b->time * c.time + b->memory * c.memory + b->least[entry] > b->room)
+            return 1;
+    }
+    return 0;
+}
+
+static int hopeless_runs(const struct merge *m, int64_t a, int64_t b)
+{
+    for (int i = 0; i < m->nbounds; i++)
+        if (m->bound[i].least[a] + m->bound[i].least[b] > m->bound[i].room)
+            return 1;
+    return 0;
+}
+
 int topt_merge_add(struct merge *m, struct run a, struct run b)
 {
     int list_is_b = b.n > a.n;
     struct run list = list_is_b ? b : a, fixed = list_is_b ? a : b;
-    if (!fixed.n)
+    if (!fixed.n || hopeless_runs(m, a.entry, b.entry))
         return 0;
     if (m->nsources + fixed.n > UINT32_MAX)
         return fail(m, TOPT_ERR_LIMIT);
     if (m->nsources + fixed.n > m->cap_sources && grow_sources(m, m->nsources + fixed.n))
         return -1;
     for (uint32_t i = 0; i < fixed.n; i++)
-        m->source[m->nsources++] = (struct merge_source){
-            .list = list.cost,
-            .memory = fixed.cost[i].memory,
-            .time = fixed.cost[i].time,
-            .end = list.n,
-            .base = list.base,
-            .fixed = fixed.base + i,
-            .list_is_b = list_is_b,
-        };
+        if (!m->nbounds || !hopeless(m, fixed.cost[i], list.entry))
+            m->source[m->nsources++] = (struct merge_source){
+                .list = list.cost,
+                .memory = fixed.cost[i].memory,
+                .time = fixed.cost[i].time,
+                .end = list.n,
+                .base = list.base,
+                .fixed = fixed.base + i,
+                .list_is_b = list_is_b,
+            };
     return 0;
 }
 
@@ -259,6 +279,8 @@ static int merge_list(struct merge *m, uint32_t source)
     const struct merge_source *s = &m->source[source];
     uint32_t end = within_limit(m, s);
     struct stand at = {0, 0};
+    if (m->slowest != INT64_MAX && time_at(s, 0) > m->slowest)
+        at.pos = gallop_time(s, 0, m->slowest + 1);
     skip_dominated(m, s, end, &at);
     if (at.pos >= end)
         return 0;
@@ -325,6 +347,16 @@ static int merge_lists(struct merge *m)
     return 0;
 }
 
+static int passes_bound(const struct merge *m, const struct merge_point *p)
+{
+    for (int i = 0; i < m->nbounds; i++) {
+        const struct merge_bound *b = &m->bound[i];
+        if (b->time * p->time + b->memory * p->memory > b->room)
+            return 1;
+    }
+    return 0;
+}
+
 /* The finished frontier, trimmed by the tolerance, to the output. */
 static int put_out(struct merge *m)
 {
@@ -333,7 +365,7 @@ static int put_out(struct merge *m)
         const struct merge_point *p = &m->now[i];
         if (p->memory == INT64_MAX || p->time == INT64_MAX)
             return fail(m, TOPT_ERR_LIMIT);
-        if (p->time >= below)
+        if (p->time >= below || passes_bound(m, p))
             continue;
         below = threshold(m, p->time);
         if (emit(m, p))

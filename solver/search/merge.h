@@ -10,6 +10,13 @@ struct back {
     uint32_t a, b;
 };
 
+/* What is left of a weighing (bounds.h) for the points of one entry: a point stays only where
+ * time * its time + memory * its memory is at most 'room'. */
+struct merge_bound {
+    int64_t time, memory, room;
+    const int64_t *least; /* of any entry: what its points weigh at least */
+};
+
 /* Points of one list, all shifted by one fixed point of the other factor. */
 struct merge_source {
     const struct topt_cost *list;
@@ -25,11 +32,14 @@ struct merge_point {
     uint32_t source, pos;
 };
 
-/* A run of points inside a table. */
+/* A run of points inside a table; 'entry' is its number in 'least' of the bounds. */
 struct run {
     const struct topt_cost *cost;
     uint32_t n, base;
+    int64_t entry;
 };
+
+#define TOPT_MAX_BOUNDS 8
 
 struct merge {
     struct merge_source *source;
@@ -39,7 +49,10 @@ struct merge {
     struct topt_cost *cost; /* the output grows here */
     struct back *back;
     size_t n, cap;
-    int64_t limit;     /* heavier points are dropped; INT64_MAX: none */
+    int64_t limit;   /* heavier points are dropped; INT64_MAX: none */
+    int64_t slowest; /* slower points are dropped; INT64_MAX: none */
+    struct merge_bound bound[TOPT_MAX_BOUNDS];
+    int nbounds;
     double shrink;     /* 1 exact; else 1 / (1 + delta): see merge_run */
     int64_t max_bytes; /* of the output */
     int64_t products;  /* points looked at */

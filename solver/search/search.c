@@ -221,7 +221,8 @@ int topt_search_check(const struct topt_search_problem *p, struct topt_error *er
 
 static int check_options(const struct topt_search_options *o, struct topt_error *err)
 {
-    if (o->memory_limit < 0 || o->brute_force_limit < 0 || o->max_bytes < 0)
+    if (o->memory_limit < 0 || o->time_limit < 0 || o->brute_force_limit < 0 ||
+        o->max_bytes < 0)
         return topt_fail(err, TOPT_ERR_INVAL, "a negative limit");
     if (o->threads < 0 || o->threads > TOPT_SEARCH_MAX_THREADS)
         return topt_fail(err, TOPT_ERR_INVAL, "%d threads; 0 to %d are possible",
@@ -229,6 +230,18 @@ static int check_options(const struct topt_search_options *o, struct topt_error 
     if (!isfinite(o->epsilon) || o->epsilon < 0)
         return topt_fail(err, TOPT_ERR_INVAL, "epsilon must be a number of at least 0");
     return 0;
+}
+
+/* Searches may find more than what was asked for. */
+static void keep_wanted(struct topt_frontier *f, const struct topt_search_options *o)
+{
+    int from = 0;
+    while (o->time_limit && from < f->npoints && f->point[from].cost.time > o->time_limit)
+        from++;
+    if (o->fastest && f->npoints > from)
+        from = f->npoints - 1;
+    f->npoints -= from;
+    memmove(f->point, f->point + from, (size_t)f->npoints * sizeof *f->point);
 }
 
 int topt_search(const struct topt_search_problem *problem,
@@ -245,7 +258,10 @@ int topt_search(const struct topt_search_problem *problem,
             continue;
         if (check_options(options, err) || topt_search_check(problem, err))
             return -1;
-        return algorithms[i].run(problem, options, ret, err);
+        if (algorithms[i].run(problem, options, ret, err))
+            return -1;
+        keep_wanted(*ret, options);
+        return 0;
     }
     return topt_fail(
         err, TOPT_ERR_NOTFOUND,

@@ -9,7 +9,7 @@
  * of the problem leaves: the limit less the lightest point of every part that is not in the
  * table yet.  The bound of the parts is fixed at the start, so that equal recipes still give
  * equal tables. */
-#include "table.h"
+#include "bounds.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +70,7 @@ void topt_tables_fini(struct tables *ts)
     free(ts->bucket);
 }
 
-static int account(struct tables *ts, int64_t bytes, struct topt_error *err)
+int topt_tables_account(struct tables *ts, int64_t bytes, struct topt_error *err)
 {
     if (bytes > ts->max_bytes - ts->bytes)
         return topt_fail(err, TOPT_ERR_LIMIT,
@@ -98,14 +98,15 @@ static int remember(struct tables *ts, struct table *t)
     return 0;
 }
 
-struct table *topt_tables_add(struct tables *ts, int64_t nentries, uint32_t npoints,
-                              struct topt_error *err)
+static int64_t bytes_of(int64_t nentries, uint32_t npoints)
 {
-    size_t n = npoints ? npoints : 1;
-    int64_t bytes = (nentries + 1) * (int64_t)sizeof(uint32_t) +
-                    npoints * (int64_t)(sizeof(struct topt_cost) + sizeof(struct back));
-    if (account(ts, bytes, err))
-        return NULL;
+    return (nentries + 1) * (int64_t)sizeof(uint32_t) +
+           npoints * (int64_t)(sizeof(struct topt_cost) + sizeof(struct back));
+}
+
+/* A table without arrays. */
+static struct table *add_bare(struct tables *ts, int64_t nentries, struct topt_error *err)
+{
     struct table *t = calloc(1, sizeof *t);
     if (!t || remember(ts, t)) {
         free(t);
@@ -113,23 +114,63 @@ struct table *topt_tables_add(struct tables *ts, int64_t nentries, uint32_t npoi
         return NULL;
     }
     t->nentries = nentries;
-    t->npoints = npoints;
     t->growth = 1;
-    t->first = calloc((size_t)nentries + 1, sizeof *t->first);
+    return t;
+}
+
+static int add_arrays(struct tables *ts, struct table *t, uint32_t npoints,
+                      struct topt_error *err)
+{
+    size_t n = npoints ? npoints : 1;
+    if (topt_tables_account(ts, bytes_of(t->nentries, npoints), err))
+        return -1;
+    t->npoints = npoints;
+    t->first = calloc((size_t)t->nentries + 1, sizeof *t->first);
     t->cost = malloc(n * sizeof *t->cost);
     t->back = malloc(n * sizeof *t->back);
-    if (!t->first || !t->cost || !t->back) {
-        topt_search_nomem(err);
-        return NULL;
-    }
+    if (!t->first || !t->cost || !t->back)
+        return topt_search_nomem(err);
     ts->stats.tables++;
     ts->stats.points += npoints;
-    return t;
+    return 0;
+}
+
+struct table *topt_tables_add(struct tables *ts, int64_t nentries, uint32_t npoints,
+                              struct topt_error *err)
+{
+    struct table *t = add_bare(ts, nentries, err);
+    return t && !add_arrays(ts, t, npoints, err) ? t : NULL;
+}
+
+int topt_tables_make_empty(struct tables *ts, struct table *t, struct topt_error *err)
+{
+    return add_arrays(ts, t, 0, err);
+}
+
+void topt_tables_forget(struct tables *ts, struct table *t)
+{
+    if (t->cost)
+        ts->bytes -= t->npoints * (int64_t)sizeof *t->cost;
+    free(t->cost);
+    t->cost = NULL;
+}
+
+void topt_tables_unmake(struct tables *ts, struct table *t)
+{
+    topt_tables_forget(ts, t);
+    if (t->first)
+        ts->bytes -=
+            bytes_of(t->nentries, t->npoints) - t->npoints * (int64_t)sizeof *t->cost;
+    free(t->first);
+    free(t->back);
+    t->first = NULL;
+    t->back = NULL;
+    t->npoints = 0;
 }
 
 void topt_tables_release(struct tables *ts, struct table *t)
 {
-    if (--t->refs || t->leaf || !t->narrow || t->hits || !t->recipe)
+    if (--t->refs || t->leaf || t->planned || !t->narrow || t->hits || !t->recipe)
         return;
     struct table **link = &ts->bucket[t->hash % NBUCKETS];
     while (*link && *link != t)
@@ -137,9 +178,7 @@ void topt_tables_release(struct tables *ts, struct table *t)
     if (!*link)
         return;
     *link = t->next;
-    ts->bytes -= t->npoints * (int64_t)sizeof *t->cost;
-    free(t->cost);
-    t->cost = NULL;
+    topt_tables_forget(ts, t);
 }
 
 /* ---- building ---- */
@@ -147,6 +186,7 @@ void topt_tables_release(struct tables *ts, struct table *t)
 struct job {
     struct tables *ts;
     const struct step *step;
+    const struct table *made; /* NULL: not planned */
     int64_t chunk;
     atomic_llong next;
     atomic_int failed;
@@ -157,25 +197,37 @@ struct job {
 
 static struct run entry_of(const struct table *t, int64_t e)
 {
-    return (struct run){t->cost + t->first[e], t->first[e + 1] - t->first[e],
-                        t->first[e]};
+    return (struct run){t->cost + t->first[e], t->first[e + 1] - t->first[e], t->first[e],
+                        t->first_bound + e};
 }
 
-static int build_entry(const struct step *s, struct merge *m, int64_t e)
+void topt_step_entries(const struct step *s, int64_t x, int64_t *ret_a, int64_t *ret_b)
 {
-    static const struct topt_cost zero;
-    int64_t ea = 0, eb = 0, rest = e / s->ngroups;
-    int group = (int)(e % s->ngroups);
+    int64_t ea = 0, eb = 0;
     const int32_t *off = s->kfirst; /* dimensions stand before it, last one nearest */
     for (int d = s->ndims - 1; d >= 0; d--) {
         off -= 2 * s->size[d];
-        int64_t x = rest % s->size[d];
-        rest /= s->size[d];
-        ea += off[x];
-        eb += off[s->size[d] + x];
+        int64_t at = x % s->size[d];
+        x /= s->size[d];
+        ea += off[at];
+        eb += off[s->size[d] + at];
     }
+    *ret_a = ea;
+    *ret_b = eb;
+}
+
+static int build_entry(const struct job *job, struct merge *m, int64_t e)
+{
+    static const struct topt_cost zero;
+    const struct step *s = job->step;
+    const struct bounds *bounds = job->ts->bounds;
+    int64_t ea, eb;
+    int group = (int)(e % s->ngroups);
+    if (bounds && !topt_bounds_of_entry(bounds, job->made->first_bound + e, m))
+        return 0;
+    topt_step_entries(s, e / s->ngroups, &ea, &eb);
     for (int32_t k = s->kfirst[group]; k < s->kfirst[group + 1]; k++) {
-        struct run b = {&zero, 1, 0};
+        struct run b = {&zero, 1, 0, 0};
         if (s->b)
             b = entry_of(s->b, eb + s->kb[k]);
         if (topt_merge_add(m, entry_of(s->a, ea + s->ka[k]), b))
@@ -196,7 +248,7 @@ static void build_entries(void *ctx, int worker)
             size_t start = m->n;
             if (atomic_load_explicit(&job->failed, memory_order_relaxed))
                 return;
-            if (build_entry(job->step, m, e)) {
+            if (build_entry(job, m, e)) {
                 atomic_store(&job->failed, 1);
                 return;
             }
@@ -239,7 +291,7 @@ static int job_error(const struct tables *ts, struct topt_error *err)
     return topt_search_overflow(err);
 }
 
-static int copy_together(struct tables *ts, const struct job *job, struct table *t)
+static void copy_together(struct tables *ts, const struct job *job, struct table *t)
 {
     uint32_t at = 0;
     for (int64_t e = 0; e < t->nentries; e++) {
@@ -255,7 +307,6 @@ static int copy_together(struct tables *ts, const struct job *job, struct table 
             ts->stats.max_frontier = (int)n;
     }
     t->first[t->nentries] = at;
-    return 0;
 }
 
 static void prepare(struct tables *ts, const struct step *s, int64_t least)
@@ -270,11 +321,14 @@ static void prepare(struct tables *ts, const struct step *s, int64_t least)
         m->failed = TOPT_OK;
         m->too_big = 0;
         m->limit = limit;
+        m->slowest = INT64_MAX;
+        m->nbounds = 0;
         m->shrink = s->trim ? ts->shrink : 1;
     }
 }
 
-static struct table *collect(struct tables *ts, const struct job *job,
+/* The threads' entries into the table, or into a new one. */
+static struct table *collect(struct tables *ts, const struct job *job, struct table *t,
                              struct topt_error *err)
 {
     uint64_t total = 0;
@@ -287,16 +341,28 @@ static struct table *collect(struct tables *ts, const struct job *job,
                   (unsigned long long)total, UINT32_MAX);
         return NULL;
     }
-    struct table *t = topt_tables_add(ts, job->step->nentries, (uint32_t)total, err);
-    if (t && copy_together(ts, job, t))
+    if (!t)
+        t = add_bare(ts, job->step->nentries, err);
+    if (!t || add_arrays(ts, t, (uint32_t)total, err))
         return NULL;
+    copy_together(ts, job, t);
     return t;
 }
 
-static struct table *build(struct tables *ts, const struct step *s,
+/* What is known of a table before it is made. */
+static void describe(const struct tables *ts, const struct step *s, struct table *t)
+{
+    double ga = s->a->growth, gb = s->b ? s->b->growth : 1;
+    t->least = s->a->least + (s->b ? s->b->least : 0);
+    t->narrow = s->ndims + (s->ngroups > 1) <= 1;
+    t->growth = (ga > gb ? ga : gb) * (s->trim ? 1 / ts->shrink : 1);
+}
+
+/* Make the table of a step: 'made' where it was planned, else a new one. */
+static struct table *build(struct tables *ts, const struct step *s, struct table *made,
                            struct topt_error *err)
 {
-    struct job job = {.ts = ts, .step = s};
+    struct job job = {.ts = ts, .step = s, .made = made};
     struct table *t = NULL;
     int threads = topt_pool_threads(ts->pool);
     size_t n = (size_t)s->nentries + 1;
@@ -318,18 +384,32 @@ static struct table *build(struct tables *ts, const struct step *s,
         job_error(ts, err);
         goto out;
     }
-    t = collect(ts, &job, err);
-    if (t) {
-        double ga = s->a->growth, gb = s->b ? s->b->growth : 1;
-        t->least = least;
-        t->narrow = s->ndims + (s->ngroups > 1) <= 1;
-        t->growth = (ga > gb ? ga : gb) * (s->trim ? 1 / ts->shrink : 1);
-    }
+    t = collect(ts, &job, made, err);
+    if (t)
+        describe(ts, s, t);
 out:
     free(job.at);
     free(job.count);
     free(job.worker);
     return t;
+}
+
+static struct table *plan(struct tables *ts, const struct step *s, struct topt_error *err)
+{
+    struct table *t = add_bare(ts, s->nentries, err);
+    if (!t)
+        return NULL;
+    describe(ts, s, t);
+    t->how = *s;
+    t->planned = 1;
+    return t;
+}
+
+int topt_tables_make(struct tables *ts, struct table *t, struct topt_error *err)
+{
+    if (topt_search_canceled(ts->options))
+        return topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled");
+    return build(ts, &t->how, t, err) ? 0 : -1;
 }
 
 struct table *topt_tables_build(struct tables *ts, struct step *s, struct topt_error *err)
@@ -350,7 +430,7 @@ struct table *topt_tables_build(struct tables *ts, struct step *s, struct topt_e
     if (topt_search_canceled(ts->options))
         topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled");
     else
-        t = build(ts, s, err);
+        t = ts->planning ? plan(ts, s, err) : build(ts, s, NULL, err);
     if (!t) {
         free(s->recipe);
         s->recipe = NULL;

@@ -58,6 +58,8 @@ struct topt_search_problem {
 struct topt_search_options {
     const char *algorithm; /* a row of the table of searches; NULL means "ft" */
     int64_t memory_limit;  /* points above it are not kept; 0 means none */
+    int64_t time_limit;    /* slower points are not kept; 0 means none */
+    int fastest;           /* of what is within the limits, only the fastest is wanted */
     double epsilon; /* 0 is exact; else each true point has one within (1+epsilon) */
     int threads;    /* 0 or 1: the caller's only; output does not depend on it */
     int64_t brute_force_limit; /* strategies brute force may visit; 0 means 100 million */

@@ -70,6 +70,58 @@ static struct topt_frontier *solve(const struct topt_search_problem *p,
     return f;
 }
 
+/* The points of a frontier within a memory and a time limit (0: none). */
+static struct topt_frontier within(const struct topt_frontier *all, int64_t memory,
+                                   int64_t time)
+{
+    struct topt_frontier f = *all;
+    while (time && f.npoints && f.point->cost.time > time) {
+        f.point++;
+        f.npoints--;
+    }
+    while (memory && f.npoints && f.point[f.npoints - 1].cost.memory > memory)
+        f.npoints--;
+    return f;
+}
+
+/* Does the search find what is left of the frontier within limits, and its fastest point,
+ * for any number of threads? */
+static int limits_hold(const struct topt_search_problem *p,
+                       const struct topt_frontier *all, const char *algorithm,
+                       int64_t memory, int64_t time, int many)
+{
+    struct topt_search_options o = {.algorithm = algorithm, .memory_limit = memory};
+    int good = 1;
+    for (o.fastest = 0; o.fastest < 2; o.fastest++) {
+        struct topt_frontier *one = NULL, *more = NULL, want = within(all, memory, time);
+        o.time_limit = time;
+        o.threads = 1;
+        if (o.fastest && want.npoints) {
+            want.point += want.npoints - 1;
+            want.npoints = 1;
+        }
+        good = good && !topt_search(p, &o, &one, NULL) && same_costs(one, &want) &&
+               witnesses_hold(p, one) && one->exact;
+        o.threads = many;
+        if (many)
+            good =
+                good && !topt_search(p, &o, &more, NULL) && same_witnesses(p, one, more);
+        topt_frontier_destroy(one);
+        topt_frontier_destroy(more);
+    }
+    return good;
+}
+
+/* A limit somewhere about the numbers of a frontier, or none. */
+static int64_t pick_limit(struct rng *r, int64_t low, int64_t high)
+{
+    int64_t slack = (high - low) / 8 + 2;
+    if (!rng_below(r, 5))
+        return 0;
+    low += (int64_t)(rng_next(r) % (uint64_t)(high - low + 2 * slack)) - slack;
+    return low > 0 ? low : 1;
+}
+
 /* Strategies, saturating far above what brute force should visit here. */
 static double strategies(const struct topt_search_problem *p, int max_alternatives)
 {
@@ -98,8 +150,32 @@ static struct random_spec pick_spec(struct rng *r)
 }
 
 struct tally {
-    int costs, witnesses, threads, limits, epsilons, tried;
+    int costs, witnesses, threads, limits, epsilons, tried, boxes, boxed;
 };
+
+static void check_boxes(uint64_t seed, const struct random_problem *g,
+                        const struct topt_frontier *all, struct tally *bad)
+{
+    static const char *const algorithm[] = {"ft", "ft", "ft", "ft", "ft-plain"};
+    struct rng r = {seed ^ 0x5eed};
+    struct topt_cost low = {0, 0}, high = {1, 1};
+    if (all->npoints) {
+        low = (struct topt_cost){all->point[0].cost.memory,
+                                 all->point[all->npoints - 1].cost.time};
+        high = (struct topt_cost){all->point[all->npoints - 1].cost.memory,
+                                  all->point[0].cost.time};
+    }
+    for (int i = 0; i < 5; i++, bad->boxed++) {
+        int64_t memory = pick_limit(&r, low.memory, high.memory);
+        int64_t time = i % 2 ? pick_limit(&r, low.time, high.time) : 0;
+        if (all->npoints && i == 4) /* exactly a point */
+            memory = all->point[rng_below(&r, all->npoints)].cost.memory;
+        if (!limits_hold(&g->p, all, algorithm[i], memory, time, seed % 8 ? 0 : 2 + i)) {
+            bad->boxes++;
+            blame(seed, g, "the fastest, or what is within limits, is wrong");
+        }
+    }
+}
 
 static void check_limit(uint64_t seed, const struct random_problem *g,
                         const struct topt_frontier *all, const char *algorithm,
@@ -182,6 +258,7 @@ static void check_problem(uint64_t seed, const struct random_problem *g,
         topt_frontier_destroy(f);
         check_limit(seed, g, all, others[i], bad);
     }
+    check_boxes(seed, g, all, bad);
     check_epsilon(seed, g, all, seed % 2 ? 0.02 : 0.5, bad);
     topt_frontier_destroy(all);
 }
@@ -204,6 +281,8 @@ static void small_problems(void)
     is_int(bad.threads, 0,
            "1, 2 and 8 threads give the same answer, witnesses and counts");
     is_int(bad.limits, 0, "a memory limit gives the frontier up to it");
+    is_int(bad.boxes, 0, "%d times: limits of memory and time, and the fastest in them",
+           bad.boxed);
     is_int(bad.epsilons, 0, "epsilon is a bound, and memory is not traded");
 }
 
@@ -230,6 +309,11 @@ static void large_numbers(void)
             answered++;
             wrong += !witnesses_hold(&g.p, f) || (!full && !same_costs(all, f));
         }
+        if (f && f->npoints) {
+            struct topt_cost c = f->point[f->npoints / 2].cost;
+            wrong += !limits_hold(&g.p, f, "ft", c.memory, 0, 0);
+            wrong += !limits_hold(&g.p, f, "ft", 0, c.time, 0);
+        }
         topt_frontier_destroy(all);
         topt_frontier_destroy(f);
         problem_free(&g);
@@ -242,7 +326,7 @@ static void large_numbers(void)
 /* Larger than brute force can: the independent searches agree, for any number of threads. */
 static void larger_problems(void)
 {
-    int wrong = 0, n = 0;
+    int wrong = 0, n = 0, boxes = 0;
     for (uint64_t seed = 1; seed <= 60; seed++, n++) {
         struct rng r = {seed};
         struct random_problem g;
@@ -265,6 +349,14 @@ static void larger_problems(void)
             wrong++;
             blame(seed, &g, "larger problem");
         }
+        struct rng limits = {seed};
+        for (int i = 0; one && one->npoints && i < 6; i++) {
+            struct topt_cost a = one->point[0].cost,
+                             b = one->point[one->npoints - 1].cost;
+            int64_t memory = pick_limit(&limits, a.memory, b.memory);
+            int64_t time = i % 2 ? pick_limit(&limits, b.time, a.time) : 0;
+            boxes += !limits_hold(&g.p, one, "ft", memory, time, 2);
+        }
         topt_frontier_destroy(one);
         topt_frontier_destroy(many);
         topt_frontier_destroy(plain);
@@ -272,6 +364,7 @@ static void larger_problems(void)
         problem_free(&g);
     }
     is_int(wrong, 0, "%d larger problems: ft, ft-plain, ft-elimination agree", n);
+    is_int(boxes, 0, "and so does ft within limits");
 }
 
 /* Large enough that the threads are really woken. */
@@ -294,6 +387,11 @@ static void many_threads(void)
             wrong +=
                 !one || !f || !same_witnesses(&g.p, one, f) || !witnesses_hold(&g.p, f);
             topt_frontier_destroy(f);
+        }
+        for (int i = 1; one && i < 8; i++) {
+            struct topt_cost c = one->point[one->npoints * i / 8].cost;
+            wrong += !limits_hold(&g.p, one, "ft", c.memory + i % 2, 0, 2 << i % 3);
+            wrong += !limits_hold(&g.p, one, "ft", c.memory + 100, c.time + 100, 2);
         }
         topt_frontier_destroy(one);
         problem_free(&g);

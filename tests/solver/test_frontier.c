@@ -116,12 +116,21 @@ static void compare(const struct topt_model *m, int nodes, int per_node,
         t->compared++;
         t->equal += !rc && same_frontier(&found, want, n);
         topt_solutions_fini(&found);
-        /* the fastest within a limit in the middle of the frontier */
-        o.memory_limit = want[n / 2].memory + (n > 1 ? 1 : 0);
-        rc = topt_problem_frontier(p, &o, 1, &fastest, NULL);
-        t->fastest_equal +=
-            !rc && fastest.n == 1 && fastest.at[0].time_ns == want[n / 2].time;
-        topt_solutions_fini(&fastest);
+        /* the fastest within limits: none, points of the frontier, too little for any */
+        int good = 1;
+        for (size_t i = 0; i <= n + 1; i++) {
+            size_t k = i < n ? i : n - 1;
+            o.memory_limit = i < n ? want[i].memory + (int64_t)(i % 2) : 0;
+            if (i == n + 1)
+                o.memory_limit = want[0].memory > 1 ? want[0].memory - 1 : 1;
+            rc = topt_problem_frontier(p, &o, 1, &fastest, NULL);
+            while (i < n && k + 1 < n && want[k + 1].memory <= o.memory_limit)
+                k++;
+            good = good && !rc && fastest.n == (i <= n);
+            good = good && (i > n || same_frontier(&fastest, &want[k], 1));
+            topt_solutions_fini(&fastest);
+        }
+        t->fastest_equal += good;
     } else {
         t->skipped++;
     }
