@@ -52,6 +52,7 @@ struct tree {
 
 struct found {
     struct found *next;
+    uint64_t hash;
     struct topt_shape shape;
     int element_bytes;
     struct topt_layout from, to;
@@ -65,7 +66,8 @@ struct topt_router {
     struct topt_mesh mesh;
     struct topt_arena *arena;
     struct tree *trees[BUCKETS];
-    struct found *paths[BUCKETS];
+    struct found **paths; /* a power of two of buckets, as many as paths or more */
+    size_t npaths, nbuckets;
 };
 
 struct topt_router *topt_router_create(const struct topt_hw *hw,
@@ -76,8 +78,12 @@ struct topt_router *topt_router_create(const struct topt_hw *hw,
         return NULL;
     r->hw = hw;
     r->mesh = *mesh;
+    r->nbuckets = 256;
     r->arena = topt_arena_create(0);
-    if (!r->arena) {
+    r->paths = calloc(r->nbuckets, sizeof *r->paths);
+    if (!r->arena || !r->paths) {
+        topt_arena_destroy(r->arena);
+        free(r->paths);
         free(r);
         return NULL;
     }
@@ -99,6 +105,7 @@ void topt_router_destroy(struct topt_router *r)
         for (struct tree *t = r->trees[b]; t; t = t->next)
             tree_fini(t);
     topt_arena_destroy(r->arena);
+    free(r->paths);
     free(r);
 }
 
@@ -617,22 +624,49 @@ static int read_path(struct topt_arena *arena, const struct tree *t, int32_t n,
     return 0;
 }
 
+/* Keep a path for the next who asks; where memory is short chains grow longer instead. */
+static void remember(struct topt_router *r, struct found *f)
+{
+    if (r->npaths == r->nbuckets) {
+        size_t n = 4 * r->nbuckets;
+        struct found **paths = calloc(n, sizeof *paths);
+        for (size_t b = 0; paths && b < r->nbuckets; b++)
+            for (struct found *x = r->paths[b], *next; x; x = next) {
+                next = x->next;
+                x->next = paths[x->hash & (n - 1)];
+                paths[x->hash & (n - 1)] = x;
+            }
+        if (paths) {
+            free(r->paths);
+            r->paths = paths;
+            r->nbuckets = n;
+        }
+    }
+    f->next = r->paths[f->hash & (r->nbuckets - 1)];
+    r->paths[f->hash & (r->nbuckets - 1)] = f;
+    r->npaths++;
+}
+
 int topt_router_path(struct topt_router *r, const struct topt_shape *s, int element_bytes,
                      const struct topt_layout *from, const struct topt_layout *to,
                      const struct topt_path **ret, struct topt_error *err)
 {
-    uint64_t b = hash_pair(s, element_bytes, from, to) % BUCKETS;
-    for (struct found *f = r->paths[b]; f; f = f->next)
-        if (f->element_bytes == element_bytes && topt_layout_equal(&f->from, from) &&
-            topt_layout_equal(&f->to, to) && same_shape(&f->shape, s)) {
+    uint64_t hash = hash_pair(s, element_bytes, from, to);
+    for (struct found *f = r->paths[hash & (r->nbuckets - 1)]; f; f = f->next)
+        if (f->hash == hash && f->element_bytes == element_bytes &&
+            topt_layout_equal(&f->from, from) && topt_layout_equal(&f->to, to) &&
+            same_shape(&f->shape, s)) {
             *ret = &f->path;
             return 0;
         }
     struct found *f = TOPT_NEW(r->arena, 1, struct found);
     if (!f)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
-    *f = (struct found){
-        .shape = *s, .element_bytes = element_bytes, .from = *from, .to = *to};
+    *f = (struct found){.hash = hash,
+                        .shape = *s,
+                        .element_bytes = element_bytes,
+                        .from = *from,
+                        .to = *to};
     if (!topt_layout_equal(from, to)) {
         struct tree *t = tree_get(r, s, element_bytes, from, to, err);
         if (!t)
@@ -646,8 +680,7 @@ int topt_router_path(struct topt_router *r, const struct topt_shape *s, int elem
         if (rc)
             return -1;
     }
-    f->next = r->paths[b];
-    r->paths[b] = f;
+    remember(r, f);
     *ret = &f->path;
     return 0;
 }
