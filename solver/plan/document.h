@@ -21,7 +21,8 @@ struct topt_plan_facts {
 /* A new "topt-plan/1" document, or NULL. */
 json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err);
 
-/* "b 2 (nodes) x n 4": what a configuration splits, in words; for explain and strategy words.*/
+/* words.c: "data 2 x tensor 4", what a strategy splits; freed by the caller, NULL when out of
+ * memory. */
 char *topt_strategy_words(const struct topt_model *m, const struct topt_mesh *mesh,
                           const struct topt_strategy *s);
 
