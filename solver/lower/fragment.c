@@ -155,6 +155,12 @@ static int states_of(const struct topt_settings *s)
     return n + (s->dtype == TOPT_BF16); /* the f32 master copy */
 }
 
+int topt_parameter_bytes(const struct topt_settings *s)
+{
+    return 2 * topt_element_bytes(s, TOPT_ELEM_REAL) +
+           states_of(s) * topt_element_bytes(s, TOPT_ELEM_STATE);
+}
+
 static int init_param(const struct topt_fragments *f, int op, int operand,
                       const struct topt_layout *l, struct topt_op_buffers *b)
 {

@@ -31,6 +31,9 @@ struct topt_settings {
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 
+/* Bytes that one number of a parameter stays with: value, gradient and optimizer state. */
+int topt_parameter_bytes(const struct topt_settings *s);
+
 /* What one use of a tensor does about backward (the paper's tensor reuse). */
 enum topt_keep {
     TOPT_KEEP_AFTER, /* keep the copy in the consumer's layout, where backward reads it */

@@ -171,15 +171,9 @@ static int64_t least_bytes(const struct topt_request *r, int64_t gpus)
 {
     struct topt_model_stats stats;
     topt_model_stats(r->model, &stats);
-    int64_t real = topt_dtype_bytes(r->settings.dtype);
-    int64_t state = r->settings.dtype == TOPT_F64 ? 8 : 4;
-    int64_t states = r->settings.optimizer == TOPT_ADAM       ? 2
-                     : r->settings.optimizer == TOPT_MOMENTUM ? 1
-                                                              : 0;
-    states += r->settings.dtype == TOPT_BF16;
-    double bytes = (double)stats.parameters * (double)(2 * real + states * state) +
-                   (double)stats.activation_bytes_per_sample / 4 * (double)real *
-                       (double)r->model->batch;
+    double bytes = (double)stats.parameters * topt_parameter_bytes(&r->settings) +
+                   (double)stats.activation_bytes_per_sample / 4 *
+                       topt_dtype_bytes(r->settings.dtype) * (double)r->model->batch;
     return (int64_t)(bytes * (1 - 1e-9) / (double)gpus);
 }
 
