@@ -86,7 +86,6 @@ static int add_blocks(struct union_builder *u, struct topt_problem *p)
         return -1;
     int rc = 0;
     for (int i = 0; i < s.ncaps && !rc; i++) {
-        const struct topt_search_problem *under;
         struct block *grown = realloc(u->block, ((size_t)u->nblocks + 1) * sizeof *grown);
         if (!grown) {
             rc = no_memory(u->err);
@@ -96,9 +95,9 @@ static int add_blocks(struct union_builder *u, struct topt_problem *p)
         struct block *b = &u->block[u->nblocks++];
         b->in_flight =
             s.caps[i].transient + topt_problem_crossing(p) * s.caps[i].crossing;
-        rc = topt_problem_under(p, s.caps[i].transient, s.caps[i].crossing, &under,
-                                u->err);
-        if (!rc && copy_problem(u->arena, under, &b->p))
+        if (copy_problem(u->arena,
+                         topt_problem_under(p, s.caps[i].transient, s.caps[i].crossing),
+                         &b->p))
             rc = no_memory(u->err);
     }
     topt_solutions_fini(&s);

@@ -232,10 +232,10 @@ static int seed(struct run *r, const struct topt_search_problem *problem,
 static int search_under(struct run *r, int64_t transient, int64_t crossing,
                         struct found *ret, int64_t *ret_next)
 {
-    const struct topt_search_problem *problem;
+    const struct topt_search_problem *problem =
+        topt_problem_under(r->p, transient, crossing);
     int64_t best = best_time(r->ret);
-    if (topt_problem_under(r->p, transient, crossing, &problem, r->err) ||
-        search_once(r, problem, r->options, ret))
+    if (search_once(r, problem, r->options, ret))
         return -1;
     *ret_next = ret->need.transient;
     /* Lower caps are never faster than what was found here or before. */
@@ -252,12 +252,11 @@ static int search_under(struct run *r, int64_t transient, int64_t crossing,
 static int search_fastest(struct run *r, int64_t transient, int64_t crossing,
                           struct found *ret, int64_t *ret_next)
 {
-    const struct topt_search_problem *problem;
+    const struct topt_search_problem *problem =
+        topt_problem_under(r->p, transient, crossing);
     struct topt_search_options o = *r->options;
     int64_t low = transient / 4 * 3;
     *ret_next = -1;
-    if (topt_problem_under(r->p, transient, crossing, &problem, r->err))
-        return -1;
     if (!r->ret->n) {
         if (seed(r, problem, ret))
             return -1;

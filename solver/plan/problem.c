@@ -524,11 +524,9 @@ static void cap_table(const struct topt_problem *p, struct edge_table *e, int64_
                             e->kept_first, e->kept_cost};
 }
 
-int topt_problem_under(struct topt_problem *p, int64_t transient_cap,
-                       int64_t crossing_cap, const struct topt_search_problem **ret,
-                       struct topt_error *err)
+const struct topt_search_problem *
+topt_problem_under(struct topt_problem *p, int64_t transient_cap, int64_t crossing_cap)
 {
-    (void)err;
     for (int i = 0; i < p->nfamilies; i++)
         cap_family(&p->family[i], transient_cap, crossing_cap);
     for (int i = 0; i < p->ntables; i++)
@@ -547,8 +545,7 @@ int topt_problem_under(struct topt_problem *p, int64_t transient_cap,
     }
     p->search =
         (struct topt_search_problem){p->nnodes, p->search_op, p->nedges, p->search_edge};
-    *ret = &p->search;
-    return 0;
+    return &p->search;
 }
 
 int topt_problem_crossing(const struct topt_problem *p)

@@ -54,9 +54,8 @@ void topt_problem_stats(const struct topt_problem *p, struct topt_problem_stats 
 
 /* The search problem under one pair of caps (negative: none), borrowed until the next call
  * with other caps.  Nothing allowed gives an operator without configurations. */
-int topt_problem_under(struct topt_problem *p, int64_t transient_cap,
-                       int64_t crossing_cap, const struct topt_search_problem **ret,
-                       struct topt_error *err) TOPT_MUST_CHECK;
+const struct topt_search_problem *
+topt_problem_under(struct topt_problem *p, int64_t transient_cap, int64_t crossing_cap);
 
 /* A point of a search under the current caps as a strategy (owned), and the caps it really
  * needs. */

@@ -54,8 +54,8 @@ static double count(const struct topt_search_problem *p)
 static struct topt_cost *brute(struct topt_shape_search *s, struct topt_problem *problem,
                                size_t *ret_n)
 {
-    const struct topt_search_problem *p;
-    if (topt_problem_under(problem, -1, -1, &p, NULL) || count(p) > MAX_STRATEGIES / 4)
+    const struct topt_search_problem *p = topt_problem_under(problem, -1, -1);
+    if (count(p) > MAX_STRATEGIES / 4)
         return NULL;
     struct odometer o = {p, calloc((size_t)p->nops, 4), calloc((size_t)p->nedges + 1, 4)};
     struct topt_cost *all = malloc(MAX_STRATEGIES * 64 * sizeof *all);
