@@ -370,19 +370,16 @@ out:
 static int same_model(const struct question *q, const struct topt_plan_doc *p,
                       struct topt_error *err)
 {
-    char a[17], b[17];
     json_t *x = topt_model_to_json(q->model), *y = topt_model_to_json(p->model);
-    topt_json_digest(x, a);
-    topt_json_digest(y, b);
+    int same = json_equal(x, y);
     json_decref(x);
     json_decref(y);
-    return strcmp(a, b)
-               ? topt_fail(err, TOPT_ERR_INVAL,
-                           "the plan is for '%s' (batch %lld, seq %lld), not for this "
-                           "model and shape",
-                           p->model->name, (long long)p->model->batch,
-                           (long long)p->model->seq)
-               : 0;
+    return same ? 0
+                : topt_fail(err, TOPT_ERR_INVAL,
+                            "the plan is for '%s' (batch %lld, seq %lld), not for this "
+                            "model and shape",
+                            p->model->name, (long long)p->model->batch,
+                            (long long)p->model->seq);
 }
 
 static void show_evaluation(const json_t *doc)
