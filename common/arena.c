@@ -4,8 +4,7 @@
  *     [ used | free ]
  *
  * A request that does not fit opens a chunk of its own size or of CHUNK bytes, whichever is
- * more.  Rewinding frees the chunks opened since the mark.  Under AddressSanitizer what is
- * free is poisoned, so that a pointer kept past a rewind is caught. */
+ * more.  Under AddressSanitizer what was not handed out is poisoned. */
 #include "topt_arena.h"
 
 #include <stdlib.h>
@@ -109,22 +108,6 @@ char *topt_arena_strdup(struct topt_arena *a, const char *s)
     if (p)
         memcpy(p, s, n);
     return p;
-}
-
-struct topt_arena_mark topt_arena_mark(const struct topt_arena *a)
-{
-    return (struct topt_arena_mark){a->top, a->top ? a->top->used : 0, a->total};
-}
-
-void topt_arena_rewind(struct topt_arena *a, struct topt_arena_mark mark)
-{
-    while (a->top != mark.chunk)
-        pop_chunk(a);
-    if (a->top) {
-        a->top->used = mark.used;
-        POISON(a->top->data + mark.used, a->top->size - mark.used);
-    }
-    a->total = mark.total;
 }
 
 size_t topt_arena_bytes(const struct topt_arena *a)

@@ -8,12 +8,6 @@
 
 struct topt_arena;
 
-struct topt_arena_mark {
-    void *chunk;
-    size_t used;
-    size_t total;
-};
-
 /* 'limit_bytes' 0 means no limit.  NULL when out of memory. */
 struct topt_arena *topt_arena_create(size_t limit_bytes);
 void topt_arena_destroy(struct topt_arena *a);
@@ -22,10 +16,6 @@ void topt_arena_destroy(struct topt_arena *a);
  * memory (the arena stays as it was).  n or size of 0 gives a valid pointer. */
 void *topt_arena_alloc(struct topt_arena *a, size_t n, size_t size);
 char *topt_arena_strdup(struct topt_arena *a, const char *s);
-
-/* Free everything allocated since 'mark' was taken. */
-struct topt_arena_mark topt_arena_mark(const struct topt_arena *a);
-void topt_arena_rewind(struct topt_arena *a, struct topt_arena_mark mark);
 
 size_t topt_arena_bytes(const struct topt_arena *a);      /* handed out now */
 size_t topt_arena_peak_bytes(const struct topt_arena *a); /* most ever handed out */
