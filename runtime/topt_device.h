@@ -15,7 +15,7 @@
 #include "topt_layout.h"
 #include "topt_lower.h"
 
-enum { TOPT_DEVICE_ABI = 1 };
+enum { TOPT_DEVICE_ABI = 2 };
 
 /* One kernel on one rank's local blocks.  NULL where an operand has no value or gradient.
  * Gradients of parameters are added to, gradients of inputs are written. */
@@ -23,6 +23,11 @@ struct topt_kernel_call {
     const struct topt_op *op;
     enum topt_kernel kernel;
     int64_t off[TOPT_MAX_OPDIMS], len[TOPT_MAX_OPDIMS]; /* local box, in counts */
+    struct topt_box box[TOPT_MAX_OPERANDS]; /* of each operand, in its own counts */
+    int64_t at;                             /* in a loop: the count it is at */
+    int64_t step, first_sample; /* counted from 0; of the global batch, that of box 0 */
+    int64_t micro_batches; /* losses are means over this many times the box's batch */
+    uint64_t seed;
     void *value[TOPT_MAX_OPERANDS], *grad[TOPT_MAX_OPERANDS];
 };
 
@@ -67,6 +72,9 @@ struct topt_device_ops {
                 struct topt_error *err);
     int (*copy_box)(struct topt_device *d, const struct topt_box_copy *c,
                     struct topt_error *err);
+    /* The same, adding elements of the dtype to what is there. */
+    int (*add_box)(struct topt_device *d, const struct topt_box_copy *c,
+                   struct topt_error *err);
     int (*add)(struct topt_device *d, void *dst, const void *src, int64_t n,
                struct topt_error *err); /* dst += src, elements of the dtype */
     int (*kernel)(struct topt_device *d, const struct topt_kernel_call *c,

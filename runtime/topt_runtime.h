@@ -30,6 +30,9 @@
 struct topt_feed {
     int (*load)(void *ctx, const struct topt_op *op, int operand, int64_t step,
                 const struct topt_box *box, int32_t *ret, struct topt_error *err);
+    /* The same for operands that take real numbers; may be NULL. */
+    int (*load_real)(void *ctx, const struct topt_op *op, int operand, int64_t step,
+                     const struct topt_box *box, double *ret, struct topt_error *err);
     void *ctx;
 };
 

@@ -30,9 +30,14 @@ static struct topt_box box_of(const struct topt_exchange *x, const struct topt_l
     return topt_layout_box(&x->comm->mesh, x->shape, l, device);
 }
 
+static int bytes_of_number(enum topt_comm_number n)
+{
+    return n == TOPT_COMM_64 || n == TOPT_COMM_F64 ? 8 : 4;
+}
+
 static int bytes_of(const struct topt_exchange *x)
 {
-    return x->number == TOPT_COMM_64 || x->number == TOPT_COMM_F64 ? 8 : 4;
+    return bytes_of_number(x->number);
 }
 
 static int copy(const struct topt_exchange *x, void *dst, const struct topt_box *dst_box,
@@ -168,4 +173,63 @@ int topt_exchange(const struct topt_exchange *x, struct topt_error *err)
     default:
         return all_to_all(x, &g, err);
     }
+}
+
+/* ---- windows ------------------------------------------------------------------------------ */
+
+static struct topt_box halo_box(const struct topt_halo *x, int window, int device)
+{
+    int operand = window ? x->window : x->op->spec->operand[x->window].window_of - 1;
+    return topt_operand_box(x->op, operand, x->config, &x->comm->mesh, device);
+}
+
+/* As visit(): from blocks to windows, or, adding, from windows to blocks. */
+static int visit_halo(const struct topt_halo *x, const struct topt_comm_group *g,
+                      int incoming, char *area, int64_t *counts, struct topt_error *err)
+{
+    int mine_is_window = incoming != x->add, bytes = bytes_of_number(x->number);
+    struct topt_shape shape = {.ndim = x->op->spec->operand[x->window].ndim};
+    struct topt_box mine = halo_box(x, mine_is_window, x->comm->rank);
+    int64_t at = 0;
+    for (int i = 0; i < shape.ndim; i++)
+        shape.dim[i] = x->op->operand[x->window].dim[i];
+    for (int i = 0; i < g->size; i++) {
+        struct topt_box other = halo_box(x, !mine_is_window, g->device[i]);
+        struct topt_box part = topt_box_meet(shape.ndim, &mine, &other);
+        counts[i] = topt_box_elements(&shape, &part);
+        char *block = area ? area + at * bytes : NULL;
+        at += counts[i];
+        if (!block || !counts[i])
+            continue;
+        struct topt_box_copy c = {.shape = &shape,
+                                  .element_bytes = bytes,
+                                  .src = incoming ? block : x->src,
+                                  .dst = incoming ? x->dst : block,
+                                  .src_box = incoming ? part : mine,
+                                  .dst_box = incoming ? mine : part,
+                                  .region = part};
+        if (incoming && x->add ? x->device->ops->add_box(x->device, &c, err)
+                               : x->device->ops->copy_box(x->device, &c, err))
+            return -1;
+    }
+    return 0;
+}
+
+int topt_exchange_halo(const struct topt_halo *x, struct topt_error *err)
+{
+    struct topt_comm_group g;
+    int64_t *out = x->counts, *in = x->counts + x->comm->size;
+    if (x->comm->ops->group(x->comm, x->axes, &g, err) ||
+        visit_halo(x, &g, 0, x->staging, out, err) || visit_halo(x, &g, 1, NULL, in, err))
+        return -1;
+    char *arrived = (char *)x->staging + total(out, g.size) * bytes_of_number(x->number);
+    struct topt_comm_call k = {.axes = x->axes,
+                               .number = x->number,
+                               .src = x->staging,
+                               .dst = arrived,
+                               .counts = out,
+                               .to_counts = in};
+    return x->comm->ops->all_to_all(x->comm, &k, err)
+               ? -1
+               : visit_halo(x, &g, 1, arrived, in, err);
 }

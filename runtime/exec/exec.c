@@ -63,17 +63,33 @@ static int do_init(struct topt_session *s, const struct topt_instr *i,
     return alive(s, i->a, err) ? -1 : topt_init_param(s, i->a, err);
 }
 
+/* Numbers as the feed has them become the device's. */
+static void narrow(void *buf, int64_t n)
+{
+    float *to = buf;
+    const double *from = buf;
+    for (int64_t i = 0; i < n; i++)
+        to[i] = (float)from[i];
+}
+
 static int load(struct topt_session *s, const struct topt_op *op, int operand, int buffer,
                 struct topt_error *err)
 {
     const struct topt_feed *feed = &s->options.feed;
     struct topt_box box = topt_buffer_box(s, buffer);
-    int64_t bytes = topt_buffer_bytes(s, buffer);
-    int32_t *host = topt_scratch(s, bytes);
+    int64_t bytes = topt_buffer_bytes(s, buffer), n = topt_buffer_elements(s, buffer);
+    int whole = s->p->buffer[buffer].elem == TOPT_ELEM_INT32;
+    void *host = topt_scratch(s, whole ? bytes : n * (int64_t)sizeof(double));
     if (!host)
         return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
-    if (feed->load(feed->ctx, op, operand, s->step, &box, host, err))
+    if (!whole && !feed->load_real)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "'%s' takes real numbers, the data has none", op->name);
+    if (whole ? feed->load(feed->ctx, op, operand, s->step, &box, host, err)
+              : feed->load_real(feed->ctx, op, operand, s->step, &box, host, err))
         return -1;
+    if (!whole && s->dev->real_bytes == 4)
+        narrow(host, n);
     return s->dev->ops->write(s->dev, s->ptr[buffer], host, bytes, err);
 }
 
@@ -81,21 +97,27 @@ static int do_kernel(struct topt_session *s, const struct topt_instr *i,
                      struct topt_error *err)
 {
     const struct topt_op *op = &s->p->model->op[i->op];
-    struct topt_kernel_call c = {.op = op, .kernel = i->kernel};
+    struct topt_kernel_call c = {.op = op,
+                                 .kernel = i->kernel,
+                                 .at = i->at,
+                                 .step = s->step,
+                                 .micro_batches = 1,
+                                 .seed = s->options.seed};
     for (int o = 0; o < op->spec->noperands; o++) {
         if ((i->value[o] >= 0 && alive(s, i->value[o], err)) ||
             (i->grad[o] >= 0 && alive(s, i->grad[o], err)))
             return topt_wrap(err, "%s of '%s'", topt_kernel_name(i->kernel), op->name);
         c.value[o] = i->value[o] >= 0 ? s->ptr[i->value[o]] : NULL;
         c.grad[o] = i->grad[o] >= 0 ? s->ptr[i->grad[o]] : NULL;
-        if (i->kernel == TOPT_K_LOAD && c.value[o] &&
-            s->p->buffer[i->value[o]].elem == TOPT_ELEM_INT32 &&
-            load(s, op, o, i->value[o], err))
+        if (i->kernel == TOPT_K_LOAD && c.value[o] && load(s, op, o, i->value[o], err))
             return -1;
     }
     if (i->kernel == TOPT_K_LOAD)
         return 0;
     topt_op_box(op, &s->p->config[i->op], &s->p->mesh, s->comm->rank, c.off, c.len);
+    for (int o = 0; o < op->spec->noperands; o++)
+        c.box[o] =
+            topt_operand_box(op, o, &s->p->config[i->op], &s->p->mesh, s->comm->rank);
     return s->dev->ops->kernel(s->dev, &c, err);
 }
 
@@ -115,6 +137,30 @@ static int do_move(struct topt_session *s, const struct topt_instr *i,
                               .staging = i->c >= 0 ? s->ptr[i->c] : NULL,
                               .counts = s->counts};
     return topt_exchange(&x, err);
+}
+
+static int do_halo(struct topt_session *s, const struct topt_instr *i,
+                   struct topt_error *err)
+{
+    if (alive(s, i->a, err) || alive(s, i->b, err) || (i->c >= 0 && alive(s, i->c, err)))
+        return topt_wrap(err, "halo exchange");
+    int add = i->kind == TOPT_I_HALO_ADD;
+    const struct topt_buffer *window = &s->p->buffer[add ? i->a : i->b];
+    struct topt_halo x = {.comm = s->comm,
+                          .device = s->dev,
+                          .op = &s->p->model->op[i->op],
+                          .window = window->operand,
+                          .config = &s->p->config[i->op],
+                          .number = number_of(s, window->elem),
+                          .axes = i->axes,
+                          .add = add,
+                          .src = s->ptr[i->a],
+                          .dst = s->ptr[i->b],
+                          .staging = i->c >= 0 ? s->ptr[i->c] : NULL,
+                          .counts = s->counts};
+    if (add && s->dev->ops->zero(s->dev, x.dst, topt_buffer_bytes(s, i->b), err))
+        return -1;
+    return topt_exchange_halo(&x, err);
 }
 
 static int do_reduce(struct topt_session *s, const struct topt_instr *i,
@@ -217,6 +263,8 @@ static void account(struct topt_session_times *t, const struct topt_instr *i, in
         t->move_ns[i->move.kind] += ns;
         t->move_calls[i->move.kind]++;
         break;
+    case TOPT_I_HALO:
+    case TOPT_I_HALO_ADD:
     case TOPT_I_REDUCE:
         t->reduce_ns += ns;
         break;
@@ -232,10 +280,12 @@ static int run(struct topt_session *s, int from, int to, struct topt_error *err)
 {
     static int (*const perform[])(struct topt_session *, const struct topt_instr *,
                                   struct topt_error *) = {
-        [TOPT_I_ALLOC] = do_alloc,   [TOPT_I_FREE] = do_free,     [TOPT_I_ZERO] = do_zero,
-        [TOPT_I_INIT] = do_init,     [TOPT_I_KERNEL] = do_kernel, [TOPT_I_MOVE] = do_move,
-        [TOPT_I_REDUCE] = do_reduce, [TOPT_I_ADD] = do_add,       [TOPT_I_LOSS] = do_loss,
-        [TOPT_I_UPDATE] = do_update,
+        [TOPT_I_ALLOC] = do_alloc,   [TOPT_I_FREE] = do_free,
+        [TOPT_I_ZERO] = do_zero,     [TOPT_I_INIT] = do_init,
+        [TOPT_I_KERNEL] = do_kernel, [TOPT_I_MOVE] = do_move,
+        [TOPT_I_HALO] = do_halo,     [TOPT_I_HALO_ADD] = do_halo,
+        [TOPT_I_REDUCE] = do_reduce, [TOPT_I_ADD] = do_add,
+        [TOPT_I_LOSS] = do_loss,     [TOPT_I_UPDATE] = do_update,
     };
     int64_t before = now_ns();
     for (int i = from; i < to; i++) {

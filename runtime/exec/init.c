@@ -9,42 +9,42 @@
 #include <math.h>
 #include <string.h>
 
-/* How a kind's parameters start; any other parameter is normal with deviation 0.02. */
-struct init_rule {
-    const char *kind, *operand;
-    double constant; /* of all elements, where 'fan_in' is not set */
-    int fan_in;      /* normal, deviation 1 / sqrt(elements of the last dimension) */
-};
-
-static const struct init_rule rules[] = {{"linear", "w", 0, 1},
-                                         {"bias", "b", 0, 0},
-                                         {"norm", "g", 1, 0},
-                                         {"norm", "bias", 0, 0}};
-
 struct init_value {
     double constant, deviation;
     uint64_t stream;
 };
 
+/* Numbers that one number of the output is a sum over. */
+static double fan_in(const struct topt_shape *s)
+{
+    double n = 1;
+    for (int i = 1; i < s->ndim; i++)
+        n *= (double)(s->dim[i].count * s->dim[i].unit);
+    return n;
+}
+
 static struct init_value value_of(const struct topt_session *s,
                                   const struct topt_buffer *b)
 {
     const struct topt_op *op = &s->p->model->op[b->op];
-    const char *operand = op->spec->operand[b->operand].name;
     struct init_value v = {.deviation =
                                op->attrs.init_std > 0 ? op->attrs.init_std : 0.02};
     v.stream =
         topt_mix(s->options.seed) ^ topt_mix((uint64_t)b->op * 64 + (uint64_t)b->operand);
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        if (strcmp(rules[i].kind, op->spec->name) || strcmp(rules[i].operand, operand))
-            continue;
-        const struct topt_dim *last = &b->shape.dim[b->shape.ndim - 1];
-        if (!rules[i].fan_in) {
-            v.constant = rules[i].constant;
-            v.deviation = 0;
-        } else if (!(op->attrs.init_std > 0)) {
-            v.deviation = 1 / sqrt((double)(last->count * last->unit));
-        }
+    switch (op->spec->operand[b->operand].start) {
+    case TOPT_START_FAN_IN:
+        if (!(op->attrs.init_std > 0))
+            v.deviation = 1 / sqrt(fan_in(&b->shape));
+        break;
+    case TOPT_START_ONE:
+        v.constant = 1;
+        v.deviation = 0;
+        break;
+    case TOPT_START_ZERO:
+        v.deviation = 0;
+        break;
+    case TOPT_START_NORMAL:
+        break;
     }
     return v;
 }

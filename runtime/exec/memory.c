@@ -9,6 +9,9 @@
 struct topt_box topt_buffer_box(const struct topt_session *s, int buffer)
 {
     const struct topt_buffer *b = &s->p->buffer[buffer];
+    if (b->window)
+        return topt_operand_box(&s->p->model->op[b->op], b->operand, &s->p->config[b->op],
+                                &s->p->mesh, s->comm->rank);
     return topt_layout_box(&s->p->mesh, &b->shape, &b->layout, s->comm->rank);
 }
 

@@ -61,7 +61,7 @@ static int64_t region_start(const struct topt_shape *s, const struct topt_box *b
 }
 
 /* Rows of the last dimension, with an odometer over the others. */
-void topt_host_copy_box(const struct topt_box_copy *c)
+void topt_host_box_rows(const struct topt_box_copy *c, topt_host_row *row)
 {
     const struct topt_shape *s = c->shape;
     int64_t step_src[TOPT_MAX_RANK], step_dst[TOPT_MAX_RANK], at[TOPT_MAX_RANK] = {0};
@@ -87,13 +87,28 @@ void topt_host_copy_box(const struct topt_box_copy *c)
             a += at[i] * step_src[i];
             b += at[i] * step_dst[i];
         }
-        memcpy(dst + b, src + a, (size_t)(extent[last] * c->element_bytes));
+        row(dst + b, src + a, extent[last]);
         int i = last - 1;
         while (i >= 0 && ++at[i] == extent[i])
             at[i--] = 0;
         if (i < 0)
             return;
     }
+}
+
+static void copy_4(void *dst, const void *src, int64_t n)
+{
+    memcpy(dst, src, 4 * (size_t)n);
+}
+
+static void copy_8(void *dst, const void *src, int64_t n)
+{
+    memcpy(dst, src, 8 * (size_t)n);
+}
+
+void topt_host_copy_box(const struct topt_box_copy *c)
+{
+    topt_host_box_rows(c, c->element_bytes == 8 ? copy_8 : copy_4);
 }
 
 static int host_copy_box(struct topt_device *d, const struct topt_box_copy *c,
@@ -107,6 +122,14 @@ static int host_copy_box(struct topt_device *d, const struct topt_box_copy *c,
 static const struct topt_host_math *math_of(const struct topt_device *d)
 {
     return d->dtype == TOPT_F64 ? &topt_host_math_f64 : &topt_host_math_f32;
+}
+
+static int host_add_box(struct topt_device *d, const struct topt_box_copy *c,
+                        struct topt_error *err)
+{
+    (void)err;
+    topt_host_box_rows(c, math_of(d)->add);
+    return 0;
 }
 
 static int host_add(struct topt_device *d, void *dst, const void *src, int64_t n,
@@ -125,7 +148,7 @@ static int check_sizes(const struct topt_kernel_call *c, struct topt_error *err)
         int64_t rows = 1, cols = 1;
         for (int i = 0; i < spec->operand[o].ndim; i++) {
             rows *= cols;
-            cols = c->len[spec->operand[o].dim[i]] * c->op->operand[o].dim[i].unit;
+            cols = c->box[o].len[i] * c->op->operand[o].dim[i].unit;
         }
         if (rows > INT_MAX || cols > INT_MAX)
             return topt_fail(err, TOPT_ERR_LIMIT,
@@ -175,6 +198,7 @@ static const struct topt_device_ops host_ops = {
     .write = host_write,
     .read = host_write,
     .copy_box = host_copy_box,
+    .add_box = host_add_box,
     .add = host_add,
     .kernel = host_kernel,
     .update = host_update,

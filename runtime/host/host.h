@@ -15,6 +15,9 @@ struct topt_host_math {
 
 extern const struct topt_host_math topt_host_math_f32, topt_host_math_f64;
 
+/* Call 'row' for each row of a region: source, destination, elements. */
+typedef void topt_host_row(void *dst, const void *src, int64_t n);
+void topt_host_box_rows(const struct topt_box_copy *c, topt_host_row *row);
 /* Copy a box between two blocks; the CPU's copy_box. */
 void topt_host_copy_box(const struct topt_box_copy *c);
 

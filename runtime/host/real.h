@@ -70,8 +70,7 @@ static inline float tanh_f32(float x)
 /* Elements of one dimension of an operand's local block. */
 static inline int64_t extent(const struct topt_kernel_call *c, int operand, int i)
 {
-    int d = c->op->spec->operand[operand].dim[i];
-    return c->len[d] * c->op->operand[operand].dim[i].unit;
+    return c->box[operand].len[i] * c->op->operand[operand].dim[i].unit;
 }
 
 /* An operand's local block as a matrix: rows of the last dimension. */

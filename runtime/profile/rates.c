@@ -46,14 +46,16 @@ static void fill(const struct bench *b, void *p, int64_t n)
 static int bench_init(struct bench *b, const struct topt_op *op, enum topt_dtype dtype,
                       struct topt_error *err)
 {
-    *b = (struct bench){.call = {.op = op}};
+    *b = (struct bench){.call = {.op = op, .micro_batches = 1}};
     if (topt_device_open_host(dtype, &b->dev, err))
         return -1;
     memcpy(b->call.len, op->count, sizeof b->call.len);
     for (int o = 0; o < op->spec->noperands; o++) {
         int64_t n = 1;
-        for (int i = 0; i < op->spec->operand[o].ndim; i++)
+        for (int i = 0; i < op->spec->operand[o].ndim; i++) {
+            b->call.box[o].len[i] = op->operand[o].dim[i].count;
             n *= op->operand[o].dim[i].count * op->operand[o].dim[i].unit;
+        }
         if (b->dev.ops->alloc(&b->dev, n * b->dev.real_bytes, &b->call.value[o], err)) {
             bench_fini(b);
             return -1;

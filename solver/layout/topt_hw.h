@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "topt_error.h"
+#include "topt_model.h"
 
 enum topt_collective {
     TOPT_ALL_REDUCE,
@@ -33,8 +34,6 @@ struct topt_group {
 enum topt_dtype { TOPT_F32, TOPT_F64, TOPT_BF16, TOPT_DTYPE_COUNT };
 const char *topt_dtype_name(enum topt_dtype t);
 int topt_dtype_bytes(enum topt_dtype t);
-
-enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
 
 struct topt_hw; /* opaque */
 

@@ -20,6 +20,7 @@ struct tally {
     struct topt_sink sink;
     const struct topt_costing *k;
     struct topt_fragment_cost cost;
+    int64_t times; /* each instruction counts so often */
     int64_t live;
     int muted; /* buffers made now are counted elsewhere */
     int nbuffers;
@@ -85,21 +86,6 @@ static int64_t elementwise_ns(const struct tally *t, int64_t bytes)
                               bytes, t->k->mesh->devices);
 }
 
-static enum topt_work work_of(enum topt_kernel k)
-{
-    switch (k) {
-    case TOPT_K_LINEAR_FWD:
-    case TOPT_K_LINEAR_BWD_X:
-    case TOPT_K_LINEAR_BWD_W:
-        return TOPT_WORK_MATMUL;
-    case TOPT_K_ATTENTION_FWD:
-    case TOPT_K_ATTENTION_BWD:
-        return TOPT_WORK_ATTENTION;
-    default:
-        return TOPT_WORK_ELEMENTWISE;
-    }
-}
-
 /* 'len' comes from the configuration that the buffers' fragment was written for. */
 static int64_t kernel_ns(const struct tally *t, const struct topt_instr *i,
                          const int64_t *len)
@@ -108,15 +94,24 @@ static int64_t kernel_ns(const struct tally *t, const struct topt_instr *i,
     int64_t bytes = 0;
     for (int x = 0; x < o->spec->noperands; x++)
         bytes += bytes_of(t, i->value[x]) + bytes_of(t, i->grad[x]);
-    return topt_hw_compute_ns(t->k->hw, t->k->settings->dtype, work_of(i->kernel),
-                              o->spec->flops(o, i->kernel, len), bytes,
-                              t->k->mesh->devices);
+    return topt_hw_compute_ns(
+        t->k->hw, t->k->settings->dtype, topt_kernel_work(i->kernel),
+        o->spec->flops(o, i->kernel, len), bytes, t->k->mesh->devices);
 }
 
 static int64_t all_reduce_ns(const struct tally *t, uint32_t axes, int64_t bytes)
 {
     return topt_hw_collective_ns(t->k->hw, TOPT_ALL_REDUCE,
                                  topt_mesh_group(t->k->mesh, axes), bytes);
+}
+
+/* What a window holds beside the block comes from the neighbours. */
+static int64_t halo_ns(const struct tally *t, const struct topt_instr *i)
+{
+    int64_t a = bytes_of(t, i->a), b = bytes_of(t, i->b);
+    return topt_hw_collective_ns(t->k->hw, TOPT_PERMUTE,
+                                 topt_mesh_group(t->k->mesh, i->axes),
+                                 a > b ? a - b : b - a);
 }
 
 struct op_tally {
@@ -152,6 +147,10 @@ static int tally_emit(struct topt_sink *sink, const struct topt_instr *i,
     case TOPT_I_REDUCE:
         net = all_reduce_ns(t, i->axes, bytes_of(t, i->a));
         break;
+    case TOPT_I_HALO:
+    case TOPT_I_HALO_ADD:
+        net = halo_ns(t, i);
+        break;
     case TOPT_I_LOSS:
         net = all_reduce_ns(t, i->axes, 8);
         break;
@@ -160,16 +159,24 @@ static int tally_emit(struct topt_sink *sink, const struct topt_instr *i,
     }
     if (i->op >= 0 && i->kind == TOPT_I_INIT)
         return 0; /* once, not a step's cost */
-    if (__builtin_add_overflow(t->cost.compute_ns, ns, &t->cost.compute_ns) ||
+    if (__builtin_mul_overflow(ns, t->times, &ns) ||
+        __builtin_mul_overflow(net, t->times, &net) ||
+        __builtin_add_overflow(t->cost.compute_ns, ns, &t->cost.compute_ns) ||
         __builtin_add_overflow(t->cost.network_ns, net, &t->cost.network_ns))
         return topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows");
     return 0;
 }
 
+static void tally_repeat(struct topt_sink *sink, int64_t times)
+{
+    ((struct tally *)sink)->times = times;
+}
+
 static void tally_init(struct op_tally *o, const struct topt_costing *k)
 {
-    o->t.sink =
-        (struct topt_sink){tally_alloc, tally_release, tally_keep, tally_emit, tally_get};
+    o->t.sink = (struct topt_sink){tally_alloc, tally_release, tally_keep,
+                                   tally_emit,  tally_get,     tally_repeat};
+    o->t.times = 1;
     o->t.k = k;
     o->t.cost = (struct topt_fragment_cost){0};
     o->t.live = 0;

@@ -44,7 +44,9 @@ struct topt_layout topt_value_layout(const struct topt_op *op, int operand,
                                      const struct topt_config *c,
                                      const struct topt_mesh *mesh)
 {
-    return derive(op, operand, c, mesh, op->operand[operand].role == TOPT_OUTPUT);
+    return derive(op, operand, c, mesh,
+                  op->operand[operand].role == TOPT_OUTPUT ||
+                      op->spec->operand[operand].partial);
 }
 
 struct topt_layout topt_grad_layout(const struct topt_op *op, int operand,
@@ -69,10 +71,31 @@ struct topt_layout topt_hub_layout(const struct topt_hub *h, const struct topt_m
     return l;
 }
 
+struct topt_config topt_config_none(void)
+{
+    struct topt_config c = {.zero = TOPT_ZERO_NONE};
+    memset(c.dim, -1, sizeof c.dim);
+    return c;
+}
+
+/* Fewest counts of a dimension in any operand: all parts of each must have work. */
+static int64_t fewest(const struct topt_op *op, int d)
+{
+    int64_t n = op->count[d];
+    for (int o = 0; o < op->spec->noperands; o++) {
+        int i = place(op, o, d);
+        if (i >= 0 && op->operand[o].present && op->operand[o].dim[i].count < n)
+            n = op->operand[o].dim[i].count;
+    }
+    return n;
+}
+
 int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
                       const struct topt_mesh *mesh)
 {
-    int64_t split[TOPT_MAX_OPDIMS] = {1, 1, 1, 1, 1, 1};
+    int64_t split[TOPT_MAX_OPDIMS];
+    for (int d = 0; d < TOPT_MAX_OPDIMS; d++)
+        split[d] = 1;
     for (int a = 0; a < mesh->naxes; a++) {
         int d = c->dim[a];
         if (d < -1 || d >= op->spec->ndims)
@@ -80,10 +103,143 @@ int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
         if (d < 0)
             continue;
         split[d] *= mesh->size[a];
-        if (op->spec->dim[d].split == TOPT_SPLIT_NEVER || split[d] > op->count[d])
+        if (op->spec->dim[d].split == TOPT_SPLIT_NEVER || split[d] > fewest(op, d))
             return 0;
     }
     return 1;
+}
+
+static int axes_of(const struct topt_config *c, const struct topt_mesh *mesh, int d,
+                   int8_t ret[TOPT_MAX_AXES])
+{
+    int n = 0;
+    for (int a = 0; a < mesh->naxes; a++)
+        if (c->dim[a] == d)
+            ret[n++] = (int8_t)a;
+    return n;
+}
+
+/* ---- boxes and windows --------------------------------------------------------------------- */
+
+static int windowed(const struct topt_op *op, int operand, int i)
+{
+    const struct topt_operand_spec *spec = &op->spec->operand[operand];
+    return spec->window_of && spec->own >> i & 1;
+}
+
+uint32_t topt_window_axes(const struct topt_op *op, int operand,
+                          const struct topt_config *c, const struct topt_mesh *mesh)
+{
+    const struct topt_operand_spec *spec = &op->spec->operand[operand];
+    uint32_t axes = 0;
+    for (int i = 0; i < spec->ndim; i++)
+        for (int a = 0; windowed(op, operand, i) && a < mesh->naxes; a++)
+            if (c->dim[a] == spec->dim[i])
+                axes |= 1u << a;
+    return axes;
+}
+
+/* One dimension of an operand's block; of a window, what the block of the output reads. */
+static void block_of(const struct topt_op *op, int operand, int i,
+                     const struct topt_config *c, const struct topt_mesh *mesh,
+                     int device, int64_t *ret_off, int64_t *ret_len)
+{
+    int d = op->spec->operand[operand].dim[i];
+    int64_t count = op->operand[operand].dim[i].count, off, len;
+    int8_t axes[TOPT_MAX_AXES];
+    int n = axes_of(c, mesh, d, axes), is_window = n > 0 && windowed(op, operand, i);
+    topt_split_block(mesh, is_window ? op->count[d] : count, axes, n, device, &off, &len);
+    if (is_window && len > 0) {
+        op->spec->window(op, d, off, len, &off, &len);
+        int64_t end = off + len < count ? off + len : count;
+        off = off > 0 ? off : 0;
+        len = end > off ? end - off : 0;
+    }
+    *ret_off = off;
+    *ret_len = len;
+}
+
+struct topt_box topt_operand_box(const struct topt_op *op, int operand,
+                                 const struct topt_config *c,
+                                 const struct topt_mesh *mesh, int device)
+{
+    struct topt_box box = {{0}, {0}};
+    for (int i = 0; i < op->spec->operand[operand].ndim; i++)
+        block_of(op, operand, i, c, mesh, device, &box.off[i], &box.len[i]);
+    return box;
+}
+
+/* Dimensions split by themselves, so the largest block has the largest part of each. */
+int64_t topt_operand_largest(const struct topt_op *op, int operand,
+                             const struct topt_config *c, const struct topt_mesh *mesh)
+{
+    int64_t elements = 1;
+    for (int i = 0; i < op->spec->operand[operand].ndim; i++) {
+        int64_t off, len, most = 0;
+        for (int r = 0; r < (windowed(op, operand, i) ? mesh->devices : 1); r++) {
+            block_of(op, operand, i, c, mesh, r, &off, &len);
+            most = len > most ? len : most;
+        }
+        elements *= most * op->operand[operand].dim[i].unit;
+    }
+    return elements;
+}
+
+/* Do two devices differ along the given axes alone? */
+static int same_elsewhere(const struct topt_mesh *mesh, const int8_t *axes, int n, int r,
+                          int q)
+{
+    for (int a = 0; a < mesh->naxes; a++) {
+        int free = 0;
+        for (int k = 0; k < n; k++)
+            free |= axes[k] == a;
+        if (!free && topt_mesh_coord(mesh, r, a) != topt_mesh_coord(mesh, q, a))
+            return 0;
+    }
+    return 1;
+}
+
+/* Sum over all parts of what part 'of' of a dimension shares with their windows, and the
+ * window itself, at most over parts. */
+static void overlaps(const struct topt_op *op, int operand, int i,
+                     const struct topt_config *c, const struct topt_mesh *mesh,
+                     int64_t *ret_shared, int64_t *ret_window)
+{
+    int block = op->spec->operand[operand].window_of - 1;
+    *ret_shared = *ret_window = 0;
+    int8_t axes[TOPT_MAX_AXES];
+    int n = axes_of(c, mesh, op->spec->operand[operand].dim[i], axes);
+    for (int r = 0; r < mesh->devices; r++) {
+        int64_t off, len, shared = 0;
+        block_of(op, block, i, c, mesh, r, &off, &len);
+        for (int q = 0; q < mesh->devices; q++) {
+            int64_t w_off, w_len;
+            if (!same_elsewhere(mesh, axes, n, r, q))
+                continue;
+            block_of(op, operand, i, c, mesh, q, &w_off, &w_len);
+            int64_t end = off + len < w_off + w_len ? off + len : w_off + w_len;
+            int64_t first = off > w_off ? off : w_off;
+            shared += end > first ? end - first : 0;
+            *ret_window = w_len > *ret_window ? w_len : *ret_window;
+        }
+        *ret_shared = shared > *ret_shared ? shared : *ret_shared;
+    }
+}
+
+int64_t topt_window_staging(const struct topt_op *op, int operand,
+                            const struct topt_config *c, const struct topt_mesh *mesh)
+{
+    int64_t sent = 1, received = 1;
+    for (int i = 0; i < op->spec->operand[operand].ndim; i++) {
+        int64_t off, len, window, unit = op->operand[operand].dim[i].unit;
+        block_of(op, operand, i, c, mesh, 0, &off, &len);
+        window = len;
+        if (windowed(op, operand, i))
+            overlaps(op, operand, i, c, mesh, &len, &window);
+        sent *= len * unit;
+        received *= window * unit;
+    }
+    return sent + received;
 }
 
 void topt_op_box(const struct topt_op *op, const struct topt_config *c,
@@ -92,10 +248,7 @@ void topt_op_box(const struct topt_op *op, const struct topt_config *c,
 {
     for (int d = 0; d < op->spec->ndims; d++) {
         int8_t axes[TOPT_MAX_AXES];
-        int n = 0;
-        for (int a = 0; a < mesh->naxes; a++)
-            if (c->dim[a] == d)
-                axes[n++] = (int8_t)a;
+        int n = axes_of(c, mesh, d, axes);
         topt_split_block(mesh, op->count[d], axes, n, device, &ret_off[d], &ret_len[d]);
     }
 }
@@ -114,10 +267,10 @@ struct topt_strategy *topt_strategy_create(const struct topt_model *m)
         topt_strategy_destroy(s);
         return NULL;
     }
-    memset(s->config, -1, (size_t)m->nops * sizeof *s->config);
-    memset(s->hub, -1, (size_t)m->ntensors * sizeof *s->hub);
+    for (int i = 0; i < m->nops; i++)
+        s->config[i] = topt_config_none();
     for (int t = 0; t < m->ntensors; t++)
-        s->hub[t].keep = 1;
+        s->hub[t] = (struct topt_hub){topt_config_none(), 1};
     return s;
 }
 
@@ -141,12 +294,13 @@ const char *topt_optimizer_name(enum topt_optimizer o)
 
 const char *topt_class_name(enum topt_class c)
 {
-    static const char *const name[] = {"parameters",  "gradients", "optimizer",    "data",
-                                       "activations", "transient", "communication"};
+    static const char *const name[] = {"parameters", "gradients",    "optimizer",
+                                       "data",       "activations",  "recomputed",
+                                       "transient",  "communication"};
     return (unsigned)c < TOPT_CLASS_COUNT ? name[c] : "unknown";
 }
 
 struct topt_settings topt_settings_default(void)
 {
-    return (struct topt_settings){TOPT_F32, TOPT_ADAM, 64};
+    return (struct topt_settings){TOPT_F32, TOPT_ADAM, 64, 1};
 }

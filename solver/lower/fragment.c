@@ -59,10 +59,10 @@ int topt_fragment_operand(const struct topt_fragments *f, int op, int operand,
                           const struct topt_layout *l, enum topt_class cls)
 {
     const struct topt_op *o = &f->model->op[op];
-    int data = o->operand[operand].role == TOPT_DATA;
+    int whole = o->operand[operand].role == TOPT_DATA && !o->spec->operand[operand].real;
     return alloc_block(
         f, (struct topt_buffer){.cls = cls,
-                                .elem = data ? TOPT_ELEM_INT32 : TOPT_ELEM_REAL,
+                                .elem = whole ? TOPT_ELEM_INT32 : TOPT_ELEM_REAL,
                                 .shape = topt_operand_shape(o, operand),
                                 .layout = *l,
                                 .op = op,
@@ -210,11 +210,13 @@ int topt_fragment_init(const struct topt_fragments *f, int op,
 }
 
 static int emit_kernel(const struct topt_fragments *f, int op, int backward,
-                       const struct topt_step *s, const struct topt_op_buffers *b)
+                       const struct topt_step *s, int64_t at,
+                       const struct topt_op_buffers *b)
 {
     const struct topt_op *o = &f->model->op[op];
     struct topt_instr i = instr(TOPT_I_KERNEL, op, backward);
     i.kernel = s->kernel;
+    i.at = at;
     int writes = 0;
     for (int x = 0; x < o->spec->noperands; x++) {
         uint32_t touched = s->reads | s->writes;
@@ -228,28 +230,188 @@ static int emit_kernel(const struct topt_fragments *f, int op, int backward,
     return writes ? emit(f, i) : 0; /* nobody wants the result */
 }
 
-static int emit_steps(const struct topt_fragments *f, int op, int backward,
-                      const struct topt_config *c, const struct topt_op_buffers *b)
+/* ---- exchanges inside an operator -------------------------------------------------------- */
+
+static uint32_t axes_over(const struct topt_fragments *f, const struct topt_config *c,
+                          uint32_t dims)
+{
+    uint32_t axes = 0;
+    for (int a = 0; a < f->mesh->naxes; a++)
+        if (c->dim[a] >= 0 && dims >> c->dim[a] & 1)
+            axes |= 1u << a;
+    return axes;
+}
+
+static int emit_reduce(const struct topt_fragments *f, int op, int backward,
+                       const struct topt_config *c, const struct topt_step *s,
+                       const struct topt_op_buffers *b)
+{
+    struct topt_instr i = instr(TOPT_I_REDUCE, op, backward);
+    i.a = b->value[s->operand];
+    i.is_max = s->kind == TOPT_STEP_MAX;
+    i.axes = axes_over(f, c, s->dims);
+    return i.axes ? emit(f, i) : 0;
+}
+
+static int alloc_window(const struct topt_fragments *f, int op, int operand,
+                        const struct topt_config *c)
 {
     const struct topt_op *o = &f->model->op[op];
-    const struct topt_step *steps = backward ? o->spec->backward : o->spec->forward;
-    for (int k = 0; k < TOPT_MAX_STEPS && steps[k].kind != TOPT_STEP_END; k++) {
-        const struct topt_step *s = &steps[k];
-        if (s->kind == TOPT_STEP_KERNEL) {
-            if (emit_kernel(f, op, backward, s, b))
+    struct topt_buffer b = {.cls = TOPT_CLASS_TRANSIENT,
+                            .elem = TOPT_ELEM_REAL,
+                            .shape = topt_operand_shape(o, operand),
+                            .layout = topt_value_layout(o, operand, c, f->mesh),
+                            .window = 1,
+                            .op = op,
+                            .operand = operand};
+    b.bytes = round_up(topt_operand_largest(o, operand, c, f->mesh) *
+                           topt_element_bytes(f->settings, b.elem),
+                       f->settings->granule_bytes);
+    return f->sink->alloc(f->sink, &b, f->err);
+}
+
+/* Blocks sent and received: at most a window and, of each neighbour's, what overlaps. */
+static int emit_halo(const struct topt_fragments *f, int op, int backward, int window,
+                     int from, int to, const struct topt_config *c)
+{
+    const struct topt_op *o = &f->model->op[op];
+    struct topt_instr i = instr(backward ? TOPT_I_HALO_ADD : TOPT_I_HALO, op, backward);
+    struct topt_buffer b = {.cls = TOPT_CLASS_STAGING,
+                            .elem = TOPT_ELEM_BYTE,
+                            .layout = topt_layout_replicated(),
+                            .op = op,
+                            .operand = -1};
+    i.a = from;
+    i.b = to;
+    i.axes = topt_window_axes(o, window, c, f->mesh);
+    b.bytes = round_up(topt_window_staging(o, window, c, f->mesh) *
+                           topt_element_bytes(f->settings, TOPT_ELEM_REAL),
+                       f->settings->granule_bytes);
+    i.c = f->sink->alloc(f->sink, &b, f->err);
+    int rc = i.c < 0 ? -1 : emit(f, i);
+    if (i.c >= 0)
+        f->sink->release(f->sink, i.c);
+    return rc;
+}
+
+/* A window is the operand itself where nothing it reaches is elsewhere. */
+static int fill_window(const struct topt_fragments *f, int op, int backward,
+                       const struct topt_config *c, const struct topt_step *s,
+                       struct topt_op_buffers *b)
+{
+    int x = s->operand, w = s->into;
+    (void)backward;
+    b->value[w] = b->value[x];
+    if (!topt_window_axes(&f->model->op[op], w, c, f->mesh))
+        return 0;
+    b->value[w] = alloc_window(f, op, w, c);
+    return b->value[w] < 0 ? -1 : emit_halo(f, op, 0, w, b->value[x], b->value[w], c);
+}
+
+static int add_window(const struct topt_fragments *f, int op, const struct topt_config *c,
+                      const struct topt_step *s, const struct topt_op_buffers *b)
+{
+    int w = s->operand, x = s->into;
+    if (b->grad[x] < 0 || b->value[w] == b->grad[x])
+        return 0;
+    return emit_halo(f, op, 1, w, b->value[w], b->grad[x], c);
+}
+
+/* Operands may share a buffer: a window that is the operand itself, a move to where the
+ * operand is already.  It is the first one's. */
+static int owned(const struct topt_op_buffers *b, int operand)
+{
+    for (int x = 0; x < TOPT_MAX_OPERANDS; x++)
+        if ((x < operand && b->value[x] == b->value[operand]) ||
+            b->grad[x] == b->value[operand])
+            return 0;
+    return b->value[operand] >= 0;
+}
+
+static void release_value(const struct topt_fragments *f, struct topt_op_buffers *b,
+                          int operand)
+{
+    if (owned(b, operand))
+        f->sink->release(f->sink, b->value[operand]);
+    b->value[operand] = -1;
+}
+
+static int move_operand(const struct topt_fragments *f, int op, int backward,
+                        const struct topt_config *c, const struct topt_step *s,
+                        struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    struct topt_layout from = topt_value_layout(o, s->operand, c, f->mesh);
+    struct topt_layout to = topt_value_layout(o, s->into, c, f->mesh);
+    struct topt_shape shape = topt_operand_shape(o, s->operand);
+    release_value(f, b, s->into);
+    return topt_fragment_move(f, op, backward, b->value[s->operand], &shape, &from, &to,
+                              &b->value[s->into]);
+}
+
+static int emit_step(const struct topt_fragments *f, int op, int backward,
+                     const struct topt_config *c, const struct topt_step *s, int64_t at,
+                     struct topt_op_buffers *b)
+{
+    switch (s->kind) {
+    case TOPT_STEP_KERNEL:
+        return emit_kernel(f, op, backward, s, at, b);
+    case TOPT_STEP_HALO:
+        return fill_window(f, op, backward, c, s, b);
+    case TOPT_STEP_HALO_ADD:
+        return add_window(f, op, c, s, b);
+    case TOPT_STEP_MOVE:
+        return move_operand(f, op, backward, c, s, b);
+    default:
+        return emit_reduce(f, op, backward, c, s, b);
+    }
+}
+
+/* The steps [from, to) of a loop over dimension 'd': all rounds, or one that counts for all
+ * where the sink adds up. */
+static int emit_loop(const struct topt_fragments *f, int op, int backward,
+                     const struct topt_config *c, const struct topt_step *from,
+                     const struct topt_step *to, struct topt_op_buffers *b)
+{
+    int64_t n = f->model->op[op].count[from->loop - 1], rounds = f->sink->repeat ? 1 : n;
+    if (f->sink->repeat)
+        f->sink->repeat(f->sink, n);
+    for (int64_t k = 0; k < rounds; k++)
+        for (const struct topt_step *s = from; s < to; s++)
+            if (emit_step(f, op, backward, c, s, backward ? n - 1 - k : k, b))
                 return -1;
-            continue;
-        }
-        struct topt_instr i = instr(TOPT_I_REDUCE, op, backward);
-        i.a = b->value[s->operand];
-        i.is_max = s->kind == TOPT_STEP_MAX;
-        for (int a = 0; a < f->mesh->naxes; a++)
-            if (c->dim[a] == s->dim)
-                i.axes |= 1u << a;
-        if (i.axes && emit(f, i))
+    if (f->sink->repeat)
+        f->sink->repeat(f->sink, 1);
+    return 0;
+}
+
+static int emit_steps(const struct topt_fragments *f, int op, int backward,
+                      const struct topt_config *c, struct topt_op_buffers *b)
+{
+    const struct topt_op_spec *spec = f->model->op[op].spec;
+    const struct topt_step *s = backward ? spec->backward : spec->forward;
+    const struct topt_step *end = s + TOPT_MAX_STEPS;
+    while (s < end && s->kind != TOPT_STEP_END) {
+        const struct topt_step *next = s + 1;
+        while (s->loop && next < end && next->kind && next->loop == s->loop)
+            next++;
+        if (s->loop ? emit_loop(f, op, backward, c, s, next, b)
+                    : emit_step(f, op, backward, c, s, 0, b))
             return -1;
+        s = next;
     }
     return 0;
+}
+
+/* Kernels write the window of a gradient, or the gradient itself where that is all. */
+static int grad_window(const struct topt_fragments *f, int op, int operand,
+                       const struct topt_config *c, const struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    int grad = b->grad[o->spec->operand[operand].window_of - 1];
+    return grad < 0 || !topt_window_axes(o, operand, c, f->mesh)
+               ? grad
+               : alloc_window(f, op, operand, c);
 }
 
 /* Buffers of the given role; allocated or released together. */
@@ -258,10 +420,17 @@ static int alloc_role(const struct topt_fragments *f, int op, const struct topt_
 {
     const struct topt_op *o = &f->model->op[op];
     for (int x = 0; x < o->spec->noperands; x++) {
-        if (o->operand[x].role != role || !o->operand[x].present)
+        if (o->operand[x].role != role || !o->operand[x].present ||
+            o->spec->operand[x].made)
             continue;
         struct topt_layout l = topt_value_layout(o, x, c, f->mesh);
-        b->value[x] = topt_fragment_operand(f, op, x, &l, cls);
+        if (o->spec->operand[x].of_grad)
+            b->value[x] = grad_window(f, op, x, c, b);
+        else
+            b->value[x] = topt_fragment_operand(f, op, x, &l, cls);
+        if (b->value[x] < 0 && o->spec->operand[x].of_grad &&
+            b->grad[o->spec->operand[x].window_of - 1] < 0)
+            continue; /* nobody wants it */
         if (b->value[x] < 0)
             return -1;
     }
@@ -273,10 +442,8 @@ static void release_role(const struct topt_fragments *f, int op, enum topt_role 
 {
     const struct topt_op *o = &f->model->op[op];
     for (int x = 0; x < o->spec->noperands; x++)
-        if (o->operand[x].role == role && b->value[x] >= 0) {
-            f->sink->release(f->sink, b->value[x]);
-            b->value[x] = -1;
-        }
+        if (o->operand[x].role == role)
+            release_value(f, b, x);
 }
 
 int topt_fragment_forward(const struct topt_fragments *f, int op,

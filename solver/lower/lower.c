@@ -444,9 +444,9 @@ int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
         return -1;
     int rc = -1;
     struct topt_program *p = program_create(m, mesh, settings, s);
-    struct recorder r = {
-        .sink = {record_alloc, record_release, record_keep, record_emit, record_get},
-        .p = p};
+    struct recorder r = {.sink = {record_alloc, record_release, record_keep, record_emit,
+                                  record_get, NULL},
+                         .p = p};
     struct lowering l = {.f = {m, mesh, settings, router, &r.sink, err}, .m = m, .s = s};
     l.place = calloc((size_t)m->ntensors, sizeof *l.place);
     l.op = malloc((size_t)m->nops * sizeof *l.op);

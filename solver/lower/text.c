@@ -25,8 +25,9 @@ static void put_buffers(struct topt_text *out, const int *buffer, int n, char ma
 static void put_instr(struct topt_text *out, const struct topt_program *p,
                       const struct topt_instr *i)
 {
-    static const char *const name[] = {"alloc", "free",   "zero", "init", "kernel",
-                                       "move",  "reduce", "add",  "loss", "update"};
+    static const char *const name[] = {"alloc",  "free", "zero", "init",
+                                       "kernel", "move", "halo", "halo_add",
+                                       "reduce", "add",  "loss", "update"};
     const char *op = i->op >= 0 ? p->model->op[i->op].name : "-";
     topt_text_add(out, "%-6s %-12s", name[i->kind], op);
     switch (i->kind) {
@@ -38,12 +39,18 @@ static void put_instr(struct topt_text *out, const struct topt_program *p,
         break;
     case TOPT_I_KERNEL:
         topt_text_add(out, " %s", topt_kernel_name(i->kernel));
+        if (i->at)
+            topt_text_add(out, " at %lld", (long long)i->at);
         put_buffers(out, i->value, TOPT_MAX_OPERANDS, 'v');
         put_buffers(out, i->grad, TOPT_MAX_OPERANDS, 'g');
         break;
     case TOPT_I_MOVE:
         topt_text_add(out, " %s %d -> %d axes %#x", topt_move_name(i->move.kind), i->a,
                       i->b, i->axes);
+        break;
+    case TOPT_I_HALO:
+    case TOPT_I_HALO_ADD:
+        topt_text_add(out, " %d -> %d axes %#x", i->a, i->b, i->axes);
         break;
     case TOPT_I_REDUCE:
         topt_text_add(out, " %s %d axes %#x", i->is_max ? "max" : "sum", i->a, i->axes);

@@ -28,6 +28,9 @@ struct topt_settings {
     enum topt_dtype dtype;         /* of activations, weights and gradients */
     enum topt_optimizer optimizer; /* states are kept in f32, or f64 where dtype is f64 */
     int64_t granule_bytes;         /* every buffer is rounded up to this; at least 1 */
+    /* The step runs forward and backward so often, on models of the batch divided by this,
+     * and adds the gradients up; at least 1. */
+    int64_t micro_batches;
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 
@@ -40,11 +43,25 @@ enum topt_keep {
     TOPT_KEEP_BEFORE, /* keep the producer's copy and move it again in backward */
 };
 
+/* What is sharded over the replicas of a parameter, beside its own splits. */
+enum topt_zero {
+    TOPT_ZERO_NONE,
+    TOPT_ZERO_STATE,    /* optimizer state (ZeRO-1) */
+    TOPT_ZERO_GRADIENT, /* and gradients (ZeRO-2) */
+    TOPT_ZERO_PARAM,    /* and parameters, gathered before use (ZeRO-3, FSDP) */
+    TOPT_ZERO_COUNT
+};
+
 /* An operator's configuration: the dimension each axis splits, or -1 for none (every device
- * along that axis computes the same).  Axes of one dimension split in axis order. */
+ * along that axis computes the same); axes of one dimension split in axis order.  'zero': the
+ * axes along which a parameter's gradient is partial shard what enum topt_zero says.
+ * 'recompute': what the operator makes is not kept; backward runs its forward again where it
+ * needs that. */
 struct topt_config {
     int8_t dim[TOPT_MAX_AXES];
+    uint8_t zero, recompute;
 };
+struct topt_config topt_config_none(void); /* no axis splits anything */
 
 /* A tensor with several uses has a hub between its producer and its consumers: 'layout'
  * gives the tensor dimension of each axis, and 'keep' keeps this copy for backward. */
@@ -89,6 +106,7 @@ enum topt_class {
     TOPT_CLASS_STATE,     /* optimizer state; for bf16 also the f32 master copy */
     TOPT_CLASS_DATA,      /* tokens and labels, 32-bit */
     TOPT_CLASS_KEPT,      /* activations and statistics that backward reads */
+    TOPT_CLASS_REMADE,    /* the same, made again in backward: one block's at a time */
     TOPT_CLASS_TRANSIENT, /* everything else: values and gradients in flight, work */
     TOPT_CLASS_STAGING,   /* packing space of a collective */
     TOPT_CLASS_COUNT
@@ -102,18 +120,21 @@ struct topt_buffer {
     enum topt_element elem;  /* REAL: the settings' dtype; STATE: f32 (f64 under f64) */
     struct topt_shape shape; /* global; STAGING: shape.ndim 0 and 'bytes' only */
     struct topt_layout layout;
+    uint8_t window;  /* an operand that is a window: its box is topt_operand_box */
     int64_t bytes;   /* of the largest block, rounded up to the granule */
     int op, operand; /* whose it is (operand -1: none); states: 'index' 0, 1... */
     int index;
 };
 
 enum topt_instr_kind {
-    TOPT_I_ALLOC,  /* a: buffer */
-    TOPT_I_FREE,   /* a: buffer */
-    TOPT_I_ZERO,   /* a: buffer */
-    TOPT_I_INIT,   /* a: parameter buffer (INIT section only): fill from the seed */
-    TOPT_I_KERNEL, /* 'kernel' of operator 'op' on value[] and grad[] */
-    TOPT_I_MOVE,   /* a -> b by 'move'; c: staging buffer or -1; a == b: in place */
+    TOPT_I_ALLOC,    /* a: buffer */
+    TOPT_I_FREE,     /* a: buffer */
+    TOPT_I_ZERO,     /* a: buffer */
+    TOPT_I_INIT,     /* a: parameter buffer (INIT section only): fill from the seed */
+    TOPT_I_KERNEL,   /* 'kernel' of operator 'op' on value[] and grad[] */
+    TOPT_I_MOVE,     /* a -> b by 'move'; c: staging buffer or -1; a == b: in place */
+    TOPT_I_HALO,     /* a: blocks -> b: windows of them over 'axes'; c: staging */
+    TOPT_I_HALO_ADD, /* a: windows -> b: blocks, what overlaps added up; c: staging */
     TOPT_I_REDUCE, /* all-reduce buffer a in place along 'axes': sum, or max where 'is_max' */
     TOPT_I_ADD,  /* b += a */
     TOPT_I_LOSS, /* a: per-token losses; report their mean over all tokens */
@@ -129,8 +150,8 @@ struct topt_instr {
     uint32_t axes;
     int is_max;
     struct topt_move move;
+    int64_t at; /* KERNEL in a loop: the count it is at */
     /* KERNEL: buffers by operand number, -1 where it has none */
-    int16_t pad;
     int value[TOPT_MAX_OPERANDS], grad[TOPT_MAX_OPERANDS];
 };
 
@@ -146,6 +167,23 @@ struct topt_program {
     int64_t peak_bytes; /* largest sum of live buffers over init and step */
     int64_t class_bytes[TOPT_CLASS_COUNT]; /* live of each class at the peak */
 };
+
+/* A device's block of an operand, in its own counts; of a window, what its block of the
+ * output reads, cut to the tensor. */
+struct topt_box topt_operand_box(const struct topt_op *op, int operand,
+                                 const struct topt_config *c,
+                                 const struct topt_mesh *mesh, int device);
+/* Elements of the largest block of an operand. */
+int64_t topt_operand_largest(const struct topt_op *op, int operand,
+                             const struct topt_config *c, const struct topt_mesh *mesh);
+/* Axes that split a windowed dimension of 'operand', a window: 0 where it is just the operand
+ * that it is the window of. */
+uint32_t topt_window_axes(const struct topt_op *op, int operand,
+                          const struct topt_config *c, const struct topt_mesh *mesh);
+
+/* Elements that exchanging the windows of 'operand' packs and receives, at most. */
+int64_t topt_window_staging(const struct topt_op *op, int operand,
+                            const struct topt_config *c, const struct topt_mesh *mesh);
 
 /* Local box of an operator's dimension on 'device', in counts. */
 void topt_op_box(const struct topt_op *op, const struct topt_config *c,

@@ -136,7 +136,8 @@ static int fill_operands(struct topt_op *op, struct topt_error *err)
         struct topt_operand *x = &op->operand[o];
         double elements = 1;
         for (int i = 0; i < spec->ndim; i++) {
-            int64_t count = op->count[spec->dim[i]];
+            int64_t count =
+                spec->own >> i & 1 ? x->dim[i].count : op->count[spec->dim[i]];
             if (x->role == TOPT_INPUT && x->dim[i].count != count)
                 return topt_fail(err, TOPT_ERR_INVAL,
                                  "input '%s' has %lld in dimension %s, not %lld",
@@ -187,7 +188,10 @@ int topt_model_add(struct topt_model *m, const char *kind, const char *name, int
                    const int *inputs, const struct topt_attrs *attrs,
                    struct topt_error *err)
 {
-    const struct topt_op_spec *spec = topt_op_spec_find(kind);
+    int rank = ninputs > 0 && inputs[0] >= 0 && inputs[0] < m->ntensors
+                   ? m->tensor[inputs[0]].ndim
+                   : 0;
+    const struct topt_op_spec *spec = topt_op_spec_find(kind, rank);
     if (!spec)
         return topt_fail(err, TOPT_ERR_INVAL, "operator '%.60s' has unknown kind '%.40s'",
                          name, kind);
@@ -223,7 +227,7 @@ int topt_model_finish(struct topt_model *m, struct topt_error *err)
         if (m->tensor[t].nconsumers)
             continue;
         const struct topt_op *op = &m->op[m->tensor[t].producer];
-        if (strcmp(op->spec->name, "cross_entropy"))
+        if (!op->spec->loss)
             return topt_fail(err, TOPT_ERR_INVAL,
                              "the output of '%s' (%s) is used by nobody", op->name,
                              op->spec->name);
@@ -233,7 +237,8 @@ int topt_model_finish(struct topt_model *m, struct topt_error *err)
         m->loss = m->tensor[t].producer;
     }
     if (m->loss < 0)
-        return topt_fail(err, TOPT_ERR_INVAL, "the model has no loss (cross_entropy)");
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "the model has no loss (such as cross_entropy)");
     m->vocab = m->op[m->loss].count[2];
     return 0;
 }

@@ -17,70 +17,20 @@ static const int64_t MAX_EXTENT = (int64_t)1 << 40;
 
 enum attr_type { WHOLE, REAL, BOOLEAN, ACTIVATION };
 
-enum attr {
-    FEATURES,
-    FEATURES_UNIT,
-    VOCAB,
-    HEADS,
-    KV_HEADS,
-    HEAD_DIM,
-    CAUSAL,
-    ROPE_THETA,
-    ACT,
-    RMS,
-    EPS,
-    INIT_STD,
-    ATTR_COUNT
-};
-
 static const struct attr_row {
     const char *name;
     enum attr_type type;
     size_t offset;
-} attr_table[ATTR_COUNT] = {
-    [FEATURES] = {"features", WHOLE, offsetof(struct topt_attrs, features)},
-    [FEATURES_UNIT] = {"features_unit", WHOLE,
-                       offsetof(struct topt_attrs, features_unit)},
-    [VOCAB] = {"vocab", WHOLE, offsetof(struct topt_attrs, vocab)},
-    [HEADS] = {"heads", WHOLE, offsetof(struct topt_attrs, heads)},
-    [KV_HEADS] = {"kv_heads", WHOLE, offsetof(struct topt_attrs, kv_heads)},
-    [HEAD_DIM] = {"head_dim", WHOLE, offsetof(struct topt_attrs, head_dim)},
-    [CAUSAL] = {"causal", BOOLEAN, offsetof(struct topt_attrs, causal)},
-    [ROPE_THETA] = {"rope_theta", REAL, offsetof(struct topt_attrs, rope_theta)},
-    [ACT] = {"activation", ACTIVATION, offsetof(struct topt_attrs, activation)},
-    [RMS] = {"rms", BOOLEAN, offsetof(struct topt_attrs, rms)},
-    [EPS] = {"eps", REAL, offsetof(struct topt_attrs, eps)},
-    [INIT_STD] = {"init_std", REAL, offsetof(struct topt_attrs, init_std)},
+} attr_table[TOPT_ATTR_COUNT] = {
+#define X(id, field, type)                                                               \
+    [TOPT_A_##id] = {#field, type, offsetof(struct topt_attrs, field)},
+    TOPT_ATTRS(X)
+#undef X
 };
 
-#define A(x) (1u << (x))
-
-/* The attributes of each kind; a kind without a row has none. */
-static const struct kind_row {
-    const char *kind;
-    unsigned attrs;
-} kind_table[] = {
-    {"embedding", A(VOCAB) | A(FEATURES) | A(INIT_STD)},
-    {"linear", A(FEATURES) | A(FEATURES_UNIT) | A(INIT_STD)},
-    {"position", A(INIT_STD)},
-    {"unary", A(ACT)},
-    {"norm", A(RMS) | A(EPS)},
-    {"attention", A(HEADS) | A(KV_HEADS) | A(HEAD_DIM) | A(CAUSAL) | A(ROPE_THETA)},
-    {"variable", A(VOCAB) | A(FEATURES) | A(INIT_STD)},
-};
-
-static const char *const activation_name[] = {[TOPT_ACT_RELU] = "relu",
-                                              [TOPT_ACT_GELU] = "gelu",
-                                              [TOPT_ACT_SILU] = "silu",
-                                              [TOPT_ACT_TANH] = "tanh"};
-enum { ACTIVATIONS = sizeof activation_name / sizeof *activation_name };
-
-static unsigned attrs_of_kind(const char *kind)
+static int takes(const struct topt_op_spec *kind, int attr)
 {
-    for (size_t i = 0; i < sizeof kind_table / sizeof *kind_table; i++)
-        if (!strcmp(kind_table[i].kind, kind))
-            return kind_table[i].attrs;
-    return 0;
+    return kind->attrs >> attr & 1;
 }
 
 /* ---- writing --------------------------------------------------------------------------- */
@@ -97,7 +47,8 @@ static json_t *attr_to_json(const struct attr_row *row, const struct topt_attrs 
     case BOOLEAN:
         return *(const int *)field ? json_true() : NULL;
     case ACTIVATION:
-        return json_string(activation_name[*(const int *)field]);
+        return json_string(
+            topt_activation_name((enum topt_activation) * (const int *)field));
     }
     return NULL;
 }
@@ -111,9 +62,8 @@ static json_t *op_to_json(const struct topt_model *m, const struct topt_op *op)
         json_array_append_new(
             inputs, json_string(m->tensor[op->operand[op->input[i]].tensor].name));
     json_object_set_new(o, "inputs", inputs);
-    unsigned mask = attrs_of_kind(op->spec->name);
-    for (int a = 0; a < ATTR_COUNT; a++) {
-        json_t *v = mask & A(a) ? attr_to_json(&attr_table[a], &op->attrs) : NULL;
+    for (int a = 0; a < TOPT_ATTR_COUNT; a++) {
+        json_t *v = takes(op->spec, a) ? attr_to_json(&attr_table[a], &op->attrs) : NULL;
         if (v)
             json_object_set_new(o, attr_table[a].name, v);
     }
@@ -142,14 +92,15 @@ static int activation_from_json(const json_t *obj, const char *path, int *ret,
     const char *name = NULL;
     if (topt_json_string(obj, path, "activation", &name, err))
         return -1;
-    for (int i = 0; i < ACTIVATIONS; i++)
-        if (!strcmp(activation_name[i], name)) {
+    for (int i = 0; i < TOPT_ACT_COUNT; i++)
+        if (!strcmp(topt_activation_name((enum topt_activation)i), name)) {
             *ret = i;
             return 0;
         }
-    return topt_fail(err, TOPT_ERR_INVAL,
-                     "%s.activation is \"%.40s\"; relu, gelu, silu and tanh are known",
-                     path, name);
+    return topt_fail(
+        err, TOPT_ERR_INVAL,
+        "%s.activation is \"%.40s\"; relu, gelu, silu, tanh and sigmoid are known", path,
+        name);
 }
 
 static int attr_from_json(const json_t *obj, const char *path, const struct attr_row *row,
@@ -170,19 +121,19 @@ static int attr_from_json(const json_t *obj, const char *path, const struct attr
 }
 
 /* Attributes of the operator's kind; every other field is refused. */
-static int attrs_from_json(const json_t *obj, const char *path, const char *kind,
-                           struct topt_attrs *ret, struct topt_error *err)
+static int attrs_from_json(const json_t *obj, const char *path,
+                           const struct topt_op_spec *kind, struct topt_attrs *ret,
+                           struct topt_error *err)
 {
-    const char *allowed[ATTR_COUNT + 4] = {"name", "kind", "inputs"};
+    const char *allowed[TOPT_ATTR_COUNT + 4] = {"name", "kind", "inputs"};
     int n = 3;
-    unsigned mask = attrs_of_kind(kind);
-    for (int a = 0; a < ATTR_COUNT; a++)
-        if (mask & A(a))
+    for (int a = 0; a < TOPT_ATTR_COUNT; a++)
+        if (takes(kind, a))
             allowed[n++] = attr_table[a].name;
     if (topt_json_only(obj, path, allowed, err))
         return -1;
-    for (int a = 0; a < ATTR_COUNT; a++)
-        if (mask & A(a) && attr_from_json(obj, path, &attr_table[a], ret, err))
+    for (int a = 0; a < TOPT_ATTR_COUNT; a++)
+        if (takes(kind, a) && attr_from_json(obj, path, &attr_table[a], ret, err))
             return -1;
     return 0;
 }
@@ -239,13 +190,16 @@ static int add_op(struct topt_model *m, const json_t *obj, size_t i, json_t *ten
         return -1;
     if (!*name || strlen(name) > 200)
         return topt_fail(err, TOPT_ERR_INVAL, "%s.name must have 1 to 200 bytes", path);
-    if (!topt_op_spec_find(kind))
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "%s.kind is \"%.40s\", which no operator is", path, kind);
     struct topt_attrs attrs = {0};
     int inputs[TOPT_MAX_INPUTS], ninputs;
-    if (attrs_from_json(obj, path, kind, &attrs, err) ||
-        inputs_from_json(obj, path, tensors, inputs, &ninputs, err))
+    if (inputs_from_json(obj, path, tensors, inputs, &ninputs, err))
+        return -1;
+    const struct topt_op_spec *row =
+        topt_op_spec_find(kind, ninputs ? m->tensor[inputs[0]].ndim : 0);
+    if (!row)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "%s.kind is \"%.40s\", which no operator is", path, kind);
+    if (attrs_from_json(obj, path, row, &attrs, err))
         return -1;
     int t = topt_model_add(m, kind, name, ninputs, inputs, &attrs, err);
     if (t < 0)

@@ -22,65 +22,69 @@
 
 enum {
     TOPT_MAX_RANK = 4,      /* dimensions of a tensor */
-    TOPT_MAX_OPDIMS = 6,    /* dimensions of an operator */
-    TOPT_MAX_OPERANDS = 10, /* of an operator, saved and work buffers included */
+    TOPT_MAX_OPDIMS = 8,    /* dimensions of an operator */
+    TOPT_MAX_OPERANDS = 16, /* of an operator, saved and work buffers included */
     TOPT_MAX_INPUTS = 4,    /* tensors from other operators */
-    TOPT_MAX_STEPS = 8,     /* kernels and reductions of one direction */
+    TOPT_MAX_STEPS = 12,    /* kernels and exchanges of one direction */
 };
 
 struct topt_dim {
     int64_t count, unit;
 };
 
-/* Rows of the kernel table: what a backend implements.  Each gets pointers to its operands'
- * local values and gradients and the local box of each operator dimension. */
+/* What limits a kernel: profiles have a rate for each class of work. */
+enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
+
+/* Rows of the kernel table: what a backend implements, and its class of work.  Each gets
+ * pointers to its operands' local values and gradients and their local boxes. */
 /* clang-format off */
-#define TOPT_KERNELS(X)                                                                  \
-    X(LOAD, "load")                     /* fill a data operand with this step's samples */ \
-    X(EMBEDDING_FWD, "embedding")                                                        \
-    X(EMBEDDING_BWD, "embedding_bwd")                                                    \
-    X(LINEAR_FWD, "linear")                                                              \
-    X(LINEAR_BWD_X, "linear_bwd_x")                                                      \
-    X(LINEAR_BWD_W, "linear_bwd_w")                                                      \
-    X(BIAS_FWD, "bias")                                                                  \
-    X(BIAS_BWD, "bias_bwd")                                                              \
-    X(POSITION_FWD, "position")                                                          \
-    X(POSITION_BWD, "position_bwd")                                                      \
-    X(UNARY_FWD, "unary")                                                                \
-    X(UNARY_BWD, "unary_bwd")                                                            \
-    X(SWIGLU_FWD, "swiglu")                                                              \
-    X(SWIGLU_BWD, "swiglu_bwd")                                                          \
-    X(ADD_FWD, "add")                                                                    \
-    X(ADD_BWD, "add_bwd")                                                                \
-    X(MUL_FWD, "mul")                                                                    \
-    X(MUL_BWD, "mul_bwd")                                                                \
-    X(NORM_MEAN, "norm_mean")           /* sum of x over d / D -> mean */                \
-    X(NORM_VAR, "norm_var")             /* sum of (x - mean)^2 over d / D -> var */      \
-    X(NORM_APPLY, "norm_apply")                                                          \
-    X(NORM_BWD_SUM, "norm_bwd_sum")     /* sums over d that dx needs; parameter gradients */ \
-    X(NORM_BWD_APPLY, "norm_bwd_apply")                                                  \
-    X(ATTENTION_FWD, "attention")                                                        \
-    X(ATTENTION_BWD, "attention_bwd")                                                    \
-    X(XENT_MAX, "xent_max")                                                              \
-    X(XENT_SUM, "xent_sum")                                                              \
-    X(XENT_LOSS, "xent_loss")                                                            \
-    X(XENT_BWD, "xent_bwd")                                                              \
-    X(VARIABLE_FWD, "variable")                                                          \
-    X(VARIABLE_BWD, "variable_bwd")
+#define TOPT_KERNELS(X)                                                                    \
+    X(LOAD, "load", ELEMENTWISE)  /* fill a data operand with this step's samples */       \
+    X(EMBEDDING_FWD, "embedding", ELEMENTWISE)                                             \
+    X(EMBEDDING_BWD, "embedding_bwd", ELEMENTWISE)                                         \
+    X(LINEAR_FWD, "linear", MATMUL)                                                        \
+    X(LINEAR_BWD_X, "linear_bwd_x", MATMUL)                                                \
+    X(LINEAR_BWD_W, "linear_bwd_w", MATMUL)                                                \
+    X(BIAS_FWD, "bias", ELEMENTWISE)                                                       \
+    X(BIAS_BWD, "bias_bwd", ELEMENTWISE)                                                   \
+    X(POSITION_FWD, "position", ELEMENTWISE)                                               \
+    X(POSITION_BWD, "position_bwd", ELEMENTWISE)                                           \
+    X(UNARY_FWD, "unary", ELEMENTWISE)                                                     \
+    X(UNARY_BWD, "unary_bwd", ELEMENTWISE)                                                 \
+    X(SWIGLU_FWD, "swiglu", ELEMENTWISE)                                                   \
+    X(SWIGLU_BWD, "swiglu_bwd", ELEMENTWISE)                                               \
+    X(ADD_FWD, "add", ELEMENTWISE)                                                         \
+    X(ADD_BWD, "add_bwd", ELEMENTWISE)                                                     \
+    X(MUL_FWD, "mul", ELEMENTWISE)                                                         \
+    X(MUL_BWD, "mul_bwd", ELEMENTWISE)                                                     \
+    X(NORM_MEAN, "norm_mean", ELEMENTWISE)  /* sum of x over d / D -> mean */              \
+    X(NORM_VAR, "norm_var", ELEMENTWISE)  /* sum of (x - mean)^2 over d / D -> var */      \
+    X(NORM_APPLY, "norm_apply", ELEMENTWISE)                                               \
+    X(NORM_BWD_SUM, "norm_bwd_sum", ELEMENTWISE)  /* sums over d that dx needs; parameter gradients */ \
+    X(NORM_BWD_APPLY, "norm_bwd_apply", ELEMENTWISE)                                       \
+    X(ATTENTION_FWD, "attention", ATTENTION)                                               \
+    X(ATTENTION_BWD, "attention_bwd", ATTENTION)                                           \
+    X(XENT_MAX, "xent_max", ELEMENTWISE)                                                   \
+    X(XENT_SUM, "xent_sum", ELEMENTWISE)                                                   \
+    X(XENT_LOSS, "xent_loss", ELEMENTWISE)                                                 \
+    X(XENT_BWD, "xent_bwd", ELEMENTWISE)                                                   \
+    X(VARIABLE_FWD, "variable", ELEMENTWISE)                                               \
+    X(VARIABLE_BWD, "variable_bwd", ELEMENTWISE)
 /* clang-format on */
 
 enum topt_kernel {
-#define X(id, name) TOPT_K_##id,
+#define X(id, name, work) TOPT_K_##id,
     TOPT_KERNELS(X)
 #undef X
         TOPT_KERNEL_COUNT
 };
 
 const char *topt_kernel_name(enum topt_kernel k);
+enum topt_work topt_kernel_work(enum topt_kernel k);
 
 enum topt_role {
     TOPT_INPUT, /* tensor from another operator; has a gradient where that one needs it */
-    TOPT_DATA,  /* whole numbers from the loader (tokens, labels); no gradient */
+    TOPT_DATA,  /* from the loader (tokens, labels, targets); no gradient */
     TOPT_PARAM, /* trained; has a gradient and optimizer state */
     TOPT_OUTPUT, /* exactly one */
     TOPT_SAVED,  /* written by forward, read by backward */
@@ -101,6 +105,14 @@ struct topt_opdim_spec {
     enum topt_split split;
 };
 
+/* How a parameter starts. */
+enum topt_start {
+    TOPT_START_NORMAL, /* deviation init_std of the attributes, 0.02 where that is 0 */
+    TOPT_START_FAN_IN, /* normal; deviation 1 / sqrt(elements / first dimension) */
+    TOPT_START_ZERO,
+    TOPT_START_ONE
+};
+
 struct topt_operand_spec {
     const char *name;
     enum topt_role role;
@@ -110,23 +122,51 @@ struct topt_operand_spec {
     uint8_t optional;          /* present only where the operator's attributes say so */
     uint8_t tensor_ok;         /* PARAM that may be another operator's tensor instead */
     uint8_t unitless;          /* statistics: unit 1 whatever the dimension's unit is */
+    uint8_t real;              /* DATA: real numbers instead of whole ones */
+    uint8_t partial;           /* SAVED/WORK: a sum over the split dimensions it lacks */
+    uint8_t made; /* SAVED/WORK: by a HALO or MOVE step, not allocated before */
+    /* Tensor dimensions (bit i) whose count is the operand's own instead of the operator's:
+     * the input of a strided window.  They are split by the same axes. */
+    uint8_t own;
+    /* WORK: 1 + the operand of which this is the window (window() of the row): what a rank's
+     * block of the output reads, neighbours' rows included.  Where the windowed dimensions are
+     * not split it is that operand itself.  'of_grad': the window of its gradient. */
+    uint8_t window_of, of_grad;
+    enum topt_start start; /* PARAM */
 };
 
-enum topt_step_kind { TOPT_STEP_END = 0, TOPT_STEP_KERNEL, TOPT_STEP_SUM, TOPT_STEP_MAX };
+enum topt_step_kind {
+    TOPT_STEP_END = 0,
+    TOPT_STEP_KERNEL,
+    TOPT_STEP_SUM,      /* all-reduce 'operand' over the axes that split 'dims' */
+    TOPT_STEP_MAX,      /* the same with the largest */
+    TOPT_STEP_HALO,     /* fill 'into', the window of 'operand', from the neighbours */
+    TOPT_STEP_HALO_ADD, /* add the parts of 'operand', a window of a gradient, into the
+                           gradient of the operand it is the window of */
+    TOPT_STEP_MOVE /* 'operand' into the layout of 'into', an operand of equal shape */
+};
 
-/* A step is a kernel, or an all-reduce of a SAVED/WORK operand over the axes that split
- * 'dim' (nothing where none does). */
+/* A step is a kernel or an exchange of SAVED/WORK operands that does nothing where nothing is
+ * split.  Consecutive steps with the same 'loop' are the body of a loop over the counts of
+ * dimension loop - 1, from the first in forward and from the last in backward; kernels get the
+ * count they are at. */
 struct topt_step {
     enum topt_step_kind kind;
     enum topt_kernel kernel;
-    int8_t operand, dim;
+    int8_t operand, into;
+    uint8_t loop;
+    uint32_t dims;          /* SUM, MAX: bit d */
     uint32_t reads, writes; /* bit o: value of operand o; bit 16+o: its gradient */
 };
 
 struct topt_op;
 
 struct topt_op_spec {
-    const char *name;
+    const char
+        *name;       /* rows may share a name and differ in the rank of the first input */
+    uint64_t attrs;  /* attributes it takes: bit of enum topt_attr */
+    uint8_t loss;    /* its output is a loss for each sample or token */
+    uint8_t coupled; /* mixes samples of a batch: micro-batches would change the result */
     int ndims;
     struct topt_opdim_spec dim[TOPT_MAX_OPDIMS];
     int noperands;
@@ -138,22 +178,83 @@ struct topt_op_spec {
     /* Floating-point operations of one kernel on a local box ('len' by operator dimension,
      * in counts). */
     int64_t (*flops)(const struct topt_op *op, enum topt_kernel k, const int64_t *len);
+    /* Rows with windows: counts [off, off + len) of an output dimension 'd' of the operator
+     * read these of the windowed operand; may reach outside, which the caller cuts off. */
+    void (*window)(const struct topt_op *op, int d, int64_t off, int64_t len,
+                   int64_t *ret_off, int64_t *ret_len);
 };
 
-enum topt_activation { TOPT_ACT_RELU, TOPT_ACT_GELU, TOPT_ACT_SILU, TOPT_ACT_TANH };
+enum topt_activation {
+    TOPT_ACT_RELU,
+    TOPT_ACT_GELU,
+    TOPT_ACT_SILU,
+    TOPT_ACT_TANH,
+    TOPT_ACT_SIGMOID,
+    TOPT_ACT_COUNT
+};
+const char *topt_activation_name(enum topt_activation a);
 
-/* Attributes of every kind in one struct: few, plain, and compared as a whole. */
+/* Attributes of every kind in one table: identifier, field, name in documents, type. */
+/* clang-format off */
+#define TOPT_ATTRS(X)                                                                      \
+    X(FEATURES, features, WHOLE)           /* linear, conv: output count; embedding: width */ \
+    X(FEATURES_UNIT, features_unit, WHOLE) /* numbers of one count */                      \
+    X(VOCAB, vocab, WHOLE)                                                                 \
+    X(HEADS, heads, WHOLE)                                                                 \
+    X(KV_HEADS, kv_heads, WHOLE)                                                           \
+    X(HEAD_DIM, head_dim, WHOLE)                                                           \
+    X(V_HEAD_DIM, v_head_dim, WHOLE)       /* attention: of values, where it differs */    \
+    X(ROPE_DIM, rope_dim, WHOLE)           /* numbers of a head that are rotated */        \
+    X(CAUSAL, causal, BOOLEAN)                                                             \
+    X(ROPE_THETA, rope_theta, REAL)        /* 0: no rotary embedding */                    \
+    X(ACT, activation, ACTIVATION)                                                         \
+    X(RMS, rms, BOOLEAN)                   /* norm: root mean square, no mean, no bias */  \
+    X(EPS, eps, REAL)                                                                      \
+    X(INIT_STD, init_std, REAL)            /* 0: the kind's default */                     \
+    X(CHANNELS, channels, WHOLE)           /* image */                                     \
+    X(HEIGHT, height, WHOLE)                                                               \
+    X(WIDTH, width, WHOLE)                                                                 \
+    X(KERNEL_H, kernel_h, WHOLE)                                                           \
+    X(KERNEL_W, kernel_w, WHOLE)                                                           \
+    X(STRIDE_H, stride_h, WHOLE)           /* 0: 1 */                                      \
+    X(STRIDE_W, stride_w, WHOLE)                                                           \
+    X(DILATION_H, dilation_h, WHOLE)       /* 0: 1 */                                      \
+    X(DILATION_W, dilation_w, WHOLE)                                                       \
+    X(PAD_TOP, pad_top, WHOLE)                                                             \
+    X(PAD_LEFT, pad_left, WHOLE)                                                           \
+    X(PAD_BOTTOM, pad_bottom, WHOLE)                                                       \
+    X(PAD_RIGHT, pad_right, WHOLE)                                                         \
+    X(GROUPS, groups, WHOLE)                                                               \
+    X(AVERAGE, average, BOOLEAN)           /* pool: mean instead of the largest */         \
+    X(COUNT_PAD, count_pad, BOOLEAN)       /* pool: the mean counts padding */             \
+    X(CEIL, ceil, BOOLEAN)                 /* pool: round output extents up */             \
+    X(RATE, rate, REAL)                    /* dropout: fraction that becomes 0 */          \
+    X(EXPERTS, experts, WHOLE)                                                             \
+    X(TOP_K, top_k, WHOLE)                                                                 \
+    X(CAPACITY, capacity, REAL)            /* slots of an expert over its fair share */    \
+    X(GATED, gated, BOOLEAN)               /* experts: swiglu */                           \
+    X(MEAN, mean, BOOLEAN)                 /* reduce: mean instead of sum */               \
+    X(OFFSET, offset, WHOLE)               /* slice: first number within a count's unit */ \
+    X(FUSED, fused, BOOLEAN)               /* papers' accounting: part of the one before */
+/* clang-format on */
+
+enum topt_attr {
+#define X(id, field, type) TOPT_A_##id,
+    TOPT_ATTRS(X)
+#undef X
+        TOPT_ATTR_COUNT
+};
+
+#define TOPT_ATTR_WHOLE(field)      int64_t field;
+#define TOPT_ATTR_BOOLEAN(field)    int field;
+#define TOPT_ATTR_ACTIVATION(field) int field; /* enum topt_activation */
+#define TOPT_ATTR_REAL(field)       double field;
+
+/* Few, plain, and compared as a whole; zero where nothing is said. */
 struct topt_attrs {
-    int64_t features; /* linear: output count; embedding: width; swiglu, norm: unused */
-    int64_t features_unit;
-    int64_t vocab;                     /* embedding */
-    int64_t heads, kv_heads, head_dim; /* attention */
-    int causal;
-    double rope_theta; /* 0: no rotary embedding */
-    int activation;    /* enum topt_activation */
-    int rms;           /* norm: root mean square, no mean and no bias */
-    double eps;
-    double init_std; /* 0: the kind's default */
+#define X(id, field, type) TOPT_ATTR_##type(field)
+    TOPT_ATTRS(X)
+#undef X
 };
 
 enum { TOPT_NO_TENSOR = -1 };
@@ -203,7 +304,8 @@ struct topt_model {
     struct topt_arena *arena;
 };
 
-const struct topt_op_spec *topt_op_spec_find(const char *name);
+/* The row of a kind for a first input of 'rank' dimensions; 0: any, the first in the table. */
+const struct topt_op_spec *topt_op_spec_find(const char *name, int rank);
 const struct topt_op_spec *topt_op_spec_at(int i); /* NULL past the end */
 
 /* Build a model operator by operator; each call checks shapes at once. */

@@ -147,7 +147,7 @@ static int read_axes(const json_t *axes, const struct topt_mesh *mesh,
                      const char *const *name, int n, struct topt_config *ret,
                      const char *path, struct topt_error *err)
 {
-    memset(ret->dim, -1, sizeof ret->dim);
+    *ret = topt_config_none();
     if (!json_is_object(axes))
         return topt_fail(err, TOPT_ERR_INVAL, "%s.axes must be an object", path);
     const char *key;

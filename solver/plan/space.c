@@ -71,7 +71,9 @@ static int batch_like(enum topt_split s)
 /* Add a configuration if every dimension has work for all its parts. */
 static int add(struct lister *l, const struct topt_config *c)
 {
-    int64_t parts[TOPT_MAX_OPDIMS] = {1, 1, 1, 1, 1, 1};
+    int64_t parts[TOPT_MAX_OPDIMS];
+    for (int d = 0; d < TOPT_MAX_OPDIMS; d++)
+        parts[d] = 1;
     for (int a = 0; a < l->mesh->naxes; a++)
         if (c->dim[a] >= 0) {
             parts[c->dim[a]] *= l->mesh->size[a];
@@ -94,13 +96,6 @@ static int add(struct lister *l, const struct topt_config *c)
     }
     l->list->config[l->list->n++] = *c;
     return 0;
-}
-
-static struct topt_config none(void)
-{
-    struct topt_config c;
-    memset(c.dim, -1, sizeof c.dim);
-    return c;
 }
 
 static int list_full(struct lister *l, struct topt_config *c, int axis)
@@ -145,7 +140,7 @@ static int list_level(struct lister *l, struct topt_config *c, int level, int d,
 
 static int list_uniform(struct lister *l)
 {
-    struct topt_config c = none();
+    struct topt_config c = topt_config_none();
     int batch = -1;
     for (int d = 0; d < l->splits->ndims; d++)
         if (l->splits->split[d] == TOPT_SPLIT_BATCH)
@@ -173,7 +168,7 @@ int topt_space_configs(const struct topt_mesh *mesh, const struct topt_splits *s
 {
     struct lister l = {
         .mesh = mesh, .splits = splits, .options = options, .list = ret, .err = err};
-    struct topt_config c = none();
+    struct topt_config c = topt_config_none();
     *ret = (struct topt_config_list){0};
     int rc;
     switch (options->space) {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exchange.h"
 #include "host.h"
 #include "random.h"
 #include "topt_lower.h"
@@ -59,13 +60,18 @@ static struct topt_layout fake_layout(const struct fake *f, int o, int gradient)
                     : topt_value_layout(f->op, o, &f->config, &f->mesh);
 }
 
+static struct topt_box fake_box(const struct fake *f, int rank, int o)
+{
+    return topt_operand_box(f->op, o, &f->config, &f->mesh, rank);
+}
+
 /* A rank's block, cut from 'whole' or, where that is NULL, full of garbage. */
 static void *fake_cut(const struct fake *f, int rank, int o, int gradient,
                       const void *whole, int bytes)
 {
     struct topt_shape s = fake_shape(f->op, o);
-    struct topt_layout l = fake_layout(f, o, gradient);
-    struct topt_box box = topt_layout_box(&f->mesh, &s, &l, rank);
+    struct topt_box box = fake_box(f, rank, o);
+    (void)gradient; /* where it is partial, its block is still the whole part */
     size_t n = (size_t)topt_box_elements(&s, &box);
     char *block = malloc(n * (size_t)bytes + 1);
     memset(block, 0x7b, n * (size_t)bytes + 1);
@@ -143,7 +149,7 @@ static void fake_fini(struct fake *f)
 }
 
 /* All-reduce of a statistic over the ranks that differ along the axes of 'dim'. */
-static void fake_reduce(struct fake *f, int o, int dim, int is_max)
+static void fake_reduce(struct fake *f, int o, uint32_t dims, int is_max)
 {
     struct topt_shape s = fake_shape(f->op, o);
     struct topt_layout l = fake_layout(f, o, 0);
@@ -155,8 +161,9 @@ static void fake_reduce(struct fake *f, int o, int dim, int is_max)
         for (int q = 0; q < f->mesh.devices && !done[r]; q++) {
             int same = 1;
             for (int a = 0; a < f->mesh.naxes; a++)
-                same &= f->config.dim[a] == dim || topt_mesh_coord(&f->mesh, q, a) ==
-                                                       topt_mesh_coord(&f->mesh, r, a);
+                same &=
+                    (f->config.dim[a] >= 0 && dims >> f->config.dim[a] & 1) ||
+                    topt_mesh_coord(&f->mesh, q, a) == topt_mesh_coord(&f->mesh, r, a);
             if (same)
                 member[count++] = q;
         }
@@ -174,10 +181,13 @@ static void fake_reduce(struct fake *f, int o, int dim, int is_max)
     }
 }
 
-static void fake_kernel(struct fake *f, enum topt_kernel k)
+static void fake_kernel(struct fake *f, enum topt_kernel k, int64_t at)
 {
     for (int r = 0; r < f->mesh.devices; r++) {
-        struct topt_kernel_call c = {.op = f->op, .kernel = k};
+        struct topt_kernel_call c = {
+            .op = f->op, .kernel = k, .at = at, .micro_batches = 1, .seed = 7};
+        for (int o = 0; o < f->op->spec->noperands; o++)
+            c.box[o] = fake_box(f, r, o);
         memcpy(c.value, f->value[r], sizeof c.value);
         memcpy(c.grad, f->grad[r], sizeof c.grad);
         topt_op_box(f->op, &f->config, &f->mesh, r, c.off, c.len);
@@ -189,14 +199,76 @@ static void fake_kernel(struct fake *f, enum topt_kernel k)
     }
 }
 
+/* Whole tensors in between make exchanges plain: 'into' is cut from the whole of 'o'. */
+static void fake_refill(struct fake *f, int o, int into)
+{
+    double *whole = fake_join(f, o, 0);
+    for (int r = 0; r < f->mesh.devices; r++) {
+        free(f->value[r][into]);
+        f->value[r][into] = fake_cut(f, r, into, 0, whole, 8);
+    }
+    free(whole);
+}
+
+/* The window belongs to the gradient's block along every axis that does not split it. */
+static void fake_halo_add(struct fake *f, int window, int o)
+{
+    struct topt_shape s = fake_shape(f->op, o);
+    uint32_t axes = topt_window_axes(f->op, window, &f->config, &f->mesh);
+    for (int r = 0; r < f->mesh.devices; r++) {
+        struct topt_box mine = fake_box(f, r, o);
+        memset(f->grad[r][o], 0, (size_t)topt_box_elements(&s, &mine) * 8);
+        for (int q = 0; q < f->mesh.devices; q++) {
+            int same = 1;
+            for (int a = 0; a < f->mesh.naxes; a++)
+                same &= (axes >> a & 1) || topt_mesh_coord(&f->mesh, q, a) ==
+                                               topt_mesh_coord(&f->mesh, r, a);
+            struct topt_box theirs = fake_box(f, q, window);
+            struct topt_box part = topt_box_meet(s.ndim, &mine, &theirs);
+            struct topt_box_copy c = {.shape = &s,
+                                      .element_bytes = 8,
+                                      .src = f->value[q][window],
+                                      .dst = f->grad[r][o],
+                                      .src_box = theirs,
+                                      .dst_box = mine,
+                                      .region = part};
+            if (same && f->dev.ops->add_box(&f->dev, &c, NULL))
+                abort();
+        }
+    }
+}
+
+static void fake_step(struct fake *f, const struct topt_step *s, int64_t at)
+{
+    switch (s->kind) {
+    case TOPT_STEP_KERNEL:
+        if (s->kernel != TOPT_K_LOAD)
+            fake_kernel(f, s->kernel, at);
+        break;
+    case TOPT_STEP_HALO:
+    case TOPT_STEP_MOVE:
+        fake_refill(f, s->operand, s->into);
+        break;
+    case TOPT_STEP_HALO_ADD:
+        fake_halo_add(f, s->operand, s->into);
+        break;
+    default:
+        fake_reduce(f, s->operand, s->dims, s->kind == TOPT_STEP_MAX);
+    }
+}
+
 static void fake_run(struct fake *f, int backward)
 {
     const struct topt_step *s = backward ? f->op->spec->backward : f->op->spec->forward;
-    for (int i = 0; i < TOPT_MAX_STEPS && s[i].kind != TOPT_STEP_END; i++) {
-        if (s[i].kind != TOPT_STEP_KERNEL)
-            fake_reduce(f, s[i].operand, s[i].dim, s[i].kind == TOPT_STEP_MAX);
-        else if (s[i].kernel != TOPT_K_LOAD)
-            fake_kernel(f, s[i].kernel);
+    for (int i = 0, end; i < TOPT_MAX_STEPS && s[i].kind != TOPT_STEP_END; i = end) {
+        end = i + 1;
+        while (s[i].loop && end < TOPT_MAX_STEPS && s[end].kind &&
+               s[end].loop == s[i].loop)
+            end++;
+        int64_t n = s[i].loop ? f->op->count[s[i].loop - 1] : 1;
+        for (int64_t k = 0; k < n; k++)
+            for (int j = i; j < end; j++)
+                fake_step(f, &s[j], backward ? n - 1 - k : k);
     }
 }
 

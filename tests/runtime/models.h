@@ -134,7 +134,7 @@ static struct topt_config roll_config(struct dice *d, const struct topt_op *op,
 {
     struct topt_config c;
     do {
-        memset(&c, -1, sizeof c);
+        c = topt_config_none();
         for (int a = 0; a < mesh->naxes; a++)
             c.dim[a] = (int8_t)(roll(d, op->spec->ndims + 1) - 1);
     } while (!topt_config_valid(op, &c, mesh));
@@ -149,7 +149,7 @@ roll_strategy(struct dice *d, const struct topt_model *m, const struct topt_mesh
     for (int i = 0; i < m->nops; i++)
         s->config[i] = roll_config(d, &m->op[i], mesh);
     for (int t = 0; t < m->ntensors; t++) {
-        memset(&s->hub[t].layout, -1, sizeof s->hub[t].layout);
+        s->hub[t].layout = topt_config_none();
         for (int a = 0; a < mesh->naxes; a++)
             s->hub[t].layout.dim[a] = (int8_t)(roll(d, m->tensor[t].ndim + 1) - 1);
         s->hub[t].keep = roll(d, 2);

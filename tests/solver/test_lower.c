@@ -146,7 +146,7 @@ static void test_derivation(void)
     const struct topt_op *l = &m->op[1];
     enum { B, S, K, N };
     struct topt_config c;
-    memset(c.dim, -1, sizeof c.dim);
+    c = topt_config_none();
     c.dim[0] = B;
     c.dim[1] = K;
     c.dim[2] = N;
@@ -163,7 +163,7 @@ static void test_derivation(void)
     ok(yv.at[1] == TOPT_PARTIAL && yv.at[2] == 2, "y is partial along k");
     ok(yg.at[1] == TOPT_REPLICATE, "dy is needed whole along k");
     const struct topt_op *loss = &m->op[2];
-    memset(c.dim, -1, sizeof c.dim);
+    c = topt_config_none();
     c.dim[0] = 2;
     struct topt_layout lv = topt_value_layout(loss, 2, &c, &mesh);
     ok(lv.at[0] == TOPT_REPLICATE, "a split of statistics leaves the loss whole");

@@ -1,0 +1,296 @@
+/* ops_dense.c - rows of the operator table: embeddings, linear maps, elementwise operators,
+ * norms, losses.  Activations are [batch, sequence, features]. */
+#include "ops.h"
+
+/* ---- embedding ------------------------------------------------------------------------- */
+
+static int shape_embedding(struct topt_op *op, struct topt_error *err)
+{
+    enum { B, S, VOCAB, D };
+    op->count[B] = op->model->batch;
+    op->count[S] = op->model->seq;
+    if (op->operand[1].role == TOPT_INPUT) {
+        op->count[VOCAB] = op->operand[1].dim[0].count;
+        op->count[D] = op->operand[1].dim[1].count;
+    } else {
+        op->count[VOCAB] = op->attrs.vocab;
+        op->count[D] = op->attrs.features;
+    }
+    if (op->count[VOCAB] < 1 || op->count[D] < 1)
+        return topt_fail(err, TOPT_ERR_INVAL, "needs a vocab and features of at least 1");
+    op->operand[2].dim[2].unit = 1;
+    return 0;
+}
+
+/* ---- linear ---------------------------------------------------------------------------- */
+
+static int shape_linear(struct topt_op *op, struct topt_error *err)
+{
+    enum { B, S, K, N };
+    topt_counts_from_input(op, 0);
+    int64_t k_unit = op->operand[0].dim[2].unit,
+            n_unit = topt_unit_of(op->attrs.features_unit);
+    if (op->operand[1].role == TOPT_INPUT) {
+        const struct topt_dim *w = op->operand[1].dim;
+        if (w[1].count != op->count[K] || w[1].unit != k_unit)
+            return topt_fail(
+                err, TOPT_ERR_INVAL, "weight tensor has %lld inputs, x has %lld features",
+                (long long)(w[1].count * w[1].unit), (long long)(op->count[K] * k_unit));
+        op->count[N] = w[0].count;
+        n_unit = w[0].unit;
+    } else {
+        if (op->attrs.features < 1)
+            return topt_fail(err, TOPT_ERR_INVAL, "needs features of at least 1");
+        op->count[N] = op->attrs.features;
+        topt_set_dim(op, 1, 0, n_unit);
+        topt_set_dim(op, 1, 1, k_unit);
+    }
+    topt_set_dim(op, 2, 2, n_unit);
+    return 0;
+}
+
+static int64_t flops_linear(const struct topt_op *op, enum topt_kernel k,
+                            const int64_t *len)
+{
+    if (k == TOPT_K_LOAD)
+        return 0;
+    int64_t inner = op->operand[0].dim[2].unit, outer = op->operand[2].dim[2].unit;
+    return 2 * len[0] * len[1] * len[2] * inner * len[3] * outer;
+}
+
+/* ---- elementwise ----------------------------------------------------------------------- */
+
+static int shape_unary(struct topt_op *op, struct topt_error *err)
+{
+    if (op->attrs.activation < TOPT_ACT_RELU || op->attrs.activation > TOPT_ACT_TANH)
+        return topt_fail(err, TOPT_ERR_INVAL, "unknown activation %d",
+                         op->attrs.activation);
+    return topt_shape_same(op, err);
+}
+
+static int shape_swiglu(struct topt_op *op, struct topt_error *err)
+{
+    topt_counts_from_input(op, 0);
+    if (topt_refuse_units(op, 0, 2, err))
+        return -1;
+    topt_set_dim(op, 1, 2, 1);
+    return 0;
+}
+
+/* ---- norm ------------------------------------------------------------------------------ */
+
+static int shape_norm(struct topt_op *op, struct topt_error *err)
+{
+    op->operand[2].present = !op->attrs.rms;
+    if (op->attrs.eps <= 0)
+        op->attrs.eps = 1e-5;
+    return topt_shape_same(op, err);
+}
+
+/* ---- loss and variable ----------------------------------------------------------------- */
+
+static int shape_cross_entropy(struct topt_op *op, struct topt_error *err)
+{
+    topt_counts_from_input(op, 0);
+    return topt_refuse_units(op, 0, 1, err);
+}
+
+static int64_t flops_cross_entropy(const struct topt_op *op, enum topt_kernel k,
+                                   const int64_t *len)
+{
+    (void)op, (void)k;
+    return 4 * len[0] * len[1] * len[2];
+}
+
+static int shape_variable(struct topt_op *op, struct topt_error *err)
+{
+    if (op->attrs.vocab < 1 || op->attrs.features < 1)
+        return topt_fail(err, TOPT_ERR_INVAL, "needs vocab and features of at least 1");
+    op->count[0] = op->attrs.vocab;
+    op->count[1] = op->attrs.features;
+    return 0;
+}
+
+static int64_t flops_variable(const struct topt_op *op, enum topt_kernel k,
+                              const int64_t *len)
+{
+    (void)op, (void)k;
+    return len[0] * len[1];
+}
+
+/* ---- rows ------------------------------------------------------------------------------ */
+
+const struct topt_op_spec topt_ops_dense[] = {
+    {.name = "embedding",
+     .attrs = A(VOCAB) | A(FEATURES) | A(INIT_STD),
+     .ndims = 4,
+     .dim = {BATCH, SEQ, {"v", TOPT_SPLIT_FEATURE}, {"d", TOPT_SPLIT_FEATURE}},
+     .noperands = 3,
+     .operand =
+         {{.name = "ids", .role = TOPT_DATA, .ndim = 2, .dim = {0, 1}},
+          {.name = "w", .role = TOPT_PARAM, .ndim = 2, .dim = {2, 3}, .tensor_ok = 1},
+          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 3}}},
+     .forward = {KERNEL(LOAD, 0, V(0)), KERNEL(EMBEDDING_FWD, V(0) | V(1), V(2))},
+     .backward = {KERNEL(EMBEDDING_BWD, V(0) | G(2), G(1))},
+     .shape = shape_embedding,
+     .flops = topt_flops_none},
+    {.name = "linear",
+     .attrs = A(FEATURES) | A(FEATURES_UNIT) | A(INIT_STD),
+     .ndims = 4,
+     .dim = {BATCH, SEQ, {"k", TOPT_SPLIT_FEATURE}, {"n", TOPT_SPLIT_FEATURE}},
+     .noperands = 3,
+     .operand =
+         {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
+          {.name = "w",
+           .role = TOPT_PARAM,
+           .ndim = 2,
+           .dim = {3, 2},
+           .needed = 1,
+           .tensor_ok = 1,
+           .start = TOPT_START_FAN_IN},
+          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 3}}},
+     .forward = {KERNEL(LINEAR_FWD, V(0) | V(1), V(2))},
+     .backward = {KERNEL(LINEAR_BWD_W, V(0) | G(2), G(1)),
+                  KERNEL(LINEAR_BWD_X, V(1) | G(2), G(0))},
+     .shape = shape_linear,
+     .flops = flops_linear},
+    {.name = "bias",
+     .ndims = 3,
+     .dim = {BATCH, SEQ, {"n", TOPT_SPLIT_FEATURE}},
+     .noperands = 3,
+     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "b",
+                  .role = TOPT_PARAM,
+                  .ndim = 1,
+                  .dim = {2},
+                  .start = TOPT_START_ZERO},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .forward = {KERNEL(BIAS_FWD, V(0) | V(1), V(2))},
+     .backward = {KERNEL(BIAS_BWD, G(2), G(0) | G(1))},
+     .shape = topt_shape_same,
+     .flops = topt_flops_elementwise},
+    {.name = "position",
+     .attrs = A(INIT_STD),
+     .ndims = 3,
+     .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_FEATURE}},
+     .noperands = 3,
+     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "p", .role = TOPT_PARAM, .ndim = 2, .dim = {1, 2}},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .forward = {KERNEL(POSITION_FWD, V(0) | V(1), V(2))},
+     .backward = {KERNEL(POSITION_BWD, G(2), G(0) | G(1))},
+     .shape = topt_shape_same,
+     .flops = topt_flops_elementwise},
+    {.name = "unary",
+     .attrs = A(ACT),
+     .ndims = 3,
+     .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_FEATURE}},
+     .noperands = 2,
+     .operand =
+         {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
+          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .forward = {KERNEL(UNARY_FWD, V(0), V(1))},
+     .backward = {KERNEL(UNARY_BWD, V(0) | G(1), G(0))},
+     .shape = shape_unary,
+     .flops = topt_flops_elementwise},
+    {.name = "swiglu",
+     .ndims = 3,
+     .dim = {BATCH, SEQ, {"f", TOPT_SPLIT_FEATURE}},
+     .noperands = 2,
+     .operand =
+         {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
+          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .forward = {KERNEL(SWIGLU_FWD, V(0), V(1))},
+     .backward = {KERNEL(SWIGLU_BWD, V(0) | G(1), G(0))},
+     .shape = shape_swiglu,
+     .flops = topt_flops_elementwise},
+    {.name = "add",
+     .ndims = 3,
+     .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_FEATURE}},
+     .noperands = 3,
+     .operand = {{.name = "a", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "b", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .forward = {KERNEL(ADD_FWD, V(0) | V(1), V(2))},
+     .backward = {KERNEL(ADD_BWD, G(2), G(0) | G(1))},
+     .shape = topt_shape_same,
+     .flops = topt_flops_elementwise},
+    {.name = "mul",
+     .ndims = 3,
+     .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_FEATURE}},
+     .noperands = 3,
+     .operand =
+         {{.name = "a", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
+          {.name = "b", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
+          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .forward = {KERNEL(MUL_FWD, V(0) | V(1), V(2))},
+     .backward = {KERNEL(MUL_BWD, V(0) | V(1) | G(2), G(0) | G(1))},
+     .shape = topt_shape_same,
+     .flops = topt_flops_elementwise},
+    {.name = "norm",
+     .attrs = A(RMS) | A(EPS),
+     .ndims = 3,
+     .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_STAT}},
+     .noperands = 8,
+     .operand =
+         {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
+          {.name = "g",
+           .role = TOPT_PARAM,
+           .ndim = 1,
+           .dim = {2},
+           .start = TOPT_START_ONE},
+          {.name = "bias",
+           .role = TOPT_PARAM,
+           .ndim = 1,
+           .dim = {2},
+           .optional = 1,
+           .start = TOPT_START_ZERO},
+          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}},
+          {.name = "mean", .role = TOPT_SAVED, .ndim = 2, .dim = {0, 1}},
+          {.name = "var", .role = TOPT_SAVED, .ndim = 2, .dim = {0, 1}},
+          {.name = "s1", .role = TOPT_WORK_BWD, .ndim = 2, .dim = {0, 1}},
+          {.name = "s2", .role = TOPT_WORK_BWD, .ndim = 2, .dim = {0, 1}}},
+     .forward = {KERNEL(NORM_MEAN, V(0), V(4)), SUM(4, D(2)),
+                 KERNEL(NORM_VAR, V(0) | V(4), V(5)), SUM(5, D(2)),
+                 KERNEL(NORM_APPLY, V(0) | V(1) | V(2) | V(4) | V(5), V(3))},
+     .backward = {KERNEL(NORM_BWD_SUM, V(0) | V(1) | V(4) | V(5) | G(3),
+                         G(1) | G(2) | V(6) | V(7)),
+                  SUM(6, D(2)), SUM(7, D(2)),
+                  KERNEL(NORM_BWD_APPLY, V(0) | V(1) | V(4) | V(5) | V(6) | V(7) | G(3),
+                         G(0))},
+     .shape = shape_norm,
+     .flops = topt_flops_elementwise},
+    {.name = "cross_entropy",
+     .loss = 1,
+     .ndims = 3,
+     .dim = {BATCH, SEQ, {"v", TOPT_SPLIT_STAT}},
+     .noperands = 6,
+     .operand = {{.name = "logits",
+                  .role = TOPT_INPUT,
+                  .ndim = 3,
+                  .dim = {0, 1, 2},
+                  .needed = 1},
+                 {.name = "labels", .role = TOPT_DATA, .ndim = 2, .dim = {0, 1}},
+                 {.name = "loss", .role = TOPT_OUTPUT, .ndim = 2, .dim = {0, 1}},
+                 {.name = "max", .role = TOPT_SAVED, .ndim = 2, .dim = {0, 1}},
+                 {.name = "sum", .role = TOPT_SAVED, .ndim = 2, .dim = {0, 1}},
+                 {.name = "target", .role = TOPT_WORK_FWD, .ndim = 2, .dim = {0, 1}}},
+     .forward = {KERNEL(LOAD, 0, V(1)), KERNEL(XENT_MAX, V(0), V(3)), MAX(3, D(2)),
+                 KERNEL(XENT_SUM, V(0) | V(1) | V(3), V(4) | V(5)), SUM(4, D(2)),
+                 SUM(5, D(2)), KERNEL(XENT_LOSS, V(3) | V(4) | V(5), V(2))},
+     .backward = {KERNEL(XENT_BWD, V(0) | V(1) | V(3) | V(4), G(0))},
+     .shape = shape_cross_entropy,
+     .flops = flops_cross_entropy},
+    {.name = "variable",
+     .attrs = A(VOCAB) | A(FEATURES) | A(INIT_STD),
+     .ndims = 2,
+     .dim = {{"v", TOPT_SPLIT_FEATURE}, {"d", TOPT_SPLIT_FEATURE}},
+     .noperands = 2,
+     .operand = {{.name = "w", .role = TOPT_PARAM, .ndim = 2, .dim = {0, 1}},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 2, .dim = {0, 1}}},
+     .forward = {KERNEL(VARIABLE_FWD, V(0), V(1))},
+     .backward = {KERNEL(VARIABLE_BWD, G(1), G(0))},
+     .shape = shape_variable,
+     .flops = flops_variable},
+    {.name = NULL},
+};
