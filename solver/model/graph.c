@@ -43,6 +43,7 @@ void topt_model_destroy(struct topt_model *m)
     topt_arena_destroy(m->arena);
     free(m->op);
     free(m->tensor);
+    free(m->named);
     free(m);
 }
 
@@ -114,14 +115,20 @@ static int check_volume(const struct topt_op *op, struct topt_error *err)
     double volume = 1;
     for (int d = 0; d < op->spec->ndims; d++) {
         double widest = 1;
-        for (int o = 0; o < op->spec->noperands; o++)
+        int most = 1; /* times that one operand has the dimension: scores have it twice */
+        for (int o = 0; o < op->spec->noperands; o++) {
+            int times = 0;
             for (int i = 0; i < op->spec->operand[o].ndim; i++)
-                if (op->spec->operand[o].dim[i] == d &&
-                    (double)op->operand[o].dim[i].unit > widest)
-                    widest = (double)op->operand[o].dim[i].unit;
-        double count = (double)op->count[d];
-        volume *= op->spec->dim[d].split == TOPT_SPLIT_NEVER ? widest * count * count
-                                                             : widest * count;
+                if (op->spec->operand[o].dim[i] == d) {
+                    times++;
+                    if ((double)op->operand[o].dim[i].unit > widest)
+                        widest = (double)op->operand[o].dim[i].unit;
+                }
+            most = times > most ? times : most;
+        }
+        for (; most > 0; most--)
+            volume *= (double)op->count[d];
+        volume *= widest;
     }
     return volume < 0x1p58 ? 0
                            : topt_fail(err, TOPT_ERR_LIMIT,
@@ -176,11 +183,40 @@ static int append_output(struct topt_model *m, struct topt_op *op)
     return m->ntensors++;
 }
 
-static int name_taken(const struct topt_model *m, const char *name)
+/* ---- names ----------------------------------------------------------------------------- */
+
+/* Operators by name: open addressing, at most half full, 1 + the operator in each slot. */
+static uint32_t slot_of(const struct topt_model *m, const char *name)
 {
-    for (int i = m->nops - 1; i >= 0; i--)
-        if (!strcmp(m->op[i].name, name))
-            return 1;
+    uint32_t h = 2166136261u; /* FNV-1a */
+    for (const char *c = name; *c; c++)
+        h = (h ^ (unsigned char)*c) * 16777619u;
+    uint32_t mask = (uint32_t)m->named_cap - 1;
+    for (h &= mask; m->named[h]; h = (h + 1) & mask)
+        if (!strcmp(m->op[m->named[h] - 1].name, name))
+            break;
+    return h;
+}
+
+int topt_model_find(const struct topt_model *m, const char *name)
+{
+    return m->named_cap ? m->named[slot_of(m, name)] - 1 : -1;
+}
+
+/* Room for one more name. */
+static int grow_names(struct topt_model *m, struct topt_error *err)
+{
+    if (2 * (m->nops + 1) <= m->named_cap)
+        return 0;
+    int cap = m->named_cap ? 2 * m->named_cap : 64;
+    int *named = calloc((size_t)cap, sizeof *named);
+    if (!named)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for an operator's name");
+    free(m->named);
+    m->named = named;
+    m->named_cap = cap;
+    for (int i = 0; i < m->nops; i++)
+        m->named[slot_of(m, m->op[i].name)] = i + 1;
     return 0;
 }
 
@@ -195,9 +231,9 @@ int topt_model_add(struct topt_model *m, const char *kind, const char *name, int
     if (!spec)
         return topt_fail(err, TOPT_ERR_INVAL, "operator '%.60s' has unknown kind '%.40s'",
                          name, kind);
-    if (name_taken(m, name))
+    if (topt_model_find(m, name) >= 0)
         return topt_fail(err, TOPT_ERR_INVAL, "two operators are named '%.60s'", name);
-    if (grow(m, err))
+    if (grow(m, err) || grow_names(m, err))
         return -1;
     struct topt_op op = {
         .spec = spec, .model = m, .name = topt_arena_strdup(m->arena, name)};
@@ -216,7 +252,9 @@ int topt_model_add(struct topt_model *m, const char *kind, const char *name, int
         spec->shape(&op, err) || fill_operands(&op, err) || check_volume(&op, err))
         return topt_wrap(err, "operator '%.60s' (%s)", name, kind);
     op.operand[op.output].tensor = append_output(m, &op);
-    m->op[m->nops++] = op;
+    m->op[m->nops] = op;
+    m->named[slot_of(m, op.name)] = m->nops + 1;
+    m->nops++;
     return op.operand[op.output].tensor;
 }
 

@@ -11,8 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* name_taken() in graph.c compares with every earlier operator. */
-enum { MAX_NATIVE_OPS = 16384 };
+enum { MAX_NATIVE_OPS = 1 << 18 };
 static const int64_t MAX_EXTENT = (int64_t)1 << 40;
 
 enum attr_type { WHOLE, REAL, BOOLEAN, ACTIVATION };

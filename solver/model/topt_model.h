@@ -302,6 +302,7 @@ struct topt_model {
     struct topt_tensor *tensor;
     int loss; /* operator whose output is the loss */
     struct topt_arena *arena;
+    int *named, named_cap; /* hash of names, see topt_model_find() */
 };
 
 /* The row of a kind for a first input of 'rank' dimensions; 0: any, the first in the table. */
@@ -318,6 +319,9 @@ void topt_model_destroy(struct topt_model *m);
 int topt_model_add(struct topt_model *m, const char *kind, const char *name, int ninputs,
                    const int *inputs, const struct topt_attrs *attrs,
                    struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The operator of that name, or -1. */
+int topt_model_find(const struct topt_model *m, const char *name);
 
 /* Check the whole: one loss, every tensor consumed; fills needs_gradient. */
 int topt_model_finish(struct topt_model *m, struct topt_error *err) TOPT_MUST_CHECK;
