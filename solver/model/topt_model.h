@@ -326,6 +326,23 @@ int topt_model_find(const struct topt_model *m, const char *name);
 /* Check the whole: one loss, every tensor consumed; fills needs_gradient. */
 int topt_model_finish(struct topt_model *m, struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Repeated blocks: runs of operators that occur several times one after the other, alike in
+ * rows, attributes, extents and in how they read from each other.  Encoder and decoder blocks
+ * are two kinds.  A block reads from itself, from the block of its kind before it, and from
+ * outside of all blocks of its kind. */
+struct topt_blocks {
+    int nkinds;
+    struct topt_block_kind {
+        int first, length, count; /* first operator, operators a block, blocks */
+    } * of;                       /* by kind */
+    /* By operator: number of its block among those of the kind (-1: in none), place in the
+     * block, and kind (-1: none). */
+    int *block, *position, *kind;
+};
+int topt_model_blocks(const struct topt_model *m, struct topt_blocks *ret,
+                      struct topt_error *err) TOPT_MUST_CHECK;
+void topt_blocks_fini(struct topt_blocks *b);
+
 /* Numbers that people check first.  flops_per_sample counts forward and backward. */
 struct topt_model_stats {
     int64_t parameters, operators, flops_per_sample, activation_bytes_per_sample;

@@ -1,0 +1,234 @@
+/* blocks.c - repeated blocks of a model, found from the operators alone.
+ *
+ * Operator i matches operator i + p where both are alike and each input of the second comes
+ * from p operators after where the first one's comes from, or from the very same tensor.  A
+ * stretch of matches has period p, and every window of p operators in it is a block as good as
+ * the next: taken is the one that most operators are in blocks of, then the one whose blocks
+ * hand the fewest tensors on.  The first block may get its inputs from anywhere.
+ *
+ * The best run is taken out and what is left on both sides is searched again. */
+#include "topt_model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_PERIOD = 1024 };
+
+struct finder {
+    const struct topt_model *m;
+    int *code; /* by operator: alike operators have the same */
+    struct topt_blocks *b;
+};
+
+struct run {
+    int first, length, count, handed; /* 'handed': tensors that leave a block */
+};
+
+/* ---- alike operators ---------------------------------------------------------------------- */
+
+static int same_operand(const struct topt_operand *a, const struct topt_operand *b)
+{
+    return a->role == b->role && a->present == b->present &&
+           !memcmp(a->dim, b->dim, sizeof a->dim);
+}
+
+static int alike(const struct topt_op *a, const struct topt_op *b)
+{
+    if (a->spec != b->spec || memcmp(&a->attrs, &b->attrs, sizeof a->attrs) ||
+        memcmp(a->count, b->count, sizeof a->count))
+        return 0;
+    for (int o = 0; o < a->spec->noperands; o++)
+        if (!same_operand(&a->operand[o], &b->operand[o]))
+            return 0;
+    return 1;
+}
+
+/* Most operators repeat one of the last few kinds, so those are compared first. */
+static void give_codes(struct finder *f)
+{
+    int *seen = f->code + f->m->nops, n = 0; /* representatives, latest last */
+    for (int i = 0; i < f->m->nops; i++) {
+        int k = n - 1;
+        while (k >= 0 && !alike(&f->m->op[seen[k]], &f->m->op[i]))
+            k--;
+        if (k < 0)
+            seen[n++] = i;
+        f->code[i] = k < 0 ? i : seen[k];
+    }
+}
+
+/* ---- runs ----------------------------------------------------------------------------------- */
+
+static int producer(const struct topt_model *m, int op, int input)
+{
+    const struct topt_op *o = &m->op[op];
+    return m->tensor[o->operand[o->input[input]].tensor].producer;
+}
+
+static int matches(const struct finder *f, int i, int p)
+{
+    if (f->code[i] != f->code[i + p])
+        return 0;
+    for (int k = 0; k < f->m->op[i].ninputs; k++) {
+        int a = producer(f->m, i, k), b = producer(f->m, i + p, k);
+        if (a != b && b - a != p)
+            return 0;
+    }
+    return 1;
+}
+
+/* May operator 'i', 'p' operators after its like, be in a block of a run that starts at
+ * 'first'?  What it reads must not be older than the block before. */
+static int fits(const struct finder *f, int i, int p, int first)
+{
+    int start = first + (i - first) / p * p;
+    if (f->code[i] != f->code[i - p])
+        return 0;
+    for (int k = 0; k < f->m->op[i].ninputs; k++) {
+        int a = producer(f->m, i - p, k), b = producer(f->m, i, k);
+        int ours = b >= start - p && b - a == p;
+        int outside = b < first && b == a;
+        int head = start == first + p && b >= first && b < start && a < first;
+        if (!ours && !outside && !head)
+            return 0;
+    }
+    return 1;
+}
+
+/* Does a tensor of the block that starts at 'start' leave it? */
+static int leaves(const struct finder *f, const int *last, int op, int start, int p)
+{
+    const struct topt_op *o = &f->m->op[op];
+    return last[o->operand[o->output].tensor] >= start + p;
+}
+
+/* The blocks of period 'p' from 'first' on, before 'end'. */
+static struct run measure(const struct finder *f, const int *last, int first, int p,
+                          int end)
+{
+    struct run r = {first, p, 1, 0};
+    int i = first + p;
+    while (i < end && fits(f, i, p, first))
+        i++;
+    r.count = (i - first) / p;
+    for (int op = first; op < first + p && op < end; op++)
+        r.handed += leaves(f, last, op, first, p);
+    return r;
+}
+
+static int covered(const struct run *r)
+{
+    return r->count >= 2 ? r->count * r->length : 0;
+}
+
+static int better(const struct run *a, const struct run *b)
+{
+    if (covered(a) != covered(b))
+        return covered(a) > covered(b);
+    return covered(a) && a->length == b->length && a->handed < b->handed;
+}
+
+/* Several of the best run's blocks at once cover no more than it does. */
+static int multiple(const struct run *best, int p, int from)
+{
+    return best->count >= 2 && p % best->length == 0 &&
+           from >= best->first - best->length &&
+           from < best->first + best->length * best->count;
+}
+
+/* Try every window of a stretch of matches [from, to); the first block may begin before it,
+ * since its inputs don't match. */
+static void try_stretch(const struct finder *f, const int *last, int lo, int hi, int p,
+                        int from, int to, struct run *best)
+{
+    int first = from - p + 1 > lo ? from - p + 1 : lo;
+    if ((to + p - first) / p * p < covered(best) || multiple(best, p, from))
+        return;
+    for (int s = first; s < from + p && s + 2 * p <= hi; s++) {
+        struct run r = measure(f, last, s, p, hi);
+        if (better(&r, best))
+            *best = r;
+    }
+}
+
+static void try_period(const struct finder *f, const int *last, int lo, int hi, int p,
+                       struct run *best)
+{
+    for (int i = lo; i + p < hi; i++) {
+        int from = i;
+        while (i + p < hi && matches(f, i, p))
+            i++;
+        if (i > from)
+            try_stretch(f, last, lo, hi, p, from, i, best);
+    }
+}
+
+static void take(struct finder *f, const struct run *r)
+{
+    struct topt_blocks *b = f->b;
+    for (int i = 0; i < r->length * r->count; i++) {
+        b->kind[r->first + i] = b->nkinds;
+        b->block[r->first + i] = i / r->length;
+        b->position[r->first + i] = i % r->length;
+    }
+    b->of[b->nkinds++] = (struct topt_block_kind){r->first, r->length, r->count};
+}
+
+/* Operators [lo, hi), of which none is in a block yet.  Recursion is as deep as there are kinds
+ * side by side. */
+static void search(struct finder *f, const int *last, int lo, int hi)
+{
+    struct run best = {0};
+    for (int p = 1; p <= MAX_PERIOD && 2 * p <= hi - lo; p++)
+        try_period(f, last, lo, hi, p, &best);
+    if (best.count < 2)
+        return;
+    take(f, &best);
+    search(f, last, lo, best.first);
+    search(f, last, best.first + best.length * best.count, hi);
+}
+
+/* ---- the whole -------------------------------------------------------------------------------- */
+
+static int *last_uses(const struct topt_model *m)
+{
+    int *last = calloc((size_t)m->ntensors + 1, sizeof *last);
+    for (int i = 0; last && i < m->nops; i++)
+        for (int k = 0; k < m->op[i].ninputs; k++)
+            last[m->op[i].operand[m->op[i].input[k]].tensor] = i;
+    return last;
+}
+
+int topt_model_blocks(const struct topt_model *m, struct topt_blocks *ret,
+                      struct topt_error *err)
+{
+    size_t n = (size_t)m->nops + 1;
+    struct finder f = {m, calloc(2 * n, sizeof *f.code), ret};
+    int *last = last_uses(m);
+    *ret = (struct topt_blocks){.of = calloc(n, sizeof *ret->of),
+                                .block = calloc(n, sizeof *ret->block),
+                                .position = calloc(n, sizeof *ret->position),
+                                .kind = calloc(n, sizeof *ret->kind)};
+    int bad = !f.code || !last || !ret->of || !ret->block || !ret->position || !ret->kind;
+    if (bad) {
+        topt_blocks_fini(ret);
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory for the blocks of a model");
+    } else {
+        for (int i = 0; i < m->nops; i++)
+            ret->block[i] = ret->kind[i] = -1;
+        give_codes(&f);
+        search(&f, last, 0, m->nops);
+    }
+    free(f.code);
+    free(last);
+    return bad ? -1 : 0;
+}
+
+void topt_blocks_fini(struct topt_blocks *b)
+{
+    free(b->of);
+    free(b->block);
+    free(b->position);
+    free(b->kind);
+    *b = (struct topt_blocks){0};
+}
