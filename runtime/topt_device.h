@@ -15,7 +15,7 @@
 #include "topt_layout.h"
 #include "topt_lower.h"
 
-enum { TOPT_DEVICE_ABI = 2 };
+enum { TOPT_DEVICE_ABI = 3 };
 
 /* One kernel on one rank's local blocks.  NULL where an operand has no value or gradient.
  * Gradients of parameters are added to, gradients of inputs are written. */
@@ -40,14 +40,17 @@ struct topt_box_copy {
     struct topt_box src_box, dst_box, region;
 };
 
-/* One step of the optimizer on 'n' elements; 'step' counts from 1. */
+/* One step of the optimizer on 'n' elements; 'step' counts from 1.  state[0] and state[1] are
+ * the optimizer's own, state[2] the master copy of weights kept in few bits (bf16): it starts
+ * as what the parameter is at step 1, and the parameter is rounded from it.  NULL where there
+ * is none. */
 struct topt_update_call {
     enum topt_optimizer optimizer;
     int64_t n, step;
     double lr;
     void *param;
     const void *grad;
-    void *state[2];
+    void *state[3];
 };
 
 struct topt_device {
@@ -82,6 +85,11 @@ struct topt_device_ops {
     int (*update)(struct topt_device *d, const struct topt_update_call *c,
                   struct topt_error *err);
     int (*sync)(struct topt_device *d, struct topt_error *err); /* all work is done */
+    /* Memory of the host from which and to which write() and read() are fastest.  NULL where
+     * any is as good. */
+    int (*alloc_host)(struct topt_device *d, int64_t bytes, void **ret,
+                      struct topt_error *err);
+    void (*release_host)(struct topt_device *d, void *p);
 };
 
 /* The CPU.  INVAL where it does not compute in 'dtype' (bf16). */

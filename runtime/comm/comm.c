@@ -97,13 +97,13 @@ int topt_comm_open(int *argc, char ***argv, struct topt_comm **ret,
                                 : topt_comm_single(ret, err);
 }
 
-/* ---- a single process ------------------------------------------------------------------ */
-
-static int64_t number_bytes(enum topt_comm_number n)
+int topt_comm_number_bytes(enum topt_comm_number n)
 {
-    static const int bytes[] = {1, 4, 8, 4, 8};
+    static const int bytes[TOPT_COMM_NUMBER_COUNT] = {1, 4, 8, 4, 8, 2};
     return bytes[n];
 }
+
+/* ---- a single process ------------------------------------------------------------------ */
 
 static void single_destroy(struct topt_comm *c)
 {
@@ -124,7 +124,7 @@ static int single_all_reduce(struct topt_comm *c, const struct topt_comm_call *k
 {
     (void)c, (void)err;
     if (k->dst != k->src)
-        memcpy(k->dst, k->src, (size_t)(k->n * number_bytes(k->number)));
+        memcpy(k->dst, k->src, (size_t)(k->n * topt_comm_number_bytes(k->number)));
     return 0;
 }
 
@@ -132,7 +132,7 @@ static int single_copy(struct topt_comm *c, const struct topt_comm_call *k,
                        struct topt_error *err)
 {
     (void)c, (void)err;
-    memcpy(k->dst, k->src, (size_t)(k->counts[0] * number_bytes(k->number)));
+    memcpy(k->dst, k->src, (size_t)(k->counts[0] * topt_comm_number_bytes(k->number)));
     return 0;
 }
 

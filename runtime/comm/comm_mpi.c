@@ -44,6 +44,8 @@ static MPI_Datatype type_of(enum topt_comm_number n)
         return MPI_FLOAT;
     case TOPT_COMM_F64:
         return MPI_DOUBLE;
+    case TOPT_COMM_BF16:
+        return MPI_UINT16_T;
     default:
         return MPI_BYTE;
     }
@@ -153,6 +155,14 @@ static int fits(int64_t n, struct topt_error *err)
                                     (long long)n);
 }
 
+/* MPI has no bf16: it can be sent, not added up. */
+static int adds(enum topt_comm_number n, struct topt_error *err)
+{
+    return n == TOPT_COMM_BF16
+               ? topt_fail(err, TOPT_ERR_INTERNAL, "MPI can't add up bf16 numbers")
+               : 0;
+}
+
 /* Counts as MPI wants them, with where each block starts. */
 static int to_ints(const int64_t *counts, int n, int *ret_counts, int *ret_starts,
                    struct topt_error *err)
@@ -172,7 +182,7 @@ static int mpi_all_reduce(struct topt_comm *c, const struct topt_comm_call *k,
                           struct topt_error *err)
 {
     struct subgroup *s;
-    if (find(c, k->axes, &s, err) || fits(k->n, err))
+    if (find(c, k->axes, &s, err) || fits(k->n, err) || adds(k->number, err))
         return -1;
     int rc = MPI_Allreduce(k->src == k->dst ? MPI_IN_PLACE : k->src, k->dst, (int)k->n,
                            type_of(k->number),
@@ -185,7 +195,7 @@ static int mpi_reduce_scatter(struct topt_comm *c, const struct topt_comm_call *
 {
     struct subgroup *s;
     int *scratch = ((struct world *)c->impl)->scratch;
-    if (find(c, k->axes, &s, err) ||
+    if (find(c, k->axes, &s, err) || adds(k->number, err) ||
         to_ints(k->counts, s->g.size, scratch, scratch + c->size, err))
         return -1;
     int rc =

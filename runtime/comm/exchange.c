@@ -30,14 +30,9 @@ static struct topt_box box_of(const struct topt_exchange *x, const struct topt_l
     return topt_layout_box(&x->comm->mesh, x->shape, l, device);
 }
 
-static int bytes_of_number(enum topt_comm_number n)
-{
-    return n == TOPT_COMM_64 || n == TOPT_COMM_F64 ? 8 : 4;
-}
-
 static int bytes_of(const struct topt_exchange *x)
 {
-    return bytes_of_number(x->number);
+    return topt_comm_number_bytes(x->number);
 }
 
 static int copy(const struct topt_exchange *x, void *dst, const struct topt_box *dst_box,
@@ -187,7 +182,7 @@ static struct topt_box halo_box(const struct topt_halo *x, int window, int devic
 static int visit_halo(const struct topt_halo *x, const struct topt_comm_group *g,
                       int incoming, char *area, int64_t *counts, struct topt_error *err)
 {
-    int mine_is_window = incoming != x->add, bytes = bytes_of_number(x->number);
+    int mine_is_window = incoming != x->add, bytes = topt_comm_number_bytes(x->number);
     struct topt_shape shape = {.ndim = x->op->spec->operand[x->window].ndim};
     struct topt_box mine = halo_box(x, mine_is_window, x->comm->rank);
     int64_t at = 0;
@@ -222,7 +217,8 @@ int topt_exchange_halo(const struct topt_halo *x, struct topt_error *err)
     if (x->comm->ops->group(x->comm, x->axes, &g, err) ||
         visit_halo(x, &g, 0, x->staging, out, err) || visit_halo(x, &g, 1, NULL, in, err))
         return -1;
-    char *arrived = (char *)x->staging + total(out, g.size) * bytes_of_number(x->number);
+    char *arrived =
+        (char *)x->staging + total(out, g.size) * topt_comm_number_bytes(x->number);
     struct topt_comm_call k = {.axes = x->axes,
                                .number = x->number,
                                .src = x->staging,

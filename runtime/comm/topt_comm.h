@@ -22,8 +22,12 @@ enum topt_comm_number {
     TOPT_COMM_32,
     TOPT_COMM_64,
     TOPT_COMM_F32,
-    TOPT_COMM_F64
+    TOPT_COMM_F64,
+    TOPT_COMM_BF16, /* added up only where the device's own library does that */
+    TOPT_COMM_NUMBER_COUNT
 };
+int topt_comm_number_bytes(enum topt_comm_number n);
+
 enum topt_comm_reduce { TOPT_COMM_SUM, TOPT_COMM_MAX };
 
 /* Members of this rank's group, in order of device number. */

@@ -5,6 +5,7 @@
  * extents, a LOAD to the feed. */
 #include "exec.h"
 #include "exchange.h"
+#include "number.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +23,8 @@ static enum topt_comm_number number_of(const struct topt_session *s, enum topt_e
 {
     if (e == TOPT_ELEM_INT32)
         return TOPT_COMM_32;
-    return topt_session_element_bytes(s, e) == 8 ? TOPT_COMM_F64 : TOPT_COMM_F32;
+    int bytes = topt_session_element_bytes(s, e);
+    return bytes == 8 ? TOPT_COMM_F64 : bytes == 2 ? TOPT_COMM_BF16 : TOPT_COMM_F32;
 }
 
 /* Instructions name buffers by number; a dead one is our bug or a broken plan. */
@@ -63,13 +65,11 @@ static int do_init(struct topt_session *s, const struct topt_instr *i,
     return alive(s, i->a, err) ? -1 : topt_init_param(s, i->a, err);
 }
 
-/* Numbers as the feed has them become the device's. */
-static void narrow(void *buf, int64_t n)
+/* Numbers as the feed has them become the device's, in place: none grows. */
+static void narrow(enum topt_dtype dtype, void *buf, int64_t n)
 {
-    float *to = buf;
-    const double *from = buf;
     for (int64_t i = 0; i < n; i++)
-        to[i] = (float)from[i];
+        topt_number_put(dtype, buf, i, topt_number_get(TOPT_F64, buf, i));
 }
 
 static int load(struct topt_session *s, const struct topt_op *op, int operand, int buffer,
@@ -88,8 +88,8 @@ static int load(struct topt_session *s, const struct topt_op *op, int operand, i
     if (whole ? feed->load(feed->ctx, op, operand, s->step, &box, host, err)
               : feed->load_real(feed->ctx, op, operand, s->step, &box, host, err))
         return -1;
-    if (!whole && s->dev->real_bytes == 4)
-        narrow(host, n);
+    if (!whole && s->dev->dtype != TOPT_F64)
+        narrow(s->dev->dtype, host, n);
     return s->dev->ops->write(s->dev, s->ptr[buffer], host, bytes, err);
 }
 
@@ -195,12 +195,6 @@ static int counts_loss(const struct topt_session *s, const struct topt_layout *l
     return 1;
 }
 
-static double read_number(const struct topt_session *s, const void *host, int64_t i)
-{
-    return s->dev->dtype == TOPT_F64 ? ((const double *)host)[i]
-                                     : (double)((const float *)host)[i];
-}
-
 static int do_loss(struct topt_session *s, const struct topt_instr *i,
                    struct topt_error *err)
 {
@@ -217,7 +211,7 @@ static int do_loss(struct topt_session *s, const struct topt_instr *i,
     for (int d = 0; d < b->shape.ndim; d++)
         tokens *= (double)(b->shape.dim[d].count * b->shape.dim[d].unit);
     for (int64_t k = 0; k < n && counts_loss(s, &b->layout); k++)
-        sum += read_number(s, host, k);
+        sum += topt_number_get(s->dev->dtype, host, k);
     if (s->comm->ops->sum(s->comm, &sum, 1, err))
         return -1;
     s->loss = sum / tokens;

@@ -1,6 +1,7 @@
 /* gather.c - a whole tensor on rank 0, for gradients that people and tests compare. */
 #include "exec.h"
 #include "host.h"
+#include "number.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,8 +24,7 @@ static double *local_block(struct topt_session *s, int buffer, int64_t n,
         return NULL;
     }
     for (int64_t i = 0; i < n; i++)
-        block[i] =
-            s->dev->dtype == TOPT_F64 ? ((double *)host)[i] : (double)((float *)host)[i];
+        block[i] = topt_number_get(s->dev->dtype, host, i);
     return block;
 }
 

@@ -4,6 +4,7 @@
  * the elements of its box, so that every plan starts from the same weights and no rank ever
  * holds a whole tensor. */
 #include "exec.h"
+#include "number.h"
 #include "random.h"
 
 #include <math.h>
@@ -49,14 +50,6 @@ static struct init_value value_of(const struct topt_session *s,
     return v;
 }
 
-static void put(void *dst, enum topt_dtype dtype, int64_t i, double x)
-{
-    if (dtype == TOPT_F64)
-        ((double *)dst)[i] = x;
-    else
-        ((float *)dst)[i] = (float)x;
-}
-
 /* Rows of the last dimension: 'row' is the number of a local row; returns the global number
  * of its first element. */
 static int64_t row_start(const struct topt_shape *s, const struct topt_box *box,
@@ -89,10 +82,11 @@ int topt_init_param(struct topt_session *s, int buffer, struct topt_error *err)
     for (int64_t r = 0; r < rows; r++) {
         int64_t first = row_start(&b->shape, &box, r);
         for (int64_t j = 0; j < cols; j++)
-            put(row, s->dev->dtype, j,
-                v.deviation > 0
-                    ? v.deviation * topt_random_normal(v.stream, (uint64_t)(first + j))
-                    : v.constant);
+            topt_number_put(s->dev->dtype, row, j,
+                            v.deviation > 0
+                                ? v.deviation *
+                                      topt_random_normal(v.stream, (uint64_t)(first + j))
+                                : v.constant);
         if (s->dev->ops->write(s->dev, (char *)s->ptr[buffer] + r * row_bytes, row,
                                row_bytes, err))
             return -1;
