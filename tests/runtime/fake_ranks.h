@@ -131,7 +131,7 @@ static void fake_init(struct fake *f, const struct topt_op *op,
         for (int o = 0; o < op->spec->noperands; o++) {
             if (!op->operand[o].present)
                 continue;
-            int data = op->operand[o].role == TOPT_DATA;
+            int data = op->operand[o].role == TOPT_DATA && !op->spec->operand[o].real;
             f->value[r][o] = data ? fake_cut(f, r, o, 0, w->data[o], 4)
                                   : fake_cut(f, r, o, 0, w->value[o], 8);
             if (!data)
@@ -238,8 +238,9 @@ static void fake_halo_add(struct fake *f, int window, int o)
     }
 }
 
-static void fake_step(struct fake *f, const struct topt_step *s, int64_t at)
+static void fake_step(void *ctx, const struct topt_step *s, int64_t at)
 {
+    struct fake *f = ctx;
     switch (s->kind) {
     case TOPT_STEP_KERNEL:
         if (s->kernel != TOPT_K_LOAD)
@@ -257,19 +258,27 @@ static void fake_step(struct fake *f, const struct topt_step *s, int64_t at)
     }
 }
 
-static void fake_run(struct fake *f, int backward)
+/* The steps of one direction in order, loops unrolled. */
+static void fake_walk(const struct topt_op *op, int backward,
+                      void (*step)(void *ctx, const struct topt_step *s, int64_t at),
+                      void *ctx)
 {
-    const struct topt_step *s = backward ? f->op->spec->backward : f->op->spec->forward;
+    const struct topt_step *s = backward ? op->spec->backward : op->spec->forward;
     for (int i = 0, end; i < TOPT_MAX_STEPS && s[i].kind != TOPT_STEP_END; i = end) {
         end = i + 1;
         while (s[i].loop && end < TOPT_MAX_STEPS && s[end].kind &&
                s[end].loop == s[i].loop)
             end++;
-        int64_t n = s[i].loop ? f->op->count[s[i].loop - 1] : 1;
+        int64_t n = s[i].loop ? op->count[s[i].loop - 1] : 1;
         for (int64_t k = 0; k < n; k++)
             for (int j = i; j < end; j++)
-                fake_step(f, &s[j], backward ? n - 1 - k : k);
+                step(ctx, &s[j], backward ? n - 1 - k : k);
     }
+}
+
+static void fake_run(struct fake *f, int backward)
+{
+    fake_walk(f->op, backward, fake_step, f);
 }
 
 #endif
