@@ -21,6 +21,7 @@ struct tally {
     const struct topt_costing *k;
     struct topt_fragment_cost cost;
     int64_t times; /* each instruction counts so often */
+    int along;     /* ... once at each count of this dimension; -1: none */
     int64_t live;
     int muted; /* buffers made now are counted elsewhere */
     int nbuffers;
@@ -86,6 +87,16 @@ static int64_t elementwise_ns(const struct tally *t, int64_t bytes)
                               bytes, t->k->mesh->devices);
 }
 
+/* In a loop a kernel touches, of an operand along the loop's dimension, one count. */
+static int64_t bytes_at_once(const struct tally *t, const struct topt_op_spec *spec,
+                             int operand, int64_t bytes)
+{
+    for (int i = 0; i < spec->operand[operand].ndim; i++)
+        if (spec->operand[operand].dim[i] == t->along)
+            return bytes / t->times;
+    return bytes;
+}
+
 /* 'len' comes from the configuration that the buffers' fragment was written for. */
 static int64_t kernel_ns(const struct tally *t, const struct topt_instr *i,
                          const int64_t *len)
@@ -93,7 +104,8 @@ static int64_t kernel_ns(const struct tally *t, const struct topt_instr *i,
     const struct topt_op *o = &t->k->model->op[i->op];
     int64_t bytes = 0;
     for (int x = 0; x < o->spec->noperands; x++)
-        bytes += bytes_of(t, i->value[x]) + bytes_of(t, i->grad[x]);
+        bytes += bytes_at_once(t, o->spec, x,
+                               bytes_of(t, i->value[x]) + bytes_of(t, i->grad[x]));
     return topt_hw_compute_ns(
         t->k->hw, t->k->settings->dtype, topt_kernel_work(i->kernel),
         o->spec->flops(o, i->kernel, len), bytes, t->k->mesh->devices);
@@ -167,8 +179,9 @@ static int tally_emit(struct topt_sink *sink, const struct topt_instr *i,
     return 0;
 }
 
-static void tally_repeat(struct topt_sink *sink, int64_t times)
+static void tally_repeat(struct topt_sink *sink, int d, int64_t times)
 {
+    ((struct tally *)sink)->along = d;
     ((struct tally *)sink)->times = times;
 }
 
@@ -177,6 +190,7 @@ static void tally_init(struct op_tally *o, const struct topt_costing *k)
     o->t.sink = (struct topt_sink){tally_alloc, tally_release, tally_keep,
                                    tally_emit,  tally_get,     tally_repeat};
     o->t.times = 1;
+    o->t.along = -1;
     o->t.k = k;
     o->t.cost = (struct topt_fragment_cost){0};
     o->t.live = 0;

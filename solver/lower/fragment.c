@@ -375,13 +375,13 @@ static int emit_loop(const struct topt_fragments *f, int op, int backward,
 {
     int64_t n = f->model->op[op].count[from->loop - 1], rounds = f->sink->repeat ? 1 : n;
     if (f->sink->repeat)
-        f->sink->repeat(f->sink, n);
+        f->sink->repeat(f->sink, from->loop - 1, n);
     for (int64_t k = 0; k < rounds; k++)
         for (const struct topt_step *s = from; s < to; s++)
             if (emit_step(f, op, backward, c, s, backward ? n - 1 - k : k, b))
                 return -1;
     if (f->sink->repeat)
-        f->sink->repeat(f->sink, 1);
+        f->sink->repeat(f->sink, -1, 1);
     return 0;
 }
 

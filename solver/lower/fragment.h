@@ -15,9 +15,10 @@ struct topt_sink {
     void (*keep)(struct topt_sink *s, int buffer); /* stays until backward */
     int (*emit)(struct topt_sink *s, const struct topt_instr *i, struct topt_error *err);
     const struct topt_buffer *(*get)(struct topt_sink *s, int buffer);
-    /* May be NULL.  A sink that adds up is told that what follows happens 'times' times, until
-     * told again; one that records is given every round of a loop. */
-    void (*repeat)(struct topt_sink *s, int64_t times);
+    /* May be NULL.  A sink that adds up is told that what follows happens 'times' times, each
+     * at one count of the operator's dimension 'd', until told again (-1, once); one that
+     * records is given every round of a loop. */
+    void (*repeat)(struct topt_sink *s, int d, int64_t times);
 };
 
 struct topt_fragments {

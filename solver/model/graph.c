@@ -297,7 +297,8 @@ static double op_flops(const struct topt_op *op)
         for (const struct topt_step *s = lists[l];
              s < lists[l] + TOPT_MAX_STEPS && s->kind; s++)
             if (s->kind == TOPT_STEP_KERNEL)
-                total += (double)op->spec->flops(op, s->kernel, op->count);
+                total += (double)op->spec->flops(op, s->kernel, op->count) *
+                         (s->loop ? (double)op->count[s->loop - 1] : 1);
     return total;
 }
 

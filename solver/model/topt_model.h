@@ -176,7 +176,7 @@ struct topt_op_spec {
      * what does not fit.  Fills op->dim, operand units and the output tensor. */
     int (*shape)(struct topt_op *op, struct topt_error *err);
     /* Floating-point operations of one kernel on a local box ('len' by operator dimension,
-     * in counts). */
+     * in counts); of one round of a loop. */
     int64_t (*flops)(const struct topt_op *op, enum topt_kernel k, const int64_t *len);
     /* Rows with windows: counts [off, off + len) of an output dimension 'd' of the operator
      * read these of the windowed operand; may reach outside, which the caller cuts off. */
