@@ -1,4 +1,4 @@
-/* k_elementwise.h - activations, swiglu, add, mul. */
+/* k_elementwise.h - activations, gated units, scale, add, mul. */
 #include "real.h"
 
 /* gelu(x) = x/2 (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3); (1 + tanh(u)) / 2 is the
@@ -26,31 +26,10 @@ static inline real swish(real x, real s)
     return (x < -40 ? -40 : x) * s;
 }
 
-static void unary_fwd(const struct topt_kernel_call *c)
+static inline real gelu(real x)
 {
-    enum { X, Y };
-    const real *x = c->value[X];
-    real *y = c->value[Y];
-    int64_t n = elements_of(c, X);
-    switch (c->op->attrs.activation) {
-    case TOPT_ACT_RELU:
-        for (int64_t i = 0; i < n; i++)
-            y[i] = x[i] > 0 ? x[i] : 0;
-        break;
-    case TOPT_ACT_GELU:
-        for (int64_t i = 0; i < n; i++) {
-            real u = GELU_SCALE * (x[i] + GELU_CUBE * x[i] * x[i] * x[i]);
-            y[i] = swish(x[i], sigmoid(2 * u));
-        }
-        break;
-    case TOPT_ACT_SILU:
-        for (int64_t i = 0; i < n; i++)
-            y[i] = swish(x[i], sigmoid(x[i]));
-        break;
-    default:
-        for (int64_t i = 0; i < n; i++)
-            y[i] = TANH(x[i]);
-    }
+    real u = GELU_SCALE * (x + GELU_CUBE * x * x * x);
+    return swish(x, sigmoid(2 * u));
 }
 
 static inline real gelu_slope(real x)
@@ -69,55 +48,152 @@ static inline real silu_slope(real x)
     return s * (1 + (x > 40 ? 40 : x) * (1 - s));
 }
 
+/* An activation and its slope.  Callers pass a constant where a loop is to be fast. */
+static inline real activate(int a, double alpha, real x)
+{
+    switch (a) {
+    case TOPT_ACT_RELU:
+        return x > 0 ? x : 0;
+    case TOPT_ACT_GELU:
+        return gelu(x);
+    case TOPT_ACT_SILU:
+        return swish(x, sigmoid(x));
+    case TOPT_ACT_TANH:
+        return TANH(x);
+    case TOPT_ACT_SIGMOID:
+        return sigmoid(x);
+    case TOPT_ACT_LEAKY_RELU:
+        return x > 0 ? x : R(alpha) * x;
+    case TOPT_ACT_ELU:
+        return x > 0 ? x : R(alpha * expm1((double)x));
+    default:
+        return x > 30 ? x : R(log1p(exp((double)x)));
+    }
+}
+
+static inline real slope_of(int a, double alpha, real x)
+{
+    real t;
+    switch (a) {
+    case TOPT_ACT_RELU:
+        return x > 0;
+    case TOPT_ACT_GELU:
+        return gelu_slope(x);
+    case TOPT_ACT_SILU:
+        return silu_slope(x);
+    case TOPT_ACT_TANH:
+        t = TANH(x);
+        return 1 - t * t;
+    case TOPT_ACT_SIGMOID:
+        t = sigmoid(x);
+        return t * (1 - t);
+    case TOPT_ACT_LEAKY_RELU:
+        return x > 0 ? 1 : R(alpha);
+    case TOPT_ACT_ELU:
+        return x > 0 ? 1 : R(alpha * exp((double)x));
+    default:
+        return sigmoid(x);
+    }
+}
+
+/* 'body' in a loop of its own for each of the activations that models spend time in. */
+#define EACH_ACTIVATION(a, body)                                                         \
+    switch (a) {                                                                         \
+    case TOPT_ACT_RELU:                                                                  \
+        body(TOPT_ACT_RELU);                                                             \
+        break;                                                                           \
+    case TOPT_ACT_GELU:                                                                  \
+        body(TOPT_ACT_GELU);                                                             \
+        break;                                                                           \
+    case TOPT_ACT_SILU:                                                                  \
+        body(TOPT_ACT_SILU);                                                             \
+        break;                                                                           \
+    case TOPT_ACT_TANH:                                                                  \
+        body(TOPT_ACT_TANH);                                                             \
+        break;                                                                           \
+    default:                                                                             \
+        body(a);                                                                         \
+    }
+
+static void unary_fwd(const struct topt_kernel_call *c)
+{
+    enum { X, Y };
+    const real *x = c->value[X];
+    real *y = c->value[Y];
+    double alpha = c->op->attrs.alpha;
+    int64_t n = elements_of(c, X);
+#define BODY(a)                                                                          \
+    for (int64_t i = 0; i < n; i++)                                                      \
+    y[i] = activate(a, alpha, x[i])
+    EACH_ACTIVATION(c->op->attrs.activation, BODY)
+#undef BODY
+}
+
 static void unary_bwd(const struct topt_kernel_call *c)
 {
     enum { X, Y };
     const real *x = c->value[X], *dy = c->grad[Y];
     real *dx = c->grad[X];
+    double alpha = c->op->attrs.alpha;
     int64_t n = dx ? elements_of(c, X) : 0;
-    switch (c->op->attrs.activation) {
-    case TOPT_ACT_RELU:
-        for (int64_t i = 0; i < n; i++)
-            dx[i] = x[i] > 0 ? dy[i] : 0;
-        break;
-    case TOPT_ACT_GELU:
-        for (int64_t i = 0; i < n; i++)
-            dx[i] = dy[i] * gelu_slope(x[i]);
-        break;
-    case TOPT_ACT_SILU:
-        for (int64_t i = 0; i < n; i++)
-            dx[i] = dy[i] * silu_slope(x[i]);
-        break;
-    default:
-        for (int64_t i = 0; i < n; i++) {
-            real t = TANH(x[i]);
-            dx[i] = dy[i] * (1 - t * t);
-        }
-    }
+#define BODY(a)                                                                          \
+    for (int64_t i = 0; i < n; i++)                                                      \
+    dx[i] = dy[i] * slope_of(a, alpha, x[i])
+    EACH_ACTIVATION(c->op->attrs.activation, BODY)
+#undef BODY
 }
 
 /* x holds pairs (gate, up). */
-static void swiglu_fwd(const struct topt_kernel_call *c)
+static void glu_fwd(const struct topt_kernel_call *c)
 {
     enum { X, Y };
     const real *x = c->value[X];
     real *y = c->value[Y];
+    double alpha = c->op->attrs.alpha;
     int64_t n = elements_of(c, Y);
-    for (int64_t i = 0; i < n; i++)
-        y[i] = swish(x[2 * i], sigmoid(x[2 * i])) * x[2 * i + 1];
+#define BODY(a)                                                                          \
+    for (int64_t i = 0; i < n; i++)                                                      \
+    y[i] = activate(a, alpha, x[2 * i]) * x[2 * i + 1]
+    EACH_ACTIVATION(c->op->attrs.activation, BODY)
+#undef BODY
 }
 
-static void swiglu_bwd(const struct topt_kernel_call *c)
+static void glu_bwd(const struct topt_kernel_call *c)
 {
     enum { X, Y };
     const real *x = c->value[X], *dy = c->grad[Y];
     real *dx = c->grad[X];
+    double alpha = c->op->attrs.alpha;
     int64_t n = dx ? elements_of(c, Y) : 0;
-    for (int64_t i = 0; i < n; i++) {
-        real gate = x[2 * i], up = x[2 * i + 1];
-        dx[2 * i] = dy[i] * up * silu_slope(gate);
-        dx[2 * i + 1] = dy[i] * swish(gate, sigmoid(gate));
+#define BODY(a)                                                                          \
+    for (int64_t i = 0; i < n; i++) {                                                    \
+        real gate = x[2 * i], up = x[2 * i + 1];                                         \
+        dx[2 * i] = dy[i] * up * slope_of(a, alpha, gate);                               \
+        dx[2 * i + 1] = dy[i] * activate(a, alpha, gate);                                \
     }
+    EACH_ACTIVATION(c->op->attrs.activation, BODY)
+#undef BODY
+}
+#undef EACH_ACTIVATION
+
+static void scale_fwd(const struct topt_kernel_call *c)
+{
+    enum { X, Y };
+    const real *x = c->value[X];
+    real *y = c->value[Y], factor = R(c->op->attrs.factor), shift = R(c->op->attrs.shift);
+    int64_t n = elements_of(c, X);
+    for (int64_t i = 0; i < n; i++)
+        y[i] = factor * x[i] + shift;
+}
+
+static void scale_bwd(const struct topt_kernel_call *c)
+{
+    enum { X, Y };
+    const real *dy = c->grad[Y];
+    real *dx = c->grad[X], factor = R(c->op->attrs.factor);
+    int64_t n = dx ? elements_of(c, X) : 0;
+    for (int64_t i = 0; i < n; i++)
+        dx[i] = factor * dy[i];
 }
 
 static void add_fwd(const struct topt_kernel_call *c)

@@ -112,10 +112,11 @@ static void bias_bwd(const struct topt_kernel_call *c)
 
 static void position_fwd(const struct topt_kernel_call *c)
 {
-    enum { X, P, Y };
+    enum { X, P, Y, SEQ = 1 };
     const real *x = c->value[X], *p = c->value[P];
     real *y = c->value[Y];
-    int64_t batch = extent(c, X, 0), plane = elements_of(c, P);
+    int64_t batch = extent(c, X, 0), plane = extent(c, X, 1) * cols_of(c, X);
+    p += c->off[SEQ] * cols_of(c, X);
     for (int64_t b = 0; b < batch; b++)
         for (int64_t i = 0; i < plane; i++)
             y[b * plane + i] = x[b * plane + i] + p[i];
@@ -123,10 +124,11 @@ static void position_fwd(const struct topt_kernel_call *c)
 
 static void position_bwd(const struct topt_kernel_call *c)
 {
-    enum { X, P, Y };
+    enum { X, P, Y, SEQ = 1 };
     copy(c->grad[X], c->grad[Y], elements_of(c, Y));
     if (c->grad[P])
-        add_column_sums(c->grad[P], c->grad[Y], extent(c, Y, 0), elements_of(c, P));
+        add_column_sums((real *)c->grad[P] + c->off[SEQ] * cols_of(c, Y), c->grad[Y],
+                        extent(c, Y, 0), extent(c, Y, 1) * cols_of(c, Y));
 }
 
 static void variable_fwd(const struct topt_kernel_call *c)

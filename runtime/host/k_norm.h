@@ -1,4 +1,4 @@
-/* k_norm.h - layer norm and RMS norm around partial sums.
+/* k_norm.h - layer norm and RMS norm, of rows and of heads, around partial sums.
  *
  * The features may be split, so each reduction over them is a kernel that leaves this rank's
  * share (already divided by the whole width) and an all-reduce between two kernels.  With
@@ -11,7 +11,19 @@ enum { NORM_X, NORM_G, NORM_B, NORM_Y, NORM_MU, NORM_V, NORM_S1, NORM_S2 };
 
 static double norm_width(const struct topt_kernel_call *c)
 {
-    return (double)(c->op->count[2] * c->op->operand[NORM_X].dim[2].unit);
+    return (double)(c->op->operand[NORM_G].dim[0].count *
+                    c->op->operand[NORM_G].dim[0].unit);
+}
+
+/* What is normalised at once: a row of x, or one head of it, as wide as g. */
+static int64_t norm_rows(const struct topt_kernel_call *c)
+{
+    return elements_of(c, NORM_V);
+}
+
+static int64_t norm_cols(const struct topt_kernel_call *c)
+{
+    return elements_of(c, NORM_G);
 }
 
 static double norm_mu(const struct topt_kernel_call *c, int64_t row)
@@ -30,7 +42,7 @@ static void norm_mean(const struct topt_kernel_call *c)
 {
     const real *x = c->value[NORM_X];
     real *mean = c->value[NORM_MU];
-    int64_t rows = mean ? rows_of(c, NORM_X) : 0, d = cols_of(c, NORM_X);
+    int64_t rows = mean ? norm_rows(c) : 0, d = norm_cols(c);
     double width = norm_width(c);
     for (int64_t r = 0; r < rows; r++) {
         double sum = 0;
@@ -44,7 +56,7 @@ static void norm_var(const struct topt_kernel_call *c)
 {
     const real *x = c->value[NORM_X];
     real *var = c->value[NORM_V];
-    int64_t rows = rows_of(c, NORM_X), d = cols_of(c, NORM_X);
+    int64_t rows = norm_rows(c), d = norm_cols(c);
     double width = norm_width(c);
     for (int64_t r = 0; r < rows; r++) {
         double mu = norm_mu(c, r), sum = 0;
@@ -60,7 +72,7 @@ static void norm_apply(const struct topt_kernel_call *c)
 {
     const real *x = c->value[NORM_X], *g = c->value[NORM_G], *b = c->value[NORM_B];
     real *y = c->value[NORM_Y];
-    int64_t rows = rows_of(c, NORM_X), d = cols_of(c, NORM_X);
+    int64_t rows = norm_rows(c), d = norm_cols(c);
     for (int64_t r = 0; r < rows; r++) {
         real mu = R(norm_mu(c, r)), rstd = R(norm_rstd(c, r));
         for (int64_t j = 0; j < d; j++)
@@ -74,7 +86,7 @@ static void norm_scale_grad(const struct topt_kernel_call *c)
     enum { STRIP = 128 };
     const real *x = c->value[NORM_X], *dy = c->grad[NORM_Y];
     real *dg = c->grad[NORM_G];
-    int64_t rows = rows_of(c, NORM_X), d = cols_of(c, NORM_X);
+    int64_t rows = norm_rows(c), d = norm_cols(c);
     double sum[STRIP];
     for (int64_t j0 = 0; j0 < d; j0 += STRIP) {
         int64_t n = d - j0 < STRIP ? d - j0 : STRIP;
@@ -95,7 +107,7 @@ static void norm_bwd_sum(const struct topt_kernel_call *c)
 {
     const real *x = c->value[NORM_X], *g = c->value[NORM_G], *dy = c->grad[NORM_Y];
     real *s1 = c->value[NORM_S1], *s2 = c->value[NORM_S2];
-    int64_t rows = rows_of(c, NORM_X), d = cols_of(c, NORM_X);
+    int64_t rows = norm_rows(c), d = norm_cols(c);
     double width = norm_width(c);
     for (int64_t r = 0; r < rows; r++) {
         double mu = norm_mu(c, r), rstd = norm_rstd(c, r), sum1 = 0, sum2 = 0;
@@ -119,7 +131,7 @@ static void norm_bwd_apply(const struct topt_kernel_call *c)
     const real *x = c->value[NORM_X], *g = c->value[NORM_G], *dy = c->grad[NORM_Y];
     const real *s1 = c->value[NORM_S1], *s2 = c->value[NORM_S2];
     real *dx = c->grad[NORM_X];
-    int64_t rows = dx ? rows_of(c, NORM_X) : 0, d = cols_of(c, NORM_X);
+    int64_t rows = dx ? norm_rows(c) : 0, d = norm_cols(c);
     for (int64_t r = 0; r < rows; r++) {
         real mu = R(norm_mu(c, r)), rstd = R(norm_rstd(c, r));
         real a = s1 ? s1[r] : 0, b = s2[r];

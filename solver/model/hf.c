@@ -300,7 +300,7 @@ static int mlp_block(struct builder *b, int x)
     int y = norm(b, x, "norm2");
     y = linear(b, y, a->inner, a->gated ? 2 : 1, a->mlp_bias,
                a->gated ? "gate_up" : "up");
-    y = a->gated ? add(b, "swiglu", y, NULL, "swiglu")
+    y = a->gated ? add(b, "glu", y, &attrs, "glu")
                  : add(b, "unary", y, &attrs, "activation");
     y = linear(b, y, a->width, 1, a->mlp_bias, "down");
     return add2(b, "add", x, y, "add2");

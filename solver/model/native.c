@@ -6,7 +6,9 @@
  * written is read back to the same model, and written again to the same bytes. */
 #include "model_impl.h"
 #include "topt_json.h"
+#include "topt_text.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +16,7 @@
 enum { MAX_NATIVE_OPS = 1 << 18 };
 static const int64_t MAX_EXTENT = (int64_t)1 << 40;
 
-enum attr_type { WHOLE, REAL, BOOLEAN, ACTIVATION };
+enum attr_type { WHOLE, REAL, SIGNED, BOOLEAN, ACTIVATION };
 
 static const struct attr_row {
     const char *name;
@@ -42,7 +44,10 @@ static json_t *attr_to_json(const struct attr_row *row, const struct topt_attrs 
     case WHOLE:
         return *(const int64_t *)field ? json_integer(*(const int64_t *)field) : NULL;
     case REAL:
-        return *(const double *)field > 0 ? json_real(*(const double *)field) : NULL;
+    case SIGNED:
+        return fpclassify(*(const double *)field) != FP_ZERO
+                   ? json_real(*(const double *)field)
+                   : NULL;
     case BOOLEAN:
         return *(const int *)field ? json_true() : NULL;
     case ACTIVATION:
@@ -89,6 +94,7 @@ static int activation_from_json(const json_t *obj, const char *path, int *ret,
                                 struct topt_error *err)
 {
     const char *name = NULL;
+    struct topt_text known = {0};
     if (topt_json_string(obj, path, "activation", &name, err))
         return -1;
     for (int i = 0; i < TOPT_ACT_COUNT; i++)
@@ -96,10 +102,12 @@ static int activation_from_json(const json_t *obj, const char *path, int *ret,
             *ret = i;
             return 0;
         }
-    return topt_fail(
-        err, TOPT_ERR_INVAL,
-        "%s.activation is \"%.40s\"; relu, gelu, silu, tanh and sigmoid are known", path,
-        name);
+    for (int i = 0; i < TOPT_ACT_COUNT; i++)
+        topt_text_add(&known, " %s", topt_activation_name((enum topt_activation)i));
+    topt_fail(err, TOPT_ERR_INVAL, "%s.activation is \"%.40s\"; known are%s", path, name,
+              known.s ? known.s : "");
+    topt_text_fini(&known);
+    return -1;
 }
 
 static int attr_from_json(const json_t *obj, const char *path, const struct attr_row *row,
@@ -111,6 +119,8 @@ static int attr_from_json(const json_t *obj, const char *path, const struct attr
         return topt_json_int_or(obj, path, row->name, 1, MAX_EXTENT, field, err);
     case REAL:
         return topt_json_real_or(obj, path, row->name, 0, 1e18, field, err);
+    case SIGNED:
+        return topt_json_real_or(obj, path, row->name, -1e18, 1e18, field, err);
     case BOOLEAN:
         return topt_json_bool_or(obj, path, row->name, field, err);
     case ACTIVATION:

@@ -38,7 +38,8 @@ const char *topt_activation_name(enum topt_activation a)
     static const char *const name[TOPT_ACT_COUNT] = {
         [TOPT_ACT_RELU] = "relu",       [TOPT_ACT_GELU] = "gelu",
         [TOPT_ACT_SILU] = "silu",       [TOPT_ACT_TANH] = "tanh",
-        [TOPT_ACT_SIGMOID] = "sigmoid",
+        [TOPT_ACT_SIGMOID] = "sigmoid", [TOPT_ACT_LEAKY_RELU] = "leaky_relu",
+        [TOPT_ACT_ELU] = "elu",         [TOPT_ACT_SOFTPLUS] = "softplus",
     };
     return name[a];
 }

@@ -60,21 +60,41 @@ static int64_t flops_linear(const struct topt_op *op, enum topt_kernel k,
 
 /* ---- elementwise ----------------------------------------------------------------------- */
 
-static int shape_unary(struct topt_op *op, struct topt_error *err)
+static int refuse_activation(const struct topt_op *op, struct topt_error *err)
 {
-    if (op->attrs.activation < TOPT_ACT_RELU || op->attrs.activation > TOPT_ACT_TANH)
-        return topt_fail(err, TOPT_ERR_INVAL, "unknown activation %d",
-                         op->attrs.activation);
-    return topt_shape_same(op, err);
+    int a = op->attrs.activation;
+    return a >= 0 && a < TOPT_ACT_COUNT
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL, "unknown activation %d", a);
 }
 
-static int shape_swiglu(struct topt_op *op, struct topt_error *err)
+static int shape_unary(struct topt_op *op, struct topt_error *err)
 {
+    return refuse_activation(op, err) ? -1 : topt_shape_same(op, err);
+}
+
+static int shape_glu(struct topt_op *op, struct topt_error *err)
+{
+    if (refuse_activation(op, err))
+        return -1;
     topt_counts_from_input(op, 0);
     if (topt_refuse_units(op, 0, 2, err))
         return -1;
     topt_set_dim(op, 1, 2, 1);
     return 0;
+}
+
+/* The table may have rows beyond the model's sequence, which then have no gradient. */
+static int shape_position(struct topt_op *op, struct topt_error *err)
+{
+    enum { ROWS = 3 };
+    int64_t rows =
+        op->attrs.positions ? op->attrs.positions : op->operand[0].dim[1].count;
+    if (rows < op->operand[0].dim[1].count)
+        return topt_fail(err, TOPT_ERR_INVAL, "%lld positions, but x has %lld",
+                         (long long)rows, (long long)op->operand[0].dim[1].count);
+    op->count[ROWS] = rows;
+    return topt_shape_same(op, err);
 }
 
 /* ---- norm ------------------------------------------------------------------------------ */
@@ -85,6 +105,26 @@ static int shape_norm(struct topt_op *op, struct topt_error *err)
     if (op->attrs.eps <= 0)
         op->attrs.eps = 1e-5;
     return topt_shape_same(op, err);
+}
+
+/* Whole heads lie in the unit of a count: statistics have one number a head. */
+static int shape_head_norm(struct topt_op *op, struct topt_error *err)
+{
+    enum { X, G, BIAS, Y, MEAN, VAR, S1, S2 };
+    int64_t unit = op->operand[X].dim[2].unit, width = op->attrs.head_dim;
+    if (width < 1 || unit % width)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "features in groups of %lld are no whole heads of %lld",
+                         (long long)unit, (long long)width);
+    op->operand[BIAS].present = !op->attrs.rms;
+    if (op->attrs.eps <= 0)
+        op->attrs.eps = 1e-5;
+    topt_counts_from_input(op, X);
+    op->count[3] = width;
+    topt_set_dim(op, Y, 2, unit);
+    for (int o = MEAN; o <= S2; o++)
+        topt_set_dim(op, o, 2, unit / width);
+    return 0;
 }
 
 /* ---- loss and variable ----------------------------------------------------------------- */
@@ -170,19 +210,19 @@ const struct topt_op_spec topt_ops_dense[] = {
      .shape = topt_shape_same,
      .flops = topt_flops_elementwise},
     {.name = "position",
-     .attrs = A(INIT_STD),
-     .ndims = 3,
-     .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_FEATURE}},
+     .attrs = A(POSITIONS) | A(INIT_STD),
+     .ndims = 4,
+     .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_FEATURE}, {"t", TOPT_SPLIT_NEVER}},
      .noperands = 3,
      .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
-                 {.name = "p", .role = TOPT_PARAM, .ndim = 2, .dim = {1, 2}},
+                 {.name = "p", .role = TOPT_PARAM, .ndim = 2, .dim = {3, 2}},
                  {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
      .forward = {KERNEL(POSITION_FWD, V(0) | V(1), V(2))},
      .backward = {KERNEL(POSITION_BWD, G(2), G(0) | G(1))},
-     .shape = topt_shape_same,
+     .shape = shape_position,
      .flops = topt_flops_elementwise},
     {.name = "unary",
-     .attrs = A(ACT),
+     .attrs = A(ACT) | A(ALPHA),
      .ndims = 3,
      .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_FEATURE}},
      .noperands = 2,
@@ -193,16 +233,28 @@ const struct topt_op_spec topt_ops_dense[] = {
      .backward = {KERNEL(UNARY_BWD, V(0) | G(1), G(0))},
      .shape = shape_unary,
      .flops = topt_flops_elementwise},
-    {.name = "swiglu",
+    {.name = "scale",
+     .attrs = A(FACTOR) | A(SHIFT),
+     .ndims = 3,
+     .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_FEATURE}},
+     .noperands = 2,
+     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .forward = {KERNEL(SCALE_FWD, V(0), V(1))},
+     .backward = {KERNEL(SCALE_BWD, G(1), G(0))},
+     .shape = topt_shape_same,
+     .flops = topt_flops_elementwise},
+    {.name = "glu",
+     .attrs = A(ACT) | A(ALPHA),
      .ndims = 3,
      .dim = {BATCH, SEQ, {"f", TOPT_SPLIT_FEATURE}},
      .noperands = 2,
      .operand =
          {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
           {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
-     .forward = {KERNEL(SWIGLU_FWD, V(0), V(1))},
-     .backward = {KERNEL(SWIGLU_BWD, V(0) | G(1), G(0))},
-     .shape = shape_swiglu,
+     .forward = {KERNEL(GLU_FWD, V(0), V(1))},
+     .backward = {KERNEL(GLU_BWD, V(0) | G(1), G(0))},
+     .shape = shape_glu,
      .flops = topt_flops_elementwise},
     {.name = "add",
      .ndims = 3,
@@ -259,6 +311,37 @@ const struct topt_op_spec topt_ops_dense[] = {
                   KERNEL(NORM_BWD_APPLY, V(0) | V(1) | V(4) | V(5) | V(6) | V(7) | G(3),
                          G(0))},
      .shape = shape_norm,
+     .flops = topt_flops_elementwise},
+    {.name = "head_norm",
+     .attrs = A(HEAD_DIM) | A(RMS) | A(EPS),
+     .ndims = 4,
+     .dim = {BATCH, SEQ, {"h", TOPT_SPLIT_FEATURE}, {"e", TOPT_SPLIT_NEVER}},
+     .noperands = 8, /* as norm has them, for its kernels */
+     .operand =
+         {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
+          {.name = "g",
+           .role = TOPT_PARAM,
+           .ndim = 1,
+           .dim = {3},
+           .start = TOPT_START_ONE},
+          {.name = "bias",
+           .role = TOPT_PARAM,
+           .ndim = 1,
+           .dim = {3},
+           .optional = 1,
+           .start = TOPT_START_ZERO},
+          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}},
+          {.name = "mean", .role = TOPT_SAVED, .ndim = 3, .dim = {0, 1, 2}},
+          {.name = "var", .role = TOPT_SAVED, .ndim = 3, .dim = {0, 1, 2}},
+          {.name = "s1", .role = TOPT_WORK_BWD, .ndim = 3, .dim = {0, 1, 2}},
+          {.name = "s2", .role = TOPT_WORK_BWD, .ndim = 3, .dim = {0, 1, 2}}},
+     .forward = {KERNEL(NORM_MEAN, V(0), V(4)), KERNEL(NORM_VAR, V(0) | V(4), V(5)),
+                 KERNEL(NORM_APPLY, V(0) | V(1) | V(2) | V(4) | V(5), V(3))},
+     .backward = {KERNEL(NORM_BWD_SUM, V(0) | V(1) | V(4) | V(5) | G(3),
+                         G(1) | G(2) | V(6) | V(7)),
+                  KERNEL(NORM_BWD_APPLY, V(0) | V(1) | V(4) | V(5) | V(6) | V(7) | G(3),
+                         G(0))},
+     .shape = shape_head_norm,
      .flops = topt_flops_elementwise},
     {.name = "cross_entropy",
      .loss = 1,

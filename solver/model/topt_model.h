@@ -51,8 +51,10 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(POSITION_BWD, "position_bwd", ELEMENTWISE)                                           \
     X(UNARY_FWD, "unary", ELEMENTWISE)                                                     \
     X(UNARY_BWD, "unary_bwd", ELEMENTWISE)                                                 \
-    X(SWIGLU_FWD, "swiglu", ELEMENTWISE)                                                   \
-    X(SWIGLU_BWD, "swiglu_bwd", ELEMENTWISE)                                               \
+    X(GLU_FWD, "glu", ELEMENTWISE)                                                         \
+    X(GLU_BWD, "glu_bwd", ELEMENTWISE)                                                     \
+    X(SCALE_FWD, "scale", ELEMENTWISE)                                                     \
+    X(SCALE_BWD, "scale_bwd", ELEMENTWISE)                                                 \
     X(ADD_FWD, "add", ELEMENTWISE)                                                         \
     X(ADD_BWD, "add_bwd", ELEMENTWISE)                                                     \
     X(MUL_FWD, "mul", ELEMENTWISE)                                                         \
@@ -207,6 +209,9 @@ const char *topt_activation_name(enum topt_activation a);
     X(ROPE_DIM, rope_dim, WHOLE)           /* numbers of a head that are rotated */        \
     X(CAUSAL, causal, BOOLEAN)                                                             \
     X(ROPE_THETA, rope_theta, REAL)        /* 0: no rotary embedding */                    \
+    TOPT_ACT_LEAKY_RELU, /* alpha x below 0 */
+    TOPT_ACT_ELU,        /* alpha (e^x - 1) below 0 */
+    TOPT_ACT_SOFTPLUS,   /* ln(1 + e^x) */
     X(ACT, activation, ACTIVATION)                                                         \
     X(RMS, rms, BOOLEAN)                   /* norm: root mean square, no mean, no bias */  \
     X(EPS, eps, REAL)                                                                      \
@@ -225,6 +230,10 @@ const char *topt_activation_name(enum topt_activation a);
     X(PAD_BOTTOM, pad_bottom, WHOLE)                                                       \
     X(PAD_RIGHT, pad_right, WHOLE)                                                         \
     X(GROUPS, groups, WHOLE)                                                               \
+    X(ALPHA, alpha, REAL)                  /* of the activation, where it has one */       \
+    X(POSITIONS, positions, WHOLE)         /* rows of a table of positions; 0: seq */      \
+    X(FACTOR, factor, SIGNED)              /* scale: factor x + shift */                   \
+    X(SHIFT, shift, SIGNED)                                                                \
     X(AVERAGE, average, BOOLEAN)           /* pool: mean instead of the largest */         \
     X(COUNT_PAD, count_pad, BOOLEAN)       /* pool: the mean counts padding */             \
     X(CEIL, ceil, BOOLEAN)                 /* pool: round output extents up */             \
@@ -248,7 +257,8 @@ enum topt_attr {
 #define TOPT_ATTR_WHOLE(field)      int64_t field;
 #define TOPT_ATTR_BOOLEAN(field)    int field;
 #define TOPT_ATTR_ACTIVATION(field) int field; /* enum topt_activation */
-#define TOPT_ATTR_REAL(field)       double field;
+#define TOPT_ATTR_REAL(field)       double field; /* not below 0 */
+#define TOPT_ATTR_SIGNED(field)     double field;
 
 /* Few, plain, and compared as a whole; zero where nothing is said. */
 struct topt_attrs {

@@ -26,7 +26,7 @@ for name in $("$topt" hw list | awk '{print $1}'); do
 done
 
 $python -W ignore - "$root/docs/formats" <<'PYTHON'
-import copy, glob, json, pathlib, sys
+import copy, glob, json, pathlib, re, sys
 import jsonschema
 
 folder = pathlib.Path(sys.argv[1])
@@ -60,6 +60,13 @@ profiles = sorted(glob.glob("shipped/*.json"))
 for path in profiles:
     check("hw", path)
 validator("report")
+# Attributes are one table of the program; the schema has the same.
+header = (folder.parents[1] / "solver/model/topt_model.h").read_text()
+table = set(re.findall(r"X\([A-Z0-9_]+, (\w+), (?:WHOLE|BOOLEAN|REAL|SIGNED|ACTIVATION)\)", header))
+known = set(schemas["model.schema.json"]["properties"]["ops"]["items"]["properties"])
+for name in sorted(table ^ known - {"name", "kind", "inputs"}):
+    bad = 1
+    print(f"not ok - attribute {name} is in only one of topt_model.h and model.schema.json")
 if not bad:
     print(f"ok - {5 + len(profiles)} documents are as their schemas say")
 sys.exit(bad)

@@ -91,7 +91,7 @@ __attribute__((unused)) static struct topt_model *build_gpt(void)
     return finish(&b);
 }
 
-/* RMS norm, grouped rotary attention, swiglu, a gate by mul. */
+/* RMS norm, grouped rotary attention, a gated unit, a gate by mul. */
 __attribute__((unused)) static struct topt_model *build_llama(void)
 {
     enum { D = 8, HEADS = 4, KV = 2, HD = 4 };
@@ -107,7 +107,7 @@ __attribute__((unused)) static struct topt_model *build_llama(void)
     x = put(&b, "add", x, put(&b, "linear", y, -1, ATTRS(.features = D)), ATTRS(0));
     y = put(&b, "norm", x, -1, ATTRS(.rms = 1));
     y = put(&b, "linear", y, -1, ATTRS(.features = 10, .features_unit = 2));
-    y = put(&b, "swiglu", y, -1, ATTRS(0));
+    y = put(&b, "glu", y, -1, ATTRS(.activation = TOPT_ACT_SILU));
     y = put(&b, "linear", y, -1, ATTRS(.features = D));
     int gate = put(&b, "unary", x, -1, ATTRS(.activation = TOPT_ACT_SILU));
     y = put(&b, "mul", y, gate, ATTRS(0));
