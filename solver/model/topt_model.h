@@ -192,6 +192,9 @@ enum topt_activation {
     TOPT_ACT_SILU,
     TOPT_ACT_TANH,
     TOPT_ACT_SIGMOID,
+    TOPT_ACT_LEAKY_RELU, /* alpha x below 0 */
+    TOPT_ACT_ELU,        /* alpha (e^x - 1) below 0 */
+    TOPT_ACT_SOFTPLUS,   /* ln(1 + e^x) */
     TOPT_ACT_COUNT
 };
 const char *topt_activation_name(enum topt_activation a);
@@ -209,10 +212,11 @@ const char *topt_activation_name(enum topt_activation a);
     X(ROPE_DIM, rope_dim, WHOLE)           /* numbers of a head that are rotated */        \
     X(CAUSAL, causal, BOOLEAN)                                                             \
     X(ROPE_THETA, rope_theta, REAL)        /* 0: no rotary embedding */                    \
-    TOPT_ACT_LEAKY_RELU, /* alpha x below 0 */
-    TOPT_ACT_ELU,        /* alpha (e^x - 1) below 0 */
-    TOPT_ACT_SOFTPLUS,   /* ln(1 + e^x) */
     X(ACT, activation, ACTIVATION)                                                         \
+    X(ALPHA, alpha, REAL)                  /* of the activation, where it has one */       \
+    X(POSITIONS, positions, WHOLE)         /* rows of a table of positions; 0: seq */      \
+    X(FACTOR, factor, SIGNED)              /* scale: factor x + shift */                   \
+    X(SHIFT, shift, SIGNED)                                                                \
     X(RMS, rms, BOOLEAN)                   /* norm: root mean square, no mean, no bias */  \
     X(EPS, eps, REAL)                                                                      \
     X(INIT_STD, init_std, REAL)            /* 0: the kind's default */                     \
@@ -230,10 +234,6 @@ const char *topt_activation_name(enum topt_activation a);
     X(PAD_BOTTOM, pad_bottom, WHOLE)                                                       \
     X(PAD_RIGHT, pad_right, WHOLE)                                                         \
     X(GROUPS, groups, WHOLE)                                                               \
-    X(ALPHA, alpha, REAL)                  /* of the activation, where it has one */       \
-    X(POSITIONS, positions, WHOLE)         /* rows of a table of positions; 0: seq */      \
-    X(FACTOR, factor, SIGNED)              /* scale: factor x + shift */                   \
-    X(SHIFT, shift, SIGNED)                                                                \
     X(AVERAGE, average, BOOLEAN)           /* pool: mean instead of the largest */         \
     X(COUNT_PAD, count_pad, BOOLEAN)       /* pool: the mean counts padding */             \
     X(CEIL, ceil, BOOLEAN)                 /* pool: round output extents up */             \
