@@ -1,6 +1,7 @@
 /* k_all.h - all kernels and their table; includes the sources, see real.h. */
 #include "k_gemm.h"
 #include "k_linear.h"
+#include "k_image.h"
 #include "k_elementwise.h"
 #include "k_norm.h"
 #include "k_attention.h"
@@ -32,6 +33,14 @@ static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
     [TOPT_K_NORM_APPLY] = norm_apply,
     [TOPT_K_NORM_BWD_SUM] = norm_bwd_sum,
     [TOPT_K_NORM_BWD_APPLY] = norm_bwd_apply,
+    [TOPT_K_CHANNEL_BIAS_FWD] = channel_bias_fwd,
+    [TOPT_K_CHANNEL_BIAS_BWD] = channel_bias_bwd,
+    [TOPT_K_GLOBAL_POOL_FWD] = global_pool_fwd,
+    [TOPT_K_GLOBAL_POOL_BWD] = global_pool_bwd,
+    [TOPT_K_COPY_FWD] = copy_fwd,
+    [TOPT_K_COPY_BWD] = copy_bwd,
+    [TOPT_K_TOKENS_FWD] = tokens_fwd,
+    [TOPT_K_TOKENS_BWD] = tokens_bwd,
     [TOPT_K_ATTENTION_FWD] = attention_fwd,
     [TOPT_K_ATTENTION_BWD] = attention_bwd,
     [TOPT_K_XENT_MAX] = xent_max,

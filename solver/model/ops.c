@@ -57,11 +57,10 @@ void topt_counts_from_input(struct topt_op *op, int operand)
         op->count[spec->dim[i]] = op->operand[operand].dim[i].count;
 }
 
-int topt_refuse_units(const struct topt_op *op, int operand, int64_t want,
-                      struct topt_error *err)
+static int refuse_unit(const struct topt_op *op, int operand, int i, int64_t want,
+                       struct topt_error *err)
 {
-    int last = op->spec->operand[operand].ndim - 1;
-    int64_t have = op->operand[operand].dim[last].unit;
+    int64_t have = op->operand[operand].dim[i].unit;
     return have == want
                ? 0
                : topt_fail(err, TOPT_ERR_INVAL,
@@ -71,17 +70,34 @@ int topt_refuse_units(const struct topt_op *op, int operand, int64_t want,
                            (long long)want);
 }
 
+int topt_refuse_units(const struct topt_op *op, int operand, int64_t want,
+                      struct topt_error *err)
+{
+    return refuse_unit(op, operand, op->spec->operand[operand].ndim - 1, want, err);
+}
+
+/* Numbers of one count of an operator's dimension in the first input. */
+static int64_t unit_of(const struct topt_op *op, int d)
+{
+    const struct topt_operand_spec *x = &op->spec->operand[0];
+    for (int i = 0; i < x->ndim; i++)
+        if (x->dim[i] == d)
+            return op->operand[0].dim[i].unit;
+    return 1;
+}
+
 int topt_shape_same(struct topt_op *op, struct topt_error *err)
 {
     topt_counts_from_input(op, 0);
-    int64_t unit = op->operand[0].dim[2].unit;
-    for (int i = 1; i < op->ninputs; i++)
-        if (topt_refuse_units(op, op->input[i], unit, err))
-            return -1;
-    for (int o = 0; o < op->spec->noperands; o++) {
+    for (int o = 1; o < op->spec->noperands; o++) {
         const struct topt_operand_spec *spec = &op->spec->operand[o];
-        if (spec->role == TOPT_OUTPUT || spec->role == TOPT_PARAM)
-            topt_set_dim(op, o, spec->ndim - 1, unit);
+        for (int i = 0; i < spec->ndim; i++) {
+            int64_t unit = unit_of(op, spec->dim[i]);
+            if (op->operand[o].role != TOPT_INPUT)
+                topt_set_dim(op, o, i, unit);
+            else if (refuse_unit(op, o, i, unit, err))
+                return -1;
+        }
     }
     return 0;
 }
@@ -95,8 +111,12 @@ int64_t topt_flops_none(const struct topt_op *op, enum topt_kernel k, const int6
 int64_t topt_flops_elementwise(const struct topt_op *op, enum topt_kernel k,
                                const int64_t *len)
 {
+    const struct topt_operand_spec *y = &op->spec->operand[op->output];
+    int64_t flops = 8;
     (void)k;
-    return 8 * len[0] * len[1] * len[2] * op->operand[op->output].dim[2].unit;
+    for (int i = 0; i < y->ndim; i++)
+        flops *= len[y->dim[i]] * op->operand[op->output].dim[i].unit;
+    return flops;
 }
 
 static const struct topt_op_spec *const files[] = {topt_ops_dense, topt_ops_attention,

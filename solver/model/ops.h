@@ -41,8 +41,9 @@ void topt_counts_from_input(struct topt_op *op, int operand);
 /* -1 unless the last dimension of an input has units of 'want'. */
 int topt_refuse_units(const struct topt_op *op, int operand, int64_t want,
                       struct topt_error *err);
-/* Inputs, parameters and output all have the first input's features. */
+/* All operands have the first input's extents, in the dimensions they share with it. */
 int topt_shape_same(struct topt_op *op, struct topt_error *err);
+int topt_shape_unary(struct topt_op *op, struct topt_error *err); /* and an activation */
 
 int64_t topt_flops_none(const struct topt_op *op, enum topt_kernel k, const int64_t *len);
 /* Operations an element of the output; small beside what memory costs. */

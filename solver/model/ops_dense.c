@@ -68,7 +68,7 @@ static int refuse_activation(const struct topt_op *op, struct topt_error *err)
                : topt_fail(err, TOPT_ERR_INVAL, "unknown activation %d", a);
 }
 
-static int shape_unary(struct topt_op *op, struct topt_error *err)
+int topt_shape_unary(struct topt_op *op, struct topt_error *err)
 {
     return refuse_activation(op, err) ? -1 : topt_shape_same(op, err);
 }
@@ -231,7 +231,7 @@ const struct topt_op_spec topt_ops_dense[] = {
           {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
      .forward = {KERNEL(UNARY_FWD, V(0), V(1))},
      .backward = {KERNEL(UNARY_BWD, V(0) | G(1), G(0))},
-     .shape = shape_unary,
+     .shape = topt_shape_unary,
      .flops = topt_flops_elementwise},
     {.name = "scale",
      .attrs = A(FACTOR) | A(SHIFT),

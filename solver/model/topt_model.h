@@ -64,6 +64,14 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(NORM_APPLY, "norm_apply", ELEMENTWISE)                                               \
     X(NORM_BWD_SUM, "norm_bwd_sum", ELEMENTWISE)  /* sums over d that dx needs; parameter gradients */ \
     X(NORM_BWD_APPLY, "norm_bwd_apply", ELEMENTWISE)                                       \
+    X(CHANNEL_BIAS_FWD, "channel_bias", ELEMENTWISE)                                       \
+    X(CHANNEL_BIAS_BWD, "channel_bias_bwd", ELEMENTWISE)                                   \
+    X(GLOBAL_POOL_FWD, "global_pool", ELEMENTWISE)                                         \
+    X(GLOBAL_POOL_BWD, "global_pool_bwd", ELEMENTWISE)                                     \
+    X(COPY_FWD, "copy", ELEMENTWISE)                                                       \
+    X(COPY_BWD, "copy_bwd", ELEMENTWISE)                                                   \
+    X(TOKENS_FWD, "tokens", ELEMENTWISE)                                                   \
+    X(TOKENS_BWD, "tokens_bwd", ELEMENTWISE)                                               \
     X(ATTENTION_FWD, "attention", ATTENTION)                                               \
     X(ATTENTION_BWD, "attention_bwd", ATTENTION)                                           \
     X(XENT_MAX, "xent_max", ELEMENTWISE)                                                   \
@@ -95,7 +103,8 @@ enum topt_role {
 };
 
 enum topt_split {
-    TOPT_SPLIT_BATCH,    /* free; placed from the outside in the canonical space */
+    TOPT_SPLIT_BATCH,   /* free; placed from the outside in the canonical space */
+    TOPT_SPLIT_SPATIAL, /* free but for rows exchanged with neighbours; from the outside */
     TOPT_SPLIT_SEQUENCE, /* free, but only searched where sequence splits are asked for */
     TOPT_SPLIT_FEATURE,  /* free or by partial sums; placed from the inside */
     TOPT_SPLIT_STAT, /* feature whose reductions are inside the operator (REDUCE steps) */

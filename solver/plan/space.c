@@ -65,7 +65,7 @@ static int may_split(const struct lister *l, int d)
 
 static int batch_like(enum topt_split s)
 {
-    return s == TOPT_SPLIT_BATCH || s == TOPT_SPLIT_SEQUENCE;
+    return s == TOPT_SPLIT_BATCH || s == TOPT_SPLIT_SPATIAL || s == TOPT_SPLIT_SEQUENCE;
 }
 
 /* Add a configuration if every dimension has work for all its parts. */

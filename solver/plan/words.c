@@ -1,7 +1,7 @@
 /* words.c - what a strategy splits, in a line.
  *
- * Operators are grouped by what they split: "data" counts devices over the batch, "tensor"
- * over features, "same" devices that repeat the same computation. */
+ * Operators are grouped by what they split: "data" counts devices over the batch, "spatial"
+ * over an image, "tensor" over features, "same" devices that repeat the same computation. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "topt_text.h"
 
 struct way {
-    int data, sequence, tensor, same;
+    int data, spatial, sequence, tensor, same;
     double weight; /* parameters */
     int nops;
 };
@@ -17,12 +17,13 @@ struct way {
 static struct way way_of(const struct topt_op *op, const struct topt_mesh *mesh,
                          const struct topt_config *c)
 {
-    struct way w = {1, 1, 1, 1, 0, 1};
+    struct way w = {1, 1, 1, 1, 1, 0, 1};
     for (int a = 0; a < mesh->naxes; a++) {
         int d = c->dim[a];
         enum topt_split s = d >= 0 ? op->spec->dim[d].split : TOPT_SPLIT_NEVER;
         int *count = d < 0                      ? &w.same
                      : s == TOPT_SPLIT_BATCH    ? &w.data
+                     : s == TOPT_SPLIT_SPATIAL  ? &w.spatial
                      : s == TOPT_SPLIT_SEQUENCE ? &w.sequence
                                                 : &w.tensor;
         *count *= mesh->size[a];
@@ -40,8 +41,8 @@ static struct way way_of(const struct topt_op *op, const struct topt_mesh *mesh,
 
 static int same_way(const struct way *a, const struct way *b)
 {
-    return a->data == b->data && a->sequence == b->sequence && a->tensor == b->tensor &&
-           a->same == b->same;
+    return a->data == b->data && a->spatial == b->spatial && a->sequence == b->sequence &&
+           a->tensor == b->tensor && a->same == b->same;
 }
 
 enum { MAX_WAYS = 64 };
@@ -81,11 +82,12 @@ static void put_way(struct topt_text *t, const struct way *w)
         const char *name;
         int n;
     } part[] = {{"data", w->data},
+                {"spatial", w->spatial},
                 {"sequence", w->sequence},
                 {"tensor", w->tensor},
                 {"same", w->same}};
     int any = 0;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         if (part[i].n > 1)
             topt_text_add(t, "%s%s %d", any++ ? " x " : "", part[i].name, part[i].n);
     if (!any)
