@@ -15,11 +15,11 @@ struct init_value {
     uint64_t stream;
 };
 
-/* Numbers that one number of the output is a sum over. */
-static double fan_in(const struct topt_shape *s)
+/* Numbers that one number of the output is a sum over: dimensions from 'first' on. */
+static double fan_in(const struct topt_shape *s, int first)
 {
     double n = 1;
-    for (int i = 1; i < s->ndim; i++)
+    for (int i = first; i < s->ndim; i++)
         n *= (double)(s->dim[i].count * s->dim[i].unit);
     return n;
 }
@@ -35,7 +35,11 @@ static struct init_value value_of(const struct topt_session *s,
     switch (op->spec->operand[b->operand].start) {
     case TOPT_START_FAN_IN:
         if (!(op->attrs.init_std > 0))
-            v.deviation = 1 / sqrt(fan_in(&b->shape));
+            v.deviation = 1 / sqrt(fan_in(&b->shape, 1));
+        break;
+    case TOPT_START_FAN_LAST:
+        if (!(op->attrs.init_std > 0))
+            v.deviation = 1 / sqrt(fan_in(&b->shape, b->shape.ndim - 1));
         break;
     case TOPT_START_ONE:
         v.constant = 1;

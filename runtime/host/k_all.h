@@ -5,6 +5,7 @@
 #include "k_elementwise.h"
 #include "k_norm.h"
 #include "k_attention.h"
+#include "k_moe.h"
 #include "k_xent.h"
 #include "k_update.h"
 
@@ -47,6 +48,21 @@ static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
     [TOPT_K_XENT_SUM] = xent_sum,
     [TOPT_K_XENT_LOSS] = xent_loss,
     [TOPT_K_XENT_BWD] = xent_bwd,
+    [TOPT_K_ROUTE_FWD] = route_fwd,
+    [TOPT_K_ROUTE_BWD] = route_bwd,
+    [TOPT_K_DISPATCH_FWD] = dispatch_fwd,
+    [TOPT_K_DISPATCH_BWD] = dispatch_bwd,
+    [TOPT_K_EXPERTS_UP] = experts_up,
+    [TOPT_K_EXPERTS_ACT] = experts_act,
+    [TOPT_K_EXPERTS_DOWN] = experts_down,
+    [TOPT_K_EXPERTS_BWD_REMAKE] = experts_bwd_remake,
+    [TOPT_K_EXPERTS_BWD_DOWN] = experts_bwd_down,
+    [TOPT_K_EXPERTS_BWD_A] = experts_bwd_a,
+    [TOPT_K_EXPERTS_BWD_ACT] = experts_bwd_act,
+    [TOPT_K_EXPERTS_BWD_UP] = experts_bwd_up,
+    [TOPT_K_EXPERTS_BWD_X] = experts_bwd_x,
+    [TOPT_K_COMBINE_FWD] = combine_fwd,
+    [TOPT_K_COMBINE_BWD] = combine_bwd,
     [TOPT_K_VARIABLE_FWD] = variable_fwd,
     [TOPT_K_VARIABLE_BWD] = variable_bwd,
 };

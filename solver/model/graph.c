@@ -71,6 +71,9 @@ static int bind_input(struct topt_model *m, struct topt_op *op, int operand, int
         return topt_fail(err, TOPT_ERR_INVAL, "input %d is not a tensor", tensor);
     const struct topt_operand_spec *spec = &op->spec->operand[operand];
     const struct topt_tensor *t = &m->tensor[tensor];
+    if (t->ndim == 3 && spec->ndim == 3 && t->dim[1].unit != 1 && !spec->slots)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "input '%s' has slots of experts, positions are needed", t->name);
     if (t->ndim != spec->ndim)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "input '%s' has %d dimensions, %d are needed", t->name, t->ndim,

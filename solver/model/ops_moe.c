@@ -1,6 +1,220 @@
-/* ops_moe.c - rows of the operator table: mixtures of experts. */
+/* ops_moe.c - rows of the operator table: mixtures of experts.
+ *
+ * After Shazeer et al. 2017 and GShard (Lepikhin et al. 2020), with a sample as the group that
+ * shares an expert's capacity: every expert has the same number of slots for each sample, given
+ * out in order of position, so that what is dropped does not depend on how anything is split.
+ *
+ *     x[b,s,d] --linear--> logits[b,s,e] --route--> g[b,s,e]      weights, 0: not sent there
+ *     x, g --dispatch--> [b, e:slots, d] --experts--> [b, e:slots, d] --combine (with g)--> [b,s,d]
+ *
+ * A tensor of slots has the experts as its middle dimension, in units of the slots of one.  With
+ * samples split before the experts and experts within, the moves between are the all-to-alls of
+ * expert parallelism.  There is no loss that balances the experts. */
 #include "ops.h"
 
+#include <math.h>
+
+/* No expert ever gets a token twice. */
+int64_t topt_expert_slots(const struct topt_attrs *a, int64_t seq, int64_t experts)
+{
+    double share = (double)seq * (double)a->top_k / (double)experts;
+    double slots = ceil(a->capacity * share - 1e-9);
+    return slots < 1 ? 1 : slots < (double)seq ? (int64_t)slots : seq;
+}
+
+static int check_routing(struct topt_op *op, int64_t experts, struct topt_error *err)
+{
+    struct topt_attrs *a = &op->attrs;
+    a->capacity = a->capacity > 0 ? a->capacity : 1.25;
+    if (experts > TOPT_MAX_EXPERTS)
+        return topt_fail(err, TOPT_ERR_LIMIT, "%lld experts, more than %d",
+                         (long long)experts, TOPT_MAX_EXPERTS);
+    return a->top_k >= 1 && a->top_k <= experts
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL, "top_k is %lld, there are %lld experts",
+                           (long long)a->top_k, (long long)experts);
+}
+
+static int shape_route(struct topt_op *op, struct topt_error *err)
+{
+    enum { B, S, E };
+    topt_counts_from_input(op, 0);
+    return topt_refuse_units(op, 0, 1, err) || check_routing(op, op->count[E], err) ? -1
+                                                                                    : 0;
+}
+
+static int shape_dispatch(struct topt_op *op, struct topt_error *err)
+{
+    enum { B, E, S, D, X = 0, G, Y };
+    topt_counts_from_input(op, X);
+    op->count[E] = op->operand[G].dim[2].count;
+    if (topt_refuse_units(op, G, 1, err) || check_routing(op, op->count[E], err))
+        return -1;
+    topt_set_dim(op, Y, 1, topt_expert_slots(&op->attrs, op->count[S], op->count[E]));
+    topt_set_dim(op, Y, 2, op->operand[X].dim[2].unit);
+    return 0;
+}
+
+static int shape_combine(struct topt_op *op, struct topt_error *err)
+{
+    enum { B, E, S, D, Y = 0, G, Z };
+    topt_counts_from_input(op, Y);
+    op->count[S] = op->operand[G].dim[1].count;
+    topt_set_dim(op, Z, 2, op->operand[Y].dim[2].unit);
+    return topt_refuse_units(op, G, 1, err);
+}
+
+static int shape_experts(struct topt_op *op, struct topt_error *err)
+{
+    enum { B, E, K, F, N, X = 0, UP, DOWN, Y, H, A, DA, DH };
+    const struct topt_attrs *a = &op->attrs;
+    int64_t slots = op->operand[X].dim[1].unit, pair = a->gated ? 2 : 1;
+    if (a->features < 1)
+        return topt_fail(err, TOPT_ERR_INVAL, "needs features of at least 1");
+    if (a->activation < TOPT_ACT_RELU || a->activation > TOPT_ACT_TANH)
+        return topt_fail(err, TOPT_ERR_INVAL, "unknown activation %d", a->activation);
+    topt_counts_from_input(op, X);
+    op->count[F] = a->features;
+    op->count[N] = op->count[K];
+    int64_t unit = op->operand[X].dim[2].unit;
+    topt_set_dim(op, UP, 1, pair);
+    topt_set_dim(op, UP, 2, unit);
+    topt_set_dim(op, DOWN, 1, unit);
+    topt_set_dim(op, Y, 2, unit);
+    topt_set_dim(op, H, 2, pair);
+    topt_set_dim(op, DH, 2, pair);
+    for (int o = Y; o <= DH; o++)
+        topt_set_dim(op, o, 1, slots);
+    return 0;
+}
+
+/* The widest of what is read and written. */
+static int64_t flops_routing(const struct topt_op *op, enum topt_kernel k,
+                             const int64_t *len)
+{
+    enum { B, E, S, D };
+    (void)k;
+    int64_t slots =
+        op->operand[0].dim[1].unit * op->operand[2].dim[1].unit; /* one is 1 */
+    int64_t unit = op->operand[0].dim[2].unit;
+    return 2 * len[B] * (len[S] + len[E] * slots) * len[D] * unit;
+}
+
+static int64_t flops_experts(const struct topt_op *op, enum topt_kernel k,
+                             const int64_t *len)
+{
+    enum { B, E, K, F, N, X = 0, H = 4 };
+    int64_t rows = len[B] * len[E] * op->operand[X].dim[1].unit;
+    int64_t unit = op->operand[X].dim[2].unit, pair = op->operand[H].dim[2].unit;
+    switch (k) {
+    case TOPT_K_EXPERTS_UP:
+    case TOPT_K_EXPERTS_BWD_UP:
+    case TOPT_K_EXPERTS_BWD_X:
+        return 2 * rows * len[K] * unit * len[F] * pair;
+    case TOPT_K_EXPERTS_DOWN:
+    case TOPT_K_EXPERTS_BWD_DOWN:
+    case TOPT_K_EXPERTS_BWD_A:
+        return 2 * rows * len[F] * len[N] * unit;
+    default:
+        return 8 * rows * len[F] * pair;
+    }
+}
+
 const struct topt_op_spec topt_ops_moe[] = {
+    {.name = "route",
+     .attrs = A(TOP_K) | A(CAPACITY) | A(UNNORMALIZED),
+     .ndims = 3,
+     .dim = {BATCH, {"s", TOPT_SPLIT_NEVER}, {"e", TOPT_SPLIT_NEVER}},
+     .noperands = 2,
+     .operand = {{.name = "logits",
+                  .role = TOPT_INPUT,
+                  .ndim = 3,
+                  .dim = {0, 1, 2},
+                  .needed = 1},
+                 {.name = "g", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .forward = {KERNEL(ROUTE_FWD, V(0), V(1))},
+     .backward = {KERNEL(ROUTE_BWD, V(0) | G(1), G(0))},
+     .shape = shape_route,
+     .flops = topt_flops_elementwise},
+    {.name = "dispatch",
+     .attrs = A(TOP_K) | A(CAPACITY),
+     .ndims = 4,
+     .dim = {BATCH,
+             {"e", TOPT_SPLIT_FEATURE},
+             {"s", TOPT_SPLIT_NEVER},
+             {"d", TOPT_SPLIT_FEATURE}},
+     .noperands = 3,
+     .operand =
+         {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 2, 3}},
+          {.name = "g", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 2, 1}, .needed = 1},
+          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 3}}},
+     .forward = {KERNEL(DISPATCH_FWD, V(0) | V(1), V(2))},
+     .backward = {KERNEL(DISPATCH_BWD, V(1) | G(2), G(0) | G(1))},
+     .shape = shape_dispatch,
+     .flops = flops_routing},
+    {.name = "experts",
+     .attrs = A(FEATURES) | A(ACT) | A(GATED) | A(INIT_STD),
+     .ndims = 5,
+     .dim = {BATCH,
+             {"e", TOPT_SPLIT_FEATURE},
+             {"k", TOPT_SPLIT_STAT},
+             {"f", TOPT_SPLIT_FEATURE},
+             {"n", TOPT_SPLIT_FEATURE}},
+     .noperands = 8,
+     .operand = {{.name = "x",
+                  .role = TOPT_INPUT,
+                  .ndim = 3,
+                  .dim = {0, 1, 2},
+                  .needed = 1,
+                  .slots = 1},
+                 {.name = "up",
+                  .role = TOPT_PARAM,
+                  .ndim = 3,
+                  .dim = {1, 3, 2},
+                  .needed = 1,
+                  .start = TOPT_START_FAN_LAST},
+                 {.name = "down",
+                  .role = TOPT_PARAM,
+                  .ndim = 3,
+                  .dim = {1, 4, 3},
+                  .needed = 1,
+                  .start = TOPT_START_FAN_LAST},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 4}},
+                 {.name = "h", .role = TOPT_SAVED, .ndim = 3, .dim = {0, 1, 3}},
+                 {.name = "a", .role = TOPT_WORK_FWD, .ndim = 3, .dim = {0, 1, 3}},
+                 {.name = "da", .role = TOPT_WORK_BWD, .ndim = 3, .dim = {0, 1, 3}},
+                 {.name = "dh", .role = TOPT_WORK_BWD, .ndim = 3, .dim = {0, 1, 3}}},
+     .forward = {KERNEL(EXPERTS_UP, V(0) | V(1), V(4)), SUM(4, D(2)),
+                 KERNEL(EXPERTS_ACT, V(4), V(5)),
+                 KERNEL(EXPERTS_DOWN, V(2) | V(5), V(3))},
+     /* 'da' holds the activations first, which the second weights' gradient needs */
+     .backward = {KERNEL(EXPERTS_BWD_REMAKE, V(4), V(6)),
+                  KERNEL(EXPERTS_BWD_DOWN, V(6) | G(3), G(2)),
+                  KERNEL(EXPERTS_BWD_A, V(2) | G(3), V(6)),
+                  KERNEL(EXPERTS_BWD_ACT, V(4) | V(6), V(7)),
+                  KERNEL(EXPERTS_BWD_UP, V(0) | V(7), G(1)),
+                  KERNEL(EXPERTS_BWD_X, V(1) | V(7), G(0))},
+     .shape = shape_experts,
+     .flops = flops_experts},
+    {.name = "combine",
+     .ndims = 4,
+     .dim = {BATCH,
+             {"e", TOPT_SPLIT_FEATURE},
+             {"s", TOPT_SPLIT_NEVER},
+             {"d", TOPT_SPLIT_FEATURE}},
+     .noperands = 3,
+     .operand =
+         {{.name = "y",
+           .role = TOPT_INPUT,
+           .ndim = 3,
+           .dim = {0, 1, 3},
+           .needed = 1,
+           .slots = 1},
+          {.name = "g", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 2, 1}, .needed = 1},
+          {.name = "z", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 2, 3}}},
+     .forward = {KERNEL(COMBINE_FWD, V(0) | V(1), V(2))},
+     .backward = {KERNEL(COMBINE_BWD, V(0) | V(1) | G(2), G(0) | G(1))},
+     .shape = shape_combine,
+     .flops = flops_routing},
     {.name = NULL},
 };

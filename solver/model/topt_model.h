@@ -26,6 +26,7 @@ enum {
     TOPT_MAX_OPERANDS = 16, /* of an operator, saved and work buffers included */
     TOPT_MAX_INPUTS = 4,    /* tensors from other operators */
     TOPT_MAX_STEPS = 12,    /* kernels and exchanges of one direction */
+    TOPT_MAX_EXPERTS = 1024, /* kernels keep a count for each */
 };
 
 struct topt_dim {
@@ -78,6 +79,21 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(XENT_SUM, "xent_sum", ELEMENTWISE)                                                   \
     X(XENT_LOSS, "xent_loss", ELEMENTWISE)                                                 \
     X(XENT_BWD, "xent_bwd", ELEMENTWISE)                                                   \
+    X(ROUTE_FWD, "route", ELEMENTWISE)                                                     \
+    X(ROUTE_BWD, "route_bwd", ELEMENTWISE)                                                 \
+    X(DISPATCH_FWD, "dispatch", ELEMENTWISE)                                               \
+    X(DISPATCH_BWD, "dispatch_bwd", ELEMENTWISE)                                           \
+    X(EXPERTS_UP, "experts_up", MATMUL)                                                    \
+    X(EXPERTS_ACT, "experts_act", ELEMENTWISE)                                             \
+    X(EXPERTS_DOWN, "experts_down", MATMUL)                                                \
+    X(EXPERTS_BWD_REMAKE, "experts_bwd_remake", ELEMENTWISE)                               \
+    X(EXPERTS_BWD_DOWN, "experts_bwd_down", MATMUL)                                        \
+    X(EXPERTS_BWD_A, "experts_bwd_a", MATMUL)                                              \
+    X(EXPERTS_BWD_ACT, "experts_bwd_act", ELEMENTWISE)                                     \
+    X(EXPERTS_BWD_UP, "experts_bwd_up", MATMUL)                                            \
+    X(EXPERTS_BWD_X, "experts_bwd_x", MATMUL)                                              \
+    X(COMBINE_FWD, "combine", ELEMENTWISE)                                                 \
+    X(COMBINE_BWD, "combine_bwd", ELEMENTWISE)                                             \
     X(VARIABLE_FWD, "variable", ELEMENTWISE)                                               \
     X(VARIABLE_BWD, "variable_bwd", ELEMENTWISE)
 /* clang-format on */
@@ -120,6 +136,7 @@ struct topt_opdim_spec {
 enum topt_start {
     TOPT_START_NORMAL, /* deviation init_std of the attributes, 0.02 where that is 0 */
     TOPT_START_FAN_IN, /* normal; deviation 1 / sqrt(elements / first dimension) */
+    TOPT_START_FAN_LAST, /* normal; deviation 1 / sqrt(last dimension) */
     TOPT_START_ZERO,
     TOPT_START_ONE
 };
@@ -134,6 +151,7 @@ struct topt_operand_spec {
     uint8_t tensor_ok;         /* PARAM that may be another operator's tensor instead */
     uint8_t unitless;          /* statistics: unit 1 whatever the dimension's unit is */
     uint8_t real;              /* DATA: real numbers instead of whole ones */
+    uint8_t slots; /* INPUT of rank 3: its middle dimension may come in units */
     uint8_t partial;           /* SAVED/WORK: a sum over the split dimensions it lacks */
     uint8_t made; /* SAVED/WORK: by a HALO or MOVE step, not allocated before */
     /* Tensor dimensions (bit i) whose count is the operand's own instead of the operator's:
@@ -247,10 +265,10 @@ const char *topt_activation_name(enum topt_activation a);
     X(COUNT_PAD, count_pad, BOOLEAN)       /* pool: the mean counts padding */             \
     X(CEIL, ceil, BOOLEAN)                 /* pool: round output extents up */             \
     X(RATE, rate, REAL)                    /* dropout: fraction that becomes 0 */          \
-    X(EXPERTS, experts, WHOLE)                                                             \
     X(TOP_K, top_k, WHOLE)                                                                 \
     X(CAPACITY, capacity, REAL)            /* slots of an expert over its fair share */    \
     X(GATED, gated, BOOLEAN)               /* experts: swiglu */                           \
+    X(UNNORMALIZED, unnormalized, BOOLEAN) /* route: weights as of all experts, not of the top_k */ \
     X(MEAN, mean, BOOLEAN)                 /* reduce: mean instead of sum */               \
     X(OFFSET, offset, WHOLE)               /* slice: first number within a count's unit */ \
     X(FUSED, fused, BOOLEAN)               /* papers' accounting: part of the one before */
@@ -332,6 +350,9 @@ const struct topt_op_spec *topt_op_spec_at(int i); /* NULL past the end */
 struct topt_model *topt_model_create(const char *name, int64_t batch, int64_t seq,
                                      struct topt_error *err) TOPT_MUST_CHECK;
 void topt_model_destroy(struct topt_model *m);
+
+/* Slots that each expert has for one sample of 'seq' tokens. */
+int64_t topt_expert_slots(const struct topt_attrs *a, int64_t seq, int64_t experts);
 
 /* Append an operator on 'ninputs' tensors (numbers as returned before).  Returns its output
  * tensor, or -1.  'attrs' NULL means all zero. */

@@ -16,6 +16,7 @@ struct fixture {
     int ninputs;
     int64_t count, unit; /* features of the inputs */
     struct topt_attrs attrs;
+    uint32_t sparse; /* operands (bit o) where most numbers are 0: no slopes are taken there */
     /* Extents of inputs that are not [batch, sequence, features]. */
     struct fixture_shape {
         int ndim;
@@ -55,7 +56,7 @@ static struct topt_model *build(const struct fixture *x)
     return m;
 }
 
-static void fill(const struct topt_op *op, struct whole *w)
+static void fill(const struct fixture *x, const struct topt_op *op, struct whole *w)
 {
     memset(w, 0, sizeof *w);
     for (int o = 0; o < op->spec->noperands; o++) {
@@ -76,6 +77,8 @@ static void fill(const struct topt_op *op, struct whole *w)
                 w->data[o][i] = (int32_t)(topt_random(stream, (uint64_t)i) % 7);
             if (w->value[o])
                 w->value[o][i] = topt_random_normal(stream, (uint64_t)i);
+            if (x->sparse >> o & 1 && topt_random(stream + 50, (uint64_t)i) % 2)
+                w->value[o][i] = 0;
             if (role == TOPT_OUTPUT)
                 w->grad[o][i] = topt_random_normal(stream + 100, (uint64_t)i);
         }
@@ -141,6 +144,8 @@ static void check_gradient(const struct fixture *x, const struct topt_op *op,
             continue;
         for (int64_t i = 0; i < fake_volume(op, o); i++) {
             double keep = w->value[o][i];
+            if (x->sparse >> o & 1 && keep == 0)
+                continue;
             w->value[o][i] = keep + step;
             double up = dotted(op, w);
             w->value[o][i] = keep - step;
@@ -285,7 +290,7 @@ static void check_operator(const struct fixture *x)
     struct whole w, ref;
     if (topt_mesh_init(&one, 1, 1, NULL))
         abort();
-    fill(op, &w);
+    fill(x, op, &w);
     whole_run(op, &one, &none, &w, &ref);
     check_gradient(x, op, &w, &ref);
     check_f32(x, op, &w, &ref);

@@ -1,0 +1,364 @@
+/* k_moe.h - mixtures of experts: route, dispatch, experts, combine.
+ *
+ * An expert's slots are given out in order of position among the tokens whose weight for it is
+ * not 0; blocks hold all positions of a sample, so that a rank counts slots by itself. */
+#include "real.h"
+
+/* ---- route ------------------------------------------------------------------------------- */
+
+/* One token's experts: the softmax's weights (0 outside of what it is over) and who is kept. */
+struct routed {
+    double weight[TOPT_MAX_EXPERTS];
+    uint8_t kept[TOPT_MAX_EXPERTS];
+};
+
+/* The largest logits, ties to the first. */
+static void choose(const real *logit, int64_t experts, int64_t top_k, uint8_t *chosen)
+{
+    memset(chosen, 0, (size_t)experts);
+    for (int64_t k = 0; k < top_k; k++) {
+        int64_t best = 0;
+        while (best + 1 < experts && chosen[best])
+            best++;
+        for (int64_t e = best + 1; e < experts; e++)
+            if (!chosen[e] && logit[e] > logit[best])
+                best = e;
+        chosen[best] = 1;
+    }
+}
+
+/* Route a token; 'used' counts each expert's slots, and what finds none is not kept. */
+static void route(const struct topt_kernel_call *c, const real *logit, int64_t experts,
+                  int64_t slots, int64_t *used, struct routed *t)
+{
+    double most = -INFINITY, sum = 0;
+    choose(logit, experts, c->op->attrs.top_k, t->kept);
+    for (int64_t e = 0; e < experts; e++)
+        most = (double)logit[e] > most ? (double)logit[e] : most;
+    for (int64_t e = 0; e < experts; e++) {
+        int within = t->kept[e] || c->op->attrs.unnormalized;
+        t->weight[e] = within ? exp((double)logit[e] - most) : 0;
+        sum += t->weight[e];
+    }
+    for (int64_t e = 0; e < experts; e++) {
+        t->weight[e] /= sum;
+        if (t->kept[e])
+            t->kept[e] = used[e]++ < slots;
+    }
+}
+
+static void route_fwd(const struct topt_kernel_call *c)
+{
+    enum { LOGITS, G };
+    const real *logit = c->value[LOGITS];
+    real *g = c->value[G];
+    int64_t seq = extent(c, G, 1), experts = cols_of(c, G);
+    int64_t slots = topt_expert_slots(&c->op->attrs, seq, experts);
+    struct routed t;
+    for (int64_t b = 0; b < extent(c, G, 0); b++) {
+        int64_t used[TOPT_MAX_EXPERTS] = {0};
+        for (int64_t s = 0; s < seq; s++, logit += experts, g += experts) {
+            route(c, logit, experts, slots, used, &t);
+            for (int64_t e = 0; e < experts; e++)
+                g[e] = t.kept[e] ? R(t.weight[e]) : 0;
+        }
+    }
+}
+
+/* Weights w of a softmax, of which the kept ones are the output:
+ *     dlogit = w (kept dg - sum of w kept dg) */
+static void route_bwd(const struct topt_kernel_call *c)
+{
+    enum { LOGITS, G };
+    const real *logit = c->value[LOGITS], *dg = c->grad[G];
+    real *dlogit = c->grad[LOGITS];
+    int64_t seq = extent(c, G, 1), experts = cols_of(c, G);
+    int64_t slots = topt_expert_slots(&c->op->attrs, seq, experts);
+    struct routed t;
+    for (int64_t b = 0; dlogit && b < extent(c, G, 0); b++) {
+        int64_t used[TOPT_MAX_EXPERTS] = {0};
+        for (int64_t s = 0; s < seq; s++) {
+            double mean = 0;
+            route(c, logit, experts, slots, used, &t);
+            for (int64_t e = 0; e < experts; e++)
+                mean += t.kept[e] ? t.weight[e] * (double)dg[e] : 0;
+            for (int64_t e = 0; e < experts; e++)
+                dlogit[e] = R(t.weight[e] * ((t.kept[e] ? (double)dg[e] : 0) - mean));
+            logit += experts, dg += experts, dlogit += experts;
+        }
+    }
+}
+
+/* ---- dispatch and combine ------------------------------------------------------------------ */
+
+/* Extents of the local blocks: slots [b, e, slots, d], tokens [b, s, d], weights [b, s, e]. */
+struct slotted {
+    int64_t batch, experts, slots, seq, d;
+};
+
+static struct slotted slotted_of(const struct topt_kernel_call *c, int slots, int g)
+{
+    return (struct slotted){.batch = extent(c, slots, 0),
+                            .experts = c->box[slots].len[1],
+                            .slots = c->op->operand[slots].dim[1].unit,
+                            .seq = extent(c, g, 1),
+                            .d = cols_of(c, slots)};
+}
+
+/* Call with each pair of a token and the slot that it has: elements where they start, and
+ * where their weight is. */
+typedef void slotted_visit(const struct topt_kernel_call *c, int64_t d, int64_t token,
+                           int64_t slot, int64_t weight);
+
+static void visit_slots(const struct topt_kernel_call *c, const struct slotted *x,
+                        const real *g, slotted_visit *visit)
+{
+    for (int64_t b = 0; b < x->batch; b++)
+        for (int64_t e = 0; e < x->experts; e++) {
+            int64_t slot = (b * x->experts + e) * x->slots, end = slot + x->slots;
+            for (int64_t s = 0; s < x->seq && slot < end; s++) {
+                int64_t token = b * x->seq + s, weight = token * x->experts + e;
+                if (g[weight] != 0)
+                    visit(c, x->d, token * x->d, slot++ * x->d, weight);
+            }
+        }
+}
+
+static void clear(const struct topt_kernel_call *c, real *x, int operand)
+{
+    int64_t n = x ? elements_of(c, operand) : 0;
+    if (n > 0)
+        memset(x, 0, (size_t)n * sizeof *x);
+}
+
+static void dispatch_token(const struct topt_kernel_call *c, int64_t d, int64_t token,
+                           int64_t slot, int64_t weight)
+{
+    enum { X, G, Y };
+    (void)weight;
+    copy((real *)c->value[Y] + slot, (const real *)c->value[X] + token, d);
+}
+
+/* Slots that nobody has are 0. */
+static void dispatch_fwd(const struct topt_kernel_call *c)
+{
+    enum { X, G, Y };
+    struct slotted x = slotted_of(c, Y, G);
+    clear(c, c->value[Y], Y);
+    visit_slots(c, &x, c->value[G], dispatch_token);
+}
+
+static void return_token(const struct topt_kernel_call *c, int64_t d, int64_t token,
+                         int64_t slot, int64_t weight)
+{
+    enum { X, G, Y };
+    const real *dy = (const real *)c->grad[Y] + slot;
+    real *dx = (real *)c->grad[X] + token;
+    (void)weight;
+    for (int64_t j = 0; j < d; j++)
+        dx[j] += dy[j];
+}
+
+/* Where a token goes does not change with its weights a little: their gradient is 0. */
+static void dispatch_bwd(const struct topt_kernel_call *c)
+{
+    enum { X, G, Y };
+    struct slotted x = slotted_of(c, Y, G);
+    clear(c, c->grad[G], G);
+    clear(c, c->grad[X], X);
+    if (c->grad[X])
+        visit_slots(c, &x, c->value[G], return_token);
+}
+
+static void combine_token(const struct topt_kernel_call *c, int64_t d, int64_t token,
+                          int64_t slot, int64_t weight)
+{
+    enum { Y, G, Z };
+    const real *y = (const real *)c->value[Y] + slot;
+    real *z = (real *)c->value[Z] + token, g = ((const real *)c->value[G])[weight];
+    for (int64_t j = 0; j < d; j++)
+        z[j] += g * y[j];
+}
+
+static void combine_fwd(const struct topt_kernel_call *c)
+{
+    enum { Y, G, Z };
+    struct slotted x = slotted_of(c, Y, G);
+    clear(c, c->value[Z], Z);
+    visit_slots(c, &x, c->value[G], combine_token);
+}
+
+static void combine_bwd_token(const struct topt_kernel_call *c, int64_t d, int64_t token,
+                              int64_t slot, int64_t weight)
+{
+    enum { Y, G, Z };
+    const real *y = (const real *)c->value[Y] + slot;
+    const real *dz = (const real *)c->grad[Z] + token;
+    real *dy = c->grad[Y], *dg = c->grad[G], g = ((const real *)c->value[G])[weight];
+    double sum = 0;
+    for (int64_t j = 0; dy && j < d; j++)
+        dy[slot + j] = g * dz[j];
+    for (int64_t j = 0; dg && j < d; j++)
+        sum += (double)y[j] * (double)dz[j];
+    if (dg)
+        dg[weight] = R(sum);
+}
+
+static void combine_bwd(const struct topt_kernel_call *c)
+{
+    enum { Y, G, Z };
+    struct slotted x = slotted_of(c, Y, G);
+    clear(c, c->grad[Y], Y);
+    clear(c, c->grad[G], G);
+    visit_slots(c, &x, c->value[G], combine_bwd_token);
+}
+
+/* ---- experts ----------------------------------------------------------------------------------
+ *
+ *     h = x up^T    a = act(h)    y = a down^T       for each expert and sample by itself */
+
+enum { EX, EUP, EDOWN, EY, EH, EA, EDA, EDH };
+
+/* The products of one operand: rows are the slots of one sample and expert, weights follow the
+ * expert.  With 'weights' the product is a weight's gradient, which samples add up in. */
+struct expert_product {
+    int a, b, c;         /* operands, as in c = a b */
+    const real *pa, *pb; /* where they are */
+    real *pc;
+    int ta, tb, weights;
+};
+
+static void multiply_experts(const struct topt_kernel_call *c,
+                             const struct expert_product *p)
+{
+    int64_t slots = c->op->operand[EX].dim[1].unit, experts = c->len[1];
+    int64_t acols = cols_of(c, p->a), bcols = cols_of(c, p->b), ccols = cols_of(c, p->c);
+    int64_t brows = p->weights ? slots : p->tb ? ccols : acols;
+    int64_t crows = p->weights ? acols : slots;
+    for (int64_t e = 0; p->pc && e < experts; e++)
+        for (int64_t b = 0; b < c->len[0]; b++) {
+            int64_t block = b * experts + e;
+            gemm(&(struct gemm){.ta = p->ta,
+                                .tb = p->tb,
+                                .m = crows,
+                                .n = ccols,
+                                .k = p->weights ? slots : acols,
+                                .alpha = 1,
+                                .beta = p->weights ? 1 : 0,
+                                .a = p->pa + block * slots * acols,
+                                .lda = acols,
+                                .b = p->pb + (p->weights ? block : e) * brows * bcols,
+                                .ldb = bcols,
+                                .c = p->pc + (p->weights ? e : block) * crows * ccols,
+                                .ldc = ccols});
+        }
+}
+
+static void experts_up(const struct topt_kernel_call *c)
+{
+    multiply_experts(c, &(struct expert_product){.a = EX,
+                                                 .b = EUP,
+                                                 .c = EH,
+                                                 .pa = c->value[EX],
+                                                 .pb = c->value[EUP],
+                                                 .pc = c->value[EH],
+                                                 .tb = 1});
+}
+
+static void experts_down(const struct topt_kernel_call *c)
+{
+    multiply_experts(c, &(struct expert_product){.a = EA,
+                                                 .b = EDOWN,
+                                                 .c = EY,
+                                                 .pa = c->value[EA],
+                                                 .pb = c->value[EDOWN],
+                                                 .pc = c->value[EY],
+                                                 .tb = 1});
+}
+
+static void experts_bwd_down(const struct topt_kernel_call *c)
+{
+    multiply_experts(c, &(struct expert_product){.a = EY,
+                                                 .b = EDA,
+                                                 .c = EDOWN,
+                                                 .pa = c->grad[EY],
+                                                 .pb = c->value[EDA],
+                                                 .pc = c->grad[EDOWN],
+                                                 .ta = 1,
+                                                 .weights = 1});
+}
+
+static void experts_bwd_a(const struct topt_kernel_call *c)
+{
+    multiply_experts(c, &(struct expert_product){.a = EY,
+                                                 .b = EDOWN,
+                                                 .c = EDA,
+                                                 .pa = c->grad[EY],
+                                                 .pb = c->value[EDOWN],
+                                                 .pc = c->value[EDA]});
+}
+
+static void experts_bwd_up(const struct topt_kernel_call *c)
+{
+    multiply_experts(c, &(struct expert_product){.a = EDH,
+                                                 .b = EX,
+                                                 .c = EUP,
+                                                 .pa = c->value[EDH],
+                                                 .pb = c->value[EX],
+                                                 .pc = c->grad[EUP],
+                                                 .ta = 1,
+                                                 .weights = 1});
+}
+
+static void experts_bwd_x(const struct topt_kernel_call *c)
+{
+    multiply_experts(c, &(struct expert_product){.a = EDH,
+                                                 .b = EUP,
+                                                 .c = EX,
+                                                 .pa = c->value[EDH],
+                                                 .pb = c->value[EUP],
+                                                 .pc = c->grad[EX]});
+}
+
+/* Of h, or of the first in each of its pairs, times the second. */
+static void activate_experts(const struct topt_kernel_call *c, int to)
+{
+    const real *h = c->value[EH];
+    real *a = c->value[to];
+    int64_t n = elements_of(c, to);
+    int act = c->op->attrs.activation;
+    double alpha = c->op->attrs.alpha;
+    if (c->op->attrs.gated)
+        for (int64_t i = 0; i < n; i++)
+            a[i] = activate(act, alpha, h[2 * i]) * h[2 * i + 1];
+    else
+        for (int64_t i = 0; i < n; i++)
+            a[i] = activate(act, alpha, h[i]);
+}
+
+static void experts_act(const struct topt_kernel_call *c)
+{
+    activate_experts(c, EA);
+}
+
+static void experts_bwd_remake(const struct topt_kernel_call *c)
+{
+    activate_experts(c, EDA);
+}
+
+static void experts_bwd_act(const struct topt_kernel_call *c)
+{
+    const real *h = c->value[EH], *da = c->value[EDA];
+    real *dh = c->value[EDH];
+    int64_t n = elements_of(c, EDA);
+    int act = c->op->attrs.activation;
+    double alpha = c->op->attrs.alpha;
+    if (!c->op->attrs.gated)
+        for (int64_t i = 0; i < n; i++)
+            dh[i] = da[i] * slope_of(act, alpha, h[i]);
+    else
+        for (int64_t i = 0; i < n; i++) {
+            dh[2 * i] = da[i] * h[2 * i + 1] * slope_of(act, alpha, h[2 * i]);
+            dh[2 * i + 1] = da[i] * activate(act, alpha, h[2 * i]);
+        }
+}

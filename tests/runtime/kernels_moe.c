@@ -1,0 +1,139 @@
+/* kernels_moe.c - mixtures of experts: slopes and splits of each operator; who gets which slot
+ * and what is dropped, worked out by hand. */
+#include "kernel_checks.h"
+
+#define TOKENS(d)                                                                        \
+    {                                                                                    \
+        3,                                                                               \
+        {                                                                                \
+            {3, 1}, {5, 1},                                                              \
+            {                                                                            \
+                d, 1                                                                     \
+            }                                                                            \
+        }                                                                                \
+    }
+#define SLOTS(c, d)                                                                      \
+    {                                                                                    \
+        3,                                                                               \
+        {                                                                                \
+            {3, 1}, {4, c},                                                              \
+            {                                                                            \
+                d, 1                                                                     \
+            }                                                                            \
+        }                                                                                \
+    }
+
+static const struct fixture fixtures[] = {
+    {"route to the best", "route", 1, 4, 1, .attrs = {.top_k = 1, .capacity = 4}},
+    {"route to two of four", "route", 1, 4, 1, .attrs = {.top_k = 2, .capacity = 1}},
+    {"route, not normalised", "route", 1, 4, 1,
+     .attrs = {.top_k = 2, .capacity = 1, .unnormalized = 1}},
+    {"dispatch", "dispatch", 2, 4, 1, .attrs = {.top_k = 2, .capacity = 1}, .sparse = 2,
+     .shape = {TOKENS(3), TOKENS(4)}},
+    {"experts", "experts", 1, 5, 1, .attrs = {.features = 3, .activation = TOPT_ACT_GELU},
+     .shape = {SLOTS(3, 5)}},
+    {"gated experts", "experts", 1, 5, 1,
+     .attrs = {.features = 5, .activation = TOPT_ACT_SILU, .gated = 1},
+     .shape = {SLOTS(2, 3)}},
+    {"combine", "combine", 2, 4, 1, .sparse = 2, .shape = {SLOTS(3, 3), TOKENS(4)}},
+};
+
+/* One operator of a sample of four tokens, two experts and one feature. */
+static void run_one(const char *kind, const struct topt_attrs *a, int64_t slots,
+                    const double *in, const double *g, double *out)
+{
+    struct fixture x = {"", kind, g ? 2 : 1, 2, 1, .attrs = *a};
+    if (g)
+        x.shape[0] = slots ? (struct fixture_shape){3, {{1, 1}, {2, slots}, {1, 1}}}
+                           : (struct fixture_shape){3, {{1, 1}, {4, 1}, {1, 1}}};
+    x.shape[g ? 1 : 0] = (struct fixture_shape){3, {{1, 1}, {4, 1}, {2, 1}}};
+    struct topt_model *m = build(&x);
+    const struct topt_op *op = &m->op[m->nops - 1];
+    struct topt_mesh one;
+    struct topt_config none = topt_config_none();
+    struct whole w = {{(double *)in, (double *)g}, {NULL}, {NULL}};
+    struct fake f;
+    if (topt_mesh_init(&one, 1, 1, NULL))
+        abort();
+    fake_init(&f, op, &one, &none, &w);
+    fake_run(&f, 0);
+    memcpy(out, f.value[0][op->output], (size_t)fake_volume(op, op->output) * 8);
+    fake_fini(&f);
+    topt_model_destroy(m);
+}
+
+static int same(const double *a, const double *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!(fabs(a[i] - b[i]) < 1e-12))
+            return 0;
+    return 1;
+}
+
+/* Three tokens want the first expert, which has room for two. */
+static void check_by_hand(void)
+{
+    static const double logits[8] = {2, 1, 3, 1, 0, 0, 0, 5};
+    static const double routed[8] = {1, 0, 1, 0, 0, 0, 0, 1};
+    static const double x[4] = {10, 20, 30, 40};
+    static const double slots[4] = {10, 20, 40, 0};
+    static const double back[4] = {10, 20, 0, 40};
+    struct topt_attrs a = {.top_k = 1, .capacity = 1};
+    double g[8], y[4], z[4];
+    run_one("route", &a, 0, logits, NULL, g);
+    ok(same(g, routed, 8),
+       "ties go to the first expert, who drops what he has no room for");
+    run_one("dispatch", &a, 0, x, g, y);
+    ok(same(y, slots, 4), "slots are filled in order of position, the rest is 0");
+    run_one("combine", &(struct topt_attrs){0}, 2, y, g, z);
+    ok(same(z, back, 4), "tokens come back to their places, a dropped one is 0");
+    a = (struct topt_attrs){.top_k = 2, .capacity = 1, .unnormalized = 1};
+    run_one("route", &a, 0, logits, NULL, g);
+    ok(fabs(g[0] + g[1] - 1) < 1e-12 && g[4] == 0.5,
+       "of all experts the weights add up to 1");
+}
+
+static void check_slots(void)
+{
+    struct topt_attrs a = {.top_k = 2, .capacity = 1.25};
+    is_int(topt_expert_slots(&a, 100, 8), 32, "slots are rounded up");
+    is_int(topt_expert_slots(&a, 100, 2), 100,
+           "nobody has more slots than there are tokens");
+    a.capacity = 1e-9;
+    is_int(topt_expert_slots(&a, 100, 8), 1, "everybody has a slot");
+}
+
+static void check_refusals(void)
+{
+    struct topt_error err = {0};
+    struct topt_attrs table = {.vocab = 5, .features = 4};
+    struct topt_attrs a = {.top_k = 5};
+    struct topt_model *m = topt_model_create("test", 2, 3, &err);
+    int e = topt_model_add(m, "embedding", "e", 0, NULL, &table, &err);
+    ok(topt_model_add(m, "route", "r", 1, &e, &a, &err) < 0 && err.code == TOPT_ERR_INVAL,
+       "more experts a token than there are: %s", err.text);
+    a.top_k = 2;
+    int g = topt_model_add(m, "route", "r2", 1, &e, &a, &err);
+    int d = topt_model_add(m, "dispatch", "d", 2, (int[]){e, g}, &a, &err);
+    ok(topt_model_add(m, "norm", "n", 1, &d, NULL, &err) < 0 &&
+           err.code == TOPT_ERR_INVAL,
+       "slots where positions are needed: %s", err.text);
+    ok(topt_model_add(m, "experts", "x", 1, &d, NULL, &err) < 0, "no features: %s",
+       err.text);
+    table.features = 1025;
+    int wide = topt_model_add(m, "embedding", "w", 0, NULL, &table, &err);
+    ok(topt_model_add(m, "route", "r3", 1, &wide, &a, &err) < 0 &&
+           err.code == TOPT_ERR_LIMIT,
+       "too many experts: %s", err.text);
+    topt_model_destroy(m);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof fixtures / sizeof *fixtures; i++)
+        check_operator(&fixtures[i]);
+    check_by_hand();
+    check_slots();
+    check_refusals();
+    return done_testing();
+}
