@@ -45,7 +45,8 @@ int topt_shape_cuts(const struct topt_shape_search *s)
 int topt_shape_problem(struct topt_shape_search *s, int cut, struct topt_problem **ret,
                        struct topt_error *err)
 {
-    struct topt_space_options o = {s->space, cut, s->request->sequence_splits};
+    struct topt_space_options o = {
+        .space = s->space, .cut = cut, .sequence = s->request->sequence_splits};
     return topt_problem_create(&s->costing, &o, ret, err);
 }
 

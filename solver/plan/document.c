@@ -235,15 +235,19 @@ static int read_hubs(const json_t *hubs, struct topt_plan_doc *p, struct topt_er
 static int read_settings(const json_t *s, struct topt_settings *ret,
                          struct topt_error *err)
 {
-    static const char *const allowed[] = {"dtype", "optimizer", "granule_bytes", NULL};
+    static const char *const allowed[] = {"dtype", "optimizer", "granule_bytes",
+                                          "micro_batches", NULL};
     const char *dtype, *optimizer;
+    ret->micro_batches = 1;
     return topt_json_only(s, "settings", allowed, err) ||
            topt_json_string(s, "settings", "dtype", &dtype, err) ||
            topt_dtype_parse(dtype, &ret->dtype, err) ||
            topt_json_string(s, "settings", "optimizer", &optimizer, err) ||
            topt_optimizer_parse(optimizer, &ret->optimizer, err) ||
            topt_json_int(s, "settings", "granule_bytes", 1, 1 << 30, &ret->granule_bytes,
-                         err);
+                         err) ||
+           topt_json_int_or(s, "settings", "micro_batches", 1, 1 << 24,
+                            &ret->micro_batches, err);
 }
 
 static int read_mesh(const json_t *m, struct topt_mesh *ret, struct topt_error *err)
@@ -288,6 +292,20 @@ static int read_strategy(const json_t *doc, struct topt_plan_doc *p,
     return read_hubs(hubs, p, err);
 }
 
+static int read_model(const json_t *doc, struct topt_plan_doc *p, struct topt_error *err)
+{
+    int64_t n = p->settings.micro_batches;
+    p->model = p->micro = topt_model_from_json(json_object_get(doc, "model"), err);
+    if (!p->model || n == 1)
+        return p->model ? 0 : -1;
+    if (p->model->batch % n)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "settings.micro_batches: %lld does not divide the batch of %lld",
+                         (long long)n, (long long)p->model->batch);
+    p->micro = topt_model_rebatch(p->model, p->model->batch / n, err);
+    return p->micro ? 0 : -1;
+}
+
 static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_error *err)
 {
     static const char *const allowed[] = {
@@ -302,14 +320,15 @@ static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_erro
         read_predicted(doc, p, err))
         return -1;
     snprintf(p->id, sizeof p->id, "%s", id);
-    p->model = topt_model_from_json(json_object_get(doc, "model"), err);
-    p->hw = p->model ? topt_hw_from_json(json_object_get(doc, "hw"), err) : NULL;
+    if (read_model(doc, p, err))
+        return -1;
+    p->hw = topt_hw_from_json(json_object_get(doc, "hw"), err);
     if (!p->hw || read_strategy(doc, p, err))
         return -1;
     p->router = topt_router_create(p->hw, &p->mesh);
     if (!p->router)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan");
-    return topt_lower(p->model, &p->mesh, &p->settings, p->strategy, p->router,
+    return topt_lower(p->micro, &p->mesh, &p->settings, p->strategy, p->router,
                       &p->program, err);
 }
 
@@ -346,6 +365,8 @@ void topt_plan_doc_destroy(struct topt_plan_doc *p)
     topt_router_destroy(p->router);
     topt_strategy_destroy(p->strategy);
     topt_hw_destroy(p->hw);
+    if (p->micro != p->model)
+        topt_model_destroy(p->micro);
     topt_model_destroy(p->model);
     free(p);
 }

@@ -23,6 +23,8 @@ struct topt_space_options {
     enum topt_space space; /* not AUTO */
     int cut;               /* uniform: axes before it are the data axes */
     int sequence;
+    int alike;          /* all blocks of a kind choose alike */
+    int keep_dominated; /* list configurations that others of their classes beat */
 };
 
 struct topt_config_list {

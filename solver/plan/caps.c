@@ -1,0 +1,207 @@
+/* caps.c - a problem under caps on what is in flight, and what a point of its search means.
+ *
+ * Configurations and alternatives that need more than a cap are left out of the lists. */
+#include "problem_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int within(int64_t value, int64_t cap)
+{
+    return cap < 0 || value <= cap;
+}
+
+static void cap_part(const struct topt_problem *p, const struct choice *c, struct part *t)
+{
+    const struct family *f = &p->family[t->family];
+    for (int n = 0; n < c->nkept; n++) {
+        int i = c->config[c->kept[n]];
+        t->from_class[n] = f->from_class[i];
+        for (int k = 0; k < TOPT_MAX_INPUTS; k++)
+            t->to_class[k][n] = f->to_class[k][i];
+    }
+}
+
+static void cap_choice(const struct topt_problem *p, struct choice *c,
+                       int64_t transient_cap, int64_t crossing_cap)
+{
+    c->nkept = 0;
+    for (int i = 0; i < c->n; i++) {
+        if (!within(c->transient[i], transient_cap) ||
+            !within(c->waiting[i], crossing_cap))
+            continue;
+        c->kept[c->nkept] = i;
+        c->kept_cost[c->nkept++] = c->cost[i];
+    }
+    for (int k = 0; k < c->nparts; k++)
+        cap_part(p, c, &c->part[k]);
+}
+
+static void cap_mirror(const struct topt_problem *p, struct mirror *m)
+{
+    int n = p->choice[p->place[m->of].choice].nkept;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            m->first[i * n + j + 1] = i + (j >= i);
+    m->table = (struct topt_table){n, n, m->first, m->alt};
+}
+
+static void cap_entry(const struct edge_table *e, struct toll *t, int entry, int64_t cap,
+                      int32_t *n)
+{
+    for (int32_t a = e->first[entry]; a < e->first[entry + 1]; a++) {
+        const struct edge_alt *alt = &e->alt[a];
+        if (!within(alt->transient, cap))
+            continue;
+        t->kept_cost[*n] =
+            (struct topt_cost){alt->cost.memory * t->times + (t->once ? alt->remade : 0),
+                               alt->cost.time * t->times};
+        t->kept_alt[(*n)++] = a;
+    }
+}
+
+static void cap_toll(const struct topt_problem *p, struct toll *t, int64_t cap)
+{
+    const struct edge_table *e = &p->table[t->table];
+    int from = p->family[e->from].nfrom, to = p->family[e->to].nto[e->input];
+    int rows = t->transposed ? to : from, cols = t->transposed ? from : to;
+    int32_t n = 0;
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < cols; j++) {
+            cap_entry(e, t, t->transposed ? j * to + i : i * to + j, cap, &n);
+            t->kept_first[i * cols + j + 1] = n;
+        }
+    t->at = (struct topt_table){rows, cols, t->kept_first, t->kept_cost};
+}
+
+static struct topt_search_edge search_edge(const struct topt_problem *p,
+                                           const struct link *l)
+{
+    const struct toll *t = &p->toll[l->toll];
+    const struct part *from = &p->choice[p->place[l->from].choice].part[l->from_part];
+    const struct part *to = &p->choice[p->place[l->to].choice].part[l->to_part];
+    struct topt_search_edge e = {l->from, l->to, &t->at, from->from_class,
+                                 to->to_class[l->input]};
+    if (t->transposed)
+        e = (struct topt_search_edge){l->to, l->from, &t->at, to->to_class[l->input],
+                                      from->from_class};
+    return e;
+}
+
+const struct topt_search_problem *
+topt_problem_under(struct topt_problem *p, int64_t transient_cap, int64_t crossing_cap)
+{
+    for (int i = 0; i < p->nchoices; i++)
+        cap_choice(p, &p->choice[i], transient_cap, crossing_cap);
+    for (int i = 0; i < p->ntolls; i++)
+        cap_toll(p, &p->toll[i], transient_cap);
+    for (int i = 0; i < p->nplaces; i++) {
+        const struct choice *c = &p->choice[p->place[i].choice];
+        p->search_op[i] =
+            (struct topt_search_op){p->place[i].name, c->nkept, c->kept_cost};
+    }
+    for (int i = 0; i < p->nlinks; i++)
+        p->search_edge[i] = search_edge(p, &p->link[i]);
+    for (int i = 0; i < p->nmirrors; i++) {
+        struct mirror *m = &p->mirror[i];
+        cap_mirror(p, m);
+        p->search_op[m->place].cost = m->cost;
+        p->search_edge[p->nlinks + i] =
+            (struct topt_search_edge){m->of, m->place, &m->table, m->number, m->number};
+    }
+    p->search = (struct topt_search_problem){p->nplaces, p->search_op,
+                                             p->nlinks + p->nmirrors, p->search_edge};
+    return &p->search;
+}
+
+int topt_problem_crossing(const struct topt_problem *p)
+{
+    return p->spans.crossing;
+}
+
+static void lower_to(int64_t *best, int64_t value, int64_t below)
+{
+    if (value < below && value > *best)
+        *best = value;
+}
+
+int64_t topt_problem_next_transient(const struct topt_problem *p, int64_t below)
+{
+    int64_t best = -1;
+    for (int i = 0; i < p->nchoices; i++)
+        for (int c = 0; c < p->choice[i].n; c++)
+            lower_to(&best, p->choice[i].transient[c], below);
+    for (int i = 0; i < p->ntables; i++) {
+        const struct edge_table *e = &p->table[i];
+        int entries = p->family[e->from].nfrom * p->family[e->to].nto[e->input];
+        for (int32_t a = 0; a < e->first[entries]; a++)
+            lower_to(&best, e->alt[a].transient, below);
+    }
+    return best;
+}
+
+int64_t topt_problem_next_crossing(const struct topt_problem *p, int64_t below)
+{
+    int64_t best = -1;
+    for (int i = 0; i < p->nchoices; i++)
+        for (int c = 0; c < p->choice[i].n; c++)
+            lower_to(&best, p->choice[i].waiting[c], below);
+    return best;
+}
+
+/* ---- points -------------------------------------------------------------------------------- */
+
+const struct edge_alt *topt_problem_taken(const struct topt_problem *p, int l,
+                                          const struct topt_search_point *point)
+{
+    const struct topt_search_edge *e = &p->search_edge[l];
+    const struct toll *t = &p->toll[p->link[l].toll];
+    int32_t f = e->from_class[point->config[e->from]];
+    int32_t c = e->to_class[point->config[e->to]];
+    return &p->table[t->table].alt[t->kept_alt[t->kept_first[f * t->at.to_classes + c] +
+                                               point->alt[l]]];
+}
+
+struct topt_strategy *topt_problem_strategy(const struct topt_problem *p,
+                                            const struct topt_search_point *point)
+{
+    struct topt_strategy *s = topt_strategy_create(p->k.model);
+    if (!s)
+        return NULL;
+    for (int i = 0; i < p->nnodes; i++) {
+        const struct node *n = &p->node[i];
+        const struct family *f = &p->family[n->family];
+        const struct choice *c = &p->choice[p->place[n->place].choice];
+        int k = c->config[c->kept[point->config[n->place]]];
+        if (n->op >= 0)
+            s->config[n->op] = f->config[k];
+        else
+            s->hub[n->tensor] = (struct topt_hub){f->config[k], f->hub_keep[k]};
+    }
+    for (int i = 0; i < p->nedges; i++) {
+        const struct edge *e = &p->edge[i];
+        if (e->op >= 0)
+            s->keep[e->op * TOPT_MAX_INPUTS + e->input] =
+                topt_problem_taken(p, e->link, point)->keep;
+    }
+    return s;
+}
+
+void topt_problem_caps(const struct topt_problem *p,
+                       const struct topt_search_point *point, int64_t *ret_transient,
+                       int64_t *ret_crossing)
+{
+    int64_t transient = 0, crossing = 0;
+    for (int i = 0; i < p->nplaces; i++) {
+        const struct choice *c = &p->choice[p->place[i].choice];
+        int k = c->kept[point->config[i]];
+        transient = c->transient[k] > transient ? c->transient[k] : transient;
+        crossing = c->waiting[k] > crossing ? c->waiting[k] : crossing;
+    }
+    for (int i = 0; i < p->nlinks; i++) {
+        int64_t t = topt_problem_taken(p, i, point)->transient;
+        transient = t > transient ? t : transient;
+    }
+    *ret_transient = transient;
+    *ret_crossing = crossing;
+}

@@ -1,0 +1,277 @@
+/* family.c - configurations of alike operators, priced once; and costs between them.
+ *
+ * Configurations that look the same from an edge (layouts of the tensor there, and what is live
+ * beside it) share a class, so that a table of an edge is small. */
+#include "problem_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- who is alike ------------------------------------------------------------------------ */
+
+static int multi(const struct topt_model *m, int tensor)
+{
+    return m->tensor[tensor].nconsumers > 1;
+}
+
+static int same_operand(const struct topt_model *m, const struct topt_operand *a,
+                        const struct topt_operand *b)
+{
+    if (a->role != b->role || a->present != b->present ||
+        memcmp(a->dim, b->dim, sizeof a->dim))
+        return 0;
+    return a->role != TOPT_INPUT ||
+           m->tensor[a->tensor].needs_gradient == m->tensor[b->tensor].needs_gradient;
+}
+
+static int op_waits(const struct topt_problem *p, int op)
+{
+    const struct topt_op *o = &p->k.model->op[op];
+    int t = o->operand[o->output].tensor;
+    return multi(p->k.model, t) ? TOPT_SPAN_NEXT : p->spans.span[t];
+}
+
+static int alike_ops(const struct topt_problem *p, int a, int b)
+{
+    const struct topt_model *m = p->k.model;
+    const struct topt_op *x = &m->op[a], *y = &m->op[b];
+    if (x->spec != y->spec || (a == m->loss) != (b == m->loss) ||
+        op_waits(p, a) != op_waits(p, b) ||
+        memcmp(&x->attrs, &y->attrs, sizeof x->attrs) ||
+        memcmp(x->count, y->count, sizeof x->count))
+        return 0;
+    for (int o = 0; o < x->spec->noperands; o++)
+        if (!same_operand(m, &x->operand[o], &y->operand[o]))
+            return 0;
+    return m->tensor[x->operand[x->output].tensor].needs_gradient ==
+           m->tensor[y->operand[y->output].tensor].needs_gradient;
+}
+
+static int read_in_backward(const struct topt_model *m, int tensor)
+{
+    for (int i = 0; i < m->nops; i++)
+        for (int k = 0; k < m->op[i].ninputs; k++) {
+            int x = m->op[i].input[k];
+            if (m->op[i].operand[x].tensor == tensor && m->op[i].spec->operand[x].needed)
+                return 1;
+        }
+    return 0;
+}
+
+static int alike_hubs(const struct topt_problem *p, int a, int b)
+{
+    const struct topt_model *m = p->k.model;
+    const struct topt_tensor *x = &m->tensor[a], *y = &m->tensor[b];
+    struct topt_splits s = topt_splits_of_tensor(m, a), t = topt_splits_of_tensor(m, b);
+    return x->ndim == y->ndim && !memcmp(x->dim, y->dim, sizeof x->dim) &&
+           x->nconsumers == y->nconsumers && x->needs_gradient == y->needs_gradient &&
+           p->spans.span[a] == p->spans.span[b] && !memcmp(&s, &t, sizeof s) &&
+           read_in_backward(m, a) == read_in_backward(m, b);
+}
+
+/* ---- families ---------------------------------------------------------------------------- */
+
+static int family_alloc(struct family *f, int n)
+{
+    size_t z = (size_t)(n > 0 ? n : 1);
+    f->n = n;
+    f->cost = calloc(z, sizeof *f->cost);
+    f->remade = calloc(z, sizeof *f->remade);
+    f->transient = calloc(z, sizeof *f->transient);
+    f->waiting = calloc(z, sizeof *f->waiting);
+    f->from_class = calloc(z, sizeof *f->from_class);
+    f->from_end = calloc(z, sizeof *f->from_end);
+    int ok = f->cost && f->remade && f->transient && f->waiting && f->from_class &&
+             f->from_end;
+    for (int i = 0; i < TOPT_MAX_INPUTS; i++) {
+        f->to_class[i] = calloc(z, sizeof *f->to_class[i]);
+        f->to_end[i] = calloc(z, sizeof *f->to_end[i]);
+        ok = ok && f->to_class[i] && f->to_end[i];
+    }
+    return ok ? 0 : -1;
+}
+
+void topt_family_fini(struct family *f)
+{
+    free(f->config);
+    free(f->hub_keep);
+    free(f->cost);
+    free(f->remade);
+    free(f->transient);
+    free(f->waiting);
+    free(f->from_class);
+    free(f->from_end);
+    for (int i = 0; i < TOPT_MAX_INPUTS; i++) {
+        free(f->to_class[i]);
+        free(f->to_end[i]);
+    }
+}
+
+static int same_end(const struct topt_edge_end *a, const struct topt_edge_end *b)
+{
+    return topt_layout_equal(&a->value, &b->value) &&
+           topt_layout_equal(&a->grad, &b->grad) && a->hub == b->hub &&
+           a->hub_keep == b->hub_keep && a->needed == b->needed &&
+           a->others_bytes == b->others_bytes && a->op_bytes == b->op_bytes &&
+           a->out_bytes == b->out_bytes;
+}
+
+/* Class of an end among those seen: a small number of layouts, so a plain search will do. */
+static int32_t class_of(struct topt_edge_end *seen, int *n, const struct topt_edge_end *e)
+{
+    for (int i = *n - 1; i >= 0; i--)
+        if (same_end(&seen[i], e))
+            return i;
+    seen[*n] = *e;
+    return (*n)++;
+}
+
+/* Cost, waiting bytes and classes of configuration 'i'. */
+static int price_op(struct topt_problem *p, struct family *f, int i,
+                    struct topt_error *err)
+{
+    const struct topt_op *o = &p->k.model->op[f->op];
+    struct topt_fragment_cost c;
+    if (topt_cost_op(&p->k, f->op, &f->config[i], &c, err))
+        return -1;
+    f->cost[i].time = c.compute_ns + c.network_ns;
+    for (int k = 0; k < TOPT_CLASS_COUNT; k++)
+        f->cost[i].memory += k == TOPT_CLASS_REMADE ? 0 : c.class_bytes[k];
+    f->remade[i] = c.class_bytes[TOPT_CLASS_REMADE];
+    f->transient[i] = topt_round_transient(c.transient_bytes);
+    struct topt_edge_end e = topt_edge_producer(&p->k, f->op, &f->config[i]);
+    f->from_class[i] = class_of(f->from_end, &f->nfrom, &e);
+    int t = o->operand[o->output].tensor, span = op_waits(p, f->op);
+    int64_t bytes = span == TOPT_SPAN_NEXT ? 0 : topt_span_bytes(&p->k, t, &e.value);
+    if (span == TOPT_SPAN_LONG)
+        f->cost[i].memory += bytes;
+    else
+        f->waiting[i] = bytes;
+    for (int k = 0; k < o->ninputs; k++) {
+        e = topt_edge_consumer(&p->k, f->op, k, &f->config[i], c.transient_bytes);
+        f->to_class[k][i] = class_of(f->to_end[k], &f->nto[k], &e);
+    }
+    return 0;
+}
+
+static int price_hub(struct topt_problem *p, struct family *f, int i,
+                     struct topt_error *err)
+{
+    struct topt_hub h = {f->config[i], f->hub_keep[i]};
+    struct topt_fragment_cost c;
+    if (topt_cost_hub(&p->k, f->tensor, &h, &c, err))
+        return -1;
+    f->cost[i].time = c.compute_ns + c.network_ns;
+    struct topt_edge_end e = topt_edge_hub(&p->k, &h);
+    f->from_class[i] = class_of(f->from_end, &f->nfrom, &e);
+    f->to_class[0][i] = class_of(f->to_end[0], &f->nto[0], &e);
+    int span = p->spans.span[f->tensor];
+    int64_t bytes =
+        span == TOPT_SPAN_NEXT ? 0 : topt_span_bytes(&p->k, f->tensor, &e.value);
+    if (span == TOPT_SPAN_LONG)
+        f->cost[i].memory = bytes;
+    else
+        f->waiting[i] = bytes;
+    return 0;
+}
+
+static int list_configs(struct topt_problem *p, struct family *f, struct topt_error *err)
+{
+    struct topt_splits splits = f->op >= 0 ? topt_splits_of_op(&p->k.model->op[f->op])
+                                           : topt_splits_of_tensor(p->k.model, f->tensor);
+    struct topt_config_list list;
+    if (topt_space_configs(p->k.mesh, &splits, &p->options, &list, err))
+        return -1;
+    int copies = f->op < 0 && read_in_backward(p->k.model, f->tensor) ? 2 : 1;
+    f->config = calloc((size_t)(copies * list.n + 1), sizeof *f->config);
+    f->hub_keep = calloc((size_t)(copies * list.n + 1), 1);
+    int bad = !f->config || !f->hub_keep || family_alloc(f, copies * list.n);
+    for (int i = 0; !bad && i < f->n; i++) {
+        f->config[i] = list.config[i / copies];
+        f->hub_keep[i] = copies == 2 && i % 2 == 0;
+    }
+    free(list.config);
+    return bad ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for configurations") : 0;
+}
+
+static int make_family(struct topt_problem *p, struct family *f, struct topt_error *err)
+{
+    if (list_configs(p, f, err))
+        return -1;
+    for (int i = 0; i < f->n; i++)
+        if (topt_problem_canceled(p, err) ||
+            (f->op >= 0 ? price_op(p, f, i, err) : price_hub(p, f, i, err)))
+            return -1;
+    return 0;
+}
+
+int topt_problem_family(struct topt_problem *p, int op, int tensor,
+                        struct topt_error *err)
+{
+    for (int i = 0; i < p->nfamilies; i++) {
+        const struct family *f = &p->family[i];
+        if ((op >= 0) == (f->op >= 0) &&
+            (op >= 0 ? alike_ops(p, f->op, op) : alike_hubs(p, f->tensor, tensor)))
+            return i;
+    }
+    struct family *f = &p->family[p->nfamilies];
+    *f = (struct family){.op = op, .tensor = tensor};
+    p->nfamilies++;
+    return make_family(p, f, err) ? -1 : p->nfamilies - 1;
+}
+
+/* ---- tables -------------------------------------------------------------------------------- */
+
+static int price_entry(struct topt_problem *p, struct edge_table *e, int tensor,
+                       const struct topt_edge_end *from, const struct topt_edge_end *to,
+                       int32_t *n, struct topt_error *err)
+{
+    struct topt_edge_cost c;
+    if (topt_cost_edge(&p->k, tensor, from, to, &c, err))
+        return -1;
+    for (int k = 0; k < c.nalts; k++)
+        e->alt[(*n)++] =
+            (struct edge_alt){.cost = {c.alt[k].class_bytes[TOPT_CLASS_KEPT],
+                                       c.alt[k].compute_ns + c.alt[k].network_ns},
+                              .remade = c.alt[k].class_bytes[TOPT_CLASS_REMADE],
+                              .transient = topt_round_transient(c.alt[k].transient_bytes),
+                              .keep = (uint8_t)c.keep[k]};
+    return 0;
+}
+
+static int price_table(struct topt_problem *p, struct edge_table *e,
+                       struct topt_error *err)
+{
+    const struct family *a = &p->family[e->from], *b = &p->family[e->to];
+    const struct topt_op *o = a->op >= 0 ? &p->k.model->op[a->op] : NULL;
+    int tensor = o ? o->operand[o->output].tensor : a->tensor, nto = b->nto[e->input];
+    size_t entries = (size_t)a->nfrom * (size_t)nto;
+    e->first = calloc(entries + 1, sizeof *e->first);
+    e->alt = calloc(2 * entries + 1, sizeof *e->alt);
+    if (!e->first || !e->alt)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
+    int32_t n = 0;
+    for (int i = 0; i < a->nfrom; i++) {
+        if (topt_problem_canceled(p, err))
+            return -1;
+        for (int j = 0; j < nto; j++) {
+            if (price_entry(p, e, tensor, &a->from_end[i], &b->to_end[e->input][j], &n,
+                            err))
+                return -1;
+            e->first[i * nto + j + 1] = n;
+        }
+    }
+    return 0;
+}
+
+int topt_problem_table(struct topt_problem *p, int from, int to, int input,
+                       struct topt_error *err)
+{
+    for (int i = 0; i < p->ntables; i++)
+        if (p->table[i].from == from && p->table[i].to == to &&
+            p->table[i].input == input)
+            return i;
+    struct edge_table *e = &p->table[p->ntables++];
+    *e = (struct edge_table){.from = from, .to = to, .input = input};
+    return price_table(p, e, err) ? -1 : p->ntables - 1;
+}

@@ -1,0 +1,166 @@
+/* problem_impl.h - what problem.c, family.c, fold.c and caps.c share.  Private to these.
+ *
+ *     node    an operator or hub of the model        edge   a use of a tensor
+ *       |  alike ones share                            |  between two families share
+ *     family  configurations and their costs         table  costs by class of configuration
+ *
+ *     place   what the search chooses for: one node, or all nodes at the same place of blocks
+ *             that choose alike
+ *     link    what the search pays between two places: one edge, or all edges that are alike
+ *
+ * Where every block is free, places are nodes and links are edges. */
+#ifndef TOPT_PROBLEM_IMPL_H
+#define TOPT_PROBLEM_IMPL_H
+
+#include "problem.h"
+
+struct edge_alt {
+    struct topt_cost cost; /* of what stays */
+    int64_t remade;        /* bytes, once for all blocks of a kind */
+    int64_t transient;     /* rounded */
+    uint8_t keep;
+};
+
+/* Everything about configurations of alike nodes. */
+struct family {
+    int op, tensor; /* a representative; op -1: a hub of 'tensor' */
+    int n;
+    struct topt_config *config;
+    uint8_t *hub_keep; /* hubs */
+    struct topt_cost *cost;
+    int64_t *remade;    /* bytes, once for all blocks of a kind */
+    int64_t *transient; /* rounded */
+    int64_t *waiting;   /* bytes of the output where it waits; 0 where no cap applies */
+    int nfrom;          /* classes as a producer */
+    int32_t *from_class;
+    struct topt_edge_end *from_end; /* by class */
+    int nto[TOPT_MAX_INPUTS];
+    int32_t *to_class[TOPT_MAX_INPUTS];
+    struct topt_edge_end *to_end[TOPT_MAX_INPUTS];
+};
+
+/* Costs between the classes of two families. */
+struct edge_table {
+    int from, to, input; /* families; input of an operator, 0 for a hub */
+    int32_t *first;
+    struct edge_alt *alt;
+};
+
+struct node {
+    int op, tensor; /* op -1: hub */
+    int family, place;
+};
+
+struct edge {
+    int from, to;  /* nodes */
+    int op, input; /* consumer, or op -1: into a hub */
+    int table, link;
+};
+
+/* Nodes of one family that a place stands for. */
+struct part {
+    int family;
+    int64_t times;
+    /* under the current caps */
+    int32_t *from_class, *to_class[TOPT_MAX_INPUTS];
+};
+
+/* What places choose from: the configurations of their families, which have the same list.
+ * Shared by places that are alike. */
+struct choice {
+    int nparts;
+    struct part *part;
+    int n;
+    int32_t *config; /* numbers in the families' lists: those that nothing dominates */
+    struct topt_cost *cost;
+    int64_t *transient, *waiting;
+    /* under the current caps */
+    int nkept;
+    int32_t *kept; /* numbers in 'config' */
+    struct topt_cost *kept_cost;
+};
+
+/* What links pay: a table, so many times, perhaps with its ends exchanged so that no circle
+ * arises.  Shared by links that are alike. */
+struct toll {
+    int table;
+    int64_t times;
+    int once;       /* charged with what is made again, which counts once */
+    int transposed; /* rows are the consumer's classes */
+    /* under the current caps */
+    struct topt_table at;
+    int32_t *kept_first;
+    struct topt_cost *kept_cost;
+    int32_t *kept_alt; /* which alternative of the whole table */
+};
+
+struct place {
+    int choice;
+    const char *name;
+};
+
+struct link {
+    int from, to; /* places of producer and consumer */
+    int from_part, to_part;
+    int input, toll;
+    int64_t times;
+    int once;
+};
+
+/* A block of one operator reads its own place: a second place takes the same configuration,
+ * and the link leads there. */
+struct mirror {
+    int place, of; /* places */
+    struct topt_cost *cost, *alt;
+    int32_t *number, *first;
+    struct topt_table table;
+};
+
+struct topt_problem {
+    struct topt_costing k;
+    struct topt_space_options options;
+    struct topt_spans spans;
+    struct topt_blocks blocks;
+    int nnodes, nedges, nfamilies, ntables;
+    struct node *node;
+    struct edge *edge;
+    struct family *family;
+    struct edge_table *table;
+    int nplaces, nlinks, nchoices, ntolls, nmirrors;
+    struct place *place;
+    struct link *link;
+    struct choice *choice;
+    struct toll *toll;
+    struct mirror *mirror;
+    struct topt_search_op *search_op;
+    struct topt_search_edge *search_edge;
+    struct topt_search_problem search;
+    struct topt_arena *names;
+};
+
+static inline int topt_problem_canceled(const struct topt_problem *p,
+                                        struct topt_error *err)
+{
+    return p->k.cancel && atomic_load(p->k.cancel)
+               ? topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled")
+               : 0;
+}
+
+/* family.c: the family of an operator, or (op -1) of a tensor's hub, made where it is new.
+ * -1 with an error. */
+int topt_problem_family(struct topt_problem *p, int op, int tensor,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+/* The table between two families, made where it is new. */
+int topt_problem_table(struct topt_problem *p, int from, int to, int input,
+                       struct topt_error *err) TOPT_MUST_CHECK;
+void topt_family_fini(struct family *f);
+
+/* fold.c: places and links of the nodes and edges. */
+int topt_problem_fold(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;
+void topt_problem_unfold(struct topt_problem *p); /* frees them */
+
+/* caps.c: alternative 'alt' of the current table that a point takes on link 'l'. */
+const struct edge_alt *topt_problem_taken(const struct topt_problem *p, int l,
+                                          const struct topt_search_point *point);
+
+#endif
