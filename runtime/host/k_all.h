@@ -7,6 +7,7 @@
 #include "k_attention.h"
 #include "k_moe.h"
 #include "k_xent.h"
+#include "k_recurrent.h"
 #include "k_update.h"
 
 static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
@@ -65,4 +66,11 @@ static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
     [TOPT_K_COMBINE_BWD] = combine_bwd,
     [TOPT_K_VARIABLE_FWD] = variable_fwd,
     [TOPT_K_VARIABLE_BWD] = variable_bwd,
+    [TOPT_K_RECURRENT_FWD] = recurrent_fwd,
+    [TOPT_K_RECURRENT_BWD_H] = recurrent_bwd_h,
+    [TOPT_K_RECURRENT_BWD_W] = recurrent_bwd_w,
+    [TOPT_K_LSTM_FWD] = lstm_fwd,
+    [TOPT_K_LSTM_BWD] = lstm_bwd,
+    [TOPT_K_GRU_FWD] = gru_fwd,
+    [TOPT_K_GRU_BWD] = gru_bwd,
 };

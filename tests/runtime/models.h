@@ -118,6 +118,24 @@ __attribute__((unused)) static struct topt_model *build_llama(void)
     return finish(&b);
 }
 
+/* An LSTM under a GRU; 5 and 6 cells, so that splits are uneven. */
+__attribute__((unused)) static struct topt_model *build_lstm(void)
+{
+    struct build b = {.m = topt_model_create("lstm", 8, 6, NULL)};
+    int x =
+        put(&b, "embedding", -1, -1, ATTRS(.vocab = 30, .features = 7, .init_std = 2));
+    x = put(&b, "linear", x, -1, ATTRS(.features = 5, .features_unit = 4));
+    x = put(&b, "bias", x, -1, ATTRS(0));
+    x = put(&b, "lstm", x, -1, ATTRS(0));
+    x = put(&b, "linear", x, -1, ATTRS(.features = 6, .features_unit = 3));
+    x = put(&b, "bias", x, -1, ATTRS(0));
+    x = put(&b, "gru", x, -1, ATTRS(0));
+    x = put(&b, "linear", x, -1, ATTRS(.features = 30));
+    x = put(&b, "bias", x, -1, ATTRS(0));
+    put(&b, "cross_entropy", x, -1, ATTRS(0));
+    return finish(&b);
+}
+
 /* ---- random strategies --------------------------------------------------------------------- */
 
 struct dice {

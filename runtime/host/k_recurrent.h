@@ -1,0 +1,190 @@
+/* k_recurrent.h - LSTM and GRU, a step at a time (c->at).
+ *
+ *     LSTM   c' = f c + i g, h = o tanh(c')            (Gers et al. 2000: with forget gates)
+ *     GRU    h' = (1 - u) n + u h, n = tanh(. + r q)   (Cho et al. 2014, reset after product)
+ *
+ * What came before the first step is 0, and so is what comes back from behind the last one:
+ * operands that would hold it may be absent then.  Backward goes from the last step to the
+ * first and turns what was saved of a step into what the weights' gradient needs of it: gates
+ * into their gradients, the state into the hidden state that the step started from.  So the
+ * gradient of the weights is one product over all steps at the end. */
+#include "real.h"
+
+enum {
+    REC_PRE,
+    REC_WH,
+    REC_Y,
+    REC_GATES,
+    REC_STATE,
+    REC_Z,
+    REC_H,
+    REC_HK,
+    REC_DHK,
+    REC_DH,
+    REC_CARRY,
+    REC_STATES,
+    GRU_Q,
+    GRU_BH
+};
+
+/* Local sizes: samples, steps, cells, gates of a cell, inputs of the recurrent product. */
+struct steps {
+    int64_t batch, n, cells, gates, k, at;
+    int first, last;
+};
+
+static struct steps steps_of(const struct topt_kernel_call *c)
+{
+    return (struct steps){.batch = extent(c, REC_GATES, 0),
+                          .n = extent(c, REC_GATES, 1),
+                          .cells = extent(c, REC_Y, 2),
+                          .gates = c->op->operand[REC_GATES].dim[2].unit,
+                          .k = extent(c, REC_WH, 1),
+                          .at = c->at,
+                          .first = c->at == 0,
+                          .last = c->at + 1 == c->op->count[1]};
+}
+
+/* Number of cell 'j' of sample 'b' in an operand by steps. */
+static inline int64_t cell_at(const struct steps *s, int64_t b, int64_t j)
+{
+    return (b * s->n + s->at) * s->cells + j;
+}
+
+static void recurrent_fwd(const struct topt_kernel_call *c)
+{
+    struct steps s = steps_of(c);
+    int64_t width = s.cells * s.gates;
+    gemm(&(struct gemm){.tb = 1,
+                        .m = s.batch,
+                        .n = width,
+                        .k = s.first ? 0 : s.k,
+                        .alpha = 1,
+                        .a = c->value[REC_HK],
+                        .lda = s.k,
+                        .b = c->value[REC_WH],
+                        .ldb = s.k,
+                        .c = c->value[REC_Z],
+                        .ldc = width});
+}
+
+static void recurrent_bwd_h(const struct topt_kernel_call *c)
+{
+    struct steps s = steps_of(c);
+    int64_t width = s.cells * s.gates;
+    const real *gates = c->value[REC_GATES];
+    gemm(&(struct gemm){.m = s.batch,
+                        .n = s.k,
+                        .k = s.last ? 0 : width,
+                        .alpha = 1,
+                        .a = s.last ? NULL : gates + (s.at + 1) * width,
+                        .lda = s.n * width,
+                        .b = c->value[REC_WH],
+                        .ldb = s.k,
+                        .c = c->value[REC_DHK],
+                        .ldc = s.k});
+}
+
+static void recurrent_bwd_w(const struct topt_kernel_call *c)
+{
+    struct steps s = steps_of(c);
+    int64_t width = s.cells * s.gates;
+    gemm(&(struct gemm){.ta = 1,
+                        .m = width,
+                        .n = s.k,
+                        .k = s.batch * s.n,
+                        .alpha = 1,
+                        .beta = 1,
+                        .a = c->value[REC_GATES],
+                        .lda = width,
+                        .b = c->value[REC_STATES],
+                        .ldb = s.k,
+                        .c = c->grad[REC_WH],
+                        .ldc = s.k});
+}
+
+static void lstm_fwd(const struct topt_kernel_call *c)
+{
+    struct steps s = steps_of(c);
+    const real *pre = c->value[REC_PRE], *z = c->value[REC_Z];
+    real *y = c->value[REC_Y], *gates = c->value[REC_GATES];
+    real *state = c->value[REC_STATE], *h = c->value[REC_H];
+    for (int64_t b = 0; b < s.batch; b++)
+        for (int64_t j = 0; j < s.cells; j++) {
+            int64_t at = cell_at(&s, b, j), out = b * s.cells + j;
+            const real *p = pre + 4 * at, *q = z + 4 * out;
+            real in = sigmoid(p[0] + q[0]), forget = sigmoid(p[1] + q[1]);
+            real g = TANH(p[2] + q[2]), o = sigmoid(p[3] + q[3]);
+            real before = s.first ? 0 : state[at - s.cells];
+            state[at] = forget * before + in * g;
+            y[at] = h[out] = o * TANH(state[at]);
+            memcpy(gates + 4 * at, (real[4]){in, forget, g, o}, 4 * sizeof *gates);
+        }
+}
+
+static void lstm_bwd(const struct topt_kernel_call *c)
+{
+    struct steps s = steps_of(c);
+    const real *dy = c->grad[REC_Y], *dh_next = c->value[REC_DH];
+    real *gates = c->value[REC_GATES], *state = c->value[REC_STATE];
+    real *carry = c->value[REC_CARRY], *dpre = c->grad[REC_PRE];
+    for (int64_t b = 0; b < s.batch; b++)
+        for (int64_t j = 0; j < s.cells; j++) {
+            int64_t at = cell_at(&s, b, j), out = b * s.cells + j;
+            real *p = gates + 4 * at, in = p[0], forget = p[1], g = p[2], o = p[3];
+            const real *p_before = s.first ? NULL : p - 4 * s.cells;
+            real before = s.first ? 0 : state[at - s.cells], t = TANH(state[at]);
+            real dh = dy[at] + (s.last ? 0 : dh_next[out]);
+            real dc = dh * o * (1 - t * t) + (s.last ? 0 : carry[out]);
+            p[0] = dc * g * in * (1 - in);
+            p[1] = dc * before * forget * (1 - forget);
+            p[2] = dc * in * (1 - g * g);
+            p[3] = dh * t * o * (1 - o);
+            carry[out] = dc * forget;
+            state[at] = s.first ? 0 : p_before[3] * TANH(before);
+            copy(dpre ? dpre + 4 * at : NULL, p, 4);
+        }
+}
+
+static void gru_fwd(const struct topt_kernel_call *c)
+{
+    struct steps s = steps_of(c);
+    const real *pre = c->value[REC_PRE], *z = c->value[REC_Z], *bh = c->value[GRU_BH];
+    real *y = c->value[REC_Y], *gates = c->value[REC_GATES], *q = c->value[GRU_Q];
+    real *state = c->value[REC_STATE], *h = c->value[REC_H];
+    for (int64_t b = 0; b < s.batch; b++)
+        for (int64_t j = 0; j < s.cells; j++) {
+            int64_t at = cell_at(&s, b, j), out = b * s.cells + j;
+            const real *p = pre + 3 * at, *x = z + 3 * out;
+            real r = sigmoid(p[0] + x[0]), u = sigmoid(p[1] + x[1]);
+            q[at] = x[2] + bh[j];
+            real n = TANH(p[2] + r * q[at]), before = s.first ? 0 : state[at - s.cells];
+            y[at] = state[at] = h[out] = (1 - u) * n + u * before;
+            memcpy(gates + 3 * at, (real[3]){r, u, n}, 3 * sizeof *gates);
+        }
+}
+
+/* The third gate's place gets the gradient of q, which is what the product made. */
+static void gru_bwd(const struct topt_kernel_call *c)
+{
+    struct steps s = steps_of(c);
+    const real *dy = c->grad[REC_Y], *dh_next = c->value[REC_DH], *q = c->value[GRU_Q];
+    real *gates = c->value[REC_GATES], *state = c->value[REC_STATE];
+    real *carry = c->value[REC_CARRY], *dpre = c->grad[REC_PRE], *dbh = c->grad[GRU_BH];
+    for (int64_t b = 0; b < s.batch; b++)
+        for (int64_t j = 0; j < s.cells; j++) {
+            int64_t at = cell_at(&s, b, j), out = b * s.cells + j;
+            real *p = gates + 3 * at, r = p[0], u = p[1], n = p[2];
+            real before = s.first ? 0 : state[at - s.cells];
+            real dh = dy[at] + (s.last ? 0 : dh_next[out] + carry[out]);
+            real dn = dh * (1 - u) * (1 - n * n);
+            p[0] = dn * q[at] * r * (1 - r);
+            p[1] = dh * (before - n) * u * (1 - u);
+            p[2] = dn * r;
+            carry[out] = dh * u;
+            state[at] = before;
+            dbh[j] += p[2];
+            if (dpre)
+                memcpy(dpre + 3 * at, (real[3]){p[0], p[1], dn}, 3 * sizeof *dpre);
+        }
+}
