@@ -107,9 +107,9 @@ static int choose_program(struct run *r, struct topt_error *err)
     r->report.predicted_memory_bytes = p->memory_bytes;
     if (s.dtype == p->settings.dtype && s.optimizer == p->settings.optimizer)
         return 0;
-    if (topt_lower(p->model, &p->mesh, &s, p->strategy, p->router, &r->own, err))
+    if (topt_lower(p->micro, &p->mesh, &s, p->strategy, p->router, &r->own, err))
         return -1;
-    struct topt_costing k = {.model = p->model,
+    struct topt_costing k = {.model = p->micro,
                              .hw = p->hw,
                              .mesh = &p->mesh,
                              .settings = &s,

@@ -72,11 +72,18 @@ static void narrow(enum topt_dtype dtype, void *buf, int64_t n)
         topt_number_put(dtype, buf, i, topt_number_get(TOPT_F64, buf, i));
 }
 
+/* Number in the global batch of this micro-batch's first sample. */
+static int64_t first_sample(const struct topt_session *s)
+{
+    return s->micro * s->p->model->batch;
+}
+
 static int load(struct topt_session *s, const struct topt_op *op, int operand, int buffer,
                 struct topt_error *err)
 {
     const struct topt_feed *feed = &s->options.feed;
     struct topt_box box = topt_buffer_box(s, buffer);
+    box.off[0] += first_sample(s);
     int64_t bytes = topt_buffer_bytes(s, buffer), n = topt_buffer_elements(s, buffer);
     int whole = s->p->buffer[buffer].elem == TOPT_ELEM_INT32;
     void *host = topt_scratch(s, whole ? bytes : n * (int64_t)sizeof(double));
@@ -101,7 +108,8 @@ static int do_kernel(struct topt_session *s, const struct topt_instr *i,
                                  .kernel = i->kernel,
                                  .at = i->at,
                                  .step = s->step,
-                                 .micro_batches = 1,
+                                 .first_sample = first_sample(s),
+                                 .micro_batches = s->p->settings.micro_batches,
                                  .seed = s->options.seed};
     for (int o = 0; o < op->spec->noperands; o++) {
         if ((i->value[o] >= 0 && alive(s, i->value[o], err)) ||
@@ -214,28 +222,30 @@ static int do_loss(struct topt_session *s, const struct topt_instr *i,
         sum += topt_number_get(s->dev->dtype, host, k);
     if (s->comm->ops->sum(s->comm, &sum, 1, err))
         return -1;
-    s->loss = sum / tokens;
+    s->loss += sum / tokens;
     return 0;
 }
 
 static int do_update(struct topt_session *s, const struct topt_instr *i,
                      struct topt_error *err)
 {
-    const int buffer[] = {i->a, i->b, i->c, i->d};
-    for (int k = 0; k < 4; k++)
-        if ((k < 2 || buffer[k] >= 0) && alive(s, buffer[k], err))
+    const int state[] = {i->c, i->d, i->e};
+    if (alive(s, i->a, err) || alive(s, i->b, err))
+        return -1;
+    for (int k = 0; k < 3; k++)
+        if (state[k] >= 0 && alive(s, state[k], err))
             return -1;
     if (s->options.before_update &&
         s->options.before_update(s->options.ctx, s, (int)(i - s->p->instr), err))
         return -1;
-    struct topt_update_call c = {
-        .optimizer = s->p->settings.optimizer,
-        .n = topt_buffer_elements(s, i->a),
-        .step = s->step + 1,
-        .lr = s->options.lr,
-        .param = s->ptr[i->a],
-        .grad = s->ptr[i->b],
-        .state = {i->c >= 0 ? s->ptr[i->c] : NULL, i->d >= 0 ? s->ptr[i->d] : NULL}};
+    struct topt_update_call c = {.optimizer = s->p->settings.optimizer,
+                                 .n = topt_buffer_elements(s, i->a),
+                                 .step = s->step + 1,
+                                 .lr = s->options.lr,
+                                 .param = s->ptr[i->a],
+                                 .grad = s->ptr[i->b]};
+    for (int k = 0; k < 3; k++)
+        c.state[k] = state[k] >= 0 ? s->ptr[state[k]] : NULL;
     return s->dev->ops->update(s->dev, &c, err);
 }
 
@@ -351,10 +361,16 @@ void topt_session_destroy(struct topt_session *s)
 
 int topt_session_step(struct topt_session *s, double *ret_loss, struct topt_error *err)
 {
-    if (run(s, s->p->init_end, s->p->ninstr, err) || s->dev->ops->sync(s->dev, err))
+    const struct topt_program *p = s->p;
+    int64_t rounds = p->settings.micro_batches;
+    s->loss = 0;
+    int rc = run(s, p->init_end, p->micro_begin, err);
+    for (s->micro = 0; !rc && s->micro < rounds; s->micro++)
+        rc = run(s, p->micro_begin, p->micro_end, err);
+    if (rc || run(s, p->micro_end, p->ninstr, err) || s->dev->ops->sync(s->dev, err))
         return topt_wrap(err, "step %lld", (long long)s->step + 1);
     s->step++;
-    *ret_loss = s->loss;
+    *ret_loss = s->loss / (double)rounds;
     return 0;
 }
 

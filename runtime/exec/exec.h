@@ -17,8 +17,8 @@ struct topt_session {
     int64_t *bytes;  /* by buffer, as charged */
     int64_t *counts; /* 2 * ranks, for exchanges */
     struct topt_meter meter;
-    int64_t step; /* finished steps */
-    double loss;
+    int64_t step, micro; /* finished steps; micro-batch of this one */
+    double loss;         /* sum over the micro-batches so far */
     struct topt_session_times times;
     void *scratch; /* host memory, grown on demand */
     int64_t scratch_bytes;

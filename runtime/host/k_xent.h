@@ -1,7 +1,7 @@
 /* k_xent.h - softmax cross-entropy over a vocabulary that may be split: maximum, sum and the
  * label's logit are each one rank's share, reduced between kernels.  The loss is the mean
- * over all tokens of the global batch, so the gradient divides by that count on every rank,
- * however few tokens are local. */
+ * over all tokens of the global batch, so the gradient divides by that count on every rank
+ * and in every micro-batch, however few tokens are local. */
 #include "real.h"
 
 enum { XENT_X, XENT_LABEL, XENT_Y, XENT_M, XENT_S, XENT_T };
@@ -64,7 +64,8 @@ static void xent_bwd(const struct topt_kernel_call *c)
     const int32_t *label = c->value[XENT_LABEL];
     real *dx = c->grad[XENT_X];
     int64_t rows = dx ? rows_of(c, XENT_X) : 0, n = cols_of(c, XENT_X);
-    real scale = R(1 / ((double)c->op->count[0] * (double)c->op->count[1]));
+    real scale = R(1 / ((double)c->op->count[0] * (double)c->op->count[1] *
+                        (double)c->micro_batches));
     for (int64_t r = 0; r < rows; r++) {
         real inverse = scale / sum[r];
         for (int64_t j = 0; j < n; j++)

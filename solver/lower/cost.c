@@ -20,8 +20,9 @@ struct tally {
     struct topt_sink sink;
     const struct topt_costing *k;
     struct topt_fragment_cost cost;
-    int64_t times; /* each instruction counts so often */
-    int along;     /* ... once at each count of this dimension; -1: none */
+    int64_t rounds; /* micro-batches that do what is written now */
+    int64_t times;  /* each instruction counts so often in one of them */
+    int along;      /* ... once at each count of this dimension; -1: none */
     int64_t live;
     int muted; /* buffers made now are counted elsewhere */
     int nbuffers;
@@ -150,11 +151,11 @@ static int tally_emit(struct topt_sink *sink, const struct topt_instr *i,
     case TOPT_I_UPDATE:
         ns = elementwise_ns(
             t, 2 * (bytes_of(t, i->a) + bytes_of(t, i->c) + bytes_of(t, i->d)) +
-                   bytes_of(t, i->b));
+                   2 * bytes_of(t, i->e) + bytes_of(t, i->b));
         break;
     case TOPT_I_MOVE:
         net = topt_move_ns(t->k->hw, t->k->mesh, &t->buffer[i->a].shape, &i->move,
-                           topt_element_bytes(t->k->settings, TOPT_ELEM_REAL));
+                           topt_element_bytes(t->k->settings, t->buffer[i->a].elem));
         break;
     case TOPT_I_REDUCE:
         net = all_reduce_ns(t, i->axes, bytes_of(t, i->a));
@@ -171,8 +172,8 @@ static int tally_emit(struct topt_sink *sink, const struct topt_instr *i,
     }
     if (i->op >= 0 && i->kind == TOPT_I_INIT)
         return 0; /* once, not a step's cost */
-    if (__builtin_mul_overflow(ns, t->times, &ns) ||
-        __builtin_mul_overflow(net, t->times, &net) ||
+    if (__builtin_mul_overflow(ns, t->times * t->rounds, &ns) ||
+        __builtin_mul_overflow(net, t->times * t->rounds, &net) ||
         __builtin_add_overflow(t->cost.compute_ns, ns, &t->cost.compute_ns) ||
         __builtin_add_overflow(t->cost.network_ns, net, &t->cost.network_ns))
         return topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows");
@@ -189,6 +190,7 @@ static void tally_init(struct op_tally *o, const struct topt_costing *k)
 {
     o->t.sink = (struct topt_sink){tally_alloc, tally_release, tally_keep,
                                    tally_emit,  tally_get,     tally_repeat};
+    o->t.rounds = k->settings->micro_batches;
     o->t.times = 1;
     o->t.along = -1;
     o->t.k = k;
@@ -246,32 +248,60 @@ static void take_inputs(const struct topt_fragments *f, int op, struct topt_op_b
             f->sink->release(f->sink, b->value[o->input[k]]);
 }
 
+static int tally_forward(const struct topt_fragments *f, struct tally *t, int op,
+                         const struct topt_config *c, struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    if (give_inputs(f, t, op, c, 0, b) || topt_fragment_forward(f, op, c, b))
+        return -1;
+    take_inputs(f, op, b);
+    f->sink->release(f->sink, b->value[o->output]);
+    b->value[o->output] = -1;
+    return 0;
+}
+
+static int tally_backward(const struct topt_fragments *f, struct tally *t, int op,
+                          const struct topt_config *c, struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    if (op != f->model->loss) {
+        struct topt_layout l = topt_grad_layout(o, o->output, c, f->mesh);
+        b->grad[o->output] =
+            topt_fragment_operand(f, op, o->output, &l, TOPT_CLASS_TRANSIENT);
+        if (b->grad[o->output] < 0)
+            return -1;
+    }
+    if (give_inputs(f, t, op, c, 1, b) || topt_fragment_backward(f, op, c, b))
+        return -1;
+    take_inputs(f, op, b);
+    for (int x = 0; x < o->spec->noperands; x++)
+        if (b->grad[x] >= 0)
+            f->sink->release(f->sink, b->grad[x]);
+    return 0;
+}
+
 static int tally_op(const struct topt_fragments *f, struct tally *t, int op,
                     const struct topt_config *c)
 {
     const struct topt_op *o = &f->model->op[op];
     struct topt_op_buffers b;
+    int64_t rounds = t->rounds;
     topt_op_buffers_clear(&b);
     if (topt_fragment_init(f, op, c, &b))
         return -1;
     t->cost.compute_ns = 0; /* initialisation is not part of a step */
-    if (give_inputs(f, t, op, c, 0, &b) || topt_fragment_forward(f, op, c, &b))
+    t->rounds = 1;
+    if (topt_fragment_begin(f, op, &b))
         return -1;
-    take_inputs(f, op, &b);
-    f->sink->release(f->sink, b.value[o->output]);
-    b.value[o->output] = -1;
+    t->rounds = rounds;
+    if (tally_forward(f, t, op, c, &b))
+        return -1;
     if (!f->model->tensor[o->operand[o->output].tensor].needs_gradient)
         return 0;
-    if (op != f->model->loss) {
-        struct topt_layout l = topt_grad_layout(o, o->output, c, f->mesh);
-        b.grad[o->output] =
-            topt_fragment_operand(f, op, o->output, &l, TOPT_CLASS_TRANSIENT);
-        if (b.grad[o->output] < 0)
-            return -1;
-    }
-    if (give_inputs(f, t, op, c, 1, &b) || topt_fragment_backward(f, op, c, &b))
+    if (tally_backward(f, t, op, c, &b))
         return -1;
-    return topt_fragment_update(f, op, &b);
+    t->rounds = 1;
+    return topt_fragment_end(f, op, c, &b);
 }
 
 int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config *c,
@@ -560,7 +590,8 @@ int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy 
     struct topt_spans spans;
     struct total s = {&cost, err};
     int rc = -1;
-    if (topt_spans_init(&spans, k->model, err))
+    if (topt_settings_fit(k->model, k->settings, err) ||
+        topt_spans_init(&spans, k->model, err))
         return -1;
     cost.crossing = spans.crossing;
     for (int i = 0; i < k->model->nops; i++) {

@@ -57,6 +57,50 @@ struct topt_layout topt_grad_layout(const struct topt_op *op, int operand,
     return derive(op, operand, c, mesh, role == TOPT_INPUT || role == TOPT_PARAM);
 }
 
+uint32_t topt_replica_axes(const struct topt_op *op, int operand,
+                           const struct topt_config *c, const struct topt_mesh *mesh)
+{
+    if (op->operand[operand].role != TOPT_PARAM || !op->operand[operand].present)
+        return 0;
+    struct topt_layout l = topt_grad_layout(op, operand, c, mesh);
+    return topt_layout_partial_mask(&l);
+}
+
+/* The dimension of an operand with most counts in its largest block; the first of equals. */
+static int widest(const struct topt_op *op, int operand, const struct topt_layout *l,
+                  const struct topt_mesh *mesh)
+{
+    int best = 0;
+    int64_t most = 0;
+    for (int i = 0; i < op->spec->operand[operand].ndim; i++) {
+        int8_t axes[TOPT_MAX_AXES];
+        int64_t off, len;
+        int n = topt_layout_axes_of(l, i, axes);
+        topt_split_block(mesh, op->operand[operand].dim[i].count, axes, n, 0, &off, &len);
+        if (len > most) {
+            most = len;
+            best = i;
+        }
+    }
+    return best;
+}
+
+struct topt_layout topt_rest_layout(const struct topt_op *op, int operand,
+                                    const struct topt_config *c,
+                                    const struct topt_mesh *mesh)
+{
+    struct topt_layout l = topt_value_layout(op, operand, c, mesh);
+    uint32_t replicas = topt_replica_axes(op, operand, c, mesh);
+    int8_t axes[TOPT_MAX_AXES];
+    int dim = widest(op, operand, &l, mesh), n = topt_layout_axes_of(&l, dim, axes);
+    for (; replicas; replicas &= replicas - 1) {
+        int a = __builtin_ctz(replicas);
+        l.at[a] = (int8_t)dim;
+        l.pos[a] = (int8_t)n++;
+    }
+    return l;
+}
+
 struct topt_layout topt_hub_layout(const struct topt_hub *h, const struct topt_mesh *mesh)
 {
     struct topt_layout l = topt_layout_replicated();
@@ -90,6 +134,15 @@ static int64_t fewest(const struct topt_op *op, int d)
     return n;
 }
 
+static int has_replicas(const struct topt_op *op, const struct topt_config *c,
+                        const struct topt_mesh *mesh)
+{
+    for (int o = 0; o < op->spec->noperands; o++)
+        if (topt_replica_axes(op, o, c, mesh))
+            return 1;
+    return 0;
+}
+
 int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
                       const struct topt_mesh *mesh)
 {
@@ -106,7 +159,8 @@ int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
         if (op->spec->dim[d].split == TOPT_SPLIT_NEVER || split[d] > fewest(op, d))
             return 0;
     }
-    return 1;
+    return c->zero == TOPT_ZERO_NONE ||
+           (c->zero < TOPT_ZERO_COUNT && has_replicas(op, c, mesh));
 }
 
 static int axes_of(const struct topt_config *c, const struct topt_mesh *mesh, int d,
@@ -303,4 +357,20 @@ const char *topt_class_name(enum topt_class c)
 struct topt_settings topt_settings_default(void)
 {
     return (struct topt_settings){TOPT_F32, TOPT_ADAM, 64, 1};
+}
+
+int topt_settings_fit(const struct topt_model *m, const struct topt_settings *s,
+                      struct topt_error *err)
+{
+    if (s->granule_bytes < 1 || s->micro_batches < 1)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "a granule and a number of micro-batches are at least 1");
+    for (int i = 0; i < m->nops && s->micro_batches > 1; i++)
+        if (m->op[i].spec->coupled)
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "'%.60s' (%s) mixes the samples of a batch, so that batch "
+                             "can't be run in %lld micro-batches; use 1",
+                             m->op[i].name, m->op[i].spec->name,
+                             (long long)s->micro_batches);
+    return 0;
 }

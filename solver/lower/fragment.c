@@ -49,7 +49,7 @@ int64_t topt_block_bytes(const struct topt_mesh *mesh, const struct topt_setting
                     s->granule_bytes);
 }
 
-static int alloc_block(const struct topt_fragments *f, struct topt_buffer b)
+int topt_fragment_block(const struct topt_fragments *f, struct topt_buffer b)
 {
     b.bytes = topt_block_bytes(f->mesh, f->settings, &b.shape, &b.layout, b.elem);
     return f->sink->alloc(f->sink, &b, f->err);
@@ -60,7 +60,7 @@ int topt_fragment_operand(const struct topt_fragments *f, int op, int operand,
 {
     const struct topt_op *o = &f->model->op[op];
     int whole = o->operand[operand].role == TOPT_DATA && !o->spec->operand[operand].real;
-    return alloc_block(
+    return topt_fragment_block(
         f, (struct topt_buffer){.cls = cls,
                                 .elem = whole ? TOPT_ELEM_INT32 : TOPT_ELEM_REAL,
                                 .shape = topt_operand_shape(o, operand),
@@ -69,7 +69,7 @@ int topt_fragment_operand(const struct topt_fragments *f, int op, int operand,
                                 .operand = operand});
 }
 
-static struct topt_instr instr(enum topt_instr_kind kind, int op, int backward)
+struct topt_instr topt_fragment_instr(enum topt_instr_kind kind, int op, int backward)
 {
     struct topt_instr i = {.kind = kind,
                            .op = op,
@@ -77,13 +77,14 @@ static struct topt_instr instr(enum topt_instr_kind kind, int op, int backward)
                            .a = -1,
                            .b = -1,
                            .c = -1,
-                           .d = -1};
+                           .d = -1,
+                           .e = -1};
     memset(i.value, -1, sizeof i.value);
     memset(i.grad, -1, sizeof i.grad);
     return i;
 }
 
-static int emit(const struct topt_fragments *f, struct topt_instr i)
+int topt_fragment_emit(const struct topt_fragments *f, struct topt_instr i)
 {
     return f->sink->emit(f->sink, &i, f->err);
 }
@@ -95,9 +96,10 @@ static int emit_move(const struct topt_fragments *f, int op, int backward,
                      const struct topt_move *m, const struct topt_shape *shape, int src,
                      int dst)
 {
-    int64_t staging = topt_move_staging_bytes(
-        f->mesh, shape, m, topt_element_bytes(f->settings, TOPT_ELEM_REAL));
-    struct topt_instr i = instr(TOPT_I_MOVE, op, backward);
+    enum topt_element elem = f->sink->get(f->sink, src)->elem;
+    int64_t staging =
+        topt_move_staging_bytes(f->mesh, shape, m, topt_element_bytes(f->settings, elem));
+    struct topt_instr i = topt_fragment_instr(TOPT_I_MOVE, op, backward);
     i.a = src;
     i.b = dst;
     i.move = *m;
@@ -113,82 +115,73 @@ static int emit_move(const struct topt_fragments *f, int op, int backward,
         if (i.c < 0)
             return -1;
     }
-    int rc = emit(f, i);
+    int rc = topt_fragment_emit(f, i);
     if (i.c >= 0)
         f->sink->release(f->sink, i.c);
     return rc;
+}
+
+/* Along the cheapest path; the last move goes to 'dst' unless that is -1. */
+static int move_along(const struct topt_fragments *f, int op, int backward, int src,
+                      const struct topt_shape *shape, const struct topt_layout *from,
+                      const struct topt_layout *to, int dst, int *ret)
+{
+    const struct topt_path *path;
+    enum topt_element elem = f->sink->get(f->sink, src)->elem;
+    if (topt_router_path(f->router, shape, topt_element_bytes(f->settings, elem), from,
+                         to, &path, f->err))
+        return -1;
+    int at = src;
+    for (int k = 0; k < path->nmoves; k++) {
+        const struct topt_buffer *like = f->sink->get(f->sink, src);
+        int next = dst;
+        if (dst < 0 || k + 1 < path->nmoves)
+            next =
+                topt_fragment_block(f, (struct topt_buffer){.cls = TOPT_CLASS_TRANSIENT,
+                                                            .elem = elem,
+                                                            .shape = *shape,
+                                                            .layout = path->move[k].to,
+                                                            .op = like->op,
+                                                            .operand = like->operand});
+        if (next < 0 || emit_move(f, op, backward, &path->move[k], shape, at, next))
+            return -1;
+        if (at != src)
+            f->sink->release(f->sink, at);
+        at = next;
+    }
+    *ret = at;
+    return 0;
 }
 
 int topt_fragment_move(const struct topt_fragments *f, int op, int backward, int src,
                        const struct topt_shape *shape, const struct topt_layout *from,
                        const struct topt_layout *to, int *ret)
 {
-    const struct topt_path *path;
-    if (topt_router_path(f->router, shape,
-                         topt_element_bytes(f->settings, TOPT_ELEM_REAL), from, to, &path,
-                         f->err))
-        return -1;
-    int at = src;
-    for (int k = 0; k < path->nmoves; k++) {
-        const struct topt_buffer *like = f->sink->get(f->sink, src);
-        int dst = alloc_block(f, (struct topt_buffer){.cls = TOPT_CLASS_TRANSIENT,
-                                                      .elem = TOPT_ELEM_REAL,
-                                                      .shape = *shape,
-                                                      .layout = path->move[k].to,
-                                                      .op = like->op,
-                                                      .operand = like->operand});
-        if (dst < 0 || emit_move(f, op, backward, &path->move[k], shape, at, dst))
-            return -1;
-        if (at != src)
-            f->sink->release(f->sink, at);
-        at = dst;
-    }
-    *ret = at;
-    return 0;
+    return move_along(f, op, backward, src, shape, from, to, -1, ret);
+}
+
+int topt_fragment_move_into(const struct topt_fragments *f, int op, int backward, int src,
+                            const struct topt_shape *shape,
+                            const struct topt_layout *from, const struct topt_layout *to,
+                            int dst)
+{
+    int last;
+    return move_along(f, op, backward, src, shape, from, to, dst, &last);
+}
+
+int topt_fragment_all_reduce(const struct topt_fragments *f, int op, int buffer,
+                             const struct topt_shape *shape,
+                             const struct topt_layout *partial,
+                             const struct topt_layout *whole)
+{
+    struct topt_move m = {.kind = TOPT_MOVE_ALL_REDUCE,
+                          .axes = topt_layout_partial_mask(partial),
+                          .from = *partial,
+                          .to = *whole};
+    return m.axes ? emit_move(f, op, 1, &m, shape, buffer, buffer) : 0;
 }
 
 /* ---- an operator's own life --------------------------------------------------------------- */
-
-static int states_of(const struct topt_settings *s)
-{
-    int n = s->optimizer == TOPT_ADAM ? 2 : s->optimizer == TOPT_MOMENTUM ? 1 : 0;
-    return n + (s->dtype == TOPT_BF16); /* the f32 master copy */
-}
-
-int topt_parameter_bytes(const struct topt_settings *s)
-{
-    return 2 * topt_element_bytes(s, TOPT_ELEM_REAL) +
-           states_of(s) * topt_element_bytes(s, TOPT_ELEM_STATE);
-}
-
-static int init_param(const struct topt_fragments *f, int op, int operand,
-                      const struct topt_layout *l, struct topt_op_buffers *b)
-{
-    b->value[operand] = topt_fragment_operand(f, op, operand, l, TOPT_CLASS_PARAM);
-    b->grad[operand] = topt_fragment_operand(f, op, operand, l, TOPT_CLASS_GRAD);
-    if (b->value[operand] < 0 || b->grad[operand] < 0)
-        return -1;
-    struct topt_instr i = instr(TOPT_I_INIT, op, 0);
-    i.a = b->value[operand];
-    if (emit(f, i))
-        return -1;
-    for (int k = 0; k < states_of(f->settings); k++) {
-        b->state[operand][k] = alloc_block(
-            f,
-            (struct topt_buffer){.cls = TOPT_CLASS_STATE,
-                                 .elem = TOPT_ELEM_STATE,
-                                 .shape = topt_operand_shape(&f->model->op[op], operand),
-                                 .layout = *l,
-                                 .op = op,
-                                 .operand = operand,
-                                 .index = k});
-        i = instr(TOPT_I_ZERO, op, 0);
-        i.a = b->state[operand][k];
-        if (i.a < 0 || emit(f, i))
-            return -1;
-    }
-    return 0;
-}
 
 int topt_fragment_init(const struct topt_fragments *f, int op,
                        const struct topt_config *c, struct topt_op_buffers *b)
@@ -198,7 +191,7 @@ int topt_fragment_init(const struct topt_fragments *f, int op,
         if (!o->operand[x].present)
             continue;
         struct topt_layout l = topt_value_layout(o, x, c, f->mesh);
-        if (o->operand[x].role == TOPT_PARAM && init_param(f, op, x, &l, b))
+        if (o->operand[x].role == TOPT_PARAM && topt_param_init(f, op, x, c, b))
             return -1;
         if (o->operand[x].role == TOPT_DATA) {
             b->value[x] = topt_fragment_operand(f, op, x, &l, TOPT_CLASS_DATA);
@@ -214,7 +207,7 @@ static int emit_kernel(const struct topt_fragments *f, int op, int backward,
                        const struct topt_op_buffers *b)
 {
     const struct topt_op *o = &f->model->op[op];
-    struct topt_instr i = instr(TOPT_I_KERNEL, op, backward);
+    struct topt_instr i = topt_fragment_instr(TOPT_I_KERNEL, op, backward);
     i.kernel = s->kernel;
     i.at = at;
     int writes = 0;
@@ -227,7 +220,7 @@ static int emit_kernel(const struct topt_fragments *f, int op, int backward,
         writes |= (s->writes >> x & 1 && b->value[x] >= 0) ||
                   (s->writes >> (16 + x) & 1 && b->grad[x] >= 0);
     }
-    return writes ? emit(f, i) : 0; /* nobody wants the result */
+    return writes ? topt_fragment_emit(f, i) : 0; /* nobody wants the result */
 }
 
 /* ---- exchanges inside an operator -------------------------------------------------------- */
@@ -246,11 +239,11 @@ static int emit_reduce(const struct topt_fragments *f, int op, int backward,
                        const struct topt_config *c, const struct topt_step *s,
                        const struct topt_op_buffers *b)
 {
-    struct topt_instr i = instr(TOPT_I_REDUCE, op, backward);
+    struct topt_instr i = topt_fragment_instr(TOPT_I_REDUCE, op, backward);
     i.a = b->value[s->operand];
     i.is_max = s->kind == TOPT_STEP_MAX;
     i.axes = axes_over(f, c, s->dims);
-    return i.axes ? emit(f, i) : 0;
+    return i.axes ? topt_fragment_emit(f, i) : 0;
 }
 
 static int alloc_window(const struct topt_fragments *f, int op, int operand,
@@ -275,7 +268,8 @@ static int emit_halo(const struct topt_fragments *f, int op, int backward, int w
                      int from, int to, const struct topt_config *c)
 {
     const struct topt_op *o = &f->model->op[op];
-    struct topt_instr i = instr(backward ? TOPT_I_HALO_ADD : TOPT_I_HALO, op, backward);
+    struct topt_instr i =
+        topt_fragment_instr(backward ? TOPT_I_HALO_ADD : TOPT_I_HALO, op, backward);
     struct topt_buffer b = {.cls = TOPT_CLASS_STAGING,
                             .elem = TOPT_ELEM_BYTE,
                             .layout = topt_layout_replicated(),
@@ -288,7 +282,7 @@ static int emit_halo(const struct topt_fragments *f, int op, int backward, int w
                            topt_element_bytes(f->settings, TOPT_ELEM_REAL),
                        f->settings->granule_bytes);
     i.c = f->sink->alloc(f->sink, &b, f->err);
-    int rc = i.c < 0 ? -1 : emit(f, i);
+    int rc = i.c < 0 ? -1 : topt_fragment_emit(f, i);
     if (i.c >= 0)
         f->sink->release(f->sink, i.c);
     return rc;
@@ -441,8 +435,7 @@ static void release_role(const struct topt_fragments *f, int op, enum topt_role 
                          struct topt_op_buffers *b)
 {
     const struct topt_op *o = &f->model->op[op];
-    /* those that share another's buffer first */
-    for (int x = o->spec->noperands - 1; x >= 0; x--)
+    for (int x = 0; x < o->spec->noperands; x++)
         if (o->operand[x].role == role)
             release_value(f, b, x);
 }
@@ -454,16 +447,17 @@ int topt_fragment_forward(const struct topt_fragments *f, int op,
     if (alloc_role(f, op, c, TOPT_OUTPUT, TOPT_CLASS_TRANSIENT, b) ||
         alloc_role(f, op, c, TOPT_SAVED, TOPT_CLASS_KEPT, b) ||
         alloc_role(f, op, c, TOPT_WORK_FWD, TOPT_CLASS_TRANSIENT, b) ||
-        emit_steps(f, op, 0, c, b))
+        topt_params_open(f, op, c, 0, b) || emit_steps(f, op, 0, c, b))
         return -1;
     if (op == f->model->loss) {
-        struct topt_instr i = instr(TOPT_I_LOSS, op, 0);
+        struct topt_instr i = topt_fragment_instr(TOPT_I_LOSS, op, 0);
         i.a = b->value[o->output];
         for (int a = 0; a < f->mesh->naxes; a++)
             i.axes |= 1u << a;
-        if (emit(f, i))
+        if (topt_fragment_emit(f, i))
             return -1;
     }
+    topt_params_close(f, op, b);
     release_role(f, op, TOPT_WORK_FWD, b);
     return 0;
 }
@@ -482,41 +476,9 @@ static int alloc_input_grads(const struct topt_fragments *f, int op,
         b->grad[x] = topt_fragment_operand(f, op, x, &l, TOPT_CLASS_TRANSIENT);
         if (b->grad[x] < 0)
             return -1;
-        struct topt_instr i = instr(TOPT_I_ZERO, op, 1);
+        struct topt_instr i = topt_fragment_instr(TOPT_I_ZERO, op, 1);
         i.a = b->grad[x];
-        if (o->spec->operand[x].role == TOPT_PARAM && emit(f, i))
-            return -1;
-    }
-    return 0;
-}
-
-static int reduce_param_grads(const struct topt_fragments *f, int op,
-                              const struct topt_config *c, struct topt_op_buffers *b)
-{
-    const struct topt_op *o = &f->model->op[op];
-    for (int x = 0; x < o->spec->noperands; x++) {
-        if (o->operand[x].role != TOPT_PARAM || b->grad[x] < 0)
-            continue;
-        struct topt_layout from = topt_grad_layout(o, x, c, f->mesh);
-        struct topt_move m = {.kind = TOPT_MOVE_ALL_REDUCE,
-                              .axes = topt_layout_partial_mask(&from),
-                              .from = from,
-                              .to = topt_value_layout(o, x, c, f->mesh)};
-        struct topt_shape shape = topt_operand_shape(o, x);
-        if (m.axes && emit_move(f, op, 1, &m, &shape, b->grad[x], b->grad[x]))
-            return -1;
-    }
-    return 0;
-}
-
-static int zero_param_grads(const struct topt_fragments *f, int op,
-                            const struct topt_op_buffers *b)
-{
-    const struct topt_op *o = &f->model->op[op];
-    for (int x = 0; x < o->spec->noperands; x++) {
-        struct topt_instr i = instr(TOPT_I_ZERO, op, 1);
-        i.a = b->grad[x];
-        if (o->operand[x].role == TOPT_PARAM && i.a >= 0 && emit(f, i))
+        if (o->spec->operand[x].role == TOPT_PARAM && topt_fragment_emit(f, i))
             return -1;
     }
     return 0;
@@ -527,35 +489,19 @@ int topt_fragment_backward(const struct topt_fragments *f, int op,
 {
     if (alloc_input_grads(f, op, c, b) ||
         alloc_role(f, op, c, TOPT_WORK_BWD, TOPT_CLASS_TRANSIENT, b) ||
-        zero_param_grads(f, op, b) || emit_steps(f, op, 1, c, b))
+        topt_params_open(f, op, c, 1, b) || topt_param_grads_open(f, op, c, b) ||
+        emit_steps(f, op, 1, c, b))
         return -1;
+    topt_params_close(f, op, b);
     release_role(f, op, TOPT_WORK_BWD, b);
     release_role(f, op, TOPT_SAVED, b);
-    return reduce_param_grads(f, op, c, b);
-}
-
-int topt_fragment_update(const struct topt_fragments *f, int op,
-                         const struct topt_op_buffers *b)
-{
-    const struct topt_op *o = &f->model->op[op];
-    for (int x = 0; x < o->spec->noperands; x++) {
-        if (o->operand[x].role != TOPT_PARAM || b->value[x] < 0)
-            continue;
-        struct topt_instr i = instr(TOPT_I_UPDATE, op, 1);
-        i.a = b->value[x];
-        i.b = b->grad[x];
-        i.c = b->state[x][0];
-        i.d = b->state[x][1];
-        if (emit(f, i))
-            return -1;
-    }
-    return 0;
+    return topt_param_grads_close(f, op, c, b);
 }
 
 int topt_fragment_add(const struct topt_fragments *f, int op, int from, int into)
 {
-    struct topt_instr i = instr(TOPT_I_ADD, op, 1);
+    struct topt_instr i = topt_fragment_instr(TOPT_I_ADD, op, 1);
     i.a = from;
     i.b = into;
-    return emit(f, i);
+    return topt_fragment_emit(f, i);
 }

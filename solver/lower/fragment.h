@@ -30,9 +30,12 @@ struct topt_fragments {
     struct topt_error *err;
 };
 
-/* Buffers of one operator, by operand number; -1 where there is none. */
+/* Buffers of one operator, by operand number; -1 where there is none.  'value' and 'grad' are
+ * what its kernels see; 'param' and 'param_grad' what stays of a parameter, which is the same
+ * where nothing is sharded over its replicas. */
 struct topt_op_buffers {
     int value[TOPT_MAX_OPERANDS], grad[TOPT_MAX_OPERANDS];
+    int param[TOPT_MAX_OPERANDS], param_grad[TOPT_MAX_OPERANDS];
     int state[TOPT_MAX_OPERANDS][3];
 };
 void topt_op_buffers_clear(struct topt_op_buffers *b);
@@ -54,18 +57,50 @@ int topt_fragment_move(const struct topt_fragments *f, int op, int backward, int
                        const struct topt_shape *shape, const struct topt_layout *from,
                        const struct topt_layout *to, int *ret);
 
+/* The same into 'dst', a buffer in layout 'to', which differs from 'from'. */
+int topt_fragment_move_into(const struct topt_fragments *f, int op, int backward, int src,
+                            const struct topt_shape *shape,
+                            const struct topt_layout *from, const struct topt_layout *to,
+                            int dst);
+/* All-reduce 'buffer' in place where it is partial. */
+int topt_fragment_all_reduce(const struct topt_fragments *f, int op, int buffer,
+                             const struct topt_shape *shape,
+                             const struct topt_layout *partial,
+                             const struct topt_layout *whole);
+int topt_fragment_block(const struct topt_fragments *f, struct topt_buffer b);
+struct topt_instr topt_fragment_instr(enum topt_instr_kind kind, int op, int backward);
+int topt_fragment_emit(const struct topt_fragments *f, struct topt_instr i);
+
 /* Parameters, gradients, optimizer state and data of an operator: allocated once. */
 int topt_fragment_init(const struct topt_fragments *f, int op,
                        const struct topt_config *c, struct topt_op_buffers *b);
+/* Start of a step: gradients that stay are zero. */
+int topt_fragment_begin(const struct topt_fragments *f, int op,
+                        const struct topt_op_buffers *b);
 /* Inputs are in b->value; makes the output, the saved and the work buffers. */
 int topt_fragment_forward(const struct topt_fragments *f, int op,
                           const struct topt_config *c, struct topt_op_buffers *b);
-/* b->grad of the output is given; makes gradients of inputs that need one, then reduces the
- * parameter gradients over the axes that split what the parameter lacks. */
+/* b->grad of the output is given; makes gradients of inputs that need one and adds to those
+ * of the parameters. */
 int topt_fragment_backward(const struct topt_fragments *f, int op,
                            const struct topt_config *c, struct topt_op_buffers *b);
-int topt_fragment_update(const struct topt_fragments *f, int op,
-                         const struct topt_op_buffers *b);
+/* End of a step: parameter gradients are reduced over the replicas, parameters updated. */
+int topt_fragment_end(const struct topt_fragments *f, int op, const struct topt_config *c,
+                      const struct topt_op_buffers *b);
 int topt_fragment_add(const struct topt_fragments *f, int op, int from, int into);
+
+/* ---- param.c: a parameter's own life, called by the fragments above ----------------------- */
+
+int topt_param_init(const struct topt_fragments *f, int op, int operand,
+                    const struct topt_config *c, struct topt_op_buffers *b);
+/* What kernels of one direction read as b->value, and its end. */
+int topt_params_open(const struct topt_fragments *f, int op, const struct topt_config *c,
+                     int backward, struct topt_op_buffers *b);
+void topt_params_close(const struct topt_fragments *f, int op, struct topt_op_buffers *b);
+/* What backward's kernels add to as b->grad, and its end. */
+int topt_param_grads_open(const struct topt_fragments *f, int op,
+                          const struct topt_config *c, struct topt_op_buffers *b);
+int topt_param_grads_close(const struct topt_fragments *f, int op,
+                           const struct topt_config *c, struct topt_op_buffers *b);
 
 #endif

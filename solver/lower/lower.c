@@ -1,6 +1,6 @@
 /* lower.c - a whole strategy written as the program of every rank.
  *
- * Forward in order, backward in reverse, updates at the end.  A tensor waits for its
+ * In each micro-batch forward in order and backward in reverse, updates at the end.  A tensor waits for its
  * consumers in one place: the producer's output, or, where it has several consumers, its hub.
  * Every place counts its uses, those of backward too, and is freed after the last.
  *
@@ -59,8 +59,13 @@ static int record_emit(struct topt_sink *sink, const struct topt_instr *i,
 static struct topt_instr on_buffer(enum topt_instr_kind kind,
                                    const struct topt_program *p, int buffer)
 {
-    struct topt_instr i = {
-        .kind = kind, .op = p->buffer[buffer].op, .a = buffer, .b = -1, .c = -1, .d = -1};
+    struct topt_instr i = {.kind = kind,
+                           .op = p->buffer[buffer].op,
+                           .a = buffer,
+                           .b = -1,
+                           .c = -1,
+                           .d = -1,
+                           .e = -1};
     memset(i.value, -1, sizeof i.value);
     memset(i.grad, -1, sizeof i.grad);
     return i;
@@ -363,6 +368,10 @@ static int lower_all(struct lowering *l, struct topt_program *p, struct topt_err
             return -1;
     p->init_end = p->ninstr;
     for (int i = 0; i < l->m->nops; i++)
+        if (topt_fragment_begin(&l->f, i, &l->op[i]))
+            return -1;
+    p->micro_begin = p->ninstr;
+    for (int i = 0; i < l->m->nops; i++)
         if (forward(l, i))
             return topt_wrap(err, "operator '%.60s', forward", l->m->op[i].name);
     for (int i = l->m->nops - 1; i >= 0; i--) {
@@ -370,8 +379,9 @@ static int lower_all(struct lowering *l, struct topt_program *p, struct topt_err
         if (l->m->tensor[o->operand[o->output].tensor].needs_gradient && backward(l, i))
             return topt_wrap(err, "operator '%.60s', backward", o->name);
     }
+    p->micro_end = p->ninstr;
     for (int i = 0; i < l->m->nops; i++)
-        if (topt_fragment_update(&l->f, i, &l->op[i]))
+        if (topt_fragment_end(&l->f, i, &l->s->config[i], &l->op[i]))
             return -1;
     return ((struct recorder *)l->f.sink)->failed
                ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for the program")
@@ -438,9 +448,7 @@ int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
                struct topt_router *router, struct topt_program **ret,
                struct topt_error *err)
 {
-    if (settings->granule_bytes < 1)
-        return topt_fail(err, TOPT_ERR_INVAL, "the granule must be at least 1 byte");
-    if (check_strategy(m, mesh, s, err))
+    if (topt_settings_fit(m, settings, err) || check_strategy(m, mesh, s, err))
         return -1;
     int rc = -1;
     struct topt_program *p = program_create(m, mesh, settings, s);

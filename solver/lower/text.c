@@ -69,6 +69,10 @@ char *topt_program_text(const struct topt_program *p)
     for (int i = 0; i < p->ninstr; i++) {
         if (i == p->init_end)
             topt_text_add(&out, "-- step\n");
+        if (i == p->micro_begin)
+            topt_text_add(&out, "-- micro-batch\n");
+        if (i == p->micro_end)
+            topt_text_add(&out, "-- end of step\n");
         put_instr(&out, p, &p->instr[i]);
     }
     if (out.oom)

@@ -5,10 +5,14 @@
  * program the runtime executes.  All ranks run the same program; a buffer's local box follows
  * from its shape, its layout and the rank.
  *
- * A step of training is: for each operator in order, bring its inputs into the layout its
- * configuration wants (moves), run its forward steps; then in reverse order bring back what
- * was not kept, run its backward steps, reduce its parameter gradients, and move its input
- * gradients to the layout their producers want; at the end update every parameter.
+ * A step of training is: start the gradients from zero; for each micro-batch, for each
+ * operator in order, bring its inputs into the layout its configuration wants (moves), run its
+ * forward steps; then in reverse order bring back what was not kept, run its backward steps,
+ * and move its input gradients to the layout their producers want; at the end reduce the
+ * gradients of parameters over their replicas and update every parameter.
+ *
+ * Micro-batches: the model that is lowered and costed is that of one micro-batch
+ * (topt_model_rebatch); settings.micro_batches says how often a step runs it.
  *
  * Thread safety: a finished program is only read; lowering is reentrant with a router each. */
 #ifndef TOPT_LOWER_H
@@ -34,6 +38,11 @@ struct topt_settings {
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 
+/* Does the model train under these settings?  INVAL with what does not fit: an operator that
+ * mixes samples takes no micro-batches. */
+int topt_settings_fit(const struct topt_model *m, const struct topt_settings *s,
+                      struct topt_error *err) TOPT_MUST_CHECK;
+
 /* Bytes that one number of a parameter stays with: value, gradient and optimizer state. */
 int topt_parameter_bytes(const struct topt_settings *s);
 
@@ -43,7 +52,9 @@ enum topt_keep {
     TOPT_KEEP_BEFORE, /* keep the producer's copy and move it again in backward */
 };
 
-/* What is sharded over the replicas of a parameter, beside its own splits. */
+/* What is sharded over the replicas of a parameter, beside its own splits (ZeRO: Rajbhandari
+ * et al. 2020).  Replicas differ along the axes along which its gradient is partial; what is
+ * sharded rests in topt_rest_layout. */
 enum topt_zero {
     TOPT_ZERO_NONE,
     TOPT_ZERO_STATE,    /* optimizer state (ZeRO-1) */
@@ -94,7 +105,16 @@ struct topt_layout topt_grad_layout(const struct topt_op *op, int operand,
                                     const struct topt_mesh *mesh);
 struct topt_layout topt_hub_layout(const struct topt_hub *h,
                                    const struct topt_mesh *mesh);
-/* Is every split of 'c' one that the operator's row allows and that leaves work for all? */
+/* Axes along which a PARAM has replicas, each of which sees a part of its gradient. */
+uint32_t topt_replica_axes(const struct topt_op *op, int operand,
+                           const struct topt_config *c, const struct topt_mesh *mesh);
+/* The value layout of a PARAM with its replicas' axes innermost in the dimension that has
+ * most counts left for each part; the value layout itself where there are no replicas. */
+struct topt_layout topt_rest_layout(const struct topt_op *op, int operand,
+                                    const struct topt_config *c,
+                                    const struct topt_mesh *mesh);
+/* Is every split of 'c' one that the operator's row allows and that leaves work for all?
+ * 'zero' is allowed only where a parameter has replicas, so that no two are the same. */
 int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
                       const struct topt_mesh *mesh);
 
@@ -136,16 +156,16 @@ enum topt_instr_kind {
     TOPT_I_HALO,     /* a: blocks -> b: windows of them over 'axes'; c: staging */
     TOPT_I_HALO_ADD, /* a: windows -> b: blocks, what overlaps added up; c: staging */
     TOPT_I_REDUCE, /* all-reduce buffer a in place along 'axes': sum, or max where 'is_max' */
-    TOPT_I_ADD,  /* b += a */
-    TOPT_I_LOSS, /* a: per-token losses; report their mean over all tokens */
-    TOPT_I_UPDATE, /* optimizer: a parameter, b gradient, c first state or -1, d second or -1 */
+    TOPT_I_ADD,    /* b += a */
+    TOPT_I_LOSS,   /* a: per-token losses; report their mean over all tokens */
+    TOPT_I_UPDATE, /* optimizer: a parameter, b gradient; c, d, e: states 0, 1, 2 or -1 */
 };
 
 struct topt_instr {
     enum topt_instr_kind kind;
     int op; /* operator it belongs to, or -1 */
     uint8_t backward;
-    int a, b, c, d;
+    int a, b, c, d, e;
     enum topt_kernel kernel;
     uint32_t axes;
     int is_max;
@@ -162,7 +182,9 @@ struct topt_program {
     struct topt_config *config; /* by operator: local boxes of kernels follow from it */
     int nbuffers;
     struct topt_buffer *buffer;
-    int ninstr, init_end; /* [0, init_end) once, [init_end, ninstr) each step */
+    /* [0, init_end) once; each step [init_end, micro_begin) once, [micro_begin, micro_end)
+     * for each micro-batch, [micro_end, ninstr) once. */
+    int ninstr, init_end, micro_begin, micro_end;
     struct topt_instr *instr;
     int64_t peak_bytes; /* largest sum of live buffers over init and step */
     int64_t class_bytes[TOPT_CLASS_COUNT]; /* live of each class at the peak */
@@ -219,7 +241,9 @@ struct topt_costing {
     const atomic_bool *cancel; /* polled by who costs many configurations; may be NULL */
 };
 
-/* Cost of an operator's own fragments: parameters, forward, backward, reduction of the
+/* Costs are those of a whole step: what each micro-batch does counts micro_batches times.
+ *
+ * Cost of an operator's own fragments: parameters, forward, backward, reduction of the
  * parameter gradients, update. */
 int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config *c,
                  struct topt_fragment_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;

@@ -284,6 +284,35 @@ int topt_model_finish(struct topt_model *m, struct topt_error *err)
     return 0;
 }
 
+/* An operator's inputs stand in the order in which they were given. */
+static int add_again(struct topt_model *m, const struct topt_op *op,
+                     struct topt_error *err)
+{
+    int inputs[TOPT_MAX_INPUTS];
+    for (int k = 0; k < op->ninputs; k++)
+        inputs[k] = op->operand[op->input[k]].tensor;
+    return topt_model_add(m, op->spec->name, op->name, op->ninputs, inputs, &op->attrs,
+                          err) < 0
+               ? -1
+               : 0;
+}
+
+struct topt_model *topt_model_rebatch(const struct topt_model *m, int64_t batch,
+                                      struct topt_error *err)
+{
+    struct topt_model *r = topt_model_create(m->name, batch, m->seq, err);
+    int rc = r ? 0 : -1;
+    for (int i = 0; i < m->nops && !rc; i++)
+        rc = add_again(r, &m->op[i], err);
+    if (!rc)
+        rc = topt_model_finish(r, err);
+    if (!rc)
+        return r;
+    topt_model_destroy(r);
+    topt_wrap(err, "batch %lld", (long long)batch);
+    return NULL;
+}
+
 static int64_t operand_elements(const struct topt_op *op, int o)
 {
     int64_t n = 1;

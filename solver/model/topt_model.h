@@ -95,14 +95,7 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(COMBINE_FWD, "combine", ELEMENTWISE)                                                 \
     X(COMBINE_BWD, "combine_bwd", ELEMENTWISE)                                             \
     X(VARIABLE_FWD, "variable", ELEMENTWISE)                                               \
-    X(VARIABLE_BWD, "variable_bwd", ELEMENTWISE)                                           \
-    X(RECURRENT_FWD, "recurrent", MATMUL)  /* one step's product with the hidden state */  \
-    X(RECURRENT_BWD_H, "recurrent_bwd_h", MATMUL)                                          \
-    X(RECURRENT_BWD_W, "recurrent_bwd_w", MATMUL)  /* of all steps */                      \
-    X(LSTM_FWD, "lstm", ELEMENTWISE)                                                       \
-    X(LSTM_BWD, "lstm_bwd", ELEMENTWISE)                                                   \
-    X(GRU_FWD, "gru", ELEMENTWISE)                                                         \
-    X(GRU_BWD, "gru_bwd", ELEMENTWISE)
+    X(VARIABLE_BWD, "variable_bwd", ELEMENTWISE)
 /* clang-format on */
 
 enum topt_kernel {
@@ -372,6 +365,11 @@ int topt_model_find(const struct topt_model *m, const char *name);
 
 /* Check the whole: one loss, every tensor consumed; fills needs_gradient. */
 int topt_model_finish(struct topt_model *m, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The same finished model for another batch (that of a micro-batch): operators and tensors
+ * keep their numbers.  Owned by the caller, borrows nothing. */
+struct topt_model *topt_model_rebatch(const struct topt_model *m, int64_t batch,
+                                      struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Repeated blocks: runs of operators that occur several times one after the other, alike in
  * rows, attributes, extents and in how they read from each other.  Encoder and decoder blocks

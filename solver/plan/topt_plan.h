@@ -86,7 +86,8 @@ int topt_plan_frontier(const struct topt_request *r, json_t **ret,
 /* A plan document read back: everything a rank needs. */
 struct topt_plan_doc {
     struct topt_model *model; /* of the global batch */
-    struct topt_model *micro; /* of a micro-batch, which is lowered; 'model' where that is all */
+    struct topt_model
+        *micro; /* of a micro-batch, which is lowered; 'model' where that is all */
     struct topt_mesh mesh;
     struct topt_settings settings;
     struct topt_strategy *strategy;

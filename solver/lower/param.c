@@ -1,0 +1,276 @@
+/* param.c - a parameter's life: where it rests, who gathers it, how it is updated.
+ *
+ * Devices along the axes that split what a parameter lacks (the batch) are its replicas: all
+ * hold the same value, each has a part of the gradient.  What a step needs of them is the sum
+ * of the parts, and that nothing is kept more often than a configuration's 'zero' says
+ * (Rajbhandari et al., ZeRO, 2020).  What is sharded rests in topt_rest_layout:
+ *
+ *      zero        value     gradient   state     moves of a step
+ *      none        whole     whole      whole     all-reduce of the gradient, once
+ *      state       whole     whole      resting   reduce-scatter, all-gather of what is new, once
+ *      gradient    whole     resting    resting   reduce-scatter in each micro-batch, all-gather
+ *      param       resting   resting    resting   all-gather before each use, reduce-scatter
+ *
+ * Moves are the router's, so that they cost and run like any other. */
+#include "fragment.h"
+
+/* What is sharded of this operand: an operator may have parameters with and without
+ * replicas. */
+static enum topt_zero level(const struct topt_fragments *f, const struct topt_op *o,
+                            int operand, const struct topt_config *c)
+{
+    return c->zero && topt_replica_axes(o, operand, c, f->mesh) ? (enum topt_zero)c->zero
+                                                                : TOPT_ZERO_NONE;
+}
+
+/* Layout of value, gradient and state where 'from' and more is sharded. */
+static struct topt_layout layout_at(const struct topt_fragments *f,
+                                    const struct topt_op *o, int operand,
+                                    const struct topt_config *c, enum topt_zero from)
+{
+    return level(f, o, operand, c) >= from ? topt_rest_layout(o, operand, c, f->mesh)
+                                           : topt_value_layout(o, operand, c, f->mesh);
+}
+
+static int states_of(const struct topt_settings *s)
+{
+    return s->optimizer == TOPT_ADAM ? 2 : s->optimizer == TOPT_MOMENTUM ? 1 : 0;
+}
+
+int topt_parameter_bytes(const struct topt_settings *s)
+{
+    return 2 * topt_element_bytes(s, TOPT_ELEM_REAL) +
+           (states_of(s) + (s->dtype == TOPT_BF16)) *
+               topt_element_bytes(s, TOPT_ELEM_STATE);
+}
+
+static int is_param(const struct topt_op *o, int operand)
+{
+    return o->operand[operand].role == TOPT_PARAM && o->operand[operand].present;
+}
+
+static struct topt_buffer buffer_of(const struct topt_fragments *f, int op, int operand,
+                                    struct topt_layout l, enum topt_class cls)
+{
+    return (struct topt_buffer){.cls = cls,
+                                .elem = TOPT_ELEM_REAL,
+                                .shape = topt_operand_shape(&f->model->op[op], operand),
+                                .layout = l,
+                                .op = op,
+                                .operand = operand};
+}
+
+static int zero_buffer(const struct topt_fragments *f, int op, int backward, int buffer)
+{
+    struct topt_instr i = topt_fragment_instr(TOPT_I_ZERO, op, backward);
+    i.a = buffer;
+    return topt_fragment_emit(f, i);
+}
+
+/* ---- once ----------------------------------------------------------------------------------- */
+
+static int init_state(const struct topt_fragments *f, int op, int operand, int index,
+                      struct topt_layout l, struct topt_op_buffers *b)
+{
+    struct topt_buffer s = buffer_of(f, op, operand, l, TOPT_CLASS_STATE);
+    s.elem = TOPT_ELEM_STATE;
+    s.index = index;
+    int buffer = b->state[operand][index] = topt_fragment_block(f, s);
+    return buffer < 0 ? -1 : zero_buffer(f, op, 0, buffer);
+}
+
+int topt_param_init(const struct topt_fragments *f, int op, int operand,
+                    const struct topt_config *c, struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    struct topt_layout value = layout_at(f, o, operand, c, TOPT_ZERO_PARAM);
+    struct topt_layout grad = layout_at(f, o, operand, c, TOPT_ZERO_GRADIENT);
+    struct topt_layout state = layout_at(f, o, operand, c, TOPT_ZERO_STATE);
+    b->param[operand] =
+        topt_fragment_block(f, buffer_of(f, op, operand, value, TOPT_CLASS_PARAM));
+    b->param_grad[operand] =
+        topt_fragment_block(f, buffer_of(f, op, operand, grad, TOPT_CLASS_GRAD));
+    if (b->param[operand] < 0 || b->param_grad[operand] < 0)
+        return -1;
+    struct topt_instr i = topt_fragment_instr(TOPT_I_INIT, op, 0);
+    i.a = b->param[operand];
+    if (topt_fragment_emit(f, i))
+        return -1;
+    for (int k = 0; k < states_of(f->settings); k++)
+        if (init_state(f, op, operand, k, state, b))
+            return -1;
+    /* The master copy in f32 has the last place, whatever the optimizer keeps. */
+    return f->settings->dtype == TOPT_BF16 ? init_state(f, op, operand, 2, state, b) : 0;
+}
+
+int topt_fragment_begin(const struct topt_fragments *f, int op,
+                        const struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    for (int x = 0; x < o->spec->noperands; x++)
+        if (is_param(o, x) && zero_buffer(f, op, 0, b->param_grad[x]))
+            return -1;
+    return 0;
+}
+
+/* ---- in each micro-batch --------------------------------------------------------------------- */
+
+/* Does a kernel of the direction read the operand's value? */
+static int is_read(const struct topt_op *o, int backward, int operand)
+{
+    const struct topt_step *s = backward ? o->spec->backward : o->spec->forward;
+    for (int i = 0; i < TOPT_MAX_STEPS && s[i].kind != TOPT_STEP_END; i++)
+        if (s[i].reads >> operand & 1)
+            return 1;
+    return 0;
+}
+
+int topt_params_open(const struct topt_fragments *f, int op, const struct topt_config *c,
+                     int backward, struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    for (int x = 0; x < o->spec->noperands; x++) {
+        if (!is_param(o, x))
+            continue;
+        b->value[x] = b->param[x];
+        if (level(f, o, x, c) < TOPT_ZERO_PARAM || !is_read(o, backward, x))
+            continue;
+        struct topt_layout from = topt_rest_layout(o, x, c, f->mesh);
+        struct topt_layout to = topt_value_layout(o, x, c, f->mesh);
+        struct topt_shape shape = topt_operand_shape(o, x);
+        if (topt_fragment_move(f, op, backward, b->param[x], &shape, &from, &to,
+                               &b->value[x]))
+            return -1;
+    }
+    return 0;
+}
+
+void topt_params_close(const struct topt_fragments *f, int op, struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    for (int x = 0; x < o->spec->noperands; x++) {
+        if (!is_param(o, x))
+            continue;
+        if (b->value[x] != b->param[x])
+            f->sink->release(f->sink, b->value[x]);
+        b->value[x] = -1;
+    }
+}
+
+int topt_param_grads_open(const struct topt_fragments *f, int op,
+                          const struct topt_config *c, struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    for (int x = 0; x < o->spec->noperands; x++) {
+        if (!is_param(o, x))
+            continue;
+        b->grad[x] = b->param_grad[x];
+        if (level(f, o, x, c) < TOPT_ZERO_GRADIENT)
+            continue;
+        struct topt_layout l = topt_value_layout(o, x, c, f->mesh);
+        b->grad[x] = topt_fragment_block(f, buffer_of(f, op, x, l, TOPT_CLASS_TRANSIENT));
+        if (b->grad[x] < 0 || zero_buffer(f, op, 1, b->grad[x]))
+            return -1;
+    }
+    return 0;
+}
+
+/* This device's part of the sum over the replicas, in a buffer of its own. */
+static int reduce_scatter(const struct topt_fragments *f, int op, int operand,
+                          const struct topt_config *c, int grad, int *ret)
+{
+    const struct topt_op *o = &f->model->op[op];
+    struct topt_layout from = topt_grad_layout(o, operand, c, f->mesh);
+    struct topt_layout to = topt_rest_layout(o, operand, c, f->mesh);
+    struct topt_shape shape = topt_operand_shape(o, operand);
+    return topt_fragment_move(f, op, 1, grad, &shape, &from, &to, ret);
+}
+
+int topt_param_grads_close(const struct topt_fragments *f, int op,
+                           const struct topt_config *c, struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    for (int x = 0; x < o->spec->noperands; x++) {
+        int part;
+        if (!is_param(o, x))
+            continue;
+        if (b->grad[x] != b->param_grad[x]) {
+            if (reduce_scatter(f, op, x, c, b->grad[x], &part) ||
+                topt_fragment_add(f, op, part, b->param_grad[x]))
+                return -1;
+            f->sink->release(f->sink, part);
+            f->sink->release(f->sink, b->grad[x]);
+        }
+        b->grad[x] = -1;
+    }
+    return 0;
+}
+
+/* ---- at the end of a step ---------------------------------------------------------------------- */
+
+static int update(const struct topt_fragments *f, int op, int param, int grad,
+                  const int state[3])
+{
+    struct topt_instr i = topt_fragment_instr(TOPT_I_UPDATE, op, 1);
+    i.a = param;
+    i.b = grad;
+    i.c = state[0];
+    i.d = state[1];
+    i.e = state[2];
+    return topt_fragment_emit(f, i);
+}
+
+/* The gradient's and the parameter's part are updated, then all get the whole again. */
+static int update_part(const struct topt_fragments *f, int op, int operand,
+                       const struct topt_config *c, int grad,
+                       const struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    struct topt_layout whole = topt_value_layout(o, operand, c, f->mesh);
+    struct topt_layout rest = topt_rest_layout(o, operand, c, f->mesh);
+    struct topt_shape shape = topt_operand_shape(o, operand);
+    int part;
+    if (topt_fragment_move(f, op, 1, b->param[operand], &shape, &whole, &rest, &part) ||
+        update(f, op, part, grad, b->state[operand]) ||
+        topt_fragment_move_into(f, op, 1, part, &shape, &rest, &whole, b->param[operand]))
+        return -1;
+    f->sink->release(f->sink, part);
+    return 0;
+}
+
+static int end_param(const struct topt_fragments *f, int op, int operand,
+                     const struct topt_config *c, const struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    struct topt_layout partial = topt_grad_layout(o, operand, c, f->mesh);
+    struct topt_layout whole = topt_value_layout(o, operand, c, f->mesh);
+    struct topt_shape shape = topt_operand_shape(o, operand);
+    int grad = b->param_grad[operand];
+    switch (level(f, o, operand, c)) {
+    case TOPT_ZERO_NONE:
+        return topt_fragment_all_reduce(f, op, grad, &shape, &partial, &whole) ||
+                       update(f, op, b->param[operand], grad, b->state[operand])
+                   ? -1
+                   : 0;
+    case TOPT_ZERO_STATE:
+        if (reduce_scatter(f, op, operand, c, grad, &grad) ||
+            update_part(f, op, operand, c, grad, b))
+            return -1;
+        f->sink->release(f->sink, grad);
+        return 0;
+    case TOPT_ZERO_GRADIENT:
+        return update_part(f, op, operand, c, grad, b);
+    default:
+        return update(f, op, b->param[operand], grad, b->state[operand]);
+    }
+}
+
+int topt_fragment_end(const struct topt_fragments *f, int op, const struct topt_config *c,
+                      const struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    for (int x = 0; x < o->spec->noperands; x++)
+        if (is_param(o, x) && end_param(f, op, x, c, b))
+            return -1;
+    return 0;
+}
