@@ -435,7 +435,8 @@ static void release_role(const struct topt_fragments *f, int op, enum topt_role 
                          struct topt_op_buffers *b)
 {
     const struct topt_op *o = &f->model->op[op];
-    for (int x = 0; x < o->spec->noperands; x++)
+    /* those that share another's buffer first */
+    for (int x = o->spec->noperands - 1; x >= 0; x--)
         if (o->operand[x].role == role)
             release_value(f, b, x);
 }

@@ -95,7 +95,14 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(COMBINE_FWD, "combine", ELEMENTWISE)                                                 \
     X(COMBINE_BWD, "combine_bwd", ELEMENTWISE)                                             \
     X(VARIABLE_FWD, "variable", ELEMENTWISE)                                               \
-    X(VARIABLE_BWD, "variable_bwd", ELEMENTWISE)
+    X(VARIABLE_BWD, "variable_bwd", ELEMENTWISE)                                           \
+    X(RECURRENT_FWD, "recurrent", MATMUL)  /* one step's product with the hidden state */  \
+    X(RECURRENT_BWD_H, "recurrent_bwd_h", MATMUL)                                          \
+    X(RECURRENT_BWD_W, "recurrent_bwd_w", MATMUL)  /* of all steps */                      \
+    X(LSTM_FWD, "lstm", ELEMENTWISE)                                                       \
+    X(LSTM_BWD, "lstm_bwd", ELEMENTWISE)                                                   \
+    X(GRU_FWD, "gru", ELEMENTWISE)                                                         \
+    X(GRU_BWD, "gru_bwd", ELEMENTWISE)
 /* clang-format on */
 
 enum topt_kernel {

@@ -26,6 +26,23 @@ enum topt_space {
     TOPT_SPACE_COUNT
 };
 
+/* Does every repeated block choose by itself, or do all of a kind choose alike? */
+enum topt_block_choice {
+    TOPT_BLOCKS_AUTO, /* alike in the uniform space and where recomputation is searched */
+    TOPT_BLOCKS_FREE,
+    TOPT_BLOCKS_ALIKE,
+    TOPT_BLOCKS_COUNT
+};
+
+/* What is searched beside splits, as bits. */
+enum topt_factor {
+    TOPT_FACTOR_ZERO = 1,      /* sharding over the replicas of a parameter */
+    TOPT_FACTOR_RECOMPUTE = 2, /* making activations again in backward */
+    TOPT_FACTOR_MICRO = 4,     /* micro-batches: all divisors of the batch */
+    TOPT_FACTORS_ALL = 7,
+    TOPT_FACTORS_AUTO = 8 /* all in the uniform space, sharding in the others */
+};
+
 struct topt_request {
     const struct topt_model *model;
     const struct topt_hw *hw;
@@ -38,11 +55,14 @@ struct topt_request {
     int64_t memory_limit; /* bytes a device; 0: what the profile's device has */
     enum topt_space space;
     int sequence_splits;   /* search splits of sequence dimensions too */
+    enum topt_block_choice blocks;
+    int factors;           /* bits of enum topt_factor */
     const char *algorithm; /* NULL: ft */
     double epsilon;
     int threads;
-    struct topt_settings settings; /* granule_bytes 0: the profile's */
-    const atomic_bool *cancel;     /* polled; may be NULL */
+    /* granule_bytes 0: the profile's; micro_batches: where they are not searched */
+    struct topt_settings settings;
+    const atomic_bool *cancel; /* polled; may be NULL */
 };
 
 /* Sensible values for everything that is not a pointer. */
@@ -56,12 +76,18 @@ int topt_mode_parse(const char *name, enum topt_mode *ret,
                     struct topt_error *err) TOPT_MUST_CHECK;
 int topt_space_parse(const char *name, enum topt_space *ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
+int topt_blocks_parse(const char *name, enum topt_block_choice *ret,
+                      struct topt_error *err) TOPT_MUST_CHECK;
+/* "zero,recompute,micro", in any selection, or "all", "none", "auto". */
+int topt_factors_parse(const char *list, int *ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
 int topt_dtype_parse(const char *name, enum topt_dtype *ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 int topt_optimizer_parse(const char *name, enum topt_optimizer *ret,
                          struct topt_error *err) TOPT_MUST_CHECK;
 const char *topt_mode_name(enum topt_mode m);
 const char *topt_space_name(enum topt_space s);
+const char *topt_blocks_name(enum topt_block_choice b);
 
 /* Answer a mini-time or mini-parallelism request.
  *  0 and '*ret' the answer, a new reference:
