@@ -2,6 +2,7 @@
 #include "k_gemm.h"
 #include "k_linear.h"
 #include "k_image.h"
+#include "k_conv.h"
 #include "k_elementwise.h"
 #include "k_norm.h"
 #include "k_attention.h"
@@ -35,6 +36,9 @@ static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
     [TOPT_K_NORM_APPLY] = norm_apply,
     [TOPT_K_NORM_BWD_SUM] = norm_bwd_sum,
     [TOPT_K_NORM_BWD_APPLY] = norm_bwd_apply,
+    [TOPT_K_CONV_FWD] = conv_fwd,
+    [TOPT_K_CONV_BWD_W] = conv_bwd_w,
+    [TOPT_K_CONV_BWD_X] = conv_bwd_x,
     [TOPT_K_CHANNEL_BIAS_FWD] = channel_bias_fwd,
     [TOPT_K_CHANNEL_BIAS_BWD] = channel_bias_bwd,
     [TOPT_K_GLOBAL_POOL_FWD] = global_pool_fwd,

@@ -181,18 +181,6 @@ static int windowed(const struct topt_op *op, int operand, int i)
     return spec->window_of && spec->own >> i & 1;
 }
 
-uint32_t topt_window_axes(const struct topt_op *op, int operand,
-                          const struct topt_config *c, const struct topt_mesh *mesh)
-{
-    const struct topt_operand_spec *spec = &op->spec->operand[operand];
-    uint32_t axes = 0;
-    for (int i = 0; i < spec->ndim; i++)
-        for (int a = 0; windowed(op, operand, i) && a < mesh->naxes; a++)
-            if (c->dim[a] == spec->dim[i])
-                axes |= 1u << a;
-    return axes;
-}
-
 /* One dimension of an operand's block; of a window, what the block of the output reads. */
 static void block_of(const struct topt_op *op, int operand, int i,
                      const struct topt_config *c, const struct topt_mesh *mesh,
@@ -211,6 +199,35 @@ static void block_of(const struct topt_op *op, int operand, int i,
     }
     *ret_off = off;
     *ret_len = len;
+}
+
+/* Does the window of each device stay inside its block, and fill it? */
+static int window_is_block(const struct topt_op *op, int operand, int i,
+                           const struct topt_config *c, const struct topt_mesh *mesh)
+{
+    int block = op->spec->operand[operand].window_of - 1, same = 1;
+    for (int r = 0; r < mesh->devices && same; r++) {
+        int64_t off, len, w_off, w_len;
+        block_of(op, block, i, c, mesh, r, &off, &len);
+        block_of(op, operand, i, c, mesh, r, &w_off, &w_len);
+        same = len == w_len && (off == w_off || len == 0);
+    }
+    return same;
+}
+
+uint32_t topt_window_axes(const struct topt_op *op, int operand,
+                          const struct topt_config *c, const struct topt_mesh *mesh)
+{
+    const struct topt_operand_spec *spec = &op->spec->operand[operand];
+    uint32_t axes = 0;
+    for (int i = 0; i < spec->ndim; i++) {
+        if (!windowed(op, operand, i) || window_is_block(op, operand, i, c, mesh))
+            continue;
+        for (int a = 0; a < mesh->naxes; a++)
+            if (c->dim[a] == spec->dim[i])
+                axes |= 1u << a;
+    }
+    return axes;
 }
 
 struct topt_box topt_operand_box(const struct topt_op *op, int operand,

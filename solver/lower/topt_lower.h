@@ -198,8 +198,8 @@ struct topt_box topt_operand_box(const struct topt_op *op, int operand,
 /* Elements of the largest block of an operand. */
 int64_t topt_operand_largest(const struct topt_op *op, int operand,
                              const struct topt_config *c, const struct topt_mesh *mesh);
-/* Axes that split a windowed dimension of 'operand', a window: 0 where it is just the operand
- * that it is the window of. */
+/* Axes along which 'operand', a window, reaches out of the block that it is the window of: 0
+ * where it is just that block. */
 uint32_t topt_window_axes(const struct topt_op *op, int operand,
                           const struct topt_config *c, const struct topt_mesh *mesh);
 

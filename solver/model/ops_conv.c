@@ -37,6 +37,174 @@ static int shape_input(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
+/* ---- windows --------------------------------------------------------------------------- */
+
+static int64_t or_one(int64_t x)
+{
+    return x > 0 ? x : 1;
+}
+
+/* What a window of the image does along rows or columns. */
+struct slide {
+    int64_t kernel, stride, dilation, before, after;
+};
+
+static struct slide slide_of(const struct topt_attrs *a, int along_rows)
+{
+    return along_rows ? (struct slide){a->kernel_h, a->stride_h, a->dilation_h,
+                                       a->pad_top, a->pad_bottom}
+                      : (struct slide){a->kernel_w, a->stride_w, a->dilation_w,
+                                       a->pad_left, a->pad_right};
+}
+
+/* Counts from the first to the last that a window reads. */
+static int64_t reach(const struct slide *s)
+{
+    return (s->kernel - 1) * s->dilation + 1;
+}
+
+static void window_slide(const struct topt_op *op, int d, int64_t off, int64_t len,
+                         int64_t *ret_off, int64_t *ret_len)
+{
+    enum { X = 0, HEIGHT = 2 };
+    struct slide s = slide_of(&op->attrs, op->spec->operand[X].dim[HEIGHT] == d);
+    *ret_off = off * s.stride - s.before;
+    *ret_len = (len - 1) * s.stride + reach(&s);
+}
+
+/* Windows along one dimension.  Where 'ceil' lets the last one reach past the padding it
+ * still starts inside the image or the padding before it. */
+static int count_windows(const struct topt_op *op, int along_rows, int64_t extent,
+                         int64_t *ret, struct topt_error *err)
+{
+    struct slide s = slide_of(&op->attrs, along_rows);
+    int64_t room = extent + s.before + s.after - reach(&s);
+    if (room < 0)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "a window of %lld %s does not fit into %lld and padding of %lld",
+                         (long long)reach(&s), along_rows ? "rows" : "columns",
+                         (long long)extent, (long long)(s.before + s.after));
+    *ret = room / s.stride + 1;
+    if (op->attrs.ceil && room % s.stride && *ret * s.stride < extent + s.before)
+        ++*ret;
+    return 0;
+}
+
+/* Strides and dilations of 1 where nothing is said; limits, so that no product overflows. */
+static int settle_slides(struct topt_op *op, struct topt_error *err)
+{
+    enum { MOST = 1 << 15, MOST_AREA = 1 << 16 };
+    struct topt_attrs *a = &op->attrs;
+    a->stride_h = or_one(a->stride_h);
+    a->stride_w = or_one(a->stride_w);
+    a->dilation_h = or_one(a->dilation_h);
+    a->dilation_w = or_one(a->dilation_w);
+    for (int rows = 0; rows < 2; rows++) {
+        struct slide s = slide_of(a, rows);
+        if (s.kernel < 1 || s.kernel > MOST || s.stride > MOST || s.dilation > MOST ||
+            s.before > MOST || s.after > MOST)
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "kernel, stride, dilation and padding along %s must be at "
+                             "most %d, the kernel at least 1",
+                             rows ? "rows" : "columns", MOST);
+    }
+    return a->kernel_h * a->kernel_w <= MOST_AREA
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL, "a kernel of more than %d pixels",
+                           MOST_AREA);
+}
+
+/* Output extents of the image in dimensions 'h' and 'h' + 1 of the operator. */
+static int slide_over(struct topt_op *op, int h, struct topt_error *err)
+{
+    const struct topt_dim *x = op->operand[0].dim;
+    return settle_slides(op, err) ||
+                   count_windows(op, 1, x[2].count, &op->count[h], err) ||
+                   count_windows(op, 0, x[3].count, &op->count[h + 1], err)
+               ? -1
+               : 0;
+}
+
+/* Rows and columns of the input, which are the operand's own counts. */
+static void set_image(struct topt_op *op, int operand, int64_t unit)
+{
+    topt_set_dim(op, operand, 1, unit);
+    op->operand[operand].dim[2] = op->operand[0].dim[2];
+    op->operand[operand].dim[3] = op->operand[0].dim[3];
+}
+
+/* ---- convolution ------------------------------------------------------------------------- */
+
+/* Patches are the image itself: a matrix product of pixels. */
+static int is_pointwise(const struct topt_attrs *a)
+{
+    return a->kernel_h * a->kernel_w == 1 && a->stride_h * a->stride_w == 1 &&
+           a->pad_top + a->pad_bottom + a->pad_left + a->pad_right == 0;
+}
+
+enum { CONV_X, CONV_W, CONV_Y, CONV_XW, CONV_XW_BWD, CONV_DXW, CONV_COL, CONV_COL_BWD };
+
+static int shape_conv(struct topt_op *op, struct topt_error *err)
+{
+    enum { B, K, N, H };
+    const struct topt_attrs *a = &op->attrs;
+    int64_t k_unit = op->operand[CONV_X].dim[1].unit,
+            n_unit = topt_unit_of(a->features_unit);
+    op->count[B] = op->operand[CONV_X].dim[0].count;
+    op->count[K] = op->operand[CONV_X].dim[1].count;
+    op->count[N] = a->features;
+    if (a->features < 1)
+        return topt_fail(err, TOPT_ERR_INVAL, "needs features of at least 1");
+    if (slide_over(op, H, err))
+        return -1;
+    topt_set_dim(op, CONV_W, 0, n_unit);
+    topt_set_dim(op, CONV_W, 1, k_unit * a->kernel_h * a->kernel_w);
+    topt_set_dim(op, CONV_Y, 1, n_unit);
+    for (int o = CONV_XW; o <= CONV_DXW; o++)
+        set_image(op, o, k_unit);
+    for (int o = CONV_COL; o <= CONV_COL_BWD; o++) {
+        topt_set_dim(op, o, 0, k_unit * a->kernel_h * a->kernel_w);
+        op->operand[o].present = !is_pointwise(a);
+    }
+    return 0;
+}
+
+static int shape_conv_grouped(struct topt_op *op, struct topt_error *err)
+{
+    enum { B, G, H, W, R };
+    const struct topt_attrs *a = &op->attrs;
+    struct topt_dim x = op->operand[CONV_X].dim[1];
+    int64_t n_unit = topt_unit_of(a->features_unit);
+    if (a->groups && a->groups != x.count)
+        return topt_fail(
+            err, TOPT_ERR_INVAL,
+            "x has channels in %lld groups of %lld, %lld groups are asked for",
+            (long long)x.count, (long long)x.unit, (long long)a->groups);
+    op->count[B] = op->operand[CONV_X].dim[0].count;
+    op->count[G] = x.count;
+    if (slide_over(op, H, err))
+        return -1;
+    op->count[R] = x.unit * a->kernel_h * a->kernel_w;
+    topt_set_dim(op, CONV_W, 0, n_unit);
+    topt_set_dim(op, CONV_Y, 1, n_unit);
+    for (int o = CONV_XW; o <= CONV_DXW; o++)
+        set_image(op, o, x.unit);
+    for (int o = CONV_COL; o <= CONV_COL_BWD; o++)
+        op->operand[o].present = !is_pointwise(a);
+    return 0;
+}
+
+/* Each weight once for each pixel of the output. */
+static int64_t flops_conv(const struct topt_op *op, enum topt_kernel k,
+                          const int64_t *len)
+{
+    (void)k;
+    const int8_t *w = op->spec->operand[CONV_W].dim, *y = op->spec->operand[CONV_Y].dim;
+    const struct topt_dim *weight = op->operand[CONV_W].dim;
+    return 2 * len[y[0]] * len[y[2]] * len[y[3]] * len[w[0]] * weight[0].unit *
+           len[w[1]] * weight[1].unit;
+}
+
 /* ---- between images and features ------------------------------------------------------- */
 
 static int shape_global_pool(struct topt_op *op, struct topt_error *err)
@@ -75,6 +243,11 @@ static int shape_tokens(struct topt_op *op, struct topt_error *err)
 #define CHANNELS {"c", TOPT_SPLIT_FEATURE}
 #define ROWS     {"h", TOPT_SPLIT_SPATIAL}
 #define COLS     {"w", TOPT_SPLIT_SPATIAL}
+#define SLIDE (A(KERNEL_H) | A(KERNEL_W) | A(STRIDE_H) | A(STRIDE_W) | A(DILATION_H) | A(DILATION_W) | \
+               A(PAD_TOP) | A(PAD_LEFT) | A(PAD_BOTTOM) | A(PAD_RIGHT))
+#define IMAGE_OWN (1 << 2 | 1 << 3) /* rows and columns of the input are not those of the output */
+#define WINDOW(n, when, ...)   {.name = (n), .role = (when), .ndim = 4, .dim = {__VA_ARGS__}, .made = 1, .own = IMAGE_OWN, .window_of = 1}
+#define GRAD_WINDOW(n, ...)    {.name = (n), .role = TOPT_WORK_BWD, .ndim = 4, .dim = {__VA_ARGS__}, .own = IMAGE_OWN, .window_of = 1, .of_grad = 1}
 /* clang-format on */
 
 const struct topt_op_spec topt_ops_conv[] = {
@@ -146,6 +319,80 @@ const struct topt_op_spec topt_ops_conv[] = {
      .backward = {KERNEL(MUL_BWD, V(0) | V(1) | G(2), G(0) | G(1))},
      .shape = topt_shape_same,
      .flops = topt_flops_elementwise},
+    {.name = "conv",
+     .attrs = A(FEATURES) | A(FEATURES_UNIT) | SLIDE | A(INIT_STD),
+     .ndims = 5,
+     .dim = {BATCH, {"k", TOPT_SPLIT_FEATURE}, {"n", TOPT_SPLIT_FEATURE}, ROWS, COLS},
+     .noperands = 8,
+     .operand = {{.name = "x",
+                  .role = TOPT_INPUT,
+                  .ndim = 4,
+                  .dim = {0, 1, 3, 4},
+                  .needed = 1,
+                  .own = IMAGE_OWN},
+                 {.name = "w",
+                  .role = TOPT_PARAM,
+                  .ndim = 2,
+                  .dim = {2, 1},
+                  .needed = 1,
+                  .start = TOPT_START_FAN_IN},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 2, 3, 4}},
+                 WINDOW("xw", TOPT_WORK_FWD, 0, 1, 3, 4),
+                 WINDOW("xw_bwd", TOPT_WORK_BWD, 0, 1, 3, 4),
+                 GRAD_WINDOW("dxw", 0, 1, 3, 4),
+                 {.name = "col",
+                  .role = TOPT_WORK_FWD,
+                  .ndim = 3,
+                  .dim = {1, 3, 4},
+                  .optional = 1},
+                 {.name = "col_bwd",
+                  .role = TOPT_WORK_BWD,
+                  .ndim = 3,
+                  .dim = {1, 3, 4},
+                  .optional = 1}},
+     .forward = {HALO(0, 3), KERNEL(CONV_FWD, V(1) | V(3) | V(6), V(2))},
+     .backward = {HALO(0, 4), KERNEL(CONV_BWD_W, V(4) | V(7) | G(2), G(1)),
+                  KERNEL(CONV_BWD_X, V(1) | V(7) | G(2), V(5)), HALO_ADD(5, 0)},
+     .shape = shape_conv,
+     .flops = flops_conv,
+     .window = window_slide},
+    {.name = "conv_grouped",
+     .attrs = A(GROUPS) | A(FEATURES_UNIT) | SLIDE | A(INIT_STD),
+     .ndims = 5,
+     .dim = {BATCH, {"g", TOPT_SPLIT_FEATURE}, ROWS, COLS, {"r", TOPT_SPLIT_NEVER}},
+     .noperands = 8,
+     .operand = {{.name = "x",
+                  .role = TOPT_INPUT,
+                  .ndim = 4,
+                  .dim = {0, 1, 2, 3},
+                  .needed = 1,
+                  .own = IMAGE_OWN},
+                 {.name = "w",
+                  .role = TOPT_PARAM,
+                  .ndim = 2,
+                  .dim = {1, 4},
+                  .needed = 1,
+                  .start = TOPT_START_FAN_IN},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
+                 WINDOW("xw", TOPT_WORK_FWD, 0, 1, 2, 3),
+                 WINDOW("xw_bwd", TOPT_WORK_BWD, 0, 1, 2, 3),
+                 GRAD_WINDOW("dxw", 0, 1, 2, 3),
+                 {.name = "col",
+                  .role = TOPT_WORK_FWD,
+                  .ndim = 3,
+                  .dim = {4, 2, 3},
+                  .optional = 1},
+                 {.name = "col_bwd",
+                  .role = TOPT_WORK_BWD,
+                  .ndim = 3,
+                  .dim = {4, 2, 3},
+                  .optional = 1}},
+     .forward = {HALO(0, 3), KERNEL(CONV_FWD, V(1) | V(3) | V(6), V(2))},
+     .backward = {HALO(0, 4), KERNEL(CONV_BWD_W, V(4) | V(7) | G(2), G(1)),
+                  KERNEL(CONV_BWD_X, V(1) | V(7) | G(2), V(5)), HALO_ADD(5, 0)},
+     .shape = shape_conv_grouped,
+     .flops = flops_conv,
+     .window = window_slide},
     {.name = "global_pool",
      .ndims = 5,
      .dim = {BATCH, CHANNELS, ROWS, COLS, {"s", TOPT_SPLIT_NEVER}},

@@ -65,6 +65,9 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(NORM_APPLY, "norm_apply", ELEMENTWISE)                                               \
     X(NORM_BWD_SUM, "norm_bwd_sum", ELEMENTWISE)  /* sums over d that dx needs; parameter gradients */ \
     X(NORM_BWD_APPLY, "norm_bwd_apply", ELEMENTWISE)                                       \
+    X(CONV_FWD, "conv", MATMUL)                                                            \
+    X(CONV_BWD_W, "conv_bwd_w", MATMUL)                                                    \
+    X(CONV_BWD_X, "conv_bwd_x", MATMUL)                                                    \
     X(CHANNEL_BIAS_FWD, "channel_bias", ELEMENTWISE)                                       \
     X(CHANNEL_BIAS_BWD, "channel_bias_bwd", ELEMENTWISE)                                   \
     X(GLOBAL_POOL_FWD, "global_pool", ELEMENTWISE)                                         \
