@@ -57,6 +57,98 @@ static const char *llama(int width, int layers, int heads, int kv, int inner,
 static const char *const rope_scaling =
     ",\"rope_scaling\":{\"factor\":8.0,\"rope_type\":\"llama3\"}";
 
+/* Public models: what their configs say, and the number of parameters that their weight files
+ * hold (the totals of the safetensors metadata on the models' pages, each shared tensor once;
+ * where a page has none, the sum of the published tensors' shapes). */
+#define LLAMA(w, l, h, kv, inner, vocab, more)                                           \
+    "'model_type':'llama','architectures':['LlamaForCausalLM'],'hidden_act':'silu',"     \
+    "'hidden_size':" #w ",'num_hidden_layers':" #l ",'num_attention_heads':" #h          \
+    ",'num_key_value_heads':" #kv ",'intermediate_size':" #inner ",'vocab_size':" #vocab \
+    ",'max_position_embeddings':4096" more
+#define SIZES(type, arch, w, l, h, inner, vocab, context)                                \
+    "'model_type':'" type "','architectures':['" arch "'],'hidden_size':" #w             \
+    ",'num_hidden_layers':" #l ",'num_attention_heads':" #h                              \
+    ",'intermediate_size':" #inner ",'vocab_size':" #vocab                               \
+    ",'max_position_embeddings':" #context
+#define OPT(w, l, h, inner, more)                                                        \
+    "'model_type':'opt','architectures':['OPTForCausalLM'],'hidden_size':" #w            \
+    ",'num_hidden_layers':" #l ",'num_attention_heads':" #h ",'ffn_dim':" #inner         \
+    ",'vocab_size':50272,'max_position_embeddings':2048,'activation_function':'"         \
+    "relu'" more
+
+static const struct {
+    const char *name;
+    int64_t parameters;
+    const char *config; /* without braces */
+} public_models[] = {
+    {"Llama-2-7b", 6738415616, LLAMA(4096, 32, 32, 32, 11008, 32000, "")},
+    {"Llama-2-13b", 13015864320, LLAMA(5120, 40, 40, 40, 13824, 32000, "")},
+    {"Llama-2-70b", 68976648192, LLAMA(8192, 80, 64, 8, 28672, 32000, "")},
+    {"Llama-3.1-405B", 405853388800, LLAMA(16384, 126, 128, 8, 53248, 128256, "")},
+    {"Llama-3.2-1B", 1235814400,
+     LLAMA(2048, 16, 32, 8, 8192, 128256, ",'tie_word_embeddings':true,'head_dim':64")},
+    {"Llama-3.2-3B", 3212749824,
+     LLAMA(3072, 28, 24, 8, 8192, 128256, ",'tie_word_embeddings':true,'head_dim':128")},
+    {"TinyLlama-1.1B", 1100048384, LLAMA(2048, 22, 32, 4, 5632, 32000, "")},
+    {"SmolLM2-135M", 134515008,
+     LLAMA(576, 30, 9, 3, 1536, 49152, ",'tie_word_embeddings':true")},
+    {"Mistral-7B-v0.1", 7241732096,
+     SIZES("mistral", "MistralForCausalLM", 4096, 32, 32, 14336, 32000,
+           32768) ",'num_key_value_heads':8,'sliding_window':4096"},
+    {"Mistral-7B-v0.3", 7248023552,
+     SIZES("mistral", "MistralForCausalLM", 4096, 32, 32, 14336, 32768,
+           32768) ",'num_key_value_heads':8,'sliding_window':null"},
+    {"Qwen2.5-0.5B", 494032768,
+     SIZES("qwen2", "Qwen2ForCausalLM", 896, 24, 14, 4864, 151936,
+           32768) ",'num_key_value_heads':2,'sliding_window':32768,'use_sliding_window':"
+                  "false,"
+                  "'tie_word_embeddings':true"},
+    {"Qwen2.5-7B", 7615616512,
+     SIZES("qwen2", "Qwen2ForCausalLM", 3584, 28, 28, 18944, 152064,
+           131072) ",'num_key_value_heads':4"},
+    {"Mixtral-8x7B", 46702792704,
+     SIZES(
+         "mixtral", "MixtralForCausalLM", 4096, 32, 32, 14336, 32000,
+         32768) ",'num_key_value_heads':8,'num_local_experts':8,'num_experts_per_tok':2"},
+    {"phi-3-mini-4k", 3821079552,
+     SIZES("phi3", "Phi3ForCausalLM", 3072, 32, 32, 8192, 32064,
+           4096) ",'num_key_value_heads':32,'sliding_window':2047"},
+    {"starcoder2-3b", 3030371328,
+     SIZES("starcoder2", "Starcoder2ForCausalLM", 3072, 30, 24, 12288, 49152,
+           16384) ",'num_key_value_heads':2,'hidden_act':'gelu_pytorch_tanh','sliding_"
+                  "window':4096"},
+    {"gemma-2b", 2506172416,
+     SIZES("gemma", "GemmaForCausalLM", 2048, 18, 8, 16384, 256000,
+           8192) ",'num_key_value_heads':1,'head_dim':256,'hidden_act':'gelu'"},
+    {"gemma-7b", 8537680896,
+     SIZES("gemma", "GemmaForCausalLM", 3072, 28, 16, 24576, 256000,
+           8192) ",'num_key_value_heads':16,'head_dim':256"},
+    {"opt-125m", 125239296, OPT(768, 12, 12, 3072, ",'word_embed_proj_dim':768")},
+    {"opt-350m", 331196416,
+     OPT(1024, 24, 16, 4096, ",'word_embed_proj_dim':512,'do_layer_norm_before':false")},
+    {"opt-1.3b", 1315758080, OPT(2048, 24, 32, 8192, "")},
+    {"opt-6.7b", 6658473984, OPT(4096, 32, 32, 16384, "")},
+    {"bert-base-uncased", 109514298,
+     SIZES("bert", "BertForMaskedLM", 768, 12, 12, 3072, 30522,
+           512) ",'hidden_act':'gelu','type_vocab_size':2"},
+    {"bert-large-uncased", 335174458,
+     SIZES("bert", "BertForMaskedLM", 1024, 24, 16, 4096, 30522, 512)},
+    {"distilbert-base-uncased", 66985530,
+     "'model_type':'distilbert','architectures':['DistilBertForMaskedLM'],'dim':768,"
+     "'n_layers':6,'n_heads':12,'hidden_dim':3072,'vocab_size':30522,"
+     "'max_position_embeddings':512,'activation':'gelu'"},
+};
+
+/* 'text' with single quotes made double, in braces. */
+static const char *config(const char *text)
+{
+    static char buf[2048];
+    int n = snprintf(buf, sizeof buf, "{%s}", text);
+    for (int i = 0; i < n; i++)
+        buf[i] = buf[i] == '\'' ? '"' : buf[i];
+    return buf;
+}
+
 static void counts(void)
 {
     is_int(parameters(gpt2(768, 12, 12, ""), "gpt2"), 124439808, "gpt2");
@@ -67,23 +159,11 @@ static void counts(void)
            8030261248, "Llama-3.1-8B");
     is_int(parameters(llama(8192, 80, 64, 8, 28672, rope_scaling), "Llama-3.1-70B"),
            70553706496, "Llama-3.1-70B");
-    is_int(parameters(
-               "{\"architectures\":[\"MistralForCausalLM\"],\"model_type\":\"mistral\","
-               "\"hidden_size\":4096,\"intermediate_size\":14336,"
-               "\"max_position_embeddings\":32768,\"num_attention_heads\":32,"
-               "\"num_hidden_layers\":32,\"num_key_value_heads\":8,"
-               "\"sliding_window\":null,\"vocab_size\":32768}",
-               "Mistral-7B-v0.3"),
-           7248023552, "Mistral-7B-v0.3");
-    is_int(
-        parameters("{\"architectures\":[\"Qwen2ForCausalLM\"],\"model_type\":\"qwen2\","
-                   "\"hidden_size\":896,\"intermediate_size\":4864,"
-                   "\"max_position_embeddings\":32768,\"num_attention_heads\":14,"
-                   "\"num_hidden_layers\":24,\"num_key_value_heads\":2,"
-                   "\"sliding_window\":32768,\"use_sliding_window\":false,"
-                   "\"tie_word_embeddings\":true,\"vocab_size\":151936}",
-                   "Qwen2.5-0.5B"),
-        494032768, "Qwen2.5-0.5B");
+    for (size_t i = 0; i < sizeof public_models / sizeof *public_models; i++) {
+        const char *name = public_models[i].name;
+        is_int(parameters(config(public_models[i].config), name),
+               public_models[i].parameters, "%s", name);
+    }
 }
 
 static int find(const struct topt_model *m, const char *name)
@@ -132,6 +212,48 @@ static void structure(void)
     topt_model_destroy(m);
 }
 
+/* Operations of all kernels of one class of work, forward (0) or backward (1). */
+static double flops_of(const struct topt_model *m, enum topt_work work, int backward)
+{
+    double sum = 0;
+    for (int i = 0; i < m->nops; i++) {
+        const struct topt_op_spec *row = m->op[i].spec;
+        const struct topt_step *s = backward ? row->backward : row->forward;
+        for (; s->kind; s++)
+            if (s->kind == TOPT_STEP_KERNEL && topt_kernel_work(s->kernel) == work)
+                sum += (double)row->flops(&m->op[i], s->kernel, m->op[i].count);
+    }
+    return sum;
+}
+
+/* The terms of the usual formula: a token takes 2 operations a matrix weight forward and 4
+ * backward, and 4 s d a layer for scores and weighted sums over s positions of width d, half
+ * of it under a causal mask.  Backward of attention makes the scores again: 5 products for 2. */
+static void formula(const char *text, double weights, double layers, double d,
+                    const char *what)
+{
+    struct topt_error err = {0};
+    struct topt_model *m = import(text, 4, 512, &err);
+    if (!ok(m != NULL, "%s %s", what, err.text))
+        return;
+    double tokens = 4 * 512, pairs = layers * 4 * 512 * d / 2 * tokens;
+    is_int(flops_of(m, TOPT_WORK_MATMUL, 0), 2 * weights * tokens, "%s: 2 N", what);
+    is_int(flops_of(m, TOPT_WORK_MATMUL, 1), 4 * weights * tokens, "%s: 4 N", what);
+    is_int(flops_of(m, TOPT_WORK_ATTENTION, 0), pairs, "%s: attention", what);
+    is_int(flops_of(m, TOPT_WORK_ATTENTION, 1), 2.5 * pairs, "%s: its backward", what);
+    topt_model_destroy(m);
+}
+
+static void flops(void)
+{
+    double d = 768, v = 50257;
+    formula(gpt2(768, 12, 12, ""), 12 * 12 * d * d + v * d, 12, d, "gpt2");
+    d = 4096, v = 128256;
+    formula(llama(4096, 32, 32, 8, 14336, ""),
+            32 * (2 * d * d + 2 * d * 1024 + 3 * d * 14336) + v * d, 32, d,
+            "Llama-3.1-8B");
+}
+
 static void refuses(const char *text, int64_t seq, const char *names)
 {
     struct topt_error err = {0};
@@ -143,14 +265,15 @@ static void refuses(const char *text, int64_t seq, const char *names)
 
 static void errors(void)
 {
-    refuses("{\"model_type\":\"bert\"}", 0, "\"bert\"");
+    refuses("{\"model_type\":\"mamba\"}", 0, "\"mamba\"");
+    refuses("{\"text_config\":7,\"model_type\":\"x\"}", 0, "text_config");
     refuses("{\"model_type\":7}", 0, "model_type");
     refuses("{\"architectures\":[\"T5Model\"]}", 0, "\"T5Model\"");
     refuses("{\"architectures\":\"T5Model\"}", 0, "architectures");
     refuses(
         "{\"model_type\":\"gpt2\",\"architectures\":[\"GPT2ForSequenceClassification\"]}",
         0, "GPT2ForSequenceClassification");
-    refuses("{\"model_type\":\"qwen3\"}", 0, "norm of each head");
+    refuses("{\"model_type\":\"gemma2\"}", 0, "cap on attention");
     refuses("{\"model_type\":\"gpt2\"}", 0, "n_embd is missing");
     refuses("{\"model_type\":\"gpt2\",\"n_embd\":768}", 0, "n_layer is missing");
     refuses("{\"model_type\":\"llama\",\"hidden_size\":64}", 0, "num_hidden_layers");
@@ -175,6 +298,7 @@ int main(void)
 {
     counts();
     structure();
+    flops();
     errors();
     return done_testing();
 }

@@ -114,7 +114,7 @@ static void errors(void)
     refuses(HEAD "7]}", "ops[0]", inval);
     refuses(HEAD "{'kind':'add'}]}", "ops[0].name", inval);
     refuses(HEAD EMBED ",{'name':'x'}]}", "ops[1].kind", inval);
-    refuses(HEAD EMBED ",{'name':'x','kind':'conv'}]}", "ops[1].kind", inval);
+    refuses(HEAD EMBED ",{'name':'x','kind':'nonesuch'}]}", "ops[1].kind", inval);
     refuses(HEAD EMBED ",{'name':'x','kind':'bias','inputs':['z']}]}", "ops[1].inputs[0]",
             inval);
     refuses(HEAD EMBED ",{'name':'x','kind':'bias','inputs':'e'}]}", "ops[1].inputs",
