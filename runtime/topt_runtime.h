@@ -25,33 +25,39 @@
 
 /* ---- samples ---------------------------------------------------------------------------- */
 
-/* Fill 'ret' with the whole numbers of one data operand inside 'box' (row-major), for a step
- * counted from 0.  The same call gives the same numbers on every rank. */
+/* Where samples come from.  A load fills 'ret' with the numbers of one data operand inside
+ * 'box' (row-major), for a step counted from 0; samples of the box are counted in the global
+ * batch.  The same call gives the same numbers on every rank. */
 struct topt_feed {
     int (*load)(void *ctx, const struct topt_op *op, int operand, int64_t step,
                 const struct topt_box *box, int32_t *ret, struct topt_error *err);
     /* The same for operands that take real numbers; may be NULL. */
     int (*load_real)(void *ctx, const struct topt_op *op, int operand, int64_t step,
                      const struct topt_box *box, double *ret, struct topt_error *err);
+    void (*close)(void *ctx); /* may be NULL */
     void *ctx;
+    const char *kind; /* "text", "idx", "csv", "synthetic" */
+    uint64_t digest;  /* of all that was read: equal where the samples are */
 };
 
-/* Character-level text: a file, or all files of a directory in order of name.  Byte values
- * that occur are numbered from 0 in order; they must be at most the model's vocabulary.
- * A sample is a window of seq + 1 bytes, its place drawn from (seed, step, sample). */
-struct topt_text_feed;
-int topt_text_feed_open(const char *path, const struct topt_model *m, uint64_t seed,
-                        struct topt_text_feed **ret,
+/* Samples for the global model 'm', told apart by what is there (gzip is unpacked):
+ *   "synthetic"   made from the seed, with a relation between input and labels to learn
+ *   idx           the images of a classifier, scaled to -1..1; labels in the file that is
+ *                 named like theirs; of a directory the images whose name starts with "train"
+ *   csv           lines of features, then the class or the targets; a first line of names;
+ *                 features are scaled to mean 0 and deviation 1
+ *   text          a file, or all of a directory in order of name: character by character,
+ *                 numbered in order of their byte values; a sample is a window of seq + 1
+ * NULL: synthetic where the model takes real numbers, else USAGE. */
+int topt_feed_open(const char *data, const struct topt_model *m, uint64_t seed,
+                   struct topt_feed *ret, struct topt_error *err) TOPT_MUST_CHECK;
+int topt_feed_synthetic(const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
-/* The same from bytes in memory, which are copied. */
-int topt_text_feed_from(const char *bytes, size_t len, const struct topt_model *m,
-                        uint64_t seed, struct topt_text_feed **ret,
-                        struct topt_error *err) TOPT_MUST_CHECK;
-struct topt_feed topt_text_feed_use(struct topt_text_feed *f); /* borrows */
-uint64_t topt_text_feed_digest(const struct topt_text_feed *f);
-int64_t topt_text_feed_bytes(const struct topt_text_feed *f);
-int topt_text_feed_vocab(const struct topt_text_feed *f);
-void topt_text_feed_close(struct topt_text_feed *f);
+/* Text from memory, which is copied. */
+int topt_feed_text(const char *bytes, size_t len, const struct topt_model *m,
+                   uint64_t seed, struct topt_feed *ret,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+void topt_feed_close(struct topt_feed *f); /* an empty one, too */
 
 /* ---- sessions --------------------------------------------------------------------------- */
 

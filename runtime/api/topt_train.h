@@ -47,7 +47,7 @@ int topt_train_find_strategy(struct topt_train *t, const char *hw,
                              struct topt_error *err) TOPT_MUST_CHECK;
 const struct topt_plan_doc *topt_train_plan(const struct topt_train *t); /* or NULL */
 
-/* Samples from the text at 'data'; weights from 'seed'; 'lr' 0: the optimizer's default. */
+/* Samples from 'data' as topt_feed_open() takes it; weights from 'seed'; 'lr' 0: the optimizer's default. */
 int topt_train_build(struct topt_train *t, const char *data, double lr, uint64_t seed,
                      struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -11,7 +11,7 @@ struct topt_train {
     struct topt_error first; /* what went wrong while the model was written */
     struct topt_plan_doc *plan;
     struct topt_device device;
-    struct topt_text_feed *text;
+    struct topt_feed feed;
     struct topt_session *session;
 };
 
@@ -39,7 +39,7 @@ void topt_train_close(struct topt_train *t)
     if (!t)
         return;
     topt_session_destroy(t->session);
-    topt_text_feed_close(t->text);
+    topt_feed_close(&t->feed);
     topt_device_close(&t->device);
     topt_plan_doc_destroy(t->plan);
     topt_model_destroy(t->model);
@@ -176,11 +176,11 @@ int topt_train_build(struct topt_train *t, const char *data, double lr, uint64_t
                            t->plan ? "it is built already" : "there is no strategy yet");
     else
         failed = topt_device_open_host(t->plan->settings.dtype, &t->device, err) ||
-                 topt_text_feed_open(data, t->plan->model, seed, &t->text, err);
+                 topt_feed_open(data, t->plan->model, seed, &t->feed, err);
     if (topt_comm_agree(t->comm, failed, err))
         return -1;
     struct topt_session_options o = {
-        .lr = lr, .seed = seed, .feed = topt_text_feed_use(t->text)};
+        .lr = lr, .seed = seed, .feed = t->feed};
     return topt_session_create(t->plan->program, t->comm, &t->device, &o, &t->session,
                                err);
 }

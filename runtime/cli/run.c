@@ -27,7 +27,7 @@ struct args {
 
 static const struct topt_option options[] = {
     {"data", TOPT_OPT_STRING, offsetof(struct args, data), "PATH",
-     "text to train on: a file, or a directory of them"},
+     "to train on: text, idx or csv, a file or a directory; or 'synthetic'"},
     {"steps", TOPT_OPT_INT, offsetof(struct args, steps), "N", "steps of training (10)"},
     {"dtype", TOPT_OPT_STRING, offsetof(struct args, dtype), "f32|f64",
      "numbers, where not the plan's"},
@@ -51,7 +51,7 @@ static const struct topt_option options[] = {
     {0}};
 
 static const char usage[] =
-    "topt run PLAN --data PATH [options]   (under mpirun or srun)";
+    "topt run PLAN [--data PATH|synthetic] [options]   (under mpirun or srun)";
 
 struct run {
     struct args args;
@@ -61,7 +61,7 @@ struct run {
     struct topt_program *own; /* lowered again for other settings, or NULL */
     const struct topt_program *program;
     struct topt_device device;
-    struct topt_text_feed *text;
+    struct topt_feed feed;
     struct topt_session *session;
     double *loss;
     int64_t *step_ns, steps, start_rss, shown_ns;
@@ -141,25 +141,25 @@ static int prepare_alone(struct run *r, struct topt_error *err)
     if (topt_comm_bind(r->comm, &r->plan->mesh, err) || choose_program(r, err) ||
         check_memory(r, err) ||
         topt_device_open_host(r->program->settings.dtype, &r->device, err) ||
-        topt_text_feed_open(r->args.data, r->plan->model, (uint64_t)r->args.seed,
-                            &r->text, err))
+        topt_feed_open(r->args.data, r->plan->model, (uint64_t)r->args.seed, &r->feed,
+                       err))
         return -1;
     r->loss = calloc((size_t)r->args.steps + 1, sizeof *r->loss);
     r->step_ns = calloc((size_t)r->args.steps + 1, sizeof *r->step_ns);
     return r->loss && r->step_ns ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
 }
 
-/* Ranks that read different texts would train nonsense without a word. */
-static int check_same_text(struct run *r, struct topt_error *err)
+/* Ranks that read different data would train nonsense without a word. */
+static int check_same_data(struct run *r, struct topt_error *err)
 {
-    uint64_t d = topt_text_feed_digest(r->text);
+    uint64_t d = r->feed.digest;
     double part[4] = {(double)(d >> 32), -(double)(d >> 32), (double)(d & 0xffffffffu),
                       -(double)(d & 0xffffffffu)};
     if (r->comm->ops->max(r->comm, part, 4, err))
         return -1;
     return part[0] + part[1] == 0 && part[2] + part[3] == 0
                ? 0
-               : topt_fail(err, TOPT_ERR_INVAL, "'%s' is not the same text on all nodes",
+               : topt_fail(err, TOPT_ERR_INVAL, "'%s' is not the same on all nodes",
                            r->args.data);
 }
 
@@ -260,7 +260,7 @@ static int start_session(struct run *r, struct topt_error *err)
 {
     struct topt_session_options o = {.lr = r->args.lr,
                                      .seed = (uint64_t)r->args.seed,
-                                     .feed = topt_text_feed_use(r->text)};
+                                     .feed = r->feed};
     int failed = 0;
     if (r->args.gradients) {
         o.before_update = dump_gradient;
@@ -289,7 +289,7 @@ static int measure(struct run *r, struct topt_error *err)
     struct topt_run_report *p = &r->report;
     p->plan = r->plan;
     p->program = r->program;
-    p->data = r->args.data;
+    p->data = r->args.data ? r->args.data : r->feed.kind;
     p->seed = (uint64_t)r->args.seed;
     p->steps = r->steps;
     p->loss = r->loss;
@@ -344,7 +344,7 @@ static int perform(struct run *r, struct topt_error *err)
     if (topt_plan_everywhere(r->comm, r->plan_arg, &r->plan, err))
         return -1;
     if (topt_comm_agree(r->comm, prepare_alone(r, err), err) ||
-        topt_comm_agree(r->comm, check_same_text(r, err), err) || start_session(r, err))
+        topt_comm_agree(r->comm, check_same_data(r, err), err) || start_session(r, err))
         return -1;
     struct topt_error training = {0};
     int rc = topt_comm_agree(r->comm, train(r, &training), &training);
@@ -358,7 +358,7 @@ static int perform(struct run *r, struct topt_error *err)
 static void clean_up(struct run *r)
 {
     topt_session_destroy(r->session);
-    topt_text_feed_close(r->text);
+    topt_feed_close(&r->feed);
     topt_device_close(&r->device);
     topt_program_destroy(r->own);
     topt_plan_doc_destroy(r->plan);
@@ -376,8 +376,6 @@ static int parse(int argc, char **argv, struct run *r, struct topt_error *err)
     int rc = topt_options_parse(options, argc, argv, &r->args, &r->plan_arg, 1, &n, err);
     if (!rc && !n)
         return topt_fail(err, TOPT_ERR_USAGE, "which plan? usage: %s", usage);
-    if (!rc && !r->args.data)
-        return topt_fail(err, TOPT_ERR_USAGE, "--data is missing: a text to train on");
     if (!rc && (r->args.steps < 1 || r->args.steps > 100000000))
         return topt_fail(err, TOPT_ERR_USAGE, "--steps has to be 1 to 100000000");
     return rc;

@@ -37,7 +37,7 @@ struct suite {
     struct topt_hw *hw;
     const struct topt_model *model;
     struct topt_settings settings;
-    struct topt_text_feed *text;
+    struct topt_feed feed;
 };
 
 static int take_gradient(void *ctx, struct topt_session *s, int instr,
@@ -75,7 +75,7 @@ static void train(const struct suite *u, struct topt_comm *comm,
     struct topt_session *s;
     struct topt_session_options o = {.lr = 0.05,
                                      .seed = 5,
-                                     .feed = topt_text_feed_use(u->text),
+                                     .feed = u->feed,
                                      .before_update = take_gradient,
                                      .ctx = t,
                                      .skip_instr = skip};
@@ -259,7 +259,7 @@ static void check_model(struct suite *u, struct topt_model *m, enum topt_dtype d
     u->settings = topt_settings_default();
     u->settings.dtype = dtype;
     u->settings.optimizer = TOPT_MOMENTUM;
-    if (topt_text_feed_from(test_text, sizeof test_text - 1, m, 11, &u->text, &err))
+    if (topt_feed_text(test_text, sizeof test_text - 1, m, 11, &u->feed, &err))
         give_up(&err);
     struct topt_mesh one;
     struct topt_comm *single;
@@ -276,7 +276,7 @@ static void check_model(struct suite *u, struct topt_model *m, enum topt_dtype d
     topt_program_destroy(p);
     topt_strategy_destroy(s);
     topt_comm_destroy(single);
-    topt_text_feed_close(u->text);
+    topt_feed_close(&u->feed);
     topt_model_destroy(m);
 }
 

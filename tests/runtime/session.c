@@ -5,8 +5,6 @@
 #include "topt_runtime.h"
 
 #include <math.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 struct rig {
     struct topt_model *m;
@@ -15,7 +13,7 @@ struct rig {
     struct topt_program *p;
     struct topt_comm *comm;
     struct topt_device dev;
-    struct topt_text_feed *text;
+    struct topt_feed feed;
 };
 
 static void need(int rc, const struct topt_error *err)
@@ -42,14 +40,13 @@ static void rig_init(struct rig *r, enum topt_dtype dtype, enum topt_optimizer o
     need(topt_lower(r->m, &one, &s, strategy, r->router, &r->p, &err), &err);
     need(topt_comm_single(&r->comm, &err), &err);
     need(topt_device_open_host(dtype, &r->dev, &err), &err);
-    need(topt_text_feed_from(test_text, sizeof test_text - 1, r->m, 11, &r->text, &err),
-         &err);
+    need(topt_feed_text(test_text, sizeof test_text - 1, r->m, 11, &r->feed, &err), &err);
     topt_strategy_destroy(strategy);
 }
 
 static void rig_fini(struct rig *r)
 {
-    topt_text_feed_close(r->text);
+    topt_feed_close(&r->feed);
     topt_device_close(&r->dev);
     topt_comm_destroy(r->comm);
     topt_program_destroy(r->p);
@@ -63,7 +60,7 @@ static double train(struct rig *r, int steps, double lr, uint64_t seed)
     struct topt_error err = {0};
     struct topt_session *s;
     struct topt_session_options o = {
-        .lr = lr, .seed = seed, .feed = topt_text_feed_use(r->text)};
+        .lr = lr, .seed = seed, .feed = r->feed};
     double loss = NAN;
     need(topt_session_create(r->p, r->comm, &r->dev, &o, &s, &err), &err);
     for (int k = 0; k < steps; k++)
@@ -86,59 +83,6 @@ static void check_training(void)
         ok(train(&r, 1, lr, 2) != first, "another seed is another run");
         rig_fini(&r);
     }
-}
-
-/* A window of the whole batch has to hold what any part of it is given. */
-static void check_feed(void)
-{
-    struct rig r;
-    struct topt_error err = {0};
-    rig_init(&r, TOPT_F32, TOPT_SGD);
-    struct topt_feed f = topt_text_feed_use(r.text);
-    const struct topt_op *ids = &r.m->op[0], *loss = &r.m->op[r.m->nops - 1];
-    struct topt_box all = {{0}, {8, 6}}, part = {{3, 2}, {2, 3}};
-    int32_t x[48], y[48], z[6];
-    need(f.load(f.ctx, ids, 0, 5, &all, x, &err), &err);
-    need(f.load(f.ctx, loss, 1, 5, &all, y, &err), &err);
-    need(f.load(f.ctx, ids, 0, 5, &part, z, &err), &err);
-    int shifted = 1, same = 1, in_range = 1;
-    for (int b = 0; b < 8; b++)
-        for (int s = 0; s < 6; s++) {
-            shifted &= s == 5 || y[b * 6 + s] == x[b * 6 + s + 1];
-            in_range &= x[b * 6 + s] >= 0 && x[b * 6 + s] < topt_text_feed_vocab(r.text);
-        }
-    for (int i = 0; i < 6; i++)
-        same &= z[i] == x[(3 + i / 3) * 6 + 2 + i % 3];
-    ok(shifted, "labels are the next characters");
-    ok(in_range, "characters are numbered from 0");
-    ok(same, "a part of a batch is that part of the batch");
-    need(f.load(f.ctx, ids, 0, 6, &all, y, &err), &err);
-    ok(memcmp(x, y, sizeof x), "the next step has other samples");
-    rig_fini(&r);
-}
-
-static void check_bad_texts(void)
-{
-    struct topt_error err = {0};
-    struct topt_model *m = build_mlp();
-    struct topt_text_feed *f;
-    char all[256];
-    for (int i = 0; i < 256; i++)
-        all[i] = (char)i;
-    ok(topt_text_feed_from(all, 256, m, 1, &f, &err) && strstr(err.text, "256 different"),
-       "more characters than the model has: %s", err.text);
-    ok(topt_text_feed_from("short", 5, m, 1, &f, &err) && strstr(err.text, "5 bytes"),
-       "shorter than a sample: %s", err.text);
-    ok(!topt_text_feed_from("exactly", 7, m, 1, &f, &err), "one sample is enough");
-    topt_text_feed_close(f);
-    ok(topt_text_feed_open("/nonexistent/text", m, 1, &f, &err) && err.text[0],
-       "no such file: %s", err.text);
-    char dir[] = "/tmp/topt-feed-XXXXXX";
-    ok(mkdtemp(dir) && topt_text_feed_open(dir, m, 1, &f, &err) &&
-           err.code == TOPT_ERR_NOTFOUND,
-       "an empty directory: %s", err.text);
-    rmdir(dir);
-    topt_model_destroy(m);
 }
 
 /* Random numbers by counter: unit variance, and no stream is another. */
@@ -169,7 +113,7 @@ static void check_refusals(void)
     ok(topt_session_create(r.p, r.comm, &other, &o, &s, &err) &&
            err.code == TOPT_ERR_INVAL,
        "a device of other numbers: %s", err.text);
-    o.feed = topt_text_feed_use(r.text);
+    o.feed = r.feed;
     need(topt_session_create(r.p, r.comm, &r.dev, &o, &s, &err), &err);
     double *x;
     int64_t n;
@@ -198,7 +142,7 @@ static void check_broken_program(void)
     struct topt_session_options o = {.seed = 1};
     double loss;
     rig_init(&r, TOPT_F32, TOPT_SGD);
-    o.feed = topt_text_feed_use(r.text);
+    o.feed = r.feed;
     for (int i = r.p->init_end; i < r.p->ninstr; i++)
         if (r.p->instr[i].kind == TOPT_I_ALLOC) {
             o.skip_instr = i;
@@ -214,8 +158,6 @@ static void check_broken_program(void)
 int main(void)
 {
     check_training();
-    check_feed();
-    check_bad_texts();
     check_random();
     check_refusals();
     check_broken_program();
