@@ -156,6 +156,9 @@ static struct topt_config roll_config(struct dice *d, const struct topt_op *op,
         for (int a = 0; a < mesh->naxes; a++)
             c.dim[a] = (int8_t)(roll(d, op->spec->ndims + 1) - 1);
     } while (!topt_config_valid(op, &c, mesh));
+    c.zero = (uint8_t)roll(d, TOPT_ZERO_COUNT);
+    if (!topt_config_valid(op, &c, mesh))
+        c.zero = TOPT_ZERO_NONE;
     return c;
 }
 
