@@ -9,6 +9,7 @@
 #include "k_moe.h"
 #include "k_xent.h"
 #include "k_recurrent.h"
+#include "k_shape.h"
 #include "k_update.h"
 
 static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
@@ -77,4 +78,24 @@ static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
     [TOPT_K_LSTM_BWD] = lstm_bwd,
     [TOPT_K_GRU_FWD] = gru_fwd,
     [TOPT_K_GRU_BWD] = gru_bwd,
+    [TOPT_K_SLICE_FWD] = slice_fwd,
+    [TOPT_K_SLICE_BWD] = slice_bwd,
+    [TOPT_K_CONCAT_FWD] = concat_fwd,
+    [TOPT_K_CONCAT_BWD] = concat_bwd,
+    [TOPT_K_TRANSPOSE_FWD] = transpose_fwd,
+    [TOPT_K_TRANSPOSE_BWD] = transpose_bwd,
+    [TOPT_K_REDUCE_SEQUENCE_FWD] = reduce_sequence_fwd,
+    [TOPT_K_REDUCE_SEQUENCE_BWD] = reduce_sequence_bwd,
+    [TOPT_K_REDUCE_FEATURES_FWD] = reduce_features_fwd,
+    [TOPT_K_REDUCE_FEATURES_BWD] = reduce_features_bwd,
+    [TOPT_K_SELECT_FWD] = select_fwd,
+    [TOPT_K_SELECT_BWD] = select_bwd,
+    [TOPT_K_DROPOUT_FWD] = dropout_fwd,
+    [TOPT_K_DROPOUT_BWD] = dropout_bwd,
+    [TOPT_K_SOFTMAX_SUM] = softmax_sum,
+    [TOPT_K_SOFTMAX_FWD] = softmax_fwd,
+    [TOPT_K_SOFTMAX_DOT] = softmax_dot,
+    [TOPT_K_SOFTMAX_BWD] = softmax_bwd,
+    [TOPT_K_MSE_FWD] = mse_fwd,
+    [TOPT_K_MSE_BWD] = mse_bwd,
 };

@@ -73,7 +73,8 @@ static int bind_input(struct topt_model *m, struct topt_op *op, int operand, int
     const struct topt_tensor *t = &m->tensor[tensor];
     if (t->ndim == 3 && spec->ndim == 3 && t->dim[1].unit != 1 && !spec->slots)
         return topt_fail(err, TOPT_ERR_INVAL,
-                         "input '%s' has slots of experts, positions are needed", t->name);
+                         "input '%s' has slots of experts, positions are needed",
+                         t->name);
     if (t->ndim != spec->ndim)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "input '%s' has %d dimensions, %d are needed", t->name, t->ndim,
@@ -98,10 +99,14 @@ static int bind_inputs(struct topt_model *m, struct topt_op *op, int ninputs,
             if (fits && bind_input(m, op, o, inputs[used++], err))
                 return -1;
         }
-    for (int o = 0; o < op->spec->noperands; o++)
-        if (op->spec->operand[o].role == TOPT_INPUT && op->operand[o].tensor < 0)
+    for (int o = 0; o < op->spec->noperands; o++) {
+        if (op->spec->operand[o].role != TOPT_INPUT || op->operand[o].tensor >= 0)
+            continue;
+        op->operand[o].present = 0;
+        if (!op->spec->operand[o].optional)
             return topt_fail(err, TOPT_ERR_INVAL, "input '%s' is missing",
                              op->spec->operand[o].name);
+    }
     return used == ninputs
                ? 0
                : topt_fail(err, TOPT_ERR_INVAL, "%d inputs are too many", ninputs);
@@ -148,7 +153,7 @@ static int fill_operands(struct topt_op *op, struct topt_error *err)
         for (int i = 0; i < spec->ndim; i++) {
             int64_t count =
                 spec->own >> i & 1 ? x->dim[i].count : op->count[spec->dim[i]];
-            if (x->role == TOPT_INPUT && x->dim[i].count != count)
+            if (x->role == TOPT_INPUT && x->present && x->dim[i].count != count)
                 return topt_fail(err, TOPT_ERR_INVAL,
                                  "input '%s' has %lld in dimension %s, not %lld",
                                  spec->name, (long long)x->dim[i].count,
@@ -178,7 +183,7 @@ static int append_output(struct topt_model *m, struct topt_op *op)
         const struct topt_operand *x = &op->operand[o];
         if (x->role == TOPT_PARAM && x->present)
             t->needs_gradient = 1;
-        if (x->role == TOPT_INPUT) {
+        if (x->role == TOPT_INPUT && x->present) {
             m->tensor[x->tensor].nconsumers++;
             t->needs_gradient |= m->tensor[x->tensor].needs_gradient;
         }
@@ -355,7 +360,8 @@ void topt_model_stats(const struct topt_model *m, struct topt_model_stats *ret)
             if (x->role == TOPT_PARAM && x->present && ret->parameters < (int64_t)1 << 62)
                 ret->parameters += operand_elements(op, o);
             int once =
-                x->role == TOPT_INPUT && spec->needed && seen && !seen[x->tensor] &&
+                x->role == TOPT_INPUT && x->present && spec->needed && seen &&
+                !seen[x->tensor] &&
                 strcmp(m->op[m->tensor[x->tensor].producer].spec->name, "variable");
             if (once)
                 seen[x->tensor] = 1;

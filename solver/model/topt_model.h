@@ -105,7 +105,27 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(LSTM_FWD, "lstm", ELEMENTWISE)                                                       \
     X(LSTM_BWD, "lstm_bwd", ELEMENTWISE)                                                   \
     X(GRU_FWD, "gru", ELEMENTWISE)                                                         \
-    X(GRU_BWD, "gru_bwd", ELEMENTWISE)
+    X(GRU_BWD, "gru_bwd", ELEMENTWISE)                                                     \
+    X(SLICE_FWD, "slice", ELEMENTWISE)                                                     \
+    X(SLICE_BWD, "slice_bwd", ELEMENTWISE)                                                 \
+    X(CONCAT_FWD, "concat", ELEMENTWISE)                                                   \
+    X(CONCAT_BWD, "concat_bwd", ELEMENTWISE)                                               \
+    X(TRANSPOSE_FWD, "transpose", ELEMENTWISE)                                             \
+    X(TRANSPOSE_BWD, "transpose_bwd", ELEMENTWISE)                                         \
+    X(REDUCE_SEQUENCE_FWD, "reduce_sequence", ELEMENTWISE)                                 \
+    X(REDUCE_SEQUENCE_BWD, "reduce_sequence_bwd", ELEMENTWISE)                             \
+    X(REDUCE_FEATURES_FWD, "reduce_features", ELEMENTWISE)                                 \
+    X(REDUCE_FEATURES_BWD, "reduce_features_bwd", ELEMENTWISE)                             \
+    X(SELECT_FWD, "select", ELEMENTWISE)                                                   \
+    X(SELECT_BWD, "select_bwd", ELEMENTWISE)                                               \
+    X(DROPOUT_FWD, "dropout", ELEMENTWISE)                                                 \
+    X(DROPOUT_BWD, "dropout_bwd", ELEMENTWISE)                                             \
+    X(SOFTMAX_SUM, "softmax_sum", ELEMENTWISE)                                             \
+    X(SOFTMAX_FWD, "softmax", ELEMENTWISE)                                                 \
+    X(SOFTMAX_DOT, "softmax_dot", ELEMENTWISE)                                             \
+    X(SOFTMAX_BWD, "softmax_bwd", ELEMENTWISE)                                             \
+    X(MSE_FWD, "mse", ELEMENTWISE)                                                         \
+    X(MSE_BWD, "mse_bwd", ELEMENTWISE)
 /* clang-format on */
 
 enum topt_kernel {
@@ -140,6 +160,9 @@ enum topt_split {
 struct topt_opdim_spec {
     const char *name;
     enum topt_split split;
+    /* Only into parts that divide the operator's count, which divides those of all operands
+     * that have counts of their own: so the parts of all are the same fraction. */
+    uint8_t even;
 };
 
 /* How a parameter starts. */
@@ -280,7 +303,7 @@ const char *topt_activation_name(enum topt_activation a);
     X(GATED, gated, BOOLEAN)               /* experts: swiglu */                           \
     X(UNNORMALIZED, unnormalized, BOOLEAN) /* route: weights as of all experts, not of the top_k */ \
     X(MEAN, mean, BOOLEAN)                 /* reduce: mean instead of sum */               \
-    X(OFFSET, offset, WHOLE)               /* slice: first number within a count's unit */ \
+    X(OFFSET, offset, WHOLE)               /* slice: first number of a unit; select: position */ \
     X(FUSED, fused, BOOLEAN)               /* papers' accounting: part of the one before */
 /* clang-format on */
 

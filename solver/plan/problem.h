@@ -15,6 +15,7 @@ struct topt_splits {
     int ndims;
     enum topt_split split[TOPT_MAX_OPDIMS];
     int64_t count[TOPT_MAX_OPDIMS];
+    uint8_t even[TOPT_MAX_OPDIMS]; /* only into parts that divide the count */
 };
 struct topt_splits topt_splits_of_op(const struct topt_op *op);
 struct topt_splits topt_splits_of_tensor(const struct topt_model *m, int tensor);

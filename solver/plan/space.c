@@ -29,6 +29,7 @@ struct topt_splits topt_splits_of_op(const struct topt_op *op)
     for (int d = 0; d < s.ndims; d++) {
         s.split[d] = op->spec->dim[d].split;
         s.count[d] = op->count[d];
+        s.even[d] = op->spec->dim[d].even;
     }
     return s;
 }
@@ -76,8 +77,10 @@ static int add(struct lister *l, const struct topt_config *c)
         parts[d] = 1;
     for (int a = 0; a < l->mesh->naxes; a++)
         if (c->dim[a] >= 0) {
-            parts[c->dim[a]] *= l->mesh->size[a];
-            if (parts[c->dim[a]] > l->splits->count[c->dim[a]])
+            int d = c->dim[a];
+            parts[d] *= l->mesh->size[a];
+            if (parts[d] > l->splits->count[d] ||
+                (l->splits->even[d] && l->splits->count[d] % parts[d]))
                 return 0;
         }
     if (l->list->n == l->cap) {

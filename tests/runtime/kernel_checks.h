@@ -16,7 +16,8 @@ struct fixture {
     int ninputs;
     int64_t count, unit; /* features of the inputs */
     struct topt_attrs attrs;
-    uint32_t sparse; /* operands (bit o) where most numbers are 0: no slopes are taken there */
+    uint32_t
+        sparse; /* operands (bit o) where most numbers are 0: no slopes are taken there */
     /* Extents of inputs that are not [batch, sequence, features]. */
     struct fixture_shape {
         int ndim;
@@ -195,6 +196,8 @@ static void check_splits(const struct fixture *x, const struct topt_op *op,
         for (int a = 0, rest = k; a < mesh.naxes; a++, rest /= base) {
             c.dim[a] = (int8_t)(rest % base - 1);
             allowed &= c.dim[a] < 0 || op->spec->dim[c.dim[a]].split != TOPT_SPLIT_NEVER;
+            if (c.dim[a] >= 0 && op->spec->dim[c.dim[a]].even)
+                allowed &= topt_config_valid(op, &c, &mesh);
         }
         if (!allowed)
             continue;
