@@ -3,6 +3,8 @@
 #include "k_linear.h"
 #include "k_image.h"
 #include "k_conv.h"
+#include "k_pool.h"
+#include "k_batch_norm.h"
 #include "k_elementwise.h"
 #include "k_norm.h"
 #include "k_attention.h"
@@ -40,6 +42,15 @@ static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
     [TOPT_K_CONV_FWD] = conv_fwd,
     [TOPT_K_CONV_BWD_W] = conv_bwd_w,
     [TOPT_K_CONV_BWD_X] = conv_bwd_x,
+    [TOPT_K_POOL_FWD] = pool_fwd,
+    [TOPT_K_POOL_BWD] = pool_bwd,
+    [TOPT_K_BN_MEAN] = bn_mean,
+    [TOPT_K_BN_VAR] = bn_var,
+    [TOPT_K_BN_APPLY] = bn_apply,
+    [TOPT_K_BN_BWD_SUM] = bn_bwd_sum,
+    [TOPT_K_BN_BWD_APPLY] = bn_bwd_apply,
+    [TOPT_K_LRN_FWD] = lrn_fwd,
+    [TOPT_K_LRN_BWD] = lrn_bwd,
     [TOPT_K_CHANNEL_BIAS_FWD] = channel_bias_fwd,
     [TOPT_K_CHANNEL_BIAS_BWD] = channel_bias_bwd,
     [TOPT_K_GLOBAL_POOL_FWD] = global_pool_fwd,

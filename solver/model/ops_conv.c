@@ -205,6 +205,74 @@ static int64_t flops_conv(const struct topt_op *op, enum topt_kernel k,
            len[w[1]] * weight[1].unit;
 }
 
+/* ---- pooling and normalisation ----------------------------------------------------------- */
+
+static int shape_pool(struct topt_op *op, struct topt_error *err)
+{
+    enum { B, C, H, X = 0, Y, WHICH, XW, DXW };
+    struct topt_dim x = op->operand[X].dim[1];
+    op->count[B] = op->operand[X].dim[0].count;
+    op->count[C] = x.count;
+    if (slide_over(op, H, err))
+        return -1;
+    op->operand[WHICH].present = !op->attrs.average;
+    topt_set_dim(op, Y, 1, x.unit);
+    topt_set_dim(op, WHICH, 1, x.unit);
+    set_image(op, XW, x.unit);
+    set_image(op, DXW, x.unit);
+    return 0;
+}
+
+/* Each pixel of each window once. */
+static int64_t flops_pool(const struct topt_op *op, enum topt_kernel k,
+                          const int64_t *len)
+{
+    (void)k;
+    return len[0] * len[1] * op->operand[op->output].dim[1].unit * len[2] * len[3] *
+           op->attrs.kernel_h * op->attrs.kernel_w;
+}
+
+static int shape_batch_norm(struct topt_op *op, struct topt_error *err)
+{
+    if (op->attrs.eps <= 0)
+        op->attrs.eps = 1e-5;
+    return topt_shape_same(op, err);
+}
+
+static int shape_lrn(struct topt_op *op, struct topt_error *err)
+{
+    struct topt_attrs *a = &op->attrs;
+    if (op->operand[0].dim[1].unit != 1)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "channels in groups of %lld are not handled",
+                         (long long)op->operand[0].dim[1].unit);
+    if (a->size < 1 || a->size > 1 << 15)
+        return topt_fail(err, TOPT_ERR_INVAL, "needs a size of 1 to 32768 channels");
+    a->alpha = a->alpha > 0 ? a->alpha : 1e-4;
+    a->beta = a->beta > 0 ? a->beta : 0.75;
+    a->bias = a->bias > 0 ? a->bias : 1;
+    if (topt_shape_same(op, err))
+        return -1;
+    for (int o = 0; o < op->spec->noperands; o++)
+        topt_set_dim(op, o, 1, 1);
+    return 0;
+}
+
+/* The neighbours of a channel, half of them before it. */
+static void window_lrn(const struct topt_op *op, int d, int64_t off, int64_t len,
+                       int64_t *ret_off, int64_t *ret_len)
+{
+    (void)d;
+    *ret_off = off - (op->attrs.size - 1) / 2;
+    *ret_len = len + op->attrs.size - 1;
+}
+
+static int64_t flops_lrn(const struct topt_op *op, enum topt_kernel k, const int64_t *len)
+{
+    return topt_flops_elementwise(op, k, len) +
+           2 * op->attrs.size * len[0] * len[1] * len[2] * len[3];
+}
+
 /* ---- between images and features ------------------------------------------------------- */
 
 static int shape_global_pool(struct topt_op *op, struct topt_error *err)
@@ -246,8 +314,10 @@ static int shape_tokens(struct topt_op *op, struct topt_error *err)
 #define SLIDE (A(KERNEL_H) | A(KERNEL_W) | A(STRIDE_H) | A(STRIDE_W) | A(DILATION_H) | A(DILATION_W) | \
                A(PAD_TOP) | A(PAD_LEFT) | A(PAD_BOTTOM) | A(PAD_RIGHT))
 #define IMAGE_OWN (1 << 2 | 1 << 3) /* rows and columns of the input are not those of the output */
-#define WINDOW(n, when, ...)   {.name = (n), .role = (when), .ndim = 4, .dim = {__VA_ARGS__}, .made = 1, .own = IMAGE_OWN, .window_of = 1}
-#define GRAD_WINDOW(n, ...)    {.name = (n), .role = TOPT_WORK_BWD, .ndim = 4, .dim = {__VA_ARGS__}, .own = IMAGE_OWN, .window_of = 1, .of_grad = 1}
+#define CHANNEL_OWN (1 << 1)
+/* The window of operand 0, over dimensions that are its own; and of its gradient. */
+#define WINDOW(n, when, over, ...) {.name = (n), .role = (when), .ndim = 4, .dim = {__VA_ARGS__}, .made = 1, .own = (over), .window_of = 1}
+#define GRAD_WINDOW(n, over, ...)  {.name = (n), .role = TOPT_WORK_BWD, .ndim = 4, .dim = {__VA_ARGS__}, .own = (over), .window_of = 1, .of_grad = 1}
 /* clang-format on */
 
 const struct topt_op_spec topt_ops_conv[] = {
@@ -337,9 +407,9 @@ const struct topt_op_spec topt_ops_conv[] = {
                   .needed = 1,
                   .start = TOPT_START_FAN_IN},
                  {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 2, 3, 4}},
-                 WINDOW("xw", TOPT_WORK_FWD, 0, 1, 3, 4),
-                 WINDOW("xw_bwd", TOPT_WORK_BWD, 0, 1, 3, 4),
-                 GRAD_WINDOW("dxw", 0, 1, 3, 4),
+                 WINDOW("xw", TOPT_WORK_FWD, IMAGE_OWN, 0, 1, 3, 4),
+                 WINDOW("xw_bwd", TOPT_WORK_BWD, IMAGE_OWN, 0, 1, 3, 4),
+                 GRAD_WINDOW("dxw", IMAGE_OWN, 0, 1, 3, 4),
                  {.name = "col",
                   .role = TOPT_WORK_FWD,
                   .ndim = 3,
@@ -374,9 +444,9 @@ const struct topt_op_spec topt_ops_conv[] = {
                   .needed = 1,
                   .start = TOPT_START_FAN_IN},
                  {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
-                 WINDOW("xw", TOPT_WORK_FWD, 0, 1, 2, 3),
-                 WINDOW("xw_bwd", TOPT_WORK_BWD, 0, 1, 2, 3),
-                 GRAD_WINDOW("dxw", 0, 1, 2, 3),
+                 WINDOW("xw", TOPT_WORK_FWD, IMAGE_OWN, 0, 1, 2, 3),
+                 WINDOW("xw_bwd", TOPT_WORK_BWD, IMAGE_OWN, 0, 1, 2, 3),
+                 GRAD_WINDOW("dxw", IMAGE_OWN, 0, 1, 2, 3),
                  {.name = "col",
                   .role = TOPT_WORK_FWD,
                   .ndim = 3,
@@ -393,6 +463,82 @@ const struct topt_op_spec topt_ops_conv[] = {
      .shape = shape_conv_grouped,
      .flops = flops_conv,
      .window = window_slide},
+    {.name = "pool",
+     .attrs = SLIDE | A(AVERAGE) | A(COUNT_PAD) | A(CEIL),
+     .ndims = 4,
+     .dim = {BATCH, CHANNELS, ROWS, COLS},
+     .noperands = 5,
+     .operand = {{.name = "x",
+                  .role = TOPT_INPUT,
+                  .ndim = 4,
+                  .dim = {0, 1, 2, 3},
+                  .own = IMAGE_OWN},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
+                 {.name = "which",
+                  .role = TOPT_SAVED,
+                  .ndim = 4,
+                  .dim = {0, 1, 2, 3},
+                  .optional = 1},
+                 WINDOW("xw", TOPT_WORK_FWD, IMAGE_OWN, 0, 1, 2, 3),
+                 GRAD_WINDOW("dxw", IMAGE_OWN, 0, 1, 2, 3)},
+     .forward = {HALO(0, 3), KERNEL(POOL_FWD, V(3), V(1) | V(2))},
+     .backward = {KERNEL(POOL_BWD, V(2) | G(1), V(4)), HALO_ADD(4, 0)},
+     .shape = shape_pool,
+     .flops = flops_pool,
+     .window = window_slide},
+    {.name = "batch_norm", /* of the batch itself: no running statistics are kept */
+     .attrs = A(EPS),
+     .coupled = 1,
+     .ndims = 4,
+     .dim = {BATCH, CHANNELS, ROWS, COLS},
+     .noperands = 8,
+     .operand =
+         {{.name = "x", .role = TOPT_INPUT, .ndim = 4, .dim = {0, 1, 2, 3}, .needed = 1},
+          {.name = "g",
+           .role = TOPT_PARAM,
+           .ndim = 1,
+           .dim = {1},
+           .start = TOPT_START_ONE},
+          {.name = "bias",
+           .role = TOPT_PARAM,
+           .ndim = 1,
+           .dim = {1},
+           .start = TOPT_START_ZERO},
+          {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
+          {.name = "mean", .role = TOPT_SAVED, .ndim = 1, .dim = {1}},
+          {.name = "var", .role = TOPT_SAVED, .ndim = 1, .dim = {1}},
+          {.name = "s1", .role = TOPT_WORK_BWD, .ndim = 1, .dim = {1}},
+          {.name = "s2", .role = TOPT_WORK_BWD, .ndim = 1, .dim = {1}}},
+     .forward = {KERNEL(BN_MEAN, V(0), V(4)), SUM(4, D(0) | D(2) | D(3)),
+                 KERNEL(BN_VAR, V(0) | V(4), V(5)), SUM(5, D(0) | D(2) | D(3)),
+                 KERNEL(BN_APPLY, V(0) | V(1) | V(2) | V(4) | V(5), V(3))},
+     .backward = {KERNEL(BN_BWD_SUM, V(0) | V(4) | V(5) | G(3),
+                         G(1) | G(2) | V(6) | V(7)),
+                  SUM(6, D(0) | D(2) | D(3)), SUM(7, D(0) | D(2) | D(3)),
+                  KERNEL(BN_BWD_APPLY, V(0) | V(1) | V(4) | V(5) | V(6) | V(7) | G(3),
+                         G(0))},
+     .shape = shape_batch_norm,
+     .flops = topt_flops_elementwise},
+    {.name = "lrn", /* by the squares of neighbouring channels */
+     .attrs = A(SIZE) | A(ALPHA) | A(BETA) | A(BIAS),
+     .ndims = 4,
+     .dim = {BATCH, CHANNELS, ROWS, COLS},
+     .noperands = 5,
+     .operand = {{.name = "x",
+                  .role = TOPT_INPUT,
+                  .ndim = 4,
+                  .dim = {0, 1, 2, 3},
+                  .needed = 1,
+                  .own = CHANNEL_OWN},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
+                 WINDOW("xw", TOPT_WORK_FWD, CHANNEL_OWN, 0, 1, 2, 3),
+                 WINDOW("xw_bwd", TOPT_WORK_BWD, CHANNEL_OWN, 0, 1, 2, 3),
+                 GRAD_WINDOW("dxw", CHANNEL_OWN, 0, 1, 2, 3)},
+     .forward = {HALO(0, 2), KERNEL(LRN_FWD, V(2), V(1))},
+     .backward = {HALO(0, 3), KERNEL(LRN_BWD, V(3) | G(1), V(4)), HALO_ADD(4, 0)},
+     .shape = shape_lrn,
+     .flops = flops_lrn,
+     .window = window_lrn},
     {.name = "global_pool",
      .ndims = 5,
      .dim = {BATCH, CHANNELS, ROWS, COLS, {"s", TOPT_SPLIT_NEVER}},

@@ -68,6 +68,15 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(CONV_FWD, "conv", MATMUL)                                                            \
     X(CONV_BWD_W, "conv_bwd_w", MATMUL)                                                    \
     X(CONV_BWD_X, "conv_bwd_x", MATMUL)                                                    \
+    X(POOL_FWD, "pool", ELEMENTWISE)                                                       \
+    X(POOL_BWD, "pool_bwd", ELEMENTWISE)                                                   \
+    X(BN_MEAN, "batch_norm_mean", ELEMENTWISE)                                             \
+    X(BN_VAR, "batch_norm_var", ELEMENTWISE)                                               \
+    X(BN_APPLY, "batch_norm_apply", ELEMENTWISE)                                           \
+    X(BN_BWD_SUM, "batch_norm_bwd_sum", ELEMENTWISE)                                       \
+    X(BN_BWD_APPLY, "batch_norm_bwd_apply", ELEMENTWISE)                                   \
+    X(LRN_FWD, "lrn", ELEMENTWISE)                                                         \
+    X(LRN_BWD, "lrn_bwd", ELEMENTWISE)                                                     \
     X(CHANNEL_BIAS_FWD, "channel_bias", ELEMENTWISE)                                       \
     X(CHANNEL_BIAS_BWD, "channel_bias_bwd", ELEMENTWISE)                                   \
     X(GLOBAL_POOL_FWD, "global_pool", ELEMENTWISE)                                         \
@@ -297,6 +306,9 @@ const char *topt_activation_name(enum topt_activation a);
     X(AVERAGE, average, BOOLEAN)           /* pool: mean instead of the largest */         \
     X(COUNT_PAD, count_pad, BOOLEAN)       /* pool: the mean counts padding */             \
     X(CEIL, ceil, BOOLEAN)                 /* pool: round output extents up */             \
+    X(SIZE, size, WHOLE)                   /* lrn: channels that are summed over */        \
+    X(BETA, beta, REAL)                    /* lrn: power; 0: 0.75 */                       \
+    X(BIAS, bias, REAL)                    /* lrn: what the sum is added to; 0: 1 */       \
     X(RATE, rate, REAL)                    /* dropout: fraction that becomes 0 */          \
     X(TOP_K, top_k, WHOLE)                                                                 \
     X(CAPACITY, capacity, REAL)            /* slots of an expert over its fair share */    \

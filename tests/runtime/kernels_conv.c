@@ -1,5 +1,5 @@
-/* kernels_conv.c - the host kernels of images: elementwise operators, convolutions, changes
- * of shape. */
+/* kernels_conv.c - the host kernels of images: elementwise operators, convolutions, pooling,
+ * normalisation, changes of shape. */
 #include "kernel_checks.h"
 
 /* clang-format off */
@@ -40,6 +40,25 @@ static const struct fixture fixtures[] = {
              .kernel_w = 3, .pad_top = 1, .pad_left = 1, .pad_bottom = 1, .pad_right = 1),
     ON_IMAGE("conv_grouped", "grouped conv 1x1", 3, 2, 4, 3, .features_unit = 2,
              .kernel_h = 1, .kernel_w = 1),
+    ON_IMAGE("pool", "largest of 2x2", 2, 2, 6, 4, .kernel_h = 2, .kernel_w = 2,
+             .stride_h = 2, .stride_w = 2),
+    ON_IMAGE("pool", "largest of 3x3", 3, 1, 7, 8, .kernel_h = 3, .kernel_w = 3,
+             .stride_h = 2, .stride_w = 2, .pad_top = 1, .pad_left = 1, .ceil = 1),
+    ON_IMAGE("pool", "largest, with holes", 2, 1, 7, 6, .kernel_h = 2, .kernel_w = 3,
+             .dilation_h = 3, .dilation_w = 2, .pad_top = 2, .pad_bottom = 1,
+             .pad_right = 2),
+    ON_IMAGE("pool", "largest of padding", 1, 1, 2, 3, .kernel_h = 2, .kernel_w = 1,
+             .dilation_h = 4, .pad_top = 3, .pad_bottom = 3),
+    ON_IMAGE("pool", "mean of 3x2", 2, 2, 7, 5, .average = 1, .kernel_h = 3,
+             .kernel_w = 2, .stride_h = 2, .pad_top = 1, .pad_left = 1),
+    ON_IMAGE("pool", "mean with padding", 2, 1, 6, 7, .average = 1, .count_pad = 1,
+             .ceil = 1, .kernel_h = 3, .kernel_w = 3, .stride_h = 2, .stride_w = 3,
+             .pad_top = 1, .pad_bottom = 1, .pad_right = 2),
+    ON_IMAGE("batch_norm", "batch norm", 3, 1, 5, 4, 0),
+    ON_IMAGE("batch_norm", "batch norm of groups", 2, 2, 3, 3, .eps = 1e-3),
+    ON_IMAGE("lrn", "response norm", 5, 1, 3, 2, .size = 3, .alpha = 0.4, .beta = 0.6,
+             .bias = 2),
+    ON_IMAGE("lrn", "response norm of 4", 6, 1, 2, 3, .size = 4, .alpha = 2),
     ON_IMAGE("global_pool", "global pool", 3, 2, 5, 4, 0),
     ON_IMAGE("flatten", "flatten", 5, 2, 3, 2, 0),
     ON_IMAGE("tokens", "tokens", 5, 2, 5, 4, 0),
@@ -66,44 +85,118 @@ static double pixel(const struct image *m, int64_t b, int64_t c, int64_t i, int6
     return m->x[((b * m->channels + c) * m->height + i) * m->width + j];
 }
 
-/* Output (b, n, i, j) of a convolution with weights [n][channel of the group][r][q]. */
-static double conv_at(const struct topt_op *op, const struct image *x, const double *w,
-                      int64_t groups, int64_t outs, const int64_t at[4])
+/* Place (r, q) of the window of output (i, j). */
+static void place_of(const struct topt_attrs *a, const int64_t at[4], int64_t r,
+                     int64_t q, int64_t *ret_i, int64_t *ret_j)
 {
+    *ret_i = at[2] * a->stride_h + r * a->dilation_h - a->pad_top;
+    *ret_j = at[3] * a->stride_w + q * a->dilation_w - a->pad_left;
+}
+
+/* Weights are [output][input channel of the group][r][q]. */
+static double conv_at(const struct topt_op *op, const struct whole *w,
+                      const struct image *x, const int64_t at[4])
+{
+    enum { X, W, Y };
     const struct topt_attrs *a = &op->attrs;
-    int64_t in = x->channels / groups, first = at[1] / (outs / groups) * in;
+    const struct topt_dim *y = op->operand[Y].dim;
+    int grouped = !strcmp(op->spec->name, "conv_grouped");
+    int64_t in = grouped ? op->operand[X].dim[1].unit : x->channels;
+    int64_t first = grouped ? at[1] / y[1].unit * in : 0, i, j;
     double sum = 0;
     for (int64_t k = 0; k < in; k++)
         for (int64_t r = 0; r < a->kernel_h; r++)
             for (int64_t q = 0; q < a->kernel_w; q++) {
-                int64_t i = at[2] * a->stride_h + r * a->dilation_h - a->pad_top;
-                int64_t j = at[3] * a->stride_w + q * a->dilation_w - a->pad_left;
-                double weight = w[((at[1] * in + k) * a->kernel_h + r) * a->kernel_w + q];
-                sum += weight * pixel(x, at[0], first + k, i, j);
+                place_of(a, at, r, q, &i, &j);
+                sum +=
+                    w->value[W][((at[1] * in + k) * a->kernel_h + r) * a->kernel_w + q] *
+                    pixel(x, at[0], first + k, i, j);
             }
     return sum;
 }
 
-static double worst_of_conv(const struct topt_op *op, const struct whole *w,
-                            const struct whole *ref)
+static double pool_at(const struct topt_op *op, const struct whole *w,
+                      const struct image *x, const int64_t at[4])
 {
-    enum { X, W, Y };
-    struct image x = image_of(op, X, w->value[X]), y = image_of(op, Y, ref->value[Y]);
-    int64_t groups =
-        !strcmp(op->spec->name, "conv_grouped") ? op->operand[X].dim[1].count : 1;
+    const struct topt_attrs *a = &op->attrs;
+    double sum = 0, most = -INFINITY, n = 0;
+    (void)w;
+    for (int64_t r = 0; r < a->kernel_h; r++)
+        for (int64_t q = 0; q < a->kernel_w; q++) {
+            int64_t i, j, pad = a->count_pad;
+            place_of(a, at, r, q, &i, &j);
+            int inside_image = i >= 0 && j >= 0 && i < x->height && j < x->width;
+            n += inside_image ||
+                 (pad && i < x->height + a->pad_bottom && j < x->width + a->pad_right);
+            sum += pixel(x, at[0], at[1], i, j);
+            if (inside_image)
+                most = fmax(most, pixel(x, at[0], at[1], i, j));
+        }
+    if (a->average)
+        return n > 0 ? sum / n : 0;
+    return isfinite(most) ? most : 0;
+}
+
+static double batch_norm_at(const struct topt_op *op, const struct whole *w,
+                            const struct image *x, const int64_t at[4])
+{
+    enum { G = 1, BIAS };
+    double sum = 0, squares = 0, n = 0;
+    for (int64_t b = 0; b < BATCH; b++)
+        for (int64_t i = 0; i < x->height; i++)
+            for (int64_t j = 0; j < x->width; j++, n++) {
+                double v = pixel(x, b, at[1], i, j);
+                sum += v;
+                squares += v * v;
+            }
+    double mean = sum / n, var = squares / n - mean * mean;
+    return (pixel(x, at[0], at[1], at[2], at[3]) - mean) / sqrt(var + op->attrs.eps) *
+               w->value[G][at[1]] +
+           w->value[BIAS][at[1]];
+}
+
+static double lrn_at(const struct topt_op *op, const struct whole *w,
+                     const struct image *x, const int64_t at[4])
+{
+    const struct topt_attrs *a = &op->attrs;
+    double sum = 0;
+    (void)w;
+    for (int64_t k = 0; k < a->size; k++) {
+        int64_t c = at[1] + k - (a->size - 1) / 2;
+        double v = c >= 0 && c < x->channels ? pixel(x, at[0], c, at[2], at[3]) : 0;
+        sum += v * v;
+    }
+    return pixel(x, at[0], at[1], at[2], at[3]) /
+           pow(a->bias + a->alpha / (double)a->size * sum, a->beta);
+}
+
+static const struct by_hand {
+    const char *kind;
+    double (*at)(const struct topt_op *op, const struct whole *w, const struct image *x,
+                 const int64_t at[4]);
+} by_hand[] = {{"conv", conv_at},
+               {"conv_grouped", conv_at},
+               {"pool", pool_at},
+               {"batch_norm", batch_norm_at},
+               {"lrn", lrn_at}};
+
+static double worst_value(const struct by_hand *h, const struct topt_op *op,
+                          const struct whole *w, const struct whole *ref)
+{
+    struct image x = image_of(op, 0, w->value[0]);
+    struct image y = image_of(op, op->output, ref->value[op->output]);
     double worst = 0;
-    for (int64_t n = 0; n < fake_volume(op, Y); n++) {
+    for (int64_t n = 0; n < fake_volume(op, op->output); n++) {
         int64_t at[4] = {n / (y.channels * y.height * y.width),
                          n / (y.height * y.width) % y.channels, n / y.width % y.height,
                          n % y.width};
-        double want = conv_at(op, &x, w->value[W], groups, y.channels, at);
-        worst = fmax(worst, fabs(want - y.x[n]));
+        worst = fmax(worst, fabs(h->at(op, w, &x, at) - y.x[n]));
     }
     return worst;
 }
 
 /* Slopes and splits say that an operator agrees with itself; this, that it is the right one. */
-static void check_values(const struct fixture *x)
+static void check_values(const struct fixture *x, const struct by_hand *h)
 {
     struct topt_model *m = build(x);
     const struct topt_op *op = &m->op[m->nops - 1];
@@ -114,7 +207,7 @@ static void check_values(const struct fixture *x)
         abort();
     fill(x, op, &w);
     whole_run(op, &one, &none, &w, &ref);
-    double worst = worst_of_conv(op, &w, &ref);
+    double worst = worst_value(h, op, &w, &ref);
     ok(worst < 1e-12, "%s: as by hand (off by %.1e)", x->title, worst);
     drop(&w);
     drop(&ref);
@@ -125,8 +218,9 @@ int main(void)
 {
     for (size_t i = 0; i < sizeof fixtures / sizeof *fixtures; i++) {
         check_operator(&fixtures[i]);
-        if (!strncmp(fixtures[i].kind, "conv", 4))
-            check_values(&fixtures[i]);
+        for (size_t k = 0; k < sizeof by_hand / sizeof *by_hand; k++)
+            if (!strcmp(fixtures[i].kind, by_hand[k].kind))
+                check_values(&fixtures[i], &by_hand[k]);
     }
     return done_testing();
 }
