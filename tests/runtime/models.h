@@ -136,6 +136,27 @@ __attribute__((unused)) static struct topt_model *build_lstm(void)
     return finish(&b);
 }
 
+/* Gated experts beside the residual, two of four for each token, some of which find no slot. */
+__attribute__((unused)) static struct topt_model *build_moe(void)
+{
+    enum { D = 8, EXPERTS = 4 };
+    struct topt_attrs routing = ATTRS(.top_k = 2, .capacity = 1);
+    struct build b = {.m = topt_model_create("moe", 8, 6, NULL)};
+    int x = put(&b, "embedding", -1, -1, ATTRS(.vocab = 30, .features = D, .init_std = 1));
+    for (int i = 0; i < 2; i++) {
+        int y = put(&b, "norm", x, -1, ATTRS(.rms = 1));
+        int g = put(&b, "linear", y, -1, ATTRS(.features = EXPERTS));
+        g = put(&b, "route", g, -1, routing);
+        y = put(&b, "dispatch", y, g, routing);
+        y = put(&b, "experts", y, -1,
+                ATTRS(.features = 6, .activation = TOPT_ACT_SILU, .gated = i == 0));
+        x = put(&b, "add", x, put(&b, "combine", y, g, ATTRS(0)), ATTRS(0));
+    }
+    x = put(&b, "linear", x, -1, ATTRS(.features = 30));
+    put(&b, "cross_entropy", x, -1, ATTRS(0));
+    return finish(&b);
+}
+
 /* ---- random strategies --------------------------------------------------------------------- */
 
 struct dice {
