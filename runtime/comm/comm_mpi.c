@@ -79,21 +79,6 @@ static void mpi_destroy(struct topt_comm *c)
     free(w);
 }
 
-/* Devices that differ from 'me' along 'axes' only, in order. */
-static int list_members(const struct topt_mesh *m, uint32_t axes, int me, int *ret)
-{
-    int n = 0;
-    for (int d = 0; d < m->devices; d++) {
-        int same = 1;
-        for (int a = 0; a < m->naxes && same; a++)
-            same =
-                (axes >> a & 1) || topt_mesh_coord(m, d, a) == topt_mesh_coord(m, me, a);
-        if (same)
-            ret[n++] = d;
-    }
-    return n;
-}
-
 static int group_make(struct topt_comm *c, uint32_t axes, struct subgroup **ret,
                       struct topt_error *err)
 {
@@ -108,7 +93,7 @@ static int group_make(struct topt_comm *c, uint32_t axes, struct subgroup **ret,
         group_free(s);
         return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
     }
-    s->g.size = list_members(&c->mesh, axes, c->rank, s->device);
+    s->g.size = topt_comm_members(&c->mesh, axes, c->rank, s->device);
     s->g.device = s->device;
     while (s->device[s->g.me] != c->rank)
         s->g.me++;

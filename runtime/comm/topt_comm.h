@@ -1,7 +1,8 @@
 /* topt_comm.h - how the ranks of a run talk.
  *
- * One table of functions; two implementations: a single process, where every collective is a
- * copy, and MPI.  A communicator is bound to a mesh, rank = device number; collectives name
+ * One table of functions.  Between hosts' memory: a single process, where every collective is
+ * a copy, MPI, and plain sockets.  Between devices' memory: by way of the hosts', over one of
+ * these (comm_staged.h), or a module's own (topt_module.h).  A communicator is bound to a mesh, rank = device number; collectives name
  * their group by the mesh axes along which its members differ, and members are ordered by
  * device number.  Every member of a group makes the same calls in the same order.
  *
@@ -60,7 +61,7 @@ struct topt_comm_ops {
     void (*destroy)(struct topt_comm *c);
     void (*forget)(struct topt_comm *c); /* groups made so far: the mesh changes */
     int (*group)(struct topt_comm *c, uint32_t axes, struct topt_comm_group *ret,
-                 struct topt_error *err); /* borrowed until destroy */
+                 struct topt_error *err); /* borrowed until the next call */
     int (*all_reduce)(struct topt_comm *c, const struct topt_comm_call *k,
                       struct topt_error *err);
     /* src: blocks by member, 'counts'; dst: my block */
@@ -105,13 +106,22 @@ int topt_comm_failed_elsewhere(const struct topt_error *err);
 int topt_comm_share_text(struct topt_comm *c, int failed, char **text, size_t *len,
                          struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Was this process started by mpirun or srun? */
+/* Devices that differ from 'device' along 'axes' only, in order; 'ret' has room for all of the
+ * mesh.  Returns how many. */
+int topt_comm_members(const struct topt_mesh *m, uint32_t axes, int device, int *ret);
+
+/* Was this process started by mpirun or srun, or is TOPT_RENDEZVOUS set? */
 int topt_comm_launched(void);
+/* Processes that find each other without MPI: TOPT_RANK of TOPT_RANKS, each with the same
+ * TOPT_RENDEZVOUS=HOST:PORT, where rank 0 listens.  All data passes through rank 0, so it is
+ * for small messages, and for tests where there is no MPI.  Every rank of the world makes
+ * every collective call, whatever its group. */
+int topt_comm_sockets(struct topt_comm **ret, struct topt_error *err) TOPT_MUST_CHECK;
 /* Initialise MPI (once a process) and take its world; without MPI in the build: an error. */
 int topt_comm_mpi_world(int *argc, char ***argv, struct topt_comm **ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
-/* MPI where the process was started by a launcher, else a single process.  Settles how the
- * process keeps freed memory, too. */
+/* Sockets where TOPT_RENDEZVOUS is set, MPI where the process was started by a launcher, else
+ * a single process.  Settles how the process keeps freed memory, too. */
 int topt_comm_open(int *argc, char ***argv, struct topt_comm **ret,
                    struct topt_error *err) TOPT_MUST_CHECK;
 /* After the last communicator is gone. */
