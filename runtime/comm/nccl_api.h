@@ -1,0 +1,67 @@
+/* nccl_api.h - NCCL's functions, found when they are wanted.
+ *
+ * The library is opened by name (libnccl.so.2, or what $TOPT_NCCL says), so that a machine
+ * with one GPU needs none.  Where NCCL's own header is there, it declares the functions; else
+ * the lines below do, with NCCL's names and numbers.  At least NCCL 2.18. */
+#ifndef TOPT_NCCL_API_H
+#define TOPT_NCCL_API_H
+
+#include <cuda_runtime_api.h>
+#include <stddef.h>
+
+#if __has_include(<nccl.h>)
+#include <nccl.h>
+#else
+typedef struct ncclComm *ncclComm_t;
+typedef struct {
+    char internal[128];
+} ncclUniqueId;
+typedef enum { ncclSuccess = 0 } ncclResult_t;
+typedef enum { ncclSum = 0, ncclMax = 2 } ncclRedOp_t;
+typedef enum {
+    ncclInt8 = 0,
+    ncclInt32 = 2,
+    ncclInt64 = 4,
+    ncclFloat32 = 7,
+    ncclFloat64 = 8,
+    ncclBfloat16 = 9
+} ncclDataType_t;
+struct ncclConfig;
+ncclResult_t ncclGetUniqueId(ncclUniqueId *ret);
+ncclResult_t ncclCommInitRank(ncclComm_t *ret, int ranks, ncclUniqueId id, int rank);
+ncclResult_t ncclCommSplit(ncclComm_t c, int color, int key, ncclComm_t *ret,
+                           struct ncclConfig *config);
+ncclResult_t ncclCommDestroy(ncclComm_t c);
+const char *ncclGetErrorString(ncclResult_t rc);
+ncclResult_t ncclGroupStart(void);
+ncclResult_t ncclGroupEnd(void);
+ncclResult_t ncclAllReduce(const void *src, void *dst, size_t n, ncclDataType_t t,
+                           ncclRedOp_t op, ncclComm_t c, cudaStream_t s);
+ncclResult_t ncclReduce(const void *src, void *dst, size_t n, ncclDataType_t t,
+                        ncclRedOp_t op, int root, ncclComm_t c, cudaStream_t s);
+ncclResult_t ncclBroadcast(const void *src, void *dst, size_t n, ncclDataType_t t,
+                           int root, ncclComm_t c, cudaStream_t s);
+ncclResult_t ncclReduceScatter(const void *src, void *dst, size_t n, ncclDataType_t t,
+                               ncclRedOp_t op, ncclComm_t c, cudaStream_t s);
+ncclResult_t ncclAllGather(const void *src, void *dst, size_t n, ncclDataType_t t,
+                           ncclComm_t c, cudaStream_t s);
+ncclResult_t ncclSend(const void *src, size_t n, ncclDataType_t t, int peer, ncclComm_t c,
+                      cudaStream_t s);
+ncclResult_t ncclRecv(void *dst, size_t n, ncclDataType_t t, int peer, ncclComm_t c,
+                      cudaStream_t s);
+#endif
+
+/* clang-format off */
+#define TOPT_NCCL_FUNCTIONS(X)                                                             \
+    X(GetUniqueId) X(CommInitRank) X(CommSplit) X(CommDestroy) X(GetErrorString)           \
+    X(GroupStart) X(GroupEnd) X(AllReduce) X(Reduce) X(Broadcast) X(ReduceScatter)         \
+    X(AllGather) X(Send) X(Recv)
+/* clang-format on */
+
+struct nccl_api {
+#define X(name) __typeof__(nccl##name) *name;
+    TOPT_NCCL_FUNCTIONS(X)
+#undef X
+};
+
+#endif

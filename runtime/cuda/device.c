@@ -1,0 +1,438 @@
+/* device.c - a GPU as a device: memory in the order of a stream, and the kernels by number. */
+#include "cuda.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+_Static_assert((int)CU_OPERANDS == TOPT_MAX_OPERANDS && (int)CU_DIMS == TOPT_MAX_OPDIMS &&
+                   (int)CU_RANK == TOPT_MAX_RANK,
+               "cu.h repeats limits");
+_Static_assert((int)CU_RELU == TOPT_ACT_RELU && (int)CU_GELU == TOPT_ACT_GELU &&
+                   (int)CU_SILU == TOPT_ACT_SILU && (int)CU_TANH == TOPT_ACT_TANH &&
+                   (int)CU_SIGMOID == TOPT_ACT_SIGMOID &&
+                   (int)CU_LEAKY_RELU == TOPT_ACT_LEAKY_RELU &&
+                   (int)CU_ELU == TOPT_ACT_ELU && (int)CU_SOFTPLUS == TOPT_ACT_SOFTPLUS &&
+                   (int)CU_SOFTPLUS + 1 == TOPT_ACT_COUNT,
+               "cu.h repeats activations");
+
+int topt_cuda_check(cudaError_t rc, const char *what, struct topt_error *err)
+{
+    if (!rc)
+        return 0;
+    return topt_fail(err,
+                     rc == cudaErrorMemoryAllocation ? TOPT_ERR_NOMEM : TOPT_ERR_DEVICE,
+                     "%s: %s", what, cudaGetErrorString(rc));
+}
+
+static struct cuda_device *cuda_of(const struct topt_device *d)
+{
+    return d->impl;
+}
+
+/* ---- memory -------------------------------------------------------------------------------- */
+
+static int cuda_alloc(struct topt_device *d, int64_t bytes, void **ret,
+                      struct topt_error *err)
+{
+    cudaError_t rc =
+        cudaMallocAsync(ret, (size_t)(bytes > 0 ? bytes : 1), cuda_of(d)->stream);
+    if (!rc)
+        return 0;
+    topt_cuda_check(rc, "allocation", err);
+    return topt_wrap(err, "%lld bytes of the GPU's memory", (long long)bytes);
+}
+
+/* In the stream's order, so work in flight may still use it. */
+static void cuda_release(struct topt_device *d, void *p)
+{
+    if (p)
+        cudaFreeAsync(p, cuda_of(d)->stream);
+}
+
+static int cuda_zero(struct topt_device *d, void *p, int64_t bytes,
+                     struct topt_error *err)
+{
+    return bytes > 0
+               ? topt_cuda_check(cudaMemsetAsync(p, 0, (size_t)bytes, cuda_of(d)->stream),
+                                 "zeroing", err)
+               : 0;
+}
+
+static int cuda_sync(struct topt_device *d, struct topt_error *err)
+{
+    return topt_cuda_check(cudaStreamSynchronize(cuda_of(d)->stream), "work on the GPU",
+                           err);
+}
+
+static int transfer(struct topt_device *d, void *dst, const void *src, int64_t bytes,
+                    enum cudaMemcpyKind kind, struct topt_error *err)
+{
+    if (bytes <= 0)
+        return 0;
+    cudaError_t rc = cudaMemcpyAsync(dst, src, (size_t)bytes, kind, cuda_of(d)->stream);
+    return topt_cuda_check(rc, "copy", err) || cuda_sync(d, err) ? -1 : 0;
+}
+
+static int cuda_write(struct topt_device *d, void *dst, const void *host, int64_t bytes,
+                      struct topt_error *err)
+{
+    return transfer(d, dst, host, bytes, cudaMemcpyHostToDevice, err);
+}
+
+static int cuda_read(struct topt_device *d, void *host, const void *src, int64_t bytes,
+                     struct topt_error *err)
+{
+    return transfer(d, host, src, bytes, cudaMemcpyDeviceToHost, err);
+}
+
+static int cuda_alloc_host(struct topt_device *d, int64_t bytes, void **ret,
+                           struct topt_error *err)
+{
+    (void)d;
+    return topt_cuda_check(cudaMallocHost(ret, (size_t)(bytes > 0 ? bytes : 1)),
+                           "pinned memory", err);
+}
+
+static void cuda_release_host(struct topt_device *d, void *p)
+{
+    (void)d;
+    cudaFreeHost(p);
+}
+
+int topt_cuda_scratch(struct topt_device *d, int64_t bytes, void **ret,
+                      struct topt_error *err)
+{
+    struct cuda_device *c = cuda_of(d);
+    if (bytes > c->scratch_bytes) {
+        cuda_release(d, c->scratch);
+        c->scratch = NULL;
+        c->scratch_bytes = 0;
+        if (cuda_alloc(d, bytes, &c->scratch, err))
+            return -1;
+        c->scratch_bytes = bytes;
+    }
+    *ret = c->scratch;
+    return 0;
+}
+
+/* ---- boxes and sums -------------------------------------------------------------------------- */
+
+/* A region of two blocks as extents and steps, and where it starts in each. */
+static struct cu_box box_of(const struct topt_box_copy *c)
+{
+    const struct topt_shape *s = c->shape;
+    struct cu_box b = {.n = 1};
+    int64_t src_step = 1, dst_step = 1, src_at = 0, dst_at = 0;
+    for (int i = 0; i < CU_RANK; i++)
+        b.extent[i] = 1;
+    for (int i = s->ndim - 1; i >= 0; i--) {
+        int to = CU_RANK - s->ndim + i;
+        int64_t unit = s->dim[i].unit;
+        b.extent[to] = c->region.len[i] * unit;
+        b.src_step[to] = src_step;
+        b.dst_step[to] = dst_step;
+        src_at += (c->region.off[i] - c->src_box.off[i]) * unit * src_step;
+        dst_at += (c->region.off[i] - c->dst_box.off[i]) * unit * dst_step;
+        src_step *= c->src_box.len[i] * unit;
+        dst_step *= c->dst_box.len[i] * unit;
+        b.n *= b.extent[to];
+    }
+    if (b.n <= 0)
+        return b;
+    b.src = (const char *)c->src + src_at * c->element_bytes;
+    b.dst = (char *)c->dst + dst_at * c->element_bytes;
+    return b;
+}
+
+static int cuda_copy_box(struct topt_device *d, const struct topt_box_copy *c,
+                         struct topt_error *err)
+{
+    const struct cu_math *by_size = c->element_bytes == 8   ? &topt_cu_f64
+                                    : c->element_bytes == 4 ? &topt_cu_f32
+                                                            : &topt_cu_bf16;
+    struct cu_box b = box_of(c);
+    return b.n <= 0
+               ? 0
+               : topt_cuda_check((cudaError_t)by_size->copy_box(cuda_of(d)->stream, &b),
+                                 "copy of a box", err);
+}
+
+static int cuda_add_box(struct topt_device *d, const struct topt_box_copy *c,
+                        struct topt_error *err)
+{
+    struct cu_box b = box_of(c);
+    return b.n <= 0 ? 0
+                    : topt_cuda_check(
+                          (cudaError_t)cuda_of(d)->math->add_box(cuda_of(d)->stream, &b),
+                          "sum of a box", err);
+}
+
+static int cuda_add(struct topt_device *d, void *dst, const void *src, int64_t n,
+                    struct topt_error *err)
+{
+    return topt_cuda_check(
+        (cudaError_t)cuda_of(d)->math->add(cuda_of(d)->stream, dst, src, n), "sum", err);
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------- */
+
+/* 1 + enum cu_kernel; 0: not one of them. */
+static const uint8_t plain[TOPT_KERNEL_COUNT] = {
+    [TOPT_K_EMBEDDING_FWD] = 1 + CU_embedding_fwd,
+    [TOPT_K_EMBEDDING_BWD] = 1 + CU_embedding_bwd,
+    [TOPT_K_BIAS_FWD] = 1 + CU_bias_fwd,
+    [TOPT_K_BIAS_BWD] = 1 + CU_bias_bwd,
+    [TOPT_K_POSITION_FWD] = 1 + CU_position_fwd,
+    [TOPT_K_POSITION_BWD] = 1 + CU_position_bwd,
+    [TOPT_K_VARIABLE_FWD] = 1 + CU_variable_fwd,
+    [TOPT_K_VARIABLE_BWD] = 1 + CU_variable_bwd,
+    [TOPT_K_UNARY_FWD] = 1 + CU_unary_fwd,
+    [TOPT_K_UNARY_BWD] = 1 + CU_unary_bwd,
+    [TOPT_K_GLU_FWD] = 1 + CU_glu_fwd,
+    [TOPT_K_GLU_BWD] = 1 + CU_glu_bwd,
+    [TOPT_K_SCALE_FWD] = 1 + CU_scale_fwd,
+    [TOPT_K_SCALE_BWD] = 1 + CU_scale_bwd,
+    [TOPT_K_COPY_FWD] = 1 + CU_copy_fwd,
+    [TOPT_K_COPY_BWD] = 1 + CU_copy_bwd,
+    [TOPT_K_ADD_FWD] = 1 + CU_add_fwd,
+    [TOPT_K_ADD_BWD] = 1 + CU_add_bwd,
+    [TOPT_K_MUL_FWD] = 1 + CU_mul_fwd,
+    [TOPT_K_MUL_BWD] = 1 + CU_mul_bwd,
+    [TOPT_K_NORM_MEAN] = 1 + CU_norm_mean,
+    [TOPT_K_NORM_VAR] = 1 + CU_norm_var,
+    [TOPT_K_NORM_APPLY] = 1 + CU_norm_apply,
+    [TOPT_K_NORM_BWD_SUM] = 1 + CU_norm_bwd_sum,
+    [TOPT_K_NORM_BWD_APPLY] = 1 + CU_norm_bwd_apply,
+    [TOPT_K_XENT_MAX] = 1 + CU_xent_max,
+    [TOPT_K_XENT_SUM] = 1 + CU_xent_sum,
+    [TOPT_K_XENT_LOSS] = 1 + CU_xent_loss,
+    [TOPT_K_XENT_BWD] = 1 + CU_xent_bwd,
+};
+
+static cuda_kernel *const product[TOPT_KERNEL_COUNT] = {
+    [TOPT_K_LINEAR_FWD] = topt_cuda_linear_fwd,
+    [TOPT_K_LINEAR_BWD_X] = topt_cuda_linear_bwd_x,
+    [TOPT_K_LINEAR_BWD_W] = topt_cuda_linear_bwd_w,
+    [TOPT_K_ATTENTION_FWD] = topt_cuda_attention_fwd,
+    [TOPT_K_ATTENTION_BWD] = topt_cuda_attention_bwd,
+};
+
+int topt_cuda_launched(int rc, const struct topt_kernel_call *c, struct topt_error *err)
+{
+    if (topt_cuda_check((cudaError_t)rc, topt_kernel_name(c->kernel), err))
+        return topt_wrap(err, "%s", c->op->name);
+    return 0;
+}
+
+static int64_t extent(const struct topt_kernel_call *c, int operand, int i)
+{
+    return c->box[operand].len[i] * c->op->operand[operand].dim[i].unit;
+}
+
+static struct cu_call flatten(const struct topt_kernel_call *c)
+{
+    const struct topt_op *op = c->op;
+    struct cu_call f = {.batch = c->len[0],
+                        .activation = op->attrs.activation,
+                        .rms = op->attrs.rms,
+                        .alpha = op->attrs.alpha,
+                        .factor = op->attrs.factor,
+                        .shift = op->attrs.shift,
+                        .eps = op->attrs.eps};
+    memcpy(f.off, c->off, sizeof f.off);
+    memcpy(f.len, c->len, sizeof f.len);
+    memcpy(f.value, c->value, sizeof f.value);
+    memcpy(f.grad, c->grad, sizeof f.grad);
+    for (int o = 0; o < op->spec->noperands; o++) {
+        int last = op->spec->operand[o].ndim - 1;
+        f.rows[o] = 1;
+        for (int i = 0; i < last; i++)
+            f.rows[o] *= extent(c, o, i);
+        f.cols[o] = extent(c, o, last);
+        f.adds |= (op->operand[o].role == TOPT_PARAM ? 1u : 0u) << o;
+    }
+    /* what norms and losses divide by: whole extents, however few are local */
+    f.width = (double)(op->operand[1].dim[0].count * op->operand[1].dim[0].unit);
+    f.each = 1 / ((double)op->count[0] * (double)op->count[1] *
+                  (double)(c->micro_batches > 0 ? c->micro_batches : 1));
+    return f;
+}
+
+static int cuda_kernel_run(struct topt_device *d, const struct topt_kernel_call *c,
+                           struct topt_error *err)
+{
+    struct cuda_device *dev = cuda_of(d);
+    int own = plain[c->kernel];
+    if (!own && !product[c->kernel])
+        return topt_fail(err, TOPT_ERR_DEVICE,
+                         "the cuda device has no kernel '%s' yet; run with --device host",
+                         topt_kernel_name(c->kernel));
+    struct cu_call f = flatten(c);
+    if (!own)
+        return product[c->kernel](d, c, &f, err);
+    return topt_cuda_launched(dev->math->kernel[own - 1](dev->stream, &f), c, err);
+}
+
+/* ---- the optimizer ------------------------------------------------------------------------------ */
+
+static int cuda_update(struct topt_device *d, const struct topt_update_call *c,
+                       struct topt_error *err)
+{
+    struct cu_update u = {.n = c->n,
+                          .first = c->step == 1,
+                          .lr = c->lr,
+                          .param = c->param,
+                          .state = {c->state[0], c->state[1], c->state[2]},
+                          .grad = c->grad};
+    switch (c->optimizer) {
+    case TOPT_SGD:
+        u.optimizer = CU_SGD;
+        break;
+    case TOPT_MOMENTUM:
+        u.optimizer = CU_MOMENTUM;
+        break;
+    case TOPT_ADAM:
+        u.optimizer = CU_ADAM;
+        u.lr /= 1 - pow(0.9, (double)c->step);
+        u.root = 1 / sqrt(1 - pow(0.999, (double)c->step));
+        break;
+    default:
+        return topt_fail(
+            err, TOPT_ERR_DEVICE,
+            "the cuda device has no optimizer '%s' yet; run with --device host",
+            topt_optimizer_name(c->optimizer));
+    }
+    return topt_cuda_check((cudaError_t)cuda_of(d)->math->update(cuda_of(d)->stream, &u),
+                           "update", err);
+}
+
+/* ---- opening ---------------------------------------------------------------------------------- */
+
+static void cuda_close(struct topt_device *d)
+{
+    struct cuda_device *c = cuda_of(d);
+    if (!c)
+        return;
+    if (c->stream) {
+        cudaFreeAsync(c->workspace, c->stream);
+        cudaFreeAsync(c->scratch, c->stream);
+        cudaStreamSynchronize(c->stream);
+        topt_cuda_gemm_forget(c);
+        cudaStreamDestroy(c->stream);
+    }
+    if (c->lt)
+        cublasLtDestroy(c->lt);
+    free(c);
+    d->impl = NULL;
+}
+
+static const struct topt_device_ops cuda_ops = {
+    .name = "cuda",
+    .abi = TOPT_DEVICE_ABI,
+    .close = cuda_close,
+    .alloc = cuda_alloc,
+    .release = cuda_release,
+    .zero = cuda_zero,
+    .write = cuda_write,
+    .read = cuda_read,
+    .copy_box = cuda_copy_box,
+    .add_box = cuda_add_box,
+    .add = cuda_add,
+    .kernel = cuda_kernel_run,
+    .update = cuda_update,
+    .sync = cuda_sync,
+    .alloc_host = cuda_alloc_host,
+    .release_host = cuda_release_host,
+};
+
+static int cuda_count(int *ret, struct topt_error *err)
+{
+    cudaError_t rc = cudaGetDeviceCount(ret);
+    if (rc == cudaErrorInsufficientDriver)
+        return topt_fail(
+            err, TOPT_ERR_DEVICE,
+            "no NVIDIA driver here, or one older than CUDA %d.%d; use --device "
+            "host",
+            CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    if (rc == cudaErrorNoDevice || (!rc && *ret < 1))
+        return topt_fail(err, TOPT_ERR_DEVICE, "no GPU here; use --device host");
+    return topt_cuda_check(rc, "looking for GPUs", err);
+}
+
+/* Freed memory stays with the process: the next step wants the same again. */
+static int keep_memory(int index, struct topt_error *err)
+{
+    cudaMemPool_t pool;
+    uint64_t all = UINT64_MAX;
+    cudaError_t rc = cudaDeviceGetDefaultMemPool(&pool, index);
+    if (!rc)
+        rc = cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all);
+    return topt_cuda_check(rc, "memory pool", err);
+}
+
+static int start(struct topt_device *d, struct topt_error *err)
+{
+    struct cuda_device *c = cuda_of(d);
+    if (topt_cuda_check(cudaSetDevice(c->index), "choosing a GPU", err) ||
+        keep_memory(c->index, err) ||
+        topt_cuda_check(cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking),
+                        "stream", err) ||
+        cuda_alloc(d, CUDA_WORKSPACE_BYTES, &c->workspace, err))
+        return -1;
+    return cublasLtCreate(&c->lt) == CUBLAS_STATUS_SUCCESS
+               ? 0
+               : topt_fail(err, TOPT_ERR_DEVICE, "cuBLASLt does not start");
+}
+
+/* Host and bus address: the same for every process that uses the GPU (FNV-1a). */
+static int identify(int index, uint64_t *ret, struct topt_error *err)
+{
+    char text[320] = "";
+    gethostname(text, 255);
+    size_t n = strlen(text);
+    if (topt_cuda_check(cudaDeviceGetPCIBusId(text + n, 32, index), "bus address", err))
+        return -1;
+    uint64_t h = 0xcbf29ce484222325u;
+    for (const char *p = text; *p; p++)
+        h = (h ^ (unsigned char)*p) * 0x100000001b3u;
+    *ret = h;
+    return 0;
+}
+
+static int cuda_open(enum topt_dtype dtype, int index, struct topt_device *ret,
+                     uint64_t *ret_identity, struct topt_error *err)
+{
+    int n;
+    if (cuda_count(&n, err))
+        return -1;
+    struct cuda_device *c = calloc(1, sizeof *c);
+    if (!c)
+        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    c->index = index % n;
+    c->math = dtype == TOPT_F64    ? &topt_cu_f64
+              : dtype == TOPT_BF16 ? &topt_cu_bf16
+                                   : &topt_cu_f32;
+    *ret = (struct topt_device){.ops = &cuda_ops,
+                                .dtype = dtype,
+                                .real_bytes = topt_dtype_bytes(dtype),
+                                .state_bytes = dtype == TOPT_F64 ? 8 : 4,
+                                .impl = c};
+    if (start(ret, err) || identify(c->index, ret_identity, err)) {
+        cuda_close(ret);
+        return topt_wrap(err, "GPU %d", index % n);
+    }
+    return 0;
+}
+
+/* The one symbol of the module. */
+extern const struct topt_module topt_module;
+__attribute__((visibility("default"))) const struct topt_module topt_module = {
+    .abi = TOPT_DEVICE_ABI,
+    .name = "cuda",
+    .count = cuda_count,
+    .open = cuda_open,
+    .communicator = topt_cuda_communicator,
+};

@@ -1,0 +1,16 @@
+/* k_all.h - all kernels and their table; includes the sources, see real.h. */
+#include "k_sums.h"
+#include "k_linear.h"
+#include "k_elementwise.h"
+#include "k_norm.h"
+#include "k_attention.h"
+#include "k_xent.h"
+#include "k_update.h"
+
+/* Kernels in the order of TOPT_CU_KERNELS, then the rest in that of struct cu_math. */
+#define X(name) name,
+#define CU_MATH                                                                          \
+    {                                                                                    \
+        {TOPT_CU_KERNELS(X)}, rotate, softmax, probabilities, softmax_bwd, copy_box,     \
+            add_box, add, update                                                         \
+    }

@@ -1,0 +1,91 @@
+/* k_update.h - boxes, element sums and the optimizers. */
+#include "real.h"
+
+/* Where element i of a box is, by its steps. */
+DEVICE int64_t box_at(const struct cu_box *c, const int64_t *step, int64_t i)
+{
+    int64_t at = 0;
+    for (int d = CU_RANK - 1; d >= 0; d--) {
+        at += rest(i, c->extent[d]) * step[d];
+        i = quotient(i, c->extent[d]);
+    }
+    return at;
+}
+
+KERNEL copy_box_each(CALL(cu_box) c)
+{
+    EACH(i, c.n)
+    OUT(c.dst)[box_at(&c, c.dst_step, i)] = IN(c.src)[box_at(&c, c.src_step, i)];
+}
+
+static int copy_box(void *stream, const struct cu_box *c)
+{
+    LAUNCH(copy_box_each, blocks_for(c->n), stream, c);
+    return 0;
+}
+
+KERNEL add_box_each(CALL(cu_box) c)
+{
+    EACH(i, c.n)
+    {
+        int64_t to = box_at(&c, c.dst_step, i);
+        put(OUT(c.dst), to,
+            get(OUT(c.dst), to) + get(IN(c.src), box_at(&c, c.src_step, i)));
+    }
+}
+
+static int add_box(void *stream, const struct cu_box *c)
+{
+    LAUNCH(add_box_each, blocks_for(c->n), stream, c);
+    return 0;
+}
+
+KERNEL add_each(CALL(plain_copy) c)
+{
+    EACH(i, c.n)
+    put(OUT(c.dst), i, get(OUT(c.dst), i) + get(IN(c.src), i));
+}
+
+static int add(void *stream, void *dst, const void *src, int64_t n)
+{
+    struct plain_copy c = {dst, src, n};
+    LAUNCH(add_each, blocks_for(n), stream, &c);
+    return 0;
+}
+
+DEVICE double adam_step(const struct cu_update *c, double g, state *m, state *v)
+{
+    double m1 = 0.9 * (double)*m + 0.1 * g, v1 = 0.999 * (double)*v + 0.001 * g * g;
+    *m = (state)m1;
+    *v = (state)v1;
+    return c->lr * m1 / (sqrt(v1) * c->root + 1e-8);
+}
+
+KERNEL update_each(CALL(cu_update) c)
+{
+    state *first = (state *)c.state[0], *second = (state *)c.state[1];
+    state *master = (state *)c.state[2];
+    EACH(i, c.n)
+    {
+        num g = get(IN(c.grad), i);
+        state w = master && !c.first ? master[i] : (state)get(OUT(c.param), i);
+        w -= (state)c.decay * w;
+        if (c.optimizer == CU_ADAM) {
+            w = (state)((double)w - adam_step(&c, (double)g, &first[i], &second[i]));
+        } else if (c.optimizer == CU_MOMENTUM) {
+            first[i] = (state)0.9 * first[i] + g;
+            w -= (state)c.lr * first[i];
+        } else {
+            w -= (state)c.lr * g;
+        }
+        if (master)
+            master[i] = w;
+        put(OUT(c.param), i, w);
+    }
+}
+
+static int update(void *stream, const struct cu_update *c)
+{
+    LAUNCH(update_each, blocks_for(c->n), stream, c);
+    return 0;
+}

@@ -1,0 +1,92 @@
+/* real.h - the first include of each kernel source: the number type, and small helpers.
+ *
+ * The kernels are written once, in the common part of C and CUDA C++, and compiled for each
+ * type: kernels_f32.cu, kernels_f64.cu and kernels_bf16.cu define TOPT_CU_TYPE (32, 64, 16)
+ * and include all of them.  'real' is what memory holds, 'num' what is computed with, 'wide'
+ * what sums are carried in (double, but for bf16), 'state' what optimizers keep. */
+#ifndef TOPT_CU_REAL_H
+#define TOPT_CU_REAL_H
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "cu.h"
+#include "grid.h"
+
+#if TOPT_CU_TYPE == 64
+typedef double real, num, wide, state;
+#define EXP  exp
+#define TANH tanh
+#else
+#define EXP  expf
+#define TANH tanhf
+typedef float num, state;
+#if TOPT_CU_TYPE == 32
+typedef float real;
+typedef double wide;
+#else
+typedef uint16_t real;
+typedef float wide;
+#endif
+#endif
+
+#define N(x) ((num)(x))
+#define W(x) ((wide)(x))
+
+#if TOPT_CU_TYPE == 16
+/* The upper half of an f32, rounded to the nearest, ties to even. */
+DEVICE num get(const real *p, int64_t i)
+{
+    uint32_t bits = (uint32_t)p[i] << 16;
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+DEVICE void put(real *p, int64_t i, num x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    p[i] = (real)((bits & 0x7fffffffu) > 0x7f800000u
+                      ? bits >> 16 | 0x40
+                      : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+#else
+DEVICE num get(const real *p, int64_t i)
+{
+    return p[i];
+}
+
+DEVICE void put(real *p, int64_t i, num x)
+{
+    p[i] = x;
+}
+#endif
+
+DEVICE wide plus(wide a, wide b)
+{
+    return a + b;
+}
+
+DEVICE wide larger(wide a, wide b)
+{
+    return a > b ? a : b;
+}
+
+#define IN(x)  ((const real *)(x))
+#define OUT(x) ((real *)(x))
+#define IDS(x) ((const int32_t *)(x))
+
+DEVICE int64_t elements(const struct cu_call *c, int o)
+{
+    return c->rows[o] * c->cols[o];
+}
+
+/* The same on the host's side. */
+static inline int64_t size_of(const struct cu_call *c, int o)
+{
+    return c->rows[o] * c->cols[o];
+}
+
+#endif
