@@ -136,7 +136,7 @@ static int visit_all(struct brute *b)
 static struct topt_frontier *answer(const struct brute *b)
 {
     size_t nops = (size_t)b->problem->nops, nedges = (size_t)b->problem->nedges;
-    struct topt_frontier *f = topt_frontier_create(b->problem, b->n, b->err);
+    struct topt_frontier *f = topt_frontier_create(b->problem, b->n, 1, b->err);
     for (size_t i = 0; f && i < b->n; i++) {
         f->point[i].cost = b->found[i].cost;
         memcpy((int32_t *)f->point[i].config, b->found[i].choice, nops * sizeof(int32_t));

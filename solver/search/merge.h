@@ -53,7 +53,6 @@ struct merge {
     int64_t slowest; /* slower points are dropped; INT64_MAX: none */
     struct merge_bound bound[TOPT_MAX_BOUNDS];
     int nbounds;
-    double shrink;     /* 1 exact; else 1 / (1 + delta): see merge_run */
     int64_t max_bytes; /* of the output */
     int64_t products;  /* points looked at */
     int64_t polls;

@@ -530,7 +530,7 @@ static void unroll(const struct deriv *d, int32_t *config, int32_t *alt)
 static int answer(struct plain *p, struct topt_frontier **ret)
 {
     struct topt_frontier *f =
-        topt_frontier_create(p->problem, (size_t)p->total.n, p->err);
+        topt_frontier_create(p->problem, (size_t)p->total.n, 1, p->err);
     if (!f)
         return -1;
     for (int i = 0; i < f->npoints; i++) {

@@ -222,7 +222,7 @@ int topt_search_check(const struct topt_search_problem *p, struct topt_error *er
 static int check_options(const struct topt_search_options *o, struct topt_error *err)
 {
     if (o->memory_limit < 0 || o->time_limit < 0 || o->brute_force_limit < 0 ||
-        o->max_bytes < 0)
+        o->max_bytes < 0 || o->max_work < 0 || o->max_entries < 0)
         return topt_fail(err, TOPT_ERR_INVAL, "a negative limit");
     if (o->threads < 0 || o->threads > TOPT_SEARCH_MAX_THREADS)
         return topt_fail(err, TOPT_ERR_INVAL, "%d threads; 0 to %d are possible",
@@ -272,40 +272,87 @@ int topt_search(const struct topt_search_problem *problem,
 
 /* ---- frontiers ---- */
 
-struct topt_frontier *topt_frontier_create(const struct topt_search_problem *problem,
-                                           size_t npoints, struct topt_error *err)
+/* Something of malloc's that goes with the frontier. */
+struct owned {
+    void *block;
+    struct owned *next;
+};
+
+struct frontier_memory {
+    struct topt_arena *arena;
+    struct owned *owned;
+};
+
+static int allot_choices(struct topt_frontier *f, struct topt_arena *a,
+                         const struct topt_search_problem *problem)
 {
-    struct topt_frontier *f = calloc(1, sizeof *f);
-    struct topt_arena *a = topt_arena_create(0);
-    if (f)
-        f->memory = a;
     size_t width = (size_t)problem->nops + (size_t)problem->nedges, all;
-    if (!f || !a || npoints > INT32_MAX || __builtin_mul_overflow(npoints, width, &all))
-        goto fail;
-    f->point = TOPT_NEW(a, npoints, struct topt_search_point);
+    if (__builtin_mul_overflow((size_t)f->npoints, width, &all))
+        return -1;
     int32_t *choice = TOPT_NEW(a, all, int32_t);
-    if (!f->point || !choice)
-        goto fail;
-    f->npoints = (int)npoints;
-    f->exact = 1;
-    for (size_t i = 0; i < npoints; i++) {
+    for (size_t i = 0; choice && i < (size_t)f->npoints; i++) {
         f->point[i].config = choice + i * width;
         f->point[i].alt = choice + i * width + problem->nops;
     }
-    return f;
+    return choice ? 0 : -1;
+}
+
+struct topt_frontier *topt_frontier_create(const struct topt_search_problem *problem,
+                                           size_t npoints, int with_choices,
+                                           struct topt_error *err)
+{
+    struct topt_frontier *f = calloc(1, sizeof *f);
+    struct frontier_memory *m = calloc(1, sizeof *m);
+    if (f)
+        f->memory = m;
+    if (!f || !m || npoints > INT32_MAX || !(m->arena = topt_arena_create(0)))
+        goto fail;
+    f->npoints = (int)npoints;
+    f->exact = 1;
+    f->point = TOPT_NEW(m->arena, npoints, struct topt_search_point);
+    if (f->point && (!with_choices || !allot_choices(f, m->arena, problem)))
+        return f;
 fail:
     topt_search_nomem(err);
     if (!f)
-        topt_arena_destroy(a);
+        free(m);
     topt_frontier_destroy(f);
     return NULL;
 }
 
+int topt_frontier_own(struct topt_frontier *f, void *block, struct topt_error *err)
+{
+    struct frontier_memory *m = f->memory;
+    struct owned *o = TOPT_NEW(m->arena, 1, struct owned);
+    if (!o)
+        return topt_search_nomem(err);
+    *o = (struct owned){block, m->owned};
+    m->owned = o;
+    return 0;
+}
+
+int topt_frontier_decided(struct topt_frontier *f, const int32_t *fixed, int nops,
+                          struct topt_error *err)
+{
+    struct frontier_memory *m = f->memory;
+    int32_t *list = TOPT_NEW(m->arena, nops, int32_t);
+    if (!list)
+        return topt_search_nomem(err);
+    f->heuristic = list;
+    for (int i = 0; i < nops; i++)
+        if (fixed[i] >= 0)
+            list[f->nheuristic++] = i;
+    return 0;
+}
+
 void topt_frontier_destroy(struct topt_frontier *f)
 {
-    if (!f)
-        return;
-    topt_arena_destroy(f->memory);
+    struct frontier_memory *m = f ? f->memory : NULL;
+    for (struct owned *o = m ? m->owned : NULL; o; o = o->next)
+        free(o->block);
+    if (m)
+        topt_arena_destroy(m->arena);
+    free(m);
     free(f);
 }
 

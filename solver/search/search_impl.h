@@ -19,9 +19,16 @@ typedef int topt_search_fn(const struct topt_search_problem *problem,
 topt_search_fn topt_search_ft, topt_search_plain, topt_search_elimination,
     topt_search_brute;
 
-/* A frontier with room for 'npoints' strategies (config and alt writable until returned). */
+/* A frontier of 'npoints' strategies; 'with_choices': with room for them (config and alt are
+ * writable until it is returned). */
 struct topt_frontier *topt_frontier_create(const struct topt_search_problem *problem,
-                                           size_t npoints, struct topt_error *err);
+                                           size_t npoints, int with_choices,
+                                           struct topt_error *err);
+/* The frontier frees 'block' when it is destroyed; where this fails it stays the caller's. */
+int topt_frontier_own(struct topt_frontier *f, void *block, struct topt_error *err);
+/* Say which operators were decided by heuristic: those that 'fixed' gives at least 0. */
+int topt_frontier_decided(struct topt_frontier *f, const int32_t *fixed, int nops,
+                          struct topt_error *err);
 
 /* Is the problem well formed?  INVAL or LIMIT names the place. */
 int topt_search_check(const struct topt_search_problem *p,
@@ -32,8 +39,10 @@ int topt_search_overflow(struct topt_error *err);
 int topt_search_nomem(struct topt_error *err);
 int topt_search_canceled(const struct topt_search_options *options);
 
-/* Entries a table may have, and bytes a search may hold where no limit was given. */
-#define TOPT_SEARCH_MAX_ENTRIES (1 << 26)
-#define TOPT_SEARCH_MAX_BYTES   ((int64_t)16 << 30)
+/* Entries an edge's table may have; entries of a new table up to which operators are
+ * eliminated exactly, and bytes a search may hold, where no limit was given. */
+#define TOPT_SEARCH_MAX_ENTRIES   (1 << 26)
+#define TOPT_SEARCH_EXACT_ENTRIES ((int64_t)1 << 24)
+#define TOPT_SEARCH_MAX_BYTES     ((int64_t)16 << 30)
 
 #endif

@@ -1,10 +1,11 @@
-/* table.h - factor tables, and the one step that makes a new table of two.
- * Internal to this folder.  Thread safety: one owner; build uses the pool inside. */
+/* table.h - factor tables: leaves with their costs, and steps that make a new table of two.
+ * A step is planned, not made: how often it is made, under which bounds and by which thread
+ * is the affair of make.h.
+ * Internal to this folder.  Thread safety: one owner; once complete, read by many. */
 #ifndef TOPT_FACTOR_TABLE_H
 #define TOPT_FACTOR_TABLE_H
 
 #include "merge.h"
-#include "pool.h"
 
 struct table;
 
@@ -17,53 +18,42 @@ struct table;
  * All numbers stand in one array, the recipe: with the same A and B, equal recipes make
  * equal tables, which is how repeated blocks are found. */
 struct step {
-    struct table *a, *b; /* b NULL: none */
-    int ndims, ngroups, trim;
+    const struct table *a, *b; /* b NULL: none */
+    int ndims, ngroups;
     const int32_t *size;   /* by dimension */
     const int32_t *off;    /* dimension after dimension: off_a then off_b */
     const int32_t *kfirst; /* ngroups + 1 */
     const int32_t *ka, *kb;
     int64_t nentries;
-    int32_t *recipe; /* malloc'ed; taken by topt_tables_build */
+    int32_t *recipe; /* malloc'ed; taken by topt_tables_step */
     size_t recipe_len;
 };
 
 /* A frontier for each entry; which variables the entries are over is the factor's affair. */
 struct table {
-    int id;
+    int id, leaf;
     int64_t nentries;
+    int64_t first_entry; /* its first entry among those of all tables; those start at 1 */
+    /* Leaves: points by entry, sorted; and the configuration or alternative of each. */
+    uint32_t npoints;
+    int single;      /* every entry has exactly one point */
+    int weighed;     /* its entries' least weights are kept: see weigh.c */
     uint32_t *first; /* nentries + 1 */
     struct topt_cost *cost;
-    struct back *back; /* leaves: 'a' is the configuration or the alternative */
-    uint32_t npoints;
-    int narrow;     /* over at most one variable: not worth keeping once used up */
-    int refs, hits; /* live factors; how often the memo gave it again */
-    int leaf;
-    int planned;         /* made by 'how' once everything is planned (bounds.h) */
-    int last_use;        /* the last table that is made of it */
-    struct step how;     /* tables that were planned */
-    int64_t first_bound; /* its first entry among those of all tables (bounds.h) */
-    int64_t least;       /* what its parts weigh at least: each part's lightest point */
-    double growth;       /* times by time_ns may be above the truth: 1 exact */
-    uint64_t hash;       /* of the recipe */
-    int32_t *recipe;     /* see step; NULL for leaves */
-    size_t recipe_len;
+    int32_t *choice;
+    /* The others. */
+    struct step how;
+    uint64_t hash; /* of the recipe */
     struct table *next;
 };
 
-struct bounds;
-
 struct tables {
-    const struct topt_search_options *options;
-    struct pool *pool;
-    struct merge *merge; /* by thread */
-    struct table **bucket;
-    struct table **all;
+    struct table **all; /* a table stands after those it is made of */
     size_t nall, cap_all;
-    int64_t least;               /* sum over the leaves: no strategy weighs less */
-    double shrink;               /* for trimming steps; 1 exact */
-    int planning;                /* new tables are planned, not made */
-    const struct bounds *bounds; /* for making planned tables; NULL: none */
+    struct table **bucket;
+    int64_t nentries;     /* of all tables, and one in front */
+    int64_t leaf_entries; /* of the leaves, which come first, and the one in front */
+    int64_t npairs;       /* pairs of entries that all steps look at */
     int64_t bytes, max_bytes;
     struct topt_search_stats stats;
 };
@@ -72,34 +62,60 @@ int topt_tables_init(struct tables *ts, const struct topt_search_options *option
                      struct topt_error *err) TOPT_MUST_CHECK;
 void topt_tables_fini(struct tables *ts);
 
-/* An empty table owned by 'ts', of the sizes given. */
-struct table *topt_tables_add(struct tables *ts, int64_t nentries, uint32_t npoints,
-                              struct topt_error *err);
+/* An empty leaf owned by 'ts', of the sizes given; NULL: LIMIT, NOMEM. */
+struct table *topt_tables_leaf(struct tables *ts, int64_t nentries, uint32_t npoints,
+                               struct topt_error *err);
 
-/* The table of a step: an earlier identical one, or a new one, which is only planned where
- * 'planning' is set.  NULL: LIMIT, CANCELED, NOMEM. */
-struct table *topt_tables_build(struct tables *ts, struct step *s,
-                                struct topt_error *err);
-
-/* A factor stops using the table; narrow tables without users give their costs back. */
-void topt_tables_release(struct tables *ts, struct table *t);
-
-/* Make a planned table, once those that it is made of are; and unmake it.  Entries that the
- * bounds leave no room are empty. */
-int topt_tables_make(struct tables *ts, struct table *t,
-                     struct topt_error *err) TOPT_MUST_CHECK;
-int topt_tables_make_empty(struct tables *ts, struct table *t,
-                           struct topt_error *err) TOPT_MUST_CHECK;
-/* Its costs are not needed any more. */
-void topt_tables_forget(struct tables *ts, struct table *t);
-void topt_tables_unmake(struct tables *ts, struct table *t);
+/* The table of a step: an earlier identical one, or a new one.  NULL: LIMIT, NOMEM. */
+struct table *topt_tables_step(struct tables *ts, struct step *s, struct topt_error *err);
 
 /* Count bytes towards the search's; LIMIT where they are too many. */
 int topt_tables_account(struct tables *ts, int64_t bytes,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
-/* First entries of A and B for the values x (as one number) of the output dimensions. */
+/* First entries of A and B, among those of all tables, for the values x (as one number) of
+ * the output dimensions; 0 where there is no B. */
 void topt_step_entries(const struct step *s, int64_t x, int64_t *ret_a, int64_t *ret_b);
+
+/* The same for all x in order: start, then next after each; x counts up from 0. */
+struct cursor {
+    const struct step *step;
+    const int32_t *off_a, *off_b; /* of the last dimension */
+    int64_t x, row_a, row_b, a, b;
+    int32_t at, size; /* in the last dimension */
+};
+
+static inline void topt_cursor_row(struct cursor *c)
+{
+    topt_step_entries(c->step, c->x, &c->row_a, &c->row_b);
+    c->a = c->row_a;
+    c->b = c->row_b;
+    if (c->size > 1) { /* both rows without the last dimension */
+        c->row_a -= c->off_a[0];
+        c->row_b -= c->off_b[0];
+    }
+    c->at = 0;
+}
+
+static inline struct cursor topt_cursor_start(const struct step *s)
+{
+    struct cursor c = {.step = s, .size = s->ndims ? s->size[s->ndims - 1] : 1};
+    c.off_a = s->kfirst - (s->ndims ? 2 * c.size : 0);
+    c.off_b = c.off_a + c.size;
+    topt_cursor_row(&c);
+    return c;
+}
+
+static inline void topt_cursor_next(struct cursor *c)
+{
+    c->x++;
+    if (++c->at < c->size) {
+        c->a = c->row_a + c->off_a[c->at];
+        c->b = c->row_b + c->off_b[c->at];
+    } else {
+        topt_cursor_row(c);
+    }
+}
 
 uint64_t topt_hash(const void *data, size_t len, uint64_t h);
 

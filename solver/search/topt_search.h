@@ -60,20 +60,27 @@ struct topt_search_options {
     int64_t memory_limit;  /* points above it are not kept; 0 means none */
     int64_t time_limit;    /* slower points are not kept; 0 means none */
     int fastest;           /* of what is within the limits, only the fastest is wanted */
-    double epsilon; /* 0 is exact; else each true point has one within (1+epsilon) */
+    double epsilon; /* 0 is exact; else each true point has one that is no heavier and at
+                       most (1 + epsilon) times as slow */
     int threads;    /* 0 or 1: the caller's only; output does not depend on it */
     int64_t brute_force_limit; /* strategies brute force may visit; 0 means 100 million */
-    const atomic_bool *cancel; /* polled; may be NULL */
-    int64_t max_bytes;         /* memory the search may take; 0 means 16 GiB */
+    const atomic_bool *cancel; /* polled: fail with CANCELED; may be NULL */
+    const atomic_bool *stop; /* polled: answer with what is proven so far; may be NULL */
+    int64_t max_work; /* the same after so many pairs of points or entries; 0: no limit.
+                            The answer is the same for any machine and number of threads */
+    int64_t max_entries; /* exact elimination makes no larger table; 0 means 2^24 */
+    int64_t max_bytes;   /* memory the search may take; 0 means 16 GiB */
 };
 
 #define TOPT_SEARCH_MAX_THREADS 256
 
 struct topt_search_stats {
-    int64_t products;   /* pairs of points added up */
-    int64_t points;     /* points kept in all tables */
-    int64_t tables;     /* tables built */
-    int64_t shared;     /* tables taken from an earlier, identical elimination */
+    int64_t
+        products;   /* pairs of points, and in weighings of entries, that were added up */
+    int64_t points; /* points kept in all tables, each time they were made */
+    int64_t tables; /* tables planned */
+    int64_t shared; /* eliminations that an earlier, identical one stands for */
+    int64_t bands;  /* parts that the frontier was searched in */
     int64_t peak_bytes; /* memory of the search */
     int max_frontier;
 };
@@ -89,8 +96,13 @@ struct topt_search_point {
 struct topt_frontier {
     int npoints;
     struct topt_search_point *point;
-    int exact;      /* 1: no operator was decided by heuristic and epsilon is 0 */
-    double epsilon; /* the bound that was achieved */
+    int exact; /* 1: no operator was decided by heuristic, and 'epsilon' is 0 */
+    /* The bound that was achieved: each true point (of those with the operators decided by
+     * heuristic as they are) has one here that is no heavier and at most (1 + epsilon) times
+     * as slow.  Infinite where nothing is proven. */
+    double epsilon;
+    int nheuristic; /* operators that were decided by heuristic */
+    const int32_t *heuristic;
     struct topt_search_stats stats;
     void *memory; /* owns what the points refer to */
 };

@@ -1,0 +1,471 @@
+/* band.c - one part of the frontier, between two of its points.
+ *
+ *     time |  left                 no strategy is below the line that touches the
+ *          |   o-----------+       frontier (opt: the lightest by the band's weighing);
+ *          |   | .         | c     none that is wanted is above or right of the corner c
+ *          |   |  .  x     |
+ *          |   |   .  -----|-- explored: all that is lighter is known
+ *          |   |  opt .    |
+ *          |   +---------- o right
+ *          +---------------------- memory
+ *
+ * The band's weighing counts memory and time at the slope from left to right.  What weighs at
+ * most 'explored' is found by making the tables with that allowance.  With the strategies
+ * found, only the corners of the steps between them can hide others:
+ *
+ *          o-----c
+ *                |       a strategy that is not found, and that nothing beats, weighs no
+ *                o----c  more than the heaviest of these corners
+ *                     |
+ *                     o
+ *
+ * so once that is explored, all is found.  With a tolerance the corners are lower: what is
+ * within it of a step need not be found.  The allowance is raised step by step from the
+ * least, since a little too much costs a lot of points.
+ *
+ * A band that takes too many points is parted where the lightest strategy is: two smaller
+ * bands, each with a weighing that fits it better.  Where there is nothing to part (left and
+ * right are neighbours on the convex hull), weighings around the band's own help. */
+#include "band.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FIRST_REACH = 64,     /* part of what is to be explored that is tried first, ... */
+    FIRST_REACH_FAST = 8, /* the same where one strategy is wanted */
+    NEXT_REACH = 8,       /* ... and times as far each further time */
+    SAG = 64,             /* a band that sags by a part of its corner is parted untried */
+};
+
+static int64_t min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+struct visit {
+    int64_t place, at; /* at: entry or point */
+};
+
+static size_t width(const struct bander *b)
+{
+    return (size_t)b->plan->problem->nops + (size_t)b->plan->problem->nedges;
+}
+
+int64_t topt_bander_bytes(const struct plan *plan)
+{
+    int64_t entry = 2 * sizeof(int64_t) + 2 * sizeof(uint32_t);
+    int64_t place = sizeof(struct visit) + sizeof(uint32_t);
+    return plan->tables.nentries * entry + plan->nplaces * place;
+}
+
+int topt_bander_init(struct bander *b, const struct plan *plan,
+                     const struct topt_search_options *options, struct topt_cost most,
+                     struct topt_error *err)
+{
+    size_t n = (size_t)plan->nplaces + 2;
+    *b = (struct bander){.plan = plan, .options = options, .most = most, .err = err};
+    b->stack = malloc(n * sizeof(struct visit));
+    b->base = malloc(n * sizeof *b->base);
+    if (!b->stack || !b->base)
+        return topt_search_nomem(err);
+    if (topt_maker_init(&b->maker, &plan->tables, options, err))
+        return -1;
+    return topt_bound_init(&b->bound[0], &plan->tables, err);
+}
+
+void topt_bander_fini(struct bander *b)
+{
+    for (int i = 0; i < TOPT_MAX_BOUNDS; i++)
+        topt_bound_fini(&b->bound[i]);
+    topt_maker_fini(&b->maker);
+    free(b->stack);
+    free(b->base);
+}
+
+void topt_band_fini(struct band *band)
+{
+    free(band->found);
+    free(band->choices);
+    free(band->owned);
+}
+
+/* ---- weighings ---- */
+
+/* The same ratio in the largest numbers that are not too heavy; neither becomes 0. */
+static void scale(struct topt_cost most, int64_t *time, int64_t *memory)
+{
+    __extension__ typedef __int128 wide;
+    int64_t a = *time, b = *memory;
+    while ((wide)a * most.time + (wide)b * most.memory > TOPT_HEAVY) {
+        a >>= 1;
+        b >>= 1;
+    }
+    while (max(a, b) > 0 && max(a, b) < TOPT_HEAVY &&
+           (wide)a * 2 * most.time + (wide)b * 2 * most.memory <= TOPT_HEAVY) {
+        a *= 2;
+        b *= 2;
+    }
+    *time = a || !*time ? a : 1;
+    *memory = b || !*memory ? b : 1;
+}
+
+static int canceled(struct topt_error *err)
+{
+    return topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled");
+}
+
+static int weigh_least(struct bander *b, struct bound *x, int64_t time, int64_t memory)
+{
+    scale(b->most, &time, &memory);
+    x->time = time;
+    x->memory = memory;
+    return topt_weigh_least(&b->plan->tables, b->options->cancel, x) ? canceled(b->err)
+                                                                     : 0;
+}
+
+static int weigh_rest(struct bander *b, struct bound *x, int64_t allowance)
+{
+    x->allowance = allowance;
+    const struct table *root = b->plan->place[b->plan->root].table;
+    return topt_weigh_rest(&b->plan->tables, root, b->options->cancel, x)
+               ? canceled(b->err)
+               : 0;
+}
+
+static void choose(const struct plan *plan, const struct place *p, int32_t number,
+                   int32_t *choice)
+{
+    if (p->op >= 0)
+        choice[p->op] = number;
+    else
+        choice[plan->problem->nops + p->edge] = number;
+}
+
+/* The lightest strategy by what bound 0 has weighed. */
+static int walk(struct bander *b, struct found *ret)
+{
+    const struct plan *plan = b->plan;
+    const struct bound *bound = &b->bound[0];
+    struct visit *stack = (struct visit *)b->stack;
+    size_t n = 0;
+    ret->cost = (struct topt_cost){0, 0};
+    ret->choice = malloc((width(b) + 1) * sizeof *ret->choice);
+    if (!ret->choice)
+        return topt_search_nomem(b->err);
+    stack[n++] = (struct visit){plan->root, plan->place[plan->root].table->first_entry};
+    while (n) {
+        struct visit v = stack[--n];
+        const struct place *p = &plan->place[v.place];
+        int64_t ea, eb;
+        if (p->table->leaf) {
+            uint32_t i = topt_weigh_point(p->table, v.at, bound);
+            ret->cost.memory += p->table->cost[i].memory;
+            ret->cost.time += p->table->cost[i].time;
+            choose(plan, p, p->table->choice[i], ret->choice);
+            continue;
+        }
+        topt_weigh_down(p->table, v.at, bound, &ea, &eb);
+        stack[n++] = (struct visit){p->left, ea};
+        if (p->right >= 0)
+            stack[n++] = (struct visit){p->right, eb};
+    }
+    return 0;
+}
+
+int topt_band_lightest(struct bander *b, int64_t time, int64_t memory, struct found *ret)
+{
+    struct bound *x = &b->bound[0];
+    *ret = (struct found){{0, 0}, NULL};
+    if (weigh_least(b, x, time, memory))
+        return -1;
+    if (x->least[b->plan->place[b->plan->root].table->first_entry] == TOPT_NOTHING)
+        return 0;
+    return walk(b, ret);
+}
+
+/* ---- what is left to explore ---- */
+
+/* The slowest strategy that a point of time 't' does not stand for. */
+static int64_t slowest_missed(const struct topt_search_options *o, int64_t t)
+{
+    if (o->epsilon > 0) {
+        double low = (double)t / (1 + o->epsilon) * (1 + 0x1p-48) + 1;
+        return low < (double)t ? (int64_t)low : t - 1;
+    }
+    return t - 1;
+}
+
+/* Calls 'see' with the corner of every step between left, the points and the band's end. */
+struct step_corner {
+    int64_t before; /* time of the point that begins the step; 0: none that is wanted */
+    struct topt_cost corner;
+};
+
+/* The i-th step of n points (0..n), in 'points' or between left and the first. */
+static struct step_corner step_at(const struct band *band, const struct topt_cost *point,
+                                  int n, int i)
+{
+    int64_t heaviest = i < n ? point[i].memory - 1 : band->corner.memory;
+    int64_t before = i ? point[i - 1].time : band->left.cost.time;
+    struct step_corner s = {before, {heaviest, before - 1}};
+    if (s.corner.time > band->corner.time)
+        s = (struct step_corner){0, {heaviest, band->corner.time}};
+    return s;
+}
+
+/* What the heaviest strategy weighs that may be missed when only 'point' are known. */
+static int64_t needed(const struct band *band, const struct topt_search_options *o,
+                      const struct topt_cost *point, int n)
+{
+    int64_t most = -1;
+    for (int i = o->fastest ? n : 0; i <= n; i++) {
+        struct step_corner s = step_at(band, point, n, i);
+        int64_t time = s.before ? slowest_missed(o, s.before) : s.corner.time;
+        if (time >= 0 && s.corner.memory >= 0)
+            most = max(most, band->time * time + band->memory * s.corner.memory);
+    }
+    return most;
+}
+
+static double step_gap(const struct band *band, struct step_corner s)
+{
+    __extension__ typedef __int128 wide;
+    if (s.corner.memory < 0 || s.corner.time < 0)
+        return 0;
+    wide over = (wide)band->explored + 1 - (wide)band->memory * s.corner.memory;
+    int64_t low = over > 0 ? (int64_t)((over + band->time - 1) / band->time) : 0;
+    low = max(low, band->right.cost.time); /* nothing that is wanted here is faster */
+    if (low > s.corner.time)
+        return 0;
+    return s.before && low > 0 ? (double)s.before / (double)low - 1 : INFINITY;
+}
+
+double topt_band_gap(const struct band *band, const struct topt_search_options *options)
+{
+    double gap = 0;
+    struct topt_cost *point = malloc(((size_t)band->nfound + 1) * sizeof *point);
+    if (!point)
+        return INFINITY;
+    for (int i = 0; i < band->nfound; i++)
+        point[i] = band->found[i].cost;
+    for (int i = options->fastest ? band->nfound : 0; i <= band->nfound; i++)
+        gap = fmax(gap, step_gap(band, step_at(band, point, band->nfound, i)));
+    free(point);
+    return gap;
+}
+
+/* ---- points and their strategies ---- */
+
+/* The strategy of a point, walking down to the leaves it was made of.  'like' is a strategy
+ * whose points stand in b->base: where both go the same way, its choices stay. */
+static void unroll(struct bander *b, int64_t point, int first, int32_t *choice)
+{
+    const struct plan *plan = b->plan;
+    struct visit *stack = (struct visit *)b->stack;
+    size_t n = 0;
+    stack[n++] = (struct visit){plan->root, point};
+    while (n) {
+        struct visit v = stack[--n];
+        const struct place *p = &plan->place[v.place];
+        if (first)
+            b->base[v.place] = (uint32_t)v.at;
+        else if (b->base[v.place] == (uint32_t)v.at)
+            continue;
+        if (p->table->leaf) {
+            choose(plan, p, p->table->choice[v.at], choice);
+            continue;
+        }
+        struct back back = b->maker.merge.back[v.at];
+        stack[n++] = (struct visit){p->left, back.a};
+        if (p->right >= 0)
+            stack[n++] = (struct visit){p->right, back.b};
+    }
+}
+
+static struct run root_points(const struct bander *b)
+{
+    const struct table *root = b->plan->place[b->plan->root].table;
+    return topt_made_entry(&b->maker, root, root->first_entry);
+}
+
+/* The points that were made become the band's answer. */
+static int keep_points(struct bander *b, struct band *band)
+{
+    struct run r = root_points(b);
+    size_t n = r.n, w = width(b);
+    band->state = BAND_DONE;
+    band->nfound = 0;
+    if ((double)n * (double)w * sizeof(int32_t) > (double)b->plan->tables.max_bytes)
+        return topt_fail(b->err, TOPT_ERR_LIMIT,
+                         "the answer has too many points for %lld bytes; give a memory "
+                         "limit or an epsilon",
+                         (long long)b->plan->tables.max_bytes);
+    band->found = malloc((n + 1) * sizeof *band->found);
+    band->choices = malloc((n * w + 1) * sizeof *band->choices);
+    if (!band->found || !band->choices)
+        return topt_search_nomem(b->err);
+    for (size_t i = 0; i < n; i++) {
+        int32_t *choice = band->choices + i * w;
+        if (i)
+            memcpy(choice, band->choices, w * sizeof *choice);
+        unroll(b, (int64_t)(r.base + i), i == 0, choice);
+        band->found[i] = (struct found){r.cost[i], choice};
+    }
+    band->nfound = (int)n;
+    return 0;
+}
+
+static enum topt_made make(struct bander *b, struct band *band, int64_t budget)
+{
+    struct maker *k = &b->maker;
+    k->most = band->corner;
+    k->max_frontier = 0;
+    enum topt_made made = topt_make(k, budget, b->err);
+    int64_t bytes =
+        (int64_t)k->merge.n * (int64_t)(sizeof(struct topt_cost) + sizeof(struct back));
+    band->work += k->merge.products;
+    band->points += (int64_t)k->merge.n;
+    band->bytes = max(band->bytes, bytes);
+    band->max_frontier =
+        k->max_frontier > band->max_frontier ? k->max_frontier : band->max_frontier;
+    return made;
+}
+
+/* ---- searching a band ---- */
+
+/* Weighings around the band's own, and of memory and time alone: each prunes what the others
+ * let through, for two passes over all entries. */
+static int add_bounds(struct bander *b, struct band *band)
+{
+    static const struct {
+        int time, memory;
+    } around[] = {{3, 2}, {2, 3}, {0, 1}, {1, 0}};
+    int n = (int)(sizeof around / sizeof *around);
+    for (int i = 0; i < n; i++) {
+        struct bound *x = &b->bound[1 + i];
+        if (!x->least && topt_bound_init(x, &b->plan->tables, b->err))
+            return -1;
+        if (weigh_least(b, x, band->time / 4 * around[i].time,
+                        band->memory / 4 * around[i].memory))
+            return -1;
+        if (weigh_rest(b, x, topt_weigh(x, band->corner)))
+            return -1;
+        b->maker.bound[1 + i] = x;
+        band->work += 2 * b->plan->tables.npairs;
+    }
+    b->maker.nbounds = 1 + n;
+    return 0;
+}
+
+/* What to do with tables that take too many points. */
+static int too_much(struct bander *b, struct band *band, int can_split, int64_t *budget)
+{
+    if (can_split) {
+        band->state = BAND_SPLIT;
+        return 0;
+    }
+    if (b->maker.nbounds == 1 && band->time > 4 && band->memory > 4) {
+        *budget = b->work_budget;
+        return add_bounds(b, band);
+    }
+    if (!b->work_budget) {
+        *budget = 0;
+        return 0;
+    }
+    /* Out of work: what was explored once more, to keep it. */
+    b->bound[0].allowance = band->explored;
+    if (make(b, band, 0) == TOPT_MADE_FAILED)
+        return -1;
+    return keep_points(b, band);
+}
+
+/* Raise the allowance until all that may be missed is explored. */
+static int explore(struct bander *b, struct band *band, int64_t opt, int64_t need,
+                   int can_split)
+{
+    const struct topt_search_options *o = b->options;
+    int64_t budget = max(b->plan->tables.npairs, 1 << 14);
+    int64_t known = opt - 1; /* entries' rests are known up to this allowance */
+    int64_t reach = opt + (need - opt) / (o->fastest ? FIRST_REACH_FAST : FIRST_REACH);
+    b->maker.bound[0] = &b->bound[0];
+    b->maker.nbounds = 1;
+    while (band->state == BAND_OPEN) {
+        reach = min(reach, need);
+        if (reach > known) {
+            known = known < opt ? min(need, opt + NEXT_REACH * (reach - opt)) : need;
+            if (weigh_rest(b, &b->bound[0], known))
+                return -1;
+            band->work += b->plan->tables.npairs;
+        }
+        b->bound[0].allowance = reach;
+        enum topt_made made = make(b, band, budget);
+        if (made == TOPT_MADE_FAILED ||
+            (made == TOPT_MADE_TOO_MUCH && too_much(b, band, can_split, &budget)))
+            return -1;
+        if (made == TOPT_MADE_TOO_MUCH)
+            continue;
+        struct run r = root_points(b);
+        band->explored = b->bound[0].allowance;
+        need = min(need, needed(band, o, r.cost, (int)r.n));
+        if (need <= band->explored)
+            return keep_points(b, band);
+        if (o->fastest && r.n)
+            band->corner.time = r.cost[r.n - 1].time;
+        reach = opt + max(NEXT_REACH * (band->explored - opt), NEXT_REACH);
+    }
+    return 0;
+}
+
+/* A search that is stopped still has the lightest strategy, where it is wanted. */
+static int keep_middle(struct bander *b, struct band *band)
+{
+    struct topt_cost c = band->middle.cost;
+    if (c.memory > band->corner.memory || c.time > band->corner.time)
+        return 0;
+    band->found = malloc(sizeof *band->found);
+    if (!band->found)
+        return topt_search_nomem(b->err);
+    band->found[0] = band->middle;
+    band->choices = band->owned;
+    band->owned = NULL;
+    band->nfound = 1;
+    return 0;
+}
+
+int topt_band_search(struct bander *b, struct band *band, int stop)
+{
+    struct bound *x = &b->bound[0];
+    if (weigh_least(b, x, band->time, band->memory) || walk(b, &band->middle))
+        return -1;
+    band->owned = band->middle.choice;
+    band->time = x->time;
+    band->memory = x->memory;
+    band->work += b->plan->tables.npairs;
+    int64_t opt = topt_weigh(x, band->middle.cost);
+    int64_t chord = min(topt_weigh(x, band->left.cost), topt_weigh(x, band->right.cost));
+    int64_t need = needed(band, b->options, NULL, 0);
+    int can_split = opt < chord;
+    band->explored = opt - 1;
+    if (need < opt || stop) {
+        band->state = BAND_DONE;
+        return need < opt ? 0 : keep_middle(b, band);
+    }
+    if (can_split && (chord - opt) > (need - chord) / SAG) {
+        band->state = BAND_SPLIT;
+        return 0;
+    }
+    return explore(b, band, opt, need, can_split);
+}
+
+int topt_band_plain(struct bander *b, struct band *band)
+{
+    b->maker.nbounds = 0;
+    return make(b, band, 0) == TOPT_MADE ? keep_points(b, band) : -1;
+}

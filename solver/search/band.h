@@ -1,0 +1,74 @@
+/* band.h - one part of the frontier, between two of its points.
+ * Internal to this folder.  Thread safety: a band and a bander have one owner at a time. */
+#ifndef TOPT_BAND_H
+#define TOPT_BAND_H
+
+#include "eliminate.h"
+#include "make.h"
+
+/* A strategy: configurations by operator, then alternatives by edge. */
+struct found {
+    struct topt_cost cost;
+    int32_t *choice;
+};
+
+enum band_state {
+    BAND_OPEN,  /* to be searched */
+    BAND_SPLIT, /* 'middle' parts it in two */
+    BAND_DONE,
+};
+
+/* What may be between two strategies that nothing beats.  No strategy in it is heavier or
+ * slower than the corner, and none that is not known weighs less than or as much as
+ * 'explored'. */
+struct band {
+    enum band_state state;
+    int depth;
+    struct found left, right, middle;
+    struct topt_cost corner;
+    int64_t time, memory, explored; /* the weighing: see struct bound */
+    struct found *found; /* sorted; owned, with all their choices in one piece */
+    int nfound;
+    int32_t *choices; /* of 'found' */
+    int32_t *owned;   /* choices of 'middle' */
+    /* Counts. */
+    int64_t work, points, bytes;
+    int max_frontier;
+};
+
+/* What a thread needs to search bands. */
+struct bander {
+    const struct plan *plan;
+    const struct topt_search_options *options;
+    struct topt_error *err;
+    struct topt_cost most; /* of any strategy, at most */
+    struct bound bound[TOPT_MAX_BOUNDS];
+    struct maker maker;
+    int64_t *stack; /* for walks: places and what they stand at */
+    uint32_t *base; /* by place: the point that the band's first strategy has there */
+    int64_t work_budget; /* of a band that can't be split; 0: none */
+};
+
+int topt_bander_init(struct bander *b, const struct plan *plan,
+                     const struct topt_search_options *options, struct topt_cost most,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+void topt_bander_fini(struct bander *b);
+int64_t topt_bander_bytes(const struct plan *plan);
+
+/* The lightest strategy by a weighing, with choices to be freed; 'ret->choice' is NULL where
+ * there is no strategy at all. */
+int topt_band_lightest(struct bander *b, int64_t time, int64_t memory,
+                       struct found *ret) TOPT_MUST_CHECK;
+
+/* Search an open band: it is split or done.  With 'stop' set, it is done as it is. */
+int topt_band_search(struct bander *b, struct band *band, int stop) TOPT_MUST_CHECK;
+
+/* Everything in the corner at once, without a weighing: for costs too large for one. */
+int topt_band_plain(struct bander *b, struct band *band) TOPT_MUST_CHECK;
+
+/* How much slower than the truth the band's answer may be: 0 exact. */
+double topt_band_gap(const struct band *band, const struct topt_search_options *options);
+
+void topt_band_fini(struct band *band);
+
+#endif

@@ -1,0 +1,77 @@
+/* eliminate.h - a problem as factors, and the plan of how to eliminate its operators.
+ * Internal to this folder.  Thread safety: one owner; once planned, read by many. */
+#ifndef TOPT_ELIMINATE_H
+#define TOPT_ELIMINATE_H
+
+#include "table.h"
+
+/* What a factor tells apart of an operator. */
+struct view {
+    int n;             /* classes */
+    const int32_t *of; /* class by value of the operator */
+};
+
+/* How a table came about in the problem: shared tables stand in several places. */
+struct place {
+    int left, right; /* places; -1 none */
+    int op, edge;    /* leaves; -1 no */
+    const struct table *table;
+};
+
+struct factor {
+    struct table *table;
+    int place, nops;
+    int *op;           /* by dimension, outermost first */
+    struct view *view; /* by dimension; view.n is the dimension's size */
+    int gone;
+};
+
+struct list {
+    int *item;
+    int n, cap;
+};
+
+struct plan {
+    const struct topt_search_problem *problem;
+    struct topt_error *err;
+    struct topt_arena *arena;
+    struct tables tables;
+    int *nvalues;            /* by operator */
+    const int32_t **value;   /* by operator: value by configuration */
+    struct list *factors_of; /* by operator; may hold factors that are gone */
+    struct factor *factor;
+    int nfactors, cap_factors;
+    struct place *place;
+    int nplaces, cap_places;
+    int *seen; /* scratch, by operator: a stamp */
+    int *slot;
+    int stamp;
+    double *rank_points; /* by operator: expected points; see rate */
+    int *rank_ops;
+    int64_t max_entries; /* of a table */
+    int entangled;       /* a table would have been larger */
+    int32_t *fixed;      /* by operator: the configuration decided by heuristic, or -1 */
+    int nfixed;
+    int root; /* the place of the answer's table, which is over no operator */
+};
+
+/* Plan the eliminations of a problem of at least one operator.  Finish also what failed. */
+int topt_plan_init(struct plan *p, const struct topt_search_problem *problem,
+                   const struct topt_search_options *options,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+void topt_plan_fini(struct plan *p);
+
+/* The leaves of a problem as its first factors (leaves.c). */
+int topt_plan_leaves(struct plan *p) TOPT_MUST_CHECK;
+
+/* Decide one more operator by heuristic (heuristic.c); one that is not decided must be left. */
+void topt_decide(const struct topt_search_problem *problem, int32_t *fixed);
+
+/* Split the classes in 'id' (n of them) by 'by': values stay together where both agree.
+ * Classes are numbered by first occurrence.  Returns their number, or -1 (memory). */
+int topt_refine(int32_t *id, int n, const int32_t *by);
+
+int topt_plan_place(struct plan *p, struct place place);
+int topt_plan_factor(struct plan *p, struct factor f);
+
+#endif

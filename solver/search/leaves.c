@@ -1,0 +1,321 @@
+/* leaves.c - a problem's own costs as factor tables over classes of configurations.
+ *
+ * An operator's values are the distinct tuples of its configurations' classes on all its
+ * edges; configurations that share a tuple are one frontier from the start.  Equal costs are
+ * one table, however many operators or edges have them. */
+#include "eliminate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int nomem(struct plan *p)
+{
+    return topt_search_nomem(p->err);
+}
+
+/* ---- values ---- */
+
+/* Pairs (class so far, class) -> new class. */
+struct pair_slot {
+    int32_t a, b, id;
+};
+
+static size_t pair_hash(int32_t a, int32_t b)
+{
+    uint64_t h = ((uint64_t)(uint32_t)a << 32 | (uint32_t)b) * 0x9e3779b97f4a7c15u;
+    return (size_t)(h ^ h >> 31);
+}
+
+int topt_refine(int32_t *id, int n, const int32_t *by)
+{
+    size_t cap = 16;
+    while (cap < 2 * (size_t)n)
+        cap *= 2;
+    struct pair_slot *slot = malloc(cap * sizeof *slot);
+    if (!slot)
+        return -1;
+    memset(slot, 0xff, cap * sizeof *slot);
+    int count = 0;
+    for (int i = 0; i < n; i++) {
+        size_t h = pair_hash(id[i], by[i]) & (cap - 1);
+        while (slot[h].id >= 0 && (slot[h].a != id[i] || slot[h].b != by[i]))
+            h = (h + 1) & (cap - 1);
+        if (slot[h].id < 0)
+            slot[h] = (struct pair_slot){id[i], by[i], count++};
+        id[i] = slot[h].id;
+    }
+    free(slot);
+    return count;
+}
+
+/* ---- leaves ---- */
+
+struct choice {
+    struct topt_cost cost;
+    int32_t entry, number;
+};
+
+static int by_entry(const void *x, const void *y)
+{
+    const struct choice *a = x, *b = y;
+    if (a->entry != b->entry)
+        return a->entry < b->entry ? -1 : 1;
+    if (a->cost.memory != b->cost.memory)
+        return a->cost.memory < b->cost.memory ? -1 : 1;
+    if (a->cost.time != b->cost.time)
+        return a->cost.time < b->cost.time ? -1 : 1;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+/* Keep of each entry the points that nothing beats. */
+static size_t reduce_choices(struct choice *c, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!kept || c[kept - 1].entry != c[i].entry ||
+            c[i].cost.time < c[kept - 1].cost.time)
+            c[kept++] = c[i];
+    return kept;
+}
+
+/* A leaf table from choices in any order; 'c' is reordered. */
+static struct table *make_leaf(struct plan *p, struct choice *c, size_t n,
+                               int64_t nentries)
+{
+    if (n > 1)
+        qsort(c, n, sizeof *c, by_entry);
+    n = reduce_choices(c, n);
+    struct table *t = topt_tables_leaf(&p->tables, nentries, (uint32_t)n, p->err);
+    if (!t)
+        return NULL;
+    t->single = (int64_t)n == nentries;
+    for (size_t i = 0; i < n; i++) {
+        t->cost[i] = c[i].cost;
+        t->choice[i] = c[i].number;
+        t->first[c[i].entry + 1]++;
+        t->single = t->single && c[i].entry == (int32_t)i;
+    }
+    for (int64_t e = 0; e < nentries; e++) {
+        if (t->first[e + 1] > (uint32_t)p->tables.stats.max_frontier)
+            p->tables.stats.max_frontier = (int)t->first[e + 1];
+        t->first[e + 1] += t->first[e];
+    }
+    return t;
+}
+
+static int same_op(const struct plan *p, int i, int j)
+{
+    const struct topt_search_op *a = &p->problem->op[i], *b = &p->problem->op[j];
+    size_t n = (size_t)a->nconfigs;
+    return a->nconfigs == b->nconfigs && p->nvalues[i] == p->nvalues[j] &&
+           p->fixed[i] == p->fixed[j] &&
+           (!n || (!memcmp(a->cost, b->cost, n * sizeof *a->cost) &&
+                   !memcmp(p->value[i], p->value[j], n * sizeof *p->value[i])));
+}
+
+static struct table *make_op_table(struct plan *p, int op)
+{
+    int n = p->problem->op[op].nconfigs;
+    struct choice *c = malloc(((size_t)n + 1) * sizeof *c);
+    if (!c) {
+        nomem(p);
+        return NULL;
+    }
+    size_t kept = 0;
+    for (int i = 0; i < n; i++)
+        if (p->fixed[op] < 0 || p->fixed[op] == i)
+            c[kept++] = (struct choice){p->problem->op[op].cost[i], p->value[op][i], i};
+    struct table *t = make_leaf(p, c, kept, p->nvalues[op]);
+    free(c);
+    return t;
+}
+
+static struct table *make_edge_table(struct plan *p, const struct topt_table *from)
+{
+    int64_t nentries = (int64_t)from->from_classes * from->to_classes;
+    size_t n = (size_t)from->first[nentries];
+    struct choice *c = malloc((n + 1) * sizeof *c);
+    if (!c) {
+        nomem(p);
+        return NULL;
+    }
+    for (int64_t e = 0; e < nentries; e++)
+        for (int32_t k = from->first[e]; k < from->first[e + 1]; k++)
+            c[k] = (struct choice){from->alt[k], (int32_t)e, k - from->first[e]};
+    struct table *t = make_leaf(p, c, n, nentries);
+    free(c);
+    return t;
+}
+
+static int same_table(const struct topt_table *a, const struct topt_table *b)
+{
+    if (a == b)
+        return 1;
+    if (a->from_classes != b->from_classes || a->to_classes != b->to_classes)
+        return 0;
+    size_t n = (size_t)a->from_classes * (size_t)a->to_classes;
+    return !memcmp(a->first, b->first, (n + 1) * sizeof *a->first) &&
+           (!a->first[n] ||
+            !memcmp(a->alt, b->alt, (size_t)a->first[n] * sizeof *a->alt));
+}
+
+/* Leaves seen so far, to give equal ones the same table. */
+struct known {
+    uint64_t hash;
+    int number; /* operator or edge */
+    struct table *table;
+    int next;
+};
+
+struct interner {
+    struct known *known;
+    int *bucket;
+    int n, nbuckets;
+};
+
+static int interner_init(struct plan *p, struct interner *in, int n)
+{
+    in->nbuckets = 2 * n + 1;
+    in->known = TOPT_NEW(p->arena, n, struct known);
+    in->bucket = TOPT_NEW(p->arena, in->nbuckets, int);
+    if (!in->known || !in->bucket)
+        return nomem(p);
+    for (int i = 0; i < in->nbuckets; i++)
+        in->bucket[i] = -1;
+    in->n = 0;
+    return 0;
+}
+
+static void intern(struct interner *in, uint64_t hash, int number, struct table *t)
+{
+    int b = (int)(hash % (uint64_t)in->nbuckets);
+    in->known[in->n] = (struct known){hash, number, t, in->bucket[b]};
+    in->bucket[b] = in->n++;
+}
+
+static struct table *op_leaf(struct plan *p, struct interner *in, int op)
+{
+    size_t n = (size_t)p->problem->op[op].nconfigs;
+    uint64_t h = topt_hash(p->problem->op[op].cost, n * sizeof(struct topt_cost), n);
+    h = topt_hash(p->value[op], n * sizeof(int32_t), h);
+    for (int k = in->bucket[h % (uint64_t)in->nbuckets]; k >= 0; k = in->known[k].next)
+        if (in->known[k].hash == h && same_op(p, in->known[k].number, op))
+            return in->known[k].table;
+    struct table *t = make_op_table(p, op);
+    if (t)
+        intern(in, h, op, t);
+    return t;
+}
+
+static struct table *edge_leaf(struct plan *p, struct interner *in, int edge)
+{
+    const struct topt_table *from = p->problem->edge[edge].table;
+    size_t n = (size_t)from->from_classes * (size_t)from->to_classes;
+    uint64_t h = topt_hash(from->first, (n + 1) * sizeof *from->first, n);
+    h = topt_hash(from->alt, (size_t)from->first[n] * sizeof *from->alt, h);
+    for (int k = in->bucket[h % (uint64_t)in->nbuckets]; k >= 0; k = in->known[k].next) {
+        const struct known *old = &in->known[k];
+        if (old->hash == h && same_table(p->problem->edge[old->number].table, from))
+            return old->table;
+    }
+    struct table *t = make_edge_table(p, from);
+    if (t)
+        intern(in, h, edge, t);
+    return t;
+}
+
+static int add_leaf(struct plan *p, struct table *t, int nops, const int *op,
+                    const struct view *view, struct place place)
+{
+    struct factor f = {.table = t, .nops = nops};
+    if (!t)
+        return -1;
+    f.op = TOPT_NEW(p->arena, nops, int);
+    f.view = TOPT_NEW(p->arena, nops, struct view);
+    if (!f.op || !f.view)
+        return nomem(p);
+    memcpy(f.op, op, (size_t)nops * sizeof *op);
+    memcpy(f.view, view, (size_t)nops * sizeof *view);
+    place.table = t;
+    f.place = topt_plan_place(p, place);
+    return topt_plan_factor(p, f) < 0 ? -1 : 0;
+}
+
+/* The values of every operator: the distinct tuples of classes of its configurations. */
+static int find_values(struct plan *p)
+{
+    const struct topt_search_problem *g = p->problem;
+    int32_t **id = TOPT_NEW(p->arena, g->nops, int32_t *);
+    if (!id)
+        return nomem(p);
+    p->value = (const int32_t **)id;
+    for (int i = 0; i < g->nops; i++) {
+        id[i] = TOPT_NEW(p->arena, g->op[i].nconfigs, int32_t);
+        if (!id[i])
+            return nomem(p);
+        p->nvalues[i] = g->op[i].nconfigs > 0;
+    }
+    for (int e = 0; e < g->nedges; e++) {
+        const struct topt_search_edge *edge = &g->edge[e];
+        int a = edge->from, b = edge->to;
+        /* A decided operator has one value. */
+        if (p->fixed[a] < 0)
+            p->nvalues[a] = topt_refine(id[a], g->op[a].nconfigs, edge->from_class);
+        if (p->fixed[b] < 0)
+            p->nvalues[b] = topt_refine(id[b], g->op[b].nconfigs, edge->to_class);
+        if (p->nvalues[a] < 0 || p->nvalues[b] < 0)
+            return nomem(p);
+    }
+    return 0;
+}
+
+/* Classes by value, from classes by configuration. */
+static int view_of_edge(struct plan *p, int op, const int32_t *class_of, int nclasses,
+                        struct view *ret)
+{
+    int32_t *of = TOPT_NEW(p->arena, p->nvalues[op], int32_t);
+    if (!of)
+        return nomem(p);
+    for (int c = 0; c < p->problem->op[op].nconfigs; c++)
+        if (p->fixed[op] < 0 || p->fixed[op] == c)
+            of[p->value[op][c]] = class_of[c];
+    *ret = (struct view){nclasses, of};
+    return 0;
+}
+
+static int view_of_self(struct plan *p, int op, struct view *ret)
+{
+    int32_t *of = TOPT_NEW(p->arena, p->nvalues[op], int32_t);
+    if (!of)
+        return nomem(p);
+    for (int v = 0; v < p->nvalues[op]; v++)
+        of[v] = v;
+    *ret = (struct view){p->nvalues[op], of};
+    return 0;
+}
+
+int topt_plan_leaves(struct plan *p)
+{
+    const struct topt_search_problem *g = p->problem;
+    struct interner ops, edges;
+    if (find_values(p) || interner_init(p, &ops, g->nops) ||
+        interner_init(p, &edges, g->nedges))
+        return -1;
+    for (int i = 0; i < g->nops; i++) {
+        struct view view;
+        struct place place = {-1, -1, i, -1, NULL};
+        if (view_of_self(p, i, &view) ||
+            add_leaf(p, op_leaf(p, &ops, i), 1, &i, &view, place))
+            return -1;
+    }
+    for (int i = 0; i < g->nedges; i++) {
+        const struct topt_search_edge *e = &g->edge[i];
+        struct view view[2];
+        struct place place = {-1, -1, -1, i, NULL};
+        if (view_of_edge(p, e->from, e->from_class, e->table->from_classes, &view[0]) ||
+            view_of_edge(p, e->to, e->to_class, e->table->to_classes, &view[1]) ||
+            add_leaf(p, edge_leaf(p, &edges, i), 2, (int[]){e->from, e->to}, view, place))
+            return -1;
+    }
+    return 0;
+}

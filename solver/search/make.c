@@ -1,0 +1,132 @@
+/* make.c - the tables of a search, made once: the points of every entry within bounds.
+ *
+ * Tables are made in the order they were planned, so that those a step needs are there.  An
+ * entry that is no part of any strategy within the bounds is empty; of the others, only the
+ * sums that leave room for their lightest completion are looked at. */
+#include "make.h"
+
+#include <stdlib.h>
+
+int topt_maker_init(struct maker *k, const struct tables *ts,
+                    const struct topt_search_options *options, struct topt_error *err)
+{
+    *k = (struct maker){.tables = ts, .most = {INT64_MAX, INT64_MAX}};
+    k->merge = (struct merge){.options = options, .max_bytes = ts->max_bytes};
+    k->first = malloc((size_t)ts->nentries * sizeof *k->first);
+    k->count = malloc((size_t)ts->nentries * sizeof *k->count);
+    return k->first && k->count ? 0 : topt_search_nomem(err);
+}
+
+void topt_maker_fini(struct maker *k)
+{
+    topt_merge_fini(&k->merge);
+    free(k->first);
+    free(k->count);
+}
+
+struct run topt_made_entry(const struct maker *k, const struct table *t, int64_t entry)
+{
+    if (t->leaf) {
+        const uint32_t *first = &t->first[entry - t->first_entry];
+        return (struct run){t->cost + first[0], first[1] - first[0], first[0], entry};
+    }
+    return (struct run){k->merge.cost + k->first[entry], k->count[entry], k->first[entry],
+                        entry};
+}
+
+/* What the bounds leave for an entry; 0 where that is nothing. */
+static int set_bounds(struct maker *k, int64_t entry)
+{
+    struct merge *m = &k->merge;
+    m->nbounds = k->nbounds;
+    for (int i = 0; i < k->nbounds; i++) {
+        const struct bound *b = k->bound[i];
+        int64_t room = b->allowance - b->rest[entry];
+        if (b->least[entry] > room)
+            return 0;
+        m->bound[i] = (struct merge_bound){b->time, b->memory, room, b->least};
+    }
+    return 1;
+}
+
+static int make_entry(struct maker *k, const struct step *s, int64_t ea, int64_t eb,
+                      int group)
+{
+    static const struct topt_cost zero;
+    const struct run one = {&zero, 1, 0, 0};
+    for (int32_t i = s->kfirst[group]; i < s->kfirst[group + 1]; i++) {
+        struct run a = topt_made_entry(k, s->a, ea + s->ka[i]);
+        struct run b = s->b ? topt_made_entry(k, s->b, eb + s->kb[i]) : one;
+        if (topt_merge_add(&k->merge, a, b))
+            return -1;
+    }
+    return topt_merge_run(&k->merge);
+}
+
+static int make_table(struct maker *k, const struct table *t)
+{
+    const struct step *s = &t->how;
+    struct merge *m = &k->merge;
+    int64_t entry = t->first_entry, end = entry + t->nentries;
+    if (!t->nentries)
+        return 0;
+    for (struct cursor c = topt_cursor_start(s); entry < end; topt_cursor_next(&c))
+        for (int g = 0; g < s->ngroups; g++, entry++) {
+            k->first[entry] = (uint32_t)m->n;
+            if (set_bounds(k, entry) && make_entry(k, s, c.a, c.b, g))
+                return -1;
+            k->count[entry] = (uint32_t)(m->n - k->first[entry]);
+            if (k->count[entry] > (uint32_t)k->max_frontier)
+                k->max_frontier = (int)k->count[entry];
+            if (k->budget && m->products > k->budget)
+                return 0;
+            if (m->n >= UINT32_MAX / 2) {
+                m->failed = TOPT_ERR_LIMIT;
+                m->too_big = 1;
+                return -1;
+            }
+        }
+    return 0;
+}
+
+static enum topt_made failed(const struct maker *k, struct topt_error *err)
+{
+    const struct merge *m = &k->merge;
+    if (m->failed == TOPT_ERR_CANCELED)
+        topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled");
+    else if (m->failed == TOPT_ERR_NOMEM)
+        topt_search_nomem(err);
+    else if (m->too_big)
+        topt_fail(
+            err, TOPT_ERR_LIMIT,
+            "the search needs more than %lld bytes; give a memory limit, an epsilon "
+            "or fewer configurations",
+            (long long)m->max_bytes);
+    else
+        topt_search_overflow(err);
+    return TOPT_MADE_FAILED;
+}
+
+enum topt_made topt_make(struct maker *k, int64_t budget, struct topt_error *err)
+{
+    const struct tables *ts = k->tables;
+    struct merge *m = &k->merge;
+    m->n = 0;
+    m->products = 0;
+    m->failed = TOPT_OK;
+    k->budget = budget / 16;
+    m->limit = k->most.memory;
+    m->slowest = k->most.time;
+    for (size_t i = 0; i < ts->nall; i++) {
+        if (topt_search_canceled(m->options))
+            m->failed = TOPT_ERR_CANCELED;
+        if (m->failed || (!ts->all[i]->leaf && make_table(k, ts->all[i])))
+            return failed(k, err);
+        if (budget && m->products > k->budget)
+            return TOPT_MADE_TOO_MUCH;
+        /* Later tables have more points than earlier ones: what is used up too early will
+         * not do. */
+        k->budget = budget / 16 + budget / (int64_t)ts->nall * (int64_t)(i + 1);
+    }
+    return TOPT_MADE;
+}

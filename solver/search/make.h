@@ -1,0 +1,36 @@
+/* make.h - the tables of a search, made once: the points of every entry within bounds.
+ * Internal to this folder.  Thread safety: each maker has one owner; tables are read. */
+#ifndef TOPT_MAKE_H
+#define TOPT_MAKE_H
+
+#include "weigh.h"
+
+/* Points of all entries stand in the merge's output, entry after entry. */
+struct maker {
+    const struct tables *tables;
+    struct merge merge;
+    uint32_t *first, *count; /* by entry; those of leaves are not used */
+    struct topt_cost most;   /* heavier or slower strategies are not looked for */
+    int nbounds;
+    const struct bound *bound[TOPT_MAX_BOUNDS];
+    int max_frontier;
+    int64_t budget; /* points to look at; 0: any number */
+};
+
+int topt_maker_init(struct maker *k, const struct tables *ts,
+                    const struct topt_search_options *options,
+                    struct topt_error *err) TOPT_MUST_CHECK;
+void topt_maker_fini(struct maker *k);
+
+enum topt_made { TOPT_MADE, TOPT_MADE_TOO_MUCH, TOPT_MADE_FAILED };
+
+/* Make all tables, under the bounds of the maker: every strategy within them, or one that is
+ * no heavier and no slower, is a point of the last one.  TOO_MUCH: more than 'budget' points
+ * were looked at (0: any number).  FAILED: 'err' says why. */
+enum topt_made topt_make(struct maker *k, int64_t budget,
+                         struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The points of a table's entry (by its number among all). */
+struct run topt_made_entry(const struct maker *k, const struct table *t, int64_t entry);
+
+#endif

@@ -1,0 +1,454 @@
+/* sweep.c - the frontier of a planned problem, band after band.
+ *
+ * The lightest and the fastest strategy are found first, by weighing.  Between them lies one
+ * band (band.h).  Bands are searched, and parted where that is too much at once, until all
+ * are done:
+ *
+ *     o                      o                       o
+ *      \                      \                       \.
+ *       .                      \                       o
+ *        .           ->         o            ->         \.
+ *         .                      \.                      o
+ *           .                      \ .                     \.
+ *             o                       o                       o
+ *
+ * Bands do not depend on each other, so threads take them from a counter, round after round;
+ * each is searched by the same code from the same numbers, so neither the answer nor the
+ * counts depend on the number of threads.
+ *
+ * Where only the fastest strategy within a limit is wanted, only the band that the limit goes
+ * through is.  Every band knows what it has not explored, so the search may stop anywhere and
+ * still say how far from the truth its answer can be. */
+#include "sweep.h"
+
+#include "band.h"
+#include "pool.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sweep {
+    struct plan *plan;
+    const struct topt_search_options *options;
+    struct topt_error *err;
+    struct topt_cost most, limit; /* of any strategy; of those that are wanted */
+    struct pool *pool;
+    struct bander *bander; /* by thread */
+    struct topt_error *bander_err;
+    int nbanders;
+    struct band *band; /* in the order of memory */
+    int nbands;
+    struct found *known; /* ends and middles of bands, with their choices */
+    int nknown, cap_known;
+    int64_t work, points, most_bytes, kept_bytes;
+    int max_frontier, stopped;
+};
+
+static int64_t min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- setting up ---- */
+
+/* The largest costs that a strategy may have, saturating where they are too heavy. */
+static int find_most(struct sweep *s)
+{
+    const struct tables *ts = &s->plan->tables;
+    struct topt_cost *most = calloc(ts->nall + 1, sizeof *most);
+    if (!most)
+        return topt_search_nomem(s->err);
+    for (size_t i = 0; i < ts->nall; i++) {
+        const struct table *t = ts->all[i], *a = t->how.a, *b = t->how.b;
+        for (uint32_t p = 0; t->leaf && p < t->npoints; p++) {
+            most[i].time = max(most[i].time, t->cost[p].time);
+            most[i].memory = max(most[i].memory, t->cost[p].memory);
+        }
+        if (!t->leaf) {
+            most[i].time = most[a->id].time + (b ? most[b->id].time : 0);
+            most[i].memory = most[a->id].memory + (b ? most[b->id].memory : 0);
+        }
+        most[i].time = min(most[i].time, TOPT_HEAVY);
+        most[i].memory = min(most[i].memory, TOPT_HEAVY);
+    }
+    s->most = most[s->plan->place[s->plan->root].table->id];
+    free(most);
+    return 0;
+}
+
+static int add_bander(struct sweep *s)
+{
+    int i = s->nbanders++;
+    return topt_bander_init(&s->bander[i], s->plan, s->options, s->most,
+                            i ? &s->bander_err[i] : s->err);
+}
+
+/* One bander now; the others when there is something for them to do. */
+static int init(struct sweep *s)
+{
+    int n = s->options->threads > 1 ? s->options->threads : 1;
+    s->bander = calloc((size_t)n, sizeof *s->bander);
+    s->bander_err = calloc((size_t)n, sizeof *s->bander_err);
+    if (!s->bander || !s->bander_err)
+        return topt_search_nomem(s->err);
+    if (find_most(s) ||
+        topt_tables_account(&s->plan->tables, topt_bander_bytes(s->plan), s->err))
+        return -1;
+    const struct topt_search_options *o = s->options;
+    s->limit.memory = o->memory_limit ? o->memory_limit : INT64_MAX;
+    s->limit.time = o->time_limit ? o->time_limit : INT64_MAX;
+    return add_bander(s);
+}
+
+static int start_threads(struct sweep *s)
+{
+    int64_t each = topt_bander_bytes(s->plan);
+    int64_t room = (s->plan->tables.max_bytes - s->plan->tables.bytes) / each + 1;
+    int n = (int)min(s->options->threads, room);
+    if (s->pool || n < 2)
+        return 0;
+    while (s->nbanders < n)
+        if (add_bander(s)) {
+            if (s->err)
+                *s->err = s->bander_err[s->nbanders - 1];
+            return -1;
+        }
+    s->pool = topt_pool_create(n, s->err);
+    return s->pool ? 0 : -1;
+}
+
+static void fini(struct sweep *s)
+{
+    topt_pool_destroy(s->pool);
+    for (int i = 0; i < s->nbanders; i++)
+        topt_bander_fini(&s->bander[i]);
+    for (int i = 0; i < s->nbands; i++)
+        topt_band_fini(&s->band[i]);
+    for (int i = 0; i < s->nknown; i++)
+        free(s->known[i].choice);
+    free(s->bander);
+    free(s->bander_err);
+    free(s->band);
+    free(s->known);
+}
+
+/* ---- bands ---- */
+
+/* Takes the choices. */
+static int know(struct sweep *s, struct found f)
+{
+    if (s->nknown == s->cap_known) {
+        int cap = s->cap_known ? 2 * s->cap_known : 64;
+        struct found *known = realloc(s->known, (size_t)cap * sizeof *known);
+        if (!known) {
+            free(f.choice);
+            return topt_search_nomem(s->err);
+        }
+        s->known = known;
+        s->cap_known = cap;
+    }
+    s->known[s->nknown++] = f;
+    return 0;
+}
+
+/* The band between two strategies; 0 where nothing that is wanted can be in it. */
+static int band_between(const struct sweep *s, struct found left, struct found right,
+                        int depth, struct band *ret)
+{
+    const struct topt_cost l = left.cost, r = right.cost;
+    *ret = (struct band){.depth = depth, .left = left, .right = right};
+    ret->time = r.memory - l.memory;
+    ret->memory = l.time - r.time;
+    ret->corner.memory = min(r.memory - 1, s->limit.memory);
+    ret->corner.time = min(l.time - 1, s->limit.time);
+    if (s->options->fastest && r.memory <= s->limit.memory)
+        return 0; /* 'right' is faster */
+    return ret->corner.memory >= l.memory && ret->corner.time >= r.time &&
+           ret->time > 0 && ret->memory > 0;
+}
+
+/* What has the time of the fastest strategy and less memory, where the weighing by which it
+ * was found was too coarse to tell. */
+static int band_at_end(const struct sweep *s, struct found end, struct band *ret)
+{
+    *ret = (struct band){.left = end, .right = end, .time = s->most.memory, .memory = 1};
+    ret->corner = (struct topt_cost){end.cost.memory - 1, end.cost.time};
+    return s->options->fastest && end.cost.memory <= s->limit.memory &&
+           end.cost.memory > 0 && end.cost.time <= s->limit.time;
+}
+
+struct round {
+    struct sweep *s;
+    int stop;
+    atomic_int next, failed; /* failed: the first band that did, + 1 */
+    int *by;                 /* which thread had a band */
+};
+
+static void search_bands(void *ctx, int worker)
+{
+    struct round *r = ctx;
+    struct bander *b = &r->s->bander[worker];
+    for (;;) {
+        int i = atomic_fetch_add(&r->next, 1);
+        if (i >= r->s->nbands || atomic_load(&r->failed))
+            return;
+        struct band *band = &r->s->band[i];
+        r->by[i] = worker;
+        if (band->state == BAND_OPEN && topt_band_search(b, band, r->stop)) {
+            int none = 0;
+            atomic_compare_exchange_strong(&r->failed, &none, i + 1);
+            return;
+        }
+    }
+}
+
+static int count_open(const struct sweep *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->nbands; i++)
+        n += s->band[i].state == BAND_OPEN;
+    return n;
+}
+
+static int stopping(struct sweep *s)
+{
+    const struct topt_search_options *o = s->options;
+    if ((o->stop && atomic_load_explicit(o->stop, memory_order_relaxed)) ||
+        (o->max_work && s->work >= o->max_work))
+        s->stopped = 1;
+    return s->stopped;
+}
+
+/* Put two bands in the place of each that was parted. */
+static int part_bands(struct sweep *s)
+{
+    struct band *all = malloc(2 * (size_t)s->nbands * sizeof *all);
+    int n = 0, rc = 0;
+    if (!all)
+        return topt_search_nomem(s->err);
+    for (int i = 0; i < s->nbands; i++) {
+        struct band *b = &s->band[i];
+        if (b->state != BAND_SPLIT) {
+            all[n++] = *b;
+            continue;
+        }
+        s->work += b->work;
+        s->points += b->points;
+        b->owned = NULL;
+        rc |= know(s, b->middle);
+        n += band_between(s, b->left, b->middle, b->depth + 1, &all[n]);
+        if (b->middle.cost.memory <= s->limit.memory)
+            n += band_between(s, b->middle, b->right, b->depth + 1, &all[n]);
+        topt_band_fini(b);
+    }
+    free(s->band);
+    s->band = all;
+    s->nbands = n;
+    return rc;
+}
+
+static int search_round(struct sweep *s)
+{
+    struct round r = {.s = s, .stop = stopping(s)};
+    int open = count_open(s);
+    if (open > 1 && start_threads(s))
+        return -1;
+    for (int i = 0; s->options->max_work && i < s->nbanders; i++)
+        s->bander[i].work_budget = max((s->options->max_work - s->work) / open, 1);
+    r.by = calloc((size_t)s->nbands, sizeof *r.by);
+    if (!r.by)
+        return topt_search_nomem(s->err);
+    if (s->pool && open > 1)
+        topt_pool_run(s->pool, search_bands, &r);
+    else
+        search_bands(&r, 0);
+    int failed = atomic_load(&r.failed);
+    int by = failed ? r.by[failed - 1] : 0;
+    free(r.by);
+    if (failed && by && s->err)
+        *s->err = s->bander_err[by];
+    return failed || part_bands(s) ? -1 : 0;
+}
+
+/* The lightest and the fastest strategy, each the best of its kind where numbers allow.  1,
+ * 0 where nothing is within the limits, or -1. */
+static int find_ends(struct sweep *s, struct found *ret_light, struct found *ret_fast)
+{
+    struct bander *b = &s->bander[0];
+    int64_t by_time = TOPT_HEAVY / 2 / max(s->most.time, 1);
+    int64_t by_memory = TOPT_HEAVY / 2 / max(s->most.memory, 1);
+    int exact = by_memory > s->most.time;
+    if (topt_band_lightest(b, exact, exact ? s->most.time + 1 : 1, ret_light))
+        return -1;
+    if (!ret_light->choice)
+        return 0;
+    if (know(s, *ret_light))
+        return -1;
+    exact = by_time > s->most.memory;
+    if (topt_band_lightest(b, exact ? s->most.memory + 1 : 1, exact, ret_fast) ||
+        know(s, *ret_fast))
+        return -1;
+    s->work += 2 * s->plan->tables.npairs;
+    return ret_light->cost.memory <= s->limit.memory &&
+           ret_fast->cost.time <= s->limit.time;
+}
+
+static int search_all(struct sweep *s)
+{
+    struct found light, fast;
+    int some = find_ends(s, &light, &fast);
+    if (some <= 0)
+        return some;
+    s->band = malloc(2 * sizeof *s->band);
+    if (!s->band)
+        return topt_search_nomem(s->err);
+    s->nbands += band_between(s, light, fast, 0, &s->band[s->nbands]);
+    s->nbands += band_at_end(s, fast, &s->band[s->nbands]);
+    while (count_open(s))
+        if (search_round(s))
+            return -1;
+    return 0;
+}
+
+/* Costs too large to be weighed: everything in one band. */
+static int search_plainly(struct sweep *s)
+{
+    s->band = calloc(1, sizeof *s->band);
+    if (!s->band)
+        return topt_search_nomem(s->err);
+    s->nbands = 1;
+    s->band->corner = s->limit;
+    s->band->explored = INT64_MAX;
+    return topt_band_plain(&s->bander[0], s->band);
+}
+
+/* ---- the answer ---- */
+
+static int by_cost(const void *x, const void *y)
+{
+    const struct found *a = x, *b = y;
+    if (a->cost.memory != b->cost.memory)
+        return a->cost.memory < b->cost.memory ? -1 : 1;
+    if (a->cost.time != b->cost.time)
+        return a->cost.time < b->cost.time ? -1 : 1;
+    return 0;
+}
+
+/* All that was found, in the order it stays in where costs are equal: merge sort would do,
+ * but bands stand in order already, so only the known ones are put among them. */
+static struct found *gather(const struct sweep *s, size_t *ret_n)
+{
+    size_t n = 0, most = (size_t)s->nknown;
+    for (int i = 0; i < s->nbands; i++)
+        most += (size_t)s->band[i].nfound;
+    struct found *all = malloc((most + 1) * sizeof *all);
+    if (!all) {
+        topt_search_nomem(s->err);
+        return NULL;
+    }
+    for (int i = 0; i < s->nknown; i++)
+        if (s->known[i].cost.memory <= s->limit.memory)
+            all[n++] = s->known[i];
+    for (int i = 0; i < s->nbands; i++)
+        for (int k = 0; k < s->band[i].nfound; k++)
+            all[n++] = s->band[i].found[k];
+    *ret_n = n;
+    return all;
+}
+
+/* Keep what nothing beats; of equal costs the first found. */
+static size_t reduce(struct found *all, size_t n)
+{
+    size_t kept = 0;
+    qsort(all, n, sizeof *all, by_cost);
+    for (size_t i = 0; i < n; i++)
+        if (!kept || all[i].cost.time < all[kept - 1].cost.time)
+            all[kept++] = all[i];
+    return kept;
+}
+
+/* The frontier takes the choices of all bands and of what was known. */
+static int hand_over(struct sweep *s, struct topt_frontier *f)
+{
+    for (int i = 0; i < s->nknown; i++) {
+        if (topt_frontier_own(f, s->known[i].choice, s->err))
+            return -1;
+        s->known[i].choice = NULL;
+    }
+    for (int i = 0; i < s->nbands; i++) {
+        if (topt_frontier_own(f, s->band[i].choices, s->err))
+            return -1;
+        s->band[i].choices = NULL;
+    }
+    return 0;
+}
+
+static void tell(const struct sweep *s, struct topt_frontier *f)
+{
+    struct topt_search_stats *t = &f->stats;
+    int64_t most = 0, width = s->plan->problem->nops + s->plan->problem->nedges;
+    *t = s->plan->tables.stats;
+    t->products = s->work;
+    t->points += s->points;
+    t->bands = s->nbands;
+    f->epsilon = 0;
+    for (int i = 0; i < s->nbands; i++) {
+        const struct band *b = &s->band[i];
+        t->products += b->work;
+        t->points += b->points;
+        most = max(most, b->bytes);
+        if (b->max_frontier > t->max_frontier)
+            t->max_frontier = b->max_frontier;
+        f->epsilon =
+            fmax(f->epsilon, b->explored == INT64_MAX ? 0 : topt_band_gap(b, s->options));
+    }
+    if (f->npoints > t->max_frontier)
+        t->max_frontier = f->npoints;
+    t->peak_bytes += most + f->npoints * width * (int64_t)sizeof(int32_t);
+    f->exact = f->epsilon <= 0;
+}
+
+static int answer(struct sweep *s, struct topt_frontier **ret)
+{
+    size_t n;
+    struct found *all = gather(s, &n);
+    if (!all)
+        return -1;
+    n = reduce(all, n);
+    struct topt_frontier *f = topt_frontier_create(s->plan->problem, n, 0, s->err);
+    int rc = f ? 0 : -1;
+    for (size_t i = 0; f && i < n; i++)
+        f->point[i] = (struct topt_search_point){all[i].cost, all[i].choice,
+                                                 all[i].choice + s->plan->problem->nops};
+    if (f) {
+        tell(s, f);
+        rc = hand_over(s, f);
+    }
+    free(all);
+    if (rc)
+        topt_frontier_destroy(f);
+    else
+        *ret = f;
+    return rc;
+}
+
+int topt_sweep(struct plan *plan, const struct topt_search_options *options,
+               struct topt_frontier **ret, struct topt_error *err)
+{
+    struct sweep s = {.plan = plan, .options = options, .err = err};
+    int rc = init(&s);
+    if (!rc)
+        rc = s.most.time >= TOPT_HEAVY / 4 || s.most.memory >= TOPT_HEAVY / 4
+                 ? search_plainly(&s)
+                 : search_all(&s);
+    if (!rc)
+        rc = answer(&s, ret);
+    fini(&s);
+    return rc;
+}

@@ -1,0 +1,180 @@
+/* weigh.c - what every entry of every table weighs at least, and all that is not in it.
+ *
+ * Give every cost one number, w = a * time + b * memory.  The least w of a whole strategy is
+ * found by the planned eliminations with one number an entry instead of a frontier, which is
+ * cheap.  A second pass, from the answer back to the leaves, gives for every entry of every
+ * table the least w of all that is not in the table:
+ *
+ *         entry e of the table        rest(e), known before the table is made
+ *     (time, memory) of a point   +   the lightest completion     >    allowance
+ *
+ * and then no strategy with the point is within the allowance.  A table that stands in
+ * several places has the least rest of them.
+ *
+ * An edge's table is large and read once a pass, so where it has one point an entry that is
+ * weighed when it is read and not kept. */
+#include "weigh.h"
+
+#include <stdlib.h>
+
+static int64_t min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int canceled(const atomic_bool *cancel)
+{
+    return cancel && atomic_load_explicit(cancel, memory_order_relaxed);
+}
+
+int topt_bound_init(struct bound *b, const struct tables *ts, struct topt_error *err)
+{
+    *b = (struct bound){0};
+    b->least = malloc((size_t)ts->nentries * sizeof *b->least);
+    b->rest = malloc((size_t)ts->nentries * sizeof *b->rest);
+    return b->least && b->rest ? 0 : topt_search_nomem(err);
+}
+
+void topt_bound_fini(struct bound *b)
+{
+    free(b->least);
+    free(b->rest);
+    *b = (struct bound){0};
+}
+
+/* Of an entry, by its number among all; of no table 0. */
+static int64_t least_of(const struct table *t, int64_t entry, const struct bound *b)
+{
+    if (t && !t->weighed)
+        return topt_weigh(b, t->cost[entry - t->first_entry]);
+    return b->least[entry];
+}
+
+static void leaf_least(const struct table *t, const struct bound *b, int64_t *ret)
+{
+    for (int64_t e = 0; e < t->nentries; e++) {
+        ret[e] = TOPT_NOTHING;
+        for (uint32_t i = t->first[e]; i < t->first[e + 1]; i++)
+            ret[e] = min(ret[e], topt_weigh(b, t->cost[i]));
+    }
+}
+
+static void step_least(const struct table *t, const struct bound *b)
+{
+    const struct step *s = &t->how;
+    const int64_t *least = b->least;
+    int64_t *ret = b->least + t->first_entry, *end = ret + t->nentries;
+    if (!t->nentries)
+        return;
+    for (struct cursor c = topt_cursor_start(s); ret < end; topt_cursor_next(&c))
+        for (int g = 0; g < s->ngroups; g++) {
+            int64_t best = TOPT_NOTHING;
+            for (int32_t k = s->kfirst[g]; k < s->kfirst[g + 1]; k++)
+                best = min(best, least[c.a + s->ka[k]] + least[c.b + s->kb[k]]);
+            *ret++ = best;
+        }
+}
+
+/* The same where B is a leaf that is not weighed. */
+static void step_least_of_leaf(const struct table *t, const struct bound *b)
+{
+    const struct step *s = &t->how;
+    const int64_t *least = b->least;
+    const struct topt_cost *cost = s->b->cost - s->b->first_entry;
+    int64_t *ret = b->least + t->first_entry, *end = ret + t->nentries;
+    if (!t->nentries)
+        return;
+    for (struct cursor c = topt_cursor_start(s); ret < end; topt_cursor_next(&c))
+        for (int g = 0; g < s->ngroups; g++) {
+            int64_t best = TOPT_NOTHING;
+            for (int32_t k = s->kfirst[g]; k < s->kfirst[g + 1]; k++)
+                best = min(best,
+                           least[c.a + s->ka[k]] + topt_weigh(b, cost[c.b + s->kb[k]]));
+            *ret++ = best;
+        }
+}
+
+int topt_weigh_least(const struct tables *ts, const atomic_bool *cancel, struct bound *b)
+{
+    b->least[0] = 0; /* of a step's missing factor */
+    for (size_t i = 0; i < ts->nall; i++) {
+        const struct table *t = ts->all[i];
+        if (canceled(cancel))
+            return -1;
+        if (t->leaf && t->weighed)
+            leaf_least(t, b, b->least + t->first_entry);
+        else if (!t->leaf && t->how.b && !t->how.b->weighed)
+            step_least_of_leaf(t, b);
+        else if (!t->leaf)
+            step_least(t, b);
+    }
+    return 0;
+}
+
+/* Lower what is known of the rest of the entries that an entry is made of.  Nobody asks for
+ * the rest of a leaf's. */
+static void step_rest(const struct table *t, const struct bound *b)
+{
+    const struct step *s = &t->how;
+    const int64_t *least = b->least;
+    int64_t *rest = b->rest, e = t->first_entry, end = e + t->nentries;
+    int for_a = !s->a->leaf, for_b = s->b && !s->b->leaf;
+    if (!t->nentries || !(for_a || for_b))
+        return;
+    for (struct cursor c = topt_cursor_start(s); e < end; topt_cursor_next(&c))
+        for (int g = 0; g < s->ngroups; g++, e++) {
+            int64_t r = rest[e];
+            if (least[e] + r > b->allowance)
+                continue;
+            for (int32_t k = s->kfirst[g]; k < s->kfirst[g + 1]; k++) {
+                int64_t i = c.a + s->ka[k], j = c.b + s->kb[k];
+                if (for_a)
+                    rest[i] = min(rest[i], r + least_of(s->b, j, b));
+                if (for_b)
+                    rest[j] = min(rest[j], r + least[i]);
+            }
+        }
+}
+
+int topt_weigh_rest(const struct tables *ts, const struct table *root,
+                    const atomic_bool *cancel, struct bound *b)
+{
+    /* Leaves stand in front of all other tables. */
+    for (int64_t e = ts->leaf_entries; e < ts->nentries; e++)
+        b->rest[e] = TOPT_NOTHING;
+    b->rest[root->first_entry] = 0;
+    for (size_t i = ts->nall; i-- > 0;) {
+        if (canceled(cancel))
+            return -1;
+        if (!ts->all[i]->leaf)
+            step_rest(ts->all[i], b);
+    }
+    return 0;
+}
+
+uint32_t topt_weigh_point(const struct table *leaf, int64_t entry, const struct bound *b)
+{
+    int64_t e = entry - leaf->first_entry;
+    uint32_t best = leaf->first[e];
+    for (uint32_t i = best + 1; i < leaf->first[e + 1]; i++)
+        if (topt_weigh(b, leaf->cost[i]) < topt_weigh(b, leaf->cost[best]))
+            best = i;
+    return best;
+}
+
+void topt_weigh_down(const struct table *t, int64_t entry, const struct bound *b,
+                     int64_t *ret_a, int64_t *ret_b)
+{
+    const struct step *s = &t->how;
+    const int64_t *least = b->least;
+    int64_t at = entry - t->first_entry, ea, eb;
+    int g = (int)(at % s->ngroups);
+    topt_step_entries(s, at / s->ngroups, &ea, &eb);
+    int32_t best = s->kfirst[g];
+    for (int32_t k = best; k < s->kfirst[g + 1]; k++)
+        if (least[ea + s->ka[k]] + least_of(s->b, eb + s->kb[k], b) <
+            least[ea + s->ka[best]] + least_of(s->b, eb + s->kb[best], b))
+            best = k;
+    *ret_a = ea + s->ka[best];
+    *ret_b = eb + s->kb[best];
+}

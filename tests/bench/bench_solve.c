@@ -1,0 +1,303 @@
+/* bench_solve.c - the search on generated bare problems, one row a problem and way.
+ *
+ *     bench_solve [--runs N] [--only NAME] [--json FILE] [--quick]
+ *
+ * Measures from the problem in memory to the frontier with all strategies: medians of wall
+ * and processor time over N runs (5), counts, and the largest resident set of a process of
+ * its own for every row, so that rows do not see each other's memory.  Rows that differ only
+ * in size end in a slope: the exponent by which processor time and products grow. */
+#include "instances.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static const struct row {
+    const char *name, *algorithm;
+    struct instance_spec spec;
+    int threads;
+    double epsilon;
+    double x;  /* with others of its name: the size that the slope is over; 0: none */
+    int quick; /* also with --quick */
+} rows[] = {
+#define SPEC(s, c, n, k)                                                                 \
+    {                                                                                    \
+        .shape = s, .costs = c, .size = n, .configs = k, .seed = 1                       \
+    }
+#define ALIKE(s, c, n, k)                                                                \
+    {                                                                                    \
+        .shape = s, .costs = c, .size = n, .configs = k, .seed = 1, .alike = 1           \
+    }
+    /* The figures asked for. */
+    {"chain-480x28", "ft", SPEC("chain", "random", 480, 28), 1, 0, 0, 0},
+    {"chain-480x28", "ft", SPEC("chain", "random", 480, 28), 2, 0, 0, 0},
+    {"chain-480x28", "ft", SPEC("chain", "split", 480, 28), 1, 0, 0, 0},
+    {"chain-480x28", "ft", SPEC("chain", "split", 480, 28), 2, 0, 0, 0},
+    {"forkjoin-96x32", "ft", SPEC("forkjoin", "random", 96, 32), 1, 0.001, 0, 0},
+    {"forkjoin-96x32", "ft", SPEC("forkjoin", "random", 96, 32), 2, 0.001, 0, 0},
+    {"forkjoin-96x32", "ft", SPEC("forkjoin", "random", 96, 32), 2, 0, 0, 0},
+    {"forkjoin-96x32", "ft", SPEC("forkjoin", "split", 96, 32), 2, 0.001, 0, 0},
+    {"forkjoin-96x32", "ft", SPEC("forkjoin", "split", 96, 32), 2, 0, 0, 0},
+    {"forkjoin-96x32-alike", "ft", ALIKE("forkjoin", "split", 96, 32), 2, 0.001, 0, 0},
+    {"forkjoin-96x32-alike", "ft", ALIKE("forkjoin", "split", 96, 32), 2, 0, 0, 0},
+    /* Layers. */
+    {"layers", "ft", SPEC("residual", "split", 12, 24), 1, 0.001, 12, 0},
+    {"layers", "ft", SPEC("residual", "split", 96, 24), 1, 0.001, 96, 0},
+    {"layers-alike", "ft", ALIKE("residual", "split", 12, 24), 1, 0.001, 12, 0},
+    {"layers-alike", "ft", ALIKE("residual", "split", 96, 24), 1, 0.001, 96, 0},
+    /* Growth, and the plain ways beside it. */
+    {"operators", "ft", SPEC("chain", "random", 20, 16), 1, 0, 20, 1},
+    {"operators", "ft", SPEC("chain", "random", 40, 16), 1, 0, 40, 1},
+    {"operators", "ft", SPEC("chain", "random", 80, 16), 1, 0, 80, 1},
+    {"operators", "ft-plain", SPEC("chain", "random", 20, 16), 1, 0, 20, 1},
+    {"operators", "ft-plain", SPEC("chain", "random", 40, 16), 1, 0, 40, 1},
+    {"operators", "ft-plain", SPEC("chain", "random", 80, 16), 1, 0, 80, 0},
+    {"configurations", "ft", SPEC("chain", "random", 12, 8), 1, 0, 8, 1},
+    {"configurations", "ft", SPEC("chain", "random", 12, 16), 1, 0, 16, 1},
+    {"configurations", "ft", SPEC("chain", "random", 12, 32), 1, 0, 32, 1},
+    {"configurations", "ft-plain", SPEC("chain", "random", 12, 8), 1, 0, 8, 1},
+    {"configurations", "ft-plain", SPEC("chain", "random", 12, 16), 1, 0, 16, 1},
+    {"configurations", "ft-plain", SPEC("chain", "random", 12, 32), 1, 0, 32, 1},
+    {"configurations", "ft-elimination", SPEC("chain", "random", 12, 8), 1, 0, 8, 1},
+    {"configurations", "ft-elimination", SPEC("chain", "random", 12, 16), 1, 0, 16, 1},
+    {"configurations", "ft-elimination", SPEC("chain", "random", 12, 32), 1, 0, 32, 0},
+    {"blocks", "ft", SPEC("forkjoin", "split", 2, 12), 1, 0, 2, 1},
+    {"blocks", "ft", SPEC("forkjoin", "split", 4, 12), 1, 0, 4, 1},
+    {"blocks", "ft-elimination", SPEC("forkjoin", "split", 2, 12), 1, 0, 2, 1},
+    {"blocks", "ft-elimination", SPEC("forkjoin", "split", 4, 12), 1, 0, 4, 1},
+};
+
+enum { NROWS = sizeof rows / sizeof rows[0], MAX_RUNS = 99 };
+
+struct result {
+    int ok, npoints, nops, nedges, exact;
+    int64_t entries; /* of edges */
+    double wall, cpu, epsilon;
+    int64_t rss_kib;
+    struct topt_search_stats stats;
+    char error[240];
+};
+
+static double now(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int by_size(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+static void keep(struct result *r, const struct topt_frontier *f)
+{
+    r->npoints = f->npoints;
+    r->exact = f->exact;
+    r->epsilon = f->epsilon;
+    r->stats = f->stats;
+}
+
+static void measure(const struct row *row, int runs, struct result *r)
+{
+    struct instance *in = instance_make(&row->spec);
+    struct topt_search_options o = {
+        .algorithm = row->algorithm, .threads = row->threads, .epsilon = row->epsilon};
+    struct topt_error err = {0};
+    double wall[MAX_RUNS], cpu[MAX_RUNS];
+    struct rusage use;
+    if (!in)
+        return;
+    const struct topt_search_problem *p = instance_problem(in);
+    for (int i = 0; i < p->nedges; i++)
+        r->entries +=
+            (int64_t)p->edge[i].table->from_classes * p->edge[i].table->to_classes;
+    r->nops = p->nops;
+    r->nedges = p->nedges;
+    for (int i = 0; i < runs; i++) {
+        struct topt_frontier *f;
+        double w = now(CLOCK_MONOTONIC), c = now(CLOCK_PROCESS_CPUTIME_ID);
+        if (topt_search(p, &o, &f, &err)) {
+            snprintf(r->error, sizeof r->error, "%s", err.text);
+            return;
+        }
+        wall[i] = now(CLOCK_MONOTONIC) - w;
+        cpu[i] = now(CLOCK_PROCESS_CPUTIME_ID) - c;
+        keep(r, f);
+        topt_frontier_destroy(f);
+    }
+    qsort(wall, (size_t)runs, sizeof *wall, by_size);
+    qsort(cpu, (size_t)runs, sizeof *cpu, by_size);
+    getrusage(RUSAGE_SELF, &use);
+    r->wall = wall[runs / 2];
+    r->cpu = cpu[runs / 2];
+    r->rss_kib = use.ru_maxrss;
+    r->ok = 1;
+    instance_free(in);
+}
+
+/* In a process of its own, which sends the result through a pipe. */
+static int run_row(const struct row *row, int runs, struct result *r)
+{
+    int fd[2];
+    memset(r, 0, sizeof *r);
+    if (pipe(fd))
+        return -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        measure(row, runs, r);
+        _exit(write(fd[1], r, sizeof *r) != (ssize_t)sizeof *r);
+    }
+    close(fd[1]);
+    ssize_t n = pid > 0 ? read(fd[0], r, sizeof *r) : -1;
+    close(fd[0]);
+    if (pid > 0)
+        waitpid(pid, NULL, 0);
+    return n == (ssize_t)sizeof *r ? 0 : -1;
+}
+
+static void print_row(FILE *f, const struct row *row, const struct result *r)
+{
+    fprintf(f, "%-21s %-6s %-14s %4d %3d %2d %6.3g ", row->name, row->spec.costs,
+            row->algorithm, row->spec.size, row->spec.configs, row->threads,
+            100 * row->epsilon);
+    if (!r->ok)
+        fprintf(f, " failed: %s\n", r->error);
+    else
+        fprintf(f, "%8d %8.3g %6" PRId64 " %10.1f %10.1f %9" PRId64 " %7.1f\n",
+                r->npoints, 100 * r->epsilon, r->stats.bands, 1e3 * r->wall, 1e3 * r->cpu,
+                r->stats.products / 1000, (double)r->rss_kib / 1024);
+    fflush(f);
+}
+
+static void json_row(FILE *f, const struct row *row, const struct result *r, int first)
+{
+    fprintf(
+        f,
+        "%s\n {\"name\":\"%s\",\"shape\":\"%s\",\"costs\":\"%s\",\"alike\":%s,"
+        "\"size\":%d,\"configs\":%d,\"algorithm\":\"%s\",\"threads\":%d,"
+        "\"epsilon\":%g,\"ok\":%s,\"operators\":%d,\"edges\":%d,\"entries\":%" PRId64
+        ",\"points\":%d,\"exact\":%s,\"achieved\":%.6g,\"wall_ms\":%.3f,\"cpu_ms\":%.3f,"
+        "\"rss_kib\":%" PRId64 ",\"products\":%" PRId64 ",\"table_points\":%" PRId64
+        ",\"tables\":%" PRId64 ",\"shared\":%" PRId64 ",\"bands\":%" PRId64
+        ",\"peak_bytes\":%" PRId64 "}",
+        first ? "" : ",", row->name, row->spec.shape, row->spec.costs,
+        row->spec.alike ? "true" : "false", row->spec.size, row->spec.configs,
+        row->algorithm, row->threads, row->epsilon, r->ok ? "true" : "false", r->nops,
+        r->nedges, r->entries, r->npoints, r->exact ? "true" : "false", r->epsilon,
+        1e3 * r->wall, 1e3 * r->cpu, r->rss_kib, r->stats.products, r->stats.points,
+        r->stats.tables, r->stats.shared, r->stats.bands, r->stats.peak_bytes);
+}
+
+static int same_series(const struct row *a, const struct row *b)
+{
+    return b->x > 0 && !strcmp(a->name, b->name) && !strcmp(a->algorithm, b->algorithm) &&
+           a->threads == b->threads;
+}
+
+/* Least squares of log y over log x, of the measured rows of a series. */
+static double slope(const struct row *of, const struct result *r, int by_products)
+{
+    double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
+    for (int i = 0; i < NROWS; i++) {
+        if (!same_series(of, &rows[i]) || !r[i].ok)
+            continue;
+        double x = log(rows[i].x);
+        double y = log(by_products ? (double)r[i].stats.products : r[i].cpu);
+        n++;
+        sx += x;
+        sy += y;
+        sxx += x * x;
+        sxy += x * y;
+    }
+    return n < 2 ? NAN : (n * sxy - sx * sy) / (n * sxx - sx * sx);
+}
+
+static void print_slopes(FILE *f, const struct result *r, int json)
+{
+    int first = 1;
+    for (int i = 0; i < NROWS; i++) {
+        int seen = rows[i].x <= 0;
+        for (int j = 0; j < i && !seen; j++)
+            seen = same_series(&rows[i], &rows[j]);
+        double cpu = seen ? NAN : slope(&rows[i], r, 0);
+        if (isnan(cpu))
+            continue;
+        double products = slope(&rows[i], r, 1);
+        if (json)
+            fprintf(
+                f,
+                "%s\n "
+                "{\"name\":\"%s\",\"algorithm\":\"%s\",\"cpu\":%.3f,\"products\":%.3f}",
+                first ? "" : ",", rows[i].name, rows[i].algorithm, cpu, products);
+        else
+            fprintf(f, "%-21s %-14s processor time grows as x^%.2f, products as x^%.2f\n",
+                    rows[i].name, rows[i].algorithm, cpu, products);
+        first = 0;
+    }
+}
+
+static int write_json(const char *path, const struct result *r)
+{
+    FILE *f = fopen(path, "w");
+    int first = 1;
+    if (!f)
+        return -1;
+    fprintf(f, "{\"rows\":[");
+    for (int i = 0; i < NROWS; i++)
+        if (r[i].nops) {
+            json_row(f, &rows[i], &r[i], first);
+            first = 0;
+        }
+    fprintf(f, "],\n\"slopes\":[");
+    print_slopes(f, r, 1);
+    fprintf(f, "]}\n");
+    return fclose(f);
+}
+
+int main(int argc, char **argv)
+{
+    static struct result result[NROWS];
+    const char *only = NULL, *json = NULL;
+    int runs = 5, quick = 0;
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--quick"))
+            quick = 1;
+        else if (!strcmp(argv[i], "--only") && i + 1 < argc)
+            only = argv[++i];
+        else if (!strcmp(argv[i], "--json") && i + 1 < argc)
+            json = argv[++i];
+        else if (!strcmp(argv[i], "--runs") && i + 1 < argc)
+            runs = atoi(argv[++i]);
+        else
+            runs = 0;
+    }
+    if (runs < 1 || runs > MAX_RUNS) {
+        fprintf(
+            stderr,
+            "usage: bench_solve [--runs 1..99] [--only NAME] [--json FILE] [--quick]\n");
+        return 2;
+    }
+    printf("%-21s %-6s %-14s %4s %3s %2s %6s %8s %8s %6s %10s %10s %9s %7s\n", "problem",
+           "costs", "algorithm", "size", "cfg", "th", "eps %", "points", "got %", "bands",
+           "wall ms", "cpu ms", "prod/k", "RSS MiB");
+    for (int i = 0; i < NROWS; i++)
+        if ((!only || !strcmp(rows[i].name, only)) && (!quick || rows[i].quick)) {
+            if (run_row(&rows[i], runs, &result[i]))
+                snprintf(result[i].error, sizeof result[i].error, "the process died");
+            print_row(stdout, &rows[i], &result[i]);
+        }
+    print_slopes(stdout, result, 0);
+    if (json && write_json(json, result)) {
+        fprintf(stderr, "bench_solve: can't write %s\n", json);
+        return 1;
+    }
+    return 0;
+}
