@@ -23,6 +23,7 @@ struct fixture {
         int ndim;
         struct topt_dim dim[TOPT_MAX_RANK];
     } shape[TOPT_MAX_INPUTS];
+    int64_t seq; /* 0: SEQ */
 };
 
 /* The operator under test sees the tensor alone, whatever its producer would make. */
@@ -38,7 +39,7 @@ static void reshape(struct topt_tensor *t, const struct fixture_shape *s)
 static struct topt_model *build(const struct fixture *x)
 {
     struct topt_error err = {0};
-    struct topt_model *m = topt_model_create("test", BATCH, SEQ, &err);
+    struct topt_model *m = topt_model_create("test", BATCH, x->seq ? x->seq : SEQ, &err);
     struct topt_attrs table = {.vocab = 5, .features = 3};
     struct topt_attrs widen = {.features = x->count, .features_unit = x->unit};
     int input[TOPT_MAX_INPUTS] = {-1, -1, -1, -1};
