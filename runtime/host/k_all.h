@@ -12,6 +12,7 @@
 #include "k_xent.h"
 #include "k_recurrent.h"
 #include "k_shape.h"
+#include "k_attend.h"
 #include "k_update.h"
 
 static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
@@ -109,4 +110,11 @@ static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
     [TOPT_K_SOFTMAX_BWD] = softmax_bwd,
     [TOPT_K_MSE_FWD] = mse_fwd,
     [TOPT_K_MSE_BWD] = mse_bwd,
+    [TOPT_K_ATTEND_FWD] = attend_fwd,
+    [TOPT_K_ATTEND_WEIGHT] = attend_weight,
+    [TOPT_K_ATTEND_MERGE] = attend_merge,
+    [TOPT_K_ATTEND_DELTA] = attend_delta,
+    [TOPT_K_ATTEND_BWD] = attend_bwd,
+    [TOPT_K_ROTARY_FWD] = rotary_fwd,
+    [TOPT_K_ROTARY_BWD] = rotary_bwd,
 };

@@ -117,6 +117,11 @@ static int64_t extent(struct topt_dim d)
     return d.count * d.unit;
 }
 
+static int is_work(const struct topt_op *op, int o)
+{
+    return op->operand[o].role == TOPT_WORK_FWD || op->operand[o].role == TOPT_WORK_BWD;
+}
+
 /* Floating-point operations must stay far from 2^63: the whole iteration space does. */
 static int check_volume(const struct topt_op *op, struct topt_error *err)
 {
@@ -129,7 +134,7 @@ static int check_volume(const struct topt_op *op, struct topt_error *err)
             for (int i = 0; i < op->spec->operand[o].ndim; i++)
                 if (op->spec->operand[o].dim[i] == d) {
                     times++;
-                    if ((double)op->operand[o].dim[i].unit > widest)
+                    if (!is_work(op, o) && (double)op->operand[o].dim[i].unit > widest)
                         widest = (double)op->operand[o].dim[i].unit;
                 }
             most = times > most ? times : most;

@@ -134,7 +134,14 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(SOFTMAX_DOT, "softmax_dot", ELEMENTWISE)                                             \
     X(SOFTMAX_BWD, "softmax_bwd", ELEMENTWISE)                                             \
     X(MSE_FWD, "mse", ELEMENTWISE)                                                         \
-    X(MSE_BWD, "mse_bwd", ELEMENTWISE)
+    X(MSE_BWD, "mse_bwd", ELEMENTWISE)                                                     \
+    X(ATTEND_FWD, "attend", ATTENTION)                                                     \
+    X(ATTEND_WEIGHT, "attend_weight", ELEMENTWISE)                                         \
+    X(ATTEND_MERGE, "attend_merge", ELEMENTWISE)                                           \
+    X(ATTEND_DELTA, "attend_delta", ATTENTION)                                             \
+    X(ATTEND_BWD, "attend_bwd", ATTENTION)                                                 \
+    X(ROTARY_FWD, "rotary", ELEMENTWISE)                                                   \
+    X(ROTARY_BWD, "rotary_bwd", ELEMENTWISE)
 /* clang-format on */
 
 enum topt_kernel {
@@ -280,6 +287,8 @@ const char *topt_activation_name(enum topt_activation a);
     X(V_HEAD_DIM, v_head_dim, WHOLE)       /* attention: of values, where it differs */    \
     X(ROPE_DIM, rope_dim, WHOLE)           /* numbers of a head that are rotated */        \
     X(CAUSAL, causal, BOOLEAN)                                                             \
+    X(WINDOW, window, WHOLE)               /* attend: keys a query sees; 0: all */         \
+    X(SCALE, scale, REAL)                  /* attend: of scores; 0: 1 / sqrt(head_dim) */  \
     X(ROPE_THETA, rope_theta, REAL)        /* 0: no rotary embedding */                    \
     X(ACT, activation, ACTIVATION)                                                         \
     X(ALPHA, alpha, REAL)                  /* of the activation, where it has one */       \

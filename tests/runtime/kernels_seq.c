@@ -5,12 +5,50 @@
 /* clang-format off */
 #define FEATURES(count, unit) {3, {{BATCH, 1}, {SEQ, 1}, {(count), (unit)}}}
 #define IMAGE(count, unit)    {4, {{BATCH, 1}, {(count), (unit)}, {5, 1}, {4, 1}}}
+#define PAIR(t, count, unit)  {3, {{BATCH, 1}, {(t), 1}, {(count), (unit)}}}
+#define LONG(t, unit)         {3, {{1, 1}, {(t), 1}, {1, (unit)}}}
+/* Queries of SEQ positions, keys and values of t. */
+#define ON_PAIR(title, t, q, q_unit, kv, kv_unit, ...) \
+    {title, "attend", 2, 1, 1, {__VA_ARGS__}, \
+     .shape = {PAIR(SEQ, q, q_unit), PAIR(t, kv, kv_unit)}}
 /* clang-format on */
 
 static const struct fixture fixtures[] = {
     {"lstm", "lstm", 1, 3, 4, {0}},
     {"lstm of 5 cells", "lstm", 1, 5, 4, {0}},
     {"gru", "gru", 1, 4, 3, {0}},
+    ON_PAIR("attend", 5, 2, 8, 2, 8, .heads = 4, .kv_heads = 2, .head_dim = 4),
+    ON_PAIR("attend to another sequence", 7, 3, 4, 3, 7, .heads = 3, .head_dim = 4,
+            .v_head_dim = 3, .scale = 0.8),
+    ON_PAIR("causal attend", 5, 2, 4, 2, 8, .heads = 2, .head_dim = 4, .causal = 1),
+    ON_PAIR("causal attend behind other keys", 7, 1, 6, 1, 5, .heads = 2, .kv_heads = 1,
+            .head_dim = 3, .v_head_dim = 2, .causal = 1),
+    ON_PAIR("attend to a window", 7, 2, 4, 2, 8, .heads = 2, .head_dim = 4, .causal = 1,
+            .window = 3),
+    {"attend in blocks of queries",
+     "attend",
+     2,
+     1,
+     1,
+     {.heads = 1, .head_dim = 2, .causal = 1},
+     .shape = {LONG(70, 2), LONG(80, 4)}},
+    {"window of keys in blocks",
+     "attend",
+     2,
+     1,
+     1,
+     {.heads = 1, .head_dim = 2, .causal = 1, .window = 9},
+     .shape = {LONG(70, 2), LONG(70, 4)}},
+    {"latent attend", "attend", 3, 1, 1,
+     .attrs = {.heads = 3, .head_dim = 5, .v_head_dim = 4, .causal = 1},
+     .shape = {PAIR(5, 3, 5), PAIR(5, 3, 7), PAIR(5, 1, 2)}},
+    {"rotary", "rotary", 1, 3, 4, {.rope_theta = 100}},
+    {"rotary of parts of heads",
+     "rotary",
+     1,
+     2,
+     12,
+     {.rope_theta = 50, .head_dim = 6, .rope_dim = 4}},
     {"slice", "slice", 1, 3, 7, {.offset = 2, .features_unit = 4}},
     {"concat", "concat", 2, 1, 1, .shape = {FEATURES(3, 2), FEATURES(3, 1)}},
     {"concat of 4", "concat", 4, 1, 1,
@@ -32,6 +70,170 @@ static const struct fixture fixtures[] = {
     {"softmax", "softmax", 1, 3, 2, {0}},
     {"mean of squares", "mse", 1, 3, 2, {0}},
 };
+
+/* ---- references ------------------------------------------------------------------------ */
+
+/* Output of an operator whose inputs and parameters are given; freed by the caller. */
+static double *output_of(const struct fixture *x, double *const in[])
+{
+    struct topt_model *m = build(x);
+    const struct topt_op *op = &m->op[m->nops - 1];
+    struct topt_config none = topt_config_none();
+    struct topt_mesh one;
+    struct whole w = {{0}, {0}, {0}};
+    struct fake f;
+    for (int o = 0; o < op->spec->noperands && *in; o++)
+        if (op->operand[o].role == TOPT_INPUT || op->operand[o].role == TOPT_PARAM)
+            w.value[o] = *in++;
+    if (topt_mesh_init(&one, 1, 1, NULL))
+        abort();
+    fake_init(&f, op, &one, &none, &w);
+    fake_run(&f, 0);
+    double *y = fake_join(&f, op->output, 0);
+    fake_fini(&f);
+    topt_model_destroy(m);
+    return y;
+}
+
+static double *random_numbers(int64_t n, uint64_t stream)
+{
+    double *x = malloc((size_t)n * sizeof *x);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = topt_random_normal(stream, (uint64_t)i);
+    return x;
+}
+
+static double worst_of(const double *a, const double *b, int64_t n)
+{
+    double worst = 0;
+    for (int64_t i = 0; i < n; i++)
+        worst = fmax(worst, fabs(a[i] - b[i]));
+    return worst;
+}
+
+/* Numbers [at, at + width) of each 'unit' of n. */
+static double *numbers_of(const double *x, int64_t n, int64_t unit, int64_t at,
+                          int64_t width)
+{
+    double *y = malloc((size_t)(n / unit * width) * sizeof *y);
+    for (int64_t i = 0; i < n / unit; i++)
+        memcpy(y + i * width, x + i * unit + at, (size_t)width * sizeof *y);
+    return y;
+}
+
+/* Queries, keys and values apart, rotated by an operator of their own, are what attention of
+ * all in one does. */
+static void check_attend(void)
+{
+    enum { KV = 2, GROUP = 3, HD = 4, UNIT = (GROUP + 2) * HD, N = BATCH * SEQ * KV };
+    struct topt_attrs heads = {
+        .heads = GROUP * KV, .kv_heads = KV, .head_dim = HD, .causal = 1};
+    struct topt_attrs whole = heads, turn = {.head_dim = HD, .rope_theta = 100};
+    struct topt_attrs turn_key = {.head_dim = 2 * HD, .rope_dim = HD, .rope_theta = 100};
+    whole.rope_theta = 100;
+    const struct fixture attention = {"", "attention", 1, KV, UNIT, .attrs = whole};
+    const struct fixture rotary_q = {"", "rotary", 1, KV, GROUP * HD, .attrs = turn};
+    const struct fixture rotary_kv = {"", "rotary", 1, KV, 2 * HD, .attrs = turn_key};
+    const struct fixture attend = {
+        "",
+        "attend",
+        2,
+        1,
+        1,
+        .attrs = heads,
+        .shape = {PAIR(SEQ, KV, GROUP * HD), PAIR(SEQ, KV, 2 * HD)}};
+    double *x = random_numbers(N * UNIT, 1);
+    double *q = numbers_of(x, N * UNIT, UNIT, 0, GROUP * HD);
+    double *kv = numbers_of(x, N * UNIT, UNIT, GROUP * HD, 2 * HD);
+    double *turned_q = output_of(&rotary_q, (double *[]){q, NULL});
+    double *turned_kv = output_of(&rotary_kv, (double *[]){kv, NULL});
+    double *y = output_of(&attend, (double *[]){turned_q, turned_kv, NULL});
+    double *ref = output_of(&attention, (double *[]){x, NULL});
+    double worst = worst_of(y, ref, N * GROUP * HD);
+    ok(worst < 1e-13, "attend and rotary are attention (off by %.1e)", worst);
+    double *all[] = {x, q, kv, turned_q, turned_kv, y, ref};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+}
+
+/* Of a key's numbers some may be the same for all heads: then each head has a copy of them. */
+static void check_latent(void)
+{
+    enum { H = 3, OWN = 2, SHARED = 3, HD = OWN + SHARED, V = 4, N = BATCH * SEQ };
+    struct topt_attrs heads = {.heads = H, .head_dim = HD, .v_head_dim = V};
+    const struct fixture latent = {
+        "",
+        "attend",
+        3,
+        1,
+        1,
+        .attrs = heads,
+        .shape = {PAIR(SEQ, H, HD), PAIR(SEQ, H, OWN + V), PAIR(SEQ, 1, SHARED)}};
+    const struct fixture attend = {"",
+                                   "attend",
+                                   2,
+                                   1,
+                                   1,
+                                   .attrs = heads,
+                                   .shape = {PAIR(SEQ, H, HD), PAIR(SEQ, H, HD + V)}};
+    double *q = random_numbers(N * H * HD, 1), *kr = random_numbers(N * SHARED, 2);
+    double *kv = random_numbers(N * H * (OWN + V), 3);
+    double *whole = malloc(sizeof *whole * N * H * (HD + V));
+    for (int i = 0; i < N * H; i++) {
+        memcpy(whole + i * (HD + V), kr + i / H * SHARED, SHARED * sizeof *kr);
+        memcpy(whole + i * (HD + V) + SHARED, kv + i * (OWN + V), (OWN + V) * sizeof *kv);
+    }
+    double *y = output_of(&latent, (double *[]){q, kv, kr, NULL});
+    double *ref = output_of(&attend, (double *[]){q, whole, NULL});
+    double worst = worst_of(y, ref, N * H * V);
+    ok(worst < 1e-13, "shared parts of keys are those of all heads (off by %.1e)", worst);
+    double *all[] = {q, kr, kv, whole, y, ref};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+}
+
+static double logistic(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+/* One sample through cells, step by step, as textbooks have it. */
+static void check_cells(int gates)
+{
+    enum { N = 3 };
+    const struct fixture x = {"", gates == 4 ? "lstm" : "gru", 1, N, gates};
+    double *pre = random_numbers((int64_t)BATCH * SEQ * N * gates, 1);
+    double *wh = random_numbers(N * gates * N, 2), *bh = random_numbers(N, 3);
+    double h[N] = {0}, c[N] = {0}, worst = 0;
+    double *y = output_of(&x, (double *[]){pre, wh, gates == 3 ? bh : NULL, NULL});
+    for (int t = 0; t < SEQ; t++) {
+        double z[N * 4] = {0}, next[N];
+        for (int i = 0; i < N * gates; i++)
+            for (int k = 0; k < N; k++)
+                z[i] += wh[i * N + k] * h[k];
+        for (int j = 0; j < N; j++) {
+            const double *p = pre + (t * N + j) * gates, *q = z + j * gates;
+            if (gates == 4) {
+                c[j] = logistic(p[1] + q[1]) * c[j] +
+                       logistic(p[0] + q[0]) * tanh(p[2] + q[2]);
+                next[j] = logistic(p[3] + q[3]) * tanh(c[j]);
+            } else {
+                double u = logistic(p[1] + q[1]);
+                double n = tanh(p[2] + logistic(p[0] + q[0]) * (q[2] + bh[j]));
+                next[j] = (1 - u) * n + u * h[j];
+            }
+        }
+        memcpy(h, next, sizeof h);
+        worst = fmax(worst, worst_of(y + t * N, h, N));
+    }
+    ok(worst < 1e-14, "%s is its equations (off by %.1e)", x.kind, worst);
+    free(pre);
+    free(wh);
+    free(bh);
+    free(y);
+}
+
+/* ---- dropout --------------------------------------------------------------------------- */
 
 /* Dropout of ones on the samples from 'first' on; returns how many of 'n' numbers stay. */
 static int64_t drop_ones(const struct topt_op *op, int64_t step, int64_t first,
@@ -88,6 +290,10 @@ int main(void)
 {
     for (size_t i = 0; i < sizeof fixtures / sizeof *fixtures; i++)
         check_operator(&fixtures[i]);
+    check_attend();
+    check_latent();
+    check_cells(4);
+    check_cells(3);
     check_dropout();
     return done_testing();
 }

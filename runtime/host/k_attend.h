@@ -1,0 +1,438 @@
+/* k_attend.h - attention of queries to keys of the same or another sequence; rotary positions.
+ *
+ * A block of queries of one head at a time: its scores with all keys that any of its rows sees
+ * stand in the work buffer, [rows, keys], between two matrix products.  So memory grows with
+ * the keys alone, rows of the softmax are whole, and causal blocks skip the keys behind them.
+ * Backward makes the probabilities again from the log-sum-exp of each row.
+ *
+ * Where a rank has a part of the keys, forward leaves the softmax over that part and its
+ * log-sum-exp, -infinity where it sees none; the merge weighs it by its share of the whole.
+ * Backward then needs the rows' sums of p dp over all keys before anything else. */
+#include "real.h"
+
+enum {
+    ATTEND_Q,
+    ATTEND_KV,
+    ATTEND_KR,
+    ATTEND_Y,
+    ATTEND_LSE,
+    ATTEND_MOST,
+    ATTEND_W,
+    ATTEND_SCORES,
+    ATTEND_P,
+    ATTEND_DP,
+    ATTEND_DELTA
+};
+
+/* Local sizes.  A key is 'shared' numbers of kr, then 'own' of kv; its value follows there. */
+struct attend {
+    int64_t batch, heads, group, s, t, shared, own, vd, rows;
+    int64_t ldq, ldkv, ldkr, ldy, ldl; /* from one position to the next */
+    int64_t behind, window;            /* query i sees the local keys up to i + behind */
+    int causal;
+    double scale;
+};
+
+static struct attend attend_of(const struct topt_kernel_call *c)
+{
+    enum { S = 2, T };
+    const struct topt_attrs *a = &c->op->attrs;
+    const struct topt_op *op = c->op;
+    int64_t shared = op->operand[ATTEND_KR].present ? cols_of(c, ATTEND_KR) : 0;
+    double usual = 1 / sqrt((double)a->head_dim);
+    return (struct attend){.batch = c->len[0],
+                           .heads = c->len[1],
+                           .group = a->heads / a->kv_heads,
+                           .s = c->len[S],
+                           .t = c->len[T],
+                           .shared = shared,
+                           .own = a->head_dim - shared,
+                           .vd = a->v_head_dim,
+                           .rows = op->operand[ATTEND_SCORES].dim[0].unit,
+                           .ldq = cols_of(c, ATTEND_Q),
+                           .ldkv = cols_of(c, ATTEND_KV),
+                           .ldkr = shared,
+                           .ldy = cols_of(c, ATTEND_Y),
+                           .ldl = cols_of(c, ATTEND_LSE),
+                           .behind = c->off[S] - c->off[T] + op->count[T] - op->count[S],
+                           .window = a->window,
+                           .causal = a->causal,
+                           .scale = a->scale > 0 ? a->scale : usual};
+}
+
+/* A block of queries of one head: pointers at its first row; keys [from, to) are those that
+ * any of its rows sees. */
+struct attend_block {
+    int64_t first, n, from, to;
+    const real *q, *kv, *kr, *dy;
+    real *y, *lse, *p, *dp, *delta, *dq, *dkv, *dkr;
+};
+
+static int64_t within(int64_t x, int64_t low, int64_t high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+/* Local keys [from, to) that query 'i' sees. */
+static void keys_of(const struct attend *a, int64_t i, int64_t *from, int64_t *to)
+{
+    int64_t end = i + a->behind + 1;
+    *to = a->causal ? within(end, 0, a->t) : a->t;
+    *from = a->window ? within(end - a->window, 0, *to) : 0;
+}
+
+/* The same inside the block's keys. */
+static void row_keys(const struct attend *a, const struct attend_block *k, int64_t i,
+                     int64_t *from, int64_t *to)
+{
+    keys_of(a, k->first + i, from, to);
+    *from = within(*from - k->from, 0, k->to - k->from);
+    *to = within(*to - k->from, *from, k->to - k->from);
+}
+
+static real *offset_of(void *base, int64_t i)
+{
+    return base ? (real *)base + i : NULL;
+}
+
+/* The block of queries from 'first' on, of query head 'i' in group 'g' of sample 'b'. */
+static struct attend_block block_at(const struct topt_kernel_call *c,
+                                    const struct attend *a, int64_t b, int64_t g,
+                                    int64_t i, int64_t first)
+{
+    int64_t hd = a->shared + a->own, head = g * a->group + i, row = b * a->s + first;
+    int64_t q = row * a->ldq + head * hd, y = row * a->ldy + head * a->vd;
+    int64_t kv = b * a->t * a->ldkv + g * (a->own + a->vd), kr = b * a->t * a->ldkr;
+    int64_t stat = row * a->ldl + head, other;
+    struct attend_block k = {.first = first,
+                             .n = a->s - first < a->rows ? a->s - first : a->rows,
+                             .q = offset_of(c->value[ATTEND_Q], q),
+                             .kv = offset_of(c->value[ATTEND_KV], kv),
+                             .kr = offset_of(c->value[ATTEND_KR], kr),
+                             .dy = offset_of(c->grad[ATTEND_Y], y),
+                             .y = offset_of(c->value[ATTEND_Y], y),
+                             .lse = offset_of(c->value[ATTEND_LSE], stat),
+                             .delta = offset_of(c->value[ATTEND_DELTA], stat),
+                             .dq = offset_of(c->grad[ATTEND_Q], q),
+                             .dkv = offset_of(c->grad[ATTEND_KV], kv),
+                             .dkr = offset_of(c->grad[ATTEND_KR], kr)};
+    keys_of(a, first, &k.from, &other);
+    keys_of(a, first + k.n - 1, &other, &k.to);
+    return k;
+}
+
+/* p = scale q k^T. */
+static void block_scores(const struct attend *a, const struct attend_block *k)
+{
+    struct gemm g = {.tb = 1,
+                     .m = k->n,
+                     .n = k->to - k->from,
+                     .k = a->own,
+                     .alpha = a->scale,
+                     .a = k->q + a->shared,
+                     .lda = a->ldq,
+                     .b = k->kv + k->from * a->ldkv,
+                     .ldb = a->ldkv,
+                     .c = k->p,
+                     .ldc = k->to - k->from};
+    gemm(&g);
+    if (!a->shared)
+        return;
+    g.k = a->shared;
+    g.beta = 1;
+    g.a = k->q;
+    g.b = k->kr + k->from * a->ldkr;
+    g.ldb = a->ldkr;
+    gemm(&g);
+}
+
+/* Softmax of what the row sees, 0 elsewhere; returns the log-sum-exp. */
+static double softmax_row(real *row, int64_t from, int64_t to, int64_t width)
+{
+    memset(row, 0, (size_t)from * sizeof *row);
+    memset(row + to, 0, (size_t)(width - to) * sizeof *row);
+    if (from >= to)
+        return -INFINITY;
+    real max = row[from];
+    for (int64_t j = from; j < to; j++)
+        max = row[j] > max ? row[j] : max;
+    double sum = 0;
+    for (int64_t j = from; j < to; j++)
+        row[j] = EXP(row[j] - max);
+    for (int64_t j = from; j < to; j++)
+        sum += (double)row[j];
+    real inverse = R(1 / sum);
+    for (int64_t j = from; j < to; j++)
+        row[j] *= inverse;
+    return log(sum) + (double)max;
+}
+
+static void block_fwd(const struct attend *a, const struct attend_block *k)
+{
+    int64_t width = k->to - k->from, from, to;
+    block_scores(a, k);
+    for (int64_t i = 0; i < k->n; i++) {
+        row_keys(a, k, i, &from, &to);
+        k->lse[i * a->ldl] = R(softmax_row(k->p + i * width, from, to, width));
+    }
+    gemm(&(struct gemm){.m = k->n,
+                        .n = a->vd,
+                        .k = width,
+                        .alpha = 1,
+                        .a = k->p,
+                        .lda = width,
+                        .b = k->kv + k->from * a->ldkv + a->own,
+                        .ldb = a->ldkv,
+                        .c = k->y,
+                        .ldc = a->ldy});
+}
+
+static void attend_fwd(const struct topt_kernel_call *c)
+{
+    struct attend a = attend_of(c);
+    for (int64_t b = 0; b < a.batch; b++)
+        for (int64_t h = 0; h < a.heads * a.group; h++)
+            for (int64_t i = 0; i < a.s; i += a.rows) {
+                struct attend_block k = block_at(c, &a, b, h / a.group, h % a.group, i);
+                k.p = c->value[ATTEND_SCORES];
+                block_fwd(&a, &k);
+            }
+    copy(c->value[ATTEND_MOST], c->value[ATTEND_LSE], elements_of(c, ATTEND_LSE));
+}
+
+static void attend_weight(const struct topt_kernel_call *c)
+{
+    const real *lse = c->value[ATTEND_LSE], *most = c->value[ATTEND_MOST];
+    real *weight = c->value[ATTEND_W];
+    int64_t n = elements_of(c, ATTEND_LSE);
+    for (int64_t i = 0; i < n; i++)
+        weight[i] = R(exp((double)lse[i] - (double)most[i]));
+}
+
+/* This part's share of the whole softmax; its value times that, and the whole's lse. */
+static void attend_merge(const struct topt_kernel_call *c)
+{
+    const real *most = c->value[ATTEND_MOST], *weight = c->value[ATTEND_W];
+    real *y = c->value[ATTEND_Y], *lse = c->value[ATTEND_LSE];
+    int64_t n = elements_of(c, ATTEND_LSE), vd = c->op->attrs.v_head_dim;
+    for (int64_t i = 0; i < n; i++) {
+        double whole = (double)most[i] + log((double)weight[i]);
+        real share = R(exp((double)lse[i] - whole));
+        for (int64_t j = 0; j < vd; j++)
+            y[i * vd + j] *= share;
+        lse[i] = R(whole);
+    }
+}
+
+/* p from the log-sum-exps, and dp = dy v^T. */
+static void block_again(const struct attend *a, const struct attend_block *k)
+{
+    int64_t width = k->to - k->from, from, to;
+    block_scores(a, k);
+    for (int64_t i = 0; i < k->n; i++) {
+        real *row = k->p + i * width, shift = k->lse[i * a->ldl];
+        row_keys(a, k, i, &from, &to);
+        memset(row, 0, (size_t)from * sizeof *row);
+        for (int64_t j = from; j < to; j++)
+            row[j] = EXP(row[j] - shift);
+        memset(row + to, 0, (size_t)(width - to) * sizeof *row);
+    }
+    gemm(&(struct gemm){.tb = 1,
+                        .m = k->n,
+                        .n = width,
+                        .k = a->vd,
+                        .alpha = 1,
+                        .a = k->dy,
+                        .lda = a->ldy,
+                        .b = k->kv + k->from * a->ldkv + a->own,
+                        .ldb = a->ldkv,
+                        .c = k->dp,
+                        .ldc = width});
+}
+
+static double dot_row(const real *a, const real *b, int64_t n)
+{
+    double sum = 0;
+    for (int64_t j = 0; j < n; j++)
+        sum += (double)a[j] * (double)b[j];
+    return sum;
+}
+
+/* c[keys, n] += a^T b, over the block's queries; c from the block's first key on. */
+static void add_by_keys(const struct attend_block *k, const real *a, const real *b,
+                        int64_t ldb, int64_t n, real *c, int64_t ldc)
+{
+    gemm(&(struct gemm){.ta = 1,
+                        .m = k->to - k->from,
+                        .n = n,
+                        .k = k->n,
+                        .alpha = 1,
+                        .beta = 1,
+                        .a = a,
+                        .lda = k->to - k->from,
+                        .b = b,
+                        .ldb = ldb,
+                        .c = c + k->from * ldc,
+                        .ldc = ldc});
+}
+
+/* c[queries, n] = dp keys. */
+static void set_by_queries(const struct attend_block *k, const real *keys, int64_t ldk,
+                           int64_t n, real *c, int64_t ldc)
+{
+    gemm(&(struct gemm){.m = k->n,
+                        .n = n,
+                        .k = k->to - k->from,
+                        .alpha = 1,
+                        .a = k->dp,
+                        .lda = k->to - k->from,
+                        .b = keys + k->from * ldk,
+                        .ldb = ldk,
+                        .c = c,
+                        .ldc = ldc});
+}
+
+/* dp becomes the gradient of q k^T: scale p (dp - the row's sum of p dp over all keys). */
+static void block_slopes(const struct attend *a, const struct attend_block *k, int whole)
+{
+    int64_t width = k->to - k->from;
+    for (int64_t i = 0; i < k->n; i++) {
+        const real *p = k->p + i * width;
+        real *dp = k->dp + i * width, scale = R(a->scale);
+        real mean = whole ? R(dot_row(p, dp, width)) : k->delta[i * a->ldl];
+        for (int64_t j = 0; j < width; j++)
+            dp[j] = scale * p[j] * (dp[j] - mean);
+    }
+}
+
+static void block_bwd(const struct attend *a, const struct attend_block *k)
+{
+    if (k->dkv) {
+        add_by_keys(k, k->p, k->dy, a->ldy, a->vd, k->dkv + a->own, a->ldkv);
+        add_by_keys(k, k->dp, k->q + a->shared, a->ldq, a->own, k->dkv, a->ldkv);
+    }
+    if (k->dkr)
+        add_by_keys(k, k->dp, k->q, a->ldq, a->shared, k->dkr, a->ldkr);
+    if (k->dq)
+        set_by_queries(k, k->kv, a->ldkv, a->own, k->dq + a->shared, a->ldq);
+    if (k->dq && a->shared)
+        set_by_queries(k, k->kr, a->ldkr, a->shared, k->dq, a->ldq);
+}
+
+static int has_all_keys(const struct topt_kernel_call *c)
+{
+    enum { T = 3 };
+    return c->len[T] == c->op->count[T];
+}
+
+/* Visit all blocks again: for their rows' sums alone, or for the gradients. */
+static void attend_back(const struct topt_kernel_call *c, int sums_only)
+{
+    struct attend a = attend_of(c);
+    for (int64_t b = 0; b < a.batch; b++)
+        for (int64_t h = 0; h < a.heads * a.group; h++)
+            for (int64_t i = 0; i < a.s; i += a.rows) {
+                struct attend_block k = block_at(c, &a, b, h / a.group, h % a.group, i);
+                int64_t width = k.to - k.from;
+                k.p = c->value[ATTEND_P];
+                k.dp = c->value[ATTEND_DP];
+                block_again(&a, &k);
+                for (int64_t r = 0; sums_only && r < k.n; r++)
+                    k.delta[r * a.ldl] =
+                        R(dot_row(k.p + r * width, k.dp + r * width, width));
+                if (sums_only)
+                    continue;
+                block_slopes(&a, &k, has_all_keys(c));
+                block_bwd(&a, &k);
+            }
+}
+
+/* Who has all keys finds the sums on the way. */
+static void attend_delta(const struct topt_kernel_call *c)
+{
+    if (!has_all_keys(c))
+        attend_back(c, 1);
+}
+
+static void attend_bwd(const struct topt_kernel_call *c)
+{
+    for (int o = ATTEND_KV; o <= ATTEND_KR; o++)
+        if (c->grad[o])
+            memset(c->grad[o], 0, (size_t)elements_of(c, o) * sizeof(real));
+    attend_back(c, 0);
+}
+
+/* ---- rotary ---------------------------------------------------------------------------- */
+
+enum { MOST_PAIRS = 512 };
+
+/* Cosines and sines of a position's angles.  From one position to the next each angle grows
+ * by a constant, so they are stepped instead of called (in double: off by n * 1e-16). */
+struct turn {
+    int64_t pairs;
+    double co[MOST_PAIRS], si[MOST_PAIRS], dco[MOST_PAIRS], dsi[MOST_PAIRS];
+};
+
+static void turn_to(struct turn *t, const struct topt_attrs *a, int64_t position,
+                    double sign)
+{
+    t->pairs = a->rope_dim / 2;
+    for (int64_t j = 0; j < t->pairs; j++) {
+        double step = sign * pow(a->rope_theta, -(double)(2 * j) / (double)a->rope_dim);
+        t->co[j] = cos(step * (double)position);
+        t->si[j] = sin(step * (double)position);
+        t->dco[j] = cos(step);
+        t->dsi[j] = sin(step);
+    }
+}
+
+static void turn_next(struct turn *t)
+{
+    for (int64_t j = 0; j < t->pairs; j++) {
+        double co = t->co[j] * t->dco[j] - t->si[j] * t->dsi[j];
+        t->si[j] = t->si[j] * t->dco[j] + t->co[j] * t->dsi[j];
+        t->co[j] = co;
+    }
+}
+
+static void turn_head(const struct turn *t, real *y, const real *x)
+{
+    int64_t n = t->pairs;
+    for (int64_t j = 0; j < n; j++) {
+        double a = (double)x[j], b = (double)x[n + j];
+        y[j] = R(a * t->co[j] - b * t->si[j]);
+        y[n + j] = R(a * t->si[j] + b * t->co[j]);
+    }
+}
+
+/* All heads of all positions, by the angle or, for gradients, back. */
+static void turn_all(const struct topt_kernel_call *c, real *y, const real *x,
+                     double sign)
+{
+    enum { X };
+    const struct topt_attrs *a = &c->op->attrs;
+    int64_t batch = y ? extent(c, X, 0) : 0, s = extent(c, X, 1), d = extent(c, X, 2);
+    struct turn t;
+    for (int64_t b = 0; b < batch; b++) {
+        turn_to(&t, a, c->off[1], sign);
+        for (int64_t i = 0; i < s; i++, turn_next(&t))
+            for (int64_t j = 0; j < d; j += a->head_dim) {
+                int64_t at = (b * s + i) * d + j;
+                turn_head(&t, y + at, x + at);
+                copy(y + at + a->rope_dim, x + at + a->rope_dim,
+                     a->head_dim - a->rope_dim);
+            }
+    }
+}
+
+static void rotary_fwd(const struct topt_kernel_call *c)
+{
+    enum { X, Y };
+    turn_all(c, c->value[Y], c->value[X], 1);
+}
+
+static void rotary_bwd(const struct topt_kernel_call *c)
+{
+    enum { X, Y };
+    turn_all(c, c->grad[X], c->grad[Y], -1);
+}
