@@ -1,36 +1,98 @@
-/* answer.h - one shape of a request, searched.  Private to plan/ and its tests. */
+/* answer.h - one shape of a request, searched.  Private to plan/ and its tests.
+ *
+ * What is not a choice of single operators is enumerated outside of problems: a variant is one
+ * number of micro-batches, whether anything is recomputed, and in the uniform space the cut of
+ * the axes and the level of sharding.  Each variant is a problem; the union is reduced. */
 #ifndef TOPT_ANSWER_H
 #define TOPT_ANSWER_H
 
 #include "problem.h"
 
+/* The models of a request by number of micro-batches, made when asked for. */
+struct topt_micros {
+    const struct topt_request *request;
+    int64_t parameters;      /* numbers */
+    double activation_bytes; /* that backward reads, of the whole batch */
+    int n;
+    struct topt_micro {
+        int64_t batches;
+        const struct topt_model *model;
+        struct topt_model *owned; /* NULL for the request's own */
+        struct topt_settings settings;
+    } * at;
+};
+/* All divisors of the batch where micro-batches are searched, ascending; one number else. */
+int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+void topt_micros_fini(struct topt_micros *m);
+
 /* A request on one nodes x devices-per-node shape. */
 struct topt_shape_search {
     const struct topt_request *request;
-    struct topt_settings settings;
+    struct topt_micros *micros; /* borrowed */
     struct topt_mesh mesh;
     struct topt_router *router;
-    struct topt_costing costing;
     enum topt_space space;
+    int alike, factors;
+    int nvariants;
+    struct topt_variant *variant;
     struct topt_problem_stats stats;
 };
 
-int topt_shape_open(struct topt_shape_search *s, const struct topt_request *r, int nodes,
+int topt_shape_open(struct topt_shape_search *s, struct topt_micros *m, int nodes,
                     int per_node, struct topt_error *err) TOPT_MUST_CHECK;
 void topt_shape_close(struct topt_shape_search *s);
-/* Problems of the shape: one, or one for each cut of the axes in the uniform space. */
-int topt_shape_cuts(const struct topt_shape_search *s);
-int topt_shape_problem(struct topt_shape_search *s, int cut, struct topt_problem **ret,
-                       struct topt_error *err) TOPT_MUST_CHECK;
-/* The frontier of the shape, or only its fastest point within 'limit'. */
-int topt_shape_solve(struct topt_shape_search *s, int64_t limit, int fastest,
-                     struct topt_solutions *ret, struct topt_error *err) TOPT_MUST_CHECK;
+/* What costs of a variant are taken with; borrows from the shape. */
+int topt_shape_costing(struct topt_shape_search *s, const struct topt_variant *v,
+                       struct topt_costing *ret, struct topt_error *err) TOPT_MUST_CHECK;
+int topt_shape_problem(struct topt_shape_search *s, const struct topt_variant *v,
+                       struct topt_problem **ret, struct topt_error *err) TOPT_MUST_CHECK;
+/* What no strategy of a variant can go below, without looking at operators. */
+int64_t topt_shape_least_bytes(struct topt_shape_search *s, const struct topt_variant *v);
+
+enum topt_goal {
+    TOPT_GOAL_FRONTIER,
+    TOPT_GOAL_FASTEST, /* only the fastest within the limits */
+    TOPT_GOAL_LEAST    /* only the one with the least memory */
+};
+/* Points of all variants within 'limit' (0: none) and no slower than 'time_limit' (0: none). */
+int topt_shape_solve(struct topt_shape_search *s, enum topt_goal goal, int64_t limit,
+                     int64_t time_limit, struct topt_solutions *ret,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+
+/* ---- count.c: all shapes of a number of devices --------------------------------------------- */
 
 /* The next shape of 'gpus' devices after '*nodes' (start from 0); 0 when there is none. */
 int topt_next_shape(const struct topt_hw *hw, int64_t gpus, int *nodes, int *per_node);
+int topt_no_shape(const struct topt_request *r, int64_t gpus,
+                  struct topt_error *err); /* fails: there is none */
+/* Is what is asked possible at all? */
+int topt_request_check(const struct topt_request *r,
+                       struct topt_error *err) TOPT_MUST_CHECK;
 int64_t topt_request_limit(const struct topt_request *r);
+/* What is searched beside splits on so many devices. */
+int topt_request_factors(const struct topt_request *r, enum topt_space space);
 /* Counts a request asks for, ascending; owned by the caller. */
 int topt_request_counts(const struct topt_request *r, int64_t **ret, int *ret_n,
                         struct topt_error *err) TOPT_MUST_CHECK;
+/* What no plan on so many devices can go below. */
+int64_t topt_count_least_bytes(const struct topt_micros *m, int64_t gpus);
+
+/* The best answer for one count. */
+struct topt_best {
+    int found;
+    struct topt_mesh mesh;
+    enum topt_space space;
+    int alike;
+    struct topt_solution solution; /* strategy owned */
+    int exact;
+    double epsilon;
+    struct topt_problem_stats stats;
+};
+/* The fastest within 'limit' (0: none) or the one with the least memory, over all shapes. */
+int topt_count_solve(struct topt_micros *m, int64_t gpus, int64_t limit,
+                     enum topt_goal goal, struct topt_best *ret,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+void topt_best_fini(struct topt_best *b);
 
 #endif

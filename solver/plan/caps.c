@@ -22,6 +22,11 @@ static void cap_part(const struct topt_problem *p, const struct choice *c, struc
     }
 }
 
+static struct topt_cost seen(const struct topt_problem *p, struct topt_cost c)
+{
+    return p->exchanged ? (struct topt_cost){c.time, c.memory} : c;
+}
+
 static void cap_choice(const struct topt_problem *p, struct choice *c,
                        int64_t transient_cap, int64_t crossing_cap)
 {
@@ -31,7 +36,7 @@ static void cap_choice(const struct topt_problem *p, struct choice *c,
             !within(c->waiting[i], crossing_cap))
             continue;
         c->kept[c->nkept] = i;
-        c->kept_cost[c->nkept++] = c->cost[i];
+        c->kept_cost[c->nkept++] = seen(p, c->cost[i]);
     }
     for (int k = 0; k < c->nparts; k++)
         cap_part(p, c, &c->part[k]);
@@ -46,16 +51,20 @@ static void cap_mirror(const struct topt_problem *p, struct mirror *m)
     m->table = (struct topt_table){n, n, m->first, m->alt};
 }
 
-static void cap_entry(const struct edge_table *e, struct toll *t, int entry, int64_t cap,
-                      int32_t *n)
+static struct topt_cost toll_cost(const struct toll *t, const struct edge_alt *alt)
 {
+    return (struct topt_cost){alt->cost.memory * t->times + (t->once ? alt->remade : 0),
+                              alt->cost.time * t->times};
+}
+
+static void cap_entry(const struct topt_problem *p, struct toll *t, int entry,
+                      int64_t cap, int32_t *n)
+{
+    const struct edge_table *e = &p->table[t->table];
     for (int32_t a = e->first[entry]; a < e->first[entry + 1]; a++) {
-        const struct edge_alt *alt = &e->alt[a];
-        if (!within(alt->transient, cap))
+        if (!within(e->alt[a].transient, cap))
             continue;
-        t->kept_cost[*n] =
-            (struct topt_cost){alt->cost.memory * t->times + (t->once ? alt->remade : 0),
-                               alt->cost.time * t->times};
+        t->kept_cost[*n] = seen(p, toll_cost(t, &e->alt[a]));
         t->kept_alt[(*n)++] = a;
     }
 }
@@ -68,7 +77,7 @@ static void cap_toll(const struct topt_problem *p, struct toll *t, int64_t cap)
     int32_t n = 0;
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < cols; j++) {
-            cap_entry(e, t, t->transposed ? j * to + i : i * to + j, cap, &n);
+            cap_entry(p, t, t->transposed ? j * to + i : i * to + j, cap, &n);
             t->kept_first[i * cols + j + 1] = n;
         }
     t->at = (struct topt_table){rows, cols, t->kept_first, t->kept_cost};
@@ -113,6 +122,63 @@ topt_problem_under(struct topt_problem *p, int64_t transient_cap, int64_t crossi
                                              p->nlinks + p->nmirrors, p->search_edge};
     return &p->search;
 }
+
+void topt_problem_exchange(struct topt_problem *p, int exchanged)
+{
+    p->exchanged = exchanged;
+}
+
+/* ---- bounds -------------------------------------------------------------------------------- */
+
+static struct topt_cost least_cost(struct topt_cost a, struct topt_cost b)
+{
+    return (struct topt_cost){a.memory < b.memory ? a.memory : b.memory,
+                              a.time < b.time ? a.time : b.time};
+}
+
+static int64_t least(const int64_t *at, int n)
+{
+    int64_t best = n > 0 ? at[0] : 0;
+    for (int i = 1; i < n; i++)
+        best = at[i] < best ? at[i] : best;
+    return best;
+}
+
+static struct topt_cost least_of_toll(const struct topt_problem *p, const struct toll *t)
+{
+    const struct edge_table *e = &p->table[t->table];
+    int entries = p->family[e->from].nfrom * p->family[e->to].nto[e->input];
+    struct topt_cost best = {0, 0};
+    for (int32_t a = 0; a < e->first[entries]; a++) {
+        struct topt_cost c = toll_cost(t, &e->alt[a]);
+        best = a ? least_cost(best, c) : c;
+    }
+    return best;
+}
+
+struct topt_cost topt_problem_bound(const struct topt_problem *p)
+{
+    struct topt_cost sum = {0, 0};
+    int64_t transient = 0, waiting = 0;
+    for (int i = 0; i < p->nplaces - p->nmirrors; i++) {
+        const struct choice *c = &p->choice[p->place[i].choice];
+        struct topt_cost best = {0, 0};
+        for (int k = 0; k < c->n; k++)
+            best = k ? least_cost(best, c->cost[k]) : c->cost[k];
+        int64_t t = least(c->transient, c->n), w = least(c->waiting, c->n);
+        sum = (struct topt_cost){sum.memory + best.memory, sum.time + best.time};
+        transient = t > transient ? t : transient;
+        waiting = w > waiting ? w : waiting;
+    }
+    for (int i = 0; i < p->nlinks; i++) {
+        struct topt_cost best = least_of_toll(p, &p->toll[p->link[i].toll]);
+        sum = (struct topt_cost){sum.memory + best.memory, sum.time + best.time};
+    }
+    sum.memory += transient + topt_problem_crossing(p) * waiting;
+    return sum;
+}
+
+/* ---- caps that matter ---------------------------------------------------------------------- */
 
 int topt_problem_crossing(const struct topt_problem *p)
 {

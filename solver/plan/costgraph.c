@@ -1,6 +1,6 @@
 /* costgraph.c - a request's frontier as one bare problem, for programs that know no models.
  *
- * A frontier is a union: over shapes of N devices, over cuts (uniform) and over pairs of caps.
+ * A frontier is a union: over shapes of N devices, over their variants and over pairs of caps.
  * Each member of the union is a block of configurations; every operator has them all, one
  * block after the other, and an extra operator "in-flight" charges the block's caps:
  *
@@ -104,19 +104,29 @@ static int add_blocks(struct union_builder *u, struct topt_problem *p)
     return rc;
 }
 
+static int add_shape(struct union_builder *u, struct topt_micros *m, int nodes,
+                     int per_node)
+{
+    struct topt_shape_search s;
+    int rc = topt_shape_open(&s, m, nodes, per_node, u->err);
+    for (int i = 0; !rc && i < s.nvariants; i++) {
+        struct topt_problem *p = NULL;
+        rc = topt_shape_problem(&s, &s.variant[i], &p, u->err) || add_blocks(u, p);
+        topt_problem_destroy(p);
+    }
+    topt_shape_close(&s);
+    return rc;
+}
+
 static int add_shapes(struct union_builder *u)
 {
     int nodes = 0, per_node = 0, rc = 0;
-    while (!rc && topt_next_shape(u->r->hw, u->r->gpus, &nodes, &per_node)) {
-        struct topt_shape_search s;
-        rc = topt_shape_open(&s, u->r, nodes, per_node, u->err);
-        for (int cut = 0; !rc && cut < topt_shape_cuts(&s); cut++) {
-            struct topt_problem *p = NULL;
-            rc = topt_shape_problem(&s, cut, &p, u->err) || add_blocks(u, p);
-            topt_problem_destroy(p);
-        }
-        topt_shape_close(&s);
-    }
+    struct topt_micros m;
+    if (topt_micros_init(&m, u->r, u->err))
+        return -1;
+    while (!rc && topt_next_shape(u->r->hw, u->r->gpus, &nodes, &per_node))
+        rc = add_shape(u, &m, nodes, per_node);
+    topt_micros_fini(&m);
     return rc;
 }
 

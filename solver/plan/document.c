@@ -113,8 +113,9 @@ static json_t *mesh_json(const struct topt_mesh *mesh)
 json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
 {
     const struct topt_settings *s = f->k->settings;
-    char *words = topt_strategy_words(f->k->model, f->k->mesh, f->strategy);
-    json_t *model = topt_model_to_json(f->k->model), *hw = topt_hw_to_json(f->k->hw);
+    char *words =
+        topt_strategy_words(f->model, f->k->mesh, f->strategy, s->micro_batches);
+    json_t *model = topt_model_to_json(f->model), *hw = topt_hw_to_json(f->k->hw);
     json_t *doc = json_pack(
         "{s:s, s:s, s:s, s:b, s:f, s:s, s:s, s:o, s:{s:s, s:s, s:I}, s:o, s:o, s:o, s:o, "
         "s:o}",
@@ -373,5 +374,6 @@ void topt_plan_doc_destroy(struct topt_plan_doc *p)
 
 char *topt_plan_strategy_words(const struct topt_plan_doc *p)
 {
-    return topt_strategy_words(p->model, &p->mesh, p->strategy);
+    return topt_strategy_words(p->model, &p->mesh, p->strategy,
+                               p->settings.micro_batches);
 }

@@ -6,11 +6,15 @@
 
 /* What a plan document says beside the strategy. */
 struct topt_plan_facts {
-    const struct topt_costing *k;
+    const struct topt_costing *k;   /* of a micro-batch */
+    const struct topt_model *model; /* of the whole batch */
     const struct topt_strategy *strategy;
     const struct topt_strategy_cost *cost;
     int64_t peak_bytes;
     enum topt_space space;
+    int alike; /* blocks choose alike */
+    const struct topt_variant
+        *variant; /* uniform: what was chosen for all; else unread */
     const char *algorithm;
     const char *mode, *why; /* why: NULL where nobody asked */
     int64_t memory_limit;   /* 0: none */
@@ -24,7 +28,10 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
 /* words.c: "data 2 x tensor 4", what a strategy splits; freed by the caller, NULL when out of
  * memory. */
 char *topt_strategy_words(const struct topt_model *m, const struct topt_mesh *mesh,
-                          const struct topt_strategy *s);
+                          const struct topt_strategy *s, int64_t micro_batches);
+
+/* names.c: "full, blocks alike"; returns 'buf'. */
+const char *topt_space_words(enum topt_space space, int alike, char *buf, size_t size);
 
 /* check.c: re-cost from scratch and lower; fails where the claim does not hold. */
 int topt_plan_check(const struct topt_costing *k, const struct topt_strategy *s,

@@ -36,7 +36,7 @@ static int alike_ops(const struct topt_problem *p, int a, int b)
     const struct topt_model *m = p->k.model;
     const struct topt_op *x = &m->op[a], *y = &m->op[b];
     if (x->spec != y->spec || (a == m->loss) != (b == m->loss) ||
-        op_waits(p, a) != op_waits(p, b) ||
+        op_waits(p, a) != op_waits(p, b) || p->may_remake[a] != p->may_remake[b] ||
         memcmp(&x->attrs, &y->attrs, sizeof x->attrs) ||
         memcmp(x->count, y->count, sizeof x->count))
         return 0;
@@ -47,17 +47,6 @@ static int alike_ops(const struct topt_problem *p, int a, int b)
            m->tensor[y->operand[y->output].tensor].needs_gradient;
 }
 
-static int read_in_backward(const struct topt_model *m, int tensor)
-{
-    for (int i = 0; i < m->nops; i++)
-        for (int k = 0; k < m->op[i].ninputs; k++) {
-            int x = m->op[i].input[k];
-            if (m->op[i].operand[x].tensor == tensor && m->op[i].spec->operand[x].needed)
-                return 1;
-        }
-    return 0;
-}
-
 static int alike_hubs(const struct topt_problem *p, int a, int b)
 {
     const struct topt_model *m = p->k.model;
@@ -66,7 +55,8 @@ static int alike_hubs(const struct topt_problem *p, int a, int b)
     return x->ndim == y->ndim && !memcmp(x->dim, y->dim, sizeof x->dim) &&
            x->nconsumers == y->nconsumers && x->needs_gradient == y->needs_gradient &&
            p->spans.span[a] == p->spans.span[b] && !memcmp(&s, &t, sizeof s) &&
-           read_in_backward(m, a) == read_in_backward(m, b);
+           p->reread[a] == p->reread[b] &&
+           p->may_remake[x->producer] == p->may_remake[y->producer];
 }
 
 /* ---- families ---------------------------------------------------------------------------- */
@@ -175,6 +165,72 @@ static int price_hub(struct topt_problem *p, struct family *f, int i,
     return 0;
 }
 
+/* What a hub may do with its copy; the producer's flag decides between keeping it and making
+ * it again, and a table allows only what fits. */
+static int hub_keeps(const struct topt_problem *p, int tensor, uint8_t ret[3])
+{
+    int n = 0;
+    if (p->reread[tensor]) {
+        ret[n++] = HUB_KEEP;
+        if (p->may_remake[p->k.model->tensor[tensor].producer])
+            ret[n++] = HUB_REMAKE;
+    }
+    ret[n++] = HUB_DROP;
+    return n;
+}
+
+static int list_hub(struct topt_problem *p, struct family *f,
+                    const struct topt_config_list *list)
+{
+    uint8_t keep[3];
+    int n = hub_keeps(p, f->tensor, keep);
+    f->config = calloc((size_t)(n * list->n + 1), sizeof *f->config);
+    f->hub_keep = calloc((size_t)(n * list->n + 1), 1);
+    if (!f->config || !f->hub_keep)
+        return -1;
+    for (int i = 0; i < n * list->n; i++) {
+        f->config[i] = list->config[i / n];
+        f->hub_keep[i] = keep[i % n];
+    }
+    return family_alloc(f, n * list->n);
+}
+
+/* Levels of sharding that a configuration takes, as bits: those asked for that mean something,
+ * else none. */
+static int levels_of(const struct topt_problem *p, const struct topt_op *op,
+                     struct topt_config c)
+{
+    int levels = 0;
+    for (int z = 0; z < TOPT_ZERO_COUNT; z++) {
+        c.zero = (uint8_t)z;
+        if (p->options.zero >> z & 1 && topt_config_valid(op, &c, p->k.mesh))
+            levels |= 1 << z;
+    }
+    return levels ? levels : 1;
+}
+
+static int list_op(struct topt_problem *p, struct family *f,
+                   const struct topt_config_list *list)
+{
+    int most = 2 * TOPT_ZERO_COUNT * list->n, n = 0;
+    int flag = p->may_remake[f->op];
+    int last = flag ? 1 : 0, first = p->options.recompute == TOPT_RECOMPUTE_ALL && flag;
+    f->config = calloc((size_t)most + 1, sizeof *f->config);
+    f->hub_keep = calloc((size_t)most + 1, 1);
+    if (!f->config || !f->hub_keep)
+        return -1;
+    for (int i = 0; i < list->n; i++) {
+        int levels = levels_of(p, &p->k.model->op[f->op], list->config[i]);
+        for (int z = 0; z < TOPT_ZERO_COUNT; z++)
+            for (int r = first; r <= last && levels >> z & 1; r++) {
+                f->config[n] = list->config[i];
+                f->config[n].zero = (uint8_t)z;
+                f->config[n++].recompute = (uint8_t)r;
+            }
+    }
+    return family_alloc(f, n);
+}
+
 static int list_configs(struct topt_problem *p, struct family *f, struct topt_error *err)
 {
     struct topt_splits splits = f->op >= 0 ? topt_splits_of_op(&p->k.model->op[f->op])
@@ -182,14 +238,7 @@ static int list_configs(struct topt_problem *p, struct family *f, struct topt_er
     struct topt_config_list list;
     if (topt_space_configs(p->k.mesh, &splits, &p->options, &list, err))
         return -1;
-    int copies = f->op < 0 && read_in_backward(p->k.model, f->tensor) ? 2 : 1;
-    f->config = calloc((size_t)(copies * list.n + 1), sizeof *f->config);
-    f->hub_keep = calloc((size_t)(copies * list.n + 1), 1);
-    int bad = !f->config || !f->hub_keep || family_alloc(f, copies * list.n);
-    for (int i = 0; !bad && i < f->n; i++) {
-        f->config[i] = list.config[i / copies];
-        f->hub_keep[i] = copies == 2 && i % 2 == 0;
-    }
+    int bad = f->op >= 0 ? list_op(p, f, &list) : list_hub(p, f, &list);
     free(list.config);
     return bad ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for configurations") : 0;
 }

@@ -144,8 +144,8 @@ static int keep_point(struct run *r, const struct topt_search_point *point,
 {
     if (dominated(r->ret, memory, point->cost.time))
         return 0;
-    struct topt_solution s = {memory, point->cost.time,
-                              topt_problem_strategy(r->p, point)};
+    struct topt_solution s = {
+        memory, point->cost.time, topt_problem_strategy(r->p, point), {0}};
     if (!s.strategy)
         return topt_fail(r->err, TOPT_ERR_NOMEM, "no memory for a strategy");
     if (append(r->ret, &s, 1, r->err)) {
@@ -328,4 +328,88 @@ int topt_problem_frontier(struct topt_problem *p,
             topt_strategy_destroy(ret->at[--ret->n].strategy);
     }
     return 0;
+}
+
+/* ---- the least memory ------------------------------------------------------------------------ */
+
+/* With memory and time exchanged, the fastest of a search is what needs least under its caps.
+ * A strategy that needs no less of both caps than that one needs no less memory. */
+struct least {
+    struct topt_problem *p;
+    struct topt_search_options o;
+    struct topt_solutions *ret;
+    struct topt_error *err;
+};
+
+static int take_least(struct least *l, const struct topt_search_point *point,
+                      struct topt_caps need)
+{
+    int64_t memory =
+        point->cost.time + need.transient + topt_problem_crossing(l->p) * need.crossing;
+    if (l->o.time_limit && memory > l->o.time_limit)
+        return 0;
+    topt_solutions_fini(l->ret);
+    struct topt_solution s = {
+        memory, point->cost.memory, topt_problem_strategy(l->p, point), {0}};
+    l->ret->exact = 1;
+    if (!s.strategy || append(l->ret, &s, 1, l->err)) {
+        topt_strategy_destroy(s.strategy);
+        return topt_fail(l->err, TOPT_ERR_NOMEM, "no memory for a strategy");
+    }
+    l->o.time_limit = memory > 1 ? memory - 1 : 1;
+    return 0;
+}
+
+/* Needs of the least under these caps; -1 where nothing is below what was found. */
+static int least_under(struct least *l, struct topt_caps caps, struct topt_caps *ret)
+{
+    struct topt_frontier *f = NULL;
+    *ret = (struct topt_caps){-1, -1};
+    if (topt_search(topt_problem_under(l->p, caps.transient, caps.crossing), &l->o, &f,
+                    l->err))
+        return -1;
+    int rc = 0;
+    if (f->npoints > 0) {
+        const struct topt_search_point *point = &f->point[f->npoints - 1];
+        topt_problem_caps(l->p, point, &ret->transient, &ret->crossing);
+        rc = take_least(l, point, *ret);
+    }
+    topt_frontier_destroy(f);
+    return rc;
+}
+
+static int least_crossing(struct least *l, int64_t crossing, int64_t *ret_need)
+{
+    struct topt_caps need;
+    int64_t t = topt_problem_next_transient(l->p, INT64_MAX);
+    *ret_need = -1;
+    for (; t >= 0; t = topt_problem_next_transient(l->p, need.transient)) {
+        if (least_under(l, (struct topt_caps){t, crossing}, &need))
+            return -1;
+        if (need.transient < 0)
+            break;
+        if (need.crossing > *ret_need)
+            *ret_need = need.crossing;
+    }
+    return 0;
+}
+
+int topt_problem_least(struct topt_problem *p, const struct topt_search_options *options,
+                       int64_t below, struct topt_solutions *ret, struct topt_error *err)
+{
+    struct least l = {p, *options, ret, err};
+    int64_t u = topt_problem_next_crossing(p, INT64_MAX), need = 0;
+    int rc = 0;
+    *ret = (struct topt_solutions){.exact = 1};
+    l.o.memory_limit = 0;
+    l.o.time_limit = below > 1 ? below - 1 : below;
+    l.o.epsilon = 0;
+    l.o.fastest = 1;
+    topt_problem_exchange(p, 1);
+    for (; u >= 0 && need >= 0 && !rc; u = topt_problem_next_crossing(p, need))
+        rc = least_crossing(&l, u, &need);
+    topt_problem_exchange(p, 0);
+    if (rc)
+        topt_solutions_fini(ret);
+    return rc;
 }

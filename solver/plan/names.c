@@ -1,12 +1,24 @@
 /* names.c - the words people write for modes, spaces, types and optimizers. */
-#include "topt_plan.h"
+#include "document.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "topt_text.h"
 
 static const char *const modes[] = {"mini-time", "mini-parallelism", "profiling"};
 static const char *const spaces[] = {"auto", "full", "canonical", "uniform"};
+static const char *const blocks[] = {"auto", "free", "alike"};
+static const struct {
+    const char *name;
+    int bits;
+} factors[] = {{"zero", TOPT_FACTOR_ZERO},
+               {"recompute", TOPT_FACTOR_RECOMPUTE},
+               {"micro", TOPT_FACTOR_MICRO},
+               {"all", TOPT_FACTORS_ALL},
+               {"none", 0},
+               {"auto", TOPT_FACTORS_AUTO}};
+enum { FACTORS = sizeof factors / sizeof *factors, ALONE = 3 /* from here on */ };
 
 static int find(const char *what, const char *name, const char *(*at)(int), int n,
                 int *ret, struct topt_error *err)
@@ -36,6 +48,16 @@ static const char *space_at(int i)
     return spaces[i];
 }
 
+static const char *blocks_at(int i)
+{
+    return blocks[i];
+}
+
+static const char *factor_at(int i)
+{
+    return factors[i].name;
+}
+
 static const char *dtype_at(int i)
 {
     return topt_dtype_name((enum topt_dtype)i);
@@ -61,6 +83,40 @@ int topt_space_parse(const char *name, enum topt_space *ret, struct topt_error *
     if (find("space", name, space_at, TOPT_SPACE_COUNT, &i, err))
         return -1;
     *ret = (enum topt_space)i;
+    return 0;
+}
+
+int topt_blocks_parse(const char *name, enum topt_block_choice *ret,
+                      struct topt_error *err)
+{
+    int i;
+    if (find("choice of blocks", name, blocks_at, TOPT_BLOCKS_COUNT, &i, err))
+        return -1;
+    *ret = (enum topt_block_choice)i;
+    return 0;
+}
+
+int topt_factors_parse(const char *list, int *ret, struct topt_error *err)
+{
+    int bits = 0, n = 0, alone = 0;
+    for (const char *at = list;; n++) {
+        char name[16];
+        size_t len = strcspn(at, ",");
+        int i;
+        memcpy(name, at, len < sizeof name ? len : sizeof name - 1);
+        name[len < sizeof name ? len : sizeof name - 1] = '\0';
+        if (find("factor", name, factor_at, FACTORS, &i, err))
+            return -1;
+        bits |= factors[i].bits;
+        alone |= i >= ALONE;
+        at += len;
+        if (!*at++)
+            break;
+    }
+    if (alone && n > 0)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "factors '%.40s': all, none and auto stand alone", list);
+    *ret = bits;
     return 0;
 }
 
@@ -93,10 +149,27 @@ const char *topt_space_name(enum topt_space s)
     return (unsigned)s < TOPT_SPACE_COUNT ? spaces[s] : "unknown";
 }
 
+const char *topt_blocks_name(enum topt_block_choice b)
+{
+    return (unsigned)b < TOPT_BLOCKS_COUNT ? blocks[b] : "unknown";
+}
+
+/* Blocks are alike in the uniform space unless it is said that they are not. */
+const char *topt_space_words(enum topt_space space, int alike, char *buf, size_t size)
+{
+    int uniform = space == TOPT_SPACE_UNIFORM;
+    snprintf(buf, size, "%s%s", topt_space_name(space),
+             alike == uniform ? ""
+             : alike          ? ", blocks alike"
+                              : ", blocks free");
+    return buf;
+}
+
 void topt_request_init(struct topt_request *r)
 {
     *r = (struct topt_request){.mode = TOPT_MINI_PARALLELISM,
                                .space = TOPT_SPACE_AUTO,
+                               .factors = TOPT_FACTORS_AUTO,
                                .settings = topt_settings_default(),
                                .threads = 1};
     r->settings.granule_bytes = 0;

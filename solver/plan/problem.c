@@ -52,6 +52,58 @@ static int add_all(struct topt_problem *p, int *source, struct topt_error *err)
     return 0;
 }
 
+/* Is what an operator makes read in its own block alone? */
+static int stays_inside(const struct topt_problem *p, const uint8_t *leaves, int op)
+{
+    const struct topt_blocks *b = &p->blocks;
+    const struct topt_block_kind *k = &b->of[b->kind[op]];
+    for (int i = 0; i < k->count; i++)
+        if (leaves[k->first + i * k->length + b->position[op]])
+            return 0;
+    return 1;
+}
+
+/* Operators that may be recomputed: in blocks, and what they make stays there. */
+static int mark_remade(struct topt_problem *p)
+{
+    const struct topt_model *m = p->k.model;
+    const struct topt_blocks *b = &p->blocks;
+    uint8_t *leaves = calloc((size_t)m->nops + 1, 1);
+    if (!leaves)
+        return -1;
+    for (int i = 0; i < m->nops; i++)
+        for (int k = 0; k < m->op[i].ninputs; k++) {
+            int from = m->tensor[m->op[i].operand[m->op[i].input[k]].tensor].producer;
+            leaves[from] |= b->kind[from] != b->kind[i] || b->block[from] != b->block[i];
+        }
+    for (int i = 0; i < m->nops; i++)
+        p->may_remake[i] = b->kind[i] >= 0 && i != m->loss && stays_inside(p, leaves, i);
+    free(leaves);
+    return 0;
+}
+
+/* Tensors that backward reads, or may read to run an operator again. */
+static void mark_reread(struct topt_problem *p)
+{
+    const struct topt_model *m = p->k.model;
+    for (int i = 0; i < m->nops; i++)
+        for (int k = 0; k < m->op[i].ninputs; k++) {
+            int x = m->op[i].input[k];
+            p->reread[m->op[i].operand[x].tensor] |=
+                m->op[i].spec->operand[x].needed || p->may_remake[i];
+        }
+}
+
+static int mark(struct topt_problem *p, struct topt_error *err)
+{
+    if (p->options.alike && topt_model_blocks(p->k.model, &p->blocks, err))
+        return -1;
+    if (p->options.recompute != TOPT_RECOMPUTE_NONE && mark_remade(p))
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the problem");
+    mark_reread(p);
+    return 0;
+}
+
 static int alloc_problem(struct topt_problem *p)
 {
     const struct topt_model *m = p->k.model;
@@ -62,7 +114,12 @@ static int alloc_problem(struct topt_problem *p)
     p->family = calloc(nodes, sizeof *p->family);
     p->table = calloc(edges, sizeof *p->table);
     p->names = topt_arena_create(0);
-    return p->node && p->edge && p->family && p->table && p->names ? 0 : -1;
+    p->may_remake = calloc((size_t)m->nops + 1, 1);
+    p->reread = calloc((size_t)m->ntensors + 1, 1);
+    return p->may_remake && p->reread && p->node && p->edge && p->family && p->table &&
+                   p->names
+               ? 0
+               : -1;
 }
 
 int topt_problem_create(const struct topt_costing *k,
@@ -80,8 +137,7 @@ int topt_problem_create(const struct topt_costing *k,
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for the problem");
         goto out;
     }
-    if (topt_spans_init(&p->spans, k->model, err) ||
-        (options->alike && topt_model_blocks(k->model, &p->blocks, err)) ||
+    if (topt_spans_init(&p->spans, k->model, err) || mark(p, err) ||
         add_all(p, source, err) || topt_problem_fold(p, err))
         goto out;
     *ret = p;
@@ -106,6 +162,8 @@ void topt_problem_destroy(struct topt_problem *p)
     }
     topt_spans_fini(&p->spans);
     topt_blocks_fini(&p->blocks);
+    free(p->may_remake);
+    free(p->reread);
     free(p->node);
     free(p->edge);
     free(p->family);

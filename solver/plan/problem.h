@@ -24,7 +24,14 @@ struct topt_space_options {
     enum topt_space space; /* not AUTO */
     int cut;               /* uniform: axes before it are the data axes */
     int sequence;
-    int alike;          /* all blocks of a kind choose alike */
+    int alike; /* all blocks of a kind choose alike */
+    /* Levels of enum topt_zero, as bits, where an operator can; uniform: the one for all. */
+    int zero;
+    enum topt_recompute {
+        TOPT_RECOMPUTE_NONE,
+        TOPT_RECOMPUTE_ALL, /* every operator that may be */
+        TOPT_RECOMPUTE_FREE /* each chooses; blocks must be alike */
+    } recompute;
     int keep_dominated; /* list configurations that others of their classes beat */
 };
 
@@ -59,6 +66,8 @@ void topt_problem_stats(const struct topt_problem *p, struct topt_problem_stats 
  * with other caps.  Nothing allowed gives an operator without configurations. */
 const struct topt_search_problem *
 topt_problem_under(struct topt_problem *p, int64_t transient_cap, int64_t crossing_cap);
+/* From now on memory is time and time is memory, or not. */
+void topt_problem_exchange(struct topt_problem *p, int exchanged);
 
 /* A point of a search under the current caps as a strategy (owned), and the caps it really
  * needs. */
@@ -77,9 +86,17 @@ struct topt_strategy *topt_problem_random(const struct topt_problem *p, uint64_t
 
 /* ---- frontier.c: the union over caps --------------------------------------------------------- */
 
+/* What is chosen for the whole model, outside of any problem. */
+struct topt_variant {
+    int64_t micro_batches;
+    int cut, zero; /* uniform: data axes; level of sharding for all.  Else 0 */
+    int recompute; /* may operators be recomputed?  uniform: are all? */
+};
+
 struct topt_solution {
     int64_t memory_bytes, time_ns;
     struct topt_strategy *strategy;
+    struct topt_variant variant; /* of the one who posed the problem */
 };
 
 struct topt_solutions {
@@ -93,6 +110,15 @@ struct topt_solutions {
         int64_t transient, crossing;
     } * caps;
 };
+
+/* Below these no strategy of the problem is: the sums of what is least for each choice. */
+struct topt_cost topt_problem_bound(const struct topt_problem *p);
+
+/* The strategy with the least memory, into an empty 'ret' (none where nothing needs less than
+ * 'below'; 0: no bound). */
+int topt_problem_least(struct topt_problem *p, const struct topt_search_options *options,
+                       int64_t below, struct topt_solutions *ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The frontier of a problem: points above 'memory_limit' (0: none) are left out; 'fastest'
  * keeps only the fastest. */

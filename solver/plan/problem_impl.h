@@ -14,6 +14,8 @@
 
 #include "problem.h"
 
+enum { HUB_DROP, HUB_KEEP, HUB_REMAKE };
+
 struct edge_alt {
     struct topt_cost cost; /* of what stays */
     int64_t remade;        /* bytes, once for all blocks of a kind */
@@ -121,6 +123,9 @@ struct topt_problem {
     struct topt_space_options options;
     struct topt_spans spans;
     struct topt_blocks blocks;
+    uint8_t *may_remake; /* by operator: it may be recomputed */
+    uint8_t *reread;     /* by tensor: backward may read it */
+    int exchanged;       /* memory is time and time is memory */
     int nnodes, nedges, nfamilies, ntables;
     struct node *node;
     struct edge *edge;

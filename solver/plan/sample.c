@@ -1,48 +1,49 @@
 /* sample.c - random valid strategies as plans, so that anybody can check what plans promise;
  * and the bare combinatorial problem, so that outside programs can search it. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "answer.h"
 #include "document.h"
 
-static json_t *document_of(const struct topt_shape_search *s,
+static json_t *document_of(struct topt_shape_search *s, const struct topt_variant *v,
                            const struct topt_strategy *st, struct topt_error *err)
 {
     struct topt_strategy_cost cost;
-    struct topt_plan_facts f = {.k = &s->costing,
+    struct topt_costing k;
+    struct topt_plan_facts f = {.k = &k,
+                                .model = s->request->model,
                                 .strategy = st,
                                 .cost = &cost,
                                 .space = s->space,
+                                .alike = s->alike,
+                                .variant = v,
                                 .mode = "sample",
                                 .algorithm = "random"};
-    if (topt_cost_strategy(&s->costing, st, &cost, err) ||
-        topt_plan_check(&s->costing, st, cost.memory_bytes, cost.time_ns, &cost,
-                        &f.peak_bytes, err))
+    if (topt_shape_costing(s, v, &k, err) || topt_cost_strategy(&k, st, &cost, err) ||
+        topt_plan_check(&k, st, cost.memory_bytes, cost.time_ns, &cost, &f.peak_bytes,
+                        err))
         return NULL;
     return topt_plan_write(&f, err);
 }
 
-static int sample_shape(const struct topt_request *r, int nodes, int per_node, int count,
+/* Variants take turns; one problem after the other is made for them. */
+static int sample_shape(struct topt_micros *m, int nodes, int per_node, int count,
                         uint64_t seed, json_t *into, struct topt_error *err)
 {
     struct topt_shape_search s;
     struct topt_problem *p = NULL;
     int rc = -1;
-    if (topt_shape_open(&s, r, nodes, per_node, err))
-        return -1;
-    int cuts = topt_shape_cuts(&s);
+    if (topt_shape_open(&s, m, nodes, per_node, err))
+        goto out;
     for (int i = 0; i < count; i++) {
-        if (!p || cuts > 1) {
+        const struct topt_variant *v =
+            &s.variant[((uint64_t)i + seed) % (uint64_t)s.nvariants];
+        if (!p || s.nvariants > 1) {
             topt_problem_destroy(p);
             p = NULL;
-            if (topt_shape_problem(&s, (int)(((uint64_t)i + seed) % (uint64_t)cuts), &p,
-                                   err))
+            if (topt_shape_problem(&s, v, &p, err))
                 goto out;
         }
         struct topt_strategy *st = topt_problem_random(p, &seed);
-        json_t *doc = st ? document_of(&s, st, err) : NULL;
+        json_t *doc = st ? document_of(&s, v, st, err) : NULL;
         topt_strategy_destroy(st);
         if (!doc)
             goto out;
@@ -55,24 +56,36 @@ out:
     return rc;
 }
 
+static int sample_shapes(struct topt_micros *m, int shapes, int count, uint64_t seed,
+                         json_t *into, struct topt_error *err)
+{
+    int nodes = 0, per_node = 0;
+    for (int i = 0; topt_next_shape(m->request->hw, m->request->gpus, &nodes, &per_node);
+         i++) {
+        int share = count / shapes + (i < count % shapes);
+        if (sample_shape(m, nodes, per_node, share, seed + (uint64_t)i, into, err))
+            return -1;
+    }
+    return 0;
+}
+
 int topt_plan_sample(const struct topt_request *r, int count, uint64_t seed, json_t **ret,
                      struct topt_error *err)
 {
     int nodes = 0, per_node = 0, shapes = 0;
+    struct topt_micros m;
     while (topt_next_shape(r->hw, r->gpus, &nodes, &per_node))
         shapes++;
     if (!shapes)
-        return topt_fail(err, TOPT_ERR_INVAL, "%lld GPUs can't be had on '%s'",
-                         (long long)r->gpus, topt_hw_name(r->hw));
+        return topt_no_shape(r, r->gpus, err);
+    if (topt_micros_init(&m, r, err))
+        return -1;
     json_t *all = json_array();
-    nodes = 0;
-    for (int i = 0; topt_next_shape(r->hw, r->gpus, &nodes, &per_node); i++) {
-        int share = count / shapes + (i < count % shapes);
-        if (sample_shape(r, nodes, per_node, share, seed + (uint64_t)i, all, err)) {
-            json_decref(all);
-            return -1;
-        }
-    }
-    *ret = all;
-    return 0;
+    int rc = sample_shapes(&m, shapes, count, seed, all, err);
+    topt_micros_fini(&m);
+    if (rc)
+        json_decref(all);
+    else
+        *ret = all;
+    return rc;
 }

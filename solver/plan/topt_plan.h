@@ -54,7 +54,7 @@ struct topt_request {
     int pow2_counts;      /* only powers of two */
     int64_t memory_limit; /* bytes a device; 0: what the profile's device has */
     enum topt_space space;
-    int sequence_splits;   /* search splits of sequence dimensions too */
+    int sequence_splits; /* search splits of sequence dimensions too */
     enum topt_block_choice blocks;
     int factors;           /* bits of enum topt_factor */
     const char *algorithm; /* NULL: ft */

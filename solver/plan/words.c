@@ -9,7 +9,7 @@
 #include "topt_text.h"
 
 struct way {
-    int data, spatial, sequence, tensor, same;
+    int data, spatial, sequence, tensor, same, zero;
     double weight; /* parameters */
     int nops;
 };
@@ -17,7 +17,7 @@ struct way {
 static struct way way_of(const struct topt_op *op, const struct topt_mesh *mesh,
                          const struct topt_config *c)
 {
-    struct way w = {1, 1, 1, 1, 1, 0, 1};
+    struct way w = {1, 1, 1, 1, 1, c->zero, 0, 1};
     for (int a = 0; a < mesh->naxes; a++) {
         int d = c->dim[a];
         enum topt_split s = d >= 0 ? op->spec->dim[d].split : TOPT_SPLIT_NEVER;
@@ -42,7 +42,7 @@ static struct way way_of(const struct topt_op *op, const struct topt_mesh *mesh,
 static int same_way(const struct way *a, const struct way *b)
 {
     return a->data == b->data && a->spatial == b->spatial && a->sequence == b->sequence &&
-           a->tensor == b->tensor && a->same == b->same;
+           a->tensor == b->tensor && a->same == b->same && a->zero == b->zero;
 }
 
 enum { MAX_WAYS = 64 };
@@ -92,10 +92,24 @@ static void put_way(struct topt_text *t, const struct way *w)
             topt_text_add(t, "%s%s %d", any++ ? " x " : "", part[i].name, part[i].n);
     if (!any)
         topt_text_add(t, "one device");
+    static const char *const zero[] = {"", " with ZeRO-1", " with ZeRO-2", " with FSDP"};
+    topt_text_add(t, "%s", zero[w->zero]);
+}
+
+static void put_rest(struct topt_text *t, const struct topt_strategy *s,
+                     int64_t micro_batches)
+{
+    int again = 0;
+    for (int i = 0; i < s->nops; i++)
+        again += s->config[i].recompute;
+    if (again)
+        topt_text_add(t, ", %d of %d operators recomputed", again, s->nops);
+    if (micro_batches > 1)
+        topt_text_add(t, ", %lld micro-batches", (long long)micro_batches);
 }
 
 char *topt_strategy_words(const struct topt_model *m, const struct topt_mesh *mesh,
-                          const struct topt_strategy *s)
+                          const struct topt_strategy *s, int64_t micro_batches)
 {
     struct way ways[MAX_WAYS];
     struct topt_text t = {0};
@@ -114,6 +128,7 @@ char *topt_strategy_words(const struct topt_model *m, const struct topt_mesh *me
     }
     if (n == 0)
         topt_text_add(&t, "no parameters");
+    put_rest(&t, s, micro_batches);
     if (t.oom)
         topt_text_fini(&t);
     return t.s;

@@ -72,4 +72,31 @@ __attribute__((unused)) static struct topt_model *random_model(uint64_t seed, in
     return m;
 }
 
+/* embedding, 'blocks' times the same 'steps' operators, a linear to the vocabulary,
+ * the loss. */
+__attribute__((unused)) static struct topt_model *block_model(uint64_t seed, int blocks,
+                                                              int steps)
+{
+    struct topt_model *m = topt_model_create("blocks", 2 + random_below(&seed, 5),
+                                             1 + random_below(&seed, 4), NULL);
+    int width = 4 + random_below(&seed, 9), vocab = 4 + random_below(&seed, 9);
+    struct topt_attrs a = {.vocab = vocab, .features = width};
+    int x = topt_model_add(m, "embedding", "embedding", 0, NULL, &a, NULL);
+    int residual = random_below(&seed, 3) == 0;
+    for (int b = 0; b < blocks; b++) {
+        uint64_t same = seed;
+        int kept = residual ? x : -1;
+        for (int i = 0; i < steps; i++)
+            x = random_step(m, &same, x, i > 0 ? kept : -1, width);
+    }
+    a = (struct topt_attrs){.features = vocab};
+    x = topt_model_add(m, "linear", "head", 1, &x, &a, NULL);
+    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
+    if (x < 0 || topt_model_finish(m, NULL)) {
+        topt_model_destroy(m);
+        return NULL;
+    }
+    return m;
+}
+
 #endif

@@ -51,11 +51,11 @@ static double count(const struct topt_search_problem *p)
 }
 
 /* Frontier by visiting everything; NULL where that would take too long. */
-static struct topt_cost *brute(struct topt_shape_search *s, struct topt_problem *problem,
+static struct topt_cost *brute(const struct topt_costing *k, struct topt_problem *problem,
                                size_t *ret_n)
 {
     const struct topt_search_problem *p = topt_problem_under(problem, -1, -1);
-    if (count(p) > MAX_STRATEGIES / 4)
+    if (count(p) < 1 || count(p) > MAX_STRATEGIES / 4)
         return NULL;
     struct odometer o = {p, calloc((size_t)p->nops, 4), calloc((size_t)p->nedges + 1, 4)};
     struct topt_cost *all = malloc(MAX_STRATEGIES * 64 * sizeof *all);
@@ -64,7 +64,7 @@ static struct topt_cost *brute(struct topt_shape_search *s, struct topt_problem 
         struct topt_search_point point = {{0, 0}, o.config, o.alt};
         struct topt_strategy *st = topt_problem_strategy(problem, &point);
         struct topt_strategy_cost c;
-        if (n == MAX_STRATEGIES || topt_cost_strategy(&s->costing, st, &c, NULL)) {
+        if (n == MAX_STRATEGIES || topt_cost_strategy(k, st, &c, NULL)) {
             topt_strategy_destroy(st);
             free(all);
             all = NULL;
@@ -91,73 +91,147 @@ static int same_frontier(const struct topt_solutions *s, const struct topt_cost 
 }
 
 struct tally {
-    int compared, equal, fastest_equal, skipped;
+    int compared, equal, fastest_equal, least_equal, skipped;
 };
 
-static void compare(const struct topt_model *m, int nodes, int per_node,
-                    enum topt_space space, struct tally *t)
+/* The fastest within limits: none, points of the frontier, too little for any. */
+static int fastest_equal(struct topt_problem *p, const struct topt_cost *want, size_t n)
 {
-    struct topt_request r;
-    struct topt_shape_search s;
+    int good = 1;
+    for (size_t i = 0; i <= n + 1; i++) {
+        struct topt_search_options o = {.threads = 1};
+        struct topt_solutions fastest;
+        size_t k = i < n ? i : n - 1;
+        o.memory_limit = i < n ? want[i].memory + (int64_t)(i % 2) : 0;
+        if (i == n + 1)
+            o.memory_limit = want[0].memory > 1 ? want[0].memory - 1 : 1;
+        int rc = topt_problem_frontier(p, &o, 1, &fastest, NULL);
+        while (i < n && k + 1 < n && want[k + 1].memory <= o.memory_limit)
+            k++;
+        good = good && !rc && fastest.n == (i <= n);
+        good = good && (i > n || same_frontier(&fastest, &want[k], 1));
+        topt_solutions_fini(&fastest);
+    }
+    return good;
+}
+
+/* The least memory; and none below it. */
+static int least_equal(struct topt_problem *p, const struct topt_cost *want)
+{
+    struct topt_search_options o = {.threads = 1};
+    struct topt_solutions least, none;
+    struct topt_cost bound = topt_problem_bound(p);
+    int rc = topt_problem_least(p, &o, 0, &least, NULL) ||
+             topt_problem_least(p, &o, want->memory, &none, NULL);
+    int good = !rc && least.n == 1 && least.at[0].memory_bytes == want->memory &&
+               none.n == 0 && bound.memory <= want->memory;
+    topt_solutions_fini(&least);
+    topt_solutions_fini(&none);
+    return good;
+}
+
+static void compare_variant(struct topt_shape_search *s, const struct topt_variant *v,
+                            struct tally *t)
+{
     struct topt_problem *p;
-    struct topt_solutions found, fastest;
+    struct topt_costing k;
+    struct topt_solutions found;
     size_t n;
-    topt_request_init(&r);
-    r.model = m;
-    r.hw = hw;
-    r.space = space;
-    if (topt_shape_open(&s, &r, nodes, per_node, NULL) ||
-        topt_shape_problem(&s, 0, &p, NULL))
+    if (topt_shape_costing(s, v, &k, NULL) || topt_shape_problem(s, v, &p, NULL))
         return;
-    struct topt_cost *want = brute(&s, p, &n);
+    struct topt_cost *want = brute(&k, p, &n);
     if (want) {
         struct topt_search_options o = {.threads = 1};
         int rc = topt_problem_frontier(p, &o, 0, &found, NULL);
         t->compared++;
         t->equal += !rc && same_frontier(&found, want, n);
         topt_solutions_fini(&found);
-        /* the fastest within limits: none, points of the frontier, too little for any */
-        int good = 1;
-        for (size_t i = 0; i <= n + 1; i++) {
-            size_t k = i < n ? i : n - 1;
-            o.memory_limit = i < n ? want[i].memory + (int64_t)(i % 2) : 0;
-            if (i == n + 1)
-                o.memory_limit = want[0].memory > 1 ? want[0].memory - 1 : 1;
-            rc = topt_problem_frontier(p, &o, 1, &fastest, NULL);
-            while (i < n && k + 1 < n && want[k + 1].memory <= o.memory_limit)
-                k++;
-            good = good && !rc && fastest.n == (i <= n);
-            good = good && (i > n || same_frontier(&fastest, &want[k], 1));
-            topt_solutions_fini(&fastest);
-        }
-        t->fastest_equal += good;
+        t->fastest_equal += fastest_equal(p, want, n);
+        t->least_equal += least_equal(p, want);
     } else {
         t->skipped++;
     }
     free(want);
     topt_problem_destroy(p);
+}
+
+static void compare(const struct topt_request *r, int nodes, int per_node,
+                    struct tally *t)
+{
+    struct topt_micros micros;
+    struct topt_shape_search s;
+    if (topt_micros_init(&micros, r, NULL))
+        return;
+    if (!topt_shape_open(&s, &micros, nodes, per_node, NULL))
+        for (int i = 0; i < s.nvariants; i++)
+            compare_variant(&s, &s.variant[i], t);
     topt_shape_close(&s);
+    topt_micros_fini(&micros);
+}
+
+static const struct shape {
+    int nodes, per_node;
+    enum topt_space space;
+} shapes[] = {{1, 2, TOPT_SPACE_FULL},      {2, 1, TOPT_SPACE_FULL},
+              {1, 4, TOPT_SPACE_CANONICAL}, {2, 2, TOPT_SPACE_UNIFORM},
+              {1, 3, TOPT_SPACE_FULL},      {1, 4, TOPT_SPACE_FULL}};
+
+static void verdict(const struct tally *t, int wanted, const char *what)
+{
+    ok(t->compared >= wanted, "%s: %d compared (%d too large)", what, t->compared,
+       t->skipped);
+    is_int(t->equal, t->compared, "%s: the frontier equals brute force, exactly", what);
+    is_int(t->fastest_equal, t->compared, "%s: so does the fastest within a limit", what);
+    is_int(t->least_equal, t->compared, "%s: so does the least memory", what);
 }
 
 static void test_against_brute_force(void)
 {
     struct tally t = {0};
     for (uint64_t seed = 1; t.compared < 200 && seed < 1500; seed++) {
-        static const struct {
-            int nodes, per_node;
-            enum topt_space space;
-        } shape[] = {{1, 2, TOPT_SPACE_FULL},      {2, 1, TOPT_SPACE_FULL},
-                     {1, 4, TOPT_SPACE_CANONICAL}, {2, 2, TOPT_SPACE_UNIFORM},
-                     {1, 3, TOPT_SPACE_FULL},      {1, 4, TOPT_SPACE_FULL}};
-        int k = (int)(seed % 6);
-        struct topt_model *m = random_model(seed, k == 5 ? 0 : (int)(seed % 4));
+        const struct shape *k = &shapes[seed % 6];
+        struct topt_request r;
+        topt_request_init(&r);
+        struct topt_model *m = random_model(seed, seed % 6 == 5 ? 0 : (int)(seed % 4));
+        r.model = m;
+        r.hw = hw;
+        r.space = k->space;
+        r.blocks = TOPT_BLOCKS_FREE;
+        r.factors = 0;
         if (m)
-            compare(m, shape[k].nodes, shape[k].per_node, shape[k].space, &t);
+            compare(&r, k->nodes, k->per_node, &t);
         topt_model_destroy(m);
     }
-    is_int(t.compared, 200, "200 random models compared (%d too large)", t.skipped);
-    is_int(t.equal, t.compared, "the frontier equals brute force, exactly");
-    is_int(t.fastest_equal, t.compared, "the fastest within a limit equals brute force");
+    verdict(&t, 200, "random models");
+}
+
+/* Strategies are expanded to all blocks and costed whole. */
+static void test_blocks_alike(void)
+{
+    struct tally t = {0};
+    int folded = 0, models = 0;
+    for (uint64_t seed = 1; t.compared < 150 && seed < 1500; seed++) {
+        const struct shape *k = &shapes[seed % 4];
+        struct topt_request r;
+        topt_request_init(&r);
+        struct topt_model *m =
+            block_model(seed, 2 + (int)(seed % 3), 1 + (int)(seed / 3 % 2));
+        struct topt_blocks b;
+        r.model = m;
+        r.hw = hw;
+        r.space = k->space;
+        r.blocks = TOPT_BLOCKS_ALIKE;
+        r.factors = 0;
+        if (m && !topt_model_blocks(m, &b, NULL)) {
+            folded += b.nkinds > 0;
+            models++;
+            topt_blocks_fini(&b);
+            compare(&r, k->nodes, k->per_node, &t);
+        }
+        topt_model_destroy(m);
+    }
+    is_int(folded, models, "all models have blocks");
+    verdict(&t, 150, "blocks alike");
 }
 
 /* 1 device, no choice but one: sums worked out by hand from the profile's figures. */
@@ -239,6 +313,7 @@ static void test_costgraph(void)
         r.model = m;
         r.hw = hw;
         r.gpus = 1 + (int64_t)(seed % 3);
+        r.factors = 0;
         struct topt_search_options o = {.threads = 1};
         if (!m || topt_plan_costgraph(&r, &text, &err) ||
             topt_plan_frontier(&r, &doc, &err) ||
@@ -274,6 +349,7 @@ int main(void)
         return done_testing();
     test_hand_worked();
     test_against_brute_force();
+    test_blocks_alike();
     test_costgraph();
     topt_hw_destroy(hw);
     return done_testing();

@@ -1,0 +1,375 @@
+/* shape.c - a request on nodes x devices: its variants, each a problem, and their union.
+ *
+ * A variant that can't matter is left out as early as possible: by bytes that every strategy
+ * of it needs, before operators are priced; by the sums of what is least for each choice,
+ * before anything is searched; by the best found so far, within the search. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer.h"
+
+/* ---- micro-batches ------------------------------------------------------------------------ */
+
+static int may_split_batch(const struct topt_request *r)
+{
+    struct topt_settings s = r->settings;
+    s.micro_batches = 2;
+    if (s.granule_bytes == 0)
+        s.granule_bytes = 1;
+    return !topt_settings_fit(r->model, &s, NULL);
+}
+
+/* Is the micro factor on in any space that this request may come to? */
+static int searches_micro(const struct topt_request *r)
+{
+    int asked = r->factors == TOPT_FACTORS_AUTO ? r->space == TOPT_SPACE_UNIFORM
+                                                : r->factors & TOPT_FACTOR_MICRO;
+    return asked && may_split_batch(r);
+}
+
+int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
+                     struct topt_error *err)
+{
+    int64_t batch = r->model->batch, given = r->settings.micro_batches;
+    int all = searches_micro(r), n = 0;
+    struct topt_model_stats stats;
+    topt_model_stats(r->model, &stats);
+    *m = (struct topt_micros){.request = r,
+                              .parameters = stats.parameters,
+                              .activation_bytes =
+                                  (double)stats.activation_bytes_per_sample / 4 *
+                                  topt_dtype_bytes(r->settings.dtype) *
+                                  (double)r->model->batch};
+    for (int64_t u = 1; u <= batch; u++)
+        n += all ? batch % u == 0 : u == given;
+    if (given < 1 || n == 0 || batch % given)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "%lld micro-batches do not divide the batch of %lld",
+                         (long long)given, (long long)batch);
+    m->at = calloc((size_t)n, sizeof *m->at);
+    if (!m->at)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for micro-batches");
+    for (int64_t u = 1; u <= batch; u++)
+        if (all ? batch % u == 0 : u == given)
+            m->at[m->n++].batches = u;
+    return 0;
+}
+
+void topt_micros_fini(struct topt_micros *m)
+{
+    for (int i = 0; i < m->n; i++)
+        topt_model_destroy(m->at[i].owned);
+    free(m->at);
+    *m = (struct topt_micros){0};
+}
+
+static int make_micro(const struct topt_request *r, struct topt_micro *t,
+                      struct topt_error *err)
+{
+    t->model = r->model;
+    if (t->batches > 1) {
+        t->owned = topt_model_rebatch(r->model, r->model->batch / t->batches, err);
+        if (!t->owned)
+            return -1;
+        t->model = t->owned;
+    }
+    t->settings = topt_request_settings(r);
+    t->settings.micro_batches = t->batches;
+    return topt_settings_fit(t->model, &t->settings, err);
+}
+
+/* The micro-batches of a variant, with the model made. */
+static struct topt_micro *micro_of(struct topt_micros *m, int64_t batches,
+                                   struct topt_error *err)
+{
+    int i = 0;
+    while (m->at[i].batches != batches)
+        i++;
+    struct topt_micro *t = &m->at[i];
+    return t->model || !make_micro(m->request, t, err) ? t : NULL;
+}
+
+/* ---- variants ------------------------------------------------------------------------------ */
+
+struct lister {
+    struct topt_shape_search *s;
+    int cap;
+};
+
+static int add_variant(struct lister *l, const struct topt_variant *v)
+{
+    struct topt_shape_search *s = l->s;
+    if (s->nvariants == l->cap) {
+        int cap = l->cap ? 2 * l->cap : 16;
+        struct topt_variant *grown = realloc(s->variant, (size_t)cap * sizeof *grown);
+        if (!grown)
+            return -1;
+        s->variant = grown;
+        l->cap = cap;
+    }
+    s->variant[s->nvariants++] = *v;
+    return 0;
+}
+
+static int add_recompute(struct lister *l, struct topt_variant v)
+{
+    int last = l->s->factors & TOPT_FACTOR_RECOMPUTE ? 1 : 0;
+    for (v.recompute = 0; v.recompute <= last; v.recompute++)
+        if (add_variant(l, &v))
+            return -1;
+    return 0;
+}
+
+static int add_uniform(struct lister *l, struct topt_variant v)
+{
+    for (v.cut = 0; v.cut <= l->s->mesh.naxes; v.cut++) {
+        int last = l->s->factors & TOPT_FACTOR_ZERO && v.cut ? TOPT_ZERO_COUNT - 1 : 0;
+        for (v.zero = 0; v.zero <= last; v.zero++)
+            if (add_recompute(l, v))
+                return -1;
+    }
+    return 0;
+}
+
+static int list_variants(struct topt_shape_search *s, struct topt_error *err)
+{
+    struct lister l = {s, 0};
+    for (int i = 0; i < s->micros->n; i++) {
+        struct topt_variant v = {.micro_batches = s->micros->at[i].batches};
+        if (s->space == TOPT_SPACE_UNIFORM ? add_uniform(&l, v) : add_recompute(&l, v))
+            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
+    }
+    return 0;
+}
+
+/* ---- the shape ----------------------------------------------------------------------------- */
+
+static int resolve_blocks(struct topt_shape_search *s, struct topt_error *err)
+{
+    enum topt_block_choice asked = s->request->blocks;
+    int remake = s->factors & TOPT_FACTOR_RECOMPUTE;
+    s->alike = asked == TOPT_BLOCKS_AUTO ? s->space == TOPT_SPACE_UNIFORM || remake
+                                         : asked == TOPT_BLOCKS_ALIKE;
+    return remake && !s->alike
+               ? topt_fail(err, TOPT_ERR_INVAL,
+                           "recomputation is searched only where blocks choose alike; "
+                           "take blocks alike, or factors without recompute")
+               : 0;
+}
+
+int topt_shape_open(struct topt_shape_search *s, struct topt_micros *m, int nodes,
+                    int per_node, struct topt_error *err)
+{
+    const struct topt_request *r = m->request;
+    memset(s, 0, sizeof *s);
+    s->request = r;
+    s->micros = m;
+    if (topt_mesh_init(&s->mesh, nodes, per_node, err))
+        return -1;
+    s->space = topt_space_resolve(r->space, s->mesh.devices);
+    s->factors = topt_request_factors(r, s->space);
+    if (resolve_blocks(s, err) || list_variants(s, err))
+        return -1;
+    s->router = topt_router_create(r->hw, &s->mesh);
+    return s->router ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
+}
+
+void topt_shape_close(struct topt_shape_search *s)
+{
+    topt_router_destroy(s->router);
+    free(s->variant);
+    s->router = NULL;
+    s->variant = NULL;
+}
+
+int topt_shape_costing(struct topt_shape_search *s, const struct topt_variant *v,
+                       struct topt_costing *ret, struct topt_error *err)
+{
+    const struct topt_micro *t = micro_of(s->micros, v->micro_batches, err);
+    if (!t)
+        return -1;
+    *ret = (struct topt_costing){t->model,     s->request->hw, &s->mesh,
+                                 &t->settings, s->router,      s->request->cancel};
+    return 0;
+}
+
+static int zero_levels(const struct topt_shape_search *s, const struct topt_variant *v)
+{
+    if (s->space == TOPT_SPACE_UNIFORM)
+        return 1 << v->zero;
+    return s->factors & TOPT_FACTOR_ZERO ? (1 << TOPT_ZERO_COUNT) - 1 : 1;
+}
+
+static enum topt_recompute recompute_of(const struct topt_shape_search *s,
+                                        const struct topt_variant *v)
+{
+    if (!v->recompute)
+        return TOPT_RECOMPUTE_NONE;
+    return s->space == TOPT_SPACE_UNIFORM ? TOPT_RECOMPUTE_ALL : TOPT_RECOMPUTE_FREE;
+}
+
+int topt_shape_problem(struct topt_shape_search *s, const struct topt_variant *v,
+                       struct topt_problem **ret, struct topt_error *err)
+{
+    struct topt_costing k;
+    struct topt_space_options o = {.space = s->space,
+                                   .cut = v->cut,
+                                   .sequence = s->request->sequence_splits,
+                                   .alike = s->alike,
+                                   .zero = zero_levels(s, v),
+                                   .recompute = recompute_of(s, v)};
+    return topt_shape_costing(s, v, &k, err) ? -1 : topt_problem_create(&k, &o, ret, err);
+}
+
+/* ---- what every strategy of a variant needs ------------------------------------------------ */
+
+/* Devices over which a variant can spread a parameter's value, gradient and state at most. */
+struct spread {
+    double value, gradient, state;
+};
+
+static struct spread spread_of(const struct topt_shape_search *s,
+                               const struct topt_variant *v)
+{
+    double all = s->mesh.devices, tensor = 1;
+    if (s->space != TOPT_SPACE_UNIFORM)
+        return (struct spread){all, all, all};
+    for (int a = v->cut; a < s->mesh.naxes; a++)
+        tensor *= s->mesh.size[a];
+    return (struct spread){v->zero >= TOPT_ZERO_PARAM ? all : tensor,
+                           v->zero >= TOPT_ZERO_GRADIENT ? all : tensor,
+                           v->zero >= TOPT_ZERO_STATE ? all : tensor};
+}
+
+/* Parameters, gradients, states, and what backward reads, each once and spread evenly. */
+int64_t topt_shape_least_bytes(struct topt_shape_search *s, const struct topt_variant *v)
+{
+    const struct topt_request *r = s->request;
+    double each = topt_parameter_bytes(&r->settings),
+           value = topt_dtype_bytes(r->settings.dtype);
+    value = value < each ? value : each;
+    double gradient = 2 * value < each ? value : each - value;
+    struct spread n = spread_of(s, v);
+    double bytes =
+        (double)s->micros->parameters *
+        (value / n.value + gradient / n.gradient + (each - value - gradient) / n.state);
+    if (!v->recompute)
+        bytes += s->micros->activation_bytes / (double)v->micro_batches / s->mesh.devices;
+    return (int64_t)(bytes * (1 - 1e-9));
+}
+
+/* ---- solving ------------------------------------------------------------------------------- */
+
+static void add_stats(struct topt_shape_search *s, const struct topt_problem *p)
+{
+    struct topt_problem_stats stats;
+    topt_problem_stats(p, &stats);
+    s->stats.nodes = stats.nodes;
+    s->stats.configs += stats.configs;
+    s->stats.edge_entries += stats.edge_entries;
+    s->stats.layouts =
+        stats.layouts > s->stats.layouts ? stats.layouts : s->stats.layouts;
+}
+
+struct solver {
+    struct topt_shape_search *s;
+    enum topt_goal goal;
+    struct topt_search_options o;
+    struct topt_solutions *ret;
+    struct topt_error *err;
+};
+
+static int beyond(int64_t value, int64_t limit)
+{
+    return limit && value > limit;
+}
+
+/* Limits as they are now: nothing slower than the fastest, or hungrier than the least. */
+static int64_t time_limit(const struct solver *v)
+{
+    return v->goal == TOPT_GOAL_FASTEST && v->ret->n ? v->ret->at[0].time_ns
+                                                     : v->o.time_limit;
+}
+
+static int64_t memory_limit(const struct solver *v)
+{
+    return v->goal == TOPT_GOAL_LEAST && v->ret->n ? v->ret->at[0].memory_bytes
+                                                   : v->o.memory_limit;
+}
+
+static int search_variant(struct solver *v, struct topt_problem *p,
+                          struct topt_solutions *ret)
+{
+    struct topt_search_options o = v->o;
+    struct topt_cost least = topt_problem_bound(p);
+    o.time_limit = time_limit(v);
+    o.memory_limit = memory_limit(v);
+    if (beyond(least.memory, o.memory_limit) || beyond(least.time, o.time_limit))
+        return 0;
+    if (v->goal == TOPT_GOAL_LEAST)
+        return topt_problem_least(p, &v->o, o.memory_limit, ret, v->err);
+    return topt_problem_frontier(p, &o, v->goal == TOPT_GOAL_FASTEST, ret, v->err);
+}
+
+/* Of what was found, only the best by the goal. */
+static void keep_best(struct solver *v)
+{
+    struct topt_solutions *s = v->ret;
+    if (v->goal == TOPT_GOAL_FRONTIER || s->n < 2)
+        return;
+    int best = v->goal == TOPT_GOAL_FASTEST ? s->n - 1 : 0;
+    struct topt_solution keep = s->at[best];
+    s->at[best] = s->at[0];
+    s->at[0] = keep;
+    while (s->n > 1)
+        topt_strategy_destroy(s->at[--s->n].strategy);
+}
+
+static int solve_variant(struct solver *v, const struct topt_variant *variant)
+{
+    struct topt_problem *p = NULL;
+    struct topt_solutions part = {.exact = 1};
+    const atomic_bool *cancel = v->s->request->cancel;
+    if (cancel && atomic_load(cancel))
+        return topt_fail(v->err, TOPT_ERR_CANCELED, "the search was canceled");
+    if (beyond(topt_shape_least_bytes(v->s, variant), memory_limit(v)))
+        return 0;
+    int rc = topt_shape_problem(v->s, variant, &p, v->err) || search_variant(v, p, &part);
+    if (!rc) {
+        add_stats(v->s, p);
+        for (int i = 0; i < part.n; i++)
+            part.at[i].variant = *variant;
+        rc = topt_solutions_merge(v->ret, &part, v->err);
+        keep_best(v);
+    }
+    topt_solutions_fini(&part);
+    topt_problem_destroy(p);
+    return rc ? -1 : 0;
+}
+
+int topt_shape_solve(struct topt_shape_search *s, enum topt_goal goal, int64_t limit,
+                     int64_t time_limit, struct topt_solutions *ret,
+                     struct topt_error *err)
+{
+    const struct topt_request *r = s->request;
+    struct solver v = {.s = s,
+                       .goal = goal,
+                       .o = {.algorithm = r->algorithm,
+                             .memory_limit = limit,
+                             .time_limit = time_limit,
+                             .epsilon = r->epsilon,
+                             .threads = r->threads,
+                             .cancel = r->cancel},
+                       .ret = ret,
+                       .err = err};
+    *ret = (struct topt_solutions){.exact = 1};
+    /* What needs least comes last among the variants, what is fastest first. */
+    for (int i = 0; i < s->nvariants; i++) {
+        int at = goal == TOPT_GOAL_LEAST ? s->nvariants - 1 - i : i;
+        if (solve_variant(&v, &s->variant[at])) {
+            topt_solutions_fini(ret);
+            return -1;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,222 @@
+/* tradeoff.c - whole trade-offs: the best time for each number of devices, and every point of
+ * memory against time for one number. */
+#include <stdlib.h>
+
+#include "answer.h"
+#include "document.h"
+
+/* ---- the curve ----------------------------------------------------------------------------- */
+
+static json_t *curve_head(const struct topt_request *r)
+{
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:I, s:[]}", "format",
+                     "topt-curve/1", "model", r->model->name, "hw", topt_hw_name(r->hw),
+                     "batch", (json_int_t)r->model->batch, "seq",
+                     (json_int_t)r->model->seq, "space", topt_space_name(r->space),
+                     "dtype", topt_dtype_name(r->settings.dtype), "optimizer",
+                     topt_optimizer_name(r->settings.optimizer), "memory_limit",
+                     (json_int_t)topt_request_limit(r), "points");
+}
+
+static int curve_point(struct topt_micros *m, int64_t gpus, json_t *points,
+                       struct topt_error *err)
+{
+    struct topt_best b = {0};
+    int64_t limit = topt_request_limit(m->request);
+    if (topt_count_least_bytes(m, gpus) <= limit &&
+        topt_count_solve(m, gpus, limit, TOPT_GOAL_FASTEST, &b, err))
+        return -1;
+    json_t *p = json_pack("{s:I, s:b, s:I}", "gpus", (json_int_t)gpus, "feasible",
+                          b.found, "limit", (json_int_t)limit);
+    if (b.found) {
+        char space[48];
+        char *words = topt_strategy_words(m->request->model, &b.mesh, b.solution.strategy,
+                                          b.solution.variant.micro_batches);
+        json_object_set_new(p, "nodes", json_integer(b.mesh.nodes));
+        json_object_set_new(p, "memory_bytes", json_integer(b.solution.memory_bytes));
+        json_object_set_new(p, "time_ns", json_integer(b.solution.time_ns));
+        json_object_set_new(p, "exact", json_boolean(b.exact));
+        json_object_set_new(
+            p, "space",
+            json_string(topt_space_words(b.space, b.alike, space, sizeof space)));
+        json_object_set_new(p, "strategy", json_string(words ? words : ""));
+        free(words);
+    }
+    json_array_append_new(points, p);
+    topt_best_fini(&b);
+    return 0;
+}
+
+int topt_plan_curve(const struct topt_request *r, json_t **ret, struct topt_error *err)
+{
+    struct topt_micros m;
+    int64_t *count;
+    int n, rc = 0;
+    *ret = NULL;
+    if ((r->mode == TOPT_PROFILING && topt_request_check(r, err)) ||
+        topt_micros_init(&m, r, err))
+        return -1;
+    if (topt_request_counts(r, &count, &n, err)) {
+        topt_micros_fini(&m);
+        return -1;
+    }
+    json_t *curve = curve_head(r);
+    for (int i = 0; i < n && !rc; i++)
+        rc = curve_point(&m, count[i], json_object_get(curve, "points"), err);
+    free(count);
+    topt_micros_fini(&m);
+    if (rc) {
+        json_decref(curve);
+        return -1;
+    }
+    *ret = curve;
+    return 0;
+}
+
+/* ---- the frontier -------------------------------------------------------------------------- */
+
+/* All shapes of a count: each point with the mesh it is for. */
+struct merged {
+    int n, exact, alike;
+    double epsilon;
+    enum topt_space space;
+    struct topt_problem_stats stats;
+    struct merged_point {
+        struct topt_solution s;
+        int nodes, per_node;
+    } * at;
+};
+
+static int merged_order(const void *x, const void *y)
+{
+    const struct merged_point *a = x, *b = y;
+    if (a->s.memory_bytes != b->s.memory_bytes)
+        return a->s.memory_bytes < b->s.memory_bytes ? -1 : 1;
+    if (a->s.time_ns != b->s.time_ns)
+        return a->s.time_ns < b->s.time_ns ? -1 : 1;
+    return a->nodes - b->nodes;
+}
+
+static int merge_points(struct merged *m, struct topt_solutions *s,
+                        const struct topt_mesh *mesh, struct topt_error *err)
+{
+    struct merged_point *at =
+        realloc(m->at, ((size_t)m->n + (size_t)s->n + 1) * sizeof *at);
+    if (!at)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the frontier");
+    m->at = at;
+    for (int i = 0; i < s->n; i++)
+        m->at[m->n++] = (struct merged_point){s->at[i], mesh->nodes, mesh->per_node};
+    s->n = 0;
+    return 0;
+}
+
+static int merge_shape(struct merged *m, struct topt_micros *micros, int nodes,
+                       int per_node, struct topt_error *err)
+{
+    struct topt_shape_search s;
+    struct topt_solutions all = {0};
+    int rc = topt_shape_open(&s, micros, nodes, per_node, err) ||
+             topt_shape_solve(&s, TOPT_GOAL_FRONTIER, micros->request->memory_limit, 0,
+                              &all, err) ||
+             merge_points(m, &all, &s.mesh, err);
+    m->exact &= all.exact;
+    m->epsilon = all.epsilon > m->epsilon ? all.epsilon : m->epsilon;
+    m->space = s.space;
+    m->alike = s.alike;
+    m->stats.configs += s.stats.configs;
+    m->stats.edge_entries += s.stats.edge_entries;
+    if (s.stats.layouts > m->stats.layouts)
+        m->stats.layouts = s.stats.layouts;
+    topt_solutions_fini(&all);
+    topt_shape_close(&s);
+    return rc ? -1 : 0;
+}
+
+static void merged_fini(struct merged *m)
+{
+    for (int i = 0; i < m->n; i++)
+        topt_strategy_destroy(m->at[i].s.strategy);
+    free(m->at);
+}
+
+static void merged_reduce(struct merged *m)
+{
+    int n = 0;
+    if (m->n > 1)
+        qsort(m->at, (size_t)m->n, sizeof *m->at, merged_order);
+    for (int i = 0; i < m->n; i++) {
+        if (n > 0 && m->at[i].s.time_ns >= m->at[n - 1].s.time_ns)
+            topt_strategy_destroy(m->at[i].s.strategy);
+        else
+            m->at[n++] = m->at[i];
+    }
+    m->n = n;
+}
+
+static int put_point(struct topt_micros *micros, const struct merged_point *p,
+                     json_t *points, struct topt_error *err)
+{
+    struct topt_shape_search s;
+    struct topt_strategy_cost cost;
+    struct topt_costing k;
+    int64_t peak;
+    int rc = topt_shape_open(&s, micros, p->nodes, p->per_node, err) ||
+             topt_shape_costing(&s, &p->s.variant, &k, err) ||
+             topt_plan_check(&k, p->s.strategy, p->s.memory_bytes, p->s.time_ns, &cost,
+                             &peak, err);
+    topt_shape_close(&s);
+    if (rc)
+        return -1;
+    json_array_append_new(
+        points,
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:I}", "memory_bytes",
+                  (json_int_t)cost.memory_bytes, "time_ns", (json_int_t)cost.time_ns,
+                  "compute_ns", (json_int_t)cost.sum.compute_ns, "network_ns",
+                  (json_int_t)cost.sum.network_ns, "peak_bytes", (json_int_t)peak,
+                  "nodes", p->nodes, "gpus_per_node", p->per_node, "micro_batches",
+                  (json_int_t)p->s.variant.micro_batches));
+    return 0;
+}
+
+static int put_points(struct topt_micros *micros, struct merged *m, json_t **ret,
+                      struct topt_error *err)
+{
+    const struct topt_request *r = micros->request;
+    char space[48];
+    merged_reduce(m);
+    json_t *doc =
+        json_pack("{s:[], s:I, s:s, s:s, s:b, s:f, s:s, s:I, s:I, s:I}", "points", "gpus",
+                  (json_int_t)r->gpus, "model", r->model->name, "hw", topt_hw_name(r->hw),
+                  "exact", m->exact, "epsilon", m->epsilon, "space",
+                  topt_space_words(m->space, m->alike, space, sizeof space), "configs",
+                  (json_int_t)m->stats.configs, "layouts", (json_int_t)m->stats.layouts,
+                  "edge_entries", (json_int_t)m->stats.edge_entries);
+    for (int i = 0; i < m->n; i++)
+        if (put_point(micros, &m->at[i], json_object_get(doc, "points"), err)) {
+            json_decref(doc);
+            return -1;
+        }
+    *ret = doc;
+    return 0;
+}
+
+int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_error *err)
+{
+    struct topt_micros micros;
+    struct merged m = {.exact = 1};
+    int nodes = 0, per_node = 0, rc = 0, shapes = 0;
+    *ret = NULL;
+    if (r->gpus < 1)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "a frontier needs a number of GPUs (at least 1)");
+    if (topt_request_check(r, err) || topt_micros_init(&micros, r, err))
+        return -1;
+    for (; !rc && topt_next_shape(r->hw, r->gpus, &nodes, &per_node); shapes++)
+        rc = merge_shape(&m, &micros, nodes, per_node, err);
+    if (!rc)
+        rc = shapes ? put_points(&micros, &m, ret, err) : topt_no_shape(r, r->gpus, err);
+    merged_fini(&m);
+    topt_micros_fini(&micros);
+    return rc;
+}
