@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NBUCKETS 4096
+enum { NBUCKETS = 4096, MAX_PARTS = 1 << 20 };
 
 uint64_t topt_hash(const void *data, size_t len, uint64_t h)
 {
@@ -103,7 +103,7 @@ struct table *topt_tables_leaf(struct tables *ts, int64_t nentries, uint32_t npo
     struct table *t = add(ts, nentries, bytes, err);
     if (!t)
         return NULL;
-    t->leaf = 1;
+    t->leaf = t->nparts = 1;
     ts->leaf_entries = ts->nentries;
     t->npoints = npoints;
     t->first = calloc((size_t)nentries + 1, sizeof *t->first);
@@ -166,6 +166,9 @@ struct table *topt_tables_step(struct tables *ts, struct step *s, struct topt_er
         return NULL;
     }
     t->how = *s;
+    t->nparts = s->a->nparts + (s->b ? s->b->nparts : 0);
+    if (t->nparts > MAX_PARTS)
+        t->nparts = MAX_PARTS;
     keep_weights(ts, t);
     t->hash = h;
     t->next = ts->bucket[h % NBUCKETS];
