@@ -1,0 +1,16 @@
+/* emulate.h - what runtime/cuda/grid.h asks of a C compiler in place of a GPU.
+ * Thread safety: one thread, as the device. */
+#ifndef TOPT_TEST_EMULATE_H
+#define TOPT_TEST_EMULATE_H
+
+#include <stdint.h>
+
+/* The block that runs, and how many there are. */
+extern int64_t cu_emulated_block, cu_emulated_blocks;
+
+/* Around whatever works on the device's memory; between them it is out of bounds where the
+ * address sanitizer looks. */
+void cu_emulated_enter(void);
+void cu_emulated_leave(void);
+
+#endif

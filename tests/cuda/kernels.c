@@ -1,0 +1,408 @@
+/* kernels.c - the CUDA backend's kernels against the host's, on whatever the module opens.
+ *
+ * Every step of every dense operator, forward and backward, on the local blocks of meshes of
+ * up to 5 devices, short and empty ones included: the host computes it in f64 from numbers
+ * that the type under test holds exactly, the device in its own type, from the same numbers;
+ * then all operands are compared.  Sums over ranks are left out: both sides miss them. */
+#include "device.h"
+#include "dense_fixtures.h"
+#include "number.h"
+
+/* Longer than a block of threads, not a multiple of anything. */
+static const struct fixture wide_fixtures[] = {
+    {"wide embedding", "embedding", 0, 0, 0, {.vocab = 7, .features = 301}},
+    {"long embedding", "embedding", 0, 0, 0, {.vocab = 7, .features = 9}, .seq = 301},
+    {"wide linear", "linear", 1, 129, 1, {.features = 65}},
+    {"wide bias", "bias", 1, 301, 2, {0}},
+    {"wide layer norm", "norm", 1, 601, 1, {0}},
+    {"long layer norm", "norm", 1, 7, 1, {0}, .seq = 301},
+    {"wide cross entropy", "cross_entropy", 1, 1001, 1, {0}},
+    {"long attention",
+     "attention",
+     1,
+     2,
+     80,
+     {.heads = 6, .kv_heads = 2, .head_dim = 16, .causal = 1, .rope_theta = 10000},
+     .seq = 77},
+    {"longer attention",
+     "attention",
+     1,
+     1,
+     12,
+     {.heads = 1, .kv_heads = 1, .head_dim = 4},
+     .seq = 301},
+};
+
+/* How far the type may be off, beside the largest number of an operand. */
+static double bound_of(enum topt_dtype t)
+{
+    return t == TOPT_F64 ? 1e-12 : t == TOPT_F32 ? 2e-5 : 4e-2;
+}
+
+/* One rank's local blocks: as the host has them, in f64, and as the device has them. */
+struct sides {
+    const struct topt_op *op;
+    struct topt_device host, *dev;
+    struct topt_kernel_call on_host, on_dev;
+    int64_t n[TOPT_MAX_OPERANDS];
+    double worst;
+};
+
+static int element_bytes(const struct sides *s, int o)
+{
+    return s->op->operand[o].role == TOPT_DATA ? 4 : s->dev->real_bytes;
+}
+
+static void must(int rc, const struct topt_error *err)
+{
+    if (!rc)
+        return;
+    printf("Bail out! %s\n", err->text);
+    exit(1);
+}
+
+/* Numbers become what the type holds, on both sides. */
+static void upload(struct sides *s, int o, double *host, void *dev)
+{
+    struct topt_error err = {0};
+    void *raw = malloc((size_t)s->n[o] * 8 + 8);
+    for (int64_t i = 0; i < s->n[o]; i++) {
+        topt_number_put(s->dev->dtype, raw, i, host[i]);
+        host[i] = topt_number_get(s->dev->dtype, raw, i);
+    }
+    must(s->dev->ops->write(s->dev, dev, raw, s->n[o] * s->dev->real_bytes, &err), &err);
+    free(raw);
+}
+
+static void compare(struct sides *s, int o, const double *host, const void *dev)
+{
+    struct topt_error err = {0};
+    double largest = 1, worst = 0;
+    void *raw = malloc((size_t)s->n[o] * 8 + 8);
+    must(s->dev->ops->read(s->dev, raw, dev, s->n[o] * s->dev->real_bytes, &err), &err);
+    for (int64_t i = 0; i < s->n[o]; i++) {
+        double x = topt_number_get(s->dev->dtype, raw, i), d = fabs(x - host[i]);
+        if (x == host[i] || (isnan(x) && isnan(host[i])))
+            continue;
+        largest = fmax(largest, fabs(host[i]));
+        worst = isfinite(d) ? fmax(worst, d) : INFINITY;
+    }
+    s->worst = fmax(s->worst, worst / largest);
+    free(raw);
+}
+
+static void fill_block(struct sides *s, int o)
+{
+    struct topt_error err = {0};
+    double *value = s->on_host.value[o], *grad = s->on_host.grad[o];
+    int32_t *whole = s->on_host.value[o];
+    for (int64_t i = 0; i < s->n[o]; i++) {
+        uint64_t stream = (uint64_t)o + 1;
+        if (s->op->operand[o].role == TOPT_DATA) {
+            whole[i] = (int32_t)(topt_random(stream, (uint64_t)i) % 7);
+            continue;
+        }
+        value[i] = topt_random_normal(stream, (uint64_t)i);
+        grad[i] = topt_random_normal(stream + 100, (uint64_t)i);
+    }
+    if (s->op->operand[o].role == TOPT_DATA)
+        must(s->dev->ops->write(s->dev, s->on_dev.value[o], whole, s->n[o] * 4, &err),
+             &err);
+}
+
+static void sides_init(struct sides *s, const struct topt_op *op,
+                       const struct topt_mesh *mesh, const struct topt_config *c,
+                       int rank, struct topt_device *dev)
+{
+    struct topt_error err = {0};
+    *s = (struct sides){.op = op, .dev = dev};
+    must(topt_device_open_host(TOPT_F64, &s->host, &err), &err);
+    s->on_host =
+        (struct topt_kernel_call){.op = op, .micro_batches = 2, .step = 3, .seed = 7};
+    topt_op_box(op, c, mesh, rank, s->on_host.off, s->on_host.len);
+    for (int o = 0; o < op->spec->noperands; o++)
+        s->on_host.box[o] = topt_operand_box(op, o, c, mesh, rank);
+    s->on_dev = s->on_host;
+    for (int o = 0; o < op->spec->noperands; o++) {
+        if (!op->operand[o].present)
+            continue;
+        struct topt_shape shape = fake_shape(op, o);
+        s->n[o] = topt_box_elements(&shape, &s->on_host.box[o]);
+        s->on_host.value[o] = calloc((size_t)s->n[o] + 1, sizeof(double));
+        s->on_host.grad[o] = calloc((size_t)s->n[o] + 1, sizeof(double));
+        int64_t bytes = s->n[o] * element_bytes(s, o);
+        must(dev->ops->alloc(dev, bytes, &s->on_dev.value[o], &err) ||
+                 dev->ops->alloc(dev, bytes, &s->on_dev.grad[o], &err),
+             &err);
+        fill_block(s, o);
+    }
+}
+
+static void sides_fini(struct sides *s)
+{
+    for (int o = 0; o < s->op->spec->noperands; o++) {
+        free(s->on_host.value[o]);
+        free(s->on_host.grad[o]);
+        if (s->op->operand[o].present) {
+            s->dev->ops->release(s->dev, s->on_dev.value[o]);
+            s->dev->ops->release(s->dev, s->on_dev.grad[o]);
+        }
+    }
+}
+
+/* Both sides start from the same numbers at each step. */
+static void run_step(struct sides *s, enum topt_kernel k)
+{
+    struct topt_error err = {0};
+    for (int o = 0; o < s->op->spec->noperands; o++)
+        if (s->op->operand[o].present && s->op->operand[o].role != TOPT_DATA) {
+            upload(s, o, s->on_host.value[o], s->on_dev.value[o]);
+            upload(s, o, s->on_host.grad[o], s->on_dev.grad[o]);
+        }
+    s->on_host.kernel = s->on_dev.kernel = k;
+    must(s->host.ops->kernel(&s->host, &s->on_host, &err), &err);
+    must(s->dev->ops->kernel(s->dev, &s->on_dev, &err), &err);
+    for (int o = 0; o < s->op->spec->noperands; o++)
+        if (s->op->operand[o].present && s->op->operand[o].role != TOPT_DATA) {
+            compare(s, o, s->on_host.value[o], s->on_dev.value[o]);
+            compare(s, o, s->on_host.grad[o], s->on_dev.grad[o]);
+        }
+}
+
+static double run_all(const struct topt_op *op, const struct topt_mesh *mesh,
+                      const struct topt_config *c, int rank, struct topt_device *dev)
+{
+    struct sides s;
+    sides_init(&s, op, mesh, c, rank, dev);
+    for (int k = 0; k < 2 * TOPT_MAX_STEPS; k++) {
+        const struct topt_step *step = k < TOPT_MAX_STEPS
+                                           ? &op->spec->forward[k]
+                                           : &op->spec->backward[k - TOPT_MAX_STEPS];
+        if (step->kind == TOPT_STEP_KERNEL && step->kernel != TOPT_K_LOAD)
+            run_step(&s, step->kernel);
+    }
+    double worst = s.worst;
+    sides_fini(&s);
+    return worst;
+}
+
+static void check_mesh(const struct topt_op *op, int nodes, int per_node,
+                       struct topt_device *dev, double *worst, int *blocks)
+{
+    struct topt_mesh mesh;
+    int base = op->spec->ndims + 1, all = 1;
+    if (topt_mesh_init(&mesh, nodes, per_node, NULL))
+        abort();
+    for (int a = 0; a < mesh.naxes; a++)
+        all *= base;
+    for (int k = 0; k < all; k++) {
+        struct topt_config c = topt_config_none();
+        for (int a = 0, rest = k; a < mesh.naxes; a++, rest /= base)
+            c.dim[a] = (int8_t)(rest % base - 1);
+        if (!topt_config_valid(op, &c, &mesh))
+            continue;
+        for (int r = 0; r < mesh.devices; r++, ++*blocks)
+            *worst = fmax(*worst, run_all(op, &mesh, &c, r, dev));
+    }
+}
+
+static void check_fixture(const struct fixture *x, struct topt_device *dev)
+{
+    struct topt_model *m = build(x);
+    const struct topt_op *op = &m->op[m->nops - 1];
+    double worst = 0;
+    int blocks = 0;
+    check_mesh(op, 1, 1, dev, &worst, &blocks);
+    if (!x->seq) {
+        check_mesh(op, 2, 2, dev, &worst, &blocks);
+        check_mesh(op, 1, 5, dev, &worst, &blocks);
+    }
+    ok(worst <= bound_of(dev->dtype), "%s in %s: %d blocks (off by %.1e)", x->title,
+       topt_dtype_name(dev->dtype), blocks, worst);
+    topt_model_destroy(m);
+}
+
+/* ---- what is not a kernel ------------------------------------------------------------------- */
+
+/* A number vector on the device, from doubles; what the type holds goes back into 'x'. */
+static void *vector(struct topt_device *d, enum topt_dtype t, double *x, int64_t n)
+{
+    struct topt_error err = {0};
+    void *p, *raw = malloc((size_t)n * 8);
+    int64_t bytes = n * topt_dtype_bytes(t);
+    for (int64_t i = 0; i < n; i++) {
+        topt_number_put(t, raw, i, x[i]);
+        x[i] = topt_number_get(t, raw, i);
+    }
+    must(d->ops->alloc(d, bytes, &p, &err) || d->ops->write(d, p, raw, bytes, &err),
+         &err);
+    free(raw);
+    return p;
+}
+
+static double distance(struct topt_device *d, enum topt_dtype t, const void *p,
+                       const double *x, int64_t n)
+{
+    struct topt_error err = {0};
+    double worst = 0;
+    void *raw = malloc((size_t)n * 8);
+    must(d->ops->read(d, raw, p, n * topt_dtype_bytes(t), &err), &err);
+    for (int64_t i = 0; i < n; i++)
+        worst = fmax(worst, fabs(topt_number_get(t, raw, i) - x[i]));
+    free(raw);
+    return worst;
+}
+
+enum { N = 700 };
+
+static void check_update(struct topt_device *d, enum topt_optimizer o)
+{
+    struct topt_error err = {0};
+    struct topt_device host;
+    enum topt_dtype state = d->dtype == TOPT_F64 ? TOPT_F64 : TOPT_F32;
+    double w[N], g[N], m[N] = {0}, v[N] = {0}, zero[N] = {0};
+    for (int i = 0; i < N; i++) {
+        w[i] = topt_random_normal(1, (uint64_t)i);
+        g[i] = topt_random_normal(2, (uint64_t)i);
+    }
+    must(topt_device_open_host(TOPT_F64, &host, &err), &err);
+    struct topt_update_call dev = {
+        .optimizer = o,
+        .n = N,
+        .lr = 0.01,
+        .param = vector(d, d->dtype, w, N),
+        .grad = vector(d, d->dtype, g, N),
+        .state = {vector(d, state, zero, N), vector(d, state, zero, N)}};
+    if (d->dtype == TOPT_BF16)
+        dev.state[2] = vector(d, state, zero, N);
+    struct topt_update_call ref = dev;
+    ref.param = w;
+    ref.grad = g;
+    ref.state[0] = m;
+    ref.state[1] = v;
+    for (ref.step = dev.step = 1; dev.step <= 20; dev.step++, ref.step++)
+        must(d->ops->update(d, &dev, &err) || host.ops->update(&host, &ref, &err), &err);
+    double exact = d->dtype == TOPT_F64 ? 1e-13 : 1e-5;
+    double off = distance(d, d->dtype, dev.param, w, N);
+    ok(off <= (d->dtype == TOPT_BF16 ? 2e-2 : exact), "%s steps in %s (off by %.1e)",
+       topt_optimizer_name(o), topt_dtype_name(d->dtype), off);
+    if (dev.state[2]) {
+        off = distance(d, state, dev.state[2], w, N);
+        ok(off <= exact, "... and its master copy is exact (off by %.1e)", off);
+        d->ops->release(d, dev.state[2]);
+    }
+    d->ops->release(d, dev.param);
+    d->ops->release(d, (void *)(uintptr_t)dev.grad);
+    d->ops->release(d, dev.state[0]);
+    d->ops->release(d, dev.state[1]);
+}
+
+/* A region in the middle of a block goes to the middle of another. */
+static void check_boxes(struct topt_device *d, int ndim)
+{
+    struct topt_error err = {0};
+    struct topt_shape s = {.ndim = ndim};
+    struct topt_box src = {{0}, {0}}, dst = {{0}, {0}}, region = {{0}, {0}};
+    double a[4096], b[4096], want[4096];
+    for (int i = 0; i < ndim; i++) {
+        s.dim[i] = (struct topt_dim){9, i == ndim - 1 ? 3 : 1};
+        src.off[i] = 1 + i % 2, src.len[i] = 6;
+        dst.off[i] = 2, dst.len[i] = 6 - i % 2;
+        region.off[i] = 3, region.len[i] = 3 + i % 2;
+    }
+    int64_t na = topt_box_elements(&s, &src), nb = topt_box_elements(&s, &dst);
+    for (int i = 0; i < 4096; i++) {
+        a[i] = topt_random_normal(5, (uint64_t)i);
+        b[i] = topt_random_normal(6, (uint64_t)i);
+    }
+    struct topt_box_copy c = {.shape = &s,
+                              .element_bytes = d->real_bytes,
+                              .src = vector(d, d->dtype, a, na),
+                              .dst = vector(d, d->dtype, b, nb),
+                              .src_box = src,
+                              .dst_box = dst,
+                              .region = region};
+    struct topt_box_copy ref = c;
+    ref.src = a;
+    ref.dst = want;
+    ref.element_bytes = 8;
+    memcpy(want, b, sizeof want);
+    topt_host_copy_box(&ref);
+    must(d->ops->copy_box(d, &c, &err), &err);
+    ok(distance(d, d->dtype, c.dst, want, nb) == 0, "a box of %d dimensions in %s", ndim,
+       topt_dtype_name(d->dtype));
+    struct topt_device host;
+    must(topt_device_open_host(TOPT_F64, &host, &err), &err);
+    must(host.ops->add_box(&host, &ref, &err) || d->ops->add_box(d, &c, &err), &err);
+    double off = distance(d, d->dtype, c.dst, want, nb);
+    ok(off <= bound_of(d->dtype), "... added to what is there (off by %.1e)", off);
+    c.region.len[0] = 0;
+    ok(d->ops->copy_box(d, &c, &err) == 0, "... and an empty one");
+    d->ops->release(d, (void *)(uintptr_t)c.src);
+    d->ops->release(d, c.dst);
+}
+
+static void check_memory(struct topt_device *d)
+{
+    struct topt_error err = {0};
+    double a[N], b[N], sum[N], zero[N] = {0};
+    void *none = NULL;
+    for (int i = 0; i < N; i++) {
+        a[i] = topt_random_normal(3, (uint64_t)i);
+        b[i] = topt_random_normal(4, (uint64_t)i);
+    }
+    void *p = vector(d, d->dtype, a, N), *q = vector(d, d->dtype, b, N);
+    for (int i = 0; i < N; i++)
+        sum[i] = a[i] + b[i];
+    must(d->ops->add(d, p, q, N, &err) || d->ops->add(d, p, q, 0, &err), &err);
+    double off = distance(d, d->dtype, p, sum, N);
+    ok(off <= bound_of(d->dtype), "sums in %s (off by %.1e)", topt_dtype_name(d->dtype),
+       off);
+    must(d->ops->zero(d, p, (int64_t)N * d->real_bytes, &err), &err);
+    ok(distance(d, d->dtype, p, zero, N) == 0, "zeroes");
+    must(d->ops->alloc(d, 0, &none, &err), &err);
+    ok(none && !d->ops->zero(d, none, 0, &err) && !d->ops->sync(d, &err),
+       "an empty block");
+    void *huge = NULL;
+    ok(d->ops->alloc(d, INT64_C(1) << 50, &huge, &err) && err.code == TOPT_ERR_NOMEM,
+       "more than there is: %s", err.text);
+    d->ops->release(d, none);
+    d->ops->release(d, p);
+    d->ops->release(d, q);
+    if (d->ops->alloc_host) {
+        must(d->ops->alloc_host(d, 100, &p, &err), &err);
+        memset(p, 1, 100);
+        d->ops->release_host(d, p);
+    }
+}
+
+static void check_missing(struct topt_device *d)
+{
+    struct topt_error err = {0};
+    struct topt_model *m = build(&dense_fixtures[0]);
+    struct topt_kernel_call c = {.op = &m->op[m->nops - 1], .kernel = TOPT_K_LOAD};
+    ok(d->ops->kernel(d, &c, &err) && strstr(err.text, "--device host"),
+       "a kernel that it has not: %s", err.text);
+    topt_model_destroy(m);
+}
+
+int main(void)
+{
+    const struct topt_module *module = the_module();
+    for (int t = TOPT_F32; t <= TOPT_BF16; t++) {
+        struct topt_device d;
+        open_device(module, (enum topt_dtype)t, 0, &d);
+        for (size_t i = 0; i < sizeof dense_fixtures / sizeof *dense_fixtures; i++)
+            check_fixture(&dense_fixtures[i], &d);
+        for (size_t i = 0; i < sizeof wide_fixtures / sizeof *wide_fixtures; i++)
+            check_fixture(&wide_fixtures[i], &d);
+        for (int o = TOPT_SGD; o <= TOPT_ADAM; o++)
+            check_update(&d, (enum topt_optimizer)o);
+        for (int ndim = 1; ndim <= TOPT_MAX_RANK; ndim++)
+            check_boxes(&d, ndim);
+        check_memory(&d);
+        check_missing(&d);
+        topt_device_close(&d);
+    }
+    return done_testing();
+}
