@@ -71,7 +71,8 @@ struct topt_hw {
     json_t *doc;
     const char *name, *device; /* of the document */
     int nodes, per_node;
-    int64_t memory_bytes;
+    int64_t memory_bytes, runtime_low, runtime_high;
+    double band[TOPT_BASIS_COUNT];
     double flops[TOPT_DTYPE_COUNT];
     double efficiency[WORKS], memory_bandwidth, launch_ns;
     int64_t granule_bytes;
@@ -97,6 +98,16 @@ static const char *const work_names[WORKS] = {[TOPT_WORK_MATMUL] = "matmul",
 const char *topt_collective_name(enum topt_collective c)
 {
     return (unsigned)c < TOPT_COLLECTIVE_COUNT ? collective_names[c] : "unknown";
+}
+
+static const char *const basis_names[TOPT_BASIS_COUNT] = {
+    [TOPT_BASIS_MEASURED] = "measured",
+    [TOPT_BASIS_INTERPOLATED] = "interpolated",
+    [TOPT_BASIS_ANALYTIC] = "analytic"};
+
+const char *topt_basis_name(enum topt_basis b)
+{
+    return (unsigned)b < TOPT_BASIS_COUNT ? basis_names[b] : "unknown";
 }
 
 const char *topt_dtype_name(enum topt_dtype t)
@@ -167,19 +178,43 @@ static int read_efficiency(struct topt_hw *hw, const json_t *device,
     return 0;
 }
 
+/* Nothing is known: anything up to what the profile keeps free. */
+static int read_runtime(struct topt_hw *hw, const json_t *device, int64_t reserve,
+                        struct topt_error *err)
+{
+    static const char *const fields[] = {"low", "high", NULL};
+    const char *path = "device.runtime_bytes";
+    const json_t *r = json_object_get(device, "runtime_bytes");
+    hw->runtime_low = 0;
+    hw->runtime_high = reserve;
+    if (!r)
+        return 0;
+    if (topt_json_only(r, path, fields, err) ||
+        topt_json_int(r, path, "high", 0, reserve, &hw->runtime_high, err))
+        return -1;
+    return topt_json_int(r, path, "low", 0, hw->runtime_high, &hw->runtime_low, err);
+}
+
+static int read_bands(struct topt_hw *hw, const json_t *doc, struct topt_error *err)
+{
+    static const double otherwise[TOPT_BASIS_COUNT] = {0.05, 0.10, 0.30};
+    const char *const fields[] = {basis_names[0], basis_names[1], basis_names[2], NULL};
+    const json_t *bands = json_object_get(doc, "bands");
+    memcpy(hw->band, otherwise, sizeof otherwise);
+    if (bands && topt_json_only(bands, "bands", fields, err))
+        return -1;
+    for (int b = 0; bands && b < TOPT_BASIS_COUNT; b++)
+        if (topt_json_real_or(bands, "bands", basis_names[b], 0, 1, &hw->band[b], err))
+            return -1;
+    return 0;
+}
+
 static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error *err)
 {
-    static const char *const fields[] = {"name",
-                                         "memory_bytes",
-                                         "reserve_bytes",
-                                         "flops",
-                                         "efficiency",
-                                         "memory_bandwidth",
-                                         "launch_ns",
-                                         "shared_cores",
-                                         "granule_bytes",
-                                         "source",
-                                         NULL};
+    static const char *const fields[] = {
+        "name",         "memory_bytes",  "reserve_bytes",    "runtime_bytes",
+        "flops",        "efficiency",    "memory_bandwidth", "launch_ns",
+        "shared_cores", "granule_bytes", "source",           NULL};
     const json_t *d;
     int64_t memory, reserve = 0;
     hw->granule_bytes = DEFAULT_GRANULE;
@@ -194,7 +229,8 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
                          err) ||
         topt_json_int_or(d, "device", "granule_bytes", 1, 1 << 30, &hw->granule_bytes,
                          err) ||
-        read_flops(hw, d, err) || read_efficiency(hw, d, err))
+        read_runtime(hw, d, reserve, err) || read_flops(hw, d, err) ||
+        read_efficiency(hw, d, err))
         return -1;
     hw->memory_bytes = memory - reserve;
     return need_source(d, "device", err);
@@ -424,9 +460,8 @@ static int read_curves(struct topt_hw *hw, const json_t *doc, struct topt_error 
 static int read_document(struct topt_hw *hw, const json_t *doc, struct topt_error *err)
 {
     static const char *const fields[] = {
-        "format",        "name",    "description", "nodes",
-        "gpus_per_node", "device",  "links",       "collective",
-        "curves",        "sources", NULL};
+        "format", "name",       "description", "nodes",   "gpus_per_node", "device",
+        "links",  "collective", "curves",      "sources", "bands",         NULL};
     int64_t nodes, per_node;
     const char *description = "";
     const json_t *sources = json_object_get(doc, "sources");
@@ -443,8 +478,8 @@ static int read_document(struct topt_hw *hw, const json_t *doc, struct topt_erro
         return topt_fail(err, TOPT_ERR_INVAL, "sources must be an array");
     hw->nodes = (int)nodes;
     hw->per_node = (int)per_node;
-    return read_device(hw, doc, err) || read_links(hw, doc, err) ||
-                   read_curves(hw, doc, err)
+    return read_device(hw, doc, err) || read_bands(hw, doc, err) ||
+                   read_links(hw, doc, err) || read_curves(hw, doc, err)
                ? -1
                : 0;
 }
@@ -535,6 +570,17 @@ int topt_hw_gpus_per_node(const struct topt_hw *hw)
 const char *topt_hw_device(const struct topt_hw *hw)
 {
     return hw->device;
+}
+
+void topt_hw_runtime_bytes(const struct topt_hw *hw, int64_t *ret_low, int64_t *ret_high)
+{
+    *ret_low = hw->runtime_low;
+    *ret_high = hw->runtime_high;
+}
+
+double topt_hw_band(const struct topt_hw *hw, enum topt_basis b)
+{
+    return hw->band[b];
 }
 
 int64_t topt_hw_granule_bytes(const struct topt_hw *hw)

@@ -56,6 +56,20 @@ int64_t
 topt_hw_memory_bytes(const struct topt_hw *hw); /* usable: capacity less reserve */
 int64_t
 topt_hw_granule_bytes(const struct topt_hw *hw); /* its allocator rounds up to this */
+/* What driver context, libraries and collectives take of a device beside the program's
+ * buffers: at least and at most. */
+void topt_hw_runtime_bytes(const struct topt_hw *hw, int64_t *ret_low, int64_t *ret_high);
+
+/* What a time rests on, and the share of it by which it may be wrong. */
+enum topt_basis {
+    TOPT_BASIS_MEASURED, /* this very kernel or collective, at this size */
+    TOPT_BASIS_INTERPOLATED, /* between or beside measured sizes, or moved from a like group */
+    TOPT_BASIS_ANALYTIC, /* rates of data sheets and a model of links */
+    TOPT_BASIS_COUNT
+};
+const char *topt_basis_name(enum topt_basis b);
+double topt_hw_band(const struct topt_hw *hw, enum topt_basis b);
+
 int topt_hw_has_dtype(const struct topt_hw *hw, enum topt_dtype t);
 
 /* Nanoseconds of one kernel on one device while 'devices' devices of the cluster work:

@@ -69,6 +69,26 @@ static void two_level(void)
     topt_hw_destroy(hw);
 }
 
+static void bands(void)
+{
+    struct topt_error err = {0};
+    int64_t low, high;
+    struct topt_hw *hw = parse(DOC(NODE "," CLUSTER, ""), &err);
+    topt_hw_runtime_bytes(hw, &low, &high);
+    ok(low == 0 && high == 100, "the runtime may take the whole reserve");
+    ok(topt_hw_band(hw, TOPT_BASIS_MEASURED) == 0.05 &&
+           topt_hw_band(hw, TOPT_BASIS_ANALYTIC) == 0.3,
+       "bands where nothing is said");
+    topt_hw_destroy(hw);
+    hw = parse(DOC(NODE "," CLUSTER, ",'bands':{'analytic':0.5}"), &err);
+    ok(hw && topt_hw_band(hw, TOPT_BASIS_ANALYTIC) == 0.5 &&
+           topt_hw_band(hw, TOPT_BASIS_INTERPOLATED) == 0.1,
+       "a band of its own %s", err.text);
+    topt_hw_destroy(hw);
+    hw = parse(DOC(NODE "," CLUSTER, ",'bands':{'guessed':0.5}"), &err);
+    ok(!hw && strstr(err.text, "guessed"), "an unknown basis: %s", err.text);
+}
+
 static void curves(void)
 {
     struct topt_error err = {0};
@@ -155,6 +175,7 @@ static void errors(void)
 int main(void)
 {
     two_level();
+    bands();
     curves();
     errors();
     return done_testing();
