@@ -36,6 +36,7 @@ enum {
     FIRST_REACH = 64,     /* part of what is to be explored that is tried first, ... */
     FIRST_REACH_FAST = 8, /* the same where one strategy is wanted */
     NEXT_REACH = 8,       /* ... and times as far each further time */
+    TOL = 1,              /* sagging by so many times the tolerance, too */
     SAG = 64,             /* a band that sags by a part of its corner is parted untried */
 };
 
@@ -234,6 +235,7 @@ static int64_t needed(const struct band *band, const struct topt_search_options 
     return most;
 }
 
+/* How much too slow the point that begins a step may be for what is missed in it. */
 static double step_gap(const struct band *band, struct step_corner s)
 {
     __extension__ typedef __int128 wide;
@@ -249,7 +251,7 @@ static double step_gap(const struct band *band, struct step_corner s)
 
 double topt_band_gap(const struct band *band, const struct topt_search_options *options)
 {
-    double gap = 0;
+    double gap = band->left_out;
     struct topt_cost *point = malloc(((size_t)band->nfound + 1) * sizeof *point);
     if (!point)
         return INFINITY;
@@ -295,13 +297,35 @@ static struct run root_points(const struct bander *b)
     return topt_made_entry(&b->maker, root, root->first_entry);
 }
 
-/* The points that were made become the band's answer. */
-static int keep_points(struct bander *b, struct band *band)
+/* Which points are to be kept: with a tolerance, those are left out that the one kept before
+ * them stands for, as long as nothing unexplored gets between.  Returns how many. */
+static size_t thin(const struct bander *b, struct band *band, struct run r,
+                   uint32_t *keep)
 {
-    struct run r = root_points(b);
-    size_t n = r.n, w = width(b);
+    const struct topt_search_options *o = b->options;
+    int64_t before = band->left.cost.time; /* of the last that is kept */
+    int thinning = o->epsilon > 0 && !o->fastest;
+    size_t n = 0;
+    for (uint32_t i = 0; i < r.n; i++) {
+        int64_t next = i + 1 < r.n ? r.cost[i + 1].memory - 1 : band->corner.memory;
+        int64_t missed = slowest_missed(o, before);
+        if (thinning && before - 1 <= band->corner.time && missed < r.cost[i].time &&
+            band->time * missed + band->memory * next <= band->explored) {
+            double gap = (double)before / (double)r.cost[i].time - 1;
+            band->left_out = fmax(band->left_out, gap);
+            continue;
+        }
+        keep[n++] = i;
+        before = r.cost[i].time;
+    }
+    return n;
+}
+
+static int unroll_points(struct bander *b, struct band *band, struct run r,
+                         const uint32_t *keep, size_t n)
+{
+    size_t w = width(b);
     band->state = BAND_DONE;
-    band->nfound = 0;
     if ((double)n * (double)w * sizeof(int32_t) > (double)b->plan->tables.max_bytes)
         return topt_fail(b->err, TOPT_ERR_LIMIT,
                          "the answer has too many points for %lld bytes; give a memory "
@@ -315,11 +339,23 @@ static int keep_points(struct bander *b, struct band *band)
         int32_t *choice = band->choices + i * w;
         if (i)
             memcpy(choice, band->choices, w * sizeof *choice);
-        unroll(b, (int64_t)(r.base + i), i == 0, choice);
-        band->found[i] = (struct found){r.cost[i], choice};
+        unroll(b, (int64_t)(r.base + keep[i]), i == 0, choice);
+        band->found[i] = (struct found){r.cost[keep[i]], choice};
     }
     band->nfound = (int)n;
     return 0;
+}
+
+/* The points that were made become the band's answer. */
+static int keep_points(struct bander *b, struct band *band)
+{
+    struct run r = root_points(b);
+    uint32_t *keep = malloc(((size_t)r.n + 1) * sizeof *keep);
+    if (!keep)
+        return topt_search_nomem(b->err);
+    int rc = unroll_points(b, band, r, keep, thin(b, band, r, keep));
+    free(keep);
+    return rc;
 }
 
 static enum topt_made make(struct bander *b, struct band *band, int64_t budget)
@@ -457,7 +493,9 @@ int topt_band_search(struct bander *b, struct band *band, int stop)
         band->state = BAND_DONE;
         return need < opt ? 0 : keep_middle(b, band);
     }
-    if (can_split && (chord - opt) > (need - chord) / SAG) {
+    int64_t tolerated = x->time * (band->left.cost.time - 1 -
+                                   slowest_missed(b->options, band->left.cost.time));
+    if (can_split && chord - opt > max((need - chord) / SAG, tolerated / TOL)) {
         band->state = BAND_SPLIT;
         return 0;
     }

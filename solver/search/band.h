@@ -31,6 +31,7 @@ struct band {
     int nfound;
     int32_t *choices; /* of 'found' */
     int32_t *owned;   /* choices of 'middle' */
+    double left_out;  /* how much slower those are that stand for points left out */
     /* Counts. */
     int64_t work, points, bytes;
     int max_frontier;
