@@ -4,17 +4,20 @@
  * collective once, as integers, and follows how many bytes are live.  A strategy's cost is
  * the plain sum over operators, hubs and edges, plus two caps that bound what is in flight:
  *
- *     memory = what stays + T + W * U
+ *     memory = what stays + R + T + W * U
+ *         R  what backward makes again: of each kind of blocks the largest
  *         T  most transient bytes of any fragment
  *         W  tensors that wait past other operators, at once, at most
  *         U  bytes of the largest of them
- */
+ *
+ * What is made again is alive in forward too, for a while and for one block at a time: R has
+ * room for it then as well. */
 #include "fragment.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { TALLY_BUFFERS = 64 };
+enum { TALLY_BUFFERS = 128 };
 
 struct tally {
     struct topt_sink sink;
@@ -65,11 +68,11 @@ static void tally_release(struct topt_sink *sink, int buffer)
     t->counted[buffer] = 0;
 }
 
-static void tally_keep(struct topt_sink *sink, int buffer)
+static void tally_keep(struct topt_sink *sink, int buffer, enum topt_class cls)
 {
     struct tally *t = (struct tally *)sink;
     tally_release(sink, buffer);
-    t->cost.class_bytes[TOPT_CLASS_KEPT] += t->buffer[buffer].bytes;
+    t->cost.class_bytes[cls] += t->buffer[buffer].bytes;
 }
 
 static const struct topt_buffer *tally_get(struct topt_sink *sink, int buffer)
@@ -212,12 +215,12 @@ static struct topt_fragments fragments(const struct topt_costing *k, struct op_t
 
 /* Inputs that backward reads are counted where they are kept, by the edge; only an operator
  * that reads several is charged for all of them here, since both may be fetched again. */
-static int charged_here(const struct topt_op *o, int x)
+static int charged_here(const struct topt_model *m, int op, int input)
 {
     int reads = 0;
-    for (int k = 0; k < o->ninputs; k++)
-        reads += o->spec->operand[o->input[k]].needed;
-    return !o->spec->operand[x].needed || reads > 1;
+    for (int k = 0; k < m->op[op].ninputs; k++)
+        reads += topt_reads_back(m, op, k);
+    return !topt_reads_back(m, op, input) || reads > 1;
 }
 
 static int give_inputs(const struct topt_fragments *f, struct tally *t, int op,
@@ -231,7 +234,7 @@ static int give_inputs(const struct topt_fragments *f, struct tally *t, int op,
         if (backward && !o->spec->operand[x].needed)
             continue;
         struct topt_layout l = topt_value_layout(o, x, c, f->mesh);
-        t->muted = !charged_here(o, x);
+        t->muted = !charged_here(f->model, op, k);
         b->value[x] = topt_fragment_operand(f, op, x, &l, TOPT_CLASS_TRANSIENT);
         t->muted = 0;
         if (b->value[x] < 0)
@@ -249,10 +252,11 @@ static void take_inputs(const struct topt_fragments *f, int op, struct topt_op_b
 }
 
 static int tally_forward(const struct topt_fragments *f, struct tally *t, int op,
-                         const struct topt_config *c, struct topt_op_buffers *b)
+                         const struct topt_config *c, enum topt_pass pass,
+                         struct topt_op_buffers *b)
 {
     const struct topt_op *o = &f->model->op[op];
-    if (give_inputs(f, t, op, c, 0, b) || topt_fragment_forward(f, op, c, b))
+    if (give_inputs(f, t, op, c, 0, b) || topt_fragment_forward(f, op, c, pass, b))
         return -1;
     take_inputs(f, op, b);
     f->sink->release(f->sink, b->value[o->output]);
@@ -283,7 +287,6 @@ static int tally_backward(const struct topt_fragments *f, struct tally *t, int o
 static int tally_op(const struct topt_fragments *f, struct tally *t, int op,
                     const struct topt_config *c)
 {
-    const struct topt_op *o = &f->model->op[op];
     struct topt_op_buffers b;
     int64_t rounds = t->rounds;
     topt_op_buffers_clear(&b);
@@ -294,9 +297,10 @@ static int tally_op(const struct topt_fragments *f, struct tally *t, int op,
     if (topt_fragment_begin(f, op, &b))
         return -1;
     t->rounds = rounds;
-    if (tally_forward(f, t, op, c, &b))
+    if (tally_forward(f, t, op, c, c->recompute ? TOPT_PASS_DROP : TOPT_PASS_KEEP, &b) ||
+        (c->recompute && tally_forward(f, t, op, c, TOPT_PASS_AGAIN, &b)))
         return -1;
-    if (!f->model->tensor[o->operand[o->output].tensor].needs_gradient)
+    if (!topt_has_backward(f->model, op))
         return 0;
     if (tally_backward(f, t, op, c, &b))
         return -1;
@@ -352,7 +356,8 @@ struct topt_edge_end topt_edge_producer(const struct topt_costing *k, int op,
 {
     const struct topt_op *o = &k->model->op[op];
     return (struct topt_edge_end){.value = topt_value_layout(o, o->output, c, k->mesh),
-                                  .grad = topt_grad_layout(o, o->output, c, k->mesh)};
+                                  .grad = topt_grad_layout(o, o->output, c, k->mesh),
+                                  .recompute = c->recompute};
 }
 
 struct topt_edge_end topt_edge_hub(const struct topt_costing *k, const struct topt_hub *h)
@@ -368,7 +373,9 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
     int x = o->input[input];
     struct topt_edge_end e = {.value = topt_value_layout(o, x, c, k->mesh),
                               .grad = topt_grad_layout(o, x, c, k->mesh),
-                              .needed = o->spec->operand[x].needed,
+                              .recompute = c->recompute,
+                              .needed =
+                                  c->recompute || topt_reads_back(k->model, op, input),
                               .op_bytes = op_transient};
     for (int i = 0; i < o->ninputs; i++) {
         int y = o->input[i];
@@ -409,36 +416,91 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* What an edge is made of. */
+struct edge {
+    const struct topt_edge_end *from, *to;
+    int in_place;
+    int64_t before, after; /* bytes of the tensor at either end */
+    struct topt_fragment_cost there;
+};
+
+/* Into a hub: its copy is dropped, kept, or made again from a producer that recomputes. */
+static void cost_into_hub(const struct edge *e, struct topt_edge_cost *ret)
+{
+    struct topt_fragment_cost *a = &ret->alt[0];
+    if (e->to->hub_keep == TOPT_HUB_KEEP)
+        a->class_bytes[TOPT_CLASS_KEPT] = e->after;
+    if (e->to->hub_keep != TOPT_HUB_REMAKE)
+        return;
+    a->class_bytes[TOPT_CLASS_REMADE] = e->after;
+    a->network_ns += e->there.network_ns;
+    if (!e->from->recompute)
+        ret->nalts = 0;
+}
+
+/* From where the tensor is made again: so is the consumer's copy. */
+static void cost_remade(const struct edge *e, struct topt_edge_cost *ret)
+{
+    struct topt_fragment_cost *a = &ret->alt[0];
+    if (!e->to->needed)
+        return;
+    a->class_bytes[TOPT_CLASS_REMADE] =
+        (e->from->hub ? 0 : e->before) + (e->in_place ? 0 : e->after);
+    a->network_ns += e->there.network_ns;
+}
+
+/* The consumer's copy is kept; or the producer's, which is moved again in backward.  A
+ * consumer that recomputes needs it from then until its own backward. */
+static void cost_kept(const struct edge *e, struct topt_edge_cost *ret)
+{
+    struct topt_fragment_cost *a = &ret->alt[0], *b = &ret->alt[1];
+    const struct topt_edge_end *from = e->from, *to = e->to;
+    int hub_kept = from->hub && from->hub_keep == TOPT_HUB_KEEP;
+    if (!to->needed)
+        return;
+    if (!(e->in_place && hub_kept))
+        a->class_bytes[TOPT_CLASS_KEPT] = e->after;
+    if (e->in_place || topt_layout_partial_mask(&from->value) || (from->hub && !hub_kept))
+        return;
+    ret->nalts = 2;
+    *b = *a;
+    b->network_ns += e->there.network_ns;
+    b->class_bytes[TOPT_CLASS_KEPT] = from->hub ? 0 : e->before;
+    if (to->recompute) {
+        b->class_bytes[TOPT_CLASS_REMADE] = e->after;
+        return;
+    }
+    int64_t again = to->out_bytes + to->others_bytes + e->there.transient_bytes;
+    b->transient_bytes =
+        larger(larger(a->transient_bytes, again), to->op_bytes + e->after);
+}
+
 int topt_cost_edge(const struct topt_costing *k, int tensor,
                    const struct topt_edge_end *from, const struct topt_edge_end *to,
                    struct topt_edge_cost *ret, struct topt_error *err)
 {
     const struct topt_tensor *t = &k->model->tensor[tensor];
     struct topt_shape shape = topt_tensor_shape(t);
-    struct topt_fragment_cost there, back = {0};
+    struct edge e = {.from = from,
+                     .to = to,
+                     .in_place = topt_layout_equal(&from->value, &to->value),
+                     .before = block(k, &shape, &from->value),
+                     .after = block(k, &shape, &to->value)};
+    struct topt_fragment_cost back = {0};
     *ret =
         (struct topt_edge_cost){.nalts = 1, .keep = {TOPT_KEEP_AFTER, TOPT_KEEP_BEFORE}};
-    if (tally_move(k, tensor, &from->value, &to->value, &there, err) ||
+    if (tally_move(k, tensor, &from->value, &to->value, &e.there, err) ||
         (t->needs_gradient && tally_move(k, tensor, &to->grad, &from->grad, &back, err)))
         return -1;
-    int in_place = topt_layout_equal(&from->value, &to->value);
-    int64_t before = block(k, &shape, &from->value), after = block(k, &shape, &to->value);
-    struct topt_fragment_cost *a = &ret->alt[0];
-    a->network_ns = there.network_ns + back.network_ns;
-    a->transient_bytes =
-        to->others_bytes + larger(there.transient_bytes, back.transient_bytes);
-    if (to->hub ? to->hub_keep : to->needed && !(in_place && from->hub && from->hub_keep))
-        a->class_bytes[TOPT_CLASS_KEPT] = after;
-    if (to->hub || !to->needed || in_place || topt_layout_partial_mask(&from->value) ||
-        (from->hub && !from->hub_keep))
-        return 0;
-    ret->nalts = 2;
-    struct topt_fragment_cost *b = &ret->alt[1];
-    *b = *a;
-    b->network_ns += there.network_ns;
-    b->class_bytes[TOPT_CLASS_KEPT] = from->hub ? 0 : before;
-    int64_t again = to->out_bytes + to->others_bytes + there.transient_bytes;
-    b->transient_bytes = larger(larger(a->transient_bytes, again), to->op_bytes + after);
+    ret->alt[0].network_ns = e.there.network_ns + back.network_ns;
+    ret->alt[0].transient_bytes =
+        to->others_bytes + larger(e.there.transient_bytes, back.transient_bytes);
+    if (to->hub)
+        cost_into_hub(&e, ret);
+    else if (from->hub ? from->hub_keep == TOPT_HUB_REMAKE : from->recompute)
+        cost_remade(&e, ret);
+    else
+        cost_kept(&e, ret);
     return 0;
 }
 
@@ -481,6 +543,15 @@ int topt_spans_init(struct topt_spans *s, const struct topt_model *m,
     return 0;
 }
 
+void topt_spans_recompute(struct topt_spans *s, const struct topt_model *m,
+                          const struct topt_blocks *blocks)
+{
+    for (int t = 0; t < m->ntensors; t++)
+        if (s->span[t] == TOPT_SPAN_NEXT && blocks->kind[m->tensor[t].producer] >= 0)
+            s->span[t] = TOPT_SPAN_CROSSING;
+    s->crossing++;
+}
+
 void topt_spans_fini(struct topt_spans *s)
 {
     free(s->span);
@@ -504,11 +575,17 @@ int64_t topt_round_transient(int64_t bytes)
 
 /* Sums of a strategy, and the largest caps seen. */
 struct total {
+    const struct topt_costing *k;
+    const struct topt_strategy *st;
     struct topt_strategy_cost *cost;
+    struct topt_spans spans;
+    struct topt_blocks blocks; /* empty where nobody recomputes */
+    int64_t *remade;           /* by first operator of a block */
     struct topt_error *err;
 };
 
-static int add(struct total *s, const struct topt_fragment_cost *c)
+/* Add the cost of a fragment of operator 'op'. */
+static int add(struct total *s, int op, const struct topt_fragment_cost *c)
 {
     struct topt_fragment_cost *sum = &s->cost->sum;
     int bad = __builtin_add_overflow(sum->compute_ns, c->compute_ns, &sum->compute_ns);
@@ -518,68 +595,118 @@ static int add(struct total *s, const struct topt_fragment_cost *c)
                                       &sum->class_bytes[i]);
     int64_t rounded = topt_round_transient(c->transient_bytes);
     s->cost->transient_cap = larger(s->cost->transient_cap, rounded);
+    if (s->blocks.kind && s->blocks.kind[op] >= 0)
+        s->remade[op - s->blocks.position[op]] += c->class_bytes[TOPT_CLASS_REMADE];
     return bad ? topt_fail(s->err, TOPT_ERR_LIMIT, "the cost of the strategy overflows")
                : 0;
 }
 
 /* A tensor that waits: bounded by the crossing cap, or charged by itself. */
-static void add_waiting(const struct topt_costing *k, const struct topt_spans *spans,
-                        int tensor, const struct topt_layout *where,
-                        struct topt_strategy_cost *cost)
+static void add_waiting(struct total *s, int tensor, const struct topt_layout *where)
 {
-    if (spans->span[tensor] == TOPT_SPAN_NEXT)
+    if (s->spans.span[tensor] == TOPT_SPAN_NEXT)
         return;
-    int64_t bytes = topt_span_bytes(k, tensor, where);
-    if (spans->span[tensor] == TOPT_SPAN_LONG)
-        cost->sum.class_bytes[TOPT_CLASS_KEPT] += bytes;
+    int64_t bytes = topt_span_bytes(s->k, tensor, where);
+    if (s->spans.span[tensor] == TOPT_SPAN_LONG)
+        s->cost->sum.class_bytes[TOPT_CLASS_KEPT] += bytes;
     else
-        cost->crossing_cap = larger(cost->crossing_cap, bytes);
+        s->cost->crossing_cap = larger(s->cost->crossing_cap, bytes);
 }
 
-static int add_edge(const struct topt_costing *k, int tensor,
-                    const struct topt_edge_end *from, const struct topt_edge_end *to,
-                    enum topt_keep keep, struct total *s)
+static int add_edge(struct total *s, int op, int tensor, const struct topt_edge_end *from,
+                    const struct topt_edge_end *to, enum topt_keep keep)
 {
     struct topt_edge_cost e;
-    if (topt_cost_edge(k, tensor, from, to, &e, s->err))
+    if (topt_cost_edge(s->k, tensor, from, to, &e, s->err))
         return -1;
-    return add(s, &e.alt[keep == TOPT_KEEP_BEFORE && e.nalts == 2]);
+    return add(s, op, &e.alt[keep == TOPT_KEEP_BEFORE && e.nalts == 2]);
 }
 
-static int add_tensor(const struct topt_costing *k, const struct topt_spans *spans,
-                      int tensor, const struct topt_strategy *st, struct total *s)
+static int add_tensor(struct total *s, int tensor)
 {
-    const struct topt_tensor *t = &k->model->tensor[tensor];
+    const struct topt_tensor *t = &s->k->model->tensor[tensor];
     struct topt_edge_end from =
-        topt_edge_producer(k, t->producer, &st->config[t->producer]);
+        topt_edge_producer(s->k, t->producer, &s->st->config[t->producer]);
     if (t->nconsumers > 1) {
-        struct topt_edge_end hub = topt_edge_hub(k, &st->hub[tensor]);
+        struct topt_edge_end hub = topt_edge_hub(s->k, &s->st->hub[tensor]);
         struct topt_fragment_cost c;
-        if (add_edge(k, tensor, &from, &hub, TOPT_KEEP_AFTER, s) ||
-            topt_cost_hub(k, tensor, &st->hub[tensor], &c, s->err) || add(s, &c))
+        if (add_edge(s, t->producer, tensor, &from, &hub, TOPT_KEEP_AFTER) ||
+            topt_cost_hub(s->k, tensor, &s->st->hub[tensor], &c, s->err) ||
+            add(s, t->producer, &c))
             return -1;
         from = hub;
     }
-    add_waiting(k, spans, tensor, &from.value, s->cost);
+    add_waiting(s, tensor, &from.value);
     return 0;
 }
 
-static int add_inputs(const struct topt_costing *k, int op, int64_t op_transient,
-                      const struct topt_strategy *st, struct total *s)
+static int add_inputs(struct total *s, int op, int64_t op_transient)
 {
-    const struct topt_op *o = &k->model->op[op];
+    const struct topt_op *o = &s->k->model->op[op];
+    const struct topt_strategy *st = s->st;
     for (int i = 0; i < o->ninputs; i++) {
         int tensor = o->operand[o->input[i]].tensor;
-        int p = k->model->tensor[tensor].producer;
-        struct topt_edge_end from = k->model->tensor[tensor].nconsumers > 1
-                                        ? topt_edge_hub(k, &st->hub[tensor])
-                                        : topt_edge_producer(k, p, &st->config[p]);
+        int p = s->k->model->tensor[tensor].producer;
+        struct topt_edge_end from = s->k->model->tensor[tensor].nconsumers > 1
+                                        ? topt_edge_hub(s->k, &st->hub[tensor])
+                                        : topt_edge_producer(s->k, p, &st->config[p]);
         struct topt_edge_end to =
-            topt_edge_consumer(k, op, i, &st->config[op], op_transient);
-        if (add_edge(k, tensor, &from, &to,
-                     (enum topt_keep)st->keep[op * TOPT_MAX_INPUTS + i], s))
+            topt_edge_consumer(s->k, op, i, &st->config[op], op_transient);
+        if (add_edge(s, op, tensor, &from, &to,
+                     (enum topt_keep)st->keep[op * TOPT_MAX_INPUTS + i]))
             return -1;
     }
+    return 0;
+}
+
+/* Blocks of a kind have their backward one after the other. */
+static int64_t largest_blocks(const struct total *s)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < s->blocks.nkinds; i++) {
+        const struct topt_block_kind *b = &s->blocks.of[i];
+        int64_t most = 0;
+        for (int n = 0; n < b->count; n++)
+            most = larger(most, s->remade[b->first + n * b->length]);
+        sum += most;
+    }
+    return sum;
+}
+
+static int total_init(struct total *s)
+{
+    const struct topt_model *m = s->k->model;
+    s->remade = calloc((size_t)m->nops + 1, sizeof *s->remade);
+    if (!s->remade)
+        return topt_fail(s->err, TOPT_ERR_NOMEM, "no memory for a strategy's cost");
+    if (topt_settings_fit(m, s->k->settings, s->err) ||
+        topt_remake_check(m, s->st, &s->blocks, s->err) ||
+        topt_spans_init(&s->spans, m, s->err))
+        return -1;
+    if (s->blocks.kind)
+        topt_spans_recompute(&s->spans, m, &s->blocks);
+    return 0;
+}
+
+static void total_fini(struct total *s)
+{
+    free(s->remade);
+    topt_blocks_fini(&s->blocks);
+    topt_spans_fini(&s->spans);
+}
+
+static int add_all(struct total *s)
+{
+    const struct topt_model *m = s->k->model;
+    for (int i = 0; i < m->nops; i++) {
+        struct topt_fragment_cost c;
+        if (topt_cost_op(s->k, i, &s->st->config[i], &c, s->err) || add(s, i, &c) ||
+            add_inputs(s, i, c.transient_bytes))
+            return -1;
+    }
+    for (int t = 0; t < m->ntensors; t++)
+        if (add_tensor(s, t))
+            return -1;
     return 0;
 }
 
@@ -587,29 +714,18 @@ int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy 
                        struct topt_strategy_cost *ret, struct topt_error *err)
 {
     struct topt_strategy_cost cost = {.time_ns = 0};
-    struct topt_spans spans;
-    struct total s = {&cost, err};
-    int rc = -1;
-    if (topt_settings_fit(k->model, k->settings, err) ||
-        topt_spans_init(&spans, k->model, err))
-        return -1;
-    cost.crossing = spans.crossing;
-    for (int i = 0; i < k->model->nops; i++) {
-        struct topt_fragment_cost c;
-        if (topt_cost_op(k, i, &st->config[i], &c, err) || add(&s, &c) ||
-            add_inputs(k, i, c.transient_bytes, st, &s))
-            goto out;
+    struct total s = {.k = k, .st = st, .cost = &cost, .err = err};
+    int rc = total_init(&s) || add_all(&s) ? -1 : 0;
+    if (!rc) {
+        cost.crossing = s.spans.crossing;
+        cost.remade_bytes = largest_blocks(&s);
+        cost.time_ns = cost.sum.compute_ns + cost.sum.network_ns;
+        cost.memory_bytes =
+            cost.remade_bytes + cost.transient_cap + cost.crossing * cost.crossing_cap;
+        for (int i = 0; i <= TOPT_CLASS_KEPT; i++)
+            cost.memory_bytes += cost.sum.class_bytes[i];
+        *ret = cost;
     }
-    for (int t = 0; t < k->model->ntensors; t++)
-        if (add_tensor(k, &spans, t, st, &s))
-            goto out;
-    cost.time_ns = cost.sum.compute_ns + cost.sum.network_ns;
-    cost.memory_bytes = cost.transient_cap + cost.crossing * cost.crossing_cap;
-    for (int i = 0; i < TOPT_CLASS_COUNT; i++)
-        cost.memory_bytes += cost.sum.class_bytes[i];
-    *ret = cost;
-    rc = 0;
-out:
-    topt_spans_fini(&spans);
+    total_fini(&s);
     return rc;
 }

@@ -342,7 +342,7 @@ struct topt_strategy *topt_strategy_create(const struct topt_model *m)
     for (int i = 0; i < m->nops; i++)
         s->config[i] = topt_config_none();
     for (int t = 0; t < m->ntensors; t++)
-        s->hub[t] = (struct topt_hub){topt_config_none(), 1};
+        s->hub[t] = (struct topt_hub){topt_config_none(), TOPT_HUB_KEEP};
     return s;
 }
 

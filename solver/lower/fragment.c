@@ -206,6 +206,8 @@ static int emit_kernel(const struct topt_fragments *f, int op, int backward,
                        const struct topt_step *s, int64_t at,
                        const struct topt_op_buffers *b)
 {
+    if (s->kernel == TOPT_K_LOAD && b->loaded)
+        return 0;
     const struct topt_op *o = &f->model->op[op];
     struct topt_instr i = topt_fragment_instr(TOPT_I_KERNEL, op, backward);
     i.kernel = s->kernel;
@@ -442,11 +444,16 @@ static void release_role(const struct topt_fragments *f, int op, enum topt_role 
 }
 
 int topt_fragment_forward(const struct topt_fragments *f, int op,
-                          const struct topt_config *c, struct topt_op_buffers *b)
+                          const struct topt_config *c, enum topt_pass pass,
+                          struct topt_op_buffers *b)
 {
+    static const enum topt_class saved[] = {[TOPT_PASS_KEEP] = TOPT_CLASS_KEPT,
+                                            [TOPT_PASS_DROP] = TOPT_CLASS_TRANSIENT,
+                                            [TOPT_PASS_AGAIN] = TOPT_CLASS_REMADE};
     const struct topt_op *o = &f->model->op[op];
+    b->loaded = pass == TOPT_PASS_AGAIN;
     if (alloc_role(f, op, c, TOPT_OUTPUT, TOPT_CLASS_TRANSIENT, b) ||
-        alloc_role(f, op, c, TOPT_SAVED, TOPT_CLASS_KEPT, b) ||
+        alloc_role(f, op, c, TOPT_SAVED, saved[pass], b) ||
         alloc_role(f, op, c, TOPT_WORK_FWD, TOPT_CLASS_TRANSIENT, b) ||
         topt_params_open(f, op, c, 0, b) || emit_steps(f, op, 0, c, b))
         return -1;
@@ -460,6 +467,8 @@ int topt_fragment_forward(const struct topt_fragments *f, int op,
     }
     topt_params_close(f, op, b);
     release_role(f, op, TOPT_WORK_FWD, b);
+    if (pass == TOPT_PASS_DROP)
+        release_role(f, op, TOPT_SAVED, b);
     return 0;
 }
 

@@ -12,7 +12,8 @@ struct topt_sink {
     int (*alloc)(struct topt_sink *s, const struct topt_buffer *b,
                  struct topt_error *err);
     void (*release)(struct topt_sink *s, int buffer);
-    void (*keep)(struct topt_sink *s, int buffer); /* stays until backward */
+    /* Stays until backward, or till the end of a block's (KEPT, REMADE). */
+    void (*keep)(struct topt_sink *s, int buffer, enum topt_class cls);
     int (*emit)(struct topt_sink *s, const struct topt_instr *i, struct topt_error *err);
     const struct topt_buffer *(*get)(struct topt_sink *s, int buffer);
     /* May be NULL.  A sink that adds up is told that what follows happens 'times' times, each
@@ -37,6 +38,7 @@ struct topt_op_buffers {
     int value[TOPT_MAX_OPERANDS], grad[TOPT_MAX_OPERANDS];
     int param[TOPT_MAX_OPERANDS], param_grad[TOPT_MAX_OPERANDS];
     int state[TOPT_MAX_OPERANDS][3];
+    int loaded; /* data operands have this micro-batch's samples */
 };
 void topt_op_buffers_clear(struct topt_op_buffers *b);
 
@@ -77,9 +79,16 @@ int topt_fragment_init(const struct topt_fragments *f, int op,
 /* Start of a step: gradients that stay are zero. */
 int topt_fragment_begin(const struct topt_fragments *f, int op,
                         const struct topt_op_buffers *b);
+/* What becomes of what forward saves for backward. */
+enum topt_pass {
+    TOPT_PASS_KEEP,
+    TOPT_PASS_DROP,  /* nothing is kept: it is run again */
+    TOPT_PASS_AGAIN, /* ... which is now; data is still there */
+};
 /* Inputs are in b->value; makes the output, the saved and the work buffers. */
 int topt_fragment_forward(const struct topt_fragments *f, int op,
-                          const struct topt_config *c, struct topt_op_buffers *b);
+                          const struct topt_config *c, enum topt_pass pass,
+                          struct topt_op_buffers *b);
 /* b->grad of the output is given; makes gradients of inputs that need one and adds to those
  * of the parameters. */
 int topt_fragment_backward(const struct topt_fragments *f, int op,
@@ -88,6 +97,22 @@ int topt_fragment_backward(const struct topt_fragments *f, int op,
 int topt_fragment_end(const struct topt_fragments *f, int op, const struct topt_config *c,
                       const struct topt_op_buffers *b);
 int topt_fragment_add(const struct topt_fragments *f, int op, int from, int into);
+
+/* ---- remake.c: what is made again ---------------------------------------------------------- */
+
+int topt_has_backward(const struct topt_model *m, int op);
+/* Does backward of an operator read the value of that input? */
+int topt_reads_back(const struct topt_model *m, int op, int input);
+/* Is a tensor not kept where it waits, but made again there? */
+int topt_is_remade(const struct topt_model *m, const struct topt_strategy *s, int tensor);
+int topt_any_recompute(const struct topt_strategy *s);
+/* By operator: does backward need its forward again? */
+void topt_remake_demand(const struct topt_model *m, const struct topt_strategy *s,
+                        uint8_t *ret_demanded);
+/* May those recompute that do?  '*ret_blocks' is empty where nobody does. */
+int topt_remake_check(const struct topt_model *m, const struct topt_strategy *s,
+                      struct topt_blocks *ret_blocks,
+                      struct topt_error *err) TOPT_MUST_CHECK;
 
 /* ---- param.c: a parameter's own life, called by the fragments above ----------------------- */
 

@@ -85,6 +85,8 @@ int topt_param_init(const struct topt_fragments *f, int op, int operand,
     const struct topt_op *o = &f->model->op[op];
     struct topt_layout value = layout_at(f, o, operand, c, TOPT_ZERO_PARAM);
     struct topt_layout grad = layout_at(f, o, operand, c, TOPT_ZERO_GRADIENT);
+    if (level(f, o, operand, c) == TOPT_ZERO_STATE) /* else it is reduced in place */
+        grad = topt_grad_layout(o, operand, c, f->mesh);
     struct topt_layout state = layout_at(f, o, operand, c, TOPT_ZERO_STATE);
     b->param[operand] =
         topt_fragment_block(f, buffer_of(f, op, operand, value, TOPT_CLASS_PARAM));
@@ -167,7 +169,7 @@ int topt_param_grads_open(const struct topt_fragments *f, int op,
         b->grad[x] = b->param_grad[x];
         if (level(f, o, x, c) < TOPT_ZERO_GRADIENT)
             continue;
-        struct topt_layout l = topt_value_layout(o, x, c, f->mesh);
+        struct topt_layout l = topt_grad_layout(o, x, c, f->mesh);
         b->grad[x] = topt_fragment_block(f, buffer_of(f, op, x, l, TOPT_CLASS_TRANSIENT));
         if (b->grad[x] < 0 || zero_buffer(f, op, 1, b->grad[x]))
             return -1;

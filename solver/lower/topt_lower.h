@@ -74,8 +74,15 @@ struct topt_config {
 };
 struct topt_config topt_config_none(void); /* no axis splits anything */
 
+/* What becomes of a hub's copy after forward. */
+enum topt_hub_keep {
+    TOPT_HUB_DROP,   /* who reads it in backward keeps a copy */
+    TOPT_HUB_KEEP,   /* kept for backward */
+    TOPT_HUB_REMAKE, /* made again in backward: only where the producer recomputes */
+};
+
 /* A tensor with several uses has a hub between its producer and its consumers: 'layout'
- * gives the tensor dimension of each axis, and 'keep' keeps this copy for backward. */
+ * gives the tensor dimension of each axis, 'keep' is enum topt_hub_keep. */
 struct topt_hub {
     struct topt_config layout;
     int keep;
@@ -117,6 +124,11 @@ struct topt_layout topt_rest_layout(const struct topt_op *op, int operand,
  * 'zero' is allowed only where a parameter has replicas, so that no two are the same. */
 int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
                       const struct topt_mesh *mesh);
+
+/* Which operators may recompute: inside a block, read by nobody outside of it, no loss.  By
+ * operator; owned by the caller. */
+int topt_recomputable(const struct topt_model *m, const struct topt_blocks *blocks,
+                      uint8_t **ret, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* ---- the program ---------------------------------------------------------------------- */
 
@@ -227,8 +239,9 @@ char *topt_program_text(const struct topt_program *p);
 
 struct topt_fragment_cost {
     int64_t compute_ns, network_ns;
-    int64_t class_bytes[TOPT_CLASS_COUNT]; /* what stays: PARAM..KEPT; the others are 0 */
-    int64_t transient_bytes;               /* most of TRANSIENT and STAGING at once */
+    /* What stays, PARAM..KEPT, and REMADE; the others are 0. */
+    int64_t class_bytes[TOPT_CLASS_COUNT];
+    int64_t transient_bytes; /* most of TRANSIENT and STAGING at once */
 };
 
 /* Where costs come from. */
@@ -255,8 +268,9 @@ int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hu
 /* One end of an edge: layouts of the tensor's value and gradient there. */
 struct topt_edge_end {
     struct topt_layout value, grad;
-    int hub, hub_keep;    /* this end is a hub (that keeps its copy) */
-    int needed;           /* consumer: backward reads the value */
+    int hub, hub_keep; /* this end is a hub; enum topt_hub_keep */
+    int recompute;     /* the producer or consumer here does */
+    int needed;        /* consumer: backward reads the value, or it recomputes from it */
     int64_t others_bytes; /* consumer: its other inputs, live beside this one */
     int64_t op_bytes;     /* consumer: transients of its own fragments */
     int64_t out_bytes;    /* consumer: gradient of its output */
@@ -272,7 +286,8 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
                                         int64_t op_transient);
 
 /* Cost of an edge under each choice of what backward keeps: 1 or 2 alternatives, the first
- * always TOPT_KEEP_AFTER. */
+ * always TOPT_KEEP_AFTER.  None between ends that do not go together: a hub can't remake what
+ * its producer keeps. */
 struct topt_edge_cost {
     int nalts;
     struct topt_fragment_cost alt[2];
@@ -295,6 +310,10 @@ struct topt_spans {
 };
 int topt_spans_init(struct topt_spans *s, const struct topt_model *m,
                     struct topt_error *err) TOPT_MUST_CHECK;
+/* Where some operator recomputes: while a block is made again the gradient of the output that
+ * asked for it waits, so that outputs of operators in blocks cross, and one more at once. */
+void topt_spans_recompute(struct topt_spans *s, const struct topt_model *m,
+                          const struct topt_blocks *blocks);
 void topt_spans_fini(struct topt_spans *s);
 /* Bytes of a crossing tensor where it waits: its producer's output or its hub. */
 int64_t topt_span_bytes(const struct topt_costing *k, int tensor,
@@ -305,12 +324,13 @@ int64_t topt_span_bytes(const struct topt_costing *k, int tensor,
 int64_t topt_round_transient(int64_t bytes);
 
 /* Cost of a whole strategy, by the plainest sum over fragments:
- *     memory_bytes = what stays + transient_cap + crossing * crossing_cap,
- * an upper bound of the program's peak_bytes; the caps are the largest that occur. */
+ *     memory_bytes = what stays + remade_bytes + transient_cap + crossing * crossing_cap,
+ * an upper bound of the program's peak_bytes.  The caps are the largest that occur; of what is
+ * made again the largest block of each kind counts. */
 struct topt_strategy_cost {
     struct topt_fragment_cost sum;
     int64_t memory_bytes, time_ns;
-    int64_t transient_cap, crossing_cap;
+    int64_t remade_bytes, transient_cap, crossing_cap;
     int crossing;
 };
 int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy *s,

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "factors.h"
 #include "random.h"
 #include "topt_lower.h"
 
@@ -177,10 +178,12 @@ static struct topt_config roll_config(struct dice *d, const struct topt_op *op,
         for (int a = 0; a < mesh->naxes; a++)
             c.dim[a] = (int8_t)(roll(d, op->spec->ndims + 1) - 1);
     } while (!topt_config_valid(op, &c, mesh));
-    c.zero = (uint8_t)roll(d, TOPT_ZERO_COUNT);
-    if (!topt_config_valid(op, &c, mesh))
-        c.zero = TOPT_ZERO_NONE;
     return c;
+}
+
+static int roll_dice(void *d, int sides)
+{
+    return roll(d, sides);
 }
 
 /* Every operator, hub and use chooses by itself: most real plans are tamer. */
@@ -207,6 +210,8 @@ roll_strategy(struct dice *d, const struct topt_model *m, const struct topt_mesh
             s->keep[i * TOPT_MAX_INPUTS + k] =
                 (uint8_t)(may && roll(d, 2) ? TOPT_KEEP_BEFORE : TOPT_KEEP_AFTER);
         }
+    if (roll_factors(s, m, mesh, roll_dice, d) < 0)
+        abort();
     return s;
 }
 

@@ -1,0 +1,127 @@
+/* record.c - the sink that records: a program's buffers and instructions in the order in which
+ * fragments write them, and how many bytes that makes alive at once. */
+#include "record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int record_emit(struct topt_sink *sink, const struct topt_instr *i,
+                       struct topt_error *err)
+{
+    struct topt_recorder *r = (struct topt_recorder *)sink;
+    struct topt_program *p = r->p;
+    if (p->ninstr == r->instr_cap) {
+        int cap = r->instr_cap ? 2 * r->instr_cap : 256;
+        struct topt_instr *grown = realloc(p->instr, (size_t)cap * sizeof *grown);
+        if (!grown)
+            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the program");
+        p->instr = grown;
+        r->instr_cap = cap;
+    }
+    p->instr[p->ninstr++] = *i;
+    return 0;
+}
+
+static struct topt_instr on_buffer(enum topt_instr_kind kind,
+                                   const struct topt_program *p, int buffer)
+{
+    struct topt_instr i = {.kind = kind,
+                           .op = p->buffer[buffer].op,
+                           .a = buffer,
+                           .b = -1,
+                           .c = -1,
+                           .d = -1,
+                           .e = -1};
+    memset(i.value, -1, sizeof i.value);
+    memset(i.grad, -1, sizeof i.grad);
+    return i;
+}
+
+static int record_alloc(struct topt_sink *sink, const struct topt_buffer *b,
+                        struct topt_error *err)
+{
+    struct topt_recorder *r = (struct topt_recorder *)sink;
+    struct topt_program *p = r->p;
+    if (p->nbuffers == r->buffer_cap) {
+        int cap = r->buffer_cap ? 2 * r->buffer_cap : 256;
+        struct topt_buffer *grown = realloc(p->buffer, (size_t)cap * sizeof *grown);
+        if (!grown)
+            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the program");
+        p->buffer = grown;
+        r->buffer_cap = cap;
+    }
+    p->buffer[p->nbuffers] = *b;
+    struct topt_instr i = on_buffer(TOPT_I_ALLOC, p, p->nbuffers);
+    return record_emit(sink, &i, err) ? -1 : p->nbuffers++;
+}
+
+static void record_release(struct topt_sink *sink, int buffer)
+{
+    struct topt_recorder *r = (struct topt_recorder *)sink;
+    struct topt_instr i = on_buffer(TOPT_I_FREE, r->p, buffer);
+    if (record_emit(sink, &i, NULL))
+        r->failed = 1;
+}
+
+static void record_keep(struct topt_sink *sink, int buffer, enum topt_class cls)
+{
+    ((struct topt_recorder *)sink)->p->buffer[buffer].cls = cls;
+}
+
+static const struct topt_buffer *record_get(struct topt_sink *sink, int buffer)
+{
+    return &((struct topt_recorder *)sink)->p->buffer[buffer];
+}
+
+struct topt_recorder topt_recorder(struct topt_program *p)
+{
+    return (struct topt_recorder){.sink = {record_alloc, record_release, record_keep,
+                                           record_emit, record_get, NULL},
+                                  .p = p};
+}
+
+struct topt_program *topt_program_create(const struct topt_model *m,
+                                         const struct topt_mesh *mesh,
+                                         const struct topt_settings *settings,
+                                         const struct topt_strategy *s)
+{
+    struct topt_program *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    *p = (struct topt_program){.model = m, .mesh = *mesh, .settings = *settings};
+    p->config = malloc((size_t)m->nops * sizeof *p->config);
+    if (!p->config) {
+        free(p);
+        return NULL;
+    }
+    memcpy(p->config, s->config, (size_t)m->nops * sizeof *p->config);
+    return p;
+}
+
+void topt_program_find_peak(struct topt_program *p)
+{
+    int64_t live[TOPT_CLASS_COUNT] = {0}, total = 0;
+    for (int i = 0; i < p->ninstr; i++) {
+        const struct topt_instr *in = &p->instr[i];
+        if (in->kind != TOPT_I_ALLOC && in->kind != TOPT_I_FREE)
+            continue;
+        const struct topt_buffer *b = &p->buffer[in->a];
+        int64_t bytes = in->kind == TOPT_I_ALLOC ? b->bytes : -b->bytes;
+        live[b->cls] += bytes;
+        total += bytes;
+        if (total > p->peak_bytes) {
+            p->peak_bytes = total;
+            memcpy(p->class_bytes, live, sizeof live);
+        }
+    }
+}
+
+void topt_program_destroy(struct topt_program *p)
+{
+    if (!p)
+        return;
+    free(p->config);
+    free(p->buffer);
+    free(p->instr);
+    free(p);
+}
