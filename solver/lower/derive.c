@@ -157,7 +157,7 @@ int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
             continue;
         split[d] *= mesh->size[a];
         if (op->spec->dim[d].split == TOPT_SPLIT_NEVER || split[d] > fewest(op, d) ||
-            (op->spec->dim[d].even && op->count[d] % split[d]))
+            (op->spec->even >> d & 1 && op->count[d] % split[d]))
             return 0;
     }
     return c->zero == TOPT_ZERO_NONE ||

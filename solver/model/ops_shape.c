@@ -190,7 +190,8 @@ const struct topt_op_spec topt_ops_shape[] = {
     {.name = "regroup",
      .attrs = A(FEATURES) | A(FEATURES_UNIT),
      .ndims = 3,
-     .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_FEATURE, .even = 1}},
+     .dim = {BATCH, SEQ, FEATURES},
+     .even = D(2),
      .noperands = 2,
      .operand =
          {OWN("x", 0),

@@ -176,9 +176,6 @@ enum topt_split {
 struct topt_opdim_spec {
     const char *name;
     enum topt_split split;
-    /* Only into parts that divide the operator's count, which divides those of all operands
-     * that have counts of their own: so the parts of all are the same fraction. */
-    uint8_t even;
 };
 
 /* How a parameter starts. */
@@ -247,6 +244,10 @@ struct topt_op_spec {
     uint8_t coupled; /* mixes samples of a batch: micro-batches would change the result */
     int ndims;
     struct topt_opdim_spec dim[TOPT_MAX_OPDIMS];
+    /* Dimensions (bit d) that are split only into parts that divide the operator's count,
+     * which divides those of all operands that have counts of their own: so the parts of all
+     * are the same fraction. */
+    uint32_t even;
     int noperands;
     struct topt_operand_spec operand[TOPT_MAX_OPERANDS];
     struct topt_step forward[TOPT_MAX_STEPS], backward[TOPT_MAX_STEPS];

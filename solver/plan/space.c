@@ -29,7 +29,7 @@ struct topt_splits topt_splits_of_op(const struct topt_op *op)
     for (int d = 0; d < s.ndims; d++) {
         s.split[d] = op->spec->dim[d].split;
         s.count[d] = op->count[d];
-        s.even[d] = op->spec->dim[d].even;
+        s.even[d] = op->spec->even >> d & 1;
     }
     return s;
 }

@@ -197,7 +197,7 @@ static void check_splits(const struct fixture *x, const struct topt_op *op,
         for (int a = 0, rest = k; a < mesh.naxes; a++, rest /= base) {
             c.dim[a] = (int8_t)(rest % base - 1);
             allowed &= c.dim[a] < 0 || op->spec->dim[c.dim[a]].split != TOPT_SPLIT_NEVER;
-            if (c.dim[a] >= 0 && op->spec->dim[c.dim[a]].even)
+            if (c.dim[a] >= 0 && op->spec->even >> c.dim[a] & 1)
                 allowed &= topt_config_valid(op, &c, &mesh);
         }
         if (!allowed)
