@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 struct args {
-    const char *data, *dtype, *optimizer, *report, *gradients;
+    const char *data, *dtype, *optimizer, *report, *gradients, *device, *comm;
     int64_t steps, seed, memory;
     double lr;
     int quiet, json, times;
@@ -29,8 +29,12 @@ static const struct topt_option options[] = {
     {"data", TOPT_OPT_STRING, offsetof(struct args, data), "PATH",
      "to train on: text, idx or csv, a file or a directory; or 'synthetic'"},
     {"steps", TOPT_OPT_INT, offsetof(struct args, steps), "N", "steps of training (10)"},
-    {"dtype", TOPT_OPT_STRING, offsetof(struct args, dtype), "f32|f64",
-     "numbers, where not the plan's"},
+    {"dtype", TOPT_OPT_STRING, offsetof(struct args, dtype), "f32|f64|bf16",
+     "numbers, where not the plan's; bf16 on cuda"},
+    {"device", TOPT_OPT_STRING, offsetof(struct args, device), "host|cuda",
+     "what to compute on (host)"},
+    {"comm", TOPT_OPT_STRING, offsetof(struct args, comm), "auto|mpi|nccl|staged",
+     "how devices talk (auto)"},
     {"optimizer", TOPT_OPT_STRING, offsetof(struct args, optimizer), "sgd|momentum|adam",
      "where not the plan's"},
     {"lr", TOPT_OPT_REAL, offsetof(struct args, lr), "X",
@@ -56,11 +60,11 @@ static const char usage[] =
 struct run {
     struct args args;
     const char *plan_arg;
-    struct topt_comm *comm;
+    struct topt_comm *comm, *host; /* of the devices, of the hosts; may be the same */
     struct topt_plan_doc *plan;
     struct topt_program *own; /* lowered again for other settings, or NULL */
     const struct topt_program *program;
-    struct topt_device device;
+    struct topt_run_device device;
     struct topt_feed feed;
     struct topt_session *session;
     double *loss;
@@ -140,7 +144,7 @@ static int prepare_alone(struct run *r, struct topt_error *err)
 {
     if (topt_comm_bind(r->comm, &r->plan->mesh, err) || choose_program(r, err) ||
         check_memory(r, err) ||
-        topt_device_open_host(r->program->settings.dtype, &r->device, err) ||
+        topt_run_device_open(&r->device, r->program->settings.dtype, err) ||
         topt_feed_open(r->args.data, r->plan->model, (uint64_t)r->args.seed, &r->feed,
                        err))
         return -1;
@@ -258,9 +262,8 @@ static int train(struct run *r, struct topt_error *err)
 
 static int start_session(struct run *r, struct topt_error *err)
 {
-    struct topt_session_options o = {.lr = r->args.lr,
-                                     .seed = (uint64_t)r->args.seed,
-                                     .feed = r->feed};
+    struct topt_session_options o = {
+        .lr = r->args.lr, .seed = (uint64_t)r->args.seed, .feed = r->feed};
     int failed = 0;
     if (r->args.gradients) {
         o.before_update = dump_gradient;
@@ -275,7 +278,7 @@ static int start_session(struct run *r, struct topt_error *err)
     r->start_rss = status_bytes("VmRSS");
     if (topt_comm_agree(r->comm, failed, err))
         return -1;
-    return topt_session_create(r->program, r->comm, &r->device, &o, &r->session, err);
+    return topt_session_create(r->program, r->comm, &r->device.dev, &o, &r->session, err);
 }
 
 /* ---- after ------------------------------------------------------------------------------------- */
@@ -341,9 +344,14 @@ static int finish(struct run *r, struct topt_error *err)
 
 static int perform(struct run *r, struct topt_error *err)
 {
+    r->comm = r->host;
     if (topt_plan_everywhere(r->comm, r->plan_arg, &r->plan, err))
         return -1;
-    if (topt_comm_agree(r->comm, prepare_alone(r, err), err) ||
+    r->device = (struct topt_run_device){
+        .device = r->args.device, .comm = r->args.comm, .host = r->host};
+    if (topt_comm_agree(r->host, prepare_alone(r, err), err) ||
+        topt_comm_agree(r->host, topt_run_device_connect(&r->device, &r->comm, err),
+                        err) ||
         topt_comm_agree(r->comm, check_same_data(r, err), err) || start_session(r, err))
         return -1;
     struct topt_error training = {0};
@@ -359,20 +367,22 @@ static void clean_up(struct run *r)
 {
     topt_session_destroy(r->session);
     topt_feed_close(&r->feed);
-    topt_device_close(&r->device);
+    if (r->comm != r->host)
+        topt_comm_destroy(r->comm);
+    topt_device_close(&r->device.dev);
     topt_program_destroy(r->own);
     topt_plan_doc_destroy(r->plan);
     json_decref(r->gradients);
     free(r->loss);
     free(r->step_ns);
-    topt_comm_destroy(r->comm);
+    topt_comm_destroy(r->host);
     topt_comm_mpi_finish();
 }
 
 static int parse(int argc, char **argv, struct run *r, struct topt_error *err)
 {
     int n = 0;
-    r->args = (struct args){.steps = 10, .seed = 1};
+    r->args = (struct args){.steps = 10, .seed = 1, .device = "host", .comm = "auto"};
     int rc = topt_options_parse(options, argc, argv, &r->args, &r->plan_arg, 1, &n, err);
     if (!rc && !n)
         return topt_fail(err, TOPT_ERR_USAGE, "which plan? usage: %s", usage);
@@ -391,7 +401,7 @@ int topt_cmd_run(int argc, char **argv)
             topt_options_help(stdout, usage, options);
         return 0;
     }
-    if (rc || topt_comm_open(&argc, &argv, &r.comm, &err)) {
+    if (rc || topt_comm_open(&argc, &argv, &r.host, &err)) {
         if (!rank)
             topt_complain("run", &err);
         return topt_err_exit(err.code);
