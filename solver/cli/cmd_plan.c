@@ -19,9 +19,9 @@
 enum { MAX_COUNTS = 64, MAX_PLAN_FILE = 64 << 20 };
 
 struct args {
-    const char *hw, *mode, *gpus, *space, *counts, *algorithm, *output, *plan, *dtype,
-        *optimizer;
-    int64_t max_gpus, memory, threads, batch, seq, count, seed;
+    const char *hw, *mode, *gpus, *space, *blocks, *factors, *counts, *algorithm, *output,
+        *plan, *dtype, *optimizer;
+    int64_t max_gpus, memory, micro, threads, batch, seq, count, seed;
     double epsilon;
     int json, sequence;
 };
@@ -34,6 +34,11 @@ struct args {
         {"memory", TOPT_OPT_BYTES, AT(memory), "BYTES", "limit a GPU, as 14.5GiB"},      \
         {"space", TOPT_OPT_STRING, AT(space), "NAME",                                    \
          "auto, full, canonical or uniform"},                                            \
+        {"blocks", TOPT_OPT_STRING, AT(blocks), "NAME",                                  \
+         "repeated blocks choose auto, free or alike"},                                  \
+        {"factors", TOPT_OPT_STRING, AT(factors), "LIST",                                \
+         "zero,recompute,micro or all, none, auto"},                                     \
+        {"micro-batches", TOPT_OPT_INT, AT(micro), "N", "just so many a step"},          \
         {"sequence-splits", TOPT_OPT_FLAG, AT(sequence), "", "split positions too"},     \
         {"dtype", TOPT_OPT_STRING, AT(dtype), "T", "f32, f64 or bf16"},                  \
         {"optimizer", TOPT_OPT_STRING, AT(optimizer), "O", "sgd, momentum or adam"},     \
@@ -118,6 +123,8 @@ static int read_names(struct question *q, struct topt_error *err)
     struct topt_request *r = &q->r;
     if ((a->mode && topt_mode_parse(a->mode, &r->mode, err)) ||
         (a->space && topt_space_parse(a->space, &r->space, err)) ||
+        (a->blocks && topt_blocks_parse(a->blocks, &r->blocks, err)) ||
+        (a->factors && topt_factors_parse(a->factors, &r->factors, err)) ||
         (a->dtype && topt_dtype_parse(a->dtype, &r->settings.dtype, err)) ||
         (a->optimizer && topt_optimizer_parse(a->optimizer, &r->settings.optimizer, err)))
         return -1;
@@ -125,6 +132,12 @@ static int read_names(struct question *q, struct topt_error *err)
     if (a->counts && !r->pow2_counts && strcmp(a->counts, "all"))
         return topt_fail(err, TOPT_ERR_INVAL, "--counts is pow2 or all, not '%.40s'",
                          a->counts);
+    if (a->micro) {
+        r->settings.micro_batches = a->micro;
+        r->factors = r->factors == TOPT_FACTORS_AUTO && r->space == TOPT_SPACE_UNIFORM
+                         ? TOPT_FACTOR_ZERO | TOPT_FACTOR_RECOMPUTE
+                         : r->factors & ~TOPT_FACTOR_MICRO;
+    }
     r->max_gpus = a->max_gpus;
     r->memory_limit = a->memory;
     r->algorithm = a->algorithm;

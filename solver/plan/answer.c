@@ -27,6 +27,9 @@ static json_t *answer_json(const struct topt_plan_facts *f,
         topt_space_words(f->space, f->alike, space, sizeof space), "exact", f->exact,
         "epsilon", f->epsilon);
     json_object_set_new(a, "micro_batches", json_integer(f->k->settings->micro_batches));
+    json_t *predicted = json_object_get(plan, "predicted");
+    json_object_set(a, "memory_parts", json_object_get(predicted, "memory_parts"));
+    json_object_set(a, "band", json_object_get(predicted, "band"));
     json_t *uniform = json_object_get(plan, "uniform");
     if (uniform)
         json_object_set(a, "uniform", uniform);

@@ -271,3 +271,13 @@ void topt_problem_caps(const struct topt_problem *p,
     *ret_transient = transient;
     *ret_crossing = crossing;
 }
+
+int topt_problem_charges(const struct topt_problem *p, const struct topt_strategy *s)
+{
+    if (!p->may_remake)
+        return 1;
+    for (int i = 0; i < s->nops; i++)
+        if (s->config[i].recompute)
+            return 1;
+    return 0;
+}

@@ -52,6 +52,10 @@ static json_t *ops_json(const struct topt_plan_facts *f)
         op_names(&m->op[i], name);
         json_t *o = json_pack("{s:s, s:o}", "name", m->op[i].name, "axes",
                               axes_json(f->k->mesh, &f->strategy->config[i], name));
+        if (f->strategy->config[i].zero)
+            json_object_set_new(o, "zero", json_integer(f->strategy->config[i].zero));
+        if (f->strategy->config[i].recompute)
+            json_object_set_new(o, "recompute", json_true());
         json_t *again = json_array();
         for (int k = 0; k < m->op[i].ninputs; k++)
             if (f->strategy->keep[i * TOPT_MAX_INPUTS + k] == TOPT_KEEP_BEFORE)
@@ -76,7 +80,7 @@ static json_t *hubs_json(const struct topt_plan_facts *f)
         json_array_append_new(
             hubs, json_pack("{s:s, s:o, s:b}", "tensor", m->tensor[t].name, "axes",
                             axes_json(f->k->mesh, &f->strategy->hub[t].layout, name),
-                            "keep", f->strategy->hub[t].keep));
+                            "keep", f->strategy->hub[t].keep != TOPT_HUB_DROP));
     }
     return hubs;
 }
@@ -84,17 +88,29 @@ static json_t *hubs_json(const struct topt_plan_facts *f)
 static json_t *predicted_json(const struct topt_plan_facts *f)
 {
     const struct topt_strategy_cost *c = f->cost;
-    json_t *parts = json_object();
-    for (int i = 0; i <= TOPT_CLASS_KEPT; i++)
-        json_object_set_new(parts, topt_class_name((enum topt_class)i),
-                            json_integer(c->sum.class_bytes[i]));
-    json_object_set_new(parts, "transient", json_integer(c->transient_cap));
-    json_object_set_new(parts, "waiting", json_integer(c->crossing * c->crossing_cap));
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "memory_bytes",
-                     (json_int_t)c->memory_bytes, "peak_bytes", (json_int_t)f->peak_bytes,
-                     "time_ns", (json_int_t)c->time_ns, "compute_ns",
-                     (json_int_t)c->sum.compute_ns, "network_ns",
-                     (json_int_t)c->sum.network_ns, "memory_parts", parts);
+    json_t *p = json_pack("{s:I, s:I, s:I, s:I, s:I}", "memory_bytes",
+                          (json_int_t)c->memory_bytes, "peak_bytes",
+                          (json_int_t)f->peak_bytes, "time_ns", (json_int_t)c->time_ns,
+                          "compute_ns", (json_int_t)c->sum.compute_ns, "network_ns",
+                          (json_int_t)c->sum.network_ns);
+    json_object_set_new(p, "memory_parts", topt_memory_parts(f->k->hw, c));
+    json_object_set_new(p, "band", topt_prediction_band(f->k->hw, c, f->peak_bytes));
+    return p;
+}
+
+/* One choice for the whole model, as scripts of other frameworks are told: devices over the
+ * batch and over features, and samples that one of the former takes at once. */
+static json_t *uniform_json(const struct topt_plan_facts *f)
+{
+    const struct topt_mesh *mesh = f->k->mesh;
+    const struct topt_variant *v = f->variant;
+    int64_t dp = 1;
+    for (int a = 0; a < v->cut; a++)
+        dp *= mesh->size[a];
+    return json_pack("{s:I, s:I, s:i, s:b, s:I}", "dp", (json_int_t)dp, "tp",
+                     (json_int_t)(mesh->devices / dp), "zero", v->zero, "recompute",
+                     v->recompute, "micro_batch",
+                     (json_int_t)((f->k->model->batch + dp - 1) / dp));
 }
 
 static json_t *mesh_json(const struct topt_mesh *mesh)
@@ -131,6 +147,14 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan document");
         return NULL;
     }
+    if (s->micro_batches > 1)
+        json_object_set_new(json_object_get(doc, "settings"), "micro_batches",
+                            json_integer(s->micro_batches));
+    if (f->alike)
+        json_object_set_new(doc, "blocks",
+                            json_string(topt_blocks_name(TOPT_BLOCKS_ALIKE)));
+    if (f->space == TOPT_SPACE_UNIFORM)
+        json_object_set_new(doc, "uniform", uniform_json(f));
     if (f->why)
         json_object_set_new(doc, "why", json_string(f->why));
     if (f->memory_limit)
@@ -170,10 +194,24 @@ static int read_axes(const json_t *axes, const struct topt_mesh *mesh,
     return 0;
 }
 
+static int read_factors(const json_t *o, const char *path, struct topt_config *ret,
+                        struct topt_error *err)
+{
+    int64_t zero = 0;
+    int recompute = 0;
+    if (topt_json_int_or(o, path, "zero", 0, TOPT_ZERO_COUNT - 1, &zero, err) ||
+        topt_json_bool_or(o, path, "recompute", &recompute, err))
+        return -1;
+    ret->zero = (uint8_t)zero;
+    ret->recompute = (uint8_t)recompute;
+    return 0;
+}
+
 static int read_op(const json_t *o, int i, struct topt_plan_doc *p,
                    struct topt_error *err)
 {
-    static const char *const allowed[] = {"name", "axes", "fetch_again", NULL};
+    static const char *const allowed[] = {"name",      "axes",        "zero",
+                                          "recompute", "fetch_again", NULL};
     const struct topt_op *op = &p->model->op[i];
     char path[32];
     const char *have, *name[TOPT_MAX_OPDIMS];
@@ -187,7 +225,8 @@ static int read_op(const json_t *o, int i, struct topt_plan_doc *p,
                          op->name);
     op_names(op, name);
     if (read_axes(json_object_get(o, "axes"), &p->mesh, name, op->spec->ndims,
-                  &p->strategy->config[i], path, err))
+                  &p->strategy->config[i], path, err) ||
+        read_factors(o, path, &p->strategy->config[i], err))
         return -1;
     size_t at;
     json_t *v;
@@ -226,6 +265,10 @@ static int read_hubs(const json_t *hubs, struct topt_plan_doc *p, struct topt_er
             read_axes(json_object_get(h, "axes"), &p->mesh, name, m->tensor[t].ndim,
                       &p->strategy->hub[t].layout, path, err))
             return -1;
+        /* what is kept of a producer that recomputes is what it makes again */
+        if (p->strategy->hub[t].keep &&
+            p->strategy->config[m->tensor[t].producer].recompute)
+            p->strategy->hub[t].keep = TOPT_HUB_REMAKE;
     }
     return json_array_size(hubs) == i
                ? 0
@@ -310,9 +353,10 @@ static int read_model(const json_t *doc, struct topt_plan_doc *p, struct topt_er
 static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_error *err)
 {
     static const char *const allowed[] = {
-        "format",    "id",       "mode", "space",    "exact",        "epsilon",
-        "algorithm", "strategy", "mesh", "settings", "predicted",    "ops",
-        "hubs",      "model",    "hw",   "why",      "memory_limit", NULL};
+        "format",    "id",           "mode",     "space",   "exact",
+        "epsilon",   "algorithm",    "strategy", "mesh",    "settings",
+        "predicted", "ops",          "hubs",     "model",   "hw",
+        "why",       "memory_limit", "blocks",   "uniform", NULL};
     const char *id = "";
     if (topt_json_format(doc, "plan", err) || topt_json_only(doc, "", allowed, err) ||
         topt_json_string_or(doc, "", "id", &id, err) ||

@@ -36,7 +36,8 @@ static int alike_ops(const struct topt_problem *p, int a, int b)
     const struct topt_model *m = p->k.model;
     const struct topt_op *x = &m->op[a], *y = &m->op[b];
     if (x->spec != y->spec || (a == m->loss) != (b == m->loss) ||
-        op_waits(p, a) != op_waits(p, b) || p->may_remake[a] != p->may_remake[b] ||
+        op_waits(p, a) != op_waits(p, b) ||
+        topt_problem_remakes(p, a) != topt_problem_remakes(p, b) ||
         memcmp(&x->attrs, &y->attrs, sizeof x->attrs) ||
         memcmp(x->count, y->count, sizeof x->count))
         return 0;
@@ -56,7 +57,7 @@ static int alike_hubs(const struct topt_problem *p, int a, int b)
            x->nconsumers == y->nconsumers && x->needs_gradient == y->needs_gradient &&
            p->spans.span[a] == p->spans.span[b] && !memcmp(&s, &t, sizeof s) &&
            p->reread[a] == p->reread[b] &&
-           p->may_remake[x->producer] == p->may_remake[y->producer];
+           topt_problem_remakes(p, x->producer) == topt_problem_remakes(p, y->producer);
 }
 
 /* ---- families ---------------------------------------------------------------------------- */
@@ -101,9 +102,9 @@ static int same_end(const struct topt_edge_end *a, const struct topt_edge_end *b
 {
     return topt_layout_equal(&a->value, &b->value) &&
            topt_layout_equal(&a->grad, &b->grad) && a->hub == b->hub &&
-           a->hub_keep == b->hub_keep && a->needed == b->needed &&
-           a->others_bytes == b->others_bytes && a->op_bytes == b->op_bytes &&
-           a->out_bytes == b->out_bytes;
+           a->hub_keep == b->hub_keep && a->recompute == b->recompute &&
+           a->needed == b->needed && a->others_bytes == b->others_bytes &&
+           a->op_bytes == b->op_bytes && a->out_bytes == b->out_bytes;
 }
 
 /* Class of an end among those seen: a small number of layouts, so a plain search will do. */
@@ -171,11 +172,11 @@ static int hub_keeps(const struct topt_problem *p, int tensor, uint8_t ret[3])
 {
     int n = 0;
     if (p->reread[tensor]) {
-        ret[n++] = HUB_KEEP;
-        if (p->may_remake[p->k.model->tensor[tensor].producer])
-            ret[n++] = HUB_REMAKE;
+        ret[n++] = TOPT_HUB_KEEP;
+        if (topt_problem_remakes(p, p->k.model->tensor[tensor].producer))
+            ret[n++] = TOPT_HUB_REMAKE;
     }
-    ret[n++] = HUB_DROP;
+    ret[n++] = TOPT_HUB_DROP;
     return n;
 }
 
@@ -213,7 +214,7 @@ static int list_op(struct topt_problem *p, struct family *f,
                    const struct topt_config_list *list)
 {
     int most = 2 * TOPT_ZERO_COUNT * list->n, n = 0;
-    int flag = p->may_remake[f->op];
+    int flag = topt_problem_remakes(p, f->op);
     int last = flag ? 1 : 0, first = p->options.recompute == TOPT_RECOMPUTE_ALL && flag;
     f->config = calloc((size_t)most + 1, sizeof *f->config);
     f->hub_keep = calloc((size_t)most + 1, 1);

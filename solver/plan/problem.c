@@ -52,36 +52,6 @@ static int add_all(struct topt_problem *p, int *source, struct topt_error *err)
     return 0;
 }
 
-/* Is what an operator makes read in its own block alone? */
-static int stays_inside(const struct topt_problem *p, const uint8_t *leaves, int op)
-{
-    const struct topt_blocks *b = &p->blocks;
-    const struct topt_block_kind *k = &b->of[b->kind[op]];
-    for (int i = 0; i < k->count; i++)
-        if (leaves[k->first + i * k->length + b->position[op]])
-            return 0;
-    return 1;
-}
-
-/* Operators that may be recomputed: in blocks, and what they make stays there. */
-static int mark_remade(struct topt_problem *p)
-{
-    const struct topt_model *m = p->k.model;
-    const struct topt_blocks *b = &p->blocks;
-    uint8_t *leaves = calloc((size_t)m->nops + 1, 1);
-    if (!leaves)
-        return -1;
-    for (int i = 0; i < m->nops; i++)
-        for (int k = 0; k < m->op[i].ninputs; k++) {
-            int from = m->tensor[m->op[i].operand[m->op[i].input[k]].tensor].producer;
-            leaves[from] |= b->kind[from] != b->kind[i] || b->block[from] != b->block[i];
-        }
-    for (int i = 0; i < m->nops; i++)
-        p->may_remake[i] = b->kind[i] >= 0 && i != m->loss && stays_inside(p, leaves, i);
-    free(leaves);
-    return 0;
-}
-
 /* Tensors that backward reads, or may read to run an operator again. */
 static void mark_reread(struct topt_problem *p)
 {
@@ -90,7 +60,7 @@ static void mark_reread(struct topt_problem *p)
         for (int k = 0; k < m->op[i].ninputs; k++) {
             int x = m->op[i].input[k];
             p->reread[m->op[i].operand[x].tensor] |=
-                m->op[i].spec->operand[x].needed || p->may_remake[i];
+                m->op[i].spec->operand[x].needed || topt_problem_remakes(p, i);
         }
 }
 
@@ -98,8 +68,11 @@ static int mark(struct topt_problem *p, struct topt_error *err)
 {
     if (p->options.alike && topt_model_blocks(p->k.model, &p->blocks, err))
         return -1;
-    if (p->options.recompute != TOPT_RECOMPUTE_NONE && mark_remade(p))
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the problem");
+    if (p->options.recompute != TOPT_RECOMPUTE_NONE) {
+        if (topt_recomputable(p->k.model, &p->blocks, &p->may_remake, err))
+            return -1;
+        topt_spans_recompute(&p->spans, p->k.model, &p->blocks);
+    }
     mark_reread(p);
     return 0;
 }
@@ -114,12 +87,8 @@ static int alloc_problem(struct topt_problem *p)
     p->family = calloc(nodes, sizeof *p->family);
     p->table = calloc(edges, sizeof *p->table);
     p->names = topt_arena_create(0);
-    p->may_remake = calloc((size_t)m->nops + 1, 1);
     p->reread = calloc((size_t)m->ntensors + 1, 1);
-    return p->may_remake && p->reread && p->node && p->edge && p->family && p->table &&
-                   p->names
-               ? 0
-               : -1;
+    return p->reread && p->node && p->edge && p->family && p->table && p->names ? 0 : -1;
 }
 
 int topt_problem_create(const struct topt_costing *k,
@@ -198,6 +167,17 @@ static uint64_t next_random(uint64_t *seed)
     return z ^ (z >> 31);
 }
 
+/* A hub keeps what its producer keeps, and makes again what that makes again: the two stand
+ * side by side in a list that has both. */
+static int fitting_keep(const struct family *f, int c, const struct topt_strategy *s,
+                        const struct topt_model *m)
+{
+    int again = s->config[m->tensor[f->tensor].producer].recompute;
+    if (f->hub_keep[c] == TOPT_HUB_KEEP && again)
+        return c + 1;
+    return f->hub_keep[c] == TOPT_HUB_REMAKE && !again ? c - 1 : c;
+}
+
 /* The first node of a place rolls for all, as the first edge of a link does. */
 static void roll_nodes(const struct topt_problem *p, uint64_t *seed, int *config,
                        struct topt_strategy *s)
@@ -209,6 +189,8 @@ static void roll_nodes(const struct topt_problem *p, uint64_t *seed, int *config
         const struct family *f = &p->family[n->family];
         if (config[n->place] < 0)
             config[n->place] = (int)(next_random(seed) % (uint64_t)f->n);
+        if (n->op < 0)
+            config[n->place] = fitting_keep(f, config[n->place], s, p->k.model);
         int c = config[n->place];
         if (n->op >= 0)
             s->config[n->op] = f->config[c];

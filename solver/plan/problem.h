@@ -81,6 +81,10 @@ int topt_problem_crossing(const struct topt_problem *p); /* W */
 int64_t topt_problem_next_transient(const struct topt_problem *p, int64_t below);
 int64_t topt_problem_next_crossing(const struct topt_problem *p, int64_t below);
 
+/* Is a strategy charged here what it costs?  Where recomputation is free to choose, one that
+ * chooses none is not: a problem without recomputation has it for less. */
+int topt_problem_charges(const struct topt_problem *p, const struct topt_strategy *s);
+
 /* A random strategy of the space (seeded state advanced). */
 struct topt_strategy *topt_problem_random(const struct topt_problem *p, uint64_t *seed);
 

@@ -14,8 +14,6 @@
 
 #include "problem.h"
 
-enum { HUB_DROP, HUB_KEEP, HUB_REMAKE };
-
 struct edge_alt {
     struct topt_cost cost; /* of what stays */
     int64_t remade;        /* bytes, once for all blocks of a kind */
@@ -123,7 +121,7 @@ struct topt_problem {
     struct topt_space_options options;
     struct topt_spans spans;
     struct topt_blocks blocks;
-    uint8_t *may_remake; /* by operator: it may be recomputed */
+    uint8_t *may_remake; /* by operator: it may be recomputed; NULL: none */
     uint8_t *reread;     /* by tensor: backward may read it */
     int exchanged;       /* memory is time and time is memory */
     int nnodes, nedges, nfamilies, ntables;
@@ -149,6 +147,12 @@ static inline int topt_problem_canceled(const struct topt_problem *p,
     return p->k.cancel && atomic_load(p->k.cancel)
                ? topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled")
                : 0;
+}
+
+/* May operator 'op' be recomputed here? */
+static inline int topt_problem_remakes(const struct topt_problem *p, int op)
+{
+    return p->may_remake && p->may_remake[op];
 }
 
 /* family.c: the family of an operator, or (op -1) of a tensor's hub, made where it is new.

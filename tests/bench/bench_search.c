@@ -98,16 +98,21 @@ static int measure(const struct bench *b, struct topt_error *err)
         hw ? topt_model_import(b->config, strlen(b->config), b->name, &io, err) : NULL;
     struct topt_problem *p = NULL;
     struct topt_shape_search s = {0};
+    struct topt_micros micros = {0};
     struct topt_request r;
     topt_request_init(&r);
+    r.blocks = TOPT_BLOCKS_FREE;
+    r.factors = 0;
     r.model = m;
     r.hw = hw;
     r.space = b->space;
     r.settings.granule_bytes = b->granule;
-    int rc = !m || topt_shape_open(&s, &r, b->nodes, b->per_node, err) ||
-             topt_shape_problem(&s, 0, &p, err) || solve(b, p, err);
+    int rc = !m || topt_micros_init(&micros, &r, err) ||
+             topt_shape_open(&s, &micros, b->nodes, b->per_node, err) ||
+             topt_shape_problem(&s, &s.variant[0], &p, err) || solve(b, p, err);
     topt_problem_destroy(p);
     topt_shape_close(&s);
+    topt_micros_fini(&micros);
     topt_model_destroy(m);
     topt_hw_destroy(hw);
     return rc ? -1 : 0;

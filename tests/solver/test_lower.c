@@ -137,16 +137,15 @@ struct counts {
     int strategies, flagged, lowered, formed, agree, bounded;
 };
 
-static void check_strategy(const struct topt_shape_search *s, struct topt_strategy *st,
+static void check_strategy(const struct topt_costing *k, struct topt_strategy *st,
                            struct counts *n)
 {
     struct topt_strategy_cost cost;
     struct topt_program *program;
     struct topt_error err = {0};
     n->strategies++;
-    if (topt_cost_strategy(&s->costing, st, &cost, &err) ||
-        topt_lower(s->costing.model, &s->mesh, s->costing.settings, st, s->router,
-                   &program, &err)) {
+    if (topt_cost_strategy(k, st, &cost, &err) ||
+        topt_lower(k->model, k->mesh, k->settings, st, k->router, &program, &err)) {
         printf("# %s\n", err.text);
         return;
     }
@@ -160,25 +159,34 @@ static void check_strategy(const struct topt_shape_search *s, struct topt_strate
     topt_program_destroy(program);
 }
 
-/* 'factors': sharded over replicas, recomputed, in micro-batches. */
+/* 'factors': sharded over replicas, recomputed; 'm' is the model of a micro-batch. */
 static int check_model(struct topt_model *m, struct topt_request *r, int nodes,
-                       int per_node, uint64_t seed, int factors, struct counts *n)
+                       int per_node, uint64_t seed, int factors, int64_t micro_batches,
+                       struct counts *n)
 {
+    struct topt_micros micros;
     struct topt_shape_search s;
     struct topt_problem *p;
+    struct topt_costing costing;
     r->model = m;
-    if (!m || topt_shape_open(&s, r, nodes, per_node, NULL) ||
-        topt_shape_problem(&s, 0, &p, NULL))
+    if (!m || topt_micros_init(&micros, r, NULL) ||
+        topt_shape_open(&s, &micros, nodes, per_node, NULL) ||
+        topt_shape_costing(&s, &s.variant[0], &costing, NULL) ||
+        topt_shape_problem(&s, &s.variant[0], &p, NULL))
         return -1;
+    struct topt_settings settings = *costing.settings;
+    settings.micro_batches = micro_batches;
+    costing.settings = &settings;
     for (int k = 0; k < 12; k++) {
         struct topt_strategy *st = topt_problem_random(p, &seed);
         int flagged = factors ? roll_factors(st, m, &s.mesh, roll, &seed) : 0;
         n->flagged += flagged > 0;
-        check_strategy(&s, st, n);
+        check_strategy(&costing, st, n);
         topt_strategy_destroy(st);
     }
     topt_problem_destroy(p);
     topt_shape_close(&s);
+    topt_micros_fini(&micros);
     return 0;
 }
 
@@ -194,10 +202,11 @@ static void check_random(int nodes, int per_node, int sequence, enum topt_space 
         r.sequence_splits = sequence;
         r.settings.granule_bytes = seed % 2 ? 64 : 1;
         r.settings.optimizer = (enum topt_optimizer)(seed % 3);
-        r.settings.micro_batches = seed % 4 == 1 ? 3 : 1;
+        r.factors = 0;
         struct topt_model *m = seed % 3 ? blocky_model(seed * 77)
                                         : random_model(seed * 77, 2 + (int)(seed % 9));
-        opened &= !check_model(m, &r, nodes, per_node, seed, seed % 6 > 0, &n);
+        opened &= !check_model(m, &r, nodes, per_node, seed, seed % 6 > 0,
+                               seed % 4 == 1 ? 3 : 1, &n);
         topt_model_destroy(m);
     }
     ok(opened && n.flagged > 20, "%dx%d, space %s: %d random strategies, %d recompute",
