@@ -9,7 +9,7 @@
 int topt_launch_rank(void)
 {
     static const char *const name[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-                                       "SLURM_PROCID",         "TOPT_RANK", NULL};
+                                       "SLURM_PROCID", NULL};
     for (int i = 0; name[i]; i++)
         if (getenv(name[i]))
             return atoi(getenv(name[i]));

@@ -1,0 +1,100 @@
+#!/bin/sh
+# run_cuda.sh - topt run on the CUDA device as people start it, and what it says where it can't.
+# usage: run_cuda.sh TOPT_RUNTIME MAKE_PLAN EMULATED-FOLDER [MPIEXEC]
+runtime=$1 make_plan=$2 emulated=$3 mpiexec=$4
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+unset TOPT_RENDEZVOUS
+n=0 failed=0
+check() { # check TEXT: the last command succeeded
+    status=$?
+    n=$((n + 1))
+    if [ $status -eq 0 ]; then
+        echo "ok $n - $1"
+    else
+        echo "not ok $n - $1"
+        failed=1
+        sed 's/^/# /' out err 2>/dev/null
+    fi
+}
+refused() { # refused STATUS PATTERN COMMAND...: fails so, saying so in one line
+    want=$1 pattern=$2
+    shift 2
+    "$@" >out 2>err
+    got=$?
+    [ $got -eq "$want" ] && [ "$(grep -c '^topt ' err)" -eq 1 ] && grep -q -e "$pattern" err
+}
+run() { # run PLAN OPTIONS...
+    plan=$1
+    shift
+    "$runtime" run "$plan" --data text --steps 8 "$@"
+}
+losses() { # losses FILE: from a report on standard output
+    sed -n '/"losses"/,/]/p' "$1"
+}
+
+yes 'a small crowd of numbers adds itself up over four quiet machines. ' | head -30 >text
+for gpus in 1 2; do
+    "$make_plan" gpt $gpus 7 1 plan$gpus- >out 2>err
+    check "a plan for $gpus devices"
+done
+run plan1-0.json --dtype f64 --json >on-host 2>err
+check "on the host"
+
+export TOPT_MODULE_PATH="$dir"
+refused 1 'no libtopt_rt_cuda.so in' run plan1-0.json --device cuda
+check "no module"
+echo nothing >libtopt_rt_cuda.so
+refused 1 "can't be loaded" run plan1-0.json --device cuda
+check "a module that is none"
+ln -sf "$emulated/libtopt_fake_cuda.so" libtopt_rt_cuda.so
+refused 1 'is no backend of topt' run plan1-0.json --device cuda
+check "another library"
+ln -sf "$emulated/libtopt_rt_old.so" libtopt_rt_cuda.so
+refused 1 'interface 1, this is' run plan1-0.json --device cuda
+check "a module of another version"
+
+export TOPT_MODULE_PATH="$emulated"
+TOPT_FAKE_GPUS=-1 refused 1 'no NVIDIA driver here' run plan1-0.json --device cuda
+check "no driver"
+TOPT_FAKE_GPUS=0 refused 1 'no GPU here' run plan1-0.json --device cuda
+check "no GPU"
+refused 2 'host or cuda' run plan1-0.json --device gpu
+check "an unknown device"
+refused 2 'auto, mpi, nccl or staged' run plan1-0.json --comm fast
+check "an unknown communicator"
+refused 2 'device cuda' run plan1-0.json --comm nccl
+check "NCCL without GPUs"
+refused 2 'nccl or staged' run plan1-0.json --device cuda --comm mpi
+check "MPI between GPUs"
+
+run plan1-0.json --dtype f64 --device cuda --json >out 2>err && [ -n "$(losses out)" ] &&
+    [ "$(losses out | cut -c1-14)" = "$(losses on-host | cut -c1-14)" ]
+check "one GPU trains as the host"
+run plan1-0.json --dtype bf16 --optimizer adam --device cuda >out 2>err
+check "in bf16, with adam"
+if [ -n "$mpiexec" ]; then
+    for comm in auto nccl staged; do
+        "$mpiexec" -n 2 "$runtime" run plan2-0.json --data text --steps 8 --dtype f64 \
+            --device cuda --comm $comm --json >out 2>err && [ -n "$(losses out)" ] &&
+            [ "$(losses out | cut -c1-14)" = "$(losses on-host | cut -c1-14)" ]
+        check "two GPUs, $comm"
+    done
+    TOPT_NCCL=/nowhere refused 1 'use --comm staged' "$mpiexec" -n 2 "$runtime" run plan2-0.json \
+        --data text --device cuda
+    check "no NCCL: one line"
+fi
+
+export TOPT_RANKS=2 TOPT_RENDEZVOUS="127.0.0.1:$((20000 + $$ % 20000))"
+TOPT_RANK=1 "$runtime" run plan2-0.json --data text --steps 8 --dtype f64 --device cuda --comm staged \
+    >/dev/null 2>err1 &
+TOPT_RANK=0 run plan2-0.json --dtype f64 --device cuda --comm staged --json >out 2>err && wait $! &&
+    [ "$(losses out | cut -c1-14)" = "$(losses on-host | cut -c1-14)" ]
+check "two GPUs without MPI"
+TOPT_RANK=2 refused 1 'TOPT_RANK has to be' run plan2-0.json
+check "a rank that there is not"
+TOPT_RENDEZVOUS=here TOPT_RANK=0 refused 1 'not HOST:PORT' run plan2-0.json
+check "no address"
+echo "1..$n"
+exit $failed
