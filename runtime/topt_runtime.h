@@ -71,7 +71,6 @@ struct topt_session_options {
     int (*before_update)(void *ctx, struct topt_session *s, int instr,
                          struct topt_error *err);
     void *ctx;
-    int skip_instr; /* for tests that plant a bug: leave this instruction out; 0: none */
 };
 
 double topt_default_lr(enum topt_optimizer o); /* sgd 0.1, momentum 0.02, adam 0.0003 */

@@ -294,8 +294,6 @@ static int run(struct topt_session *s, int from, int to, struct topt_error *err)
     int64_t before = now_ns();
     for (int i = from; i < to; i++) {
         const struct topt_instr *instr = &s->p->instr[i];
-        if (i && i == s->options.skip_instr)
-            continue;
         if (perform[instr->kind](s, instr, err))
             return topt_wrap(err, "instruction %d", i);
         int64_t after = now_ns();

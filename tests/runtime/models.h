@@ -20,21 +20,22 @@ struct build {
 };
 
 /* Add an operator named after its kind and number; gives up on the first failure. */
-static int put(struct build *b, const char *kind, int x0, int x1, struct topt_attrs attrs)
+static int put_all(struct build *b, const char *kind, int n, const int *inputs,
+                   struct topt_attrs attrs)
 {
-    int input[2] = {x0, x1};
     char name[40];
     snprintf(name, sizeof name, "%s%d", kind, b->n++);
-    int t = topt_model_add(b->m, kind, name,
-                           x1 >= 0   ? 2
-                           : x0 >= 0 ? 1
-                                     : 0,
-                           input, &attrs, &b->err);
+    int t = topt_model_add(b->m, kind, name, n, inputs, &attrs, &b->err);
     if (t < 0) {
         printf("Bail out! %s\n", b->err.text);
         abort();
     }
     return t;
+}
+
+static int put(struct build *b, const char *kind, int x0, int x1, struct topt_attrs attrs)
+{
+    return put_all(b, kind, x1 >= 0 ? 2 : x0 >= 0 ? 1 : 0, (int[]){x0, x1}, attrs);
 }
 
 #define ATTRS(...) ((struct topt_attrs){__VA_ARGS__})
@@ -119,6 +120,30 @@ __attribute__((unused)) static struct topt_model *build_llama(void)
     return finish(&b);
 }
 
+/* Latent attention: keys and values from a few numbers, the rotated part of keys shared. */
+__attribute__((unused)) static struct topt_model *build_latent(void)
+{
+    enum { D = 12, HEADS = 2, HD = 6, SHARED = 2, VD = 3 };
+    struct build b = {.m = topt_model_create("latent", 8, 6, NULL)};
+    int x =
+        put(&b, "embedding", -1, -1, ATTRS(.vocab = 30, .features = D, .init_std = 0.5));
+    int q = put(&b, "linear", x, -1, ATTRS(.features = HEADS, .features_unit = HD));
+    q = put(&b, "rotary", q, -1, ATTRS(.rope_dim = SHARED, .rope_theta = 100));
+    int kv = put(&b, "linear", x, -1, ATTRS(.features = 5));
+    kv = put(&b, "linear", kv, -1,
+             ATTRS(.features = HEADS, .features_unit = HD - SHARED + VD));
+    int kr = put(&b, "linear", x, -1, ATTRS(.features = 1, .features_unit = SHARED));
+    kr = put(&b, "rotary", kr, -1, ATTRS(.rope_theta = 100));
+    int input[] = {q, kv, kr};
+    int y = put_all(&b, "attend", 3, input,
+                    ATTRS(.heads = HEADS, .head_dim = HD, .v_head_dim = VD, .causal = 1));
+    y = put(&b, "linear", y, -1, ATTRS(.features = D));
+    x = put(&b, "add", x, y, ATTRS(0));
+    x = put(&b, "linear", x, -1, ATTRS(.features = 30));
+    put(&b, "cross_entropy", x, -1, ATTRS(0));
+    return finish(&b);
+}
+
 /* An LSTM under a GRU; 5 and 6 cells, so that splits are uneven. */
 __attribute__((unused)) static struct topt_model *build_lstm(void)
 {
@@ -143,7 +168,8 @@ __attribute__((unused)) static struct topt_model *build_moe(void)
     enum { D = 8, EXPERTS = 4 };
     struct topt_attrs routing = ATTRS(.top_k = 2, .capacity = 1);
     struct build b = {.m = topt_model_create("moe", 8, 6, NULL)};
-    int x = put(&b, "embedding", -1, -1, ATTRS(.vocab = 30, .features = D, .init_std = 1));
+    int x =
+        put(&b, "embedding", -1, -1, ATTRS(.vocab = 30, .features = D, .init_std = 1));
     for (int i = 0; i < 2; i++) {
         int y = put(&b, "norm", x, -1, ATTRS(.rms = 1));
         int g = put(&b, "linear", y, -1, ATTRS(.features = EXPERTS));
@@ -157,6 +183,110 @@ __attribute__((unused)) static struct topt_model *build_moe(void)
     put(&b, "cross_entropy", x, -1, ATTRS(0));
     return finish(&b);
 }
+
+/* Convolution, batch norm and pooling with windows that overlap and some that don't divide,
+ * a residual, groups; rows and columns few enough that blocks get smaller than a window. */
+__attribute__((unused)) static struct topt_model *build_cnn(void)
+{
+    struct topt_attrs same =
+        ATTRS(.features = 4, .kernel_h = 3, .kernel_w = 3, .pad_top = 1, .pad_left = 1,
+              .pad_bottom = 1, .pad_right = 1);
+    struct build b = {.m = topt_model_create("cnn", 8, 1, NULL)};
+    int x = put(&b, "image", -1, -1, ATTRS(.channels = 2, .height = 9, .width = 8));
+    x = put(&b, "bias", put(&b, "conv", x, -1, same), -1, ATTRS(0));
+    x = put(&b, "batch_norm", x, -1, ATTRS(0));
+    x = put(&b, "unary", x, -1, ATTRS(.activation = TOPT_ACT_RELU));
+    x = put(
+        &b, "pool", x, -1,
+        ATTRS(.kernel_h = 3, .kernel_w = 2, .stride_h = 2, .stride_w = 2, .pad_top = 1));
+    int y = put(&b, "batch_norm", put(&b, "conv", x, -1, same), -1, ATTRS(0));
+    x = put(&b, "add", x, put(&b, "unary", y, -1, ATTRS(.activation = TOPT_ACT_RELU)),
+            ATTRS(0));
+    x = put(&b, "conv_grouped", x, -1,
+            ATTRS(.groups = 4, .features_unit = 2, .kernel_h = 3, .kernel_w = 3,
+                  .dilation_w = 2, .pad_left = 2, .pad_right = 2, .pad_bottom = 1));
+    x = put(&b, "pool", x, -1,
+            ATTRS(.kernel_h = 2, .kernel_w = 2, .average = 1, .ceil = 1));
+    x = put(&b, "global_pool", x, -1, ATTRS(0));
+    x = put(&b, "bias", put(&b, "linear", x, -1, ATTRS(.features = 6)), -1, ATTRS(0));
+    put(&b, "cross_entropy", x, -1, ATTRS(0));
+    return finish(&b);
+}
+
+/* What the other models of features have not: one of each. */
+__attribute__((unused)) static struct topt_model *build_mixed(void)
+{
+    struct build b = {.m = topt_model_create("mixed", 8, 6, NULL)};
+    int x =
+        put(&b, "embedding", -1, -1, ATTRS(.vocab = 30, .features = 12, .init_std = 1));
+    x = put(&b, "position", x, -1, ATTRS(.init_std = 0.1));
+    x = put(&b, "dropout", x, -1, ATTRS(.rate = 0.2));
+    int y = put(&b, "linear", x, -1, ATTRS(.features = 4, .features_unit = 6));
+    y = put(&b, "head_norm", y, -1, ATTRS(.head_dim = 3));
+    int low = put(&b, "slice", y, -1, ATTRS(.features_unit = 4));
+    int high = put(&b, "slice", y, -1, ATTRS(.offset = 2, .features_unit = 4));
+    y = put(&b, "concat", low, high, ATTRS(0));
+    y = put(&b, "regroup", y, -1, ATTRS(.features = 8, .features_unit = 4));
+    y = put(&b, "linear", y, -1, ATTRS(.features = 12));
+    y = put(&b, "softmax", y, -1, ATTRS(0));
+    int z = put(&b, "linear", x, -1, ATTRS(.features = 6));
+    z = put(&b, "transpose", z, -1, ATTRS(0));
+    z = put(&b, "scale", z, -1, ATTRS(.factor = 0.5, .shift = 0.1));
+    y = put(&b, "concat_counts", y, z, ATTRS(0));
+    z = put(&b, "select", y, -1, ATTRS(.offset = 2));
+    y = put(&b, "reduce_sequence", y, -1, ATTRS(.mean = 1));
+    y = put(&b, "add", y, z, ATTRS(0));
+    z = put(&b, "reduce_features", y, -1, ATTRS(.mean = 1));
+    z = put(&b, "linear", z, -1, ATTRS(.features = 18));
+    y = put(&b, "mul", y, z, ATTRS(0));
+    y = put(&b, "linear", y, -1, ATTRS(.features = 10));
+    put(&b, "cross_entropy", y, -1, ATTRS(0));
+    return finish(&b);
+}
+
+/* What the convolutional network has not, on images of odd extents. */
+__attribute__((unused)) static struct topt_model *build_images(void)
+{
+    struct build b = {.m = topt_model_create("images", 8, 1, NULL)};
+    int x = put(&b, "image", -1, -1, ATTRS(.channels = 3, .height = 5, .width = 6));
+    x = put(&b, "conv", x, -1, ATTRS(.features = 4, .kernel_h = 1, .kernel_w = 1));
+    x = put(&b, "lrn", x, -1, ATTRS(.size = 3, .alpha = 0.5));
+    int y = put(&b, "unary", x, -1, ATTRS(.activation = TOPT_ACT_GELU));
+    x = put(&b, "mul", x, y, ATTRS(0));
+    x = put(&b, "dropout", x, -1, ATTRS(.rate = 0.2));
+    x = put(&b, "concat_counts", x, y, ATTRS(0));
+    y = put(&b, "flatten", x, -1, ATTRS(0));
+    y = put(&b, "linear", y, -1, ATTRS(.features = 6));
+    x = put(&b, "tokens", x, -1, ATTRS(0));
+    x = put(&b, "linear", x, -1, ATTRS(.features = 6));
+    x = put(&b, "reduce_sequence", x, -1, ATTRS(.mean = 1));
+    x = put(&b, "add", x, y, ATTRS(0));
+    x = put(&b, "linear", x, -1, ATTRS(.features = 5));
+    put(&b, "cross_entropy", x, -1, ATTRS(0));
+    return finish(&b);
+}
+
+/* A regression over a table. */
+__attribute__((unused)) static struct topt_model *build_table(void)
+{
+    struct build b = {.m = topt_model_create("table", 8, 1, NULL)};
+    int x = put(&b, "input", -1, -1, ATTRS(.features = 5, .features_unit = 2));
+    x = put(&b, "linear", x, -1, ATTRS(.features = 9));
+    x = put(&b, "bias", x, -1, ATTRS(0));
+    x = put(&b, "unary", x, -1, ATTRS(.activation = TOPT_ACT_TANH));
+    x = put(&b, "linear", x, -1, ATTRS(.features = 3));
+    put(&b, "mse", x, -1, ATTRS(0));
+    return finish(&b);
+}
+
+/* All of them.  'smooth': a little more or less of anything changes the loss by a little. */
+__attribute__((unused)) static const struct {
+    struct topt_model *(*build)(void);
+    int smooth;
+} test_models[] = {{build_mlp, 1},  {build_gpt, 1},    {build_llama, 1},
+                   {build_lstm, 1}, {build_latent, 1}, {build_mixed, 1},
+                   {build_cnn, 0},  {build_images, 1}, {build_table, 1},
+                   {build_moe, 0}};
 
 /* ---- random strategies --------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* session.c - a run in a single process: samples, initial weights, bytes, errors. */
 #include "exec.h"
 #include "models.h"
+#include "plant.h"
 #include "tap.h"
 #include "topt_runtime.h"
 
@@ -145,7 +146,7 @@ static void check_broken_program(void)
     o.feed = r.feed;
     for (int i = r.p->init_end; i < r.p->ninstr; i++)
         if (r.p->instr[i].kind == TOPT_I_ALLOC) {
-            o.skip_instr = i;
+            leave_out(r.p, i);
             break;
         }
     need(topt_session_create(r.p, r.comm, &r.dev, &o, &s, &err), &err);
