@@ -179,8 +179,7 @@ int topt_train_build(struct topt_train *t, const char *data, double lr, uint64_t
                  topt_feed_open(data, t->plan->model, seed, &t->feed, err);
     if (topt_comm_agree(t->comm, failed, err))
         return -1;
-    struct topt_session_options o = {
-        .lr = lr, .seed = seed, .feed = t->feed};
+    struct topt_session_options o = {.lr = lr, .seed = seed, .feed = t->feed};
     return topt_session_create(t->plan->program, t->comm, &t->device, &o, &t->session,
                                err);
 }

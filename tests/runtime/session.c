@@ -60,8 +60,7 @@ static double train(struct rig *r, int steps, double lr, uint64_t seed)
 {
     struct topt_error err = {0};
     struct topt_session *s;
-    struct topt_session_options o = {
-        .lr = lr, .seed = seed, .feed = r->feed};
+    struct topt_session_options o = {.lr = lr, .seed = seed, .feed = r->feed};
     double loss = NAN;
     need(topt_session_create(r->p, r->comm, &r->dev, &o, &s, &err), &err);
     for (int k = 0; k < steps; k++)
