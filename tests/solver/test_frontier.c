@@ -210,7 +210,7 @@ static void test_blocks_alike(void)
 {
     struct tally t = {0};
     int folded = 0, models = 0;
-    for (uint64_t seed = 1; t.compared < 150 && seed < 1500; seed++) {
+    for (uint64_t seed = 1; t.compared < 80 && seed < 1500; seed++) {
         const struct shape *k = &shapes[seed % 4];
         struct topt_request r;
         topt_request_init(&r);
@@ -231,7 +231,111 @@ static void test_blocks_alike(void)
         topt_model_destroy(m);
     }
     is_int(folded, models, "all models have blocks");
-    verdict(&t, 150, "blocks alike");
+    verdict(&t, 80, "blocks alike");
+}
+
+/* ---- factors: sharding, recomputation, micro-batches ------------------------------------------ */
+
+/* Every strategy of every variant; NULL where that would take too long. */
+static struct topt_cost *brute_variants(struct topt_shape_search *s, size_t *ret_n)
+{
+    struct topt_cost *all = NULL;
+    size_t n = 0;
+    int good = 1;
+    for (int i = 0; i < s->nvariants && good; i++) {
+        struct topt_problem *p;
+        struct topt_costing k;
+        size_t m = 0;
+        if (topt_shape_costing(s, &s->variant[i], &k, NULL) ||
+            topt_shape_problem(s, &s->variant[i], &p, NULL))
+            break;
+        int none = count(topt_problem_under(p, -1, -1)) < 1;
+        struct topt_cost *some = none ? NULL : brute(&k, p, &m);
+        good = none || some;
+        all = realloc(all, (n + m + 1) * sizeof *all);
+        if (m)
+            memcpy(all + n, some, m * sizeof *all);
+        n += m;
+        free(some);
+        topt_problem_destroy(p);
+    }
+    if (!good) {
+        free(all);
+        return NULL;
+    }
+    *ret_n = topt_reduce(all, n);
+    return all;
+}
+
+static int one_equals(struct topt_shape_search *s, enum topt_goal goal, int64_t limit,
+                      const struct topt_cost *want, int memory_only)
+{
+    struct topt_solutions found;
+    int rc = topt_shape_solve(s, goal, limit, 0, &found, NULL);
+    int good = !rc && found.n == 1 && found.at[0].memory_bytes == want->memory &&
+               (memory_only || found.at[0].time_ns == want->time);
+    topt_solutions_fini(&found);
+    return good;
+}
+
+static void compare_shape(struct topt_shape_search *s, struct tally *t, int *flagged)
+{
+    struct topt_solutions found;
+    size_t n;
+    struct topt_cost *want = brute_variants(s, &n);
+    if (!want) {
+        t->skipped++;
+        return;
+    }
+    int rc = topt_shape_solve(s, TOPT_GOAL_FRONTIER, 0, 0, &found, NULL);
+    t->compared++;
+    t->equal += !rc && same_frontier(&found, want, n);
+    for (int i = 0; !rc && i < found.n; i++) {
+        const struct topt_solution *x = &found.at[i];
+        for (int k = 0; k < x->strategy->nops; k++) {
+            flagged[0] += x->strategy->config[k].zero > 0;
+            flagged[1] += x->strategy->config[k].recompute;
+        }
+        flagged[2] += x->variant.micro_batches > 1;
+    }
+    topt_solutions_fini(&found);
+    int fastest = 1;
+    for (size_t i = 0; i < n; i++)
+        fastest &= one_equals(s, TOPT_GOAL_FASTEST, want[i].memory, &want[i], 0);
+    t->fastest_equal += fastest;
+    t->least_equal += one_equals(s, TOPT_GOAL_LEAST, 0, &want[0], 1);
+    free(want);
+}
+
+static void test_factors(void)
+{
+    struct tally t = {0};
+    int flagged[3] = {0};
+    for (uint64_t seed = 1; t.compared < 24 && seed < 600; seed++) {
+        const struct shape *k = &shapes[seed % 4];
+        struct topt_request r;
+        struct topt_micros micros;
+        struct topt_shape_search s;
+        topt_request_init(&r);
+        struct topt_model *m = block_model(seed, 2, 1 + (seed % 4 > 1));
+        r.model = m;
+        r.hw = hw;
+        r.space = k->space;
+        r.blocks = TOPT_BLOCKS_ALIKE;
+        r.factors = TOPT_FACTORS_ALL;
+        r.settings.optimizer = (enum topt_optimizer)(seed % 3);
+        if (!m || topt_micros_init(&micros, &r, NULL))
+            continue;
+        if (!topt_shape_open(&s, &micros, k->nodes, k->per_node, NULL))
+            compare_shape(&s, &t, flagged);
+        topt_shape_close(&s);
+        topt_micros_fini(&micros);
+        topt_model_destroy(m);
+    }
+    verdict(&t, 24, "all factors");
+    ok(flagged[0] && flagged[1] && flagged[2],
+       "frontiers shard (%d), recompute (%d) and take micro-batches (%d)", flagged[0],
+       flagged[1], flagged[2]);
 }
 
 /* 1 device, no choice but one: sums worked out by hand from the profile's figures. */
@@ -350,6 +454,7 @@ int main(void)
     test_hand_worked();
     test_against_brute_force();
     test_blocks_alike();
+    test_factors();
     test_costgraph();
     topt_hw_destroy(hw);
     return done_testing();
