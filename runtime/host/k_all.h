@@ -117,4 +117,8 @@ static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
     [TOPT_K_ATTEND_BWD] = attend_bwd,
     [TOPT_K_ROTARY_FWD] = rotary_fwd,
     [TOPT_K_ROTARY_BWD] = rotary_bwd,
+    [TOPT_K_PREPEND_FWD] = prepend_fwd,
+    [TOPT_K_PREPEND_BWD] = prepend_bwd,
+    [TOPT_K_REVERSE_FWD] = reverse_fwd,
+    [TOPT_K_REVERSE_BWD] = reverse_bwd,
 };

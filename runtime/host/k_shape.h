@@ -185,6 +185,51 @@ static void select_bwd(const struct topt_kernel_call *c)
         copy(dx + (b * s + at) * d, dy + b * d, d);
 }
 
+static void prepend_fwd(const struct topt_kernel_call *c)
+{
+    enum { X, TOKEN, Y };
+    const real *x = c->value[X];
+    real *y = c->value[Y];
+    int64_t d = cols_of(c, X), n = extent(c, X, 1) * d;
+    for (int64_t b = 0; b < extent(c, X, 0); b++, y += n + d) {
+        copy(y, c->value[TOKEN], d);
+        copy(y + d, x + b * n, n);
+    }
+}
+
+static void prepend_bwd(const struct topt_kernel_call *c)
+{
+    enum { X, TOKEN, Y };
+    const real *dy = c->grad[Y];
+    real *dx = c->grad[X], *token = c->grad[TOKEN];
+    int64_t d = cols_of(c, X), n = extent(c, X, 1) * d;
+    for (int64_t b = 0; b < extent(c, X, 0); b++, dy += n + d) {
+        for (int64_t j = 0; token && j < d; j++)
+            token[j] += dy[j];
+        copy(dx ? dx + b * n : NULL, dy + d, n);
+    }
+}
+
+static void reverse_rows(const struct topt_kernel_call *c, real *to, const real *from)
+{
+    enum { X };
+    int64_t s = extent(c, X, 1), d = extent(c, X, 2), rows = to ? rows_of(c, X) : 0;
+    for (int64_t r = 0; r < rows; r++)
+        copy(to + r * d, from + (r - r % s + s - 1 - r % s) * d, d);
+}
+
+static void reverse_fwd(const struct topt_kernel_call *c)
+{
+    enum { X, Y };
+    reverse_rows(c, c->value[Y], c->value[X]);
+}
+
+static void reverse_bwd(const struct topt_kernel_call *c)
+{
+    enum { X, Y };
+    reverse_rows(c, c->grad[X], c->grad[Y]);
+}
+
 /* ---- dropout --------------------------------------------------------------------------- */
 
 /* Global number of the first element of a local row of 'operand'; samples are counted over

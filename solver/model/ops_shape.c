@@ -115,6 +115,19 @@ static int shape_select(struct topt_op *op, struct topt_error *err)
                            (long long)op->attrs.offset, (long long)op->count[1]);
 }
 
+static int shape_prepend(struct topt_op *op, struct topt_error *err)
+{
+    enum { S = 1, ONE = 3 };
+    int64_t unit = op->operand[0].dim[2].unit;
+    (void)err;
+    topt_counts_from_input(op, 0);
+    op->count[S]++;
+    op->count[ONE] = 1;
+    topt_set_dim(op, 1, 1, unit);
+    topt_set_dim(op, 2, 2, unit);
+    return 0;
+}
+
 /* ---- numbers --------------------------------------------------------------------------- */
 
 static int shape_dropout(struct topt_op *op, struct topt_error *err)
@@ -245,6 +258,30 @@ const struct topt_op_spec topt_ops_shape[] = {
      .forward = {KERNEL(SELECT_FWD, V(0), V(1))},
      .backward = {KERNEL(SELECT_BWD, G(1), G(0))},
      .shape = shape_select,
+     .flops = topt_flops_none},
+    /* One more position before all others: a trained one, the same for each sample. */
+    {.name = "prepend",
+     .attrs = A(INIT_STD),
+     .ndims = 4,
+     .dim = {BATCH, {"s", TOPT_SPLIT_NEVER}, FEATURES, ONE},
+     .noperands = 3,
+     .operand =
+         {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .own = 1 << 1},
+          {.name = "token", .role = TOPT_PARAM, .ndim = 2, .dim = {3, 2}},
+          OUT},
+     .forward = {KERNEL(PREPEND_FWD, V(0) | V(1), V(2))},
+     .backward = {KERNEL(PREPEND_BWD, G(2), G(0) | G(1))},
+     .shape = shape_prepend,
+     .flops = topt_flops_none},
+    /* Positions in reverse: a recurrence between two of them goes backwards. */
+    {.name = "reverse",
+     .ndims = 3,
+     .dim = {BATCH, {"s", TOPT_SPLIT_NEVER}, FEATURES},
+     .noperands = 2,
+     .operand = {IN("x", 0), OUT},
+     .forward = {KERNEL(REVERSE_FWD, V(0), V(1))},
+     .backward = {KERNEL(REVERSE_BWD, G(1), G(0))},
+     .shape = topt_shape_same,
      .flops = topt_flops_none},
     /* The mask is a function of (seed, step, operator, global index): every split and every
      * micro-batch drops the same numbers, and backward finds them again. */

@@ -141,7 +141,11 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(ATTEND_DELTA, "attend_delta", ATTENTION)                                             \
     X(ATTEND_BWD, "attend_bwd", ATTENTION)                                                 \
     X(ROTARY_FWD, "rotary", ELEMENTWISE)                                                   \
-    X(ROTARY_BWD, "rotary_bwd", ELEMENTWISE)
+    X(ROTARY_BWD, "rotary_bwd", ELEMENTWISE)                                               \
+    X(PREPEND_FWD, "prepend", ELEMENTWISE)                                                 \
+    X(PREPEND_BWD, "prepend_bwd", ELEMENTWISE)                                             \
+    X(REVERSE_FWD, "reverse", ELEMENTWISE)                                                 \
+    X(REVERSE_BWD, "reverse_bwd", ELEMENTWISE)
 /* clang-format on */
 
 enum topt_kernel {

@@ -64,6 +64,8 @@ static const struct fixture fixtures[] = {
     {"sum over features", "reduce_features", 1, 3, 2, {0}},
     {"mean over features", "reduce_features", 1, 5, 1, {.mean = 1}},
     {"select", "select", 1, 3, 2, {.offset = 3}},
+    {"prepend", "prepend", 1, 3, 2, {0}},
+    {"reverse", "reverse", 1, 3, 2, {0}},
     {"dropout", "dropout", 1, 3, 4, {.rate = 0.4}},
     {"dropout of images", "dropout", 1, 1, 1, .attrs = {.rate = 0.25},
      .shape = {IMAGE(3, 2)}},
