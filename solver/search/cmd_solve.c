@@ -5,17 +5,18 @@
 #include "topt_search.h"
 #include "topt_text.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-enum { MAX_FILE = 1 << 30 };
+#include <string.h>
 
 struct args {
     const char *algorithm;
     double epsilon;
-    int64_t threads, memory;
+    int64_t threads, memory, work, entries;
     int json;
 };
 
@@ -28,120 +29,191 @@ static const struct topt_option table[] = {
      "threads to search with; the answer is the same for any number"},
     {"memory", TOPT_OPT_BYTES, offsetof(struct args, memory), "BYTES",
      "leave out what takes more, as 14.5GiB"},
+    {"max-work", TOPT_OPT_INT, offsetof(struct args, work), "N",
+     "stop after so many pairs of points, and say how good the answer is"},
+    {"max-entries", TOPT_OPT_INT, offsetof(struct args, entries), "N",
+     "decide operators by heuristic where exact tables would be larger (4194304)"},
     {"json", TOPT_OPT_FLAG, offsetof(struct args, json), NULL, "print JSON"},
     {0},
 };
 
 /* ---- output ---- */
 
-static int print_point(struct topt_text *t, const struct topt_search_problem *p,
-                       const struct topt_search_point *x)
+/* Text that goes to a file in pieces: an answer can be larger than the search. */
+struct output {
+    FILE *to;
+    const struct topt_search_problem *p;
+    char **key; /* by operator: its name as JSON, with what stands around it */
+};
+
+static void print_int(FILE *to, int64_t n)
 {
-    topt_text_add(t, "{\"memory\":%" PRId64 ",\"time\":%" PRId64 ",\"configs\":{",
-                  x->cost.memory, x->cost.time);
-    for (int i = 0; i < p->nops; i++) {
-        json_t *name = json_string(p->op[i].name);
-        char *text = name ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
-        json_decref(name);
-        if (!text)
-            return -1;
-        topt_text_add(t, "%s%s:%d", i ? "," : "", text, (int)x->config[i]);
-        free(text);
-    }
-    topt_text_add(t, "},\"edges\":[");
-    for (int i = 0; i < p->nedges; i++)
-        topt_text_add(t, "%s%d", i ? "," : "", (int)x->alt[i]);
-    topt_text_add(t, "]}");
-    return 0;
+    char buf[24], *end = buf + sizeof buf, *at = end;
+    do
+        *--at = (char)('0' + n % 10);
+    while (n /= 10);
+    fwrite(at, 1, (size_t)(end - at), to);
 }
 
-static int print_json(struct topt_text *t, const struct topt_search_problem *p,
-                      const struct topt_frontier *f)
+static char *make_key(const char *name, int first)
+{
+    struct topt_text t = {0};
+    json_t *v = json_string(name);
+    char *text = v ? json_dumps(v, JSON_ENCODE_ANY) : NULL;
+    json_decref(v);
+    if (text)
+        topt_text_add(&t, "%s%s:", first ? "" : ",", text);
+    free(text);
+    return t.s;
+}
+
+static void print_point(const struct output *o, const struct topt_search_point *x)
+{
+    fprintf(o->to, "{\"memory\":%" PRId64 ",\"time\":%" PRId64 ",\"configs\":{",
+            x->cost.memory, x->cost.time);
+    for (int i = 0; i < o->p->nops; i++) {
+        fputs(o->key[i], o->to);
+        print_int(o->to, x->config[i]);
+    }
+    fputs("},\"edges\":[", o->to);
+    for (int i = 0; i < o->p->nedges; i++) {
+        if (i)
+            putc(',', o->to);
+        print_int(o->to, x->alt[i]);
+    }
+    fputs("]}", o->to);
+}
+
+/* The names of operators decided by heuristic. */
+static void print_decided(const struct output *o, const struct topt_frontier *f)
+{
+    fputs(",\"heuristic\":[", o->to);
+    for (int i = 0; i < f->nheuristic; i++) {
+        const char *key = o->key[f->heuristic[i]];
+        key += *key == ',';
+        fprintf(o->to, "%s%.*s", i ? "," : "", (int)strlen(key) - 1, key);
+    }
+    fputs("]", o->to);
+}
+
+static void print_frontier(const struct output *o, const struct topt_frontier *f)
 {
     const struct topt_search_stats *s = &f->stats;
-    topt_text_add(t, "{\"exact\":%s,\"epsilon\":%.17g,\"frontier\":[",
-                  f->exact ? "true" : "false", f->epsilon);
+    fprintf(o->to, "{\"exact\":%s,\"epsilon\":", f->exact ? "true" : "false");
+    fprintf(o->to, isfinite(f->epsilon) ? "%.17g" : "null", f->epsilon);
+    if (f->nheuristic)
+        print_decided(o, f);
+    fputs(",\"frontier\":[", o->to);
     for (int i = 0; i < f->npoints; i++) {
-        topt_text_add(t, i ? ",\n" : "\n");
-        if (print_point(t, p, &f->point[i]))
-            return -1;
+        fputs(i ? ",\n" : "\n", o->to);
+        print_point(o, &f->point[i]);
     }
-    topt_text_add(
-        t,
-        "],\"stats\":{\"products\":%" PRId64 ",\"points\":%" PRId64 ",\"tables\":%" PRId64
-        ",\"shared\":%" PRId64 ",\"peak_bytes\":%" PRId64 ",\"max_frontier\":%d}}\n",
-        s->products, s->points, s->tables, s->shared, s->peak_bytes, s->max_frontier);
-    return 0;
+    fprintf(o->to,
+            "],\"stats\":{\"products\":%" PRId64 ",\"points\":%" PRId64
+            ",\"tables\":%" PRId64 ",\"shared\":%" PRId64 ",\"bands\":%" PRId64
+            ",\"peak_bytes\":%" PRId64 ",\"max_frontier\":%d}}\n",
+            s->products, s->points, s->tables, s->shared, s->bands, s->peak_bytes,
+            s->max_frontier);
 }
 
-/* A line a point: costs, then the configurations in the order of the file's operators. */
-static int print_table(struct topt_text *t, const struct topt_search_problem *p,
-                       const struct topt_frontier *f)
+static int print_json(FILE *to, const struct topt_search_problem *p,
+                      const struct topt_frontier *f, struct topt_error *err)
 {
-    topt_text_add(t, "%20s %20s  configurations\n", "memory", "time");
+    struct output o = {to, p, calloc((size_t)p->nops + 1, sizeof(char *))};
+    int rc = o.key ? 0 : -1;
+    for (int i = 0; i < p->nops && !rc; i++)
+        if (!(o.key[i] = make_key(p->op[i].name, i == 0)))
+            rc = -1;
+    if (rc)
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory to print the frontier");
+    else
+        print_frontier(&o, f);
+    for (int i = 0; o.key && i < p->nops; i++)
+        free(o.key[i]);
+    free(o.key);
+    return rc;
+}
+
+/* A line a point: costs, then the first configurations, producers first. */
+static void print_table(FILE *to, const struct topt_search_problem *p,
+                        const struct topt_frontier *f)
+{
+    fprintf(to, "%20s %20s  configurations\n", "memory", "time");
     for (int i = 0; i < f->npoints; i++) {
         const struct topt_search_point *x = &f->point[i];
-        topt_text_add(t, "%20" PRId64 " %20" PRId64 " ", x->cost.memory, x->cost.time);
+        fprintf(to, "%20" PRId64 " %20" PRId64 " ", x->cost.memory, x->cost.time);
         int shown = p->nops < 16 ? p->nops : 16;
         for (int k = 0; k < shown; k++)
-            topt_text_add(t, " %d", (int)x->config[k]);
-        topt_text_add(t, shown < p->nops ? " ...\n" : "\n");
+            fprintf(to, " %d", (int)x->config[k]);
+        fprintf(to, shown < p->nops ? " ...\n" : "\n");
     }
-    topt_text_add(t, "%d points, %d operators, %d edges; ", f->npoints, p->nops,
-                  p->nedges);
+    fprintf(to, "%d points, %d operators, %d edges; ", f->npoints, p->nops, p->nedges);
     if (f->exact)
-        topt_text_add(t, "exact\n");
+        fprintf(to, "exact\n");
     else
-        topt_text_add(t, "times at most %.3g %% above the best\n", 100 * f->epsilon);
-    return 0;
+        fprintf(to, "times at most %.3g %% above the best\n", 100 * f->epsilon);
+    for (int i = 0; i < f->nheuristic; i++)
+        fprintf(to, "decided by heuristic: %s\n", p->op[f->heuristic[i]].name);
 }
 
 static int print(const struct args *args, const struct topt_search_problem *p,
                  const struct topt_frontier *f, struct topt_error *err)
 {
-    struct topt_text t = {0};
-    int rc = args->json ? print_json(&t, p, f) : print_table(&t, p, f);
-    if (rc || t.oom)
-        rc = topt_fail(err, TOPT_ERR_NOMEM, "no memory to print the frontier");
-    else
-        rc = topt_write_file("-", t.s, t.len, err);
-    topt_text_fini(&t);
-    return rc;
+    if (args->json && print_json(stdout, p, f, err))
+        return -1;
+    if (!args->json)
+        print_table(stdout, p, f);
+    if (fflush(stdout) || ferror(stdout))
+        return topt_fail(err, TOPT_ERR_IO, "the answer can't be written to stdout");
+    return 0;
 }
 
 /* ---- the command ---- */
+
+static int load(const char *path, struct topt_costs_file **ret, struct topt_error *err)
+{
+    FILE *from = strcmp(path, "-") ? fopen(path, "rb") : stdin;
+    if (!from)
+        return topt_fail(err, TOPT_ERR_IO, "can't open '%s': %s", path, strerror(errno));
+    int rc = topt_costs_load(from, ret, err);
+    if (from != stdin)
+        fclose(from);
+    return rc ? topt_wrap(err, "%s", path) : 0;
+}
+
+static int nothing_fits(const struct args *args, struct topt_error *err)
+{
+    if (!args->memory)
+        return topt_fail(err, TOPT_ERR_INFEASIBLE, "no strategy is allowed at all");
+    return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                     "no strategy takes at most %" PRId64 " bytes; give more --memory",
+                     args->memory);
+}
 
 static int solve(const struct args *args, const char *path, struct topt_error *err)
 {
     struct topt_search_options o = {.algorithm = args->algorithm,
                                     .memory_limit = args->memory,
-                                    .epsilon = args->epsilon};
+                                    .epsilon = args->epsilon,
+                                    .max_work = args->work,
+                                    .max_entries = args->entries};
     struct topt_costs_file *file = NULL;
     struct topt_frontier *f = NULL;
-    size_t len;
     int rc = -1;
     if (args->threads > TOPT_SEARCH_MAX_THREADS)
         return topt_fail(err, TOPT_ERR_USAGE, "--threads %" PRId64 ": at most %d",
                          args->threads, TOPT_SEARCH_MAX_THREADS);
     o.threads = (int)args->threads;
-    char *text = topt_read_file(path, MAX_FILE, &len, err);
-    if (!text)
+    if (load(path, &file, err))
         return -1;
-    if (topt_costs_read(text, len, &file, err)) {
-        topt_wrap(err, "%s", path);
-        goto out;
-    }
     if (topt_search(topt_costs_problem(file), &o, &f, err))
         goto out;
     rc = print(args, topt_costs_problem(file), f, err);
     if (!rc && f->npoints == 0)
-        rc = topt_fail(err, TOPT_ERR_INFEASIBLE,
-                       "no strategy takes at most %" PRId64 " bytes; give more --memory",
-                       args->memory);
+        rc = nothing_fits(args, err);
 out:
     topt_frontier_destroy(f);
     topt_costs_destroy(file);
-    free(text);
     return rc;
 }
 

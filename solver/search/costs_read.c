@@ -1,0 +1,697 @@
+/* costs_read.c - "topt-costs/1" read as a stream: the problem is all that is kept.
+ *
+ * Each edge's matrix is read into one that is used again, and becomes a table at once
+ * (costs_table.c).  The document's fields may stand in any order, so edges name operators
+ * that may come later; names are resolved, and shapes compared, at the end.
+ *
+ * Then the operators are put in an order that does not depend on the file's: producers first,
+ * and by name where that leaves a choice, with numbers in names counting as numbers.  So the
+ * search does the same for every order of the file, and repeated blocks look alike. */
+#include "costs.h"
+#include "json_stream.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_OPS = 1000000, PLACE = 120 };
+
+struct topt_costs_file {
+    struct topt_search_problem problem;
+    struct topt_arena *arena;
+};
+
+/* Where the reader is: "edges[3].costs[1][2][0]" with four numbers. */
+struct where {
+    const char *list, *field; /* "ops" and "configs", or "edges" and "costs" */
+    int64_t at[4];
+    int n;
+};
+
+/* An edge whose ends are still names. */
+struct named_edge {
+    const char *from, *to;
+    int rows, cols;
+};
+
+/* Operators by name: open addressing over their numbers. */
+struct names {
+    int32_t *slot; /* number + 1; 0: free */
+    size_t cap;
+};
+
+struct reader {
+    struct topt_costs_file *file;
+    struct topt_error *err;
+    struct json_stream json;
+    struct costs_store store;
+    struct matrix m;
+    struct topt_search_op *op;
+    struct topt_search_edge *edge;
+    struct named_edge *named;
+    size_t nops, cap_ops, nedges, cap_edges, cap_named;
+    struct topt_cost *configs; /* of the operator at hand */
+    size_t cap_configs;
+    struct names names;
+    struct where where;
+};
+
+static const char *place(const struct reader *r, char *buf)
+{
+    const struct where *w = &r->where;
+    int n = snprintf(buf, PLACE, "%s[%" PRId64 "]", w->list, w->at[0]);
+    if (w->n > 1)
+        n += snprintf(buf + n, (size_t)(PLACE - n), ".%s", w->field);
+    for (int i = 1; i < w->n; i++)
+        n += snprintf(buf + n, (size_t)(PLACE - n), "[%" PRId64 "]", w->at[i]);
+    return buf;
+}
+
+/* Room for one more at 'n'. */
+static int grow(struct reader *r, void **array, size_t *cap, size_t n, size_t size)
+{
+    if (n < *cap)
+        return 0;
+    size_t want = *cap ? 2 * *cap : 64;
+    void *a = realloc(*array, want * size);
+    if (!a)
+        return topt_costs_nomem(r->err);
+    *array = a;
+    *cap = want;
+    return 0;
+}
+
+/* ---- fields of objects ---- */
+
+struct field {
+    const char *name;
+    int (*read)(struct reader *r);
+};
+
+/* Read an object of just these fields, each once, in any order; 'prefix' names it. */
+static int read_object(struct reader *r, const struct field *fields, const char *prefix)
+{
+    struct json_stream *j = &r->json;
+    unsigned seen = 0;
+    int first = 1, more, i;
+    if (topt_json_take(j, '{'))
+        return -1;
+    for (; (more = topt_json_next(j, first, '}')) > 0; first = 0) {
+        if (topt_json_take_key(j))
+            return -1;
+        for (i = 0; fields[i].name && strcmp(fields[i].name, j->string); i++)
+            ;
+        if (!fields[i].name)
+            return topt_fail(r->err, TOPT_ERR_INVAL, "%s%.60s is not a field here",
+                             prefix, j->string);
+        if (seen & 1u << i)
+            return topt_fail(r->err, TOPT_ERR_INVAL, "%s%s stands there twice", prefix,
+                             fields[i].name);
+        seen |= 1u << i;
+        if (fields[i].read(r))
+            return -1;
+    }
+    for (i = 0; !more && fields[i].name; i++)
+        if (!(seen & 1u << i))
+            return topt_fail(r->err, TOPT_ERR_INVAL, "%s%s is missing", prefix,
+                             fields[i].name);
+    return more;
+}
+
+/* ---- costs ---- */
+
+static int read_number(struct reader *r, const char *what, int64_t *ret)
+{
+    char buf[PLACE];
+    switch (topt_json_take_whole(&r->json, ret)) {
+    case JSON_WHOLE:
+        return 0;
+    case JSON_NEGATIVE:
+        return topt_fail(r->err, TOPT_ERR_INVAL, "%s: %s is negative", place(r, buf),
+                         what);
+    case JSON_TOO_LARGE:
+        return topt_fail(r->err, TOPT_ERR_INVAL, "%s: %s is more than 2^63 - 1",
+                         place(r, buf), what);
+    case JSON_FRACTION:
+    case JSON_OTHER:
+        break;
+    }
+    return topt_fail(r->err, TOPT_ERR_INVAL, "%s: %s must be a whole number",
+                     place(r, buf), what);
+}
+
+static int not_a_cost(struct reader *r)
+{
+    char buf[PLACE];
+    if (!topt_json_peek(&r->json))
+        return topt_json_expected(&r->json, "a cost");
+    return topt_fail(r->err, TOPT_ERR_INVAL, "%s: a cost is [memory, time]",
+                     place(r, buf));
+}
+
+static int read_cost(struct reader *r, struct topt_cost *ret)
+{
+    struct json_stream *j = &r->json;
+    if (topt_json_peek(j) != '[' || topt_json_take(j, '['))
+        return not_a_cost(r);
+    if (topt_json_peek(j) == ']')
+        return not_a_cost(r);
+    if (read_number(r, "memory", &ret->memory))
+        return -1;
+    if (topt_json_peek(j) != ',' || topt_json_take(j, ','))
+        return not_a_cost(r);
+    if (read_number(r, "time", &ret->time))
+        return -1;
+    if (topt_json_peek(j) != ']')
+        return not_a_cost(r);
+    return topt_json_take(j, ']');
+}
+
+/* Go into the array that stands at the reader's place. */
+static int into_array(struct reader *r, const char *of_what)
+{
+    char buf[PLACE];
+    int c = topt_json_peek(&r->json);
+    if (c && c != '[')
+        return topt_fail(r->err, TOPT_ERR_INVAL, "%s must be a list of %s", place(r, buf),
+                         of_what);
+    return topt_json_take(&r->json, '[');
+}
+
+/* ---- operators ---- */
+
+static uint64_t hash_name(const char *s)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (; *s; s++)
+        h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+    return h ^ h >> 29;
+}
+
+/* Where the name stands, or would. */
+static size_t name_slot(const struct reader *r, const char *name)
+{
+    size_t i = hash_name(name) & (r->names.cap - 1);
+    while (r->names.slot[i] && strcmp(r->op[r->names.slot[i] - 1].name, name))
+        i = (i + 1) & (r->names.cap - 1);
+    return i;
+}
+
+static int find_op(const struct reader *r, const char *name)
+{
+    return r->names.cap ? r->names.slot[name_slot(r, name)] - 1 : -1;
+}
+
+static int add_name(struct reader *r, int op)
+{
+    if (2 * ((size_t)op + 1) > r->names.cap) {
+        size_t cap = r->names.cap ? 2 * r->names.cap : 64;
+        int32_t *slot = calloc(cap, sizeof *slot);
+        if (!slot)
+            return topt_costs_nomem(r->err);
+        free(r->names.slot);
+        r->names = (struct names){slot, cap};
+        for (int i = 0; i < op; i++)
+            slot[name_slot(r, r->op[i].name)] = i + 1;
+    }
+    r->names.slot[name_slot(r, r->op[op].name)] = op + 1;
+    return 0;
+}
+
+static int read_name(struct reader *r)
+{
+    struct topt_search_op *op = &r->op[r->nops];
+    char buf[PLACE];
+    if (topt_json_take_string(&r->json))
+        return -1;
+    if (!*r->json.string)
+        return topt_fail(r->err, TOPT_ERR_INVAL, "%s.name is empty", place(r, buf));
+    if (find_op(r, r->json.string) >= 0)
+        return topt_fail(r->err, TOPT_ERR_INVAL, "%s: a second operator named '%.60s'",
+                         place(r, buf), r->json.string);
+    op->name = topt_arena_strdup(r->file->arena, r->json.string);
+    return op->name ? 0 : topt_costs_nomem(r->err);
+}
+
+static int read_configs(struct reader *r)
+{
+    struct topt_search_op *op = &r->op[r->nops];
+    size_t n = 0;
+    int more;
+    r->where.n = 2;
+    r->where.field = "configs";
+    if (topt_json_peek(&r->json) != '[')
+        return topt_fail(r->err, TOPT_ERR_INVAL,
+                         "ops[%" PRId64 "].configs must be a list", r->where.at[0]);
+    if (topt_json_take(&r->json, '['))
+        return -1;
+    for (; (more = topt_json_next(&r->json, n == 0, ']')) > 0; n++) {
+        r->where.at[1] = (int64_t)n;
+        if (n == TOPT_SEARCH_MAX_ENTRIES)
+            return topt_fail(r->err, TOPT_ERR_LIMIT,
+                             "ops[%" PRId64 "]: more than %d configurations",
+                             r->where.at[0], TOPT_SEARCH_MAX_ENTRIES);
+        if (grow(r, (void **)&r->configs, &r->cap_configs, n, sizeof *r->configs) ||
+            read_cost(r, &r->configs[n]))
+            return -1;
+    }
+    r->where.n = 1;
+    if (more < 0)
+        return -1;
+    if (n == 0)
+        return topt_fail(r->err, TOPT_ERR_INVAL, "ops[%" PRId64 "].configs is empty",
+                         r->where.at[0]);
+    op->nconfigs = (int)n;
+    op->cost = topt_costs_keep(&r->store, r->configs, n * sizeof *op->cost);
+    return op->cost ? 0 : -1;
+}
+
+static int read_op(struct reader *r)
+{
+    static const struct field fields[] = {
+        {"name", read_name}, {"configs", read_configs}, {0}};
+    char prefix[PLACE];
+    if (grow(r, (void **)&r->op, &r->cap_ops, r->nops, sizeof *r->op))
+        return -1;
+    r->op[r->nops] = (struct topt_search_op){0};
+    snprintf(prefix, sizeof prefix, "ops[%zu].", r->nops);
+    if (read_object(r, fields, prefix) || add_name(r, (int)r->nops))
+        return -1;
+    r->nops++;
+    return 0;
+}
+
+/* ---- edges ---- */
+
+static int read_end(struct reader *r, const char **ret)
+{
+    if (topt_json_take_string(&r->json))
+        return -1;
+    *ret = topt_costs_keep(&r->store, r->json.string, strlen(r->json.string) + 1);
+    return *ret ? 0 : -1;
+}
+
+static int read_from(struct reader *r)
+{
+    return read_end(r, &r->named[r->nedges].from);
+}
+
+static int read_to(struct reader *r)
+{
+    return read_end(r, &r->named[r->nedges].to);
+}
+
+/* An entry: a list of at least one alternative. */
+static int read_entry(struct reader *r)
+{
+    struct matrix *m = &r->m;
+    char buf[PLACE];
+    int more, k = 0;
+    r->where.n = 3;
+    if (into_array(r, "at least one [memory, time]"))
+        return -1;
+    for (; (more = topt_json_next(&r->json, k == 0, ']')) > 0; k++) {
+        r->where.n = 4;
+        r->where.at[3] = k;
+        if (m->nalts == INT32_MAX)
+            return topt_fail(r->err, TOPT_ERR_LIMIT, "an edge with 2^31 alternatives");
+        if (grow(r, (void **)&m->alt, &m->cap_alts, m->nalts, sizeof *m->alt) ||
+            read_cost(r, &m->alt[m->nalts]))
+            return -1;
+        m->nalts++;
+    }
+    r->where.n = 3;
+    if (!more && k == 0)
+        return topt_fail(r->err, TOPT_ERR_INVAL,
+                         "%s must be a list of at least one [memory, time]",
+                         place(r, buf));
+    return more;
+}
+
+static int read_row(struct reader *r, size_t *entries)
+{
+    struct matrix *m = &r->m;
+    char buf[PLACE];
+    int more, n = 0;
+    r->where.n = 2;
+    if (into_array(r, "entries, one for each configuration of the consumer"))
+        return -1;
+    for (; (more = topt_json_next(&r->json, n == 0, ']')) > 0; n++) {
+        r->where.at[2] = n;
+        if (*entries == TOPT_SEARCH_MAX_ENTRIES)
+            return topt_fail(r->err, TOPT_ERR_LIMIT, "%s: more than %d entries",
+                             place(r, buf), TOPT_SEARCH_MAX_ENTRIES);
+        if (grow(r, (void **)&m->first, &m->cap_first, *entries + 1, sizeof *m->first) ||
+            read_entry(r))
+            return -1;
+        m->first[++*entries] = (int32_t)m->nalts;
+    }
+    r->where.n = 2;
+    if (!more && m->rows && n != m->cols)
+        return topt_fail(r->err, TOPT_ERR_INVAL,
+                         "%s has %d elements; the row before has %d", place(r, buf), n,
+                         m->cols);
+    m->cols = n;
+    return more;
+}
+
+static int read_costs(struct reader *r)
+{
+    struct matrix *m = &r->m;
+    size_t entries = 0;
+    int more;
+    m->rows = m->cols = 0;
+    m->nalts = 0;
+    r->where.field = "costs";
+    if (grow(r, (void **)&m->first, &m->cap_first, 0, sizeof *m->first))
+        return -1;
+    m->first[0] = 0;
+    if (topt_json_peek(&r->json) != '[')
+        return topt_fail(r->err, TOPT_ERR_INVAL,
+                         "edges[%" PRId64 "].costs must be a list", r->where.at[0]);
+    if (topt_json_take(&r->json, '['))
+        return -1;
+    for (; (more = topt_json_next(&r->json, m->rows == 0, ']')) > 0; m->rows++) {
+        r->where.at[1] = m->rows;
+        if (m->rows == TOPT_SEARCH_MAX_ENTRIES)
+            return topt_fail(r->err, TOPT_ERR_LIMIT, "edges[%" PRId64 "]: too many rows",
+                             r->where.at[0]);
+        if (read_row(r, &entries))
+            return -1;
+    }
+    r->where.n = 1;
+    if (more)
+        return -1;
+    r->named[r->nedges].rows = m->rows;
+    r->named[r->nedges].cols = m->cols;
+    return topt_costs_table(&r->store, m, &r->edge[r->nedges]);
+}
+
+static int read_edge(struct reader *r)
+{
+    static const struct field fields[] = {
+        {"from", read_from}, {"to", read_to}, {"costs", read_costs}, {0}};
+    char prefix[PLACE];
+    if (grow(r, (void **)&r->edge, &r->cap_edges, r->nedges, sizeof *r->edge) ||
+        grow(r, (void **)&r->named, &r->cap_named, r->nedges, sizeof *r->named))
+        return -1;
+    r->edge[r->nedges] = (struct topt_search_edge){0};
+    r->named[r->nedges] = (struct named_edge){0};
+    snprintf(prefix, sizeof prefix, "edges[%zu].", r->nedges);
+    if (read_object(r, fields, prefix))
+        return -1;
+    r->nedges++;
+    return 0;
+}
+
+/* ---- the document ---- */
+
+static int read_list(struct reader *r, const char *name, int (*read)(struct reader *r),
+                     const size_t *n)
+{
+    struct json_stream *j = &r->json;
+    int more;
+    if (topt_json_peek(j) && topt_json_peek(j) != '[')
+        return topt_fail(r->err, TOPT_ERR_INVAL, "%s must be a list", name);
+    if (topt_json_take(j, '['))
+        return -1;
+    while ((more = topt_json_next(j, *n == 0, ']')) > 0) {
+        r->where = (struct where){.list = name, .at = {(int64_t)*n}, .n = 1};
+        if (*n == MAX_OPS)
+            return topt_fail(r->err, TOPT_ERR_LIMIT, "more than %d %s", MAX_OPS, name);
+        if (topt_json_peek(j) && topt_json_peek(j) != '{')
+            return topt_fail(r->err, TOPT_ERR_INVAL, "%s[%zu] must be an object", name,
+                             *n);
+        if (read(r))
+            return -1;
+    }
+    return more;
+}
+
+static int read_ops(struct reader *r)
+{
+    return read_list(r, "ops", read_op, &r->nops);
+}
+
+static int read_edges(struct reader *r)
+{
+    return read_list(r, "edges", read_edge, &r->nedges);
+}
+
+static int read_format(struct reader *r)
+{
+    if (topt_json_take_string(&r->json))
+        return -1;
+    if (strcmp(r->json.string, "topt-costs/1"))
+        return topt_fail(r->err, TOPT_ERR_INVAL,
+                         "format is \"%.40s\", \"topt-costs/1\" is needed",
+                         r->json.string);
+    return 0;
+}
+
+static int resolve(struct reader *r, size_t edge, const char *key, const char *name,
+                   int *ret)
+{
+    *ret = find_op(r, name);
+    if (*ret < 0)
+        return topt_fail(r->err, TOPT_ERR_INVAL,
+                         "edges[%zu].%s: no operator is named '%.60s'", edge, key, name);
+    return 0;
+}
+
+static int check_shape(struct reader *r, size_t edge)
+{
+    const struct named_edge *n = &r->named[edge];
+    const struct topt_search_op *from = &r->op[r->edge[edge].from];
+    const struct topt_search_op *to = &r->op[r->edge[edge].to];
+    if (n->rows != from->nconfigs)
+        return topt_fail(
+            r->err, TOPT_ERR_INVAL,
+            "edges[%zu].costs has %d elements; '%.60s' has %d configurations", edge,
+            n->rows, from->name, from->nconfigs);
+    if (n->cols != to->nconfigs)
+        return topt_fail(
+            r->err, TOPT_ERR_INVAL,
+            "edges[%zu].costs[0] has %d elements; '%.60s' has %d configurations", edge,
+            n->cols, to->name, to->nconfigs);
+    return 0;
+}
+
+static int resolve_edges(struct reader *r)
+{
+    for (size_t i = 0; i < r->nedges; i++)
+        if (resolve(r, i, "from", r->named[i].from, &r->edge[i].from) ||
+            resolve(r, i, "to", r->named[i].to, &r->edge[i].to) || check_shape(r, i))
+            return -1;
+    return 0;
+}
+
+/* ---- an order that does not depend on the file's ---- */
+
+/* By name, where runs of digits compare as numbers. */
+static int compare_names(const char *a, const char *b)
+{
+    const char *x = a, *y = b;
+    for (; *x && *y; x++, y++) {
+        size_t nx = strspn(x, "0123456789"), ny = strspn(y, "0123456789");
+        if (nx && ny) {
+            while (nx > 1 && *x == '0')
+                x++, nx--;
+            while (ny > 1 && *y == '0')
+                y++, ny--;
+            int c = nx != ny ? (nx > ny) - (nx < ny) : memcmp(x, y, nx);
+            if (c)
+                return c;
+            x += nx - 1;
+            y += ny - 1;
+        } else if (*x != *y) {
+            return (unsigned char)*x < (unsigned char)*y ? -1 : 1;
+        }
+    }
+    return *x || *y ? (*x ? 1 : -1) : strcmp(a, b);
+}
+
+static int by_name(const void *x, const void *y)
+{
+    return compare_names((*(const struct topt_search_op *const *)x)->name,
+                         (*(const struct topt_search_op *const *)y)->name);
+}
+
+/* A heap of ranks, smallest first. */
+static void heap_push(int *heap, int n, int rank)
+{
+    for (; n > 0 && heap[(n - 1) / 2] > rank; n = (n - 1) / 2)
+        heap[n] = heap[(n - 1) / 2];
+    heap[n] = rank;
+}
+
+static int heap_pop(int *heap, int n)
+{
+    int top = heap[0], last = heap[n - 1], i = 0;
+    for (n--; 2 * i + 1 < n;) {
+        int child = 2 * i + 1;
+        child += child + 1 < n && heap[child + 1] < heap[child];
+        if (heap[child] >= last)
+            break;
+        heap[i] = heap[child];
+        i = child;
+    }
+    heap[i] = last;
+    return top;
+}
+
+struct order {
+    const struct topt_search_op **by_rank;
+    int *rank;  /* by operator */
+    int *place; /* by rank: the operator's number in the new order */
+    int *waits, *head, *next, *heap;
+};
+
+/* Kahn's, taking of the operators that wait for nothing the first by name. */
+static int sort_ops(const struct reader *r, struct order *o)
+{
+    int n = (int)r->nops, ready = 0, done = 0;
+    for (int i = 0; i < n; i++)
+        o->by_rank[i] = &r->op[i];
+    if (n)
+        qsort(o->by_rank, (size_t)n, sizeof(*o->by_rank), by_name);
+    for (int i = 0; i < n; i++) {
+        o->rank[o->by_rank[i] - r->op] = i;
+        o->head[i] = -1;
+    }
+    for (int e = 0; e < (int)r->nedges; e++) {
+        int from = o->rank[r->edge[e].from];
+        o->waits[o->rank[r->edge[e].to]]++;
+        o->next[e] = o->head[from];
+        o->head[from] = e;
+    }
+    for (int i = 0; i < n; i++)
+        if (!o->waits[i])
+            heap_push(o->heap, ready++, i);
+    while (ready) {
+        int rank = heap_pop(o->heap, ready--);
+        o->place[rank] = done++;
+        for (int e = o->head[rank]; e >= 0; e = o->next[e]) {
+            int to = o->rank[r->edge[e].to];
+            if (!--o->waits[to])
+                heap_push(o->heap, ready++, to);
+        }
+    }
+    return done;
+}
+
+static int put_in_order(struct reader *r, struct topt_arena *scratch)
+{
+    size_t n = r->nops;
+    struct order o = {.by_rank = TOPT_NEW(scratch, n, const struct topt_search_op *),
+                      .rank = TOPT_NEW(scratch, n, int),
+                      .place = TOPT_NEW(scratch, n, int),
+                      .waits = TOPT_NEW(scratch, n, int),
+                      .head = TOPT_NEW(scratch, n, int),
+                      .next = TOPT_NEW(scratch, r->nedges, int),
+                      .heap = TOPT_NEW(scratch, n, int)};
+    struct topt_search_op *op = TOPT_NEW(r->file->arena, n, struct topt_search_op);
+    struct topt_search_edge *edge =
+        TOPT_NEW(r->file->arena, r->nedges, struct topt_search_edge);
+    if (!o.by_rank || !o.rank || !o.place || !o.waits || !o.head || !o.next || !o.heap ||
+        !op || !edge)
+        return topt_costs_nomem(r->err);
+    int in_order =
+        sort_ops(r, &o) == (int)n; /* else there is a cycle, found by the check */
+    for (size_t i = 0; i < n; i++) {
+        int to = in_order ? o.place[o.rank[i]] : (int)i;
+        op[to] = r->op[i];
+    }
+    for (size_t i = 0; i < r->nedges; i++) {
+        edge[i] = r->edge[i];
+        if (in_order) {
+            edge[i].from = o.place[o.rank[edge[i].from]];
+            edge[i].to = o.place[o.rank[edge[i].to]];
+        }
+    }
+    r->file->problem = (struct topt_search_problem){(int)n, op, (int)r->nedges, edge};
+    return topt_search_check(&r->file->problem, r->err);
+}
+
+/* ---- reading ---- */
+
+static int read_document(struct reader *r)
+{
+    static const struct field fields[] = {
+        {"format", read_format}, {"ops", read_ops}, {"edges", read_edges}, {0}};
+    int c = topt_json_peek(&r->json);
+    if (c && c != '{')
+        return topt_fail(r->err, TOPT_ERR_INVAL, "a cost file is a JSON object");
+    if (read_object(r, fields, "") || topt_json_take_end(&r->json) || resolve_edges(r))
+        return -1;
+    struct topt_arena *scratch = topt_arena_create(0);
+    int rc = scratch ? put_in_order(r, scratch) : topt_costs_nomem(r->err);
+    topt_arena_destroy(scratch);
+    return rc;
+}
+
+static void reader_fini(struct reader *r)
+{
+    topt_json_stream_fini(&r->json);
+    topt_costs_store_fini(&r->store);
+    free(r->m.first);
+    free(r->m.alt);
+    free(r->op);
+    free(r->edge);
+    free(r->named);
+    free(r->configs);
+    free(r->names.slot);
+}
+
+static int read_costs_file(const char *text, size_t len, FILE *from,
+                           struct topt_costs_file **ret, struct topt_error *err)
+{
+    struct topt_costs_file *file = calloc(1, sizeof *file);
+    struct reader *r = calloc(1, sizeof *r);
+    int rc = -1;
+    *ret = NULL;
+    if (file)
+        file->arena = topt_arena_create(0);
+    if (!file || !file->arena || !r) {
+        topt_costs_nomem(err);
+        goto out;
+    }
+    r->file = file;
+    r->err = err;
+    if (!topt_json_stream_init(&r->json, text, len, from, err) &&
+        !topt_costs_store_init(&r->store, file->arena, err))
+        rc = read_document(r);
+out:
+    if (r)
+        reader_fini(r);
+    free(r);
+    if (rc)
+        topt_costs_destroy(file);
+    else
+        *ret = file;
+    return rc;
+}
+
+int topt_costs_read(const char *text, size_t len, struct topt_costs_file **ret,
+                    struct topt_error *err)
+{
+    return read_costs_file(text, len, NULL, ret, err);
+}
+
+int topt_costs_load(FILE *from, struct topt_costs_file **ret, struct topt_error *err)
+{
+    return read_costs_file(NULL, 0, from, ret, err);
+}
+
+const struct topt_search_problem *topt_costs_problem(const struct topt_costs_file *f)
+{
+    return &f->problem;
+}
+
+void topt_costs_destroy(struct topt_costs_file *f)
+{
+    if (!f)
+        return;
+    topt_arena_destroy(f->arena);
+    free(f);
+}
