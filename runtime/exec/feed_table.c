@@ -13,6 +13,7 @@
 
 struct table {
     float *features, *answers; /* by row; classes are whole numbers */
+    unsigned char *pixels;     /* in place of features */
     int64_t rows, width, nanswers, batch;
     uint64_t seed;
 };
@@ -37,18 +38,23 @@ static int load_whole(void *ctx, const struct topt_op *op, int operand, int64_t 
     return 0;
 }
 
+static double feature(const struct table *t, int64_t i)
+{
+    return t->pixels ? t->pixels[i] / 127.5 - 1 : (double)t->features[i];
+}
+
 static int load_real(void *ctx, const struct topt_op *op, int operand, int64_t step,
                      const struct topt_box *box, double *ret, struct topt_error *err)
 {
     const struct table *t = ctx;
     int64_t n = topt_feed_elements(op, operand, box);
-    const float *from = op->spec->loss ? t->answers : t->features;
-    int64_t width = op->spec->loss ? t->nanswers : t->width;
     if (topt_feed_check(op, box, t->batch, err))
         return -1;
     for (int64_t i = 0; i < n; i++) {
         struct topt_feed_place p = topt_feed_place(op, operand, box, i);
-        ret[i] = (double)from[row_of(t, step, p.sample) * width + p.element];
+        int64_t row = row_of(t, step, p.sample);
+        ret[i] = op->spec->loss ? (double)t->answers[row * t->nanswers + p.element]
+                                : feature(t, row * t->width + p.element);
     }
     return 0;
 }
@@ -58,6 +64,7 @@ static void close_table(void *ctx)
     struct table *t = ctx;
     free(t->features);
     free(t->answers);
+    free(t->pixels);
     free(t);
 }
 
@@ -163,11 +170,10 @@ static int take_images(struct table *t, const struct idx *x, struct topt_error *
                          "a sample has %lld numbers, the model takes %lld",
                          (long long)x->width, (long long)t->width);
     t->rows = x->rows;
-    t->features = malloc((size_t)(x->rows * x->width) * sizeof *t->features);
-    if (!t->features)
+    t->pixels = malloc((size_t)(x->rows * x->width));
+    if (!t->pixels)
         return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
-    for (int64_t i = 0; i < x->rows * x->width; i++)
-        t->features[i] = (float)x->byte[i] / 127.5f - 1;
+    memcpy(t->pixels, x->byte, (size_t)(x->rows * x->width));
     return 0;
 }
 
