@@ -11,8 +11,9 @@
 /* The models of a request by number of micro-batches, made when asked for. */
 struct topt_micros {
     const struct topt_request *request;
-    int64_t parameters;      /* numbers */
-    double activation_bytes; /* that backward reads, of the whole batch */
+    int64_t parameters;        /* numbers */
+    double activation_bytes;   /* that backward reads, of the whole batch */
+    struct topt_blocks blocks; /* of all of them */
     int n;
     struct topt_micro {
         int64_t batches;

@@ -24,9 +24,9 @@ static int no_memory(struct topt_error *err)
 /* The operator in the first block that a node stands at, or -1. */
 static int stand(const struct topt_problem *p, const struct node *n)
 {
-    const struct topt_blocks *b = &p->blocks;
+    const struct topt_blocks *b = p->options.alike;
     int op = n->op >= 0 ? n->op : p->k.model->tensor[n->tensor].producer;
-    int kind = p->options.alike ? b->kind[op] : -1;
+    int kind = b ? b->kind[op] : -1;
     return kind >= 0 ? b->of[kind].first + b->position[op] : -1;
 }
 

@@ -66,12 +66,11 @@ static void mark_reread(struct topt_problem *p)
 
 static int mark(struct topt_problem *p, struct topt_error *err)
 {
-    if (p->options.alike && topt_model_blocks(p->k.model, &p->blocks, err))
-        return -1;
-    if (p->options.recompute != TOPT_RECOMPUTE_NONE) {
-        if (topt_recomputable(p->k.model, &p->blocks, &p->may_remake, err))
+    const struct topt_blocks *b = p->options.alike;
+    if (b && p->options.recompute != TOPT_RECOMPUTE_NONE) {
+        if (topt_recomputable(p->k.model, b, &p->may_remake, err))
             return -1;
-        topt_spans_recompute(&p->spans, p->k.model, &p->blocks);
+        topt_spans_recompute(&p->spans, p->k.model, b);
     }
     mark_reread(p);
     return 0;
@@ -130,7 +129,6 @@ void topt_problem_destroy(struct topt_problem *p)
         free(p->table[i].alt);
     }
     topt_spans_fini(&p->spans);
-    topt_blocks_fini(&p->blocks);
     free(p->may_remake);
     free(p->reread);
     free(p->node);

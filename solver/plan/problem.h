@@ -24,7 +24,7 @@ struct topt_space_options {
     enum topt_space space; /* not AUTO */
     int cut;               /* uniform: axes before it are the data axes */
     int sequence;
-    int alike; /* all blocks of a kind choose alike */
+    const struct topt_blocks *alike; /* blocks of a kind choose alike; NULL: freely */
     /* Levels of enum topt_zero, as bits, where an operator can; uniform: the one for all. */
     int zero;
     enum topt_recompute {

@@ -120,7 +120,6 @@ struct topt_problem {
     struct topt_costing k;
     struct topt_space_options options;
     struct topt_spans spans;
-    struct topt_blocks blocks;
     uint8_t *may_remake; /* by operator: it may be recomputed; NULL: none */
     uint8_t *reread;     /* by tensor: backward may read it */
     int exchanged;       /* memory is time and time is memory */

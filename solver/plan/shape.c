@@ -46,9 +46,13 @@ int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
         return topt_fail(err, TOPT_ERR_INVAL,
                          "%lld micro-batches do not divide the batch of %lld",
                          (long long)given, (long long)batch);
+    if (topt_model_blocks(r->model, &m->blocks, err))
+        return -1;
     m->at = calloc((size_t)n, sizeof *m->at);
-    if (!m->at)
+    if (!m->at) {
+        topt_blocks_fini(&m->blocks);
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for micro-batches");
+    }
     for (int64_t u = 1; u <= batch; u++)
         if (all ? batch % u == 0 : u == given)
             m->at[m->n++].batches = u;
@@ -60,6 +64,7 @@ void topt_micros_fini(struct topt_micros *m)
     for (int i = 0; i < m->n; i++)
         topt_model_destroy(m->at[i].owned);
     free(m->at);
+    topt_blocks_fini(&m->blocks);
     *m = (struct topt_micros){0};
 }
 
@@ -215,7 +220,7 @@ int topt_shape_problem(struct topt_shape_search *s, const struct topt_variant *v
     struct topt_space_options o = {.space = s->space,
                                    .cut = v->cut,
                                    .sequence = s->request->sequence_splits,
-                                   .alike = s->alike,
+                                   .alike = s->alike ? &s->micros->blocks : NULL,
                                    .zero = zero_levels(s, v),
                                    .recompute = recompute_of(s, v)};
     return topt_shape_costing(s, v, &k, err) ? -1 : topt_problem_create(&k, &o, ret, err);
