@@ -14,6 +14,7 @@ packages_build=(
     gcc libc6-dev cmake ninja-build pkg-config
     libjansson-dev libmicrohttpd-dev libsqlite3-dev libcurl4-openssl-dev
     libopenmpi-dev openmpi-bin libopenblas-dev zlib1g-dev
+    libonnx-dev protobuf-c-compiler libprotobuf-c-dev
     libmunge-dev libslurm-dev slurm-wlm-basic-plugins-dev
 )
 # What a private Slurm on this machine takes, and the quick start's tables.
@@ -22,9 +23,15 @@ packages_slurm=(
     slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge
     procps util-linux hostname jq curl
 )
+# What the CUDA backend takes beside CUDA itself, and its tests.
+# shellcheck disable=SC2034
+packages_cuda=(
+    g++ gcc libc6-dev cmake ninja-build pkg-config
+    libjansson-dev libmicrohttpd-dev libsqlite3-dev libcurl4-openssl-dev libopenblas-dev
+)
 # What only the tests take.
 # shellcheck disable=SC2034
-packages_check=(clang clang-format-14 sqlite3 python3 python3-jsonschema)
+packages_check=(clang clang-format-14 sqlite3 python3 python3-jsonschema libonnx-testdata)
 
 # Daemons that those packages bring; this project starts its own and never the system's.
 package_services=(munge slurmctld slurmd)

@@ -26,7 +26,14 @@ struct args {
             "positions of a sample (default: the model's, at most 1024)"                 \
     }
 
+#define LOSS                                                                             \
+    {                                                                                    \
+        "loss", TOPT_OPT_STRING, offsetof(struct args, import.loss), "NAME",             \
+            "of an ONNX graph: cross_entropy or mse (default: by its output)"            \
+    }
+
 static const struct topt_option import_table[] = {BATCH_AND_SEQ,
+                                                  LOSS,
                                                   {"o", TOPT_OPT_STRING,
                                                    offsetof(struct args, out), "FILE",
                                                    "write there, - is stdout"},
@@ -34,6 +41,7 @@ static const struct topt_option import_table[] = {BATCH_AND_SEQ,
 
 static const struct topt_option inspect_table[] = {
     BATCH_AND_SEQ,
+    LOSS,
     {"json", TOPT_OPT_FLAG, offsetof(struct args, json), NULL, "print JSON"},
     {0}};
 

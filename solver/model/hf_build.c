@@ -5,11 +5,10 @@
  * so that splitting them keeps each group together; gate and up are one linear of pairs.
  * Where something happens to queries or keys before attention they are projected apart. */
 #include "hf.h"
+#include "model_impl.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-
-enum { DEFAULT_BATCH = 8, DEFAULT_SEQ = 1024 };
 
 /* Appends operators; after the first failure it does nothing. */
 struct builder {
@@ -247,10 +246,10 @@ struct topt_model *topt_hf_build_arch(const struct hf_arch *a, const char *name,
                                       const struct topt_import_options *o,
                                       struct topt_error *err)
 {
-    int64_t batch = o && o->batch ? o->batch : DEFAULT_BATCH;
-    int64_t seq = o && o->seq                ? o->seq
-                  : a->context < DEFAULT_SEQ ? a->context
-                                             : DEFAULT_SEQ;
+    int64_t batch = o && o->batch ? o->batch : TOPT_DEFAULT_BATCH;
+    int64_t seq = o && o->seq                     ? o->seq
+                  : a->context < TOPT_DEFAULT_SEQ ? a->context
+                                                  : TOPT_DEFAULT_SEQ;
     if (seq > a->context) {
         topt_fail(err, TOPT_ERR_INVAL, "seq %lld is above the model's %s %lld",
                   (long long)seq, a->context_key, (long long)a->context);

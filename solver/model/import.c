@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_MODEL_BYTES = 64 << 20 };
+enum { MAX_JSON_BYTES = 64 << 20, MAX_MODEL_BYTES = 512 << 20 };
 
 /* First byte that is not white space, or -1. */
 static int first_byte(const char *text, size_t len)
@@ -21,23 +21,24 @@ static int first_byte(const char *text, size_t len)
     return -1;
 }
 
+/* An ONNX file starts with field 1, ir_version, a small varint. */
+static int looks_like_onnx(const char *text, size_t len)
+{
+    return len > 2 && text[0] == 0x08 && text[1] > 0 && text[1] < 0x20;
+}
+
 /* Why bytes that are not JSON can't be read, as exactly as their start tells. */
 static int refuse_bytes(const char *text, size_t len, const char *what,
                         struct topt_error *err)
 {
-    /* An ONNX file starts with field 1, ir_version, a small varint. */
-    if (len > 2 && text[0] == 0x08 && text[1] > 0 && text[1] < 0x20)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "%s looks like ONNX; ONNX import is not built yet, give a "
-                         "Hugging Face config.json or a native model",
-                         what);
     if (len > 8 && text[8] == '{' && !text[7])
         return topt_fail(err, TOPT_ERR_INVAL,
                          "%s looks like safetensors, which holds weights and no "
                          "architecture; give the config.json beside it",
                          what);
     return topt_fail(err, TOPT_ERR_INVAL,
-                     "%s is neither a native model nor a Hugging Face config.json", what);
+                     "%s is neither a native model, a Hugging Face config.json nor ONNX",
+                     what);
 }
 
 /* "dir/my-model.config.json" -> "my-model"; a plain config.json takes its directory's name. */
@@ -55,8 +56,8 @@ static void name_from(const char *what, char *ret, size_t size)
             break;
         end = start;
     }
-    static const char *const endings[] = {".json", ".config"};
-    for (int i = 0; i < 2; i++) {
+    static const char *const endings[] = {".onnx", ".json", ".config"};
+    for (int i = 0; i < 3; i++) {
         char *dot = strrchr(ret, '.');
         if (dot && dot > ret && !strcmp(dot, endings[i]))
             *dot = '\0';
@@ -73,6 +74,9 @@ static int check_options(const struct topt_import_options *o, struct topt_error 
     if (o && (o->seq < 0 || o->seq > 1 << 24))
         return topt_fail(err, TOPT_ERR_USAGE, "seq %lld must be 1..16777216",
                          (long long)o->seq);
+    if (o && o->loss && strcmp(o->loss, "cross_entropy") && strcmp(o->loss, "mse"))
+        return topt_fail(err, TOPT_ERR_USAGE, "loss is '%.40s', not cross_entropy or mse",
+                         o->loss);
     return 0;
 }
 
@@ -82,7 +86,10 @@ static struct topt_model *build(const json_t *doc, const char *what,
 {
     char name[80];
     struct topt_model *m;
-    if (json_object_get(doc, "format")) {
+    if (o && o->loss) {
+        topt_fail(err, TOPT_ERR_USAGE, "a loss can be asked for of ONNX files only");
+        m = NULL;
+    } else if (json_object_get(doc, "format")) {
         m = topt_native_build(doc, o, err);
     } else if (topt_hf_looks_like(doc)) {
         name_from(what, name, sizeof name);
@@ -99,15 +106,29 @@ static struct topt_model *build(const json_t *doc, const char *what,
     return m;
 }
 
+static struct topt_model *build_onnx(const char *text, size_t len, const char *what,
+                                     const struct topt_import_options *o,
+                                     struct topt_error *err)
+{
+    char name[80];
+    name_from(what, name, sizeof name);
+    struct topt_model *m = topt_onnx_build(text, len, name, o, err);
+    if (!m)
+        topt_wrap(err, "%s", what);
+    return m;
+}
+
 struct topt_model *topt_model_import(const char *text, size_t len, const char *what,
                                      const struct topt_import_options *options,
                                      struct topt_error *err)
 {
     if (check_options(options, err))
         return NULL;
-    if (len > MAX_MODEL_BYTES) {
+    if (looks_like_onnx(text, len))
+        return build_onnx(text, len, what, options, err);
+    if (len > MAX_JSON_BYTES) {
         topt_fail(err, TOPT_ERR_LIMIT, "%s has %zu bytes, more than %d", what, len,
-                  MAX_MODEL_BYTES);
+                  MAX_JSON_BYTES);
         return NULL;
     }
     int first = first_byte(text, len);

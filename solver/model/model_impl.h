@@ -4,6 +4,9 @@
 
 #include "topt_model.h"
 
+/* Samples of a step and most positions of one where neither model nor user says. */
+enum { TOPT_DEFAULT_BATCH = 8, TOPT_DEFAULT_SEQ = 1024 };
+
 /* topt_model_from_json with the document's batch and seq replaced where 'o' sets them. */
 struct topt_model *topt_native_build(const json_t *doc,
                                      const struct topt_import_options *o,
@@ -15,5 +18,10 @@ int topt_hf_looks_like(const json_t *doc);
 struct topt_model *topt_hf_build(const json_t *doc, const char *name,
                                  const struct topt_import_options *o,
                                  struct topt_error *err) TOPT_MUST_CHECK;
+
+/* A model from the bytes of an ONNX file; an error that says so where ONNX was not built in. */
+struct topt_model *topt_onnx_build(const char *bytes, size_t len, const char *name,
+                                   const struct topt_import_options *o,
+                                   struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -68,15 +68,16 @@ static int64_t greatest_common(int64_t a, int64_t b)
 
 static int shape_regroup(struct topt_op *op, struct topt_error *err)
 {
-    const struct topt_dim x = op->operand[0].dim[2];
+    int i = op->spec->operand[0].ndim == 3 ? 2 : 1, d = op->spec->operand[0].dim[i];
+    const struct topt_dim x = op->operand[0].dim[i];
     struct topt_dim y = {op->attrs.features, topt_unit_of(op->attrs.features_unit)};
     if (y.count < 1 || y.count > x.count * x.unit || y.count * y.unit != x.count * x.unit)
         return topt_fail(
             err, TOPT_ERR_INVAL, "%lld features of %lld numbers can't be %lld of %lld",
             (long long)x.count, (long long)x.unit, (long long)y.count, (long long)y.unit);
     topt_counts_from_input(op, 0);
-    op->count[2] = greatest_common(x.count, y.count);
-    op->operand[1].dim[2] = y;
+    op->count[d] = greatest_common(x.count, y.count);
+    op->operand[1].dim[i] = y;
     return 0;
 }
 
@@ -209,6 +210,25 @@ const struct topt_op_spec topt_ops_shape[] = {
      .operand =
          {OWN("x", 0),
           {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}, .own = 1 << 2}},
+     .forward = {KERNEL(COPY_FWD, V(0), V(1))},
+     .backward = {KERNEL(COPY_BWD, G(1), G(0))},
+     .shape = shape_regroup,
+     .flops = topt_flops_none},
+    {.name = "regroup",
+     .attrs = A(FEATURES) | A(FEATURES_UNIT),
+     .ndims = 4,
+     .dim = {BATCH,
+             {"c", TOPT_SPLIT_FEATURE},
+             {"h", TOPT_SPLIT_SPATIAL},
+             {"w", TOPT_SPLIT_SPATIAL}},
+     .even = D(1),
+     .noperands = 2,
+     .operand = {OWN4("x", 0),
+                 {.name = "y",
+                  .role = TOPT_OUTPUT,
+                  .ndim = 4,
+                  .dim = {0, 1, 2, 3},
+                  .own = 1 << 1}},
      .forward = {KERNEL(COPY_FWD, V(0), V(1))},
      .backward = {KERNEL(COPY_BWD, G(1), G(0))},
      .shape = shape_regroup,

@@ -21,11 +21,11 @@
 #include "topt_error.h"
 
 enum {
-    TOPT_MAX_RANK = 4,      /* dimensions of a tensor */
-    TOPT_MAX_OPDIMS = 8,    /* dimensions of an operator */
-    TOPT_MAX_OPERANDS = 16, /* of an operator, saved and work buffers included */
-    TOPT_MAX_INPUTS = 4,    /* tensors from other operators */
-    TOPT_MAX_STEPS = 12,    /* kernels and exchanges of one direction */
+    TOPT_MAX_RANK = 4,       /* dimensions of a tensor */
+    TOPT_MAX_OPDIMS = 8,     /* dimensions of an operator */
+    TOPT_MAX_OPERANDS = 16,  /* of an operator, saved and work buffers included */
+    TOPT_MAX_INPUTS = 4,     /* tensors from other operators */
+    TOPT_MAX_STEPS = 12,     /* kernels and exchanges of one direction */
     TOPT_MAX_EXPERTS = 1024, /* kernels keep a count for each */
 };
 
@@ -184,8 +184,8 @@ struct topt_opdim_spec {
 
 /* How a parameter starts. */
 enum topt_start {
-    TOPT_START_NORMAL, /* deviation init_std of the attributes, 0.02 where that is 0 */
-    TOPT_START_FAN_IN, /* normal; deviation 1 / sqrt(elements / first dimension) */
+    TOPT_START_NORMAL,   /* deviation init_std of the attributes, 0.02 where that is 0 */
+    TOPT_START_FAN_IN,   /* normal; deviation 1 / sqrt(elements / first dimension) */
     TOPT_START_FAN_LAST, /* normal; deviation 1 / sqrt(last dimension) */
     TOPT_START_ZERO,
     TOPT_START_ONE
@@ -201,9 +201,9 @@ struct topt_operand_spec {
     uint8_t tensor_ok;         /* PARAM that may be another operator's tensor instead */
     uint8_t unitless;          /* statistics: unit 1 whatever the dimension's unit is */
     uint8_t real;              /* DATA: real numbers instead of whole ones */
-    uint8_t slots; /* INPUT of rank 3: its middle dimension may come in units */
-    uint8_t partial;           /* SAVED/WORK: a sum over the split dimensions it lacks */
-    uint8_t made; /* SAVED/WORK: by a HALO or MOVE step, not allocated before */
+    uint8_t slots;   /* INPUT of rank 3: its middle dimension may come in units */
+    uint8_t partial; /* SAVED/WORK: a sum over the split dimensions it lacks */
+    uint8_t made;    /* SAVED/WORK: by a HALO or MOVE step, not allocated before */
     /* Tensor dimensions (bit i) whose count is the operand's own instead of the operator's:
      * the input of a strided window.  They are split by the same axes. */
     uint8_t own;
@@ -342,7 +342,7 @@ enum topt_attr {
 
 #define TOPT_ATTR_WHOLE(field)      int64_t field;
 #define TOPT_ATTR_BOOLEAN(field)    int field;
-#define TOPT_ATTR_ACTIVATION(field) int field; /* enum topt_activation */
+#define TOPT_ATTR_ACTIVATION(field) int field;    /* enum topt_activation */
 #define TOPT_ATTR_REAL(field)       double field; /* not below 0 */
 #define TOPT_ATTR_SIGNED(field)     double field;
 
@@ -461,10 +461,12 @@ struct topt_model *topt_model_from_json(const json_t *doc,
 /* What importing may be told: 0 means the model's own or the default. */
 struct topt_import_options {
     int64_t batch, seq;
+    const char
+        *loss; /* of an ONNX graph: "cross_entropy" or "mse"; NULL: by its output */
 };
 
-/* A model from text: a native document or a Hugging Face config.json, told apart by
- * content.  'what' names it in messages. */
+/* A model from text: a native document, a Hugging Face config.json or an ONNX file, told apart
+ * by content.  'what' names it in messages. */
 struct topt_model *topt_model_import(const char *text, size_t len, const char *what,
                                      const struct topt_import_options *options,
                                      struct topt_error *err) TOPT_MUST_CHECK;

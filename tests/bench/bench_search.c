@@ -92,7 +92,7 @@ static int solve(const struct bench *b, struct topt_problem *p, struct topt_erro
 
 static int measure(const struct bench *b, struct topt_error *err)
 {
-    struct topt_import_options io = {b->batch, b->seq};
+    struct topt_import_options io = {.batch = b->batch, .seq = b->seq};
     struct topt_hw *hw = topt_hw_load(b->hw, err);
     struct topt_model *m =
         hw ? topt_model_import(b->config, strlen(b->config), b->name, &io, err) : NULL;

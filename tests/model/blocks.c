@@ -8,7 +8,7 @@
 
 static struct topt_model *import(const char *text)
 {
-    struct topt_import_options o = {2, 16};
+    struct topt_import_options o = {.batch = 2, .seq = 16};
     struct topt_error err = {0};
     struct topt_model *m = topt_model_import(text, strlen(text), "config.json", &o, &err);
     ok(m != NULL, "imported %s", err.text);

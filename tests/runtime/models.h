@@ -255,6 +255,7 @@ __attribute__((unused)) static struct topt_model *build_images(void)
     x = put(&b, "mul", x, y, ATTRS(0));
     x = put(&b, "dropout", x, -1, ATTRS(.rate = 0.2));
     x = put(&b, "concat_counts", x, y, ATTRS(0));
+    x = put(&b, "regroup", x, -1, ATTRS(.features = 4, .features_unit = 2));
     y = put(&b, "flatten", x, -1, ATTRS(0));
     y = put(&b, "linear", y, -1, ATTRS(.features = 6));
     x = put(&b, "tokens", x, -1, ATTRS(0));

@@ -1,0 +1,284 @@
+/* onnx.c - an ONNX file to a model for training.
+ *
+ * A file holds a function of samples; the loss asked for is put on its first output, and the
+ * graph from the samples to the loss is the model.  A softmax before a cross entropy is part of
+ * the loss.  The batch of the file's shapes need not be the model's. */
+#include "model_impl.h"
+#include "onnx_map.h"
+#include "topt_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- inputs ---------------------------------------------------------------------------- */
+
+/* Is input 'i' of such a node a weight? */
+static int is_weight_place(const struct onnx *x, const struct onnx_node *n, int i)
+{
+    static const struct {
+        const char *type;
+        int first, last;
+    } places[] = {{"Conv", 1, 2},
+                  {"Gemm", 1, 2},
+                  {"BatchNormalization", 1, 4},
+                  {"LayerNormalization", 1, 2},
+                  {"LSTM", 1, 7},
+                  {"GRU", 1, 5},
+                  {"Gather", 0, 0}};
+    for (size_t k = 0; k < sizeof places / sizeof *places; k++)
+        if (!strcmp(places[k].type, n->kind->name))
+            return i >= places[k].first && i <= places[k].last;
+    return !strcmp(n->kind->name, "MatMul") && i == 1 &&
+           x->value[n->in[1]].shape.ndim == 2;
+}
+
+/* Inputs that are used as weights alone are weights. */
+static void mark_weights(struct onnx *x)
+{
+    for (int i = 0; i < x->nvalues; i++)
+        x->value[i].constant |= x->value[i].input && x->value[i].known;
+    for (int i = 0; i < x->nnodes; i++)
+        for (int k = 0; x->node[i].needed && k < x->node[i].nin; k++) {
+            int v = x->node[i].in[k];
+            if (v >= 0 && x->value[v].input && !is_weight_place(x, &x->node[i], k))
+                x->value[v].constant = 0;
+        }
+}
+
+static int is_type(const struct onnx_node *n, const char *const *types)
+{
+    for (; *types; types++)
+        if (!strcmp(n->kind->name, *types))
+            return 1;
+    return 0;
+}
+
+/* A needed node of some types that reads a value as its first input; NULL: none. */
+static const struct onnx_node *reader_of(const struct onnx *x, int value,
+                                         const char *const *types)
+{
+    for (int i = 0; i < x->nnodes; i++)
+        if (x->node[i].needed && x->node[i].nin && x->node[i].in[0] == value &&
+            is_type(&x->node[i], types))
+            return &x->node[i];
+    return NULL;
+}
+
+/* Steps come before samples where a recurrence reads the input so. */
+static int steps_first(const struct onnx *x, int value)
+{
+    static const char *const types[] = {"LSTM", "GRU", NULL};
+    const struct onnx_node *n = reader_of(x, value, types);
+    return n && !topt_onnx_int(n, "layout", 0);
+}
+
+static int is_signal(const struct onnx *x, int value)
+{
+    static const char *const types[] = {
+        "Conv", "MaxPool", "AveragePool", "BatchNormalization", "GlobalAveragePool",
+        NULL};
+    return reader_of(x, value, types) != NULL;
+}
+
+/* Samples and positions that an input has. */
+static int64_t samples_of(const struct onnx *x, int value)
+{
+    const struct onnx_shape *s = &x->value[value].shape;
+    return s->ndim ? s->dim[steps_first(x, value) && s->ndim > 1] : 1;
+}
+
+static int64_t positions_of(const struct onnx *x, int value)
+{
+    const struct onnx_shape *s = &x->value[value].shape;
+    if (x->value[value].integer)
+        return s->ndim == 2 ? s->dim[1] : 1;
+    return s->ndim == 3 && !is_signal(x, value) ? s->dim[!steps_first(x, value)] : 1;
+}
+
+static int is_needed_sample(const struct onnx *x, int value)
+{
+    return x->value[value].input && !x->value[value].constant && x->value[value].uses;
+}
+
+/* The operator that an input is loaded by; tokens are loaded by their table. */
+static int map_input(struct onnx *x, int value)
+{
+    static const int8_t plain[] = {0, 1, 2}, turned[] = {1, 0, 2}, flat[] = {0, 2},
+                        image[] = {0, 1, 2, 3}, signal[] = {0, 1, 3};
+    struct onnx_value *v = &x->value[value];
+    const struct onnx_shape *s = &v->shape;
+    struct onnx_node as = {.nout = 1, .out = &value};
+    if (v->integer || !v->known)
+        return 0;
+    int is_image = s->ndim == 4 || (s->ndim == 3 && is_signal(x, value));
+    if (s->ndim < 2 || s->ndim > 4)
+        return topt_fail(x->err, TOPT_ERR_INVAL,
+                         "input '%.60s' has %d dimensions; 2 to 4 are read", v->name,
+                         s->ndim);
+    if (samples_of(x, value) != x->batch ||
+        (!is_image && positions_of(x, value) != x->model->seq))
+        return topt_fail(
+            x->err, TOPT_ERR_INVAL,
+            "input '%.60s' has another number of samples or positions than the "
+            "first",
+            v->name);
+    struct topt_attrs a = {.features = s->dim[s->ndim - 1]};
+    if (is_image)
+        a = (struct topt_attrs){.channels = s->dim[1],
+                                .height = s->ndim == 4 ? s->dim[2] : 1,
+                                .width = s->dim[s->ndim - 1]};
+    int t = topt_onnx_emit(x, &as, is_image ? "image" : "input", "", -1, -1, &a);
+    if (t < 0)
+        return -1;
+    topt_onnx_view_fresh(v, t,
+                         s->ndim == 4            ? image
+                         : is_image              ? signal
+                         : s->ndim == 2          ? flat
+                         : steps_first(x, value) ? turned
+                                                 : plain);
+    return 0;
+}
+
+/* A model of the batch and positions of the first input that is samples. */
+static int start_model(struct onnx *x, const char *name,
+                       const struct topt_import_options *o)
+{
+    int first = -1;
+    int64_t seq = 1;
+    for (int i = 0; i < x->nvalues; i++)
+        if (is_needed_sample(x, i)) {
+            if (!x->value[i].known)
+                return topt_fail(x->err, TOPT_ERR_INVAL, "input '%.60s' has no shape",
+                                 x->value[i].name);
+            first = first < 0 ? i : first;
+            seq = seq > 1 ? seq : positions_of(x, i);
+        }
+    if (first < 0)
+        return topt_fail(x->err, TOPT_ERR_INVAL, "no input of samples: all is constant");
+    x->batch = samples_of(x, first);
+    int64_t batch = o && o->batch  ? o->batch
+                    : x->batch > 1 ? x->batch
+                                   : TOPT_DEFAULT_BATCH;
+    x->model = topt_model_create(name, batch, seq, x->err);
+    for (int i = 0; x->model && i < x->nvalues; i++)
+        if (is_needed_sample(x, i) && map_input(x, i))
+            return -1;
+    return x->model ? 0 : -1;
+}
+
+/* ---- nodes and loss -------------------------------------------------------------------- */
+
+static int is_mapped(const struct onnx *x, const struct onnx_node *n)
+{
+    return n->needed && !n->fused && n->nout > 0 &&
+           !(n->out[0] >= 0 && x->value[n->out[0]].constant);
+}
+
+/* Types that depend on samples and that nothing maps, with how often they occur. */
+static int refuse_unmapped(struct onnx *x)
+{
+    struct topt_text list = {0};
+    int kinds = 0;
+    for (int i = 0; i < x->nnodes; i++) {
+        const struct onnx_kind *kind = x->node[i].kind;
+        int count = 0, first = 1;
+        if (!is_mapped(x, &x->node[i]) || x->node[i].map)
+            continue;
+        for (int k = 0; k < x->nnodes && first; k++)
+            if (is_mapped(x, &x->node[k]) && !x->node[k].map && x->node[k].kind == kind) {
+                first = k >= i;
+                count++;
+            }
+        if (first)
+            topt_text_add(&list, "%s%s: %d", kinds++ ? ", " : "", kind->name, count);
+    }
+    if (kinds)
+        topt_fail(x->err, TOPT_ERR_INVAL,
+                  "operators on samples that no row of the table does (with their "
+                  "numbers): %s",
+                  list.s ? list.s : "");
+    topt_text_fini(&list);
+    return kinds ? -1 : 0;
+}
+
+static int map_nodes(struct onnx *x)
+{
+    for (int i = 0; i < x->nnodes; i++) {
+        struct onnx_node *n = &x->node[i];
+        if (n->needed && !n->map)
+            n->map = topt_onnx_find_map(n->kind->name);
+    }
+    if (refuse_unmapped(x))
+        return -1;
+    for (int i = 0; i < x->nnodes; i++)
+        if (is_mapped(x, &x->node[i]) && x->node[i].map(x, &x->node[i]))
+            return -1;
+    return 0;
+}
+
+/* Features of the prediction: those of a position, or of a pixel where there is an image. */
+static int put_loss(struct onnx *x, const char *loss)
+{
+    const struct onnx_value *y = &x->value[x->output];
+    struct onnx_node as = {.nout = 1, .out = &x->output};
+    struct onnx_view v = y->view;
+    Onnx__NodeProto none = ONNX__NODE_PROTO__INIT;
+    none.op_type = (char *)"loss";
+    as.proto = &none;
+    if (v.tensor < 0)
+        return topt_fail(x->err, TOPT_ERR_INVAL,
+                         "the output '%.60s' does not depend on "
+                         "samples",
+                         y->name);
+    const struct topt_tensor *t = &x->model->tensor[v.tensor];
+    if (t->ndim == 4) {
+        int pixels = t->dim[2].count * t->dim[3].count > 1;
+        v.tensor = topt_onnx_emit(x, &as, pixels ? "tokens" : "flatten", ".pixels",
+                                  v.tensor, -1, NULL);
+        t = v.tensor < 0 ? NULL : &x->model->tensor[v.tensor];
+    }
+    if (!t)
+        return -1;
+    int64_t features = t->dim[2].count * t->dim[2].unit;
+    const char *kind = loss ? loss : features > 1 ? "cross_entropy" : "mse";
+    v.tensor = topt_onnx_regroup(x, &as, v.tensor, features, 1);
+    return v.tensor < 0 || topt_onnx_emit(x, &as, kind, ".loss", v.tensor, -1, NULL) < 0
+               ? -1
+               : 0;
+}
+
+static int build(struct onnx *x, const Onnx__ModelProto *proto, const char *name,
+                 const struct topt_import_options *o)
+{
+    if (topt_onnx_read(x, proto, o))
+        return -1;
+    mark_weights(x);
+    if (topt_onnx_infer(x))
+        return -1;
+    topt_onnx_fuse(x);
+    return start_model(x, name, o) || map_nodes(x) || put_loss(x, o ? o->loss : NULL) ||
+                   topt_model_finish(x->model, x->err)
+               ? -1
+               : 0;
+}
+
+struct topt_model *topt_onnx_build(const char *bytes, size_t len, const char *name,
+                                   const struct topt_import_options *o,
+                                   struct topt_error *err)
+{
+    if (topt_onnx_check_bytes((const uint8_t *)bytes, len, err))
+        return NULL;
+    struct onnx x = {.err = err, .arena = topt_arena_create(0)};
+    Onnx__ModelProto *proto =
+        onnx__model_proto__unpack(NULL, len, (const uint8_t *)bytes);
+    int rc = !proto || !x.arena ? topt_fail(err, TOPT_ERR_INVAL,
+                                            "it is no ONNX file, or memory is short")
+                                : build(&x, proto, name, o);
+    onnx__model_proto__free_unpacked(proto, NULL);
+    topt_arena_destroy(x.arena);
+    if (rc) {
+        topt_model_destroy(x.model);
+        return NULL;
+    }
+    return x.model;
+}

@@ -1,0 +1,364 @@
+/* onnx_const.c - constants of an ONNX graph: reading their numbers, and folding.
+ *
+ * Shapes, axes and scalars are computed with; weights are not, so only small constants hold
+ * their numbers, as doubles (whole numbers beyond 2^53 are ends of slices and nothing else). */
+#include "onnx.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- reading --------------------------------------------------------------------------- */
+
+static double half_to_double(unsigned h)
+{
+    int exponent = (int)(h >> 10 & 31), fraction = (int)(h & 1023);
+    double x = exponent == 0    ? ldexp(fraction, -24)
+               : exponent == 31 ? (fraction ? NAN : INFINITY)
+                                : ldexp(1024 + fraction, exponent - 25);
+    return h >> 15 & 1 ? -x : x;
+}
+
+/* Bytes of an element in raw data; 0 where its numbers are not read. */
+static size_t raw_size(int32_t type)
+{
+    switch (type) {
+    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT32:
+        return 4;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT64:
+        return 8;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16:
+        return 2;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__BOOL:
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT8:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static double raw_number(const uint8_t *at, int32_t type)
+{
+    float f;
+    double d;
+    int32_t i;
+    int64_t l;
+    uint16_t h;
+    switch (type) {
+    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT:
+        memcpy(&f, at, sizeof f);
+        return (double)f;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE:
+        memcpy(&d, at, sizeof d);
+        return d;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT32:
+        memcpy(&i, at, sizeof i);
+        return i;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT64:
+        memcpy(&l, at, sizeof l);
+        return (double)l;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16:
+        memcpy(&h, at, sizeof h);
+        return half_to_double(h);
+    default:
+        return *at;
+    }
+}
+
+/* Number 'i' of a field of the message; NAN past its end. */
+static double field_number(const Onnx__TensorProto *t, int64_t i)
+{
+    size_t k = (size_t)i;
+    switch (t->data_type) {
+    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT:
+        return k < t->n_float_data ? (double)t->float_data[k] : NAN;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE:
+        return k < t->n_double_data ? t->double_data[k] : NAN;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT64:
+        return k < t->n_int64_data ? (double)t->int64_data[k] : NAN;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16:
+        return k < t->n_int32_data ? half_to_double((unsigned)t->int32_data[k] & 0xffff)
+                                   : NAN;
+    default:
+        return k < t->n_int32_data ? (double)t->int32_data[k] : (double)NAN;
+    }
+}
+
+double *topt_onnx_numbers(struct onnx *x, const Onnx__TensorProto *t)
+{
+    double n = 1;
+    for (size_t d = 0; d < t->n_dims; d++)
+        n *= (double)t->dims[d];
+    size_t size = raw_size(t->data_type);
+    if (!(n >= 0 && n <= ONNX_MAX_HELD) || !size ||
+        t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL ||
+        (t->has_raw_data && t->raw_data.len < (size_t)n * size))
+        return NULL;
+    double *ret = TOPT_NEW(x->arena, (size_t)n, double);
+    for (int64_t i = 0; ret && i < (int64_t)n; i++) {
+        ret[i] = t->has_raw_data
+                     ? raw_number(t->raw_data.data + (size_t)i * size, t->data_type)
+                     : field_number(t, i);
+        if (isnan(ret[i]) && !t->has_raw_data)
+            return NULL;
+    }
+    return ret;
+}
+
+/* ---- folding --------------------------------------------------------------------------- */
+
+/* Copy by strides: element (i0, i1, ...) of 'to' is src[off + sum i_d stride_d]. */
+static double *take(struct onnx *x, const double *src, const struct onnx_shape *to,
+                    int64_t off, const int64_t *stride)
+{
+    int64_t n = topt_onnx_elements(to), at[ONNX_MAX_RANK] = {0};
+    double *ret = n <= ONNX_MAX_HELD ? TOPT_NEW(x->arena, n, double) : NULL;
+    for (int64_t i = 0; ret && i < n; i++) {
+        int64_t from = off;
+        for (int d = 0; d < to->ndim; d++)
+            from += at[d] * stride[d];
+        ret[i] = src[from];
+        for (int d = to->ndim - 1; d >= 0 && ++at[d] == to->dim[d]; d--)
+            at[d] = 0;
+    }
+    return ret;
+}
+
+/* Strides of 's', with 0 along dimensions that are broadcast to those of 'to'. */
+static void strides(const struct onnx_shape *s, const struct onnx_shape *to, int64_t *ret)
+{
+    int64_t step = 1;
+    for (int d = to->ndim - 1, k = s->ndim - 1; d >= 0; d--, k--) {
+        int64_t extent = k >= 0 ? s->dim[k] : 1;
+        ret[d] = extent == 1 ? 0 : step;
+        step *= extent;
+    }
+}
+
+static double binary(const char *type, int integer, double a, double b)
+{
+    switch (type[0]) {
+    case 'A':
+        return !strcmp(type, "And") ? a != 0 && b != 0 : a + b;
+    case 'S':
+        return a - b;
+    case 'E':
+        return !(a < b) && !(a > b);
+    case 'L':
+        return a < b;
+    case 'G':
+        return a > b;
+    case 'D':
+        return integer ? (b < 0 || b > 0 ? trunc(a / b) : 0) : a / b;
+    case 'P':
+        return pow(a, b);
+    default: /* Mul, Max, Min, Mod */
+        return !strcmp(type, "Mul")   ? a * b
+               : !strcmp(type, "Max") ? fmax(a, b)
+               : !strcmp(type, "Min") ? fmin(a, b)
+               : b < 0 || b > 0       ? a - floor(a / b) * b
+                                      : 0;
+    }
+}
+
+static double unary(const char *type, double a)
+{
+    return !strcmp(type, "Neg")          ? -a
+           : !strcmp(type, "Sqrt")       ? sqrt(a)
+           : !strcmp(type, "Floor")      ? floor(a)
+           : !strcmp(type, "Ceil")       ? ceil(a)
+           : !strcmp(type, "Abs")        ? fabs(a)
+           : !strcmp(type, "Exp")        ? exp(a)
+           : !strcmp(type, "Reciprocal") ? 1 / a
+           : !strcmp(type, "Not")        ? !(a < 0 || a > 0)
+                                         : a;
+}
+
+static int among(const char *name, const char *const *list)
+{
+    for (; *list; list++)
+        if (!strcmp(name, *list))
+            return 1;
+    return 0;
+}
+
+static double *fold_binary(struct onnx *x, const char *type, const struct onnx_value *a,
+                           const struct onnx_value *b, const struct onnx_value *y)
+{
+    int64_t step[ONNX_MAX_RANK];
+    strides(&a->shape, &y->shape, step);
+    double *p = take(x, a->held, &y->shape, 0, step);
+    strides(&b->shape, &y->shape, step);
+    double *q = take(x, b->held, &y->shape, 0, step);
+    int64_t n = topt_onnx_elements(&y->shape);
+    for (int64_t i = 0; p && q && i < n; i++)
+        p[i] = binary(type, a->integer && b->integer, p[i], q[i]);
+    return q ? p : NULL;
+}
+
+static double *fold_slice(struct onnx *x, const struct onnx_node *n,
+                          const struct onnx_value *a, const struct onnx_value *y)
+{
+    int64_t start[ONNX_MAX_RANK], jump[ONNX_MAX_RANK], step[ONNX_MAX_RANK], off = 0;
+    topt_onnx_slices(x, n, start, jump);
+    strides(&a->shape, &a->shape, step);
+    for (int d = 0; d < a->shape.ndim; d++) {
+        off += start[d] * step[d];
+        step[d] *= jump[d];
+    }
+    return take(x, a->held, &y->shape, off, step);
+}
+
+/* Blocks of 'inner' numbers at places along one dimension. */
+static double *fold_gather(struct onnx *x, const struct onnx_node *n,
+                           const struct onnx_value *a, const struct onnx_value *at,
+                           const struct onnx_value *y)
+{
+    int axis = (int)topt_onnx_int(n, "axis", 0);
+    axis += axis < 0 ? a->shape.ndim : 0;
+    int64_t inner = 1, outer = 1, places = topt_onnx_elements(&at->shape);
+    for (int d = 0; d < a->shape.ndim; d++)
+        *(d < axis ? &outer : &inner) *= d == axis ? 1 : a->shape.dim[d];
+    int64_t extent = a->shape.dim[axis];
+    double *ret = TOPT_NEW(x->arena, topt_onnx_elements(&y->shape), double);
+    for (int64_t o = 0; ret && o < outer; o++)
+        for (int64_t p = 0; p < places; p++) {
+            int64_t from = (int64_t)at->held[p];
+            from += from < 0 ? extent : 0;
+            if (from < 0 || from >= extent)
+                return NULL;
+            memcpy(ret + (o * places + p) * inner, a->held + (o * extent + from) * inner,
+                   (size_t)inner * sizeof *ret);
+        }
+    return ret;
+}
+
+static double *fold_concat(struct onnx *x, const struct onnx_node *n,
+                           const struct onnx_value *y)
+{
+    int axis = (int)topt_onnx_int(n, "axis", 0);
+    axis += axis < 0 ? y->shape.ndim : 0;
+    int64_t outer = 1, at = 0, row = 1;
+    for (int d = 0; d < y->shape.ndim; d++)
+        *(d < axis ? &outer : &row) *= y->shape.dim[d];
+    double *ret = TOPT_NEW(x->arena, topt_onnx_elements(&y->shape), double);
+    for (int k = 0; ret && k < n->nin; k++) {
+        const struct onnx_value *a = topt_onnx_in(x, n, k);
+        int64_t part = outer ? topt_onnx_elements(&a->shape) / outer : 0;
+        for (int64_t o = 0; o < outer; o++)
+            memcpy(ret + o * row + at, a->held + o * part, (size_t)part * sizeof *ret);
+        at += part;
+    }
+    return ret;
+}
+
+static double *fold_where(struct onnx *x, const struct onnx_node *n,
+                          const struct onnx_value *y)
+{
+    double *part[3];
+    int64_t step[ONNX_MAX_RANK], count = topt_onnx_elements(&y->shape);
+    for (int k = 0; k < 3; k++) {
+        const struct onnx_value *a = topt_onnx_in(x, n, k);
+        strides(&a->shape, &y->shape, step);
+        part[k] = take(x, a->held, &y->shape, 0, step);
+        if (!part[k])
+            return NULL;
+    }
+    for (int64_t i = 0; i < count; i++)
+        part[1][i] = part[0][i] < 0 || part[0][i] > 0 ? part[1][i] : part[2][i];
+    return part[1];
+}
+
+static double *fold_transpose(struct onnx *x, const struct onnx_node *n,
+                              const struct onnx_value *a, const struct onnx_value *y)
+{
+    int64_t perm[ONNX_MAX_RANK], plain[ONNX_MAX_RANK], step[ONNX_MAX_RANK];
+    topt_onnx_perm(x, n, perm);
+    int64_t at = 1;
+    for (int d = a->shape.ndim - 1; d >= 0; d--) {
+        plain[d] = at;
+        at *= a->shape.dim[d];
+    }
+    for (int d = 0; d < a->shape.ndim; d++)
+        step[d] = plain[perm[d]];
+    return take(x, a->held, &y->shape, 0, step);
+}
+
+static double *fold_shape(struct onnx *x, const struct onnx_value *a,
+                          const struct onnx_value *y)
+{
+    double *ret = TOPT_NEW(x->arena, ONNX_MAX_RANK, double);
+    (void)y;
+    for (int d = 0; ret && d < a->shape.ndim; d++)
+        ret[d] = (double)a->shape.dim[d];
+    return ret;
+}
+
+static double *fold_range(struct onnx *x, const struct onnx_node *n,
+                          const struct onnx_value *y)
+{
+    double from = topt_onnx_in(x, n, 0)->held[0], step = topt_onnx_in(x, n, 2)->held[0];
+    int64_t count = topt_onnx_elements(&y->shape);
+    double *ret = TOPT_NEW(x->arena, count, double);
+    for (int64_t i = 0; ret && i < count; i++)
+        ret[i] = from + (double)i * step;
+    return ret;
+}
+
+int topt_onnx_fold(struct onnx *x, const struct onnx_node *n)
+{
+    static const char *const binaries[] = {"Add", "Sub",   "Mul",     "Div", "Pow",
+                                           "Mod", "Equal", "Greater", "And", "Max",
+                                           "Min", "Less",  NULL};
+    static const char *const unaries[] = {"Neg", "Sqrt", "Floor",      "Ceil", "Abs",
+                                          "Exp", "Not",  "Reciprocal", NULL};
+    static const char *const same[] = {"Identity",  "Reshape", "Squeeze",
+                                       "Unsqueeze", "Flatten", NULL};
+    const char *type = n->kind->name;
+    struct onnx_value *y = &x->value[n->out[0]], *a = topt_onnx_in(x, n, 0),
+                      *b = topt_onnx_in(x, n, 1);
+    if (!y->constant || y->held || topt_onnx_elements(&y->shape) > ONNX_MAX_HELD)
+        return 0;
+    if (!strcmp(type, "Shape")) {
+        y->held = fold_shape(x, a, y);
+        return 0;
+    }
+    for (int k = 0; k < n->nin; k++)
+        if (topt_onnx_in(x, n, k) && !topt_onnx_in(x, n, k)->held)
+            return 0; /* weights: only the shape is known */
+    if (among(type, same))
+        y->held = a->held;
+    else if (!strcmp(type, "Cast")) {
+        int64_t step[ONNX_MAX_RANK];
+        strides(&a->shape, &y->shape, step);
+        y->held = take(x, a->held, &y->shape, 0, step);
+        for (int64_t i = 0; y->held && y->integer && i < topt_onnx_elements(&y->shape);
+             i++)
+            y->held[i] = trunc(y->held[i]);
+    } else if (among(type, binaries) && n->nin == 2)
+        y->held = fold_binary(x, type, a, b, y);
+    else if (among(type, unaries)) {
+        int64_t count = topt_onnx_elements(&y->shape);
+        y->held = TOPT_NEW(x->arena, count, double);
+        for (int64_t i = 0; y->held && i < count; i++)
+            y->held[i] = unary(type, a->held[i]);
+    } else if (!strcmp(type, "Gather"))
+        y->held = fold_gather(x, n, a, b, y);
+    else if (!strcmp(type, "Concat"))
+        y->held = fold_concat(x, n, y);
+    else if (!strcmp(type, "Slice"))
+        y->held = fold_slice(x, n, a, y);
+    else if (!strcmp(type, "Where"))
+        y->held = fold_where(x, n, y);
+    else if (!strcmp(type, "Transpose"))
+        y->held = fold_transpose(x, n, a, y);
+    else if (!strcmp(type, "Range"))
+        y->held = fold_range(x, n, y);
+    else if (!strcmp(type, "Expand")) {
+        int64_t step[ONNX_MAX_RANK];
+        strides(&a->shape, &y->shape, step);
+        y->held = take(x, a->held, &y->shape, 0, step);
+    }
+    return 0;
+}
