@@ -233,6 +233,8 @@ __attribute__((unused)) static struct topt_model *build_mixed(void)
     z = put(&b, "transpose", z, -1, ATTRS(0));
     z = put(&b, "scale", z, -1, ATTRS(.factor = 0.5, .shift = 0.1));
     y = put(&b, "concat_counts", y, z, ATTRS(0));
+    y = put(&b, "reverse", y, -1, ATTRS(0));
+    y = put(&b, "prepend", y, -1, ATTRS(.init_std = 0.5));
     z = put(&b, "select", y, -1, ATTRS(.offset = 2));
     y = put(&b, "reduce_sequence", y, -1, ATTRS(.mean = 1));
     y = put(&b, "add", y, z, ATTRS(0));
