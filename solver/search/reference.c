@@ -4,21 +4,24 @@
  * counted work has the growth that the paper proves.  An operator holds a frontier for each
  * of its configurations, an edge one for each pair.
  *
- *   edge     parallel edges become one: product
- *   node     one edge in, one out: F_ik = reduce(union over j of F_ij x F_j x F_jk)
- *   fold     an operator with a single edge (source or sink) goes into the other end
- *   branch   two ends of an edge become one operator whose configuration is the pair
- *   alone    an operator without edges goes into the total
+ *   node       one edge in, one out: F_ik = reduce(union over j of F_ij x F_j x F_jk)
+ *   edge       parallel edges become one: product
+ *   sink       an operator with one edge in and none out goes into its producer
+ *   branch     an operator goes into its consumer, whose configuration becomes the pair; one
+ *              with nothing but that edge is united out instead (source)
+ *   heuristic  where a pair would have too many configurations, the operator with the most
+ *              edges is decided: it takes the configuration of least memory
+ *   ldp        what is left is a chain: linear dynamic programming from its start
  *
- * "ft-elimination" takes them in this order until nothing is left.  "ft-plain" first marks
- * the operators from the first on, while there is a single successor, eliminates only the
- * others, and then walks the marked chain from its start: linear dynamic programming. */
+ * "ft-elimination" takes them in this order until nothing is left; an operator without edges
+ * goes into the total.  "ft-plain" first marks the operators from the first on, while there is
+ * a single successor, eliminates only the others, and then walks the marked chain. */
 #include "search_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_CONFIGS = 1 << 20 };
+enum { MAX_PAIRS = 1 << 20 };
 
 /* What a point is made of: a choice, or two other points. */
 struct deriv {
@@ -55,6 +58,8 @@ struct plain {
     struct node *node;
     struct link *link;
     struct front total;
+    int32_t *decided;   /* by operator: at least 0 where it was decided by heuristic */
+    int *into;          /* by operator: the one it was merged into, or itself */
     struct point *work; /* the union being formed */
     size_t nwork, cap_work;
     struct topt_search_stats stats;
@@ -289,15 +294,27 @@ static int fold(struct plain *p, int s, int edge)
     return 0;
 }
 
-static int try_fold(struct plain *p)
+/* An operator with a single edge, in or out of it as asked for, is folded. */
+static int try_single(struct plain *p, int want_in)
 {
     for (int s = 0; s < p->problem->nops; s++) {
         int in, out;
         if (p->node[s].gone || p->node[s].marked || degree(p, s, &in, &out) != 1)
             continue;
-        return fold(p, s, in >= 0 ? in : out) ? -1 : 1;
+        if ((in >= 0) == want_in)
+            return fold(p, s, want_in ? in : out) ? -1 : 1;
     }
     return 0;
+}
+
+static int try_sink(struct plain *p)
+{
+    return try_single(p, 1);
+}
+
+static int try_source(struct plain *p)
+{
+    return try_single(p, 0);
 }
 
 /* An operator without edges: unite it and multiply it into the total. */
@@ -376,14 +393,31 @@ static int merge_ends(struct plain *p, int edge)
             return -1;
     }
     p->node[i].gone = 1;
+    p->into[i] = k;
     p->node[k].k = ki * kk;
     p->node[k].front = made;
     return 0;
 }
 
+/* Entries of the largest table after the ends of an edge are one operator. */
+static int64_t merged_entries(const struct plain *p, int edge)
+{
+    int i = p->link[edge].from, k = p->link[edge].to;
+    int64_t pairs = (int64_t)p->node[i].k * p->node[k].k, most = pairs;
+    for (int e = 0; e < p->problem->nedges; e++) {
+        const struct link *m = &p->link[e];
+        int from = m->from == i || m->from == k, to = m->to == i || m->to == k;
+        int64_t n = pairs * p->node[from ? m->to : m->from].k;
+        if (!m->gone && from != to && n > most)
+            most = n;
+    }
+    return most;
+}
+
 /* The edge whose ends make the fewest pairs; not between two marked operators. */
 static int try_branch(struct plain *p)
 {
+    int64_t most = p->options->max_entries ? p->options->max_entries : MAX_PAIRS;
     int best = -1;
     int64_t pairs = 0;
     for (int e = 0; e < p->problem->nedges; e++) {
@@ -396,13 +430,81 @@ static int try_branch(struct plain *p)
             pairs = n;
         }
     }
-    if (best < 0)
+    if (best < 0 || merged_entries(p, best) > most)
         return 0;
-    if (pairs > MAX_CONFIGS)
-        return topt_fail(p->err, TOPT_ERR_LIMIT,
-                         "branch elimination would make %lld configurations; use ft",
-                         (long long)pairs);
     return merge_ends(p, best) ? -1 : 1;
+}
+
+/* ---- the last resort ---- */
+
+static int busiest(const struct plain *p)
+{
+    int best = -1, most = 0;
+    for (int i = 0; i < p->problem->nops; i++) {
+        int n = 0;
+        for (int e = 0; e < p->problem->nedges; e++)
+            n += !p->link[e].gone && (p->link[e].from == i || p->link[e].to == i);
+        if (!p->node[i].gone && !p->node[i].marked && n > most) {
+            most = n;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static int lightest_config(const struct plain *p, int op)
+{
+    int best = 0;
+    for (int c = 1; c < p->node[op].k; c++) {
+        const struct front *f = &p->node[op].front[c], *b = &p->node[op].front[best];
+        if (f->n && (!b->n || f->point[0].cost.memory < b->point[0].cost.memory))
+            best = c;
+    }
+    return best;
+}
+
+/* An edge of a decided operator becomes part of the other end. */
+static int absorb(struct plain *p, int edge, int op, int config)
+{
+    struct link *l = &p->link[edge];
+    int other = l->from == op ? l->to : l->from;
+    struct front *made = new_fronts(p, p->node[other].k);
+    if (!made)
+        return -1;
+    for (int j = 0; j < p->node[other].k; j++)
+        if (product(p, &p->node[other].front[j],
+                    l->from == op ? front_at(p, l, config, j) : front_at(p, l, j, config),
+                    &made[j]))
+            return -1;
+    p->node[other].front = made;
+    l->gone = 1;
+    return 0;
+}
+
+static int try_heuristic(struct plain *p)
+{
+    int op = busiest(p), config;
+    struct front total;
+    if (op < 0 || !p->node[op].k)
+        return 0;
+    config = lightest_config(p, op);
+    for (int e = 0; e < p->problem->nedges; e++) {
+        const struct link *l = &p->link[e];
+        if (!l->gone && (l->from == op || l->to == op) && absorb(p, e, op, config))
+            return -1;
+    }
+    if (product(p, &p->total, &p->node[op].front[config], &total))
+        return -1;
+    p->total = total;
+    p->node[op].gone = 1;
+    for (int i = 0; i < p->problem->nops; i++) {
+        int at = i;
+        while (p->into[at] != at)
+            at = p->into[at];
+        if (at == op)
+            p->decided[i] = config;
+    }
+    return 1;
 }
 
 typedef int step_fn(struct plain *p);
@@ -421,32 +523,59 @@ static int run(struct plain *p, step_fn *const *steps, void (*before)(struct pla
     return rc;
 }
 
-/* Mark from the first operator on, while there is exactly one successor. */
-static void mark(struct plain *p)
-{
-    int at = -1, in, out;
-    for (int i = 0; i < p->problem->nops; i++)
-        p->node[i].marked = 0;
-    for (int i = 0; i < p->problem->nops && at < 0; i++) {
-        degree(p, i, &in, &out);
-        if (!p->node[i].gone && in < 0)
-            at = i;
-    }
-    while (at >= 0 && !p->node[at].marked) {
-        p->node[at].marked = 1;
-        degree(p, at, &in, &out);
-        int next = out >= 0 ? p->link[out].to : -1;
-        for (int e = 0; e < p->problem->nedges; e++)
-            if (!p->link[e].gone && p->link[e].from == at && p->link[e].to != next)
-                next = -1;
-        at = next;
-    }
-}
-
 static void unmark(struct plain *p)
 {
     for (int i = 0; i < p->problem->nops; i++)
         p->node[i].marked = 0;
+}
+
+/* The only successor of an operator, or -1. */
+static int only_successor(const struct plain *p, int at)
+{
+    int next = -1;
+    for (int e = 0; e < p->problem->nedges; e++) {
+        const struct link *l = &p->link[e];
+        if (l->gone || l->from != at || l->to == next)
+            continue;
+        if (next >= 0)
+            return -1;
+        next = l->to;
+    }
+    return next;
+}
+
+/* Mark from the first operator on, while there is exactly one successor. */
+static void mark(struct plain *p)
+{
+    int first = -1, in, out;
+    unmark(p);
+    for (int i = 0; i < p->problem->nops && first < 0; i++) {
+        degree(p, i, &in, &out);
+        if (!p->node[i].gone && in < 0)
+            first = i;
+    }
+    for (int at = first; at >= 0; at = only_successor(p, at)) {
+        if (p->node[at].marked) { /* merging has made a circle, which is no chain */
+            unmark(p);
+            p->node[first].marked = 1;
+            return;
+        }
+        p->node[at].marked = 1;
+    }
+}
+
+/* Linear dynamic programming: what is left are chains, each walked from its start, carrying
+ * the frontier of all that is before an operator for each of its configurations. */
+static int ldp(struct plain *p)
+{
+    int rc;
+    unmark(p);
+    do {
+        rc = try_source(p);
+        if (!rc)
+            rc = try_alone(p);
+    } while (rc > 0);
+    return rc;
 }
 
 /* ---- setting up and answering ---- */
@@ -504,8 +633,15 @@ static int init(struct plain *p)
         return topt_search_nomem(p->err);
     p->node = TOPT_NEW(p->arena, problem->nops, struct node);
     p->link = TOPT_NEW(p->arena, problem->nedges, struct link);
-    if (!p->node || !p->link || add_work(p, zero) || finish(p, &p->total))
+    p->decided = TOPT_NEW(p->arena, problem->nops, int32_t);
+    p->into = TOPT_NEW(p->arena, problem->nops, int);
+    if (!p->node || !p->link || !p->decided || !p->into || add_work(p, zero) ||
+        finish(p, &p->total))
         return nomem(p);
+    for (int i = 0; i < problem->nops; i++) {
+        p->decided[i] = -1;
+        p->into[i] = i;
+    }
     for (int i = 0; i < problem->nops; i++)
         if (init_node(p, i))
             return -1;
@@ -538,6 +674,11 @@ static int answer(struct plain *p, struct topt_frontier **ret)
         unroll(p->total.point[i].a, (int32_t *)f->point[i].config,
                (int32_t *)f->point[i].alt);
     }
+    if (topt_frontier_decided(f, p->decided, p->problem->nops, p->err)) {
+        topt_frontier_destroy(f);
+        return -1;
+    }
+    f->exact = !f->nheuristic;
     f->stats = p->stats;
     f->stats.peak_bytes = (int64_t)topt_arena_peak_bytes(p->arena);
     *ret = f;
@@ -548,18 +689,15 @@ static int search(const struct topt_search_problem *problem,
                   const struct topt_search_options *options, int with_chain,
                   struct topt_frontier **ret, struct topt_error *err)
 {
-    static step_fn *const elimination[] = {try_edge,   try_node,  try_fold,
-                                           try_branch, try_alone, NULL};
-    static step_fn *const chain[] = {try_edge,   try_fold,  try_node,
-                                     try_branch, try_alone, NULL};
+    static step_fn *const elimination[] = {try_edge,      try_node,   try_sink,
+                                           try_source,    try_branch, try_alone,
+                                           try_heuristic, NULL};
     struct plain p = {.problem = problem, .options = options, .err = err};
     int rc = init(&p);
     if (!rc)
         rc = run(&p, elimination, with_chain ? mark : NULL);
-    if (!rc && with_chain) {
-        unmark(&p);
-        rc = run(&p, chain, NULL);
-    }
+    if (!rc && with_chain)
+        rc = ldp(&p);
     if (!rc)
         rc = answer(&p, ret);
     free(p.work);
