@@ -23,7 +23,7 @@ struct args {
         *plan, *dtype, *optimizer;
     int64_t max_gpus, memory, micro, threads, batch, seq, count, seed;
     double epsilon;
-    int json, sequence;
+    int json, sequence, layouts;
 };
 
 #define AT(field) offsetof(struct args, field)
@@ -218,9 +218,50 @@ static const char *words(const json_t *o, const char *key)
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 
-static void show_plan(const json_t *a)
+static void show_memory(const json_t *a)
 {
     char x[32], y[32], z[32];
+    const char *key;
+    json_t *value;
+    const json_t *band = json_object_get(json_object_get(a, "band"), "memory");
+    printf("  memory   %s a GPU at most, %s at the program's peak; limit %s\n",
+           topt_show_bytes(whole(a, "memory_bytes"), x, sizeof x),
+           topt_show_bytes(whole(a, "peak_bytes"), y, sizeof y),
+           topt_show_bytes(whole(a, "memory_limit"), z, sizeof z));
+    printf("           on the device %s to %s, context and libraries included\n",
+           topt_show_bytes(whole(band, "low_bytes"), x, sizeof x),
+           topt_show_bytes(whole(band, "high_bytes"), y, sizeof y));
+    printf("          ");
+    json_object_foreach(json_object_get(a, "memory_parts"), key,
+                        value) if (json_integer_value(value))
+        printf(" %s %s", key, topt_show_bytes(json_integer_value(value), x, sizeof x));
+    printf("\n");
+}
+
+static void show_time(const json_t *a)
+{
+    char x[32], y[32], z[32];
+    const char *key;
+    json_t *value;
+    const json_t *band = json_object_get(json_object_get(a, "band"), "time");
+    int64_t all = whole(a, "time_ns");
+    printf("  time     %s a step: %s computing, %s on the network\n",
+           topt_show_ns(all, x, sizeof x),
+           topt_show_ns(whole(a, "compute_ns"), y, sizeof y),
+           topt_show_ns(whole(a, "network_ns"), z, sizeof z));
+    printf("           %s to %s, resting on",
+           topt_show_ns(whole(band, "low_ns"), x, sizeof x),
+           topt_show_ns(whole(band, "high_ns"), y, sizeof y));
+    json_object_foreach(json_object_get(band, "rests_on_ns"), key,
+                        value) if (json_integer_value(value))
+        printf(" %s %.0f %%", key,
+               100.0 * (double)json_integer_value(value) / (double)(all ? all : 1));
+    printf("\n");
+}
+
+static void show_plan(const json_t *a)
+{
+    const json_t *uniform = json_object_get(a, "uniform");
     if (!json_is_true(json_object_get(a, "feasible"))) {
         printf("infeasible: %s\n", words(a, "why"));
         return;
@@ -230,14 +271,15 @@ static void show_plan(const json_t *a)
            whole(a, "nodes") > 1 ? "s" : "", (long long)whole(a, "gpus_per_node"),
            words(a, "strategy"));
     printf("  why      %s\n", words(a, "why"));
-    printf("  memory   %s a GPU at most, %s at the program's peak; limit %s\n",
-           topt_show_bytes(whole(a, "memory_bytes"), x, sizeof x),
-           topt_show_bytes(whole(a, "peak_bytes"), y, sizeof y),
-           topt_show_bytes(whole(a, "memory_limit"), z, sizeof z));
-    printf("  time     %s a step: %s computing, %s on the network\n",
-           topt_show_ns(whole(a, "time_ns"), x, sizeof x),
-           topt_show_ns(whole(a, "compute_ns"), y, sizeof y),
-           topt_show_ns(whole(a, "network_ns"), z, sizeof z));
+    show_memory(a);
+    show_time(a);
+    if (uniform)
+        printf("  uniform  dp %lld, tp %lld, ZeRO %lld, recomputation %s, %lld samples a "
+               "micro-batch of a rank\n",
+               (long long)whole(uniform, "dp"), (long long)whole(uniform, "tp"),
+               (long long)whole(uniform, "zero"),
+               json_is_true(json_object_get(uniform, "recompute")) ? "on" : "off",
+               (long long)whole(uniform, "micro_batch"));
     printf("  space    %s, %s; %lld configurations, %lld layouts, %lld edge entries\n",
            words(a, "space"),
            json_is_true(json_object_get(a, "exact")) ? "exact" : "not exact",
@@ -319,18 +361,23 @@ int topt_cmd_frontier(int argc, char **argv)
 
 int topt_cmd_explain(int argc, char **argv)
 {
-    static const struct topt_option none[] = {{0}};
+    static const struct topt_option options[] = {
+        {"layouts", TOPT_OPT_FLAG, AT(layouts), "",
+         "also as a device mesh and tensor maps"},
+        {0}};
+    static const char usage[] = "topt explain plan.json [--layouts]";
+    struct args a = {0};
     struct topt_error err = {0};
     const char *path[1];
-    int n, rc = topt_options_parse(none, argc, argv, NULL, path, 1, &n, &err);
+    int n, rc = topt_options_parse(options, argc, argv, &a, path, 1, &n, &err);
     if (rc == 1) {
-        topt_options_help(stdout, "topt explain plan.json", none);
+        topt_options_help(stdout, usage, options);
         return 0;
     }
     if (!rc && n != 1)
-        rc = topt_fail(&err, TOPT_ERR_USAGE, "which plan? usage: topt explain plan.json");
+        rc = topt_fail(&err, TOPT_ERR_USAGE, "which plan? usage: %s", usage);
     json_t *doc = rc ? NULL : topt_json_load(path[0], MAX_PLAN_FILE, &err);
-    char *text = doc ? topt_plan_explain(doc, &err) : NULL;
+    char *text = doc ? topt_plan_explain(doc, a.layouts, &err) : NULL;
     if (text)
         fputs(text, stdout);
     free(text);
@@ -343,7 +390,7 @@ static json_t *evaluation(const struct question *q, const struct topt_plan_doc *
 {
     struct topt_strategy_cost total;
     struct topt_router *router = topt_router_create(q->hw, &p->mesh);
-    struct topt_costing k = {q->model, q->hw, &p->mesh, &p->settings, router, NULL};
+    struct topt_costing k = {p->micro, q->hw, &p->mesh, &p->settings, router, NULL};
     json_t *ops = json_array(), *doc = NULL;
     if (!router || topt_cost_strategy(&k, p->strategy, &total, err))
         goto out;
@@ -361,13 +408,7 @@ static json_t *evaluation(const struct question *q, const struct topt_plan_doc *
                                              (json_int_t)c.compute_ns, "network_ns",
                                              (json_int_t)c.network_ns));
     }
-    json_t *parts = json_object();
-    for (int j = 0; j <= TOPT_CLASS_KEPT; j++)
-        json_object_set_new(parts, topt_class_name((enum topt_class)j),
-                            json_integer(total.sum.class_bytes[j]));
-    json_object_set_new(parts, "transient", json_integer(total.transient_cap));
-    json_object_set_new(parts, "waiting",
-                        json_integer(total.crossing * total.crossing_cap));
+    json_t *parts = topt_memory_parts(q->hw, &total);
     doc = json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:O}", "memory_bytes",
                     (json_int_t)total.memory_bytes, "peak_bytes",
                     (json_int_t)p->program->peak_bytes, "time_ns",

@@ -25,9 +25,7 @@ struct topt_plan_facts {
 /* A new "topt-plan/1" document, or NULL. */
 json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err);
 
-/* band.c: memory of the largest device by component, all that adds up to what decides. */
-json_t *topt_memory_parts(const struct topt_hw *hw, const struct topt_strategy_cost *c);
-/* Between what and what memory and time will be, and what the time rests on. */
+/* band.c: between what and what memory and time will be, and what the time rests on. */
 json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_strategy_cost *c,
                              int64_t peak_bytes);
 

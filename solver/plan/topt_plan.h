@@ -130,9 +130,14 @@ int topt_plan_load(const char *path, struct topt_plan_doc **ret,
                    struct topt_error *err) TOPT_MUST_CHECK;
 void topt_plan_doc_destroy(struct topt_plan_doc *p);
 
-/* What the plan does in a line ("data 2 x tensor 2") and in paragraphs. */
+/* Memory of the largest device by component: what adds up to memory_bytes, and the reserve
+ * beside it.  A new reference. */
+json_t *topt_memory_parts(const struct topt_hw *hw, const struct topt_strategy_cost *c);
+
+/* What the plan does in a line ("data 2 x tensor 2") and in paragraphs; 'layouts': also as a
+ * device mesh and tensor maps. */
 char *topt_plan_strategy_words(const struct topt_plan_doc *p);
-char *topt_plan_explain(const json_t *plan, struct topt_error *err);
+char *topt_plan_explain(const json_t *plan, int layouts, struct topt_error *err);
 
 /* The curve of topt_plan_curve drawn for a terminal of 'width' columns; freed by caller. */
 char *topt_plot_curve(const json_t *curve, int width);

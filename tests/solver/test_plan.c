@@ -111,8 +111,9 @@ static void test_round_trip(void)
         is_int(p->program->peak_bytes, p->peak_bytes,
                "its program has the predicted peak");
         ok(!strncmp(p->id, "p-", 2) && strlen(p->id) == 18, "its id is %s", p->id);
-        char *explained = topt_plan_explain(plan, &err);
-        ok(explained && strstr(explained, "4 GPUs"), "it can be explained");
+        char *explained = topt_plan_explain(plan, 1, &err);
+        ok(explained && strstr(explained, "4 GPUs") && strstr(explained, "Device mesh ["),
+           "it can be explained");
         free(explained);
         char *program = topt_program_text(p->program);
         ok(program && strstr(program, "-- step"), "and its program written out");
