@@ -258,7 +258,7 @@ static void test_corners(void)
            "an operator without configurations: nothing is allowed");
 }
 
-/* Twelve operators all joined with 10 configurations each: exact elimination can't. */
+/* Fourteen operators all joined with 10 configurations each: exact elimination can't. */
 static void test_limits(void)
 {
     struct rng r = {3};
@@ -279,9 +279,14 @@ static void test_limits(void)
     struct topt_search_options brute = {.algorithm = "brute-force",
                                         .brute_force_limit = 9999};
     struct topt_search_options small = {.max_bytes = 100000};
-    is_int(fails(&g.p, NULL), TOPT_ERR_LIMIT, "ft says what is too entangled");
+    struct topt_search_options few = {.max_entries = 100};
+    struct topt_frontier *f = NULL;
     is_int(fails(&g.p, &brute), TOPT_ERR_LIMIT, "brute force says what is too many");
     is_int(fails(&g.p, &small), TOPT_ERR_LIMIT, "a limit of memory is kept");
+    if (ok(!topt_search(&g.p, &few, &f, NULL), "too entangled: decided by heuristic"))
+        ok(!f->exact && f->nheuristic == 11 && f->npoints > 0,
+           "and says so: %d operators decided, 3 left", f->nheuristic);
+    topt_frontier_destroy(f);
     problem_free(&g);
 }
 

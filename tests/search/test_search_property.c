@@ -4,6 +4,8 @@
 #include "random_problem.h"
 #include "tap.h"
 
+#include <math.h>
+
 enum { PROBLEMS = 4000, BLAME = 3 };
 
 static int blamed;
@@ -151,6 +153,7 @@ static struct random_spec pick_spec(struct rng *r)
 
 struct tally {
     int costs, witnesses, threads, limits, epsilons, tried, boxes, boxed;
+    int stopped, unfinished, decided, undecided;
 };
 
 static void check_boxes(uint64_t seed, const struct random_problem *g,
@@ -233,6 +236,73 @@ static void check_threads(uint64_t seed, const struct random_problem *g,
     }
 }
 
+/* Is every true point covered as the frontier claims, and none bettered? */
+static int bound_holds(const struct topt_frontier *all, const struct topt_frontier *f)
+{
+    if (all->npoints && !f->npoints)
+        return !isfinite(f->epsilon);
+    for (int i = 0; i < f->npoints; i++) /* never below the truth */
+        for (int j = 0; j < all->npoints; j++)
+            if (f->point[i].cost.memory <= all->point[j].cost.memory &&
+                f->point[i].cost.time < all->point[j].cost.time)
+                return 0;
+    for (int i = 0; isfinite(f->epsilon) && i < all->npoints; i++) {
+        int covered = 0;
+        for (int j = 0; j < f->npoints && !covered; j++)
+            covered = f->point[j].cost.memory <= all->point[i].cost.memory &&
+                      (double)f->point[j].cost.time <= (double)all->point[i].cost.time *
+                                                           (1 + f->epsilon) * (1 + 1e-12);
+        if (!covered)
+            return 0;
+    }
+    return 1;
+}
+
+/* Stopped after any amount of work, the answer is as good as it says. */
+static void check_stopped(uint64_t seed, const struct random_problem *g,
+                          const struct topt_frontier *all, struct tally *bad)
+{
+    atomic_bool stop = 1;
+    for (int i = 0; i < 4; i++) {
+        struct topt_search_options o = {.max_work = i ? 30 << 2 * i : 0,
+                                        .stop = i ? NULL : &stop};
+        struct topt_frontier *f = NULL;
+        if (topt_search(&g->p, &o, &f, NULL) || !witnesses_hold(&g->p, f) ||
+            !bound_holds(all, f) || (f->exact && !same_costs(all, f))) {
+            bad->stopped++;
+            blame(seed, g, "a stopped search claims too much");
+        }
+        bad->unfinished += f && !f->exact;
+        topt_frontier_destroy(f);
+    }
+}
+
+/* Tables may have hardly any entries: operators are decided by heuristic, and named; every
+ * point costs what it says, and none is below the truth. */
+static void check_decided(uint64_t seed, const struct random_problem *g,
+                          const struct topt_frontier *all, struct tally *bad)
+{
+    static const char *const algorithm[] = {"ft", "ft-plain", "ft-elimination"};
+    for (int i = 0; i < 3; i++) {
+        struct topt_search_options o = {.algorithm = algorithm[i], .max_entries = 6};
+        struct topt_frontier *f = NULL;
+        int good = !topt_search(&g->p, &o, &f, NULL) && witnesses_hold(&g->p, f) &&
+                   f->exact == !f->nheuristic;
+        if (good && f->exact)
+            good = same_costs(all, f);
+        for (int k = 0; good && k < f->npoints; k++)
+            for (int j = 0; good && j < all->npoints; j++)
+                good = f->point[k].cost.memory > all->point[j].cost.memory ||
+                       f->point[k].cost.time >= all->point[j].cost.time;
+        if (!good) {
+            bad->decided++;
+            blame(seed, g, "a heuristic decision goes wrong");
+        }
+        bad->undecided += f && !f->exact;
+        topt_frontier_destroy(f);
+    }
+}
+
 static void check_problem(uint64_t seed, const struct random_problem *g,
                           struct tally *bad)
 {
@@ -260,6 +330,8 @@ static void check_problem(uint64_t seed, const struct random_problem *g,
     }
     check_boxes(seed, g, all, bad);
     check_epsilon(seed, g, all, seed % 2 ? 0.02 : 0.5, bad);
+    check_stopped(seed, g, all, bad);
+    check_decided(seed, g, all, bad);
     topt_frontier_destroy(all);
 }
 
@@ -284,6 +356,10 @@ static void small_problems(void)
     is_int(bad.boxes, 0, "%d times: limits of memory and time, and the fastest in them",
            bad.boxed);
     is_int(bad.epsilons, 0, "epsilon is a bound, and memory is not traded");
+    is_int(bad.stopped, 0, "%d searches stopped: as good as they say", bad.unfinished);
+    is_int(bad.decided, 0, "%d searches decided operators: named, none below the truth",
+           bad.undecided);
+    ok(bad.unfinished > 1000 && bad.undecided > 500, "both happen often");
 }
 
 /* Costs near 2^62: the right answer, or a plain word about overflow. */
@@ -399,8 +475,45 @@ static void many_threads(void)
     is_int(wrong, 0, "2, 4 and 8 threads at work give what one gives");
 }
 
+/* Long enough that bands are parted, lists are long, and tables are made again and again;
+ * with a tolerance, within which many points are left out. */
+static void long_chains(void)
+{
+    int wrong = 0, loose = 0;
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        struct rng r = {seed};
+        struct random_problem g;
+        struct random_spec spec = {.shape = seed % 2 ? SHAPE_CHAIN : SHAPE_BLOCKS,
+                                   .nops = seed % 2 ? 70 : 31,
+                                   .max_configs = 9,
+                                   .max_alternatives = 2,
+                                   .max_cost = 1000000};
+        problem_make(&g, &r, spec);
+        struct topt_frontier *all = solve(&g.p, "ft-plain", 0, 0, 1);
+        struct topt_frontier *one = solve(&g.p, "ft", 0, 0, 1);
+        struct topt_frontier *two = solve(&g.p, "ft", 0, 0, 2);
+        wrong += !all || !one || !two || !same_costs(all, one) || !one->exact ||
+                 !same_witnesses(&g.p, one, two) || !witnesses_hold(&g.p, one);
+        for (int i = 0; all && i < 4; i++) {
+            struct topt_frontier *f = solve(&g.p, "ft", 0, 0.001 * (1 << 2 * i), 1);
+            loose += !f || f->epsilon > 0.001 * (1 << 2 * i) || !bound_holds(all, f) ||
+                     !witnesses_hold(&g.p, f) || f->npoints > all->npoints;
+            topt_frontier_destroy(f);
+        }
+        printf("# %d points in %d bands\n", one ? one->npoints : 0,
+               one ? (int)one->stats.bands : 0);
+        topt_frontier_destroy(all);
+        topt_frontier_destroy(one);
+        topt_frontier_destroy(two);
+        problem_free(&g);
+    }
+    is_int(wrong, 0, "long chains and blocks: ft finds what the plain steps find");
+    is_int(loose, 0, "and with a tolerance what it promises");
+}
+
 int main(void)
 {
+    long_chains();
     many_threads();
     small_problems();
     large_numbers();
