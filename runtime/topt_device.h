@@ -47,7 +47,8 @@ struct topt_box_copy {
 struct topt_update_call {
     enum topt_optimizer optimizer;
     int64_t n, step;
-    double lr;
+    double lr,
+        weight_decay; /* adamw: weights shrink by lr * weight_decay, beside the rest */
     void *param;
     const void *grad;
     void *state[3];

@@ -64,7 +64,8 @@ void topt_feed_close(struct topt_feed *f); /* an empty one, too */
 struct topt_session;
 
 struct topt_session_options {
-    double lr; /* 0: the optimizer's default */
+    double lr;           /* 0: the optimizer's default */
+    double weight_decay; /* of adamw; 0: 0.01, negative: none */
     uint64_t seed;
     struct topt_feed feed;
     /* Called before each UPDATE with the number of its instruction; may be NULL. */
@@ -73,10 +74,11 @@ struct topt_session_options {
     void *ctx;
 };
 
-double topt_default_lr(enum topt_optimizer o); /* sgd 0.1, momentum 0.02, adam 0.0003 */
+/* sgd 0.1, momentum 0.02, adam and adamw 0.0003 */
+double topt_default_lr(enum topt_optimizer o);
 
 /* Runs the program's INIT section.  Borrows everything.  Every rank calls it; where one rank
- * fails, all do. */
+ * fails, all do.  INVAL for settings that only plans know (topt_optimizer_runs). */
 int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
                         struct topt_device *device,
                         const struct topt_session_options *options,

@@ -14,8 +14,10 @@
 
 double topt_default_lr(enum topt_optimizer o)
 {
-    static const double lr[TOPT_OPTIMIZER_COUNT] = {
-        [TOPT_SGD] = 0.1, [TOPT_MOMENTUM] = 0.02, [TOPT_ADAM] = 0.0003};
+    static const double lr[TOPT_OPTIMIZER_COUNT] = {[TOPT_SGD] = 0.1,
+                                                    [TOPT_MOMENTUM] = 0.02,
+                                                    [TOPT_ADAM] = 0.0003,
+                                                    [TOPT_ADAMW] = 0.0003};
     return lr[o];
 }
 
@@ -242,6 +244,7 @@ static int do_update(struct topt_session *s, const struct topt_instr *i,
                                  .n = topt_buffer_elements(s, i->a),
                                  .step = s->step + 1,
                                  .lr = s->options.lr,
+                                 .weight_decay = s->options.weight_decay,
                                  .param = s->ptr[i->a],
                                  .grad = s->ptr[i->b]};
     for (int k = 0; k < 3; k++)
@@ -314,6 +317,20 @@ static int allocate(struct topt_session *s, struct topt_error *err)
                : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
 }
 
+static int check_settings(const struct topt_settings *s, struct topt_error *err)
+{
+    if (!topt_optimizer_runs(s->optimizer))
+        return topt_fail(
+            err, TOPT_ERR_INVAL,
+            "optimizer '%s' is known to plans only; run with --optimizer adamw",
+            topt_optimizer_name(s->optimizer));
+    if (s->gradient_f32 && s->dtype == TOPT_BF16)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "gradients in f32 beside bf16 are known to plans only; plan "
+                         "without them");
+    return 0;
+}
+
 int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
                         struct topt_device *device,
                         const struct topt_session_options *options,
@@ -323,6 +340,8 @@ int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
         return topt_fail(
             err, TOPT_ERR_INVAL, "the program is in %s, the device computes in %s",
             topt_dtype_name(p->settings.dtype), topt_dtype_name(device->dtype));
+    if (check_settings(&p->settings, err))
+        return -1;
     struct topt_session *s = calloc(1, sizeof *s);
     if (!s)
         return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
@@ -332,6 +351,10 @@ int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
     s->options = *options;
     if (!(s->options.lr > 0))
         s->options.lr = topt_default_lr(p->settings.optimizer);
+    if (s->options.weight_decay == 0)
+        s->options.weight_decay = 0.01;
+    else if (s->options.weight_decay < 0)
+        s->options.weight_decay = 0;
     s->meter.granule = p->settings.granule_bytes > 0 ? p->settings.granule_bytes : 1;
     int failed = topt_comm_bind(comm, &p->mesh, err) || allocate(s, err) ||
                  run(s, 0, p->init_end, err);

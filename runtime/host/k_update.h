@@ -17,13 +17,14 @@ static void adam(const struct topt_update_call *c)
     const real *g = c->grad;
     double fix1 = 1 - pow(beta1, (double)c->step), fix2 = 1 - pow(beta2, (double)c->step);
     double rate = c->lr / fix1, root = 1 / sqrt(fix2);
+    double stays = c->optimizer == TOPT_ADAMW ? 1 - c->lr * c->weight_decay : 1;
     for (int64_t i = 0; i < c->n; i++) {
         double gi = (double)g[i];
         double mi = beta1 * (double)m[i] + (1 - beta1) * gi;
         double vi = beta2 * (double)v[i] + (1 - beta2) * gi * gi;
         m[i] = R(mi);
         v[i] = R(vi);
-        w[i] = R((double)w[i] - rate * mi / (sqrt(vi) * root + eps));
+        w[i] = R((double)w[i] * stays - rate * mi / (sqrt(vi) * root + eps));
     }
 }
 
@@ -48,7 +49,7 @@ static void sgd(const struct topt_update_call *c)
 
 static void update(const struct topt_update_call *c)
 {
-    if (c->optimizer == TOPT_ADAM)
+    if (c->optimizer == TOPT_ADAM || c->optimizer == TOPT_ADAMW)
         adam(c);
     else if (c->optimizer == TOPT_MOMENTUM)
         momentum(c);

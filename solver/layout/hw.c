@@ -622,6 +622,15 @@ int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum top
     return round_up(busy + hw->launch_ns);
 }
 
+/* Every rate is a peak with an efficiency: profiles have no curves of kernels. */
+struct topt_time topt_hw_compute(const struct topt_hw *hw, enum topt_dtype t,
+                                 enum topt_work w, int64_t flops, int64_t bytes,
+                                 int devices)
+{
+    return (struct topt_time){topt_hw_compute_ns(hw, t, w, flops, bytes, devices),
+                              TOPT_BASIS_ANALYTIC};
+}
+
 static double rate_for(const struct rates *r, int members)
 {
     double rate = r->n ? r->rate[0] : r->otherwise;
@@ -810,14 +819,35 @@ static double two_stages(const struct topt_hw *hw, enum topt_collective c,
     return (local > cross ? local : cross) + wait;
 }
 
+static enum topt_basis basis_of(const struct curve *curve, enum topt_collective c,
+                                struct topt_group g, double bytes)
+{
+    if (!curve)
+        return TOPT_BASIS_ANALYTIC;
+    for (int i = 0; curve->kind == c && same_group(curve->group, g) && i < curve->npoints;
+         i++)
+        if (curve->bytes[i] >= bytes)
+            return curve->bytes[i] > bytes ? TOPT_BASIS_INTERPOLATED
+                                           : TOPT_BASIS_MEASURED;
+    return TOPT_BASIS_INTERPOLATED;
+}
+
+struct topt_time topt_hw_collective(const struct topt_hw *hw, enum topt_collective c,
+                                    struct topt_group g, int64_t bytes)
+{
+    if ((int64_t)g.nodes * g.per_node <= 1 || bytes <= 0)
+        return (struct topt_time){0, TOPT_BASIS_MEASURED};
+    const struct curve *curve = nearest(hw, c, g);
+    int staged = g.nodes > 1 && g.per_node > 1 && !curve;
+    double ns =
+        staged ? two_stages(hw, c, g, (double)bytes) : one_stage(hw, c, g, (double)bytes);
+    return (struct topt_time){round_up(ns), basis_of(curve, c, g, (double)bytes)};
+}
+
 int64_t topt_hw_collective_ns(const struct topt_hw *hw, enum topt_collective c,
                               struct topt_group g, int64_t bytes)
 {
-    if ((int64_t)g.nodes * g.per_node <= 1 || bytes <= 0)
-        return 0;
-    int staged = g.nodes > 1 && g.per_node > 1 && !nearest(hw, c, g);
-    return round_up(staged ? two_stages(hw, c, g, (double)bytes)
-                           : one_stage(hw, c, g, (double)bytes));
+    return topt_hw_collective(hw, c, g, bytes).ns;
 }
 
 /* ---- what 'topt hw check' tells -------------------------------------------------------- */

@@ -59,13 +59,21 @@ struct found {
     struct topt_path path;
 };
 
-enum { BUCKETS = 4096 };
+/* A collective that was priced before; a later one takes its place. */
+struct timed {
+    int64_t bytes; /* 0: none yet */
+    uint32_t axes, collective;
+    struct topt_time time;
+};
+
+enum { BUCKETS = 4096, TIMED = 8192 };
 
 struct topt_router {
     const struct topt_hw *hw;
     struct topt_mesh mesh;
     struct topt_arena *arena;
     struct tree *trees[BUCKETS];
+    struct timed timed[TIMED];
     struct found **paths; /* a power of two of buckets, as many as paths or more */
     size_t npaths, nbuckets;
 };
@@ -107,6 +115,24 @@ void topt_router_destroy(struct topt_router *r)
     topt_arena_destroy(r->arena);
     free(r->paths);
     free(r);
+}
+
+static uint64_t mix(uint64_t h, uint64_t x)
+{
+    h = (h ^ x) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 29;
+}
+
+struct topt_time topt_router_time(struct topt_router *r, enum topt_collective c,
+                                  uint32_t axes, int64_t bytes)
+{
+    uint64_t h = mix(mix((uint64_t)bytes, axes), (uint64_t)c);
+    struct timed *t = &r->timed[h % TIMED];
+    if (t->bytes != bytes || t->axes != axes || t->collective != c || !bytes)
+        *t = (struct timed){
+            bytes, axes, c,
+            topt_hw_collective(r->hw, c, topt_mesh_group(&r->mesh, axes), bytes)};
+    return t->time;
 }
 
 /* ---- states ---------------------------------------------------------------------------- */
@@ -306,9 +332,9 @@ static void relax(struct run *x, enum topt_move_kind kind, uint32_t groups,
     int64_t cost = 0;
     if (kind != TOPT_MOVE_SLICE) {
         uint64_t sized = kind == TOPT_MOVE_ALL_GATHER ? state : t->node[x->from].state;
-        cost = topt_hw_collective_ns(x->r->hw, topt_move_collective(kind),
-                                     topt_mesh_group(&x->r->mesh, axes_of(t, groups)),
-                                     block_bytes(t, sized));
+        cost = topt_router_time(x->r, topt_move_collective(kind), axes_of(t, groups),
+                                block_bytes(t, sized))
+                   .ns;
     }
     int32_t n = t->nslots ? node_find(t, state) : NONE;
     if (n == NONE)
@@ -469,20 +495,26 @@ static int dijkstra(struct topt_router *r, struct tree *t, uint64_t source,
 
 /* ---- runs and paths ---------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t h, const void *p, size_t n)
+static uint64_t mix_bytes(uint64_t h, const void *p, size_t n)
 {
-    for (const unsigned char *c = p; n--; c++)
-        h = (h ^ *c) * 0x100000001b3u;
+    const char *c = p;
+    for (uint64_t x = 0; n; x = 0) {
+        size_t k = n < sizeof x ? n : sizeof x;
+        memcpy(&x, c, k);
+        h = mix(h, x);
+        c += k;
+        n -= k;
+    }
     return h;
 }
 
 static uint64_t hash_pair(const struct topt_shape *s, int element_bytes,
                           const struct topt_layout *from, const struct topt_layout *to)
 {
-    uint64_t h = mix(0xcbf29ce484222325u, s->dim, sizeof s->dim[0] * (size_t)s->ndim);
-    h = mix(h, &element_bytes, sizeof element_bytes);
-    h = mix(h, from, sizeof *from);
-    return to ? mix(h, to, sizeof *to) : h;
+    uint64_t h =
+        mix_bytes((uint64_t)element_bytes, s->dim, sizeof s->dim[0] * (size_t)s->ndim);
+    h = mix_bytes(h, from, sizeof *from);
+    return to ? mix_bytes(h, to, sizeof *to) : h;
 }
 
 static int same_shape(const struct topt_shape *a, const struct topt_shape *b)

@@ -72,6 +72,11 @@ double topt_hw_band(const struct topt_hw *hw, enum topt_basis b);
 
 int topt_hw_has_dtype(const struct topt_hw *hw, enum topt_dtype t);
 
+struct topt_time {
+    int64_t ns;
+    enum topt_basis basis;
+};
+
 /* Nanoseconds of one kernel on one device while 'devices' devices of the cluster work:
  * the longer of flops over the achieved rate and bytes over memory bandwidth, plus launch.
  * Rounded once.  'devices' matters where a profile says that devices share cores. */
@@ -81,5 +86,12 @@ int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum top
 /* Nanoseconds of one collective; 0 for groups of one.  Rounded once. */
 int64_t topt_hw_collective_ns(const struct topt_hw *hw, enum topt_collective c,
                               struct topt_group g, int64_t bytes);
+
+/* The same times, and what they rest on. */
+struct topt_time topt_hw_compute(const struct topt_hw *hw, enum topt_dtype t,
+                                 enum topt_work w, int64_t flops, int64_t bytes,
+                                 int devices);
+struct topt_time topt_hw_collective(const struct topt_hw *hw, enum topt_collective c,
+                                    struct topt_group g, int64_t bytes);
 
 #endif

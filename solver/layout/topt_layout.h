@@ -104,6 +104,9 @@ struct topt_path {
  * and for the runtime alike: 0 for slices and all-reduces. */
 int64_t topt_move_staging_bytes(const struct topt_mesh *mesh, const struct topt_shape *s,
                                 const struct topt_move *m, int element_bytes);
+/* Bytes of its collective as topt_hw_collective counts them. */
+int64_t topt_move_bytes(const struct topt_mesh *mesh, const struct topt_shape *s,
+                        const struct topt_move *m, int element_bytes);
 int64_t topt_move_ns(const struct topt_hw *hw, const struct topt_mesh *mesh,
                      const struct topt_shape *s, const struct topt_move *m,
                      int element_bytes);
@@ -113,6 +116,9 @@ struct topt_router;
 struct topt_router *topt_router_create(const struct topt_hw *hw,
                                        const struct topt_mesh *mesh);
 void topt_router_destroy(struct topt_router *r);
+/* Time of a collective along 'axes', remembered. */
+struct topt_time topt_router_time(struct topt_router *r, enum topt_collective c,
+                                  uint32_t axes, int64_t bytes);
 /* Cheapest path of 's' from one layout to another ('to' is never partial where 'from' is
  * not).  The result is borrowed until the router is destroyed. */
 int topt_router_path(struct topt_router *r, const struct topt_shape *s, int element_bytes,

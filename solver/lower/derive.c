@@ -358,10 +358,10 @@ void topt_strategy_destroy(struct topt_strategy *s)
 
 /* ---- names ------------------------------------------------------------------------------ */
 
-const char *topt_optimizer_name(enum topt_optimizer o)
+const char *topt_accounting_name(enum topt_accounting a)
 {
-    static const char *const name[] = {"sgd", "momentum", "adam"};
-    return (unsigned)o < TOPT_OPTIMIZER_COUNT ? name[o] : "unknown";
+    static const char *const name[] = {"run", "paper"};
+    return (unsigned)a < TOPT_ACCOUNTING_COUNT ? name[a] : "unknown";
 }
 
 const char *topt_class_name(enum topt_class c)
@@ -374,7 +374,10 @@ const char *topt_class_name(enum topt_class c)
 
 struct topt_settings topt_settings_default(void)
 {
-    return (struct topt_settings){TOPT_F32, TOPT_ADAM, 64, 1};
+    return (struct topt_settings){.dtype = TOPT_F32,
+                                  .optimizer = TOPT_ADAM,
+                                  .granule_bytes = 64,
+                                  .micro_batches = 1};
 }
 
 int topt_settings_fit(const struct topt_model *m, const struct topt_settings *s,
@@ -383,6 +386,10 @@ int topt_settings_fit(const struct topt_model *m, const struct topt_settings *s,
     if (s->granule_bytes < 1 || s->micro_batches < 1)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "a granule and a number of micro-batches are at least 1");
+    if (s->accounting == TOPT_ACCOUNTING_PAPER && s->dtype != TOPT_F32)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "the papers' accounting counts in f32, not in %s",
+                         topt_dtype_name(s->dtype));
     for (int i = 0; i < m->nops && s->micro_batches > 1; i++)
         if (m->op[i].spec->coupled)
             return topt_fail(err, TOPT_ERR_INVAL,

@@ -51,7 +51,9 @@ int64_t topt_block_bytes(const struct topt_mesh *mesh, const struct topt_setting
 
 int topt_fragment_block(const struct topt_fragments *f, struct topt_buffer b)
 {
-    b.bytes = topt_block_bytes(f->mesh, f->settings, &b.shape, &b.layout, b.elem);
+    b.bytes = b.bytes
+                  ? round_up(b.bytes, f->settings->granule_bytes)
+                  : topt_block_bytes(f->mesh, f->settings, &b.shape, &b.layout, b.elem);
     return f->sink->alloc(f->sink, &b, f->err);
 }
 

@@ -69,6 +69,7 @@ int topt_fragment_all_reduce(const struct topt_fragments *f, int op, int buffer,
                              const struct topt_shape *shape,
                              const struct topt_layout *partial,
                              const struct topt_layout *whole);
+/* A buffer of b.bytes, or where that is 0 of the largest block; rounded up to the granule. */
 int topt_fragment_block(const struct topt_fragments *f, struct topt_buffer b);
 struct topt_instr topt_fragment_instr(enum topt_instr_kind kind, int op, int backward);
 int topt_fragment_emit(const struct topt_fragments *f, struct topt_instr i);

@@ -32,16 +32,101 @@ static struct topt_layout layout_at(const struct topt_fragments *f,
                                            : topt_value_layout(o, operand, c, f->mesh);
 }
 
-static int states_of(const struct topt_settings *s)
+/* ---- what an optimizer keeps ---------------------------------------------------------------- */
+
+enum keeps {
+    NOTHING,
+    NUMBERS, /* a number each, in f32 or f64 */
+    ROWS,    /* a mean over the last dimension each; of vectors NUMBERS */
+    COLUMNS, /* ... over the last but one; of vectors NOTHING */
+    EIGHTHS, /* a byte each, and an f32 scale for a block of them */
+};
+enum { EIGHTHS_BLOCK = 2048 };
+
+static const struct optimizer {
+    const char *name;
+    int runs;
+    enum keeps state[2];
+} optimizers[TOPT_OPTIMIZER_COUNT] = {
+    [TOPT_SGD] = {"sgd", 1, {NOTHING, NOTHING}},
+    [TOPT_MOMENTUM] = {"momentum", 1, {NUMBERS, NOTHING}},
+    [TOPT_ADAM] = {"adam", 1, {NUMBERS, NUMBERS}},
+    [TOPT_ADAMW] = {"adamw", 1, {NUMBERS, NUMBERS}},
+    [TOPT_ADAFACTOR] = {"adafactor", 0, {ROWS, COLUMNS}},
+    [TOPT_ADAM8] = {"adam8", 0, {EIGHTHS, EIGHTHS}},
+};
+
+const char *topt_optimizer_name(enum topt_optimizer o)
 {
-    return s->optimizer == TOPT_ADAM ? 2 : s->optimizer == TOPT_MOMENTUM ? 1 : 0;
+    return (unsigned)o < TOPT_OPTIMIZER_COUNT ? optimizers[o].name : "unknown";
+}
+
+int topt_optimizer_runs(enum topt_optimizer o)
+{
+    return (unsigned)o < TOPT_OPTIMIZER_COUNT && optimizers[o].runs;
+}
+
+static enum topt_element grad_element(const struct topt_settings *s)
+{
+    return s->gradient_f32 && s->dtype == TOPT_BF16 ? TOPT_ELEM_STATE : TOPT_ELEM_REAL;
 }
 
 int topt_parameter_bytes(const struct topt_settings *s)
 {
-    return 2 * topt_element_bytes(s, TOPT_ELEM_REAL) +
-           (states_of(s) + (s->dtype == TOPT_BF16)) *
-               topt_element_bytes(s, TOPT_ELEM_STATE);
+    int number = topt_element_bytes(s, TOPT_ELEM_STATE);
+    int bytes = topt_element_bytes(s, TOPT_ELEM_REAL);
+    if (s->accounting == TOPT_ACCOUNTING_PAPER)
+        return bytes;
+    bytes += topt_element_bytes(s, grad_element(s));
+    bytes += s->dtype == TOPT_BF16 ? number : 0;
+    for (int k = 0; k < 2; k++) {
+        enum keeps keeps = optimizers[s->optimizer].state[k];
+        bytes += keeps == NUMBERS ? number : keeps == EIGHTHS;
+    }
+    return bytes;
+}
+
+/* A mean over dimension 'dim' is the same along the axes that split it. */
+static void drop_dimension(struct topt_buffer *b, int dim)
+{
+    for (int i = dim; i + 1 < b->shape.ndim; i++)
+        b->shape.dim[i] = b->shape.dim[i + 1];
+    b->shape.ndim--;
+    for (int a = 0; a < TOPT_MAX_AXES; a++) {
+        if (b->layout.at[a] == dim) {
+            b->layout.at[a] = TOPT_REPLICATE;
+            b->layout.pos[a] = 0;
+        } else if (b->layout.at[a] > dim) {
+            b->layout.at[a]--;
+        }
+    }
+}
+
+/* Make 'b', as large as the parameter's block, what the optimizer keeps; 0: nothing. */
+static int shape_state(const struct topt_fragments *f, enum keeps keeps,
+                       struct topt_buffer *b)
+{
+    int matrix = b->shape.ndim > 1;
+    int64_t n = topt_layout_elements(f->mesh, &b->shape, &b->layout);
+    b->elem = TOPT_ELEM_STATE;
+    switch (keeps) {
+    case NUMBERS:
+        return 1;
+    case ROWS:
+        if (matrix)
+            drop_dimension(b, b->shape.ndim - 1);
+        return 1;
+    case COLUMNS:
+        if (matrix)
+            drop_dimension(b, b->shape.ndim - 2);
+        return matrix;
+    case EIGHTHS:
+        b->elem = TOPT_ELEM_BYTE;
+        b->bytes = n + 4 * ((n + EIGHTHS_BLOCK - 1) / EIGHTHS_BLOCK);
+        return 1;
+    default:
+        return 0;
+    }
 }
 
 static int is_param(const struct topt_op *o, int operand)
@@ -60,6 +145,14 @@ static struct topt_buffer buffer_of(const struct topt_fragments *f, int op, int 
                                 .operand = operand};
 }
 
+static struct topt_buffer grad_of(const struct topt_fragments *f, int op, int operand,
+                                  struct topt_layout l, enum topt_class cls)
+{
+    struct topt_buffer b = buffer_of(f, op, operand, l, cls);
+    b.elem = grad_element(f->settings);
+    return b;
+}
+
 static int zero_buffer(const struct topt_fragments *f, int op, int backward, int buffer)
 {
     struct topt_instr i = topt_fragment_instr(TOPT_I_ZERO, op, backward);
@@ -70,11 +163,12 @@ static int zero_buffer(const struct topt_fragments *f, int op, int backward, int
 /* ---- once ----------------------------------------------------------------------------------- */
 
 static int init_state(const struct topt_fragments *f, int op, int operand, int index,
-                      struct topt_layout l, struct topt_op_buffers *b)
+                      enum keeps keeps, struct topt_layout l, struct topt_op_buffers *b)
 {
     struct topt_buffer s = buffer_of(f, op, operand, l, TOPT_CLASS_STATE);
-    s.elem = TOPT_ELEM_STATE;
     s.index = index;
+    if (!shape_state(f, keeps, &s))
+        return 0;
     int buffer = b->state[operand][index] = topt_fragment_block(f, s);
     return buffer < 0 ? -1 : zero_buffer(f, op, 0, buffer);
 }
@@ -91,18 +185,21 @@ int topt_param_init(const struct topt_fragments *f, int op, int operand,
     b->param[operand] =
         topt_fragment_block(f, buffer_of(f, op, operand, value, TOPT_CLASS_PARAM));
     b->param_grad[operand] =
-        topt_fragment_block(f, buffer_of(f, op, operand, grad, TOPT_CLASS_GRAD));
+        topt_fragment_block(f, grad_of(f, op, operand, grad, TOPT_CLASS_GRAD));
     if (b->param[operand] < 0 || b->param_grad[operand] < 0)
         return -1;
     struct topt_instr i = topt_fragment_instr(TOPT_I_INIT, op, 0);
     i.a = b->param[operand];
     if (topt_fragment_emit(f, i))
         return -1;
-    for (int k = 0; k < states_of(f->settings); k++)
-        if (init_state(f, op, operand, k, state, b))
+    for (int k = 0; k < 2; k++)
+        if (init_state(f, op, operand, k, optimizers[f->settings->optimizer].state[k],
+                       state, b))
             return -1;
     /* The master copy in f32 has the last place, whatever the optimizer keeps. */
-    return f->settings->dtype == TOPT_BF16 ? init_state(f, op, operand, 2, state, b) : 0;
+    return f->settings->dtype == TOPT_BF16
+               ? init_state(f, op, operand, 2, NUMBERS, state, b)
+               : 0;
 }
 
 int topt_fragment_begin(const struct topt_fragments *f, int op,
@@ -170,7 +267,7 @@ int topt_param_grads_open(const struct topt_fragments *f, int op,
         if (level(f, o, x, c) < TOPT_ZERO_GRADIENT)
             continue;
         struct topt_layout l = topt_grad_layout(o, x, c, f->mesh);
-        b->grad[x] = topt_fragment_block(f, buffer_of(f, op, x, l, TOPT_CLASS_TRANSIENT));
+        b->grad[x] = topt_fragment_block(f, grad_of(f, op, x, l, TOPT_CLASS_TRANSIENT));
         if (b->grad[x] < 0 || zero_buffer(f, op, 1, b->grad[x]))
             return -1;
     }

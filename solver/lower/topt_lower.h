@@ -24,8 +24,27 @@
 #include "topt_layout.h"
 #include "topt_model.h"
 
-enum topt_optimizer { TOPT_SGD, TOPT_MOMENTUM, TOPT_ADAM, TOPT_OPTIMIZER_COUNT };
+enum topt_optimizer {
+    TOPT_SGD,
+    TOPT_MOMENTUM,
+    TOPT_ADAM,
+    TOPT_ADAMW, /* weights decay apart from the gradient (Loshchilov and Hutter 2019) */
+    TOPT_ADAFACTOR, /* means of rows and of columns (Shazeer and Stern 2018); plans only */
+    TOPT_ADAM8, /* states of 8 bits in blocks of 2048 (Dettmers et al. 2022); plans only */
+    TOPT_OPTIMIZER_COUNT
+};
 const char *topt_optimizer_name(enum topt_optimizer o);
+int topt_optimizer_runs(enum topt_optimizer o); /* 0: plans count its bytes, no more */
+
+/* What memory_bytes counts. */
+enum topt_accounting {
+    TOPT_ACCOUNTING_RUN, /* what a run needs */
+    /* What the papers count (Cai et al., TensorOpt, 2020), which no run could live on: 4 bytes
+     * a parameter, and every output that is not fused with the operator before it, twice. */
+    TOPT_ACCOUNTING_PAPER,
+    TOPT_ACCOUNTING_COUNT
+};
+const char *topt_accounting_name(enum topt_accounting a);
 
 /* What decides bytes besides the layouts. */
 struct topt_settings {
@@ -35,6 +54,8 @@ struct topt_settings {
     /* The step runs forward and backward so often, on models of the batch divided by this,
      * and adds the gradients up; at least 1. */
     int64_t micro_batches;
+    int gradient_f32; /* bf16: gradients of parameters are added up in f32 */
+    enum topt_accounting accounting;
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 
@@ -43,7 +64,7 @@ struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 int topt_settings_fit(const struct topt_model *m, const struct topt_settings *s,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Bytes that one number of a parameter stays with: value, gradient and optimizer state. */
+/* Bytes that one number of a parameter stays with at least: value, gradient and state. */
 int topt_parameter_bytes(const struct topt_settings *s);
 
 /* What one use of a tensor does about backward (the paper's tensor reuse). */
@@ -239,6 +260,7 @@ char *topt_program_text(const struct topt_program *p);
 
 struct topt_fragment_cost {
     int64_t compute_ns, network_ns;
+    int64_t basis_ns[TOPT_BASIS_COUNT]; /* the same time by what it rests on */
     /* What stays, PARAM..KEPT, and REMADE; the others are 0. */
     int64_t class_bytes[TOPT_CLASS_COUNT];
     int64_t transient_bytes; /* most of TRANSIENT and STAGING at once */

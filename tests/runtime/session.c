@@ -74,8 +74,10 @@ static void check_training(void)
 {
     for (int o = 0; o < TOPT_OPTIMIZER_COUNT; o++) {
         struct rig r;
+        if (!topt_optimizer_runs((enum topt_optimizer)o))
+            continue;
         rig_init(&r, TOPT_F32, (enum topt_optimizer)o);
-        double lr = o == TOPT_ADAM ? 0.01 : o == TOPT_SGD ? 1 : 0.1;
+        double lr = o >= TOPT_ADAM ? 0.01 : o == TOPT_SGD ? 1 : 0.1;
         double first = train(&r, 1, lr, 1), last = train(&r, 40, lr, 1);
         ok(last < 0.9 * first, "%s learns: %.3f to %.3f",
            topt_optimizer_name((enum topt_optimizer)o), first, last);

@@ -369,7 +369,8 @@ static void test_hand_worked(void)
     struct topt_mesh mesh;
     if (topt_mesh_init(&mesh, 1, 1, NULL))
         return;
-    struct topt_settings settings = {TOPT_F32, TOPT_SGD, 1, 1};
+    struct topt_settings settings = {
+        .dtype = TOPT_F32, .optimizer = TOPT_SGD, .granule_bytes = 1, .micro_batches = 1};
     struct topt_router *r = topt_router_create(hand, &mesh);
     struct topt_costing k = {m, hand, &mesh, &settings, r, NULL};
     struct topt_strategy *s = topt_strategy_create(m);

@@ -1,0 +1,220 @@
+/* tally.c - the sink that adds up: prices each kernel and each collective once, as integers,
+ * and follows how many bytes are live. */
+#include "tally.h"
+
+#include <string.h>
+
+static int in_flight(enum topt_class c)
+{
+    return c == TOPT_CLASS_TRANSIENT || c == TOPT_CLASS_STAGING;
+}
+
+static int tally_alloc(struct topt_sink *sink, const struct topt_buffer *b,
+                       struct topt_error *err)
+{
+    struct topt_tally *t = (struct topt_tally *)sink;
+    if (t->nbuffers == TOPT_TALLY_BUFFERS)
+        return topt_fail(err, TOPT_ERR_LIMIT, "a fragment of more than %d buffers",
+                         TOPT_TALLY_BUFFERS);
+    int n = t->nbuffers++;
+    t->buffer[n] = *b;
+    t->counted[n] = !t->muted && in_flight(b->cls);
+    if (t->counted[n]) {
+        t->live += b->bytes;
+        if (t->live > t->cost.transient_bytes)
+            t->cost.transient_bytes = t->live;
+    } else if (!t->muted) {
+        t->cost.class_bytes[b->cls] += b->bytes;
+    }
+    return n;
+}
+
+static void tally_release(struct topt_sink *sink, int buffer)
+{
+    struct topt_tally *t = (struct topt_tally *)sink;
+    if (t->counted[buffer])
+        t->live -= t->buffer[buffer].bytes;
+    t->counted[buffer] = 0;
+}
+
+static void tally_keep(struct topt_sink *sink, int buffer, enum topt_class cls)
+{
+    struct topt_tally *t = (struct topt_tally *)sink;
+    tally_release(sink, buffer);
+    t->cost.class_bytes[cls] += t->buffer[buffer].bytes;
+}
+
+static const struct topt_buffer *tally_get(struct topt_sink *sink, int buffer)
+{
+    return &((struct topt_tally *)sink)->buffer[buffer];
+}
+
+static int64_t bytes_of(const struct topt_tally *t, int buffer)
+{
+    return buffer >= 0 ? t->buffer[buffer].bytes : 0;
+}
+
+static struct topt_time elementwise(const struct topt_tally *t, int64_t bytes)
+{
+    return topt_hw_compute(t->k->hw, t->k->settings->dtype, TOPT_WORK_ELEMENTWISE, 0,
+                           bytes, t->k->mesh->devices);
+}
+
+/* In a loop a kernel touches, of an operand along the loop's dimension, one count. */
+static int64_t bytes_at_once(const struct topt_tally *t, const struct topt_op_spec *spec,
+                             int operand, int64_t bytes)
+{
+    for (int i = 0; i < spec->operand[operand].ndim; i++)
+        if (spec->operand[operand].dim[i] == t->along)
+            return bytes / t->times;
+    return bytes;
+}
+
+static struct topt_time kernel(const struct topt_tally *t, const struct topt_instr *i)
+{
+    const struct topt_op *o = &t->k->model->op[i->op];
+    int64_t bytes = 0;
+    for (int x = 0; x < o->spec->noperands; x++)
+        bytes += bytes_at_once(t, o->spec, x,
+                               bytes_of(t, i->value[x]) + bytes_of(t, i->grad[x]));
+    return topt_hw_compute(t->k->hw, t->k->settings->dtype, topt_kernel_work(i->kernel),
+                           o->spec->flops(o, i->kernel, t->len), bytes,
+                           t->k->mesh->devices);
+}
+
+static struct topt_time all_reduce(const struct topt_tally *t, uint32_t axes,
+                                   int64_t bytes)
+{
+    return topt_router_time(t->k->router, TOPT_ALL_REDUCE, axes, bytes);
+}
+
+/* What a window holds beside the block comes from the neighbours. */
+static struct topt_time halo(const struct topt_tally *t, const struct topt_instr *i)
+{
+    int64_t a = bytes_of(t, i->a), b = bytes_of(t, i->b);
+    return topt_router_time(t->k->router, TOPT_PERMUTE, i->axes, a > b ? a - b : b - a);
+}
+
+static struct topt_time move(const struct topt_tally *t, const struct topt_instr *i)
+{
+    const struct topt_buffer *b = &t->buffer[i->a];
+    if (i->move.kind == TOPT_MOVE_SLICE)
+        return (struct topt_time){0, TOPT_BASIS_MEASURED};
+    int64_t bytes = topt_move_bytes(t->k->mesh, &b->shape, &i->move,
+                                    topt_element_bytes(t->k->settings, b->elem));
+    return topt_router_time(t->k->router, topt_move_collective(i->move.kind), i->axes,
+                            bytes);
+}
+
+static struct topt_time update(const struct topt_tally *t, const struct topt_instr *i)
+{
+    return elementwise(t, 2 * (bytes_of(t, i->a) + bytes_of(t, i->c) + bytes_of(t, i->d) +
+                               bytes_of(t, i->e)) +
+                              bytes_of(t, i->b));
+}
+
+/* What an instruction takes once, and whether the network does. */
+static struct topt_time price(const struct topt_tally *t, const struct topt_instr *i,
+                              int *ret_network)
+{
+    *ret_network = 1;
+    switch (i->kind) {
+    case TOPT_I_MOVE:
+        return move(t, i);
+    case TOPT_I_REDUCE:
+        return all_reduce(t, i->axes, bytes_of(t, i->a));
+    case TOPT_I_HALO:
+    case TOPT_I_HALO_ADD:
+        return halo(t, i);
+    case TOPT_I_LOSS:
+        return all_reduce(t, i->axes, 8);
+    default:
+        break;
+    }
+    *ret_network = 0;
+    switch (i->kind) {
+    case TOPT_I_KERNEL:
+        return kernel(t, i);
+    case TOPT_I_ZERO:
+        return elementwise(t, bytes_of(t, i->a));
+    case TOPT_I_ADD:
+        return elementwise(t, 3 * bytes_of(t, i->a));
+    case TOPT_I_UPDATE:
+        return update(t, i);
+    default:
+        return (struct topt_time){0, TOPT_BASIS_MEASURED};
+    }
+}
+
+static int tally_emit(struct topt_sink *sink, const struct topt_instr *i,
+                      struct topt_error *err)
+{
+    struct topt_tally *t = (struct topt_tally *)sink;
+    int network;
+    struct topt_time time = price(t, i, &network);
+    int64_t ns;
+    int64_t *part = network ? &t->cost.network_ns : &t->cost.compute_ns;
+    int64_t *basis = &t->cost.basis_ns[time.basis];
+    if (__builtin_mul_overflow(time.ns, t->times * t->rounds, &ns) ||
+        __builtin_add_overflow(*part, ns, part) ||
+        __builtin_add_overflow(*basis, ns, basis))
+        return topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows");
+    return 0;
+}
+
+static void tally_repeat(struct topt_sink *sink, int d, int64_t times)
+{
+    ((struct topt_tally *)sink)->along = d;
+    ((struct topt_tally *)sink)->times = times;
+}
+
+void topt_tally_init(struct topt_tally *t, const struct topt_costing *k)
+{
+    t->sink = (struct topt_sink){tally_alloc, tally_release, tally_keep,
+                                 tally_emit,  tally_get,     tally_repeat};
+    t->k = k;
+    t->cost = (struct topt_fragment_cost){0};
+    t->rounds = k->settings->micro_batches;
+    t->times = 1;
+    t->along = -1;
+    t->live = t->output_bytes = 0;
+    t->muted = t->nbuffers = 0;
+    memset(t->len, 0, sizeof t->len);
+}
+
+struct topt_fragments topt_tally_fragments(struct topt_tally *t, struct topt_error *err)
+{
+    const struct topt_costing *k = t->k;
+    return (struct topt_fragments){k->model,  k->mesh,  k->settings,
+                                   k->router, &t->sink, err};
+}
+
+/* What counts how often: the one place where the papers' accounting differs. */
+static const struct weights {
+    int64_t cls[TOPT_CLASS_COUNT], flight, output;
+} weights[TOPT_ACCOUNTING_COUNT] = {
+    [TOPT_ACCOUNTING_RUN] = {{1, 1, 1, 1, 1, 1, 1, 1}, 1, 0},
+    [TOPT_ACCOUNTING_PAPER] = {{[TOPT_CLASS_PARAM] = 1}, 0, 2},
+};
+
+struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t)
+{
+    struct topt_fragment_cost c = t->cost;
+    topt_weigh(t->k, &c);
+    c.class_bytes[TOPT_CLASS_KEPT] +=
+        weights[t->k->settings->accounting].output * t->output_bytes;
+    return c;
+}
+
+void topt_weigh(const struct topt_costing *k, struct topt_fragment_cost *c)
+{
+    const struct weights *w = &weights[k->settings->accounting];
+    for (int i = 0; i < TOPT_CLASS_COUNT; i++)
+        c->class_bytes[i] *= w->cls[i];
+    c->transient_bytes *= w->flight;
+}
+
+int64_t topt_in_flight(const struct topt_costing *k, int64_t bytes)
+{
+    return bytes * weights[k->settings->accounting].flight;
+}
