@@ -104,7 +104,8 @@ static struct topt_model *build_plain(const json_t *doc, const char *name,
 {
     struct hf_arch a = {0};
     const struct hf_family *f = choose(doc, err);
-    return f && !f->read(doc, &a, err) ? topt_hf_build_arch(&a, name, o, err) : NULL;
+    return f && !f->read(doc, &a, err) ? topt_hf_build_arch(&a, name, f->build, o, err)
+                                       : NULL;
 }
 
 struct topt_model *topt_hf_build(const json_t *doc, const char *name,

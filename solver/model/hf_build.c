@@ -10,19 +10,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Appends operators; after the first failure it does nothing. */
-struct builder {
-    struct topt_model *m;
-    const struct hf_arch *a;
-    const char *prefix; /* of names: "h3." */
-    int failed;
-    struct topt_error *err;
-};
-
-/* Negative inputs are left out. */
-TOPT_PRINTF(6, 7)
-static int add(struct builder *b, const char *kind, int x, int y,
-               const struct topt_attrs *attrs, const char *fmt, ...)
+int topt_hf_add(struct hf_builder *b, const char *kind, int x, int y,
+                const struct topt_attrs *attrs, const char *fmt, ...)
 {
     char name[80], leaf[48];
     int inputs[] = {x, y};
@@ -38,47 +27,125 @@ static int add(struct builder *b, const char *kind, int x, int y,
     return t;
 }
 
-static int norm(struct builder *b, int x, const char *name)
+int topt_hf_norm(struct hf_builder *b, int x, const char *name)
 {
     struct topt_attrs attrs = {.rms = b->a->rms, .eps = b->a->eps};
-    return add(b, "norm", x, -1, &attrs, "%s", name);
+    return topt_hf_add(b, "norm", x, -1, &attrs, "%s", name);
 }
 
-static int linear(struct builder *b, int x, int64_t features, int64_t unit, int bias,
-                  const char *name)
+int topt_hf_linear(struct hf_builder *b, int x, int64_t features, int64_t unit, int bias,
+                   const char *name)
 {
     struct topt_attrs attrs = {
         .features = features, .features_unit = unit, .init_std = b->a->init_std};
-    int y = add(b, "linear", x, -1, &attrs, "%s", name);
-    return bias ? add(b, "bias", y, -1, NULL, "%s.bias", name) : y;
+    int y = topt_hf_add(b, "linear", x, -1, &attrs, "%s", name);
+    return bias ? topt_hf_add(b, "bias", y, -1, NULL, "%s.bias", name) : y;
 }
 
-static int scale(struct builder *b, int x, double factor, const char *name)
+static int scale(struct hf_builder *b, int x, double factor, const char *name)
 {
     struct topt_attrs attrs = {.factor = factor};
-    return add(b, "scale", x, -1, &attrs, "%s", name);
+    return topt_hf_add(b, "scale", x, -1, &attrs, "%s", name);
 }
 
-static int unary(struct builder *b, int x, int activation, const char *name)
+static int unary(struct hf_builder *b, int x, int activation, const char *name)
 {
     struct topt_attrs attrs = {.activation = activation};
-    return add(b, "unary", x, -1, &attrs, "%s", name);
+    return topt_hf_add(b, "unary", x, -1, &attrs, "%s", name);
 }
 
 /* ---- blocks ---------------------------------------------------------------------------- */
 
-/* Heads whose queries or keys are normalised or rotated in part. */
-static int attention_apart(struct builder *b, int x)
+/* Does the layer see a window of the keys only? */
+static int is_local(const struct hf_builder *b)
 {
-    (void)x;
-    b->failed |= topt_fail(b->err, TOPT_ERR_INVAL,
-                           "norms of heads and partial rotary embeddings need attention "
-                           "with queries apart, which no operator is yet");
-    return -1;
+    const struct hf_arch *a = b->a;
+    return a->window && a->window < b->m->seq &&
+           !(a->full_every && (b->layer + 1) % a->full_every == 0);
+}
+
+static int rotary(struct hf_builder *b, int x, int64_t head, const char *name)
+{
+    const struct hf_arch *a = b->a;
+    int sliding = a->window && !(a->full_every && (b->layer + 1) % a->full_every == 0);
+    struct topt_attrs attrs = {
+        .head_dim = head,
+        .rope_dim = a->rope_dim,
+        .rope_theta = sliding && a->local_theta > 0 ? a->local_theta : a->rope_theta};
+    return a->rope_theta > 0 && a->rope_dim
+               ? topt_hf_add(b, "rotary", x, -1, &attrs, "%s", name)
+               : x;
+}
+
+/* One projection into heads; normalised and rotated where that is so. */
+static int heads_of(struct hf_builder *b, int x, int64_t unit, int bias, int turned,
+                    const char *name)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs attrs = {.head_dim = a->head_dim, .rms = a->rms, .eps = a->eps};
+    char part[32];
+    x = topt_hf_linear(b, x, a->kv_heads, unit, bias, name);
+    if (!turned)
+        return x;
+    if (a->head_norms)
+        x = topt_hf_add(b, "head_norm", x, -1, &attrs, "%s.norm", name);
+    snprintf(part, sizeof part, "%s.rotary", name);
+    return rotary(b, x, a->head_dim, part);
+}
+
+static struct topt_attrs attend_attrs(const struct hf_builder *b)
+{
+    const struct hf_arch *a = b->a;
+    return (struct topt_attrs){.heads = a->heads,
+                               .kv_heads = a->kv_heads,
+                               .head_dim = a->head_dim,
+                               .causal = !a->bidirectional,
+                               .window = is_local(b) ? a->window : 0,
+                               .scale = a->score_factor};
+}
+
+/* Queries, keys and values apart. */
+static int attention_apart(struct hf_builder *b, int x)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs attrs = attend_attrs(b);
+    int64_t queries = a->heads / a->kv_heads * a->head_dim;
+    int q = heads_of(b, x, queries, a->qkv_bias, 1, "q");
+    int k = heads_of(b, x, a->head_dim, a->qkv_bias && !a->no_key_bias, 1, "k");
+    int v = heads_of(b, x, a->head_dim, a->qkv_bias, 0, "v");
+    int kv = topt_hf_add(b, "concat", k, v, NULL, "kv");
+    return topt_hf_add(b, "attend", q, kv, &attrs, "attend");
+}
+
+/* Keys and values of all heads made of one narrow tensor, the rotated part of the keys shared
+ * by all heads (DeepSeek-AI, 2024). */
+static int attention_latent(struct hf_builder *b, int x)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs attrs = attend_attrs(b);
+    attrs.v_head_dim = a->value_dim;
+    int q = x;
+    if (a->query_rank)
+        q = topt_hf_norm(b, topt_hf_linear(b, x, a->query_rank, 1, 0, "q_down"),
+                         "q_norm");
+    q = topt_hf_linear(b, q, a->heads, a->head_dim, 0, "q");
+    q = rotary(b, q, a->head_dim, "q.rotary");
+    int kv =
+        topt_hf_norm(b, topt_hf_linear(b, x, a->latent_rank, 1, 0, "kv_down"), "kv_norm");
+    kv = topt_hf_linear(b, kv, a->heads, a->plain_dim + a->value_dim, 0, "kv");
+    int kr = topt_hf_linear(b, x, 1, a->rope_dim, 0, "k_shared");
+    kr = rotary(b, kr, a->rope_dim, "k_shared.rotary");
+    int inputs[] = {q, kv, kr};
+    char name[40];
+    snprintf(name, sizeof name, "%sattend", b->prefix);
+    int t =
+        b->failed ? -1 : topt_model_add(b->m, "attend", name, 3, inputs, &attrs, b->err);
+    b->failed |= t < 0;
+    return t;
 }
 
 /* Query, key and value of each head in one tensor. */
-static int attention_fused(struct builder *b, int x)
+static int attention_fused(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
     int64_t unit = (a->heads / a->kv_heads + 2) * a->head_dim;
@@ -87,34 +154,38 @@ static int attention_fused(struct builder *b, int x)
                                .head_dim = a->head_dim,
                                .causal = !a->bidirectional,
                                .rope_theta = a->rope_theta};
-    x = linear(b, x, a->kv_heads, unit, a->qkv_bias, "qkv");
-    return add(b, "attention", x, -1, &attrs, "attention");
+    x = topt_hf_linear(b, x, a->kv_heads, unit, a->qkv_bias, "qkv");
+    return topt_hf_add(b, "attention", x, -1, &attrs, "attention");
 }
 
-static int attention(struct builder *b, int x)
+int topt_hf_attention(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
     int whole_heads = a->rope_theta <= 0 || a->rope_dim == a->head_dim;
-    x = whole_heads && !a->head_norms ? attention_fused(b, x) : attention_apart(b, x);
-    return linear(b, x, a->width, 1, a->out_bias, "out");
+    int fused = whole_heads && !a->head_norms && !a->no_key_bias && !is_local(b) &&
+                !(a->score_factor > 0);
+    x = a->latent_rank ? attention_latent(b, x)
+        : fused        ? attention_fused(b, x)
+                       : attention_apart(b, x);
+    return topt_hf_linear(b, x, a->width, 1, a->out_bias, "out");
 }
 
 /* 'part' comes before its operators' names. */
-static int dense_mlp(struct builder *b, int x, int64_t inner, const char *part)
+static int dense_mlp(struct hf_builder *b, int x, int64_t inner, const char *part)
 {
     const struct hf_arch *a = b->a;
     struct topt_attrs attrs = {.activation = a->activation};
     char name[32];
     snprintf(name, sizeof name, "%s%s", part, a->gated ? "gate_up" : "up");
-    x = linear(b, x, inner, a->gated ? 2 : 1, a->mlp_bias, name);
-    x = a->gated ? add(b, "glu", x, -1, &attrs, "%sglu", part)
-                 : add(b, "unary", x, -1, &attrs, "%sactivation", part);
+    x = topt_hf_linear(b, x, inner, a->gated ? 2 : 1, a->mlp_bias, name);
+    x = a->gated ? topt_hf_add(b, "glu", x, -1, &attrs, "%sglu", part)
+                 : topt_hf_add(b, "unary", x, -1, &attrs, "%sactivation", part);
     snprintf(name, sizeof name, "%sdown", part);
-    return linear(b, x, a->width, 1, a->mlp_bias, name);
+    return topt_hf_linear(b, x, a->width, 1, a->mlp_bias, name);
 }
 
 /* Expert feed-forwards that a router sends each token to, and one that all tokens take. */
-static int expert_mlp(struct builder *b, int x)
+static int expert_mlp(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
     struct topt_attrs routing = {
@@ -124,60 +195,55 @@ static int expert_mlp(struct builder *b, int x)
                                  .activation = a->activation,
                                  .gated = a->gated,
                                  .init_std = a->init_std};
-    int g = linear(b, x, a->experts, 1, 0, "router");
-    g = add(b, "route", g, -1, &routing, "route");
-    int y = add(b, "dispatch", x, g, &slots, "dispatch");
-    y = add(b, "experts", y, -1, &experts, "experts");
-    y = add(b, "combine", y, g, NULL, "combine");
+    int g = topt_hf_linear(b, x, a->experts, 1, a->router_bias, "router");
+    g = topt_hf_add(b, "route", g, -1, &routing, "route");
+    int y = topt_hf_add(b, "dispatch", x, g, &slots, "dispatch");
+    y = topt_hf_add(b, "experts", y, -1, &experts, "experts");
+    y = topt_hf_add(b, "combine", y, g, NULL, "combine");
     if (!a->shared_inner)
         return y;
     int shared = dense_mlp(b, x, a->shared_inner, "shared.");
-    if (a->shared_gate) {
-        g = unary(b, linear(b, x, 1, 1, 0, "shared.gate"), TOPT_ACT_SIGMOID,
-                  "shared.sigmoid");
-        shared = add(b, "weigh", shared, g, NULL, "shared.weigh");
-    }
-    return add(b, "add", y, shared, NULL, "add_shared");
+    return topt_hf_add(b, "add", y, shared, NULL, "add_shared");
 }
 
-static int mlp(struct builder *b, int x, int64_t layer)
+int topt_hf_mlp(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
-    return a->experts && layer >= a->dense_layers ? expert_mlp(b, x)
-                                                  : dense_mlp(b, x, a->inner, "");
+    return a->experts && b->layer >= a->dense_layers ? expert_mlp(b, x)
+                                                     : dense_mlp(b, x, a->inner, "");
 }
 
 /* One norm, or one for each of the two. */
-static int parallel_block(struct builder *b, int x, int64_t layer)
+static int parallel_block(struct hf_builder *b, int x)
 {
-    int n1 = norm(b, x, "norm1");
-    int n2 = b->a->shared_norm ? n1 : norm(b, x, "norm2");
-    int y = attention(b, n1), z = mlp(b, n2, layer);
-    y = add(b, "add", y, z, NULL, "add1");
-    return add(b, "add", x, y, NULL, "add2");
+    int n1 = topt_hf_norm(b, x, "norm1");
+    int n2 = b->a->shared_norm ? n1 : topt_hf_norm(b, x, "norm2");
+    int y = topt_hf_attention(b, n1), z = topt_hf_mlp(b, n2);
+    y = topt_hf_add(b, "add", y, z, NULL, "add1");
+    return topt_hf_add(b, "add", x, y, NULL, "add2");
 }
 
-static int block(struct builder *b, int x, int64_t layer)
+int topt_hf_block(struct hf_builder *b, int x)
 {
     enum hf_norms norms = b->a->norms;
     if (norms == HF_PARALLEL)
-        return parallel_block(b, x, layer);
-    int y = norms == HF_POST ? x : norm(b, x, "norm1");
-    y = attention(b, y);
-    y = norms == HF_SANDWICH ? norm(b, y, "norm1.after") : y;
-    x = add(b, "add", x, y, NULL, "add1");
-    x = norms == HF_POST ? norm(b, x, "norm1") : x;
-    y = norms == HF_POST ? x : norm(b, x, "norm2");
-    y = mlp(b, y, layer);
-    y = norms == HF_SANDWICH ? norm(b, y, "norm2.after") : y;
-    x = add(b, "add", x, y, NULL, "add2");
-    return norms == HF_POST ? norm(b, x, "norm2") : x;
+        return parallel_block(b, x);
+    int y = norms == HF_POST ? x : topt_hf_norm(b, x, "norm1");
+    y = topt_hf_attention(b, y);
+    y = norms == HF_SANDWICH ? topt_hf_norm(b, y, "norm1.after") : y;
+    x = topt_hf_add(b, "add", x, y, NULL, "add1");
+    x = norms == HF_POST ? topt_hf_norm(b, x, "norm1") : x;
+    y = norms == HF_POST ? x : topt_hf_norm(b, x, "norm2");
+    y = topt_hf_mlp(b, y);
+    y = norms == HF_SANDWICH ? topt_hf_norm(b, y, "norm2.after") : y;
+    x = topt_hf_add(b, "add", x, y, NULL, "add2");
+    return norms == HF_POST ? topt_hf_norm(b, x, "norm2") : x;
 }
 
 /* ---- the whole ------------------------------------------------------------------------- */
 
 /* Tokens, their types and positions; 'table' is the tied one's tensor or -1. */
-static int embedding(struct builder *b, int table)
+static int embedding(struct hf_builder *b, int table)
 {
     const struct hf_arch *a = b->a;
     int64_t width = a->embed_width ? a->embed_width : a->width;
@@ -186,63 +252,65 @@ static int embedding(struct builder *b, int table)
     struct topt_attrs types = {
         .vocab = a->types, .features = a->width, .init_std = a->init_std};
     struct topt_attrs positions = {.positions = a->positions, .init_std = a->init_std};
-    int x = add(b, "embedding", table, -1, table < 0 ? &own : NULL, "embedding");
+    int x = topt_hf_add(b, "embedding", table, -1, table < 0 ? &own : NULL, "embedding");
     if (a->embed_factor > 0)
         x = scale(b, x, a->embed_factor, "embedding.scale");
     if (width != a->width)
-        x = linear(b, x, a->width, 1, 0, "project_in");
+        x = topt_hf_linear(b, x, a->width, 1, 0, "project_in");
     if (a->types)
-        x = add(b, "add", x, add(b, "embedding", -1, -1, &types, "types"), NULL,
-                "add_types");
+        x = topt_hf_add(b, "add", x, topt_hf_add(b, "embedding", -1, -1, &types, "types"),
+                        NULL, "add_types");
     if (a->positions)
-        x = add(b, "position", x, -1, &positions, "position");
-    return a->embed_norm ? norm(b, x, "embedding.norm") : x;
+        x = topt_hf_add(b, "position", x, -1, &positions, "position");
+    return a->embed_norm ? topt_hf_norm(b, x, "embedding.norm") : x;
 }
 
-/* Logits of the vocabulary, and the loss. */
-static void head(struct builder *b, int x, int table)
+void topt_hf_head(struct hf_builder *b, int x, int table)
 {
     const struct hf_arch *a = b->a;
     int64_t width = a->embed_width ? a->embed_width : a->width;
     if (!a->no_final_norm)
-        x = norm(b, x, "norm");
+        x = topt_hf_norm(b, x, "norm");
     if (width != a->width)
-        x = linear(b, x, width, 1, 0, "project_out");
+        x = topt_hf_linear(b, x, width, 1, 0, "project_out");
     if (a->head_transform) {
-        x = unary(b, linear(b, x, width, 1, 1, "transform"), a->activation,
+        x = unary(b, topt_hf_linear(b, x, width, 1, 1, "transform"), a->activation,
                   "transform.activation");
-        x = norm(b, x, "transform.norm");
+        x = topt_hf_norm(b, x, "transform.norm");
     }
-    x = table >= 0 ? add(b, "linear", x, table, NULL, "lm_head")
-                   : linear(b, x, a->vocab, 1, 0, "lm_head");
+    x = table >= 0 ? topt_hf_add(b, "linear", x, table, NULL, "lm_head")
+                   : topt_hf_linear(b, x, a->vocab, 1, 0, "lm_head");
     if (a->head_bias)
-        x = add(b, "bias", x, -1, NULL, "lm_head.bias");
+        x = topt_hf_add(b, "bias", x, -1, NULL, "lm_head.bias");
     if (a->logit_cap > 0) {
         x = unary(b, scale(b, x, 1 / a->logit_cap, "cap.in"), TOPT_ACT_TANH, "cap.tanh");
         x = scale(b, x, a->logit_cap, "cap.out");
     }
-    add(b, "cross_entropy", x, -1, NULL, "loss");
+    topt_hf_add(b, "cross_entropy", x, -1, NULL, "loss");
 }
 
-static void build_ops(struct builder *b)
+/* One stack of blocks over tokens. */
+static void build_stack(struct hf_builder *b)
 {
     const struct hf_arch *a = b->a;
     struct topt_attrs tied = {.vocab = a->vocab,
                               .features = a->embed_width ? a->embed_width : a->width,
                               .init_std = a->init_std};
     char prefix[24];
-    int table = a->tied ? add(b, "variable", -1, -1, &tied, "wte") : -1;
+    int table = a->tied ? topt_hf_add(b, "variable", -1, -1, &tied, "wte") : -1;
     int x = embedding(b, table);
     for (int64_t i = 0; i < a->layers && !b->failed; i++) {
         snprintf(prefix, sizeof prefix, "h%d.", (int)i);
         b->prefix = prefix;
-        x = block(b, x, i);
+        b->layer = i;
+        x = topt_hf_block(b, x);
     }
     b->prefix = "";
-    head(b, x, table);
+    topt_hf_head(b, x, table);
 }
 
 struct topt_model *topt_hf_build_arch(const struct hf_arch *a, const char *name,
+                                      void (*build)(struct hf_builder *b),
                                       const struct topt_import_options *o,
                                       struct topt_error *err)
 {
@@ -258,8 +326,8 @@ struct topt_model *topt_hf_build_arch(const struct hf_arch *a, const char *name,
     struct topt_model *m = topt_model_create(name, batch, seq, err);
     if (!m)
         return NULL;
-    struct builder b = {.m = m, .a = a, .prefix = "", .err = err};
-    build_ops(&b);
+    struct hf_builder b = {.m = m, .a = a, .prefix = "", .err = err};
+    (build ? build : build_stack)(&b);
     if (b.failed || topt_model_finish(m, err)) {
         topt_model_destroy(m);
         return NULL;

@@ -98,17 +98,10 @@ static int set_heads(struct hf_arch *a, struct topt_error *err)
     return 0;
 }
 
-/* Attention over a window is another operator unless the window holds every position. */
-static int bound_by_window(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+/* Each query sees so many keys before it; null: all. */
+static int read_window(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
-    int64_t window = a->context;
-    if (topt_json_int_or(doc, "", "sliding_window", 1, INT64_MAX, &window, err))
-        return -1;
-    if (window < a->context) {
-        a->context = window;
-        a->context_key = "sliding_window";
-    }
-    return 0;
+    return topt_json_int_or(doc, "", "sliding_window", 1, INT64_MAX, &a->window, err);
 }
 
 /* ---- decoders with learned positions --------------------------------------------------- */
@@ -284,28 +277,28 @@ static int read_llama(const json_t *doc, struct hf_arch *a, struct topt_error *e
 static int read_mistral(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     *a = (struct hf_arch){.activation = TOPT_ACT_SILU};
-    return read_like_llama(doc, a, err) || bound_by_window(doc, a, err) ? -1 : 0;
+    return read_like_llama(doc, a, err) || read_window(doc, a, err) ? -1 : 0;
 }
 
 /* Windows that a flag switches on. */
-static int bound_if_windowed(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+static int read_window_if(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     int windowed = 0;
     if (topt_json_bool_or(doc, "", "use_sliding_window", &windowed, err))
         return -1;
-    return windowed ? bound_by_window(doc, a, err) : 0;
+    return windowed ? read_window(doc, a, err) : 0;
 }
 
 static int read_qwen2(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     *a = (struct hf_arch){.activation = TOPT_ACT_SILU, .qkv_bias = 1};
-    return read_like_llama(doc, a, err) || bound_if_windowed(doc, a, err) ? -1 : 0;
+    return read_like_llama(doc, a, err) || read_window_if(doc, a, err) ? -1 : 0;
 }
 
 static int read_qwen3(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     *a = (struct hf_arch){.activation = TOPT_ACT_SILU, .head_norms = 1, .head_dim = 128};
-    if (read_like_llama(doc, a, err) || bound_if_windowed(doc, a, err) ||
+    if (read_like_llama(doc, a, err) || read_window_if(doc, a, err) ||
         topt_json_bool_or(doc, "", "attention_bias", &a->qkv_bias, err))
         return -1;
     a->out_bias = a->qkv_bias;
@@ -316,7 +309,7 @@ static int read_qwen3(const json_t *doc, struct hf_arch *a, struct topt_error *e
 static int read_phi3(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     *a = (struct hf_arch){.activation = TOPT_ACT_SILU};
-    if (read_like_llama(doc, a, err) || bound_by_window(doc, a, err))
+    if (read_like_llama(doc, a, err) || read_window(doc, a, err))
         return -1;
     return read_partial_rope(doc, "partial_rotary_factor", 1, a, err);
 }
@@ -325,7 +318,7 @@ static int read_starcoder2(const json_t *doc, struct hf_arch *a, struct topt_err
 {
     int bias = 1;
     *a = (struct hf_arch){.activation = TOPT_ACT_GELU, .tied = 1};
-    if (read_like_llama(doc, a, err) || bound_by_window(doc, a, err) ||
+    if (read_like_llama(doc, a, err) || read_window(doc, a, err) ||
         topt_json_bool_or(doc, "", "use_bias", &bias, err) ||
         topt_json_real_or(doc, "", "norm_epsilon", 1e-30, 1, &a->eps, err))
         return -1;
@@ -350,6 +343,57 @@ static int read_gemma(const json_t *doc, struct hf_arch *a, struct topt_error *e
     return 0;
 }
 
+/* Norms before and after, of heads too; five layers of six see a window, by angles of their
+ * own.  The text model: what may be left out is as in its configuration class. */
+static int read_gemma3(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const struct size optional[] = {
+        SIZE("hidden_size", width, HF_MAX_WIDTH),
+        SIZE("num_hidden_layers", layers, HF_MAX_LAYERS),
+        SIZE("num_attention_heads", heads, HF_MAX_HEADS),
+        SIZE("num_key_value_heads", kv_heads, HF_MAX_HEADS),
+        SIZE("head_dim", head_dim, HF_MAX_WIDTH),
+        SIZE("intermediate_size", inner, 4 * HF_MAX_WIDTH),
+        SIZE("vocab_size", vocab, HF_MAX_VOCAB),
+        SIZE("max_position_embeddings", context, HF_MAX_CONTEXT),
+        SIZE("sliding_window_pattern", full_every, HF_MAX_LAYERS),
+        {0}};
+    double scalar = 256;
+    *a = (struct hf_arch){.norms = HF_SANDWICH,
+                          .activation = TOPT_ACT_GELU,
+                          .gated = 1,
+                          .rms = 1,
+                          .tied = 1,
+                          .head_norms = 1,
+                          .width = 2304,
+                          .layers = 26,
+                          .heads = 8,
+                          .kv_heads = 4,
+                          .head_dim = 256,
+                          .inner = 9216,
+                          .vocab = 262208,
+                          .context = 131072,
+                          .window = 4096,
+                          .full_every = 6,
+                          .local_theta = 10000,
+                          .eps = 1e-6,
+                          .init_std = 0.02,
+                          .context_key = "max_position_embeddings"};
+    if (read_sizes_or(doc, optional, a, err) || set_heads(a, err) ||
+        read_rope(doc, a, err) || read_window(doc, a, err) ||
+        topt_json_real_or(doc, "", "query_pre_attn_scalar", 1, 1e9, &scalar, err) ||
+        topt_json_real_or(doc, "", "rope_local_base_freq", 1, 1e15, &a->local_theta,
+                          err) ||
+        topt_json_real_or(doc, "", "rms_norm_eps", 1e-30, 1, &a->eps, err) ||
+        read_activation(doc, "hidden_activation", &a->activation, err))
+        return -1;
+    const json_t *theta = json_object_get(doc, "rope_theta");
+    a->rope_theta = theta && !json_is_null(theta) ? a->rope_theta : 1e6;
+    a->embed_factor = sqrt((double)a->width);
+    a->score_factor = 1 / sqrt(scalar);
+    return 0;
+}
+
 /* ---- mixtures of experts --------------------------------------------------------------- */
 
 /* No token is dropped there; here each expert has slots for a quarter more than its share. */
@@ -365,7 +409,7 @@ static int read_mixtral(const json_t *doc, struct hf_arch *a, struct topt_error 
                           .experts = 8,
                           .top_k = 2,
                           .capacity = SLOTS_PERCENT / 100.0};
-    if (read_like_llama(doc, a, err) || bound_by_window(doc, a, err) ||
+    if (read_like_llama(doc, a, err) || read_window(doc, a, err) ||
         read_sizes_or(doc, optional, a, err))
         return -1;
     a->expert_inner = a->inner;
@@ -401,16 +445,42 @@ static int read_qwen3_moe(const json_t *doc, struct hf_arch *a, struct topt_erro
     return read_qwen3(doc, a, err) || read_qwen_experts(doc, a, err) ? -1 : 0;
 }
 
-static int read_qwen2_moe(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+/* Latent attention; a few dense layers, then experts and one that all tokens take.  Which
+ * experts a token goes to is decided there by groups, and by sigmoids with a correction that
+ * is trained apart; here by a softmax, with the correction as the router's bias: of the same
+ * sizes and cost.  The layers that predict further tokens are left out. */
+static int read_deepseek_v3(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     static const struct size sizes[] = {
-        SIZE("shared_expert_intermediate_size", shared_inner, 4 * HF_MAX_WIDTH), {0}};
-    a->shared_gate = 1;
-    if (read_qwen2(doc, a, err) || read_qwen_experts(doc, a, err) ||
-        read_sizes(doc, sizes, a, err))
+        SIZE("n_routed_experts", experts, HF_MAX_EXPERTS),
+        SIZE("num_experts_per_tok", top_k, HF_MAX_EXPERTS),
+        SIZE("moe_intermediate_size", expert_inner, 4 * HF_MAX_WIDTH),
+        SIZE("kv_lora_rank", latent_rank, HF_MAX_WIDTH),
+        SIZE("qk_nope_head_dim", plain_dim, HF_MAX_WIDTH),
+        SIZE("qk_rope_head_dim", rope_dim, HF_MAX_WIDTH),
+        SIZE("v_head_dim", value_dim, HF_MAX_WIDTH),
+        {0}};
+    static const struct size optional[] = {SIZE("q_lora_rank", query_rank, HF_MAX_WIDTH),
+                                           {0}};
+    int64_t shared = 1;
+    *a = (struct hf_arch){.activation = TOPT_ACT_SILU,
+                          .router_bias = 1,
+                          .head_dim = 2, /* set below */
+                          .capacity = SLOTS_PERCENT / 100.0};
+    if (read_like_llama(doc, a, err) || read_sizes(doc, sizes, a, err) ||
+        read_sizes_or(doc, optional, a, err) ||
+        topt_json_int_or(doc, "", "first_k_dense_replace", 0, HF_MAX_LAYERS,
+                         &a->dense_layers, err) ||
+        topt_json_int_or(doc, "", "n_shared_experts", 1, 64, &shared, err) ||
+        refuse_flag(doc, "attention_bias", 0, "no reader does that yet", err))
         return -1;
-    a->shared_gate = 1;
-    return 0;
+    a->kv_heads = a->heads;
+    a->head_dim = a->plain_dim + a->rope_dim;
+    a->shared_inner = shared * a->expert_inner;
+    return a->rope_dim % 2
+               ? topt_fail(err, TOPT_ERR_INVAL, "qk_rope_head_dim %lld is odd",
+                           (long long)a->rope_dim)
+               : 0;
 }
 
 /* ---- parallel blocks ------------------------------------------------------------------- */
@@ -561,26 +631,105 @@ static int read_distilbert(const json_t *doc, struct hf_arch *a, struct topt_err
     return read_activation(doc, "activation", &a->activation, err);
 }
 
+/* ---- towers ---------------------------------------------------------------------------- */
+
+/* Classes by the names that a config gives them. */
+static int read_vit(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const struct size sizes[] = {
+        SIZE("hidden_size", width, HF_MAX_WIDTH),
+        SIZE("num_hidden_layers", layers, HF_MAX_LAYERS),
+        SIZE("num_attention_heads", heads, HF_MAX_HEADS),
+        SIZE("intermediate_size", inner, 4 * HF_MAX_WIDTH),
+        {0}};
+    static const struct size optional[] = {SIZE("image_size", image, 1 << 14),
+                                           SIZE("patch_size", patch, 1 << 14),
+                                           SIZE("num_channels", channels, 1 << 14),
+                                           {0}};
+    const json_t *names = json_object_get(doc, "id2label");
+    int bias = 1;
+    *a = (struct hf_arch){.activation = TOPT_ACT_GELU,
+                          .bidirectional = 1,
+                          .image = 224,
+                          .patch = 16,
+                          .channels = 3,
+                          .out_bias = 1,
+                          .mlp_bias = 1,
+                          .eps = 1e-12,
+                          .init_std = 0.02,
+                          .context = 1,
+                          .context_key = "one position"};
+    if (read_sizes(doc, sizes, a, err) || set_heads(a, err) ||
+        read_sizes_or(doc, optional, a, err) ||
+        topt_json_bool_or(doc, "", "qkv_bias", &bias, err) ||
+        topt_json_real_or(doc, "", "layer_norm_eps", 1e-30, 1, &a->eps, err) ||
+        divides("image_size", a->image, "patch_size", a->patch, err))
+        return -1;
+    a->qkv_bias = bias;
+    a->classes = json_object_size(names) ? (int64_t)json_object_size(names) : 2;
+    return read_activation(doc, "hidden_act", &a->activation, err);
+}
+
+static int read_whisper(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const struct size sizes[] = {
+        SIZE("d_model", width, HF_MAX_WIDTH),
+        SIZE("encoder_layers", encoder_layers, HF_MAX_LAYERS),
+        SIZE("decoder_layers", layers, HF_MAX_LAYERS),
+        SIZE("encoder_attention_heads", encoder_heads, HF_MAX_HEADS),
+        SIZE("decoder_attention_heads", heads, HF_MAX_HEADS),
+        SIZE("encoder_ffn_dim", encoder_inner, 4 * HF_MAX_WIDTH),
+        SIZE("decoder_ffn_dim", inner, 4 * HF_MAX_WIDTH),
+        SIZE("vocab_size", vocab, HF_MAX_VOCAB),
+        SIZE("num_mel_bins", channels, 1 << 14),
+        SIZE("max_source_positions", source, 1 << 20),
+        SIZE("max_target_positions", context, HF_MAX_CONTEXT),
+        {0}};
+    *a = (struct hf_arch){.activation = TOPT_ACT_GELU,
+                          .tied = 1,
+                          .qkv_bias = 1,
+                          .no_key_bias = 1,
+                          .out_bias = 1,
+                          .mlp_bias = 1,
+                          .eps = 1e-5,
+                          .init_std = 0.02,
+                          .context_key = "max_target_positions"};
+    if (read_sizes(doc, sizes, a, err) || set_heads(a, err) ||
+        divides("d_model", a->width, "encoder_attention_heads", a->encoder_heads, err) ||
+        topt_json_real_or(doc, "", "init_std", 1e-12, 100, &a->init_std, err) ||
+        refuse_flag(doc, "scale_embedding", 0, "no reader does that yet", err))
+        return -1;
+    a->positions = a->context;
+    return read_activation(doc, "activation_function", &a->activation, err);
+}
+
 /* ---- families -------------------------------------------------------------------------- */
 
 const struct hf_family topt_hf_families[] = {
-    {"gpt2", "GPT2LMHeadModel", read_gpt2, NULL},
-    {"opt", "OPTForCausalLM", read_opt, NULL},
-    {"gpt_neox", "GPTNeoXForCausalLM", read_gpt_neox, NULL},
-    {"gptj", "GPTJForCausalLM", read_gptj, NULL},
-    {"phi", "PhiForCausalLM", read_phi, NULL},
-    {"phi3", "Phi3ForCausalLM", read_phi3, NULL},
-    {"llama", "LlamaForCausalLM", read_llama, NULL},
-    {"mistral", "MistralForCausalLM", read_mistral, NULL},
-    {"mixtral", "MixtralForCausalLM", read_mixtral, NULL},
-    {"qwen2", "Qwen2ForCausalLM", read_qwen2, NULL},
-    {"qwen2_moe", "Qwen2MoeForCausalLM", read_qwen2_moe, NULL},
-    {"qwen3", "Qwen3ForCausalLM", read_qwen3, NULL},
-    {"qwen3_moe", "Qwen3MoeForCausalLM", read_qwen3_moe, NULL},
-    {"starcoder2", "Starcoder2ForCausalLM", read_starcoder2, NULL},
-    {"gemma", "GemmaForCausalLM", read_gemma, NULL},
-    {"gemma2", "Gemma2ForCausalLM", NULL, "the cap on attention's scores"},
-    {"bert", "BertForMaskedLM", read_bert, NULL},
-    {"distilbert", "DistilBertForMaskedLM", read_distilbert, NULL},
+    {"gpt2", "GPT2LMHeadModel", read_gpt2, NULL, NULL},
+    {"opt", "OPTForCausalLM", read_opt, NULL, NULL},
+    {"gpt_neox", "GPTNeoXForCausalLM", read_gpt_neox, NULL, NULL},
+    {"gptj", "GPTJForCausalLM", read_gptj, NULL, NULL},
+    {"phi", "PhiForCausalLM", read_phi, NULL, NULL},
+    {"phi3", "Phi3ForCausalLM", read_phi3, NULL, NULL},
+    {"llama", "LlamaForCausalLM", read_llama, NULL, NULL},
+    {"mistral", "MistralForCausalLM", read_mistral, NULL, NULL},
+    {"mixtral", "MixtralForCausalLM", read_mixtral, NULL, NULL},
+    {"qwen2", "Qwen2ForCausalLM", read_qwen2, NULL, NULL},
+    {"qwen2_moe", "Qwen2MoeForCausalLM", NULL, NULL, "the gate of the shared expert"},
+    {"qwen3", "Qwen3ForCausalLM", read_qwen3, NULL, NULL},
+    {"qwen3_moe", "Qwen3MoeForCausalLM", read_qwen3_moe, NULL, NULL},
+    {"starcoder2", "Starcoder2ForCausalLM", read_starcoder2, NULL, NULL},
+    {"gemma", "GemmaForCausalLM", read_gemma, NULL, NULL},
+    {"gemma2", "Gemma2ForCausalLM", NULL, NULL, "the cap on attention's scores"},
+    {"gemma3_text", "Gemma3ForCausalLM", read_gemma3, NULL, NULL},
+    {"deepseek_v3", "DeepseekV3ForCausalLM", read_deepseek_v3, NULL, NULL},
+    {"t5", "T5ForConditionalGeneration", NULL, NULL,
+     "the relative position bias of attention's scores"},
+    {"vit", "ViTForImageClassification", read_vit, topt_hf_build_vision, NULL},
+    {"whisper", "WhisperForConditionalGeneration", read_whisper, topt_hf_build_speech,
+     NULL},
+    {"bert", "BertForMaskedLM", read_bert, NULL, NULL},
+    {"distilbert", "DistilBertForMaskedLM", read_distilbert, NULL, NULL},
     {0},
 };

@@ -123,6 +123,57 @@ static const struct {
     {"gemma-7b", 8537680896,
      SIZES("gemma", "GemmaForCausalLM", 3072, 28, 16, 24576, 256000,
            8192) ",'num_key_value_heads':16,'head_dim':256"},
+    {"gemma-3-1b", 999885952,
+     "'model_type':'gemma3_text','architectures':['Gemma3ForCausalLM'],'hidden_size':"
+     "1152,"
+     "'num_hidden_layers':26,'num_attention_heads':4,'num_key_value_heads':1,'head_dim':"
+     "256,"
+     "'intermediate_size':6912,'vocab_size':262144,'max_position_embeddings':32768,"
+     "'sliding_window':512,'sliding_window_pattern':6"},
+    {"Qwen3-0.6B", 596049920,
+     SIZES("qwen3", "Qwen3ForCausalLM", 1024, 28, 16, 3072, 151936,
+           40960) ",'num_key_value_heads':8,'head_dim':128,'tie_word_embeddings':true"},
+    {"Qwen3-8B", 8190735360,
+     SIZES("qwen3", "Qwen3ForCausalLM", 4096, 36, 32, 12288, 151936,
+           40960) ",'num_key_value_heads':8,'head_dim':128"},
+    {"Qwen3-30B-A3B", 30532122624,
+     SIZES("qwen3_moe", "Qwen3MoeForCausalLM", 2048, 48, 32, 6144, 151936,
+           40960) ",'num_key_value_heads':4,'head_dim':128,'num_experts':128,'num_"
+                  "experts_per_tok':8,"
+                  "'moe_intermediate_size':768,'norm_topk_prob':true,'decoder_sparse_"
+                  "step':1,"
+                  "'mlp_only_layers':[]"},
+    {"pythia-70m", 70426624,
+     SIZES("gpt_neox", "GPTNeoXForCausalLM", 512, 6, 8, 2048, 50304,
+           2048) ",'rotary_pct':0.25,'hidden_act':'gelu','use_parallel_residual':true"},
+    {"pythia-1.4b", 1414647808,
+     SIZES("gpt_neox", "GPTNeoXForCausalLM", 2048, 24, 16, 8192, 50304,
+           2048) ",'rotary_pct':0.25,'hidden_act':'gelu'"},
+    {"gpt-j-6b", 6050882784,
+     "'model_type':'gptj','architectures':['GPTJForCausalLM'],'n_embd':4096,'n_layer':28,"
+     "'n_head':16,'n_positions':2048,'rotary_dim':64,'vocab_size':50400,"
+     "'activation_function':'gelu_new'"},
+    {"phi-2", 2779683840,
+     SIZES("phi", "PhiForCausalLM", 2560, 32, 32, 10240, 51200,
+           2048) ",'num_key_value_heads':32,'partial_rotary_factor':0.4,'hidden_act':'"
+                 "gelu_new'"},
+    {"DeepSeek-V3, without its layers for further tokens", 671026419200,
+     SIZES("deepseek_v3", "DeepseekV3ForCausalLM", 7168, 61, 128, 18432, 129280,
+           163840) ",'num_key_value_heads':128,'n_routed_experts':256,'num_experts_per_"
+                   "tok':8,"
+                   "'moe_intermediate_size':2048,'kv_lora_rank':512,'q_lora_rank':1536,"
+                   "'qk_nope_head_dim':128,'qk_rope_head_dim':64,'v_head_dim':128,"
+                   "'first_k_dense_replace':3,'n_shared_experts':1"},
+    {"vit-base-patch16-224", 86567656,
+     "'model_type':'vit','architectures':['ViTForImageClassification'],'hidden_size':768,"
+     "'num_hidden_layers':12,'num_attention_heads':12,'intermediate_size':3072,"
+     "'image_size':224,'patch_size':16,'id2label':{%s}"},
+    {"whisper-tiny", 37760640,
+     "'model_type':'whisper','architectures':['WhisperForConditionalGeneration'],"
+     "'d_model':384,'encoder_layers':4,'decoder_layers':4,'encoder_attention_heads':6,"
+     "'decoder_attention_heads':6,'encoder_ffn_dim':1536,'decoder_ffn_dim':1536,"
+     "'vocab_size':51865,'num_mel_bins':80,'max_source_positions':1500,"
+     "'max_target_positions':448"},
     {"opt-125m", 125239296, OPT(768, 12, 12, 3072, ",'word_embed_proj_dim':768")},
     {"opt-350m", 331196416,
      OPT(1024, 24, 16, 4096, ",'word_embed_proj_dim':512,'do_layer_norm_before':false")},
@@ -139,11 +190,18 @@ static const struct {
      "'max_position_embeddings':512,'activation':'gelu'"},
 };
 
-/* 'text' with single quotes made double, in braces. */
+/* 'text' with single quotes made double, in braces; %s is a thousand names of classes. */
 static const char *config(const char *text)
 {
-    static char buf[2048];
-    int n = snprintf(buf, sizeof buf, "{%s}", text);
+    static char buf[32768], labels[24000];
+    int n = 0;
+    for (int i = 0; i < 1000; i++)
+        n += snprintf(labels + n, sizeof labels - (size_t)n, "%s'%d':'c%d'", i ? "," : "",
+                      i, i);
+    const char *names = strstr(text, "%s");
+    n = snprintf(buf, sizeof buf, "{%.*s%s%s}",
+                 (int)(names ? names - text : (long)strlen(text)), text,
+                 names ? labels : "", names ? names + 2 : "");
     for (int i = 0; i < n; i++)
         buf[i] = buf[i] == '\'' ? '"' : buf[i];
     return buf;
@@ -254,6 +312,27 @@ static void flops(void)
             "Llama-3.1-8B");
 }
 
+/* The language model of several towers is taken, and named so; a window shows in attention. */
+static void nested(void)
+{
+    struct topt_error err = {0};
+    struct topt_model *m =
+        import("{\"model_type\":\"gemma3\",\"architectures\":["
+               "\"Gemma3ForConditionalGeneration\"],"
+               "\"vision_config\":{},\"text_config\":{\"model_type\":\"gemma3_text\","
+               "\"hidden_size\":64,\"num_hidden_layers\":6,\"num_attention_heads\":2,"
+               "\"num_key_value_heads\":1,\"head_dim\":32,\"vocab_size\":100,"
+               "\"sliding_window\":16}}",
+               2, 64, &err);
+    if (!ok(m != NULL, "text_config %s", err.text))
+        return;
+    ok(!strcmp(m->name + strlen(m->name) - 5, "-text"), "named '%s'", m->name);
+    is_int(m->op[find(m, "h4.attend")].attrs.window, 16,
+           "five layers of six see a window");
+    is_int(m->op[find(m, "h5.attend")].attrs.window, 0, "the sixth sees all");
+    topt_model_destroy(m);
+}
+
 static void refuses(const char *text, int64_t seq, const char *names)
 {
     struct topt_error err = {0};
@@ -266,6 +345,9 @@ static void refuses(const char *text, int64_t seq, const char *names)
 static void errors(void)
 {
     refuses("{\"model_type\":\"mamba\"}", 0, "\"mamba\"");
+    refuses("{\"model_type\":\"t5\"}", 0, "relative position bias");
+    refuses("{\"model_type\":\"x\",\"text_config\":{\"model_type\":\"y\"}}", 0,
+            "text_config");
     refuses("{\"text_config\":7,\"model_type\":\"x\"}", 0, "text_config");
     refuses("{\"model_type\":7}", 0, "model_type");
     refuses("{\"architectures\":[\"T5Model\"]}", 0, "\"T5Model\"");
@@ -299,6 +381,7 @@ int main(void)
     counts();
     structure();
     flops();
+    nested();
     errors();
     return done_testing();
 }

@@ -1,0 +1,131 @@
+/* hf_towers.c - models of Hugging Face configs that are no single stack over tokens: images to
+ * classes (ViT), sound to text by an encoder and a decoder (Whisper). */
+#include "hf.h"
+
+#include <stdio.h>
+
+static int convolution(struct hf_builder *b, int x, const struct topt_attrs *attrs,
+                       const char *name)
+{
+    x = topt_hf_add(b, "conv", x, -1, attrs, "%s", name);
+    return topt_hf_add(b, "bias", x, -1, NULL, "%s.bias", name);
+}
+
+static int layers(struct hf_builder *b, int x, int64_t n, const char *prefix)
+{
+    char name[24];
+    for (int64_t i = 0; i < n && !b->failed; i++) {
+        snprintf(name, sizeof name, "%s%d.", prefix, (int)i);
+        b->prefix = name;
+        b->layer = i;
+        x = topt_hf_block(b, x);
+    }
+    b->prefix = "";
+    return x;
+}
+
+/* Patches are tokens, a trained one before them gives the class. */
+void topt_hf_build_vision(struct hf_builder *b)
+{
+    const struct hf_arch *a = b->a;
+    int64_t side = a->image / a->patch;
+    struct topt_attrs image = {
+        .channels = a->channels, .height = a->image, .width = a->image};
+    struct topt_attrs patches = {.features = a->width,
+                                 .kernel_h = a->patch,
+                                 .kernel_w = a->patch,
+                                 .stride_h = a->patch,
+                                 .stride_w = a->patch,
+                                 .init_std = a->init_std};
+    struct topt_attrs table = {.positions = side * side + 1, .init_std = a->init_std};
+    int x = topt_hf_add(b, "image", -1, -1, &image, "image");
+    x = convolution(b, x, &patches, "patches");
+    x = topt_hf_add(b, "tokens", x, -1, NULL, "tokens");
+    x = topt_hf_add(b, "prepend", x, -1, NULL, "class");
+    x = topt_hf_add(b, "position", x, -1, &table, "position");
+    x = layers(b, x, a->layers, "h");
+    x = topt_hf_norm(b, x, "norm");
+    x = topt_hf_add(b, "select", x, -1, NULL, "first");
+    x = topt_hf_linear(b, x, a->classes, 1, 1, "classifier");
+    topt_hf_add(b, "cross_entropy", x, -1, NULL, "loss");
+}
+
+/* Queries of the text, keys and values of the sound. */
+static int cross_attention(struct hf_builder *b, int x, int sound)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs attrs = {.heads = a->heads, .head_dim = a->head_dim};
+    int q = topt_hf_linear(b, x, a->heads, a->head_dim, 1, "cross.q");
+    int k = topt_hf_linear(b, sound, a->heads, a->head_dim, 0, "cross.k");
+    int v = topt_hf_linear(b, sound, a->heads, a->head_dim, 1, "cross.v");
+    int kv = topt_hf_add(b, "concat", k, v, NULL, "cross.kv");
+    x = topt_hf_add(b, "attend", q, kv, &attrs, "cross.attend");
+    return topt_hf_linear(b, x, a->width, 1, 1, "cross.out");
+}
+
+static int decoder_block(struct hf_builder *b, int x, int sound)
+{
+    int y = topt_hf_attention(b, topt_hf_norm(b, x, "norm1"));
+    x = topt_hf_add(b, "add", x, y, NULL, "add1");
+    y = cross_attention(b, topt_hf_norm(b, x, "norm_cross"), sound);
+    x = topt_hf_add(b, "add", x, y, NULL, "add_cross");
+    y = topt_hf_mlp(b, topt_hf_norm(b, x, "norm2"));
+    return topt_hf_add(b, "add", x, y, NULL, "add2");
+}
+
+/* Two convolutions over the spectrum, the second of stride 2, then blocks that see all of it.
+ * Its table of positions is a fixed one there, and trained here. */
+static int encoder(struct hf_builder *b)
+{
+    const struct hf_arch *a = b->a;
+    struct hf_arch inner = *a;
+    struct hf_builder e = *b;
+    struct topt_attrs sound = {
+        .channels = a->channels, .height = 1, .width = 2 * a->source};
+    struct topt_attrs conv = {.features = a->width,
+                              .kernel_h = 1,
+                              .kernel_w = 3,
+                              .pad_left = 1,
+                              .pad_right = 1,
+                              .init_std = a->init_std};
+    struct topt_attrs act = {.activation = TOPT_ACT_GELU};
+    inner.bidirectional = 1;
+    inner.inner = a->encoder_inner;
+    inner.heads = inner.kv_heads = a->encoder_heads;
+    inner.head_dim = a->width / a->encoder_heads;
+    e.a = &inner;
+    e.prefix = "encoder.";
+    int x = topt_hf_add(&e, "image", -1, -1, &sound, "sound");
+    x = convolution(&e, x, &conv, "conv1");
+    x = topt_hf_add(&e, "unary", x, -1, &act, "act1");
+    conv.stride_w = 2;
+    x = convolution(&e, x, &conv, "conv2");
+    x = topt_hf_add(&e, "unary", x, -1, &act, "act2");
+    x = topt_hf_add(&e, "tokens", x, -1, NULL, "tokens");
+    x = topt_hf_add(&e, "position", x, -1, NULL, "position");
+    x = layers(&e, x, a->encoder_layers, "encoder.h");
+    x = topt_hf_norm(&e, x, "encoder.norm");
+    b->failed |= e.failed;
+    return x;
+}
+
+void topt_hf_build_speech(struct hf_builder *b)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs table = {
+        .vocab = a->vocab, .features = a->width, .init_std = a->init_std};
+    struct topt_attrs positions = {.positions = a->positions, .init_std = a->init_std};
+    char prefix[24];
+    int sound = encoder(b);
+    int w = topt_hf_add(b, "variable", -1, -1, &table, "wte");
+    int x = topt_hf_add(b, "embedding", w, -1, NULL, "embedding");
+    x = topt_hf_add(b, "position", x, -1, &positions, "position");
+    for (int64_t i = 0; i < a->layers && !b->failed; i++) {
+        snprintf(prefix, sizeof prefix, "h%d.", (int)i);
+        b->prefix = prefix;
+        b->layer = i;
+        x = decoder_block(b, x, sound);
+    }
+    b->prefix = "";
+    topt_hf_head(b, x, w);
+}
