@@ -150,8 +150,13 @@ struct topt_model *topt_model_load(const char *path,
                                    const struct topt_import_options *options,
                                    struct topt_error *err)
 {
+    static const char paper[] = "paper:";
     char file[4096], what[200];
     struct stat st;
+    if (!strncmp(path, paper, sizeof paper - 1))
+        return check_options(options, err)
+                   ? NULL
+                   : topt_paper_build(path + sizeof paper - 1, options, err);
     int dir = strcmp(path, "-") && !stat(path, &st) && S_ISDIR(st.st_mode);
     size_t n = strlen(path);
     if (n + sizeof "/config.json" > sizeof file) {

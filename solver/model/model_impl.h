@@ -19,6 +19,10 @@ struct topt_model *topt_hf_build(const json_t *doc, const char *name,
                                  const struct topt_import_options *o,
                                  struct topt_error *err) TOPT_MUST_CHECK;
 
+/* A model by its name in papers on strategy search; 'name' without the "paper:" before it. */
+struct topt_model *topt_paper_build(const char *name, const struct topt_import_options *o,
+                                    struct topt_error *err) TOPT_MUST_CHECK;
+
 /* A model from the bytes of an ONNX file; an error that says so where ONNX was not built in. */
 struct topt_model *topt_onnx_build(const char *bytes, size_t len, const char *name,
                                    const struct topt_import_options *o,

@@ -330,7 +330,8 @@ const char *topt_activation_name(enum topt_activation a);
     X(UNNORMALIZED, unnormalized, BOOLEAN) /* route: weights as of all experts, not of the top_k */ \
     X(MEAN, mean, BOOLEAN)                 /* reduce: mean instead of sum */               \
     X(OFFSET, offset, WHOLE)               /* slice: first number of a unit; select: position */ \
-    X(FUSED, fused, BOOLEAN)               /* papers' accounting: part of the one before */
+    X(FUSED, fused, BOOLEAN)               /* papers' accounting: part of the one before */ \
+    X(INSIDE, inside, WHOLE)               /* papers' accounting: numbers made inside for each count of the output */
 /* clang-format on */
 
 enum topt_attr {
@@ -470,7 +471,8 @@ struct topt_import_options {
 struct topt_model *topt_model_import(const char *text, size_t len, const char *what,
                                      const struct topt_import_options *options,
                                      struct topt_error *err) TOPT_MUST_CHECK;
-/* The same from a file or a directory that holds a config.json. */
+/* The same from a file or a directory that holds a config.json; or "paper:NAME", a model that
+ * papers on strategy search measure. */
 struct topt_model *topt_model_load(const char *path,
                                    const struct topt_import_options *options,
                                    struct topt_error *err) TOPT_MUST_CHECK;

@@ -1,0 +1,256 @@
+/* papers.c - the models that papers on strategy search measure, made by name: "paper:vgg16".
+ *
+ * Built as Cai et al. (TensorOpt, 2020) describe theirs; where that leaves something open, so
+ * that the sizes they print come out.  Their accounting of memory takes a convolution with its
+ * norm, sum and activation (a projection with its bias and so on) as one operator: all but the
+ * counted one are marked as fused. */
+#include "model_impl.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Appends operators; after the first failure it does nothing. */
+struct paper {
+    struct topt_model *m;
+    int failed;
+    struct topt_error *err;
+    char prefix[24]; /* of names */
+};
+
+enum { COUNTED, FUSED };
+
+/* Negative inputs are left out. */
+TOPT_PRINTF(7, 8)
+static int add(struct paper *p, int fused, const char *kind, int x, int y,
+               struct topt_attrs attrs, const char *fmt, ...)
+{
+    char name[80], leaf[48];
+    int inputs[] = {x, y};
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(leaf, sizeof leaf, fmt, ap);
+    va_end(ap);
+    snprintf(name, sizeof name, "%s%s", p->prefix, leaf);
+    attrs.fused = fused == FUSED;
+    int t = p->failed ? -1
+                      : topt_model_add(p->m, kind, name, (x >= 0) + (y >= 0), inputs,
+                                       &attrs, p->err);
+    p->failed |= t < 0;
+    return t;
+}
+
+#define ATTRS(...) ((struct topt_attrs){__VA_ARGS__})
+
+/* A projection with its bias. */
+static int project(struct paper *p, int fused, int x, int64_t features, int64_t unit,
+                   const char *name)
+{
+    x = add(p, fused, "linear", x, -1, ATTRS(.features = features, .features_unit = unit),
+            "%s", name);
+    return add(p, FUSED, "bias", x, -1, ATTRS(0), "%s.bias", name);
+}
+
+static int relu(struct paper *p, int x, const char *name)
+{
+    return add(p, FUSED, "unary", x, -1, ATTRS(.activation = TOPT_ACT_RELU), "%s.relu",
+               name);
+}
+
+/* A square window of 'size' that keeps the extents, or divides them by 'stride'. */
+static struct topt_attrs window(int64_t size, int64_t stride)
+{
+    int64_t pad = (size - 1) / 2;
+    return ATTRS(.kernel_h = size, .kernel_w = size, .stride_h = stride,
+                 .stride_w = stride, .pad_top = pad, .pad_left = pad, .pad_bottom = pad,
+                 .pad_right = pad);
+}
+
+static int image(struct paper *p, int64_t size)
+{
+    return add(p, COUNTED, "image", -1, -1,
+               ATTRS(.channels = 3, .height = size, .width = size), "image");
+}
+
+/* ---- recurrent network ------------------------------------------------------------------- */
+
+/* LSTM layers alone: what they read is as wide as they are, and so is what they are to say. */
+static void make_rnn(struct paper *p)
+{
+    enum { LAYERS = 6, WIDTH = 24576, GATES = 4 };
+    int x = add(p, FUSED, "input", -1, -1, ATTRS(.features = WIDTH), "x");
+    for (int i = 0; i < LAYERS; i++) {
+        snprintf(p->prefix, sizeof p->prefix, "l%d.", i);
+        x = project(p, FUSED, x, WIDTH, GATES, "gates");
+        x = add(p, COUNTED, "lstm", x, -1, ATTRS(0), "lstm");
+    }
+    p->prefix[0] = '\0';
+    add(p, COUNTED, "mse", x, -1, ATTRS(0), "loss");
+}
+
+/* ---- networks of images ------------------------------------------------------------------ */
+
+static int conv_norm(struct paper *p, int x, int64_t channels, struct topt_attrs attrs,
+                     const char *name)
+{
+    attrs.features = channels;
+    x = add(p, COUNTED, "conv", x, -1, attrs, "%s", name);
+    return add(p, FUSED, "batch_norm", x, -1, ATTRS(0), "%s.norm", name);
+}
+
+/* Narrow, convolve, widen, and add what came in; the stride is that of the middle. */
+static int bottleneck(struct paper *p, int x, int64_t inner, int64_t outer,
+                      int64_t stride, int first)
+{
+    int skip = first ? conv_norm(p, x, outer, window(1, stride), "skip") : x;
+    x = relu(p, conv_norm(p, x, inner, window(1, 1), "narrow"), "narrow");
+    x = relu(p, conv_norm(p, x, inner, window(3, stride), "middle"), "middle");
+    x = conv_norm(p, x, outer, window(1, 1), "widen");
+    return relu(p, add(p, FUSED, "add", x, skip, ATTRS(0), "sum"), "sum");
+}
+
+/* ResNet-152 with wide blocks. */
+static void make_wide_resnet(struct paper *p)
+{
+    enum { IMAGE = 160, CLASSES = 1000, STEM = 96, OUTER = 4 * 96, INNER = 480 };
+    static const int blocks[] = {3, 8, 36, 3};
+    int x = relu(p, conv_norm(p, image(p, IMAGE), STEM, window(7, 2), "stem"), "stem");
+    x = add(p, COUNTED, "pool", x, -1, window(3, 2), "pool");
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < blocks[i]; k++) {
+            snprintf(p->prefix, sizeof p->prefix, "s%d.b%d.", i, k);
+            x = bottleneck(p, x, (int64_t)INNER << i, (int64_t)OUTER << i,
+                           i && !k ? 2 : 1, !k);
+        }
+    p->prefix[0] = '\0';
+    x = add(p, COUNTED, "global_pool", x, -1, ATTRS(0), "mean");
+    x = project(p, COUNTED, x, CLASSES, 1, "classes");
+    add(p, COUNTED, "cross_entropy", x, -1, ATTRS(0), "loss");
+}
+
+static void make_vgg16(struct paper *p)
+{
+    enum { IMAGE = 224, CLASSES = 1000, INNER = 4096 };
+    static const struct {
+        int convs, channels;
+    } stage[] = {{2, 64}, {2, 128}, {3, 256}, {3, 512}, {3, 512}};
+    int x = image(p, IMAGE);
+    for (int i = 0; i < 5; i++) {
+        snprintf(p->prefix, sizeof p->prefix, "s%d.", i);
+        for (int k = 0; k < stage[i].convs; k++) {
+            struct topt_attrs attrs = window(3, 1);
+            char name[16];
+            snprintf(name, sizeof name, "conv%d", k);
+            attrs.features = stage[i].channels;
+            x = add(p, COUNTED, "conv", x, -1, attrs, "%s", name);
+            x = add(p, FUSED, "bias", x, -1, ATTRS(0), "%s.bias", name);
+            x = relu(p, x, name);
+        }
+        x = add(p, COUNTED, "pool", x, -1,
+                ATTRS(.kernel_h = 2, .kernel_w = 2, .stride_h = 2, .stride_w = 2),
+                "pool");
+    }
+    p->prefix[0] = '\0';
+    x = add(p, FUSED, "flatten", x, -1, ATTRS(0), "features");
+    x = relu(p, project(p, COUNTED, x, INNER, 1, "fc0"), "fc0");
+    x = relu(p, project(p, COUNTED, x, INNER, 1, "fc1"), "fc1");
+    x = project(p, COUNTED, x, CLASSES, 1, "classes");
+    add(p, COUNTED, "cross_entropy", x, -1, ATTRS(0), "loss");
+}
+
+/* ---- transformers ------------------------------------------------------------------------ */
+
+enum { HEAD = 128 };
+
+/* Norms after the sums.  Attention makes scores and their softmax inside. */
+static int block(struct paper *p, int x, int64_t width)
+{
+    int64_t heads = width / HEAD;
+    int y = project(p, COUNTED, x, heads, 3 * HEAD, "qkv");
+    y = add(p, COUNTED, "attention", y, -1,
+            ATTRS(.heads = heads, .head_dim = HEAD, .inside = 2 * p->m->seq),
+            "attention");
+    y = project(p, COUNTED, y, width, 1, "context");
+    y = add(p, FUSED, "add", x, y, ATTRS(0), "attention.sum");
+    x = add(p, COUNTED, "norm", y, -1, ATTRS(0), "attention.norm");
+    y = relu(p, project(p, COUNTED, x, 4 * width, 1, "up"), "up");
+    y = project(p, COUNTED, y, width, 1, "down");
+    y = add(p, FUSED, "add", x, y, ATTRS(0), "sum");
+    return add(p, COUNTED, "norm", y, -1, ATTRS(0), "norm");
+}
+
+static void make_transformer_of(struct paper *p, int64_t width)
+{
+    enum { LAYERS = 32, VOCAB = 32768 };
+    int table = add(p, FUSED, "variable", -1, -1,
+                    ATTRS(.vocab = VOCAB, .features = width), "table");
+    int x = add(p, COUNTED, "embedding", table, -1, ATTRS(0), "embedding");
+    for (int i = 0; i < LAYERS; i++) {
+        snprintf(p->prefix, sizeof p->prefix, "h%d.", i);
+        x = block(p, x, width);
+    }
+    p->prefix[0] = '\0';
+    x = add(p, COUNTED, "linear", x, table, ATTRS(0), "logits");
+    add(p, COUNTED, "cross_entropy", x, -1, ATTRS(0), "loss");
+}
+
+static void make_transformer(struct paper *p)
+{
+    make_transformer_of(p, 2560);
+}
+
+static void make_transformer_s(struct paper *p)
+{
+    make_transformer_of(p, 1792);
+}
+
+/* ---- by name ----------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    int64_t seq;
+    void (*make)(struct paper *p);
+} papers[] = {
+    {"rnn", 64, make_rnn},
+    {"wideresnet", 1, make_wide_resnet},
+    {"vgg16", 1, make_vgg16},
+    {"transformer", 32, make_transformer},
+    {"transformer-s", 32, make_transformer_s},
+};
+enum { PAPERS = sizeof papers / sizeof *papers, PAPER_BATCH = 256 };
+
+static struct topt_model *make(int k, const struct topt_import_options *o,
+                               struct topt_error *err)
+{
+    int64_t batch = o && o->batch ? o->batch : PAPER_BATCH;
+    int64_t seq = o && o->seq ? o->seq : papers[k].seq;
+    if (papers[k].seq == 1 && seq != 1) {
+        topt_fail(err, TOPT_ERR_USAGE, "paper:%s takes images, which have no sequence",
+                  papers[k].name);
+        return NULL;
+    }
+    struct paper p = {.m = topt_model_create(papers[k].name, batch, seq, err),
+                      .err = err};
+    if (!p.m)
+        return NULL;
+    papers[k].make(&p);
+    if (!p.failed && !topt_model_finish(p.m, err))
+        return p.m;
+    topt_wrap(err, "paper:%s", papers[k].name);
+    topt_model_destroy(p.m);
+    return NULL;
+}
+
+struct topt_model *topt_paper_build(const char *name, const struct topt_import_options *o,
+                                    struct topt_error *err)
+{
+    char known[100] = "";
+    for (int k = 0; k < PAPERS; k++) {
+        if (!strcmp(papers[k].name, name))
+            return make(k, o, err);
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
+                 k ? ", " : "", papers[k].name);
+    }
+    topt_fail(err, TOPT_ERR_USAGE, "no model 'paper:%.40s'; there are %s", name, known);
+    return NULL;
+}
