@@ -8,7 +8,7 @@ int topt_json_stream_init(struct json_stream *s, const void *text, size_t len, F
                           struct topt_error *err)
 {
     s->at = text;
-    s->end = s->at + len;
+    s->end = len ? s->at + len : s->at;
     s->file = file;
     s->line = 1;
     s->io_failed = 0;

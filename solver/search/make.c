@@ -28,10 +28,10 @@ struct run topt_made_entry(const struct maker *k, const struct table *t, int64_t
 {
     if (t->leaf) {
         const uint32_t *first = &t->first[entry - t->first_entry];
-        return (struct run){t->cost + first[0], first[1] - first[0], first[0], entry};
+        return (struct run){t->cost + first[0], first[1] - first[0], first[0], entry, 0};
     }
     return (struct run){k->merge.cost + k->first[entry], k->count[entry], k->first[entry],
-                        entry};
+                        entry, 1};
 }
 
 /* What the bounds leave for an entry; 0 where that is nothing. */
@@ -53,7 +53,7 @@ static int make_entry(struct maker *k, const struct step *s, int64_t ea, int64_t
                       int group)
 {
     static const struct topt_cost zero;
-    const struct run one = {&zero, 1, 0, 0};
+    const struct run one = {.cost = &zero, .n = 1};
     for (int32_t i = s->kfirst[group]; i < s->kfirst[group + 1]; i++) {
         struct run a = topt_made_entry(k, s->a, ea + s->ka[i]);
         struct run b = s->b ? topt_made_entry(k, s->b, eb + s->kb[i]) : one;
@@ -111,9 +111,8 @@ enum topt_made topt_make(struct maker *k, int64_t budget, struct topt_error *err
 {
     const struct tables *ts = k->tables;
     struct merge *m = &k->merge;
-    m->n = 0;
-    m->products = 0;
-    m->failed = TOPT_OK;
+    if (topt_merge_begin(m))
+        return failed(k, err);
     k->budget = budget / 16;
     m->limit = k->most.memory;
     m->slowest = k->most.time;

@@ -134,6 +134,7 @@ int topt_merge_add(struct merge *m, struct run a, struct run b)
                 .base = list.base,
                 .fixed = fixed.base + i,
                 .list_is_b = list_is_b,
+                .moves = list.moves,
             };
     return 0;
 }
@@ -369,11 +370,10 @@ static int put_out(struct merge *m)
 static int put_list(struct merge *m)
 {
     struct merge_source *s = &m->source[0];
-    int own = s->list == m->cost + s->base; /* earlier output, which moves as it grows */
     while (m->cap - m->n < s->end)
         if (grow_output(m))
             return -1;
-    if (own)
+    if (s->moves)
         s->list = m->cost + s->base;
     for (uint32_t i = 0; i < s->end; i++) {
         struct merge_point p = {memory_at(s, i), time_at(s, i), 0, i};
@@ -388,6 +388,15 @@ static int put_list(struct merge *m)
             return -1;
     }
     return 0;
+}
+
+int topt_merge_begin(struct merge *m)
+{
+    m->n = m->nsources = 0;
+    m->products = 0;
+    m->failed = TOPT_OK;
+    m->too_big = 0;
+    return m->cap ? 0 : grow_output(m);
 }
 
 int topt_merge_run(struct merge *m)

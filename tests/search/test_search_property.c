@@ -153,7 +153,7 @@ static struct random_spec pick_spec(struct rng *r)
 
 struct tally {
     int costs, witnesses, threads, limits, epsilons, tried, boxes, boxed;
-    int stopped, unfinished, decided, undecided;
+    int fewer, stopped, unfinished, decided, undecided;
 };
 
 static void check_boxes(uint64_t seed, const struct random_problem *g,
@@ -303,6 +303,30 @@ static void check_decided(uint64_t seed, const struct random_problem *g,
     }
 }
 
+/* Without an operator's last configuration nothing gets better. */
+static void check_fewer(uint64_t seed, const struct random_problem *g,
+                        const struct topt_frontier *all, struct tally *bad)
+{
+    struct topt_search_op *op =
+        (struct topt_search_op *)&g->p.op[seed % (uint64_t)g->p.nops];
+    op->nconfigs--;
+    struct topt_frontier *f = solve(&g->p, "ft", 0, 0, 1);
+    op->nconfigs++;
+    int good = f && witnesses_hold(&g->p, f);
+    for (int i = 0; good && i < f->npoints; i++) {
+        int covered = 0;
+        for (int j = 0; j < all->npoints && !covered; j++)
+            covered = all->point[j].cost.memory <= f->point[i].cost.memory &&
+                      all->point[j].cost.time <= f->point[i].cost.time;
+        good = covered;
+    }
+    if (!good) {
+        bad->fewer++;
+        blame(seed, g, "fewer configurations make a better point");
+    }
+    topt_frontier_destroy(f);
+}
+
 static void check_problem(uint64_t seed, const struct random_problem *g,
                           struct tally *bad)
 {
@@ -330,6 +354,7 @@ static void check_problem(uint64_t seed, const struct random_problem *g,
     }
     check_boxes(seed, g, all, bad);
     check_epsilon(seed, g, all, seed % 2 ? 0.02 : 0.5, bad);
+    check_fewer(seed, g, all, bad);
     check_stopped(seed, g, all, bad);
     check_decided(seed, g, all, bad);
     topt_frontier_destroy(all);
@@ -356,6 +381,7 @@ static void small_problems(void)
     is_int(bad.boxes, 0, "%d times: limits of memory and time, and the fastest in them",
            bad.boxed);
     is_int(bad.epsilons, 0, "epsilon is a bound, and memory is not traded");
+    is_int(bad.fewer, 0, "fewer configurations never make a better point");
     is_int(bad.stopped, 0, "%d searches stopped: as good as they say", bad.unfinished);
     is_int(bad.decided, 0, "%d searches decided operators: named, none below the truth",
            bad.undecided);
