@@ -161,6 +161,22 @@ static void add_line(struct topt_text *t, const char *key, const json_t *value)
     }
 }
 
+/* What a script of another framework is told of a plan that makes one choice for all. */
+static void add_uniform(struct topt_text *t, const json_t *uniform)
+{
+    static const struct {
+        const char *key, *field;
+    } lines[] = {{"TOPT_DP", "dp"},
+                 {"TOPT_TP", "tp"},
+                 {"TOPT_FSDP", "zero"},
+                 {"TOPT_MICRO_BATCH", "micro_batch"}};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        add_line(t, lines[i].key, json_object_get(uniform, lines[i].field));
+    if (uniform)
+        topt_text_add(t, "TOPT_RECOMPUTE=%d\n",
+                      json_is_true(json_object_get(uniform, "recompute")));
+}
+
 static struct reply plan_text(const json_t *answer)
 {
     static const struct {
@@ -178,6 +194,7 @@ static struct reply plan_text(const json_t *answer)
     struct topt_text t = {0};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         add_line(&t, lines[i].key, json_object_get(answer, lines[i].field));
+    add_uniform(&t, json_object_get(answer, "uniform"));
     if (t.oom)
         topt_text_fini(&t);
     return reply_owned(200, "text/plain; charset=utf-8", t.s);

@@ -44,6 +44,12 @@ static int fill_words(const struct query *q, struct topt_request *r,
     *ret_source = "space";
     if (topt_space_parse(q->space, &r->space, err) < 0)
         return -1;
+    *ret_source = "blocks";
+    if (topt_blocks_parse(q->blocks, &r->blocks, err) < 0)
+        return -1;
+    *ret_source = "factors";
+    if (topt_factors_parse(q->factors, &r->factors, err) < 0)
+        return -1;
     *ret_source = "dtype";
     if (topt_dtype_parse(q->dtype, &r->settings.dtype, err) < 0)
         return -1;
@@ -110,6 +116,7 @@ static int fill_request(const struct planner_question *q, const struct topt_mode
     r->pow2_counts = !strcmp(x->counts, "pow2");
     r->memory_limit = x->memory_bytes;
     r->sequence_splits = x->sequence_splits;
+    r->micro_batches = x->micro_batches;
     r->algorithm = strcmp(x->algorithm, "ft") ? x->algorithm : NULL;
     r->epsilon = x->epsilon;
     r->threads = q->threads;

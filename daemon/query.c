@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { WORD, NAME, LABEL, INT, BYTES, REAL, BOOL, COUNTS };
+enum kind { WORD, NAME, LIST, LABEL, INT, BYTES, REAL, BOOL, COUNTS };
 
 enum {
     PLAN = 1 << QUERY_PLAN,
@@ -44,6 +44,9 @@ static const struct field fields[] = {
     {"batch", INT, ANY, 1, NUM(batch), 1, 1 << 30},
     {"seq", INT, ANY, 1, NUM(seq), 1, 1 << 30},
     {"space", WORD, ANY, 1, TEXT(space)},
+    {"blocks", WORD, ANY, 1, TEXT(blocks)},
+    {"factors", LIST, ANY, 1, TEXT(factors)},
+    {"micro_batches", INT, ANY, 1, NUM(micro_batches), 0, 1 << 30},
     {"algorithm", WORD, PLAN | CURVE | FRONTIER, 1, TEXT(algorithm)},
     {"optimizer", WORD, ANY, 1, TEXT(optimizer)},
     {"dtype", WORD, ANY, 1, TEXT(dtype)},
@@ -59,6 +62,8 @@ static void set_defaults(enum query_kind kind, struct query *q)
 {
     *q = (struct query){.kind = kind,
                         .space = "auto",
+                        .blocks = "auto",
+                        .factors = "auto",
                         .algorithm = "ft",
                         .optimizer = "adam",
                         .dtype = "f32",
@@ -93,7 +98,10 @@ static int store_text(const struct field *f, const char *s, struct query *q,
     if (strlen(s) >= f->size)
         return topt_fail(err, TOPT_ERR_INVAL, "%s is longer than %zu bytes", f->name,
                          f->size - 1);
-    if (f->kind != LABEL && !query_is_name(s, f->size - 1))
+    if (f->kind == LIST && s[strspn(s, "abcdefghijklmnopqrstuvwxyz,")])
+        return topt_fail(err, TOPT_ERR_INVAL, "%s must be words with commas between",
+                         f->name);
+    if (f->kind < LIST && !query_is_name(s, f->size - 1))
         return topt_fail(err, TOPT_ERR_INVAL,
                          "%s must be a name of letters, digits and \"._-\""
                          "%s",
@@ -183,6 +191,7 @@ static int store_string(const struct field *f, const char *s, struct query *q,
     switch (f->kind) {
     case WORD:
     case NAME:
+    case LIST:
     case LABEL:
         return store_text(f, s, q, err);
     case INT:

@@ -17,11 +17,12 @@ enum query_kind { QUERY_PLAN, QUERY_CURVE, QUERY_FRONTIER };
 
 struct query {
     enum query_kind kind;
-    char mode[24], space[24], algorithm[24], optimizer[24], dtype[16], counts[8];
+    char mode[24], space[24], blocks[16], factors[40], algorithm[24], optimizer[24],
+        dtype[16], counts[8];
     char hw[80], model_id[80], name[128];
     int64_t gpus[QUERY_MAX_COUNTS];
     int ngpus;
-    int64_t max_gpus, memory_bytes, batch, seq;
+    int64_t max_gpus, memory_bytes, batch, seq, micro_batches;
     double epsilon;
     int sequence_splits;
     int64_t wait_ms; /* -1: not said */

@@ -15,6 +15,10 @@ struct topt_answer {
     char plan_id[72];
     int64_t gpus, nodes, gpus_per_node;
     int64_t memory_bytes, time_ns;
+    /* Of a plan with one choice for the whole model ('dp' at least 1): data and tensor
+     * parallel ranks, level of sharding 0..3, recomputation 0 or 1, samples that a rank takes
+     * at once.  'dp' 0: another plan. */
+    int64_t dp, tp, fsdp, recompute, micro_batch;
     char why[512];
     char error[64], description[512], nearest[256];
 };

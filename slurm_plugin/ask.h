@@ -32,6 +32,8 @@ enum topt_ask_kind {
     X(HW, "topt-hw", "NAME", "hw", TEXT, "hardware profile")                             \
     X(SPACE, "topt-space", "NAME", "space", TEXT,                                        \
       "uniform (default), canonical or full")                                            \
+    X(FACTORS, "topt-factors", "LIST", "factors", TEXT,                                  \
+      "searched beside splits: zero,recompute,micro or all, none, auto")                 \
     X(OPTIMIZER, "topt-optimizer", "NAME", "optimizer", TEXT, "sgd, momentum or adam")   \
     X(DTYPE, "topt-dtype", "NAME", "dtype", TEXT, "f32, f64, ...")                       \
     X(ON_ERROR, "topt-on-error", "WHAT", NULL, ON_ERROR,                                 \

@@ -16,9 +16,9 @@ enum { VALUE_SIZE = 512 };
 
 /* "TOPT_<name>" in the job, "SLURM_TOPT_<name>" on the way.  PLAN is what a job hands to
  * `topt run`; PLAN_ID is the same id under its own name. */
-static const char *const names[] = {"PLAN_ID",      "PLAN",   "GPUS",
-                                    "NODES",        "URL",    "GPUS_PER_NODE",
-                                    "MEMORY_BYTES", "TIME_NS"};
+static const char *const names[] = {
+    "PLAN_ID", "PLAN", "GPUS", "NODES", "URL",       "GPUS_PER_NODE", "MEMORY_BYTES",
+    "TIME_NS", "DP",   "TP",   "FSDP",  "RECOMPUTE", "MICRO_BATCH"};
 enum { NAMES = sizeof names / sizeof *names };
 
 static void set_both(const struct topt_env *env, const char *name, const char *value)
@@ -47,6 +47,13 @@ void topt_mend_plan(const struct topt_env *env, const struct topt_answer *plan,
     set_number(env, "GPUS_PER_NODE", plan->gpus_per_node);
     set_number(env, "MEMORY_BYTES", plan->memory_bytes);
     set_number(env, "TIME_NS", plan->time_ns);
+    if (plan->dp > 0) {
+        set_number(env, "DP", plan->dp);
+        set_number(env, "TP", plan->tp);
+        set_number(env, "FSDP", plan->fsdp);
+        set_number(env, "RECOMPUTE", plan->recompute);
+        set_number(env, "MICRO_BATCH", plan->micro_batch);
+    }
 }
 
 void topt_mend_forget(const struct topt_env *env)

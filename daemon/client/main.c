@@ -33,6 +33,9 @@ enum { MAX_FILE = 64 << 20, WAIT_MS = 20000, MARGIN_S = 15 };
     X(counts, "counts", "counts", "pow2|all", "which counts are tried")                  \
     X(dtype, "dtype", "dtype", "T", "f32, f64 or bf16")                                  \
     X(optimizer, "optimizer", "optimizer", "O", "sgd, momentum or adam")                 \
+    X(blocks, "blocks", "blocks", "NAME", "repeated blocks choose auto, free or alike")  \
+    X(factors, "factors", "factors", "LIST", "zero,recompute,micro or all, none, auto")  \
+    X(micro, "micro-batches", "micro_batches", "N", "just so many a step")               \
     X(algorithm, "algorithm", "algorithm", "NAME", "search (default ft)")                \
     X(epsilon, "epsilon", "epsilon", "E", "tolerance (default 0: exact)")
 

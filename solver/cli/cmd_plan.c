@@ -132,12 +132,7 @@ static int read_names(struct question *q, struct topt_error *err)
     if (a->counts && !r->pow2_counts && strcmp(a->counts, "all"))
         return topt_fail(err, TOPT_ERR_INVAL, "--counts is pow2 or all, not '%.40s'",
                          a->counts);
-    if (a->micro) {
-        r->settings.micro_batches = a->micro;
-        r->factors = r->factors == TOPT_FACTORS_AUTO && r->space == TOPT_SPACE_UNIFORM
-                         ? TOPT_FACTOR_ZERO | TOPT_FACTOR_RECOMPUTE
-                         : r->factors & ~TOPT_FACTOR_MICRO;
-    }
+    r->micro_batches = a->micro;
     r->max_gpus = a->max_gpus;
     r->memory_limit = a->memory;
     r->algorithm = a->algorithm;

@@ -41,9 +41,10 @@ int topt_request_check(const struct topt_request *r, struct topt_error *err)
 
 int topt_request_factors(const struct topt_request *r, enum topt_space space)
 {
-    if (r->factors != TOPT_FACTORS_AUTO)
-        return r->factors;
-    return space == TOPT_SPACE_UNIFORM ? TOPT_FACTORS_ALL : TOPT_FACTOR_ZERO;
+    int factors = r->factors;
+    if (factors == TOPT_FACTORS_AUTO)
+        factors = space == TOPT_SPACE_UNIFORM ? TOPT_FACTORS_ALL : TOPT_FACTOR_ZERO;
+    return r->micro_batches ? factors & ~TOPT_FACTOR_MICRO : factors;
 }
 
 int64_t topt_request_limit(const struct topt_request *r)

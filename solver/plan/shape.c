@@ -19,18 +19,16 @@ static int may_split_batch(const struct topt_request *r)
     return !topt_settings_fit(r->model, &s, NULL);
 }
 
-/* Is the micro factor on in any space that this request may come to? */
+/* The space that `auto` comes to searches no micro-batches. */
 static int searches_micro(const struct topt_request *r)
 {
-    int asked = r->factors == TOPT_FACTORS_AUTO ? r->space == TOPT_SPACE_UNIFORM
-                                                : r->factors & TOPT_FACTOR_MICRO;
-    return asked && may_split_batch(r);
+    return topt_request_factors(r, r->space) & TOPT_FACTOR_MICRO && may_split_batch(r);
 }
 
 int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
                      struct topt_error *err)
 {
-    int64_t batch = r->model->batch, given = r->settings.micro_batches;
+    int64_t batch = r->model->batch, given = r->micro_batches ? r->micro_batches : 1;
     int all = searches_micro(r), n = 0;
     struct topt_model_stats stats;
     topt_model_stats(r->model, &stats);

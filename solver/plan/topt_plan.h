@@ -60,7 +60,8 @@ struct topt_request {
     const char *algorithm; /* NULL: ft */
     double epsilon;
     int threads;
-    /* granule_bytes 0: the profile's; micro_batches: where they are not searched */
+    int64_t micro_batches; /* just so many; 0: searched, or 1 where they are not */
+    /* granule_bytes 0: the profile's; micro_batches is not read */
     struct topt_settings settings;
     const atomic_bool *cancel; /* polled; may be NULL */
 };

@@ -94,12 +94,17 @@ static json_t *plan_answer(const struct query *q, int64_t bytes)
     query_text(q, &text);
     json_t *plan = json_pack("{s:s, s:s}", "format", "topt-plan/1", "question", text.s);
     topt_text_fini(&text);
-    return json_pack("{s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:o}",
-                     "feasible", 1, "gpus", (json_int_t)gpus, "nodes", (json_int_t)1,
-                     "gpus_per_node", (json_int_t)gpus, "memory_bytes", (json_int_t)bytes,
-                     "peak_bytes", (json_int_t)bytes, "time_ns", (json_int_t)1000,
-                     "space", "full", "strategy", "data 4", "why",
-                     "one line\nwith a break", "plan", plan);
+    json_t *a =
+        json_pack("{s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:o}", "feasible",
+                  1, "gpus", (json_int_t)gpus, "nodes", (json_int_t)1, "gpus_per_node",
+                  (json_int_t)gpus, "memory_bytes", (json_int_t)bytes, "peak_bytes",
+                  (json_int_t)bytes, "time_ns", (json_int_t)1000, "space", "full",
+                  "strategy", "data 4", "why", "one line\nwith a break", "plan", plan);
+    if (!strcmp(q->space, "uniform"))
+        json_object_set_new(a, "uniform",
+                            json_pack("{s:i, s:i, s:i, s:b, s:i}", "dp", 2, "tp", 2,
+                                      "zero", 3, "recompute", 1, "micro_batch", 4));
+    return a;
 }
 
 int planner_answer(const struct planner_question *q, json_t **ret, struct topt_error *err)

@@ -63,7 +63,13 @@ static void test_good(void)
     ok(q.ngpus == 3 && q.gpus[1] == 2, "has its counts");
     is_int(url(QUERY_FRONTIER, "gpus=4&sequence_splits=true"), 0, "a frontier");
     is_int(q.sequence_splits, 1, "splits sequences");
+    is_int(url(QUERY_CURVE, "factors=zero,recompute&blocks=alike&micro_batches=4"), 0,
+           "factors with commas");
+    ok(!strcmp(q.factors, "zero,recompute") && !strcmp(q.blocks, "alike") &&
+           q.micro_batches == 4,
+       "have their values");
     is_int(url(QUERY_CURVE, ""), 0, "a curve needs nothing");
+    ok(!strcmp(q.factors, "auto") && !strcmp(q.blocks, "auto"), "and asks for no more");
     is_int(json(QUERY_PLAN, "{\"mode\":\"mini-time\",\"gpus\":4,\"hw\":null}"), 0,
            "null is nothing");
 }
@@ -91,6 +97,7 @@ static void test_bad(void)
         {"mode=mini-parallelism&hw=", "hw must be a name"},
         {"mode=mini-parallelism&epsilon=nan", "epsilon must be a number"},
         {"mode=mini-parallelism&epsilon=2", "epsilon"},
+        {"mode=mini-parallelism&factors=zero;micro", "words with commas"},
         {"mode=mini-parallelism&counts=odd", "counts must be all or pow2"},
         {"mode=mini-parallelism&wait_ms=100000000", "wait_ms"},
         {"mode=mini-parallelism&memory=lots", "memory"},

@@ -30,6 +30,11 @@ check "with the plan inside" 200 '"plan":\{"format":"topt-plan/1"'
 check "and flags for Slurm" 200 '"flags":"--nodes=1 --gpus-per-node=4'
 [ "$(metric topt_searches_total)" = 1 ]; ok $? "one search for both"
 [ "$(metric topt_cache_hits_total)" = 1 ]; ok $? "the second was in the store"
+ask POST "$mini&batch=16&space=uniform" "${text[@]}" --data-binary "@$dir/model.json"
+check "a uniform plan says what scripts obey" 200 '^TOPT_DP=2$'
+for line in TOPT_TP=2 TOPT_FSDP=3 TOPT_RECOMPUTE=1 TOPT_MICRO_BATCH=4; do
+    grep -qx "$line" "$dir/body"; ok $? "has $line"
+done
 ask GET "/v1/plans/$plan"; check "the plan is pinned" 200 '^\{"format":"topt-plan/1"'
 ask GET /v1/plans; check "and listed" 200 "\"id\":\"$plan\""
 ask POST "$mini&gpus=4" -d '{}'; check "a field of another mode" 400 '"source":"gpus"'

@@ -86,6 +86,7 @@ static void test_carry(void)
     is_value("TOPT_NODES", "2");
     is_value("TOPT_GPUS_PER_NODE", "3");
     is_value("TOPT_TIME_NS", "5");
+    is_value("TOPT_DP", "(unset)");
     topt_mend_forget(&env);
     is_value("SLURM_TOPT_PLAN", "(unset)");
     is_value("SLURM_TOPT_URL", "(unset)");
@@ -94,6 +95,26 @@ static void test_carry(void)
     set(&table, "TOPT_PLAN", "my-own.json");
     topt_mend_forget(&env);
     is_value("TOPT_PLAN", "my-own.json");
+}
+
+/* One choice for the whole model: scripts of other frameworks read it. */
+static void test_uniform(void)
+{
+    struct topt_answer one = plan;
+    one.dp = 3;
+    one.tp = 2;
+    one.fsdp = 3;
+    one.micro_batch = 4;
+    table = (struct table){0};
+    topt_mend_plan(&env, &one, "unix:/s");
+    is_value("TOPT_DP", "3");
+    is_value("SLURM_TOPT_TP", "2");
+    is_value("TOPT_FSDP", "3");
+    is_value("TOPT_RECOMPUTE", "0");
+    is_value("TOPT_MICRO_BATCH", "4");
+    topt_mend_forget(&env);
+    is_value("TOPT_DP", "(unset)");
+    is_value("SLURM_TOPT_RECOMPUTE", "(unset)");
 }
 
 static void test_batch(void)
@@ -135,6 +156,7 @@ int main(void)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         is_int(topt_mend_tasks(bad[i]), -1, "'%s' isn't read", bad[i]);
     test_carry();
+    test_uniform();
     test_batch();
     return done_testing();
 }

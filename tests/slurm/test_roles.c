@@ -160,7 +160,8 @@ spank_err_t spank_unsetenv(spank_t spank, const char *var)
 
 static const char *const good =
     "HTTP/1.1 200 OK\r\n\r\nTOPT_PLAN_ID=p-1\nTOPT_GPUS=6\nTOPT_NODES=2\n"
-    "TOPT_GPUS_PER_NODE=3\nTOPT_TIME_NS=9\nTOPT_WHY=it fits\n";
+    "TOPT_GPUS_PER_NODE=3\nTOPT_TIME_NS=9\nTOPT_WHY=it fits\n"
+    "TOPT_DP=3\nTOPT_TP=2\nTOPT_FSDP=3\nTOPT_RECOMPUTE=1\nTOPT_MICRO_BATCH=4\n";
 
 static pid_t serve(const char *answer, char *url, size_t size)
 {
@@ -260,6 +261,9 @@ static void test_sized(void)
     ok(strcmp(getenv("SLURM_TOPT_PLAN"), "p-1") == 0 &&
            strcmp(getenv("TOPT_GPUS"), "6") == 0,
        "carried");
+    ok(strcmp(getenv("TOPT_FSDP"), "3") == 0 &&
+           strcmp(getenv("SLURM_TOPT_MICRO_BATCH"), "4") == 0,
+       "so is what the script obeys");
     said[0] = '\0';
     ok(submit(ask_words) == -1 && strstr(said, "heterogeneous"), "a second part: %s",
        said);
