@@ -252,7 +252,8 @@ static struct cu_call flatten(const struct topt_kernel_call *c)
         for (int i = 0; i < last; i++)
             f.rows[o] *= extent(c, o, i);
         f.cols[o] = extent(c, o, last);
-        f.adds |= (op->operand[o].role == TOPT_PARAM ? 1u : 0u) << o;
+        if (op->operand[o].role == TOPT_PARAM)
+            f.adds |= 1u << (o & 31);
     }
     /* what norms and losses divide by: whole extents, however few are local */
     f.width = (double)(op->operand[1].dim[0].count * op->operand[1].dim[0].unit);
@@ -294,6 +295,9 @@ static int cuda_update(struct topt_device *d, const struct topt_update_call *c,
     case TOPT_MOMENTUM:
         u.optimizer = CU_MOMENTUM;
         break;
+    case TOPT_ADAMW:
+        u.decay = c->lr * c->weight_decay;
+        /* fallthrough */
     case TOPT_ADAM:
         u.optimizer = CU_ADAM;
         u.lr /= 1 - pow(0.9, (double)c->step);

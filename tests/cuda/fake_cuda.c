@@ -141,8 +141,8 @@ cudaError_t cudaMallocAsync(void **ret, size_t bytes, cudaStream_t s)
 {
     struct block *b = malloc(sizeof *b);
     size_t size = (bytes + 255) / 256 * 256;
-    char *p = aligned_alloc(256, size);
-    if (!s || !b || !p || bytes > (size_t)1 << 40) {
+    char *p = bytes >> 36 ? NULL : aligned_alloc(256, size);
+    if (!s || !b || !p) {
         free(b);
         free(p);
         return cudaErrorMemoryAllocation;

@@ -1,7 +1,7 @@
 /* kernels.c - the CUDA backend's kernels against the host's, on whatever the module opens.
  *
- * Every step of every dense operator, forward and backward, on the local blocks of meshes of
- * up to 5 devices, short and empty ones included: the host computes it in f64 from numbers
+ * Every step of every dense operator, forward and backward, whole and on the local blocks of
+ * meshes of up to 5 devices, short and empty ones included: the host computes it in f64 from numbers
  * that the type under test holds exactly, the device in its own type, from the same numbers;
  * then all operands are compared.  Sums over ranks are left out: both sides miss them. */
 #include "device.h"
@@ -206,14 +206,14 @@ static void check_mesh(const struct topt_op *op, int nodes, int per_node,
     }
 }
 
-static void check_fixture(const struct fixture *x, struct topt_device *dev)
+static void check_fixture(const struct fixture *x, int wide, struct topt_device *dev)
 {
     struct topt_model *m = build(x);
     const struct topt_op *op = &m->op[m->nops - 1];
     double worst = 0;
     int blocks = 0;
     check_mesh(op, 1, 1, dev, &worst, &blocks);
-    if (!x->seq) {
+    if (!wide) {
         check_mesh(op, 2, 2, dev, &worst, &blocks);
         check_mesh(op, 1, 5, dev, &worst, &blocks);
     }
@@ -270,6 +270,7 @@ static void check_update(struct topt_device *d, enum topt_optimizer o)
         .optimizer = o,
         .n = N,
         .lr = 0.01,
+        .weight_decay = 0.1,
         .param = vector(d, d->dtype, w, N),
         .grad = vector(d, d->dtype, g, N),
         .state = {vector(d, state, zero, N), vector(d, state, zero, N)}};
@@ -393,10 +394,10 @@ int main(void)
         struct topt_device d;
         open_device(module, (enum topt_dtype)t, 0, &d);
         for (size_t i = 0; i < sizeof dense_fixtures / sizeof *dense_fixtures; i++)
-            check_fixture(&dense_fixtures[i], &d);
+            check_fixture(&dense_fixtures[i], 0, &d);
         for (size_t i = 0; i < sizeof wide_fixtures / sizeof *wide_fixtures; i++)
-            check_fixture(&wide_fixtures[i], &d);
-        for (int o = TOPT_SGD; o <= TOPT_ADAM; o++)
+            check_fixture(&wide_fixtures[i], 1, &d);
+        for (int o = TOPT_SGD; o <= TOPT_ADAMW; o++)
             check_update(&d, (enum topt_optimizer)o);
         for (int ndim = 1; ndim <= TOPT_MAX_RANK; ndim++)
             check_boxes(&d, ndim);
