@@ -17,7 +17,7 @@ enum {
     ONNX_MAX_RANK = 8,
     ONNX_MAX_ATOMS = 12,
     ONNX_MAX_HELD = 1 << 16, /* elements of a constant whose numbers are kept */
-    ONNX_MIN_OPSET = 7,
+    ONNX_MIN_OPSET = 6,
     ONNX_MAX_OPSET = 19,
 };
 

@@ -2,7 +2,7 @@
  *
  * One function a way of inferring, one row a type of node.  Constants are folded on the way,
  * since shapes are computed from them.  The rules are those of the operators' documentation,
- * sets 7 to 19. */
+ * sets 6 to 19. */
 #include "onnx.h"
 
 #include <string.h>
@@ -110,6 +110,8 @@ static int infer_broadcast(struct onnx *x, const struct onnx_node *n)
     int integer = 1;
     if (need_input(x, n, n->nin))
         return -1;
+    if (topt_onnx_attr(n, "axis")) /* before set 7 */
+        return topt_onnx_fail(x, n, "it aligns its inputs by an axis");
     for (int i = 0; i < n->nin; i++) {
         const struct onnx_value *a = topt_onnx_in(x, n, i);
         integer &= a->integer;
