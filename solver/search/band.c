@@ -241,6 +241,8 @@ static double step_gap(const struct band *band, struct step_corner s)
     __extension__ typedef __int128 wide;
     if (s.corner.memory < 0 || s.corner.time < 0)
         return 0;
+    if (!band->time) /* stopped, where nothing could be weighed */
+        return INFINITY;
     wide over = (wide)band->explored + 1 - (wide)band->memory * s.corner.memory;
     int64_t low = over > 0 ? (int64_t)((over + band->time - 1) / band->time) : 0;
     low = max(low, band->right.cost.time); /* nothing that is wanted here is faster */
@@ -400,6 +402,23 @@ static int add_bounds(struct bander *b, struct band *band)
     return 0;
 }
 
+/* A search that is stopped still has the lightest strategy, where it is wanted. */
+static int keep_middle(struct bander *b, struct band *band)
+{
+    struct topt_cost c = band->middle.cost;
+    band->state = BAND_DONE;
+    if (c.memory > band->corner.memory || c.time > band->corner.time)
+        return 0;
+    band->found = malloc(sizeof *band->found);
+    if (!band->found)
+        return topt_search_nomem(b->err);
+    band->found[0] = band->middle;
+    band->choices = band->owned;
+    band->owned = NULL;
+    band->nfound = 1;
+    return 0;
+}
+
 /* What to do with tables that take too many points. */
 static int too_much(struct bander *b, struct band *band, int can_split, int64_t *budget)
 {
@@ -417,9 +436,15 @@ static int too_much(struct bander *b, struct band *band, int can_split, int64_t 
     }
     /* Out of work: what was explored once more, to keep it. */
     b->bound[0].allowance = band->explored;
-    if (make(b, band, 0) == TOPT_MADE_FAILED)
+    switch (make(b, band, 0)) {
+    case TOPT_MADE:
+        return keep_points(b, band);
+    case TOPT_MADE_FAILED:
         return -1;
-    return keep_points(b, band);
+    default:
+        band->explored = topt_weigh(&b->bound[0], band->middle.cost) - 1;
+        return keep_middle(b, band);
+    }
 }
 
 /* Raise the allowance until all that may be missed is explored. */
@@ -447,6 +472,10 @@ static int explore(struct bander *b, struct band *band, int64_t opt, int64_t nee
             return -1;
         if (made == TOPT_MADE_TOO_MUCH)
             continue;
+        if (made == TOPT_MADE_STOPPED) {
+            band->explored = opt - 1;
+            return keep_middle(b, band);
+        }
         struct run r = root_points(b);
         band->explored = b->bound[0].allowance;
         need = min(need, needed(band, o, r.cost, (int)r.n));
@@ -456,22 +485,6 @@ static int explore(struct bander *b, struct band *band, int64_t opt, int64_t nee
             band->corner.time = r.cost[r.n - 1].time;
         reach = opt + max(NEXT_REACH * (band->explored - opt), NEXT_REACH);
     }
-    return 0;
-}
-
-/* A search that is stopped still has the lightest strategy, where it is wanted. */
-static int keep_middle(struct bander *b, struct band *band)
-{
-    struct topt_cost c = band->middle.cost;
-    if (c.memory > band->corner.memory || c.time > band->corner.time)
-        return 0;
-    band->found = malloc(sizeof *band->found);
-    if (!band->found)
-        return topt_search_nomem(b->err);
-    band->found[0] = band->middle;
-    band->choices = band->owned;
-    band->owned = NULL;
-    band->nfound = 1;
     return 0;
 }
 
@@ -489,10 +502,12 @@ int topt_band_search(struct bander *b, struct band *band, int stop)
     int64_t need = needed(band, b->options, NULL, 0);
     int can_split = opt < chord;
     band->explored = opt - 1;
-    if (need < opt || stop) {
+    if (need < opt) {
         band->state = BAND_DONE;
-        return need < opt ? 0 : keep_middle(b, band);
+        return 0;
     }
+    if (stop || topt_search_stopped(b->options))
+        return keep_middle(b, band);
     int64_t tolerated = x->time * (band->left.cost.time - 1 -
                                    slowest_missed(b->options, band->left.cost.time));
     if (can_split && chord - opt > max((need - chord) / SAG, tolerated / TOL)) {
@@ -505,5 +520,14 @@ int topt_band_search(struct bander *b, struct band *band, int stop)
 int topt_band_plain(struct bander *b, struct band *band)
 {
     b->maker.nbounds = 0;
-    return make(b, band, 0) == TOPT_MADE ? keep_points(b, band) : -1;
+    switch (make(b, band, 0)) {
+    case TOPT_MADE:
+        return keep_points(b, band);
+    case TOPT_MADE_FAILED:
+        return -1;
+    default:
+        band->state = BAND_DONE;
+        band->explored = -1; /* nothing is known */
+        return 0;
+    }
 }

@@ -9,13 +9,16 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 
 struct args {
     const char *algorithm;
-    double epsilon;
+    double epsilon, seconds;
     int64_t threads, memory, work, entries;
     int json;
 };
@@ -31,6 +34,8 @@ static const struct topt_option table[] = {
      "leave out what takes more, as 14.5GiB"},
     {"max-work", TOPT_OPT_INT, offsetof(struct args, work), "N",
      "stop after so many pairs of points, and say how good the answer is"},
+    {"seconds", TOPT_OPT_REAL, offsetof(struct args, seconds), "S",
+     "the same after so many seconds"},
     {"max-entries", TOPT_OPT_INT, offsetof(struct args, entries), "N",
      "decide operators by heuristic where exact tables would be larger (4194304)"},
     {"json", TOPT_OPT_FLAG, offsetof(struct args, json), NULL, "print JSON"},
@@ -181,13 +186,39 @@ static int load(const char *path, struct topt_costs_file **ret, struct topt_erro
     return rc ? topt_wrap(err, "%s", path) : 0;
 }
 
-static int nothing_fits(const struct args *args, struct topt_error *err)
+static int nothing_fits(const struct args *args, const struct topt_frontier *f,
+                        struct topt_error *err)
 {
+    if (!isfinite(f->epsilon))
+        return topt_fail(err, TOPT_ERR_LIMIT, "stopped before anything was found");
     if (!args->memory)
         return topt_fail(err, TOPT_ERR_INFEASIBLE, "no strategy is allowed at all");
     return topt_fail(err, TOPT_ERR_INFEASIBLE,
                      "no strategy takes at most %" PRId64 " bytes; give more --memory",
                      args->memory);
+}
+
+static atomic_bool out_of_time;
+
+static void on_alarm(int number)
+{
+    (void)number;
+    atomic_store(&out_of_time, 1);
+}
+
+/* The search has no clock; it is told. */
+static void set_alarm(double seconds)
+{
+    struct sigaction action = {.sa_handler = on_alarm};
+    struct itimerval timer = {0};
+    if (!(seconds > 0 && seconds < 1e9))
+        return;
+    timer.it_value.tv_sec = (time_t)seconds;
+    timer.it_value.tv_usec = (suseconds_t)(1e6 * (seconds - floor(seconds))) + 1;
+    if (timer.it_value.tv_usec > 999999)
+        timer.it_value.tv_usec = 999999;
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &timer, NULL);
 }
 
 static int solve(const struct args *args, const char *path, struct topt_error *err)
@@ -196,6 +227,7 @@ static int solve(const struct args *args, const char *path, struct topt_error *e
                                     .memory_limit = args->memory,
                                     .epsilon = args->epsilon,
                                     .max_work = args->work,
+                                    .stop = &out_of_time,
                                     .max_entries = args->entries};
     struct topt_costs_file *file = NULL;
     struct topt_frontier *f = NULL;
@@ -206,11 +238,12 @@ static int solve(const struct args *args, const char *path, struct topt_error *e
     o.threads = (int)args->threads;
     if (load(path, &file, err))
         return -1;
+    set_alarm(args->seconds);
     if (topt_search(topt_costs_problem(file), &o, &f, err))
         goto out;
     rc = print(args, topt_costs_problem(file), f, err);
     if (!rc && f->npoints == 0)
-        rc = nothing_fits(args, err);
+        rc = nothing_fits(args, f, err);
 out:
     topt_frontier_destroy(f);
     topt_costs_destroy(file);

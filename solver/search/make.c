@@ -121,6 +121,8 @@ enum topt_made topt_make(struct maker *k, int64_t budget, struct topt_error *err
             m->failed = TOPT_ERR_CANCELED;
         if (m->failed || (!ts->all[i]->leaf && make_table(k, ts->all[i])))
             return failed(k, err);
+        if (topt_search_stopped(m->options))
+            return TOPT_MADE_STOPPED;
         if (budget && m->products > k->budget)
             return TOPT_MADE_TOO_MUCH;
         /* Later tables have more points than earlier ones: what is used up too early will

@@ -22,11 +22,12 @@ int topt_maker_init(struct maker *k, const struct tables *ts,
                     struct topt_error *err) TOPT_MUST_CHECK;
 void topt_maker_fini(struct maker *k);
 
-enum topt_made { TOPT_MADE, TOPT_MADE_TOO_MUCH, TOPT_MADE_FAILED };
+enum topt_made { TOPT_MADE, TOPT_MADE_TOO_MUCH, TOPT_MADE_STOPPED, TOPT_MADE_FAILED };
 
 /* Make all tables, under the bounds of the maker: every strategy within them, or one that is
  * no heavier and no slower, is a point of the last one.  TOO_MUCH: more than 'budget' points
- * were looked at (0: any number).  FAILED: 'err' says why. */
+ * were looked at (0: any number).  STOPPED: the caller wants an answer now.  FAILED: 'err'
+ * says why.  Both are polled before every table. */
 enum topt_made topt_make(struct maker *k, int64_t budget,
                          struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -44,6 +44,11 @@ int topt_search_canceled(const struct topt_search_options *options)
     return options->cancel && atomic_load_explicit(options->cancel, memory_order_relaxed);
 }
 
+int topt_search_stopped(const struct topt_search_options *options)
+{
+    return options->stop && atomic_load_explicit(options->stop, memory_order_relaxed);
+}
+
 /* ---- reduce ---- */
 
 static int by_cost(const void *x, const void *y)

@@ -38,6 +38,7 @@ int topt_search_check(const struct topt_search_problem *p,
 int topt_search_overflow(struct topt_error *err);
 int topt_search_nomem(struct topt_error *err);
 int topt_search_canceled(const struct topt_search_options *options);
+int topt_search_stopped(const struct topt_search_options *options);
 
 /* Entries an edge's table may have; entries of a new table up to which operators are
  * eliminated exactly, and bytes a search may hold, where no limit was given. */

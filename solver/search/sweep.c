@@ -219,8 +219,7 @@ static int count_open(const struct sweep *s)
 static int stopping(struct sweep *s)
 {
     const struct topt_search_options *o = s->options;
-    if ((o->stop && atomic_load_explicit(o->stop, memory_order_relaxed)) ||
-        (o->max_work && s->work >= o->max_work))
+    if (topt_search_stopped(o) || (o->max_work && s->work >= o->max_work))
         s->stopped = 1;
     return s->stopped;
 }

@@ -255,6 +255,17 @@ static void test_corners(void)
     e[0].to_class = zero;
     op[1].cost = bad;
     is_int(fails(&p, NULL), TOPT_ERR_INVAL, "a negative cost");
+    /* Too large to be weighed, and stopped: nothing is known, and nothing claimed. */
+    static const struct topt_cost large[] = {{(int64_t)1 << 60, (int64_t)1 << 61}};
+    struct topt_search_options stopped = {.stop = &stop};
+    struct topt_frontier *f = NULL;
+    op[1] = (struct topt_search_op){"b", 1, large};
+    ok(!topt_search(&p, &stopped, &f, NULL) && !f->exact && !isfinite(f->epsilon),
+       "stopped before anything is known");
+    topt_frontier_destroy(f);
+    ok(!topt_search(&p, NULL, &f, NULL) && f->exact && f->npoints == 1,
+       "not stopped, it is solved");
+    topt_frontier_destroy(f);
     op[1] = (struct topt_search_op){"b", 0, NULL};
     is_int(fails(&p, NULL), TOPT_OK,
            "an operator without configurations: nothing is allowed");
