@@ -323,6 +323,7 @@ static int search_plainly(struct sweep *s)
         return topt_search_nomem(s->err);
     s->nbands = 1;
     s->band->corner = s->limit;
+    s->band->left.cost.time = INT64_MAX; /* no point begins it */
     s->band->explored = INT64_MAX;
     return topt_band_plain(&s->bander[0], s->band);
 }
