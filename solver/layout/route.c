@@ -23,6 +23,7 @@ enum { MAX_GROUPS = 8, TREE_AXES = 4, AT_R = 15, AT_P = 14, NONE = -1 };
 struct node {
     uint64_t state;
     int64_t cost;
+    int64_t bytes; /* of the largest block */
     int32_t prev;
     int16_t nmoves;
     uint8_t done;
@@ -299,7 +300,8 @@ static int32_t node_add(struct tree *t, uint64_t s)
     if (2 * t->nnodes >= t->nslots && rehash(t, t->nslots ? 2 * t->nslots : 512))
         return NONE;
     int32_t n = t->nnodes++;
-    t->node[n] = (struct node){.state = s, .cost = INT64_MAX, .prev = NONE};
+    t->node[n] = (struct node){
+        .state = s, .cost = INT64_MAX, .bytes = block_bytes(t, s), .prev = NONE};
     uint32_t h = hash_state(s) & (uint32_t)(t->nslots - 1);
     while (t->slot[h] != NONE)
         h = (h + 1) & (uint32_t)(t->nslots - 1);
@@ -330,13 +332,9 @@ static void relax(struct run *x, enum topt_move_kind kind, uint32_t groups,
 {
     struct tree *t = x->t;
     int64_t cost = 0;
-    if (kind != TOPT_MOVE_SLICE) {
-        uint64_t sized = kind == TOPT_MOVE_ALL_GATHER ? state : t->node[x->from].state;
-        cost = topt_router_time(x->r, topt_move_collective(kind), axes_of(t, groups),
-                                block_bytes(t, sized))
-                   .ns;
-    }
     int32_t n = t->nslots ? node_find(t, state) : NONE;
+    if (n != NONE && t->node[n].done)
+        return;
     if (n == NONE)
         n = node_add(t, state);
     if (n == NONE) {
@@ -345,9 +343,15 @@ static void relax(struct run *x, enum topt_move_kind kind, uint32_t groups,
     }
     const struct node *from = &t->node[x->from];
     struct node *to = &t->node[n];
+    if (kind != TOPT_MOVE_SLICE) {
+        const struct node *sized = kind == TOPT_MOVE_ALL_GATHER ? to : from;
+        cost = topt_router_time(x->r, topt_move_collective(kind), axes_of(t, groups),
+                                sized->bytes)
+                   .ns;
+    }
     int64_t total = from->cost + cost;
     int nmoves = from->nmoves + 1;
-    if (to->done || total > to->cost || (total == to->cost && nmoves >= to->nmoves))
+    if (total > to->cost || (total == to->cost && nmoves >= to->nmoves))
         return;
     to->cost = total;
     to->nmoves = (int16_t)nmoves;
