@@ -1,6 +1,6 @@
 /* agree.c - every plan trains the same model.
  *
- * usage: mpirun -n 8 runtime_agree [--plans N] [--steps N] [--seed S]
+ * usage: mpirun -n 8 runtime_agree [--plans N] [--steps N] [--seed S] [--model NAME]
  *
  * Random strategies of the tests' models (half of them by topt_plan_sample, written as documents
  * and read back), in random numbers of micro-batches, on 2 to 8 ranks against one: the losses of
@@ -147,6 +147,17 @@ static void check_sampled(const struct suite *u, struct topt_comm *comm, struct 
     json_decref(plans);
 }
 
+/* A peak is planned for the largest block of each buffer.  Those are all on the first rank, but
+ * for windows: the ones in the middle are larger, by much in images of few rows. */
+static int has_windows(const struct topt_model *m)
+{
+    for (int i = 0; i < m->nops; i++)
+        for (int o = 0; o < m->op[i].spec->noperands; o++)
+            if (m->op[i].spec->operand[o].window_of)
+                return 1;
+    return 0;
+}
+
 static void check_world(const struct suite *u, const int mesh_of[2])
 {
     struct topt_error err = {0};
@@ -168,10 +179,12 @@ static void check_world(const struct suite *u, const int mesh_of[2])
         u->model->name, topt_dtype_name(u->way->dtype),
         topt_optimizer_name(u->way->optimizer), mesh_of[0], mesh_of[1], x.plans, u->steps,
         x.loss, x.gradient);
-    ok0(x.least_peak >= 0.98 && !x.over,
-        "... and the bytes alive at once are within 2%% of the planned peak (%.2f%% at "
+    double near = has_windows(u->model) ? 0.93 : 0.98;
+    ok0(x.least_peak >= near && !x.over,
+        "... and the bytes alive at once are within %.0f%% of the planned peak (%.2f%% "
+        "at "
         "least), which is within the bound",
-        100 * x.least_peak);
+        100 - 100 * near, 100 * x.least_peak);
 }
 
 /* ---- the reference ----------------------------------------------------------------------- */
@@ -224,14 +237,15 @@ static void check_learns(const struct suite *u)
 }
 
 /* All ways and meshes, or one of each that the seed draws. */
-static void check_model(struct suite *u, int number, struct dice *d)
+static void check_model(struct suite *u, int number, const char *name, struct dice *d)
 {
     struct topt_model *m = test_models[number].build();
+    int skip = name && strcmp(name, m->name);
     int nways = test_models[number].smooth ? 3 : 2;
     int all = u->plans > 0, plans = u->plans, way = roll(d, nways),
         mesh = roll(d, MESHES);
     u->plans = all ? plans : 2;
-    for (int w = 0; w < nways; w++) {
+    for (int w = 0; w < nways && !skip; w++) {
         if (!all && w != way)
             continue;
         begin(u, m, &ways[w]);
@@ -309,11 +323,14 @@ static void check_plant(struct suite *u, enum plant kind)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"plans", 1, NULL, 'p'}, {"steps", 1, NULL, 's'}, {"seed", 1, NULL, 'r'}, {0}};
+    static const struct option options[] = {{"plans", 1, NULL, 'p'},
+                                            {"steps", 1, NULL, 's'},
+                                            {"seed", 1, NULL, 'r'},
+                                            {"model", 1, NULL, 'm'},
+                                            {0}};
     struct topt_error err = {0};
     struct suite u = {.steps = 50};
-    const char *seed = NULL;
+    const char *seed = NULL, *name = NULL;
     world_begin(&argc, &argv);
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (c == 'p')
@@ -322,6 +339,8 @@ int main(int argc, char **argv)
             u.steps = atoi(optarg) < MAX_STEPS ? atoi(optarg) : MAX_STEPS;
         else if (c == 'r')
             seed = optarg;
+        else if (c == 'm')
+            name = optarg;
         else
             return 2;
     }
@@ -335,9 +354,9 @@ int main(int argc, char **argv)
         give_up(&err);
     struct dice d = {.stream = u.seed};
     for (size_t k = 0; k < sizeof test_models / sizeof *test_models; k++)
-        check_model(&u, (int)k, &d);
+        check_model(&u, (int)k, name, &d);
     u.steps = PLANTED_STEPS;
-    for (int kind = 0; kind < PLANT_COUNT; kind++)
+    for (int kind = 0; !name && kind < PLANT_COUNT; kind++)
         check_plant(&u, (enum plant)kind);
     topt_hw_destroy(u.hw);
     return world_end();

@@ -90,13 +90,14 @@ __attribute__((unused)) static void train(const struct training *how,
     topt_device_close(&host);
 }
 
-/* Largest difference of a loss beside itself. */
+/* Largest difference of a loss beside itself, or beside a tenth of the first: what has been
+ * learnt by heart has a loss of next to nothing. */
 __attribute__((unused)) static double worst_loss(const struct trace *a,
                                                  const struct trace *b)
 {
-    double worst = 0;
+    double worst = 0, floor = 0.1 * fabs(b->loss[0]);
     for (int k = 0; k < a->steps && k < b->steps; k++) {
-        double d = fabs(a->loss[k] - b->loss[k]) / fabs(b->loss[k]);
+        double d = fabs(a->loss[k] - b->loss[k]) / fmax(fabs(b->loss[k]), floor);
         worst = isfinite(d) ? fmax(worst, d) : INFINITY;
     }
     return worst;
