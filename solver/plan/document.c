@@ -350,6 +350,20 @@ static int read_model(const json_t *doc, struct topt_plan_doc *p, struct topt_er
     return p->micro ? 0 : -1;
 }
 
+/* What is said of the search besides: only that it can be what it says. */
+static int read_choices(const json_t *doc, struct topt_error *err)
+{
+    static const char *const fields[] = {"dp",        "tp",          "zero",
+                                         "recompute", "micro_batch", NULL};
+    enum topt_block_choice choice;
+    const char *blocks = topt_blocks_name(TOPT_BLOCKS_FREE);
+    const json_t *uniform = json_object_get(doc, "uniform");
+    if (topt_json_string_or(doc, "", "blocks", &blocks, err) ||
+        topt_blocks_parse(blocks, &choice, err))
+        return -1;
+    return uniform ? topt_json_only(uniform, "uniform", fields, err) : 0;
+}
+
 static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_error *err)
 {
     static const char *const allowed[] = {
@@ -365,6 +379,8 @@ static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_erro
         read_predicted(doc, p, err))
         return -1;
     snprintf(p->id, sizeof p->id, "%s", id);
+    if (read_choices(doc, err))
+        return -1;
     if (read_model(doc, p, err))
         return -1;
     p->hw = topt_hw_from_json(json_object_get(doc, "hw"), err);
