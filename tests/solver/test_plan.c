@@ -177,6 +177,138 @@ static void test_refusals(void)
        err.text);
 }
 
+/* ---- sharding, recomputation, micro-batches ------------------------------------------------ */
+
+static json_t *uniform_plan(const struct topt_model *m, int64_t memory,
+                            json_t **ret_answer)
+{
+    struct topt_request r;
+    request(&r, TOPT_MINI_TIME);
+    r.model = m;
+    r.gpus = 4;
+    r.space = TOPT_SPACE_UNIFORM;
+    r.memory_limit = memory;
+    *ret_answer = answer(&r);
+    return json_object_get(*ret_answer, "plan");
+}
+
+/* A model with blocks whose batch can be cut. */
+static struct topt_model *deep_model(void)
+{
+    struct topt_model *m = topt_model_create("deep", 16, 8, NULL);
+    struct topt_attrs a = {.vocab = 16, .features = 16};
+    int x = topt_model_add(m, "embedding", "table", 0, NULL, &a, NULL);
+    for (int i = 0; i < 6; i++) {
+        char name[3][16];
+        for (int k = 0; k < 3; k++)
+            snprintf(name[k], sizeof name[k], "h%d.%d", i, k);
+        int y = topt_model_add(m, "linear", name[0], 1, &x, &a, NULL);
+        y = topt_model_add(m, "norm", name[1], 1, &y, NULL, NULL);
+        int two[2] = {x, y};
+        x = topt_model_add(m, "add", name[2], 2, two, NULL, NULL);
+    }
+    x = topt_model_add(m, "linear", "head", 1, &x, &a, NULL);
+    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
+    ok(x >= 0 && !topt_model_finish(m, NULL), "a model of six blocks");
+    return m;
+}
+
+/* With ever less memory a uniform plan takes what it has to; what it says of itself adds up. */
+static void test_uniform(struct topt_model *m)
+{
+    int zero = 0, again = 0, micro = 0, read = 0, n = 0;
+    json_t *a;
+    int64_t memory = 0;
+    for (;; n++) {
+        struct topt_plan_doc *p = NULL;
+        struct topt_error err = {0};
+        json_t *plan = uniform_plan(m, memory, &a), *u = json_object_get(plan, "uniform");
+        if (!plan)
+            break;
+        int64_t dp = whole(u, "dp"), batches = whole(a, "micro_batches");
+        read += !topt_plan_read(plan, &p, &err) && dp * whole(u, "tp") == 4 &&
+                whole(u, "micro_batch") == (16 / batches + dp - 1) / dp &&
+                p->micro->batch * batches == 16 && p->model->batch == 16;
+        zero |= whole(u, "zero") > 0;
+        again |= json_is_true(json_object_get(u, "recompute"));
+        micro |= batches > 1;
+        memory = whole(a, "memory_bytes") / 16 * 15;
+        topt_plan_doc_destroy(p);
+        json_decref(a);
+    }
+    ok(a && !json_is_true(json_object_get(a, "feasible")), "at last nothing fits");
+    json_decref(a);
+    is_int(read, n, "%d uniform plans say what they are and read back", n);
+    ok(zero && again && micro, "they shard (%d), recompute (%d), take micro-batches (%d)",
+       zero, again, micro);
+}
+
+static void test_factor_refusals(struct topt_model *m)
+{
+    struct topt_error err = {0};
+    json_t *a, *plan = json_deep_copy(uniform_plan(m, 0, &a));
+    json_decref(a);
+    json_t *op = json_array_get(json_object_get(plan, "ops"), 3); /* add: no parameter */
+    json_object_set_new(op, "zero", json_integer(2));
+    refuse(json_deep_copy(plan), "nothing to shard", "h0.2");
+    json_object_set_new(op, "zero", json_integer(4));
+    refuse(json_deep_copy(plan), "a level of sharding that is none", "zero");
+    json_object_del(op, "zero");
+    json_object_set_new(op, "recompute", json_true());
+    refuse(json_deep_copy(plan), "what others outside of the block read", "h0.2");
+    json_object_del(op, "recompute");
+    json_t *settings = json_object_get(plan, "settings");
+    json_object_set_new(settings, "micro_batches", json_integer(3));
+    refuse(json_deep_copy(plan), "micro-batches that don't divide", "micro_batches");
+    json_object_del(settings, "micro_batches");
+    json_object_set_new(plan, "blocks", json_string("odd"));
+    refuse(plan, "blocks that choose oddly", "odd");
+    int bits;
+    ok(!topt_factors_parse("zero,micro", &bits, &err) &&
+           bits == (TOPT_FACTOR_ZERO | TOPT_FACTOR_MICRO),
+       "factors with commas");
+    ok(topt_factors_parse("all,zero", &bits, &err) && strstr(err.text, "alone"),
+       "all and more: %s", err.text);
+    ok(topt_factors_parse("speed", &bits, &err) && strstr(err.text, "recompute"),
+       "an unknown factor: %s", err.text);
+    struct topt_request r;
+    request(&r, TOPT_MINI_TIME);
+    r.gpus = 2;
+    r.factors = TOPT_FACTOR_RECOMPUTE;
+    r.blocks = TOPT_BLOCKS_FREE;
+    ok(topt_plan(&r, &a, &err) == -1 && strstr(err.text, "alike"),
+       "recomputation where blocks are free: %s", err.text);
+    r.factors = 0;
+    r.model = m;
+    r.micro_batches = 5;
+    ok(topt_plan(&r, &a, &err) == -1 && strstr(err.text, "micro"),
+       "5 micro-batches of 16 samples: %s", err.text);
+}
+
+static void test_bands(void)
+{
+    struct topt_request r;
+    request(&r, TOPT_MINI_TIME);
+    r.gpus = 2;
+    json_t *a = answer(&r), *band = json_object_get(a, "band"), *value;
+    json_t *memory = json_object_get(band, "memory"), *t = json_object_get(band, "time");
+    const char *key;
+    int64_t sum = 0, rests = 0;
+    json_object_foreach(json_object_get(a, "memory_parts"), key, value) sum +=
+        json_integer_value(value);
+    json_object_foreach(json_object_get(t, "rests_on_ns"), key, value) rests +=
+        json_integer_value(value);
+    is_int(sum, whole(a, "memory_bytes"), "the parts are the whole where no reserve is");
+    ok(whole(memory, "low_bytes") == whole(a, "peak_bytes") &&
+           whole(memory, "high_bytes") == whole(a, "memory_bytes"),
+       "memory between the peak and the sum");
+    is_int(rests, whole(a, "time_ns"), "all of the time rests on something");
+    ok(whole(t, "low_ns") < whole(a, "time_ns") &&
+           whole(a, "time_ns") < whole(t, "high_ns"),
+       "time within its band");
+    json_decref(a);
+}
+
 static void test_sample(void)
 {
     struct topt_request r;
@@ -213,6 +345,11 @@ int main(void)
     test_round_trip();
     test_refusals();
     test_sample();
+    test_bands();
+    struct topt_model *deep = deep_model();
+    test_uniform(deep);
+    test_factor_refusals(deep);
+    topt_model_destroy(deep);
     topt_model_destroy(model);
     topt_hw_destroy(hw);
     return done_testing();
