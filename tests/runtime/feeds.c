@@ -258,6 +258,34 @@ static void check_csv(void)
     refused("t.gz", "\x1f\x8b\x08rubbish", 10, "t.gz");
 }
 
+/* A regression: the last columns are targets, which stay as they are. */
+static void check_targets(void)
+{
+    static const char text[] = "1,2,3,4,5,6,7,8,9,10,0.5,-2,300\n";
+    struct topt_error err = {0};
+    struct topt_model *m = build_table(), *tokens = build_mlp();
+    struct topt_feed f = {0};
+    struct topt_box all = {{0}, {BATCH, 1, 3}};
+    double y[BATCH * 3];
+    put_file("table", text, sizeof text - 1);
+    ok(!topt_feed_open(in_dir("table"), m, 1, &f, &err) &&
+           !f.load_real(f.ctx, loss(m), 1, 0, &all, y, &err) && y[3] == 0.5 &&
+           y[4] == -2 && y[5] == 300,
+       "targets are the last columns, as they are%s", err.text);
+    topt_feed_close(&f);
+    put_file("images-idx3", images, sizeof images);
+    ok(topt_feed_open(in_dir("images-idx3"), m, 1, &f, &err) &&
+           strstr(err.text, "6 numbers, the model takes 10"),
+       "images of another size: %s", err.text);
+    ok(topt_feed_open(in_dir("images-idx3"), tokens, 1, &f, &err) &&
+           strstr(err.text, "whole ones"),
+       "images for a model of tokens: %s", err.text);
+    unlink(in_dir("table"));
+    unlink(in_dir("images-idx3"));
+    topt_model_destroy(m);
+    topt_model_destroy(tokens);
+}
+
 int main(void)
 {
     if (!mkdtemp(dir))
@@ -267,6 +295,7 @@ int main(void)
     check_synthetic();
     check_idx();
     check_csv();
+    check_targets();
     ok(!rmdir(dir), "nothing is left over");
     return done_testing();
 }

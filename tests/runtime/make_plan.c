@@ -1,6 +1,6 @@
 /* make_plan.c - random plans of the tests' models as files, without the search.
  *
- * usage: make_plan mlp|gpt|llama GPUS SEED COUNT PREFIX   writes PREFIX0.json, PREFIX1.json... */
+ * usage: make_plan MODEL GPUS SEED COUNT PREFIX   writes PREFIX0.json, PREFIX1.json... */
 #include "models.h"
 #include "topt_json.h"
 #include "topt_plan.h"
@@ -10,9 +10,13 @@
 
 static struct topt_model *model_of(const char *name)
 {
-    return !strcmp(name, "mlp")   ? build_mlp()
-           : !strcmp(name, "gpt") ? build_gpt()
-                                  : build_llama();
+    for (size_t k = 0; k < sizeof test_models / sizeof *test_models; k++) {
+        struct topt_model *m = test_models[k].build();
+        if (!strcmp(m->name, name))
+            return m;
+        topt_model_destroy(m);
+    }
+    return NULL;
 }
 
 static int write_plan(const json_t *plan, const char *prefix, size_t i,
@@ -40,8 +44,9 @@ int main(int argc, char **argv)
     r.hw = hw;
     r.gpus = atoi(argv[2]);
     r.settings.optimizer = TOPT_MOMENTUM;
-    int rc = !hw || topt_plan_sample(&r, atoi(argv[4]), strtoull(argv[3], NULL, 10),
-                                     &plans, &err);
+    int rc =
+        !hw || !m ||
+        topt_plan_sample(&r, atoi(argv[4]), strtoull(argv[3], NULL, 10), &plans, &err);
     for (size_t i = 0; !rc && i < json_array_size(plans); i++)
         rc = write_plan(json_array_get(plans, i), argv[5], i, &err);
     if (rc)

@@ -43,6 +43,8 @@ try_model() { # try_model MODEL STEPS LR DATA...: on one device and on two
     check "... that fall"
     numbers peak_bytes two | paste -s | awk '{ exit !($1 > 0.98 * $2 && $1 <= $2) }'
     check "... within 2 % of the planned memory"
+    echo "# buffers of $(numbers peak_bytes two | head -1) bytes at once;" \
+        "the process grew by $(numbers process_growth_bytes two)"
 }
 
 try_model lstm 40 0.01 --data synthetic
