@@ -7,93 +7,9 @@
 #include "factors.h"
 #include "random_model.h"
 #include "tap.h"
+#include "walk.h"
 
 static struct topt_hw *hw;
-
-struct walk {
-    const struct topt_program *p;
-    char *live;
-    int bad;
-};
-
-static void touch(struct walk *w, int buffer)
-{
-    if (buffer >= 0 && !w->live[buffer])
-        w->bad++;
-}
-
-static void step(struct walk *w, const struct topt_instr *i)
-{
-    if (i->kind == TOPT_I_ALLOC) {
-        w->bad += w->live[i->a];
-        w->live[i->a] = 1;
-        return;
-    }
-    touch(w, i->a);
-    touch(w, i->b);
-    touch(w, i->c);
-    touch(w, i->d);
-    touch(w, i->e);
-    for (int o = 0; o < TOPT_MAX_OPERANDS; o++) {
-        touch(w, i->value[o]);
-        touch(w, i->grad[o]);
-    }
-    if (i->kind == TOPT_I_FREE)
-        w->live[i->a] = 0;
-    if (i->kind == TOPT_I_MOVE && i->a != i->b) {
-        w->bad += !topt_layout_equal(&w->p->buffer[i->a].layout, &i->move.from);
-        w->bad += !topt_layout_equal(&w->p->buffer[i->b].layout, &i->move.to);
-    }
-}
-
-static int count_live(const struct walk *w)
-{
-    int n = 0;
-    for (int b = 0; b < w->p->nbuffers; b++)
-        n += w->live[b];
-    return n;
-}
-
-/* Nothing is used before it is made or after it is freed, and no section of a step leaves
- * anything. */
-static int well_formed(const struct topt_program *p)
-{
-    struct walk w = {p, calloc((size_t)p->nbuffers + 1, 1), 0};
-    const int end[] = {p->init_end, p->micro_begin, p->micro_end, p->ninstr};
-    int before = 0;
-    for (int i = 0, k = 0; k < 4; k++) {
-        for (; i < end[k]; i++)
-            step(&w, &p->instr[i]);
-        if (k == 0)
-            before = count_live(&w);
-        w.bad += count_live(&w) != before;
-    }
-    free(w.live);
-    return w.bad == 0;
-}
-
-/* Operators read and write values in the layout of their configuration. */
-static int layouts_agree(const struct topt_program *p)
-{
-    for (int k = 0; k < p->ninstr; k++) {
-        const struct topt_instr *i = &p->instr[k];
-        if (i->kind != TOPT_I_KERNEL)
-            continue;
-        const struct topt_op *op = &p->model->op[i->op];
-        for (int o = 0; o < op->spec->noperands; o++) {
-            struct topt_layout v = topt_value_layout(op, o, &p->config[i->op], &p->mesh);
-            struct topt_layout g = topt_grad_layout(op, o, &p->config[i->op], &p->mesh);
-            if (i->value[o] >= 0 &&
-                !topt_layout_equal(&v, &p->buffer[i->value[o]].layout))
-                return 0;
-            int param = op->operand[o].role == TOPT_PARAM;
-            if (i->grad[o] >= 0 && !param &&
-                !topt_layout_equal(&g, &p->buffer[i->grad[o]].layout))
-                return 0;
-        }
-    }
-    return 1;
-}
 
 /* ---- random strategies ------------------------------------------------------------------- */
 
@@ -134,11 +50,11 @@ static int roll(void *seed, int sides)
 }
 
 struct counts {
-    int strategies, flagged, lowered, formed, agree, bounded;
+    int strategies, flagged, lowered, formed, agree, bounded, priced;
 };
 
 static void check_strategy(const struct topt_costing *k, struct topt_strategy *st,
-                           struct counts *n)
+                           int flagged, struct counts *n)
 {
     struct topt_strategy_cost cost;
     struct topt_program *program;
@@ -153,6 +69,10 @@ static void check_strategy(const struct topt_costing *k, struct topt_strategy *s
     n->formed += well_formed(program);
     n->agree += layouts_agree(program);
     n->bounded += program->peak_bytes <= cost.memory_bytes;
+    /* An operator that could recompute need not be asked to: it is charged all the same. */
+    int64_t network = program_network(program, hw);
+    n->priced +=
+        flagged ? network <= cost.sum.network_ns : network == cost.sum.network_ns;
     if (program->peak_bytes > cost.memory_bytes)
         printf("# peak %lld, bound %lld\n", (long long)program->peak_bytes,
                (long long)cost.memory_bytes);
@@ -181,7 +101,7 @@ static int check_model(struct topt_model *m, struct topt_request *r, int nodes,
         struct topt_strategy *st = topt_problem_random(p, &seed);
         int flagged = factors ? roll_factors(st, m, &s.mesh, roll, &seed) : 0;
         n->flagged += flagged > 0;
-        check_strategy(&costing, st, n);
+        check_strategy(&costing, st, flagged > 0, n);
         topt_strategy_destroy(st);
     }
     topt_problem_destroy(p);
@@ -217,6 +137,8 @@ static void check_random(int nodes, int per_node, int sequence, enum topt_space 
            per_node);
     is_int(n.agree, n.lowered, "%dx%d: kernels see the layouts of their configuration",
            nodes, per_node);
+    is_int(n.priced, n.lowered, "%dx%d: the program's collectives are the cost's", nodes,
+           per_node);
     is_int(n.bounded, n.lowered, "%dx%d: the program's peak is within the plan's memory",
            nodes, per_node);
 }
