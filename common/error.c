@@ -23,6 +23,14 @@ static const struct {
     [TOPT_ERR_INTERNAL] = {"internal", 1, 500},
 };
 
+/* An error is one line, whatever the names in it hold. */
+static void keep_to_a_line(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            *text = '?';
+}
+
 int topt_fail(struct topt_error *err, enum topt_err code, const char *fmt, ...)
 {
     if (!err)
@@ -32,6 +40,7 @@ int topt_fail(struct topt_error *err, enum topt_err code, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(err->text, sizeof err->text, fmt, ap);
     va_end(ap);
+    keep_to_a_line(err->text);
     err->code = code;
     err->sys = code == TOPT_ERR_IO ? saved : 0;
     errno = saved;
@@ -50,6 +59,7 @@ int topt_wrap(struct topt_error *err, const char *fmt, ...)
     size_t len = strlen(text);
     snprintf(text + len, sizeof text - len, ": %s", err->text);
     snprintf(err->text, sizeof err->text, "%.*s", (int)sizeof err->text - 1, text);
+    keep_to_a_line(err->text);
     return -1;
 }
 
