@@ -262,6 +262,14 @@ static int build(struct onnx *x, const Onnx__ModelProto *proto, const char *name
                : 0;
 }
 
+/* Names in a file may hold anything; a message is one line. */
+static void make_one_line(struct topt_error *err)
+{
+    for (char *c = err ? err->text : NULL; c && *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127)
+            *c = '?';
+}
+
 struct topt_model *topt_onnx_build(const char *bytes, size_t len, const char *name,
                                    const struct topt_import_options *o,
                                    struct topt_error *err)
@@ -277,6 +285,7 @@ struct topt_model *topt_onnx_build(const char *bytes, size_t len, const char *na
     onnx__model_proto__free_unpacked(proto, NULL);
     topt_arena_destroy(x.arena);
     if (rc) {
+        make_one_line(err);
         topt_model_destroy(x.model);
         return NULL;
     }

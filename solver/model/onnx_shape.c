@@ -107,9 +107,15 @@ static int broadcast(const struct onnx_shape *a, struct onnx_shape *ret)
 static int infer_broadcast(struct onnx *x, const struct onnx_node *n)
 {
     struct onnx_shape s = {0};
-    int integer = 1;
+    static const char *const any[] = {"Sum", "Max", "Min", NULL};
+    int integer = 1, count = !strcmp(n->kind->name, "Where") ? 3 : 2;
+    for (int i = 0; any[i]; i++)
+        if (!strcmp(n->kind->name, any[i]))
+            count = n->nin;
     if (need_input(x, n, n->nin))
         return -1;
+    if (n->nin != count || !count)
+        return topt_onnx_fail(x, n, "it has %d inputs", n->nin);
     if (topt_onnx_attr(n, "axis")) /* before set 7 */
         return topt_onnx_fail(x, n, "it aligns its inputs by an axis");
     for (int i = 0; i < n->nin; i++) {
@@ -303,7 +309,8 @@ static int infer_recurrent(struct onnx *x, const struct onnx_node *n)
 
 static int infer_reshape(struct onnx *x, const struct onnx_node *n)
 {
-    int64_t want[ONNX_MAX_RANK], rest = -1, volume = 1;
+    int64_t want[ONNX_MAX_RANK], rest = -1;
+    double volume = 1, total;
     if (need_input(x, n, 2))
         return -1;
     const struct onnx_value *a = topt_onnx_in(x, n, 0);
@@ -322,18 +329,16 @@ static int infer_reshape(struct onnx *x, const struct onnx_node *n)
             rest = d;
         else if (s.dim[d] < 0 || s.dim[d] > (int64_t)1 << 46)
             return topt_onnx_fail(x, n, "%lld is no extent", (long long)s.dim[d]);
-        else if (volume < (int64_t)1 << 46)
-            volume *=
-                s.dim[d] > 1 << 16 && volume > 1 << 16 ? (int64_t)1 << 46 : s.dim[d];
+        else
+            volume *= (double)s.dim[d];
     }
-    int64_t total = topt_onnx_elements(&a->shape);
-    if (rest >= 0)
-        s.dim[rest] = volume ? total / volume : 0;
-    if (rest >= 0 && volume)
-        volume *= s.dim[rest];
-    if (volume != total)
-        return topt_onnx_fail(x, n, "%lld elements can't have its shape",
-                              (long long)total);
+    total = (double)topt_onnx_elements(&a->shape);
+    if (rest >= 0) {
+        s.dim[rest] = volume > 0 ? (int64_t)(total / volume) : 0;
+        volume *= (double)s.dim[rest];
+    }
+    if (volume < total || volume > total)
+        return topt_onnx_fail(x, n, "%.0f elements can't have its shape", total);
     return set(x, n, &s, a->integer);
 }
 

@@ -1,0 +1,160 @@
+/* ONNX graphs: what becomes of the nodes that exporters write, and what is refused. */
+#include "onnx_graph.h"
+#include "tap.h"
+#include "topt_model.h"
+
+static struct topt_model *import(struct graph *g, const char *loss, int64_t seq,
+                                 struct topt_error *err)
+{
+    struct topt_import_options o = {.loss = loss, .seq = seq};
+    struct topt_model *m =
+        topt_model_import(g->file.s, g->file.len, "graph.onnx", &o, err);
+    topt_text_fini(&g->file);
+    return m;
+}
+
+static int count(const struct topt_model *m, const char *kind)
+{
+    int n = 0;
+    for (int i = 0; i < m->nops; i++)
+        n += !strcmp(m->op[i].spec->name, kind);
+    return n;
+}
+
+static const struct topt_op *first(const struct topt_model *m, const char *kind)
+{
+    for (int i = 0; i < m->nops; i++)
+        if (!strcmp(m->op[i].spec->name, kind))
+            return &m->op[i];
+    return NULL;
+}
+
+static void transformer(void)
+{
+    struct graph g;
+    struct topt_error err = {0};
+    struct topt_model_stats stats;
+    graph_block(&g);
+    struct topt_model *m = import(&g, NULL, 0, &err);
+    if (!ok(m != NULL, "a block of a transformer %s", err.text))
+        return;
+    topt_model_stats(m, &stats);
+    is_int(stats.parameters, 50 * 16 + 6 * 16 + 2 * 16 + 4 * 256 + 16 + 2 * 1024 + 800,
+           "its parameters");
+    ok(m->batch == 8 && m->seq == 6 && m->vocab == 50,
+       "its batch, positions and classes");
+    is_int(count(m, "norm"), 1, "one norm of nine nodes, its gain and shift within");
+    is_int(count(m, "scale"), 0, "no scaling is left over");
+    const struct topt_op *a = first(m, "attend"), *u = first(m, "unary");
+    ok(a && a->attrs.heads == 4 && a->attrs.head_dim == 4 && a->attrs.causal &&
+           a->attrs.scale > 0.4999 && a->attrs.scale < 0.5001,
+       "attention of four heads under a causal mask");
+    ok(u && u->attrs.activation == TOPT_ACT_GELU, "GELU of five nodes");
+    ok(count(m, "position") == 1 && count(m, "bias") == 1 && count(m, "add") == 2,
+       "positions, a bias and two sums");
+    topt_model_destroy(m);
+}
+
+static void images(void)
+{
+    struct graph g;
+    struct topt_error err = {0};
+    struct topt_model_stats stats;
+    graph_images(&g);
+    struct topt_model *m = import(&g, NULL, 0, &err);
+    if (!ok(m != NULL, "convolutions %s", err.text))
+        return;
+    topt_model_stats(m, &stats);
+    is_int(stats.parameters, 216 + 8 + 144 + 16 + 2880 + 10, "parameters");
+    const struct topt_op *c = first(m, "conv_grouped");
+    ok(c && c->count[1] == 4 && count(m, "batch_norm") == 1 && count(m, "pool") == 1,
+       "groups, batch norm, pool");
+    is_int(count(m, "softmax"), 0, "the softmax is part of the loss");
+    is_int(count(m, "flatten"), 1, "one flattening");
+    topt_model_destroy(m);
+    graph_images(&g);
+    m = import(&g, "mse", 0, &err);
+    ok(m && count(m, "mse") == 1 && count(m, "softmax") == 1, "another loss %s",
+       err.text);
+    topt_model_destroy(m);
+}
+
+/* x[n, 8] through one or two nodes. */
+static void refuses(const char *type, const char *inputs, const char *attrs,
+                    const char *names)
+{
+    struct graph g = graph_begin(13);
+    struct topt_error err = {0};
+    graph_input(&g, "x", 1, 2, DIMS(0, 8));
+    graph_input(&g, "open", 1, 3, DIMS(2, 0, 8));
+    graph_weights(&g, "w", 2, DIMS(7, 8));
+    graph_list(&g, "huge", 2, DIMS(1 << 30, 1 << 30));
+    graph_list(&g, "large", 4, DIMS(1 << 20, 1 << 20, 1 << 20, 1 << 20));
+    graph_node(&g, type, inputs, "y", attrs);
+    graph_end(&g, "y");
+    struct topt_model *m = import(&g, "mse", 0, &err);
+    ok(!m && strstr(err.text, names) && !strchr(err.text, '\n'), "names \"%s\": %s",
+       names, m ? "(imported)" : err.text);
+    topt_model_destroy(m);
+}
+
+static void errors(void)
+{
+    refuses("Nonesuch", "x", "", "Nonesuch: 1");
+    refuses("MatMul", "x w", "", "8 columns times 7 rows");
+    refuses("Reshape", "x huge", "", "can't have its shape");
+    refuses("Expand", "x large", "", "does not fit");
+    refuses("ConstantOfShape", "large", "", "over 2^46");
+    refuses("Relu", "missing", "", "nothing before it makes");
+    refuses("Relu", "open", "", "--seq");
+    refuses("Concat", "x x", "axis=0", "joins other dimensions");
+    refuses("Transpose", "x", "perm=0,0", "no permutation");
+    refuses("Sqrt", "x", "", "Sqrt: 1");
+    refuses("Conv", "x w", "", "dimensions");
+}
+
+static void limits(void)
+{
+    struct topt_error err = {0};
+    struct graph g = graph_begin(5);
+    graph_input(&g, "x", 1, 2, DIMS(2, 8));
+    graph_node(&g, "Relu", "x", "y", "");
+    graph_end(&g, "y");
+    struct topt_model *m = import(&g, NULL, 0, &err);
+    ok(!m && strstr(err.text, "operator set 5"), "an old set: %s", err.text);
+    g = graph_begin(13);
+    graph_input(&g, "x", 1, 2, DIMS(2, 8));
+    for (int i = 0; i < 1 << 20; i++)
+        graph_node(&g, "Relu", "x", "", "");
+    graph_end(&g, "y");
+    m = import(&g, NULL, 0, &err);
+    ok(!m && err.code == TOPT_ERR_LIMIT, "a million nodes: %s", err.text);
+    /* 40 graphs in attributes of nodes of graphs */
+    struct topt_text in = {0}, out = {0};
+    for (int i = 0; i < 40; i++) {
+        static const unsigned fields[] = {6, 5, 1};
+        for (int k = 0; k < 3; k++) {
+            pb_bytes(&out, fields[k], in.s ? in.s : "", in.len);
+            topt_text_fini(&in);
+            in = out;
+            out = (struct topt_text){0};
+        }
+    }
+    pb_int(&g.file, 1, 8);
+    pb_take(&g.file, 7, &in);
+    m = import(&g, NULL, 0, &err);
+    ok(!m && strstr(err.text, "nest"), "deep graphs: %s", err.text);
+}
+
+int main(void)
+{
+    struct topt_error err = {0};
+    static const char none[] = "\x08\x08";
+    if (!topt_model_import(none, 3, "x", NULL, &err) && strstr(err.text, "built without"))
+        skip_all("this topt reads no ONNX");
+    transformer();
+    images();
+    errors();
+    limits();
+    return done_testing();
+}
