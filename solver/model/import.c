@@ -172,5 +172,10 @@ struct topt_model *topt_model_load(const char *path,
         return NULL;
     struct topt_model *m = topt_model_import(text, len, what, options, err);
     free(text);
+    if (m && dir && topt_safetensors_check(path, m, err)) {
+        topt_wrap(err, "'%.150s'", path);
+        topt_model_destroy(m);
+        return NULL;
+    }
     return m;
 }
