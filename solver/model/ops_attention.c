@@ -9,11 +9,10 @@
  */
 #include "ops.h"
 
-/* ---- attention ------------------------------------------------------------------------- */
-
-static int shape_attention(struct topt_op *op, struct topt_error *err)
+/* Heads of one size in whole groups; products of these are far from overflowing. */
+static int check_heads(struct topt_attrs *a, struct topt_error *err)
 {
-    struct topt_attrs *a = &op->attrs;
+    enum { MOST = 1 << 20 };
     if (a->kv_heads == 0)
         a->kv_heads = a->heads;
     if (a->heads < 1 || a->kv_heads < 1 || a->head_dim < 1 || a->heads % a->kv_heads)
@@ -21,6 +20,19 @@ static int shape_attention(struct topt_op *op, struct topt_error *err)
                          "heads %lld, kv_heads %lld, head_dim %lld do not fit together",
                          (long long)a->heads, (long long)a->kv_heads,
                          (long long)a->head_dim);
+    if (a->heads > MOST || a->head_dim > MOST || a->v_head_dim > MOST)
+        return topt_fail(err, TOPT_ERR_LIMIT,
+                         "more than 2^20 heads, or numbers of a head");
+    return 0;
+}
+
+/* ---- attention ------------------------------------------------------------------------- */
+
+static int shape_attention(struct topt_op *op, struct topt_error *err)
+{
+    struct topt_attrs *a = &op->attrs;
+    if (check_heads(a, err))
+        return -1;
     if (a->rope_theta > 0 && a->head_dim % 2)
         return topt_fail(err, TOPT_ERR_INVAL, "rotary embedding needs an even head_dim");
     topt_counts_from_input(op, 0);
@@ -55,23 +67,6 @@ enum { ATTEND_ROWS = 64 };
 enum { B, H, S, T, ONE };
 enum { Q, KV, KR, Y, LSE, MOST, WEIGHT, SCORES, P, DP, DELTA };
 
-static int attend_sizes(struct topt_op *op, struct topt_error *err)
-{
-    struct topt_attrs *a = &op->attrs;
-    if (a->kv_heads == 0)
-        a->kv_heads = a->heads;
-    if (a->v_head_dim == 0)
-        a->v_head_dim = a->head_dim;
-    if (a->heads < 1 || a->kv_heads < 1 || a->head_dim < 1 || a->heads % a->kv_heads)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "heads %lld, kv_heads %lld, head_dim %lld do not fit together",
-                         (long long)a->heads, (long long)a->kv_heads,
-                         (long long)a->head_dim);
-    if (a->window && !a->causal)
-        return topt_fail(err, TOPT_ERR_INVAL, "a window of keys needs a causal mask");
-    return 0;
-}
-
 static int attend_lengths(const struct topt_op *op, struct topt_error *err)
 {
     int64_t s = op->count[S], t = op->count[T];
@@ -87,9 +82,13 @@ static int attend_lengths(const struct topt_op *op, struct topt_error *err)
 static int shape_attend(struct topt_op *op, struct topt_error *err)
 {
     static const int by_head[] = {LSE, MOST, WEIGHT, DELTA}, by_key[] = {SCORES, P, DP};
-    const struct topt_attrs *a = &op->attrs;
-    if (attend_sizes(op, err))
+    struct topt_attrs *a = &op->attrs;
+    if (check_heads(a, err))
         return -1;
+    if (a->v_head_dim == 0)
+        a->v_head_dim = a->head_dim;
+    if (a->window && !a->causal)
+        return topt_fail(err, TOPT_ERR_INVAL, "a window of keys needs a causal mask");
     int64_t group = a->heads / a->kv_heads;
     int64_t shared = op->operand[KR].present ? op->operand[KR].dim[2].unit : 0;
     topt_counts_from_input(op, KV);

@@ -71,7 +71,7 @@ static int shape_regroup(struct topt_op *op, struct topt_error *err)
     int i = op->spec->operand[0].ndim == 3 ? 2 : 1, d = op->spec->operand[0].dim[i];
     const struct topt_dim x = op->operand[0].dim[i];
     struct topt_dim y = {op->attrs.features, topt_unit_of(op->attrs.features_unit)};
-    if (y.count < 1 || y.count > x.count * x.unit || y.count * y.unit != x.count * x.unit)
+    if (y.count < 1 || x.count * x.unit % y.count || x.count * x.unit / y.count != y.unit)
         return topt_fail(
             err, TOPT_ERR_INVAL, "%lld features of %lld numbers can't be %lld of %lld",
             (long long)x.count, (long long)x.unit, (long long)y.count, (long long)y.unit);
