@@ -213,10 +213,11 @@ need_packages() # NAME...
 # --- building
 
 # Configure a preset (quick where nothing changed) and build what is not up to date.
+build_only=() # --target NAME...: not all of a build
 build_preset() # PRESET FOLDER [CMAKE ARGS...]
 {
     local preset=$1 folder=$root/build/$2
     shift 2
     cd "$root" || return 1
-    cmake --preset "$preset" -B "$folder" "$@" && cmake --build "$folder" -- -k 0
+    cmake --preset "$preset" -B "$folder" "$@" && cmake --build "$folder" "${build_only[@]}" -- -k 0
 }

@@ -137,7 +137,7 @@ prepare()
     if [ $built = 0 ]; then
         need_packages "${packages_build[@]}" "${packages_slurm[@]}" ||
             fail "installing packages failed: see $logs/packages.log"
-        run_step "build" quickstart-build build_preset release release ||
+        run_step "build" quickstart-build build_preset release release -DTOPT_CUDA=OFF ||
             fail "building failed: see $logs/quickstart-build.log"
     fi
     if [ "$(id -u)" != 0 ]; then

@@ -8,13 +8,14 @@
 #   --no-install   never call apt: name what is missing and stop
 #
 # On a bare Debian 12 it installs what it needs (as root, or with sudo); a second run builds
-# only what changed.  Builds and logs go to build/.  Six runs:
+# only what changed.  Builds and logs go to build/.  Runs:
 #
 #   release   gcc, optimised; the only one that runs the MPI, Slurm and system tests
 #   clang     clang, debug, warnings are errors
 #   asan      gcc with address and undefined behaviour sanitizers
 #   tsan      gcc with the thread sanitizer: what has threads
 #   bare      gcc without MPI, CUDA and Slurm
+#   cuda      the CUDA backend's module, where nvcc is; its tests where a GPU is
 #
 # The last line says how many tests passed, failed and were skipped, over all runs; a test
 # that is skipped is listed with its reason.  A run that does not build counts as one
@@ -181,14 +182,14 @@ without() # LABEL...
 
 release_run()
 {
-    build_run release release || return 0
+    build_run release release -DTOPT_CUDA=OFF || return 0
     test_run release "unit tests" -j "$cores" -LE "$(without mpi slurm sys)"
     test_run release "MPI, system, Slurm tests" -L '^(mpi|slurm|sys)$' -LE "$(without)"
 }
 
 clang_run()
 {
-    build_run clang dev -DCMAKE_C_COMPILER=clang || return 0
+    build_run clang dev -DCMAKE_C_COMPILER=clang -DTOPT_CUDA=OFF || return 0
     test_run clang "unit tests" -j "$cores" -LE "$(without mpi slurm sys house)"
 }
 
@@ -240,7 +241,22 @@ bare_run()
     test_run bare "unit tests" -j "$cores" -LE "$(without slurm house)"
 }
 
-say "topt's tests: $([ $quick = 1 ] && echo "the release build" || echo "five builds") on $cores cores; logs in $logs"
+# Without a GPU the backend's sources are tested by the other runs, on the CPU; here they have to
+# pass nvcc.
+cuda_run()
+{
+    if ! command -v nvcc >/dev/null && [ ! -x /usr/local/cuda/bin/nvcc ]; then
+        skipped=$((skipped + 1))
+        skips+=("cuda: module: no nvcc")
+        add_row "cuda" 0 "skipped: no nvcc"
+        return 0
+    fi
+    local build_only=(--target topt_rt_cuda cuda_kernels) # build_preset sees it
+    build_run cuda release -DTOPT_CUDA=ON -DTOPT_MPI=OFF -DTOPT_SLURM=OFF || return 0
+    test_run cuda "module" -R '^cuda_kernels_gpu$'
+}
+
+say "topt's tests: $([ $quick = 1 ] && echo "the release build" || echo "six builds") on $cores cores; logs in $logs"
 need_packages "${packages_build[@]}" "${packages_slurm[@]}" "${packages_check[@]}" ||
     fail "installing packages failed: see $logs/packages.log"
 
@@ -251,6 +267,7 @@ if [ $quick = 0 ]; then
     asan_run
     tsan_run
     bare_run
+    cuda_run
 fi
 
 say
