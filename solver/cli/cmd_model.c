@@ -97,45 +97,37 @@ int topt_cmd_import(int argc, char **argv)
     return status;
 }
 
-static int64_t parameters_of(const struct topt_op *op)
+/* The next kind of the table that has a name of its own (rows of several ranks share one) and
+ * operators in the model; NULL past the end. */
+static const char *next_kind(const struct topt_model *m, int *at,
+                             struct topt_model_stats *ret)
 {
-    int64_t sum = 0;
-    for (int o = 0; o < op->spec->noperands; o++) {
-        if (op->operand[o].role != TOPT_PARAM || !op->operand[o].present)
-            continue;
-        int64_t n = 1;
-        for (int i = 0; i < topt_operand_rank(op, o); i++)
-            n *= op->operand[o].dim[i].count * op->operand[o].dim[i].unit;
-        sum += n;
+    const struct topt_op_spec *row;
+    while ((row = topt_op_spec_at(*at))) {
+        int first = 1;
+        for (int k = 0; k < *at; k++)
+            first &= strcmp(topt_op_spec_at(k)->name, row->name) != 0;
+        ++*at;
+        if (first)
+            topt_model_kind_stats(m, row->name, ret);
+        if (first && ret->operators)
+            return row->name;
     }
-    return sum;
-}
-
-/* Operators and parameters of one kind; 0 where the model has none. */
-static int count_kind(const struct topt_model *m, const struct topt_op_spec *spec,
-                      int64_t *ret_parameters)
-{
-    int n = 0;
-    *ret_parameters = 0;
-    for (int i = 0; i < m->nops; i++)
-        if (m->op[i].spec == spec) {
-            n++;
-            *ret_parameters += parameters_of(&m->op[i]);
-        }
-    return n;
+    return NULL;
 }
 
 static int inspect_json(const struct topt_model *m, const struct topt_model_stats *s)
 {
     json_t *kinds = json_object();
-    for (int k = 0; topt_op_spec_at(k); k++) {
-        int64_t parameters;
-        int n = count_kind(m, topt_op_spec_at(k), &parameters);
-        if (n)
-            json_object_set_new(kinds, topt_op_spec_at(k)->name,
-                                json_pack("{s:i, s:I}", "operators", n, "parameters",
-                                          (json_int_t)parameters));
-    }
+    struct topt_model_stats one;
+    const char *kind;
+    for (int k = 0; (kind = next_kind(m, &k, &one));)
+        json_object_set_new(
+            kinds, kind,
+            json_pack("{s:I, s:I, s:I, s:I}", "operators", (json_int_t)one.operators,
+                      "parameters", (json_int_t)one.parameters, "flops_per_sample",
+                      (json_int_t)one.flops_per_sample, "activation_bytes_per_sample",
+                      (json_int_t)one.activation_bytes_per_sample));
     json_t *doc =
         json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "name", m->name,
                   "batch", (json_int_t)m->batch, "seq", (json_int_t)m->seq, "vocab",
@@ -176,14 +168,15 @@ static void inspect_text(const struct topt_model *m, const struct topt_model_sta
            (double)s->flops_per_sample);
     printf("  activations per sample   %s (f32, kept for backward)\n",
            topt_show_bytes(s->activation_bytes_per_sample, buf, sizeof buf));
-    printf("\n  kind           operators        parameters\n");
-    for (int k = 0; topt_op_spec_at(k); k++) {
-        int64_t parameters;
-        int n = count_kind(m, topt_op_spec_at(k), &parameters);
-        if (n)
-            printf("  %-14s %9d %17s\n", topt_op_spec_at(k)->name, n,
-                   in_threes(parameters, buf));
-    }
+    printf("\n  %-15s %9s %17s %11s %12s\n", "kind", "operators", "parameters", "flops",
+           "activations");
+    struct topt_model_stats one;
+    const char *kind;
+    char bytes[32];
+    for (int k = 0; (kind = next_kind(m, &k, &one));)
+        printf("  %-15s %9lld %17s %11.4g %12s\n", kind, (long long)one.operators,
+               in_threes(one.parameters, buf), (double)one.flops_per_sample,
+               topt_show_bytes(one.activation_bytes_per_sample, bytes, sizeof bytes));
 }
 
 int topt_cmd_inspect(int argc, char **argv)

@@ -350,31 +350,47 @@ static int64_t saturate(double x)
     return x < 0x1p62 ? (int64_t)x : (int64_t)1 << 62;
 }
 
+/* Does backward keep this operand of its own?  A tensor counts with the first that needs it,
+ * a parameter's copy with nobody. */
+static int keeps(const struct topt_model *m, const struct topt_op *op, int o, char *seen)
+{
+    const struct topt_operand *x = &op->operand[o];
+    if (x->role == TOPT_SAVED)
+        return x->present;
+    if (x->role != TOPT_INPUT || !x->present || !op->spec->operand[o].needed ||
+        seen[x->tensor] ||
+        !strcmp(m->op[m->tensor[x->tensor].producer].spec->name, "variable"))
+        return 0;
+    return seen[x->tensor] = 1;
+}
+
 /* Sums in double are exact to 2^53, and parameters are counted as integers. */
-void topt_model_stats(const struct topt_model *m, struct topt_model_stats *ret)
+void topt_model_kind_stats(const struct topt_model *m, const char *kind,
+                           struct topt_model_stats *ret)
 {
     double flops = 0, kept = 0;
-    *ret = (struct topt_model_stats){.operators = m->nops};
+    *ret = (struct topt_model_stats){0};
     char *seen = calloc((size_t)m->ntensors + 1, 1);
-    for (int i = 0; i < m->nops; i++) {
+    for (int i = 0; i < m->nops && seen; i++) {
         const struct topt_op *op = &m->op[i];
-        flops += op_flops(op);
+        int counts = !kind || !strcmp(op->spec->name, kind);
+        ret->operators += counts;
+        flops += counts ? op_flops(op) : 0;
         for (int o = 0; o < op->spec->noperands; o++) {
             const struct topt_operand *x = &op->operand[o];
-            const struct topt_operand_spec *spec = &op->spec->operand[o];
-            if (x->role == TOPT_PARAM && x->present && ret->parameters < (int64_t)1 << 62)
+            if (counts && x->role == TOPT_PARAM && x->present &&
+                ret->parameters < (int64_t)1 << 62)
                 ret->parameters += operand_elements(op, o);
-            int once =
-                x->role == TOPT_INPUT && x->present && spec->needed && seen &&
-                !seen[x->tensor] &&
-                strcmp(m->op[m->tensor[x->tensor].producer].spec->name, "variable");
-            if (once)
-                seen[x->tensor] = 1;
-            if (once || x->role == TOPT_SAVED)
+            if (keeps(m, op, o, seen) && counts)
                 kept += (double)operand_elements(op, o) * 4;
         }
     }
     free(seen);
     ret->flops_per_sample = saturate(flops / (double)m->batch);
     ret->activation_bytes_per_sample = saturate(kept / (double)m->batch);
+}
+
+void topt_model_stats(const struct topt_model *m, struct topt_model_stats *ret)
+{
+    topt_model_kind_stats(m, NULL, ret);
 }

@@ -453,6 +453,9 @@ struct topt_model_stats {
     int64_t parameters, operators, flops_per_sample, activation_bytes_per_sample;
 };
 void topt_model_stats(const struct topt_model *m, struct topt_model_stats *ret);
+/* The same of the operators of one kind; NULL: of all. */
+void topt_model_kind_stats(const struct topt_model *m, const char *kind,
+                           struct topt_model_stats *ret);
 
 /* Native document "topt-model/1" and back.  New reference / owned model. */
 json_t *topt_model_to_json(const struct topt_model *m);
