@@ -19,11 +19,11 @@
 enum { MAX_COUNTS = 64, MAX_PLAN_FILE = 64 << 20 };
 
 struct args {
-    const char *hw, *mode, *gpus, *space, *blocks, *factors, *counts, *algorithm, *output,
-        *plan, *dtype, *optimizer;
+    const char *hw, *mode, *gpus, *space, *blocks, *factors, *accounting, *counts,
+        *algorithm, *output, *plan, *dtype, *optimizer;
     int64_t max_gpus, memory, micro, threads, batch, seq, count, seed;
     double epsilon;
-    int json, sequence, layouts;
+    int json, sequence, gradient_f32, layouts;
 };
 
 #define AT(field) offsetof(struct args, field)
@@ -41,7 +41,12 @@ struct args {
         {"micro-batches", TOPT_OPT_INT, AT(micro), "N", "just so many a step"},          \
         {"sequence-splits", TOPT_OPT_FLAG, AT(sequence), "", "split positions too"},     \
         {"dtype", TOPT_OPT_STRING, AT(dtype), "T", "f32, f64 or bf16"},                  \
-        {"optimizer", TOPT_OPT_STRING, AT(optimizer), "O", "sgd, momentum or adam"},     \
+        {"optimizer", TOPT_OPT_STRING, AT(optimizer), "O",                               \
+         "sgd, momentum, adam, adamw, adafactor or adam8"},                              \
+        {"gradient-f32", TOPT_OPT_FLAG, AT(gradient_f32), "",                            \
+         "bf16: gradients are added up in f32"},                                         \
+        {"accounting", TOPT_OPT_STRING, AT(accounting), "A",                             \
+         "run, or paper: memory as the papers count it"},                                \
         {"algorithm", TOPT_OPT_STRING, AT(algorithm), "NAME", "search (default ft)"},    \
         {"epsilon", TOPT_OPT_REAL, AT(epsilon), "E",                                     \
          "allowed loss, proven; 0 is exact"},                                            \
@@ -126,6 +131,8 @@ static int read_names(struct question *q, struct topt_error *err)
         (a->blocks && topt_blocks_parse(a->blocks, &r->blocks, err)) ||
         (a->factors && topt_factors_parse(a->factors, &r->factors, err)) ||
         (a->dtype && topt_dtype_parse(a->dtype, &r->settings.dtype, err)) ||
+        (a->accounting &&
+         topt_accounting_parse(a->accounting, &r->settings.accounting, err)) ||
         (a->optimizer && topt_optimizer_parse(a->optimizer, &r->settings.optimizer, err)))
         return -1;
     r->pow2_counts = a->counts && !strcmp(a->counts, "pow2");
@@ -133,6 +140,7 @@ static int read_names(struct question *q, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_INVAL, "--counts is pow2 or all, not '%.40s'",
                          a->counts);
     r->micro_batches = a->micro;
+    r->settings.gradient_f32 = a->gradient_f32;
     r->max_gpus = a->max_gpus;
     r->memory_limit = a->memory;
     r->algorithm = a->algorithm;

@@ -21,18 +21,13 @@ json_t *topt_memory_parts(const struct topt_hw *hw, const struct topt_strategy_c
     return parts;
 }
 
-static int64_t resting_on(const struct topt_strategy_cost *c, enum topt_basis b)
-{
-    return b == TOPT_BASIS_ANALYTIC ? c->time_ns : 0;
-}
-
 /* Shares of the time by basis, and the band that follows. */
 static json_t *time_band(const struct topt_hw *hw, const struct topt_strategy_cost *c)
 {
     double low = 0, high = 0;
     json_t *rests = json_object();
     for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
-        int64_t part = resting_on(c, (enum topt_basis)b);
+        int64_t part = c->sum.basis_ns[b];
         double ns = (double)part, band = topt_hw_band(hw, (enum topt_basis)b);
         low += ns * (1 - band);
         high += ns * (1 + band);

@@ -43,7 +43,9 @@ int topt_request_factors(const struct topt_request *r, enum topt_space space)
 {
     int factors = r->factors;
     if (factors == TOPT_FACTORS_AUTO)
-        factors = space == TOPT_SPACE_UNIFORM ? TOPT_FACTORS_ALL : TOPT_FACTOR_ZERO;
+        factors = r->settings.accounting == TOPT_ACCOUNTING_PAPER ? 0
+                  : space == TOPT_SPACE_UNIFORM                   ? TOPT_FACTORS_ALL
+                                                                  : TOPT_FACTOR_ZERO;
     return r->micro_batches ? factors & ~TOPT_FACTOR_MICRO : factors;
 }
 

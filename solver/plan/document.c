@@ -150,6 +150,12 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
     if (s->micro_batches > 1)
         json_object_set_new(json_object_get(doc, "settings"), "micro_batches",
                             json_integer(s->micro_batches));
+    if (s->gradient_f32)
+        json_object_set_new(json_object_get(doc, "settings"), "gradient_f32",
+                            json_true());
+    if (s->accounting != TOPT_ACCOUNTING_RUN)
+        json_object_set_new(json_object_get(doc, "settings"), "accounting",
+                            json_string(topt_accounting_name(s->accounting)));
     if (f->alike)
         json_object_set_new(doc, "blocks",
                             json_string(topt_blocks_name(TOPT_BLOCKS_ALIKE)));
@@ -279,10 +285,13 @@ static int read_hubs(const json_t *hubs, struct topt_plan_doc *p, struct topt_er
 static int read_settings(const json_t *s, struct topt_settings *ret,
                          struct topt_error *err)
 {
-    static const char *const allowed[] = {"dtype", "optimizer", "granule_bytes",
-                                          "micro_batches", NULL};
-    const char *dtype, *optimizer;
+    static const char *const allowed[] = {
+        "dtype",      "optimizer", "granule_bytes", "micro_batches", "gradient_f32",
+        "accounting", NULL};
+    const char *dtype, *optimizer,
+        *accounting = topt_accounting_name(TOPT_ACCOUNTING_RUN);
     ret->micro_batches = 1;
+    ret->gradient_f32 = 0;
     return topt_json_only(s, "settings", allowed, err) ||
            topt_json_string(s, "settings", "dtype", &dtype, err) ||
            topt_dtype_parse(dtype, &ret->dtype, err) ||
@@ -291,7 +300,10 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
            topt_json_int(s, "settings", "granule_bytes", 1, 1 << 30, &ret->granule_bytes,
                          err) ||
            topt_json_int_or(s, "settings", "micro_batches", 1, 1 << 24,
-                            &ret->micro_batches, err);
+                            &ret->micro_batches, err) ||
+           topt_json_bool_or(s, "settings", "gradient_f32", &ret->gradient_f32, err) ||
+           topt_json_string_or(s, "settings", "accounting", &accounting, err) ||
+           topt_accounting_parse(accounting, &ret->accounting, err);
 }
 
 static int read_mesh(const json_t *m, struct topt_mesh *ret, struct topt_error *err)

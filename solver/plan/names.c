@@ -63,6 +63,11 @@ static const char *dtype_at(int i)
     return topt_dtype_name((enum topt_dtype)i);
 }
 
+static const char *accounting_at(int i)
+{
+    return topt_accounting_name((enum topt_accounting)i);
+}
+
 static const char *optimizer_at(int i)
 {
     return topt_optimizer_name((enum topt_optimizer)i);
@@ -126,6 +131,16 @@ int topt_dtype_parse(const char *name, enum topt_dtype *ret, struct topt_error *
     if (find("dtype", name, dtype_at, TOPT_DTYPE_COUNT, &i, err))
         return -1;
     *ret = (enum topt_dtype)i;
+    return 0;
+}
+
+int topt_accounting_parse(const char *name, enum topt_accounting *ret,
+                          struct topt_error *err)
+{
+    int i;
+    if (find("accounting", name, accounting_at, TOPT_ACCOUNTING_COUNT, &i, err))
+        return -1;
+    *ret = (enum topt_accounting)i;
     return 0;
 }
 

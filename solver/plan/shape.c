@@ -30,14 +30,16 @@ int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
 {
     int64_t batch = r->model->batch, given = r->micro_batches ? r->micro_batches : 1;
     int all = searches_micro(r), n = 0;
+    int papers = r->settings.accounting == TOPT_ACCOUNTING_PAPER;
     struct topt_model_stats stats;
     topt_model_stats(r->model, &stats);
     *m = (struct topt_micros){.request = r,
                               .parameters = stats.parameters,
                               .activation_bytes =
-                                  (double)stats.activation_bytes_per_sample / 4 *
-                                  topt_dtype_bytes(r->settings.dtype) *
-                                  (double)r->model->batch};
+                                  papers ? 0
+                                         : (double)stats.activation_bytes_per_sample / 4 *
+                                               topt_dtype_bytes(r->settings.dtype) *
+                                               (double)r->model->batch};
     for (int64_t u = 1; u <= batch; u++)
         n += all ? batch % u == 0 : u == given;
     if (given < 1 || n == 0 || batch % given)

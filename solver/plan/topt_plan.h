@@ -40,7 +40,8 @@ enum topt_factor {
     TOPT_FACTOR_RECOMPUTE = 2, /* making activations again in backward */
     TOPT_FACTOR_MICRO = 4,     /* micro-batches: all divisors of the batch */
     TOPT_FACTORS_ALL = 7,
-    TOPT_FACTORS_AUTO = 8 /* all in the uniform space, sharding in the others */
+    /* all in the uniform space, sharding in the others, none by the papers' accounting */
+    TOPT_FACTORS_AUTO = 8
 };
 
 struct topt_request {
@@ -84,6 +85,8 @@ int topt_factors_parse(const char *list, int *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 int topt_dtype_parse(const char *name, enum topt_dtype *ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
+int topt_accounting_parse(const char *name, enum topt_accounting *ret,
+                          struct topt_error *err) TOPT_MUST_CHECK;
 int topt_optimizer_parse(const char *name, enum topt_optimizer *ret,
                          struct topt_error *err) TOPT_MUST_CHECK;
 const char *topt_mode_name(enum topt_mode m);

@@ -198,6 +198,7 @@ static void test_against_brute_force(void)
         r.space = k->space;
         r.blocks = TOPT_BLOCKS_FREE;
         r.factors = 0;
+        r.settings.accounting = seed % 5 ? TOPT_ACCOUNTING_RUN : TOPT_ACCOUNTING_PAPER;
         if (m)
             compare(&r, k->nodes, k->per_node, &t);
         topt_model_destroy(m);
