@@ -45,6 +45,23 @@ static void take_inputs(const struct topt_fragments *f, int op, struct topt_op_b
             f->sink->release(f->sink, b->value[o->input[k]]);
 }
 
+/* What the papers count of an operator: its output and what is made inside. */
+static int count_output(struct topt_tally *t, const struct topt_op *o, int64_t bytes,
+                        struct topt_error *err)
+{
+    int last = topt_operand_rank(o, o->output) - 1;
+    int64_t unit = o->operand[o->output].dim[last].unit, inside;
+    if (o->attrs.fused)
+        return 0;
+    if (__builtin_mul_overflow(bytes / unit, o->attrs.inside, &inside) ||
+        inside > INT64_MAX / 4 - bytes)
+        return topt_fail(err, TOPT_ERR_LIMIT,
+                         "%lld numbers inside of each count are too many",
+                         (long long)o->attrs.inside);
+    t->output_bytes = bytes + inside;
+    return 0;
+}
+
 static int tally_forward(const struct topt_fragments *f, struct topt_tally *t, int op,
                          const struct topt_config *c, enum topt_pass pass,
                          struct topt_op_buffers *b)
@@ -53,8 +70,8 @@ static int tally_forward(const struct topt_fragments *f, struct topt_tally *t, i
     if (give_inputs(f, t, op, c, 0, b) || topt_fragment_forward(f, op, c, pass, b))
         return -1;
     take_inputs(f, op, b);
-    if (!o->attrs.fused)
-        t->output_bytes = t->buffer[b->value[o->output]].bytes;
+    if (count_output(t, o, t->buffer[b->value[o->output]].bytes, f->err))
+        return -1;
     f->sink->release(f->sink, b->value[o->output]);
     b->value[o->output] = -1;
     return 0;

@@ -14,7 +14,7 @@ struct topt_tally {
     int64_t times;  /* each instruction counts so often in one of them */
     int along;      /* ... once at each count of this dimension; -1: none */
     int64_t live;
-    int64_t output_bytes; /* of an operator that is not fused with the one before */
+    int64_t output_bytes; /* of an operator that is not fused; made inside too */
     int muted;            /* buffers made now are counted elsewhere */
     int64_t
         len[TOPT_MAX_OPDIMS]; /* local box of the operator whose kernels are written */

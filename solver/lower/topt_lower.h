@@ -40,7 +40,8 @@ int topt_optimizer_runs(enum topt_optimizer o); /* 0: plans count its bytes, no 
 enum topt_accounting {
     TOPT_ACCOUNTING_RUN, /* what a run needs */
     /* What the papers count (Cai et al., TensorOpt, 2020), which no run could live on: 4 bytes
-     * a parameter, and every output that is not fused with the operator before it, twice. */
+     * a parameter, and every output that is not fused with the operator before it, and what
+     * that makes inside, twice. */
     TOPT_ACCOUNTING_PAPER,
     TOPT_ACCOUNTING_COUNT
 };

@@ -1,11 +1,11 @@
 /* papers.c - the papers' models have the sizes that the papers print. */
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tap.h"
-#include "topt_json.h"
-#include "topt_model.h"
+#include "topt_lower.h"
 
 /* GiB at a batch of 256 on one device, as printed. */
 static const struct {
@@ -17,23 +17,41 @@ static const struct {
                {"paper:vgg16", 0.52, 30},
                {"paper:transformer-s", 4.8, 50.7}};
 
-static double elements(const struct topt_op *op, int operand)
+enum { GIB = 1 << 30 };
+
+/* Batch axes for what has a batch: data parallelism, and on one device nothing. */
+static void split_batch(const struct topt_model *m, const struct topt_mesh *mesh,
+                        struct topt_strategy *s)
 {
-    double n = 1;
-    for (int i = 0; i < topt_operand_rank(op, operand); i++)
-        n *= (double)(op->operand[operand].dim[i].count *
-                      op->operand[operand].dim[i].unit);
-    return n;
+    for (int i = 0; i < m->nops; i++)
+        for (int d = 0; d < m->op[i].spec->ndims; d++)
+            for (int a = 0; a < mesh->naxes; a++)
+                if (m->op[i].spec->dim[d].split == TOPT_SPLIT_BATCH)
+                    s->config[i].dim[a] = (int8_t)d;
 }
 
-/* Output and what is made inside, of an operator that is counted. */
-static double activations(const struct topt_op *op)
+/* GiB of a device under data parallelism, as the papers count it. */
+static double memory_of(const struct topt_model *m, int nodes, int per_node)
 {
-    int last = topt_operand_rank(op, op->output) - 1;
-    double unit = (double)op->operand[op->output].dim[last].unit;
-    return op->attrs.fused
-               ? 0
-               : elements(op, op->output) * (1 + (double)op->attrs.inside / unit);
+    struct topt_error err = {0};
+    struct topt_settings settings = topt_settings_default();
+    struct topt_strategy_cost cost = {.memory_bytes = 0};
+    struct topt_mesh mesh;
+    struct topt_hw *hw = topt_hw_load("v100-dgx1-2x8", &err);
+    settings.accounting = TOPT_ACCOUNTING_PAPER;
+    if (!hw || topt_mesh_init(&mesh, nodes, per_node, &err))
+        abort();
+    struct topt_router *r = topt_router_create(hw, &mesh);
+    struct topt_strategy *s = topt_strategy_create(m);
+    struct topt_costing k = {
+        .model = m, .hw = hw, .mesh = &mesh, .settings = &settings, .router = r};
+    split_batch(m, &mesh, s);
+    if (topt_cost_strategy(&k, s, &cost, &err))
+        printf("# %s\n", err.text);
+    topt_strategy_destroy(s);
+    topt_router_destroy(r);
+    topt_hw_destroy(hw);
+    return (double)cost.memory_bytes / GIB;
 }
 
 static void check_sizes(int k)
@@ -43,16 +61,9 @@ static void check_sizes(int k)
     ok(m != NULL, "%s is made %s", printed[k].name, m ? "" : err.text);
     if (!m)
         return;
-    double parameters = 0, memory = 0;
-    for (int i = 0; i < m->nops; i++) {
-        const struct topt_op *op = &m->op[i];
-        for (int o = 0; o < op->spec->noperands; o++)
-            if (op->operand[o].role == TOPT_PARAM && op->operand[o].present)
-                parameters += elements(op, o);
-        memory += activations(op);
-    }
-    parameters *= 4.0 / (1 << 30);
-    memory = parameters + 2 * 4 * memory / (1 << 30);
+    struct topt_model_stats stats;
+    topt_model_stats(m, &stats);
+    double parameters = 4 * (double)stats.parameters / GIB, memory = memory_of(m, 1, 1);
     ok(fabs(parameters / printed[k].parameters - 1) < 0.01, "%.3f GiB of parameters",
        parameters);
     ok(fabs(memory / printed[k].memory - 1) < 0.02, "%.2f GiB in the papers' accounting",
@@ -65,6 +76,16 @@ static void check_sizes(int k)
     json_decref(doc);
     json_decref(again);
     topt_model_destroy(back);
+    topt_model_destroy(m);
+}
+
+static void check_data_parallel(void)
+{
+    struct topt_error err = {0};
+    struct topt_model *m = topt_model_load("paper:rnn", NULL, &err);
+    double memory = m ? memory_of(m, 2, 8) : 0;
+    ok(fabs(memory / 109 - 1) < 0.01, "rnn on 16 devices, data parallel: %.2f GiB",
+       memory);
     topt_model_destroy(m);
 }
 
@@ -85,6 +106,7 @@ int main(void)
 {
     for (int k = 0; k < (int)(sizeof printed / sizeof *printed); k++)
         check_sizes(k);
+    check_data_parallel();
     check_options();
     return done_testing();
 }
