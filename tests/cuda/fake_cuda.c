@@ -37,16 +37,21 @@ struct block {
 };
 static struct block *blocks;
 
+/* Marking large blocks (cuBLASLt's workspace) at every call takes too long. */
+enum { MARKED_BYTES = 1 << 20 };
+
 void cu_emulated_enter(void)
 {
     for (struct block *b = blocks; b; b = b->next)
-        ASAN_UNPOISON_MEMORY_REGION(b->at, b->bytes);
+        if (b->bytes <= MARKED_BYTES)
+            ASAN_UNPOISON_MEMORY_REGION(b->at, b->bytes);
 }
 
 void cu_emulated_leave(void)
 {
     for (struct block *b = blocks; b; b = b->next)
-        ASAN_POISON_MEMORY_REGION(b->at, b->bytes);
+        if (b->bytes <= MARKED_BYTES)
+            ASAN_POISON_MEMORY_REGION(b->at, b->bytes);
 }
 
 /* Ends the test: on a GPU this would be a fault, or silence and garbage. */
@@ -150,7 +155,8 @@ cudaError_t cudaMallocAsync(void **ret, size_t bytes, cudaStream_t s)
     memset(p, 0x7b, size);
     *b = (struct block){.at = p, .bytes = bytes, .next = blocks};
     blocks = b;
-    ASAN_POISON_MEMORY_REGION(p, size);
+    if (bytes <= MARKED_BYTES)
+        ASAN_POISON_MEMORY_REGION(p, size);
     *ret = p;
     return cudaSuccess;
 }
