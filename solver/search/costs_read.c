@@ -2,11 +2,8 @@
  *
  * Each edge's matrix is read into one that is used again, and becomes a table at once
  * (costs_table.c).  The document's fields may stand in any order, so edges name operators
- * that may come later; names are resolved, and shapes compared, at the end.
- *
- * Then the operators are put in an order that does not depend on the file's: producers first,
- * and by name where that leaves a choice, with numbers in names counting as numbers.  So the
- * search does the same for every order of the file, and repeated blocks look alike. */
+ * that may come later; names are resolved, and shapes compared, at the end.  Then the
+ * operators are put in an order that does not depend on the file's (costs_order.c). */
 #include "costs.h"
 #include "json_stream.h"
 
@@ -486,133 +483,6 @@ static int resolve_edges(struct reader *r)
     return 0;
 }
 
-/* ---- an order that does not depend on the file's ---- */
-
-/* By name, where runs of digits compare as numbers. */
-static int compare_names(const char *a, const char *b)
-{
-    const char *x = a, *y = b;
-    for (; *x && *y; x++, y++) {
-        size_t nx = strspn(x, "0123456789"), ny = strspn(y, "0123456789");
-        if (nx && ny) {
-            while (nx > 1 && *x == '0')
-                x++, nx--;
-            while (ny > 1 && *y == '0')
-                y++, ny--;
-            int c = nx != ny ? (nx > ny) - (nx < ny) : memcmp(x, y, nx);
-            if (c)
-                return c;
-            x += nx - 1;
-            y += ny - 1;
-        } else if (*x != *y) {
-            return (unsigned char)*x < (unsigned char)*y ? -1 : 1;
-        }
-    }
-    return *x || *y ? (*x ? 1 : -1) : strcmp(a, b);
-}
-
-static int by_name(const void *x, const void *y)
-{
-    return compare_names((*(const struct topt_search_op *const *)x)->name,
-                         (*(const struct topt_search_op *const *)y)->name);
-}
-
-/* A heap of ranks, smallest first. */
-static void heap_push(int *heap, int n, int rank)
-{
-    for (; n > 0 && heap[(n - 1) / 2] > rank; n = (n - 1) / 2)
-        heap[n] = heap[(n - 1) / 2];
-    heap[n] = rank;
-}
-
-static int heap_pop(int *heap, int n)
-{
-    int top = heap[0], last = heap[n - 1], i = 0;
-    for (n--; 2 * i + 1 < n;) {
-        int child = 2 * i + 1;
-        child += child + 1 < n && heap[child + 1] < heap[child];
-        if (heap[child] >= last)
-            break;
-        heap[i] = heap[child];
-        i = child;
-    }
-    heap[i] = last;
-    return top;
-}
-
-struct order {
-    const struct topt_search_op **by_rank;
-    int *rank;  /* by operator */
-    int *place; /* by rank: the operator's number in the new order */
-    int *waits, *head, *next, *heap;
-};
-
-/* Kahn's, taking of the operators that wait for nothing the first by name. */
-static int sort_ops(const struct reader *r, struct order *o)
-{
-    int n = (int)r->nops, ready = 0, done = 0;
-    for (int i = 0; i < n; i++)
-        o->by_rank[i] = &r->op[i];
-    if (n)
-        qsort(o->by_rank, (size_t)n, sizeof(*o->by_rank), by_name);
-    for (int i = 0; i < n; i++) {
-        o->rank[o->by_rank[i] - r->op] = i;
-        o->head[i] = -1;
-    }
-    for (int e = 0; e < (int)r->nedges; e++) {
-        int from = o->rank[r->edge[e].from];
-        o->waits[o->rank[r->edge[e].to]]++;
-        o->next[e] = o->head[from];
-        o->head[from] = e;
-    }
-    for (int i = 0; i < n; i++)
-        if (!o->waits[i])
-            heap_push(o->heap, ready++, i);
-    while (ready) {
-        int rank = heap_pop(o->heap, ready--);
-        o->place[rank] = done++;
-        for (int e = o->head[rank]; e >= 0; e = o->next[e]) {
-            int to = o->rank[r->edge[e].to];
-            if (!--o->waits[to])
-                heap_push(o->heap, ready++, to);
-        }
-    }
-    return done;
-}
-
-static int put_in_order(struct reader *r, struct topt_arena *scratch)
-{
-    size_t n = r->nops;
-    struct order o = {.by_rank = TOPT_NEW(scratch, n, const struct topt_search_op *),
-                      .rank = TOPT_NEW(scratch, n, int),
-                      .place = TOPT_NEW(scratch, n, int),
-                      .waits = TOPT_NEW(scratch, n, int),
-                      .head = TOPT_NEW(scratch, n, int),
-                      .next = TOPT_NEW(scratch, r->nedges, int),
-                      .heap = TOPT_NEW(scratch, n, int)};
-    struct topt_search_op *op = TOPT_NEW(r->file->arena, n, struct topt_search_op);
-    struct topt_search_edge *edge =
-        TOPT_NEW(r->file->arena, r->nedges, struct topt_search_edge);
-    if (!o.by_rank || !o.rank || !o.place || !o.waits || !o.head || !o.next || !o.heap ||
-        !op || !edge)
-        return topt_costs_nomem(r->err);
-    int in_order =
-        sort_ops(r, &o) == (int)n; /* else there is a cycle, found by the check */
-    for (size_t i = 0; i < n; i++) {
-        int to = in_order ? o.place[o.rank[i]] : (int)i;
-        op[to] = r->op[i];
-    }
-    for (size_t i = 0; i < r->nedges; i++) {
-        edge[i] = r->edge[i];
-        if (in_order) {
-            edge[i].from = o.place[o.rank[edge[i].from]];
-            edge[i].to = o.place[o.rank[edge[i].to]];
-        }
-    }
-    r->file->problem = (struct topt_search_problem){(int)n, op, (int)r->nedges, edge};
-    return topt_search_check(&r->file->problem, r->err);
-}
-
 /* ---- reading ---- */
 
 static int read_document(struct reader *r)
@@ -624,10 +494,10 @@ static int read_document(struct reader *r)
         return topt_fail(r->err, TOPT_ERR_INVAL, "a cost file is a JSON object");
     if (read_object(r, fields, "") || topt_json_take_end(&r->json) || resolve_edges(r))
         return -1;
-    struct topt_arena *scratch = topt_arena_create(0);
-    int rc = scratch ? put_in_order(r, scratch) : topt_costs_nomem(r->err);
-    topt_arena_destroy(scratch);
-    return rc;
+    struct topt_search_problem as_read = {(int)r->nops, r->op, (int)r->nedges, r->edge};
+    if (topt_costs_order(&as_read, r->file->arena, &r->file->problem, r->err))
+        return -1;
+    return topt_search_check(&r->file->problem, r->err);
 }
 
 static void reader_fini(struct reader *r)

@@ -1,0 +1,142 @@
+/* costs_order.c - an order of operators that does not depend on the file's.
+ *
+ * Producers come first, and by name where that leaves a choice, with numbers in names counting
+ * as numbers.  So the search does the same for every order of the file, and repeated blocks
+ * look alike. */
+#include "costs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* By name, where runs of digits compare as numbers. */
+static int compare_names(const char *a, const char *b)
+{
+    const char *x = a, *y = b;
+    for (; *x && *y; x++, y++) {
+        size_t nx = strspn(x, "0123456789"), ny = strspn(y, "0123456789");
+        if (nx && ny) {
+            while (nx > 1 && *x == '0')
+                x++, nx--;
+            while (ny > 1 && *y == '0')
+                y++, ny--;
+            int c = nx != ny ? (nx > ny) - (nx < ny) : memcmp(x, y, nx);
+            if (c)
+                return c;
+            x += nx - 1;
+            y += ny - 1;
+        } else if (*x != *y) {
+            return (unsigned char)*x < (unsigned char)*y ? -1 : 1;
+        }
+    }
+    return *x || *y ? (*x ? 1 : -1) : strcmp(a, b);
+}
+
+static int by_name(const void *x, const void *y)
+{
+    return compare_names((*(const struct topt_search_op *const *)x)->name,
+                         (*(const struct topt_search_op *const *)y)->name);
+}
+
+/* A heap of ranks, smallest first. */
+static void heap_push(int *heap, int n, int rank)
+{
+    for (; n > 0 && heap[(n - 1) / 2] > rank; n = (n - 1) / 2)
+        heap[n] = heap[(n - 1) / 2];
+    heap[n] = rank;
+}
+
+static int heap_pop(int *heap, int n)
+{
+    int top = heap[0], last = heap[n - 1], i = 0;
+    for (n--; 2 * i + 1 < n;) {
+        int child = 2 * i + 1;
+        child += child + 1 < n && heap[child + 1] < heap[child];
+        if (heap[child] >= last)
+            break;
+        heap[i] = heap[child];
+        i = child;
+    }
+    heap[i] = last;
+    return top;
+}
+
+struct order {
+    const struct topt_search_op **by_rank;
+    int *rank;  /* by operator */
+    int *place; /* by rank: the operator's number in the new order */
+    int *waits, *head, *next, *heap;
+};
+
+/* Kahn's, taking of the operators that wait for nothing the first by name. */
+static int sort_ops(const struct topt_search_problem *p, struct order *o)
+{
+    int n = p->nops, ready = 0, done = 0;
+    for (int i = 0; i < n; i++)
+        o->by_rank[i] = &p->op[i];
+    if (n)
+        qsort(o->by_rank, (size_t)n, sizeof(*o->by_rank), by_name);
+    for (int i = 0; i < n; i++) {
+        o->rank[o->by_rank[i] - p->op] = i;
+        o->head[i] = -1;
+    }
+    for (int e = 0; e < p->nedges; e++) {
+        int from = o->rank[p->edge[e].from];
+        o->waits[o->rank[p->edge[e].to]]++;
+        o->next[e] = o->head[from];
+        o->head[from] = e;
+    }
+    for (int i = 0; i < n; i++)
+        if (!o->waits[i])
+            heap_push(o->heap, ready++, i);
+    while (ready) {
+        int rank = heap_pop(o->heap, ready--);
+        o->place[rank] = done++;
+        for (int e = o->head[rank]; e >= 0; e = o->next[e]) {
+            int to = o->rank[p->edge[e].to];
+            if (!--o->waits[to])
+                heap_push(o->heap, ready++, to);
+        }
+    }
+    return done;
+}
+
+static int make_order(struct topt_arena *a, const struct topt_search_problem *p,
+                      struct order *o)
+{
+    size_t n = (size_t)p->nops;
+    o->by_rank = TOPT_NEW(a, n, const struct topt_search_op *);
+    o->rank = TOPT_NEW(a, n, int);
+    o->place = TOPT_NEW(a, n, int);
+    o->waits = TOPT_NEW(a, n, int);
+    o->head = TOPT_NEW(a, n, int);
+    o->next = TOPT_NEW(a, p->nedges, int);
+    o->heap = TOPT_NEW(a, n, int);
+    return o->by_rank && o->rank && o->place && o->waits && o->head && o->next && o->heap
+               ? 0
+               : -1;
+}
+
+int topt_costs_order(const struct topt_search_problem *p, struct topt_arena *arena,
+                     struct topt_search_problem *ret, struct topt_error *err)
+{
+    size_t n = (size_t)p->nops, m = (size_t)p->nedges;
+    struct topt_arena *a = topt_arena_create(0);
+    struct topt_search_op *op = TOPT_NEW(arena, n, struct topt_search_op);
+    struct topt_search_edge *edge = TOPT_NEW(arena, m, struct topt_search_edge);
+    struct order o = {0};
+    int rc = a && op && edge && !make_order(a, p, &o) ? 0 : topt_costs_nomem(err);
+    int in_order = !rc && sort_ops(p, &o) == p->nops;
+    for (size_t i = 0; !rc && i < n; i++)
+        op[in_order ? o.place[o.rank[i]] : (int)i] = p->op[i];
+    for (size_t i = 0; !rc && i < m; i++) {
+        edge[i] = p->edge[i];
+        if (in_order) {
+            edge[i].from = o.place[o.rank[edge[i].from]];
+            edge[i].to = o.place[o.rank[edge[i].to]];
+        }
+    }
+    *ret = (struct topt_search_problem){p->nops, op, p->nedges, edge};
+    if (a)
+        topt_arena_destroy(a);
+    return rc;
+}
