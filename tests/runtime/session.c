@@ -8,7 +8,7 @@
 #include <math.h>
 
 struct rig {
-    struct topt_model *m;
+    struct topt_model *m, *micro;
     struct topt_hw *hw;
     struct topt_router *router;
     struct topt_program *p;
@@ -25,24 +25,31 @@ static void need(int rc, const struct topt_error *err)
     exit(1);
 }
 
-static void rig_init(struct rig *r, enum topt_dtype dtype, enum topt_optimizer optimizer)
+static void rig_init_settings(struct rig *r, const struct topt_settings *s)
 {
     struct topt_error err = {0};
     struct topt_mesh one;
-    struct topt_settings s = topt_settings_default();
-    s.dtype = dtype;
-    s.optimizer = optimizer;
     r->m = build_mlp();
-    struct topt_strategy *strategy = topt_strategy_create(r->m);
+    r->micro = topt_model_rebatch(r->m, r->m->batch / s->micro_batches, &err);
+    need(!r->micro, &err);
+    struct topt_strategy *strategy = topt_strategy_create(r->micro);
     need(topt_mesh_init(&one, 1, 1, &err), &err);
     r->hw = topt_hw_load("lab-cpu", &err);
     need(!r->hw, &err);
     r->router = topt_router_create(r->hw, &one);
-    need(topt_lower(r->m, &one, &s, strategy, r->router, &r->p, &err), &err);
+    need(topt_lower(r->micro, &one, s, strategy, r->router, &r->p, &err), &err);
     need(topt_comm_single(&r->comm, &err), &err);
-    need(topt_device_open_host(dtype, &r->dev, &err), &err);
+    need(topt_device_open_host(s->dtype, &r->dev, &err), &err);
     need(topt_feed_text(test_text, sizeof test_text - 1, r->m, 11, &r->feed, &err), &err);
     topt_strategy_destroy(strategy);
+}
+
+static void rig_init(struct rig *r, enum topt_dtype dtype, enum topt_optimizer optimizer)
+{
+    struct topt_settings s = topt_settings_default();
+    s.dtype = dtype;
+    s.optimizer = optimizer;
+    rig_init_settings(r, &s);
 }
 
 static void rig_fini(struct rig *r)
@@ -53,21 +60,30 @@ static void rig_fini(struct rig *r)
     topt_program_destroy(r->p);
     topt_router_destroy(r->router);
     topt_hw_destroy(r->hw);
+    topt_model_destroy(r->micro);
     topt_model_destroy(r->m);
 }
 
-static double train(struct rig *r, int steps, double lr, uint64_t seed)
+static double train_with(struct rig *r, int steps,
+                         const struct topt_session_options *options)
 {
     struct topt_error err = {0};
     struct topt_session *s;
-    struct topt_session_options o = {.lr = lr, .seed = seed, .feed = r->feed};
+    struct topt_session_options o = *options;
     double loss = NAN;
+    o.feed = r->feed;
     need(topt_session_create(r->p, r->comm, &r->dev, &o, &s, &err), &err);
     for (int k = 0; k < steps; k++)
         need(topt_session_step(s, &loss, &err), &err);
     is_int(topt_session_peak_bytes(s), r->p->peak_bytes, "the peak is the planned one");
     topt_session_destroy(s);
     return loss;
+}
+
+static double train(struct rig *r, int steps, double lr, uint64_t seed)
+{
+    struct topt_session_options o = {.lr = lr, .seed = seed};
+    return train_with(r, steps, &o);
 }
 
 static void check_training(void)
@@ -157,9 +173,70 @@ static void check_broken_program(void)
     rig_fini(&r);
 }
 
+/* The same samples in the same order, whatever comes at once. */
+static void check_micro_batches(void)
+{
+    double whole = 0, worst = 0;
+    int64_t peak = 0, smaller = 1;
+    for (int n = 1; n <= 8; n *= 2) {
+        struct topt_settings settings = topt_settings_default();
+        struct rig r;
+        settings.dtype = TOPT_F64;
+        settings.optimizer = TOPT_MOMENTUM;
+        settings.micro_batches = n;
+        rig_init_settings(&r, &settings);
+        double loss = train(&r, 30, 0.1, 1);
+        whole = n == 1 ? loss : whole;
+        worst = fmax(worst, fabs(loss - whole) / whole);
+        smaller &= n == 1 || r.p->peak_bytes < peak;
+        peak = r.p->peak_bytes;
+        rig_fini(&r);
+    }
+    ok(worst < 1e-12, "1 to 8 micro-batches train alike (off by %.1e)", worst);
+    ok(smaller, "each halving of the micro-batch takes fewer bytes");
+}
+
+static void check_weight_decay(void)
+{
+    struct rig adam, adamw;
+    rig_init(&adam, TOPT_F64, TOPT_ADAM);
+    rig_init(&adamw, TOPT_F64, TOPT_ADAMW);
+    struct topt_session_options o = {.lr = 0.01, .seed = 1}, none = o, ten = o, one = o;
+    none.weight_decay = -1;
+    ten.weight_decay = 10;
+    one.weight_decay = 0.01;
+    double plain = train_with(&adam, 20, &o), kept = train_with(&adamw, 20, &none);
+    ok(kept == plain, "adamw without decay is adam");
+    ok(train_with(&adamw, 20, &o) == train_with(&adamw, 20, &one) &&
+           train_with(&adamw, 20, &o) != plain,
+       "adamw decays by 0.01 where nothing else is said");
+    ok(train_with(&adamw, 20, &ten) > kept, "much decay is in the way of learning");
+    rig_fini(&adam);
+    rig_fini(&adamw);
+}
+
+static void check_plan_only(void)
+{
+    static const enum topt_optimizer only[] = {TOPT_ADAFACTOR, TOPT_ADAM8};
+    for (int i = 0; i < 2; i++) {
+        struct rig r;
+        struct topt_error err = {0};
+        struct topt_session *s;
+        rig_init(&r, TOPT_F32, only[i]);
+        struct topt_session_options o = {.seed = 1, .feed = r.feed};
+        ok(topt_session_create(r.p, r.comm, &r.dev, &o, &s, &err) &&
+               strstr(err.text, "plans only"),
+           "%s: %s", topt_optimizer_name(only[i]), err.text);
+        rig_fini(&r);
+    }
+}
+
 int main(void)
 {
     check_training();
+    check_micro_batches();
+    check_weight_decay();
+    check_plan_only();
     check_random();
     check_refusals();
     check_broken_program();
