@@ -21,7 +21,7 @@
 struct args {
     const char *data, *dtype, *optimizer, *report, *gradients, *device, *comm;
     int64_t steps, seed, memory;
-    double lr;
+    double lr, weight_decay;
     int quiet, json, times;
 };
 
@@ -35,10 +35,12 @@ static const struct topt_option options[] = {
      "what to compute on (host)"},
     {"comm", TOPT_OPT_STRING, offsetof(struct args, comm), "auto|mpi|nccl|staged",
      "how devices talk (auto)"},
-    {"optimizer", TOPT_OPT_STRING, offsetof(struct args, optimizer), "sgd|momentum|adam",
-     "where not the plan's"},
+    {"optimizer", TOPT_OPT_STRING, offsetof(struct args, optimizer),
+     "sgd|momentum|adam|adamw", "where not the plan's"},
     {"lr", TOPT_OPT_REAL, offsetof(struct args, lr), "X",
-     "learning rate (sgd 0.1, momentum 0.02, adam 0.0003)"},
+     "learning rate (sgd 0.1, momentum 0.02, adam and adamw 0.0003)"},
+    {"weight-decay", TOPT_OPT_REAL, offsetof(struct args, weight_decay), "X",
+     "of adamw (0.01)"},
     {"seed", TOPT_OPT_INT, offsetof(struct args, seed), "S",
      "of the weights and the samples (1)"},
     {"memory", TOPT_OPT_BYTES, offsetof(struct args, memory), "BYTES",
@@ -263,7 +265,10 @@ static int train(struct run *r, struct topt_error *err)
 static int start_session(struct run *r, struct topt_error *err)
 {
     struct topt_session_options o = {
-        .lr = r->args.lr, .seed = (uint64_t)r->args.seed, .feed = r->feed};
+        .lr = r->args.lr,
+        .weight_decay = r->args.weight_decay > 0 ? r->args.weight_decay : -1,
+        .seed = (uint64_t)r->args.seed,
+        .feed = r->feed};
     int failed = 0;
     if (r->args.gradients) {
         o.before_update = dump_gradient;
@@ -382,7 +387,8 @@ static void clean_up(struct run *r)
 static int parse(int argc, char **argv, struct run *r, struct topt_error *err)
 {
     int n = 0;
-    r->args = (struct args){.steps = 10, .seed = 1, .device = "host", .comm = "auto"};
+    r->args = (struct args){
+        .steps = 10, .seed = 1, .weight_decay = 0.01, .device = "host", .comm = "auto"};
     int rc = topt_options_parse(options, argc, argv, &r->args, &r->plan_arg, 1, &n, err);
     if (!rc && !n)
         return topt_fail(err, TOPT_ERR_USAGE, "which plan? usage: %s", usage);
