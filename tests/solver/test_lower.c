@@ -183,12 +183,87 @@ static void test_derivation(void)
     topt_model_destroy(m);
 }
 
+/* ---- what settings decide, worked out by hand ------------------------------------------------ */
+
+/* Two matrices of 8 x 8 and a vector of 8; 'mesh' splits the batch. */
+static struct topt_strategy_cost cost_small(const struct topt_settings *s, int devices,
+                                            enum topt_zero zero)
+{
+    struct topt_model *m = topt_model_create("small", 4, 2, NULL);
+    struct topt_attrs a = {.vocab = 8, .features = 8}, fused = {.fused = 1};
+    struct topt_strategy_cost c = {.memory_bytes = -1};
+    struct topt_mesh mesh;
+    int x = topt_model_add(m, "embedding", "e", 0, NULL, &a, NULL);
+    x = topt_model_add(m, "linear", "l", 1, &x, &a, NULL);
+    x = topt_model_add(m, "bias", "b", 1, &x, &fused, NULL);
+    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
+    if (x < 0 || topt_model_finish(m, NULL) || topt_mesh_init(&mesh, 1, devices, NULL))
+        return c;
+    struct topt_strategy *st = topt_strategy_create(m);
+    struct topt_router *r = topt_router_create(hw, &mesh);
+    struct topt_costing k = {m, hw, &mesh, s, r, NULL};
+    for (int i = 0; i < m->nops && devices > 1; i++) {
+        st->config[i].dim[0] = 0;
+        st->config[i].zero = (uint8_t)(i < 3 ? zero : TOPT_ZERO_NONE);
+    }
+    if (topt_cost_strategy(&k, st, &c, NULL))
+        c.memory_bytes = -1;
+    topt_router_destroy(r);
+    topt_strategy_destroy(st);
+    topt_model_destroy(m);
+    return c;
+}
+
+static void test_settings(void)
+{
+    enum { NUMBERS = 64 + 64 + 8 };
+    struct topt_settings s = topt_settings_default();
+    s.granule_bytes = 1;
+    s.optimizer = TOPT_ADAFACTOR;
+    struct topt_strategy_cost c = cost_small(&s, 1, TOPT_ZERO_NONE);
+    is_int(c.sum.class_bytes[TOPT_CLASS_STATE], 4 * (16 + 16 + 8),
+           "adafactor keeps rows and columns, of a vector all");
+    c = cost_small(&s, 2, TOPT_ZERO_STATE);
+    is_int(c.sum.class_bytes[TOPT_CLASS_STATE], 4 * (12 + 12 + 4),
+           "... of half of the rows where two share");
+    s.optimizer = TOPT_ADAM8;
+    c = cost_small(&s, 1, TOPT_ZERO_NONE);
+    is_int(c.sum.class_bytes[TOPT_CLASS_STATE], 2 * (NUMBERS + 3 * 4),
+           "adam8 keeps two bytes each and a scale a block");
+    s.optimizer = TOPT_ADAM;
+    s.dtype = TOPT_BF16;
+    c = cost_small(&s, 1, TOPT_ZERO_NONE);
+    is_int(c.sum.class_bytes[TOPT_CLASS_GRAD], 2 * NUMBERS, "bf16: gradients of 2 bytes");
+    is_int(c.sum.class_bytes[TOPT_CLASS_STATE], 12 * NUMBERS,
+           "bf16: two states and the master copy of 4 bytes");
+    is_int(topt_parameter_bytes(&s), 16, "16 bytes a number in all");
+    s.gradient_f32 = 1;
+    c = cost_small(&s, 1, TOPT_ZERO_NONE);
+    is_int(c.sum.class_bytes[TOPT_CLASS_GRAD], 4 * NUMBERS, "gradients in f32");
+    is_int(topt_parameter_bytes(&s), 18, "18 bytes a number then");
+    c = cost_small(&s, 2, TOPT_ZERO_GRADIENT);
+    is_int(c.sum.class_bytes[TOPT_CLASS_GRAD], 2 * NUMBERS,
+           "... and half where two share");
+    c = cost_small(&s, 2, TOPT_ZERO_PARAM);
+    is_int(c.sum.class_bytes[TOPT_CLASS_PARAM], NUMBERS, "half of the parameters too");
+    s.accounting = TOPT_ACCOUNTING_PAPER;
+    is_int(cost_small(&s, 1, TOPT_ZERO_NONE).memory_bytes, -1,
+           "the papers count in f32 alone");
+    s.dtype = TOPT_F32;
+    c = cost_small(&s, 1, TOPT_ZERO_NONE);
+    is_int(c.memory_bytes, 4 * NUMBERS + 2 * 4 * (64 + 64 + 8),
+           "the papers: parameters, and twice the outputs that are not fused");
+    is_int(c.sum.basis_ns[0] + c.sum.basis_ns[1] + c.sum.basis_ns[2], c.time_ns,
+           "each time rests on something");
+}
+
 int main(void)
 {
     hw = topt_hw_load("lab-cpu", NULL);
     if (!ok(hw != NULL, "the profile loads"))
         return done_testing();
     test_derivation();
+    test_settings();
     check_random(1, 1, 0, TOPT_SPACE_FULL);
     check_random(1, 2, 1, TOPT_SPACE_FULL);
     check_random(1, 3, 0, TOPT_SPACE_FULL);
