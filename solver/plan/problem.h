@@ -1,7 +1,7 @@
 /* problem.h - a model on a mesh as a combinatorial problem.  Private to plan/.
  *
  * Nodes are the operators and the hubs of tensors with several consumers; configurations come
- * from the named space, costs from the lowering.  Memory is a sum plus two caps (lower/cost.c),
+ * from the named space, costs from the lowering.  Memory is a sum plus two caps (lower/total.c),
  * so a problem is solved once per pair of caps that matters, and the union is reduced. */
 #ifndef TOPT_PROBLEM_H
 #define TOPT_PROBLEM_H
