@@ -121,7 +121,7 @@ static void broken(void)
 
 static void fuzz(void)
 {
-    enum { ROUNDS = 3000, CAP = 4096 };
+    enum { ROUNDS = 800, CAP = 4096 };
     char seed[CAP], file[CAP];
     size_t n = make_file("{" TABLE "," REST "}", 1824, seed);
     int bad = 0;
