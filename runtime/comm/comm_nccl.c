@@ -60,9 +60,11 @@ static ncclDataType_t type_of(enum topt_comm_number n)
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
+/* Communicators go once their work is done. */
 static void nccl_forget(struct topt_comm *c)
 {
     struct world *w = world_of(c);
+    cudaStreamSynchronize(w->stream);
     for (struct split *s = w->splits, *next; s; s = next) {
         next = s->next;
         w->api.CommDestroy(s->comm);

@@ -22,6 +22,7 @@ int topt_cuda_check(cudaError_t rc, const char *what, struct topt_error *err)
 {
     if (!rc)
         return 0;
+    cudaGetLastError(); /* it is told here, not by the next kernel */
     return topt_fail(err,
                      rc == cudaErrorMemoryAllocation ? TOPT_ERR_NOMEM : TOPT_ERR_DEVICE,
                      "%s: %s", what, cudaGetErrorString(rc));
@@ -321,8 +322,8 @@ static void cuda_close(struct topt_device *d)
     if (!c)
         return;
     if (c->stream) {
-        cudaFreeAsync(c->workspace, c->stream);
-        cudaFreeAsync(c->scratch, c->stream);
+        cuda_release(d, c->workspace);
+        cuda_release(d, c->scratch);
         cudaStreamSynchronize(c->stream);
         topt_cuda_gemm_forget(c);
         cudaStreamDestroy(c->stream);

@@ -79,6 +79,9 @@ enum { THREADS = 16, STRIP = 4 };
              cu_emulated_block++)                                                        \
             kernel(*(call));                                                             \
         cu_emulated_leave();                                                             \
+        int rc_ = cu_emulated_error();                                                   \
+        if (rc_)                                                                         \
+            return rc_;                                                                  \
     } while (0)
 #endif
 

@@ -12,5 +12,7 @@ extern int64_t cu_emulated_block, cu_emulated_blocks;
  * address sanitizer looks. */
 void cu_emulated_enter(void);
 void cu_emulated_leave(void);
+/* What cudaGetLastError() says after a launch. */
+int cu_emulated_error(void);
 
 #endif

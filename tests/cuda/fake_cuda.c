@@ -47,11 +47,32 @@ void cu_emulated_enter(void)
             ASAN_UNPOISON_MEMORY_REGION(b->at, b->bytes);
 }
 
+/* The last error stays until somebody asks, and a kernel's launch does. */
+static cudaError_t last_error;
+
+cudaError_t cudaGetLastError(void)
+{
+    cudaError_t rc = last_error;
+    last_error = cudaSuccess;
+    return rc;
+}
+
+static cudaError_t told(cudaError_t rc)
+{
+    last_error = rc ? rc : last_error;
+    return rc;
+}
+
 void cu_emulated_leave(void)
 {
     for (struct block *b = blocks; b; b = b->next)
         if (b->bytes <= MARKED_BYTES)
             ASAN_POISON_MEMORY_REGION(b->at, b->bytes);
+}
+
+int cu_emulated_error(void)
+{
+    return (int)cudaGetLastError();
 }
 
 /* Ends the test: on a GPU this would be a fault, or silence and garbage. */
@@ -97,12 +118,14 @@ cudaError_t cudaGetDeviceCount(int *ret)
 {
     int n = fake_gpus();
     *ret = n > 0 ? n : 0;
-    return n < 0 ? cudaErrorInsufficientDriver : n == 0 ? cudaErrorNoDevice : cudaSuccess;
+    return told(n < 0    ? cudaErrorInsufficientDriver
+                : n == 0 ? cudaErrorNoDevice
+                         : cudaSuccess);
 }
 
 cudaError_t cudaSetDevice(int index)
 {
-    return index >= 0 && index < fake_gpus() ? cudaSuccess : cudaErrorInvalidValue;
+    return told(index >= 0 && index < fake_gpus() ? cudaSuccess : cudaErrorInvalidValue);
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char *ret, int len, int index)
@@ -150,7 +173,7 @@ cudaError_t cudaMallocAsync(void **ret, size_t bytes, cudaStream_t s)
     if (!s || !b || !p) {
         free(b);
         free(p);
-        return cudaErrorMemoryAllocation;
+        return told(cudaErrorMemoryAllocation);
     }
     memset(p, 0x7b, size);
     *b = (struct block){.at = p, .bytes = bytes, .next = blocks};
@@ -174,7 +197,7 @@ cudaError_t cudaFreeAsync(void *p, cudaStream_t s)
             return cudaSuccess;
         }
     need(!p, "freed what was not allocated");
-    return cudaSuccess;
+    return told(cudaErrorInvalidValue);
 }
 
 cudaError_t cudaMallocHost(void **ret, size_t bytes)

@@ -29,6 +29,7 @@ typedef struct fake_stream *cudaStream_t;
 typedef struct fake_pool *cudaMemPool_t;
 
 const char *cudaGetErrorString(cudaError_t rc);
+cudaError_t cudaGetLastError(void);
 cudaError_t cudaGetDeviceCount(int *ret);
 cudaError_t cudaSetDevice(int index);
 cudaError_t cudaDeviceGetPCIBusId(char *ret, int len, int index);
