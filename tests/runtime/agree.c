@@ -13,6 +13,7 @@
  * Then bugs are planted, and the same comparison must notice each. */
 #include "models.h"
 #include "plant.h"
+#include "topt_json.h"
 #include "topt_plan.h"
 #include "trace.h"
 
@@ -126,25 +127,44 @@ static void check_own(const struct suite *u, struct topt_comm *comm, struct dice
     topt_model_destroy(micro);
 }
 
+/* The text of a random plan, which one rank draws for all. */
+static char *sample(const struct suite *u, int gpus, int64_t micro_batches, uint64_t seed,
+                    struct topt_error *err)
+{
+    struct topt_request r;
+    json_t *plans = NULL;
+    topt_request_init(&r);
+    r.model = u->model;
+    r.hw = u->hw;
+    r.gpus = gpus;
+    r.space = TOPT_SPACE_CANONICAL;
+    r.settings = u->settings;
+    r.settings.micro_batches = micro_batches;
+    if (topt_plan_sample(&r, 1, seed, &plans, err))
+        return NULL;
+    char *text = topt_json_text(json_array_get(plans, 0), 0);
+    json_decref(plans);
+    return text;
+}
+
 static void check_sampled(const struct suite *u, struct topt_comm *comm, struct dice *d,
                           struct result *x)
 {
     struct topt_error err = {0};
-    struct topt_request r;
-    json_t *plans = NULL;
+    int64_t micro = roll_micro_batches(d, u->model);
+    uint64_t seed = (uint64_t)roll(d, 1 << 30);
+    char *text = comm->rank ? NULL : sample(u, comm->size, micro, seed, &err);
+    size_t len = text ? strlen(text) : 0;
     struct topt_plan_doc *p;
-    topt_request_init(&r);
-    r.model = u->model;
-    r.hw = u->hw;
-    r.gpus = comm->size;
-    r.settings = u->settings;
-    r.settings.micro_batches = roll_micro_batches(d, u->model);
-    if (topt_plan_sample(&r, 1, (uint64_t)roll(d, 1 << 30), &plans, &err) ||
-        topt_plan_read(json_array_get(plans, 0), &p, &err))
+    if (topt_comm_share_text(comm, !comm->rank && !text, &text, &len, &err))
+        give_up(&err);
+    json_t *doc = topt_json_parse(text, len, "sample", &err);
+    if (!doc || topt_plan_read(doc, &p, &err))
         give_up(&err);
     check_program(u, comm, p->program, p->memory_bytes, x);
     topt_plan_doc_destroy(p);
-    json_decref(plans);
+    json_decref(doc);
+    free(text);
 }
 
 /* A peak is planned for the largest block of each buffer.  Those are all on the first rank, but
