@@ -20,6 +20,27 @@ static const char *const seeds[] = {
     "\"num_hidden_layers\":2,\"num_key_value_heads\":2,\"rms_norm_eps\":1e-05,"
     "\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8.0},\"rope_theta\":10000.0,"
     "\"tie_word_embeddings\":true,\"vocab_size\":50}",
+    "{\"model_type\":\"x\",\"text_config\":{\"model_type\":\"gemma3_text\",\"hidden_"
+    "size\":32,"
+    "\"num_hidden_layers\":2,\"num_attention_heads\":2,\"num_key_value_heads\":1,\"head_"
+    "dim\":8,"
+    "\"vocab_size\":50,\"sliding_window\":16,\"sliding_window_pattern\":2}}",
+    "{\"model_type\":\"deepseek_v3\",\"hidden_size\":32,\"num_hidden_layers\":2,"
+    "\"num_attention_heads\":2,\"intermediate_size\":48,\"vocab_size\":50,"
+    "\"max_position_embeddings\":64,\"n_routed_experts\":4,\"num_experts_per_tok\":2,"
+    "\"moe_intermediate_size\":8,\"kv_lora_rank\":8,\"q_lora_rank\":8,\"qk_nope_head_"
+    "dim\":8,"
+    "\"qk_rope_head_dim\":4,\"v_head_dim\":8,\"first_k_dense_replace\":1}",
+    "{\"model_type\":\"whisper\",\"d_model\":16,\"encoder_layers\":1,\"decoder_layers\":"
+    "1,"
+    "\"encoder_attention_heads\":2,\"decoder_attention_heads\":2,\"encoder_ffn_dim\":32,"
+    "\"decoder_ffn_dim\":32,\"vocab_size\":50,\"num_mel_bins\":4,\"max_source_"
+    "positions\":16,"
+    "\"max_target_positions\":8}",
+    "{\"model_type\":\"vit\",\"hidden_size\":16,\"num_hidden_layers\":1,"
+    "\"num_attention_heads\":2,\"intermediate_size\":32,\"image_size\":8,\"patch_size\":"
+    "4,"
+    "\"id2label\":{\"0\":\"a\",\"1\":\"b\"}}",
     "{\"format\":\"topt-model/"
     "1\",\"name\":\"m\",\"batch\":4,\"seq\":8,\"vocab\":9,\"ops\":["
     "{\"name\":\"w\",\"kind\":\"variable\",\"vocab\":9,\"features\":6},"
