@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #if TOPT_HAVE_ZLIB
+#define ZLIB_CONST /* inflate() reads what it is given */
 #include <zlib.h>
 #endif
 
@@ -124,7 +125,7 @@ static int inflate_into(struct topt_text *all, const char *packed, size_t len,
                         struct topt_error *err)
 {
     char part[1 << 16];
-    z_stream z = {.next_in = (Bytef *)(uintptr_t)packed, .avail_in = (uInt)len};
+    z_stream z = {.next_in = (const Bytef *)packed, .avail_in = (uInt)len};
     if (inflateInit2(&z, 15 + 16) != Z_OK)
         return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
     int rc = Z_OK;
