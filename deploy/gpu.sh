@@ -108,7 +108,8 @@ check() # NAME LOG COMMAND...
 
 # --- building
 
-targets=(topt-solver topt-runtime cuda_kernels cuda_agree cuda_rates topt_rt_cuda)
+targets=(topt-solver topt-runtime cuda_kernels cuda_agree cuda_collectives cuda_rates
+    topt_rt_cuda)
 
 configure_and_build()
 {
@@ -214,6 +215,7 @@ train_both()
 
 check "kernels" kernels "$tests/cuda_kernels"
 check "one rank" one "$tests/cuda_agree" staged
+check "staged, collectives, 3 ranks" staged-3 "$sockets" "$tests/cuda_collectives" 3 staged
 for ranks in 2 4; do
     check "staged, $ranks ranks, sockets" "sockets-$ranks" "$sockets" "$tests/cuda_agree" $ranks staged
     if [ $packed = 1 ] || ! grep -q 'TOPT_HAVE_MPI:INTERNAL=ON' "$build/CMakeCache.txt"; then
@@ -226,6 +228,7 @@ if [ "$gpus" = 0 ]; then
     skip "NCCL" "no GPU"
 else
     check "NCCL, $gpus rank$([ "$gpus" = 1 ] || echo s)" nccl "$sockets" "$tests/cuda_agree" "$gpus" nccl
+    check "NCCL, collectives" collectives "$sockets" "$tests/cuda_collectives" "$gpus" nccl
 fi
 if [ "$gpus" = 0 ]; then
     skip "a GPT, host and GPU" "no GPU"
