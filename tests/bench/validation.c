@@ -198,7 +198,8 @@ static const struct run runs[] = {
 };
 enum { RUNS = sizeof runs / sizeof *runs };
 
-static void give_up(const char *what, const struct topt_error *err)
+__attribute__((noreturn)) static void give_up(const char *what,
+                                              const struct topt_error *err)
 {
     fprintf(stderr, "validation: %s: %s\n", what, err->text);
     exit(1);
