@@ -316,6 +316,8 @@ int topt_onnx_fold(struct onnx *x, const struct onnx_node *n)
     static const char *const same[] = {"Identity",  "Reshape", "Squeeze",
                                        "Unsqueeze", "Flatten", NULL};
     const char *type = n->kind->name;
+    if (n->nout < 1 || n->out[0] < 0)
+        return 0;
     struct onnx_value *y = &x->value[n->out[0]], *a = topt_onnx_in(x, n, 0),
                       *b = topt_onnx_in(x, n, 1);
     if (!y->constant || y->held || topt_onnx_elements(&y->shape) > ONNX_MAX_HELD)
