@@ -37,12 +37,18 @@ static struct windows windows_of(const struct topt_kernel_call *c, int input)
         .first_col = c->off[d[3]] * a->stride_w - a->pad_left - x->off[3]};
 }
 
-/* Outputs [from, to) whose place at 'first' + i stride is inside [0, extent). */
-static void inside(int64_t first, int64_t stride, int64_t extent, int64_t count,
-                   int64_t *ret_from, int64_t *ret_to)
+/* n / stride; a division is slow beside what is done for one pixel. */
+static inline int64_t steps(int64_t n, int64_t stride)
 {
-    int64_t from = first < 0 ? (-first + stride - 1) / stride : 0;
-    int64_t to = first < extent ? (extent - 1 - first) / stride + 1 : 0;
+    return stride == 1 ? n : n / stride;
+}
+
+/* Outputs [from, to) whose place at 'first' + i stride is inside [0, extent). */
+static inline void inside(int64_t first, int64_t stride, int64_t extent, int64_t count,
+                          int64_t *ret_from, int64_t *ret_to)
+{
+    int64_t from = first < 0 ? steps(-first + stride - 1, stride) : 0;
+    int64_t to = first < extent ? steps(extent - 1 - first, stride) + 1 : 0;
     to = to < count ? to : count;
     *ret_from = from < to ? from : to;
     *ret_to = to;

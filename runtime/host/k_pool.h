@@ -66,33 +66,51 @@ static double pool_share(const struct pool *p, const struct places *at, int64_t 
     return n > 0 ? 1 / (double)n : 0;
 }
 
-/* A window of nothing but padding gives 0, from no place. */
-static void pool_largest(const struct windows *w, const real *x, int64_t i, int64_t j,
-                         real *y, real *which)
+/* One place of the window over outputs of a row: what is larger there, and from which place. */
+static void take_larger(const real *x, int64_t stride, int64_t n, real place, real *y,
+                        real *which)
 {
-    struct places p = places_of(w, i, j);
-    int64_t best = -1;
-    real largest = 0;
-    for (int64_t r = p.r_from; r < p.r_to; r++)
-        for (int64_t q = p.q_from; q < p.q_to; q++) {
-            real v = x[pixel_of(w, &p, r, q)];
-            if (best < 0 || v > largest) {
-                largest = v;
-                best = r * w->kernel_w + q;
-            }
-        }
-    *y = largest;
-    *which = R((double)best);
+    for (int64_t j = 0; j < n; j++) {
+        real v = x[j * stride];
+        int better = which[j] < 0 || v > y[j];
+        y[j] = better ? v : y[j];
+        which[j] = better ? place : which[j];
+    }
 }
 
-static void pool_mean(const struct pool *p, const real *x, int64_t i, int64_t j, real *y)
+static void add_strided(const real *x, int64_t stride, int64_t n, real *y)
 {
-    struct places at = places_of(&p->w, i, j);
-    double sum = 0;
+    for (int64_t j = 0; j < n; j++)
+        y[j] += x[j * stride];
+}
+
+/* Row i of the output, place by place.  A window of nothing but padding gives 0, from none. */
+static void pool_row(const struct pool *p, const real *x, int64_t i, real *y, real *which)
+{
+    const struct windows *w = &p->w;
+    struct places at = places_of(w, i, 0);
+    for (int64_t j = 0; j < w->cols; j++) {
+        y[j] = 0;
+        if (which)
+            which[j] = -1;
+    }
     for (int64_t r = at.r_from; r < at.r_to; r++)
-        for (int64_t q = at.q_from; q < at.q_to; q++)
-            sum += (double)x[pixel_of(&p->w, &at, r, q)];
-    *y = R(sum * pool_share(p, &at, i, j));
+        for (int64_t q = 0; q < w->kernel_w; q++) {
+            int64_t from, to, first = w->first_col + q * w->dilation_w;
+            inside(first, w->stride_w, w->width, w->cols, &from, &to);
+            if (from == to)
+                continue;
+            const real *src = x + (pixel_of(w, &at, r, q) + from * w->stride_w);
+            if (which)
+                take_larger(src, w->stride_w, to - from, R((double)(r * w->kernel_w + q)),
+                            y + from, which + from);
+            else
+                add_strided(src, w->stride_w, to - from, y + from);
+        }
+    for (int64_t j = 0; j < w->cols && !which; j++) {
+        at = places_of(w, i, j);
+        y[j] = R((double)y[j] * pool_share(p, &at, i, j));
+    }
 }
 
 static void pool_fwd(const struct topt_kernel_call *c)
@@ -100,14 +118,10 @@ static void pool_fwd(const struct topt_kernel_call *c)
     struct pool p = pool_of(c, POOL_XW);
     const real *x = c->value[POOL_XW];
     real *y = c->value[POOL_Y], *which = c->value[POOL_WHICH];
-    int64_t at = 0, plane = p.w.height * p.w.width;
-    for (int64_t k = 0; k < p.planes; k++)
-        for (int64_t i = 0; i < p.w.rows; i++)
-            for (int64_t j = 0; j < p.w.cols; j++, at++)
-                if (which)
-                    pool_largest(&p.w, x + k * plane, i, j, y + at, which + at);
-                else
-                    pool_mean(&p, x + k * plane, i, j, y + at);
+    int64_t plane = p.w.height * p.w.width;
+    for (int64_t k = 0; k < p.planes * p.w.rows; k++)
+        pool_row(&p, x + k / p.w.rows * plane, k % p.w.rows, y + k * p.w.cols,
+                 which ? which + k * p.w.cols : NULL);
 }
 
 static void spread_largest(const struct windows *w, real *dx, int64_t i, int64_t j,
