@@ -128,6 +128,41 @@ static void check_refusals(void)
     topt_model_destroy(m);
 }
 
+/* Samples split before the experts and experts within: one all-to-all, there and back. */
+static void check_expert_parallelism(void)
+{
+    struct fixture x = {"", "dispatch", 2, 4, 1, .attrs = {.top_k = 2}};
+    x.shape[0] = (struct fixture_shape){3, {{8, 1}, {6, 1}, {3, 1}}};
+    x.shape[1] = (struct fixture_shape){3, {{8, 1}, {6, 1}, {4, 1}}};
+    struct topt_attrs a = {.features = 5};
+    struct topt_error err = {0};
+    struct topt_model *m = build(&x);
+    int slots = m->op[m->nops - 1].operand[2].tensor;
+    int y = topt_model_add(m, "experts", "experts", 1, &slots, &a, &err);
+    const struct topt_op *dispatch = &m->op[m->nops - 2], *experts = &m->op[m->nops - 1];
+    struct topt_config by_sample = topt_config_none(), by_expert = topt_config_none();
+    struct topt_mesh mesh;
+    struct topt_hw *hw = topt_hw_load("lab-cpu", &err);
+    if (y < 0 || !hw || topt_mesh_init(&mesh, 1, 4, &err))
+        abort();
+    for (int i = 0; i < mesh.naxes; i++)
+        by_sample.dim[i] = 0, by_expert.dim[i] = 1;
+    struct topt_layout from = topt_value_layout(dispatch, 2, &by_sample, &mesh);
+    struct topt_layout to = topt_value_layout(experts, 0, &by_expert, &mesh);
+    struct topt_shape shape = fake_shape(experts, 0);
+    struct topt_router *r = topt_router_create(hw, &mesh);
+    const struct topt_path *there, *back;
+    if (!r || topt_router_path(r, &shape, 4, &from, &to, &there, &err) ||
+        topt_router_path(r, &shape, 4, &to, &from, &back, &err))
+        abort();
+    ok(there->nmoves == 1 && there->move[0].kind == TOPT_MOVE_ALL_TO_ALL &&
+           back->nmoves == 1 && back->move[0].kind == TOPT_MOVE_ALL_TO_ALL,
+       "tokens go to their experts and back in one all-to-all each");
+    topt_router_destroy(r);
+    topt_hw_destroy(hw);
+    topt_model_destroy(m);
+}
+
 int main(void)
 {
     for (size_t i = 0; i < sizeof fixtures / sizeof *fixtures; i++)
@@ -135,5 +170,6 @@ int main(void)
     check_by_hand();
     check_slots();
     check_refusals();
+    check_expert_parallelism();
     return done_testing();
 }
