@@ -26,10 +26,11 @@ int main(int argc, char **argv)
 {
     static char bytes[CAP];
     int rounds = argc > 1 ? atoi(argv[1]) : ROUNDS;
-    struct graph seed[2];
+    struct graph seed[3];
     graph_block(&seed[0]);
     graph_images(&seed[1]);
-    for (int s = 0; s < 2; s++) {
+    graph_steps(&seed[2]);
+    for (int s = 0; s < 3; s++) {
         for (size_t cut = 3; cut < seed[s].file.len; cut += 3)
             try(seed[s].file.s, cut);
         for (int i = 0; i < rounds; i++) {

@@ -79,6 +79,24 @@ static void images(void)
     topt_model_destroy(m);
 }
 
+static void steps(void)
+{
+    struct graph g;
+    struct topt_error err = {0};
+    struct topt_model_stats stats;
+    graph_steps(&g);
+    struct topt_model *m = import(&g, NULL, 0, &err);
+    if (!ok(m != NULL, "a recurrence %s", err.text))
+        return;
+    topt_model_stats(m, &stats);
+    is_int(stats.parameters, 24 * 4 + 24 * 6 + 24 + 18,
+           "its parameters, one bias of two");
+    ok(m->batch == 2 && m->seq == 5, "steps before samples");
+    const struct topt_op *last = first(m, "select");
+    ok(last && last->attrs.offset == 4, "the last step goes on");
+    topt_model_destroy(m);
+}
+
 /* x[n, 8] through one or two nodes. */
 static void refuses(const char *type, const char *inputs, const char *attrs,
                     const char *names)
@@ -154,6 +172,7 @@ int main(void)
         skip_all("this topt reads no ONNX");
     transformer();
     images();
+    steps();
     errors();
     limits();
     return done_testing();

@@ -154,10 +154,10 @@ static void put_names(struct topt_text *node, unsigned field, const char *names)
     char copy[256], *save = NULL;
     snprintf(copy, sizeof copy, "%s", names);
     for (char *a = strtok_r(copy, " ", &save); a; a = strtok_r(NULL, " ", &save))
-        pb_bytes(node, field, a, strlen(a));
+        pb_bytes(node, field, a, strcmp(a, "-") ? strlen(a) : 0);
 }
 
-/* Names are given with blanks between. */
+/* Names are given with blanks between; - is one that is left out. */
 static void graph_node(struct graph *g, const char *type, const char *inputs,
                        const char *outputs, const char *attrs)
 {
@@ -281,6 +281,22 @@ __attribute__((unused)) static void graph_images(struct graph *g)
     graph_node(g, "Gemm", "f w3 b3", "y", "transB=1");
     graph_node(g, "Softmax", "y", "prob", "axis=1");
     graph_end(g, "prob");
+}
+
+/* A recurrence of which the last step goes on, steps before samples. */
+__attribute__((unused)) static void graph_steps(struct graph *g)
+{
+    *g = graph_begin(14);
+    graph_input(g, "x", 1, 3, DIMS(5, 2, 4));
+    graph_weights(g, "w", 3, DIMS(1, 24, 4));
+    graph_weights(g, "r", 3, DIMS(1, 24, 6));
+    graph_weights(g, "b", 2, DIMS(1, 48));
+    graph_list(g, "axis", 1, DIMS(0));
+    graph_weights(g, "out", 2, DIMS(6, 3));
+    graph_node(g, "LSTM", "x w r b", "- last", "hidden_size=6");
+    graph_node(g, "Squeeze", "last axis", "h", "");
+    graph_node(g, "MatMul", "h out", "y", "");
+    graph_end(g, "y");
 }
 
 #endif
