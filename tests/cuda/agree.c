@@ -69,7 +69,7 @@ static struct topt_plan_doc *sample(const struct suite *u, const struct topt_mod
 {
     struct topt_error err = {0};
     struct topt_request r;
-    struct topt_plan_doc *p;
+    struct topt_plan_doc *p = NULL;
     json_t *plans = NULL;
     topt_request_init(&r);
     r.model = m;
@@ -91,7 +91,7 @@ static void reference(const struct suite *u, const struct topt_model *m,
 {
     struct topt_error err = {0};
     struct topt_device d;
-    struct topt_comm *one;
+    struct topt_comm *one = NULL;
     enum topt_dtype on_host = dtype == TOPT_BF16 ? TOPT_F32 : dtype;
     struct topt_plan_doc *p = sample(u, m, on_host, 1, 0);
     must(u->host,
@@ -110,7 +110,7 @@ static double bound_of(enum topt_dtype t)
 static struct topt_comm *between_devices(const struct suite *u, struct topt_device *d)
 {
     struct topt_error err = {0};
-    struct topt_comm *c;
+    struct topt_comm *c = NULL;
     int nccl = !strcmp(u->kind, "nccl");
     must(u->host,
          nccl ? u->module->communicator(u->host, d, &c, &err)

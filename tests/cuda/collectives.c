@@ -69,7 +69,7 @@ static void collective(struct world *w,
     struct topt_error err = {0};
     int64_t bytes = MAX_NUMBERS * 8;
     char raw[MAX_NUMBERS * 8];
-    void *src, *dst;
+    void *src = NULL, *dst = NULL;
     for (int64_t i = 0; i < out; i++)
         put(w, raw, i, sent(w->host->rank, i));
     must(w,
