@@ -94,14 +94,14 @@ static int peer(struct topt_comm *c, int rank, int *ret, struct topt_error *err)
 static int socket_send(struct topt_comm *c, int to, const void *data, int64_t bytes,
                        struct topt_error *err)
 {
-    int fd;
+    int fd = -1;
     return peer(c, to, &fd, err) || put(fd, data, bytes, err) ? -1 : 0;
 }
 
 static int socket_receive(struct topt_comm *c, int from, void *data, int64_t bytes,
                           struct topt_error *err)
 {
-    int fd;
+    int fd = -1;
     return peer(c, from, &fd, err) || take(fd, data, bytes, err) ? -1 : 0;
 }
 
@@ -514,7 +514,7 @@ int topt_comm_sockets(struct topt_comm **ret, struct topt_error *err)
         .max = socket_max,
         .abort = socket_abort,
     };
-    int rank, size;
+    int rank = 0, size = 1;
     if (number_from("TOPT_RANKS", 1, MAX_RANKS, &size, err) ||
         number_from("TOPT_RANK", 0, size - 1, &rank, err))
         return -1;

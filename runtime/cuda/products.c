@@ -161,7 +161,7 @@ int topt_cuda_gemm(struct topt_device *d, const struct cuda_gemm *g,
                    struct topt_error *err)
 {
     struct cuda_device *dev = d->impl;
-    struct cuda_product *p;
+    struct cuda_product *p = NULL;
     if (g->m <= 0 || g->n <= 0)
         return 0;
     if (g->k <= 0)
@@ -289,7 +289,7 @@ static int heads_init(struct heads *h, struct topt_device *d,
                         .causal = a->causal};
     if (!(a->rope_theta > 0) || h->s <= 0)
         return 0;
-    void *room;
+    void *room = NULL;
     int64_t bytes = (h->s * h->hd * d->real_bytes + 255) / 256 * 256;
     if (topt_cuda_scratch(d, 2 * bytes, &room, err))
         return -1;
@@ -404,8 +404,8 @@ static int head_fwd(const struct heads *h, const char *q, const char *k, int64_t
                     const char *v, char *y, char *lse, struct topt_error *err)
 {
     void *p = h->call->value[SCORES];
-    const char *rq;
-    int64_t ldq;
+    const char *rq = NULL;
+    int64_t ldq = 0;
     struct cu_softmax s = softmax_of(h, p, NULL, lse);
     if (turned(h, q, h->rotated_q, &rq, &ldq, err) ||
         rows_by_rows(h, p, 1, rq, ldq, k, ldk, err) ||
@@ -417,8 +417,8 @@ static int head_fwd(const struct heads *h, const char *q, const char *k, int64_t
 static int group_fwd(const struct heads *h, const char *x, char *y, char *lse,
                      struct topt_error *err)
 {
-    const char *k = at(h, x, h->q * h->hd), *v = at(h, k, h->hd), *rk;
-    int64_t ldk;
+    const char *k = at(h, x, h->q * h->hd), *v = at(h, k, h->hd), *rk = NULL;
+    int64_t ldk = 0;
     if (turned(h, k, h->rotated_k, &rk, &ldk, err))
         return -1;
     for (int64_t i = 0; i < h->q; i++)
@@ -450,9 +450,9 @@ static int head_bwd(const struct heads *h, int64_t i, const char *x, char *dx,
                     struct topt_error *err)
 {
     void *p = h->call->value[P], *dp = h->call->value[DP];
-    const char *v = at(h, x, (h->q + 1) * h->hd), *rq;
+    const char *v = at(h, x, (h->q + 1) * h->hd), *rq = NULL;
     char *dq = at(h, dx, i * h->hd), *dk = at(h, dx, h->q * h->hd);
-    int64_t ldq;
+    int64_t ldq = 0;
     struct cu_softmax s = softmax_of(h, p, dp, lse);
     if (turned(h, at(h, x, i * h->hd), h->rotated_q, &rq, &ldq, err) ||
         rows_by_rows(h, p, h->scale, rq, ldq, rk, ldk, err) ||
@@ -470,8 +470,8 @@ static int head_bwd(const struct heads *h, int64_t i, const char *x, char *dx,
 static int group_bwd(const struct heads *h, const char *x, char *dx, const char *dy,
                      char *lse, struct topt_error *err)
 {
-    const char *rk;
-    int64_t ldk;
+    const char *rk = NULL;
+    int64_t ldk = 0;
     if (turned(h, at(h, x, h->q * h->hd), h->rotated_k, &rk, &ldk, err))
         return -1;
     for (int64_t i = 0; i < h->q; i++)
