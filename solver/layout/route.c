@@ -31,6 +31,14 @@ struct node {
     uint16_t group; /* bit mask of groups that it varies along */
 };
 
+/* A node as it was pushed to the heap. */
+struct entry {
+    int64_t cost;
+    uint64_t state;
+    int32_t node;
+    int16_t nmoves;
+};
+
 /* One Dijkstra run: a tree of cheapest moves from 'source'. */
 struct tree {
     struct tree *next;
@@ -47,7 +55,7 @@ struct tree {
     int nnodes, cap;
     int32_t *slot; /* hash of states */
     int nslots;
-    int32_t *heap;
+    struct entry *heap;
     int nheap;
 };
 
@@ -218,9 +226,8 @@ static int64_t block_bytes(const struct tree *t, uint64_t s)
 
 /* ---- nodes, heap ------------------------------------------------------------------------ */
 
-static int before(const struct tree *t, int32_t a, int32_t b)
+static int before(const struct entry *x, const struct entry *y)
 {
-    const struct node *x = &t->node[a], *y = &t->node[b];
     if (x->cost != y->cost)
         return x->cost < y->cost;
     if (x->nmoves != y->nmoves)
@@ -228,32 +235,35 @@ static int before(const struct tree *t, int32_t a, int32_t b)
     return x->state < y->state;
 }
 
-/* Duplicates in the heap are harmless: a node that is done is skipped. */
+/* An entry keeps the cost it was pushed with: a node that gets cheaper is pushed again, and
+ * its dearer entry is skipped when it comes, since the node is done by then. */
 static void heap_push(struct tree *t, int32_t n)
 {
+    const struct node *x = &t->node[n];
+    struct entry e = {x->cost, x->state, n, x->nmoves};
     int i = t->nheap++;
-    for (; i > 0 && before(t, n, t->heap[(i - 1) / 2]); i = (i - 1) / 2)
+    for (; i > 0 && before(&e, &t->heap[(i - 1) / 2]); i = (i - 1) / 2)
         t->heap[i] = t->heap[(i - 1) / 2];
-    t->heap[i] = n;
+    t->heap[i] = e;
 }
 
 static int32_t heap_pop(struct tree *t)
 {
-    int32_t top = t->heap[0], last = t->heap[--t->nheap];
+    struct entry top = t->heap[0], last = t->heap[--t->nheap];
     int i = 0;
     for (;;) {
         int c = 2 * i + 1;
         if (c >= t->nheap)
             break;
-        if (c + 1 < t->nheap && before(t, t->heap[c + 1], t->heap[c]))
+        if (c + 1 < t->nheap && before(&t->heap[c + 1], &t->heap[c]))
             c++;
-        if (!before(t, t->heap[c], last))
+        if (!before(&t->heap[c], &last))
             break;
         t->heap[i] = t->heap[c];
         i = c;
     }
     t->heap[i] = last;
-    return top;
+    return top.node;
 }
 
 static uint32_t hash_state(uint64_t s)
@@ -360,7 +370,7 @@ static void relax(struct run *x, enum topt_move_kind kind, uint32_t groups,
     to->group = (uint16_t)groups;
     if (t->nheap == x->heap_cap) {
         int cap = x->heap_cap ? 2 * x->heap_cap : 512;
-        int32_t *heap = realloc(t->heap, (size_t)cap * sizeof *heap);
+        struct entry *heap = realloc(t->heap, (size_t)cap * sizeof *heap);
         if (!heap) {
             x->failed = 1;
             return;

@@ -93,15 +93,72 @@ static int path_holds(const struct topt_path *p, const struct topt_layout *from,
     return topt_layout_equal(at, to);
 }
 
-static void test_routes(int nodes, int per_node)
+static uint32_t dims_split(const struct topt_layout *a, const struct topt_layout *b)
 {
+    uint32_t dims = 0;
+    for (int i = 0; i < TOPT_MAX_AXES; i++) {
+        dims |= a->at[i] >= 0 ? 1u << a->at[i] : 0;
+        dims |= b->at[i] >= 0 ? 1u << b->at[i] : 0;
+    }
+    return dims;
+}
+
+/* No way from a layout on a path to its end is cheaper than the path's own. */
+static int is_shortest(struct topt_router *r, const struct topt_hw *profile,
+                       const struct topt_mesh *m, const struct topt_shape *s,
+                       const struct topt_path *p)
+{
+    int64_t left = p->time_ns;
+    for (int k = 0; k + 1 < p->nmoves; k++) {
+        const struct topt_path *rest;
+        const struct topt_layout *from = &p->move[k].to, *to = &p->move[p->nmoves - 1].to;
+        left -= topt_move_ns(profile, m, s, &p->move[k], 4);
+        if (topt_router_path(r, s, 4, from, to, &rest, NULL))
+            return 0;
+        if (rest->time_ns < left)
+            return 0;
+    }
+    return 1;
+}
+
+/* Paths over 2 nodes of 8, where many ways are close to each other. */
+static void test_shortest(const char *profile)
+{
+    struct topt_hw *near = topt_hw_load(profile, NULL);
+    struct topt_mesh m;
+    uint64_t seed = 9;
+    int shortest = 1, consistent = 1;
+    if (topt_mesh_init(&m, 2, 8, NULL))
+        return;
+    struct topt_router *r = topt_router_create(near, &m);
+    struct topt_shape s = {3, {{64, 1}, {8192, 1}, {4096, 1}}};
+    for (int i = 0; i < 6000; i++) {
+        struct topt_layout a, b;
+        const struct topt_path *p;
+        random_layout(&seed, &m, 3, 1, &a);
+        random_layout(&seed, &m, 3, 0, &b);
+        if (topt_router_path(r, &s, 4, &a, &b, &p, NULL)) {
+            consistent = 0;
+            break;
+        }
+        shortest &= is_shortest(r, near, &m, &s, p);
+    }
+    ok(consistent && shortest, "%s: the rest of a shortest path is a shortest one",
+       profile);
+    topt_router_destroy(r);
+    topt_hw_destroy(near);
+}
+
+static void test_routes(const char *profile, int nodes, int per_node)
+{
+    struct topt_hw *routed = topt_hw_load(profile, NULL);
     struct topt_mesh m;
     uint64_t seed = 5;
     int joined = 1, triangle = 1, sums = 1, same_free = 1;
     if (topt_mesh_init(&m, nodes, per_node, NULL))
         return;
-    struct topt_router *r = topt_router_create(hw, &m);
-    struct topt_shape s = {3, {{8, 1}, {4, 1}, {24, 2}}};
+    struct topt_router *r = topt_router_create(routed, &m);
+    struct topt_shape s = {3, {{64, 1}, {4096, 1}, {32, 128}}};
     for (int i = 0; i < 400; i++) {
         struct topt_layout a, b, c;
         const struct topt_path *ab, *bc, *ac, *aa;
@@ -120,15 +177,10 @@ static void test_routes(int nodes, int per_node)
         same_free &= aa->nmoves == 0 && aa->time_ns == 0;
         int64_t time = 0;
         for (int k = 0; k < ab->nmoves; k++)
-            time += topt_move_ns(hw, &m, &s, &ab->move[k], 4);
+            time += topt_move_ns(routed, &m, &s, &ab->move[k], 4);
         sums &= time == ab->time_ns;
         /* The direct way may pass through fewer dimensions only where that is enough. */
-        uint32_t dims = 0, via = 0;
-        for (int x = 0; x < m.naxes; x++) {
-            dims |= a.at[x] >= 0 ? 1u << a.at[x] : 0;
-            dims |= c.at[x] >= 0 ? 1u << c.at[x] : 0;
-            via |= b.at[x] >= 0 ? 1u << b.at[x] : 0;
-        }
+        uint32_t dims = dims_split(&a, &c), via = dims_split(&b, &b);
         if (!(via & ~dims))
             triangle &= ac->time_ns <= ab->time_ns + bc->time_ns;
     }
@@ -137,6 +189,7 @@ static void test_routes(int nodes, int per_node)
     ok(same_free, "%dx%d: staying is free", nodes, per_node);
     ok(triangle, "%dx%d: the triangle inequality holds", nodes, per_node);
     topt_router_destroy(r);
+    topt_hw_destroy(routed);
 }
 
 static void test_moves(void)
@@ -185,9 +238,12 @@ int main(void)
     test_mesh();
     test_blocks();
     test_moves();
-    test_routes(1, 4);
-    test_routes(2, 4);
-    test_routes(2, 3);
+    test_shortest("a100-80-dgx");
+    test_shortest("h100-80-dgx");
+    test_routes("lab-cpu", 1, 4);
+    test_routes("lab-cpu", 2, 3);
+    test_routes("v100-dgx1-2x8", 2, 4);
+    test_routes("h100-80-dgx", 2, 8);
     topt_hw_destroy(hw);
     return done_testing();
 }
