@@ -18,6 +18,7 @@ ask=(--batch 4 --seq 32 --hw lab-cpu)
 "$topt" import "$model" --batch 4 --seq 32 -o model.json
 "$topt" hw show lab-cpu >hw.json
 "$topt" plan "$model" "${ask[@]}" --mode mini-time --gpus 4 -o plan.json >/dev/null
+"$topt" plan "$model" "${ask[@]}" --mode mini-time --gpus 4 --space uniform --memory 4MiB -o uniform.json >/dev/null
 "$topt" plan "$model" "${ask[@]}" --mode profiling --gpus 1,2 --memory 10MiB --json >curve.json
 "$topt" costgraph "$root/deploy/quickstart/mlp.json" --hw lab-cpu --gpus 2 -o costs.json >/dev/null
 mkdir shipped
@@ -56,6 +57,7 @@ def check(kind, path):
 
 for kind in ("model", "hw", "plan", "curve", "costs"):
     check(kind, kind + ".json")
+check("plan", "uniform.json")
 profiles = sorted(glob.glob("shipped/*.json"))
 for path in profiles:
     check("hw", path)
@@ -68,6 +70,6 @@ for name in sorted(table ^ known - {"name", "kind", "inputs"}):
     bad = 1
     print(f"not ok - attribute {name} is in only one of topt_model.h and model.schema.json")
 if not bad:
-    print(f"ok - {5 + len(profiles)} documents are as their schemas say")
+    print(f"ok - {6 + len(profiles)} documents are as their schemas say")
 sys.exit(bad)
 PYTHON
