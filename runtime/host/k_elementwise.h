@@ -1,4 +1,4 @@
-/* k_elementwise.h - activations, gated units, scale, add, mul. */
+/* k_elementwise.h - activations, gated units, scale, add, mul, weigh. */
 #include "real.h"
 
 /* gelu(x) = x/2 (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3); (1 + tanh(u)) / 2 is the
@@ -233,4 +233,33 @@ static void mul_bwd(const struct topt_kernel_call *c)
         da[i] = dy[i] * b[i];
     for (int64_t i = 0; db && i < n; i++)
         db[i] = dy[i] * a[i];
+}
+
+/* Features of a position, or pixels of a channel, by one number of 'g'. */
+static void weigh_fwd(const struct topt_kernel_call *c)
+{
+    enum { X, WEIGHT, Y };
+    const real *x = c->value[X], *g = c->value[WEIGHT];
+    real *y = c->value[Y];
+    int64_t rows = elements_of(c, WEIGHT), n = rows ? elements_of(c, X) / rows : 0;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t i = 0; i < n; i++)
+            y[r * n + i] = g[r] * x[r * n + i];
+}
+
+static void weigh_bwd(const struct topt_kernel_call *c)
+{
+    enum { X, WEIGHT, Y };
+    const real *x = c->value[X], *g = c->value[WEIGHT], *dy = c->grad[Y];
+    real *dx = c->grad[X], *dg = c->grad[WEIGHT];
+    int64_t rows = elements_of(c, WEIGHT), n = rows ? elements_of(c, X) / rows : 0;
+    for (int64_t r = 0; r < rows; r++) {
+        double sum = 0;
+        for (int64_t i = 0; dx && i < n; i++)
+            dx[r * n + i] = g[r] * dy[r * n + i];
+        for (int64_t i = 0; dg && i < n; i++)
+            sum += (double)x[r * n + i] * (double)dy[r * n + i];
+        if (dg)
+            dg[r] = R(sum);
+    }
 }

@@ -37,7 +37,7 @@ struct hf_arch {
     int64_t query_rank, latent_rank, plain_dim, value_dim;
     /* mixture of experts; 0 experts: none */
     int64_t experts, top_k, expert_inner, shared_inner, dense_layers;
-    int unnormalized, router_bias;
+    int unnormalized, router_bias, shared_gate;
     double capacity;
     /* head */
     int tied, head_bias, head_transform, no_final_norm;

@@ -203,6 +203,11 @@ static int expert_mlp(struct hf_builder *b, int x)
     if (!a->shared_inner)
         return y;
     int shared = dense_mlp(b, x, a->shared_inner, "shared.");
+    if (a->shared_gate) {
+        g = topt_hf_linear(b, x, 1, 1, 0, "shared.gate");
+        g = unary(b, g, TOPT_ACT_SIGMOID, "shared.sigmoid");
+        shared = topt_hf_add(b, "weigh", shared, g, NULL, "shared.weigh");
+    }
     return topt_hf_add(b, "add", y, shared, NULL, "add_shared");
 }
 

@@ -445,6 +445,17 @@ static int read_qwen3_moe(const json_t *doc, struct hf_arch *a, struct topt_erro
     return read_qwen3(doc, a, err) || read_qwen_experts(doc, a, err) ? -1 : 0;
 }
 
+static int read_qwen2_moe(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const struct size sizes[] = {
+        SIZE("shared_expert_intermediate_size", shared_inner, 4 * HF_MAX_WIDTH), {0}};
+    if (read_qwen2(doc, a, err) || read_qwen_experts(doc, a, err) ||
+        read_sizes(doc, sizes, a, err))
+        return -1;
+    a->shared_gate = 1;
+    return 0;
+}
+
 /* Latent attention; a few dense layers, then experts and one that all tokens take.  Which
  * experts a token goes to is decided there by groups, and by sigmoids with a correction that
  * is trained apart; here by a softmax, with the correction as the router's bias: of the same
@@ -716,7 +727,7 @@ const struct hf_family topt_hf_families[] = {
     {"mistral", "MistralForCausalLM", read_mistral, NULL, NULL},
     {"mixtral", "MixtralForCausalLM", read_mixtral, NULL, NULL},
     {"qwen2", "Qwen2ForCausalLM", read_qwen2, NULL, NULL},
-    {"qwen2_moe", "Qwen2MoeForCausalLM", NULL, NULL, "the gate of the shared expert"},
+    {"qwen2_moe", "Qwen2MoeForCausalLM", read_qwen2_moe, NULL, NULL},
     {"qwen3", "Qwen3ForCausalLM", read_qwen3, NULL, NULL},
     {"qwen3_moe", "Qwen3MoeForCausalLM", read_qwen3_moe, NULL, NULL},
     {"starcoder2", "Starcoder2ForCausalLM", read_starcoder2, NULL, NULL},

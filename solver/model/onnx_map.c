@@ -358,6 +358,39 @@ static int map_sum(struct onnx *x, const struct onnx_node *n)
     return a ? put(x, n, &sum, sum.tensor) : -1;
 }
 
+/* Is 'g' one number for each channel of the image 'a', or for each position? */
+static int weighs(const struct onnx *x, const struct onnx_value *a,
+                  const struct onnx_value *g)
+{
+    const struct topt_tensor *t = tensor_of(x, &a->view), *u = tensor_of(x, &g->view);
+    if (a->shape.ndim != g->shape.ndim || u->ndim != 3)
+        return 0;
+    if (t->ndim == 4)
+        return is_image(x, a) && u->dim[1].count == 1 &&
+               extent_on(&g->view, 2, 1, 2) == extent_of(t, 1) &&
+               extent_of(u, 2) == extent_of(t, 1);
+    return extent_of(u, 2) == 1 && extent_of(t, 2) > 1 &&
+           extent_on(&g->view, 1, 1, 2) == extent_on(&a->view, 1, 1, 2) &&
+           extent_on(&a->view, 1, 1, 2) == t->dim[1].count;
+}
+
+/* Of two tensors of samples. */
+static int product_of(struct onnx *x, const struct onnx_node *n,
+                      const struct onnx_value *a, const struct onnx_value *b)
+{
+    int swap = weighs(x, b, a);
+    const struct onnx_value *v = swap ? b : a, *g = swap ? a : b;
+    if (!swap && !weighs(x, a, b))
+        return put(x, n, &a->view, both(x, n, "mul", "", &a->view, &b->view));
+    const struct topt_tensor *t = tensor_of(x, &v->view);
+    int image = t->ndim == 4;
+    int u = topt_onnx_regroup(x, n, g->view.tensor, image ? t->dim[1].count : 1,
+                              image ? t->dim[1].unit : 1);
+    return u < 0 ? -1
+                 : put(x, n, &v->view,
+                       topt_onnx_emit(x, n, "weigh", "", v->view.tensor, u, NULL));
+}
+
 static int map_mul(struct onnx *x, const struct onnx_node *n)
 {
     struct onnx_value *a = topt_onnx_in(x, n, 0), *b = topt_onnx_in(x, n, 1);
@@ -367,9 +400,7 @@ static int map_mul(struct onnx *x, const struct onnx_node *n)
     if (!a)
         return -1;
     if (!c->constant && !div)
-        return topt_onnx_sample(x, n, 1)
-                   ? put(x, n, &a->view, both(x, n, "mul", "", &a->view, &b->view))
-                   : -1;
+        return topt_onnx_sample(x, n, 1) ? product_of(x, n, a, b) : -1;
     if (div && (swapped || !c->constant))
         return topt_onnx_fail(x, n, "it divides by what depends on samples");
     if (topt_onnx_elements(&c->shape) == 1 && c->held)

@@ -45,6 +45,8 @@ int topt_refuse_units(const struct topt_op *op, int operand, int64_t want,
 int topt_shape_same(struct topt_op *op, struct topt_error *err);
 int topt_shape_unary(struct topt_op *op, struct topt_error *err); /* and an activation */
 
+int topt_shape_weigh(struct topt_op *op, struct topt_error *err);
+
 int64_t topt_flops_none(const struct topt_op *op, enum topt_kernel k, const int64_t *len);
 /* Operations an element of the output; small beside what memory costs. */
 int64_t topt_flops_elementwise(const struct topt_op *op, enum topt_kernel k,

@@ -97,6 +97,13 @@ static int shape_position(struct topt_op *op, struct topt_error *err)
     return topt_shape_same(op, err);
 }
 
+/* The last dimension of the operator is the one that the weights have in place of others. */
+int topt_shape_weigh(struct topt_op *op, struct topt_error *err)
+{
+    op->count[op->spec->ndims - 1] = 1;
+    return topt_shape_same(op, err);
+}
+
 /* ---- norm ------------------------------------------------------------------------------ */
 
 static int shape_norm(struct topt_op *op, struct topt_error *err)
@@ -278,6 +285,19 @@ const struct topt_op_spec topt_ops_dense[] = {
      .forward = {KERNEL(MUL_FWD, V(0) | V(1), V(2))},
      .backward = {KERNEL(MUL_BWD, V(0) | V(1) | G(2), G(0) | G(1))},
      .shape = topt_shape_same,
+     .flops = topt_flops_elementwise},
+    /* Each position by a number of its own. */
+    {.name = "weigh",
+     .ndims = 4,
+     .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_FEATURE}, {"one", TOPT_SPLIT_NEVER}},
+     .noperands = 3,
+     .operand =
+         {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
+          {.name = "g", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 3}, .needed = 1},
+          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .forward = {KERNEL(WEIGH_FWD, V(0) | V(1), V(2))},
+     .backward = {KERNEL(WEIGH_BWD, V(0) | V(1) | G(2), G(0) | G(1))},
+     .shape = topt_shape_weigh,
      .flops = topt_flops_elementwise},
     {.name = "norm",
      .attrs = A(RMS) | A(EPS),

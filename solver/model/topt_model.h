@@ -60,6 +60,8 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(ADD_BWD, "add_bwd", ELEMENTWISE)                                                     \
     X(MUL_FWD, "mul", ELEMENTWISE)                                                         \
     X(MUL_BWD, "mul_bwd", ELEMENTWISE)                                                     \
+    X(WEIGH_FWD, "weigh", ELEMENTWISE)  /* rows of x by a number of g each */              \
+    X(WEIGH_BWD, "weigh_bwd", ELEMENTWISE)                                                 \
     X(NORM_MEAN, "norm_mean", ELEMENTWISE)  /* sum of x over d / D -> mean */              \
     X(NORM_VAR, "norm_var", ELEMENTWISE)  /* sum of (x - mean)^2 over d / D -> var */      \
     X(NORM_APPLY, "norm_apply", ELEMENTWISE)                                               \

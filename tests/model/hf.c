@@ -143,6 +143,11 @@ static const struct {
                   "'moe_intermediate_size':768,'norm_topk_prob':true,'decoder_sparse_"
                   "step':1,"
                   "'mlp_only_layers':[]"},
+    {"Qwen1.5-MoE-A2.7B", 14315784192,
+     SIZES("qwen2_moe", "Qwen2MoeForCausalLM", 2048, 24, 16, 5632, 151936,
+           8192) ",'num_key_value_heads':16,'num_experts':60,'num_experts_per_tok':4,"
+                 "'moe_intermediate_size':1408,'shared_expert_intermediate_size':5632,"
+                 "'norm_topk_prob':false,'decoder_sparse_step':1"},
     {"pythia-70m", 70426624,
      SIZES("gpt_neox", "GPTNeoXForCausalLM", 512, 6, 8, 2048, 50304,
            2048) ",'rotary_pct':0.25,'hidden_act':'gelu','use_parallel_residual':true"},

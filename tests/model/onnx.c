@@ -65,10 +65,11 @@ static void images(void)
     if (!ok(m != NULL, "convolutions %s", err.text))
         return;
     topt_model_stats(m, &stats);
-    is_int(stats.parameters, 216 + 8 + 144 + 16 + 2880 + 10, "parameters");
+    is_int(stats.parameters, 216 + 8 + 144 + 16 + 64 + 2880 + 10, "parameters");
     const struct topt_op *c = first(m, "conv_grouped");
     ok(c && c->count[1] == 4 && count(m, "batch_norm") == 1 && count(m, "pool") == 1,
        "groups, batch norm, pool");
+    is_int(count(m, "weigh"), 1, "channels are weighed");
     is_int(count(m, "softmax"), 0, "the softmax is part of the loss");
     is_int(count(m, "flatten"), 1, "one flattening");
     topt_model_destroy(m);

@@ -260,7 +260,7 @@ __attribute__((unused)) static void graph_block(struct graph *g)
     graph_end(g, "logits");
 }
 
-/* Convolutions, grouped too, a residual, pools, a flattened image, softmax. */
+/* Convolutions, grouped too, channels weighed, a residual, pools, a flattened image, softmax. */
 __attribute__((unused)) static void graph_images(struct graph *g)
 {
     *g = graph_begin(11);
@@ -269,13 +269,18 @@ __attribute__((unused)) static void graph_images(struct graph *g)
     graph_weights(g, "b1", 1, DIMS(8));
     graph_weights(g, "w2", 4, DIMS(8, 2, 3, 3));
     graph_weights(g, "bn", 1, DIMS(8));
+    graph_weights(g, "w4", 4, DIMS(8, 8, 1, 1));
     graph_weights(g, "w3", 2, DIMS(10, 288));
     graph_weights(g, "b3", 1, DIMS(10));
     graph_node(g, "Conv", "image w1 b1", "c1", "pads=1,1,1,1");
     graph_node(g, "Relu", "c1", "r1", "");
     graph_node(g, "Conv", "r1 w2", "c2", "pads=1,1,1,1 group=4");
     graph_node(g, "BatchNormalization", "c2 bn bn bn bn", "n2", "");
-    graph_node(g, "Add", "r1 n2", "s", "");
+    graph_node(g, "GlobalAveragePool", "n2", "e1", "");
+    graph_node(g, "Conv", "e1 w4", "e2", "");
+    graph_node(g, "Sigmoid", "e2", "e3", "");
+    graph_node(g, "Mul", "n2 e3", "n3", "");
+    graph_node(g, "Add", "r1 n3", "s", "");
     graph_node(g, "MaxPool", "s", "p", "kernel_shape=2,2 strides=2,2");
     graph_node(g, "Flatten", "p", "f", "axis=1");
     graph_node(g, "Gemm", "f w3 b3", "y", "transB=1");

@@ -65,6 +65,8 @@ static const struct fixture fixtures[] = {
      1,
      {.features = 2, .features_unit = 3},
      .shape = {IMAGE(6, 1)}},
+    {"weigh positions", "weigh", 2, 1, 1, .shape = {FEATURES(3, 2), FEATURES(1, 1)}},
+    {"weigh channels", "weigh", 2, 1, 1, .shape = {IMAGE(3, 2), PAIR(1, 3, 2)}},
     {"transpose", "transpose", 1, 7, 1, {0}},
     {"sum over positions", "reduce_sequence", 1, 3, 2, {0}},
     {"mean over positions", "reduce_sequence", 1, 5, 1, {.mean = 1}},

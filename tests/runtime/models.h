@@ -241,6 +241,8 @@ __attribute__((unused)) static struct topt_model *build_mixed(void)
     z = put(&b, "reduce_features", y, -1, ATTRS(.mean = 1));
     z = put(&b, "linear", z, -1, ATTRS(.features = 18));
     y = put(&b, "mul", y, z, ATTRS(0));
+    z = put(&b, "linear", y, -1, ATTRS(.features = 1));
+    y = put(&b, "weigh", y, z, ATTRS(0));
     y = put(&b, "linear", y, -1, ATTRS(.features = 10));
     put(&b, "cross_entropy", y, -1, ATTRS(0));
     return finish(&b);
@@ -256,6 +258,7 @@ __attribute__((unused)) static struct topt_model *build_images(void)
     int y = put(&b, "unary", x, -1, ATTRS(.activation = TOPT_ACT_GELU));
     x = put(&b, "mul", x, y, ATTRS(0));
     x = put(&b, "dropout", x, -1, ATTRS(.rate = 0.2));
+    x = put(&b, "weigh", x, put(&b, "global_pool", x, -1, ATTRS(0)), ATTRS(0));
     x = put(&b, "concat_counts", x, y, ATTRS(0));
     x = put(&b, "regroup", x, -1, ATTRS(.features = 4, .features_unit = 2));
     y = put(&b, "flatten", x, -1, ATTRS(0));
