@@ -242,6 +242,7 @@ __attribute__((unused)) static struct topt_model *build_mixed(void)
     z = put(&b, "linear", z, -1, ATTRS(.features = 18));
     y = put(&b, "mul", y, z, ATTRS(0));
     z = put(&b, "linear", y, -1, ATTRS(.features = 1));
+    z = put(&b, "scale", z, -1, ATTRS(.factor = 0.5, .shift = 1));
     y = put(&b, "weigh", y, z, ATTRS(0));
     y = put(&b, "linear", y, -1, ATTRS(.features = 10));
     put(&b, "cross_entropy", y, -1, ATTRS(0));
