@@ -35,6 +35,13 @@ for how in "" "--export=NONE" "-n8" "-N2 --gpus-per-node=4 --ntasks-per-node=4" 
     is "$(field "$job" TresPerJob)" "" "no second word about GPUs with '$how'"
 done
 
+# --- one choice for the whole model: what a script of another framework obeys
+printf 'TOPT_DP=4\nTOPT_TP=2\nTOPT_FSDP=3\nTOPT_RECOMPUTE=1\nTOPT_MICRO_BATCH=16\n' >>"$answer"
+job=$(sbatch --parsable --export=NONE $topt -o out env.sh 2>err)
+wait_job "$job"
+is "$(grep -E '^TOPT_(DP|TP|FSDP|RECOMPUTE|MICRO_BATCH)=' out | sort | tr '\n' ' ')" \
+    "TOPT_DP=4 TOPT_FSDP=3 TOPT_MICRO_BATCH=16 TOPT_RECOMPUTE=1 TOPT_TP=2 " "a uniform plan says it all"
+
 # --- where options may stand
 plan 1 2
 {
