@@ -27,6 +27,8 @@ int main(int argc, char **argv)
     static char bytes[CAP];
     int rounds = argc > 1 ? atoi(argv[1]) : ROUNDS;
     struct graph seed[3];
+    if (!reads_onnx())
+        skip_all("this topt reads no ONNX");
     graph_block(&seed[0]);
     graph_images(&seed[1]);
     graph_steps(&seed[2]);

@@ -14,7 +14,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topt_model.h"
 #include "topt_text.h"
+
+/* Was the importer built in? */
+static int reads_onnx(void)
+{
+    static const char file[] = {8, 8, 0};
+    struct topt_error err = {0};
+    return !topt_model_import(file, sizeof file, "x", NULL, &err) &&
+           !strstr(err.text, "built without");
+}
 
 struct graph {
     struct topt_text nodes, rest, file;
