@@ -6,7 +6,6 @@
 #include "hf.h"
 #include "model_impl.h"
 #include "topt_json.h"
-#include "topt_text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,18 +23,14 @@ static const struct hf_family *find_family(const char *type, const char *archite
     return NULL;
 }
 
-/* Names who is unknown, who is known, and what it would take. */
+/* Names who is unknown, and what it would take. */
 static void refuse_unknown(const char *what, const char *name, struct topt_error *err)
 {
-    struct topt_text known = {0};
-    for (const struct hf_family *f = topt_hf_families; f->model_type; f++)
-        if (f->read)
-            topt_text_add(&known, " %s", f->model_type);
     topt_fail(
         err, TOPT_ERR_INVAL,
-        "%s \"%.40s\" is not known, it would need a reader in hf_read.c; known are%s",
-        what, name, known.s ? known.s : "");
-    topt_text_fini(&known);
+        "%s \"%.40s\" is not known: it would need a reader in solver/model/hf_read.c, "
+        "and rows for what its blocks do that no operator does",
+        what, name);
 }
 
 /* The one name in "architectures", or NULL where there is none. */

@@ -285,11 +285,9 @@ static double *fold_transpose(struct onnx *x, const struct onnx_node *n,
     return take(x, a->held, &y->shape, 0, step);
 }
 
-static double *fold_shape(struct onnx *x, const struct onnx_value *a,
-                          const struct onnx_value *y)
+static double *fold_shape(struct onnx *x, const struct onnx_value *a)
 {
     double *ret = TOPT_NEW(x->arena, ONNX_MAX_RANK, double);
-    (void)y;
     for (int d = 0; ret && d < a->shape.ndim; d++)
         ret[d] = (double)a->shape.dim[d];
     return ret;
@@ -323,7 +321,7 @@ int topt_onnx_fold(struct onnx *x, const struct onnx_node *n)
     if (!y->constant || y->held || topt_onnx_elements(&y->shape) > ONNX_MAX_HELD)
         return 0;
     if (!strcmp(type, "Shape")) {
-        y->held = fold_shape(x, a, y);
+        y->held = fold_shape(x, a);
         return 0;
     }
     for (int k = 0; k < n->nin; k++)

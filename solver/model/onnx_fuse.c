@@ -234,8 +234,8 @@ static int fuse_activation(struct onnx *x, struct onnx_node *n)
 
 /* ---- attention ------------------------------------------------------------------------- */
 
-/* Step from a value through nodes that scale it or add a constant mask; what is left, with the
- * factor and whether the mask hides what is ahead. */
+/* Nodes between the scores and their softmax: the product of their factors, and whether a mask
+ * among them hides what is ahead. */
 struct scores {
     struct onnx_node *inner[8];
     int ninner, causal;
@@ -260,7 +260,7 @@ static int is_causal(const struct onnx_value *m)
     return any != 0;
 }
 
-/* One node back, or 0 where the value is what is left. */
+/* One node back, where it scales by a constant or adds a mask; 0 elsewhere. */
 static int step_back(const struct onnx *x, int *value, struct scores *s)
 {
     static const char *const types[] = {"Mul", "Div", "Add"};

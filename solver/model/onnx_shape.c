@@ -59,7 +59,7 @@ int topt_onnx_list(const struct onnx *x, const struct onnx_node *n, const char *
     return (int)count;
 }
 
-/* An extent or place given by a constant; -1 where it is none. */
+/* The first inputs must be there. */
 static int need_input(const struct onnx *x, const struct onnx_node *n, int count)
 {
     for (int i = 0; i < count; i++)
