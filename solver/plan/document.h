@@ -25,10 +25,6 @@ struct topt_plan_facts {
 /* A new "topt-plan/1" document, or NULL. */
 json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err);
 
-/* band.c: between what and what memory and time will be, and what the time rests on. */
-json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_strategy_cost *c,
-                             int64_t peak_bytes);
-
 /* words.c: "data 2 x tensor 4", what a strategy splits; freed by the caller, NULL when out of
  * memory. */
 char *topt_strategy_words(const struct topt_model *m, const struct topt_mesh *mesh,
