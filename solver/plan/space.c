@@ -141,25 +141,46 @@ static int list_level(struct lister *l, struct topt_config *c, int level, int d,
     return rc;
 }
 
-static int list_uniform(struct lister *l)
+/* The tensor axes take nothing, or together one feature dimension; the data axes stay. */
+static int list_tensor_axes(struct lister *l, struct topt_config c)
 {
-    struct topt_config c = topt_config_none();
-    int batch = -1;
-    for (int d = 0; d < l->splits->ndims; d++)
-        if (l->splits->split[d] == TOPT_SPLIT_BATCH)
-            batch = d;
-    for (int a = 0; a < l->options->cut; a++)
-        c.dim[a] = (int8_t)batch;
     if (add(l, &c))
         return -1;
     if (l->options->cut == l->mesh->naxes)
         return 0;
     for (int d = 0; d < l->splits->ndims; d++) {
-        if (d == batch || !may_split(l, d))
+        if (l->splits->split[d] == TOPT_SPLIT_BATCH || !may_split(l, d))
             continue;
         for (int a = l->options->cut; a < l->mesh->naxes; a++)
             c.dim[a] = (int8_t)d;
         if (add(l, &c))
+            return -1;
+    }
+    return 0;
+}
+
+static void give_data_axes(const struct lister *l, struct topt_config *c, int d)
+{
+    for (int a = 0; a < l->options->cut; a++)
+        c->dim[a] = (int8_t)d;
+}
+
+/* What has no batch, a table that several operators share, is sharded like the parameters
+ * where those are: the data axes take one of its dimensions. */
+static int list_uniform(struct lister *l)
+{
+    struct topt_config c = topt_config_none();
+    int batch = -1, sharded = l->options->zero == 1 << TOPT_ZERO_PARAM;
+    for (int d = 0; d < l->splits->ndims; d++)
+        if (l->splits->split[d] == TOPT_SPLIT_BATCH)
+            batch = d;
+    give_data_axes(l, &c, batch);
+    if (list_tensor_axes(l, c))
+        return -1;
+    for (int d = 0; batch < 0 && sharded && l->options->cut && d < l->splits->ndims;
+         d++) {
+        give_data_axes(l, &c, d);
+        if (may_split(l, d) && list_tensor_axes(l, c))
             return -1;
     }
     return 0;
