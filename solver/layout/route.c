@@ -5,9 +5,13 @@
  * path may pass through: dimensions that the source or the target splits; partial sums only
  * where the source has them.
  *
- * On few axes one Dijkstra run from a source serves all targets and is kept.  On many axes
- * neighbours that behave alike in source and target are merged into one, and axes whose
- * dimension does not change at all stand still; such runs are kept pair by pair.
+ * Axes of one level and of one size are interchangeable: a pair of layouts is routed as the
+ * one of its like whose axes are in order, and the path is renamed back.
+ *
+ * A Dijkstra run from a source is kept and goes on where it stopped when the next target is
+ * asked for.  On many axes neighbours that behave alike in source and target are merged into
+ * one, and axes whose dimension does not change at all stand still; a run then serves the
+ * targets for which that comes out alike.
  *
  *      state: 8 bits a group of axes   [ at:4 | pos:4 ]    at 15 replicate, 14 partial */
 #include "topt_layout.h"
@@ -39,14 +43,13 @@ struct entry {
     int16_t nmoves;
 };
 
-/* One Dijkstra run: a tree of cheapest moves from 'source'. */
+/* One Dijkstra run: a tree of cheapest moves from 'from', grown as far as it was asked. */
 struct tree {
     struct tree *next;
     struct topt_shape shape;
     int element_bytes;
-    struct topt_layout from, to; /* 'to' only where the run served one target */
-    uint32_t dims;               /* bit mask of dimensions passed through */
-    int single;
+    struct topt_layout from;
+    uint32_t dims; /* bit mask of dimensions passed through */
     int ngroups;
     uint32_t mask[MAX_GROUPS];
     int size[MAX_GROUPS];
@@ -55,8 +58,8 @@ struct tree {
     int nnodes, cap;
     int32_t *slot; /* hash of states */
     int nslots;
-    struct entry *heap;
-    int nheap;
+    struct entry *heap; /* where it goes on */
+    int nheap, heap_cap;
 };
 
 struct found {
@@ -75,13 +78,15 @@ struct timed {
     struct topt_time time;
 };
 
-enum { BUCKETS = 4096, TIMED = 8192 };
+/* Trees are forgotten together where they hold more nodes: some 300 MB. */
+enum { BUCKETS = 4096, TIMED = 8192, MAX_TREE_NODES = 1 << 22 };
 
 struct topt_router {
     const struct topt_hw *hw;
     struct topt_mesh mesh;
     struct topt_arena *arena;
     struct tree *trees[BUCKETS];
+    int64_t ntree_nodes; /* of all trees */
     struct timed timed[TIMED];
     struct found **paths; /* a power of two of buckets, as many as paths or more */
     size_t npaths, nbuckets;
@@ -107,20 +112,30 @@ struct topt_router *topt_router_create(const struct topt_hw *hw,
     return r;
 }
 
-static void tree_fini(struct tree *t)
+static void tree_destroy(struct tree *t)
 {
     free(t->node);
     free(t->slot);
     free(t->heap);
+    free(t);
+}
+
+static void forget_trees(struct topt_router *r)
+{
+    for (int b = 0; b < BUCKETS; b++)
+        for (struct tree *t = r->trees[b], *next; t; t = next) {
+            next = t->next;
+            tree_destroy(t);
+        }
+    memset(r->trees, 0, sizeof r->trees);
+    r->ntree_nodes = 0;
 }
 
 void topt_router_destroy(struct topt_router *r)
 {
     if (!r)
         return;
-    for (int b = 0; b < BUCKETS; b++)
-        for (struct tree *t = r->trees[b]; t; t = t->next)
-            tree_fini(t);
+    forget_trees(r);
     topt_arena_destroy(r->arena);
     free(r->paths);
     free(r);
@@ -325,7 +340,6 @@ struct run {
     struct topt_router *r;
     struct tree *t;
     int32_t from; /* node being expanded */
-    int heap_cap;
     int failed;
 };
 
@@ -368,15 +382,15 @@ static void relax(struct run *x, enum topt_move_kind kind, uint32_t groups,
     to->prev = x->from;
     to->kind = (uint8_t)kind;
     to->group = (uint16_t)groups;
-    if (t->nheap == x->heap_cap) {
-        int cap = x->heap_cap ? 2 * x->heap_cap : 512;
+    if (t->nheap == t->heap_cap) {
+        int cap = t->heap_cap ? 2 * t->heap_cap : 256;
         struct entry *heap = realloc(t->heap, (size_t)cap * sizeof *heap);
         if (!heap) {
             x->failed = 1;
             return;
         }
         t->heap = heap;
-        x->heap_cap = cap;
+        t->heap_cap = cap;
     }
     heap_push(t, n);
 }
@@ -476,35 +490,30 @@ static void expand_permute(struct run *x, uint64_t s)
     }
 }
 
-static int dijkstra(struct topt_router *r, struct tree *t, uint64_t source,
-                    const uint64_t *target)
+static void expand(struct run *x)
+{
+    uint64_t s = x->t->node[x->from].state;
+    x->t->node[x->from].done = 1;
+    expand_partial(x, s);
+    expand_slice(x, s);
+    expand_suffix(x, s);
+    expand_permute(x, s);
+}
+
+/* Grow the tree until 'target' is in it; its node, or NONE where memory is short. */
+static int32_t reach(struct topt_router *r, struct tree *t, uint64_t target)
 {
     struct run x = {.r = r, .t = t};
-    int32_t first = node_add(t, source);
-    if (first == NONE)
-        return -1;
-    t->node[first].cost = 0;
-    t->heap = malloc(512 * sizeof *t->heap);
-    x.heap_cap = t->heap ? 512 : 0;
-    if (!t->heap)
-        return -1;
-    heap_push(t, first);
-    while (t->nheap && !x.failed) {
+    int before = t->nnodes;
+    int32_t n = node_find(t, target);
+    while (t->nheap && !x.failed && (n == NONE || !t->node[n].done)) {
         x.from = heap_pop(t);
-        if (t->node[x.from].done)
-            continue;
-        t->node[x.from].done = 1;
-        uint64_t s = t->node[x.from].state;
-        if (target && s == *target)
-            break;
-        expand_partial(&x, s);
-        expand_slice(&x, s);
-        expand_suffix(&x, s);
-        expand_permute(&x, s);
+        if (!t->node[x.from].done)
+            expand(&x);
+        n = n == NONE ? node_find(t, target) : n;
     }
-    free(t->heap);
-    t->heap = NULL;
-    return x.failed ? -1 : 0;
+    r->ntree_nodes += t->nnodes - before;
+    return x.failed ? NONE : n;
 }
 
 /* ---- runs and paths ---------------------------------------------------------------------- */
@@ -596,42 +605,58 @@ static uint32_t standing(const struct tree *t, uint64_t a, uint64_t b)
     return still;
 }
 
+static int same_tree(const struct tree *a, const struct tree *b)
+{
+    return a->element_bytes == b->element_bytes && a->dims == b->dims &&
+           a->frozen == b->frozen && a->ngroups == b->ngroups &&
+           !memcmp(a->mask, b->mask, sizeof a->mask) &&
+           same_shape(&a->shape, &b->shape) && topt_layout_equal(&a->from, &b->from);
+}
+
+static int plant(struct tree *t)
+{
+    int32_t root;
+    t->heap_cap = 256;
+    t->heap = malloc((size_t)t->heap_cap * sizeof *t->heap);
+    if (!t->heap || (root = node_add(t, state_of(t, &t->from))) == NONE)
+        return -1;
+    t->node[root].cost = 0;
+    heap_push(t, root);
+    return 0;
+}
+
+/* The tree that a pair belongs to, new or of an earlier pair with the same source, the same
+ * groups of axes and the same that stand still. */
 static struct tree *tree_get(struct topt_router *r, const struct topt_shape *s,
                              int element_bytes, const struct topt_layout *from,
                              const struct topt_layout *to, struct topt_error *err)
 {
-    int single = r->mesh.naxes > TREE_AXES;
-    uint32_t dims = dims_of(from, to);
-    uint64_t b = hash_pair(s, element_bytes, from, NULL) % BUCKETS;
-    for (struct tree *t = r->trees[b]; !single && t; t = t->next)
-        if (t->element_bytes == element_bytes && t->dims == dims && !t->single &&
-            same_shape(&t->shape, s) && topt_layout_equal(&t->from, from))
-            return t;
-    struct tree *t = TOPT_NEW(r->arena, 1, struct tree);
-    if (!t) {
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
-        return NULL;
-    }
-    *t = (struct tree){.shape = *s,
+    int merge = r->mesh.naxes > TREE_AXES;
+    struct tree key = {.shape = *s,
                        .element_bytes = element_bytes,
                        .from = *from,
-                       .to = *to,
-                       .dims = dims,
-                       .single = single};
-    if (make_groups(r, t, from, to, single, err))
+                       .dims = dims_of(from, to)};
+    if (make_groups(r, &key, from, to, merge, err))
         return NULL;
-    uint64_t source = state_of(t, from), target = state_of(t, to);
-    if (single)
-        t->frozen = standing(t, source, target);
-    if (dijkstra(r, t, source, single ? &target : NULL)) {
-        tree_fini(t);
+    if (merge)
+        key.frozen = standing(&key, state_of(&key, from), state_of(&key, to));
+    if (r->ntree_nodes > MAX_TREE_NODES)
+        forget_trees(r);
+    uint64_t b = hash_pair(s, element_bytes, from, NULL) % BUCKETS;
+    for (struct tree *t = r->trees[b]; t; t = t->next)
+        if (same_tree(t, &key))
+            return t;
+    struct tree *t = malloc(sizeof *t);
+    if (t)
+        *t = key;
+    if (!t || plant(t)) {
+        if (t)
+            tree_destroy(t);
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
         return NULL;
     }
-    if (!single) {
-        t->next = r->trees[b];
-        r->trees[b] = t;
-    }
+    t->next = r->trees[b];
+    r->trees[b] = t;
     return t;
 }
 
@@ -693,6 +718,113 @@ static void remember(struct topt_router *r, struct found *f)
     r->npaths++;
 }
 
+/* ---- interchangeable axes ----------------------------------------------------------------- */
+
+/* Axis 'a' of a pair is before 'b' where it is in an earlier dimension or place of the source,
+ * then of the target. */
+static int axis_before(const struct topt_layout *from, const struct topt_layout *to,
+                       int a, int b)
+{
+    if (from->at[a] != from->at[b])
+        return from->at[a] < from->at[b];
+    if (from->pos[a] != from->pos[b])
+        return from->pos[a] < from->pos[b];
+    if (to->at[a] != to->at[b])
+        return to->at[a] < to->at[b];
+    return to->pos[a] < to->pos[b];
+}
+
+static int interchangeable(const struct topt_mesh *m, int a, int b)
+{
+    return m->size[a] == m->size[b] && (a < m->node_axes) == (b < m->node_axes);
+}
+
+/* The pair's axes in order: ret[i] is the axis that comes to place i.  Equal axes are
+ * neighbours in a mesh.  Returns whether any moves. */
+static int order_axes(const struct topt_mesh *m, const struct topt_layout *from,
+                      const struct topt_layout *to, int8_t ret[TOPT_MAX_AXES])
+{
+    int moved = 0;
+    for (int a = 0; a < m->naxes; a++) {
+        int i = a;
+        for (; i > 0 && interchangeable(m, ret[i - 1], a) &&
+               axis_before(from, to, a, ret[i - 1]);
+             i--)
+            ret[i] = ret[i - 1];
+        ret[i] = (int8_t)a;
+        moved |= i != a;
+    }
+    return moved;
+}
+
+static struct topt_layout in_order(const struct topt_mesh *m, const struct topt_layout *l,
+                                   const int8_t *order)
+{
+    struct topt_layout x = topt_layout_replicated();
+    for (int i = 0; i < m->naxes; i++) {
+        x.at[i] = l->at[order[i]];
+        x.pos[i] = l->pos[order[i]];
+    }
+    return x;
+}
+
+static struct topt_layout renamed(const struct topt_mesh *m, const struct topt_layout *l,
+                                  const int8_t *order)
+{
+    struct topt_layout x = topt_layout_replicated();
+    for (int i = 0; i < m->naxes; i++) {
+        x.at[order[i]] = l->at[i];
+        x.pos[order[i]] = l->pos[i];
+    }
+    return x;
+}
+
+static int rename_path(struct topt_router *r, const struct topt_path *p,
+                       const int8_t *order, struct topt_path *ret, struct topt_error *err)
+{
+    struct topt_move *move = TOPT_NEW(r->arena, p->nmoves, struct topt_move);
+    if (!move)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+    for (int k = 0; k < p->nmoves; k++) {
+        const struct topt_move *m = &p->move[k];
+        move[k] = (struct topt_move){.kind = m->kind,
+                                     .from = renamed(&r->mesh, &m->from, order),
+                                     .to = renamed(&r->mesh, &m->to, order)};
+        for (int i = 0; i < r->mesh.naxes; i++)
+            if (m->axes >> i & 1)
+                move[k].axes |= 1u << order[i];
+    }
+    *ret = (struct topt_path){p->nmoves, move, p->time_ns};
+    return 0;
+}
+
+/* ---- the question --------------------------------------------------------------------------- */
+
+static int search_path(struct topt_router *r, struct found *f, struct topt_error *err)
+{
+    struct tree *t = tree_get(r, &f->shape, f->element_bytes, &f->from, &f->to, err);
+    if (!t)
+        return -1;
+    int32_t n = reach(r, t, state_of(t, &f->to));
+    return n == NONE ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution")
+                     : read_path(r->arena, t, n, &f->path, err);
+}
+
+static int find_path(struct topt_router *r, struct found *f, struct topt_error *err)
+{
+    int8_t order[TOPT_MAX_AXES];
+    const struct topt_path *like;
+    if (topt_layout_equal(&f->from, &f->to))
+        return 0;
+    if (!order_axes(&r->mesh, &f->from, &f->to, order))
+        return search_path(r, f, err);
+    struct topt_layout from = in_order(&r->mesh, &f->from, order);
+    struct topt_layout to = in_order(&r->mesh, &f->to, order);
+    return topt_router_path(r, &f->shape, f->element_bytes, &from, &to, &like, err)
+               ? -1
+               : rename_path(r, like, order, &f->path, err);
+}
+
 int topt_router_path(struct topt_router *r, const struct topt_shape *s, int element_bytes,
                      const struct topt_layout *from, const struct topt_layout *to,
                      const struct topt_path **ret, struct topt_error *err)
@@ -713,19 +845,8 @@ int topt_router_path(struct topt_router *r, const struct topt_shape *s, int elem
                         .element_bytes = element_bytes,
                         .from = *from,
                         .to = *to};
-    if (!topt_layout_equal(from, to)) {
-        struct tree *t = tree_get(r, s, element_bytes, from, to, err);
-        if (!t)
-            return -1;
-        int32_t n = node_find(t, state_of(t, to));
-        int rc = n == NONE
-                     ? topt_fail(err, TOPT_ERR_INTERNAL, "no way between two layouts")
-                     : read_path(r->arena, t, n, &f->path, err);
-        if (t->single)
-            tree_fini(t);
-        if (rc)
-            return -1;
-    }
+    if (find_path(r, f, err))
+        return -1;
     remember(r, f);
     *ret = &f->path;
     return 0;

@@ -230,6 +230,48 @@ static void test_moves(void)
     topt_router_destroy(r);
 }
 
+static struct topt_layout swapped(const struct topt_layout *l, int a, int b)
+{
+    struct topt_layout x = *l;
+    x.at[a] = l->at[b];
+    x.at[b] = l->at[a];
+    x.pos[a] = l->pos[b];
+    x.pos[b] = l->pos[a];
+    return x;
+}
+
+/* Axes of one level and size may change places: the same ways, by other names. */
+static void test_interchange(const char *profile, int nodes, int per_node)
+{
+    struct topt_hw *near = topt_hw_load(profile, NULL);
+    struct topt_mesh m;
+    uint64_t seed = 21;
+    int same = 1, holds = 1;
+    if (topt_mesh_init(&m, nodes, per_node, NULL))
+        return;
+    struct topt_router *r = topt_router_create(near, &m);
+    struct topt_shape s = {3, {{64, 1}, {100, 3}, {4096, 1}}};
+    for (int i = 0; i < 300; i++) {
+        struct topt_layout a, b;
+        const struct topt_path *p, *q;
+        random_layout(&seed, &m, 3, 1, &a);
+        random_layout(&seed, &m, 3, 0, &b);
+        struct topt_layout x = swapped(&a, m.naxes - 1, m.node_axes);
+        struct topt_layout y = swapped(&b, m.naxes - 1, m.node_axes);
+        if (topt_router_path(r, &s, 4, &a, &b, &p, NULL) ||
+            topt_router_path(r, &s, 4, &x, &y, &q, NULL)) {
+            holds = 0;
+            break;
+        }
+        same &= p->time_ns == q->time_ns && p->nmoves == q->nmoves;
+        holds &= path_holds(p, &a, &b) && path_holds(q, &x, &y);
+    }
+    ok(holds && same, "%dx%d: pairs that differ by names of axes cost the same", nodes,
+       per_node);
+    topt_router_destroy(r);
+    topt_hw_destroy(near);
+}
+
 int main(void)
 {
     hw = topt_hw_load("lab-cpu", NULL);
@@ -240,6 +282,8 @@ int main(void)
     test_moves();
     test_shortest("a100-80-dgx");
     test_shortest("h100-80-dgx");
+    test_interchange("a100-80-dgx", 1, 8);
+    test_interchange("a100-80-dgx", 4, 8);
     test_routes("lab-cpu", 1, 4);
     test_routes("lab-cpu", 2, 3);
     test_routes("v100-dgx1-2x8", 2, 4);
