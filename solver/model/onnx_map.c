@@ -813,7 +813,7 @@ static int slice_features(struct onnx *x, const struct onnx_node *n,
         return topt_onnx_fail(x, n, "it cuts other dimensions than features");
     int whole = topt_onnx_regroup(x, n, a->view.tensor, 1, a->shape.dim[d]);
     struct topt_attrs attrs = {.offset = off, .features_unit = y->shape.dim[d]};
-    char part[16] = "";
+    char part[24] = "";
     if (out_number)
         snprintf(part, sizeof part, ".part%d", out_number);
     int cut = whole < 0 ? -1 : topt_onnx_emit(x, n, "slice", part, whole, -1, &attrs);
