@@ -350,6 +350,17 @@ static int64_t saturate(double x)
     return x < 0x1p62 ? (int64_t)x : (int64_t)1 << 62;
 }
 
+/* Is its output a parameter itself, not something made of samples? */
+static int gives_parameter(const struct topt_op *op)
+{
+    int data = op->ninputs > 0, param = 0;
+    for (int o = 0; o < op->spec->noperands; o++) {
+        data |= op->operand[o].role == TOPT_DATA;
+        param |= op->operand[o].role == TOPT_PARAM && op->operand[o].present;
+    }
+    return param && !data;
+}
+
 /* Does backward keep this operand of its own?  A tensor counts with the first that needs it,
  * a parameter's copy with nobody. */
 static int keeps(const struct topt_model *m, const struct topt_op *op, int o, char *seen)
@@ -358,8 +369,7 @@ static int keeps(const struct topt_model *m, const struct topt_op *op, int o, ch
     if (x->role == TOPT_SAVED)
         return x->present;
     if (x->role != TOPT_INPUT || !x->present || !op->spec->operand[o].needed ||
-        seen[x->tensor] ||
-        !strcmp(m->op[m->tensor[x->tensor].producer].spec->name, "variable"))
+        seen[x->tensor] || gives_parameter(&m->op[m->tensor[x->tensor].producer]))
         return 0;
     return seen[x->tensor] = 1;
 }
