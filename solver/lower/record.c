@@ -98,7 +98,23 @@ struct topt_program *topt_program_create(const struct topt_model *m,
     return p;
 }
 
-void topt_program_find_peak(struct topt_program *p)
+/* Bytes of a buffer on a device; the largest block's where 'device' is -1. */
+static int64_t bytes_on(const struct topt_program *p, const struct topt_buffer *b,
+                        int device)
+{
+    if (device < 0 || b->shape.ndim == 0)
+        return b->bytes;
+    struct topt_box box = b->window
+                              ? topt_operand_box(&p->model->op[b->op], b->operand,
+                                                 &p->config[b->op], &p->mesh, device)
+                              : topt_layout_box(&p->mesh, &b->shape, &b->layout, device);
+    int64_t bytes =
+        topt_box_elements(&b->shape, &box) * topt_element_bytes(&p->settings, b->elem);
+    int64_t granule = p->settings.granule_bytes;
+    return (bytes + granule - 1) / granule * granule;
+}
+
+static void find_peak_on(struct topt_program *p, int device)
 {
     int64_t live[TOPT_CLASS_COUNT] = {0}, total = 0;
     for (int i = 0; i < p->ninstr; i++) {
@@ -106,7 +122,8 @@ void topt_program_find_peak(struct topt_program *p)
         if (in->kind != TOPT_I_ALLOC && in->kind != TOPT_I_FREE)
             continue;
         const struct topt_buffer *b = &p->buffer[in->a];
-        int64_t bytes = in->kind == TOPT_I_ALLOC ? b->bytes : -b->bytes;
+        int64_t bytes = bytes_on(p, b, device);
+        bytes = in->kind == TOPT_I_ALLOC ? bytes : -bytes;
         live[b->cls] += bytes;
         total += bytes;
         if (total > p->peak_bytes) {
@@ -114,6 +131,28 @@ void topt_program_find_peak(struct topt_program *p)
             memcpy(p->class_bytes, live, sizeof live);
         }
     }
+}
+
+static int has_windows(const struct topt_program *p)
+{
+    for (int b = 0; b < p->nbuffers; b++)
+        if (p->buffer[b].window)
+            return 1;
+    return 0;
+}
+
+/* The first device has the largest block of everything but windows, which are largest in the
+ * middle: with those, each device is looked at, or, where they are many, one that has the
+ * largest of all. */
+void topt_program_find_peak(struct topt_program *p)
+{
+    enum { MANY = 64 };
+    if (!has_windows(p) || p->mesh.devices > MANY) {
+        find_peak_on(p, -1);
+        return;
+    }
+    for (int device = 0; device < p->mesh.devices; device++)
+        find_peak_on(p, device);
 }
 
 void topt_program_destroy(struct topt_program *p)
