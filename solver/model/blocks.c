@@ -32,7 +32,7 @@ static int same_operand(const struct topt_operand *a, const struct topt_operand 
            !memcmp(a->dim, b->dim, sizeof a->dim);
 }
 
-static int alike(const struct topt_op *a, const struct topt_op *b)
+int topt_op_alike(const struct topt_op *a, const struct topt_op *b)
 {
     if (a->spec != b->spec || memcmp(&a->attrs, &b->attrs, sizeof a->attrs) ||
         memcmp(a->count, b->count, sizeof a->count))
@@ -49,7 +49,7 @@ static void give_codes(struct finder *f)
     int *seen = f->code + f->m->nops, n = 0; /* representatives, latest last */
     for (int i = 0; i < f->m->nops; i++) {
         int k = n - 1;
-        while (k >= 0 && !alike(&f->m->op[seen[k]], &f->m->op[i]))
+        while (k >= 0 && !topt_op_alike(&f->m->op[seen[k]], &f->m->op[i]))
             k--;
         if (k < 0)
             seen[n++] = i;

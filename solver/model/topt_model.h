@@ -446,6 +446,8 @@ struct topt_blocks {
      * block, and kind (-1: none). */
     int *block, *position, *kind;
 };
+/* Same row, attributes, extents and operands, whatever the tensors are. */
+int topt_op_alike(const struct topt_op *a, const struct topt_op *b);
 int topt_model_blocks(const struct topt_model *m, struct topt_blocks *ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
 void topt_blocks_fini(struct topt_blocks *b);

@@ -14,14 +14,9 @@ static int multi(const struct topt_model *m, int tensor)
     return m->tensor[tensor].nconsumers > 1;
 }
 
-static int same_operand(const struct topt_model *m, const struct topt_operand *a,
-                        const struct topt_operand *b)
+static int wants_gradient(const struct topt_model *m, const struct topt_operand *x)
 {
-    if (a->role != b->role || a->present != b->present ||
-        memcmp(a->dim, b->dim, sizeof a->dim))
-        return 0;
-    return a->role != TOPT_INPUT ||
-           m->tensor[a->tensor].needs_gradient == m->tensor[b->tensor].needs_gradient;
+    return x->tensor != TOPT_NO_TENSOR && m->tensor[x->tensor].needs_gradient;
 }
 
 static int op_waits(const struct topt_problem *p, int op)
@@ -35,17 +30,14 @@ static int alike_ops(const struct topt_problem *p, int a, int b)
 {
     const struct topt_model *m = p->k.model;
     const struct topt_op *x = &m->op[a], *y = &m->op[b];
-    if (x->spec != y->spec || (a == m->loss) != (b == m->loss) ||
+    if (!topt_op_alike(x, y) || (a == m->loss) != (b == m->loss) ||
         op_waits(p, a) != op_waits(p, b) ||
-        topt_problem_remakes(p, a) != topt_problem_remakes(p, b) ||
-        memcmp(&x->attrs, &y->attrs, sizeof x->attrs) ||
-        memcmp(x->count, y->count, sizeof x->count))
+        topt_problem_remakes(p, a) != topt_problem_remakes(p, b))
         return 0;
     for (int o = 0; o < x->spec->noperands; o++)
-        if (!same_operand(m, &x->operand[o], &y->operand[o]))
+        if (wants_gradient(m, &x->operand[o]) != wants_gradient(m, &y->operand[o]))
             return 0;
-    return m->tensor[x->operand[x->output].tensor].needs_gradient ==
-           m->tensor[y->operand[y->output].tensor].needs_gradient;
+    return 1;
 }
 
 static int alike_hubs(const struct topt_problem *p, int a, int b)
