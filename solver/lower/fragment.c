@@ -41,12 +41,17 @@ static int64_t round_up(int64_t bytes, int64_t granule)
     return (bytes + granule - 1) / granule * granule;
 }
 
+int64_t topt_charged_bytes(const struct topt_settings *s, enum topt_element e,
+                           int64_t elements)
+{
+    return round_up(elements * topt_element_bytes(s, e), s->granule_bytes);
+}
+
 int64_t topt_block_bytes(const struct topt_mesh *mesh, const struct topt_settings *s,
                          const struct topt_shape *shape, const struct topt_layout *l,
                          enum topt_element e)
 {
-    return round_up(topt_layout_elements(mesh, shape, l) * topt_element_bytes(s, e),
-                    s->granule_bytes);
+    return topt_charged_bytes(s, e, topt_layout_elements(mesh, shape, l));
 }
 
 int topt_fragment_block(const struct topt_fragments *f, struct topt_buffer b)
@@ -261,9 +266,8 @@ static int alloc_window(const struct topt_fragments *f, int op, int operand,
                             .window = 1,
                             .op = op,
                             .operand = operand};
-    b.bytes = round_up(topt_operand_largest(o, operand, c, f->mesh) *
-                           topt_element_bytes(f->settings, b.elem),
-                       f->settings->granule_bytes);
+    b.bytes = topt_charged_bytes(f->settings, b.elem,
+                                 topt_operand_largest(o, operand, c, f->mesh));
     return f->sink->alloc(f->sink, &b, f->err);
 }
 
@@ -282,9 +286,8 @@ static int emit_halo(const struct topt_fragments *f, int op, int backward, int w
     i.a = from;
     i.b = to;
     i.axes = topt_window_axes(o, window, c, f->mesh);
-    b.bytes = round_up(topt_window_staging(o, window, c, f->mesh) *
-                           topt_element_bytes(f->settings, TOPT_ELEM_REAL),
-                       f->settings->granule_bytes);
+    b.bytes = topt_charged_bytes(f->settings, TOPT_ELEM_REAL,
+                                 topt_window_staging(o, window, c, f->mesh));
     i.c = f->sink->alloc(f->sink, &b, f->err);
     int rc = i.c < 0 ? -1 : topt_fragment_emit(f, i);
     if (i.c >= 0)

@@ -108,10 +108,7 @@ static int64_t bytes_on(const struct topt_program *p, const struct topt_buffer *
                               ? topt_operand_box(&p->model->op[b->op], b->operand,
                                                  &p->config[b->op], &p->mesh, device)
                               : topt_layout_box(&p->mesh, &b->shape, &b->layout, device);
-    int64_t bytes =
-        topt_box_elements(&b->shape, &box) * topt_element_bytes(&p->settings, b->elem);
-    int64_t granule = p->settings.granule_bytes;
-    return (bytes + granule - 1) / granule * granule;
+    return topt_charged_bytes(&p->settings, b->elem, topt_box_elements(&b->shape, &box));
 }
 
 static void find_peak_on(struct topt_program *p, int device)
