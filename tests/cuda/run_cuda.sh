@@ -2,29 +2,9 @@
 # run_cuda.sh - topt run on the CUDA device as people start it, and what it says where it can't.
 # usage: run_cuda.sh TOPT_RUNTIME MAKE_PLAN EMULATED-FOLDER [MPIEXEC]
 runtime=$1 make_plan=$2 emulated=$3 mpiexec=$4
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
 unset TOPT_RENDEZVOUS
-n=0 failed=0
-check() { # check TEXT: the last command succeeded
-    status=$?
-    n=$((n + 1))
-    if [ $status -eq 0 ]; then
-        echo "ok $n - $1"
-    else
-        echo "not ok $n - $1"
-        failed=1
-        sed 's/^/# /' out err 2>/dev/null
-    fi
-}
-refused() { # refused STATUS PATTERN COMMAND...: fails so, saying so in one line
-    want=$1 pattern=$2
-    shift 2
-    "$@" >out 2>err
-    got=$?
-    [ $got -eq "$want" ] && [ "$(grep -c '^topt ' err)" -eq 1 ] && grep -q -e "$pattern" err
-}
 run() { # run PLAN OPTIONS...
     plan=$1
     shift
@@ -96,5 +76,4 @@ TOPT_RANK=2 refused 1 'TOPT_RANK has to be' run plan2-0.json
 check "a rank that there is not"
 TOPT_RENDEZVOUS=here TOPT_RANK=0 refused 1 'not HOST:PORT' run plan2-0.json
 check "no address"
-echo "1..$n"
-exit $failed
+finish

@@ -2,28 +2,8 @@
 # run_cli.sh - topt run and topt profile as people start them.
 # usage: run_cli.sh TOPT_RUNTIME MAKE_PLAN MPIEXEC
 runtime=$1 make_plan=$2 mpiexec=$3
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-n=0 failed=0
-check() { # check TEXT: the last command succeeded
-    status=$?
-    n=$((n + 1))
-    if [ $status -eq 0 ]; then
-        echo "ok $n - $1"
-    else
-        echo "not ok $n - $1"
-        failed=1
-        sed 's/^/# /' out err 2>/dev/null
-    fi
-}
-refused() { # refused STATUS PATTERN COMMAND...: fails so, saying so in one line
-    want=$1 pattern=$2
-    shift 2
-    "$@" >out 2>err
-    got=$?
-    [ $got -eq "$want" ] && [ "$(grep -c '^topt ' err)" -eq 1 ] && grep -q -e "$pattern" err
-}
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
 
 yes 'a small crowd of numbers adds itself up over four quiet machines. ' | head -30 >text
 for gpus in 1 2 4; do
@@ -95,5 +75,4 @@ refused 2 'are not the 4 ranks' "$mpiexec" -n 4 "$runtime" profile -o hw.json --
 check "nodes that do not divide"
 refused 2 '-o is missing' "$runtime" profile
 check "a profile that goes nowhere"
-echo "1..$n"
-exit $failed
+finish

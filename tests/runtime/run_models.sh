@@ -4,21 +4,8 @@
 # usage: run_models.sh TOPT MPIEXEC MODELS_DIR
 topt=$1 mpiexec=$2 models=$3
 fashion=/usr/share/datasets/fashion-mnist
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-n=0 failed=0
-check() { # check TEXT: the last command succeeded
-    status=$?
-    n=$((n + 1))
-    if [ $status -eq 0 ]; then
-        echo "ok $n - $1"
-    else
-        echo "not ok $n - $1"
-        failed=1
-        sed 's/^/# /' out err 2>/dev/null
-    fi
-}
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
 numbers() { # numbers NAME FILE: those of that name in a report, measured and then predicted
     sed -n "s/.*\"$1\": \([0-9]*\).*/\1/p" "$2"
 }
@@ -55,5 +42,4 @@ if [ -d $fashion ]; then
 else
     echo "# no Fashion-MNIST on this machine"
 fi
-echo "1..$n"
-exit $failed
+finish
