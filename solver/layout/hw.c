@@ -494,7 +494,7 @@ struct topt_hw *topt_hw_from_json(const json_t *doc, struct topt_error *err)
         free(hw);
         return NULL;
     }
-    if (read_document(hw, hw->doc, err)) {
+    if (topt_hw_expand(&hw->doc, err) || read_document(hw, hw->doc, err)) {
         topt_hw_destroy(hw);
         return NULL;
     }

@@ -9,6 +9,10 @@
 /* The text of a shipped profile, or NULL.  Static. */
 const char *topt_hw_shipped_text(const char *name, size_t *ret_len);
 
+/* hw_like.c: a document that says 'like' which shipped profile it is becomes a whole one, in
+ * place.  INVAL where there is no such profile. */
+int topt_hw_expand(json_t **doc, struct topt_error *err) TOPT_MUST_CHECK;
+
 /* What topt_hw_collective_ns goes by: "measured", "all_reduce 1x8" (the curve of that group,
  * moved by the two-level model), "two-level", or "two-level+curve" where the part inside the
  * nodes comes from a curve.  Returns 'buf'. */

@@ -15,6 +15,8 @@
     X(rtx4090_1x8, "rtx4090-1x8")                                                        \
     X(titanxp_8x6, "titanxp-8x6")                                                        \
     X(v100_dgx1_2x8, "v100-dgx1-2x8")                                                    \
+    X(v100_dgx1_2x8_4x, "v100-dgx1-2x8-4x")                                              \
+    X(v100_dgx1_2x8_no_rdma, "v100-dgx1-2x8-no-rdma")                                    \
     X(v100_pcie_1x8, "v100-pcie-1x8")
 
 #define EMBED(id, name)                                                                  \

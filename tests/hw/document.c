@@ -120,6 +120,42 @@ static void curves(void)
     topt_hw_destroy(hw);
 }
 
+/* Told by what is different from a shipped profile. */
+static void like(void)
+{
+    struct topt_error err = {0};
+    struct topt_hw_curve_check check;
+    struct topt_hw *base = topt_hw_load("h100-80-dgx", &err);
+    struct topt_hw *hw =
+        parse("{'format':'topt-hw/1','like':'h100-80-dgx','name':'slow','nodes':4,"
+              "'device':{'launch_ns':7000},"
+              "'links':[{'level':'cluster','bytes_per_second':1e9,'latency_ns':1,'source'"
+              ":'s'}]}",
+              &err);
+    if (!ok(base && hw, "a document like another %s", err.text))
+        return;
+    int over_nodes = 0, inside = 0;
+    for (int i = 0; topt_hw_curve_check(hw, i, &check); i++)
+        *(check.group.nodes > 1 ? &over_nodes : &inside) += 1;
+    is_int(over_nodes, 0, "curves over nodes go with the cluster's link");
+    ok(inside > 0, "those inside a node stay");
+    is_int(topt_hw_max_nodes(hw), 4, "a field that is given");
+    is_int(topt_hw_memory_bytes(hw), topt_hw_memory_bytes(base), "one that is not");
+    is_int(topt_hw_compute_ns(hw, TOPT_F32, TOPT_WORK_MATMUL, 0, 0, 1), 7000,
+           "a field of the device");
+    struct topt_group g = {1, 8, 1}, far = {2, 1, 8};
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, g, 1 << 20),
+           topt_hw_collective_ns(base, TOPT_ALL_REDUCE, g, 1 << 20), "the node's link");
+    ok(topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, far, 1 << 20) >
+           topt_hw_collective_ns(base, TOPT_ALL_REDUCE, far, 1 << 20),
+       "the cluster's is its own");
+    json_t *doc = topt_hw_to_json(hw);
+    ok(!json_object_get(doc, "like"), "the document is whole");
+    json_decref(doc);
+    topt_hw_destroy(base);
+    topt_hw_destroy(hw);
+}
+
 static void refuses(const char *text, const char *names)
 {
     struct topt_error err = {0};
@@ -136,6 +172,10 @@ static void errors(void)
     refuses("{'format':'topt-model/1'}", "topt-model/1");
     refuses(DOC(NODE "," CLUSTER, ",'curve':[]"), "curve: unknown");
     refuses("{" TOP ",'links':[]}", "device");
+    refuses("{'format':'topt-hw/1','name':'x','like':'nothing'}", "'nothing'");
+    refuses("{'format':'topt-hw/1','name':'x','like':'v100-dgx1-2x8-4x'}", "told by");
+    refuses("{'format':'topt-hw/1','name':'x','like':3}", "like");
+    refuses("{'format':'topt-hw/1','name':'x','like':'lab-cpu','device':3}", "device");
     refuses("{" TOP "," DEVICE "}", "links");
     refuses(DOC(NODE, ""), "cluster");
     refuses(DOC(CLUSTER, ""), "level node");
@@ -177,6 +217,7 @@ int main(void)
     two_level();
     bands();
     curves();
+    like();
     errors();
     return done_testing();
 }
