@@ -23,7 +23,8 @@ enum cu_activation {
     CU_SIGMOID,
     CU_LEAKY_RELU,
     CU_ELU,
-    CU_SOFTPLUS
+    CU_SOFTPLUS,
+    CU_GELU_ERF
 };
 
 /* A kernel call on local blocks; 'rows' x 'cols' is an operand as a matrix, rows of its last

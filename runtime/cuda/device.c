@@ -15,7 +15,8 @@ _Static_assert((int)CU_RELU == TOPT_ACT_RELU && (int)CU_GELU == TOPT_ACT_GELU &&
                    (int)CU_SIGMOID == TOPT_ACT_SIGMOID &&
                    (int)CU_LEAKY_RELU == TOPT_ACT_LEAKY_RELU &&
                    (int)CU_ELU == TOPT_ACT_ELU && (int)CU_SOFTPLUS == TOPT_ACT_SOFTPLUS &&
-                   (int)CU_SOFTPLUS + 1 == TOPT_ACT_COUNT,
+                   (int)CU_GELU_ERF == TOPT_ACT_GELU_ERF &&
+                   (int)CU_GELU_ERF + 1 == TOPT_ACT_COUNT,
                "cu.h repeats activations");
 
 int topt_cuda_check(cudaError_t rc, const char *what, struct topt_error *err)

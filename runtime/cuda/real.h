@@ -18,9 +18,11 @@
 typedef double real, num, wide, state;
 #define EXP  exp
 #define TANH tanh
+#define ERFC erfc
 #else
 #define EXP  expf
 #define TANH tanhf
+#define ERFC erfcf
 typedef float num, state;
 #if TOPT_CU_TYPE == 32
 typedef float real;

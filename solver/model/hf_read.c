@@ -68,10 +68,11 @@ static int read_activation(const json_t *doc, const char *key, int *ret,
     static const struct {
         const char *name;
         enum topt_activation a;
-    } known[] = {{"gelu_new", TOPT_ACT_GELU},  {"gelu", TOPT_ACT_GELU},
+    } known[] = {{"gelu_new", TOPT_ACT_GELU},  {"gelu", TOPT_ACT_GELU_ERF},
                  {"gelu_fast", TOPT_ACT_GELU}, {"gelu_pytorch_tanh", TOPT_ACT_GELU},
                  {"relu", TOPT_ACT_RELU},      {"silu", TOPT_ACT_SILU},
-                 {"swish", TOPT_ACT_SILU},     {"tanh", TOPT_ACT_TANH}};
+                 {"swish", TOPT_ACT_SILU},     {"tanh", TOPT_ACT_TANH},
+                 {"sigmoid", TOPT_ACT_SIGMOID}};
     const char *name = NULL;
     if (topt_json_string_or(doc, "", key, &name, err))
         return -1;
@@ -499,7 +500,7 @@ static int read_deepseek_v3(const json_t *doc, struct hf_arch *a, struct topt_er
 static int read_gpt_neox(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     int parallel = 1, bias = 1;
-    *a = (struct hf_arch){.activation = TOPT_ACT_GELU,
+    *a = (struct hf_arch){.activation = TOPT_ACT_GELU_ERF,
                           .mlp_bias = 1,
                           .eps = 1e-5,
                           .init_std = 0.02,
@@ -580,7 +581,7 @@ static int read_bert(const json_t *doc, struct hf_arch *a, struct topt_error *er
                                         {0}};
     const char *kind = "absolute";
     *a = (struct hf_arch){.norms = HF_POST,
-                          .activation = TOPT_ACT_GELU,
+                          .activation = TOPT_ACT_GELU_ERF,
                           .bidirectional = 1,
                           .types = 2,
                           .embed_norm = 1,
@@ -621,7 +622,7 @@ static int read_distilbert(const json_t *doc, struct hf_arch *a, struct topt_err
         SIZE("max_position_embeddings", context, HF_MAX_CONTEXT),
         {0}};
     *a = (struct hf_arch){.norms = HF_POST,
-                          .activation = TOPT_ACT_GELU,
+                          .activation = TOPT_ACT_GELU_ERF,
                           .bidirectional = 1,
                           .embed_norm = 1,
                           .no_final_norm = 1,
@@ -659,7 +660,7 @@ static int read_vit(const json_t *doc, struct hf_arch *a, struct topt_error *err
                                            {0}};
     const json_t *names = json_object_get(doc, "id2label");
     int bias = 1;
-    *a = (struct hf_arch){.activation = TOPT_ACT_GELU,
+    *a = (struct hf_arch){.activation = TOPT_ACT_GELU_ERF,
                           .bidirectional = 1,
                           .image = 224,
                           .patch = 16,
@@ -696,7 +697,7 @@ static int read_whisper(const json_t *doc, struct hf_arch *a, struct topt_error 
         SIZE("max_source_positions", source, 1 << 20),
         SIZE("max_target_positions", context, HF_MAX_CONTEXT),
         {0}};
-    *a = (struct hf_arch){.activation = TOPT_ACT_GELU,
+    *a = (struct hf_arch){.activation = TOPT_ACT_GELU_ERF,
                           .tied = 1,
                           .qkv_bias = 1,
                           .no_key_bias = 1,

@@ -88,7 +88,7 @@ static int encoder(struct hf_builder *b)
                               .pad_left = 1,
                               .pad_right = 1,
                               .init_std = a->init_std};
-    struct topt_attrs act = {.activation = TOPT_ACT_GELU};
+    struct topt_attrs act = {.activation = TOPT_ACT_GELU_ERF};
     inner.bidirectional = 1;
     inner.inner = a->encoder_inner;
     inner.heads = inner.kv_heads = a->encoder_heads;

@@ -215,7 +215,7 @@ static int fuse_activation(struct onnx *x, struct onnx_node *n)
     n->base[0] = find_gelu(x, n, inner);
     if (n->base[0] >= 0) {
         absorb(inner, 4);
-        n->flag = TOPT_ACT_GELU;
+        n->flag = TOPT_ACT_GELU_ERF;
         n->map = map_activation;
         return 1;
     }

@@ -40,6 +40,7 @@ const char *topt_activation_name(enum topt_activation a)
         [TOPT_ACT_SILU] = "silu",       [TOPT_ACT_TANH] = "tanh",
         [TOPT_ACT_SIGMOID] = "sigmoid", [TOPT_ACT_LEAKY_RELU] = "leaky_relu",
         [TOPT_ACT_ELU] = "elu",         [TOPT_ACT_SOFTPLUS] = "softplus",
+        [TOPT_ACT_GELU_ERF] = "gelu_erf",
     };
     return name[a];
 }

@@ -71,7 +71,7 @@ static int shape_experts(struct topt_op *op, struct topt_error *err)
     int64_t slots = op->operand[X].dim[1].unit, pair = a->gated ? 2 : 1;
     if (a->features < 1)
         return topt_fail(err, TOPT_ERR_INVAL, "needs features of at least 1");
-    if (a->activation < TOPT_ACT_RELU || a->activation > TOPT_ACT_TANH)
+    if (a->activation < 0 || a->activation >= TOPT_ACT_COUNT)
         return topt_fail(err, TOPT_ERR_INVAL, "unknown activation %d", a->activation);
     topt_counts_from_input(op, X);
     op->count[F] = a->features;

@@ -278,6 +278,7 @@ enum topt_activation {
     TOPT_ACT_LEAKY_RELU, /* alpha x below 0 */
     TOPT_ACT_ELU,        /* alpha (e^x - 1) below 0 */
     TOPT_ACT_SOFTPLUS,   /* ln(1 + e^x) */
+    TOPT_ACT_GELU_ERF,   /* x/2 (1 + erf(x / sqrt(2))), of which gelu is the tanh form */
     TOPT_ACT_COUNT
 };
 const char *topt_activation_name(enum topt_activation a);

@@ -77,6 +77,10 @@ void topt_problem_caps(const struct topt_problem *p,
                        const struct topt_search_point *point, int64_t *ret_transient,
                        int64_t *ret_crossing);
 int topt_problem_crossing(const struct topt_problem *p); /* W */
+/* Operators of the search are nodes of the model: mark those of one, in 'mark' by operator,
+ * then by tensor (its hub). */
+void topt_problem_mark(const struct topt_problem *p, int search_op, uint8_t *mark);
+int topt_problem_nodes(const struct topt_problem *p); /* operators and tensors */
 /* Largest cap below the given one that changes anything, or -1. */
 int64_t topt_problem_next_transient(const struct topt_problem *p, int64_t below);
 int64_t topt_problem_next_crossing(const struct topt_problem *p, int64_t below);
@@ -103,12 +107,28 @@ struct topt_solution {
     struct topt_variant variant; /* of the one who posed the problem */
 };
 
+/* What a search claims of its answer. */
+struct topt_claim {
+    int exact;
+    double epsilon; /* achieved, of times (topt_search.h); infinite: nothing is proven */
+    /* Where only the fastest was wanted: no strategy within the limits is faster, INT64_MAX
+     * where none fits. */
+    int64_t floor_ns;
+    /* By operator, then by tensor (its hub): was it decided by heuristic?  NULL: none. */
+    uint8_t *decided;
+    int nnodes;
+    struct topt_search_stats stats;
+};
+struct topt_claim topt_claim_exact(void); /* of a search that has nothing to look at */
+/* What is claimed of both answers together; takes nothing of 'from'. */
+int topt_claim_merge(struct topt_claim *into, const struct topt_claim *from,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+void topt_claim_fini(struct topt_claim *c);
+
 struct topt_solutions {
     int n;
     struct topt_solution *at; /* memory ascending, time strictly descending */
-    int exact;
-    double epsilon;
-    struct topt_search_stats stats;
+    struct topt_claim claim;
     int ncaps; /* pairs of caps that were solved */
     struct topt_caps {
         int64_t transient, crossing;

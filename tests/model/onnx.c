@@ -49,7 +49,7 @@ static void transformer(void)
     ok(a && a->attrs.heads == 4 && a->attrs.head_dim == 4 && a->attrs.causal &&
            a->attrs.scale > 0.4999 && a->attrs.scale < 0.5001,
        "attention of four heads under a causal mask");
-    ok(u && u->attrs.activation == TOPT_ACT_GELU, "GELU of five nodes");
+    ok(u && u->attrs.activation == TOPT_ACT_GELU_ERF, "GELU of five nodes");
     ok(count(m, "position") == 1 && count(m, "bias") == 1 && count(m, "add") == 2,
        "positions, a bias and two sums");
     topt_model_destroy(m);
