@@ -15,21 +15,9 @@
 /* Is input 'i' of such a node a weight? */
 static int is_weight_place(const struct onnx *x, const struct onnx_node *n, int i)
 {
-    static const struct {
-        const char *type;
-        int first, last;
-    } places[] = {{"Conv", 1, 2},
-                  {"Gemm", 1, 2},
-                  {"BatchNormalization", 1, 4},
-                  {"LayerNormalization", 1, 2},
-                  {"LSTM", 1, 7},
-                  {"GRU", 1, 5},
-                  {"Gather", 0, 0}};
-    for (size_t k = 0; k < sizeof places / sizeof *places; k++)
-        if (!strcmp(places[k].type, n->kind->name))
-            return i >= places[k].first && i <= places[k].last;
-    return !strcmp(n->kind->name, "MatMul") && i == 1 &&
-           x->value[n->in[1]].shape.ndim == 2;
+    if (!strcmp(n->kind->name, "MatMul"))
+        return i == 1 && x->value[n->in[1]].shape.ndim == 2;
+    return i < 32 && n->kind->weights >> i & 1;
 }
 
 /* Inputs that are used as weights alone are weights. */
@@ -45,39 +33,25 @@ static void mark_weights(struct onnx *x)
         }
 }
 
-static int is_type(const struct onnx_node *n, const char *const *types)
-{
-    for (; *types; types++)
-        if (!strcmp(n->kind->name, *types))
-            return 1;
-    return 0;
-}
-
-/* A needed node of some types that reads a value as its first input; NULL: none. */
-static const struct onnx_node *reader_of(const struct onnx *x, int value,
-                                         const char *const *types)
-{
-    for (int i = 0; i < x->nnodes; i++)
-        if (x->node[i].needed && x->node[i].nin && x->node[i].in[0] == value &&
-            is_type(&x->node[i], types))
-            return &x->node[i];
-    return NULL;
-}
-
 /* Steps come before samples where a recurrence reads the input so. */
 static int steps_first(const struct onnx *x, int value)
 {
-    static const char *const types[] = {"LSTM", "GRU", NULL};
-    const struct onnx_node *n = reader_of(x, value, types);
-    return n && !topt_onnx_int(n, "layout", 0);
+    for (int i = 0; i < x->nnodes; i++) {
+        const struct onnx_node *n = &x->node[i];
+        if (n->needed && n->kind->steps && n->nin && n->in[0] == value)
+            return !topt_onnx_int(n, "layout", 0);
+    }
+    return 0;
 }
 
 static int is_signal(const struct onnx *x, int value)
 {
-    static const char *const types[] = {
-        "Conv", "MaxPool", "AveragePool", "BatchNormalization", "GlobalAveragePool",
-        NULL};
-    return reader_of(x, value, types) != NULL;
+    for (int i = 0; i < x->nnodes; i++) {
+        const struct onnx_node *n = &x->node[i];
+        if (n->needed && n->kind->image && n->nin && n->in[0] == value)
+            return 1;
+    }
+    return 0;
 }
 
 /* Samples and positions that an input has. */
@@ -206,7 +180,7 @@ static int map_nodes(struct onnx *x)
     for (int i = 0; i < x->nnodes; i++) {
         struct onnx_node *n = &x->node[i];
         if (n->needed && !n->map)
-            n->map = topt_onnx_find_map(n->kind->name);
+            n->map = n->kind->map;
     }
     if (refuse_unmapped(x))
         return -1;

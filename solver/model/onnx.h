@@ -1,10 +1,11 @@
 /* onnx.h - what the files of the ONNX importer share.  Private to model/.
  *
- * In passes: onnx_read.c checks and unpacks the bytes and names values; onnx_shape.c infers the
- * shape of every value that the output needs and folds constants; onnx_fuse.c finds groups of
- * nodes that are one operator here; onnx_map.c makes operators.  Views (onnx_view.c) keep
- * account of reshapes and transposes, so that these need operators only where an order of
- * numbers in memory changes. */
+ * In passes: onnx_read.c checks and unpacks the bytes and names values; onnx_shape*.c infer the
+ * shape of every value that the output needs, and onnx_const.c folds constants; onnx_fuse.c
+ * finds groups of nodes that are one operator here; onnx_map*.c make operators.  What is done
+ * with a type of node is a row of onnx_table.c.  Views (onnx_view.c) keep account of reshapes
+ * and transposes, so that these need operators only where an order of numbers in memory
+ * changes. */
 #ifndef TOPT_ONNX_H
 #define TOPT_ONNX_H
 
@@ -57,13 +58,15 @@ struct onnx_value {
 struct onnx;
 struct onnx_node;
 
-/* Makes the operators of a node whose output is no constant; -1 with an error. */
-typedef int topt_onnx_map(struct onnx *x, const struct onnx_node *n);
+/* A step of the import for one node, see struct onnx_kind; -1 with an error. */
+typedef int topt_onnx_step(struct onnx *x, const struct onnx_node *n);
+typedef double *topt_onnx_folder(struct onnx *x, const struct onnx_node *n,
+                                 const struct onnx_value *y);
 
 struct onnx_node {
     const Onnx__NodeProto *proto;
     const struct onnx_kind *kind;
-    topt_onnx_map *map;
+    topt_onnx_step *map;
     int nin, nout;
     int *in, *out; /* values, -1 where left out */
     int needed;
@@ -87,11 +90,15 @@ struct onnx {
     struct topt_error *err;
 };
 
-/* An operator type of ONNX: fills the shape of a node's first output (and others that have
- * one); -1 with an error. */
+/* An operator type of ONNX, a row of onnx_table.c. */
 struct onnx_kind {
     const char *name;
-    int (*infer)(struct onnx *x, const struct onnx_node *n);
+    topt_onnx_step *infer;  /* fills the shapes of the outputs */
+    topt_onnx_folder *fold; /* numbers of the first, where all inputs are held */
+    topt_onnx_step *map;    /* makes operators where the output depends on samples */
+    uint32_t weights;       /* bit i: input i is a weight */
+    uint8_t image;          /* input 0 is an image or a signal */
+    uint8_t steps;          /* input 0 has steps before samples, unless "layout" is 1 */
 };
 const struct onnx_kind *topt_onnx_kind(const char *name);
 
@@ -100,6 +107,13 @@ struct onnx_window {
     int64_t kernel[2], stride[2], dilation[2], before[2], after[2];
     int ceil;
 };
+
+/* Output 'i' of a node; NULL where it is left out. */
+static inline struct onnx_value *onnx_out(const struct onnx *x, const struct onnx_node *n,
+                                          int i)
+{
+    return i < n->nout && n->out[i] >= 0 ? &x->value[n->out[i]] : NULL;
+}
 
 /* Reading. */
 int topt_onnx_read(struct onnx *x, const Onnx__ModelProto *proto,

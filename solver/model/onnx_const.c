@@ -2,7 +2,7 @@
  *
  * Shapes, axes and scalars are computed with; weights are not, so only small constants hold
  * their numbers, as doubles (whole numbers beyond 2^53 are ends of slices and nothing else). */
-#include "onnx.h"
+#include "onnx_table.h"
 
 #include <math.h>
 #include <string.h>
@@ -175,31 +175,61 @@ static double unary(const char *type, double a)
                                          : a;
 }
 
-static int among(const char *name, const char *const *list)
+double *topt_onnx_fold_same(struct onnx *x, const struct onnx_node *n,
+                            const struct onnx_value *y)
 {
-    for (; *list; list++)
-        if (!strcmp(name, *list))
-            return 1;
-    return 0;
+    (void)y;
+    return topt_onnx_in(x, n, 0)->held;
 }
 
-static double *fold_binary(struct onnx *x, const char *type, const struct onnx_value *a,
-                           const struct onnx_value *b, const struct onnx_value *y)
+double *topt_onnx_fold_unary(struct onnx *x, const struct onnx_node *n,
+                             const struct onnx_value *y)
 {
+    const double *a = topt_onnx_in(x, n, 0)->held;
+    int64_t count = topt_onnx_elements(&y->shape);
+    double *ret = TOPT_NEW(x->arena, count, double);
+    for (int64_t i = 0; ret && i < count; i++)
+        ret[i] = unary(n->kind->name, a[i]);
+    return ret;
+}
+
+double *topt_onnx_fold_expand(struct onnx *x, const struct onnx_node *n,
+                              const struct onnx_value *y)
+{
+    const struct onnx_value *a = topt_onnx_in(x, n, 0);
+    int64_t step[ONNX_MAX_RANK];
+    strides(&a->shape, &y->shape, step);
+    return take(x, a->held, &y->shape, 0, step);
+}
+
+double *topt_onnx_fold_cast(struct onnx *x, const struct onnx_node *n,
+                            const struct onnx_value *y)
+{
+    double *ret = topt_onnx_fold_expand(x, n, y);
+    for (int64_t i = 0; ret && y->integer && i < topt_onnx_elements(&y->shape); i++)
+        ret[i] = trunc(ret[i]);
+    return ret;
+}
+
+double *topt_onnx_fold_binary(struct onnx *x, const struct onnx_node *n,
+                              const struct onnx_value *y)
+{
+    const struct onnx_value *a = topt_onnx_in(x, n, 0), *b = topt_onnx_in(x, n, 1);
     int64_t step[ONNX_MAX_RANK];
     strides(&a->shape, &y->shape, step);
     double *p = take(x, a->held, &y->shape, 0, step);
     strides(&b->shape, &y->shape, step);
     double *q = take(x, b->held, &y->shape, 0, step);
-    int64_t n = topt_onnx_elements(&y->shape);
-    for (int64_t i = 0; p && q && i < n; i++)
-        p[i] = binary(type, a->integer && b->integer, p[i], q[i]);
+    int64_t count = topt_onnx_elements(&y->shape);
+    for (int64_t i = 0; p && q && i < count; i++)
+        p[i] = binary(n->kind->name, a->integer && b->integer, p[i], q[i]);
     return q ? p : NULL;
 }
 
-static double *fold_slice(struct onnx *x, const struct onnx_node *n,
-                          const struct onnx_value *a, const struct onnx_value *y)
+double *topt_onnx_fold_slice(struct onnx *x, const struct onnx_node *n,
+                             const struct onnx_value *y)
 {
+    const struct onnx_value *a = topt_onnx_in(x, n, 0);
     int64_t start[ONNX_MAX_RANK], jump[ONNX_MAX_RANK], step[ONNX_MAX_RANK], off = 0;
     topt_onnx_slices(x, n, start, jump);
     strides(&a->shape, &a->shape, step);
@@ -211,10 +241,10 @@ static double *fold_slice(struct onnx *x, const struct onnx_node *n,
 }
 
 /* Blocks of 'inner' numbers at places along one dimension. */
-static double *fold_gather(struct onnx *x, const struct onnx_node *n,
-                           const struct onnx_value *a, const struct onnx_value *at,
-                           const struct onnx_value *y)
+double *topt_onnx_fold_gather(struct onnx *x, const struct onnx_node *n,
+                              const struct onnx_value *y)
 {
+    const struct onnx_value *a = topt_onnx_in(x, n, 0), *at = topt_onnx_in(x, n, 1);
     int axis = (int)topt_onnx_int(n, "axis", 0);
     axis += axis < 0 ? a->shape.ndim : 0;
     int64_t inner = 1, outer = 1, places = topt_onnx_elements(&at->shape);
@@ -234,8 +264,8 @@ static double *fold_gather(struct onnx *x, const struct onnx_node *n,
     return ret;
 }
 
-static double *fold_concat(struct onnx *x, const struct onnx_node *n,
-                           const struct onnx_value *y)
+double *topt_onnx_fold_concat(struct onnx *x, const struct onnx_node *n,
+                              const struct onnx_value *y)
 {
     int axis = (int)topt_onnx_int(n, "axis", 0);
     axis += axis < 0 ? y->shape.ndim : 0;
@@ -253,8 +283,8 @@ static double *fold_concat(struct onnx *x, const struct onnx_node *n,
     return ret;
 }
 
-static double *fold_where(struct onnx *x, const struct onnx_node *n,
-                          const struct onnx_value *y)
+double *topt_onnx_fold_where(struct onnx *x, const struct onnx_node *n,
+                             const struct onnx_value *y)
 {
     double *part[3];
     int64_t step[ONNX_MAX_RANK], count = topt_onnx_elements(&y->shape);
@@ -270,9 +300,10 @@ static double *fold_where(struct onnx *x, const struct onnx_node *n,
     return part[1];
 }
 
-static double *fold_transpose(struct onnx *x, const struct onnx_node *n,
-                              const struct onnx_value *a, const struct onnx_value *y)
+double *topt_onnx_fold_transpose(struct onnx *x, const struct onnx_node *n,
+                                 const struct onnx_value *y)
 {
+    const struct onnx_value *a = topt_onnx_in(x, n, 0);
     int64_t perm[ONNX_MAX_RANK], plain[ONNX_MAX_RANK], step[ONNX_MAX_RANK];
     topt_onnx_perm(x, n, perm);
     int64_t at = 1;
@@ -285,16 +316,19 @@ static double *fold_transpose(struct onnx *x, const struct onnx_node *n,
     return take(x, a->held, &y->shape, 0, step);
 }
 
-static double *fold_shape(struct onnx *x, const struct onnx_value *a)
+double *topt_onnx_fold_shape(struct onnx *x, const struct onnx_node *n,
+                             const struct onnx_value *y)
 {
+    (void)y;
+    const struct onnx_value *a = topt_onnx_in(x, n, 0);
     double *ret = TOPT_NEW(x->arena, ONNX_MAX_RANK, double);
     for (int d = 0; ret && d < a->shape.ndim; d++)
         ret[d] = (double)a->shape.dim[d];
     return ret;
 }
 
-static double *fold_range(struct onnx *x, const struct onnx_node *n,
-                          const struct onnx_value *y)
+double *topt_onnx_fold_range(struct onnx *x, const struct onnx_node *n,
+                             const struct onnx_value *y)
 {
     double from = topt_onnx_in(x, n, 0)->held[0], step = topt_onnx_in(x, n, 2)->held[0];
     int64_t count = topt_onnx_elements(&y->shape);
@@ -306,59 +340,13 @@ static double *fold_range(struct onnx *x, const struct onnx_node *n,
 
 int topt_onnx_fold(struct onnx *x, const struct onnx_node *n)
 {
-    static const char *const binaries[] = {"Add", "Sub",   "Mul",     "Div", "Pow",
-                                           "Mod", "Equal", "Greater", "And", "Max",
-                                           "Min", "Less",  NULL};
-    static const char *const unaries[] = {"Neg", "Sqrt", "Floor",      "Ceil", "Abs",
-                                          "Exp", "Not",  "Reciprocal", NULL};
-    static const char *const same[] = {"Identity",  "Reshape", "Squeeze",
-                                       "Unsqueeze", "Flatten", NULL};
-    const char *type = n->kind->name;
-    if (n->nout < 1 || n->out[0] < 0)
+    struct onnx_value *y = onnx_out(x, n, 0);
+    if (!y || !n->kind->fold || !y->constant || y->held ||
+        topt_onnx_elements(&y->shape) > ONNX_MAX_HELD)
         return 0;
-    struct onnx_value *y = &x->value[n->out[0]], *a = topt_onnx_in(x, n, 0),
-                      *b = topt_onnx_in(x, n, 1);
-    if (!y->constant || y->held || topt_onnx_elements(&y->shape) > ONNX_MAX_HELD)
-        return 0;
-    if (!strcmp(type, "Shape")) {
-        y->held = fold_shape(x, a);
-        return 0;
-    }
-    for (int k = 0; k < n->nin; k++)
+    for (int k = 0; k < n->nin && n->kind->fold != topt_onnx_fold_shape; k++)
         if (topt_onnx_in(x, n, k) && !topt_onnx_in(x, n, k)->held)
             return 0; /* weights: only the shape is known */
-    if (among(type, same))
-        y->held = a->held;
-    else if (!strcmp(type, "Cast")) {
-        int64_t step[ONNX_MAX_RANK];
-        strides(&a->shape, &y->shape, step);
-        y->held = take(x, a->held, &y->shape, 0, step);
-        for (int64_t i = 0; y->held && y->integer && i < topt_onnx_elements(&y->shape);
-             i++)
-            y->held[i] = trunc(y->held[i]);
-    } else if (among(type, binaries) && n->nin == 2)
-        y->held = fold_binary(x, type, a, b, y);
-    else if (among(type, unaries)) {
-        int64_t count = topt_onnx_elements(&y->shape);
-        y->held = TOPT_NEW(x->arena, count, double);
-        for (int64_t i = 0; y->held && i < count; i++)
-            y->held[i] = unary(type, a->held[i]);
-    } else if (!strcmp(type, "Gather"))
-        y->held = fold_gather(x, n, a, b, y);
-    else if (!strcmp(type, "Concat"))
-        y->held = fold_concat(x, n, y);
-    else if (!strcmp(type, "Slice"))
-        y->held = fold_slice(x, n, a, y);
-    else if (!strcmp(type, "Where"))
-        y->held = fold_where(x, n, y);
-    else if (!strcmp(type, "Transpose"))
-        y->held = fold_transpose(x, n, a, y);
-    else if (!strcmp(type, "Range"))
-        y->held = fold_range(x, n, y);
-    else if (!strcmp(type, "Expand")) {
-        int64_t step[ONNX_MAX_RANK];
-        strides(&a->shape, &y->shape, step);
-        y->held = take(x, a->held, &y->shape, 0, step);
-    }
+    y->held = n->kind->fold(x, n, y);
     return 0;
 }

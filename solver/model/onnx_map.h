@@ -4,6 +4,37 @@
 
 #include "onnx.h"
 
+static inline const struct topt_tensor *tensor_of(const struct onnx *x,
+                                                  const struct onnx_view *v)
+{
+    return &x->model->tensor[v->tensor];
+}
+
+/* A name for an operator from a value's: printable ASCII, at most 180 bytes, not taken. */
+void topt_onnx_name(const struct onnx *x, const char *value, const char *suffix,
+                    char *ret, size_t size);
+
+/* The first output lies as 'like' does, in another tensor; -1 where 'tensor' is none. */
+int topt_onnx_put(struct onnx *x, const struct onnx_node *n, const struct onnx_view *like,
+                  int tensor);
+/* ... is an image of its own. */
+int topt_onnx_put_image(struct onnx *x, const struct onnx_node *n, int tensor);
+
+/* Numbers on an axis of a tensor; those of them within dimensions [from, to) of a value. */
+int64_t topt_onnx_extent_of(const struct topt_tensor *t, int axis);
+int64_t topt_onnx_extent_on(const struct onnx_view *v, int axis, int from, int to);
+/* The axis of the tensor that dimension 'd' is all of; -1 where it is none. */
+int topt_onnx_axis_of_dim(const struct onnx *x, const struct onnx_value *a, int d);
+/* Is the value an image as it is: samples, channels, rows, columns? */
+int topt_onnx_is_image(const struct onnx *x, const struct onnx_value *a);
+
+/* x W^T (+ bias) over the dimensions from 'first' on; the features are of dimension 'first'. */
+int topt_onnx_product(struct onnx *x, const struct onnx_node *n,
+                      const struct onnx_value *a, int first, int64_t features, int bias,
+                      double factor);
+int topt_onnx_mean_of_image(struct onnx *x, const struct onnx_node *n,
+                            const struct onnx_value *a);
+
 /* Append an operator named after the node's output; its tensor, or -1. */
 int topt_onnx_emit(struct onnx *x, const struct onnx_node *n, const char *kind,
                    const char *suffix, int a, int b, const struct topt_attrs *attrs);
@@ -28,9 +59,7 @@ int topt_onnx_put_activation(struct onnx *x, const struct onnx_node *n,
                              const struct onnx_value *a, enum topt_activation activation);
 
 /* Attention of queries base[0], keys (transposed) base[1] and values base[2]. */
-topt_onnx_map topt_onnx_map_attention;
-
-topt_onnx_map *topt_onnx_find_map(const char *name);
+topt_onnx_step topt_onnx_map_attention;
 
 /* Give groups of nodes that are one operator here a map of their own. */
 void topt_onnx_fuse(struct onnx *x);

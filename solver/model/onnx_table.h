@@ -1,0 +1,43 @@
+/* onnx_table.h - the functions that rows of the table of ONNX's types are made of, by what they
+ * do; private to model/. */
+#ifndef TOPT_ONNX_TABLE_H
+#define TOPT_ONNX_TABLE_H
+
+#include "onnx_map.h"
+
+/* Shapes: fill those of a node's outputs. */
+topt_onnx_step topt_onnx_infer_broadcast, topt_onnx_infer_cast, topt_onnx_infer_concat,
+    topt_onnx_infer_constant, topt_onnx_infer_constant_of_shape, topt_onnx_infer_conv,
+    topt_onnx_infer_expand, topt_onnx_infer_flatten, topt_onnx_infer_gather,
+    topt_onnx_infer_gemm, topt_onnx_infer_global_pool, topt_onnx_infer_matmul,
+    topt_onnx_infer_pool, topt_onnx_infer_range, topt_onnx_infer_recurrent,
+    topt_onnx_infer_reduce, topt_onnx_infer_reshape, topt_onnx_infer_same,
+    topt_onnx_infer_shape, topt_onnx_infer_slice, topt_onnx_infer_split,
+    topt_onnx_infer_squeeze, topt_onnx_infer_transpose, topt_onnx_infer_unsqueeze;
+
+/* Numbers of a constant output from inputs that are held; NULL where memory is short. */
+topt_onnx_folder topt_onnx_fold_binary, topt_onnx_fold_cast, topt_onnx_fold_concat,
+    topt_onnx_fold_expand, topt_onnx_fold_gather, topt_onnx_fold_range,
+    topt_onnx_fold_same, topt_onnx_fold_shape, topt_onnx_fold_slice,
+    topt_onnx_fold_transpose, topt_onnx_fold_unary, topt_onnx_fold_where;
+
+/* Operators of a node on samples. */
+topt_onnx_step topt_onnx_map_activation, topt_onnx_map_add, topt_onnx_map_batch_norm,
+    topt_onnx_map_concat, topt_onnx_map_conv, topt_onnx_map_dropout, topt_onnx_map_gather,
+    topt_onnx_map_gemm, topt_onnx_map_global_pool, topt_onnx_map_layer_norm,
+    topt_onnx_map_lrn, topt_onnx_map_matmul, topt_onnx_map_mul, topt_onnx_map_neg,
+    topt_onnx_map_pool, topt_onnx_map_pow, topt_onnx_map_recurrent, topt_onnx_map_reduce,
+    topt_onnx_map_reshape, topt_onnx_map_same, topt_onnx_map_slice, topt_onnx_map_softmax,
+    topt_onnx_map_split, topt_onnx_map_sum, topt_onnx_map_transpose;
+
+/* What rules of shapes share. */
+
+/* The shape of the first output. */
+int topt_onnx_set(struct onnx *x, const struct onnx_node *n, const struct onnx_shape *s,
+                  int integer);
+/* The first 'count' inputs must be there. */
+int topt_onnx_need(const struct onnx *x, const struct onnx_node *n, int count);
+/* 'ret' becomes what both are broadcast to; -1 where they do not fit. */
+int topt_onnx_broadcast(const struct onnx_shape *a, struct onnx_shape *ret);
+
+#endif
