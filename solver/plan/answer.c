@@ -10,22 +10,25 @@
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-static json_t *answer_json(const struct topt_plan_facts *f,
-                           const struct topt_problem_stats *stats, json_t *plan)
+static json_t *answer_json(const struct topt_plan_facts *f, const struct topt_best *b,
+                           json_t *plan)
 {
+    const struct topt_problem_stats *stats = &b->stats;
     const struct topt_strategy_cost *c = f->cost;
     const struct topt_mesh *mesh = f->k->mesh;
     char space[48];
     json_t *a = json_pack(
-        "{s:b, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:O, s:s, s:b, s:f}",
-        "feasible", 1, "gpus", mesh->devices, "nodes", mesh->nodes, "gpus_per_node",
-        mesh->per_node, "memory_bytes", (json_int_t)c->memory_bytes, "peak_bytes",
+        "{s:b, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:O, s:s}", "feasible",
+        1, "gpus", mesh->devices, "nodes", mesh->nodes, "gpus_per_node", mesh->per_node,
+        "memory_bytes", (json_int_t)c->memory_bytes, "peak_bytes",
         (json_int_t)f->peak_bytes, "memory_limit", (json_int_t)f->memory_limit, "time_ns",
         (json_int_t)c->time_ns, "compute_ns", (json_int_t)c->sum.compute_ns, "network_ns",
         (json_int_t)c->sum.network_ns, "why", f->why, "strategy",
         json_object_get(plan, "strategy"), "space",
-        topt_space_words(f->space, f->alike, space, sizeof space), "exact", f->exact,
-        "epsilon", f->epsilon);
+        topt_space_words(f->space, f->alike, space, sizeof space));
+    topt_claim_write(a, f->model, f->claim);
+    if (b->stopped)
+        json_object_set_new(a, "stopped", json_true());
     json_object_set_new(a, "micro_batches", json_integer(f->k->settings->micro_batches));
     json_t *predicted = json_object_get(plan, "predicted");
     json_object_set(a, "memory_parts", json_object_get(predicted, "memory_parts"));
@@ -36,6 +39,7 @@ static json_t *answer_json(const struct topt_plan_facts *f,
     json_object_set_new(a, "configs", json_integer(stats->configs));
     json_object_set_new(a, "layouts", json_integer(stats->layouts));
     json_object_set_new(a, "edge_entries", json_integer(stats->edge_entries));
+    json_object_set_new(a, "stats", topt_work_json(&b->claim.stats));
     json_object_set_new(a, "plan_id", json_incref(json_object_get(plan, "id")));
     json_object_set_new(a, "plan", plan);
     return a;
@@ -60,8 +64,7 @@ static int write_checked(struct topt_shape_search *s, const struct topt_best *b,
                                 .mode = topt_mode_name(r->mode),
                                 .why = why,
                                 .memory_limit = topt_request_limit(r),
-                                .exact = b->exact,
-                                .epsilon = b->epsilon};
+                                .claim = &b->claim};
     if (topt_shape_costing(s, &best->variant, &k, err) ||
         topt_plan_check(&k, best->strategy, best->memory_bytes, best->time_ns, &cost,
                         &f.peak_bytes, err))
@@ -69,7 +72,7 @@ static int write_checked(struct topt_shape_search *s, const struct topt_best *b,
     json_t *plan = topt_plan_write(&f, err);
     if (!plan)
         return -1;
-    *ret = answer_json(&f, &b->stats, plan);
+    *ret = answer_json(&f, b, plan);
     return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the plan");
 }
 
@@ -85,6 +88,20 @@ static int write_answer(struct topt_micros *m, const struct topt_best *b, const 
 
 /* ---- when nothing fits --------------------------------------------------------------------- */
 
+static int stopped(const struct topt_request *r)
+{
+    return r->stop && atomic_load(r->stop);
+}
+
+static int unfinished(int64_t gpus, struct topt_error *err)
+{
+    return topt_fail(
+        err, TOPT_ERR_LIMIT,
+        "stopped before anything was found that fits on %lld GPUs; give more "
+        "time or work, or take a smaller space (--space uniform)",
+        (long long)gpus);
+}
+
 static int infeasible(struct topt_micros *m, int64_t gpus, json_t **ret,
                       struct topt_error *err)
 {
@@ -92,7 +109,7 @@ static int infeasible(struct topt_micros *m, int64_t gpus, json_t **ret,
     struct topt_best b;
     char have[32], need[32], why[200];
     if (topt_count_solve(m, gpus, 0, TOPT_GOAL_LEAST, &b, err))
-        return -1;
+        return stopped(r) ? unfinished(gpus, err) : -1;
     if (!b.found)
         return topt_fail(err, TOPT_ERR_INFEASIBLE, "no plan for %lld GPUs in this space",
                          (long long)gpus);
@@ -117,8 +134,11 @@ static int mini_time(struct topt_micros *m, json_t **ret, struct topt_error *err
     char why[160], limit[32];
     if (topt_count_solve(m, r->gpus, topt_request_limit(r), TOPT_GOAL_FASTEST, &b, err))
         return -1;
-    if (!b.found)
-        return infeasible(m, r->gpus, ret, err);
+    if (!b.found) {
+        int gave_up = b.stopped;
+        topt_best_fini(&b);
+        return gave_up ? unfinished(r->gpus, err) : infeasible(m, r->gpus, ret, err);
+    }
     snprintf(why, sizeof why, "fastest on %d GPU%s within %s a GPU", b.mesh.devices,
              b.mesh.devices > 1 ? "s" : "",
              topt_show_bytes(topt_request_limit(r), limit, sizeof limit));
@@ -145,9 +165,9 @@ static int why_not_fewer(struct topt_micros *m, int64_t fewer, char *why, size_t
         return 0;
     }
     struct topt_best b;
-    if (topt_count_solve(m, fewer, 0, TOPT_GOAL_LEAST, &b, err))
-        return -1;
     int n = snprintf(why, size, "fewest GPUs that fit %s each", limit);
+    if (topt_count_solve(m, fewer, 0, TOPT_GOAL_LEAST, &b, err))
+        return stopped(r) ? 0 : -1;
     if (b.found && n > 0 && (size_t)n < size)
         snprintf(why + n, size - (size_t)n, ": %lld would need at least %s",
                  (long long)fewer,
@@ -165,9 +185,13 @@ static int first_fit(struct topt_micros *m, const int64_t *count, int n,
     for (int i = 0; i < n && !ret->found; i++) {
         if (i > 0)
             *ret_fewer = count[i - 1];
-        if (topt_count_least_bytes(m, count[i]) <= limit &&
-            topt_count_solve(m, count[i], limit, TOPT_GOAL_FASTEST, ret, err))
+        if (topt_count_least_bytes(m, count[i]) > limit)
+            continue;
+        topt_best_fini(ret);
+        if (topt_count_solve(m, count[i], limit, TOPT_GOAL_FASTEST, ret, err))
             return -1;
+        if (ret->stopped && !ret->found)
+            return unfinished(count[i], err);
     }
     return 0;
 }

@@ -14,6 +14,7 @@ struct topt_micros {
     int64_t parameters;        /* numbers */
     double activation_bytes;   /* that backward reads, of the whole batch */
     struct topt_blocks blocks; /* of all of them */
+    int64_t work;              /* of searches so far */
     int n;
     struct topt_micro {
         int64_t batches;
@@ -86,9 +87,9 @@ struct topt_best {
     enum topt_space space;
     int alike;
     struct topt_solution solution; /* strategy owned */
-    int exact;
-    double epsilon;
-    struct topt_problem_stats stats;
+    struct topt_claim claim;       /* of all shapes; epsilon that of the fastest */
+    int stopped;
+    struct topt_problem_stats stats; /* of the best one's shape */
 };
 /* The fastest within 'limit' (0: none) or the one with the least memory, over all shapes. */
 int topt_count_solve(struct topt_micros *m, int64_t gpus, int64_t limit,

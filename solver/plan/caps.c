@@ -272,6 +272,23 @@ void topt_problem_caps(const struct topt_problem *p,
     *ret_crossing = crossing;
 }
 
+int topt_problem_nodes(const struct topt_problem *p)
+{
+    return p->k.model->nops + p->k.model->ntensors;
+}
+
+void topt_problem_mark(const struct topt_problem *p, int search_op, uint8_t *mark)
+{
+    for (int i = 0; i < p->nmirrors; i++)
+        if (p->mirror[i].place == search_op)
+            search_op = p->mirror[i].of;
+    for (int i = 0; i < p->nnodes; i++) {
+        const struct node *n = &p->node[i];
+        if (n->place == search_op)
+            mark[n->op >= 0 ? n->op : p->k.model->nops + n->tensor] = 1;
+    }
+}
+
 int topt_problem_charges(const struct topt_problem *p, const struct topt_strategy *s)
 {
     if (!p->may_remake)

@@ -91,6 +91,7 @@ int64_t topt_count_least_bytes(const struct topt_micros *m, int64_t gpus)
 void topt_best_fini(struct topt_best *b)
 {
     topt_strategy_destroy(b->solution.strategy);
+    topt_claim_fini(&b->claim);
     memset(b, 0, sizeof *b);
 }
 
@@ -106,6 +107,19 @@ static int better(const struct topt_solution *a, const struct topt_best *b,
            (a->time_ns == c->time_ns && a->memory_bytes < c->memory_bytes);
 }
 
+static void take(struct topt_best *b, const struct topt_shape_search *s,
+                 struct topt_solution *solution)
+{
+    topt_strategy_destroy(b->solution.strategy);
+    b->found = 1;
+    b->mesh = s->mesh;
+    b->space = s->space;
+    b->alike = s->alike;
+    b->solution = *solution;
+    b->stats = s->stats;
+    solution->strategy = NULL;
+}
+
 static int solve_shape(struct topt_micros *m, int nodes, int per_node, int64_t limit,
                        enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
 {
@@ -117,13 +131,11 @@ static int solve_shape(struct topt_micros *m, int nodes, int per_node, int64_t l
     else if (ret->found)
         time = ret->solution.time_ns;
     int rc = topt_shape_open(&s, m, nodes, per_node, err) ||
-             topt_shape_solve(&s, goal, memory, time, &all, err);
-    if (!rc && all.n > 0 && better(&all.at[0], ret, goal)) {
-        topt_best_fini(ret);
-        *ret = (struct topt_best){1,         s.mesh,    s.space,     s.alike,
-                                  all.at[0], all.exact, all.epsilon, s.stats};
-        all.at[0].strategy = NULL;
-    }
+             topt_shape_solve(&s, goal, memory, time, &all, err) ||
+             topt_claim_merge(&ret->claim, &all.claim, err);
+    ret->stopped |= all.stopped;
+    if (!rc && all.n > 0 && better(&all.at[0], ret, goal))
+        take(ret, &s, &all.at[0]);
     topt_solutions_fini(&all);
     topt_shape_close(&s);
     return rc;
@@ -133,11 +145,12 @@ int topt_count_solve(struct topt_micros *m, int64_t gpus, int64_t limit,
                      enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
 {
     int nodes = 0, per_node = 0, shapes = 0;
-    memset(ret, 0, sizeof *ret);
+    *ret = (struct topt_best){.claim = topt_claim_exact()};
     for (; topt_next_shape(m->request->hw, gpus, &nodes, &per_node); shapes++)
         if (solve_shape(m, nodes, per_node, limit, goal, ret, err)) {
             topt_best_fini(ret);
             return -1;
         }
+    ret->claim.epsilon = topt_claim_epsilon(&ret->claim, ret->solution.time_ns);
     return shapes ? 0 : topt_no_shape(m->request, gpus, err);
 }

@@ -5,6 +5,7 @@
  * if a stranger had written it, and lowers it. */
 #include "document.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +127,39 @@ static json_t *mesh_json(const struct topt_mesh *mesh)
                      mesh->per_node, "axes", axes);
 }
 
+/* Names of the operators, and of the hubs of tensors, that were decided by heuristic. */
+static json_t *decided_json(const struct topt_model *m, const struct topt_claim *c)
+{
+    json_t *names = json_array();
+    for (int i = 0; i < c->nnodes; i++) {
+        int t = i - m->nops;
+        if (c->decided[i])
+            json_array_append_new(names, t < 0
+                                             ? json_string(m->op[i].name)
+                                             : json_sprintf("hub:%s", m->tensor[t].name));
+    }
+    return names;
+}
+
+void topt_claim_write(json_t *doc, const struct topt_model *m, const struct topt_claim *c)
+{
+    double epsilon = c ? c->epsilon : INFINITY;
+    json_object_set_new(doc, "exact", json_boolean(c && c->exact));
+    json_object_set_new(doc, "epsilon",
+                        isfinite(epsilon) ? json_real(epsilon) : json_null());
+    if (c && c->decided)
+        json_object_set_new(doc, "heuristic", decided_json(m, c));
+}
+
+json_t *topt_work_json(const struct topt_search_stats *s)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:i}", "products",
+                     (json_int_t)s->products, "points", (json_int_t)s->points, "tables",
+                     (json_int_t)s->tables, "shared", (json_int_t)s->shared, "bands",
+                     (json_int_t)s->bands, "peak_bytes", (json_int_t)s->peak_bytes,
+                     "max_frontier", s->max_frontier);
+}
+
 json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
 {
     const struct topt_settings *s = f->k->settings;
@@ -133,12 +167,10 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
         topt_strategy_words(f->model, f->k->mesh, f->strategy, s->micro_batches);
     json_t *model = topt_model_to_json(f->model), *hw = topt_hw_to_json(f->k->hw);
     json_t *doc = json_pack(
-        "{s:s, s:s, s:s, s:b, s:f, s:s, s:s, s:o, s:{s:s, s:s, s:I}, s:o, s:o, s:o, s:o, "
-        "s:o}",
+        "{s:s, s:s, s:s, s:s, s:s, s:o, s:{s:s, s:s, s:I}, s:o, s:o, s:o, s:o, s:o}",
         "format", "topt-plan/1", "mode", f->mode, "space", topt_space_name(f->space),
-        "exact", f->exact, "epsilon", f->epsilon, "algorithm",
-        f->algorithm ? f->algorithm : "ft", "strategy", words ? words : "", "mesh",
-        mesh_json(f->k->mesh), "settings", "dtype", topt_dtype_name(s->dtype),
+        "algorithm", f->algorithm ? f->algorithm : "ft", "strategy", words ? words : "",
+        "mesh", mesh_json(f->k->mesh), "settings", "dtype", topt_dtype_name(s->dtype),
         "optimizer", topt_optimizer_name(s->optimizer), "granule_bytes",
         (json_int_t)s->granule_bytes, "predicted", predicted_json(f), "ops", ops_json(f),
         "hubs", hubs_json(f), "model", model, "hw", hw);
@@ -147,6 +179,7 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan document");
         return NULL;
     }
+    topt_claim_write(doc, f->model, f->claim);
     if (s->micro_batches > 1)
         json_object_set_new(json_object_get(doc, "settings"), "micro_batches",
                             json_integer(s->micro_batches));
@@ -379,10 +412,10 @@ static int read_choices(const json_t *doc, struct topt_error *err)
 static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_error *err)
 {
     static const char *const allowed[] = {
-        "format",    "id",           "mode",     "space",   "exact",
-        "epsilon",   "algorithm",    "strategy", "mesh",    "settings",
-        "predicted", "ops",          "hubs",     "model",   "hw",
-        "why",       "memory_limit", "blocks",   "uniform", NULL};
+        "format",    "id",        "mode", "space",    "exact",        "epsilon",
+        "heuristic", "strategy",  "mesh", "settings", "predicted",    "ops",
+        "hubs",      "model",     "hw",   "why",      "memory_limit", "blocks",
+        "uniform",   "algorithm", NULL};
     const char *id = "";
     if (topt_json_format(doc, "plan", err) || topt_json_only(doc, "", allowed, err) ||
         topt_json_string_or(doc, "", "id", &id, err) ||

@@ -16,14 +16,20 @@ struct topt_plan_facts {
     const struct topt_variant
         *variant; /* uniform: what was chosen for all; else unread */
     const char *algorithm;
-    const char *mode, *why; /* why: NULL where nobody asked */
-    int64_t memory_limit;   /* 0: none */
-    int exact;
-    double epsilon;
+    const char *mode, *why;         /* why: NULL where nobody asked */
+    int64_t memory_limit;           /* 0: none */
+    const struct topt_claim *claim; /* NULL: nothing was searched */
 };
 
 /* A new "topt-plan/1" document, or NULL. */
 json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err);
+
+/* What is claimed, into a document: "exact", "epsilon" (null: nothing is proven), and what was
+ * decided by heuristic where anything was. */
+void topt_claim_write(json_t *doc, const struct topt_model *m,
+                      const struct topt_claim *c);
+/* Counted work, a new reference. */
+json_t *topt_work_json(const struct topt_search_stats *s);
 
 /* words.c: "data 2 x tensor 4", what a strategy splits; freed by the caller, NULL when out of
  * memory. */

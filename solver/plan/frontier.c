@@ -11,6 +11,7 @@
  * where only the fastest is wanted.  The search is quick where that leaves few. */
 #include "problem.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ void topt_solutions_fini(struct topt_solutions *s)
         topt_strategy_destroy(s->at[i].strategy);
     free(s->at);
     free(s->caps);
+    topt_claim_fini(&s->claim);
     memset(s, 0, sizeof *s);
 }
 
@@ -82,31 +84,16 @@ static int append(struct topt_solutions *s, const struct topt_solution *more, in
     return 0;
 }
 
-static void add_stats(struct topt_search_stats *into,
-                      const struct topt_search_stats *from)
-{
-    into->products += from->products;
-    into->points += from->points;
-    into->tables += from->tables;
-    into->shared += from->shared;
-    if (from->peak_bytes > into->peak_bytes)
-        into->peak_bytes = from->peak_bytes;
-    if (from->max_frontier > into->max_frontier)
-        into->max_frontier = from->max_frontier;
-}
-
 int topt_solutions_merge(struct topt_solutions *into, struct topt_solutions *from,
                          struct topt_error *err)
 {
     if (append(into, from->at, from->n, err))
         return -1;
     from->n = 0;
-    into->exact = into->exact && from->exact;
-    if (from->epsilon > into->epsilon)
-        into->epsilon = from->epsilon;
-    add_stats(&into->stats, &from->stats);
     into->ncaps += from->ncaps;
-    return reduce(into, err);
+    into->stopped |= from->stopped;
+    return topt_claim_merge(&into->claim, &from->claim, err) || reduce(into, err) ? -1
+                                                                                  : 0;
 }
 
 /* ---- one pair of caps ------------------------------------------------------------------------ */
@@ -117,6 +104,15 @@ struct run {
     int fastest;
     struct topt_solutions *ret;
     struct topt_error *err;
+    int searched, stopped; /* searches made; the last one that is due was not */
+};
+
+/* What a search found: the largest caps any point needs, -1 where there is no point; how many
+ * points fit, caps included; the time of the fastest point. */
+struct found {
+    struct topt_caps need;
+    int kept;
+    int64_t fastest;
 };
 
 static int note_caps(struct topt_solutions *s, int64_t transient, int64_t crossing,
@@ -155,24 +151,65 @@ static int keep_point(struct run *r, const struct topt_search_point *point,
     return 0;
 }
 
-/* What a search found: the largest caps any point needs, -1 where there is no point; how many
- * points fit, caps included; the time of the fastest point. */
-struct found {
-    struct topt_caps need;
-    int kept;
-    int64_t fastest;
-};
+/* Work that is left of what the caller allows: at least a little, which finds the lightest. */
+static int64_t work_left(const struct run *r)
+{
+    int64_t most = r->options->max_work, done = r->ret->claim.stats.products;
+    return most && most - done < 1 ? 1 : most ? most - done : 0;
+}
+
+static int out_of_work(const struct run *r)
+{
+    const struct topt_search_options *o = r->options;
+    return (o->stop && atomic_load(o->stop)) ||
+           (o->max_work && r->ret->claim.stats.products >= o->max_work);
+}
+
+/* What nothing is faster than where 'time' is within 'epsilon' of the fastest. */
+static int64_t floor_under(int64_t time, double epsilon)
+{
+    return epsilon > 0 ? (int64_t)((double)time / (1 + epsilon) * (1 - 1e-12)) : time;
+}
+
+static int64_t floor_of(const struct topt_frontier *f)
+{
+    if (!isfinite(f->epsilon))
+        return 0;
+    return f->npoints ? floor_under(f->point[f->npoints - 1].cost.time, f->epsilon)
+                      : INT64_MAX;
+}
+
+static int claim_once(struct run *r, const struct topt_frontier *f)
+{
+    struct topt_claim c = {.exact = f->exact,
+                           .epsilon = f->epsilon,
+                           .floor_ns = INT64_MAX,
+                           .nnodes = topt_problem_nodes(r->p),
+                           .stats = f->stats};
+    if (f->nheuristic && !(c.decided = calloc((size_t)c.nnodes + 1, 1)))
+        return topt_fail(r->err, TOPT_ERR_NOMEM, "no memory for what was decided");
+    for (int i = 0; i < f->nheuristic; i++)
+        topt_problem_mark(r->p, f->heuristic[i], c.decided);
+    int rc = topt_claim_merge(&r->ret->claim, &c, r->err);
+    topt_claim_fini(&c);
+    /* The first search has the widest limits and caps: all others are within it. */
+    if (!r->searched++)
+        r->ret->claim.floor_ns = floor_of(f);
+    return rc;
+}
 
 /* One search; what it finds within the limit is kept. */
 static int search_once(struct run *r, const struct topt_search_problem *problem,
-                       const struct topt_search_options *o, struct found *ret)
+                       const struct topt_search_options *options, struct found *ret)
 {
+    struct topt_search_options o = *options;
     struct topt_frontier *f = NULL;
     int64_t limit = r->options->memory_limit, w = topt_problem_crossing(r->p);
     *ret = (struct found){{-1, -1}, 0, INT64_MAX};
-    if (topt_search(problem, o, &f, r->err))
+    o.max_work = work_left(r);
+    if (topt_search(problem, &o, &f, r->err))
         return -1;
-    int rc = 0;
+    int rc = claim_once(r, f);
     for (int i = 0; i < f->npoints && !rc; i++) {
         int64_t t, u;
         topt_problem_caps(r->p, &f->point[i], &t, &u);
@@ -185,10 +222,6 @@ static int search_once(struct run *r, const struct topt_search_problem *problem,
             ret->kept++;
         }
     }
-    r->ret->exact = r->ret->exact && f->exact;
-    if (f->epsilon > r->ret->epsilon)
-        r->ret->epsilon = f->epsilon;
-    add_stats(&r->ret->stats, &f->stats);
     topt_frontier_destroy(f);
     return rc || reduce(r->ret, r->err) ? -1 : 0;
 }
@@ -288,6 +321,10 @@ static int search_crossing(struct run *r, int64_t crossing, int64_t *ret_crossin
     *ret_crossing = -1;
     for (; cap >= 0; cap = topt_problem_next_transient(r->p, next)) {
         struct found f = {{-1, -1}, 0, INT64_MAX};
+        if (r->searched && out_of_work(r)) {
+            r->stopped = 1;
+            break;
+        }
         if (r->fastest && !(r->options->epsilon > 0)
                 ? search_fastest(r, cap, crossing, &f, &next)
                 : search_under(r, cap, crossing, &f, &next))
@@ -303,12 +340,31 @@ static int search_crossing(struct run *r, int64_t crossing, int64_t *ret_crossin
     return 0;
 }
 
+/* What all searches together prove. */
+static void conclude(struct run *r)
+{
+    struct topt_claim *c = &r->ret->claim;
+    int64_t bound = topt_problem_bound(r->p).time, best = best_time(r->ret);
+    if (r->stopped)
+        c->exact = 0;
+    r->ret->stopped = r->stopped || (!c->exact && out_of_work(r));
+    if (!r->stopped && isfinite(c->epsilon)) {
+        if (r->options->time_limit && r->options->time_limit < best && c->epsilon > 0)
+            best = r->options->time_limit;
+        bound = best == INT64_MAX ? best : floor_under(best, c->epsilon);
+    } else if (!r->fastest) {
+        c->epsilon = INFINITY;
+    }
+    if (bound > c->floor_ns)
+        c->floor_ns = bound;
+}
+
 int topt_problem_frontier(struct topt_problem *p,
                           const struct topt_search_options *options, int fastest,
                           struct topt_solutions *ret, struct topt_error *err)
 {
-    struct run r = {p, options, fastest, ret, err};
-    *ret = (struct topt_solutions){.exact = 1};
+    struct run r = {p, options, fastest, ret, err, 0, 0};
+    *ret = (struct topt_solutions){.claim = topt_claim_exact()};
     int64_t cap = topt_problem_next_crossing(p, INT64_MAX);
     while (cap >= 0) {
         int64_t need;
@@ -316,10 +372,11 @@ int topt_problem_frontier(struct topt_problem *p,
             topt_solutions_fini(ret);
             return -1;
         }
-        if (need < 0)
+        if (need < 0 || r.stopped)
             break;
         cap = topt_problem_next_crossing(p, need);
     }
+    conclude(&r);
     if (fastest && ret->n > 1) {
         struct topt_solution last = ret->at[ret->n - 1];
         ret->at[ret->n - 1] = ret->at[0];
@@ -351,7 +408,7 @@ static int take_least(struct least *l, const struct topt_search_point *point,
     topt_solutions_fini(l->ret);
     struct topt_solution s = {
         memory, point->cost.memory, topt_problem_strategy(l->p, point), {0}};
-    l->ret->exact = 1;
+    l->ret->claim = topt_claim_exact();
     if (!s.strategy || append(l->ret, &s, 1, l->err)) {
         topt_strategy_destroy(s.strategy);
         return topt_fail(l->err, TOPT_ERR_NOMEM, "no memory for a strategy");
@@ -400,11 +457,15 @@ int topt_problem_least(struct topt_problem *p, const struct topt_search_options 
     struct least l = {p, *options, ret, err};
     int64_t u = topt_problem_next_crossing(p, INT64_MAX), need = 0;
     int rc = 0;
-    *ret = (struct topt_solutions){.exact = 1};
+    *ret = (struct topt_solutions){.claim = topt_claim_exact()};
     l.o.memory_limit = 0;
     l.o.time_limit = below > 1 ? below - 1 : below;
     l.o.epsilon = 0;
     l.o.fastest = 1;
+    /* A bound on the least is of no use: where the search is to stop, it gives up. */
+    l.o.cancel = l.o.stop ? l.o.stop : l.o.cancel;
+    l.o.stop = NULL;
+    l.o.max_work = 0;
     topt_problem_exchange(p, 1);
     for (; u >= 0 && need >= 0 && !rc; u = topt_problem_next_crossing(p, need))
         rc = least_crossing(&l, u, &need);

@@ -123,13 +123,16 @@ struct topt_claim topt_claim_exact(void); /* of a search that has nothing to loo
 /* What is claimed of both answers together; takes nothing of 'from'. */
 int topt_claim_merge(struct topt_claim *into, const struct topt_claim *from,
                      struct topt_error *err) TOPT_MUST_CHECK;
+/* Where only the fastest was wanted and takes 'best_ns': how far it may be from the truth. */
+double topt_claim_epsilon(const struct topt_claim *c, int64_t best_ns);
 void topt_claim_fini(struct topt_claim *c);
 
 struct topt_solutions {
     int n;
     struct topt_solution *at; /* memory ascending, time strictly descending */
     struct topt_claim claim;
-    int ncaps; /* pairs of caps that were solved */
+    int stopped; /* what was not looked at, nothing is known of */
+    int ncaps;   /* pairs of caps that were solved */
     struct topt_caps {
         int64_t transient, crossing;
     } * caps;
@@ -139,13 +142,13 @@ struct topt_solutions {
 struct topt_cost topt_problem_bound(const struct topt_problem *p);
 
 /* The strategy with the least memory, into an empty 'ret' (none where nothing needs less than
- * 'below'; 0: no bound). */
+ * 'below'; 0: no bound).  Where the options stop it, CANCELED. */
 int topt_problem_least(struct topt_problem *p, const struct topt_search_options *options,
                        int64_t below, struct topt_solutions *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The frontier of a problem: points above 'memory_limit' (0: none) are left out; 'fastest'
- * keeps only the fastest. */
+ * keeps only the fastest.  Stopped, or out of work, it is what was found so far. */
 int topt_problem_frontier(struct topt_problem *p,
                           const struct topt_search_options *options, int fastest,
                           struct topt_solutions *ret,

@@ -3,6 +3,7 @@
  * A variant that can't matter is left out as early as possible: by bytes that every strategy
  * of it needs, before operators are priced; by the sums of what is least for each choice,
  * before anything is searched; by the best found so far, within the search. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -216,14 +217,19 @@ static enum topt_recompute recompute_of(const struct topt_shape_search *s,
 int topt_shape_problem(struct topt_shape_search *s, const struct topt_variant *v,
                        struct topt_problem **ret, struct topt_error *err)
 {
+    const struct topt_request *r = s->request;
     struct topt_costing k;
     struct topt_space_options o = {.space = s->space,
                                    .cut = v->cut,
-                                   .sequence = s->request->sequence_splits,
+                                   .sequence = r->sequence_splits,
                                    .alike = s->alike ? &s->micros->blocks : NULL,
                                    .zero = zero_levels(s, v),
                                    .recompute = recompute_of(s, v)};
-    return topt_shape_costing(s, v, &k, err) ? -1 : topt_problem_create(&k, &o, ret, err);
+    if (topt_shape_costing(s, v, &k, err))
+        return -1;
+    /* Prices are of no use before they are complete. */
+    k.cancel = r->stop ? r->stop : r->cancel;
+    return topt_problem_create(&k, &o, ret, err);
 }
 
 /* ---- what every strategy of a variant needs ------------------------------------------------ */
@@ -330,18 +336,62 @@ static void keep_best(struct solver *v)
         topt_strategy_destroy(s->at[--s->n].strategy);
 }
 
+static int told(const atomic_bool *flag)
+{
+    return flag && atomic_load(flag);
+}
+
+/* Is the best so far to be the answer?  Of the least, only the least is one. */
+static int stopping(const struct solver *v)
+{
+    const struct topt_request *r = v->s->request;
+    if (v->goal == TOPT_GOAL_LEAST)
+        return 0;
+    return told(r->stop) || (r->max_work && v->s->micros->work >= r->max_work);
+}
+
+/* Nothing is known of what is left. */
+static void give_up(struct solver *v)
+{
+    struct topt_claim none = {.epsilon = INFINITY};
+    if (!topt_claim_merge(&v->ret->claim, &none, NULL))
+        v->ret->stopped = 1;
+}
+
+/* Work of this request that is left. */
+static int64_t work_left(const struct solver *v)
+{
+    int64_t most = v->s->request->max_work, done = v->s->micros->work;
+    return most && v->goal != TOPT_GOAL_LEAST ? most - done : 0;
+}
+
+static int price_and_search(struct solver *v, const struct topt_variant *variant,
+                            struct topt_problem **p, struct topt_solutions *part)
+{
+    v->o.max_work = work_left(v);
+    if (topt_shape_problem(v->s, variant, p, v->err)) {
+        if (!stopping(v))
+            return -1;
+        give_up(v);
+        return 0;
+    }
+    if (search_variant(v, *p, part))
+        return -1;
+    v->s->micros->work += part->claim.stats.products;
+    add_stats(v->s, *p);
+    return 0;
+}
+
 static int solve_variant(struct solver *v, const struct topt_variant *variant)
 {
     struct topt_problem *p = NULL;
-    struct topt_solutions part = {.exact = 1};
-    const atomic_bool *cancel = v->s->request->cancel;
-    if (cancel && atomic_load(cancel))
+    struct topt_solutions part = {.claim = topt_claim_exact()};
+    if (told(v->s->request->cancel))
         return topt_fail(v->err, TOPT_ERR_CANCELED, "the search was canceled");
     if (beyond(topt_shape_least_bytes(v->s, variant), memory_limit(v)))
         return 0;
-    int rc = topt_shape_problem(v->s, variant, &p, v->err) || search_variant(v, p, &part);
+    int rc = price_and_search(v, variant, &p, &part);
     if (!rc) {
-        add_stats(v->s, p);
         for (int i = 0; i < part.n; i++)
             part.at[i].variant = *variant;
         rc = topt_solutions_merge(v->ret, &part, v->err);
@@ -364,13 +414,18 @@ int topt_shape_solve(struct topt_shape_search *s, enum topt_goal goal, int64_t l
                              .time_limit = time_limit,
                              .epsilon = r->epsilon,
                              .threads = r->threads,
-                             .cancel = r->cancel},
+                             .cancel = r->cancel,
+                             .stop = r->stop},
                        .ret = ret,
                        .err = err};
-    *ret = (struct topt_solutions){.exact = 1};
+    *ret = (struct topt_solutions){.claim = topt_claim_exact()};
     /* What needs least comes last among the variants, what is fastest first. */
     for (int i = 0; i < s->nvariants; i++) {
         int at = goal == TOPT_GOAL_LEAST ? s->nvariants - 1 - i : i;
+        if (stopping(&v)) {
+            give_up(&v);
+            break;
+        }
         if (solve_variant(&v, &s->variant[at])) {
             topt_solutions_fini(ret);
             return -1;

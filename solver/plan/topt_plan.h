@@ -154,6 +154,10 @@ char *topt_plan_explain(const json_t *plan, int layouts, struct topt_error *err)
 char *topt_plot_curve(const json_t *curve, int width);
 /* The frontier of topt_plan_frontier drawn the same way. */
 char *topt_plot_frontier(const json_t *frontier, int width);
+/* Both as SVG that stands alone, the same bytes for the same document; freed by the caller,
+ * NULL when out of memory. */
+char *topt_svg_curve(const json_t *curve);
+char *topt_svg_frontier(const json_t *frontier);
 
 /* 'count' random valid strategies (seeded, repeatable) as plan documents: a JSON array. */
 int topt_plan_sample(const struct topt_request *r, int count, uint64_t seed, json_t **ret,

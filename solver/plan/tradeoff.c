@@ -18,14 +18,41 @@ static json_t *curve_head(const struct topt_request *r)
                      (json_int_t)topt_request_limit(r), "points");
 }
 
+/* What the best of a count costs by part, from scratch, and between what and what it may be. */
+static int put_cost(struct topt_micros *m, const struct topt_best *b, json_t *point,
+                    struct topt_error *err)
+{
+    struct topt_shape_search s;
+    struct topt_strategy_cost cost;
+    struct topt_costing k;
+    int64_t peak;
+    int rc = topt_shape_open(&s, m, b->mesh.nodes, b->mesh.per_node, err) ||
+             topt_shape_costing(&s, &b->solution.variant, &k, err) ||
+             topt_plan_check(&k, b->solution.strategy, b->solution.memory_bytes,
+                             b->solution.time_ns, &cost, &peak, err);
+    topt_shape_close(&s);
+    if (rc)
+        return -1;
+    json_object_set_new(point, "peak_bytes", json_integer(peak));
+    json_object_set_new(point, "compute_ns", json_integer(cost.sum.compute_ns));
+    json_object_set_new(point, "network_ns", json_integer(cost.sum.network_ns));
+    json_object_set_new(point, "band", topt_prediction_band(m->request->hw, &cost, peak));
+    return 0;
+}
+
 static int curve_point(struct topt_micros *m, int64_t gpus, json_t *points,
                        struct topt_error *err)
 {
+    int rc = 0;
     struct topt_best b = {0};
     int64_t limit = topt_request_limit(m->request);
     if (topt_count_least_bytes(m, gpus) <= limit &&
         topt_count_solve(m, gpus, limit, TOPT_GOAL_FASTEST, &b, err))
         return -1;
+    if (b.stopped && !b.found) { /* of which nothing is known */
+        topt_best_fini(&b);
+        return 0;
+    }
     json_t *p = json_pack("{s:I, s:b, s:I}", "gpus", (json_int_t)gpus, "feasible",
                           b.found, "limit", (json_int_t)limit);
     if (b.found) {
@@ -35,16 +62,17 @@ static int curve_point(struct topt_micros *m, int64_t gpus, json_t *points,
         json_object_set_new(p, "nodes", json_integer(b.mesh.nodes));
         json_object_set_new(p, "memory_bytes", json_integer(b.solution.memory_bytes));
         json_object_set_new(p, "time_ns", json_integer(b.solution.time_ns));
-        json_object_set_new(p, "exact", json_boolean(b.exact));
+        topt_claim_write(p, m->request->model, &b.claim);
         json_object_set_new(
             p, "space",
             json_string(topt_space_words(b.space, b.alike, space, sizeof space)));
         json_object_set_new(p, "strategy", json_string(words ? words : ""));
         free(words);
+        rc = put_cost(m, &b, p, err);
     }
     json_array_append_new(points, p);
     topt_best_fini(&b);
-    return 0;
+    return rc;
 }
 
 int topt_plan_curve(const struct topt_request *r, json_t **ret, struct topt_error *err)
@@ -77,8 +105,8 @@ int topt_plan_curve(const struct topt_request *r, json_t **ret, struct topt_erro
 
 /* All shapes of a count: each point with the mesh it is for. */
 struct merged {
-    int n, exact, alike;
-    double epsilon;
+    int n, stopped, alike;
+    struct topt_claim claim;
     enum topt_space space;
     struct topt_problem_stats stats;
     struct merged_point {
@@ -119,9 +147,9 @@ static int merge_shape(struct merged *m, struct topt_micros *micros, int nodes,
     int rc = topt_shape_open(&s, micros, nodes, per_node, err) ||
              topt_shape_solve(&s, TOPT_GOAL_FRONTIER, micros->request->memory_limit, 0,
                               &all, err) ||
+             topt_claim_merge(&m->claim, &all.claim, err) ||
              merge_points(m, &all, &s.mesh, err);
-    m->exact &= all.exact;
-    m->epsilon = all.epsilon > m->epsilon ? all.epsilon : m->epsilon;
+    m->stopped |= all.stopped;
     m->space = s.space;
     m->alike = s.alike;
     m->stats.configs += s.stats.configs;
@@ -138,6 +166,7 @@ static void merged_fini(struct merged *m)
     for (int i = 0; i < m->n; i++)
         topt_strategy_destroy(m->at[i].s.strategy);
     free(m->at);
+    topt_claim_fini(&m->claim);
 }
 
 static void merged_reduce(struct merged *m)
@@ -170,13 +199,25 @@ static int put_point(struct topt_micros *micros, const struct merged_point *p,
         return -1;
     json_array_append_new(
         points,
-        json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:I}", "memory_bytes",
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:I, s:o}", "memory_bytes",
                   (json_int_t)cost.memory_bytes, "time_ns", (json_int_t)cost.time_ns,
                   "compute_ns", (json_int_t)cost.sum.compute_ns, "network_ns",
                   (json_int_t)cost.sum.network_ns, "peak_bytes", (json_int_t)peak,
                   "nodes", p->nodes, "gpus_per_node", p->per_node, "micro_batches",
-                  (json_int_t)p->s.variant.micro_batches));
+                  (json_int_t)p->s.variant.micro_batches, "band",
+                  topt_prediction_band(micros->request->hw, &cost, peak)));
     return 0;
+}
+
+/* What the points are of, beside model and hardware. */
+static void put_job(json_t *doc, const struct topt_request *r)
+{
+    json_object_set_new(doc, "batch", json_integer(r->model->batch));
+    json_object_set_new(doc, "seq", json_integer(r->model->seq));
+    json_object_set_new(doc, "dtype", json_string(topt_dtype_name(r->settings.dtype)));
+    json_object_set_new(doc, "optimizer",
+                        json_string(topt_optimizer_name(r->settings.optimizer)));
+    json_object_set_new(doc, "memory_limit", json_integer(topt_request_limit(r)));
 }
 
 static int put_points(struct topt_micros *micros, struct merged *m, json_t **ret,
@@ -185,13 +226,17 @@ static int put_points(struct topt_micros *micros, struct merged *m, json_t **ret
     const struct topt_request *r = micros->request;
     char space[48];
     merged_reduce(m);
-    json_t *doc =
-        json_pack("{s:[], s:I, s:s, s:s, s:b, s:f, s:s, s:I, s:I, s:I}", "points", "gpus",
-                  (json_int_t)r->gpus, "model", r->model->name, "hw", topt_hw_name(r->hw),
-                  "exact", m->exact, "epsilon", m->epsilon, "space",
-                  topt_space_words(m->space, m->alike, space, sizeof space), "configs",
-                  (json_int_t)m->stats.configs, "layouts", (json_int_t)m->stats.layouts,
-                  "edge_entries", (json_int_t)m->stats.edge_entries);
+    json_t *doc = json_pack(
+        "{s:[], s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:o}", "points", "gpus",
+        (json_int_t)r->gpus, "model", r->model->name, "hw", topt_hw_name(r->hw), "space",
+        topt_space_words(m->space, m->alike, space, sizeof space), "configs",
+        (json_int_t)m->stats.configs, "layouts", (json_int_t)m->stats.layouts,
+        "edge_entries", (json_int_t)m->stats.edge_entries, "stats",
+        topt_work_json(&m->claim.stats));
+    topt_claim_write(doc, r->model, &m->claim);
+    put_job(doc, r);
+    if (m->stopped)
+        json_object_set_new(doc, "stopped", json_true());
     for (int i = 0; i < m->n; i++)
         if (put_point(micros, &m->at[i], json_object_get(doc, "points"), err)) {
             json_decref(doc);
@@ -204,7 +249,7 @@ static int put_points(struct topt_micros *micros, struct merged *m, json_t **ret
 int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_error *err)
 {
     struct topt_micros micros;
-    struct merged m = {.exact = 1};
+    struct merged m = {.claim = topt_claim_exact()};
     int nodes = 0, per_node = 0, rc = 0, shapes = 0;
     *ret = NULL;
     if (r->gpus < 1)

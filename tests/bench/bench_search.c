@@ -64,8 +64,9 @@ static void print_row(const struct bench *b, const struct topt_solutions *s, dou
     const struct topt_solution *last = s->n ? &s->at[s->n - 1] : NULL;
     printf("%-10s %-9s %3d %7s %-8s %10lld %7lld %9lld %5d %7d %9.1f %9.3f %9.3f\n",
            b->name, topt_space_name(b->space), b->nodes * b->per_node, limit,
-           b->fastest ? "fastest" : "frontier", (long long)(s->stats.products / 1000),
-           (long long)s->stats.tables, (long long)s->stats.points, s->ncaps, s->n, ms,
+           b->fastest ? "fastest" : "frontier",
+           (long long)(s->claim.stats.products / 1000), (long long)s->claim.stats.tables,
+           (long long)s->claim.stats.points, s->ncaps, s->n, ms,
            last ? (double)last->memory_bytes / 1048576 : 0,
            last ? (double)last->time_ns / 1e6 : 0);
     fflush(stdout);

@@ -1,0 +1,61 @@
+/* claim.c - what is claimed of an answer that many searches gave together.
+ *
+ * An answer is exact where each of its searches was.  What it may lose is a bound on times: of
+ * whole frontiers the largest of all searches; where only the fastest is wanted, the ratio of
+ * the answer to the least floor, below which no search left anything unexplored. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "problem.h"
+
+struct topt_claim topt_claim_exact(void)
+{
+    return (struct topt_claim){.exact = 1, .floor_ns = INT64_MAX};
+}
+
+void topt_claim_fini(struct topt_claim *c)
+{
+    free(c->decided);
+    c->decided = NULL;
+}
+
+static void add_stats(struct topt_search_stats *into,
+                      const struct topt_search_stats *from)
+{
+    into->products += from->products;
+    into->points += from->points;
+    into->tables += from->tables;
+    into->shared += from->shared;
+    into->bands += from->bands;
+    if (from->peak_bytes > into->peak_bytes)
+        into->peak_bytes = from->peak_bytes;
+    if (from->max_frontier > into->max_frontier)
+        into->max_frontier = from->max_frontier;
+}
+
+int topt_claim_merge(struct topt_claim *into, const struct topt_claim *from,
+                     struct topt_error *err)
+{
+    into->exact = into->exact && from->exact;
+    into->epsilon = fmax(into->epsilon, from->epsilon);
+    into->floor_ns = into->floor_ns < from->floor_ns ? into->floor_ns : from->floor_ns;
+    add_stats(&into->stats, &from->stats);
+    if (!from->decided)
+        return 0;
+    if (!into->decided) {
+        into->nnodes = from->nnodes;
+        into->decided = calloc((size_t)from->nnodes + 1, 1);
+        if (!into->decided)
+            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for what was decided");
+    }
+    for (int i = 0; i < from->nnodes; i++)
+        into->decided[i] |= from->decided[i];
+    return 0;
+}
+
+double topt_claim_epsilon(const struct topt_claim *c, int64_t best_ns)
+{
+    if (c->exact || c->floor_ns >= best_ns)
+        return 0;
+    return c->floor_ns > 0 ? (double)best_ns / (double)c->floor_ns - 1 : INFINITY;
+}
