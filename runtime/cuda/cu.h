@@ -24,7 +24,20 @@ enum cu_activation {
     CU_LEAKY_RELU,
     CU_ELU,
     CU_SOFTPLUS,
-    CU_GELU_ERF
+    CU_GELU_ERF,
+    CU_CLIP,
+    CU_HARD_SIGMOID,
+    CU_HARD_SWISH,
+    CU_SOFTSIGN,
+    CU_ABS,
+    CU_ERF,
+    CU_EXP,
+    CU_LOG,
+    CU_SQRT,
+    CU_RECIPROCAL,
+    CU_POWER,
+    CU_SIN,
+    CU_COS
 };
 
 /* A kernel call on local blocks; 'rows' x 'cols' is an operand as a matrix, rows of its last
@@ -36,7 +49,7 @@ struct cu_call {
     int64_t batch;                      /* of the box */
     uint32_t adds; /* bit o: the gradient of operand o is added to, else written */
     int activation, rms;
-    double alpha;         /* of the activation */
+    double alpha, beta;   /* of the activation */
     double factor, shift; /* of scale */
     double eps, width;    /* of norms: whole width of a row */
     double each;          /* of a loss: one over the number of losses */

@@ -16,7 +16,15 @@ _Static_assert((int)CU_RELU == TOPT_ACT_RELU && (int)CU_GELU == TOPT_ACT_GELU &&
                    (int)CU_LEAKY_RELU == TOPT_ACT_LEAKY_RELU &&
                    (int)CU_ELU == TOPT_ACT_ELU && (int)CU_SOFTPLUS == TOPT_ACT_SOFTPLUS &&
                    (int)CU_GELU_ERF == TOPT_ACT_GELU_ERF &&
-                   (int)CU_GELU_ERF + 1 == TOPT_ACT_COUNT,
+                   (int)CU_CLIP == TOPT_ACT_CLIP &&
+                   (int)CU_HARD_SIGMOID == TOPT_ACT_HARD_SIGMOID &&
+                   (int)CU_HARD_SWISH == TOPT_ACT_HARD_SWISH &&
+                   (int)CU_SOFTSIGN == TOPT_ACT_SOFTSIGN && (int)CU_ABS == TOPT_ACT_ABS &&
+                   (int)CU_ERF == TOPT_ACT_ERF && (int)CU_EXP == TOPT_ACT_EXP &&
+                   (int)CU_LOG == TOPT_ACT_LOG && (int)CU_SQRT == TOPT_ACT_SQRT &&
+                   (int)CU_RECIPROCAL == TOPT_ACT_RECIPROCAL &&
+                   (int)CU_POWER == TOPT_ACT_POWER && (int)CU_SIN == TOPT_ACT_SIN &&
+                   (int)CU_COS == TOPT_ACT_COS && (int)CU_COS + 1 == TOPT_ACT_COUNT,
                "cu.h repeats activations");
 
 int topt_cuda_check(cudaError_t rc, const char *what, struct topt_error *err)
@@ -241,6 +249,7 @@ static struct cu_call flatten(const struct topt_kernel_call *c)
                         .activation = op->attrs.activation,
                         .rms = op->attrs.rms,
                         .alpha = op->attrs.alpha,
+                        .beta = op->attrs.beta,
                         .factor = op->attrs.factor,
                         .shift = op->attrs.shift,
                         .eps = op->attrs.eps};

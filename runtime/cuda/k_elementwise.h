@@ -39,6 +39,11 @@ DEVICE num silu_slope(num x)
     return s * (1 + x * (1 - s));
 }
 
+DEVICE num clamp(num x, num low, num high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
 DEVICE num activate(const struct cu_call *c, num x)
 {
     switch (c->activation) {
@@ -58,8 +63,34 @@ DEVICE num activate(const struct cu_call *c, num x)
         return x > 0 ? x : N(c->alpha * expm1((double)x));
     case CU_GELU_ERF:
         return x * normal_below(x);
-    default: /* softplus */
+    case CU_SOFTPLUS:
         return x > 30 ? x : N(log1p(exp((double)x)));
+    case CU_CLIP:
+        return clamp(x, N(c->alpha), N(c->beta));
+    case CU_HARD_SIGMOID:
+        return clamp(N(c->alpha) * x + N(c->beta), N(0), N(1));
+    case CU_HARD_SWISH:
+        return x * clamp((x + 3) / 6, N(0), N(1));
+    case CU_SOFTSIGN:
+        return x / (1 + (x < 0 ? -x : x));
+    case CU_ABS:
+        return x < 0 ? -x : x;
+    case CU_ERF:
+        return N(erf((double)x));
+    case CU_EXP:
+        return N(exp((double)x));
+    case CU_LOG:
+        return N(log((double)x));
+    case CU_SQRT:
+        return N(sqrt((double)x));
+    case CU_RECIPROCAL:
+        return 1 / x;
+    case CU_POWER:
+        return N(pow((double)x, c->alpha));
+    case CU_SIN:
+        return N(sin((double)x));
+    default:
+        return N(cos((double)x));
     }
 }
 
@@ -82,8 +113,36 @@ DEVICE num slope(const struct cu_call *c, num x)
         return x > 0 ? N(1) : N(c->alpha * exp((double)x));
     case CU_GELU_ERF:
         return normal_below(x) + x * N(0.39894228040143267794) * EXP(-x * x / 2);
-    default:
+    case CU_SOFTPLUS:
         return sigmoid(x);
+    case CU_CLIP:
+        return x > N(c->alpha) && x < N(c->beta) ? N(1) : N(0);
+    case CU_HARD_SIGMOID:
+        x = N(c->alpha) * x + N(c->beta);
+        return x > 0 && x < 1 ? N(c->alpha) : N(0);
+    case CU_HARD_SWISH:
+        return x <= -3 ? N(0) : x >= 3 ? N(1) : (2 * x + 3) / 6;
+    case CU_SOFTSIGN:
+        x = x < 0 ? 1 - x : 1 + x;
+        return 1 / (x * x);
+    case CU_ABS:
+        return N((x > 0) - (x < 0));
+    case CU_ERF:
+        return N(1.12837916709551257390 * exp(-(double)x * (double)x));
+    case CU_EXP:
+        return N(exp((double)x));
+    case CU_LOG:
+        return 1 / x;
+    case CU_SQRT:
+        return N(0.5 / sqrt((double)x));
+    case CU_RECIPROCAL:
+        return -1 / (x * x);
+    case CU_POWER:
+        return N(c->alpha * pow((double)x, c->alpha - 1));
+    case CU_SIN:
+        return N(cos((double)x));
+    default:
+        return N(-sin((double)x));
     }
 }
 

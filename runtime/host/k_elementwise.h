@@ -60,8 +60,13 @@ static inline real silu_slope(real x)
     return s * (1 + (x > 40 ? 40 : x) * (1 - s));
 }
 
+static inline real clamp(real x, real low, real high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
 /* An activation and its slope.  Callers pass a constant where a loop is to be fast. */
-static inline real activate(int a, double alpha, real x)
+static inline real activate(int a, const struct topt_attrs *t, real x)
 {
     switch (a) {
     case TOPT_ACT_RELU:
@@ -75,17 +80,43 @@ static inline real activate(int a, double alpha, real x)
     case TOPT_ACT_SIGMOID:
         return sigmoid(x);
     case TOPT_ACT_LEAKY_RELU:
-        return x > 0 ? x : R(alpha) * x;
+        return x > 0 ? x : R(t->alpha) * x;
     case TOPT_ACT_ELU:
-        return x > 0 ? x : R(alpha * expm1((double)x));
+        return x > 0 ? x : R(t->alpha * expm1((double)x));
     case TOPT_ACT_GELU_ERF:
         return x * normal_below(x);
-    default:
+    case TOPT_ACT_SOFTPLUS:
         return x > 30 ? x : R(log1p(exp((double)x)));
+    case TOPT_ACT_CLIP:
+        return clamp(x, R(t->alpha), R(t->beta));
+    case TOPT_ACT_HARD_SIGMOID:
+        return clamp(R(t->alpha) * x + R(t->beta), 0, 1);
+    case TOPT_ACT_HARD_SWISH:
+        return x * clamp((x + 3) / 6, 0, 1);
+    case TOPT_ACT_SOFTSIGN:
+        return x / (1 + (x < 0 ? -x : x));
+    case TOPT_ACT_ABS:
+        return x < 0 ? -x : x;
+    case TOPT_ACT_ERF:
+        return R(erf((double)x));
+    case TOPT_ACT_EXP:
+        return R(exp((double)x));
+    case TOPT_ACT_LOG:
+        return R(log((double)x));
+    case TOPT_ACT_SQRT:
+        return R(sqrt((double)x));
+    case TOPT_ACT_RECIPROCAL:
+        return 1 / x;
+    case TOPT_ACT_POWER:
+        return R(pow((double)x, t->alpha));
+    case TOPT_ACT_SIN:
+        return R(sin((double)x));
+    default:
+        return R(cos((double)x));
     }
 }
 
-static inline real slope_of(int a, double alpha, real x)
+static inline real slope_of(int a, const struct topt_attrs *p, real x)
 {
     real t;
     switch (a) {
@@ -102,13 +133,41 @@ static inline real slope_of(int a, double alpha, real x)
         t = sigmoid(x);
         return t * (1 - t);
     case TOPT_ACT_LEAKY_RELU:
-        return x > 0 ? 1 : R(alpha);
+        return x > 0 ? 1 : R(p->alpha);
     case TOPT_ACT_ELU:
-        return x > 0 ? 1 : R(alpha * exp((double)x));
+        return x > 0 ? 1 : R(p->alpha * exp((double)x));
     case TOPT_ACT_GELU_ERF:
         return gelu_erf_slope(x);
-    default:
+    case TOPT_ACT_SOFTPLUS:
         return sigmoid(x);
+    case TOPT_ACT_CLIP:
+        return x > R(p->alpha) && x < R(p->beta);
+    case TOPT_ACT_HARD_SIGMOID:
+        t = R(p->alpha) * x + R(p->beta);
+        return t > 0 && t < 1 ? R(p->alpha) : 0;
+    case TOPT_ACT_HARD_SWISH:
+        return x <= -3 ? 0 : x >= 3 ? 1 : (2 * x + 3) / 6;
+    case TOPT_ACT_SOFTSIGN:
+        t = 1 + (x < 0 ? -x : x);
+        return 1 / (t * t);
+    case TOPT_ACT_ABS:
+        return R((x > 0) - (x < 0));
+    case TOPT_ACT_ERF:
+        return R(1.12837916709551257390 * exp(-(double)x * (double)x));
+    case TOPT_ACT_EXP:
+        return R(exp((double)x));
+    case TOPT_ACT_LOG:
+        return 1 / x;
+    case TOPT_ACT_SQRT:
+        return R(0.5 / sqrt((double)x));
+    case TOPT_ACT_RECIPROCAL:
+        return -1 / (x * x);
+    case TOPT_ACT_POWER:
+        return R(p->alpha * pow((double)x, p->alpha - 1));
+    case TOPT_ACT_SIN:
+        return R(cos((double)x));
+    default:
+        return R(-sin((double)x));
     }
 }
 
@@ -136,12 +195,12 @@ static void unary_fwd(const struct topt_kernel_call *c)
     enum { X, Y };
     const real *x = c->value[X];
     real *y = c->value[Y];
-    double alpha = c->op->attrs.alpha;
+    const struct topt_attrs *t = &c->op->attrs;
     int64_t n = elements_of(c, X);
 #define BODY(a)                                                                          \
     for (int64_t i = 0; i < n; i++)                                                      \
-    y[i] = activate(a, alpha, x[i])
-    EACH_ACTIVATION(c->op->attrs.activation, BODY)
+    y[i] = activate(a, t, x[i])
+    EACH_ACTIVATION(t->activation, BODY)
 #undef BODY
 }
 
@@ -150,12 +209,12 @@ static void unary_bwd(const struct topt_kernel_call *c)
     enum { X, Y };
     const real *x = c->value[X], *dy = c->grad[Y];
     real *dx = c->grad[X];
-    double alpha = c->op->attrs.alpha;
+    const struct topt_attrs *t = &c->op->attrs;
     int64_t n = dx ? elements_of(c, X) : 0;
 #define BODY(a)                                                                          \
     for (int64_t i = 0; i < n; i++)                                                      \
-    dx[i] = dy[i] * slope_of(a, alpha, x[i])
-    EACH_ACTIVATION(c->op->attrs.activation, BODY)
+    dx[i] = dy[i] * slope_of(a, t, x[i])
+    EACH_ACTIVATION(t->activation, BODY)
 #undef BODY
 }
 
@@ -165,12 +224,12 @@ static void glu_fwd(const struct topt_kernel_call *c)
     enum { X, Y };
     const real *x = c->value[X];
     real *y = c->value[Y];
-    double alpha = c->op->attrs.alpha;
+    const struct topt_attrs *t = &c->op->attrs;
     int64_t n = elements_of(c, Y);
 #define BODY(a)                                                                          \
     for (int64_t i = 0; i < n; i++)                                                      \
-    y[i] = activate(a, alpha, x[2 * i]) * x[2 * i + 1]
-    EACH_ACTIVATION(c->op->attrs.activation, BODY)
+    y[i] = activate(a, t, x[2 * i]) * x[2 * i + 1]
+    EACH_ACTIVATION(t->activation, BODY)
 #undef BODY
 }
 
@@ -179,15 +238,15 @@ static void glu_bwd(const struct topt_kernel_call *c)
     enum { X, Y };
     const real *x = c->value[X], *dy = c->grad[Y];
     real *dx = c->grad[X];
-    double alpha = c->op->attrs.alpha;
+    const struct topt_attrs *t = &c->op->attrs;
     int64_t n = dx ? elements_of(c, Y) : 0;
 #define BODY(a)                                                                          \
     for (int64_t i = 0; i < n; i++) {                                                    \
         real gate = x[2 * i], up = x[2 * i + 1];                                         \
-        dx[2 * i] = dy[i] * up * slope_of(a, alpha, gate);                               \
-        dx[2 * i + 1] = dy[i] * activate(a, alpha, gate);                                \
+        dx[2 * i] = dy[i] * up * slope_of(a, t, gate);                                   \
+        dx[2 * i + 1] = dy[i] * activate(a, t, gate);                                    \
     }
-    EACH_ACTIVATION(c->op->attrs.activation, BODY)
+    EACH_ACTIVATION(t->activation, BODY)
 #undef BODY
 }
 #undef EACH_ACTIVATION

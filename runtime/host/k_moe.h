@@ -326,14 +326,13 @@ static void activate_experts(const struct topt_kernel_call *c, int to)
     const real *h = c->value[EH];
     real *a = c->value[to];
     int64_t n = elements_of(c, to);
-    int act = c->op->attrs.activation;
-    double alpha = c->op->attrs.alpha;
+    const struct topt_attrs *t = &c->op->attrs;
     if (c->op->attrs.gated)
         for (int64_t i = 0; i < n; i++)
-            a[i] = activate(act, alpha, h[2 * i]) * h[2 * i + 1];
+            a[i] = activate(t->activation, t, h[2 * i]) * h[2 * i + 1];
     else
         for (int64_t i = 0; i < n; i++)
-            a[i] = activate(act, alpha, h[i]);
+            a[i] = activate(t->activation, t, h[i]);
 }
 
 static void experts_act(const struct topt_kernel_call *c)
@@ -351,14 +350,13 @@ static void experts_bwd_act(const struct topt_kernel_call *c)
     const real *h = c->value[EH], *da = c->value[EDA];
     real *dh = c->value[EDH];
     int64_t n = elements_of(c, EDA);
-    int act = c->op->attrs.activation;
-    double alpha = c->op->attrs.alpha;
+    const struct topt_attrs *t = &c->op->attrs;
     if (!c->op->attrs.gated)
         for (int64_t i = 0; i < n; i++)
-            dh[i] = da[i] * slope_of(act, alpha, h[i]);
+            dh[i] = da[i] * slope_of(t->activation, t, h[i]);
     else
         for (int64_t i = 0; i < n; i++) {
-            dh[2 * i] = da[i] * h[2 * i + 1] * slope_of(act, alpha, h[2 * i]);
-            dh[2 * i + 1] = da[i] * activate(act, alpha, h[2 * i]);
+            dh[2 * i] = da[i] * h[2 * i + 1] * slope_of(t->activation, t, h[2 * i]);
+            dh[2 * i + 1] = da[i] * activate(t->activation, t, h[2 * i]);
         }
 }

@@ -252,6 +252,7 @@ int topt_onnx_map_pow(struct onnx *x, const struct onnx_node *n)
         return topt_onnx_fail(x, n, "only squares are done");
     return topt_onnx_put(x, n, &a->view, both(x, n, "mul", "", &a->view, &a->view));
 }
+
 /* ---- norms ----------------------------------------------------------------------------- */
 
 int topt_onnx_put_norm(struct onnx *x, const struct onnx_node *n,

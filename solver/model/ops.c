@@ -36,11 +36,9 @@ enum topt_work topt_kernel_work(enum topt_kernel k)
 const char *topt_activation_name(enum topt_activation a)
 {
     static const char *const name[TOPT_ACT_COUNT] = {
-        [TOPT_ACT_RELU] = "relu",       [TOPT_ACT_GELU] = "gelu",
-        [TOPT_ACT_SILU] = "silu",       [TOPT_ACT_TANH] = "tanh",
-        [TOPT_ACT_SIGMOID] = "sigmoid", [TOPT_ACT_LEAKY_RELU] = "leaky_relu",
-        [TOPT_ACT_ELU] = "elu",         [TOPT_ACT_SOFTPLUS] = "softplus",
-        [TOPT_ACT_GELU_ERF] = "gelu_erf",
+#define X(id, text) [TOPT_ACT_##id] = text,
+        TOPT_ACTIVATIONS(X)
+#undef X
     };
     return name[a];
 }

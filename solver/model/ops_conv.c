@@ -246,6 +246,8 @@ static int shape_lrn(struct topt_op *op, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "channels in groups of %lld are not handled",
                          (long long)op->operand[0].dim[1].unit);
+    if (a->alpha < 0 || a->beta < 0)
+        return topt_fail(err, TOPT_ERR_INVAL, "needs alpha and beta not below 0");
     if (a->size < 1 || a->size > 1 << 15)
         return topt_fail(err, TOPT_ERR_INVAL, "needs a size of 1 to 32768 channels");
     a->alpha = a->alpha > 0 ? a->alpha : 1e-4;
@@ -355,7 +357,7 @@ const struct topt_op_spec topt_ops_conv[] = {
      .shape = topt_shape_same,
      .flops = topt_flops_elementwise},
     {.name = "unary",
-     .attrs = A(ACT) | A(ALPHA),
+     .attrs = A(ACT) | A(ALPHA) | A(BETA),
      .ndims = 4,
      .dim = {BATCH, CHANNELS, ROWS, COLS},
      .noperands = 2,

@@ -269,17 +269,38 @@ struct topt_op_spec {
                    int64_t *ret_off, int64_t *ret_len);
 };
 
+/* Functions of one number, with the attributes alpha and beta. */
+/* clang-format off */
+#define TOPT_ACTIVATIONS(X)                                                                \
+    X(RELU, "relu")                                                                        \
+    X(GELU, "gelu")                   /* by its approximation with tanh */                 \
+    X(SILU, "silu")                                                                        \
+    X(TANH, "tanh")                                                                        \
+    X(SIGMOID, "sigmoid")                                                                  \
+    X(LEAKY_RELU, "leaky_relu")       /* alpha x below 0 */                                \
+    X(ELU, "elu")                     /* alpha (e^x - 1) below 0 */                        \
+    X(SOFTPLUS, "softplus")           /* ln(1 + e^x) */                                    \
+    X(GELU_ERF, "gelu_erf")           /* x/2 (1 + erf(x / sqrt 2)), the exact one */       \
+    X(CLIP, "clip")                   /* not below alpha nor above beta */                 \
+    X(HARD_SIGMOID, "hard_sigmoid")   /* alpha x + beta between 0 and 1 */                 \
+    X(HARD_SWISH, "hard_swish")       /* x times (x + 3) / 6 between 0 and 1 */            \
+    X(SOFTSIGN, "softsign")           /* x / (1 + |x|) */                                  \
+    X(ABS, "abs")                                                                          \
+    X(ERF, "erf")                                                                          \
+    X(EXP, "exp")                                                                          \
+    X(LOG, "log")                                                                          \
+    X(SQRT, "sqrt")                                                                        \
+    X(RECIPROCAL, "reciprocal")                                                            \
+    X(POWER, "power")                 /* x to the alpha */                                 \
+    X(SIN, "sin")                                                                          \
+    X(COS, "cos")
+/* clang-format on */
+
 enum topt_activation {
-    TOPT_ACT_RELU,
-    TOPT_ACT_GELU,
-    TOPT_ACT_SILU,
-    TOPT_ACT_TANH,
-    TOPT_ACT_SIGMOID,
-    TOPT_ACT_LEAKY_RELU, /* alpha x below 0 */
-    TOPT_ACT_ELU,        /* alpha (e^x - 1) below 0 */
-    TOPT_ACT_SOFTPLUS,   /* ln(1 + e^x) */
-    TOPT_ACT_GELU_ERF,   /* x/2 (1 + erf(x / sqrt(2))), of which gelu is the tanh form */
-    TOPT_ACT_COUNT
+#define X(id, text) TOPT_ACT_##id,
+    TOPT_ACTIVATIONS(X)
+#undef X
+        TOPT_ACT_COUNT
 };
 const char *topt_activation_name(enum topt_activation a);
 
@@ -299,7 +320,7 @@ const char *topt_activation_name(enum topt_activation a);
     X(SCALE, scale, REAL)                  /* attend: of scores; 0: 1 / sqrt(head_dim) */  \
     X(ROPE_THETA, rope_theta, REAL)        /* 0: no rotary embedding */                    \
     X(ACT, activation, ACTIVATION)                                                         \
-    X(ALPHA, alpha, REAL)                  /* of the activation, where it has one */       \
+    X(ALPHA, alpha, SIGNED)                /* of the activation, where it has one */       \
     X(POSITIONS, positions, WHOLE)         /* rows of a table of positions; 0: seq */      \
     X(FACTOR, factor, SIGNED)              /* scale: factor x + shift */                   \
     X(SHIFT, shift, SIGNED)                                                                \
@@ -324,7 +345,7 @@ const char *topt_activation_name(enum topt_activation a);
     X(COUNT_PAD, count_pad, BOOLEAN)       /* pool: the mean counts padding */             \
     X(CEIL, ceil, BOOLEAN)                 /* pool: round output extents up */             \
     X(SIZE, size, WHOLE)                   /* lrn: channels that are summed over */        \
-    X(BETA, beta, REAL)                    /* lrn: power; 0: 0.75 */                       \
+    X(BETA, beta, SIGNED)                  /* the same; lrn: power; 0: 0.75 */             \
     X(BIAS, bias, REAL)                    /* lrn: what the sum is added to; 0: 1 */       \
     X(RATE, rate, REAL)                    /* dropout: fraction that becomes 0 */          \
     X(TOP_K, top_k, WHOLE)                                                                 \

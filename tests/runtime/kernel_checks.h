@@ -23,7 +23,8 @@ struct fixture {
         int ndim;
         struct topt_dim dim[TOPT_MAX_RANK];
     } shape[TOPT_MAX_INPUTS];
-    int64_t seq; /* 0: SEQ */
+    int64_t seq;       /* 0: SEQ */
+    uint32_t positive; /* operands (bit o) whose numbers are above 0.5 */
 };
 
 /* The operator under test sees the tensor alone, whatever its producer would make. */
@@ -81,6 +82,8 @@ static void fill(const struct fixture *x, const struct topt_op *op, struct whole
                 w->value[o][i] = topt_random_normal(stream, (uint64_t)i);
             if (x->sparse >> o & 1 && topt_random(stream + 50, (uint64_t)i) % 2)
                 w->value[o][i] = 0;
+            if (x->positive >> o & 1)
+                w->value[o][i] = 0.5 + fabs(w->value[o][i]);
             if (role == TOPT_OUTPUT)
                 w->grad[o][i] = topt_random_normal(stream + 100, (uint64_t)i);
         }
