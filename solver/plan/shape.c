@@ -415,7 +415,8 @@ int topt_shape_solve(struct topt_shape_search *s, enum topt_goal goal, int64_t l
                              .epsilon = r->epsilon,
                              .threads = r->threads,
                              .cancel = r->cancel,
-                             .stop = r->stop},
+                             .stop = r->stop,
+                             .max_entries = r->max_entries},
                        .ret = ret,
                        .err = err};
     *ret = (struct topt_solutions){.claim = topt_claim_exact()};

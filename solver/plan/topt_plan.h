@@ -68,6 +68,8 @@ struct topt_request {
     /* Polled: answer with the best so far, and how good it is known to be; may be NULL. */
     const atomic_bool *stop;
     int64_t max_work; /* the same after so much counted work of the search; 0: no limit */
+    int64_t
+        max_entries; /* as of searches: larger tables are decided by heuristic; 0: 2^22 */
 };
 
 /* Sensible values for everything that is not a pointer. */

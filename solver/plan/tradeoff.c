@@ -40,7 +40,7 @@ static int put_cost(struct topt_micros *m, const struct topt_best *b, json_t *po
     return 0;
 }
 
-static int curve_point(struct topt_micros *m, int64_t gpus, json_t *points,
+static int curve_point(struct topt_micros *m, int64_t gpus, json_t *curve,
                        struct topt_error *err)
 {
     int rc = 0;
@@ -49,6 +49,8 @@ static int curve_point(struct topt_micros *m, int64_t gpus, json_t *points,
     if (topt_count_least_bytes(m, gpus) <= limit &&
         topt_count_solve(m, gpus, limit, TOPT_GOAL_FASTEST, &b, err))
         return -1;
+    if (b.stopped)
+        json_object_set_new(curve, "stopped", json_true());
     if (b.stopped && !b.found) { /* of which nothing is known */
         topt_best_fini(&b);
         return 0;
@@ -70,7 +72,7 @@ static int curve_point(struct topt_micros *m, int64_t gpus, json_t *points,
         free(words);
         rc = put_cost(m, &b, p, err);
     }
-    json_array_append_new(points, p);
+    json_array_append_new(json_object_get(curve, "points"), p);
     topt_best_fini(&b);
     return rc;
 }
@@ -90,7 +92,7 @@ int topt_plan_curve(const struct topt_request *r, json_t **ret, struct topt_erro
     }
     json_t *curve = curve_head(r);
     for (int i = 0; i < n && !rc; i++)
-        rc = curve_point(&m, count[i], json_object_get(curve, "points"), err);
+        rc = curve_point(&m, count[i], curve, err);
     free(count);
     topt_micros_fini(&m);
     if (rc) {

@@ -9,12 +9,9 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
 
 struct args {
     const char *algorithm;
@@ -198,36 +195,12 @@ static int nothing_fits(const struct args *args, const struct topt_frontier *f,
                      args->memory);
 }
 
-static atomic_bool out_of_time;
-
-static void on_alarm(int number)
-{
-    (void)number;
-    atomic_store(&out_of_time, 1);
-}
-
-/* The search has no clock; it is told. */
-static void set_alarm(double seconds)
-{
-    struct sigaction action = {.sa_handler = on_alarm};
-    struct itimerval timer = {0};
-    if (!(seconds > 0 && seconds < 1e9))
-        return;
-    timer.it_value.tv_sec = (time_t)seconds;
-    timer.it_value.tv_usec = (suseconds_t)(1e6 * (seconds - floor(seconds))) + 1;
-    if (timer.it_value.tv_usec > 999999)
-        timer.it_value.tv_usec = 999999;
-    sigaction(SIGALRM, &action, NULL);
-    setitimer(ITIMER_REAL, &timer, NULL);
-}
-
 static int solve(const struct args *args, const char *path, struct topt_error *err)
 {
     struct topt_search_options o = {.algorithm = args->algorithm,
                                     .memory_limit = args->memory,
                                     .epsilon = args->epsilon,
                                     .max_work = args->work,
-                                    .stop = &out_of_time,
                                     .max_entries = args->entries};
     struct topt_costs_file *file = NULL;
     struct topt_frontier *f = NULL;
@@ -238,7 +211,7 @@ static int solve(const struct args *args, const char *path, struct topt_error *e
     o.threads = (int)args->threads;
     if (load(path, &file, err))
         return -1;
-    set_alarm(args->seconds);
+    o.stop = topt_stop_after(args->seconds);
     if (topt_search(topt_costs_problem(file), &o, &f, err))
         goto out;
     rc = print(args, topt_costs_problem(file), f, err);

@@ -2,9 +2,15 @@
 #ifndef TOPT_SEARCH_CMD_H
 #define TOPT_SEARCH_CMD_H
 
+#include <stdatomic.h>
+
 /* argv[0] is "solve".  Prints the frontier of a cost file on stdout, or one line on stderr;
  * returns the exit status: 0, 1 failed, 2 usage, 3 nothing fits.
  * Thread safety: for a program's main thread. */
 int topt_cmd_solve(int argc, char **argv);
+
+/* The flag that a command's search polls as its 'stop': set after so many seconds (0: never) of
+ * the wall, and by the first interrupt.  For a program's main thread, once. */
+const atomic_bool *topt_stop_after(double seconds);
 
 #endif
