@@ -14,6 +14,7 @@
 #include "topt_json.h"
 #include "topt_options.h"
 #include "topt_plan.h"
+#include "topt_search_cmd.h"
 #include "topt_text.h"
 
 enum { MAX_COUNTS = 64, MAX_PLAN_FILE = 64 << 20 };
@@ -21,8 +22,8 @@ enum { MAX_COUNTS = 64, MAX_PLAN_FILE = 64 << 20 };
 struct args {
     const char *hw, *mode, *gpus, *space, *blocks, *factors, *accounting, *counts,
         *algorithm, *output, *plan, *dtype, *optimizer;
-    int64_t max_gpus, memory, micro, threads, batch, seq, count, seed;
-    double epsilon;
+    int64_t max_gpus, memory, micro, threads, batch, seq, count, seed, work, entries;
+    double epsilon, seconds;
     int json, sequence, gradient_f32, layouts;
 };
 
@@ -56,15 +57,29 @@ struct args {
         "o", TOPT_OPT_STRING, AT(output), "FILE", "write the result to a file"           \
     }
 
+/* Of commands that search for the best: when to answer with the best so far. */
+#define ANYTIME                                                                          \
+    {"seconds", TOPT_OPT_REAL, AT(seconds), "S",                                         \
+     "answer after so long with the best so far, and how good it is"},                   \
+        {"max-work", TOPT_OPT_INT, AT(work), "N",                                        \
+         "the same after so many pairs of points, the same on any machine"},             \
+    {                                                                                    \
+        "max-entries", TOPT_OPT_INT, AT(entries), "N",                                   \
+            "decide operators by heuristic where tables would be larger (4194304)"       \
+    }
+
 static const struct topt_option plan_options[] = {
     {"mode", TOPT_OPT_STRING, AT(mode), "MODE",
      "mini-time, mini-parallelism or profiling"},
     {"gpus", TOPT_OPT_STRING, AT(gpus), "N[,N...]", "how many; profiling takes a list"},
     {"max-gpus", TOPT_OPT_INT, AT(max_gpus), "N", "at most so many"},
     {"counts", TOPT_OPT_STRING, AT(counts), "pow2|all", "which counts are tried"},
+    ANYTIME,
     COMMON,
     {0}};
 static const struct topt_option frontier_options[] = {
+    {"gpus", TOPT_OPT_STRING, AT(gpus), "N", "how many"}, ANYTIME, COMMON, {0}};
+static const struct topt_option costgraph_options[] = {
     {"gpus", TOPT_OPT_STRING, AT(gpus), "N", "how many"}, COMMON, {0}};
 static const struct topt_option evaluate_options[] = {
     {"plan", TOPT_OPT_STRING, AT(plan), "FILE", "the plan to cost"}, COMMON, {0}};
@@ -145,6 +160,8 @@ static int read_names(struct question *q, struct topt_error *err)
     r->memory_limit = a->memory;
     r->algorithm = a->algorithm;
     r->epsilon = a->epsilon;
+    r->max_work = a->work;
+    r->max_entries = a->entries;
     r->threads = (int)(a->threads > 64 ? 64 : a->threads);
     r->sequence_splits = a->sequence;
     return 0;
@@ -262,6 +279,29 @@ static void show_time(const json_t *a)
     printf("\n");
 }
 
+/* How good an answer is known to be, where it is not exact. */
+static void show_claim(const json_t *a)
+{
+    enum { SHOWN = 6 };
+    const json_t *epsilon = json_object_get(a, "epsilon"),
+                 *decided = json_object_get(a, "heuristic");
+    if (json_is_true(json_object_get(a, "stopped")))
+        printf("  stopped  before the search was finished: this is the best so far\n");
+    if (json_is_null(epsilon))
+        printf("  proven   nothing: faster ones may be anywhere\n");
+    else if (json_number_value(epsilon) > 0)
+        printf("  proven   times at most %.3g %% above the best\n",
+               100 * json_number_value(epsilon));
+    size_t n = json_array_size(decided);
+    for (size_t i = 0; i < n && i < SHOWN; i++)
+        printf("%s%s", i ? ", " : "  decided  by heuristic: ",
+               json_string_value(json_array_get(decided, i)));
+    if (n > SHOWN)
+        printf(" and %zu more", n - SHOWN);
+    if (n > 0)
+        printf("\n");
+}
+
 static void show_plan(const json_t *a)
 {
     const json_t *uniform = json_object_get(a, "uniform");
@@ -288,6 +328,7 @@ static void show_plan(const json_t *a)
            json_is_true(json_object_get(a, "exact")) ? "exact" : "not exact",
            (long long)whole(a, "configs"), (long long)whole(a, "layouts"),
            (long long)whole(a, "edge_entries"));
+    show_claim(a);
     printf("  plan     %s\n", words(a, "plan_id"));
 }
 
@@ -300,6 +341,8 @@ static int put_answer(const struct question *q, const json_t *answer,
         char *plot = topt_plot_curve(answer, width());
         fputs(plot ? plot : "", stdout);
         free(plot);
+        if (json_is_true(json_object_get(answer, "stopped")))
+            printf("stopped early: counts are missing, or not the fastest\n");
         return 0;
     }
     show_plan(answer);
@@ -318,6 +361,8 @@ int topt_cmd_plan(int argc, char **argv)
                        "--mode is needed: mini-time, mini-parallelism or profiling");
     if (!rc && q.r.mode == TOPT_MINI_TIME && q.r.ngpu_list != 1)
         rc = topt_fail(&err, TOPT_ERR_USAGE, "mini-time needs --gpus N");
+    if (!rc)
+        q.r.stop = topt_stop_after(q.a.seconds);
     rc = rc ? rc : topt_plan(&q.r, &answer, &err);
     int feasible =
         q.r.mode == TOPT_PROFILING || json_is_true(json_object_get(answer, "feasible"));
@@ -343,6 +388,8 @@ int topt_cmd_frontier(int argc, char **argv)
     struct topt_error err = {0};
     json_t *doc = NULL;
     int rc = ask(&q, frontier_options, usage, argc, argv, &err);
+    if (!rc)
+        q.r.stop = topt_stop_after(q.a.seconds);
     rc = rc ? rc : topt_plan_frontier(&q.r, &doc, &err);
     if (!rc && (q.a.json || q.a.output)) {
         rc = write_json(doc, q.a.output ? q.a.output : "-", &err);
@@ -353,6 +400,7 @@ int topt_cmd_frontier(int argc, char **argv)
                json_is_true(json_object_get(doc, "exact")) ? "exact" : "not exact",
                json_array_size(json_object_get(doc, "points")));
         fputs(plot ? plot : "", stdout);
+        show_claim(doc);
         free(plot);
     }
     json_decref(doc);
@@ -533,7 +581,7 @@ int topt_cmd_costgraph(int argc, char **argv)
     struct question q;
     struct topt_error err = {0};
     char *text = NULL;
-    int rc = ask(&q, frontier_options, usage, argc, argv, &err);
+    int rc = ask(&q, costgraph_options, usage, argc, argv, &err);
     rc = rc ? rc : topt_plan_costgraph(&q.r, &text, &err);
     if (!rc)
         rc = topt_write_file(q.a.output ? q.a.output : "-", text, strlen(text), &err);
