@@ -107,19 +107,26 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
         return -1;
     t->cost.compute_ns = 0; /* initialisation is not part of a step */
     memset(t->cost.basis_ns, 0, sizeof t->cost.basis_ns);
+    memset(t->spent, 0, sizeof t->spent);
+    t->phase = TOPT_PHASE_END;
     t->rounds = 1;
     if (topt_fragment_begin(f, op, &b))
         return -1;
     t->rounds = rounds;
-    if (tally_forward(f, t, op, c, c->recompute ? TOPT_PASS_DROP : TOPT_PASS_KEEP, &b) ||
-        (c->recompute && tally_forward(f, t, op, c, TOPT_PASS_AGAIN, &b)))
+    t->phase = TOPT_PHASE_FORWARD;
+    if (tally_forward(f, t, op, c, c->recompute ? TOPT_PASS_DROP : TOPT_PASS_KEEP, &b))
         return -1;
-    if (!topt_has_backward(f->model, op))
-        return 0;
-    if (tally_backward(f, t, op, c, &b))
+    t->phase = TOPT_PHASE_BACKWARD;
+    if (c->recompute && tally_forward(f, t, op, c, TOPT_PASS_AGAIN, &b))
         return -1;
+    if (topt_has_backward(f->model, op) && tally_backward(f, t, op, c, &b))
+        return -1;
+    t->phase = TOPT_PHASE_END;
     t->rounds = 1;
-    return topt_fragment_end(f, op, c, &b);
+    if (topt_has_backward(f->model, op) && topt_fragment_end(f, op, c, &b))
+        return -1;
+    topt_tally_hide(t);
+    return 0;
 }
 
 int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config *c,

@@ -364,6 +364,12 @@ const char *topt_accounting_name(enum topt_accounting a)
     return (unsigned)a < TOPT_ACCOUNTING_COUNT ? name[a] : "unknown";
 }
 
+const char *topt_overlap_name(enum topt_overlap o)
+{
+    static const char *const name[] = {"none", "ddp", "fsdp"};
+    return (unsigned)o < TOPT_OVERLAP_COUNT ? name[o] : "unknown";
+}
+
 const char *topt_class_name(enum topt_class c)
 {
     static const char *const name[] = {"parameters", "gradients",    "optimizer",

@@ -96,6 +96,12 @@ int topt_fragment_emit(const struct topt_fragments *f, struct topt_instr i)
     return f->sink->emit(f->sink, &i, f->err);
 }
 
+void topt_fragment_aside(const struct topt_fragments *f, enum topt_aside what)
+{
+    if (f->sink->aside)
+        f->sink->aside(f->sink, what);
+}
+
 /* ---- moves ------------------------------------------------------------------------------ */
 
 /* One move; the staging buffer lives only as long as it takes. */

@@ -7,6 +7,9 @@
 
 #include "topt_lower.h"
 
+/* What a system may move while it computes. */
+enum topt_aside { TOPT_ASIDE_NOTHING, TOPT_ASIDE_GRADIENT, TOPT_ASIDE_PARAM };
+
 struct topt_sink {
     /* Number of the new buffer, or -1 (err filled). */
     int (*alloc)(struct topt_sink *s, const struct topt_buffer *b,
@@ -20,6 +23,9 @@ struct topt_sink {
      * at one count of the operator's dimension 'd', until told again (-1, once); one that
      * records is given every round of a loop. */
     void (*repeat)(struct topt_sink *s, int d, int64_t times);
+    /* May be NULL.  Moves from now on are of parameters or of their gradients, which other
+     * operators' computation may hide, until told TOPT_ASIDE_NOTHING. */
+    void (*aside)(struct topt_sink *s, enum topt_aside what);
 };
 
 struct topt_fragments {
@@ -76,6 +82,7 @@ int topt_fragment_all_reduce(const struct topt_fragments *f, int op, int buffer,
 int topt_fragment_block(const struct topt_fragments *f, struct topt_buffer b);
 struct topt_instr topt_fragment_instr(enum topt_instr_kind kind, int op, int backward);
 int topt_fragment_emit(const struct topt_fragments *f, struct topt_instr i);
+void topt_fragment_aside(const struct topt_fragments *f, enum topt_aside what);
 
 /* Parameters, gradients, optimizer state and data of an operator: allocated once. */
 int topt_fragment_init(const struct topt_fragments *f, int op,

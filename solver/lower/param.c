@@ -237,9 +237,11 @@ int topt_params_open(const struct topt_fragments *f, int op, const struct topt_c
         struct topt_layout from = topt_rest_layout(o, x, c, f->mesh);
         struct topt_layout to = topt_value_layout(o, x, c, f->mesh);
         struct topt_shape shape = topt_operand_shape(o, x);
+        topt_fragment_aside(f, TOPT_ASIDE_PARAM);
         if (topt_fragment_move(f, op, backward, b->param[x], &shape, &from, &to,
                                &b->value[x]))
             return -1;
+        topt_fragment_aside(f, TOPT_ASIDE_NOTHING);
     }
     return 0;
 }
@@ -282,7 +284,23 @@ static int reduce_scatter(const struct topt_fragments *f, int op, int operand,
     struct topt_layout from = topt_grad_layout(o, operand, c, f->mesh);
     struct topt_layout to = topt_rest_layout(o, operand, c, f->mesh);
     struct topt_shape shape = topt_operand_shape(o, operand);
-    return topt_fragment_move(f, op, 1, grad, &shape, &from, &to, ret);
+    topt_fragment_aside(f, TOPT_ASIDE_GRADIENT);
+    int rc = topt_fragment_move(f, op, 1, grad, &shape, &from, &to, ret);
+    topt_fragment_aside(f, TOPT_ASIDE_NOTHING);
+    return rc;
+}
+
+static int all_reduce(const struct topt_fragments *f, int op, int operand,
+                      const struct topt_config *c, int grad)
+{
+    const struct topt_op *o = &f->model->op[op];
+    struct topt_layout partial = topt_grad_layout(o, operand, c, f->mesh);
+    struct topt_layout whole = topt_value_layout(o, operand, c, f->mesh);
+    struct topt_shape shape = topt_operand_shape(o, operand);
+    topt_fragment_aside(f, TOPT_ASIDE_GRADIENT);
+    int rc = topt_fragment_all_reduce(f, op, grad, &shape, &partial, &whole);
+    topt_fragment_aside(f, TOPT_ASIDE_NOTHING);
+    return rc;
 }
 
 int topt_param_grads_close(const struct topt_fragments *f, int op,
@@ -341,13 +359,10 @@ static int end_param(const struct topt_fragments *f, int op, int operand,
                      const struct topt_config *c, const struct topt_op_buffers *b)
 {
     const struct topt_op *o = &f->model->op[op];
-    struct topt_layout partial = topt_grad_layout(o, operand, c, f->mesh);
-    struct topt_layout whole = topt_value_layout(o, operand, c, f->mesh);
-    struct topt_shape shape = topt_operand_shape(o, operand);
     int grad = b->param_grad[operand];
     switch (level(f, o, operand, c)) {
     case TOPT_ZERO_NONE:
-        return topt_fragment_all_reduce(f, op, grad, &shape, &partial, &whole) ||
+        return all_reduce(f, op, operand, c, grad) ||
                        update(f, op, b->param[operand], grad, b->state[operand])
                    ? -1
                    : 0;

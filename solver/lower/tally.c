@@ -146,6 +146,19 @@ static struct topt_time price(const struct topt_tally *t, const struct topt_inst
     }
 }
 
+/* What moves now may be hidden by computation: so the settings say of it. */
+static int moves_aside(const struct topt_tally *t)
+{
+    switch (t->k->settings->overlap) {
+    case TOPT_OVERLAP_DDP:
+        return t->aside == TOPT_ASIDE_GRADIENT;
+    case TOPT_OVERLAP_FSDP:
+        return t->aside != TOPT_ASIDE_NOTHING;
+    default:
+        return 0;
+    }
+}
+
 static int tally_emit(struct topt_sink *sink, const struct topt_instr *i,
                       struct topt_error *err)
 {
@@ -159,7 +172,17 @@ static int tally_emit(struct topt_sink *sink, const struct topt_instr *i,
         __builtin_add_overflow(*part, ns, part) ||
         __builtin_add_overflow(*basis, ns, basis))
         return topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows");
+    struct topt_phase_time *spent = &t->spent[t->phase];
+    if (!network)
+        spent->compute_ns += ns; /* parts of the above */
+    else if (moves_aside(t))
+        spent->aside_ns[time.basis] += ns;
     return 0;
+}
+
+static void tally_aside(struct topt_sink *sink, enum topt_aside what)
+{
+    ((struct topt_tally *)sink)->aside = what;
 }
 
 static void tally_repeat(struct topt_sink *sink, int d, int64_t times)
@@ -170,13 +193,16 @@ static void tally_repeat(struct topt_sink *sink, int d, int64_t times)
 
 void topt_tally_init(struct topt_tally *t, const struct topt_costing *k)
 {
-    t->sink = (struct topt_sink){tally_alloc, tally_release, tally_keep,
-                                 tally_emit,  tally_get,     tally_repeat};
+    t->sink = (struct topt_sink){tally_alloc, tally_release, tally_keep, tally_emit,
+                                 tally_get,   tally_repeat,  tally_aside};
     t->k = k;
     t->cost = (struct topt_fragment_cost){0};
     t->rounds = k->settings->micro_batches;
     t->times = 1;
     t->along = -1;
+    t->phase = TOPT_PHASE_FORWARD;
+    t->aside = TOPT_ASIDE_NOTHING;
+    memset(t->spent, 0, sizeof t->spent);
     t->live = t->output_bytes = 0;
     t->muted = t->nbuffers = 0;
     memset(t->len, 0, sizeof t->len);
@@ -187,6 +213,29 @@ struct topt_fragments topt_tally_fragments(struct topt_tally *t, struct topt_err
     const struct topt_costing *k = t->k;
     return (struct topt_fragments){k->model,  k->mesh,  k->settings,
                                    k->router, &t->sink, err};
+}
+
+/* Hide what moved in 'phase' behind at most 'room' of computation; returns how much. */
+static int64_t hide(struct topt_tally *t, enum topt_phase phase, int64_t room)
+{
+    int64_t left = room;
+    for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
+        int64_t part = t->spent[phase].aside_ns[b];
+        part = part < left ? part : left;
+        t->cost.network_ns -= part;
+        t->cost.basis_ns[b] -= part;
+        left -= part;
+    }
+    return room - left;
+}
+
+void topt_tally_hide(struct topt_tally *t)
+{
+    int64_t backward = t->spent[TOPT_PHASE_BACKWARD].compute_ns;
+    int64_t last = backward / t->k->settings->micro_batches;
+    hide(t, TOPT_PHASE_FORWARD, t->spent[TOPT_PHASE_FORWARD].compute_ns);
+    int64_t left = backward - hide(t, TOPT_PHASE_BACKWARD, backward);
+    hide(t, TOPT_PHASE_END, left < last ? left : last);
 }
 
 /* What counts how often: the one place where the papers' accounting differs. */

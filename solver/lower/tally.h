@@ -6,6 +6,21 @@
 
 enum { TOPT_TALLY_BUFFERS = 128 }; /* of one fragment */
 
+/* When in a step an operator's fragment is. */
+enum topt_phase {
+    TOPT_PHASE_FORWARD,
+    TOPT_PHASE_BACKWARD,
+    TOPT_PHASE_END, /* once, after all micro-batches */
+    TOPT_PHASE_COUNT
+};
+
+/* Of one phase, over all micro-batches. */
+struct topt_phase_time {
+    int64_t compute_ns;
+    int64_t
+        aside_ns[TOPT_BASIS_COUNT]; /* what computation may hide, by what it rests on */
+};
+
 struct topt_tally {
     struct topt_sink sink; /* first: it is cast to this */
     const struct topt_costing *k;
@@ -13,6 +28,9 @@ struct topt_tally {
     int64_t rounds; /* micro-batches that do what is written now */
     int64_t times;  /* each instruction counts so often in one of them */
     int along;      /* ... once at each count of this dimension; -1: none */
+    enum topt_phase phase;
+    enum topt_aside aside; /* what moves now */
+    struct topt_phase_time spent[TOPT_PHASE_COUNT];
     int64_t live;
     int64_t output_bytes; /* of an operator that is not fused; made inside too */
     int muted;            /* buffers made now are counted elsewhere */
@@ -25,6 +43,21 @@ struct topt_tally {
 
 void topt_tally_init(struct topt_tally *t, const struct topt_costing *k);
 struct topt_fragments topt_tally_fragments(struct topt_tally *t, struct topt_error *err);
+
+/* Take off the network's time what the operator's own computation hides:
+ *
+ *     forward, backward   min(what moves aside, what is computed), over all micro-batches
+ *     end                 min(what moves aside, what the last backward computes), of what is
+ *                         left of that
+ *
+ * One stream that moves and one that computes need, for operators 1..n in order, with moves
+ * m_i before (or after) computations c_i, at most
+ *
+ *     max over j of (m_1 + .. + m_j + c_j + .. + c_n)  <=  sum of max(m_i, c_i) + min(m_j, c_j)
+ *
+ * (Johnson 1954, two machines), so that the sum is right up to one operator's share, and it
+ * adds up over operators, which a search needs. */
+void topt_tally_hide(struct topt_tally *t);
 
 /* What was added up, weighed by the accounting of the settings. */
 struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t);

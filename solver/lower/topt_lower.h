@@ -47,6 +47,15 @@ enum topt_accounting {
 };
 const char *topt_accounting_name(enum topt_accounting a);
 
+/* Which communication the executing system runs beside computation.  Our runtime: none. */
+enum topt_overlap {
+    TOPT_OVERLAP_NONE,
+    TOPT_OVERLAP_DDP, /* gradients are reduced behind backward (Li et al., VLDB 2020) */
+    TOPT_OVERLAP_FSDP, /* and sharded parameters are gathered ahead (Zhao et al., VLDB 2023) */
+    TOPT_OVERLAP_COUNT
+};
+const char *topt_overlap_name(enum topt_overlap o);
+
 /* What decides bytes besides the layouts. */
 struct topt_settings {
     enum topt_dtype dtype;         /* of activations, weights and gradients */
@@ -57,6 +66,7 @@ struct topt_settings {
     int64_t micro_batches;
     int gradient_f32; /* bf16: gradients of parameters are added up in f32 */
     enum topt_accounting accounting;
+    enum topt_overlap overlap;
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 
@@ -260,7 +270,8 @@ char *topt_program_text(const struct topt_program *p);
 /* ---- costs ------------------------------------------------------------------------------ */
 
 struct topt_fragment_cost {
-    int64_t compute_ns, network_ns;
+    int64_t compute_ns,
+        network_ns; /* of the network what nothing hides (settings.overlap) */
     int64_t basis_ns[TOPT_BASIS_COUNT]; /* the same time by what it rests on */
     /* What stays, PARAM..KEPT, and REMADE; the others are 0. */
     int64_t class_bytes[TOPT_CLASS_COUNT];

@@ -189,6 +189,9 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
     if (s->accounting != TOPT_ACCOUNTING_RUN)
         json_object_set_new(json_object_get(doc, "settings"), "accounting",
                             json_string(topt_accounting_name(s->accounting)));
+    if (s->overlap != TOPT_OVERLAP_NONE)
+        json_object_set_new(json_object_get(doc, "settings"), "overlap",
+                            json_string(topt_overlap_name(s->overlap)));
     if (f->alike)
         json_object_set_new(doc, "blocks",
                             json_string(topt_blocks_name(TOPT_BLOCKS_ALIKE)));
@@ -319,10 +322,11 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
                          struct topt_error *err)
 {
     static const char *const allowed[] = {
-        "dtype",      "optimizer", "granule_bytes", "micro_batches", "gradient_f32",
-        "accounting", NULL};
+        "dtype",        "optimizer",  "granule_bytes", "micro_batches",
+        "gradient_f32", "accounting", "overlap",       NULL};
     const char *dtype, *optimizer,
-        *accounting = topt_accounting_name(TOPT_ACCOUNTING_RUN);
+        *accounting = topt_accounting_name(TOPT_ACCOUNTING_RUN),
+        *overlap = topt_overlap_name(TOPT_OVERLAP_NONE);
     ret->micro_batches = 1;
     ret->gradient_f32 = 0;
     return topt_json_only(s, "settings", allowed, err) ||
@@ -336,7 +340,9 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
                             &ret->micro_batches, err) ||
            topt_json_bool_or(s, "settings", "gradient_f32", &ret->gradient_f32, err) ||
            topt_json_string_or(s, "settings", "accounting", &accounting, err) ||
-           topt_accounting_parse(accounting, &ret->accounting, err);
+           topt_accounting_parse(accounting, &ret->accounting, err) ||
+           topt_json_string_or(s, "settings", "overlap", &overlap, err) ||
+           topt_overlap_parse(overlap, &ret->overlap, err);
 }
 
 static int read_mesh(const json_t *m, struct topt_mesh *ret, struct topt_error *err)

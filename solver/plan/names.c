@@ -68,6 +68,11 @@ static const char *accounting_at(int i)
     return topt_accounting_name((enum topt_accounting)i);
 }
 
+static const char *overlap_at(int i)
+{
+    return topt_overlap_name((enum topt_overlap)i);
+}
+
 static const char *optimizer_at(int i)
 {
     return topt_optimizer_name((enum topt_optimizer)i);
@@ -141,6 +146,15 @@ int topt_accounting_parse(const char *name, enum topt_accounting *ret,
     if (find("accounting", name, accounting_at, TOPT_ACCOUNTING_COUNT, &i, err))
         return -1;
     *ret = (enum topt_accounting)i;
+    return 0;
+}
+
+int topt_overlap_parse(const char *name, enum topt_overlap *ret, struct topt_error *err)
+{
+    int i;
+    if (find("overlap", name, overlap_at, TOPT_OVERLAP_COUNT, &i, err))
+        return -1;
+    *ret = (enum topt_overlap)i;
     return 0;
 }
 

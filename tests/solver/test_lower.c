@@ -257,6 +257,35 @@ static void test_settings(void)
            "each time rests on something");
 }
 
+/* Of each operator's moves of parameters what its own computation covers is not counted. */
+static void test_overlap(void)
+{
+    static const struct {
+        enum topt_zero zero;
+        int gathers;
+    } of[] = {{TOPT_ZERO_NONE, 0}, {TOPT_ZERO_GRADIENT, 0}, {TOPT_ZERO_PARAM, 1}};
+    for (int i = 0; i < 3; i++) {
+        struct topt_settings s = topt_settings_default();
+        int64_t network[TOPT_OVERLAP_COUNT], compute = 0;
+        for (int o = 0; o < TOPT_OVERLAP_COUNT; o++) {
+            s.overlap = (enum topt_overlap)o;
+            struct topt_strategy_cost c = cost_small(&s, 2, of[i].zero);
+            network[o] = c.sum.network_ns;
+            compute = o ? compute : c.sum.compute_ns;
+            is_int(c.sum.compute_ns, compute, "zero %d, overlap %s: all is computed",
+                   of[i].zero, topt_overlap_name(s.overlap));
+            is_int(c.sum.basis_ns[0] + c.sum.basis_ns[1] + c.sum.basis_ns[2],
+                   c.sum.compute_ns + c.sum.network_ns, "... and parts add up");
+        }
+        ok(network[TOPT_OVERLAP_DDP] < network[TOPT_OVERLAP_NONE],
+           "reductions hide behind backward");
+        ok((network[TOPT_OVERLAP_FSDP] < network[TOPT_OVERLAP_DDP]) == of[i].gathers,
+           "gathers hide where there are any");
+        ok(network[TOPT_OVERLAP_NONE] - network[TOPT_OVERLAP_FSDP] <= compute,
+           "no more is hidden than is computed");
+    }
+}
+
 int main(void)
 {
     hw = topt_hw_load("lab-cpu", NULL);
@@ -264,6 +293,7 @@ int main(void)
         return done_testing();
     test_derivation();
     test_settings();
+    test_overlap();
     check_random(1, 1, 0, TOPT_SPACE_FULL);
     check_random(1, 2, 1, TOPT_SPACE_FULL);
     check_random(1, 3, 0, TOPT_SPACE_FULL);
