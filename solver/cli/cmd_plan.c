@@ -21,7 +21,7 @@ enum { MAX_COUNTS = 64, MAX_PLAN_FILE = 64 << 20 };
 
 struct args {
     const char *hw, *mode, *gpus, *space, *blocks, *factors, *accounting, *counts,
-        *algorithm, *output, *plan, *dtype, *optimizer;
+        *algorithm, *output, *plan, *dtype, *optimizer, *svg;
     int64_t max_gpus, memory, micro, threads, batch, seq, count, seed, work, entries;
     double epsilon, seconds;
     int json, sequence, gradient_f32, layouts;
@@ -78,10 +78,15 @@ static const struct topt_option plan_options[] = {
     {"max-gpus", TOPT_OPT_INT, AT(max_gpus), "N", "at most so many"},
     {"counts", TOPT_OPT_STRING, AT(counts), "pow2|all", "which counts are tried"},
     ANYTIME,
+    {"svg", TOPT_OPT_STRING, AT(svg), "FILE", "profiling: draw the curve there"},
     COMMON,
     {0}};
 static const struct topt_option frontier_options[] = {
-    {"gpus", TOPT_OPT_STRING, AT(gpus), "N", "how many"}, ANYTIME, COMMON, {0}};
+    {"gpus", TOPT_OPT_STRING, AT(gpus), "N", "how many"},
+    {"svg", TOPT_OPT_STRING, AT(svg), "FILE", "draw it there"},
+    ANYTIME,
+    COMMON,
+    {0}};
 static const struct topt_option costgraph_options[] = {
     {"gpus", TOPT_OPT_STRING, AT(gpus), "N", "how many"}, COMMON, {0}};
 static const struct topt_option evaluate_options[] = {
@@ -218,6 +223,15 @@ static int write_json(const json_t *doc, const char *path, struct topt_error *er
     text[n] = '\n';
     int rc = topt_write_file(path, text, n + 1, err);
     free(text);
+    return rc;
+}
+
+/* A picture, which is given up, into the file that --svg names. */
+static int write_svg(char *svg, const char *path, struct topt_error *err)
+{
+    int rc = svg ? topt_write_file(path, svg, strlen(svg), err)
+                 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the picture");
+    free(svg);
     return rc;
 }
 
@@ -365,6 +379,8 @@ int topt_cmd_plan(int argc, char **argv)
                        "--mode is needed: mini-time, mini-parallelism or profiling");
     if (!rc && q.r.mode == TOPT_MINI_TIME && q.r.ngpu_list != 1)
         rc = topt_fail(&err, TOPT_ERR_USAGE, "mini-time needs --gpus N");
+    if (!rc && q.a.svg && q.r.mode != TOPT_PROFILING)
+        rc = topt_fail(&err, TOPT_ERR_USAGE, "--svg draws the curve of --mode profiling");
     if (!rc)
         q.r.stop = topt_stop_after(q.a.seconds);
     rc = rc ? rc : topt_plan(&q.r, &answer, &err);
@@ -374,6 +390,8 @@ int topt_cmd_plan(int argc, char **argv)
         q.r.mode == TOPT_PROFILING ? answer : json_object_get(answer, "plan");
     if (!rc && q.a.output && feasible)
         rc = write_json(document, q.a.output, &err);
+    if (!rc && q.a.svg)
+        rc = write_svg(topt_svg_curve(answer), q.a.svg, &err);
     if (!rc && !(q.a.output && !strcmp(q.a.output, "-")))
         rc = put_answer(&q, answer, &err);
     json_decref(answer);
@@ -395,14 +413,12 @@ int topt_cmd_frontier(int argc, char **argv)
     if (!rc)
         q.r.stop = topt_stop_after(q.a.seconds);
     rc = rc ? rc : topt_plan_frontier(&q.r, &doc, &err);
+    if (!rc && q.a.svg)
+        rc = write_svg(topt_svg_frontier(doc), q.a.svg, &err);
     if (!rc && (q.a.json || q.a.output)) {
         rc = write_json(doc, q.a.output ? q.a.output : "-", &err);
     } else if (!rc) {
         char *plot = topt_plot_frontier(doc, width());
-        printf("%s on %lld GPUs of %s, space %s, %s: %zu points\n", q.model->name,
-               (long long)q.r.gpus, topt_hw_name(q.hw), words(doc, "space"),
-               json_is_true(json_object_get(doc, "exact")) ? "exact" : "not exact",
-               json_array_size(json_object_get(doc, "points")));
         fputs(plot ? plot : "", stdout);
         show_claim(doc);
         free(plot);
