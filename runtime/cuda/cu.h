@@ -83,6 +83,9 @@ struct
     const void *src;
     int64_t ldd, lds, rows, head;
     double theta, sign;
+    double factor, context, slow,
+        fast; /* scaled angles, as topt_rope_step() takes them */
+    int by_pair;
 };
 struct cu_softmax {
     void *p, *dp, *lse;

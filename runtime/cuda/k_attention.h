@@ -2,6 +2,37 @@
  * by their positions, and softmax over rows of scores, forward and backward. */
 #include "real.h"
 
+DEVICE double clamped(double x, double low, double high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+/* How much of the unscaled angle is kept, of pair j. */
+DEVICE double share_kept(const struct cu_rotate *c, double j, double step)
+{
+    const double whole = 6.28318530717958647692;
+    double width = (double)c->head;
+    if (c->context < 1)
+        return 0;
+    if (!c->by_pair) {
+        double turns = c->context * step / whole;
+        return c->fast > c->slow ? clamped((turns - c->slow) / (c->fast - c->slow), 0, 1)
+                                 : turns > c->slow;
+    }
+    double per_turn = width / (2 * log(c->theta));
+    double from = clamped(floor(per_turn * log(c->context / (c->fast * whole))), 0, 1e9);
+    double to = ceil(per_turn * log(c->context / (c->slow * whole)));
+    to = to < width - 1 ? to : width - 1;
+    return 1 - clamped((j - from) / (to > from ? to - from : 0.001), 0, 1);
+}
+
+DEVICE double rope_step(const struct cu_rotate *c, int64_t j)
+{
+    double step = pow(c->theta, -(double)(2 * j) / (double)c->head);
+    double kept = c->factor > 0 ? share_kept(c, (double)j, step) : 1;
+    return kept < 1 ? step * (kept + (1 - kept) / c->factor) : step;
+}
+
 /* Element j of the first half of a head and its partner in the second.  May be in place. */
 KERNEL rotate_each(CALL(cu_rotate) c)
 {
@@ -11,8 +42,7 @@ KERNEL rotate_each(CALL(cu_rotate) c)
         int64_t r = quotient(i, half), j = rest(i, half);
         const real *x = IN(c.src) + r * c.lds;
         real *y = OUT(c.dst) + r * c.ldd;
-        double angle =
-            c.sign * (double)r * pow(c.theta, -(double)(2 * j) / (double)c.head);
+        double angle = c.sign * (double)r * rope_step(&c, j);
         double a = (double)get(x, j), b = (double)get(x, j + half);
         put(y, j, N(a * cos(angle) - b * sin(angle)));
         put(y, j + half, N(a * sin(angle) + b * cos(angle)));

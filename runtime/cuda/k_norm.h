@@ -24,6 +24,12 @@ static inline int64_t norm_blocks(const struct cu_call *c)
     return size_of(c, NORM_V);
 }
 
+/* 1 where nothing is trained. */
+DEVICE num norm_gain(const struct cu_call *c, int64_t j)
+{
+    return c->value[NORM_G] ? get(IN(c->value[NORM_G]), j) : N(1);
+}
+
 DEVICE wide norm_mu(const struct cu_call *c, int64_t row)
 {
     return c->value[NORM_MU] && !c->rms ? W(get(IN(c->value[NORM_MU]), row)) : W(0);
@@ -101,8 +107,8 @@ KERNEL norm_apply_rows(CALL(cu_call) c)
         PHASE
         {
             for (int64_t j = t; j < d; j += THREADS) {
-                num y = (get(IN(c.value[NORM_X]), r * d + j) - mu) * rstd *
-                        get(IN(c.value[NORM_G]), j);
+                num y =
+                    (get(IN(c.value[NORM_X]), r * d + j) - mu) * rstd * norm_gain(&c, j);
                 put(OUT(c.value[NORM_Y]), r * d + j,
                     c.value[NORM_B] ? y + get(IN(c.value[NORM_B]), j) : y);
             }
@@ -128,8 +134,7 @@ KERNEL norm_bwd_sum_rows(CALL(cu_call) c)
         {
             sum1[t] = sum2[t] = 0;
             for (int64_t j = t; j < d; j += THREADS) {
-                wide g = W(get(IN(c.value[NORM_G]), j)) *
-                         W(get(IN(c.grad[NORM_Y]), r * d + j));
+                wide g = W(norm_gain(&c, j)) * W(get(IN(c.grad[NORM_Y]), r * d + j));
                 sum1[t] += g;
                 sum2[t] += g * (W(get(IN(c.value[NORM_X]), r * d + j)) - mu) * rstd;
             }
@@ -176,7 +181,7 @@ KERNEL norm_bwd_apply_rows(CALL(cu_call) c)
             for (int64_t j = t; j < d; j += THREADS) {
                 int64_t at = r * d + j;
                 num xhat = (get(IN(c.value[NORM_X]), at) - mu) * rstd;
-                num g = get(IN(c.value[NORM_G]), j) * get(IN(c.grad[NORM_Y]), at);
+                num g = norm_gain(&c, j) * get(IN(c.grad[NORM_Y]), at);
                 put(OUT(c.grad[NORM_X]), at, rstd * (g - s1 - xhat * s2));
             }
         }

@@ -285,7 +285,7 @@ static int heads_init(struct heads *h, struct topt_device *d,
                         .ldx = f->cols[QKV],
                         .ldy = f->cols[Y],
                         .ldl = f->cols[LSE],
-                        .scale = 1 / sqrt((double)a->head_dim),
+                        .scale = a->scale > 0 ? a->scale : 1 / sqrt((double)a->head_dim),
                         .causal = a->causal};
     if (!(a->rope_theta > 0) || h->s <= 0)
         return 0;
@@ -313,6 +313,17 @@ static cudaStream_t stream_of(const struct heads *h)
     return ((struct cuda_device *)h->dev->impl)->stream;
 }
 
+static void set_angles(const struct heads *h, struct cu_rotate *r)
+{
+    const struct topt_attrs *a = &h->call->op->attrs;
+    r->theta = a->rope_theta;
+    r->factor = a->rope_factor;
+    r->context = (double)a->rope_context;
+    r->slow = a->rope_slow;
+    r->fast = a->rope_fast;
+    r->by_pair = a->rope_by_pair;
+}
+
 /* A head's rows as the products take them, with their stride: rotated, or as they are. */
 static int turned(const struct heads *h, const char *x, char *room, const char **ret,
                   int64_t *ret_ld, struct topt_error *err)
@@ -327,8 +338,8 @@ static int turned(const struct heads *h, const char *x, char *room, const char *
                           .lds = h->ldx,
                           .rows = h->s,
                           .head = h->hd,
-                          .theta = h->call->op->attrs.rope_theta,
                           .sign = 1};
+    set_angles(h, &r);
     return topt_cuda_launched(math_of(h)->rotate(stream_of(h), &r), h->call, err);
 }
 
@@ -341,8 +352,8 @@ static int turn_back(const struct heads *h, char *x, struct topt_error *err)
                           .lds = h->ldx,
                           .rows = h->s,
                           .head = h->hd,
-                          .theta = h->call->op->attrs.rope_theta,
                           .sign = -1};
+    set_angles(h, &r);
     return h->rotated_q
                ? topt_cuda_launched(math_of(h)->rotate(stream_of(h), &r), h->call, err)
                : 0;

@@ -13,6 +13,7 @@
 #include "k_recurrent.h"
 #include "k_shape.h"
 #include "k_attend.h"
+#include "k_rotary.h"
 #include "k_update.h"
 
 static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {

@@ -1,4 +1,4 @@
-/* k_attend.h - attention of queries to keys of the same or another sequence; rotary positions.
+/* k_attend.h - attention of queries to keys of the same or another sequence.
  *
  * A block of queries of one head at a time: its scores with all keys that any of its rows sees
  * stand in the work buffer, [rows, keys], between two matrix products.  So memory grows with
@@ -10,10 +10,13 @@
  * Backward then needs the rows' sums of p dp over all keys before anything else. */
 #include "real.h"
 
+enum { MOST_BUCKETS = 1024 }; /* as the row takes */
+
 enum {
     ATTEND_Q,
     ATTEND_KV,
     ATTEND_KR,
+    ATTEND_RP,
     ATTEND_Y,
     ATTEND_LSE,
     ATTEND_MOST,
@@ -24,23 +27,60 @@ enum {
     ATTEND_DELTA
 };
 
+/* The table of relative positions: 'n' buckets a side, bucket k from distance start[k] on. */
+struct near {
+    int64_t n, ld; /* 0: there is no table; of its rows */
+    int64_t start[MOST_BUCKETS];
+};
+
+/* Half of a side's buckets hold one distance each; those of the other half end in equal steps of
+ * its logarithm. */
+static void near_init(struct near *w, const struct topt_kernel_call *c)
+{
+    const struct topt_attrs *a = &c->op->attrs;
+    int64_t rows =
+        c->op->operand[ATTEND_RP].present ? c->op->operand[ATTEND_RP].dim[0].count : 0;
+    w->n = a->causal ? rows : rows / 2;
+    w->ld = rows ? cols_of(c, ATTEND_RP) : 0;
+    int64_t exact = w->n / 2;
+    for (int64_t k = 0; k < w->n; k++) {
+        double part = (double)(k - exact) / (double)(w->n - exact);
+        double power = pow((double)a->distance / (double)exact, part);
+        w->start[k] = k < exact ? k : (int64_t)ceil((double)exact * power - 1e-6);
+    }
+}
+
+/* The bucket of a key 'apart' positions after the query; near the last one that was asked for. */
+static int64_t bucket_of(const struct near *w, int causal, int64_t apart, int64_t *last)
+{
+    int64_t far = apart < 0 ? -apart : causal ? 0 : apart, k = *last;
+    while (k + 1 < w->n && far >= w->start[k + 1])
+        k++;
+    while (k > 0 && far < w->start[k])
+        k--;
+    *last = k;
+    return k + (!causal && apart > 0 ? w->n : 0);
+}
+
 /* Local sizes.  A key is 'shared' numbers of kr, then 'own' of kv; its value follows there. */
 struct attend {
     int64_t batch, heads, group, s, t, shared, own, vd, rows;
     int64_t ldq, ldkv, ldkr, ldy, ldl; /* from one position to the next */
     int64_t behind, window;            /* query i sees the local keys up to i + behind */
+    int64_t first_key, chunk;
     int causal;
-    double scale;
+    double scale, cap;
+    struct near near;
 };
 
-static struct attend attend_of(const struct topt_kernel_call *c)
+static void attend_init(struct attend *ret, const struct topt_kernel_call *c)
 {
     enum { S = 2, T };
     const struct topt_attrs *a = &c->op->attrs;
     const struct topt_op *op = c->op;
     int64_t shared = op->operand[ATTEND_KR].present ? cols_of(c, ATTEND_KR) : 0;
     double usual = 1 / sqrt((double)a->head_dim);
-    return (struct attend){.batch = c->len[0],
+    *ret = (struct attend){.batch = c->len[0],
                            .heads = c->len[1],
                            .group = a->heads / a->kv_heads,
                            .s = c->len[S],
@@ -56,16 +96,20 @@ static struct attend attend_of(const struct topt_kernel_call *c)
                            .ldl = cols_of(c, ATTEND_LSE),
                            .behind = c->off[S] - c->off[T] + op->count[T] - op->count[S],
                            .window = a->window,
+                           .first_key = c->off[T],
+                           .chunk = a->chunk,
                            .causal = a->causal,
-                           .scale = a->scale > 0 ? a->scale : usual};
+                           .scale = a->scale > 0 ? a->scale : usual,
+                           .cap = a->cap};
+    near_init(&ret->near, c);
 }
 
 /* A block of queries of one head: pointers at its first row; keys [from, to) are those that
  * any of its rows sees. */
 struct attend_block {
     int64_t first, n, from, to;
-    const real *q, *kv, *kr, *dy;
-    real *y, *lse, *p, *dp, *delta, *dq, *dkv, *dkr;
+    const real *q, *kv, *kr, *rp, *dy;
+    real *y, *lse, *p, *dp, *delta, *dq, *dkv, *dkr, *drp;
 };
 
 static int64_t within(int64_t x, int64_t low, int64_t high)
@@ -79,6 +123,10 @@ static void keys_of(const struct attend *a, int64_t i, int64_t *from, int64_t *t
     int64_t end = i + a->behind + 1;
     *to = a->causal ? within(end, 0, a->t) : a->t;
     *from = a->window ? within(end - a->window, 0, *to) : 0;
+    if (a->chunk) {
+        int64_t start = (end - 1 + a->first_key) / a->chunk * a->chunk - a->first_key;
+        *from = within(start, *from, *to);
+    }
 }
 
 /* The same inside the block's keys. */
@@ -109,16 +157,46 @@ static struct attend_block block_at(const struct topt_kernel_call *c,
                              .q = offset_of(c->value[ATTEND_Q], q),
                              .kv = offset_of(c->value[ATTEND_KV], kv),
                              .kr = offset_of(c->value[ATTEND_KR], kr),
+                             .rp = offset_of(c->value[ATTEND_RP], head),
                              .dy = offset_of(c->grad[ATTEND_Y], y),
                              .y = offset_of(c->value[ATTEND_Y], y),
                              .lse = offset_of(c->value[ATTEND_LSE], stat),
                              .delta = offset_of(c->value[ATTEND_DELTA], stat),
                              .dq = offset_of(c->grad[ATTEND_Q], q),
                              .dkv = offset_of(c->grad[ATTEND_KV], kv),
-                             .dkr = offset_of(c->grad[ATTEND_KR], kr)};
+                             .dkr = offset_of(c->grad[ATTEND_KR], kr),
+                             .drp = offset_of(c->grad[ATTEND_RP], head)};
     keys_of(a, first, &k.from, &other);
     keys_of(a, first + k.n - 1, &other, &k.to);
     return k;
+}
+
+/* What is done to each row of scores before the softmax. */
+static void adjust_row(const struct attend *a, const struct attend_block *k, int64_t i,
+                       int64_t from, int64_t to)
+{
+    real *row = k->p + i * (k->to - k->from), cap = R(a->cap);
+    int64_t at = k->from - (k->first + i + a->behind), last = 0; /* key less query */
+    for (int64_t j = from; a->near.n && j < to; j++)
+        row[j] += k->rp[bucket_of(&a->near, a->causal, at + j, &last) * a->near.ld];
+    for (int64_t j = from; a->cap > 0 && j < to; j++)
+        row[j] = cap * TANH(row[j] / cap);
+}
+
+/* From the slopes of what scores became to their own, of one row; what one became is known from
+ * its p.  Adds to the gradient of the table. */
+static void adjust_row_bwd(const struct attend *a, const struct attend_block *k,
+                           int64_t i, int64_t from, int64_t to)
+{
+    const real *p = k->p + i * (k->to - k->from);
+    real *dp = k->dp + i * (k->to - k->from);
+    int64_t at = k->from - (k->first + i + a->behind), last = 0;
+    for (int64_t j = from; k->drp && j < to; j++)
+        k->drp[bucket_of(&a->near, a->causal, at + j, &last) * a->near.ld] += dp[j];
+    for (int64_t j = from; a->cap > 0 && j < to; j++) {
+        double s = p[j] > 0 ? log((double)p[j]) + (double)k->lse[i * a->ldl] : 0;
+        dp[j] *= R(1 - s / a->cap * (s / a->cap));
+    }
 }
 
 /* p = scale q k^T. */
@@ -173,6 +251,7 @@ static void block_fwd(const struct attend *a, const struct attend_block *k)
     block_scores(a, k);
     for (int64_t i = 0; i < k->n; i++) {
         row_keys(a, k, i, &from, &to);
+        adjust_row(a, k, i, from, to);
         k->lse[i * a->ldl] = R(softmax_row(k->p + i * width, from, to, width));
     }
     gemm(&(struct gemm){.m = k->n,
@@ -189,7 +268,8 @@ static void block_fwd(const struct attend *a, const struct attend_block *k)
 
 static void attend_fwd(const struct topt_kernel_call *c)
 {
-    struct attend a = attend_of(c);
+    struct attend a;
+    attend_init(&a, c);
     for (int64_t b = 0; b < a.batch; b++)
         for (int64_t h = 0; h < a.heads * a.group; h++)
             for (int64_t i = 0; i < a.s; i += a.rows) {
@@ -232,6 +312,7 @@ static void block_again(const struct attend *a, const struct attend_block *k)
     for (int64_t i = 0; i < k->n; i++) {
         real *row = k->p + i * width, shift = k->lse[i * a->ldl];
         row_keys(a, k, i, &from, &to);
+        adjust_row(a, k, i, from, to);
         memset(row, 0, (size_t)from * sizeof *row);
         for (int64_t j = from; j < to; j++)
             row[j] = EXP(row[j] - shift);
@@ -292,16 +373,21 @@ static void set_by_queries(const struct attend_block *k, const real *keys, int64
                         .ldc = ldc});
 }
 
-/* dp becomes the gradient of q k^T: scale p (dp - the row's sum of p dp over all keys). */
+/* dp becomes the gradient of q k^T: scale p (dp - the row's sum of p dp over all keys), by way of
+ * what is done to scores. */
 static void block_slopes(const struct attend *a, const struct attend_block *k, int whole)
 {
-    int64_t width = k->to - k->from;
+    int64_t width = k->to - k->from, from, to;
     for (int64_t i = 0; i < k->n; i++) {
         const real *p = k->p + i * width;
         real *dp = k->dp + i * width, scale = R(a->scale);
         real mean = whole ? R(dot_row(p, dp, width)) : k->delta[i * a->ldl];
         for (int64_t j = 0; j < width; j++)
-            dp[j] = scale * p[j] * (dp[j] - mean);
+            dp[j] = p[j] * (dp[j] - mean);
+        row_keys(a, k, i, &from, &to);
+        adjust_row_bwd(a, k, i, from, to);
+        for (int64_t j = 0; j < width; j++)
+            dp[j] *= scale;
     }
 }
 
@@ -328,7 +414,8 @@ static int has_all_keys(const struct topt_kernel_call *c)
 /* Visit all blocks again: for their rows' sums alone, or for the gradients. */
 static void attend_back(const struct topt_kernel_call *c, int sums_only)
 {
-    struct attend a = attend_of(c);
+    struct attend a;
+    attend_init(&a, c);
     for (int64_t b = 0; b < a.batch; b++)
         for (int64_t h = 0; h < a.heads * a.group; h++)
             for (int64_t i = 0; i < a.s; i += a.rows) {
@@ -356,83 +443,8 @@ static void attend_delta(const struct topt_kernel_call *c)
 
 static void attend_bwd(const struct topt_kernel_call *c)
 {
-    for (int o = ATTEND_KV; o <= ATTEND_KR; o++)
+    for (int o = ATTEND_KV; o <= ATTEND_RP; o++)
         if (c->grad[o])
             memset(c->grad[o], 0, (size_t)elements_of(c, o) * sizeof(real));
     attend_back(c, 0);
-}
-
-/* ---- rotary ---------------------------------------------------------------------------- */
-
-enum { MOST_PAIRS = 512 };
-
-/* Cosines and sines of a position's angles.  From one position to the next each angle grows
- * by a constant, so they are stepped instead of called (in double: off by n * 1e-16). */
-struct turn {
-    int64_t pairs;
-    double co[MOST_PAIRS], si[MOST_PAIRS], dco[MOST_PAIRS], dsi[MOST_PAIRS];
-};
-
-static void turn_to(struct turn *t, const struct topt_attrs *a, int64_t position,
-                    double sign)
-{
-    t->pairs = a->rope_dim / 2;
-    for (int64_t j = 0; j < t->pairs; j++) {
-        double step = sign * pow(a->rope_theta, -(double)(2 * j) / (double)a->rope_dim);
-        t->co[j] = cos(step * (double)position);
-        t->si[j] = sin(step * (double)position);
-        t->dco[j] = cos(step);
-        t->dsi[j] = sin(step);
-    }
-}
-
-static void turn_next(struct turn *t)
-{
-    for (int64_t j = 0; j < t->pairs; j++) {
-        double co = t->co[j] * t->dco[j] - t->si[j] * t->dsi[j];
-        t->si[j] = t->si[j] * t->dco[j] + t->co[j] * t->dsi[j];
-        t->co[j] = co;
-    }
-}
-
-static void turn_head(const struct turn *t, real *y, const real *x)
-{
-    int64_t n = t->pairs;
-    for (int64_t j = 0; j < n; j++) {
-        double a = (double)x[j], b = (double)x[n + j];
-        y[j] = R(a * t->co[j] - b * t->si[j]);
-        y[n + j] = R(a * t->si[j] + b * t->co[j]);
-    }
-}
-
-/* All heads of all positions, by the angle or, for gradients, back. */
-static void turn_all(const struct topt_kernel_call *c, real *y, const real *x,
-                     double sign)
-{
-    enum { X };
-    const struct topt_attrs *a = &c->op->attrs;
-    int64_t batch = y ? extent(c, X, 0) : 0, s = extent(c, X, 1), d = extent(c, X, 2);
-    struct turn t;
-    for (int64_t b = 0; b < batch; b++) {
-        turn_to(&t, a, c->off[1], sign);
-        for (int64_t i = 0; i < s; i++, turn_next(&t))
-            for (int64_t j = 0; j < d; j += a->head_dim) {
-                int64_t at = (b * s + i) * d + j;
-                turn_head(&t, y + at, x + at);
-                copy(y + at + a->rope_dim, x + at + a->rope_dim,
-                     a->head_dim - a->rope_dim);
-            }
-    }
-}
-
-static void rotary_fwd(const struct topt_kernel_call *c)
-{
-    enum { X, Y };
-    turn_all(c, c->value[Y], c->value[X], 1);
-}
-
-static void rotary_bwd(const struct topt_kernel_call *c)
-{
-    enum { X, Y };
-    turn_all(c, c->grad[X], c->grad[Y], -1);
 }

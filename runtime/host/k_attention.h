@@ -16,8 +16,9 @@ enum { STRIP_ELEMENTS = 4096 };
 struct heads {
     int64_t s, hd, q; /* sequence, head size, query heads of a key-value head */
     int64_t ldx, ldy; /* row strides of qkv and of y */
-    double scale, theta;
+    double scale;
     int causal;
+    const struct topt_attrs *rope; /* NULL: nothing is turned */
 };
 
 static struct heads heads_of(const struct topt_kernel_call *c)
@@ -28,9 +29,10 @@ static struct heads heads_of(const struct topt_kernel_call *c)
                           .q = a->heads / a->kv_heads,
                           .ldx = cols_of(c, 0),
                           .ldy = cols_of(c, 1),
-                          .scale = 1 / sqrt((double)a->head_dim),
-                          .theta = a->rope_theta,
-                          .causal = a->causal};
+                          .scale =
+                              a->scale > 0 ? a->scale : 1 / sqrt((double)a->head_dim),
+                          .causal = a->causal,
+                          .rope = a->rope_theta > 0 ? a : NULL};
 }
 
 /* dst = rows [first, first + n) rotated by their positions; sign -1 turns back.  May be in
@@ -40,13 +42,13 @@ static void rotate(const struct heads *h, real *dst, int64_t ldd, const real *sr
                    int64_t lds, int64_t first, int64_t n, double sign)
 {
     int64_t half = h->hd / 2;
-    if (!(h->theta > 0)) {
+    if (!h->rope) {
         for (int64_t i = 0; i < n && dst != src; i++)
             memcpy(dst + i * ldd, src + i * lds, (size_t)h->hd * sizeof *dst);
         return;
     }
     for (int64_t j = 0; j < half; j++) {
-        double step = sign * pow(h->theta, -(double)(2 * j) / (double)h->hd);
+        double step = sign * topt_rope_step(h->rope, h->hd, j);
         double co = cos(step * (double)first), si = sin(step * (double)first);
         double dco = cos(step), dsi = sin(step);
         for (int64_t i = 0; i < n; i++) {

@@ -6,24 +6,83 @@
 
 /* ---- route ------------------------------------------------------------------------------- */
 
-/* One token's experts: the softmax's weights (0 outside of what it is over) and who is kept. */
+/* One token's experts: the weights (0 outside of what they are over), who is kept, and what is
+ * left of 1 by the sigmoid. */
 struct routed {
-    double weight[TOPT_MAX_EXPERTS];
+    double weight[TOPT_MAX_EXPERTS], rest[TOPT_MAX_EXPERTS];
     uint8_t kept[TOPT_MAX_EXPERTS];
 };
 
-/* The largest logits, ties to the first. */
-static void choose(const real *logit, int64_t experts, int64_t top_k, uint8_t *chosen)
+/* The first of the largest among those that are open, of which there is one. */
+static int64_t best_of(const double *score, const uint8_t *open, int64_t n)
 {
+    int64_t best = 0;
+    while (best + 1 < n && !open[best])
+        best++;
+    for (int64_t e = best + 1; e < n; e++)
+        if (open[e] && score[e] > score[best])
+            best = e;
+    return best;
+}
+
+static double sum_of_best_two(const double *score, int64_t n)
+{
+    double first = score[0], second = n > 1 ? -INFINITY : 0;
+    for (int64_t e = 1; e < n; e++) {
+        second = score[e] > first ? first : score[e] > second ? score[e] : second;
+        first = score[e] > first ? score[e] : first;
+    }
+    return first + second;
+}
+
+/* Open are the experts of the groups whose two largest scores add up to the most. */
+static void open_groups(const struct topt_attrs *a, const double *score, int64_t experts,
+                        uint8_t *open)
+{
+    uint8_t left[TOPT_MAX_EXPERTS];
+    double sum[TOPT_MAX_EXPERTS];
+    int64_t size = experts / a->groups;
+    for (int64_t g = 0; g < a->groups; g++)
+        sum[g] = sum_of_best_two(score + g * size, size);
+    memset(left, 1, sizeof left);
+    memset(open, 0, (size_t)experts);
+    for (int64_t k = 0; k < a->top_groups; k++) {
+        int64_t g = best_of(sum, left, a->groups);
+        left[g] = 0;
+        memset(open + g * size, 1, (size_t)size);
+    }
+}
+
+/* The largest scores, ties to the first. */
+static void choose(const struct topt_attrs *a, const double *score, int64_t experts,
+                   uint8_t *chosen)
+{
+    uint8_t open[TOPT_MAX_EXPERTS];
+    open_groups(a, score, experts, open);
     memset(chosen, 0, (size_t)experts);
-    for (int64_t k = 0; k < top_k; k++) {
-        int64_t best = 0;
-        while (best + 1 < experts && chosen[best])
-            best++;
-        for (int64_t e = best + 1; e < experts; e++)
-            if (!chosen[e] && logit[e] > logit[best])
-                best = e;
-        chosen[best] = 1;
+    for (int64_t k = 0; k < a->top_k; k++) {
+        int64_t e = best_of(score, open, experts);
+        open[e] = 0;
+        chosen[e] = 1;
+    }
+}
+
+/* What the weights are shares of: powers, or sigmoids of the logits.  The scores that decide who
+ * is chosen into 'score'. */
+static void shares_of(const struct topt_kernel_call *c, const real *logit,
+                      int64_t experts, struct routed *t, double *score)
+{
+    enum { CORRECTION = 2 };
+    const real *correction = c->value[CORRECTION];
+    double most = -INFINITY;
+    for (int64_t e = 0; e < experts; e++)
+        most = (double)logit[e] > most ? (double)logit[e] : most;
+    for (int64_t e = 0; e < experts; e++) {
+        double x = (double)logit[e];
+        t->rest[e] = c->op->attrs.sigmoid ? 1 / (1 + exp(x)) : 1;
+        t->weight[e] = c->op->attrs.sigmoid ? 1 / (1 + exp(-x)) : exp(x - most);
+        score[e] = (c->op->attrs.sigmoid ? t->weight[e] : x) +
+                   (correction ? (double)correction[e] : 0);
     }
 }
 
@@ -31,17 +90,18 @@ static void choose(const real *logit, int64_t experts, int64_t top_k, uint8_t *c
 static void route(const struct topt_kernel_call *c, const real *logit, int64_t experts,
                   int64_t slots, int64_t *used, struct routed *t)
 {
-    double most = -INFINITY, sum = 0;
-    choose(logit, experts, c->op->attrs.top_k, t->kept);
-    for (int64_t e = 0; e < experts; e++)
-        most = (double)logit[e] > most ? (double)logit[e] : most;
+    const struct topt_attrs *a = &c->op->attrs;
+    double score[TOPT_MAX_EXPERTS], sum = 0;
+    double factor = a->factor < 0 || a->factor > 0 ? a->factor : 1;
+    int shared = !(a->sigmoid && a->unnormalized);
+    shares_of(c, logit, experts, t, score);
+    choose(a, score, experts, t->kept);
     for (int64_t e = 0; e < experts; e++) {
-        int within = t->kept[e] || c->op->attrs.unnormalized;
-        t->weight[e] = within ? exp((double)logit[e] - most) : 0;
+        t->weight[e] *= t->kept[e] || a->unnormalized;
         sum += t->weight[e];
     }
     for (int64_t e = 0; e < experts; e++) {
-        t->weight[e] /= sum;
+        t->weight[e] *= factor / (shared ? sum : 1);
         if (t->kept[e])
             t->kept[e] = used[e]++ < slots;
     }
@@ -65,15 +125,19 @@ static void route_fwd(const struct topt_kernel_call *c)
     }
 }
 
-/* Weights w of a softmax, of which the kept ones are the output:
- *     dlogit = w (kept dg - sum of w kept dg) */
+/* Weights w = f share / sum of shares, of which the kept ones are the output:
+ *     dlogit = w (kept dg - sum of w / f kept dg), of a sigmoid times what is left of 1 by it
+ * and without the sum where sigmoids stand by themselves. */
 static void route_bwd(const struct topt_kernel_call *c)
 {
     enum { LOGITS, G };
     const real *logit = c->value[LOGITS], *dg = c->grad[G];
     real *dlogit = c->grad[LOGITS];
     int64_t seq = extent(c, G, 1), experts = cols_of(c, G);
-    int64_t slots = topt_expert_slots(&c->op->attrs, seq, experts);
+    const struct topt_attrs *a = &c->op->attrs;
+    int64_t slots = topt_expert_slots(a, seq, experts);
+    double factor = a->factor < 0 || a->factor > 0 ? a->factor : 1;
+    int shared = !(a->sigmoid && a->unnormalized);
     struct routed t;
     for (int64_t b = 0; dlogit && b < extent(c, G, 0); b++) {
         int64_t used[TOPT_MAX_EXPERTS] = {0};
@@ -81,9 +145,10 @@ static void route_bwd(const struct topt_kernel_call *c)
             double mean = 0;
             route(c, logit, experts, slots, used, &t);
             for (int64_t e = 0; e < experts; e++)
-                mean += t.kept[e] ? t.weight[e] * (double)dg[e] : 0;
+                mean += shared && t.kept[e] ? t.weight[e] / factor * (double)dg[e] : 0;
             for (int64_t e = 0; e < experts; e++)
-                dlogit[e] = R(t.weight[e] * ((t.kept[e] ? (double)dg[e] : 0) - mean));
+                dlogit[e] =
+                    R(t.weight[e] * t.rest[e] * ((t.kept[e] ? (double)dg[e] : 0) - mean));
             logit += experts, dg += experts, dlogit += experts;
         }
     }

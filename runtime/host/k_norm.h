@@ -76,7 +76,7 @@ static void norm_apply(const struct topt_kernel_call *c)
     for (int64_t r = 0; r < rows; r++) {
         real mu = R(norm_mu(c, r)), rstd = R(norm_rstd(c, r));
         for (int64_t j = 0; j < d; j++)
-            y[r * d + j] = (x[r * d + j] - mu) * rstd * g[j] + (b ? b[j] : 0);
+            y[r * d + j] = (x[r * d + j] - mu) * rstd * (g ? g[j] : 1) + (b ? b[j] : 0);
     }
 }
 
@@ -112,7 +112,7 @@ static void norm_bwd_sum(const struct topt_kernel_call *c)
     for (int64_t r = 0; r < rows; r++) {
         double mu = norm_mu(c, r), rstd = norm_rstd(c, r), sum1 = 0, sum2 = 0;
         for (int64_t j = 0; j < d; j++) {
-            double t = (double)g[j] * (double)dy[r * d + j];
+            double t = (g ? (double)g[j] : 1) * (double)dy[r * d + j];
             sum1 += t;
             sum2 += t * ((double)x[r * d + j] - mu) * rstd;
         }
@@ -137,7 +137,7 @@ static void norm_bwd_apply(const struct topt_kernel_call *c)
         real a = s1 ? s1[r] : 0, b = s2[r];
         for (int64_t j = 0; j < d; j++) {
             int64_t at = r * d + j;
-            dx[at] = rstd * (g[j] * dy[at] - a - (x[at] - mu) * rstd * b);
+            dx[at] = rstd * ((g ? g[j] : 1) * dy[at] - a - (x[at] - mu) * rstd * b);
         }
     }
 }

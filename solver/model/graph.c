@@ -87,6 +87,14 @@ static int bind_input(struct topt_model *m, struct topt_op *op, int operand, int
     return 0;
 }
 
+/* An input that may be left out is, where the next tensor has another rank. */
+static int is_left_out(const struct topt_model *m, const struct topt_operand_spec *spec,
+                       int tensor)
+{
+    return spec->optional && tensor >= 0 && tensor < m->ntensors &&
+           m->tensor[tensor].ndim != spec->ndim;
+}
+
 /* Give tensors to the INPUT operands in order, then to parameters that may be tensors. */
 static int bind_inputs(struct topt_model *m, struct topt_op *op, int ninputs,
                        const int *inputs, struct topt_error *err)
@@ -95,7 +103,9 @@ static int bind_inputs(struct topt_model *m, struct topt_op *op, int ninputs,
     for (int pass = 0; pass < 2; pass++)
         for (int o = 0; o < op->spec->noperands && used < ninputs; o++) {
             const struct topt_operand_spec *spec = &op->spec->operand[o];
-            int fits = pass == 0 ? spec->role == TOPT_INPUT : spec->tensor_ok;
+            int fits = pass == 0 ? spec->role == TOPT_INPUT &&
+                                       !is_left_out(m, spec, inputs[used])
+                                 : spec->tensor_ok;
             if (fits && bind_input(m, op, o, inputs[used++], err))
                 return -1;
         }

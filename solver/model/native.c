@@ -30,14 +30,15 @@ static const struct attr_row {
 };
 
 /* What is said of an operator rather than to it. */
-static const uint64_t any_kind = (uint64_t)1 << TOPT_A_FUSED | (uint64_t)1
-                                                                   << TOPT_A_INSIDE;
+static const topt_attr_set any_kind =
+    (topt_attr_set)1 << TOPT_A_FUSED | (topt_attr_set)1 << TOPT_A_INSIDE;
 
-_Static_assert((int)TOPT_ATTR_COUNT <= 64, "kinds have a bit for each attribute");
+_Static_assert(TOPT_ATTR_COUNT <= 8 * sizeof(topt_attr_set),
+               "kinds have a bit for each attribute");
 
 static int takes(const struct topt_op_spec *kind, int attr)
 {
-    return (kind->attrs | any_kind) >> attr & 1;
+    return (int)((kind->attrs | any_kind) >> attr & 1);
 }
 
 /* ---- writing --------------------------------------------------------------------------- */

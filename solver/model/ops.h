@@ -8,7 +8,7 @@
 #define V(o) (1u << (o))        /* a step touches the value of operand o */
 #define G(o) (1u << (16 + (o))) /* ... its gradient */
 #define D(d) (1u << (d))        /* dimension d of the operator */
-#define A(x) ((uint64_t)1 << TOPT_A_##x)
+#define A(x) ((topt_attr_set)1 << TOPT_A_##x)
 
 /* clang-format off */
 #define KERNEL(k, r, w) {.kind = TOPT_STEP_KERNEL, .kernel = TOPT_K_##k, .reads = (r), .writes = (w)}

@@ -9,6 +9,8 @@
  */
 #include "ops.h"
 
+#include <math.h>
+
 /* Heads of one size in whole groups; products of these are far from overflowing. */
 static int check_heads(struct topt_attrs *a, struct topt_error *err)
 {
@@ -26,6 +28,57 @@ static int check_heads(struct topt_attrs *a, struct topt_error *err)
     return 0;
 }
 
+/* ---- rotary angles --------------------------------------------------------------------- */
+
+static double clamp(double x, double low, double high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+/* How much of the unscaled angle is kept: 0 where it is slow, 1 where it is fast. */
+static double share_kept(const struct topt_attrs *a, double width, double pair,
+                         double step)
+{
+    double whole = 2 * M_PI, positions = (double)a->rope_context, from, to;
+    if (!a->rope_context)
+        return 0;
+    if (!a->rope_by_pair) {
+        double turns = positions * step / whole, slow = a->rope_slow, fast = a->rope_fast;
+        return fast > slow ? clamp((turns - slow) / (fast - slow), 0, 1) : turns > slow;
+    }
+    double per_turn = width / (2 * log(a->rope_theta));
+    from = floor(per_turn * log(positions / (a->rope_fast * whole)));
+    to = ceil(per_turn * log(positions / (a->rope_slow * whole)));
+    from = from > 0 ? from : 0;
+    to = to < width - 1 ? to : width - 1;
+    return 1 - clamp((pair - from) / (to > from ? to - from : 0.001), 0, 1);
+}
+
+double topt_rope_step(const struct topt_attrs *a, int64_t width, int64_t pair)
+{
+    double step = pow(a->rope_theta, -(double)(2 * pair) / (double)width);
+    if (!(a->rope_factor > 0))
+        return step;
+    double kept = share_kept(a, (double)width, (double)pair, step);
+    return step * (kept + (1 - kept) / a->rope_factor);
+}
+
+/* By turns of a base above 1 only, and slow ones make fewer than fast ones. */
+static int check_rope(const struct topt_attrs *a, struct topt_error *err)
+{
+    if (!(a->rope_factor > 0) || !a->rope_context)
+        return 0;
+    if (!(a->rope_slow > 0) || a->rope_fast < a->rope_slow)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "rope_slow %g and rope_fast %g are no turns of slow and of fast "
+                         "angles",
+                         a->rope_slow, a->rope_fast);
+    return !a->rope_by_pair || a->rope_theta > 1
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL,
+                           "rope_by_pair needs a rope_theta above 1");
+}
+
 /* ---- attention ------------------------------------------------------------------------- */
 
 static int shape_attention(struct topt_op *op, struct topt_error *err)
@@ -35,6 +88,8 @@ static int shape_attention(struct topt_op *op, struct topt_error *err)
         return -1;
     if (a->rope_theta > 0 && a->head_dim % 2)
         return topt_fail(err, TOPT_ERR_INVAL, "rotary embedding needs an even head_dim");
+    if (a->rope_theta > 0 && check_rope(a, err))
+        return -1;
     topt_counts_from_input(op, 0);
     if (op->count[2] > 1 << 22)
         return topt_fail(err, TOPT_ERR_LIMIT, "attention over more than 2^22 positions");
@@ -61,11 +116,11 @@ static int64_t flops_attention(const struct topt_op *op, enum topt_kernel k,
 
 /* ---- attend ---------------------------------------------------------------------------- */
 
-enum { ATTEND_ROWS = 64 };
+enum { ATTEND_ROWS = 64, MOST_BUCKETS = 1024, DEFAULT_DISTANCE = 128 };
 
 /* Dimensions and operands of 'attend'. */
-enum { B, H, S, T, ONE };
-enum { Q, KV, KR, Y, LSE, MOST, WEIGHT, SCORES, P, DP, DELTA };
+enum { B, H, S, T, ONE, R };
+enum { Q, KV, KR, RP, Y, LSE, MOST, WEIGHT, SCORES, P, DP, DELTA };
 
 static int attend_lengths(const struct topt_op *op, struct topt_error *err)
 {
@@ -79,6 +134,39 @@ static int attend_lengths(const struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
+/* A table of relative positions: buckets of one side, or of both where there is no mask. */
+static int check_relative(struct topt_op *op, struct topt_error *err)
+{
+    struct topt_attrs *a = &op->attrs;
+    const struct topt_dim *table = op->operand[RP].dim;
+    if (!op->operand[RP].present)
+        return a->distance ? topt_fail(err, TOPT_ERR_INVAL,
+                                       "a distance, but no table of relative positions")
+                           : 0;
+    int64_t rows = table[0].count, side = a->causal ? rows : rows / 2;
+    a->distance = a->distance ? a->distance : DEFAULT_DISTANCE;
+    if (a->heads != a->kv_heads || a->cap > 0)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "a table of relative positions needs as many kv_heads as heads, "
+                         "and no cap");
+    if (table[0].unit != 1 || rows > MOST_BUCKETS || side < 2 ||
+        side * (a->causal ? 1 : 2) != rows || a->distance <= side / 2)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "a table of %lld relative positions does not go with a distance "
+                         "of %lld",
+                         (long long)rows, (long long)a->distance);
+    op->count[R] = rows;
+    return topt_refuse_units(op, RP, 1, err);
+}
+
+static int check_mask(const struct topt_attrs *a, struct topt_error *err)
+{
+    return (a->window || a->chunk) && !a->causal
+               ? topt_fail(err, TOPT_ERR_INVAL,
+                           "a window or chunk of keys needs a causal mask")
+               : 0;
+}
+
 static int shape_attend(struct topt_op *op, struct topt_error *err)
 {
     static const int by_head[] = {LSE, MOST, WEIGHT, DELTA}, by_key[] = {SCORES, P, DP};
@@ -87,13 +175,13 @@ static int shape_attend(struct topt_op *op, struct topt_error *err)
         return -1;
     if (a->v_head_dim == 0)
         a->v_head_dim = a->head_dim;
-    if (a->window && !a->causal)
-        return topt_fail(err, TOPT_ERR_INVAL, "a window of keys needs a causal mask");
+    if (check_mask(a, err))
+        return -1;
     int64_t group = a->heads / a->kv_heads;
     int64_t shared = op->operand[KR].present ? op->operand[KR].dim[2].unit : 0;
     topt_counts_from_input(op, KV);
     topt_counts_from_input(op, Q);
-    op->count[ONE] = 1;
+    op->count[ONE] = op->count[R] = 1;
     if (op->count[H] != a->kv_heads)
         return topt_fail(err, TOPT_ERR_INVAL, "input has %lld key-value heads, not %lld",
                          (long long)op->count[H], (long long)a->kv_heads);
@@ -103,7 +191,7 @@ static int shape_attend(struct topt_op *op, struct topt_error *err)
                          (long long)shared, (long long)a->head_dim);
     if (topt_refuse_units(op, Q, group * a->head_dim, err) ||
         topt_refuse_units(op, KV, a->head_dim - shared + a->v_head_dim, err) ||
-        attend_lengths(op, err))
+        attend_lengths(op, err) || check_relative(op, err))
         return -1;
     topt_set_dim(op, Y, 2, group * a->v_head_dim);
     for (int i = 0; i < 4; i++)
@@ -118,9 +206,11 @@ static int shape_attend(struct topt_op *op, struct topt_error *err)
 static double pairs_of(const struct topt_op *op, const int64_t *len)
 {
     double s = (double)op->count[S], t = (double)op->count[T];
-    double w = (double)op->attrs.window, share = 1;
+    double w = (double)op->attrs.window, c = (double)op->attrs.chunk, share = 1;
     if (op->attrs.causal)
         share = w > 0 && w < t ? w * (2 * t - w) / (2 * t * t) : 1 - s / (2 * t);
+    if (c > 0 && c < t && c / (2 * t) < share)
+        share = c / (2 * t);
     return (double)len[S] * (double)len[T] * share;
 }
 
@@ -160,6 +250,8 @@ static int shape_rotary(struct topt_op *op, struct topt_error *err)
         a->rope_dim = a->head_dim;
     if (!(a->rope_theta > 0))
         a->rope_theta = 10000;
+    if (check_rope(a, err))
+        return -1;
     if (unit % a->head_dim || a->rope_dim > a->head_dim || a->rope_dim % 2)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "rope_dim %lld and head_dim %lld do not fit units of %lld",
@@ -172,9 +264,13 @@ static int shape_rotary(struct topt_op *op, struct topt_error *err)
 
 /* ---- rows ------------------------------------------------------------------------------ */
 
+#define ROPE                                                                             \
+    (A(ROPE_THETA) | A(ROPE_FACTOR) | A(ROPE_CONTEXT) | A(ROPE_SLOW) | A(ROPE_FAST) |    \
+     A(ROPE_BY_PAIR))
+
 const struct topt_op_spec topt_ops_attention[] = {
     {.name = "attention",
-     .attrs = A(HEADS) | A(KV_HEADS) | A(HEAD_DIM) | A(CAUSAL) | A(ROPE_THETA),
+     .attrs = A(HEADS) | A(KV_HEADS) | A(HEAD_DIM) | A(CAUSAL) | A(SCALE) | ROPE,
      .ndims = 3,
      .dim = {BATCH, {"h", TOPT_SPLIT_FEATURE}, {"s", TOPT_SPLIT_NEVER}},
      .noperands = 6,
@@ -192,18 +288,22 @@ const struct topt_op_spec topt_ops_attention[] = {
     /* A count of q holds the heads of a group, one of kv the key and then the value that they
      * share.  With 'kr' the first numbers of each key come from there and are the same for all
      * heads (multi-head latent attention).  Query i sees the keys up to i + t - s where
-     * causal, the last 'window' of them where that is set.  Scores are kept for a few queries
-     * at a time. */
+     * causal, the last 'window' of them where that is set, those of its own run of 'chunk' where
+     * that is.  With 'rp', a table of numbers by head, one is added to each score by how far key
+     * and query are apart: in buckets, exact at first, then growing as powers up to 'distance'
+     * (Raffel et al. 2020); where there is no mask the second half of the table is for keys
+     * after the query.  Scores are kept for a few queries at a time. */
     {.name = "attend",
      .attrs = A(HEADS) | A(KV_HEADS) | A(HEAD_DIM) | A(V_HEAD_DIM) | A(CAUSAL) |
-              A(WINDOW) | A(SCALE),
-     .ndims = 5,
+              A(WINDOW) | A(CHUNK) | A(SCALE) | A(CAP) | A(DISTANCE),
+     .ndims = 6,
      .dim = {BATCH,
              {"h", TOPT_SPLIT_FEATURE},
              SEQ,
              {"t", TOPT_SPLIT_SEQUENCE},
-             {"one", TOPT_SPLIT_NEVER}},
-     .noperands = 11,
+             {"one", TOPT_SPLIT_NEVER},
+             {"r", TOPT_SPLIT_NEVER}},
+     .noperands = 12,
      .operand =
          {{.name = "q", .role = TOPT_INPUT, .ndim = 3, .dim = {B, S, H}, .needed = 1},
           {.name = "kv", .role = TOPT_INPUT, .ndim = 3, .dim = {B, T, H}, .needed = 1},
@@ -211,6 +311,12 @@ const struct topt_op_spec topt_ops_attention[] = {
            .role = TOPT_INPUT,
            .ndim = 3,
            .dim = {B, T, ONE},
+           .needed = 1,
+           .optional = 1},
+          {.name = "rp",
+           .role = TOPT_INPUT,
+           .ndim = 2,
+           .dim = {R, H},
            .needed = 1,
            .optional = 1},
           {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {B, S, H}},
@@ -221,24 +327,26 @@ const struct topt_op_spec topt_ops_attention[] = {
           {.name = "p", .role = TOPT_WORK_BWD, .ndim = 1, .dim = {T}},
           {.name = "dp", .role = TOPT_WORK_BWD, .ndim = 1, .dim = {T}},
           {.name = "delta", .role = TOPT_WORK_BWD, .ndim = 3, .dim = {B, S, H}}},
-     .forward = {KERNEL(ATTEND_FWD, V(Q) | V(KV) | V(KR) | V(SCORES),
+     .forward = {KERNEL(ATTEND_FWD, V(Q) | V(KV) | V(KR) | V(RP) | V(SCORES),
                         V(Y) | V(LSE) | V(MOST)),
                  MAX(MOST, D(T)), KERNEL(ATTEND_WEIGHT, V(LSE) | V(MOST), V(WEIGHT)),
                  SUM(WEIGHT, D(T)),
                  KERNEL(ATTEND_MERGE, V(Y) | V(LSE) | V(MOST) | V(WEIGHT),
                         V(Y) | V(LSE))},
      .backward = {KERNEL(ATTEND_DELTA,
-                         V(Q) | V(KV) | V(KR) | V(LSE) | V(P) | V(DP) | G(Y), V(DELTA)),
+                         V(Q) | V(KV) | V(KR) | V(RP) | V(LSE) | V(P) | V(DP) | G(Y),
+                         V(DELTA)),
                   SUM(DELTA, D(T)),
                   KERNEL(ATTEND_BWD,
-                         V(Q) | V(KV) | V(KR) | V(LSE) | V(P) | V(DP) | V(DELTA) | G(Y),
-                         G(Q) | G(KV) | G(KR))},
+                         V(Q) | V(KV) | V(KR) | V(RP) | V(LSE) | V(P) | V(DP) | V(DELTA) |
+                             G(Y),
+                         G(Q) | G(KV) | G(KR) | G(RP))},
      .shape = shape_attend,
      .flops = flops_attend},
     /* The first rope_dim of each head_dim numbers are turned by their position, number j with
      * number j + rope_dim / 2. */
     {.name = "rotary",
-     .attrs = A(HEAD_DIM) | A(ROPE_DIM) | A(ROPE_THETA),
+     .attrs = A(HEAD_DIM) | A(ROPE_DIM) | A(SCALE) | ROPE,
      .ndims = 3,
      .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_FEATURE}},
      .noperands = 2,

@@ -108,7 +108,8 @@ int topt_shape_weigh(struct topt_op *op, struct topt_error *err)
 
 static int shape_norm(struct topt_op *op, struct topt_error *err)
 {
-    op->operand[2].present = !op->attrs.rms;
+    op->operand[1].present = !op->attrs.plain;
+    op->operand[2].present = !op->attrs.plain && !op->attrs.rms;
     if (op->attrs.eps <= 0)
         op->attrs.eps = 1e-5;
     return topt_shape_same(op, err);
@@ -123,7 +124,8 @@ static int shape_head_norm(struct topt_op *op, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "features in groups of %lld are no whole heads of %lld",
                          (long long)unit, (long long)width);
-    op->operand[BIAS].present = !op->attrs.rms;
+    op->operand[G].present = !op->attrs.plain;
+    op->operand[BIAS].present = !op->attrs.plain && !op->attrs.rms;
     if (op->attrs.eps <= 0)
         op->attrs.eps = 1e-5;
     topt_counts_from_input(op, X);
@@ -300,7 +302,7 @@ const struct topt_op_spec topt_ops_dense[] = {
      .shape = topt_shape_weigh,
      .flops = topt_flops_elementwise},
     {.name = "norm",
-     .attrs = A(RMS) | A(EPS),
+     .attrs = A(RMS) | A(PLAIN) | A(EPS),
      .ndims = 3,
      .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_STAT}},
      .noperands = 8,
@@ -310,6 +312,7 @@ const struct topt_op_spec topt_ops_dense[] = {
            .role = TOPT_PARAM,
            .ndim = 1,
            .dim = {2},
+           .optional = 1,
            .start = TOPT_START_ONE},
           {.name = "bias",
            .role = TOPT_PARAM,
@@ -333,7 +336,7 @@ const struct topt_op_spec topt_ops_dense[] = {
      .shape = shape_norm,
      .flops = topt_flops_elementwise},
     {.name = "head_norm",
-     .attrs = A(HEAD_DIM) | A(RMS) | A(EPS),
+     .attrs = A(HEAD_DIM) | A(RMS) | A(PLAIN) | A(EPS),
      .ndims = 4,
      .dim = {BATCH, SEQ, {"h", TOPT_SPLIT_FEATURE}, {"e", TOPT_SPLIT_NEVER}},
      .noperands = 8, /* as norm has them, for its kernels */
@@ -343,6 +346,7 @@ const struct topt_op_spec topt_ops_dense[] = {
            .role = TOPT_PARAM,
            .ndim = 1,
            .dim = {3},
+           .optional = 1,
            .start = TOPT_START_ONE},
           {.name = "bias",
            .role = TOPT_PARAM,

@@ -35,12 +35,36 @@ static int check_routing(struct topt_op *op, int64_t experts, struct topt_error 
                            (long long)a->top_k, (long long)experts);
 }
 
+/* Groups of equally many experts, with enough of them to choose from. */
+static int check_groups(struct topt_op *op, int64_t experts, struct topt_error *err)
+{
+    struct topt_attrs *a = &op->attrs;
+    if (a->groups == 0)
+        a->groups = 1;
+    if (a->top_groups == 0)
+        a->top_groups = a->groups;
+    return a->groups <= experts && experts % a->groups == 0 &&
+                   a->top_groups <= a->groups &&
+                   a->top_groups * (experts / a->groups) >= a->top_k
+               ? 0
+               : topt_fail(
+                     err, TOPT_ERR_INVAL,
+                     "%lld experts in %lld groups, of which %lld are chosen from, do "
+                     "not give %lld a token",
+                     (long long)experts, (long long)a->groups, (long long)a->top_groups,
+                     (long long)a->top_k);
+}
+
 static int shape_route(struct topt_op *op, struct topt_error *err)
 {
-    enum { B, S, E };
-    topt_counts_from_input(op, 0);
-    return topt_refuse_units(op, 0, 1, err) || check_routing(op, op->count[E], err) ? -1
-                                                                                    : 0;
+    enum { B, S, E, LOGITS = 0, G, CORRECTION };
+    topt_counts_from_input(op, LOGITS);
+    op->operand[CORRECTION].present = op->attrs.corrected;
+    return topt_refuse_units(op, LOGITS, 1, err) ||
+                   check_routing(op, op->count[E], err) ||
+                   check_groups(op, op->count[E], err)
+               ? -1
+               : 0;
 }
 
 static int shape_dispatch(struct topt_op *op, struct topt_error *err)
@@ -121,19 +145,31 @@ static int64_t flops_experts(const struct topt_op *op, enum topt_kernel k,
 }
 
 const struct topt_op_spec topt_ops_moe[] = {
+    /* Weights are of a softmax, or sigmoids of the logits.  Chosen are those with the largest
+     * logit, or sigmoid plus the correction, within the groups whose two best add up to the most
+     * (DeepSeek-AI 2024).  The correction is trained by counting tokens, which nobody does here:
+     * its gradient is 0. */
     {.name = "route",
-     .attrs = A(TOP_K) | A(CAPACITY) | A(UNNORMALIZED),
+     .attrs = A(TOP_K) | A(CAPACITY) | A(UNNORMALIZED) | A(SIGMOID) | A(CORRECTED) |
+              A(GROUPS) | A(TOP_GROUPS) | A(FACTOR),
      .ndims = 3,
      .dim = {BATCH, {"s", TOPT_SPLIT_NEVER}, {"e", TOPT_SPLIT_NEVER}},
-     .noperands = 2,
+     .noperands = 3,
      .operand = {{.name = "logits",
                   .role = TOPT_INPUT,
                   .ndim = 3,
                   .dim = {0, 1, 2},
                   .needed = 1},
-                 {.name = "g", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
-     .forward = {KERNEL(ROUTE_FWD, V(0), V(1))},
-     .backward = {KERNEL(ROUTE_BWD, V(0) | G(1), G(0))},
+                 {.name = "g", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "correction",
+                  .role = TOPT_PARAM,
+                  .ndim = 1,
+                  .dim = {2},
+                  .needed = 1,
+                  .optional = 1,
+                  .start = TOPT_START_ZERO}},
+     .forward = {KERNEL(ROUTE_FWD, V(0) | V(2), V(1))},
+     .backward = {KERNEL(ROUTE_BWD, V(0) | V(2) | G(1), G(0) | G(2))},
      .shape = shape_route,
      .flops = topt_flops_elementwise},
     {.name = "dispatch",

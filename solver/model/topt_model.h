@@ -242,11 +242,14 @@ struct topt_step {
 
 struct topt_op;
 
+/* A set of attributes: bit of enum topt_attr. */
+__extension__ typedef unsigned __int128 topt_attr_set;
+
 struct topt_op_spec {
     const char
-        *name;       /* rows may share a name and differ in the rank of the first input */
-    uint64_t attrs;  /* attributes it takes: bit of enum topt_attr */
-    uint8_t loss;    /* its output is a loss for each sample or token */
+        *name; /* rows may share a name and differ in the rank of the first input */
+    topt_attr_set attrs; /* what it takes */
+    uint8_t loss;        /* its output is a loss for each sample or token */
     uint8_t coupled; /* mixes samples of a batch: micro-batches would change the result */
     int ndims;
     struct topt_opdim_spec dim[TOPT_MAX_OPDIMS];
@@ -317,14 +320,23 @@ const char *topt_activation_name(enum topt_activation a);
     X(ROPE_DIM, rope_dim, WHOLE)           /* numbers of a head that are rotated */        \
     X(CAUSAL, causal, BOOLEAN)                                                             \
     X(WINDOW, window, WHOLE)               /* attend: keys a query sees; 0: all */         \
-    X(SCALE, scale, REAL)                  /* attend: of scores; 0: 1 / sqrt(head_dim) */  \
+    X(CHUNK, chunk, WHOLE)                 /* attend: only keys of the query's own run of so many; 0: all */ \
+    X(SCALE, scale, REAL)                  /* attention: of scores; 0: 1 / sqrt(head_dim); rotary: of what is turned; 0: 1 */ \
+    X(CAP, cap, REAL)                      /* attend: scores become cap tanh(score / cap); 0: none */ \
+    X(DISTANCE, distance, WHOLE)           /* attend: from here on relative positions are one; 0: 128 */ \
     X(ROPE_THETA, rope_theta, REAL)        /* 0: no rotary embedding */                    \
+    X(ROPE_FACTOR, rope_factor, REAL)      /* slow angles are divided by it; 0: none is, see topt_rope_step() */ \
+    X(ROPE_CONTEXT, rope_context, WHOLE)   /* positions over which turns are counted; 0: all angles are slow */ \
+    X(ROPE_SLOW, rope_slow, REAL)          /* turns up to which an angle is slow */        \
+    X(ROPE_FAST, rope_fast, REAL)          /* turns from which it stays as it is */        \
+    X(ROPE_BY_PAIR, rope_by_pair, BOOLEAN) /* between: by the number of the pair, not of turns */ \
     X(ACT, activation, ACTIVATION)                                                         \
     X(ALPHA, alpha, SIGNED)                /* of the activation, where it has one */       \
     X(POSITIONS, positions, WHOLE)         /* rows of a table of positions; 0: seq */      \
-    X(FACTOR, factor, SIGNED)              /* scale: factor x + shift */                   \
+    X(FACTOR, factor, SIGNED)              /* scale: factor x + shift; route: of weights, 0: 1 */ \
     X(SHIFT, shift, SIGNED)                                                                \
     X(RMS, rms, BOOLEAN)                   /* norm: root mean square, no mean, no bias */  \
+    X(PLAIN, plain, BOOLEAN)               /* norm: nothing trained */                     \
     X(EPS, eps, REAL)                                                                      \
     X(INIT_STD, init_std, REAL)            /* 0: the kind's default */                     \
     X(CHANNELS, channels, WHOLE)           /* image */                                     \
@@ -340,7 +352,7 @@ const char *topt_activation_name(enum topt_activation a);
     X(PAD_LEFT, pad_left, WHOLE)                                                           \
     X(PAD_BOTTOM, pad_bottom, WHOLE)                                                       \
     X(PAD_RIGHT, pad_right, WHOLE)                                                         \
-    X(GROUPS, groups, WHOLE)                                                               \
+    X(GROUPS, groups, WHOLE)               /* conv: of channels; route: of experts */      \
     X(AVERAGE, average, BOOLEAN)           /* pool: mean instead of the largest */         \
     X(COUNT_PAD, count_pad, BOOLEAN)       /* pool: the mean counts padding */             \
     X(CEIL, ceil, BOOLEAN)                 /* pool: round output extents up */             \
@@ -352,6 +364,9 @@ const char *topt_activation_name(enum topt_activation a);
     X(CAPACITY, capacity, REAL)            /* slots of an expert over its fair share */    \
     X(GATED, gated, BOOLEAN)               /* experts: swiglu */                           \
     X(UNNORMALIZED, unnormalized, BOOLEAN) /* route: weights as of all experts, not of the top_k */ \
+    X(SIGMOID, sigmoid, BOOLEAN)           /* route: weights by sigmoids, not a softmax */ \
+    X(CORRECTED, corrected, BOOLEAN)       /* route: a number of each expert is added for the choice alone */ \
+    X(TOP_GROUPS, top_groups, WHOLE)       /* route: of 'groups' of experts so many are chosen from; 0: all */ \
     X(MEAN, mean, BOOLEAN)                 /* reduce: mean instead of sum */               \
     X(OFFSET, offset, WHOLE)               /* slice: first number of a unit; select: position */ \
     X(FUSED, fused, BOOLEAN)               /* papers' accounting: part of the one before */ \
@@ -434,6 +449,13 @@ const struct topt_op_spec *topt_op_spec_at(int i); /* NULL past the end */
 struct topt_model *topt_model_create(const char *name, int64_t batch, int64_t seq,
                                      struct topt_error *err) TOPT_MUST_CHECK;
 void topt_model_destroy(struct topt_model *m);
+
+/* Radians by which rotary embedding turns pair 'pair' of 'width' numbers from one position to
+ * the next.  Unscaled: theta^(-2 pair / width).  With rope_factor slow angles, which make at most
+ * rope_slow turns over rope_context positions, are divided by it, fast ones are not, and between
+ * both it is a mean, linear in the turns (Llama 3) or, with rope_by_pair, in the pair's number
+ * between the two whole numbers around (YaRN, Peng et al. 2023). */
+double topt_rope_step(const struct topt_attrs *a, int64_t width, int64_t pair);
 
 /* Slots that each expert has for one sample of 'seq' tokens. */
 int64_t topt_expert_slots(const struct topt_attrs *a, int64_t seq, int64_t experts);

@@ -28,6 +28,18 @@ static const struct fixture fixtures[] = {
     {"route to two of four", "route", 1, 4, 1, .attrs = {.top_k = 2, .capacity = 1}},
     {"route, not normalised", "route", 1, 4, 1,
      .attrs = {.top_k = 2, .capacity = 1, .unnormalized = 1}},
+    {"route by sigmoids", "route", 1, 4, 1,
+     .attrs = {.top_k = 2, .capacity = 1, .sigmoid = 1, .factor = 2.5}},
+    {"route by sigmoids that stand alone", "route", 1, 4, 1,
+     .attrs = {.top_k = 2, .capacity = 1, .sigmoid = 1, .unnormalized = 1}},
+    {"route within groups, corrected", "route", 1, 6, 1,
+     .attrs = {.top_k = 3,
+               .capacity = 1,
+               .sigmoid = 1,
+               .corrected = 1,
+               .groups = 3,
+               .top_groups = 2,
+               .factor = 0.5}},
     {"dispatch", "dispatch", 2, 4, 1, .attrs = {.top_k = 2, .capacity = 1}, .sparse = 2,
      .shape = {TOKENS(3), TOKENS(4)}},
     {"experts", "experts", 1, 5, 1, .attrs = {.features = 3, .activation = TOPT_ACT_GELU},
@@ -91,6 +103,43 @@ static void check_by_hand(void)
     run_one("route", &a, 0, logits, NULL, g);
     ok(fabs(g[0] + g[1] - 1) < 1e-12 && g[4] == 0.5,
        "of all experts the weights add up to 1");
+}
+
+/* One token of six experts in three groups.  With the correction the last group has the two
+ * largest scores, though the second has the largest; the weights do not know of it. */
+static void check_groups(void)
+{
+    static double logits[6] = {0, 1, 3, -9, 0.5, 0.25};
+    static double correction[6] = {0, -1, 0, 0, 0, 1};
+    struct fixture x = {"",
+                        "route",
+                        1,
+                        6,
+                        1,
+                        .attrs = {.top_k = 2,
+                                  .capacity = 9,
+                                  .sigmoid = 1,
+                                  .corrected = 1,
+                                  .groups = 3,
+                                  .top_groups = 1,
+                                  .factor = 2.5},
+                        .shape = {{3, {{1, 1}, {1, 1}, {6, 1}}}}};
+    struct topt_model *m = build(&x);
+    const struct topt_op *op = &m->op[m->nops - 1];
+    struct topt_mesh one;
+    struct topt_config none = topt_config_none();
+    struct whole w = {{logits, NULL, correction}, {NULL}, {NULL}};
+    struct fake f;
+    double a = 1 / (1 + exp(-0.5)), b = 1 / (1 + exp(-0.25)), sum = a + b;
+    double expected[6] = {0, 0, 0, 0, 2.5 * a / sum, 2.5 * b / sum};
+    if (topt_mesh_init(&one, 1, 1, NULL))
+        abort();
+    fake_init(&f, op, &one, &none, &w);
+    fake_run(&f, 0);
+    ok(same(f.value[0][op->output], expected, 6),
+       "the best group by its two best, weights without the correction");
+    fake_fini(&f);
+    topt_model_destroy(m);
 }
 
 static void check_slots(void)
@@ -168,6 +217,7 @@ int main(void)
     for (size_t i = 0; i < sizeof fixtures / sizeof *fixtures; i++)
         check_operator(&fixtures[i]);
     check_by_hand();
+    check_groups();
     check_slots();
     check_refusals();
     check_expert_parallelism();

@@ -11,6 +11,10 @@
 #define ON_PAIR(title, t, q, q_unit, kv, kv_unit, ...) \
     {title, "attend", 2, 1, 1, {__VA_ARGS__}, \
      .shape = {PAIR(SEQ, q, q_unit), PAIR(t, kv, kv_unit)}}
+/* The same of three heads of two numbers, with a table of so many rows. */
+#define ON_RELATIVE(title, t, rows, ...) \
+    {title, "attend", 3, 1, 1, {__VA_ARGS__}, \
+     .shape = {PAIR(SEQ, 3, 2), PAIR(t, 3, 4), {2, {{(rows), 1}, {3, 1}}}}}
 /* clang-format on */
 
 static const struct fixture fixtures[] = {
@@ -25,6 +29,14 @@ static const struct fixture fixtures[] = {
             .head_dim = 3, .v_head_dim = 2, .causal = 1),
     ON_PAIR("attend to a window", 7, 2, 4, 2, 8, .heads = 2, .head_dim = 4, .causal = 1,
             .window = 3),
+    ON_PAIR("attend within chunks", 7, 2, 4, 2, 8, .heads = 2, .head_dim = 4, .causal = 1,
+            .chunk = 3),
+    ON_PAIR("attend with capped scores", 7, 2, 4, 2, 8, .heads = 2, .head_dim = 4,
+            .causal = 1, .window = 4, .cap = 0.7),
+    ON_RELATIVE("attend by relative positions", 5, 6, .heads = 3, .head_dim = 2,
+                .distance = 4, .scale = 1),
+    ON_RELATIVE("causal attend by relative positions", 7, 4, .heads = 3, .head_dim = 2,
+                .distance = 5, .causal = 1),
     {"attend in blocks of queries",
      "attend",
      2,
@@ -49,6 +61,13 @@ static const struct fixture fixtures[] = {
      2,
      12,
      {.rope_theta = 50, .head_dim = 6, .rope_dim = 4}},
+    {"rotary with slow angles scaled", "rotary", 1, 2, 8,
+     .attrs = {.rope_theta = 50,
+               .rope_factor = 4,
+               .rope_context = 64,
+               .rope_slow = 1,
+               .rope_fast = 6,
+               .scale = 1.2}},
     {"slice", "slice", 1, 3, 7, {.offset = 2, .features_unit = 4}},
     {"concat", "concat", 2, 1, 1, .shape = {FEATURES(3, 2), FEATURES(3, 1)}},
     {"concat of 4", "concat", 4, 1, 1,
@@ -94,7 +113,8 @@ static double *output_of(const struct fixture *x, double *const in[])
     struct whole w = {{0}, {0}, {0}};
     struct fake f;
     for (int o = 0; o < op->spec->noperands && *in; o++)
-        if (op->operand[o].role == TOPT_INPUT || op->operand[o].role == TOPT_PARAM)
+        if (op->operand[o].present &&
+            (op->operand[o].role == TOPT_INPUT || op->operand[o].role == TOPT_PARAM))
             w.value[o] = *in++;
     if (topt_mesh_init(&one, 1, 1, NULL))
         abort();
@@ -203,6 +223,76 @@ static void check_latent(void)
         free(all[i]);
 }
 
+/* Without queries and keys scores are the table's numbers: 8 exact buckets a side, then those
+ * that start at 8 2^(k/2), up to a distance of 128. */
+static void check_buckets(void)
+{
+    enum { N = 200, ROWS = 32, SIDE = ROWS / 2 };
+    static const int start[SIDE] = {0, 1,  2,  3,  4,  5,  6,  7,
+                                    8, 12, 16, 23, 32, 46, 64, 91};
+    const struct fixture x = {
+        "",
+        "attend",
+        3,
+        1,
+        1,
+        .attrs = {.heads = 1, .head_dim = 1, .distance = 128},
+        .shape = {LONG(N, 1), LONG(N, 2), {2, {{ROWS, 1}, {1, 1}}}}};
+    double *q = calloc(N, sizeof *q), *kv = random_numbers(2 * N, 1);
+    double *table = random_numbers(ROWS, 2), worst = 0;
+    double *y = output_of(&x, (double *[]){q, kv, table, NULL});
+    for (int i = 0; i < N; i++) {
+        double sum = 0, weighted = 0;
+        for (int j = 0; j < N; j++) {
+            int bucket = SIDE - 1;
+            while (start[bucket] > abs(j - i))
+                bucket--;
+            double p = exp(table[bucket + (j > i ? SIDE : 0)]);
+            sum += p;
+            weighted += p * kv[2 * j + 1];
+        }
+        worst = fmax(worst, fabs(y[i] - weighted / sum));
+    }
+    ok(worst < 1e-13, "buckets of relative positions (off by %.1e)", worst);
+    double *all[] = {q, kv, table, y};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+}
+
+/* Angles of Llama 3.1: of 64 pairs the fast 29 stay, the slow ones are divided by 8; and YaRN's
+ * as DeepSeek-V3 has them: of 32 pairs the first 10 stay, those from the 23rd on are divided. */
+static void check_angles(void)
+{
+    struct topt_attrs llama = {.rope_theta = 500000,
+                               .rope_factor = 8,
+                               .rope_context = 8192,
+                               .rope_slow = 1,
+                               .rope_fast = 4};
+    struct topt_attrs yarn = {.rope_theta = 10000,
+                              .rope_factor = 40,
+                              .rope_context = 4096,
+                              .rope_slow = 1,
+                              .rope_fast = 32,
+                              .rope_by_pair = 1};
+    struct topt_attrs plain = {.rope_theta = 500000}, plain_yarn = {.rope_theta = 10000};
+    int kept = 0, divided = 0, between = 0;
+    for (int j = 0; j < 64; j++) {
+        double share = topt_rope_step(&llama, 128, j) / topt_rope_step(&plain, 128, j);
+        kept += share > 1 - 1e-12;
+        divided += share < 1.0 / 8 + 1e-12;
+        between += share > 1.0 / 8 + 1e-12 && share < 1 - 1e-12;
+    }
+    ok(kept == 29 && divided == 29 && between == 6,
+       "Llama 3.1: %d kept, %d divided, %d between", kept, divided, between);
+    kept = divided = 0;
+    for (int j = 0; j < 32; j++) {
+        double share = topt_rope_step(&yarn, 64, j) / topt_rope_step(&plain_yarn, 64, j);
+        kept += share > 1 - 1e-12;
+        divided += share < 1.0 / 40 + 1e-12;
+    }
+    ok(kept == 11 && divided == 9, "YaRN: %d kept, %d divided", kept, divided);
+}
+
 static double logistic(double x)
 {
     return 1 / (1 + exp(-x));
@@ -303,6 +393,8 @@ int main(void)
         check_operator(&fixtures[i]);
     check_attend();
     check_latent();
+    check_buckets();
+    check_angles();
     check_cells(4);
     check_cells(3);
     check_dropout();

@@ -120,7 +120,8 @@ __attribute__((unused)) static struct topt_model *build_llama(void)
     return finish(&b);
 }
 
-/* Latent attention: keys and values from a few numbers, the rotated part of keys shared. */
+/* Latent attention: keys and values from a few numbers, the rotated part of keys shared, slow
+ * angles scaled, and scores that know how far positions are apart. */
 __attribute__((unused)) static struct topt_model *build_latent(void)
 {
     enum { D = 12, HEADS = 2, HD = 6, SHARED = 2, VD = 3 };
@@ -128,15 +129,19 @@ __attribute__((unused)) static struct topt_model *build_latent(void)
     int x =
         put(&b, "embedding", -1, -1, ATTRS(.vocab = 30, .features = D, .init_std = 0.5));
     int q = put(&b, "linear", x, -1, ATTRS(.features = HEADS, .features_unit = HD));
-    q = put(&b, "rotary", q, -1, ATTRS(.rope_dim = SHARED, .rope_theta = 100));
+    q = put(&b, "rotary", q, -1,
+            ATTRS(.rope_dim = SHARED, .rope_theta = 100, .rope_factor = 2));
     int kv = put(&b, "linear", x, -1, ATTRS(.features = 5));
     kv = put(&b, "linear", kv, -1,
              ATTRS(.features = HEADS, .features_unit = HD - SHARED + VD));
     int kr = put(&b, "linear", x, -1, ATTRS(.features = 1, .features_unit = SHARED));
-    kr = put(&b, "rotary", kr, -1, ATTRS(.rope_theta = 100));
-    int input[] = {q, kv, kr};
-    int y = put_all(&b, "attend", 3, input,
-                    ATTRS(.heads = HEADS, .head_dim = HD, .v_head_dim = VD, .causal = 1));
+    kr = put(&b, "rotary", kr, -1, ATTRS(.rope_theta = 100, .rope_factor = 2));
+    int apart = put(&b, "variable", -1, -1,
+                    ATTRS(.vocab = 4, .features = HEADS, .init_std = 0.5));
+    int input[] = {q, kv, kr, apart};
+    int y = put_all(&b, "attend", 4, input,
+                    ATTRS(.heads = HEADS, .head_dim = HD, .v_head_dim = VD, .causal = 1,
+                          .distance = 5));
     y = put(&b, "linear", y, -1, ATTRS(.features = D));
     x = put(&b, "add", x, y, ATTRS(0));
     x = put(&b, "linear", x, -1, ATTRS(.features = 30));
@@ -162,18 +167,22 @@ __attribute__((unused)) static struct topt_model *build_lstm(void)
     return finish(&b);
 }
 
-/* Gated experts beside the residual, two of four for each token, some of which find no slot. */
+/* Gated experts beside the residual, two of four for each token, some of which find no slot;
+ * chosen by sigmoids within one of two groups, or by a softmax. */
 __attribute__((unused)) static struct topt_model *build_moe(void)
 {
     enum { D = 8, EXPERTS = 4 };
     struct topt_attrs routing = ATTRS(.top_k = 2, .capacity = 1);
+    struct topt_attrs grouped =
+        ATTRS(.top_k = 2, .capacity = 1, .sigmoid = 1, .corrected = 1, .groups = 2,
+              .top_groups = 1, .factor = 2);
     struct build b = {.m = topt_model_create("moe", 8, 6, NULL)};
     int x =
         put(&b, "embedding", -1, -1, ATTRS(.vocab = 30, .features = D, .init_std = 1));
     for (int i = 0; i < 2; i++) {
         int y = put(&b, "norm", x, -1, ATTRS(.rms = 1));
         int g = put(&b, "linear", y, -1, ATTRS(.features = EXPERTS));
-        g = put(&b, "route", g, -1, routing);
+        g = put(&b, "route", g, -1, i == 0 ? grouped : routing);
         y = put(&b, "dispatch", y, g, routing);
         y = put(&b, "experts", y, -1,
                 ATTRS(.features = 6, .activation = TOPT_ACT_SILU, .gated = i == 0));
