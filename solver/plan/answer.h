@@ -49,6 +49,8 @@ int topt_shape_costing(struct topt_shape_search *s, const struct topt_variant *v
                        struct topt_costing *ret, struct topt_error *err) TOPT_MUST_CHECK;
 int topt_shape_problem(struct topt_shape_search *s, const struct topt_variant *v,
                        struct topt_problem **ret, struct topt_error *err) TOPT_MUST_CHECK;
+/* Is a strategy, of whatever space, one of this shape's? */
+int topt_shape_holds(const struct topt_shape_search *s, const struct topt_strategy *st);
 /* What no strategy of a variant can go below, without looking at operators. */
 int64_t topt_shape_least_bytes(struct topt_shape_search *s, const struct topt_variant *v);
 

@@ -95,16 +95,18 @@ void topt_best_fini(struct topt_best *b)
     memset(b, 0, sizeof *b);
 }
 
-static int better(const struct topt_solution *a, const struct topt_best *b,
-                  enum topt_goal goal)
+static int better(const struct topt_solution *a, const struct topt_mesh *mesh,
+                  const struct topt_best *b, enum topt_goal goal)
 {
     const struct topt_solution *c = &b->solution;
+    int64_t time = a->time_ns - c->time_ns, memory = a->memory_bytes - c->memory_bytes;
     if (!b->found)
         return 1;
-    if (goal == TOPT_GOAL_LEAST)
-        return a->memory_bytes < c->memory_bytes;
-    return a->time_ns < c->time_ns ||
-           (a->time_ns == c->time_ns && a->memory_bytes < c->memory_bytes);
+    if (goal == TOPT_GOAL_LEAST && memory)
+        return memory < 0;
+    if (time || memory)
+        return time < 0 || (!time && memory < 0);
+    return mesh->nodes < b->mesh.nodes;
 }
 
 static void take(struct topt_best *b, const struct topt_shape_search *s,
@@ -120,23 +122,136 @@ static void take(struct topt_best *b, const struct topt_shape_search *s,
     solution->strategy = NULL;
 }
 
-static int solve_shape(struct topt_micros *m, int nodes, int per_node, int64_t limit,
-                       enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
+static int same_shape(const struct topt_mesh *a, const struct topt_mesh *b)
+{
+    return a->nodes == b->nodes && a->per_node == b->per_node;
+}
+
+/* A shape of a count, and what the uniform space promises for it. */
+struct shape {
+    int nodes, per_node;
+    struct topt_solution uniform; /* strategy owned, NULL: none that fits */
+};
+
+struct shapes {
+    int n;
+    struct shape *at;
+};
+
+static void shapes_fini(struct shapes *s)
+{
+    for (int i = 0; i < s->n; i++)
+        topt_strategy_destroy(s->at[i].uniform.strategy);
+    free(s->at);
+}
+
+static int list_shapes(const struct topt_request *r, int64_t gpus, struct shapes *ret,
+                       struct topt_error *err)
+{
+    int nodes = 0, per_node = 0, most = topt_hw_max_nodes(r->hw);
+    *ret = (struct shapes){0, calloc((size_t)most + 1, sizeof *ret->at)};
+    if (!ret->at)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the shapes");
+    while (topt_next_shape(r->hw, gpus, &nodes, &per_node))
+        ret->at[ret->n++] = (struct shape){.nodes = nodes, .per_node = per_node};
+    return ret->n ? 0 : topt_no_shape(r, gpus, err);
+}
+
+/* ---- promise ------------------------------------------------------------------------------- */
+
+/* The uniform space takes a hundredth of the time of the others and lies within them, but for
+ * what canonical forbids to shared tables.  Its best on each shape says which shape to search
+ * first, bounds the time of all from the start, and is an answer where a search is stopped
+ * early. */
+static int promises(const struct topt_request *r, int64_t gpus, enum topt_goal goal)
+{
+    return goal == TOPT_GOAL_FASTEST &&
+           topt_space_resolve(r->space, (int)gpus) != TOPT_SPACE_UNIFORM &&
+           (!r->algorithm || !strcmp(r->algorithm, "ft"));
+}
+
+static int promise(struct topt_micros *uniform, struct shape *at, int64_t limit,
+                   struct topt_claim *claim, struct topt_error *err)
 {
     struct topt_shape_search s;
+    struct topt_solutions all = {0};
+    int rc = topt_shape_open(&s, uniform, at->nodes, at->per_node, err) ||
+             topt_shape_solve(&s, TOPT_GOAL_FASTEST, limit, 0, &all, err);
+    if (!rc && all.n > 0) {
+        at->uniform = all.at[0];
+        all.at[0].strategy = NULL;
+    }
+    /* Of what it lacks nothing follows for the other space; its work counts. */
+    struct topt_claim work = topt_claim_exact();
+    work.stats = all.claim.stats;
+    rc = rc || topt_claim_merge(claim, &work, err);
+    topt_solutions_fini(&all);
+    topt_shape_close(&s);
+    return rc ? -1 : 0;
+}
+
+static int by_promise(const void *x, const void *y)
+{
+    const struct shape *a = x, *b = y;
+    int64_t s = a->uniform.strategy ? a->uniform.time_ns : INT64_MAX;
+    int64_t t = b->uniform.strategy ? b->uniform.time_ns : INT64_MAX;
+    return s != t ? (s > t) - (s < t) : a->nodes - b->nodes;
+}
+
+static int order_by_promise(struct topt_micros *m, int64_t gpus, int64_t limit,
+                            struct shapes *shapes, struct topt_claim *claim,
+                            struct topt_error *err)
+{
+    struct topt_request r = *m->request;
+    struct topt_micros uniform;
+    r.factors = topt_request_factors(&r, topt_space_resolve(r.space, (int)gpus));
+    r.space = TOPT_SPACE_UNIFORM;
+    r.blocks = TOPT_BLOCKS_ALIKE;
+    if (topt_micros_init(&uniform, &r, err))
+        return -1;
+    uniform.work = m->work;
+    int rc = 0;
+    for (int i = 0; i < shapes->n && !rc; i++)
+        rc = promise(&uniform, &shapes->at[i], limit, claim, err);
+    m->work = uniform.work;
+    topt_micros_fini(&uniform);
+    qsort(shapes->at, (size_t)shapes->n, sizeof *shapes->at, by_promise);
+    return rc;
+}
+
+/* ---- solving ------------------------------------------------------------------------------- */
+
+/* What is best so far bounds what is still of interest; of equal ones the fewest nodes. */
+static int search_shape(struct topt_shape_search *s, int64_t limit, enum topt_goal goal,
+                        struct topt_best *ret, struct topt_error *err)
+{
     struct topt_solutions all = {0};
     int64_t memory = limit, time = 0;
     if (ret->found && goal == TOPT_GOAL_LEAST)
         memory = ret->solution.memory_bytes;
     else if (ret->found)
         time = ret->solution.time_ns;
-    int rc = topt_shape_open(&s, m, nodes, per_node, err) ||
-             topt_shape_solve(&s, goal, memory, time, &all, err) ||
+    int rc = topt_shape_solve(s, goal, memory, time, &all, err) ||
              topt_claim_merge(&ret->claim, &all.claim, err);
     ret->stopped |= all.stopped;
-    if (!rc && all.n > 0 && better(&all.at[0], ret, goal))
-        take(ret, &s, &all.at[0]);
+    if (!rc && all.n > 0 && better(&all.at[0], &s->mesh, ret, goal))
+        take(ret, s, &all.at[0]);
+    if (ret->found && same_shape(&ret->mesh, &s->mesh))
+        ret->stats = s->stats;
     topt_solutions_fini(&all);
+    return rc ? -1 : 0;
+}
+
+static int solve_shape(struct topt_micros *m, struct shape *at, int64_t limit,
+                       enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
+{
+    struct topt_shape_search s;
+    struct topt_solution *u = &at->uniform;
+    int rc = topt_shape_open(&s, m, at->nodes, at->per_node, err);
+    if (!rc && u->strategy && better(u, &s.mesh, ret, goal) &&
+        topt_shape_holds(&s, u->strategy))
+        take(ret, &s, u);
+    rc = rc || search_shape(&s, limit, goal, ret, err);
     topt_shape_close(&s);
     return rc;
 }
@@ -144,13 +259,16 @@ static int solve_shape(struct topt_micros *m, int nodes, int per_node, int64_t l
 int topt_count_solve(struct topt_micros *m, int64_t gpus, int64_t limit,
                      enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
 {
-    int nodes = 0, per_node = 0, shapes = 0;
+    struct shapes shapes;
     *ret = (struct topt_best){.claim = topt_claim_exact()};
-    for (; topt_next_shape(m->request->hw, gpus, &nodes, &per_node); shapes++)
-        if (solve_shape(m, nodes, per_node, limit, goal, ret, err)) {
-            topt_best_fini(ret);
-            return -1;
-        }
+    int rc = list_shapes(m->request, gpus, &shapes, err);
+    if (!rc && promises(m->request, gpus, goal))
+        rc = order_by_promise(m, gpus, limit, &shapes, &ret->claim, err);
+    for (int i = 0; i < shapes.n && !rc; i++)
+        rc = solve_shape(m, &shapes.at[i], limit, goal, ret, err);
     ret->claim.epsilon = topt_claim_epsilon(&ret->claim, ret->solution.time_ns);
-    return shapes ? 0 : topt_no_shape(m->request, gpus, err);
+    shapes_fini(&shapes);
+    if (rc)
+        topt_best_fini(ret);
+    return rc ? -1 : 0;
 }

@@ -44,6 +44,10 @@ int topt_space_configs(const struct topt_mesh *mesh, const struct topt_splits *s
                        const struct topt_space_options *options,
                        struct topt_config_list *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
+/* Is every choice of splits in a strategy one that the space lists? */
+int topt_space_holds(const struct topt_model *m, const struct topt_mesh *mesh,
+                     const struct topt_space_options *options,
+                     const struct topt_strategy *s);
 /* AUTO resolved for a number of devices. */
 enum topt_space topt_space_resolve(enum topt_space s, int devices);
 

@@ -229,7 +229,15 @@ int topt_shape_problem(struct topt_shape_search *s, const struct topt_variant *v
         return -1;
     /* Prices are of no use before they are complete. */
     k.cancel = r->stop ? r->stop : r->cancel;
+    k.progress = r->progress;
     return topt_problem_create(&k, &o, ret, err);
+}
+
+int topt_shape_holds(const struct topt_shape_search *s, const struct topt_strategy *st)
+{
+    struct topt_space_options o = {.space = s->space,
+                                   .sequence = s->request->sequence_splits};
+    return topt_space_holds(s->request->model, &s->mesh, &o, st);
 }
 
 /* ---- what every strategy of a variant needs ------------------------------------------------ */
@@ -382,6 +390,17 @@ static int price_and_search(struct solver *v, const struct topt_variant *variant
     return 0;
 }
 
+static void tell_progress(const struct solver *v, const struct topt_variant *variant)
+{
+    struct topt_progress *p = v->s->request->progress;
+    TOPT_PROGRESS(p, gpus, v->s->mesh.devices);
+    TOPT_PROGRESS(p, nodes, v->s->mesh.nodes);
+    TOPT_PROGRESS(p, variant, variant - v->s->variant + 1);
+    TOPT_PROGRESS(p, variants, v->s->nvariants);
+    TOPT_PROGRESS(p, priced, 0);
+    TOPT_PROGRESS(p, phase, TOPT_PHASE_PRICING);
+}
+
 static int solve_variant(struct solver *v, const struct topt_variant *variant)
 {
     struct topt_problem *p = NULL;
@@ -390,6 +409,7 @@ static int solve_variant(struct solver *v, const struct topt_variant *variant)
         return topt_fail(v->err, TOPT_ERR_CANCELED, "the search was canceled");
     if (beyond(topt_shape_least_bytes(v->s, variant), memory_limit(v)))
         return 0;
+    tell_progress(v, variant);
     int rc = price_and_search(v, variant, &p, &part);
     if (!rc) {
         for (int i = 0; i < part.n; i++)
@@ -416,6 +436,7 @@ int topt_shape_solve(struct topt_shape_search *s, enum topt_goal goal, int64_t l
                              .threads = r->threads,
                              .cancel = r->cancel,
                              .stop = r->stop,
+                             .progress = r->progress,
                              .max_entries = r->max_entries},
                        .ret = ret,
                        .err = err};

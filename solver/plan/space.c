@@ -211,3 +211,36 @@ int topt_space_configs(const struct topt_mesh *mesh, const struct topt_splits *s
     }
     return rc;
 }
+
+static int listed(const struct topt_config_list *list, const struct topt_config *c)
+{
+    for (int i = 0; i < list->n; i++)
+        if (!memcmp(list->config[i].dim, c->dim, sizeof c->dim))
+            return 1;
+    return 0;
+}
+
+static int holds(const struct topt_mesh *mesh, const struct topt_space_options *options,
+                 struct topt_splits splits, const struct topt_config *c)
+{
+    struct topt_config_list list;
+    if (topt_space_configs(mesh, &splits, options, &list, NULL))
+        return 0;
+    int found = listed(&list, c);
+    free(list.config);
+    return found;
+}
+
+int topt_space_holds(const struct topt_model *m, const struct topt_mesh *mesh,
+                     const struct topt_space_options *options,
+                     const struct topt_strategy *s)
+{
+    for (int i = 0; i < m->nops; i++)
+        if (!holds(mesh, options, topt_splits_of_op(&m->op[i]), &s->config[i]))
+            return 0;
+    for (int t = 0; t < m->ntensors; t++)
+        if (m->tensor[t].nconsumers > 1 &&
+            !holds(mesh, options, topt_splits_of_tensor(m, t), &s->hub[t].layout))
+            return 0;
+    return 1;
+}
