@@ -14,6 +14,7 @@
 #include "topt_json.h"
 #include "topt_options.h"
 #include "topt_plan.h"
+#include "topt_progress.h"
 #include "topt_search_cmd.h"
 #include "topt_text.h"
 
@@ -24,7 +25,7 @@ struct args {
         *algorithm, *output, *plan, *dtype, *optimizer, *svg;
     int64_t max_gpus, memory, micro, threads, batch, seq, count, seed, work, entries;
     double epsilon, seconds;
-    int json, sequence, gradient_f32, layouts;
+    int json, quiet, sequence, gradient_f32, layouts;
     const char *overlap; /* of the executing system */
 };
 
@@ -56,6 +57,7 @@ struct args {
          "allowed loss, proven; 0 is exact"},                                            \
         {"threads", TOPT_OPT_INT, AT(threads), "N", "threads of the search"},            \
         {"json", TOPT_OPT_FLAG, AT(json), "", "JSON on standard output"},                \
+        {"quiet", TOPT_OPT_FLAG, AT(quiet), "", "no line on a terminal about progress"}, \
     {                                                                                    \
         "o", TOPT_OPT_STRING, AT(output), "FILE", "write the result to a file"           \
     }
@@ -106,6 +108,7 @@ struct question {
     struct topt_hw *hw;
     struct topt_request r;
     int64_t gpus[MAX_COUNTS];
+    struct topt_watch watch; /* while the search runs */
 };
 
 static int fail(const char *command, const struct topt_error *err)
@@ -224,6 +227,12 @@ static int write_json(const json_t *doc, const char *path, struct topt_error *er
     int rc = topt_write_file(path, text, n + 1, err);
     free(text);
     return rc;
+}
+
+/* From here on the search may take long. */
+static void watch(struct question *q)
+{
+    q->r.progress = topt_watch_start(&q->watch, q->a.quiet || q->a.json);
 }
 
 /* A picture, which is given up, into the file that --svg names. */
@@ -383,7 +392,10 @@ int topt_cmd_plan(int argc, char **argv)
         rc = topt_fail(&err, TOPT_ERR_USAGE, "--svg draws the curve of --mode profiling");
     if (!rc)
         q.r.stop = topt_stop_after(q.a.seconds);
+    if (!rc)
+        watch(&q);
     rc = rc ? rc : topt_plan(&q.r, &answer, &err);
+    topt_watch_stop(&q.watch);
     int feasible =
         q.r.mode == TOPT_PROFILING || json_is_true(json_object_get(answer, "feasible"));
     json_t *document =
@@ -412,7 +424,10 @@ int topt_cmd_frontier(int argc, char **argv)
     int rc = ask(&q, frontier_options, usage, argc, argv, &err);
     if (!rc)
         q.r.stop = topt_stop_after(q.a.seconds);
+    if (!rc)
+        watch(&q);
     rc = rc ? rc : topt_plan_frontier(&q.r, &doc, &err);
+    topt_watch_stop(&q.watch);
     if (!rc && q.a.svg)
         rc = write_svg(topt_svg_frontier(doc), q.a.svg, &err);
     if (!rc && (q.a.json || q.a.output)) {
@@ -602,7 +617,10 @@ int topt_cmd_costgraph(int argc, char **argv)
     struct topt_error err = {0};
     char *text = NULL;
     int rc = ask(&q, costgraph_options, usage, argc, argv, &err);
+    if (!rc)
+        watch(&q);
     rc = rc ? rc : topt_plan_costgraph(&q.r, &text, &err);
+    topt_watch_stop(&q.watch);
     if (!rc)
         rc = topt_write_file(q.a.output ? q.a.output : "-", text, strlen(text), &err);
     free(text);

@@ -33,6 +33,7 @@ struct topt_space_options {
         TOPT_RECOMPUTE_FREE /* each chooses; blocks must be alike */
     } recompute;
     int keep_dominated; /* list configurations that others of their classes beat */
+    struct topt_progress *progress; /* told how many were priced; may be NULL */
 };
 
 struct topt_config_list {

@@ -140,9 +140,11 @@ struct topt_problem {
     struct topt_arena *names;
 };
 
+/* Asked before each configuration, and each row of a table, is priced. */
 static inline int topt_problem_canceled(const struct topt_problem *p,
                                         struct topt_error *err)
 {
+    TOPT_PROGRESS_ONE(p->options.progress, priced);
     return p->k.cancel && atomic_load(p->k.cancel)
                ? topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled")
                : 0;

@@ -224,12 +224,12 @@ int topt_shape_problem(struct topt_shape_search *s, const struct topt_variant *v
                                    .sequence = r->sequence_splits,
                                    .alike = s->alike ? &s->micros->blocks : NULL,
                                    .zero = zero_levels(s, v),
-                                   .recompute = recompute_of(s, v)};
+                                   .recompute = recompute_of(s, v),
+                                   .progress = r->progress};
     if (topt_shape_costing(s, v, &k, err))
         return -1;
     /* Prices are of no use before they are complete. */
     k.cancel = r->stop ? r->stop : r->cancel;
-    k.progress = r->progress;
     return topt_problem_create(&k, &o, ret, err);
 }
 

@@ -64,7 +64,8 @@ struct topt_request {
     int64_t micro_batches; /* just so many; 0: searched, or 1 where they are not */
     /* granule_bytes 0: the profile's; micro_batches is not read */
     struct topt_settings settings;
-    const atomic_bool *cancel; /* polled: fail with CANCELED; may be NULL */
+    const atomic_bool *cancel;      /* polled: fail with CANCELED; may be NULL */
+    struct topt_progress *progress; /* told what the search is at; may be NULL */
     /* Polled: answer with the best so far, and how good it is known to be; may be NULL. */
     const atomic_bool *stop;
     int64_t max_work; /* the same after so much counted work of the search; 0: no limit */

@@ -2,6 +2,7 @@
 #include "topt_search_cmd.h"
 
 #include "topt_options.h"
+#include "topt_progress.h"
 #include "topt_search.h"
 #include "topt_text.h"
 
@@ -17,7 +18,7 @@ struct args {
     const char *algorithm;
     double epsilon, seconds;
     int64_t threads, memory, work, entries;
-    int json;
+    int json, quiet;
 };
 
 static const struct topt_option table[] = {
@@ -36,6 +37,8 @@ static const struct topt_option table[] = {
     {"max-entries", TOPT_OPT_INT, offsetof(struct args, entries), "N",
      "decide operators by heuristic where exact tables would be larger (4194304)"},
     {"json", TOPT_OPT_FLAG, offsetof(struct args, json), NULL, "print JSON"},
+    {"quiet", TOPT_OPT_FLAG, offsetof(struct args, quiet), NULL,
+     "no line on a terminal about progress"},
     {0},
 };
 
@@ -204,6 +207,7 @@ static int solve(const struct args *args, const char *path, struct topt_error *e
                                     .max_entries = args->entries};
     struct topt_costs_file *file = NULL;
     struct topt_frontier *f = NULL;
+    struct topt_watch watch;
     int rc = -1;
     if (args->threads > TOPT_SEARCH_MAX_THREADS)
         return topt_fail(err, TOPT_ERR_USAGE, "--threads %" PRId64 ": at most %d",
@@ -212,7 +216,10 @@ static int solve(const struct args *args, const char *path, struct topt_error *e
     if (load(path, &file, err))
         return -1;
     o.stop = topt_stop_after(args->seconds);
-    if (topt_search(topt_costs_problem(file), &o, &f, err))
+    o.progress = topt_watch_start(&watch, args->quiet || args->json);
+    int failed = topt_search(topt_costs_problem(file), &o, &f, err);
+    topt_watch_stop(&watch);
+    if (failed)
         goto out;
     rc = print(args, topt_costs_problem(file), f, err);
     if (!rc && f->npoints == 0)

@@ -298,6 +298,26 @@ static int find_ends(struct sweep *s, struct found *ret_light, struct found *ret
            ret_fast->cost.time <= s->limit.time;
 }
 
+/* For who watches.  Nothing in a band is faster than its right end, and its left end is no
+ * heavier than anything in it. */
+static void tell_progress(const struct sweep *s)
+{
+    struct topt_progress *p = s->options->progress;
+    int64_t points = s->nknown, parts = 0;
+    double gap = 0;
+    for (int i = 0; i < s->nbands; i++) {
+        const struct band *b = &s->band[i];
+        points += b->nfound;
+        parts += b->state == BAND_OPEN;
+        if (b->state == BAND_OPEN && b->right.cost.time > 0)
+            gap = fmax(gap, (double)b->left.cost.time / (double)b->right.cost.time - 1);
+    }
+    TOPT_PROGRESS(p, phase, TOPT_PHASE_SEARCHING);
+    TOPT_PROGRESS(p, points, points);
+    TOPT_PROGRESS(p, parts, parts);
+    TOPT_PROGRESS(p, gap, gap < 1e6 ? (int64_t)(1e6 * gap) : -1);
+}
+
 static int search_all(struct sweep *s)
 {
     struct found light, fast;
@@ -309,9 +329,11 @@ static int search_all(struct sweep *s)
         return topt_search_nomem(s->err);
     s->nbands += band_between(s, light, fast, 0, &s->band[s->nbands]);
     s->nbands += band_at_end(s, fast, &s->band[s->nbands]);
-    while (count_open(s))
+    while (count_open(s)) {
+        tell_progress(s);
         if (search_round(s))
             return -1;
+    }
     return 0;
 }
 

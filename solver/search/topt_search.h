@@ -20,6 +20,7 @@
 #include <stdio.h>
 
 #include "topt_error.h"
+#include "topt_progress.h"
 
 struct topt_cost {
     int64_t memory, time; /* both at least 0 */
@@ -71,6 +72,7 @@ struct topt_search_options {
                             The answer is the same for any machine and number of threads */
     int64_t max_entries; /* exact elimination makes no larger table; 0 means 2^22 */
     int64_t max_bytes;   /* memory the search may take; 0 means 16 GiB */
+    struct topt_progress *progress; /* told what the search is at; may be NULL */
 };
 
 #define TOPT_SEARCH_MAX_THREADS 256
