@@ -34,6 +34,7 @@ struct topt_shape_search {
     struct topt_micros *micros; /* borrowed */
     struct topt_mesh mesh;
     struct topt_router *router;
+    const struct topt_algorithm *algorithm; /* of another system, or NULL */
     enum topt_space space;
     int alike, factors;
     int nvariants;

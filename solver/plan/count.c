@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "algorithm.h"
 #include "answer.h"
 
 enum { MAX_DEVICES = 1 << 14 };
@@ -28,6 +29,8 @@ int topt_no_shape(const struct topt_request *r, int64_t gpus, struct topt_error 
 
 int topt_request_check(const struct topt_request *r, struct topt_error *err)
 {
+    if (topt_algorithm_check(r->algorithm, err))
+        return -1;
     if (!topt_hw_has_dtype(r->hw, r->settings.dtype))
         return topt_fail(err, TOPT_ERR_INVAL, "'%s' says nothing of the speed of %s",
                          topt_hw_name(r->hw), topt_dtype_name(r->settings.dtype));
@@ -46,6 +49,9 @@ int topt_request_factors(const struct topt_request *r, enum topt_space space)
         factors = r->settings.accounting == TOPT_ACCOUNTING_PAPER ? 0
                   : space == TOPT_SPACE_UNIFORM                   ? TOPT_FACTORS_ALL
                                                                   : TOPT_FACTOR_ZERO;
+    const struct topt_algorithm *a = topt_algorithm_find(r->algorithm);
+    if (a)
+        factors = (factors & a->factors) | a->always;
     return r->micro_batches ? factors & ~TOPT_FACTOR_MICRO : factors;
 }
 

@@ -2,6 +2,7 @@
  *
  * Configurations that look the same from an edge (layouts of the tensor there, and what is live
  * beside it) share a class, so that a table of an edge is small. */
+#include "algorithm.h"
 #include "problem_impl.h"
 
 #include <stdlib.h>
@@ -173,19 +174,22 @@ static int hub_keeps(const struct topt_problem *p, int tensor, uint8_t ret[3])
 }
 
 static int list_hub(struct topt_problem *p, struct family *f,
-                    const struct topt_config_list *list)
+                    const struct topt_splits *splits, const struct topt_config_list *list)
 {
     uint8_t keep[3];
-    int n = hub_keeps(p, f->tensor, keep);
-    f->config = calloc((size_t)(n * list->n + 1), sizeof *f->config);
-    f->hub_keep = calloc((size_t)(n * list->n + 1), 1);
+    int keeps = hub_keeps(p, f->tensor, keep), n = 0;
+    f->config = calloc((size_t)(keeps * list->n + 1), sizeof *f->config);
+    f->hub_keep = calloc((size_t)(keeps * list->n + 1), 1);
     if (!f->config || !f->hub_keep)
         return -1;
-    for (int i = 0; i < n * list->n; i++) {
-        f->config[i] = list->config[i / n];
-        f->hub_keep[i] = keep[i % n];
+    for (int i = 0; i < keeps * list->n; i++) {
+        struct topt_hub h = {list->config[i / keeps], keep[i % keeps]};
+        if (!topt_allows_hub(&p->options, p->k.mesh, splits, &h))
+            continue;
+        f->config[n] = h.layout;
+        f->hub_keep[n++] = (uint8_t)h.keep;
     }
-    return family_alloc(f, n * list->n);
+    return family_alloc(f, n);
 }
 
 /* Levels of sharding that a configuration takes, as bits: those asked for that mean something,
@@ -218,7 +222,9 @@ static int list_op(struct topt_problem *p, struct family *f,
             for (int r = first; r <= last && levels >> z & 1; r++) {
                 f->config[n] = list->config[i];
                 f->config[n].zero = (uint8_t)z;
-                f->config[n++].recompute = (uint8_t)r;
+                f->config[n].recompute = (uint8_t)r;
+                n += topt_allows_op(&p->options, p->k.mesh, &p->k.model->op[f->op],
+                                    &f->config[n]);
             }
     }
     return family_alloc(f, n);
@@ -231,7 +237,7 @@ static int list_configs(struct topt_problem *p, struct family *f, struct topt_er
     struct topt_config_list list;
     if (topt_space_configs(p->k.mesh, &splits, &p->options, &list, err))
         return -1;
-    int bad = f->op >= 0 ? list_op(p, f, &list) : list_hub(p, f, &list);
+    int bad = f->op >= 0 ? list_op(p, f, &list) : list_hub(p, f, &splits, &list);
     free(list.config);
     return bad ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for configurations") : 0;
 }
@@ -269,15 +275,23 @@ static int price_entry(struct topt_problem *p, struct edge_table *e, int tensor,
                        int32_t *n, struct topt_error *err)
 {
     struct topt_edge_cost c;
+    int allowed = 0;
+    for (int k = TOPT_KEEP_AFTER; k <= TOPT_KEEP_BEFORE; k++)
+        allowed |= topt_allows_edge(&p->options, p->k.mesh, from, to, (enum topt_keep)k)
+                   << k;
+    if (!allowed)
+        return 0;
     if (topt_cost_edge(&p->k, tensor, from, to, &c, err))
         return -1;
     for (int k = 0; k < c.nalts; k++)
-        e->alt[(*n)++] =
-            (struct edge_alt){.cost = {c.alt[k].class_bytes[TOPT_CLASS_KEPT],
-                                       c.alt[k].compute_ns + c.alt[k].network_ns},
-                              .remade = c.alt[k].class_bytes[TOPT_CLASS_REMADE],
-                              .transient = topt_round_transient(c.alt[k].transient_bytes),
-                              .keep = (uint8_t)c.keep[k]};
+        if (allowed >> c.keep[k] & 1)
+            e->alt[(*n)++] =
+                (struct edge_alt){.cost = {c.alt[k].class_bytes[TOPT_CLASS_KEPT],
+                                           c.alt[k].compute_ns + c.alt[k].network_ns},
+                                  .remade = c.alt[k].class_bytes[TOPT_CLASS_REMADE],
+                                  .transient =
+                                      topt_round_transient(c.alt[k].transient_bytes),
+                                  .keep = (uint8_t)c.keep[k]};
     return 0;
 }
 

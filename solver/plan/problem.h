@@ -34,6 +34,9 @@ struct topt_space_options {
     } recompute;
     int keep_dominated; /* list configurations that others of their classes beat */
     struct topt_progress *progress; /* told how many were priced; may be NULL */
+    const struct topt_restriction *restriction; /* of another system; NULL: none */
+    /* one_mesh: bit a says that a dimension of the device mesh starts at axis a */
+    uint32_t mesh_starts;
 };
 
 struct topt_config_list {
@@ -104,6 +107,7 @@ struct topt_variant {
     int64_t micro_batches;
     int cut, zero; /* uniform: data axes; level of sharding for all.  Else 0 */
     int recompute; /* may operators be recomputed?  uniform: are all? */
+    uint32_t mesh_starts; /* of systems with one device mesh, else 0 */
 };
 
 struct topt_solution {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "algorithm.h"
 #include "answer.h"
 
 /* ---- micro-batches ------------------------------------------------------------------------ */
@@ -117,11 +118,23 @@ static int add_variant(struct lister *l, const struct topt_variant *v)
     return 0;
 }
 
+/* Device meshes: the axes in order, some of them taken together as one dimension. */
+static int add_meshes(struct lister *l, struct topt_variant v)
+{
+    if (!l->s->algorithm || !l->s->algorithm->one_mesh)
+        return add_variant(l, &v);
+    uint32_t last = l->s->mesh.naxes ? 1u << l->s->mesh.naxes : 2;
+    for (v.mesh_starts = 1; v.mesh_starts < last; v.mesh_starts += 2)
+        if (add_variant(l, &v))
+            return -1;
+    return 0;
+}
+
 static int add_recompute(struct lister *l, struct topt_variant v)
 {
     int last = l->s->factors & TOPT_FACTOR_RECOMPUTE ? 1 : 0;
     for (v.recompute = 0; v.recompute <= last; v.recompute++)
-        if (add_variant(l, &v))
+        if (add_meshes(l, v))
             return -1;
     return 0;
 }
@@ -154,8 +167,10 @@ static int resolve_blocks(struct topt_shape_search *s, struct topt_error *err)
 {
     enum topt_block_choice asked = s->request->blocks;
     int remake = s->factors & TOPT_FACTOR_RECOMPUTE;
-    s->alike = asked == TOPT_BLOCKS_AUTO ? s->space == TOPT_SPACE_UNIFORM || remake
-                                         : asked == TOPT_BLOCKS_ALIKE;
+    int alike = s->algorithm && s->algorithm->alike;
+    s->alike = asked == TOPT_BLOCKS_AUTO
+                   ? s->space == TOPT_SPACE_UNIFORM || remake || alike
+                   : asked == TOPT_BLOCKS_ALIKE;
     return remake && !s->alike
                ? topt_fail(err, TOPT_ERR_INVAL,
                            "recomputation is searched only where blocks choose alike; "
@@ -172,6 +187,7 @@ int topt_shape_open(struct topt_shape_search *s, struct topt_micros *m, int node
     s->micros = m;
     if (topt_mesh_init(&s->mesh, nodes, per_node, err))
         return -1;
+    s->algorithm = topt_algorithm_find(r->algorithm);
     s->space = topt_space_resolve(r->space, s->mesh.devices);
     s->factors = topt_request_factors(r, s->space);
     if (resolve_blocks(s, err) || list_variants(s, err))
@@ -201,9 +217,12 @@ int topt_shape_costing(struct topt_shape_search *s, const struct topt_variant *v
 
 static int zero_levels(const struct topt_shape_search *s, const struct topt_variant *v)
 {
+    int all = (1 << TOPT_ZERO_COUNT) - 1;
     if (s->space == TOPT_SPACE_UNIFORM)
         return 1 << v->zero;
-    return s->factors & TOPT_FACTOR_ZERO ? (1 << TOPT_ZERO_COUNT) - 1 : 1;
+    if (s->algorithm && s->algorithm->zero)
+        all = s->algorithm->zero;
+    return s->factors & TOPT_FACTOR_ZERO ? all : 1;
 }
 
 static enum topt_recompute recompute_of(const struct topt_shape_search *s,
@@ -225,7 +244,10 @@ int topt_shape_problem(struct topt_shape_search *s, const struct topt_variant *v
                                    .alike = s->alike ? &s->micros->blocks : NULL,
                                    .zero = zero_levels(s, v),
                                    .recompute = recompute_of(s, v),
+                                   .mesh_starts = v->mesh_starts,
                                    .progress = r->progress};
+    if (s->algorithm)
+        o.restriction = s->algorithm->restriction;
     if (topt_shape_costing(s, v, &k, err))
         return -1;
     /* Prices are of no use before they are complete. */
@@ -429,7 +451,7 @@ int topt_shape_solve(struct topt_shape_search *s, enum topt_goal goal, int64_t l
     const struct topt_request *r = s->request;
     struct solver v = {.s = s,
                        .goal = goal,
-                       .o = {.algorithm = r->algorithm,
+                       .o = {.algorithm = topt_algorithm_search(r->algorithm),
                              .memory_limit = limit,
                              .time_limit = time_limit,
                              .epsilon = r->epsilon,
