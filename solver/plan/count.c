@@ -262,8 +262,9 @@ static int solve_shape(struct topt_micros *m, struct shape *at, int64_t limit,
     return rc;
 }
 
-int topt_count_solve(struct topt_micros *m, int64_t gpus, int64_t limit,
-                     enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
+static int solve_shapes(struct topt_micros *m, int64_t gpus, int64_t limit,
+                        enum topt_goal goal, struct topt_best *ret,
+                        struct topt_error *err)
 {
     struct shapes shapes;
     *ret = (struct topt_best){.claim = topt_claim_exact()};
@@ -277,4 +278,21 @@ int topt_count_solve(struct topt_micros *m, int64_t gpus, int64_t limit,
     if (rc)
         topt_best_fini(ret);
     return rc ? -1 : 0;
+}
+
+/* Who looks at time alone has one answer, which fits or not. */
+int topt_count_solve(struct topt_micros *m, int64_t gpus, int64_t limit,
+                     enum topt_goal goal, struct topt_best *ret, struct topt_error *err)
+{
+    const struct topt_algorithm *a = topt_algorithm_find(m->request->algorithm);
+    if (!a || !a->time_only)
+        return solve_shapes(m, gpus, limit, goal, ret, err);
+    if (solve_shapes(m, gpus, 0, TOPT_GOAL_FASTEST, ret, err))
+        return -1;
+    if (limit && ret->solution.memory_bytes > limit) {
+        topt_strategy_destroy(ret->solution.strategy);
+        ret->solution = (struct topt_solution){0};
+        ret->found = 0;
+    }
+    return 0;
 }

@@ -74,11 +74,13 @@ int topt_plan_sample(const struct topt_request *r, int count, uint64_t seed, jso
 {
     int nodes = 0, per_node = 0, shapes = 0;
     struct topt_micros m;
+    struct topt_request any = *r;
+    any.algorithm = NULL; /* of the whole space */
     while (topt_next_shape(r->hw, r->gpus, &nodes, &per_node))
         shapes++;
     if (!shapes)
         return topt_no_shape(r, r->gpus, err);
-    if (topt_micros_init(&m, r, err))
+    if (topt_micros_init(&m, &any, err))
         return -1;
     json_t *all = json_array();
     int rc = sample_shapes(&m, shapes, count, seed, all, err);

@@ -2,6 +2,7 @@
  * memory against time for one number. */
 #include <stdlib.h>
 
+#include "algorithm.h"
 #include "answer.h"
 #include "document.h"
 
@@ -141,13 +142,21 @@ static int merge_points(struct merged *m, struct topt_solutions *s,
     return 0;
 }
 
+static int time_only(const struct topt_request *r)
+{
+    const struct topt_algorithm *a = topt_algorithm_find(r->algorithm);
+    return a && a->time_only;
+}
+
 static int merge_shape(struct merged *m, struct topt_micros *micros, int nodes,
                        int per_node, struct topt_error *err)
 {
     struct topt_shape_search s;
     struct topt_solutions all = {0};
+    int fastest = time_only(micros->request);
+    enum topt_goal goal = fastest ? TOPT_GOAL_FASTEST : TOPT_GOAL_FRONTIER;
     int rc = topt_shape_open(&s, micros, nodes, per_node, err) ||
-             topt_shape_solve(&s, TOPT_GOAL_FRONTIER, micros->request->memory_limit, 0,
+             topt_shape_solve(&s, goal, fastest ? 0 : micros->request->memory_limit, 0,
                               &all, err) ||
              topt_claim_merge(&m->claim, &all.claim, err) ||
              merge_points(m, &all, &s.mesh, err);
@@ -183,6 +192,19 @@ static void merged_reduce(struct merged *m)
             m->at[n++] = m->at[i];
     }
     m->n = n;
+}
+
+/* Of a system that looks at time alone: its answer, if it fits. */
+static void merged_fastest(struct merged *m, int64_t limit)
+{
+    if (m->n > 1) {
+        struct merged_point last = m->at[m->n - 1];
+        m->at[m->n - 1] = m->at[0];
+        m->at[0] = last;
+    }
+    int keep = m->n && (!limit || m->at[0].s.memory_bytes <= limit);
+    while (m->n > keep)
+        topt_strategy_destroy(m->at[--m->n].s.strategy);
 }
 
 static int put_point(struct topt_micros *micros, const struct merged_point *p,
@@ -228,6 +250,8 @@ static int put_points(struct topt_micros *micros, struct merged *m, json_t **ret
     const struct topt_request *r = micros->request;
     char space[48];
     merged_reduce(m);
+    if (time_only(r))
+        merged_fastest(m, r->memory_limit);
     json_t *doc = json_pack(
         "{s:[], s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:o}", "points", "gpus",
         (json_int_t)r->gpus, "model", r->model->name, "hw", topt_hw_name(r->hw), "space",
