@@ -129,16 +129,24 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
     return 0;
 }
 
+int topt_tally_op(struct topt_tally *t, const struct topt_costing *k, int op,
+                  const struct topt_config *c, struct topt_error *err)
+{
+    int64_t off[TOPT_MAX_OPDIMS];
+    topt_tally_init(t, k);
+    topt_op_box(&k->model->op[op], c, k->mesh, 0, off, t->len);
+    struct topt_fragments f = topt_tally_fragments(t, err);
+    return tally_op(&f, t, op, c)
+               ? topt_wrap(err, "operator '%.60s'", k->model->op[op].name)
+               : 0;
+}
+
 int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config *c,
                  struct topt_fragment_cost *ret, struct topt_error *err)
 {
     struct topt_tally t;
-    int64_t off[TOPT_MAX_OPDIMS];
-    topt_tally_init(&t, k);
-    topt_op_box(&k->model->op[op], c, k->mesh, 0, off, t.len);
-    struct topt_fragments f = topt_tally_fragments(&t, err);
-    if (tally_op(&f, &t, op, c))
-        return topt_wrap(err, "operator '%.60s'", k->model->op[op].name);
+    if (topt_tally_op(&t, k, op, c, err))
+        return -1;
     *ret = topt_tally_cost(&t);
     return 0;
 }

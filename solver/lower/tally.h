@@ -43,6 +43,9 @@ struct topt_tally {
 
 void topt_tally_init(struct topt_tally *t, const struct topt_costing *k);
 struct topt_fragments topt_tally_fragments(struct topt_tally *t, struct topt_error *err);
+/* All fragments of an operator of one step, into a fresh tally. */
+int topt_tally_op(struct topt_tally *t, const struct topt_costing *k, int op,
+                  const struct topt_config *c, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Take off the network's time what the operator's own computation hides:
  *

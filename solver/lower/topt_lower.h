@@ -371,4 +371,18 @@ int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy 
                        struct topt_strategy_cost *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
+/* The time of the same strategy on a system that packs gradients which only wait for their
+ * sum over replicas into buckets of at most 'bucket_bytes' (or of one gradient), and
+ * all-reduces them behind backward. */
+struct topt_fused_cost {
+    int64_t time_ns;    /* of a step */
+    int64_t exposed_ns; /* of the network after backward */
+    int64_t reduce_ns;  /* all buckets */
+    int64_t apart_ns;   /* the same gradients one by one */
+    int buckets;
+};
+int topt_cost_fused(const struct topt_costing *k, const struct topt_strategy *s,
+                    int64_t bucket_bytes, struct topt_fused_cost *ret,
+                    struct topt_error *err) TOPT_MUST_CHECK;
+
 #endif

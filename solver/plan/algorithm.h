@@ -32,6 +32,8 @@ struct topt_algorithm {
     int fused;     /* gradients are all-reduced in buckets, beside backward */
 };
 
+enum { TOPT_BUCKET_BYTES = 64 << 20 }; /* Horovod's fusion buffer */
+
 /* The row of other systems, or NULL: a search of solver/search, or unknown. */
 const struct topt_algorithm *topt_algorithm_find(const char *name);
 const struct topt_algorithm *topt_algorithm_at(int i); /* NULL past the end */

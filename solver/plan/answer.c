@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "algorithm.h"
 #include "answer.h"
 #include "document.h"
 #include "topt_text.h"
@@ -45,6 +46,22 @@ static json_t *answer_json(const struct topt_plan_facts *f, const struct topt_be
     return a;
 }
 
+/* What the system that packs gradients takes for the plan. */
+static int put_fused(const struct topt_costing *k, const struct topt_strategy *s,
+                     json_t *answer, struct topt_error *err)
+{
+    struct topt_fused_cost c;
+    if (topt_cost_fused(k, s, TOPT_BUCKET_BYTES, &c, err))
+        return -1;
+    json_object_set_new(answer, "fused",
+                        json_pack("{s:I, s:I, s:I, s:I, s:i}", "time_ns",
+                                  (json_int_t)c.time_ns, "exposed_ns",
+                                  (json_int_t)c.exposed_ns, "reduce_ns",
+                                  (json_int_t)c.reduce_ns, "apart_ns",
+                                  (json_int_t)c.apart_ns, "buckets", c.buckets));
+    return 0;
+}
+
 /* Check the plan and write it with everything that is said about it. */
 static int write_checked(struct topt_shape_search *s, const struct topt_best *b,
                          const char *why, json_t **ret, struct topt_error *err)
@@ -73,7 +90,10 @@ static int write_checked(struct topt_shape_search *s, const struct topt_best *b,
     if (!plan)
         return -1;
     *ret = answer_json(&f, b, plan);
-    return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the plan");
+    if (!*ret)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the plan");
+    return s->algorithm && s->algorithm->fused ? put_fused(&k, best->strategy, *ret, err)
+                                               : 0;
 }
 
 static int write_answer(struct topt_micros *m, const struct topt_best *b, const char *why,

@@ -285,13 +285,12 @@ static int price_entry(struct topt_problem *p, struct edge_table *e, int tensor,
         return -1;
     for (int k = 0; k < c.nalts; k++)
         if (allowed >> c.keep[k] & 1)
-            e->alt[(*n)++] =
-                (struct edge_alt){.cost = {c.alt[k].class_bytes[TOPT_CLASS_KEPT],
-                                           c.alt[k].compute_ns + c.alt[k].network_ns},
-                                  .remade = c.alt[k].class_bytes[TOPT_CLASS_REMADE],
-                                  .transient =
-                                      topt_round_transient(c.alt[k].transient_bytes),
-                                  .keep = (uint8_t)c.keep[k]};
+            e->alt[(*n)++] = (struct edge_alt){
+                .cost = {c.alt[k].class_bytes[TOPT_CLASS_KEPT],
+                         c.alt[k].compute_ns + c.alt[k].network_ns},
+                .remade = c.alt[k].class_bytes[TOPT_CLASS_REMADE],
+                .transient = topt_round_transient(c.alt[k].transient_bytes),
+                .keep = (uint8_t)c.keep[k]};
     return 0;
 }
 

@@ -105,8 +105,8 @@ struct topt_strategy *topt_problem_random(const struct topt_problem *p, uint64_t
 /* What is chosen for the whole model, outside of any problem. */
 struct topt_variant {
     int64_t micro_batches;
-    int cut, zero; /* uniform: data axes; level of sharding for all.  Else 0 */
-    int recompute; /* may operators be recomputed?  uniform: are all? */
+    int cut, zero;        /* uniform: data axes; level of sharding for all.  Else 0 */
+    int recompute;        /* may operators be recomputed?  uniform: are all? */
     uint32_t mesh_starts; /* of systems with one device mesh, else 0 */
 };
 
