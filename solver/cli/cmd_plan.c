@@ -26,7 +26,7 @@ struct args {
     int64_t max_gpus, memory, micro, threads, batch, seq, count, seed, work, entries;
     double epsilon, seconds;
     int json, quiet, sequence, gradient_f32, layouts;
-    const char *overlap; /* of the executing system */
+    const char *overlap, *kernels; /* of the executing system */
 };
 
 #define AT(field) offsetof(struct args, field)
@@ -52,6 +52,7 @@ struct args {
          "run, or paper: memory as the papers count it"},                                \
         {"overlap", TOPT_OPT_STRING, AT(overlap), "O",                                   \
          "what the network does meanwhile: none, ddp or fsdp"},                          \
+        {"kernels", TOPT_OPT_STRING, AT(kernels), "K", "own, eager or eager-scores"},    \
         {"algorithm", TOPT_OPT_STRING, AT(algorithm), "NAME", "search (default ft)"},    \
         {"epsilon", TOPT_OPT_REAL, AT(epsilon), "E",                                     \
          "allowed loss, proven; 0 is exact"},                                            \
@@ -160,6 +161,7 @@ static int read_names(struct question *q, struct topt_error *err)
         (a->accounting &&
          topt_accounting_parse(a->accounting, &r->settings.accounting, err)) ||
         (a->overlap && topt_overlap_parse(a->overlap, &r->settings.overlap, err)) ||
+        (a->kernels && topt_kernels_of_parse(a->kernels, &r->settings.kernels, err)) ||
         (a->optimizer && topt_optimizer_parse(a->optimizer, &r->settings.optimizer, err)))
         return -1;
     r->pow2_counts = a->counts && !strcmp(a->counts, "pow2");

@@ -67,6 +67,7 @@ static int tally_forward(const struct topt_fragments *f, struct topt_tally *t, i
                          struct topt_op_buffers *b)
 {
     const struct topt_op *o = &f->model->op[op];
+    t->told = 0;
     if (give_inputs(f, t, op, c, 0, b) || topt_fragment_forward(f, op, c, pass, b))
         return -1;
     take_inputs(f, op, b);
@@ -81,6 +82,7 @@ static int tally_backward(const struct topt_fragments *f, struct topt_tally *t, 
                           const struct topt_config *c, struct topt_op_buffers *b)
 {
     const struct topt_op *o = &f->model->op[op];
+    t->told = 0;
     if (op != f->model->loss) {
         struct topt_layout l = topt_grad_layout(o, o->output, c, f->mesh);
         b->grad[o->output] =
@@ -126,6 +128,7 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
     if (topt_has_backward(f->model, op) && topt_fragment_end(f, op, c, &b))
         return -1;
     topt_tally_hide(t);
+    topt_tally_eager(t, op, c->recompute ? TOPT_CLASS_REMADE : TOPT_CLASS_KEPT);
     return 0;
 }
 

@@ -70,7 +70,44 @@ static int64_t bytes_at_once(const struct topt_tally *t, const struct topt_op_sp
     return bytes;
 }
 
-static struct topt_time kernel(const struct topt_tally *t, const struct topt_instr *i)
+static enum topt_eager_how eager(const struct topt_tally *t, int op,
+                                 struct topt_eager *ret)
+{
+    const struct topt_op *o = &t->k->model->op[op];
+    enum topt_kernels_of of = t->k->settings->kernels;
+    return of != TOPT_KERNELS_OWN && o->spec->eager
+               ? o->spec->eager(o, t->len, of == TOPT_KERNELS_SCORES, ret)
+               : TOPT_EAGER_ALIKE;
+}
+
+static int64_t number_bytes(const struct topt_tally *t, struct topt_numbers n)
+{
+    return n.real * topt_element_bytes(t->k->settings, TOPT_ELEM_REAL) + 4 * n.f32 +
+           n.bytes;
+}
+
+void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls)
+{
+    struct topt_eager e;
+    if (eager(t, op, &e) == TOPT_EAGER_ALIKE)
+        return;
+    int64_t forward = number_bytes(t, e.work[0]), backward = number_bytes(t, e.work[1]);
+    t->cost.class_bytes[cls] += number_bytes(t, e.kept);
+    t->cost.transient_bytes += forward > backward ? forward : backward;
+}
+
+/* Products, and what is moved between them, one after the other. */
+static struct topt_time eager_pass(const struct topt_tally *t, const struct topt_eager *e,
+                                   int backward)
+{
+    struct topt_time time = elementwise(t, number_bytes(t, e->moved[backward]));
+    if (e->flops[backward])
+        time.ns += topt_hw_compute_ns(t->k->hw, t->k->settings->dtype, TOPT_WORK_MATMUL,
+                                      e->flops[backward], 0, t->k->mesh->devices);
+    return time;
+}
+
+static struct topt_time own_kernel(const struct topt_tally *t, const struct topt_instr *i)
 {
     const struct topt_op *o = &t->k->model->op[i->op];
     int64_t bytes = 0;
@@ -80,6 +117,21 @@ static struct topt_time kernel(const struct topt_tally *t, const struct topt_ins
     return topt_hw_compute(t->k->hw, t->k->settings->dtype, topt_kernel_work(i->kernel),
                            o->spec->flops(o, i->kernel, t->len), bytes,
                            t->k->mesh->devices);
+}
+
+/* All that a framework does in one direction is priced with the first of our kernels. */
+static struct topt_time kernel(struct topt_tally *t, const struct topt_instr *i)
+{
+    struct topt_eager e;
+    struct topt_time time = {0, TOPT_BASIS_ANALYTIC};
+    enum topt_eager_how how =
+        i->kernel == TOPT_K_LOAD ? TOPT_EAGER_ALIKE : eager(t, i->op, &e);
+    if (how != TOPT_EAGER_INSTEAD)
+        time = own_kernel(t, i);
+    if (how != TOPT_EAGER_ALIKE && !t->told)
+        time.ns += eager_pass(t, &e, i->backward).ns;
+    t->told |= how != TOPT_EAGER_ALIKE;
+    return time;
 }
 
 static struct topt_time all_reduce(const struct topt_tally *t, uint32_t axes,
@@ -114,7 +166,7 @@ static struct topt_time update(const struct topt_tally *t, const struct topt_ins
 }
 
 /* What an instruction takes once, and whether the network does. */
-static struct topt_time price(const struct topt_tally *t, const struct topt_instr *i,
+static struct topt_time price(struct topt_tally *t, const struct topt_instr *i,
                               int *ret_network)
 {
     *ret_network = 1;
@@ -203,6 +255,7 @@ void topt_tally_init(struct topt_tally *t, const struct topt_costing *k)
     t->phase = TOPT_PHASE_FORWARD;
     t->aside = TOPT_ASIDE_NOTHING;
     memset(t->spent, 0, sizeof t->spent);
+    t->told = 0;
     t->live = t->output_bytes = 0;
     t->muted = t->nbuffers = 0;
     memset(t->len, 0, sizeof t->len);

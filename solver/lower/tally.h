@@ -31,6 +31,7 @@ struct topt_tally {
     enum topt_phase phase;
     enum topt_aside aside; /* what moves now */
     struct topt_phase_time spent[TOPT_PHASE_COUNT];
+    int told; /* a framework's kernels of this pass are priced already */
     int64_t live;
     int64_t output_bytes; /* of an operator that is not fused; made inside too */
     int muted;            /* buffers made now are counted elsewhere */
@@ -46,6 +47,9 @@ struct topt_fragments topt_tally_fragments(struct topt_tally *t, struct topt_err
 /* All fragments of an operator of one step, into a fresh tally. */
 int topt_tally_op(struct topt_tally *t, const struct topt_costing *k, int op,
                   const struct topt_config *c, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* What a framework's kernels keep and hold at once beside ours: 'cls' is where they keep. */
+void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls);
 
 /* Take off the network's time what the operator's own computation hides:
  *

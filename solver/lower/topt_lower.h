@@ -56,6 +56,15 @@ enum topt_overlap {
 };
 const char *topt_overlap_name(enum topt_overlap o);
 
+/* Whose kernels run an operator.  Our runtime has its own. */
+enum topt_kernels_of {
+    TOPT_KERNELS_OWN,    /* fused; attention keeps no scores */
+    TOPT_KERNELS_EAGER,  /* PyTorch's, one after the other; attention is one of them */
+    TOPT_KERNELS_SCORES, /* the same, and attention is made of products, as before 2022 */
+    TOPT_KERNELS_OF_COUNT
+};
+const char *topt_kernels_of_name(enum topt_kernels_of k);
+
 /* What decides bytes besides the layouts. */
 struct topt_settings {
     enum topt_dtype dtype;         /* of activations, weights and gradients */
@@ -67,6 +76,7 @@ struct topt_settings {
     int gradient_f32; /* bf16: gradients of parameters are added up in f32 */
     enum topt_accounting accounting;
     enum topt_overlap overlap;
+    enum topt_kernels_of kernels;
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 

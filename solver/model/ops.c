@@ -107,15 +107,20 @@ int64_t topt_flops_none(const struct topt_op *op, enum topt_kernel k, const int6
     return 0;
 }
 
+int64_t topt_output_numbers(const struct topt_op *op, const int64_t *len)
+{
+    const struct topt_operand_spec *y = &op->spec->operand[op->output];
+    int64_t n = 1;
+    for (int i = 0; i < y->ndim; i++)
+        n *= len[y->dim[i]] * op->operand[op->output].dim[i].unit;
+    return n;
+}
+
 int64_t topt_flops_elementwise(const struct topt_op *op, enum topt_kernel k,
                                const int64_t *len)
 {
-    const struct topt_operand_spec *y = &op->spec->operand[op->output];
-    int64_t flops = 8;
     (void)k;
-    for (int i = 0; i < y->ndim; i++)
-        flops *= len[y->dim[i]] * op->operand[op->output].dim[i].unit;
-    return flops;
+    return 8 * topt_output_numbers(op, len);
 }
 
 static const struct topt_op_spec *const files[] = {topt_ops_dense, topt_ops_attention,

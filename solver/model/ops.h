@@ -52,4 +52,7 @@ int64_t topt_flops_none(const struct topt_op *op, enum topt_kernel k, const int6
 int64_t topt_flops_elementwise(const struct topt_op *op, enum topt_kernel k,
                                const int64_t *len);
 
+/* Numbers of the output in a local box. */
+int64_t topt_output_numbers(const struct topt_op *op, const int64_t *len);
+
 #endif

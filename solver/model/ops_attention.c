@@ -114,6 +114,41 @@ static int64_t flops_attention(const struct topt_op *op, enum topt_kernel k,
     return op->attrs.causal ? products * product / 2 : products * product;
 }
 
+/* Scores as Korthikanti et al. (2022) count them: written by a product, read and written by
+ * softmax and by dropout, read by the next product; kept are softmax's and dropout's outputs
+ * and a byte each that says what was dropped. */
+static struct topt_eager eager_scores(int64_t pairs, int64_t key, int64_t value)
+{
+    return (struct topt_eager){
+        .flops = {2 * pairs * (key + value), 4 * pairs * (key + value)},
+        .moved = {{.real = 6 * pairs, .bytes = pairs},
+                  {.real = 9 * pairs, .bytes = pairs}},
+        .kept = {.real = 2 * pairs, .bytes = pairs},
+        .work = {{.real = pairs}, {.real = 2 * pairs}}};
+}
+
+/* A rotation by products of complex numbers in f32: to f32, product, back. */
+static struct topt_numbers eager_rotation(int64_t n)
+{
+    return (struct topt_numbers){.real = 2 * n, .f32 = 4 * n};
+}
+
+static enum topt_eager_how eager_attention(const struct topt_op *op, const int64_t *len,
+                                           int scores, struct topt_eager *ret)
+{
+    const struct topt_attrs *a = &op->attrs;
+    int64_t q = a->heads / a->kv_heads, tokens = len[0] * len[2] * len[1];
+    *ret = (struct topt_eager){0};
+    if (scores)
+        *ret = eager_scores(tokens * q * op->count[2], a->head_dim, a->head_dim);
+    for (int i = 0; a->rope_theta > 0 && i < 2; i++) {
+        struct topt_numbers r = eager_rotation(tokens * (q + 1) * a->head_dim);
+        ret->moved[i].real += r.real;
+        ret->moved[i].f32 += r.f32;
+    }
+    return scores ? TOPT_EAGER_INSTEAD : TOPT_EAGER_BESIDE;
+}
+
 /* ---- attend ---------------------------------------------------------------------------- */
 
 enum { ATTEND_ROWS = 64, MOST_BUCKETS = 1024, DEFAULT_DISTANCE = 128 };
@@ -237,6 +272,17 @@ static int64_t flops_attend(const struct topt_op *op, enum topt_kernel k,
     return 2 * heads * (int64_t)(pairs_of(op, len) * (double)width);
 }
 
+static enum topt_eager_how eager_attend(const struct topt_op *op, const int64_t *len,
+                                        int scores, struct topt_eager *ret)
+{
+    const struct topt_attrs *a = &op->attrs;
+    int64_t heads = len[B] * len[H] * (a->heads / a->kv_heads);
+    if (!scores)
+        return TOPT_EAGER_ALIKE;
+    *ret = eager_scores(heads * len[S] * len[T], a->head_dim, a->v_head_dim);
+    return TOPT_EAGER_INSTEAD;
+}
+
 /* ---- rotary ---------------------------------------------------------------------------- */
 
 static int shape_rotary(struct topt_op *op, struct topt_error *err)
@@ -262,6 +308,15 @@ static int shape_rotary(struct topt_op *op, struct topt_error *err)
     return topt_shape_same(op, err);
 }
 
+static enum topt_eager_how eager_rotary(const struct topt_op *op, const int64_t *len,
+                                        int scores, struct topt_eager *ret)
+{
+    struct topt_numbers r = eager_rotation(topt_output_numbers(op, len));
+    (void)scores;
+    *ret = (struct topt_eager){.moved = {r, r}};
+    return TOPT_EAGER_INSTEAD;
+}
+
 /* ---- rows ------------------------------------------------------------------------------ */
 
 #define ROPE                                                                             \
@@ -284,7 +339,8 @@ const struct topt_op_spec topt_ops_attention[] = {
      .forward = {KERNEL(ATTENTION_FWD, V(0) | V(3), V(1) | V(2))},
      .backward = {KERNEL(ATTENTION_BWD, V(0) | V(2) | V(4) | V(5) | G(1), G(0))},
      .shape = shape_attention,
-     .flops = flops_attention},
+     .flops = flops_attention,
+     .eager = eager_attention},
     /* A count of q holds the heads of a group, one of kv the key and then the value that they
      * share.  With 'kr' the first numbers of each key come from there and are the same for all
      * heads (multi-head latent attention).  Query i sees the keys up to i + t - s where
@@ -342,7 +398,8 @@ const struct topt_op_spec topt_ops_attention[] = {
                              G(Y),
                          G(Q) | G(KV) | G(KR) | G(RP))},
      .shape = shape_attend,
-     .flops = flops_attend},
+     .flops = flops_attend,
+     .eager = eager_attend},
     /* The first rope_dim of each head_dim numbers are turned by their position, number j with
      * number j + rope_dim / 2. */
     {.name = "rotary",
@@ -355,6 +412,7 @@ const struct topt_op_spec topt_ops_attention[] = {
      .forward = {KERNEL(ROTARY_FWD, V(0), V(1))},
      .backward = {KERNEL(ROTARY_BWD, G(1), G(0))},
      .shape = shape_rotary,
-     .flops = topt_flops_elementwise},
+     .flops = topt_flops_elementwise,
+     .eager = eager_rotary},
     {.name = NULL},
 };

@@ -73,6 +73,37 @@ int topt_shape_unary(struct topt_op *op, struct topt_error *err)
     return refuse_activation(op, err) ? -1 : topt_shape_same(op, err);
 }
 
+/* An epilogue of the product before it, and a sum of the gradient. */
+static enum topt_eager_how eager_bias(const struct topt_op *op, const int64_t *len,
+                                      int scores, struct topt_eager *ret)
+{
+    (void)scores;
+    *ret = (struct topt_eager){.moved[1].real = topt_output_numbers(op, len)};
+    return TOPT_EAGER_INSTEAD;
+}
+
+/* Both inputs have the output's gradient: nothing is copied. */
+static enum topt_eager_how eager_add(const struct topt_op *op, const int64_t *len,
+                                     int scores, struct topt_eager *ret)
+{
+    (void)scores;
+    *ret = (struct topt_eager){.moved[0].real = 3 * topt_output_numbers(op, len)};
+    return TOPT_EAGER_INSTEAD;
+}
+
+/* The activation of one half, and a product; each with its backward. */
+static enum topt_eager_how eager_glu(const struct topt_op *op, const int64_t *len,
+                                     int scores, struct topt_eager *ret)
+{
+    int64_t n = topt_output_numbers(op, len);
+    (void)scores;
+    *ret =
+        (struct topt_eager){.moved = {{.real = 2 * n + 3 * n}, {.real = 6 * n + 3 * n}},
+                            .kept.real = n,
+                            .work[1].real = n};
+    return TOPT_EAGER_INSTEAD;
+}
+
 static int shape_glu(struct topt_op *op, struct topt_error *err)
 {
     if (refuse_activation(op, err))
@@ -105,6 +136,24 @@ int topt_shape_weigh(struct topt_op *op, struct topt_error *err)
 }
 
 /* ---- norm ------------------------------------------------------------------------------ */
+
+/* Layer norm is one kernel each way, and one for the parameters.  RMS norm is written out:
+ * to f32, square, mean, product, back, product with the gain; its backward in the same steps.
+ * It keeps the input in f32 and what is normalised in the input's place. */
+static enum topt_eager_how eager_norm(const struct topt_op *op, const int64_t *len,
+                                      int scores, struct topt_eager *ret)
+{
+    int64_t n = topt_output_numbers(op, len);
+    (void)scores;
+    if (op->attrs.rms)
+        *ret = (struct topt_eager){
+            .moved = {{.real = 4 * n, .f32 = 7 * n}, {.real = 9 * n, .f32 = 14 * n}},
+            .kept.f32 = n,
+            .work = {{.f32 = n}, {.real = n, .f32 = 3 * n}}};
+    else
+        *ret = (struct topt_eager){.moved = {{.real = 2 * n}, {.real = 5 * n}}};
+    return TOPT_EAGER_INSTEAD;
+}
 
 static int shape_norm(struct topt_op *op, struct topt_error *err)
 {
@@ -149,6 +198,21 @@ static int64_t flops_cross_entropy(const struct topt_op *op, enum topt_kernel k,
 {
     (void)op, (void)k;
     return 4 * len[0] * len[1] * len[2];
+}
+
+/* Logits to f32, their log-softmax, kept; backward the gradient of the loss for each logit,
+ * of the log-softmax, and back. */
+static enum topt_eager_how eager_cross_entropy(const struct topt_op *op,
+                                               const int64_t *len, int scores,
+                                               struct topt_eager *ret)
+{
+    int64_t n = len[0] * len[1] * len[2];
+    (void)op, (void)scores;
+    *ret = (struct topt_eager){
+        .moved = {{.real = n, .f32 = 3 * n}, {.real = n, .f32 = 5 * n}},
+        .kept.f32 = n,
+        .work = {{.f32 = n}, {.f32 = 2 * n}}};
+    return TOPT_EAGER_INSTEAD;
 }
 
 static int shape_variable(struct topt_op *op, struct topt_error *err)
@@ -217,7 +281,8 @@ const struct topt_op_spec topt_ops_dense[] = {
      .forward = {KERNEL(BIAS_FWD, V(0) | V(1), V(2))},
      .backward = {KERNEL(BIAS_BWD, G(2), G(0) | G(1))},
      .shape = topt_shape_same,
-     .flops = topt_flops_elementwise},
+     .flops = topt_flops_elementwise,
+     .eager = eager_bias},
     {.name = "position",
      .attrs = A(POSITIONS) | A(INIT_STD),
      .ndims = 4,
@@ -264,7 +329,8 @@ const struct topt_op_spec topt_ops_dense[] = {
      .forward = {KERNEL(GLU_FWD, V(0), V(1))},
      .backward = {KERNEL(GLU_BWD, V(0) | G(1), G(0))},
      .shape = shape_glu,
-     .flops = topt_flops_elementwise},
+     .flops = topt_flops_elementwise,
+     .eager = eager_glu},
     {.name = "add",
      .ndims = 3,
      .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_FEATURE}},
@@ -275,7 +341,8 @@ const struct topt_op_spec topt_ops_dense[] = {
      .forward = {KERNEL(ADD_FWD, V(0) | V(1), V(2))},
      .backward = {KERNEL(ADD_BWD, G(2), G(0) | G(1))},
      .shape = topt_shape_same,
-     .flops = topt_flops_elementwise},
+     .flops = topt_flops_elementwise,
+     .eager = eager_add},
     {.name = "mul",
      .ndims = 3,
      .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_FEATURE}},
@@ -334,7 +401,8 @@ const struct topt_op_spec topt_ops_dense[] = {
                   KERNEL(NORM_BWD_APPLY, V(0) | V(1) | V(4) | V(5) | V(6) | V(7) | G(3),
                          G(0))},
      .shape = shape_norm,
-     .flops = topt_flops_elementwise},
+     .flops = topt_flops_elementwise,
+     .eager = eager_norm},
     {.name = "head_norm",
      .attrs = A(HEAD_DIM) | A(RMS) | A(PLAIN) | A(EPS),
      .ndims = 4,
@@ -366,7 +434,8 @@ const struct topt_op_spec topt_ops_dense[] = {
                   KERNEL(NORM_BWD_APPLY, V(0) | V(1) | V(4) | V(5) | V(6) | V(7) | G(3),
                          G(0))},
      .shape = shape_head_norm,
-     .flops = topt_flops_elementwise},
+     .flops = topt_flops_elementwise,
+     .eager = eager_norm},
     {.name = "cross_entropy",
      .loss = 1,
      .ndims = 3,
@@ -387,7 +456,8 @@ const struct topt_op_spec topt_ops_dense[] = {
                  SUM(5, D(2)), KERNEL(XENT_LOSS, V(3) | V(4) | V(5), V(2))},
      .backward = {KERNEL(XENT_BWD, V(0) | V(1) | V(3) | V(4), G(0))},
      .shape = shape_cross_entropy,
-     .flops = flops_cross_entropy},
+     .flops = flops_cross_entropy,
+     .eager = eager_cross_entropy},
     {.name = "variable",
      .attrs = A(VOCAB) | A(FEATURES) | A(INIT_STD),
      .ndims = 2,

@@ -245,6 +245,26 @@ struct topt_op;
 /* A set of attributes: bit of enum topt_attr. */
 __extension__ typedef unsigned __int128 topt_attr_set;
 
+/* Numbers of activations, by what they take. */
+struct topt_numbers {
+    int64_t real;  /* in the settings' dtype */
+    int64_t f32;   /* in f32 whatever that is */
+    int64_t bytes; /* of a byte */
+};
+
+/* How a framework runs an operator by its own kernels, one after the other. */
+enum topt_eager_how {
+    TOPT_EAGER_ALIKE,   /* as ours do */
+    TOPT_EAGER_BESIDE,  /* does what is told beside what ours do */
+    TOPT_EAGER_INSTEAD, /* ... instead of it */
+};
+struct topt_eager {
+    int64_t flops[2];             /* of matrix products: forward, backward */
+    struct topt_numbers moved[2]; /* read or written: forward, backward */
+    struct topt_numbers kept;     /* for backward, beside what the row says */
+    struct topt_numbers work[2];  /* alive besides while it runs: forward, backward */
+};
+
 struct topt_op_spec {
     const char
         *name; /* rows may share a name and differ in the rank of the first input */
@@ -266,6 +286,10 @@ struct topt_op_spec {
     /* Floating-point operations of one kernel on a local box ('len' by operator dimension,
      * in counts); of one round of a loop. */
     int64_t (*flops)(const struct topt_op *op, enum topt_kernel k, const int64_t *len);
+    /* May be NULL: ALIKE.  What PyTorch's own kernels do for a local box; with 'scores'
+     * attention is made of matrix products that write their scores. */
+    enum topt_eager_how (*eager)(const struct topt_op *op, const int64_t *len, int scores,
+                                 struct topt_eager *ret);
     /* Rows with windows: counts [off, off + len) of an output dimension 'd' of the operator
      * read these of the windowed operand; may reach outside, which the caller cuts off. */
     void (*window)(const struct topt_op *op, int d, int64_t off, int64_t len,

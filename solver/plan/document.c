@@ -192,6 +192,9 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
     if (s->overlap != TOPT_OVERLAP_NONE)
         json_object_set_new(json_object_get(doc, "settings"), "overlap",
                             json_string(topt_overlap_name(s->overlap)));
+    if (s->kernels != TOPT_KERNELS_OWN)
+        json_object_set_new(json_object_get(doc, "settings"), "kernels",
+                            json_string(topt_kernels_of_name(s->kernels)));
     if (f->alike)
         json_object_set_new(doc, "blocks",
                             json_string(topt_blocks_name(TOPT_BLOCKS_ALIKE)));
@@ -322,11 +325,13 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
                          struct topt_error *err)
 {
     static const char *const allowed[] = {
-        "dtype",        "optimizer",  "granule_bytes", "micro_batches",
-        "gradient_f32", "accounting", "overlap",       NULL};
+        "dtype",         "optimizer",    "granule_bytes",
+        "micro_batches", "gradient_f32", "accounting",
+        "overlap",       "kernels",      NULL};
     const char *dtype, *optimizer,
         *accounting = topt_accounting_name(TOPT_ACCOUNTING_RUN),
-        *overlap = topt_overlap_name(TOPT_OVERLAP_NONE);
+        *overlap = topt_overlap_name(TOPT_OVERLAP_NONE),
+        *kernels = topt_kernels_of_name(TOPT_KERNELS_OWN);
     ret->micro_batches = 1;
     ret->gradient_f32 = 0;
     return topt_json_only(s, "settings", allowed, err) ||
@@ -342,7 +347,9 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
            topt_json_string_or(s, "settings", "accounting", &accounting, err) ||
            topt_accounting_parse(accounting, &ret->accounting, err) ||
            topt_json_string_or(s, "settings", "overlap", &overlap, err) ||
-           topt_overlap_parse(overlap, &ret->overlap, err);
+           topt_overlap_parse(overlap, &ret->overlap, err) ||
+           topt_json_string_or(s, "settings", "kernels", &kernels, err) ||
+           topt_kernels_of_parse(kernels, &ret->kernels, err);
 }
 
 static int read_mesh(const json_t *m, struct topt_mesh *ret, struct topt_error *err)

@@ -73,6 +73,11 @@ static const char *overlap_at(int i)
     return topt_overlap_name((enum topt_overlap)i);
 }
 
+static const char *kernels_of_at(int i)
+{
+    return topt_kernels_of_name((enum topt_kernels_of)i);
+}
+
 static const char *optimizer_at(int i)
 {
     return topt_optimizer_name((enum topt_optimizer)i);
@@ -155,6 +160,16 @@ int topt_overlap_parse(const char *name, enum topt_overlap *ret, struct topt_err
     if (find("overlap", name, overlap_at, TOPT_OVERLAP_COUNT, &i, err))
         return -1;
     *ret = (enum topt_overlap)i;
+    return 0;
+}
+
+int topt_kernels_of_parse(const char *name, enum topt_kernels_of *ret,
+                          struct topt_error *err)
+{
+    int i;
+    if (find("set of kernels", name, kernels_of_at, TOPT_KERNELS_OF_COUNT, &i, err))
+        return -1;
+    *ret = (enum topt_kernels_of)i;
     return 0;
 }
 

@@ -95,6 +95,8 @@ int topt_accounting_parse(const char *name, enum topt_accounting *ret,
                           struct topt_error *err) TOPT_MUST_CHECK;
 int topt_overlap_parse(const char *name, enum topt_overlap *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
+int topt_kernels_of_parse(const char *name, enum topt_kernels_of *ret,
+                          struct topt_error *err) TOPT_MUST_CHECK;
 int topt_optimizer_parse(const char *name, enum topt_optimizer *ret,
                          struct topt_error *err) TOPT_MUST_CHECK;
 const char *topt_mode_name(enum topt_mode m);

@@ -286,6 +286,24 @@ static void test_overlap(void)
     }
 }
 
+/* A framework's kernels: logits' log-softmax stays in f32, a bias is an epilogue. */
+static void test_kernels(void)
+{
+    enum { LOGITS = 4 * 2 * 8 };
+    struct topt_settings s = topt_settings_default();
+    s.granule_bytes = 1;
+    struct topt_strategy_cost own = cost_small(&s, 1, TOPT_ZERO_NONE);
+    s.kernels = TOPT_KERNELS_EAGER;
+    struct topt_strategy_cost eager = cost_small(&s, 1, TOPT_ZERO_NONE);
+    is_int(eager.sum.class_bytes[TOPT_CLASS_KEPT],
+           own.sum.class_bytes[TOPT_CLASS_KEPT] + 4 * LOGITS,
+           "a log-softmax is kept in f32");
+    ok(eager.transient_cap > own.transient_cap, "... and more is alive at once");
+    is_int(eager.sum.class_bytes[TOPT_CLASS_PARAM], own.sum.class_bytes[TOPT_CLASS_PARAM],
+           "parameters are what they are");
+    ok(eager.time_ns < own.time_ns, "a bias costs no kernel of its own in forward");
+}
+
 int main(void)
 {
     hw = topt_hw_load("lab-cpu", NULL);
@@ -294,6 +312,7 @@ int main(void)
     test_derivation();
     test_settings();
     test_overlap();
+    test_kernels();
     check_random(1, 1, 0, TOPT_SPACE_FULL);
     check_random(1, 2, 1, TOPT_SPACE_FULL);
     check_random(1, 3, 0, TOPT_SPACE_FULL);
