@@ -75,6 +75,8 @@ struct topt_hw {
     double band[TOPT_BASIS_COUNT];
     double flops[TOPT_DTYPE_COUNT];
     double efficiency[WORKS], memory_bandwidth, launch_ns;
+    struct curve
+        matmul[TOPT_DTYPE_COUNT]; /* time against operations; may have no points */
     int64_t granule_bytes;
     int64_t shared_cores; /* 0: every device has its own */
     double collective_launch_ns;
@@ -159,6 +161,59 @@ static int read_flops(struct topt_hw *hw, const json_t *device, struct topt_erro
                : topt_fail(err, TOPT_ERR_INVAL, "device.flops names no data type");
 }
 
+static int refuse_size(const char *name, size_t i, struct topt_error *err)
+{
+    return topt_fail(err, TOPT_ERR_INVAL,
+                     "device.matmul_by_size.%s[%zu] must be [operations, share of the "
+                     "peak], operations rising and none of more faster",
+                     name, i);
+}
+
+static int read_sizes(struct topt_hw *hw, const json_t *list, int t,
+                      struct topt_error *err)
+{
+    struct curve *c = &hw->matmul[t];
+    size_t n = json_array_size(list);
+    if (n < 2 || n > MAX_POINTS || !(hw->flops[t] > 0))
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "device.matmul_by_size.%s must have 2 to %d points, and "
+                         "device.flops a peak for them",
+                         dtype_names[t], MAX_POINTS);
+    c->bytes = calloc(n, sizeof *c->bytes);
+    c->ns = calloc(n, sizeof *c->ns);
+    if (!c->bytes || !c->ns)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a curve");
+    for (size_t i = 0; i < n; i++) {
+        const json_t *pair = json_array_get(list, i);
+        double ops = json_number_value(json_array_get(pair, 0));
+        double share = json_number_value(json_array_get(pair, 1));
+        if (json_array_size(pair) != 2 || !(ops >= 1 && ops <= MAX_NS) ||
+            !(share >= 1e-6 && share <= 10))
+            return refuse_size(dtype_names[t], i, err);
+        c->bytes[i] = ops;
+        c->ns[i] = ops * 1e9 / (hw->flops[t] * share);
+        if (i && (ops <= c->bytes[i - 1] || c->ns[i] < c->ns[i - 1]))
+            return refuse_size(dtype_names[t], i, err);
+    }
+    c->npoints = (int)n;
+    return 0;
+}
+
+/* What matrix products reach by their size, where the profile has it. */
+static int read_matmul(struct topt_hw *hw, const json_t *device, struct topt_error *err)
+{
+    const char *const fields[] = {dtype_names[0], dtype_names[1], dtype_names[2], NULL};
+    const json_t *sizes = json_object_get(device, "matmul_by_size");
+    if (sizes && topt_json_only(sizes, "device.matmul_by_size", fields, err))
+        return -1;
+    for (int t = 0; t < TOPT_DTYPE_COUNT; t++) {
+        const json_t *list = json_object_get(sizes, dtype_names[t]);
+        if (list && read_sizes(hw, list, t, err))
+            return -1;
+    }
+    return 0;
+}
+
 static int read_efficiency(struct topt_hw *hw, const json_t *device,
                            struct topt_error *err)
 {
@@ -211,10 +266,19 @@ static int read_bands(struct topt_hw *hw, const json_t *doc, struct topt_error *
 
 static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error *err)
 {
-    static const char *const fields[] = {
-        "name",         "memory_bytes",  "reserve_bytes",    "runtime_bytes",
-        "flops",        "efficiency",    "memory_bandwidth", "launch_ns",
-        "shared_cores", "granule_bytes", "source",           NULL};
+    static const char *const fields[] = {"name",
+                                         "memory_bytes",
+                                         "reserve_bytes",
+                                         "runtime_bytes",
+                                         "flops",
+                                         "efficiency",
+                                         "memory_bandwidth",
+                                         "launch_ns",
+                                         "shared_cores",
+                                         "granule_bytes",
+                                         "matmul_by_size",
+                                         "source",
+                                         NULL};
     const json_t *d;
     int64_t memory, reserve = 0;
     hw->granule_bytes = DEFAULT_GRANULE;
@@ -230,7 +294,7 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
         topt_json_int_or(d, "device", "granule_bytes", 1, 1 << 30, &hw->granule_bytes,
                          err) ||
         read_runtime(hw, d, reserve, err) || read_flops(hw, d, err) ||
-        read_efficiency(hw, d, err))
+        read_efficiency(hw, d, err) || read_matmul(hw, d, err))
         return -1;
     hw->memory_bytes = memory - reserve;
     return need_source(d, "device", err);
@@ -532,14 +596,20 @@ struct topt_hw *topt_hw_load(const char *name_or_path, struct topt_error *err)
     return hw;
 }
 
+static void free_points(struct curve *c)
+{
+    free(c->bytes);
+    free(c->ns);
+}
+
 void topt_hw_destroy(struct topt_hw *hw)
 {
     if (!hw)
         return;
-    for (int i = 0; i < hw->ncurves; i++) {
-        free(hw->curve[i].bytes);
-        free(hw->curve[i].ns);
-    }
+    for (int i = 0; i < hw->ncurves; i++)
+        free_points(&hw->curve[i]);
+    for (int t = 0; t < TOPT_DTYPE_COUNT; t++)
+        free_points(&hw->matmul[t]);
     free(hw->curve);
     json_decref(hw->doc);
     free(hw);
@@ -607,6 +677,25 @@ static int64_t round_up(double ns)
     return ns < MAX_NS ? (int64_t)ceil(ns) : (int64_t)MAX_NS;
 }
 
+/* Time of 'bytes' on a curve, or of so many operations. */
+static double on_curve(const struct curve *c, double bytes)
+{
+    int last = c->npoints - 1, lo = 0, hi = last;
+    if (bytes <= c->bytes[0])
+        return c->ns[0];
+    if (bytes >= c->bytes[last])
+        return c->ns[last] * (bytes / c->bytes[last]);
+    while (hi - lo > 1) {
+        int mid = (lo + hi) / 2;
+        if (c->bytes[mid] <= bytes)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    double share = (bytes - c->bytes[lo]) / (c->bytes[hi] - c->bytes[lo]);
+    return c->ns[lo] + (c->ns[hi] - c->ns[lo]) * share;
+}
+
 int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum topt_work w,
                            int64_t flops, int64_t bytes, int devices)
 {
@@ -615,6 +704,8 @@ int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum top
     if (!(peak > 0))
         peak = hw->flops[TOPT_BF16] > 0 ? hw->flops[TOPT_BF16] : hw->flops[TOPT_F64];
     double compute = (double)flops * 1e9 / (peak * hw->efficiency[w]);
+    if (w == TOPT_WORK_MATMUL && hw->matmul[t].npoints && flops > 0)
+        compute = on_curve(&hw->matmul[t], (double)flops);
     double memory = (double)bytes * 1e9 / hw->memory_bandwidth;
     double busy = compute > memory ? compute : memory;
     if (hw->shared_cores && devices > hw->shared_cores)
@@ -622,7 +713,7 @@ int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum top
     return round_up(busy + hw->launch_ns);
 }
 
-/* Every rate is a peak with an efficiency: profiles have no curves of kernels. */
+/* A product's size says what it takes only roughly, so that curves make no better basis. */
 struct topt_time topt_hw_compute(const struct topt_hw *hw, enum topt_dtype t,
                                  enum topt_work w, int64_t flops, int64_t bytes,
                                  int devices)
@@ -718,25 +809,6 @@ static struct line two_level(const struct topt_hw *hw, enum topt_collective c,
     int longer = hw->cluster.pipelined || c == TOPT_PERMUTE;
     double per_byte = longer ? (local > net ? local : net) : local + net;
     return (struct line){latency_of(hw, c, g), per_byte};
-}
-
-/* Time of 'bytes' on a curve. */
-static double on_curve(const struct curve *c, double bytes)
-{
-    int last = c->npoints - 1, lo = 0, hi = last;
-    if (bytes <= c->bytes[0])
-        return c->ns[0];
-    if (bytes >= c->bytes[last])
-        return c->ns[last] * (bytes / c->bytes[last]);
-    while (hi - lo > 1) {
-        int mid = (lo + hi) / 2;
-        if (c->bytes[mid] <= bytes)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    double share = (bytes - c->bytes[lo]) / (c->bytes[hi] - c->bytes[lo]);
-    return c->ns[lo] + (c->ns[hi] - c->ns[lo]) * share;
 }
 
 enum { FAR = 1 << 20 };
@@ -873,7 +945,13 @@ int topt_hw_curve_check(const struct topt_hw *hw, int i, struct topt_hw_curve_ch
     if (i < 0 || i >= hw->ncurves)
         return 0;
     const struct curve *c = &hw->curve[i];
-    *ret = (struct topt_hw_curve_check){c->kind, c->group, c->npoints, c->lowered, 0};
+    double rate = two_level(hw, c->kind, c->group).ns_per_byte;
+    int small = 0;
+    *ret = (struct topt_hw_curve_check){c->kind, c->group, c->npoints, c->lowered, 0, 0};
+    while (small < c->npoints && c->bytes[small] < 1 << 20)
+        small++;
+    for (int k = 0; k < small; k++)
+        ret->rate_error += fabs(rate * c->bytes[k] - c->ns[k]) / c->ns[k] / small;
     for (int k = 1; k + 1 < c->npoints; k++) {
         double share =
             (c->bytes[k] - c->bytes[k - 1]) / (c->bytes[k + 1] - c->bytes[k - 1]);

@@ -26,6 +26,7 @@ struct topt_hw_curve_check {
     int points;
     int lowered;       /* points that were slower than one of more bytes */
     double mean_error; /* of predicting each inner point from its neighbours, relative */
+    double rate_error; /* of bytes over the links' rates, mean over points below 1 MiB */
 };
 
 /* Curve 'i' of the profile; 0 past the last one. */

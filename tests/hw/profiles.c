@@ -89,14 +89,19 @@ static void computes(const struct topt_hw *hw)
 static void predicts(const struct topt_hw *hw)
 {
     struct topt_hw_curve_check c;
-    double sum = 0;
+    double sum = 0, rates = 0;
     int n = 0;
-    for (; topt_hw_curve_check(hw, n, &c); n++)
+    for (; topt_hw_curve_check(hw, n, &c); n++) {
         sum += c.mean_error;
+        rates += c.rate_error;
+    }
     if (n)
         ok(sum / n < 0.08,
            "%s: a point left out is predicted within 8 %% (%.1f %%, %d curves)",
            topt_hw_name(hw), 100 * sum / n, n);
+    if (n)
+        ok(rates / n > 0.7, "... and below 1 MiB bytes over rates are wrong by %.0f %%",
+           100 * rates / n);
 }
 
 static void round_trip(const struct topt_hw *hw)
