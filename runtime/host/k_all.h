@@ -4,6 +4,8 @@
 #include "k_image.h"
 #include "k_conv.h"
 #include "k_pool.h"
+#include "k_channel.h"
+#include "k_resample.h"
 #include "k_batch_norm.h"
 #include "k_elementwise.h"
 #include "k_norm.h"
@@ -53,6 +55,20 @@ static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
     [TOPT_K_BN_APPLY] = bn_apply,
     [TOPT_K_BN_BWD_SUM] = bn_bwd_sum,
     [TOPT_K_BN_BWD_APPLY] = bn_bwd_apply,
+    [TOPT_K_GAIN_FWD] = gain_fwd,
+    [TOPT_K_GAIN_BWD] = gain_bwd,
+    [TOPT_K_PRELU_FWD] = prelu_fwd,
+    [TOPT_K_PRELU_BWD] = prelu_bwd,
+    [TOPT_K_GN_MEAN] = gn_mean,
+    [TOPT_K_GN_VAR] = gn_var,
+    [TOPT_K_GN_APPLY] = gn_apply,
+    [TOPT_K_GN_BWD_SUM] = gn_bwd_sum,
+    [TOPT_K_GN_BWD_APPLY] = gn_bwd_apply,
+    [TOPT_K_RESIZE_FWD] = resize_fwd,
+    [TOPT_K_RESIZE_BWD] = resize_bwd,
+    [TOPT_K_CONV_TRANSPOSE_FWD] = conv_transpose_fwd,
+    [TOPT_K_CONV_TRANSPOSE_BWD_W] = conv_transpose_bwd_w,
+    [TOPT_K_CONV_TRANSPOSE_BWD_X] = conv_transpose_bwd_x,
     [TOPT_K_LRN_FWD] = lrn_fwd,
     [TOPT_K_LRN_BWD] = lrn_bwd,
     [TOPT_K_CHANNEL_BIAS_FWD] = channel_bias_fwd,
@@ -63,6 +79,8 @@ static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
     [TOPT_K_COPY_BWD] = copy_bwd,
     [TOPT_K_TOKENS_FWD] = tokens_fwd,
     [TOPT_K_TOKENS_BWD] = tokens_bwd,
+    [TOPT_K_UNTOKENS_FWD] = untokens_fwd,
+    [TOPT_K_UNTOKENS_BWD] = untokens_bwd,
     [TOPT_K_ATTENTION_FWD] = attention_fwd,
     [TOPT_K_ATTENTION_BWD] = attention_bwd,
     [TOPT_K_XENT_MAX] = xent_max,
@@ -93,6 +111,8 @@ static topt_host_kernel *const kernels[TOPT_KERNEL_COUNT] = {
     [TOPT_K_LSTM_BWD] = lstm_bwd,
     [TOPT_K_GRU_FWD] = gru_fwd,
     [TOPT_K_GRU_BWD] = gru_bwd,
+    [TOPT_K_RNN_FWD] = rnn_fwd,
+    [TOPT_K_RNN_BWD] = rnn_bwd,
     [TOPT_K_SLICE_FWD] = slice_fwd,
     [TOPT_K_SLICE_BWD] = slice_bwd,
     [TOPT_K_CONCAT_FWD] = concat_fwd,

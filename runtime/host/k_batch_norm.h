@@ -12,15 +12,17 @@ struct batch_norm {
     double pixels; /* of a channel, on all ranks */
 };
 
+/* Channels and their pixels; of rows of features, features and their rows. */
 static struct batch_norm batch_norm_of(const struct topt_kernel_call *c)
 {
-    enum { B, C, H, W };
-    const int64_t *count = c->op->count;
-    return (struct batch_norm){.batch = extent(c, BN_X, 0),
-                               .channels = extent(c, BN_X, 1),
-                               .plane = extent(c, BN_X, 2) * extent(c, BN_X, 3),
-                               .pixels = (double)count[B] * (double)count[H] *
-                                         (double)count[W]};
+    struct channels s = channels_of(c, BN_X);
+    const struct topt_operand_spec *x = &c->op->spec->operand[BN_X];
+    int channel = x->ndim == 4 ? 1 : 2;
+    double pixels = 1;
+    for (int i = 0; i < x->ndim; i++)
+        pixels *= i == channel ? 1 : (double)c->op->count[x->dim[i]];
+    return (struct batch_norm){
+        .batch = s.outer, .channels = s.channels, .plane = s.inner, .pixels = pixels};
 }
 
 /* Pixels of a channel in one image of this rank's block. */

@@ -1,6 +1,7 @@
-/* k_recurrent.h - LSTM and GRU, a step at a time (c->at).
+/* k_recurrent.h - LSTM, GRU and plain recurrences, a step at a time (c->at).
  *
  *     LSTM   c' = f c + i g, h = o tanh(c')            (Gers et al. 2000: with forget gates)
+ *     RNN    h' = f(.)                              (Elman 1990)
  *     GRU    h' = (1 - u) n + u h, n = tanh(. + r q)   (Cho et al. 2014, reset after product)
  *
  * What came before the first step is 0, and so is what comes back from behind the last one:
@@ -186,5 +187,38 @@ static void gru_bwd(const struct topt_kernel_call *c)
             dbh[j] += p[2];
             if (dpre)
                 memcpy(dpre + 3 * at, (real[3]){p[0], p[1], dn}, 3 * sizeof *dpre);
+        }
+}
+
+static void rnn_fwd(const struct topt_kernel_call *c)
+{
+    struct steps s = steps_of(c);
+    const struct topt_attrs *t = &c->op->attrs;
+    const real *pre = c->value[REC_PRE], *z = c->value[REC_Z];
+    real *y = c->value[REC_Y], *gates = c->value[REC_GATES];
+    real *state = c->value[REC_STATE], *h = c->value[REC_H];
+    for (int64_t b = 0; b < s.batch; b++)
+        for (int64_t j = 0; j < s.cells; j++) {
+            int64_t at = cell_at(&s, b, j), out = b * s.cells + j;
+            gates[at] = pre[at] + z[out];
+            y[at] = state[at] = h[out] = activate(t->activation, t, gates[at]);
+        }
+}
+
+static void rnn_bwd(const struct topt_kernel_call *c)
+{
+    struct steps s = steps_of(c);
+    const struct topt_attrs *t = &c->op->attrs;
+    const real *dy = c->grad[REC_Y], *dh_next = c->value[REC_DH];
+    real *gates = c->value[REC_GATES], *state = c->value[REC_STATE];
+    real *dpre = c->grad[REC_PRE];
+    for (int64_t b = 0; b < s.batch; b++)
+        for (int64_t j = 0; j < s.cells; j++) {
+            int64_t at = cell_at(&s, b, j), out = b * s.cells + j;
+            real dh = dy[at] + (s.last ? 0 : dh_next[out]);
+            gates[at] = dh * slope_of(t->activation, t, gates[at]);
+            state[at] = s.first ? 0 : state[at - s.cells];
+            if (dpre)
+                dpre[at] = gates[at];
         }
 }

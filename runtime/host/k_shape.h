@@ -302,12 +302,17 @@ static void softmax_fwd(const struct topt_kernel_call *c)
     const real *sum = c->value[SOFTMAX_S];
     real *y = c->value[SOFTMAX_Y];
     int64_t rows = rows_of(c, SOFTMAX_X), d = cols_of(c, SOFTMAX_X);
-    for (int64_t r = 0; r < rows; r++)
+    for (int64_t r = 0; r < rows && !c->op->attrs.log; r++)
         for (int64_t j = 0; j < d; j++)
             y[r * d + j] = EXP(x[r * d + j] - max[r]) / sum[r];
+    for (int64_t r = 0; r < rows && c->op->attrs.log; r++) {
+        real shift = R((double)max[r] + log((double)sum[r]));
+        for (int64_t j = 0; j < d; j++)
+            y[r * d + j] = x[r * d + j] - shift;
+    }
 }
 
-/* This rank's share of the sum of y dy. */
+/* This rank's share of the sum of y dy; of its logarithm, of the sum of dy. */
 static void softmax_dot(const struct topt_kernel_call *c)
 {
     const real *x = c->value[SOFTMAX_X], *max = c->value[SOFTMAX_M];
@@ -316,7 +321,9 @@ static void softmax_dot(const struct topt_kernel_call *c)
     int64_t rows = rows_of(c, SOFTMAX_X), d = cols_of(c, SOFTMAX_X);
     for (int64_t r = 0; r < rows; r++) {
         double total = 0;
-        for (int64_t j = 0; j < d; j++)
+        for (int64_t j = 0; j < d && c->op->attrs.log; j++)
+            total += (double)dy[r * d + j] * (double)sum[r];
+        for (int64_t j = 0; j < d && !c->op->attrs.log; j++)
             total += (double)(EXP(x[r * d + j] - max[r]) * dy[r * d + j]);
         dot[r] = R(total / (double)sum[r]);
     }
@@ -329,10 +336,13 @@ static void softmax_bwd(const struct topt_kernel_call *c)
     const real *dy = c->grad[SOFTMAX_Y];
     real *dx = c->grad[SOFTMAX_X];
     int64_t rows = dx ? rows_of(c, SOFTMAX_X) : 0, d = cols_of(c, SOFTMAX_X);
+    int of_log = c->op->attrs.log;
     for (int64_t r = 0; r < rows; r++)
-        for (int64_t j = 0; j < d; j++)
+        for (int64_t j = 0; j < d; j++) {
+            real p = EXP(x[r * d + j] - max[r]) / sum[r];
             dx[r * d + j] =
-                EXP(x[r * d + j] - max[r]) / sum[r] * (dy[r * d + j] - dot[r]);
+                of_log ? dy[r * d + j] - p * dot[r] : p * (dy[r * d + j] - dot[r]);
+        }
 }
 
 /* ---- mean of squares ------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
  * extents and counts floating-point operations.
  *
  * The rows stand in one file a family: ops_dense.c, ops_attention.c, ops_conv.c,
- * ops_recurrent.c, ops_moe.c, ops_shape.c.  To add a kind: a row, its kernels in the runtime,
+ * ops_channel.c, ops_resample.c, ops_recurrent.c, ops_moe.c, ops_shape.c.  To add a kind: a row, its kernels in the runtime,
  * its tests. */
 #include "ops.h"
 
@@ -123,9 +123,9 @@ int64_t topt_flops_elementwise(const struct topt_op *op, enum topt_kernel k,
     return 8 * topt_output_numbers(op, len);
 }
 
-static const struct topt_op_spec *const files[] = {topt_ops_dense, topt_ops_attention,
-                                                   topt_ops_conv,  topt_ops_recurrent,
-                                                   topt_ops_moe,   topt_ops_shape};
+static const struct topt_op_spec *const files[] = {
+    topt_ops_dense, topt_ops_attention, topt_ops_conv,    topt_ops_recurrent,
+    topt_ops_moe,   topt_ops_shape,     topt_ops_channel, topt_ops_resample};
 
 const struct topt_op_spec *topt_op_spec_at(int i)
 {

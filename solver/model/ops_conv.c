@@ -194,6 +194,73 @@ static int shape_conv_grouped(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
+/* ---- transposed convolution ------------------------------------------------------------ */
+
+/* Inputs whose window touches counts [off, off + len) of the output. */
+static void window_spread(const struct topt_op *op, int d, int64_t off, int64_t len,
+                          int64_t *ret_off, int64_t *ret_len)
+{
+    struct slide s = slide_of(&op->attrs, op->spec->operand[0].dim[2] == d);
+    int64_t first = off + s.before - reach(&s) + 1, last = off + len - 1 + s.before;
+    first = first > 0 ? (first + s.stride - 1) / s.stride : 0;
+    *ret_off = first;
+    *ret_len = last / s.stride + 1 - first;
+}
+
+/* The output's extent where nobody says, and the most that anybody may: whose last windows
+ * start before the next stride. */
+static int count_spread(const struct topt_op *op, int along_rows, int64_t extent,
+                        int64_t *ret, struct topt_error *err)
+{
+    struct slide s = slide_of(&op->attrs, along_rows);
+    int64_t given = along_rows ? op->attrs.height : op->attrs.width;
+    int64_t least = (extent - 1) * s.stride + reach(&s) - s.before - s.after;
+    *ret = given ? given : least;
+    return *ret >= 1 && *ret >= least && *ret < least + s.stride + s.after
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL,
+                           "%lld %s of windows of %lld can't become %lld",
+                           (long long)extent, along_rows ? "rows" : "columns",
+                           (long long)reach(&s), (long long)*ret);
+}
+
+static int shape_conv_transpose(struct topt_op *op, struct topt_error *err)
+{
+    enum { B, K, N, H, W, MOST = 1 << 24 };
+    const struct topt_attrs *a = &op->attrs;
+    const struct topt_dim *x = op->operand[CONV_X].dim;
+    int64_t k_unit = x[1].unit, n_unit = topt_unit_of(a->features_unit);
+    op->count[B] = x[0].count;
+    op->count[K] = x[1].count;
+    op->count[N] = a->features;
+    if (a->features < 1 || x[2].count > MOST || x[3].count > MOST)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "needs features of at least 1, and rows and columns of at most "
+                         "%d",
+                         MOST);
+    if (settle_slides(op, err) || count_spread(op, 1, x[2].count, &op->count[H], err) ||
+        count_spread(op, 0, x[3].count, &op->count[W], err))
+        return -1;
+    topt_set_dim(op, CONV_W, 0, k_unit);
+    topt_set_dim(op, CONV_W, 1, n_unit * a->kernel_h * a->kernel_w);
+    topt_set_dim(op, CONV_Y, 1, n_unit);
+    for (int o = CONV_XW; o <= CONV_DXW; o++)
+        set_image(op, o, k_unit);
+    return 0;
+}
+
+/* Each weight once for each pixel of the input, of which a stride of the output has one. */
+static int64_t flops_conv_transpose(const struct topt_op *op, enum topt_kernel k,
+                                    const int64_t *len)
+{
+    enum { B, K, N, H, W };
+    const struct topt_dim *weight = op->operand[CONV_W].dim;
+    (void)k;
+    return 2 * len[B] * (len[H] / op->attrs.stride_h + 1) *
+           (len[W] / op->attrs.stride_w + 1) * len[K] * weight[0].unit * len[N] *
+           weight[1].unit;
+}
+
 /* Each weight once for each pixel of the output. */
 static int64_t flops_conv(const struct topt_op *op, enum topt_kernel k,
                           const int64_t *len)
@@ -319,7 +386,7 @@ static int shape_tokens(struct topt_op *op, struct topt_error *err)
 #define CHANNEL_OWN (1 << 1)
 /* The window of operand 0, over dimensions that are its own; and of its gradient. */
 #define WINDOW(n, when, over, ...) {.name = (n), .role = (when), .ndim = 4, .dim = {__VA_ARGS__}, .made = 1, .own = (over), .window_of = 1}
-#define GRAD_WINDOW(n, over, ...)  {.name = (n), .role = TOPT_WORK_BWD, .ndim = 4, .dim = {__VA_ARGS__}, .own = (over), .window_of = 1, .of_grad = 1}
+#define GRAD_WINDOW(n, over, ...)  {.name = (n), .role = TOPT_WORK_BWD, .ndim = 4, .dim = {__VA_ARGS__}, .own = (over), .window_of = 1, .of_grad = 1, .partial = 1}
 /* clang-format on */
 
 const struct topt_op_spec topt_ops_conv[] = {
@@ -478,6 +545,33 @@ const struct topt_op_spec topt_ops_conv[] = {
      .shape = shape_conv_grouped,
      .flops = flops_conv,
      .window = window_slide},
+    {.name = "conv_transpose",
+     .attrs = A(FEATURES) | A(FEATURES_UNIT) | A(HEIGHT) | A(WIDTH) | SLIDE | A(INIT_STD),
+     .ndims = 5,
+     .dim = {BATCH, {"k", TOPT_SPLIT_FEATURE}, {"n", TOPT_SPLIT_FEATURE}, ROWS, COLS},
+     .noperands = 6,
+     .operand = {{.name = "x",
+                  .role = TOPT_INPUT,
+                  .ndim = 4,
+                  .dim = {0, 1, 3, 4},
+                  .needed = 1,
+                  .own = IMAGE_OWN},
+                 {.name = "w",
+                  .role = TOPT_PARAM,
+                  .ndim = 2,
+                  .dim = {1, 2},
+                  .needed = 1,
+                  .start = TOPT_START_FAN_IN},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 2, 3, 4}},
+                 WINDOW("xw", TOPT_WORK_FWD, IMAGE_OWN, 0, 1, 3, 4),
+                 WINDOW("xw_bwd", TOPT_WORK_BWD, IMAGE_OWN, 0, 1, 3, 4),
+                 GRAD_WINDOW("dxw", IMAGE_OWN, 0, 1, 3, 4)},
+     .forward = {HALO(0, 3), KERNEL(CONV_TRANSPOSE_FWD, V(1) | V(3), V(2))},
+     .backward = {HALO(0, 4), KERNEL(CONV_TRANSPOSE_BWD_W, V(4) | G(2), G(1)),
+                  KERNEL(CONV_TRANSPOSE_BWD_X, V(1) | G(2), V(5)), HALO_ADD(5, 0)},
+     .shape = shape_conv_transpose,
+     .flops = flops_conv_transpose,
+     .window = window_spread},
     {.name = "pool",
      .attrs = SLIDE | A(AVERAGE) | A(COUNT_PAD) | A(CEIL),
      .ndims = 4,

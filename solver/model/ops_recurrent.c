@@ -41,6 +41,17 @@ static int shape_gru(struct topt_op *op, struct topt_error *err)
     return shape_recurrent(op, 3, err);
 }
 
+/* One gate, and nothing but the hidden state that goes on. */
+static int shape_rnn(struct topt_op *op, struct topt_error *err)
+{
+    enum { CARRY = 10 };
+    if (op->attrs.activation < 0 || op->attrs.activation >= TOPT_ACT_COUNT)
+        return topt_fail(err, TOPT_ERR_INVAL, "unknown activation %d",
+                         op->attrs.activation);
+    op->operand[CARRY].present = 0;
+    return shape_recurrent(op, 1, err);
+}
+
 /* Products exactly; a cell by what its exponentials and products come to. */
 static int64_t flops_recurrent(const struct topt_op *op, enum topt_kernel k,
                                const int64_t *len)
@@ -116,6 +127,21 @@ const struct topt_op_spec topt_ops_recurrent[] = {
                             V(3) | V(4) | V(10) | G(0) | G(13)),
                   MOVE(4, 11), KERNEL(RECURRENT_BWD_W, V(3) | V(11), G(1))},
      .shape = shape_gru,
+     .flops = flops_recurrent},
+    /* h' = f(pre + wh h) (Elman 1990).  What is saved as a gate is what f is taken of. */
+    {.name = "rnn",
+     .attrs = A(ACT) | A(ALPHA) | A(BETA),
+     .ndims = 4,
+     .dim = DIMS,
+     .noperands = 12,
+     .operand = {SHARED_OPERANDS},
+     .forward = {KERNEL_AT(1, RECURRENT_FWD, V(1) | V(7), V(5)), SUM_AT(1, 5, D(3)),
+                 KERNEL_AT(1, RNN_FWD, V(0) | V(5), V(2) | V(3) | V(4) | V(6)),
+                 MOVE_AT(1, 6, 7)},
+     .backward = {KERNEL_AT(1, RECURRENT_BWD_H, V(1) | V(3), V(8)), MOVE_AT(1, 8, 9),
+                  KERNEL_AT(1, RNN_BWD, V(3) | V(4) | V(9) | G(2), V(3) | V(4) | G(0)),
+                  MOVE(4, 11), KERNEL(RECURRENT_BWD_W, V(3) | V(11), G(1))},
+     .shape = shape_rnn,
      .flops = flops_recurrent},
     {.name = NULL},
 };

@@ -330,6 +330,7 @@ const struct topt_op_spec topt_ops_shape[] = {
      .shape = shape_dropout,
      .flops = topt_flops_elementwise},
     {.name = "softmax",
+     .attrs = A(LOG),
      .ndims = 3,
      .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_STAT}},
      .noperands = 5,

@@ -72,11 +72,25 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(CONV_BWD_X, "conv_bwd_x", MATMUL)                                                    \
     X(POOL_FWD, "pool", ELEMENTWISE)                                                       \
     X(POOL_BWD, "pool_bwd", ELEMENTWISE)                                                   \
+    X(RESIZE_FWD, "resize", ELEMENTWISE)                                                   \
+    X(RESIZE_BWD, "resize_bwd", ELEMENTWISE)                                               \
+    X(CONV_TRANSPOSE_FWD, "conv_transpose", MATMUL)                                        \
+    X(CONV_TRANSPOSE_BWD_W, "conv_transpose_bwd_w", MATMUL)                                \
+    X(CONV_TRANSPOSE_BWD_X, "conv_transpose_bwd_x", MATMUL)                                \
     X(BN_MEAN, "batch_norm_mean", ELEMENTWISE)                                             \
     X(BN_VAR, "batch_norm_var", ELEMENTWISE)                                               \
     X(BN_APPLY, "batch_norm_apply", ELEMENTWISE)                                           \
     X(BN_BWD_SUM, "batch_norm_bwd_sum", ELEMENTWISE)                                       \
     X(BN_BWD_APPLY, "batch_norm_bwd_apply", ELEMENTWISE)                                   \
+    X(GAIN_FWD, "gain", ELEMENTWISE)  /* channels or features by a number of each */       \
+    X(GAIN_BWD, "gain_bwd", ELEMENTWISE)                                                   \
+    X(PRELU_FWD, "prelu", ELEMENTWISE)                                                     \
+    X(PRELU_BWD, "prelu_bwd", ELEMENTWISE)                                                 \
+    X(GN_MEAN, "group_norm_mean", ELEMENTWISE)                                             \
+    X(GN_VAR, "group_norm_var", ELEMENTWISE)                                               \
+    X(GN_APPLY, "group_norm_apply", ELEMENTWISE)                                           \
+    X(GN_BWD_SUM, "group_norm_bwd_sum", ELEMENTWISE)                                       \
+    X(GN_BWD_APPLY, "group_norm_bwd_apply", ELEMENTWISE)                                   \
     X(LRN_FWD, "lrn", ELEMENTWISE)                                                         \
     X(LRN_BWD, "lrn_bwd", ELEMENTWISE)                                                     \
     X(CHANNEL_BIAS_FWD, "channel_bias", ELEMENTWISE)                                       \
@@ -87,6 +101,8 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(COPY_BWD, "copy_bwd", ELEMENTWISE)                                                   \
     X(TOKENS_FWD, "tokens", ELEMENTWISE)                                                   \
     X(TOKENS_BWD, "tokens_bwd", ELEMENTWISE)                                               \
+    X(UNTOKENS_FWD, "untokens", ELEMENTWISE)                                               \
+    X(UNTOKENS_BWD, "untokens_bwd", ELEMENTWISE)                                           \
     X(ATTENTION_FWD, "attention", ATTENTION)                                               \
     X(ATTENTION_BWD, "attention_bwd", ATTENTION)                                           \
     X(XENT_MAX, "xent_max", ELEMENTWISE)                                                   \
@@ -117,6 +133,8 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(LSTM_BWD, "lstm_bwd", ELEMENTWISE)                                                   \
     X(GRU_FWD, "gru", ELEMENTWISE)                                                         \
     X(GRU_BWD, "gru_bwd", ELEMENTWISE)                                                     \
+    X(RNN_FWD, "rnn", ELEMENTWISE)                                                         \
+    X(RNN_BWD, "rnn_bwd", ELEMENTWISE)                                                     \
     X(SLICE_FWD, "slice", ELEMENTWISE)                                                     \
     X(SLICE_BWD, "slice_bwd", ELEMENTWISE)                                                 \
     X(CONCAT_FWD, "concat", ELEMENTWISE)                                                   \
@@ -380,6 +398,9 @@ const char *topt_activation_name(enum topt_activation a);
     X(AVERAGE, average, BOOLEAN)           /* pool: mean instead of the largest */         \
     X(COUNT_PAD, count_pad, BOOLEAN)       /* pool: the mean counts padding */             \
     X(CEIL, ceil, BOOLEAN)                 /* pool: round output extents up */             \
+    X(LINEAR, linear, BOOLEAN)             /* resize: between pixels, not the nearest one */ \
+    X(CORNERS, corners, BOOLEAN)           /* resize: corners' centres stay where they are */ \
+    X(LOG, log, BOOLEAN)                   /* softmax: its logarithm */                    \
     X(SIZE, size, WHOLE)                   /* lrn: channels that are summed over */        \
     X(BETA, beta, SIGNED)                  /* the same; lrn: power; 0: 0.75 */             \
     X(BIAS, bias, REAL)                    /* lrn: what the sum is added to; 0: 1 */       \
@@ -483,6 +504,14 @@ double topt_rope_step(const struct topt_attrs *a, int64_t width, int64_t pair);
 
 /* Slots that each expert has for one sample of 'seq' tokens. */
 int64_t topt_expert_slots(const struct topt_attrs *a, int64_t seq, int64_t experts);
+
+/* The pixels, along rows or columns, that one of a "resize" is made of: low (1 - share) +
+ * high share. */
+struct topt_taps {
+    int64_t low, high;
+    double share;
+};
+struct topt_taps topt_resize_taps(const struct topt_op *op, int along_rows, int64_t at);
 
 /* Append an operator on 'ninputs' tensors (numbers as returned before).  Returns its output
  * tensor, or -1.  'attrs' NULL means all zero. */

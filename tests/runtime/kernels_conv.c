@@ -59,9 +59,44 @@ static const struct fixture fixtures[] = {
     ON_IMAGE("lrn", "response norm", 5, 1, 3, 2, .size = 3, .alpha = 0.4, .beta = 0.6,
              .bias = 2),
     ON_IMAGE("lrn", "response norm of 4", 6, 1, 2, 3, .size = 4, .alpha = 2),
+    ON_IMAGE("scale", "scale of images", 2, 2, 3, 4, .factor = -0.5, .shift = 2),
+    ON_IMAGE("gain", "gain of channels", 3, 2, 4, 3, 0),
+    ON_IMAGE("prelu", "slopes of channels", 3, 2, 4, 3, 0),
+    ON_IMAGE("prelu_shared", "one slope for images", 3, 2, 4, 3, 0),
+    ON_IMAGE("group_norm", "norm of groups", 3, 2, 4, 5, 0),
+    ON_IMAGE("group_norm", "norm of instances", 5, 1, 3, 4, .eps = 1e-3),
+    ON_IMAGE("resize", "twice as large", 2, 2, 3, 5, .height = 6, .width = 10),
+    ON_IMAGE("resize", "nearest pixels of smaller images", 3, 1, 7, 5, .height = 5,
+             .width = 2),
+    ON_IMAGE("resize", "between pixels", 2, 1, 4, 5, .linear = 1, .height = 7,
+             .width = 8),
+    ON_IMAGE("resize", "between pixels and corners", 2, 1, 5, 4, .linear = 1,
+             .corners = 1, .height = 8, .width = 1),
+    ON_IMAGE("conv_transpose", "transposed conv 2x2", 2, 2, 3, 4, .features = 3,
+             .kernel_h = 2, .kernel_w = 2, .stride_h = 2, .stride_w = 2),
+    ON_IMAGE("conv_transpose", "transposed conv with everything", 3, 1, 4, 5,
+             .features = 2, .features_unit = 2, .kernel_h = 3, .kernel_w = 2,
+             .stride_h = 2, .stride_w = 3, .dilation_h = 2, .dilation_w = 3, .pad_top = 1,
+             .pad_left = 2, .pad_bottom = 2, .pad_right = 1, .height = 9),
+    ON_IMAGE("conv_transpose", "transposed conv that leaves holes", 2, 1, 3, 3,
+             .features = 2, .kernel_h = 1, .kernel_w = 2, .stride_h = 3, .stride_w = 3),
     ON_IMAGE("global_pool", "global pool", 3, 2, 5, 4, 0),
     ON_IMAGE("flatten", "flatten", 5, 2, 3, 2, 0),
     ON_IMAGE("tokens", "tokens", 5, 2, 5, 4, 0),
+    {"unflatten",
+     "unflatten",
+     1,
+     1,
+     1,
+     {.height = 3, .width = 2},
+     .shape = {{3, {{BATCH, 1}, {1, 1}, {5, 12}}}}},
+    {"untokens",
+     "untokens",
+     1,
+     1,
+     1,
+     {.height = 3, .width = 2},
+     .shape = {{3, {{BATCH, 1}, {6, 1}, {5, 2}}}}},
     ON_IMAGE("tokens", "tokens of many channels", 19, 1, 3, 6, 0),
 };
 
@@ -137,6 +172,71 @@ static double pool_at(const struct topt_op *op, const struct whole *w,
     return isfinite(most) ? most : 0;
 }
 
+/* Weights are [input][output][r][q]; every pixel of the input whose window has this one. */
+static double conv_transpose_at(const struct topt_op *op, const struct whole *w,
+                                const struct image *x, const int64_t at[4])
+{
+    enum { X, W, Y };
+    const struct topt_attrs *a = &op->attrs;
+    const struct topt_dim *y = op->operand[Y].dim;
+    double sum = 0;
+    for (int64_t k = 0; k < x->channels; k++)
+        for (int64_t i = 0; i < x->height; i++)
+            for (int64_t j = 0; j < x->width; j++)
+                for (int64_t r = 0; r < a->kernel_h; r++)
+                    for (int64_t q = 0; q < a->kernel_w; q++)
+                        if (i * a->stride_h + r * a->dilation_h - a->pad_top == at[2] &&
+                            j * a->stride_w + q * a->dilation_w - a->pad_left == at[3])
+                            sum += pixel(x, at[0], k, i, j) *
+                                   w->value[W][((k * y[1].count * y[1].unit + at[1]) *
+                                                    a->kernel_h +
+                                                r) *
+                                                   a->kernel_w +
+                                               q];
+    return sum;
+}
+
+/* A weight for each pixel by its distance, as a tent over two; or the pixel that holds the
+ * centre. */
+static double resize_at(const struct topt_op *op, const struct whole *w,
+                        const struct image *x, const int64_t at[4])
+{
+    const struct topt_attrs *a = &op->attrs;
+    double in[2] = {(double)x->height, (double)x->width}, place[2], sum = 0;
+    double out[2] = {(double)a->height, (double)a->width};
+    (void)w;
+    for (int d = 0; d < 2; d++) {
+        place[d] = a->corners ? (double)at[2 + d] * (in[d] - 1) / fmax(out[d] - 1, 1)
+                              : ((double)at[2 + d] + 0.5) * in[d] / out[d] - 0.5;
+        place[d] = fmin(fmax(place[d], 0), in[d] - 1);
+        if (!a->linear)
+            place[d] = floor(((double)at[2 + d] + 0.5) * in[d] / out[d] + 1e-9);
+    }
+    for (int64_t i = 0; i < x->height; i++)
+        for (int64_t j = 0; j < x->width; j++)
+            sum += fmax(0, 1 - fabs((double)i - place[0])) *
+                   fmax(0, 1 - fabs((double)j - place[1])) * pixel(x, at[0], at[1], i, j);
+    return sum;
+}
+
+static double group_norm_at(const struct topt_op *op, const struct whole *w,
+                            const struct image *x, const int64_t at[4])
+{
+    enum { X, G, BIAS };
+    int64_t unit = op->operand[X].dim[1].unit, first = at[1] / unit * unit;
+    double sum = 0, squares = 0, n = (double)(unit * x->height * x->width);
+    for (int64_t c = first; c < first + unit; c++)
+        for (int64_t i = 0; i < x->height * x->width; i++) {
+            double v = pixel(x, at[0], c, i / x->width, i % x->width);
+            sum += v;
+            squares += v * v;
+        }
+    double mean = sum / n, var = squares / n - mean * mean;
+    return (pixel(x, at[0], at[1], at[2], at[3]) - mean) / sqrt(var + op->attrs.eps) *
+               w->value[G][at[1]] +
+           w->value[BIAS][at[1]];
+}
+
 static double batch_norm_at(const struct topt_op *op, const struct whole *w,
                             const struct image *x, const int64_t at[4])
 {
@@ -178,6 +278,9 @@ static const struct by_hand {
                {"conv_grouped", conv_at},
                {"pool", pool_at},
                {"batch_norm", batch_norm_at},
+               {"group_norm", group_norm_at},
+               {"resize", resize_at},
+               {"conv_transpose", conv_transpose_at},
                {"lrn", lrn_at}};
 
 static double worst_value(const struct by_hand *h, const struct topt_op *op,

@@ -19,6 +19,13 @@
 
 static const struct fixture fixtures[] = {
     {"lstm", "lstm", 1, 3, 4, {0}},
+    {"plain recurrence", "rnn", 1, 5, 1, {.activation = TOPT_ACT_TANH}},
+    {"recurrence of relus", "rnn", 1, 3, 1, {.activation = TOPT_ACT_RELU}},
+    {"logarithm of softmax", "softmax", 1, 4, 2, {.log = 1}},
+    {"gain of features", "gain", 1, 4, 2, {0}},
+    {"slopes of features", "prelu", 1, 4, 2, {0}},
+    {"one slope for features", "prelu_shared", 1, 4, 2, {0}},
+    {"batch norm of features", "batch_norm", 1, 4, 2, {0}},
     {"lstm of 5 cells", "lstm", 1, 5, 4, {0}},
     {"gru", "gru", 1, 4, 3, {0}},
     ON_PAIR("attend", 5, 2, 8, 2, 8, .heads = 4, .kv_heads = 2, .head_dim = 4),

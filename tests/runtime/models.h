@@ -282,6 +282,39 @@ __attribute__((unused)) static struct topt_model *build_images(void)
     return finish(&b);
 }
 
+/* Norms, gains and slopes of channels and features, images made smaller and larger again. */
+__attribute__((unused)) static struct topt_model *build_painter(void)
+{
+    struct build b = {.m = topt_model_create("painter", 8, 1, NULL)};
+    int x = put(&b, "image", -1, -1, ATTRS(.channels = 2, .height = 6, .width = 5));
+    x = put(&b, "scale", x, -1, ATTRS(.factor = 0.5, .shift = 0.1));
+    x = put(&b, "conv", x, -1,
+            ATTRS(.features = 4, .kernel_h = 2, .kernel_w = 1, .stride_h = 2));
+    x = put(&b, "group_norm", put(&b, "gain", x, -1, ATTRS(0)), -1, ATTRS(0));
+    x = put(&b, "prelu", x, -1, ATTRS(.init_std = 0.3));
+    x = put(&b, "conv_transpose", x, -1,
+            ATTRS(.features = 3, .kernel_h = 3, .kernel_w = 2, .stride_h = 2,
+                  .pad_top = 1, .pad_left = 1));
+    x = put(&b, "prelu_shared", x, -1, ATTRS(.init_std = 0.3));
+    x = put(&b, "resize", x, -1, ATTRS(.height = 9, .width = 6, .linear = 1));
+    int y = put(&b, "linear", put(&b, "global_pool", x, -1, ATTRS(0)), -1,
+                ATTRS(.features = 3, .features_unit = 6));
+    y = put(&b, "batch_norm", y, -1, ATTRS(0));
+    y = put(&b, "gain", y, -1, ATTRS(0));
+    y = put(&b, "unflatten", y, -1, ATTRS(.height = 3, .width = 2));
+    y = put(&b, "resize", y, -1, ATTRS(.height = 9, .width = 6));
+    x = put(&b, "tokens", put(&b, "add", x, y, ATTRS(0)), -1, ATTRS(0));
+    x = put(&b, "rnn", x, -1, ATTRS(.activation = TOPT_ACT_TANH));
+    x = put(&b, "prelu", x, -1, ATTRS(.init_std = 0.3));
+    x = put(&b, "prelu_shared", x, -1, ATTRS(.init_std = 0.3));
+    x = put(&b, "untokens", x, -1, ATTRS(.height = 9, .width = 6));
+    x = put(&b, "linear", put(&b, "global_pool", x, -1, ATTRS(0)), -1,
+            ATTRS(.features = 5));
+    x = put(&b, "softmax", x, -1, ATTRS(.log = 1));
+    put(&b, "cross_entropy", x, -1, ATTRS(0));
+    return finish(&b);
+}
+
 /* A regression over a table. */
 __attribute__((unused)) static struct topt_model *build_table(void)
 {
@@ -299,10 +332,10 @@ __attribute__((unused)) static struct topt_model *build_table(void)
 __attribute__((unused)) static const struct {
     struct topt_model *(*build)(void);
     int smooth;
-} test_models[] = {{build_mlp, 1},  {build_gpt, 1},    {build_llama, 1},
-                   {build_lstm, 1}, {build_latent, 1}, {build_mixed, 1},
-                   {build_cnn, 0},  {build_images, 1}, {build_table, 1},
-                   {build_moe, 0}};
+} test_models[] = {{build_mlp, 1},     {build_gpt, 1},    {build_llama, 1},
+                   {build_lstm, 1},    {build_latent, 1}, {build_mixed, 1},
+                   {build_cnn, 0},     {build_images, 1}, {build_table, 1},
+                   {build_painter, 0}, {build_moe, 0}};
 
 /* ---- random strategies --------------------------------------------------------------------- */
 
