@@ -90,6 +90,8 @@ static const struct topt_option frontier_options[] = {
     ANYTIME,
     COMMON,
     {0}};
+static const struct topt_option compare_options[] = {
+    {"gpus", TOPT_OPT_STRING, AT(gpus), "N", "how many"}, ANYTIME, COMMON, {0}};
 static const struct topt_option costgraph_options[] = {
     {"gpus", TOPT_OPT_STRING, AT(gpus), "N", "how many"}, COMMON, {0}};
 static const struct topt_option evaluate_options[] = {
@@ -443,6 +445,34 @@ int topt_cmd_frontier(int argc, char **argv)
     json_decref(doc);
     question_fini(&q);
     return rc == 1 ? 0 : rc ? fail("frontier", &err) : 0;
+}
+
+int topt_cmd_compare(int argc, char **argv)
+{
+    static const char usage[] = "topt compare MODEL --hw HW --gpus N [options]";
+    struct question q;
+    struct topt_error err = {0};
+    json_t *doc = NULL;
+    int rc = ask(&q, compare_options, usage, argc, argv, &err);
+    if (!rc && (q.r.ngpu_list != 1 || q.a.algorithm))
+        rc = topt_fail(&err, TOPT_ERR_USAGE,
+                       "compare takes --gpus N, and every algorithm by itself");
+    if (!rc)
+        q.r.stop = topt_stop_after(q.a.seconds);
+    if (!rc)
+        watch(&q);
+    rc = rc ? rc : topt_plan_compare(&q.r, &doc, &err);
+    topt_watch_stop(&q.watch);
+    if (!rc && (q.a.json || q.a.output)) {
+        rc = write_json(doc, q.a.output ? q.a.output : "-", &err);
+    } else if (!rc) {
+        char *table = topt_compare_text(doc);
+        fputs(table ? table : "", stdout);
+        free(table);
+    }
+    json_decref(doc);
+    question_fini(&q);
+    return rc == 1 ? 0 : rc ? fail("compare", &err) : 0;
 }
 
 /* ---- explain, evaluate ------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@ static const struct {
 } commands[] = {
     {"plan", "topt-solver", "the fewest GPUs that fit, or the fastest strategy for N"},
     {"frontier", "topt-solver", "memory against time: every point for N GPUs"},
+    {"compare", "topt-solver", "what other systems would choose, in one table"},
     {"inspect", "topt-solver", "operators, parameters, flops and bytes of a model"},
     {"import", "topt-solver", "turn a model into topt's own document"},
     {"explain", "topt-solver", "a plan in words"},

@@ -13,8 +13,9 @@ static const struct {
     {"plan", topt_cmd_plan},       {"frontier", topt_cmd_frontier},
     {"explain", topt_cmd_explain}, {"evaluate", topt_cmd_evaluate},
     {"sample", topt_cmd_sample},   {"costgraph", topt_cmd_costgraph},
-    {"solve", topt_cmd_solve},     {"hw", topt_cmd_hw},
-    {"import", topt_cmd_import},   {"inspect", topt_cmd_inspect},
+    {"compare", topt_cmd_compare}, {"solve", topt_cmd_solve},
+    {"hw", topt_cmd_hw},           {"import", topt_cmd_import},
+    {"inspect", topt_cmd_inspect},
 };
 
 int main(int argc, char **argv)

@@ -123,6 +123,13 @@ int topt_plan_curve(const struct topt_request *r, json_t **ret,
 int topt_plan_frontier(const struct topt_request *r, json_t **ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
+/* All systems on r->gpus devices: "topt-compare/1", rows sorted by time.  Each has its fastest
+ * plan within the limit, or where it has none the one that needs least. */
+int topt_plan_compare(const struct topt_request *r, json_t **ret,
+                      struct topt_error *err) TOPT_MUST_CHECK;
+/* The same as a table for people; freed by the caller. */
+char *topt_compare_text(const json_t *compare);
+
 /* A plan document read back: everything a rank needs. */
 struct topt_plan_doc {
     struct topt_model *model; /* of the global batch */

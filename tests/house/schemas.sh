@@ -20,6 +20,7 @@ ask=(--batch 4 --seq 32 --hw lab-cpu)
 "$topt" plan "$model" "${ask[@]}" --mode mini-time --gpus 4 -o plan.json >/dev/null
 "$topt" plan "$model" "${ask[@]}" --mode mini-time --gpus 4 --space uniform --memory 4MiB -o uniform.json >/dev/null
 "$topt" plan "$model" "${ask[@]}" --mode profiling --gpus 1,2 --memory 10MiB --json >curve.json
+"$topt" compare "$root/deploy/quickstart/mlp.json" --hw lab-cpu --gpus 2 --memory 2MiB --json >compare.json
 "$topt" costgraph "$root/deploy/quickstart/mlp.json" --hw lab-cpu --gpus 2 -o costs.json >/dev/null
 mkdir shipped
 for name in $("$topt" hw list | awk '{print $1}'); do
@@ -47,7 +48,7 @@ def check(kind, path):
     for e in errors[:3]:
         where = ".".join(map(str, e.absolute_path))
         print(f"not ok - {path}: {where}: {e.message[:200]}")
-    if kind in ("model", "hw", "plan", "costs"):
+    if kind in ("model", "hw", "plan", "costs", "compare"):
         strange = copy.deepcopy(doc)
         strange["strange"] = 1
         if not list(validator(kind).iter_errors(strange)):
@@ -55,7 +56,7 @@ def check(kind, path):
             print(f"not ok - {kind}: an unknown field passes the schema")
     bad |= bool(errors)
 
-for kind in ("model", "hw", "plan", "curve", "costs"):
+for kind in ("model", "hw", "plan", "curve", "costs", "compare"):
     check(kind, kind + ".json")
 check("plan", "uniform.json")
 profiles = sorted(glob.glob("shipped/*.json"))
@@ -70,6 +71,6 @@ for name in sorted(table ^ known - {"name", "kind", "inputs"}):
     bad = 1
     print(f"not ok - attribute {name} is in only one of topt_model.h and model.schema.json")
 if not bad:
-    print(f"ok - {6 + len(profiles)} documents are as their schemas say")
+    print(f"ok - {7 + len(profiles)} documents are as their schemas say")
 sys.exit(bad)
 PYTHON
