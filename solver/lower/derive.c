@@ -123,7 +123,7 @@ struct topt_config topt_config_none(void)
 }
 
 /* Fewest counts of a dimension in any operand: all parts of each must have work. */
-static int64_t fewest(const struct topt_op *op, int d)
+int64_t topt_fewest_counts(const struct topt_op *op, int d)
 {
     int64_t n = op->count[d];
     for (int o = 0; o < op->spec->noperands; o++) {
@@ -156,7 +156,8 @@ int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
         if (d < 0)
             continue;
         split[d] *= mesh->size[a];
-        if (op->spec->dim[d].split == TOPT_SPLIT_NEVER || split[d] > fewest(op, d) ||
+        if (op->spec->dim[d].split == TOPT_SPLIT_NEVER ||
+            split[d] > topt_fewest_counts(op, d) ||
             (op->spec->even >> d & 1 && op->count[d] % split[d]))
             return 0;
     }

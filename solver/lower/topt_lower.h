@@ -162,6 +162,8 @@ uint32_t topt_replica_axes(const struct topt_op *op, int operand,
 struct topt_layout topt_rest_layout(const struct topt_op *op, int operand,
                                     const struct topt_config *c,
                                     const struct topt_mesh *mesh);
+/* Most parts that a dimension can be split into so that each operand has work for all. */
+int64_t topt_fewest_counts(const struct topt_op *op, int d);
 /* Is every split of 'c' one that the operator's row allows and that leaves work for all?
  * 'zero' is allowed only where a parameter has replicas, so that no two are the same. */
 int topt_config_valid(const struct topt_op *op, const struct topt_config *c,

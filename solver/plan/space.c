@@ -28,7 +28,7 @@ struct topt_splits topt_splits_of_op(const struct topt_op *op)
     struct topt_splits s = {.ndims = op->spec->ndims};
     for (int d = 0; d < s.ndims; d++) {
         s.split[d] = op->spec->dim[d].split;
-        s.count[d] = op->count[d];
+        s.count[d] = topt_fewest_counts(op, d);
         s.even[d] = op->spec->even >> d & 1;
     }
     return s;
