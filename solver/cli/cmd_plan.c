@@ -25,7 +25,8 @@ struct args {
         *algorithm, *output, *plan, *dtype, *optimizer, *svg;
     int64_t max_gpus, memory, micro, threads, batch, seq, count, seed, work, entries;
     double epsilon, seconds;
-    int json, quiet, sequence, gradient_f32, layouts;
+    int json, quiet, sequence, gradient_f32;
+    struct topt_explain_options explain;
     const char *overlap, *kernels; /* of the executing system */
 };
 
@@ -480,11 +481,18 @@ int topt_cmd_compare(int argc, char **argv)
 int topt_cmd_explain(int argc, char **argv)
 {
     static const struct topt_option options[] = {
-        {"layouts", TOPT_OPT_FLAG, AT(layouts), "",
+        {"operators", TOPT_OPT_FLAG, AT(explain.operators), "",
+         "every operator by itself"},
+        {"notation", TOPT_OPT_FLAG, AT(explain.notation), "",
          "also as a device mesh and tensor maps"},
+        {"around", TOPT_OPT_FLAG, AT(explain.around), "",
+         "search what fewer and more GPUs would do, too"},
+        {"threads", TOPT_OPT_INT, AT(threads), "N", "threads of that search"},
+        {"quiet", TOPT_OPT_FLAG, AT(quiet), "", "no line on a terminal about progress"},
         {0}};
-    static const char usage[] = "topt explain plan.json [--layouts]";
+    static const char usage[] = "topt explain plan.json [options]";
     struct args a = {0};
+    struct topt_watch w;
     struct topt_error err = {0};
     const char *path[1];
     int n, rc = topt_options_parse(options, argc, argv, &a, path, 1, &n, &err);
@@ -495,7 +503,10 @@ int topt_cmd_explain(int argc, char **argv)
     if (!rc && n != 1)
         rc = topt_fail(&err, TOPT_ERR_USAGE, "which plan? usage: %s", usage);
     json_t *doc = rc ? NULL : topt_json_load(path[0], MAX_PLAN_FILE, &err);
-    char *text = doc ? topt_plan_explain(doc, a.layouts, &err) : NULL;
+    a.explain.threads = (int)(a.threads > 64 ? 64 : a.threads);
+    a.explain.progress = topt_watch_start(&w, a.quiet || !a.explain.around);
+    char *text = doc ? topt_plan_explain(doc, &a.explain, &err) : NULL;
+    topt_watch_stop(&w);
     if (text)
         fputs(text, stdout);
     free(text);

@@ -159,10 +159,18 @@ json_t *topt_memory_parts(const struct topt_hw *hw, const struct topt_strategy_c
 json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_strategy_cost *c,
                              int64_t peak_bytes);
 
-/* What the plan does in a line ("data 2 x tensor 2") and in paragraphs; 'layouts': also as a
- * device mesh and tensor maps. */
+/* What the plan does in a line ("data 2 x tensor 2") and in paragraphs; freed by the caller. */
 char *topt_plan_strategy_words(const struct topt_plan_doc *p);
-char *topt_plan_explain(const json_t *plan, int layouts, struct topt_error *err);
+struct topt_explain_options {
+    int operators; /* every operator by itself */
+    int notation;  /* also as a device mesh and tensor maps */
+    /* Also what fewer and more GPUs would do, which is searched as the plan was. */
+    int around, threads;
+    const atomic_bool *cancel;
+    struct topt_progress *progress;
+};
+char *topt_plan_explain(const json_t *plan, const struct topt_explain_options *o,
+                        struct topt_error *err);
 
 /* The curve of topt_plan_curve drawn for a terminal of 'width' columns; freed by caller. */
 char *topt_plot_curve(const json_t *curve, int width);

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "document.h"
-#include "topt_text.h"
+#include "explain.h"
 
 struct way {
     int data, spatial, sequence, tensor, same, zero;
@@ -94,6 +93,13 @@ static void put_way(struct topt_text *t, const struct way *w)
         topt_text_add(t, "one device");
     static const char *const zero[] = {"", " with ZeRO-1", " with ZeRO-2", " with FSDP"};
     topt_text_add(t, "%s", zero[w->zero]);
+}
+
+void topt_config_words(struct topt_text *t, const struct topt_op *op,
+                       const struct topt_mesh *mesh, const struct topt_config *c)
+{
+    struct way w = way_of(op, mesh, c);
+    put_way(t, &w);
 }
 
 static void put_rest(struct topt_text *t, const struct topt_strategy *s,

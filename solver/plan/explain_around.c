@@ -1,0 +1,119 @@
+/* explain_around.c - why not fewer GPUs, and what more would buy: the neighbouring counts
+ * asked what the plan was asked. */
+#include "explain.h"
+
+#include <stdlib.h>
+
+#include "answer.h"
+
+static int64_t whole(const json_t *o, const char *key)
+{
+    return json_integer_value(json_object_get(o, key));
+}
+
+static int can_be_had(const struct topt_hw *hw, int64_t gpus)
+{
+    int nodes = 0, per_node = 0;
+    return gpus > 0 && topt_next_shape(hw, gpus, &nodes, &per_node);
+}
+
+/* The nearest count in the direction that the hardware has, or 0. */
+static int64_t neighbour(const struct topt_hw *hw, int64_t gpus, int step)
+{
+    int64_t most = (int64_t)topt_hw_max_nodes(hw) * topt_hw_gpus_per_node(hw);
+    for (gpus += step; gpus > 0 && gpus <= most; gpus += step)
+        if (can_be_had(hw, gpus))
+            return gpus;
+    return 0;
+}
+
+/* The request that the plan answers, as far as its document says. */
+static int request_of(const struct topt_plan_doc *p, const json_t *doc,
+                      const struct topt_explain_options *o, struct topt_request *r,
+                      struct topt_error *err)
+{
+    const char *space = json_string_value(json_object_get(doc, "space"));
+    const char *blocks = json_string_value(json_object_get(doc, "blocks"));
+    topt_request_init(r);
+    r->model = p->model;
+    r->hw = p->hw;
+    r->mode = TOPT_MINI_TIME;
+    r->settings = p->settings;
+    r->memory_limit = whole(doc, "memory_limit");
+    r->algorithm = json_string_value(json_object_get(doc, "algorithm"));
+    r->epsilon = json_number_value(json_object_get(doc, "epsilon"));
+    r->threads = o->threads;
+    r->progress = o->progress;
+    r->cancel = o->cancel;
+    if ((space && topt_space_parse(space, &r->space, err)) ||
+        (blocks && topt_blocks_parse(blocks, &r->blocks, err)))
+        return -1;
+    if (r->space == TOPT_SPACE_UNIFORM)
+        return 0;
+    for (int i = 0; i < p->model->nops; i++)
+        if (p->strategy->config[i].recompute)
+            r->factors = TOPT_FACTOR_ZERO | TOPT_FACTOR_RECOMPUTE;
+    r->micro_batches = p->settings.micro_batches;
+    return 0;
+}
+
+static void put_infeasible(struct topt_text *t, const json_t *answer)
+{
+    char a[32], b[32];
+    int64_t need = whole(json_object_get(answer, "nearest"), "memory_bytes");
+    int64_t limit = whole(answer, "memory_limit");
+    topt_text_add(
+        t, "does not fit: it would need at least %s a GPU, %s more than there is",
+        topt_show_bytes(need, a, sizeof a), topt_show_bytes(need - limit, b, sizeof b));
+}
+
+static void put_feasible(struct topt_text *t, const struct topt_plan_doc *p,
+                         const json_t *answer, int64_t gpus)
+{
+    char a[32], b[32];
+    double times = (double)p->time_ns / (double)whole(answer, "time_ns");
+    double devices = (double)gpus / p->mesh.devices;
+    topt_text_add(t, "%s a step and %s a GPU: ",
+                  topt_show_ns(whole(answer, "time_ns"), a, sizeof a),
+                  topt_show_bytes(whole(answer, "memory_bytes"), b, sizeof b));
+    if (gpus > p->mesh.devices)
+        topt_text_add(t, "%.2f times as fast with %.3g times the GPUs (%.0f %% kept)",
+                      times, devices, 100 * times / devices);
+    else
+        topt_text_add(t, "it fits too, and takes %.2f times as long", 1 / times);
+}
+
+static int put_count(struct topt_text *t, const struct topt_plan_doc *p,
+                     struct topt_request *r, int64_t gpus, struct topt_error *err)
+{
+    json_t *answer;
+    r->gpus = gpus;
+    if (topt_plan(r, &answer, err))
+        return -1;
+    topt_text_add(t, "  %lld GPU%s: ", (long long)gpus, gpus > 1 ? "s" : "");
+    if (json_is_true(json_object_get(answer, "feasible")))
+        put_feasible(t, p, answer, gpus);
+    else
+        put_infeasible(t, answer);
+    topt_text_add(t, "\n");
+    json_decref(answer);
+    return 0;
+}
+
+int topt_explain_around(struct topt_text *t, const struct topt_plan_doc *p,
+                        const json_t *doc, const struct topt_explain_options *o,
+                        struct topt_error *err)
+{
+    struct topt_request r;
+    int64_t gpus = p->mesh.devices, next = neighbour(p->hw, gpus, 1);
+    const int64_t counts[] = {neighbour(p->hw, gpus, -1), next,
+                              next != 2 * gpus && can_be_had(p->hw, 2 * gpus) ? 2 * gpus
+                                                                              : 0};
+    if (request_of(p, doc, o, &r, err))
+        return -1;
+    topt_text_add(t, "\nOther numbers of GPUs:\n");
+    for (int i = 0; i < 3; i++)
+        if (counts[i] && put_count(t, p, &r, counts[i], err))
+            return -1;
+    return 0;
+}
