@@ -340,7 +340,7 @@ int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
         return topt_fail(
             err, TOPT_ERR_INVAL, "the program is in %s, the device computes in %s",
             topt_dtype_name(p->settings.dtype), topt_dtype_name(device->dtype));
-    if (check_settings(&p->settings, err))
+    if (check_settings(&p->settings, err) || topt_model_check_run(p->model, err))
         return -1;
     struct topt_session *s = calloc(1, sizeof *s);
     if (!s)

@@ -135,6 +135,10 @@ static int inspect_json(const struct topt_model *m, const struct topt_model_stat
                   "operators", (json_int_t)s->operators, "flops_per_sample",
                   (json_int_t)s->flops_per_sample, "activation_bytes_per_sample",
                   (json_int_t)s->activation_bytes_per_sample, "kinds", kinds);
+    if (doc && m->note)
+        json_object_set_new(doc, "note", json_string(m->note));
+    if (doc && m->plan_only)
+        json_object_set_new(doc, "plan_only", json_string(m->plan_only));
     char *text = doc ? topt_json_text(doc, 2) : NULL;
     if (text)
         puts(text);
@@ -177,6 +181,10 @@ static void inspect_text(const struct topt_model *m, const struct topt_model_sta
         printf("  %-15s %9lld %17s %11.4g %12s\n", kind, (long long)one.operators,
                in_threes(one.parameters, buf), (double)one.flops_per_sample,
                topt_show_bytes(one.activation_bytes_per_sample, bytes, sizeof bytes));
+    if (m->note)
+        printf("\n  note: %s\n", m->note);
+    if (m->plan_only)
+        printf("\n  for planning only: no operator computes %s\n", m->plan_only);
 }
 
 int topt_cmd_inspect(int argc, char **argv)

@@ -304,6 +304,35 @@ int topt_model_finish(struct topt_model *m, struct topt_error *err)
     return 0;
 }
 
+static int set_text(struct topt_model *m, const char **field, const char *text,
+                    struct topt_error *err)
+{
+    const char *copy = text ? topt_arena_strdup(m->arena, text) : NULL;
+    if (text && !copy)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a note");
+    *field = copy;
+    return 0;
+}
+
+int topt_model_note(struct topt_model *m, const char *note, struct topt_error *err)
+{
+    return set_text(m, &m->note, note, err);
+}
+
+int topt_model_plan_only(struct topt_model *m, const char *why, struct topt_error *err)
+{
+    return set_text(m, &m->plan_only, why, err);
+}
+
+int topt_model_check_run(const struct topt_model *m, struct topt_error *err)
+{
+    return m->plan_only ? topt_fail(err, TOPT_ERR_INVAL,
+                                    "model '%.60s' can be planned, not run: no operator "
+                                    "computes %s",
+                                    m->name, m->plan_only)
+                        : 0;
+}
+
 /* An operator's inputs stand in the order in which they were given. */
 static int add_again(struct topt_model *m, const struct topt_op *op,
                      struct topt_error *err)
@@ -325,7 +354,8 @@ struct topt_model *topt_model_rebatch(const struct topt_model *m, int64_t batch,
     for (int i = 0; i < m->nops && !rc; i++)
         rc = add_again(r, &m->op[i], err);
     if (!rc)
-        rc = topt_model_finish(r, err);
+        rc = topt_model_finish(r, err) || topt_model_note(r, m->note, err) ||
+             topt_model_plan_only(r, m->plan_only, err);
     if (!rc)
         return r;
     topt_model_destroy(r);

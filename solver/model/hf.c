@@ -15,10 +15,12 @@ int topt_hf_looks_like(const json_t *doc)
     return json_object_get(doc, "model_type") || json_object_get(doc, "architectures");
 }
 
+/* The row of that type and architecture; NULL stands for any. */
 static const struct hf_family *find_family(const char *type, const char *architecture)
 {
     for (const struct hf_family *f = topt_hf_families; f->model_type; f++)
-        if (type ? !strcmp(f->model_type, type) : !strcmp(f->architecture, architecture))
+        if ((!type || !strcmp(f->model_type, type)) &&
+            (!architecture || !strcmp(f->architecture, architecture)))
             return f;
     return NULL;
 }
@@ -28,7 +30,7 @@ static void refuse_unknown(const char *what, const char *name, struct topt_error
 {
     topt_fail(
         err, TOPT_ERR_INVAL,
-        "%s \"%.40s\" is not known: it would need a reader in solver/model/hf_read.c, "
+        "%s \"%.40s\" is not known: it would need a reader in solver/model/hf_read_*.c, "
         "and rows for what its blocks do that no operator does",
         what, name);
 }
@@ -55,25 +57,25 @@ static const struct hf_family *choose(const json_t *doc, struct topt_error *err)
         read_architecture(doc, &architecture, err))
         return NULL;
     const struct hf_family *f =
-        type || architecture ? find_family(type, architecture) : NULL;
+        type || architecture ? find_family(type, type ? NULL : architecture) : NULL;
+    const struct hf_family *row = f ? find_family(type, architecture) : NULL;
     if (!f) {
         refuse_unknown(type || !architecture ? "model_type" : "architecture",
                        type           ? type
                        : architecture ? architecture
                                       : "null",
                        err);
-    } else if (architecture && strcmp(f->architecture, architecture)) {
-        topt_fail(err, TOPT_ERR_INVAL,
-                  "architecture \"%.60s\" is not known; %s is, of %s", architecture,
-                  f->architecture, f->model_type);
-        f = NULL;
     } else if (!f->read) {
         topt_fail(err, TOPT_ERR_INVAL,
                   "model_type \"%s\" needs %s, which no operator does yet", f->model_type,
                   f->missing);
-        f = NULL;
+        return NULL;
+    } else if (!row) {
+        topt_fail(err, TOPT_ERR_INVAL,
+                  "architecture \"%.60s\" is not known; %s is, of %s", architecture,
+                  f->architecture, f->model_type);
     }
-    return f;
+    return row;
 }
 
 /* The config of the language model inside one of several towers; NULL where there is none.
@@ -93,14 +95,52 @@ static int nested_text(const json_t *doc, json_t **ret, struct topt_error *err)
     return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for text_config");
 }
 
+/* Classes have a head of their own, whatever the family's language model has. */
+static int read_classes(const json_t *doc, enum hf_head head, struct hf_arch *a,
+                        struct topt_error *err)
+{
+    const char *kind = NULL;
+    a->head = head;
+    if (head == HF_LANGUAGE)
+        return 0;
+    a->tied = 0;
+    topt_hf_classes(doc, a);
+    if (topt_json_string_or(doc, "", "problem_type", &kind, err))
+        return -1;
+    return !kind || !strcmp(kind, a->classes == 1 ? "regression"
+                                                  : "single_label_classification")
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL,
+                           "problem_type is \"%.40s\": there is no loss for that", kind);
+}
+
+/* What every family may ask for and no model here does. */
+static void note_what_is_left_out(const json_t *doc, struct hf_arch *a)
+{
+    const json_t *quantized = json_object_get(doc, "quantization_config"), *value;
+    const char *key;
+    int drops = 0;
+    json_object_foreach((json_t *)doc, key, value) drops |=
+        (strstr(key, "dropout") || strstr(key, "pdrop")) && json_number_value(value) > 0;
+    if (drops)
+        topt_hf_note(a, "dropout is left out");
+    if (quantized && !json_is_null(quantized))
+        topt_hf_note(a, "quantization_config is left out");
+}
+
 static struct topt_model *build_plain(const json_t *doc, const char *name,
                                       const struct topt_import_options *o,
                                       struct topt_error *err)
 {
     struct hf_arch a = {0};
     const struct hf_family *f = choose(doc, err);
-    return f && !f->read(doc, &a, err) ? topt_hf_build_arch(&a, name, f->build, o, err)
-                                       : NULL;
+    if (!f || f->read(doc, &a, err) || read_classes(doc, f->head, &a, err))
+        return NULL;
+    note_what_is_left_out(doc, &a);
+    struct topt_model *m = topt_hf_build_arch(&a, name, f->build, o, err);
+    if (m)
+        m->family = f->model_type;
+    return m;
 }
 
 struct topt_model *topt_hf_build(const json_t *doc, const char *name,

@@ -7,6 +7,7 @@
 #include "hf.h"
 #include "model_impl.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -42,7 +43,7 @@ int topt_hf_linear(struct hf_builder *b, int x, int64_t features, int64_t unit, 
     return bias ? topt_hf_add(b, "bias", y, -1, NULL, "%s.bias", name) : y;
 }
 
-static int scale(struct hf_builder *b, int x, double factor, const char *name)
+int topt_hf_scale(struct hf_builder *b, int x, double factor, const char *name)
 {
     struct topt_attrs attrs = {.factor = factor};
     return topt_hf_add(b, "scale", x, -1, &attrs, "%s", name);
@@ -56,25 +57,35 @@ static int unary(struct hf_builder *b, int x, int activation, const char *name)
 
 /* ---- blocks ---------------------------------------------------------------------------- */
 
-/* Does the layer see a window of the keys only? */
-static int is_local(const struct hf_builder *b)
+static int layer_is(const struct hf_builder *b, int what)
+{
+    return b->a->layer[b->layer] & what;
+}
+
+/* Of so many keys that a local layer sees; 0: all. */
+static int64_t seen(const struct hf_builder *b, int64_t keys)
+{
+    return layer_is(b, HF_LOCAL) && keys < b->m->seq ? keys : 0;
+}
+
+static int is_turned(const struct hf_builder *b)
+{
+    return b->a->rope.rope_theta > 0 && b->a->rope.rope_dim && !layer_is(b, HF_UNTURNED);
+}
+
+static const struct topt_attrs *angles(const struct hf_builder *b)
 {
     const struct hf_arch *a = b->a;
-    return a->window && a->window < b->m->seq &&
-           !(a->full_every && (b->layer + 1) % a->full_every == 0);
+    return layer_is(b, HF_LOCAL) && a->local_rope.rope_theta > 0 ? &a->local_rope
+                                                                 : &a->rope;
 }
 
 static int rotary(struct hf_builder *b, int x, int64_t head, const char *name)
 {
-    const struct hf_arch *a = b->a;
-    int sliding = a->window && !(a->full_every && (b->layer + 1) % a->full_every == 0);
-    struct topt_attrs attrs = {
-        .head_dim = head,
-        .rope_dim = a->rope_dim,
-        .rope_theta = sliding && a->local_theta > 0 ? a->local_theta : a->rope_theta};
-    return a->rope_theta > 0 && a->rope_dim
-               ? topt_hf_add(b, "rotary", x, -1, &attrs, "%s", name)
-               : x;
+    struct topt_attrs attrs = *angles(b);
+    attrs.head_dim = head;
+    attrs.rope_dim = b->a->rope.rope_dim;
+    return is_turned(b) ? topt_hf_add(b, "rotary", x, -1, &attrs, "%s", name) : x;
 }
 
 /* One projection into heads; normalised and rotated where that is so. */
@@ -83,6 +94,8 @@ static int heads_of(struct hf_builder *b, int x, int64_t unit, int bias, int tur
 {
     const struct hf_arch *a = b->a;
     struct topt_attrs attrs = {.head_dim = a->head_dim, .rms = a->rms, .eps = a->eps};
+    struct topt_attrs plain = {
+        .head_dim = a->head_dim, .rms = a->rms, .plain = 1, .eps = a->eps};
     char part[32];
     x = topt_hf_linear(b, x, a->kv_heads, unit, bias, name);
     if (!turned)
@@ -90,7 +103,21 @@ static int heads_of(struct hf_builder *b, int x, int64_t unit, int bias, int tur
     if (a->head_norms)
         x = topt_hf_add(b, "head_norm", x, -1, &attrs, "%s.norm", name);
     snprintf(part, sizeof part, "%s.rotary", name);
-    return rotary(b, x, a->head_dim, part);
+    x = rotary(b, x, a->head_dim, part);
+    return a->head_norms_after && is_turned(b)
+               ? topt_hf_add(b, "head_norm", x, -1, &plain, "%s.norm", name)
+               : x;
+}
+
+/* 0: the operator's own. */
+static double score_factor(const struct hf_builder *b)
+{
+    const struct hf_arch *a = b->a;
+    double usual = 1 / sqrt((double)a->head_dim);
+    double factor = a->score_factor > 0 ? a->score_factor : usual;
+    if (a->score_by_layer)
+        return factor / (double)(b->layer + 1);
+    return a->score_factor > 0 ? factor : 0;
 }
 
 static struct topt_attrs attend_attrs(const struct hf_builder *b)
@@ -100,8 +127,25 @@ static struct topt_attrs attend_attrs(const struct hf_builder *b)
                                .kv_heads = a->kv_heads,
                                .head_dim = a->head_dim,
                                .causal = !a->bidirectional,
-                               .window = is_local(b) ? a->window : 0,
-                               .scale = a->score_factor};
+                               .window = seen(b, a->window),
+                               .chunk = seen(b, a->chunk),
+                               .cap = a->score_cap,
+                               .distance = b->relative < 0 ? 0 : a->distance,
+                               .scale = score_factor(b)};
+}
+
+int topt_hf_attend(struct hf_builder *b, const int input[4],
+                   const struct topt_attrs *attrs, const char *name)
+{
+    char full[60];
+    int list[4], n = 0;
+    for (int i = 0; i < 4; i++)
+        if (input[i] >= 0)
+            list[n++] = input[i];
+    snprintf(full, sizeof full, "%s%s", b->prefix, name);
+    int t = b->failed ? -1 : topt_model_add(b->m, "attend", full, n, list, attrs, b->err);
+    b->failed |= t < 0;
+    return t;
 }
 
 /* Queries, keys and values apart. */
@@ -114,7 +158,7 @@ static int attention_apart(struct hf_builder *b, int x)
     int k = heads_of(b, x, a->head_dim, a->qkv_bias && !a->no_key_bias, 1, "k");
     int v = heads_of(b, x, a->head_dim, a->qkv_bias, 0, "v");
     int kv = topt_hf_add(b, "concat", k, v, NULL, "kv");
-    return topt_hf_add(b, "attend", q, kv, &attrs, "attend");
+    return topt_hf_attend(b, (int[]){q, kv, -1, b->relative}, &attrs, "attend");
 }
 
 /* Keys and values of all heads made of one narrow tensor, the rotated part of the keys shared
@@ -124,50 +168,56 @@ static int attention_latent(struct hf_builder *b, int x)
     const struct hf_arch *a = b->a;
     struct topt_attrs attrs = attend_attrs(b);
     attrs.v_head_dim = a->value_dim;
-    int q = x;
+    int q = x, bias = a->latent_bias;
     if (a->query_rank)
-        q = topt_hf_norm(b, topt_hf_linear(b, x, a->query_rank, 1, 0, "q_down"),
+        q = topt_hf_norm(b, topt_hf_linear(b, x, a->query_rank, 1, bias, "q_down"),
                          "q_norm");
     q = topt_hf_linear(b, q, a->heads, a->head_dim, 0, "q");
     q = rotary(b, q, a->head_dim, "q.rotary");
-    int kv =
-        topt_hf_norm(b, topt_hf_linear(b, x, a->latent_rank, 1, 0, "kv_down"), "kv_norm");
+    int kv = topt_hf_norm(b, topt_hf_linear(b, x, a->latent_rank, 1, bias, "kv_down"),
+                          "kv_norm");
     kv = topt_hf_linear(b, kv, a->heads, a->plain_dim + a->value_dim, 0, "kv");
-    int kr = topt_hf_linear(b, x, 1, a->rope_dim, 0, "k_shared");
-    kr = rotary(b, kr, a->rope_dim, "k_shared.rotary");
-    int inputs[] = {q, kv, kr};
-    char name[40];
-    snprintf(name, sizeof name, "%sattend", b->prefix);
-    int t =
-        b->failed ? -1 : topt_model_add(b->m, "attend", name, 3, inputs, &attrs, b->err);
-    b->failed |= t < 0;
-    return t;
+    int kr = topt_hf_linear(b, x, 1, a->rope.rope_dim, bias, "k_shared");
+    kr = rotary(b, kr, a->rope.rope_dim, "k_shared.rotary");
+    return topt_hf_attend(b, (int[]){q, kv, kr, -1}, &attrs, "attend");
 }
 
-/* Query, key and value of each head in one tensor. */
+/* Query, key and value of each head in one tensor.  What multiplies both queries and keys does
+ * so twice to their scores. */
 static int attention_fused(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
     int64_t unit = (a->heads / a->kv_heads + 2) * a->head_dim;
-    struct topt_attrs attrs = {.heads = a->heads,
-                               .kv_heads = a->kv_heads,
-                               .head_dim = a->head_dim,
-                               .causal = !a->bidirectional,
-                               .rope_theta = a->rope_theta};
+    struct topt_attrs attrs = is_turned(b) ? *angles(b) : (struct topt_attrs){0};
+    double turned = attrs.scale > 0 ? attrs.scale * attrs.scale : 1;
+    double usual = 1 / sqrt((double)a->head_dim), factor = score_factor(b);
+    attrs.rope_dim = 0;
+    attrs.scale =
+        attrs.scale > 0 || factor > 0 ? (factor > 0 ? factor : usual) * turned : 0;
+    attrs.heads = a->heads;
+    attrs.kv_heads = a->kv_heads;
+    attrs.head_dim = a->head_dim;
+    attrs.causal = !a->bidirectional;
     x = topt_hf_linear(b, x, a->kv_heads, unit, a->qkv_bias, "qkv");
     return topt_hf_add(b, "attention", x, -1, &attrs, "attention");
+}
+
+/* All that the fused operator can't. */
+static int is_apart(const struct hf_builder *b)
+{
+    const struct hf_arch *a = b->a;
+    return (is_turned(b) && a->rope.rope_dim != a->head_dim) || a->head_norms ||
+           (a->head_norms_after && is_turned(b)) || a->no_key_bias || a->score_cap > 0 ||
+           b->relative >= 0 || seen(b, a->window) || seen(b, a->chunk);
 }
 
 int topt_hf_attention(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
-    int whole_heads = a->rope_theta <= 0 || a->rope_dim == a->head_dim;
-    int fused = whole_heads && !a->head_norms && !a->no_key_bias && !is_local(b) &&
-                !(a->score_factor > 0);
     x = a->latent_rank ? attention_latent(b, x)
-        : fused        ? attention_fused(b, x)
-                       : attention_apart(b, x);
-    return topt_hf_linear(b, x, a->width, 1, a->out_bias, "out");
+        : is_apart(b)  ? attention_apart(b, x)
+                       : attention_fused(b, x);
+    return topt_hf_linear(b, x, a->width, 1, a->out_bias || a->latent_bias, "out");
 }
 
 /* 'part' comes before its operators' names. */
@@ -184,20 +234,46 @@ static int dense_mlp(struct hf_builder *b, int x, int64_t inner, const char *par
     return topt_hf_linear(b, x, a->width, 1, a->mlp_bias, name);
 }
 
+/* Each token times the weight of the one expert that it goes to: the route's weights, of which
+ * one is not 0, added up.  Returns weights of 1 for the same choice. */
+static int weigh_input(struct hf_builder *b, int logits, int *x)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs weights = {
+        .top_k = 1, .capacity = a->capacity, .sigmoid = 1, .unnormalized = 1};
+    struct topt_attrs ones = {.top_k = 1, .capacity = a->capacity};
+    int g = topt_hf_add(b, "route", logits, -1, &weights, "weights");
+    g = topt_hf_add(b, "reduce_features", g, -1, NULL, "weight");
+    *x = topt_hf_add(b, "weigh", *x, g, NULL, "weigh");
+    return topt_hf_add(b, "route", logits, -1, &ones, "route");
+}
+
+static int route(struct hf_builder *b, int logits)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs routing = {.top_k = a->top_k,
+                                 .capacity = a->capacity,
+                                 .unnormalized = a->unnormalized,
+                                 .sigmoid = a->sigmoid,
+                                 .corrected = a->corrected,
+                                 .groups = a->groups,
+                                 .top_groups = a->top_groups,
+                                 .factor = a->route_factor};
+    return topt_hf_add(b, "route", logits, -1, &routing, "route");
+}
+
 /* Expert feed-forwards that a router sends each token to, and one that all tokens take. */
 static int expert_mlp(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
-    struct topt_attrs routing = {
-        .top_k = a->top_k, .capacity = a->capacity, .unnormalized = a->unnormalized};
     struct topt_attrs slots = {.top_k = a->top_k, .capacity = a->capacity};
     struct topt_attrs experts = {.features = a->expert_inner,
                                  .activation = a->activation,
                                  .gated = a->gated,
                                  .init_std = a->init_std};
-    int g = topt_hf_linear(b, x, a->experts, 1, a->router_bias, "router");
-    g = topt_hf_add(b, "route", g, -1, &routing, "route");
-    int y = topt_hf_add(b, "dispatch", x, g, &slots, "dispatch");
+    int read = x, logits = topt_hf_linear(b, x, a->experts, 1, 0, "router");
+    int g = a->weigh_input ? weigh_input(b, logits, &read) : route(b, logits);
+    int y = topt_hf_add(b, "dispatch", read, g, &slots, "dispatch");
     y = topt_hf_add(b, "experts", y, -1, &experts, "experts");
     y = topt_hf_add(b, "combine", y, g, NULL, "combine");
     if (!a->shared_inner)
@@ -214,8 +290,8 @@ static int expert_mlp(struct hf_builder *b, int x)
 int topt_hf_mlp(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
-    return a->experts && b->layer >= a->dense_layers ? expert_mlp(b, x)
-                                                     : dense_mlp(b, x, a->inner, "");
+    return a->experts && !layer_is(b, HF_DENSE) ? expert_mlp(b, x)
+                                                : dense_mlp(b, x, a->inner, "");
 }
 
 /* One norm, or one for each of the two. */
@@ -259,7 +335,7 @@ static int embedding(struct hf_builder *b, int table)
     struct topt_attrs positions = {.positions = a->positions, .init_std = a->init_std};
     int x = topt_hf_add(b, "embedding", table, -1, table < 0 ? &own : NULL, "embedding");
     if (a->embed_factor > 0)
-        x = scale(b, x, a->embed_factor, "embedding.scale");
+        x = topt_hf_scale(b, x, a->embed_factor, "embedding.scale");
     if (width != a->width)
         x = topt_hf_linear(b, x, a->width, 1, 0, "project_in");
     if (a->types)
@@ -270,12 +346,30 @@ static int embedding(struct hf_builder *b, int table)
     return a->embed_norm ? topt_hf_norm(b, x, "embedding.norm") : x;
 }
 
-void topt_hf_head(struct hf_builder *b, int x, int table)
+/* One number is a target, more are classes. */
+void topt_hf_classifier(struct hf_builder *b, int x)
+{
+    x = topt_hf_linear(b, x, b->a->classes, 1, 1, "classifier");
+    topt_hf_add(b, b->a->classes == 1 ? "mse" : "cross_entropy", x, -1, NULL, "loss");
+}
+
+/* Classes of the first position. */
+static void pooled_head(struct hf_builder *b, int x)
+{
+    x = topt_hf_add(b, "select", x, -1, NULL, "first");
+    x = topt_hf_linear(b, x, b->a->width, 1, 1, "pooler");
+    x = unary(b, x, b->a->head == HF_POOLED_TANH ? TOPT_ACT_TANH : TOPT_ACT_RELU,
+              "pooler.activation");
+    topt_hf_classifier(b, x);
+}
+
+/* Logits of the vocabulary. */
+static void language_head(struct hf_builder *b, int x, int table)
 {
     const struct hf_arch *a = b->a;
     int64_t width = a->embed_width ? a->embed_width : a->width;
-    if (!a->no_final_norm)
-        x = topt_hf_norm(b, x, "norm");
+    if (a->head_factor > 0)
+        x = topt_hf_scale(b, x, a->head_factor, "head.scale");
     if (width != a->width)
         x = topt_hf_linear(b, x, width, 1, 0, "project_out");
     if (a->head_transform) {
@@ -288,10 +382,35 @@ void topt_hf_head(struct hf_builder *b, int x, int table)
     if (a->head_bias)
         x = topt_hf_add(b, "bias", x, -1, NULL, "lm_head.bias");
     if (a->logit_cap > 0) {
-        x = unary(b, scale(b, x, 1 / a->logit_cap, "cap.in"), TOPT_ACT_TANH, "cap.tanh");
-        x = scale(b, x, a->logit_cap, "cap.out");
+        x = unary(b, topt_hf_scale(b, x, 1 / a->logit_cap, "cap.in"), TOPT_ACT_TANH,
+                  "cap.tanh");
+        x = topt_hf_scale(b, x, a->logit_cap, "cap.out");
     }
     topt_hf_add(b, "cross_entropy", x, -1, NULL, "loss");
+}
+
+void topt_hf_head(struct hf_builder *b, int x, int table)
+{
+    if (!b->a->no_final_norm)
+        x = topt_hf_norm(b, x, "norm");
+    if (b->a->head == HF_LANGUAGE)
+        language_head(b, x, table);
+    else
+        pooled_head(b, x);
+}
+
+int topt_hf_stack(struct hf_builder *b, int x, int64_t n, const char *prefix,
+                  int (*block)(struct hf_builder *b, int x))
+{
+    char name[32];
+    for (int64_t i = 0; i < n && !b->failed; i++) {
+        snprintf(name, sizeof name, "%sh%d.", prefix, (int)i);
+        b->prefix = name;
+        b->layer = i;
+        x = block(b, x);
+    }
+    b->prefix = "";
+    return x;
 }
 
 /* One stack of blocks over tokens. */
@@ -301,17 +420,25 @@ static void build_stack(struct hf_builder *b)
     struct topt_attrs tied = {.vocab = a->vocab,
                               .features = a->embed_width ? a->embed_width : a->width,
                               .init_std = a->init_std};
-    char prefix[24];
     int table = a->tied ? topt_hf_add(b, "variable", -1, -1, &tied, "wte") : -1;
     int x = embedding(b, table);
-    for (int64_t i = 0; i < a->layers && !b->failed; i++) {
-        snprintf(prefix, sizeof prefix, "h%d.", (int)i);
-        b->prefix = prefix;
-        b->layer = i;
-        x = topt_hf_block(b, x);
-    }
-    b->prefix = "";
+    x = topt_hf_stack(b, x, a->layers, "", topt_hf_block);
     topt_hf_head(b, x, table);
+}
+
+static int64_t usual_seq(const struct hf_arch *a)
+{
+    int64_t most = a->usual_seq ? a->usual_seq : TOPT_DEFAULT_SEQ;
+    return a->context < most ? a->context : most;
+}
+
+/* What is not as in the model that the config means. */
+static int tell(struct topt_model *m, const struct hf_arch *a, struct topt_error *err)
+{
+    int inexact = a->inexact_why && m->seq > a->inexact_above;
+    if (a->note[0] && topt_model_note(m, a->note, err))
+        return -1;
+    return inexact ? topt_model_plan_only(m, a->inexact_why, err) : 0;
 }
 
 struct topt_model *topt_hf_build_arch(const struct hf_arch *a, const char *name,
@@ -320,9 +447,7 @@ struct topt_model *topt_hf_build_arch(const struct hf_arch *a, const char *name,
                                       struct topt_error *err)
 {
     int64_t batch = o && o->batch ? o->batch : TOPT_DEFAULT_BATCH;
-    int64_t seq = o && o->seq                     ? o->seq
-                  : a->context < TOPT_DEFAULT_SEQ ? a->context
-                                                  : TOPT_DEFAULT_SEQ;
+    int64_t seq = o && o->seq ? o->seq : usual_seq(a);
     if (seq > a->context) {
         topt_fail(err, TOPT_ERR_INVAL, "seq %lld is above the model's %s %lld",
                   (long long)seq, a->context_key, (long long)a->context);
@@ -331,9 +456,9 @@ struct topt_model *topt_hf_build_arch(const struct hf_arch *a, const char *name,
     struct topt_model *m = topt_model_create(name, batch, seq, err);
     if (!m)
         return NULL;
-    struct hf_builder b = {.m = m, .a = a, .prefix = "", .err = err};
+    struct hf_builder b = {.m = m, .a = a, .prefix = "", .relative = -1, .err = err};
     (build ? build : build_stack)(&b);
-    if (b.failed || topt_model_finish(m, err)) {
+    if (b.failed || topt_model_finish(m, err) || tell(m, a, err)) {
         topt_model_destroy(m);
         return NULL;
     }

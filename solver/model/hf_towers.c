@@ -1,27 +1,12 @@
 /* hf_towers.c - models of Hugging Face configs that are no single stack over tokens: images to
- * classes (ViT), sound to text by an encoder and a decoder (Whisper). */
+ * classes (ViT), sound or text to text by an encoder and a decoder (Whisper, T5). */
 #include "hf.h"
-
-#include <stdio.h>
 
 static int convolution(struct hf_builder *b, int x, const struct topt_attrs *attrs,
                        const char *name)
 {
     x = topt_hf_add(b, "conv", x, -1, attrs, "%s", name);
     return topt_hf_add(b, "bias", x, -1, NULL, "%s.bias", name);
-}
-
-static int layers(struct hf_builder *b, int x, int64_t n, const char *prefix)
-{
-    char name[24];
-    for (int64_t i = 0; i < n && !b->failed; i++) {
-        snprintf(name, sizeof name, "%s%d.", prefix, (int)i);
-        b->prefix = name;
-        b->layer = i;
-        x = topt_hf_block(b, x);
-    }
-    b->prefix = "";
-    return x;
 }
 
 /* Patches are tokens, a trained one before them gives the class. */
@@ -43,31 +28,33 @@ void topt_hf_build_vision(struct hf_builder *b)
     x = topt_hf_add(b, "tokens", x, -1, NULL, "tokens");
     x = topt_hf_add(b, "prepend", x, -1, NULL, "class");
     x = topt_hf_add(b, "position", x, -1, &table, "position");
-    x = layers(b, x, a->layers, "h");
+    x = topt_hf_stack(b, x, a->layers, "", topt_hf_block);
     x = topt_hf_norm(b, x, "norm");
     x = topt_hf_add(b, "select", x, -1, NULL, "first");
-    x = topt_hf_linear(b, x, a->classes, 1, 1, "classifier");
-    topt_hf_add(b, "cross_entropy", x, -1, NULL, "loss");
+    topt_hf_classifier(b, x);
 }
 
-/* Queries of the text, keys and values of the sound. */
-static int cross_attention(struct hf_builder *b, int x, int sound)
+/* Queries of the text, keys and values of what the encoder made, without positions. */
+static int cross_attention(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
-    struct topt_attrs attrs = {.heads = a->heads, .head_dim = a->head_dim};
-    int q = topt_hf_linear(b, x, a->heads, a->head_dim, 1, "cross.q");
-    int k = topt_hf_linear(b, sound, a->heads, a->head_dim, 0, "cross.k");
-    int v = topt_hf_linear(b, sound, a->heads, a->head_dim, 1, "cross.v");
+    struct topt_attrs attrs = {
+        .heads = a->heads, .head_dim = a->head_dim, .scale = a->score_factor};
+    int bias = a->qkv_bias;
+    int q = topt_hf_linear(b, x, a->heads, a->head_dim, bias, "cross.q");
+    int k = topt_hf_linear(b, b->encoded, a->heads, a->head_dim, bias && !a->no_key_bias,
+                           "cross.k");
+    int v = topt_hf_linear(b, b->encoded, a->heads, a->head_dim, bias, "cross.v");
     int kv = topt_hf_add(b, "concat", k, v, NULL, "cross.kv");
     x = topt_hf_add(b, "attend", q, kv, &attrs, "cross.attend");
-    return topt_hf_linear(b, x, a->width, 1, 1, "cross.out");
+    return topt_hf_linear(b, x, a->width, 1, a->out_bias, "cross.out");
 }
 
-static int decoder_block(struct hf_builder *b, int x, int sound)
+static int decoder_block(struct hf_builder *b, int x)
 {
     int y = topt_hf_attention(b, topt_hf_norm(b, x, "norm1"));
     x = topt_hf_add(b, "add", x, y, NULL, "add1");
-    y = cross_attention(b, topt_hf_norm(b, x, "norm_cross"), sound);
+    y = cross_attention(b, topt_hf_norm(b, x, "norm_cross"));
     x = topt_hf_add(b, "add", x, y, NULL, "add_cross");
     y = topt_hf_mlp(b, topt_hf_norm(b, x, "norm2"));
     return topt_hf_add(b, "add", x, y, NULL, "add2");
@@ -75,7 +62,7 @@ static int decoder_block(struct hf_builder *b, int x, int sound)
 
 /* Two convolutions over the spectrum, the second of stride 2, then blocks that see all of it.
  * Its table of positions is a fixed one there, and trained here. */
-static int encoder(struct hf_builder *b)
+static int encoder_of_sound(struct hf_builder *b)
 {
     const struct hf_arch *a = b->a;
     struct hf_arch inner = *a;
@@ -103,7 +90,7 @@ static int encoder(struct hf_builder *b)
     x = topt_hf_add(&e, "unary", x, -1, &act, "act2");
     x = topt_hf_add(&e, "tokens", x, -1, NULL, "tokens");
     x = topt_hf_add(&e, "position", x, -1, NULL, "position");
-    x = layers(&e, x, a->encoder_layers, "encoder.h");
+    x = topt_hf_stack(&e, x, a->encoder_layers, "encoder.", topt_hf_block);
     x = topt_hf_norm(&e, x, "encoder.norm");
     b->failed |= e.failed;
     return x;
@@ -115,17 +102,46 @@ void topt_hf_build_speech(struct hf_builder *b)
     struct topt_attrs table = {
         .vocab = a->vocab, .features = a->width, .init_std = a->init_std};
     struct topt_attrs positions = {.positions = a->positions, .init_std = a->init_std};
-    char prefix[24];
-    int sound = encoder(b);
+    b->encoded = encoder_of_sound(b);
     int w = topt_hf_add(b, "variable", -1, -1, &table, "wte");
     int x = topt_hf_add(b, "embedding", w, -1, NULL, "embedding");
     x = topt_hf_add(b, "position", x, -1, &positions, "position");
-    for (int64_t i = 0; i < a->layers && !b->failed; i++) {
-        snprintf(prefix, sizeof prefix, "h%d.", (int)i);
-        b->prefix = prefix;
-        b->layer = i;
-        x = decoder_block(b, x, sound);
-    }
-    b->prefix = "";
+    x = topt_hf_stack(b, x, a->layers, "", decoder_block);
     topt_hf_head(b, x, w);
+}
+
+/* ---- text to text ---------------------------------------------------------------------- */
+
+/* Every stack has a table of relative positions that all its layers read. */
+static int relative_table(struct hf_builder *b, const char *name)
+{
+    struct topt_attrs attrs = {.vocab = b->a->buckets, .features = b->a->heads};
+    return topt_hf_add(b, "variable", -1, -1, &attrs, "%s", name);
+}
+
+static int encoder_of_text(struct hf_builder *b, int table)
+{
+    struct hf_arch inner = *b->a;
+    struct hf_builder e = *b;
+    inner.bidirectional = 1;
+    e.a = &inner;
+    e.relative = relative_table(&e, "encoder.relative");
+    int x = topt_hf_add(&e, "embedding", table, -1, NULL, "encoder.embedding");
+    x = topt_hf_stack(&e, x, inner.encoder_layers, "encoder.", topt_hf_block);
+    x = topt_hf_norm(&e, x, "encoder.norm");
+    b->failed |= e.failed;
+    return x;
+}
+
+void topt_hf_build_translation(struct hf_builder *b)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs attrs = {
+        .vocab = a->vocab, .features = a->width, .init_std = a->init_std};
+    int table = topt_hf_add(b, "variable", -1, -1, &attrs, "wte");
+    b->encoded = encoder_of_text(b, table);
+    b->relative = relative_table(b, "relative");
+    int x = topt_hf_add(b, "embedding", table, -1, NULL, "embedding");
+    x = topt_hf_stack(b, x, a->layers, "", decoder_block);
+    topt_hf_head(b, x, a->tied ? table : -1);
 }

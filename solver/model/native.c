@@ -89,6 +89,10 @@ json_t *topt_model_to_json(const struct topt_model *m)
     json_object_set_new(doc, "batch", json_integer(m->batch));
     json_object_set_new(doc, "seq", json_integer(m->seq));
     json_object_set_new(doc, "vocab", json_integer(m->vocab));
+    if (m->note)
+        json_object_set_new(doc, "note", json_string(m->note));
+    if (m->plan_only)
+        json_object_set_new(doc, "plan_only", json_string(m->plan_only));
     for (int i = 0; i < m->nops; i++)
         json_array_append_new(ops, op_to_json(m, &m->op[i]));
     json_object_set_new(doc, "ops", ops);
@@ -238,6 +242,20 @@ static int add_ops(struct topt_model *m, const json_t *ops, struct topt_error *e
     return rc;
 }
 
+/* What is told of a model, in words. */
+static int read_words(const json_t *doc, struct topt_model *m, struct topt_error *err)
+{
+    enum { MOST = 1000 };
+    const char *note = NULL, *why = NULL;
+    if (topt_json_string_or(doc, "", "note", &note, err) ||
+        topt_json_string_or(doc, "", "plan_only", &why, err))
+        return -1;
+    if ((note && strlen(note) > MOST) || (why && strlen(why) > MOST))
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "note and plan_only must have at most %d bytes", MOST);
+    return topt_model_note(m, note, err) || topt_model_plan_only(m, why, err) ? -1 : 0;
+}
+
 static int check_vocab(const json_t *doc, const struct topt_model *m,
                        struct topt_error *err)
 {
@@ -254,8 +272,8 @@ struct topt_model *topt_native_build(const json_t *doc,
                                      const struct topt_import_options *o,
                                      struct topt_error *err)
 {
-    static const char *const fields[] = {"format", "name", "batch", "seq",
-                                         "vocab",  "ops",  NULL};
+    static const char *const fields[] = {"format", "name",      "batch", "seq", "vocab",
+                                         "note",   "plan_only", "ops",   NULL};
     const char *name;
     const json_t *ops;
     int64_t batch, seq;
@@ -267,8 +285,8 @@ struct topt_model *topt_native_build(const json_t *doc,
         return NULL;
     struct topt_model *m = topt_model_create(name, o && o->batch ? o->batch : batch,
                                              o && o->seq ? o->seq : seq, err);
-    if (m &&
-        (add_ops(m, ops, err) || topt_model_finish(m, err) || check_vocab(doc, m, err))) {
+    if (m && (add_ops(m, ops, err) || topt_model_finish(m, err) ||
+              check_vocab(doc, m, err) || read_words(doc, m, err))) {
         topt_model_destroy(m);
         m = NULL;
     }

@@ -482,6 +482,11 @@ struct topt_model {
     struct topt_op *op;
     struct topt_tensor *tensor;
     int loss; /* operator whose output is the loss */
+    /* What is not as in the model that was imported, for who plans it to know ("; " between);
+     * and what of it no operator computes though it costs the same, so that it can be planned
+     * and not run.  NULL: nothing. */
+    const char *note, *plan_only;
+    const char *family; /* of an imported config: its model_type; not in documents */
     struct topt_arena *arena;
     int *named, named_cap; /* hash of names, see topt_model_find() */
 };
@@ -518,6 +523,15 @@ struct topt_taps topt_resize_taps(const struct topt_op *op, int along_rows, int6
 int topt_model_add(struct topt_model *m, const char *kind, const char *name, int ninputs,
                    const int *inputs, const struct topt_attrs *attrs,
                    struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Say what 'note' and 'plan_only' hold; the text is copied.  topt_model_check_run() refuses a
+ * model that is for planning alone. */
+int topt_model_note(struct topt_model *m, const char *note,
+                    struct topt_error *err) TOPT_MUST_CHECK;
+int topt_model_plan_only(struct topt_model *m, const char *why,
+                         struct topt_error *err) TOPT_MUST_CHECK;
+int topt_model_check_run(const struct topt_model *m,
+                         struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The operator of that name, or -1. */
 int topt_model_find(const struct topt_model *m, const char *name);

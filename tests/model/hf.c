@@ -1,5 +1,6 @@
 /* Hugging Face configs: parameter counts are the public ones, and what can't be built is
  * refused by the name of its key. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +56,8 @@ static const char *llama(int width, int layers, int heads, int kv, int inner,
 }
 
 static const char *const rope_scaling =
-    ",\"rope_scaling\":{\"factor\":8.0,\"rope_type\":\"llama3\"}";
+    ",\"rope_scaling\":{\"factor\":8.0,\"low_freq_factor\":1.0,\"high_freq_factor\":4.0,"
+    "\"original_max_position_embeddings\":8192,\"rope_type\":\"llama3\"}";
 
 /* Public models: what their configs say, and the number of parameters that their weight files
  * hold (the totals of the safetensors metadata on the models' pages, each shared tensor once;
@@ -75,6 +77,16 @@ static const char *const rope_scaling =
     ",'num_hidden_layers':" #l ",'num_attention_heads':" #h ",'ffn_dim':" #inner         \
     ",'vocab_size':50272,'max_position_embeddings':2048,'activation_function':'"         \
     "relu'" more
+
+#define GEMMA2(w, l, h, kv, hd, inner, scalar)                                           \
+    "'model_type':'gemma2','architectures':['Gemma2ForCausalLM'],'hidden_size':" #w      \
+    ",'num_hidden_layers':" #l ",'num_attention_heads':" #h                              \
+    ",'num_key_value_heads':" #kv ",'head_dim':" #hd ",'intermediate_size':" #inner      \
+    ",'query_pre_attn_scalar':" #scalar ",'vocab_size':256000"
+#define T5(type, arch, w, kv, ff, l, h, act, tied, vocab)                                \
+    "'model_type':'" type "','architectures':['" arch "ForConditionalGeneration'],"      \
+    "'d_model':" #w ",'d_kv':" #kv ",'d_ff':" #ff ",'num_layers':" #l ",'num_heads':" #h \
+    ",'feed_forward_proj':'" act "','tie_word_embeddings':" tied ",'vocab_size':" #vocab
 
 static const struct {
     const char *name;
@@ -130,6 +142,51 @@ static const struct {
      "256,"
      "'intermediate_size':6912,'vocab_size':262144,'max_position_embeddings':32768,"
      "'sliding_window':512,'sliding_window_pattern':6"},
+    /* of those that see images the text model alone: the sum of its tensors' shapes */
+    {"gemma-3-4b, text", 3880263168,
+     "'model_type':'gemma3_text','hidden_size':2560,'num_hidden_layers':34,"
+     "'num_attention_heads':8,'num_key_value_heads':4,'head_dim':256,'intermediate_size':"
+     "10240,'vocab_size':262208,'sliding_window':1024,'rope_scaling':{'factor':8.0,"
+     "'rope_type':'linear'}"},
+    {"gemma-3-270m", 268098176,
+     "'model_type':'gemma3_text','architectures':['Gemma3ForCausalLM'],'hidden_size':640,"
+     "'num_hidden_layers':18,'num_attention_heads':4,'num_key_value_heads':1,'head_dim':"
+     "256,'intermediate_size':2048,'vocab_size':262144,'max_position_embeddings':32768,"
+     "'sliding_window':512,'_sliding_window_pattern':6"},
+    {"gemma-2-2b", 2614341888, GEMMA2(2304, 26, 8, 4, 256, 9216, 256)},
+    {"gemma-2-9b", 9241705984, GEMMA2(3584, 42, 16, 8, 256, 14336, 256)},
+    {"gemma-2-27b", 27227128320, GEMMA2(4608, 46, 32, 16, 128, 36864, 144)},
+    {"t5-small", 60506624, T5("t5", "T5", 512, 64, 2048, 6, 8, "relu", "true", 32128)},
+    {"t5-base", 222903552, T5("t5", "T5", 768, 64, 3072, 12, 12, "relu", "true", 32128)},
+    {"t5-large", 737668096,
+     T5("t5", "T5", 1024, 64, 4096, 24, 16, "relu", "true", 32128)},
+    {"t5-3b", 2851598336,
+     T5("t5", "T5", 1024, 128, 16384, 24, 32, "relu", "true", 32128)},
+    {"flan-t5-small", 76961152,
+     T5("t5", "T5", 512, 64, 1024, 8, 6, "gated-gelu", "false", 32128)},
+    {"flan-t5-base", 247577856,
+     T5("t5", "T5", 768, 64, 2048, 12, 12, "gated-gelu", "false", 32128)},
+    {"flan-t5-large", 783150080,
+     T5("t5", "T5", 1024, 64, 2816, 24, 16, "gated-gelu", "false", 32128)},
+    {"flan-t5-xl", 2849757184,
+     T5("t5", "T5", 2048, 64, 5120, 24, 32, "gated-gelu", "false", 32128)},
+    {"mt5-small", 300176768,
+     T5("mt5", "MT5", 512, 64, 1024, 8, 6, "gated-gelu", "false", 250112)},
+    {"Llama-4-Scout, text", 107769861120,
+     "'model_type':'llama4_text','attention_chunk_size':8192,'head_dim':128,'hidden_act':"
+     "'silu','hidden_size':5120,'interleave_moe_layer_step':1,'intermediate_size':8192,"
+     "'intermediate_size_mlp':16384,'max_position_embeddings':10485760,"
+     "'num_attention_heads':40,'num_experts_per_tok':1,'num_hidden_layers':48,"
+     "'num_key_value_heads':8,'num_local_experts':16,'vocab_size':202048"},
+    {"bert-base, classes", 109483778,
+     "'model_type':'bert','architectures':['BertForSequenceClassification'],'hidden_size'"
+     ":768,'num_hidden_layers':12,'num_attention_heads':12,'intermediate_size':3072,"
+     "'vocab_size':30522,'max_position_embeddings':512"},
+    {"distilbert-base-uncased-finetuned-sst-2-english", 66955010,
+     "'model_type':'distilbert','architectures':['DistilBertForSequenceClassification'],"
+     "'dim':768,'n_layers':6,'n_heads':12,'hidden_dim':3072,'vocab_size':30522,"
+     "'max_position_embeddings':512,'activation':'gelu','id2label':{'0':'NEGATIVE',"
+     "'1':'POSITIVE'}"},
     {"Qwen3-0.6B", 596049920,
      SIZES("qwen3", "Qwen3ForCausalLM", 1024, 28, 16, 3072, 151936,
            40960) ",'num_key_value_heads':8,'head_dim':128,'tie_word_embeddings':true"},
@@ -338,6 +395,233 @@ static void nested(void)
     topt_model_destroy(m);
 }
 
+/* The operator of that name, which must be there. */
+static const struct topt_op *op_of(const struct topt_model *m, const char *name)
+{
+    int i = find(m, name);
+    if (i < 0) {
+        printf("Bail out! no operator '%s'\n", name);
+        exit(1);
+    }
+    return &m->op[i];
+}
+
+static struct topt_model *imported(const char *text, int64_t seq)
+{
+    struct topt_error err = {0};
+    struct topt_model *m = import(config(text), 2, seq, &err);
+    if (!m) {
+        printf("Bail out! %s\n", err.text);
+        exit(1);
+    }
+    return m;
+}
+
+static int near(double a, double b)
+{
+    return a - b < 1e-12 && b - a < 1e-12;
+}
+
+#define TINY                                                                             \
+    "'hidden_size':32,'num_hidden_layers':4,'num_attention_heads':4,'num_key_value_"     \
+    "heads':2,'intermediate_size':48,'vocab_size':50,'max_position_embeddings':64"
+
+/* Every second layer sees all, scores are capped and divided by a root of their own. */
+static void gemma2(void)
+{
+    struct topt_model *m =
+        imported("'model_type':'gemma2'," TINY
+                 ",'head_dim':8,'sliding_window':16,'query_pre_attn_scalar':100",
+                 32);
+    const struct topt_attrs *a = &op_of(m, "h0.attend")->attrs;
+    ok(a->window == 16 && near(a->cap, 50) && near(a->scale, 0.1),
+       "gemma2: window, cap and scale");
+    ok(op_of(m, "h1.attend")->attrs.window == 0, "... every second layer has no window");
+    ok(near(op_of(m, "cap.out")->attrs.factor, 30), "... and logits a cap");
+    topt_model_destroy(m);
+    m = imported(
+        "'model_type':'gemma2'," TINY
+        ",'head_dim':8,'attn_logit_softcapping':null,'final_logit_softcapping':"
+        "null,'layer_types':['full_attention','sliding_attention','full_attention'"
+        ",'full_attention'],'sliding_window':16",
+        32);
+    ok(find(m, "h0.attention") >= 0 && op_of(m, "h1.attend")->attrs.window == 16 &&
+           find(m, "cap.out") < 0,
+       "... unless the config says that there are none, and which layers are local");
+    topt_model_destroy(m);
+}
+
+static void t5(void)
+{
+    struct topt_model *m =
+        imported(T5("t5", "T5", 32, 8, 48, 2, 4, "relu", "true", 50), 0);
+    const struct topt_op *self = op_of(m, "h1.attend"),
+                         *other = op_of(m, "encoder.h0.attend");
+    is_int(m->seq, 512, "t5: as many positions as were trained on");
+    ok(self->attrs.causal && self->attrs.distance == 128 && near(self->attrs.scale, 1) &&
+           self->ninputs == 3 && !other->attrs.causal && other->ninputs == 3,
+       "... scores by relative positions, not divided");
+    int table = self->operand[self->input[2]].tensor;
+    is_int(m->tensor[table].nconsumers, 2, "... of one table for the layers of a stack");
+    ok(op_of(m, "h0.cross.attend")->ninputs == 2 &&
+           near(op_of(m, "h0.cross.attend")->attrs.scale, 1),
+       "... and none between the stacks");
+    ok(near(op_of(m, "head.scale")->attrs.factor, 1 / sqrt(32)), "... a tied head");
+    ok(m->note && strstr(m->note, "same tokens"), "... says that both read the same");
+    topt_model_destroy(m);
+    m = imported(T5("t5", "T5", 32, 8, 48, 2, 4, "gated-gelu", "false", 50), 2048);
+    ok(op_of(m, "h0.glu")->attrs.activation == TOPT_ACT_GELU && find(m, "head.scale") < 0,
+       "t5 v1.1: gates by the tanh form, a head of its own, any length");
+    topt_model_destroy(m);
+}
+
+#define LLAMA4(more)                                                                     \
+    "'model_type':'llama4_text','num_local_experts':4,'intermediate_size_mlp':40,"       \
+    "'head_dim':8,'hidden_size':32,'num_hidden_layers':4,'num_attention_heads':4,"       \
+    "'num_key_value_heads':2,'intermediate_size':24,'vocab_size':50,"                    \
+    "'max_position_embeddings':100000" more
+
+static void llama4(void)
+{
+    struct topt_model *m =
+        imported(LLAMA4(",'attention_chunk_size':16,'interleave_moe_layer_step':2"), 32);
+    const struct topt_op *a = op_of(m, "h0.attend");
+    ok(a->attrs.chunk == 16 && find(m, "h0.q.rotary") >= 0 &&
+           op_of(m, "h0.q.norm")->attrs.plain,
+       "llama4: chunks of keys, norms of turned heads with nothing trained");
+    ok(find(m, "h3.attention") >= 0 && find(m, "h3.q.rotary") < 0,
+       "... every fourth layer knows no positions and sees all");
+    is_int(op_of(m, "h0.gate_up")->count[3], 40, "... dense layers of their own width");
+    ok(op_of(m, "h1.weights")->attrs.sigmoid &&
+           !op_of(m, "h1.route")->attrs.unnormalized &&
+           op_of(m, "h1.dispatch")->operand[0].tensor ==
+               op_of(m, "h1.weigh")->operand[op_of(m, "h1.weigh")->output].tensor,
+       "... experts read tokens times their weights");
+    ok(!m->plan_only, "... exact up to the first floor");
+    topt_model_destroy(m);
+    struct topt_error err = {0};
+    m = imported(LLAMA4(",'floor_scale':1024"), 2048);
+    ok(m->plan_only && topt_model_check_run(m, &err) && strstr(err.text, "scales by pos"),
+       "... beyond it is for planning only: %s", err.text);
+    json_t *doc = topt_model_to_json(m);
+    struct topt_model *again = topt_model_from_json(doc, &err);
+    ok(again && topt_model_check_run(again, &err), "... and so is its native form");
+    struct topt_model *half = again ? topt_model_rebatch(again, 1, &err) : NULL;
+    ok(half && half->plan_only && half->note, "... and a micro-batch of it");
+    json_decref(doc);
+    topt_model_destroy(half);
+    topt_model_destroy(again);
+    topt_model_destroy(m);
+}
+
+#define DEEPSEEK                                                                         \
+    "'model_type':'deepseek_v3'," TINY ",'n_routed_experts':16,'num_experts_per_tok':4," \
+    "'moe_intermediate_size':8,'kv_lora_rank':8,'q_lora_rank':8,'qk_nope_head_dim':8,"   \
+    "'qk_rope_head_dim':8,'v_head_dim':8,'first_k_dense_replace':1,'n_group':4,"         \
+    "'topk_group':2,'routed_scaling_factor':2.5"
+
+static void deepseek(void)
+{
+    struct topt_model *m = imported(
+        DEEPSEEK
+        ",'scoring_func':'sigmoid','topk_method':'noaux_tc','norm_topk_prob':true,"
+        "'num_nextn_predict_layers':1,'quantization_config':{},'rope_scaling':{"
+        "'type':'yarn','factor':40,'mscale':1.0,'mscale_all_dim':1.0,"
+        "'original_max_position_embeddings':16,'beta_fast':32,'beta_slow':1}",
+        32);
+    const struct topt_attrs *r = &op_of(m, "h1.route")->attrs;
+    ok(r->sigmoid && r->corrected && r->groups == 4 && r->top_groups == 2 &&
+           near(r->factor, 2.5) && !r->unnormalized,
+       "deepseek: sigmoids, a correction, groups, a factor");
+    double m40 = 0.1 * log(40) + 1;
+    const struct topt_attrs *q = &op_of(m, "h0.q.rotary")->attrs;
+    ok(near(op_of(m, "h0.attend")->attrs.scale, m40 * m40 / 4) && near(q->scale, 1) &&
+           near(q->rope_factor, 40) && q->rope_context == 16 && q->rope_by_pair &&
+           q->rope_dim == 8,
+       "... angles and scores by YaRN");
+    ok(find(m, "h0.route") < 0 && find(m, "h0.gate_up") >= 0, "... a dense layer first");
+    ok(strstr(m->note, "further tokens") && strstr(m->note, "quantization"),
+       "... and tells what is left out: %s", m->note);
+    topt_model_destroy(m);
+}
+
+/* Angles of the same length of list for a head of 8: equal factors are linear, others are not. */
+static void longrope(void)
+{
+#define LONGROPE(brief, wide)                                                            \
+    "'model_type':'llama'," TINY ",'original_max_position_embeddings':16,'rope_scaling'" \
+    ":{'type':'longrope','short_factor':" brief ",'long_factor':" wide "}"
+    struct topt_model *m = imported(LONGROPE("[1,1,1,1]", "[1,2,3,4]"), 16);
+    const struct topt_attrs *a = &op_of(m, "h0.attention")->attrs;
+    double grown = 1 + log(4) / log(16);
+    ok(!m->plan_only && near(a->scale, grown / sqrt(8)) && !(a->rope_factor > 0),
+       "longrope: up to the first context what is turned is scaled");
+    topt_model_destroy(m);
+    m = imported(LONGROPE("[1,1,1,1]", "[1,2,3,4]"), 17);
+    ok(m->plan_only && strstr(m->plan_only, "longrope"), "... beyond it can't be run");
+    topt_model_destroy(m);
+    m = imported(LONGROPE("[2,2,2,2]", "[1,2,3,4]"), 16);
+    ok(!m->plan_only && near(op_of(m, "h0.attention")->attrs.rope_factor, 2),
+       "... equal factors are linear");
+    topt_model_destroy(m);
+    m = imported(LONGROPE("[1,1,1,2]", "[1,2,3,4]"), 8);
+    ok(m->plan_only != NULL, "... others are not");
+    topt_model_destroy(m);
+}
+
+/* What single keys of configs change. */
+static void settings(void)
+{
+    struct topt_model *m =
+        imported("'model_type':'qwen2'," TINY
+                 ",'use_sliding_window':true,'sliding_window':16,'max_window_layers':2",
+                 32);
+    ok(find(m, "h1.attention") >= 0 && op_of(m, "h2.attend")->attrs.window == 16,
+       "qwen2: windows from some layer on");
+    topt_model_destroy(m);
+    m = imported("'model_type':'qwen3_moe'," TINY
+                 ",'num_experts':4,'num_experts_per_tok':2,'moe_intermediate_size':8,"
+                 "'decoder_sparse_step':2,'mlp_only_layers':[3]",
+                 0);
+    ok(find(m, "h0.route") < 0 && find(m, "h1.route") >= 0 && find(m, "h2.route") < 0 &&
+           find(m, "h3.route") < 0,
+       "qwen3_moe: dense layers among those with experts");
+    topt_model_destroy(m);
+    m = imported("'model_type':'phi'," TINY ",'qk_layernorm':true", 0);
+    ok(op_of(m, "h0.q.norm")->operand[2].present, "phi: norms of heads have biases");
+    topt_model_destroy(m);
+    m = imported(
+        "'model_type':'gpt2','n_embd':32,'n_layer':2,'n_head':4,'n_positions':64,"
+        "'vocab_size':50,'scale_attn_by_inverse_layer_idx':true,'resid_pdrop':0.1",
+        0);
+    ok(near(op_of(m, "h1.attention")->attrs.scale, 1 / sqrt(8) / 2),
+       "gpt2: scores by the layer");
+    ok(m->note && strstr(m->note, "dropout"), "... and dropout is told of");
+    topt_model_destroy(m);
+    m = imported(
+        "'model_type':'bert'," TINY
+        ",'architectures':['BertForSequenceClassification'],'id2label':{'0':'x'},"
+        "'problem_type':'regression'",
+        0);
+    ok(!strcmp(m->op[m->loss].spec->name, "mse"), "bert: one class is a target");
+    ok(op_of(m, "h0.activation")->attrs.activation == TOPT_ACT_GELU_ERF,
+       "... and its GELU the exact one");
+    topt_model_destroy(m);
+    m = imported(
+        "'model_type':'gemma3_text','hidden_size':32,'num_hidden_layers':6,"
+        "'num_attention_heads':4,'num_key_value_heads':2,'head_dim':8,'vocab_size'"
+        ":50,'sliding_window':8,'rope_parameters':{'full_attention':{'rope_type':"
+        "'linear','factor':8,'rope_theta':5000},'sliding_attention':{'rope_type':"
+        "'default','rope_theta':300}}",
+        16);
+    const struct topt_attrs *full = &op_of(m, "h5.q.rotary")->attrs,
+                            *local = &op_of(m, "h0.q.rotary")->attrs;
+    ok(near(full->rope_theta, 5000) && near(full->rope_factor, 8) &&
+           near(local->rope_theta, 300) && !(local->rope_factor > 0),
+       "gemma3: angles by the kind of layer");
+    topt_model_destroy(m);
+}
+
 static void refuses(const char *text, int64_t seq, const char *names)
 {
     struct topt_error err = {0};
@@ -350,7 +634,8 @@ static void refuses(const char *text, int64_t seq, const char *names)
 static void errors(void)
 {
     refuses("{\"model_type\":\"mamba\"}", 0, "\"mamba\"");
-    refuses("{\"model_type\":\"t5\"}", 0, "relative position bias");
+    refuses("{\"model_type\":\"t5\"}", 0, "d_model is missing");
+    refuses("{\"model_type\":\"gemma4_text\"}", 0, "keys that are values");
     refuses("{\"model_type\":\"x\",\"text_config\":{\"model_type\":\"y\"}}", 0,
             "text_config");
     refuses("{\"text_config\":7,\"model_type\":\"x\"}", 0, "text_config");
@@ -360,7 +645,29 @@ static void errors(void)
     refuses(
         "{\"model_type\":\"gpt2\",\"architectures\":[\"GPT2ForSequenceClassification\"]}",
         0, "GPT2ForSequenceClassification");
-    refuses("{\"model_type\":\"gemma2\"}", 0, "cap on attention");
+    refuses("{\"model_type\":\"gemma2\",\"layer_types\":[]}", 0, "array of 26 names");
+    refuses("{\"model_type\":\"gemma2\",\"num_hidden_layers\":1,"
+            "\"layer_types\":[\"linear_attention\"]}",
+            0, "layer_types[0] is \"linear_attention\"");
+    refuses("{\"model_type\":\"gemma2\",\"use_bidirectional_attention\":true}", 0,
+            "use_bidirectional_attention");
+    refuses(config(DEEPSEEK ",'scoring_func':'softmax'"), 0,
+            "scoring_func is \"softmax\"");
+    refuses(config(DEEPSEEK ",'topk_method':'greedy'"), 0, "topk_method is \"greedy\"");
+    refuses(config(DEEPSEEK ",'n_group':3"), 0, "duplicate");
+    refuses(config(LLAMA4(",'num_experts_per_tok':2")), 0, "num_experts_per_tok is 2");
+    refuses(config(LLAMA4(",'no_rope_layers':[1]")), 0, "no_rope_layers");
+    refuses(config(T5("t5", "T5", 32, 8, 48, 2, 4, "gated-mish", "true", 50)), 0,
+            "feed_forward_proj is \"mish\"");
+    refuses(config("'model_type':'bert'," TINY
+                   ",'architectures':['BertForSequenceClassification'],"
+                   "'problem_type':'multi_label_classification'"),
+            0, "multi_label");
+    refuses(config("'model_type':'llama'," TINY
+                   ",'rope_scaling':{'rope_type':'proportional'}"),
+            0, "\"proportional\"");
+    refuses(config("'model_type':'llama'," TINY ",'rope_scaling':{'rope_type':'linear'}"),
+            0, "factor is missing");
     refuses("{\"model_type\":\"gpt2\"}", 0, "n_embd is missing");
     refuses("{\"model_type\":\"gpt2\",\"n_embd\":768}", 0, "n_layer is missing");
     refuses("{\"model_type\":\"llama\",\"hidden_size\":64}", 0, "num_hidden_layers");
@@ -376,7 +683,7 @@ static void errors(void)
     refuses(llama(4096, 2, 32, 5, 64, ""), 0, "num_key_value_heads 5");
     refuses(llama(4096, 2, 30, 30, 64, ""), 0, "num_attention_heads 30");
     refuses(llama(4096, 2, 32, 8, 64, ",\"rope_scaling\":{\"type\":\"longrope\"}"), 0,
-            "longrope");
+            "short_factor");
     refuses(llama(4096, 2, 32, 8, 64, ",\"head_dim\":0"), 0, "head_dim");
     refuses("{\"model_type\":\"llama\",\n\"hidden_size\":", 0, "line 2");
 }
@@ -387,6 +694,12 @@ int main(void)
     structure();
     flops();
     nested();
+    gemma2();
+    t5();
+    llama4();
+    deepseek();
+    longrope();
+    settings();
     errors();
     return done_testing();
 }

@@ -1,0 +1,217 @@
+/* hf_read_encoders.c - readers of models with an encoder: of text, images, sound. */
+#include "hf.h"
+#include "topt_json.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The masked language model: a transform before the tied head.  Token types are loaded as
+ * the tokens are. */
+int topt_hf_read_bert(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const struct hf_size types[] = {
+        HF_SIZE("type_vocab_size", types, HF_MAX_VOCAB), {0}};
+    *a = (struct hf_arch){.norms = HF_POST,
+                          .activation = TOPT_ACT_GELU_ERF,
+                          .bidirectional = 1,
+                          .types = 2,
+                          .embed_norm = 1,
+                          .no_final_norm = 1,
+                          .qkv_bias = 1,
+                          .out_bias = 1,
+                          .mlp_bias = 1,
+                          .tied = 1,
+                          .head_transform = 1,
+                          .head_bias = 1,
+                          .eps = 1e-12,
+                          .init_std = 0.02,
+                          .context_key = "max_position_embeddings"};
+    if (topt_hf_sizes(doc, topt_hf_usual_sizes, a, err) || topt_hf_set_heads(a, err) ||
+        topt_hf_sizes_or(doc, types, a, err) ||
+        topt_hf_expect(doc, "position_embedding_type", "absolute", err) ||
+        topt_json_real_or(doc, "", "layer_norm_eps", 1e-30, 1, &a->eps, err) ||
+        topt_json_real_or(doc, "", "initializer_range", 1e-12, 100, &a->init_std, err) ||
+        topt_hf_refuse_flag(doc, "is_decoder", 0, "no reader does that yet", err) ||
+        topt_hf_refuse_flag(doc, "tie_word_embeddings", 1, "no reader does that yet",
+                            err))
+        return -1;
+    a->positions = a->context;
+    topt_hf_note(a, "token types are read as tokens are");
+    return topt_hf_activation(doc, "hidden_act", &a->activation, err);
+}
+
+int topt_hf_read_distilbert(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const struct hf_size sizes[] = {
+        HF_SIZE("dim", width, HF_MAX_WIDTH),
+        HF_SIZE("n_layers", layers, HF_MAX_LAYERS),
+        HF_SIZE("n_heads", heads, HF_MAX_HEADS),
+        HF_SIZE("hidden_dim", inner, 4 * HF_MAX_WIDTH),
+        HF_SIZE("vocab_size", vocab, HF_MAX_VOCAB),
+        HF_SIZE("max_position_embeddings", context, HF_MAX_CONTEXT),
+        {0}};
+    *a = (struct hf_arch){.norms = HF_POST,
+                          .activation = TOPT_ACT_GELU_ERF,
+                          .bidirectional = 1,
+                          .embed_norm = 1,
+                          .no_final_norm = 1,
+                          .qkv_bias = 1,
+                          .out_bias = 1,
+                          .mlp_bias = 1,
+                          .tied = 1,
+                          .head_transform = 1,
+                          .head_bias = 1,
+                          .eps = 1e-12,
+                          .init_std = 0.02,
+                          .context_key = "max_position_embeddings"};
+    if (topt_hf_sizes(doc, sizes, a, err) || topt_hf_set_heads(a, err) ||
+        topt_json_real_or(doc, "", "initializer_range", 1e-12, 100, &a->init_std, err) ||
+        topt_hf_refuse_flag(doc, "sinusoidal_pos_embds", 0, "positions are trained here",
+                            err))
+        return -1;
+    a->positions = a->context;
+    return topt_hf_activation(doc, "activation", &a->activation, err);
+}
+
+/* ---- towers ---------------------------------------------------------------------------- */
+
+/* Classes by the names that a config gives them. */
+int topt_hf_read_vit(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const struct hf_size sizes[] = {
+        HF_SIZE("hidden_size", width, HF_MAX_WIDTH),
+        HF_SIZE("num_hidden_layers", layers, HF_MAX_LAYERS),
+        HF_SIZE("num_attention_heads", heads, HF_MAX_HEADS),
+        HF_SIZE("intermediate_size", inner, 4 * HF_MAX_WIDTH),
+        {0}};
+    static const struct hf_size optional[] = {HF_SIZE("image_size", image, 1 << 14),
+                                              HF_SIZE("patch_size", patch, 1 << 14),
+                                              HF_SIZE("num_channels", channels, 1 << 14),
+                                              {0}};
+    int bias = 1;
+    *a = (struct hf_arch){.activation = TOPT_ACT_GELU_ERF,
+                          .bidirectional = 1,
+                          .image = 224,
+                          .patch = 16,
+                          .channels = 3,
+                          .out_bias = 1,
+                          .mlp_bias = 1,
+                          .eps = 1e-12,
+                          .init_std = 0.02,
+                          .context = 1,
+                          .context_key = "one position"};
+    if (topt_hf_sizes(doc, sizes, a, err) || topt_hf_set_heads(a, err) ||
+        topt_hf_sizes_or(doc, optional, a, err) ||
+        topt_json_bool_or(doc, "", "qkv_bias", &bias, err) ||
+        topt_json_real_or(doc, "", "layer_norm_eps", 1e-30, 1, &a->eps, err) ||
+        topt_hf_divides("image_size", a->image, "patch_size", a->patch, err))
+        return -1;
+    a->qkv_bias = bias;
+    topt_hf_classes(doc, a);
+    return topt_hf_activation(doc, "hidden_act", &a->activation, err);
+}
+
+int topt_hf_read_whisper(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const struct hf_size sizes[] = {
+        HF_SIZE("d_model", width, HF_MAX_WIDTH),
+        HF_SIZE("encoder_layers", encoder_layers, HF_MAX_LAYERS),
+        HF_SIZE("decoder_layers", layers, HF_MAX_LAYERS),
+        HF_SIZE("encoder_attention_heads", encoder_heads, HF_MAX_HEADS),
+        HF_SIZE("decoder_attention_heads", heads, HF_MAX_HEADS),
+        HF_SIZE("encoder_ffn_dim", encoder_inner, 4 * HF_MAX_WIDTH),
+        HF_SIZE("decoder_ffn_dim", inner, 4 * HF_MAX_WIDTH),
+        HF_SIZE("vocab_size", vocab, HF_MAX_VOCAB),
+        HF_SIZE("num_mel_bins", channels, 1 << 14),
+        HF_SIZE("max_source_positions", source, 1 << 20),
+        HF_SIZE("max_target_positions", context, HF_MAX_CONTEXT),
+        {0}};
+    *a = (struct hf_arch){.activation = TOPT_ACT_GELU_ERF,
+                          .tied = 1,
+                          .qkv_bias = 1,
+                          .no_key_bias = 1,
+                          .out_bias = 1,
+                          .mlp_bias = 1,
+                          .eps = 1e-5,
+                          .init_std = 0.02,
+                          .context_key = "max_target_positions"};
+    if (topt_hf_sizes(doc, sizes, a, err) || topt_hf_set_heads(a, err) ||
+        topt_hf_divides("d_model", a->width, "encoder_attention_heads", a->encoder_heads,
+                        err) ||
+        topt_json_real_or(doc, "", "init_std", 1e-12, 100, &a->init_std, err) ||
+        topt_hf_refuse_flag(doc, "scale_embedding", 0, "no reader does that yet", err))
+        return -1;
+    topt_hf_note(a, "the encoder's positions, fixed there, are trained");
+    a->positions = a->context;
+    return topt_hf_activation(doc, "activation_function", &a->activation, err);
+}
+
+/* ---- text to text ---------------------------------------------------------------------- */
+
+/* "relu", "gated-gelu": the latter means the tanh form. */
+static int read_feed_forward(const json_t *doc, const char *usual, struct hf_arch *a,
+                             struct topt_error *err)
+{
+    static const char gated[] = "gated-";
+    const char *name = usual;
+    if (topt_json_string_or(doc, "", "feed_forward_proj", &name, err))
+        return -1;
+    a->gated = !strncmp(name, gated, sizeof gated - 1);
+    name += a->gated ? sizeof gated - 1 : 0;
+    return topt_hf_activation_named("feed_forward_proj",
+                                    a->gated && !strcmp(name, "gelu") ? "gelu_new" : name,
+                                    &a->activation, err);
+}
+
+/* Scores are not divided by anything, and know positions by a table of each stack; a tied head
+ * reads its input over the root of the width. */
+static int read_like_t5(const json_t *doc, const char *feed_forward, struct hf_arch *a,
+                        struct topt_error *err)
+{
+    static const struct hf_size sizes[] = {
+        HF_SIZE("d_model", width, HF_MAX_WIDTH),
+        HF_SIZE("d_kv", head_dim, HF_MAX_WIDTH),
+        HF_SIZE("d_ff", inner, 4 * HF_MAX_WIDTH),
+        HF_SIZE("num_layers", encoder_layers, HF_MAX_LAYERS),
+        HF_SIZE("num_heads", heads, HF_MAX_HEADS),
+        HF_SIZE("vocab_size", vocab, HF_MAX_VOCAB),
+        {0}};
+    static const struct hf_size optional[] = {
+        HF_SIZE("num_decoder_layers", layers, HF_MAX_LAYERS),
+        HF_SIZE("relative_attention_num_buckets", buckets, 1024),
+        HF_SIZE("relative_attention_max_distance", distance, HF_MAX_CONTEXT),
+        HF_SIZE("n_positions", usual_seq, HF_MAX_CONTEXT),
+        {0}};
+    if (topt_hf_sizes(doc, sizes, a, err))
+        return -1;
+    a->layers = a->encoder_layers;
+    a->rms = 1;
+    a->eps = 1e-6;
+    a->score_factor = 1;
+    a->buckets = 32;
+    a->distance = 128;
+    a->usual_seq = 512;
+    a->context = HF_MAX_CONTEXT;
+    a->context_key = "length";
+    if (topt_hf_sizes_or(doc, optional, a, err) || topt_hf_set_heads(a, err) ||
+        read_feed_forward(doc, feed_forward, a, err) ||
+        topt_json_real_or(doc, "", "layer_norm_epsilon", 1e-30, 1, &a->eps, err) ||
+        topt_json_bool_or(doc, "", "tie_word_embeddings", &a->tied, err) ||
+        topt_hf_refuse_flag(doc, "is_encoder_decoder", 1, "no reader does that yet", err))
+        return -1;
+    a->head_factor = a->tied ? 1 / sqrt((double)a->width) : 0;
+    topt_hf_note(a, "encoder and decoder read the same tokens");
+    return 0;
+}
+
+int topt_hf_read_t5(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    *a = (struct hf_arch){.tied = 1};
+    return read_like_t5(doc, "relu", a, err);
+}
+
+int topt_hf_read_mt5(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    *a = (struct hf_arch){.tied = 0};
+    return read_like_t5(doc, "gated-gelu", a, err);
+}

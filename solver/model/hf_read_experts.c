@@ -1,0 +1,289 @@
+/* hf_read_experts.c - readers of decoders with mixtures of experts. */
+#include "hf.h"
+#include "topt_json.h"
+
+#include <math.h>
+
+/* No token is dropped there; here each expert has slots for a quarter more than its share. */
+static void give_slots(struct hf_arch *a)
+{
+    enum { SLOTS_PERCENT = 125 };
+    a->capacity = SLOTS_PERCENT / 100.0;
+    topt_hf_note(a,
+                 "experts have slots for 1.25 times their share of tokens and drop those "
+                 "beyond");
+}
+
+/* Losses that are there for experts alone. */
+static int read_balance(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    int balanced = 0;
+    double noise = 0;
+    if (topt_json_bool_or(doc, "", "output_router_logits", &balanced, err) ||
+        topt_json_real_or(doc, "", "router_jitter_noise", 0, 1e6, &noise, err))
+        return -1;
+    if (balanced)
+        topt_hf_note(a, "no loss balances the experts");
+    if (noise > 0)
+        topt_hf_note(a, "routers get no noise");
+    return 0;
+}
+
+int topt_hf_read_mixtral(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const struct hf_size optional[] = {
+        HF_SIZE("num_local_experts", experts, HF_MAX_EXPERTS),
+        HF_SIZE("num_experts_per_tok", top_k, HF_MAX_EXPERTS),
+        {0}};
+    *a = (struct hf_arch){.activation = TOPT_ACT_SILU, .experts = 8, .top_k = 2};
+    if (topt_hf_like_llama(doc, a, err) || topt_hf_window(doc, a, err) ||
+        topt_hf_local_layers(doc, 0, 0, a, err) ||
+        topt_hf_sizes_or(doc, optional, a, err) || read_balance(doc, a, err))
+        return -1;
+    a->expert_inner = a->inner;
+    give_slots(a);
+    return 0;
+}
+
+/* ---- Qwen ------------------------------------------------------------------------------ */
+
+/* Dense are the layers that are listed, and all but every so-and-so-many-th. */
+static int read_dense_layers(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    const json_t *list = json_object_get(doc, "mlp_only_layers");
+    int64_t every = 1;
+    if (topt_json_int_or(doc, "", "decoder_sparse_step", 1, HF_MAX_LAYERS, &every, err))
+        return -1;
+    if (list && !json_is_null(list) && !json_is_array(list))
+        return topt_fail(err, TOPT_ERR_INVAL, "mlp_only_layers must be an array");
+    for (int64_t i = 0; i < a->layers; i++)
+        a->layer[i] |= (i + 1) % every ? HF_DENSE : 0;
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        const json_t *i = json_array_get(list, k);
+        if (!json_is_integer(i) || json_integer_value(i) < 0)
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "mlp_only_layers[%zu] must be a layer's number", k);
+        if (json_integer_value(i) < a->layers)
+            a->layer[json_integer_value(i)] |= HF_DENSE;
+    }
+    return 0;
+}
+
+static int read_qwen_experts(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const struct hf_size sizes[] = {
+        HF_SIZE("num_experts", experts, HF_MAX_EXPERTS),
+        HF_SIZE("num_experts_per_tok", top_k, HF_MAX_EXPERTS),
+        HF_SIZE("moe_intermediate_size", expert_inner, 4 * HF_MAX_WIDTH),
+        {0}};
+    int normalized = 0;
+    if (topt_hf_sizes(doc, sizes, a, err) || read_dense_layers(doc, a, err) ||
+        read_balance(doc, a, err) ||
+        topt_json_bool_or(doc, "", "norm_topk_prob", &normalized, err))
+        return -1;
+    a->unnormalized = !normalized;
+    give_slots(a);
+    return 0;
+}
+
+int topt_hf_read_qwen3_moe(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    return topt_hf_read_qwen3(doc, a, err) || read_qwen_experts(doc, a, err) ? -1 : 0;
+}
+
+int topt_hf_read_qwen2_moe(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const struct hf_size sizes[] = {
+        HF_SIZE("shared_expert_intermediate_size", shared_inner, 4 * HF_MAX_WIDTH), {0}};
+    if (topt_hf_read_qwen2(doc, a, err) || read_qwen_experts(doc, a, err) ||
+        topt_hf_sizes(doc, sizes, a, err) ||
+        topt_json_bool_or(doc, "", "qkv_bias", &a->qkv_bias, err))
+        return -1;
+    a->shared_gate = 1;
+    return 0;
+}
+
+/* ---- DeepSeek -------------------------------------------------------------------------- */
+
+/* YaRN's factor of queries and keys is one of their scores there. */
+static int read_deepseek_scores(const json_t *doc, struct hf_arch *a,
+                                struct topt_error *err)
+{
+    static const char *const places[] = {"rope_scaling", "rope_parameters"};
+    double m = 0;
+    for (int i = 0; i < 2; i++) {
+        const json_t *rope = json_object_get(doc, places[i]);
+        if (json_is_object(rope) &&
+            topt_json_real_or(rope, places[i], "mscale_all_dim", 0, 1e6, &m, err))
+            return -1;
+    }
+    m = topt_hf_yarn_scale(a->rope.rope_factor, m);
+    a->score_factor = m * m / sqrt((double)a->head_dim);
+    return 0;
+}
+
+/* Experts in groups, chosen by sigmoids and a correction that is trained apart. */
+static int read_deepseek_route(const json_t *doc, struct hf_arch *a,
+                               struct topt_error *err)
+{
+    static const struct hf_size groups[] = {
+        HF_SIZE("n_group", groups, HF_MAX_EXPERTS),
+        HF_SIZE("topk_group", top_groups, HF_MAX_EXPERTS),
+        {0}};
+    int normalized = 1;
+    int64_t every = 1;
+    if (topt_hf_sizes_or(doc, groups, a, err) ||
+        topt_hf_expect(doc, "scoring_func", "sigmoid", err) ||
+        topt_hf_expect(doc, "topk_method", "noaux_tc", err) ||
+        topt_json_int_or(doc, "", "moe_layer_freq", 1, 1, &every, err) ||
+        topt_json_bool_or(doc, "", "norm_topk_prob", &normalized, err) ||
+        topt_json_real_or(doc, "", "routed_scaling_factor", 1e-6, 1e6, &a->route_factor,
+                          err))
+        return -1;
+    a->sigmoid = a->corrected = 1;
+    a->unnormalized = !normalized;
+    topt_hf_note(a, "the correction of the experts' scores stays as it is");
+    return 0;
+}
+
+/* Latent attention; a few dense layers, then experts and one that all tokens take. */
+int topt_hf_read_deepseek_v3(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const struct hf_size sizes[] = {
+        HF_SIZE("n_routed_experts", experts, HF_MAX_EXPERTS),
+        HF_SIZE("num_experts_per_tok", top_k, HF_MAX_EXPERTS),
+        HF_SIZE("moe_intermediate_size", expert_inner, 4 * HF_MAX_WIDTH),
+        HF_SIZE("kv_lora_rank", latent_rank, HF_MAX_WIDTH),
+        HF_SIZE("qk_nope_head_dim", plain_dim, HF_MAX_WIDTH),
+        HF_SIZE("qk_rope_head_dim", rope.rope_dim, HF_MAX_WIDTH),
+        HF_SIZE("v_head_dim", value_dim, HF_MAX_WIDTH),
+        {0}};
+    static const struct hf_size optional[] = {
+        HF_SIZE("q_lora_rank", query_rank, HF_MAX_WIDTH), {0}};
+    int64_t shared = 1, dense = 3, further = 0;
+    *a = (struct hf_arch){.activation = TOPT_ACT_SILU,
+                          .groups = 8,
+                          .top_groups = 4,
+                          .route_factor = 2.5,
+                          .head_dim = 2 /* set below */};
+    if (topt_hf_sizes(doc, sizes, a, err) || topt_hf_like_llama(doc, a, err) ||
+        topt_hf_sizes_or(doc, optional, a, err) || read_deepseek_route(doc, a, err) ||
+        topt_json_int_or(doc, "", "first_k_dense_replace", 0, HF_MAX_LAYERS, &dense,
+                         err) ||
+        topt_json_int_or(doc, "", "n_shared_experts", 1, 64, &shared, err) ||
+        topt_json_int_or(doc, "", "num_nextn_predict_layers", 0, HF_MAX_LAYERS, &further,
+                         err) ||
+        topt_json_bool_or(doc, "", "attention_bias", &a->latent_bias, err))
+        return -1;
+    for (int64_t i = 0; i < dense && i < a->layers; i++)
+        a->layer[i] |= HF_DENSE;
+    a->kv_heads = a->heads;
+    a->head_dim = a->plain_dim + a->rope.rope_dim;
+    a->shared_inner = shared * a->expert_inner;
+    if (further)
+        topt_hf_note(a, "the layers that predict further tokens are left out");
+    give_slots(a);
+    return read_deepseek_scores(doc, a, err);
+}
+
+/* ---- Llama 4 --------------------------------------------------------------------------- */
+
+/* "no_rope_layers" has a 0 for each layer that knows no positions, in spite of its name; by
+ * default every so-and-so-many-th.  All others see their own chunk of the keys. */
+static int read_unturned(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    const json_t *list = json_object_get(doc, "no_rope_layers");
+    int64_t every = 4;
+    if (topt_json_int_or(doc, "", "no_rope_layer_interval", 1, HF_MAX_LAYERS, &every,
+                         err))
+        return -1;
+    if (json_array_size(list) && json_array_size(list) != (size_t)a->layers)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "no_rope_layers must be an array of %lld numbers",
+                         (long long)a->layers);
+    for (int64_t i = 0; i < a->layers; i++) {
+        int turned = json_array_size(list)
+                         ? json_integer_value(json_array_get(list, (size_t)i)) != 0
+                         : (i + 1) % every != 0;
+        a->layer[i] |= turned ? 0 : HF_UNTURNED;
+    }
+    if (json_object_get(doc, "layer_types"))
+        return topt_hf_local_layers(doc, 0, 0, a, err);
+    for (int64_t i = 0; i < a->layers; i++)
+        a->layer[i] |= a->layer[i] & HF_UNTURNED ? 0 : HF_LOCAL;
+    return 0;
+}
+
+/* Layers with experts: those that are listed, else every so-and-so-many-th. */
+static int read_llama4_experts(const json_t *doc, struct hf_arch *a,
+                               struct topt_error *err)
+{
+    const json_t *list = json_object_get(doc, "moe_layers");
+    int64_t every = 1;
+    if (topt_json_int_or(doc, "", "interleave_moe_layer_step", 1, HF_MAX_LAYERS, &every,
+                         err))
+        return -1;
+    for (int64_t i = 0; i < a->layers; i++)
+        a->layer[i] |= json_array_size(list) || (i + 1) % every ? HF_DENSE : 0;
+    for (size_t k = 0; k < json_array_size(list); k++) {
+        int64_t i = json_integer_value(json_array_get(list, k));
+        if (i < 0 || i >= a->layers)
+            return topt_fail(err, TOPT_ERR_INVAL, "moe_layers[%zu] is no layer", k);
+        a->layer[i] &= (uint8_t)~HF_DENSE;
+    }
+    return 0;
+}
+
+/* Queries of layers that know no positions are scaled by theirs, by 1 up to the first floor. */
+static int read_temperature(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    int tuned = 1;
+    int64_t floor_scale = 8192;
+    if (topt_json_bool_or(doc, "", "attn_temperature_tuning", &tuned, err) ||
+        topt_json_int_or(doc, "", "floor_scale", 2, INT64_MAX, &floor_scale, err))
+        return -1;
+    if (tuned) {
+        a->inexact_why = "the queries that attn_temperature_tuning scales by position";
+        a->inexact_above = floor_scale - 1;
+    }
+    return 0;
+}
+
+/* Experts take tokens times their weight, beside one that all take.  Pairs that are turned are
+ * neighbours there and halves of a head here, which is another order of the same weights. */
+int topt_hf_read_llama4(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const struct hf_size optional[] = {
+        HF_SIZE("num_local_experts", experts, HF_MAX_EXPERTS),
+        HF_SIZE("num_experts_per_tok", top_k, HF_MAX_EXPERTS),
+        HF_SIZE("attention_chunk_size", chunk, INT64_MAX),
+        {0}};
+    int64_t dense_inner = 16384;
+    *a = (struct hf_arch){
+        .activation = TOPT_ACT_SILU,
+        .experts = 16,
+        .top_k = 1,
+        .head_dim = 128,
+        .weigh_input = 1,
+        .head_norms_after = 1,
+        .rope = {.rope_theta = 500000},
+        .chunk = json_is_null(json_object_get(doc, "attention_chunk_size")) ? 0 : 8192};
+    if (topt_hf_like_llama(doc, a, err) || topt_hf_sizes_or(doc, optional, a, err) ||
+        topt_json_int_or(doc, "", "intermediate_size_mlp", 1, 4 * HF_MAX_WIDTH,
+                         &dense_inner, err) ||
+        topt_json_bool_or(doc, "", "use_qk_norm", &a->head_norms_after, err) ||
+        topt_json_bool_or(doc, "", "attention_bias", &a->qkv_bias, err) ||
+        read_unturned(doc, a, err) || read_llama4_experts(doc, a, err) ||
+        read_temperature(doc, a, err) || read_balance(doc, a, err))
+        return -1;
+    if (a->top_k != 1)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "num_experts_per_tok is %lld: no operator weighs what more than "
+                         "one expert reads",
+                         (long long)a->top_k);
+    a->out_bias = a->qkv_bias;
+    a->expert_inner = a->shared_inner = a->inner;
+    a->inner = dense_inner;
+    give_slots(a);
+    return 0;
+}

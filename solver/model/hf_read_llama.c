@@ -1,0 +1,229 @@
+/* hf_read_llama.c - readers of decoders with rotary positions: Llama, its relatives, Gemma. */
+#include "hf.h"
+#include "topt_json.h"
+
+#include <math.h>
+
+int topt_hf_like_llama(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const struct hf_size optional[] = {
+        HF_SIZE("num_key_value_heads", kv_heads, HF_MAX_HEADS),
+        HF_SIZE("head_dim", head_dim, HF_MAX_WIDTH),
+        {0}};
+    a->gated = 1;
+    a->rms = 1;
+    a->eps = 1e-6;
+    a->init_std = 0.02;
+    a->context_key = "max_position_embeddings";
+    if (topt_hf_sizes(doc, topt_hf_usual_sizes, a, err) ||
+        topt_hf_sizes_or(doc, optional, a, err))
+        return -1;
+    a->kv_heads = a->kv_heads ? a->kv_heads : a->heads;
+    if (topt_hf_divides("num_attention_heads", a->heads, "num_key_value_heads",
+                        a->kv_heads, err) ||
+        (!a->head_dim &&
+         topt_hf_divides("hidden_size", a->width, "num_attention_heads", a->heads, err)))
+        return -1;
+    if (topt_hf_set_heads(a, err) ||
+        topt_json_real_or(doc, "", "rms_norm_eps", 1e-30, 1, &a->eps, err) ||
+        topt_json_real_or(doc, "", "initializer_range", 1e-12, 100, &a->init_std, err) ||
+        topt_json_bool_or(doc, "", "tie_word_embeddings", &a->tied, err) ||
+        topt_hf_activation(doc, "hidden_act", &a->activation, err))
+        return -1;
+    return topt_hf_rope(doc, "partial_rotary_factor",
+                        a->rope_share > 0 ? a->rope_share : 1, a, err);
+}
+
+int topt_hf_read_llama(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    *a = (struct hf_arch){.activation = TOPT_ACT_SILU};
+    if (topt_hf_like_llama(doc, a, err) ||
+        topt_json_bool_or(doc, "", "attention_bias", &a->qkv_bias, err) ||
+        topt_json_bool_or(doc, "", "mlp_bias", &a->mlp_bias, err))
+        return -1;
+    a->out_bias = a->qkv_bias;
+    return 0;
+}
+
+static int read_window_everywhere(const json_t *doc, struct hf_arch *a,
+                                  struct topt_error *err)
+{
+    return topt_hf_window(doc, a, err) || topt_hf_local_layers(doc, 0, 0, a, err) ? -1
+                                                                                  : 0;
+}
+
+int topt_hf_read_mistral(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    *a = (struct hf_arch){.activation = TOPT_ACT_SILU};
+    return topt_hf_like_llama(doc, a, err) || read_window_everywhere(doc, a, err) ? -1
+                                                                                  : 0;
+}
+
+/* Windows that a flag switches on, from some layer on. */
+static int read_window_if(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    int windowed = 0;
+    int64_t first = 28;
+    if (topt_json_bool_or(doc, "", "use_sliding_window", &windowed, err) ||
+        topt_json_int_or(doc, "", "max_window_layers", 0, INT64_MAX, &first, err) ||
+        topt_hf_local_layers(doc, first, 0, a, err))
+        return -1;
+    a->window = windowed ? 4096 : 0;
+    return windowed ? topt_hf_window(doc, a, err) : 0;
+}
+
+int topt_hf_read_qwen2(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    *a = (struct hf_arch){.activation = TOPT_ACT_SILU, .qkv_bias = 1};
+    return topt_hf_like_llama(doc, a, err) || read_window_if(doc, a, err) ? -1 : 0;
+}
+
+int topt_hf_read_qwen3(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    *a = (struct hf_arch){.activation = TOPT_ACT_SILU, .head_norms = 1, .head_dim = 128};
+    if (topt_hf_like_llama(doc, a, err) || read_window_if(doc, a, err) ||
+        topt_json_bool_or(doc, "", "attention_bias", &a->qkv_bias, err))
+        return -1;
+    a->out_bias = a->qkv_bias;
+    return 0;
+}
+
+/* Query, key and value, gate and up are stored as one there, which changes no number. */
+int topt_hf_read_phi3(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    *a = (struct hf_arch){.activation = TOPT_ACT_SILU};
+    return topt_hf_like_llama(doc, a, err) || read_window_everywhere(doc, a, err) ? -1
+                                                                                  : 0;
+}
+
+int topt_hf_read_starcoder2(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    int bias = 1;
+    *a = (struct hf_arch){.activation = TOPT_ACT_GELU, .tied = 1};
+    if (topt_hf_like_llama(doc, a, err) || read_window_everywhere(doc, a, err) ||
+        topt_hf_expect(doc, "norm_type", "layer_norm", err) ||
+        topt_hf_expect(doc, "mlp_type", "default", err) ||
+        topt_json_bool_or(doc, "", "use_bias", &bias, err) ||
+        topt_json_real_or(doc, "", "norm_epsilon", 1e-30, 1, &a->eps, err))
+        return -1;
+    a->gated = a->rms = 0;
+    a->qkv_bias = a->out_bias = a->mlp_bias = bias;
+    return 0;
+}
+
+/* ---- Gemma ----------------------------------------------------------------------------- */
+
+/* Gains are stored as what is added to 1, which trains the same.  The root of the width that
+ * embeddings are multiplied with is rounded there to the weights' type.  hidden_act is not
+ * asked: the family's code takes the tanh form of GELU whatever it says. */
+int topt_hf_read_gemma(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    *a = (struct hf_arch){.tied = 1, .head_dim = 256};
+    if (topt_hf_like_llama(doc, a, err))
+        return -1;
+    a->activation = TOPT_ACT_GELU;
+    if (topt_hf_activation(doc, "hidden_activation", &a->activation, err) ||
+        topt_json_bool_or(doc, "", "attention_bias", &a->qkv_bias, err) ||
+        topt_hf_refuse_flag(doc, "use_bidirectional_attention", 0,
+                            "no reader does that yet", err))
+        return -1;
+    a->embed_factor = sqrt((double)a->width);
+    a->out_bias = a->qkv_bias;
+    return 0;
+}
+
+/* What Gemma 2 and 3 share: norms before and after, layers with a window among those without,
+ * scores divided by a root of their own, caps.  'a' has what may be left out. */
+static int read_like_gemma2(const json_t *doc, double scalar, struct hf_arch *a,
+                            struct topt_error *err)
+{
+    static const struct hf_size optional[] = {
+        HF_SIZE("hidden_size", width, HF_MAX_WIDTH),
+        HF_SIZE("num_hidden_layers", layers, HF_MAX_LAYERS),
+        HF_SIZE("num_attention_heads", heads, HF_MAX_HEADS),
+        HF_SIZE("num_key_value_heads", kv_heads, HF_MAX_HEADS),
+        HF_SIZE("head_dim", head_dim, HF_MAX_WIDTH),
+        HF_SIZE("intermediate_size", inner, 4 * HF_MAX_WIDTH),
+        HF_SIZE("vocab_size", vocab, HF_MAX_VOCAB),
+        HF_SIZE("max_position_embeddings", context, HF_MAX_CONTEXT),
+        {0}};
+    a->norms = HF_SANDWICH;
+    a->activation = TOPT_ACT_GELU;
+    a->gated = a->rms = a->tied = 1;
+    a->eps = 1e-6;
+    a->init_std = 0.02;
+    a->context_key = "max_position_embeddings";
+    if (topt_hf_sizes_or(doc, optional, a, err) || topt_hf_set_heads(a, err) ||
+        topt_hf_window(doc, a, err) ||
+        topt_hf_rope(doc, "partial_rotary_factor", 1, a, err) ||
+        topt_json_real_or(doc, "", "query_pre_attn_scalar", 1, 1e9, &scalar, err) ||
+        topt_json_real_or(doc, "", "attn_logit_softcapping", 1e-3, 1e9, &a->score_cap,
+                          err) ||
+        topt_json_real_or(doc, "", "final_logit_softcapping", 1e-3, 1e9, &a->logit_cap,
+                          err) ||
+        topt_json_real_or(doc, "", "rms_norm_eps", 1e-30, 1, &a->eps, err) ||
+        topt_json_real_or(doc, "", "initializer_range", 1e-12, 100, &a->init_std, err) ||
+        topt_json_bool_or(doc, "", "attention_bias", &a->qkv_bias, err) ||
+        topt_json_bool_or(doc, "", "tie_word_embeddings", &a->tied, err) ||
+        topt_hf_refuse_flag(doc, "use_bidirectional_attention", 0,
+                            "no reader does that yet", err) ||
+        topt_hf_activation(doc, "hidden_activation", &a->activation, err))
+        return -1;
+    a->out_bias = a->qkv_bias;
+    a->embed_factor = sqrt((double)a->width);
+    a->score_factor = 1 / sqrt(scalar);
+    return 0;
+}
+
+/* A null is no cap; a key that is left out is the class's. */
+static double cap_or(const json_t *doc, const char *key, double usual)
+{
+    return json_is_null(json_object_get(doc, key)) ? 0 : usual;
+}
+
+int topt_hf_read_gemma2(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    enum { FULL_EVERY = 2 };
+    *a = (struct hf_arch){.width = 2304,
+                          .layers = 26,
+                          .heads = 8,
+                          .kv_heads = 4,
+                          .head_dim = 256,
+                          .inner = 9216,
+                          .vocab = 256000,
+                          .context = 8192,
+                          .window = 4096,
+                          .score_cap = cap_or(doc, "attn_logit_softcapping", 50),
+                          .logit_cap = cap_or(doc, "final_logit_softcapping", 30)};
+    return read_like_gemma2(doc, 256, a, err) ||
+                   topt_hf_local_layers(doc, 0, FULL_EVERY, a, err)
+               ? -1
+               : 0;
+}
+
+/* Norms of heads too; five layers of six see a window, by angles of their own. */
+int topt_hf_read_gemma3(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    int64_t full_every = 6;
+    *a = (struct hf_arch){.head_norms = 1,
+                          .width = 2304,
+                          .layers = 26,
+                          .heads = 8,
+                          .kv_heads = 4,
+                          .head_dim = 256,
+                          .inner = 9216,
+                          .vocab = 262208,
+                          .context = 131072,
+                          .window = 4096,
+                          .rope = {.rope_theta = 1e6},
+                          .local_rope = {.rope_theta = 10000}};
+    if (read_like_gemma2(doc, 256, a, err) ||
+        topt_json_int_or(doc, "", "_sliding_window_pattern", 1, HF_MAX_LAYERS,
+                         &full_every, err) ||
+        topt_json_int_or(doc, "", "sliding_window_pattern", 1, HF_MAX_LAYERS, &full_every,
+                         err) ||
+        topt_json_real_or(doc, "", "rope_local_base_freq", 1, 1e15,
+                          &a->local_rope.rope_theta, err))
+        return -1;
+    return topt_hf_local_layers(doc, 0, full_every, a, err);
+}
