@@ -106,12 +106,28 @@ static json_t *curves_json(const struct topt_hw *hw)
     return curves;
 }
 
+/* Where the figures of each section come from, as the document says. */
+static json_t *sources_json(const json_t *doc)
+{
+    size_t i;
+    json_t *x, *all = json_object();
+    json_object_set(all, "device",
+                    json_object_get(json_object_get(doc, "device"), "source"));
+    json_array_foreach(json_object_get(doc, "links"), i, x)
+        json_object_set(all, json_string_value(json_object_get(x, "level")),
+                        json_object_get(x, "source"));
+    x = json_object_get(json_object_get(doc, "collective"), "source");
+    if (x)
+        json_object_set(all, "collective", x);
+    return all;
+}
+
 static int check_json(const struct topt_hw *hw)
 {
     struct topt_group g[MAX_GROUPS];
     char buf[64];
     int n = sample_groups(hw, g);
-    json_t *groups = json_array(), *doc = summary(hw);
+    json_t *groups = json_array(), *doc = summary(hw), *whole = topt_hw_to_json(hw);
     for (int i = 0; i < n; i++) {
         json_t *entry = group_json(g[i]);
         for (int c = 0; c < TOPT_COLLECTIVE_COUNT; c++) {
@@ -122,53 +138,190 @@ static int check_json(const struct topt_hw *hw)
         }
         json_array_append_new(groups, entry);
     }
+    json_object_set_new(doc, "sources", sources_json(whole));
     json_object_set_new(doc, "measured", curves_json(hw));
     json_object_set_new(doc, "basis", groups);
+    json_object_set_new(doc, "missing", topt_hw_missing(hw));
+    json_object_set_new(doc, "warnings", topt_hw_warnings(hw));
+    json_decref(whole);
     return print_json(doc);
 }
 
-static void print_curves(const struct topt_hw *hw)
+/* A source is one clause a figure: each on a line of its own, folded at spaces. */
+static void print_source(const char *text)
 {
-    struct topt_hw_curve_check c;
-    if (!topt_hw_curve_check(hw, 0, &c)) {
-        printf("measured: nothing; every collective is priced by the two-level model\n");
-        return;
-    }
-    printf("measured (error: each point predicted from its neighbours):\n");
-    for (int i = 0; topt_hw_curve_check(hw, i, &c); i++) {
-        printf("  %-15s %d node%s x %d, %d group%s  %3d points  error %.1f %%",
-               topt_collective_name(c.kind), c.group.nodes, c.group.nodes > 1 ? "s" : "",
-               c.group.per_node, c.group.siblings, c.group.siblings > 1 ? "s" : "",
-               c.points, 100 * c.mean_error);
-        if (c.lowered)
-            printf("  %d slower than more bytes, lowered", c.lowered);
+    enum { COLUMNS = 92, INDENT = 6 };
+    while (text && *text) {
+        size_t clause = strcspn(text, ";"), column = INDENT;
+        printf("%*s", INDENT - 2, "");
+        for (size_t at = 0; at < clause;) {
+            size_t skip = strspn(text + at, " "), word = strcspn(text + at + skip, " ;");
+            if (column > INDENT && column + word + 1 > COLUMNS) {
+                printf("\n%*s", INDENT, "");
+                column = INDENT;
+            } else if (at > 0) {
+                printf(" ");
+                column++;
+            }
+            printf("%.*s", (int)word, text + at + skip);
+            column += word;
+            at += skip + word;
+        }
         printf("\n");
+        text += clause + (text[clause] == ';');
+        text += strspn(text, " ");
     }
 }
 
-static void check_text(const struct topt_hw *hw)
+static void print_rate(const char *what, double rate, const char *unit)
+{
+    printf("  %-26s %10.4g %s\n", what, rate, unit);
+}
+
+/* Peaks are of data sheets; what kernels reach of them is given for all sizes at once, or
+ * measured by size. */
+static void print_device(const struct topt_hw *hw, const json_t *d)
+{
+    const json_t *eff = json_object_get(d, "efficiency");
+    const json_t *sizes = json_object_get(d, "matmul_by_size");
+    char what[64];
+    printf("device: priced by rates\n");
+    for (int t = 0; t < TOPT_DTYPE_COUNT; t++) {
+        const char *type = topt_dtype_name((enum topt_dtype)t);
+        const json_t *curve = json_object_get(sizes, type);
+        size_t n = json_array_size(curve);
+        if (!topt_hw_has_dtype(hw, (enum topt_dtype)t))
+            continue;
+        double peak =
+            json_number_value(json_object_get(json_object_get(d, "flops"), type));
+        double share = json_number_value(json_object_get(eff, "matmul"));
+        if (n)
+            share = json_number_value(json_array_get(json_array_get(curve, n - 1), 1));
+        snprintf(what, sizeof what, "products in %s", type);
+        printf("  %-26s %10.4g TFLOP/s, %.3g of %.4g at peak", what, peak * share / 1e12,
+               share, peak / 1e12);
+        if (n)
+            printf("; less below %.2g operations, by %zu points",
+                   json_number_value(json_array_get(json_array_get(curve, n - 1), 0)), n);
+        printf("\n");
+    }
+    double memory = json_number_value(json_object_get(eff, "memory"));
+    print_rate("memory",
+               json_number_value(json_object_get(d, "memory_bandwidth")) *
+                   (memory > 0 ? memory : 1) / 1e9,
+               "GB/s");
+    print_rate("starting a kernel",
+               json_number_value(json_object_get(d, "launch_ns")) / 1e3, "us");
+    print_source(json_string_value(json_object_get(d, "source")));
+}
+
+static void print_links(const json_t *doc)
+{
+    size_t i;
+    json_t *l;
+    json_array_foreach(json_object_get(doc, "links"), i, l)
+    {
+        int cluster = !strcmp(json_string_value(json_object_get(l, "level")), "cluster");
+        printf("%s:\n", cluster ? "between nodes" : "inside a node");
+        print_rate(cluster ? "a node, all its ports" : "a device",
+                   json_number_value(json_object_get(l, "bytes_per_second")) / 1e9,
+                   "GB/s");
+        print_rate("a step waits",
+                   json_number_value(json_object_get(l, "latency_ns")) / 1e3, "us");
+        print_source(json_string_value(json_object_get(l, "source")));
+    }
+}
+
+static void print_curves(const struct topt_hw *hw, const json_t *doc)
+{
+    struct topt_hw_curve_check c;
+    const char *before = NULL; /* a source that stands for the next curve too */
+    char a[32], b[32];
+    if (!topt_hw_curve_check(hw, 0, &c)) {
+        printf("measured collectives: none; all are priced by the two-level model\n");
+        return;
+    }
+    printf(
+        "measured collectives (interpolated between points; error: each point predicted\n"
+        "from its neighbours):\n");
+    for (int i = 0; topt_hw_curve_check(hw, i, &c); i++) {
+        const json_t *curve = json_array_get(json_object_get(doc, "curves"), (size_t)i);
+        const json_t *points = json_object_get(curve, "points");
+        const json_t *last = json_array_get(points, json_array_size(points) - 1);
+        printf("  %-15s %d node%s x %d, %d group%s  %3d points  %s to %s  error %.1f %%",
+               topt_collective_name(c.kind), c.group.nodes, c.group.nodes > 1 ? "s" : "",
+               c.group.per_node, c.group.siblings, c.group.siblings > 1 ? "s" : "",
+               c.points,
+               topt_show_bytes((int64_t)json_number_value(
+                                   json_array_get(json_array_get(points, 0), 0)),
+                               a, sizeof a),
+               topt_show_bytes((int64_t)json_number_value(json_array_get(last, 0)), b,
+                               sizeof b),
+               100 * c.mean_error);
+        if (c.lowered)
+            printf("  %d lowered", c.lowered);
+        printf("\n");
+        const char *source = json_string_value(json_object_get(curve, "source"));
+        if (!before || strcmp(before, source))
+            print_source(source);
+        before = source;
+    }
+}
+
+static void print_basis(const struct topt_hw *hw)
 {
     struct topt_group g[MAX_GROUPS];
-    char buf[64], group[48], memory[32];
+    char buf[64], group[48];
     int n = sample_groups(hw, g);
-    printf("%s: up to %d nodes of %d %s, %s usable each; well formed\n", topt_hw_name(hw),
-           topt_hw_max_nodes(hw), topt_hw_gpus_per_node(hw), topt_hw_device(hw),
-           topt_show_bytes(topt_hw_memory_bytes(hw), memory, sizeof memory));
-    print_curves(hw);
-    printf("priced by (another group's curve is moved by the two-level model):\n  %-16s",
-           "nodes x each");
+    printf(
+        "what prices each collective (measured: its own curve; the name of another:\n"
+        "that one, moved by the two-level model; two-level: links alone; +curve: links\n"
+        "between nodes, a curve inside):\n  %-16s",
+        "nodes x each");
     for (int c = 0; c < TOPT_COLLECTIVE_COUNT; c++)
-        printf(" %-19s", topt_collective_name((enum topt_collective)c));
+        printf(" %-18s", topt_collective_name((enum topt_collective)c));
     printf("\n");
     for (int i = 0; i < n; i++) {
         snprintf(group, sizeof group, "%d x %d (%d)", g[i].nodes, g[i].per_node,
                  g[i].siblings);
         printf("  %-16s", group);
         for (int c = 0; c < TOPT_COLLECTIVE_COUNT; c++)
-            printf(" %-19s",
+            printf(" %-18s",
                    topt_hw_basis(hw, (enum topt_collective)c, g[i], buf, sizeof buf));
         printf("\n");
     }
+}
+
+/* A list of sentences under a heading; takes the list. */
+static size_t print_remarks(const char *heading, json_t *list)
+{
+    size_t i, n = json_array_size(list);
+    json_t *x;
+    if (n)
+        printf("%s:\n", heading);
+    json_array_foreach(list, i, x) printf("  %s\n", json_string_value(x));
+    json_decref(list);
+    return n;
+}
+
+static void check_text(const struct topt_hw *hw)
+{
+    char memory[32];
+    json_t *doc = topt_hw_to_json(hw);
+    printf("%s: up to %d nodes of %d %s, %s usable each\n", topt_hw_name(hw),
+           topt_hw_max_nodes(hw), topt_hw_gpus_per_node(hw), topt_hw_device(hw),
+           topt_show_bytes(topt_hw_memory_bytes(hw), memory, sizeof memory));
+    print_device(hw, json_object_get(doc, "device"));
+    print_links(doc);
+    print_curves(hw, doc);
+    print_basis(hw);
+    json_decref(doc);
+    if (print_remarks("not measured", topt_hw_missing(hw)))
+        printf("  to measure collectives and rates on the cluster itself:\n"
+               "      srun -N %d --ntasks-per-node %d topt profile -o hw.json\n",
+               topt_hw_max_nodes(hw) > 1 ? 2 : 1, topt_hw_gpus_per_node(hw));
+    if (!print_remarks("implausible", topt_hw_warnings(hw)))
+        printf("well formed; nothing implausible\n");
 }
 
 static int run(const struct args *args, const char *verb, const char *name,

@@ -19,6 +19,11 @@ int topt_hw_expand(json_t **doc, struct topt_error *err) TOPT_MUST_CHECK;
 const char *topt_hw_basis(const struct topt_hw *hw, enum topt_collective c,
                           struct topt_group g, char *buf, size_t size);
 
+/* hw_check.c: sentences about what can't well be so, and about what was not measured.  New
+ * references to arrays of strings, empty where there is nothing to say. */
+json_t *topt_hw_warnings(const struct topt_hw *hw);
+json_t *topt_hw_missing(const struct topt_hw *hw);
+
 /* A measured curve held against itself. */
 struct topt_hw_curve_check {
     enum topt_collective kind;

@@ -186,6 +186,70 @@ static void like(void)
     topt_hw_destroy(hw);
 }
 
+/* Does one of the sentences say so? */
+static int says(json_t *list, const char *word)
+{
+    size_t i;
+    json_t *x;
+    int found = 0;
+    json_array_foreach(list, i, x)
+    {
+        found |= strstr(json_string_value(x), word) != NULL;
+    }
+    return found;
+}
+
+static int warns(const char *text, const char *word)
+{
+    struct topt_error err = {0};
+    struct topt_hw *hw = parse(text, &err);
+    json_t *list = hw ? topt_hw_warnings(hw) : NULL;
+    int found = word ? says(list, word) : hw && json_array_size(list) == 0;
+    ok(found, "warns of %s %s", word ? word : "nothing", err.text);
+    if (!found && list)
+        printf("# %s\n", json_string_value(json_array_get(list, 0)));
+    json_decref(list);
+    topt_hw_destroy(hw);
+    return found;
+}
+
+static void remarks(void)
+{
+    struct topt_error err = {0};
+#define POINTS(kind, points)                                                             \
+    ",'curves':[{'collective':'" kind "','nodes':1,'per_node':8,'points':" points        \
+    ",'source':'s'}]"
+    /* All-reduce of 8: 1.75 bytes sent a byte, at 1 GB/s. */
+    warns(DOC(NODE "," CLUSTER, POINTS("all_reduce", "[[1000,3000],[4000000,8000000]]")),
+          NULL);
+    warns(DOC(NODE "," CLUSTER, POINTS("all_reduce", "[[1000,3000],[4000000,5000000]]")),
+          "curves[0] (all_reduce 1x8): 1.4 GB/s");
+    warns(DOC(NODE "," CLUSTER,
+              POINTS("all_reduce", "[[1000,9000],[2000,3000],[4000000,8000000]]")),
+          "1 of 3 points are slower");
+    warns(DOC(NODE "," CLUSTER, POINTS("all_reduce", "[[1000,3000],[4000,12000]]")),
+          "ends at 4000 bytes");
+    warns(DOC(NODE ",{'level':'cluster','bytes_per_second':9e9,'latency_ns':1000,"
+                   "'source':'s'}",
+              ""),
+          "faster than all that its");
+    warns(DOC(NODE ",{'level':'cluster','bytes_per_second':5e8,'latency_ns':10,"
+                   "'source':'s'}",
+              ""),
+          "a step inside a node waits longer");
+    warns("{'format':'topt-hw/1','name':'x','like':'lab-cpu','device':{'efficiency':"
+          "{'matmul':1.5,'attention':1,'elementwise':1}}}",
+          "device.efficiency.matmul is 1.5");
+    struct topt_hw *hw = parse(DOC(NODE "," CLUSTER, ""), &err);
+    json_t *missing = topt_hw_missing(hw);
+    ok(says(missing, "inside a node: no curve of all_reduce, all_gather") &&
+           says(missing, "between nodes: no curve of all_reduce") &&
+           says(missing, "runtime_bytes") && says(missing, "f32 products"),
+       "what was not measured is named");
+    json_decref(missing);
+    topt_hw_destroy(hw);
+}
+
 static void refuses(const char *text, const char *names)
 {
     struct topt_error err = {0};
@@ -249,6 +313,7 @@ int main(void)
     bands();
     curves();
     like();
+    remarks();
     errors();
     return done_testing();
 }
