@@ -1,0 +1,372 @@
+/* test_systems.c - other systems' searches: each stays in its part of the space, so that
+ * nothing of theirs beats ours there; and says of its plan what it has to. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "random_model.h"
+#include "tap.h"
+#include "topt_plan.h"
+
+static int64_t whole(const json_t *o, const char *key)
+{
+    return json_integer_value(json_object_get(o, key));
+}
+
+struct question {
+    const char *model, *hw;
+    int gpus, sharding; /* also of searches that shard parameters */
+};
+
+static void request(struct topt_request *r, const struct question *q,
+                    struct topt_model **model, struct topt_hw **hw)
+{
+    struct topt_error err = {0};
+    topt_request_init(r);
+    r->model = *model = topt_model_load(q->model, NULL, &err);
+    r->hw = *hw = topt_hw_load(q->hw, &err);
+    r->gpus = q->gpus;
+    r->space = TOPT_SPACE_FULL;
+    r->settings.accounting = TOPT_ACCOUNTING_PAPER;
+    if (!r->model || !r->hw)
+        printf("# %s\n", err.text);
+}
+
+static json_t *frontier(const struct topt_request *r, const char *algorithm)
+{
+    struct topt_request own = *r;
+    struct topt_error err = {0};
+    json_t *doc = NULL;
+    own.algorithm = algorithm;
+    if (topt_plan_frontier(&own, &doc, &err))
+        printf("# %s: %s\n", algorithm, err.text);
+    return doc;
+}
+
+static size_t npoints(const json_t *doc)
+{
+    return json_array_size(json_object_get(doc, "points"));
+}
+
+static const json_t *point(const json_t *doc, size_t i)
+{
+    return json_array_get(json_object_get(doc, "points"), i);
+}
+
+/* Is each point of 'theirs' no better than some point of 'ours'? */
+static int covers(const json_t *ours, const json_t *theirs)
+{
+    for (size_t i = 0; i < npoints(theirs); i++) {
+        const json_t *p = point(theirs, i);
+        size_t k = 0;
+        while (k < npoints(ours) &&
+               (whole(point(ours, k), "memory_bytes") > whole(p, "memory_bytes") ||
+                whole(point(ours, k), "time_ns") > whole(p, "time_ns")))
+            k++;
+        if (k == npoints(ours))
+            return 0;
+    }
+    return npoints(theirs) > 0;
+}
+
+/* What is searched in a part of the space is never better than the whole of it, and the
+ * fastest is the fastest. */
+static void test_within(const struct question *q)
+{
+    static const char *const parts[] = {"data-parallel", "optcnn", "mesh-tensorflow",
+                                        "mesh-tensorflow-tied"};
+    struct topt_request r;
+    struct topt_model *model;
+    struct topt_hw *hw;
+    request(&r, q, &model, &hw);
+    json_t *ours = frontier(&r, "ft");
+    for (int i = 0; i < 4; i++) {
+        json_t *theirs = frontier(&r, parts[i]);
+        ok(covers(ours, theirs), "%s, %d GPUs: nothing of %s is better than ours",
+           q->model, q->gpus, parts[i]);
+        json_decref(theirs);
+    }
+    json_t *fastest = frontier(&r, "optcnn");
+    is_int(npoints(fastest), 1, "optcnn has one answer");
+    is_int(whole(point(fastest, 0), "time_ns"),
+           whole(point(ours, npoints(ours) - 1), "time_ns"),
+           "which is the right end of the frontier");
+    r.factors = TOPT_FACTOR_ZERO;
+    if (q->sharding) {
+        json_t *sharded = frontier(&r, "ft"), *spread = frontier(&r, "tofu");
+        ok(covers(sharded, spread), "nothing of tofu is better than ours with sharding");
+        json_decref(sharded);
+        json_decref(spread);
+    }
+    json_decref(fastest);
+    json_decref(ours);
+    topt_model_destroy(model);
+    topt_hw_destroy(hw);
+}
+
+/* All channels under one name leave only the batch; names of their own do not. */
+static void test_names(void)
+{
+    static const struct question q = {"paper:wideresnet", "v100-dgx1-2x8", 4, 0};
+    struct topt_request r;
+    struct topt_model *model;
+    struct topt_hw *hw;
+    request(&r, &q, &model, &hw);
+    json_t *data = frontier(&r, "data-parallel"),
+           *tied = frontier(&r, "mesh-tensorflow-tied");
+    ok(npoints(tied) == 1 && json_equal(point(tied, 0), point(data, 0)),
+       "images, one name for all channels: data parallel is all there is");
+    topt_model_destroy(model);
+    r.gpus = 8;
+    r.model = model = topt_model_load("paper:transformer", NULL, NULL);
+    json_t *named = frontier(&r, "mesh-tensorflow"), *one = frontier(&r, "data-parallel");
+    ok(whole(point(named, 0), "memory_bytes") < whole(point(one, 0), "memory_bytes"),
+       "heads, inner features and words have names that a mesh can split");
+    json_decref(data);
+    json_decref(tied);
+    json_decref(named);
+    json_decref(one);
+    topt_model_destroy(model);
+    topt_hw_destroy(hw);
+}
+
+/* ---- plans ------------------------------------------------------------------------------- */
+
+static struct topt_plan_doc *plan_of(struct topt_request *r, const char *algorithm,
+                                     json_t **ret_answer)
+{
+    struct topt_error err = {0};
+    struct topt_plan_doc *p = NULL;
+    r->mode = TOPT_MINI_TIME;
+    r->algorithm = algorithm;
+    *ret_answer = NULL;
+    if (topt_plan(r, ret_answer, &err) ||
+        topt_plan_read(json_object_get(*ret_answer, "plan"), &p, &err))
+        printf("# %s: %s\n", algorithm, err.text);
+    return p;
+}
+
+static int sharded_everywhere(const struct topt_layout *l, const struct topt_mesh *mesh)
+{
+    for (int a = 0; a < mesh->naxes; a++)
+        if (l->at[a] < 0)
+            return 0;
+    return 1;
+}
+
+/* Is every parameter at rest, and every output, in as many parts as there are devices? */
+static int stores_once(const struct topt_plan_doc *p)
+{
+    for (int i = 0; i < p->model->nops; i++) {
+        const struct topt_op *o = &p->model->op[i];
+        const struct topt_config *c = &p->strategy->config[i];
+        for (int x = 0; x < o->spec->noperands; x++) {
+            struct topt_layout l =
+                o->operand[x].role == TOPT_PARAM && c->zero == TOPT_ZERO_PARAM
+                    ? topt_rest_layout(o, x, c, &p->mesh)
+                    : topt_value_layout(o, x, c, &p->mesh);
+            int stored =
+                o->operand[x].role == TOPT_PARAM || o->operand[x].role == TOPT_OUTPUT;
+            if (stored && o->operand[x].present && !sharded_everywhere(&l, &p->mesh))
+                return 0;
+        }
+    }
+    return 1;
+}
+
+static int same_splits(const struct topt_layout *a, const struct topt_layout *b,
+                       const struct topt_mesh *mesh)
+{
+    for (int i = 0; i < mesh->naxes; i++)
+        if ((a->at[i] >= 0 || b->at[i] >= 0) && a->at[i] != b->at[i])
+            return 0;
+    return 1;
+}
+
+/* Do producer and consumer, and the hub between them, agree about every tensor? */
+static int never_disagrees(const struct topt_plan_doc *p)
+{
+    const struct topt_model *m = p->model;
+    for (int i = 0; i < m->nops; i++)
+        for (int k = 0; k < m->op[i].ninputs; k++) {
+            int x = m->op[i].input[k], t = m->op[i].operand[x].tensor;
+            const struct topt_op *from = &m->op[m->tensor[t].producer];
+            struct topt_layout here =
+                topt_value_layout(&m->op[i], x, &p->strategy->config[i], &p->mesh);
+            struct topt_layout there =
+                topt_value_layout(from, from->output,
+                                  &p->strategy->config[m->tensor[t].producer], &p->mesh);
+            struct topt_layout hub = topt_hub_layout(&p->strategy->hub[t], &p->mesh);
+            if (!same_splits(&here, &there, &p->mesh) ||
+                (m->tensor[t].nconsumers > 1 && !same_splits(&here, &hub, &p->mesh)))
+                return 0;
+        }
+    return 1;
+}
+
+static int all_batch(const struct topt_plan_doc *p)
+{
+    for (int i = 0; i < p->model->nops; i++)
+        for (int a = 0; a < p->mesh.naxes; a++)
+            if (p->strategy->config[i].dim[a] != 0 || p->strategy->config[i].zero)
+                return 0;
+    return 1;
+}
+
+static struct topt_model *perceptron(void)
+{
+    struct topt_model *m = topt_model_create("perceptron", 16, 1, NULL);
+    int x = topt_model_add(m, "embedding", "words", 0, NULL,
+                           &(struct topt_attrs){.vocab = 64, .features = 32}, NULL);
+    for (int i = 0; i < 3; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "l%d", i);
+        x = topt_model_add(m, "linear", name, 1, &x, &(struct topt_attrs){.features = 64},
+                           NULL);
+    }
+    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
+    return x >= 0 && !topt_model_finish(m, NULL) ? m : NULL;
+}
+
+static void test_plans(void)
+{
+    struct topt_request r;
+    struct topt_model *m = perceptron();
+    struct topt_hw *hw = topt_hw_load("v100-dgx1-2x8", NULL);
+    json_t *answer;
+    topt_request_init(&r);
+    r.model = m;
+    r.hw = hw;
+    r.gpus = 4;
+    struct topt_plan_doc *p = plan_of(&r, "data-parallel", &answer);
+    ok(p && all_batch(p),
+       "data-parallel: every axis splits the batch, nothing is sharded");
+    topt_plan_doc_destroy(p);
+    json_decref(answer);
+    p = plan_of(&r, "tofu", &answer);
+    ok(p && stores_once(p), "tofu: parameters and outputs are stored once");
+    topt_plan_doc_destroy(p);
+    json_decref(answer);
+    p = plan_of(&r, "mesh-tensorflow", &answer);
+    ok(p && never_disagrees(p), "mesh-tensorflow: a tensor is split alike by all");
+    topt_plan_doc_destroy(p);
+    json_decref(answer);
+    struct topt_error err = {0};
+    r.algorithm = "simulated-annealing";
+    ok(topt_plan(&r, &answer, &err) && strstr(err.text, "brute-force") &&
+           strstr(err.text, "mesh-tensorflow-tied"),
+       "an unknown algorithm is answered with all names");
+    r.algorithm = "optcnn";
+    r.memory_limit = 1;
+    ok(!topt_plan(&r, &answer, &err) &&
+           !json_is_true(json_object_get(answer, "feasible")),
+       "optcnn does not give way to a limit");
+    json_decref(answer);
+    topt_hw_destroy(hw);
+    topt_model_destroy(m);
+}
+
+/* ---- buckets ------------------------------------------------------------------------------- */
+
+/* One parameter an operator, the first operator has one: the last gradient is there when
+ * backward ends. */
+static void test_buckets(void)
+{
+    struct topt_error err = {0};
+    struct topt_model *m = perceptron();
+    struct topt_hw *hw = topt_hw_load("v100-dgx1-2x8", NULL);
+    struct topt_settings s = topt_settings_default();
+    struct topt_mesh mesh;
+    struct topt_strategy *st = topt_strategy_create(m);
+    struct topt_strategy_cost plain;
+    struct topt_fused_cost one, each, none;
+    s.granule_bytes = 1;
+    ok(!topt_mesh_init(&mesh, 2, 2, &err), "2 x 2 devices");
+    struct topt_router *router = topt_router_create(hw, &mesh);
+    struct topt_costing k = {m, hw, &mesh, &s, router, NULL};
+    ok(!topt_cost_fused(&k, st, 1 << 20, &none, &err) && none.buckets == 0 &&
+           !topt_cost_strategy(&k, st, &plain, &err) && none.time_ns == plain.time_ns,
+       "without replicas there is nothing to reduce");
+    for (int i = 0; i < m->nops; i++)
+        for (int a = 0; a < mesh.naxes; a++)
+            st->config[i].dim[a] = 0;
+    ok(!topt_cost_strategy(&k, st, &plain, &err) &&
+           !topt_cost_fused(&k, st, INT64_MAX / 4, &one, &err) &&
+           !topt_cost_fused(&k, st, 1, &each, &err),
+       "data parallel, %s", err.text);
+    is_int(one.buckets, 1, "one large bucket");
+    is_int(one.exposed_ns, one.reduce_ns, "nothing of which is hidden");
+    int64_t bytes = 4 * (64 * 32 + 32 * 64 + 2 * 64 * 64);
+    is_int(one.reduce_ns, topt_router_time(router, TOPT_ALL_REDUCE, 3, bytes).ns,
+           "it is an all-reduce of all gradients");
+    is_int(each.buckets, 4, "small ones: a gradient each");
+    is_int(each.reduce_ns, each.apart_ns, "which take what they take one by one");
+    ok(each.exposed_ns < each.reduce_ns && each.exposed_ns > 0,
+       "all but the last run behind backward");
+    is_int(each.time_ns, plain.time_ns - each.apart_ns + each.exposed_ns,
+           "and come off the time of a step");
+    topt_strategy_destroy(st);
+    topt_router_destroy(router);
+    topt_hw_destroy(hw);
+    topt_model_destroy(m);
+}
+
+/* ---- all of them --------------------------------------------------------------------------- */
+
+static void test_compare(void)
+{
+    struct topt_request r;
+    struct topt_model *m = perceptron();
+    struct topt_hw *hw = topt_hw_load("v100-dgx1-2x8", NULL);
+    json_t *doc = NULL, *row;
+    struct topt_error err = {0};
+    topt_request_init(&r);
+    r.model = m;
+    r.hw = hw;
+    r.gpus = 4;
+    ok(!topt_plan_compare(&r, &doc, &err), "a comparison %s", err.text);
+    const json_t *rows = json_object_get(doc, "systems");
+    int64_t before = 0;
+    int sorted = 1, ours = 0;
+    size_t i;
+    json_array_foreach(rows, i, row)
+    {
+        sorted &= whole(row, "time_ns") >= before;
+        before = whole(row, "time_ns");
+        sorted &= whole(row, "least_bytes") <= whole(row, "memory_bytes");
+        const char *name = json_string_value(json_object_get(row, "algorithm"));
+        ours += name && !strcmp(name, "ft") &&
+                json_real_value(json_object_get(row, "ratio")) == 1;
+    }
+    ok(sorted && i == 7, "seven systems by time, none below its least memory");
+    is_int(ours, 1, "ours among them, the measure of the others");
+    char *text = topt_compare_text(doc);
+    ok(text && strstr(text, "ft takes ") && strstr(text, "data-parallel"),
+       "a table that says it in a line");
+    free(text);
+    json_decref(doc);
+    r.gpus = 7;
+    r.memory_limit = 1;
+    ok(topt_plan_compare(&r, &doc, &err) ||
+           !strstr(json_string_value(json_object_get(doc, "reading")), "ft takes"),
+       "where nothing fits it says so");
+    json_decref(doc);
+    topt_hw_destroy(hw);
+    topt_model_destroy(m);
+}
+
+int main(void)
+{
+    static const struct question questions[] = {
+        {"paper:rnn", "v100-dgx1-2x8", 4, 1},
+        {"paper:transformer", "v100-dgx1-2x8", 4, 0},
+        {"paper:vgg16", "v100-dgx1-2x8", 4, 1},
+        {"paper:wideresnet", "v100-dgx1-2x8", 2, 0},
+    };
+    for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
+        test_within(&questions[i]);
+    test_names();
+    test_plans();
+    test_buckets();
+    test_compare();
+    return done_testing();
+}
