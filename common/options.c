@@ -99,13 +99,39 @@ int topt_options_parse(const struct topt_option *table, int argc, char **argv,
     return 0;
 }
 
+/* 'text' from column 'at' on, folded at spaces. */
+static void put_folded(FILE *out, const char *text, size_t at)
+{
+    enum { COLUMNS = 80 };
+    size_t column = at;
+    while (*text) {
+        size_t word = strcspn(text, " ");
+        if (column > at && column + 1 + word > COLUMNS) {
+            fprintf(out, "\n%*s", (int)at, "");
+            column = at;
+        } else if (column > at) {
+            fputc(' ', out);
+            column++;
+        }
+        fprintf(out, "%.*s", (int)word, text);
+        column += word;
+        text += word;
+        text += strspn(text, " ");
+    }
+    fputc('\n', out);
+}
+
 void topt_options_help(FILE *out, const char *usage, const struct topt_option *table)
 {
+    enum { LEFT = 27 };
     fprintf(out, "Usage: %s\n", usage);
     for (; table->name; table++) {
-        char left[48];
-        snprintf(left, sizeof left, "%s%s %s", dashes(table), table->name,
-                 table->arg ? table->arg : "");
-        fprintf(out, "  %-26s %s\n", left, table->help);
+        char left[64];
+        int n = snprintf(left, sizeof left, "%s%s %s", dashes(table), table->name,
+                         table->arg ? table->arg : "");
+        fprintf(out, "  %-*s", LEFT - 2, left);
+        if (n >= LEFT - 2)
+            fprintf(out, "\n%*s", LEFT, "");
+        put_folded(out, table->help, LEFT);
     }
 }

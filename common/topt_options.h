@@ -37,7 +37,8 @@ int topt_options_parse(const struct topt_option *table, int argc, char **argv,
                        void *target, const char **ret_args, int max_args, int *ret_nargs,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
-/* "Usage: " + usage, then a line an option. */
+/* "Usage: " + usage, which may go on with lines that say what the command is for, then each
+ * option, in 80 columns. */
 void topt_options_help(FILE *out, const char *usage, const struct topt_option *table);
 
 #endif

@@ -20,7 +20,9 @@ struct args {
 static const struct topt_option table[] = {
     {"json", TOPT_OPT_FLAG, offsetof(struct args, json), NULL, "print JSON"}, {0}};
 
-static const char *const usage = "topt hw list | show NAME | check NAME_OR_FILE [--json]";
+static const char *const usage =
+    "topt hw list | show NAME_OR_FILE | check NAME_OR_FILE [--json]\n"
+    "Hardware profiles: those shipped, one as a document, what its prices rest on.";
 
 static int print_json(json_t *doc)
 {

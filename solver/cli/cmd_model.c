@@ -74,7 +74,8 @@ int topt_cmd_import(int argc, char **argv)
     struct args args = {0};
     struct topt_error err;
     int status;
-    struct topt_model *m = begin("topt import MODEL [options] -o model.json",
+    struct topt_model *m = begin("topt import MODEL [options] -o model.json\n"
+                                 "A model as topt's own document.",
                                  import_table, argc, argv, &args, &status);
     if (!m)
         return status;
@@ -193,7 +194,9 @@ int topt_cmd_inspect(int argc, char **argv)
     struct topt_model_stats stats;
     int status;
     struct topt_model *m =
-        begin("topt inspect MODEL [options]", inspect_table, argc, argv, &args, &status);
+        begin("topt inspect MODEL [options]\n"
+              "Operators, parameters, operations and bytes, by kind of operator.",
+              inspect_table, argc, argv, &args, &status);
     if (!m)
         return status;
     topt_model_stats(m, &stats);

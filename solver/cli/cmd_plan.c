@@ -22,7 +22,7 @@ enum { MAX_COUNTS = 64, MAX_PLAN_FILE = 64 << 20 };
 
 struct args {
     const char *hw, *mode, *gpus, *space, *blocks, *factors, *accounting, *counts,
-        *algorithm, *output, *plan, *dtype, *optimizer, *svg;
+        *algorithm, *output, *plan, *dtype, *optimizer, *svg, *loss;
     int64_t max_gpus, memory, micro, threads, batch, seq, count, seed, work, entries;
     double epsilon, seconds;
     int json, quiet, sequence, gradient_f32;
@@ -31,19 +31,13 @@ struct args {
 };
 
 #define AT(field) offsetof(struct args, field)
-#define COMMON                                                                           \
+/* The model, the cluster, and how the job runs. */
+#define JOB                                                                              \
     {"hw", TOPT_OPT_STRING, AT(hw), "NAME|FILE", "hardware profile (topt hw list)"},     \
         {"batch", TOPT_OPT_INT, AT(batch), "N", "samples a step, over all GPUs"},        \
         {"seq", TOPT_OPT_INT, AT(seq), "N", "positions a sample"},                       \
-        {"memory", TOPT_OPT_BYTES, AT(memory), "BYTES", "limit a GPU, as 14.5GiB"},      \
-        {"space", TOPT_OPT_STRING, AT(space), "NAME",                                    \
-         "auto, full, canonical or uniform"},                                            \
-        {"blocks", TOPT_OPT_STRING, AT(blocks), "NAME",                                  \
-         "repeated blocks choose auto, free or alike"},                                  \
-        {"factors", TOPT_OPT_STRING, AT(factors), "LIST",                                \
-         "zero,recompute,micro or all, none, auto"},                                     \
-        {"micro-batches", TOPT_OPT_INT, AT(micro), "N", "just so many a step"},          \
-        {"sequence-splits", TOPT_OPT_FLAG, AT(sequence), "", "split positions too"},     \
+        {"loss", TOPT_OPT_STRING, AT(loss), "NAME",                                      \
+         "of an ONNX graph: cross_entropy or mse (default: by its output)"},             \
         {"dtype", TOPT_OPT_STRING, AT(dtype), "T", "f32, f64 or bf16"},                  \
         {"optimizer", TOPT_OPT_STRING, AT(optimizer), "O",                               \
          "sgd, momentum, adam, adamw, adafactor or adam8"},                              \
@@ -53,26 +47,64 @@ struct args {
          "run, or paper: memory as the papers count it"},                                \
         {"overlap", TOPT_OPT_STRING, AT(overlap), "O",                                   \
          "what the network does meanwhile: none, ddp or fsdp"},                          \
-        {"kernels", TOPT_OPT_STRING, AT(kernels), "K", "own, eager or eager-scores"},    \
-        {"algorithm", TOPT_OPT_STRING, AT(algorithm), "NAME", "search (default ft)"},    \
-        {"epsilon", TOPT_OPT_REAL, AT(epsilon), "E",                                     \
-         "allowed loss, proven; 0 is exact"},                                            \
-        {"threads", TOPT_OPT_INT, AT(threads), "N", "threads of the search"},            \
-        {"json", TOPT_OPT_FLAG, AT(json), "", "JSON on standard output"},                \
-        {"quiet", TOPT_OPT_FLAG, AT(quiet), "", "no line on a terminal about progress"}, \
     {                                                                                    \
-        "o", TOPT_OPT_STRING, AT(output), "FILE", "write the result to a file"           \
+        "kernels", TOPT_OPT_STRING, AT(kernels), "K",                                    \
+            "of the executing system: own, eager or eager-scores"                        \
     }
 
-/* Of commands that search for the best: when to answer with the best so far. */
-#define ANYTIME                                                                          \
-    {"seconds", TOPT_OPT_REAL, AT(seconds), "S",                                         \
-     "answer after so long with the best so far, and how good it is"},                   \
+/* Which strategies there are. */
+#define SPACE                                                                            \
+    {"space", TOPT_OPT_STRING, AT(space), "NAME", "auto, full, canonical or uniform"},   \
+        {"blocks", TOPT_OPT_STRING, AT(blocks), "NAME",                                  \
+         "repeated blocks choose auto, free or alike"},                                  \
+        {"factors", TOPT_OPT_STRING, AT(factors), "LIST",                                \
+         "zero,recompute,micro or all, none, auto"},                                     \
+        {"micro-batches", TOPT_OPT_INT, AT(micro), "N", "just so many a step"},          \
+    {                                                                                    \
+        "sequence-splits", TOPT_OPT_FLAG, AT(sequence), "", "split positions too"        \
+    }
+
+#define MEMORY                                                                           \
+    {                                                                                    \
+        "memory", TOPT_OPT_BYTES, AT(memory), "BYTES",                                   \
+            "limit a GPU, as 14.5GiB (default: what the profile's has)"                  \
+    }
+
+#define ALGORITHM                                                                        \
+    {                                                                                    \
+        "algorithm", TOPT_OPT_STRING, AT(algorithm), "NAME",                             \
+            "search, or another system's way (default ft)"                               \
+    }
+
+/* How it is searched, and when to answer with the best so far. */
+#define SEARCH                                                                           \
+    MEMORY,                                                                              \
+        {"epsilon", TOPT_OPT_REAL, AT(epsilon), "E",                                     \
+         "allowed loss of time, proven; 0 is exact"},                                    \
+        {"threads", TOPT_OPT_INT, AT(threads), "N", "threads of the search"},            \
+        {"seconds", TOPT_OPT_REAL, AT(seconds), "S",                                     \
+         "answer after so long with the best so far, and how good it is"},               \
         {"max-work", TOPT_OPT_INT, AT(work), "N",                                        \
          "the same after so many pairs of points, the same on any machine"},             \
     {                                                                                    \
         "max-entries", TOPT_OPT_INT, AT(entries), "N",                                   \
-            "decide operators by heuristic where tables would be larger (4194304)"       \
+            "decide operators by heuristic where tables would be larger "                \
+            "(4194304)"                                                                  \
+    }
+
+#define QUIET                                                                            \
+    {                                                                                    \
+        "quiet", TOPT_OPT_FLAG, AT(quiet), "", "no line on a terminal about progress"    \
+    }
+
+#define JSON                                                                             \
+    {                                                                                    \
+        "json", TOPT_OPT_FLAG, AT(json), "", "JSON on standard output"                   \
+    }
+
+#define OUTPUT                                                                           \
+    {                                                                                    \
+        "o", TOPT_OPT_STRING, AT(output), "FILE", "write the result to a file"           \
     }
 
 static const struct topt_option plan_options[] = {
@@ -81,27 +113,60 @@ static const struct topt_option plan_options[] = {
     {"gpus", TOPT_OPT_STRING, AT(gpus), "N[,N...]", "how many; profiling takes a list"},
     {"max-gpus", TOPT_OPT_INT, AT(max_gpus), "N", "at most so many"},
     {"counts", TOPT_OPT_STRING, AT(counts), "pow2|all", "which counts are tried"},
-    ANYTIME,
     {"svg", TOPT_OPT_STRING, AT(svg), "FILE", "profiling: draw the curve there"},
-    COMMON,
+    JOB,
+    SPACE,
+    ALGORITHM,
+    SEARCH,
+    JSON,
+    QUIET,
+    OUTPUT,
     {0}};
 static const struct topt_option frontier_options[] = {
     {"gpus", TOPT_OPT_STRING, AT(gpus), "N", "how many"},
     {"svg", TOPT_OPT_STRING, AT(svg), "FILE", "draw it there"},
-    ANYTIME,
-    COMMON,
+    JOB,
+    SPACE,
+    ALGORITHM,
+    SEARCH,
+    JSON,
+    QUIET,
+    OUTPUT,
     {0}};
 static const struct topt_option compare_options[] = {
-    {"gpus", TOPT_OPT_STRING, AT(gpus), "N", "how many"}, ANYTIME, COMMON, {0}};
+    {"gpus", TOPT_OPT_STRING, AT(gpus), "N", "how many"},
+    JOB,
+    SPACE,
+    SEARCH,
+    JSON,
+    QUIET,
+    OUTPUT,
+    {0}};
 static const struct topt_option costgraph_options[] = {
-    {"gpus", TOPT_OPT_STRING, AT(gpus), "N", "how many"}, COMMON, {0}};
+    {"gpus", TOPT_OPT_STRING, AT(gpus), "N", "how many"},
+    JOB,
+    SPACE,
+    MEMORY,
+    QUIET,
+    OUTPUT,
+    {0}};
 static const struct topt_option evaluate_options[] = {
-    {"plan", TOPT_OPT_STRING, AT(plan), "FILE", "the plan to cost"}, COMMON, {0}};
+    {"plan", TOPT_OPT_STRING, AT(plan), "FILE", "the plan to cost, as it says to run"},
+    {"hw", TOPT_OPT_STRING, AT(hw), "NAME|FILE", "hardware profile (topt hw list)"},
+    {"batch", TOPT_OPT_INT, AT(batch), "N", "samples a step, over all GPUs"},
+    {"seq", TOPT_OPT_INT, AT(seq), "N", "positions a sample"},
+    {"loss", TOPT_OPT_STRING, AT(loss), "NAME",
+     "of an ONNX graph: cross_entropy or mse (default: by its output)"},
+    JSON,
+    OUTPUT,
+    {0}};
 static const struct topt_option sample_options[] = {
     {"gpus", TOPT_OPT_STRING, AT(gpus), "N", "how many"},
     {"count", TOPT_OPT_INT, AT(count), "K", "how many plans"},
     {"seed", TOPT_OPT_INT, AT(seed), "S", "of the random choices"},
-    COMMON,
+    JOB,
+    SPACE,
+    {"o", TOPT_OPT_STRING, AT(output), "DIR", "a folder for them (default: as JSON)"},
     {0}};
 
 /* ---- shared -------------------------------------------------------------------------------- */
@@ -186,7 +251,8 @@ static int read_names(struct question *q, struct topt_error *err)
 
 static int load(struct question *q, const char *model, struct topt_error *err)
 {
-    struct topt_import_options o = {.batch = q->a.batch, .seq = q->a.seq};
+    struct topt_import_options o = {
+        .batch = q->a.batch, .seq = q->a.seq, .loss = q->a.loss};
     if (!q->a.hw)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--hw is needed; `topt hw list` shows profiles");
@@ -213,7 +279,8 @@ static int ask(struct question *q, const struct topt_option *table, const char *
     if (rc)
         return rc;
     if (n != 1)
-        return topt_fail(err, TOPT_ERR_USAGE, "which model? usage: %s", usage);
+        return topt_fail(err, TOPT_ERR_USAGE, "which model? usage: %.*s",
+                         (int)strcspn(usage, "\n"), usage);
     if (read_counts(q, err) || read_names(q, err)) {
         if (err->code == TOPT_ERR_INVAL)
             err->code = TOPT_ERR_USAGE;
@@ -383,7 +450,10 @@ static int put_answer(const struct question *q, const json_t *answer,
 
 int topt_cmd_plan(int argc, char **argv)
 {
-    static const char usage[] = "topt plan MODEL --hw HW --mode MODE [options]";
+    static const char usage[] =
+        "topt plan MODEL --hw HW --mode MODE [options]\n"
+        "mini-parallelism: the fewest GPUs that fit, and the fastest plan for them.\n"
+        "mini-time: the fastest plan for --gpus N.  profiling: time against GPUs.";
     struct question q;
     struct topt_error err = {0};
     json_t *answer = NULL;
@@ -422,7 +492,9 @@ int topt_cmd_plan(int argc, char **argv)
 
 int topt_cmd_frontier(int argc, char **argv)
 {
-    static const char usage[] = "topt frontier MODEL --hw HW --gpus N [options]";
+    static const char usage[] =
+        "topt frontier MODEL --hw HW --gpus N [options]\n"
+        "Every strategy that nothing beats in both memory and time.";
     struct question q;
     struct topt_error err = {0};
     json_t *doc = NULL;
@@ -450,14 +522,15 @@ int topt_cmd_frontier(int argc, char **argv)
 
 int topt_cmd_compare(int argc, char **argv)
 {
-    static const char usage[] = "topt compare MODEL --hw HW --gpus N [options]";
+    static const char usage[] =
+        "topt compare MODEL --hw HW --gpus N [options]\n"
+        "What other systems would choose, beside ours, by one model of costs.";
     struct question q;
     struct topt_error err = {0};
     json_t *doc = NULL;
     int rc = ask(&q, compare_options, usage, argc, argv, &err);
-    if (!rc && (q.r.ngpu_list != 1 || q.a.algorithm))
-        rc = topt_fail(&err, TOPT_ERR_USAGE,
-                       "compare takes --gpus N, and every algorithm by itself");
+    if (!rc && q.r.ngpu_list != 1)
+        rc = topt_fail(&err, TOPT_ERR_USAGE, "compare needs --gpus N");
     if (!rc)
         q.r.stop = topt_stop_after(q.a.seconds);
     if (!rc)
@@ -490,7 +563,9 @@ int topt_cmd_explain(int argc, char **argv)
         {"threads", TOPT_OPT_INT, AT(threads), "N", "threads of that search"},
         {"quiet", TOPT_OPT_FLAG, AT(quiet), "", "no line on a terminal about progress"},
         {0}};
-    static const char usage[] = "topt explain plan.json [options]";
+    static const char usage[] =
+        "topt explain plan.json [options]\n"
+        "A plan in words: why, memory, time, and what is split where.";
     struct args a = {0};
     struct topt_watch w;
     struct topt_error err = {0};
@@ -501,7 +576,8 @@ int topt_cmd_explain(int argc, char **argv)
         return 0;
     }
     if (!rc && n != 1)
-        rc = topt_fail(&err, TOPT_ERR_USAGE, "which plan? usage: %s", usage);
+        rc = topt_fail(&err, TOPT_ERR_USAGE, "which plan? usage: %.*s",
+                       (int)strcspn(usage, "\n"), usage);
     json_t *doc = rc ? NULL : topt_json_load(path[0], MAX_PLAN_FILE, &err);
     a.explain.threads = (int)(a.threads > 64 ? 64 : a.threads);
     a.explain.progress = topt_watch_start(&w, a.quiet || !a.explain.around);
@@ -586,7 +662,8 @@ static void show_evaluation(const json_t *doc)
 
 int topt_cmd_evaluate(int argc, char **argv)
 {
-    static const char usage[] = "topt evaluate MODEL --hw HW --plan plan.json [options]";
+    static const char usage[] = "topt evaluate MODEL --hw HW --plan plan.json [options]\n"
+                                "What a given plan costs, by part and by operator.";
     struct question q;
     struct topt_error err = {0};
     struct topt_plan_doc *p = NULL;
@@ -635,7 +712,8 @@ static int write_samples(const json_t *plans, const char *dir, struct topt_error
 int topt_cmd_sample(int argc, char **argv)
 {
     static const char usage[] =
-        "topt sample MODEL --hw HW --gpus N --count K --seed S -o DIR";
+        "topt sample MODEL --hw HW --gpus N --count K --seed S -o DIR\n"
+        "Random valid plans, the same for the same seed.";
     struct question q;
     struct topt_error err = {0};
     json_t *plans = NULL;
@@ -655,7 +733,9 @@ int topt_cmd_sample(int argc, char **argv)
 
 int topt_cmd_costgraph(int argc, char **argv)
 {
-    static const char usage[] = "topt costgraph MODEL --hw HW --gpus N -o costs.json";
+    static const char usage[] =
+        "topt costgraph MODEL --hw HW --gpus N -o costs.json\n"
+        "The bare combinatorial problem, for topt solve and for other programs.";
     struct question q;
     struct topt_error err = {0};
     char *text = NULL;

@@ -238,7 +238,10 @@ int topt_cmd_solve(int argc, char **argv)
     int n = 0;
     int rc = topt_options_parse(table, argc, argv, &args, &path, 1, &n, &err);
     if (rc > 0) {
-        topt_options_help(stdout, "topt solve COSTS.json [options]", table);
+        topt_options_help(stdout,
+                          "topt solve COSTS.json [options]\n"
+                          "The frontier of a bare combinatorial problem.",
+                          table);
         return 0;
     }
     if (!rc && n == 0)
