@@ -99,39 +99,21 @@ int topt_options_parse(const struct topt_option *table, int argc, char **argv,
     return 0;
 }
 
-/* 'text' from column 'at' on, folded at spaces. */
-static void put_folded(FILE *out, const char *text, size_t at)
-{
-    enum { COLUMNS = 80 };
-    size_t column = at;
-    while (*text) {
-        size_t word = strcspn(text, " ");
-        if (column > at && column + 1 + word > COLUMNS) {
-            fprintf(out, "\n%*s", (int)at, "");
-            column = at;
-        } else if (column > at) {
-            fputc(' ', out);
-            column++;
-        }
-        fprintf(out, "%.*s", (int)word, text);
-        column += word;
-        text += word;
-        text += strspn(text, " ");
-    }
-    fputc('\n', out);
-}
-
 void topt_options_help(FILE *out, const char *usage, const struct topt_option *table)
 {
-    enum { LEFT = 27 };
-    fprintf(out, "Usage: %s\n", usage);
+    enum { LEFT = 27, COLUMNS = 80 };
+    struct topt_text t = {0};
     for (; table->name; table++) {
-        char left[64];
-        int n = snprintf(left, sizeof left, "%s%s %s", dashes(table), table->name,
-                         table->arg ? table->arg : "");
-        fprintf(out, "  %-*s", LEFT - 2, left);
-        if (n >= LEFT - 2)
-            fprintf(out, "\n%*s", LEFT, "");
-        put_folded(out, table->help, LEFT);
+        size_t begin = t.len;
+        topt_text_add(&t, "  %s%s %s", dashes(table), table->name,
+                      table->arg ? table->arg : "");
+        if (t.len - begin < LEFT)
+            topt_text_add(&t, "%*s", (int)(LEFT - (t.len - begin)), "");
+        else
+            topt_text_add(&t, "\n%*s", LEFT, "");
+        topt_text_fold(&t, table->help, strlen(table->help), LEFT, COLUMNS);
+        topt_text_add(&t, "\n");
     }
+    fprintf(out, "Usage: %s\n%s", usage, t.s ? t.s : "");
+    topt_text_fini(&t);
 }

@@ -65,6 +65,29 @@ void topt_text_fini(struct topt_text *t)
     *t = (struct topt_text){0};
 }
 
+void topt_text_fold(struct topt_text *t, const char *words, size_t n, size_t at,
+                    size_t columns)
+{
+    size_t column = at, i = 0;
+    while (i < n) {
+        size_t len = 0;
+        while (i < n && words[i] == ' ')
+            i++;
+        while (i + len < n && words[i + len] != ' ')
+            len++;
+        if (column > at && len > 0 && column + 1 + len > columns) {
+            topt_text_add(t, "\n%*s", (int)at, "");
+            column = at;
+        } else if (column > at && len > 0) {
+            topt_text_add(t, " ");
+            column++;
+        }
+        topt_text_put(t, words + i, len);
+        column += len;
+        i += len;
+    }
+}
+
 char *topt_read_file(const char *path, size_t max_bytes, size_t *ret_len,
                      struct topt_error *err)
 {

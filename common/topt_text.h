@@ -19,6 +19,10 @@ struct topt_text {
 void topt_text_add(struct topt_text *t, const char *fmt, ...) TOPT_PRINTF(2, 3);
 void topt_text_put(struct topt_text *t, const char *bytes, size_t n);
 void topt_text_fini(struct topt_text *t);
+/* 'n' bytes of words from column 'at' on, where the pen is, folded at spaces so that lines end
+ * by 'columns' where words allow; lines after the first begin at 'at'.  No newline at the end. */
+void topt_text_fold(struct topt_text *t, const char *words, size_t n, size_t at,
+                    size_t columns);
 
 /* The whole file as NUL-terminated bytes, to be freed by the caller.  Refuses directories
  * and files above 'max_bytes'.  'path' "-" reads standard input. */

@@ -149,30 +149,21 @@ static int check_json(const struct topt_hw *hw)
     return print_json(doc);
 }
 
-/* A source is one clause a figure: each on a line of its own, folded at spaces. */
+/* A source is one clause a figure: each on a line of its own. */
 static void print_source(const char *text)
 {
     enum { COLUMNS = 92, INDENT = 6 };
+    struct topt_text t = {0};
     while (text && *text) {
-        size_t clause = strcspn(text, ";"), column = INDENT;
-        printf("%*s", INDENT - 2, "");
-        for (size_t at = 0; at < clause;) {
-            size_t skip = strspn(text + at, " "), word = strcspn(text + at + skip, " ;");
-            if (column > INDENT && column + word + 1 > COLUMNS) {
-                printf("\n%*s", INDENT, "");
-                column = INDENT;
-            } else if (at > 0) {
-                printf(" ");
-                column++;
-            }
-            printf("%.*s", (int)word, text + at + skip);
-            column += word;
-            at += skip + word;
-        }
-        printf("\n");
+        size_t clause = strcspn(text, ";");
+        topt_text_add(&t, "%*s", INDENT - 2, "");
+        topt_text_fold(&t, text, clause, INDENT, COLUMNS);
+        topt_text_add(&t, "\n");
         text += clause + (text[clause] == ';');
         text += strspn(text, " ");
     }
+    fputs(t.s ? t.s : "", stdout);
+    topt_text_fini(&t);
 }
 
 static void print_rate(const char *what, double rate, const char *unit)

@@ -162,30 +162,131 @@ static const char *in_threes(int64_t n, char buf[32])
     return buf;
 }
 
-static void inspect_text(const struct topt_model *m, const struct topt_model_stats *s)
+/* "1.182 T": operations as people say them. */
+static const char *in_powers(int64_t n, char *buf, size_t size)
 {
-    char buf[32];
-    printf("%s: batch %lld of %lld positions, vocabulary %lld\n", m->name,
-           (long long)m->batch, (long long)m->seq, (long long)m->vocab);
-    printf("  parameters               %s\n", in_threes(s->parameters, buf));
-    printf("  operators                %s\n", in_threes(s->operators, buf));
-    printf("  flops per sample         %.4g (forward and backward)\n",
-           (double)s->flops_per_sample);
-    printf("  activations per sample   %s (f32, kept for backward)\n",
-           topt_show_bytes(s->activation_bytes_per_sample, buf, sizeof buf));
-    printf("\n  %-15s %9s %17s %11s %12s\n", "kind", "operators", "parameters", "flops",
-           "activations");
+    static const char unit[] = " KMGTPE";
+    double x = (double)n;
+    int i = 0;
+    for (; x >= 1000 && i < 6; i++)
+        x /= 1000;
+    snprintf(buf, size, i ? "%.4g %c" : "%.0f", x, unit[i]);
+    return buf;
+}
+
+/* What the loader brings: "x of image: b 256, c 3, h 224, w 224". */
+static void put_data(struct topt_text *t, const struct topt_op *op, int operand)
+{
+    const struct topt_op_spec *spec = op->spec;
+    topt_text_add(t, "  %-24s %s of %s:", t->len ? "" : "reads",
+                  spec->operand[operand].name, op->name);
+    for (int d = 0; d < topt_operand_rank(op, operand); d++) {
+        const struct topt_dim *dim = &op->operand[operand].dim[d];
+        topt_text_add(t, "%s %s %lld", d ? "," : "",
+                      spec->dim[spec->operand[operand].dim[d]].name,
+                      (long long)(dim->count * dim->unit));
+    }
+    int real = op->operand[operand].role != TOPT_DATA || spec->operand[operand].real;
+    topt_text_add(t, real ? " (real)\n" : " (whole)\n");
+}
+
+/* Does the loader bring this operand?  Of an operator that has nothing else it is the output. */
+static int is_brought(const struct topt_op *op, int operand)
+{
+    if (!op->operand[operand].present || op->operand[operand].role == TOPT_DATA)
+        return op->operand[operand].present;
+    for (int o = 0; o < op->spec->noperands; o++)
+        if (op->operand[o].present && op->operand[o].role != TOPT_OUTPUT)
+            return 0;
+    return 1;
+}
+
+static void show_data(const struct topt_model *m)
+{
+    struct topt_text t = {0};
+    for (int i = 0; i < m->nops; i++)
+        for (int o = 0; o < m->op[i].spec->noperands; o++)
+            if (is_brought(&m->op[i], o))
+                put_data(&t, &m->op[i], o);
+    fputs(t.s ? t.s : "", stdout);
+    topt_text_fini(&t);
+}
+
+static void show_blocks(const struct topt_model *m)
+{
+    struct topt_blocks b = {0};
+    struct topt_error err;
+    if (topt_model_blocks(m, &b, &err))
+        return;
+    for (int k = 0; k < b.nkinds; k++)
+        printf("  %-24s %d of %d operators each, from %s on\n",
+               k ? "" : "repeated blocks", b.of[k].count, b.of[k].length,
+               m->op[b.of[k].first].name);
+    topt_blocks_fini(&b);
+}
+
+static double percent(int64_t part, int64_t whole)
+{
+    return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void show_kinds(const struct topt_model *m, const struct topt_model_stats *s)
+{
     struct topt_model_stats one;
     const char *kind;
-    char bytes[32];
+    char n[32], flops[32], bytes[32];
+    printf("\n  %-17s %9s %18s  %4s %10s  %4s %12s\n", "kind", "operators", "parameters",
+           "%", "flops", "%", "activations");
     for (int k = 0; (kind = next_kind(m, &k, &one));)
-        printf("  %-15s %9lld %17s %11.4g %12s\n", kind, (long long)one.operators,
-               in_threes(one.parameters, buf), (double)one.flops_per_sample,
+        printf("  %-17s %9lld %18s  %4.1f %10s  %4.1f %12s\n", kind,
+               (long long)one.operators, in_threes(one.parameters, n),
+               percent(one.parameters, s->parameters),
+               in_powers(one.flops_per_sample, flops, sizeof flops),
+               percent(one.flops_per_sample, s->flops_per_sample),
                topt_show_bytes(one.activation_bytes_per_sample, bytes, sizeof bytes));
+}
+
+/* A sentence below the table, each clause on a line of its own. */
+static void show_note(const char *head, const char *note)
+{
+    enum { INDENT = 4, COLUMNS = 88 };
+    struct topt_text t = {0};
+    topt_text_add(&t, "\n  %s\n", head);
+    while (*note) {
+        size_t clause = strcspn(note, ";");
+        topt_text_add(&t, "%*s", INDENT, "");
+        topt_text_fold(&t, note, clause, INDENT, COLUMNS);
+        topt_text_add(&t, "\n");
+        note += clause + (note[clause] == ';');
+    }
+    fputs(t.s ? t.s : "", stdout);
+    topt_text_fini(&t);
+}
+
+static void inspect_text(const struct topt_model *m, const struct topt_model_stats *s)
+{
+    char a[32], b[32], c[32];
+    printf("%s: batch %lld", m->name, (long long)m->batch);
+    if (m->seq > 1)
+        printf(", sequence %lld", (long long)m->seq);
+    if (m->vocab > 1)
+        printf(", vocabulary or classes %lld", (long long)m->vocab);
+    printf("\n");
+    show_data(m);
+    printf("  parameters               %s (%s in f32, %s in bf16)\n",
+           in_threes(s->parameters, a), topt_show_bytes(4 * s->parameters, b, sizeof b),
+           topt_show_bytes(2 * s->parameters, c, sizeof c));
+    printf("  operators                %s\n", in_threes(s->operators, a));
+    show_blocks(m);
+    printf("  flops per sample         %s (forward and backward)\n",
+           in_powers(s->flops_per_sample, a, sizeof a));
+    printf("  activations per sample   %s (f32, kept for backward)\n",
+           topt_show_bytes(s->activation_bytes_per_sample, a, sizeof a));
+    show_kinds(m, s);
     if (m->note)
-        printf("\n  note: %s\n", m->note);
+        show_note("note:", m->note);
     if (m->plan_only)
-        printf("\n  for planning only: no operator computes %s\n", m->plan_only);
+        show_note("for planning only: no operator computes", m->plan_only);
 }
 
 int topt_cmd_inspect(int argc, char **argv)
