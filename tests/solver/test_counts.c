@@ -1,0 +1,429 @@
+/* test_counts.c - all numbers of devices at once, against each number by itself.
+ *
+ * What a request over many counts answers (bounds from shapes and spaces before, counts left
+ * out unsearched) must be what whole frontiers of each shape say, searched without any limit.
+ * Clusters are random: nodes of up to 6 devices, so most counts are no powers of two.  Then what
+ * must hold between the answers of different searches: devices, spaces, tolerances, stops. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer.h"
+#include "random_model.h"
+#include "tap.h"
+#include "topt_text.h"
+
+/* ---- random clusters ------------------------------------------------------------------------ */
+
+static struct topt_hw *make_cluster(int nodes, int per_node, int local_mb, int far_mb,
+                                    int latency_ns)
+{
+    char text[1200];
+    struct topt_error err = {0};
+    snprintf(
+        text, sizeof text,
+        "{\"format\":\"topt-hw/1\",\"name\":\"random\",\"nodes\":%d,\"gpus_per_node\":%d,"
+        "\"device\":{\"name\":\"d\",\"memory_bytes\":1000000000,\"reserve_bytes\":0,"
+        "\"flops\":{\"f32\":1e9},\"efficiency\":{\"matmul\":0.5,\"attention\":0.5,"
+        "\"elementwise\":1},\"memory_bandwidth\":1e10,\"launch_ns\":100,\"source\":\"x\"}"
+        ","
+        "\"links\":[{\"level\":\"node\",\"bytes_per_second\":%de6,\"latency_ns\":%d,"
+        "\"source\":\"x\"},{\"level\":\"cluster\",\"bytes_per_second\":%de6,"
+        "\"latency_ns\":%d,\"source\":\"x\"}],"
+        "\"collective\":{\"launch_ns\":10,\"source\":\"x\"},\"curves\":[]}",
+        nodes, per_node, local_mb, latency_ns, far_mb, 4 * latency_ns);
+    json_t *doc = json_loads(text, 0, NULL);
+    struct topt_hw *hw = topt_hw_from_json(doc, &err);
+    json_decref(doc);
+    if (!hw)
+        printf("# %s\n", err.text);
+    return hw;
+}
+
+static struct topt_hw *random_cluster(uint64_t *seed)
+{
+    static const int sizes[][2] = {{1, 6}, {2, 3}, {3, 2}, {1, 4},
+                                   {3, 3}, {2, 5}, {2, 6}};
+    const int *size = sizes[random_below(seed, 7)];
+    return make_cluster(size[0], size[1], 100 + random_below(seed, 5000),
+                        10 + random_below(seed, 500), random_below(seed, 5000));
+}
+
+/* A request about a random model; whoever asks destroys model and cluster. */
+static int random_request(uint64_t seed, struct topt_request *r)
+{
+    static const enum topt_space spaces[] = {TOPT_SPACE_FULL, TOPT_SPACE_CANONICAL,
+                                             TOPT_SPACE_UNIFORM, TOPT_SPACE_AUTO};
+    uint64_t s = seed * 7919;
+    int blocks = random_below(&s, 2);
+    topt_request_init(r);
+    r->settings.granule_bytes = 1 + 63 * random_below(&s, 2);
+    r->hw = random_cluster(&s);
+    r->model = blocks ? block_model(seed, 2, 1 + random_below(&s, 2))
+                      : random_model(seed, 1 + random_below(&s, 3));
+    r->space = spaces[random_below(&s, 4)];
+    r->blocks = blocks ? TOPT_BLOCKS_ALIKE : TOPT_BLOCKS_FREE;
+    r->factors = blocks ? TOPT_FACTORS_ALL : TOPT_FACTOR_ZERO * random_below(&s, 2);
+    r->pow2_counts = random_below(&s, 4) == 0;
+    return r->hw && r->model;
+}
+
+static void request_fini(struct topt_request *r)
+{
+    topt_model_destroy((struct topt_model *)r->model);
+    topt_hw_destroy((struct topt_hw *)r->hw);
+}
+
+/* ---- each count by itself ------------------------------------------------------------------- */
+
+enum { MAX_COUNT = 18 };
+
+/* Every point of every shape, unlimited and unordered. */
+struct alone {
+    int npoints;
+    struct topt_cost point[4000];
+    int64_t least;
+};
+
+static int add_shape(struct topt_micros *m, int nodes, int per_node, struct alone *a)
+{
+    struct topt_shape_search s;
+    struct topt_solutions all = {0};
+    int rc = topt_shape_open(&s, m, nodes, per_node, NULL) ||
+             topt_shape_solve(&s, TOPT_GOAL_FRONTIER, 0, 0, &all, NULL);
+    for (int i = 0; i < all.n && a->npoints < 4000; i++) {
+        int64_t memory = all.at[i].memory_bytes;
+        a->point[a->npoints++] = (struct topt_cost){memory, all.at[i].time_ns};
+        a->least = memory < a->least ? memory : a->least;
+    }
+    topt_solutions_fini(&all);
+    topt_shape_close(&s);
+    return rc;
+}
+
+static int search_alone(const struct topt_request *r, int64_t gpus, struct alone *a)
+{
+    struct topt_micros m;
+    int nodes = 0, per_node = 0, rc = 0;
+    *a = (struct alone){.least = INT64_MAX};
+    if (topt_micros_init(&m, r, NULL))
+        return -1;
+    while (!rc && topt_next_shape(r->hw, gpus, &nodes, &per_node))
+        rc = add_shape(&m, nodes, per_node, a);
+    topt_micros_fini(&m);
+    return rc;
+}
+
+/* The fastest within a limit (0: none), the lightest of these; time -1 where none is. */
+static struct topt_cost fastest_of(const struct alone *a, int64_t limit)
+{
+    struct topt_cost best = {0, -1};
+    for (int i = 0; i < a->npoints; i++) {
+        const struct topt_cost *p = &a->point[i];
+        if (limit && p->memory > limit)
+            continue;
+        if (best.time < 0 || p->time < best.time ||
+            (p->time == best.time && p->memory < best.memory))
+            best = *p;
+    }
+    return best;
+}
+
+static int64_t whole(const json_t *o, const char *key)
+{
+    return json_integer_value(json_object_get(o, key));
+}
+
+static int is_cost(const json_t *o, struct topt_cost want)
+{
+    return whole(o, "memory_bytes") == want.memory && whole(o, "time_ns") == want.time;
+}
+
+struct tally {
+    int tried, curves, fewest, points, infeasible, reasons, odd;
+};
+
+static int same_curve(struct topt_request *r, const struct alone *alone, struct tally *t)
+{
+    json_t *curve = NULL;
+    r->mode = TOPT_PROFILING;
+    if (topt_plan_curve(r, &curve, NULL))
+        return 0;
+    const json_t *points = json_object_get(curve, "points");
+    int good = json_array_size(points) > 0;
+    for (size_t i = 0; i < json_array_size(points); i++, t->points++) {
+        const json_t *p = json_array_get(points, i);
+        int64_t gpus = whole(p, "gpus");
+        struct topt_cost want = fastest_of(&alone[gpus], r->memory_limit);
+        int feasible = json_is_true(json_object_get(p, "feasible"));
+        good &= feasible == (want.time >= 0) && (!feasible || is_cost(p, want));
+        t->infeasible += !feasible;
+        t->odd += (gpus & (gpus - 1)) != 0;
+    }
+    json_decref(curve);
+    return good;
+}
+
+/* The fewest devices, the fastest on them, and what the count before would need. */
+static int same_fewest(struct topt_request *r, const struct alone *alone, struct tally *t)
+{
+    json_t *a = NULL;
+    int64_t *count, limit = r->memory_limit;
+    int n, i = 0, good = 0;
+    r->mode = TOPT_MINI_PARALLELISM;
+    if (topt_plan(r, &a, NULL) || topt_request_counts(r, &count, &n, NULL)) {
+        json_decref(a);
+        return 0;
+    }
+    while (i < n && fastest_of(&alone[count[i]], limit).time < 0)
+        i++;
+    if (i == n)
+        good = !json_is_true(json_object_get(a, "feasible")) &&
+               whole(json_object_get(a, "nearest"), "memory_bytes") ==
+                   alone[count[n - 1]].least;
+    else
+        good = whole(a, "gpus") == count[i] &&
+               is_cost(a, fastest_of(&alone[count[i]], limit)) &&
+               json_is_true(json_object_get(a, "exact"));
+    char need[32];
+    const char *why = json_string_value(json_object_get(a, "why"));
+    if (i > 0 && i < n && strstr(why, "at least")) {
+        topt_show_bytes(alone[count[i - 1]].least, need, sizeof need);
+        good &= strstr(why, need) != NULL;
+        t->reasons++;
+    }
+    json_decref(a);
+    free(count);
+    return good;
+}
+
+static void compare_counts(uint64_t seed, struct topt_request *r, struct tally *t)
+{
+    static struct alone alone[MAX_COUNT + 1];
+    int64_t all = (int64_t)topt_hw_max_nodes(r->hw) * topt_hw_gpus_per_node(r->hw);
+    for (int64_t c = 1; c <= all; c++)
+        if (search_alone(r, c, &alone[c]))
+            return;
+    /* About what some count needs. */
+    uint64_t s = seed;
+    int64_t some = 1 + random_below(&s, (int)all);
+    while (alone[some].npoints == 0)
+        some--;
+    r->memory_limit = alone[some].least * (90 + random_below(&s, 40)) / 100;
+    int curve = same_curve(r, alone, t), fewest = same_fewest(r, alone, t);
+    t->tried++;
+    t->curves += curve;
+    t->fewest += fewest;
+    if (!curve || !fewest)
+        printf("# seed %d: curve %d fewest %d\n", (int)seed, curve, fewest);
+}
+
+static void test_counts(void)
+{
+    struct tally t = {0};
+    for (uint64_t seed = 1; seed <= 28; seed++) {
+        struct topt_request r;
+        if (random_request(seed, &r))
+            compare_counts(seed, &r, &t);
+        request_fini(&r);
+    }
+    is_int(t.curves, t.tried, "%d random requests: curves as each count alone", t.tried);
+    is_int(t.fewest, t.tried, "the fewest devices, their plan, or the nearest, too");
+    ok(t.tried > 20 && t.points > 100 && t.infeasible > 20 && t.odd > 40 && t.reasons > 3,
+       "%d points, %d do not fit, %d no powers of two, %d say what fewer would need",
+       t.points, t.infeasible, t.odd, t.reasons);
+}
+
+/* ---- what must hold between answers --------------------------------------------------------- */
+
+/* Has each point of 'of' one in 'by' that is no heavier and at most (1 + epsilon) as slow? */
+static int covers(const struct topt_solutions *by, const struct topt_solutions *of,
+                  double epsilon)
+{
+    for (int i = 0; i < of->n; i++) {
+        int covered = 0;
+        for (int k = 0; k < by->n && !covered; k++)
+            covered = by->at[k].memory_bytes <= of->at[i].memory_bytes &&
+                      (double)by->at[k].time_ns <=
+                          (double)of->at[i].time_ns * (1 + epsilon) * (1 + 1e-12);
+        if (!covered)
+            return 0;
+    }
+    return 1;
+}
+
+static int solve(const struct topt_request *r, int nodes, int per_node,
+                 enum topt_goal goal, struct topt_solutions *ret)
+{
+    struct topt_micros m;
+    struct topt_shape_search s;
+    memset(ret, 0, sizeof *ret);
+    if (topt_micros_init(&m, r, NULL))
+        return -1;
+    int rc = topt_shape_open(&s, &m, nodes, per_node, NULL) ||
+             topt_shape_solve(&s, goal, r->memory_limit, 0, ret, NULL);
+    topt_shape_close(&s);
+    topt_micros_fini(&m);
+    return rc;
+}
+
+/* What it takes that all devices of one node know the loss, which no plan does without. */
+static int64_t loss_ns(const struct topt_hw *hw, int per_node)
+{
+    struct topt_mesh mesh;
+    if (topt_mesh_init(&mesh, 1, per_node, NULL))
+        return 0;
+    struct topt_router *r = topt_router_create(hw, &mesh);
+    int64_t ns = topt_router_time(r, TOPT_ALL_REDUCE, (1u << mesh.naxes) - 1, 8).ns;
+    topt_router_destroy(r);
+    return mesh.naxes ? ns : 0;
+}
+
+/* Twice the devices can do what half of them do, each twice: never slower, never heavier, but
+ * for the sum of the losses. */
+static void test_more_devices(void)
+{
+    int good = 0, n = 0;
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        struct topt_request r;
+        struct topt_solutions one, two;
+        topt_request_init(&r);
+        r.model = random_model(seed, (int)(seed % 4));
+        r.hw = make_cluster(2, 4, 500, 500, 100);
+        r.space = TOPT_SPACE_FULL;
+        r.factors = TOPT_FACTOR_ZERO * (int)(seed % 2);
+        if (r.model && !solve(&r, 1, 1 + (int)(seed % 2), TOPT_GOAL_FRONTIER, &one)) {
+            int half = 1 + (int)(seed % 2);
+            for (int i = 0; i < one.n; i++)
+                one.at[i].time_ns += loss_ns(r.hw, 2 * half) - loss_ns(r.hw, half);
+            n++;
+            good += !solve(&r, 1, 2 * half, TOPT_GOAL_FRONTIER, &two) &&
+                    covers(&two, &one, 0);
+            topt_solutions_fini(&two);
+        }
+        topt_solutions_fini(&one);
+        request_fini(&r);
+    }
+    ok(n > 20, "%d models on one device and two, or two and four", n);
+    is_int(good, n, "more devices are never slower at equal memory");
+}
+
+/* A space within another has no point that the other lacks. */
+static void test_spaces(void)
+{
+    int good = 0, n = 0;
+    for (uint64_t seed = 1; seed <= 24; seed++) {
+        static const enum topt_space spaces[] = {TOPT_SPACE_FULL, TOPT_SPACE_CANONICAL,
+                                                 TOPT_SPACE_UNIFORM};
+        struct topt_solutions found[3];
+        struct topt_request r;
+        int rc = 0;
+        topt_request_init(&r);
+        r.model = block_model(seed, 2, 1 + (int)(seed % 2));
+        r.hw = make_cluster(2, 6, 500, 50, 100);
+        r.blocks = TOPT_BLOCKS_ALIKE;
+        r.factors = seed % 3 ? TOPT_FACTOR_ZERO : TOPT_FACTORS_ALL;
+        for (int i = 0; i < 3; i++) {
+            r.space = spaces[i];
+            rc |= solve(&r, 1 + (int)(seed % 2), 2 + (int)(seed % 3), TOPT_GOAL_FRONTIER,
+                        &found[i]);
+        }
+        n++;
+        good += !rc && covers(&found[0], &found[1], 0) && covers(&found[1], &found[2], 0);
+        for (int i = 0; i < 3; i++)
+            topt_solutions_fini(&found[i]);
+        request_fini(&r);
+    }
+    is_int(good, n, "%d models: full holds canonical, canonical holds uniform", n);
+}
+
+/* ---- tolerances and stops -------------------------------------------------------------------- */
+
+struct claims {
+    int tried, loose, wrong, unfinished, proven;
+};
+
+/* Is what is claimed of the fastest true? */
+static int fastest_holds(const struct topt_solutions *s, const struct topt_solutions *all)
+{
+    const struct topt_claim *c = &s->claim;
+    int64_t best = all->n ? all->at[all->n - 1].time_ns : 0;
+    if (!s->n)
+        return !all->n || (!c->exact && c->floor_ns <= best);
+    return s->at[0].time_ns >= best && c->floor_ns <= best &&
+           (!c->exact || s->at[0].time_ns == best) &&
+           (double)s->at[0].time_ns <=
+               (double)best * (1 + topt_claim_epsilon(c, s->at[0].time_ns)) * (1 + 1e-9);
+}
+
+static int frontier_holds(const struct topt_solutions *s,
+                          const struct topt_solutions *all)
+{
+    const struct topt_claim *c = &s->claim;
+    return covers(all, s, 0) && (!isfinite(c->epsilon) || covers(s, all, c->epsilon)) &&
+           (!c->exact || (covers(s, all, 0) && s->n == all->n));
+}
+
+static void check_claims(struct topt_request *r, const struct topt_solutions *all,
+                         struct claims *t)
+{
+    struct topt_solutions s;
+    for (int goal = TOPT_GOAL_FRONTIER; goal <= TOPT_GOAL_FASTEST; goal++) {
+        int rc = solve(r, 2, 2, (enum topt_goal)goal, &s);
+        int holds =
+            goal == TOPT_GOAL_FASTEST ? fastest_holds(&s, all) : frontier_holds(&s, all);
+        t->tried++;
+        t->wrong += rc || !holds;
+        t->unfinished += !s.claim.exact;
+        t->proven += s.stopped && goal == TOPT_GOAL_FASTEST && s.n &&
+                     isfinite(topt_claim_epsilon(&s.claim, s.at[0].time_ns));
+        t->loose += r->epsilon > 0 && !s.stopped && s.claim.epsilon > r->epsilon;
+        topt_solutions_fini(&s);
+    }
+}
+
+static void test_claims(void)
+{
+    struct claims t = {0};
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        struct topt_request r;
+        struct topt_solutions all, free_of_limit;
+        topt_request_init(&r);
+        r.model = seed % 2 ? block_model(seed, 3, 2) : random_model(seed, 4);
+        r.hw = make_cluster(2, 2, 500, 50, 100);
+        r.space = TOPT_SPACE_FULL;
+        r.blocks = seed % 4 == 1 ? TOPT_BLOCKS_ALIKE : TOPT_BLOCKS_FREE;
+        r.factors = seed % 4 == 1 ? TOPT_FACTORS_ALL : TOPT_FACTOR_ZERO;
+        if (!solve(&r, 2, 2, TOPT_GOAL_FRONTIER, &free_of_limit) && free_of_limit.n > 1)
+            r.memory_limit = free_of_limit.at[free_of_limit.n / 2].memory_bytes;
+        if (!solve(&r, 2, 2, TOPT_GOAL_FRONTIER, &all)) {
+            for (int i = 0; i < 3; i++) {
+                r.epsilon = 0.002 * (1 << 3 * i);
+                check_claims(&r, &all, &t);
+            }
+            r.epsilon = 0;
+            for (int i = 0; i < 5; i++) {
+                r.max_work = (int64_t)50 << 3 * i;
+                check_claims(&r, &all, &t);
+            }
+        }
+        topt_solutions_fini(&all);
+        topt_solutions_fini(&free_of_limit);
+        request_fini(&r);
+    }
+    ok(t.tried > 400 && t.unfinished > 50 && t.proven > 10,
+       "%d searches with tolerances or little work, %d not exact, %d stopped with a "
+       "bound",
+       t.tried, t.unfinished, t.proven);
+    is_int(t.wrong, 0, "each is as good as it claims, up to the limit's corner");
+    is_int(t.loose, 0, "and within its tolerance");
+}
+
+int main(void)
+{
+    test_counts();
+    test_more_devices();
+    test_spaces();
+    test_claims();
+    return done_testing();
+}
