@@ -1,9 +1,10 @@
 /* safetensors.c - do the weights that lie beside a config belong to the model made of it?
  *
  * A safetensors file starts with 8 bytes of length (little endian) and as much JSON: for each
- * tensor its type, shape and place.  Weights themselves are never read.  Names differ from
- * operators', and operators fuse what is stored apart, so it is the number of parameters that
- * must be the same; where it is not, the tensors that make the difference are looked for. */
+ * tensor its type, shape and place.  Weights themselves are never read.  Where the names of the
+ * family's tensors are known (hf_names.c), each must be there in its shape and no other may be;
+ * where only an index lies there, names alone are compared.  Of other families the number of
+ * parameters must be the same. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,21 +14,15 @@
 #include "model_impl.h"
 #include "topt_json.h"
 #include "topt_text.h"
+#include "weights.h"
 
 enum { MAX_HEADER = 100000000, MAX_TENSORS = 1 << 20 };
 
-/* Tensors whose names differ in numbers alone. */
-struct group {
-    char *pattern;
-    int64_t elements;
-    int tensors;
-};
-
+/* Tensors by name; the arena holds the names. */
 struct weights {
-    struct group *group;
-    int ngroups;
-    int64_t elements;
-    int tensors;
+    struct topt_arena *arena;
+    struct topt_weight *at;
+    int n, cap;
 };
 
 /* ---- one file -------------------------------------------------------------------------- */
@@ -46,59 +41,51 @@ static int type_bytes(const char *type)
     return 0;
 }
 
-/* "model.layers.17.mlp.weight" -> "model.layers.N.mlp.weight" */
-static char *pattern_of(const char *name)
-{
-    char *p = calloc(strlen(name) + 1, 1);
-    for (size_t n = 0; p && *name;) {
-        int digit = *name >= '0' && *name <= '9';
-        p[n++] = digit ? 'N' : *name;
-        do
-            name++;
-        while (digit && *name >= '0' && *name <= '9');
-    }
-    return p;
-}
-
-/* Buffers that are saved with weights and are none. */
-static int is_buffer(const char *pattern)
-{
-    static const char *const ends[] = {".attn.bias",   ".attn.masked_bias", ".inv_freq",
-                                       "position_ids", ".attention.bias",   NULL};
-    size_t n = strlen(pattern);
-    for (int i = 0; ends[i]; i++) {
-        size_t m = strlen(ends[i]);
-        if (n >= m && !strcmp(pattern + n - m, ends[i]))
-            return 1;
-    }
-    return 0;
-}
-
-static int add_tensor(struct weights *w, const char *name, int64_t elements,
+static int add_tensor(struct weights *w, const struct topt_weight *t,
                       struct topt_error *err)
 {
-    char *pattern = pattern_of(name);
-    int i = 0;
-    while (pattern && i < w->ngroups && strcmp(w->group[i].pattern, pattern))
-        i++;
-    if (pattern && i == w->ngroups) {
-        struct group *more = realloc(w->group, ((size_t)i + 1) * sizeof *more);
-        if (more) {
-            w->group = more;
-            w->group[w->ngroups++] = (struct group){pattern, 0, 0};
-            pattern = NULL;
-        }
+    if (w->n == w->cap) {
+        int cap = w->cap ? 2 * w->cap : 64;
+        struct topt_weight *more = realloc(w->at, (size_t)cap * sizeof *more);
+        if (!more)
+            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the names of tensors");
+        w->at = more;
+        w->cap = cap;
     }
-    int known = i < w->ngroups;
-    free(pattern);
-    if (!known)
+    struct topt_weight copy = *t;
+    copy.name = topt_arena_strdup(w->arena, t->name);
+    if (!copy.name)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the names of tensors");
-    w->group[i].elements += elements;
-    w->group[i].tensors++;
-    if (!is_buffer(w->group[i].pattern))
-        w->elements += elements;
-    w->tensors++;
+    w->at[w->n++] = copy;
     return 0;
+}
+
+static double elements_of(const struct topt_weight *t)
+{
+    double n = t->ndim < 0 ? 0 : 1;
+    for (int i = 0; i < t->ndim; i++)
+        n *= (double)t->dim[i];
+    return n;
+}
+
+/* Dimensions of 1 say nothing. */
+static int read_shape(const char *name, const json_t *shape, struct topt_weight *ret,
+                      struct topt_error *err)
+{
+    *ret = (struct topt_weight){.name = name};
+    for (size_t i = 0; i < json_array_size(shape); i++) {
+        const json_t *d = json_array_get(shape, i);
+        int64_t n = json_is_integer(d) ? json_integer_value(d) : -1;
+        if (n < 0 || n >= (int64_t)1 << 46 || (n != 1 && ret->ndim == TOPT_WEIGHT_RANK))
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "tensor '%.60s' has no shape below 2^46", name);
+        if (n != 1)
+            ret->dim[ret->ndim++] = n;
+    }
+    return json_is_array(shape) && elements_of(ret) < 0x1p46
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL, "tensor '%.60s' has no shape below 2^46",
+                           name);
 }
 
 struct span {
@@ -110,18 +97,12 @@ static int read_tensor(struct weights *w, const char *name, const json_t *t,
                        struct span *ret, struct topt_error *err)
 {
     const char *type = NULL;
-    const json_t *shape = json_object_get(t, "shape"),
-                 *at = json_object_get(t, "data_offsets");
-    double elements = 1;
-    if (topt_json_string(t, name, "dtype", &type, err))
+    const json_t *at = json_object_get(t, "data_offsets");
+    struct topt_weight tensor;
+    if (topt_json_string(t, name, "dtype", &type, err) ||
+        read_shape(name, json_object_get(t, "shape"), &tensor, err))
         return -1;
-    for (size_t i = 0; i < json_array_size(shape); i++) {
-        const json_t *d = json_array_get(shape, i);
-        elements *= json_is_integer(d) ? (double)json_integer_value(d) : -1;
-    }
-    if (!json_is_array(shape) || !(elements >= 0 && elements < 0x1p46))
-        return topt_fail(err, TOPT_ERR_INVAL, "tensor '%.60s' has no shape below 2^46",
-                         name);
+    double elements = elements_of(&tensor);
     if (json_array_size(at) != 2 || !json_is_integer(json_array_get(at, 0)) ||
         !json_is_integer(json_array_get(at, 1)))
         return topt_fail(err, TOPT_ERR_INVAL, "tensor '%.60s' has no two data_offsets",
@@ -138,7 +119,7 @@ static int read_tensor(struct weights *w, const char *name, const json_t *t,
         return topt_fail(err, TOPT_ERR_INVAL,
                          "tensor '%.60s' has %.0f elements and another number of bytes",
                          name, elements);
-    return add_tensor(w, name, (int64_t)elements, err);
+    return add_tensor(w, &tensor, err);
 }
 
 static int by_place(const void *a, const void *b)
@@ -258,8 +239,8 @@ static int read_directory(struct weights *w, const char *dir, struct topt_error 
 }
 
 /* The index names every tensor; where it says other than the files, one of them is not of this
- * model.  Files that are not there leave what the index says of them all. */
-static int check_index(const char *dir, const struct weights *w, struct topt_error *err)
+ * model.  Where there are no files its names are what there is. */
+static int read_index(const char *dir, struct weights *w, struct topt_error *err)
 {
     char path[4096 + 64];
     snprintf(path, sizeof path, "%.4000s/model.safetensors.index.json", dir);
@@ -268,53 +249,242 @@ static int check_index(const char *dir, const struct weights *w, struct topt_err
         return 0;
     json_t *doc = topt_json_load(path, MAX_HEADER, err);
     const json_t *map = json_object_get(doc, "weight_map");
-    int rc = 0;
+    const char *name;
+    json_t *file;
+    int rc = 0, alone = w->n == 0;
     if (doc && !json_is_object(map))
         rc = topt_fail(err, TOPT_ERR_INVAL, "the index of weights has no weight_map");
-    else if (doc && w->tensors && json_object_size(map) != (size_t)w->tensors)
+    else if (doc && json_object_size(map) > MAX_TENSORS)
+        rc = topt_fail(err, TOPT_ERR_LIMIT, "more than %d tensors", MAX_TENSORS);
+    else if (doc && !alone && json_object_size(map) != (size_t)w->n)
         rc = topt_fail(err, TOPT_ERR_INVAL,
                        "the index of weights names %zu tensors, the files have %d",
-                       json_object_size(map), w->tensors);
+                       json_object_size(map), w->n);
+    if (alone)
+        json_object_foreach((json_t *)map, name, file) rc =
+            rc ? rc : add_tensor(w, &(struct topt_weight){.name = name, .ndim = -1}, err);
     json_decref(doc);
     return doc ? rc : -1;
 }
 
-/* Names the tensors whose elements are the difference, where one group's are. */
-static int compare(const struct weights *w, const struct topt_model *m,
-                   struct topt_error *err)
+/* ---- against the model ----------------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
+{
+    const struct topt_weight *p = a, *q = b;
+    return strcmp(p->name, q->name);
+}
+
+static int starts_with(const char *s, const char *start)
+{
+    return !strncmp(s, start, strlen(start));
+}
+
+/* Of a checkpoint of several towers the language model's tensors alone. */
+static void keep_own(struct weights *w)
+{
+    static const char inner[] = "language_model.";
+    int nested = 0, n = 0;
+    for (int i = 0; i < w->n; i++)
+        nested |= starts_with(w->at[i].name, inner);
+    for (int i = 0; i < w->n && nested; i++)
+        if (starts_with(w->at[i].name, inner)) {
+            w->at[n] = w->at[i];
+            w->at[n++].name += sizeof inner - 1;
+        }
+    w->n = nested ? n : w->n;
+}
+
+static int is_in(const struct weights *sorted, const char *name)
+{
+    struct topt_weight key = {.name = name};
+    return bsearch(&key, sorted->at, (size_t)sorted->n, sizeof key, by_name) != NULL;
+}
+
+/* Where 'base' before a name gives one of the model's, it was left out: a bare model's are. */
+static int add_base(struct weights *w, const char *base, const struct weights *want,
+                    struct topt_error *err)
+{
+    for (int i = 0; i < w->n && *base; i++) {
+        size_t size = strlen(base) + strlen(w->at[i].name) + 1;
+        char *full = TOPT_NEW(w->arena, size, char);
+        if (!full)
+            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a name");
+        snprintf(full, size, "%s%s", base, w->at[i].name);
+        if (!is_in(want, w->at[i].name) && is_in(want, full))
+            w->at[i].name = full;
+    }
+    return 0;
+}
+
+struct expecting {
+    struct weights *w;
+    double elements;
+    struct topt_error *err;
+};
+
+/* As it is compared: without dimensions of 1. */
+static int expect(void *ctx, const struct topt_weight *t)
+{
+    struct expecting *x = ctx;
+    struct topt_weight lean = {.name = t->name};
+    x->elements += elements_of(t);
+    for (int i = 0; i < t->ndim; i++)
+        if (t->dim[i] != 1)
+            lean.dim[lean.ndim++] = t->dim[i];
+    return add_tensor(x->w, &lean, x->err);
+}
+
+/* Parts of one tensor, sorted beside each other, become it. */
+static void join_parts(struct weights *w)
+{
+    int n = 0;
+    for (int i = 0; i < w->n; i++)
+        if (n && !strcmp(w->at[n - 1].name, w->at[i].name))
+            w->at[n - 1].dim[0] += w->at[i].dim[0];
+        else
+            w->at[n++] = w->at[i];
+    w->n = n;
+}
+
+static int same_shape(const struct topt_weight *a, const struct topt_weight *b)
+{
+    int same = a->ndim == b->ndim;
+    for (int i = 0; same && i < a->ndim; i++)
+        same = a->dim[i] == b->dim[i];
+    return same || a->ndim < 0 || b->ndim < 0;
+}
+
+/* How many differ in which way, and the first of each. */
+struct difference {
+    int missing, unexpected, reshaped;
+    const struct topt_weight *first_missing, *first_unexpected, *first[2];
+};
+
+static void note_first(int *count, const struct topt_weight **first,
+                       const struct topt_weight *t)
+{
+    if (!(*count)++)
+        *first = t;
+}
+
+/* Both are sorted by name. */
+static void difference_of(const struct topt_model *m, const struct weights *have,
+                          const struct weights *want, struct difference *ret)
+{
+    *ret = (struct difference){0};
+    for (int i = 0, j = 0; i < have->n || j < want->n;) {
+        int order = i == have->n   ? 1
+                    : j == want->n ? -1
+                                   : strcmp(have->at[i].name, want->at[j].name);
+        if (order > 0) {
+            note_first(&ret->missing, &ret->first_missing, &want->at[j++]);
+        } else if (order < 0) {
+            if (!topt_weights_may_be_there(m, have->at[i].name))
+                note_first(&ret->unexpected, &ret->first_unexpected, &have->at[i]);
+            i++;
+        } else {
+            if (!same_shape(&have->at[i], &want->at[j]) && !ret->reshaped++) {
+                ret->first[0] = &have->at[i];
+                ret->first[1] = &want->at[j];
+            }
+            i++, j++;
+        }
+    }
+}
+
+static void show_shape(struct topt_text *t, const struct topt_weight *w)
+{
+    for (int i = 0; i < w->ndim; i++)
+        topt_text_add(t, "%s%lld", i ? ", " : "[", (long long)w->dim[i]);
+    topt_text_add(t, "%s", w->ndim ? "]" : "one number");
+}
+
+static int refuse(const struct difference *d, struct topt_error *err)
+{
+    struct topt_text t = {0};
+    if (d->missing)
+        topt_text_add(&t, "; %d missing, '%s'%s", d->missing, d->first_missing->name,
+                      d->missing > 1 ? " first" : "");
+    if (d->unexpected)
+        topt_text_add(&t, "; %d not of this model, '%s'%s", d->unexpected,
+                      d->first_unexpected->name, d->unexpected > 1 ? " first" : "");
+    if (d->reshaped) {
+        topt_text_add(&t, "; %d of another shape, '%s' ", d->reshaped, d->first[0]->name);
+        show_shape(&t, d->first[0]);
+        topt_text_add(&t, " for ");
+        show_shape(&t, d->first[1]);
+    }
+    topt_fail(err, TOPT_ERR_INVAL, "the tensors beside it are not the model's: %s",
+              t.s ? t.s + 2 : "no memory to say why");
+    topt_text_fini(&t);
+    return -1;
+}
+
+/* By name; '*ret_known' says whether all names of the family are known. */
+static int compare_names(struct weights *have, const struct topt_model *m,
+                         int64_t parameters, int *ret_known, struct topt_error *err)
+{
+    struct weights want = {.arena = have->arena};
+    struct expecting x = {&want, 0, err};
+    struct difference d;
+    int rc = topt_model_weights(m, expect, &x);
+    *ret_known = !rc && x.elements > (double)parameters - 0.5 &&
+                 x.elements < (double)parameters + 0.5;
+    if (*ret_known) {
+        qsort(want.at, (size_t)want.n, sizeof *want.at, by_name);
+        join_parts(&want);
+        keep_own(have);
+        rc = add_base(have, topt_weights_base(m), &want, err);
+    }
+    if (*ret_known && !rc) {
+        qsort(have->at, (size_t)have->n, sizeof *have->at, by_name);
+        difference_of(m, have, &want, &d);
+        if (d.missing || d.unexpected || d.reshaped)
+            rc = refuse(&d, err);
+    }
+    free(want.at);
+    return rc;
+}
+
+static int compare_counts(const struct weights *w, const struct topt_model *m,
+                          int64_t parameters, struct topt_error *err)
+{
+    double elements = 0, wanted = (double)parameters;
+    for (int i = 0; i < w->n; i++) {
+        if (w->at[i].ndim < 0)
+            return 0; /* names alone */
+        if (!topt_weights_may_be_there(m, w->at[i].name))
+            elements += elements_of(&w->at[i]);
+    }
+    return elements > wanted - 0.5 && elements < wanted + 0.5
+               ? 0
+               : topt_fail(
+                     err, TOPT_ERR_INVAL,
+                     "the weights beside it have %.0f parameters, the model of this "
+                     "config %.0f",
+                     elements, wanted);
+}
+
+static int compare(struct weights *w, const struct topt_model *m, struct topt_error *err)
 {
     struct topt_model_stats stats;
+    int known;
     topt_model_stats(m, &stats);
-    int64_t more = w->elements - stats.parameters;
-    const char *why = "";
-    for (int i = 0; i < w->ngroups && more; i++) {
-        if (is_buffer(w->group[i].pattern) || w->group[i].elements != more)
-            continue;
-        if (!strcmp(w->group[i].pattern, "lm_head.weight") ||
-            !strcmp(w->group[i].pattern, "proj_out.weight"))
-            return 0; /* the tied table, stored twice */
-        why = w->group[i].pattern;
-    }
-    if (!more)
-        return 0;
-    return topt_fail(
-        err, TOPT_ERR_INVAL,
-        "the weights beside it have %lld parameters, the model of this config "
-        "%lld, %lld %s%s%.80s",
-        (long long)w->elements, (long long)stats.parameters,
-        (long long)(more < 0 ? -more : more), more < 0 ? "more" : "fewer",
-        *why ? ": as many as are in " : "", why);
+    int rc = compare_names(w, m, stats.parameters, &known, err);
+    return rc || known ? rc : compare_counts(w, m, stats.parameters, err);
 }
 
 int topt_safetensors_check(const char *dir, const struct topt_model *m,
                            struct topt_error *err)
 {
-    struct weights w = {0};
+    struct weights w = {.arena = topt_arena_create(0)};
+    if (!w.arena)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the names of tensors");
     int rc = read_directory(&w, dir, err);
-    rc = rc ? rc : check_index(dir, &w, err);
-    rc = rc || !w.tensors ? rc : compare(&w, m, err);
-    for (int i = 0; i < w.ngroups; i++)
-        free(w.group[i].pattern);
-    free(w.group);
+    rc = rc ? rc : read_index(dir, &w, err);
+    rc = rc || !w.n ? rc : compare(&w, m, err);
+    free(w.at);
+    topt_arena_destroy(w.arena);
     return rc;
 }

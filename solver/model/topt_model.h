@@ -544,6 +544,19 @@ int topt_model_finish(struct topt_model *m, struct topt_error *err) TOPT_MUST_CH
 struct topt_model *topt_model_rebatch(const struct topt_model *m, int64_t batch,
                                       struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Tensors of a checkpoint of the config that the model was imported from: names and shapes.  A
+ * tensor that holds several parameters one after the other comes once for each, with the rows
+ * of that one.  Stops with -1 where 'f' does; visits nothing where the family's names are not
+ * known.  'name' lives for the call. */
+enum { TOPT_WEIGHT_RANK = 4 };
+struct topt_weight {
+    const char *name;
+    int ndim; /* -1: of any shape */
+    int64_t dim[TOPT_WEIGHT_RANK];
+};
+typedef int topt_weight_visit(void *ctx, const struct topt_weight *w);
+int topt_model_weights(const struct topt_model *m, topt_weight_visit *f, void *ctx);
+
 /* Repeated blocks: runs of operators that occur several times one after the other, alike in
  * rows, attributes, extents and in how they read from each other.  Encoder and decoder blocks
  * are two kinds.  A block reads from itself, from the block of its kind before it, and from

@@ -269,9 +269,34 @@ static const char *config(const char *text)
     return buf;
 }
 
+static int add_up(void *ctx, const struct topt_weight *w)
+{
+    int64_t n = 1, *sum = ctx;
+    for (int i = 0; i < w->ndim; i++)
+        n *= w->dim[i];
+    *sum += n;
+    return 0;
+}
+
+/* The tensors that a checkpoint of it has by name are all its parameters. */
+static void named(const char *text, const char *what)
+{
+    struct topt_error err = {0};
+    struct topt_model_stats stats;
+    int64_t sum = 0;
+    struct topt_model *m = import(text, 0, 0, &err);
+    if (!m)
+        return;
+    topt_model_stats(m, &stats);
+    topt_model_weights(m, add_up, &sum);
+    is_int(sum, stats.parameters, "%s: all parameters have names in checkpoints", what);
+    topt_model_destroy(m);
+}
+
 static void counts(void)
 {
     is_int(parameters(gpt2(768, 12, 12, ""), "gpt2"), 124439808, "gpt2");
+    named(gpt2(768, 12, 12, ""), "gpt2");
     is_int(parameters(gpt2(1024, 24, 16, ""), "gpt2-medium"), 354823168, "gpt2-medium");
     is_int(parameters(gpt2(1280, 36, 20, ""), "gpt2-large"), 774030080, "gpt2-large");
     is_int(parameters(gpt2(1600, 48, 25, ""), "gpt2-xl"), 1557611200, "gpt2-xl");
@@ -283,6 +308,7 @@ static void counts(void)
         const char *name = public_models[i].name;
         is_int(parameters(config(public_models[i].config), name),
                public_models[i].parameters, "%s", name);
+        named(config(public_models[i].config), name);
     }
 }
 

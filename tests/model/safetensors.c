@@ -45,17 +45,79 @@ static void write_weights(const char *leaf, const char *header, size_t bytes)
     write_file(leaf, file, make_file(header, bytes, file));
 }
 
-/* A Llama of one layer, 8 wide: 10 x 8 (table) + 8 (norm) + the layer's, and its head. */
+/* A Llama of one layer, 8 wide. */
 static const char config[] =
     "{\"model_type\":\"llama\",\"hidden_size\":8,\"num_hidden_layers\":1,"
     "\"num_attention_heads\":2,\"intermediate_size\":4,\"vocab_size\":10,"
     "\"max_position_embeddings\":16}";
 #define T(name, shape, from, to)                                                         \
     "'" name "':{'dtype':'F32','shape':" shape ",'data_offsets':[" #from "," #to "]}"
-#define REST                                                                             \
-    T("model.layers.0.all", "[368]", 320, 1792)                                          \
-    "," T("model.norm.weight", "[8]", 1792, 1824)
-#define TABLE T("model.embed_tokens.weight", "[10,8]", 0, 320)
+
+/* The tensors of its checkpoint, with what a test changes: one left out, one more, one with its
+ * dimensions exchanged, something before the names, so many letters of them cut. */
+struct change {
+    const char *without, *with, *turned, *before;
+    size_t cut;
+};
+
+struct header {
+    char text[1 << 14];
+    size_t n;
+    int64_t bytes;
+    struct change change;
+};
+
+static void put(struct header *h, const char *name, const int64_t *dim, int ndim)
+{
+    int64_t bytes = 4;
+    h->n += (size_t)snprintf(h->text + h->n, sizeof h->text - h->n,
+                             "%s'%s%s':{'dtype':'F32','shape':[", h->n > 1 ? "," : "",
+                             h->change.before ? h->change.before : "",
+                             name + (strstr(name, "lm_head") ? 0 : h->change.cut));
+    for (int i = 0; i < ndim; i++) {
+        bytes *= dim[i];
+        h->n += (size_t)snprintf(h->text + h->n, sizeof h->text - h->n, "%s%lld",
+                                 i ? "," : "", (long long)dim[i]);
+    }
+    h->n += (size_t)snprintf(h->text + h->n, sizeof h->text - h->n,
+                             "],'data_offsets':[%lld,%lld]}", (long long)h->bytes,
+                             (long long)(h->bytes + bytes));
+    h->bytes += bytes;
+}
+
+static int put_weight(void *ctx, const struct topt_weight *w)
+{
+    struct header *h = ctx;
+    const struct change *c = &h->change;
+    int64_t dim[2] = {w->dim[0], w->dim[1]};
+    if (c->without && !strcmp(w->name, c->without))
+        return 0;
+    if (c->turned && !strcmp(w->name, c->turned))
+        dim[0] = w->dim[1], dim[1] = w->dim[0];
+    put(h, w->name, dim, w->ndim);
+    return 0;
+}
+
+static struct header header_of(const struct change *change)
+{
+    struct topt_error err = {0};
+    struct header h = {.text = "{", .n = 1, .change = *change};
+    struct topt_model *m =
+        topt_model_import(config, sizeof config - 1, "config", NULL, &err);
+    if (!m || topt_model_weights(m, put_weight, &h))
+        exit(1);
+    topt_model_destroy(m);
+    if (change->with)
+        put(&h, change->with, (int64_t[]){2}, 1);
+    memcpy(h.text + h.n, "}", 2);
+    return h;
+}
+
+static void write_changed(const struct change *change)
+{
+    struct header h = header_of(change);
+    write_weights("model.safetensors", h.text, (size_t)h.bytes);
+}
 
 static void loads(const char *names)
 {
@@ -71,25 +133,48 @@ static void loads(const char *names)
 
 static void whole(void)
 {
-    write_weights("model.safetensors",
-                  "{'__metadata__':{'format':'pt'}," TABLE "," REST
-                  "," T("lm_head.weight", "[10,8]", 1824, 2144) "}",
-                  2144);
+    write_changed(&(struct change){0});
     loads(NULL);
-    write_weights("model.safetensors", "{" TABLE "," REST "}", 1824);
-    loads("456 parameters, the model of this config 536, 80 more");
-    write_weights("model.safetensors",
-                  "{" TABLE "," REST "," T("lm_head.weight", "[10,8]", 1824, 2144) "," T(
-                      "extra.0.bias", "[2]", 2144, 2152) "," T("extra.1.bias", "[2]",
-                                                               2152, 2160) "}",
-                  2160);
-    loads("4 fewer: as many as are in extra.N.bias");
-    write_weights("model-1-of-2.safetensors", "{" T("w", "[1]", 0, 4) "}", 4);
-    loads("541 parameters");
-    remove_file("model-1-of-2.safetensors");
-    static const char index[] = "{\"metadata\":{},\"weight_map\":{\"a\":\"x\"}}";
-    write_file("model.safetensors.index.json", index, sizeof index - 1);
-    loads("names 1 tensors, the files have 6");
+    write_changed(&(struct change){.without = "lm_head.weight"});
+    loads("1 missing, 'lm_head.weight'");
+    write_changed(&(struct change){.with = "model.layers.0.self_attn.q_proj.bias"});
+    loads("1 not of this model, 'model.layers.0.self_attn.q_proj.bias'");
+    write_changed(&(struct change){.with = "model.layers.1.input_layernorm.weight"});
+    loads("1 not of this model, 'model.layers.1.");
+    write_changed(
+        &(struct change){.with = "model.layers.0.self_attn.rotary_emb.inv_freq"});
+    loads(NULL);
+    write_changed(&(struct change){.turned = "model.layers.0.mlp.down_proj.weight"});
+    loads("1 of another shape, 'model.layers.0.mlp.down_proj.weight' [4, 8] for [8, 4]");
+    write_changed(&(struct change){.without = "model.norm.weight",
+                                   .with = "model.final.weight",
+                                   .turned = "lm_head.weight"});
+    loads(
+        "1 missing, 'model.norm.weight'; 1 not of this model, 'model.final.weight'; 1 of "
+        "another");
+    write_changed(&(struct change){.before = "language_model."});
+    loads(NULL);
+    write_changed(&(struct change){.cut = 6}); /* "model." */
+    loads(NULL);
+}
+
+/* The index and the files must name as many; alone its names must be the model's. */
+static void indexed(void)
+{
+    static const char other[] = "{\"metadata\":{},\"weight_map\":{\"a\":\"x\"}}";
+    char index[1 << 14] = "{\"weight_map\":";
+    struct header h = header_of(&(struct change){0});
+    write_changed(&(struct change){0});
+    write_file("model.safetensors.index.json", other, sizeof other - 1);
+    loads("names 1 tensors, the files have 12");
+    remove_file("model.safetensors");
+    loads("12 missing, 'lm_head.weight' first; 1 not of this model, 'a'");
+    size_t n = strlen(index);
+    for (size_t i = 0; i <= h.n; i++)
+        index[n++] = h.text[i] == '\'' ? '"' : h.text[i];
+    index[n++] = '}';
+    write_file("model.safetensors.index.json", index, n);
+    loads(NULL);
     remove_file("model.safetensors.index.json");
 }
 
@@ -121,17 +206,18 @@ static void broken(void)
 
 static void fuzz(void)
 {
-    enum { ROUNDS = 800, CAP = 4096 };
+    enum { ROUNDS = 800, CAP = 8192 };
     char seed[CAP], file[CAP];
-    size_t n = make_file("{" TABLE "," REST "}", 1824, seed);
+    struct header h = header_of(&(struct change){0});
+    size_t n = make_file(h.text, (size_t)h.bytes, seed), from = 1400;
     int bad = 0;
     for (int i = 0; i < ROUNDS; i++) {
         struct topt_error err = {0};
         size_t len = n;
         memcpy(file, seed, n);
         for (size_t k = mutate_below(3) + 1; k > 0 && len > 0; k--)
-            len = mutate_once(file, len < 400 ? len : 400, CAP) +
-                  (len > 400 ? len - 400 : 0);
+            len = mutate_once(file, len < from ? len : from, CAP) +
+                  (len > from ? len - from : 0);
         write_file("model.safetensors", file, len > CAP ? CAP : len);
         struct topt_model *m = topt_model_load(dir, NULL, &err);
         bad += !m && (!err.text[0] || strchr(err.text, '\n'));
@@ -147,6 +233,7 @@ int main(void)
     write_file("config.json", config, sizeof config - 1);
     loads(NULL);
     whole();
+    indexed();
     broken();
     fuzz();
     remove_file("model.safetensors");

@@ -1,0 +1,581 @@
+/* hf_names.c - tensors of Hugging Face checkpoints by name, and the parameters that they are here.
+ *
+ * A row says: this tensor of a checkpoint is this operand of this operator, or a piece of it.
+ * '#' in both is a layer, '@' in the tensor's name an expert.  A row whose operator a model does
+ * not have says nothing of it, so families that differ in what a config switches on share rows.
+ * Where two rows give one name, the tensor holds both, one after the other. */
+#include "model_impl.h"
+#include "weights.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum piece {
+    WHOLE,
+    TURNED, /* the transpose */
+    QUERY,  /* of a key-value head's queries, key and value the first numbers, */
+    KEY,    /* those after them, */
+    VALUE,  /* and the last; the operator "attention" beside it knows how many */
+    FIRST,  /* one of each pair: what gates */
+    SECOND,
+    KERNEL,      /* a convolution's, which is flat here */
+    EXPERT,      /* of each expert a tensor */
+    EXPERT_GATE, /* the same of one of each pair */
+    EXPERT_UP,
+    EXPERTS_TURNED /* of all experts one, each transposed */
+};
+
+struct row {
+    const char *tensor, *op, *operand;
+    enum piece piece;
+};
+
+/* ---- rows ------------------------------------------------------------------------------ */
+
+/* clang-format off */
+#define LINEAR_OF(t, o, p)     {t ".weight", o, "w", p}, {t ".bias", o ".bias", "b", WHOLE}
+#define LINEAR(t, o)           LINEAR_OF(t, o, WHOLE)
+#define PIECE(t, o, p)         {t ".weight", o, "w", p}, {t ".bias", o ".bias", "b", p}
+#define NORM(t, o)             {t ".weight", o, "g", WHOLE}, {t ".bias", o, "bias", WHOLE}
+#define TABLE(t, o)            {t ".weight", o, "w", WHOLE}
+/* Apart or in one here; apart there. */
+#define QKV(q, k, v, o)        PIECE(q, o "qkv", QUERY), PIECE(k, o "qkv", KEY), \
+                               PIECE(v, o "qkv", VALUE), LINEAR(q, o "q"), \
+                               LINEAR(k, o "k"), LINEAR(v, o "v")
+#define GATED(gate, up, o)     PIECE(gate, o, FIRST), PIECE(up, o, SECOND)
+#define EXPERTS(gate, up, down, o) \
+    {gate ".weight", o, "up", EXPERT_GATE}, {up ".weight", o, "up", EXPERT_UP}, \
+    {down ".weight", o, "down", EXPERT}
+/* clang-format on */
+
+static const struct row gpt2[] = {
+    TABLE("transformer.wte", "wte"),
+    TABLE("transformer.wte", "embedding"),
+    {"transformer.wpe.weight", "position", "p", WHOLE},
+    NORM("transformer.h.#.ln_1", "h#.norm1"),
+    LINEAR_OF("transformer.h.#.attn.c_attn", "h#.qkv", TURNED),
+    LINEAR_OF("transformer.h.#.attn.c_proj", "h#.out", TURNED),
+    NORM("transformer.h.#.ln_2", "h#.norm2"),
+    LINEAR_OF("transformer.h.#.mlp.c_fc", "h#.up", TURNED),
+    LINEAR_OF("transformer.h.#.mlp.c_proj", "h#.down", TURNED),
+    NORM("transformer.ln_f", "norm"),
+    TABLE("lm_head", "lm_head"),
+    {0}};
+
+static const struct row gptj[] = {TABLE("transformer.wte", "embedding"),
+                                  NORM("transformer.h.#.ln_1", "h#.norm1"),
+                                  QKV("transformer.h.#.attn.q_proj",
+                                      "transformer.h.#.attn.k_proj",
+                                      "transformer.h.#.attn.v_proj", "h#."),
+                                  LINEAR("transformer.h.#.attn.out_proj", "h#.out"),
+                                  LINEAR("transformer.h.#.mlp.fc_in", "h#.up"),
+                                  LINEAR("transformer.h.#.mlp.fc_out", "h#.down"),
+                                  NORM("transformer.ln_f", "norm"),
+                                  LINEAR("lm_head", "lm_head"),
+                                  {0}};
+
+static const struct row gpt_neox[] = {
+    TABLE("gpt_neox.embed_in", "embedding"),
+    TABLE("gpt_neox.embed_in", "wte"),
+    NORM("gpt_neox.layers.#.input_layernorm", "h#.norm1"),
+    LINEAR("gpt_neox.layers.#.attention.query_key_value", "h#.qkv"),
+    LINEAR("gpt_neox.layers.#.attention.query_key_value", "h#.q"),
+    LINEAR("gpt_neox.layers.#.attention.query_key_value", "h#.k"),
+    LINEAR("gpt_neox.layers.#.attention.query_key_value", "h#.v"),
+    LINEAR("gpt_neox.layers.#.attention.dense", "h#.out"),
+    NORM("gpt_neox.layers.#.post_attention_layernorm", "h#.norm2"),
+    LINEAR("gpt_neox.layers.#.mlp.dense_h_to_4h", "h#.up"),
+    LINEAR("gpt_neox.layers.#.mlp.dense_4h_to_h", "h#.down"),
+    NORM("gpt_neox.final_layer_norm", "norm"),
+    TABLE("embed_out", "lm_head"),
+    {0}};
+
+#define OPT "model.decoder."
+static const struct row opt[] = {TABLE(OPT "embed_tokens", "wte"),
+                                 TABLE(OPT "embed_tokens", "embedding"),
+                                 {OPT "embed_positions.weight", "position", "p", WHOLE},
+                                 TABLE(OPT "project_in", "project_in"),
+                                 TABLE(OPT "project_out", "project_out"),
+                                 QKV(OPT "layers.#.self_attn.q_proj",
+                                     OPT "layers.#.self_attn.k_proj",
+                                     OPT "layers.#.self_attn.v_proj", "h#."),
+                                 LINEAR(OPT "layers.#.self_attn.out_proj", "h#.out"),
+                                 NORM(OPT "layers.#.self_attn_layer_norm", "h#.norm1"),
+                                 LINEAR(OPT "layers.#.fc1", "h#.up"),
+                                 LINEAR(OPT "layers.#.fc2", "h#.down"),
+                                 NORM(OPT "layers.#.final_layer_norm", "h#.norm2"),
+                                 NORM(OPT "final_layer_norm", "norm"),
+                                 TABLE("lm_head", "lm_head"),
+                                 {0}};
+
+#define LLAMA "model.layers.#."
+
+/* All of Llama's relatives. */
+static const struct row decoder[] = {TABLE("model.embed_tokens", "embedding"),
+                                     TABLE("model.embed_tokens", "wte"),
+                                     NORM(LLAMA "input_layernorm", "h#.norm1"),
+                                     QKV(LLAMA "self_attn.q_proj",
+                                         LLAMA "self_attn.k_proj",
+                                         LLAMA "self_attn.v_proj", "h#."),
+                                     LINEAR("lm_head", "lm_head"),
+                                     {0}};
+
+static const struct row llama[] = {
+    LINEAR(LLAMA "self_attn.o_proj", "h#.out"),
+    NORM(LLAMA "self_attn.q_norm", "h#.q.norm"),
+    NORM(LLAMA "self_attn.k_norm", "h#.k.norm"),
+    GATED(LLAMA "mlp.gate_proj", LLAMA "mlp.up_proj", "h#.gate_up"),
+    LINEAR(LLAMA "mlp.down_proj", "h#.down"),
+    {0}};
+
+static const struct row norms_before[] = {
+    NORM(LLAMA "post_attention_layernorm", "h#.norm2"), NORM("model.norm", "norm"), {0}};
+
+static const struct row norms_around[] = {
+    NORM(LLAMA "post_attention_layernorm", "h#.norm1.after"),
+    NORM(LLAMA "pre_feedforward_layernorm", "h#.norm2"),
+    NORM(LLAMA "post_feedforward_layernorm", "h#.norm2.after"),
+    NORM("model.norm", "norm"),
+    {0}};
+
+static const struct row starcoder2[] = {LINEAR(LLAMA "self_attn.o_proj", "h#.out"),
+                                        LINEAR(LLAMA "mlp.c_fc", "h#.up"),
+                                        LINEAR(LLAMA "mlp.c_proj", "h#.down"),
+                                        {0}};
+
+static const struct row phi[] = {LINEAR(LLAMA "self_attn.dense", "h#.out"),
+                                 NORM(LLAMA "self_attn.q_layernorm", "h#.q.norm"),
+                                 NORM(LLAMA "self_attn.k_layernorm", "h#.k.norm"),
+                                 LINEAR(LLAMA "mlp.fc1", "h#.up"),
+                                 LINEAR(LLAMA "mlp.fc2", "h#.down"),
+                                 NORM("model.final_layernorm", "norm"),
+                                 {0}};
+
+static const struct row phi3[] = {TABLE("model.embed_tokens", "embedding"),
+                                  TABLE("model.embed_tokens", "wte"),
+                                  NORM(LLAMA "input_layernorm", "h#.norm1"),
+                                  TABLE(LLAMA "self_attn.qkv_proj", "h#.qkv"),
+                                  TABLE(LLAMA "self_attn.qkv_proj", "h#.q"),
+                                  TABLE(LLAMA "self_attn.qkv_proj", "h#.k"),
+                                  TABLE(LLAMA "self_attn.qkv_proj", "h#.v"),
+                                  TABLE(LLAMA "self_attn.o_proj", "h#.out"),
+                                  TABLE(LLAMA "mlp.gate_up_proj", "h#.gate_up"),
+                                  TABLE(LLAMA "mlp.down_proj", "h#.down"),
+                                  TABLE("lm_head", "lm_head"),
+                                  {0}};
+
+static const struct row mixtral[] = {
+    TABLE(LLAMA "block_sparse_moe.gate", "h#.router"),
+    EXPERTS(LLAMA "block_sparse_moe.experts.@.w1", LLAMA "block_sparse_moe.experts.@.w3",
+            LLAMA "block_sparse_moe.experts.@.w2", "h#.experts"),
+    {0}};
+
+/* Of Qwen and DeepSeek. */
+static const struct row experts[] = {
+    TABLE(LLAMA "mlp.gate", "h#.router"),
+    EXPERTS(LLAMA "mlp.experts.@.gate_proj", LLAMA "mlp.experts.@.up_proj",
+            LLAMA "mlp.experts.@.down_proj", "h#.experts"),
+    GATED(LLAMA "mlp.shared_expert.gate_proj", LLAMA "mlp.shared_expert.up_proj",
+          "h#.shared.gate_up"),
+    TABLE(LLAMA "mlp.shared_expert.down_proj", "h#.shared.down"),
+    TABLE(LLAMA "mlp.shared_expert_gate", "h#.shared.gate"),
+    {0}};
+
+static const struct row deepseek[] = {
+    TABLE("model.embed_tokens", "embedding"),
+    TABLE("model.embed_tokens", "wte"),
+    NORM(LLAMA "input_layernorm", "h#.norm1"),
+    LINEAR(LLAMA "self_attn.q_a_proj", "h#.q_down"),
+    NORM(LLAMA "self_attn.q_a_layernorm", "h#.q_norm"),
+    LINEAR(LLAMA "self_attn.kv_a_proj_with_mqa", "h#.kv_down"),
+    LINEAR(LLAMA "self_attn.kv_a_proj_with_mqa", "h#.k_shared"),
+    NORM(LLAMA "self_attn.kv_a_layernorm", "h#.kv_norm"),
+    TABLE(LLAMA "self_attn.kv_b_proj", "h#.kv"),
+    LINEAR(LLAMA "self_attn.o_proj", "h#.out"),
+    TABLE(LLAMA "mlp.gate", "h#.router"),
+    {LLAMA "mlp.gate.e_score_correction_bias", "h#.route", "correction", WHOLE},
+    EXPERTS(LLAMA "mlp.experts.@.gate_proj", LLAMA "mlp.experts.@.up_proj",
+            LLAMA "mlp.experts.@.down_proj", "h#.experts"),
+    GATED(LLAMA "mlp.shared_experts.gate_proj", LLAMA "mlp.shared_experts.up_proj",
+          "h#.shared.gate_up"),
+    TABLE(LLAMA "mlp.shared_experts.down_proj", "h#.shared.down"),
+    GATED(LLAMA "mlp.gate_proj", LLAMA "mlp.up_proj", "h#.gate_up"),
+    TABLE(LLAMA "mlp.down_proj", "h#.down"),
+    TABLE("lm_head", "lm_head"),
+    {0}};
+/* Made of the rank of queries where there is one. */
+static const struct row deepseek_ranked[] = {TABLE(LLAMA "self_attn.q_b_proj", "h#.q"),
+                                             {0}};
+static const struct row deepseek_plain[] = {TABLE(LLAMA "self_attn.q_proj", "h#.q"), {0}};
+
+static const struct row llama4[] = {
+    LINEAR(LLAMA "self_attn.o_proj", "h#.out"),
+    TABLE(LLAMA "feed_forward.router", "h#.router"),
+    {LLAMA "feed_forward.experts.gate_up_proj", "h#.experts", "up", EXPERTS_TURNED},
+    {LLAMA "feed_forward.experts.down_proj", "h#.experts", "down", EXPERTS_TURNED},
+    GATED(LLAMA "feed_forward.shared_expert.gate_proj",
+          LLAMA "feed_forward.shared_expert.up_proj", "h#.shared.gate_up"),
+    TABLE(LLAMA "feed_forward.shared_expert.down_proj", "h#.shared.down"),
+    GATED(LLAMA "feed_forward.gate_proj", LLAMA "feed_forward.up_proj", "h#.gate_up"),
+    TABLE(LLAMA "feed_forward.down_proj", "h#.down"),
+    {0}};
+
+#define BERT "bert.encoder.layer.#."
+static const struct row bert[] = {
+    TABLE("bert.embeddings.word_embeddings", "wte"),
+    TABLE("bert.embeddings.word_embeddings", "embedding"),
+    TABLE("bert.embeddings.token_type_embeddings", "types"),
+    {"bert.embeddings.position_embeddings.weight", "position", "p", WHOLE},
+    NORM("bert.embeddings.LayerNorm", "embedding.norm"),
+    QKV(BERT "attention.self.query", BERT "attention.self.key",
+        BERT "attention.self.value", "h#."),
+    LINEAR(BERT "attention.output.dense", "h#.out"),
+    NORM(BERT "attention.output.LayerNorm", "h#.norm1"),
+    LINEAR(BERT "intermediate.dense", "h#.up"),
+    LINEAR(BERT "output.dense", "h#.down"),
+    NORM(BERT "output.LayerNorm", "h#.norm2"),
+    LINEAR("cls.predictions.transform.dense", "transform"),
+    NORM("cls.predictions.transform.LayerNorm", "transform.norm"),
+    {"cls.predictions.bias", "lm_head.bias", "b", WHOLE},
+    LINEAR("bert.pooler.dense", "pooler"),
+    LINEAR("classifier", "classifier"),
+    {0}};
+
+#define DISTIL "distilbert.transformer.layer.#."
+static const struct row distilbert[] = {
+    TABLE("distilbert.embeddings.word_embeddings", "wte"),
+    TABLE("distilbert.embeddings.word_embeddings", "embedding"),
+    {"distilbert.embeddings.position_embeddings.weight", "position", "p", WHOLE},
+    NORM("distilbert.embeddings.LayerNorm", "embedding.norm"),
+    QKV(DISTIL "attention.q_lin", DISTIL "attention.k_lin", DISTIL "attention.v_lin",
+        "h#."),
+    LINEAR(DISTIL "attention.out_lin", "h#.out"),
+    NORM(DISTIL "sa_layer_norm", "h#.norm1"),
+    LINEAR(DISTIL "ffn.lin1", "h#.up"),
+    LINEAR(DISTIL "ffn.lin2", "h#.down"),
+    NORM(DISTIL "output_layer_norm", "h#.norm2"),
+    LINEAR("vocab_transform", "transform"),
+    NORM("vocab_layer_norm", "transform.norm"),
+    {"vocab_projector.bias", "lm_head.bias", "b", WHOLE},
+    LINEAR("pre_classifier", "pooler"),
+    LINEAR("classifier", "classifier"),
+    {0}};
+
+#define VIT "vit.encoder.layer.#."
+static const struct row vit[] = {
+    {"vit.embeddings.cls_token", "class", "token", WHOLE},
+    {"vit.embeddings.position_embeddings", "position", "p", WHOLE},
+    {"vit.embeddings.patch_embeddings.projection.weight", "patches", "w", KERNEL},
+    {"vit.embeddings.patch_embeddings.projection.bias", "patches.bias", "b", WHOLE},
+    QKV(VIT "attention.attention.query", VIT "attention.attention.key",
+        VIT "attention.attention.value", "h#."),
+    LINEAR(VIT "attention.output.dense", "h#.out"),
+    LINEAR(VIT "intermediate.dense", "h#.up"),
+    LINEAR(VIT "output.dense", "h#.down"),
+    NORM(VIT "layernorm_before", "h#.norm1"),
+    NORM(VIT "layernorm_after", "h#.norm2"),
+    NORM("vit.layernorm", "norm"),
+    LINEAR("classifier", "classifier"),
+    {0}};
+
+#define STACK(s, o)                                                                      \
+    QKV(s "self_attn.q_proj", s "self_attn.k_proj", s "self_attn.v_proj", o),            \
+        LINEAR(s "self_attn.out_proj", o "out"),                                         \
+        NORM(s "self_attn_layer_norm", o "norm1"), LINEAR(s "fc1", o "up"),              \
+        LINEAR(s "fc2", o "down"), NORM(s "final_layer_norm", o "norm2")
+#define ENCODER "model.encoder."
+#define DECODER "model.decoder."
+static const struct row whisper[] = {
+    {ENCODER "conv1.weight", "encoder.conv1", "w", KERNEL},
+    {ENCODER "conv1.bias", "encoder.conv1.bias", "b", WHOLE},
+    {ENCODER "conv2.weight", "encoder.conv2", "w", KERNEL},
+    {ENCODER "conv2.bias", "encoder.conv2.bias", "b", WHOLE},
+    {ENCODER "embed_positions.weight", "encoder.position", "p", WHOLE},
+    STACK(ENCODER "layers.#.", "encoder.h#."),
+    NORM(ENCODER "layer_norm", "encoder.norm"),
+    TABLE(DECODER "embed_tokens", "wte"),
+    {DECODER "embed_positions.weight", "position", "p", WHOLE},
+    STACK(DECODER "layers.#.", "h#."),
+    LINEAR(DECODER "layers.#.encoder_attn.q_proj", "h#.cross.q"),
+    LINEAR(DECODER "layers.#.encoder_attn.k_proj", "h#.cross.k"),
+    LINEAR(DECODER "layers.#.encoder_attn.v_proj", "h#.cross.v"),
+    LINEAR(DECODER "layers.#.encoder_attn.out_proj", "h#.cross.out"),
+    NORM(DECODER "layers.#.encoder_attn_layer_norm", "h#.norm_cross"),
+    NORM(DECODER "layer_norm", "norm"),
+    {0}};
+
+#define SELF(s, o)                                                                       \
+    TABLE(s "layer.0.SelfAttention.q", o "q"),                                           \
+        TABLE(s "layer.0.SelfAttention.k", o "k"),                                       \
+        TABLE(s "layer.0.SelfAttention.v", o "v"),                                       \
+        TABLE(s "layer.0.SelfAttention.o", o "out"),                                     \
+        NORM(s "layer.0.layer_norm", o "norm1")
+#define DENSE(s, o)                                                                      \
+    TABLE(s "DenseReluDense.wi", o "up"),                                                \
+        GATED(s "DenseReluDense.wi_0", s "DenseReluDense.wi_1", o "gate_up"),            \
+        TABLE(s "DenseReluDense.wo", o "down")
+static const struct row t5[] = {
+    TABLE("shared", "wte"),
+    TABLE("encoder.block.0.layer.0.SelfAttention.relative_attention_bias",
+          "encoder.relative"),
+    SELF("encoder.block.#.", "encoder.h#."),
+    DENSE("encoder.block.#.layer.1.", "encoder.h#."),
+    NORM("encoder.block.#.layer.1.layer_norm", "encoder.h#.norm2"),
+    NORM("encoder.final_layer_norm", "encoder.norm"),
+    TABLE("decoder.block.0.layer.0.SelfAttention.relative_attention_bias", "relative"),
+    SELF("decoder.block.#.", "h#."),
+    TABLE("decoder.block.#.layer.1.EncDecAttention.q", "h#.cross.q"),
+    TABLE("decoder.block.#.layer.1.EncDecAttention.k", "h#.cross.k"),
+    TABLE("decoder.block.#.layer.1.EncDecAttention.v", "h#.cross.v"),
+    TABLE("decoder.block.#.layer.1.EncDecAttention.o", "h#.cross.out"),
+    NORM("decoder.block.#.layer.1.layer_norm", "h#.norm_cross"),
+    DENSE("decoder.block.#.layer.2.", "h#."),
+    NORM("decoder.block.#.layer.2.layer_norm", "h#.norm2"),
+    NORM("decoder.final_layer_norm", "norm"),
+    TABLE("lm_head", "lm_head"),
+    {0}};
+
+/* ---- families -------------------------------------------------------------------------- */
+
+/* Layers behind the last, which predict further tokens. */
+static const char further_layers[] = "model.layers.";
+
+/* The rows of a family; 'extra' are starts of names that may be there and are not the model's:
+ * tables that are tied, heads for another task, layers that are left out. */
+static const struct naming {
+    const char *family, *base;
+    const struct row *rows[4];
+    const char *extra[4];
+} namings[] = {
+    {"gpt2", "transformer.", {gpt2}, {"lm_head."}},
+    {"gptj", "transformer.", {gptj}, {NULL}},
+    {"gpt_neox", "gpt_neox.", {gpt_neox}, {"embed_out."}},
+    {"opt", "model.", {opt}, {"lm_head."}},
+    {"llama", "model.", {decoder, llama, norms_before}, {"lm_head."}},
+    {"mistral", "model.", {decoder, llama, norms_before}, {"lm_head."}},
+    {"qwen2", "model.", {decoder, llama, norms_before}, {"lm_head."}},
+    {"qwen3", "model.", {decoder, llama, norms_before}, {"lm_head."}},
+    {"gemma", "model.", {decoder, llama, norms_before}, {"lm_head."}},
+    {"gemma2", "model.", {decoder, llama, norms_around}, {"lm_head."}},
+    {"gemma3_text", "model.", {decoder, llama, norms_around}, {"lm_head."}},
+    {"starcoder2", "model.", {decoder, starcoder2, norms_before}, {"lm_head."}},
+    {"phi", "model.", {decoder, phi}, {NULL}},
+    {"phi3", "model.", {phi3, norms_before}, {"lm_head."}},
+    {"mixtral", "model.", {decoder, llama, norms_before, mixtral}, {"lm_head."}},
+    {"qwen2_moe", "model.", {decoder, llama, norms_before, experts}, {"lm_head."}},
+    {"qwen3_moe", "model.", {decoder, llama, norms_before, experts}, {"lm_head."}},
+    {"llama4_text", "model.", {decoder, llama4, norms_before}, {"lm_head."}},
+    {"deepseek_v3",
+     "model.",
+     {deepseek, norms_before, deepseek_ranked},
+     {"lm_head.", further_layers}},
+    {"bert",
+     "bert.",
+     {bert},
+     {"cls.predictions.decoder.", "cls.seq_relationship.", "bert.pooler."}},
+    {"distilbert", "distilbert.", {distilbert}, {"vocab_projector."}},
+    {"vit", "vit.", {vit}, {"vit.pooler."}},
+    {"whisper", "model.", {whisper}, {"proj_out."}},
+    {"t5", "", {t5}, {"encoder.embed_tokens.", "decoder.embed_tokens.", "lm_head."}},
+    {"mt5", "", {t5}, {"encoder.embed_tokens.", "decoder.embed_tokens."}},
+    {0},
+};
+
+static const struct naming *naming_of(const struct topt_model *m)
+{
+    for (const struct naming *n = namings; m->family && n->family; n++)
+        if (!strcmp(n->family, m->family))
+            return n;
+    return NULL;
+}
+
+const char *topt_weights_base(const struct topt_model *m)
+{
+    const struct naming *n = naming_of(m);
+    return n ? n->base : "";
+}
+
+static int ends_in(const char *s, const char *end)
+{
+    size_t n = strlen(s), k = strlen(end);
+    return n >= k && !strcmp(s + n - k, end);
+}
+
+/* Masks and frequencies that are saved with weights, and scales of those in few bits. */
+static int is_buffer(const char *name)
+{
+    static const char *const ends[] = {
+        ".attn.bias",      ".attn.masked_bias",      ".inv_freq",  "position_ids",
+        ".attention.bias", ".attention.masked_bias", "_scale_inv", NULL};
+    for (int i = 0; ends[i]; i++)
+        if (ends_in(name, ends[i]))
+            return 1;
+    return 0;
+}
+
+/* Layers from 0 on that have a projection out of attention. */
+static int64_t count_layers(const struct topt_model *m, const char *prefix)
+{
+    char name[64];
+    int64_t n = 0;
+    do
+        snprintf(name, sizeof name, "%sh%lld.out", prefix, (long long)n);
+    while (topt_model_find(m, name) >= 0 && ++n);
+    return n;
+}
+
+static int is_extra(const struct topt_model *m, const char *extra, const char *name)
+{
+    size_t n = strlen(extra);
+    return !strncmp(name, extra, n) &&
+           (extra != further_layers ||
+            strtoll(name + n, NULL, 10) >= count_layers(m, ""));
+}
+
+int topt_weights_may_be_there(const struct topt_model *m, const char *name)
+{
+    const struct naming *n = naming_of(m);
+    int extra = is_buffer(name);
+    for (int i = 0; n && i < 4 && n->extra[i]; i++)
+        extra |= is_extra(m, n->extra[i], name);
+    return extra;
+}
+
+/* ---- from rows to tensors -------------------------------------------------------------- */
+
+struct visit {
+    const struct topt_model *m;
+    topt_weight_visit *f;
+    void *ctx;
+};
+
+/* The text with '#' as the layer and '@' as the expert. */
+static void name_of(const char *pattern, int64_t layer, int64_t expert, char *ret,
+                    size_t size)
+{
+    size_t n = 0;
+    for (const char *c = pattern; *c && n + 24 < size; c++)
+        if (*c == '#' || *c == '@')
+            n += (size_t)snprintf(ret + n, size - n, "%lld",
+                                  (long long)(*c == '#' ? layer : expert));
+        else
+            ret[n++] = *c;
+    ret[n] = '\0';
+}
+
+static const struct topt_op *op_named(const struct topt_model *m, const char *name)
+{
+    int i = topt_model_find(m, name);
+    return i < 0 ? NULL : &m->op[i];
+}
+
+/* The parameter of that name, or NULL. */
+static const struct topt_operand *operand_of(const struct topt_op *op, const char *name)
+{
+    for (int o = 0; op && o < op->spec->noperands; o++)
+        if (op->operand[o].role == TOPT_PARAM && op->operand[o].present &&
+            !strcmp(op->spec->operand[o].name, name))
+            return &op->operand[o];
+    return NULL;
+}
+
+static int64_t extent(struct topt_dim d)
+{
+    return d.count * d.unit;
+}
+
+/* Rows of the queries (or of the key, or value) of all heads, by the attention that reads the
+ * projection: "h3.qkv", "h3.qkv.bias" -> "h3.attention". */
+static int64_t head_rows(const struct topt_model *m, const char *op, enum piece piece)
+{
+    char name[80];
+    const char *end = strstr(op, "qkv");
+    snprintf(name, sizeof name, "%.*sattention", end ? (int)(end - op) : 0, op);
+    const struct topt_op *a = op_named(m, name);
+    int64_t heads = !a ? 0 : piece == QUERY ? a->attrs.heads : a->attrs.kv_heads;
+    return a ? heads * a->attrs.head_dim : 0;
+}
+
+/* Shape of a piece of an operand; experts without their own dimension. */
+static void shape_of(const struct topt_model *m, const struct topt_op *op,
+                     const struct topt_operand *x, int rank, enum piece piece,
+                     struct topt_weight *ret)
+{
+    int64_t dim[TOPT_MAX_RANK + 1] = {0}, pair = x->dim[rank > 2 ? 1 : 0].count;
+    int64_t kernel = op->attrs.kernel_h;
+    ret->ndim = rank;
+    for (int i = 0; i < rank; i++)
+        dim[i] = extent(x->dim[i]);
+    if (piece == QUERY || piece == KEY || piece == VALUE)
+        dim[0] = head_rows(m, op->name, piece);
+    else if (piece == FIRST || piece == SECOND)
+        dim[0] = pair;
+    else if (piece == KERNEL) {
+        ret->ndim = 4;
+        dim[1] = x->dim[1].count;
+        dim[2] = kernel;
+        dim[3] = kernel ? x->dim[1].unit / kernel : 0;
+    }
+    if (piece == EXPERT_GATE || piece == EXPERT_UP)
+        dim[1] = pair;
+    int skip = piece == EXPERT || piece == EXPERT_GATE || piece == EXPERT_UP;
+    ret->ndim -= skip;
+    memcpy(ret->dim, dim + skip, sizeof ret->dim);
+    int last = ret->ndim - 1;
+    if (piece == TURNED || piece == EXPERTS_TURNED) {
+        int64_t t = ret->dim[last];
+        ret->dim[last] = ret->dim[last - 1];
+        ret->dim[last - 1] = t;
+    }
+}
+
+/* All tensors that a row gives of one layer. */
+static int visit_row(struct visit *v, const struct row *r, int64_t layer)
+{
+    char name[160], op_name[80];
+    name_of(r->op, layer, 0, op_name, sizeof op_name);
+    const struct topt_op *op = op_named(v->m, op_name);
+    const struct topt_operand *x = operand_of(op, r->operand);
+    struct topt_weight w = {.name = name};
+    if (!x)
+        return 0;
+    int64_t each = strchr(r->tensor, '@') ? x->dim[0].count : 1;
+    shape_of(v->m, op, x, op->spec->operand[x - op->operand].ndim, r->piece, &w);
+    for (int64_t e = 0; e < each; e++) {
+        name_of(r->tensor, layer, e, name, sizeof name);
+        if (v->f(v->ctx, &w))
+            return -1;
+    }
+    return 0;
+}
+
+static int visit_rows(struct visit *v, const struct row *rows)
+{
+    int64_t layers = count_layers(v->m, ""), encoder = count_layers(v->m, "encoder.");
+    for (const struct row *r = rows; r && r->tensor; r++) {
+        int64_t n = !strchr(r->op, '#')              ? 1
+                    : !strncmp(r->op, "encoder.", 8) ? encoder
+                                                     : layers;
+        for (int64_t i = 0; i < n; i++)
+            if (visit_row(v, r, i))
+                return -1;
+    }
+    return 0;
+}
+
+int topt_model_weights(const struct topt_model *m, topt_weight_visit *f, void *ctx)
+{
+    const struct naming *n = naming_of(m);
+    struct visit v = {.m = m, .f = f, .ctx = ctx};
+    if (!n)
+        return 0;
+    for (int i = 0; i < 4; i++) {
+        const struct row *rows = n->rows[i];
+        if (rows == deepseek_ranked && topt_model_find(m, "h0.q_down") < 0)
+            rows = deepseek_plain;
+        if (visit_rows(&v, rows))
+            return -1;
+    }
+    return 0;
+}
