@@ -139,26 +139,58 @@ static int print_json(FILE *to, const struct topt_search_problem *p,
     return rc;
 }
 
-/* A line a point: costs, then the first configurations, producers first. */
+enum { SHOWN_POINTS = 40, SHOWN_CHANGES = 6 };
+
+/* Configurations that differ from those of the point shown before (NULL: all). */
+static void print_changes(FILE *to, const struct topt_search_problem *p,
+                          const struct topt_search_point *x,
+                          const struct topt_search_point *before)
+{
+    int n = 0;
+    for (int i = 0; i < p->nops; i++) {
+        if (before && before->config[i] == x->config[i])
+            continue;
+        if (n++ < SHOWN_CHANGES)
+            fprintf(to, "%s%s %d", n > 1 ? ", " : "", p->op[i].name, (int)x->config[i]);
+    }
+    if (n > SHOWN_CHANGES)
+        fprintf(to, " and %d more", n - SHOWN_CHANGES);
+    fprintf(to, n ? "\n" : "the same, other edges\n");
+}
+
+static void print_claim(FILE *to, const struct topt_search_problem *p,
+                        const struct topt_frontier *f)
+{
+    if (f->exact)
+        fprintf(to, "exact\n");
+    else if (isfinite(f->epsilon))
+        fprintf(to, "times at most %.3g %% above the best\n", 100 * f->epsilon);
+    else
+        fprintf(to, "stopped: nothing is proven of what lies between\n");
+    for (int i = 0; i < f->nheuristic; i++)
+        fprintf(to, "decided by heuristic: %s\n", p->op[f->heuristic[i]].name);
+}
+
+/* A line a point: costs, then what is chosen otherwise than on the line before; of long
+ * frontiers so many lines, evenly from one end to the other. */
 static void print_table(FILE *to, const struct topt_search_problem *p,
                         const struct topt_frontier *f)
 {
-    fprintf(to, "%20s %20s  configurations\n", "memory", "time");
-    for (int i = 0; i < f->npoints; i++) {
-        const struct topt_search_point *x = &f->point[i];
-        fprintf(to, "%20" PRId64 " %20" PRId64 " ", x->cost.memory, x->cost.time);
-        int shown = p->nops < 16 ? p->nops : 16;
-        for (int k = 0; k < shown; k++)
-            fprintf(to, " %d", (int)x->config[k]);
-        fprintf(to, shown < p->nops ? " ...\n" : "\n");
+    int shown = f->npoints < SHOWN_POINTS ? f->npoints : SHOWN_POINTS;
+    const struct topt_search_point *before = NULL;
+    fprintf(to, "%20s %20s  %s\n", "memory", "time",
+            "configurations: of the first point, then what changes");
+    for (int i = 0; i < shown; i++) {
+        int64_t at = shown > 1 ? (int64_t)i * (f->npoints - 1) / (shown - 1) : 0;
+        const struct topt_search_point *x = &f->point[at];
+        fprintf(to, "%20" PRId64 " %20" PRId64 "  ", x->cost.memory, x->cost.time);
+        print_changes(to, p, x, before);
+        before = x;
     }
-    fprintf(to, "%d points, %d operators, %d edges; ", f->npoints, p->nops, p->nedges);
-    if (f->exact)
-        fprintf(to, "exact\n");
-    else
-        fprintf(to, "times at most %.3g %% above the best\n", 100 * f->epsilon);
-    for (int i = 0; i < f->nheuristic; i++)
-        fprintf(to, "decided by heuristic: %s\n", p->op[f->heuristic[i]].name);
+    fprintf(to, "%d points%s, %d operators, %d edges; ", f->npoints,
+            shown < f->npoints ? " (some of them above, all with --json)" : "", p->nops,
+            p->nedges);
+    print_claim(to, p, f);
 }
 
 static int print(const struct args *args, const struct topt_search_problem *p,

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_OPS = 1000000, PLACE = 120 };
+/* A list that is longer announces more than anybody can mean. */
+enum { MAX_OPS = 1000000, MAX_CONFIGS = 1 << 20, PLACE = 120 };
 
 struct topt_costs_file {
     struct topt_search_problem problem;
@@ -244,10 +245,10 @@ static int read_configs(struct reader *r)
         return -1;
     for (; (more = topt_json_next(&r->json, n == 0, ']')) > 0; n++) {
         r->where.at[1] = (int64_t)n;
-        if (n == TOPT_SEARCH_MAX_ENTRIES)
+        if (n == MAX_CONFIGS)
             return topt_fail(r->err, TOPT_ERR_LIMIT,
                              "ops[%" PRId64 "]: more than %d configurations",
-                             r->where.at[0], TOPT_SEARCH_MAX_ENTRIES);
+                             r->where.at[0], MAX_CONFIGS);
         if (grow(r, (void **)&r->configs, &r->cap_configs, n, sizeof *r->configs) ||
             read_cost(r, &r->configs[n]))
             return -1;
@@ -335,6 +336,9 @@ static int read_row(struct reader *r, size_t *entries)
         return -1;
     for (; (more = topt_json_next(&r->json, n == 0, ']')) > 0; n++) {
         r->where.at[2] = n;
+        if (n == MAX_CONFIGS)
+            return topt_fail(r->err, TOPT_ERR_LIMIT, "%s: a row of more than %d entries",
+                             place(r, buf), MAX_CONFIGS);
         if (*entries == TOPT_SEARCH_MAX_ENTRIES)
             return topt_fail(r->err, TOPT_ERR_LIMIT, "%s: more than %d entries",
                              place(r, buf), TOPT_SEARCH_MAX_ENTRIES);
@@ -370,9 +374,10 @@ static int read_costs(struct reader *r)
         return -1;
     for (; (more = topt_json_next(&r->json, m->rows == 0, ']')) > 0; m->rows++) {
         r->where.at[1] = m->rows;
-        if (m->rows == TOPT_SEARCH_MAX_ENTRIES)
-            return topt_fail(r->err, TOPT_ERR_LIMIT, "edges[%" PRId64 "]: too many rows",
-                             r->where.at[0]);
+        if (m->rows == MAX_CONFIGS)
+            return topt_fail(r->err, TOPT_ERR_LIMIT,
+                             "edges[%" PRId64 "]: more than %d rows", r->where.at[0],
+                             MAX_CONFIGS);
         if (read_row(r, &entries))
             return -1;
     }

@@ -256,9 +256,65 @@ static void test_stream(void)
         fclose(file);
 }
 
+/* ---- files without end ---- */
+
+/* 'head', then 'again' for ever; how much was asked for. */
+struct endless {
+    const char *head, *again;
+    size_t read;
+};
+
+static ssize_t endless_read(void *cookie, char *buf, size_t size)
+{
+    struct endless *e = cookie;
+    size_t head = strlen(e->head), again = strlen(e->again);
+    for (size_t i = 0; i < size; i++, e->read++)
+        buf[i] = e->read < head ? e->head[e->read] : e->again[(e->read - head) % again];
+    return (ssize_t)size;
+}
+
+/* A billion of anything is refused soon, whatever follows: by a limit or as no JSON. */
+static void test_endless(void)
+{
+#define OPS "{\"format\":\"topt-costs/1\",\"ops\":["
+#define EDGE                                                                             \
+    "{\"format\":\"topt-costs/1\",\"edges\":[{\"from\":\"a\",\"to\":\"b\",\"costs\":["
+    static const struct {
+        const char *head, *again, *says;
+        size_t soon;
+    } cases[] = {
+        {OPS "{\"name\":\"a\",\"configs\":[", "[1,1],", "configurations", 8 << 20},
+        {OPS, "{\"name\":\"a\",\"configs\":[[1,1]]},", "second operator", 1 << 16},
+        {OPS "{\"name\":\"", "a", "a string of more than", 1 << 16},
+        {OPS, "[", "ops[0]", 1 << 16},
+        {OPS "{\"name\":\"a\",\"configs\":[[", "9", "configs[0]", 1 << 16},
+        {EDGE "[", "[[1,1]],", "a row of more than", 10 << 20},
+        {EDGE, "[[[1,1]]],", "rows", 12 << 20},
+        {"{\"format\":\"topt-costs/1\",\"junk\":", "{\"a\":", "junk", 1 << 16},
+        {"", "junk", "JSON", 1 << 16},
+        {"\x7f"
+         "ELF",
+         "\x01\x02", "JSON", 1 << 16},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct endless e = {cases[i].head, cases[i].again, 0};
+        struct topt_costs_file *f = NULL;
+        struct topt_error err = {0};
+        FILE *from = fopencookie(&e, "r", (cookie_io_functions_t){.read = endless_read});
+        int rc = from ? topt_costs_load(from, &f, &err) : 0;
+        ok(rc && strstr(err.text, cases[i].says) && !strchr(err.text, '\n') &&
+               e.read <= cases[i].soon,
+           "a list, a name or junk without end: after %zu bytes, %.100s", e.read,
+           err.text);
+        if (from)
+            fclose(from);
+    }
+}
+
 int main(void)
 {
     test_stream();
+    test_endless();
     test_malformed();
     test_round_trips();
     test_refuses_to_write();

@@ -35,6 +35,22 @@ done
 run "$example" --memory 200 --threads 2; check "a memory limit" 0
 grep -q "2 points" "$dir/out"; rc=$?; check "leaves two points" 0
 run "$example" --memory 100; check "nothing fits" 3
+
+# The same problem with its operators turned round, and any number of threads: the same bytes.
+a='{"name":"a","configs":[[5,1],[1,5],[2,2]]}'
+b='{"name":"b","configs":[[4,1],[1,4]]}'
+c='{"name":"c","configs":[[9,2],[3,3]]}'
+edges='{"from":"a","to":"b","costs":[[[[1,2]],[[3,0],[0,4]]],[[[2,2]],[[1,1]]],[[[0,0]],[[5,5]]]]},{"from":"b","to":"c","costs":[[[[0,1]],[[1,0]]],[[[2,0]],[[0,2]]]]}'
+echo "{\"format\":\"topt-costs/1\",\"ops\":[$a,$b,$c],\"edges\":[$edges]}" >"$dir/abc.json"
+echo "{\"edges\":[$edges],\"ops\":[$c,$a,$b],\"format\":\"topt-costs/1\"}" >"$dir/cab.json"
+"$solve" "$dir/abc.json" --json >"$dir/first"
+[ -s "$dir/first" ]; rc=$?; check "a problem of three operators" 0
+for threads in 1 2 8; do
+    run "$dir/cab.json" --json --threads $threads
+    cmp -s "$dir/first" "$dir/out"; rc=$?; check "in another order, $threads threads: the same bytes" 0
+done
+run "$example" --max-work 1; check "hardly any work" 0
+grep -Eq "above the best|nothing is proven" "$dir/out"; rc=$?; check "says how good the answer is" 0
 run "$example" --algorithm nonsense; check "no such algorithm" 1
 [ "$(wc -l <"$dir/err")" -eq 1 ]; rc=$?; check "one line on stderr" 0
 run; check "no file" 2
