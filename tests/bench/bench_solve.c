@@ -6,6 +6,7 @@
  * and processor time over N runs (5), counts, and the largest resident set of a process of
  * its own for every row, so that rows do not see each other's memory.  Rows that differ only
  * in size end in a slope: the exponent by which processor time and products grow. */
+#include "bench.h"
 #include "instances.h"
 
 #include <inttypes.h>
@@ -13,10 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 static const struct row {
     const char *name, *algorithm;
@@ -73,7 +70,9 @@ static const struct row {
     {"blocks", "ft-elimination", SPEC("forkjoin", "split", 4, 12), 1, 0, 4, 1},
 };
 
-enum { NROWS = sizeof rows / sizeof rows[0], MAX_RUNS = 99 };
+enum { NROWS = sizeof rows / sizeof rows[0] };
+
+static int runs;
 
 struct result {
     int ok, npoints, nops, nedges, exact;
@@ -84,19 +83,6 @@ struct result {
     char error[240];
 };
 
-static double now(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int by_size(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
 static void keep(struct result *r, const struct topt_frontier *f)
 {
     r->npoints = f->npoints;
@@ -105,14 +91,15 @@ static void keep(struct result *r, const struct topt_frontier *f)
     r->stats = f->stats;
 }
 
-static void measure(const struct row *row, int runs, struct result *r)
+static void measure(const void *which, void *result)
 {
+    const struct row *row = which;
+    struct result *r = result;
     struct instance *in = instance_make(&row->spec);
     struct topt_search_options o = {
         .algorithm = row->algorithm, .threads = row->threads, .epsilon = row->epsilon};
     struct topt_error err = {0};
-    double wall[MAX_RUNS], cpu[MAX_RUNS];
-    struct rusage use;
+    double wall[BENCH_MAX_RUNS], cpu[BENCH_MAX_RUNS];
     if (!in)
         return;
     const struct topt_search_problem *p = instance_problem(in);
@@ -123,44 +110,21 @@ static void measure(const struct row *row, int runs, struct result *r)
     r->nedges = p->nedges;
     for (int i = 0; i < runs; i++) {
         struct topt_frontier *f;
-        double w = now(CLOCK_MONOTONIC), c = now(CLOCK_PROCESS_CPUTIME_ID);
+        double w = bench_wall(), c = bench_processor();
         if (topt_search(p, &o, &f, &err)) {
             snprintf(r->error, sizeof r->error, "%s", err.text);
             return;
         }
-        wall[i] = now(CLOCK_MONOTONIC) - w;
-        cpu[i] = now(CLOCK_PROCESS_CPUTIME_ID) - c;
+        wall[i] = bench_wall() - w;
+        cpu[i] = bench_processor() - c;
         keep(r, f);
         topt_frontier_destroy(f);
     }
-    qsort(wall, (size_t)runs, sizeof *wall, by_size);
-    qsort(cpu, (size_t)runs, sizeof *cpu, by_size);
-    getrusage(RUSAGE_SELF, &use);
-    r->wall = wall[runs / 2];
-    r->cpu = cpu[runs / 2];
-    r->rss_kib = use.ru_maxrss;
+    r->wall = bench_median(wall, runs);
+    r->cpu = bench_median(cpu, runs);
+    r->rss_kib = bench_rss_kib();
     r->ok = 1;
     instance_free(in);
-}
-
-/* In a process of its own, which sends the result through a pipe. */
-static int run_row(const struct row *row, int runs, struct result *r)
-{
-    int fd[2];
-    memset(r, 0, sizeof *r);
-    if (pipe(fd))
-        return -1;
-    pid_t pid = fork();
-    if (pid == 0) {
-        measure(row, runs, r);
-        _exit(write(fd[1], r, sizeof *r) != (ssize_t)sizeof *r);
-    }
-    close(fd[1]);
-    ssize_t n = pid > 0 ? read(fd[0], r, sizeof *r) : -1;
-    close(fd[0]);
-    if (pid > 0)
-        waitpid(pid, NULL, 0);
-    return n == (ssize_t)sizeof *r ? 0 : -1;
 }
 
 static void print_row(FILE *f, const struct row *row, const struct result *r)
@@ -202,22 +166,15 @@ static int same_series(const struct row *a, const struct row *b)
            a->threads == b->threads;
 }
 
-/* Least squares of log y over log x, of the measured rows of a series. */
+/* Of the measured rows of a series. */
 static double slope(const struct row *of, const struct result *r, int by_products)
 {
-    double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
-    for (int i = 0; i < NROWS; i++) {
-        if (!same_series(of, &rows[i]) || !r[i].ok)
-            continue;
-        double x = log(rows[i].x);
-        double y = log(by_products ? (double)r[i].stats.products : r[i].cpu);
-        n++;
-        sx += x;
-        sy += y;
-        sxx += x * x;
-        sxy += x * y;
-    }
-    return n < 2 ? NAN : (n * sxy - sx * sy) / (n * sxx - sx * sx);
+    struct bench_slope s = {0};
+    for (int i = 0; i < NROWS; i++)
+        if (same_series(of, &rows[i]) && r[i].ok)
+            bench_slope_add(&s, rows[i].x,
+                            by_products ? (double)r[i].stats.products : r[i].cpu);
+    return bench_slope(&s);
 }
 
 static void print_slopes(FILE *f, const struct result *r, int json)
@@ -265,38 +222,23 @@ static int write_json(const char *path, const struct result *r)
 int main(int argc, char **argv)
 {
     static struct result result[NROWS];
-    const char *only = NULL, *json = NULL;
-    int runs = 5, quick = 0;
-    for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--quick"))
-            quick = 1;
-        else if (!strcmp(argv[i], "--only") && i + 1 < argc)
-            only = argv[++i];
-        else if (!strcmp(argv[i], "--json") && i + 1 < argc)
-            json = argv[++i];
-        else if (!strcmp(argv[i], "--runs") && i + 1 < argc)
-            runs = atoi(argv[++i]);
-        else
-            runs = 0;
-    }
-    if (runs < 1 || runs > MAX_RUNS) {
-        fprintf(
-            stderr,
-            "usage: bench_solve [--runs 1..99] [--only NAME] [--json FILE] [--quick]\n");
-        return 2;
-    }
+    struct bench_options o;
+    int rc = bench_options(argc, argv, "bench_solve", 5, &o);
+    if (rc)
+        return rc;
+    runs = o.runs;
     printf("%-21s %-6s %-14s %4s %3s %2s %6s %8s %8s %6s %10s %10s %9s %7s\n", "problem",
            "costs", "algorithm", "size", "cfg", "th", "eps %", "points", "got %", "bands",
            "wall ms", "cpu ms", "prod/k", "RSS MiB");
     for (int i = 0; i < NROWS; i++)
-        if ((!only || !strcmp(rows[i].name, only)) && (!quick || rows[i].quick)) {
-            if (run_row(&rows[i], runs, &result[i]))
+        if ((!o.only || !strcmp(rows[i].name, o.only)) && (!o.quick || rows[i].quick)) {
+            if (bench_apart(measure, &rows[i], &result[i], sizeof result[i]))
                 snprintf(result[i].error, sizeof result[i].error, "the process died");
             print_row(stdout, &rows[i], &result[i]);
         }
     print_slopes(stdout, result, 0);
-    if (json && write_json(json, result)) {
-        fprintf(stderr, "bench_solve: can't write %s\n", json);
+    if (o.json && write_json(o.json, result)) {
+        fprintf(stderr, "bench_solve: can't write %s\n", o.json);
         return 1;
     }
     return 0;
