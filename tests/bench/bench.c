@@ -1,0 +1,129 @@
+/* bench.c - what the programs that measure share. */
+#include "bench.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+int bench_options(int argc, char **argv, const char *program, int runs,
+                  struct bench_options *ret)
+{
+    *ret = (struct bench_options){.runs = runs};
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (!strcmp(argv[i], "--quick"))
+            ret->quick = 1;
+        else if (!strcmp(argv[i], "--only") && value)
+            ret->only = argv[++i];
+        else if (!strcmp(argv[i], "--json") && value)
+            ret->json = argv[++i];
+        else if (!strcmp(argv[i], "--runs") && value)
+            ret->runs = atoi(argv[++i]);
+        else
+            ret->runs = 0;
+    }
+    if (ret->runs >= 1 && ret->runs <= BENCH_MAX_RUNS)
+        return 0;
+    fprintf(stderr, "usage: %s [--runs 1..%d] [--only NAME] [--json FILE] [--quick]\n",
+            program, BENCH_MAX_RUNS);
+    return 2;
+}
+
+static double now(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double bench_wall(void)
+{
+    return now(CLOCK_MONOTONIC);
+}
+
+double bench_processor(void)
+{
+    return now(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+int64_t bench_rss_kib(void)
+{
+    struct rusage use;
+    getrusage(RUSAGE_SELF, &use);
+    return use.ru_maxrss;
+}
+
+static int by_size(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+double bench_median(double *at, int n)
+{
+    qsort(at, (size_t)n, sizeof *at, by_size);
+    return at[n / 2];
+}
+
+int bench_apart(void (*measure)(const void *row, void *result), const void *row,
+                void *result, size_t size)
+{
+    int fd[2];
+    memset(result, 0, size);
+    if (pipe(fd))
+        return -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        measure(row, result);
+        _exit(write(fd[1], result, size) != (ssize_t)size);
+    }
+    close(fd[1]);
+    ssize_t n = pid > 0 ? read(fd[0], result, size) : -1;
+    close(fd[0]);
+    if (pid > 0)
+        waitpid(pid, NULL, 0);
+    return n == (ssize_t)size ? 0 : -1;
+}
+
+static atomic_bool over;
+
+static void on_limit(int number)
+{
+    (void)number;
+    atomic_store(&over, 1);
+}
+
+const atomic_bool *bench_limit(double seconds)
+{
+    struct sigaction action = {.sa_handler = on_limit};
+    struct itimerval timer = {.it_value = {.tv_sec = (time_t)ceil(seconds)}};
+    sigaction(SIGPROF, &action, NULL);
+    setitimer(ITIMER_PROF, &timer, NULL);
+    return &over;
+}
+
+void bench_slope_add(struct bench_slope *s, double x, double y)
+{
+    if (!(x > 0 && y > 0))
+        return;
+    x = log(x);
+    y = log(y);
+    s->n++;
+    s->sx += x;
+    s->sy += y;
+    s->sxx += x * x;
+    s->sxy += x * y;
+}
+
+double bench_slope(const struct bench_slope *s)
+{
+    return s->n < 2 ? NAN
+                    : (s->n * s->sxy - s->sx * s->sy) / (s->n * s->sxx - s->sx * s->sx);
+}
