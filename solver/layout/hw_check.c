@@ -209,16 +209,16 @@ static void check_halves(const struct topt_hw *hw, json_t *list)
     for (int g = 0; g < (nodes > 1 ? 2 : 1); g++)
         for (int h = 0; h < 2; h++)
             for (int k = 20; k <= 30; k += 5) {
-                int64_t a = topt_hw_collective_ns(hw, half[h], group[g], 1LL << k);
-                int64_t b =
-                    topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, group[g], 1LL << k);
+                int64_t bytes = (int64_t)1 << k;
+                int64_t a = topt_hw_collective_ns(hw, half[h], group[g], bytes);
+                int64_t b = topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, group[g], bytes);
                 if ((double)a > 1.1 * (double)b)
                     remark(list,
                            "%s over %d node%s of %d takes %.2f times an all_reduce of "
                            "the same %lld bytes",
                            topt_collective_name(half[h]), group[g].nodes,
                            group[g].nodes > 1 ? "s" : "", per_node, (double)a / (double)b,
-                           1LL << k);
+                           (long long)bytes);
             }
 }
 

@@ -76,7 +76,7 @@ static const struct topt_buffer *record_get(struct topt_sink *sink, int buffer)
 struct topt_recorder topt_recorder(struct topt_program *p)
 {
     return (struct topt_recorder){.sink = {record_alloc, record_release, record_keep,
-                                           record_emit, record_get, NULL},
+                                           record_emit, record_get, NULL, NULL},
                                   .p = p};
 }
 
