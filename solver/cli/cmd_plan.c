@@ -27,7 +27,7 @@ struct args {
     double epsilon, seconds;
     int json, quiet, sequence, gradient_f32;
     struct topt_explain_options explain;
-    const char *overlap, *kernels; /* of the executing system */
+    const char *overlap, *eager; /* of the executing system */
 };
 
 #define AT(field) offsetof(struct args, field)
@@ -48,8 +48,8 @@ struct args {
         {"overlap", TOPT_OPT_STRING, AT(overlap), "O",                                   \
          "what the network does meanwhile: none, ddp or fsdp"},                          \
     {                                                                                    \
-        "kernels", TOPT_OPT_STRING, AT(kernels), "K",                                    \
-            "of the executing system: own, eager or eager-scores"                        \
+        "eager", TOPT_OPT_STRING, AT(eager), "LIST",                                     \
+            "operators,scores,loss,optimizer or all, none"                               \
     }
 
 /* Which strategies there are. */
@@ -229,7 +229,7 @@ static int read_names(struct question *q, struct topt_error *err)
         (a->accounting &&
          topt_accounting_parse(a->accounting, &r->settings.accounting, err)) ||
         (a->overlap && topt_overlap_parse(a->overlap, &r->settings.overlap, err)) ||
-        (a->kernels && topt_kernels_of_parse(a->kernels, &r->settings.kernels, err)) ||
+        (a->eager && topt_eager_parse(a->eager, &r->settings.eager, err)) ||
         (a->optimizer && topt_optimizer_parse(a->optimizer, &r->settings.optimizer, err)))
         return -1;
     r->pow2_counts = a->counts && !strcmp(a->counts, "pow2");

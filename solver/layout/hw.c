@@ -80,6 +80,7 @@ struct topt_hw {
     int64_t granule_bytes;
     int64_t shared_cores; /* 0: every device has its own */
     double collective_launch_ns;
+    double collective_share; /* of a device's computing that a running one takes */
     struct link node, cluster;
     int ncurves;
     struct curve *curve;
@@ -390,7 +391,7 @@ static int read_link(struct topt_hw *hw, const json_t *obj, size_t i,
 static int read_links(struct topt_hw *hw, const json_t *doc, struct topt_error *err)
 {
     const json_t *links, *launch = json_object_get(doc, "collective");
-    static const char *const fields[] = {"launch_ns", "source", NULL};
+    static const char *const fields[] = {"launch_ns", "device_share", "source", NULL};
     if (topt_json_array(doc, "", "links", &links, err))
         return -1;
     for (size_t i = 0; i < json_array_size(links); i++)
@@ -404,7 +405,9 @@ static int read_links(struct topt_hw *hw, const json_t *doc, struct topt_error *
         return 0;
     if (topt_json_only(launch, "collective", fields, err) ||
         topt_json_real(launch, "collective", "launch_ns", 0, 1e9,
-                       &hw->collective_launch_ns, err))
+                       &hw->collective_launch_ns, err) ||
+        topt_json_real_or(launch, "collective", "device_share", 0, 1,
+                          &hw->collective_share, err))
         return -1;
     return need_source(launch, "collective", err);
 }
@@ -656,6 +659,11 @@ double topt_hw_band(const struct topt_hw *hw, enum topt_basis b)
 int64_t topt_hw_granule_bytes(const struct topt_hw *hw)
 {
     return hw->granule_bytes;
+}
+
+double topt_hw_collective_share(const struct topt_hw *hw)
+{
+    return hw->collective_share;
 }
 
 int64_t topt_hw_memory_bytes(const struct topt_hw *hw)

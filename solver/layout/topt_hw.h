@@ -70,6 +70,9 @@ enum topt_basis {
 const char *topt_basis_name(enum topt_basis b);
 double topt_hw_band(const struct topt_hw *hw, enum topt_basis b);
 
+/* The share of a device's computing that a collective takes while it runs beside it. */
+double topt_hw_collective_share(const struct topt_hw *hw);
+
 int topt_hw_has_dtype(const struct topt_hw *hw, enum topt_dtype t);
 
 struct topt_time {

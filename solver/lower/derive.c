@@ -371,12 +371,6 @@ const char *topt_overlap_name(enum topt_overlap o)
     return (unsigned)o < TOPT_OVERLAP_COUNT ? name[o] : "unknown";
 }
 
-const char *topt_kernels_of_name(enum topt_kernels_of k)
-{
-    static const char *const name[] = {"own", "eager", "eager-scores"};
-    return (unsigned)k < TOPT_KERNELS_OF_COUNT ? name[k] : "unknown";
-}
-
 const char *topt_class_name(enum topt_class c)
 {
     static const char *const name[] = {"parameters", "gradients",    "optimizer",

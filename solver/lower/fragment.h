@@ -117,9 +117,6 @@ int topt_reads_back(const struct topt_model *m, int op, int input);
 /* Is a tensor not kept where it waits, but made again there? */
 int topt_is_remade(const struct topt_model *m, const struct topt_strategy *s, int tensor);
 int topt_any_recompute(const struct topt_strategy *s);
-/* By operator: does backward need its forward again? */
-void topt_remake_demand(const struct topt_model *m, const struct topt_strategy *s,
-                        uint8_t *ret_demanded);
 /* May those recompute that do?  '*ret_blocks' is empty where nobody does. */
 int topt_remake_check(const struct topt_model *m, const struct topt_strategy *s,
                       struct topt_blocks *ret_blocks,
@@ -127,6 +124,9 @@ int topt_remake_check(const struct topt_model *m, const struct topt_strategy *s,
 
 /* ---- param.c: a parameter's own life, called by the fragments above ----------------------- */
 
+/* f32 numbers that the steps of a framework's optimizer move for each of a parameter; 0: it
+ * is one kernel. */
+int topt_optimizer_eager(enum topt_optimizer o);
 int topt_param_init(const struct topt_fragments *f, int op, int operand,
                     const struct topt_config *c, struct topt_op_buffers *b);
 /* What kernels of one direction read as b->value, and its end. */

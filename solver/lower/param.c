@@ -47,13 +47,14 @@ static const struct optimizer {
     const char *name;
     int runs;
     enum keeps state[2];
+    int eager; /* f32 numbers that PyTorch's steps move for one; 0: they are one kernel */
 } optimizers[TOPT_OPTIMIZER_COUNT] = {
-    [TOPT_SGD] = {"sgd", 1, {NOTHING, NOTHING}},
-    [TOPT_MOMENTUM] = {"momentum", 1, {NUMBERS, NOTHING}},
-    [TOPT_ADAM] = {"adam", 1, {NUMBERS, NUMBERS}},
-    [TOPT_ADAMW] = {"adamw", 1, {NUMBERS, NUMBERS}},
-    [TOPT_ADAFACTOR] = {"adafactor", 0, {ROWS, COLUMNS}},
-    [TOPT_ADAM8] = {"adam8", 0, {EIGHTHS, EIGHTHS}},
+    [TOPT_SGD] = {"sgd", 1, {NOTHING, NOTHING}, 3},
+    [TOPT_MOMENTUM] = {"momentum", 1, {NUMBERS, NOTHING}, 8},
+    [TOPT_ADAM] = {"adam", 1, {NUMBERS, NUMBERS}, 20},
+    [TOPT_ADAMW] = {"adamw", 1, {NUMBERS, NUMBERS}, 22},
+    [TOPT_ADAFACTOR] = {"adafactor", 0, {ROWS, COLUMNS}, 22},
+    [TOPT_ADAM8] = {"adam8", 0, {EIGHTHS, EIGHTHS}, 0},
 };
 
 const char *topt_optimizer_name(enum topt_optimizer o)
@@ -64,6 +65,11 @@ const char *topt_optimizer_name(enum topt_optimizer o)
 int topt_optimizer_runs(enum topt_optimizer o)
 {
     return (unsigned)o < TOPT_OPTIMIZER_COUNT && optimizers[o].runs;
+}
+
+int topt_optimizer_eager(enum topt_optimizer o)
+{
+    return optimizers[o].eager;
 }
 
 static enum topt_element grad_element(const struct topt_settings *s)

@@ -74,9 +74,10 @@ static enum topt_eager_how eager(const struct topt_tally *t, int op,
                                  struct topt_eager *ret)
 {
     const struct topt_op *o = &t->k->model->op[op];
-    enum topt_kernels_of of = t->k->settings->kernels;
-    return of != TOPT_KERNELS_OWN && o->spec->eager
-               ? o->spec->eager(o, t->len, of == TOPT_KERNELS_SCORES, ret)
+    int parts = t->k->settings->eager;
+    int part = o->spec->loss ? TOPT_EAGER_LOSS : TOPT_EAGER_OPERATORS;
+    return parts & part && o->spec->eager
+               ? o->spec->eager(o, t->len, (parts & TOPT_EAGER_SCORES) != 0, ret)
                : TOPT_EAGER_ALIKE;
 }
 
@@ -158,8 +159,15 @@ static struct topt_time move(const struct topt_tally *t, const struct topt_instr
                             bytes);
 }
 
+/* One kernel; or a framework's steps: moments, their root, the quotient, the decay. */
 static struct topt_time update(const struct topt_tally *t, const struct topt_instr *i)
 {
+    const struct topt_settings *s = t->k->settings;
+    int eager = s->eager & TOPT_EAGER_OPTIMIZER;
+    int steps = eager ? topt_optimizer_eager(s->optimizer) : 0;
+    int64_t numbers = bytes_of(t, i->a) / topt_element_bytes(s, TOPT_ELEM_REAL);
+    if (steps)
+        return elementwise(t, 4 * steps * numbers);
     return elementwise(t, 2 * (bytes_of(t, i->a) + bytes_of(t, i->c) + bytes_of(t, i->d) +
                                bytes_of(t, i->e)) +
                               bytes_of(t, i->b));
@@ -268,12 +276,14 @@ struct topt_fragments topt_tally_fragments(struct topt_tally *t, struct topt_err
                                    k->router, &t->sink, err};
 }
 
-/* Hide what moved in 'phase' behind at most 'room' of computation; returns how much. */
+/* Hide what moved in 'phase' behind at most 'room' of computation, less what moving takes of
+ * the device; returns how much. */
 static int64_t hide(struct topt_tally *t, enum topt_phase phase, int64_t room)
 {
     int64_t left = room;
+    double hidden = 1 - topt_hw_collective_share(t->k->hw);
     for (int b = 0; b < TOPT_BASIS_COUNT; b++) {
-        int64_t part = t->spent[phase].aside_ns[b];
+        int64_t part = (int64_t)((double)t->spent[phase].aside_ns[b] * hidden);
         part = part < left ? part : left;
         t->cost.network_ns -= part;
         t->cost.basis_ns[b] -= part;

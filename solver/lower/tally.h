@@ -53,16 +53,19 @@ void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls);
 
 /* Take off the network's time what the operator's own computation hides:
  *
- *     forward, backward   min(what moves aside, what is computed), over all micro-batches
- *     end                 min(what moves aside, what the last backward computes), of what is
- *                         left of that
+ *     forward, backward   min((1 - s) what moves aside, what is computed), over all
+ *                         micro-batches
+ *     end                 the same of what the last backward computes, as far as that is left
+ *
+ * with s the share of the device that moving takes (topt_hw_collective_share).  So m of moves
+ * beside c of computation take max(m, c + s m).
  *
  * One stream that moves and one that computes need, for operators 1..n in order, with moves
  * m_i before (or after) computations c_i, at most
  *
  *     max over j of (m_1 + .. + m_j + c_j + .. + c_n)  <=  sum of max(m_i, c_i) + min(m_j, c_j)
  *
- * (Johnson 1954, two machines), so that the sum is right up to one operator's share, and it
+ * (Johnson 1954, two machines; s m_i is part of c_i here), so that the sum is right up to one operator's share, and it
  * adds up over operators, which a search needs. */
 void topt_tally_hide(struct topt_tally *t);
 

@@ -56,14 +56,15 @@ enum topt_overlap {
 };
 const char *topt_overlap_name(enum topt_overlap o);
 
-/* Whose kernels run an operator.  Our runtime has its own. */
-enum topt_kernels_of {
-    TOPT_KERNELS_OWN,    /* fused; attention keeps no scores */
-    TOPT_KERNELS_EAGER,  /* PyTorch's, one after the other; attention is one of them */
-    TOPT_KERNELS_SCORES, /* the same, and attention is made of products, as before 2022 */
-    TOPT_KERNELS_OF_COUNT
+/* What of a step PyTorch's own kernels run, one after the other, in place of fused ones; bits.
+ * Our runtime: nothing. */
+enum topt_eager_part {
+    TOPT_EAGER_OPERATORS = 1, /* but losses; attention is one kernel there too */
+    TOPT_EAGER_SCORES =
+        2, /* ... and made of products that write scores, as before 2022 */
+    TOPT_EAGER_LOSS = 4,
+    TOPT_EAGER_OPTIMIZER = 8
 };
-const char *topt_kernels_of_name(enum topt_kernels_of k);
 
 /* What decides bytes besides the layouts. */
 struct topt_settings {
@@ -76,7 +77,7 @@ struct topt_settings {
     int gradient_f32; /* bf16: gradients of parameters are added up in f32 */
     enum topt_accounting accounting;
     enum topt_overlap overlap;
-    enum topt_kernels_of kernels;
+    int eager; /* bits of enum topt_eager_part */
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 
@@ -173,6 +174,11 @@ int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
  * operator; owned by the caller. */
 int topt_recomputable(const struct topt_model *m, const struct topt_blocks *blocks,
                       uint8_t **ret, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Which of the operators that recompute backward runs again: the others' results nobody asks
+ * for there, so that they need not.  By operator, in 'ret_demanded'. */
+void topt_remake_demand(const struct topt_model *m, const struct topt_strategy *s,
+                        uint8_t *ret_demanded);
 
 /* ---- the program ---------------------------------------------------------------------- */
 

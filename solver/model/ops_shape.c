@@ -131,6 +131,17 @@ static int shape_prepend(struct topt_op *op, struct topt_error *err)
 
 /* ---- numbers --------------------------------------------------------------------------- */
 
+/* The output, and a byte a number that says what was dropped. */
+static enum topt_eager_how eager_dropout(const struct topt_op *op, const int64_t *len,
+                                         int scores, struct topt_eager *ret)
+{
+    struct topt_numbers once = {.real = 2 * topt_output_numbers(op, len),
+                                .bytes = topt_output_numbers(op, len)};
+    (void)scores;
+    *ret = (struct topt_eager){.moved = {once, once}, .kept.bytes = once.bytes};
+    return TOPT_EAGER_INSTEAD;
+}
+
 static int shape_dropout(struct topt_op *op, struct topt_error *err)
 {
     if (!(op->attrs.rate < 1))
@@ -314,7 +325,8 @@ const struct topt_op_spec topt_ops_shape[] = {
      .forward = {KERNEL(DROPOUT_FWD, V(0), V(1))},
      .backward = {KERNEL(DROPOUT_BWD, G(1), G(0))},
      .shape = shape_dropout,
-     .flops = topt_flops_elementwise},
+     .flops = topt_flops_elementwise,
+     .eager = eager_dropout},
     {.name = "dropout",
      .attrs = A(RATE),
      .ndims = 4,
@@ -328,7 +340,8 @@ const struct topt_op_spec topt_ops_shape[] = {
      .forward = {KERNEL(DROPOUT_FWD, V(0), V(1))},
      .backward = {KERNEL(DROPOUT_BWD, G(1), G(0))},
      .shape = shape_dropout,
-     .flops = topt_flops_elementwise},
+     .flops = topt_flops_elementwise,
+     .eager = eager_dropout},
     {.name = "softmax",
      .attrs = A(LOG),
      .ndims = 3,

@@ -192,9 +192,12 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
     if (s->overlap != TOPT_OVERLAP_NONE)
         json_object_set_new(json_object_get(doc, "settings"), "overlap",
                             json_string(topt_overlap_name(s->overlap)));
-    if (s->kernels != TOPT_KERNELS_OWN)
-        json_object_set_new(json_object_get(doc, "settings"), "kernels",
-                            json_string(topt_kernels_of_name(s->kernels)));
+    if (s->eager) {
+        char *parts = topt_eager_words(s->eager);
+        json_object_set_new(json_object_get(doc, "settings"), "eager",
+                            json_string(parts ? parts : ""));
+        free(parts);
+    }
     if (f->alike)
         json_object_set_new(doc, "blocks",
                             json_string(topt_blocks_name(TOPT_BLOCKS_ALIKE)));
@@ -327,11 +330,10 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
     static const char *const allowed[] = {
         "dtype",         "optimizer",    "granule_bytes",
         "micro_batches", "gradient_f32", "accounting",
-        "overlap",       "kernels",      NULL};
+        "overlap",       "eager",        NULL};
     const char *dtype, *optimizer,
         *accounting = topt_accounting_name(TOPT_ACCOUNTING_RUN),
-        *overlap = topt_overlap_name(TOPT_OVERLAP_NONE),
-        *kernels = topt_kernels_of_name(TOPT_KERNELS_OWN);
+        *overlap = topt_overlap_name(TOPT_OVERLAP_NONE), *eager = "none";
     ret->micro_batches = 1;
     ret->gradient_f32 = 0;
     return topt_json_only(s, "settings", allowed, err) ||
@@ -348,8 +350,8 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
            topt_accounting_parse(accounting, &ret->accounting, err) ||
            topt_json_string_or(s, "settings", "overlap", &overlap, err) ||
            topt_overlap_parse(overlap, &ret->overlap, err) ||
-           topt_json_string_or(s, "settings", "kernels", &kernels, err) ||
-           topt_kernels_of_parse(kernels, &ret->kernels, err);
+           topt_json_string_or(s, "settings", "eager", &eager, err) ||
+           topt_eager_parse(eager, &ret->eager, err);
 }
 
 static int read_mesh(const json_t *m, struct topt_mesh *ret, struct topt_error *err)

@@ -9,7 +9,7 @@
 static const char *const modes[] = {"mini-time", "mini-parallelism", "profiling"};
 static const char *const spaces[] = {"auto", "full", "canonical", "uniform"};
 static const char *const blocks[] = {"auto", "free", "alike"};
-static const struct {
+static const struct bits {
     const char *name;
     int bits;
 } factors[] = {{"zero", TOPT_FACTOR_ZERO},
@@ -19,6 +19,15 @@ static const struct {
                {"none", 0},
                {"auto", TOPT_FACTORS_AUTO}};
 enum { FACTORS = sizeof factors / sizeof *factors, ALONE = 3 /* from here on */ };
+static const struct bits eager_parts[] = {
+    {"operators", TOPT_EAGER_OPERATORS},
+    {"scores", TOPT_EAGER_OPERATORS | TOPT_EAGER_SCORES},
+    {"loss", TOPT_EAGER_LOSS},
+    {"optimizer", TOPT_EAGER_OPTIMIZER},
+    {"all",
+     TOPT_EAGER_OPERATORS | TOPT_EAGER_SCORES | TOPT_EAGER_LOSS | TOPT_EAGER_OPTIMIZER},
+    {"none", 0}};
+enum { EAGER_PARTS = sizeof eager_parts / sizeof *eager_parts, EAGER_ALONE = 4 };
 
 static int find(const char *what, const char *name, const char *(*at)(int), int n,
                 int *ret, struct topt_error *err)
@@ -73,9 +82,9 @@ static const char *overlap_at(int i)
     return topt_overlap_name((enum topt_overlap)i);
 }
 
-static const char *kernels_of_at(int i)
+static const char *eager_at(int i)
 {
-    return topt_kernels_of_name((enum topt_kernels_of)i);
+    return eager_parts[i].name;
 }
 
 static const char *optimizer_at(int i)
@@ -111,28 +120,42 @@ int topt_blocks_parse(const char *name, enum topt_block_choice *ret,
     return 0;
 }
 
-int topt_factors_parse(const char *list, int *ret, struct topt_error *err)
+/* A list of names with commas, each of which says bits; those from 'alone' on stand alone. */
+static int read_list(const char *what, const char *list, const struct bits *names, int n,
+                     int alone, const char *(*at)(int), int *ret, struct topt_error *err)
 {
-    int bits = 0, n = 0, alone = 0;
-    for (const char *at = list;; n++) {
+    int bits = 0, count = 0, whole = 0;
+    for (const char *from = list;; count++) {
         char name[16];
-        size_t len = strcspn(at, ",");
+        size_t len = strcspn(from, ",");
         int i;
-        memcpy(name, at, len < sizeof name ? len : sizeof name - 1);
+        memcpy(name, from, len < sizeof name ? len : sizeof name - 1);
         name[len < sizeof name ? len : sizeof name - 1] = '\0';
-        if (find("factor", name, factor_at, FACTORS, &i, err))
+        if (find(what, name, at, n, &i, err))
             return -1;
-        bits |= factors[i].bits;
-        alone |= i >= ALONE;
-        at += len;
-        if (!*at++)
+        bits |= names[i].bits;
+        whole |= i >= alone;
+        from += len;
+        if (!*from++)
             break;
     }
-    if (alone && n > 0)
+    if (whole && count > 0)
         return topt_fail(err, TOPT_ERR_INVAL,
-                         "factors '%.40s': all, none and auto stand alone", list);
+                         "%ss '%.40s': %s and those after it stand alone", what, list,
+                         names[alone].name);
     *ret = bits;
     return 0;
+}
+
+int topt_factors_parse(const char *list, int *ret, struct topt_error *err)
+{
+    return read_list("factor", list, factors, FACTORS, ALONE, factor_at, ret, err);
+}
+
+int topt_eager_parse(const char *list, int *ret, struct topt_error *err)
+{
+    return read_list("eager part", list, eager_parts, EAGER_PARTS, EAGER_ALONE, eager_at,
+                     ret, err);
 }
 
 int topt_dtype_parse(const char *name, enum topt_dtype *ret, struct topt_error *err)
@@ -163,14 +186,15 @@ int topt_overlap_parse(const char *name, enum topt_overlap *ret, struct topt_err
     return 0;
 }
 
-int topt_kernels_of_parse(const char *name, enum topt_kernels_of *ret,
-                          struct topt_error *err)
+char *topt_eager_words(int parts)
 {
-    int i;
-    if (find("set of kernels", name, kernels_of_at, TOPT_KERNELS_OF_COUNT, &i, err))
-        return -1;
-    *ret = (enum topt_kernels_of)i;
-    return 0;
+    struct topt_text t = {0};
+    for (int i = 0; i < EAGER_ALONE; i++)
+        if ((parts & eager_parts[i].bits) == eager_parts[i].bits)
+            topt_text_add(&t, "%s%s", t.s ? "," : "", eager_parts[i].name);
+    if (!t.s)
+        topt_text_add(&t, "none");
+    return t.s;
 }
 
 int topt_optimizer_parse(const char *name, enum topt_optimizer *ret,

@@ -95,8 +95,10 @@ int topt_accounting_parse(const char *name, enum topt_accounting *ret,
                           struct topt_error *err) TOPT_MUST_CHECK;
 int topt_overlap_parse(const char *name, enum topt_overlap *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
-int topt_kernels_of_parse(const char *name, enum topt_kernels_of *ret,
-                          struct topt_error *err) TOPT_MUST_CHECK;
+/* "operators,scores,loss,optimizer", in any selection, or "all", "none"; bits of enum
+ * topt_eager_part, and back, NULL without memory, owned by the caller. */
+int topt_eager_parse(const char *list, int *ret, struct topt_error *err) TOPT_MUST_CHECK;
+char *topt_eager_words(int parts);
 int topt_optimizer_parse(const char *name, enum topt_optimizer *ret,
                          struct topt_error *err) TOPT_MUST_CHECK;
 const char *topt_mode_name(enum topt_mode m);

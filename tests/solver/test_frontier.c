@@ -200,7 +200,7 @@ static void test_against_brute_force(void)
         r.factors = 0;
         r.settings.accounting = seed % 5 ? TOPT_ACCOUNTING_RUN : TOPT_ACCOUNTING_PAPER;
         r.settings.overlap = (enum topt_overlap)(seed % 3);
-        r.settings.kernels = (enum topt_kernels_of)(seed / 3 % 3);
+        r.settings.eager = (int)(seed / 3 % 16);
         if (m)
             compare(&r, k->nodes, k->per_node, &t);
         topt_model_destroy(m);
