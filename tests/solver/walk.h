@@ -53,7 +53,7 @@ static int count_live(const struct walk *w)
 
 /* Nothing is used before it is made or after it is freed, and no section of a step leaves
  * anything. */
-static int well_formed(const struct topt_program *p)
+__attribute__((unused)) static int well_formed(const struct topt_program *p)
 {
     struct walk w = {p, calloc((size_t)p->nbuffers + 1, 1), 0};
     const int end[] = {p->init_end, p->micro_begin, p->micro_end, p->ninstr};
@@ -70,7 +70,7 @@ static int well_formed(const struct topt_program *p)
 }
 
 /* Operators read and write values in the layout of their configuration. */
-static int layouts_agree(const struct topt_program *p)
+__attribute__((unused)) static int layouts_agree(const struct topt_program *p)
 {
     for (int k = 0; k < p->ninstr; k++) {
         const struct topt_instr *i = &p->instr[k];
