@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum topt_phase { TOPT_PHASE_PRICING, TOPT_PHASE_SEARCHING };
+enum topt_phase { TOPT_PHASE_PRICING, TOPT_PHASE_SEARCHING, TOPT_PHASE_CHECKING };
 
 struct topt_progress {
     atomic_int phase;
@@ -20,8 +20,9 @@ struct topt_progress {
         variants;                /* of the choices for the whole model, from 1 */
     atomic_int_least64_t priced; /* configurations, and rows of tables, of this variant */
     atomic_int_least64_t points; /* found on the frontier that is searched now */
-    atomic_int_least64_t parts;  /* of it that are still to be searched */
-    atomic_int_least64_t gap;    /* how much slower than the best its points may be, in
+    atomic_int_least64_t checked; /* of them, by the checker */
+    atomic_int_least64_t parts;   /* of it that are still to be searched */
+    atomic_int_least64_t gap;     /* how much slower than the best its points may be, in
                                     millionths; -1: not known */
 };
 

@@ -20,24 +20,36 @@ static int64_t load(const atomic_int_least64_t *field)
     return atomic_load_explicit(field, memory_order_relaxed);
 }
 
+static void describe_phase(const struct topt_progress *p, struct topt_text *t)
+{
+    int64_t gap = load(&p->gap), points = load(&p->points);
+    switch (atomic_load(&p->phase)) {
+    case TOPT_PHASE_PRICING:
+        topt_text_add(t, "pricing: %" PRId64 " configurations and rows",
+                      load(&p->priced));
+        break;
+    case TOPT_PHASE_SEARCHING:
+        topt_text_add(t, "searching: %" PRId64 " points, %" PRId64 " parts left", points,
+                      load(&p->parts));
+        if (points && gap >= 0)
+            topt_text_add(t, ", within %.3g %%", (double)gap / 1e4);
+        break;
+    default:
+        topt_text_add(t, "checking: %" PRId64 " of %" PRId64 " points", load(&p->checked),
+                      points);
+    }
+}
+
 static void describe(const struct topt_progress *p, double seconds, struct topt_text *t)
 {
     int64_t gpus = load(&p->gpus), nodes = load(&p->nodes), variants = load(&p->variants);
-    int64_t gap = load(&p->gap), points = load(&p->points), parts = load(&p->parts);
     if (gpus)
         topt_text_add(t, "%" PRId64 " GPU%s on %" PRId64 " node%s, ", gpus,
                       gpus > 1 ? "s" : "", nodes, nodes > 1 ? "s" : "");
     if (variants > 1)
         topt_text_add(t, "choice %" PRId64 " of %" PRId64 ", ", load(&p->variant),
                       variants);
-    if (atomic_load(&p->phase) == TOPT_PHASE_PRICING)
-        topt_text_add(t, "pricing: %" PRId64 " configurations and rows",
-                      load(&p->priced));
-    else
-        topt_text_add(t, "searching: %" PRId64 " points, %" PRId64 " parts left", points,
-                      parts);
-    if (atomic_load(&p->phase) == TOPT_PHASE_SEARCHING && points && gap >= 0)
-        topt_text_add(t, ", within %.3g %%", (double)gap / 1e4);
+    describe_phase(p, t);
     topt_text_add(t, ", %.0f s", seconds);
 }
 

@@ -221,6 +221,7 @@ static int put_point(struct topt_micros *micros, const struct merged_point *p,
     topt_shape_close(&s);
     if (rc)
         return -1;
+    TOPT_PROGRESS_ONE(micros->request->progress, checked);
     json_array_append_new(
         points,
         json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:I, s:o}", "memory_bytes",
@@ -252,6 +253,8 @@ static int put_points(struct topt_micros *micros, struct merged *m, json_t **ret
     merged_reduce(m);
     if (time_only(r))
         merged_fastest(m, r->memory_limit);
+    TOPT_PROGRESS(r->progress, points, m->n);
+    TOPT_PROGRESS(r->progress, phase, TOPT_PHASE_CHECKING);
     json_t *doc = json_pack(
         "{s:[], s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:o}", "points", "gpus",
         (json_int_t)r->gpus, "model", r->model->name, "hw", topt_hw_name(r->hw), "space",
