@@ -119,6 +119,28 @@ void topt_router_destroy(struct topt_router *r);
 /* Time of a collective along 'axes', remembered. */
 struct topt_time topt_router_time(struct topt_router *r, enum topt_collective c,
                                   uint32_t axes, int64_t bytes);
+/* What redistributions have in common that differ by names only: of axes of one level, of
+ * dimensions that all splits divide, of axes that stay as they are. */
+struct topt_route {
+    int64_t time_ns;
+    /* For who prices it (lower/): what it priced, for blocks rounded up to 'granule'; 0: not
+     * yet. */
+    int64_t granule, transient_bytes, basis_ns[TOPT_BASIS_COUNT];
+};
+int topt_router_route(struct topt_router *r, const struct topt_shape *s,
+                      int element_bytes, const struct topt_layout *from,
+                      const struct topt_layout *to, struct topt_route **ret,
+                      struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The work that routes took. */
+struct topt_route_stats {
+    int64_t routes;  /* different ones that were asked for */
+    int64_t trees;   /* sources */
+    int64_t settled; /* layouts that a cheapest way was found to */
+    int64_t relaxed; /* moves looked at */
+};
+void topt_router_stats(const struct topt_router *r, struct topt_route_stats *ret);
+
 /* Cheapest path of 's' from one layout to another ('to' is never partial where 'from' is
  * not).  The result is borrowed until the router is destroyed. */
 int topt_router_path(struct topt_router *r, const struct topt_shape *s, int element_bytes,
