@@ -5,12 +5,21 @@
 
 /* ---- inside and over counts ------------------------------------------------------------ */
 
+/* Numbers that a count of the features holds side by side; of channels, whole planes. */
+static int64_t counted_run(const struct topt_kernel_call *c, int operand)
+{
+    int rank = c->op->spec->operand[operand].ndim;
+    const struct topt_dim *d = c->op->operand[operand].dim;
+    return rank == 3 ? d[2].unit : d[1].unit * plane_of(c, operand);
+}
+
 static void slice_fwd(const struct topt_kernel_call *c)
 {
     enum { X, Y };
-    int64_t unit = c->op->operand[X].dim[2].unit, width = c->op->operand[Y].dim[2].unit;
-    int64_t n = elements_of(c, Y) / width;
-    const real *x = (const real *)c->value[X] + c->op->attrs.offset;
+    int64_t unit = counted_run(c, X), width = counted_run(c, Y);
+    int64_t n = width ? elements_of(c, Y) / width : 0;
+    int64_t plane = c->op->spec->operand[X].ndim == 3 ? 1 : plane_of(c, X);
+    const real *x = (const real *)c->value[X] + c->op->attrs.offset * plane;
     real *y = c->value[Y];
     for (int64_t i = 0; i < n; i++)
         copy(y + i * width, x + i * unit, width);
@@ -19,14 +28,41 @@ static void slice_fwd(const struct topt_kernel_call *c)
 static void slice_bwd(const struct topt_kernel_call *c)
 {
     enum { X, Y };
-    int64_t unit = c->op->operand[X].dim[2].unit, width = c->op->operand[Y].dim[2].unit;
-    int64_t n = c->grad[X] ? elements_of(c, Y) / width : 0;
+    int64_t unit = counted_run(c, X), width = counted_run(c, Y);
+    int64_t n = c->grad[X] && width ? elements_of(c, Y) / width : 0;
+    int64_t plane = c->op->spec->operand[X].ndim == 3 ? 1 : plane_of(c, X);
     const real *dy = c->grad[Y];
     real *dx = c->grad[X];
     for (int64_t i = 0; i < n; i++) {
         memset(dx + i * unit, 0, (size_t)unit * sizeof *dx);
-        copy(dx + i * unit + c->op->attrs.offset, dy + i * width, width);
+        copy(dx + i * unit + c->op->attrs.offset * plane, dy + i * width, width);
     }
+}
+
+/* Planes of channels from [outer][inner] to [inner][outer], in each image. */
+static void swap_planes(const struct topt_kernel_call *c, real *to, const real *from,
+                        int64_t outer)
+{
+    enum { X };
+    int64_t channels = extent(c, X, 1), plane = plane_of(c, X), inner = channels / outer;
+    int64_t batch = to ? extent(c, X, 0) : 0;
+    for (int64_t b = 0; b < batch; b++)
+        for (int64_t i = 0; i < outer; i++)
+            for (int64_t j = 0; j < inner; j++)
+                copy(to + (b * channels + j * outer + i) * plane,
+                     from + (b * channels + i * inner + j) * plane, plane);
+}
+
+static void shuffle_fwd(const struct topt_kernel_call *c)
+{
+    enum { X, Y };
+    swap_planes(c, c->value[Y], c->value[X], c->op->attrs.groups);
+}
+
+static void shuffle_bwd(const struct topt_kernel_call *c)
+{
+    enum { X, Y };
+    swap_planes(c, c->grad[X], c->grad[Y], extent(c, X, 1) / c->op->attrs.groups);
 }
 
 enum { JOINED = 4 };

@@ -17,7 +17,7 @@ static int is_weight_place(const struct onnx *x, const struct onnx_node *n, int 
 {
     if (!strcmp(n->kind->name, "MatMul"))
         return i == 1 && x->value[n->in[1]].shape.ndim == 2;
-    return i < 32 && n->kind->weights >> i & 1;
+    return i < 32 && (n->kind->weights | n->kind->ignored) >> i & 1;
 }
 
 /* Inputs that are used as weights alone are weights. */
@@ -78,16 +78,18 @@ static int is_needed_sample(const struct onnx *x, int value)
 static int map_input(struct onnx *x, int value)
 {
     static const int8_t plain[] = {0, 1, 2}, turned[] = {1, 0, 2}, flat[] = {0, 2},
-                        image[] = {0, 1, 2, 3}, signal[] = {0, 1, 3};
+                        image[] = {0, 1, 2, 3}, signal[] = {0, 1, 3},
+                        row[] = {0, -1, -1, 2};
     struct onnx_value *v = &x->value[value];
     const struct onnx_shape *s = &v->shape;
     struct onnx_node as = {.nout = 1, .out = &value};
     if (v->integer || !v->known)
         return 0;
-    int is_image = s->ndim == 4 || (s->ndim == 3 && is_signal(x, value));
-    if (s->ndim < 2 || s->ndim > 4)
+    int is_row = s->ndim == 4 && s->dim[1] == 1 && s->dim[2] == 1 && !is_signal(x, value);
+    int is_image = !is_row && (s->ndim == 4 || (s->ndim == 3 && is_signal(x, value)));
+    if (s->ndim < 1 || s->ndim > 4)
         return topt_fail(x->err, TOPT_ERR_INVAL,
-                         "input '%.60s' has %d dimensions; 2 to 4 are read", v->name,
+                         "input '%.60s' has %d dimensions; 1 to 4 are read", v->name,
                          s->ndim);
     if (samples_of(x, value) != x->batch ||
         (!is_image && positions_of(x, value) != x->model->seq))
@@ -96,7 +98,7 @@ static int map_input(struct onnx *x, int value)
             "input '%.60s' has another number of samples or positions than the "
             "first",
             v->name);
-    struct topt_attrs a = {.features = s->dim[s->ndim - 1]};
+    struct topt_attrs a = {.features = s->ndim > 1 ? s->dim[s->ndim - 1] : 1};
     if (is_image)
         a = (struct topt_attrs){.channels = s->dim[1],
                                 .height = s->ndim == 4 ? s->dim[2] : 1,
@@ -105,9 +107,10 @@ static int map_input(struct onnx *x, int value)
     if (t < 0)
         return -1;
     topt_onnx_view_fresh(v, t,
-                         s->ndim == 4            ? image
+                         is_row                  ? row
+                         : s->ndim == 4          ? image
                          : is_image              ? signal
-                         : s->ndim == 2          ? flat
+                         : s->ndim <= 2          ? flat
                          : steps_first(x, value) ? turned
                                                  : plain);
     return 0;
@@ -142,10 +145,11 @@ static int start_model(struct onnx *x, const char *name,
 
 /* ---- nodes and loss -------------------------------------------------------------------- */
 
+/* Whole numbers are tokens, which their table loads, or nobody's. */
 static int is_mapped(const struct onnx *x, const struct onnx_node *n)
 {
-    return n->needed && !n->fused && n->nout > 0 &&
-           !(n->out[0] >= 0 && x->value[n->out[0]].constant);
+    const struct onnx_value *y = onnx_out(x, n, 0);
+    return n->needed && !n->fused && n->nout > 0 && !(y && (y->constant || y->integer));
 }
 
 /* Types that depend on samples and that nothing maps, with how often they occur. */
@@ -164,7 +168,7 @@ static int refuse_unmapped(struct onnx *x)
                 count++;
             }
         if (first)
-            topt_text_add(&list, "%s%s: %d", kinds++ ? ", " : "", kind->name, count);
+            topt_onnx_list_type(&list, kinds++, kind, kind->name, count);
     }
     if (kinds)
         topt_fail(x->err, TOPT_ERR_INVAL,
@@ -191,7 +195,7 @@ static int map_nodes(struct onnx *x)
 }
 
 /* Features of the prediction: those of a position, or of a pixel where there is an image. */
-static int put_loss(struct onnx *x, const char *loss)
+static int put_loss(struct onnx *x)
 {
     const struct onnx_value *y = &x->value[x->output];
     struct onnx_node as = {.nout = 1, .out = &x->output};
@@ -204,6 +208,9 @@ static int put_loss(struct onnx *x, const char *loss)
                          "the output '%.60s' does not depend on "
                          "samples",
                          y->name);
+    if (x->classes >= 0 && y->shape.ndim > 2 &&
+        topt_onnx_features(x, &as, y, x->classes, &v))
+        return -1;
     const struct topt_tensor *t = &x->model->tensor[v.tensor];
     if (t->ndim == 4) {
         int pixels = t->dim[2].count * t->dim[3].count > 1;
@@ -214,11 +221,38 @@ static int put_loss(struct onnx *x, const char *loss)
     if (!t)
         return -1;
     int64_t features = t->dim[2].count * t->dim[2].unit;
-    const char *kind = loss ? loss : features > 1 ? "cross_entropy" : "mse";
+    const char *kind = x->loss ? x->loss : features > 1 ? "cross_entropy" : "mse";
     v.tensor = topt_onnx_regroup(x, &as, v.tensor, features, 1);
     return v.tensor < 0 || topt_onnx_emit(x, &as, kind, ".loss", v.tensor, -1, NULL) < 0
                ? -1
                : 0;
+}
+
+/* Extents that the file says of its output must be those that were inferred. */
+static int check_output(const struct onnx *x)
+{
+    const Onnx__ValueInfoProto *info = x->graph->output[0];
+    const struct onnx_value *y = &x->value[x->output];
+    const Onnx__TypeProto__Tensor *t =
+        info->type && info->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE
+            ? info->type->tensor_type
+            : NULL;
+    if (!t || !t->shape || x->classes >= 0)
+        return 0;
+    if ((int)t->shape->n_dim != y->shape.ndim)
+        return topt_fail(x->err, TOPT_ERR_INVAL,
+                         "its output '%.60s' comes to %d dimensions, the file says %zu",
+                         y->name, y->shape.ndim, t->shape->n_dim);
+    for (int d = 0; d < y->shape.ndim; d++) {
+        const Onnx__TensorShapeProto__Dimension *dim = t->shape->dim[d];
+        if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE &&
+            dim->dim_value > 0 && dim->dim_value != y->shape.dim[d])
+            return topt_fail(
+                x->err, TOPT_ERR_INVAL,
+                "dimension %d of its output '%.60s' comes to %lld, the file says %lld", d,
+                y->name, (long long)y->shape.dim[d], (long long)dim->dim_value);
+    }
+    return 0;
 }
 
 static int build(struct onnx *x, const Onnx__ModelProto *proto, const char *name,
@@ -227,10 +261,10 @@ static int build(struct onnx *x, const Onnx__ModelProto *proto, const char *name
     if (topt_onnx_read(x, proto, o))
         return -1;
     mark_weights(x);
-    if (topt_onnx_infer(x))
+    if (topt_onnx_infer(x) || check_output(x))
         return -1;
     topt_onnx_fuse(x);
-    return start_model(x, name, o) || map_nodes(x) || put_loss(x, o ? o->loss : NULL) ||
+    return start_model(x, name, o) || map_nodes(x) || put_loss(x) ||
                    topt_model_finish(x->model, x->err)
                ? -1
                : 0;

@@ -11,6 +11,7 @@
 
 #include "onnx.pb-c.h"
 #include "topt_model.h"
+#include "topt_text.h"
 
 enum {
     ONNX_MAX_BYTES = 512 << 20,
@@ -18,7 +19,7 @@ enum {
     ONNX_MAX_RANK = 8,
     ONNX_MAX_ATOMS = 12,
     ONNX_MAX_HELD = 1 << 16, /* elements of a constant whose numbers are kept */
-    ONNX_MIN_OPSET = 6,
+    ONNX_MIN_OPSET = 1,
     ONNX_MAX_OPSET = 19,
 };
 
@@ -85,6 +86,8 @@ struct onnx {
     struct onnx_value *value;
     int *slot, nslots; /* hash of names */
     int output;        /* value that the loss is put on */
+    int classes;       /* dimension that has them where the file has the loss, else -1 */
+    const char *loss;  /* asked for, or the file's own */
     struct topt_arena *arena;
     struct topt_model *model;
     struct topt_error *err;
@@ -96,7 +99,10 @@ struct onnx_kind {
     topt_onnx_step *infer;  /* fills the shapes of the outputs */
     topt_onnx_folder *fold; /* numbers of the first, where all inputs are held */
     topt_onnx_step *map;    /* makes operators where the output depends on samples */
+    const char *why;        /* what to say where it has no 'infer', or no 'map' */
     uint32_t weights;       /* bit i: input i is a weight */
+    uint32_t ignored;       /* ... is not looked at */
+    uint8_t of_shape;       /* the output follows from the input's shape alone */
     uint8_t image;          /* input 0 is an image or a signal */
     uint8_t steps;          /* input 0 has steps before samples, unless "layout" is 1 */
 };
@@ -120,6 +126,10 @@ int topt_onnx_read(struct onnx *x, const Onnx__ModelProto *proto,
                    const struct topt_import_options *o);
 int topt_onnx_check_bytes(const uint8_t *bytes, size_t len, struct topt_error *err);
 
+/* "Conv: 3 (why)" at the end of a list of types that has 'before' already. */
+void topt_onnx_list_type(struct topt_text *list, int before, const struct onnx_kind *kind,
+                         const char *type, int count);
+
 /* Attributes, or what stands for them. */
 const Onnx__AttributeProto *topt_onnx_attr(const struct onnx_node *n, const char *name);
 int64_t topt_onnx_int(const struct onnx_node *n, const char *name, int64_t otherwise);
@@ -138,9 +148,18 @@ int topt_onnx_fail(const struct onnx *x, const struct onnx_node *n, const char *
 void topt_onnx_slices(const struct onnx *x, const struct onnx_node *n, int64_t *start,
                       int64_t *step);
 void topt_onnx_perm(const struct onnx *x, const struct onnx_node *n, int64_t *ret);
+/* Dimensions that a reduction is over, as bits; -1 where they are not constant. */
+int topt_onnx_reduced(const struct onnx *x, const struct onnx_node *n);
 /* The window of a convolution or pool; -1 with an error. */
 int topt_onnx_window(const struct onnx *x, const struct onnx_node *n,
                      struct onnx_window *ret);
+/* The same of a transposed convolution, whose output's shape is inferred. */
+int topt_onnx_spread(const struct onnx *x, const struct onnx_node *n,
+                     struct onnx_window *ret);
+/* Padding before and then after each dimension of the input; -1 with an error. */
+int topt_onnx_pads(const struct onnx *x, const struct onnx_node *n, int64_t *ret);
+/* By how much each dimension of the input is made larger; -1 with an error. */
+int topt_onnx_scales(const struct onnx *x, const struct onnx_node *n, double *ret);
 /* "axis" of a node on a value of so many dimensions, counted from 0. */
 int topt_onnx_axis(const struct onnx_node *n, int ndim, int64_t otherwise);
 /* Whole numbers given as an attribute, or as input 'i' since some operator set; how many, -1

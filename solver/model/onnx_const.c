@@ -136,30 +136,41 @@ static void strides(const struct onnx_shape *s, const struct onnx_shape *to, int
     }
 }
 
+static int same_number(double a, double b)
+{
+    return !(a < b) && !(a > b);
+}
+
+static int is_true(double a)
+{
+    return a < 0 || a > 0;
+}
+
+static double remainder_of(double a, double b)
+{
+    return is_true(b) ? a - floor(a / b) * b : 0;
+}
+
 static double binary(const char *type, int integer, double a, double b)
 {
-    switch (type[0]) {
-    case 'A':
-        return !strcmp(type, "And") ? a != 0 && b != 0 : a + b;
-    case 'S':
-        return a - b;
-    case 'E':
-        return !(a < b) && !(a > b);
-    case 'L':
-        return a < b;
-    case 'G':
-        return a > b;
-    case 'D':
-        return integer ? (b < 0 || b > 0 ? trunc(a / b) : 0) : a / b;
-    case 'P':
-        return pow(a, b);
-    default: /* Mul, Max, Min, Mod */
-        return !strcmp(type, "Mul")   ? a * b
-               : !strcmp(type, "Max") ? fmax(a, b)
-               : !strcmp(type, "Min") ? fmin(a, b)
-               : b < 0 || b > 0       ? a - floor(a / b) * b
-                                      : 0;
-    }
+    return !strcmp(type, "Add")              ? a + b
+           : !strcmp(type, "Sub")            ? a - b
+           : !strcmp(type, "Mul")            ? a * b
+           : !strcmp(type, "Div")            ? !integer     ? a / b
+                                               : is_true(b) ? trunc(a / b)
+                                                            : 0
+           : !strcmp(type, "Pow")            ? pow(a, b)
+           : !strcmp(type, "Max")            ? fmax(a, b)
+           : !strcmp(type, "Min")            ? fmin(a, b)
+           : !strcmp(type, "Mod")            ? remainder_of(a, b)
+           : !strcmp(type, "Equal")          ? same_number(a, b)
+           : !strcmp(type, "Less")           ? a < b
+           : !strcmp(type, "LessOrEqual")    ? a <= b
+           : !strcmp(type, "Greater")        ? a > b
+           : !strcmp(type, "GreaterOrEqual") ? a >= b
+           : !strcmp(type, "And")            ? is_true(a) && is_true(b)
+           : !strcmp(type, "Or")             ? is_true(a) || is_true(b)
+                                             : is_true(a) != is_true(b); /* Xor */
 }
 
 static double unary(const char *type, double a)
@@ -168,11 +179,15 @@ static double unary(const char *type, double a)
            : !strcmp(type, "Sqrt")       ? sqrt(a)
            : !strcmp(type, "Floor")      ? floor(a)
            : !strcmp(type, "Ceil")       ? ceil(a)
+           : !strcmp(type, "Round")      ? nearbyint(a)
            : !strcmp(type, "Abs")        ? fabs(a)
            : !strcmp(type, "Exp")        ? exp(a)
+           : !strcmp(type, "Log")        ? log(a)
+           : !strcmp(type, "Sin")        ? sin(a)
+           : !strcmp(type, "Cos")        ? cos(a)
+           : !strcmp(type, "Sign")       ? (a > 0) - (a < 0)
            : !strcmp(type, "Reciprocal") ? 1 / a
-           : !strcmp(type, "Not")        ? !(a < 0 || a > 0)
-                                         : a;
+                                         : !is_true(a); /* Not */
 }
 
 double *topt_onnx_fold_same(struct onnx *x, const struct onnx_node *n,
@@ -327,6 +342,32 @@ double *topt_onnx_fold_shape(struct onnx *x, const struct onnx_node *n,
     return ret;
 }
 
+double *topt_onnx_fold_size(struct onnx *x, const struct onnx_node *n,
+                            const struct onnx_value *y)
+{
+    double *ret = TOPT_NEW(x->arena, 1, double);
+    (void)y;
+    if (ret)
+        *ret = (double)topt_onnx_elements(&topt_onnx_in(x, n, 0)->shape);
+    return ret;
+}
+
+/* The upper or lower triangle of the last two dimensions, from diagonal 'k' on. */
+double *topt_onnx_fold_trilu(struct onnx *x, const struct onnx_node *n,
+                             const struct onnx_value *y)
+{
+    const struct onnx_value *a = topt_onnx_in(x, n, 0), *k = topt_onnx_in(x, n, 1);
+    int64_t count = topt_onnx_elements(&y->shape), shift = k ? (int64_t)k->held[0] : 0;
+    int upper = topt_onnx_int(n, "upper", 1) != 0, last = y->shape.ndim - 1;
+    double *ret = last > 0 ? TOPT_NEW(x->arena, count, double) : NULL;
+    for (int64_t i = 0; ret && i < count; i++) {
+        int64_t col = i % y->shape.dim[last],
+                row = i / y->shape.dim[last] % y->shape.dim[last - 1];
+        ret[i] = (upper ? col - row >= shift : col - row <= shift) ? a->held[i] : 0;
+    }
+    return ret;
+}
+
 double *topt_onnx_fold_range(struct onnx *x, const struct onnx_node *n,
                              const struct onnx_value *y)
 {
@@ -344,7 +385,7 @@ int topt_onnx_fold(struct onnx *x, const struct onnx_node *n)
     if (!y || !n->kind->fold || !y->constant || y->held ||
         topt_onnx_elements(&y->shape) > ONNX_MAX_HELD)
         return 0;
-    for (int k = 0; k < n->nin && n->kind->fold != topt_onnx_fold_shape; k++)
+    for (int k = 0; k < n->nin && !n->kind->of_shape; k++)
         if (topt_onnx_in(x, n, k) && !topt_onnx_in(x, n, k)->held)
             return 0; /* weights: only the shape is known */
     y->held = n->kind->fold(x, n, y);

@@ -138,8 +138,9 @@ static int find_norm(const struct onnx *x, const struct onnx_node *n, struct nor
 static int map_norm(struct onnx *x, const struct onnx_node *n)
 {
     const struct onnx_value *a = &x->value[n->base[0]];
-    return a->view.tensor < 0 ? topt_onnx_fail(x, n, "the norm of no tensor of samples")
-                              : topt_onnx_put_norm(x, n, a, n->flag, n->number);
+    return a->view.tensor < 0
+               ? topt_onnx_fail(x, n, "the norm of no tensor of samples")
+               : topt_onnx_put_norm(x, n, a, a->shape.ndim - 1, n->flag, n->number);
 }
 
 static int fuse_norm(struct onnx *x, struct onnx_node *n)

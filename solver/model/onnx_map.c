@@ -77,8 +77,7 @@ int64_t topt_onnx_extent_of(const struct topt_tensor *t, int axis)
     return t->dim[axis].count * t->dim[axis].unit;
 }
 
-/* Move atoms to other axes: to[axis], those of several old axes in their order. */
-static void move_axes(struct onnx_view *v, const int8_t *to)
+void topt_onnx_move_axes(struct onnx_view *v, const int8_t *to)
 {
     struct onnx_view old = *v;
     for (int i = 0; i < v->natoms; i++) {
@@ -113,7 +112,7 @@ static int turn(struct onnx *x, const struct onnx_node *n, struct onnx_view *v)
     int t =
         topt_onnx_regroup(x, n, v->tensor, topt_onnx_extent_of(tensor_of(x, v), 2), 1);
     t = t < 0 ? -1 : topt_onnx_emit(x, n, "transpose", ".transpose", t, -1, NULL);
-    move_axes(v, swapped);
+    topt_onnx_move_axes(v, swapped);
     v->tensor = t;
     return t < 0 ? -1 : 0;
 }
@@ -133,7 +132,7 @@ static int from_image(struct onnx *x, const struct onnx_node *n, struct onnx_vie
     int whole = in == pixels;
     v->tensor = topt_onnx_emit(x, n, whole ? "flatten" : "tokens",
                                whole ? ".flatten" : ".tokens", v->tensor, -1, NULL);
-    move_axes(v, whole ? flat : rows);
+    topt_onnx_move_axes(v, whole ? flat : rows);
     return v->tensor < 0 ? -1 : 0;
 }
 
@@ -178,4 +177,120 @@ int topt_onnx_axis_of_dim(const struct onnx *x, const struct onnx_value *a, int 
             a->shape.dim[d] == topt_onnx_extent_of(t, axis) && a->shape.dim[d] > 1)
             return axis;
     return -1;
+}
+
+/* Do the atoms of dimensions [from, to) make up an axis in their order, and is it all of it? */
+static int fills_axis(const struct onnx *x, const struct onnx_value *a, int axis,
+                      int from, int to)
+{
+    int last = -1;
+    for (int i = 0; i < a->view.natoms; i++) {
+        const struct onnx_atom *atom = &a->view.atom[i];
+        int here = atom->dim >= from && atom->dim < to && atom->extent > 1;
+        if (here && (atom->axis != axis || atom->rank < last))
+            return 0;
+        last = here ? atom->rank : last;
+    }
+    return topt_onnx_extent_on(&a->view, axis, from, to) ==
+           topt_onnx_extent_of(tensor_of(x, &a->view), axis);
+}
+
+/* Channels that lie as [groups][channels of a group] the other way round: how many groups the
+ * tensor has; 0 where they lie otherwise. */
+static int64_t shuffled(const struct onnx *x, const struct onnx_value *a)
+{
+    const struct onnx_atom *outer = NULL, *inner = NULL;
+    struct onnx_value plain = *a;
+    for (int i = 0; i < a->view.natoms; i++)
+        if (a->view.atom[i].dim == 1 && a->view.atom[i].extent > 1) {
+            if (inner)
+                return 0;
+            *(outer ? &inner : &outer) = &a->view.atom[i];
+        }
+    if (!inner || outer->axis != 1 || inner->axis != 1 || outer->rank < inner->rank)
+        return 0;
+    plain.view.natoms = 0;
+    for (int i = 0; i < a->view.natoms; i++)
+        if (&a->view.atom[i] != outer) {
+            struct onnx_atom *to = &plain.view.atom[plain.view.natoms++];
+            *to = a->view.atom[i];
+            if (&a->view.atom[i] == inner)
+                *to = (struct onnx_atom){
+                    .extent = inner->extent * outer->extent, .axis = 1, .dim = 1};
+        }
+    return topt_onnx_is_image(x, &plain) ? inner->extent : 0;
+}
+
+/* An image of rows of features: all pixels are in its features, or its pixels are positions. */
+static int image_of_rows(struct onnx *x, const struct onnx_node *n,
+                         const struct onnx_value *a)
+{
+    int signal = a->shape.ndim == 3;
+    struct topt_attrs attrs = {.height = signal ? 1 : a->shape.dim[2],
+                               .width = a->shape.dim[signal ? 2 : 3]};
+    const struct topt_tensor *t = tensor_of(x, &a->view);
+    int64_t channels = a->shape.dim[1];
+    if (topt_onnx_extent_on(&a->view, 0, 1, ONNX_MAX_RANK) > 1)
+        return -2; /* samples elsewhere than in the first dimension */
+    struct onnx_value turned = *a;
+    if (fills_axis(x, a, 1, 1, 2) && fills_axis(x, a, 2, 2, 4) && channels > 1 &&
+        turn(x, n, &turned.view))
+        return -1;
+    if (fills_axis(x, &turned, 1, 2, 4) && fills_axis(x, &turned, 2, 1, 2))
+        return topt_onnx_emit(x, n, "untokens", ".image", turned.view.tensor, -1, &attrs);
+    if (topt_onnx_extent_of(t, 1) != 1 || !fills_axis(x, a, 2, 1, 4))
+        return -2;
+    int u = topt_onnx_regroup(x, n, a->view.tensor, channels, attrs.height * attrs.width);
+    return u < 0 ? -1 : topt_onnx_emit(x, n, "unflatten", ".image", u, -1, &attrs);
+}
+
+int topt_onnx_image(struct onnx *x, const struct onnx_node *n, const struct onnx_value *a)
+{
+    if (a->shape.ndim < 3 || a->shape.ndim > 4)
+        return topt_onnx_fail(x, n, "%d dimensions are no image", a->shape.ndim);
+    if (topt_onnx_is_image(x, a))
+        return a->view.tensor;
+    int images = tensor_of(x, &a->view)->ndim == 4;
+    struct topt_attrs attrs = {.groups = images ? shuffled(x, a) : 0};
+    int t = attrs.groups ? topt_onnx_regroup(x, n, a->view.tensor, a->shape.dim[1], 1)
+            : images     ? -2
+                         : image_of_rows(x, n, a);
+    if (attrs.groups && t >= 0)
+        t = topt_onnx_emit(x, n, "shuffle", ".shuffle", t, -1, &attrs);
+    return t != -2 ? t
+                   : topt_onnx_fail(x, n,
+                                    "its input lies otherwise than as channels, rows and "
+                                    "columns");
+}
+
+int topt_onnx_features(struct onnx *x, const struct onnx_node *n,
+                       const struct onnx_value *a, int d, struct onnx_view *ret)
+{
+    static const int8_t rows[] = {0, 2, 1, 1};
+    *ret = a->view;
+    int axis = topt_onnx_axis_of_dim(x, a, d);
+    if (a->shape.dim[d] == 1)
+        return topt_onnx_fail(x, n, "dimension %d is 1", d);
+    if (tensor_of(x, ret)->ndim == 4 && axis == 1) {
+        ret->tensor = topt_onnx_emit(x, n, "tokens", ".tokens", ret->tensor, -1, NULL);
+        topt_onnx_move_axes(ret, rows);
+        return ret->tensor < 0 ? -1 : 0;
+    }
+    if (tensor_of(x, ret)->ndim != 3 || axis < 1)
+        return topt_onnx_fail(
+            x, n, "it is over other than all features, channels or positions");
+    return axis == 2 ? 0 : turn(x, n, ret);
+}
+
+void topt_onnx_image_view(struct onnx_value *v, int tensor)
+{
+    static const int8_t two[] = {0, 1, 2, 3}, one[] = {0, 1, 3};
+    topt_onnx_view_fresh(v, tensor, v->shape.ndim == 4 ? two : one);
+}
+
+int topt_onnx_put_image(struct onnx *x, const struct onnx_node *n, int tensor)
+{
+    if (tensor >= 0)
+        topt_onnx_image_view(onnx_out(x, n, 0), tensor);
+    return tensor < 0 ? -1 : 0;
 }

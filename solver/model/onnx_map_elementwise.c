@@ -1,79 +1,11 @@
-/* onnx_map_elementwise.c - operators of nodes that take numbers one by one: functions, sums,
- * products, norms. */
+/* onnx_map_elementwise.c - operators of nodes on two or more tensors, number by number: sums,
+ * products, the larger ones. */
 #include "onnx_table.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- elementwise ----------------------------------------------------------------------- */
-
-int topt_onnx_map_activation(struct onnx *x, const struct onnx_node *n)
-{
-    static const struct {
-        const char *type;
-        enum topt_activation a;
-        double alpha;
-    } table[] = {{"Relu", TOPT_ACT_RELU, 0}, {"Sigmoid", TOPT_ACT_SIGMOID, 0},
-                 {"Tanh", TOPT_ACT_TANH, 0}, {"LeakyRelu", TOPT_ACT_LEAKY_RELU, 0.01},
-                 {"Elu", TOPT_ACT_ELU, 1},   {"Softplus", TOPT_ACT_SOFTPLUS, 0}};
-    const struct onnx_value *a = topt_onnx_sample(x, n, 0);
-    struct topt_attrs attrs = {0};
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (!strcmp(table[i].type, n->kind->name))
-            attrs =
-                (struct topt_attrs){.activation = (int)table[i].a,
-                                    .alpha = topt_onnx_real(n, "alpha", table[i].alpha)};
-    if (attrs.alpha < 0)
-        return topt_onnx_fail(x, n, "alpha is below 0");
-    return !a ? -1
-              : topt_onnx_put(
-                    x, n, &a->view,
-                    topt_onnx_emit(x, n, "unary", "", a->view.tensor, -1, &attrs));
-}
-
-int topt_onnx_put_activation(struct onnx *x, const struct onnx_node *n,
-                             const struct onnx_value *a, enum topt_activation activation)
-{
-    struct topt_attrs attrs = {.activation = (int)activation};
-    return topt_onnx_put(x, n, &a->view,
-                         topt_onnx_emit(x, n, "unary", "", a->view.tensor, -1, &attrs));
-}
-
-static int scaled(struct onnx *x, const struct onnx_node *n, const struct onnx_value *a,
-                  double factor, double shift)
-{
-    struct topt_attrs attrs = {.factor = factor, .shift = shift};
-    if (!(fabs(factor) < 1e18 && fabs(shift) < 1e18))
-        return topt_onnx_fail(x, n, "its constant is not a number below 1e18");
-    if (tensor_of(x, &a->view)->ndim != 3)
-        return topt_onnx_fail(x, n, "an image is scaled by a constant: no row does that");
-    return topt_onnx_put(x, n, &a->view,
-                         topt_onnx_emit(x, n, "scale", "", a->view.tensor, -1, &attrs));
-}
-
-int topt_onnx_map_neg(struct onnx *x, const struct onnx_node *n)
-{
-    const struct onnx_value *a = topt_onnx_sample(x, n, 0);
-    return a ? scaled(x, n, a, -1, 0) : -1;
-}
-
-int topt_onnx_map_same(struct onnx *x, const struct onnx_node *n)
-{
-    const struct onnx_value *a = topt_onnx_sample(x, n, 0);
-    return a ? topt_onnx_put(x, n, &a->view, a->view.tensor) : -1;
-}
-
-/* Dropped in training, which is what the graph is for. */
-int topt_onnx_map_dropout(struct onnx *x, const struct onnx_node *n)
-{
-    const struct onnx_value *a = topt_onnx_sample(x, n, 0), *r = topt_onnx_in(x, n, 1);
-    double rate = r && r->held ? r->held[0] : topt_onnx_real(n, "ratio", 0.5);
-    struct topt_attrs attrs = {.rate = rate};
-    if (!a || rate <= 0)
-        return a ? topt_onnx_map_same(x, n) : -1;
-    return topt_onnx_put(x, n, &a->view,
-                         topt_onnx_emit(x, n, "dropout", "", a->view.tensor, -1, &attrs));
-}
+/* ---- constants along dimensions -------------------------------------------------------- */
 
 /* Which axes of the tensor a constant runs along, as bits; -1 where it runs along parts. */
 static int axes_along(const struct onnx *x, const struct onnx_value *a,
@@ -102,25 +34,113 @@ static int axes_along(const struct onnx *x, const struct onnx_value *a,
     return bits;
 }
 
+/* The axis of features: channels of an image. */
+static int feature_axis(const struct onnx *x, const struct onnx_value *a)
+{
+    return tensor_of(x, &a->view)->ndim == 4 ? 1 : 2;
+}
+
 /* A vector that is added: a bias of features or channels, or a table of positions. */
 static int add_weights(struct onnx *x, const struct onnx_node *n,
                        const struct onnx_value *a, const struct onnx_value *c)
 {
-    int features = tensor_of(x, &a->view)->ndim == 4 ? 1 << 1 : 1 << 2;
-    int along = axes_along(x, a, c);
-    if (a->own_weights & 2 && along == features)
+    int axis = feature_axis(x, a), along = axes_along(x, a, c);
+    if (a->own_weights & 2 && along == 1 << axis)
         return topt_onnx_put(x, n, &a->view, a->view.tensor);
-    int bias = along == features ||
+    int bias = along == 1 << axis ||
                (along == 0 && topt_onnx_elements(&c->shape) == 1 &&
-                topt_onnx_extent_of(tensor_of(x, &a->view), features == 4 ? 2 : 1) == 1);
+                topt_onnx_extent_of(tensor_of(x, &a->view), axis == 1 ? 2 : 1) == 1);
     if (!bias && along != (1 << 1 | 1 << 2))
         return topt_onnx_fail(x, n, "'%.40s' is added along parts of dimensions",
                               c->name);
-    if (!bias && features == 1 << 1)
+    if (!bias && axis == 1)
         return topt_onnx_fail(x, n, "a table of rows is added to an image");
     return topt_onnx_put(
         x, n, &a->view,
         topt_onnx_emit(x, n, bias ? "bias" : "position", "", a->view.tensor, -1, NULL));
+}
+
+/* A vector that multiplies: a gain of features or channels. */
+static int multiply_weights(struct onnx *x, const struct onnx_node *n,
+                            const struct onnx_value *a, const struct onnx_value *c)
+{
+    int own = axes_along(x, a, c) == 1 << feature_axis(x, a);
+    if (!own)
+        return topt_onnx_fail(
+            x, n, "'%.40s' multiplies along other dimensions than features or channels",
+            c->name);
+    if (!(a->own_weights & 1))
+        return topt_onnx_put(x, n, &a->view,
+                             topt_onnx_emit(x, n, "gain", "", a->view.tensor, -1, NULL));
+    onnx_out(x, n, 0)->own_weights = a->own_weights & 2;
+    return topt_onnx_put(x, n, &a->view, a->view.tensor);
+}
+
+/* Slopes below 0 are broadcast as other weights are. */
+int topt_onnx_map_prelu(struct onnx *x, const struct onnx_node *n)
+{
+    struct topt_attrs attrs = {.init_std = 0.25};
+    const struct onnx_value *a = topt_onnx_sample(x, n, 0), *c = topt_onnx_in(x, n, 1);
+    if (!a)
+        return -1;
+    if (!c || !c->constant)
+        return topt_onnx_fail(x, n, "its slopes depend on samples");
+    int shared = topt_onnx_elements(&c->shape) == 1;
+    if (!shared && axes_along(x, a, c) != 1 << feature_axis(x, a))
+        return topt_onnx_fail(x, n, "its slopes are no numbers of features or channels");
+    return topt_onnx_put(x, n, &a->view,
+                         topt_onnx_emit(x, n, shared ? "prelu_shared" : "prelu", "",
+                                        a->view.tensor, -1, &attrs));
+}
+
+/* ---- two inputs ------------------------------------------------------------------------ */
+
+/* The inputs of a node on two: with dimensions of 1 before those they have, so that both have
+ * as many as the output.  'constant' is the one that is none of samples, or NULL; 'a' the first
+ * that is, and 'swapped' where that is not the node's first. */
+struct pair {
+    struct onnx_value a, b;
+    const struct onnx_value *constant;
+    int swapped;
+};
+
+static struct onnx_value lifted(const struct onnx_value *v, int ndim)
+{
+    struct onnx_value ret = *v;
+    int more = ndim - v->shape.ndim;
+    for (int d = 0; d < ndim; d++)
+        ret.shape.dim[d] = d < more ? 1 : v->shape.dim[d - more];
+    ret.shape.ndim = ndim;
+    for (int i = 0; i < ret.view.natoms; i++)
+        ret.view.atom[i].dim = (int8_t)(ret.view.atom[i].dim + more);
+    return ret;
+}
+
+static int read_pair(struct onnx *x, const struct onnx_node *n, struct pair *ret)
+{
+    const struct onnx_value *a = topt_onnx_in(x, n, 0), *b = topt_onnx_in(x, n, 1);
+    const struct onnx_shape *y = &onnx_out(x, n, 0)->shape;
+    *ret = (struct pair){.swapped = a->constant,
+                         .constant = a->constant   ? a
+                                     : b->constant ? b
+                                                   : NULL};
+    if (!topt_onnx_sample(x, n, ret->swapped) ||
+        (!ret->constant && !topt_onnx_sample(x, n, 1)))
+        return -1;
+    ret->a = lifted(ret->swapped ? b : a, y->ndim);
+    ret->b = ret->constant ? ret->a : lifted(b, y->ndim);
+    return ret->constant && topt_onnx_elements(&ret->a.shape) != topt_onnx_elements(y)
+               ? topt_onnx_fail(x, n, "a constant repeats the samples along a dimension")
+               : 0;
+}
+
+/* The only number of the constant: 1 where there is one. */
+static int number_of_pair(const struct pair *p, double *ret)
+{
+    if (!p->constant->held || topt_onnx_elements(&p->constant->shape) != 1)
+        return 0;
+    *ret = p->constant->held[0];
+    return 1;
 }
 
 /* The features of 'b' in the units of 'a'. */
@@ -143,46 +163,92 @@ static int both(struct onnx *x, const struct onnx_node *n, const char *kind,
     return t < 0 ? -1 : topt_onnx_emit(x, n, kind, suffix, a->tensor, t, NULL);
 }
 
-int topt_onnx_map_add(struct onnx *x, const struct onnx_node *n)
+/* The same numbers through one operator of one input. */
+static int through(struct onnx *x, const struct onnx_node *n, struct onnx_value *v,
+                   const char *kind, const char *suffix, const struct topt_attrs *attrs)
 {
-    struct onnx_value *a = topt_onnx_in(x, n, 0), *b = topt_onnx_in(x, n, 1);
-    int sub = !strcmp(n->kind->name, "Sub"), swapped = a->constant;
-    struct onnx_value *c = swapped ? a : b;
-    a = topt_onnx_sample(x, n, swapped);
-    if (!a)
-        return -1;
-    if (!c->constant) {
-        struct onnx_view other = b->view;
-        if (other.tensor < 0)
-            return topt_onnx_sample(x, n, 1) ? 0 : -1;
-        struct topt_attrs minus = {.factor = -1};
-        if (sub)
-            other.tensor =
-                topt_onnx_emit(x, n, "scale", ".minus", b->view.tensor, -1, &minus);
-        return other.tensor < 0 ? -1
-                                : topt_onnx_put(x, n, &a->view,
-                                                both(x, n, "add", "", &a->view, &other));
-    }
-    if (topt_onnx_elements(&c->shape) == 1 && c->held)
-        return scaled(x, n, a, sub && swapped ? -1 : 1,
-                      sub && !swapped ? -c->held[0] : c->held[0]);
-    if (sub && swapped)
-        return topt_onnx_fail(x, n, "it is taken from a constant vector");
-    return add_weights(x, n, a, c);
+    v->view.tensor = topt_onnx_emit(x, n, kind, suffix, v->view.tensor, -1, attrs);
+    return v->view.tensor < 0 ? -1 : 0;
 }
 
+int topt_onnx_map_add(struct onnx *x, const struct onnx_node *n)
+{
+    static const struct topt_attrs minus = {.factor = -1};
+    int sub = !strcmp(n->kind->name, "Sub");
+    struct pair p;
+    double c;
+    if (read_pair(x, n, &p))
+        return -1;
+    if (!p.constant)
+        return sub && through(x, n, &p.b, "scale", ".minus", &minus)
+                   ? -1
+                   : topt_onnx_put(x, n, &p.a.view,
+                                   both(x, n, "add", "", &p.a.view, &p.b.view));
+    if (number_of_pair(&p, &c))
+        return topt_onnx_put_scaled(x, n, &p.a, sub && p.swapped ? -1 : 1,
+                                    sub && !p.swapped ? -c : c);
+    if (sub && p.swapped && through(x, n, &p.a, "scale", ".minus", &minus))
+        return -1;
+    return add_weights(x, n, &p.a, p.constant);
+}
+
+/* a + f(b - a) is the larger one where f is relu, and a - f(a - b) the smaller one. */
+static int larger_of(struct onnx *x, const struct onnx_node *n, const struct onnx_view *a,
+                     const struct onnx_view *b)
+{
+    static const struct topt_attrs relu = {.activation = TOPT_ACT_RELU},
+                                   minus = {.factor = -1};
+    int least = !strcmp(n->kind->name, "Min");
+    struct onnx_value gap = {.view = least ? *a : *b};
+    struct onnx_value less = {.view = least ? *b : *a};
+    if (through(x, n, &less, "scale", ".minus", &minus))
+        return -1;
+    gap.view.tensor = both(x, n, "add", ".gap", &gap.view, &less.view);
+    if (gap.view.tensor < 0 || through(x, n, &gap, "unary", ".relu", &relu) ||
+        (least && through(x, n, &gap, "scale", ".minus", &minus)))
+        return -1;
+    return both(x, n, "add", "", a, &gap.view);
+}
+
+int topt_onnx_map_extreme(struct onnx *x, const struct onnx_node *n)
+{
+    int least = !strcmp(n->kind->name, "Min");
+    struct pair p;
+    double c;
+    if (n->nin == 1)
+        return topt_onnx_map_same(x, n);
+    if (n->nin > 2)
+        return topt_onnx_fail(x, n, "it is of more than two inputs");
+    if (read_pair(x, n, &p))
+        return -1;
+    if (!p.constant)
+        return topt_onnx_put(x, n, &p.a.view, larger_of(x, n, &p.a.view, &p.b.view));
+    if (!number_of_pair(&p, &c))
+        return topt_onnx_fail(x, n, "it is of samples and a constant vector");
+    return least ? topt_onnx_put_clipped(x, n, &p.a, -ONNX_MAX_NUMBER, c)
+                 : topt_onnx_put_clipped(x, n, &p.a, c, ONNX_MAX_NUMBER);
+}
+
+/* Sum or Mean of any number of inputs. */
 int topt_onnx_map_sum(struct onnx *x, const struct onnx_node *n)
 {
     const struct onnx_value *a = topt_onnx_sample(x, n, 0);
-    struct onnx_view sum = a ? a->view : (struct onnx_view){0};
-    for (int i = 1; a && i < n->nin; i++) {
+    int mean = !strcmp(n->kind->name, "Mean");
+    if (!a)
+        return -1;
+    struct onnx_value sum = lifted(a, onnx_out(x, n, 0)->shape.ndim);
+    for (int i = 1; i < n->nin; i++) {
         const struct onnx_value *b = topt_onnx_sample(x, n, i);
-        sum.tensor =
-            b ? both(x, n, "add", i + 1 < n->nin ? ".sum" : "", &sum, &b->view) : -1;
-        if (sum.tensor < 0)
+        if (!b)
+            return -1;
+        struct onnx_value one = lifted(b, sum.shape.ndim);
+        sum.view.tensor =
+            both(x, n, "add", i + 1 < n->nin || mean ? ".sum" : "", &sum.view, &one.view);
+        if (sum.view.tensor < 0)
             return -1;
     }
-    return a ? topt_onnx_put(x, n, &sum, sum.tensor) : -1;
+    return mean ? topt_onnx_put_scaled(x, n, &sum, 1 / (double)n->nin, 0)
+                : topt_onnx_put(x, n, &sum.view, sum.view.tensor);
 }
 
 /* Is 'g' one number for each channel of the image 'a', or for each position? */
@@ -222,57 +288,19 @@ static int product_of(struct onnx *x, const struct onnx_node *n,
 
 int topt_onnx_map_mul(struct onnx *x, const struct onnx_node *n)
 {
-    struct onnx_value *a = topt_onnx_in(x, n, 0), *b = topt_onnx_in(x, n, 1);
-    int swapped = a->constant, div = !strcmp(n->kind->name, "Div");
-    struct onnx_value *c = swapped ? a : b;
-    a = topt_onnx_sample(x, n, swapped);
-    if (!a)
+    static const struct topt_attrs inverse = {.activation = TOPT_ACT_RECIPROCAL};
+    int div = !strcmp(n->kind->name, "Div");
+    struct pair p;
+    double c;
+    if (read_pair(x, n, &p))
         return -1;
-    if (!c->constant && !div)
-        return topt_onnx_sample(x, n, 1) ? product_of(x, n, a, b) : -1;
-    if (div && (swapped || !c->constant))
-        return topt_onnx_fail(x, n, "it divides by what depends on samples");
-    if (topt_onnx_elements(&c->shape) == 1 && c->held)
-        return scaled(x, n, a, div ? 1 / c->held[0] : c->held[0], 0);
-    if (a->own_weights & 1 && !div &&
-        axes_along(x, a, c) == (tensor_of(x, &a->view)->ndim == 4 ? 1 << 1 : 1 << 2)) {
-        onnx_out(x, n, 0)->own_weights = a->own_weights & 2;
-        return topt_onnx_put(x, n, &a->view, a->view.tensor);
-    }
-    return topt_onnx_fail(
-        x, n, "'%.40s', a constant vector, multiplies: no row does that", c->name);
-}
-
-int topt_onnx_map_pow(struct onnx *x, const struct onnx_node *n)
-{
-    const struct onnx_value *a = topt_onnx_sample(x, n, 0), *p = topt_onnx_in(x, n, 1);
-    if (!a)
+    if (div && !p.constant && through(x, n, &p.b, "unary", ".inverse", &inverse))
         return -1;
-    if (!p->held || topt_onnx_elements(&p->shape) != 1 || fabs(p->held[0] - 2) > 0)
-        return topt_onnx_fail(x, n, "only squares are done");
-    return topt_onnx_put(x, n, &a->view, both(x, n, "mul", "", &a->view, &a->view));
-}
-
-/* ---- norms ----------------------------------------------------------------------------- */
-
-int topt_onnx_put_norm(struct onnx *x, const struct onnx_node *n,
-                       const struct onnx_value *a, int rms, double eps)
-{
-    struct topt_attrs attrs = {.rms = rms, .eps = eps};
-    struct onnx_view v;
-    if (topt_onnx_rows(x, n, a, a->shape.ndim - 1, &v))
+    if (!p.constant)
+        return product_of(x, n, &p.a, &p.b);
+    if (div && p.swapped && through(x, n, &p.a, "unary", ".inverse", &inverse))
         return -1;
-    onnx_out(x, n, 0)->own_weights = onnx_out(x, n, 0)->uses == 1 ? (rms ? 1 : 3) : 0;
-    return topt_onnx_put(x, n, &v,
-                         topt_onnx_emit(x, n, "norm", "", v.tensor, -1, &attrs));
-}
-
-int topt_onnx_map_layer_norm(struct onnx *x, const struct onnx_node *n)
-{
-    const struct onnx_value *a = topt_onnx_sample(x, n, 0);
-    if (!a)
-        return -1;
-    return topt_onnx_axis(n, a->shape.ndim, -1) == a->shape.ndim - 1
-               ? topt_onnx_put_norm(x, n, a, 0, topt_onnx_real(n, "epsilon", 1e-5))
-               : topt_onnx_fail(x, n, "it is over several dimensions");
+    if (number_of_pair(&p, &c))
+        return topt_onnx_put_scaled(x, n, &p.a, div && !p.swapped ? 1 / c : c, 0);
+    return multiply_weights(x, n, &p.a, p.constant);
 }

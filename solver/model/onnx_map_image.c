@@ -1,6 +1,7 @@
 /* onnx_map_image.c - operators of nodes on images: windows, means, norms of channels. */
 #include "onnx_table.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- images ---------------------------------------------------------------------------- */
@@ -20,70 +21,136 @@ static struct topt_attrs slide(const struct onnx_window *w)
                                .ceil = w->ceil};
 }
 
-/* The output is an image of its own. */
-int topt_onnx_put_image(struct onnx *x, const struct onnx_node *n, int tensor)
-{
-    static const int8_t two[] = {0, 1, 2, 3}, one[] = {0, 1, 3};
-    if (tensor < 0)
-        return -1;
-    topt_onnx_view_fresh(onnx_out(x, n, 0), tensor,
-                         onnx_out(x, n, 0)->shape.ndim == 4 ? two : one);
-    return 0;
-}
-
 /* Groups of channels are the units of the image's.  The tensor that is convolved, or -1. */
-static int group_channels(struct onnx *x, const struct onnx_node *n,
-                          const struct onnx_value *a, struct topt_attrs *attrs)
+static int group_channels(struct onnx *x, const struct onnx_node *n, int tensor,
+                          struct topt_attrs *attrs)
 {
+    int64_t channels = topt_onnx_in(x, n, 0)->shape.dim[1];
     int64_t groups = topt_onnx_int(n, "group", 1);
     int64_t features = topt_onnx_in(x, n, 1)->shape.dim[0];
     if (groups == 1) {
         attrs->features = features;
-        return a->view.tensor;
+        return tensor;
     }
     attrs->groups = groups;
     attrs->features_unit = features / groups;
-    return topt_onnx_regroup(x, n, a->view.tensor, groups, a->shape.dim[1] / groups);
+    return topt_onnx_regroup(x, n, tensor, groups, channels / groups);
 }
 
-int topt_onnx_map_conv(struct onnx *x, const struct onnx_node *n)
+/* A convolution of one pixel is a matrix product. */
+static int is_product(const struct onnx *x, const struct onnx_node *n,
+                      const struct onnx_value *a, const struct onnx_window *w)
 {
-    const struct onnx_value *a = topt_onnx_sample(x, n, 0), *w = topt_onnx_in(x, n, 1);
-    int bias = topt_onnx_in(x, n, 2) != NULL;
-    struct onnx_window win;
-    if (!a || topt_onnx_window(x, n, &win))
-        return -1;
-    if (!w->constant)
-        return topt_onnx_fail(x, n, "its weights depend on samples");
-    struct topt_attrs attrs = slide(&win);
-    if (!topt_onnx_is_image(x, a)) {
-        int64_t pixels =
-            topt_onnx_elements(&a->shape) / a->shape.dim[0] / a->shape.dim[1];
-        return pixels == 1 && topt_onnx_int(n, "group", 1) == 1 &&
-                       topt_onnx_elements(&onnx_out(x, n, 0)->shape) ==
-                           onnx_out(x, n, 0)->shape.dim[0] * w->shape.dim[0] &&
-                       win.kernel[0] * win.kernel[1] == 1
-                   ? topt_onnx_product(x, n, a, 1, w->shape.dim[0], bias, 1)
-                   : topt_onnx_fail(x, n, "a convolution over a sequence, not an image");
-    }
-    int t = group_channels(x, n, a, &attrs);
-    if (t >= 0)
-        t = topt_onnx_emit(x, n, attrs.groups ? "conv_grouped" : "conv",
-                           bias ? ".conv" : "", t, -1, &attrs);
+    const struct onnx_shape *y = &onnx_out(x, n, 0)->shape;
+    return !topt_onnx_is_image(x, a) && topt_onnx_int(n, "group", 1) == 1 &&
+           w->kernel[0] * w->kernel[1] == 1 &&
+           topt_onnx_elements(&a->shape) == a->shape.dim[0] * a->shape.dim[1] &&
+           topt_onnx_elements(y) == y->dim[0] * y->dim[1];
+}
+
+static int with_bias(struct onnx *x, const struct onnx_node *n, const char *kind,
+                     int tensor, const struct topt_attrs *attrs)
+{
+    int bias = topt_onnx_in(x, n, 2) != NULL, t = tensor;
+    t = t < 0 ? -1 : topt_onnx_emit(x, n, kind, bias ? ".conv" : "", t, -1, attrs);
     if (t >= 0 && bias)
         t = topt_onnx_emit(x, n, "bias", "", t, -1, NULL);
     return topt_onnx_put_image(x, n, t);
 }
 
-int topt_onnx_mean_of_image(struct onnx *x, const struct onnx_node *n,
-                            const struct onnx_value *a)
+int topt_onnx_map_conv(struct onnx *x, const struct onnx_node *n)
+{
+    const struct onnx_value *a = topt_onnx_sample(x, n, 0), *w = topt_onnx_in(x, n, 1);
+    struct onnx_window win;
+    if (!a || topt_onnx_window(x, n, &win))
+        return -1;
+    if (!w->constant)
+        return topt_onnx_fail(x, n, "its weights depend on samples");
+    if (is_product(x, n, a, &win))
+        return topt_onnx_product(x, n, a, 1, w->shape.dim[0],
+                                 topt_onnx_in(x, n, 2) != NULL, 1);
+    struct topt_attrs attrs = slide(&win);
+    int t = topt_onnx_image(x, n, a);
+    t = t < 0 ? -1 : group_channels(x, n, t, &attrs);
+    return with_bias(x, n, attrs.groups ? "conv_grouped" : "conv", t, &attrs);
+}
+
+int topt_onnx_map_conv_transpose(struct onnx *x, const struct onnx_node *n)
+{
+    const struct onnx_value *a = topt_onnx_sample(x, n, 0), *w = topt_onnx_in(x, n, 1);
+    const struct onnx_shape *y = &onnx_out(x, n, 0)->shape;
+    struct onnx_window win;
+    if (!a || topt_onnx_spread(x, n, &win))
+        return -1;
+    if (!w->constant)
+        return topt_onnx_fail(x, n, "its weights depend on samples");
+    if (topt_onnx_int(n, "group", 1) != 1)
+        return topt_onnx_fail(x, n, "it is in groups: no row transposes those");
+    struct topt_attrs attrs = slide(&win);
+    attrs.features = w->shape.dim[1];
+    attrs.height = y->ndim == 4 ? y->dim[2] : 1;
+    attrs.width = y->dim[y->ndim - 1];
+    return with_bias(x, n, "conv_transpose", topt_onnx_image(x, n, a), &attrs);
+}
+
+/* Zeros around the image, as the mean of windows of one pixel that counts padding; another
+ * number by way of its difference to zero. */
+int topt_onnx_map_pad(struct onnx *x, const struct onnx_node *n)
+{
+    const struct onnx_value *a = topt_onnx_sample(x, n, 0), *v = topt_onnx_in(x, n, 2);
+    const Onnx__AttributeProto *mode = topt_onnx_attr(n, "mode");
+    struct topt_attrs attrs = {
+        .kernel_h = 1, .kernel_w = 1, .average = 1, .count_pad = 1};
+    int64_t pad[ONNX_MAX_RANK];
+    int any = 0, none = 0;
+    if (!a)
+        return -1;
+    int ndim = a->shape.ndim, rows = ndim == 4 ? 2 : -1, cols = ndim - 1;
+    if (topt_onnx_pads(x, n, pad))
+        return -1;
+    for (int i = 0; i < 2 * ndim; i++) {
+        any |= pad[i] != 0;
+        none |= pad[i] < 0 || (pad[i] && i % ndim != rows && i % ndim != cols);
+    }
+    if (!any)
+        return topt_onnx_map_same(x, n);
+    if (mode && mode->has_s && (mode->s.len != 8 || memcmp(mode->s.data, "constant", 8)))
+        return topt_onnx_fail(x, n, "it repeats pixels of the image: no row does that");
+    if (v && (!v->held || topt_onnx_elements(&v->shape) != 1))
+        return topt_onnx_fail(x, n, "it pads with no constant number");
+    double value = v ? v->held[0] : topt_onnx_real(n, "value", 0);
+    if (none || ndim < 3)
+        return topt_onnx_fail(x, n, "it pads other than rows and columns, or cuts them");
+    attrs.pad_top = rows < 0 ? 0 : pad[rows];
+    attrs.pad_bottom = rows < 0 ? 0 : pad[ndim + rows];
+    attrs.pad_left = pad[cols];
+    attrs.pad_right = pad[ndim + cols];
+    struct topt_attrs less = {.factor = 1, .shift = -value};
+    int t = topt_onnx_image(x, n, a), zero = !(value < 0 || value > 0);
+    if (t >= 0 && !zero) /* less the number, zeros, and the number back */
+        t = topt_onnx_emit(x, n, "scale", ".less", t, -1, &less);
+    t = t < 0 ? -1 : topt_onnx_emit(x, n, "pool", zero ? "" : ".pad", t, -1, &attrs);
+    if (topt_onnx_put_image(x, n, t))
+        return -1;
+    return zero ? 0 : topt_onnx_put_scaled(x, n, onnx_out(x, n, 0), 1, value);
+}
+
+/* The mean of an image's pixels. */
+static int mean_of_image(struct onnx *x, const struct onnx_node *n, int tensor)
 {
     static const int8_t axes[] = {0, 2, -1, -1};
-    int t = topt_onnx_emit(x, n, "global_pool", "", a->view.tensor, -1, NULL);
+    int t = tensor < 0 ? -1 : topt_onnx_emit(x, n, "global_pool", "", tensor, -1, NULL);
     if (t < 0)
         return -1;
     topt_onnx_view_fresh(onnx_out(x, n, 0), t, axes);
     return 0;
+}
+
+static int pooled(struct onnx *x, const struct onnx_node *n, int tensor,
+                  const struct topt_attrs *attrs)
+{
+    int t = tensor < 0 ? -1 : topt_onnx_emit(x, n, "pool", "", tensor, -1, attrs);
+    return topt_onnx_put_image(x, n, t);
 }
 
 int topt_onnx_map_pool(struct onnx *x, const struct onnx_node *n)
@@ -93,45 +160,67 @@ int topt_onnx_map_pool(struct onnx *x, const struct onnx_node *n)
     struct onnx_window w;
     if (!a || topt_onnx_window(x, n, &w))
         return -1;
-    if (!topt_onnx_is_image(x, a))
-        return topt_onnx_fail(x, n, "it pools no image");
-    if (n->nout > 1 && n->out[1] >= 0 && x->value[n->out[1]].uses)
+    if (onnx_out(x, n, 1) && onnx_out(x, n, 1)->uses)
         return topt_onnx_fail(x, n, "the places of the largest are used");
     if (topt_onnx_int(n, "storage_order", 0))
         return topt_onnx_fail(x, n, "storage_order is not 0");
-    const struct topt_tensor *t = tensor_of(x, &a->view);
-    if (average && w.kernel[0] == topt_onnx_extent_of(t, 2) &&
-        w.kernel[1] == topt_onnx_extent_of(t, 3) &&
+    int t = topt_onnx_image(x, n, a);
+    const struct topt_tensor *image = t < 0 ? NULL : &x->model->tensor[t];
+    if (image && average && w.kernel[0] == topt_onnx_extent_of(image, 2) &&
+        w.kernel[1] == topt_onnx_extent_of(image, 3) &&
         w.before[0] + w.before[1] + w.after[0] + w.after[1] == 0)
-        return topt_onnx_mean_of_image(x, n, a);
+        return mean_of_image(x, n, t);
     struct topt_attrs attrs = slide(&w);
     attrs.average = average;
     attrs.count_pad = topt_onnx_int(n, "count_include_pad", 0) != 0;
-    return topt_onnx_put_image(
-        x, n, topt_onnx_emit(x, n, "pool", "", a->view.tensor, -1, &attrs));
+    return pooled(x, n, t, &attrs);
 }
 
+/* The mean, or the largest, of all pixels. */
 int topt_onnx_map_global_pool(struct onnx *x, const struct onnx_node *n)
 {
     const struct onnx_value *a = topt_onnx_sample(x, n, 0);
-    if (!a)
-        return -1;
-    return topt_onnx_is_image(x, a) ? topt_onnx_mean_of_image(x, n, a)
-                                    : topt_onnx_fail(x, n, "it pools no image");
+    int t = a ? topt_onnx_image(x, n, a) : -1;
+    if (t < 0 || !strcmp(n->kind->name, "GlobalAveragePool"))
+        return mean_of_image(x, n, t);
+    struct topt_attrs attrs = {.kernel_h = x->model->tensor[t].dim[2].count,
+                               .kernel_w = x->model->tensor[t].dim[3].count};
+    return pooled(x, n, t, &attrs);
 }
 
+/* Of an image's channels, or of features. */
 int topt_onnx_map_batch_norm(struct onnx *x, const struct onnx_node *n)
 {
     const struct onnx_value *a = topt_onnx_sample(x, n, 0);
     struct topt_attrs attrs = {.eps = topt_onnx_real(n, "epsilon", 1e-5)};
     if (!a)
         return -1;
+    struct onnx_view v = a->view;
+    if (!topt_onnx_is_image(x, a) && tensor_of(x, &v)->ndim == 3 && a->shape.ndim > 1 &&
+        topt_onnx_features(x, n, a, 1, &v))
+        return -1;
+    if (tensor_of(x, &v)->ndim == 4) {
+        v.tensor = topt_onnx_image(x, n, a);
+        if (v.tensor < 0 || topt_onnx_put_image(x, n, v.tensor))
+            return -1;
+        v = onnx_out(x, n, 0)->view;
+    }
     onnx_out(x, n, 0)->own_weights = onnx_out(x, n, 0)->uses == 1 ? 3 : 0;
-    return topt_onnx_is_image(x, a)
-               ? topt_onnx_put(
-                     x, n, &a->view,
-                     topt_onnx_emit(x, n, "batch_norm", "", a->view.tensor, -1, &attrs))
-               : topt_onnx_fail(x, n, "it normalises no image");
+    return topt_onnx_put(x, n, &v,
+                         topt_onnx_emit(x, n, "batch_norm", "", v.tensor, -1, &attrs));
+}
+
+/* Each channel of each sample by itself. */
+int topt_onnx_map_instance_norm(struct onnx *x, const struct onnx_node *n)
+{
+    const struct onnx_value *a = topt_onnx_sample(x, n, 0);
+    struct topt_attrs attrs = {.eps = topt_onnx_real(n, "epsilon", 1e-5)};
+    int t = a ? topt_onnx_image(x, n, a) : -1;
+    t = t < 0 ? -1 : topt_onnx_regroup(x, n, t, a->shape.dim[1], 1);
+    if (t >= 0)
+        onnx_out(x, n, 0)->own_weights = onnx_out(x, n, 0)->uses == 1 ? 3 : 0;
+    t = t < 0 ? -1 : topt_onnx_emit(x, n, "group_norm", "", t, -1, &attrs);
+    return topt_onnx_put_image(x, n, t);
 }
 
 int topt_onnx_map_lrn(struct onnx *x, const struct onnx_node *n)
@@ -141,11 +230,95 @@ int topt_onnx_map_lrn(struct onnx *x, const struct onnx_node *n)
                                .alpha = topt_onnx_real(n, "alpha", 1e-4),
                                .beta = topt_onnx_real(n, "beta", 0.75),
                                .bias = topt_onnx_real(n, "bias", 1)};
-    if (!a)
-        return -1;
-    if (!topt_onnx_is_image(x, a))
-        return topt_onnx_fail(x, n, "it normalises no image");
-    int t = topt_onnx_regroup(x, n, a->view.tensor, a->shape.dim[1], 1);
+    int t = a ? topt_onnx_image(x, n, a) : -1;
+    t = t < 0 ? -1 : topt_onnx_regroup(x, n, t, a->shape.dim[1], 1);
     t = t < 0 ? -1 : topt_onnx_emit(x, n, "lrn", "", t, -1, &attrs);
-    return topt_onnx_put(x, n, &a->view, t);
+    return topt_onnx_put_image(x, n, t);
+}
+
+/* ---- other extents --------------------------------------------------------------------- */
+
+/* The attribute, a string. */
+static int says(const struct onnx_node *n, const char *name, const char *value,
+                int otherwise)
+{
+    const Onnx__AttributeProto *a = topt_onnx_attr(n, name);
+    return a && a->has_s
+               ? a->s.len == strlen(value) && !memcmp(a->s.data, value, a->s.len)
+               : otherwise;
+}
+
+/* Where the centre of output 'i' is among the input's pixels, as the node says. */
+static double place_of(const struct onnx_node *n, double i, double in, double out,
+                       double scale)
+{
+    const char *name = "coordinate_transformation_mode";
+    int plain = !strcmp(n->kind->name, "Upsample");
+    if (says(n, name, "asymmetric", plain))
+        return i / scale;
+    if (says(n, name, "align_corners", 0))
+        return out > 1 ? i * (in - 1) / (out - 1) : 0;
+    return (i + 0.5) / scale - 0.5;
+}
+
+static double nearest_of(const struct onnx_node *n, double place)
+{
+    if (says(n, "nearest_mode", "floor", !strcmp(n->kind->name, "Upsample")))
+        return floor(place);
+    if (says(n, "nearest_mode", "ceil", 0))
+        return ceil(place);
+    return says(n, "nearest_mode", "round_prefer_ceil", 0) ? floor(place + 0.5)
+                                                           : ceil(place - 0.5);
+}
+
+/* Is each output, along dimension 'd', made of the pixels that the row takes? */
+static int resized_alike(const struct onnx *x, const struct onnx_node *n, int t, int d,
+                         double scale)
+{
+    const struct topt_op *op = &x->model->op[x->model->tensor[t].producer];
+    int rows = d == 2;
+    double in = (double)op->operand[0].dim[d].count;
+    int64_t out = op->operand[1].dim[d].count;
+    for (int64_t i = 0; i < out; i++) {
+        struct topt_taps taps = topt_resize_taps(op, rows, i);
+        double place = place_of(n, (double)i, in, (double)out, scale);
+        double want = op->attrs.linear ? place : nearest_of(n, place);
+        want = want < 0 ? 0 : want > in - 1 ? in - 1 : want;
+        if (fabs((double)taps.low + taps.share - want) > 1e-5)
+            return 0;
+    }
+    return 1;
+}
+
+int topt_onnx_map_resize(struct onnx *x, const struct onnx_node *n)
+{
+    const struct onnx_value *a = topt_onnx_sample(x, n, 0);
+    const struct onnx_shape *y = &onnx_out(x, n, 0)->shape;
+    double scale[ONNX_MAX_RANK];
+    if (!a || topt_onnx_scales(x, n, scale))
+        return -1;
+    int ndim = a->shape.ndim, t = topt_onnx_image(x, n, a);
+    if (t < 0)
+        return -1;
+    if (y->dim[0] != a->shape.dim[0] || y->dim[1] != a->shape.dim[1])
+        return topt_onnx_fail(x, n, "it resizes samples or channels");
+    struct topt_attrs attrs = {
+        .height = ndim == 4 ? y->dim[2] : 1,
+        .width = y->dim[ndim - 1],
+        .linear = says(n, "mode", "linear", 0) || says(n, "mode", "bilinear", 0),
+        .corners = says(n, "coordinate_transformation_mode", "align_corners", 0)};
+    if (!attrs.linear && !says(n, "mode", "nearest", 1))
+        return topt_onnx_fail(x, n, "its mode is neither nearest nor linear");
+    if (topt_onnx_int(n, "antialias", 0) || topt_onnx_int(n, "exclude_outside", 0))
+        return topt_onnx_fail(x, n, "antialias or exclude_outside is set");
+    attrs.corners = attrs.corners && attrs.linear;
+    t = topt_onnx_emit(x, n, "resize", "", t, -1, &attrs);
+    if (t < 0)
+        return -1;
+    if ((ndim == 4 && !resized_alike(x, n, t, 2, scale[2])) ||
+        !resized_alike(x, n, t, 3, scale[ndim - 1]))
+        return topt_onnx_fail(x, n,
+                              "its pixels lie otherwise than where the row has them: at "
+                              "their centres, or, if linear, at the corners");
+    return topt_onnx_put_image(x, n, t);
 }

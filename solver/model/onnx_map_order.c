@@ -94,35 +94,48 @@ static int is_positions(const struct onnx *x, const struct onnx_value *a, int d)
     return tensor_of(x, &a->view)->ndim == 3 && topt_onnx_axis_of_dim(x, a, d) == 1;
 }
 
-/* Numbers [off, off + width) of the features. */
+/* Cuts of features, or of an image's channels: their atoms become one of 'extent'. */
+static void cut_atoms(struct onnx_view *v, int axis, int64_t extent)
+{
+    int kept = 0;
+    for (int i = 0; i < v->natoms; i++) {
+        struct onnx_atom atom = v->atom[i];
+        if (atom.axis == axis && kept && v->atom[kept - 1].axis == axis)
+            continue; /* its atoms are one again */
+        if (atom.axis == axis) {
+            atom.extent = extent;
+            atom.rank = 0;
+        }
+        v->atom[kept++] = atom;
+    }
+    v->natoms = kept;
+}
+
+/* Numbers [off, off + width) of the features or channels. */
 static int slice_features(struct onnx *x, const struct onnx_node *n,
                           const struct onnx_value *a, int d, int64_t off, int out_number)
 {
-    struct onnx_value *y = &x->value[n->out[out_number]];
-    const struct topt_tensor *t = tensor_of(x, &a->view);
-    if (t->ndim != 3 || topt_onnx_axis_of_dim(x, a, d) != 2)
-        return topt_onnx_fail(x, n, "it cuts other dimensions than features");
-    int whole = topt_onnx_regroup(x, n, a->view.tensor, 1, a->shape.dim[d]);
+    struct onnx_value *y = &x->value[n->out[out_number]], whole = *a;
+    int axis = tensor_of(x, &a->view)->ndim == 4 ? 1 : 2;
+    if (axis == 1 && d == 1 && a->shape.ndim > 2) {
+        whole.view.tensor = topt_onnx_image(x, n, a);
+        if (whole.view.tensor < 0)
+            return -1;
+        topt_onnx_image_view(&whole, whole.view.tensor);
+    }
+    if (topt_onnx_axis_of_dim(x, &whole, d) != axis)
+        return topt_onnx_fail(x, n, "it cuts other dimensions than features or channels");
+    int t = topt_onnx_regroup(x, n, whole.view.tensor, 1, a->shape.dim[d]);
     struct topt_attrs attrs = {.offset = off, .features_unit = y->shape.dim[d]};
     char part[24] = "";
     if (out_number)
         snprintf(part, sizeof part, ".part%d", out_number);
-    int cut = whole < 0 ? -1 : topt_onnx_emit(x, n, "slice", part, whole, -1, &attrs);
-    y->view = a->view;
-    int kept = 0;
-    for (int i = 0; i < y->view.natoms; i++) {
-        struct onnx_atom atom = y->view.atom[i];
-        if (atom.axis == 2 && kept && y->view.atom[kept - 1].axis == 2)
-            continue; /* its atoms are one again */
-        if (atom.axis == 2) {
-            atom.extent = y->shape.dim[d];
-            atom.rank = 0;
-        }
-        y->view.atom[kept++] = atom;
-    }
-    y->view.natoms = kept;
-    y->view.tensor = cut;
-    return cut < 0 ? -1 : 0;
+    t = t < 0 ? -1 : topt_onnx_emit(x, n, "slice", part, t, -1, &attrs);
+    t = t < 0 ? -1 : topt_onnx_regroup(x, n, t, attrs.features_unit, 1);
+    y->view = whole.view;
+    cut_atoms(&y->view, axis, y->shape.dim[d]);
+    y->view.tensor = t;
+    return t < 0 ? -1 : 0;
 }
 
 int topt_onnx_map_slice(struct onnx *x, const struct onnx_node *n)
@@ -164,6 +177,26 @@ int topt_onnx_map_split(struct onnx *x, const struct onnx_node *n)
     return 0;
 }
 
+/* Is the value the tokens of an input, or a cast of them? */
+static int tokens_of(const struct onnx *x, const struct onnx_value *at)
+{
+    while (!at->input && at->node >= 0 && x->node[at->node].nin == 1 &&
+           x->value[x->node[at->node].in[0]].integer)
+        at = &x->value[x->node[at->node].in[0]];
+    return at->input && at->integer && at->shape.ndim == 2;
+}
+
+/* Rows of a table [tokens, features], or -1. */
+static int embed(struct onnx *x, const struct onnx_node *n,
+                 const struct onnx_value *table, const char *suffix)
+{
+    struct topt_attrs attrs = {.vocab = table->shape.dim[0],
+                               .features = table->shape.dim[1]};
+    return table->shape.ndim == 2
+               ? topt_onnx_emit(x, n, "embedding", suffix, -1, -1, &attrs)
+               : topt_onnx_fail(x, n, "its table has other than 2 dimensions");
+}
+
 /* Rows of a table for tokens, or one position of a sequence. */
 int topt_onnx_map_gather(struct onnx *x, const struct onnx_node *n)
 {
@@ -179,63 +212,190 @@ int topt_onnx_map_gather(struct onnx *x, const struct onnx_node *n)
                    ? select_position(x, n, a, d, i, 0)
                    : topt_onnx_fail(x, n, "it takes other things than one position");
     }
-    while (!at->input && at->node >= 0 && x->node[at->node].nin == 1 &&
-           x->value[x->node[at->node].in[0]].integer) /* casts and the like */
-        at = &x->value[x->node[at->node].in[0]];
-    if (!at->input || !at->integer || a->shape.ndim != 2 || d != 0 || at->shape.ndim != 2)
+    if (!tokens_of(x, at) || d != 0)
         return topt_onnx_fail(x, n, "it is no table of rows for an input's tokens");
-    struct topt_attrs attrs = {.vocab = a->shape.dim[0], .features = a->shape.dim[1]};
-    int t = topt_onnx_emit(x, n, "embedding", "", -1, -1, &attrs);
+    int t = embed(x, n, a, "");
     if (t < 0)
         return -1;
     topt_onnx_view_fresh(onnx_out(x, n, 0), t, axes);
     return 0;
 }
 
-int topt_onnx_map_reduce(struct onnx *x, const struct onnx_node *n)
+/* Tokens and positions, and the norm of their sum. */
+int topt_onnx_map_embed_norm(struct onnx *x, const struct onnx_node *n)
 {
-    int64_t axes[ONNX_MAX_RANK];
-    const struct onnx_value *a = topt_onnx_sample(x, n, 0);
-    int count = topt_onnx_list(x, n, "axes", 1, axes), bits = 0, kept = 0;
-    int keep = topt_onnx_int(n, "keepdims", 1) != 0;
-    if (!a)
+    static const int8_t axes[] = {0, 1, 2};
+    const struct onnx_value *w = topt_onnx_in(x, n, 2), *p = topt_onnx_in(x, n, 3);
+    struct onnx_value sum = {.shape = onnx_out(x, n, 0)->shape};
+    if (topt_onnx_in(x, n, 1) || topt_onnx_in(x, n, 4))
+        return topt_onnx_fail(x, n, "it has segments: no row adds those");
+    if (!tokens_of(x, topt_onnx_in(x, n, 0)) || !w->constant || !p->constant)
+        return topt_onnx_fail(x, n, "it is no table of rows for an input's tokens");
+    int t = embed(x, n, w, ".tokens");
+    struct topt_attrs attrs = {.positions = p->shape.dim[0]};
+    t = t < 0 ? -1 : topt_onnx_emit(x, n, "position", ".positions", t, -1, &attrs);
+    if (t < 0)
         return -1;
-    for (int i = 0; i < count; i++)
-        bits |= 1 << (axes[i] < 0 ? axes[i] + a->shape.ndim : axes[i]);
-    if (topt_onnx_is_image(x, a) && a->shape.ndim == 4 && bits == 12 &&
-        !strcmp(n->kind->name, "ReduceMean"))
-        return topt_onnx_mean_of_image(x, n, a);
-    int d = 0;
-    while (d < a->shape.ndim && !(bits >> d & 1))
-        d++;
-    int axis = count == 1 ? topt_onnx_axis_of_dim(x, a, d) : -1;
-    if (axis < 0 || tensor_of(x, &a->view)->ndim != 3)
-        return topt_onnx_fail(x, n,
-                              "it reduces other than all positions or all features");
-    struct topt_attrs attrs = {.mean = !strcmp(n->kind->name, "ReduceMean")};
-    struct onnx_view v = a->view;
-    for (int i = 0; i < v.natoms; i++)
-        if (v.atom[i].axis != axis) {
-            v.atom[kept] = v.atom[i];
-            v.atom[kept].dim = (int8_t)(v.atom[i].dim - (!keep && v.atom[i].dim > d));
-            kept++;
-        }
-    v.natoms = kept;
-    return topt_onnx_put(x, n, &v,
-                         topt_onnx_emit(x, n,
-                                        axis == 1 ? "reduce_sequence" : "reduce_features",
-                                        "", a->view.tensor, -1, &attrs));
+    topt_onnx_view_fresh(&sum, t, axes);
+    if (onnx_out(x, n, 2))
+        onnx_out(x, n, 2)->view = sum.view;
+    return topt_onnx_put_norm(x, n, &sum, 2, 0, topt_onnx_real(n, "epsilon", 1e-12));
 }
 
+/* Copies: only where there is one of each. */
+int topt_onnx_map_repeat(struct onnx *x, const struct onnx_node *n)
+{
+    const struct onnx_value *a = topt_onnx_sample(x, n, 0);
+    if (!a)
+        return -1;
+    return a->shape.ndim == onnx_out(x, n, 0)->shape.ndim &&
+                   topt_onnx_elements(&a->shape) ==
+                       topt_onnx_elements(&onnx_out(x, n, 0)->shape)
+               ? topt_onnx_map_same(x, n)
+               : topt_onnx_fail(x, n, "it repeats samples' numbers: no row does that");
+}
+
+/* ---- reductions ------------------------------------------------------------------------ */
+
+/* What is done before and after a sum or mean to get the node's reduction. */
+static const struct reduction {
+    const char *type;
+    int mean, square;
+    const char *before, *after; /* "abs", "exp"; "sqrt", "log" */
+    enum topt_activation f, g;
+} reductions[] = {
+    {"ReduceL1", 0, 0, ".abs", NULL, TOPT_ACT_ABS, 0},
+    {"ReduceL2", 0, 1, NULL, ".sqrt", 0, TOPT_ACT_SQRT},
+    {"ReduceLogSum", 0, 0, NULL, ".log", 0, TOPT_ACT_LOG},
+    {"ReduceLogSumExp", 0, 0, ".exp", ".log", TOPT_ACT_EXP, TOPT_ACT_LOG},
+    {"ReduceMean", 1, 0, NULL, NULL, 0, 0},
+    {"ReduceSum", 0, 0, NULL, NULL, 0, 0},
+    {"ReduceSumSquare", 0, 1, NULL, NULL, 0, 0},
+};
+
+static const struct reduction *reduction_of(const struct onnx_node *n)
+{
+    size_t i = 0;
+    while (strcmp(reductions[i].type, n->kind->name))
+        i++;
+    return &reductions[i];
+}
+
+/* Axes of the tensor (bits) that lie in the dimensions (bits) and nowhere else; -1 where one
+ * lies in others too. */
+static int axes_within(const struct onnx_value *a, int dims)
+{
+    int in = 0, out = 0;
+    for (int i = 0; i < a->view.natoms; i++) {
+        const struct onnx_atom *atom = &a->view.atom[i];
+        if (atom->extent > 1 || atom->axis == 0)
+            *(dims >> atom->dim & 1 ? &in : &out) |= 1 << atom->axis;
+    }
+    return in & out ? -1 : in;
+}
+
+/* Without the atoms in some dimensions, and without these unless they are kept. */
+static void drop_dims(struct onnx_view *v, int dims, int keep)
+{
+    int kept = 0;
+    for (int i = 0; i < v->natoms; i++) {
+        int before = 0;
+        if (dims >> v->atom[i].dim & 1)
+            continue;
+        for (int d = 0; d < v->atom[i].dim && !keep; d++)
+            before += dims >> d & 1;
+        v->atom[kept] = v->atom[i];
+        v->atom[kept].dim = (int8_t)(v->atom[kept].dim - before);
+        kept++;
+    }
+    v->natoms = kept;
+}
+
+/* Sum or mean over axes of a tensor; axes are those of rows of features afterwards. */
+static int reduce_axes(struct onnx *x, const struct onnx_node *n, struct onnx_view *v,
+                       int axes, int mean)
+{
+    static const int8_t as_rows[] = {0, 2, 1, 1};
+    struct topt_attrs how = {.mean = mean};
+    const struct topt_tensor *t = tensor_of(x, v);
+    if (!axes)
+        return 0;
+    if (t->ndim == 4 && (axes & 12) == 12) {
+        int64_t pixels = topt_onnx_extent_of(t, 2) * topt_onnx_extent_of(t, 3);
+        struct topt_attrs times = {.factor = (double)pixels};
+        v->tensor = topt_onnx_emit(x, n, "global_pool", ".pixels", v->tensor, -1, NULL);
+        topt_onnx_move_axes(v, as_rows);
+        if (v->tensor >= 0 && !mean)
+            v->tensor = topt_onnx_emit(x, n, "scale", ".sum", v->tensor, -1, &times);
+        axes = axes & 2 ? 4 : 0;
+    } else if (t->ndim == 4) {
+        if (axes & 12)
+            return topt_onnx_fail(x, n, "it reduces rows or columns of an image alone");
+        v->tensor = topt_onnx_emit(x, n, "tokens", ".tokens", v->tensor, -1, NULL);
+        topt_onnx_move_axes(v, as_rows);
+        axes = axes & 2 ? 4 : 0;
+    }
+    if (v->tensor >= 0 && axes & 2)
+        v->tensor =
+            topt_onnx_emit(x, n, "reduce_sequence", ".positions", v->tensor, -1, &how);
+    if (v->tensor >= 0 && axes & 4)
+        v->tensor =
+            topt_onnx_emit(x, n, "reduce_features", ".features", v->tensor, -1, &how);
+    return v->tensor < 0 ? -1 : 0;
+}
+
+static int apply(struct onnx *x, const struct onnx_node *n, struct onnx_view *v,
+                 const char *suffix, enum topt_activation f)
+{
+    struct topt_attrs attrs = {.activation = (int)f};
+    if (suffix)
+        v->tensor = topt_onnx_emit(x, n, "unary", suffix, v->tensor, -1, &attrs);
+    return v->tensor < 0 ? -1 : 0;
+}
+
+int topt_onnx_map_reduce(struct onnx *x, const struct onnx_node *n)
+{
+    const struct reduction *r = reduction_of(n);
+    const struct onnx_value *a = topt_onnx_sample(x, n, 0);
+    if (!a)
+        return -1;
+    int dims = topt_onnx_reduced(x, n), axes = axes_within(a, dims);
+    if (!dims)
+        return r->before || r->after || r->square
+                   ? topt_onnx_fail(x, n, "it is of no dimensions")
+                   : topt_onnx_map_same(x, n);
+    if (axes < 0 || axes & 1)
+        return topt_onnx_fail(x, n,
+                              axes < 0 ? "it reduces parts of features or positions"
+                                       : "it reduces over the samples");
+    struct onnx_view v = a->view;
+    if (r->square)
+        v.tensor = topt_onnx_emit(x, n, "mul", ".square", v.tensor, v.tensor, NULL);
+    if (v.tensor < 0 || apply(x, n, &v, r->before, r->f) ||
+        reduce_axes(x, n, &v, axes, r->mean) || apply(x, n, &v, r->after, r->g))
+        return -1;
+    drop_dims(&v, dims, topt_onnx_int(n, "keepdims", 1) != 0);
+    return topt_onnx_put(x, n, &v, v.tensor);
+}
+
+/* Its logarithm as well.  Before set 13 it is over all dimensions from the axis on. */
 int topt_onnx_map_softmax(struct onnx *x, const struct onnx_node *n)
 {
     const struct onnx_value *a = topt_onnx_sample(x, n, 0);
+    struct topt_attrs attrs = {.log = !strcmp(n->kind->name, "LogSoftmax")};
     struct onnx_view v;
     if (!a)
         return -1;
-    int d = topt_onnx_axis(n, a->shape.ndim, x->opset < 13 ? 1 : -1);
-    if (d < 0 || d != a->shape.ndim - 1 || topt_onnx_rows(x, n, a, d, &v))
-        return topt_onnx_fail(x, n, "it is over other than the features of a position");
+    int ndim = a->shape.ndim, d = topt_onnx_axis(n, ndim, x->opset < 13 ? 1 : -1);
+    if (d < 0 || d >= ndim)
+        return topt_onnx_fail(x, n, "its axis is not there");
+    for (int k = d + 1; k < ndim && x->opset < 13; k++)
+        if (a->shape.dim[k] > 1 && a->shape.dim[d] > 1)
+            return topt_onnx_fail(x, n, "it is over several dimensions");
+    for (int k = d; k < ndim && x->opset < 13; k++)
+        d = a->shape.dim[k] > 1 ? k : d;
+    if (topt_onnx_features(x, n, a, d, &v))
+        return -1;
     return topt_onnx_put(x, n, &v,
-                         topt_onnx_emit(x, n, "softmax", "", v.tensor, -1, NULL));
+                         topt_onnx_emit(x, n, "softmax", "", v.tensor, -1, &attrs));
 }

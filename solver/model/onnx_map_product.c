@@ -50,6 +50,8 @@ int topt_onnx_map_matmul(struct onnx *x, const struct onnx_node *n)
         return topt_onnx_fail(x, n,
                               "a product of two tensors of samples that is no "
                               "attention");
+    if (w->shape.ndim == 1)
+        return topt_onnx_product(x, n, a, a->shape.ndim - 1, 1, 0, 1);
     int64_t batches = topt_onnx_elements(&w->shape) / w->shape.dim[w->shape.ndim - 1] /
                       w->shape.dim[w->shape.ndim - 2];
     return batches != 1 ? topt_onnx_fail(x, n, "its weights are several matrices")
@@ -69,11 +71,22 @@ int topt_onnx_map_gemm(struct onnx *x, const struct onnx_node *n)
         return topt_onnx_fail(x, n, "its weights depend on samples");
     if (topt_onnx_int(n, "transA", 0))
         return topt_onnx_fail(x, n, "transA: samples would be features");
-    if (c && (topt_onnx_elements(&c->shape) != features || beta < 1 || beta > 1 ||
-              (c->shape.ndim && c->shape.dim[c->shape.ndim - 1] != features)))
-        return topt_onnx_fail(x, n, "C is no bias of %lld features with beta 1",
-                              (long long)features);
-    return topt_onnx_product(x, n, a, 1, features, c != NULL, alpha);
+    int bias = c && (beta < 0 || beta > 0);
+    double shift = 0;
+    if (bias && topt_onnx_elements(&c->shape) == 1 && features != 1) {
+        if (!c->held)
+            return topt_onnx_fail(x, n, "C is one number, which the file does not have");
+        shift = beta * c->held[0];
+        bias = 0;
+    }
+    if (bias && (topt_onnx_elements(&c->shape) != features ||
+                 (c->shape.ndim && c->shape.dim[c->shape.ndim - 1] != features)))
+        return topt_onnx_fail(x, n, "C is no bias of %lld features", (long long)features);
+    if (topt_onnx_product(x, n, a, 1, features, bias, alpha))
+        return -1;
+    return shift < 0 || shift > 0
+               ? topt_onnx_put_scaled(x, n, onnx_out(x, n, 0), 1, shift)
+               : 0;
 }
 
 /* ---- recurrences ----------------------------------------------------------------------- */
@@ -88,60 +101,145 @@ static int refuse_state(struct onnx *x, const struct onnx_node *n, int i)
     return zero ? 0 : topt_onnx_fail(x, n, "input %d, an initial state, is not zero", i);
 }
 
+/* All of a node's activations; where it says none, the type's own. */
+static int activations_are(const struct onnx_node *n, const char *const *names, int count)
+{
+    const Onnx__AttributeProto *a = topt_onnx_attr(n, "activations");
+    int same = 1;
+    for (size_t i = 0; a && i < a->n_strings; i++) {
+        const char *want = names[i % (size_t)count];
+        same &= a->strings[i].len == strlen(want) &&
+                !memcmp(a->strings[i].data, want, a->strings[i].len);
+    }
+    return same;
+}
+
+/* A kind of recurrence: gates of a cell, and the row. */
+struct recurrence {
+    const char *kind;
+    int gates;
+    struct topt_attrs attrs;
+};
+
+static int find_recurrence(const struct onnx *x, const struct onnx_node *n,
+                           struct recurrence *ret)
+{
+    static const char *const lstm[] = {"Sigmoid", "Tanh", "Tanh"},
+                             *const relu[] = {"Relu"}, *const tanh_too[] = {"Tanh"};
+    int known;
+    if (!strcmp(n->kind->name, "LSTM")) {
+        *ret = (struct recurrence){.kind = "lstm", .gates = 4};
+        known = activations_are(n, lstm, 3);
+    } else if (!strcmp(n->kind->name, "GRU")) {
+        *ret = (struct recurrence){.kind = "gru", .gates = 3};
+        known = activations_are(n, lstm, 2);
+    } else {
+        *ret = (struct recurrence){"rnn", 1, {.activation = TOPT_ACT_TANH}};
+        known = activations_are(n, tanh_too, 1);
+        if (!known) {
+            ret->attrs.activation = TOPT_ACT_RELU;
+            known = activations_are(n, relu, 1);
+        }
+    }
+    if (!known || topt_onnx_attr(n, "clip"))
+        return topt_onnx_fail(x, n, "it has activations or a clip of its own");
+    if (ret->gates == 3 && !topt_onnx_int(n, "linear_before_reset", 0))
+        return topt_onnx_fail(x, n, "linear_before_reset is 0: the row resets after");
+    return 0;
+}
+
+/* Sequences must be as long as the model's. */
+static int check_lengths(const struct onnx *x, const struct onnx_node *n, int64_t steps)
+{
+    const struct onnx_value *v = topt_onnx_in(x, n, 4);
+    int64_t count = v ? topt_onnx_elements(&v->shape) : 0;
+    int same = !v || v->held;
+    for (int64_t i = 0; same && i < count; i++)
+        same &= (int64_t)v->held[i] == steps;
+    return same ? 0 : topt_onnx_fail(x, n, "it has sequences of different lengths");
+}
+
 static int check_recurrent(struct onnx *x, const struct onnx_node *n)
 {
-    const Onnx__AttributeProto *dir = topt_onnx_attr(n, "direction");
-    if (dir && dir->has_s && (dir->s.len != 7 || memcmp(dir->s.data, "forward", 7)))
-        return topt_onnx_fail(x, n, "its direction is not forward");
-    if (topt_onnx_attr(n, "activations") || topt_onnx_attr(n, "clip"))
-        return topt_onnx_fail(x, n, "it has activations or a clip of its own");
-    if (topt_onnx_in(x, n, 4))
-        return topt_onnx_fail(x, n, "it has sequences of different lengths");
     if (topt_onnx_in(x, n, 7))
         return topt_onnx_fail(x, n, "it has peepholes");
-    if (!strcmp(n->kind->name, "GRU") && !topt_onnx_int(n, "linear_before_reset", 0))
-        return topt_onnx_fail(x, n, "linear_before_reset is 0: the row resets after");
+    if (!topt_onnx_in(x, n, 1)->constant || !topt_onnx_in(x, n, 2)->constant)
+        return topt_onnx_fail(x, n, "its weights depend on samples");
+    if (onnx_out(x, n, 2) && onnx_out(x, n, 2)->uses)
+        return topt_onnx_fail(x, n, "the last cell state is used");
     return refuse_state(x, n, 5) || refuse_state(x, n, 6) ? -1 : 0;
 }
 
-/* The last step's output, as the second output. */
-static int put_last(struct onnx *x, const struct onnx_node *n, int tensor, int first)
+/* One direction: products of all inputs, then the steps; backward ones on reversed positions.
+ * Its outputs at all positions as a tensor, and that of its last step. */
+static int one_direction(struct onnx *x, const struct onnx_node *n,
+                         const struct recurrence *r, int rows, int backward, int last,
+                         int ret[2])
 {
-    static const int8_t steps_first[] = {-1, 0, 2}, samples_first[] = {0, -1, 2};
-    if (n->nout < 2 || n->out[1] < 0 || !x->value[n->out[1]].uses)
-        return 0;
-    struct topt_attrs attrs = {.offset = x->model->tensor[tensor].dim[1].count - 1};
-    int t = topt_onnx_emit(x, n, "select", ".last", tensor, -1, &attrs);
-    if (t >= 0)
-        topt_onnx_view_fresh(&x->value[n->out[1]], t,
-                             first ? samples_first : steps_first);
-    return t < 0 ? -1 : 0;
+    struct topt_attrs pre = {.features = topt_onnx_in(x, n, 2)->shape.dim[2],
+                             .features_unit = r->gates};
+    int t = topt_onnx_emit(x, n, "linear", ".inputs", rows, -1, &pre);
+    if (t >= 0 && topt_onnx_in(x, n, 3))
+        t = topt_onnx_emit(x, n, "bias", ".bias", t, -1, NULL);
+    if (t >= 0 && backward)
+        t = topt_onnx_emit(x, n, "reverse", ".turned", t, -1, NULL);
+    t = t < 0 ? -1 : topt_onnx_emit(x, n, r->kind, ".steps", t, -1, &r->attrs);
+    if (t < 0)
+        return -1;
+    struct topt_attrs at = {.offset = x->model->tensor[t].dim[1].count - 1};
+    ret[1] = last ? topt_onnx_emit(x, n, "select", ".last", t, -1, &at) : 0;
+    ret[0] = backward && onnx_out(x, n, 0) && onnx_out(x, n, 0)->uses
+                 ? topt_onnx_emit(x, n, "reverse", ".back", t, -1, NULL)
+                 : t;
+    return ret[0] < 0 || ret[1] < 0 ? -1 : 0;
+}
+
+/* What directions make, side by side. */
+static int join(struct onnx *x, const struct onnx_node *n, const char *suffix,
+                const int of[2][2], int which, int directions)
+{
+    return directions == 1 ? of[0][which]
+                           : topt_onnx_emit(x, n, "concat_counts", suffix, of[0][which],
+                                            of[1][which], NULL);
 }
 
 int topt_onnx_map_recurrent(struct onnx *x, const struct onnx_node *n)
 {
-    static const int8_t steps_first[] = {1, -1, 0, 2}, samples_first[] = {0, 1, -1, 2};
-    const struct onnx_value *a = topt_onnx_sample(x, n, 0), *r = topt_onnx_in(x, n, 2);
-    int lstm = !strcmp(n->kind->name, "LSTM"), first = topt_onnx_int(n, "layout", 0) != 0;
+    static const int8_t all[2][4] = {{1, 2, 0, 2}, {0, 1, 2, 2}},
+                        ends[2][3] = {{2, 0, 2}, {0, 2, 2}};
+    const struct onnx_value *a = topt_onnx_sample(x, n, 0);
+    const Onnx__AttributeProto *dir = topt_onnx_attr(n, "direction");
+    int first = topt_onnx_int(n, "layout", 0) != 0, of[2][2] = {{0}};
+    int directions = (int)topt_onnx_in(x, n, 2)->shape.dim[0];
+    int reverse =
+        dir && dir->has_s && dir->s.len == 7 && !memcmp(dir->s.data, "reverse", 7);
+    int last = onnx_out(x, n, 1) && onnx_out(x, n, 1)->uses;
+    struct recurrence r;
     struct onnx_view v;
-    if (!a || check_recurrent(x, n) || topt_onnx_rows(x, n, a, 2, &v))
+    if (!a || find_recurrence(x, n, &r) || check_recurrent(x, n) ||
+        topt_onnx_rows(x, n, a, 2, &v))
         return -1;
-    if (!topt_onnx_in(x, n, 1)->constant || !r->constant || r->shape.dim[0] != 1)
-        return topt_onnx_fail(x, n, "its weights depend on samples or have directions");
+    if (directions < 1 || directions > 2 || (directions == 2 && reverse))
+        return topt_onnx_fail(x, n, "it has %d directions", directions);
     if (topt_onnx_extent_on(&v, 1, first, first + 1) !=
-        topt_onnx_extent_of(tensor_of(x, &v), 1))
+            topt_onnx_extent_of(tensor_of(x, &v), 1) ||
+        check_lengths(x, n, a->shape.dim[first]))
         return topt_onnx_fail(x, n, "its steps are not the model's positions");
-    if (lstm && n->nout > 2 && n->out[2] >= 0 && x->value[n->out[2]].uses)
-        return topt_onnx_fail(x, n, "the last cell state is used");
-    struct topt_attrs pre = {.features = r->shape.dim[2], .features_unit = lstm ? 4 : 3};
-    int t = topt_onnx_emit(x, n, "linear", ".inputs", v.tensor, -1, &pre);
-    if (t >= 0 && topt_onnx_in(x, n, 3))
-        t = topt_onnx_emit(x, n, "bias", ".bias", t, -1, NULL);
-    t = t < 0 ? -1 : topt_onnx_emit(x, n, lstm ? "lstm" : "gru", "", t, -1, NULL);
-    if (t < 0 || put_last(x, n, t, first))
-        return -1;
-    if (n->out[0] >= 0)
-        topt_onnx_view_fresh(onnx_out(x, n, 0), t, first ? samples_first : steps_first);
+    for (int d = 0; d < directions; d++)
+        if (one_direction(x, n, &r, v.tensor, reverse || d, last, of[d]))
+            return -1;
+    if (onnx_out(x, n, 0) && onnx_out(x, n, 0)->uses) {
+        int t = join(x, n, "", of, 0, directions);
+        if (t < 0)
+            return -1;
+        topt_onnx_view_fresh(onnx_out(x, n, 0), t, all[first]);
+    }
+    if (last) {
+        int t = join(x, n, ".ends", of, 1, directions);
+        if (t < 0)
+            return -1;
+        topt_onnx_view_fresh(onnx_out(x, n, 1), t, ends[first]);
+    }
     return 0;
 }
 
@@ -203,4 +301,38 @@ int topt_onnx_map_attention(struct onnx *x, const struct onnx_node *n)
     return values != width && topt_onnx_extent_on(&y, 2, last, last + 1) != values
                ? topt_onnx_fail(x, n, "values of a head are wider than its keys in parts")
                : topt_onnx_put(x, n, &y, t);
+}
+
+/* ---- types of another domain ------------------------------------------------------------- */
+
+/* Queries, keys and values by one product, then attention.  Masks are of padding, which there
+ * is none of in training, nor is there a past. */
+int topt_onnx_map_whole_attention(struct onnx *x, const struct onnx_node *n)
+{
+    const struct onnx_value *a = topt_onnx_sample(x, n, 0), *w = topt_onnx_in(x, n, 1);
+    int64_t heads = topt_onnx_int(n, "num_heads", 0);
+    struct onnx_view v;
+    if (!a)
+        return -1;
+    if (!w->constant || heads < 1 || w->shape.dim[1] % (3 * heads))
+        return topt_onnx_fail(x, n,
+                              "its weights are no queries, keys and values of heads");
+    if (topt_onnx_in(x, n, 5) || topt_onnx_attr(n, "qkv_hidden_sizes") ||
+        topt_onnx_int(n, "do_rotary", 0))
+        return topt_onnx_fail(x, n,
+                              "it has a bias of scores, sizes of its own, or rotary");
+    int64_t width = w->shape.dim[1] / 3 / heads;
+    struct topt_attrs qkv = {.features = heads, .features_unit = 3 * width};
+    struct topt_attrs attrs = {.heads = heads,
+                               .kv_heads = heads,
+                               .head_dim = width,
+                               .causal = topt_onnx_int(n, "unidirectional", 0) != 0};
+    if (topt_onnx_rows(x, n, a, a->shape.ndim - 1, &v))
+        return -1;
+    int t = topt_onnx_emit(x, n, "linear", ".qkv", v.tensor, -1, &qkv);
+    if (t >= 0 && topt_onnx_in(x, n, 2))
+        t = topt_onnx_emit(x, n, "bias", ".bias", t, -1, NULL);
+    t = t < 0 ? -1 : topt_onnx_emit(x, n, "attention", "", t, -1, &attrs);
+    put_product(&v, a->shape.ndim - 1, heads * width, a->shape.ndim - 1, 2);
+    return topt_onnx_put(x, n, &v, t);
 }

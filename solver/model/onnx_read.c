@@ -333,14 +333,45 @@ static int read_node(struct onnx *x, int i, const Onnx__NodeProto *p)
     return 0;
 }
 
-/* A softmax at the end is part of a cross entropy. */
-static void strip_softmax(struct onnx *x, const char *loss)
+static struct onnx_node *maker(const struct onnx *x, int value)
 {
-    const struct onnx_node *n = &x->node[x->value[x->output].node];
-    int soft = n->kind && (!strcmp(n->kind->name, "Softmax") ||
-                           !strcmp(n->kind->name, "LogSoftmax"));
-    if (soft && (!loss || !strcmp(loss, "cross_entropy")) && n->nin == 1 &&
-        n->in[0] >= 0 && x->value[n->in[0]].node >= 0)
+    return value < 0 || x->value[value].node < 0 ? NULL : &x->node[x->value[value].node];
+}
+
+static int is_kind(const struct onnx_node *n, const char *name)
+{
+    return n && n->kind && !strcmp(n->kind->name, name);
+}
+
+/* A cross entropy that the file has at its end is ours, and so is a softmax before it. */
+static int take_loss(struct onnx *x)
+{
+    const struct onnx_node *n = maker(x, x->output), *soft;
+    int whole = is_kind(n, "SoftmaxCrossEntropyLoss");
+    if (!whole && !is_kind(n, "NegativeLogLikelihoodLoss"))
+        return 0;
+    soft = whole ? n : n->nin > 0 ? maker(x, n->in[0]) : NULL;
+    if (!soft || n->nin != 2 || topt_onnx_attr(n, "ignore_index") || soft->nin < 1 ||
+        soft->in[0] < 0 || (!whole && !is_kind(soft, "LogSoftmax")) ||
+        maker(x, soft->in[0]) == NULL)
+        return 0;
+    if (x->loss && strcmp(x->loss, "cross_entropy"))
+        return topt_fail(
+            x->err, TOPT_ERR_INVAL,
+            "the file ends in its own loss, a cross entropy: leave out --loss");
+    x->loss = "cross_entropy";
+    x->classes = 1;
+    x->output = soft->in[0];
+    return 0;
+}
+
+/* A softmax at the end is part of a cross entropy. */
+static void strip_softmax(struct onnx *x)
+{
+    const struct onnx_node *n = maker(x, x->output);
+    int soft = is_kind(n, "Softmax") || is_kind(n, "LogSoftmax");
+    if (soft && (!x->loss || !strcmp(x->loss, "cross_entropy")) && n->nin == 1 &&
+        maker(x, n->in[0]))
         x->output = n->in[0];
 }
 
@@ -352,7 +383,7 @@ static void mark_needed(struct onnx *x)
     for (int i = x->nnodes - 1; i >= 0; i--) {
         struct onnx_node *n = &x->node[i];
         for (int k = 0; n->needed && k < n->nin; k++) {
-            if (n->in[k] < 0)
+            if (n->in[k] < 0 || (n->kind && k < 32 && n->kind->ignored >> k & 1))
                 continue;
             struct onnx_value *v = &x->value[n->in[k]];
             v->uses++;
@@ -362,7 +393,21 @@ static void mark_needed(struct onnx *x)
     }
 }
 
-/* Every needed type that nothing reads, with how often it occurs, in one line. */
+void topt_onnx_list_type(struct topt_text *list, int before, const struct onnx_kind *kind,
+                         const char *type, int count)
+{
+    topt_text_add(list, "%s%.50s: %d", before ? ", " : "", type, count);
+    if (kind && kind->why)
+        topt_text_add(list, " (%s)", kind->why);
+}
+
+static int is_unread(const struct onnx_node *n)
+{
+    return n->needed && !(n->kind && n->kind->infer);
+}
+
+/* Every needed type that nothing reads, with how often it occurs and perhaps why, in one
+ * line. */
 static int refuse_unknown(struct onnx *x)
 {
     struct topt_text list = {0};
@@ -370,16 +415,15 @@ static int refuse_unknown(struct onnx *x)
     for (int i = 0; i < x->nnodes; i++) {
         const char *type = type_of(x, x->node[i].proto);
         int count = 0, first = 1;
-        if (!x->node[i].needed || x->node[i].kind || kinds > 24)
+        if (!is_unread(&x->node[i]) || kinds > 24)
             continue;
         for (int k = 0; k < x->nnodes && first; k++)
-            if (x->node[k].needed && !x->node[k].kind &&
-                !strcmp(type_of(x, x->node[k].proto), type)) {
+            if (is_unread(&x->node[k]) && !strcmp(type_of(x, x->node[k].proto), type)) {
                 first &= k >= i;
                 count++;
             }
         if (first)
-            topt_text_add(&list, "%s%.50s: %d", kinds++ ? ", " : "", type, count);
+            topt_onnx_list_type(&list, kinds++, x->node[i].kind, type, count);
     }
     if (kinds)
         topt_fail(x->err, TOPT_ERR_INVAL,
@@ -396,6 +440,10 @@ static int check_version(struct onnx *x, const Onnx__ModelProto *proto)
         if (!s->domain || !*s->domain || !strcmp(s->domain, "ai.onnx"))
             x->opset = s->version;
     }
+    if (!proto->n_opset_import) /* as in files of the first two versions of the format */
+        x->opset = 1;
+    else if (!x->opset) /* all types are of other domains */
+        x->opset = ONNX_MAX_OPSET;
     return x->opset >= ONNX_MIN_OPSET && x->opset <= ONNX_MAX_OPSET
                ? 0
                : topt_fail(x->err, TOPT_ERR_INVAL,
@@ -431,7 +479,12 @@ int topt_onnx_read(struct onnx *x, const Onnx__ModelProto *proto,
     if (x->output < 0 || x->value[x->output].node < 0)
         return topt_fail(x->err, TOPT_ERR_INVAL, "nothing makes the output '%.60s'",
                          g->output[0]->name ? g->output[0]->name : "");
-    strip_softmax(x, o ? o->loss : NULL);
+    x->loss = o ? o->loss : NULL;
+    x->classes = -1;
+    if (take_loss(x))
+        return -1;
+    if (x->classes < 0)
+        strip_softmax(x);
     mark_needed(x);
     return refuse_unknown(x);
 }

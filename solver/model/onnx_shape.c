@@ -75,9 +75,14 @@ int topt_onnx_infer_same(struct onnx *x, const struct onnx_node *n)
 
 int topt_onnx_infer_cast(struct onnx *x, const struct onnx_node *n)
 {
+    const Onnx__AttributeProto *a = topt_onnx_attr(n, "to");
     int64_t to = topt_onnx_int(n, "to", ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT);
     if (topt_onnx_need(x, n, 1))
         return -1;
+    if (a && a->has_s &&
+        (a->s.len < 5 ||
+         (memcmp(a->s.data, "FLOAT", 5) && memcmp(a->s.data, "DOUBL", 5))))
+        to = ONNX__TENSOR_PROTO__DATA_TYPE__INT64; /* before set 6 types had names */
     return topt_onnx_set(x, n, &topt_onnx_in(x, n, 0)->shape,
                          to != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT &&
                              to != ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE &&
@@ -99,6 +104,21 @@ int topt_onnx_broadcast(const struct onnx_shape *a, struct onnx_shape *ret)
     return 0;
 }
 
+/* Before set 7 the second input's dimensions may be those of the first from an axis on (slopes
+ * of PRelu are those of channels): it gets dimensions of 1 behind them. */
+static int align(struct onnx *x, const struct onnx_node *n)
+{
+    struct onnx_value *a = topt_onnx_in(x, n, 0), *b = topt_onnx_in(x, n, 1);
+    int axis = topt_onnx_axis(n, a->shape.ndim, 1);
+    if (topt_onnx_elements(&b->shape) == 1)
+        return 0;
+    if (axis < 0 || axis + b->shape.ndim > a->shape.ndim || !b->constant || b->uses != 1)
+        return topt_onnx_fail(x, n, "it aligns its inputs by an axis");
+    for (int d = axis + b->shape.ndim; d < a->shape.ndim; d++)
+        b->shape.dim[b->shape.ndim++] = 1;
+    return 0;
+}
+
 int topt_onnx_infer_broadcast(struct onnx *x, const struct onnx_node *n)
 {
     struct onnx_shape s = {0};
@@ -111,8 +131,9 @@ int topt_onnx_infer_broadcast(struct onnx *x, const struct onnx_node *n)
         return -1;
     if (n->nin != count || !count)
         return topt_onnx_fail(x, n, "it has %d inputs", n->nin);
-    if (topt_onnx_attr(n, "axis")) /* before set 7 */
-        return topt_onnx_fail(x, n, "it aligns its inputs by an axis");
+    int prelu = !strcmp(n->kind->name, "PRelu");
+    if ((topt_onnx_attr(n, "axis") || (prelu && x->opset < 7)) && align(x, n))
+        return -1;
     for (int i = 0; i < n->nin; i++) {
         const struct onnx_value *a = topt_onnx_in(x, n, i);
         integer &= a->integer;
@@ -129,6 +150,9 @@ int topt_onnx_infer_matmul(struct onnx *x, const struct onnx_node *n)
     if (topt_onnx_need(x, n, 2))
         return -1;
     struct onnx_shape a = topt_onnx_in(x, n, 0)->shape, b = topt_onnx_in(x, n, 1)->shape;
+    int vector = b.ndim == 1;
+    if (vector) /* a column, whose dimension goes afterwards */
+        b = (struct onnx_shape){2, {b.dim[0], 1}};
     if (a.ndim < 2 || b.ndim < 2)
         return topt_onnx_fail(x, n, "a factor has one dimension");
     int64_t rows = a.dim[a.ndim - 2], k = a.dim[a.ndim - 1], cols = b.dim[b.ndim - 1];
@@ -140,7 +164,8 @@ int topt_onnx_infer_matmul(struct onnx *x, const struct onnx_node *n)
     if (topt_onnx_broadcast(&a, &b) || b.ndim > ONNX_MAX_RANK - 2)
         return topt_onnx_fail(x, n, "the batches of its factors do not fit together");
     b.dim[b.ndim++] = rows;
-    b.dim[b.ndim++] = cols;
+    if (!vector)
+        b.dim[b.ndim++] = cols;
     return topt_onnx_set(x, n, &b, 0);
 }
 
@@ -189,6 +214,79 @@ int topt_onnx_infer_shape(struct onnx *x, const struct onnx_node *n)
         return -1;
     struct onnx_shape s = {1, {topt_onnx_in(x, n, 0)->shape.ndim}};
     return topt_onnx_set(x, n, &s, 1);
+}
+
+/* The number of elements. */
+int topt_onnx_infer_size(struct onnx *x, const struct onnx_node *n)
+{
+    struct onnx_shape s = {0};
+    return topt_onnx_need(x, n, 1) ? -1 : topt_onnx_set(x, n, &s, 1);
+}
+
+int topt_onnx_infer_cast_like(struct onnx *x, const struct onnx_node *n)
+{
+    return topt_onnx_need(x, n, 2) ? -1
+                                   : topt_onnx_set(x, n, &topt_onnx_in(x, n, 0)->shape,
+                                                   topt_onnx_in(x, n, 1)->integer);
+}
+
+/* Rows of the first table for the tokens of input 0; output 2 is the sum before the norm. */
+int topt_onnx_infer_embed_norm(struct onnx *x, const struct onnx_node *n)
+{
+    const struct onnx_value *at = topt_onnx_in(x, n, 0), *w = topt_onnx_in(x, n, 2),
+                            *p = topt_onnx_in(x, n, 3);
+    if (!at || !w || !p || at->shape.ndim != 2 || w->shape.ndim != 2 ||
+        p->shape.ndim != 2)
+        return topt_onnx_fail(x, n, "its tokens and tables must have 2 dimensions");
+    struct onnx_shape s = {3, {at->shape.dim[0], at->shape.dim[1], w->shape.dim[1]}};
+    if (onnx_out(x, n, 2)) {
+        onnx_out(x, n, 2)->shape = s;
+        onnx_out(x, n, 2)->known = 1;
+    }
+    return topt_onnx_set(x, n, &s, 0);
+}
+
+/* The sum is output 3, the mean and deviation before it are for nobody. */
+int topt_onnx_infer_skip_norm(struct onnx *x, const struct onnx_node *n)
+{
+    if (topt_onnx_need(x, n, 2))
+        return -1;
+    const struct onnx_shape *s = &topt_onnx_in(x, n, 0)->shape;
+    if (onnx_out(x, n, 3)) {
+        onnx_out(x, n, 3)->shape = *s;
+        onnx_out(x, n, 3)->known = 1;
+    }
+    return topt_onnx_set(x, n, s, 0);
+}
+
+int topt_onnx_infer_whole_attention(struct onnx *x, const struct onnx_node *n)
+{
+    if (topt_onnx_need(x, n, 2))
+        return -1;
+    struct onnx_shape s = topt_onnx_in(x, n, 0)->shape;
+    const struct onnx_shape *w = &topt_onnx_in(x, n, 1)->shape;
+    if (s.ndim != 3 || w->ndim != 2 || w->dim[0] != s.dim[2])
+        return topt_onnx_fail(x, n, "its weights do not fit its input");
+    s.dim[2] = w->dim[1] / 3;
+    return topt_onnx_set(x, n, &s, 0);
+}
+
+int topt_onnx_infer_tile(struct onnx *x, const struct onnx_node *n)
+{
+    int64_t times[ONNX_MAX_RANK];
+    if (topt_onnx_need(x, n, 2))
+        return -1;
+    const struct onnx_value *a = topt_onnx_in(x, n, 0);
+    struct onnx_shape s = a->shape;
+    int count = topt_onnx_list(x, n, "repeats", 1, times);
+    if (count != s.ndim)
+        return topt_onnx_fail(x, n, "its repeats are not constant or do not fit");
+    for (int d = 0; d < s.ndim; d++) {
+        if (times[d] < 0 || times[d] > (int64_t)1 << 30 || s.dim[d] > (int64_t)1 << 30)
+            return topt_onnx_fail(x, n, "it repeats more than 2^30 times");
+        s.dim[d] *= times[d];
+    }
+    return topt_onnx_set(x, n, &s, a->integer);
 }
 
 int topt_onnx_infer_expand(struct onnx *x, const struct onnx_node *n)
@@ -286,6 +384,8 @@ static int infer_node(struct onnx *x, const struct onnx_node *n)
     int constant = 1;
     for (int i = 0; i < n->nin; i++) {
         const struct onnx_value *a = topt_onnx_in(x, n, i);
+        if (i < 32 && n->kind->ignored >> i & 1)
+            continue;
         if (a && !a->known)
             return topt_onnx_fail(x, n, "the shape of '%.60s' is not known%s", a->name,
                                   a->input ? "; --seq fills what an input leaves open"
@@ -296,8 +396,7 @@ static int infer_node(struct onnx *x, const struct onnx_node *n)
         return -1;
     for (int i = 0; i < n->nout; i++)
         if (onnx_out(x, n, i))
-            onnx_out(x, n, i)->constant =
-                constant || n->kind->infer == topt_onnx_infer_shape;
+            onnx_out(x, n, i)->constant = constant || n->kind->of_shape;
     return topt_onnx_fold(x, n);
 }
 

@@ -9,7 +9,7 @@ int topt_onnx_infer_reshape(struct onnx *x, const struct onnx_node *n)
 {
     int64_t want[ONNX_MAX_RANK], rest = -1;
     double volume = 1, total;
-    if (topt_onnx_need(x, n, 2))
+    if (topt_onnx_need(x, n, 1))
         return -1;
     const struct onnx_value *a = topt_onnx_in(x, n, 0);
     int count = topt_onnx_list(x, n, "shape", 1, want);
@@ -273,22 +273,26 @@ int topt_onnx_infer_gather(struct onnx *x, const struct onnx_node *n)
     return topt_onnx_set(x, n, &s, a->integer);
 }
 
-int topt_onnx_infer_reduce(struct onnx *x, const struct onnx_node *n)
+int topt_onnx_reduced(const struct onnx *x, const struct onnx_node *n)
 {
     int64_t axes[ONNX_MAX_RANK];
+    int ndim = topt_onnx_in(x, n, 0)->shape.ndim, all = (1 << ndim) - 1;
+    int count = topt_onnx_list(x, n, "axes", 1, axes);
+    if (count == -2)
+        return -1;
+    if (count > 0)
+        return axes_of(axes, count, ndim);
+    return topt_onnx_int(n, "noop_with_empty_axes", 0) ? 0 : all;
+}
+
+int topt_onnx_infer_reduce(struct onnx *x, const struct onnx_node *n)
+{
     if (topt_onnx_need(x, n, 1))
         return -1;
     const struct onnx_value *a = topt_onnx_in(x, n, 0);
-    int keep = topt_onnx_int(n, "keepdims", 1) != 0;
-    int count = topt_onnx_list(x, n, "axes", 1, axes);
-    int all = (1 << a->shape.ndim) - 1;
-    int bits = count < 0                                                    ? all
-               : count == 0 && !topt_onnx_int(n, "noop_with_empty_axes", 0) ? all
-                                                                            : 0;
+    int keep = topt_onnx_int(n, "keepdims", 1) != 0, bits = topt_onnx_reduced(x, n);
     struct onnx_shape s = {0};
-    if (count > 0)
-        bits = axes_of(axes, count, a->shape.ndim);
-    if (bits < 0 || count == -2)
+    if (bits < 0)
         return topt_onnx_fail(x, n, "an axis is not there or not constant");
     for (int d = 0; d < a->shape.ndim; d++)
         if (!(bits >> d & 1))

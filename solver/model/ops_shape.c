@@ -11,14 +11,15 @@
 
 static int shape_slice(struct topt_op *op, struct topt_error *err)
 {
+    int i = op->spec->operand[0].ndim == 3 ? 2 : 1;
     int64_t from = op->attrs.offset, width = topt_unit_of(op->attrs.features_unit);
     topt_counts_from_input(op, 0);
-    int64_t unit = op->operand[0].dim[2].unit;
+    int64_t unit = op->operand[0].dim[i].unit;
     if (from > unit - width)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "numbers %lld to %lld of units of %lld are asked for",
                          (long long)from, (long long)(from + width - 1), (long long)unit);
-    topt_set_dim(op, 1, 2, width);
+    topt_set_dim(op, 1, i, width);
     return 0;
 }
 
@@ -79,6 +80,16 @@ static int shape_regroup(struct topt_op *op, struct topt_error *err)
     op->count[d] = greatest_common(x.count, y.count);
     op->operand[1].dim[i] = y;
     return 0;
+}
+
+static int shape_shuffle(struct topt_op *op, struct topt_error *err)
+{
+    const struct topt_dim *c = &op->operand[0].dim[1];
+    int64_t groups = op->attrs.groups;
+    if (groups < 1 || c->count * c->unit % groups)
+        return topt_fail(err, TOPT_ERR_INVAL, "%lld channels can't be %lld groups",
+                         (long long)(c->count * c->unit), (long long)groups);
+    return topt_shape_same(op, err);
 }
 
 static int shape_transpose(struct topt_op *op, struct topt_error *err)
@@ -183,6 +194,35 @@ const struct topt_op_spec topt_ops_shape[] = {
      .forward = {KERNEL(SLICE_FWD, V(0), V(1))},
      .backward = {KERNEL(SLICE_BWD, G(1), G(0))},
      .shape = shape_slice,
+     .flops = topt_flops_none},
+    {.name = "slice",
+     .attrs = A(OFFSET) | A(FEATURES_UNIT),
+     .ndims = 4,
+     .dim = {BATCH,
+             {"c", TOPT_SPLIT_FEATURE},
+             {"h", TOPT_SPLIT_SPATIAL},
+             {"w", TOPT_SPLIT_SPATIAL}},
+     .noperands = 2,
+     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 1, 2, 3}}},
+     .forward = {KERNEL(SLICE_FWD, V(0), V(1))},
+     .backward = {KERNEL(SLICE_BWD, G(1), G(0))},
+     .shape = shape_slice,
+     .flops = topt_flops_none},
+    /* Channels from [groups][channels of a group] to the other way round (Zhang et al. 2018). */
+    {.name = "shuffle",
+     .attrs = A(GROUPS),
+     .ndims = 4,
+     .dim = {BATCH,
+             {"c", TOPT_SPLIT_NEVER},
+             {"h", TOPT_SPLIT_SPATIAL},
+             {"w", TOPT_SPLIT_SPATIAL}},
+     .noperands = 2,
+     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 1, 2, 3}}},
+     .forward = {KERNEL(SHUFFLE_FWD, V(0), V(1))},
+     .backward = {KERNEL(SHUFFLE_BWD, G(1), G(0))},
+     .shape = shape_shuffle,
      .flops = topt_flops_none},
     {.name = "concat",
      .ndims = 3,

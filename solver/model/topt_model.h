@@ -137,6 +137,8 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(RNN_BWD, "rnn_bwd", ELEMENTWISE)                                                     \
     X(SLICE_FWD, "slice", ELEMENTWISE)                                                     \
     X(SLICE_BWD, "slice_bwd", ELEMENTWISE)                                                 \
+    X(SHUFFLE_FWD, "shuffle", ELEMENTWISE)                                                 \
+    X(SHUFFLE_BWD, "shuffle_bwd", ELEMENTWISE)                                             \
     X(CONCAT_FWD, "concat", ELEMENTWISE)                                                   \
     X(CONCAT_BWD, "concat_bwd", ELEMENTWISE)                                               \
     X(TRANSPOSE_FWD, "transpose", ELEMENTWISE)                                             \

@@ -60,6 +60,9 @@ static const struct fixture fixtures[] = {
              .bias = 2),
     ON_IMAGE("lrn", "response norm of 4", 6, 1, 2, 3, .size = 4, .alpha = 2),
     ON_IMAGE("scale", "scale of images", 2, 2, 3, 4, .factor = -0.5, .shift = 2),
+    ON_IMAGE("slice", "slice of channels", 2, 5, 3, 4, .offset = 1, .features_unit = 2),
+    ON_IMAGE("shuffle", "shuffle of channels", 6, 1, 4, 3, .groups = 2),
+    ON_IMAGE("shuffle", "shuffle of more groups", 4, 3, 4, 3, .groups = 6),
     ON_IMAGE("gain", "gain of channels", 3, 2, 4, 3, 0),
     ON_IMAGE("prelu", "slopes of channels", 3, 2, 4, 3, 0),
     ON_IMAGE("prelu_shared", "one slope for images", 3, 2, 4, 3, 0),
@@ -219,6 +222,14 @@ static double resize_at(const struct topt_op *op, const struct whole *w,
     return sum;
 }
 
+static double shuffle_at(const struct topt_op *op, const struct whole *w,
+                         const struct image *x, const int64_t at[4])
+{
+    int64_t groups = op->attrs.groups, each = x->channels / groups;
+    (void)w;
+    return pixel(x, at[0], at[1] % groups * each + at[1] / groups, at[2], at[3]);
+}
+
 static double group_norm_at(const struct topt_op *op, const struct whole *w,
                             const struct image *x, const int64_t at[4])
 {
@@ -280,6 +291,7 @@ static const struct by_hand {
                {"batch_norm", batch_norm_at},
                {"group_norm", group_norm_at},
                {"resize", resize_at},
+               {"shuffle", shuffle_at},
                {"conv_transpose", conv_transpose_at},
                {"lrn", lrn_at}};
 

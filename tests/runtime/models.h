@@ -292,6 +292,9 @@ __attribute__((unused)) static struct topt_model *build_painter(void)
             ATTRS(.features = 4, .kernel_h = 2, .kernel_w = 1, .stride_h = 2));
     x = put(&b, "group_norm", put(&b, "gain", x, -1, ATTRS(0)), -1, ATTRS(0));
     x = put(&b, "prelu", x, -1, ATTRS(.init_std = 0.3));
+    x = put(&b, "shuffle", x, -1, ATTRS(.groups = 2));
+    x = put(&b, "regroup", x, -1, ATTRS(.features = 1, .features_unit = 4));
+    x = put(&b, "slice", x, -1, ATTRS(.offset = 1, .features_unit = 3));
     x = put(&b, "conv_transpose", x, -1,
             ATTRS(.features = 3, .kernel_h = 3, .kernel_w = 2, .stride_h = 2,
                   .pad_top = 1, .pad_left = 1));
