@@ -207,19 +207,52 @@ static void merged_fastest(struct merged *m, int64_t limit)
         topt_strategy_destroy(m->at[--m->n].s.strategy);
 }
 
-static int put_point(struct topt_micros *micros, const struct merged_point *p,
-                     json_t *points, struct topt_error *err)
+/* Shapes that points are checked on, each opened once: routes are found once for all. */
+struct shapes {
+    struct topt_micros *micros;
+    struct open_shape {
+        struct topt_shape_search s;
+        struct open_shape *next;
+    } * open;
+};
+
+static struct topt_shape_search *
+shape_of(struct shapes *shapes, const struct merged_point *p, struct topt_error *err)
 {
-    struct topt_shape_search s;
+    for (struct open_shape *o = shapes->open; o; o = o->next)
+        if (o->s.mesh.nodes == p->nodes)
+            return &o->s;
+    struct open_shape *o = calloc(1, sizeof *o);
+    if (!o) {
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory for the frontier");
+        return NULL;
+    }
+    o->next = shapes->open;
+    shapes->open = o;
+    return topt_shape_open(&o->s, shapes->micros, p->nodes, p->per_node, err) ? NULL
+                                                                              : &o->s;
+}
+
+static void shapes_fini(struct shapes *shapes)
+{
+    for (struct open_shape *o = shapes->open, *next; o; o = next) {
+        next = o->next;
+        topt_shape_close(&o->s);
+        free(o);
+    }
+}
+
+static int put_point(struct shapes *shapes, const struct merged_point *p, json_t *points,
+                     struct topt_error *err)
+{
+    struct topt_micros *micros = shapes->micros;
+    struct topt_shape_search *s = shape_of(shapes, p, err);
     struct topt_strategy_cost cost;
     struct topt_costing k;
     int64_t peak;
-    int rc = topt_shape_open(&s, micros, p->nodes, p->per_node, err) ||
-             topt_shape_costing(&s, &p->s.variant, &k, err) ||
-             topt_plan_check(&k, p->s.strategy, p->s.memory_bytes, p->s.time_ns, &cost,
-                             &peak, err);
-    topt_shape_close(&s);
-    if (rc)
+    if (!s || topt_shape_costing(s, &p->s.variant, &k, err) ||
+        topt_plan_check(&k, p->s.strategy, p->s.memory_bytes, p->s.time_ns, &cost, &peak,
+                        err))
         return -1;
     TOPT_PROGRESS_ONE(micros->request->progress, checked);
     json_array_append_new(
@@ -266,13 +299,16 @@ static int put_points(struct topt_micros *micros, struct merged *m, json_t **ret
     put_job(doc, r);
     if (m->stopped)
         json_object_set_new(doc, "stopped", json_true());
-    for (int i = 0; i < m->n; i++)
-        if (put_point(micros, &m->at[i], json_object_get(doc, "points"), err)) {
-            json_decref(doc);
-            return -1;
-        }
-    *ret = doc;
-    return 0;
+    struct shapes shapes = {.micros = micros};
+    int rc = 0;
+    for (int i = 0; i < m->n && !rc; i++)
+        rc = put_point(&shapes, &m->at[i], json_object_get(doc, "points"), err);
+    shapes_fini(&shapes);
+    if (rc)
+        json_decref(doc);
+    else
+        *ret = doc;
+    return rc;
 }
 
 int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_error *err)
