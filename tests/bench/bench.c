@@ -2,12 +2,11 @@
 #include "bench.h"
 
 #include <math.h>
-#include <signal.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -92,20 +91,27 @@ int bench_apart(void (*measure)(const void *row, void *result), const void *row,
     return n == (ssize_t)size ? 0 : -1;
 }
 
+/* A thread that looks: a timer of processor time would make the clock itself coarse. */
 static atomic_bool over;
+static _Atomic int64_t until_ms;
 
-static void on_limit(int number)
+static void *watch(void *unused)
 {
-    (void)number;
+    struct timespec nap = {.tv_nsec = 20000000};
+    while (bench_processor() * 1e3 < (double)atomic_load(&until_ms))
+        nanosleep(&nap, NULL);
     atomic_store(&over, 1);
+    return unused;
 }
 
 const atomic_bool *bench_limit(double seconds)
 {
-    struct sigaction action = {.sa_handler = on_limit};
-    struct itimerval timer = {.it_value = {.tv_sec = (time_t)ceil(seconds)}};
-    sigaction(SIGPROF, &action, NULL);
-    setitimer(ITIMER_PROF, &timer, NULL);
+    pthread_t thread;
+    int64_t first = 0, until = (int64_t)(1e3 * (bench_processor() + seconds));
+    if (!atomic_compare_exchange_strong(&until_ms, &first, until))
+        atomic_store(&until_ms, until);
+    else if (!pthread_create(&thread, NULL, watch, NULL))
+        pthread_detach(thread);
     return &over;
 }
 

@@ -29,7 +29,8 @@ double bench_median(double *at, int n);
 int bench_apart(void (*measure)(const void *row, void *result), const void *row,
                 void *result, size_t size);
 
-/* A flag that is set once this process has used so many seconds of the processor. */
+/* A flag that is set once this process uses so many seconds of the processor more; calling it
+ * again starts anew. */
 const atomic_bool *bench_limit(double seconds);
 
 /* Least squares of log y over log x: the exponent by which y grows; NAN of less than two. */
