@@ -7,7 +7,7 @@
 #include "tap.h"
 #include "topt_model.h"
 
-enum { ROUNDS = 6000, CAP = 4096 };
+enum { ROUNDS = 3000, CAP = 4096 };
 
 static const char *const seeds[] = {
     "{\"model_type\":\"gpt2\",\"n_embd\":32,\"n_head\":4,\"n_layer\":2,\"n_positions\":"
@@ -41,6 +41,52 @@ static const char *const seeds[] = {
     "\"num_attention_heads\":2,\"intermediate_size\":32,\"image_size\":8,\"patch_size\":"
     "4,"
     "\"id2label\":{\"0\":\"a\",\"1\":\"b\"}}",
+    "{'model_type':'t5','d_model':16,'d_kv':4,'d_ff':24,'num_layers':1,'num_heads':2,"
+    "'num_decoder_layers':2,'feed_forward_proj':'gated-gelu','vocab_size':50,"
+    "'relative_attention_num_buckets':8,'relative_attention_max_distance':20}",
+    "{'model_type':'gemma2','hidden_size':16,'num_hidden_layers':2,'num_attention_heads':"
+    "2,"
+    "'num_key_value_heads':1,'head_dim':8,'intermediate_size':24,'vocab_size':50,"
+    "'max_position_embeddings':64,'sliding_window':16,'attn_logit_softcapping':50.0,"
+    "'layer_types':['sliding_attention','full_attention'],'query_pre_attn_scalar':8}",
+    "{'model_type':'llama4_text','num_local_experts':4,'intermediate_size_mlp':40,"
+    "'head_dim':8,'hidden_size':32,'num_hidden_layers':4,'num_attention_heads':4,"
+    "'num_key_value_heads':2,'intermediate_size':24,'vocab_size':50,"
+    "'max_position_embeddings':512,'attention_chunk_size':16,'moe_layers':[1,3],"
+    "'no_rope_layers':[1,1,1,0],'floor_scale':64}",
+    "{'model_type':'deepseek_v3','hidden_size':32,'num_hidden_layers':2,"
+    "'num_attention_heads':2,'intermediate_size':48,'vocab_size':50,"
+    "'max_position_embeddings':64,'n_routed_experts':8,'num_experts_per_tok':2,"
+    "'moe_intermediate_size':8,'kv_lora_rank':8,'qk_nope_head_dim':8,"
+    "'qk_rope_head_dim':4,'v_head_dim':8,'n_group':4,'topk_group':2,'rope_scaling':{"
+    "'type':'yarn','factor':40,'original_max_position_embeddings':16,'mscale_all_dim':1}"
+    "}",
+    "{'model_type':'phi3','hidden_size':32,'num_hidden_layers':2,'num_attention_heads':4,"
+    "'intermediate_size':48,'vocab_size':50,'max_position_embeddings':64,"
+    "'original_max_position_embeddings':16,'rope_scaling':{'type':'longrope',"
+    "'short_factor':[1,1,1,1],'long_factor':[1,1.5,2,4]}}",
+    "{'model_type':'qwen3_moe','hidden_size':32,'num_hidden_layers':4,"
+    "'num_attention_heads':4,'intermediate_size':48,'vocab_size':50,"
+    "'max_position_embeddings':64,'num_experts':4,'num_experts_per_tok':2,"
+    "'moe_intermediate_size':8,'decoder_sparse_step':2,'mlp_only_layers':[3],"
+    "'use_sliding_window':true,'sliding_window':16,'max_window_layers':2}",
+    "{'model_type':'bert','architectures':['BertForSequenceClassification'],"
+    "'hidden_size':16,'num_hidden_layers':1,'num_attention_heads':2,'intermediate_size':"
+    "24,'vocab_size':50,'max_position_embeddings':64,'id2label':{'0':'a','1':'b'}}",
+    "{'format':'topt-model/1','name':'m','batch':4,'seq':8,'note':'n','plan_only':'p',"
+    "'ops':[{'name':'e','kind':'embedding','vocab':9,'features':6},"
+    "{'name':'t','kind':'variable','vocab':8,'features':2},"
+    "{'name':'q','kind':'linear','inputs':['e'],'features':2,'features_unit':4},"
+    "{'name':'kv','kind':'linear','inputs':['e'],'features':2,'features_unit':8},"
+    "{'name':'r','kind':'rotary','inputs':['q'],'rope_factor':8,'rope_context':64,"
+    "'rope_slow':1,'rope_fast':4,'rope_by_pair':true,'scale':1.1},"
+    "{'name':'a','kind':'attend','inputs':['r','kv','t'],'heads':2,'head_dim':4,"
+    "'causal':true,'window':4,'chunk':4,'distance':20},"
+    "{'name':'g','kind':'linear','inputs':['a'],'features':6},"
+    "{'name':'w','kind':'route','inputs':['g'],'top_k':2,'sigmoid':true,'corrected':true,"
+    "'groups':3,'top_groups':2,'factor':2},"
+    "{'name':'n','kind':'norm','inputs':['w'],'plain':true},"
+    "{'name':'l','kind':'cross_entropy','inputs':['n']}]}",
     "{\"format\":\"topt-model/"
     "1\",\"name\":\"m\",\"batch\":4,\"seq\":8,\"vocab\":9,\"ops\":["
     "{\"name\":\"w\",\"kind\":\"variable\",\"vocab\":9,\"features\":6},"
@@ -59,15 +105,24 @@ enum { SEEDS = sizeof seeds / sizeof *seeds };
 
 static int imported, refused, wrong;
 
+static int count(void *ctx, const struct topt_weight *w)
+{
+    *(int64_t *)ctx += w->name[0] != '\0';
+    return 0;
+}
+
 static void again(struct topt_model *m)
 {
+    int64_t named = 0;
     struct topt_error err;
     struct topt_model_stats stats;
     json_t *doc = topt_model_to_json(m);
     struct topt_model *n = topt_model_from_json(doc, &err);
     if (m->nops < 1000)
         topt_model_stats(m, &stats);
-    wrong += !n || n->nops != m->nops;
+    if (m->nops < 1000)
+        wrong += topt_model_weights(m, count, &named) != 0;
+    wrong += !n || n->nops != m->nops || !m->plan_only != !n->plan_only;
     topt_model_destroy(n);
     json_decref(doc);
 }
@@ -90,18 +145,22 @@ static void try(const char *text, size_t len)
     topt_model_destroy(m);
 }
 
-int main(void)
+/* usage: model_fuzz [ROUNDS] */
+int main(int argc, char **argv)
 {
-    char text[CAP];
+    char text[CAP], seed[CAP];
+    int rounds = argc > 1 ? atoi(argv[1]) : ROUNDS;
     for (int s = 0; s < SEEDS; s++) {
         size_t len = strlen(seeds[s]);
+        for (size_t i = 0; i <= len; i++)
+            seed[i] = seeds[s][i] == '\'' ? '"' : seeds[s][i];
         for (size_t cut = 0; cut <= len; cut++)
-            try(seeds[s], cut);
-        for (int i = 0; i < ROUNDS; i++)
-            try(text, mutate(seeds[s], text, CAP));
+            try(seed, cut);
+        for (int i = 0; i < rounds; i++)
+            try(text, mutate(seed, text, CAP));
     }
     printf("# %d imported, %d refused\n", imported, refused);
     is_int(wrong, 0, "every answer is a model or one line");
-    ok(imported > ROUNDS / 10 && refused > ROUNDS, "both were seen often");
+    ok(imported > rounds / 10 && refused > rounds, "both were seen often");
     return done_testing();
 }

@@ -204,14 +204,14 @@ static void broken(void)
     loads("a header of");
 }
 
-static void fuzz(void)
+static void fuzz(int rounds)
 {
-    enum { ROUNDS = 800, CAP = 8192 };
+    enum { CAP = 8192 };
     char seed[CAP], file[CAP];
     struct header h = header_of(&(struct change){0});
     size_t n = make_file(h.text, (size_t)h.bytes, seed), from = 1400;
     int bad = 0;
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; i < rounds; i++) {
         struct topt_error err = {0};
         size_t len = n;
         memcpy(file, seed, n);
@@ -226,7 +226,8 @@ static void fuzz(void)
     is_int(bad, 0, "whatever is in the file, the answer is a model or one line");
 }
 
-int main(void)
+/* usage: model_safetensors [ROUNDS of damaged files] */
+int main(int argc, char **argv)
 {
     if (!mkdtemp(dir))
         exit(1);
@@ -235,7 +236,7 @@ int main(void)
     whole();
     indexed();
     broken();
-    fuzz();
+    fuzz(argc > 1 ? atoi(argv[1]) : 800);
     remove_file("model.safetensors");
     remove_file("config.json");
     rmdir(dir);
