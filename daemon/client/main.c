@@ -44,7 +44,7 @@ struct args {
     QUESTION(X)
 #undef X
     int sequence_splits, json;
-    const char *url, *output;
+    const char *url, *output, *svg;
     int64_t timeout;
 };
 
@@ -57,6 +57,8 @@ static const struct topt_option table[] = {
          "split positions too"},
     {"o", TOPT_OPT_STRING, offsetof(struct args, output), "FILE",
      "write there (- is stdout)"},
+    {"svg", TOPT_OPT_STRING, offsetof(struct args, svg), "FILE",
+     "of a curve: draw it there"},
     {"json", TOPT_OPT_FLAG, offsetof(struct args, json), "",
      "the server's answer as it is"},
     {"url", TOPT_OPT_STRING, offsetof(struct args, url), "URL",
@@ -236,6 +238,20 @@ static int show_curve(const json_t *curve)
     return 0;
 }
 
+/* A curve on the terminal or as JSON, and into the file that --svg names. */
+static int put_curve(struct client *c, const json_t *curve)
+{
+    struct topt_error err = {0};
+    char *svg = c->args.svg ? topt_svg_curve(curve) : NULL;
+    int rc = !c->args.svg ? 0
+             : svg        ? topt_write_file(c->args.svg, svg, strlen(svg), &err)
+                          : topt_fail(&err, TOPT_ERR_NOMEM, "no memory for the picture");
+    free(svg);
+    if (rc)
+        return complain(c, &err);
+    return c->args.json ? print_json(curve) : show_curve(curve);
+}
+
 /* ---- subcommands ------------------------------------------------------------------------- */
 
 static void add_question(const struct args *a, struct topt_text *path)
@@ -333,9 +349,9 @@ static int run_plan(struct client *c)
         return -1;
     int rc = c->args.output ? save_plan(c, answer) : 0;
     if (rc == 0)
-        rc = c->args.json                        ? print_json(answer)
-             : json_object_get(answer, "points") ? show_curve(answer)
-                                                 : show_plan(answer);
+        rc = json_object_get(answer, "points") ? put_curve(c, answer)
+             : c->args.json                    ? print_json(answer)
+                                               : show_plan(answer);
     json_decref(answer);
     return rc;
 }
@@ -353,7 +369,7 @@ static int run_curve(struct client *c)
     }
     if (!curve)
         return -1;
-    int rc = c->args.json ? print_json(curve) : show_curve(curve);
+    int rc = put_curve(c, curve);
     json_decref(curve);
     return rc;
 }

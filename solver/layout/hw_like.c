@@ -2,8 +2,9 @@
  *
  * Clusters differ in a link more often than in everything, and a copy of all figures would
  * hide in what.  The shipped profile that 'like' names is taken, its top-level fields are
- * replaced by those given, 'device' field by field and 'links' level by level; its curves of
- * groups that use a replaced link say nothing any more and are left out. */
+ * replaced by those given, 'device' field by field, 'links' level by level and 'curves' group
+ * by group; its curves of groups that use a replaced link say nothing any more and are left
+ * out. */
 #include "hw_impl.h"
 #include "topt_json.h"
 
@@ -46,6 +47,33 @@ static void drop_curves(json_t *base, const json_t *links)
     }
 }
 
+static int same_curve(const json_t *a, const json_t *b)
+{
+    static const char *const keys[] = {"collective", "nodes", "per_node", "siblings"};
+    for (int i = 0; i < 4; i++) {
+        const json_t *x = json_object_get(a, keys[i]), *y = json_object_get(b, keys[i]);
+        int one = i == 3 && (!x || !y); /* siblings that are not given are 1 */
+        if (one ? json_integer_value(x ? x : y) > 1 : !json_equal(x, y))
+            return 0;
+    }
+    return 1;
+}
+
+/* Those given stand beside the others, each in the place of one of the same group. */
+static void merge_curves(json_t *base, const json_t *curves)
+{
+    json_t *kept = json_array(), *old = json_object_get(base, "curves");
+    for (size_t i = 0; i < json_array_size(old); i++) {
+        int again = 0;
+        for (size_t k = 0; k < json_array_size(curves); k++)
+            again |= same_curve(json_array_get(old, i), json_array_get(curves, k));
+        if (!again)
+            json_array_append(kept, json_array_get(old, i));
+    }
+    json_array_extend(kept, (json_t *)curves);
+    json_object_set_new(base, "curves", kept);
+}
+
 static json_t *load_base(const char *name, struct topt_error *err)
 {
     size_t len;
@@ -74,17 +102,17 @@ int topt_hw_expand(json_t **doc, struct topt_error *err)
     json_t *base = load_base(name, err);
     if (!base)
         return -1;
+    const json_t *links = json_object_get(*doc, "links");
+    drop_curves(base, links);
     json_object_foreach(*doc, key, value)
     {
-        int links = !strcmp(key, "links") && json_is_array(value);
-        int device = !strcmp(key, "device") && json_is_object(value);
         if (!strcmp(key, "like"))
             continue;
-        if (links && !json_object_get(*doc, "curves"))
-            drop_curves(base, value);
-        if (links)
+        if (!strcmp(key, "links") && json_is_array(value))
             merge_links(base, value);
-        else if (device)
+        else if (!strcmp(key, "curves") && json_is_array(value))
+            merge_curves(base, value);
+        else if (!strcmp(key, "device") && json_is_object(value))
             json_object_update(json_object_get(base, "device"), value);
         else
             json_object_set(base, key, value);

@@ -260,7 +260,7 @@ static void put_legend(struct topt_text *t, const struct topt_chart *c, int n)
     for (int i = 0; i < n; i++)
         for (int k = 0; k < c[i].nseries; k++) {
             const char *name = c[i].series[k].name;
-            int seen = !name;
+            int seen = !name || !c[i].series[k].n;
             for (int a = 0; a <= i && !seen; a++)
                 for (int b = 0; b < (a < i ? c[a].nseries : k) && !seen; b++)
                     seen = c[a].series[b].name && !strcmp(c[a].series[b].name, name);

@@ -182,6 +182,18 @@ static void like(void)
     json_t *doc = topt_hw_to_json(hw);
     ok(!json_object_get(doc, "like"), "the document is whole");
     json_decref(doc);
+    topt_hw_destroy(hw);
+    hw = parse(
+        "{'format':'topt-hw/1','like':'v100-dgx1-2x8','name':'t','curves':["
+        "{'collective':'all_reduce','nodes':1,'per_node':8,'points':[[1,10],[2,20]],"
+        "'source':'s'},{'collective':'permute','nodes':2,'per_node':1,"
+        "'points':[[1,30],[2,40]],'source':'s'}]}",
+        &err);
+    int curves = 0;
+    while (hw && topt_hw_curve_check(hw, curves, &check))
+        curves++;
+    is_int(curves, 2, "a curve in the place of one of its group, and one more");
+    is_int(topt_hw_collective_ns(hw, TOPT_ALL_REDUCE, g, 2), 20, "the one that is given");
     topt_hw_destroy(base);
     topt_hw_destroy(hw);
 }
