@@ -32,6 +32,19 @@ const char *model_name(const json_t *doc, const char *given)
     return name && *name ? name : "model";
 }
 
+json_t *parse_model(const struct request *q, const char *what, int64_t batch, int64_t seq,
+                    struct reply *ret)
+{
+    enum { ONNX_STARTS_WITH = 8 }; /* the tag of its first field; no JSON does */
+    struct topt_error err = {0};
+    if (!q->body_len || q->body[0] != ONNX_STARTS_WITH)
+        return parse_body(q, what, ret);
+    json_t *doc = planner_model_document(q->body, q->body_len, what, batch, seq, &err);
+    if (!doc)
+        *ret = reply_fail(q, "model", &err);
+    return doc;
+}
+
 static struct reply add_model(const struct request *q, const json_t *doc,
                               const char *name)
 {
@@ -67,7 +80,7 @@ struct reply api_model_add(const struct request *q)
     int named = q->npairs == 1 && !strcmp(q->pair[0].key, "name") && name;
     if (!named && no_parameters(q, &r) < 0)
         return r;
-    json_t *doc = parse_body(q, "the model", &r);
+    json_t *doc = parse_model(q, name && *name ? name : "the model", 0, 0, &r);
     if (doc)
         r = add_model(q, doc, name);
     json_decref(doc);

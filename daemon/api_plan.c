@@ -488,7 +488,8 @@ static int from_file(const struct request *q, struct question *x, struct reply *
                            "model_id and a body are both given");
         return -1;
     }
-    json_t *doc = parse_body(q, *x->query.name ? x->query.name : "the model", ret);
+    json_t *doc = parse_model(q, *x->query.name ? x->query.name : "the model",
+                              x->query.batch, x->query.seq, ret);
     if (!doc)
         return -1;
     int rc = inline_model(q, x, doc, ret);

@@ -33,6 +33,18 @@ int planner_model_facts(const char *text, const char *what, struct planner_facts
     return 0;
 }
 
+json_t *planner_model_document(const char *bytes, size_t len, const char *what,
+                               int64_t batch, int64_t seq, struct topt_error *err)
+{
+    struct topt_import_options options = {.batch = batch, .seq = seq};
+    struct topt_model *m = topt_model_import(bytes, len, what, &options, err);
+    json_t *doc = m ? topt_model_to_json(m) : NULL;
+    if (m && !doc)
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory for the model's document");
+    topt_model_destroy(m);
+    return doc;
+}
+
 /* The words of 'q' in 'r'. */
 static int fill_words(const struct query *q, struct topt_request *r,
                       const char **ret_source, struct topt_error *err)

@@ -22,6 +22,11 @@ struct planner_facts {
 int planner_model_facts(const char *text, const char *what, struct planner_facts *ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
+/* The native document of a model in a binary file (ONNX); batch and seq 0: the file's.  New. */
+json_t *planner_model_document(const char *bytes, size_t len, const char *what,
+                               int64_t batch, int64_t seq,
+                               struct topt_error *err) TOPT_MUST_CHECK;
+
 /* Are the words of a query ones the solver knows? */
 int planner_check_query(const struct query *q, const char **ret_source,
                         struct topt_error *err) TOPT_MUST_CHECK;

@@ -39,6 +39,14 @@ int planner_model_facts(const char *text, const char *what, struct planner_facts
     return 0;
 }
 
+json_t *planner_model_document(const char *bytes, size_t len, const char *what,
+                               int64_t batch, int64_t seq, struct topt_error *err)
+{
+    (void)bytes, (void)batch, (void)seq;
+    topt_fail(err, TOPT_ERR_INVAL, "%s: %zu binary bytes", what, len);
+    return NULL;
+}
+
 int planner_check_query(const struct query *q, const char **ret_source,
                         struct topt_error *err)
 {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# plan_test.sh TOPTD TOPT-CLIENT - the daemon with the solver, asked by topt client and curl.
+# plan_test.sh TOPTD TOPT-CLIENT MAKE-ONNX - the daemon with the solver, asked by topt client and curl.
 # shellcheck source-path=SCRIPTDIR source=sys.sh
 . "$(dirname "$0")/sys.sh"
-client=$2
+client=$2 make_onnx=$3
 export TOPT_URL=unix:$sock
 text=(-H 'Accept: text/plain')
 topt_client()
@@ -59,6 +59,22 @@ topt_client curve "$model" "${small[@]}" --counts pow2 --hw "$hw" --json
 [ "$status" = 0 ] && says '"points"' && [ "$(metric topt_searches_total)" = "$before" ]
 ok $? "the curve by id is the one searched before"
 ask GET "/v1/models/$model/frontier?hw=$hw&gpus=2&batch=8&seq=64"; check "a frontier" 200 '"points":\[\{"memory_bytes"'
+if "$make_onnx" digits >"$dir/digits.onnx"; then # a binary file travels as it is
+    topt_client plan "$dir/digits.onnx" --batch 16 --max-gpus 2 --hw "$hw" -o "$dir/onnx.json"
+    [ "$status" = 0 ] && says '^1 GPU ' && grep -q '"name": *"digits"' "$dir/onnx.json"
+    ok $? "topt client plan of an ONNX file"
+    id=$(sed -n 's/^  plan  *//p' "$dir/body")
+    ask POST "/v1/plan?mode=mini-parallelism&batch=16&max_gpus=2&hw=$hw&name=digits.onnx" \
+        "${text[@]}" --data-binary "@$dir/digits.onnx"
+    check "the same plan by curl" 200 "^TOPT_PLAN_ID=$id\$"
+    ask GET "/v1/plans/$id"; check "which holds the native model" 200 '"format":"topt-model/1"'
+    topt_client add-model "$dir/digits.onnx"; [ "$status" = 0 ] && says digits; ok $? "registered"
+    head -c 900 "$dir/digits.onnx" >"$dir/cut.onnx"
+    topt_client plan "$dir/cut.onnx" --batch 16 --hw "$hw"
+    [ "$status" = 1 ] && says 'cut.*ONNX'; ok $? "cut short: $(cat "$dir/err")"
+else
+    echo "# this topt reads no ONNX"
+fi
 curl -s --unix-socket "$sock" "http://localhost/v1/hardware/$hw" | sed "s/\"name\":\"$hw\"/\"name\":\"mine\"/" >"$dir/hw.json"
 topt_client add-hw "$dir/hw.json"; [ "$status" = 0 ] && says mine; ok $? "topt client add-hw"
 topt_client plan "$dir/config.json" "${small[@]}"

@@ -131,7 +131,8 @@ static void errors(void)
     refuses(HEAD EMBED ",{'name':'e','kind':'bias','inputs':['e']}]}", "ops[1]", inval);
     refuses(HEAD EMBED ",{'name':'x','kind':'unary','inputs':['e']}]}",
             "ops[1].activation", inval);
-    refuses(HEAD EMBED ",{'name':'x','kind':'unary','inputs':['e'],'activation':'sinus'}]}",
+    refuses(HEAD EMBED
+            ",{'name':'x','kind':'unary','inputs':['e'],'activation':'sinus'}]}",
             "ops[1].activation", inval);
     refuses(HEAD EMBED "]}", "used by nobody", inval);
     refuses("{'format':'topt-model/2'}", "topt-model/2", inval);

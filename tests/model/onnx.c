@@ -80,6 +80,29 @@ static void images(void)
     topt_model_destroy(m);
 }
 
+static void digits(void)
+{
+    struct graph g;
+    struct topt_error err = {0};
+    struct topt_model_stats stats;
+    graph_digits(&g);
+    struct topt_model *m = import(&g, NULL, 0, &err);
+    if (!ok(m != NULL, "a classifier of many functions %s", err.text))
+        return;
+    topt_model_stats(m, &stats);
+    is_int(stats.parameters, 72 + 8 + 288 + 16 + 96 + 6 + 960 + 10, "its parameters");
+    const struct topt_op *s = first(m, "shuffle"), *z = first(m, "resize"),
+                         *t = first(m, "conv_transpose");
+    ok(s && s->attrs.groups == 2, "channels are shuffled once");
+    ok(z && z->attrs.height == 4 && z->attrs.width == 4 && !z->attrs.linear,
+       "the image is made larger");
+    ok(t && t->attrs.height == 8 && t->attrs.features == 6, "and by weights");
+    ok(count(m, "slice") == 2 && count(m, "group_norm") == 1 && count(m, "prelu") == 1,
+       "cuts, a norm of instances, slopes");
+    is_int(m->batch, 8, "samples where the file leaves them open");
+    topt_model_destroy(m);
+}
+
 static void steps(void)
 {
     struct graph g;
@@ -171,6 +194,7 @@ int main(void)
         skip_all("this topt reads no ONNX");
     transformer();
     images();
+    digits();
     steps();
     errors();
     limits();

@@ -298,6 +298,49 @@ __attribute__((unused)) static void graph_images(struct graph *g)
     graph_end(g, "prob");
 }
 
+/* A classifier of small images with functions and norms of other kinds, channels shuffled and
+ * cut, and made larger again. */
+__attribute__((unused)) static void graph_digits(struct graph *g)
+{
+    const double scales[] = {1, 1, 2, 2};
+    *g = graph_begin(14);
+    graph_input(g, "image", 1, 4, DIMS(0, 1, 8, 8));
+    graph_weights(g, "w1", 4, DIMS(8, 1, 3, 3));
+    graph_weights(g, "b1", 1, DIMS(8));
+    graph_weights(g, "w2", 4, DIMS(8, 4, 3, 3));
+    graph_weights(g, "w3", 4, DIMS(4, 6, 2, 2));
+    graph_weights(g, "slope", 3, DIMS(6, 1, 1));
+    graph_weights(g, "g", 1, DIMS(8));
+    graph_weights(g, "w4", 2, DIMS(96, 10));
+    graph_weights(g, "b4", 1, DIMS(10));
+    graph_list(g, "groups", 5, DIMS(0, 2, 4, 8, 8));
+    graph_list(g, "image8", 4, DIMS(0, 8, 8, 8));
+    graph_list(g, "halves", 2, DIMS(4, 4));
+    graph_tensor(g, "scales", 1, 1, DIMS(4), scales);
+    graph_number(g, "low", 0);
+    graph_number(g, "high", 6);
+    graph_node(g, "Conv", "image w1 b1", "c1", "pads=1,1,1,1");
+    graph_node(g, "HardSwish", "c1", "h1", "");
+    graph_node(g, "Reshape", "h1 groups", "s1", "");
+    graph_node(g, "Transpose", "s1", "s2", "perm=0,2,1,3,4");
+    graph_node(g, "Reshape", "s2 image8", "s3", "");
+    graph_node(g, "Conv", "s3 w2", "c2", "pads=1,1,1,1 group=2");
+    graph_node(g, "InstanceNormalization", "c2 g g", "n2", "");
+    graph_node(g, "Clip", "n2 low high", "r2", "");
+    graph_node(g, "Split", "r2 halves", "left right", "axis=1");
+    graph_node(g, "Sigmoid", "right", "gate", "");
+    graph_node(g, "Mul", "left gate", "m", "");
+    graph_node(g, "MaxPool", "m", "p", "kernel_shape=2,2 strides=2,2");
+    graph_node(g, "ConvTranspose", "p w3", "t", "strides=2,2");
+    graph_node(g, "PRelu", "t slope", "t2", "");
+    graph_node(g, "AveragePool", "t2", "p2", "kernel_shape=4,4 strides=4,4");
+    graph_node(g, "Resize", "p2 - scales", "z", "");
+    graph_node(g, "Flatten", "z", "f", "axis=1");
+    graph_node(g, "MatMul", "f w4", "y0", "");
+    graph_node(g, "Add", "y0 b4", "y", "");
+    graph_end(g, "y");
+}
+
 /* A recurrence of which the last step goes on, steps before samples. */
 __attribute__((unused)) static void graph_steps(struct graph *g)
 {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # run_models.sh - from a native model to a trained one on the command line: a plan for two
 # devices, two ranks that run it, the losses of one device, in the memory that was planned.
-# usage: run_models.sh TOPT MPIEXEC MODELS_DIR
-topt=$1 mpiexec=$2 models=$3
+# usage: run_models.sh TOPT MPIEXEC MODELS_DIR MAKE_ONNX
+topt=$1 mpiexec=$2 models=$3 make_onnx=$4
 fashion=/usr/share/datasets/fashion-mnist
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
@@ -16,7 +16,8 @@ try_model() { # try_model MODEL STEPS LR DATA...: on one device and on two
     model=$1 steps=$2 lr=$3
     shift 3
     for gpus in 1 2; do
-        "$topt" plan "$models/$model.json" --mode mini-time --gpus $gpus --hw lab-cpu \
+        case $model in *.onnx) file=$model ;; *) file=$models/$model.json ;; esac
+        "$topt" plan "$file" --mode mini-time --gpus $gpus --hw lab-cpu \
             -o plan$gpus >out 2>err
         check "$model: a plan for $gpus"
     done
@@ -37,6 +38,11 @@ try_model() { # try_model MODEL STEPS LR DATA...: on one device and on two
 try_model lstm 40 0.01 --data synthetic
 try_model moe 20 0.003 --data synthetic
 try_model cnn 12 0.002
+if "$make_onnx" digits >digits.onnx; then
+    try_model digits.onnx 40 0.05 --data synthetic
+else
+    echo "# this topt reads no ONNX"
+fi
 if [ -d $fashion ]; then
     try_model cnn 20 0.002 --data $fashion
 else

@@ -59,6 +59,25 @@ need_slurm()
     TOPT_PLUGIN=$(realpath "$TOPT_PLUGIN")
 }
 
+# The planner, at $url: one that says what it is told to.  A test may have another.
+start_planner()
+{
+    mkfifo "$work/hold"
+    python3 "$source_dir/tests/slurm/fake_toptd.py" "$work" <"$work/hold" &
+    exec 7>"$work/hold"
+    local left=100
+    while [ ! -f "$work/url" ] && [ $left -gt 0 ]; do
+        left=$((left - 1))
+        sleep 0.05
+    done
+    url=$(cat "$work/url")
+}
+
+stop_planner()
+{
+    exec 7>&-
+}
+
 # $work, $answer, $SLURM_CONF, $url; all of it goes when the test ends.
 start_all() # [options for cluster.sh]
 {
@@ -68,15 +87,7 @@ start_all() # [options for cluster.sh]
     trap 'stop_all' EXIT
     trap 'exit 1' INT TERM HUP
     answer=$work/answer
-    mkfifo "$work/hold"
-    python3 "$source_dir/tests/slurm/fake_toptd.py" "$work" <"$work/hold" &
-    exec 7>"$work/hold"
-    local left=100
-    while [ ! -f "$work/url" ] && [ $left -gt 0 ]; do
-        left=$((left - 1))
-        sleep 0.05
-    done
-    url=$(cat "$work/url") || exit 1
+    start_planner || exit 1
     "$cluster" start "$work/c" --url "$url" --plugin "$TOPT_PLUGIN" --owner $$ --force "$@" 7>&- || exit 1
     eval "$("$cluster" env "$work/c")"
     unset TOPT_URL
@@ -86,7 +97,7 @@ start_all() # [options for cluster.sh]
 
 stop_all()
 {
-    exec 7>&-
+    stop_planner
     "$cluster" stop "$work/c"
     cd /
     rm -rf "$work"
