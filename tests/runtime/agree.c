@@ -1,9 +1,10 @@
 /* agree.c - every plan trains the same model.
  *
- * usage: mpirun -n 8 runtime_agree [--plans N] [--steps N] [--seed S] [--model NAME]
+ * usage: mpirun -n 8 runtime_agree [--plans N] [--steps N] [--seed S] [--model NAME] [--mesh NxG]
  *
  * Random strategies of the tests' models (half of them by topt_plan_sample, written as documents
- * and read back), in random numbers of micro-batches, on 2 to 8 ranks against one: the losses of
+ * and read back), in random numbers of micro-batches, on 2 to 8 ranks (or those of --mesh, of as
+ * many as there are) against one: the losses of
  * all steps, the first step's gradients, and the bytes alive at once against what was planned.
  * In f64 every model under momentum (which shows a missing reduction at the second step) and
  * Adam; in f32 those that are smooth, since a routed token or a maximum that goes the other way
@@ -19,7 +20,8 @@
 
 #include <getopt.h>
 
-static const int meshes[][2] = {{1, 2}, {1, 3}, {2, 2}, {1, 4}, {2, 3}, {2, 4}, {1, 8}};
+static const int meshes[][2] = {{1, 2}, {1, 3}, {2, 2}, {1, 4}, {2, 3},
+                                {1, 6}, {3, 2}, {2, 4}, {1, 8}};
 enum { MESHES = sizeof meshes / sizeof *meshes, PLANTED = 3, PLANTED_STEPS = 4 };
 
 static const struct way {
@@ -32,6 +34,7 @@ static const struct way {
 
 struct suite {
     int plans, steps;
+    int mesh[2]; /* 0: all of 'meshes', or one that is drawn */
     uint64_t seed;
     struct topt_hw *hw;
     struct topt_model *model;
@@ -257,9 +260,11 @@ static void check_model(struct suite *u, int number, const char *name, struct di
             continue;
         begin(u, m, &ways[w]);
         check_learns(u);
-        for (int k = 0; k < MESHES; k++)
+        for (int k = 0; k < MESHES && !u->mesh[0]; k++)
             if (all || k == mesh)
                 check_world(u, meshes[k]);
+        if (u->mesh[0])
+            check_world(u, u->mesh);
         end(u);
     }
     u->plans = plans;
@@ -330,11 +335,9 @@ static void check_plant(struct suite *u, enum plant kind)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"plans", 1, NULL, 'p'},
-                                            {"steps", 1, NULL, 's'},
-                                            {"seed", 1, NULL, 'r'},
-                                            {"model", 1, NULL, 'm'},
-                                            {0}};
+    static const struct option options[] = {
+        {"plans", 1, NULL, 'p'}, {"steps", 1, NULL, 's'}, {"seed", 1, NULL, 'r'},
+        {"model", 1, NULL, 'm'}, {"mesh", 1, NULL, 'x'},  {0}};
     struct topt_error err = {0};
     struct suite u = {.steps = 50};
     const char *seed = NULL, *name = NULL;
@@ -348,12 +351,13 @@ int main(int argc, char **argv)
             seed = optarg;
         else if (c == 'm')
             name = optarg;
-        else
+        else if (c != 'x' || sscanf(optarg, "%dx%d", &u.mesh[0], &u.mesh[1]) != 2)
             return 2;
     }
-    if (world_size != 8) {
+    int needs = u.mesh[0] ? u.mesh[0] * u.mesh[1] : 8;
+    if (world_size < needs) {
         MPI_Finalize();
-        skip_all("needs 8 ranks");
+        skip_all(u.mesh[0] ? "needs a rank for each device of --mesh" : "needs 8 ranks");
     }
     u.seed = world_seed(seed);
     u.hw = topt_hw_load("v100-dgx1-2x8", &err);
