@@ -158,8 +158,13 @@ int64_t topt_box_elements(const struct topt_shape *s, const struct topt_box *b)
 int64_t topt_layout_elements(const struct topt_mesh *mesh, const struct topt_shape *s,
                              const struct topt_layout *l)
 {
-    struct topt_box box = topt_layout_box(mesh, s, l, 0);
-    return topt_box_elements(s, &box);
+    int64_t split[TOPT_MAX_RANK] = {1, 1, 1, 1}, n = 1; /* ceilings nest */
+    for (int a = 0; a < mesh->naxes; a++)
+        if (l->at[a] >= 0)
+            split[l->at[a]] *= mesh->size[a];
+    for (int d = 0; d < s->ndim; d++)
+        n *= (s->dim[d].count + split[d] - 1) / split[d] * s->dim[d].unit;
+    return n;
 }
 
 /* ---- moves ----------------------------------------------------------------------------- */

@@ -224,14 +224,14 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
     return e;
 }
 
-/* Cost of moving a tensor from one layout to another: its times, and most bytes live with
- * source and result. */
-static int tally_move(const struct topt_costing *k, int tensor,
-                      const struct topt_layout *from, const struct topt_layout *to,
-                      struct topt_fragment_cost *ret, struct topt_error *err)
+/* What a route costs follows from the fragment, and is the same for all that share it. */
+static int price_route(const struct topt_costing *k, int tensor,
+                       const struct topt_layout *from, const struct topt_layout *to,
+                       struct topt_route *r, struct topt_error *err)
 {
     struct topt_tally t;
     topt_tally_init(&t, k);
+    t.rounds = 1;
     struct topt_fragments f = topt_tally_fragments(&t, err);
     const struct topt_tensor *x = &k->model->tensor[tensor];
     struct topt_shape shape = topt_tensor_shape(x);
@@ -239,8 +239,31 @@ static int tally_move(const struct topt_costing *k, int tensor,
     int src = topt_fragment_operand(&f, x->producer, out, from, TOPT_CLASS_TRANSIENT);
     if (src < 0 || topt_fragment_move(&f, x->producer, 0, src, &shape, from, to, &buffer))
         return -1;
-    *ret = t.cost;
+    r->granule = k->settings->granule_bytes;
+    r->transient_bytes = t.cost.transient_bytes;
+    memcpy(r->basis_ns, t.cost.basis_ns, sizeof r->basis_ns);
     return 0;
+}
+
+int topt_cost_move(const struct topt_costing *k, int tensor,
+                   const struct topt_layout *from, const struct topt_layout *to,
+                   struct topt_move_cost *ret, struct topt_error *err)
+{
+    struct topt_shape shape = topt_tensor_shape(&k->model->tensor[tensor]);
+    struct topt_route *r;
+    if (topt_router_route(k->router, &shape, topt_dtype_bytes(k->settings->dtype), from,
+                          to, &r, err) ||
+        (r->granule != k->settings->granule_bytes &&
+         price_route(k, tensor, from, to, r, err)))
+        return -1;
+    *ret = (struct topt_move_cost){.transient_bytes = r->transient_bytes,
+                                   .from_bytes = block(k, &shape, from),
+                                   .to_bytes = block(k, &shape, to)};
+    int64_t rounds = k->settings->micro_batches;
+    int bad = __builtin_mul_overflow(r->time_ns, rounds, &ret->network_ns);
+    for (int i = 0; i < TOPT_BASIS_COUNT; i++)
+        ret->basis_ns[i] = bad ? 0 : r->basis_ns[i] * rounds; /* parts of that */
+    return bad ? topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows") : 0;
 }
 
 static int64_t larger(int64_t a, int64_t b)
@@ -249,7 +272,7 @@ static int64_t larger(int64_t a, int64_t b)
 }
 
 /* Moves are far from overflowing one by one. */
-static void add_network(struct topt_fragment_cost *c, const struct topt_fragment_cost *m)
+static void add_network(struct topt_fragment_cost *c, const struct topt_move_cost *m)
 {
     c->network_ns += m->network_ns;
     for (int i = 0; i < TOPT_BASIS_COUNT; i++)
@@ -261,7 +284,7 @@ struct edge {
     const struct topt_edge_end *from, *to;
     int in_place;
     int64_t before, after; /* bytes of the tensor at either end */
-    struct topt_fragment_cost there;
+    const struct topt_move_cost *there;
 };
 
 /* Into a hub: its copy is dropped, kept, or made again from a producer that recomputes. */
@@ -273,7 +296,7 @@ static void cost_into_hub(const struct edge *e, struct topt_edge_cost *ret)
     if (e->to->hub_keep != TOPT_HUB_REMAKE)
         return;
     a->class_bytes[TOPT_CLASS_REMADE] = e->after;
-    add_network(a, &e->there);
+    add_network(a, e->there);
     if (!e->from->recompute)
         ret->nalts = 0;
 }
@@ -286,7 +309,7 @@ static void cost_remade(const struct edge *e, struct topt_edge_cost *ret)
         return;
     a->class_bytes[TOPT_CLASS_REMADE] =
         (e->from->hub ? 0 : e->before) + (e->in_place ? 0 : e->after);
-    add_network(a, &e->there);
+    add_network(a, e->there);
 }
 
 /* The consumer's copy is kept; or the producer's, which is moved again in backward.  A
@@ -304,38 +327,36 @@ static void cost_kept(const struct edge *e, struct topt_edge_cost *ret)
         return;
     ret->nalts = 2;
     *b = *a;
-    add_network(b, &e->there);
+    add_network(b, e->there);
     b->class_bytes[TOPT_CLASS_KEPT] = from->hub ? 0 : e->before;
     if (to->recompute) {
         b->class_bytes[TOPT_CLASS_REMADE] = e->after;
         return;
     }
-    int64_t again = to->out_bytes + to->others_bytes + e->there.transient_bytes;
+    int64_t again = to->out_bytes + to->others_bytes + e->there->transient_bytes;
     b->transient_bytes =
         larger(larger(a->transient_bytes, again), to->op_bytes + e->after);
 }
 
-int topt_cost_edge(const struct topt_costing *k, int tensor,
-                   const struct topt_edge_end *from, const struct topt_edge_end *to,
-                   struct topt_edge_cost *ret, struct topt_error *err)
+void topt_cost_edge_by(const struct topt_costing *k, const struct topt_edge_end *from,
+                       const struct topt_edge_end *to, const struct topt_move_cost *there,
+                       const struct topt_move_cost *back, struct topt_edge_cost *ret)
 {
-    const struct topt_tensor *t = &k->model->tensor[tensor];
-    struct topt_shape shape = topt_tensor_shape(t);
     struct edge e = {.from = from,
                      .to = to,
                      .in_place = topt_layout_equal(&from->value, &to->value),
-                     .before = block(k, &shape, &from->value),
-                     .after = block(k, &shape, &to->value)};
-    struct topt_fragment_cost back = {0};
+                     .before = there->from_bytes,
+                     .after = there->to_bytes,
+                     .there = there};
+    int64_t live = there->transient_bytes;
     *ret =
         (struct topt_edge_cost){.nalts = 1, .keep = {TOPT_KEEP_AFTER, TOPT_KEEP_BEFORE}};
-    if (tally_move(k, tensor, &from->value, &to->value, &e.there, err) ||
-        (t->needs_gradient && tally_move(k, tensor, &to->grad, &from->grad, &back, err)))
-        return -1;
-    add_network(&ret->alt[0], &e.there);
-    add_network(&ret->alt[0], &back);
-    ret->alt[0].transient_bytes =
-        to->others_bytes + larger(e.there.transient_bytes, back.transient_bytes);
+    add_network(&ret->alt[0], there);
+    if (back) {
+        add_network(&ret->alt[0], back);
+        live = larger(live, back->transient_bytes);
+    }
+    ret->alt[0].transient_bytes = to->others_bytes + live;
     if (to->hub)
         cost_into_hub(&e, ret);
     else if (from->hub ? from->hub_keep == TOPT_HUB_REMAKE : from->recompute)
@@ -344,5 +365,17 @@ int topt_cost_edge(const struct topt_costing *k, int tensor,
         cost_kept(&e, ret);
     for (int i = 0; i < ret->nalts; i++)
         topt_weigh(k, &ret->alt[i]);
+}
+
+int topt_cost_edge(const struct topt_costing *k, int tensor,
+                   const struct topt_edge_end *from, const struct topt_edge_end *to,
+                   struct topt_edge_cost *ret, struct topt_error *err)
+{
+    int trained = k->model->tensor[tensor].needs_gradient;
+    struct topt_move_cost there, back;
+    if (topt_cost_move(k, tensor, &from->value, &to->value, &there, err) ||
+        (trained && topt_cost_move(k, tensor, &to->grad, &from->grad, &back, err)))
+        return -1;
+    topt_cost_edge_by(k, from, to, &there, trained ? &back : NULL, ret);
     return 0;
 }

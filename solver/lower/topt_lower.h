@@ -337,6 +337,16 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
                                         const struct topt_config *c,
                                         int64_t op_transient);
 
+/* Moving a tensor once in each micro-batch: its time, most bytes live with source and result,
+ * and the bytes of these. */
+struct topt_move_cost {
+    int64_t network_ns, basis_ns[TOPT_BASIS_COUNT];
+    int64_t transient_bytes, from_bytes, to_bytes;
+};
+int topt_cost_move(const struct topt_costing *k, int tensor,
+                   const struct topt_layout *from, const struct topt_layout *to,
+                   struct topt_move_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
+
 /* Cost of an edge under each choice of what backward keeps: 1 or 2 alternatives, the first
  * always TOPT_KEEP_AFTER.  None between ends that do not go together: a hub can't remake what
  * its producer keeps. */
@@ -348,6 +358,12 @@ struct topt_edge_cost {
 int topt_cost_edge(const struct topt_costing *k, int tensor,
                    const struct topt_edge_end *from, const struct topt_edge_end *to,
                    struct topt_edge_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The same where the move of the value there and of the gradient back (NULL: there is none)
+ * have been priced. */
+void topt_cost_edge_by(const struct topt_costing *k, const struct topt_edge_end *from,
+                       const struct topt_edge_end *to, const struct topt_move_cost *there,
+                       const struct topt_move_cost *back, struct topt_edge_cost *ret);
 
 /* Tensors in flight past other operators ("crossing"): how many at once at most, for the
  * bound on memory; and how each tensor is charged. */

@@ -270,27 +270,102 @@ int topt_problem_family(struct topt_problem *p, int op, int tensor,
 
 /* ---- tables -------------------------------------------------------------------------------- */
 
-static int price_entry(struct topt_problem *p, struct edge_table *e, int tensor,
-                       const struct topt_edge_end *from, const struct topt_edge_end *to,
-                       int32_t *n, struct topt_error *err)
+/* An edge table while it is priced: numbers of the layouts at both ends. */
+struct pricing {
+    struct topt_problem *p;
+    struct edge_table *e;
+    const struct topt_edge_end *from, *to;
+    int nfrom, nto;
+    struct topt_moves *moves;
+    int trained; /* gradients come back */
+    int32_t
+        *number; /* value, gradient of each class of the producer, then the consumer */
+    int32_t nalts;
+};
+
+static const int32_t *number_of(const struct pricing *x, int from, int to)
 {
+    return &x->number[2 * (from >= 0 ? from : x->nfrom + to)];
+}
+
+static int number_ends(struct pricing *x)
+{
+    for (int i = 0; i < x->nfrom + x->nto; i++) {
+        const struct topt_edge_end *end =
+            i < x->nfrom ? &x->from[i] : &x->to[i - x->nfrom];
+        x->number[2 * i] = topt_moves_number(x->moves, &end->value);
+        x->number[2 * i + 1] = topt_moves_number(x->moves, &end->grad);
+        if (x->number[2 * i] < 0 || x->number[2 * i + 1] < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* All moves of values, and of gradients, source by source, since routes from one source share
+ * work. */
+static int price_moves(struct pricing *x, struct topt_error *err)
+{
+    for (int i = 0; i < x->nfrom; i++) {
+        if (topt_problem_canceled(x->p, err))
+            return -1;
+        for (int j = 0; j < x->nto; j++)
+            if (topt_moves_price(x->p, x->moves, number_of(x, i, 0)[0],
+                                 number_of(x, -1, j)[0], err))
+                return -1;
+    }
+    for (int j = 0; x->trained && j < x->nto; j++) {
+        if (topt_problem_canceled(x->p, err))
+            return -1;
+        for (int i = 0; i < x->nfrom; i++)
+            if (topt_moves_price(x->p, x->moves, number_of(x, -1, j)[1],
+                                 number_of(x, i, 0)[1], err))
+                return -1;
+    }
+    return 0;
+}
+
+static void price_entry(struct pricing *x, int i, int j)
+{
+    struct topt_problem *p = x->p;
+    const struct topt_edge_end *from = &x->from[i], *to = &x->to[j];
+    const int32_t *a = number_of(x, i, 0), *b = number_of(x, -1, j);
     struct topt_edge_cost c;
     int allowed = 0;
     for (int k = TOPT_KEEP_AFTER; k <= TOPT_KEEP_BEFORE; k++)
         allowed |= topt_allows_edge(&p->options, p->k.mesh, from, to, (enum topt_keep)k)
                    << k;
     if (!allowed)
-        return 0;
-    if (topt_cost_edge(&p->k, tensor, from, to, &c, err))
-        return -1;
+        return;
+    topt_cost_edge_by(&p->k, from, to, topt_moves_at(x->moves, a[0], b[0]),
+                      x->trained ? topt_moves_at(x->moves, b[1], a[1]) : NULL, &c);
     for (int k = 0; k < c.nalts; k++)
         if (allowed >> c.keep[k] & 1)
-            e->alt[(*n)++] = (struct edge_alt){
+            x->e->alt[x->nalts++] = (struct edge_alt){
                 .cost = {c.alt[k].class_bytes[TOPT_CLASS_KEPT],
                          c.alt[k].compute_ns + c.alt[k].network_ns},
                 .remade = c.alt[k].class_bytes[TOPT_CLASS_REMADE],
                 .transient = topt_round_transient(c.alt[k].transient_bytes),
                 .keep = (uint8_t)c.keep[k]};
+}
+
+static int price_entries(struct pricing *x, struct topt_error *err)
+{
+    size_t entries = (size_t)x->nfrom * (size_t)x->nto;
+    x->number = calloc(2 * ((size_t)x->nfrom + (size_t)x->nto) + 1, sizeof *x->number);
+    x->e->first = calloc(entries + 1, sizeof *x->e->first);
+    x->e->alt = malloc((2 * entries + 1) * sizeof *x->e->alt);
+    if (!x->number || !x->e->first || !x->e->alt || number_ends(x))
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
+    if (price_moves(x, err))
+        return -1;
+    for (int i = 0; i < x->nfrom; i++) {
+        if (topt_problem_canceled(x->p, err))
+            return -1;
+        for (int j = 0; j < x->nto; j++) {
+            price_entry(x, i, j);
+            x->e->first[i * x->nto + j + 1] = x->nalts;
+        }
+    }
     return 0;
 }
 
@@ -299,24 +374,18 @@ static int price_table(struct topt_problem *p, struct edge_table *e,
 {
     const struct family *a = &p->family[e->from], *b = &p->family[e->to];
     const struct topt_op *o = a->op >= 0 ? &p->k.model->op[a->op] : NULL;
-    int tensor = o ? o->operand[o->output].tensor : a->tensor, nto = b->nto[e->input];
-    size_t entries = (size_t)a->nfrom * (size_t)nto;
-    e->first = calloc(entries + 1, sizeof *e->first);
-    e->alt = calloc(2 * entries + 1, sizeof *e->alt);
-    if (!e->first || !e->alt)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
-    int32_t n = 0;
-    for (int i = 0; i < a->nfrom; i++) {
-        if (topt_problem_canceled(p, err))
-            return -1;
-        for (int j = 0; j < nto; j++) {
-            if (price_entry(p, e, tensor, &a->from_end[i], &b->to_end[e->input][j], &n,
-                            err))
-                return -1;
-            e->first[i * nto + j + 1] = n;
-        }
-    }
-    return 0;
+    int tensor = o ? o->operand[o->output].tensor : a->tensor;
+    struct pricing x = {.p = p,
+                        .e = e,
+                        .from = a->from_end,
+                        .to = b->to_end[e->input],
+                        .nfrom = a->nfrom,
+                        .nto = b->nto[e->input],
+                        .moves = topt_moves_of(p, tensor, err),
+                        .trained = p->k.model->tensor[tensor].needs_gradient};
+    int rc = x.moves ? price_entries(&x, err) : -1;
+    free(x.number);
+    return rc;
 }
 
 int topt_problem_table(struct topt_problem *p, int from, int to, int input,

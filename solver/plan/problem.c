@@ -122,6 +122,7 @@ void topt_problem_destroy(struct topt_problem *p)
     if (!p)
         return;
     topt_problem_unfold(p);
+    topt_moves_fini(p);
     for (int i = 0; p->family && i < p->nfamilies; i++)
         topt_family_fini(&p->family[i]);
     for (int i = 0; p->table && i < p->ntables; i++) {

@@ -138,6 +138,9 @@ struct topt_problem {
     struct topt_search_edge *search_edge;
     struct topt_search_problem search;
     struct topt_arena *names;
+    int nmoves; /* shapes of tensors */
+    struct topt_moves **moves;
+    int64_t moves_priced;
 };
 
 /* Asked before each configuration, and each row of a table, is priced. */
@@ -164,6 +167,16 @@ int topt_problem_family(struct topt_problem *p, int op, int tensor,
 int topt_problem_table(struct topt_problem *p, int from, int to, int input,
                        struct topt_error *err) TOPT_MUST_CHECK;
 void topt_family_fini(struct family *f);
+
+/* moves.c: costs of moving tensors of the shape of 'tensor'.  Layouts are numbered (-1: no
+ * memory); what is read at a pair has been priced. */
+struct topt_moves *topt_moves_of(struct topt_problem *p, int tensor,
+                                 struct topt_error *err) TOPT_MUST_CHECK;
+int topt_moves_number(struct topt_moves *m, const struct topt_layout *l);
+int topt_moves_price(struct topt_problem *p, struct topt_moves *m, int from, int to,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+const struct topt_move_cost *topt_moves_at(const struct topt_moves *m, int from, int to);
+void topt_moves_fini(struct topt_problem *p);
 
 /* fold.c: places and links of the nodes and edges. */
 int topt_problem_fold(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;

@@ -1,0 +1,152 @@
+/* moves.c - what it costs to move tensors of one shape between layouts, each pair once.
+ *
+ * Tables of edges ask for the same pairs again and again: layouts are numbered, and a row of
+ * costs is kept for each that something moves from. */
+#include "problem_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct row {
+    struct topt_move_cost *to;
+    uint8_t *known;
+    int n;
+};
+
+struct topt_moves {
+    int tensor; /* of that shape */
+    int n, cap, nslots;
+    struct topt_layout *layout;
+    struct row *row;
+    int32_t *slot; /* hash of layouts; -1: free */
+};
+
+static void moves_destroy(struct topt_moves *m)
+{
+    for (int i = 0; i < m->n; i++) {
+        free(m->row[i].to);
+        free(m->row[i].known);
+    }
+    free(m->layout);
+    free(m->row);
+    free(m->slot);
+    free(m);
+}
+
+void topt_moves_fini(struct topt_problem *p)
+{
+    for (int i = 0; i < p->nmoves; i++)
+        moves_destroy(p->moves[i]);
+    free(p->moves);
+}
+
+static int same_shape(const struct topt_tensor *a, const struct topt_tensor *b)
+{
+    return a->ndim == b->ndim &&
+           !memcmp(a->dim, b->dim, sizeof a->dim[0] * (size_t)a->ndim);
+}
+
+struct topt_moves *topt_moves_of(struct topt_problem *p, int tensor,
+                                 struct topt_error *err)
+{
+    const struct topt_tensor *t = p->k.model->tensor;
+    for (int i = 0; i < p->nmoves; i++)
+        if (same_shape(&t[p->moves[i]->tensor], &t[tensor]))
+            return p->moves[i];
+    struct topt_moves **all = realloc(p->moves, ((size_t)p->nmoves + 1) * sizeof *all);
+    struct topt_moves *m = calloc(1, sizeof *m);
+    if (all)
+        p->moves = all;
+    if (!all || !m) {
+        free(m);
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
+        return NULL;
+    }
+    m->tensor = tensor;
+    return p->moves[p->nmoves++] = m;
+}
+
+static uint32_t hash_layout(const struct topt_layout *l)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (int a = 0; a < TOPT_MAX_AXES; a++)
+        h = (h ^ (uint64_t)(l->at[a] * 16 + l->pos[a])) * 0x100000001b3u;
+    return (uint32_t)(h >> 32 ^ h);
+}
+
+static int32_t *slot_of(const struct topt_moves *m, const struct topt_layout *l)
+{
+    uint32_t at = hash_layout(l) & (uint32_t)(m->nslots - 1);
+    while (m->slot[at] >= 0 && !topt_layout_equal(&m->layout[m->slot[at]], l))
+        at = (at + 1) & (uint32_t)(m->nslots - 1);
+    return &m->slot[at];
+}
+
+static int moves_grow(struct topt_moves *m)
+{
+    int cap = m->cap ? 2 * m->cap : 64;
+    struct topt_layout *layout = realloc(m->layout, (size_t)cap * sizeof *layout);
+    if (layout)
+        m->layout = layout;
+    struct row *row = realloc(m->row, (size_t)cap * sizeof *row);
+    if (row)
+        m->row = row;
+    int32_t *slot = realloc(m->slot, 2 * (size_t)cap * sizeof *slot);
+    if (slot)
+        m->slot = slot;
+    if (!layout || !row || !slot)
+        return -1;
+    m->cap = cap;
+    m->nslots = 2 * cap;
+    memset(m->slot, 0xff, (size_t)m->nslots * sizeof *m->slot);
+    for (int i = 0; i < m->n; i++)
+        *slot_of(m, &m->layout[i]) = i;
+    return 0;
+}
+
+int topt_moves_number(struct topt_moves *m, const struct topt_layout *l)
+{
+    if (m->n == m->cap && moves_grow(m))
+        return -1;
+    int32_t *slot = slot_of(m, l);
+    if (*slot < 0) {
+        m->layout[m->n] = *l;
+        m->row[m->n] = (struct row){NULL, NULL, 0};
+        *slot = m->n++;
+    }
+    return *slot;
+}
+
+static int row_grow(struct row *r, int n)
+{
+    struct topt_move_cost *to = realloc(r->to, (size_t)n * sizeof *to);
+    if (to)
+        r->to = to;
+    uint8_t *known = realloc(r->known, (size_t)n);
+    if (known)
+        r->known = known;
+    if (!to || !known)
+        return -1;
+    memset(r->known + r->n, 0, (size_t)(n - r->n));
+    r->n = n;
+    return 0;
+}
+
+int topt_moves_price(struct topt_problem *p, struct topt_moves *m, int from, int to,
+                     struct topt_error *err)
+{
+    struct row *r = &m->row[from];
+    if (to >= r->n && row_grow(r, m->cap))
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
+    if (r->known[to])
+        return 0;
+    r->known[to] = 1;
+    p->moves_priced++;
+    return topt_cost_move(&p->k, m->tensor, &m->layout[from], &m->layout[to], &r->to[to],
+                          err);
+}
+
+const struct topt_move_cost *topt_moves_at(const struct topt_moves *m, int from, int to)
+{
+    return &m->row[from].to[to];
+}
