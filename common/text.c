@@ -99,11 +99,13 @@ char *topt_read_file(const char *path, size_t max_bytes, size_t *ret_len,
                   "can't open '%s': %s", path, strerror(errno));
         return NULL;
     }
-    struct stat st;
+    struct stat st = {0};
     if (!fstat(fd, &st) && S_ISDIR(st.st_mode)) {
         topt_fail(err, TOPT_ERR_INVAL, "'%s' is a directory, a file is needed", path);
         goto fail;
     }
+    if (S_ISREG(st.st_mode) && (uintmax_t)st.st_size > max_bytes)
+        goto large;
     char chunk[16384];
     for (;;) {
         ssize_t n = read(fd, chunk, sizeof chunk);
@@ -116,11 +118,8 @@ char *topt_read_file(const char *path, size_t max_bytes, size_t *ret_len,
         if (n == 0)
             break;
         topt_text_put(&t, chunk, (size_t)n);
-        if (t.len > max_bytes) {
-            topt_fail(err, TOPT_ERR_LIMIT, "'%s' is larger than the limit of %zu bytes",
-                      path, max_bytes);
-            goto fail;
-        }
+        if (t.len > max_bytes)
+            goto large;
         if (t.oom)
             break;
     }
@@ -134,6 +133,9 @@ char *topt_read_file(const char *path, size_t max_bytes, size_t *ret_len,
     if (ret_len)
         *ret_len = t.len;
     return t.s;
+large:
+    topt_fail(err, TOPT_ERR_LIMIT, "'%s' is larger than the limit of %zu bytes", path,
+              max_bytes);
 fail:
     if (!use_stdin)
         close(fd);

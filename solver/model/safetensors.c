@@ -16,7 +16,7 @@
 #include "topt_text.h"
 #include "weights.h"
 
-enum { MAX_HEADER = 100000000, MAX_TENSORS = 1 << 20 };
+enum { MAX_HEADER = 32 << 20, MAX_TENSORS = 1 << 20 };
 
 /* Tensors by name; the arena holds the names. */
 struct weights {
@@ -184,7 +184,10 @@ static char *read_header(const char *path, size_t *ret_len, int64_t *ret_bytes,
     for (int i = 7; i >= 0; i--)
         len = len << 8 | head[i];
     char *text = NULL;
-    if (len > MAX_HEADER || (int64_t)len + 8 > (int64_t)st.st_size)
+    if (len > MAX_HEADER && len <= (uint64_t)st.st_size)
+        topt_fail(err, TOPT_ERR_LIMIT, "its header has %llu bytes, more than %d",
+                  (unsigned long long)len, MAX_HEADER);
+    else if (len > MAX_HEADER || (int64_t)len + 8 > (int64_t)st.st_size)
         topt_fail(err, TOPT_ERR_INVAL, "a header of %llu bytes in a file of %lld",
                   (unsigned long long)len, (long long)st.st_size);
     else if (!(text = malloc(len + 1)) || fread(text, 1, len, f) != len)

@@ -158,6 +158,30 @@ static void whole(void)
     loads(NULL);
 }
 
+/* Files of 2 GB of nothing, in the place of a config, of weights, of a header: refused unread. */
+static void huge(void)
+{
+    static const int64_t bytes = (int64_t)2 << 30;
+    static const char start[] = {0, 0, 0, 64, 0, 0, 0, 0, '{'};
+    char path[128];
+    write_file("model.safetensors", "", 0);
+    snprintf(path, sizeof path, "%s/model.safetensors", dir);
+    if (truncate(path, bytes))
+        exit(1);
+    loads("its header is not valid JSON");
+    write_file("model.safetensors", start, sizeof start);
+    if (truncate(path, bytes))
+        exit(1);
+    loads("its header has 1073741824 bytes, more than");
+    remove_file("model.safetensors");
+    write_file("config.json", "", 0);
+    snprintf(path, sizeof path, "%s/config.json", dir);
+    if (truncate(path, bytes))
+        exit(1);
+    loads("larger than the limit");
+    write_file("config.json", config, sizeof config - 1);
+}
+
 /* The index and the files must name as many; alone its names must be the model's. */
 static void indexed(void)
 {
@@ -235,6 +259,7 @@ int main(int argc, char **argv)
     loads(NULL);
     whole();
     indexed();
+    huge();
     broken();
     fuzz(argc > 1 ? atoi(argv[1]) : 800);
     remove_file("model.safetensors");
