@@ -419,8 +419,92 @@ static void test_claims(void)
     is_int(t.loose, 0, "and within its tolerance");
 }
 
+/* ---- what is told of it ----------------------------------------------------------------------- */
+
+static int names_node(const struct topt_model *m, const char *name)
+{
+    int hub = !strncmp(name, "hub:", 4);
+    for (int i = 0; i < m->nops && !hub; i++)
+        if (!strcmp(m->op[i].name, name))
+            return 1;
+    for (int t = 0; t < m->ntensors && hub; t++)
+        if (!strcmp(m->tensor[t].name, name + 4))
+            return m->tensor[t].nconsumers > 1;
+    return 0;
+}
+
+/* Tables of hardly any entries: operators are decided, named, and the plan reads back. */
+static void test_decided(struct topt_request r)
+{
+    struct topt_plan_doc *p = NULL;
+    json_t *a = NULL, *name;
+    size_t i;
+    int known = 0;
+    r.max_entries = 3;
+    ok(!topt_plan(&r, &a, NULL), "tables of at most 3 entries: a plan");
+    const json_t *plan = json_object_get(a, "plan"),
+                 *names = json_object_get(plan, "heuristic");
+    json_array_foreach(names, i, name) known +=
+        names_node(r.model, json_string_value(name));
+    ok(known > 0 && (size_t)known == json_array_size(names) &&
+           json_is_false(json_object_get(plan, "exact")) &&
+           json_equal(names, json_object_get(a, "heuristic")),
+       "%d operators and hubs were decided by heuristic, by name", known);
+    ok(!topt_plan_read(plan, &p, NULL), "the plan reads back");
+    topt_plan_doc_destroy(p);
+    json_decref(a);
+}
+
+/* Stopped before it began, and out of work: what is found is said to be that. */
+static void test_stopped(struct topt_request r)
+{
+    struct topt_error err = {0};
+    atomic_bool stop = 1;
+    json_t *a = NULL;
+    r.stop = &stop;
+    ok(topt_plan(&r, &a, &err) == -1 && err.code == TOPT_ERR_LIMIT &&
+           strstr(err.text, "stopped before"),
+       "stopped at once: %s", err.text);
+    r.mode = TOPT_PROFILING;
+    ok(!topt_plan_curve(&r, &a, &err) && json_is_true(json_object_get(a, "stopped")) &&
+           json_array_size(json_object_get(a, "points")) == 0,
+       "a curve without points, stopped");
+    json_decref(a);
+    r.stop = NULL;
+    r.mode = TOPT_MINI_TIME;
+    r.max_work = 200;
+    err = (struct topt_error){0};
+    struct topt_plan_doc *p = NULL;
+    ok(!topt_plan(&r, &a, &err) && json_is_true(json_object_get(a, "stopped")) &&
+           json_is_false(json_object_get(a, "exact")) &&
+           !topt_plan_read(json_object_get(a, "plan"), &p, &err),
+       "hardly any work: a plan that is not said to be the fastest %s", err.text);
+    topt_plan_doc_destroy(p);
+    json_decref(a);
+    r.max_work = 0;
+    ok(!topt_plan(&r, &a, &err) && !json_object_get(a, "stopped") &&
+           json_is_true(json_object_get(a, "exact")) &&
+           whole(json_object_get(a, "stats"), "products") > 200,
+       "unlimited, it is, and the work is counted");
+    json_decref(a);
+}
+
+static void test_answers(void)
+{
+    struct topt_request r;
+    topt_request_init(&r);
+    r.model = random_model(6, 6);
+    r.hw = make_cluster(2, 3, 500, 50, 100);
+    r.mode = TOPT_MINI_TIME;
+    r.gpus = 6;
+    test_decided(r);
+    test_stopped(r);
+    request_fini(&r);
+}
+
 int main(void)
 {
+    test_answers();
     test_counts();
     test_more_devices();
     test_spaces();
