@@ -9,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chart.h"
 #include "hw_impl.h"
 #include "topt_lower.h"
 #include "topt_model.h"
 #include "topt_plan.h"
+#include "topt_text.h"
 #include "validation_rows.h"
 
 __attribute__((noreturn)) static void give_up(const char *what,
@@ -441,7 +443,8 @@ static const char head[] =
     "Written by one command; nothing in it is typed by hand:\n"
     "\n"
     "    cmake --build --preset release --target validation\n"
-    "    cd build/release/tests && ./validation >../../../docs/VALIDATION.md\n"
+    "    cd build/release/tests && ./validation ../../../docs/validation.svg \\\n"
+    "        >../../../docs/VALIDATION.md\n"
     "\n"
     "Each row is a run that others published, and the same plan costed by topt: their\n"
     "model (with exactly as many parameters, where they say how many), cluster, splits,\n"
@@ -457,6 +460,8 @@ static const char head[] =
     "measured) / measured. Memory is what `memory_bytes` says: tensors, without the "
     "driver's\n"
     "context.\n"
+    "\n"
+    "![predicted against measured time of a step](validation.svg)\n"
     "\n";
 
 static const char standing[] = "\n"
@@ -587,6 +592,84 @@ static void print_group(const struct group *g, struct error *time, struct error 
     free(o);
 }
 
+/* ---- the picture --------------------------------------------------------------------------- */
+
+static int is_a100(const struct run *r)
+{
+    return !strncmp(r->hw, "a100", 4);
+}
+
+static char *note_of(const struct run *r, double seen, double predicted)
+{
+    struct topt_text t = {0};
+    topt_text_add(&t, "%s on %d GPUs: %.3g s, predicted %.3g s", r->model->name, r->gpus,
+                  seen, predicted);
+    return t.s;
+}
+
+/* Rows on A100 GPUs, or the others. */
+static void plot_rows(struct topt_series *s, int a100, double *lo, double *hi)
+{
+    s->n = 0;
+    for (int g = 0; g < validation_ngroups; g++)
+        for (int i = 0; i < validation_groups[g].n; i++) {
+            const struct run *r = &validation_groups[g].run[i];
+            int fits;
+            if (is_a100(r) != a100)
+                continue;
+            double y = (double)predict(r, &fits).time_ns, x = measured(r) * 1e9;
+            s->x[s->n] = x;
+            s->y[s->n] = y;
+            s->note[s->n++] = note_of(r, x / 1e9, y / 1e9);
+            *lo = fmin(*lo, fmin(x, y));
+            *hi = fmax(*hi, fmax(x, y));
+        }
+}
+
+static int all_rows(void)
+{
+    int n = 0;
+    for (int g = 0; g < validation_ngroups; g++)
+        n += validation_groups[g].n;
+    return n;
+}
+
+static void write_picture(const char *path)
+{
+    static const struct topt_caption caption = {
+        .title = "Predicted and measured time of a step",
+        .subtitle = "published runs; on the line a prediction is right",
+        .footnote = "VALIDATION.md has each row and its source",
+        .description =
+            "Time of a step, predicted against measured, of each published run"};
+    struct topt_chart c = {
+        .x = {.label = "measured", .unit = TOPT_UNIT_NS, .scale = TOPT_LOG},
+        .y = {.label = "predicted", .unit = TOPT_UNIT_NS, .scale = TOPT_LOG}};
+    struct topt_error err = {0};
+    double lo = INFINITY, hi = 0;
+    struct topt_series *ideal =
+        topt_chart_add(&c, TOPT_SERIES_IDEAL, "as measured", 2, 0);
+    struct topt_series *a100 =
+        topt_chart_add(&c, TOPT_SERIES_MARK, "on A100 GPUs", all_rows(), 1);
+    struct topt_series *other =
+        topt_chart_add(&c, TOPT_SERIES_CROSS, "on H100 and V100 GPUs", all_rows(), 1);
+    if (!ideal || !a100 || !other)
+        give_up(path, &err);
+    plot_rows(a100, 1, &lo, &hi);
+    plot_rows(other, 0, &lo, &hi);
+    ideal->x[0] = ideal->y[0] = lo;
+    ideal->x[1] = ideal->y[1] = hi;
+    topt_axis_fit(&c.x, lo, hi, 8, 0);
+    topt_axis_fit(&c.y, lo, hi, 6, 0);
+    char *svg = topt_chart_svg(&caption, &c, 1);
+    FILE *f = fopen(path, "w");
+    topt_fail(&err, TOPT_ERR_IO, "can't be written");
+    if (!svg || !f || fputs(svg, f) < 0 || fclose(f))
+        give_up(path, &err);
+    free(svg);
+    topt_chart_fini(&c);
+}
+
 /* The nine rows that this document began with. */
 static void print_first(void)
 {
@@ -633,7 +716,8 @@ static void print_collectives(void)
            "instead.\n\n");
 }
 
-int main(void)
+/* Prints the document; writes its picture where a file is named. */
+int main(int argc, char **argv)
 {
     struct error time = {0}, memory = {0};
     fputs(head, stdout);
@@ -646,5 +730,7 @@ int main(void)
     fputs(standing, stdout);
     print_collectives();
     fputs(tail, stdout);
+    if (argc > 1)
+        write_picture(argv[1]);
     return 0;
 }

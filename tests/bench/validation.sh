@@ -1,12 +1,18 @@
 #!/bin/sh
-# validation.sh PROGRAM DOCUMENT - docs/VALIDATION.md is what the program writes.
-if "$1" | cmp -s - "$2"; then
-    echo "ok 1 - docs/VALIDATION.md is up to date"
-else
-    echo "not ok 1 - docs/VALIDATION.md is not what is predicted now:"
-    echo "# build the target validation and run tests/validation >docs/VALIDATION.md"
-    "$1" | diff "$2" - | head -n 20 | sed 's/^/# /'
+# validation.sh PROGRAM DOCS - DOCS/VALIDATION.md and its picture are what the program writes.
+dir=$(mktemp -d) || exit 99
+trap 'rm -rf "$dir"' EXIT
+"$1" "$dir/validation.svg" >"$dir/VALIDATION.md" || exit 1
+number=0 status=0
+for file in VALIDATION.md validation.svg; do
+    number=$((number + 1))
+    if cmp -s "$dir/$file" "$2/$file"; then
+        echo "ok $number - docs/$file is up to date"
+        continue
+    fi
+    echo "not ok $number - docs/$file is not what is predicted now; its head has the command"
+    diff "$2/$file" "$dir/$file" | head -n 20 | sed 's/^/# /'
     status=1
-fi
-echo 1..1
-exit ${status:-0}
+done
+echo 1..2
+exit $status

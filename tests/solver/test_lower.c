@@ -307,6 +307,59 @@ static void test_kernels(void)
            eager.sum.class_bytes[TOPT_CLASS_KEPT], "so it is where blocks are compiled");
 }
 
+/* Bytes kept by an operator of its own, over 'own' of the same. */
+static int64_t kept_more(const char *kind, int64_t unit, const struct topt_attrs *a,
+                         int parts)
+{
+    struct topt_model *m = topt_model_create("one", 2, 16, NULL);
+    struct topt_attrs table = {.vocab = 8, .features = 4};
+    struct topt_attrs into = {.features = 4, .features_unit = unit};
+    struct topt_attrs classes = {.features = 8};
+    struct topt_settings s = topt_settings_default();
+    struct topt_fragment_cost own, other;
+    struct topt_config whole = topt_config_none();
+    struct topt_mesh mesh;
+    int x = topt_model_add(m, "embedding", "e", 0, NULL, &table, NULL);
+    x = topt_model_add(m, "linear", "in", 1, &x, &into, NULL);
+    x = topt_model_add(m, kind, "it", 1, &x, a, NULL);
+    x = topt_model_add(m, "linear", "out", 1, &x, &classes, NULL);
+    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
+    int64_t ret = -1;
+    if (x >= 0 && !topt_model_finish(m, NULL) && !topt_mesh_init(&mesh, 1, 1, NULL)) {
+        struct topt_router *r = topt_router_create(hw, &mesh);
+        struct topt_costing k = {m, hw, &mesh, &s, r, NULL};
+        int it = topt_model_find(m, "it"), bad = topt_cost_op(&k, it, &whole, &own, NULL);
+        s.eager = parts;
+        bad |= topt_cost_op(&k, it, &whole, &other, NULL);
+        ret = bad ? -1
+                  : other.class_bytes[TOPT_CLASS_KEPT] - own.class_bytes[TOPT_CLASS_KEPT];
+        topt_router_destroy(r);
+    }
+    topt_model_destroy(m);
+    return ret;
+}
+
+/* By hand, of 2 samples of 16 positions. */
+static void test_kept(void)
+{
+    struct topt_attrs rms = {.rms = 1}, layer = {.rms = 0};
+    struct topt_attrs act = {.activation = TOPT_ACT_SILU}, drop = {.rate = 0.5};
+    struct topt_attrs heads = {.heads = 4, .head_dim = 2};
+    int parts = TOPT_EAGER_OPERATORS, scores = parts | TOPT_EAGER_SCORES;
+    is_int(kept_more("norm", 1, &rms, parts), 4 * 2 * 16 * 4,
+           "RMS norm keeps its input in f32 too");
+    is_int(kept_more("norm", 1, &layer, parts), 0, "layer norm keeps what ours does");
+    is_int(kept_more("glu", 2, &act, parts), 4 * 2 * 16 * 4,
+           "a gate's activation is kept");
+    is_int(kept_more("dropout", 1, &drop, parts), 2 * 16 * 4,
+           "a byte of what is dropped");
+    is_int(kept_more("attention", 6, &heads, parts), 0, "attention is one kernel");
+    is_int(kept_more("attention", 6, &heads, scores), (2 * 4 + 1) * 2 * 4 * 16 * 16,
+           "... or keeps two numbers and a byte of each pair");
+    is_int(kept_more("attention", 6, &heads, TOPT_EAGER_LOSS), 0,
+           "which the loss is not");
+}
+
 int main(void)
 {
     hw = topt_hw_load("lab-cpu", NULL);
@@ -316,6 +369,7 @@ int main(void)
     test_settings();
     test_overlap();
     test_kernels();
+    test_kept();
     check_random(1, 1, 0, TOPT_SPACE_FULL);
     check_random(1, 2, 1, TOPT_SPACE_FULL);
     check_random(1, 3, 0, TOPT_SPACE_FULL);
