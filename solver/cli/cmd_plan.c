@@ -431,6 +431,15 @@ static void show_plan(const json_t *a)
     printf("  plan     %s\n", words(a, "plan_id"));
 }
 
+/* What who runs the plan should know of the model. */
+static void show_notes(const struct topt_model *m)
+{
+    if (m->note)
+        printf("  note     %s\n", m->note);
+    if (m->plan_only)
+        printf("  run      not possible: no operator computes %s\n", m->plan_only);
+}
+
 static int put_answer(const struct question *q, const json_t *answer,
                       struct topt_error *err)
 {
@@ -445,6 +454,7 @@ static int put_answer(const struct question *q, const json_t *answer,
         return 0;
     }
     show_plan(answer);
+    show_notes(q->model);
     return 0;
 }
 

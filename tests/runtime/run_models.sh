@@ -16,7 +16,7 @@ try_model() { # try_model MODEL STEPS LR DATA...: on one device and on two
     model=$1 steps=$2 lr=$3
     shift 3
     for gpus in 1 2; do
-        case $model in *.onnx) file=$model ;; *) file=$models/$model.json ;; esac
+        case $model in *.onnx | *.native) file=$model ;; *) file=$models/$model.json ;; esac
         "$topt" plan "$file" --mode mini-time --gpus $gpus --hw lab-cpu \
             -o plan$gpus >out 2>err
         check "$model: a plan for $gpus"
@@ -48,4 +48,37 @@ if [ -d $fashion ]; then
 else
     echo "# no Fashion-MNIST on this machine"
 fi
+# Imported models that have what no other here has: relative positions; capped scores and windows;
+# chunks, sigmoids, what experts read weighed; latent attention and groups of experts.
+cat >t5.json <<'EOF'
+{"model_type": "t5", "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4, "vocab_size": 64}
+EOF
+cat >gemma2.json <<'EOF'
+{"model_type": "gemma2", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+ "num_key_value_heads": 2, "head_dim": 8, "intermediate_size": 48, "vocab_size": 64, "sliding_window": 6}
+EOF
+cat >llama4.json <<'EOF'
+{"model_type": "llama4_text", "hidden_size": 32, "num_hidden_layers": 4, "num_attention_heads": 4,
+ "num_key_value_heads": 2, "head_dim": 8, "intermediate_size": 24, "intermediate_size_mlp": 40,
+ "num_local_experts": 4, "interleave_moe_layer_step": 2, "attention_chunk_size": 5, "vocab_size": 64,
+ "max_position_embeddings": 32768}
+EOF
+cat >deepseek.json <<'EOF'
+{"model_type": "deepseek_v3", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+ "intermediate_size": 48, "moe_intermediate_size": 8, "kv_lora_rank": 8, "q_lora_rank": 8, "qk_nope_head_dim": 8,
+ "qk_rope_head_dim": 8, "v_head_dim": 8, "n_routed_experts": 8, "num_experts_per_tok": 2, "first_k_dense_replace": 1,
+ "n_group": 4, "topk_group": 2, "vocab_size": 64, "max_position_embeddings": 64,
+ "rope_scaling": {"type": "yarn", "factor": 40, "original_max_position_embeddings": 16}}
+EOF
+for model in t5 gemma2 llama4 deepseek; do
+    "$topt" import $model.json --batch 8 --seq 16 -o $model.native >out 2>err
+    check "$model is imported"
+    try_model $model.native 24 0.01 --data synthetic
+done
+"$topt" plan llama4.json --batch 2 --seq 8192 --mode mini-time --gpus 1 --hw lab-cpu --memory 64GiB -o long >out 2>err &&
+    grep -q "^  run  *not possible" out
+check "what no operator computes is planned"
+refused 1 "planned, not run" "$topt" run long --steps 1 --data synthetic
+check "... and not run"
+
 finish
