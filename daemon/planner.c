@@ -66,7 +66,13 @@ static int fill_words(const struct query *q, struct topt_request *r,
     if (topt_dtype_parse(q->dtype, &r->settings.dtype, err) < 0)
         return -1;
     *ret_source = "optimizer";
-    return topt_optimizer_parse(q->optimizer, &r->settings.optimizer, err);
+    if (topt_optimizer_parse(q->optimizer, &r->settings.optimizer, err) < 0)
+        return -1;
+    *ret_source = "overlap";
+    if (topt_overlap_parse(q->overlap, &r->settings.overlap, err) < 0)
+        return -1;
+    *ret_source = "eager";
+    return topt_eager_parse(q->eager, &r->settings.eager, err);
 }
 
 int planner_check_query(const struct query *q, const char **ret_source,

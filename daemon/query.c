@@ -50,6 +50,8 @@ static const struct field fields[] = {
     {"algorithm", WORD, PLAN | CURVE | FRONTIER, 1, TEXT(algorithm)},
     {"optimizer", WORD, ANY, 1, TEXT(optimizer)},
     {"dtype", WORD, ANY, 1, TEXT(dtype)},
+    {"overlap", WORD, ANY, 1, TEXT(overlap)},
+    {"eager", LIST, ANY, 1, TEXT(eager)},
     {"counts", WORD, PLAN | CURVE, 1, TEXT(counts)},
     {"epsilon", REAL, ANY, 1, NUM(epsilon), 0, 1},
     {"sequence_splits", BOOL, ANY, 1, NUM(sequence_splits), 0, 1},
@@ -68,6 +70,8 @@ static void set_defaults(enum query_kind kind, struct query *q)
                         .optimizer = "adam",
                         .dtype = "f32",
                         .counts = "all",
+                        .overlap = "none",
+                        .eager = "none",
                         .wait_ms = -1};
 }
 

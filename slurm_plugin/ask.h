@@ -36,6 +36,10 @@ enum topt_ask_kind {
       "searched beside splits: zero,recompute,micro or all, none, auto")                 \
     X(OPTIMIZER, "topt-optimizer", "NAME", "optimizer", TEXT, "sgd, momentum or adam")   \
     X(DTYPE, "topt-dtype", "NAME", "dtype", TEXT, "f32, f64, ...")                       \
+    X(OVERLAP, "topt-overlap", "NAME", "overlap", TEXT,                                  \
+      "what the script's framework communicates meanwhile: none, ddp or fsdp")           \
+    X(EAGER, "topt-eager", "LIST", "eager", TEXT,                                        \
+      "what it does not fuse: operators,scores,loss,optimizer or all, none")             \
     X(ON_ERROR, "topt-on-error", "WHAT", NULL, ON_ERROR,                                 \
       "when the planner can't be reached: submit (the job as asked) or abort")
 

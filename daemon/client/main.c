@@ -33,6 +33,8 @@ enum { MAX_FILE = 64 << 20, WAIT_MS = 20000, MARGIN_S = 15 };
     X(counts, "counts", "counts", "pow2|all", "which counts are tried")                  \
     X(dtype, "dtype", "dtype", "T", "f32, f64 or bf16")                                  \
     X(optimizer, "optimizer", "optimizer", "O", "sgd, momentum or adam")                 \
+    X(overlap, "overlap", "overlap", "O", "the network meanwhile: none, ddp or fsdp")    \
+    X(eager, "eager", "eager", "LIST", "operators,scores,loss,optimizer or all, none")   \
     X(blocks, "blocks", "blocks", "NAME", "repeated blocks choose auto, free or alike")  \
     X(factors, "factors", "factors", "LIST", "zero,recompute,micro or all, none, auto")  \
     X(micro, "micro-batches", "micro_batches", "N", "just so many a step")               \

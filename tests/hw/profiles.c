@@ -84,6 +84,10 @@ static void computes(const struct topt_hw *hw)
     is_int(bad, 0, "more work is never cheaper");
     ok(topt_hw_has_dtype(hw, TOPT_F32), "has f32");
     ok(topt_hw_memory_bytes(hw) > (int64_t)1 << 29, "has memory");
+    int64_t low, high, gpu = topt_hw_memory_bytes(hw) > (int64_t)4 << 30;
+    topt_hw_runtime_bytes(hw, &low, &high);
+    ok(gpu ? low > 0 && high > low && high <= (int64_t)2 << 30 : high == 0,
+       "says what the runtime takes: %lld to %lld", (long long)low, (long long)high);
 }
 
 static void predicts(const struct topt_hw *hw)
