@@ -187,6 +187,13 @@ static const struct {
      "'dim':768,'n_layers':6,'n_heads':12,'hidden_dim':3072,'vocab_size':30522,"
      "'max_position_embeddings':512,'activation':'gelu','id2label':{'0':'NEGATIVE',"
      "'1':'POSITIVE'}"},
+    /* 2 wide: 61044 + 1024 + 4 of the embedding, 44 a layer, 6 + 6 of the head */
+    {"tiny-distilbert", 62172,
+     "'model_type':'distilbert','architectures':['DistilBertForSequenceClassification'],"
+     "'activation':'gelu','dim':2,'dropout':0.1,'hidden_dim':2,'id2label':{'0':'NEGATIVE'"
+     ","
+     "'1':'POSITIVE'},'max_position_embeddings':512,'n_heads':2,'n_layers':2,"
+     "'sinusoidal_pos_embds':false,'tie_weights_':true,'vocab_size':30522"},
     {"Qwen3-0.6B", 596049920,
      SIZES("qwen3", "Qwen3ForCausalLM", 1024, 28, 16, 3072, 151936,
            40960) ",'num_key_value_heads':8,'head_dim':128,'tie_word_embeddings':true"},
@@ -251,6 +258,15 @@ static const struct {
      "'n_layers':6,'n_heads':12,'hidden_dim':3072,'vocab_size':30522,"
      "'max_position_embeddings':512,'activation':'gelu'"},
 };
+
+static const char *public_config(const char *name)
+{
+    for (size_t i = 0; i < sizeof public_models / sizeof *public_models; i++)
+        if (!strcmp(public_models[i].name, name))
+            return public_models[i].config;
+    printf("Bail out! no model '%s'\n", name);
+    exit(1);
+}
 
 /* 'text' with single quotes made double, in braces; %s is a thousand names of classes. */
 static const char *config(const char *text)
@@ -398,6 +414,26 @@ static void flops(void)
     formula(llama(4096, 32, 32, 8, 14336, ""),
             32 * (2 * d * d + 2 * d * 1024 + 3 * d * 14336) + v * d, 32, d,
             "Llama-3.1-8B");
+    d = 1600, v = 50257;
+    formula(gpt2(1600, 48, 25, ""), 48 * 12 * d * d + v * d, 48, d, "gpt2-xl");
+    d = 8192, v = 128256;
+    formula(llama(8192, 80, 64, 8, 28672, rope_scaling),
+            80 * (2 * d * d + 2 * d * 1024 + 3 * d * 28672) + v * d, 80, d,
+            "Llama-3.1-70B");
+    /* heads wider together than the model, normalised: projected apart */
+    d = 1024, v = 151936;
+    formula(config(public_config("Qwen3-0.6B")),
+            28 * (2 * d * 2048 + 2 * d * 1024 + 3 * d * 3072) + v * d, 28, 2048,
+            "Qwen3-0.6B");
+    /* a token has 2.5 slots: two experts, and a quarter of slots more */
+    d = 4096, v = 32000;
+    formula(config(public_config("Mixtral-8x7B")),
+            32 * (2 * d * d + 2 * d * 1024 + 8 * d + 2.5 * 3 * d * 14336) + v * d, 32, d,
+            "Mixtral-8x7B");
+    /* in units of a causal layer: those that see all, of the encoder and between, are two */
+    d = 512, v = 32128;
+    formula(config(public_config("t5-small")), 6 * (12 * d * d + 4 * d * 2048) + v * d,
+            6 * 2 + 6 + 6 * 2, d, "t5-small");
 }
 
 /* The language model of several towers is taken, and named so; a window shows in attention. */
