@@ -11,27 +11,36 @@
 #include <time.h>
 #include <unistd.h>
 
-int bench_options(int argc, char **argv, const char *program, int runs,
-                  struct bench_options *ret)
+static int take(struct bench_options *o, const char *name, const char *value)
 {
-    *ret = (struct bench_options){.runs = runs};
-    for (int i = 1; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+    if (!strcmp(name, "--only"))
+        o->only = value;
+    else if (!strcmp(name, "--json"))
+        o->json = value;
+    else if (!strcmp(name, "--runs"))
+        o->runs = atoi(value);
+    else if (!strcmp(name, "--limit") && o->limit > 0)
+        o->limit = atof(value);
+    else
+        return -1;
+    return 0;
+}
+
+int bench_options(int argc, char **argv, const char *program, struct bench_options *ret)
+{
+    int limited = ret->limit > 0, bad = 0;
+    for (int i = 1; i < argc && !bad; i++)
         if (!strcmp(argv[i], "--quick"))
             ret->quick = 1;
-        else if (!strcmp(argv[i], "--only") && value)
-            ret->only = argv[++i];
-        else if (!strcmp(argv[i], "--json") && value)
-            ret->json = argv[++i];
-        else if (!strcmp(argv[i], "--runs") && value)
-            ret->runs = atoi(argv[++i]);
+        else if (i + 1 == argc || take(ret, argv[i], argv[i + 1]))
+            bad = 1;
         else
-            ret->runs = 0;
-    }
-    if (ret->runs >= 1 && ret->runs <= BENCH_MAX_RUNS)
+            i++;
+    if (!bad && ret->runs >= 1 && ret->runs <= BENCH_MAX_RUNS &&
+        (!limited || ret->limit > 0))
         return 0;
-    fprintf(stderr, "usage: %s [--runs 1..%d] [--only NAME] [--json FILE] [--quick]\n",
-            program, BENCH_MAX_RUNS);
+    fprintf(stderr, "usage: %s [--runs 1..%d] [--only NAME] [--json FILE] [--quick]%s\n",
+            program, BENCH_MAX_RUNS, limited ? " [--limit SECONDS]" : "");
     return 2;
 }
 

@@ -9,14 +9,16 @@
 
 enum { BENCH_MAX_RUNS = 99 };
 
-/* Options that all have: --runs N, --only NAME, --json FILE, --quick. */
+/* Options that all have: --runs N, --only NAME, --json FILE, --quick; --limit SECONDS where a
+ * program has a limit, which is what it is before. */
 struct bench_options {
     int runs, quick;
     const char *only, *json;
+    double limit; /* 0: the program has none */
 };
-/* 0, or the exit status after a line on how to use 'program'. */
-int bench_options(int argc, char **argv, const char *program, int runs,
-                  struct bench_options *ret);
+/* 0, or the exit status after a line on how to use 'program'.  '*ret' holds what is so where
+ * nothing is said. */
+int bench_options(int argc, char **argv, const char *program, struct bench_options *ret);
 
 double bench_wall(void);      /* seconds */
 double bench_processor(void); /* of all threads of this process */

@@ -1,6 +1,6 @@
 /* bench_plan.c - whole models, from the parsed model to the answer, one row a question and way.
  *
- *     bench_plan [--runs N] [--only NAME] [--json FILE] [--quick]
+ *     bench_plan [--runs N] [--only NAME] [--json FILE] [--quick] [--limit SECONDS]
  *
  * What people wait for: configurations listed, operators and edges priced, the frontier searched
  * (or the fastest within a limit, or the fewest devices).  Medians of N runs (5; one where a run
@@ -138,8 +138,7 @@ static const struct row rows[] = {
 
 enum { NROWS = sizeof rows / sizeof rows[0], LONG_RUN = 10 };
 
-static struct bench_options options;
-static double limit_seconds = 60;
+static struct bench_options options = {.runs = 5, .limit = 60};
 
 enum phase { LIST, PRICE, SEARCH, ALL, PHASES };
 static const char *const phase_name[PHASES] = {"listing", "pricing", "searching", "all"};
@@ -317,7 +316,7 @@ static int run_once(const struct row *row, struct topt_request *q, struct result
 {
     struct result x = {.ok = 0};
     double wall = bench_wall(), cpu = bench_processor();
-    q->cancel = bench_limit(limit_seconds);
+    q->cancel = bench_limit(options.limit);
     int rc =
         row->question == FEWEST ? run_request(q, &x, err) : run_shape(row, q, &x, err);
     x.cpu[ALL] = bench_processor() - cpu;
@@ -355,7 +354,7 @@ static void measure(const void *which, void *result)
     r->ok = !rc;
     if (rc && err.code == TOPT_ERR_CANCELED)
         snprintf(r->error, sizeof r->error, "not within %.0f s of a processor (%s)",
-                 limit_seconds, phase_name[r->phase]);
+                 options.limit, phase_name[r->phase]);
     else if (rc)
         snprintf(r->error, sizeof r->error, "%.190s", err.text);
     topt_model_destroy(m);
@@ -541,11 +540,11 @@ static void print_losses(json_t *into)
 int main(int argc, char **argv)
 {
     static struct result result[NROWS];
-    int rc = bench_options(argc, argv, "bench_plan", 5, &options);
+    int rc = bench_options(argc, argv, "bench_plan", &options);
     if (rc)
         return rc;
-    if (options.quick)
-        limit_seconds = 10;
+    if (options.quick && options.limit > 10)
+        options.limit = 10;
     json_t *table = json_array(), *slopes = json_array(), *spaces = json_array();
     print_head();
     for (int i = 0; i < NROWS; i++)

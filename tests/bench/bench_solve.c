@@ -222,8 +222,8 @@ static int write_json(const char *path, const struct result *r)
 int main(int argc, char **argv)
 {
     static struct result result[NROWS];
-    struct bench_options o;
-    int rc = bench_options(argc, argv, "bench_solve", 5, &o);
+    struct bench_options o = {.runs = 5};
+    int rc = bench_options(argc, argv, "bench_solve", &o);
     if (rc)
         return rc;
     runs = o.runs;
