@@ -1,0 +1,133 @@
+/* ask.h - what the commands about plans share: options, the loader of what is asked about, and
+ * writing answers.  Private to cli/; for a program's main thread. */
+#ifndef TOPT_ASK_H
+#define TOPT_ASK_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "topt_options.h"
+#include "topt_plan.h"
+#include "topt_progress.h"
+
+enum { TOPT_ASK_COUNTS = 64 };
+
+struct topt_args {
+    const char *hw, *mode, *gpus, *space, *blocks, *factors, *accounting, *counts,
+        *algorithm, *output, *plan, *dtype, *optimizer, *svg, *loss;
+    int64_t max_gpus, memory, micro, threads, batch, seq, count, seed, work, entries;
+    double epsilon, seconds;
+    int json, quiet, sequence, gradient_f32;
+    struct topt_explain_options explain;
+    const char *overlap, *eager; /* of the executing system */
+};
+
+struct topt_question {
+    struct topt_args a;
+    struct topt_model *model;
+    struct topt_hw *hw;
+    struct topt_request r;
+    int64_t gpus[TOPT_ASK_COUNTS];
+    struct topt_watch watch; /* while the search runs */
+};
+
+/* Options come in groups; a command's table has those that it heeds. */
+#define ASK_AT(field) offsetof(struct topt_args, field)
+/* The model, the cluster, and how the job runs. */
+#define ASK_JOB                                                                          \
+    {"hw", TOPT_OPT_STRING, ASK_AT(hw), "NAME|FILE", "hardware profile (topt hw list)"}, \
+        {"batch", TOPT_OPT_INT, ASK_AT(batch), "N", "samples a step, over all GPUs"},    \
+        {"seq", TOPT_OPT_INT, ASK_AT(seq), "N", "positions a sample"},                   \
+        {"loss", TOPT_OPT_STRING, ASK_AT(loss), "NAME",                                  \
+         "of an ONNX graph: cross_entropy or mse (default: by its output)"},             \
+        {"dtype", TOPT_OPT_STRING, ASK_AT(dtype), "T", "f32, f64 or bf16"},              \
+        {"optimizer", TOPT_OPT_STRING, ASK_AT(optimizer), "O",                           \
+         "sgd, momentum, adam, adamw, adafactor or adam8"},                              \
+        {"gradient-f32", TOPT_OPT_FLAG, ASK_AT(gradient_f32), "",                        \
+         "bf16: gradients are added up in f32"},                                         \
+        {"accounting", TOPT_OPT_STRING, ASK_AT(accounting), "A",                         \
+         "run, or paper: memory as the papers count it"},                                \
+        {"overlap", TOPT_OPT_STRING, ASK_AT(overlap), "O",                               \
+         "what the network does meanwhile: none, ddp or fsdp"},                          \
+    {                                                                                    \
+        "eager", TOPT_OPT_STRING, ASK_AT(eager), "LIST",                                 \
+            "operators,scores,loss,optimizer or all, none"                               \
+    }
+
+/* Which strategies there are. */
+#define ASK_SPACE                                                                        \
+    {"space", TOPT_OPT_STRING, ASK_AT(space), "NAME",                                    \
+     "auto, full, canonical or uniform"},                                                \
+        {"blocks", TOPT_OPT_STRING, ASK_AT(blocks), "NAME",                              \
+         "repeated blocks choose auto, free or alike"},                                  \
+        {"factors", TOPT_OPT_STRING, ASK_AT(factors), "LIST",                            \
+         "zero,recompute,micro or all, none, auto"},                                     \
+        {"micro-batches", TOPT_OPT_INT, ASK_AT(micro), "N", "just so many a step"},      \
+    {                                                                                    \
+        "sequence-splits", TOPT_OPT_FLAG, ASK_AT(sequence), "", "split positions too"    \
+    }
+
+#define ASK_MEMORY                                                                       \
+    {                                                                                    \
+        "memory", TOPT_OPT_BYTES, ASK_AT(memory), "BYTES",                               \
+            "limit a GPU, as 14.5GiB (default: what the profile's has)"                  \
+    }
+
+#define ASK_ALGORITHM                                                                    \
+    {                                                                                    \
+        "algorithm", TOPT_OPT_STRING, ASK_AT(algorithm), "NAME",                         \
+            "search, or another system's way (default ft)"                               \
+    }
+
+/* How it is searched, and when to answer with the best so far. */
+#define ASK_SEARCH                                                                       \
+    ASK_MEMORY,                                                                          \
+        {"epsilon", TOPT_OPT_REAL, ASK_AT(epsilon), "E",                                 \
+         "allowed loss of time, proven; 0 is exact"},                                    \
+        {"threads", TOPT_OPT_INT, ASK_AT(threads), "N", "threads of the search"},        \
+        {"seconds", TOPT_OPT_REAL, ASK_AT(seconds), "S",                                 \
+         "answer after so long with the best so far, and how good it is"},               \
+        {"max-work", TOPT_OPT_INT, ASK_AT(work), "N",                                    \
+         "the same after so many pairs of points, the same on any machine"},             \
+    {                                                                                    \
+        "max-entries", TOPT_OPT_INT, ASK_AT(entries), "N",                               \
+            "decide operators by heuristic where tables would be larger "                \
+            "(4194304)"                                                                  \
+    }
+
+#define ASK_QUIET                                                                        \
+    {                                                                                    \
+        "quiet", TOPT_OPT_FLAG, ASK_AT(quiet), "",                                       \
+            "no line on a terminal about progress"                                       \
+    }
+
+#define ASK_JSON                                                                         \
+    {                                                                                    \
+        "json", TOPT_OPT_FLAG, ASK_AT(json), "", "ASK_JSON on standard output"           \
+    }
+
+#define ASK_OUTPUT                                                                       \
+    {                                                                                    \
+        "o", TOPT_OPT_STRING, ASK_AT(output), "FILE", "write the result to a file"       \
+    }
+
+/* Parse the options, load model and profile, and make the request.  0; 1 where help was shown;
+ * -1 with the error.  'usage' may go on with lines of help.  Always followed by
+ * topt_ask_fini(). */
+int topt_ask(struct topt_question *q, const struct topt_option *table, const char *usage,
+             int argc, char **argv, struct topt_error *err) TOPT_MUST_CHECK;
+void topt_ask_fini(struct topt_question *q);
+/* From here on the search may take long: a terminal is told, until topt_watch_stop(). */
+void topt_ask_watch(struct topt_question *q);
+
+/* Print the error of a command; the exit status. */
+int topt_cli_fail(const char *command, const struct topt_error *err);
+int topt_cli_write_json(const json_t *doc, const char *path,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+int topt_cli_width(void); /* columns of the terminal, or 100 */
+/* Members of a document; 0 and "" where there is none. */
+int64_t topt_cli_whole(const json_t *o, const char *key);
+const char *topt_cli_words(const json_t *o, const char *key);
+
+#endif
