@@ -207,13 +207,16 @@ const struct group validation_groups[] = {
      RUNS(korthikanti)},
     {.name = "llm-foundry, A100 80 GB",
      .source = "github.com/mosaicml/llm-foundry, scripts/train/benchmarking: all rows of "
-               "2048 positions; heads as in scripts/train/yamls",
+               "2048 positions; heads as in scripts/train/yamls; the loss is its fused "
+               "one, attention Triton's",
      .residual = "rows that recompute are low by little and those that do not by more, "
-                 "alike for all sizes and numbers of GPUs: what is missing is in "
-                 "backward, whose products and attention have forward's rates here. "
-                 "FSDP's copies between flat parameters and weights are not priced. "
-                 "With 2 samples at a time on 32 GPUs (70B) the network is hardly "
-                 "hidden, and any slowness of it shows",
+                 "alike on any number of GPUs: what is missing is in backward, whose "
+                 "products and attention have forward's rates here. It is most for "
+                 "small models, where logits are the larger share: each micro-batch "
+                 "also computes two metrics of them for the log, which is not priced. "
+                 "Nor are FSDP's copies between flat parameters and weights. With 2 "
+                 "samples at a time on 32 GPUs (70B) the network is hardly hidden, and "
+                 "any slowness of it shows",
      RUNS(foundry_a80)},
     {.name = "llm-foundry, A100 40 GB",
      .source = "as above",
