@@ -141,6 +141,8 @@ static void show_claim(const json_t *a)
     else if (json_number_value(epsilon) > 0)
         printf("  proven   times at most %.3g %% above the best\n",
                100 * json_number_value(epsilon));
+    else if (json_is_true(json_object_get(a, "stopped")))
+        printf("  proven   none is faster%s\n", decided ? ", with what was decided" : "");
     size_t n = json_array_size(decided);
     for (size_t i = 0; i < n && i < SHOWN; i++)
         printf("%s%s", i ? ", " : "  decided  by heuristic: ",
