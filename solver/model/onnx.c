@@ -20,8 +20,7 @@ static int is_weight_place(const struct onnx *x, const struct onnx_node *n, int 
     return i < 32 && (n->kind->weights | n->kind->ignored) >> i & 1;
 }
 
-/* Inputs that are used as weights alone are weights. */
-static void mark_weights(struct onnx *x)
+void topt_onnx_mark_weights(struct onnx *x)
 {
     for (int i = 0; i < x->nvalues; i++)
         x->value[i].constant |= x->value[i].input && x->value[i].known;
@@ -33,32 +32,24 @@ static void mark_weights(struct onnx *x)
         }
 }
 
-/* Steps come before samples where a recurrence reads the input so. */
-static int steps_first(const struct onnx *x, int value)
+/* How nodes read the values that are their first inputs. */
+static void mark_readings(struct onnx *x)
 {
     for (int i = 0; i < x->nnodes; i++) {
         const struct onnx_node *n = &x->node[i];
-        if (n->needed && n->kind->steps && n->nin && n->in[0] == value)
-            return !topt_onnx_int(n, "layout", 0);
+        struct onnx_value *v = n->needed ? topt_onnx_in(x, n, 0) : NULL;
+        if (v && n->kind->image)
+            v->as_image = 1;
+        if (v && n->kind->steps && !topt_onnx_int(n, "layout", 0))
+            v->as_steps = 1;
     }
-    return 0;
-}
-
-static int is_signal(const struct onnx *x, int value)
-{
-    for (int i = 0; i < x->nnodes; i++) {
-        const struct onnx_node *n = &x->node[i];
-        if (n->needed && n->kind->image && n->nin && n->in[0] == value)
-            return 1;
-    }
-    return 0;
 }
 
 /* Samples and positions that an input has. */
 static int64_t samples_of(const struct onnx *x, int value)
 {
     const struct onnx_shape *s = &x->value[value].shape;
-    return s->ndim ? s->dim[steps_first(x, value) && s->ndim > 1] : 1;
+    return s->ndim ? s->dim[x->value[value].as_steps && s->ndim > 1] : 1;
 }
 
 static int64_t positions_of(const struct onnx *x, int value)
@@ -66,7 +57,8 @@ static int64_t positions_of(const struct onnx *x, int value)
     const struct onnx_shape *s = &x->value[value].shape;
     if (x->value[value].integer)
         return s->ndim == 2 ? s->dim[1] : 1;
-    return s->ndim == 3 && !is_signal(x, value) ? s->dim[!steps_first(x, value)] : 1;
+    return s->ndim == 3 && !x->value[value].as_image ? s->dim[!x->value[value].as_steps]
+                                                     : 1;
 }
 
 static int is_needed_sample(const struct onnx *x, int value)
@@ -85,8 +77,10 @@ static int map_input(struct onnx *x, int value)
     struct onnx_node as = {.nout = 1, .out = &value};
     if (v->integer || !v->known)
         return 0;
-    int is_row = s->ndim == 4 && s->dim[1] == 1 && s->dim[2] == 1 && !is_signal(x, value);
-    int is_image = !is_row && (s->ndim == 4 || (s->ndim == 3 && is_signal(x, value)));
+    int is_row =
+        s->ndim == 4 && s->dim[1] == 1 && s->dim[2] == 1 && !x->value[value].as_image;
+    int is_image =
+        !is_row && (s->ndim == 4 || (s->ndim == 3 && x->value[value].as_image));
     if (s->ndim < 1 || s->ndim > 4)
         return topt_fail(x->err, TOPT_ERR_INVAL,
                          "input '%.60s' has %d dimensions; 1 to 4 are read", v->name,
@@ -107,12 +101,12 @@ static int map_input(struct onnx *x, int value)
     if (t < 0)
         return -1;
     topt_onnx_view_fresh(v, t,
-                         is_row                  ? row
-                         : s->ndim == 4          ? image
-                         : is_image              ? signal
-                         : s->ndim <= 2          ? flat
-                         : steps_first(x, value) ? turned
-                                                 : plain);
+                         is_row                     ? row
+                         : s->ndim == 4             ? image
+                         : is_image                 ? signal
+                         : s->ndim <= 2             ? flat
+                         : x->value[value].as_steps ? turned
+                                                    : plain);
     return 0;
 }
 
@@ -122,6 +116,7 @@ static int start_model(struct onnx *x, const char *name,
 {
     int first = -1;
     int64_t seq = 1;
+    mark_readings(x);
     for (int i = 0; i < x->nvalues; i++)
         if (is_needed_sample(x, i)) {
             if (!x->value[i].known)
@@ -260,7 +255,7 @@ static int build(struct onnx *x, const Onnx__ModelProto *proto, const char *name
 {
     if (topt_onnx_read(x, proto, o))
         return -1;
-    mark_weights(x);
+    topt_onnx_mark_weights(x);
     if (topt_onnx_infer(x) || check_output(x))
         return -1;
     topt_onnx_fuse(x);

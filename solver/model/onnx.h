@@ -49,6 +49,8 @@ struct onnx_value {
     int uses; /* by nodes that are needed */
     int known, constant, integer;
     int input; /* of the graph, without numbers */
+    /* Read by a node as an image, as steps before samples. */
+    int as_image, as_steps;
     /* Weights that the operator has already: a gain (1) and a shift (2) that follow are its. */
     int own_weights;
     struct onnx_shape shape;
@@ -66,6 +68,7 @@ typedef double *topt_onnx_folder(struct onnx *x, const struct onnx_node *n,
 
 struct onnx_node {
     const Onnx__NodeProto *proto;
+    const char *type; /* with its domain in front where that is not ONNX's own */
     const struct onnx_kind *kind;
     topt_onnx_step *map;
     int nin, nout;
@@ -85,6 +88,7 @@ struct onnx {
     struct onnx_node *node;
     struct onnx_value *value;
     int *slot, nslots; /* hash of names */
+    int clashes;       /* operators whose first names were taken */
     int output;        /* value that the loss is put on */
     int classes;       /* dimension that has them where the file has the loss, else -1 */
     const char *loss;  /* asked for, or the file's own */
@@ -102,6 +106,7 @@ struct onnx_kind {
     const char *why;        /* what to say where it has no 'infer', or no 'map' */
     uint32_t weights;       /* bit i: input i is a weight */
     uint32_t ignored;       /* ... is not looked at */
+    uint8_t branches;       /* it holds two graphs, of which one is taken */
     uint8_t of_shape;       /* the output follows from the input's shape alone */
     uint8_t image;          /* input 0 is an image or a signal */
     uint8_t steps;          /* input 0 has steps before samples, unless "layout" is 1 */
@@ -166,6 +171,11 @@ int topt_onnx_axis(const struct onnx_node *n, int ndim, int64_t otherwise);
  * where there are none, -2 where they are not constant. */
 int topt_onnx_list(const struct onnx *x, const struct onnx_node *n, const char *name,
                    int i, int64_t *ret);
+
+/* Put the nodes of a branch of node 'i' behind it, in its place. */
+int topt_onnx_take_branch(struct onnx *x, int i, int condition);
+/* Inputs that are used as weights alone are weights. */
+void topt_onnx_mark_weights(struct onnx *x);
 
 /* Shapes and constants of all needed nodes. */
 int topt_onnx_infer(struct onnx *x);

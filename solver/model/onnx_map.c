@@ -11,8 +11,8 @@
 /* ---- helpers --------------------------------------------------------------------------- */
 
 /* A name from a value's: printable ASCII, at most 180 bytes, not taken. */
-void topt_onnx_name(const struct onnx *x, const char *value, const char *suffix,
-                    char *ret, size_t size)
+void topt_onnx_name(struct onnx *x, const char *value, const char *suffix, char *ret,
+                    size_t size)
 {
     size_t n = 0;
     for (; value[n] && n < 160; n++)
@@ -21,7 +21,8 @@ void topt_onnx_name(const struct onnx *x, const char *value, const char *suffix,
         ret[n++] = '_';
     snprintf(ret + n, size - n, "%s", suffix);
     size_t end = strlen(ret);
-    for (int i = 1; topt_model_find(x->model, ret) >= 0 && i < 1 << 20; i++)
+    for (int i = 1; topt_model_find(x->model, ret) >= 0;
+         i = i < 8 ? i + 1 : 8 + x->clashes++)
         snprintf(ret + end, size - end, ".%d", i);
 }
 

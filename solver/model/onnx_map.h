@@ -14,8 +14,8 @@ static inline const struct topt_tensor *tensor_of(const struct onnx *x,
 }
 
 /* A name for an operator from a value's: printable ASCII, at most 180 bytes, not taken. */
-void topt_onnx_name(const struct onnx *x, const char *value, const char *suffix,
-                    char *ret, size_t size);
+void topt_onnx_name(struct onnx *x, const char *value, const char *suffix, char *ret,
+                    size_t size);
 
 /* The first output lies as 'like' does, in another tensor; -1 where 'tensor' is none. */
 int topt_onnx_put(struct onnx *x, const struct onnx_node *n, const struct onnx_view *like,

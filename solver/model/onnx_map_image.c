@@ -135,11 +135,12 @@ int topt_onnx_map_pad(struct onnx *x, const struct onnx_node *n)
     return zero ? 0 : topt_onnx_put_scaled(x, n, onnx_out(x, n, 0), 1, value);
 }
 
-/* The mean of an image's pixels. */
-static int mean_of_image(struct onnx *x, const struct onnx_node *n, int tensor)
+/* The mean of an image's pixels, or its only one, as features. */
+static int put_pixel(struct onnx *x, const struct onnx_node *n, const char *kind,
+                     int tensor)
 {
     static const int8_t axes[] = {0, 2, -1, -1};
-    int t = tensor < 0 ? -1 : topt_onnx_emit(x, n, "global_pool", "", tensor, -1, NULL);
+    int t = tensor < 0 ? -1 : topt_onnx_emit(x, n, kind, "", tensor, -1, NULL);
     if (t < 0)
         return -1;
     topt_onnx_view_fresh(onnx_out(x, n, 0), t, axes);
@@ -169,7 +170,7 @@ int topt_onnx_map_pool(struct onnx *x, const struct onnx_node *n)
     if (image && average && w.kernel[0] == topt_onnx_extent_of(image, 2) &&
         w.kernel[1] == topt_onnx_extent_of(image, 3) &&
         w.before[0] + w.before[1] + w.after[0] + w.after[1] == 0)
-        return mean_of_image(x, n, t);
+        return put_pixel(x, n, "global_pool", t);
     struct topt_attrs attrs = slide(&w);
     attrs.average = average;
     attrs.count_pad = topt_onnx_int(n, "count_include_pad", 0) != 0;
@@ -182,10 +183,11 @@ int topt_onnx_map_global_pool(struct onnx *x, const struct onnx_node *n)
     const struct onnx_value *a = topt_onnx_sample(x, n, 0);
     int t = a ? topt_onnx_image(x, n, a) : -1;
     if (t < 0 || !strcmp(n->kind->name, "GlobalAveragePool"))
-        return mean_of_image(x, n, t);
+        return put_pixel(x, n, "global_pool", t);
     struct topt_attrs attrs = {.kernel_h = x->model->tensor[t].dim[2].count,
                                .kernel_w = x->model->tensor[t].dim[3].count};
-    return pooled(x, n, t, &attrs);
+    return put_pixel(x, n, "flatten",
+                     topt_onnx_emit(x, n, "pool", ".largest", t, -1, &attrs));
 }
 
 /* Of an image's channels, or of features. */

@@ -177,6 +177,12 @@ static int *slot_of(struct onnx *x, const char *name)
     return &x->slot[h];
 }
 
+/* The value of a name; -1 where it is new, or empty. */
+static int known_value(struct onnx *x, const char *name)
+{
+    return name && *name ? *slot_of(x, name) - 1 : -1;
+}
+
 /* The value of a name, made where it is new; -1 for the empty name. */
 static int value_of(struct onnx *x, const char *name)
 {
@@ -191,18 +197,35 @@ static int value_of(struct onnx *x, const char *name)
     return *slot - 1;
 }
 
+/* Names and nodes of a graph and of those in its nodes, which may come to stand among them. */
+static void count_graph(const Onnx__GraphProto *g, size_t *names, size_t *nodes)
+{
+    *names += g->n_initializer + g->n_input + g->n_output;
+    *nodes += g->n_node + g->n_output;
+    for (size_t i = 0; i < g->n_node; i++) {
+        const Onnx__NodeProto *n = g->node[i];
+        *names += n->n_input + n->n_output;
+        for (size_t k = 0; k < n->n_attribute; k++)
+            if (n->attribute[k]->g)
+                count_graph(n->attribute[k]->g, names, nodes);
+    }
+}
+
 static int alloc_tables(struct onnx *x)
 {
-    const Onnx__GraphProto *g = x->graph;
-    size_t names = g->n_initializer + g->n_input + g->n_output;
-    for (size_t i = 0; i < g->n_node; i++)
-        names += g->node[i]->n_input + g->node[i]->n_output;
+    size_t names = 0, nodes = 0;
+    count_graph(x->graph, &names, &nodes);
+    if (nodes > 2 * ONNX_MAX_NODES)
+        return topt_fail(x->err, TOPT_ERR_LIMIT,
+                         "%zu nodes in graphs within graphs, more "
+                         "than %d",
+                         nodes, 2 * ONNX_MAX_NODES);
     x->nslots = 64;
     while ((size_t)x->nslots < 2 * names)
         x->nslots *= 2;
     x->slot = TOPT_NEW(x->arena, x->nslots, int);
     x->value = TOPT_NEW(x->arena, names + 1, struct onnx_value);
-    x->node = TOPT_NEW(x->arena, g->n_node + 1, struct onnx_node);
+    x->node = TOPT_NEW(x->arena, nodes + 1, struct onnx_node);
     return x->slot && x->value && x->node
                ? 0
                : topt_fail(x->err, TOPT_ERR_NOMEM, "no memory for the graph's tables");
@@ -306,16 +329,55 @@ static const char *type_of(struct onnx *x, const Onnx__NodeProto *p)
     return s ? s : "";
 }
 
+static int add_capture(struct onnx *x, struct onnx_node *n, int value)
+{
+    int *in = TOPT_NEW(x->arena, n->nin + 1, int);
+    if (!in)
+        return topt_fail(x->err, TOPT_ERR_NOMEM, "no memory for the graph");
+    memcpy(in, n->in, sizeof *in * (size_t)n->nin);
+    in[n->nin++] = value;
+    n->in = in;
+    return 0;
+}
+
+/* Values that the graphs in a node read from outside are inputs of the node. */
+static int capture(struct onnx *x, struct onnx_node *n, const Onnx__GraphProto *g)
+{
+    enum { MOST = 1024 };
+    for (size_t i = 0; i < g->n_node; i++) {
+        const Onnx__NodeProto *p = g->node[i];
+        for (size_t k = 0; k < p->n_input; k++) {
+            int v = known_value(x, p->input[k]);
+            if (v >= 0 && n->nin < MOST && add_capture(x, n, v))
+                return -1;
+        }
+        for (size_t k = 0; k < p->n_attribute; k++)
+            if (p->attribute[k]->g && capture(x, n, p->attribute[k]->g))
+                return -1;
+    }
+    for (size_t i = 0; i < g->n_output; i++) { /* or the branch hands it on as it is */
+        int v = known_value(x, g->output[i]->name);
+        if (v >= 0 && n->nin < MOST && add_capture(x, n, v))
+            return -1;
+    }
+    return 0;
+}
+
 static int read_node(struct onnx *x, int i, const Onnx__NodeProto *p)
 {
     struct onnx_node *n = &x->node[i];
+    const char *type = type_of(x, p);
     *n = (struct onnx_node){.proto = p,
-                            .kind = topt_onnx_kind(type_of(x, p)),
+                            .type = type,
+                            .kind = topt_onnx_kind(type),
                             .nin = (int)p->n_input,
                             .nout = (int)p->n_output};
     if (bind_names(x, p->input, p->n_input, &n->in) ||
         bind_names(x, p->output, p->n_output, &n->out))
         return -1;
+    for (size_t k = 0; n->kind && n->kind->branches && k < p->n_attribute; k++)
+        if (p->attribute[k]->g && capture(x, n, p->attribute[k]->g))
+            return -1;
     for (int k = 0; k < n->nin; k++)
         if (n->in[k] >= 0 && x->value[n->in[k]].node < 0 && !x->value[n->in[k]].input &&
             !x->value[n->in[k]].constant)
@@ -413,12 +475,12 @@ static int refuse_unknown(struct onnx *x)
     struct topt_text list = {0};
     int kinds = 0;
     for (int i = 0; i < x->nnodes; i++) {
-        const char *type = type_of(x, x->node[i].proto);
+        const char *type = x->node[i].type;
         int count = 0, first = 1;
         if (!is_unread(&x->node[i]) || kinds > 24)
             continue;
         for (int k = 0; k < x->nnodes && first; k++)
-            if (is_unread(&x->node[k]) && !strcmp(type_of(x, x->node[k].proto), type)) {
+            if (is_unread(&x->node[k]) && !strcmp(x->node[k].type, type)) {
                 first &= k >= i;
                 count++;
             }
@@ -431,6 +493,80 @@ static int refuse_unknown(struct onnx *x)
                   list.s ? list.s : "");
     topt_text_fini(&list);
     return kinds ? -1 : 0;
+}
+
+/* ---- branches -------------------------------------------------------------------------- */
+
+static const Onnx__GraphProto *branch_of(const struct onnx_node *n, int condition)
+{
+    const Onnx__AttributeProto *a =
+        topt_onnx_attr(n, condition ? "then_branch" : "else_branch");
+    return a ? a->g : NULL;
+}
+
+/* A node that gives a value another name. */
+static Onnx__NodeProto *same_as(struct onnx *x, char *from, char *to)
+{
+    Onnx__NodeProto *p = TOPT_NEW(x->arena, 1, Onnx__NodeProto);
+    char **names = TOPT_NEW(x->arena, 2, char *);
+    if (!p || !names)
+        return NULL;
+    *p = (Onnx__NodeProto)ONNX__NODE_PROTO__INIT;
+    names[0] = from;
+    names[1] = to;
+    p->op_type = (char *)"Identity";
+    p->n_input = p->n_output = 1;
+    p->input = names;
+    p->output = names + 1;
+    return p;
+}
+
+/* Room for 'count' nodes behind node 'i'. */
+static void make_room(struct onnx *x, int i, int count)
+{
+    memmove(&x->node[i + 1 + count], &x->node[i + 1],
+            sizeof *x->node * (size_t)(x->nnodes - i - 1));
+    x->nnodes += count;
+    for (int k = 0; k < x->nvalues; k++)
+        x->value[k].node += x->value[k].node > i ? count : 0;
+}
+
+int topt_onnx_take_branch(struct onnx *x, int i, int condition)
+{
+    struct onnx_node *n = &x->node[i], taken = *n;
+    const Onnx__GraphProto *g = branch_of(n, condition);
+    if (!g || g->n_output != (size_t)n->nout || g->n_input)
+        return topt_onnx_fail(x, n, "its branch is missing or has other outputs");
+    make_room(x, i, (int)g->n_node + n->nout);
+    for (int k = 0; k < n->nout; k++)
+        if (n->out[k] >= 0)
+            x->value[n->out[k]].node = -1;
+    n->nout = 0;
+    for (size_t k = 0; k < g->n_initializer; k++) {
+        const char *name = g->initializer[k]->name;
+        if (known_value(x, name) >= 0)
+            return topt_onnx_fail(x, &taken, "'%.60s' of its branch is there already",
+                                  name);
+        if (read_initializer(x, g->initializer[k]))
+            return -1;
+    }
+    for (size_t k = 0; k < g->n_node; k++)
+        if (read_node(x, i + 1 + (int)k, g->node[k]))
+            return -1;
+    for (int k = 0; k < taken.nout; k++) {
+        Onnx__NodeProto *p = same_as(x, g->output[k]->name, taken.proto->output[k]);
+        if (!p || read_node(x, i + 1 + (int)g->n_node + k, p))
+            return p ? -1 : topt_fail(x->err, TOPT_ERR_NOMEM, "no memory for the graph");
+    }
+    for (int k = 0; k < x->nvalues; k++)
+        x->value[k].uses = 0;
+    for (int k = 0; k < x->nnodes; k++)
+        x->node[k].needed = 0;
+    mark_needed(x);
+    if (refuse_unknown(x))
+        return -1;
+    topt_onnx_mark_weights(x);
+    return 0;
 }
 
 static int check_version(struct onnx *x, const Onnx__ModelProto *proto)

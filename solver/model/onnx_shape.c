@@ -216,6 +216,12 @@ int topt_onnx_infer_shape(struct onnx *x, const struct onnx_node *n)
     return topt_onnx_set(x, n, &s, 1);
 }
 
+/* Only one whose condition is not known is still there. */
+int topt_onnx_infer_if(struct onnx *x, const struct onnx_node *n)
+{
+    return topt_onnx_fail(x, n, "its condition is not constant: export one branch");
+}
+
 /* The number of elements. */
 int topt_onnx_infer_size(struct onnx *x, const struct onnx_node *n)
 {
@@ -402,8 +408,14 @@ static int infer_node(struct onnx *x, const struct onnx_node *n)
 
 int topt_onnx_infer(struct onnx *x)
 {
-    for (int i = 0; i < x->nnodes; i++)
+    for (int i = 0; i < x->nnodes; i++) {
+        const struct onnx_node *n = &x->node[i];
+        const struct onnx_value *c = n->needed ? topt_onnx_in(x, n, 0) : NULL;
+        if (c && n->kind->branches && c->held && topt_onnx_elements(&c->shape) == 1 &&
+            topt_onnx_take_branch(x, i, c->held[0] < 0 || c->held[0] > 0))
+            return -1;
         if (x->node[i].needed && infer_node(x, &x->node[i]))
             return -1;
+    }
     return 0;
 }

@@ -10,13 +10,14 @@ topt_onnx_step topt_onnx_infer_broadcast, topt_onnx_infer_cast, topt_onnx_infer_
     topt_onnx_infer_concat, topt_onnx_infer_constant, topt_onnx_infer_constant_of_shape,
     topt_onnx_infer_conv, topt_onnx_infer_conv_transpose, topt_onnx_infer_embed_norm,
     topt_onnx_infer_expand, topt_onnx_infer_flatten, topt_onnx_infer_gather,
-    topt_onnx_infer_gemm, topt_onnx_infer_global_pool, topt_onnx_infer_matmul,
-    topt_onnx_infer_pad, topt_onnx_infer_pool, topt_onnx_infer_range,
-    topt_onnx_infer_recurrent, topt_onnx_infer_reduce, topt_onnx_infer_reshape,
-    topt_onnx_infer_resize, topt_onnx_infer_same, topt_onnx_infer_shape,
-    topt_onnx_infer_size, topt_onnx_infer_skip_norm, topt_onnx_infer_slice,
-    topt_onnx_infer_split, topt_onnx_infer_squeeze, topt_onnx_infer_tile,
-    topt_onnx_infer_transpose, topt_onnx_infer_unsqueeze, topt_onnx_infer_whole_attention;
+    topt_onnx_infer_gemm, topt_onnx_infer_global_pool, topt_onnx_infer_if,
+    topt_onnx_infer_matmul, topt_onnx_infer_pad, topt_onnx_infer_pool,
+    topt_onnx_infer_range, topt_onnx_infer_recurrent, topt_onnx_infer_reduce,
+    topt_onnx_infer_reshape, topt_onnx_infer_resize, topt_onnx_infer_same,
+    topt_onnx_infer_shape, topt_onnx_infer_size, topt_onnx_infer_skip_norm,
+    topt_onnx_infer_slice, topt_onnx_infer_split, topt_onnx_infer_squeeze,
+    topt_onnx_infer_tile, topt_onnx_infer_transpose, topt_onnx_infer_unsqueeze,
+    topt_onnx_infer_whole_attention;
 
 /* Numbers of a constant output from inputs that are held; NULL where memory is short. */
 topt_onnx_folder topt_onnx_fold_binary, topt_onnx_fold_cast, topt_onnx_fold_concat,

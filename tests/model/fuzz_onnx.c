@@ -22,38 +22,47 @@ static void try(const char *bytes, size_t len)
     topt_model_destroy(m);
 }
 
-/* Types that the other graphs have not, one after the other; no model comes of it whole. */
+/* Types that the other graphs have not, one after the other. */
 static void graph_rest(struct graph *g)
 {
     static const char *const through[] = {
         "Softmax", "LogSoftmax", "Selu", "Mish", "Erf", "Abs", "Softsign", "HardSigmoid"};
     const double pads[] = {0, 0, 1, 0, 0, 0, 0, 2}, zero = 0;
-    char from[16] = "x", to[16];
+    char from[32], to[40];
     *g = graph_begin(13);
     graph_input(g, "x", 1, 4, DIMS(2, 3, 4, 5));
-    graph_input(g, "labels", 7, 3, DIMS(2, 5, 7));
+    graph_input(g, "labels", 7, 1, DIMS(2));
     graph_tensor(g, "pads", 7, 1, DIMS(8), pads);
     graph_tensor(g, "zero", 1, 0, NULL, &zero);
     graph_weights(g, "w", 3, DIMS(2, 24, 3));
     graph_weights(g, "r", 3, DIMS(2, 24, 6));
-    graph_weights(g, "v", 1, DIMS(6));
+    graph_weights(g, "v", 2, DIMS(12, 7));
     graph_list(g, "axis", 1, DIMS(1));
-    graph_node(g, "Pad", "x pads zero", "padded", "");
+    graph_list(g, "rank", 1, DIMS(2));
+    graph_list(g, "zeroth", 1, DIMS(0));
+    graph_node(g, "Shape", "x", "shape", "");
+    graph_node(g, "Gather", "shape zeroth", "n", "");
+    graph_node(g, "Equal", "n rank", "same", "");
+    graph_if(g, "same", "Relu", "Tanh", "x", "branch");
+    graph_node(g, "Pad", "branch pads zero", "padded", "");
     graph_node(g, "Max", "padded padded", "most", "");
     graph_node(g, "Mean", "most padded", "mean", "");
     graph_node(g, "Div", "mean most", "part", "");
-    graph_node(g, "ReduceL2", "part", "norm", "axes=1, keepdims=0");
+    graph_node(g, "ReduceL2", "part", "norm", "axes=2,3 keepdims=0");
     snprintf(from, sizeof from, "norm");
     for (size_t i = 0; i < sizeof through / sizeof *through; i++) {
         snprintf(to, sizeof to, "f%zu", i);
         graph_node(g, through[i], from, to, "");
-        snprintf(from, sizeof from, "%s", to);
+        memcpy(from, to, sizeof from);
     }
     graph_node(g, "GlobalMaxPool", "x", "top", "");
-    graph_node(g, "Squeeze", from, "rows", "");
-    graph_node(g, "LSTM", "rows w r", "all ends", "hidden_size=6 direction=2");
-    graph_node(g, "Tile", "all axis", "tiled", "");
-    graph_node(g, "MatMul", "all v", "y", "");
+    graph_node(g, "Flatten", "top", "tops", "axis=1");
+    snprintf(to, sizeof to, "%s tops", from);
+    graph_node(g, "Min", to, "least", "");
+    graph_node(g, "Unsqueeze", "least axis", "rows", "");
+    graph_node(g, "LSTM", "rows w r", "all ends", "hidden_size=6 layout=1");
+    graph_node(g, "Flatten", "all", "cells", "axis=1");
+    graph_node(g, "MatMul", "cells v", "y", "");
     graph_node(g, "SoftmaxCrossEntropyLoss", "y labels", "loss", "");
     graph_end(g, "loss");
 }

@@ -3,6 +3,9 @@
 #include "tap.h"
 #include "topt_model.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 static struct topt_model *import(struct graph *g, const char *loss, int64_t seq,
                                  struct topt_error *err)
 {
@@ -155,6 +158,82 @@ static void errors(void)
     refuses("Conv", "x w", "", "dimensions");
 }
 
+/* A branch is taken where its condition is known from shapes; nobody misses the other's type. */
+static void branches(int64_t rows, const char *kind)
+{
+    struct graph g = graph_begin(13);
+    struct topt_error err = {0};
+    graph_input(&g, "x", 1, 2, DIMS(2, 8));
+    graph_weights(&g, "w", 2, DIMS(8, 4));
+    graph_list(&g, "first", 1, DIMS(0));
+    graph_list(&g, "rows", 1, DIMS(rows));
+    graph_node(&g, "MatMul", "x w", "h", "");
+    graph_node(&g, "Shape", "h", "shape", "");
+    graph_node(&g, "Gather", "shape first", "n", "");
+    graph_node(&g, "Equal", "n rows", "same", "");
+    graph_if(&g, "same", "Relu", rows == 2 ? "Nonesuch" : "Tanh", "h", "y");
+    graph_node(&g, "Sigmoid", "y", "z", "");
+    graph_end(&g, "z");
+    struct topt_model *m = import(&g, "mse", 0, &err);
+    const struct topt_op *u = m ? first(m, "unary") : NULL;
+    ok(u &&
+           !strcmp(topt_activation_name((enum topt_activation)u->attrs.activation), kind),
+       "a branch is taken: %s %s", kind, err.text);
+    ok(m && count(m, "unary") == 2, "and what follows it");
+    topt_model_destroy(m);
+}
+
+/* Most memory that the process has had, in MiB. */
+static long peak_mib(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return u.ru_maxrss >> 10;
+}
+
+static void large(void)
+{
+    struct topt_error err = {0};
+    struct topt_model_stats stats = {0};
+    char path[] = "/tmp/topt-onnx-XXXXXX";
+    long before = peak_mib();
+    int fd = mkstemp(path);
+    ok(fd >= 0 && write(fd, "\10\10\72", 3) == 3 && !ftruncate(fd, (off_t)2 << 30),
+       "a file of 2 GiB");
+    struct topt_model *m = topt_model_load(path, NULL, &err);
+    ok(!m && err.code == TOPT_ERR_LIMIT, "is refused: %s", err.text);
+    close(fd);
+    unlink(path);
+    struct graph g = graph_begin(13);
+    graph_input(&g, "x", 1, 2, DIMS(2, 1 << 15));
+    graph_list(&g, "shape", 2, DIMS(1 << 15, 1 << 15));
+    graph_weights(&g, "w2", 2, DIMS(1 << 15, 1 << 15));
+    graph_node(&g, "ConstantOfShape", "shape", "w", "");
+    graph_node(&g, "MatMul", "x w", "y", "");
+    graph_node(&g, "MatMul", "y w2", "z", "");
+    graph_end(&g, "z");
+    m = import(&g, NULL, 0, &err);
+    if (m)
+        topt_model_stats(m, &stats);
+    ok(stats.parameters == (int64_t)1 << 31, "two billion numbers are only counted");
+    topt_model_destroy(m);
+    g = graph_begin(13);
+    graph_input(&g, "x", 1, 2, DIMS(2, 8));
+    for (int i = 0; i < 100000; i++) { /* names that all become the same */
+        char from[8] = "x", to[8];
+        if (i)
+            snprintf(from, sizeof from, "\1%c%c%c", 1 + (i - 1) % 30,
+                     1 + (i - 1) / 30 % 30, 1 + (i - 1) / 900);
+        snprintf(to, sizeof to, "\1%c%c%c", 1 + i % 30, 1 + i / 30 % 30, 1 + i / 900);
+        graph_node(&g, "Relu", from, to, "");
+    }
+    graph_end(&g, "\1\12\4\160");
+    m = import(&g, "mse", 0, &err);
+    ok(m != NULL, "a hundred thousand names that are alike: %s", m ? "" : err.text);
+    topt_model_destroy(m);
+    ok(peak_mib() - before < 1000, "within %ld MiB", peak_mib() - before);
+}
+
 static void limits(void)
 {
     struct topt_error err = {0};
@@ -196,7 +275,10 @@ int main(void)
     images();
     digits();
     steps();
+    branches(2, "relu");
+    branches(3, "tanh");
     errors();
     limits();
+    large();
     return done_testing();
 }

@@ -179,6 +179,33 @@ static void graph_node(struct graph *g, const char *type, const char *inputs,
     pb_take(&g->nodes, 1, &node);
 }
 
+/* If 'condition': y is 'then' of x, else 'otherwise' of x (types of one input). */
+__attribute__((unused)) static void graph_if(struct graph *g, const char *condition,
+                                             const char *then, const char *otherwise,
+                                             const char *x, const char *y)
+{
+    const char *const branch[] = {"then_branch", "else_branch"},
+                      *const type[] = {then, otherwise}, *const inner[] = {"yes", "no"};
+    struct topt_text node = {0};
+    put_names(&node, 1, condition);
+    put_names(&node, 2, y);
+    pb_bytes(&node, 4, "If", 2);
+    for (int i = 0; i < 2; i++) {
+        struct topt_text attr = {0}, sub = {0}, one = {0}, info = {0};
+        put_names(&one, 1, x);
+        put_names(&one, 2, inner[i]);
+        pb_bytes(&one, 4, type[i], strlen(type[i]));
+        pb_take(&sub, 1, &one);
+        pb_bytes(&info, 1, inner[i], strlen(inner[i]));
+        pb_take(&sub, 12, &info);
+        pb_bytes(&attr, 1, branch[i], strlen(branch[i]));
+        pb_take(&attr, 6, &sub);
+        pb_int(&attr, 20, 5);
+        pb_take(&node, 5, &attr);
+    }
+    pb_take(&g->nodes, 1, &node);
+}
+
 static void graph_end(struct graph *g, const char *output)
 {
     struct topt_text set = {0}, info = {0};
