@@ -153,7 +153,7 @@ static struct random_spec pick_spec(struct rng *r)
 
 struct tally {
     int costs, witnesses, threads, limits, epsilons, tried, boxes, boxed;
-    int fewer, stopped, unfinished, decided, undecided;
+    int fewer, stopped, unfinished, decided, undecided, corners;
 };
 
 static void check_boxes(uint64_t seed, const struct random_problem *g,
@@ -258,6 +258,33 @@ static int bound_holds(const struct topt_frontier *all, const struct topt_fronti
     return 1;
 }
 
+/* Within a limit of memory a tolerance is kept up to its very corner: what is true within the
+ * limit is covered from within it. */
+static void check_corner(uint64_t seed, const struct random_problem *g,
+                         const struct topt_frontier *all, struct tally *bad)
+{
+    static const double epsilon[] = {0.001, 0.05, 0.5};
+    struct rng r = {seed ^ 0xc0a};
+    for (int i = 0; i < 3 && all->npoints; i++) {
+        struct topt_cost low = all->point[0].cost,
+                         high = all->point[all->npoints - 1].cost;
+        int64_t limit = pick_limit(&r, low.memory, high.memory);
+        if (i == 2) /* exactly a point */
+            limit = all->point[rng_below(&r, all->npoints)].cost.memory;
+        struct topt_frontier *f = solve(&g->p, "ft", limit, epsilon[i], 1);
+        struct topt_frontier want = within(all, limit, 0);
+        int good = f && witnesses_hold(&g->p, f) && f->epsilon <= epsilon[i] &&
+                   bound_holds(&want, f);
+        for (int k = 0; good && limit && k < f->npoints; k++)
+            good = f->point[k].cost.memory <= limit;
+        if (!good) {
+            bad->corners++;
+            blame(seed, g, "a tolerance was not kept up to the limit");
+        }
+        topt_frontier_destroy(f);
+    }
+}
+
 /* Stopped after any amount of work, the answer is as good as it says. */
 static void check_stopped(uint64_t seed, const struct random_problem *g,
                           const struct topt_frontier *all, struct tally *bad)
@@ -354,6 +381,7 @@ static void check_problem(uint64_t seed, const struct random_problem *g,
     }
     check_boxes(seed, g, all, bad);
     check_epsilon(seed, g, all, seed % 2 ? 0.02 : 0.5, bad);
+    check_corner(seed, g, all, bad);
     check_fewer(seed, g, all, bad);
     check_stopped(seed, g, all, bad);
     check_decided(seed, g, all, bad);
@@ -381,6 +409,7 @@ static void small_problems(void)
     is_int(bad.boxes, 0, "%d times: limits of memory and time, and the fastest in them",
            bad.boxed);
     is_int(bad.epsilons, 0, "epsilon is a bound, and memory is not traded");
+    is_int(bad.corners, 0, "and so up to the corner of a limit");
     is_int(bad.fewer, 0, "fewer configurations never make a better point");
     is_int(bad.stopped, 0, "%d searches stopped: as good as they say", bad.unfinished);
     is_int(bad.decided, 0, "%d searches decided operators: named, none below the truth",
