@@ -43,6 +43,19 @@ static const struct topt_option costgraph_options[] = {
 
 /* ---- explain, evaluate ------------------------------------------------------------------------- */
 
+/* Print and give up one of them; both are NULL where there is an error. */
+static int put_explanation(char *text, json_t *doc, struct topt_error *err)
+{
+    int rc = text || doc ? 0 : -1;
+    if (text)
+        fputs(text, stdout);
+    if (doc)
+        rc = topt_cli_write_json(doc, "-", err);
+    free(text);
+    json_decref(doc);
+    return rc;
+}
+
 int topt_cmd_explain(int argc, char **argv)
 {
     static const struct topt_option options[] = {
@@ -53,8 +66,8 @@ int topt_cmd_explain(int argc, char **argv)
         {"around", TOPT_OPT_FLAG, ASK_AT(explain.around), "",
          "search what fewer and more GPUs would do, too"},
         {"threads", TOPT_OPT_INT, ASK_AT(threads), "N", "threads of that search"},
-        {"quiet", TOPT_OPT_FLAG, ASK_AT(quiet), "",
-         "no line on a terminal about progress"},
+        ASK_JSON,
+        ASK_QUIET,
         {0}};
     static const char usage[] =
         "topt explain plan.json [options]\n"
@@ -72,15 +85,16 @@ int topt_cmd_explain(int argc, char **argv)
         rc = topt_fail(&err, TOPT_ERR_USAGE, "which plan? usage: %.*s",
                        (int)strcspn(usage, "\n"), usage);
     json_t *doc = rc ? NULL : topt_json_load(path[0], MAX_PLAN_FILE, &err);
+    if (!doc)
+        return topt_cli_fail("explain", &err);
     a.explain.threads = (int)(a.threads > 64 ? 64 : a.threads);
-    a.explain.progress = topt_watch_start(&w, a.quiet || !a.explain.around);
-    char *text = doc ? topt_plan_explain(doc, &a.explain, &err) : NULL;
+    a.explain.progress = topt_watch_start(&w, a.quiet || a.json || !a.explain.around);
+    char *text = a.json ? NULL : topt_plan_explain(doc, &a.explain, &err);
+    json_t *told = a.json ? topt_plan_explain_json(doc, &a.explain, &err) : NULL;
     topt_watch_stop(&w);
-    if (text)
-        fputs(text, stdout);
-    free(text);
     json_decref(doc);
-    return text ? 0 : topt_cli_fail("explain", &err);
+    rc = put_explanation(text, told, &err);
+    return rc ? topt_cli_fail("explain", &err) : 0;
 }
 
 static json_t *evaluation(const struct topt_question *q, const struct topt_plan_doc *p,

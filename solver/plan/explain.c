@@ -112,6 +112,7 @@ static int explain(struct topt_text *t, const struct topt_plan_doc *p, const jso
                    const struct topt_explain_options *o, struct topt_error *err)
 {
     struct topt_blocks b = {0};
+    json_t *around = NULL;
     if (topt_model_blocks(p->model, &b, err))
         return -1;
     put_head(t, p, doc);
@@ -121,10 +122,22 @@ static int explain(struct topt_text *t, const struct topt_plan_doc *p, const jso
     topt_explain_splits(t, p, &b, o->operators);
     if (o->notation)
         topt_explain_notation(t, p, &b);
-    if (!rc && o->around)
-        rc = topt_explain_around(t, p, doc, o, err);
+    if (!rc && o->around) {
+        around = topt_explain_around_json(p, doc, o, err);
+        rc = around ? 0 : -1;
+    }
+    if (around)
+        topt_explain_around(t, p, around);
+    json_decref(around);
     topt_blocks_fini(&b);
     return rc;
+}
+
+/* The plan inside of an answer, or the plan. */
+static const json_t *plan_of(const json_t *plan)
+{
+    const json_t *inner = json_object_get(plan, "plan");
+    return inner ? inner : plan;
 }
 
 char *topt_plan_explain(const json_t *plan, const struct topt_explain_options *o,
@@ -132,8 +145,7 @@ char *topt_plan_explain(const json_t *plan, const struct topt_explain_options *o
 {
     struct topt_plan_doc *p;
     struct topt_text t = {0};
-    const json_t *inner = json_object_get(plan, "plan");
-    const json_t *doc = inner ? inner : plan;
+    const json_t *doc = plan_of(plan);
     if (topt_plan_read(doc, &p, err))
         return NULL;
     int rc = explain(&t, p, doc, o, err);
@@ -143,4 +155,41 @@ char *topt_plan_explain(const json_t *plan, const struct topt_explain_options *o
     if (rc)
         topt_text_fini(&t);
     return t.s;
+}
+
+/* What the document says of itself, without model and operators. */
+static json_t *said(const json_t *doc)
+{
+    static const char *const keys[] = {"id",    "why",       "strategy",     "space",
+                                       "exact", "epsilon",   "heuristic",    "mesh",
+                                       "mode",  "algorithm", "memory_limit", "settings"};
+    json_t *ret = json_object();
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (json_object_get(doc, keys[i]))
+            json_object_set(ret, keys[i], json_object_get(doc, keys[i]));
+    return ret;
+}
+
+json_t *topt_plan_explain_json(const json_t *plan, const struct topt_explain_options *o,
+                               struct topt_error *err)
+{
+    struct topt_plan_doc *p;
+    const json_t *doc = plan_of(plan), *predicted = json_object_get(doc, "predicted");
+    if (topt_plan_read(doc, &p, err))
+        return NULL;
+    json_t *ret = said(doc), *time = topt_explain_time_json(p, doc, err);
+    json_t *around = time && o->around ? topt_explain_around_json(p, doc, o, err) : NULL;
+    int rc = time && (around || !o->around) ? 0 : -1;
+    json_object_set_new(ret, "model", json_string(p->model->name));
+    json_object_set(ret, "memory_parts", json_object_get(predicted, "memory_parts"));
+    json_object_set(ret, "memory_bytes", json_object_get(predicted, "memory_bytes"));
+    json_object_set(ret, "peak_bytes", json_object_get(predicted, "peak_bytes"));
+    json_object_set_new(ret, "time", time ? time : json_null());
+    json_object_set_new(ret, "splits", topt_explain_splits_json(p));
+    if (around)
+        json_object_set_new(ret, "around", around);
+    topt_plan_doc_destroy(p);
+    if (rc)
+        json_decref(ret);
+    return rc ? NULL : ret;
 }

@@ -60,8 +60,7 @@ static int request_of(const struct topt_plan_doc *p, const json_t *doc,
 static void put_infeasible(struct topt_text *t, const json_t *answer)
 {
     char a[32], b[32];
-    int64_t need = whole(json_object_get(answer, "nearest"), "memory_bytes");
-    int64_t limit = whole(answer, "memory_limit");
+    int64_t need = whole(answer, "memory_bytes"), limit = whole(answer, "memory_limit");
     topt_text_add(
         t, "does not fit: it would need at least %s a GPU, %s more than there is",
         topt_show_bytes(need, a, sizeof a), topt_show_bytes(need - limit, b, sizeof b));
@@ -83,37 +82,65 @@ static void put_feasible(struct topt_text *t, const struct topt_plan_doc *p,
         topt_text_add(t, "it fits too, and takes %.2f times as long", 1 / times);
 }
 
-static int put_count(struct topt_text *t, const struct topt_plan_doc *p,
-                     struct topt_request *r, int64_t gpus, struct topt_error *err)
+/* The counts that are asked about, ascending; returns how many. */
+static int counts_of(const struct topt_plan_doc *p, int64_t ret[3])
 {
-    json_t *answer;
-    r->gpus = gpus;
-    if (topt_plan(r, &answer, err))
-        return -1;
-    topt_text_add(t, "  %lld GPU%s: ", (long long)gpus, gpus > 1 ? "s" : "");
-    if (json_is_true(json_object_get(answer, "feasible")))
-        put_feasible(t, p, answer, gpus);
-    else
-        put_infeasible(t, answer);
-    topt_text_add(t, "\n");
-    json_decref(answer);
-    return 0;
+    int64_t gpus = p->mesh.devices, next = neighbour(p->hw, gpus, 1);
+    const int64_t all[] = {neighbour(p->hw, gpus, -1), next,
+                           next != 2 * gpus && can_be_had(p->hw, 2 * gpus) ? 2 * gpus
+                                                                           : 0};
+    int n = 0;
+    for (int i = 0; i < 3; i++)
+        if (all[i])
+            ret[n++] = all[i];
+    return n;
 }
 
-int topt_explain_around(struct topt_text *t, const struct topt_plan_doc *p,
-                        const json_t *doc, const struct topt_explain_options *o,
-                        struct topt_error *err)
+json_t *topt_explain_around_json(const struct topt_plan_doc *p, const json_t *doc,
+                                 const struct topt_explain_options *o,
+                                 struct topt_error *err)
 {
     struct topt_request r;
-    int64_t gpus = p->mesh.devices, next = neighbour(p->hw, gpus, 1);
-    const int64_t counts[] = {neighbour(p->hw, gpus, -1), next,
-                              next != 2 * gpus && can_be_had(p->hw, 2 * gpus) ? 2 * gpus
-                                                                              : 0};
+    int64_t count[3];
+    int n = counts_of(p, count);
     if (request_of(p, doc, o, &r, err))
-        return -1;
+        return NULL;
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++) {
+        json_t *answer;
+        r.gpus = count[i];
+        if (topt_plan(&r, &answer, err)) {
+            json_decref(list);
+            return NULL;
+        }
+        int fits = json_is_true(json_object_get(answer, "feasible"));
+        const json_t *what = fits ? answer : json_object_get(answer, "nearest");
+        json_array_append_new(
+            list, json_pack("{s:I, s:b, s:I, s:I, s:I}", "gpus", (json_int_t)count[i],
+                            "feasible", fits, "memory_limit",
+                            (json_int_t)(r.memory_limit ? r.memory_limit
+                                                        : topt_hw_memory_bytes(p->hw)),
+                            "memory_bytes", (json_int_t)whole(what, "memory_bytes"),
+                            "time_ns", (json_int_t)whole(what, "time_ns")));
+        json_decref(answer);
+    }
+    return list;
+}
+
+void topt_explain_around(struct topt_text *t, const struct topt_plan_doc *p,
+                         const json_t *around)
+{
+    size_t i;
+    json_t *x;
     topt_text_add(t, "\nOther numbers of GPUs:\n");
-    for (int i = 0; i < 3; i++)
-        if (counts[i] && put_count(t, p, &r, counts[i], err))
-            return -1;
-    return 0;
+    json_array_foreach(around, i, x)
+    {
+        int64_t gpus = whole(x, "gpus");
+        topt_text_add(t, "  %lld GPU%s: ", (long long)gpus, gpus > 1 ? "s" : "");
+        if (json_is_true(json_object_get(x, "feasible")))
+            put_feasible(t, p, x, gpus);
+        else
+            put_infeasible(t, x);
+        topt_text_add(t, "\n");
+    }
 }

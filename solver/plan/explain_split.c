@@ -209,33 +209,77 @@ static void put_each(struct topt_text *t, const struct topt_plan_doc *p)
 
 /* ---- axes ---------------------------------------------------------------------------------- */
 
-/* What each axis of the devices is used for, by number of operators. */
+static const char *const uses[] = {"data", "tensor", "spatial", "sequence", "repeated"};
+enum { DATA, TENSOR, SPATIAL, SEQUENCE, REPEATED, USES };
+
+/* What an axis of the devices is used for, by number of operators. */
+static void count_uses(const struct topt_plan_doc *p, int axis, int n[USES])
+{
+    memset(n, 0, USES * sizeof *n);
+    for (int i = 0; i < p->model->nops; i++) {
+        int d = p->strategy->config[i].dim[axis];
+        enum topt_split s =
+            d >= 0 ? p->model->op[i].spec->dim[d].split : TOPT_SPLIT_NEVER;
+        n[d < 0                      ? REPEATED
+          : s == TOPT_SPLIT_BATCH    ? DATA
+          : s == TOPT_SPLIT_SPATIAL  ? SPATIAL
+          : s == TOPT_SPLIT_SEQUENCE ? SEQUENCE
+                                     : TENSOR]++;
+    }
+}
+
+static const char *level(const struct topt_plan_doc *p, int axis)
+{
+    return axis < p->mesh.node_axes ? "between nodes" : "inside a node";
+}
+
 static void put_axes(struct topt_text *t, const struct topt_plan_doc *p)
 {
-    static const char *const use[] = {"data", "tensor", "spatial", "sequence",
-                                      "repeated"};
-    enum { DATA, TENSOR, SPATIAL, SEQUENCE, REPEATED, USES };
     char name[8];
     for (int a = 0; a < p->mesh.naxes; a++) {
-        int n[USES] = {0}, any = 0;
-        for (int i = 0; i < p->model->nops; i++) {
-            int d = p->strategy->config[i].dim[a];
-            enum topt_split s =
-                d >= 0 ? p->model->op[i].spec->dim[d].split : TOPT_SPLIT_NEVER;
-            n[d < 0                      ? REPEATED
-              : s == TOPT_SPLIT_BATCH    ? DATA
-              : s == TOPT_SPLIT_SPATIAL  ? SPATIAL
-              : s == TOPT_SPLIT_SEQUENCE ? SEQUENCE
-                                         : TENSOR]++;
-        }
+        int n[USES], any = 0;
+        count_uses(p, a, n);
         topt_text_add(t, "  %s:%d %-14s ", topt_mesh_axis_name(&p->mesh, a, name),
-                      p->mesh.size[a],
-                      a < p->mesh.node_axes ? "between nodes" : "inside a node");
+                      p->mesh.size[a], level(p, a));
         for (int u = 0; u < USES; u++)
             if (n[u])
-                topt_text_add(t, "%s%s in %d", any++ ? ", " : "", use[u], n[u]);
+                topt_text_add(t, "%s%s in %d", any++ ? ", " : "", uses[u], n[u]);
         topt_text_add(t, " of %d operators\n", p->model->nops);
     }
+}
+
+static json_t *axes_json(const struct topt_plan_doc *p)
+{
+    json_t *axes = json_array();
+    char name[8];
+    for (int a = 0; a < p->mesh.naxes; a++) {
+        int n[USES];
+        json_t *operators = json_object();
+        count_uses(p, a, n);
+        for (int u = 0; u < USES; u++)
+            json_object_set_new(operators, uses[u], json_integer(n[u]));
+        json_array_append_new(axes, json_pack("{s:s, s:i, s:s, s:o}", "name",
+                                              topt_mesh_axis_name(&p->mesh, a, name),
+                                              "size", p->mesh.size[a], "level",
+                                              level(p, a), "operators", operators));
+    }
+    return axes;
+}
+
+json_t *topt_explain_splits_json(const struct topt_plan_doc *p)
+{
+    json_t *ways = json_object();
+    for (int i = 0; i < p->model->nops; i++) {
+        char *words = choice_words(p, i);
+        json_t *list = words ? json_object_get(ways, words) : NULL;
+        if (words && !list) {
+            list = json_array();
+            json_object_set_new(ways, words, list);
+        }
+        json_array_append_new(list, json_string(p->model->op[i].name));
+        free(words);
+    }
+    return json_pack("{s:o, s:o}", "axes", axes_json(p), "operators", ways);
 }
 
 void topt_explain_splits(struct topt_text *t, const struct topt_plan_doc *p,

@@ -176,32 +176,70 @@ static void put_bound(struct topt_text *t, const struct lines *compute,
     topt_text_add(t, ".\n");
 }
 
+/* Where the time goes, the longest first. */
+struct shares {
+    struct lines compute, network;
+    int64_t compute_ns, network_ns;
+};
+
+static int find_shares(struct shares *s, const struct topt_plan_doc *p, const json_t *doc,
+                       struct topt_error *err)
+{
+    const json_t *predicted = json_object_get(doc, "predicted");
+    memset(s, 0, sizeof *s);
+    s->compute_ns = json_integer_value(json_object_get(predicted, "compute_ns"));
+    s->network_ns = json_integer_value(json_object_get(predicted, "network_ns"));
+    if (add_operators(&s->compute, p, err))
+        return -1;
+    add(&s->compute, (struct line){.what = "sums of gradients between operators",
+                                   .ns = s->compute_ns - sum(&s->compute)});
+    add_collectives(&s->network, p);
+    qsort(s->compute.at, (size_t)s->compute.n, sizeof *s->compute.at, longest);
+    qsort(s->network.at, (size_t)s->network.n, sizeof *s->network.at, longest);
+    return 0;
+}
+
 int topt_explain_time(struct topt_text *t, const struct topt_plan_doc *p,
                       const json_t *doc, struct topt_error *err)
 {
-    const json_t *predicted = json_object_get(doc, "predicted");
-    int64_t compute_ns = json_integer_value(json_object_get(predicted, "compute_ns"));
-    int64_t network_ns = json_integer_value(json_object_get(predicted, "network_ns"));
-    struct lines compute = {0}, network = {0};
+    struct shares s;
     char a[32], b[32];
-    if (add_operators(&compute, p, err))
+    if (find_shares(&s, p, doc, err))
         return -1;
-    add(&compute, (struct line){.what = "sums of gradients between operators",
-                                .ns = compute_ns - sum(&compute)});
-    add_collectives(&network, p);
-    qsort(compute.at, (size_t)compute.n, sizeof *compute.at, longest);
-    qsort(network.at, (size_t)network.n, sizeof *network.at, longest);
     topt_text_add(t, "\nTime of a step, %s:\n", topt_show_ns(p->time_ns, a, sizeof a));
-    topt_text_add(t, "  %s computing\n", topt_show_ns(compute_ns, a, sizeof a));
-    put_lines(t, &compute, p->time_ns);
+    topt_text_add(t, "  %s computing\n", topt_show_ns(s.compute_ns, a, sizeof a));
+    put_lines(t, &s.compute, p->time_ns);
     if (p->mesh.devices > 1) {
-        topt_text_add(t, "  %s on the network", topt_show_ns(network_ns, a, sizeof a));
-        if (sum(&network) > network_ns)
+        topt_text_add(t, "  %s on the network", topt_show_ns(s.network_ns, a, sizeof a));
+        if (sum(&s.network) > s.network_ns)
             topt_text_add(t, ", beside %s hidden behind computing",
-                          topt_show_ns(sum(&network) - network_ns, b, sizeof b));
+                          topt_show_ns(sum(&s.network) - s.network_ns, b, sizeof b));
         topt_text_add(t, "\n");
-        put_lines(t, &network, p->time_ns);
+        put_lines(t, &s.network, p->time_ns);
     }
-    put_bound(t, &compute, &network, compute_ns, network_ns);
+    put_bound(t, &s.compute, &s.network, s.compute_ns, s.network_ns);
     return 0;
+}
+
+json_t *topt_explain_time_json(const struct topt_plan_doc *p, const json_t *doc,
+                               struct topt_error *err)
+{
+    struct shares s;
+    if (find_shares(&s, p, doc, err))
+        return NULL;
+    json_t *compute = json_array(), *network = json_array();
+    for (int i = 0; i < s.compute.n; i++)
+        json_array_append_new(compute,
+                              json_pack("{s:s, s:I}", "kind", s.compute.at[i].what, "ns",
+                                        (json_int_t)s.compute.at[i].ns));
+    for (int i = 0; i < s.network.n; i++) {
+        const struct line *l = &s.network.at[i];
+        json_array_append_new(network, json_pack("{s:s, s:s, s:s, s:I}", "collective",
+                                                 topt_collective_name(l->collective),
+                                                 "of", l->what, "where", l->far, "ns",
+                                                 (json_int_t)l->ns));
+    }
+    return json_pack("{s:I, s:I, s:I, s:o, s:o}", "time_ns", (json_int_t)p->time_ns,
+                     "compute_ns", (json_int_t)s.compute_ns, "network_ns",
+                     (json_int_t)s.network_ns, "compute", compute, "network", network);
 }

@@ -173,6 +173,9 @@ struct topt_explain_options {
 };
 char *topt_plan_explain(const json_t *plan, const struct topt_explain_options *o,
                         struct topt_error *err);
+/* The same as numbers and lists, a new reference: docs/FORMATS.md. */
+json_t *topt_plan_explain_json(const json_t *plan, const struct topt_explain_options *o,
+                               struct topt_error *err);
 
 /* The curve of topt_plan_curve drawn for a terminal of 'width' columns; freed by caller. */
 char *topt_plot_curve(const json_t *curve, int width);

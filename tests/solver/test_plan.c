@@ -146,6 +146,20 @@ static void test_explain(void)
     ok(!says(brief, "Other numbers") && says(whole_story, "  3 GPUs: ") &&
            says(whole_story, "  6 GPUs: ") && says(whole_story, "  8 GPUs: "),
        "what other numbers of GPUs would do");
+    json_t *doc = topt_plan_explain_json(plan, &all, &err);
+    const json_t *time = json_object_get(doc, "time");
+    int64_t sent = 0;
+    size_t i;
+    json_t *x;
+    json_array_foreach(json_object_get(time, "network"), i, x)
+    {
+        sent += whole(x, "ns");
+    }
+    is_int(sent, whole(time, "network_ns"), "collectives add up to the network's time");
+    is_int(json_array_size(json_object_get(doc, "around")), 3, "three other numbers");
+    ok(json_object_size(json_object_get(json_object_get(doc, "splits"), "operators")) > 0,
+       "operators by what they do");
+    json_decref(doc);
     json_object_set_new(plan, "exact", json_false());
     json_object_set_new(plan, "epsilon", json_real(0.01));
     json_object_set_new(plan, "heuristic", json_pack("[s]", "one.of.them"));
