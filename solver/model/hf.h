@@ -59,13 +59,19 @@ struct hf_arch {
     double score_cap;          /* 0: none */
     int64_t window, chunk;     /* keys that a query of a local layer sees; 0: all */
     int64_t buckets, distance; /* of relative positions; 0: none */
+    /* layers that are not local, where their heads are of another size; 0: they are not */
+    int64_t full_head_dim, full_kv_heads;
+    int full_keys_are_values; /* one projection makes both */
+    int value_norms;          /* with nothing trained */
     /* latent attention: ranks of what queries and of what keys and values are made; 0: none */
     int64_t query_rank, latent_rank, plain_dim, value_dim;
     int latent_bias; /* of what leads into the ranks, and of the last projection */
     /* mixture of experts; 0 experts: none */
     int64_t experts, top_k, expert_inner, shared_inner;
     int unnormalized, sigmoid, corrected, shared_gate;
-    int weigh_input; /* weights multiply what experts read, not what they make */
+    int experts_beside; /* they and the dense feed-forward read the block's input, each by a
+                           norm of its own, and their norms are added up */
+    int weigh_input;    /* weights multiply what experts read, not what they make */
     int64_t groups, top_groups;
     double capacity, route_factor;
     /* head */
@@ -117,7 +123,8 @@ topt_hf_reader topt_hf_read_gpt2, topt_hf_read_opt, topt_hf_read_gpt_neox,
     topt_hf_read_gptj, topt_hf_read_phi;
 topt_hf_reader topt_hf_read_llama, topt_hf_read_mistral, topt_hf_read_qwen2,
     topt_hf_read_qwen3, topt_hf_read_phi3, topt_hf_read_starcoder2;
-topt_hf_reader topt_hf_read_gemma, topt_hf_read_gemma2, topt_hf_read_gemma3;
+topt_hf_reader topt_hf_read_gemma, topt_hf_read_gemma2, topt_hf_read_gemma3,
+    topt_hf_read_gemma4;
 topt_hf_reader topt_hf_read_mixtral, topt_hf_read_qwen2_moe, topt_hf_read_qwen3_moe,
     topt_hf_read_deepseek_v3, topt_hf_read_llama4;
 topt_hf_reader topt_hf_read_bert, topt_hf_read_distilbert, topt_hf_read_vit,
@@ -165,6 +172,8 @@ int topt_hf_local_layers(const json_t *doc, int64_t first, int64_t full_every,
                          struct hf_arch *a, struct topt_error *err);
 /* Numbers of classes from their names. */
 void topt_hf_classes(const json_t *doc, struct hf_arch *a);
+/* No token is dropped there; here each expert has slots for a quarter more than its share. */
+void topt_hf_give_slots(struct hf_arch *a);
 /* Say of the model what is left out. */
 void topt_hf_note(struct hf_arch *a, const char *what);
 /* Llama and its many relatives; 'a' holds what differs in what may be left out. */

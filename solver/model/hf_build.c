@@ -84,28 +84,23 @@ static int rotary(struct hf_builder *b, int x, int64_t head, const char *name)
 {
     struct topt_attrs attrs = *angles(b);
     attrs.head_dim = head;
-    attrs.rope_dim = b->a->rope.rope_dim;
+    attrs.rope_dim = attrs.rope_dim ? attrs.rope_dim : b->a->rope.rope_dim;
     return is_turned(b) ? topt_hf_add(b, "rotary", x, -1, &attrs, "%s", name) : x;
 }
 
-/* One projection into heads; normalised and rotated where that is so. */
-static int heads_of(struct hf_builder *b, int x, int64_t unit, int bias, int turned,
-                    const char *name)
+/* Heads of queries or keys, normalised and rotated where that is so. */
+static int prepared(struct hf_builder *b, int x, const char *name)
 {
     const struct hf_arch *a = b->a;
     struct topt_attrs attrs = {.head_dim = a->head_dim, .rms = a->rms, .eps = a->eps};
-    struct topt_attrs plain = {
-        .head_dim = a->head_dim, .rms = a->rms, .plain = 1, .eps = a->eps};
     char part[32];
-    x = topt_hf_linear(b, x, a->kv_heads, unit, bias, name);
-    if (!turned)
-        return x;
     if (a->head_norms)
         x = topt_hf_add(b, "head_norm", x, -1, &attrs, "%s.norm", name);
     snprintf(part, sizeof part, "%s.rotary", name);
     x = rotary(b, x, a->head_dim, part);
+    attrs.plain = 1;
     return a->head_norms_after && is_turned(b)
-               ? topt_hf_add(b, "head_norm", x, -1, &plain, "%s.norm", name)
+               ? topt_hf_add(b, "head_norm", x, -1, &attrs, "%s.norm", name)
                : x;
 }
 
@@ -154,9 +149,18 @@ static int attention_apart(struct hf_builder *b, int x)
     const struct hf_arch *a = b->a;
     struct topt_attrs attrs = attend_attrs(b);
     int64_t queries = a->heads / a->kv_heads * a->head_dim;
-    int q = heads_of(b, x, queries, a->qkv_bias, 1, "q");
-    int k = heads_of(b, x, a->head_dim, a->qkv_bias && !a->no_key_bias, 1, "k");
-    int v = heads_of(b, x, a->head_dim, a->qkv_bias, 0, "v");
+    struct topt_attrs plain = {
+        .head_dim = a->head_dim, .rms = a->rms, .plain = 1, .eps = a->eps};
+    int q = topt_hf_linear(b, x, a->kv_heads, queries, a->qkv_bias, "q");
+    q = prepared(b, q, "q");
+    int k = topt_hf_linear(b, x, a->kv_heads, a->head_dim, a->qkv_bias && !a->no_key_bias,
+                           "k");
+    int v = a->full_keys_are_values && !layer_is(b, HF_LOCAL)
+                ? k
+                : topt_hf_linear(b, x, a->kv_heads, a->head_dim, a->qkv_bias, "v");
+    k = prepared(b, k, "k");
+    if (a->value_norms)
+        v = topt_hf_add(b, "head_norm", v, -1, &plain, "v.norm");
     int kv = topt_hf_add(b, "concat", k, v, NULL, "kv");
     return topt_hf_attend(b, (int[]){q, kv, -1, b->relative}, &attrs, "attend");
 }
@@ -262,8 +266,8 @@ static int route(struct hf_builder *b, int logits)
     return topt_hf_add(b, "route", logits, -1, &routing, "route");
 }
 
-/* Expert feed-forwards that a router sends each token to, and one that all tokens take. */
-static int expert_mlp(struct hf_builder *b, int x)
+/* Tokens to their experts and back, by the weights 'g'. */
+static int through_experts(struct hf_builder *b, int x, int g)
 {
     const struct hf_arch *a = b->a;
     struct topt_attrs slots = {.top_k = a->top_k, .capacity = a->capacity};
@@ -271,11 +275,18 @@ static int expert_mlp(struct hf_builder *b, int x)
                                  .activation = a->activation,
                                  .gated = a->gated,
                                  .init_std = a->init_std};
+    x = topt_hf_add(b, "dispatch", x, g, &slots, "dispatch");
+    x = topt_hf_add(b, "experts", x, -1, &experts, "experts");
+    return topt_hf_add(b, "combine", x, g, NULL, "combine");
+}
+
+/* Expert feed-forwards that a router sends each token to, and one that all tokens take. */
+static int expert_mlp(struct hf_builder *b, int x)
+{
+    const struct hf_arch *a = b->a;
     int read = x, logits = topt_hf_linear(b, x, a->experts, 1, 0, "router");
     int g = a->weigh_input ? weigh_input(b, logits, &read) : route(b, logits);
-    int y = topt_hf_add(b, "dispatch", read, g, &slots, "dispatch");
-    y = topt_hf_add(b, "experts", y, -1, &experts, "experts");
-    y = topt_hf_add(b, "combine", y, g, NULL, "combine");
+    int y = through_experts(b, read, g);
     if (!a->shared_inner)
         return y;
     int shared = dense_mlp(b, x, a->shared_inner, "shared.");
@@ -285,6 +296,22 @@ static int expert_mlp(struct hf_builder *b, int x)
         shared = topt_hf_add(b, "weigh", shared, g, NULL, "shared.weigh");
     }
     return topt_hf_add(b, "add", y, shared, NULL, "add_shared");
+}
+
+/* Experts and the dense feed-forward side by side, each between norms of its own; 'x' is the
+ * block's sum, which the router sees by a norm too.  Each expert's weights have a factor. */
+static int mlp_beside_experts(struct hf_builder *b, int x)
+{
+    const struct hf_arch *a = b->a;
+    int y = dense_mlp(b, topt_hf_norm(b, x, "norm2"), a->inner, "");
+    y = topt_hf_norm(b, y, "norm2.dense");
+    int g = topt_hf_norm(b, x, "router.norm");
+    g = topt_hf_scale(b, g, 1 / sqrt((double)a->width), "router.scale");
+    g = route(b, topt_hf_linear(b, g, a->experts, 1, 0, "router"));
+    g = topt_hf_add(b, "gain", g, -1, NULL, "route.gain");
+    int z = through_experts(b, topt_hf_norm(b, x, "norm2.experts"), g);
+    z = topt_hf_norm(b, z, "norm2.experts.after");
+    return topt_hf_add(b, "add", y, z, NULL, "add_experts");
 }
 
 int topt_hf_mlp(struct hf_builder *b, int x)
@@ -304,21 +331,44 @@ static int parallel_block(struct hf_builder *b, int x)
     return topt_hf_add(b, "add", x, y, NULL, "add2");
 }
 
-int topt_hf_block(struct hf_builder *b, int x)
+static int serial_block(struct hf_builder *b, int x)
 {
     enum hf_norms norms = b->a->norms;
-    if (norms == HF_PARALLEL)
-        return parallel_block(b, x);
     int y = norms == HF_POST ? x : topt_hf_norm(b, x, "norm1");
     y = topt_hf_attention(b, y);
     y = norms == HF_SANDWICH ? topt_hf_norm(b, y, "norm1.after") : y;
     x = topt_hf_add(b, "add", x, y, NULL, "add1");
     x = norms == HF_POST ? topt_hf_norm(b, x, "norm1") : x;
-    y = norms == HF_POST ? x : topt_hf_norm(b, x, "norm2");
-    y = topt_hf_mlp(b, y);
+    if (b->a->experts_beside) {
+        y = mlp_beside_experts(b, x);
+    } else {
+        y = norms == HF_POST ? x : topt_hf_norm(b, x, "norm2");
+        y = topt_hf_mlp(b, y);
+    }
     y = norms == HF_SANDWICH ? topt_hf_norm(b, y, "norm2.after") : y;
     x = topt_hf_add(b, "add", x, y, NULL, "add2");
     return norms == HF_POST ? topt_hf_norm(b, x, "norm2") : x;
+}
+
+/* With heads of the size that they have in layers that are not local. */
+static int full_block(struct hf_builder *b, int x)
+{
+    struct hf_arch full = *b->a;
+    struct hf_builder own = *b;
+    full.head_dim = full.full_head_dim;
+    full.kv_heads = full.full_kv_heads;
+    own.a = &full;
+    x = serial_block(&own, x);
+    b->failed |= own.failed;
+    return x;
+}
+
+int topt_hf_block(struct hf_builder *b, int x)
+{
+    if (b->a->norms == HF_PARALLEL)
+        return parallel_block(b, x);
+    return b->a->full_head_dim && !layer_is(b, HF_LOCAL) ? full_block(b, x)
+                                                         : serial_block(b, x);
 }
 
 /* ---- the whole ------------------------------------------------------------------------- */

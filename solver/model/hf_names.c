@@ -221,6 +221,17 @@ static const struct row llama4[] = {
     TABLE(LLAMA "feed_forward.down_proj", "h#.down"),
     {0}};
 
+static const struct row gemma4[] = {
+    NORM(LLAMA "post_feedforward_layernorm_1", "h#.norm2.dense"),
+    NORM(LLAMA "pre_feedforward_layernorm_2", "h#.norm2.experts"),
+    NORM(LLAMA "post_feedforward_layernorm_2", "h#.norm2.experts.after"),
+    {LLAMA "router.scale", "h#.router.norm", "g", WHOLE},
+    TABLE(LLAMA "router.proj", "h#.router"),
+    {LLAMA "router.per_expert_scale", "h#.route.gain", "g", WHOLE},
+    {LLAMA "experts.gate_up_proj", "h#.experts", "up", WHOLE},
+    {LLAMA "experts.down_proj", "h#.experts", "down", WHOLE},
+    {0}};
+
 #define BERT "bert.encoder.layer.#."
 static const struct row bert[] = {
     TABLE("bert.embeddings.word_embeddings", "wte"),
@@ -359,6 +370,7 @@ static const struct naming {
     {"gemma", "model.", {decoder, llama, norms_before}, {"lm_head."}},
     {"gemma2", "model.", {decoder, llama, norms_around}, {"lm_head."}},
     {"gemma3_text", "model.", {decoder, llama, norms_around}, {"lm_head."}},
+    {"gemma4_text", "model.", {decoder, llama, norms_around, gemma4}, {"lm_head."}},
     {"starcoder2", "model.", {decoder, starcoder2, norms_before}, {"lm_head."}},
     {"phi", "model.", {decoder, phi}, {NULL}},
     {"phi3", "model.", {phi3, norms_before}, {"lm_head."}},
@@ -406,8 +418,9 @@ static int ends_in(const char *s, const char *end)
 static int is_buffer(const char *name)
 {
     static const char *const ends[] = {
-        ".attn.bias",      ".attn.masked_bias",      ".inv_freq",  "position_ids",
-        ".attention.bias", ".attention.masked_bias", "_scale_inv", NULL};
+        ".attn.bias",   ".attn.masked_bias", ".inv_freq",
+        "position_ids", ".attention.bias",   ".attention.masked_bias",
+        "_scale_inv",   ".layer_scalar",     NULL};
     for (int i = 0; ends[i]; i++)
         if (ends_in(name, ends[i]))
             return 1;

@@ -162,6 +162,15 @@ void topt_hf_note(struct hf_arch *a, const char *what)
     snprintf(a->note + n, sizeof a->note - n, "%s%s", n ? "; " : "", what);
 }
 
+void topt_hf_give_slots(struct hf_arch *a)
+{
+    enum { SLOTS_PERCENT = 125 };
+    a->capacity = SLOTS_PERCENT / 100.0;
+    topt_hf_note(a,
+                 "experts have slots for 1.25 times their share of tokens and drop those "
+                 "beyond");
+}
+
 /* ---- families -------------------------------------------------------------------------- */
 
 const struct hf_family topt_hf_families[] = {
@@ -183,9 +192,7 @@ const struct hf_family topt_hf_families[] = {
     {"gemma", "GemmaForCausalLM", topt_hf_read_gemma, NULL, 0, NULL},
     {"gemma2", "Gemma2ForCausalLM", topt_hf_read_gemma2, NULL, 0, NULL},
     {"gemma3_text", "Gemma3ForCausalLM", topt_hf_read_gemma3, NULL, 0, NULL},
-    {"gemma4_text", "Gemma4ForCausalLM", NULL, NULL, 0,
-     "heads of two sizes, keys that are values too, and experts beside the dense "
-     "feed-forward"},
+    {"gemma4_text", "Gemma4ForCausalLM", topt_hf_read_gemma4, NULL, 0, NULL},
     {"deepseek_v3", "DeepseekV3ForCausalLM", topt_hf_read_deepseek_v3, NULL, 0, NULL},
     {"t5", "T5ForConditionalGeneration", topt_hf_read_t5, topt_hf_build_translation, 0,
      NULL},

@@ -4,16 +4,6 @@
 
 #include <math.h>
 
-/* No token is dropped there; here each expert has slots for a quarter more than its share. */
-static void give_slots(struct hf_arch *a)
-{
-    enum { SLOTS_PERCENT = 125 };
-    a->capacity = SLOTS_PERCENT / 100.0;
-    topt_hf_note(a,
-                 "experts have slots for 1.25 times their share of tokens and drop those "
-                 "beyond");
-}
-
 /* Losses that are there for experts alone. */
 static int read_balance(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
@@ -41,7 +31,7 @@ int topt_hf_read_mixtral(const json_t *doc, struct hf_arch *a, struct topt_error
         topt_hf_sizes_or(doc, optional, a, err) || read_balance(doc, a, err))
         return -1;
     a->expert_inner = a->inner;
-    give_slots(a);
+    topt_hf_give_slots(a);
     return 0;
 }
 
@@ -82,7 +72,7 @@ static int read_qwen_experts(const json_t *doc, struct hf_arch *a, struct topt_e
         topt_json_bool_or(doc, "", "norm_topk_prob", &normalized, err))
         return -1;
     a->unnormalized = !normalized;
-    give_slots(a);
+    topt_hf_give_slots(a);
     return 0;
 }
 
@@ -182,7 +172,7 @@ int topt_hf_read_deepseek_v3(const json_t *doc, struct hf_arch *a, struct topt_e
     a->shared_inner = shared * a->expert_inner;
     if (further)
         topt_hf_note(a, "the layers that predict further tokens are left out");
-    give_slots(a);
+    topt_hf_give_slots(a);
     return read_deepseek_scores(doc, a, err);
 }
 
@@ -284,6 +274,6 @@ int topt_hf_read_llama4(const json_t *doc, struct hf_arch *a, struct topt_error 
     a->out_bias = a->qkv_bias;
     a->expert_inner = a->shared_inner = a->inner;
     a->inner = dense_inner;
-    give_slots(a);
+    topt_hf_give_slots(a);
     return 0;
 }

@@ -3,6 +3,7 @@
 #include "topt_json.h"
 
 #include <math.h>
+#include <string.h>
 
 int topt_hf_like_llama(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
@@ -113,6 +114,12 @@ int topt_hf_read_starcoder2(const json_t *doc, struct hf_arch *a, struct topt_er
 
 /* ---- Gemma ----------------------------------------------------------------------------- */
 
+static int refuse_sight(const json_t *doc, struct topt_error *err)
+{
+    return topt_hf_refuse_flag(doc, "use_bidirectional_attention", 0,
+                               "no reader does that yet", err);
+}
+
 /* Gains are stored as what is added to 1, which trains the same.  The root of the width that
  * embeddings are multiplied with is rounded there to the weights' type.  hidden_act is not
  * asked: the family's code takes the tanh form of GELU whatever it says. */
@@ -124,8 +131,7 @@ int topt_hf_read_gemma(const json_t *doc, struct hf_arch *a, struct topt_error *
     a->activation = TOPT_ACT_GELU;
     if (topt_hf_activation(doc, "hidden_activation", &a->activation, err) ||
         topt_json_bool_or(doc, "", "attention_bias", &a->qkv_bias, err) ||
-        topt_hf_refuse_flag(doc, "use_bidirectional_attention", 0,
-                            "no reader does that yet", err))
+        refuse_sight(doc, err))
         return -1;
     a->embed_factor = sqrt((double)a->width);
     a->out_bias = a->qkv_bias;
@@ -165,8 +171,6 @@ static int read_like_gemma2(const json_t *doc, double scalar, struct hf_arch *a,
         topt_json_real_or(doc, "", "initializer_range", 1e-12, 100, &a->init_std, err) ||
         topt_json_bool_or(doc, "", "attention_bias", &a->qkv_bias, err) ||
         topt_json_bool_or(doc, "", "tie_word_embeddings", &a->tied, err) ||
-        topt_hf_refuse_flag(doc, "use_bidirectional_attention", 0,
-                            "no reader does that yet", err) ||
         topt_hf_activation(doc, "hidden_activation", &a->activation, err))
         return -1;
     a->out_bias = a->qkv_bias;
@@ -195,7 +199,7 @@ int topt_hf_read_gemma2(const json_t *doc, struct hf_arch *a, struct topt_error 
                           .window = 4096,
                           .score_cap = cap_or(doc, "attn_logit_softcapping", 50),
                           .logit_cap = cap_or(doc, "final_logit_softcapping", 30)};
-    return read_like_gemma2(doc, 256, a, err) ||
+    return refuse_sight(doc, err) || read_like_gemma2(doc, 256, a, err) ||
                    topt_hf_local_layers(doc, 0, FULL_EVERY, a, err)
                ? -1
                : 0;
@@ -217,7 +221,7 @@ int topt_hf_read_gemma3(const json_t *doc, struct hf_arch *a, struct topt_error 
                           .window = 4096,
                           .rope = {.rope_theta = 1e6},
                           .local_rope = {.rope_theta = 10000}};
-    if (read_like_gemma2(doc, 256, a, err) ||
+    if (refuse_sight(doc, err) || read_like_gemma2(doc, 256, a, err) ||
         topt_json_int_or(doc, "", "_sliding_window_pattern", 1, HF_MAX_LAYERS,
                          &full_every, err) ||
         topt_json_int_or(doc, "", "sliding_window_pattern", 1, HF_MAX_LAYERS, &full_every,
@@ -226,4 +230,97 @@ int topt_hf_read_gemma3(const json_t *doc, struct hf_arch *a, struct topt_error 
                           &a->local_rope.rope_theta, err))
         return -1;
     return topt_hf_local_layers(doc, 0, full_every, a, err);
+}
+
+/* ---- Gemma 4 --------------------------------------------------------------------------- */
+
+/* Layers without a window may have heads of their own, whose keys may be values too. */
+static int read_full_heads(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    a->full_head_dim = 512;
+    if (topt_json_int_or(doc, "", "num_key_value_heads", 1, HF_MAX_HEADS, &a->kv_heads,
+                         err) ||
+        topt_json_int_or(doc, "", "num_attention_heads", 1, HF_MAX_HEADS, &a->heads,
+                         err) ||
+        topt_json_bool_or(doc, "", "attention_k_eq_v", &a->full_keys_are_values, err) ||
+        topt_json_int_or(doc, "", "global_head_dim", 1, HF_MAX_WIDTH, &a->full_head_dim,
+                         err))
+        return -1;
+    a->full_kv_heads = a->kv_heads;
+    if (a->full_keys_are_values &&
+        topt_json_int_or(doc, "", "num_global_key_value_heads", 1, HF_MAX_HEADS,
+                         &a->full_kv_heads, err))
+        return -1;
+    return topt_hf_divides("num_attention_heads", a->heads, "num_global_key_value_heads",
+                           a->full_kv_heads, err);
+}
+
+static int read_beside(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const struct hf_size sizes[] = {
+        HF_SIZE("num_experts", experts, HF_MAX_EXPERTS),
+        HF_SIZE("top_k_experts", top_k, HF_MAX_EXPERTS),
+        HF_SIZE("moe_intermediate_size", expert_inner, 4 * HF_MAX_WIDTH),
+        {0}};
+    if (topt_json_bool_or(doc, "", "enable_moe_block", &a->experts_beside, err))
+        return -1;
+    if (!a->experts_beside)
+        return 0;
+    topt_hf_give_slots(a);
+    return topt_hf_sizes(doc, sizes, a, err);
+}
+
+/* What the small ones have and no reader knows: a table for each layer, keys and values that are
+ * another layer's; and who sees what. */
+static int refuse_small(const json_t *doc, struct topt_error *err)
+{
+    static const char *const keys[] = {"hidden_size_per_layer_input",
+                                       "num_kv_shared_layers"};
+    const char *sees = "vision";
+    for (int i = 0; i < 2; i++) {
+        int64_t n = i == 0 ? 256 : 0;
+        if (topt_json_int_or(doc, "", keys[i], 0, INT64_MAX, &n, err))
+            return -1;
+        if (n)
+            return topt_fail(err, TOPT_ERR_INVAL, "%s is %lld: no reader does that yet",
+                             keys[i], (long long)n);
+    }
+    if (topt_json_string_or(doc, "", "use_bidirectional_attention", &sees, err))
+        return -1;
+    return !strcmp(sees, "vision")
+               ? 0
+               : topt_fail(
+                     err, TOPT_ERR_INVAL,
+                     "use_bidirectional_attention is \"%.40s\": no reader does that "
+                     "yet",
+                     sees);
+}
+
+/* Norms of values too, scores that nothing divides; perhaps experts beside the dense
+ * feed-forward. */
+int topt_hf_read_gemma4(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    enum { FULL_EVERY = 6 };
+    *a = (struct hf_arch){.head_norms = 1,
+                          .value_norms = 1,
+                          .width = 2304,
+                          .layers = 30,
+                          .heads = 8,
+                          .kv_heads = 4,
+                          .head_dim = 256,
+                          .inner = 9216,
+                          .vocab = 262144,
+                          .context = 131072,
+                          .window = 512,
+                          .rope = {.rope_theta = 1e6},
+                          .local_rope = {.rope_theta = 10000}};
+    if (!json_is_object(json_object_get(doc, "rope_parameters")))
+        return topt_fail(err, TOPT_ERR_INVAL, "rope_parameters is missing");
+    if (refuse_small(doc, err) || read_full_heads(doc, a, err) ||
+        read_like_gemma2(doc, 1, a, err) || read_beside(doc, a, err) ||
+        topt_hf_local_layers(doc, 0, FULL_EVERY, a, err))
+        return -1;
+    a->layer[a->layers - 1] &= (uint8_t)~HF_LOCAL;
+    topt_hf_note(a, "the fixed factor of each layer's output is 1");
+    return 0;
 }

@@ -148,13 +148,34 @@ static int read_longrope(const struct scaling *s, struct hf_arch *a,
                              &a->rope.scale, err);
 }
 
+/* A share of a head is turned, by the first of the angles that the whole head would have: those of
+ * a base that is less by as much. */
+static int read_proportional(const struct scaling *s, struct hf_arch *a,
+                             struct topt_error *err)
+{
+    int64_t head = a->full_head_dim ? a->full_head_dim : a->head_dim;
+    double share = 1;
+    if (topt_json_real_or(s->rope, s->place, "partial_rotary_factor", 0, 1, &share,
+                          err) ||
+        topt_json_real_or(s->rope, s->place, "factor", 1, 1e6, &a->rope.rope_factor, err))
+        return -1;
+    a->rope.rope_dim = (int64_t)((double)head * share) / 2 * 2;
+    a->rope.rope_theta = pow(a->rope.rope_theta, (double)a->rope.rope_dim / (double)head);
+    return 0;
+}
+
 static const struct {
     const char *type;
     int (*read)(const struct scaling *s, struct hf_arch *a, struct topt_error *err);
-} kinds[] = {{"default", read_none},  {"dynamic", read_none},
-             {"linear", read_linear}, {"llama3", read_llama3},
-             {"yarn", read_yarn},     {"longrope", read_longrope},
-             {"su", read_longrope},   {NULL, NULL}};
+} kinds[] = {{"default", read_none},
+             {"dynamic", read_none},
+             {"linear", read_linear},
+             {"llama3", read_llama3},
+             {"yarn", read_yarn},
+             {"longrope", read_longrope},
+             {"su", read_longrope},
+             {"proportional", read_proportional},
+             {NULL, NULL}};
 
 static int read_scaling(const struct scaling *s, struct hf_arch *a,
                         struct topt_error *err)

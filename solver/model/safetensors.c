@@ -283,18 +283,24 @@ static int starts_with(const char *s, const char *start)
     return !strncmp(s, start, strlen(start));
 }
 
-/* Of a checkpoint of several towers the language model's tensors alone. */
+/* Of a checkpoint of several towers the language model's tensors alone: "language_model." is
+ * before their names, or behind the first part of them. */
 static void keep_own(struct weights *w)
 {
-    static const char inner[] = "language_model.";
+    static const char inner[] = "language_model.", behind[] = "model.language_model.";
     int nested = 0, n = 0;
     for (int i = 0; i < w->n; i++)
-        nested |= starts_with(w->at[i].name, inner);
-    for (int i = 0; i < w->n && nested; i++)
-        if (starts_with(w->at[i].name, inner)) {
-            w->at[n] = w->at[i];
-            w->at[n++].name += sizeof inner - 1;
+        nested |= starts_with(w->at[i].name, inner) || starts_with(w->at[i].name, behind);
+    for (int i = 0; i < w->n && nested; i++) {
+        struct topt_weight t = w->at[i];
+        int own = starts_with(t.name, "lm_head.");
+        if (starts_with(t.name, inner) || starts_with(t.name, behind)) {
+            t.name += starts_with(t.name, inner) ? sizeof inner - 1 : sizeof behind - 1;
+            own = 1;
         }
+        if (own)
+            w->at[n++] = t;
+    }
     w->n = nested ? n : w->n;
 }
 

@@ -83,6 +83,17 @@ static const char *const rope_scaling =
     ",'num_hidden_layers':" #l ",'num_attention_heads':" #h                              \
     ",'num_key_value_heads':" #kv ",'head_dim':" #hd ",'intermediate_size':" #inner      \
     ",'query_pre_attn_scalar':" #scalar ",'vocab_size':256000"
+#define GEMMA4                                                                           \
+    "'model_type':'gemma4_text','hidden_size':2816,'num_hidden_layers':30,"              \
+    "'num_attention_heads':16,'num_key_value_heads':8,'num_global_key_value_heads':2,"   \
+    "'head_dim':256,'global_head_dim':512,'attention_k_eq_v':true,'intermediate_size':"  \
+    "2112,'hidden_size_per_layer_input':0,'enable_moe_block':true,'num_experts':128,"    \
+    "'top_k_experts':8,'moe_intermediate_size':704,'vocab_size':262144,'sliding_window'" \
+    ":"                                                                                  \
+    "512,'final_logit_softcapping':30.0,'use_bidirectional_attention':'vision',"         \
+    "'rope_parameters':{'full_attention':{'partial_rotary_factor':0.25,'rope_theta':"    \
+    "1000000.0,'rope_type':'proportional'},'sliding_attention':{'rope_theta':10000.0,"   \
+    "'rope_type':'default'}}"
 #define T5(type, arch, w, kv, ff, l, h, act, tied, vocab)                                \
     "'model_type':'" type "','architectures':['" arch "ForConditionalGeneration'],"      \
     "'d_model':" #w ",'d_kv':" #kv ",'d_ff':" #ff ",'num_layers':" #l ",'num_heads':" #h \
@@ -153,6 +164,10 @@ static const struct {
      "'num_hidden_layers':18,'num_attention_heads':4,'num_key_value_heads':1,'head_dim':"
      "256,'intermediate_size':2048,'vocab_size':262144,'max_position_embeddings':32768,"
      "'sliding_window':512,'_sliding_window_pattern':6"},
+    /* its text model: 738197504 + 2816 of the table and the last norm; of each layer 17842176
+     * (dense) + 761266176 (experts) + 383104 (norms, router), and of attention 34603008 + 512
+     * where heads are 256 wide, 49020928 + 1024 where they are 512 */
+    {"gemma-4-26B-A4B, text", 25233141760, GEMMA4},
     {"gemma-2-2b", 2614341888, GEMMA2(2304, 26, 8, 4, 256, 9216, 256)},
     {"gemma-2-9b", 9241705984, GEMMA2(3584, 42, 16, 8, 256, 14336, 256)},
     {"gemma-2-27b", 27227128320, GEMMA2(4608, 46, 32, 16, 128, 36864, 144)},
@@ -631,6 +646,33 @@ static void longrope(void)
     topt_model_destroy(m);
 }
 
+/* Heads of two sizes, values that are keys, experts beside the dense feed-forward. */
+static void gemma4(void)
+{
+    struct topt_model *m = imported(GEMMA4, 1024);
+    const struct topt_op *local = op_of(m, "h4.attend"), *full = op_of(m, "h5.attend");
+    ok(local->attrs.head_dim == 256 && local->attrs.kv_heads == 8 &&
+           local->attrs.window == 512 && near(local->attrs.scale, 1),
+       "gemma4: local layers");
+    ok(full->attrs.head_dim == 512 && full->attrs.kv_heads == 2 &&
+           full->attrs.window == 0 && near(full->attrs.scale, 1),
+       "... and full ones");
+    ok(find(m, "h4.v") >= 0 && find(m, "h5.v") < 0 && op_of(m, "h5.v.norm")->attrs.plain,
+       "... whose keys are values");
+    const struct topt_attrs *turn = &op_of(m, "h5.q.rotary")->attrs;
+    struct topt_attrs whole = {.rope_theta = 1e6};
+    ok(turn->rope_dim == 128 &&
+           near(topt_rope_step(turn, 128, 63), topt_rope_step(&whole, 512, 63)) &&
+           op_of(m, "h4.q.rotary")->attrs.rope_dim == 256,
+       "... a quarter of them turned by the whole's first angles");
+    ok(op_of(m, "h0.dispatch")->operand[1].tensor ==
+               op_of(m, "h0.route.gain")->operand[2].tensor &&
+           near(op_of(m, "h0.router.scale")->attrs.factor, 1 / sqrt(2816)) &&
+           find(m, "h0.add_experts") >= 0,
+       "... experts beside, weights with a factor each");
+    topt_model_destroy(m);
+}
+
 /* What single keys of configs change. */
 static void settings(void)
 {
@@ -697,7 +739,9 @@ static void errors(void)
 {
     refuses("{\"model_type\":\"mamba\"}", 0, "\"mamba\"");
     refuses("{\"model_type\":\"t5\"}", 0, "d_model is missing");
-    refuses("{\"model_type\":\"gemma4_text\"}", 0, "keys that are values");
+    refuses("{\"model_type\":\"gemma4_text\"}", 0, "rope_parameters is missing");
+    refuses("{\"model_type\":\"gemma4_text\",\"rope_parameters\":{}}", 0,
+            "hidden_size_per_layer_input is 256");
     refuses("{\"model_type\":\"x\",\"text_config\":{\"model_type\":\"y\"}}", 0,
             "text_config");
     refuses("{\"text_config\":7,\"model_type\":\"x\"}", 0, "text_config");
@@ -725,9 +769,8 @@ static void errors(void)
                    ",'architectures':['BertForSequenceClassification'],"
                    "'problem_type':'multi_label_classification'"),
             0, "multi_label");
-    refuses(config("'model_type':'llama'," TINY
-                   ",'rope_scaling':{'rope_type':'proportional'}"),
-            0, "\"proportional\"");
+    refuses(config("'model_type':'llama'," TINY ",'rope_scaling':{'rope_type':'spiral'}"),
+            0, "\"spiral\"");
     refuses(config("'model_type':'llama'," TINY ",'rope_scaling':{'rope_type':'linear'}"),
             0, "factor is missing");
     refuses("{\"model_type\":\"gpt2\"}", 0, "n_embd is missing");
@@ -757,6 +800,7 @@ int main(void)
     flops();
     nested();
     gemma2();
+    gemma4();
     t5();
     llama4();
     deepseek();
