@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ask.h"
 #include "hw_impl.h"
 #include "topt_error.h"
 #include "topt_hw.h"
@@ -26,12 +27,10 @@ static const char *const usage =
 
 static int print_json(json_t *doc)
 {
-    char *text = topt_json_text(doc, 2);
-    if (text)
-        puts(text);
-    free(text);
+    struct topt_error err;
+    int rc = topt_cli_write_json(doc, "-", &err);
     json_decref(doc);
-    return text ? 0 : 1;
+    return rc;
 }
 
 static json_t *summary(const struct topt_hw *hw)
@@ -47,10 +46,37 @@ static json_t *summary(const struct topt_hw *hw)
                      (json_int_t)topt_hw_memory_bytes(hw), "dtypes", types);
 }
 
+/* Names of the types that a profile has rates for, with spaces between. */
+static const char *types_of(const struct topt_hw *hw, char *buf, size_t size)
+{
+    size_t n = 0;
+    buf[0] = '\0';
+    for (int t = 0; t < TOPT_DTYPE_COUNT && n < size; t++)
+        if (topt_hw_has_dtype(hw, (enum topt_dtype)t))
+            n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? " " : "",
+                                  topt_dtype_name((enum topt_dtype)t));
+    return buf;
+}
+
+static void list_one(const struct topt_hw *hw)
+{
+    struct topt_hw_curve_check c;
+    char memory[32], types[32];
+    int curves = 0;
+    while (topt_hw_curve_check(hw, curves, &c))
+        curves++;
+    printf("%-22s %4d x %-3d  %-19s %9s  %-12s %6d\n", topt_hw_name(hw),
+           topt_hw_max_nodes(hw), topt_hw_gpus_per_node(hw), topt_hw_device(hw),
+           topt_show_bytes(topt_hw_memory_bytes(hw), memory, sizeof memory),
+           types_of(hw, types, sizeof types), curves);
+}
+
 static int list(const struct args *args, struct topt_error *err)
 {
     json_t *all = json_array();
-    char memory[32];
+    if (!args->json)
+        printf("%-22s %-10s  %-19s %9s  %-12s %6s\n", "profile", "nodes x", "device",
+               "usable", "types", "curves");
     for (const char *const *name = topt_hw_shipped(); *name; name++) {
         struct topt_hw *hw = topt_hw_load(*name, err);
         if (!hw) {
@@ -59,9 +85,7 @@ static int list(const struct args *args, struct topt_error *err)
         }
         json_array_append_new(all, summary(hw));
         if (!args->json)
-            printf("%-16s up to %4d nodes x %d  %-15s %9s usable each\n", *name,
-                   topt_hw_max_nodes(hw), topt_hw_gpus_per_node(hw), topt_hw_device(hw),
-                   topt_show_bytes(topt_hw_memory_bytes(hw), memory, sizeof memory));
+            list_one(hw);
         topt_hw_destroy(hw);
     }
     if (args->json)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ask.h"
 #include "topt_error.h"
 #include "topt_json.h"
 #include "topt_model.h"
@@ -80,19 +81,12 @@ int topt_cmd_import(int argc, char **argv)
     if (!m)
         return status;
     json_t *doc = topt_model_to_json(m);
-    char *json = doc ? topt_json_text(doc, 1) : NULL;
-    struct topt_text text = {0};
-    if (json)
-        topt_text_add(&text, "%s\n", json);
-    int rc = json && !text.oom
-                 ? topt_write_file(args.out ? args.out : "-", text.s, text.len, &err)
+    int rc = doc ? topt_cli_write_json(doc, args.out ? args.out : "-", &err)
                  : topt_fail(&err, TOPT_ERR_NOMEM, "no memory for the document");
     if (rc) {
         fprintf(stderr, "topt import: %s\n", err.text);
         status = topt_err_exit(err.code);
     }
-    topt_text_fini(&text);
-    free(json);
     json_decref(doc);
     topt_model_destroy(m);
     return status;
@@ -140,12 +134,10 @@ static int inspect_json(const struct topt_model *m, const struct topt_model_stat
         json_object_set_new(doc, "note", json_string(m->note));
     if (doc && m->plan_only)
         json_object_set_new(doc, "plan_only", json_string(m->plan_only));
-    char *text = doc ? topt_json_text(doc, 2) : NULL;
-    if (text)
-        puts(text);
-    free(text);
+    struct topt_error err;
+    int rc = doc ? topt_cli_write_json(doc, "-", &err) : -1;
     json_decref(doc);
-    return text ? 0 : 1;
+    return rc ? 1 : 0;
 }
 
 /* "124 439 808": digits in threes. */
