@@ -3,6 +3,8 @@
  * Layouts of a tensor are the nodes of a graph whose edges are single collectives (or the
  * free local slice); a redistribution is a shortest path (TensorOpt, section 4.3).
  *
+ * Which moves there are depends on the number of groups and dimensions alone, so the graph is
+ * made once for each, as far as anybody comes (an atlas); what a move costs is looked up.
  * A Dijkstra run from a source is kept, as a tree, and goes on where it stopped when the next
  * target is asked for. */
 #include "ways.h"
@@ -10,19 +12,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topt_arena.h"
-
 enum { NONE = -1 };
 
-struct node {
+/* A move that there is from a layout. */
+struct arc {
+    int32_t to;
+    uint8_t kind, groups;
+    uint8_t dim; /* of a permutation */
+};
+
+struct spot {
     uint64_t state;
+    int32_t first, narcs; /* narcs NONE: not made yet */
+};
+
+/* All layouts of so many groups and dimensions that were come to, and their moves. */
+struct atlas {
+    int ngroups, ndims;
+    struct spot *spot;
+    int nspots, cap;
+    int32_t *slot; /* hash of states */
+    int nslots;
+    struct arc *arc;
+    int narcs, arc_cap;
+    int failed; /* memory was short */
+};
+
+/* A layout as seen from a source. */
+struct node {
     int64_t cost;
     int64_t bytes; /* of the largest block */
     int32_t prev;
     int16_t nmoves;
-    uint8_t done;
+    uint8_t seen, done;
     uint8_t kind;   /* of the move that leads here */
-    uint16_t group; /* bit mask of groups that it varies along */
+    uint8_t groups; /* that it varies along */
 };
 
 /* A node as it was pushed to the heap. */
@@ -38,10 +62,10 @@ struct tree {
     struct tree *next;
     uint64_t hash;
     struct topt_way_source source;
-    struct node *node;
-    int nnodes, cap;
-    int32_t *slot; /* hash of states */
-    int nslots;
+    struct atlas *atlas;
+    uint32_t *across;  /* by set of groups: nodes << 16 | devices of each */
+    struct node *node; /* by spot */
+    int nnodes;
     struct entry *heap; /* where it goes on */
     int nheap, heap_cap;
 };
@@ -49,17 +73,17 @@ struct tree {
 /* A collective that was priced before; a later one takes its place. */
 struct timed {
     int64_t bytes; /* 0: none yet */
-    int32_t nodes, per_node;
-    uint32_t collective;
+    uint32_t across, collective;
     struct topt_time time;
 };
 
-/* Trees are forgotten together where they hold more nodes: some 300 MB. */
-enum { BUCKETS = 4096, TIMED = 8192, MAX_TREE_NODES = 1 << 22 };
+/* Trees are forgotten together where they hold more nodes: some 200 MB. */
+enum { BUCKETS = 4096, TIMED = 8192, MAX_TREE_NODES = 6 << 20 };
 
 struct topt_ways {
     const struct topt_hw *hw;
     int per_node; /* devices of a node */
+    struct atlas atlas[TOPT_WAY_GROUPS + 1][TOPT_MAX_RANK + 1];
     struct tree *trees[BUCKETS];
     int64_t ntree_nodes; /* of all trees */
     struct timed timed[TIMED];
@@ -78,8 +102,8 @@ struct topt_ways *topt_ways_create(const struct topt_hw *hw, const struct topt_m
 
 static void tree_destroy(struct tree *t)
 {
+    free(t->across);
     free(t->node);
-    free(t->slot);
     free(t->heap);
     free(t);
 }
@@ -100,6 +124,12 @@ void topt_ways_destroy(struct topt_ways *w)
     if (!w)
         return;
     forget_trees(w);
+    for (int g = 0; g <= TOPT_WAY_GROUPS; g++)
+        for (int d = 0; d <= TOPT_MAX_RANK; d++) {
+            free(w->atlas[g][d].spot);
+            free(w->atlas[g][d].slot);
+            free(w->atlas[g][d].arc);
+        }
     free(w);
 }
 
@@ -108,29 +138,98 @@ void topt_ways_stats(const struct topt_ways *w, struct topt_route_stats *ret)
     *ret = w->stats;
 }
 
-struct topt_time topt_ways_time(struct topt_ways *w, enum topt_collective c, int nodes,
-                                int per_node, int64_t bytes)
+static struct topt_time time_of(struct topt_ways *w, enum topt_collective c,
+                                uint32_t across, int64_t bytes)
 {
-    uint64_t h =
-        topt_mix(topt_mix((uint64_t)bytes, (uint64_t)nodes << 32 | (uint32_t)per_node),
-                 (uint64_t)c);
+    uint64_t h = topt_mix((uint64_t)bytes, (uint64_t)across << 8 | (uint64_t)c);
     struct timed *t = &w->timed[h % TIMED];
-    if (t->bytes != bytes || t->nodes != nodes || t->per_node != per_node ||
-        t->collective != c || !bytes) {
+    if (t->bytes != bytes || t->across != across || t->collective != c || !bytes) {
+        int nodes = (int)(across >> 16), per_node = (int)(across & 0xffff);
         struct topt_group g = {nodes, per_node, w->per_node / per_node};
-        *t = (struct timed){bytes, nodes, per_node, c,
-                            topt_hw_collective(w->hw, c, g, bytes)};
+        *t = (struct timed){bytes, across, c, topt_hw_collective(w->hw, c, g, bytes)};
     }
     return t->time;
 }
 
-/* ---- states ---------------------------------------------------------------------------- */
+struct topt_time topt_ways_time(struct topt_ways *w, enum topt_collective c, int nodes,
+                                int per_node, int64_t bytes)
+{
+    return time_of(w, c, (uint32_t)nodes << 16 | (uint32_t)per_node, bytes);
+}
+
+/* ---- the atlas --------------------------------------------------------------------------- */
+
+static uint32_t hash_state(uint64_t s)
+{
+    return (uint32_t)((s * 0x9e3779b97f4a7c15u) >> 32);
+}
+
+static int32_t *slot_of(const struct atlas *a, uint64_t s)
+{
+    uint32_t h = hash_state(s) & (uint32_t)(a->nslots - 1);
+    while (a->slot[h] != NONE && a->spot[a->slot[h]].state != s)
+        h = (h + 1) & (uint32_t)(a->nslots - 1);
+    return &a->slot[h];
+}
+
+static int atlas_grow(struct atlas *a)
+{
+    int cap = a->cap ? 2 * a->cap : 64;
+    struct spot *spot = realloc(a->spot, (size_t)cap * sizeof *spot);
+    if (spot)
+        a->spot = spot;
+    int32_t *slot = malloc(2 * (size_t)cap * sizeof *slot);
+    if (!spot || !slot) {
+        free(slot);
+        return -1;
+    }
+    free(a->slot);
+    a->slot = slot;
+    a->cap = cap;
+    a->nslots = 2 * cap;
+    memset(slot, 0xff, (size_t)a->nslots * sizeof *slot);
+    for (int i = 0; i < a->nspots; i++)
+        *slot_of(a, a->spot[i].state) = i;
+    return 0;
+}
+
+/* The number of a state, new or not; NONE where memory is short. */
+static int32_t spot_of(struct atlas *a, uint64_t s)
+{
+    if (a->nspots == a->cap && atlas_grow(a))
+        return NONE;
+    int32_t *slot = slot_of(a, s);
+    if (*slot == NONE) {
+        a->spot[a->nspots] = (struct spot){.state = s, .narcs = NONE};
+        *slot = a->nspots++;
+    }
+    return *slot;
+}
+
+static void add_arc(struct atlas *a, enum topt_move_kind kind, uint32_t groups, int dim,
+                    uint64_t state)
+{
+    int32_t to = spot_of(a, state);
+    if (a->narcs == a->arc_cap) {
+        int cap = a->arc_cap ? 2 * a->arc_cap : 256;
+        struct arc *arc = realloc(a->arc, (size_t)cap * sizeof *arc);
+        if (arc) {
+            a->arc = arc;
+            a->arc_cap = cap;
+        }
+    }
+    if (to == NONE || a->narcs == a->arc_cap)
+        a->failed = 1;
+    else
+        a->arc[a->narcs++] =
+            (struct arc){to, (uint8_t)kind, (uint8_t)groups, (uint8_t)dim};
+}
 
 /* Groups of dimension 'dim' in order; returns how many. */
-static int order_of(const struct tree *t, uint64_t s, int dim, int ret[TOPT_WAY_GROUPS])
+static int order_of(int ngroups, uint64_t s, int dim, int ret[TOPT_WAY_GROUPS])
 {
     int n = 0;
-    for (int g = 0; g < t->source.ngroups; g++)
+    for (int g = 0; g < ngroups; g++)
         if (topt_way_at(s, g) == dim) {
             ret[topt_way_pos(s, g)] = g;
             n++;
@@ -138,22 +237,146 @@ static int order_of(const struct tree *t, uint64_t s, int dim, int ret[TOPT_WAY_
     return n;
 }
 
-/* Bytes of the largest block; ceilings nest, so the order of groups does not matter. */
-static int64_t block_bytes(const struct tree *t, uint64_t s)
+/* Put the groups of 'set' innermost in 'dim', in group order. */
+static uint64_t append(const struct atlas *a, uint64_t s, uint32_t set, int dim)
 {
-    int64_t split[TOPT_MAX_RANK] = {1, 1, 1, 1}, bytes = t->source.bytes;
-    for (int g = 0; g < t->source.ngroups; g++)
+    int order[TOPT_WAY_GROUPS], pos = order_of(a->ngroups, s, dim, order);
+    for (; set; set &= set - 1)
+        s = topt_way_put(s, __builtin_ctz(set), dim, pos++);
+    return s;
+}
+
+static void map_partial(struct atlas *a, uint64_t s)
+{
+    uint32_t partial = 0;
+    for (int g = 0; g < a->ngroups; g++)
+        if (topt_way_at(s, g) == TOPT_WAY_P)
+            partial |= 1u << g;
+    for (uint32_t set = partial; set; set = (set - 1) & partial) {
+        uint64_t reduced = s;
+        for (uint32_t m = set; m; m &= m - 1)
+            reduced = topt_way_put(reduced, __builtin_ctz(m), TOPT_WAY_R, 0);
+        add_arc(a, TOPT_MOVE_ALL_REDUCE, set, 0, reduced);
+        for (int d = 0; d < a->ndims; d++)
+            add_arc(a, TOPT_MOVE_REDUCE_SCATTER, set, 0, append(a, s, set, d));
+    }
+}
+
+static void map_slice(struct atlas *a, uint64_t s)
+{
+    for (int g = 0; g < a->ngroups; g++)
+        for (int d = 0; d < a->ndims; d++)
+            if (topt_way_at(s, g) == TOPT_WAY_R)
+                add_arc(a, TOPT_MOVE_SLICE, 1u << g, 0, append(a, s, 1u << g, d));
+}
+
+/* Gather, or hand to another dimension, the innermost 1, 2, ... groups of each dimension. */
+static void map_suffix(struct atlas *a, uint64_t s)
+{
+    for (int d = 0; d < a->ndims; d++) {
+        int order[TOPT_WAY_GROUPS], n = order_of(a->ngroups, s, d, order);
+        uint32_t set = 0;
+        for (int k = n - 1; k >= 0; k--) {
+            set |= 1u << order[k];
+            uint64_t gathered = s;
+            for (int i = k; i < n; i++)
+                gathered = topt_way_put(gathered, order[i], TOPT_WAY_R, 0);
+            add_arc(a, TOPT_MOVE_ALL_GATHER, set, 0, gathered);
+            for (int e = 0; e < a->ndims; e++) {
+                if (e == d)
+                    continue;
+                int other[TOPT_WAY_GROUPS], pos = order_of(a->ngroups, s, e, other);
+                uint64_t moved = s;
+                for (int i = k; i < n; i++)
+                    moved = topt_way_put(moved, order[i], e, pos++);
+                add_arc(a, TOPT_MOVE_ALL_TO_ALL, set, 0, moved);
+            }
+        }
+    }
+}
+
+static void permute_from(struct atlas *a, int d, const int *order, int n, uint64_t made,
+                         uint32_t left, int pos)
+{
+    if (pos == n) {
+        uint32_t set = 0;
+        for (int i = 0; i < n; i++)
+            if (topt_way_pos(made, order[i]) != i)
+                set |= 1u << order[i];
+        if (set)
+            add_arc(a, TOPT_MOVE_PERMUTE, set, d, made);
+        return;
+    }
+    for (uint32_t m = left; m; m &= m - 1) {
+        int i = __builtin_ctz(m);
+        permute_from(a, d, order, n, topt_way_put(made, order[i], d, pos),
+                     left & ~(1u << i), pos + 1);
+    }
+}
+
+/* Other orders of a dimension's axes. */
+static void map_permute(struct atlas *a, uint64_t s)
+{
+    for (int d = 0; d < a->ndims; d++) {
+        int order[TOPT_WAY_GROUPS], n = order_of(a->ngroups, s, d, order);
+        if (n >= 2 && n <= 4)
+            permute_from(a, d, order, n, s, (1u << n) - 1, 0);
+    }
+}
+
+static int map_spot(struct atlas *a, int32_t n)
+{
+    int first = a->narcs;
+    uint64_t s = a->spot[n].state;
+    map_partial(a, s);
+    map_slice(a, s);
+    map_suffix(a, s);
+    map_permute(a, s);
+    if (a->failed)
+        return -1;
+    a->spot[n].first = first;
+    a->spot[n].narcs = a->narcs - first;
+    return 0;
+}
+
+/* ---- states ---------------------------------------------------------------------------- */
+
+/* Counts of split parts by dimension. */
+static void splits_of(const struct topt_way_source *w, uint64_t s,
+                      int64_t split[TOPT_MAX_RANK])
+{
+    for (int d = 0; d < TOPT_MAX_RANK; d++)
+        split[d] = 1;
+    for (int g = 0; g < w->ngroups; g++)
         if (topt_way_at(s, g) < TOPT_MAX_RANK)
-            split[topt_way_at(s, g)] *= t->source.size[g];
-    for (int d = 0; d < t->source.ndims; d++) {
-        int64_t count = t->source.count[d];
+            split[topt_way_at(s, g)] *= w->size[g];
+}
+
+/* Bytes of the largest block; ceilings nest, so the order of groups does not matter. */
+static int64_t block_bytes(const struct topt_way_source *w, uint64_t s)
+{
+    int64_t split[TOPT_MAX_RANK], bytes = w->bytes;
+    splits_of(w, s, split);
+    for (int d = 0; d < w->ndims; d++) {
+        int64_t count = w->count[d];
         count = count < 0 ? -count : count;
         bytes = count ? bytes * ((count + split[d] - 1) / split[d]) : bytes / split[d];
     }
     return bytes;
 }
 
-/* ---- nodes, heap ------------------------------------------------------------------------ */
+/* Dimensions whose blocks are of one size, as bits: they may be permuted. */
+static uint32_t permutable(const struct topt_way_source *w, uint64_t s)
+{
+    int64_t split[TOPT_MAX_RANK];
+    uint32_t dims = 0;
+    splits_of(w, s, split);
+    for (int d = 0; d < w->ndims; d++)
+        dims |= (uint32_t)(w->count[d] >= 0 && w->count[d] % split[d] == 0) << d;
+    return dims;
+}
+
+/* ---- growing a tree ------------------------------------------------------------------------ */
 
 static int before(const struct entry *x, const struct entry *y)
 {
@@ -177,7 +400,7 @@ static int heap_push(struct tree *t, int32_t n)
         t->heap_cap = cap;
     }
     const struct node *x = &t->node[n];
-    struct entry e = {x->cost, x->state, n, x->nmoves};
+    struct entry e = {x->cost, t->atlas->spot[n].state, n, x->nmoves};
     int i = t->nheap++;
     for (; i > 0 && before(&e, &t->heap[(i - 1) / 2]); i = (i - 1) / 2)
         t->heap[i] = t->heap[(i - 1) / 2];
@@ -204,243 +427,105 @@ static int32_t heap_pop(struct tree *t)
     return top.node;
 }
 
-static uint32_t hash_state(uint64_t s)
+/* Nodes for all spots that there are. */
+static int tree_fit(struct topt_ways *w, struct tree *t)
 {
-    return (uint32_t)((s * 0x9e3779b97f4a7c15u) >> 32);
-}
-
-static int rehash(struct tree *t, int nslots)
-{
-    int32_t *slot = malloc((size_t)nslots * sizeof *slot);
-    if (!slot)
+    int n = t->atlas->cap;
+    if (t->nnodes >= t->atlas->nspots)
+        return 0;
+    struct node *node = realloc(t->node, (size_t)n * sizeof *node);
+    if (!node)
         return -1;
-    memset(slot, 0xff, (size_t)nslots * sizeof *slot);
-    for (int i = 0; i < t->nnodes; i++) {
-        uint32_t h = hash_state(t->node[i].state) & (uint32_t)(nslots - 1);
-        while (slot[h] != NONE)
-            h = (h + 1) & (uint32_t)(nslots - 1);
-        slot[h] = i;
-    }
-    free(t->slot);
-    t->slot = slot;
-    t->nslots = nslots;
+    memset(node + t->nnodes, 0, (size_t)(n - t->nnodes) * sizeof *node);
+    w->ntree_nodes += n - t->nnodes;
+    t->node = node;
+    t->nnodes = n;
     return 0;
 }
 
-static int32_t node_find(const struct tree *t, uint64_t s)
+static int relax(struct topt_ways *w, struct tree *t, int32_t at, const struct arc *arc)
 {
-    if (!t->nslots)
-        return NONE;
-    uint32_t h = hash_state(s) & (uint32_t)(t->nslots - 1);
-    while (t->slot[h] != NONE && t->node[t->slot[h]].state != s)
-        h = (h + 1) & (uint32_t)(t->nslots - 1);
-    return t->slot[h];
-}
-
-static int32_t node_add(struct tree *t, uint64_t s)
-{
-    if (t->nnodes == t->cap) {
-        int cap = t->cap ? 2 * t->cap : 64;
-        struct node *node = realloc(t->node, (size_t)cap * sizeof *node);
-        if (!node)
-            return NONE;
-        t->node = node;
-        t->cap = cap;
+    const struct node *from = &t->node[at];
+    struct node *to = &t->node[arc->to];
+    enum topt_move_kind kind = (enum topt_move_kind)arc->kind;
+    if (!to->seen) {
+        to->seen = 1;
+        to->cost = INT64_MAX;
+        to->bytes = block_bytes(&t->source, t->atlas->spot[arc->to].state);
     }
-    if (2 * t->nnodes >= t->nslots && rehash(t, t->nslots ? 2 * t->nslots : 128))
-        return NONE;
-    int32_t n = t->nnodes++;
-    t->node[n] = (struct node){
-        .state = s, .cost = INT64_MAX, .bytes = block_bytes(t, s), .prev = NONE};
-    uint32_t h = hash_state(s) & (uint32_t)(t->nslots - 1);
-    while (t->slot[h] != NONE)
-        h = (h + 1) & (uint32_t)(t->nslots - 1);
-    t->slot[h] = n;
-    return n;
-}
-
-/* ---- relaxing --------------------------------------------------------------------------- */
-
-struct run {
-    struct topt_ways *w;
-    struct tree *t;
-    int32_t from; /* node being expanded */
-    int failed;
-};
-
-/* Time of a collective along 'groups'. */
-static int64_t move_ns(const struct run *x, enum topt_move_kind kind, uint32_t groups,
-                       int64_t bytes)
-{
-    int across[2] = {1, 1}; /* nodes, devices of each */
-    for (; groups; groups &= groups - 1) {
-        int g = __builtin_ctz(groups);
-        across[g >= x->t->source.node_groups] *= x->t->source.size[g];
-    }
-    return topt_ways_time(x->w, topt_move_collective(kind), across[0], across[1], bytes)
-        .ns;
-}
-
-static void relax(struct run *x, enum topt_move_kind kind, uint32_t groups,
-                  uint64_t state)
-{
-    struct tree *t = x->t;
-    int32_t n = node_find(t, state);
-    x->w->stats.relaxed++;
-    if (n != NONE && t->node[n].done)
-        return;
-    if (n == NONE)
-        n = node_add(t, state);
-    if (n == NONE) {
-        x->failed = 1;
-        return;
-    }
-    const struct node *from = &t->node[x->from];
-    struct node *to = &t->node[n];
     int64_t total = from->cost;
     int nmoves = from->nmoves + 1;
     if (kind != TOPT_MOVE_SLICE)
-        total += move_ns(x, kind, groups,
-                         kind == TOPT_MOVE_ALL_GATHER ? to->bytes : from->bytes);
+        total += time_of(w, topt_move_collective(kind), t->across[arc->groups],
+                         kind == TOPT_MOVE_ALL_GATHER ? to->bytes : from->bytes)
+                     .ns;
     if (total > to->cost || (total == to->cost && nmoves >= to->nmoves))
-        return;
+        return 0;
     to->cost = total;
     to->nmoves = (int16_t)nmoves;
-    to->prev = x->from;
-    to->kind = (uint8_t)kind;
-    to->group = (uint16_t)groups;
-    x->failed |= heap_push(t, n);
+    to->prev = at;
+    to->kind = arc->kind;
+    to->groups = arc->groups;
+    return heap_push(t, arc->to);
 }
 
-/* Put the groups of 'set' innermost in 'dim', in group order. */
-static uint64_t append(const struct tree *t, uint64_t s, uint32_t set, int dim)
+static int expand(struct topt_ways *w, struct tree *t, int32_t at)
 {
-    int order[TOPT_WAY_GROUPS], pos = order_of(t, s, dim, order);
-    for (; set; set &= set - 1)
-        s = topt_way_put(s, __builtin_ctz(set), dim, pos++);
-    return s;
-}
-
-static void expand_partial(struct run *x, uint64_t s)
-{
-    const struct tree *t = x->t;
-    uint32_t partial = 0;
-    for (int g = 0; g < t->source.ngroups; g++)
-        if (topt_way_at(s, g) == TOPT_WAY_P)
-            partial |= 1u << g;
-    for (uint32_t set = partial; set; set = (set - 1) & partial) {
-        uint64_t reduced = s;
-        for (uint32_t m = set; m; m &= m - 1)
-            reduced = topt_way_put(reduced, __builtin_ctz(m), TOPT_WAY_R, 0);
-        relax(x, TOPT_MOVE_ALL_REDUCE, set, reduced);
-        for (int d = 0; d < t->source.ndims; d++)
-            relax(x, TOPT_MOVE_REDUCE_SCATTER, set, append(t, s, set, d));
+    struct atlas *a = t->atlas;
+    t->node[at].done = 1;
+    w->stats.settled++;
+    if ((a->spot[at].narcs == NONE && map_spot(a, at)) || tree_fit(w, t))
+        return -1;
+    const struct spot *s = &a->spot[at];
+    uint32_t dims = permutable(&t->source, s->state);
+    w->stats.relaxed += s->narcs;
+    for (int i = 0; i < s->narcs; i++) {
+        const struct arc *arc = &a->arc[s->first + i];
+        if (t->node[arc->to].done ||
+            (arc->kind == TOPT_MOVE_PERMUTE && !(dims >> arc->dim & 1)))
+            continue;
+        if (relax(w, t, at, arc))
+            return -1;
     }
-}
-
-static void expand_slice(struct run *x, uint64_t s)
-{
-    const struct tree *t = x->t;
-    for (int g = 0; g < t->source.ngroups; g++)
-        for (int d = 0; d < t->source.ndims; d++)
-            if (topt_way_at(s, g) == TOPT_WAY_R)
-                relax(x, TOPT_MOVE_SLICE, 1u << g, append(t, s, 1u << g, d));
-}
-
-/* Gather, or hand to another dimension, the innermost 1, 2, ... groups of each dimension. */
-static void expand_suffix(struct run *x, uint64_t s)
-{
-    const struct tree *t = x->t;
-    for (int d = 0; d < t->source.ndims; d++) {
-        int order[TOPT_WAY_GROUPS], n = order_of(t, s, d, order);
-        uint32_t set = 0;
-        for (int k = n - 1; k >= 0; k--) {
-            set |= 1u << order[k];
-            uint64_t gathered = s;
-            for (int i = k; i < n; i++)
-                gathered = topt_way_put(gathered, order[i], TOPT_WAY_R, 0);
-            relax(x, TOPT_MOVE_ALL_GATHER, set, gathered);
-            for (int e = 0; e < t->source.ndims; e++) {
-                if (e == d)
-                    continue;
-                int other[TOPT_WAY_GROUPS], pos = order_of(t, s, e, other);
-                uint64_t moved = s;
-                for (int i = k; i < n; i++)
-                    moved = topt_way_put(moved, order[i], e, pos++);
-                relax(x, TOPT_MOVE_ALL_TO_ALL, set, moved);
-            }
-        }
-    }
-}
-
-static void permute_from(struct run *x, uint64_t s, int d, const int *order, int n,
-                         uint64_t made, uint32_t left, int pos)
-{
-    if (pos == n) {
-        uint32_t set = 0;
-        for (int i = 0; i < n; i++)
-            if (topt_way_pos(made, order[i]) != i)
-                set |= 1u << order[i];
-        if (set)
-            relax(x, TOPT_MOVE_PERMUTE, set, made);
-        return;
-    }
-    for (uint32_t m = left; m; m &= m - 1) {
-        int i = __builtin_ctz(m);
-        permute_from(x, s, d, order, n, topt_way_put(made, order[i], d, pos),
-                     left & ~(1u << i), pos + 1);
-    }
-}
-
-/* Other orders of a dimension's axes, where all blocks are of one size. */
-static void expand_permute(struct run *x, uint64_t s)
-{
-    const struct tree *t = x->t;
-    for (int d = 0; d < t->source.ndims; d++) {
-        int order[TOPT_WAY_GROUPS], n = order_of(t, s, d, order);
-        int64_t product = 1, count = t->source.count[d];
-        for (int i = 0; i < n; i++)
-            product *= t->source.size[order[i]];
-        if (n >= 2 && n <= 4 && count >= 0 && count % product == 0)
-            permute_from(x, s, d, order, n, s, (1u << n) - 1, 0);
-    }
-}
-
-static void expand(struct run *x)
-{
-    uint64_t s = x->t->node[x->from].state;
-    x->t->node[x->from].done = 1;
-    x->w->stats.settled++;
-    expand_partial(x, s);
-    expand_slice(x, s);
-    expand_suffix(x, s);
-    expand_permute(x, s);
+    return 0;
 }
 
 /* Grow the tree until 'target' is in it; its node, or NONE where memory is short. */
 static int32_t reach(struct topt_ways *w, struct tree *t, uint64_t target)
 {
-    struct run x = {.w = w, .t = t};
-    int before = t->nnodes;
-    int32_t n = node_find(t, target);
-    while (t->nheap && !x.failed && (n == NONE || !t->node[n].done)) {
-        x.from = heap_pop(t);
-        if (!t->node[x.from].done)
-            expand(&x);
-        n = n == NONE ? node_find(t, target) : n;
+    int32_t n = spot_of(t->atlas, target);
+    if (n == NONE || tree_fit(w, t))
+        return NONE;
+    while (t->nheap && !t->node[n].done) {
+        int32_t at = heap_pop(t);
+        if (!t->node[at].done && expand(w, t, at))
+            return NONE;
     }
-    w->ntree_nodes += t->nnodes - before;
-    return x.failed ? NONE : n;
+    return t->node[n].done ? n : NONE;
 }
 
 /* ---- trees ------------------------------------------------------------------------------- */
 
-static int plant(struct tree *t)
+static int plant(struct topt_ways *w, struct tree *t)
 {
-    int32_t root = node_add(t, t->source.from);
-    if (root == NONE)
+    const struct topt_way_source *s = &t->source;
+    t->atlas = &w->atlas[s->ngroups][s->ndims];
+    t->atlas->ngroups = s->ngroups;
+    t->atlas->ndims = s->ndims;
+    t->across = malloc(((size_t)1 << s->ngroups) * sizeof *t->across);
+    int32_t root = spot_of(t->atlas, s->from);
+    if (!t->across || root == NONE || tree_fit(w, t))
         return -1;
-    t->node[root].cost = 0;
+    t->across[0] = 1u << 16 | 1;
+    for (uint32_t set = 1; set < 1u << s->ngroups; set++) {
+        int g = __builtin_ctz(set);
+        uint32_t rest = t->across[set & (set - 1)];
+        t->across[set] = g < s->node_groups
+                             ? (rest >> 16) * s->size[g] << 16 | (rest & 0xffff)
+                             : (rest & 0xffff0000u) | (rest & 0xffff) * s->size[g];
+    }
+    t->node[root] =
+        (struct node){.bytes = block_bytes(s, s->from), .prev = NONE, .seen = 1};
     return heap_push(t, root);
 }
 
@@ -456,7 +541,7 @@ static struct tree *tree_get(struct topt_ways *w, const struct topt_way_source *
     struct tree *t = malloc(sizeof *t);
     if (t)
         *t = (struct tree){.source = *s, .hash = hash, .next = w->trees[b]};
-    if (!t || plant(t)) {
+    if (!t || plant(w, t)) {
         if (t)
             tree_destroy(t);
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
@@ -473,7 +558,7 @@ static int read_steps(const struct tree *t, int32_t n, struct topt_way_step *ste
     int len = t->node[n].nmoves, nsteps = 0;
     for (int i = len - 1; i >= 0; n = t->node[n].prev, i--)
         step[i] = (struct topt_way_step){(enum topt_move_kind)t->node[n].kind,
-                                         t->node[n].group, t->node[n].state};
+                                         t->node[n].groups, t->atlas->spot[n].state};
     for (int i = 0; i < len; i++) {
         struct topt_way_step *last = nsteps ? &step[nsteps - 1] : NULL;
         if (last && last->kind == TOPT_MOVE_SLICE && step[i].kind == TOPT_MOVE_SLICE) {
