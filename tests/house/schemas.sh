@@ -19,6 +19,9 @@ ask=(--batch 4 --seq 32 --hw lab-cpu)
 "$topt" hw show lab-cpu >hw.json
 "$topt" plan "$model" "${ask[@]}" --mode mini-time --gpus 4 -o plan.json >/dev/null
 "$topt" plan "$model" "${ask[@]}" --mode mini-time --gpus 4 --space uniform --memory 4MiB -o uniform.json >/dev/null
+"$topt" plan "$model" "${ask[@]}" --mode mini-time --gpus 4 --max-entries 3 -o decided.json >/dev/null
+grep -q '"heuristic"' decided.json
+"$topt" sample "$model" "${ask[@]}" --gpus 6 --count 1 -o random >/dev/null
 "$topt" plan "$model" "${ask[@]}" --mode profiling --gpus 1,2 --memory 10MiB --json >curve.json
 "$topt" compare "$root/deploy/quickstart/mlp.json" --hw lab-cpu --gpus 2 --memory 2MiB --json >compare.json
 "$topt" costgraph "$root/deploy/quickstart/mlp.json" --hw lab-cpu --gpus 2 -o costs.json >/dev/null
@@ -59,6 +62,8 @@ def check(kind, path):
 for kind in ("model", "hw", "plan", "curve", "costs", "compare"):
     check(kind, kind + ".json")
 check("plan", "uniform.json")
+check("plan", "decided.json")
+check("plan", "random/plan-0000.json")
 profiles = sorted(glob.glob("shipped/*.json"))
 for path in profiles:
     check("hw", path)

@@ -49,6 +49,14 @@ for threads in 1 2 8; do
     run "$dir/cab.json" --json --threads $threads
     cmp -s "$dir/first" "$dir/out"; rc=$?; check "in another order, $threads threads: the same bytes" 0
 done
+big() { # big N: two operators of N bytes each
+    echo "{\"format\":\"topt-costs/1\",\"ops\":[{\"name\":\"a\",\"configs\":[[$1,1]]},{\"name\":\"b\",\"configs\":[[$1,1]]}],\"edges\":[]}" >"$dir/big.json"
+    run "$dir/big.json" --json
+}
+big 4611686018427387903; check "two times 2^62 - 1" 0
+grep -q '"memory":9223372036854775806,' "$dir/out"; rc=$?; check "is their sum" 0
+big 4611686018427387904; check "two times 2^62" 1
+grep -q "passes 2^63 - 1" "$dir/err"; rc=$?; check "overflows, in one line" 0
 run "$example" --max-work 1; check "hardly any work" 0
 grep -Eq "above the best|nothing is proven" "$dir/out"; rc=$?; check "says how good the answer is" 0
 run "$example" --algorithm nonsense; check "no such algorithm" 1
