@@ -48,6 +48,8 @@ topt_client plan "$dir/unknown.json" "${small[@]}" --hw "$hw"
 [ "$status" = 1 ]; ok $? "unknown architecture: $(cat "$dir/err")"
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --space nosuch
 [ "$status" = 1 ] && says "unknown space"; ok $? "unknown space"
+topt_client plan "$dir/config.json" --mode mini-parallelism --hw "$hw" --overlap fsdp --eager foo
+[ "$status" = 1 ] && says "unknown eager part"; ok $? "unknown part of a framework"
 topt_client plan "$dir/config.json" --frobnicate; [ "$status" = 2 ]; ok $? "unknown option exits with 2"
 topt_client curve "$dir/config.json" "${small[@]}" --counts pow2 --hw "$hw"
 [ "$status" = 0 ] && [ "$(grep -cE '^ +[124] ' "$dir/body")" = 3 ]; ok $? "topt client curve is drawn"

@@ -68,6 +68,9 @@ static void test_good(void)
     ok(!strcmp(q.factors, "zero,recompute") && !strcmp(q.blocks, "alike") &&
            q.micro_batches == 4,
        "have their values");
+    is_int(url(QUERY_CURVE, "overlap=fsdp&eager=operators,loss"), 0, "another system");
+    ok(!strcmp(q.overlap, "fsdp") && !strcmp(q.eager, "operators,loss"),
+       "which hides and does not fuse");
     is_int(url(QUERY_CURVE, ""), 0, "a curve needs nothing");
     ok(!strcmp(q.factors, "auto") && !strcmp(q.blocks, "auto"), "and asks for no more");
     is_int(json(QUERY_PLAN, "{\"mode\":\"mini-time\",\"gpus\":4,\"hw\":null}"), 0,
