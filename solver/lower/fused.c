@@ -2,7 +2,8 @@
  *
  * Backward goes from the last operator to the first.  What each has computed when it ends are
  * gradients; they are packed into a bucket until no more fit (a larger gradient is a bucket by
- * itself), and a bucket is all-reduced as soon as it is packed and the network is free:
+ * itself), and a bucket is all-reduced as soon as it is packed and the network is free.  Where
+ * gradients are looked at in cycles, those of one cycle share buckets, which go at its end.
  *
  *     computing  | bwd n | bwd n-1 |  ...  | bwd 1 |
  *     network            |  bucket 1  |  bucket 2  |  bucket 3  |
@@ -16,7 +17,7 @@
 
 struct fuser {
     const struct topt_costing *k;
-    int64_t limit;        /* bytes of a bucket */
+    struct topt_fusion with;
     int64_t clock, free;  /* of backward, and when the network is free */
     int64_t bytes, ready; /* of the bucket */
     uint32_t axes;        /* it is reduced along */
@@ -35,13 +36,21 @@ static void send(struct fuser *f)
     f->bytes = 0;
 }
 
+/* When a gradient that is there now is looked at. */
+static int64_t seen(const struct fuser *f)
+{
+    int64_t cycle = f->with.cycle_ns;
+    return cycle > 0 ? (f->clock / cycle + 1) * cycle : f->clock;
+}
+
 static void pack(struct fuser *f, uint32_t axes, int64_t bytes)
 {
-    if (f->bytes && (axes != f->axes || f->bytes + bytes > f->limit))
+    int later = f->with.cycle_ns > 0 && seen(f) != f->ready;
+    if (f->bytes && (axes != f->axes || later || f->bytes + bytes > f->with.bucket_bytes))
         send(f);
     f->axes = axes;
     f->bytes += bytes;
-    f->ready = f->clock;
+    f->ready = seen(f);
 }
 
 /* Gradients that wait for nothing but their sum over the replicas. */
@@ -80,7 +89,7 @@ static int pass(struct fuser *f, int op, const struct topt_config *c,
 }
 
 int topt_cost_fused(const struct topt_costing *k, const struct topt_strategy *s,
-                    int64_t bucket_bytes, struct topt_fused_cost *ret,
+                    const struct topt_fusion *with, struct topt_fused_cost *ret,
                     struct topt_error *err)
 {
     struct topt_settings none = *k->settings, ddp = none;
@@ -90,7 +99,7 @@ int topt_cost_fused(const struct topt_costing *k, const struct topt_strategy *s,
     ddp.overlap = TOPT_OVERLAP_DDP; /* so that gradients are told from the rest */
     plain.settings = &none;
     aside.settings = &ddp;
-    struct fuser f = {.k = &aside, .limit = bucket_bytes, .ret = ret};
+    struct fuser f = {.k = &aside, .with = *with, .ret = ret};
     *ret = (struct topt_fused_cost){0};
     if (topt_cost_strategy(&plain, s, &cost, err))
         return -1;

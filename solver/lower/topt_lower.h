@@ -406,8 +406,11 @@ int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy 
                        struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The time of the same strategy on a system that packs gradients which only wait for their
- * sum over replicas into buckets of at most 'bucket_bytes' (or of one gradient), and
- * all-reduces them behind backward. */
+ * sum over replicas into buckets, and all-reduces them behind backward. */
+struct topt_fusion {
+    int64_t bucket_bytes; /* at most, or one gradient */
+    int64_t cycle_ns; /* gradients are looked at so often; 0: a bucket waits until full */
+};
 struct topt_fused_cost {
     int64_t time_ns;    /* of a step */
     int64_t exposed_ns; /* of the network after backward */
@@ -416,7 +419,7 @@ struct topt_fused_cost {
     int buckets;
 };
 int topt_cost_fused(const struct topt_costing *k, const struct topt_strategy *s,
-                    int64_t bucket_bytes, struct topt_fused_cost *ret,
+                    const struct topt_fusion *with, struct topt_fused_cost *ret,
                     struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -5,6 +5,8 @@
 
 #include "topt_text.h"
 
+const struct topt_fusion topt_horovod = {.bucket_bytes = 64 << 20, .cycle_ns = 5000000};
+
 static const struct topt_algorithm algorithms[] = {
     {.name = "data-parallel",
      .means = "every operator over its batch, parameters replicated",

@@ -32,7 +32,7 @@ struct topt_algorithm {
     int fused;     /* gradients are all-reduced in buckets, beside backward */
 };
 
-enum { TOPT_BUCKET_BYTES = 64 << 20 }; /* Horovod's fusion buffer */
+extern const struct topt_fusion topt_horovod; /* its fusion buffer and cycle */
 
 /* The row of other systems, or NULL: a search of solver/search, or unknown. */
 const struct topt_algorithm *topt_algorithm_find(const char *name);

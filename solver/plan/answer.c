@@ -51,7 +51,7 @@ static int put_fused(const struct topt_costing *k, const struct topt_strategy *s
                      json_t *answer, struct topt_error *err)
 {
     struct topt_fused_cost c;
-    if (topt_cost_fused(k, s, TOPT_BUCKET_BYTES, &c, err))
+    if (topt_cost_fused(k, s, &topt_horovod, &c, err))
         return -1;
     json_object_set_new(answer, "fused",
                         json_pack("{s:I, s:I, s:I, s:I, s:i}", "time_ns",

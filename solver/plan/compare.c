@@ -33,7 +33,7 @@ static int take_times(struct topt_shape_search *s, const struct topt_solution *b
         return -1;
     ret->all_ns = c.time_ns;
     if (s->algorithm && s->algorithm->fused) {
-        if (topt_cost_fused(&k, best->strategy, TOPT_BUCKET_BYTES, &fused, err))
+        if (topt_cost_fused(&k, best->strategy, &topt_horovod, &fused, err))
             return -1;
         ret->all_ns = fused.time_ns;
     }

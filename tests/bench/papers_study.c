@@ -158,12 +158,13 @@ static struct figure figure_of(struct study *s, const struct topt_solution *at)
 {
     struct topt_costing k;
     struct topt_strategy_cost c;
+    static const struct topt_fusion each = {.bucket_bytes = 1};
     struct topt_fused_cost fused, apart;
     struct topt_error err = {0};
     if (topt_shape_costing(&s->shape, &at->variant, &k, &err) ||
         topt_cost_strategy(&k, at->strategy, &c, &err) ||
-        topt_cost_fused(&k, at->strategy, TOPT_BUCKET_BYTES, &fused, &err) ||
-        topt_cost_fused(&k, at->strategy, 1, &apart, &err))
+        topt_cost_fused(&k, at->strategy, &topt_horovod, &fused, &err) ||
+        topt_cost_fused(&k, at->strategy, &each, &apart, &err))
         give_up(s->model->name, &err);
     if (c.memory_bytes != at->memory_bytes || c.time_ns != at->time_ns)
         give_up(s->model->name,

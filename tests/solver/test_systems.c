@@ -278,20 +278,23 @@ static void test_buckets(void)
     struct topt_mesh mesh;
     struct topt_strategy *st = topt_strategy_create(m);
     struct topt_strategy_cost plain;
-    struct topt_fused_cost one, each, none;
+    struct topt_fused_cost one, each, none, late;
+    static const struct topt_fusion large = {.bucket_bytes = INT64_MAX / 4},
+                                    small = {.bucket_bytes = 1},
+                                    slow = {.bucket_bytes = 1, .cycle_ns = 1000000000};
     s.granule_bytes = 1;
     ok(!topt_mesh_init(&mesh, 2, 2, &err), "2 x 2 devices");
     struct topt_router *router = topt_router_create(hw, &mesh);
     struct topt_costing k = {m, hw, &mesh, &s, router, NULL};
-    ok(!topt_cost_fused(&k, st, 1 << 20, &none, &err) && none.buckets == 0 &&
+    ok(!topt_cost_fused(&k, st, &large, &none, &err) && none.buckets == 0 &&
            !topt_cost_strategy(&k, st, &plain, &err) && none.time_ns == plain.time_ns,
        "without replicas there is nothing to reduce");
     for (int i = 0; i < m->nops; i++)
         for (int a = 0; a < mesh.naxes; a++)
             st->config[i].dim[a] = 0;
     ok(!topt_cost_strategy(&k, st, &plain, &err) &&
-           !topt_cost_fused(&k, st, INT64_MAX / 4, &one, &err) &&
-           !topt_cost_fused(&k, st, 1, &each, &err),
+           !topt_cost_fused(&k, st, &large, &one, &err) &&
+           !topt_cost_fused(&k, st, &small, &each, &err),
        "data parallel, %s", err.text);
     is_int(one.buckets, 1, "one large bucket");
     is_int(one.exposed_ns, one.reduce_ns, "nothing of which is hidden");
@@ -304,6 +307,10 @@ static void test_buckets(void)
        "all but the last run behind backward");
     is_int(each.time_ns, plain.time_ns - each.apart_ns + each.exposed_ns,
            "and come off the time of a step");
+    ok(!topt_cost_fused(&k, st, &slow, &late, &err) && late.buckets == 4,
+       "looked at once a second");
+    ok(late.exposed_ns > each.exposed_ns && late.exposed_ns < 1000000000 + late.reduce_ns,
+       "they wait for the end of the second");
     topt_strategy_destroy(st);
     topt_router_destroy(router);
     topt_hw_destroy(hw);
