@@ -18,6 +18,7 @@ enum {
     RIGHT = 24,
     TOP = 18,
     BOTTOM = 46,
+    FOOT = 16, /* of the footnote */
     MANY = 80, /* points, from which on a line has no dots */
 };
 
@@ -271,7 +272,7 @@ static void put_legend(struct topt_text *t, const struct topt_chart *c, int n)
 
 static void put_head(struct topt_text *t, const struct topt_caption *caption, int n)
 {
-    int height = HEAD + n * PANEL;
+    int height = HEAD + n * PANEL + (*caption->footnote ? FOOT : 0);
     topt_text_add(t,
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
                   "width=\"%d\" height=\"%d\" role=\"img\" aria-labelledby=\"t d\" "
@@ -288,7 +289,7 @@ static void put_head(struct topt_text *t, const struct topt_caption *caption, in
     put_words(t, LEFT, 26, "class=\"ink\" font-size=\"16\" font-weight=\"600\"",
               caption->title);
     put_words(t, LEFT, 45, "class=\"soft\"", caption->subtitle);
-    put_words(t, LEFT, height - 9, "class=\"soft\" font-size=\"11\"", caption->footnote);
+    put_words(t, LEFT, height - 10, "class=\"soft\" font-size=\"11\"", caption->footnote);
 }
 
 static void put_chart(struct topt_text *t, const struct place *p)

@@ -47,11 +47,18 @@ void topt_plot_time_band(const json_t *point, double *ret_low, double *ret_high)
 
 void topt_plot_band_words(struct topt_text *t, const json_t *point)
 {
+    const json_t *memory = json_object_get(json_object_get(point, "band"), "memory");
     double low, high, ns = topt_plot_number(point, "time_ns");
+    char a[32], b[32];
     topt_plot_time_band(point, &low, &high);
     if (ns > 0 && high > low)
-        topt_text_add(t, "a step may take %.0f %% less to %.0f %% more than predicted",
+        topt_text_add(t, "The fastest that fits: time %.0f %% less to %.0f %% more",
                       100 * (1 - low / ns), 100 * (high / ns - 1));
+    if (t->len && memory)
+        topt_text_add(
+            t, ", memory %s to %s with context and libraries",
+            topt_show_bytes(topt_plot_whole(memory, "low_bytes"), a, sizeof a),
+            topt_show_bytes(topt_plot_whole(memory, "high_bytes"), b, sizeof b));
 }
 
 int topt_plot_near(double limit, double lo, double hi)

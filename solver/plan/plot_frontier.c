@@ -251,7 +251,8 @@ char *topt_svg_frontier(const json_t *frontier)
     if (n && frontier_chart(frontier, 1, limit_words(frontier, limit, sizeof limit), &c,
                             &knee))
         texts.title.oom = 1;
-    topt_plot_band_words(&texts.footnote, point_at(frontier, count(frontier) - 1));
+    topt_plot_band_words(&texts.footnote,
+                         point_at(frontier, fastest_that_fits(frontier)));
     describe(&texts.description, frontier, knee);
     char *svg = topt_plot_svg(&texts, &c, n);
     topt_chart_fini(&c);
