@@ -41,6 +41,7 @@ static json_t *answer_json(const struct topt_plan_facts *f, const struct topt_be
     json_object_set_new(a, "layouts", json_integer(stats->layouts));
     json_object_set_new(a, "edge_entries", json_integer(stats->edge_entries));
     json_object_set_new(a, "stats", topt_work_json(&b->claim.stats));
+    json_object_set_new(a, "pricing", topt_pricing_json(stats));
     json_object_set_new(a, "plan_id", json_incref(json_object_get(plan, "id")));
     json_object_set_new(a, "plan", plan);
     return a;

@@ -30,6 +30,8 @@ void topt_claim_write(json_t *doc, const struct topt_model *m,
                       const struct topt_claim *c);
 /* Counted work, a new reference. */
 json_t *topt_work_json(const struct topt_search_stats *s);
+/* The same of making problems, before they are searched. */
+json_t *topt_pricing_json(const struct topt_problem_stats *s);
 
 /* words.c: "data 2 x tensor 4", what a strategy splits; freed by the caller, NULL when out of
  * memory. */

@@ -140,19 +140,42 @@ void topt_problem_destroy(struct topt_problem *p)
     free(p);
 }
 
+static int64_t entries_of(const struct topt_problem *p, const struct edge_table *e)
+{
+    return (int64_t)p->family[e->from].nfrom * p->family[e->to].nto[e->input];
+}
+
 void topt_problem_stats(const struct topt_problem *p, struct topt_problem_stats *ret)
 {
-    *ret = (struct topt_problem_stats){.nodes = p->nplaces};
+    *ret =
+        (struct topt_problem_stats){.nodes = p->nplaces, .priced_moves = p->moves_priced};
     for (int i = 0; i < p->nplaces; i++)
         ret->configs += p->choice[p->place[i].choice].n;
-    for (int i = 0; i < p->nfamilies; i++)
+    for (int i = 0; i < p->nfamilies; i++) {
+        ret->priced_configs += p->family[i].n;
         if (p->family[i].nfrom > ret->layouts)
             ret->layouts = p->family[i].nfrom;
-    for (int i = 0; i < p->nlinks; i++) {
-        const struct edge_table *e = &p->table[p->toll[p->link[i].toll].table];
-        ret->edge_entries +=
-            (int64_t)p->family[e->from].nfrom * p->family[e->to].nto[e->input];
     }
+    for (int i = 0; i < p->nlinks; i++)
+        ret->edge_entries += entries_of(p, &p->table[p->toll[p->link[i].toll].table]);
+    for (int i = 0; i < p->ntables; i++)
+        ret->priced_entries += entries_of(p, &p->table[i]);
+}
+
+void topt_problem_stats_add(struct topt_problem_stats *into,
+                            const struct topt_problem_stats *from)
+{
+    into->nodes = from->nodes;
+    into->configs += from->configs;
+    into->edge_entries += from->edge_entries;
+    into->layouts = from->layouts > into->layouts ? from->layouts : into->layouts;
+    into->priced_configs += from->priced_configs;
+    into->priced_entries += from->priced_entries;
+    into->priced_moves += from->priced_moves;
+    into->routes.routes += from->routes.routes;
+    into->routes.trees += from->routes.trees;
+    into->routes.settled += from->routes.settled;
+    into->routes.relaxed += from->routes.relaxed;
 }
 
 /* ---- random strategies --------------------------------------------------------------------- */

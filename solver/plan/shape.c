@@ -305,11 +305,8 @@ static void add_stats(struct topt_shape_search *s, const struct topt_problem *p)
 {
     struct topt_problem_stats stats;
     topt_problem_stats(p, &stats);
-    s->stats.nodes = stats.nodes;
-    s->stats.configs += stats.configs;
-    s->stats.edge_entries += stats.edge_entries;
-    s->stats.layouts =
-        stats.layouts > s->stats.layouts ? stats.layouts : s->stats.layouts;
+    topt_problem_stats_add(&s->stats, &stats);
+    topt_router_stats(s->router, &s->stats.routes); /* of all problems so far */
 }
 
 struct solver {

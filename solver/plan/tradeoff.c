@@ -163,10 +163,7 @@ static int merge_shape(struct merged *m, struct topt_micros *micros, int nodes,
     m->stopped |= all.stopped;
     m->space = s.space;
     m->alike = s.alike;
-    m->stats.configs += s.stats.configs;
-    m->stats.edge_entries += s.stats.edge_entries;
-    if (s.stats.layouts > m->stats.layouts)
-        m->stats.layouts = s.stats.layouts;
+    topt_problem_stats_add(&m->stats, &s.stats);
     topt_solutions_fini(&all);
     topt_shape_close(&s);
     return rc ? -1 : 0;
@@ -289,12 +286,12 @@ static int put_points(struct topt_micros *micros, struct merged *m, json_t **ret
     TOPT_PROGRESS(r->progress, points, m->n);
     TOPT_PROGRESS(r->progress, phase, TOPT_PHASE_CHECKING);
     json_t *doc = json_pack(
-        "{s:[], s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:o}", "points", "gpus",
+        "{s:[], s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:o}", "points", "gpus",
         (json_int_t)r->gpus, "model", r->model->name, "hw", topt_hw_name(r->hw), "space",
         topt_space_words(m->space, m->alike, space, sizeof space), "configs",
         (json_int_t)m->stats.configs, "layouts", (json_int_t)m->stats.layouts,
         "edge_entries", (json_int_t)m->stats.edge_entries, "stats",
-        topt_work_json(&m->claim.stats));
+        topt_work_json(&m->claim.stats), "pricing", topt_pricing_json(&m->stats));
     topt_claim_write(doc, r->model, &m->claim);
     put_job(doc, r);
     if (m->stopped)

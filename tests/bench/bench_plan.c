@@ -245,10 +245,7 @@ static int solve_variant(const struct row *row, struct topt_shape_search *s,
     r->cpu[PRICE] += since(&t);
     if (!rc) {
         topt_problem_stats(p, &stats);
-        r->space.configs += stats.configs;
-        r->space.edge_entries += stats.edge_entries;
-        if (stats.layouts > r->space.layouts)
-            r->space.layouts = stats.layouts;
+        topt_problem_stats_add(&r->space, &stats);
         r->phase = SEARCH;
         int64_t below = all->n ? all->at[0].memory_bytes : 0;
         if (row->question == FASTEST && all->n)
@@ -304,9 +301,9 @@ static int run_request(const struct topt_request *q, struct result *r,
     r->time = json_integer_value(json_object_get(a, "time_ns"));
     r->stats.products = json_integer_value(json_object_get(stats, "products"));
     r->space = (struct topt_problem_stats){
-        0, json_integer_value(json_object_get(a, "configs")),
-        json_integer_value(json_object_get(a, "layouts")),
-        json_integer_value(json_object_get(a, "edge_entries"))};
+        .configs = json_integer_value(json_object_get(a, "configs")),
+        .layouts = json_integer_value(json_object_get(a, "layouts")),
+        .edge_entries = json_integer_value(json_object_get(a, "edge_entries"))};
     json_decref(a);
     return 0;
 }
