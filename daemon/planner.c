@@ -68,6 +68,9 @@ static int fill_words(const struct query *q, struct topt_request *r,
     *ret_source = "optimizer";
     if (topt_optimizer_parse(q->optimizer, &r->settings.optimizer, err) < 0)
         return -1;
+    *ret_source = "algorithm";
+    if (topt_algorithm_check(q->algorithm, err) < 0)
+        return -1;
     *ret_source = "overlap";
     if (topt_overlap_parse(q->overlap, &r->settings.overlap, err) < 0)
         return -1;

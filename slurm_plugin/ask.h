@@ -34,6 +34,8 @@ enum topt_ask_kind {
       "uniform (default), canonical or full")                                            \
     X(FACTORS, "topt-factors", "LIST", "factors", TEXT,                                  \
       "searched beside splits: zero,recompute,micro or all, none, auto")                 \
+    X(ALGORITHM, "topt-algorithm", "NAME", "algorithm", TEXT,                            \
+      "search as another system does: data-parallel, tofu, ...")                         \
     X(OPTIMIZER, "topt-optimizer", "NAME", "optimizer", TEXT, "sgd, momentum or adam")   \
     X(DTYPE, "topt-dtype", "NAME", "dtype", TEXT, "f32, f64, ...")                       \
     X(OVERLAP, "topt-overlap", "NAME", "overlap", TEXT,                                  \

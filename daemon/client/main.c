@@ -38,7 +38,7 @@ enum { MAX_FILE = 64 << 20, WAIT_MS = 20000, MARGIN_S = 15 };
     X(blocks, "blocks", "blocks", "NAME", "repeated blocks choose auto, free or alike")  \
     X(factors, "factors", "factors", "LIST", "zero,recompute,micro or all, none, auto")  \
     X(micro, "micro-batches", "micro_batches", "N", "just so many a step")               \
-    X(algorithm, "algorithm", "algorithm", "NAME", "search (default ft)")                \
+    X(algorithm, "algorithm", "algorithm", "NAME", "search, or system (default ft)")     \
     X(epsilon, "epsilon", "epsilon", "E", "tolerance (default 0: exact)")
 
 struct args {

@@ -56,6 +56,7 @@ static int read_names(struct topt_question *q, struct topt_error *err)
         (a->space && topt_space_parse(a->space, &r->space, err)) ||
         (a->blocks && topt_blocks_parse(a->blocks, &r->blocks, err)) ||
         (a->factors && topt_factors_parse(a->factors, &r->factors, err)) ||
+        topt_algorithm_check(a->algorithm, err) ||
         (a->dtype && topt_dtype_parse(a->dtype, &r->settings.dtype, err)) ||
         (a->accounting &&
          topt_accounting_parse(a->accounting, &r->settings.accounting, err)) ||

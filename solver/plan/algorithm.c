@@ -75,7 +75,7 @@ int topt_algorithm_check(const char *name, struct topt_error *err)
     }
     for (int i = 0; i < ALGORITHMS; i++)
         topt_text_add(&all, ", %s", algorithms[i].name);
-    topt_fail(err, TOPT_ERR_NOTFOUND, "no algorithm '%.40s'; there are %s", name,
+    topt_fail(err, TOPT_ERR_INVAL, "unknown algorithm '%.40s'; one of %s", name,
               all.s ? all.s : "");
     topt_text_fini(&all);
     return -1;

@@ -37,8 +37,6 @@ extern const struct topt_fusion topt_horovod; /* its fusion buffer and cycle */
 /* The row of other systems, or NULL: a search of solver/search, or unknown. */
 const struct topt_algorithm *topt_algorithm_find(const char *name);
 const struct topt_algorithm *topt_algorithm_at(int i); /* NULL past the end */
-/* NOTFOUND with all names where neither table has it.  NULL is ft. */
-int topt_algorithm_check(const char *name, struct topt_error *err) TOPT_MUST_CHECK;
 /* The row of the table of searches that does it. */
 const char *topt_algorithm_search(const char *name);
 

@@ -93,6 +93,9 @@ int topt_dtype_parse(const char *name, enum topt_dtype *ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 int topt_accounting_parse(const char *name, enum topt_accounting *ret,
                           struct topt_error *err) TOPT_MUST_CHECK;
+/* INVAL with all names where there is none such: a search (topt_search.h), or another system's.
+ * NULL is ft. */
+int topt_algorithm_check(const char *name, struct topt_error *err) TOPT_MUST_CHECK;
 int topt_overlap_parse(const char *name, enum topt_overlap *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 /* "operators,scores,loss,optimizer", in any selection, or "all", "none"; bits of enum

@@ -48,6 +48,10 @@ topt_client plan "$dir/unknown.json" "${small[@]}" --hw "$hw"
 [ "$status" = 1 ]; ok $? "unknown architecture: $(cat "$dir/err")"
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --space nosuch
 [ "$status" = 1 ] && says "unknown space"; ok $? "unknown space"
+topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --algorithm nosuch
+[ "$status" = 1 ] && says "unknown algorithm"; ok $? "unknown algorithm"
+topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --algorithm data-parallel --mode mini-time --gpus 2
+[ "$status" = 0 ] && says "data 2"; ok $? "a plan as another system has it"
 topt_client plan "$dir/config.json" --mode mini-parallelism --hw "$hw" --overlap fsdp --eager foo
 [ "$status" = 1 ] && says "unknown eager part"; ok $? "unknown part of a framework"
 topt_client plan "$dir/config.json" --frobnicate; [ "$status" = 2 ]; ok $? "unknown option exits with 2"

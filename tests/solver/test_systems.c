@@ -251,7 +251,7 @@ static void test_plans(void)
     topt_plan_doc_destroy(p);
     json_decref(answer);
     struct topt_error err = {0};
-    r.algorithm = "simulated-annealing";
+    r.algorithm = "annealing";
     ok(topt_plan(&r, &answer, &err) && strstr(err.text, "brute-force") &&
            strstr(err.text, "mesh-tensorflow-tied"),
        "an unknown algorithm is answered with all names");
