@@ -313,7 +313,10 @@ int topt_cmd_compare(int argc, char **argv)
         fputs(table ? table : "", stdout);
         free(table);
     }
+    int feasible = rc == 1 || json_is_true(json_object_get(doc, "feasible"));
     json_decref(doc);
     topt_ask_fini(&q);
-    return rc == 1 ? 0 : rc ? topt_cli_fail("compare", &err) : 0;
+    if (rc && rc != 1)
+        return topt_cli_fail("compare", &err);
+    return feasible ? 0 : topt_err_exit(TOPT_ERR_INFEASIBLE);
 }

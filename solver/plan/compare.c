@@ -155,6 +155,21 @@ static const json_t *row_of(const json_t *rows, const char *name)
     return NULL;
 }
 
+/* Systems that do not fit, with a plan that would need more or without any. */
+static void add_names(struct topt_text *t, const json_t *rows, const char *what, int plan)
+{
+    int n = 0;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        if (fits(row) || has_plan(row) != plan)
+            continue;
+        if (n++ == 0)
+            topt_text_add(t, "; %s: %s", what, words(row, "algorithm"));
+        else
+            topt_text_add(t, ", %s", words(row, "algorithm"));
+    }
+}
+
 /* "ft takes 1.2 s a step; horovod takes 1.10 times as long, tofu 1.31; do not fit: optcnn". */
 static char *read_rows(const json_t *rows, int64_t limit)
 {
@@ -177,11 +192,8 @@ static char *read_rows(const json_t *rows, int64_t limit)
                       words(row, "algorithm"), ratio(row, ours));
         n++;
     }
-    n = 0;
-    for (size_t i = 0; i < json_array_size(rows); i++)
-        if (!fits(json_array_get(rows, i)))
-            topt_text_add(&t, "%s%s", n++ ? ", " : "; do not fit: ",
-                          words(json_array_get(rows, i), "algorithm"));
+    add_names(&t, rows, "do not fit", 1);
+    add_names(&t, rows, "have no plan", 0);
     return t.s;
 }
 
@@ -225,11 +237,12 @@ int topt_plan_compare(const struct topt_request *r, json_t **ret, struct topt_er
     put_ratios(rows);
     sort_rows(rows);
     char *reading = read_rows(rows, limit);
-    *ret = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:o}", "format",
+    *ret = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:s, s:o}", "format",
                      "topt-compare/1", "model", r->model->name, "hw", topt_hw_name(r->hw),
                      "gpus", (json_int_t)r->gpus, "batch", (json_int_t)r->model->batch,
                      "seq", (json_int_t)r->model->seq, "memory_limit", (json_int_t)limit,
-                     "reading", reading ? reading : "", "systems", rows);
+                     "feasible", fits(row_of(rows, OURS)), "reading",
+                     reading ? reading : "", "systems", rows);
     free(reading);
     return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
 }
@@ -260,8 +273,9 @@ char *topt_compare_text(const json_t *doc)
     const json_t *rows = json_object_get(doc, "systems");
     struct topt_text t = {0};
     char limit[32];
-    topt_text_add(&t, "%s on %lld GPUs of %s, at most %s each\n\n", words(doc, "model"),
-                  (long long)whole(doc, "gpus"), words(doc, "hw"),
+    topt_text_add(&t, "%s on %lld GPU%s of %s, at most %s each\n\n", words(doc, "model"),
+                  (long long)whole(doc, "gpus"), whole(doc, "gpus") > 1 ? "s" : "",
+                  words(doc, "hw"),
                   topt_show_bytes(whole(doc, "memory_limit"), limit, sizeof limit));
     topt_text_add(&t, "%-22s %-4s %10s %10s %10s %10s %7s %11s\n", "system", "fits",
                   "time", "compute", "network", "memory", "to ft", "least");
