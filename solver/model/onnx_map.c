@@ -137,6 +137,59 @@ static int from_image(struct onnx *x, const struct onnx_node *n, struct onnx_vie
     return v->tensor < 0 ? -1 : 0;
 }
 
+/* All positions of each feature become features, by way of an image of one row. */
+static int flatten_rows(struct onnx *x, const struct onnx_node *n, struct onnx_view *v,
+                        int64_t positions)
+{
+    struct topt_attrs line = {.height = 1, .width = positions};
+    int features = 0;
+    for (int i = 0; i < v->natoms; i++)
+        features += v->atom[i].axis == 2;
+    for (int i = 0; i < v->natoms; i++)
+        if (v->atom[i].axis == 1) { /* inside of the features */
+            v->atom[i].axis = 2;
+            v->atom[i].rank = (int16_t)(v->atom[i].rank + features);
+        }
+    v->tensor = topt_onnx_emit(x, n, "untokens", ".line", v->tensor, -1, &line);
+    if (v->tensor >= 0)
+        v->tensor = topt_onnx_emit(x, n, "flatten", ".flatten", v->tensor, -1, NULL);
+    return v->tensor < 0 ? -1 : 0;
+}
+
+/* Do features of dimensions before 'first' lie outside of the others? */
+static int is_outside(const struct onnx_view *v, int first)
+{
+    int outside = 1;
+    for (int i = 0; i < v->natoms; i++)
+        for (int k = 0; k < v->natoms; k++)
+            if (v->atom[i].axis == 2 && v->atom[k].axis == 2 && v->atom[i].dim < first &&
+                v->atom[k].dim >= first)
+                outside &= v->atom[i].rank < v->atom[k].rank;
+    return outside;
+}
+
+/* Features of one position become several positions of 'width' features each, by way of an
+ * image whose channels are the positions. */
+static int split_rows(struct onnx *x, const struct onnx_node *n, struct onnx_view *v,
+                      int first, int64_t width)
+{
+    int64_t positions = topt_onnx_extent_of(tensor_of(x, v), 2) / width;
+    struct topt_attrs line = {.height = 1, .width = width};
+    int outer = 0;
+    for (int i = 0; i < v->natoms; i++)
+        outer += v->atom[i].axis == 2 && v->atom[i].dim < first;
+    for (int i = 0; i < v->natoms; i++)
+        if (v->atom[i].axis == 2 && v->atom[i].dim < first)
+            v->atom[i].axis = 1;
+        else if (v->atom[i].axis == 2)
+            v->atom[i].rank = (int16_t)(v->atom[i].rank - outer);
+    int t = topt_onnx_regroup(x, n, v->tensor, positions, width);
+    t = t < 0 ? -1 : topt_onnx_emit(x, n, "unflatten", ".line", t, -1, &line);
+    t = t < 0 ? -1 : topt_onnx_emit(x, n, "tokens", ".columns", t, -1, NULL);
+    v->tensor = t < 0 ? -1 : topt_onnx_emit(x, n, "transpose", ".rows", t, -1, NULL);
+    return v->tensor < 0 ? -1 : 0;
+}
+
 int topt_onnx_rows(struct onnx *x, const struct onnx_node *n, const struct onnx_value *a,
                    int first, struct onnx_view *ret)
 {
@@ -152,9 +205,11 @@ int topt_onnx_rows(struct onnx *x, const struct onnx_node *n, const struct onnx_
         return 0;
     if (s == topt_onnx_extent_of(t, 1) && d == 1)
         return turn(x, n, ret);
-    return topt_onnx_fail(x, n,
-                          "a product with a part of the features, or with positions "
-                          "and features at once");
+    if (s == topt_onnx_extent_of(t, 1) && d == topt_onnx_extent_of(t, 2))
+        return flatten_rows(x, n, ret, s);
+    if (topt_onnx_extent_of(t, 1) == 1 && s == 1 && d > 1 && is_outside(ret, first))
+        return split_rows(x, n, ret, first, d);
+    return topt_onnx_fail(x, n, "a product with a part of the features or positions");
 }
 
 /* Is the value an image as it is: samples, channels, rows, columns? */

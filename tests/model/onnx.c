@@ -158,6 +158,32 @@ static void errors(void)
     refuses("Conv", "x w", "", "dimensions");
 }
 
+/* Features become positions for one product, and both become features for the next. */
+static void rows(void)
+{
+    struct graph g = graph_begin(13);
+    struct topt_error err = {0};
+    struct topt_model_stats stats = {0};
+    graph_input(&g, "x", 1, 2, DIMS(2, 12));
+    graph_weights(&g, "w", 2, DIMS(3, 5));
+    graph_weights(&g, "v", 2, DIMS(20, 4));
+    graph_list(&g, "four", 2, DIMS(8, 3));
+    graph_list(&g, "one", 2, DIMS(2, 20));
+    graph_node(&g, "Reshape", "x four", "parts", "");
+    graph_node(&g, "MatMul", "parts w", "h", "");
+    graph_node(&g, "Reshape", "h one", "whole", "");
+    graph_node(&g, "MatMul", "whole v", "y", "");
+    graph_end(&g, "y");
+    struct topt_model *m = import(&g, NULL, 0, &err);
+    if (m)
+        topt_model_stats(m, &stats);
+    is_int(stats.parameters, 15 + 80, "products of parts, and of all of them");
+    const struct topt_op *w = m ? first(m, "linear") : NULL;
+    const struct topt_dim *d = w ? w->operand[w->output].dim : NULL;
+    ok(d && d[1].count == 4 && d[2].count == 5, "four positions of five %s", err.text);
+    topt_model_destroy(m);
+}
+
 /* A branch is taken where its condition is known from shapes; nobody misses the other's type. */
 static void branches(int64_t rows, const char *kind)
 {
@@ -275,6 +301,7 @@ int main(void)
     images();
     digits();
     steps();
+    rows();
     branches(2, "relu");
     branches(3, "tanh");
     errors();
