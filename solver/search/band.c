@@ -33,11 +33,13 @@
 #include <string.h>
 
 enum {
-    FIRST_REACH = 64,     /* part of what is to be explored that is tried first, ... */
+    FIRST_REACH = 128,    /* part of what is to be explored that is tried first, ... */
     FIRST_REACH_FAST = 8, /* the same where one strategy is wanted */
-    NEXT_REACH = 8,       /* ... and times as far each further time */
-    TOL = 1,              /* sagging by so many times the tolerance, too */
-    SAG = 64,             /* a band that sags by a part of its corner is parted untried */
+    NEXT_REACH = 2,       /* ... and times as far each further time */
+    REST_REACH = 8,       /* rests are found so many times farther at a time */
+    KNOWN_PART = 8, /* where known costs leave less than a part, that is tried at once */
+    TOL = 1,        /* sagging by so many times the tolerance, too */
+    SAG = 64,       /* a band that sags by a part of its corner is parted untried */
 };
 
 static int64_t min(int64_t a, int64_t b)
@@ -203,35 +205,71 @@ static int64_t slowest_missed(const struct topt_search_options *o, int64_t t)
     return t - 1;
 }
 
-/* Calls 'see' with the corner of every step between left, the points and the band's end. */
+/* What is had in a band's box: points found, and what was known before. */
+struct steps {
+    struct topt_cost *point; /* a frontier */
+    int n;
+    int64_t before; /* time of what is had left of all of them */
+};
+
+/* The points and the known costs as one frontier.  -1: memory. */
+static int steps_init(struct steps *s, const struct band *band, struct known_costs known,
+                      const struct topt_cost *point, int n)
+{
+    int i = 0, k = 0;
+    *s = (struct steps){.before = band->left.cost.time};
+    s->point = malloc(((size_t)n + (size_t)known.n + 1) * sizeof *s->point);
+    if (!s->point)
+        return -1;
+    for (; k < known.n && known.at[k].memory <= band->left.cost.memory; k++)
+        s->before = min(s->before, known.at[k].time);
+    int64_t last = s->before;
+    while (i < n || (k < known.n && known.at[k].memory <= band->corner.memory)) {
+        int own = k >= known.n || (i < n && point[i].memory <= known.at[k].memory);
+        struct topt_cost c = own ? point[i++] : known.at[k++];
+        if (c.time >= last)
+            continue;
+        if (s->n && s->point[s->n - 1].memory == c.memory)
+            s->n--;
+        s->point[s->n++] = c;
+        last = c.time;
+    }
+    return 0;
+}
+
 struct step_corner {
     int64_t before; /* time of the point that begins the step; 0: none that is wanted */
     struct topt_cost corner;
 };
 
-/* The i-th step of n points (0..n), in 'points' or between left and the first. */
-static struct step_corner step_at(const struct band *band, const struct topt_cost *point,
-                                  int n, int i)
+/* The i-th step (0..n): between the i-1-th point and the i-th, or the band's ends. */
+static struct step_corner step_at(const struct band *band, const struct steps *all, int i)
 {
-    int64_t heaviest = i < n ? point[i].memory - 1 : band->corner.memory;
-    int64_t before = i ? point[i - 1].time : band->left.cost.time;
+    int64_t heaviest = i < all->n ? all->point[i].memory - 1 : band->corner.memory;
+    int64_t before = i ? all->point[i - 1].time : all->before;
     struct step_corner s = {before, {heaviest, before - 1}};
     if (s.corner.time > band->corner.time)
         s = (struct step_corner){0, {heaviest, band->corner.time}};
     return s;
 }
 
-/* What the heaviest strategy weighs that may be missed when only 'point' are known. */
-static int64_t needed(const struct band *band, const struct topt_search_options *o,
+/* What the heaviest strategy weighs that may be missed when only 'point' and what was known
+ * before are had; with no memory to tell, as if nothing were. */
+static int64_t needed(const struct bander *b, const struct band *band,
                       const struct topt_cost *point, int n)
 {
+    const struct topt_search_options *o = b->options;
+    struct steps all;
     int64_t most = -1;
-    for (int i = o->fastest ? n : 0; i <= n; i++) {
-        struct step_corner s = step_at(band, point, n, i);
+    if (steps_init(&all, band, b->known, point, n))
+        return INT64_MAX;
+    for (int i = o->fastest ? all.n : 0; i <= all.n; i++) {
+        struct step_corner s = step_at(band, &all, i);
         int64_t time = s.before ? slowest_missed(o, s.before) : s.corner.time;
         if (time >= 0 && s.corner.memory >= 0)
             most = max(most, band->time * time + band->memory * s.corner.memory);
     }
+    free(all.point);
     return most;
 }
 
@@ -251,17 +289,21 @@ static double step_gap(const struct band *band, struct step_corner s)
     return s.before && low > 0 ? (double)s.before / (double)low - 1 : INFINITY;
 }
 
-double topt_band_gap(const struct band *band, const struct topt_search_options *options)
+double topt_band_gap(const struct band *band, const struct topt_search_options *options,
+                     struct known_costs known)
 {
     double gap = band->left_out;
+    struct steps all;
     struct topt_cost *point = malloc(((size_t)band->nfound + 1) * sizeof *point);
-    if (!point)
-        return INFINITY;
-    for (int i = 0; i < band->nfound; i++)
+    for (int i = 0; point && i < band->nfound; i++)
         point[i] = band->found[i].cost;
-    for (int i = options->fastest ? band->nfound : 0; i <= band->nfound; i++)
-        gap = fmax(gap, step_gap(band, step_at(band, point, band->nfound, i)));
+    int rc = point ? steps_init(&all, band, known, point, band->nfound) : -1;
     free(point);
+    if (rc)
+        return INFINITY;
+    for (int i = options->fastest ? all.n : 0; i <= all.n; i++)
+        gap = fmax(gap, step_gap(band, step_at(band, &all, i)));
+    free(all.point);
     return gap;
 }
 
@@ -455,12 +497,15 @@ static int explore(struct bander *b, struct band *band, int64_t opt, int64_t nee
     int64_t budget = max(b->plan->tables.npairs, 1 << 14);
     int64_t known = opt - 1; /* entries' rests are known up to this allowance */
     int64_t reach = opt + (need - opt) / (o->fastest ? FIRST_REACH_FAST : FIRST_REACH);
+    if (b->known.n &&
+        need - opt < (topt_weigh(&b->bound[0], band->corner) - opt) / KNOWN_PART)
+        reach = need;
     b->maker.bound[0] = &b->bound[0];
     b->maker.nbounds = 1;
     while (band->state == BAND_OPEN) {
         reach = min(reach, need);
         if (reach > known) {
-            known = known < opt ? min(need, opt + NEXT_REACH * (reach - opt)) : need;
+            known = known < opt ? min(need, opt + REST_REACH * (reach - opt)) : need;
             if (weigh_rest(b, &b->bound[0], known))
                 return -1;
             band->work += b->plan->tables.npairs;
@@ -478,12 +523,14 @@ static int explore(struct bander *b, struct band *band, int64_t opt, int64_t nee
         }
         struct run r = root_points(b);
         band->explored = b->bound[0].allowance;
-        need = min(need, needed(band, o, r.cost, (int)r.n));
+        need = min(need, needed(b, band, r.cost, (int)r.n));
         if (need <= band->explored)
             return keep_points(b, band);
         if (o->fastest && r.n)
             band->corner.time = r.cost[r.n - 1].time;
         reach = opt + max(NEXT_REACH * (band->explored - opt), NEXT_REACH);
+        if (reach > need - (need - opt) / 16)
+            reach = need;
     }
     return 0;
 }
@@ -499,7 +546,7 @@ int topt_band_search(struct bander *b, struct band *band, int stop)
     band->work += b->plan->tables.npairs;
     int64_t opt = topt_weigh(x, band->middle.cost);
     int64_t chord = min(topt_weigh(x, band->left.cost), topt_weigh(x, band->right.cost));
-    int64_t need = needed(band, b->options, NULL, 0);
+    int64_t need = needed(b, band, NULL, 0);
     int can_split = opt < chord;
     band->explored = opt - 1;
     if (need < opt) {

@@ -37,10 +37,17 @@ struct band {
     int max_frontier;
 };
 
+/* Costs that are had already, as a frontier; what they beat is not looked for. */
+struct known_costs {
+    const struct topt_cost *at;
+    int n;
+};
+
 /* What a thread needs to search bands. */
 struct bander {
     const struct plan *plan;
     const struct topt_search_options *options;
+    struct known_costs known;
     struct topt_error *err;
     struct topt_cost most; /* of any strategy, at most */
     struct bound bound[TOPT_MAX_BOUNDS];
@@ -68,7 +75,8 @@ int topt_band_search(struct bander *b, struct band *band, int stop) TOPT_MUST_CH
 int topt_band_plain(struct bander *b, struct band *band) TOPT_MUST_CHECK;
 
 /* How much slower than the truth the band's answer may be: 0 exact. */
-double topt_band_gap(const struct band *band, const struct topt_search_options *options);
+double topt_band_gap(const struct band *band, const struct topt_search_options *options,
+                     struct known_costs known);
 
 void topt_band_fini(struct band *band);
 

@@ -422,9 +422,24 @@ static int eliminate(struct plan *p, int op)
     return multiply(p, b >= 0 && b < a ? b : a, b >= 0 && b < a ? a : b, op, NULL);
 }
 
+int topt_plan_eliminate(struct plan *p, int op)
+{
+    return eliminate(p, op);
+}
+
+int topt_plan_multiply(struct plan *p, int a, int b)
+{
+    return multiply(p, a, b, -1, NULL);
+}
+
+const struct list *topt_plan_factors(struct plan *p, int op)
+{
+    return live_factors(p, op);
+}
+
 /* How dear eliminating an operator looks now: operators in the new table (three and more are
  * alike), then expected points. */
-static void rate(struct plan *p, int op)
+void topt_plan_rate(struct plan *p, int op)
 {
     const struct list *l = live_factors(p, op);
     double points = 1;
@@ -467,7 +482,7 @@ static int eliminate_all(struct plan *p)
     if (!done)
         return nomem(p);
     for (int i = 0; i < n; i++)
-        rate(p, i);
+        topt_plan_rate(p, i);
     for (int left = n; left > 0; left--) {
         int op = cheapest(p, done);
         int made = eliminate(p, op);
@@ -475,7 +490,7 @@ static int eliminate_all(struct plan *p)
             return -1;
         done[op] = 1;
         for (int d = 0; d < p->factor[made].nops; d++)
-            rate(p, p->factor[made].op[d]);
+            topt_plan_rate(p, p->factor[made].op[d]);
     }
     return 0;
 }
@@ -527,20 +542,29 @@ static void clear(struct plan *p)
     for (int i = 0; p->factors_of && i < p->problem->nops; i++)
         free(p->factors_of[i].item);
     topt_tables_fini(&p->tables);
+    topt_points_fini(&p->store);
     free(p->factor);
     free(p->place);
     topt_arena_destroy(p->arena);
     *p = (struct plan){.problem = p->problem,
+                       .shared = p->shared,
                        .err = p->err,
                        .max_entries = p->max_entries,
                        .fixed = p->fixed,
                        .nfixed = p->nfixed};
 }
 
+static int start(struct plan *p, const struct topt_search_options *options)
+{
+    if (topt_tables_init(&p->tables, options, p->err) ||
+        topt_points_init(&p->store, p->shared, p->err) || make_room(p))
+        return -1;
+    return topt_plan_leaves(p);
+}
+
 static int try_plan(struct plan *p, const struct topt_search_options *options)
 {
-    if (topt_tables_init(&p->tables, options, p->err) || make_room(p) ||
-        topt_plan_leaves(p) || eliminate_all(p))
+    if (start(p, options) || eliminate_all(p))
         return -1;
     int last = multiply_components(p);
     if (last < 0)
@@ -549,10 +573,11 @@ static int try_plan(struct plan *p, const struct topt_search_options *options)
     return 0;
 }
 
-int topt_plan_init(struct plan *p, const struct topt_search_problem *problem,
-                   const struct topt_search_options *options, struct topt_error *err)
+static int open_plan(struct plan *p, const struct topt_search_problem *problem,
+                     const struct point_store *shared,
+                     const struct topt_search_options *options, struct topt_error *err)
 {
-    *p = (struct plan){.problem = problem, .err = err};
+    *p = (struct plan){.problem = problem, .shared = shared, .err = err};
     p->max_entries =
         options->max_entries ? options->max_entries : TOPT_SEARCH_EXACT_ENTRIES;
     p->fixed = malloc(((size_t)problem->nops + 1) * sizeof *p->fixed);
@@ -560,6 +585,21 @@ int topt_plan_init(struct plan *p, const struct topt_search_problem *problem,
         return nomem(p);
     for (int i = 0; i < problem->nops; i++)
         p->fixed[i] = -1;
+    return 0;
+}
+
+int topt_plan_start(struct plan *p, const struct topt_search_problem *problem,
+                    const struct topt_search_options *options, struct topt_error *err)
+{
+    return open_plan(p, problem, NULL, options, err) ? -1 : start(p, options);
+}
+
+int topt_plan_init(struct plan *p, const struct topt_search_problem *problem,
+                   const struct point_store *shared,
+                   const struct topt_search_options *options, struct topt_error *err)
+{
+    if (open_plan(p, problem, shared, options, err))
+        return -1;
     while (try_plan(p, options)) {
         if (!p->entangled || p->nfixed == problem->nops)
             return -1;

@@ -36,6 +36,8 @@ struct plan {
     struct topt_error *err;
     struct topt_arena *arena;
     struct tables tables;
+    struct point_store store; /* of the leaves */
+    const struct point_store *shared;
     int *nvalues;            /* by operator */
     const int32_t **value;   /* by operator: value by configuration */
     struct list *factors_of; /* by operator; may hold factors that are gone */
@@ -55,11 +57,26 @@ struct plan {
     int root; /* the place of the answer's table, which is over no operator */
 };
 
-/* Plan the eliminations of a problem of at least one operator.  Finish also what failed. */
+/* Plan the eliminations of a problem of at least one operator; 'shared' (NULL: none) has
+ * points of its tables already.  Finish also what failed. */
 int topt_plan_init(struct plan *p, const struct topt_search_problem *problem,
+                   const struct point_store *shared,
                    const struct topt_search_options *options,
                    struct topt_error *err) TOPT_MUST_CHECK;
 void topt_plan_fini(struct plan *p);
+
+/* The parts of that, for who wants to choose what is eliminated: only the leaves; then one
+ * operator (the new factor, or -1), or only a product of two factors. */
+int topt_plan_start(struct plan *p, const struct topt_search_problem *problem,
+                    const struct topt_search_options *options,
+                    struct topt_error *err) TOPT_MUST_CHECK;
+int topt_plan_eliminate(struct plan *p, int op);
+int topt_plan_multiply(struct plan *p, int a, int b);
+/* Factors that see the operator; borrowed until the next call. */
+const struct list *topt_plan_factors(struct plan *p, int op);
+/* How dear the operator's elimination looks: p->rank_ops (operators in the new table), then
+ * p->rank_points. */
+void topt_plan_rate(struct plan *p, int op);
 
 /* The leaves of a problem as its first factors (leaves.c). */
 int topt_plan_leaves(struct plan *p) TOPT_MUST_CHECK;

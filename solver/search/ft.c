@@ -1,17 +1,45 @@
-/* ft.c - the exact frontier of any graph: plan the eliminations, then search band by band.
+/* ft.c - the exact frontier of any graph, in steps that each make the problem smaller.
  *
- *     problem --leaves.c, eliminate.c--> tables and steps --weigh.c--> bounds
- *                                               |                         |
- *                                               +---------make.c----------+
- *                                                          |
- *                          frontier <--sweep.c-- bands <--band.c
+ *     problem --narrow.c--> fewer configurations
+ *             --condense.c--> blocks are edges           (graph.c says what a block is)
+ *             --condition.c--> a slice for every configuration of a cutset
+ *                   |
+ *      each slice:  leaves.c, eliminate.c--> tables and steps --weigh.c--> bounds
+ *                                                 |                         |
+ *                                                 +---------make.c----------+
+ *                                                            |
+ *                            frontier <--sweep.c-- bands <--band.c
  *
- * The plan says which tables are made of which (eliminate.c); it is made once.  A weighing of
- * memory and time makes every table a table of single integers, which is cheap, and bounds
- * what any part of a strategy can become (weigh.c).  Between two neighbouring points of the
- * frontier's convex hull little is within such bounds, so tables of points are made for one
- * such band at a time (band.c), and the bands together are the frontier (sweep.c). */
-#include "sweep.h"
+ * Configurations that another always beats are left out.  Blocks between two operators are
+ * solved whole and become edges.  What makes everything hang together is gone through value
+ * by value.  What is left of a model then is a chain.
+ *
+ * The plan of a slice says which tables are made of which (eliminate.c); it is made once.  A
+ * weighing of memory and time makes every table a table of single integers, which is cheap,
+ * and bounds what any part of a strategy can become (weigh.c).  Between two neighbouring
+ * points of the frontier's convex hull little is within such bounds, so tables of points are
+ * made for one such band at a time (band.c), and the bands together are the frontier
+ * (sweep.c). */
+#include "condense.h"
+#include "condition.h"
+#include "graph.h"
+#include "narrow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_SLICES = 1024 };
+
+/* A search in its steps. */
+struct ft {
+    const struct topt_search_problem *problem;
+    const struct topt_search_options *options;
+    struct topt_error *err;
+    struct narrowed narrowed;
+    struct condensed condensed;
+    struct conditioned conditioned;
+    char *cutset; /* by operator of the narrowed problem, then of the condensed one */
+};
 
 /* The one strategy of a problem without operators. */
 static int answer_nothing(const struct topt_search_problem *problem,
@@ -21,26 +49,102 @@ static int answer_nothing(const struct topt_search_problem *problem,
     return *ret ? 0 : -1;
 }
 
-static int name_decided(const struct plan *plan, struct topt_frontier *f)
+static int reduce_problem(struct ft *f)
 {
-    f->exact = f->exact && !plan->nfixed;
-    return topt_frontier_decided(f, plan->fixed, plan->problem->nops, plan->err);
+    const struct topt_search_problem *p = &f->narrowed.problem;
+    if (topt_narrow(f->problem, f->options, &f->narrowed, f->err))
+        return -1;
+    f->cutset = calloc((size_t)p->nops + 1, 1);
+    if (!f->cutset)
+        return topt_search_nomem(f->err);
+    if (topt_graph_cutset(p, MAX_SLICES, f->cutset, f->err) ||
+        topt_condense(p, f->cutset, f->options, &f->condensed, f->err))
+        return -1;
+    for (int i = 0; i < f->condensed.problem.nops; i++) /* in place: op[i] >= i */
+        f->cutset[i] = f->cutset[f->condensed.op[i]];
+    return 0;
+}
+
+/* From the smallest problem's strategy to one of the problem that was asked about. */
+static void lift(const struct ft *f, const int32_t *choice, int64_t *stack, int32_t *ret)
+{
+    topt_condense_lift(&f->condensed, choice, stack, ret);
+    for (int i = 0; i < f->problem->nops; i++)
+        ret[i] = f->narrowed.config[i][ret[i]];
+}
+
+static int lift_all(const struct ft *f, struct topt_frontier *ret)
+{
+    int64_t *stack = malloc(topt_condense_stack(&f->condensed) * sizeof *stack);
+    if (!stack)
+        return topt_search_nomem(f->err);
+    for (int i = 0; i < ret->npoints; i++) {
+        const struct found *found = &f->conditioned.found[i];
+        ret->point[i].cost = found->cost;
+        lift(f, found->choice, stack, (int32_t *)ret->point[i].config);
+    }
+    free(stack);
+    return 0;
+}
+
+static int name_decided(const struct ft *f, struct topt_frontier *ret)
+{
+    int n = f->problem->nops;
+    int32_t *fixed = malloc(((size_t)n + 1) * sizeof *fixed);
+    if (!fixed)
+        return topt_search_nomem(f->err);
+    memset(fixed, 0xff, (size_t)n * sizeof *fixed);
+    for (int i = 0; i < f->condensed.problem.nops; i++)
+        if (f->conditioned.decided[i])
+            fixed[f->condensed.op[i]] = 0;
+    int rc = topt_frontier_decided(ret, fixed, n, f->err);
+    free(fixed);
+    return rc;
+}
+
+static void tell(const struct ft *f, struct topt_frontier *ret)
+{
+    const struct tables *ts = &f->condensed.plan.tables;
+    ret->stats = f->conditioned.stats;
+    ret->stats.products += f->narrowed.work + f->condensed.work;
+    ret->stats.tables += ts->stats.tables;
+    ret->stats.shared += ts->stats.shared;
+    ret->stats.points += (int64_t)f->condensed.maker.merge.n;
+    ret->stats.peak_bytes += ts->stats.peak_bytes;
+    ret->epsilon = f->conditioned.epsilon;
+    ret->exact = ret->epsilon <= 0 && !ret->nheuristic;
+}
+
+static int answer(const struct ft *f, struct topt_frontier **ret)
+{
+    struct topt_frontier *a =
+        topt_frontier_create(f->problem, f->conditioned.nfound, 1, f->err);
+    if (!a)
+        return -1;
+    if (lift_all(f, a) || name_decided(f, a)) {
+        topt_frontier_destroy(a);
+        return -1;
+    }
+    tell(f, a);
+    *ret = a;
+    return 0;
 }
 
 int topt_search_ft(const struct topt_search_problem *problem,
                    const struct topt_search_options *options, struct topt_frontier **ret,
                    struct topt_error *err)
 {
-    struct plan plan;
+    struct ft f = {.problem = problem, .options = options, .err = err};
     if (problem->nops == 0)
         return answer_nothing(problem, ret, err);
-    int rc = topt_plan_init(&plan, problem, options, err);
+    int rc = reduce_problem(&f);
     if (!rc)
-        rc = topt_sweep(&plan, options, ret, err);
-    if (!rc && name_decided(&plan, *ret)) {
-        topt_frontier_destroy(*ret);
-        rc = -1;
-    }
-    topt_plan_fini(&plan);
+        rc = topt_condition(&f.condensed.problem, f.cutset, options, &f.conditioned, err);
+    if (!rc)
+        rc = answer(&f, ret);
+    topt_condition_fini(&f.conditioned);
+    topt_condense_fini(&f.condensed);
+    topt_narrow_fini(&f.narrowed);
+    free(f.cutset);
     return rc;
 }

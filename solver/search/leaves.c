@@ -50,56 +50,57 @@ int topt_refine(int32_t *id, int n, const int32_t *by)
 
 /* ---- leaves ---- */
 
-struct choice {
-    struct topt_cost cost;
-    int32_t entry, number;
+/* Tables of this plan, by their points, to give equal leaves the same. */
+struct known {
+    const struct points *points;
+    struct table *table;
+    int next;
 };
 
-static int by_entry(const void *x, const void *y)
+/* Operators whose points were made, by what they came of. */
+struct known_op {
+    uint64_t hash;
+    int op;
+    const struct points *points;
+    int next;
+};
+
+struct interner {
+    struct known *known;
+    struct known_op *op;
+    int *bucket, *op_bucket;
+    int n, nops, nbuckets;
+};
+
+static int interner_init(struct plan *p, struct interner *in)
 {
-    const struct choice *a = x, *b = y;
-    if (a->entry != b->entry)
-        return a->entry < b->entry ? -1 : 1;
-    if (a->cost.memory != b->cost.memory)
-        return a->cost.memory < b->cost.memory ? -1 : 1;
-    if (a->cost.time != b->cost.time)
-        return a->cost.time < b->cost.time ? -1 : 1;
-    return (a->number > b->number) - (a->number < b->number);
+    int n = p->problem->nops + p->problem->nedges;
+    *in = (struct interner){.nbuckets = 2 * n + 1};
+    in->known = TOPT_NEW(p->arena, n, struct known);
+    in->op = TOPT_NEW(p->arena, p->problem->nops, struct known_op);
+    in->bucket = TOPT_NEW(p->arena, in->nbuckets, int);
+    in->op_bucket = TOPT_NEW(p->arena, in->nbuckets, int);
+    if (!in->known || !in->op || !in->bucket || !in->op_bucket)
+        return nomem(p);
+    for (int i = 0; i < in->nbuckets; i++)
+        in->bucket[i] = in->op_bucket[i] = -1;
+    return 0;
 }
 
-/* Keep of each entry the points that nothing beats. */
-static size_t reduce_choices(struct choice *c, size_t n)
+static struct table *table_of(struct plan *p, struct interner *in,
+                              const struct points *points)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++)
-        if (!kept || c[kept - 1].entry != c[i].entry ||
-            c[i].cost.time < c[kept - 1].cost.time)
-            c[kept++] = c[i];
-    return kept;
-}
-
-/* A leaf table from choices in any order; 'c' is reordered. */
-static struct table *make_leaf(struct plan *p, struct choice *c, size_t n,
-                               int64_t nentries)
-{
-    if (n > 1)
-        qsort(c, n, sizeof *c, by_entry);
-    n = reduce_choices(c, n);
-    struct table *t = topt_tables_leaf(&p->tables, nentries, (uint32_t)n, p->err);
+    if (!points)
+        return NULL;
+    int b = (int)(((uintptr_t)points >> 4) % (uint64_t)in->nbuckets);
+    for (int k = in->bucket[b]; k >= 0; k = in->known[k].next)
+        if (in->known[k].points == points)
+            return in->known[k].table;
+    struct table *t = topt_tables_leaf(&p->tables, points, p->err);
     if (!t)
         return NULL;
-    t->single = (int64_t)n == nentries;
-    for (size_t i = 0; i < n; i++) {
-        t->cost[i] = c[i].cost;
-        t->choice[i] = c[i].number;
-        t->first[c[i].entry + 1]++;
-        t->single = t->single && c[i].entry == (int32_t)i;
-    }
-    for (int64_t e = 0; e < nentries; e++) {
-        if (t->first[e + 1] > (uint32_t)p->tables.stats.max_frontier)
-            p->tables.stats.max_frontier = (int)t->first[e + 1];
-        t->first[e + 1] += t->first[e];
-    }
+    in->known[in->n] = (struct known){points, t, in->bucket[b]};
+    in->bucket[b] = in->n++;
     return t;
 }
 
@@ -113,7 +114,7 @@ static int same_op(const struct plan *p, int i, int j)
                    !memcmp(p->value[i], p->value[j], n * sizeof *p->value[i])));
 }
 
-static struct table *make_op_table(struct plan *p, int op)
+static const struct points *make_op_points(struct plan *p, int op)
 {
     int n = p->problem->op[op].nconfigs;
     struct choice *c = malloc(((size_t)n + 1) * sizeof *c);
@@ -125,103 +126,27 @@ static struct table *make_op_table(struct plan *p, int op)
     for (int i = 0; i < n; i++)
         if (p->fixed[op] < 0 || p->fixed[op] == i)
             c[kept++] = (struct choice){p->problem->op[op].cost[i], p->value[op][i], i};
-    struct table *t = make_leaf(p, c, kept, p->nvalues[op]);
+    const struct points *ret =
+        topt_points_of_choices(&p->store, c, kept, p->nvalues[op], p->err);
     free(c);
-    return t;
+    return ret;
 }
 
-static struct table *make_edge_table(struct plan *p, const struct topt_table *from)
-{
-    int64_t nentries = (int64_t)from->from_classes * from->to_classes;
-    size_t n = (size_t)from->first[nentries];
-    struct choice *c = malloc((n + 1) * sizeof *c);
-    if (!c) {
-        nomem(p);
-        return NULL;
-    }
-    for (int64_t e = 0; e < nentries; e++)
-        for (int32_t k = from->first[e]; k < from->first[e + 1]; k++)
-            c[k] = (struct choice){from->alt[k], (int32_t)e, k - from->first[e]};
-    struct table *t = make_leaf(p, c, n, nentries);
-    free(c);
-    return t;
-}
-
-static int same_table(const struct topt_table *a, const struct topt_table *b)
-{
-    if (a == b)
-        return 1;
-    if (a->from_classes != b->from_classes || a->to_classes != b->to_classes)
-        return 0;
-    size_t n = (size_t)a->from_classes * (size_t)a->to_classes;
-    return !memcmp(a->first, b->first, (n + 1) * sizeof *a->first) &&
-           (!a->first[n] ||
-            !memcmp(a->alt, b->alt, (size_t)a->first[n] * sizeof *a->alt));
-}
-
-/* Leaves seen so far, to give equal ones the same table. */
-struct known {
-    uint64_t hash;
-    int number; /* operator or edge */
-    struct table *table;
-    int next;
-};
-
-struct interner {
-    struct known *known;
-    int *bucket;
-    int n, nbuckets;
-};
-
-static int interner_init(struct plan *p, struct interner *in, int n)
-{
-    in->nbuckets = 2 * n + 1;
-    in->known = TOPT_NEW(p->arena, n, struct known);
-    in->bucket = TOPT_NEW(p->arena, in->nbuckets, int);
-    if (!in->known || !in->bucket)
-        return nomem(p);
-    for (int i = 0; i < in->nbuckets; i++)
-        in->bucket[i] = -1;
-    in->n = 0;
-    return 0;
-}
-
-static void intern(struct interner *in, uint64_t hash, int number, struct table *t)
-{
-    int b = (int)(hash % (uint64_t)in->nbuckets);
-    in->known[in->n] = (struct known){hash, number, t, in->bucket[b]};
-    in->bucket[b] = in->n++;
-}
-
-static struct table *op_leaf(struct plan *p, struct interner *in, int op)
+static const struct points *op_points(struct plan *p, struct interner *in, int op)
 {
     size_t n = (size_t)p->problem->op[op].nconfigs;
     uint64_t h = topt_hash(p->problem->op[op].cost, n * sizeof(struct topt_cost), n);
     h = topt_hash(p->value[op], n * sizeof(int32_t), h);
-    for (int k = in->bucket[h % (uint64_t)in->nbuckets]; k >= 0; k = in->known[k].next)
-        if (in->known[k].hash == h && same_op(p, in->known[k].number, op))
-            return in->known[k].table;
-    struct table *t = make_op_table(p, op);
-    if (t)
-        intern(in, h, op, t);
-    return t;
-}
-
-static struct table *edge_leaf(struct plan *p, struct interner *in, int edge)
-{
-    const struct topt_table *from = p->problem->edge[edge].table;
-    size_t n = (size_t)from->from_classes * (size_t)from->to_classes;
-    uint64_t h = topt_hash(from->first, (n + 1) * sizeof *from->first, n);
-    h = topt_hash(from->alt, (size_t)from->first[n] * sizeof *from->alt, h);
-    for (int k = in->bucket[h % (uint64_t)in->nbuckets]; k >= 0; k = in->known[k].next) {
-        const struct known *old = &in->known[k];
-        if (old->hash == h && same_table(p->problem->edge[old->number].table, from))
-            return old->table;
+    int b = (int)(h % (uint64_t)in->nbuckets);
+    for (int k = in->op_bucket[b]; k >= 0; k = in->op[k].next)
+        if (in->op[k].hash == h && same_op(p, in->op[k].op, op))
+            return in->op[k].points;
+    const struct points *points = make_op_points(p, op);
+    if (points) {
+        in->op[in->nops] = (struct known_op){h, op, points, in->op_bucket[b]};
+        in->op_bucket[b] = in->nops++;
     }
-    struct table *t = make_edge_table(p, from);
-    if (t)
-        intern(in, h, edge, t);
-    return t;
+    return points;
 }
 
 static int add_leaf(struct plan *p, struct table *t, int nops, const int *op,
@@ -297,15 +222,14 @@ static int view_of_self(struct plan *p, int op, struct view *ret)
 int topt_plan_leaves(struct plan *p)
 {
     const struct topt_search_problem *g = p->problem;
-    struct interner ops, edges;
-    if (find_values(p) || interner_init(p, &ops, g->nops) ||
-        interner_init(p, &edges, g->nedges))
+    struct interner in;
+    if (find_values(p) || interner_init(p, &in))
         return -1;
     for (int i = 0; i < g->nops; i++) {
         struct view view;
         struct place place = {-1, -1, i, -1, NULL};
         if (view_of_self(p, i, &view) ||
-            add_leaf(p, op_leaf(p, &ops, i), 1, &i, &view, place))
+            add_leaf(p, table_of(p, &in, op_points(p, &in, i)), 1, &i, &view, place))
             return -1;
     }
     for (int i = 0; i < g->nedges; i++) {
@@ -314,7 +238,9 @@ int topt_plan_leaves(struct plan *p)
         struct place place = {-1, -1, -1, i, NULL};
         if (view_of_edge(p, e->from, e->from_class, e->table->from_classes, &view[0]) ||
             view_of_edge(p, e->to, e->to_class, e->table->to_classes, &view[1]) ||
-            add_leaf(p, edge_leaf(p, &edges, i), 2, (int[]){e->from, e->to}, view, place))
+            add_leaf(p,
+                     table_of(p, &in, topt_points_of_table(&p->store, e->table, p->err)),
+                     2, (int[]){e->from, e->to}, view, place))
             return -1;
     }
     return 0;

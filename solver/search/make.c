@@ -107,6 +107,46 @@ static enum topt_made failed(const struct maker *k, struct topt_error *err)
     return TOPT_MADE_FAILED;
 }
 
+int topt_make_start(struct maker *k, struct topt_error *err)
+{
+    k->nbounds = 0;
+    k->merge.limit = k->most.memory;
+    k->merge.slowest = k->most.time;
+    return topt_merge_begin(&k->merge) ? failed(k, err), -1 : 0;
+}
+
+static int make_room(struct maker *k)
+{
+    size_t n = (size_t)k->tables->nentries;
+    uint32_t *first = realloc(k->first, n * sizeof *first);
+    if (first)
+        k->first = first;
+    uint32_t *count = realloc(k->count, n * sizeof *count);
+    if (count)
+        k->count = count;
+    return first && count ? 0 : -1;
+}
+
+enum topt_made topt_make_more(struct maker *k, size_t from, int64_t budget,
+                              struct topt_error *err)
+{
+    const struct tables *ts = k->tables;
+    if (make_room(k)) {
+        k->merge.failed = TOPT_ERR_NOMEM;
+        return failed(k, err);
+    }
+    k->budget = budget;
+    for (size_t i = from; i < ts->nall; i++) {
+        if (topt_search_canceled(k->merge.options))
+            k->merge.failed = TOPT_ERR_CANCELED;
+        if (k->merge.failed || (!ts->all[i]->leaf && make_table(k, ts->all[i])))
+            return failed(k, err);
+        if (k->merge.products > budget)
+            return TOPT_MADE_TOO_MUCH;
+    }
+    return TOPT_MADE;
+}
+
 enum topt_made topt_make(struct maker *k, int64_t budget, struct topt_error *err)
 {
     const struct tables *ts = k->tables;

@@ -31,6 +31,7 @@
 struct sweep {
     struct plan *plan;
     const struct topt_search_options *options;
+    struct known_costs had;
     struct topt_error *err;
     struct topt_cost most, limit; /* of any strategy; of those that are wanted */
     struct pool *pool;
@@ -85,8 +86,11 @@ static int find_most(struct sweep *s)
 static int add_bander(struct sweep *s)
 {
     int i = s->nbanders++;
-    return topt_bander_init(&s->bander[i], s->plan, s->options, s->most,
-                            i ? &s->bander_err[i] : s->err);
+    if (topt_bander_init(&s->bander[i], s->plan, s->options, s->most,
+                         i ? &s->bander_err[i] : s->err))
+        return -1;
+    s->bander[i].known = s->had;
+    return 0;
 }
 
 /* One bander now; the others when there is something for them to do. */
@@ -428,7 +432,8 @@ static void tell(const struct sweep *s, struct topt_frontier *f)
         if (b->max_frontier > t->max_frontier)
             t->max_frontier = b->max_frontier;
         f->epsilon =
-            fmax(f->epsilon, b->explored == INT64_MAX ? 0 : topt_band_gap(b, s->options));
+            fmax(f->epsilon,
+                 b->explored == INT64_MAX ? 0 : topt_band_gap(b, s->options, s->had));
     }
     if (f->npoints > t->max_frontier)
         t->max_frontier = f->npoints;
@@ -461,9 +466,10 @@ static int answer(struct sweep *s, struct topt_frontier **ret)
 }
 
 int topt_sweep(struct plan *plan, const struct topt_search_options *options,
-               struct topt_frontier **ret, struct topt_error *err)
+               struct known_costs known, struct topt_frontier **ret,
+               struct topt_error *err)
 {
-    struct sweep s = {.plan = plan, .options = options, .err = err};
+    struct sweep s = {.plan = plan, .options = options, .had = known, .err = err};
     int rc = init(&s);
     if (!rc)
         rc = s.most.time >= TOPT_HEAVY / 4 || s.most.memory >= TOPT_HEAVY / 4
@@ -471,6 +477,42 @@ int topt_sweep(struct plan *plan, const struct topt_search_options *options,
                  : search_all(&s);
     if (!rc)
         rc = answer(&s, ret);
+    fini(&s);
+    return rc;
+}
+
+/* ---- only ends ---- */
+
+int topt_sweep_ends(struct plan *plan, const struct topt_search_options *options,
+                    int *ret_some, struct topt_cost *ret_light,
+                    struct topt_cost *ret_fast, struct topt_error *err)
+{
+    struct sweep s = {.plan = plan, .options = options, .err = err};
+    struct found light = {{0, 0}, NULL}, fast = {{0, 0}, NULL};
+    int rc = init(&s) || find_ends(&s, &light, &fast) < 0 ? -1 : 0;
+    *ret_some = light.choice != NULL;
+    *ret_light = light.cost;
+    *ret_fast = fast.cost;
+    fini(&s);
+    return rc;
+}
+
+int topt_sweep_lightest(struct plan *plan, const struct topt_search_options *options,
+                        const double balance[2], int *ret_some, struct topt_cost *ret,
+                        struct topt_error *err)
+{
+    struct sweep s = {.plan = plan, .options = options, .err = err};
+    struct found found = {{0, 0}, NULL};
+    double most = balance[0] > balance[1] ? balance[0] : balance[1];
+    double scale = most > 0x1p40 ? 0x1p40 / most : 1;
+    int rc =
+        init(&s) || topt_band_lightest(&s.bander[0], (int64_t)(balance[1] * scale) + 1,
+                                       (int64_t)(balance[0] * scale) + 1, &found)
+            ? -1
+            : 0;
+    *ret_some = found.choice != NULL;
+    *ret = found.cost;
+    free(found.choice);
     fini(&s);
     return rc;
 }

@@ -3,11 +3,22 @@
 #ifndef TOPT_SWEEP_H
 #define TOPT_SWEEP_H
 
-#include "eliminate.h"
+#include "band.h"
 
 /* The frontier within the options' limits, or at least its fastest point where only that is
  * wanted.  0 and an owned frontier, or -1. */
 int topt_sweep(struct plan *plan, const struct topt_search_options *options,
-               struct topt_frontier **ret, struct topt_error *err) TOPT_MUST_CHECK;
+               struct known_costs known, struct topt_frontier **ret,
+               struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The lightest and the fastest strategy of a plan, by weighing alone; '*ret_some': is there
+ * one at all? */
+int topt_sweep_ends(struct plan *plan, const struct topt_search_options *options,
+                    int *ret_some, struct topt_cost *ret_light,
+                    struct topt_cost *ret_fast, struct topt_error *err) TOPT_MUST_CHECK;
+/* The best where memory counts balance[0], and time balance[1]. */
+int topt_sweep_lightest(struct plan *plan, const struct topt_search_options *options,
+                        const double balance[2], int *ret_some, struct topt_cost *ret,
+                        struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

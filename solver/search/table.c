@@ -31,9 +31,6 @@ int topt_tables_init(struct tables *ts, const struct topt_search_options *option
 
 static void free_table(struct table *t)
 {
-    free(t->first);
-    free(t->cost);
-    free(t->choice);
     free(t->how.recipe);
     free(t);
 }
@@ -94,26 +91,24 @@ static struct table *add(struct tables *ts, int64_t nentries, int64_t bytes,
     return t;
 }
 
-struct table *topt_tables_leaf(struct tables *ts, int64_t nentries, uint32_t npoints,
+struct table *topt_tables_leaf(struct tables *ts, const struct points *points,
                                struct topt_error *err)
 {
-    size_t n = npoints ? npoints : 1;
-    int64_t bytes = (nentries + 1) * (int64_t)sizeof(uint32_t) +
-                    npoints * (int64_t)(sizeof(struct topt_cost) + sizeof(int32_t));
-    struct table *t = add(ts, nentries, bytes, err);
+    int64_t bytes = (points->nentries + 1) * (int64_t)sizeof(uint32_t) +
+                    points->n * (int64_t)(sizeof(struct topt_cost) + sizeof(int32_t));
+    struct table *t = add(ts, points->nentries, bytes, err);
     if (!t)
         return NULL;
     t->leaf = t->nparts = 1;
     ts->leaf_entries = ts->nentries;
-    t->npoints = npoints;
-    t->first = calloc((size_t)nentries + 1, sizeof *t->first);
-    t->cost = malloc(n * sizeof *t->cost);
-    t->choice = malloc(n * sizeof *t->choice);
-    if (!t->first || !t->cost || !t->choice) {
-        topt_search_nomem(err);
-        return NULL;
-    }
-    ts->stats.points += npoints;
+    t->npoints = points->n;
+    t->single = points->single;
+    t->first = points->first;
+    t->cost = points->cost;
+    t->choice = points->choice;
+    ts->stats.points += points->n;
+    if ((int)points->max_frontier > ts->stats.max_frontier)
+        ts->stats.max_frontier = (int)points->max_frontier;
     return t;
 }
 

@@ -6,6 +6,7 @@
 #define TOPT_FACTOR_TABLE_H
 
 #include "merge.h"
+#include "points.h"
 
 struct table;
 
@@ -37,11 +38,11 @@ struct table {
     int64_t first_entry; /* its first entry among those of all tables; those start at 1 */
     /* Leaves: points by entry, sorted; and the configuration or alternative of each. */
     uint32_t npoints;
-    int single;      /* every entry has exactly one point */
-    int weighed;     /* its entries' least weights are kept: see weigh.c */
-    uint32_t *first; /* nentries + 1 */
-    struct topt_cost *cost;
-    int32_t *choice;
+    int single;            /* every entry has exactly one point */
+    int weighed;           /* its entries' least weights are kept: see weigh.c */
+    const uint32_t *first; /* nentries + 1; these three are borrowed from a store */
+    const struct topt_cost *cost;
+    const int32_t *choice;
     /* The others. */
     struct step how;
     uint64_t hash; /* of the recipe */
@@ -63,8 +64,8 @@ int topt_tables_init(struct tables *ts, const struct topt_search_options *option
                      struct topt_error *err) TOPT_MUST_CHECK;
 void topt_tables_fini(struct tables *ts);
 
-/* An empty leaf owned by 'ts', of the sizes given; NULL: LIMIT, NOMEM. */
-struct table *topt_tables_leaf(struct tables *ts, int64_t nentries, uint32_t npoints,
+/* A leaf of the points, which it borrows; NULL: LIMIT, NOMEM. */
+struct table *topt_tables_leaf(struct tables *ts, const struct points *points,
                                struct topt_error *err);
 
 /* The table of a step: an earlier identical one, or a new one.  NULL: LIMIT, NOMEM. */

@@ -1,0 +1,653 @@
+/* condense.c - blocks become edges: tables of what a block costs between its ends, made once.
+ *
+ *          .-- q -- k -- v --.                    T(r, a): for each configuration of the
+ *     --- r                   a ---    -->  r === a    fork and of the join, the frontier of
+ *          '-----------------'                    all that is between
+ *
+ * Where the graph falls apart at an operator (graph.h), strategies are best carried from one
+ * such operator to the next.  What is between two of them is a small problem of its own: it
+ * is solved whole, to a short frontier for each pair of configurations, and takes the place
+ * of an edge whose alternatives are the frontier's points.  Blocks that are alike are one
+ * table (eliminate.c finds them), so a model's depth costs nothing here, while every layer
+ * stays free to choose.
+ *
+ * An operator goes only if the table that comes of it is over at most two others, has few
+ * points an entry and takes a bounded number of sums; otherwise it stays an operator. */
+#include "condense.h"
+
+#include "graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MEAN_POINTS = 64, /* an entry's, in tables that are kept */
+    TABLE_POINTS = 1 << 22,
+    TABLE_WORK = 1 << 27, /* pairs of points looked at for one table, */
+    TOTAL_WORK = 1 << 30, /* and for all of them */
+    MANY_LINKS = 4,       /* of a kind, that it is worth leaving out */
+};
+
+/* Of a table: BROKEN is one whose points are not made, nor of any that is made of it. */
+enum verdict { NOT_MADE, ACCEPTED, REFUSED, BROKEN };
+
+struct condensing {
+    const struct topt_search_problem *p;
+    const struct topt_search_options *options;
+    struct condensed *c;
+    struct topt_error *err;
+    struct topt_error failed; /* of the plan, where that only refuses a table */
+    char *stays;              /* by operator */
+    char *gone;               /* by operator: eliminated */
+    int *span;                /* by operator: others that it shares a factor with */
+    char *verdict;            /* by table */
+    size_t nverdicts, nmade;  /* tables whose points are made, or that are broken */
+    int64_t work, max_work;
+    int must;            /* any table will do */
+    int64_t most_points; /* of a table; 0: by entries only */
+};
+
+static int nomem(struct condensing *k)
+{
+    return topt_search_nomem(k->err);
+}
+
+/* ---- making one more table whole ---- */
+
+static int made_of_broken(const struct condensing *k)
+{
+    const struct tables *ts = &k->c->plan.tables;
+    for (size_t i = k->nmade; i < ts->nall; i++) {
+        const struct step *how = &ts->all[i]->how;
+        if (k->verdict[how->a->id] == BROKEN ||
+            (how->b && k->verdict[how->b->id] == BROKEN))
+            return 1;
+    }
+    return 0;
+}
+
+/* New tables without points: none of them, nor what was made of them, is used again. */
+static void give_up(struct condensing *k, size_t points)
+{
+    struct maker *m = &k->c->maker;
+    for (size_t i = k->nmade; i < k->c->plan.tables.nall; i++)
+        k->verdict[i] = BROKEN;
+    m->merge.n = points;
+    m->merge.failed = TOPT_OK; /* an overflow may be of what nobody needs */
+    m->merge.too_big = 0;
+}
+
+/* Points of all tables from 'nmade' on.  1, 0 where that takes too much, or -1. */
+static int make_new(struct condensing *k)
+{
+    struct maker *m = &k->c->maker;
+    size_t points = m->merge.n;
+    int64_t work = m->merge.products;
+    int64_t budget = k->must ? INT64_MAX : work + TABLE_WORK;
+    struct topt_error err = {0};
+    enum topt_made made = made_of_broken(k) ? TOPT_MADE_TOO_MUCH
+                                            : topt_make_more(m, k->nmade, budget, &err);
+    k->work += m->merge.products - work;
+    if (made == TOPT_MADE_FAILED && (err.code != TOPT_ERR_LIMIT || k->must)) {
+        if (k->err)
+            *k->err = err;
+        return -1;
+    }
+    if (made != TOPT_MADE)
+        give_up(k, points);
+    k->nmade = k->c->plan.tables.nall;
+    return made == TOPT_MADE;
+}
+
+static int64_t count_points(const struct condensing *k, const struct table *t)
+{
+    int64_t n = 0;
+    if (t->leaf)
+        return t->npoints;
+    for (int64_t e = t->first_entry; e < t->first_entry + t->nentries; e++)
+        n += k->c->maker.count[e];
+    return n;
+}
+
+/* Is the table of a new factor one to keep? */
+static int judge(struct condensing *k, const struct table *t)
+{
+    size_t n = k->c->plan.tables.nall;
+    if (n > k->nverdicts) {
+        char *v = realloc(k->verdict, n);
+        if (!v)
+            return nomem(k);
+        memset(v + k->nverdicts, NOT_MADE, n - k->nverdicts);
+        k->verdict = v;
+        k->nverdicts = n;
+    }
+    if (t->leaf)
+        return 1;
+    if (k->verdict[t->id] == NOT_MADE) {
+        int made = make_new(k);
+        if (made < 0)
+            return -1;
+        int64_t points = made ? count_points(k, t) : 0;
+        if (made)
+            k->verdict[t->id] =
+                points <= TABLE_POINTS && points <= MEAN_POINTS * t->nentries ? ACCEPTED
+                                                                              : REFUSED;
+    }
+    if (k->must)
+        return k->verdict[t->id] != BROKEN;
+    return k->verdict[t->id] == ACCEPTED &&
+           (!k->most_points || count_points(k, t) <= k->most_points);
+}
+
+/* ---- trying, and taking back ---- */
+
+struct before {
+    int nfactors;
+    char *gone;
+};
+
+static int remember(const struct plan *p, struct before *b)
+{
+    b->nfactors = p->nfactors;
+    b->gone = malloc((size_t)p->nfactors + 1);
+    for (int i = 0; b->gone && i < p->nfactors; i++)
+        b->gone[i] = (char)p->factor[i].gone;
+    return b->gone ? 0 : -1;
+}
+
+static void take_back(struct plan *p, const struct before *b)
+{
+    for (int i = 0; i < p->problem->nops; i++)
+        p->factors_of[i].n = 0;
+    p->nfactors = b->nfactors;
+    for (int i = 0; i < p->nfactors; i++) {
+        struct factor *f = &p->factor[i];
+        f->gone = b->gone[i];
+        for (int d = 0; d < f->nops && !f->gone; d++) {
+            struct list *l = &p->factors_of[f->op[d]];
+            l->item[l->n++] = i; /* there was room for it before */
+        }
+    }
+    p->entangled = 0;
+}
+
+/* What a step of the plan that did not go through means: 0 where only the table is refused. */
+static int refused(struct condensing *k)
+{
+    if (k->failed.code == TOPT_ERR_LIMIT)
+        return 0;
+    if (k->err)
+        *k->err = k->failed;
+    return -1;
+}
+
+/* Eliminate operator 'op', or (op -1) multiply two factors, if the table is one to keep.  1, 0,
+ * or -1. */
+static int attempt(struct condensing *k, int op, int a, int b)
+{
+    struct plan *p = &k->c->plan;
+    struct before before;
+    if (remember(p, &before))
+        return nomem(k);
+    int made = op >= 0 ? topt_plan_eliminate(p, op) : topt_plan_multiply(p, a, b);
+    int rc = made < 0 ? refused(k) : judge(k, p->factor[made].table);
+    if (rc == 0)
+        take_back(p, &before);
+    free(before.gone);
+    return rc;
+}
+
+/* ---- which operators go ---- */
+
+static int can_go(const struct condensing *k, int op)
+{
+    return !k->stays[op] && !k->gone[op] && k->span[op] >= 1 && k->span[op] <= 2;
+}
+
+static int cheapest(const struct condensing *k)
+{
+    const struct plan *p = &k->c->plan;
+    int best = -1;
+    for (int i = 0; i < k->p->nops; i++)
+        if (can_go(k, i) && (best < 0 || p->rank_ops[i] < p->rank_ops[best] ||
+                             (p->rank_ops[i] == p->rank_ops[best] &&
+                              p->rank_points[i] < p->rank_points[best])))
+            best = i;
+    return best;
+}
+
+static void rate(struct condensing *k, int op)
+{
+    struct plan *p = &k->c->plan;
+    const struct list *l = topt_plan_factors(p, op);
+    int stamp = ++p->stamp;
+    k->span[op] = -1; /* itself */
+    for (int i = 0; i < l->n; i++) {
+        const struct factor *f = &p->factor[l->item[i]];
+        for (int d = 0; d < f->nops; d++) {
+            k->span[op] += p->seen[f->op[d]] != stamp;
+            p->seen[f->op[d]] = stamp;
+        }
+    }
+    topt_plan_rate(p, op);
+}
+
+/* Operators that share a factor with one that has gone look different now. */
+static void rate_again(struct condensing *k, const struct factor *f)
+{
+    for (int d = 0; d < f->nops; d++)
+        rate(k, f->op[d]);
+}
+
+static int eliminate_blocks(struct condensing *k)
+{
+    struct plan *p = &k->c->plan;
+    for (int i = 0; i < k->p->nops; i++)
+        rate(k, i);
+    for (int op; k->work < k->max_work && !topt_search_stopped(k->options) &&
+                 (op = cheapest(k)) >= 0;) {
+        int rc = attempt(k, op, -1, -1);
+        if (rc < 0)
+            return -1;
+        if (rc) {
+            k->gone[op] = 1;
+            rate_again(k, &p->factor[p->nfactors - 1]);
+        } else {
+            k->stays[op] = 1;
+        }
+    }
+    return 0;
+}
+
+/* ---- links of a chain ---- */
+
+/* An operator that two blocks hang together at, by the tables of its factors. */
+struct link {
+    int op, n;
+    int table[4]; /* ascending */
+};
+
+static int by_tables(const void *x, const void *y)
+{
+    const struct link *a = x, *b = y;
+    for (int i = 0; i < 4; i++)
+        if (a->table[i] != b->table[i])
+            return a->table[i] < b->table[i] ? -1 : 1;
+    return a->op - b->op;
+}
+
+static int find_link(struct condensing *k, int op, const char *keep, struct link *ret)
+{
+    const struct plan *p = &k->c->plan;
+    const struct list *l = topt_plan_factors(&k->c->plan, op);
+    *ret = (struct link){.op = op, .n = l->n, .table = {-1, -1, -1, -1}};
+    if (k->gone[op] || keep[op] || k->span[op] != 2 || l->n > 4)
+        return 0;
+    for (int i = 0; i < l->n; i++) {
+        int id = p->factor[l->item[i]].table->id, at = i;
+        for (; at > 0 && ret->table[at - 1] > id; at--)
+            ret->table[at] = ret->table[at - 1];
+        ret->table[at] = id;
+    }
+    return 1;
+}
+
+/* Does the operator still look as it did? */
+static int same_link(struct condensing *k, const struct link *l, const char *keep)
+{
+    struct link now;
+    return find_link(k, l->op, keep, &now) &&
+           !memcmp(now.table, l->table, sizeof now.table);
+}
+
+/* Leave out a link where the table over its neighbours has hardly more points than what it is
+ * made of.  1, 0, or -1. */
+static int leave_out(struct condensing *k, const struct link *l)
+{
+    const struct tables *ts = &k->c->plan.tables;
+    int64_t points = 0;
+    for (int i = 0; i < l->n; i++)
+        points += count_points(k, ts->all[l->table[i]]);
+    k->most_points = points + points / 2;
+    int rc = attempt(k, l->op, -1, -1);
+    k->most_points = 0;
+    if (rc > 0) {
+        k->gone[l->op] = 1;
+        rate_again(k, &k->c->plan.factor[k->c->plan.nfactors - 1]);
+    }
+    return rc;
+}
+
+/* What is left is chains, which are best walked operator by operator; but where the same links
+ * come again and again, a longer step that is made once saves every walk some. */
+static int shorten_chains(struct condensing *k, const char *keep)
+{
+    int nops = k->p->nops, done = 1;
+    struct link *link = malloc(((size_t)nops + 1) * sizeof *link);
+    if (!link)
+        return nomem(k);
+    while (done > 0 && k->work < k->max_work && !topt_search_stopped(k->options)) {
+        int n = 0;
+        done = 0;
+        for (int i = 0; i < nops; i++)
+            n += find_link(k, i, keep, &link[n]);
+        qsort(link, (size_t)n, sizeof *link, by_tables);
+        for (int i = 0, end; i < n && done >= 0; i = end) {
+            int refused = 0;
+            for (end = i + 1; end < n && !memcmp(link[i].table, link[end].table,
+                                                 sizeof link[i].table);)
+                end++;
+            for (int j = i; j < end && end - i >= MANY_LINKS && !refused; j++) {
+                if (!same_link(k, &link[j], keep))
+                    continue;
+                int rc = leave_out(k, &link[j]);
+                refused = rc == 0;
+                done = rc < 0 ? -1 : done + rc;
+                if (rc < 0)
+                    break;
+            }
+        }
+    }
+    free(link);
+    return done < 0 ? -1 : 0;
+}
+
+static int same_ops(const struct factor *a, const struct factor *b)
+{
+    return a->nops == b->nops && !memcmp(a->op, b->op, (size_t)a->nops * sizeof *a->op);
+}
+
+/* Two factors of the operator over the same operators: its own ones, or parallel edges. */
+static int find_parallel(struct condensing *k, int op, int own, int *ret_a, int *ret_b)
+{
+    const struct plan *p = &k->c->plan;
+    const struct list *l = topt_plan_factors(&k->c->plan, op);
+    for (int i = 0; i < l->n; i++)
+        for (int j = i + 1; j < l->n; j++) {
+            const struct factor *a = &p->factor[l->item[i]], *b = &p->factor[l->item[j]];
+            if (!same_ops(a, b) || own != (a->nops == 1))
+                continue;
+            *ret_a = l->item[i];
+            *ret_b = l->item[j];
+            return 1;
+        }
+    return 0;
+}
+
+/* An operator that stays has one list of costs; parallel edges become one as far as that does
+ * not make them much longer. */
+static int multiply_parallel(struct condensing *k, int op)
+{
+    int a, b, rc = 1;
+    k->must = 1;
+    while (rc > 0 && find_parallel(k, op, 1, &a, &b))
+        rc = attempt(k, -1, a, b);
+    k->must = 0;
+    if (rc == 0)
+        return topt_fail(k->err, TOPT_ERR_LIMIT,
+                         "the costs of operator '%.60s' make too large a table",
+                         k->p->op[op].name ? k->p->op[op].name : "(unnamed)");
+    while (rc > 0 && find_parallel(k, op, 0, &a, &b))
+        rc = attempt(k, -1, a, b);
+    return rc < 0 ? -1 : 0;
+}
+
+/* ---- the problem that is left ---- */
+
+static const struct factor *own_factor(struct condensing *k, int op, int *ret)
+{
+    const struct list *l = topt_plan_factors(&k->c->plan, op);
+    for (int i = 0; i < l->n; i++)
+        if (k->c->plan.factor[l->item[i]].nops == 1) {
+            *ret = l->item[i];
+            return &k->c->plan.factor[l->item[i]];
+        }
+    return NULL; /* can't be: every operator has its own costs */
+}
+
+static struct run entry_of(const struct condensing *k, const struct table *t, int64_t e)
+{
+    return topt_made_entry(&k->c->maker, t, t->first_entry + e);
+}
+
+/* Configurations are pairs of a value and a point of its frontier; 'value' by configuration. */
+static int keep_op(struct condensing *k, int op, struct topt_search_op *ret,
+                   int32_t **ret_value, int *ret_factor)
+{
+    const struct plan *p = &k->c->plan;
+    const struct factor *f = own_factor(k, op, ret_factor);
+    int64_t n = 0;
+    for (int v = 0; v < p->nvalues[op]; v++)
+        n += entry_of(k, f->table, f->view[0].of[v]).n;
+    struct topt_cost *cost = TOPT_NEW(k->c->arena, n, struct topt_cost);
+    int32_t *value = TOPT_NEW(k->c->arena, n, int32_t);
+    if (n > INT32_MAX || !cost || !value)
+        return nomem(k);
+    n = 0;
+    for (int v = 0; v < p->nvalues[op]; v++) {
+        struct run r = entry_of(k, f->table, f->view[0].of[v]);
+        for (uint32_t i = 0; i < r.n; i++) {
+            cost[n] = r.cost[i];
+            value[n++] = v;
+        }
+    }
+    *ret = (struct topt_search_op){k->p->op[op].name, (int)n, cost};
+    *ret_value = value;
+    return 0;
+}
+
+/* An edge's table of a factor's; one for all factors that share theirs. */
+static const struct topt_table *keep_table(struct condensing *k, const struct factor *f,
+                                           const struct topt_table **by_id)
+{
+    const struct table *t = f->table;
+    if (by_id[t->id])
+        return by_id[t->id];
+    struct topt_table *ret = TOPT_NEW(k->c->arena, 1, struct topt_table);
+    int32_t *first = TOPT_NEW(k->c->arena, t->nentries + 1, int32_t);
+    struct topt_cost *alt = TOPT_NEW(k->c->arena, count_points(k, t), struct topt_cost);
+    if (!ret || !first || !alt)
+        return NULL;
+    for (int64_t e = 0; e < t->nentries; e++) {
+        struct run r = entry_of(k, t, e);
+        if (r.n)
+            memcpy(alt + first[e], r.cost, r.n * sizeof *alt);
+        first[e + 1] = first[e] + (int32_t)r.n;
+    }
+    *ret = (struct topt_table){f->view[0].n, f->view[1].n, first, alt};
+    return by_id[t->id] = ret;
+}
+
+static int32_t *classes(struct condensing *k, const struct topt_search_op *op,
+                        const int32_t *value, const struct view *view)
+{
+    int32_t *ret = TOPT_NEW(k->c->arena, op->nconfigs, int32_t);
+    for (int c = 0; ret && c < op->nconfigs; c++)
+        ret[c] = view->of[value[c]];
+    return ret;
+}
+
+struct left {
+    int *number; /* by operator of the original: its new number */
+    int32_t **value;
+    const struct topt_table **table; /* by number of a factor's table */
+};
+
+static int keep_edges(struct condensing *k, const struct left *left,
+                      struct topt_search_edge *edge)
+{
+    struct condensed *c = k->c;
+    int n = 0;
+    for (int i = 0; i < c->plan.nfactors; i++) {
+        const struct factor *f = &c->plan.factor[i];
+        if (f->gone || f->nops != 2)
+            continue;
+        int from = left->number[f->op[0]], to = left->number[f->op[1]];
+        edge[n] = (struct topt_search_edge){
+            from, to, keep_table(k, f, left->table),
+            classes(k, &c->problem.op[from], left->value[from], &f->view[0]),
+            classes(k, &c->problem.op[to], left->value[to], &f->view[1])};
+        if (!edge[n].table || !edge[n].from_class || !edge[n].to_class)
+            return nomem(k);
+        c->edge_factor[n++] = i;
+    }
+    c->problem.edge = edge;
+    c->problem.nedges = n;
+    return 0;
+}
+
+static int build(struct condensing *k)
+{
+    struct condensed *c = k->c;
+    struct topt_arena *a = c->arena;
+    int most = k->p->nops, n = 0;
+    struct topt_search_op *op = TOPT_NEW(a, most, struct topt_search_op);
+    struct topt_search_edge *edge =
+        TOPT_NEW(a, c->plan.nfactors, struct topt_search_edge);
+    struct left left = {TOPT_NEW(a, most, int), TOPT_NEW(a, most, int32_t *),
+                        TOPT_NEW(a, c->plan.tables.nall, const struct topt_table *)};
+    c->op = TOPT_NEW(a, most, int);
+    c->op_factor = TOPT_NEW(a, most, int);
+    c->edge_factor = TOPT_NEW(a, c->plan.nfactors, int);
+    if (!op || !edge || !left.number || !left.value || !left.table || !c->op ||
+        !c->op_factor || !c->edge_factor)
+        return nomem(k);
+    for (int i = 0; i < most; i++) {
+        if (k->gone[i])
+            continue;
+        if (keep_op(k, i, &op[n], &left.value[n], &c->op_factor[n]))
+            return -1;
+        left.number[i] = n;
+        c->op[n++] = i;
+    }
+    c->problem.op = op;
+    c->problem.nops = n;
+    return keep_edges(k, &left, edge);
+}
+
+static int condense(struct condensing *k, const char *keep)
+{
+    const struct topt_search_options *options = k->options;
+    struct condensed *c = k->c;
+    int n = k->p->nops, largest;
+    c->arena = topt_arena_create(0);
+    k->stays = calloc((size_t)n + 1, 1);
+    k->gone = calloc((size_t)n + 1, 1);
+    k->span = calloc((size_t)n + 1, sizeof *k->span);
+    if (!c->arena || !k->stays || !k->gone || !k->span)
+        return nomem(k);
+    if (topt_graph_blocks(k->p, keep, k->stays, &largest, k->err))
+        return -1;
+    for (int i = 0; i < n; i++)
+        k->stays[i] = k->stays[i] || keep[i];
+    if (topt_plan_start(&c->plan, k->p, options, &k->failed) ||
+        topt_maker_init(&c->maker, &c->plan.tables, options, &k->failed) ||
+        topt_make_start(&c->maker, &k->failed)) {
+        if (k->err)
+            *k->err = k->failed;
+        return -1;
+    }
+    k->nmade = c->plan.tables.nall;
+    if (options->memory_limit)
+        c->maker.merge.limit = options->memory_limit;
+    if (options->time_limit)
+        c->maker.merge.slowest = options->time_limit;
+    if (eliminate_blocks(k) || shorten_chains(k, keep))
+        return -1;
+    for (int i = 0; i < n; i++)
+        if (!k->gone[i] && multiply_parallel(k, i))
+            return -1;
+    return build(k);
+}
+
+int topt_condense(const struct topt_search_problem *p, const char *keep,
+                  const struct topt_search_options *options, struct condensed *ret,
+                  struct topt_error *err)
+{
+    struct condensing k = {.p = p, .options = options, .c = ret, .err = err};
+    *ret = (struct condensed){0};
+    k.max_work = options->max_work && options->max_work / 4 < TOTAL_WORK
+                     ? options->max_work / 4
+                     : TOTAL_WORK;
+    int rc = condense(&k, keep);
+    ret->work = k.work;
+    free(k.stays);
+    free(k.gone);
+    free(k.span);
+    free(k.verdict);
+    ret->plan.err = NULL; /* it was this call's */
+    return rc;
+}
+
+void topt_condense_fini(struct condensed *c)
+{
+    topt_maker_fini(&c->maker);
+    if (c->plan.problem)
+        topt_plan_fini(&c->plan);
+    topt_arena_destroy(c->arena);
+}
+
+/* ---- the way back ---- */
+
+size_t topt_condense_stack(const struct condensed *c)
+{
+    return 2 * ((size_t)c->plan.nplaces + 2);
+}
+
+/* What the points of a place were made of, down to the leaves. */
+static void unroll(const struct condensed *c, int place, int64_t point, int64_t *stack,
+                   int32_t *choice)
+{
+    const struct plan *plan = &c->plan;
+    size_t n = 0;
+    stack[n++] = place;
+    stack[n++] = point;
+    while (n) {
+        point = stack[--n];
+        const struct place *p = &plan->place[stack[--n]];
+        if (p->table->leaf) {
+            choice[p->op >= 0 ? p->op : plan->problem->nops + p->edge] =
+                p->table->choice[point];
+            continue;
+        }
+        struct back back = c->maker.merge.back[point];
+        stack[n++] = p->left;
+        stack[n++] = back.a;
+        if (p->right >= 0) {
+            stack[n++] = p->right;
+            stack[n++] = back.b;
+        }
+    }
+}
+
+/* The number, among a factor's points, of a configuration: they stand value after value. */
+static int64_t point_of_config(const struct condensed *c, const struct factor *f,
+                               int32_t config)
+{
+    for (int v = 0;; v++) {
+        struct run r = topt_made_entry(&c->maker, f->table,
+                                       f->table->first_entry + f->view[0].of[v]);
+        if (config < (int32_t)r.n)
+            return (int64_t)r.base + config;
+        config -= (int32_t)r.n;
+    }
+}
+
+void topt_condense_lift(const struct condensed *c, const int32_t *choice, int64_t *stack,
+                        int32_t *ret_choice)
+{
+    const struct topt_search_problem *q = &c->problem;
+    for (int i = 0; i < q->nops; i++) {
+        const struct factor *f = &c->plan.factor[c->op_factor[i]];
+        unroll(c, f->place, point_of_config(c, f, choice[i]), stack, ret_choice);
+    }
+    for (int i = 0; i < q->nedges; i++) {
+        const struct topt_search_edge *e = &q->edge[i];
+        const struct factor *f = &c->plan.factor[c->edge_factor[i]];
+        int64_t entry = (int64_t)e->from_class[choice[e->from]] * e->table->to_classes +
+                        e->to_class[choice[e->to]];
+        struct run r =
+            topt_made_entry(&c->maker, f->table, f->table->first_entry + entry);
+        unroll(c, f->place, (int64_t)r.base + choice[q->nops + i], stack, ret_choice);
+    }
+}

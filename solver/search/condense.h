@@ -1,0 +1,34 @@
+/* condense.h - a problem whose blocks have become edges.
+ * Internal to this folder.  Thread safety: one owner; lifting is reading. */
+#ifndef TOPT_SEARCH_CONDENSE_H
+#define TOPT_SEARCH_CONDENSE_H
+
+#include "eliminate.h"
+#include "make.h"
+
+struct condensed {
+    struct topt_search_problem problem;
+    int *op;        /* by operator: its number in the original */
+    int *op_factor; /* by operator, by edge: the factor that it is */
+    int *edge_factor;
+    struct plan plan; /* of the original */
+    struct maker maker;
+    struct topt_arena *arena;
+    int64_t work; /* pairs of points looked at */
+};
+
+/* Of operators of 'p', those stay that 'keep' marks and those where blocks hang together; of
+ * the others, those whose tables stay small go.  Points beyond the options' limits are left
+ * out.  0, or -1; finish also what failed. */
+int topt_condense(const struct topt_search_problem *p, const char *keep,
+                  const struct topt_search_options *options, struct condensed *ret,
+                  struct topt_error *err) TOPT_MUST_CHECK;
+void topt_condense_fini(struct condensed *c);
+
+/* A strategy of the condensed problem as one of the original: configurations by operator, then
+ * alternatives by edge.  'stack' has room for topt_condense_stack() numbers. */
+void topt_condense_lift(const struct condensed *c, const int32_t *choice, int64_t *stack,
+                        int32_t *ret_choice);
+size_t topt_condense_stack(const struct condensed *c);
+
+#endif

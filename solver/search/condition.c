@@ -1,0 +1,541 @@
+/* condition.c - a problem searched once for every configuration of a few of its operators.
+ *
+ * One operator that both ends of a chain read (a shared embedding) makes every table of the
+ * chain a table over that operator, too, and the whole frontier a union of frontiers that
+ * have little to do with each other: what is light with one of its configurations is far from
+ * every strategy with another, so that bounds over all of them tell nothing.
+ *
+ *      x ---.            x = 0:   o--o--o--o--o       a slice for each configuration (as far as
+ *     / \    \           x = 1:   o--o--o--o--o       edges tell them apart): a chain with a
+ *    o-o-o-o-o    -->    ...                          frontier and bounds of its own
+ *
+ * Slices are searched in the order of what they promise (their lightest strategies by one
+ * weighing), a few at a time, and what the earlier ones found is known to the later: most
+ * have nothing to add, which a few weighings tell.  How many are searched at a time is fixed,
+ * so that answers and counts do not depend on the number of threads. */
+#include "condition.h"
+
+#include "pool.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { AT_A_TIME = 8 };
+
+struct slice {
+    struct topt_arena *arena;
+    struct topt_search_problem problem;
+    const int32_t **config; /* by operator: numbers in the whole; NULL: all */
+    struct plan plan;
+    int planned;
+    struct topt_frontier *frontier;
+    struct topt_error err;
+    int failed;
+    /* What it promises. */
+    int some; /* is there a strategy at all? */
+    struct topt_cost light, fast;
+    double weight;
+};
+
+struct conditioning {
+    const struct topt_search_problem *p;
+    const struct topt_search_options *options;
+    struct conditioned *ret;
+    struct topt_error *err;
+    struct point_store store; /* of the tables that no slice changes */
+    int *op, ncut;            /* the operators that slices differ in */
+    int32_t **value;          /* of those, by configuration */
+    int *nvalues;
+    struct slice *slice;
+    int nslices;
+    int *order;
+    struct topt_cost *known; /* of the slices searched so far */
+    int nknown;
+    int64_t work;
+    double balance[2]; /* what memory and time count in a promise */
+    struct pool *pool;
+    /* The job at hand. */
+    int (*job)(struct conditioning *c, struct slice *s);
+    int from, to; /* in order */
+    atomic_int next;
+};
+
+static int nomem(struct conditioning *c)
+{
+    return topt_search_nomem(c->err);
+}
+
+/* ---- slices ---- */
+
+static int cut_at(const struct conditioning *c, int op)
+{
+    for (int i = 0; i < c->ncut; i++)
+        if (c->op[i] == op)
+            return i;
+    return -1;
+}
+
+/* Values of the operators cut at: configurations of one are alike on all edges. */
+static int find_values(struct conditioning *c, const char *cutset)
+{
+    const struct topt_search_problem *p = c->p;
+    for (int i = 0; i < p->nops; i++)
+        if (cutset[i])
+            c->op[c->ncut++] = i;
+    c->nslices = 1;
+    for (int k = 0; k < c->ncut; k++) {
+        int op = c->op[k], n = p->op[op].nconfigs;
+        c->value[k] = calloc((size_t)n + 1, sizeof *c->value[k]);
+        if (!c->value[k])
+            return nomem(c);
+        c->nvalues[k] = n > 0;
+        for (int e = 0; e < p->nedges; e++) {
+            const struct topt_search_edge *edge = &p->edge[e];
+            if (edge->from != op && edge->to != op)
+                continue;
+            c->nvalues[k] = topt_refine(
+                c->value[k], n, edge->from == op ? edge->from_class : edge->to_class);
+            if (c->nvalues[k] < 0)
+                return nomem(c);
+        }
+        c->nslices *= c->nvalues[k];
+    }
+    return 0;
+}
+
+static int slice_op(struct conditioning *c, struct slice *s, int k, int32_t value,
+                    struct topt_search_op *op)
+{
+    const struct topt_search_op *whole = &c->p->op[c->op[k]];
+    int32_t *config = TOPT_NEW(s->arena, whole->nconfigs, int32_t);
+    struct topt_cost *cost = TOPT_NEW(s->arena, whole->nconfigs, struct topt_cost);
+    int n = 0;
+    if (!config || !cost)
+        return nomem(c);
+    for (int i = 0; i < whole->nconfigs; i++)
+        if (c->value[k][i] == value) {
+            config[n] = i;
+            cost[n++] = whole->cost[i];
+        }
+    *op = (struct topt_search_op){whole->name, n, cost};
+    s->config[c->op[k]] = config;
+    return 0;
+}
+
+/* Classes [from, from + nfrom) x [to, to + nto) of a table. */
+static const struct topt_table *part_of_table(struct topt_arena *a,
+                                              const struct topt_table *t, int from,
+                                              int nfrom, int to, int nto)
+{
+    struct topt_table *ret = TOPT_NEW(a, 1, struct topt_table);
+    int32_t *first = TOPT_NEW(a, (size_t)nfrom * (size_t)nto + 1, int32_t);
+    int64_t n = 0;
+    for (int f = from; f < from + nfrom; f++) {
+        const int32_t *row = t->first + (int64_t)f * t->to_classes + to;
+        n += row[nto] - row[0];
+    }
+    struct topt_cost *alt = TOPT_NEW(a, n, struct topt_cost);
+    if (!ret || !first || !alt)
+        return NULL;
+    int32_t *at = first;
+    for (int f = from; f < from + nfrom; f++) {
+        const int32_t *row = t->first + (int64_t)f * t->to_classes + to;
+        if (row[nto] > row[0])
+            memcpy(alt + *at, t->alt + row[0], (size_t)(row[nto] - row[0]) * sizeof *alt);
+        for (int i = 0; i < nto; i++, at++)
+            at[1] = at[0] + row[i + 1] - row[i];
+    }
+    *ret = (struct topt_table){nfrom, nto, first, alt};
+    return ret;
+}
+
+static int slice_edge(struct conditioning *c, struct slice *s,
+                      struct topt_search_edge *edge)
+{
+    const struct topt_table *t = edge->table;
+    int cut_from = cut_at(c, edge->from) >= 0, cut_to = cut_at(c, edge->to) >= 0;
+    if (!cut_from && !cut_to)
+        return 0;
+    const struct topt_search_op *from = &s->problem.op[edge->from];
+    const struct topt_search_op *to = &s->problem.op[edge->to];
+    if (!from->nconfigs || !to->nconfigs)
+        return 0; /* nothing is possible, whatever the table says */
+    int f = cut_from ? edge->from_class[s->config[edge->from][0]] : 0;
+    int g = cut_to ? edge->to_class[s->config[edge->to][0]] : 0;
+    edge->table = part_of_table(s->arena, t, f, cut_from ? 1 : t->from_classes, g,
+                                cut_to ? 1 : t->to_classes);
+    if (cut_from)
+        edge->from_class = TOPT_NEW(s->arena, from->nconfigs, int32_t);
+    if (cut_to)
+        edge->to_class = TOPT_NEW(s->arena, to->nconfigs, int32_t);
+    return edge->table && edge->from_class && edge->to_class ? 0 : nomem(c);
+}
+
+static int open_slice(struct conditioning *c, int number)
+{
+    struct slice *s = &c->slice[number];
+    const struct topt_search_problem *p = c->p;
+    s->arena = topt_arena_create(0);
+    if (!s->arena)
+        return nomem(c);
+    struct topt_search_op *op = TOPT_NEW(s->arena, p->nops, struct topt_search_op);
+    struct topt_search_edge *edge =
+        TOPT_NEW(s->arena, p->nedges, struct topt_search_edge);
+    s->config = TOPT_NEW(s->arena, p->nops, const int32_t *);
+    if (!op || !edge || !s->config)
+        return nomem(c);
+    memcpy(op, p->op, (size_t)p->nops * sizeof *op);
+    if (p->nedges)
+        memcpy(edge, p->edge, (size_t)p->nedges * sizeof *edge);
+    s->problem = (struct topt_search_problem){p->nops, op, p->nedges, edge};
+    for (int k = 0, rest = number; k < c->ncut; rest /= c->nvalues[k++])
+        if (slice_op(c, s, k, rest % c->nvalues[k], &op[c->op[k]]))
+            return -1;
+    for (int e = 0; e < p->nedges; e++)
+        if (slice_edge(c, s, &edge[e]))
+            return -1;
+    return 0;
+}
+
+static void close_slice(struct slice *s)
+{
+    if (s->planned)
+        topt_plan_fini(&s->plan);
+    s->planned = 0;
+    topt_arena_destroy(s->arena);
+    s->arena = NULL;
+}
+
+/* ---- what is done with a slice ---- */
+
+static struct topt_search_options slice_options(const struct conditioning *c)
+{
+    struct topt_search_options o = *c->options;
+    int left = c->nslices - c->from;
+    if (c->nslices > 1)
+        o.progress = NULL; /* told by the whole */
+    if (c->to - c->from > 1)
+        o.threads = 1;
+    if (o.max_work) {
+        int64_t rest = o.max_work - c->work;
+        o.max_work = rest > left ? rest / left : 1;
+    }
+    if (o.fastest && c->nknown) {
+        int64_t best = c->known[c->nknown - 1].time;
+        if (best && (!o.time_limit || best < o.time_limit))
+            o.time_limit = best;
+    }
+    return o;
+}
+
+static int plan_slice(struct conditioning *c, struct slice *s)
+{
+    s->planned = 1;
+    return topt_plan_init(&s->plan, &s->problem, &c->store, c->options, &s->err);
+}
+
+/* The lightest and the fastest strategy. */
+static int promise_ends(struct conditioning *c, struct slice *s)
+{
+    return plan_slice(c, s) ||
+           topt_sweep_ends(&s->plan, c->options, &s->some, &s->light, &s->fast, &s->err);
+}
+
+/* The best by the balance of the whole. */
+static int promise_balance(struct conditioning *c, struct slice *s)
+{
+    struct topt_cost cost;
+    if (topt_sweep_lightest(&s->plan, c->options, c->balance, &s->some, &cost, &s->err))
+        return -1;
+    s->weight =
+        s->some ? c->balance[0] * (double)cost.memory + c->balance[1] * (double)cost.time
+                : INFINITY;
+    return 0;
+}
+
+static int search_slice(struct conditioning *c, struct slice *s)
+{
+    struct topt_search_options o = slice_options(c);
+    struct known_costs known = {c->known, o.fastest ? 0 : c->nknown};
+    if ((!s->planned && plan_slice(c, s)) ||
+        topt_sweep(&s->plan, &o, known, &s->frontier, &s->err))
+        return -1;
+    return 0;
+}
+
+static void work_on(void *ctx, int worker)
+{
+    struct conditioning *c = ctx;
+    (void)worker;
+    for (;;) {
+        int i = atomic_fetch_add(&c->next, 1);
+        if (i >= c->to)
+            return;
+        struct slice *s = &c->slice[c->order[i]];
+        s->failed = c->job(c, s) != 0;
+    }
+}
+
+/* Slices [from, to) of the order; the first that fails says why. */
+static int do_slices(struct conditioning *c, int from, int to,
+                     int (*job)(struct conditioning *c, struct slice *s))
+{
+    c->job = job;
+    c->from = from;
+    c->to = to;
+    atomic_store(&c->next, from);
+    if (c->pool && to - from > 1)
+        topt_pool_run(c->pool, work_on, c);
+    else
+        work_on(c, 0);
+    for (int i = from; i < to; i++) {
+        struct slice *s = &c->slice[c->order[i]];
+        if (!s->failed)
+            continue;
+        if (c->err)
+            *c->err = s->err;
+        return -1;
+    }
+    return 0;
+}
+
+/* ---- the order ---- */
+
+static int by_weight(const void *x, const void *y, void *ctx)
+{
+    const struct slice *s = ctx;
+    double a = s[*(const int *)x].weight, b = s[*(const int *)y].weight;
+    if (a < b || a > b)
+        return a < b ? -1 : 1;
+    return *(const int *)x - *(const int *)y;
+}
+
+/* The line from the lightest of all to the fastest says what memory and time count. */
+static int find_balance(struct conditioning *c)
+{
+    struct topt_cost light = {0, 0}, fast = {0, 0};
+    int some = 0;
+    for (int i = 0; i < c->nslices; i++) {
+        const struct slice *s = &c->slice[i];
+        if (!s->some)
+            continue;
+        if (!some || s->light.memory < light.memory)
+            light = s->light;
+        if (!some || s->fast.time < fast.time)
+            fast = s->fast;
+        some = 1;
+    }
+    c->balance[0] = light.time > fast.time ? (double)(light.time - fast.time) : 1;
+    c->balance[1] = fast.memory > light.memory ? (double)(fast.memory - light.memory) : 1;
+    return some;
+}
+
+static int find_order(struct conditioning *c)
+{
+    if (do_slices(c, 0, c->nslices, promise_ends))
+        return -1;
+    if (!find_balance(c))
+        return 0;
+    if (do_slices(c, 0, c->nslices, promise_balance))
+        return -1;
+    qsort_r(c->order, (size_t)c->nslices, sizeof *c->order, by_weight, c->slice);
+    return 0;
+}
+
+/* ---- what slices found ---- */
+
+static int know(struct conditioning *c, const struct slice *s)
+{
+    const struct topt_frontier *f = s->frontier;
+    size_t n = (size_t)c->nknown + (size_t)f->npoints;
+    struct topt_cost *known = realloc(c->known, (n + 1) * sizeof *known);
+    if (!known)
+        return nomem(c);
+    for (int i = 0; i < f->npoints; i++)
+        known[c->nknown + i] = f->point[i].cost;
+    c->known = known;
+    c->nknown = (int)topt_reduce(known, n);
+    return 0;
+}
+
+static void add_stats(struct topt_search_stats *into,
+                      const struct topt_search_stats *from)
+{
+    into->products += from->products;
+    into->points += from->points;
+    into->tables += from->tables;
+    into->shared += from->shared;
+    into->bands += from->bands;
+    if (from->peak_bytes > into->peak_bytes)
+        into->peak_bytes = from->peak_bytes;
+    if (from->max_frontier > into->max_frontier)
+        into->max_frontier = from->max_frontier;
+}
+
+/* For who watches. */
+static void tell_progress(const struct conditioning *c, int done)
+{
+    struct topt_progress *p = c->options->progress;
+    if (c->nslices < 2)
+        return;
+    TOPT_PROGRESS(p, phase, TOPT_PHASE_SEARCHING);
+    TOPT_PROGRESS(p, points, c->nknown);
+    TOPT_PROGRESS(p, parts, c->nslices - done);
+    TOPT_PROGRESS(p, gap, -1);
+}
+
+/* What a slice found is the whole's from here on. */
+static int take(struct conditioning *c, int number)
+{
+    struct slice *s = &c->slice[number];
+    struct topt_frontier *f = s->frontier;
+    struct conditioned *ret = c->ret;
+    for (int i = 0; i < f->npoints; i++) {
+        int32_t *config = (int32_t *)f->point[i].config;
+        for (int k = 0; k < c->ncut; k++)
+            config[c->op[k]] = s->config[c->op[k]][config[c->op[k]]];
+    }
+    for (int i = 0; i < c->p->nops; i++)
+        ret->decided[i] |= s->plan.fixed[i] >= 0;
+    add_stats(&ret->stats, &f->stats);
+    ret->epsilon = fmax(ret->epsilon, f->epsilon);
+    c->work += f->stats.products;
+    if (know(c, s))
+        return -1;
+    ret->part[ret->nparts++] = f;
+    s->frontier = NULL;
+    close_slice(s);
+    return 0;
+}
+
+static int by_cost(const void *x, const void *y)
+{
+    const struct found *a = x, *b = y;
+    if (a->cost.memory != b->cost.memory)
+        return a->cost.memory < b->cost.memory ? -1 : 1;
+    if (a->cost.time != b->cost.time)
+        return a->cost.time < b->cost.time ? -1 : 1;
+    return 0;
+}
+
+/* The parts' points as one frontier; of equal costs the first found. */
+static int unite(struct conditioning *c)
+{
+    struct conditioned *ret = c->ret;
+    size_t n = 0;
+    for (int i = 0; i < ret->nparts; i++)
+        n += (size_t)ret->part[i]->npoints;
+    struct found *all = malloc((2 * n + 1) * sizeof *all);
+    if (!all)
+        return nomem(c);
+    n = 0;
+    for (int i = 0; i < ret->nparts; i++)
+        for (int k = 0; k < ret->part[i]->npoints; k++) {
+            const struct topt_search_point *p = &ret->part[i]->point[k];
+            all[n++] = (struct found){p->cost, (int32_t *)p->config};
+        }
+    if (n > 1)
+        qsort(all, n, sizeof *all, by_cost);
+    ret->found = all;
+    for (size_t i = 0; i < n; i++)
+        if (!ret->nfound || all[i].cost.time < all[ret->nfound - 1].cost.time)
+            all[ret->nfound++] = all[i];
+    return 0;
+}
+
+/* ---- all of it ---- */
+
+static int init(struct conditioning *c, const char *cutset)
+{
+    size_t n = (size_t)c->p->nops + 1;
+    c->op = calloc(n, sizeof *c->op);
+    c->value = calloc(n, sizeof(*c->value));
+    c->nvalues = calloc(n, sizeof *c->nvalues);
+    c->ret->decided = calloc(n, 1);
+    if (topt_points_init(&c->store, NULL, c->err))
+        return -1;
+    if (!c->op || !c->value || !c->nvalues || !c->ret->decided)
+        return nomem(c);
+    if (find_values(c, cutset))
+        return -1;
+    n = (size_t)c->nslices + 1;
+    c->slice = calloc(n, sizeof *c->slice);
+    c->order = calloc(n, sizeof *c->order);
+    c->ret->part = calloc(n, sizeof(*c->ret->part));
+    if (!c->slice || !c->order || !c->ret->part)
+        return nomem(c);
+    for (int i = 0; i < c->nslices; i++) {
+        c->order[i] = i;
+        if (open_slice(c, i))
+            return -1;
+    }
+    for (int e = 0; e < c->p->nedges && c->nslices > 1; e++)
+        if (cut_at(c, c->p->edge[e].from) < 0 && cut_at(c, c->p->edge[e].to) < 0 &&
+            !topt_points_of_table(&c->store, c->p->edge[e].table, c->err))
+            return -1;
+    if (c->nslices > 1 && c->options->threads > 1) {
+        int most = c->nslices < AT_A_TIME ? c->nslices : AT_A_TIME;
+        c->pool = topt_pool_create(
+            c->options->threads < most ? c->options->threads : most, c->err);
+        if (!c->pool)
+            return -1;
+    }
+    return 0;
+}
+
+static void fini(struct conditioning *c)
+{
+    topt_pool_destroy(c->pool);
+    for (int i = 0; c->slice && i < c->nslices; i++) {
+        topt_frontier_destroy(c->slice[i].frontier);
+        close_slice(&c->slice[i]);
+    }
+    for (int k = 0; c->value && k < c->ncut; k++)
+        free(c->value[k]);
+    topt_points_fini(&c->store);
+    free(c->op);
+    free(c->value);
+    free(c->nvalues);
+    free(c->slice);
+    free(c->order);
+    free(c->known);
+}
+
+static int search_all(struct conditioning *c)
+{
+
+    if (c->nslices > 1 && find_order(c))
+        return -1;
+    for (int from = 0, to; from < c->nslices; from = to) {
+        to = from + (from ? AT_A_TIME : 1); /* the first has most to tell the others */
+        to = to < c->nslices ? to : c->nslices;
+        tell_progress(c, from);
+        if (do_slices(c, from, to, search_slice))
+            return -1;
+        for (int i = from; i < to; i++)
+            if (take(c, c->order[i]))
+                return -1;
+    }
+    return unite(c);
+}
+
+int topt_condition(const struct topt_search_problem *p, const char *cutset,
+                   const struct topt_search_options *options, struct conditioned *ret,
+                   struct topt_error *err)
+{
+    struct conditioning c = {.p = p, .options = options, .ret = ret, .err = err};
+    *ret = (struct conditioned){0};
+    int rc = init(&c, cutset) || search_all(&c) ? -1 : 0;
+    fini(&c);
+    return rc;
+}
+
+void topt_condition_fini(struct conditioned *c)
+{
+    for (int i = 0; i < c->nparts; i++)
+        topt_frontier_destroy(c->part[i]);
+    free(c->part);
+    free(c->found);
+    free(c->decided);
+}

@@ -1,0 +1,25 @@
+/* condition.h - a problem searched once for every configuration of a few of its operators.
+ * Internal to this folder.  Thread safety: one owner; uses threads of its own inside. */
+#ifndef TOPT_SEARCH_CONDITION_H
+#define TOPT_SEARCH_CONDITION_H
+
+#include "sweep.h"
+
+struct conditioned {
+    struct found *found; /* a frontier; choices are owned by 'part' */
+    size_t nfound;
+    struct topt_frontier **part; /* by slice */
+    int nparts;
+    double epsilon;
+    struct topt_search_stats stats;
+    char *decided; /* by operator: by heuristic, somewhere */
+};
+
+/* The frontier of 'p', by slices of the operators that 'cutset' marks; none: at once.
+ * 0, or -1; finish also what failed. */
+int topt_condition(const struct topt_search_problem *p, const char *cutset,
+                   const struct topt_search_options *options, struct conditioned *ret,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+void topt_condition_fini(struct conditioned *c);
+
+#endif

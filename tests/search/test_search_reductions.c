@@ -1,0 +1,291 @@
+/* Each step that makes a problem smaller, by itself, on small random problems: the frontier
+ * of what is left is brute force's of the whole, and its strategies lifted back cost the
+ * same.  And blocks and cut operators against their plain definition. */
+#include "condense.h"
+#include "condition.h"
+#include "graph.h"
+#include "narrow.h"
+#include "random_problem.h"
+#include "tap.h"
+
+enum { PROBLEMS = 1500, LARGEST = 20000 };
+
+struct tally {
+    int tried, narrow, narrowed, condense, condensed, condition, sliced, cuts, cutsets;
+};
+
+static double strategies(const struct topt_search_problem *p, int alternatives)
+{
+    double n = 1;
+    for (int i = 0; i < p->nops; i++)
+        n *= p->op[i].nconfigs;
+    for (int i = 0; i < p->nedges; i++)
+        n *= alternatives;
+    return n;
+}
+
+static struct topt_frontier *solve(const struct topt_search_problem *p,
+                                   const char *algorithm)
+{
+    struct topt_search_options o = {.algorithm = algorithm};
+    struct topt_frontier *f = NULL;
+    return topt_search(p, &o, &f, NULL) ? NULL : f;
+}
+
+static int same(const struct topt_frontier *a, const struct topt_frontier *b)
+{
+    int good = a && b && a->npoints == b->npoints;
+    for (int i = 0; good && i < a->npoints; i++)
+        good = a->point[i].cost.memory == b->point[i].cost.memory &&
+               a->point[i].cost.time == b->point[i].cost.time;
+    return good;
+}
+
+static int costs(const struct topt_search_problem *p, const int32_t *choice,
+                 struct topt_cost want)
+{
+    struct topt_cost c;
+    return !topt_search_cost(p, choice, choice + p->nops, &c, NULL) &&
+           c.memory == want.memory && c.time == want.time;
+}
+
+static void random_marks(struct rng *r, const struct topt_search_problem *p, int percent,
+                         char *ret)
+{
+    for (int i = 0; i < p->nops; i++)
+        ret[i] = rng_below(r, 100) < percent;
+}
+
+/* ---- narrow ---- */
+
+static void check_narrow(const struct topt_search_problem *p,
+                         const struct topt_frontier *all, struct tally *t)
+{
+    struct topt_search_options o = {0};
+    struct narrowed n;
+    int good = !topt_narrow(p, &o, &n, NULL), fewer = 0;
+    struct topt_frontier *f = good ? solve(&n.problem, "ft-plain") : NULL;
+    good = good && same(all, f);
+    for (int i = 0; good && i < f->npoints; i++) {
+        int32_t choice[256];
+        for (int k = 0; k < p->nops; k++)
+            choice[k] = n.config[k][f->point[i].config[k]];
+        memcpy(choice + p->nops, f->point[i].alt, (size_t)p->nedges * sizeof *choice);
+        good = costs(p, choice, f->point[i].cost);
+    }
+    for (int k = 0; good && k < p->nops; k++)
+        fewer |= n.problem.op[k].nconfigs < p->op[k].nconfigs;
+    t->narrow += !good;
+    t->narrowed += fewer;
+    topt_frontier_destroy(f);
+    topt_narrow_fini(&n);
+}
+
+/* ---- condense ---- */
+
+static int lifts_back(const struct topt_search_problem *p, const struct condensed *c,
+                      const struct conditioned *f)
+{
+    int64_t *stack = malloc(topt_condense_stack(c) * sizeof *stack);
+    int good = stack != NULL;
+    for (size_t i = 0; good && i < f->nfound; i++) {
+        int32_t choice[256];
+        topt_condense_lift(c, f->found[i].choice, stack, choice);
+        good = costs(p, choice, f->found[i].cost);
+    }
+    free(stack);
+    return good;
+}
+
+static int same_found(const struct topt_frontier *all, const struct conditioned *c)
+{
+    int good = (int)c->nfound == all->npoints;
+    for (int i = 0; good && i < all->npoints; i++)
+        good = c->found[i].cost.memory == all->point[i].cost.memory &&
+               c->found[i].cost.time == all->point[i].cost.time;
+    return good;
+}
+
+static int keeps(const struct topt_search_problem *p, const struct condensed *c,
+                 const char *keep)
+{
+    int kept = 1;
+    for (int i = 0; i < p->nops; i++) {
+        int found = 0;
+        for (int k = 0; k < c->problem.nops; k++)
+            found |= c->op[k] == i;
+        kept = kept && (found || !keep[i]);
+    }
+    return kept;
+}
+
+static void check_condense(struct rng *r, const struct topt_search_problem *p,
+                           const struct topt_frontier *all, struct tally *t)
+{
+    struct topt_search_options o = {0};
+    struct condensed c;
+    struct conditioned f = {0};
+    char keep[64], none[64] = {0};
+    random_marks(r, p, 20, keep);
+    int good = !topt_condense(p, keep, &o, &c, NULL) && keeps(p, &c, keep);
+    good = good && !topt_condition(&c.problem, none, &o, &f, NULL);
+    t->condense += !good || !same_found(all, &f) || !lifts_back(p, &c, &f);
+    t->condensed += good && c.problem.nops < p->nops;
+    topt_condition_fini(&f);
+    topt_condense_fini(&c);
+}
+
+/* ---- condition ---- */
+
+static void check_condition(struct rng *r, const struct topt_search_problem *p,
+                            const struct topt_frontier *all, struct tally *t)
+{
+    struct topt_search_options o = {.threads = 1 + rng_below(r, 3)};
+    struct conditioned c;
+    char cut[64];
+    random_marks(r, p, 30, cut);
+    int good = !topt_condition(p, cut, &o, &c, NULL) && same_found(all, &c);
+    for (size_t i = 0; good && i < c.nfound; i++)
+        good = costs(p, c.found[i].choice, c.found[i].cost);
+    t->condition += !good;
+    t->sliced += c.nparts > 1;
+    topt_condition_fini(&c);
+}
+
+/* ---- the graph ---- */
+
+static void spread(const struct topt_search_problem *p, const char *removed, int from,
+                   char *seen)
+{
+    seen[from] = 1;
+    for (int again = 1; again;) {
+        again = 0;
+        for (int e = 0; e < p->nedges; e++) {
+            int a = p->edge[e].from, b = p->edge[e].to;
+            if (removed[a] || removed[b] || seen[a] == seen[b])
+                continue;
+            seen[a] = seen[b] = 1;
+            again = 1;
+        }
+    }
+}
+
+static int components(const struct topt_search_problem *p, const char *removed)
+{
+    char seen[64] = {0};
+    int n = 0;
+    for (int i = 0; i < p->nops; i++)
+        if (!removed[i] && !seen[i]) {
+            n++;
+            spread(p, removed, i, seen);
+        }
+    return n;
+}
+
+/* A cut operator is one without which there are more components. */
+static void check_cuts(struct rng *r, const struct topt_search_problem *p,
+                       struct tally *t)
+{
+    char removed[64], cut[64], less[64], set[64] = {0};
+    int largest, good, n = 0;
+    random_marks(r, p, 15, removed);
+    good = !topt_graph_blocks(p, removed, cut, &largest, NULL);
+    int before = components(p, removed);
+    for (int i = 0; good && i < p->nops; i++) {
+        if (removed[i])
+            continue;
+        memcpy(less, removed, sizeof less);
+        less[i] = 1;
+        good = cut[i] == (components(p, less) > before);
+    }
+    t->cuts += !good;
+    good = !topt_graph_cutset(p, 64, set, NULL);
+    for (int i = 0; i < p->nops; i++)
+        n += set[i];
+    t->cutsets += !good || n > 2;
+}
+
+static void random_problems(void)
+{
+    struct tally t = {0};
+    for (uint64_t seed = 1; t.tried < PROBLEMS; seed++) {
+        struct rng r = {seed};
+        struct random_spec spec = {.shape = (enum shape)rng_below(&r, SHAPES),
+                                   .nops = 1 + rng_below(&r, 8),
+                                   .max_configs = 1 + rng_below(&r, 4),
+                                   .max_alternatives = 1 + rng_below(&r, 2),
+                                   .max_cost = rng_below(&r, 2) ? 1000 : 4,
+                                   .empty_percent = rng_below(&r, 3) ? 0 : 25,
+                                   .classes_percent = 60};
+        struct random_problem g;
+        if (spec.shape == SHAPE_BLOCKS)
+            spec.nops = 4 + 3 * rng_below(&r, 2);
+        problem_make(&g, &r, spec);
+        struct topt_frontier *all = strategies(&g.p, spec.max_alternatives) < LARGEST
+                                        ? solve(&g.p, "brute-force")
+                                        : NULL;
+        if (all) {
+            t.tried++;
+            check_narrow(&g.p, all, &t);
+            check_condense(&r, &g.p, all, &t);
+            check_condition(&r, &g.p, all, &t);
+            check_cuts(&r, &g.p, &t);
+        }
+        topt_frontier_destroy(all);
+        problem_free(&g);
+    }
+    is_int(t.narrow, 0, "%d problems narrowed: the same frontier", t.tried);
+    ok(t.narrowed > PROBLEMS / 4, "%d of them have fewer configurations", t.narrowed);
+    is_int(t.condense, 0, "condensed: the same frontier, and strategies that cost it");
+    ok(t.condensed > PROBLEMS / 4, "%d of them have fewer operators", t.condensed);
+    is_int(t.condition, 0, "by slices of any operators: the same frontier");
+    ok(t.sliced > PROBLEMS / 4, "%d of them had several slices", t.sliced);
+    is_int(t.cuts, 0, "cut operators are those that hold components together");
+    is_int(t.cutsets, 0, "cutsets are small");
+}
+
+/* ---- graphs that are known ---- */
+
+/* A circle of n operators with two configurations each. */
+static int largest_of_circle(int n, int close, char *ret_set, int *ret_left)
+{
+    struct topt_cost one[2] = {{1, 2}, {2, 1}}, alt[4] = {{1, 0}, {0, 1}, {0, 1}, {1, 0}};
+    int32_t first[5] = {0, 1, 2, 3, 4}, class_of[2] = {0, 1};
+    struct topt_table table = {2, 2, first, alt};
+    struct topt_search_op op[32];
+    struct topt_search_edge edge[32];
+    int largest = -1;
+    for (int i = 0; i < n; i++) {
+        op[i] = (struct topt_search_op){"op", 2, one};
+        edge[i] = (struct topt_search_edge){i, i + 1, &table, class_of, class_of};
+    }
+    edge[n - 1] = (struct topt_search_edge){0, n - 1, &table, class_of, class_of};
+    struct topt_search_problem p = {n, op, n - !close, edge};
+    if (topt_graph_blocks(&p, NULL, NULL, &largest, NULL) ||
+        topt_graph_cutset(&p, 64, ret_set, NULL) ||
+        topt_graph_blocks(&p, ret_set, NULL, ret_left, NULL))
+        return -1;
+    return largest;
+}
+
+static void known_graphs(void)
+{
+    char set[32] = {0};
+    int left, n = 0;
+    is_int(largest_of_circle(20, 0, set, &left), 2, "a chain's blocks are its edges");
+    for (int i = 0; i < 20; i++)
+        n += set[i];
+    is_int(n, 0, "and nothing need be cut");
+    is_int(largest_of_circle(20, 1, set, &left), 20, "a circle is one block");
+    for (int i = 0; i < 20; i++)
+        n += set[i];
+    is_int(n, 1, "one operator opens it");
+    is_int(left, 2, "to a chain");
+}
+
+int main(void)
+{
+    random_problems();
+    known_graphs();
+    return done_testing();
+}
