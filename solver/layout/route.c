@@ -4,10 +4,11 @@
  * only where the source has them.
  *
  * Times depend on sizes, not on names (ways.h).  So a pair of layouts becomes a question that
- * pairs alike have in common: axes of one level and one size are brought into one order; on
- * many axes neighbours that behave alike in source and target are merged into one, and axes
- * whose dimension does not change at all stand still, and are left out; dimensions that all
- * splits divide count by their bytes alone.  The answer is renamed back. */
+ * pairs alike have in common: axes of one level and one size, and dimensions of one count, are
+ * brought into an order of their own; on many axes neighbours that behave alike in source and
+ * target are merged into one, and axes whose dimension does not change at all stand still, and
+ * are left out; dimensions that all splits divide count by their bytes alone.  The answer is
+ * renamed back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -221,20 +222,7 @@ static int follows(const struct topt_layout *l, int a)
     return l->at[a] == l->at[a + 1] && (l->at[a] < 0 || l->pos[a] + 1 == l->pos[a + 1]);
 }
 
-static int group_before(const struct group *x, const struct group *y)
-{
-    if (x->node != y->node)
-        return x->node;
-    for (int i = 0; i < 2; i++) {
-        if (x->at[i] != y->at[i])
-            return x->at[i] < y->at[i];
-        if (x->pos[i] != y->pos[i])
-            return x->pos[i] < y->pos[i];
-    }
-    return x->size > y->size;
-}
-
-/* Groups of the places that move, in an order of their own; returns how many. */
+/* Groups of the places that move; returns how many. */
 static int make_groups(const struct topt_mesh *m, const struct asked *q, int merge,
                        struct group group[TOPT_MAX_AXES])
 {
@@ -252,30 +240,7 @@ static int make_groups(const struct topt_mesh *m, const struct asked *q, int mer
         group[n - 1].mask |= 1u << a;
         group[n - 1].size *= m->size[a];
     }
-    for (int i = 1; i < n; i++)
-        for (int k = i; k > 0 && group_before(&group[k], &group[k - 1]); k--) {
-            struct group x = group[k];
-            group[k] = group[k - 1];
-            group[k - 1] = x;
-        }
     return n;
-}
-
-/* The state of side 'i', with the question's dimensions. */
-static uint64_t state_of(const struct group *group, int n, int i, const int8_t *number)
-{
-    uint64_t s = 0;
-    for (int g = 0; g < n; g++) {
-        int at = group[g].at[i], pos = 0;
-        for (int k = 0; k < n && at >= 0; k++)
-            pos += group[k].at[i] == at && group[k].pos[i] < group[g].pos[i];
-        s = topt_way_put(s, g,
-                         at == TOPT_REPLICATE ? TOPT_WAY_R
-                         : at == TOPT_PARTIAL ? TOPT_WAY_P
-                                              : number[at],
-                         pos);
-    }
-    return s;
 }
 
 static uint32_t split_dims(const struct topt_mesh *m, const struct asked *q)
@@ -288,9 +253,9 @@ static uint32_t split_dims(const struct topt_mesh *m, const struct asked *q)
     return dims;
 }
 
-/* Bytes, and the dimensions that may be passed through: 'number' those of the question. */
+/* Bytes, and the dimensions that may be passed through. */
 static void set_shape(const struct topt_mesh *m, const struct topt_shape *s,
-                      int element_bytes, struct asked *q, int8_t *number)
+                      int element_bytes, struct asked *q)
 {
     struct topt_way_source *w = &q->way.source;
     uint32_t dims = split_dims(m, q);
@@ -312,10 +277,101 @@ static void set_shape(const struct topt_mesh *m, const struct topt_shape *s,
         }
         if (!(dims >> d & 1))
             continue;
-        number[d] = (int8_t)w->ndims;
         q->dim[w->ndims] = (int8_t)d;
         w->count[w->ndims++] = uneven ? -count : count;
     }
+}
+
+/* By what they are in the question's dimensions. */
+static int group_before(const struct group *x, const struct group *y)
+{
+    if (x->node != y->node)
+        return x->node;
+    for (int i = 0; i < 2; i++) {
+        if (x->at[i] != y->at[i])
+            return x->at[i] < y->at[i];
+        if (x->pos[i] != y->pos[i])
+            return x->pos[i] < y->pos[i];
+    }
+    return x->size > y->size;
+}
+
+/* What is at a dimension, told without names: in the source, which trees of ways are shared
+ * by, and beside it in the target. */
+static uint64_t look(const struct group *group, int n, int dim)
+{
+    uint32_t from = 0, to = 0;
+    for (int g = 0; g < n; g++) {
+        const struct group *x = &group[g];
+        uint64_t what = (uint64_t)(x->size * 2 + x->node);
+        if (x->at[0] == dim)
+            from += (uint32_t)(topt_mix(what, (uint64_t)x->pos[0]) >> 32);
+        if (x->at[1] == dim)
+            to +=
+                (uint32_t)(topt_mix(what, (uint64_t)(x->pos[1] * 64 + x->pos[0])) >> 32);
+    }
+    return (uint64_t)from << 32 | to;
+}
+
+/* Dimensions of one count are interchangeable where nothing is partial (sums are scattered in
+ * the order of groups): put them in an order that does not depend on their names, and rename. */
+static void order_dims(struct asked *q, struct group *group, int n)
+{
+    struct topt_way_source *w = &q->way.source;
+    uint64_t seen[TOPT_MAX_RANK];
+    int8_t number[TOPT_MAX_RANK] = {0};
+    int partial = 0;
+    for (int g = 0; g < n; g++)
+        partial |= group[g].at[0] == TOPT_PARTIAL;
+    for (int d = 0; d < w->ndims; d++) {
+        uint64_t here = partial ? 0 : look(group, n, q->dim[d]);
+        int64_t count = w->count[d];
+        int8_t dim = q->dim[d];
+        int k = d;
+        for (; k > 0 && ((!partial && w->count[k - 1] > count) ||
+                         (w->count[k - 1] == count && seen[k - 1] > here));
+             k--) {
+            w->count[k] = w->count[k - 1];
+            seen[k] = seen[k - 1];
+            q->dim[k] = q->dim[k - 1];
+        }
+        w->count[k] = count;
+        seen[k] = here;
+        q->dim[k] = dim;
+    }
+    for (int d = 0; d < w->ndims; d++)
+        number[q->dim[d]] = (int8_t)d;
+    for (int g = 0; g < n; g++)
+        for (int i = 0; i < 2; i++)
+            if (group[g].at[i] >= 0)
+                group[g].at[i] = number[group[g].at[i]];
+}
+
+static void order_groups(struct group *group, int n)
+{
+    for (int i = 1; i < n; i++)
+        for (int k = i; k > 0 && group_before(&group[k], &group[k - 1]); k--) {
+            struct group x = group[k];
+            group[k] = group[k - 1];
+            group[k - 1] = x;
+        }
+}
+
+/* The state of side 'i'. */
+static uint64_t state_of(const struct group *group, int n, int i)
+{
+    uint64_t s = 0;
+    for (int g = 0; g < n; g++) {
+        int at = group[g].at[i], pos = 0;
+        for (int k = 0; k < n && at >= 0; k++)
+            pos += group[k].at[i] == at && group[k].pos[i] < group[g].pos[i];
+        s = topt_way_put(s, g,
+                         at == TOPT_REPLICATE ? TOPT_WAY_R
+                         : at == TOPT_PARTIAL ? TOPT_WAY_P
+                                              : at,
+                         pos);
+    }
+    return s;
 }
 
 static int ask(const struct topt_router *r, const struct topt_shape *s, int element_bytes,
@@ -325,7 +381,6 @@ static int ask(const struct topt_router *r, const struct topt_shape *s, int elem
     const struct topt_mesh *m = &r->mesh;
     struct topt_way_source *w = &q->way.source;
     struct group group[TOPT_MAX_AXES];
-    int8_t number[TOPT_MAX_RANK] = {0};
     int merge = m->naxes > FREE_AXES;
     memset(&q->way, 0, sizeof q->way);
     q->still = 0;
@@ -338,14 +393,18 @@ static int ask(const struct topt_router *r, const struct topt_shape *s, int elem
                          "a redistribution over more than %d groups of axes",
                          TOPT_WAY_GROUPS);
     w->ngroups = (uint16_t)n;
+    for (int g = 0; g < n; g++)
+        w->size[g] = (uint16_t)group[g].size;
+    set_shape(m, s, element_bytes, q);
+    order_dims(q, group, n);
+    order_groups(group, n);
     for (int g = 0; g < n; g++) {
         q->mask[g] = group[g].mask;
         w->size[g] = (uint16_t)group[g].size;
         w->node_groups = (uint16_t)(w->node_groups + group[g].node);
     }
-    set_shape(m, s, element_bytes, q, number);
-    w->from = state_of(group, n, 0, number);
-    q->way.to = state_of(group, n, 1, number);
+    w->from = state_of(group, n, 0);
+    q->way.to = state_of(group, n, 1);
     return 0;
 }
 
