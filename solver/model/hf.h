@@ -149,8 +149,7 @@ int topt_hf_sizes_or(const json_t *doc, const struct hf_size *s, struct hf_arch 
                      struct topt_error *err);
 /* What configs of decoders and encoders call their sizes today. */
 extern const struct hf_size topt_hf_usual_sizes[];
-/* A flag that the operators have nothing for must be as 'want'; a key must be absent, null or
- * false. */
+/* A flag that the operators have nothing for must be as 'want'. */
 int topt_hf_refuse_flag(const json_t *doc, const char *key, int want, const char *why,
                         struct topt_error *err);
 int topt_hf_divides(const char *what, int64_t n, const char *by, int64_t d,

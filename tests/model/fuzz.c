@@ -49,6 +49,14 @@ static const char *const seeds[] = {
     "'num_key_value_heads':1,'head_dim':8,'intermediate_size':24,'vocab_size':50,"
     "'max_position_embeddings':64,'sliding_window':16,'attn_logit_softcapping':50.0,"
     "'layer_types':['sliding_attention','full_attention'],'query_pre_attn_scalar':8}",
+    "{'model_type':'gemma4_text','hidden_size':16,'num_hidden_layers':3,"
+    "'num_attention_heads':2,'num_key_value_heads':2,'num_global_key_value_heads':1,"
+    "'head_dim':4,'global_head_dim':8,'attention_k_eq_v':true,'intermediate_size':24,"
+    "'hidden_size_per_layer_input':0,'enable_moe_block':true,'num_experts':4,"
+    "'top_k_experts':2,'moe_intermediate_size':8,'vocab_size':50,'sliding_window':16,"
+    "'layer_types':['sliding_attention','full_attention','full_attention'],"
+    "'rope_parameters':{'full_attention':{'partial_rotary_factor':0.5,'rope_theta':1e6,"
+    "'rope_type':'proportional'},'sliding_attention':{'rope_type':'default'}}}",
     "{'model_type':'llama4_text','num_local_experts':4,'intermediate_size_mlp':40,"
     "'head_dim':8,'hidden_size':32,'num_hidden_layers':4,'num_attention_heads':4,"
     "'num_key_value_heads':2,'intermediate_size':24,'vocab_size':50,"
