@@ -74,6 +74,8 @@ static void shares_of(const struct topt_kernel_call *c, const real *logit,
 {
     enum { CORRECTION = 2 };
     const real *correction = c->value[CORRECTION];
+    /* where sigmoids alone would decide their logits do, which are never the same 1 */
+    int by_logit = !c->op->attrs.sigmoid || (!correction && c->op->attrs.groups == 1);
     double most = -INFINITY;
     for (int64_t e = 0; e < experts; e++)
         most = (double)logit[e] > most ? (double)logit[e] : most;
@@ -81,8 +83,8 @@ static void shares_of(const struct topt_kernel_call *c, const real *logit,
         double x = (double)logit[e];
         t->rest[e] = c->op->attrs.sigmoid ? 1 / (1 + exp(x)) : 1;
         t->weight[e] = c->op->attrs.sigmoid ? 1 / (1 + exp(-x)) : exp(x - most);
-        score[e] = (c->op->attrs.sigmoid ? t->weight[e] : x) +
-                   (correction ? (double)correction[e] : 0);
+        score[e] =
+            (by_logit ? x : t->weight[e]) + (correction ? (double)correction[e] : 0);
     }
 }
 
