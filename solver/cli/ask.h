@@ -104,7 +104,7 @@ struct topt_question {
 
 #define ASK_JSON                                                                         \
     {                                                                                    \
-        "json", TOPT_OPT_FLAG, ASK_AT(json), "", "ASK_JSON on standard output"           \
+        "json", TOPT_OPT_FLAG, ASK_AT(json), "", "JSON on standard output"               \
     }
 
 #define ASK_OUTPUT                                                                       \

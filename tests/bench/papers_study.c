@@ -183,13 +183,15 @@ static struct figure figure_of(struct study *s, const struct topt_solution *at)
 enum wish { LEAST, FASTEST, ALL };
 
 /* All variants' answers together. */
-static struct topt_solutions solve(struct study *s, enum wish wish, int64_t bytes)
+static struct topt_solutions solve(struct study *s, enum wish wish, int64_t bytes,
+                                   int64_t ns)
 {
     struct topt_solutions all = {.claim = topt_claim_exact()};
     struct topt_error err = {0};
     for (int i = 0; i < s->shape.nvariants; i++) {
         struct topt_solutions part = {0};
-        struct topt_search_options o = {.memory_limit = bytes, .threads = 1};
+        struct topt_search_options o = {
+            .memory_limit = bytes, .time_limit = ns, .threads = 1};
         struct topt_problem *p = problem_of(s, i);
         if (wish == LEAST ? topt_problem_least(p, &o, 0, &part, &err)
                           : topt_problem_frontier(p, &o, wish == FASTEST, &part, &err))
@@ -205,7 +207,7 @@ static struct topt_solutions solve(struct study *s, enum wish wish, int64_t byte
 
 static struct figure one(struct study *s, enum wish wish, int64_t bytes)
 {
-    struct topt_solutions all = solve(s, wish, bytes);
+    struct topt_solutions all = solve(s, wish, bytes, 0);
     struct figure f = {0};
     if (all.n > 0)
         f = figure_of(s, &all.at[wish == LEAST ? 0 : all.n - 1]);
@@ -227,13 +229,21 @@ struct figure study_fastest(struct study *s, int64_t bytes)
 
 int study_frontier(struct study *s, struct figure **ret)
 {
-    struct topt_solutions all = solve(s, ALL, 0);
+    struct topt_solutions all = solve(s, ALL, 0, 0);
     int n = all.n;
     *ret = calloc((size_t)n + 1, sizeof **ret);
     for (int i = 0; i < n && *ret; i++)
         (*ret)[i] = figure_of(s, &all.at[i]);
     topt_solutions_fini(&all);
     return *ret ? n : 0;
+}
+
+int study_faster(struct study *s, int64_t ns)
+{
+    struct topt_solutions all = solve(s, ALL, 0, ns - 1);
+    int n = all.n;
+    topt_solutions_fini(&all);
+    return n;
 }
 
 int study_sample(struct study *s, int n, struct figure *ret)

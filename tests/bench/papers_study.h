@@ -50,6 +50,8 @@ struct figure study_least(struct study *s);
 struct figure study_fastest(struct study *s, int64_t bytes);
 /* The whole frontier; returns how many points, in an array that the caller frees. */
 int study_frontier(struct study *s, struct figure **ret);
+/* How many points of the frontier are faster than that. */
+int study_faster(struct study *s, int64_t ns);
 /* Points of the frontier: the fastest within each of 'n' limits, from the least memory to what
  * the fastest of all needs, in equal ratios.  Ascending, equal ones once; returns how many. */
 int study_sample(struct study *s, int n, struct figure *ret);
