@@ -160,7 +160,8 @@ static int mini_time(struct topt_micros *m, json_t **ret, struct topt_error *err
         topt_best_fini(&b);
         return gave_up ? unfinished(r->gpus, err) : infeasible(m, r->gpus, ret, err);
     }
-    snprintf(why, sizeof why, "fastest on %d GPU%s within %s a GPU", b.mesh.devices,
+    snprintf(why, sizeof why, "%s on %d GPU%s within %s a GPU",
+             b.stopped ? "fastest found so far" : "fastest", b.mesh.devices,
              b.mesh.devices > 1 ? "s" : "",
              topt_show_bytes(topt_request_limit(r), limit, sizeof limit));
     int rc = write_answer(m, &b, why, ret, err);
