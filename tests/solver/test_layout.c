@@ -272,6 +272,45 @@ static void test_interchange(const char *profile, int nodes, int per_node)
     topt_hw_destroy(near);
 }
 
+/* Dimensions that all splits divide may change places, and one be longer where another is
+ * shorter: what a way takes depends on bytes alone, as long as nothing is summed up on it. */
+static void test_dimensions(const char *profile, int nodes, int per_node)
+{
+    struct topt_hw *near = topt_hw_load(profile, NULL);
+    struct topt_mesh m;
+    uint64_t seed = 33;
+    int same = 1, holds = 1;
+    if (topt_mesh_init(&m, nodes, per_node, NULL))
+        return;
+    struct topt_router *r = topt_router_create(near, &m);
+    struct topt_shape s = {2, {{1024, 1}, {4096, 3}}}, t = {2, {{2048, 3}, {2048, 1}}};
+    for (int i = 0; i < 300; i++) {
+        struct topt_layout end[2], swap[2];
+        const struct topt_path *p, *q;
+        for (int k = 0; k < 2; k++) {
+            random_layout(&seed, &m, 2, 0, &end[k]);
+            swap[k] = end[k];
+            for (int a = 0; a < m.naxes; a++)
+                if (end[k].at[a] >= 0)
+                    swap[k].at[a] = (int8_t)!end[k].at[a];
+        }
+        if (topt_router_path(r, &s, 4, &end[0], &end[1], &p, NULL) ||
+            topt_router_path(r, &t, 4, &swap[0], &swap[1], &q, NULL)) {
+            holds = 0;
+            break;
+        }
+        int64_t sum = 0;
+        for (int k = 0; k < q->nmoves; k++)
+            sum += topt_move_ns(near, &m, &t, &q->move[k], 4);
+        same &= p->time_ns == q->time_ns && sum == q->time_ns;
+        holds &= path_holds(p, &end[0], &end[1]) && path_holds(q, &swap[0], &swap[1]);
+    }
+    ok(holds && same, "%dx%d: pairs that differ by names of dimensions cost the same",
+       nodes, per_node);
+    topt_router_destroy(r);
+    topt_hw_destroy(near);
+}
+
 int main(void)
 {
     hw = topt_hw_load("lab-cpu", NULL);
@@ -284,6 +323,8 @@ int main(void)
     test_shortest("h100-80-dgx");
     test_interchange("a100-80-dgx", 1, 8);
     test_interchange("a100-80-dgx", 4, 8);
+    test_dimensions("a100-80-dgx", 2, 8);
+    test_dimensions("a100-80-dgx", 16, 8);
     test_routes("lab-cpu", 1, 4);
     test_routes("lab-cpu", 2, 3);
     test_routes("v100-dgx1-2x8", 2, 4);
