@@ -101,6 +101,13 @@ int topt_shape_same(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
+int topt_shape_normed(struct topt_op *op, struct topt_error *err)
+{
+    if (op->attrs.eps <= 0)
+        op->attrs.eps = 1e-5;
+    return topt_shape_same(op, err);
+}
+
 int64_t topt_flops_none(const struct topt_op *op, enum topt_kernel k, const int64_t *len)
 {
     (void)op, (void)k, (void)len;

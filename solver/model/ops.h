@@ -44,7 +44,8 @@ int topt_refuse_units(const struct topt_op *op, int operand, int64_t want,
                       struct topt_error *err);
 /* All operands have the first input's extents, in the dimensions they share with it. */
 int topt_shape_same(struct topt_op *op, struct topt_error *err);
-int topt_shape_unary(struct topt_op *op, struct topt_error *err); /* and an activation */
+int topt_shape_normed(struct topt_op *op, struct topt_error *err); /* and an eps */
+int topt_shape_unary(struct topt_op *op, struct topt_error *err);  /* and an activation */
 
 int topt_shape_weigh(struct topt_op *op, struct topt_error *err);
 

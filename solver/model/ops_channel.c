@@ -13,18 +13,11 @@ static int shape_shared(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
-static int shape_normed(struct topt_op *op, struct topt_error *err)
-{
-    if (op->attrs.eps <= 0)
-        op->attrs.eps = 1e-5;
-    return topt_shape_same(op, err);
-}
-
 /* A group's statistics are one number, whatever its unit holds. */
 static int shape_group_norm(struct topt_op *op, struct topt_error *err)
 {
     enum { MEAN = 4, S2 = 7 };
-    if (shape_normed(op, err))
+    if (topt_shape_normed(op, err))
         return -1;
     for (int o = MEAN; o <= S2; o++)
         topt_set_dim(op, o, 1, 1);
@@ -127,7 +120,7 @@ const struct topt_op_spec topt_ops_channel[] = {
                   SUM(6, D(0) | D(1)), SUM(7, D(0) | D(1)),
                   KERNEL(BN_BWD_APPLY, V(0) | V(1) | V(4) | V(5) | V(6) | V(7) | G(3),
                          G(0))},
-     .shape = shape_normed,
+     .shape = topt_shape_normed,
      .flops = topt_flops_elementwise},
     /* Each group of channels of each sample by itself (Wu and He 2018): the units are the
      * groups, so units of 1 make it the norm of instances. */

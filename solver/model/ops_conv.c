@@ -299,13 +299,6 @@ static int64_t flops_pool(const struct topt_op *op, enum topt_kernel k,
            op->attrs.kernel_h * op->attrs.kernel_w;
 }
 
-static int shape_batch_norm(struct topt_op *op, struct topt_error *err)
-{
-    if (op->attrs.eps <= 0)
-        op->attrs.eps = 1e-5;
-    return topt_shape_same(op, err);
-}
-
 static int shape_lrn(struct topt_op *op, struct topt_error *err)
 {
     struct topt_attrs *a = &op->attrs;
@@ -626,7 +619,7 @@ const struct topt_op_spec topt_ops_conv[] = {
                   SUM(6, D(0) | D(2) | D(3)), SUM(7, D(0) | D(2) | D(3)),
                   KERNEL(BN_BWD_APPLY, V(0) | V(1) | V(4) | V(5) | V(6) | V(7) | G(3),
                          G(0))},
-     .shape = shape_batch_norm,
+     .shape = topt_shape_normed,
      .flops = topt_flops_elementwise},
     {.name = "lrn", /* by the squares of neighbouring channels */
      .attrs = A(SIZE) | A(ALPHA) | A(BETA) | A(BIAS),

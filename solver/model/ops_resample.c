@@ -39,13 +39,23 @@ static void set_own_image(struct topt_op *op, int operand)
         op->operand[operand].dim[i] = op->operand[0].dim[i];
 }
 
+/* Limits, so that no product overflows. */
+static int check_extents(int64_t height, int64_t width, struct topt_error *err)
+{
+    enum { MOST = 1 << 20 };
+    return height >= 1 && width >= 1 && height <= MOST && width <= MOST
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL, "needs height and width of 1 to %d",
+                           MOST);
+}
+
 static int shape_resize(struct topt_op *op, struct topt_error *err)
 {
-    enum { B, C, H, W, X = 0, Y, XW, DXW, MOST = 1 << 20 };
+    enum { B, C, H, W, X = 0, Y, XW, DXW };
     const struct topt_attrs *a = &op->attrs;
-    if (a->height < 1 || a->width < 1 || a->height > MOST || a->width > MOST ||
-        op->operand[X].dim[2].count > MOST || op->operand[X].dim[3].count > MOST)
-        return topt_fail(err, TOPT_ERR_INVAL, "needs height and width of 1 to %d", MOST);
+    if (check_extents(a->height, a->width, err) ||
+        check_extents(op->operand[X].dim[2].count, op->operand[X].dim[3].count, err))
+        return -1;
     topt_counts_from_input(op, X);
     op->count[H] = a->height;
     op->count[W] = a->width;
@@ -57,22 +67,12 @@ static int shape_resize(struct topt_op *op, struct topt_error *err)
 
 /* ---- images from features and positions ------------------------------------------------ */
 
-static int check_extents(const struct topt_op *op, struct topt_error *err)
-{
-    enum { MOST = 1 << 20 };
-    const struct topt_attrs *a = &op->attrs;
-    return a->height >= 1 && a->width >= 1 && a->height <= MOST && a->width <= MOST
-               ? 0
-               : topt_fail(err, TOPT_ERR_INVAL, "needs height and width of 1 to %d",
-                           MOST);
-}
-
 static int shape_unflatten(struct topt_op *op, struct topt_error *err)
 {
     enum { B, C, H, W, S };
     const struct topt_dim *x = op->operand[0].dim;
     int64_t pixels = op->attrs.height * op->attrs.width;
-    if (check_extents(op, err))
+    if (check_extents(op->attrs.height, op->attrs.width, err))
         return -1;
     if (x[1].count != 1 || x[2].unit % pixels)
         return topt_fail(err, TOPT_ERR_INVAL,
@@ -90,7 +90,7 @@ static int shape_untokens(struct topt_op *op, struct topt_error *err)
 {
     enum { B, C, H, W };
     const struct topt_dim *x = op->operand[0].dim;
-    if (check_extents(op, err))
+    if (check_extents(op->attrs.height, op->attrs.width, err))
         return -1;
     if (x[1].count != op->attrs.height * op->attrs.width)
         return topt_fail(
