@@ -184,6 +184,28 @@ static void rows(void)
     topt_model_destroy(m);
 }
 
+/* A file that ends in its own loss. */
+static void own_loss(const char *asked)
+{
+    struct graph g = graph_begin(13);
+    struct topt_error err = {0};
+    graph_input(&g, "x", 1, 2, DIMS(2, 12));
+    graph_input(&g, "labels", 7, 1, DIMS(2));
+    graph_weights(&g, "w", 2, DIMS(12, 5));
+    graph_node(&g, "MatMul", "x w", "y", "");
+    graph_node(&g, "LogSoftmax", "y", "p", "axis=1");
+    graph_node(&g, "NegativeLogLikelihoodLoss", "p labels", "loss", "");
+    graph_end(&g, "loss");
+    struct topt_model *m = import(&g, asked, 0, &err);
+    if (asked)
+        ok(!m && strstr(err.text, "its own loss"), "another one is refused: %s",
+           err.text);
+    else
+        ok(m && m->nops == 3 && m->vocab == 5 && count(m, "cross_entropy") == 1,
+           "is trained by it %s", err.text);
+    topt_model_destroy(m);
+}
+
 /* A branch is taken where its condition is known from shapes; nobody misses the other's type. */
 static void branches(int64_t rows, const char *kind)
 {
@@ -302,6 +324,8 @@ int main(void)
     digits();
     steps();
     rows();
+    own_loss(NULL);
+    own_loss("mse");
     branches(2, "relu");
     branches(3, "tanh");
     errors();
