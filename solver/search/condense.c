@@ -410,9 +410,9 @@ static struct run entry_of(const struct condensing *k, const struct table *t, in
     return topt_made_entry(&k->c->maker, t, t->first_entry + e);
 }
 
-/* Configurations are pairs of a value and a point of its frontier; 'value' by configuration. */
+/* Configurations are pairs of a value and a point of its frontier; both by configuration. */
 static int keep_op(struct condensing *k, int op, struct topt_search_op *ret,
-                   int32_t **ret_value, int *ret_factor)
+                   int32_t **ret_value, const uint32_t **ret_point, int *ret_factor)
 {
     const struct plan *p = &k->c->plan;
     const struct factor *f = own_factor(k, op, ret_factor);
@@ -421,18 +421,21 @@ static int keep_op(struct condensing *k, int op, struct topt_search_op *ret,
         n += entry_of(k, f->table, f->view[0].of[v]).n;
     struct topt_cost *cost = TOPT_NEW(k->c->arena, n, struct topt_cost);
     int32_t *value = TOPT_NEW(k->c->arena, n, int32_t);
-    if (n > INT32_MAX || !cost || !value)
+    uint32_t *point = TOPT_NEW(k->c->arena, n, uint32_t);
+    if (n > INT32_MAX || !cost || !value || !point)
         return nomem(k);
     n = 0;
     for (int v = 0; v < p->nvalues[op]; v++) {
         struct run r = entry_of(k, f->table, f->view[0].of[v]);
         for (uint32_t i = 0; i < r.n; i++) {
             cost[n] = r.cost[i];
+            point[n] = r.base + i;
             value[n++] = v;
         }
     }
     *ret = (struct topt_search_op){k->p->op[op].name, (int)n, cost};
     *ret_value = value;
+    *ret_point = point;
     return 0;
 }
 
@@ -508,14 +511,15 @@ static int build(struct condensing *k)
                         TOPT_NEW(a, c->plan.tables.nall, const struct topt_table *)};
     c->op = TOPT_NEW(a, most, int);
     c->op_factor = TOPT_NEW(a, most, int);
+    c->point = TOPT_NEW(a, most, const uint32_t *);
     c->edge_factor = TOPT_NEW(a, c->plan.nfactors, int);
     if (!op || !edge || !left.number || !left.value || !left.table || !c->op ||
-        !c->op_factor || !c->edge_factor)
+        !c->op_factor || !c->edge_factor || !c->point)
         return nomem(k);
     for (int i = 0; i < most; i++) {
         if (k->gone[i])
             continue;
-        if (keep_op(k, i, &op[n], &left.value[n], &c->op_factor[n]))
+        if (keep_op(k, i, &op[n], &left.value[n], &c->point[n], &c->op_factor[n]))
             return -1;
         left.number[i] = n;
         c->op[n++] = i;
@@ -620,34 +624,39 @@ static void unroll(const struct condensed *c, int place, int64_t point, int64_t 
     }
 }
 
-/* The number, among a factor's points, of a configuration: they stand value after value. */
-static int64_t point_of_config(const struct condensed *c, const struct factor *f,
-                               int32_t config)
+/* The point that a strategy takes of an edge's factor. */
+static int64_t point_of_edge(const struct condensed *c, const struct factor *f, int edge,
+                             const int32_t *strategy)
 {
-    for (int v = 0;; v++) {
-        struct run r = topt_made_entry(&c->maker, f->table,
-                                       f->table->first_entry + f->view[0].of[v]);
-        if (config < (int32_t)r.n)
-            return (int64_t)r.base + config;
-        config -= (int32_t)r.n;
-    }
+    const struct topt_search_edge *e = &c->problem.edge[edge];
+    int64_t entry = (int64_t)e->from_class[strategy[e->from]] * e->table->to_classes +
+                    e->to_class[strategy[e->to]];
+    struct run r = topt_made_entry(&c->maker, f->table, f->table->first_entry + entry);
+    return (int64_t)r.base + strategy[c->problem.nops + edge];
 }
 
-void topt_condense_lift(const struct condensed *c, const int32_t *choice, int64_t *stack,
-                        int32_t *ret_choice)
+static int same_edge(const struct condensed *c, int edge, const int32_t *a,
+                     const int32_t *b)
+{
+    const struct topt_search_edge *e = &c->problem.edge[edge];
+    int n = c->problem.nops;
+    return a[n + edge] == b[n + edge] && a[e->from] == b[e->from] && a[e->to] == b[e->to];
+}
+
+void topt_condense_lift(const struct condensed *c, const int32_t *strategy,
+                        const int32_t *before, int64_t *stack, int32_t *choice)
 {
     const struct topt_search_problem *q = &c->problem;
     for (int i = 0; i < q->nops; i++) {
+        if (before && before[i] == strategy[i])
+            continue;
         const struct factor *f = &c->plan.factor[c->op_factor[i]];
-        unroll(c, f->place, point_of_config(c, f, choice[i]), stack, ret_choice);
+        unroll(c, f->place, c->point[i][strategy[i]], stack, choice);
     }
     for (int i = 0; i < q->nedges; i++) {
-        const struct topt_search_edge *e = &q->edge[i];
+        if (before && same_edge(c, i, before, strategy))
+            continue;
         const struct factor *f = &c->plan.factor[c->edge_factor[i]];
-        int64_t entry = (int64_t)e->from_class[choice[e->from]] * e->table->to_classes +
-                        e->to_class[choice[e->to]];
-        struct run r =
-            topt_made_entry(&c->maker, f->table, f->table->first_entry + entry);
-        unroll(c, f->place, (int64_t)r.base + choice[q->nops + i], stack, ret_choice);
+        unroll(c, f->place, point_of_edge(c, f, i, strategy), stack, choice);
     }
 }

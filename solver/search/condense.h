@@ -11,7 +11,8 @@ struct condensed {
     int *op;        /* by operator: its number in the original */
     int *op_factor; /* by operator, by edge: the factor that it is */
     int *edge_factor;
-    struct plan plan; /* of the original */
+    const uint32_t **point; /* by operator, by configuration: its factor's point */
+    struct plan plan;       /* of the original */
     struct maker maker;
     struct topt_arena *arena;
     int64_t work; /* pairs of points looked at */
@@ -26,9 +27,11 @@ int topt_condense(const struct topt_search_problem *p, const char *keep,
 void topt_condense_fini(struct condensed *c);
 
 /* A strategy of the condensed problem as one of the original: configurations by operator, then
- * alternatives by edge.  'stack' has room for topt_condense_stack() numbers. */
-void topt_condense_lift(const struct condensed *c, const int32_t *choice, int64_t *stack,
-                        int32_t *ret_choice);
+ * alternatives by edge.  'before' (NULL: none) is one whose original 'choice' holds when this is
+ * called: neighbours on a frontier have much in common.  'stack' has room for
+ * topt_condense_stack() numbers. */
+void topt_condense_lift(const struct condensed *c, const int32_t *strategy,
+                        const int32_t *before, int64_t *stack, int32_t *choice);
 size_t topt_condense_stack(const struct condensed *c);
 
 #endif

@@ -65,26 +65,30 @@ static int reduce_problem(struct ft *f)
     return 0;
 }
 
-/* From the smallest problem's strategy to one of the problem that was asked about. */
-static void lift(const struct ft *f, const int32_t *choice, int64_t *stack, int32_t *ret)
-{
-    topt_condense_lift(&f->condensed, choice, stack, ret);
-    for (int i = 0; i < f->problem->nops; i++)
-        ret[i] = f->narrowed.config[i][ret[i]];
-}
-
+/* From the smallest problem's strategies to those of the problem that was asked about, one
+ * after the other. */
 static int lift_all(const struct ft *f, struct topt_frontier *ret)
 {
+    int nops = f->problem->nops, nedges = f->problem->nedges;
     int64_t *stack = malloc(topt_condense_stack(&f->condensed) * sizeof *stack);
-    if (!stack)
-        return topt_search_nomem(f->err);
-    for (int i = 0; i < ret->npoints; i++) {
+    int32_t *choice = malloc(((size_t)nops + (size_t)nedges + 1) * sizeof *choice);
+    const int32_t *before = NULL;
+    for (int i = 0; stack && choice && i < ret->npoints; i++) {
         const struct found *found = &f->conditioned.found[i];
+        int32_t *config = (int32_t *)ret->point[i].config;
+        topt_condense_lift(&f->condensed, found->choice, before, stack, choice);
+        before = found->choice;
         ret->point[i].cost = found->cost;
-        lift(f, found->choice, stack, (int32_t *)ret->point[i].config);
+        for (int k = 0; k < nops; k++)
+            config[k] = f->narrowed.config[k][choice[k]];
+        if (nedges)
+            memcpy((int32_t *)ret->point[i].alt, choice + nops,
+                   (size_t)nedges * sizeof *choice);
     }
+    int rc = stack && choice ? 0 : topt_search_nomem(f->err);
     free(stack);
-    return 0;
+    free(choice);
+    return rc;
 }
 
 static int name_decided(const struct ft *f, struct topt_frontier *ret)

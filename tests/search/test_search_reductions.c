@@ -88,9 +88,10 @@ static int lifts_back(const struct topt_search_problem *p, const struct condense
 {
     int64_t *stack = malloc(topt_condense_stack(c) * sizeof *stack);
     int good = stack != NULL;
+    int32_t choice[256];
     for (size_t i = 0; good && i < f->nfound; i++) {
-        int32_t choice[256];
-        topt_condense_lift(c, f->found[i].choice, stack, choice);
+        topt_condense_lift(c, f->found[i].choice, i ? f->found[i - 1].choice : NULL,
+                           stack, choice);
         good = costs(p, choice, f->found[i].cost);
     }
     free(stack);
