@@ -93,7 +93,7 @@ struct topt_question {
     {                                                                                    \
         "max-entries", TOPT_OPT_INT, ASK_AT(entries), "N",                               \
             "decide operators by heuristic where tables would be larger "                \
-            "(4194304)"                                                                  \
+            "(8388608)"                                                                  \
     }
 
 #define ASK_QUIET                                                                        \

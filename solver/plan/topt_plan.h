@@ -70,7 +70,7 @@ struct topt_request {
     const atomic_bool *stop;
     int64_t max_work; /* the same after so much counted work of the search; 0: no limit */
     int64_t
-        max_entries; /* as of searches: larger tables are decided by heuristic; 0: 2^22 */
+        max_entries; /* as of searches: larger tables are decided by heuristic; 0: 2^23 */
 };
 
 /* Sensible values for everything that is not a pointer. */

@@ -33,9 +33,10 @@
 #include <string.h>
 
 enum {
-    FIRST_REACH = 128,    /* part of what is to be explored that is tried first, ... */
+    FIRST_REACH = 64,     /* part of what is to be explored that is tried first, ... */
     FIRST_REACH_FAST = 8, /* the same where one strategy is wanted */
-    NEXT_REACH = 2,       /* ... and times as far each further time */
+    NEXT_REACH = 2,       /* ... and times as far each further time, ... */
+    NEXT_REACH_FAST = 8,  /* or this where a time costs more than what it finds */
     REST_REACH = 8,       /* rests are found so many times farther at a time */
     KNOWN_PART = 8, /* where known costs leave less than a part, that is tried at once */
     TOL = 1,        /* sagging by so many times the tolerance, too */
@@ -528,7 +529,9 @@ static int explore(struct bander *b, struct band *band, int64_t opt, int64_t nee
             return keep_points(b, band);
         if (o->fastest && r.n)
             band->corner.time = r.cost[r.n - 1].time;
-        reach = opt + max(NEXT_REACH * (band->explored - opt), NEXT_REACH);
+        int cheap = b->maker.merge.products < b->plan->tables.npairs / 4;
+        int64_t times = cheap ? NEXT_REACH_FAST : NEXT_REACH;
+        reach = opt + max(times * (band->explored - opt), times);
         if (reach > need - (need - opt) / 16)
             reach = need;
     }

@@ -35,7 +35,7 @@ static const struct topt_option table[] = {
     {"seconds", TOPT_OPT_REAL, offsetof(struct args, seconds), "S",
      "the same after so many seconds"},
     {"max-entries", TOPT_OPT_INT, offsetof(struct args, entries), "N",
-     "decide operators by heuristic where exact tables would be larger (4194304)"},
+     "decide operators by heuristic where exact tables would be larger (8388608)"},
     {"json", TOPT_OPT_FLAG, offsetof(struct args, json), NULL, "print JSON"},
     {"quiet", TOPT_OPT_FLAG, offsetof(struct args, quiet), NULL,
      "no line on a terminal about progress"},

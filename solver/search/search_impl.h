@@ -43,7 +43,7 @@ int topt_search_stopped(const struct topt_search_options *options);
 /* Entries an edge's table may have; entries of a new table up to which operators are
  * eliminated exactly, and bytes a search may hold, where no limit was given. */
 #define TOPT_SEARCH_MAX_ENTRIES   (1 << 26)
-#define TOPT_SEARCH_EXACT_ENTRIES ((int64_t)1 << 22)
+#define TOPT_SEARCH_EXACT_ENTRIES ((int64_t)1 << 23)
 #define TOPT_SEARCH_MAX_BYTES     ((int64_t)16 << 30)
 
 #endif

@@ -70,7 +70,7 @@ struct topt_search_options {
     const atomic_bool *stop; /* polled: answer with what is proven so far; may be NULL */
     int64_t max_work; /* the same after so many pairs of points or entries; 0: no limit.
                             The answer is the same for any machine and number of threads */
-    int64_t max_entries; /* exact elimination makes no larger table; 0 means 2^22 */
+    int64_t max_entries; /* exact elimination makes no larger table; 0 means 2^23 */
     int64_t max_bytes;   /* memory the search may take; 0 means 16 GiB */
     struct topt_progress *progress; /* told what the search is at; may be NULL */
 };

@@ -23,7 +23,7 @@ stop_planner()
 }
 
 start_all
-"$TOPT_MAKE_ONNX" digits >digits.onnx || skip_all "this topt reads no ONNX"
+"$MAKE_ONNX" digits >digits.onnx || skip_all "this topt reads no ONNX"
 printf '#!/bin/bash\nenv\n' >env.sh
 topt="--topt-model=digits.onnx --topt-batch=8"
 job=$(sbatch --parsable --topt-mode=mini-time --topt-gpus=2 $topt -o out env.sh 2>err)
