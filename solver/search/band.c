@@ -529,7 +529,7 @@ static int explore(struct bander *b, struct band *band, int64_t opt, int64_t nee
             return keep_points(b, band);
         if (o->fastest && r.n)
             band->corner.time = r.cost[r.n - 1].time;
-        int cheap = b->maker.merge.products < b->plan->tables.npairs / 4;
+        int cheap = o->fastest || b->maker.merge.products < b->plan->tables.npairs / 4;
         int64_t times = cheap ? NEXT_REACH_FAST : NEXT_REACH;
         reach = opt + max(times * (band->explored - opt), times);
         if (reach > need - (need - opt) / 16)

@@ -21,7 +21,7 @@
 #include <string.h>
 
 enum {
-    MEAN_POINTS = 64, /* an entry's, in tables that are kept */
+    MEAN_POINTS = 16, /* an entry's, in tables that are kept */
     TABLE_POINTS = 1 << 22,
     TABLE_WORK = 1 << 27, /* pairs of points looked at for one table, */
     TOTAL_WORK = 1 << 30, /* and for all of them */
@@ -84,6 +84,7 @@ static int make_new(struct condensing *k)
     size_t points = m->merge.n;
     int64_t work = m->merge.products;
     int64_t budget = k->must ? INT64_MAX : work + TABLE_WORK;
+    m->mean = k->must ? 0 : MEAN_POINTS;
     struct topt_error err = {0};
     enum topt_made made = made_of_broken(k) ? TOPT_MADE_TOO_MUCH
                                             : topt_make_more(m, k->nmade, budget, &err);

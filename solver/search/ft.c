@@ -28,7 +28,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SLICES = 1024 };
+enum {
+    MAX_SLICES = 1024,
+    MANY_OPS = 128, /* from so many on it pays to make a problem smaller first */
+};
 
 /* A search in its steps. */
 struct ft {
@@ -134,9 +137,9 @@ static int answer(const struct ft *f, struct topt_frontier **ret)
     return 0;
 }
 
-int topt_search_ft(const struct topt_search_problem *problem,
-                   const struct topt_search_options *options, struct topt_frontier **ret,
-                   struct topt_error *err)
+int topt_search_smaller(const struct topt_search_problem *problem,
+                        const struct topt_search_options *options,
+                        struct topt_frontier **ret, struct topt_error *err)
 {
     struct ft f = {.problem = problem, .options = options, .err = err};
     if (problem->nops == 0)
@@ -151,4 +154,36 @@ int topt_search_ft(const struct topt_search_problem *problem,
     topt_narrow_fini(&f.narrowed);
     free(f.cutset);
     return rc;
+}
+
+/* The problem as it is. */
+static int search_at_once(const struct topt_search_problem *problem,
+                          const struct topt_search_options *options,
+                          struct topt_frontier **ret, struct topt_error *err)
+{
+    struct plan plan;
+    int rc = topt_plan_init(&plan, problem, NULL, options, err);
+    if (!rc)
+        rc = topt_sweep(&plan, options, (struct known_costs){NULL, 0}, ret, err);
+    if (!rc) {
+        (*ret)->exact = (*ret)->exact && !plan.nfixed;
+        rc = topt_frontier_decided(*ret, plan.fixed, problem->nops, err);
+        if (rc)
+            topt_frontier_destroy(*ret);
+    }
+    topt_plan_fini(&plan);
+    return rc;
+}
+
+int topt_search_ft(const struct topt_search_problem *problem,
+                   const struct topt_search_options *options, struct topt_frontier **ret,
+                   struct topt_error *err)
+{
+    if (problem->nops == 0)
+        return answer_nothing(problem, ret, err);
+    /* Where little is wanted (the fastest, what is within a box), bounds leave less of the
+     * problem than solving blocks whole would cost. */
+    if (options->fastest || options->time_limit || problem->nops < MANY_OPS)
+        return search_at_once(problem, options, ret, err);
+    return topt_search_smaller(problem, options, ret, err);
 }

@@ -63,11 +63,19 @@ static int make_entry(struct maker *k, const struct step *s, int64_t ea, int64_t
     return topt_merge_run(&k->merge);
 }
 
+/* Have the first entries of a table so many points that all will have too many? */
+static int too_many(const struct maker *k, int64_t entries, size_t points)
+{
+    return entries >= 64 && (double)points > 2 * k->mean * (double)entries;
+}
+
+/* 0; 1 where that takes too much, and entries are missing; or -1. */
 static int make_table(struct maker *k, const struct table *t)
 {
     const struct step *s = &t->how;
     struct merge *m = &k->merge;
     int64_t entry = t->first_entry, end = entry + t->nentries;
+    size_t first = m->n;
     if (!t->nentries)
         return 0;
     for (struct cursor c = topt_cursor_start(s); entry < end; topt_cursor_next(&c))
@@ -78,8 +86,10 @@ static int make_table(struct maker *k, const struct table *t)
             k->count[entry] = (uint32_t)(m->n - k->first[entry]);
             if (k->count[entry] > (uint32_t)k->max_frontier)
                 k->max_frontier = (int)k->count[entry];
-            if (k->budget && m->products > k->budget)
-                return 0;
+            if ((k->budget && m->products > k->budget) ||
+                (k->mean && too_many(k, entry - t->first_entry + 1,
+                                     k->first[entry] + k->count[entry] - first)))
+                return 1;
             if (m->n >= UINT32_MAX / 2) {
                 m->failed = TOPT_ERR_LIMIT;
                 m->too_big = 1;
@@ -139,9 +149,10 @@ enum topt_made topt_make_more(struct maker *k, size_t from, int64_t budget,
     for (size_t i = from; i < ts->nall; i++) {
         if (topt_search_canceled(k->merge.options))
             k->merge.failed = TOPT_ERR_CANCELED;
-        if (k->merge.failed || (!ts->all[i]->leaf && make_table(k, ts->all[i])))
+        int rc = k->merge.failed ? -1 : ts->all[i]->leaf ? 0 : make_table(k, ts->all[i]);
+        if (rc < 0)
             return failed(k, err);
-        if (k->merge.products > budget)
+        if (rc || k->merge.products > budget)
             return TOPT_MADE_TOO_MUCH;
     }
     return TOPT_MADE;
@@ -159,11 +170,12 @@ enum topt_made topt_make(struct maker *k, int64_t budget, struct topt_error *err
     for (size_t i = 0; i < ts->nall; i++) {
         if (topt_search_canceled(m->options))
             m->failed = TOPT_ERR_CANCELED;
-        if (m->failed || (!ts->all[i]->leaf && make_table(k, ts->all[i])))
+        int rc = m->failed ? -1 : ts->all[i]->leaf ? 0 : make_table(k, ts->all[i]);
+        if (rc < 0)
             return failed(k, err);
         if (topt_search_stopped(m->options))
             return TOPT_MADE_STOPPED;
-        if (budget && m->products > k->budget)
+        if (rc || (budget && m->products > k->budget))
             return TOPT_MADE_TOO_MUCH;
         /* Later tables have more points than earlier ones: what is used up too early will
          * not do. */

@@ -15,6 +15,7 @@ struct maker {
     const struct bound *bound[TOPT_MAX_BOUNDS];
     int max_frontier;
     int64_t budget; /* points to look at; 0: any number */
+    double mean;    /* points of an entry, about, that are too many; 0: any number */
 };
 
 int topt_maker_init(struct maker *k, const struct tables *ts,

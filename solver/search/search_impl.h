@@ -18,6 +18,8 @@ typedef int topt_search_fn(const struct topt_search_problem *problem,
 
 topt_search_fn topt_search_ft, topt_search_plain, topt_search_elimination,
     topt_search_brute;
+/* What topt_search_ft does with large problems (ft.c); for tests, of any size. */
+topt_search_fn topt_search_smaller;
 
 /* A frontier of 'npoints' strategies; 'with_choices': with room for them (config and alt are
  * writable until it is returned). */

@@ -12,6 +12,7 @@ enum { PROBLEMS = 1500, LARGEST = 20000 };
 
 struct tally {
     int tried, narrow, narrowed, condense, condensed, condition, sliced, cuts, cutsets;
+    int smaller;
 };
 
 static double strategies(const struct topt_search_problem *p, int alternatives)
@@ -153,6 +154,46 @@ static void check_condition(struct rng *r, const struct topt_search_problem *p,
     topt_condition_fini(&c);
 }
 
+/* ---- all of them ---- */
+
+static void check_smaller(struct rng *r, const struct topt_search_problem *p,
+                          const struct topt_frontier *all, struct tally *t)
+{
+    int n = all->npoints, good = 1;
+    int64_t limit = n ? all->point[rng_below(r, n)].cost.memory : 0;
+    struct topt_search_options o[] = {{0},
+                                      {.threads = 3},
+                                      {.memory_limit = limit},
+                                      {.epsilon = 0.1},
+                                      {.max_work = 200}};
+    for (size_t i = 0; i < sizeof o / sizeof o[0]; i++) {
+        struct topt_frontier *f = NULL;
+        good = good && !topt_search_smaller(p, &o[i], &f, NULL);
+        for (int k = 0; good && k < f->npoints; k++)
+            good = costs(p, f->point[k].config, f->point[k].cost);
+        for (int k = 0, at = 0; good && f->exact && k < n; k++) {
+            if (o[i].memory_limit && all->point[k].cost.memory > limit)
+                continue;
+            good = at < f->npoints &&
+                   f->point[at].cost.memory == all->point[k].cost.memory &&
+                   f->point[at].cost.time == all->point[k].cost.time;
+            at++;
+        }
+        for (int k = 0; good && !f->exact && f->npoints && k < n; k++) {
+            int covered = 0;
+            for (int j = 0; j < f->npoints; j++)
+                covered |=
+                    f->point[j].cost.memory <= all->point[k].cost.memory &&
+                    (double)f->point[j].cost.time <=
+                        (double)all->point[k].cost.time * (1 + f->epsilon) * (1 + 1e-12);
+            good = covered;
+        }
+        good = good && (i > 2 || f->exact);
+        topt_frontier_destroy(f);
+    }
+    t->smaller += !good;
+}
+
 /* ---- the graph ---- */
 
 static void spread(const struct topt_search_problem *p, const char *removed, int from,
@@ -230,6 +271,7 @@ static void random_problems(void)
             check_narrow(&g.p, all, &t);
             check_condense(&r, &g.p, all, &t);
             check_condition(&r, &g.p, all, &t);
+            check_smaller(&r, &g.p, all, &t);
             check_cuts(&r, &g.p, &t);
         }
         topt_frontier_destroy(all);
@@ -241,6 +283,7 @@ static void random_problems(void)
     ok(t.condensed > PROBLEMS / 4, "%d of them have fewer operators", t.condensed);
     is_int(t.condition, 0, "by slices of any operators: the same frontier");
     ok(t.sliced > PROBLEMS / 4, "%d of them had several slices", t.sliced);
+    is_int(t.smaller, 0, "all of it: as exact as it says, within limits and tolerances");
     is_int(t.cuts, 0, "cut operators are those that hold components together");
     is_int(t.cutsets, 0, "cutsets are small");
 }
