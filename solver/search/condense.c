@@ -21,7 +21,7 @@
 #include <string.h>
 
 enum {
-    MEAN_POINTS = 16, /* an entry's, in tables that are kept */
+    MEAN_POINTS = 64, /* an entry's, in tables that are kept */
     TABLE_POINTS = 1 << 22,
     TABLE_WORK = 1 << 27, /* pairs of points looked at for one table, */
     TOTAL_WORK = 1 << 30, /* and for all of them */

@@ -30,7 +30,7 @@
 
 enum {
     MAX_SLICES = 1024,
-    MANY_OPS = 128, /* from so many on it pays to make a problem smaller first */
+    MANY_OPS = 80, /* from so many on it pays to make a problem smaller first */
 };
 
 /* A search in its steps. */
