@@ -87,8 +87,8 @@ static int make_table(struct maker *k, const struct table *t)
             if (k->count[entry] > (uint32_t)k->max_frontier)
                 k->max_frontier = (int)k->count[entry];
             if ((k->budget && m->products > k->budget) ||
-                (k->mean && too_many(k, entry - t->first_entry + 1,
-                                     k->first[entry] + k->count[entry] - first)))
+                (k->mean > 0 && too_many(k, entry - t->first_entry + 1,
+                                         k->first[entry] + k->count[entry] - first)))
                 return 1;
             if (m->n >= UINT32_MAX / 2) {
                 m->failed = TOPT_ERR_LIMIT;
