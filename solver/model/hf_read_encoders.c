@@ -5,27 +5,32 @@
 #include <math.h>
 #include <string.h>
 
+/* What BERT and what was distilled from it have in common. */
+static const struct hf_arch bert_like = {
+    .norms = HF_POST,
+    .activation = TOPT_ACT_GELU_ERF,
+    .bidirectional = 1,
+    .embed_norm = 1,
+    .no_final_norm = 1,
+    .qkv_bias = 1,
+    .out_bias = 1,
+    .mlp_bias = 1,
+    .tied = 1,
+    .head_transform = 1,
+    .head_bias = 1,
+    .eps = 1e-12,
+    .init_std = 0.02,
+    .context_key = "max_position_embeddings",
+};
+
 /* The masked language model: a transform before the tied head.  Token types are loaded as
  * the tokens are. */
 int topt_hf_read_bert(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     static const struct hf_size types[] = {
         HF_SIZE("type_vocab_size", types, HF_MAX_VOCAB), {0}};
-    *a = (struct hf_arch){.norms = HF_POST,
-                          .activation = TOPT_ACT_GELU_ERF,
-                          .bidirectional = 1,
-                          .types = 2,
-                          .embed_norm = 1,
-                          .no_final_norm = 1,
-                          .qkv_bias = 1,
-                          .out_bias = 1,
-                          .mlp_bias = 1,
-                          .tied = 1,
-                          .head_transform = 1,
-                          .head_bias = 1,
-                          .eps = 1e-12,
-                          .init_std = 0.02,
-                          .context_key = "max_position_embeddings"};
+    *a = bert_like;
+    a->types = 2;
     if (topt_hf_sizes(doc, topt_hf_usual_sizes, a, err) || topt_hf_set_heads(a, err) ||
         topt_hf_sizes_or(doc, types, a, err) ||
         topt_hf_expect(doc, "position_embedding_type", "absolute", err) ||
@@ -50,20 +55,7 @@ int topt_hf_read_distilbert(const json_t *doc, struct hf_arch *a, struct topt_er
         HF_SIZE("vocab_size", vocab, HF_MAX_VOCAB),
         HF_SIZE("max_position_embeddings", context, HF_MAX_CONTEXT),
         {0}};
-    *a = (struct hf_arch){.norms = HF_POST,
-                          .activation = TOPT_ACT_GELU_ERF,
-                          .bidirectional = 1,
-                          .embed_norm = 1,
-                          .no_final_norm = 1,
-                          .qkv_bias = 1,
-                          .out_bias = 1,
-                          .mlp_bias = 1,
-                          .tied = 1,
-                          .head_transform = 1,
-                          .head_bias = 1,
-                          .eps = 1e-12,
-                          .init_std = 0.02,
-                          .context_key = "max_position_embeddings"};
+    *a = bert_like;
     if (topt_hf_sizes(doc, sizes, a, err) || topt_hf_set_heads(a, err) ||
         topt_json_real_or(doc, "", "initializer_range", 1e-12, 100, &a->init_std, err) ||
         topt_hf_refuse_flag(doc, "sinusoidal_pos_embds", 0, "positions are trained here",

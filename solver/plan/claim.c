@@ -19,27 +19,13 @@ void topt_claim_fini(struct topt_claim *c)
     c->decided = NULL;
 }
 
-static void add_stats(struct topt_search_stats *into,
-                      const struct topt_search_stats *from)
-{
-    into->products += from->products;
-    into->points += from->points;
-    into->tables += from->tables;
-    into->shared += from->shared;
-    into->bands += from->bands;
-    if (from->peak_bytes > into->peak_bytes)
-        into->peak_bytes = from->peak_bytes;
-    if (from->max_frontier > into->max_frontier)
-        into->max_frontier = from->max_frontier;
-}
-
 int topt_claim_merge(struct topt_claim *into, const struct topt_claim *from,
                      struct topt_error *err)
 {
     into->exact = into->exact && from->exact;
     into->epsilon = fmax(into->epsilon, from->epsilon);
     into->floor_ns = into->floor_ns < from->floor_ns ? into->floor_ns : from->floor_ns;
-    add_stats(&into->stats, &from->stats);
+    topt_search_stats_add(&into->stats, &from->stats);
     if (!from->decided)
         return 0;
     if (!into->decided) {

@@ -359,20 +359,6 @@ static int know(struct conditioning *c, const struct slice *s)
     return 0;
 }
 
-static void add_stats(struct topt_search_stats *into,
-                      const struct topt_search_stats *from)
-{
-    into->products += from->products;
-    into->points += from->points;
-    into->tables += from->tables;
-    into->shared += from->shared;
-    into->bands += from->bands;
-    if (from->peak_bytes > into->peak_bytes)
-        into->peak_bytes = from->peak_bytes;
-    if (from->max_frontier > into->max_frontier)
-        into->max_frontier = from->max_frontier;
-}
-
 /* For who watches. */
 static void tell_progress(const struct conditioning *c, int done)
 {
@@ -398,7 +384,7 @@ static int take(struct conditioning *c, int number)
     }
     for (int i = 0; i < c->p->nops; i++)
         ret->decided[i] |= s->plan.fixed[i] >= 0;
-    add_stats(&ret->stats, &f->stats);
+    topt_search_stats_add(&ret->stats, &f->stats);
     ret->epsilon = fmax(ret->epsilon, f->epsilon);
     c->work += f->stats.products;
     if (know(c, s))
@@ -406,16 +392,6 @@ static int take(struct conditioning *c, int number)
     ret->part[ret->nparts++] = f;
     s->frontier = NULL;
     close_slice(s);
-    return 0;
-}
-
-static int by_cost(const void *x, const void *y)
-{
-    const struct found *a = x, *b = y;
-    if (a->cost.memory != b->cost.memory)
-        return a->cost.memory < b->cost.memory ? -1 : 1;
-    if (a->cost.time != b->cost.time)
-        return a->cost.time < b->cost.time ? -1 : 1;
     return 0;
 }
 
@@ -435,12 +411,8 @@ static int unite(struct conditioning *c)
             const struct topt_search_point *p = &ret->part[i]->point[k];
             all[n++] = (struct found){p->cost, (int32_t *)p->config};
         }
-    if (n > 1)
-        qsort(all, n, sizeof *all, by_cost);
     ret->found = all;
-    for (size_t i = 0; i < n; i++)
-        if (!ret->nfound || all[i].cost.time < all[ret->nfound - 1].cost.time)
-            all[ret->nfound++] = all[i];
+    ret->nfound = topt_sweep_reduce(all, n);
     return 0;
 }
 

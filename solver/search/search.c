@@ -277,6 +277,20 @@ int topt_search(const struct topt_search_problem *problem,
 
 /* ---- frontiers ---- */
 
+void topt_search_stats_add(struct topt_search_stats *into,
+                           const struct topt_search_stats *from)
+{
+    into->products += from->products;
+    into->points += from->points;
+    into->tables += from->tables;
+    into->shared += from->shared;
+    into->bands += from->bands;
+    if (from->peak_bytes > into->peak_bytes)
+        into->peak_bytes = from->peak_bytes;
+    if (from->max_frontier > into->max_frontier)
+        into->max_frontier = from->max_frontier;
+}
+
 /* Something of malloc's that goes with the frontier. */
 struct owned {
     void *block;

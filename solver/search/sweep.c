@@ -388,11 +388,11 @@ static struct found *gather(const struct sweep *s, size_t *ret_n)
     return all;
 }
 
-/* Keep what nothing beats; of equal costs the first found. */
-static size_t reduce(struct found *all, size_t n)
+size_t topt_sweep_reduce(struct found *all, size_t n)
 {
     size_t kept = 0;
-    qsort(all, n, sizeof *all, by_cost);
+    if (n > 1)
+        qsort(all, n, sizeof *all, by_cost);
     for (size_t i = 0; i < n; i++)
         if (!kept || all[i].cost.time < all[kept - 1].cost.time)
             all[kept++] = all[i];
@@ -447,7 +447,7 @@ static int answer(struct sweep *s, struct topt_frontier **ret)
     struct found *all = gather(s, &n);
     if (!all)
         return -1;
-    n = reduce(all, n);
+    n = topt_sweep_reduce(all, n);
     struct topt_frontier *f = topt_frontier_create(s->plan->problem, n, 0, s->err);
     int rc = f ? 0 : -1;
     for (size_t i = 0; f && i < n; i++)

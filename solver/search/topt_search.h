@@ -88,6 +88,10 @@ struct topt_search_stats {
     int max_frontier;
 };
 
+/* Add the counts of one search to those of others; of what is a maximum, the larger. */
+void topt_search_stats_add(struct topt_search_stats *into,
+                           const struct topt_search_stats *from);
+
 struct topt_search_point {
     struct topt_cost cost;
     const int32_t *config; /* by operator */
