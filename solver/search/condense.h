@@ -1,5 +1,5 @@
 /* condense.h - a problem whose blocks have become edges.
- * Internal to this folder.  Thread safety: one owner; lifting is reading. */
+ * Internal to this folder.  Thread safety: one owner; lift.h reads it. */
 #ifndef TOPT_SEARCH_CONDENSE_H
 #define TOPT_SEARCH_CONDENSE_H
 
@@ -25,13 +25,5 @@ int topt_condense(const struct topt_search_problem *p, const char *keep,
                   const struct topt_search_options *options, struct condensed *ret,
                   struct topt_error *err) TOPT_MUST_CHECK;
 void topt_condense_fini(struct condensed *c);
-
-/* A strategy of the condensed problem as one of the original: configurations by operator, then
- * alternatives by edge.  'before' (NULL: none) is one whose original 'choice' holds when this is
- * called: neighbours on a frontier have much in common.  'stack' has room for
- * topt_condense_stack() numbers. */
-void topt_condense_lift(const struct condensed *c, const int32_t *strategy,
-                        const int32_t *before, int64_t *stack, int32_t *choice);
-size_t topt_condense_stack(const struct condensed *c);
 
 #endif

@@ -23,6 +23,7 @@
 #include "condense.h"
 #include "condition.h"
 #include "graph.h"
+#include "lift.h"
 #include "narrow.h"
 
 #include <stdlib.h>
@@ -73,13 +74,13 @@ static int reduce_problem(struct ft *f)
 static int lift_all(const struct ft *f, struct topt_frontier *ret)
 {
     int nops = f->problem->nops, nedges = f->problem->nedges;
-    int64_t *stack = malloc(topt_condense_stack(&f->condensed) * sizeof *stack);
+    int64_t *stack = malloc(topt_lift_stack(&f->condensed) * sizeof *stack);
     int32_t *choice = malloc(((size_t)nops + (size_t)nedges + 1) * sizeof *choice);
     const int32_t *before = NULL;
     for (int i = 0; stack && choice && i < ret->npoints; i++) {
         const struct found *found = &f->conditioned.found[i];
         int32_t *config = (int32_t *)ret->point[i].config;
-        topt_condense_lift(&f->condensed, found->choice, before, stack, choice);
+        topt_lift(&f->condensed, found->choice, before, stack, choice);
         before = found->choice;
         ret->point[i].cost = found->cost;
         for (int k = 0; k < nops; k++)

@@ -4,6 +4,7 @@
 #include "condense.h"
 #include "condition.h"
 #include "graph.h"
+#include "lift.h"
 #include "narrow.h"
 #include "random_problem.h"
 #include "tap.h"
@@ -87,12 +88,12 @@ static void check_narrow(const struct topt_search_problem *p,
 static int lifts_back(const struct topt_search_problem *p, const struct condensed *c,
                       const struct conditioned *f)
 {
-    int64_t *stack = malloc(topt_condense_stack(c) * sizeof *stack);
+    int64_t *stack = malloc(topt_lift_stack(c) * sizeof *stack);
     int good = stack != NULL;
     int32_t choice[256];
     for (size_t i = 0; good && i < f->nfound; i++) {
-        topt_condense_lift(c, f->found[i].choice, i ? f->found[i - 1].choice : NULL,
-                           stack, choice);
+        topt_lift(c, f->found[i].choice, i ? f->found[i - 1].choice : NULL, stack,
+                  choice);
         good = costs(p, choice, f->found[i].cost);
     }
     free(stack);
