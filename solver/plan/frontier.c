@@ -175,8 +175,7 @@ static int64_t floor_of(const struct topt_frontier *f)
 {
     if (!isfinite(f->epsilon))
         return 0;
-    return f->npoints ? floor_under(f->point[f->npoints - 1].cost.time, f->epsilon)
-                      : INT64_MAX;
+    return f->npoints ? floor_under(f->cost[f->npoints - 1].time, f->epsilon) : INT64_MAX;
 }
 
 static int claim_once(struct run *r, const struct topt_frontier *f)
@@ -198,30 +197,40 @@ static int claim_once(struct run *r, const struct topt_frontier *f)
     return rc;
 }
 
+/* Keep what of a search's points is within the limit, and say what they need. */
+static int keep_points(struct run *r, const struct topt_frontier *f, struct found *ret)
+{
+    struct topt_frontier_reader *reader = topt_frontier_reader(f, r->err);
+    int64_t limit = r->options->memory_limit, w = topt_problem_crossing(r->p);
+    int rc = reader ? 0 : -1;
+    for (int i = 0; i < f->npoints && !rc; i++) {
+        const struct topt_search_point *point = topt_frontier_read(reader, i);
+        int64_t t, u;
+        topt_problem_caps(r->p, point, &t, &u);
+        ret->need.transient = t > ret->need.transient ? t : ret->need.transient;
+        ret->need.crossing = u > ret->need.crossing ? u : ret->need.crossing;
+        ret->fastest = point->cost.time;
+        int64_t memory = point->cost.memory + t + w * u;
+        if (!limit || memory <= limit) {
+            rc = keep_point(r, point, memory);
+            ret->kept++;
+        }
+    }
+    topt_frontier_reader_destroy(reader);
+    return rc;
+}
+
 /* One search; what it finds within the limit is kept. */
 static int search_once(struct run *r, const struct topt_search_problem *problem,
                        const struct topt_search_options *options, struct found *ret)
 {
     struct topt_search_options o = *options;
     struct topt_frontier *f = NULL;
-    int64_t limit = r->options->memory_limit, w = topt_problem_crossing(r->p);
     *ret = (struct found){{-1, -1}, 0, INT64_MAX};
     o.max_work = work_left(r);
     if (topt_search(problem, &o, &f, r->err))
         return -1;
-    int rc = claim_once(r, f);
-    for (int i = 0; i < f->npoints && !rc; i++) {
-        int64_t t, u;
-        topt_problem_caps(r->p, &f->point[i], &t, &u);
-        ret->need.transient = t > ret->need.transient ? t : ret->need.transient;
-        ret->need.crossing = u > ret->need.crossing ? u : ret->need.crossing;
-        ret->fastest = f->point[i].cost.time;
-        int64_t memory = f->point[i].cost.memory + t + w * u;
-        if (!limit || memory <= limit) {
-            rc = keep_point(r, &f->point[i], memory);
-            ret->kept++;
-        }
-    }
+    int rc = claim_once(r, f) || keep_points(r, f, ret);
     topt_frontier_destroy(f);
     return rc || reduce(r->ret, r->err) ? -1 : 0;
 }
@@ -425,12 +434,15 @@ static int least_under(struct least *l, struct topt_caps caps, struct topt_caps 
     if (topt_search(topt_problem_under(l->p, caps.transient, caps.crossing), &l->o, &f,
                     l->err))
         return -1;
-    int rc = 0;
-    if (f->npoints > 0) {
-        const struct topt_search_point *point = &f->point[f->npoints - 1];
+    struct topt_frontier_reader *reader = topt_frontier_reader(f, l->err);
+    int rc = reader ? 0 : -1;
+    if (reader && f->npoints > 0) {
+        const struct topt_search_point *point =
+            topt_frontier_read(reader, f->npoints - 1);
         topt_problem_caps(l->p, point, &ret->transient, &ret->crossing);
         rc = take_least(l, point, *ret);
     }
+    topt_frontier_reader_destroy(reader);
     topt_frontier_destroy(f);
     return rc;
 }

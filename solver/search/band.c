@@ -65,7 +65,7 @@ static size_t width(const struct bander *b)
 int64_t topt_bander_bytes(const struct plan *plan)
 {
     int64_t entry = 2 * sizeof(int64_t) + 2 * sizeof(uint32_t);
-    int64_t place = sizeof(struct visit) + sizeof(uint32_t);
+    int64_t place = sizeof(struct visit) + sizeof(uint32_t) + sizeof(int32_t);
     return plan->tables.nentries * entry + plan->nplaces * place;
 }
 
@@ -77,7 +77,8 @@ int topt_bander_init(struct bander *b, const struct plan *plan,
     *b = (struct bander){.plan = plan, .options = options, .most = most, .err = err};
     b->stack = malloc(n * sizeof(struct visit));
     b->base = malloc(n * sizeof *b->base);
-    if (!b->stack || !b->base)
+    b->choice = malloc((width(b) + 1) * sizeof *b->choice);
+    if (!b->stack || !b->base || !b->choice)
         return topt_search_nomem(err);
     if (topt_maker_init(&b->maker, &plan->tables, options, err))
         return -1;
@@ -91,13 +92,14 @@ void topt_bander_fini(struct bander *b)
     topt_maker_fini(&b->maker);
     free(b->stack);
     free(b->base);
+    free(b->choice);
 }
 
 void topt_band_fini(struct band *band)
 {
     free(band->found);
-    free(band->choices);
-    free(band->owned);
+    topt_strategies_fini(&band->strategies);
+    free(band->middle.choice);
 }
 
 /* ---- weighings ---- */
@@ -218,11 +220,11 @@ static int steps_init(struct steps *s, const struct band *band, struct known_cos
                       const struct topt_cost *point, int n)
 {
     int i = 0, k = 0;
-    *s = (struct steps){.before = band->left.cost.time};
+    *s = (struct steps){.before = band->left.time};
     s->point = malloc(((size_t)n + (size_t)known.n + 1) * sizeof *s->point);
     if (!s->point)
         return -1;
-    for (; k < known.n && known.at[k].memory <= band->left.cost.memory; k++)
+    for (; k < known.n && known.at[k].memory <= band->left.memory; k++)
         s->before = min(s->before, known.at[k].time);
     int64_t last = s->before;
     while (i < n || (k < known.n && known.at[k].memory <= band->corner.memory)) {
@@ -284,7 +286,7 @@ static double step_gap(const struct band *band, struct step_corner s)
         return INFINITY;
     wide over = (wide)band->explored + 1 - (wide)band->memory * s.corner.memory;
     int64_t low = over > 0 ? (int64_t)((over + band->time - 1) / band->time) : 0;
-    low = max(low, band->right.cost.time); /* nothing that is wanted here is faster */
+    low = max(low, band->right.time); /* nothing that is wanted here is faster */
     if (low > s.corner.time)
         return 0;
     return s.before && low > 0 ? (double)s.before / (double)low - 1 : INFINITY;
@@ -295,12 +297,7 @@ double topt_band_gap(const struct band *band, const struct topt_search_options *
 {
     double gap = band->left_out;
     struct steps all;
-    struct topt_cost *point = malloc(((size_t)band->nfound + 1) * sizeof *point);
-    for (int i = 0; point && i < band->nfound; i++)
-        point[i] = band->found[i].cost;
-    int rc = point ? steps_init(&all, band, known, point, band->nfound) : -1;
-    free(point);
-    if (rc)
+    if (steps_init(&all, band, known, band->found, band->nfound))
         return INFINITY;
     for (int i = options->fastest ? all.n : 0; i <= all.n; i++)
         gap = fmax(gap, step_gap(band, step_at(band, &all, i)));
@@ -310,9 +307,9 @@ double topt_band_gap(const struct band *band, const struct topt_search_options *
 
 /* ---- points and their strategies ---- */
 
-/* The strategy of a point, walking down to the leaves it was made of.  'like' is a strategy
- * whose points stand in b->base: where both go the same way, its choices stay. */
-static void unroll(struct bander *b, int64_t point, int first, int32_t *choice)
+/* The strategy of a point, walking down to the leaves it was made of.  Where it goes the way of
+ * the one before (none: 'first'), choices stay. */
+static void unroll(struct bander *b, int64_t point, int first)
 {
     const struct plan *plan = b->plan;
     struct visit *stack = (struct visit *)b->stack;
@@ -321,12 +318,11 @@ static void unroll(struct bander *b, int64_t point, int first, int32_t *choice)
     while (n) {
         struct visit v = stack[--n];
         const struct place *p = &plan->place[v.place];
-        if (first)
-            b->base[v.place] = (uint32_t)v.at;
-        else if (b->base[v.place] == (uint32_t)v.at)
+        if (!first && b->base[v.place] == (uint32_t)v.at)
             continue;
+        b->base[v.place] = (uint32_t)v.at;
         if (p->table->leaf) {
-            choose(plan, p, p->table->choice[v.at], choice);
+            choose(plan, p, p->table->choice[v.at], b->choice);
             continue;
         }
         struct back back = b->maker.merge.back[v.at];
@@ -348,7 +344,7 @@ static size_t thin(const struct bander *b, struct band *band, struct run r,
                    uint32_t *keep)
 {
     const struct topt_search_options *o = b->options;
-    int64_t before = band->left.cost.time; /* of the last that is kept */
+    int64_t before = band->left.time; /* of the last that is kept */
     int thinning = o->epsilon > 0 && !o->fastest;
     size_t n = 0;
     for (uint32_t i = 0; i < r.n; i++) {
@@ -366,28 +362,32 @@ static size_t thin(const struct bander *b, struct band *band, struct run r,
     return n;
 }
 
+static int start_answer(struct bander *b, struct band *band, size_t n)
+{
+    band->found = malloc((n + 1) * sizeof *band->found);
+    if (!band->found)
+        return topt_search_nomem(b->err);
+    return topt_strategies_init(&band->strategies, width(b), b->err);
+}
+
 static int unroll_points(struct bander *b, struct band *band, struct run r,
                          const uint32_t *keep, size_t n)
 {
-    size_t w = width(b);
     band->state = BAND_DONE;
-    if ((double)n * (double)w * sizeof(int32_t) > (double)b->plan->tables.max_bytes)
+    if (start_answer(b, band, n))
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        unroll(b, (int64_t)(r.base + keep[i]), i == 0);
+        if (topt_strategies_add(&band->strategies, b->choice, b->err))
+            return -1;
+        band->found[i] = r.cost[keep[i]];
+    }
+    band->nfound = (int)n;
+    if (topt_strategies_bytes(&band->strategies) > b->plan->tables.max_bytes)
         return topt_fail(b->err, TOPT_ERR_LIMIT,
                          "the answer has too many points for %lld bytes; give a memory "
                          "limit or an epsilon",
                          (long long)b->plan->tables.max_bytes);
-    band->found = malloc((n + 1) * sizeof *band->found);
-    band->choices = malloc((n * w + 1) * sizeof *band->choices);
-    if (!band->found || !band->choices)
-        return topt_search_nomem(b->err);
-    for (size_t i = 0; i < n; i++) {
-        int32_t *choice = band->choices + i * w;
-        if (i)
-            memcpy(choice, band->choices, w * sizeof *choice);
-        unroll(b, (int64_t)(r.base + keep[i]), i == 0, choice);
-        band->found[i] = (struct found){r.cost[keep[i]], choice};
-    }
-    band->nfound = (int)n;
     return 0;
 }
 
@@ -452,14 +452,11 @@ static int keep_middle(struct bander *b, struct band *band)
     band->state = BAND_DONE;
     if (c.memory > band->corner.memory || c.time > band->corner.time)
         return 0;
-    band->found = malloc(sizeof *band->found);
-    if (!band->found)
-        return topt_search_nomem(b->err);
-    band->found[0] = band->middle;
-    band->choices = band->owned;
-    band->owned = NULL;
+    if (start_answer(b, band, 1))
+        return -1;
+    band->found[0] = c;
     band->nfound = 1;
-    return 0;
+    return topt_strategies_add(&band->strategies, band->middle.choice, b->err);
 }
 
 /* What to do with tables that take too many points. */
@@ -543,12 +540,11 @@ int topt_band_search(struct bander *b, struct band *band, int stop)
     struct bound *x = &b->bound[0];
     if (weigh_least(b, x, band->time, band->memory) || walk(b, &band->middle))
         return -1;
-    band->owned = band->middle.choice;
     band->time = x->time;
     band->memory = x->memory;
     band->work += b->plan->tables.npairs;
     int64_t opt = topt_weigh(x, band->middle.cost);
-    int64_t chord = min(topt_weigh(x, band->left.cost), topt_weigh(x, band->right.cost));
+    int64_t chord = min(topt_weigh(x, band->left), topt_weigh(x, band->right));
     int64_t need = needed(b, band, NULL, 0);
     int can_split = opt < chord;
     band->explored = opt - 1;
@@ -558,8 +554,8 @@ int topt_band_search(struct bander *b, struct band *band, int stop)
     }
     if (stop || topt_search_stopped(b->options))
         return keep_middle(b, band);
-    int64_t tolerated = x->time * (band->left.cost.time - 1 -
-                                   slowest_missed(b->options, band->left.cost.time));
+    int64_t tolerated =
+        x->time * (band->left.time - 1 - slowest_missed(b->options, band->left.time));
     if (can_split && chord - opt > max((need - chord) / SAG, tolerated / TOL)) {
         band->state = BAND_SPLIT;
         return 0;

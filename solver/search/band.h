@@ -5,6 +5,7 @@
 
 #include "eliminate.h"
 #include "make.h"
+#include "strategies.h"
 
 /* A strategy: configurations by operator, then alternatives by edge. */
 struct found {
@@ -24,14 +25,13 @@ enum band_state {
 struct band {
     enum band_state state;
     int depth;
-    struct found left, right, middle;
-    struct topt_cost corner;
+    struct topt_cost left, right, corner;
+    struct found middle;            /* its choices are owned */
     int64_t time, memory, explored; /* the weighing: see struct bound */
-    struct found *found; /* sorted; owned, with all their choices in one piece */
+    struct topt_cost *found;        /* sorted */
     int nfound;
-    int32_t *choices; /* of 'found' */
-    int32_t *owned;   /* choices of 'middle' */
-    double left_out;  /* how much slower those are that stand for points left out */
+    struct strategies strategies; /* of 'found' */
+    double left_out; /* how much slower those are that stand for points left out */
     /* Counts. */
     int64_t work, points, bytes;
     int max_frontier;
@@ -52,8 +52,9 @@ struct bander {
     struct topt_cost most; /* of any strategy, at most */
     struct bound bound[TOPT_MAX_BOUNDS];
     struct maker maker;
-    int64_t *stack; /* for walks: places and what they stand at */
-    uint32_t *base; /* by place: the point that the band's first strategy has there */
+    int64_t *stack;      /* for walks: places and what they stand at */
+    uint32_t *base;      /* by place: the point that 'choice' has there */
+    int32_t *choice;     /* the strategy that was unrolled last */
     int64_t work_budget; /* of a band that can't be split; 0: none */
 };
 

@@ -136,13 +136,12 @@ static int visit_all(struct brute *b)
 static struct topt_frontier *answer(const struct brute *b)
 {
     size_t nops = (size_t)b->problem->nops, nedges = (size_t)b->problem->nedges;
-    struct topt_frontier *f = topt_frontier_create(b->problem, b->n, 1, b->err);
-    for (size_t i = 0; f && i < b->n; i++) {
-        f->point[i].cost = b->found[i].cost;
-        memcpy((int32_t *)f->point[i].config, b->found[i].choice, nops * sizeof(int32_t));
-        memcpy((int32_t *)f->point[i].alt, b->found[i].choice + nops,
-               nedges * sizeof(int32_t));
-    }
+    struct topt_frontier *f = topt_frontier_create(b->problem, b->err);
+    for (size_t i = 0; f && i < b->n; i++)
+        if (topt_frontier_add(f, b->found[i].cost, b->found[i].choice, b->err)) {
+            topt_frontier_destroy(f);
+            return NULL;
+        }
     if (f) {
         f->stats.products = b->visited;
         f->stats.points = (int64_t)b->n;

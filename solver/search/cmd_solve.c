@@ -48,6 +48,7 @@ static const struct topt_option table[] = {
 struct output {
     FILE *to;
     const struct topt_search_problem *p;
+    struct topt_frontier_reader *reader;
     char **key; /* by operator: its name as JSON, with what stands around it */
 };
 
@@ -111,7 +112,7 @@ static void print_frontier(const struct output *o, const struct topt_frontier *f
     fputs(",\"frontier\":[", o->to);
     for (int i = 0; i < f->npoints; i++) {
         fputs(i ? ",\n" : "\n", o->to);
-        print_point(o, &f->point[i]);
+        print_point(o, topt_frontier_read(o->reader, i));
     }
     fprintf(o->to,
             "],\"stats\":{\"products\":%" PRId64 ",\"points\":%" PRId64
@@ -124,8 +125,9 @@ static void print_frontier(const struct output *o, const struct topt_frontier *f
 static int print_json(FILE *to, const struct topt_search_problem *p,
                       const struct topt_frontier *f, struct topt_error *err)
 {
-    struct output o = {to, p, calloc((size_t)p->nops + 1, sizeof(char *))};
-    int rc = o.key ? 0 : -1;
+    struct output o = {to, p, topt_frontier_reader(f, NULL),
+                       calloc((size_t)p->nops + 1, sizeof(char *))};
+    int rc = o.key && o.reader ? 0 : -1;
     for (int i = 0; i < p->nops && !rc; i++)
         if (!(o.key[i] = make_key(p->op[i].name, i == 0)))
             rc = -1;
@@ -136,6 +138,7 @@ static int print_json(FILE *to, const struct topt_search_problem *p,
     for (int i = 0; o.key && i < p->nops; i++)
         free(o.key[i]);
     free(o.key);
+    topt_frontier_reader_destroy(o.reader);
     return rc;
 }
 
@@ -173,24 +176,38 @@ static void print_claim(FILE *to, const struct topt_search_problem *p,
 
 /* A line a point: costs, then what is chosen otherwise than on the line before; of long
  * frontiers so many lines, evenly from one end to the other. */
-static void print_table(FILE *to, const struct topt_search_problem *p,
-                        const struct topt_frontier *f)
+static int print_points(FILE *to, const struct topt_search_problem *p,
+                        const struct topt_frontier *f, int shown, struct topt_error *err)
 {
-    int shown = f->npoints < SHOWN_POINTS ? f->npoints : SHOWN_POINTS;
+    struct topt_frontier_reader *now = topt_frontier_reader(f, err);
+    struct topt_frontier_reader *last = topt_frontier_reader(f, err);
     const struct topt_search_point *before = NULL;
-    fprintf(to, "%20s %20s  %s\n", "memory", "time",
-            "configurations: of the first point, then what changes");
-    for (int i = 0; i < shown; i++) {
-        int64_t at = shown > 1 ? (int64_t)i * (f->npoints - 1) / (shown - 1) : 0;
-        const struct topt_search_point *x = &f->point[at];
+    int rc = now && last ? 0 : -1;
+    for (int i = 0; i < shown && !rc; i++) {
+        int at = shown > 1 ? (int)((int64_t)i * (f->npoints - 1) / (shown - 1)) : 0;
+        const struct topt_search_point *x = topt_frontier_read(now, at);
         fprintf(to, "%20" PRId64 " %20" PRId64 "  ", x->cost.memory, x->cost.time);
         print_changes(to, p, x, before);
-        before = x;
+        before = topt_frontier_read(last, at);
     }
+    topt_frontier_reader_destroy(now);
+    topt_frontier_reader_destroy(last);
+    return rc;
+}
+
+static int print_table(FILE *to, const struct topt_search_problem *p,
+                       const struct topt_frontier *f, struct topt_error *err)
+{
+    int shown = f->npoints < SHOWN_POINTS ? f->npoints : SHOWN_POINTS;
+    fprintf(to, "%20s %20s  %s\n", "memory", "time",
+            "configurations: of the first point, then what changes");
+    if (print_points(to, p, f, shown, err))
+        return -1;
     fprintf(to, "%d points%s, %d operators, %d edges; ", f->npoints,
             shown < f->npoints ? " (some of them above, all with --json)" : "", p->nops,
             p->nedges);
     print_claim(to, p, f);
+    return 0;
 }
 
 static int print(const struct args *args, const struct topt_search_problem *p,
@@ -198,8 +215,8 @@ static int print(const struct args *args, const struct topt_search_problem *p,
 {
     if (args->json && print_json(stdout, p, f, err))
         return -1;
-    if (!args->json)
-        print_table(stdout, p, f);
+    if (!args->json && print_table(stdout, p, f, err))
+        return -1;
     if (fflush(stdout) || ferror(stdout))
         return topt_fail(err, TOPT_ERR_IO, "the answer can't be written to stdout");
     return 0;

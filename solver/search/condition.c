@@ -50,6 +50,10 @@ struct conditioning {
     struct slice *slice;
     int nslices;
     int *order;
+    struct topt_frontier **part; /* what slices found, as far as it is not united yet */
+    int nparts;
+    struct topt_search_stats stats; /* of all slices */
+    double epsilon;
     struct topt_cost *known; /* of the slices searched so far */
     int nknown;
     int64_t work;
@@ -352,8 +356,8 @@ static int know(struct conditioning *c, const struct slice *s)
     struct topt_cost *known = realloc(c->known, (n + 1) * sizeof *known);
     if (!known)
         return nomem(c);
-    for (int i = 0; i < f->npoints; i++)
-        known[c->nknown + i] = f->point[i].cost;
+    if (f->npoints)
+        memcpy(known + c->nknown, f->cost, (size_t)f->npoints * sizeof *known);
     c->known = known;
     c->nknown = (int)topt_reduce(known, n);
     return 0;
@@ -376,43 +380,52 @@ static int take(struct conditioning *c, int number)
 {
     struct slice *s = &c->slice[number];
     struct topt_frontier *f = s->frontier;
-    struct conditioned *ret = c->ret;
-    for (int i = 0; i < f->npoints; i++) {
-        int32_t *config = (int32_t *)f->point[i].config;
-        for (int k = 0; k < c->ncut; k++)
-            config[c->op[k]] = s->config[c->op[k]][config[c->op[k]]];
-    }
+    topt_strategies_rename(topt_frontier_strategies(f), s->config, (size_t)c->p->nops);
     for (int i = 0; i < c->p->nops; i++)
-        ret->decided[i] |= s->plan.fixed[i] >= 0;
-    topt_search_stats_add(&ret->stats, &f->stats);
-    ret->epsilon = fmax(ret->epsilon, f->epsilon);
+        c->ret->decided[i] |= s->plan.fixed[i] >= 0;
+    topt_search_stats_add(&c->stats, &f->stats);
+    c->epsilon = fmax(c->epsilon, f->epsilon);
     c->work += f->stats.products;
     if (know(c, s))
         return -1;
-    ret->part[ret->nparts++] = f;
+    c->part[c->nparts++] = f;
     s->frontier = NULL;
     close_slice(s);
     return 0;
 }
 
+static int collect(struct conditioning *c, size_t n)
+{
+    struct pick *all = malloc((n + 1) * sizeof *all);
+    const struct strategies **list = calloc((size_t)c->nparts + 1, sizeof(*list));
+    int rc = all && list ? 0 : topt_search_nomem(c->err);
+    n = 0;
+    for (int i = 0; i < c->nparts && !rc; i++) {
+        list[i] = topt_frontier_strategies(c->part[i]);
+        for (int k = 0; k < c->part[i]->npoints; k++)
+            all[n++] = (struct pick){c->part[i]->cost[k], (uint32_t)i, (uint32_t)k};
+    }
+    if (!rc)
+        rc = topt_frontier_collect(c->ret->frontier, list, (size_t)c->nparts, all, n,
+                                   c->err);
+    free(all);
+    free(list);
+    return rc;
+}
+
 /* The parts' points as one frontier; of equal costs the first found. */
 static int unite(struct conditioning *c)
 {
-    struct conditioned *ret = c->ret;
     size_t n = 0;
-    for (int i = 0; i < ret->nparts; i++)
-        n += (size_t)ret->part[i]->npoints;
-    struct found *all = malloc((2 * n + 1) * sizeof *all);
-    if (!all)
-        return nomem(c);
-    n = 0;
-    for (int i = 0; i < ret->nparts; i++)
-        for (int k = 0; k < ret->part[i]->npoints; k++) {
-            const struct topt_search_point *p = &ret->part[i]->point[k];
-            all[n++] = (struct found){p->cost, (int32_t *)p->config};
-        }
-    ret->found = all;
-    ret->nfound = topt_sweep_reduce(all, n);
+    for (int i = 0; i < c->nparts; i++)
+        n += (size_t)c->part[i]->npoints;
+    if (c->nparts == 1)
+        c->ret->frontier = c->part[--c->nparts];
+    else if (!(c->ret->frontier = topt_frontier_create(c->p, c->err)) || collect(c, n))
+        return -1;
+    c->ret->nslices = c->nslices;
+    c->ret->frontier->stats = c->stats;
+    c->ret->frontier->epsilon = c->epsilon;
     return 0;
 }
 
@@ -434,8 +447,8 @@ static int init(struct conditioning *c, const char *cutset)
     n = (size_t)c->nslices + 1;
     c->slice = calloc(n, sizeof *c->slice);
     c->order = calloc(n, sizeof *c->order);
-    c->ret->part = calloc(n, sizeof(*c->ret->part));
-    if (!c->slice || !c->order || !c->ret->part)
+    c->part = calloc(n, sizeof(*c->part));
+    if (!c->slice || !c->order || !c->part)
         return nomem(c);
     for (int i = 0; i < c->nslices; i++) {
         c->order[i] = i;
@@ -465,7 +478,10 @@ static void fini(struct conditioning *c)
     }
     for (int k = 0; c->value && k < c->ncut; k++)
         free(c->value[k]);
+    for (int i = 0; i < c->nparts; i++)
+        topt_frontier_destroy(c->part[i]);
     topt_points_fini(&c->store);
+    free(c->part);
     free(c->op);
     free(c->value);
     free(c->nvalues);
@@ -505,9 +521,6 @@ int topt_condition(const struct topt_search_problem *p, const char *cutset,
 
 void topt_condition_fini(struct conditioned *c)
 {
-    for (int i = 0; i < c->nparts; i++)
-        topt_frontier_destroy(c->part[i]);
-    free(c->part);
-    free(c->found);
+    topt_frontier_destroy(c->frontier);
     free(c->decided);
 }

@@ -6,12 +6,8 @@
 #include "sweep.h"
 
 struct conditioned {
-    struct found *found; /* a frontier; choices are owned by 'part' */
-    size_t nfound;
-    struct topt_frontier **part; /* by slice */
-    int nparts;
-    double epsilon;
-    struct topt_search_stats stats;
+    struct topt_frontier *frontier; /* with its epsilon and the counts of all slices */
+    int nslices;
     char *decided; /* by operator: by heuristic, somewhere */
 };
 

@@ -49,8 +49,9 @@ struct ft {
 static int answer_nothing(const struct topt_search_problem *problem,
                           struct topt_frontier **ret, struct topt_error *err)
 {
-    *ret = topt_frontier_create(problem, 1, 1, err);
-    return *ret ? 0 : -1;
+    static const int32_t none;
+    *ret = topt_frontier_create(problem, err);
+    return *ret ? topt_frontier_add(*ret, (struct topt_cost){0, 0}, &none, err) : -1;
 }
 
 static int reduce_problem(struct ft *f)
@@ -67,32 +68,6 @@ static int reduce_problem(struct ft *f)
     for (int i = 0; i < f->condensed.problem.nops; i++) /* in place: op[i] >= i */
         f->cutset[i] = f->cutset[f->condensed.op[i]];
     return 0;
-}
-
-/* From the smallest problem's strategies to those of the problem that was asked about, one
- * after the other. */
-static int lift_all(const struct ft *f, struct topt_frontier *ret)
-{
-    int nops = f->problem->nops, nedges = f->problem->nedges;
-    int64_t *stack = malloc(topt_lift_stack(&f->condensed) * sizeof *stack);
-    int32_t *choice = malloc(((size_t)nops + (size_t)nedges + 1) * sizeof *choice);
-    const int32_t *before = NULL;
-    for (int i = 0; stack && choice && i < ret->npoints; i++) {
-        const struct found *found = &f->conditioned.found[i];
-        int32_t *config = (int32_t *)ret->point[i].config;
-        topt_lift(&f->condensed, found->choice, before, stack, choice);
-        before = found->choice;
-        ret->point[i].cost = found->cost;
-        for (int k = 0; k < nops; k++)
-            config[k] = f->narrowed.config[k][choice[k]];
-        if (nedges)
-            memcpy((int32_t *)ret->point[i].alt, choice + nops,
-                   (size_t)nedges * sizeof *choice);
-    }
-    int rc = stack && choice ? 0 : topt_search_nomem(f->err);
-    free(stack);
-    free(choice);
-    return rc;
 }
 
 static int name_decided(const struct ft *f, struct topt_frontier *ret)
@@ -113,26 +88,29 @@ static int name_decided(const struct ft *f, struct topt_frontier *ret)
 static void tell(const struct ft *f, struct topt_frontier *ret)
 {
     const struct tables *ts = &f->condensed.plan.tables;
-    ret->stats = f->conditioned.stats;
+    ret->stats = f->conditioned.frontier->stats;
     ret->stats.products += f->narrowed.work + f->condensed.work;
     ret->stats.tables += ts->stats.tables;
     ret->stats.shared += ts->stats.shared;
     ret->stats.points += (int64_t)f->condensed.maker.merge.n;
     ret->stats.peak_bytes += ts->stats.peak_bytes;
-    ret->epsilon = f->conditioned.epsilon;
+    ret->epsilon = f->conditioned.frontier->epsilon;
     ret->exact = ret->epsilon <= 0 && !ret->nheuristic;
 }
 
+/* From the smallest problem's strategies to those of the problem that was asked about. */
 static int answer(const struct ft *f, struct topt_frontier **ret)
 {
-    struct topt_frontier *a =
-        topt_frontier_create(f->problem, f->conditioned.nfound, 1, f->err);
+    struct topt_frontier *a = topt_frontier_create(f->problem, f->err);
     if (!a)
         return -1;
-    if (lift_all(f, a) || name_decided(f, a)) {
+    if (topt_lift(&f->condensed, f->conditioned.frontier, a, f->err) ||
+        name_decided(f, a)) {
         topt_frontier_destroy(a);
         return -1;
     }
+    topt_strategies_rename(topt_frontier_strategies(a), f->narrowed.config,
+                           (size_t)f->problem->nops);
     tell(f, a);
     *ret = a;
     return 0;

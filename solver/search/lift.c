@@ -2,20 +2,31 @@
  *
  * Every operator and edge of the condensed problem is a factor of the original's plan, and
  * what a strategy takes of it is a point of that factor's table.  A point says of which two
- * points it was made, down to the leaves, which are the original's own choices.  Neighbours
- * on a frontier have much in common, so only what differs from the one before is walked. */
+ * points it was made, down to the leaves, which are the original's own choices.  Strategies
+ * come as differences (strategies.h): only what an operator's change touches, itself and its
+ * edges, is walked again. */
 #include "lift.h"
 
-size_t topt_lift_stack(const struct condensed *c)
-{
-    return 2 * ((size_t)c->plan.nplaces + 2);
-}
+#include "strategies.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct lifting {
+    const struct condensed *c;
+    int64_t *stack;   /* of unroll: places and points */
+    int32_t *choice;  /* the original's strategy */
+    int *first, *of;  /* edges by operator: of[first[op] .. first[op + 1]) */
+    size_t *seen;     /* by edge: the strategy it was last queued for */
+    int *queue, many; /* edges to be walked */
+};
 
 /* What the points of a place were made of, down to the leaves. */
-static void unroll(const struct condensed *c, int place, int64_t point, int64_t *stack,
-                   int32_t *choice)
+static void unroll(struct lifting *l, int place, int64_t point)
 {
+    const struct condensed *c = l->c;
     const struct plan *plan = &c->plan;
+    int64_t *stack = l->stack;
     size_t n = 0;
     stack[n++] = place;
     stack[n++] = point;
@@ -23,7 +34,7 @@ static void unroll(const struct condensed *c, int place, int64_t point, int64_t 
         point = stack[--n];
         const struct place *p = &plan->place[stack[--n]];
         if (p->table->leaf) {
-            choice[p->op >= 0 ? p->op : plan->problem->nops + p->edge] =
+            l->choice[p->op >= 0 ? p->op : plan->problem->nops + p->edge] =
                 p->table->choice[point];
             continue;
         }
@@ -37,39 +48,125 @@ static void unroll(const struct condensed *c, int place, int64_t point, int64_t 
     }
 }
 
-/* The point that a strategy takes of an edge's factor. */
-static int64_t point_of_edge(const struct condensed *c, const struct factor *f, int edge,
-                             const int32_t *strategy)
+static void lift_op(struct lifting *l, int op, const int32_t *strategy)
 {
+    const struct factor *f = &l->c->plan.factor[l->c->op_factor[op]];
+    unroll(l, f->place, l->c->point[op][strategy[op]]);
+}
+
+/* The point that a strategy takes of an edge's factor. */
+static void lift_edge(struct lifting *l, int edge, const int32_t *strategy)
+{
+    const struct condensed *c = l->c;
+    const struct factor *f = &c->plan.factor[c->edge_factor[edge]];
     const struct topt_search_edge *e = &c->problem.edge[edge];
     int64_t entry = (int64_t)e->from_class[strategy[e->from]] * e->table->to_classes +
                     e->to_class[strategy[e->to]];
     struct run r = topt_made_entry(&c->maker, f->table, f->table->first_entry + entry);
-    return (int64_t)r.base + strategy[c->problem.nops + edge];
+    unroll(l, f->place, (int64_t)r.base + strategy[c->problem.nops + edge]);
 }
 
-static int same_edge(const struct condensed *c, int edge, const int32_t *a,
-                     const int32_t *b)
+static void lift_whole(struct lifting *l, const int32_t *strategy)
 {
-    const struct topt_search_edge *e = &c->problem.edge[edge];
-    int n = c->problem.nops;
-    return a[n + edge] == b[n + edge] && a[e->from] == b[e->from] && a[e->to] == b[e->to];
+    for (int i = 0; i < l->c->problem.nops; i++)
+        lift_op(l, i, strategy);
+    for (int i = 0; i < l->c->problem.nedges; i++)
+        lift_edge(l, i, strategy);
 }
 
-void topt_lift(const struct condensed *c, const int32_t *strategy, const int32_t *before,
-               int64_t *stack, int32_t *choice)
+static void queue(struct lifting *l, int edge, size_t number)
 {
-    const struct topt_search_problem *q = &c->problem;
-    for (int i = 0; i < q->nops; i++) {
-        if (before && before[i] == strategy[i])
+    if (l->seen[edge] != number)
+        l->queue[l->many++] = edge;
+    l->seen[edge] = number;
+}
+
+/* What strategy 'number' (not the first) changes. */
+static void lift_changes(struct lifting *l, const struct strategies *s, size_t number,
+                         const int32_t *strategy)
+{
+    int nops = l->c->problem.nops;
+    l->many = 0;
+    for (size_t i = s->end[number - 1]; i < s->end[number]; i++) {
+        int at = (int)s->change[i].at;
+        if (at >= nops) {
+            queue(l, at - nops, number);
             continue;
-        const struct factor *f = &c->plan.factor[c->op_factor[i]];
-        unroll(c, f->place, c->point[i][strategy[i]], stack, choice);
+        }
+        lift_op(l, at, strategy);
+        for (int k = l->first[at]; k < l->first[at + 1]; k++)
+            queue(l, l->of[k], number);
     }
-    for (int i = 0; i < q->nedges; i++) {
-        if (before && same_edge(c, i, before, strategy))
-            continue;
-        const struct factor *f = &c->plan.factor[c->edge_factor[i]];
-        unroll(c, f->place, point_of_edge(c, f, i, strategy), stack, choice);
+    for (int i = 0; i < l->many; i++)
+        lift_edge(l, l->queue[i], strategy);
+}
+
+/* Edges by operator: counted, then put in place from the back. */
+static void find_edges(struct lifting *l)
+{
+    const struct topt_search_problem *q = &l->c->problem;
+    for (int e = 0; e < q->nedges; e++) {
+        l->first[q->edge[e].from]++;
+        l->first[q->edge[e].to]++;
     }
+    for (int i = 0; i < q->nops; i++)
+        l->first[i + 1] += l->first[i];
+    for (int e = 0; e < q->nedges; e++) {
+        l->of[--l->first[q->edge[e].from]] = e;
+        l->of[--l->first[q->edge[e].to]] = e;
+    }
+}
+
+static int init(struct lifting *l)
+{
+    const struct plan *plan = &l->c->plan;
+    size_t nops = (size_t)l->c->problem.nops, nedges = (size_t)l->c->problem.nedges;
+    size_t width = (size_t)plan->problem->nops + (size_t)plan->problem->nedges;
+    l->stack = malloc(2 * ((size_t)plan->nplaces + 2) * sizeof *l->stack);
+    l->choice = calloc(width + 1, sizeof *l->choice);
+    l->first = calloc(nops + 2, sizeof *l->first);
+    l->of = calloc(2 * nedges + 1, sizeof *l->of);
+    l->seen = calloc(nedges + 1, sizeof *l->seen);
+    l->queue = calloc(nedges + 1, sizeof *l->queue);
+    if (!l->stack || !l->choice || !l->first || !l->of || !l->seen || !l->queue)
+        return -1;
+    find_edges(l);
+    return 0;
+}
+
+static void fini(struct lifting *l)
+{
+    free(l->stack);
+    free(l->choice);
+    free(l->first);
+    free(l->of);
+    free(l->seen);
+    free(l->queue);
+}
+
+static int lift_all(struct lifting *l, struct topt_frontier *from,
+                    struct topt_frontier *into, struct topt_error *err)
+{
+    const struct strategies *s = topt_frontier_strategies(from);
+    struct strategy_reader r;
+    int rc = topt_strategy_reader_init(&r, s, err);
+    for (int i = 0; i < from->npoints && !rc; i++) {
+        const int32_t *strategy = topt_strategy_read(&r, (size_t)i);
+        if (i)
+            lift_changes(l, s, (size_t)i, strategy);
+        else
+            lift_whole(l, strategy);
+        rc = topt_frontier_add(into, from->cost[i], l->choice, err);
+    }
+    topt_strategy_reader_fini(&r);
+    return rc;
+}
+
+int topt_lift(const struct condensed *c, struct topt_frontier *from,
+              struct topt_frontier *into, struct topt_error *err)
+{
+    struct lifting l = {.c = c};
+    int rc = init(&l) ? topt_search_nomem(err) : lift_all(&l, from, into, err);
+    fini(&l);
+    return rc;
 }

@@ -5,12 +5,9 @@
 
 #include "condense.h"
 
-/* A strategy of the condensed problem as one of the original: configurations by operator, then
- * alternatives by edge.  'before' (NULL: none) is one whose original 'choice' holds when this is
- * called: neighbours on a frontier have much in common.  'stack' has room for
- * topt_lift_stack() numbers. */
-void topt_lift(const struct condensed *c, const int32_t *strategy, const int32_t *before,
-               int64_t *stack, int32_t *choice);
-size_t topt_lift_stack(const struct condensed *c);
+/* Add the points of 'from', a frontier of the condensed problem, to 'into', one of the
+ * original. */
+int topt_lift(const struct condensed *c, struct topt_frontier *from,
+              struct topt_frontier *into, struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

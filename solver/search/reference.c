@@ -202,18 +202,27 @@ static void unroll(const struct deriv *d, int32_t *config, int32_t *alt)
     }
 }
 
+static int put_points(struct plain *p, struct topt_frontier *f)
+{
+    size_t width = (size_t)p->problem->nops + (size_t)p->problem->nedges;
+    int32_t *choice = TOPT_NEW(p->arena, width, int32_t);
+    if (!choice)
+        return topt_search_nomem(p->err);
+    for (int i = 0; i < p->total.n; i++) {
+        unroll(p->total.point[i].a, choice, choice + p->problem->nops);
+        if (topt_frontier_add(f, p->total.point[i].cost, choice, p->err))
+            return -1;
+    }
+    return 0;
+}
+
 static int answer(struct plain *p, struct topt_frontier **ret)
 {
-    struct topt_frontier *f =
-        topt_frontier_create(p->problem, (size_t)p->total.n, 1, p->err);
+    struct topt_frontier *f = topt_frontier_create(p->problem, p->err);
     if (!f)
         return -1;
-    for (int i = 0; i < f->npoints; i++) {
-        f->point[i].cost = p->total.point[i].cost;
-        unroll(p->total.point[i].a, (int32_t *)f->point[i].config,
-               (int32_t *)f->point[i].alt);
-    }
-    if (topt_frontier_decided(f, p->decided, p->problem->nops, p->err)) {
+    if (put_points(p, f) ||
+        topt_frontier_decided(f, p->decided, p->problem->nops, p->err)) {
         topt_frontier_destroy(f);
         return -1;
     }

@@ -237,18 +237,6 @@ static int check_options(const struct topt_search_options *o, struct topt_error 
     return 0;
 }
 
-/* Searches may find more than what was asked for. */
-static void keep_wanted(struct topt_frontier *f, const struct topt_search_options *o)
-{
-    int from = 0;
-    while (o->time_limit && from < f->npoints && f->point[from].cost.time > o->time_limit)
-        from++;
-    if (o->fastest && f->npoints > from)
-        from = f->npoints - 1;
-    f->npoints -= from;
-    memmove(f->point, f->point + from, (size_t)f->npoints * sizeof *f->point);
-}
-
 int topt_search(const struct topt_search_problem *problem,
                 const struct topt_search_options *options, struct topt_frontier **ret,
                 struct topt_error *err)
@@ -265,7 +253,7 @@ int topt_search(const struct topt_search_problem *problem,
             return -1;
         if (algorithms[i].run(problem, options, ret, err))
             return -1;
-        keep_wanted(*ret, options);
+        topt_frontier_keep_wanted(*ret, options);
         return 0;
     }
     return topt_fail(
@@ -275,114 +263,7 @@ int topt_search(const struct topt_search_problem *problem,
         name);
 }
 
-/* ---- frontiers ---- */
-
-void topt_search_stats_add(struct topt_search_stats *into,
-                           const struct topt_search_stats *from)
-{
-    into->products += from->products;
-    into->points += from->points;
-    into->tables += from->tables;
-    into->shared += from->shared;
-    into->bands += from->bands;
-    if (from->peak_bytes > into->peak_bytes)
-        into->peak_bytes = from->peak_bytes;
-    if (from->max_frontier > into->max_frontier)
-        into->max_frontier = from->max_frontier;
-}
-
-/* Something of malloc's that goes with the frontier. */
-struct owned {
-    void *block;
-    struct owned *next;
-};
-
-struct frontier_memory {
-    struct topt_arena *arena;
-    struct owned *owned;
-};
-
-static int allot_choices(struct topt_frontier *f, struct topt_arena *a,
-                         const struct topt_search_problem *problem)
-{
-    size_t width = (size_t)problem->nops + (size_t)problem->nedges, all;
-    if (__builtin_mul_overflow((size_t)f->npoints, width, &all))
-        return -1;
-    int32_t *choice = TOPT_NEW(a, all, int32_t);
-    for (size_t i = 0; choice && i < (size_t)f->npoints; i++) {
-        f->point[i].config = choice + i * width;
-        f->point[i].alt = choice + i * width + problem->nops;
-    }
-    return choice ? 0 : -1;
-}
-
-struct topt_frontier *topt_frontier_create(const struct topt_search_problem *problem,
-                                           size_t npoints, int with_choices,
-                                           struct topt_error *err)
-{
-    struct topt_frontier *f = calloc(1, sizeof *f);
-    struct frontier_memory *m = calloc(1, sizeof *m);
-    if (f)
-        f->memory = m;
-    if (!f || !m || npoints > INT32_MAX || !(m->arena = topt_arena_create(0)))
-        goto fail;
-    f->npoints = (int)npoints;
-    f->exact = 1;
-    f->point = TOPT_NEW(m->arena, npoints, struct topt_search_point);
-    if (f->point && (!with_choices || !allot_choices(f, m->arena, problem)))
-        return f;
-fail:
-    topt_search_nomem(err);
-    if (!f)
-        free(m);
-    topt_frontier_destroy(f);
-    return NULL;
-}
-
-int topt_frontier_own(struct topt_frontier *f, void *block, struct topt_error *err)
-{
-    struct frontier_memory *m = f->memory;
-    struct owned *o = TOPT_NEW(m->arena, 1, struct owned);
-    if (!o)
-        return topt_search_nomem(err);
-    *o = (struct owned){block, m->owned};
-    m->owned = o;
-    return 0;
-}
-
-int topt_frontier_decided(struct topt_frontier *f, const int32_t *fixed, int nops,
-                          struct topt_error *err)
-{
-    struct frontier_memory *m = f->memory;
-    int32_t *list = TOPT_NEW(m->arena, nops, int32_t);
-    if (!list)
-        return topt_search_nomem(err);
-    f->heuristic = list;
-    for (int i = 0; i < nops; i++)
-        if (fixed[i] >= 0)
-            list[f->nheuristic++] = i;
-    return 0;
-}
-
-void topt_frontier_destroy(struct topt_frontier *f)
-{
-    struct frontier_memory *m = f ? f->memory : NULL;
-    for (struct owned *o = m ? m->owned : NULL; o; o = o->next)
-        free(o->block);
-    if (m)
-        topt_arena_destroy(m->arena);
-    free(m);
-    free(f);
-}
-
-const struct topt_search_point *topt_frontier_fastest(const struct topt_frontier *f,
-                                                      int64_t memory_limit)
-{
-    for (int i = f->npoints - 1; i >= 0; i--)
-        if (memory_limit == 0 || f->point[i].cost.memory <= memory_limit)
-            return &f->point[i];
-    return NULL;
-}
+/* ---- the cost of one strategy ---- */
 
 static int add_cost(struct topt_cost *sum, struct topt_cost c, struct topt_error *err)
 {

@@ -11,6 +11,8 @@ static inline int add_overflows(int64_t a, int64_t b, int64_t *ret)
     return __builtin_add_overflow(a, b, ret);
 }
 
+struct strategies;
+
 /* A row of the table of searches: fills '*ret' for a problem that was found well formed. */
 typedef int topt_search_fn(const struct topt_search_problem *problem,
                            const struct topt_search_options *options,
@@ -21,16 +23,20 @@ topt_search_fn topt_search_ft, topt_search_plain, topt_search_elimination,
 /* What topt_search_ft does with large problems (ft.c); for tests, of any size. */
 topt_search_fn topt_search_smaller;
 
-/* A frontier of 'npoints' strategies; 'with_choices': with room for them (config and alt are
- * writable until it is returned). */
+/* A frontier without points; then point after point, in its order ('choice', of operators and
+ * then of edges, is copied). */
 struct topt_frontier *topt_frontier_create(const struct topt_search_problem *problem,
-                                           size_t npoints, int with_choices,
                                            struct topt_error *err);
-/* The frontier frees 'block' when it is destroyed; where this fails it stays the caller's. */
-int topt_frontier_own(struct topt_frontier *f, void *block, struct topt_error *err);
+int topt_frontier_add(struct topt_frontier *f, struct topt_cost cost,
+                      const int32_t *choice, struct topt_error *err) TOPT_MUST_CHECK;
 /* Say which operators were decided by heuristic: those that 'fixed' gives at least 0. */
 int topt_frontier_decided(struct topt_frontier *f, const int32_t *fixed, int nops,
-                          struct topt_error *err);
+                          struct topt_error *err) TOPT_MUST_CHECK;
+/* Searches may find more than what was asked for. */
+void topt_frontier_keep_wanted(struct topt_frontier *f,
+                               const struct topt_search_options *o);
+/* Its strategies, borrowed; as they were added. */
+struct strategies *topt_frontier_strategies(struct topt_frontier *f);
 
 /* Is the problem well formed?  INVAL or LIMIT names the place. */
 int topt_search_check(const struct topt_search_problem *p,

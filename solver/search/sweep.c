@@ -40,7 +40,8 @@ struct sweep {
     int nbanders;
     struct band *band; /* in the order of memory */
     int nbands;
-    struct found *known; /* ends and middles of bands, with their choices */
+    struct topt_cost *known;      /* ends and middles of bands */
+    struct strategies strategies; /* theirs */
     int nknown, cap_known;
     int64_t work, points, most_bytes, kept_bytes;
     int max_frontier, stopped;
@@ -93,6 +94,11 @@ static int add_bander(struct sweep *s)
     return 0;
 }
 
+static size_t width(const struct sweep *s)
+{
+    return (size_t)s->plan->problem->nops + (size_t)s->plan->problem->nedges;
+}
+
 /* One bander now; the others when there is something for them to do. */
 static int init(struct sweep *s)
 {
@@ -107,6 +113,8 @@ static int init(struct sweep *s)
     const struct topt_search_options *o = s->options;
     s->limit.memory = o->memory_limit ? o->memory_limit : INT64_MAX;
     s->limit.time = o->time_limit ? o->time_limit : INT64_MAX;
+    if (topt_strategies_init(&s->strategies, width(s), s->err))
+        return -1;
     return add_bander(s);
 }
 
@@ -134,8 +142,7 @@ static void fini(struct sweep *s)
         topt_bander_fini(&s->bander[i]);
     for (int i = 0; i < s->nbands; i++)
         topt_band_fini(&s->band[i]);
-    for (int i = 0; i < s->nknown; i++)
-        free(s->known[i].choice);
+    topt_strategies_fini(&s->strategies);
     free(s->bander);
     free(s->bander_err);
     free(s->band);
@@ -144,29 +151,25 @@ static void fini(struct sweep *s)
 
 /* ---- bands ---- */
 
-/* Takes the choices. */
 static int know(struct sweep *s, struct found f)
 {
     if (s->nknown == s->cap_known) {
         int cap = s->cap_known ? 2 * s->cap_known : 64;
-        struct found *known = realloc(s->known, (size_t)cap * sizeof *known);
-        if (!known) {
-            free(f.choice);
+        struct topt_cost *known = realloc(s->known, (size_t)cap * sizeof *known);
+        if (!known)
             return topt_search_nomem(s->err);
-        }
         s->known = known;
         s->cap_known = cap;
     }
-    s->known[s->nknown++] = f;
-    return 0;
+    s->known[s->nknown++] = f.cost;
+    return topt_strategies_add(&s->strategies, f.choice, s->err);
 }
 
 /* The band between two strategies; 0 where nothing that is wanted can be in it. */
-static int band_between(const struct sweep *s, struct found left, struct found right,
+static int band_between(const struct sweep *s, struct topt_cost l, struct topt_cost r,
                         int depth, struct band *ret)
 {
-    const struct topt_cost l = left.cost, r = right.cost;
-    *ret = (struct band){.depth = depth, .left = left, .right = right};
+    *ret = (struct band){.depth = depth, .left = l, .right = r};
     ret->time = r.memory - l.memory;
     ret->memory = l.time - r.time;
     ret->corner.memory = min(r.memory - 1, s->limit.memory);
@@ -179,12 +182,12 @@ static int band_between(const struct sweep *s, struct found left, struct found r
 
 /* What has the time of the fastest strategy and less memory, where the weighing by which it
  * was found was too coarse to tell. */
-static int band_at_end(const struct sweep *s, struct found end, struct band *ret)
+static int band_at_end(const struct sweep *s, struct topt_cost end, struct band *ret)
 {
     *ret = (struct band){.left = end, .right = end, .time = s->most.memory, .memory = 1};
-    ret->corner = (struct topt_cost){end.cost.memory - 1, end.cost.time};
-    return s->options->fastest && end.cost.memory <= s->limit.memory &&
-           end.cost.memory > 0 && end.cost.time <= s->limit.time;
+    ret->corner = (struct topt_cost){end.memory - 1, end.time};
+    return s->options->fastest && end.memory <= s->limit.memory && end.memory > 0 &&
+           end.time <= s->limit.time;
 }
 
 struct round {
@@ -243,11 +246,10 @@ static int part_bands(struct sweep *s)
         }
         s->work += b->work;
         s->points += b->points;
-        b->owned = NULL;
         rc |= know(s, b->middle);
-        n += band_between(s, b->left, b->middle, b->depth + 1, &all[n]);
+        n += band_between(s, b->left, b->middle.cost, b->depth + 1, &all[n]);
         if (b->middle.cost.memory <= s->limit.memory)
-            n += band_between(s, b->middle, b->right, b->depth + 1, &all[n]);
+            n += band_between(s, b->middle.cost, b->right, b->depth + 1, &all[n]);
         topt_band_fini(b);
     }
     free(s->band);
@@ -279,27 +281,34 @@ static int search_round(struct sweep *s)
     return failed || part_bands(s) ? -1 : 0;
 }
 
+/* The best strategy by a weighing.  1, 0 where there is none at all, or -1. */
+static int find_end(struct sweep *s, int64_t time, int64_t memory, struct topt_cost *ret)
+{
+    struct found end;
+    int rc = topt_band_lightest(&s->bander[0], time, memory, &end) ? -1 : 0;
+    if (!rc && end.choice)
+        rc = know(s, end) ? -1 : 1;
+    s->work += s->plan->tables.npairs;
+    *ret = end.cost;
+    free(end.choice);
+    return rc;
+}
+
 /* The lightest and the fastest strategy, each the best of its kind where numbers allow.  1,
  * 0 where nothing is within the limits, or -1. */
-static int find_ends(struct sweep *s, struct found *ret_light, struct found *ret_fast)
+static int find_ends(struct sweep *s, struct topt_cost *ret_light,
+                     struct topt_cost *ret_fast)
 {
-    struct bander *b = &s->bander[0];
     int64_t by_time = TOPT_HEAVY / 2 / max(s->most.time, 1);
     int64_t by_memory = TOPT_HEAVY / 2 / max(s->most.memory, 1);
     int exact = by_memory > s->most.time;
-    if (topt_band_lightest(b, exact, exact ? s->most.time + 1 : 1, ret_light))
-        return -1;
-    if (!ret_light->choice)
-        return 0;
-    if (know(s, *ret_light))
-        return -1;
+    int rc = find_end(s, exact, exact ? s->most.time + 1 : 1, ret_light);
+    if (rc <= 0)
+        return rc;
     exact = by_time > s->most.memory;
-    if (topt_band_lightest(b, exact ? s->most.memory + 1 : 1, exact, ret_fast) ||
-        know(s, *ret_fast))
+    if (find_end(s, exact ? s->most.memory + 1 : 1, exact, ret_fast) < 0)
         return -1;
-    s->work += 2 * s->plan->tables.npairs;
-    return ret_light->cost.memory <= s->limit.memory &&
-           ret_fast->cost.time <= s->limit.time;
+    return ret_light->memory <= s->limit.memory && ret_fast->time <= s->limit.time;
 }
 
 /* For who watches.  Nothing in a band is faster than its right end, and its left end is no
@@ -313,8 +322,8 @@ static void tell_progress(const struct sweep *s)
         const struct band *b = &s->band[i];
         points += b->nfound;
         parts += b->state == BAND_OPEN;
-        if (b->state == BAND_OPEN && b->right.cost.time > 0)
-            gap = fmax(gap, (double)b->left.cost.time / (double)b->right.cost.time - 1);
+        if (b->state == BAND_OPEN && b->right.time > 0)
+            gap = fmax(gap, (double)b->left.time / (double)b->right.time - 1);
     }
     TOPT_PROGRESS(p, phase, TOPT_PHASE_SEARCHING);
     TOPT_PROGRESS(p, points, points);
@@ -324,7 +333,7 @@ static void tell_progress(const struct sweep *s)
 
 static int search_all(struct sweep *s)
 {
-    struct found light, fast;
+    struct topt_cost light, fast = {0, 0};
     int some = find_ends(s, &light, &fast);
     if (some <= 0)
         return some;
@@ -349,76 +358,53 @@ static int search_plainly(struct sweep *s)
         return topt_search_nomem(s->err);
     s->nbands = 1;
     s->band->corner = s->limit;
-    s->band->left.cost.time = INT64_MAX; /* no point begins it */
+    s->band->left.time = INT64_MAX; /* no point begins it */
     s->band->explored = INT64_MAX;
     return topt_band_plain(&s->bander[0], s->band);
 }
 
 /* ---- the answer ---- */
 
-static int by_cost(const void *x, const void *y)
-{
-    const struct found *a = x, *b = y;
-    if (a->cost.memory != b->cost.memory)
-        return a->cost.memory < b->cost.memory ? -1 : 1;
-    if (a->cost.time != b->cost.time)
-        return a->cost.time < b->cost.time ? -1 : 1;
-    return 0;
-}
-
-/* All that was found, in the order it stays in where costs are equal: merge sort would do,
- * but bands stand in order already, so only the known ones are put among them. */
-static struct found *gather(const struct sweep *s, size_t *ret_n)
+/* All that was found: what was known, then band after band.  Lists are numbered in this order,
+ * too. */
+static struct pick *gather(const struct sweep *s, size_t *ret_n)
 {
     size_t n = 0, most = (size_t)s->nknown;
     for (int i = 0; i < s->nbands; i++)
         most += (size_t)s->band[i].nfound;
-    struct found *all = malloc((most + 1) * sizeof *all);
+    struct pick *all = malloc((most + 1) * sizeof *all);
     if (!all) {
         topt_search_nomem(s->err);
         return NULL;
     }
     for (int i = 0; i < s->nknown; i++)
-        if (s->known[i].cost.memory <= s->limit.memory)
-            all[n++] = s->known[i];
+        if (s->known[i].memory <= s->limit.memory)
+            all[n++] = (struct pick){s->known[i], 0, (uint32_t)i};
     for (int i = 0; i < s->nbands; i++)
         for (int k = 0; k < s->band[i].nfound; k++)
-            all[n++] = s->band[i].found[k];
+            all[n++] = (struct pick){s->band[i].found[k], (uint32_t)i + 1, (uint32_t)k};
     *ret_n = n;
     return all;
 }
 
-size_t topt_sweep_reduce(struct found *all, size_t n)
+static int collect(struct sweep *s, struct pick *all, size_t n, struct topt_frontier *f)
 {
-    size_t kept = 0;
-    if (n > 1)
-        qsort(all, n, sizeof *all, by_cost);
-    for (size_t i = 0; i < n; i++)
-        if (!kept || all[i].cost.time < all[kept - 1].cost.time)
-            all[kept++] = all[i];
-    return kept;
-}
-
-/* The frontier takes the choices of all bands and of what was known. */
-static int hand_over(struct sweep *s, struct topt_frontier *f)
-{
-    for (int i = 0; i < s->nknown; i++) {
-        if (topt_frontier_own(f, s->known[i].choice, s->err))
-            return -1;
-        s->known[i].choice = NULL;
-    }
-    for (int i = 0; i < s->nbands; i++) {
-        if (topt_frontier_own(f, s->band[i].choices, s->err))
-            return -1;
-        s->band[i].choices = NULL;
-    }
-    return 0;
+    size_t nlists = (size_t)s->nbands + 1;
+    const struct strategies **list = calloc(nlists, sizeof(*list));
+    if (!list)
+        return topt_search_nomem(s->err);
+    list[0] = &s->strategies;
+    for (int i = 0; i < s->nbands; i++)
+        list[i + 1] = &s->band[i].strategies;
+    int rc = topt_frontier_collect(f, list, nlists, all, n, s->err);
+    free(list);
+    return rc;
 }
 
 static void tell(const struct sweep *s, struct topt_frontier *f)
 {
     struct topt_search_stats *t = &f->stats;
-    int64_t most = 0, width = s->plan->problem->nops + s->plan->problem->nedges;
+    int64_t most = 0;
     *t = s->plan->tables.stats;
     t->products = s->work;
     t->points += s->points;
@@ -437,32 +423,24 @@ static void tell(const struct sweep *s, struct topt_frontier *f)
     }
     if (f->npoints > t->max_frontier)
         t->max_frontier = f->npoints;
-    t->peak_bytes += most + f->npoints * width * (int64_t)sizeof(int32_t);
+    t->peak_bytes += most + topt_strategies_bytes(topt_frontier_strategies(f));
     f->exact = f->epsilon <= 0;
 }
 
 static int answer(struct sweep *s, struct topt_frontier **ret)
 {
     size_t n;
-    struct found *all = gather(s, &n);
-    if (!all)
-        return -1;
-    n = topt_sweep_reduce(all, n);
-    struct topt_frontier *f = topt_frontier_create(s->plan->problem, n, 0, s->err);
-    int rc = f ? 0 : -1;
-    for (size_t i = 0; f && i < n; i++)
-        f->point[i] = (struct topt_search_point){all[i].cost, all[i].choice,
-                                                 all[i].choice + s->plan->problem->nops};
-    if (f) {
-        tell(s, f);
-        rc = hand_over(s, f);
-    }
+    struct pick *all = gather(s, &n);
+    struct topt_frontier *f = topt_frontier_create(s->plan->problem, s->err);
+    int rc = all && f ? collect(s, all, n, f) : -1;
     free(all);
-    if (rc)
+    if (rc) {
         topt_frontier_destroy(f);
-    else
-        *ret = f;
-    return rc;
+        return -1;
+    }
+    tell(s, f);
+    *ret = f;
+    return 0;
 }
 
 int topt_sweep(struct plan *plan, const struct topt_search_options *options,
@@ -488,11 +466,9 @@ int topt_sweep_ends(struct plan *plan, const struct topt_search_options *options
                     struct topt_cost *ret_fast, struct topt_error *err)
 {
     struct sweep s = {.plan = plan, .options = options, .err = err};
-    struct found light = {{0, 0}, NULL}, fast = {{0, 0}, NULL};
-    int rc = init(&s) || find_ends(&s, &light, &fast) < 0 ? -1 : 0;
-    *ret_some = light.choice != NULL;
-    *ret_light = light.cost;
-    *ret_fast = fast.cost;
+    *ret_light = *ret_fast = (struct topt_cost){0, 0};
+    int rc = init(&s) || find_ends(&s, ret_light, ret_fast) < 0 ? -1 : 0;
+    *ret_some = s.nknown > 0;
     fini(&s);
     return rc;
 }

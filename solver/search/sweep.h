@@ -11,9 +11,6 @@ int topt_sweep(struct plan *plan, const struct topt_search_options *options,
                struct known_costs known, struct topt_frontier **ret,
                struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Keep what nothing beats, in the order of memory; of equal costs one.  Returns how many. */
-size_t topt_sweep_reduce(struct found *all, size_t n);
-
 /* The lightest and the fastest strategy of a plan, by weighing alone; '*ret_some': is there
  * one at all? */
 int topt_sweep_ends(struct plan *plan, const struct topt_search_options *options,

@@ -92,6 +92,7 @@ struct topt_search_stats {
 void topt_search_stats_add(struct topt_search_stats *into,
                            const struct topt_search_stats *from);
 
+/* A cost, and one strategy that has it. */
 struct topt_search_point {
     struct topt_cost cost;
     const int32_t *config; /* by operator */
@@ -102,7 +103,7 @@ struct topt_search_point {
  * fits the limit. */
 struct topt_frontier {
     int npoints;
-    struct topt_search_point *point;
+    const struct topt_cost *cost;
     int exact; /* 1: no operator was decided by heuristic, and 'epsilon' is 0 */
     /* The bound that was achieved: each true point (of those with the operators decided by
      * heuristic as they are) has one here that is no heavier and at most (1 + epsilon) times
@@ -111,7 +112,7 @@ struct topt_frontier {
     int nheuristic; /* operators that were decided by heuristic */
     const int32_t *heuristic;
     struct topt_search_stats stats;
-    void *memory; /* owns what the points refer to */
+    void *memory; /* owns costs and strategies */
 };
 
 /* Find the frontier.  0 and an owned frontier, or -1: INVAL (malformed problem), LIMIT
@@ -127,9 +128,19 @@ int topt_search_cost(const struct topt_search_problem *problem, const int32_t *c
                      const int32_t *alt, struct topt_cost *ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The fastest point within 'memory_limit' (0: none), or NULL. */
-const struct topt_search_point *topt_frontier_fastest(const struct topt_frontier *f,
-                                                      int64_t memory_limit);
+/* Number of the fastest point within 'memory_limit' (0: none), or -1. */
+int topt_frontier_fastest(const struct topt_frontier *f, int64_t memory_limit);
+
+/* Strategies are kept as what differs from point to point, and are made whole one at a time: in
+ * order that costs as much as differs, in any other order up to some ten times a strategy's
+ * length.  A point is borrowed until the next is read or the reader is destroyed; the frontier
+ * outlives its readers.  NULL: NOMEM.
+ * Thread safety: a reader has one owner; a frontier may have many. */
+struct topt_frontier_reader;
+struct topt_frontier_reader *topt_frontier_reader(const struct topt_frontier *f,
+                                                  struct topt_error *err);
+const struct topt_search_point *topt_frontier_read(struct topt_frontier_reader *r, int i);
+void topt_frontier_reader_destroy(struct topt_frontier_reader *r);
 
 /* Remove dominated and equal points in place (Algorithm 1 of the TensorOpt paper): sort by
  * memory then time, keep what is strictly faster than all before.  Returns the new count. */

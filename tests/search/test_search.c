@@ -103,18 +103,21 @@ static void test_worked_example(const struct topt_search_problem *p,
     if (!ok(topt_search(p, &o, &f, &err) == 0, "%s solves the worked example", algorithm))
         return;
     int right = f->npoints == 5 && f->exact;
+    struct topt_frontier_reader *r = topt_frontier_reader(f, NULL);
     for (int i = 0; i < 5 && right; i++) {
+        const struct topt_search_point *x = topt_frontier_read(r, i);
         struct topt_cost c;
-        right = f->point[i].cost.memory == worked[i].memory &&
-                f->point[i].cost.time == worked[i].time &&
-                !topt_search_cost(p, f->point[i].config, f->point[i].alt, &c, NULL) &&
+        right = f->cost[i].memory == worked[i].memory &&
+                f->cost[i].time == worked[i].time &&
+                !topt_search_cost(p, x->config, x->alt, &c, NULL) &&
                 c.memory == worked[i].memory && c.time == worked[i].time;
     }
+    topt_frontier_reader_destroy(r);
     ok(right, "%s: the five points of the worked example", algorithm);
-    const struct topt_search_point *x = topt_frontier_fastest(f, 290);
-    ok(x && x->cost.memory == 288, "the fastest within 290");
-    ok(topt_frontier_fastest(f, 0) == &f->point[f->npoints - 1], "the fastest of all");
-    ok(!topt_frontier_fastest(f, 167), "nothing within 167");
+    int at = topt_frontier_fastest(f, 290);
+    ok(at >= 0 && f->cost[at].memory == 288, "the fastest within 290");
+    is_int(topt_frontier_fastest(f, 0), f->npoints - 1, "the fastest of all");
+    is_int(topt_frontier_fastest(f, 167), -1, "nothing within 167");
     topt_frontier_destroy(f);
 }
 

@@ -95,13 +95,16 @@ static int equal_frontiers(const struct topt_search_problem *a,
     int32_t config[16];
     int same = a->nops <= 16 && !topt_search(a, NULL, &f, NULL) &&
                !topt_search(b, NULL, &g, NULL) && f->npoints == g->npoints;
+    struct topt_frontier_reader *r = same ? topt_frontier_reader(f, NULL) : NULL;
     for (int i = 0; same && i < f->npoints; i++) {
+        const struct topt_search_point *x = topt_frontier_read(r, i);
         struct topt_cost c;
         for (int k = 0; k < a->nops; k++)
-            config[namesake(a, b, k)] = f->point[i].config[k];
-        same = !topt_search_cost(b, config, f->point[i].alt, &c, NULL) &&
-               c.memory == g->point[i].cost.memory && c.time == g->point[i].cost.time;
+            config[namesake(a, b, k)] = x->config[k];
+        same = !topt_search_cost(b, config, x->alt, &c, NULL) &&
+               c.memory == g->cost[i].memory && c.time == g->cost[i].time;
     }
+    topt_frontier_reader_destroy(r);
     topt_frontier_destroy(f);
     topt_frontier_destroy(g);
     return same;

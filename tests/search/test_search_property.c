@@ -22,8 +22,7 @@ static int same_costs(const struct topt_frontier *a, const struct topt_frontier 
     if (a->npoints != b->npoints)
         return 0;
     for (int i = 0; i < a->npoints; i++)
-        if (a->point[i].cost.memory != b->point[i].cost.memory ||
-            a->point[i].cost.time != b->point[i].cost.time)
+        if (a->cost[i].memory != b->cost[i].memory || a->cost[i].time != b->cost[i].time)
             return 0;
     return 1;
 }
@@ -31,16 +30,18 @@ static int same_costs(const struct topt_frontier *a, const struct topt_frontier 
 static int witnesses_hold(const struct topt_search_problem *p,
                           const struct topt_frontier *f)
 {
-    for (int i = 0; i < f->npoints; i++) {
+    struct topt_frontier_reader *r = topt_frontier_reader(f, NULL);
+    int good = 1;
+    for (int i = 0; i < f->npoints && good; i++) {
+        const struct topt_search_point *x = topt_frontier_read(r, i);
         struct topt_cost c;
-        if (topt_search_cost(p, f->point[i].config, f->point[i].alt, &c, NULL) ||
-            c.memory != f->point[i].cost.memory || c.time != f->point[i].cost.time)
-            return 0;
-        if (i && (c.memory <= f->point[i - 1].cost.memory ||
-                  c.time >= f->point[i - 1].cost.time))
-            return 0;
+        good = !topt_search_cost(p, x->config, x->alt, &c, NULL) &&
+               c.memory == f->cost[i].memory && c.time == f->cost[i].time;
+        if (i && (c.memory <= f->cost[i - 1].memory || c.time >= f->cost[i - 1].time))
+            good = 0;
     }
-    return 1;
+    topt_frontier_reader_destroy(r);
+    return good;
 }
 
 static int same_witnesses(const struct topt_search_problem *p,
@@ -48,11 +49,18 @@ static int same_witnesses(const struct topt_search_problem *p,
 {
     if (!same_costs(a, b) || memcmp(&a->stats, &b->stats, sizeof a->stats))
         return 0;
-    for (int i = 0; i < a->npoints; i++)
-        if (memcmp(a->point[i].config, b->point[i].config, (size_t)p->nops * 4) ||
-            memcmp(a->point[i].alt, b->point[i].alt, (size_t)p->nedges * 4))
-            return 0;
-    return 1;
+    struct topt_frontier_reader *one = topt_frontier_reader(a, NULL);
+    struct topt_frontier_reader *two = topt_frontier_reader(b, NULL);
+    int same = 1;
+    for (int i = 0; i < a->npoints && same; i++) {
+        const struct topt_search_point *x = topt_frontier_read(one, i);
+        const struct topt_search_point *y = topt_frontier_read(two, i);
+        same = !memcmp(x->config, y->config, (size_t)p->nops * 4) &&
+               !memcmp(x->alt, y->alt, (size_t)p->nedges * 4);
+    }
+    topt_frontier_reader_destroy(one);
+    topt_frontier_reader_destroy(two);
+    return same;
 }
 
 static struct topt_frontier *solve(const struct topt_search_problem *p,
@@ -77,11 +85,11 @@ static struct topt_frontier within(const struct topt_frontier *all, int64_t memo
                                    int64_t time)
 {
     struct topt_frontier f = *all;
-    while (time && f.npoints && f.point->cost.time > time) {
-        f.point++;
+    while (time && f.npoints && f.cost->time > time) {
+        f.cost++;
         f.npoints--;
     }
-    while (memory && f.npoints && f.point[f.npoints - 1].cost.memory > memory)
+    while (memory && f.npoints && f.cost[f.npoints - 1].memory > memory)
         f.npoints--;
     return f;
 }
@@ -99,7 +107,7 @@ static int limits_hold(const struct topt_search_problem *p,
         o.time_limit = time;
         o.threads = 1;
         if (o.fastest && want.npoints) {
-            want.point += want.npoints - 1;
+            want.cost += want.npoints - 1;
             want.npoints = 1;
         }
         good = good && !topt_search(p, &o, &one, NULL) && same_costs(one, &want) &&
@@ -163,16 +171,14 @@ static void check_boxes(uint64_t seed, const struct random_problem *g,
     struct rng r = {seed ^ 0x5eed};
     struct topt_cost low = {0, 0}, high = {1, 1};
     if (all->npoints) {
-        low = (struct topt_cost){all->point[0].cost.memory,
-                                 all->point[all->npoints - 1].cost.time};
-        high = (struct topt_cost){all->point[all->npoints - 1].cost.memory,
-                                  all->point[0].cost.time};
+        low = (struct topt_cost){all->cost[0].memory, all->cost[all->npoints - 1].time};
+        high = (struct topt_cost){all->cost[all->npoints - 1].memory, all->cost[0].time};
     }
     for (int i = 0; i < 5; i++, bad->boxed++) {
         int64_t memory = pick_limit(&r, low.memory, high.memory);
         int64_t time = i % 2 ? pick_limit(&r, low.time, high.time) : 0;
         if (all->npoints && i == 4) /* exactly a point */
-            memory = all->point[rng_below(&r, all->npoints)].cost.memory;
+            memory = all->cost[rng_below(&r, all->npoints)].memory;
         if (!limits_hold(&g->p, all, algorithm[i], memory, time, seed % 8 ? 0 : 2 + i)) {
             bad->boxes++;
             blame(seed, g, "the fastest, or what is within limits, is wrong");
@@ -186,10 +192,10 @@ static void check_limit(uint64_t seed, const struct random_problem *g,
 {
     if (!all->npoints)
         return;
-    int64_t limit = all->point[all->npoints / 2].cost.memory;
+    int64_t limit = all->cost[all->npoints / 2].memory;
     struct topt_frontier *f = solve(&g->p, algorithm, limit ? limit : 1, 0, 1);
     int want = 0;
-    while (want < all->npoints && all->point[want].cost.memory <= (limit ? limit : 1))
+    while (want < all->npoints && all->cost[want].memory <= (limit ? limit : 1))
         want++;
     struct topt_frontier cut = *all;
     cut.npoints = want;
@@ -211,9 +217,9 @@ static void check_epsilon(uint64_t seed, const struct random_problem *g,
     for (int i = 0; good && i < all->npoints; i++) {
         int covered = 0;
         for (int j = 0; j < f->npoints && !covered; j++)
-            covered = f->point[j].cost.memory <= all->point[i].cost.memory &&
-                      (double)f->point[j].cost.time <= (double)all->point[i].cost.time *
-                                                           (1 + f->epsilon) * (1 + 1e-12);
+            covered = f->cost[j].memory <= all->cost[i].memory &&
+                      (double)f->cost[j].time <=
+                          (double)all->cost[i].time * (1 + f->epsilon) * (1 + 1e-12);
         good = covered;
     }
     if (!good) {
@@ -243,15 +249,15 @@ static int bound_holds(const struct topt_frontier *all, const struct topt_fronti
         return !isfinite(f->epsilon);
     for (int i = 0; i < f->npoints; i++) /* never below the truth */
         for (int j = 0; j < all->npoints; j++)
-            if (f->point[i].cost.memory <= all->point[j].cost.memory &&
-                f->point[i].cost.time < all->point[j].cost.time)
+            if (f->cost[i].memory <= all->cost[j].memory &&
+                f->cost[i].time < all->cost[j].time)
                 return 0;
     for (int i = 0; isfinite(f->epsilon) && i < all->npoints; i++) {
         int covered = 0;
         for (int j = 0; j < f->npoints && !covered; j++)
-            covered = f->point[j].cost.memory <= all->point[i].cost.memory &&
-                      (double)f->point[j].cost.time <= (double)all->point[i].cost.time *
-                                                           (1 + f->epsilon) * (1 + 1e-12);
+            covered = f->cost[j].memory <= all->cost[i].memory &&
+                      (double)f->cost[j].time <=
+                          (double)all->cost[i].time * (1 + f->epsilon) * (1 + 1e-12);
         if (!covered)
             return 0;
     }
@@ -266,17 +272,16 @@ static void check_corner(uint64_t seed, const struct random_problem *g,
     static const double epsilon[] = {0.001, 0.05, 0.5};
     struct rng r = {seed ^ 0xc0a};
     for (int i = 0; i < 3 && all->npoints; i++) {
-        struct topt_cost low = all->point[0].cost,
-                         high = all->point[all->npoints - 1].cost;
+        struct topt_cost low = all->cost[0], high = all->cost[all->npoints - 1];
         int64_t limit = pick_limit(&r, low.memory, high.memory);
         if (i == 2) /* exactly a point */
-            limit = all->point[rng_below(&r, all->npoints)].cost.memory;
+            limit = all->cost[rng_below(&r, all->npoints)].memory;
         struct topt_frontier *f = solve(&g->p, "ft", limit, epsilon[i], 1);
         struct topt_frontier want = within(all, limit, 0);
         int good = f && witnesses_hold(&g->p, f) && f->epsilon <= epsilon[i] &&
                    bound_holds(&want, f);
         for (int k = 0; good && limit && k < f->npoints; k++)
-            good = f->point[k].cost.memory <= limit;
+            good = f->cost[k].memory <= limit;
         if (!good) {
             bad->corners++;
             blame(seed, g, "a tolerance was not kept up to the limit");
@@ -319,8 +324,8 @@ static void check_decided(uint64_t seed, const struct random_problem *g,
             good = same_costs(all, f);
         for (int k = 0; good && k < f->npoints; k++)
             for (int j = 0; good && j < all->npoints; j++)
-                good = f->point[k].cost.memory > all->point[j].cost.memory ||
-                       f->point[k].cost.time >= all->point[j].cost.time;
+                good = f->cost[k].memory > all->cost[j].memory ||
+                       f->cost[k].time >= all->cost[j].time;
         if (!good) {
             bad->decided++;
             blame(seed, g, "a heuristic decision goes wrong");
@@ -343,8 +348,8 @@ static void check_fewer(uint64_t seed, const struct random_problem *g,
     for (int i = 0; good && i < f->npoints; i++) {
         int covered = 0;
         for (int j = 0; j < all->npoints && !covered; j++)
-            covered = all->point[j].cost.memory <= f->point[i].cost.memory &&
-                      all->point[j].cost.time <= f->point[i].cost.time;
+            covered = all->cost[j].memory <= f->cost[i].memory &&
+                      all->cost[j].time <= f->cost[i].time;
         good = covered;
     }
     if (!good) {
@@ -441,7 +446,7 @@ static void large_numbers(void)
             wrong += !witnesses_hold(&g.p, f) || (!full && !same_costs(all, f));
         }
         if (f && f->npoints) {
-            struct topt_cost c = f->point[f->npoints / 2].cost;
+            struct topt_cost c = f->cost[f->npoints / 2];
             wrong += !limits_hold(&g.p, f, "ft", c.memory, 0, 0);
             wrong += !limits_hold(&g.p, f, "ft", 0, c.time, 0);
         }
@@ -482,8 +487,7 @@ static void larger_problems(void)
         }
         struct rng limits = {seed};
         for (int i = 0; one && one->npoints && i < 6; i++) {
-            struct topt_cost a = one->point[0].cost,
-                             b = one->point[one->npoints - 1].cost;
+            struct topt_cost a = one->cost[0], b = one->cost[one->npoints - 1];
             int64_t memory = pick_limit(&limits, a.memory, b.memory);
             int64_t time = i % 2 ? pick_limit(&limits, b.time, a.time) : 0;
             boxes += !limits_hold(&g.p, one, "ft", memory, time, 2);
@@ -520,7 +524,7 @@ static void many_threads(void)
             topt_frontier_destroy(f);
         }
         for (int i = 1; one && i < 8; i++) {
-            struct topt_cost c = one->point[one->npoints * i / 8].cost;
+            struct topt_cost c = one->cost[one->npoints * i / 8];
             wrong += !limits_hold(&g.p, one, "ft", c.memory + i % 2, 0, 2 << i % 3);
             wrong += !limits_hold(&g.p, one, "ft", c.memory + 100, c.time + 100, 2);
         }

@@ -7,6 +7,7 @@
 #include "lift.h"
 #include "narrow.h"
 #include "random_problem.h"
+#include "strategies.h"
 #include "tap.h"
 
 enum { PROBLEMS = 1500, LARGEST = 20000 };
@@ -38,17 +39,24 @@ static int same(const struct topt_frontier *a, const struct topt_frontier *b)
 {
     int good = a && b && a->npoints == b->npoints;
     for (int i = 0; good && i < a->npoints; i++)
-        good = a->point[i].cost.memory == b->point[i].cost.memory &&
-               a->point[i].cost.time == b->point[i].cost.time;
+        good =
+            a->cost[i].memory == b->cost[i].memory && a->cost[i].time == b->cost[i].time;
     return good;
 }
 
-static int costs(const struct topt_search_problem *p, const int32_t *choice,
-                 struct topt_cost want)
+/* Do the strategies of a frontier cost what it says? */
+static int costs(const struct topt_search_problem *p, const struct topt_frontier *f)
 {
-    struct topt_cost c;
-    return !topt_search_cost(p, choice, choice + p->nops, &c, NULL) &&
-           c.memory == want.memory && c.time == want.time;
+    struct topt_frontier_reader *r = topt_frontier_reader(f, NULL);
+    int good = 1;
+    for (int i = 0; i < f->npoints && good; i++) {
+        const struct topt_search_point *x = topt_frontier_read(r, i);
+        struct topt_cost c;
+        good = !topt_search_cost(p, x->config, x->alt, &c, NULL) &&
+               c.memory == x->cost.memory && c.time == x->cost.time;
+    }
+    topt_frontier_reader_destroy(r);
+    return good;
 }
 
 static void random_marks(struct rng *r, const struct topt_search_problem *p, int percent,
@@ -68,13 +76,9 @@ static void check_narrow(const struct topt_search_problem *p,
     int good = !topt_narrow(p, &o, &n, NULL), fewer = 0;
     struct topt_frontier *f = good ? solve(&n.problem, "ft-plain") : NULL;
     good = good && same(all, f);
-    for (int i = 0; good && i < f->npoints; i++) {
-        int32_t choice[256];
-        for (int k = 0; k < p->nops; k++)
-            choice[k] = n.config[k][f->point[i].config[k]];
-        memcpy(choice + p->nops, f->point[i].alt, (size_t)p->nedges * sizeof *choice);
-        good = costs(p, choice, f->point[i].cost);
-    }
+    if (good)
+        topt_strategies_rename(topt_frontier_strategies(f), n.config, (size_t)p->nops);
+    good = good && costs(p, f);
     for (int k = 0; good && k < p->nops; k++)
         fewer |= n.problem.op[k].nconfigs < p->op[k].nconfigs;
     t->narrow += !good;
@@ -86,26 +90,11 @@ static void check_narrow(const struct topt_search_problem *p,
 /* ---- condense ---- */
 
 static int lifts_back(const struct topt_search_problem *p, const struct condensed *c,
-                      const struct conditioned *f)
+                      struct topt_frontier *found)
 {
-    int64_t *stack = malloc(topt_lift_stack(c) * sizeof *stack);
-    int good = stack != NULL;
-    int32_t choice[256];
-    for (size_t i = 0; good && i < f->nfound; i++) {
-        topt_lift(c, f->found[i].choice, i ? f->found[i - 1].choice : NULL, stack,
-                  choice);
-        good = costs(p, choice, f->found[i].cost);
-    }
-    free(stack);
-    return good;
-}
-
-static int same_found(const struct topt_frontier *all, const struct conditioned *c)
-{
-    int good = (int)c->nfound == all->npoints;
-    for (int i = 0; good && i < all->npoints; i++)
-        good = c->found[i].cost.memory == all->point[i].cost.memory &&
-               c->found[i].cost.time == all->point[i].cost.time;
+    struct topt_frontier *f = topt_frontier_create(p, NULL);
+    int good = !topt_lift(c, found, f, NULL) && same(f, found) && costs(p, f);
+    topt_frontier_destroy(f);
     return good;
 }
 
@@ -132,7 +121,7 @@ static void check_condense(struct rng *r, const struct topt_search_problem *p,
     random_marks(r, p, 20, keep);
     int good = !topt_condense(p, keep, &o, &c, NULL) && keeps(p, &c, keep);
     good = good && !topt_condition(&c.problem, none, &o, &f, NULL);
-    t->condense += !good || !same_found(all, &f) || !lifts_back(p, &c, &f);
+    t->condense += !good || !same(all, f.frontier) || !lifts_back(p, &c, f.frontier);
     t->condensed += good && c.problem.nops < p->nops;
     topt_condition_fini(&f);
     topt_condense_fini(&c);
@@ -147,11 +136,10 @@ static void check_condition(struct rng *r, const struct topt_search_problem *p,
     struct conditioned c;
     char cut[64];
     random_marks(r, p, 30, cut);
-    int good = !topt_condition(p, cut, &o, &c, NULL) && same_found(all, &c);
-    for (size_t i = 0; good && i < c.nfound; i++)
-        good = costs(p, c.found[i].choice, c.found[i].cost);
+    int good = !topt_condition(p, cut, &o, &c, NULL) && same(all, c.frontier) &&
+               costs(p, c.frontier);
     t->condition += !good;
-    t->sliced += c.nparts > 1;
+    t->sliced += c.nslices > 1;
     topt_condition_fini(&c);
 }
 
@@ -161,7 +149,7 @@ static void check_smaller(struct rng *r, const struct topt_search_problem *p,
                           const struct topt_frontier *all, struct tally *t)
 {
     int n = all->npoints, good = 1;
-    int64_t limit = n ? all->point[rng_below(r, n)].cost.memory : 0;
+    int64_t limit = n ? all->cost[rng_below(r, n)].memory : 0;
     struct topt_search_options o[] = {{0},
                                       {.threads = 3},
                                       {.memory_limit = limit},
@@ -169,24 +157,20 @@ static void check_smaller(struct rng *r, const struct topt_search_problem *p,
                                       {.max_work = 200}};
     for (size_t i = 0; i < sizeof o / sizeof o[0]; i++) {
         struct topt_frontier *f = NULL;
-        good = good && !topt_search_smaller(p, &o[i], &f, NULL);
-        for (int k = 0; good && k < f->npoints; k++)
-            good = costs(p, f->point[k].config, f->point[k].cost);
+        good = good && !topt_search_smaller(p, &o[i], &f, NULL) && costs(p, f);
         for (int k = 0, at = 0; good && f->exact && k < n; k++) {
-            if (o[i].memory_limit && all->point[k].cost.memory > limit)
+            if (o[i].memory_limit && all->cost[k].memory > limit)
                 continue;
-            good = at < f->npoints &&
-                   f->point[at].cost.memory == all->point[k].cost.memory &&
-                   f->point[at].cost.time == all->point[k].cost.time;
+            good = at < f->npoints && f->cost[at].memory == all->cost[k].memory &&
+                   f->cost[at].time == all->cost[k].time;
             at++;
         }
         for (int k = 0; good && !f->exact && f->npoints && k < n; k++) {
             int covered = 0;
             for (int j = 0; j < f->npoints; j++)
-                covered |=
-                    f->point[j].cost.memory <= all->point[k].cost.memory &&
-                    (double)f->point[j].cost.time <=
-                        (double)all->point[k].cost.time * (1 + f->epsilon) * (1 + 1e-12);
+                covered |= f->cost[j].memory <= all->cost[k].memory &&
+                           (double)f->cost[j].time <=
+                               (double)all->cost[k].time * (1 + f->epsilon) * (1 + 1e-12);
             good = covered;
         }
         good = good && (i > 2 || f->exact);

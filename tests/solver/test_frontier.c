@@ -433,10 +433,10 @@ static void test_costgraph(void)
             int same = (size_t)f->npoints == json_array_size(points);
             for (int i = 0; same && i < f->npoints; i++) {
                 const json_t *p = json_array_get(points, (size_t)i);
-                same = json_integer_value(json_object_get(p, "memory_bytes")) ==
-                           f->point[i].cost.memory &&
-                       json_integer_value(json_object_get(p, "time_ns")) ==
-                           f->point[i].cost.time;
+                same =
+                    json_integer_value(json_object_get(p, "memory_bytes")) ==
+                        f->cost[i].memory &&
+                    json_integer_value(json_object_get(p, "time_ns")) == f->cost[i].time;
             }
             equal += same;
         }
