@@ -116,11 +116,16 @@ int topt_has_backward(const struct topt_model *m, int op);
 int topt_reads_back(const struct topt_model *m, int op, int input);
 /* Is a tensor not kept where it waits, but made again there? */
 int topt_is_remade(const struct topt_model *m, const struct topt_strategy *s, int tensor);
-int topt_any_recompute(const struct topt_strategy *s);
-/* May those recompute that do?  '*ret_blocks' is empty where nobody does. */
+/* What recomputation knows of a model: empty until a strategy recomputes. */
+struct topt_remaking {
+    struct topt_blocks blocks;
+    uint8_t *may; /* by operator */
+    int any;      /* the last strategy that was checked recomputes */
+};
+/* May those recompute that do?  'r' starts as zero and is kept for other strategies. */
 int topt_remake_check(const struct topt_model *m, const struct topt_strategy *s,
-                      struct topt_blocks *ret_blocks,
-                      struct topt_error *err) TOPT_MUST_CHECK;
+                      struct topt_remaking *r, struct topt_error *err) TOPT_MUST_CHECK;
+void topt_remaking_fini(struct topt_remaking *r);
 
 /* ---- param.c: a parameter's own life, called by the fragments above ----------------------- */
 

@@ -30,7 +30,7 @@ int topt_is_remade(const struct topt_model *m, const struct topt_strategy *s, in
            (t->nconsumers < 2 || s->hub[tensor].keep == TOPT_HUB_REMAKE);
 }
 
-int topt_any_recompute(const struct topt_strategy *s)
+static int any_recompute(const struct topt_strategy *s)
 {
     for (int i = 0; i < s->nops; i++)
         if (s->config[i].recompute)
@@ -95,26 +95,35 @@ static int check_hubs(const struct topt_model *m, const struct topt_strategy *s,
     return 0;
 }
 
-int topt_remake_check(const struct topt_model *m, const struct topt_strategy *s,
-                      struct topt_blocks *ret_blocks, struct topt_error *err)
+/* Found for the first strategy that asks. */
+static int find_blocks(const struct topt_model *m, struct topt_remaking *r,
+                       struct topt_error *err)
 {
-    uint8_t *may = NULL;
-    *ret_blocks = (struct topt_blocks){0};
-    if (check_hubs(m, s, err))
-        return -1;
-    if (!topt_any_recompute(s))
+    if (r->may)
         return 0;
-    if (topt_model_blocks(m, ret_blocks, err))
+    if (topt_model_blocks(m, &r->blocks, err))
         return -1;
-    int rc = topt_recomputable(m, ret_blocks, &may, err);
-    for (int i = 0; !rc && i < m->nops; i++)
-        if (s->config[i].recompute && !may[i])
-            rc = topt_fail(err, TOPT_ERR_INVAL,
-                           "operator '%.60s' can't be run again in backward: its output "
-                           "is used outside of a repeated block",
-                           m->op[i].name);
-    free(may);
-    if (rc)
-        topt_blocks_fini(ret_blocks);
-    return rc;
+    return topt_recomputable(m, &r->blocks, &r->may, err);
+}
+
+int topt_remake_check(const struct topt_model *m, const struct topt_strategy *s,
+                      struct topt_remaking *r, struct topt_error *err)
+{
+    r->any = any_recompute(s);
+    if (check_hubs(m, s, err) || (r->any && find_blocks(m, r, err)))
+        return -1;
+    for (int i = 0; r->any && i < m->nops; i++)
+        if (s->config[i].recompute && !r->may[i])
+            return topt_fail(
+                err, TOPT_ERR_INVAL,
+                "operator '%.60s' can't be run again in backward: its output "
+                "is used outside of a repeated block",
+                m->op[i].name);
+    return 0;
+}
+
+void topt_remaking_fini(struct topt_remaking *r)
+{
+    free(r->may);
+    topt_blocks_fini(&r->blocks);
 }

@@ -9,6 +9,7 @@
  * What is made again is alive in forward too, for a while and for one block at a time: R has
  * room for it then as well. */
 #include "tally.h"
+#include "total.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,27 +81,48 @@ int64_t topt_span_bytes(const struct topt_costing *k, int tensor,
 
 int64_t topt_round_transient(int64_t bytes)
 {
-    int64_t step = 1;
-    while (bytes / step >= 16)
-        step *= 2;
-    return (bytes + step - 1) / step * step;
+    int bits = bytes > 0 ? 64 - __builtin_clzll((unsigned long long)bytes) : 0;
+    int64_t step = (int64_t)1 << (bits > 4 ? bits - 4 : 0);
+    return (bytes + step - 1) & -step;
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+int topt_totals_init(struct topt_totals *t, const struct topt_model *m,
+                     struct topt_error *err)
+{
+    *t = (struct topt_totals){.model = m};
+    t->remade = calloc((size_t)m->nops + 1, sizeof *t->remade);
+    if (!t->remade)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a strategy's cost");
+    return topt_spans_init(&t->spans, m, err);
+}
+
+void topt_totals_fini(struct topt_totals *t)
+{
+    free(t->remade);
+    topt_remaking_fini(&t->remaking);
+    topt_spans_fini(&t->spans);
+    topt_spans_fini(&t->spans_remaking);
 }
 
 /* Sums of a strategy, and the largest caps seen. */
 struct total {
-    const struct topt_costing *k;
+    struct topt_totals *t;
     const struct topt_strategy *st;
+    struct topt_pieces *pieces;
+    const struct topt_spans *spans;
+    const struct topt_blocks *blocks; /* NULL: nobody recomputes */
     struct topt_strategy_cost *cost;
-    struct topt_spans spans;
-    struct topt_blocks blocks; /* empty where nobody recomputes */
-    int64_t *remade;           /* by first operator of a block */
     struct topt_error *err;
 };
 
-/* Add the cost of a fragment of operator 'op'. */
+/* Add the cost of a fragment of operator 'op'; NULL: there is none. */
 static int add(struct total *s, int op, const struct topt_fragment_cost *c)
 {
     struct topt_fragment_cost *sum = &s->cost->sum;
+    if (!c)
+        return -1;
     int bad = __builtin_add_overflow(sum->compute_ns, c->compute_ns, &sum->compute_ns);
     bad |= __builtin_add_overflow(sum->network_ns, c->network_ns, &sum->network_ns);
     for (int i = 0; i < TOPT_BASIS_COUNT; i++)
@@ -110,67 +132,50 @@ static int add(struct total *s, int op, const struct topt_fragment_cost *c)
                                       &sum->class_bytes[i]);
     int64_t rounded = topt_round_transient(c->transient_bytes);
     s->cost->transient_cap = larger(s->cost->transient_cap, rounded);
-    if (s->blocks.kind && s->blocks.kind[op] >= 0)
-        s->remade[op - s->blocks.position[op]] += c->class_bytes[TOPT_CLASS_REMADE];
+    if (s->blocks && s->blocks->kind[op] >= 0)
+        s->t->remade[op - s->blocks->position[op]] += c->class_bytes[TOPT_CLASS_REMADE];
     return bad ? topt_fail(s->err, TOPT_ERR_LIMIT, "the cost of the strategy overflows")
                : 0;
 }
 
-/* A tensor that waits: bounded by the crossing cap, or charged by itself. */
-static void add_waiting(struct total *s, int tensor, const struct topt_layout *where)
+static int add_edge(struct total *s, int op, const struct topt_edge_cost *e,
+                    enum topt_keep keep)
 {
-    if (s->spans.span[tensor] == TOPT_SPAN_NEXT)
+    return e ? add(s, op, &e->alt[keep == TOPT_KEEP_BEFORE && e->nalts == 2]) : -1;
+}
+
+/* A tensor that waits: bounded by the crossing cap, or charged by itself. */
+static void add_waiting(struct total *s, int tensor)
+{
+    if (s->spans->span[tensor] == TOPT_SPAN_NEXT)
         return;
-    int64_t bytes = topt_span_bytes(s->k, tensor, where);
-    if (s->spans.span[tensor] == TOPT_SPAN_LONG)
+    int64_t bytes = s->pieces->waiting(s->pieces, tensor);
+    if (s->spans->span[tensor] == TOPT_SPAN_LONG)
         s->cost->sum.class_bytes[TOPT_CLASS_KEPT] += bytes;
     else
         s->cost->crossing_cap = larger(s->cost->crossing_cap, bytes);
 }
 
-static int add_edge(struct total *s, int op, int tensor, const struct topt_edge_end *from,
-                    const struct topt_edge_end *to, enum topt_keep keep)
-{
-    struct topt_edge_cost e;
-    if (topt_cost_edge(s->k, tensor, from, to, &e, s->err))
-        return -1;
-    return add(s, op, &e.alt[keep == TOPT_KEEP_BEFORE && e.nalts == 2]);
-}
-
 static int add_tensor(struct total *s, int tensor)
 {
-    const struct topt_tensor *t = &s->k->model->tensor[tensor];
-    struct topt_edge_end from =
-        topt_edge_producer(s->k, t->producer, &s->st->config[t->producer]);
-    if (t->nconsumers > 1) {
-        struct topt_edge_end hub = topt_edge_hub(s->k, &s->st->hub[tensor]);
-        struct topt_fragment_cost c;
-        if (add_edge(s, t->producer, tensor, &from, &hub, TOPT_KEEP_AFTER) ||
-            topt_cost_hub(s->k, tensor, &s->st->hub[tensor], &c, s->err) ||
-            add(s, t->producer, &c))
-            return -1;
-        from = hub;
-    }
-    add_waiting(s, tensor, &from.value);
+    const struct topt_tensor *t = &s->t->model->tensor[tensor];
+    struct topt_pieces *p = s->pieces;
+    if (t->nconsumers > 1 &&
+        (add_edge(s, t->producer, p->into_hub(p, tensor), TOPT_KEEP_AFTER) ||
+         add(s, t->producer, p->hub(p, tensor))))
+        return -1;
+    add_waiting(s, tensor);
     return 0;
 }
 
-static int add_inputs(struct total *s, int op, int64_t op_transient)
+static int add_op(struct total *s, int op)
 {
-    const struct topt_op *o = &s->k->model->op[op];
-    const struct topt_strategy *st = s->st;
-    for (int i = 0; i < o->ninputs; i++) {
-        int tensor = o->operand[o->input[i]].tensor;
-        int p = s->k->model->tensor[tensor].producer;
-        struct topt_edge_end from = s->k->model->tensor[tensor].nconsumers > 1
-                                        ? topt_edge_hub(s->k, &st->hub[tensor])
-                                        : topt_edge_producer(s->k, p, &st->config[p]);
-        struct topt_edge_end to =
-            topt_edge_consumer(s->k, op, i, &st->config[op], op_transient);
-        if (add_edge(s, op, tensor, &from, &to,
-                     (enum topt_keep)st->keep[op * TOPT_MAX_INPUTS + i]))
+    if (add(s, op, s->pieces->op(s->pieces, op)))
+        return -1;
+    for (int k = 0; k < s->t->model->op[op].ninputs; k++)
+        if (add_edge(s, op, s->pieces->use(s->pieces, op, k),
+                     (enum topt_keep)s->st->keep[op * TOPT_MAX_INPUTS + k]))
             return -1;
-    }
     return 0;
 }
 
@@ -178,69 +183,147 @@ static int add_inputs(struct total *s, int op, int64_t op_transient)
 static int64_t largest_blocks(const struct total *s)
 {
     int64_t sum = 0;
-    for (int i = 0; i < s->blocks.nkinds; i++) {
-        const struct topt_block_kind *b = &s->blocks.of[i];
+    for (int i = 0; s->blocks && i < s->blocks->nkinds; i++) {
+        const struct topt_block_kind *b = &s->blocks->of[i];
         int64_t most = 0;
         for (int n = 0; n < b->count; n++)
-            most = larger(most, s->remade[b->first + n * b->length]);
+            most = larger(most, s->t->remade[b->first + n * b->length]);
         sum += most;
     }
     return sum;
 }
 
-static int total_init(struct total *s)
+/* The spans of a model where somebody recomputes, made when they are first asked for. */
+static int find_spans(struct total *s)
 {
-    const struct topt_model *m = s->k->model;
-    s->remade = calloc((size_t)m->nops + 1, sizeof *s->remade);
-    if (!s->remade)
-        return topt_fail(s->err, TOPT_ERR_NOMEM, "no memory for a strategy's cost");
-    if (topt_settings_fit(m, s->k->settings, s->err) ||
-        topt_remake_check(m, s->st, &s->blocks, s->err) ||
-        topt_spans_init(&s->spans, m, s->err))
+    struct topt_totals *t = s->t;
+    s->spans = &t->spans;
+    if (!t->remaking.any)
+        return 0;
+    s->blocks = &t->remaking.blocks;
+    s->spans = &t->spans_remaking;
+    if (s->spans->span)
+        return 0;
+    if (topt_spans_init(&t->spans_remaking, t->model, s->err))
         return -1;
-    if (s->blocks.kind)
-        topt_spans_recompute(&s->spans, m, &s->blocks);
+    topt_spans_recompute(&t->spans_remaking, t->model, s->blocks);
     return 0;
-}
-
-static void total_fini(struct total *s)
-{
-    free(s->remade);
-    topt_blocks_fini(&s->blocks);
-    topt_spans_fini(&s->spans);
 }
 
 static int add_all(struct total *s)
 {
-    const struct topt_model *m = s->k->model;
-    for (int i = 0; i < m->nops; i++) {
-        struct topt_fragment_cost c;
-        if (topt_cost_op(s->k, i, &s->st->config[i], &c, s->err) || add(s, i, &c) ||
-            add_inputs(s, i, c.transient_bytes))
+    const struct topt_model *m = s->t->model;
+    memset(s->t->remade, 0, (size_t)m->nops * sizeof *s->t->remade);
+    for (int i = 0; i < m->nops; i++)
+        if (add_op(s, i))
             return -1;
-    }
     for (int t = 0; t < m->ntensors; t++)
         if (add_tensor(s, t))
             return -1;
     return 0;
 }
 
+int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
+                    struct topt_pieces *p, struct topt_strategy_cost *ret,
+                    struct topt_error *err)
+{
+    struct topt_strategy_cost cost = {.time_ns = 0};
+    struct total s = {.t = t, .st = st, .pieces = p, .cost = &cost, .err = err};
+    if (topt_remake_check(t->model, st, &t->remaking, err) || find_spans(&s) ||
+        add_all(&s))
+        return -1;
+    cost.crossing = s.spans->crossing;
+    cost.remade_bytes = largest_blocks(&s);
+    cost.time_ns = cost.sum.compute_ns + cost.sum.network_ns;
+    cost.memory_bytes =
+        cost.remade_bytes + cost.transient_cap + cost.crossing * cost.crossing_cap;
+    for (int i = 0; i <= TOPT_CLASS_KEPT; i++)
+        cost.memory_bytes += cost.sum.class_bytes[i];
+    *ret = cost;
+    return 0;
+}
+
+/* ---- pieces one by one ------------------------------------------------------------------------ */
+
+/* The plainest source of pieces: each fragment is written when it is asked for. */
+struct plain {
+    struct topt_pieces pieces; /* first: it is cast to this */
+    const struct topt_costing *k;
+    const struct topt_strategy *st;
+    struct topt_fragment_cost cost;
+    struct topt_edge_cost edge;
+    int64_t op_transient; /* of the operator asked for last */
+    struct topt_error *err;
+};
+
+static const struct topt_fragment_cost *plain_op(struct topt_pieces *p, int op)
+{
+    struct plain *x = (struct plain *)p;
+    if (topt_cost_op(x->k, op, &x->st->config[op], &x->cost, x->err))
+        return NULL;
+    x->op_transient = x->cost.transient_bytes;
+    return &x->cost;
+}
+
+static const struct topt_fragment_cost *plain_hub(struct topt_pieces *p, int tensor)
+{
+    struct plain *x = (struct plain *)p;
+    return topt_cost_hub(x->k, tensor, &x->st->hub[tensor], &x->cost, x->err) ? NULL
+                                                                              : &x->cost;
+}
+
+static struct topt_edge_end end_of_producer(const struct plain *x, int tensor)
+{
+    int op = x->k->model->tensor[tensor].producer;
+    return topt_edge_producer(x->k, op, &x->st->config[op]);
+}
+
+/* Where consumers find it. */
+static struct topt_edge_end end_of_tensor(const struct plain *x, int tensor)
+{
+    return x->k->model->tensor[tensor].nconsumers > 1
+               ? topt_edge_hub(x->k, &x->st->hub[tensor])
+               : end_of_producer(x, tensor);
+}
+
+static const struct topt_edge_cost *plain_into_hub(struct topt_pieces *p, int tensor)
+{
+    struct plain *x = (struct plain *)p;
+    struct topt_edge_end from = end_of_producer(x, tensor);
+    struct topt_edge_end to = end_of_tensor(x, tensor);
+    return topt_cost_edge(x->k, tensor, &from, &to, &x->edge, x->err) ? NULL : &x->edge;
+}
+
+static const struct topt_edge_cost *plain_use(struct topt_pieces *p, int op, int input)
+{
+    struct plain *x = (struct plain *)p;
+    const struct topt_op *o = &x->k->model->op[op];
+    int tensor = o->operand[o->input[input]].tensor;
+    struct topt_edge_end from = end_of_tensor(x, tensor);
+    struct topt_edge_end to =
+        topt_edge_consumer(x->k, op, input, &x->st->config[op], x->op_transient);
+    return topt_cost_edge(x->k, tensor, &from, &to, &x->edge, x->err) ? NULL : &x->edge;
+}
+
+static int64_t plain_waiting(struct topt_pieces *p, int tensor)
+{
+    const struct plain *x = (const struct plain *)p;
+    struct topt_edge_end end = end_of_tensor(x, tensor);
+    return topt_span_bytes(x->k, tensor, &end.value);
+}
+
 int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy *st,
                        struct topt_strategy_cost *ret, struct topt_error *err)
 {
-    struct topt_strategy_cost cost = {.time_ns = 0};
-    struct total s = {.k = k, .st = st, .cost = &cost, .err = err};
-    int rc = total_init(&s) || add_all(&s) ? -1 : 0;
-    if (!rc) {
-        cost.crossing = s.spans.crossing;
-        cost.remade_bytes = largest_blocks(&s);
-        cost.time_ns = cost.sum.compute_ns + cost.sum.network_ns;
-        cost.memory_bytes =
-            cost.remade_bytes + cost.transient_cap + cost.crossing * cost.crossing_cap;
-        for (int i = 0; i <= TOPT_CLASS_KEPT; i++)
-            cost.memory_bytes += cost.sum.class_bytes[i];
-        *ret = cost;
-    }
-    total_fini(&s);
-    return rc;
+    struct plain x = {
+        .pieces = {plain_op, plain_hub, plain_into_hub, plain_use, plain_waiting},
+        .k = k,
+        .st = st,
+        .err = err};
+    struct topt_totals t = {.model = NULL};
+    int rc = topt_settings_fit(k->model, k->settings, err) ||
+             topt_totals_init(&t, k->model, err) ||
+             topt_totals_sum(&t, st, &x.pieces, ret, err);
+    topt_totals_fini(&t);
+    return rc ? -1 : 0;
 }
