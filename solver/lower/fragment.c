@@ -54,6 +54,18 @@ int64_t topt_block_bytes(const struct topt_mesh *mesh, const struct topt_setting
     return topt_charged_bytes(s, e, topt_layout_elements(mesh, shape, l));
 }
 
+int64_t topt_bytes_on(const struct topt_model *m, const struct topt_mesh *mesh,
+                      const struct topt_settings *s, const struct topt_config *c,
+                      const struct topt_buffer *b, int device)
+{
+    if (device < 0 || b->shape.ndim == 0)
+        return b->bytes;
+    struct topt_box box =
+        b->window ? topt_operand_box(&m->op[b->op], b->operand, c, mesh, device)
+                  : topt_layout_box(mesh, &b->shape, &b->layout, device);
+    return topt_charged_bytes(s, b->elem, topt_box_elements(&b->shape, &box));
+}
+
 int topt_fragment_block(const struct topt_fragments *f, struct topt_buffer b)
 {
     b.bytes = b.bytes

@@ -58,6 +58,15 @@ int64_t topt_block_bytes(const struct topt_mesh *mesh, const struct topt_setting
                          const struct topt_shape *shape, const struct topt_layout *l,
                          enum topt_element e);
 
+/* Bytes of a buffer on a device; the largest block's where 'device' is -1.  'c' is the
+ * configuration of the buffer's operator. */
+int64_t topt_bytes_on(const struct topt_model *m, const struct topt_mesh *mesh,
+                      const struct topt_settings *s, const struct topt_config *c,
+                      const struct topt_buffer *b, int device);
+/* The first device has the largest block of everything but windows, which are largest in the
+ * middle: of programs with those the peak is looked for on each device, up to so many. */
+enum { TOPT_PEAK_DEVICES = 64 };
+
 /* Buffer for an operand's value or gradient. */
 int topt_fragment_operand(const struct topt_fragments *f, int op, int operand,
                           const struct topt_layout *l, enum topt_class cls);

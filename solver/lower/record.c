@@ -98,19 +98,6 @@ struct topt_program *topt_program_create(const struct topt_model *m,
     return p;
 }
 
-/* Bytes of a buffer on a device; the largest block's where 'device' is -1. */
-static int64_t bytes_on(const struct topt_program *p, const struct topt_buffer *b,
-                        int device)
-{
-    if (device < 0 || b->shape.ndim == 0)
-        return b->bytes;
-    struct topt_box box = b->window
-                              ? topt_operand_box(&p->model->op[b->op], b->operand,
-                                                 &p->config[b->op], &p->mesh, device)
-                              : topt_layout_box(&p->mesh, &b->shape, &b->layout, device);
-    return topt_charged_bytes(&p->settings, b->elem, topt_box_elements(&b->shape, &box));
-}
-
 static void find_peak_on(struct topt_program *p, int device)
 {
     int64_t live[TOPT_CLASS_COUNT] = {0}, total = 0;
@@ -119,7 +106,8 @@ static void find_peak_on(struct topt_program *p, int device)
         if (in->kind != TOPT_I_ALLOC && in->kind != TOPT_I_FREE)
             continue;
         const struct topt_buffer *b = &p->buffer[in->a];
-        int64_t bytes = bytes_on(p, b, device);
+        int64_t bytes =
+            topt_bytes_on(p->model, &p->mesh, &p->settings, &p->config[b->op], b, device);
         bytes = in->kind == TOPT_I_ALLOC ? bytes : -bytes;
         live[b->cls] += bytes;
         total += bytes;
@@ -143,8 +131,7 @@ static int has_windows(const struct topt_program *p)
  * largest of all. */
 void topt_program_find_peak(struct topt_program *p)
 {
-    enum { MANY = 64 };
-    if (!has_windows(p) || p->mesh.devices > MANY) {
+    if (!has_windows(p) || p->mesh.devices > TOPT_PEAK_DEVICES) {
         find_peak_on(p, -1);
         return;
     }

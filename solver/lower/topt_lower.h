@@ -405,6 +405,18 @@ int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy 
                        struct topt_strategy_cost *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
+/* The costs of many strategies of one model, and the peak_bytes of the programs they are lowered
+ * to: as topt_cost_strategy and topt_lower say, but fragments of alike operators with the same
+ * configuration, and moves between the same layouts, are written once.  Belongs to one thread at
+ * a time; borrows what the costing points to. */
+struct topt_audit;
+struct topt_audit *topt_audit_create(const struct topt_costing *k,
+                                     struct topt_error *err); /* NULL: failed */
+void topt_audit_destroy(struct topt_audit *a);
+int topt_audit_strategy(struct topt_audit *a, const struct topt_strategy *s,
+                        struct topt_strategy_cost *ret_cost, int64_t *ret_peak,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+
 /* The time of the same strategy on a system that packs gradients which only wait for their
  * sum over replicas into buckets, and all-reduces them behind backward. */
 struct topt_fusion {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "answer.h"
+#include "audited.h"
 #include "factors.h"
 #include "random_model.h"
 #include "tap.h"
@@ -50,11 +51,11 @@ static int roll(void *seed, int sides)
 }
 
 struct counts {
-    int strategies, flagged, lowered, formed, agree, bounded, priced;
+    int strategies, flagged, lowered, formed, agree, bounded, priced, audited;
 };
 
 static void check_strategy(const struct topt_costing *k, struct topt_strategy *st,
-                           int flagged, struct counts *n)
+                           int flagged, struct topt_audit *audit, struct counts *n)
 {
     struct topt_strategy_cost cost;
     struct topt_program *program;
@@ -68,6 +69,7 @@ static void check_strategy(const struct topt_costing *k, struct topt_strategy *s
     n->lowered++;
     n->formed += well_formed(program);
     n->agree += layouts_agree(program);
+    n->audited += audited(audit, st, &cost, program->peak_bytes);
     n->bounded += program->peak_bytes <= cost.memory_bytes;
     /* An operator that could recompute need not be asked to: it is charged all the same. */
     int64_t network = program_network(program, hw);
@@ -97,13 +99,15 @@ static int check_model(struct topt_model *m, struct topt_request *r, int nodes,
     struct topt_settings settings = *costing.settings;
     settings.micro_batches = micro_batches;
     costing.settings = &settings;
+    struct topt_audit *audit = topt_audit_create(&costing, NULL);
     for (int k = 0; k < 12; k++) {
         struct topt_strategy *st = topt_problem_random(p, &seed);
         int flagged = factors ? roll_factors(st, m, &s.mesh, roll, &seed) : 0;
         n->flagged += flagged > 0;
-        check_strategy(&costing, st, flagged > 0, n);
+        check_strategy(&costing, st, flagged > 0, audit, n);
         topt_strategy_destroy(st);
     }
+    topt_audit_destroy(audit);
     topt_problem_destroy(p);
     topt_shape_close(&s);
     topt_micros_fini(&micros);
@@ -137,6 +141,8 @@ static void check_random(int nodes, int per_node, int sequence, enum topt_space 
            per_node);
     is_int(n.agree, n.lowered, "%dx%d: kernels see the layouts of their configuration",
            nodes, per_node);
+    is_int(n.audited, n.lowered, "%dx%d: audited they cost and need the same", nodes,
+           per_node);
     is_int(n.priced, n.lowered, "%dx%d: the program's collectives are the cost's", nodes,
            per_node);
     is_int(n.bounded, n.lowered, "%dx%d: the program's peak is within the plan's memory",

@@ -3,6 +3,7 @@
  *
  * The first operator of a row in the runtime tests' models is the instance; the rest of its
  * model stays replicated.  A row without an instance fails. */
+#include "audited.h"
 #include "models.h"
 #include "tap.h"
 #include "walk.h"
@@ -19,10 +20,11 @@ struct instance {
     struct topt_mesh mesh;
     struct topt_settings settings;
     struct topt_router *router;
+    struct topt_audit *audit;
 };
 
 struct counts {
-    int configs, lowered, formed, bounded, priced, resting, reduced;
+    int configs, lowered, formed, bounded, priced, resting, reduced, audited;
 };
 
 /* ---- what zero says, seen in the program ------------------------------------------------------ */
@@ -129,6 +131,7 @@ static void check_config(const struct instance *x, const struct topt_config *c,
         n->priced += program_network(p, hw) == cost.sum.network_ns;
         n->resting += check_resting(x, c, p);
         n->reduced += check_reduced(x, c, p);
+        n->audited += audited(x->audit, s, &cost, p->peak_bytes);
         topt_program_destroy(p);
     }
     topt_strategy_destroy(s);
@@ -168,14 +171,19 @@ static void check_row(const struct topt_model *m, int op, int nodes, int per_nod
         return;
     }
     x.router = topt_router_create(hw, &x.mesh);
+    struct topt_costing k = {micro, hw, &x.mesh, &x.settings, x.router, NULL};
+    x.audit = topt_audit_create(&k, NULL);
     check_all(&x, &c, 0, &n);
     ok(n.configs && n.lowered == n.configs && n.formed == n.configs &&
            n.bounded == n.configs && n.priced == n.configs && n.resting == n.configs &&
-           n.reduced == n.configs,
+           n.reduced == n.configs && n.audited == n.configs,
        "%s of %s on %dx%d, %d micro-batches: of %d configurations %d lower, %d are well "
-       "formed, %d bounded, %d priced, %d rest, %d reduce as they should",
+       "formed, %d bounded, %d priced, %d rest, %d reduce as they should, %d are the "
+       "same "
+       "where audited",
        m->op[op].spec->name, m->name, nodes, per_node, micro_batches, n.configs,
-       n.lowered, n.formed, n.bounded, n.priced, n.resting, n.reduced);
+       n.lowered, n.formed, n.bounded, n.priced, n.resting, n.reduced, n.audited);
+    topt_audit_destroy(x.audit);
     topt_router_destroy(x.router);
     topt_model_destroy(micro);
 }
