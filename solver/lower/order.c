@@ -14,34 +14,65 @@
 
 #include <stdlib.h>
 
+/* What the order asks of an operator, which are many and large. */
+struct topt_stop {
+    int ninputs, output; /* its tensor */
+    uint8_t trained;     /* it has a backward */
+};
+
 /* Where a tensor waits for its consumers. */
 struct topt_place {
     int value, grad; /* -1: none now */
     int uses;  /* of this value to come, those of backward too if it stays till then */
     int again; /* uses in backward of a value that is made again */
-    int remade;
+    int producer;
+    uint8_t multi, remade;
 };
 
 /* One input of one operator. */
 struct topt_use {
+    int tensor;
     int own;  /* moved copy, or -1 */
     int left; /* uses in backward to come: making the output again, and backward itself */
+    uint8_t reads, next; /* backward reads it; the operator before makes it */
 };
+
+static void look_at(struct topt_order *o, const struct topt_model *m, int i)
+{
+    const struct topt_op *op = &m->op[i];
+    o->stop[i] = (struct topt_stop){op->ninputs, op->operand[op->output].tensor,
+                                    (uint8_t)topt_has_backward(m, i)};
+    for (int k = 0; k < op->ninputs; k++) {
+        int t = op->operand[op->input[k]].tensor;
+        o->use[i * TOPT_MAX_INPUTS + k] =
+            (struct topt_use){.tensor = t,
+                              .reads = (uint8_t)topt_reads_back(m, i, k),
+                              .next = m->tensor[t].producer == i - 1};
+    }
+}
 
 int topt_order_init(struct topt_order *o, const struct topt_model *m,
                     struct topt_error *err)
 {
     *o = (struct topt_order){.m = m};
+    o->stop = calloc((size_t)m->nops + 1, sizeof *o->stop);
     o->place = calloc((size_t)m->ntensors + 1, sizeof *o->place);
     o->use = calloc((size_t)m->nops * TOPT_MAX_INPUTS + 1, sizeof *o->use);
     o->demanded = calloc((size_t)m->nops + 1, 1);
-    return o->place && o->use && o->demanded
-               ? 0
-               : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the order of a step");
+    if (!o->stop || !o->place || !o->use || !o->demanded)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the order of a step");
+    for (int i = 0; i < m->nops; i++)
+        look_at(o, m, i);
+    for (int t = 0; t < m->ntensors; t++) {
+        o->place[t].producer = m->tensor[t].producer;
+        o->place[t].multi = m->tensor[t].nconsumers > 1;
+    }
+    return 0;
 }
 
 void topt_order_fini(struct topt_order *o)
 {
+    free(o->stop);
     free(o->place);
     free(o->use);
     free(o->demanded);
@@ -49,25 +80,14 @@ void topt_order_fini(struct topt_order *o)
 
 /* ---- places -------------------------------------------------------------------------------- */
 
-static int multi(const struct topt_order *l, int tensor)
+static struct topt_use *use_of(const struct topt_order *l, int op, int k)
 {
-    return l->m->tensor[tensor].nconsumers > 1;
-}
-
-static int tensor_of(const struct topt_order *l, int op, int k)
-{
-    const struct topt_op *o = &l->m->op[op];
-    return o->operand[o->input[k]].tensor;
+    return &l->use[op * TOPT_MAX_INPUTS + k];
 }
 
 static struct topt_place *place_of(const struct topt_order *l, int op, int k)
 {
-    return &l->place[tensor_of(l, op, k)];
-}
-
-static struct topt_use *use_of(const struct topt_order *l, int op, int k)
-{
-    return &l->use[op * TOPT_MAX_INPUTS + k];
+    return &l->place[use_of(l, op, k)->tensor];
 }
 
 static enum topt_keep keep_of(const struct topt_order *l, int op, int k)
@@ -77,7 +97,7 @@ static enum topt_keep keep_of(const struct topt_order *l, int op, int k)
 
 static int hub_kept(const struct topt_order *l, int tensor)
 {
-    return multi(l, tensor) && l->s->hub[tensor].keep == TOPT_HUB_KEEP;
+    return l->place[tensor].multi && l->s->hub[tensor].keep == TOPT_HUB_KEEP;
 }
 
 static void drop_use(struct topt_order *l, int tensor)
@@ -94,16 +114,16 @@ static int init_use(struct topt_order *l, int op, int k)
 {
     struct topt_place *p = place_of(l, op, k);
     struct topt_use *u = use_of(l, op, k);
-    int t = tensor_of(l, op, k), in_place = l->c->in_place(l->c, op, k);
+    int t = use_of(l, op, k)->tensor, in_place = l->c->in_place(l->c, op, k);
     u->own = -1;
-    u->left = topt_reads_back(l->m, op, k) + l->demanded[op];
+    u->left = use_of(l, op, k)->reads + l->demanded[op];
     p->uses++;
     if (p->remade) {
         p->again += in_place ? u->left : u->left > 0;
     } else if (in_place) {
         p->uses += u->left;
     } else if (keep_of(l, op, k) == TOPT_KEEP_BEFORE && u->left) {
-        if ((multi(l, t) && !hub_kept(l, t)) || l->c->partial(l->c, t))
+        if ((l->place[t].multi && !hub_kept(l, t)) || l->c->partial(l->c, t))
             return topt_fail(l->err, TOPT_ERR_INVAL,
                              "'%s' can't fetch '%s' again: that copy is not kept",
                              l->m->op[op].name, l->m->tensor[t].name);
@@ -115,11 +135,14 @@ static int init_use(struct topt_order *l, int op, int k)
 static int init_places(struct topt_order *l)
 {
     topt_remake_demand(l->m, l->s, l->demanded);
-    for (int t = 0; t < l->m->ntensors; t++)
-        l->place[t] = (struct topt_place){
-            .value = -1, .grad = -1, .remade = topt_is_remade(l->m, l->s, t)};
+    for (int t = 0; t < l->m->ntensors; t++) {
+        struct topt_place *p = &l->place[t];
+        p->value = p->grad = -1;
+        p->uses = p->again = 0;
+        p->remade = (uint8_t)topt_is_remade(l->m, l->s, t);
+    }
     for (int i = 0; i < l->m->nops; i++)
-        for (int k = 0; k < l->m->op[i].ninputs; k++)
+        for (int k = 0; k < l->stop[i].ninputs; k++)
             if (init_use(l, i, k))
                 return -1;
     return 0;
@@ -137,7 +160,7 @@ static int fetch_input(struct topt_order *l, int op, int k, int backward)
     if (value == p->value)
         return 0;
     use_of(l, op, k)->own = value;
-    drop_use(l, tensor_of(l, op, k));
+    drop_use(l, use_of(l, op, k)->tensor);
     return 0;
 }
 
@@ -158,7 +181,7 @@ static void keep_place(struct topt_order *l, int tensor)
 static void settle_input(struct topt_order *l, int op, int k)
 {
     struct topt_use *u = use_of(l, op, k);
-    int t = tensor_of(l, op, k);
+    int t = use_of(l, op, k)->tensor;
     int own_stays = keep_of(l, op, k) == TOPT_KEEP_AFTER && !l->place[t].remade;
     if (u->own < 0) {
         if (u->left)
@@ -177,8 +200,7 @@ static void settle_input(struct topt_order *l, int op, int k)
 /* The output goes where it waits. */
 static int place_output(struct topt_order *l, int op, enum topt_pass pass, int out)
 {
-    const struct topt_op *o = &l->m->op[op];
-    int t = o->operand[o->output].tensor, again = pass == TOPT_PASS_AGAIN;
+    int t = l->stop[op].output, again = pass == TOPT_PASS_AGAIN;
     struct topt_place *p = &l->place[t];
     if (again)
         p->uses = p->again;
@@ -187,7 +209,7 @@ static int place_output(struct topt_order *l, int op, enum topt_pass pass, int o
         return 0;
     }
     p->value = out;
-    if (multi(l, t)) {
+    if (l->place[t].multi) {
         p->value = l->c->into_hub(l->c, t, again, out);
         if (p->value < 0)
             return -1;
@@ -199,27 +221,22 @@ static int place_output(struct topt_order *l, int op, enum topt_pass pass, int o
     return 0;
 }
 
-static int is_next(const struct topt_order *l, int op, int k)
-{
-    return l->m->tensor[tensor_of(l, op, k)].producer == op - 1;
-}
-
 /* The operator's kernels, on what it was shown. */
 static int run_forward(struct topt_order *l, int op, enum topt_pass pass)
 {
     int input[TOPT_MAX_INPUTS];
-    for (int k = 0; k < l->m->op[op].ninputs; k++)
+    for (int k = 0; k < l->stop[op].ninputs; k++)
         input[k] = shown(l, op, k);
     return l->c->forward(l->c, op, pass, input);
 }
 
 static int forward(struct topt_order *l, int op)
 {
-    int n = l->m->op[op].ninputs;
+    int n = l->stop[op].ninputs;
     enum topt_pass pass = l->s->config[op].recompute ? TOPT_PASS_DROP : TOPT_PASS_KEEP;
     for (int first = 1; first >= 0; first--)
         for (int k = 0; k < n; k++)
-            if (is_next(l, op, k) == first && fetch_input(l, op, k, 0))
+            if (use_of(l, op, k)->next == first && fetch_input(l, op, k, 0))
                 return -1;
     int out = run_forward(l, op, pass);
     if (out < 0)
@@ -238,10 +255,10 @@ static int remake(struct topt_order *l, int op);
 static int ensure_input(struct topt_order *l, int op, int k)
 {
     struct topt_use *u = use_of(l, op, k);
-    int t = tensor_of(l, op, k);
+    int t = use_of(l, op, k)->tensor;
     if (u->own >= 0)
         return 0;
-    if (l->place[t].value < 0 && remake(l, l->m->tensor[t].producer))
+    if (l->place[t].value < 0 && remake(l, l->place[t].producer))
         return -1;
     if (l->c->in_place(l->c, op, k))
         return 0;
@@ -256,7 +273,7 @@ static void end_use(struct topt_order *l, int op, int k)
     struct topt_use *u = use_of(l, op, k);
     u->left--;
     if (u->own < 0) {
-        drop_use(l, tensor_of(l, op, k));
+        drop_use(l, use_of(l, op, k)->tensor);
     } else if (u->left == 0) {
         l->c->release(l->c, u->own);
         u->own = -1;
@@ -267,12 +284,12 @@ static void end_use(struct topt_order *l, int op, int k)
  * made again is there before the first input is moved, so that moves have room. */
 static int remake(struct topt_order *l, int op)
 {
-    int n = l->m->op[op].ninputs;
+    int n = l->stop[op].ninputs;
     l->demanded[op] = 0;
     for (int k = 0; k < n; k++) {
-        int t = tensor_of(l, op, k);
+        int t = use_of(l, op, k)->tensor;
         if (use_of(l, op, k)->own < 0 && l->place[t].value < 0 &&
-            remake(l, l->m->tensor[t].producer))
+            remake(l, l->place[t].producer))
             return -1;
     }
     for (int k = 0; k < n; k++)
@@ -291,8 +308,7 @@ static int remake(struct topt_order *l, int op)
 /* The gradient of the operator's output, in the layout its backward wants; -1 on failure. */
 static int take_output_grad(struct topt_order *l, int op)
 {
-    const struct topt_op *o = &l->m->op[op];
-    int t = o->operand[o->output].tensor;
+    int t = l->stop[op].output;
     struct topt_place *p = &l->place[t];
     int grad = l->c->take_grad(l->c, t, p->grad);
     if (grad >= 0 && grad != p->grad)
@@ -326,8 +342,8 @@ static int remake_inputs(struct topt_order *l, int op)
 {
     if (l->demanded[op] && remake(l, op))
         return -1;
-    for (int k = 0; k < l->m->op[op].ninputs; k++)
-        if (topt_reads_back(l->m, op, k) && place_of(l, op, k)->remade &&
+    for (int k = 0; k < l->stop[op].ninputs; k++)
+        if (use_of(l, op, k)->reads && place_of(l, op, k)->remade &&
             ensure_input(l, op, k))
             return -1;
     return 0;
@@ -336,9 +352,9 @@ static int remake_inputs(struct topt_order *l, int op)
 /* What it reads and only its producer kept is moved again. */
 static int restore_inputs(struct topt_order *l, int op, int *ret_input)
 {
-    for (int k = 0; k < l->m->op[op].ninputs; k++) {
+    for (int k = 0; k < l->stop[op].ninputs; k++) {
         ret_input[k] = -1;
-        if (!topt_reads_back(l->m, op, k))
+        if (!use_of(l, op, k)->reads)
             continue;
         if (use_of(l, op, k)->own < 0 && !l->c->in_place(l->c, op, k) &&
             fetch_input(l, op, k, 1))
@@ -365,15 +381,15 @@ static int run_backward(struct topt_order *l, int op, int *ret_input_grad)
 
 static int backward(struct topt_order *l, int op)
 {
-    int grad[TOPT_MAX_INPUTS], n = l->m->op[op].ninputs;
+    int grad[TOPT_MAX_INPUTS], n = l->stop[op].ninputs;
     if (run_backward(l, op, grad))
         return -1;
     for (int k = 0; k < n; k++)
-        if (topt_reads_back(l->m, op, k))
+        if (use_of(l, op, k)->reads)
             end_use(l, op, k);
     for (int next = 0; next <= 1; next++)
         for (int k = 0; k < n; k++)
-            if (is_next(l, op, k) == next && give_input_grad(l, op, k, grad[k]))
+            if (use_of(l, op, k)->next == next && give_input_grad(l, op, k, grad[k]))
                 return -1;
     return 0;
 }
@@ -393,7 +409,7 @@ int topt_order_run(struct topt_order *o, const struct topt_strategy *s,
         if (forward(o, i))
             return topt_wrap(err, "operator '%.60s', forward", m->op[i].name);
     for (int i = m->nops - 1; i >= 0; i--)
-        if (topt_has_backward(m, i) && backward(o, i))
+        if (o->stop[i].trained && backward(o, i))
             return topt_wrap(err, "operator '%.60s', backward", m->op[i].name);
     return 0;
 }

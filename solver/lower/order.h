@@ -40,6 +40,7 @@ struct topt_order {
     const struct topt_model *m; /* borrowed, as is the strategy at hand */
     const struct topt_strategy *s;
     struct topt_carrier *c;
+    struct topt_stop *stop;   /* by operator */
     struct topt_place *place; /* by tensor */
     struct topt_use *use;     /* at op * TOPT_MAX_INPUTS + input */
     uint8_t *demanded;        /* by operator: to be run again in backward */

@@ -23,19 +23,19 @@ int topt_reads_back(const struct topt_model *m, int op, int input)
     return o->spec->operand[o->input[input]].needed && topt_has_backward(m, op);
 }
 
-int topt_is_remade(const struct topt_model *m, const struct topt_strategy *s, int tensor)
-{
-    const struct topt_tensor *t = &m->tensor[tensor];
-    return s->config[t->producer].recompute &&
-           (t->nconsumers < 2 || s->hub[tensor].keep == TOPT_HUB_REMAKE);
-}
-
 static int any_recompute(const struct topt_strategy *s)
 {
     for (int i = 0; i < s->nops; i++)
         if (s->config[i].recompute)
             return 1;
     return 0;
+}
+
+int topt_is_remade(const struct topt_model *m, const struct topt_strategy *s, int tensor)
+{
+    const struct topt_tensor *t = &m->tensor[tensor];
+    return s->config[t->producer].recompute &&
+           (t->nconsumers < 2 || s->hub[tensor].keep == TOPT_HUB_REMAKE);
 }
 
 static int saves(const struct topt_op *o)
@@ -51,7 +51,7 @@ void topt_remake_demand(const struct topt_model *m, const struct topt_strategy *
                         uint8_t *ret_demanded)
 {
     memset(ret_demanded, 0, (size_t)m->nops);
-    for (int i = m->nops - 1; i >= 0; i--) {
+    for (int i = any_recompute(s) ? m->nops - 1 : -1; i >= 0; i--) {
         const struct topt_op *o = &m->op[i];
         int asked = ret_demanded[i] || (saves(o) && topt_has_backward(m, i));
         ret_demanded[i] = s->config[i].recompute && asked;

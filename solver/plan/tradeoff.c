@@ -106,6 +106,11 @@ int topt_plan_curve(const struct topt_request *r, json_t **ret, struct topt_erro
 
 /* ---- the frontier -------------------------------------------------------------------------- */
 
+static int no_memory(struct topt_error *err)
+{
+    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the frontier");
+}
+
 /* All shapes of a count: each point with the mesh it is for. */
 struct merged {
     int n, stopped, alike;
@@ -134,7 +139,7 @@ static int merge_points(struct merged *m, struct topt_solutions *s,
     struct merged_point *at =
         realloc(m->at, ((size_t)m->n + (size_t)s->n + 1) * sizeof *at);
     if (!at)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the frontier");
+        return no_memory(err);
     m->at = at;
     for (int i = 0; i < s->n; i++)
         m->at[m->n++] = (struct merged_point){s->at[i], mesh->nodes, mesh->per_node};
@@ -204,38 +209,73 @@ static void merged_fastest(struct merged *m, int64_t limit)
         topt_strategy_destroy(m->at[--m->n].s.strategy);
 }
 
-/* Shapes that points are checked on, each opened once: routes are found once for all. */
+/* What points are checked with, made once: shapes, and for each a checker by micro-batches. */
 struct shapes {
     struct topt_micros *micros;
     struct open_shape {
         struct topt_shape_search s;
+        struct open_checker {
+            struct topt_checker *checker;
+            int64_t micro_batches;
+            struct open_checker *next;
+        } * checkers;
         struct open_shape *next;
     } * open;
 };
 
-static struct topt_shape_search *
-shape_of(struct shapes *shapes, const struct merged_point *p, struct topt_error *err)
+static struct open_shape *shape_of(struct shapes *shapes, const struct merged_point *p,
+                                   struct topt_error *err)
 {
     for (struct open_shape *o = shapes->open; o; o = o->next)
         if (o->s.mesh.nodes == p->nodes)
-            return &o->s;
+            return o;
     struct open_shape *o = calloc(1, sizeof *o);
     if (!o) {
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for the frontier");
+        no_memory(err);
         return NULL;
     }
     o->next = shapes->open;
     shapes->open = o;
-    return topt_shape_open(&o->s, shapes->micros, p->nodes, p->per_node, err) ? NULL
-                                                                              : &o->s;
+    return topt_shape_open(&o->s, shapes->micros, p->nodes, p->per_node, err) ? NULL : o;
+}
+
+static struct topt_checker *checker_of(struct open_shape *o, const struct topt_variant *v,
+                                       struct topt_error *err)
+{
+    struct topt_costing k;
+    for (struct open_checker *c = o->checkers; c; c = c->next)
+        if (c->micro_batches == v->micro_batches)
+            return c->checker;
+    if (topt_shape_costing(&o->s, v, &k, err))
+        return NULL;
+    struct open_checker *c = calloc(1, sizeof *c);
+    if (!c) {
+        no_memory(err);
+        return NULL;
+    }
+    c->micro_batches = v->micro_batches;
+    c->next = o->checkers;
+    o->checkers = c;
+    c->checker = topt_checker_create(&k, err);
+    return c->checker;
+}
+
+static void shape_fini(struct open_shape *o)
+{
+    for (struct open_checker *c = o->checkers, *next; c; c = next) {
+        next = c->next;
+        topt_checker_destroy(c->checker);
+        free(c);
+    }
+    topt_shape_close(&o->s);
+    free(o);
 }
 
 static void shapes_fini(struct shapes *shapes)
 {
     for (struct open_shape *o = shapes->open, *next; o; o = next) {
         next = o->next;
-        topt_shape_close(&o->s);
-        free(o);
+        shape_fini(o);
     }
 }
 
@@ -243,13 +283,12 @@ static int put_point(struct shapes *shapes, const struct merged_point *p, json_t
                      struct topt_error *err)
 {
     struct topt_micros *micros = shapes->micros;
-    struct topt_shape_search *s = shape_of(shapes, p, err);
+    struct open_shape *s = shape_of(shapes, p, err);
+    struct topt_checker *c = s ? checker_of(s, &p->s.variant, err) : NULL;
     struct topt_strategy_cost cost;
-    struct topt_costing k;
     int64_t peak;
-    if (!s || topt_shape_costing(s, &p->s.variant, &k, err) ||
-        topt_plan_check(&k, p->s.strategy, p->s.memory_bytes, p->s.time_ns, &cost, &peak,
-                        err))
+    if (!c || topt_checker_check(c, p->s.strategy, p->s.memory_bytes, p->s.time_ns, &cost,
+                                 &peak, err))
         return -1;
     TOPT_PROGRESS_ONE(micros->request->progress, checked);
     json_array_append_new(
