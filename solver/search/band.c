@@ -28,6 +28,8 @@
  * right are neighbours on the convex hull), weighings around the band's own help. */
 #include "band.h"
 
+#include "unroll.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +67,7 @@ static size_t width(const struct bander *b)
 int64_t topt_bander_bytes(const struct plan *plan)
 {
     int64_t entry = 2 * sizeof(int64_t) + 2 * sizeof(uint32_t);
-    int64_t place = sizeof(struct visit) + sizeof(uint32_t) + sizeof(int32_t);
+    int64_t place = sizeof(struct visit);
     return plan->tables.nentries * entry + plan->nplaces * place;
 }
 
@@ -76,9 +78,7 @@ int topt_bander_init(struct bander *b, const struct plan *plan,
     size_t n = (size_t)plan->nplaces + 2;
     *b = (struct bander){.plan = plan, .options = options, .most = most, .err = err};
     b->stack = malloc(n * sizeof(struct visit));
-    b->base = malloc(n * sizeof *b->base);
-    b->choice = malloc((width(b) + 1) * sizeof *b->choice);
-    if (!b->stack || !b->base || !b->choice)
+    if (!b->stack)
         return topt_search_nomem(err);
     if (topt_maker_init(&b->maker, &plan->tables, options, err))
         return -1;
@@ -91,8 +91,6 @@ void topt_bander_fini(struct bander *b)
         topt_bound_fini(&b->bound[i]);
     topt_maker_fini(&b->maker);
     free(b->stack);
-    free(b->base);
-    free(b->choice);
 }
 
 void topt_band_fini(struct band *band)
@@ -307,31 +305,6 @@ double topt_band_gap(const struct band *band, const struct topt_search_options *
 
 /* ---- points and their strategies ---- */
 
-/* The strategy of a point, walking down to the leaves it was made of.  Where it goes the way of
- * the one before (none: 'first'), choices stay. */
-static void unroll(struct bander *b, int64_t point, int first)
-{
-    const struct plan *plan = b->plan;
-    struct visit *stack = (struct visit *)b->stack;
-    size_t n = 0;
-    stack[n++] = (struct visit){plan->root, point};
-    while (n) {
-        struct visit v = stack[--n];
-        const struct place *p = &plan->place[v.place];
-        if (!first && b->base[v.place] == (uint32_t)v.at)
-            continue;
-        b->base[v.place] = (uint32_t)v.at;
-        if (p->table->leaf) {
-            choose(plan, p, p->table->choice[v.at], b->choice);
-            continue;
-        }
-        struct back back = b->maker.merge.back[v.at];
-        stack[n++] = (struct visit){p->left, back.a};
-        if (p->right >= 0)
-            stack[n++] = (struct visit){p->right, back.b};
-    }
-}
-
 static struct run root_points(const struct bander *b)
 {
     const struct table *root = b->plan->place[b->plan->root].table;
@@ -356,7 +329,7 @@ static size_t thin(const struct bander *b, struct band *band, struct run r,
             band->left_out = fmax(band->left_out, gap);
             continue;
         }
-        keep[n++] = i;
+        keep[n++] = r.base + i;
         before = r.cost[i].time;
     }
     return n;
@@ -376,13 +349,11 @@ static int unroll_points(struct bander *b, struct band *band, struct run r,
     band->state = BAND_DONE;
     if (start_answer(b, band, n))
         return -1;
-    for (size_t i = 0; i < n; i++) {
-        unroll(b, (int64_t)(r.base + keep[i]), i == 0);
-        if (topt_strategies_add(&band->strategies, b->choice, b->err))
-            return -1;
-        band->found[i] = r.cost[keep[i]];
-    }
+    for (size_t i = 0; i < n; i++)
+        band->found[i] = r.cost[keep[i] - r.base];
     band->nfound = (int)n;
+    if (topt_unroll(b->plan, &b->maker, keep, n, &band->strategies, b->err))
+        return -1;
     if (topt_strategies_bytes(&band->strategies) > b->plan->tables.max_bytes)
         return topt_fail(b->err, TOPT_ERR_LIMIT,
                          "the answer has too many points for %lld bytes; give a memory "

@@ -46,25 +46,46 @@ struct topt_frontier *topt_frontier_create(const struct topt_search_problem *pro
     return f;
 }
 
-int topt_frontier_add(struct topt_frontier *f, struct topt_cost cost,
-                      const int32_t *choice, struct topt_error *err)
+/* Room for one more cost. */
+static int make_room(struct topt_frontier *f)
 {
     struct frontier_memory *m = f->memory;
     size_t n = (size_t)f->npoints;
     if (n == INT32_MAX)
-        return topt_search_nomem(err);
+        return -1;
     if (n == m->cap) {
         size_t cap = m->cap ? 2 * m->cap : 16;
         struct topt_cost *all = realloc(m->cost, cap * sizeof *all);
         if (!all)
-            return topt_search_nomem(err);
+            return -1;
         f->cost = m->cost = all;
         m->cap = cap;
     }
+    return 0;
+}
+
+int topt_frontier_add(struct topt_frontier *f, struct topt_cost cost,
+                      const int32_t *choice, struct topt_error *err)
+{
+    struct frontier_memory *m = f->memory;
+    if (make_room(f))
+        return topt_search_nomem(err);
     if (topt_strategies_add(&m->strategies, choice, err))
         return -1;
-    m->cost[n] = cost;
-    f->npoints++;
+    m->cost[f->npoints++] = cost;
+    return 0;
+}
+
+int topt_frontier_add_changes(struct topt_frontier *f, struct topt_cost cost,
+                              const struct change *change, size_t n,
+                              struct topt_error *err)
+{
+    struct frontier_memory *m = f->memory;
+    if (make_room(f))
+        return topt_search_nomem(err);
+    if (topt_strategies_add_changes(&m->strategies, change, n, err))
+        return -1;
+    m->cost[f->npoints++] = cost;
     return 0;
 }
 
@@ -91,16 +112,22 @@ static size_t reduce(struct pick *all, size_t n)
     return kept;
 }
 
-/* Readers stand still while others go on; one that is at its end is closed. */
+/* A pick that follows the one before it in its list is added by its changes.  Readers stand
+ * still while others go on; one that is at its end is closed. */
 static int add_pick(struct topt_frontier *f, struct strategy_reader *r,
-                    const struct strategies *list, struct pick pick,
-                    struct topt_error *err)
+                    const struct strategies *list, const struct pick *before,
+                    const struct pick *pick, struct topt_error *err)
 {
+    if (before && before->list == pick->list && before->at + 1 == pick->at) {
+        const size_t *end = &list->end[before->at];
+        return topt_frontier_add_changes(f, pick->cost, list->change + end[0],
+                                         end[1] - end[0], err);
+    }
     if (!r->choice && topt_strategy_reader_init(r, list, err))
         return -1;
-    if (topt_frontier_add(f, pick.cost, topt_strategy_read(r, pick.at), err))
+    if (topt_frontier_add(f, pick->cost, topt_strategy_read(r, pick->at), err))
         return -1;
-    if (pick.at + 1 == list->n)
+    if (pick->at + 1 == list->n)
         topt_strategy_reader_fini(r);
     return 0;
 }
@@ -115,7 +142,8 @@ int topt_frontier_collect(struct topt_frontier *f, const struct strategies *cons
     int rc = 0;
     n = reduce(pick, n);
     for (size_t i = 0; i < n && !rc; i++)
-        rc = add_pick(f, &reader[pick[i].list], list[pick[i].list], pick[i], err);
+        rc = add_pick(f, &reader[pick[i].list], list[pick[i].list],
+                      i ? &pick[i - 1] : NULL, &pick[i], err);
     for (size_t i = 0; i < nlists; i++)
         topt_strategy_reader_fini(&reader[i]);
     free(reader);

@@ -19,7 +19,18 @@ struct lifting {
     int *first, *of;  /* edges by operator: of[first[op] .. first[op + 1]) */
     size_t *seen;     /* by edge: the strategy it was last queued for */
     int *queue, many; /* edges to be walked */
+    struct change *change;
+    size_t nchanges; /* of 'choice', since the strategy before */
 };
+
+/* Every place has one leaf, so none changes twice. */
+static void choose(struct lifting *l, int at, int32_t value)
+{
+    if (l->choice[at] == value)
+        return;
+    l->choice[at] = value;
+    l->change[l->nchanges++] = (struct change){(uint32_t)at, value};
+}
 
 /* What the points of a place were made of, down to the leaves. */
 static void unroll(struct lifting *l, int place, int64_t point)
@@ -34,8 +45,8 @@ static void unroll(struct lifting *l, int place, int64_t point)
         point = stack[--n];
         const struct place *p = &plan->place[stack[--n]];
         if (p->table->leaf) {
-            l->choice[p->op >= 0 ? p->op : plan->problem->nops + p->edge] =
-                p->table->choice[point];
+            choose(l, p->op >= 0 ? p->op : plan->problem->nops + p->edge,
+                   p->table->choice[point]);
             continue;
         }
         struct back back = c->maker.merge.back[point];
@@ -87,6 +98,7 @@ static void lift_changes(struct lifting *l, const struct strategies *s, size_t n
 {
     int nops = l->c->problem.nops;
     l->many = 0;
+    l->nchanges = 0;
     for (size_t i = s->end[number - 1]; i < s->end[number]; i++) {
         int at = (int)s->change[i].at;
         if (at >= nops) {
@@ -128,7 +140,9 @@ static int init(struct lifting *l)
     l->of = calloc(2 * nedges + 1, sizeof *l->of);
     l->seen = calloc(nedges + 1, sizeof *l->seen);
     l->queue = calloc(nedges + 1, sizeof *l->queue);
-    if (!l->stack || !l->choice || !l->first || !l->of || !l->seen || !l->queue)
+    l->change = calloc(width + 1, sizeof *l->change);
+    if (!l->stack || !l->choice || !l->first || !l->of || !l->seen || !l->queue ||
+        !l->change)
         return -1;
     find_edges(l);
     return 0;
@@ -142,6 +156,7 @@ static void fini(struct lifting *l)
     free(l->of);
     free(l->seen);
     free(l->queue);
+    free(l->change);
 }
 
 static int lift_all(struct lifting *l, struct topt_frontier *from,
@@ -150,13 +165,13 @@ static int lift_all(struct lifting *l, struct topt_frontier *from,
     const struct strategies *s = topt_frontier_strategies(from);
     struct strategy_reader r;
     int rc = topt_strategy_reader_init(&r, s, err);
-    for (int i = 0; i < from->npoints && !rc; i++) {
-        const int32_t *strategy = topt_strategy_read(&r, (size_t)i);
-        if (i)
-            lift_changes(l, s, (size_t)i, strategy);
-        else
-            lift_whole(l, strategy);
-        rc = topt_frontier_add(into, from->cost[i], l->choice, err);
+    if (!rc && from->npoints) {
+        lift_whole(l, topt_strategy_read(&r, 0));
+        rc = topt_frontier_add(into, from->cost[0], l->choice, err);
+    }
+    for (int i = 1; i < from->npoints && !rc; i++) {
+        lift_changes(l, s, (size_t)i, topt_strategy_read(&r, (size_t)i));
+        rc = topt_frontier_add_changes(into, from->cost[i], l->change, l->nchanges, err);
     }
     topt_strategy_reader_fini(&r);
     return rc;

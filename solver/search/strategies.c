@@ -112,6 +112,15 @@ static size_t write_changes(struct strategies *s, size_t n, const int32_t *choic
     return n;
 }
 
+/* One more strategy is complete, its changes up to 'end'. */
+static int count_strategy(struct strategies *s, size_t end, struct topt_error *err)
+{
+    s->end[s->n++] = end;
+    if (s->nkeys && end - s->end[s->key[s->nkeys - 1]] <= KEY_CHANGES * s->width)
+        return 0;
+    return add_key(s) ? topt_search_nomem(err) : 0;
+}
+
 int topt_strategies_add(struct strategies *s, const int32_t *choice,
                         struct topt_error *err)
 {
@@ -120,12 +129,20 @@ int topt_strategies_add(struct strategies *s, const int32_t *choice,
         return topt_search_nomem(err);
     if (!s->n && s->width)
         memcpy(s->last, choice, s->width * sizeof *choice);
-    s->end[s->n] = write_changes(s, used, choice);
-    s->n++;
-    if (s->nkeys &&
-        s->end[s->n - 1] - s->end[s->key[s->nkeys - 1]] < KEY_CHANGES * s->width + 1)
-        return 0;
-    return add_key(s) ? topt_search_nomem(err) : 0;
+    return count_strategy(s, write_changes(s, used, choice), err);
+}
+
+int topt_strategies_add_changes(struct strategies *s, const struct change *change,
+                                size_t n, struct topt_error *err)
+{
+    size_t used = s->end[s->n - 1];
+    if (make_room(s))
+        return topt_search_nomem(err);
+    for (size_t i = 0; i < n; i++) {
+        s->change[used++] = change[i];
+        s->last[change[i].at] = change[i].value;
+    }
+    return count_strategy(s, used, err);
 }
 
 static void rename_whole(int32_t *choice, const int32_t *const *number, size_t n)

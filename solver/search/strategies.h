@@ -30,6 +30,10 @@ void topt_strategies_fini(struct strategies *s);
 int topt_strategies_add(struct strategies *s, const int32_t *choice,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
+/* The same, by what differs from the one before, which there is. */
+int topt_strategies_add_changes(struct strategies *s, const struct change *change,
+                                size_t n, struct topt_error *err) TOPT_MUST_CHECK;
+
 /* Give the choices at the first 'n' places other numbers, by place and number (NULL: they stay);
  * different ones stay different. */
 void topt_strategies_rename(struct strategies *s, const int32_t *const *number, size_t n);
@@ -49,6 +53,11 @@ int topt_strategy_reader_init(struct strategy_reader *r, const struct strategies
 void topt_strategy_reader_fini(struct strategy_reader *r);
 /* The i-th strategy's choices; borrowed until the next call. */
 const int32_t *topt_strategy_read(struct strategy_reader *r, size_t i);
+
+/* One more point of a frontier that has one already, by what differs from its last. */
+int topt_frontier_add_changes(struct topt_frontier *f, struct topt_cost cost,
+                              const struct change *change, size_t n,
+                              struct topt_error *err) TOPT_MUST_CHECK;
 
 /* A point that has the strategy 'at' of the list with a number. */
 struct pick {
