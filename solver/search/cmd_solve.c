@@ -1,14 +1,14 @@
 /* cmd_solve.c - "topt solve costs.json": the frontier of a cost file, as a table or JSON. */
 #include "topt_search_cmd.h"
 
+#include "frontier_json.h"
+
 #include "topt_options.h"
 #include "topt_progress.h"
 #include "topt_search.h"
-#include "topt_text.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,104 +43,6 @@ static const struct topt_option table[] = {
 };
 
 /* ---- output ---- */
-
-/* Text that goes to a file in pieces: an answer can be larger than the search. */
-struct output {
-    FILE *to;
-    const struct topt_search_problem *p;
-    struct topt_frontier_reader *reader;
-    char **key; /* by operator: its name as JSON, with what stands around it */
-};
-
-static void print_int(FILE *to, int64_t n)
-{
-    char buf[24], *end = buf + sizeof buf, *at = end;
-    do
-        *--at = (char)('0' + n % 10);
-    while (n /= 10);
-    fwrite(at, 1, (size_t)(end - at), to);
-}
-
-static char *make_key(const char *name, int first)
-{
-    struct topt_text t = {0};
-    json_t *v = json_string(name);
-    char *text = v ? json_dumps(v, JSON_ENCODE_ANY) : NULL;
-    json_decref(v);
-    if (text)
-        topt_text_add(&t, "%s%s:", first ? "" : ",", text);
-    free(text);
-    return t.s;
-}
-
-static void print_point(const struct output *o, const struct topt_search_point *x)
-{
-    fprintf(o->to, "{\"memory\":%" PRId64 ",\"time\":%" PRId64 ",\"configs\":{",
-            x->cost.memory, x->cost.time);
-    for (int i = 0; i < o->p->nops; i++) {
-        fputs(o->key[i], o->to);
-        print_int(o->to, x->config[i]);
-    }
-    fputs("},\"edges\":[", o->to);
-    for (int i = 0; i < o->p->nedges; i++) {
-        if (i)
-            putc(',', o->to);
-        print_int(o->to, x->alt[i]);
-    }
-    fputs("]}", o->to);
-}
-
-/* The names of operators decided by heuristic. */
-static void print_decided(const struct output *o, const struct topt_frontier *f)
-{
-    fputs(",\"heuristic\":[", o->to);
-    for (int i = 0; i < f->nheuristic; i++) {
-        const char *key = o->key[f->heuristic[i]];
-        key += *key == ',';
-        fprintf(o->to, "%s%.*s", i ? "," : "", (int)strlen(key) - 1, key);
-    }
-    fputs("]", o->to);
-}
-
-static void print_frontier(const struct output *o, const struct topt_frontier *f)
-{
-    const struct topt_search_stats *s = &f->stats;
-    fprintf(o->to, "{\"exact\":%s,\"epsilon\":", f->exact ? "true" : "false");
-    fprintf(o->to, isfinite(f->epsilon) ? "%.17g" : "null", f->epsilon);
-    if (f->nheuristic)
-        print_decided(o, f);
-    fputs(",\"frontier\":[", o->to);
-    for (int i = 0; i < f->npoints; i++) {
-        fputs(i ? ",\n" : "\n", o->to);
-        print_point(o, topt_frontier_read(o->reader, i));
-    }
-    fprintf(o->to,
-            "],\"stats\":{\"products\":%" PRId64 ",\"points\":%" PRId64
-            ",\"tables\":%" PRId64 ",\"shared\":%" PRId64 ",\"bands\":%" PRId64
-            ",\"peak_bytes\":%" PRId64 ",\"max_frontier\":%d}}\n",
-            s->products, s->points, s->tables, s->shared, s->bands, s->peak_bytes,
-            s->max_frontier);
-}
-
-static int print_json(FILE *to, const struct topt_search_problem *p,
-                      const struct topt_frontier *f, struct topt_error *err)
-{
-    struct output o = {to, p, topt_frontier_reader(f, NULL),
-                       calloc((size_t)p->nops + 1, sizeof(char *))};
-    int rc = o.key && o.reader ? 0 : -1;
-    for (int i = 0; i < p->nops && !rc; i++)
-        if (!(o.key[i] = make_key(p->op[i].name, i == 0)))
-            rc = -1;
-    if (rc)
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory to print the frontier");
-    else
-        print_frontier(&o, f);
-    for (int i = 0; o.key && i < p->nops; i++)
-        free(o.key[i]);
-    free(o.key);
-    topt_frontier_reader_destroy(o.reader);
-    return rc;
-}
 
 enum { SHOWN_POINTS = 40, SHOWN_CHANGES = 6 };
 
@@ -213,7 +115,7 @@ static int print_table(FILE *to, const struct topt_search_problem *p,
 static int print(const struct args *args, const struct topt_search_problem *p,
                  const struct topt_frontier *f, struct topt_error *err)
 {
-    if (args->json && print_json(stdout, p, f, err))
+    if (args->json && topt_frontier_print(stdout, p, f, err))
         return -1;
     if (!args->json && print_table(stdout, p, f, err))
         return -1;
