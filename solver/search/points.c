@@ -1,5 +1,7 @@
 /* points.c - what a leaf has: for every entry, its choices that nothing beats.
  *
+ * Most tables are frontiers already, entry for entry; their costs are not written down again.
+ *
  * Tables are found by their address first, then by what is in them: models share them by
  * address, and a file's are equal at most.  Looking for them goes up to the store's parents,
  * so that a problem that differs from another in one operator makes anew only what that
@@ -34,8 +36,8 @@ void topt_points_fini(struct point_store *s)
 {
     for (struct stored *i = s->all, *next; i; i = next) {
         next = i->next;
-        free(i->own.first);
-        free(i->own.cost);
+        free(i->own.own_first);
+        free(i->own.own_cost);
         free(i->own.choice);
         free(i);
     }
@@ -78,26 +80,36 @@ static size_t reduce_choices(struct choice *c, size_t n)
 /* Reduced choices in order become points. */
 static int fill(struct points *p, const struct choice *c, size_t n, int64_t nentries)
 {
+    uint32_t *first = calloc((size_t)nentries + 1, sizeof *first);
+    struct topt_cost *cost = malloc((n + 1) * sizeof *cost);
     *p = (struct points){.nentries = nentries,
                          .n = (uint32_t)n,
-                         .single = (int64_t)n == nentries,
-                         .first = calloc((size_t)nentries + 1, sizeof *p->first),
-                         .cost = malloc((n + 1) * sizeof *p->cost),
-                         .choice = malloc((n + 1) * sizeof *p->choice)};
-    if (!p->first || !p->cost || !p->choice)
+                         .first = first,
+                         .cost = cost,
+                         .choice = malloc((n + 1) * sizeof *p->choice),
+                         .own_first = first,
+                         .own_cost = cost};
+    if (!first || !cost || !p->choice)
         return -1;
     for (size_t i = 0; i < n; i++) {
-        p->cost[i] = c[i].cost;
+        cost[i] = c[i].cost;
         p->choice[i] = c[i].number;
-        p->first[c[i].entry + 1]++;
-        p->single = p->single && c[i].entry == (int32_t)i;
+        first[c[i].entry + 1]++;
     }
-    for (int64_t e = 0; e < nentries; e++) {
-        if (p->first[e + 1] > p->max_frontier)
-            p->max_frontier = p->first[e + 1];
-        p->first[e + 1] += p->first[e];
-    }
+    for (int64_t e = 0; e < nentries; e++)
+        first[e + 1] += first[e];
     return 0;
+}
+
+/* Points whose entries are known. */
+static void measure(struct points *p)
+{
+    p->single = p->n == p->nentries;
+    for (int64_t e = 0; e < p->nentries; e++) {
+        uint32_t n = p->first[e + 1] - p->first[e];
+        p->single = p->single && n == 1;
+        p->max_frontier = n > p->max_frontier ? n : p->max_frontier;
+    }
 }
 
 static struct stored *add(struct point_store *s, struct topt_error *err)
@@ -124,6 +136,8 @@ static struct stored *add_choices(struct point_store *s, struct choice *c, size_
         topt_search_nomem(err);
         return NULL;
     }
+    if (i)
+        measure(&i->own);
     return i;
 }
 
@@ -186,10 +200,49 @@ static const struct points *find_content(const struct point_store *s,
     return NULL;
 }
 
+/* Is every entry of a table a frontier as it is? */
+static int is_reduced(const struct topt_table *t)
+{
+    const struct topt_cost *alt = t->alt;
+    int64_t nentries = (int64_t)nentries_of(t);
+    for (int64_t e = 0; e < nentries; e++)
+        for (int32_t k = t->first[e] + 1; k < t->first[e + 1]; k++)
+            if (alt[k].memory <= alt[k - 1].memory || alt[k].time >= alt[k - 1].time)
+                return 0;
+    return 1;
+}
+
+/* A table of frontiers lends its costs: only the numbers of alternatives are written down. */
+static struct stored *borrow(struct point_store *s, const struct topt_table *t,
+                             struct topt_error *err)
+{
+    static const struct topt_cost none;
+    struct stored *i = add(s, err);
+    size_t nentries = nentries_of(t), n = (size_t)t->first[nentries];
+    if (!i)
+        return NULL;
+    i->own = (struct points){.nentries = (int64_t)nentries,
+                             .n = (uint32_t)n,
+                             .first = (const uint32_t *)t->first,
+                             .cost = n ? t->alt : &none,
+                             .choice = malloc((n + 1) * sizeof *i->own.choice)};
+    if (!i->own.choice) {
+        topt_search_nomem(err);
+        return NULL;
+    }
+    for (size_t e = 0; e < nentries; e++)
+        for (int32_t k = t->first[e]; k < t->first[e + 1]; k++)
+            i->own.choice[k] = k - t->first[e];
+    measure(&i->own);
+    return i;
+}
+
 static struct stored *make(struct point_store *s, const struct topt_table *t,
                            struct topt_error *err)
 {
     int64_t nentries = (int64_t)nentries_of(t);
+    if (is_reduced(t))
+        return borrow(s, t, err);
     struct choice *c = malloc(((size_t)t->first[nentries] + 1) * sizeof *c);
     if (!c) {
         topt_search_nomem(err);

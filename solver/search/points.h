@@ -9,10 +9,13 @@
 struct points {
     int64_t nentries;
     uint32_t n, max_frontier;
-    int single;      /* every entry has exactly one point */
-    uint32_t *first; /* nentries + 1 */
-    struct topt_cost *cost;
+    int single;            /* every entry has exactly one point */
+    const uint32_t *first; /* nentries + 1 */
+    const struct topt_cost *cost;
     int32_t *choice; /* number of the configuration or alternative */
+    /* What 'first' and 'cost' refer to, where they are not the table's own. */
+    uint32_t *own_first;
+    struct topt_cost *own_cost;
 };
 
 /* A choice of an entry, before it is known whether others beat it. */
