@@ -440,7 +440,8 @@ static int keep_op(struct condensing *k, int op, struct topt_search_op *ret,
     return 0;
 }
 
-/* An edge's table of a factor's; one for all factors that share theirs. */
+/* An edge's table of a factor's; one for all factors that share theirs.  It lends its points,
+ * which stay where they are: nothing is made any more. */
 static const struct topt_table *keep_table(struct condensing *k, const struct factor *f,
                                            const struct topt_table **by_id)
 {
@@ -449,16 +450,12 @@ static const struct topt_table *keep_table(struct condensing *k, const struct fa
         return by_id[t->id];
     struct topt_table *ret = TOPT_NEW(k->c->arena, 1, struct topt_table);
     int32_t *first = TOPT_NEW(k->c->arena, t->nentries + 1, int32_t);
-    struct topt_cost *alt = TOPT_NEW(k->c->arena, count_points(k, t), struct topt_cost);
-    if (!ret || !first || !alt)
+    if (!ret || !first)
         return NULL;
-    for (int64_t e = 0; e < t->nentries; e++) {
-        struct run r = entry_of(k, t, e);
-        if (r.n)
-            memcpy(alt + first[e], r.cost, r.n * sizeof *alt);
-        first[e + 1] = first[e] + (int32_t)r.n;
-    }
-    *ret = (struct topt_table){f->view[0].n, f->view[1].n, first, alt};
+    for (int64_t e = 0; e < t->nentries; e++)
+        first[e + 1] = first[e] + (int32_t)entry_of(k, t, e).n;
+    *ret = (struct topt_table){f->view[0].n, f->view[1].n, first,
+                               t->nentries ? entry_of(k, t, 0).cost : NULL};
     return by_id[t->id] = ret;
 }
 
