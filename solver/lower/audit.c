@@ -172,7 +172,7 @@ static int same_tensor(const struct topt_model *m, int a, int b)
 static int same_op(const struct topt_model *m, int a, int b)
 {
     const struct topt_op *x = &m->op[a], *y = &m->op[b];
-    if (!topt_op_alike(x, y) || (a == m->loss) != (b == m->loss))
+    if (m->alike[a] != m->alike[b] || (a == m->loss) != (b == m->loss))
         return 0;
     for (int o = 0; o < x->spec->noperands; o++)
         if (!same_tensor(m, x->operand[o].tensor, y->operand[o].tensor))

@@ -7,7 +7,7 @@
  * hand the fewest tensors on.  The first block may get its inputs from anywhere.
  *
  * The best run is taken out and what is left on both sides is searched again. */
-#include "topt_model.h"
+#include "model_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,6 @@ enum { MAX_PERIOD = 1024 };
 
 struct finder {
     const struct topt_model *m;
-    int *code; /* by operator: alike operators have the same */
     struct topt_blocks *b;
 };
 
@@ -32,7 +31,7 @@ static int same_operand(const struct topt_operand *a, const struct topt_operand 
            !memcmp(a->dim, b->dim, sizeof a->dim);
 }
 
-int topt_op_alike(const struct topt_op *a, const struct topt_op *b)
+static int same_op(const struct topt_op *a, const struct topt_op *b)
 {
     if (a->spec != b->spec || memcmp(&a->attrs, &b->attrs, sizeof a->attrs) ||
         memcmp(a->count, b->count, sizeof a->count))
@@ -44,17 +43,24 @@ int topt_op_alike(const struct topt_op *a, const struct topt_op *b)
 }
 
 /* Most operators repeat one of the last few kinds, so those are compared first. */
-static void give_codes(struct finder *f)
+int topt_model_find_alike(struct topt_model *m, struct topt_error *err)
 {
-    int *seen = f->code + f->m->nops, n = 0; /* representatives, latest last */
-    for (int i = 0; i < f->m->nops; i++) {
+    int *seen = malloc(((size_t)m->nops + 1) * sizeof *seen), n = 0; /* latest last */
+    m->alike = TOPT_NEW(m->arena, m->nops + 1, int);
+    if (!seen || !m->alike) {
+        free(seen);
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the model");
+    }
+    for (int i = 0; i < m->nops; i++) {
         int k = n - 1;
-        while (k >= 0 && !topt_op_alike(&f->m->op[seen[k]], &f->m->op[i]))
+        while (k >= 0 && !same_op(&m->op[seen[k]], &m->op[i]))
             k--;
         if (k < 0)
             seen[n++] = i;
-        f->code[i] = k < 0 ? i : seen[k];
+        m->alike[i] = k < 0 ? i : seen[k];
     }
+    free(seen);
+    return 0;
 }
 
 /* ---- runs ----------------------------------------------------------------------------------- */
@@ -67,7 +73,7 @@ static int producer(const struct topt_model *m, int op, int input)
 
 static int matches(const struct finder *f, int i, int p)
 {
-    if (f->code[i] != f->code[i + p])
+    if (f->m->alike[i] != f->m->alike[i + p])
         return 0;
     for (int k = 0; k < f->m->op[i].ninputs; k++) {
         int a = producer(f->m, i, k), b = producer(f->m, i + p, k);
@@ -82,7 +88,7 @@ static int matches(const struct finder *f, int i, int p)
 static int fits(const struct finder *f, int i, int p, int first)
 {
     int start = first + (i - first) / p * p;
-    if (f->code[i] != f->code[i - p])
+    if (f->m->alike[i] != f->m->alike[i - p])
         return 0;
     for (int k = 0; k < f->m->op[i].ninputs; k++) {
         int a = producer(f->m, i - p, k), b = producer(f->m, i, k);
@@ -203,23 +209,21 @@ int topt_model_blocks(const struct topt_model *m, struct topt_blocks *ret,
                       struct topt_error *err)
 {
     size_t n = (size_t)m->nops + 1;
-    struct finder f = {m, calloc(2 * n, sizeof *f.code), ret};
+    struct finder f = {m, ret};
     int *last = last_uses(m);
     *ret = (struct topt_blocks){.of = calloc(n, sizeof *ret->of),
                                 .block = calloc(n, sizeof *ret->block),
                                 .position = calloc(n, sizeof *ret->position),
                                 .kind = calloc(n, sizeof *ret->kind)};
-    int bad = !f.code || !last || !ret->of || !ret->block || !ret->position || !ret->kind;
+    int bad = !last || !ret->of || !ret->block || !ret->position || !ret->kind;
     if (bad) {
         topt_blocks_fini(ret);
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for the blocks of a model");
     } else {
         for (int i = 0; i < m->nops; i++)
             ret->block[i] = ret->kind[i] = -1;
-        give_codes(&f);
         search(&f, last, 0, m->nops);
     }
-    free(f.code);
     free(last);
     return bad ? -1 : 0;
 }

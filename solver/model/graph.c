@@ -2,7 +2,7 @@
  *
  * Operators are appended in an order of execution, so every input exists before its user and
  * no cycle can arise. */
-#include "topt_model.h"
+#include "model_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -301,7 +301,7 @@ int topt_model_finish(struct topt_model *m, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "the model has no loss (such as cross_entropy)");
     m->vocab = m->op[m->loss].count[2];
-    return 0;
+    return topt_model_find_alike(m, err);
 }
 
 static int set_text(struct topt_model *m, const char **field, const char *text,

@@ -484,6 +484,9 @@ struct topt_model {
     struct topt_op *op;
     struct topt_tensor *tensor;
     int loss; /* operator whose output is the loss */
+    /* By operator, of a finished model: the first of same row, attributes, extents and
+     * operands, whatever the tensors are. */
+    int *alike;
     /* What is not as in the model that was imported, for who plans it to know ("; " between);
      * and what of it no operator computes though it costs the same, so that it can be planned
      * and not run.  NULL: nothing. */
@@ -572,8 +575,6 @@ struct topt_blocks {
      * block, and kind (-1: none). */
     int *block, *position, *kind;
 };
-/* Same row, attributes, extents and operands, whatever the tensors are. */
-int topt_op_alike(const struct topt_op *a, const struct topt_op *b);
 int topt_model_blocks(const struct topt_model *m, struct topt_blocks *ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
 void topt_blocks_fini(struct topt_blocks *b);

@@ -31,7 +31,7 @@ static int alike_ops(const struct topt_problem *p, int a, int b)
 {
     const struct topt_model *m = p->k.model;
     const struct topt_op *x = &m->op[a], *y = &m->op[b];
-    if (!topt_op_alike(x, y) || (a == m->loss) != (b == m->loss) ||
+    if (m->alike[a] != m->alike[b] || (a == m->loss) != (b == m->loss) ||
         op_waits(p, a) != op_waits(p, b) ||
         topt_problem_remakes(p, a) != topt_problem_remakes(p, b))
         return 0;
@@ -45,12 +45,15 @@ static int alike_hubs(const struct topt_problem *p, int a, int b)
 {
     const struct topt_model *m = p->k.model;
     const struct topt_tensor *x = &m->tensor[a], *y = &m->tensor[b];
+    if (x->ndim != y->ndim || memcmp(x->dim, y->dim, sizeof x->dim) ||
+        x->nconsumers != y->nconsumers || x->needs_gradient != y->needs_gradient ||
+        p->spans.span[a] != p->spans.span[b] || p->reread[a] != p->reread[b] ||
+        topt_problem_remakes(p, x->producer) != topt_problem_remakes(p, y->producer))
+        return 0;
+    if (m->alike[x->producer] == m->alike[y->producer])
+        return 1;
     struct topt_splits s = topt_splits_of_tensor(m, a), t = topt_splits_of_tensor(m, b);
-    return x->ndim == y->ndim && !memcmp(x->dim, y->dim, sizeof x->dim) &&
-           x->nconsumers == y->nconsumers && x->needs_gradient == y->needs_gradient &&
-           p->spans.span[a] == p->spans.span[b] && !memcmp(&s, &t, sizeof s) &&
-           p->reread[a] == p->reread[b] &&
-           topt_problem_remakes(p, x->producer) == topt_problem_remakes(p, y->producer);
+    return !memcmp(&s, &t, sizeof s);
 }
 
 /* ---- families ---------------------------------------------------------------------------- */

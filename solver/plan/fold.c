@@ -78,7 +78,8 @@ static int make_places(struct topt_problem *p, struct topt_error *err)
         node->place = place;
         if (place < p->nplaces)
             continue;
-        p->place[place].name = name_node(p, node, node->op >= 0 ? "" : "hub:");
+        p->place[place] =
+            (struct place){.name = name_node(p, node, node->op >= 0 ? "" : "hub:")};
         if (!p->place[place].name)
             rc = no_memory(err);
         s.stand[place] = at;
@@ -396,14 +397,15 @@ static int fill_mirror(const struct topt_problem *p, struct mirror *m)
 int topt_problem_fold(struct topt_problem *p, struct topt_error *err)
 {
     size_t nodes = (size_t)p->nnodes + 1, edges = (size_t)p->nedges + 1;
-    /* each place may have a mirror */
-    p->place = calloc(2 * nodes, sizeof *p->place);
-    p->choice = calloc(nodes, sizeof *p->choice);
-    p->mirror = calloc(nodes, sizeof *p->mirror);
-    p->link = calloc(edges, sizeof *p->link);
-    p->toll = calloc(edges, sizeof *p->toll);
-    p->search_op = calloc(2 * nodes, sizeof *p->search_op);
-    p->search_edge = calloc(edges + nodes, sizeof *p->search_edge);
+    /* Room for as many as there can be, most of it never touched; each is set as a whole.
+     * Each place may have a mirror */
+    p->place = malloc(2 * nodes * sizeof *p->place);
+    p->choice = malloc(nodes * sizeof *p->choice);
+    p->mirror = malloc(nodes * sizeof *p->mirror);
+    p->link = malloc(edges * sizeof *p->link);
+    p->toll = malloc(edges * sizeof *p->toll);
+    p->search_op = malloc(2 * nodes * sizeof *p->search_op);
+    p->search_edge = malloc((edges + nodes) * sizeof *p->search_edge);
     if (!p->place || !p->choice || !p->mirror || !p->link || !p->toll || !p->search_op ||
         !p->search_edge)
         return no_memory(err);

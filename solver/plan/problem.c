@@ -81,10 +81,11 @@ static int alloc_problem(struct topt_problem *p)
     const struct topt_model *m = p->k.model;
     size_t nodes = (size_t)m->nops + (size_t)m->ntensors;
     size_t edges = (size_t)m->nops * TOPT_MAX_INPUTS + (size_t)m->ntensors;
-    p->node = calloc(nodes, sizeof *p->node);
-    p->edge = calloc(edges, sizeof *p->edge);
-    p->family = calloc(nodes, sizeof *p->family);
-    p->table = calloc(edges, sizeof *p->table);
+    /* Each is set as a whole when it is added; families and tables are few. */
+    p->node = malloc(nodes * sizeof *p->node);
+    p->edge = malloc(edges * sizeof *p->edge);
+    p->family = malloc(nodes * sizeof *p->family);
+    p->table = malloc(edges * sizeof *p->table);
     p->names = topt_arena_create(0);
     p->reread = calloc((size_t)m->ntensors + 1, 1);
     return p->reread && p->node && p->edge && p->family && p->table && p->names ? 0 : -1;

@@ -189,13 +189,11 @@ static int list_configs(const struct topt_shape_search *s, struct topt_error *er
     for (int i = 0; i < m->nops; i++) {
         struct topt_splits splits = topt_splits_of_op(&m->op[i]);
         struct topt_config_list list;
-        int alike = 0;
-        for (int k = 0; k < i && !alike; k++)
-            alike = topt_op_alike(&m->op[i], &m->op[k]);
-        if (!alike && topt_space_configs(&s->mesh, &splits, &o, &list, err))
+        if (m->alike[i] != i)
+            continue;
+        if (topt_space_configs(&s->mesh, &splits, &o, &list, err))
             return -1;
-        if (!alike)
-            free(list.config);
+        free(list.config);
     }
     return 0;
 }
