@@ -179,9 +179,14 @@ const char *topt_move_name(enum topt_move_kind k)
 int64_t topt_move_staging_bytes(const struct topt_mesh *mesh, const struct topt_shape *s,
                                 const struct topt_move *m, int element_bytes)
 {
-    int64_t from = topt_layout_elements(mesh, s, &m->from) * element_bytes;
-    int64_t to = topt_layout_elements(mesh, s, &m->to) * element_bytes;
-    switch (m->kind) {
+    return topt_move_staging(m->kind,
+                             topt_layout_elements(mesh, s, &m->from) * element_bytes,
+                             topt_layout_elements(mesh, s, &m->to) * element_bytes);
+}
+
+int64_t topt_move_staging(enum topt_move_kind k, int64_t from, int64_t to)
+{
+    switch (k) {
     case TOPT_MOVE_ALL_GATHER:
     case TOPT_MOVE_ALL_TO_ALL:
     case TOPT_MOVE_PERMUTE:

@@ -436,9 +436,51 @@ static struct route *answer(struct topt_router *r, const struct topt_way *way,
     return x;
 }
 
+static int64_t round_up(int64_t bytes, int64_t granule)
+{
+    return (bytes + granule - 1) / granule * granule;
+}
+
+/* What a step takes, between blocks of so many bytes. */
+static struct topt_time step_time(struct topt_router *r, const struct topt_way_source *w,
+                                  const struct topt_way_step *s, int64_t from, int64_t to)
+{
+    int nodes = 1, per_node = 1;
+    if (s->kind == TOPT_MOVE_SLICE)
+        return (struct topt_time){0, TOPT_BASIS_MEASURED};
+    for (int g = 0; g < w->ngroups; g++)
+        if (s->groups >> g & 1)
+            *(g < w->node_groups ? &nodes : &per_node) *= w->size[g];
+    return topt_ways_time(r->ways, topt_move_collective(s->kind), nodes, per_node,
+                          s->kind == TOPT_MOVE_ALL_GATHER ? to : from);
+}
+
+/* As lower/ writes a way: the source stays, each step makes a buffer and stages beside it, then
+ * what it was made from is freed.  (Who audits strategies holds this against what is written.) */
+static void price(struct topt_router *r, struct route *x, int64_t granule)
+{
+    const struct topt_way_source *w = &x->way.source;
+    int64_t at = topt_way_bytes(w, w->from), source = round_up(at, granule), held = 0;
+    x->pub.granule = granule;
+    x->pub.transient_bytes = source;
+    memset(x->pub.basis_ns, 0, sizeof x->pub.basis_ns);
+    for (int i = 0; i < x->nsteps; i++) {
+        const struct topt_way_step *s = &x->step[i];
+        int64_t to = topt_way_bytes(w, s->to), next = round_up(to, granule);
+        int64_t live =
+            source + held + next + round_up(topt_move_staging(s->kind, at, to), granule);
+        struct topt_time t = step_time(r, w, s, at, to);
+        x->pub.basis_ns[t.basis] += t.ns;
+        if (live > x->pub.transient_bytes)
+            x->pub.transient_bytes = live;
+        at = to;
+        held = next;
+    }
+}
+
 int topt_router_route(struct topt_router *r, const struct topt_shape *s,
-                      int element_bytes, const struct topt_layout *from,
-                      const struct topt_layout *to, struct topt_route **ret,
+                      int element_bytes, int64_t granule, const struct topt_layout *from,
+                      const struct topt_layout *to, const struct topt_route **ret,
                       struct topt_error *err)
 {
     struct asked q;
@@ -447,6 +489,8 @@ int topt_router_route(struct topt_router *r, const struct topt_shape *s,
     struct route *x = answer(r, &q.way, err);
     if (!x)
         return -1;
+    if (x->pub.granule != granule)
+        price(r, x, granule);
     *ret = &x->pub;
     return 0;
 }

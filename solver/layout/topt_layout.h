@@ -100,6 +100,8 @@ struct topt_path {
     int64_t time_ns;
 };
 
+/* Bytes a move between blocks of so many stages. */
+int64_t topt_move_staging(enum topt_move_kind k, int64_t from, int64_t to);
 /* Bytes a move stages beside its source and destination (packing of blocks), for the cost
  * and for the runtime alike: 0 for slices and all-reduces. */
 int64_t topt_move_staging_bytes(const struct topt_mesh *mesh, const struct topt_shape *s,
@@ -119,17 +121,17 @@ void topt_router_destroy(struct topt_router *r);
 /* Time of a collective along 'axes', remembered. */
 struct topt_time topt_router_time(struct topt_router *r, enum topt_collective c,
                                   uint32_t axes, int64_t bytes);
-/* What redistributions have in common that differ by names only: of axes of one level, of
- * dimensions that all splits divide, of axes that stay as they are. */
+/* What redistributions cost; the same for all that differ by names only: of axes of one level, of
+ * dimensions that all splits divide, of axes that stay as they are.  'transient_bytes': alive at
+ * once at most, source and result included, where every buffer is rounded up to 'granule'. */
 struct topt_route {
-    int64_t time_ns;
-    /* For who prices it (lower/): what it priced, for blocks rounded up to 'granule'; 0: not
-     * yet. */
-    int64_t granule, transient_bytes, basis_ns[TOPT_BASIS_COUNT];
+    int64_t time_ns, basis_ns[TOPT_BASIS_COUNT];
+    int64_t granule, transient_bytes;
 };
+/* The result is borrowed until a route is asked for with another granule. */
 int topt_router_route(struct topt_router *r, const struct topt_shape *s,
-                      int element_bytes, const struct topt_layout *from,
-                      const struct topt_layout *to, struct topt_route **ret,
+                      int element_bytes, int64_t granule, const struct topt_layout *from,
+                      const struct topt_layout *to, const struct topt_route **ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The work that routes took. */

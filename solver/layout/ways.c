@@ -352,8 +352,8 @@ static void splits_of(const struct topt_way_source *w, uint64_t s,
             split[topt_way_at(s, g)] *= w->size[g];
 }
 
-/* Bytes of the largest block; ceilings nest, so the order of groups does not matter. */
-static int64_t block_bytes(const struct topt_way_source *w, uint64_t s)
+/* Ceilings nest, so the order of groups does not matter. */
+int64_t topt_way_bytes(const struct topt_way_source *w, uint64_t s)
 {
     int64_t split[TOPT_MAX_RANK], bytes = w->bytes;
     splits_of(w, s, split);
@@ -451,7 +451,7 @@ static int relax(struct topt_ways *w, struct tree *t, int32_t at, const struct a
     if (!to->seen) {
         to->seen = 1;
         to->cost = INT64_MAX;
-        to->bytes = block_bytes(&t->source, t->atlas->spot[arc->to].state);
+        to->bytes = topt_way_bytes(&t->source, t->atlas->spot[arc->to].state);
     }
     int64_t total = from->cost;
     int nmoves = from->nmoves + 1;
@@ -525,7 +525,7 @@ static int plant(struct topt_ways *w, struct tree *t)
                              : (rest & 0xffff0000u) | (rest & 0xffff) * s->size[g];
     }
     t->node[root] =
-        (struct node){.bytes = block_bytes(s, s->from), .prev = NONE, .seen = 1};
+        (struct node){.bytes = topt_way_bytes(s, s->from), .prev = NONE, .seen = 1};
     return heap_push(t, root);
 }
 

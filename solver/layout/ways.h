@@ -86,6 +86,8 @@ int topt_ways_find(struct topt_ways *w, const struct topt_way *question,
                    struct topt_arena *arena, int64_t *ret_ns, int *ret_nsteps,
                    struct topt_way_step **ret_steps,
                    struct topt_error *err) TOPT_MUST_CHECK;
+/* Bytes of the largest block. */
+int64_t topt_way_bytes(const struct topt_way_source *w, uint64_t state);
 void topt_ways_stats(const struct topt_ways *w, struct topt_route_stats *ret);
 
 #endif

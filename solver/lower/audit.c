@@ -383,8 +383,10 @@ static int entry_of(struct topt_audit *a, int op, int tensor,
 
 /* ---- a tensor's moves -------------------------------------------------------------------------------- */
 
+/* The fragment of a move, which must need what its cost says. */
 static int follow_move(struct topt_audit *a, int tensor, const struct topt_layout *from,
-                       const struct topt_layout *to, struct moved *ret)
+                       const struct topt_layout *to, const struct topt_move_cost *cost,
+                       struct moved *ret)
 {
     struct topt_fragments f = topt_alive_fragments(&a->alive, a->err);
     const struct topt_tensor *t = &a->k.model->tensor[tensor];
@@ -396,6 +398,11 @@ static int follow_move(struct topt_audit *a, int tensor, const struct topt_layou
     topt_alive_mark(&a->alive);
     if (src < 0 || topt_fragment_move(&f, t->producer, 0, src, &shape, from, to, &made))
         return -1;
+    if (a->alive.most[0] + a->alive.bytes[0] != cost->transient_bytes)
+        return topt_fail(a->err, TOPT_ERR_INTERNAL,
+                         "a move of '%.60s' needs %lld bytes, its cost says %lld",
+                         t->name, (long long)(a->alive.most[0] + a->alive.bytes[0]),
+                         (long long)cost->transient_bytes);
     if (made == src)
         return 0;
     ret->rise = put_bytes(a, a->alive.most);
@@ -408,11 +415,16 @@ static int fill_use(struct topt_audit *a, int tensor, struct use *u)
     struct topt_edge_end from = entry_at(a, u->from)->from;
     struct topt_edge_end to = entry_at(a, u->to)->to[u->input];
     int trained = a->k.model->tensor[tensor].needs_gradient;
+    struct topt_move_cost there, back;
     u->back = (struct moved){-1, -1};
-    if (topt_cost_edge(&a->k, tensor, &from, &to, &u->cost, a->err) ||
-        follow_move(a, tensor, &from.value, &to.value, &u->there))
+    if (topt_cost_move(&a->k, tensor, &from.value, &to.value, &there, a->err) ||
+        follow_move(a, tensor, &from.value, &to.value, &there, &u->there))
         return -1;
-    return trained ? follow_move(a, tensor, &to.grad, &from.grad, &u->back) : 0;
+    if (trained && (topt_cost_move(&a->k, tensor, &to.grad, &from.grad, &back, a->err) ||
+                    follow_move(a, tensor, &to.grad, &from.grad, &back, &u->back)))
+        return -1;
+    topt_cost_edge_by(&a->k, &from, &to, &there, trained ? &back : NULL, &u->cost);
+    return 0;
 }
 
 /* The use of a tensor between two entries; -1 on failure. */

@@ -224,37 +224,14 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
     return e;
 }
 
-/* What a route costs follows from the fragment, and is the same for all that share it. */
-static int price_route(const struct topt_costing *k, int tensor,
-                       const struct topt_layout *from, const struct topt_layout *to,
-                       struct topt_route *r, struct topt_error *err)
-{
-    struct topt_tally t;
-    topt_tally_init(&t, k);
-    t.rounds = 1;
-    struct topt_fragments f = topt_tally_fragments(&t, err);
-    const struct topt_tensor *x = &k->model->tensor[tensor];
-    struct topt_shape shape = topt_tensor_shape(x);
-    int out = k->model->op[x->producer].output, buffer;
-    int src = topt_fragment_operand(&f, x->producer, out, from, TOPT_CLASS_TRANSIENT);
-    if (src < 0 || topt_fragment_move(&f, x->producer, 0, src, &shape, from, to, &buffer))
-        return -1;
-    r->granule = k->settings->granule_bytes;
-    r->transient_bytes = t.cost.transient_bytes;
-    memcpy(r->basis_ns, t.cost.basis_ns, sizeof r->basis_ns);
-    return 0;
-}
-
 int topt_cost_move(const struct topt_costing *k, int tensor,
                    const struct topt_layout *from, const struct topt_layout *to,
                    struct topt_move_cost *ret, struct topt_error *err)
 {
     struct topt_shape shape = topt_tensor_shape(&k->model->tensor[tensor]);
-    struct topt_route *r;
-    if (topt_router_route(k->router, &shape, topt_dtype_bytes(k->settings->dtype), from,
-                          to, &r, err) ||
-        (r->granule != k->settings->granule_bytes &&
-         price_route(k, tensor, from, to, r, err)))
+    const struct topt_route *r;
+    if (topt_router_route(k->router, &shape, topt_dtype_bytes(k->settings->dtype),
+                          k->settings->granule_bytes, from, to, &r, err))
         return -1;
     *ret = (struct topt_move_cost){.transient_bytes = r->transient_bytes,
                                    .from_bytes = block(k, &shape, from),
