@@ -156,25 +156,34 @@ static struct topt_cost least_of_toll(const struct topt_problem *p, const struct
     return best;
 }
 
+struct topt_caps topt_problem_least_caps(const struct topt_problem *p)
+{
+    struct topt_caps all = {0, 0};
+    for (int i = 0; i < p->nplaces - p->nmirrors; i++) {
+        const struct choice *c = &p->choice[p->place[i].choice];
+        int64_t t = least(c->transient, c->n), w = least(c->waiting, c->n);
+        all.transient = t > all.transient ? t : all.transient;
+        all.crossing = w > all.crossing ? w : all.crossing;
+    }
+    return all;
+}
+
 struct topt_cost topt_problem_bound(const struct topt_problem *p)
 {
     struct topt_cost sum = {0, 0};
-    int64_t transient = 0, waiting = 0;
+    struct topt_caps caps = topt_problem_least_caps(p);
     for (int i = 0; i < p->nplaces - p->nmirrors; i++) {
         const struct choice *c = &p->choice[p->place[i].choice];
         struct topt_cost best = {0, 0};
         for (int k = 0; k < c->n; k++)
             best = k ? least_cost(best, c->cost[k]) : c->cost[k];
-        int64_t t = least(c->transient, c->n), w = least(c->waiting, c->n);
         sum = (struct topt_cost){sum.memory + best.memory, sum.time + best.time};
-        transient = t > transient ? t : transient;
-        waiting = w > waiting ? w : waiting;
     }
     for (int i = 0; i < p->nlinks; i++) {
         struct topt_cost best = least_of_toll(p, &p->toll[p->link[i].toll]);
         sum = (struct topt_cost){sum.memory + best.memory, sum.time + best.time};
     }
-    sum.memory += transient + topt_problem_crossing(p) * waiting;
+    sum.memory += caps.transient + topt_problem_crossing(p) * caps.crossing;
     return sum;
 }
 

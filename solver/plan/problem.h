@@ -78,6 +78,11 @@ int topt_problem_create(const struct topt_costing *k,
 void topt_problem_destroy(struct topt_problem *p);
 void topt_problem_stats(const struct topt_problem *p, struct topt_problem_stats *ret);
 
+/* Bytes in flight: of an operator's or a move's own, and of a tensor that waits meanwhile. */
+struct topt_caps {
+    int64_t transient, crossing;
+};
+
 /* The search problem under one pair of caps (negative: none), borrowed until the next call
  * with other caps.  Nothing allowed gives an operator without configurations. */
 const struct topt_search_problem *
@@ -97,6 +102,8 @@ int topt_problem_crossing(const struct topt_problem *p); /* W */
  * then by tensor (its hub). */
 void topt_problem_mark(const struct topt_problem *p, int search_op, uint8_t *mark);
 int topt_problem_nodes(const struct topt_problem *p); /* operators and tensors */
+/* Caps that every strategy needs. */
+struct topt_caps topt_problem_least_caps(const struct topt_problem *p);
 /* Largest cap below the given one that changes anything, or -1. */
 int64_t topt_problem_next_transient(const struct topt_problem *p, int64_t below);
 int64_t topt_problem_next_crossing(const struct topt_problem *p, int64_t below);
@@ -150,9 +157,7 @@ struct topt_solutions {
     struct topt_claim claim;
     int stopped; /* what was not looked at, nothing is known of */
     int ncaps;   /* pairs of caps that were solved */
-    struct topt_caps {
-        int64_t transient, crossing;
-    } * caps;
+    struct topt_caps *caps;
 };
 
 /* Below these no strategy of the problem is: the sums of what is least for each choice. */
@@ -163,6 +168,14 @@ struct topt_cost topt_problem_bound(const struct topt_problem *p);
 int topt_problem_least(struct topt_problem *p, const struct topt_search_options *options,
                        int64_t below, struct topt_solutions *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The fastest strategy within the limits of 'options', of those the one that needs least (with
+ * a tolerance: any within it); none where none fits.  Stopped, or out of work, it is the best that
+ * was found, and the claim says what nothing is faster than. */
+int topt_problem_fastest(struct topt_problem *p,
+                         const struct topt_search_options *options,
+                         struct topt_solutions *ret,
+                         struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The frontier of a problem: points above 'memory_limit' (0: none) are left out; 'fastest'
  * keeps only the fastest.  Stopped, or out of work, it is what was found so far. */

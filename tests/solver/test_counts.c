@@ -378,6 +378,7 @@ static void check_claims(struct topt_request *r, const struct topt_solutions *al
         t->proven += s.stopped && goal == TOPT_GOAL_FASTEST && s.n &&
                      isfinite(topt_claim_epsilon(&s.claim, s.at[0].time_ns));
         t->loose += r->epsilon > 0 && !s.stopped && s.claim.epsilon > r->epsilon;
+        if(goal==TOPT_GOAL_FASTEST)printf("# stopped %d n %d exact %d eps %g floor %ld best %ld work %ld products %ld\n",s.stopped,s.n,s.claim.exact,s.claim.epsilon,(long)s.claim.floor_ns,s.n?(long)s.at[0].time_ns:0,(long)r->max_work,(long)s.claim.stats.products);
         topt_solutions_fini(&s);
     }
 }
@@ -392,10 +393,11 @@ static void test_claims(void)
         r.model = seed % 2 ? block_model(seed, 3, 2) : random_model(seed, 4);
         r.hw = make_cluster(2, 2, 500, 50, 100);
         r.space = TOPT_SPACE_FULL;
+        r.settings.granule_bytes = 1; /* frontiers of many points */
         r.blocks = seed % 4 == 1 ? TOPT_BLOCKS_ALIKE : TOPT_BLOCKS_FREE;
         r.factors = seed % 4 == 1 ? TOPT_FACTORS_ALL : TOPT_FACTOR_ZERO;
         if (!solve(&r, 2, 2, TOPT_GOAL_FRONTIER, &free_of_limit) && free_of_limit.n > 1)
-            r.memory_limit = free_of_limit.at[free_of_limit.n / 2].memory_bytes;
+            r.memory_limit = free_of_limit.at[free_of_limit.n / 2].memory_bytes - 1;
         if (!solve(&r, 2, 2, TOPT_GOAL_FRONTIER, &all)) {
             for (int i = 0; i < 3; i++) {
                 r.epsilon = 0.002 * (1 << 3 * i);

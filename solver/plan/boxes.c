@@ -1,0 +1,349 @@
+/* boxes.c - the fastest strategy that fits, and the lightest: branch and bound over caps.
+ *
+ *     memory(S) = sum(S) + T(S) + W * U(S)
+ *
+ * A box is the strategies that need between its low and its high caps.  One search answers for
+ * a whole box: under its high caps, charged with its low ones only.  What that finds, nothing in
+ * the box is better than.  If it fits with what it really needs, it is the best of the box.  If
+ * not, its need parts the box:
+ *
+ *     high  +-----------+          T' is its need: below T' it is not, and from T' on
+ *           | from T'   |          it is charged with T' at least, or it is the crossing
+ *       T'  +-----------+          caps' turn
+ *           | below T'  |
+ *      low  +-----------+
+ *
+ * Boxes wait by what bounds them, so that the first of which nothing can be better than what
+ * was found ends it. */
+#include "run.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct box {
+    struct topt_caps low, high;
+    /* Nothing in it has less of what is asked for than 'bound', nor with just that a total
+     * memory below 'memory'. */
+    int64_t bound, memory;
+    int64_t number; /* they are made in this order */
+};
+
+struct boxes {
+    struct run run;
+    int least;        /* memory is asked for: memory is time and time is memory */
+    int64_t below;    /* least: solutions that need as much are of no use; 0: any is */
+    struct box *heap; /* the smallest first */
+    int n, cap;
+    int64_t made;
+    int64_t
+        floor; /* of the boxes that were left: nothing in them has less of what is asked */
+};
+
+/* ---- the heap ---------------------------------------------------------------------------- */
+
+static int before(const struct box *a, const struct box *b)
+{
+    if (a->bound != b->bound)
+        return a->bound < b->bound;
+    if (a->memory != b->memory)
+        return a->memory < b->memory;
+    return a->number < b->number;
+}
+
+static int push(struct boxes *b, struct box x)
+{
+    if (b->n == b->cap) {
+        int cap = b->cap ? 2 * b->cap : 16;
+        struct box *heap = realloc(b->heap, (size_t)cap * sizeof *heap);
+        if (!heap)
+            return topt_fail(b->run.err, TOPT_ERR_NOMEM, "no memory for the search");
+        b->heap = heap;
+        b->cap = cap;
+    }
+    x.number = b->made++;
+    int i = b->n++;
+    for (; i > 0 && before(&x, &b->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        b->heap[i] = b->heap[(i - 1) / 2];
+    b->heap[i] = x;
+    return 0;
+}
+
+static struct box pop(struct boxes *b)
+{
+    struct box top = b->heap[0], last = b->heap[--b->n];
+    int i = 0;
+    for (int c = 1; c < b->n; c = 2 * i + 1) {
+        c += c + 1 < b->n && before(&b->heap[c + 1], &b->heap[c]);
+        if (!before(&b->heap[c], &last))
+            break;
+        b->heap[i] = b->heap[c];
+        i = c;
+    }
+    if (b->n)
+        b->heap[i] = last;
+    return top;
+}
+
+/* ---- bounds ------------------------------------------------------------------------------ */
+
+static int64_t charge(const struct boxes *b, struct topt_caps c)
+{
+    return c.transient + topt_problem_crossing(b->run.p) * c.crossing;
+}
+
+static const struct topt_solution *best_of(const struct boxes *b)
+{
+    const struct topt_solutions *s = b->run.ret;
+    return s->n ? &s->at[b->least ? 0 : s->n - 1] : NULL;
+}
+
+/* Can nothing in a box be better than what was found? */
+static int hopeless(const struct boxes *b, const struct box *x)
+{
+    const struct topt_solution *best = best_of(b);
+    double epsilon = b->run.options->epsilon;
+    if (b->least)
+        return best ? x->bound >= best->memory_bytes : b->below && x->bound >= b->below;
+    if (!best)
+        return 0;
+    if (epsilon > 0)
+        return (double)x->bound * (1 + epsilon) >= (double)best->time_ns;
+    return x->bound > best->time_ns ||
+           (x->bound == best->time_ns && x->memory >= best->memory_bytes);
+}
+
+/* A box, or what is left of it, is looked at no more. */
+static void leave(struct boxes *b, int64_t bound)
+{
+    b->floor = bound < b->floor ? bound : b->floor;
+}
+
+/* The limits of a box's search; 0 where nothing can be within them. */
+static int limits_of(const struct boxes *b, const struct box *x,
+                     struct topt_search_options *ret)
+{
+    const struct topt_solution *best = best_of(b);
+    int64_t low = charge(b, x->low);
+    *ret = *b->run.options;
+    ret->fastest = 1;
+    if (b->least) {
+        int64_t most = best ? best->memory_bytes : b->below;
+        ret->time_limit = most ? most - 1 - low : 0;
+        return !most || ret->time_limit > 0;
+    }
+    if (best)
+        ret->time_limit = best->time_ns;
+    if (ret->memory_limit)
+        ret->memory_limit -= low;
+    return !b->run.options->memory_limit || ret->memory_limit > 0;
+}
+
+/* ---- one box ----------------------------------------------------------------------------- */
+
+/* What is best in a box, but for what it has in flight. */
+struct optimum {
+    struct topt_cost cost; /* as the search sees it */
+    struct topt_caps need;
+    int fits;
+    int64_t floor;
+};
+
+static int take(struct boxes *b, const struct topt_search_point *point,
+                struct optimum *ret)
+{
+    const struct topt_search_options *o = b->run.options;
+    ret->cost = point->cost;
+    topt_problem_caps(b->run.p, point, &ret->need.transient, &ret->need.crossing);
+    int64_t memory =
+        charge(b, ret->need) + (b->least ? point->cost.time : point->cost.memory);
+    if (b->least) {
+        const struct topt_solution *best = best_of(b);
+        ret->fits = best ? memory < best->memory_bytes : !b->below || memory < b->below;
+    } else {
+        ret->fits = !o->memory_limit || memory <= o->memory_limit;
+    }
+    if (!ret->fits)
+        return 0;
+    struct topt_search_point kept = *point;
+    if (b->least)
+        kept.cost = (struct topt_cost){point->cost.time, point->cost.memory};
+    return topt_run_keep(&b->run, &kept, memory) ||
+           topt_solutions_reduce(b->run.ret, b->run.err);
+}
+
+/* What a search that found nothing proves: with a tolerance, that nothing is faster than its limit
+ * by more than that. */
+static int64_t floor_of_none(const struct boxes *b, const struct box *x,
+                             const struct topt_frontier *f, int64_t time_limit)
+{
+    double epsilon = b->run.options->epsilon;
+    if (!isfinite(f->epsilon))
+        return x->bound;
+    return epsilon > 0 && time_limit ? topt_floor_under(time_limit, epsilon) : INT64_MAX;
+}
+
+/* 1 and the best of a box, 0 where it has nothing, -1. */
+static int search_box(struct boxes *b, const struct box *x, struct optimum *ret)
+{
+    struct topt_search_options o;
+    struct topt_frontier *f = NULL;
+    struct topt_frontier_reader *reader = NULL;
+    if (!limits_of(b, x, &o))
+        return 0;
+    if (topt_run_search(&b->run,
+                        topt_problem_under(b->run.p, x->high.transient, x->high.crossing),
+                        &o, &f))
+        return -1;
+    int rc = f->npoints > 0;
+    ret->floor = topt_floor_of(f);
+    if (!rc)
+        leave(b, floor_of_none(b, x, f, o.time_limit));
+    if (rc && (!(reader = topt_frontier_reader(f, b->run.err)) ||
+               take(b, topt_frontier_read(reader, f->npoints - 1), ret) ||
+               topt_run_note(&b->run, ret->need)))
+        rc = -1;
+    topt_frontier_reader_destroy(reader);
+    topt_frontier_destroy(f);
+    return rc;
+}
+
+static int push_part(struct boxes *b, struct box part, const struct optimum *best)
+{
+    int64_t low = charge(b, part.low);
+    if (part.high.transient < part.low.transient ||
+        part.high.crossing < part.low.crossing)
+        return 0;
+    if (b->least) {
+        part.bound = best->cost.time + low;
+    } else {
+        part.bound = best->floor > part.bound ? best->floor : part.bound;
+        part.memory = b->run.options->epsilon > 0 ? 0 : best->cost.memory + low;
+    }
+    if (!hopeless(b, &part))
+        return push(b, part);
+    leave(b, part.bound);
+    return 0;
+}
+
+/* Part a box by what its best needs beyond what the box is charged with. */
+static int part_box(struct boxes *b, const struct box *x, const struct optimum *best)
+{
+    struct topt_caps over = {best->need.transient - x->low.transient,
+                             best->need.crossing - x->low.crossing};
+    struct box above = *x, below = *x;
+    if (over.transient <= 0 && over.crossing <= 0) { /* charged with all that it needs */
+        leave(b, best->floor > x->bound ? best->floor : x->bound);
+        return 0;
+    }
+    if (over.transient >= over.crossing * topt_problem_crossing(b->run.p)) {
+        above.low.transient = best->need.transient;
+        below.high.transient =
+            topt_problem_next_transient(b->run.p, best->need.transient);
+    } else {
+        above.low.crossing = best->need.crossing;
+        below.high.crossing = topt_problem_next_crossing(b->run.p, best->need.crossing);
+    }
+    return push_part(b, above, best) || push_part(b, below, best) ? -1 : 0;
+}
+
+/* ---- all of them ------------------------------------------------------------------------- */
+
+static int search_boxes(struct boxes *b)
+{
+    struct box all = {.low = topt_problem_least_caps(b->run.p),
+                      .high = {topt_problem_next_transient(b->run.p, INT64_MAX),
+                               topt_problem_next_crossing(b->run.p, INT64_MAX)}};
+    *b->run.ret = (struct topt_solutions){.claim = topt_claim_exact()};
+    if (all.high.transient < 0 || all.high.crossing < 0)
+        return 0;
+    int rc = push(b, all);
+    while (!rc && b->n && !hopeless(b, &b->heap[0])) {
+        struct optimum best = {.floor = 0};
+        if (b->run.searched && topt_run_over(&b->run)) {
+            b->run.stopped = 1;
+            break;
+        }
+        struct box x = pop(b);
+        int some = search_box(b, &x, &best);
+        rc = some < 0 ? -1 : some ? part_box(b, &x, &best) : 0;
+    }
+    return rc;
+}
+
+static void fini(struct boxes *b, int rc)
+{
+    free(b->heap);
+    if (rc)
+        topt_solutions_fini(b->run.ret);
+}
+
+/* What all searches together prove. */
+static void conclude(struct boxes *b)
+{
+    struct topt_claim *c = &b->run.ret->claim;
+    int64_t best = topt_solutions_best(b->run.ret);
+    int64_t bound = topt_problem_bound(b->run.p).time;
+    if (b->n)
+        leave(b, b->heap[0].bound);
+    c->exact = c->exact && !b->run.stopped;
+    b->run.ret->stopped = b->run.stopped || (!c->exact && topt_run_over(&b->run));
+    if (b->floor > bound)
+        bound = b->floor < best ? b->floor : best;
+    if (bound > c->floor_ns)
+        c->floor_ns = bound;
+    /* Floors are whole nanoseconds, so that they say a little more than the tolerance. */
+    double most = fmax(c->epsilon, b->run.options->epsilon);
+    c->epsilon = topt_claim_epsilon(c, best);
+    if (!b->run.stopped)
+        c->epsilon = fmin(c->epsilon, most);
+}
+
+/* Of what was found only the best is an answer. */
+static void keep_best(struct boxes *b)
+{
+    struct topt_solutions *s = b->run.ret;
+    int best = b->least ? 0 : s->n - 1;
+    for (int i = 0; i < s->n; i++)
+        if (i != best)
+            topt_strategy_destroy(s->at[i].strategy);
+    if (s->n)
+        s->at[0] = s->at[best];
+    s->n = s->n > 0;
+}
+
+int topt_problem_fastest(struct topt_problem *p,
+                         const struct topt_search_options *options,
+                         struct topt_solutions *ret, struct topt_error *err)
+{
+    struct boxes b = {.run = {p, options, ret, err, 0, 0}, .floor = INT64_MAX};
+    int rc = search_boxes(&b);
+    if (!rc) {
+        conclude(&b);
+        keep_best(&b);
+    }
+    fini(&b, rc);
+    return rc;
+}
+
+int topt_problem_least(struct topt_problem *p, const struct topt_search_options *options,
+                       int64_t below, struct topt_solutions *ret, struct topt_error *err)
+{
+    /* A bound on the least is of no use: where the search is to stop, it gives up. */
+    struct topt_search_options o = *options;
+    struct boxes b = {
+        .run = {p, &o, ret, err, 0, 0}, .least = 1, .below = below, .floor = INT64_MAX};
+    o.memory_limit = o.time_limit = o.max_work = 0;
+    o.epsilon = 0;
+    o.cancel = o.stop ? o.stop : o.cancel;
+    o.stop = NULL;
+    topt_problem_exchange(p, 1);
+    int rc = search_boxes(&b);
+    topt_problem_exchange(p, 0);
+    if (!rc) {
+        keep_best(&b);
+        topt_claim_fini(&ret->claim);
+        ret->claim = topt_claim_exact();
+    }
+    fini(&b, rc);
+    return rc;
+}

@@ -1,0 +1,40 @@
+/* run.h - searches of a problem under caps, and what they prove together.  Private to plan/.
+ *
+ * Whoever goes through the caps (frontier.c, boxes.c) searches under each pair by these. */
+#ifndef TOPT_RUN_H
+#define TOPT_RUN_H
+
+#include "problem.h"
+
+struct run {
+    struct topt_problem *p;
+    const struct topt_search_options *options;
+    struct topt_solutions *ret;
+    struct topt_error *err;
+    int searched, stopped; /* searches made; the last one that is due was not */
+};
+
+/* One search, with what is left of the work allowed; its claim is added to the answer's.  The
+ * frontier is the caller's. */
+int topt_run_search(struct run *r, const struct topt_search_problem *problem,
+                    const struct topt_search_options *options,
+                    struct topt_frontier **ret) TOPT_MUST_CHECK;
+/* Is it to stop, or out of work? */
+int topt_run_over(const struct run *r);
+/* Note that a search under such caps was made. */
+int topt_run_note(struct run *r, struct topt_caps caps) TOPT_MUST_CHECK;
+/* What nothing is faster than where 'time' is within 'epsilon' of the fastest. */
+int64_t topt_floor_under(int64_t time, double epsilon);
+/* Of the fastest point of a search: 0 where nothing is proven, INT64_MAX where there is none. */
+int64_t topt_floor_of(const struct topt_frontier *f);
+
+/* Keep a point as a solution that takes so much memory, where none is as good.  Solutions are
+ * to be reduced before anybody reads them. */
+int topt_run_keep(struct run *r, const struct topt_search_point *point,
+                  int64_t memory) TOPT_MUST_CHECK;
+int topt_solutions_reduce(struct topt_solutions *s,
+                          struct topt_error *err) TOPT_MUST_CHECK;
+/* Time of the fastest so far, or of the slowest thinkable. */
+int64_t topt_solutions_best(const struct topt_solutions *s);
+
+#endif
