@@ -36,7 +36,7 @@ static const char small_gpt[] = GPT2(4, 256, 8, 256, 8192),
 static const char dgx1[] = "v100-dgx1-2x8", pcie[] = "v100-pcie-1x8",
                   a100[] = "a100-80-dgx";
 
-enum question { FRONTIER, FASTEST, LEAST, FEWEST };
+enum question { FRONTIER, FASTEST, LEAST, FEWEST, ANSWER };
 enum { FREE = TOPT_BLOCKS_FREE, ALIKE = TOPT_BLOCKS_ALIKE };
 enum { FULL = TOPT_SPACE_FULL, CANON = TOPT_SPACE_CANONICAL, UNI = TOPT_SPACE_UNIFORM };
 
@@ -47,50 +47,50 @@ struct row {
     int64_t batch, seq, granule; /* granule 0: the profile's */
     double limit_gib, epsilon;
     const char *algorithm;
-    int threads, quick;
+    int threads, quick; /* BOTH: at 1 and at 2 threads */
     double x; /* with others of its name: the size that the slope is over; 0: none */
 };
 
+enum { BOTH = 0 };
 #define PAPER(model) "paper:" model, dgx1
 static const struct row rows[] = {
-    /* The figures asked for. */
-    {"rnn-16", PAPER("rnn"), FRONTIER, 2, 8, FULL, FREE, 0, 1, 256, 0, 0, 0, 0, "ft", 1,
-     1, 0},
-    {"rnn-16", PAPER("rnn"), FRONTIER, 2, 8, FULL, FREE, 0, 1, 256, 0, 0, 0, 0, "ft", 2,
-     0, 0},
+    /* The figures asked for, searched; then as `topt frontier` answers: checked and written. */
+    {"rnn-16", PAPER("rnn"), FRONTIER, 2, 8, FULL, FREE, 0, 1, 256, 0, 0, 0, 0, "ft",
+     BOTH, 1, 0},
     {"rnn-16", PAPER("rnn"), FRONTIER, 2, 8, FULL, FREE, 0, 1, 256, 0, 0, 0, 0,
      "ft-plain", 1, 0, 0},
     {"rnn-16", PAPER("rnn"), FRONTIER, 2, 8, FULL, FREE, 0, 1, 256, 0, 0, 0, 0,
      "ft-elimination", 1, 0, 0},
+    {"rnn-16", PAPER("rnn"), ANSWER, 2, 8, FULL, FREE, 0, 1, 256, 0, 0, 0, 0, "ft", BOTH,
+     1, 0},
     {"transformer-8", PAPER("transformer"), FRONTIER, 1, 8, FULL, FREE, 0, 1, 256, 0, 0,
-     0, 0, "ft", 1, 0, 0},
-    {"transformer-8", PAPER("transformer"), FRONTIER, 1, 8, FULL, FREE, 0, 1, 256, 0, 0,
-     0, 0, "ft", 2, 0, 0},
+     0, 0, "ft", BOTH, 1, 0},
     {"transformer-8", PAPER("transformer"), FRONTIER, 1, 8, FULL, FREE, 0, 1, 256, 0, 0,
      0, 0, "ft-plain", 1, 0, 0},
     {"transformer-8", PAPER("transformer"), FRONTIER, 1, 8, FULL, FREE, 0, 1, 256, 0, 0,
      0, 0, "ft-elimination", 1, 0, 0},
+    {"transformer-8", PAPER("transformer"), ANSWER, 1, 8, FULL, FREE, 0, 1, 256, 0, 0, 0,
+     0, "ft", BOTH, 1, 0},
     {"transformer-16", PAPER("transformer"), FRONTIER, 2, 8, FULL, FREE, 0, 1, 256, 0,
-     65536, 0, 0, "ft", 1, 0, 0},
-    {"transformer-16", PAPER("transformer"), FRONTIER, 2, 8, FULL, FREE, 0, 1, 256, 0,
-     65536, 0, 0, "ft", 2, 0, 0},
+     65536, 0, 0, "ft", BOTH, 0, 0},
+    {"transformer-16", PAPER("transformer"), ANSWER, 2, 8, FULL, FREE, 0, 1, 256, 0,
+     65536, 0, 0, "ft", BOTH, 0, 0},
     {"transformer-16-byte", PAPER("transformer"), FRONTIER, 2, 8, FULL, FREE, 0, 1, 256,
-     0, 1, 0, 0, "ft", 2, 0, 0},
+     0, 1, 0, 0, "ft", BOTH, 0, 0},
     {"wideresnet-16", PAPER("wideresnet"), FRONTIER, 2, 8, FULL, FREE, 0, 1, 256, 0,
-     65536, 0, 0, "ft", 2, 0, 0},
+     65536, 0, 0, "ft", BOTH, 0, 0},
     {"wideresnet-16", PAPER("wideresnet"), FRONTIER, 2, 8, CANON, FREE, 0, 1, 256, 0,
-     65536, 0, 0, "ft", 1, 0, 0},
-    {"wideresnet-16", PAPER("wideresnet"), FRONTIER, 2, 8, CANON, FREE, 0, 1, 256, 0,
-     65536, 0, 0, "ft", 2, 0, 0},
+     65536, 0, 0, "ft", BOTH, 0, 0},
     {"gpt3-64", gpt3, a100, FRONTIER, 8, 8, FULL, ALIKE,
-     TOPT_FACTOR_ZERO | TOPT_FACTOR_RECOMPUTE, 0, 64, 2048, 0, 80, 0.001, "ft", 2, 0, 0},
+     TOPT_FACTOR_ZERO | TOPT_FACTOR_RECOMPUTE, 0, 64, 2048, 0, 80, 0.001, "ft", BOTH, 0,
+     0},
     {"gpt3-1024", gpt3, a100, FRONTIER, 128, 8, CANON, ALIKE,
-     TOPT_FACTOR_ZERO | TOPT_FACTOR_RECOMPUTE, 0, 1024, 2048, 0, 80, 0.005, "ft", 2, 0,
+     TOPT_FACTOR_ZERO | TOPT_FACTOR_RECOMPUTE, 0, 1024, 2048, 0, 80, 0.005, "ft", BOTH, 0,
      0},
     {"llama70-fewest", llama70, a100, FEWEST, 128, 8, UNI, ALIKE, TOPT_FACTORS_ALL, 0, 64,
-     4096, 0, 0, 0, "ft", 1, 1, 0},
+     4096, 0, 0, 0, "ft", BOTH, 1, 0},
     {"llama70-fewest", llama70, a100, FEWEST, 128, 8, CANON, FREE, TOPT_FACTOR_ZERO, 0,
-     64, 4096, 0, 0, 0.005, "ft", 2, 0, 0},
+     64, 4096, 0, 0, 0.005, "ft", BOTH, 0, 0},
     /* The fastest within a limit. */
     {"gpt-4x256", small_gpt, pcie, FRONTIER, 1, 8, FULL, FREE, 0, 0, 64, 128, 64, 0, 0,
      "ft", 1, 1, 0},
@@ -103,6 +103,8 @@ static const struct row rows[] = {
     {"gpt2", gpt2, pcie, FASTEST, 1, 8, FULL, FREE, 0, 0, 64, 256, 64, 2, 0, "ft", 1, 0,
      0},
     {"llama8-16", llama8, a100, FASTEST, 2, 8, CANON, FREE, 0, 0, 32, 2048, 0, 76, 0,
+     "ft", 1, 0, 0},
+    {"llama8-16", llama8, a100, ANSWER, 2, 8, CANON, FREE, 0, 0, 32, 2048, 0, 0, 0.01,
      "ft", 1, 0, 0},
     {"llama8-16", llama8, a100, FASTEST, 2, 8, FULL, FREE, TOPT_FACTOR_ZERO, 0, 64, 2048,
      0, 0, 0, "ft", 1, 0, 0},
@@ -281,17 +283,20 @@ static int run_shape(const struct row *row, struct topt_request *q, struct resul
     return rc ? -1 : 0;
 }
 
-/* All counts and shapes, as a command would be answered: the plan is checked and written. */
-static int run_request(const struct topt_request *q, struct result *r,
+/* A command as it is answered, all counts and shapes: the plan, or each point of a frontier,
+ * is checked and written. */
+static int run_request(const struct row *row, struct topt_request *q, struct result *r,
                        struct topt_error *err)
 {
     json_t *a = NULL;
+    int whole = row->question == ANSWER;
     r->phase = ALL;
-    if (topt_plan(q, &a, err))
+    q->gpus = whole ? (int64_t)row->nodes * row->per_node : 0;
+    if (whole ? topt_plan_frontier(q, &a, err) : topt_plan(q, &a, err))
         return -1;
     const json_t *stats = json_object_get(a, "stats");
     r->feasible = json_is_true(json_object_get(a, "feasible"));
-    r->npoints = 1;
+    r->npoints = whole ? (int)json_array_size(json_object_get(a, "points")) : 1;
     r->exact = json_is_true(json_object_get(a, "exact"));
     r->epsilon = json_number_value(json_object_get(a, "epsilon"));
     r->gpus = json_integer_value(json_object_get(a, "gpus"));
@@ -312,8 +317,9 @@ static int run_once(const struct row *row, struct topt_request *q, struct result
     struct result x = {.ok = 0};
     double wall = bench_wall(), cpu = bench_processor();
     q->cancel = bench_limit(options.limit);
-    int rc =
-        row->question == FEWEST ? run_request(q, &x, err) : run_shape(row, q, &x, err);
+    int rc = row->question == FEWEST || row->question == ANSWER
+                 ? run_request(row, q, &x, err)
+                 : run_shape(row, q, &x, err);
     x.cpu[ALL] = bench_processor() - cpu;
     x.wall = bench_wall() - wall;
     *r = x;
@@ -360,7 +366,8 @@ static void measure(const void *which, void *result)
 
 static const char *question_name(enum question q)
 {
-    static const char *const names[] = {"frontier", "fastest", "least", "fewest"};
+    static const char *const names[] = {"frontier", "fastest", "least", "fewest",
+                                        "answer"};
     return names[q];
 }
 
@@ -426,6 +433,20 @@ static void run(const struct row *row, struct result *r)
 {
     if (bench_apart(measure, row, r, sizeof *r))
         snprintf(r->error, sizeof r->error, "the process died");
+}
+
+/* A row; 'last' is of the most threads. */
+static void run_threads(const struct row *row, struct result *last, json_t *into)
+{
+    int both = row->threads == BOTH;
+    for (int threads = both ? 1 : row->threads; threads <= (both ? 2 : row->threads);
+         threads++) {
+        struct row one = *row;
+        one.threads = threads;
+        run(&one, last);
+        print_row(&one, last);
+        json_array_append_new(into, row_json(&one, last));
+    }
 }
 
 static json_t *slope_json(const struct bench_slope *s)
@@ -521,6 +542,8 @@ static void print_losses(json_t *into)
             int64_t least, fastest;
             row.nodes = loss_shapes[k][0];
             row.per_node = loss_shapes[k][1];
+            if (options.quick && row.nodes * row.per_node > 8)
+                continue;
             printf("%-12s %2d  GiB", row.name, row.nodes * row.per_node);
             compare_spaces(row, &least, into);
             printf("\n%-12s %2s  ms ", "", "");
@@ -545,9 +568,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < NROWS; i++)
         if ((!options.only || !strcmp(rows[i].name, options.only)) &&
             (!options.quick || rows[i].quick)) {
-            run(&rows[i], &result[i]);
-            print_row(&rows[i], &result[i]);
-            json_array_append_new(table, row_json(&rows[i], &result[i]));
+            run_threads(&rows[i], &result[i], table);
         }
     print_slopes(result, slopes);
     printf("\nleast memory, and the fastest within 1.25 times full's least: full, "
