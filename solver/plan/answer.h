@@ -40,6 +40,10 @@ struct topt_shape_search {
     int nvariants;
     struct topt_variant *variant;
     struct topt_problem_stats stats;
+    /* Points of other shapes (owned), a frontier: of this one's, those that they are as good as
+     * need not be found. */
+    struct topt_cost *known;
+    int nknown;
 };
 
 int topt_shape_open(struct topt_shape_search *s, struct topt_micros *m, int nodes,

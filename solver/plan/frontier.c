@@ -11,6 +11,7 @@
 #include "run.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* Keep what of a search's points is within the limit, and say which are the largest caps that
  * any of them needs: -1 where there is none. */
@@ -94,24 +95,48 @@ static void conclude(struct run *r)
         c->floor_ns = bound;
 }
 
+/* What the caller has, as sums, which are what searches find: a strategy that costs as much or
+ * more has as much of a sum, less what any has in flight. */
+static struct topt_cost *known_sums(const struct topt_problem *p,
+                                    const struct topt_search_options *o, int *ret_n)
+{
+    struct topt_caps least = topt_problem_least_caps(p);
+    int64_t charge = least.transient + topt_problem_crossing(p) * least.crossing;
+    struct topt_cost *sum = malloc(((size_t)o->nknown + 1) * sizeof *sum);
+    for (int i = 0; sum && i < o->nknown; i++) {
+        sum[i] = o->known[i];
+        sum[i].memory -= sum[i].memory > charge ? charge : sum[i].memory;
+    }
+    *ret_n = sum ? (int)topt_reduce(sum, (size_t)o->nknown) : 0;
+    return sum;
+}
+
 int topt_problem_frontier(struct topt_problem *p,
                           const struct topt_search_options *options, int fastest,
                           struct topt_solutions *ret, struct topt_error *err)
 {
-    struct run r = {p, options, ret, err, 0, 0};
+    struct topt_search_options o = *options;
+    struct run r = {p, &o, ret, err, 0, 0};
+    int rc = 0;
     if (fastest)
         return topt_problem_fastest(p, options, ret, err);
     *ret = (struct topt_solutions){.claim = topt_claim_exact()};
+    struct topt_cost *known = known_sums(p, options, &o.nknown);
+    if (!known)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the frontier");
+    o.known = known;
     int64_t cap = topt_problem_next_crossing(p, INT64_MAX);
     while (cap >= 0) {
         int64_t need;
-        if (search_crossing(&r, cap, &need)) {
-            topt_solutions_fini(ret);
-            return -1;
-        }
-        if (need < 0 || r.stopped)
+        rc = search_crossing(&r, cap, &need);
+        if (rc || need < 0 || r.stopped)
             break;
         cap = topt_problem_next_crossing(p, need);
+    }
+    free(known);
+    if (rc) {
+        topt_solutions_fini(ret);
+        return -1;
     }
     conclude(&r);
     return 0;

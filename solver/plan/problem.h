@@ -177,8 +177,8 @@ int topt_problem_fastest(struct topt_problem *p,
                          struct topt_solutions *ret,
                          struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The frontier of a problem: points above 'memory_limit' (0: none) are left out; 'fastest'
- * keeps only the fastest.  Stopped, or out of work, it is what was found so far. */
+/* The frontier of a problem: points above 'memory_limit' (0: none) are left out, and may be where
+ * one of options->known is as good; 'fastest' keeps only the fastest.  Stopped, or out of work, it is what was found so far. */
 int topt_problem_frontier(struct topt_problem *p,
                           const struct topt_search_options *options, int fastest,
                           struct topt_solutions *ret,

@@ -200,6 +200,8 @@ void topt_shape_close(struct topt_shape_search *s)
 {
     topt_router_destroy(s->router);
     free(s->variant);
+    free(s->known);
+    s->known = NULL;
     s->router = NULL;
     s->variant = NULL;
 }
@@ -313,6 +315,7 @@ struct solver {
     struct topt_shape_search *s;
     enum topt_goal goal;
     struct topt_search_options o;
+    struct topt_cost *known; /* of other shapes and variants before */
     struct topt_solutions *ret;
     struct topt_error *err;
 };
@@ -335,10 +338,32 @@ static int64_t memory_limit(const struct solver *v)
                                                    : v->o.memory_limit;
 }
 
+/* Points of a whole frontier that are had already. */
+static int know(struct solver *v, struct topt_search_options *o)
+{
+    size_t n = 0, most = (size_t)v->s->nknown + (size_t)v->ret->n + 1;
+    if (v->goal != TOPT_GOAL_FRONTIER)
+        return 0;
+    struct topt_cost *known = realloc(v->known, most * sizeof *known);
+    if (!known)
+        return topt_fail(v->err, TOPT_ERR_NOMEM, "no memory for the frontier");
+    v->known = known;
+    for (int i = 0; i < v->s->nknown; i++)
+        known[n++] = v->s->known[i];
+    for (int i = 0; i < v->ret->n; i++)
+        known[n++] =
+            (struct topt_cost){v->ret->at[i].memory_bytes, v->ret->at[i].time_ns};
+    o->known = known;
+    o->nknown = (int)topt_reduce(known, n);
+    return 0;
+}
+
 static int search_variant(struct solver *v, struct topt_problem *p,
                           struct topt_solutions *ret)
 {
     struct topt_search_options o = v->o;
+    if (know(v, &o))
+        return -1;
     struct topt_cost least = topt_problem_bound(p);
     o.time_limit = time_limit(v);
     o.memory_limit = memory_limit(v);
@@ -461,16 +486,17 @@ int topt_shape_solve(struct topt_shape_search *s, enum topt_goal goal, int64_t l
                        .err = err};
     *ret = (struct topt_solutions){.claim = topt_claim_exact()};
     /* What needs least comes last among the variants, what is fastest first. */
-    for (int i = 0; i < s->nvariants; i++) {
+    int rc = 0;
+    for (int i = 0; i < s->nvariants && !rc; i++) {
         int at = goal == TOPT_GOAL_LEAST ? s->nvariants - 1 - i : i;
         if (stopping(&v)) {
             give_up(&v);
             break;
         }
-        if (solve_variant(&v, &s->variant[at])) {
-            topt_solutions_fini(ret);
-            return -1;
-        }
+        rc = solve_variant(&v, &s->variant[at]);
     }
-    return 0;
+    free(v.known);
+    if (rc)
+        topt_solutions_fini(ret);
+    return rc;
 }

@@ -147,6 +147,19 @@ static int merge_points(struct merged *m, struct topt_solutions *s,
     return 0;
 }
 
+/* Tell a shape what others came to. */
+static int tell_known(const struct merged *m, struct topt_shape_search *s,
+                      struct topt_error *err)
+{
+    s->known = malloc(((size_t)m->n + 1) * sizeof *s->known);
+    if (!s->known)
+        return no_memory(err);
+    for (int i = 0; i < m->n; i++)
+        s->known[i] = (struct topt_cost){m->at[i].s.memory_bytes, m->at[i].s.time_ns};
+    s->nknown = (int)topt_reduce(s->known, (size_t)m->n);
+    return 0;
+}
+
 static int time_only(const struct topt_request *r)
 {
     const struct topt_algorithm *a = topt_algorithm_find(r->algorithm);
@@ -161,6 +174,7 @@ static int merge_shape(struct merged *m, struct topt_micros *micros, int nodes,
     int fastest = time_only(micros->request);
     enum topt_goal goal = fastest ? TOPT_GOAL_FASTEST : TOPT_GOAL_FRONTIER;
     int rc = topt_shape_open(&s, micros, nodes, per_node, err) ||
+             tell_known(m, &s, err) ||
              topt_shape_solve(&s, goal, fastest ? 0 : micros->request->memory_limit, 0,
                               &all, err) ||
              topt_claim_merge(&m->claim, &all.claim, err) ||

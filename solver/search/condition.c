@@ -490,10 +490,22 @@ static void fini(struct conditioning *c)
     free(c->known);
 }
 
+/* What the caller has. */
+static int know_first(struct conditioning *c)
+{
+    int n = c->options->fastest ? 0 : c->options->nknown;
+    c->known = malloc(((size_t)n + 1) * sizeof *c->known);
+    if (!c->known)
+        return nomem(c);
+    if (n)
+        memcpy(c->known, c->options->known, (size_t)n * sizeof *c->known);
+    c->nknown = n;
+    return 0;
+}
+
 static int search_all(struct conditioning *c)
 {
-
-    if (c->nslices > 1 && find_order(c))
+    if (know_first(c) || (c->nslices > 1 && find_order(c)))
         return -1;
     for (int from = 0, to; from < c->nslices; from = to) {
         to = from + (from ? AT_A_TIME : 1); /* the first has most to tell the others */

@@ -64,7 +64,12 @@ struct topt_search_options {
     int fastest;           /* of what is within the limits, only the fastest is wanted */
     double epsilon; /* 0 is exact; else each true point has one that is no heavier and at
                        most (1 + epsilon) times as slow */
-    int threads;    /* 0 or 1: the caller's only; output does not depend on it */
+    /* Costs that are had already, sorted by memory ascending, time strictly descending; points
+     * that one of them is as good as may be left out.  What is said of the frontier is said of
+     * it and these together.  Unread where only the fastest is wanted. */
+    const struct topt_cost *known;
+    int nknown;
+    int threads; /* 0 or 1: the caller's only; output does not depend on it */
     int64_t brute_force_limit; /* strategies brute force may visit; 0 means 100 million */
     const atomic_bool *cancel; /* polled: fail with CANCELED; may be NULL */
     const atomic_bool *stop; /* polled: answer with what is proven so far; may be NULL */

@@ -14,7 +14,7 @@ enum { PROBLEMS = 1500, LARGEST = 20000 };
 
 struct tally {
     int tried, narrow, narrowed, condense, condensed, condition, sliced, cuts, cutsets;
-    int smaller;
+    int smaller, known, left_out;
 };
 
 static double strategies(const struct topt_search_problem *p, int alternatives)
@@ -179,6 +179,58 @@ static void check_smaller(struct rng *r, const struct topt_search_problem *p,
     t->smaller += !good;
 }
 
+/* ---- what the caller has ---- */
+
+enum { MOST_KNOWN = 12 };
+
+/* Costs around the true points: better, as good, or worse. */
+static int pick_known(struct rng *r, const struct topt_frontier *all,
+                      struct topt_cost *ret)
+{
+    size_t n = all->npoints ? (size_t)rng_below(r, MOST_KNOWN) : 0;
+    for (size_t i = 0; i < n; i++) {
+        struct topt_cost c = all->cost[rng_below(r, all->npoints)];
+        int64_t m = c.memory + rng_below(r, 9) - 4, t = c.time + rng_below(r, 9) - 4;
+        ret[i] = (struct topt_cost){m > 0 ? m : 0, t > 0 ? t : 0};
+    }
+    return (int)topt_reduce(ret, n);
+}
+
+/* Is a cost had, or nearly? */
+static int has(const struct topt_cost *at, int n, struct topt_cost c, double epsilon)
+{
+    for (int i = 0; i < n; i++)
+        if (at[i].memory <= c.memory &&
+            (double)at[i].time <= (double)c.time * (1 + epsilon) * (1 + 1e-12))
+            return 1;
+    return 0;
+}
+
+/* Together with what was known each true point is had; what was found are strategies. */
+static void check_known(struct rng *r, const struct topt_search_problem *p,
+                        const struct topt_frontier *all, struct tally *t)
+{
+    struct topt_cost known[MOST_KNOWN + 1];
+    int n = pick_known(r, all, known), good = 1;
+    for (int i = 0; i < 8; i++) {
+        struct topt_search_options o = {.known = known,
+                                        .nknown = n,
+                                        .epsilon = i & 1 ? 0.1 : 0,
+                                        .threads = i & 2 ? 3 : 1};
+        struct topt_frontier *f = NULL;
+        good = good &&
+               !(i & 4 ? topt_search(p, &o, &f, NULL)
+                       : topt_search_smaller(p, &o, &f, NULL)) &&
+               costs(p, f) && f->epsilon <= o.epsilon;
+        for (int k = 0; good && k < all->npoints; k++)
+            good = has(f->cost, f->npoints, all->cost[k], f->epsilon) ||
+                   has(known, n, all->cost[k], f->epsilon);
+        t->left_out += good && !o.epsilon && f->npoints < all->npoints;
+        topt_frontier_destroy(f);
+    }
+    t->known += !good;
+}
+
 /* ---- the graph ---- */
 
 static void spread(const struct topt_search_problem *p, const char *removed, int from,
@@ -257,6 +309,7 @@ static void random_problems(void)
             check_condense(&r, &g.p, all, &t);
             check_condition(&r, &g.p, all, &t);
             check_smaller(&r, &g.p, all, &t);
+            check_known(&r, &g.p, all, &t);
             check_cuts(&r, &g.p, &t);
         }
         topt_frontier_destroy(all);
@@ -269,6 +322,8 @@ static void random_problems(void)
     is_int(t.condition, 0, "by slices of any operators: the same frontier");
     ok(t.sliced > PROBLEMS / 4, "%d of them had several slices", t.sliced);
     is_int(t.smaller, 0, "all of it: as exact as it says, within limits and tolerances");
+    is_int(t.known, 0, "what is known need not be found, all else is");
+    ok(t.left_out > PROBLEMS / 4, "... and is not, %d times", t.left_out);
     is_int(t.cuts, 0, "cut operators are those that hold components together");
     is_int(t.cutsets, 0, "cutsets are small");
 }
