@@ -38,7 +38,10 @@ enum {
     FIRST_REACH = 64,     /* part of what is to be explored that is tried first, ... */
     FIRST_REACH_FAST = 8, /* the same where one strategy is wanted */
     NEXT_REACH = 2,       /* ... and times as far each further time, ... */
-    NEXT_REACH_FAST = 8,  /* or this where a time costs more than what it finds */
+    NEXT_REACH_CHEAP = 8, /* or this where a time costs more than what it finds, ... */
+    DEAR_PART = 3,        /* or only a part farther where it costs a lot */
+    CHEAP_PART = 4,       /* cheap is less than a part of a weighing, ... */
+    DEAR_TIMES = 4,       /* dear is more than so many */
     REST_REACH = 8,       /* rests are found so many times farther at a time */
     KNOWN_PART = 8, /* where known costs leave less than a part, that is tried at once */
     TOL = 1,        /* sagging by so many times the tolerance, too */
@@ -458,6 +461,17 @@ static int too_much(struct bander *b, struct band *band, int can_split, int64_t 
     }
 }
 
+/* How far to look after 'explored': the dearer that was, beside weighing, the less farther. */
+static int64_t next_reach(const struct bander *b, int64_t opt, int64_t explored)
+{
+    int64_t far = max(explored - opt, 1);
+    int64_t pairs = b->plan->tables.npairs, work = b->maker.merge.products;
+    if (b->options->fastest || work < pairs / CHEAP_PART)
+        return opt + NEXT_REACH_CHEAP * far;
+    return opt +
+           (work < DEAR_TIMES * pairs ? NEXT_REACH * far : far + far / DEAR_PART + 1);
+}
+
 /* Raise the allowance until all that may be missed is explored. */
 static int explore(struct bander *b, struct band *band, int64_t opt, int64_t need,
                    int can_split)
@@ -497,9 +511,7 @@ static int explore(struct bander *b, struct band *band, int64_t opt, int64_t nee
             return keep_points(b, band);
         if (o->fastest && r.n)
             band->corner.time = r.cost[r.n - 1].time;
-        int cheap = o->fastest || b->maker.merge.products < b->plan->tables.npairs / 4;
-        int64_t times = cheap ? NEXT_REACH_FAST : NEXT_REACH;
-        reach = opt + max(times * (band->explored - opt), times);
+        reach = next_reach(b, opt, band->explored);
         if (reach > need - (need - opt) / 16)
             reach = need;
     }

@@ -9,12 +9,17 @@
  *     / \    \           x = 1:   o--o--o--o--o       edges tell them apart): a chain with a
  *    o-o-o-o-o    -->    ...                          frontier and bounds of its own
  *
- * Slices are searched in the order of what they promise (their lightest strategies by one
- * weighing), a few at a time, and what the earlier ones found is known to the later: most
- * have nothing to add, which a few weighings tell.  How many are searched at a time is fixed,
- * so that answers and counts do not depend on the number of threads. */
+ * Slices differ in few tables.  What another one can do as well at these is taken out of a slice
+ * (outdo.c), and most slices are nothing then; which goes first there, their cheapest entries
+ * say.
+ *
+ * The others are searched in the order of what they promise (their lightest strategies by one
+ * weighing), a few at a time, and what the earlier ones found is known to the later.  How many
+ * are searched at a time is fixed, so that answers and counts do not depend on the number of
+ * threads. */
 #include "condition.h"
 
+#include "outdo.h"
 #include "pool.h"
 
 #include <math.h>
@@ -27,6 +32,8 @@ struct slice {
     struct topt_arena *arena;
     struct topt_search_problem problem;
     const int32_t **config; /* by operator: numbers in the whole; NULL: all */
+    struct port *port;      /* its own tables */
+    int nports;
     struct plan plan;
     int planned;
     struct topt_frontier *frontier;
@@ -49,7 +56,7 @@ struct conditioning {
     int *nvalues;
     struct slice *slice;
     int nslices;
-    int *order;
+    int *order, nleft;           /* the slices in which something is left, first */
     struct topt_frontier **part; /* what slices found, as far as it is not united yet */
     int nparts;
     struct topt_search_stats stats; /* of all slices */
@@ -108,14 +115,25 @@ static int find_values(struct conditioning *c, const char *cutset)
     return 0;
 }
 
+static int add_port(struct conditioning *c, struct slice *s, int n, int32_t *first,
+                    struct topt_cost *cost)
+{
+    char *gone = TOPT_NEW(s->arena, n, char);
+    if (!gone)
+        return nomem(c);
+    s->port[s->nports++] = (struct port){n, first, cost, gone};
+    return 0;
+}
+
 static int slice_op(struct conditioning *c, struct slice *s, int k, int32_t value,
                     struct topt_search_op *op)
 {
     const struct topt_search_op *whole = &c->p->op[c->op[k]];
     int32_t *config = TOPT_NEW(s->arena, whole->nconfigs, int32_t);
     struct topt_cost *cost = TOPT_NEW(s->arena, whole->nconfigs, struct topt_cost);
+    int32_t *first = TOPT_NEW(s->arena, 2, int32_t);
     int n = 0;
-    if (!config || !cost)
+    if (!config || !cost || !first)
         return nomem(c);
     for (int i = 0; i < whole->nconfigs; i++)
         if (c->value[k][i] == value) {
@@ -124,24 +142,25 @@ static int slice_op(struct conditioning *c, struct slice *s, int k, int32_t valu
         }
     *op = (struct topt_search_op){whole->name, n, cost};
     s->config[c->op[k]] = config;
-    return 0;
+    first[1] = n;
+    return add_port(c, s, 1, first, cost);
 }
 
-/* Classes [from, from + nfrom) x [to, to + nto) of a table. */
-static const struct topt_table *part_of_table(struct topt_arena *a,
-                                              const struct topt_table *t, int from,
-                                              int nfrom, int to, int nto)
+/* Classes [from, from + nfrom) x [to, to + nto) of an edge's table become its table. */
+static int cut_table(struct conditioning *c, struct slice *s,
+                     struct topt_search_edge *edge, int from, int nfrom, int to, int nto)
 {
-    struct topt_table *ret = TOPT_NEW(a, 1, struct topt_table);
-    int32_t *first = TOPT_NEW(a, (size_t)nfrom * (size_t)nto + 1, int32_t);
+    const struct topt_table *t = edge->table;
+    struct topt_table *ret = TOPT_NEW(s->arena, 1, struct topt_table);
+    int32_t *first = TOPT_NEW(s->arena, (size_t)nfrom * (size_t)nto + 1, int32_t);
     int64_t n = 0;
     for (int f = from; f < from + nfrom; f++) {
         const int32_t *row = t->first + (int64_t)f * t->to_classes + to;
         n += row[nto] - row[0];
     }
-    struct topt_cost *alt = TOPT_NEW(a, n, struct topt_cost);
+    struct topt_cost *alt = TOPT_NEW(s->arena, n, struct topt_cost);
     if (!ret || !first || !alt)
-        return NULL;
+        return nomem(c);
     int32_t *at = first;
     for (int f = from; f < from + nfrom; f++) {
         const int32_t *row = t->first + (int64_t)f * t->to_classes + to;
@@ -151,7 +170,8 @@ static const struct topt_table *part_of_table(struct topt_arena *a,
             at[1] = at[0] + row[i + 1] - row[i];
     }
     *ret = (struct topt_table){nfrom, nto, first, alt};
-    return ret;
+    edge->table = ret;
+    return add_port(c, s, nfrom * nto, first, alt);
 }
 
 static int slice_edge(struct conditioning *c, struct slice *s,
@@ -167,13 +187,14 @@ static int slice_edge(struct conditioning *c, struct slice *s,
         return 0; /* nothing is possible, whatever the table says */
     int f = cut_from ? edge->from_class[s->config[edge->from][0]] : 0;
     int g = cut_to ? edge->to_class[s->config[edge->to][0]] : 0;
-    edge->table = part_of_table(s->arena, t, f, cut_from ? 1 : t->from_classes, g,
-                                cut_to ? 1 : t->to_classes);
+    if (cut_table(c, s, edge, f, cut_from ? 1 : t->from_classes, g,
+                  cut_to ? 1 : t->to_classes))
+        return -1;
     if (cut_from)
         edge->from_class = TOPT_NEW(s->arena, from->nconfigs, int32_t);
     if (cut_to)
         edge->to_class = TOPT_NEW(s->arena, to->nconfigs, int32_t);
-    return edge->table && edge->from_class && edge->to_class ? 0 : nomem(c);
+    return edge->from_class && edge->to_class ? 0 : nomem(c);
 }
 
 static int open_slice(struct conditioning *c, int number)
@@ -187,7 +208,8 @@ static int open_slice(struct conditioning *c, int number)
     struct topt_search_edge *edge =
         TOPT_NEW(s->arena, p->nedges, struct topt_search_edge);
     s->config = TOPT_NEW(s->arena, p->nops, const int32_t *);
-    if (!op || !edge || !s->config)
+    s->port = TOPT_NEW(s->arena, c->ncut + p->nedges, struct port);
+    if (!op || !edge || !s->config || !s->port)
         return nomem(c);
     memcpy(op, p->op, (size_t)p->nops * sizeof *op);
     if (p->nedges)
@@ -202,11 +224,16 @@ static int open_slice(struct conditioning *c, int number)
     return 0;
 }
 
-static void close_slice(struct slice *s)
+static void close_plan(struct slice *s)
 {
     if (s->planned)
         topt_plan_fini(&s->plan);
     s->planned = 0;
+}
+
+static void close_slice(struct slice *s)
+{
+    close_plan(s);
     topt_arena_destroy(s->arena);
     s->arena = NULL;
 }
@@ -216,7 +243,7 @@ static void close_slice(struct slice *s)
 static struct topt_search_options slice_options(const struct conditioning *c)
 {
     struct topt_search_options o = *c->options;
-    int left = c->nslices - c->from;
+    int left = c->nleft - c->from;
     if (c->nslices > 1)
         o.progress = NULL; /* told by the whole */
     if (c->to - c->from > 1)
@@ -250,7 +277,8 @@ static int promise_ends(struct conditioning *c, struct slice *s)
 static int promise_balance(struct conditioning *c, struct slice *s)
 {
     struct topt_cost cost;
-    if (topt_sweep_lightest(&s->plan, c->options, c->balance, &s->some, &cost, &s->err))
+    if (plan_slice(c, s) ||
+        topt_sweep_lightest(&s->plan, c->options, c->balance, &s->some, &cost, &s->err))
         return -1;
     s->weight =
         s->some ? c->balance[0] * (double)cost.memory + c->balance[1] * (double)cost.time
@@ -315,35 +343,69 @@ static int by_weight(const void *x, const void *y, void *ctx)
     return *(const int *)x - *(const int *)y;
 }
 
-/* The line from the lightest of all to the fastest says what memory and time count. */
+/* The line from the lightest to the fastest of one slice says what memory and time count. */
 static int find_balance(struct conditioning *c)
 {
-    struct topt_cost light = {0, 0}, fast = {0, 0};
-    int some = 0;
-    for (int i = 0; i < c->nslices; i++) {
-        const struct slice *s = &c->slice[i];
-        if (!s->some)
-            continue;
-        if (!some || s->light.memory < light.memory)
-            light = s->light;
-        if (!some || s->fast.time < fast.time)
-            fast = s->fast;
-        some = 1;
+    int found = 0;
+    for (int i = 0; i < c->nslices && !found; i++) {
+        struct slice *s = &c->slice[i];
+        if (do_slices(c, i, i + 1, promise_ends))
+            return -1;
+        found = s->some;
+        c->balance[0] =
+            s->light.time > s->fast.time ? (double)(s->light.time - s->fast.time) : 1;
+        c->balance[1] = s->fast.memory > s->light.memory
+                            ? (double)(s->fast.memory - s->light.memory)
+                            : 1;
+        close_plan(s);
     }
-    c->balance[0] = light.time > fast.time ? (double)(light.time - fast.time) : 1;
-    c->balance[1] = fast.memory > light.memory ? (double)(fast.memory - light.memory) : 1;
-    return some;
+    return 0;
+}
+
+static double weight_of_port(const struct conditioning *c, const struct port *p)
+{
+    double least = INFINITY;
+    for (int32_t i = 0; i < p->first[p->n]; i++)
+        least = fmin(least, c->balance[0] * (double)p->cost[i].memory +
+                                c->balance[1] * (double)p->cost[i].time);
+    return least;
+}
+
+/* The slices that have something that no earlier one has; the others are closed. */
+static void find_left(struct conditioning *c)
+{
+    for (int i = 0; i < c->nslices; i++) {
+        struct slice *s = &c->slice[i];
+        s->weight = 0;
+        for (int k = 0; k < s->nports; k++)
+            s->weight += weight_of_port(c, &s->port[k]);
+    }
+    qsort_r(c->order, (size_t)c->nslices, sizeof *c->order, by_weight, c->slice);
+    c->nleft = 0;
+    for (int i = 0; i < c->nslices; i++) {
+        struct slice *s = &c->slice[c->order[i]];
+        int left = 1;
+        for (int k = 0; k < c->nleft && left; k++)
+            left = topt_outdo(c->slice[c->order[k]].port, s->port, s->nports);
+        if (!left) {
+            close_slice(s);
+            continue;
+        }
+        c->order[c->nleft++] = c->order[i];
+    }
+    for (int i = 0; i < c->nleft; i++)
+        for (int k = 0; k < c->slice[c->order[i]].nports; k++)
+            topt_outdo_drop(&c->slice[c->order[i]].port[k]);
 }
 
 static int find_order(struct conditioning *c)
 {
-    if (do_slices(c, 0, c->nslices, promise_ends))
+    if (find_balance(c))
         return -1;
-    if (!find_balance(c))
-        return 0;
-    if (do_slices(c, 0, c->nslices, promise_balance))
+    find_left(c);
+    if (do_slices(c, 0, c->nleft, promise_balance))
         return -1;
-    qsort_r(c->order, (size_t)c->nslices, sizeof *c->order, by_weight, c->slice);
+    qsort_r(c->order, (size_t)c->nleft, sizeof *c->order, by_weight, c->slice);
     return 0;
 }
 
@@ -371,7 +433,7 @@ static void tell_progress(const struct conditioning *c, int done)
         return;
     TOPT_PROGRESS(p, phase, TOPT_PHASE_SEARCHING);
     TOPT_PROGRESS(p, points, c->nknown);
-    TOPT_PROGRESS(p, parts, c->nslices - done);
+    TOPT_PROGRESS(p, parts, c->nleft - done);
     TOPT_PROGRESS(p, gap, -1);
 }
 
@@ -505,11 +567,12 @@ static int know_first(struct conditioning *c)
 
 static int search_all(struct conditioning *c)
 {
+    c->nleft = c->nslices;
     if (know_first(c) || (c->nslices > 1 && find_order(c)))
         return -1;
-    for (int from = 0, to; from < c->nslices; from = to) {
+    for (int from = 0, to; from < c->nleft; from = to) {
         to = from + (from ? AT_A_TIME : 1); /* the first has most to tell the others */
-        to = to < c->nslices ? to : c->nslices;
+        to = to < c->nleft ? to : c->nleft;
         tell_progress(c, from);
         if (do_slices(c, from, to, search_slice))
             return -1;

@@ -610,6 +610,12 @@ int topt_plan_init(struct plan *p, const struct topt_search_problem *problem,
     return 0;
 }
 
+int topt_plan_exactly(struct plan *p, const struct topt_search_problem *problem,
+                      const struct topt_search_options *options, struct topt_error *err)
+{
+    return open_plan(p, problem, NULL, options, err) ? -1 : try_plan(p, options);
+}
+
 void topt_plan_fini(struct plan *p)
 {
     clear(p);

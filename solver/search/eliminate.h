@@ -64,6 +64,10 @@ int topt_plan_init(struct plan *p, const struct topt_search_problem *problem,
                    const struct topt_search_options *options,
                    struct topt_error *err) TOPT_MUST_CHECK;
 void topt_plan_fini(struct plan *p);
+/* The same without a heuristic: LIMIT where a table would be too large. */
+int topt_plan_exactly(struct plan *p, const struct topt_search_problem *problem,
+                      const struct topt_search_options *options,
+                      struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The parts of that, for who wants to choose what is eliminated: only the leaves; then one
  * operator (the new factor, or -1), or only a product of two factors. */

@@ -43,6 +43,8 @@ struct ft {
     struct condensed condensed;
     struct conditioned conditioned;
     char *cutset; /* by operator of the narrowed problem, then of the condensed one */
+    int nothing_fits;
+    int64_t work; /* pairs of entries that were weighed to find that out */
 };
 
 /* The one strategy of a problem without operators. */
@@ -54,11 +56,38 @@ static int answer_nothing(const struct topt_search_problem *problem,
     return *ret ? topt_frontier_add(*ret, (struct topt_cost){0, 0}, &none, err) : -1;
 }
 
+/* Is the lightest strategy too heavy?  One weighing tells, before blocks are solved; where the
+ * problem can't be weighed as it is, nothing is known. */
+static int find_whether_fits(struct ft *f)
+{
+    const struct topt_search_options *o = f->options;
+    struct topt_cost light, fast;
+    struct topt_error why = {0};
+    struct plan plan;
+    int some = 1, unknown;
+    if (!o->memory_limit)
+        return 0;
+    unknown = topt_plan_exactly(&plan, &f->narrowed.problem, o, &why) ||
+              topt_sweep_ends(&plan, o, &some, &light, &fast, &why);
+    if (!unknown) {
+        f->nothing_fits = !some || light.memory > o->memory_limit;
+        f->work += 2 * plan.tables.npairs;
+    }
+    topt_plan_fini(&plan);
+    if (!unknown || why.code == TOPT_ERR_LIMIT)
+        return 0;
+    if (f->err)
+        *f->err = why;
+    return -1;
+}
+
 static int reduce_problem(struct ft *f)
 {
     const struct topt_search_problem *p = &f->narrowed.problem;
-    if (topt_narrow(f->problem, f->options, &f->narrowed, f->err))
+    if (topt_narrow(f->problem, f->options, &f->narrowed, f->err) || find_whether_fits(f))
         return -1;
+    if (f->nothing_fits)
+        return 0;
     f->cutset = calloc((size_t)p->nops + 1, 1);
     if (!f->cutset)
         return topt_search_nomem(f->err);
@@ -89,7 +118,7 @@ static void tell(const struct ft *f, struct topt_frontier *ret)
 {
     const struct tables *ts = &f->condensed.plan.tables;
     ret->stats = f->conditioned.frontier->stats;
-    ret->stats.products += f->narrowed.work + f->condensed.work;
+    ret->stats.products += f->narrowed.work + f->condensed.work + f->work;
     ret->stats.tables += ts->stats.tables;
     ret->stats.shared += ts->stats.shared;
     ret->stats.points += (int64_t)f->condensed.maker.merge.n;
@@ -116,6 +145,16 @@ static int answer(const struct ft *f, struct topt_frontier **ret)
     return 0;
 }
 
+/* Nothing is within the limits. */
+static int answer_none(const struct ft *f, struct topt_frontier **ret)
+{
+    *ret = topt_frontier_create(f->problem, f->err);
+    if (!*ret)
+        return -1;
+    (*ret)->stats.products = f->narrowed.work + f->work;
+    return 0;
+}
+
 int topt_search_smaller(const struct topt_search_problem *problem,
                         const struct topt_search_options *options,
                         struct topt_frontier **ret, struct topt_error *err)
@@ -124,10 +163,10 @@ int topt_search_smaller(const struct topt_search_problem *problem,
     if (problem->nops == 0)
         return answer_nothing(problem, ret, err);
     int rc = reduce_problem(&f);
-    if (!rc)
+    if (!rc && !f.nothing_fits)
         rc = topt_condition(&f.condensed.problem, f.cutset, options, &f.conditioned, err);
     if (!rc)
-        rc = answer(&f, ret);
+        rc = f.nothing_fits ? answer_none(&f, ret) : answer(&f, ret);
     topt_condition_fini(&f.conditioned);
     topt_condense_fini(&f.condensed);
     topt_narrow_fini(&f.narrowed);

@@ -350,7 +350,13 @@ static int search_all(struct sweep *s)
     return 0;
 }
 
-/* Costs too large to be weighed: everything in one band. */
+/* Are costs too large to be weighed? */
+static int too_heavy(const struct sweep *s)
+{
+    return s->most.time >= TOPT_HEAVY / 4 || s->most.memory >= TOPT_HEAVY / 4;
+}
+
+/* Then everything is in one band. */
 static int search_plainly(struct sweep *s)
 {
     s->band = calloc(1, sizeof *s->band);
@@ -450,9 +456,7 @@ int topt_sweep(struct plan *plan, const struct topt_search_options *options,
     struct sweep s = {.plan = plan, .options = options, .had = known, .err = err};
     int rc = init(&s);
     if (!rc)
-        rc = s.most.time >= TOPT_HEAVY / 4 || s.most.memory >= TOPT_HEAVY / 4
-                 ? search_plainly(&s)
-                 : search_all(&s);
+        rc = too_heavy(&s) ? search_plainly(&s) : search_all(&s);
     if (!rc)
         rc = answer(&s, ret);
     fini(&s);
@@ -467,8 +471,10 @@ int topt_sweep_ends(struct plan *plan, const struct topt_search_options *options
 {
     struct sweep s = {.plan = plan, .options = options, .err = err};
     *ret_light = *ret_fast = (struct topt_cost){0, 0};
-    int rc = init(&s) || find_ends(&s, ret_light, ret_fast) < 0 ? -1 : 0;
-    *ret_some = s.nknown > 0;
+    int rc = init(&s), heavy = !rc && too_heavy(&s);
+    if (!rc && !heavy && find_ends(&s, ret_light, ret_fast) < 0)
+        rc = -1;
+    *ret_some = heavy || s.nknown > 0;
     fini(&s);
     return rc;
 }

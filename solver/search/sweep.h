@@ -12,7 +12,7 @@ int topt_sweep(struct plan *plan, const struct topt_search_options *options,
                struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The lightest and the fastest strategy of a plan, by weighing alone; '*ret_some': is there
- * one at all? */
+ * one at all?  Both are 0 where costs are too large to be weighed. */
 int topt_sweep_ends(struct plan *plan, const struct topt_search_options *options,
                     int *ret_some, struct topt_cost *ret_light,
                     struct topt_cost *ret_fast, struct topt_error *err) TOPT_MUST_CHECK;

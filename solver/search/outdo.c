@@ -1,0 +1,143 @@
+/* outdo.c - parts of a slice that an earlier slice makes superfluous.
+ *
+ * Slices (condition.c) differ in few tables only: what an operator that they are cut at costs
+ * itself, and its edges.  The same strategy in another slice differs from one here by what
+ * it saves at each of these ports:
+ *
+ *     slice v  --a-- [port 1] --v-- [port 2] --b--       saves(v -> u, a, b) =
+ *     slice u  --a-- [port 1] --u-- [port 2] --b--           saves at 1(a) + saves at 2(b)
+ *
+ * Where that is at least 0 in memory and in time, the strategy here is not needed, since the
+ * one there is no worse.  So an entry goes if what is saved at it, and at least at any entry
+ * of each other port, is at least 0.  With what is gone the least savings rise, and more goes.
+ *
+ * Strategies that are gone from both slices do no harm: the earlier slice lost them to one that
+ * is earlier still, and the first loses none. */
+#include "outdo.h"
+
+/* What changing to the other slice saves at least. */
+struct saving {
+    int possible;
+    int64_t memory, time;
+};
+
+static int64_t min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static struct saving least(struct saving a, struct saving b)
+{
+    return (struct saving){a.possible && b.possible, min(a.memory, b.memory),
+                           min(a.time, b.time)};
+}
+
+static struct saving nothing_yet(void)
+{
+    return (struct saving){1, INT64_MAX, INT64_MAX};
+}
+
+/* Of an entry: for each alternative here, the fastest there that is no heavier.  Where those
+ * there are not in the order of memory, some are not seen, which is safe. */
+static struct saving saving_at(const struct port *by, const struct port *s, int entry)
+{
+    struct saving ret = nothing_yet();
+    int32_t i = by->first[entry], end = by->first[entry + 1];
+    int64_t memory = 0, time = INT64_MAX, last = -1;
+    for (int32_t k = s->first[entry]; k < s->first[entry + 1]; k++) {
+        const struct topt_cost own = s->cost[k];
+        if (own.memory < last) {
+            i = by->first[entry];
+            time = INT64_MAX;
+        }
+        last = own.memory;
+        for (; i < end && by->cost[i].memory <= own.memory; i++)
+            if (by->cost[i].time < time) {
+                time = by->cost[i].time;
+                memory = by->cost[i].memory;
+            }
+        struct saving one = {time < INT64_MAX, own.memory - memory, own.time - time};
+        ret = least(ret, one);
+    }
+    return ret;
+}
+
+static int stays(const struct port *s, int entry)
+{
+    return !s->gone[entry] && s->first[entry] < s->first[entry + 1];
+}
+
+/* Of all entries of a port that stay. */
+static struct saving saving_of(const struct port *by, const struct port *s)
+{
+    struct saving ret = nothing_yet();
+    for (int i = 0; i < s->n; i++)
+        if (stays(s, i))
+            ret = least(ret, saving_at(by, s, i));
+    return ret;
+}
+
+/* The sum over all ports but one; not possible where it passes 63 bits. */
+static struct saving saving_beside(const struct port *by, const struct port *s,
+                                   int nports, int but)
+{
+    struct saving sum = {1, 0, 0};
+    for (int i = 0; i < nports; i++) {
+        if (i == but)
+            continue;
+        struct saving x = saving_of(&by[i], &s[i]);
+        if (!x.possible || __builtin_add_overflow(sum.memory, x.memory, &sum.memory) ||
+            __builtin_add_overflow(sum.time, x.time, &sum.time))
+            sum.possible = 0;
+    }
+    return sum;
+}
+
+static int outdone(struct saving a, struct saving beside)
+{
+    int64_t memory, time;
+    return a.possible && beside.possible &&
+           !__builtin_add_overflow(a.memory, beside.memory, &memory) &&
+           !__builtin_add_overflow(a.time, beside.time, &time) && memory >= 0 &&
+           time >= 0;
+}
+
+/* Does every port have an entry that stays? */
+static int something_left(const struct port *s, int nports)
+{
+    for (int p = 0; p < nports; p++) {
+        int i = 0;
+        while (i < s[p].n && !stays(&s[p], i))
+            i++;
+        if (i == s[p].n)
+            return 0;
+    }
+    return 1;
+}
+
+int topt_outdo(const struct port *by, const struct port *s, int nports)
+{
+    int more = 1;
+    while (more && something_left(s, nports)) {
+        more = 0;
+        for (int p = 0; p < nports; p++) {
+            struct saving beside = saving_beside(by, s, nports, p);
+            for (int i = 0; i < s[p].n; i++)
+                if (stays(&s[p], i) && outdone(saving_at(&by[p], &s[p], i), beside))
+                    more = s[p].gone[i] = 1;
+        }
+    }
+    return something_left(s, nports);
+}
+
+void topt_outdo_drop(struct port *s)
+{
+    int32_t n = 0, begin = 0;
+    for (int i = 0; i < s->n; i++) {
+        int32_t end = s->first[i + 1];
+        for (int32_t k = begin; k < end && !s->gone[i]; k++)
+            s->cost[n++] = s->cost[k];
+        begin = end;
+        s->first[i + 1] = n;
+    }
+}
