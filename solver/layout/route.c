@@ -9,7 +9,7 @@
  * target are merged into one, and axes whose dimension does not change at all stand still, and
  * are left out; dimensions that all splits divide count by their bytes alone.  The answer is
  * renamed back. */
-#include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,13 +29,12 @@ struct table {
     size_t n, nbuckets;
 };
 
-/* An answered question. */
+/* A question, answered or not. */
 struct route {
     struct entry entry;
-    struct topt_way way;
+    struct topt_way_question question;
     struct topt_route pub;
-    int nsteps;
-    struct topt_way_step *step;
+    int open; /* listed among those to be answered */
 };
 
 /* An answer with names. */
@@ -50,8 +49,10 @@ struct found {
 struct topt_router {
     struct topt_mesh mesh;
     struct topt_arena *arena;
-    struct topt_ways *ways;
+    struct topt_team *team;
     struct table routes, paths;
+    struct topt_way_question **open; /* not answered yet */
+    int nopen, open_cap;
 };
 
 struct topt_router *topt_router_create(const struct topt_hw *hw,
@@ -62,8 +63,8 @@ struct topt_router *topt_router_create(const struct topt_hw *hw,
         return NULL;
     r->mesh = *mesh;
     r->arena = topt_arena_create(0);
-    r->ways = topt_ways_create(hw, mesh);
-    if (r->arena && r->ways)
+    r->team = topt_team_create(hw, mesh);
+    if (r->arena && r->team)
         return r;
     topt_router_destroy(r);
     return NULL;
@@ -74,7 +75,8 @@ void topt_router_destroy(struct topt_router *r)
     if (!r)
         return;
     topt_arena_destroy(r->arena);
-    topt_ways_destroy(r->ways);
+    topt_team_destroy(r->team);
+    free(r->open);
     free(r->routes.at);
     free(r->paths.at);
     free(r);
@@ -84,13 +86,13 @@ struct topt_time topt_router_time(struct topt_router *r, enum topt_collective c,
                                   uint32_t axes, int64_t bytes)
 {
     struct topt_group g = topt_mesh_group(&r->mesh, axes);
-    return topt_ways_time(r->ways, c, g.nodes, g.per_node, bytes);
+    return topt_ways_time(topt_team_ways(r->team), c, g.nodes, g.per_node, bytes);
 }
 
 void topt_router_stats(const struct topt_router *r, struct topt_route_stats *ret)
 {
-    topt_ways_stats(r->ways, ret);
-    ret->routes = (int64_t)r->routes.n;
+    *ret = (struct topt_route_stats){.routes = (int64_t)r->routes.n};
+    topt_team_stats(r->team, ret);
 }
 
 /* ---- tables ----------------------------------------------------------------------------- */
@@ -140,7 +142,7 @@ struct group {
 
 /* The question with the names that it leaves out. */
 struct asked {
-    struct topt_way way;
+    struct topt_way_question way;
     int8_t order[TOPT_MAX_AXES];    /* the axis that comes to place i */
     struct topt_layout from, to;    /* with axes in that order */
     uint32_t mask[TOPT_WAY_GROUPS]; /* places of each group */
@@ -410,29 +412,59 @@ static int ask(const struct topt_router *r, const struct topt_shape *s, int elem
 
 /* ---- its answer ---------------------------------------------------------------------------- */
 
-static struct route *answer(struct topt_router *r, const struct topt_way *way,
-                            struct topt_error *err)
+static int add_open(struct topt_router *r, struct route *x)
 {
-    uint64_t hash = topt_mix_bytes(0, way, sizeof *way);
+    if (r->nopen == r->open_cap) {
+        int cap = r->open_cap ? 2 * r->open_cap : 16;
+        struct topt_way_question **open =
+            realloc(r->open, (size_t)cap * sizeof(struct topt_way_question *));
+        if (!open)
+            return -1;
+        r->open = open;
+        r->open_cap = cap;
+    }
+    r->open[r->nopen++] = &x->question;
+    x->open = 1;
+    return 0;
+}
+
+static int same_question(const struct topt_way_question *a,
+                         const struct topt_way_question *b)
+{
+    return a->to == b->to && !memcmp(&a->source, &b->source, sizeof a->source);
+}
+
+static struct route *find_route(const struct topt_router *r, uint64_t hash,
+                                const struct topt_way_question *q)
+{
     for (struct entry *e = table_find(&r->routes, hash); e; e = e->next) {
         struct route *x = (struct route *)e;
-        if (e->hash == hash && !memcmp(&x->way, way, sizeof *way))
+        if (e->hash == hash && same_question(&x->question, q))
             return x;
     }
+    return NULL;
+}
+
+static struct route *add_route(struct topt_router *r, uint64_t hash,
+                               const struct topt_way_question *q)
+{
     struct route *x = TOPT_NEW(r->arena, 1, struct route);
-    if (!x) {
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+    if (!x)
         return NULL;
-    }
     x->entry.hash = hash;
-    x->way = *way;
-    if (topt_ways_find(r->ways, way, r->arena, &x->pub.time_ns, &x->nsteps, &x->step,
-                       err))
-        return NULL;
-    if (table_add(&r->routes, &x->entry)) {
+    x->question = *q;
+    return table_add(&r->routes, &x->entry) ? NULL : x;
+}
+
+/* The route of a question, which has no steps where it has no answer. */
+static struct route *route_of(struct topt_router *r, const struct topt_way_question *q,
+                              struct topt_error *err)
+{
+    uint64_t hash = topt_mix(topt_mix_bytes(0, &q->source, sizeof q->source), q->to);
+    struct route *x = find_route(r, hash, q);
+    x = x ? x : add_route(r, hash, q);
+    if (!x)
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
-        return NULL;
-    }
     return x;
 }
 
@@ -451,21 +483,21 @@ static struct topt_time step_time(struct topt_router *r, const struct topt_way_s
     for (int g = 0; g < w->ngroups; g++)
         if (s->groups >> g & 1)
             *(g < w->node_groups ? &nodes : &per_node) *= w->size[g];
-    return topt_ways_time(r->ways, topt_move_collective(s->kind), nodes, per_node,
-                          s->kind == TOPT_MOVE_ALL_GATHER ? to : from);
+    return topt_ways_time(topt_team_ways(r->team), topt_move_collective(s->kind), nodes,
+                          per_node, s->kind == TOPT_MOVE_ALL_GATHER ? to : from);
 }
 
 /* As lower/ writes a way: the source stays, each step makes a buffer and stages beside it, then
  * what it was made from is freed.  (Who audits strategies holds this against what is written.) */
 static void price(struct topt_router *r, struct route *x, int64_t granule)
 {
-    const struct topt_way_source *w = &x->way.source;
+    const struct topt_way_source *w = &x->question.source;
     int64_t at = topt_way_bytes(w, w->from), source = round_up(at, granule), held = 0;
     x->pub.granule = granule;
     x->pub.transient_bytes = source;
     memset(x->pub.basis_ns, 0, sizeof x->pub.basis_ns);
-    for (int i = 0; i < x->nsteps; i++) {
-        const struct topt_way_step *s = &x->step[i];
+    for (int i = 0; i < x->question.way.nsteps; i++) {
+        const struct topt_way_step *s = &x->question.way.step[i];
         int64_t to = topt_way_bytes(w, s->to), next = round_up(to, granule);
         int64_t live =
             source + held + next + round_up(topt_move_staging(s->kind, at, to), granule);
@@ -478,16 +510,89 @@ static void price(struct topt_router *r, struct route *x, int64_t granule)
     }
 }
 
+static struct route *route_between(struct topt_router *r, const struct topt_shape *s,
+                                   int element_bytes, const struct topt_layout *from,
+                                   const struct topt_layout *to, struct asked *q,
+                                   struct topt_error *err)
+{
+    return ask(r, s, element_bytes, from, to, q, err) ? NULL : route_of(r, &q->way, err);
+}
+
+static struct route *route_of_open(const struct topt_router *r, int i)
+{
+    char *question = (char *)r->open[i];
+    return (struct route *)(void *)(question - offsetof(struct route, question));
+}
+
+/* Those that were answered alone meanwhile, or for another batch that came to nothing, need nothing
+ * more. */
+static void leave_unanswered(struct topt_router *r)
+{
+    int n = 0;
+    for (int i = 0; i < r->nopen; i++) {
+        route_of_open(r, i)->open = !r->open[i]->way.step;
+        r->open[n] = r->open[i];
+        n += !r->open[i]->way.step;
+    }
+    r->nopen = n;
+}
+
+static void take_answer(struct topt_router *r, struct route *x)
+{
+    x->pub.time_ns = x->question.way.ns;
+    if (x->pub.granule) /* else nobody has asked what it costs */
+        price(r, x, x->pub.granule);
+}
+
+int topt_router_answer(struct topt_router *r, int threads, const atomic_bool *cancel,
+                       struct topt_error *err)
+{
+    leave_unanswered(r);
+    int rc = topt_team_answer(r->team, r->open, r->nopen, threads, cancel, err);
+    for (int i = 0; i < r->nopen; i++)
+        if (r->open[i]->way.step)
+            take_answer(r, route_of_open(r, i));
+    leave_unanswered(r);
+    return rc;
+}
+
+static int answer_one(struct topt_router *r, struct route *x, struct topt_error *err)
+{
+    struct topt_way_question *question = &x->question;
+    if (question->way.step)
+        return 0;
+    if (topt_team_answer(r->team, &question, 1, 1, NULL, err))
+        return -1;
+    take_answer(r, x);
+    return 0;
+}
+
+int topt_router_ask(struct topt_router *r, const struct topt_shape *s, int element_bytes,
+                    int64_t granule, const struct topt_layout *from,
+                    const struct topt_layout *to, const struct topt_route **ret,
+                    struct topt_error *err)
+{
+    struct asked q;
+    struct route *x = route_between(r, s, element_bytes, from, to, &q, err);
+    if (!x)
+        return -1;
+    if (x->question.way.step && x->pub.granule != granule)
+        price(r, x, granule);
+    x->pub.granule = granule;
+    *ret = &x->pub;
+    if (!x->question.way.step && !x->open && add_open(r, x))
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+    return 0;
+}
+
 int topt_router_route(struct topt_router *r, const struct topt_shape *s,
                       int element_bytes, int64_t granule, const struct topt_layout *from,
                       const struct topt_layout *to, const struct topt_route **ret,
                       struct topt_error *err)
 {
     struct asked q;
-    if (ask(r, s, element_bytes, from, to, &q, err))
-        return -1;
-    struct route *x = answer(r, &q.way, err);
-    if (!x)
+    struct route *x = route_between(r, s, element_bytes, from, to, &q, err);
+    if (!x || answer_one(r, x, err))
         return -1;
     if (x->pub.granule != granule)
         price(r, x, granule);
@@ -535,29 +640,31 @@ static struct topt_layout name_state(const struct topt_mesh *m, const struct ask
 static int name_path(struct topt_router *r, const struct asked *q, const struct route *x,
                      struct topt_path *ret, struct topt_error *err)
 {
-    struct topt_move *move = TOPT_NEW(r->arena, x->nsteps, struct topt_move);
+    const struct topt_way *way = &x->question.way;
+    struct topt_move *move = TOPT_NEW(r->arena, way->nsteps, struct topt_move);
     if (!move)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
-    struct topt_layout at = name_state(&r->mesh, q, x->way.source.from);
-    for (int i = 0; i < x->nsteps; i++) {
-        struct topt_layout next = name_state(&r->mesh, q, x->step[i].to);
-        move[i] = (struct topt_move){.kind = x->step[i].kind, .from = at, .to = next};
-        for (uint32_t g = x->step[i].groups; g; g &= g - 1)
+    struct topt_layout at = name_state(&r->mesh, q, q->way.source.from);
+    for (int i = 0; i < way->nsteps; i++) {
+        struct topt_layout next = name_state(&r->mesh, q, way->step[i].to);
+        move[i] = (struct topt_move){.kind = way->step[i].kind, .from = at, .to = next};
+        for (uint32_t g = way->step[i].groups; g; g &= g - 1)
             for (uint32_t m = q->mask[__builtin_ctz(g)]; m; m &= m - 1)
                 move[i].axes |= 1u << q->order[__builtin_ctz(m)];
         at = next;
     }
-    *ret = (struct topt_path){x->nsteps, move, x->pub.time_ns};
+    *ret = (struct topt_path){way->nsteps, move, way->ns};
     return 0;
 }
 
 static int find_path(struct topt_router *r, struct found *f, struct topt_error *err)
 {
     struct asked q;
-    if (ask(r, &f->shape, f->element_bytes, &f->from, &f->to, &q, err))
+    struct route *x =
+        route_between(r, &f->shape, f->element_bytes, &f->from, &f->to, &q, err);
+    if (!x || answer_one(r, x, err))
         return -1;
-    const struct route *x = answer(r, &q.way, err);
-    return x ? name_path(r, &q, x, &f->path, err) : -1;
+    return name_path(r, &q, x, &f->path, err);
 }
 
 static int same_shape(const struct topt_shape *a, const struct topt_shape *b)

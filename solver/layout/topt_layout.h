@@ -12,6 +12,7 @@
 #ifndef TOPT_LAYOUT_H
 #define TOPT_LAYOUT_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "topt_error.h"
@@ -133,6 +134,16 @@ int topt_router_route(struct topt_router *r, const struct topt_shape *s,
                       int element_bytes, int64_t granule, const struct topt_layout *from,
                       const struct topt_layout *to, const struct topt_route **ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The same, of many: first all are asked for, then they are found together, by 'threads' threads
+ * (who find the same as one).  What '*ret' points to is filled when topt_router_answer() has returned
+ * 0.  'cancel' may be NULL; where it is set meanwhile, TOPT_ERR_CANCELED. */
+int topt_router_ask(struct topt_router *r, const struct topt_shape *s, int element_bytes,
+                    int64_t granule, const struct topt_layout *from,
+                    const struct topt_layout *to, const struct topt_route **ret,
+                    struct topt_error *err) TOPT_MUST_CHECK;
+int topt_router_answer(struct topt_router *r, int threads, const atomic_bool *cancel,
+                       struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The work that routes took. */
 struct topt_route_stats {

@@ -1,73 +1,82 @@
 /* ways.c - the cheapest way from one layout to another, without names.
  *
  * Layouts of a tensor are the nodes of a graph whose edges are single collectives (or the
- * free local slice); a redistribution is a shortest path (TensorOpt, section 4.3).
+ * free local slice); a redistribution is a shortest path (TensorOpt, section 4.3).  The graph is
+ * in atlas.c; what a move costs is looked up.
  *
- * Which moves there are depends on the number of groups and dimensions alone, so the graph is
- * made once for each, as far as anybody comes (an atlas); what a move costs is looked up.
- * A Dijkstra run from a source is kept, as a tree, and goes on where it stopped when the next
- * target is asked for. */
+ * Two searches meet (bidirectional Dijkstra: Pohl, Bi-directional Search, 1971).  One goes forward
+ * from the source, and is kept for all its targets; for each of them another goes backward.
+ *
+ *      source  o---->-----.  what forward has settled:    .----<----o  target
+ *               \          |  its cost is known           |        /
+ *                o-->------|  <- - - - - front - - - - -> |-----<-o
+ *
+ * What forward has not settled costs at least what it would settle next, its front.  So backward
+ * need not pass through what forward has settled, and leaves what is, with the front,
+ * beyond the cheapest way that is known.  When nothing is left, that way is the cheapest, and every
+ * layout on any way that is as cheap is settled on one side or the other.  Then forward goes on
+ * along these alone, as backward knows what is left from there (finish): so it finds the same way
+ * as if it had searched alone. */
 #include "ways.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-enum { NONE = -1 };
+#include "atlas.h"
 
-/* A move that there is from a layout. */
-struct arc {
-    int32_t to;
-    uint8_t kind, groups;
-    uint8_t dim; /* of a permutation */
+enum {
+    SETS = 1 << TOPT_WAY_GROUPS,
+    TIMED = 8192,
+    NONE = TOPT_ATLAS_NONE,
+    KINDS = TOPT_MOVE_ALL_REDUCE + 1
 };
 
-struct spot {
-    uint64_t state;
-    int32_t first, narcs; /* narcs NONE: not made yet */
+/* Farther than all times of interest. */
+static const int64_t FAR = INT64_MAX / 4;
+
+/* What the atlases of a topt_ways may take before they are begun anew, as a sum. */
+static const int64_t ATLAS_BYTES = 128 << 20;
+
+/* What a way costs: nanoseconds, then moves (a slice of each group is one). */
+struct key {
+    int64_t ns;
+    int64_t moves;
 };
 
-/* All layouts of so many groups and dimensions that were come to, and their moves. */
-struct atlas {
-    int ngroups, ndims;
-    struct spot *spot;
-    int nspots, cap;
-    int32_t *slot; /* hash of states */
-    int nslots;
-    struct arc *arc;
-    int narcs, arc_cap;
-    int failed; /* memory was short */
+/* What one search knows of a layout. */
+struct label {
+    int64_t ns;
+    uint32_t stamp; /* that of the search; else nothing is known */
+    uint16_t moves;
+    uint8_t done, passed; /* settled; passed through at the end */
 };
 
-/* A layout as seen from a source. */
-struct node {
-    int64_t cost;
-    int64_t bytes; /* of the largest block */
+/* A layout as both searches see it. */
+struct seen {
+    struct label from, to;
+};
+
+/* Where forward comes from. */
+struct origin {
     int32_t prev;
-    int16_t nmoves;
-    uint8_t seen, done;
-    uint8_t kind;   /* of the move that leads here */
-    uint8_t groups; /* that it varies along */
+    uint16_t groups;
+    uint8_t kind; /* of the move from there */
 };
 
-/* A node as it was pushed to the heap. */
+/* As it was pushed: what gets cheaper is pushed again, and the dearer entry is skipped. */
 struct entry {
-    int64_t cost;
-    uint64_t state;
-    int32_t node;
-    int16_t nmoves;
+    int64_t ns;
+    int32_t spot; /* or ~n: the n-th class of moves that wait */
+    int32_t moves;
 };
 
-/* One Dijkstra run: a tree of cheapest moves from a source, grown as far as it was asked. */
-struct tree {
-    struct tree *next;
-    uint64_t hash;
-    struct topt_way_source source;
-    struct atlas *atlas;
-    uint32_t *across;  /* by set of groups: nodes << 16 | devices of each */
-    struct node *node; /* by spot */
-    int nnodes;
-    struct entry *heap; /* where it goes on */
-    int nheap, heap_cap;
+struct heap {
+    struct entry *at;
+    int n, cap;
+};
+
+/* Gathers backward to a spot, looked at when it is their turn. */
+struct waiting {
+    int32_t spot, class;
 };
 
 /* A collective that was priced before; a later one takes its place. */
@@ -77,66 +86,63 @@ struct timed {
     struct topt_time time;
 };
 
-/* Trees are forgotten together where they hold more nodes: some 200 MB. */
-enum { BUCKETS = 4096, TIMED = 8192, MAX_TREE_NODES = 6 << 20 };
+/* What is known of a shape of blocks from a source. */
+struct block {
+    uint32_t stamp; /* that of the source */
+    int32_t row;    /* of its bytes */
+    uint8_t whole;  /* dimensions whose parts are equal, as bits */
+};
+
+/* All layouts of as many groups and dimensions. */
+struct map {
+    struct topt_atlas atlas;
+    struct seen *seen; /* by spot */
+    struct origin *origin;
+    int nseen;
+    struct block *block; /* by shape */
+    int nblocks;
+};
 
 struct topt_ways {
     const struct topt_hw *hw;
     int per_node; /* devices of a node */
-    struct atlas atlas[TOPT_WAY_GROUPS + 1][TOPT_MAX_RANK + 1];
-    struct tree *trees[BUCKETS];
-    int64_t ntree_nodes; /* of all trees */
+    struct topt_arena *arena;
+    struct map map[TOPT_WAY_GROUPS + 1][TOPT_MAX_RANK + 1];
     struct timed timed[TIMED];
     struct topt_route_stats stats;
+
+    /* the source, and what follows from it by set of groups */
+    struct topt_way_source source;
+    struct map *on;
+    int64_t targets;
+    uint32_t stamp, partial; /* groups that are, in the source */
+    int nacross;
+    uint32_t across[SETS];             /* nodes << 16 | devices of each */
+    uint16_t across_of[SETS];          /* which of these a set spans */
+    int64_t rest[SETS];                /* 'bytes' of the source, split by a set */
+    int64_t part[TOPT_MAX_RANK][SETS]; /* count of the largest part of a dimension */
+    uint8_t whole[SETS];               /* dimensions whose parts are equal, as bits */
+
+    /* times of collectives by bytes of blocks: a row for each number of bytes, 'width' long */
+    int64_t *row;
+    int nrows, row_cap, width;
+    int32_t *slot; /* hash of rows; -1: free */
+    int nslots;
+
+    /* the searches */
+    struct heap from, to;
+    uint32_t stamp_to;
+    int64_t nfrom, nto; /* settled */
+    int32_t *behind;    /* what backward has settled */
+    int nbehind, behind_cap;
+    struct waiting *waiting;
+    int nwaiting, waiting_cap;
+    struct key best; /* of the target's ways so far */
+    struct key front;
+    int failed; /* memory was short */
 };
 
-struct topt_ways *topt_ways_create(const struct topt_hw *hw, const struct topt_mesh *mesh)
-{
-    struct topt_ways *w = calloc(1, sizeof *w);
-    if (w) {
-        w->hw = hw;
-        w->per_node = mesh->per_node;
-    }
-    return w;
-}
-
-static void tree_destroy(struct tree *t)
-{
-    free(t->across);
-    free(t->node);
-    free(t->heap);
-    free(t);
-}
-
-static void forget_trees(struct topt_ways *w)
-{
-    for (int b = 0; b < BUCKETS; b++)
-        for (struct tree *t = w->trees[b], *next; t; t = next) {
-            next = t->next;
-            tree_destroy(t);
-        }
-    memset(w->trees, 0, sizeof w->trees);
-    w->ntree_nodes = 0;
-}
-
-void topt_ways_destroy(struct topt_ways *w)
-{
-    if (!w)
-        return;
-    forget_trees(w);
-    for (int g = 0; g <= TOPT_WAY_GROUPS; g++)
-        for (int d = 0; d <= TOPT_MAX_RANK; d++) {
-            free(w->atlas[g][d].spot);
-            free(w->atlas[g][d].slot);
-            free(w->atlas[g][d].arc);
-        }
-    free(w);
-}
-
-void topt_ways_stats(const struct topt_ways *w, struct topt_route_stats *ret)
-{
-    *ret = w->stats;
-}
+/* ---- times of collectives ------------------------------------------------------------------ */
 
 static struct topt_time time_of(struct topt_ways *w, enum topt_collective c,
                                 uint32_t across, int64_t bytes)
@@ -157,408 +163,685 @@ struct topt_time topt_ways_time(struct topt_ways *w, enum topt_collective c, int
     return time_of(w, c, (uint32_t)nodes << 16 | (uint32_t)per_node, bytes);
 }
 
-/* ---- the atlas --------------------------------------------------------------------------- */
+/* ---- what follows from a source -------------------------------------------------------------- */
 
-static uint32_t hash_state(uint64_t s)
+static void set_across(struct topt_ways *w)
 {
-    return (uint32_t)((s * 0x9e3779b97f4a7c15u) >> 32);
-}
-
-static int32_t *slot_of(const struct atlas *a, uint64_t s)
-{
-    uint32_t h = hash_state(s) & (uint32_t)(a->nslots - 1);
-    while (a->slot[h] != NONE && a->spot[a->slot[h]].state != s)
-        h = (h + 1) & (uint32_t)(a->nslots - 1);
-    return &a->slot[h];
-}
-
-static int atlas_grow(struct atlas *a)
-{
-    int cap = a->cap ? 2 * a->cap : 64;
-    struct spot *spot = realloc(a->spot, (size_t)cap * sizeof *spot);
-    if (spot)
-        a->spot = spot;
-    int32_t *slot = malloc(2 * (size_t)cap * sizeof *slot);
-    if (!spot || !slot) {
-        free(slot);
-        return -1;
+    const struct topt_way_source *s = &w->source;
+    w->across[0] = 1u << 16 | 1;
+    w->across_of[0] = 0;
+    w->nacross = 1;
+    for (uint32_t set = 1; set < 1u << s->ngroups; set++) {
+        int g = __builtin_ctz(set), i = 0;
+        uint32_t rest = w->across[w->across_of[set & (set - 1)]];
+        uint32_t x = g < s->node_groups
+                         ? (rest >> 16) * s->size[g] << 16 | (rest & 0xffff)
+                         : (rest & 0xffff0000u) | (rest & 0xffff) * s->size[g];
+        while (i < w->nacross && w->across[i] != x)
+            i++;
+        if (i == w->nacross)
+            w->across[w->nacross++] = x;
+        w->across_of[set] = (uint16_t)i;
     }
-    free(a->slot);
-    a->slot = slot;
-    a->cap = cap;
-    a->nslots = 2 * cap;
-    memset(slot, 0xff, (size_t)a->nslots * sizeof *slot);
-    for (int i = 0; i < a->nspots; i++)
-        *slot_of(a, a->spot[i].state) = i;
-    return 0;
-}
-
-/* The number of a state, new or not; NONE where memory is short. */
-static int32_t spot_of(struct atlas *a, uint64_t s)
-{
-    if (a->nspots == a->cap && atlas_grow(a))
-        return NONE;
-    int32_t *slot = slot_of(a, s);
-    if (*slot == NONE) {
-        a->spot[a->nspots] = (struct spot){.state = s, .narcs = NONE};
-        *slot = a->nspots++;
-    }
-    return *slot;
-}
-
-static void add_arc(struct atlas *a, enum topt_move_kind kind, uint32_t groups, int dim,
-                    uint64_t state)
-{
-    int32_t to = spot_of(a, state);
-    if (a->narcs == a->arc_cap) {
-        int cap = a->arc_cap ? 2 * a->arc_cap : 256;
-        struct arc *arc = realloc(a->arc, (size_t)cap * sizeof *arc);
-        if (arc) {
-            a->arc = arc;
-            a->arc_cap = cap;
-        }
-    }
-    if (to == NONE || a->narcs == a->arc_cap)
-        a->failed = 1;
-    else
-        a->arc[a->narcs++] =
-            (struct arc){to, (uint8_t)kind, (uint8_t)groups, (uint8_t)dim};
-}
-
-/* Groups of dimension 'dim' in order; returns how many. */
-static int order_of(int ngroups, uint64_t s, int dim, int ret[TOPT_WAY_GROUPS])
-{
-    int n = 0;
-    for (int g = 0; g < ngroups; g++)
-        if (topt_way_at(s, g) == dim) {
-            ret[topt_way_pos(s, g)] = g;
-            n++;
-        }
-    return n;
-}
-
-/* Put the groups of 'set' innermost in 'dim', in group order. */
-static uint64_t append(const struct atlas *a, uint64_t s, uint32_t set, int dim)
-{
-    int order[TOPT_WAY_GROUPS], pos = order_of(a->ngroups, s, dim, order);
-    for (; set; set &= set - 1)
-        s = topt_way_put(s, __builtin_ctz(set), dim, pos++);
-    return s;
-}
-
-static void map_partial(struct atlas *a, uint64_t s)
-{
-    uint32_t partial = 0;
-    for (int g = 0; g < a->ngroups; g++)
-        if (topt_way_at(s, g) == TOPT_WAY_P)
-            partial |= 1u << g;
-    for (uint32_t set = partial; set; set = (set - 1) & partial) {
-        uint64_t reduced = s;
-        for (uint32_t m = set; m; m &= m - 1)
-            reduced = topt_way_put(reduced, __builtin_ctz(m), TOPT_WAY_R, 0);
-        add_arc(a, TOPT_MOVE_ALL_REDUCE, set, 0, reduced);
-        for (int d = 0; d < a->ndims; d++)
-            add_arc(a, TOPT_MOVE_REDUCE_SCATTER, set, 0, append(a, s, set, d));
-    }
-}
-
-static void map_slice(struct atlas *a, uint64_t s)
-{
-    for (int g = 0; g < a->ngroups; g++)
-        for (int d = 0; d < a->ndims; d++)
-            if (topt_way_at(s, g) == TOPT_WAY_R)
-                add_arc(a, TOPT_MOVE_SLICE, 1u << g, 0, append(a, s, 1u << g, d));
-}
-
-/* Gather, or hand to another dimension, the innermost 1, 2, ... groups of each dimension. */
-static void map_suffix(struct atlas *a, uint64_t s)
-{
-    for (int d = 0; d < a->ndims; d++) {
-        int order[TOPT_WAY_GROUPS], n = order_of(a->ngroups, s, d, order);
-        uint32_t set = 0;
-        for (int k = n - 1; k >= 0; k--) {
-            set |= 1u << order[k];
-            uint64_t gathered = s;
-            for (int i = k; i < n; i++)
-                gathered = topt_way_put(gathered, order[i], TOPT_WAY_R, 0);
-            add_arc(a, TOPT_MOVE_ALL_GATHER, set, 0, gathered);
-            for (int e = 0; e < a->ndims; e++) {
-                if (e == d)
-                    continue;
-                int other[TOPT_WAY_GROUPS], pos = order_of(a->ngroups, s, e, other);
-                uint64_t moved = s;
-                for (int i = k; i < n; i++)
-                    moved = topt_way_put(moved, order[i], e, pos++);
-                add_arc(a, TOPT_MOVE_ALL_TO_ALL, set, 0, moved);
-            }
-        }
-    }
-}
-
-static void permute_from(struct atlas *a, int d, const int *order, int n, uint64_t made,
-                         uint32_t left, int pos)
-{
-    if (pos == n) {
-        uint32_t set = 0;
-        for (int i = 0; i < n; i++)
-            if (topt_way_pos(made, order[i]) != i)
-                set |= 1u << order[i];
-        if (set)
-            add_arc(a, TOPT_MOVE_PERMUTE, set, d, made);
-        return;
-    }
-    for (uint32_t m = left; m; m &= m - 1) {
-        int i = __builtin_ctz(m);
-        permute_from(a, d, order, n, topt_way_put(made, order[i], d, pos),
-                     left & ~(1u << i), pos + 1);
-    }
-}
-
-/* Other orders of a dimension's axes. */
-static void map_permute(struct atlas *a, uint64_t s)
-{
-    for (int d = 0; d < a->ndims; d++) {
-        int order[TOPT_WAY_GROUPS], n = order_of(a->ngroups, s, d, order);
-        if (n >= 2 && n <= 4)
-            permute_from(a, d, order, n, s, (1u << n) - 1, 0);
-    }
-}
-
-static int map_spot(struct atlas *a, int32_t n)
-{
-    int first = a->narcs;
-    uint64_t s = a->spot[n].state;
-    map_partial(a, s);
-    map_slice(a, s);
-    map_suffix(a, s);
-    map_permute(a, s);
-    if (a->failed)
-        return -1;
-    a->spot[n].first = first;
-    a->spot[n].narcs = a->narcs - first;
-    return 0;
-}
-
-/* ---- states ---------------------------------------------------------------------------- */
-
-/* Counts of split parts by dimension. */
-static void splits_of(const struct topt_way_source *w, uint64_t s,
-                      int64_t split[TOPT_MAX_RANK])
-{
-    for (int d = 0; d < TOPT_MAX_RANK; d++)
-        split[d] = 1;
-    for (int g = 0; g < w->ngroups; g++)
-        if (topt_way_at(s, g) < TOPT_MAX_RANK)
-            split[topt_way_at(s, g)] *= w->size[g];
 }
 
 /* Ceilings nest, so the order of groups does not matter. */
+static void set_parts(struct topt_ways *w)
+{
+    const struct topt_way_source *s = &w->source;
+    int64_t split[SETS] = {1};
+    for (uint32_t set = 0; set < 1u << s->ngroups; set++) {
+        if (set)
+            split[set] = split[set & (set - 1)] * s->size[__builtin_ctz(set)];
+        w->rest[set] = s->bytes / split[set];
+        w->whole[set] = (uint8_t)((1 << s->ndims) - 1);
+    }
+    for (int d = 0; d < s->ndims; d++) {
+        int64_t count = s->count[d] < 0 ? -s->count[d] : s->count[d];
+        for (uint32_t set = 0; count && set < 1u << s->ngroups; set++) {
+            w->part[d][set] = (count + split[set] - 1) / split[set];
+            if (s->count[d] < 0 || count % split[set])
+                w->whole[set] &= (uint8_t) ~(1 << d);
+        }
+    }
+}
+
+/* Bytes of the largest block. */
+static int64_t block_bytes(const struct topt_ways *w, uint64_t shape)
+{
+    int64_t parts = 1;
+    uint32_t even = 0;
+    for (int d = 0; d < w->source.ndims; d++) {
+        if (w->source.count[d])
+            parts *= w->part[d][topt_atlas_set(shape, d)];
+        else
+            even |= topt_atlas_set(shape, d);
+    }
+    return parts * w->rest[even];
+}
+
 int64_t topt_way_bytes(const struct topt_way_source *w, uint64_t s)
 {
-    int64_t split[TOPT_MAX_RANK], bytes = w->bytes;
-    splits_of(w, s, split);
+    int64_t split[TOPT_MAX_RANK] = {1, 1, 1, 1}, bytes = w->bytes;
+    for (int g = 0; g < w->ngroups; g++)
+        if (topt_way_at(s, g) < TOPT_MAX_RANK)
+            split[topt_way_at(s, g)] *= w->size[g];
     for (int d = 0; d < w->ndims; d++) {
-        int64_t count = w->count[d];
-        count = count < 0 ? -count : count;
+        int64_t count = w->count[d] < 0 ? -w->count[d] : w->count[d];
         bytes = count ? bytes * ((count + split[d] - 1) / split[d]) : bytes / split[d];
     }
     return bytes;
 }
 
-/* Dimensions whose blocks are of one size, as bits: they may be permuted. */
-static uint32_t permutable(const struct topt_way_source *w, uint64_t s)
+/* ---- rows of times ----------------------------------------------------------------------------- */
+
+static int32_t *row_slot(const struct topt_ways *w, int64_t bytes)
 {
-    int64_t split[TOPT_MAX_RANK];
-    uint32_t dims = 0;
-    splits_of(w, s, split);
-    for (int d = 0; d < w->ndims; d++)
-        dims |= (uint32_t)(w->count[d] >= 0 && w->count[d] % split[d] == 0) << d;
-    return dims;
+    uint32_t mask = (uint32_t)w->nslots - 1;
+    uint32_t h = (uint32_t)(topt_mix(0, (uint64_t)bytes) >> 32) & mask;
+    while (w->slot[h] >= 0 && w->row[(size_t)w->slot[h] * (size_t)w->width] != bytes)
+        h = (h + 1) & mask;
+    return &w->slot[h];
 }
 
-/* ---- growing a tree ------------------------------------------------------------------------ */
-
-static int before(const struct entry *x, const struct entry *y)
+static int rows_grow(struct topt_ways *w)
 {
-    if (x->cost != y->cost)
-        return x->cost < y->cost;
-    if (x->nmoves != y->nmoves)
-        return x->nmoves < y->nmoves;
-    return x->state < y->state;
-}
-
-/* An entry keeps the cost it was pushed with: a node that gets cheaper is pushed again, and
- * its dearer entry is skipped when it comes, since the node is done by then. */
-static int heap_push(struct tree *t, int32_t n)
-{
-    if (t->nheap == t->heap_cap) {
-        int cap = t->heap_cap ? 2 * t->heap_cap : 64;
-        struct entry *heap = realloc(t->heap, (size_t)cap * sizeof *heap);
-        if (!heap)
-            return -1;
-        t->heap = heap;
-        t->heap_cap = cap;
-    }
-    const struct node *x = &t->node[n];
-    struct entry e = {x->cost, t->atlas->spot[n].state, n, x->nmoves};
-    int i = t->nheap++;
-    for (; i > 0 && before(&e, &t->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        t->heap[i] = t->heap[(i - 1) / 2];
-    t->heap[i] = e;
+    int cap = 2 * w->nrows + 64;
+    int64_t *row = realloc(w->row, (size_t)cap * (size_t)w->width * sizeof *row);
+    if (!row)
+        return -1;
+    w->row = row;
+    w->row_cap = cap * w->width;
     return 0;
 }
 
-static int32_t heap_pop(struct tree *t)
+static int slots_grow(struct topt_ways *w)
 {
-    struct entry top = t->heap[0], last = t->heap[--t->nheap];
+    int n = w->nslots ? 2 * w->nslots : 256;
+    int32_t *slot = realloc(w->slot, (size_t)n * sizeof *slot);
+    if (!slot)
+        return -1;
+    w->slot = slot;
+    w->nslots = n;
+    memset(slot, 0xff, (size_t)n * sizeof *slot);
+    for (int i = 0; i < w->nrows; i++)
+        *row_slot(w, w->row[(size_t)i * (size_t)w->width]) = i;
+    return 0;
+}
+
+static void rows_clear(struct topt_ways *w)
+{
+    w->nrows = 0;
+    w->width = 1 + KINDS * w->nacross;
+    if (w->nslots)
+        memset(w->slot, 0xff, (size_t)w->nslots * sizeof *w->slot);
+}
+
+/* The row of so many bytes; 0 where memory is short. */
+static int row_of(struct topt_ways *w, int64_t bytes)
+{
+    if ((2 * w->nrows >= w->nslots && slots_grow(w)) ||
+        ((w->nrows + 1) * w->width > w->row_cap && rows_grow(w))) {
+        w->failed = 1;
+        return 0;
+    }
+    int32_t *slot = row_slot(w, bytes);
+    if (*slot < 0) {
+        int64_t *row = &w->row[(size_t)w->nrows * (size_t)w->width];
+        row[0] = bytes;
+        for (int i = 1; i < w->width; i++)
+            row[i] = -1;
+        *slot = w->nrows++;
+    }
+    return *slot;
+}
+
+/* What is known of a shape of blocks, which may be new to this source. */
+static void block_fill(struct topt_ways *w, struct block *b, int32_t shape)
+{
+    uint64_t s = w->on->atlas.shape[shape];
+    b->stamp = w->stamp;
+    b->row = row_of(w, block_bytes(w, s));
+    b->whole = 0;
+    for (int d = 0; d < w->source.ndims; d++)
+        b->whole = (uint8_t)(b->whole | (w->whole[topt_atlas_set(s, d)] & 1 << d));
+}
+
+static inline const struct block *block_of(struct topt_ways *w, int32_t shape)
+{
+    struct block *b = &w->on->block[shape];
+    if (b->stamp != w->stamp)
+        block_fill(w, b, shape);
+    return b;
+}
+
+static int64_t price(struct topt_ways *w, enum topt_move_kind kind, uint32_t groups,
+                     int64_t bytes)
+{
+    uint32_t across = w->across[w->across_of[groups]];
+    int64_t ns = time_of(w, topt_move_collective(kind), across, bytes).ns;
+    return ns < FAR - 1 ? ns : FAR - 1;
+}
+
+/* Nanoseconds of the moves of a class; FAR where there are none for this source. */
+static inline int64_t ns_of(struct topt_ways *w, const struct topt_atlas_class *c)
+{
+    if (c->kind == TOPT_MOVE_SLICE)
+        return 0;
+    const struct block *b = block_of(w, c->shape);
+    if (c->kind == TOPT_MOVE_PERMUTE && !(b->whole >> c->dim & 1))
+        return FAR;
+    int64_t *row = &w->row[(size_t)b->row * (size_t)w->width];
+    int64_t *ns = &row[1 + c->kind * w->nacross + w->across_of[c->groups]];
+    if (*ns < 0)
+        *ns = price(w, (enum topt_move_kind)c->kind, c->groups, row[0]);
+    return *ns;
+}
+
+/* ---- keys, and what comes next ------------------------------------------------------------------- */
+
+static int before(struct key a, struct key b)
+{
+    return a.ns != b.ns ? a.ns < b.ns : a.moves < b.moves;
+}
+
+static int equal(struct key a, struct key b)
+{
+    return a.ns == b.ns && a.moves == b.moves;
+}
+
+static struct key sum(struct key a, struct key b)
+{
+    int64_t ns = a.ns + b.ns;
+    return (struct key){ns < FAR ? ns : FAR, a.moves + b.moves};
+}
+
+static struct key key_of(const struct label *x)
+{
+    return (struct key){x->ns, x->moves};
+}
+
+static struct key key_of_entry(const struct entry *e)
+{
+    return (struct key){e->ns, e->moves};
+}
+
+static int entry_before(const struct entry *a, const struct entry *b)
+{
+    return a->ns != b->ns ? a->ns < b->ns : a->moves < b->moves;
+}
+
+static void heap_push(struct topt_ways *w, struct heap *h, struct key key, int32_t spot)
+{
+    struct entry e = {key.ns, spot, (int32_t)key.moves};
+    if (h->n == h->cap) {
+        int cap = h->cap ? 2 * h->cap : 256;
+        struct entry *at = realloc(h->at, (size_t)cap * sizeof *at);
+        if (!at) {
+            w->failed = 1;
+            return;
+        }
+        h->at = at;
+        h->cap = cap;
+    }
+    int i = h->n++;
+    for (; i > 0 && entry_before(&e, &h->at[(i - 1) / 2]); i = (i - 1) / 2)
+        h->at[i] = h->at[(i - 1) / 2];
+    h->at[i] = e;
+}
+
+static struct entry heap_pop(struct heap *h)
+{
+    struct entry top = h->at[0], last = h->at[--h->n];
     int i = 0;
     for (;;) {
         int c = 2 * i + 1;
-        if (c >= t->nheap)
+        if (c >= h->n)
             break;
-        if (c + 1 < t->nheap && before(&t->heap[c + 1], &t->heap[c]))
-            c++;
-        if (!before(&t->heap[c], &last))
+        c += c + 1 < h->n && entry_before(&h->at[c + 1], &h->at[c]);
+        if (!entry_before(&h->at[c], &last))
             break;
-        t->heap[i] = t->heap[c];
+        h->at[i] = h->at[c];
         i = c;
     }
-    t->heap[i] = last;
-    return top.node;
+    h->at[i] = last;
+    return top;
 }
 
-/* Nodes for all spots that there are. */
-static int tree_fit(struct topt_ways *w, struct tree *t)
+static const struct label *known_from(const struct topt_ways *w, const struct seen *x)
 {
-    int n = t->atlas->cap;
-    if (t->nnodes >= t->atlas->nspots)
+    return x->from.stamp == w->stamp ? &x->from : NULL;
+}
+
+static const struct label *known_to(const struct topt_ways *w, const struct seen *x)
+{
+    return x->to.stamp == w->stamp_to ? &x->to : NULL;
+}
+
+static int done_from(const struct topt_ways *w, const struct seen *x)
+{
+    return x->from.stamp == w->stamp && x->from.done;
+}
+
+static int done_to(const struct topt_ways *w, const struct seen *x)
+{
+    return x->to.stamp == w->stamp_to && x->to.done;
+}
+
+/* ---- one move --------------------------------------------------------------------------------------- */
+
+/* A way through what both sides know. */
+static void meet(struct topt_ways *w, const struct seen *x)
+{
+    struct key key = sum(key_of(&x->from), key_of(&x->to));
+    if (before(key, w->best))
+        w->best = key;
+}
+
+static void set_label(struct label *x, uint32_t stamp, struct key key)
+{
+    *x = (struct label){.ns = key.ns, .stamp = stamp, .moves = (uint16_t)key.moves};
+}
+
+/* Of equal ways the one whose last stop is cheapest, then first. */
+static int comes_earlier(const struct topt_ways *w, int32_t prev, int32_t than)
+{
+    const struct map *m = w->on;
+    int64_t ns = m->seen[prev].from.ns, other = m->seen[than].from.ns;
+    return ns != other ? ns < other
+                       : m->atlas.spot[prev].state < m->atlas.spot[than].state;
+}
+
+/* Forward from 'at' to 'spot'; whether that is as cheap as anything known. */
+static int go_forward(struct topt_ways *w, int32_t at, const struct topt_atlas_class *c,
+                      struct key key, int32_t spot)
+{
+    struct seen *x = &w->on->seen[spot];
+    struct origin *origin = &w->on->origin[spot];
+    const struct label *f = known_from(w, x);
+    if (f && (f->done || before(key_of(f), key)))
         return 0;
-    struct node *node = realloc(t->node, (size_t)n * sizeof *node);
-    if (!node)
+    if (f && equal(key_of(f), key)) {
+        if (!comes_earlier(w, at, origin->prev))
+            return 1;
+    } else {
+        set_label(&x->from, w->stamp, key);
+        heap_push(w, &w->from, key, spot);
+        if (known_to(w, x))
+            meet(w, x);
+    }
+    *origin = (struct origin){at, c->groups, c->kind};
+    return 1;
+}
+
+static void go_backward(struct topt_ways *w, struct key key, int32_t spot)
+{
+    struct seen *x = &w->on->seen[spot];
+    const struct label *f = known_from(w, x), *t = known_to(w, x);
+    if (f && before(sum(key, key_of(f)), w->best))
+        w->best = sum(key, key_of(f));
+    if ((f && f->done) || (t && !before(key, key_of(t))) ||
+        before(w->best, sum(key, w->front)))
+        return;
+    set_label(&x->to, w->stamp_to, key);
+    heap_push(w, &w->to, key, spot);
+}
+
+/* ---- all moves from a layout, or to it -------------------------------------------------------------- */
+
+static int spots_fit(struct map *m)
+{
+    size_t n = (size_t)m->atlas.spot_cap, old = (size_t)m->nseen;
+    struct seen *seen = realloc(m->seen, n * sizeof *seen);
+    if (seen)
+        m->seen = seen;
+    struct origin *origin = realloc(m->origin, n * sizeof *origin);
+    if (origin)
+        m->origin = origin;
+    if (!seen || !origin)
         return -1;
-    memset(node + t->nnodes, 0, (size_t)(n - t->nnodes) * sizeof *node);
-    w->ntree_nodes += n - t->nnodes;
-    t->node = node;
-    t->nnodes = n;
+    memset(seen + old, 0, (n - old) * sizeof *seen);
+    m->nseen = (int)n;
     return 0;
 }
 
-static int relax(struct topt_ways *w, struct tree *t, int32_t at, const struct arc *arc)
+static int blocks_fit(struct map *m)
 {
-    const struct node *from = &t->node[at];
-    struct node *to = &t->node[arc->to];
-    enum topt_move_kind kind = (enum topt_move_kind)arc->kind;
-    if (!to->seen) {
-        to->seen = 1;
-        to->cost = INT64_MAX;
-        to->bytes = topt_way_bytes(&t->source, t->atlas->spot[arc->to].state);
-    }
-    int64_t total = from->cost;
-    int nmoves = from->nmoves + 1;
-    if (kind != TOPT_MOVE_SLICE)
-        total += time_of(w, topt_move_collective(kind), t->across[arc->groups],
-                         kind == TOPT_MOVE_ALL_GATHER ? to->bytes : from->bytes)
-                     .ns;
-    if (total > to->cost || (total == to->cost && nmoves >= to->nmoves))
-        return 0;
-    to->cost = total;
-    to->nmoves = (int16_t)nmoves;
-    to->prev = at;
-    to->kind = arc->kind;
-    to->groups = arc->groups;
-    return heap_push(t, arc->to);
+    size_t n = (size_t)m->atlas.shape_cap, old = (size_t)m->nblocks;
+    struct block *block = realloc(m->block, n * sizeof *block);
+    if (!block)
+        return -1;
+    memset(block + old, 0, (n - old) * sizeof *block);
+    m->block = block;
+    m->nblocks = (int)n;
+    return 0;
 }
 
-static int expand(struct topt_ways *w, struct tree *t, int32_t at)
+/* Make room for what is known of new spots and shapes. */
+static void map_fit(struct topt_ways *w)
 {
-    struct atlas *a = t->atlas;
-    t->node[at].done = 1;
+    struct map *m = w->on;
+    if ((m->nseen < m->atlas.nspots && spots_fit(m)) ||
+        (m->nblocks < m->atlas.nshapes && blocks_fit(m)))
+        w->failed = 1;
+}
+
+static void leave_forward(struct topt_ways *w)
+{
+    struct topt_atlas *a = &w->on->atlas;
+    struct entry e = heap_pop(&w->from);
+    w->failed |= topt_atlas_list_out(a, e.spot) != 0;
+    map_fit(w);
+    if (w->failed)
+        return;
+    w->on->seen[e.spot].from.done = 1;
+    w->nfrom++;
     w->stats.settled++;
-    if ((a->spot[at].narcs == NONE && map_spot(a, at)) || tree_fit(w, t))
-        return -1;
-    const struct spot *s = &a->spot[at];
-    uint32_t dims = permutable(&t->source, s->state);
-    w->stats.relaxed += s->narcs;
-    for (int i = 0; i < s->narcs; i++) {
-        const struct arc *arc = &a->arc[s->first + i];
-        if (t->node[arc->to].done ||
-            (arc->kind == TOPT_MOVE_PERMUTE && !(dims >> arc->dim & 1)))
+    const struct topt_atlas_class *c = &a->class[a->spot[e.spot].out.first];
+    const struct topt_atlas_class *end = c + a->spot[e.spot].out.n;
+    for (; c < end; c++) {
+        int64_t ns = ns_of(w, c);
+        struct key key = sum(key_of_entry(&e), (struct key){ns, 1});
+        if (ns == FAR || (w->targets == 1 && before(w->best, key)))
             continue;
-        if (relax(w, t, at, arc))
-            return -1;
+        w->stats.relaxed += c->narcs;
+        for (int i = 0; i < c->narcs; i++)
+            go_forward(w, e.spot, c, key, a->arc[c->arc + i]);
     }
+}
+
+/* Look at a class of moves to a layout. */
+static void go_class_back(struct topt_ways *w, int32_t spot, int32_t class,
+                          struct key key)
+{
+    struct topt_atlas *a = &w->on->atlas;
+    w->failed |= topt_atlas_list_class(a, spot, class) != 0;
+    map_fit(w);
+    if (w->failed)
+        return;
+    w->stats.relaxed += a->class[class].narcs;
+    for (int i = 0; i < a->class[class].narcs; i++)
+        go_backward(w, key, a->arc[a->class[class].arc + i]);
+}
+
+static void wait(struct topt_ways *w, int32_t spot, int32_t class, struct key key)
+{
+    if (w->nwaiting == w->waiting_cap) {
+        int cap = w->waiting_cap ? 2 * w->waiting_cap : 64;
+        struct waiting *grown = realloc(w->waiting, (size_t)cap * sizeof *grown);
+        if (!grown) {
+            w->failed = 1;
+            return;
+        }
+        w->waiting = grown;
+        w->waiting_cap = cap;
+    }
+    w->waiting[w->nwaiting++] = (struct waiting){spot, class};
+    heap_push(w, &w->to, key, ~(w->nwaiting - 1));
+}
+
+static int of_no_use(const struct topt_ways *w, const struct topt_atlas_class *c)
+{
+    return (c->kind == TOPT_MOVE_ALL_REDUCE || c->kind == TOPT_MOVE_REDUCE_SCATTER) &&
+           (c->groups & ~w->partial);
+}
+
+static int keep_behind(struct topt_ways *w, int32_t spot)
+{
+    if (w->nbehind == w->behind_cap) {
+        int cap = w->behind_cap ? 2 * w->behind_cap : 256;
+        int32_t *behind = realloc(w->behind, (size_t)cap * sizeof *behind);
+        if (!behind)
+            return -1;
+        w->behind = behind;
+        w->behind_cap = cap;
+    }
+    w->behind[w->nbehind++] = spot;
     return 0;
 }
 
-/* Grow the tree until 'target' is in it; its node, or NONE where memory is short. */
-static int32_t reach(struct topt_ways *w, struct tree *t, uint64_t target)
+static void leave_backward(struct topt_ways *w)
 {
-    int32_t n = spot_of(t->atlas, target);
-    if (n == NONE || tree_fit(w, t))
-        return NONE;
-    while (t->nheap && !t->node[n].done) {
-        int32_t at = heap_pop(t);
-        if (!t->node[at].done && expand(w, t, at))
-            return NONE;
+    struct topt_atlas *a = &w->on->atlas;
+    struct entry e = heap_pop(&w->to);
+    if (e.spot < 0) {
+        struct waiting x = w->waiting[~e.spot];
+        go_class_back(w, x.spot, x.class, key_of_entry(&e));
+        return;
     }
-    return t->node[n].done ? n : NONE;
+    w->failed |= topt_atlas_list_in(a, e.spot) || keep_behind(w, e.spot);
+    map_fit(w);
+    if (w->failed)
+        return;
+    w->on->seen[e.spot].to.done = 1;
+    w->nto++;
+    w->stats.settled++;
+    int32_t first = a->spot[e.spot].in.first, end = first + a->spot[e.spot].in.n;
+    for (int32_t i = first; i < end; i++) {
+        const struct topt_atlas_class *c = &a->class[i];
+        int64_t ns = of_no_use(w, c) ? FAR : ns_of(w, c);
+        struct key key = sum(key_of_entry(&e), (struct key){ns, 1});
+        if (ns == FAR || before(w->best, sum(key, w->front)))
+            continue;
+        if (c->kind == TOPT_MOVE_ALL_GATHER)
+            wait(w, e.spot, i, key);
+        else
+            go_class_back(w, e.spot, i, key);
+    }
 }
 
-/* ---- trees ------------------------------------------------------------------------------- */
+/* ---- two searches that meet ------------------------------------------------------------------------- */
 
-static int plant(struct topt_ways *w, struct tree *t)
+/* Skip what was settled before by a cheaper way. */
+static struct key next_from(struct topt_ways *w)
 {
-    const struct topt_way_source *s = &t->source;
-    t->atlas = &w->atlas[s->ngroups][s->ndims];
-    t->atlas->ngroups = s->ngroups;
-    t->atlas->ndims = s->ndims;
-    t->across = malloc(((size_t)1 << s->ngroups) * sizeof *t->across);
-    int32_t root = spot_of(t->atlas, s->from);
-    if (!t->across || root == NONE || tree_fit(w, t))
-        return -1;
-    t->across[0] = 1u << 16 | 1;
-    for (uint32_t set = 1; set < 1u << s->ngroups; set++) {
-        int g = __builtin_ctz(set);
-        uint32_t rest = t->across[set & (set - 1)];
-        t->across[set] = g < s->node_groups
-                             ? (rest >> 16) * s->size[g] << 16 | (rest & 0xffff)
-                             : (rest & 0xffff0000u) | (rest & 0xffff) * s->size[g];
-    }
-    t->node[root] =
-        (struct node){.bytes = topt_way_bytes(s, s->from), .prev = NONE, .seen = 1};
-    return heap_push(t, root);
+    struct heap *h = &w->from;
+    while (h->n && w->on->seen[h->at[0].spot].from.done)
+        heap_pop(h);
+    return h->n ? key_of_entry(&h->at[0]) : (struct key){FAR, 0};
 }
 
-static struct tree *tree_get(struct topt_ways *w, const struct topt_way_source *s,
-                             struct topt_error *err)
+/* What forward has settled meanwhile is of no use to backward either. */
+static struct key next_to(struct topt_ways *w)
 {
-    if (w->ntree_nodes > MAX_TREE_NODES)
-        forget_trees(w);
-    uint64_t hash = topt_mix_bytes(0, s, sizeof *s), b = hash % BUCKETS;
-    for (struct tree *t = w->trees[b]; t; t = t->next)
-        if (t->hash == hash && !memcmp(&t->source, s, sizeof *s))
-            return t;
-    struct tree *t = malloc(sizeof *t);
-    if (t)
-        *t = (struct tree){.source = *s, .hash = hash, .next = w->trees[b]};
-    if (!t || plant(w, t)) {
-        if (t)
-            tree_destroy(t);
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+    struct heap *h = &w->to;
+    while (
+        h->n && h->at[0].spot >= 0 &&
+        (w->on->seen[h->at[0].spot].to.done || done_from(w, &w->on->seen[h->at[0].spot])))
+        heap_pop(h);
+    return h->n ? key_of_entry(&h->at[0]) : (struct key){FAR, 0};
+}
+
+/* Until forward has come to the target (1), or nothing that is not settled can be on a cheapest
+ * way (0).  Forward's work is shared by all targets, so it does more. */
+static int approach(struct topt_ways *w, int32_t target)
+{
+    for (;;) {
+        if (w->failed || done_from(w, &w->on->seen[target]))
+            return 1;
+        w->front = next_from(w);
+        struct key behind = next_to(w);
+        if (!w->from.n || !w->to.n || before(w->best, sum(w->front, behind)))
+            return 0;
+        if (w->nfrom <= w->targets * w->nto)
+            leave_forward(w);
+        else
+            leave_backward(w);
+    }
+}
+
+/* Is a way with this first part a cheapest one, as backward knows what is left? */
+static int on_best(const struct topt_ways *w, struct key key, const struct seen *x)
+{
+    return done_to(w, x) && !x->to.passed && equal(sum(key, key_of(&x->to)), w->best);
+}
+
+static void pass_through(struct topt_ways *w, struct entry e)
+{
+    const struct topt_atlas *a = &w->on->atlas;
+    const struct topt_atlas_class *c = &a->class[a->spot[e.spot].out.first];
+    const struct topt_atlas_class *end = c + a->spot[e.spot].out.n;
+    for (; c < end; c++) {
+        int64_t ns = ns_of(w, c);
+        struct key key = sum(key_of_entry(&e), (struct key){ns, 1});
+        for (int i = 0; i < (before(w->best, key) ? 0 : c->narcs); i++) {
+            int32_t spot = a->arc[c->arc + i];
+            struct seen *x = &w->on->seen[spot];
+            if (!done_to(w, x) || !equal(sum(key, key_of(&x->to)), w->best) ||
+                !go_forward(w, e.spot, c, key, spot) || x->to.passed)
+                continue;
+            x->to.passed = 1;
+            heap_push(w, &w->to, key, spot);
+        }
+    }
+}
+
+/* Go forward on cheapest ways alone: from the front, through what backward has settled. */
+static void finish(struct topt_ways *w)
+{
+    w->to.n = 0;
+    for (int i = 0; i < w->nbehind; i++) {
+        struct seen *x = &w->on->seen[w->behind[i]];
+        const struct label *f = known_from(w, x);
+        if (f && !f->done && on_best(w, key_of(f), x)) {
+            x->to.passed = 1;
+            heap_push(w, &w->to, key_of(f), w->behind[i]);
+        }
+    }
+    while (w->to.n && !w->failed) {
+        struct entry e = heap_pop(&w->to);
+        w->failed |= topt_atlas_list_out(&w->on->atlas, e.spot) != 0;
+        map_fit(w);
+        if (!w->failed)
+            pass_through(w, e);
+    }
+}
+
+static int reach(struct topt_ways *w, int32_t target)
+{
+    struct seen *x = &w->on->seen[target];
+    const struct label *f = known_from(w, x);
+    w->best = f ? key_of(f) : (struct key){INT64_MAX, 0};
+    if (f && f->done)
+        return 0;
+    w->nbehind = w->nwaiting = w->to.n = 0;
+    w->nto = 0;
+    w->stamp_to++;
+    set_label(&x->to, w->stamp_to, (struct key){0, 0});
+    heap_push(w, &w->to, (struct key){0, 0}, target);
+    if (!approach(w, target))
+        finish(w);
+    return w->failed ? -1 : 0;
+}
+
+/* ---- questions ---------------------------------------------------------------------------------------- */
+
+struct topt_ways *topt_ways_create(const struct topt_hw *hw, const struct topt_mesh *mesh)
+{
+    struct topt_ways *w = calloc(1, sizeof *w);
+    if (!w)
         return NULL;
+    w->hw = hw;
+    w->per_node = mesh->per_node;
+    w->arena = topt_arena_create(0);
+    if (w->arena)
+        return w;
+    topt_ways_destroy(w);
+    return NULL;
+}
+
+static void map_fini(struct map *m)
+{
+    topt_atlas_fini(&m->atlas);
+    free(m->seen);
+    free(m->origin);
+    free(m->block);
+    m->seen = NULL;
+    m->origin = NULL;
+    m->block = NULL;
+    m->nseen = m->nblocks = 0;
+}
+
+static void forget_maps(struct topt_ways *w)
+{
+    for (int g = 0; g <= TOPT_WAY_GROUPS; g++)
+        for (int d = 0; d <= TOPT_MAX_RANK; d++)
+            map_fini(&w->map[g][d]);
+}
+
+static int64_t map_bytes(const struct topt_ways *w)
+{
+    int64_t bytes = 0;
+    for (int g = 0; g <= TOPT_WAY_GROUPS; g++)
+        for (int d = 0; d <= TOPT_MAX_RANK; d++)
+            bytes += topt_atlas_bytes(&w->map[g][d].atlas) +
+                     (int64_t)sizeof(struct seen) * w->map[g][d].nseen;
+    return bytes;
+}
+
+void topt_ways_destroy(struct topt_ways *w)
+{
+    if (!w)
+        return;
+    forget_maps(w);
+    topt_arena_destroy(w->arena);
+    free(w->from.at);
+    free(w->to.at);
+    free(w->behind);
+    free(w->waiting);
+    free(w->row);
+    free(w->slot);
+    free(w);
+}
+
+void topt_ways_stats(const struct topt_ways *w, struct topt_route_stats *ret)
+{
+    ret->trees += w->stats.trees;
+    ret->settled += w->stats.settled;
+    ret->relaxed += w->stats.relaxed;
+}
+
+static int begin(struct topt_ways *w, const struct topt_way_source *source, int targets)
+{
+    if (w->stamp == UINT32_MAX || w->stamp_to > UINT32_MAX / 2 ||
+        map_bytes(w) > ATLAS_BYTES) {
+        forget_maps(w);
+        w->stamp = w->stamp_to = 0;
     }
-    w->trees[b] = t;
+    w->source = *source;
+    w->on = &w->map[source->ngroups][source->ndims];
+    w->on->atlas.ngroups = source->ngroups;
+    w->on->atlas.ndims = source->ndims;
+    w->targets = targets;
+    w->stamp++;
+    w->partial = 0;
+    w->failed = 0;
+    w->from.n = 0;
+    w->nfrom = 0;
+    for (int g = 0; g < source->ngroups; g++)
+        w->partial |= (uint32_t)(topt_way_at(source->from, g) == TOPT_WAY_P) << g;
+    set_across(w);
+    set_parts(w);
+    rows_clear(w);
     w->stats.trees++;
-    return t;
+    int32_t root = topt_atlas_number(&w->on->atlas, source->from);
+    map_fit(w);
+    if (root == NONE || w->failed)
+        return -1;
+    set_label(&w->on->seen[root].from, w->stamp, (struct key){0, 0});
+    heap_push(w, &w->from, (struct key){0, 0}, root);
+    return w->failed ? -1 : 0;
 }
 
 /* Slices that follow each other are one slice. */
-static int read_steps(const struct tree *t, int32_t n, struct topt_way_step *step)
+static int read_steps(const struct topt_ways *w, int32_t spot, struct topt_way_step *step)
 {
-    int len = t->node[n].nmoves, nsteps = 0;
-    for (int i = len - 1; i >= 0; n = t->node[n].prev, i--)
-        step[i] = (struct topt_way_step){(enum topt_move_kind)t->node[n].kind,
-                                         t->node[n].groups, t->atlas->spot[n].state};
+    const struct map *m = w->on;
+    int len = m->seen[spot].from.moves, nsteps = 0;
+    for (int i = len - 1; i >= 0; spot = m->origin[spot].prev, i--)
+        step[i] =
+            (struct topt_way_step){(enum topt_move_kind)m->origin[spot].kind,
+                                   m->origin[spot].groups, m->atlas.spot[spot].state};
     for (int i = 0; i < len; i++) {
         struct topt_way_step *last = nsteps ? &step[nsteps - 1] : NULL;
         if (last && last->kind == TOPT_MOVE_SLICE && step[i].kind == TOPT_MOVE_SLICE) {
@@ -571,19 +854,26 @@ static int read_steps(const struct tree *t, int32_t n, struct topt_way_step *ste
     return nsteps;
 }
 
-int topt_ways_find(struct topt_ways *w, const struct topt_way *question,
-                   struct topt_arena *arena, int64_t *ret_ns, int *ret_nsteps,
-                   struct topt_way_step **ret_steps, struct topt_error *err)
+static int answer(struct topt_ways *w, struct topt_way_question *q)
 {
-    struct tree *t = tree_get(w, &question->source, err);
-    if (!t)
+    int32_t spot = topt_atlas_number(&w->on->atlas, q->to);
+    map_fit(w);
+    if (spot == NONE || w->failed || reach(w, spot))
         return -1;
-    int32_t n = reach(w, t, question->to);
-    *ret_steps =
-        n == NONE ? NULL : TOPT_NEW(arena, t->node[n].nmoves, struct topt_way_step);
-    if (!*ret_steps)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
-    *ret_ns = t->node[n].cost;
-    *ret_nsteps = read_steps(t, n, *ret_steps);
+    const struct label *x = known_from(w, &w->on->seen[spot]);
+    q->way.step = x ? TOPT_NEW(w->arena, x->moves, struct topt_way_step) : NULL;
+    if (!q->way.step)
+        return -1;
+    q->way.ns = x->ns;
+    q->way.nsteps = read_steps(w, spot, q->way.step);
     return 0;
+}
+
+int topt_ways_answer(struct topt_ways *w, struct topt_way_question *const *question,
+                     int n, struct topt_error *err)
+{
+    int bad = n > 0 && begin(w, &question[0]->source, n);
+    for (int i = 0; !bad && i < n; i++)
+        bad = answer(w, question[i]);
+    return bad ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution") : 0;
 }

@@ -7,28 +7,44 @@
 #ifndef TOPT_WAYS_H
 #define TOPT_WAYS_H
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "topt_arena.h"
 #include "topt_layout.h"
 
-enum { TOPT_WAY_GROUPS = 8, TOPT_WAY_R = 15, TOPT_WAY_P = 14 };
+enum {
+    TOPT_WAY_GROUPS = 10,
+    TOPT_WAY_BITS = 6,
+    TOPT_WAY_P = TOPT_MAX_RANK,    /* partial */
+    TOPT_WAY_R = TOPT_MAX_RANK + 1 /* replicated */
+};
 
-/* A state: 8 bits a group [ at:4 | pos:4 ], 'at' a dimension, TOPT_WAY_R or TOPT_WAY_P. */
+/* A state: 6 bits a group, [ dimension:2 | place:4 ], or these where it is in none. */
+enum { TOPT_WAY_IS_P = 62, TOPT_WAY_IS_R = 63 };
+
+static inline int topt_way_bits(uint64_t s, int g)
+{
+    return (int)(s >> (TOPT_WAY_BITS * g) & 63);
+}
+
 static inline int topt_way_at(uint64_t s, int g)
 {
-    return (int)(s >> (8 * g + 4) & 15);
+    int bits = topt_way_bits(s, g);
+    return bits >= TOPT_WAY_IS_P ? TOPT_WAY_P + (bits - TOPT_WAY_IS_P) : bits >> 4;
 }
 
 static inline int topt_way_pos(uint64_t s, int g)
 {
-    return (int)(s >> (8 * g) & 15);
+    int bits = topt_way_bits(s, g);
+    return bits >= TOPT_WAY_IS_P ? 0 : bits & 15;
 }
 
 static inline uint64_t topt_way_put(uint64_t s, int g, int at, int pos)
 {
-    uint64_t byte = (uint64_t)(at << 4 | pos);
-    return (s & ~((uint64_t)255 << (8 * g))) | byte << (8 * g);
+    int bits = at >= TOPT_WAY_P ? TOPT_WAY_IS_P + (at - TOPT_WAY_P) : at << 4 | pos;
+    s &= ~((uint64_t)63 << (TOPT_WAY_BITS * g));
+    return s | (uint64_t)bits << (TOPT_WAY_BITS * g);
 }
 
 /* Where ways begin.  Compared byte by byte: set to zero before it is filled. */
@@ -41,12 +57,7 @@ struct topt_way_source {
     uint64_t from;
     uint16_t size[TOPT_WAY_GROUPS];
     uint16_t ngroups, node_groups; /* those of the node level come first */
-    uint16_t ndims, zero;
-};
-
-struct topt_way {
-    struct topt_way_source source;
-    uint64_t to;
+    uint16_t ndims, zero[3];
 };
 
 /* One move on the way; slices that follow each other are one. */
@@ -54,6 +65,20 @@ struct topt_way_step {
     enum topt_move_kind kind;
     uint32_t groups; /* that it varies along */
     uint64_t to;
+};
+
+/* The cheapest way to a state. */
+struct topt_way {
+    int64_t ns;
+    int nsteps;
+    struct topt_way_step *step; /* borrowed from who found it */
+};
+
+/* 'way' is the answer. */
+struct topt_way_question {
+    struct topt_way_source source;
+    uint64_t to;
+    struct topt_way way;
 };
 
 static inline uint64_t topt_mix(uint64_t h, uint64_t x)
@@ -75,19 +100,35 @@ static inline uint64_t topt_mix_bytes(uint64_t h, const void *p, size_t n)
     return h;
 }
 
+/* Finds ways, one source at a time; answers are borrowed from it.  One owner at a time. */
 struct topt_ways;
 struct topt_ways *topt_ways_create(const struct topt_hw *hw,
                                    const struct topt_mesh *mesh);
 void topt_ways_destroy(struct topt_ways *w);
 struct topt_time topt_ways_time(struct topt_ways *w, enum topt_collective c, int nodes,
                                 int per_node, int64_t bytes);
-/* The cheapest way, of those the one with the fewest moves: its time, and steps in 'arena'. */
-int topt_ways_find(struct topt_ways *w, const struct topt_way *question,
-                   struct topt_arena *arena, int64_t *ret_ns, int *ret_nsteps,
-                   struct topt_way_step **ret_steps,
-                   struct topt_error *err) TOPT_MUST_CHECK;
+/* The cheapest ways from one source, of those the ones with the fewest moves, of those the ones whose
+ * last stop is the cheapest to reach (then the first in the order of states), and so on: each
+ * follows from source and target alone, whatever is asked beside it. */
+int topt_ways_answer(struct topt_ways *w, struct topt_way_question *const *question,
+                     int n, struct topt_error *err) TOPT_MUST_CHECK;
 /* Bytes of the largest block. */
 int64_t topt_way_bytes(const struct topt_way_source *w, uint64_t state);
+/* Adds to 'ret'. */
 void topt_ways_stats(const struct topt_ways *w, struct topt_route_stats *ret);
+
+/* team.c: as many of them as there are threads, who share the sources of many questions. */
+struct topt_team;
+struct topt_team *topt_team_create(const struct topt_hw *hw,
+                                   const struct topt_mesh *mesh);
+void topt_team_destroy(struct topt_team *t);
+/* The one that the caller may use. */
+struct topt_ways *topt_team_ways(struct topt_team *t);
+/* Answer all; 'question' is put in order.  Where 'cancel' (which may be NULL) is set meanwhile,
+ * TOPT_ERR_CANCELED: answers have no steps, or are right. */
+int topt_team_answer(struct topt_team *t, struct topt_way_question **question, int n,
+                     int threads, const atomic_bool *cancel,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+void topt_team_stats(const struct topt_team *t, struct topt_route_stats *ret);
 
 #endif

@@ -224,6 +224,31 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
     return e;
 }
 
+int topt_cost_ask_move(const struct topt_costing *k, int tensor,
+                       const struct topt_layout *from, const struct topt_layout *to,
+                       const struct topt_route **ret, struct topt_error *err)
+{
+    struct topt_shape shape = topt_tensor_shape(&k->model->tensor[tensor]);
+    return topt_router_ask(k->router, &shape, topt_dtype_bytes(k->settings->dtype),
+                           k->settings->granule_bytes, from, to, ret, err);
+}
+
+int topt_cost_move_by(const struct topt_costing *k, int tensor,
+                      const struct topt_layout *from, const struct topt_layout *to,
+                      const struct topt_route *by, struct topt_move_cost *ret,
+                      struct topt_error *err)
+{
+    struct topt_shape shape = topt_tensor_shape(&k->model->tensor[tensor]);
+    *ret = (struct topt_move_cost){.transient_bytes = by->transient_bytes,
+                                   .from_bytes = block(k, &shape, from),
+                                   .to_bytes = block(k, &shape, to)};
+    int64_t rounds = k->settings->micro_batches;
+    int bad = __builtin_mul_overflow(by->time_ns, rounds, &ret->network_ns);
+    for (int i = 0; i < TOPT_BASIS_COUNT; i++)
+        ret->basis_ns[i] = bad ? 0 : by->basis_ns[i] * rounds; /* parts of that */
+    return bad ? topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows") : 0;
+}
+
 int topt_cost_move(const struct topt_costing *k, int tensor,
                    const struct topt_layout *from, const struct topt_layout *to,
                    struct topt_move_cost *ret, struct topt_error *err)
@@ -233,14 +258,7 @@ int topt_cost_move(const struct topt_costing *k, int tensor,
     if (topt_router_route(k->router, &shape, topt_dtype_bytes(k->settings->dtype),
                           k->settings->granule_bytes, from, to, &r, err))
         return -1;
-    *ret = (struct topt_move_cost){.transient_bytes = r->transient_bytes,
-                                   .from_bytes = block(k, &shape, from),
-                                   .to_bytes = block(k, &shape, to)};
-    int64_t rounds = k->settings->micro_batches;
-    int bad = __builtin_mul_overflow(r->time_ns, rounds, &ret->network_ns);
-    for (int i = 0; i < TOPT_BASIS_COUNT; i++)
-        ret->basis_ns[i] = bad ? 0 : r->basis_ns[i] * rounds; /* parts of that */
-    return bad ? topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows") : 0;
+    return topt_cost_move_by(k, tensor, from, to, r, ret, err);
 }
 
 static int64_t larger(int64_t a, int64_t b)

@@ -346,6 +346,16 @@ struct topt_move_cost {
 int topt_cost_move(const struct topt_costing *k, int tensor,
                    const struct topt_layout *from, const struct topt_layout *to,
                    struct topt_move_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
+/* The same, of many: first all are asked for, then topt_router_answer() finds their routes
+ * together, then each is costed by its own. */
+int topt_cost_ask_move(const struct topt_costing *k, int tensor,
+                       const struct topt_layout *from, const struct topt_layout *to,
+                       const struct topt_route **ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
+int topt_cost_move_by(const struct topt_costing *k, int tensor,
+                      const struct topt_layout *from, const struct topt_layout *to,
+                      const struct topt_route *by, struct topt_move_cost *ret,
+                      struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Cost of an edge under each choice of what backward keeps: 1 or 2 alternatives, the first
  * always TOPT_KEEP_AFTER.  None between ends that do not go together: a hub can't remake what

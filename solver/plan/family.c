@@ -304,27 +304,26 @@ static int number_ends(struct pricing *x)
     return 0;
 }
 
-/* All moves of values, and of gradients, source by source, since routes from one source share
- * work. */
+/* All moves of values, and of gradients. */
 static int price_moves(struct pricing *x, struct topt_error *err)
 {
     for (int i = 0; i < x->nfrom; i++) {
         if (topt_problem_canceled(x->p, err))
             return -1;
         for (int j = 0; j < x->nto; j++)
-            if (topt_moves_price(x->p, x->moves, number_of(x, i, 0)[0],
-                                 number_of(x, -1, j)[0], err))
+            if (topt_moves_ask(x->p, x->moves, number_of(x, i, 0)[0],
+                               number_of(x, -1, j)[0], err))
                 return -1;
     }
     for (int j = 0; x->trained && j < x->nto; j++) {
         if (topt_problem_canceled(x->p, err))
             return -1;
         for (int i = 0; i < x->nfrom; i++)
-            if (topt_moves_price(x->p, x->moves, number_of(x, -1, j)[1],
-                                 number_of(x, i, 0)[1], err))
+            if (topt_moves_ask(x->p, x->moves, number_of(x, -1, j)[1],
+                               number_of(x, i, 0)[1], err))
                 return -1;
     }
-    return 0;
+    return topt_moves_answer(x->p, x->moves, err);
 }
 
 static void price_entry(struct pricing *x, int i, int j)

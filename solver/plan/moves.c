@@ -1,7 +1,8 @@
 /* moves.c - what it costs to move tensors of one shape between layouts, each pair once.
  *
  * Tables of edges ask for the same pairs again and again: layouts are numbered, and a row of
- * costs is kept for each that something moves from. */
+ * costs is kept for each that something moves from.  What a table needs is asked for first, and then
+ * found together: ways from one source share work, and threads share the sources. */
 #include "problem_impl.h"
 
 #include <stdlib.h>
@@ -13,8 +14,16 @@ struct row {
     int n;
 };
 
+/* What was asked for, and has no cost yet. */
+struct asked {
+    int from, to;
+    const struct topt_route *by;
+};
+
 struct topt_moves {
     int tensor; /* of that shape */
+    struct asked *asked;
+    int nasked, asked_cap;
     int n, cap, nslots;
     struct topt_layout *layout;
     struct row *row;
@@ -27,6 +36,7 @@ static void moves_destroy(struct topt_moves *m)
         free(m->row[i].to);
         free(m->row[i].known);
     }
+    free(m->asked);
     free(m->layout);
     free(m->row);
     free(m->slot);
@@ -132,18 +142,52 @@ static int row_grow(struct row *r, int n)
     return 0;
 }
 
-int topt_moves_price(struct topt_problem *p, struct topt_moves *m, int from, int to,
-                     struct topt_error *err)
+static struct asked *asked_add(struct topt_moves *m)
+{
+    if (m->nasked == m->asked_cap) {
+        int cap = m->asked_cap ? 2 * m->asked_cap : 64;
+        struct asked *asked = realloc(m->asked, (size_t)cap * sizeof *asked);
+        if (!asked)
+            return NULL;
+        m->asked = asked;
+        m->asked_cap = cap;
+    }
+    return &m->asked[m->nasked++];
+}
+
+int topt_moves_ask(struct topt_problem *p, struct topt_moves *m, int from, int to,
+                   struct topt_error *err)
 {
     struct row *r = &m->row[from];
     if (to >= r->n && row_grow(r, m->cap))
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
     if (r->known[to])
         return 0;
+    struct asked *x = asked_add(m);
+    if (!x)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
     r->known[to] = 1;
+    x->from = from;
+    x->to = to;
     p->moves_priced++;
-    return topt_cost_move(&p->k, m->tensor, &m->layout[from], &m->layout[to], &r->to[to],
-                          err);
+    return topt_cost_ask_move(&p->k, m->tensor, &m->layout[from], &m->layout[to], &x->by,
+                              err);
+}
+
+int topt_moves_answer(struct topt_problem *p, struct topt_moves *m,
+                      struct topt_error *err)
+{
+    if (m->nasked &&
+        topt_router_answer(p->k.router, p->options.threads, p->k.cancel, err))
+        return -1;
+    for (int i = 0; i < m->nasked; i++) {
+        const struct asked *x = &m->asked[i];
+        if (topt_cost_move_by(&p->k, m->tensor, &m->layout[x->from], &m->layout[x->to],
+                              x->by, &m->row[x->from].to[x->to], err))
+            return -1;
+    }
+    m->nasked = 0;
+    return 0;
 }
 
 const struct topt_move_cost *topt_moves_at(const struct topt_moves *m, int from, int to)

@@ -32,6 +32,7 @@ struct topt_space_options {
         TOPT_RECOMPUTE_ALL, /* every operator that may be */
         TOPT_RECOMPUTE_FREE /* each chooses; blocks must be alike */
     } recompute;
+    int threads;        /* that look for routes; prices do not depend on it */
     int keep_dominated; /* list configurations that others of their classes beat */
     struct topt_progress *progress; /* told how many were priced; may be NULL */
     const struct topt_restriction *restriction; /* of another system; NULL: none */

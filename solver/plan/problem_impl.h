@@ -169,12 +169,14 @@ int topt_problem_table(struct topt_problem *p, int from, int to, int input,
 void topt_family_fini(struct family *f);
 
 /* moves.c: costs of moving tensors of the shape of 'tensor'.  Layouts are numbered (-1: no
- * memory); what is read at a pair has been priced. */
+ * memory); what is read at a pair has been asked for, and all that was asked for answered. */
 struct topt_moves *topt_moves_of(struct topt_problem *p, int tensor,
                                  struct topt_error *err) TOPT_MUST_CHECK;
 int topt_moves_number(struct topt_moves *m, const struct topt_layout *l);
-int topt_moves_price(struct topt_problem *p, struct topt_moves *m, int from, int to,
-                     struct topt_error *err) TOPT_MUST_CHECK;
+int topt_moves_ask(struct topt_problem *p, struct topt_moves *m, int from, int to,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+int topt_moves_answer(struct topt_problem *p, struct topt_moves *m,
+                      struct topt_error *err) TOPT_MUST_CHECK;
 const struct topt_move_cost *topt_moves_at(const struct topt_moves *m, int from, int to);
 void topt_moves_fini(struct topt_problem *p);
 

@@ -247,6 +247,7 @@ int topt_shape_problem(struct topt_shape_search *s, const struct topt_variant *v
                                    .zero = zero_levels(s, v),
                                    .recompute = recompute_of(s, v),
                                    .mesh_starts = v->mesh_starts,
+                                   .threads = r->threads,
                                    .progress = r->progress};
     if (s->algorithm)
         o.restriction = s->algorithm->restriction;

@@ -20,7 +20,7 @@
 #include "condition.h"
 
 #include "outdo.h"
-#include "pool.h"
+#include "topt_pool.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ struct conditioning {
     int nknown;
     int64_t work;
     double balance[2]; /* what memory and time count in a promise */
-    struct pool *pool;
+    struct topt_pool *pool;
     /* The job at hand. */
     int (*job)(struct conditioning *c, struct slice *s);
     int from, to; /* in order */

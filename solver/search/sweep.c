@@ -22,7 +22,7 @@
 #include "sweep.h"
 
 #include "band.h"
-#include "pool.h"
+#include "topt_pool.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ struct sweep {
     struct known_costs had;
     struct topt_error *err;
     struct topt_cost most, limit; /* of any strategy; of those that are wanted */
-    struct pool *pool;
+    struct topt_pool *pool;
     struct bander *bander; /* by thread */
     struct topt_error *bander_err;
     int nbanders;

@@ -2,18 +2,18 @@
  *
  * A search is a long row of short level-synchronous jobs, so the threads are kept: they
  * sleep on a condition until the round counter moves. */
-#include "pool.h"
+#include "topt_pool.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
 struct worker {
-    struct pool *pool;
+    struct topt_pool *pool;
     pthread_t thread;
     int number;
 };
 
-struct pool {
+struct topt_pool {
     int nthreads;
     /* The lock guards round, busy, stop, work and ctx. */
     pthread_mutex_t lock;
@@ -29,7 +29,7 @@ struct pool {
 static void *loop(void *arg)
 {
     struct worker *w = arg;
-    struct pool *p = w->pool;
+    struct topt_pool *p = w->pool;
     unsigned long seen = 0;
     pthread_mutex_lock(&p->lock);
     for (;;) {
@@ -48,11 +48,11 @@ static void *loop(void *arg)
     return NULL;
 }
 
-struct pool *topt_pool_create(int nthreads, struct topt_error *err)
+struct topt_pool *topt_pool_create(int nthreads, struct topt_error *err)
 {
     if (nthreads < 1)
         nthreads = 1;
-    struct pool *p = calloc(1, sizeof *p + (size_t)nthreads * sizeof p->worker[0]);
+    struct topt_pool *p = calloc(1, sizeof *p + (size_t)nthreads * sizeof p->worker[0]);
     if (!p) {
         topt_fail(err, TOPT_ERR_NOMEM, "out of memory for %d threads", nthreads);
         return NULL;
@@ -75,7 +75,7 @@ struct pool *topt_pool_create(int nthreads, struct topt_error *err)
     return p;
 }
 
-void topt_pool_destroy(struct pool *p)
+void topt_pool_destroy(struct topt_pool *p)
 {
     if (!p)
         return;
@@ -91,12 +91,12 @@ void topt_pool_destroy(struct pool *p)
     free(p);
 }
 
-int topt_pool_threads(const struct pool *p)
+int topt_pool_threads(const struct topt_pool *p)
 {
     return p->nthreads;
 }
 
-void topt_pool_run(struct pool *p, void (*work)(void *ctx, int worker), void *ctx)
+void topt_pool_run(struct topt_pool *p, void (*work)(void *ctx, int worker), void *ctx)
 {
     pthread_mutex_lock(&p->lock);
     p->work = work;

@@ -1,0 +1,435 @@
+/* atlas.c - layouts without names, and the moves between them.
+ *
+ * A layout is a node of a graph whose edges are single collectives, or the local slice.  Going
+ * backward, what a gather came from are the gathered groups in any order, which are many where much
+ * is gathered, and listed when a search comes so far; what a reduce-scatter came
+ * from is one layout if the groups are in their order, and a slice has only one origin. */
+#include "atlas.h"
+
+#include <stdlib.h>
+
+/* A state taken apart, while its moves are listed. */
+struct view {
+    struct topt_atlas *a;
+    uint64_t state, shape;
+    int32_t shape_number;
+    int n[TOPT_MAX_RANK];                         /* groups that split each dimension */
+    int8_t group[TOPT_MAX_RANK][TOPT_WAY_GROUPS]; /* outermost first */
+    uint32_t replicated, partial;                 /* as sets */
+};
+
+void topt_atlas_fini(struct topt_atlas *a)
+{
+    free(a->spot);
+    free(a->slot);
+    free(a->shape);
+    free(a->shape_slot);
+    free(a->class);
+    free(a->arc);
+    *a = (struct topt_atlas){.ngroups = a->ngroups, .ndims = a->ndims};
+}
+
+int64_t topt_atlas_bytes(const struct topt_atlas *a)
+{
+    return (int64_t)sizeof *a->spot * a->spot_cap +
+           (int64_t)sizeof *a->class * a->class_cap +
+           (int64_t)sizeof *a->arc * a->arc_cap;
+}
+
+/* ---- numbers of states and shapes --------------------------------------------------------------- */
+
+static uint32_t hash_of(uint64_t x)
+{
+    return (uint32_t)((x * 0x9e3779b97f4a7c15u) >> 32);
+}
+
+static int32_t *slot_of(const struct topt_atlas *a, uint64_t s)
+{
+    uint32_t h = hash_of(s) & (uint32_t)(a->nslots - 1);
+    while (a->slot[h] >= 0 && a->spot[a->slot[h]].state != s)
+        h = (h + 1) & (uint32_t)(a->nslots - 1);
+    return &a->slot[h];
+}
+
+static int32_t *shape_slot_of(const struct topt_atlas *a, uint64_t s)
+{
+    uint32_t h = hash_of(s) & (uint32_t)(a->nshape_slots - 1);
+    while (a->shape_slot[h] >= 0 && a->shape[a->shape_slot[h]] != s)
+        h = (h + 1) & (uint32_t)(a->nshape_slots - 1);
+    return &a->shape_slot[h];
+}
+
+static int32_t *new_slots(int32_t **slot, int n)
+{
+    int32_t *grown = malloc((size_t)n * sizeof *grown);
+    if (!grown)
+        return NULL;
+    memset(grown, 0xff, (size_t)n * sizeof *grown);
+    free(*slot);
+    return *slot = grown;
+}
+
+static int spots_grow(struct topt_atlas *a)
+{
+    int cap = a->spot_cap ? 2 * a->spot_cap : 64;
+    struct topt_atlas_spot *spot = realloc(a->spot, (size_t)cap * sizeof *spot);
+    if (spot)
+        a->spot = spot;
+    if (!spot || !new_slots(&a->slot, 2 * cap))
+        return -1;
+    a->spot_cap = cap;
+    a->nslots = 2 * cap;
+    for (int i = 0; i < a->nspots; i++)
+        *slot_of(a, a->spot[i].state) = i;
+    return 0;
+}
+
+static int shapes_grow(struct topt_atlas *a)
+{
+    int cap = a->shape_cap ? 2 * a->shape_cap : 64;
+    uint64_t *shape = realloc(a->shape, (size_t)cap * sizeof *shape);
+    if (shape)
+        a->shape = shape;
+    if (!shape || !new_slots(&a->shape_slot, 2 * cap))
+        return -1;
+    a->shape_cap = cap;
+    a->nshape_slots = 2 * cap;
+    for (int i = 0; i < a->nshapes; i++)
+        *shape_slot_of(a, a->shape[i]) = i;
+    return 0;
+}
+
+static int32_t shape_number(struct topt_atlas *a, uint64_t shape)
+{
+    if (a->nshapes == a->shape_cap && shapes_grow(a)) {
+        a->failed = 1;
+        return 0;
+    }
+    int32_t *slot = shape_slot_of(a, shape);
+    if (*slot < 0) {
+        a->shape[a->nshapes] = shape;
+        *slot = a->nshapes++;
+    }
+    return *slot;
+}
+
+static uint64_t in_dim(uint32_t set, int d)
+{
+    return (uint64_t)set << (TOPT_WAY_GROUPS * d);
+}
+
+static uint64_t shape_of(const struct topt_atlas *a, uint64_t state)
+{
+    uint64_t shape = 0;
+    for (int g = 0; g < a->ngroups; g++)
+        if (topt_way_at(state, g) < TOPT_MAX_RANK)
+            shape |= in_dim(1u << g, topt_way_at(state, g));
+    return shape;
+}
+
+int32_t topt_atlas_number(struct topt_atlas *a, uint64_t state)
+{
+    if (a->nspots == a->spot_cap && spots_grow(a)) {
+        a->failed = 1;
+        return TOPT_ATLAS_NONE;
+    }
+    int32_t *slot = slot_of(a, state);
+    if (*slot < 0) {
+        struct topt_atlas_moves none = {.n = TOPT_ATLAS_NONE};
+        a->spot[a->nspots] = (struct topt_atlas_spot){
+            state, shape_number(a, shape_of(a, state)), none, none};
+        *slot = a->nspots++;
+    }
+    return *slot;
+}
+
+/* ---- listing --------------------------------------------------------------------------------------- */
+
+static void view_of(struct topt_atlas *a, int32_t spot, struct view *v)
+{
+    memset(v, 0, sizeof *v);
+    v->a = a;
+    v->state = a->spot[spot].state;
+    v->shape_number = a->spot[spot].shape;
+    v->shape = a->shape[v->shape_number];
+    for (int g = 0; g < a->ngroups; g++) {
+        int at = topt_way_at(v->state, g);
+        if (at == TOPT_WAY_R) {
+            v->replicated |= 1u << g;
+        } else if (at == TOPT_WAY_P) {
+            v->partial |= 1u << g;
+        } else {
+            v->group[at][topt_way_pos(v->state, g)] = (int8_t)g;
+            v->n[at]++;
+        }
+    }
+}
+
+/* A new class, of no moves yet. */
+static void begin_class(const struct view *v, enum topt_move_kind kind, uint32_t groups,
+                        int32_t shape)
+{
+    struct topt_atlas *a = v->a;
+    if (a->nclasses == a->class_cap) {
+        int cap = a->class_cap ? 2 * a->class_cap : 256;
+        struct topt_atlas_class *grown = realloc(a->class, (size_t)cap * sizeof *grown);
+        if (!grown) {
+            a->failed = 1;
+            return;
+        }
+        a->class = grown;
+        a->class_cap = cap;
+    }
+    a->class[a->nclasses++] = (struct topt_atlas_class){.shape = shape,
+                                                        .arc = a->narcs,
+                                                        .groups = (uint16_t)groups,
+                                                        .kind = (uint8_t)kind};
+}
+
+static void add_arc_to(const struct view *v, int32_t class, uint64_t state)
+{
+    struct topt_atlas *a = v->a;
+    if (a->narcs == a->arc_cap) {
+        int32_t cap = a->arc_cap < 1 << 29 ? 2 * a->arc_cap + 1024 : 0;
+        int32_t *grown = cap ? realloc(a->arc, (size_t)cap * sizeof *grown) : NULL;
+        if (!grown) {
+            a->failed = 1;
+            return;
+        }
+        a->arc = grown;
+        a->arc_cap = cap;
+    }
+    if (a->failed)
+        return;
+    a->arc[a->narcs++] = topt_atlas_number(a, state);
+    a->class[class].narcs++;
+}
+
+static void add_arc(const struct view *v, uint64_t state)
+{
+    add_arc_to(v, v->a->nclasses - 1, state);
+}
+
+/* The shape where a set less and a set more split two dimensions. */
+static int32_t shape_with(const struct view *v, int d, uint32_t less, int e,
+                          uint32_t more)
+{
+    return shape_number(v->a, (v->shape & ~in_dim(less, d)) | in_dim(more, e));
+}
+
+static uint64_t put_all(uint64_t s, uint32_t set, int at)
+{
+    for (; set; set &= set - 1)
+        s = topt_way_put(s, __builtin_ctz(set), at, 0);
+    return s;
+}
+
+/* Put the groups of 'set' innermost in 'd', in group order. */
+static uint64_t append(const struct view *v, uint32_t set, int d)
+{
+    uint64_t s = v->state;
+    for (int pos = v->n[d]; set; set &= set - 1)
+        s = topt_way_put(s, __builtin_ctz(set), d, pos++);
+    return s;
+}
+
+static void add_up(const struct view *v)
+{
+    for (uint32_t set = v->partial; set; set = (set - 1) & v->partial) {
+        begin_class(v, TOPT_MOVE_ALL_REDUCE, set, v->shape_number);
+        add_arc(v, put_all(v->state, set, TOPT_WAY_R));
+        begin_class(v, TOPT_MOVE_REDUCE_SCATTER, set, v->shape_number);
+        for (int d = 0; d < v->a->ndims; d++)
+            add_arc(v, append(v, set, d));
+    }
+}
+
+static void slice(const struct view *v)
+{
+    for (uint32_t left = v->replicated; left; left &= left - 1) {
+        begin_class(v, TOPT_MOVE_SLICE, left & -left, v->shape_number);
+        for (int d = 0; d < v->a->ndims; d++)
+            add_arc(v, append(v, left & -left, d));
+    }
+}
+
+/* Gather the innermost 1, 2, ... groups of a dimension. */
+static void gather(const struct view *v, int d)
+{
+    uint32_t set = 0;
+    for (int k = v->n[d] - 1; k >= 0; k--) {
+        set |= 1u << v->group[d][k];
+        begin_class(v, TOPT_MOVE_ALL_GATHER, set, shape_with(v, d, set, d, 0));
+        add_arc(v, put_all(v->state, set, TOPT_WAY_R));
+    }
+}
+
+/* Hand the innermost 1, 2, ... groups of dimension 'd' to 'e'.  Backward that is the same, but what
+ * is sent are the blocks before. */
+static void hand_over(const struct view *v, int d, int e, int back)
+{
+    uint32_t set = 0;
+    for (int k = v->n[d] - 1; k >= 0; k--) {
+        uint64_t s = v->state;
+        set |= 1u << v->group[d][k];
+        for (int i = k; i < v->n[d]; i++)
+            s = topt_way_put(s, v->group[d][i], e, v->n[e] + i - k);
+        begin_class(v, TOPT_MOVE_ALL_TO_ALL, set,
+                    back ? shape_with(v, d, set, e, set) : v->shape_number);
+        add_arc(v, s);
+    }
+}
+
+/* Orders of a dimension's groups that displace all of 'places', and no others. */
+static void displace(const struct view *v, int d, uint32_t places, uint32_t left,
+                     int place, uint64_t s)
+{
+    while (place < v->n[d] && !(places >> place & 1))
+        place++;
+    if (place == v->n[d])
+        add_arc(v, s);
+    for (uint32_t m = place < v->n[d] ? left & ~(1u << place) : 0; m; m &= m - 1) {
+        int to = __builtin_ctz(m);
+        displace(v, d, places, left & ~(1u << to), place + 1,
+                 topt_way_put(s, v->group[d][place], d, to));
+    }
+}
+
+/* Other orders of a dimension's groups. */
+static void reorder(const struct view *v, int d)
+{
+    int n = v->n[d] <= TOPT_ATLAS_REORDERED ? v->n[d] : 0;
+    for (uint32_t places = 3; places < 1u << n; places++) {
+        uint32_t set = 0;
+        if (!(places & (places - 1)))
+            continue;
+        for (uint32_t m = places; m; m &= m - 1)
+            set |= 1u << v->group[d][__builtin_ctz(m)];
+        begin_class(v, TOPT_MOVE_PERMUTE, set, v->shape_number);
+        v->a->class[v->a->nclasses - 1].dim = (uint8_t)d;
+        displace(v, d, places, places, 0, v->state);
+    }
+}
+
+/* What a gather may have come from: the groups of 'left' innermost in 'd', in any order. */
+static void ungather_to(const struct view *v, int32_t class, uint32_t left, int d,
+                        int pos, uint64_t s)
+{
+    if (!left)
+        add_arc_to(v, class, s);
+    for (uint32_t m = left; m; m &= m - 1) {
+        int g = __builtin_ctz(m);
+        ungather_to(v, class, left & ~(1u << g), d, pos + 1, topt_way_put(s, g, d, pos));
+    }
+}
+
+static void ungather(const struct view *v)
+{
+    for (uint32_t set = v->replicated; set; set = (set - 1) & v->replicated)
+        for (int d = 0; d < v->a->ndims; d++) {
+            begin_class(v, TOPT_MOVE_ALL_GATHER, set, v->shape_number);
+            v->a->class[v->a->nclasses - 1].arc = TOPT_ATLAS_NONE;
+            v->a->class[v->a->nclasses - 1].dim = (uint8_t)d;
+        }
+}
+
+static void unreduce(const struct view *v)
+{
+    for (uint32_t set = v->replicated; set; set = (set - 1) & v->replicated) {
+        begin_class(v, TOPT_MOVE_ALL_REDUCE, set, v->shape_number);
+        add_arc(v, put_all(v->state, set, TOPT_WAY_P));
+    }
+}
+
+static void unslice(const struct view *v, int d)
+{
+    if (v->n[d]) {
+        uint32_t set = 1u << v->group[d][v->n[d] - 1];
+        begin_class(v, TOPT_MOVE_SLICE, set, v->shape_number);
+        add_arc(v, put_all(v->state, set, TOPT_WAY_R));
+    }
+}
+
+/* Innermost groups that are in group order. */
+static void unscatter(const struct view *v, int d)
+{
+    uint32_t set = 0;
+    for (int k = v->n[d] - 1; k >= 0; k--) {
+        int g = v->group[d][k];
+        if (set && g > __builtin_ctz(set))
+            break;
+        set |= 1u << g;
+        begin_class(v, TOPT_MOVE_REDUCE_SCATTER, set, shape_with(v, d, set, d, 0));
+        add_arc(v, put_all(v->state, set, TOPT_WAY_P));
+    }
+}
+
+static void list_out(const struct view *v)
+{
+    add_up(v);
+    slice(v);
+    for (int d = 0; d < v->a->ndims; d++) {
+        gather(v, d);
+        for (int e = 0; e < v->a->ndims; e++)
+            if (e != d)
+                hand_over(v, d, e, 0);
+        reorder(v, d);
+    }
+}
+
+static void list_in(const struct view *v)
+{
+    ungather(v);
+    unreduce(v);
+    for (int d = 0; d < v->a->ndims; d++) {
+        unslice(v, d);
+        unscatter(v, d);
+        for (int e = 0; e < v->a->ndims; e++)
+            if (e != d)
+                hand_over(v, d, e, 1);
+        reorder(v, d);
+    }
+}
+
+static int list(struct topt_atlas *a, int32_t spot, void (*moves)(const struct view *v),
+                struct topt_atlas_moves *ret)
+{
+    struct view v;
+    ret->first = a->nclasses;
+    view_of(a, spot, &v);
+    moves(&v);
+    ret->n = a->nclasses - ret->first;
+    return a->failed ? -1 : 0;
+}
+
+int topt_atlas_list_out(struct topt_atlas *a, int32_t spot)
+{
+    struct topt_atlas_moves m;
+    if (a->spot[spot].out.n >= 0)
+        return 0;
+    int rc = list(a, spot, list_out, &m);
+    a->spot[spot].out = m;
+    return rc;
+}
+
+int topt_atlas_list_in(struct topt_atlas *a, int32_t spot)
+{
+    struct topt_atlas_moves m;
+    if (a->spot[spot].in.n >= 0)
+        return 0;
+    int rc = list(a, spot, list_in, &m);
+    a->spot[spot].in = m;
+    return rc;
+}
+
+int topt_atlas_list_class(struct topt_atlas *a, int32_t spot, int32_t class)
+{
+    struct view v;
+    if (a->class[class].arc >= 0)
+        return 0;
+    view_of(a, spot, &v);
+    int d = a->class[class].dim;
+    a->class[class].arc = a->narcs;
+    ungather_to(&v, class, a->class[class].groups, d, v.n[d], v.state);
+    return a->failed ? -1 : 0;
+}

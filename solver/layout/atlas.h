@@ -1,0 +1,66 @@
+/* atlas.h - layouts without names, and the moves between them.  Private to layout/.
+ *
+ * Which moves there are depends on the number of groups and dimensions alone, so that all searches
+ * on as many share them; they are listed where somebody comes to a layout, so far not at others.
+ * Moves from a layout that are alike (one kind, one set of groups) take the same time: they are one
+ * class, and a search that has no use for such a time skips all of them. */
+#ifndef TOPT_ATLAS_H
+#define TOPT_ATLAS_H
+
+#include "ways.h"
+
+enum { TOPT_ATLAS_NONE = -1, TOPT_ATLAS_REORDERED = 4 };
+
+struct topt_atlas_class {
+    int32_t shape; /* whose blocks are sent, or result from a gather */
+    int32_t arc;   /* the first of the layouts there; NONE: not listed yet */
+    int32_t narcs;
+    uint16_t groups;   /* that they vary along */
+    uint8_t kind, dim; /* 'dim' of a permutation, and of a gather backward */
+};
+
+/* Moves from a layout, or those that lead to it: classes.  n NONE: not listed yet. */
+struct topt_atlas_moves {
+    int32_t first, n;
+};
+
+struct topt_atlas_spot {
+    uint64_t state;
+    int32_t shape; /* which groups split which dimension */
+    struct topt_atlas_moves out, in;
+};
+
+struct topt_atlas {
+    int ngroups, ndims;
+    struct topt_atlas_spot *spot;
+    int nspots, spot_cap;
+    int32_t *slot; /* hash of states */
+    int nslots;
+    uint64_t *shape; /* sets by dimension, TOPT_WAY_GROUPS bits each */
+    int nshapes, shape_cap;
+    int32_t *shape_slot;
+    int nshape_slots;
+    struct topt_atlas_class *class;
+    int nclasses, class_cap;
+    int32_t *arc; /* numbers of layouts */
+    int32_t narcs, arc_cap;
+    int failed; /* memory was short */
+};
+
+void topt_atlas_fini(struct topt_atlas *a);
+int64_t topt_atlas_bytes(const struct topt_atlas *a);
+/* Number of a state, new or not; NONE where memory is short. */
+int32_t topt_atlas_number(struct topt_atlas *a, uint64_t state);
+/* List moves from a layout; and those to it, without what a gather comes from. */
+int topt_atlas_list_out(struct topt_atlas *a, int32_t spot) TOPT_MUST_CHECK;
+int topt_atlas_list_in(struct topt_atlas *a, int32_t spot) TOPT_MUST_CHECK;
+/* That of one class of gathers to 'spot'. */
+int topt_atlas_list_class(struct topt_atlas *a, int32_t spot,
+                          int32_t class) TOPT_MUST_CHECK;
+
+static inline uint32_t topt_atlas_set(uint64_t shape, int dim)
+{
+    return (uint32_t)(shape >> (TOPT_WAY_GROUPS * dim)) & ((1u << TOPT_WAY_GROUPS) - 1);
+}
+
+#endif

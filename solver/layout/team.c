@@ -1,0 +1,150 @@
+/* team.c - many ways at once: questions of one source together, sources shared out over threads.
+ *
+ * A way follows from its question alone, so it does not matter who answers what, or beside what
+ * else it was asked. */
+#include <stdlib.h>
+
+#include "topt_pool.h"
+#include "ways.h"
+
+/* So few sources are not worth waking threads up for. */
+enum { FEW_SOURCES = 32 };
+
+struct topt_team {
+    const struct topt_hw *hw;
+    struct topt_mesh mesh;
+    struct topt_pool *pool;
+    int nways;
+    struct topt_ways **ways;
+};
+
+/* Questions in order of their sources; a run is those of one source. */
+struct job {
+    struct topt_team *team;
+    struct topt_way_question **question;
+    int *run; /* where each begins; the end is one more */
+    int nruns;
+    atomic_int next;
+    const atomic_bool *cancel;
+    atomic_bool failed, canceled;
+};
+
+struct topt_team *topt_team_create(const struct topt_hw *hw, const struct topt_mesh *mesh)
+{
+    struct topt_team *t = calloc(1, sizeof *t);
+    struct topt_ways **ways = calloc(1, sizeof(struct topt_ways *));
+    struct topt_ways *first = topt_ways_create(hw, mesh);
+    if (!t || !ways || !first) {
+        topt_ways_destroy(first);
+        free(ways);
+        free(t);
+        return NULL;
+    }
+    ways[0] = first;
+    *t = (struct topt_team){.hw = hw, .mesh = *mesh, .nways = 1, .ways = ways};
+    return t;
+}
+
+void topt_team_destroy(struct topt_team *t)
+{
+    if (!t)
+        return;
+    topt_pool_destroy(t->pool);
+    for (int i = 0; i < t->nways; i++)
+        topt_ways_destroy(t->ways[i]);
+    free(t->ways);
+    free(t);
+}
+
+struct topt_ways *topt_team_ways(struct topt_team *t)
+{
+    return t->ways[0];
+}
+
+void topt_team_stats(const struct topt_team *t, struct topt_route_stats *ret)
+{
+    for (int i = 0; i < t->nways; i++)
+        topt_ways_stats(t->ways[i], ret);
+}
+
+/* As many as 'n', with threads for them. */
+static int team_grow(struct topt_team *t, int n, struct topt_error *err)
+{
+    struct topt_ways **ways =
+        n > t->nways ? realloc(t->ways, (size_t)n * sizeof(struct topt_ways *)) : t->ways;
+    if (!ways)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for redistributions");
+    for (t->ways = ways; t->nways < n; t->nways++)
+        if (!(ways[t->nways] = topt_ways_create(t->hw, &t->mesh)))
+            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for redistributions");
+    if (t->pool && topt_pool_threads(t->pool) >= n)
+        return 0;
+    topt_pool_destroy(t->pool);
+    t->pool = topt_pool_create(n, err);
+    return t->pool ? 0 : -1;
+}
+
+/* Those that are alike but for bytes are neighbours: they come by the same layouts. */
+static int by_source(const void *a, const void *b)
+{
+    const struct topt_way_question *x = *(struct topt_way_question *const *)a;
+    const struct topt_way_question *y = *(struct topt_way_question *const *)b;
+    const struct topt_way_source *p = &x->source, *q = &y->source;
+    int c =
+        memcmp(&p->from, &q->from, sizeof *p - offsetof(struct topt_way_source, from));
+    c = c ? c : memcmp(p, q, offsetof(struct topt_way_source, from));
+    return c ? c : (x->to > y->to) - (x->to < y->to);
+}
+
+static int *find_runs(struct topt_way_question **question, int n, int *ret_nruns)
+{
+    int *run = malloc(((size_t)n + 1) * sizeof *run), nruns = 0;
+    for (int i = 0; run && i < n; i++)
+        if (!i || memcmp(&question[i]->source, &question[i - 1]->source,
+                         sizeof question[i]->source) != 0)
+            run[nruns++] = i;
+    if (run)
+        run[nruns] = n;
+    *ret_nruns = nruns;
+    return run;
+}
+
+static void work(void *ctx, int worker)
+{
+    struct job *j = ctx;
+    for (;;) {
+        int i = atomic_fetch_add(&j->next, 1);
+        if (i >= j->nruns || atomic_load(&j->failed))
+            return;
+        if (j->cancel && atomic_load(j->cancel)) {
+            atomic_store(&j->canceled, 1);
+            return;
+        }
+        if (topt_ways_answer(j->team->ways[worker], j->question + j->run[i],
+                             j->run[i + 1] - j->run[i], NULL))
+            atomic_store(&j->failed, 1);
+    }
+}
+
+int topt_team_answer(struct topt_team *t, struct topt_way_question **question, int n,
+                     int threads, const atomic_bool *cancel, struct topt_error *err)
+{
+    struct job j = {.team = t, .question = question, .cancel = cancel};
+    if (n > 1)
+        qsort(question, (size_t)n, sizeof(struct topt_way_question *), by_source);
+    j.run = find_runs(question, n, &j.nruns);
+    if (!j.run)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for redistributions");
+    int many = threads > 1 && j.nruns > FEW_SOURCES;
+    int rc = many ? team_grow(t, threads, err) : 0;
+    if (!rc && many)
+        topt_pool_run(t->pool, work, &j);
+    else if (!rc)
+        work(&j, 0);
+    free(j.run);
+    if (!rc && atomic_load(&j.canceled))
+        return topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled");
+    if (!rc && atomic_load(&j.failed))
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for redistributions");
+    return rc;
+}
