@@ -8,7 +8,13 @@
  *     operator    [ c c c   | c c     | ... ]
  *
  * An edge joins configurations of one block only.  A pair that is not allowed costs more in
- * memory and in time than any allowed strategy, so it is never part of a frontier. */
+ * memory and in time than any allowed strategy, so it is never part of a frontier.
+ *
+ * Members need not have the same graph: where blocks of the model choose alike, what recomputes
+ * may set other hubs and edges apart.  Operators are the same by name, edges by their ends and
+ * which of several between these they are.  What a member lacks costs it nothing: an operator has
+ * one configuration there, an edge one class at both ends.  Edges lead from the operator that was
+ * seen first to the other, so that there is no circle. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +27,14 @@ static const int64_t MAX_ENTRIES = 4000000;
 struct block {
     int64_t in_flight;
     struct topt_search_problem p; /* everything owned by the arena */
+    /* By operator and edge of the union: the block's, or -1. */
+    int *op, *edge;
+};
+
+/* An edge of the union. */
+struct joint {
+    int from, to; /* operators of the union, from < to */
+    int which;    /* of those between them */
 };
 
 struct union_builder {
@@ -28,6 +42,9 @@ struct union_builder {
     struct topt_arena *arena;
     struct block *block;
     int nblocks;
+    const char **name; /* of operators */
+    struct joint *joint;
+    int nops, njoints;
     struct topt_error *err;
 };
 
@@ -130,6 +147,121 @@ static int add_shapes(struct union_builder *u)
     return rc;
 }
 
+/* ---- what members have in common -------------------------------------------------------------- */
+
+static int find_op(const struct union_builder *u, const char *name)
+{
+    int i = 0;
+    while (i < u->nops && strcmp(u->name[i], name))
+        i++;
+    return i;
+}
+
+static int find_joint(const struct union_builder *u, const struct joint *j)
+{
+    int i = 0;
+    while (i < u->njoints && memcmp(&u->joint[i], j, sizeof *j))
+        i++;
+    return i;
+}
+
+/* An edge of a block in the union's terms; 'op': the block's operators there. */
+static struct joint joint_of(const struct topt_search_problem *p, int edge, const int *op)
+{
+    const struct topt_search_edge *e = &p->edge[edge];
+    int a = op[e->from], b = op[e->to];
+    struct joint j = {a < b ? a : b, a < b ? b : a, 0};
+    for (int i = 0; i < edge; i++) {
+        int x = op[p->edge[i].from], y = op[p->edge[i].to];
+        j.which += (x == a && y == b) || (x == b && y == a);
+    }
+    return j;
+}
+
+/* Room for all operators and edges of all blocks. */
+static int alloc_union(struct union_builder *u)
+{
+    size_t nops = 1, nedges = 1;
+    for (int b = 0; b < u->nblocks; b++) {
+        nops += (size_t)u->block[b].p.nops;
+        nedges += (size_t)u->block[b].p.nedges;
+    }
+    u->name = topt_arena_alloc(u->arena, nops, sizeof *u->name);
+    u->joint = topt_arena_alloc(u->arena, nedges, sizeof *u->joint);
+    int bad = !u->name || !u->joint;
+    for (int b = 0; b < u->nblocks && !bad; b++) {
+        struct block *x = &u->block[b];
+        x->op = topt_arena_alloc(u->arena, nops, sizeof *x->op);
+        x->edge = topt_arena_alloc(u->arena, nedges, sizeof *x->edge);
+        bad = !x->op || !x->edge;
+        for (size_t i = 0; i < nops && !bad; i++)
+            x->op[i] = -1;
+        for (size_t i = 0; i < nedges && !bad; i++)
+            x->edge[i] = -1;
+    }
+    return bad ? -1 : 0;
+}
+
+static int add_to_union(struct union_builder *u, struct block *b)
+{
+    int *op = malloc(((size_t)b->p.nops + 1) * sizeof *op); /* of the union */
+    for (int i = 0; op && i < b->p.nops; i++) {
+        op[i] = find_op(u, b->p.op[i].name);
+        if (op[i] == u->nops)
+            u->name[u->nops++] = b->p.op[i].name;
+        b->op[op[i]] = i;
+    }
+    for (int e = 0; op && e < b->p.nedges; e++) {
+        struct joint j = joint_of(&b->p, e, op);
+        int n = find_joint(u, &j);
+        if (n == u->njoints)
+            u->joint[u->njoints++] = j;
+        b->edge[n] = e;
+    }
+    free(op);
+    return op ? 0 : -1;
+}
+
+static int make_union(struct union_builder *u)
+{
+    if (alloc_union(u))
+        return -1;
+    for (int b = 0; b < u->nblocks; b++)
+        if (add_to_union(u, &u->block[b]))
+            return -1;
+    return 0;
+}
+
+/* One end of an edge of the union in a block. */
+struct end {
+    int configs, classes;
+    const int32_t *cls; /* NULL: all of one class */
+};
+
+static int configs_of(const struct block *b, int op)
+{
+    return b->op[op] < 0 ? 1 : b->p.op[b->op[op]].nconfigs;
+}
+
+/* Does the block's edge lead the other way? */
+static int turned(const struct union_builder *u, const struct block *b, int joint)
+{
+    return b->p.edge[b->edge[joint]].from != b->op[u->joint[joint].from];
+}
+
+static struct end end_of(const struct union_builder *u, const struct block *b, int joint,
+                         int is_from)
+{
+    const struct joint *j = &u->joint[joint];
+    int configs = configs_of(b, is_from ? j->from : j->to);
+    if (b->edge[joint] < 0)
+        return (struct end){configs, 1, NULL};
+    const struct topt_search_edge *e = &b->p.edge[b->edge[joint]];
+    return is_from != turned(u, b, joint)
+               ? (struct end){configs, e->table->from_classes, e->from_class}
+               : (struct end){configs, e->table->to_classes, e->to_class};
+}
+
 /* ---- joining ---------------------------------------------------------------------------------- */
 
 static int raise(int64_t *sum, int64_t by)
@@ -175,29 +307,30 @@ static int join_op(struct union_builder *u, int op, struct topt_search_op *ret)
 {
     int n = 0;
     for (int b = 0; b < u->nblocks; b++)
-        n += u->block[b].p.op[op].nconfigs;
+        n += configs_of(&u->block[b], op);
     struct topt_cost *cost = topt_arena_alloc(u->arena, (size_t)n, sizeof *cost);
     if (!cost)
         return -1;
-    *ret = (struct topt_search_op){u->block[0].p.op[op].name, n, cost};
+    *ret = (struct topt_search_op){u->name[op], n, cost};
     for (int b = 0; b < u->nblocks; b++) {
-        const struct topt_search_op *o = &u->block[b].p.op[op];
-        for (int c = 0; c < o->nconfigs; c++)
-            *cost++ = o->cost[c];
+        const struct block *x = &u->block[b];
+        for (int c = 0; c < configs_of(x, op); c++)
+            *cost++ =
+                x->op[op] < 0 ? (struct topt_cost){0, 0} : x->p.op[x->op[op]].cost[c];
     }
     return 0;
 }
 
 /* Class c of block b becomes base[b] + c. */
-static int join_classes(struct union_builder *u, int edge, int is_from, int32_t *base,
+static int join_classes(struct union_builder *u, int joint, int is_from, int32_t *base,
                         const int32_t **ret)
 {
     int32_t n = 0, total = 0;
     for (int b = 0; b < u->nblocks; b++) {
-        const struct topt_search_edge *e = &u->block[b].p.edge[edge];
+        struct end e = end_of(u, &u->block[b], joint, is_from);
         base[b] = total;
-        total += is_from ? e->table->from_classes : e->table->to_classes;
-        n += u->block[b].p.op[is_from ? e->from : e->to].nconfigs;
+        total += e.classes;
+        n += e.configs;
     }
     base[u->nblocks] = total;
     int32_t *cls = topt_arena_alloc(u->arena, (size_t)n, sizeof *cls);
@@ -205,24 +338,30 @@ static int join_classes(struct union_builder *u, int edge, int is_from, int32_t 
     if (!cls)
         return -1;
     for (int b = 0; b < u->nblocks; b++) {
-        const struct topt_search_edge *e = &u->block[b].p.edge[edge];
-        int configs = u->block[b].p.op[is_from ? e->from : e->to].nconfigs;
-        for (int c = 0; c < configs; c++)
-            *cls++ = base[b] + (is_from ? e->from_class[c] : e->to_class[c]);
+        struct end e = end_of(u, &u->block[b], joint, is_from);
+        for (int c = 0; c < e.configs; c++)
+            *cls++ = base[b] + (e.cls ? e.cls[c] : 0);
     }
     return 0;
 }
 
-static int join_edge(struct union_builder *u, int edge, struct topt_cost big,
-                     struct topt_search_edge *ret)
+/* Costs of a block between its classes 'i' and 'j'; returns how many. */
+static int entry_of(const struct union_builder *u, const struct block *b, int joint,
+                    int i, int j, const struct topt_cost **ret)
 {
-    int32_t *from = topt_arena_alloc(u->arena, (size_t)u->nblocks + 1, sizeof *from);
-    int32_t *to = topt_arena_alloc(u->arena, (size_t)u->nblocks + 1, sizeof *to);
-    struct topt_table *t = topt_arena_alloc(u->arena, 1, sizeof *t);
-    *ret = u->block[0].p.edge[edge];
-    if (!from || !to || !t || join_classes(u, edge, 1, from, &ret->from_class) ||
-        join_classes(u, edge, 0, to, &ret->to_class))
-        return -1;
+    static const struct topt_cost nothing = {0, 0};
+    *ret = &nothing;
+    if (b->edge[joint] < 0)
+        return 1;
+    const struct topt_table *t = b->p.edge[b->edge[joint]].table;
+    int entry = turned(u, b, joint) ? j * t->to_classes + i : i * t->to_classes + j;
+    *ret = &t->alt[t->first[entry]];
+    return t->first[entry + 1] - t->first[entry];
+}
+
+static int join_table(struct union_builder *u, int joint, struct topt_cost big,
+                      const int32_t *from, const int32_t *to, struct topt_table *ret)
+{
     int rows = from[u->nblocks], cols = to[u->nblocks];
     size_t entries = (size_t)rows * (size_t)cols;
     int32_t *first = topt_arena_alloc(u->arena, entries + 1, sizeof *first);
@@ -230,24 +369,39 @@ static int join_edge(struct union_builder *u, int edge, struct topt_cost big,
     if (!first || !alt)
         return -1;
     int32_t n = 0;
-    for (int i = 0, fb = 0; i < rows; i++) {
-        while (i >= from[fb + 1])
-            fb++;
-        const struct topt_table *part = u->block[fb].p.edge[edge].table;
+    for (int i = 0, b = 0; i < rows; i++) {
+        while (i >= from[b + 1])
+            b++;
         for (int j = 0; j < cols; j++) {
-            int inside = j >= to[fb] && j < to[fb + 1];
-            int entry = inside ? (i - from[fb]) * part->to_classes + j - to[fb] : 0;
-            int count = inside ? part->first[entry + 1] - part->first[entry] : 0;
+            const struct topt_cost *at = NULL;
+            int inside = j >= to[b] && j < to[b + 1];
+            int count =
+                inside ? entry_of(u, &u->block[b], joint, i - from[b], j - to[b], &at)
+                       : 0;
             for (int a = 0; a < count; a++)
-                alt[n++] = part->alt[part->first[entry] + a];
+                alt[n++] = at[a];
             if (!count)
                 alt[n++] = big;
             first[(size_t)i * (size_t)cols + (size_t)j + 1] = n;
         }
     }
-    *t = (struct topt_table){rows, cols, first, alt};
-    ret->table = t;
+    *ret = (struct topt_table){rows, cols, first, alt};
     return 0;
+}
+
+static int join_edge(struct union_builder *u, int joint, struct topt_cost big,
+                     struct topt_search_edge *ret)
+{
+    int32_t *from = topt_arena_alloc(u->arena, (size_t)u->nblocks + 1, sizeof *from);
+    int32_t *to = topt_arena_alloc(u->arena, (size_t)u->nblocks + 1, sizeof *to);
+    struct topt_table *t = topt_arena_alloc(u->arena, 1, sizeof *t);
+    *ret = (struct topt_search_edge){u->joint[joint].from, u->joint[joint].to, t, NULL,
+                                     NULL};
+    return !from || !to || !t || join_classes(u, joint, 1, from, &ret->from_class) ||
+                   join_classes(u, joint, 0, to, &ret->to_class) ||
+                   join_table(u, joint, big, from, to, t)
+               ? -1
+               : 0;
 }
 
 /* "in-flight": one configuration a block, tied to the first operator's. */
@@ -256,7 +410,7 @@ static int join_in_flight(struct union_builder *u, struct topt_cost big, int nod
 {
     int n = 0, blocks = u->nblocks;
     for (int b = 0; b < blocks; b++)
-        n += u->block[b].p.op[0].nconfigs;
+        n += configs_of(&u->block[b], 0);
     struct topt_cost *cost = topt_arena_alloc(u->arena, (size_t)blocks, sizeof *cost);
     struct topt_cost *alt =
         topt_arena_alloc(u->arena, (size_t)(blocks * blocks), sizeof *alt);
@@ -270,7 +424,7 @@ static int join_in_flight(struct union_builder *u, struct topt_cost big, int nod
     for (int b = 0, k = 0; b < blocks; b++) {
         cost[b] = (struct topt_cost){u->block[b].in_flight, 0};
         from[b] = b;
-        for (int c = 0; c < u->block[b].p.op[0].nconfigs; c++)
+        for (int c = 0; c < configs_of(&u->block[b], 0); c++)
             to[k++] = b;
         for (int c = 0; c < blocks; c++) {
             alt[b * blocks + c] = b == c ? (struct topt_cost){0, 0} : big;
@@ -285,13 +439,12 @@ static int join_in_flight(struct union_builder *u, struct topt_cost big, int nod
 
 static int check_size(const struct union_builder *u)
 {
-    const struct topt_search_problem *p = &u->block[0].p;
     double entries = 0;
-    for (int e = 0; e < p->nedges; e++) {
+    for (int e = 0; e < u->njoints; e++) {
         double from = 0, to = 0;
         for (int b = 0; b < u->nblocks; b++) {
-            from += u->block[b].p.op[p->edge[e].from].nconfigs;
-            to += u->block[b].p.op[p->edge[e].to].nconfigs;
+            from += configs_of(&u->block[b], u->joint[e].from);
+            to += configs_of(&u->block[b], u->joint[e].to);
         }
         entries += from * to;
     }
@@ -308,24 +461,25 @@ static int join(struct union_builder *u, char **ret)
 {
     if (u->nblocks == 0)
         return topt_fail(u->err, TOPT_ERR_INFEASIBLE, "no strategy fits");
-    const struct topt_search_problem *p = &u->block[0].p;
+    if (make_union(u))
+        return no_memory(u->err);
     struct topt_search_op *op =
-        topt_arena_alloc(u->arena, (size_t)p->nops + 1, sizeof *op);
+        topt_arena_alloc(u->arena, (size_t)u->nops + 1, sizeof *op);
     struct topt_search_edge *edge =
-        topt_arena_alloc(u->arena, (size_t)p->nedges + 1, sizeof *edge);
+        topt_arena_alloc(u->arena, (size_t)u->njoints + 1, sizeof *edge);
     struct topt_cost big;
     if (check_size(u))
         return -1;
     if (forbidding(u, &big))
         return topt_fail(u->err, TOPT_ERR_LIMIT, "the costs overflow");
     int bad = !op || !edge;
-    for (int i = 0; i < p->nops && !bad; i++)
+    for (int i = 0; i < u->nops && !bad; i++)
         bad = join_op(u, i, &op[i]);
-    for (int e = 0; e < p->nedges && !bad; e++)
+    for (int e = 0; e < u->njoints && !bad; e++)
         bad = join_edge(u, e, big, &edge[e]);
-    if (bad || join_in_flight(u, big, p->nops, &op[p->nops], &edge[p->nedges]))
+    if (bad || join_in_flight(u, big, u->nops, &op[u->nops], &edge[u->njoints]))
         return no_memory(u->err);
-    struct topt_search_problem all = {p->nops + 1, op, p->nedges + 1, edge};
+    struct topt_search_problem all = {u->nops + 1, op, u->njoints + 1, edge};
     return topt_costs_write(&all, ret, u->err);
 }
 

@@ -405,49 +405,76 @@ static void test_hand_worked(void)
     topt_hw_destroy(hand);
 }
 
+static int same_points(const json_t *points, const struct topt_frontier *f)
+{
+    int same = (size_t)f->npoints == json_array_size(points);
+    for (int i = 0; same && i < f->npoints; i++) {
+        const json_t *p = json_array_get(points, (size_t)i);
+        same =
+            json_integer_value(json_object_get(p, "memory_bytes")) == f->cost[i].memory &&
+            json_integer_value(json_object_get(p, "time_ns")) == f->cost[i].time;
+    }
+    return same;
+}
+
 /* solve(costgraph) = frontier, through the files. */
+static int graph_is_frontier(const struct topt_request *r)
+{
+    struct topt_error err = {0};
+    char *text = NULL;
+    json_t *doc = NULL;
+    struct topt_costs_file *file = NULL;
+    struct topt_frontier *f = NULL;
+    struct topt_search_options o = {.threads = 1};
+    int same = 0;
+    if (topt_plan_costgraph(r, &text, &err) || topt_plan_frontier(r, &doc, &err) ||
+        topt_costs_read(text, strlen(text), &file, &err) ||
+        topt_search(topt_costs_problem(file), &o, &f, &err))
+        printf("# %s\n", err.text);
+    else
+        same = same_points(json_object_get(doc, "points"), f);
+    topt_frontier_destroy(f);
+    topt_costs_destroy(file);
+    json_decref(doc);
+    free(text);
+    return same;
+}
+
 static void test_costgraph(void)
 {
     int equal = 0, n = 0;
-    for (uint64_t seed = 3; seed < 15; seed++) {
+    for (uint64_t seed = 3; seed < 15; seed++, n++) {
         struct topt_request r;
-        struct topt_error err = {0};
-        struct topt_model *m = random_model(seed, (int)(seed % 3));
-        char *text = NULL;
-        json_t *doc = NULL;
-        struct topt_costs_file *file = NULL;
-        struct topt_frontier *f = NULL;
         topt_request_init(&r);
+        struct topt_model *m = random_model(seed, (int)(seed % 3));
         r.model = m;
         r.hw = hw;
         r.gpus = 1 + (int64_t)(seed % 3);
         r.factors = 0;
-        struct topt_search_options o = {.threads = 1};
-        if (!m || topt_plan_costgraph(&r, &text, &err) ||
-            topt_plan_frontier(&r, &doc, &err) ||
-            topt_costs_read(text, strlen(text), &file, &err) ||
-            topt_search(topt_costs_problem(file), &o, &f, &err)) {
-            printf("# seed %d: %s\n", (int)seed, err.text);
-        } else {
-            const json_t *points = json_object_get(doc, "points");
-            int same = (size_t)f->npoints == json_array_size(points);
-            for (int i = 0; same && i < f->npoints; i++) {
-                const json_t *p = json_array_get(points, (size_t)i);
-                same =
-                    json_integer_value(json_object_get(p, "memory_bytes")) ==
-                        f->cost[i].memory &&
-                    json_integer_value(json_object_get(p, "time_ns")) == f->cost[i].time;
-            }
-            equal += same;
-        }
-        n++;
-        topt_frontier_destroy(f);
-        topt_costs_destroy(file);
-        json_decref(doc);
-        free(text);
+        equal += m && graph_is_frontier(&r);
         topt_model_destroy(m);
     }
     is_int(equal, n, "solve(costgraph) equals the frontier");
+}
+
+/* With and without recomputation, blocks that choose alike have graphs of their own. */
+static void test_costgraph_of_blocks(void)
+{
+    static const char gpt[] = "{\"model_type\":\"gpt2\",\"n_layer\":3,\"n_embd\":8,"
+                              "\"n_head\":2,\"n_positions\":8,\"vocab_size\":16}";
+    struct topt_import_options o = {.batch = 4, .seq = 8};
+    struct topt_error err = {0};
+    struct topt_model *m = topt_model_import(gpt, sizeof gpt - 1, "gpt", &o, &err);
+    struct topt_request r;
+    topt_request_init(&r);
+    r.model = m;
+    r.hw = hw;
+    r.gpus = 1;
+    r.factors = TOPT_FACTOR_RECOMPUTE;
+    r.blocks = TOPT_BLOCKS_ALIKE;
+    ok(m && graph_is_frontier(&r), "... of repeated blocks, some of which recompute%s",
+       err.text);
+    topt_model_destroy(m);
 }
 
 int main(void)
@@ -460,6 +487,7 @@ int main(void)
     test_blocks_alike();
     test_factors();
     test_costgraph();
+    test_costgraph_of_blocks();
     topt_hw_destroy(hw);
     return done_testing();
 }
