@@ -15,9 +15,9 @@ static int multi(const struct topt_model *m, int tensor)
     return m->tensor[tensor].nconsumers > 1;
 }
 
-static int wants_gradient(const struct topt_model *m, const struct topt_operand *x)
+static int wants_gradient(const struct topt_model *m, const struct topt_op *op, int input)
 {
-    return x->tensor != TOPT_NO_TENSOR && m->tensor[x->tensor].needs_gradient;
+    return m->tensor[op->operand[op->input[input]].tensor].needs_gradient;
 }
 
 static int op_waits(const struct topt_problem *p, int op)
@@ -27,18 +27,19 @@ static int op_waits(const struct topt_problem *p, int op)
     return multi(p->k.model, t) ? TOPT_SPAN_NEXT : p->spans.span[t];
 }
 
+/* Of two operators that are alike as such (topt_model.h). */
 static int alike_ops(const struct topt_problem *p, int a, int b)
 {
     const struct topt_model *m = p->k.model;
     const struct topt_op *x = &m->op[a], *y = &m->op[b];
-    if (m->alike[a] != m->alike[b] || (a == m->loss) != (b == m->loss) ||
-        op_waits(p, a) != op_waits(p, b) ||
+    if ((a == m->loss) != (b == m->loss) || op_waits(p, a) != op_waits(p, b) ||
         topt_problem_remakes(p, a) != topt_problem_remakes(p, b))
         return 0;
-    for (int o = 0; o < x->spec->noperands; o++)
-        if (wants_gradient(m, &x->operand[o]) != wants_gradient(m, &y->operand[o]))
+    for (int k = 0; k < x->ninputs; k++)
+        if (wants_gradient(m, x, k) != wants_gradient(m, y, k))
             return 0;
-    return 1;
+    return m->tensor[x->operand[x->output].tensor].needs_gradient ==
+           m->tensor[y->operand[y->output].tensor].needs_gradient;
 }
 
 static int alike_hubs(const struct topt_problem *p, int a, int b)
@@ -256,18 +257,41 @@ static int make_family(struct topt_problem *p, struct family *f, struct topt_err
     return 0;
 }
 
+/* Operators of a family are alike as such, hubs mostly have producers that are: those families
+ * are chained, the latest first. */
+static int find_chained(const struct topt_problem *p, int op, int tensor)
+{
+    const struct topt_model *m = p->k.model;
+    int i = op >= 0 ? p->of_op[m->alike[op]]
+                    : p->of_hub[m->alike[m->tensor[tensor].producer]];
+    while (i >= 0 && !(op >= 0 ? alike_ops(p, p->family[i].op, op)
+                               : alike_hubs(p, p->family[i].tensor, tensor)))
+        i = p->family[i].next;
+    return i;
+}
+
+static int find_hub(const struct topt_problem *p, int tensor)
+{
+    for (int i = 0; i < p->nfamilies; i++)
+        if (p->family[i].op < 0 && alike_hubs(p, p->family[i].tensor, tensor))
+            return i;
+    return -1;
+}
+
 int topt_problem_family(struct topt_problem *p, int op, int tensor,
                         struct topt_error *err)
 {
-    for (int i = 0; i < p->nfamilies; i++) {
-        const struct family *f = &p->family[i];
-        if ((op >= 0) == (f->op >= 0) &&
-            (op >= 0 ? alike_ops(p, f->op, op) : alike_hubs(p, f->tensor, tensor)))
-            return i;
-    }
+    const struct topt_model *m = p->k.model;
+    int found = find_chained(p, op, tensor);
+    if (found < 0 && op < 0)
+        found = find_hub(p, tensor);
+    if (found >= 0)
+        return found;
+    int *head = op >= 0 ? &p->of_op[m->alike[op]]
+                        : &p->of_hub[m->alike[m->tensor[tensor].producer]];
     struct family *f = &p->family[p->nfamilies];
-    *f = (struct family){.op = op, .tensor = tensor};
-    p->nfamilies++;
+    *f = (struct family){.op = op, .tensor = tensor, .next = *head};
+    *head = p->nfamilies++;
     return make_family(p, f, err) ? -1 : p->nfamilies - 1;
 }
 

@@ -317,7 +317,7 @@ static int link_of(struct topt_problem *p, const struct edge *e, struct topt_err
     int alone = 1, to = b->place;
     if (a->place == b->place && (to = mirror_of(p, b, err)) < 0)
         return -1;
-    for (int i = 0; stand(p, b) >= 0 && i < p->nlinks; i++) {
+    for (int i = stand(p, b) >= 0 ? 0 : p->nlinks; i < p->nlinks; i++) {
         const struct link *l = &p->link[i];
         if (l->from != a->place || l->to != to || l->input != e->input)
             continue;

@@ -86,9 +86,16 @@ static int alloc_problem(struct topt_problem *p)
     p->edge = malloc(edges * sizeof *p->edge);
     p->family = malloc(nodes * sizeof *p->family);
     p->table = malloc(edges * sizeof *p->table);
+    p->of_op = malloc(((size_t)m->nops + 1) * sizeof *p->of_op);
+    p->of_hub = malloc(((size_t)m->nops + 1) * sizeof *p->of_hub);
+    for (int i = 0; p->of_op && p->of_hub && i < m->nops; i++)
+        p->of_op[i] = p->of_hub[i] = -1;
     p->names = topt_arena_create(0);
     p->reread = calloc((size_t)m->ntensors + 1, 1);
-    return p->reread && p->node && p->edge && p->family && p->table && p->names ? 0 : -1;
+    return p->of_op && p->of_hub && p->reread && p->node && p->edge && p->family &&
+                   p->table && p->names
+               ? 0
+               : -1;
 }
 
 int topt_problem_create(const struct topt_costing *k,
@@ -137,6 +144,8 @@ void topt_problem_destroy(struct topt_problem *p)
     free(p->edge);
     free(p->family);
     free(p->table);
+    free(p->of_op);
+    free(p->of_hub);
     topt_arena_destroy(p->names);
     free(p);
 }

@@ -24,6 +24,7 @@ struct edge_alt {
 /* Everything about configurations of alike nodes. */
 struct family {
     int op, tensor; /* a representative; op -1: a hub of 'tensor' */
+    int next;       /* another family of operators, or hubs of such, that are alike; -1 */
     int n;
     struct topt_config *config;
     uint8_t *hub_keep; /* hubs */
@@ -128,6 +129,7 @@ struct topt_problem {
     struct edge *edge;
     struct family *family;
     struct edge_table *table;
+    int *of_op, *of_hub; /* families by the first alike operator, -1: none yet */
     int nplaces, nlinks, nchoices, ntolls, nmirrors;
     struct place *place;
     struct link *link;
