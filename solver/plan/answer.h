@@ -104,4 +104,24 @@ int topt_count_solve(struct topt_micros *m, int64_t gpus, int64_t limit,
                      struct topt_error *err) TOPT_MUST_CHECK;
 void topt_best_fini(struct topt_best *b);
 
+/* ---- check.c: points of frontiers checked ------------------------------------------------ */
+
+/* A solution and its mesh. */
+struct topt_placed {
+    struct topt_solution s;
+    int nodes, per_node;
+};
+
+/* What checking found a solution to be. */
+struct topt_checked {
+    struct topt_strategy_cost cost;
+    int64_t peak_bytes; /* of its program */
+};
+
+/* Each of 'n' solutions costed and followed from scratch, as topt_plan_check does, into 'ret' by
+ * number; what they have in common is worked out once.  Points that were searched for with 'm'.
+ * By the request's threads; the answer does not depend on how many. */
+int topt_points_check(struct topt_micros *m, const struct topt_placed *at, int n,
+                      struct topt_checked *ret, struct topt_error *err) TOPT_MUST_CHECK;
+
 #endif

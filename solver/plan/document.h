@@ -46,15 +46,5 @@ int topt_plan_check(const struct topt_costing *k, const struct topt_strategy *s,
                     int64_t memory_bytes, int64_t time_ns,
                     struct topt_strategy_cost *ret_cost, int64_t *ret_peak,
                     struct topt_error *err) TOPT_MUST_CHECK;
-/* The same for many strategies of one costing, which is copied; what it points to is borrowed.
- * What they have in common is worked out once.  One owner at a time. */
-struct topt_checker;
-struct topt_checker *topt_checker_create(const struct topt_costing *k,
-                                         struct topt_error *err); /* NULL: failed */
-void topt_checker_destroy(struct topt_checker *c);
-int topt_checker_check(struct topt_checker *c, const struct topt_strategy *s,
-                       int64_t memory_bytes, int64_t time_ns,
-                       struct topt_strategy_cost *ret_cost, int64_t *ret_peak,
-                       struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

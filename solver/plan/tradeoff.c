@@ -117,15 +117,12 @@ struct merged {
     struct topt_claim claim;
     enum topt_space space;
     struct topt_problem_stats stats;
-    struct merged_point {
-        struct topt_solution s;
-        int nodes, per_node;
-    } * at;
+    struct topt_placed *at;
 };
 
 static int merged_order(const void *x, const void *y)
 {
-    const struct merged_point *a = x, *b = y;
+    const struct topt_placed *a = x, *b = y;
     if (a->s.memory_bytes != b->s.memory_bytes)
         return a->s.memory_bytes < b->s.memory_bytes ? -1 : 1;
     if (a->s.time_ns != b->s.time_ns)
@@ -136,13 +133,13 @@ static int merged_order(const void *x, const void *y)
 static int merge_points(struct merged *m, struct topt_solutions *s,
                         const struct topt_mesh *mesh, struct topt_error *err)
 {
-    struct merged_point *at =
+    struct topt_placed *at =
         realloc(m->at, ((size_t)m->n + (size_t)s->n + 1) * sizeof *at);
     if (!at)
         return no_memory(err);
     m->at = at;
     for (int i = 0; i < s->n; i++)
-        m->at[m->n++] = (struct merged_point){s->at[i], mesh->nodes, mesh->per_node};
+        m->at[m->n++] = (struct topt_placed){s->at[i], mesh->nodes, mesh->per_node};
     s->n = 0;
     return 0;
 }
@@ -214,7 +211,7 @@ static void merged_reduce(struct merged *m)
 static void merged_fastest(struct merged *m, int64_t limit)
 {
     if (m->n > 1) {
-        struct merged_point last = m->at[m->n - 1];
+        struct topt_placed last = m->at[m->n - 1];
         m->at[m->n - 1] = m->at[0];
         m->at[0] = last;
     }
@@ -223,98 +220,31 @@ static void merged_fastest(struct merged *m, int64_t limit)
         topt_strategy_destroy(m->at[--m->n].s.strategy);
 }
 
-/* What points are checked with, made once: shapes, and for each a checker by micro-batches. */
-struct shapes {
-    struct topt_micros *micros;
-    struct open_shape {
-        struct topt_shape_search s;
-        struct open_checker {
-            struct topt_checker *checker;
-            int64_t micro_batches;
-            struct open_checker *next;
-        } * checkers;
-        struct open_shape *next;
-    } * open;
-};
-
-static struct open_shape *shape_of(struct shapes *shapes, const struct merged_point *p,
-                                   struct topt_error *err)
+static json_t *point_json(const struct topt_request *r, const struct topt_placed *p,
+                          const struct topt_checked *c)
 {
-    for (struct open_shape *o = shapes->open; o; o = o->next)
-        if (o->s.mesh.nodes == p->nodes)
-            return o;
-    struct open_shape *o = calloc(1, sizeof *o);
-    if (!o) {
-        no_memory(err);
-        return NULL;
-    }
-    o->next = shapes->open;
-    shapes->open = o;
-    return topt_shape_open(&o->s, shapes->micros, p->nodes, p->per_node, err) ? NULL : o;
+    const struct topt_strategy_cost *cost = &c->cost;
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:I, s:o}", "memory_bytes",
+                     (json_int_t)cost->memory_bytes, "time_ns", (json_int_t)cost->time_ns,
+                     "compute_ns", (json_int_t)cost->sum.compute_ns, "network_ns",
+                     (json_int_t)cost->sum.network_ns, "peak_bytes",
+                     (json_int_t)c->peak_bytes, "nodes", p->nodes, "gpus_per_node",
+                     p->per_node, "micro_batches", (json_int_t)p->s.variant.micro_batches,
+                     "band", topt_prediction_band(r->hw, cost, c->peak_bytes));
 }
 
-static struct topt_checker *checker_of(struct open_shape *o, const struct topt_variant *v,
-                                       struct topt_error *err)
+/* Check all and write them down. */
+static int put_all(struct topt_micros *micros, const struct merged *m, json_t *points,
+                   struct topt_error *err)
 {
-    struct topt_costing k;
-    for (struct open_checker *c = o->checkers; c; c = c->next)
-        if (c->micro_batches == v->micro_batches)
-            return c->checker;
-    if (topt_shape_costing(&o->s, v, &k, err))
-        return NULL;
-    struct open_checker *c = calloc(1, sizeof *c);
-    if (!c) {
-        no_memory(err);
-        return NULL;
-    }
-    c->micro_batches = v->micro_batches;
-    c->next = o->checkers;
-    o->checkers = c;
-    c->checker = topt_checker_create(&k, err);
-    return c->checker;
-}
-
-static void shape_fini(struct open_shape *o)
-{
-    for (struct open_checker *c = o->checkers, *next; c; c = next) {
-        next = c->next;
-        topt_checker_destroy(c->checker);
-        free(c);
-    }
-    topt_shape_close(&o->s);
-    free(o);
-}
-
-static void shapes_fini(struct shapes *shapes)
-{
-    for (struct open_shape *o = shapes->open, *next; o; o = next) {
-        next = o->next;
-        shape_fini(o);
-    }
-}
-
-static int put_point(struct shapes *shapes, const struct merged_point *p, json_t *points,
-                     struct topt_error *err)
-{
-    struct topt_micros *micros = shapes->micros;
-    struct open_shape *s = shape_of(shapes, p, err);
-    struct topt_checker *c = s ? checker_of(s, &p->s.variant, err) : NULL;
-    struct topt_strategy_cost cost;
-    int64_t peak;
-    if (!c || topt_checker_check(c, p->s.strategy, p->s.memory_bytes, p->s.time_ns, &cost,
-                                 &peak, err))
-        return -1;
-    TOPT_PROGRESS_ONE(micros->request->progress, checked);
-    json_array_append_new(
-        points,
-        json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:I, s:o}", "memory_bytes",
-                  (json_int_t)cost.memory_bytes, "time_ns", (json_int_t)cost.time_ns,
-                  "compute_ns", (json_int_t)cost.sum.compute_ns, "network_ns",
-                  (json_int_t)cost.sum.network_ns, "peak_bytes", (json_int_t)peak,
-                  "nodes", p->nodes, "gpus_per_node", p->per_node, "micro_batches",
-                  (json_int_t)p->s.variant.micro_batches, "band",
-                  topt_prediction_band(micros->request->hw, &cost, peak)));
-    return 0;
+    struct topt_checked *checked = malloc(((size_t)m->n + 1) * sizeof *checked);
+    int rc =
+        checked ? topt_points_check(micros, m->at, m->n, checked, err) : no_memory(err);
+    for (int i = 0; i < m->n && !rc; i++)
+        json_array_append_new(points,
+                              point_json(micros->request, &m->at[i], &checked[i]));
+    free(checked);
+    return rc;
 }
 
 /* What the points are of, beside model and hardware. */
@@ -349,11 +279,7 @@ static int put_points(struct topt_micros *micros, struct merged *m, json_t **ret
     put_job(doc, r);
     if (m->stopped)
         json_object_set_new(doc, "stopped", json_true());
-    struct shapes shapes = {.micros = micros};
-    int rc = 0;
-    for (int i = 0; i < m->n && !rc; i++)
-        rc = put_point(&shapes, &m->at[i], json_object_get(doc, "points"), err);
-    shapes_fini(&shapes);
+    int rc = put_all(micros, m, json_object_get(doc, "points"), err);
     if (rc)
         json_decref(doc);
     else
