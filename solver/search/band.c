@@ -44,8 +44,9 @@ enum {
     DEAR_TIMES = 4,       /* dear is more than so many */
     REST_REACH = 8,       /* rests are found so many times farther at a time */
     KNOWN_PART = 8, /* where known costs leave less than a part, that is tried at once */
-    TOL = 1,        /* sagging by so many times the tolerance, too */
-    SAG = 64,       /* a band that sags by a part of its corner is parted untried */
+    TABLE_PAIRS = 32, /* a table takes as long as that, however small it is */
+    TOL = 1,          /* sagging by so many times the tolerance, too */
+    SAG = 64,         /* a band that sags by a part of its corner is parted untried */
 };
 
 static int64_t min(int64_t a, int64_t b)
@@ -259,8 +260,8 @@ static struct step_corner step_at(const struct band *band, const struct steps *a
 
 /* What the heaviest strategy weighs that may be missed when only 'point' and what was known
  * before are had; with no memory to tell, as if nothing were. */
-static int64_t needed(const struct bander *b, const struct band *band,
-                      const struct topt_cost *point, int n)
+int64_t topt_band_needed(const struct bander *b, const struct band *band,
+                         const struct topt_cost *point, int n)
 {
     const struct topt_search_options *o = b->options;
     struct steps all;
@@ -477,7 +478,8 @@ static int explore(struct bander *b, struct band *band, int64_t opt, int64_t nee
                    int can_split)
 {
     const struct topt_search_options *o = b->options;
-    int64_t budget = max(b->plan->tables.npairs, 1 << 14);
+    int64_t budget =
+        max(b->plan->tables.npairs, TABLE_PAIRS * (int64_t)b->plan->tables.nall);
     int64_t known = opt - 1; /* entries' rests are known up to this allowance */
     int64_t reach = opt + (need - opt) / (o->fastest ? FIRST_REACH_FAST : FIRST_REACH);
     if (b->known.n &&
@@ -506,7 +508,7 @@ static int explore(struct bander *b, struct band *band, int64_t opt, int64_t nee
         }
         struct run r = root_points(b);
         band->explored = b->bound[0].allowance;
-        need = min(need, needed(b, band, r.cost, (int)r.n));
+        need = min(need, topt_band_needed(b, band, r.cost, (int)r.n));
         if (need <= band->explored)
             return keep_points(b, band);
         if (o->fastest && r.n)
@@ -528,7 +530,7 @@ int topt_band_search(struct bander *b, struct band *band, int stop)
     band->work += b->plan->tables.npairs;
     int64_t opt = topt_weigh(x, band->middle.cost);
     int64_t chord = min(topt_weigh(x, band->left), topt_weigh(x, band->right));
-    int64_t need = needed(b, band, NULL, 0);
+    int64_t need = topt_band_needed(b, band, NULL, 0);
     int can_split = opt < chord;
     band->explored = opt - 1;
     if (need < opt) {

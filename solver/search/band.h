@@ -33,7 +33,8 @@ struct band {
     struct strategies strategies; /* of 'found' */
     double left_out; /* how much slower those are that stand for points left out */
     /* Counts. */
-    int64_t work, points, bytes;
+    int64_t work, points, bytes,
+        parts; /* parts: bands that it was searched in, if not one */
     int max_frontier;
 };
 
@@ -74,6 +75,11 @@ int topt_band_search(struct bander *b, struct band *band, int stop) TOPT_MUST_CH
 
 /* Everything in the corner at once, without a weighing: for costs too large for one. */
 int topt_band_plain(struct bander *b, struct band *band) TOPT_MUST_CHECK;
+
+/* What the heaviest strategy weighs that may be missed in an open band, by bound 0, when only
+ * 'point' and what was known before are had. */
+int64_t topt_band_needed(const struct bander *b, const struct band *band,
+                         const struct topt_cost *point, int n);
 
 /* How much slower than the truth the band's answer may be: 0 exact. */
 double topt_band_gap(const struct band *band, const struct topt_search_options *options,

@@ -228,9 +228,10 @@ int topt_plan_leaves(struct plan *p)
     for (int i = 0; i < g->nops; i++) {
         struct view view;
         struct place place = {-1, -1, i, -1, NULL};
-        if (view_of_self(p, i, &view) ||
-            add_leaf(p, table_of(p, &in, op_points(p, &in, i)), 1, &i, &view, place))
+        struct table *t = table_of(p, &in, op_points(p, &in, i));
+        if (view_of_self(p, i, &view) || add_leaf(p, t, 1, &i, &view, place))
             return -1;
+        t->of_op = 1;
     }
     for (int i = 0; i < g->nedges; i++) {
         const struct topt_search_edge *e = &g->edge[i];

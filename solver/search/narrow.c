@@ -467,6 +467,19 @@ int topt_narrow(const struct topt_search_problem *p,
     return rc ? -1 : build(&n);
 }
 
+int topt_narrow_to(const struct topt_search_problem *p, char *const *keep,
+                   struct narrowed *ret, struct topt_error *err)
+{
+    struct narrowing n = {.p = p, .ret = ret, .err = err};
+    *ret = (struct narrowed){0};
+    if (init(&n))
+        return -1;
+    for (int i = 0; i < p->nops; i++)
+        if (p->op[i].nconfigs)
+            memcpy(n.alive[i], keep[i], (size_t)p->op[i].nconfigs);
+    return build(&n);
+}
+
 void topt_narrow_fini(struct narrowed *n)
 {
     topt_arena_destroy(n->arena);

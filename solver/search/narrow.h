@@ -16,6 +16,10 @@ struct narrowed {
 int topt_narrow(const struct topt_search_problem *p,
                 const struct topt_search_options *options, struct narrowed *ret,
                 struct topt_error *err) TOPT_MUST_CHECK;
+/* The problem without the configurations that 'keep' (by operator, by configuration) does not
+ * mark; every edge has classes of its own. */
+int topt_narrow_to(const struct topt_search_problem *p, char *const *keep,
+                   struct narrowed *ret, struct topt_error *err) TOPT_MUST_CHECK;
 void topt_narrow_fini(struct narrowed *n);
 
 #endif

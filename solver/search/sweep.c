@@ -23,6 +23,7 @@
 
 #include "band.h"
 #include "topt_pool.h"
+#include "zoom.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -197,7 +198,15 @@ struct round {
     int *by;                 /* which thread had a band */
 };
 
-static void search_bands(void *ctx, int worker)
+/* A band that is to be parted may be searched by itself. */
+static int search_band(struct bander *b, struct band *band, int stop)
+{
+    if (topt_band_search(b, band, stop))
+        return -1;
+    return band->state == BAND_SPLIT ? topt_zoom(b, band) : 0;
+}
+
+static void work_on(void *ctx, int worker)
 {
     struct round *r = ctx;
     struct bander *b = &r->s->bander[worker];
@@ -207,7 +216,7 @@ static void search_bands(void *ctx, int worker)
             return;
         struct band *band = &r->s->band[i];
         r->by[i] = worker;
-        if (band->state == BAND_OPEN && topt_band_search(b, band, r->stop)) {
+        if (band->state == BAND_OPEN && search_band(b, band, r->stop)) {
             int none = 0;
             atomic_compare_exchange_strong(&r->failed, &none, i + 1);
             return;
@@ -270,9 +279,9 @@ static int search_round(struct sweep *s)
     if (!r.by)
         return topt_search_nomem(s->err);
     if (s->pool && open > 1)
-        topt_pool_run(s->pool, search_bands, &r);
+        topt_pool_run(s->pool, work_on, &r);
     else
-        search_bands(&r, 0);
+        work_on(&r, 0);
     int failed = atomic_load(&r.failed);
     int by = failed ? r.by[failed - 1] : 0;
     free(r.by);
@@ -331,6 +340,17 @@ static void tell_progress(const struct sweep *s)
     TOPT_PROGRESS(p, gap, gap < 1e6 ? (int64_t)(1e6 * gap) : -1);
 }
 
+/* Bands until all are done. */
+static int search_bands(struct sweep *s)
+{
+    while (count_open(s)) {
+        tell_progress(s);
+        if (search_round(s))
+            return -1;
+    }
+    return 0;
+}
+
 static int search_all(struct sweep *s)
 {
     struct topt_cost light, fast = {0, 0};
@@ -342,12 +362,7 @@ static int search_all(struct sweep *s)
         return topt_search_nomem(s->err);
     s->nbands += band_between(s, light, fast, 0, &s->band[s->nbands]);
     s->nbands += band_at_end(s, fast, &s->band[s->nbands]);
-    while (count_open(s)) {
-        tell_progress(s);
-        if (search_round(s))
-            return -1;
-    }
-    return 0;
+    return search_bands(s);
 }
 
 /* Are costs too large to be weighed? */
@@ -420,6 +435,7 @@ static void tell(const struct sweep *s, struct topt_frontier *f)
         const struct band *b = &s->band[i];
         t->products += b->work;
         t->points += b->points;
+        t->bands += b->parts;
         most = max(most, b->bytes);
         if (b->max_frontier > t->max_frontier)
             t->max_frontier = b->max_frontier;
@@ -459,6 +475,24 @@ int topt_sweep(struct plan *plan, const struct topt_search_options *options,
         rc = too_heavy(&s) ? search_plainly(&s) : search_all(&s);
     if (!rc)
         rc = answer(&s, ret);
+    fini(&s);
+    return rc;
+}
+
+int topt_sweep_between(struct plan *plan, const struct topt_search_options *options,
+                       struct known_costs known, struct topt_cost left,
+                       struct topt_cost right, struct topt_frontier **ret,
+                       struct topt_error *err)
+{
+    struct sweep s = {.plan = plan, .options = options, .had = known, .err = err};
+    int rc = init(&s);
+    s.band = malloc(sizeof *s.band);
+    if (!rc && !s.band)
+        rc = topt_search_nomem(err);
+    if (!rc) {
+        s.nbands = band_between(&s, left, right, 0, s.band);
+        rc = search_bands(&s) || answer(&s, ret) ? -1 : 0;
+    }
     fini(&s);
     return rc;
 }

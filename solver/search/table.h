@@ -39,6 +39,7 @@ struct table {
     /* Leaves: points by entry, sorted; and the configuration or alternative of each. */
     uint32_t npoints;
     int single;            /* every entry has exactly one point */
+    int of_op;             /* a leaf of an operator's own costs */
     int weighed;           /* its entries' least weights are kept: see weigh.c */
     const uint32_t *first; /* nentries + 1; these three are borrowed from a store */
     const struct topt_cost *cost;

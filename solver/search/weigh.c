@@ -111,14 +111,15 @@ int topt_weigh_least(const struct tables *ts, const atomic_bool *cancel, struct 
     return 0;
 }
 
-/* Lower what is known of the rest of the entries that an entry is made of.  Nobody asks for
- * the rest of a leaf's. */
-static void step_rest(const struct table *t, const struct bound *b)
+/* Lower what is known of the rest of the entries that an entry is made of: of all but leaves,
+ * and of those that are operators' if 'ops' says so. */
+static void step_rest(const struct table *t, const struct bound *b, int ops)
 {
     const struct step *s = &t->how;
     const int64_t *least = b->least;
     int64_t *rest = b->rest, e = t->first_entry, end = e + t->nentries;
-    int for_a = !s->a->leaf, for_b = s->b && !s->b->leaf;
+    int for_a = !s->a->leaf || (ops && s->a->of_op);
+    int for_b = s->b && (!s->b->leaf || (ops && s->b->of_op));
     if (!t->nentries || !(for_a || for_b))
         return;
     for (struct cursor c = topt_cursor_start(s); e < end; topt_cursor_next(&c))
@@ -136,20 +137,32 @@ static void step_rest(const struct table *t, const struct bound *b)
         }
 }
 
-int topt_weigh_rest(const struct tables *ts, const struct table *root,
-                    const atomic_bool *cancel, struct bound *b)
+static int weigh_rest(const struct tables *ts, const struct table *root,
+                      const atomic_bool *cancel, struct bound *b, int ops)
 {
     /* Leaves stand in front of all other tables. */
-    for (int64_t e = ts->leaf_entries; e < ts->nentries; e++)
+    for (int64_t e = ops ? 0 : ts->leaf_entries; e < ts->nentries; e++)
         b->rest[e] = TOPT_NOTHING;
     b->rest[root->first_entry] = 0;
     for (size_t i = ts->nall; i-- > 0;) {
         if (canceled(cancel))
             return -1;
         if (!ts->all[i]->leaf)
-            step_rest(ts->all[i], b);
+            step_rest(ts->all[i], b, ops);
     }
     return 0;
+}
+
+int topt_weigh_rest(const struct tables *ts, const struct table *root,
+                    const atomic_bool *cancel, struct bound *b)
+{
+    return weigh_rest(ts, root, cancel, b, 0);
+}
+
+int topt_weigh_all_rest(const struct tables *ts, const struct table *root,
+                        const atomic_bool *cancel, struct bound *b)
+{
+    return weigh_rest(ts, root, cancel, b, 1);
 }
 
 uint32_t topt_weigh_point(const struct table *leaf, int64_t entry, const struct bound *b)

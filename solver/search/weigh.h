@@ -36,6 +36,10 @@ int topt_weigh_least(const struct tables *ts, const atomic_bool *cancel,
 int topt_weigh_rest(const struct tables *ts, const struct table *root,
                     const atomic_bool *cancel, struct bound *b) TOPT_MUST_CHECK;
 
+/* The same of the costs that operators have of their own, too. */
+int topt_weigh_all_rest(const struct tables *ts, const struct table *root,
+                        const atomic_bool *cancel, struct bound *b) TOPT_MUST_CHECK;
+
 /* Which entries of A and B the lightest point of an entry is made of (0: no B). */
 void topt_weigh_down(const struct table *t, int64_t entry, const struct bound *b,
                      int64_t *ret_a, int64_t *ret_b);

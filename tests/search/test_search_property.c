@@ -570,9 +570,47 @@ static void long_chains(void)
     is_int(loose, 0, "and with a tolerance what it promises");
 }
 
+/* A chain with so much to leave out that bands are searched on problems of their own: exact,
+ * with a tolerance, within a limit, stopped. */
+static void narrow_bands(void)
+{
+    struct rng r = {3};
+    struct random_problem g;
+    struct random_spec spec = {.shape = SHAPE_CHAIN,
+                               .nops = 50,
+                               .max_configs = 24,
+                               .max_alternatives = 2,
+                               .max_cost = 1000000};
+    problem_make(&g, &r, spec);
+    struct topt_frontier *all = solve(&g.p, "ft-plain", 0, 0, 1);
+    struct topt_frontier *one = solve(&g.p, "ft", 0, 0, 1);
+    struct topt_frontier *two = solve(&g.p, "ft", 0, 0, 2);
+    int wrong = !all || !one || !two || !same_costs(all, one) || !one->exact ||
+                !same_witnesses(&g.p, one, two) || !witnesses_hold(&g.p, one);
+    int64_t half = all ? all->cost[all->npoints / 2].memory : 0;
+    wrong += !all || !limits_hold(&g.p, all, "ft", half, 0, 2);
+    is_int(wrong, 0, "narrow bands: ft finds what the plain steps find");
+    wrong = !all;
+    for (int i = 0; all && i < 8; i++) {
+        struct topt_search_options o = {.memory_limit = i % 2 ? half : 0,
+                                        .epsilon = i % 4 < 2 ? 0 : 0.0005,
+                                        .max_work = i < 4 ? 0 : 400000 + 100000 * i};
+        struct topt_frontier *f = NULL, want = within(all, o.memory_limit, 0);
+        wrong += topt_search(&g.p, &o, &f, NULL) || !bound_holds(&want, f) ||
+                 !witnesses_hold(&g.p, f);
+        topt_frontier_destroy(f);
+    }
+    is_int(wrong, 0, "and what they promise with a tolerance and when stopped");
+    topt_frontier_destroy(all);
+    topt_frontier_destroy(one);
+    topt_frontier_destroy(two);
+    problem_free(&g);
+}
+
 int main(void)
 {
     long_chains();
+    narrow_bands();
     many_threads();
     small_problems();
     large_numbers();

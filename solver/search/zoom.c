@@ -1,0 +1,311 @@
+/* zoom.c - a band of the frontier searched on a problem of its own.
+ *
+ * Bands become narrow quickly, while every weighing and every table still looks at all
+ * configurations.  But what is wanted in a band weighs hardly more than its ends:
+ *
+ *     time |  left
+ *          |   o .             all of the frontier between two points of its hull is near the
+ *          |    . .  x         line between them (x: dominated by what will be found), so a
+ *          |     . . . x       configuration with which no strategy weighs so little is of no
+ *          |       . .   .     use here; of 784 pairs of a chain's edge 50 are left in a 16th
+ *          |          .  . o   of the frontier, 5 in a 32nd
+ *          +------------------ memory
+ *
+ * So a band is searched as a frontier by itself, of the problem without them.  How near is
+ * guessed (as far beyond its ends as these are from its lightest), and held against what was found: a strategy that was left out is wanted only if
+ * it is in the corner of a step, and all corners that weigh more than the guess are seen.
+ * Then it is done once more, with what the corners weigh. */
+#include "zoom.h"
+
+#include "narrow.h"
+#include "sweep.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MIN_DEPTH = 4,       /* of bands: before that, hardly anything is left out */
+    MIN_PAIRS = 1 << 12, /* of entries: what looks at less is not worth a plan */
+    GAIN = 3,            /* times fewer pairs of configurations */
+    TRIES = 2,
+    LOOK_BACK = 64, /* edges that may share a table */
+};
+
+static int64_t min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- what is left ---- */
+
+struct zoom {
+    struct bander *b;
+    struct band *band;
+    int64_t allowance;
+    struct narrowed narrowed;
+    struct topt_frontier *frontier;
+};
+
+static int is_left(const struct zoom *z, int op, int config)
+{
+    const struct plan *plan = z->b->plan;
+    const struct bound *x = &z->b->bound[0];
+    int64_t entry = plan->factor[op].table->first_entry + plan->value[op][config];
+    return topt_weigh(x, plan->problem->op[op].cost[config]) + x->rest[entry] <=
+           z->allowance;
+}
+
+static char **find_left(const struct zoom *z, struct topt_arena *a)
+{
+    const struct topt_search_problem *p = z->b->plan->problem;
+    char **left = TOPT_NEW(a, p->nops, char *);
+    for (int i = 0; left && i < p->nops; i++) {
+        left[i] = TOPT_NEW(a, p->op[i].nconfigs, char);
+        for (int c = 0; left[i] && c < p->op[i].nconfigs; c++)
+            left[i][c] = (char)is_left(z, i, c);
+        if (!left[i])
+            return NULL;
+    }
+    return left;
+}
+
+static double pairs(const struct topt_search_problem *p)
+{
+    double n = 0;
+    for (int e = 0; e < p->nedges; e++)
+        n += (double)p->op[p->edge[e].from].nconfigs *
+             (double)p->op[p->edge[e].to].nconfigs;
+    return n;
+}
+
+/* ---- tables without what is left out ---- */
+
+/* Classes that an edge's configurations still have. */
+struct used {
+    const struct topt_table *table; /* the original */
+    int32_t *from, *to;
+    int nfrom, nto;
+};
+
+/* Number the classes anew, by first occurrence. */
+static int32_t *find_used(struct topt_arena *a, int32_t *class_of, int nconfigs,
+                          int nclasses, int *ret_n)
+{
+    int32_t *number = TOPT_NEW(a, nclasses, int32_t);
+    int32_t *used = TOPT_NEW(a, nclasses, int32_t);
+    *ret_n = 0;
+    if (!number || !used)
+        return NULL;
+    for (int c = 0; c < nconfigs; c++) {
+        int32_t k = class_of[c];
+        if (!number[k]) {
+            used[*ret_n] = k;
+            number[k] = ++*ret_n;
+        }
+        class_of[c] = number[k] - 1;
+    }
+    return used;
+}
+
+static const struct topt_table *copy_table(struct topt_arena *a, const struct used *u)
+{
+    const struct topt_table *t = u->table;
+    struct topt_table *ret = TOPT_NEW(a, 1, struct topt_table);
+    int32_t *first = TOPT_NEW(a, (size_t)u->nfrom * (size_t)u->nto + 1, int32_t), *at;
+    if (!ret || !first)
+        return NULL;
+    at = first;
+    for (int i = 0; i < u->nfrom; i++)
+        for (int k = 0; k < u->nto; k++, at++) {
+            const int32_t *entry =
+                t->first + (int64_t)u->from[i] * t->to_classes + u->to[k];
+            at[1] = at[0] + entry[1] - entry[0];
+        }
+    struct topt_cost *alt = TOPT_NEW(a, *at, struct topt_cost);
+    if (!alt)
+        return NULL;
+    at = first;
+    for (int i = 0; i < u->nfrom; i++)
+        for (int k = 0; k < u->nto; k++, at++) {
+            const int32_t *entry =
+                t->first + (int64_t)u->from[i] * t->to_classes + u->to[k];
+            if (at[1] > at[0])
+                memcpy(alt + at[0], t->alt + entry[0],
+                       (size_t)(at[1] - at[0]) * sizeof *alt);
+        }
+    *ret = (struct topt_table){u->nfrom, u->nto, first, alt};
+    return ret;
+}
+
+static int same_used(const struct used *x, const struct used *y)
+{
+    return x->table == y->table && x->nfrom == y->nfrom && x->nto == y->nto &&
+           !memcmp(x->from, y->from, (size_t)x->nfrom * sizeof *x->from) &&
+           !memcmp(x->to, y->to, (size_t)x->nto * sizeof *x->to);
+}
+
+/* Give every edge a table of the entries that are left; alternatives keep their numbers. */
+static int copy_tables(struct narrowed *n)
+{
+    const struct topt_search_problem *p = &n->problem;
+    struct used *used = TOPT_NEW(n->arena, p->nedges, struct used);
+    for (int e = 0; used && e < p->nedges; e++) {
+        struct topt_search_edge *edge = (struct topt_search_edge *)&p->edge[e];
+        struct used *u = &used[e];
+        int like = e - 1;
+        u->table = edge->table;
+        u->from =
+            find_used(n->arena, (int32_t *)edge->from_class, p->op[edge->from].nconfigs,
+                      u->table->from_classes, &u->nfrom);
+        u->to = find_used(n->arena, (int32_t *)edge->to_class, p->op[edge->to].nconfigs,
+                          u->table->to_classes, &u->nto);
+        if (!u->from || !u->to)
+            return -1;
+        while (like >= 0 && like >= e - LOOK_BACK && !same_used(&used[like], u))
+            like--;
+        edge->table = like >= 0 && like >= e - LOOK_BACK ? p->edge[like].table
+                                                         : copy_table(n->arena, u);
+        if (!edge->table)
+            return -1;
+    }
+    return used ? 0 : -1;
+}
+
+/* ---- the search ---- */
+
+/* The problem of what is left within the allowance.  1, 0 where that is not much less, or -1. */
+static int narrow(struct zoom *z)
+{
+    struct bander *b = z->b;
+    const struct plan *plan = b->plan;
+    struct topt_arena *a = topt_arena_create(0);
+    b->bound[0].allowance = z->allowance;
+    z->band->work += plan->tables.npairs;
+    if (!a || topt_weigh_all_rest(&plan->tables, plan->place[plan->root].table,
+                                  b->options->cancel, &b->bound[0])) {
+        topt_arena_destroy(a);
+        return a ? topt_fail(b->err, TOPT_ERR_CANCELED, "the search was canceled")
+                 : topt_search_nomem(b->err);
+    }
+    char **left = find_left(z, a);
+    int rc = left ? topt_narrow_to(plan->problem, left, &z->narrowed, b->err)
+                  : topt_search_nomem(b->err);
+    topt_arena_destroy(a);
+    if (rc || pairs(&z->narrowed.problem) * GAIN > pairs(plan->problem))
+        return rc ? -1 : 0;
+    return copy_tables(&z->narrowed) ? topt_search_nomem(b->err) : 1;
+}
+
+static int search(struct zoom *z)
+{
+    const struct band *band = z->band;
+    struct topt_search_options o = *z->b->options;
+    struct plan plan;
+    o.threads = 1;
+    o.progress = NULL;
+    o.memory_limit = band->corner.memory;
+    o.time_limit = band->corner.time;
+    o.max_work = z->b->work_budget;
+    int rc = topt_plan_init(&plan, &z->narrowed.problem, NULL, &o, z->b->err);
+    if (!rc)
+        rc = topt_sweep_between(&plan, &o, z->b->known, band->left, band->right,
+                                &z->frontier, z->b->err);
+    topt_plan_fini(&plan);
+    return rc;
+}
+
+/* Is everything that was found in the band? */
+static int within(const struct zoom *z)
+{
+    const struct topt_frontier *f = z->frontier;
+    const struct topt_cost c = z->band->corner;
+    return !f->npoints ||
+           (f->cost[0].time <= c.time && f->cost[f->npoints - 1].memory <= c.memory);
+}
+
+/* What was found becomes the band's. */
+static int take(struct zoom *z)
+{
+    struct topt_frontier *f = z->frontier;
+    struct band *band = z->band;
+    struct strategies *s = topt_frontier_strategies(f);
+    size_t n = (size_t)f->npoints;
+    band->found = malloc((n + 1) * sizeof *band->found);
+    if (!band->found)
+        return topt_search_nomem(z->b->err);
+    if (n)
+        memcpy(band->found, f->cost, n * sizeof *band->found);
+    band->nfound = f->npoints;
+    topt_strategies_rename(s, z->narrowed.config, (size_t)z->narrowed.problem.nops);
+    band->strategies = *s;
+    *s = (struct strategies){0};
+    band->left_out = f->epsilon;
+    band->explored = z->allowance;
+    band->state = BAND_DONE;
+    return 0;
+}
+
+static void count(struct zoom *z)
+{
+    const struct topt_search_stats *s = &z->frontier->stats;
+    struct band *band = z->band;
+    band->work += s->products;
+    band->points += s->points;
+    band->bytes = max(band->bytes, s->peak_bytes);
+    band->parts += s->bands;
+    if (s->max_frontier > band->max_frontier)
+        band->max_frontier = s->max_frontier;
+}
+
+/* One try.  1 where the band is done or not to be searched so, 0 where it takes a larger
+ * allowance, which is set; or -1. */
+static int try(struct zoom *z)
+{
+    int rc = narrow(z);
+    if (rc > 0)
+        rc = search(z) ? -1 : 1;
+    if (rc > 0) {
+        const struct topt_frontier *f = z->frontier;
+        count(z);
+        int64_t need = topt_band_needed(z->b, z->band, f->cost, f->npoints);
+        int stopped = topt_search_stopped(z->b->options) || z->b->work_budget;
+        if (!within(z))
+            rc = 1;
+        else if (need <= z->allowance || stopped)
+            rc = take(z) ? -1 : 1;
+        else {
+            z->allowance = need;
+            rc = 0;
+        }
+    } else if (rc == 0) {
+        rc = 1;
+    }
+    topt_frontier_destroy(z->frontier);
+    topt_narrow_fini(&z->narrowed);
+    z->frontier = NULL;
+    z->narrowed = (struct narrowed){0};
+    return rc;
+}
+
+int topt_zoom(struct bander *b, struct band *band)
+{
+    const struct plan *plan = b->plan;
+    const struct bound *x = &b->bound[0];
+    if (b->options->fastest || plan->nfixed || band->depth < MIN_DEPTH ||
+        plan->tables.npairs < MIN_PAIRS || !band->corner.memory || !band->corner.time)
+        return 0;
+    int64_t ends = max(topt_weigh(x, band->left), topt_weigh(x, band->right));
+    int64_t least = topt_weigh(x, band->middle.cost);
+    struct zoom z = {.b = b, .band = band};
+    z.allowance = min(2 * ends - least, topt_band_needed(b, band, NULL, 0));
+    int rc = 0;
+    for (int i = 0; i < TRIES && !rc; i++)
+        rc = try(&z);
+    return rc < 0 ? -1 : 0;
+}
