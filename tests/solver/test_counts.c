@@ -378,7 +378,12 @@ static void check_claims(struct topt_request *r, const struct topt_solutions *al
         t->proven += s.stopped && goal == TOPT_GOAL_FASTEST && s.n &&
                      isfinite(topt_claim_epsilon(&s.claim, s.at[0].time_ns));
         t->loose += r->epsilon > 0 && !s.stopped && s.claim.epsilon > r->epsilon;
-        if(goal==TOPT_GOAL_FASTEST)printf("# stopped %d n %d exact %d eps %g floor %ld best %ld work %ld products %ld\n",s.stopped,s.n,s.claim.exact,s.claim.epsilon,(long)s.claim.floor_ns,s.n?(long)s.at[0].time_ns:0,(long)r->max_work,(long)s.claim.stats.products);
+        if (goal == TOPT_GOAL_FASTEST)
+            printf("# stopped %d n %d exact %d eps %g floor %ld best %ld work %ld "
+                   "products %ld\n",
+                   s.stopped, s.n, s.claim.exact, s.claim.epsilon, (long)s.claim.floor_ns,
+                   s.n ? (long)s.at[0].time_ns : 0, (long)r->max_work,
+                   (long)s.claim.stats.products);
         topt_solutions_fini(&s);
     }
 }
