@@ -373,8 +373,9 @@ static void list_out(const struct view *v)
         for (int e = 0; e < v->a->ndims; e++)
             if (e != d)
                 hand_over(v, d, e, 0);
-        reorder(v, d);
     }
+    for (int d = 0; d < v->a->ndims; d++)
+        reorder(v, d);
 }
 
 static void list_in(const struct view *v)
@@ -387,8 +388,9 @@ static void list_in(const struct view *v)
         for (int e = 0; e < v->a->ndims; e++)
             if (e != d)
                 hand_over(v, d, e, 1);
-        reorder(v, d);
     }
+    for (int d = 0; d < v->a->ndims; d++)
+        reorder(v, d);
 }
 
 static int list(struct topt_atlas *a, int32_t spot, void (*moves)(const struct view *v),

@@ -122,6 +122,8 @@ void topt_router_destroy(struct topt_router *r);
 /* Time of a collective along 'axes', remembered. */
 struct topt_time topt_router_time(struct topt_router *r, enum topt_collective c,
                                   uint32_t axes, int64_t bytes);
+/* The time of what takes more than three months. */
+#define TOPT_ROUTE_FAR (INT64_MAX / 2)
 /* What redistributions cost; the same for all that differ by names only: of axes of one level, of
  * dimensions that all splits divide, of axes that stay as they are.  'transient_bytes': alive at
  * once at most, source and result included, where every buffer is rounded up to 'granule'. */

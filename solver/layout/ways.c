@@ -30,23 +30,18 @@ enum {
     KINDS = TOPT_MOVE_ALL_REDUCE + 1
 };
 
-/* Farther than all times of interest. */
-static const int64_t FAR = INT64_MAX / 4;
+/* What a way costs is one number, a key: nanoseconds, then moves (a slice of each group is one) in the
+ * last bits.  Nothing is farther than FAR, which is more than three months. */
+enum { MOVE_BITS = 8 };
+static const int64_t FAR = (int64_t)1 << 61;
 
 /* What the atlases of a topt_ways may take before they are begun anew, as a sum. */
 static const int64_t ATLAS_BYTES = 128 << 20;
 
-/* What a way costs: nanoseconds, then moves (a slice of each group is one). */
-struct key {
-    int64_t ns;
-    int64_t moves;
-};
-
 /* What one search knows of a layout. */
 struct label {
-    int64_t ns;
-    uint32_t stamp; /* that of the search; else nothing is known */
-    uint16_t moves;
+    int64_t key;
+    uint32_t stamp;       /* that of the search; else nothing is known */
     uint8_t done, passed; /* settled; passed through at the end */
 };
 
@@ -64,9 +59,8 @@ struct origin {
 
 /* As it was pushed: what gets cheaper is pushed again, and the dearer entry is skipped. */
 struct entry {
-    int64_t ns;
+    int64_t key;
     int32_t spot; /* or ~n: the n-th class of moves that wait */
-    int32_t moves;
 };
 
 struct heap {
@@ -137,8 +131,8 @@ struct topt_ways {
     int nbehind, behind_cap;
     struct waiting *waiting;
     int nwaiting, waiting_cap;
-    struct key best; /* of the target's ways so far */
-    struct key front;
+    int64_t best; /* of the target's ways so far */
+    int64_t front;
     int failed; /* memory was short */
 };
 
@@ -315,65 +309,44 @@ static inline const struct block *block_of(struct topt_ways *w, int32_t shape)
     return b;
 }
 
+/* The key of one move. */
 static int64_t price(struct topt_ways *w, enum topt_move_kind kind, uint32_t groups,
                      int64_t bytes)
 {
     uint32_t across = w->across[w->across_of[groups]];
     int64_t ns = time_of(w, topt_move_collective(kind), across, bytes).ns;
-    return ns < FAR - 1 ? ns : FAR - 1;
+    return ns < FAR >> MOVE_BITS ? (ns << MOVE_BITS) + 1 : FAR;
 }
 
-/* Nanoseconds of the moves of a class; FAR where there are none for this source. */
-static inline int64_t ns_of(struct topt_ways *w, const struct topt_atlas_class *c)
+/* The key of each move of a class; NONE where there are none for this source. */
+static inline int64_t key_of(struct topt_ways *w, const struct topt_atlas_class *c)
 {
     if (c->kind == TOPT_MOVE_SLICE)
-        return 0;
+        return 1;
     const struct block *b = block_of(w, c->shape);
     if (c->kind == TOPT_MOVE_PERMUTE && !(b->whole >> c->dim & 1))
-        return FAR;
+        return NONE;
     int64_t *row = &w->row[(size_t)b->row * (size_t)w->width];
-    int64_t *ns = &row[1 + c->kind * w->nacross + w->across_of[c->groups]];
-    if (*ns < 0)
-        *ns = price(w, (enum topt_move_kind)c->kind, c->groups, row[0]);
-    return *ns;
+    int64_t *key = &row[1 + c->kind * w->nacross + w->across_of[c->groups]];
+    if (*key < 0)
+        *key = price(w, (enum topt_move_kind)c->kind, c->groups, row[0]);
+    return *key;
 }
 
 /* ---- keys, and what comes next ------------------------------------------------------------------- */
 
-static int before(struct key a, struct key b)
+static int moves_of(int64_t key)
 {
-    return a.ns != b.ns ? a.ns < b.ns : a.moves < b.moves;
+    return (int)(key & ((1 << MOVE_BITS) - 1));
 }
 
-static int equal(struct key a, struct key b)
+static inline int64_t sum(int64_t a, int64_t b)
 {
-    return a.ns == b.ns && a.moves == b.moves;
+    return a + b < FAR ? a + b : FAR;
 }
 
-static struct key sum(struct key a, struct key b)
+static void heap_push(struct topt_ways *w, struct heap *h, int64_t key, int32_t spot)
 {
-    int64_t ns = a.ns + b.ns;
-    return (struct key){ns < FAR ? ns : FAR, a.moves + b.moves};
-}
-
-static struct key key_of(const struct label *x)
-{
-    return (struct key){x->ns, x->moves};
-}
-
-static struct key key_of_entry(const struct entry *e)
-{
-    return (struct key){e->ns, e->moves};
-}
-
-static int entry_before(const struct entry *a, const struct entry *b)
-{
-    return a->ns != b->ns ? a->ns < b->ns : a->moves < b->moves;
-}
-
-static void heap_push(struct topt_ways *w, struct heap *h, struct key key, int32_t spot)
-{
-    struct entry e = {key.ns, spot, (int32_t)key.moves};
     if (h->n == h->cap) {
         int cap = h->cap ? 2 * h->cap : 256;
         struct entry *at = realloc(h->at, (size_t)cap * sizeof *at);
@@ -385,9 +358,9 @@ static void heap_push(struct topt_ways *w, struct heap *h, struct key key, int32
         h->cap = cap;
     }
     int i = h->n++;
-    for (; i > 0 && entry_before(&e, &h->at[(i - 1) / 2]); i = (i - 1) / 2)
-        h->at[i] = h->at[(i - 1) / 2];
-    h->at[i] = e;
+    for (; i > 0 && key < h->at[(i - 1) / 4].key; i = (i - 1) / 4)
+        h->at[i] = h->at[(i - 1) / 4];
+    h->at[i] = (struct entry){key, spot};
 }
 
 static struct entry heap_pop(struct heap *h)
@@ -395,11 +368,12 @@ static struct entry heap_pop(struct heap *h)
     struct entry top = h->at[0], last = h->at[--h->n];
     int i = 0;
     for (;;) {
-        int c = 2 * i + 1;
+        int c = 4 * i + 1, end = c + 4 < h->n ? c + 4 : h->n;
         if (c >= h->n)
             break;
-        c += c + 1 < h->n && entry_before(&h->at[c + 1], &h->at[c]);
-        if (!entry_before(&h->at[c], &last))
+        for (int k = c + 1; k < end; k++)
+            c = h->at[k].key < h->at[c].key ? k : c;
+        if (h->at[c].key >= last.key)
             break;
         h->at[i] = h->at[c];
         i = c;
@@ -433,35 +407,35 @@ static int done_to(const struct topt_ways *w, const struct seen *x)
 /* A way through what both sides know. */
 static void meet(struct topt_ways *w, const struct seen *x)
 {
-    struct key key = sum(key_of(&x->from), key_of(&x->to));
-    if (before(key, w->best))
+    int64_t key = sum(x->from.key, x->to.key);
+    if (key < w->best)
         w->best = key;
 }
 
-static void set_label(struct label *x, uint32_t stamp, struct key key)
+static void set_label(struct label *x, uint32_t stamp, int64_t key)
 {
-    *x = (struct label){.ns = key.ns, .stamp = stamp, .moves = (uint16_t)key.moves};
+    *x = (struct label){.key = key, .stamp = stamp};
 }
 
 /* Of equal ways the one whose last stop is cheapest, then first. */
 static int comes_earlier(const struct topt_ways *w, int32_t prev, int32_t than)
 {
     const struct map *m = w->on;
-    int64_t ns = m->seen[prev].from.ns, other = m->seen[than].from.ns;
+    int64_t ns = m->seen[prev].from.key, other = m->seen[than].from.key;
     return ns != other ? ns < other
                        : m->atlas.spot[prev].state < m->atlas.spot[than].state;
 }
 
 /* Forward from 'at' to 'spot'; whether that is as cheap as anything known. */
 static int go_forward(struct topt_ways *w, int32_t at, const struct topt_atlas_class *c,
-                      struct key key, int32_t spot)
+                      int64_t key, int32_t spot)
 {
     struct seen *x = &w->on->seen[spot];
-    struct origin *origin = &w->on->origin[spot];
     const struct label *f = known_from(w, x);
-    if (f && (f->done || before(key_of(f), key)))
+    if (f && f->key < key) /* as that of all who are settled */
         return 0;
-    if (f && equal(key_of(f), key)) {
+    struct origin *origin = &w->on->origin[spot];
+    if (f && f->key == key) {
         if (!comes_earlier(w, at, origin->prev))
             return 1;
     } else {
@@ -474,14 +448,13 @@ static int go_forward(struct topt_ways *w, int32_t at, const struct topt_atlas_c
     return 1;
 }
 
-static void go_backward(struct topt_ways *w, struct key key, int32_t spot)
+static void go_backward(struct topt_ways *w, int64_t key, int32_t spot)
 {
     struct seen *x = &w->on->seen[spot];
     const struct label *f = known_from(w, x), *t = known_to(w, x);
-    if (f && before(sum(key, key_of(f)), w->best))
-        w->best = sum(key, key_of(f));
-    if ((f && f->done) || (t && !before(key, key_of(t))) ||
-        before(w->best, sum(key, w->front)))
+    if (f && sum(key, f->key) < w->best)
+        w->best = sum(key, f->key);
+    if ((f && f->done) || (t && key >= t->key) || w->best < sum(key, w->front))
         return;
     set_label(&x->to, w->stamp_to, key);
     heap_push(w, &w->to, key, spot);
@@ -540,9 +513,9 @@ static void leave_forward(struct topt_ways *w)
     const struct topt_atlas_class *c = &a->class[a->spot[e.spot].out.first];
     const struct topt_atlas_class *end = c + a->spot[e.spot].out.n;
     for (; c < end; c++) {
-        int64_t ns = ns_of(w, c);
-        struct key key = sum(key_of_entry(&e), (struct key){ns, 1});
-        if (ns == FAR || (w->targets == 1 && before(w->best, key)))
+        int64_t step = key_of(w, c);
+        int64_t key = sum(e.key, step);
+        if (step == NONE || (w->targets == 1 && w->best < key))
             continue;
         w->stats.relaxed += c->narcs;
         for (int i = 0; i < c->narcs; i++)
@@ -551,8 +524,7 @@ static void leave_forward(struct topt_ways *w)
 }
 
 /* Look at a class of moves to a layout. */
-static void go_class_back(struct topt_ways *w, int32_t spot, int32_t class,
-                          struct key key)
+static void go_class_back(struct topt_ways *w, int32_t spot, int32_t class, int64_t key)
 {
     struct topt_atlas *a = &w->on->atlas;
     w->failed |= topt_atlas_list_class(a, spot, class) != 0;
@@ -564,7 +536,7 @@ static void go_class_back(struct topt_ways *w, int32_t spot, int32_t class,
         go_backward(w, key, a->arc[a->class[class].arc + i]);
 }
 
-static void wait(struct topt_ways *w, int32_t spot, int32_t class, struct key key)
+static void wait(struct topt_ways *w, int32_t spot, int32_t class, int64_t key)
 {
     if (w->nwaiting == w->waiting_cap) {
         int cap = w->waiting_cap ? 2 * w->waiting_cap : 64;
@@ -606,7 +578,7 @@ static void leave_backward(struct topt_ways *w)
     struct entry e = heap_pop(&w->to);
     if (e.spot < 0) {
         struct waiting x = w->waiting[~e.spot];
-        go_class_back(w, x.spot, x.class, key_of_entry(&e));
+        go_class_back(w, x.spot, x.class, e.key);
         return;
     }
     w->failed |= topt_atlas_list_in(a, e.spot) || keep_behind(w, e.spot);
@@ -619,9 +591,9 @@ static void leave_backward(struct topt_ways *w)
     int32_t first = a->spot[e.spot].in.first, end = first + a->spot[e.spot].in.n;
     for (int32_t i = first; i < end; i++) {
         const struct topt_atlas_class *c = &a->class[i];
-        int64_t ns = of_no_use(w, c) ? FAR : ns_of(w, c);
-        struct key key = sum(key_of_entry(&e), (struct key){ns, 1});
-        if (ns == FAR || before(w->best, sum(key, w->front)))
+        int64_t step = of_no_use(w, c) ? NONE : key_of(w, c);
+        int64_t key = sum(e.key, step);
+        if (step == NONE || w->best < sum(key, w->front))
             continue;
         if (c->kind == TOPT_MOVE_ALL_GATHER)
             wait(w, e.spot, i, key);
@@ -633,23 +605,23 @@ static void leave_backward(struct topt_ways *w)
 /* ---- two searches that meet ------------------------------------------------------------------------- */
 
 /* Skip what was settled before by a cheaper way. */
-static struct key next_from(struct topt_ways *w)
+static int64_t next_from(struct topt_ways *w)
 {
     struct heap *h = &w->from;
     while (h->n && w->on->seen[h->at[0].spot].from.done)
         heap_pop(h);
-    return h->n ? key_of_entry(&h->at[0]) : (struct key){FAR, 0};
+    return h->n ? h->at[0].key : FAR;
 }
 
 /* What forward has settled meanwhile is of no use to backward either. */
-static struct key next_to(struct topt_ways *w)
+static int64_t next_to(struct topt_ways *w)
 {
     struct heap *h = &w->to;
     while (
         h->n && h->at[0].spot >= 0 &&
         (w->on->seen[h->at[0].spot].to.done || done_from(w, &w->on->seen[h->at[0].spot])))
         heap_pop(h);
-    return h->n ? key_of_entry(&h->at[0]) : (struct key){FAR, 0};
+    return h->n ? h->at[0].key : FAR;
 }
 
 /* Until forward has come to the target (1), or nothing that is not settled can be on a cheapest
@@ -660,8 +632,8 @@ static int approach(struct topt_ways *w, int32_t target)
         if (w->failed || done_from(w, &w->on->seen[target]))
             return 1;
         w->front = next_from(w);
-        struct key behind = next_to(w);
-        if (!w->from.n || !w->to.n || before(w->best, sum(w->front, behind)))
+        int64_t behind = next_to(w);
+        if (!w->from.n || !w->to.n || w->best < sum(w->front, behind))
             return 0;
         if (w->nfrom <= w->targets * w->nto)
             leave_forward(w);
@@ -671,9 +643,9 @@ static int approach(struct topt_ways *w, int32_t target)
 }
 
 /* Is a way with this first part a cheapest one, as backward knows what is left? */
-static int on_best(const struct topt_ways *w, struct key key, const struct seen *x)
+static int on_best(const struct topt_ways *w, int64_t key, const struct seen *x)
 {
-    return done_to(w, x) && !x->to.passed && equal(sum(key, key_of(&x->to)), w->best);
+    return done_to(w, x) && !x->to.passed && sum(key, x->to.key) == w->best;
 }
 
 static void pass_through(struct topt_ways *w, struct entry e)
@@ -682,12 +654,12 @@ static void pass_through(struct topt_ways *w, struct entry e)
     const struct topt_atlas_class *c = &a->class[a->spot[e.spot].out.first];
     const struct topt_atlas_class *end = c + a->spot[e.spot].out.n;
     for (; c < end; c++) {
-        int64_t ns = ns_of(w, c);
-        struct key key = sum(key_of_entry(&e), (struct key){ns, 1});
-        for (int i = 0; i < (before(w->best, key) ? 0 : c->narcs); i++) {
+        int64_t step = key_of(w, c);
+        int64_t key = sum(e.key, step);
+        for (int i = 0; i < (step == NONE || w->best < key ? 0 : c->narcs); i++) {
             int32_t spot = a->arc[c->arc + i];
             struct seen *x = &w->on->seen[spot];
-            if (!done_to(w, x) || !equal(sum(key, key_of(&x->to)), w->best) ||
+            if (!done_to(w, x) || sum(key, x->to.key) != w->best ||
                 !go_forward(w, e.spot, c, key, spot) || x->to.passed)
                 continue;
             x->to.passed = 1;
@@ -703,9 +675,9 @@ static void finish(struct topt_ways *w)
     for (int i = 0; i < w->nbehind; i++) {
         struct seen *x = &w->on->seen[w->behind[i]];
         const struct label *f = known_from(w, x);
-        if (f && !f->done && on_best(w, key_of(f), x)) {
+        if (f && !f->done && on_best(w, f->key, x)) {
             x->to.passed = 1;
-            heap_push(w, &w->to, key_of(f), w->behind[i]);
+            heap_push(w, &w->to, f->key, w->behind[i]);
         }
     }
     while (w->to.n && !w->failed) {
@@ -721,14 +693,14 @@ static int reach(struct topt_ways *w, int32_t target)
 {
     struct seen *x = &w->on->seen[target];
     const struct label *f = known_from(w, x);
-    w->best = f ? key_of(f) : (struct key){INT64_MAX, 0};
+    w->best = f ? f->key : INT64_MAX;
     if (f && f->done)
         return 0;
     w->nbehind = w->nwaiting = w->to.n = 0;
     w->nto = 0;
     w->stamp_to++;
-    set_label(&x->to, w->stamp_to, (struct key){0, 0});
-    heap_push(w, &w->to, (struct key){0, 0}, target);
+    set_label(&x->to, w->stamp_to, 0);
+    heap_push(w, &w->to, 0, target);
     if (!approach(w, target))
         finish(w);
     return w->failed ? -1 : 0;
@@ -828,8 +800,8 @@ static int begin(struct topt_ways *w, const struct topt_way_source *source, int 
     map_fit(w);
     if (root == NONE || w->failed)
         return -1;
-    set_label(&w->on->seen[root].from, w->stamp, (struct key){0, 0});
-    heap_push(w, &w->from, (struct key){0, 0}, root);
+    set_label(&w->on->seen[root].from, w->stamp, 0);
+    heap_push(w, &w->from, 0, root);
     return w->failed ? -1 : 0;
 }
 
@@ -837,7 +809,7 @@ static int begin(struct topt_ways *w, const struct topt_way_source *source, int 
 static int read_steps(const struct topt_ways *w, int32_t spot, struct topt_way_step *step)
 {
     const struct map *m = w->on;
-    int len = m->seen[spot].from.moves, nsteps = 0;
+    int len = moves_of(m->seen[spot].from.key), nsteps = 0;
     for (int i = len - 1; i >= 0; spot = m->origin[spot].prev, i--)
         step[i] =
             (struct topt_way_step){(enum topt_move_kind)m->origin[spot].kind,
@@ -861,10 +833,10 @@ static int answer(struct topt_ways *w, struct topt_way_question *q)
     if (spot == NONE || w->failed || reach(w, spot))
         return -1;
     const struct label *x = known_from(w, &w->on->seen[spot]);
-    q->way.step = x ? TOPT_NEW(w->arena, x->moves, struct topt_way_step) : NULL;
+    q->way.step = x ? TOPT_NEW(w->arena, moves_of(x->key), struct topt_way_step) : NULL;
     if (!q->way.step)
         return -1;
-    q->way.ns = x->ns;
+    q->way.ns = x->key < FAR ? x->key >> MOVE_BITS : TOPT_ROUTE_FAR;
     q->way.nsteps = read_steps(w, spot, q->way.step);
     return 0;
 }

@@ -69,7 +69,7 @@ struct topt_way_step {
 
 /* The cheapest way to a state. */
 struct topt_way {
-    int64_t ns;
+    int64_t ns; /* TOPT_ROUTE_FAR: more than three months */
     int nsteps;
     struct topt_way_step *step; /* borrowed from who found it */
 };

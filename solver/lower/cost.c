@@ -243,7 +243,8 @@ int topt_cost_move_by(const struct topt_costing *k, int tensor,
                                    .from_bytes = block(k, &shape, from),
                                    .to_bytes = block(k, &shape, to)};
     int64_t rounds = k->settings->micro_batches;
-    int bad = __builtin_mul_overflow(by->time_ns, rounds, &ret->network_ns);
+    int bad = by->time_ns == TOPT_ROUTE_FAR ||
+              __builtin_mul_overflow(by->time_ns, rounds, &ret->network_ns);
     for (int i = 0; i < TOPT_BASIS_COUNT; i++)
         ret->basis_ns[i] = bad ? 0 : by->basis_ns[i] * rounds; /* parts of that */
     return bad ? topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows") : 0;
