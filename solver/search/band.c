@@ -42,6 +42,8 @@ enum {
     DEAR_PART = 3,        /* or only a part farther where it costs a lot */
     CHEAP_PART = 4,       /* cheap is less than a part of a weighing, ... */
     DEAR_TIMES = 4,       /* dear is more than so many */
+    STEP_BACK = 4,        /* so much less far where tables took too much, ... */
+    STEP_ON = 2,          /* and so much farther from there where they did not */
     REST_REACH = 8,       /* rests are found so many times farther at a time */
     KNOWN_PART = 8, /* where known costs leave less than a part, that is tried at once */
     TABLE_PAIRS = 32, /* a table takes as long as that, however small it is */
@@ -442,11 +444,11 @@ static int too_much(struct bander *b, struct band *band, int can_split, int64_t 
         return 0;
     }
     if (b->maker.nbounds == 1 && band->time > 4 && band->memory > 4) {
-        *budget = b->work_budget;
+        *budget = b->work_budget ? b->work_budget : *budget;
         return add_bounds(b, band);
     }
     if (!b->work_budget) {
-        *budget = 0;
+        *budget += *budget / 2;
         return 0;
     }
     /* Out of work: what was explored once more, to keep it. */
@@ -480,6 +482,7 @@ static int explore(struct bander *b, struct band *band, int64_t opt, int64_t nee
     const struct topt_search_options *o = b->options;
     int64_t budget =
         max(b->plan->tables.npairs, TABLE_PAIRS * (int64_t)b->plan->tables.nall);
+    int64_t step = 0;        /* where tables took too much: how far to go at once */
     int64_t known = opt - 1; /* entries' rests are known up to this allowance */
     int64_t reach = opt + (need - opt) / (o->fastest ? FIRST_REACH_FAST : FIRST_REACH);
     if (b->known.n &&
@@ -500,8 +503,11 @@ static int explore(struct bander *b, struct band *band, int64_t opt, int64_t nee
         if (made == TOPT_MADE_FAILED ||
             (made == TOPT_MADE_TOO_MUCH && too_much(b, band, can_split, &budget)))
             return -1;
-        if (made == TOPT_MADE_TOO_MUCH)
+        if (made == TOPT_MADE_TOO_MUCH) {
+            step = max((step ? step : reach - band->explored) / STEP_BACK, 1);
+            reach = band->explored + step;
             continue;
+        }
         if (made == TOPT_MADE_STOPPED) {
             band->explored = opt - 1;
             return keep_middle(b, band);
@@ -513,7 +519,8 @@ static int explore(struct bander *b, struct band *band, int64_t opt, int64_t nee
             return keep_points(b, band);
         if (o->fastest && r.n)
             band->corner.time = r.cost[r.n - 1].time;
-        reach = next_reach(b, opt, band->explored);
+        step *= STEP_ON;
+        reach = step ? band->explored + step : next_reach(b, opt, band->explored);
         if (reach > need - (need - opt) / 16)
             reach = need;
     }
