@@ -304,9 +304,10 @@ void topt_tally_hide(struct topt_tally *t)
 /* What counts how often: the one place where the papers' accounting differs. */
 static const struct weights {
     int64_t cls[TOPT_CLASS_COUNT], flight, output;
+    int once; /* everything counts once */
 } weights[TOPT_ACCOUNTING_COUNT] = {
-    [TOPT_ACCOUNTING_RUN] = {{1, 1, 1, 1, 1, 1, 1, 1}, 1, 0},
-    [TOPT_ACCOUNTING_PAPER] = {{[TOPT_CLASS_PARAM] = 1}, 0, 2},
+    [TOPT_ACCOUNTING_RUN] = {{1, 1, 1, 1, 1, 1, 1, 1}, 1, 0, 1},
+    [TOPT_ACCOUNTING_PAPER] = {{[TOPT_CLASS_PARAM] = 1}, 0, 2, 0},
 };
 
 struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t)
@@ -321,6 +322,8 @@ struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t)
 void topt_weigh(const struct topt_costing *k, struct topt_fragment_cost *c)
 {
     const struct weights *w = &weights[k->settings->accounting];
+    if (w->once)
+        return;
     for (int i = 0; i < TOPT_CLASS_COUNT; i++)
         c->class_bytes[i] *= w->cls[i];
     c->transient_bytes *= w->flight;

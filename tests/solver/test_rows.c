@@ -188,6 +188,49 @@ static void check_row(const struct topt_model *m, int op, int nodes, int per_nod
     topt_model_destroy(micro);
 }
 
+/* ---- whole strategies ----------------------------------------------------------------------------- */
+
+static int audited_alone(const struct topt_costing *k, struct topt_audit *a,
+                         const struct topt_strategy *s)
+{
+    struct topt_strategy_cost cost;
+    struct topt_program *p;
+    struct topt_error err = {0};
+    if (topt_cost_strategy(k, s, &cost, &err) ||
+        topt_lower(k->model, k->mesh, k->settings, s, k->router, &p, &err)) {
+        printf("# %s\n", err.text);
+        return 0;
+    }
+    int same = audited(a, s, &cost, p->peak_bytes);
+    topt_program_destroy(p);
+    return same;
+}
+
+/* Blocks of uneven sizes, windows that are largest in the middle, one thing and another. */
+static void check_audit(const struct topt_model *m, int nodes, int per_node)
+{
+    enum { STRATEGIES = 30 };
+    struct topt_settings settings = topt_settings_default();
+    struct topt_mesh mesh;
+    struct dice d = {7, 0};
+    int good = 0;
+    if (topt_mesh_init(&mesh, nodes, per_node, NULL))
+        return;
+    settings.granule_bytes = 1;
+    struct topt_router *r = topt_router_create(hw, &mesh);
+    struct topt_costing k = {m, hw, &mesh, &settings, r, NULL};
+    struct topt_audit *a = topt_audit_create(&k, NULL);
+    for (int i = 0; i < STRATEGIES; i++) {
+        struct topt_strategy *s = roll_strategy(&d, m, &mesh);
+        good += audited_alone(&k, a, s);
+        topt_strategy_destroy(s);
+    }
+    is_int(good, STRATEGIES, "%s on %dx%d: audited, strategies are what each is alone",
+           m->name, nodes, per_node);
+    topt_audit_destroy(a);
+    topt_router_destroy(r);
+}
+
 static const struct topt_model *find_row(struct topt_model *const *model,
                                          const struct topt_op_spec *row, int *ret_op)
 {
@@ -219,8 +262,11 @@ int main(void)
         check_row(m, op, 1, 3, 1);
         check_row(m, op, 2, 2, 1);
     }
-    for (int k = 0; k < MODELS; k++)
+    for (int k = 0; k < MODELS; k++) {
+        check_audit(model[k], 1, 4);
+        check_audit(model[k], 2, 3);
         topt_model_destroy(model[k]);
+    }
     topt_hw_destroy(hw);
     return done_testing();
 }
