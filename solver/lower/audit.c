@@ -136,6 +136,9 @@ struct topt_audit {
     int nbytes, bytes_cap;
     /* Of the strategy at hand: numbers of entries and uses. */
     int *op, *hub, *use, *into_hub;
+    uint8_t *keep; /* as the strategy's */
+    /* By operator, with its uses; by tensor, its hub with the move into it. */
+    struct topt_fragment_cost *cost_of_op, *cost_of_hub;
     int windows;
     int64_t now[TOPT_ALIVE_LANES], most[TOPT_ALIVE_LANES];
     struct topt_error *err;
@@ -459,13 +462,14 @@ static int find_entry(struct topt_audit *a, int op, int tensor,
     return *entry < 0 ? -1 : 0;
 }
 
+/* 1 where it is another than before; -1: failed. */
 static int find_use(struct topt_audit *a, int tensor, int from, int to, int input,
                     int *use)
 {
     if (*use >= 0 && use_at(a, *use)->from == from && use_at(a, *use)->to == to)
         return 0;
     *use = use_of(a, tensor, from, to, input);
-    return *use < 0 ? -1 : 0;
+    return *use < 0 ? -1 : 1;
 }
 
 static int find_entries(struct topt_audit *a, const struct topt_strategy *s)
@@ -491,20 +495,54 @@ static int place_of(const struct topt_audit *a, int tensor)
     return t->nconsumers > 1 ? a->hub[tensor] : a->op[t->producer];
 }
 
-static int find_uses(struct topt_audit *a)
+/* Uses belong to the entries at their ends, so that what an operator costs with them changes
+ * where one of them does, or what it keeps. */
+static int find_op_uses(struct topt_audit *a, const struct topt_strategy *s, int op)
+{
+    const struct topt_op *o = &a->k.model->op[op];
+    struct topt_fragment_cost *cost = &a->cost_of_op[op];
+    int at = op * TOPT_MAX_INPUTS, changed = !o->ninputs;
+    for (int k = 0; k < o->ninputs; k++) {
+        int t = o->operand[o->input[k]].tensor;
+        int other = find_use(a, t, place_of(a, t), a->op[op], k, &a->use[at + k]);
+        if (other < 0)
+            return -1;
+        changed |= other || a->keep[at + k] != s->keep[at + k];
+        a->keep[at + k] = s->keep[at + k];
+    }
+    if (!changed)
+        return 0;
+    *cost = entry_at(a, a->op[op])->cost;
+    for (int k = 0; k < o->ninputs; k++)
+        if (topt_cost_join(cost,
+                           topt_edge_choice(&use_at(a, a->use[at + k])->cost,
+                                            (enum topt_keep)a->keep[at + k]),
+                           a->err))
+            return -1;
+    return 0;
+}
+
+static int find_into_hub(struct topt_audit *a, int tensor)
+{
+    int from = a->op[a->k.model->tensor[tensor].producer];
+    int other = find_use(a, tensor, from, a->hub[tensor], 0, &a->into_hub[tensor]);
+    if (other <= 0)
+        return other;
+    a->cost_of_hub[tensor] = entry_at(a, a->hub[tensor])->cost;
+    return topt_cost_join(
+        &a->cost_of_hub[tensor],
+        topt_edge_choice(&use_at(a, a->into_hub[tensor])->cost, TOPT_KEEP_AFTER), a->err);
+}
+
+static int find_uses(struct topt_audit *a, const struct topt_strategy *s)
 {
     const struct topt_model *m = a->k.model;
     for (int t = 0; t < m->ntensors; t++)
-        if (m->tensor[t].nconsumers > 1 &&
-            find_use(a, t, a->op[m->tensor[t].producer], a->hub[t], 0, &a->into_hub[t]))
+        if (m->tensor[t].nconsumers > 1 && find_into_hub(a, t))
             return -1;
     for (int i = 0; i < m->nops; i++)
-        for (int k = 0; k < m->op[i].ninputs; k++) {
-            int t = m->op[i].operand[m->op[i].input[k]].tensor;
-            if (find_use(a, t, place_of(a, t), a->op[i], k,
-                         &a->use[i * TOPT_MAX_INPUTS + k]))
-                return -1;
-        }
+        if (find_op_uses(a, s, i))
+            return -1;
     return 0;
 }
 
@@ -518,26 +556,12 @@ static const struct topt_audit *auditor(const struct topt_pieces *p)
 
 static const struct topt_fragment_cost *cost_of_op(struct topt_pieces *p, int op)
 {
-    const struct topt_audit *a = auditor(p);
-    return &entry_at(a, a->op[op])->cost;
+    return &auditor(p)->cost_of_op[op];
 }
 
 static const struct topt_fragment_cost *cost_of_hub(struct topt_pieces *p, int tensor)
 {
-    const struct topt_audit *a = auditor(p);
-    return &entry_at(a, a->hub[tensor])->cost;
-}
-
-static const struct topt_edge_cost *cost_into_hub(struct topt_pieces *p, int tensor)
-{
-    const struct topt_audit *a = auditor(p);
-    return &use_at(a, a->into_hub[tensor])->cost;
-}
-
-static const struct topt_edge_cost *cost_of_use(struct topt_pieces *p, int op, int input)
-{
-    const struct topt_audit *a = auditor(p);
-    return &use_at(a, a->use[op * TOPT_MAX_INPUTS + input])->cost;
+    return &auditor(p)->cost_of_hub[tensor];
 }
 
 static int64_t waiting_bytes(struct topt_pieces *p, int tensor)
@@ -546,8 +570,7 @@ static int64_t waiting_bytes(struct topt_pieces *p, int tensor)
     return entry_at(a, place_of(a, tensor))->waiting;
 }
 
-static const struct topt_pieces pieces = {cost_of_op, cost_of_hub, cost_into_hub,
-                                          cost_of_use, waiting_bytes};
+static const struct topt_pieces pieces = {cost_of_op, cost_of_hub, waiting_bytes};
 
 /* ---- its peak ------------------------------------------------------------------------------------------ */
 
@@ -691,6 +714,16 @@ static int find_peak(struct topt_audit *a, const struct topt_strategy *s,
 
 /* ---- the whole ----------------------------------------------------------------------------------------- */
 
+/* After a failure what is known of the strategy at hand is of no use to the next. */
+static void forget(struct topt_audit *a)
+{
+    size_t nops = (size_t)a->k.model->nops, ntensors = (size_t)a->k.model->ntensors;
+    memset(a->op, 0xff, nops * sizeof *a->op);
+    memset(a->hub, 0xff, ntensors * sizeof *a->hub);
+    memset(a->use, 0xff, nops * TOPT_MAX_INPUTS * sizeof *a->use);
+    memset(a->into_hub, 0xff, ntensors * sizeof *a->into_hub);
+}
+
 int topt_audit_strategy(struct topt_audit *a, const struct topt_strategy *s,
                         struct topt_strategy_cost *ret_cost, int64_t *ret_peak,
                         struct topt_error *err)
@@ -699,11 +732,13 @@ int topt_audit_strategy(struct topt_audit *a, const struct topt_strategy *s,
     a->err = err;
     if (s->nops != m->nops || s->ntensors != m->ntensors)
         return topt_fail(err, TOPT_ERR_INVAL, "the strategy is for another model");
-    return find_entries(a, s) || find_uses(a) ||
-                   topt_totals_sum(&a->totals, s, &a->pieces, ret_cost, err) ||
-                   find_peak(a, s, ret_peak)
-               ? -1
-               : 0;
+    if (find_entries(a, s) || find_uses(a, s) ||
+        topt_totals_sum(&a->totals, s, &a->pieces, ret_cost, err) ||
+        find_peak(a, s, ret_peak)) {
+        forget(a);
+        return -1;
+    }
+    return 0;
 }
 
 static int *numbers(size_t n)
@@ -729,7 +764,11 @@ static int audit_init(struct topt_audit *a, const struct topt_costing *k)
     a->hub = numbers(ntensors);
     a->use = numbers(nops * TOPT_MAX_INPUTS);
     a->into_hub = numbers(ntensors);
-    if (!a->kind_of_op || !a->kind_of_hub || !a->op || !a->hub || !a->use || !a->into_hub)
+    a->keep = calloc(nops * TOPT_MAX_INPUTS + 1, 1);
+    a->cost_of_op = calloc(nops + 1, sizeof *a->cost_of_op);
+    a->cost_of_hub = calloc(ntensors + 1, sizeof *a->cost_of_hub);
+    if (!a->keep || !a->cost_of_op || !a->cost_of_hub || !a->kind_of_op ||
+        !a->kind_of_hub || !a->op || !a->hub || !a->use || !a->into_hub)
         return no_memory(a);
     find_kinds(a);
     return topt_settings_fit(k->model, k->settings, a->err) ||
@@ -770,5 +809,8 @@ void topt_audit_destroy(struct topt_audit *a)
     free(a->hub);
     free(a->use);
     free(a->into_hub);
+    free(a->keep);
+    free(a->cost_of_op);
+    free(a->cost_of_hub);
     free(a);
 }

@@ -106,23 +106,9 @@ void topt_totals_fini(struct topt_totals *t)
     topt_spans_fini(&t->spans_remaking);
 }
 
-/* Sums of a strategy, and the largest caps seen. */
-struct total {
-    struct topt_totals *t;
-    const struct topt_strategy *st;
-    struct topt_pieces *pieces;
-    const struct topt_spans *spans;
-    const struct topt_blocks *blocks; /* NULL: nobody recomputes */
-    struct topt_strategy_cost *cost;
-    struct topt_error *err;
-};
-
-/* Add the cost of a fragment of operator 'op'; NULL: there is none. */
-static int add(struct total *s, int op, const struct topt_fragment_cost *c)
+int topt_cost_join(struct topt_fragment_cost *sum, const struct topt_fragment_cost *c,
+                   struct topt_error *err)
 {
-    struct topt_fragment_cost *sum = &s->cost->sum;
-    if (!c)
-        return -1;
     int bad = __builtin_add_overflow(sum->compute_ns, c->compute_ns, &sum->compute_ns);
     bad |= __builtin_add_overflow(sum->network_ns, c->network_ns, &sum->network_ns);
     for (int i = 0; i < TOPT_BASIS_COUNT; i++)
@@ -130,18 +116,34 @@ static int add(struct total *s, int op, const struct topt_fragment_cost *c)
     for (int i = 0; i < TOPT_CLASS_COUNT; i++)
         bad |= __builtin_add_overflow(sum->class_bytes[i], c->class_bytes[i],
                                       &sum->class_bytes[i]);
-    int64_t rounded = topt_round_transient(c->transient_bytes);
-    s->cost->transient_cap = larger(s->cost->transient_cap, rounded);
-    if (s->blocks && s->blocks->kind[op] >= 0)
-        s->t->remade[op - s->blocks->position[op]] += c->class_bytes[TOPT_CLASS_REMADE];
-    return bad ? topt_fail(s->err, TOPT_ERR_LIMIT, "the cost of the strategy overflows")
-               : 0;
+    sum->transient_bytes = larger(sum->transient_bytes, c->transient_bytes);
+    return bad ? topt_fail(err, TOPT_ERR_LIMIT, "the cost of the strategy overflows") : 0;
 }
 
-static int add_edge(struct total *s, int op, const struct topt_edge_cost *e,
-                    enum topt_keep keep)
+const struct topt_fragment_cost *topt_edge_choice(const struct topt_edge_cost *e,
+                                                  enum topt_keep keep)
 {
-    return e ? add(s, op, &e->alt[keep == TOPT_KEEP_BEFORE && e->nalts == 2]) : -1;
+    return &e->alt[keep == TOPT_KEEP_BEFORE && e->nalts == 2];
+}
+
+/* Sums of a strategy, and the largest caps seen. */
+struct total {
+    struct topt_totals *t;
+    struct topt_pieces *pieces;
+    const struct topt_spans *spans;
+    const struct topt_blocks *blocks; /* NULL: nobody recomputes */
+    struct topt_strategy_cost *cost;
+    struct topt_error *err;
+};
+
+/* Add the cost of a piece of operator 'op'; NULL: there is none. */
+static int add(struct total *s, int op, const struct topt_fragment_cost *c)
+{
+    if (!c || topt_cost_join(&s->cost->sum, c, s->err))
+        return -1;
+    if (s->blocks && s->blocks->kind[op] >= 0)
+        s->t->remade[op - s->blocks->position[op]] += c->class_bytes[TOPT_CLASS_REMADE];
+    return 0;
 }
 
 /* A tensor that waits: bounded by the crossing cap, or charged by itself. */
@@ -159,23 +161,9 @@ static void add_waiting(struct total *s, int tensor)
 static int add_tensor(struct total *s, int tensor)
 {
     const struct topt_tensor *t = &s->t->model->tensor[tensor];
-    struct topt_pieces *p = s->pieces;
-    if (t->nconsumers > 1 &&
-        (add_edge(s, t->producer, p->into_hub(p, tensor), TOPT_KEEP_AFTER) ||
-         add(s, t->producer, p->hub(p, tensor))))
+    if (t->nconsumers > 1 && add(s, t->producer, s->pieces->hub(s->pieces, tensor)))
         return -1;
     add_waiting(s, tensor);
-    return 0;
-}
-
-static int add_op(struct total *s, int op)
-{
-    if (add(s, op, s->pieces->op(s->pieces, op)))
-        return -1;
-    for (int k = 0; k < s->t->model->op[op].ninputs; k++)
-        if (add_edge(s, op, s->pieces->use(s->pieces, op, k),
-                     (enum topt_keep)s->st->keep[op * TOPT_MAX_INPUTS + k]))
-            return -1;
     return 0;
 }
 
@@ -215,7 +203,7 @@ static int add_all(struct total *s)
     const struct topt_model *m = s->t->model;
     memset(s->t->remade, 0, (size_t)m->nops * sizeof *s->t->remade);
     for (int i = 0; i < m->nops; i++)
-        if (add_op(s, i))
+        if (add(s, i, s->pieces->op(s->pieces, i)))
             return -1;
     for (int t = 0; t < m->ntensors; t++)
         if (add_tensor(s, t))
@@ -228,10 +216,12 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
                     struct topt_error *err)
 {
     struct topt_strategy_cost cost = {.time_ns = 0};
-    struct total s = {.t = t, .st = st, .pieces = p, .cost = &cost, .err = err};
+    struct total s = {.t = t, .pieces = p, .cost = &cost, .err = err};
     if (topt_remake_check(t->model, st, &t->remaking, err) || find_spans(&s) ||
         add_all(&s))
         return -1;
+    cost.transient_cap = topt_round_transient(cost.sum.transient_bytes);
+    cost.sum.transient_bytes = 0; /* that is no sum */
     cost.crossing = s.spans->crossing;
     cost.remade_bytes = largest_blocks(&s);
     cost.time_ns = cost.sum.compute_ns + cost.sum.network_ns;
@@ -251,26 +241,8 @@ struct plain {
     const struct topt_costing *k;
     const struct topt_strategy *st;
     struct topt_fragment_cost cost;
-    struct topt_edge_cost edge;
-    int64_t op_transient; /* of the operator asked for last */
     struct topt_error *err;
 };
-
-static const struct topt_fragment_cost *plain_op(struct topt_pieces *p, int op)
-{
-    struct plain *x = (struct plain *)p;
-    if (topt_cost_op(x->k, op, &x->st->config[op], &x->cost, x->err))
-        return NULL;
-    x->op_transient = x->cost.transient_bytes;
-    return &x->cost;
-}
-
-static const struct topt_fragment_cost *plain_hub(struct topt_pieces *p, int tensor)
-{
-    struct plain *x = (struct plain *)p;
-    return topt_cost_hub(x->k, tensor, &x->st->hub[tensor], &x->cost, x->err) ? NULL
-                                                                              : &x->cost;
-}
 
 static struct topt_edge_end end_of_producer(const struct plain *x, int tensor)
 {
@@ -286,23 +258,44 @@ static struct topt_edge_end end_of_tensor(const struct plain *x, int tensor)
                : end_of_producer(x, tensor);
 }
 
-static const struct topt_edge_cost *plain_into_hub(struct topt_pieces *p, int tensor)
+static int join_edge(struct plain *x, int tensor, const struct topt_edge_end *from,
+                     const struct topt_edge_end *to, enum topt_keep keep)
+{
+    struct topt_edge_cost e;
+    return topt_cost_edge(x->k, tensor, from, to, &e, x->err) ||
+                   topt_cost_join(&x->cost, topt_edge_choice(&e, keep), x->err)
+               ? -1
+               : 0;
+}
+
+static const struct topt_fragment_cost *plain_op(struct topt_pieces *p, int op)
+{
+    struct plain *x = (struct plain *)p;
+    const struct topt_op *o = &x->k->model->op[op];
+    const struct topt_config *c = &x->st->config[op];
+    if (topt_cost_op(x->k, op, c, &x->cost, x->err))
+        return NULL;
+    int64_t transient = x->cost.transient_bytes;
+    for (int i = 0; i < o->ninputs; i++) {
+        int tensor = o->operand[o->input[i]].tensor;
+        struct topt_edge_end from = end_of_tensor(x, tensor);
+        struct topt_edge_end to = topt_edge_consumer(x->k, op, i, c, transient);
+        if (join_edge(x, tensor, &from, &to,
+                      (enum topt_keep)x->st->keep[op * TOPT_MAX_INPUTS + i]))
+            return NULL;
+    }
+    return &x->cost;
+}
+
+static const struct topt_fragment_cost *plain_hub(struct topt_pieces *p, int tensor)
 {
     struct plain *x = (struct plain *)p;
     struct topt_edge_end from = end_of_producer(x, tensor);
     struct topt_edge_end to = end_of_tensor(x, tensor);
-    return topt_cost_edge(x->k, tensor, &from, &to, &x->edge, x->err) ? NULL : &x->edge;
-}
-
-static const struct topt_edge_cost *plain_use(struct topt_pieces *p, int op, int input)
-{
-    struct plain *x = (struct plain *)p;
-    const struct topt_op *o = &x->k->model->op[op];
-    int tensor = o->operand[o->input[input]].tensor;
-    struct topt_edge_end from = end_of_tensor(x, tensor);
-    struct topt_edge_end to =
-        topt_edge_consumer(x->k, op, input, &x->st->config[op], x->op_transient);
-    return topt_cost_edge(x->k, tensor, &from, &to, &x->edge, x->err) ? NULL : &x->edge;
+    return topt_cost_hub(x->k, tensor, &x->st->hub[tensor], &x->cost, x->err) ||
+                   join_edge(x, tensor, &from, &to, TOPT_KEEP_AFTER)
+               ? NULL
+               : &x->cost;
 }
 
 static int64_t plain_waiting(struct topt_pieces *p, int tensor)
@@ -316,10 +309,7 @@ int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy 
                        struct topt_strategy_cost *ret, struct topt_error *err)
 {
     struct plain x = {
-        .pieces = {plain_op, plain_hub, plain_into_hub, plain_use, plain_waiting},
-        .k = k,
-        .st = st,
-        .err = err};
+        .pieces = {plain_op, plain_hub, plain_waiting}, .k = k, .st = st, .err = err};
     struct topt_totals t = {.model = NULL};
     int rc = topt_settings_fit(k->model, k->settings, err) ||
              topt_totals_init(&t, k->model, err) ||

@@ -8,13 +8,20 @@
 /* What the pieces of the strategy at hand cost, borrowed until the next question; NULL where
  * that fails (error filled). */
 struct topt_pieces {
+    /* An operator, with the moves to its inputs. */
     const struct topt_fragment_cost *(*op)(struct topt_pieces *p, int op);
+    /* A hub, with the move into it. */
     const struct topt_fragment_cost *(*hub)(struct topt_pieces *p, int tensor);
-    const struct topt_edge_cost *(*into_hub)(struct topt_pieces *p, int tensor);
-    const struct topt_edge_cost *(*use)(struct topt_pieces *p, int op, int input);
     /* Bytes of a tensor where it waits, as topt_span_bytes counts them. */
     int64_t (*waiting)(struct topt_pieces *p, int tensor);
 };
+
+/* Add a piece to others: what is in flight is so once.  LIMIT where that overflows. */
+int topt_cost_join(struct topt_fragment_cost *sum, const struct topt_fragment_cost *c,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+/* What of an edge's alternatives is chosen. */
+const struct topt_fragment_cost *topt_edge_choice(const struct topt_edge_cost *e,
+                                                  enum topt_keep keep);
 
 /* What sums need of a model, whatever the strategy is. */
 struct topt_totals {
