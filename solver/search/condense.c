@@ -11,11 +11,14 @@
  * table (eliminate.c finds them), so a model's depth costs nothing here, while every layer
  * stays free to choose.
  *
+ * Every table, the edges' own first, is thinned (thin.c) before anything is made of it.
+ *
  * An operator goes only if the table that comes of it is over at most two others, has few
  * points an entry and takes a bounded number of sums; otherwise it stays an operator. */
 #include "condense.h"
 
 #include "graph.h"
+#include "thin.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +46,7 @@ struct condensing {
     char *verdict;            /* by table */
     size_t nverdicts, nmade;  /* tables whose points are made, or that are broken */
     int64_t work, max_work;
+    struct thinner thinner;
     int must;            /* any table will do */
     int64_t most_points; /* of a table; 0: by entries only */
 };
@@ -77,6 +81,26 @@ static void give_up(struct condensing *k, size_t points)
     m->merge.too_big = 0;
 }
 
+static int64_t count_points(const struct condensing *k, const struct table *t)
+{
+    int64_t n = 0;
+    if (t->leaf)
+        return t->npoints;
+    for (int64_t e = t->first_entry; e < t->first_entry + t->nentries; e++)
+        n += k->c->maker.count[e];
+    return n;
+}
+
+/* How many points the new tables have: what comes next is chosen by that. */
+static void note_means(struct condensing *k)
+{
+    const struct tables *ts = &k->c->plan.tables;
+    for (size_t i = k->nmade; i < ts->nall; i++)
+        if (ts->all[i]->nentries)
+            ts->all[i]->mean =
+                ((double)count_points(k, ts->all[i]) + 1) / (double)ts->all[i]->nentries;
+}
+
 /* Points of all tables from 'nmade' on.  1, 0 where that takes too much, or -1. */
 static int make_new(struct condensing *k)
 {
@@ -96,32 +120,31 @@ static int make_new(struct condensing *k)
     }
     if (made != TOPT_MADE)
         give_up(k, points);
+    if (made == TOPT_MADE)
+        note_means(k);
     k->nmade = k->c->plan.tables.nall;
     return made == TOPT_MADE;
 }
 
-static int64_t count_points(const struct condensing *k, const struct table *t)
+static int make_verdicts(struct condensing *k)
 {
-    int64_t n = 0;
-    if (t->leaf)
-        return t->npoints;
-    for (int64_t e = t->first_entry; e < t->first_entry + t->nentries; e++)
-        n += k->c->maker.count[e];
-    return n;
+    size_t n = k->c->plan.tables.nall;
+    if (n <= k->nverdicts)
+        return 0;
+    char *v = realloc(k->verdict, n);
+    if (!v)
+        return nomem(k);
+    memset(v + k->nverdicts, NOT_MADE, n - k->nverdicts);
+    k->verdict = v;
+    k->nverdicts = n;
+    return 0;
 }
 
 /* Is the table of a new factor one to keep? */
 static int judge(struct condensing *k, const struct table *t)
 {
-    size_t n = k->c->plan.tables.nall;
-    if (n > k->nverdicts) {
-        char *v = realloc(k->verdict, n);
-        if (!v)
-            return nomem(k);
-        memset(v + k->nverdicts, NOT_MADE, n - k->nverdicts);
-        k->verdict = v;
-        k->nverdicts = n;
-    }
+    if (make_verdicts(k))
+        return -1;
     if (t->leaf)
         return 1;
     if (k->verdict[t->id] == NOT_MADE) {
@@ -138,6 +161,42 @@ static int judge(struct condensing *k, const struct table *t)
         return k->verdict[t->id] != BROKEN;
     return k->verdict[t->id] == ACCEPTED &&
            (!k->most_points || count_points(k, t) <= k->most_points);
+}
+
+/* Leave out what a swap at either end outdoes; where that takes too much it stays. */
+static int thin(struct condensing *k, int factor)
+{
+    size_t points = k->c->maker.merge.n;
+    int64_t work = k->thinner.work;
+    struct topt_error err = {0};
+    if (k->c->plan.factor[factor].nops != 2)
+        return 0;
+    int rc = topt_thin(&k->thinner, factor, &err);
+    k->work += k->thinner.work - work;
+    if (make_verdicts(k))
+        return -1;
+    if (!rc)
+        memset(k->verdict + k->nmade, ACCEPTED, k->nverdicts - k->nmade);
+    if (rc && err.code != TOPT_ERR_LIMIT) {
+        if (k->err)
+            *k->err = err;
+        return -1;
+    }
+    if (rc)
+        give_up(k, points);
+    else
+        note_means(k);
+    k->nmade = k->c->plan.tables.nall;
+    return 0;
+}
+
+/* Of the edges themselves, before anything is made of them. */
+static int thin_edges(struct condensing *k)
+{
+    for (int i = 0; i < k->p->nops + k->p->nedges; i++)
+        if (!topt_search_stopped(k->options) && thin(k, i))
+            return -1;
+    return 0;
 }
 
 /* ---- trying, and taking back ---- */
@@ -194,6 +253,8 @@ static int attempt(struct condensing *k, int op, int a, int b)
     int rc = made < 0 ? refused(k) : judge(k, p->factor[made].table);
     if (rc == 0)
         take_back(p, &before);
+    else if (rc > 0 && thin(k, made))
+        rc = -1;
     free(before.gone);
     return rc;
 }
@@ -544,7 +605,8 @@ static int condense(struct condensing *k, const char *keep)
         k->stays[i] = k->stays[i] || keep[i];
     if (topt_plan_start(&c->plan, k->p, options, &k->failed) ||
         topt_maker_init(&c->maker, &c->plan.tables, options, &k->failed) ||
-        topt_make_start(&c->maker, &k->failed)) {
+        topt_make_start(&c->maker, &k->failed) ||
+        topt_thinner_init(&k->thinner, &c->plan, &c->maker, &k->failed)) {
         if (k->err)
             *k->err = k->failed;
         return -1;
@@ -554,7 +616,7 @@ static int condense(struct condensing *k, const char *keep)
         c->maker.merge.limit = options->memory_limit;
     if (options->time_limit)
         c->maker.merge.slowest = options->time_limit;
-    if (eliminate_blocks(k) || shorten_chains(k, keep))
+    if (thin_edges(k) || eliminate_blocks(k) || shorten_chains(k, keep))
         return -1;
     for (int i = 0; i < n; i++)
         if (!k->gone[i] && multiply_parallel(k, i))
@@ -577,6 +639,7 @@ int topt_condense(const struct topt_search_problem *p, const char *keep,
     free(k.gone);
     free(k.span);
     free(k.verdict);
+    topt_thinner_fini(&k.thinner);
     ret->plan.err = NULL; /* it was this call's */
     return rc;
 }

@@ -319,10 +319,13 @@ static struct list *live_factors(struct plan *p, int op)
     return l;
 }
 
-/* Points of an entry: known for leaves; of a step's table about as many as it is made of. */
+/* Points of an entry: known for leaves and what is made; of a step's table about as many as it
+ * is made of. */
 static double mean_frontier(const struct table *t)
 {
     double n = t->nentries ? (double)t->npoints / (double)t->nentries : 0;
+    if (t->mean > 0)
+        return t->mean;
     if (!t->leaf)
         n = (double)t->nparts;
     return n > 1 ? n : 1;

@@ -1,7 +1,8 @@
 /* ft.c - the exact frontier of any graph, in steps that each make the problem smaller.
  *
  *     problem --narrow.c--> fewer configurations
- *             --condense.c--> blocks are edges           (graph.c says what a block is)
+ *             --condense.c--> blocks are edges           (graph.c says what a block is;
+ *                             thin.c leaves points out)
  *             --condition.c--> a slice for every configuration of a cutset
  *                   |
  *      each slice:  leaves.c, eliminate.c--> tables and steps --weigh.c--> bounds

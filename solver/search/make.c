@@ -158,6 +158,28 @@ enum topt_made topt_make_more(struct maker *k, size_t from, int64_t budget,
     return TOPT_MADE;
 }
 
+int topt_make_part(struct maker *k, const struct table *from, const char *marked,
+                   const struct table *to, struct topt_error *err)
+{
+    struct merge *m = &k->merge;
+    size_t at = 0;
+    if (make_room(k)) {
+        m->failed = TOPT_ERR_NOMEM;
+        return failed(k, err), -1;
+    }
+    for (int64_t e = 0; e < to->nentries; e++) {
+        struct run r = topt_made_entry(k, from, from->first_entry + e);
+        uint32_t first = k->first[to->first_entry + e] = (uint32_t)m->n;
+        for (uint32_t i = 0; i < r.n; i++, at++) {
+            struct topt_cost cost = from->leaf ? r.cost[i] : m->cost[r.base + i];
+            if (marked[at] && topt_merge_put(m, cost, (struct back){r.base + i, 0}))
+                return failed(k, err), -1;
+        }
+        k->count[to->first_entry + e] = (uint32_t)m->n - first;
+    }
+    return 0;
+}
+
 enum topt_made topt_make(struct maker *k, int64_t budget, struct topt_error *err)
 {
     const struct tables *ts = k->tables;

@@ -207,17 +207,22 @@ static size_t gallop_faster(const struct merge_point *f, size_t pos, size_t n,
     return pos;
 }
 
-static int emit(struct merge *m, const struct merge_point *p)
+int topt_merge_put(struct merge *m, struct topt_cost cost, struct back back)
 {
     if (m->n == m->cap && grow_output(m))
         return -1;
+    m->cost[m->n] = cost;
+    m->back[m->n++] = back;
+    return 0;
+}
+
+static int emit(struct merge *m, const struct merge_point *p)
+{
     const struct merge_source *s = &m->source[p->source];
     uint32_t at = s->base + p->pos;
-    m->cost[m->n] = (struct topt_cost){p->memory, p->time};
-    m->back[m->n] =
+    struct back back =
         s->list_is_b ? (struct back){s->fixed, at} : (struct back){at, s->fixed};
-    m->n++;
-    return 0;
+    return topt_merge_put(m, (struct topt_cost){p->memory, p->time}, back);
 }
 
 static int poll(struct merge *m)

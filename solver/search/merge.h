@@ -71,6 +71,10 @@ int topt_merge_begin(struct merge *m) TOPT_MUST_CHECK;
 /* Queue the product of two runs.  -1 with 'failed' set. */
 int topt_merge_add(struct merge *m, struct run a, struct run b) TOPT_MUST_CHECK;
 
+/* Append one point as it is. */
+int topt_merge_put(struct merge *m, struct topt_cost cost,
+                   struct back back) TOPT_MUST_CHECK;
+
 /* Append the reduced union of what was queued to the output, and empty the queue. */
 int topt_merge_run(struct merge *m) TOPT_MUST_CHECK;
 

@@ -17,6 +17,7 @@
  * that counts twice or thrice. */
 #include "narrow.h"
 
+#include "swap.h"
 #include "table.h"
 
 #include <stdlib.h>
@@ -27,22 +28,10 @@ enum { ROUNDS = 3 };
  * would be more. */
 static const double MAX_PAIRS = 1 << 28;
 
-/* One end of an edge, as its operator sees it. */
+/* One end of an edge of an operator. */
 struct side {
-    const struct topt_table *table;
+    struct swap_side of;
     const int32_t *class_of; /* by configuration */
-    int nclasses, nother;    /* of this end and of the other */
-    int is_from;
-    char *used;       /* by class of the other end: may it still be taken? */
-    uint64_t used_as; /* a hash of it */
-    int *best;        /* by class: where it costs least; -1: nowhere */
-    struct change *change;
-};
-
-/* What changing class v to w costs at most on an edge; by v * nclasses + w. */
-struct change {
-    int64_t memory, time;
-    int8_t known, possible;
 };
 
 struct narrowing {
@@ -61,125 +50,50 @@ static int nomem(struct narrowing *n)
     return topt_search_nomem(n->err);
 }
 
-/* ---- what a change of class costs on one edge ---- */
-
-static int64_t entry_of(const struct side *s, int own, int other)
-{
-    return s->is_from ? (int64_t)own * s->table->to_classes + other
-                      : (int64_t)other * s->table->to_classes + own;
-}
-
-/* The alternative of entry w that stands best for one of v: the fastest of those that are no
- * heavier, or else the lightest. */
-static const struct topt_cost *stand_in(const struct topt_table *t, int64_t w,
-                                        struct topt_cost v)
-{
-    const struct topt_cost *best = NULL;
-    for (int32_t k = t->first[w]; k < t->first[w + 1]; k++) {
-        const struct topt_cost *c = &t->alt[k];
-        int fits = c->memory <= v.memory, fit = best && best->memory <= v.memory;
-        if (!best || (fits && (!fit || c->time < best->time)) ||
-            (!fits && !fit && c->memory < best->memory))
-            best = c;
-    }
-    return best;
-}
-
-static struct change find_change(struct narrowing *n, const struct side *s, int v, int w)
-{
-    struct change c = {INT64_MIN, INT64_MIN, 1, 1};
-    const struct topt_table *t = s->table;
-    for (int y = 0; y < s->nother; y++) {
-        int64_t from = entry_of(s, v, y), to = entry_of(s, w, y);
-        for (int32_t k = t->first[from]; s->used[y] && k < t->first[from + 1]; k++) {
-            const struct topt_cost *in = stand_in(t, to, t->alt[k]);
-            if (!in)
-                return (struct change){0, 0, 1, 0};
-            int64_t memory = in->memory - t->alt[k].memory;
-            int64_t time = in->time - t->alt[k].time;
-            c.memory = memory > c.memory ? memory : c.memory;
-            c.time = time > c.time ? time : c.time;
-        }
-    }
-    n->work += s->nother;
-    if (c.memory == INT64_MIN) /* v is impossible there: anything is as good */
-        c.memory = c.time = 0;
-    return c;
-}
-
-/* What v costs at best on an edge; where the other end is then, w is likely to cost more. */
-static int best_place(const struct side *s, int v)
-{
-    const struct topt_table *t = s->table;
-    const struct topt_cost *best = NULL;
-    int at = -1;
-    for (int y = 0; y < s->nother; y++) {
-        int64_t e = entry_of(s, v, y);
-        for (int32_t k = t->first[e]; s->used[y] && k < t->first[e + 1]; k++)
-            if (!best || t->alt[k].time < best->time ||
-                (t->alt[k].time == best->time && t->alt[k].memory < best->memory)) {
-                best = &t->alt[k];
-                at = y;
-            }
-    }
-    return at;
-}
-
-/* A change's cost is at least what it is in the best place of v. */
-static struct change glance(const struct side *s, int v, int w)
-{
-    const struct topt_table *t = s->table;
-    if (s->best[v] < 0)
-        return (struct change){INT64_MIN / 4, INT64_MIN / 4, 1, 1};
-    const struct topt_cost *from = &t->alt[t->first[entry_of(s, v, s->best[v])]];
-    const struct topt_cost *in = stand_in(t, entry_of(s, w, s->best[v]), *from);
-    if (!in)
-        return (struct change){0, 0, 1, 0};
-    return (struct change){in->memory - from->memory, in->time - from->time, 1, 1};
-}
-
-static const struct change *change_on(struct narrowing *n, struct side *s, int v, int w)
-{
-    struct change *c = &s->change[(size_t)v * (size_t)s->nclasses + (size_t)w];
-    if (!c->known)
-        *c = find_change(n, s, v, w);
-    return c;
-}
-
 /* ---- one operator ---- */
 
 __extension__ typedef __int128 wide;
 
-/* Does w fail to beat v already where v is at its best on every edge? */
-static int fails_at_once(const struct topt_search_op *op, const struct side *side,
-                         int nsides, int w, int v)
+struct sum {
+    wide memory, time;
+};
+
+/* What one more swap may cost at most where the others cost 'sum'. */
+static int64_t room(wide sum)
 {
-    wide memory = (wide)op->cost[w].memory - op->cost[v].memory;
-    wide time = (wide)op->cost[w].time - op->cost[v].time;
-    for (int i = 0; i < nsides; i++) {
-        struct change c = glance(&side[i], side[i].class_of[v], side[i].class_of[w]);
-        if (!c.possible)
-            return 1;
-        memory += c.memory;
-        time += c.time;
-    }
-    return memory > 0 || time > 0;
+    return sum < -(wide)TOPT_SWAP_MOST  ? TOPT_SWAP_MOST
+           : sum > (wide)TOPT_SWAP_MOST ? -TOPT_SWAP_MOST
+                                        : (int64_t)-sum;
 }
 
+/* Does w beat v?  A glance at every edge first, where v is at its best: most fail there. */
 static int beats(struct narrowing *n, const struct topt_search_op *op, struct side *side,
                  int nsides, int w, int v)
 {
-    if (fails_at_once(op, side, nsides, w, v))
-        return 0;
+    static const struct topt_cost glance = {-TOPT_SWAP_MOST - 1, -TOPT_SWAP_MOST - 1};
     wide memory = (wide)op->cost[w].memory - op->cost[v].memory;
     wide time = (wide)op->cost[w].time - op->cost[v].time;
+    struct swap swap;
     for (int i = 0; i < nsides; i++) {
-        const struct change *c =
-            change_on(n, &side[i], side[i].class_of[v], side[i].class_of[w]);
-        if (!c->possible)
+        struct side *s = &side[i];
+        swap = topt_swap(&s->of, s->class_of[v], s->class_of[w], glance, &n->work);
+        if (swap.seen == TOPT_SWAP_NEVER)
             return 0;
-        memory += c->memory;
-        time += c->time;
+        memory += swap.memory;
+        time += swap.time;
+    }
+    for (int i = 0; i < nsides && memory <= 0 && time <= 0; i++) {
+        struct side *s = &side[i];
+        int from = s->class_of[v], to = s->class_of[w];
+        swap = topt_swap(&s->of, from, to, glance, &n->work);
+        memory -= swap.memory;
+        time -= swap.time;
+        swap = topt_swap(&s->of, from, to, (struct topt_cost){room(memory), room(time)},
+                         &n->work);
+        if (swap.seen == TOPT_SWAP_NEVER)
+            return 0;
+        memory += swap.memory;
+        time += swap.time;
     }
     return memory <= 0 && time <= 0;
 }
@@ -197,19 +111,6 @@ static void narrow_op(struct narrowing *n, int i, struct side *side, int nsides)
             }
 }
 
-static int find_used(struct narrowing *n, struct side *s, int other,
-                     const int32_t *other_class)
-{
-    s->used = TOPT_NEW(n->arena, s->nother, char);
-    if (!s->used)
-        return nomem(n);
-    for (int c = 0; c < n->p->op[other].nconfigs; c++)
-        if (n->alive[other][c])
-            s->used[other_class[c]] = 1;
-    s->used_as = topt_hash(s->used, (size_t)s->nother, 1);
-    return 0;
-}
-
 /* The operator's ends of its edges.  Returns how many, or -1. */
 static int find_sides(struct narrowing *n, int op, struct side **ret)
 {
@@ -217,17 +118,13 @@ static int find_sides(struct narrowing *n, int op, struct side **ret)
     if (!side)
         return nomem(n);
     for (int k = 0; k < n->nedges[op]; k++) {
-        const struct topt_search_edge *e = &n->p->edge[n->edges[op][k]];
-        const struct topt_table *t = e->table;
+        int number = n->edges[op][k];
+        const struct topt_search_edge *e = &n->p->edge[number];
         int is_from = e->from == op;
-        side[k] = (struct side){.table = t,
-                                .class_of = is_from ? e->from_class : e->to_class,
-                                .nclasses = is_from ? t->from_classes : t->to_classes,
-                                .nother = is_from ? t->to_classes : t->from_classes,
-                                .is_from = is_from};
-        if (find_used(n, &side[k], is_from ? e->to : e->from,
-                      is_from ? e->to_class : e->from_class))
-            return -1;
+        side[k].class_of = is_from ? e->from_class : e->to_class;
+        if (topt_swap_side(&side[k].of, n->p, number, is_from,
+                           n->alive[is_from ? e->to : e->from], n->arena))
+            return nomem(n);
     }
     return n->nedges[op];
 }
@@ -236,7 +133,7 @@ static int affordable(const struct topt_search_op *op, const struct side *side, 
 {
     double pairs = (double)op->nconfigs * op->nconfigs;
     for (int i = 0; i < n; i++)
-        pairs += (double)side[i].nclasses * side[i].nclasses * side[i].nother;
+        pairs += (double)side[i].of.nclasses * side[i].of.nclasses * side[i].of.nother;
     return pairs <= MAX_PAIRS;
 }
 
@@ -250,13 +147,6 @@ struct kind {
     struct kind *next;
 };
 
-static int same_side(const struct side *a, const struct side *b)
-{
-    return a->table == b->table && a->class_of == b->class_of &&
-           a->is_from == b->is_from && a->used_as == b->used_as &&
-           !memcmp(a->used, b->used, (size_t)a->nother);
-}
-
 /* Have both the same to choose from, and the same around them?  (By pointers: who shares
  * them says that things are alike.) */
 static int same_kind(const struct narrowing *n, const struct kind *a,
@@ -268,7 +158,8 @@ static int same_kind(const struct narrowing *n, const struct kind *a,
         memcmp(n->alive[a->op], n->alive[b->op], (size_t)x->nconfigs))
         return 0;
     for (int i = 0; i < a->nsides; i++)
-        if (!same_side(&a->side[i], &b->side[i]))
+        if (a->side[i].class_of != b->side[i].class_of ||
+            !topt_swap_same_side(&a->side[i].of, &b->side[i].of))
             return 0;
     return 1;
 }
@@ -279,24 +170,17 @@ static uint64_t hash_kind(const struct narrowing *n, const struct kind *k)
     uint64_t h = topt_hash(&op->cost, sizeof op->cost, (uint64_t)op->nconfigs);
     h = topt_hash(n->alive[k->op], (size_t)op->nconfigs, h);
     for (int i = 0; i < k->nsides; i++) {
-        const void *at[2] = {k->side[i].table, k->side[i].class_of};
-        h = topt_hash(at, sizeof at, h ^ k->side[i].used_as);
+        const void *at[2] = {k->side[i].of.table, k->side[i].class_of};
+        h = topt_hash(at, sizeof at, h ^ k->side[i].of.used_as);
     }
     return h;
 }
 
 static int prepare(struct narrowing *n, struct kind *k)
 {
-    for (int i = 0; i < k->nsides; i++) {
-        struct side *s = &k->side[i];
-        size_t c = (size_t)s->nclasses;
-        s->change = TOPT_NEW(n->arena, c * c, struct change);
-        s->best = TOPT_NEW(n->arena, c, int);
-        if (!s->change || !s->best)
+    for (int i = 0; i < k->nsides; i++)
+        if (topt_swap_prepare(&k->side[i].of, n->arena))
             return nomem(n);
-        for (int v = 0; v < s->nclasses; v++)
-            s->best[v] = best_place(s, v);
-    }
     return 0;
 }
 

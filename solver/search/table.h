@@ -33,7 +33,8 @@ struct step {
 /* A frontier for each entry; which variables the entries are over is the factor's affair. */
 struct table {
     int id, leaf;
-    int nparts; /* leaves that it is made of, at most 2^20 */
+    int nparts;  /* leaves that it is made of, at most 2^20 */
+    double mean; /* points of an entry, where they are made; 0: not yet */
     int64_t nentries;
     int64_t first_entry; /* its first entry among those of all tables; those start at 1 */
     /* Leaves: points by entry, sorted; and the configuration or alternative of each. */
