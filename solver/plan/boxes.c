@@ -20,6 +20,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* After so many searches of which none found what fits, it is asked whether anything does. */
+enum { DOUBT = 3 };
+
 struct box {
     struct topt_caps low, high;
     /* Nothing in it has less of what is asked for than 'bound', nor with just that a total
@@ -248,6 +251,45 @@ static int part_box(struct boxes *b, const struct box *x, const struct optimum *
 
 /* ---- all of them ------------------------------------------------------------------------- */
 
+/* Before many boxes are looked at for the fastest: does anything fit?  That takes weighings
+ * only, and says in which time.  1, 0 where nothing does, or -1. */
+static int something_fits(struct boxes *b)
+{
+    struct topt_solutions least;
+    struct topt_search_options o = *b->run.options;
+    o.stop = NULL; /* it is short, and its answer one */
+    if (topt_problem_least(b->run.p, &o, o.memory_limit + 1, &least, b->run.err))
+        return -1;
+    int some = least.n > 0;
+    if (some && (!o.time_limit || least.at[0].time_ns <= o.time_limit) &&
+        topt_solutions_merge(b->run.ret, &least, b->run.err))
+        some = -1;
+    topt_solutions_fini(&least);
+    return some;
+}
+
+static int search_all(struct boxes *b)
+{
+    while (b->n && !hopeless(b, &b->heap[0])) {
+        struct optimum best = {.floor = 0};
+        if (b->run.searched && topt_run_over(&b->run)) {
+            b->run.stopped = 1;
+            break;
+        }
+        struct box x = pop(b);
+        int some = search_box(b, &x, &best);
+        if (some < 0 || (some && part_box(b, &x, &best)))
+            return -1;
+        if (!b->least && b->run.searched == DOUBT && !best_of(b)) {
+            int any = something_fits(b);
+            b->n = any ? b->n : 0;
+            if (any < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
 static int search_boxes(struct boxes *b)
 {
     struct box all = {.low = topt_problem_least_caps(b->run.p),
@@ -256,18 +298,7 @@ static int search_boxes(struct boxes *b)
     *b->run.ret = (struct topt_solutions){.claim = topt_claim_exact()};
     if (all.high.transient < 0 || all.high.crossing < 0)
         return 0;
-    int rc = push(b, all);
-    while (!rc && b->n && !hopeless(b, &b->heap[0])) {
-        struct optimum best = {.floor = 0};
-        if (b->run.searched && topt_run_over(&b->run)) {
-            b->run.stopped = 1;
-            break;
-        }
-        struct box x = pop(b);
-        int some = search_box(b, &x, &best);
-        rc = some < 0 ? -1 : some ? part_box(b, &x, &best) : 0;
-    }
-    return rc;
+    return push(b, all) || search_all(b) ? -1 : 0;
 }
 
 static void fini(struct boxes *b, int rc)
