@@ -43,12 +43,13 @@ enum {
     CHEAP_PART = 4,       /* cheap is less than a part of a weighing, ... */
     DEAR_TIMES = 4,       /* dear is more than so many */
     STEP_BACK = 4,        /* so much less far where tables took too much, ... */
-    STEP_ON = 2,          /* and so much farther from there where they did not */
+    BUDGET_TIMES = 16,    /* and so much more may be taken from then on */
     REST_REACH = 8,       /* rests are found so many times farther at a time */
     KNOWN_PART = 8, /* where known costs leave less than a part, that is tried at once */
     TABLE_PAIRS = 32, /* a table takes as long as that, however small it is */
     TOL = 1,          /* sagging by so many times the tolerance, too */
     SAG = 64,         /* a band that sags by a part of its corner is parted untried */
+    FINE = 1 << 10,   /* numbers this large express ratios well enough */
 };
 
 static int64_t min(int64_t a, int64_t b)
@@ -74,7 +75,8 @@ int64_t topt_bander_bytes(const struct plan *plan)
 {
     int64_t entry = 2 * sizeof(int64_t) + 2 * sizeof(uint32_t);
     int64_t place = sizeof(struct visit);
-    return plan->tables.nentries * entry + plan->nplaces * place;
+    return plan->tables.nentries * entry +
+           plan->tables.leaf_entries * (int64_t)sizeof(double) + plan->nplaces * place;
 }
 
 int topt_bander_init(struct bander *b, const struct plan *plan,
@@ -108,17 +110,18 @@ void topt_band_fini(struct band *band)
 
 /* ---- weighings ---- */
 
-/* The same ratio in the largest numbers that are not too heavy; neither becomes 0. */
-static void scale(struct topt_cost most, int64_t *time, int64_t *memory)
+/* The same ratio in the largest numbers by which no strategy weighs more than the heaviest;
+ * neither becomes 0. */
+static void scale(struct topt_cost most, int64_t heaviest, int64_t *time, int64_t *memory)
 {
     __extension__ typedef __int128 wide;
     int64_t a = *time, b = *memory;
-    while ((wide)a * most.time + (wide)b * most.memory > TOPT_HEAVY) {
+    while ((wide)a * most.time + (wide)b * most.memory > heaviest) {
         a >>= 1;
         b >>= 1;
     }
-    while (max(a, b) > 0 && max(a, b) < TOPT_HEAVY &&
-           (wide)a * 2 * most.time + (wide)b * 2 * most.memory <= TOPT_HEAVY) {
+    while (max(a, b) > 0 && max(a, b) < heaviest &&
+           (wide)a * 2 * most.time + (wide)b * 2 * most.memory <= heaviest) {
         a *= 2;
         b *= 2;
     }
@@ -131,9 +134,28 @@ static int canceled(struct topt_error *err)
     return topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled");
 }
 
-static int weigh_least(struct bander *b, struct bound *x, int64_t time, int64_t memory)
+/* Do numbers up to TOPT_LIGHT express the ratio, exactly or well enough to guide a search? */
+static int scale_light(struct topt_cost most, int exactly, int64_t *time, int64_t *memory)
 {
-    scale(b->most, &time, &memory);
+    __extension__ typedef __int128 wide;
+    int64_t a = *time, b = *memory;
+    if (most.time >= TOPT_LIGHT / FINE || most.memory >= TOPT_LIGHT / FINE)
+        return 0;
+    scale(most, TOPT_LIGHT, &a, &b);
+    int fine = (a >= FINE || !a) && (b >= FINE || !b);
+    if ((wide)a * *memory != (wide)b * *time && (exactly || !fine))
+        return 0;
+    *time = a;
+    *memory = b;
+    return 1;
+}
+
+static int weigh_least(struct bander *b, struct bound *x, int64_t time, int64_t memory,
+                       int exactly)
+{
+    x->light = scale_light(b->most, exactly, &time, &memory);
+    if (!x->light)
+        scale(b->most, TOPT_HEAVY, &time, &memory);
     x->time = time;
     x->memory = memory;
     return topt_weigh_least(&b->plan->tables, b->options->cancel, x) ? canceled(b->err)
@@ -193,7 +215,7 @@ int topt_band_lightest(struct bander *b, int64_t time, int64_t memory, struct fo
 {
     struct bound *x = &b->bound[0];
     *ret = (struct found){{0, 0}, NULL};
-    if (weigh_least(b, x, time, memory))
+    if (weigh_least(b, x, time, memory, 1))
         return -1;
     if (x->least[b->plan->place[b->plan->root].table->first_entry] == TOPT_NOTHING)
         return 0;
@@ -411,7 +433,7 @@ static int add_bounds(struct bander *b, struct band *band)
         if (!x->least && topt_bound_init(x, &b->plan->tables, b->err))
             return -1;
         if (weigh_least(b, x, band->time / 4 * around[i].time,
-                        band->memory / 4 * around[i].memory))
+                        band->memory / 4 * around[i].memory, 0))
             return -1;
         if (weigh_rest(b, x, topt_weigh(x, band->corner)))
             return -1;
@@ -444,11 +466,11 @@ static int too_much(struct bander *b, struct band *band, int can_split, int64_t 
         return 0;
     }
     if (b->maker.nbounds == 1 && band->time > 4 && band->memory > 4) {
-        *budget = b->work_budget ? b->work_budget : *budget;
+        *budget = b->work_budget ? b->work_budget : BUDGET_TIMES * *budget;
         return add_bounds(b, band);
     }
     if (!b->work_budget) {
-        *budget += *budget / 2;
+        *budget *= BUDGET_TIMES;
         return 0;
     }
     /* Out of work: what was explored once more, to keep it. */
@@ -482,7 +504,6 @@ static int explore(struct bander *b, struct band *band, int64_t opt, int64_t nee
     const struct topt_search_options *o = b->options;
     int64_t budget =
         max(b->plan->tables.npairs, TABLE_PAIRS * (int64_t)b->plan->tables.nall);
-    int64_t step = 0;        /* where tables took too much: how far to go at once */
     int64_t known = opt - 1; /* entries' rests are known up to this allowance */
     int64_t reach = opt + (need - opt) / (o->fastest ? FIRST_REACH_FAST : FIRST_REACH);
     if (b->known.n &&
@@ -504,8 +525,9 @@ static int explore(struct bander *b, struct band *band, int64_t opt, int64_t nee
             (made == TOPT_MADE_TOO_MUCH && too_much(b, band, can_split, &budget)))
             return -1;
         if (made == TOPT_MADE_TOO_MUCH) {
-            step = max((step ? step : reach - band->explored) / STEP_BACK, 1);
-            reach = band->explored + step;
+            /* What is known says well what is needed; two ends alone do not. */
+            if (!b->known.n)
+                reach = band->explored + max((reach - band->explored) / STEP_BACK, 1);
             continue;
         }
         if (made == TOPT_MADE_STOPPED) {
@@ -519,8 +541,7 @@ static int explore(struct bander *b, struct band *band, int64_t opt, int64_t nee
             return keep_points(b, band);
         if (o->fastest && r.n)
             band->corner.time = r.cost[r.n - 1].time;
-        step *= STEP_ON;
-        reach = step ? band->explored + step : next_reach(b, opt, band->explored);
+        reach = next_reach(b, opt, band->explored);
         if (reach > need - (need - opt) / 16)
             reach = need;
     }
@@ -530,7 +551,7 @@ static int explore(struct bander *b, struct band *band, int64_t opt, int64_t nee
 int topt_band_search(struct bander *b, struct band *band, int stop)
 {
     struct bound *x = &b->bound[0];
-    if (weigh_least(b, x, band->time, band->memory) || walk(b, &band->middle))
+    if (weigh_least(b, x, band->time, band->memory, 0) || walk(b, &band->middle))
         return -1;
     band->time = x->time;
     band->memory = x->memory;

@@ -220,6 +220,38 @@ static void write_groups(const struct plan *p, const struct draft *d, int32_t *k
     kfirst[0] = 0;
 }
 
+static int is_matrix(const struct factor *f)
+{
+    return f && f->table->leaf && f->nops == 2 && f->op[0] != f->op[1];
+}
+
+/* Is the step a vector times a matrix?  A tells apart the operator on its way only, B is a leaf
+ * over that and another, and nothing else sees it. */
+static int is_row_step(const struct draft *d)
+{
+    if (!is_matrix(d->b) || d->leaving < 0 || d->out.n != 1 ||
+        (d->b->op[0] != d->leaving && d->b->op[1] != d->leaving))
+        return 0;
+    for (int i = 0; i < d->a->nops; i++)
+        if (d->a->op[i] != d->leaving && d->a->view[i].n != 1)
+            return 0;
+    return 1;
+}
+
+/* Say so, and where the offsets of B's other operator stand. */
+static void write_rows(struct draft *d)
+{
+    struct step *s = &d->step;
+    const int32_t *off = s->off;
+    if (!is_row_step(d))
+        return;
+    for (int i = 0; i < d->nouter; off += 2 * s->size[i++])
+        if (d->made.op[i] == d->b->op[0] || d->made.op[i] == d->b->op[1])
+            s->row_off = off + s->size[i];
+    s->row = d->b->view[1].n;
+    s->by_columns = d->b->op[0] == d->leaving;
+}
+
 enum { RECIPE_HEAD = 4 };
 
 static int write_recipe(struct plan *p, struct draft *d)
@@ -238,7 +270,6 @@ static int write_recipe(struct plan *p, struct draft *d)
                        .b = d->b ? d->b->table : NULL,
                        .ndims = d->nouter,
                        .ngroups = (int)ng,
-
                        .recipe = r,
                        .recipe_len = s->recipe_len,
                        .nentries = (int64_t)ng};
@@ -259,6 +290,7 @@ static int write_recipe(struct plan *p, struct draft *d)
     s->kfirst = off;
     s->ka = off + ng + 1;
     s->kb = s->ka + nk;
+    write_rows(d);
     if (d->leaving >= 0)
         write_groups(p, d, off, off + ng + 1, off + ng + 1 + nk, r + s->recipe_len);
     else
@@ -271,8 +303,10 @@ static int write_recipe(struct plan *p, struct draft *d)
 static int multiply(struct plan *p, int fa, int fb, int leaving,
                     const struct view *remaining)
 {
-    if (fb >= 0 && p->factor[fa].table->single && !p->factor[fb].table->single) {
-        int swap = fa; /* leaves of single points stand second: see weigh.c */
+    /* Leaves of single points, and matrices, stand second: see weigh.c. */
+    if (fb >= 0 && ((p->factor[fa].table->single && !p->factor[fb].table->single) ||
+                    (is_matrix(&p->factor[fa]) && !is_matrix(&p->factor[fb])))) {
+        int swap = fa;
         fa = fb;
         fb = swap;
     }

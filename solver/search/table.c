@@ -138,6 +138,10 @@ static void keep_weights(struct tables *ts, struct table *t)
     const struct step *s = &t->how;
     t->weighed = 1;
     ts->all[s->a->id]->weighed = 1;
+    if (s->row) {
+        ts->all[s->b->id]->by_rows = 1;
+        ts->longest_row = s->row > ts->longest_row ? s->row : ts->longest_row;
+    }
     if (s->b && (!s->b->single || pairs_of(s) > 2 * s->b->nentries))
         ts->all[s->b->id]->weighed = 1;
 }

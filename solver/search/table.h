@@ -25,6 +25,10 @@ struct step {
     const int32_t *off;    /* dimension after dimension: off_a then off_b */
     const int32_t *kfirst; /* ngroups + 1 */
     const int32_t *ka, *kb;
+    /* Where A is a vector and B a leaf and a matrix: entries in a row of B (else 0), and offsets
+     * into B by entry.  'by_columns': the variable on its way out is the number of the row. */
+    int row, by_columns;
+    const int32_t *row_off;
     int64_t nentries;
     int32_t *recipe; /* malloc'ed; taken by topt_tables_step */
     size_t recipe_len;
@@ -42,6 +46,7 @@ struct table {
     int single;            /* every entry has exactly one point */
     int of_op;             /* a leaf of an operator's own costs */
     int weighed;           /* its entries' least weights are kept: see weigh.c */
+    int by_rows;           /* a step reads it row by row */
     const uint32_t *first; /* nentries + 1; these three are borrowed from a store */
     const struct topt_cost *cost;
     const int32_t *choice;
@@ -58,6 +63,7 @@ struct tables {
     int64_t nentries;     /* of all tables, and one in front */
     int64_t leaf_entries; /* of the leaves, which come first, and the one in front */
     int64_t npairs;       /* pairs of entries that all steps look at */
+    int longest_row;      /* of those that are read row by row */
     int64_t bytes, max_bytes;
     struct topt_search_stats stats;
 };

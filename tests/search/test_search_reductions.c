@@ -15,7 +15,7 @@ enum { PROBLEMS = 1500, LARGEST = 20000 };
 
 struct tally {
     int tried, narrow, narrowed, thin, thinned, condense, condensed, condition, sliced;
-    int smaller, known, left_out, cuts, cutsets;
+    int smaller, known, left_out, weights, rows, cuts, cutsets;
 };
 
 static double strategies(const struct topt_search_problem *p, int alternatives)
@@ -327,6 +327,33 @@ static void check_cuts(struct rng *r, const struct topt_search_problem *p,
     t->cutsets += !good || n > 2;
 }
 
+/* Entries weigh the same in whole numbers and, row by row, in doubles. */
+static void check_weights(const struct topt_search_problem *p, struct tally *t)
+{
+    struct topt_search_options o = {0};
+    struct plan plan;
+    struct bound whole, rows;
+    if (topt_plan_init(&plan, p, NULL, &o, NULL) ||
+        topt_bound_init(&whole, &plan.tables, NULL) ||
+        topt_bound_init(&rows, &plan.tables, NULL)) {
+        t->weights++;
+        return;
+    }
+    whole.time = rows.time = 3;
+    whole.memory = rows.memory = 5;
+    rows.light = 1;
+    if (topt_weigh_least(&plan.tables, NULL, &whole) ||
+        topt_weigh_least(&plan.tables, NULL, &rows))
+        t->weights++;
+    for (int64_t e = plan.tables.leaf_entries; e < plan.tables.nentries; e++)
+        t->weights += whole.least[e] != rows.least[e];
+    for (size_t i = 0; i < plan.tables.nall; i++)
+        t->rows += plan.tables.all[i]->how.row > 0;
+    topt_bound_fini(&whole);
+    topt_bound_fini(&rows);
+    topt_plan_fini(&plan);
+}
+
 static void random_problems(void)
 {
     /* Few numbers make ties; the largest are as large as fits 63 bits 36 times. */
@@ -358,6 +385,7 @@ static void random_problems(void)
                 1000) { /* what is too heavy to be weighed is its own matter */
                 check_smaller(&r, &g.p, all, &t);
                 check_known(&r, &g.p, all, &t);
+                check_weights(&g.p, &t);
             }
             check_cuts(&r, &g.p, &t);
         }
@@ -375,6 +403,8 @@ static void random_problems(void)
     is_int(t.smaller, 0, "all of it: as exact as it says, within limits and tolerances");
     is_int(t.known, 0, "what is known need not be found, all else is");
     ok(t.left_out > PROBLEMS / 4, "... and is not, %d times", t.left_out);
+    is_int(t.weights, 0, "weighed row by row as entry by entry");
+    ok(t.rows > PROBLEMS, "%d tables were", t.rows);
     is_int(t.cuts, 0, "cut operators are those that hold components together");
     is_int(t.cutsets, 0, "cutsets are small");
 }
