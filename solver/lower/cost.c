@@ -224,24 +224,20 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
     return e;
 }
 
-int topt_cost_ask_move(const struct topt_costing *k, int tensor,
-                       const struct topt_layout *from, const struct topt_layout *to,
-                       const struct topt_route **ret, struct topt_error *err)
+int64_t topt_cost_block(const struct topt_costing *k, int tensor,
+                        const struct topt_layout *l)
 {
     struct topt_shape shape = topt_tensor_shape(&k->model->tensor[tensor]);
-    return topt_router_ask(k->router, &shape, topt_dtype_bytes(k->settings->dtype),
-                           k->settings->granule_bytes, from, to, ret, err);
+    return block(k, &shape, l);
 }
 
-int topt_cost_move_by(const struct topt_costing *k, int tensor,
-                      const struct topt_layout *from, const struct topt_layout *to,
-                      const struct topt_route *by, struct topt_move_cost *ret,
+int topt_cost_move_by(const struct topt_costing *k, const struct topt_route *by,
+                      int64_t from_bytes, int64_t to_bytes, struct topt_move_cost *ret,
                       struct topt_error *err)
 {
-    struct topt_shape shape = topt_tensor_shape(&k->model->tensor[tensor]);
     *ret = (struct topt_move_cost){.transient_bytes = by->transient_bytes,
-                                   .from_bytes = block(k, &shape, from),
-                                   .to_bytes = block(k, &shape, to)};
+                                   .from_bytes = from_bytes,
+                                   .to_bytes = to_bytes};
     int64_t rounds = k->settings->micro_batches;
     int bad = by->time_ns == TOPT_ROUTE_FAR ||
               __builtin_mul_overflow(by->time_ns, rounds, &ret->network_ns);
@@ -259,7 +255,8 @@ int topt_cost_move(const struct topt_costing *k, int tensor,
     if (topt_router_route(k->router, &shape, topt_dtype_bytes(k->settings->dtype),
                           k->settings->granule_bytes, from, to, &r, err))
         return -1;
-    return topt_cost_move_by(k, tensor, from, to, r, ret, err);
+    return topt_cost_move_by(k, r, block(k, &shape, from), block(k, &shape, to), ret,
+                             err);
 }
 
 static int64_t larger(int64_t a, int64_t b)

@@ -49,7 +49,6 @@ struct topt_op_buffers {
 void topt_op_buffers_clear(struct topt_op_buffers *b);
 
 struct topt_shape topt_operand_shape(const struct topt_op *op, int operand);
-struct topt_shape topt_tensor_shape(const struct topt_tensor *t);
 int topt_element_bytes(const struct topt_settings *s, enum topt_element e);
 /* What a buffer of so many elements is charged: rounded up to the granule. */
 int64_t topt_charged_bytes(const struct topt_settings *s, enum topt_element e,

@@ -346,16 +346,14 @@ struct topt_move_cost {
 int topt_cost_move(const struct topt_costing *k, int tensor,
                    const struct topt_layout *from, const struct topt_layout *to,
                    struct topt_move_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
-/* The same, of many: first all are asked for, then topt_router_answer() finds their routes
- * together, then each is costed by its own. */
-int topt_cost_ask_move(const struct topt_costing *k, int tensor,
-                       const struct topt_layout *from, const struct topt_layout *to,
-                       const struct topt_route **ret,
-                       struct topt_error *err) TOPT_MUST_CHECK;
-int topt_cost_move_by(const struct topt_costing *k, int tensor,
-                      const struct topt_layout *from, const struct topt_layout *to,
-                      const struct topt_route *by, struct topt_move_cost *ret,
+/* The same by its route, which was asked for beside many others, and the bytes of both ends. */
+int topt_cost_move_by(const struct topt_costing *k, const struct topt_route *by,
+                      int64_t from_bytes, int64_t to_bytes, struct topt_move_cost *ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
+struct topt_shape topt_tensor_shape(const struct topt_tensor *t);
+/* Bytes of a tensor's largest block. */
+int64_t topt_cost_block(const struct topt_costing *k, int tensor,
+                        const struct topt_layout *l);
 
 /* Cost of an edge under each choice of what backward keeps: 1 or 2 alternatives, the first
  * always TOPT_KEEP_AFTER.  None between ends that do not go together: a hub can't remake what

@@ -320,8 +320,8 @@ static int number_ends(struct pricing *x)
     for (int i = 0; i < x->nfrom + x->nto; i++) {
         const struct topt_edge_end *end =
             i < x->nfrom ? &x->from[i] : &x->to[i - x->nfrom];
-        x->number[2 * i] = topt_moves_number(x->moves, &end->value);
-        x->number[2 * i + 1] = topt_moves_number(x->moves, &end->grad);
+        x->number[2 * i] = topt_moves_number(x->p, x->moves, &end->value);
+        x->number[2 * i + 1] = topt_moves_number(x->p, x->moves, &end->grad);
         if (x->number[2 * i] < 0 || x->number[2 * i + 1] < 0)
             return -1;
     }

@@ -22,10 +22,12 @@ struct asked {
 
 struct topt_moves {
     int tensor; /* of that shape */
+    struct topt_shape shape;
     struct asked *asked;
     int nasked, asked_cap;
     int n, cap, nslots;
     struct topt_layout *layout;
+    int64_t *bytes; /* of the largest block */
     struct row *row;
     int32_t *slot; /* hash of layouts; -1: free */
 };
@@ -38,6 +40,7 @@ static void moves_destroy(struct topt_moves *m)
     }
     free(m->asked);
     free(m->layout);
+    free(m->bytes);
     free(m->row);
     free(m->slot);
     free(m);
@@ -73,6 +76,7 @@ struct topt_moves *topt_moves_of(struct topt_problem *p, int tensor,
         return NULL;
     }
     m->tensor = tensor;
+    m->shape = topt_tensor_shape(&t[tensor]);
     return p->moves[p->nmoves++] = m;
 }
 
@@ -98,13 +102,16 @@ static int moves_grow(struct topt_moves *m)
     struct topt_layout *layout = realloc(m->layout, (size_t)cap * sizeof *layout);
     if (layout)
         m->layout = layout;
+    int64_t *bytes = realloc(m->bytes, (size_t)cap * sizeof *bytes);
+    if (bytes)
+        m->bytes = bytes;
     struct row *row = realloc(m->row, (size_t)cap * sizeof *row);
     if (row)
         m->row = row;
     int32_t *slot = realloc(m->slot, 2 * (size_t)cap * sizeof *slot);
     if (slot)
         m->slot = slot;
-    if (!layout || !row || !slot)
+    if (!layout || !bytes || !row || !slot)
         return -1;
     m->cap = cap;
     m->nslots = 2 * cap;
@@ -114,13 +121,15 @@ static int moves_grow(struct topt_moves *m)
     return 0;
 }
 
-int topt_moves_number(struct topt_moves *m, const struct topt_layout *l)
+int topt_moves_number(const struct topt_problem *p, struct topt_moves *m,
+                      const struct topt_layout *l)
 {
     if (m->n == m->cap && moves_grow(m))
         return -1;
     int32_t *slot = slot_of(m, l);
     if (*slot < 0) {
         m->layout[m->n] = *l;
+        m->bytes[m->n] = topt_cost_block(&p->k, m->tensor, l);
         m->row[m->n] = (struct row){NULL, NULL, 0};
         *slot = m->n++;
     }
@@ -170,8 +179,9 @@ int topt_moves_ask(struct topt_problem *p, struct topt_moves *m, int from, int t
     x->from = from;
     x->to = to;
     p->moves_priced++;
-    return topt_cost_ask_move(&p->k, m->tensor, &m->layout[from], &m->layout[to], &x->by,
-                              err);
+    return topt_router_ask(p->k.router, &m->shape, topt_dtype_bytes(p->k.settings->dtype),
+                           p->k.settings->granule_bytes, &m->layout[from], &m->layout[to],
+                           &x->by, err);
 }
 
 int topt_moves_answer(struct topt_problem *p, struct topt_moves *m,
@@ -182,8 +192,8 @@ int topt_moves_answer(struct topt_problem *p, struct topt_moves *m,
         return -1;
     for (int i = 0; i < m->nasked; i++) {
         const struct asked *x = &m->asked[i];
-        if (topt_cost_move_by(&p->k, m->tensor, &m->layout[x->from], &m->layout[x->to],
-                              x->by, &m->row[x->from].to[x->to], err))
+        if (topt_cost_move_by(&p->k, x->by, m->bytes[x->from], m->bytes[x->to],
+                              &m->row[x->from].to[x->to], err))
             return -1;
     }
     m->nasked = 0;

@@ -174,7 +174,8 @@ void topt_family_fini(struct family *f);
  * memory); what is read at a pair has been asked for, and all that was asked for answered. */
 struct topt_moves *topt_moves_of(struct topt_problem *p, int tensor,
                                  struct topt_error *err) TOPT_MUST_CHECK;
-int topt_moves_number(struct topt_moves *m, const struct topt_layout *l);
+int topt_moves_number(const struct topt_problem *p, struct topt_moves *m,
+                      const struct topt_layout *l);
 int topt_moves_ask(struct topt_problem *p, struct topt_moves *m, int from, int to,
                    struct topt_error *err) TOPT_MUST_CHECK;
 int topt_moves_answer(struct topt_problem *p, struct topt_moves *m,
