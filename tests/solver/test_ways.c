@@ -281,6 +281,37 @@ static void test_definition(const struct topt_hw *hw, const struct topt_mesh *me
     topt_ways_destroy(ways);
 }
 
+/* On more groups than can be searched plainly: what is left of a way is the way from there. */
+static void test_rest(const struct topt_hw *hw, const struct topt_mesh *mesh,
+                      const char *what, int ngroups)
+{
+    struct topt_ways *ways = topt_ways_create(hw, mesh);
+    uint64_t seed = 5;
+    int same = 1, longest = 0;
+    for (int i = 0; i < 6; i++) {
+        struct topt_way_source w;
+        random_source(&seed, ngroups, 2, 1, &w);
+        struct topt_way_question q = {.source = w, .to = random_state(&seed, 0)},
+                                 *one = &q;
+        same &= !topt_ways_answer(ways, &one, 1, NULL);
+        int64_t ns = q.way.ns;
+        uint64_t at = w.from;
+        longest = same && q.way.nsteps > longest ? q.way.nsteps : longest;
+        for (int k = 0; k < q.way.nsteps && same; k++) {
+            const struct topt_way_step *step = &q.way.step[k];
+            struct topt_way_question rest = {.source = w, .to = q.to}, *left = &rest;
+            ns -= time_of(step->kind, step->groups, at, step->to);
+            rest.source.from = at = step->to;
+            same &= !topt_ways_answer(ways, &left, 1, NULL) && rest.way.ns == ns &&
+                    rest.way.nsteps <= q.way.nsteps - k - 1;
+        }
+        same &= ns == 0 && at == q.to;
+    }
+    ok(same && longest > 2, "%s, %d groups: the rest of a way is the way from there",
+       what, ngroups);
+    topt_ways_destroy(ways);
+}
+
 /* A team answers as one does, whatever the number of threads and the order of questions. */
 static void test_team(const struct topt_hw *hw, const struct topt_mesh *mesh)
 {
@@ -347,6 +378,7 @@ int main(void)
         test_definition(hw, &mesh, profile[p], 20, 6, 1, 1);
         if (p)
             test_definition(hw, &mesh, profile[p], 1, 6, 2, 1);
+        test_rest(hw, &mesh, profile[p], 7);
         test_team(hw, &mesh);
         topt_ways_destroy(clock_of);
         topt_hw_destroy(hw);
