@@ -58,13 +58,17 @@ static int nomem(struct condensing *k)
 
 /* ---- making one more table whole ---- */
 
+static int is_broken(const struct condensing *k, const struct table *t)
+{
+    return k->verdict[t->id] == BROKEN || t->moved;
+}
+
 static int made_of_broken(const struct condensing *k)
 {
     const struct tables *ts = &k->c->plan.tables;
     for (size_t i = k->nmade; i < ts->nall; i++) {
         const struct step *how = &ts->all[i]->how;
-        if (k->verdict[how->a->id] == BROKEN ||
-            (how->b && k->verdict[how->b->id] == BROKEN))
+        if (is_broken(k, how->a) || (how->b && is_broken(k, how->b)))
             return 1;
     }
     return 0;
@@ -163,38 +167,42 @@ static int judge(struct condensing *k, const struct table *t)
            (!k->most_points || count_points(k, t) <= k->most_points);
 }
 
-/* Leave out what a swap at either end outdoes; where that takes too much it stays. */
-static int thin(struct condensing *k, int factor)
+/* Leave out what a swap at either end outdoes; where that takes too much the table stays as it
+ * is.  1, 0 where there is none then, or -1. */
+static int thin(struct condensing *k, int factor, int fresh)
 {
+    struct table *table = k->c->plan.factor[factor].table;
     size_t points = k->c->maker.merge.n;
     int64_t work = k->thinner.work;
     struct topt_error err = {0};
+    int moved = table->moved;
     if (k->c->plan.factor[factor].nops != 2)
-        return 0;
-    int rc = topt_thin(&k->thinner, factor, &err);
+        return 1;
+    int rc = topt_thin(&k->thinner, factor, fresh, &err);
     k->work += k->thinner.work - work;
     if (make_verdicts(k))
         return -1;
-    if (!rc)
-        memset(k->verdict + k->nmade, ACCEPTED, k->nverdicts - k->nmade);
     if (rc && err.code != TOPT_ERR_LIMIT) {
         if (k->err)
             *k->err = err;
         return -1;
     }
-    if (rc)
+    if (rc) {
         give_up(k, points);
-    else
+        table->moved = moved;
+    } else {
+        memset(k->verdict + k->nmade, ACCEPTED, k->nverdicts - k->nmade);
         note_means(k);
+    }
     k->nmade = k->c->plan.tables.nall;
-    return 0;
+    return !rc || !moved;
 }
 
 /* Of the edges themselves, before anything is made of them. */
 static int thin_edges(struct condensing *k)
 {
     for (int i = 0; i < k->p->nops + k->p->nedges; i++)
-        if (!topt_search_stopped(k->options) && thin(k, i))
+        if (!topt_search_stopped(k->options) && thin(k, i, 0) < 0)
             return -1;
     return 0;
 }
@@ -247,14 +255,15 @@ static int attempt(struct condensing *k, int op, int a, int b)
 {
     struct plan *p = &k->c->plan;
     struct before before;
+    int ntables = (int)p->tables.nall;
     if (remember(p, &before))
         return nomem(k);
     int made = op >= 0 ? topt_plan_eliminate(p, op) : topt_plan_multiply(p, a, b);
     int rc = made < 0 ? refused(k) : judge(k, p->factor[made].table);
+    if (rc > 0)
+        rc = thin(k, made, p->factor[made].table->id >= ntables);
     if (rc == 0)
         take_back(p, &before);
-    else if (rc > 0 && thin(k, made))
-        rc = -1;
     free(before.gone);
     return rc;
 }

@@ -158,8 +158,8 @@ enum topt_made topt_make_more(struct maker *k, size_t from, int64_t budget,
     return TOPT_MADE;
 }
 
-int topt_make_part(struct maker *k, const struct table *from, const char *marked,
-                   const struct table *to, struct topt_error *err)
+int topt_make_part(struct maker *k, struct table *from, const char *marked,
+                   struct table *to, int move, struct topt_error *err)
 {
     struct merge *m = &k->merge;
     size_t at = 0;
@@ -167,16 +167,30 @@ int topt_make_part(struct maker *k, const struct table *from, const char *marked
         m->failed = TOPT_ERR_NOMEM;
         return failed(k, err), -1;
     }
+    from->moved = to->inherits = move && !from->leaf;
+    if (from->moved) /* marked points move up, over those that are not */
+        m->n = topt_made_entry(k, from, from->first_entry).base;
     for (int64_t e = 0; e < to->nentries; e++) {
         struct run r = topt_made_entry(k, from, from->first_entry + e);
         uint32_t first = k->first[to->first_entry + e] = (uint32_t)m->n;
-        for (uint32_t i = 0; i < r.n; i++, at++) {
-            struct topt_cost cost = from->leaf ? r.cost[i] : m->cost[r.base + i];
-            if (marked[at] && topt_merge_put(m, cost, (struct back){r.base + i, 0}))
+        for (uint32_t i = r.base; i < r.base + r.n; i++, at++) {
+            struct topt_cost cost = from->leaf ? from->cost[i] : m->cost[i];
+            struct back back = from->moved ? m->back[i] : (struct back){i, 0};
+            if (marked[at] && topt_merge_put(m, cost, back))
                 return failed(k, err), -1;
         }
         k->count[to->first_entry + e] = (uint32_t)m->n - first;
     }
+    return 0;
+}
+
+int topt_make_again(struct maker *k, struct table *t, struct topt_error *err)
+{
+    k->budget = 0;
+    k->mean = 0;
+    if (make_table(k, t))
+        return failed(k, err), -1;
+    t->moved = 0;
     return 0;
 }
 

@@ -44,6 +44,8 @@ struct table {
     /* Leaves: points by entry, sorted; and the configuration or alternative of each. */
     uint32_t npoints;
     int single;            /* every entry has exactly one point */
+    int moved;             /* its points are not there any more, but for ... */
+    int inherits;          /* ... those of a table that has them as its own */
     int of_op;             /* a leaf of an operator's own costs */
     int weighed;           /* its entries' least weights are kept: see weigh.c */
     int by_rows;           /* a step reads it row by row */

@@ -444,7 +444,7 @@ static int64_t count_points(const struct thinner *t, const struct table *table)
 }
 
 static int fill_table(struct thinner *t, const struct factor *f,
-                      struct end_kind *const end[2], const struct table *to,
+                      struct end_kind *const end[2], struct table *to, int fresh,
                       struct topt_error *err)
 {
     size_t n = (size_t)count_points(t, f->table) + 1;
@@ -462,32 +462,44 @@ static int fill_table(struct thinner *t, const struct factor *f,
         at++;
     }
     if (!rc)
-        rc = topt_make_part(t->maker, f->table, left[at], to, err);
+        rc = topt_make_part(t->maker, f->table, left[at], to, fresh, err);
     for (int i = 0; i < 3; i++)
         free(left[i]);
     return rc;
 }
 
-int topt_thin(struct thinner *t, int factor, struct topt_error *err)
+/* A table that was moved is made again where it is needed as it was. */
+static int have_points(struct thinner *t, struct table *table, struct topt_error *err)
+{
+    return table->moved ? topt_make_again(t->maker, table, err) : 0;
+}
+
+int topt_thin(struct thinner *t, int factor, int fresh, struct topt_error *err)
 {
     struct plan *p = t->plan;
     struct factor *f = &p->factor[factor];
     struct end_kind *end[2] = {NULL, NULL};
     int most = f->table->nparts > 1 ? MOST_SIDES : LEAF_SIDES;
     if (f->table->nparts > MOST_PARTS)
-        return 0;
+        return have_points(t, f->table, err);
     t->stamp++;
     mark_edges(t, f->place);
     for (int d = 0; d < 2; d++)
         if (find_end(t, f->op[d], most, &end[d]) < 0)
             return nomem(err);
     if (!end[0] && !end[1])
-        return 0;
+        return have_points(t, f->table, err);
     size_t before = p->tables.nall;
     struct table *to = plan_table(t, f, end, err);
-    if (!to || (p->tables.nall > before && fill_table(t, f, end, to, err)))
+    if (!to || (p->tables.nall > before &&
+                (have_points(t, f->table, err) || fill_table(t, f, end, to, fresh, err))))
         return -1;
-    f->place = topt_plan_place(p, (struct place){f->place, -1, -1, -1, to});
+    struct place place = {f->place, -1, -1, -1, to};
+    if (to->inherits) {
+        place = p->place[f->place];
+        place.table = to;
+    }
+    f->place = topt_plan_place(p, place);
     f->table = to;
     return f->place < 0 ? -1 : 0;
 }

@@ -27,7 +27,9 @@ int topt_thinner_init(struct thinner *t, struct plan *plan, struct maker *maker,
 void topt_thinner_fini(struct thinner *t);
 
 /* Put a table that has only the points that may be on the frontier in the place of that of
- * a factor over two operators; all tables are made, and then again.  0, or -1. */
-int topt_thin(struct thinner *t, int factor, struct topt_error *err) TOPT_MUST_CHECK;
+ * a factor over two operators; all tables are made, and then again.  'fresh': the factor's
+ * was made last, and nobody else has it.  0, or -1. */
+int topt_thin(struct thinner *t, int factor, int fresh,
+              struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -519,6 +519,67 @@ static void outdone_slices(void)
     is_int(bad_drops, 0, "the other entries are as they were");
 }
 
+/* ---- blocks that are alike between neighbours that are not ---- */
+
+enum { BRANCHES = 6, BLOCKS = 2, BLOCK_OPS = BRANCHES + 1 };
+
+/* Blocks of branches from one end to the next; the first has nothing before it, the last
+ * nothing after it, so that different points of one table are outdone. */
+static void random_branches(struct random_problem *g, struct rng *r)
+{
+    struct random_spec spec = {.nops = BLOCKS * BLOCK_OPS + 1,
+                               .max_configs = 2,
+                               .max_alternatives = 1,
+                               .max_cost = rng_below(r, 2) ? 1000 : 4};
+    *g = (struct random_problem){.a = topt_arena_create(0), .rng = r, .spec = spec};
+    struct topt_search_op *op = TOPT_NEW(g->a, spec.nops, struct topt_search_op);
+    struct topt_search_edge *edge =
+        TOPT_NEW(g->a, 2 * BLOCKS * BRANCHES, struct topt_search_edge);
+    if (!op || !edge)
+        abort();
+    g->p = (struct topt_search_problem){spec.nops, op, 2 * BLOCKS * BRANCHES, edge};
+    for (int i = 0; i < spec.nops; i++)
+        if (i < BLOCK_OPS)
+            random_op(g, &op[i]);
+        else
+            op[i] = op[i % BLOCK_OPS];
+    for (int b = 0, n = 0; b < BLOCKS; b++)
+        for (int i = 1; i <= BRANCHES; i++)
+            for (int k = 0; k < 2; k++, n++) {
+                int from = k ? i : 0, to = k ? BLOCK_OPS : i;
+                edge[n] = b ? edge[n - 2 * BRANCHES] : random_edge(g, from, to);
+                edge[n].from = from + b * BLOCK_OPS;
+                edge[n].to = to + b * BLOCK_OPS;
+            }
+}
+
+static void alike_blocks(void)
+{
+    int bad = 0, condensed = 0;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        struct rng r = {seed};
+        struct random_problem g;
+        struct topt_search_options o = {0};
+        struct condensed c;
+        struct conditioned f = {0};
+        char keep[64] = {0}, none[64] = {0};
+        random_branches(&g, &r);
+        for (int i = 0; i <= BLOCKS; i++)
+            keep[i * BLOCK_OPS] = 1;
+        struct topt_frontier *all = solve(&g.p, "brute-force");
+        int good = !topt_condense(&g.p, keep, &o, &c, NULL) &&
+                   !topt_condition(&c.problem, none, &o, &f, NULL);
+        bad += !good || !same(all, f.frontier) || !lifts_back(&g.p, &c, f.frontier);
+        condensed += good && c.problem.nops == BLOCKS + 1;
+        topt_condition_fini(&f);
+        topt_condense_fini(&c);
+        topt_frontier_destroy(all);
+        problem_free(&g);
+    }
+    is_int(bad, 0, "one table between different neighbours: the same frontier");
+    is_int(condensed, 40, "every block has become an edge");
+}
+
 /* ---- graphs that are known ---- */
 
 /* A circle of n operators with two configurations each. */
@@ -561,6 +622,7 @@ static void known_graphs(void)
 int main(void)
 {
     random_problems();
+    alike_blocks();
     outdone_slices();
     known_graphs();
     return done_testing();
