@@ -14,7 +14,8 @@
  *      low  +-----------+
  *
  * Boxes wait by what bounds them, so that the first of which nothing can be better than what
- * was found ends it. */
+ * was found ends it.  Since most boxes are only looked at to be parted or left, they are
+ * searched roughly first, and more exactly only where that does not decide. */
 #include "run.h"
 
 #include <math.h>
@@ -29,7 +30,12 @@ struct box {
      * memory below 'memory'. */
     int64_t bound, memory;
     int64_t number; /* they are made in this order */
+    int level;      /* how exactly it is searched next */
 };
+
+/* Tolerances of rough searches, by level; then comes the one that is asked for. */
+static const double rough[] = {1.0 / 64, 1.0 / 512};
+enum { LEVELS = sizeof rough / sizeof *rough };
 
 struct boxes {
     struct run run;
@@ -121,6 +127,20 @@ static void leave(struct boxes *b, int64_t bound)
     b->floor = bound < b->floor ? bound : b->floor;
 }
 
+static double tolerance(const struct boxes *b, const struct box *x)
+{
+    return x->level < LEVELS ? rough[x->level] : b->run.options->epsilon;
+}
+
+/* The next level whose tolerance is less. */
+static int next_level(const struct boxes *b, int level)
+{
+    level++;
+    while (level < LEVELS && rough[level] <= b->run.options->epsilon)
+        level++;
+    return level;
+}
+
 /* The limits of a box's search; 0 where nothing can be within them. */
 static int limits_of(const struct boxes *b, const struct box *x,
                      struct topt_search_options *ret)
@@ -129,6 +149,7 @@ static int limits_of(const struct boxes *b, const struct box *x,
     int64_t low = charge(b, x->low);
     *ret = *b->run.options;
     ret->fastest = 1;
+    ret->epsilon = tolerance(b, x);
     if (b->least) {
         int64_t most = best ? best->memory_bytes : b->below;
         ret->time_limit = most ? most - 1 - low : 0;
@@ -179,7 +200,7 @@ static int take(struct boxes *b, const struct topt_search_point *point,
 static int64_t floor_of_none(const struct boxes *b, const struct box *x,
                              const struct topt_frontier *f, int64_t time_limit)
 {
-    double epsilon = b->run.options->epsilon;
+    double epsilon = tolerance(b, x);
     if (!isfinite(f->epsilon))
         return x->bound;
     return epsilon > 0 && time_limit ? topt_floor_under(time_limit, epsilon) : INT64_MAX;
@@ -191,6 +212,7 @@ static int search_box(struct boxes *b, const struct box *x, struct optimum *ret)
     struct topt_search_options o;
     struct topt_frontier *f = NULL;
     struct topt_frontier_reader *reader = NULL;
+    ret->floor = INT64_MAX;
     if (!limits_of(b, x, &o))
         return 0;
     if (topt_run_search(&b->run,
@@ -198,9 +220,7 @@ static int search_box(struct boxes *b, const struct box *x, struct optimum *ret)
                         &o, &f))
         return -1;
     int rc = f->npoints > 0;
-    ret->floor = topt_floor_of(f);
-    if (!rc)
-        leave(b, floor_of_none(b, x, f, o.time_limit));
+    ret->floor = rc ? topt_floor_of(f) : floor_of_none(b, x, f, o.time_limit);
     if (rc && (!(reader = topt_frontier_reader(f, b->run.err)) ||
                take(b, topt_frontier_read(reader, f->npoints - 1), ret) ||
                topt_run_note(&b->run, ret->need)))
@@ -220,11 +240,23 @@ static int push_part(struct boxes *b, struct box part, const struct optimum *bes
         part.bound = best->cost.time + low;
     } else {
         part.bound = best->floor > part.bound ? best->floor : part.bound;
-        part.memory = b->run.options->epsilon > 0 ? 0 : best->cost.memory + low;
+        part.memory = tolerance(b, &part) > 0 ? 0 : best->cost.memory + low;
     }
     if (!hopeless(b, &part))
         return push(b, part);
     leave(b, part.bound);
+    return 0;
+}
+
+/* The same box again, more exactly; where it was searched as asked for, nothing is left of it. */
+static int look_closer(struct boxes *b, struct box x, int64_t floor)
+{
+    x.bound = floor > x.bound ? floor : x.bound;
+    if (x.level < LEVELS && !hopeless(b, &x)) {
+        x.level = next_level(b, x.level);
+        return push(b, x);
+    }
+    leave(b, x.bound);
     return 0;
 }
 
@@ -234,10 +266,8 @@ static int part_box(struct boxes *b, const struct box *x, const struct optimum *
     struct topt_caps over = {best->need.transient - x->low.transient,
                              best->need.crossing - x->low.crossing};
     struct box above = *x, below = *x;
-    if (over.transient <= 0 && over.crossing <= 0) { /* charged with all that it needs */
-        leave(b, best->floor > x->bound ? best->floor : x->bound);
-        return 0;
-    }
+    if ((best->fits && x->level < LEVELS) || (over.transient <= 0 && over.crossing <= 0))
+        return look_closer(b, *x, best->floor);
     if (over.transient >= over.crossing * topt_problem_crossing(b->run.p)) {
         above.low.transient = best->need.transient;
         below.high.transient =
@@ -271,14 +301,14 @@ static int something_fits(struct boxes *b)
 static int search_all(struct boxes *b)
 {
     while (b->n && !hopeless(b, &b->heap[0])) {
-        struct optimum best = {.floor = 0};
+        struct optimum best;
         if (b->run.searched && topt_run_over(&b->run)) {
             b->run.stopped = 1;
             break;
         }
         struct box x = pop(b);
         int some = search_box(b, &x, &best);
-        if (some < 0 || (some && part_box(b, &x, &best)))
+        if (some < 0 || (some ? part_box(b, &x, &best) : look_closer(b, x, best.floor)))
             return -1;
         if (!b->least && b->run.searched == DOUBT && !best_of(b)) {
             int any = something_fits(b);
@@ -294,7 +324,11 @@ static int search_boxes(struct boxes *b)
 {
     struct box all = {.low = topt_problem_least_caps(b->run.p),
                       .high = {topt_problem_next_transient(b->run.p, INT64_MAX),
-                               topt_problem_next_crossing(b->run.p, INT64_MAX)}};
+                               topt_problem_next_crossing(b->run.p, INT64_MAX)},
+                      .level = LEVELS};
+    /* Without a limit one weighing is the answer, and so it is for the least. */
+    if (!b->least && b->run.options->memory_limit)
+        all.level = next_level(b, -1);
     *b->run.ret = (struct topt_solutions){.claim = topt_claim_exact()};
     if (all.high.transient < 0 || all.high.crossing < 0)
         return 0;
@@ -308,7 +342,7 @@ static void fini(struct boxes *b, int rc)
         topt_solutions_fini(b->run.ret);
 }
 
-/* What all searches together prove. */
+/* What all searches together prove: rough ones too only through the floors of boxes. */
 static void conclude(struct boxes *b)
 {
     struct topt_claim *c = &b->run.ret->claim;
@@ -316,17 +350,15 @@ static void conclude(struct boxes *b)
     int64_t bound = topt_problem_bound(b->run.p).time;
     if (b->n)
         leave(b, b->heap[0].bound);
-    c->exact = c->exact && !b->run.stopped;
-    b->run.ret->stopped = b->run.stopped || (!c->exact && topt_run_over(&b->run));
-    if (b->floor > bound)
-        bound = b->floor < best ? b->floor : best;
-    if (bound > c->floor_ns)
+    c->floor_ns = b->floor < best ? b->floor : best;
+    if (bound > c->floor_ns && bound <= best)
         c->floor_ns = bound;
-    /* Floors are whole nanoseconds, so that they say a little more than the tolerance. */
-    double most = fmax(c->epsilon, b->run.options->epsilon);
+    c->exact = c->floor_ns >= best && !b->run.stopped && !c->decided;
+    b->run.ret->stopped = b->run.stopped || (!c->exact && topt_run_over(&b->run));
     c->epsilon = topt_claim_epsilon(c, best);
-    if (!b->run.stopped)
-        c->epsilon = fmin(c->epsilon, most);
+    /* Floors are whole nanoseconds, so that they say a little more than the tolerance. */
+    if (!b->run.ret->stopped)
+        c->epsilon = fmin(c->epsilon, b->run.options->epsilon);
 }
 
 /* Of what was found only the best is an answer. */
@@ -346,7 +378,7 @@ int topt_problem_fastest(struct topt_problem *p,
                          const struct topt_search_options *options,
                          struct topt_solutions *ret, struct topt_error *err)
 {
-    struct boxes b = {.run = {p, options, ret, err, 0, 0}, .floor = INT64_MAX};
+    struct boxes b = {.run = {p, options, ret, err, 0, 0, 1}, .floor = INT64_MAX};
     int rc = search_boxes(&b);
     if (!rc) {
         conclude(&b);
@@ -361,8 +393,10 @@ int topt_problem_least(struct topt_problem *p, const struct topt_search_options 
 {
     /* A bound on the least is of no use: where the search is to stop, it gives up. */
     struct topt_search_options o = *options;
-    struct boxes b = {
-        .run = {p, &o, ret, err, 0, 0}, .least = 1, .below = below, .floor = INT64_MAX};
+    struct boxes b = {.run = {p, &o, ret, err, 0, 0, 1},
+                      .least = 1,
+                      .below = below,
+                      .floor = INT64_MAX};
     o.memory_limit = o.time_limit = o.max_work = 0;
     o.epsilon = 0;
     o.cancel = o.stop ? o.stop : o.cancel;

@@ -161,8 +161,8 @@ int64_t topt_floor_of(const struct topt_frontier *f)
 
 static int claim_once(struct run *r, const struct topt_frontier *f)
 {
-    struct topt_claim c = {.exact = f->exact,
-                           .epsilon = f->epsilon,
+    struct topt_claim c = {.exact = r->proves || f->exact,
+                           .epsilon = r->proves ? 0 : f->epsilon,
                            .floor_ns = INT64_MAX,
                            .nnodes = topt_problem_nodes(r->p),
                            .stats = f->stats};
@@ -173,7 +173,7 @@ static int claim_once(struct run *r, const struct topt_frontier *f)
     int rc = topt_claim_merge(&r->ret->claim, &c, r->err);
     topt_claim_fini(&c);
     /* The first search has the widest limits and caps: all others are within it. */
-    if (!r->searched++)
+    if (!r->searched++ && !r->proves)
         r->ret->claim.floor_ns = topt_floor_of(f);
     return rc;
 }

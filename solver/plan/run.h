@@ -12,6 +12,7 @@ struct run {
     struct topt_solutions *ret;
     struct topt_error *err;
     int searched, stopped; /* searches made; the last one that is due was not */
+    int proves;            /* who searches says by itself how good the answer is */
 };
 
 /* One search, with what is left of the work allowed; its claim is added to the answer's.  The
