@@ -26,9 +26,11 @@
 enum {
     MEAN_POINTS = 64, /* an entry's, in tables that are kept */
     TABLE_POINTS = 1 << 22,
-    TABLE_WORK = 1 << 27, /* pairs of points looked at for one table, */
-    TOTAL_WORK = 1 << 30, /* and for all of them */
-    MANY_LINKS = 4,       /* of a kind, that it is worth leaving out */
+    TABLE_WORK = 1 << 27,  /* pairs of points looked at for one table, */
+    TOTAL_WORK = 1 << 30,  /* and for all of them */
+    THIN_POINTS = 1 << 15, /* so many are looked at before it is known whether ... */
+    THIN_PART = 8,         /* a part of them that makes it worth while is left out */
+    MANY_LINKS = 4,        /* of a kind, that it is worth leaving out */
 };
 
 /* Of a table: BROKEN is one whose points are not made, nor of any that is made of it. */
@@ -47,8 +49,9 @@ struct condensing {
     size_t nverdicts, nmade;  /* tables whose points are made, or that are broken */
     int64_t work, max_work;
     struct thinner thinner;
-    int must;            /* any table will do */
-    int64_t most_points; /* of a table; 0: by entries only */
+    int64_t thick, thinned; /* points of tables before they were thinned, and after */
+    int must;               /* any table will do */
+    int64_t most_points;    /* of a table; 0: by entries only */
 };
 
 static int nomem(struct condensing *k)
@@ -167,6 +170,12 @@ static int judge(struct condensing *k, const struct table *t)
            (!k->most_points || count_points(k, t) <= k->most_points);
 }
 
+/* Did thinning tables pay so far?  Of unrelated costs hardly any is always outdone. */
+static int thinning_pays(const struct condensing *k)
+{
+    return k->thick < THIN_POINTS || (k->thick - k->thinned) * THIN_PART > k->thick;
+}
+
 /* Leave out what a swap at either end outdoes; where that takes too much the table stays as it
  * is.  1, 0 where there is none then, or -1. */
 static int thin(struct condensing *k, int factor, int fresh)
@@ -176,8 +185,9 @@ static int thin(struct condensing *k, int factor, int fresh)
     int64_t work = k->thinner.work;
     struct topt_error err = {0};
     int moved = table->moved;
-    if (k->c->plan.factor[factor].nops != 2)
+    if (k->c->plan.factor[factor].nops != 2 || !thinning_pays(k))
         return 1;
+    int64_t thick = count_points(k, table);
     int rc = topt_thin(&k->thinner, factor, fresh, &err);
     k->work += k->thinner.work - work;
     if (make_verdicts(k))
@@ -193,6 +203,8 @@ static int thin(struct condensing *k, int factor, int fresh)
     } else {
         memset(k->verdict + k->nmade, ACCEPTED, k->nverdicts - k->nmade);
         note_means(k);
+        k->thick += thick;
+        k->thinned += count_points(k, k->c->plan.factor[factor].table);
     }
     k->nmade = k->c->plan.tables.nall;
     return !rc || !moved;
