@@ -268,7 +268,7 @@ static void check_known(struct rng *r, const struct topt_search_problem *p,
         for (int k = 0; good && k < all->npoints; k++)
             good = has(f->cost, f->npoints, all->cost[k], f->epsilon) ||
                    has(known, n, all->cost[k], f->epsilon);
-        t->left_out += good && !o.epsilon && f->npoints < all->npoints;
+        t->left_out += good && !(o.epsilon > 0) && f->npoints < all->npoints;
         topt_frontier_destroy(f);
     }
     t->known += !good;

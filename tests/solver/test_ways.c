@@ -210,7 +210,7 @@ static int is_way_to(int n, const struct topt_way *way)
 
 static uint64_t random_state(uint64_t *seed, int partial)
 {
-    int used[TOPT_MAX_RANK] = {0}, order[TOPT_WAY_GROUPS];
+    int used[TOPT_MAX_RANK] = {0}, order[TOPT_WAY_GROUPS] = {0};
     uint64_t s = 0;
     for (int g = 0; g < source->ngroups; g++) {
         int k = random_below(seed, g + 1);
