@@ -378,7 +378,9 @@ int topt_problem_fastest(struct topt_problem *p,
                          const struct topt_search_options *options,
                          struct topt_solutions *ret, struct topt_error *err)
 {
-    struct boxes b = {.run = {p, options, ret, err, 0, 0, 1}, .floor = INT64_MAX};
+    struct boxes b = {
+        .run = {.p = p, .options = options, .ret = ret, .err = err, .proves = 1},
+        .floor = INT64_MAX};
     int rc = search_boxes(&b);
     if (!rc) {
         conclude(&b);
@@ -393,7 +395,7 @@ int topt_problem_least(struct topt_problem *p, const struct topt_search_options 
 {
     /* A bound on the least is of no use: where the search is to stop, it gives up. */
     struct topt_search_options o = *options;
-    struct boxes b = {.run = {p, &o, ret, err, 0, 0, 1},
+    struct boxes b = {.run = {.p = p, .options = &o, .ret = ret, .err = err, .proves = 1},
                       .least = 1,
                       .below = below,
                       .floor = INT64_MAX};

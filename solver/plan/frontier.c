@@ -116,7 +116,7 @@ int topt_problem_frontier(struct topt_problem *p,
                           struct topt_solutions *ret, struct topt_error *err)
 {
     struct topt_search_options o = *options;
-    struct run r = {p, &o, ret, err, 0, 0, 0};
+    struct run r = {.p = p, .options = &o, .ret = ret, .err = err};
     int rc = 0;
     if (fastest)
         return topt_problem_fastest(p, options, ret, err);

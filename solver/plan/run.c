@@ -108,18 +108,24 @@ int topt_run_note(struct run *r, struct topt_caps caps)
     return 0;
 }
 
-/* Is there a point at least as good in both ways? */
-static int dominated(const struct topt_solutions *s, int64_t memory, int64_t time)
+/* Is one of what earlier searches found, which is in order, at least as good in both ways? */
+static int dominated(const struct run *r, int64_t memory, int64_t time)
 {
-    for (int i = 0; i < s->n; i++)
-        if (s->at[i].memory_bytes <= memory && s->at[i].time_ns <= time)
-            return 1;
-    return 0;
+    const struct topt_solution *at = r->ret->at;
+    int lo = 0, hi = r->before;
+    while (lo < hi) {
+        int mid = (lo + hi) / 2;
+        if (at[mid].memory_bytes <= memory)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo > 0 && at[lo - 1].time_ns <= time;
 }
 
 int topt_run_keep(struct run *r, const struct topt_search_point *point, int64_t memory)
 {
-    if (dominated(r->ret, memory, point->cost.time))
+    if (dominated(r, memory, point->cost.time))
         return 0;
     struct topt_solution s = {
         memory, point->cost.time, topt_problem_strategy(r->p, point), {0}};
@@ -183,6 +189,7 @@ int topt_run_search(struct run *r, const struct topt_search_problem *problem,
 {
     struct topt_search_options o = *options;
     o.max_work = work_left(r);
+    r->before = r->ret->n;
     if (topt_search(problem, &o, ret, r->err))
         return -1;
     if (!claim_once(r, *ret))

@@ -12,11 +12,12 @@ struct run {
     struct topt_solutions *ret;
     struct topt_error *err;
     int searched, stopped; /* searches made; the last one that is due was not */
+    int before;            /* solutions that there were when the last search began */
     int proves;            /* who searches says by itself how good the answer is */
 };
 
 /* One search, with what is left of the work allowed; its claim is added to the answer's.  The
- * frontier is the caller's. */
+ * frontier is the caller's.  Solutions are reduced before. */
 int topt_run_search(struct run *r, const struct topt_search_problem *problem,
                     const struct topt_search_options *options,
                     struct topt_frontier **ret) TOPT_MUST_CHECK;
