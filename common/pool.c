@@ -5,6 +5,7 @@
 #include "topt_pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 
 struct worker {
@@ -110,4 +111,13 @@ void topt_pool_run(struct topt_pool *p, void (*work)(void *ctx, int worker), voi
     while (p->busy)
         pthread_cond_wait(&p->done, &p->lock);
     pthread_mutex_unlock(&p->lock);
+}
+
+int topt_pool_processors(void)
+{
+    enum { MOST = 8 };
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    int n = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+    return n < 1 ? 1 : n > MOST ? MOST : n;
 }

@@ -16,4 +16,8 @@ int topt_pool_threads(const struct topt_pool *p);
  * back.  How the pieces are shared out is the job's affair. */
 void topt_pool_run(struct topt_pool *p, void (*work)(void *ctx, int worker), void *ctx);
 
+/* Processors that this process may run on, at least 1 and at most 8: what a command that
+ * somebody waits for may take of a machine that others use too. */
+int topt_pool_processors(void);
+
 #endif

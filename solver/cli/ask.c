@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "topt_json.h"
+#include "topt_pool.h"
 #include "topt_text.h"
 
 int topt_cli_fail(const char *command, const struct topt_error *err)
@@ -101,7 +102,7 @@ int topt_ask(struct topt_question *q, const struct topt_option *table, const cha
     const char *model[1];
     int n;
     memset(q, 0, sizeof *q);
-    q->a.threads = 1;
+    q->a.threads = topt_pool_processors();
     q->a.count = 1;
     topt_request_init(&q->r);
     int rc = topt_options_parse(table, argc, argv, &q->a, model, 1, &n, err);

@@ -85,7 +85,8 @@ struct topt_question {
     ASK_MEMORY,                                                                          \
         {"epsilon", TOPT_OPT_REAL, ASK_AT(epsilon), "E",                                 \
          "allowed loss of time, proven; 0 is exact"},                                    \
-        {"threads", TOPT_OPT_INT, ASK_AT(threads), "N", "threads of the search"},        \
+        {"threads", TOPT_OPT_INT, ASK_AT(threads), "N",                                  \
+         "threads of the search; else the processors, at most 8"},                       \
         {"seconds", TOPT_OPT_REAL, ASK_AT(seconds), "S",                                 \
          "answer after so long with the best so far, and how good it is"},               \
         {"max-work", TOPT_OPT_INT, ASK_AT(work), "N",                                    \

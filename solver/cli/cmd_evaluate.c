@@ -8,6 +8,7 @@
 
 #include "ask.h"
 #include "cmd_plan.h"
+#include "topt_pool.h"
 #include "topt_json.h"
 #include "topt_text.h"
 
@@ -65,14 +66,15 @@ int topt_cmd_explain(int argc, char **argv)
          "also as a device mesh and tensor maps"},
         {"around", TOPT_OPT_FLAG, ASK_AT(explain.around), "",
          "search what fewer and more GPUs would do, too"},
-        {"threads", TOPT_OPT_INT, ASK_AT(threads), "N", "threads of that search"},
+        {"threads", TOPT_OPT_INT, ASK_AT(threads), "N",
+         "threads of that search; else the processors, at most 8"},
         ASK_JSON,
         ASK_QUIET,
         {0}};
     static const char usage[] =
         "topt explain plan.json [options]\n"
         "A plan in words: why, memory, time, and what is split where.";
-    struct topt_args a = {0};
+    struct topt_args a = {.threads = topt_pool_processors()};
     struct topt_watch w;
     struct topt_error err = {0};
     const char *path[1];

@@ -4,6 +4,7 @@
 #include "frontier_json.h"
 
 #include "topt_options.h"
+#include "topt_pool.h"
 #include "topt_progress.h"
 #include "topt_search.h"
 
@@ -27,7 +28,7 @@ static const struct topt_option table[] = {
     {"epsilon", TOPT_OPT_REAL, offsetof(struct args, epsilon), "E",
      "0 is exact (default); else times may be (1+E) times the best"},
     {"threads", TOPT_OPT_INT, offsetof(struct args, threads), "N",
-     "threads to search with; the answer is the same for any number"},
+     "threads to search with, else the processors, at most 8; the answer is the same"},
     {"memory", TOPT_OPT_BYTES, offsetof(struct args, memory), "BYTES",
      "leave out what takes more, as 14.5GiB"},
     {"max-work", TOPT_OPT_INT, offsetof(struct args, work), "N",
@@ -183,7 +184,7 @@ out:
 
 int topt_cmd_solve(int argc, char **argv)
 {
-    struct args args = {0};
+    struct args args = {.threads = topt_pool_processors()};
     struct topt_error err = {0};
     const char *path;
     int n = 0;
