@@ -14,8 +14,8 @@
  *      low  +-----------+
  *
  * Boxes wait by what bounds them, so that the first of which nothing can be better than what
- * was found ends it.  Since most boxes are only looked at to be parted or left, they are
- * searched roughly first, and more exactly only where that does not decide. */
+ * was found ends it.  Since most boxes but the first are only looked at to be parted or left, they
+ * are searched roughly, and more exactly only where that does not decide. */
 #include "run.h"
 
 #include <math.h>
@@ -268,6 +268,9 @@ static int part_box(struct boxes *b, const struct box *x, const struct optimum *
     struct box above = *x, below = *x;
     if ((best->fits && x->level < LEVELS) || (over.transient <= 0 && over.crossing <= 0))
         return look_closer(b, *x, best->floor);
+    /* The first search was to be the only one; weighings for the least are exact. */
+    if (!x->number && !best->fits && !b->least)
+        above.level = below.level = next_level(b, -1);
     if (over.transient >= over.crossing * topt_problem_crossing(b->run.p)) {
         above.low.transient = best->need.transient;
         below.high.transient =
@@ -326,9 +329,6 @@ static int search_boxes(struct boxes *b)
                       .high = {topt_problem_next_transient(b->run.p, INT64_MAX),
                                topt_problem_next_crossing(b->run.p, INT64_MAX)},
                       .level = LEVELS};
-    /* Without a limit one weighing is the answer, and so it is for the least. */
-    if (!b->least && b->run.options->memory_limit)
-        all.level = next_level(b, -1);
     *b->run.ret = (struct topt_solutions){.claim = topt_claim_exact()};
     if (all.high.transient < 0 || all.high.crossing < 0)
         return 0;

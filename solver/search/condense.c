@@ -185,7 +185,7 @@ static int thin(struct condensing *k, int factor, int fresh)
     int64_t work = k->thinner.work;
     struct topt_error err = {0};
     int moved = table->moved;
-    if (k->c->plan.factor[factor].nops != 2 || !thinning_pays(k))
+    if (k->c->plan.factor[factor].nops != 2 || (!moved && !thinning_pays(k)))
         return 1;
     int64_t thick = count_points(k, table);
     int rc = topt_thin(&k->thinner, factor, fresh, &err);

@@ -480,7 +480,7 @@ int topt_thin(struct thinner *t, int factor, int fresh, struct topt_error *err)
     struct factor *f = &p->factor[factor];
     struct end_kind *end[2] = {NULL, NULL};
     int most = f->table->nparts > 1 ? MOST_SIDES : LEAF_SIDES;
-    if (f->table->nparts > MOST_PARTS)
+    if (!f->table->nentries || f->table->nparts > MOST_PARTS)
         return have_points(t, f->table, err);
     t->stamp++;
     mark_edges(t, f->place);

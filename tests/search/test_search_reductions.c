@@ -619,8 +619,48 @@ static void known_graphs(void)
     is_int(left, 2, "to a chain");
 }
 
+/* Blocks of which one operator is left without any configuration, as under caps that it does
+ * not keep: no strategy, and no table is read that has no entries. */
+static void nothing_to_choose(void)
+{
+    enum { PARTS = 4, OPS = 2 * PARTS + 1, CONFIGS = 3, EDGES = 3 * PARTS };
+    static struct topt_cost cost[CONFIGS] = {{3, 1}, {2, 2}, {1, 3}}, alt[9];
+    static const int32_t class_of[CONFIGS] = {0, 1, 2};
+    static int32_t first[10];
+    int right = 0;
+    for (int i = 0; i < 9; i++) {
+        alt[i] = (struct topt_cost){i % 4, 4 - i % 4};
+        first[i + 1] = i + 1;
+    }
+    for (int none = 0; none < OPS; none++) {
+        const struct topt_table whole = {CONFIGS, CONFIGS, first, alt};
+        const struct topt_table from = {0, CONFIGS, first, alt},
+                                to = {CONFIGS, 0, first, alt};
+        struct topt_search_op op[OPS];
+        struct topt_search_edge edge[EDGES];
+        struct topt_search_options o = {.algorithm = "ft"};
+        struct topt_frontier *f = NULL;
+        for (int i = 0; i < OPS; i++)
+            op[i] = (struct topt_search_op){"op", i == none ? 0 : CONFIGS, cost};
+        for (int e = 0; e < EDGES; e++) {
+            int a = e / 3 * 2 + (e % 3 == 1), b = e / 3 * 2 + 1 + (e % 3 > 0);
+            edge[e] = (struct topt_search_edge){a, b,
+                                                a == none   ? &from
+                                                : b == none ? &to
+                                                            : &whole,
+                                                class_of, class_of};
+        }
+        const struct topt_search_problem p = {OPS, op, EDGES, edge};
+        right += !topt_search_smaller(&p, &o, &f, NULL) && f->npoints == 0 && f->exact;
+        topt_frontier_destroy(f);
+    }
+    is_int(right, OPS,
+           "blocks with an operator that has nothing to choose have no strategy");
+}
+
 int main(void)
 {
+    nothing_to_choose();
     random_problems();
     alike_blocks();
     outdone_slices();
