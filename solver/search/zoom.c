@@ -113,6 +113,12 @@ static int32_t *find_used(struct topt_arena *a, int32_t *class_of, int nconfigs,
     return used;
 }
 
+/* Where the original's entry begins, with its end after it. */
+static const int32_t *original(const struct used *u, int from, int to)
+{
+    return u->table->first + (int64_t)u->from[from] * u->table->to_classes + u->to[to];
+}
+
 static const struct topt_table *copy_table(struct topt_arena *a, const struct used *u)
 {
     const struct topt_table *t = u->table;
@@ -123,8 +129,7 @@ static const struct topt_table *copy_table(struct topt_arena *a, const struct us
     at = first;
     for (int i = 0; i < u->nfrom; i++)
         for (int k = 0; k < u->nto; k++, at++) {
-            const int32_t *entry =
-                t->first + (int64_t)u->from[i] * t->to_classes + u->to[k];
+            const int32_t *entry = original(u, i, k);
             at[1] = at[0] + entry[1] - entry[0];
         }
     struct topt_cost *alt = TOPT_NEW(a, *at, struct topt_cost);
@@ -133,8 +138,7 @@ static const struct topt_table *copy_table(struct topt_arena *a, const struct us
     at = first;
     for (int i = 0; i < u->nfrom; i++)
         for (int k = 0; k < u->nto; k++, at++) {
-            const int32_t *entry =
-                t->first + (int64_t)u->from[i] * t->to_classes + u->to[k];
+            const int32_t *entry = original(u, i, k);
             if (at[1] > at[0])
                 memcpy(alt + at[0], t->alt + entry[0],
                        (size_t)(at[1] - at[0]) * sizeof *alt);
