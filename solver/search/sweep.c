@@ -439,9 +439,9 @@ static void tell(const struct sweep *s, struct topt_frontier *f)
         most = max(most, b->bytes);
         if (b->max_frontier > t->max_frontier)
             t->max_frontier = b->max_frontier;
-        f->epsilon =
-            fmax(f->epsilon,
-                 b->explored == INT64_MAX ? 0 : topt_band_gap(b, s->options, s->had));
+        f->epsilon = fmax(f->epsilon, b->explored == INT64_MAX
+                                          ? b->left_out
+                                          : topt_band_gap(b, s->options, s->had));
     }
     if (f->npoints > t->max_frontier)
         t->max_frontier = f->npoints;

@@ -381,12 +381,10 @@ static void random_problems(void)
             check_condense(&r, &g.p, all, &t);
             check_thin(&g.p, all, &t);
             check_condition(&r, &g.p, all, &t);
-            if (spec.max_cost <=
-                1000) { /* what is too heavy to be weighed is its own matter */
-                check_smaller(&r, &g.p, all, &t);
-                check_known(&r, &g.p, all, &t);
+            check_smaller(&r, &g.p, all, &t);
+            check_known(&r, &g.p, all, &t);
+            if (spec.max_cost <= 1000) /* what is too heavy is not weighed */
                 check_weights(&g.p, &t);
-            }
             check_cuts(&r, &g.p, &t);
         }
         topt_frontier_destroy(all);
