@@ -44,8 +44,7 @@ struct boxes {
     struct box *heap; /* the smallest first */
     int n, cap;
     int64_t made;
-    int64_t
-        floor; /* of the boxes that were left: nothing in them has less of what is asked */
+    int64_t floor; /* nothing in the boxes that were left has less of what is asked for */
 };
 
 /* ---- the heap ---------------------------------------------------------------------------- */
@@ -290,8 +289,9 @@ static int something_fits(struct boxes *b)
 {
     struct topt_solutions least;
     struct topt_search_options o = *b->run.options;
+    int64_t below = o.memory_limit < INT64_MAX ? o.memory_limit + 1 : 0;
     o.stop = NULL; /* it is short, and its answer one */
-    if (topt_problem_least(b->run.p, &o, o.memory_limit + 1, &least, b->run.err))
+    if (topt_problem_least(b->run.p, &o, below, &least, b->run.err))
         return -1;
     int some = least.n > 0;
     if (some && (!o.time_limit || least.at[0].time_ns <= o.time_limit) &&
