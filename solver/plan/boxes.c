@@ -347,12 +347,14 @@ static void conclude(struct boxes *b)
 {
     struct topt_claim *c = &b->run.ret->claim;
     int64_t best = topt_solutions_best(b->run.ret);
-    int64_t bound = topt_problem_bound(b->run.p).time;
     if (b->n)
         leave(b, b->heap[0].bound);
     c->floor_ns = b->floor < best ? b->floor : best;
-    if (bound > c->floor_ns && bound <= best)
-        c->floor_ns = bound;
+    if (c->floor_ns < best) { /* a look at every table: only where it can tell more */
+        int64_t bound = topt_problem_bound(b->run.p).time;
+        if (bound > c->floor_ns && bound <= best)
+            c->floor_ns = bound;
+    }
     c->exact = c->floor_ns >= best && !b->run.stopped && !c->decided;
     b->run.ret->stopped = b->run.stopped || (!c->exact && topt_run_over(&b->run));
     c->epsilon = topt_claim_epsilon(c, best);
