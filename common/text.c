@@ -207,7 +207,7 @@ int topt_parse_int(const char *s, int64_t min, int64_t max, int64_t *ret,
 
 int topt_parse_bytes(const char *s, int64_t *ret_bytes, struct topt_error *err)
 {
-    static const char units[] = "KMGT";
+    static const char units[] = "KMGT", digits[] = "0123456789";
     char *end;
     errno = 0;
     double v = strtod(s, &end);
@@ -228,8 +228,12 @@ int topt_parse_bytes(const char *s, int64_t *ret_bytes, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "'%s' has an unknown unit; use KiB, MiB, GiB, TiB", s);
     if (v < 1 || v >= 0x1p62)
-        return topt_fail(err, TOPT_ERR_INVAL, "'%s' must be a positive size", s);
-    *ret_bytes = (int64_t)v;
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         v < 1 ? "'%s' must be a positive size"
+                               : "'%s' is too large a size; below 2^62 bytes",
+                         s);
+    /* Doubles have not every whole number. */
+    *ret_bytes = u || s[strspn(s, digits)] ? (int64_t)v : strtoll(s, NULL, 10);
     return 0;
 }
 

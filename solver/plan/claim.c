@@ -41,7 +41,5 @@ int topt_claim_merge(struct topt_claim *into, const struct topt_claim *from,
 
 double topt_claim_epsilon(const struct topt_claim *c, int64_t best_ns)
 {
-    if (c->exact || c->floor_ns >= best_ns)
-        return 0;
-    return c->floor_ns > 0 ? (double)best_ns / (double)c->floor_ns - 1 : INFINITY;
+    return c->exact ? 0 : topt_search_excess(best_ns, c->floor_ns);
 }

@@ -315,7 +315,7 @@ static double step_gap(const struct band *band, struct step_corner s)
     low = max(low, band->right.time); /* nothing that is wanted here is faster */
     if (low > s.corner.time)
         return 0;
-    return s.before && low > 0 ? (double)s.before / (double)low - 1 : INFINITY;
+    return s.before ? topt_search_excess(s.before, low) : INFINITY;
 }
 
 double topt_band_gap(const struct band *band, const struct topt_search_options *options,
@@ -353,8 +353,8 @@ static size_t thin(const struct bander *b, struct band *band, struct run r,
         int64_t missed = slowest_missed(o, before);
         if (thinning && before - 1 <= band->corner.time && missed < r.cost[i].time &&
             band->time * missed + band->memory * next <= band->explored) {
-            double gap = (double)before / (double)r.cost[i].time - 1;
-            band->left_out = fmax(band->left_out, gap);
+            band->left_out =
+                fmax(band->left_out, topt_search_excess(before, r.cost[i].time));
             continue;
         }
         keep[n++] = r.base + i;

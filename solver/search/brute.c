@@ -5,6 +5,7 @@
  * The frontier is a sorted list; the first strategy found for a cost is its witness. */
 #include "search_impl.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ struct brute {
     struct found *found;
     size_t n, cap;
     int64_t visited, limit;
+    int stopped;
 };
 
 /* Move on to the next choice of n digits; 0 when all were seen. */
@@ -72,15 +74,37 @@ static int insert(struct brute *b, struct topt_cost cost)
     return 0;
 }
 
+static int too_many(struct brute *b)
+{
+    return topt_fail(b->err, TOPT_ERR_LIMIT,
+                     "brute force would visit more than %lld strategies; use ft",
+                     (long long)b->limit);
+}
+
+/* Is it time to answer with what was found? */
+static int stops(const struct brute *b)
+{
+    const struct topt_search_options *o = b->options;
+    return (o->max_work && b->visited >= o->max_work) ||
+           (b->visited % 4096 == 0 && topt_search_stopped(o));
+}
+
+/* Is there to be another strategy, or another choice that none is made of? */
+static int go_on(struct brute *b)
+{
+    b->stopped = stops(b);
+    if (b->stopped)
+        return -1;
+    if (b->visited % 4096 == 0 && topt_search_canceled(b->options))
+        return topt_fail(b->err, TOPT_ERR_CANCELED, "the search was canceled");
+    return ++b->visited > b->limit ? too_many(b) : 0;
+}
+
 static int visit(struct brute *b)
 {
     struct topt_cost cost;
-    if (++b->visited > b->limit)
-        return topt_fail(b->err, TOPT_ERR_LIMIT,
-                         "brute force would visit more than %lld strategies; use ft",
-                         (long long)b->limit);
-    if (b->visited % 4096 == 0 && topt_search_canceled(b->options))
-        return topt_fail(b->err, TOPT_ERR_CANCELED, "the search was canceled");
+    if (go_on(b))
+        return -1;
     if (topt_search_cost(b->problem, b->choice, b->choice + b->problem->nops, &cost,
                          b->err))
         return -1;
@@ -108,10 +132,8 @@ static int count_alternatives(struct brute *b)
 static int visit_alternatives(struct brute *b)
 {
     int nops = b->problem->nops;
-    if (!count_alternatives(b)) {
-        b->visited++;
-        return b->visited > b->limit ? visit(b) : 0;
-    }
+    if (!count_alternatives(b))
+        return go_on(b);
     do
         if (visit(b))
             return -1;
@@ -121,11 +143,15 @@ static int visit_alternatives(struct brute *b)
 
 static int visit_all(struct brute *b)
 {
+    double least = 1; /* strategies, if each edge had one alternative */
     for (int i = 0; i < b->problem->nops; i++) {
         b->many[i] = b->problem->op[i].nconfigs;
         if (!b->many[i])
             return 0;
+        least *= b->many[i];
     }
+    if (least > (double)b->limit)
+        return too_many(b);
     do
         if (visit_alternatives(b))
             return -1;
@@ -143,6 +169,8 @@ static struct topt_frontier *answer(const struct brute *b)
             return NULL;
         }
     if (f) {
+        f->exact = !b->stopped;
+        f->epsilon = b->stopped ? INFINITY : 0;
         f->stats.products = b->visited;
         f->stats.points = (int64_t)b->n;
         f->stats.max_frontier = (int)b->n;
@@ -165,7 +193,7 @@ int topt_search_brute(const struct topt_search_problem *problem,
         topt_search_nomem(err);
         goto out;
     }
-    if (visit_all(&b))
+    if (visit_all(&b) && !b.stopped)
         goto out;
     *ret = answer(&b);
     rc = *ret ? 0 : -1;

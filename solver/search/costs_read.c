@@ -216,11 +216,23 @@ static int add_name(struct reader *r, int op)
     return 0;
 }
 
+/* The string that is a field of the operator or edge at hand. */
+static int take_string(struct reader *r, const char *field)
+{
+    char buf[PLACE];
+    int c = topt_json_peek(&r->json);
+    r->where.n = 1;
+    if (c && c != '"')
+        return topt_fail(r->err, TOPT_ERR_INVAL, "%s.%s must be a string", place(r, buf),
+                         field);
+    return topt_json_take_string(&r->json);
+}
+
 static int read_name(struct reader *r)
 {
     struct topt_search_op *op = &r->op[r->nops];
     char buf[PLACE];
-    if (topt_json_take_string(&r->json))
+    if (take_string(r, "name"))
         return -1;
     if (!*r->json.string)
         return topt_fail(r->err, TOPT_ERR_INVAL, "%s.name is empty", place(r, buf));
@@ -281,9 +293,9 @@ static int read_op(struct reader *r)
 
 /* ---- edges ---- */
 
-static int read_end(struct reader *r, const char **ret)
+static int read_end(struct reader *r, const char *field, const char **ret)
 {
-    if (topt_json_take_string(&r->json))
+    if (take_string(r, field))
         return -1;
     *ret = topt_costs_keep(&r->store, r->json.string, strlen(r->json.string) + 1);
     return *ret ? 0 : -1;
@@ -291,12 +303,12 @@ static int read_end(struct reader *r, const char **ret)
 
 static int read_from(struct reader *r)
 {
-    return read_end(r, &r->named[r->nedges].from);
+    return read_end(r, "from", &r->named[r->nedges].from);
 }
 
 static int read_to(struct reader *r)
 {
-    return read_end(r, &r->named[r->nedges].to);
+    return read_end(r, "to", &r->named[r->nedges].to);
 }
 
 /* An entry: a list of at least one alternative. */
@@ -442,6 +454,9 @@ static int read_edges(struct reader *r)
 
 static int read_format(struct reader *r)
 {
+    int c = topt_json_peek(&r->json);
+    if (c && c != '"')
+        return topt_fail(r->err, TOPT_ERR_INVAL, "format must be a string");
     if (topt_json_take_string(&r->json))
         return -1;
     if (strcmp(r->json.string, "topt-costs/1"))

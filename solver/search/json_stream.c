@@ -196,6 +196,12 @@ static int take_utf8(struct json_stream *s, size_t *n)
     return 0;
 }
 
+static int too_long(struct json_stream *s)
+{
+    return topt_fail(s->err, TOPT_ERR_LIMIT, "line %lld: a string of more than %d bytes",
+                     (long long)s->line, TOPT_JSON_STRING);
+}
+
 int topt_json_take_string(struct json_stream *s)
 {
     size_t n = 0;
@@ -204,10 +210,8 @@ int topt_json_take_string(struct json_stream *s)
         return topt_json_expected(s, "a string");
     s->at++;
     while ((c = look(s)) != '"') {
-        if (n + 4 > TOPT_JSON_STRING)
-            return topt_fail(s->err, TOPT_ERR_LIMIT,
-                             "line %lld: a string of more than %d bytes",
-                             (long long)s->line, TOPT_JSON_STRING);
+        if (n >= TOPT_JSON_STRING)
+            return too_long(s);
         if (c < ' ')
             return topt_json_expected(s, "the rest of a string");
         if (c >= 0x80) {
@@ -221,6 +225,8 @@ int topt_json_take_string(struct json_stream *s)
         else if (take_escape(s, &n))
             return -1;
     }
+    if (n > TOPT_JSON_STRING)
+        return too_long(s);
     s->at++;
     s->string[n] = 0;
     return 0;

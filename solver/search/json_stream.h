@@ -22,7 +22,8 @@ struct json_stream {
     int64_t line;
     int io_failed;
     struct topt_error *err;
-    char string[TOPT_JSON_STRING + 1]; /* the last string or key */
+    /* The last string or key, with room for the character that is too much. */
+    char string[TOPT_JSON_STRING + 4];
 };
 
 /* Read from memory, or from a file; both are borrowed.  -1: NOMEM. */

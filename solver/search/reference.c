@@ -5,6 +5,7 @@
  * of its configurations, an edge one for each pair; the steps are in reference_steps.c. */
 #include "reference.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,6 +90,10 @@ int topt_plain_add_product(struct plain *p, const struct front *a, const struct 
     p->stats.products += (int64_t)a->n * b->n;
     if (topt_search_canceled(p->options))
         return topt_fail(p->err, TOPT_ERR_CANCELED, "the search was canceled");
+    p->stopped = topt_search_stopped(p->options) ||
+                 (p->options->max_work && p->stats.products > p->options->max_work);
+    if (p->stopped)
+        return -1;
     for (int i = 0; i < a->n; i++)
         for (int j = 0; j < b->n; j++) {
             struct point x = {.a = a->point[i].a, .b = b->point[j].a};
@@ -226,7 +231,8 @@ static int answer(struct plain *p, struct topt_frontier **ret)
         topt_frontier_destroy(f);
         return -1;
     }
-    f->exact = !f->nheuristic;
+    f->exact = !f->nheuristic && !p->stopped;
+    f->epsilon = p->stopped ? INFINITY : 0;
     f->stats = p->stats;
     f->stats.peak_bytes = (int64_t)topt_arena_peak_bytes(p->arena);
     *ret = f;
@@ -241,7 +247,9 @@ static int search(const struct topt_search_problem *problem,
     int rc = init(&p);
     if (!rc)
         rc = topt_plain_eliminate(&p, with_chain);
-    if (!rc)
+    if (p.stopped)
+        p.total.n = 0; /* of some operators only */
+    if (!rc || p.stopped)
         rc = answer(&p, ret);
     free(p.work);
     topt_arena_destroy(p.arena);

@@ -44,6 +44,7 @@ struct plain {
     int *into;          /* by operator: the one it was merged into, or itself */
     struct point *work; /* the union being formed */
     size_t nwork, cap_work;
+    int stopped; /* before there is anything to answer */
     struct topt_search_stats stats;
 };
 

@@ -263,6 +263,21 @@ int topt_search(const struct topt_search_problem *problem,
         name);
 }
 
+/* ---- how much slower ---- */
+
+double topt_search_excess(int64_t slow, int64_t fast)
+{
+    if (slow <= fast)
+        return 0;
+    if (fast <= 0)
+        return INFINITY;
+    /* A multiplication and an addition rounded once have the right sign. */
+    double e = nextafter((double)(slow - fast) / (double)fast, 0);
+    while (fmal(e, fast, -(long double)(slow - fast)) < 0)
+        e = nextafter(e, INFINITY);
+    return e;
+}
+
 /* ---- the cost of one strategy ---- */
 
 static int add_cost(struct topt_cost *sum, struct topt_cost c, struct topt_error *err)

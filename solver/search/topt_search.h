@@ -133,6 +133,11 @@ int topt_search_cost(const struct topt_search_problem *problem, const int32_t *c
                      const int32_t *alt, struct topt_cost *ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
+/* By what part 'slow' is slower than 'fast': the least double e with slow <= (1 + e) * fast, so that
+ * what is claimed by it is true to the last digit; 0 where it is not slower, infinite where fast
+ * is 0. */
+double topt_search_excess(int64_t slow, int64_t fast);
+
 /* Number of the fastest point within 'memory_limit' (0: none), or -1. */
 int topt_frontier_fastest(const struct topt_frontier *f, int64_t memory_limit);
 

@@ -2,6 +2,7 @@
  * with one line that names the place. */
 #include "random_problem.h"
 #include "tap.h"
+#include "topt_text.h"
 
 static const struct {
     const char *text, *says;
@@ -20,6 +21,12 @@ static const struct {
     {DOC("7", ""), "ops[0]"},
     {DOC("{\"name\":\"a\",\"configs\":[[1,2]],\"colour\":1}", ""), "ops[0].colour"},
     {DOC("{\"configs\":[[1,2]]}", ""), "ops[0].name"},
+    {DOC("{\"name\":7,\"configs\":[[1,2]]}", ""), "ops[0].name must be a string"},
+    {DOC("{\"configs\":[[1,2]],\"name\":null}", ""), "ops[0].name must be a string"},
+    {"{\"format\":1,\"ops\":[],\"edges\":[]}", "format must be a string"},
+    {DOC("", "{\"costs\":[[[[1,2]]]],\"to\":[]}"), "edges[0].to must be a string"},
+    {"{\"ops\":[],\"ops\":[]}", "ops stands there twice"},
+    {DOC("", "{\"from\":\"a\",\"from\":\"a\"}"), "edges[0].from stands there twice"},
     {DOC("{\"name\":\"\",\"configs\":[[1,2]]}", ""), "ops[0].name"},
     {DOC("{\"name\":\"a\",\"configs\":[]}", ""), "ops[0].configs is empty"},
     {DOC("{\"name\":\"a\",\"configs\":[[1]]}", ""), "ops[0].configs[0]"},
@@ -259,6 +266,35 @@ static void test_stream(void)
         fclose(file);
 }
 
+/* A name may have 4,096 bytes, whatever its characters take, and no more. */
+static void test_long_names(void)
+{
+    static const char *const character[] = {"x", "\xc3\xa9", "\\u00e9",
+                                            "\xf0\x9f\x90\xb3"};
+    static const int bytes[] = {1, 2, 2, 4};
+    for (int i = 0; i < 8; i++) {
+        struct topt_text t = {0};
+        struct topt_costs_file *f = NULL;
+        struct topt_error err = {0};
+        topt_text_add(&t,
+                      "{\"format\":\"topt-costs/1\",\"edges\":[],\"ops\":["
+                      "{\"configs\":[[1,1]],\"name\":\"%s",
+                      i & 1 ? "x" : "");
+        for (int n = 0; n < 4096; n += bytes[i / 2])
+            topt_text_add(&t, "%s", character[i / 2]);
+        topt_text_add(&t, "\"}]}");
+        int rc = topt_costs_read(t.s, t.len, &f, &err);
+        if (i & 1)
+            ok(rc && strstr(err.text, "more than 4096 bytes"), "4,097 bytes: %s",
+               err.text);
+        else
+            ok(!rc && strlen(topt_costs_problem(f)->op->name) == 4096,
+               "a name of 4,096 bytes, %d a character %s", bytes[i / 2], err.text);
+        topt_costs_destroy(f);
+        free(t.s);
+    }
+}
+
 /* ---- files without end ---- */
 
 /* 'head', then 'again' for ever; how much was asked for. */
@@ -318,6 +354,7 @@ int main(void)
 {
     test_stream();
     test_endless();
+    test_long_names();
     test_malformed();
     test_round_trips();
     test_refuses_to_write();

@@ -211,9 +211,9 @@ static void check_smaller(struct rng *r, const struct topt_search_problem *p,
         for (int k = 0; good && !f->exact && f->npoints && k < n; k++) {
             int covered = 0;
             for (int j = 0; j < f->npoints; j++)
-                covered |= f->cost[j].memory <= all->cost[k].memory &&
-                           (double)f->cost[j].time <=
-                               (double)all->cost[k].time * (1 + f->epsilon) * (1 + 1e-12);
+                covered |=
+                    f->cost[j].memory <= all->cost[k].memory &&
+                    within_tolerance(f->cost[j].time, all->cost[k].time, f->epsilon);
             good = covered;
         }
         good = good && (i > 2 || f->exact);
@@ -243,8 +243,7 @@ static int pick_known(struct rng *r, const struct topt_frontier *all,
 static int has(const struct topt_cost *at, int n, struct topt_cost c, double epsilon)
 {
     for (int i = 0; i < n; i++)
-        if (at[i].memory <= c.memory &&
-            (double)at[i].time <= (double)c.time * (1 + epsilon) * (1 + 1e-12))
+        if (at[i].memory <= c.memory && within_tolerance(at[i].time, c.time, epsilon))
             return 1;
     return 0;
 }

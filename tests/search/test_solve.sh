@@ -57,6 +57,40 @@ big 4611686018427387903; check "two times 2^62 - 1" 0
 grep -q '"memory":9223372036854775806,' "$dir/out"; rc=$?; check "is their sum" 0
 big 4611686018427387904; check "two times 2^62" 1
 grep -q "passes 2^63 - 1" "$dir/err"; rc=$?; check "overflows, in one line" 0
+echo '{"format":"topt-costs/1","ops":[{"name":"a","configs":[[9007199254740993,1]]}],"edges":[]}' >"$dir/odd.json"
+run "$dir/odd.json" --memory 9007199254740993; check "a limit of 2^53 + 1 is not rounded" 0
+run "$dir/odd.json" --memory 9007199254740992; check "nor one of 2^53" 3
+run "$dir/odd.json" --memory 9223372036854775807; check "too large a limit" 2
+grep -q "too large" "$dir/err"; rc=$?; check "says so" 0
+
+# Whoever asks may stop any search, and writes to what takes no more.
+alike() { # alike N: so many operators with nine configurations, and no edges
+    echo '{"format":"topt-costs/1","edges":[],"ops":['
+    for i in $(seq "$1"); do
+        [ "$i" -gt 1 ] && echo ,
+        echo "{\"name\":\"o$i\",\"configs\":[[1,9],[2,8],[3,7],[4,6],[5,5],[6,4],[7,3],[8,2],[9,1]]}"
+    done
+    echo ']}'
+}
+alike 7 >"$dir/many.json"
+for algorithm in ft-plain ft-elimination; do
+    run "$dir/many.json" --algorithm $algorithm --max-work 20
+    check "$algorithm is stopped before it has anything" 1
+    grep -q "stopped before anything was found" "$dir/err"; rc=$?; check "and says so" 0
+done
+run "$dir/many.json" --algorithm brute-force --max-work 20 --json
+check "brute force is stopped" 0
+grep -q '"exact":false,"epsilon":null' "$dir/out"; rc=$?; check "and claims nothing" 0
+alike 16 >"$dir/more.json"
+run "$dir/more.json" --algorithm brute-force; check "far too much for brute force" 1
+grep -q "more than 100000000 strategies" "$dir/err"; rc=$?; check "is refused at once" 0
+if [ -w /dev/full ]; then
+    for form in "" --json; do
+        "$solve" "$example" $form >/dev/full 2>"$dir/err"
+        rc=$?; check "a full disk $form" 1
+        grep -q "can't be written" "$dir/err"; rc=$?; check "in one line" 0
+    done
+fi
 run "$example" --max-work 1; check "hardly any work" 0
 grep -Eq "above the best|nothing is proven" "$dir/out"; rc=$?; check "says how good the answer is" 0
 run "$example" --algorithm nonsense; check "no such algorithm" 1
