@@ -51,38 +51,6 @@ static void cap_mirror(const struct topt_problem *p, struct mirror *m)
     m->table = (struct topt_table){n, n, m->first, m->alt};
 }
 
-static struct topt_cost toll_cost(const struct toll *t, const struct edge_alt *alt)
-{
-    return (struct topt_cost){alt->cost.memory * t->times + (t->once ? alt->remade : 0),
-                              alt->cost.time * t->times};
-}
-
-static void cap_entry(const struct topt_problem *p, struct toll *t, int entry,
-                      int64_t cap, int32_t *n)
-{
-    const struct edge_table *e = &p->table[t->table];
-    for (int32_t a = e->first[entry]; a < e->first[entry + 1]; a++) {
-        if (!within(e->alt[a].transient, cap))
-            continue;
-        t->kept_cost[*n] = seen(p, toll_cost(t, &e->alt[a]));
-        t->kept_alt[(*n)++] = a;
-    }
-}
-
-static void cap_toll(const struct topt_problem *p, struct toll *t, int64_t cap)
-{
-    const struct edge_table *e = &p->table[t->table];
-    int from = p->family[e->from].nfrom, to = p->family[e->to].nto[e->input];
-    int rows = t->transposed ? to : from, cols = t->transposed ? from : to;
-    int32_t n = 0;
-    for (int i = 0; i < rows; i++)
-        for (int j = 0; j < cols; j++) {
-            cap_entry(p, t, t->transposed ? j * to + i : i * to + j, cap, &n);
-            t->kept_first[i * cols + j + 1] = n;
-        }
-    t->at = (struct topt_table){rows, cols, t->kept_first, t->kept_cost};
-}
-
 static struct topt_search_edge search_edge(const struct topt_problem *p,
                                            const struct link *l)
 {
@@ -103,7 +71,7 @@ topt_problem_under(struct topt_problem *p, int64_t transient_cap, int64_t crossi
     for (int i = 0; i < p->nchoices; i++)
         cap_choice(p, &p->choice[i], transient_cap, crossing_cap);
     for (int i = 0; i < p->ntolls; i++)
-        cap_toll(p, &p->toll[i], transient_cap);
+        topt_toll_cap(p, &p->toll[i], transient_cap);
     for (int i = 0; i < p->nplaces; i++) {
         const struct choice *c = &p->choice[p->place[i].choice];
         p->search_op[i] =
@@ -125,6 +93,8 @@ topt_problem_under(struct topt_problem *p, int64_t transient_cap, int64_t crossi
 
 void topt_problem_exchange(struct topt_problem *p, int exchanged)
 {
+    if (p->exchanged != exchanged)
+        topt_tolls_exchange(p);
     p->exchanged = exchanged;
 }
 
@@ -141,18 +111,6 @@ static int64_t least(const int64_t *at, int n)
     int64_t best = n > 0 ? at[0] : 0;
     for (int i = 1; i < n; i++)
         best = at[i] < best ? at[i] : best;
-    return best;
-}
-
-static struct topt_cost least_of_toll(const struct topt_problem *p, const struct toll *t)
-{
-    const struct edge_table *e = &p->table[t->table];
-    int entries = p->family[e->from].nfrom * p->family[e->to].nto[e->input];
-    struct topt_cost best = {0, 0};
-    for (int32_t a = 0; a < e->first[entries]; a++) {
-        struct topt_cost c = toll_cost(t, &e->alt[a]);
-        best = a ? least_cost(best, c) : c;
-    }
     return best;
 }
 
@@ -180,7 +138,7 @@ struct topt_cost topt_problem_bound(const struct topt_problem *p)
         sum = (struct topt_cost){sum.memory + best.memory, sum.time + best.time};
     }
     for (int i = 0; i < p->nlinks; i++) {
-        struct topt_cost best = least_of_toll(p, &p->toll[p->link[i].toll]);
+        struct topt_cost best = p->toll[p->link[i].toll].least;
         sum = (struct topt_cost){sum.memory + best.memory, sum.time + best.time};
     }
     sum.memory += caps.transient + topt_problem_crossing(p) * caps.crossing;
@@ -206,12 +164,12 @@ int64_t topt_problem_next_transient(const struct topt_problem *p, int64_t below)
     for (int i = 0; i < p->nchoices; i++)
         for (int c = 0; c < p->choice[i].n; c++)
             lower_to(&best, p->choice[i].transient[c], below);
-    for (int i = 0; i < p->ntables; i++) {
-        const struct edge_table *e = &p->table[i];
-        int entries = p->family[e->from].nfrom * p->family[e->to].nto[e->input];
-        for (int32_t a = 0; a < e->first[entries]; a++)
-            lower_to(&best, e->alt[a].transient, below);
-    }
+    for (int code = 0; code < TRANSIENT_CODES; code++)
+        for (int i = 0; i < p->ntables; i++)
+            if (p->table[i].occurs[code / 64] >> code % 64 & 1) {
+                lower_to(&best, topt_transient_of(code), below);
+                break;
+            }
     return best;
 }
 
@@ -226,15 +184,14 @@ int64_t topt_problem_next_crossing(const struct topt_problem *p, int64_t below)
 
 /* ---- points -------------------------------------------------------------------------------- */
 
-const struct edge_alt *topt_problem_taken(const struct topt_problem *p, int l,
-                                          const struct topt_search_point *point)
+/* What a point takes on link 'l'. */
+static struct edge_fact taken(const struct topt_problem *p, int l,
+                              const struct topt_search_point *point)
 {
     const struct topt_search_edge *e = &p->search_edge[l];
-    const struct toll *t = &p->toll[p->link[l].toll];
-    int32_t f = e->from_class[point->config[e->from]];
-    int32_t c = e->to_class[point->config[e->to]];
-    return &p->table[t->table].alt[t->kept_alt[t->kept_first[f * t->at.to_classes + c] +
-                                               point->alt[l]]];
+    return topt_toll_fact(p, &p->toll[p->link[l].toll],
+                          e->from_class[point->config[e->from]],
+                          e->to_class[point->config[e->to]], point->alt[l]);
 }
 
 struct topt_strategy *topt_problem_strategy(const struct topt_problem *p,
@@ -256,8 +213,7 @@ struct topt_strategy *topt_problem_strategy(const struct topt_problem *p,
     for (int i = 0; i < p->nedges; i++) {
         const struct edge *e = &p->edge[i];
         if (e->op >= 0)
-            s->keep[e->op * TOPT_MAX_INPUTS + e->input] =
-                topt_problem_taken(p, e->link, point)->keep;
+            s->keep[e->op * TOPT_MAX_INPUTS + e->input] = taken(p, e->link, point).keep;
     }
     return s;
 }
@@ -274,7 +230,7 @@ void topt_problem_caps(const struct topt_problem *p,
         crossing = c->waiting[k] > crossing ? c->waiting[k] : crossing;
     }
     for (int i = 0; i < p->nlinks; i++) {
-        int64_t t = topt_problem_taken(p, i, point)->transient;
+        int64_t t = topt_transient_of(taken(p, i, point).transient);
         transient = t > transient ? t : transient;
     }
     *ret_transient = transient;

@@ -335,20 +335,8 @@ static int link_of(struct topt_problem *p, const struct edge *e, struct topt_err
     return p->nlinks++;
 }
 
-static int alloc_toll(const struct topt_problem *p, struct toll *t)
-{
-    const struct edge_table *e = &p->table[t->table];
-    size_t entries =
-        (size_t)p->family[e->from].nfrom * (size_t)p->family[e->to].nto[e->input];
-    size_t alts = (size_t)e->first[entries] + 1;
-    t->kept_first = calloc(entries + 1, sizeof *t->kept_first);
-    t->kept_cost = calloc(alts, sizeof *t->kept_cost);
-    t->kept_alt = calloc(alts, sizeof *t->kept_alt);
-    return t->kept_first && t->kept_cost && t->kept_alt ? 0 : -1;
-}
-
 /* Until now a link's toll was the number of its table. */
-static int toll_of(struct topt_problem *p, const struct link *l, struct topt_error *err)
+static int toll_of(struct topt_problem *p, const struct link *l)
 {
     int transposed = l->from > l->to;
     for (int i = 0; i < p->ntolls; i++) {
@@ -357,11 +345,9 @@ static int toll_of(struct topt_problem *p, const struct link *l, struct topt_err
             t->transposed == transposed)
             return i;
     }
-    struct toll *t = &p->toll[p->ntolls];
-    *t = (struct toll){
+    p->toll[p->ntolls] = (struct toll){
         .table = l->toll, .times = l->times, .once = l->once, .transposed = transposed};
-    p->ntolls++;
-    return alloc_toll(p, t) ? no_memory(err) : p->ntolls - 1;
+    return p->ntolls++;
 }
 
 static int make_links(struct topt_problem *p, struct topt_error *err)
@@ -373,9 +359,8 @@ static int make_links(struct topt_problem *p, struct topt_error *err)
         p->link[l].times++;
     }
     for (int i = 0; i < p->nlinks; i++)
-        if ((p->link[i].toll = toll_of(p, &p->link[i], err)) < 0)
-            return -1;
-    return 0;
+        p->link[i].toll = toll_of(p, &p->link[i]);
+    return topt_tolls_charge(p, err);
 }
 
 /* Equal numbers only. */
@@ -439,11 +424,8 @@ void topt_problem_unfold(struct topt_problem *p)
 {
     for (int i = 0; p->choice && i < p->nchoices; i++)
         choice_fini(&p->choice[i]);
-    for (int i = 0; p->toll && i < p->ntolls; i++) {
-        free(p->toll[i].kept_first);
-        free(p->toll[i].kept_cost);
-        free(p->toll[i].kept_alt);
-    }
+    for (int i = 0; p->toll && i < p->ntolls; i++)
+        topt_toll_fini(&p->toll[i]);
     for (int i = 0; p->mirror && i < p->nmirrors; i++) {
         free(p->mirror[i].cost);
         free(p->mirror[i].alt);

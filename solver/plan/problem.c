@@ -133,10 +133,8 @@ void topt_problem_destroy(struct topt_problem *p)
     topt_moves_fini(p);
     for (int i = 0; p->family && i < p->nfamilies; i++)
         topt_family_fini(&p->family[i]);
-    for (int i = 0; p->table && i < p->ntables; i++) {
-        free(p->table[i].first);
-        free(p->table[i].alt);
-    }
+    for (int i = 0; p->table && i < p->ntables; i++)
+        topt_table_fini(&p->table[i]);
     topt_spans_fini(&p->spans);
     free(p->may_remake);
     free(p->reread);
@@ -148,11 +146,6 @@ void topt_problem_destroy(struct topt_problem *p)
     free(p->of_hub);
     topt_arena_destroy(p->names);
     free(p);
-}
-
-static int64_t entries_of(const struct topt_problem *p, const struct edge_table *e)
-{
-    return (int64_t)p->family[e->from].nfrom * p->family[e->to].nto[e->input];
 }
 
 void topt_problem_stats(const struct topt_problem *p, struct topt_problem_stats *ret)
@@ -167,9 +160,10 @@ void topt_problem_stats(const struct topt_problem *p, struct topt_problem_stats 
             ret->layouts = p->family[i].nfrom;
     }
     for (int i = 0; i < p->nlinks; i++)
-        ret->edge_entries += entries_of(p, &p->table[p->toll[p->link[i].toll].table]);
+        ret->edge_entries +=
+            topt_table_entries(p, &p->table[p->toll[p->link[i].toll].table]);
     for (int i = 0; i < p->ntables; i++)
-        ret->priced_entries += entries_of(p, &p->table[i]);
+        ret->priced_entries += topt_table_entries(p, &p->table[i]);
 }
 
 void topt_problem_stats_add(struct topt_problem_stats *into,
@@ -248,7 +242,7 @@ static void roll_edges(const struct topt_problem *p, uint64_t *seed, const int *
             alt[e->link] = (int)(next_random(seed) % (uint64_t)n);
         if (e->op >= 0)
             s->keep[e->op * TOPT_MAX_INPUTS + e->input] =
-                t->alt[t->first[entry] + alt[e->link]].keep;
+                t->fact[t->first[entry] + alt[e->link]].keep;
     }
 }
 

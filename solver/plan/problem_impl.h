@@ -1,4 +1,4 @@
-/* problem_impl.h - what problem.c, family.c, fold.c and caps.c share.  Private to these.
+/* problem_impl.h - what problem.c, family.c, table.c, fold.c, toll.c and caps.c share.  Private to these.
  *
  *     node    an operator or hub of the model        edge   a use of a tensor
  *       |  alike ones share                            |  between two families share
@@ -14,12 +14,28 @@
 
 #include "problem.h"
 
-struct edge_alt {
-    struct topt_cost cost; /* of what stays */
-    int64_t remade;        /* bytes, once for all blocks of a kind */
-    int64_t transient;     /* rounded */
-    uint8_t keep;
+/* What an alternative of an edge has beside its cost. */
+struct edge_fact {
+    uint16_t transient : 10; /* topt_transient_code */
+    uint16_t remade : 2;     /* which ends' bytes are made again: enum edge_remade */
+    uint16_t keep : 1;
 };
+enum edge_remade { REMADE_FROM = 1, REMADE_TO = 2 };
+
+/* Rounded transients have four significant bits, so that a small number tells them apart, and
+ * orders them as they are: that of the largest at most 'bytes', which are not negative. */
+enum { TRANSIENT_CODES = 512 };
+static inline int topt_transient_code(int64_t bytes)
+{
+    int bits = bytes > 0 ? 64 - __builtin_clzll((unsigned long long)bytes) : 0;
+    int shift = bits > 4 ? bits - 4 : 0;
+    return 8 * shift + (int)(bytes >> shift);
+}
+static inline int64_t topt_transient_of(int code)
+{
+    int shift = code < 16 ? 0 : code / 8 - 1;
+    return (int64_t)(code - 8 * shift) << shift;
+}
 
 /* Everything about configurations of alike nodes. */
 struct family {
@@ -40,11 +56,17 @@ struct family {
     struct topt_edge_end *to_end[TOPT_MAX_INPUTS];
 };
 
-/* Costs between the classes of two families. */
+/* Costs between the classes of two families: by far the most of a problem's memory, which is why
+ * an alternative takes 18 bytes, and tolls and searches look at the same. */
 struct edge_table {
     int from, to, input; /* families; input of an operator, 0 for a hub */
     int32_t *first;
-    struct edge_alt *alt;
+    struct topt_cost *cost; /* of what stays; once there are tolls, see there */
+    struct edge_fact *fact;
+    struct topt_cost least;                /* of both, over all alternatives */
+    uint64_t occurs[TRANSIENT_CODES / 64]; /* codes of transients, as bits */
+    int remakes;                           /* some alternative makes something again */
+    int64_t *end_bytes; /* of the tensor, by class of the producer, then the consumer */
 };
 
 struct node {
@@ -88,11 +110,17 @@ struct toll {
     int64_t times;
     int once;       /* charged with what is made again, which counts once */
     int transposed; /* rows are the consumer's classes */
-    /* under the current caps */
+    /* All alternatives, charged: the table's own costs where no other toll needs them, which
+     * then are charged in place, or where that changes nothing; else a copy. */
+    struct topt_table whole;
+    struct topt_cost least; /* of both, over all alternatives */
+    int32_t *own_first;
+    struct topt_cost *own_cost;
+    /* under the current caps: 'whole' where they leave out nothing */
     struct topt_table at;
+    int most; /* code of the transients' cap */
     int32_t *kept_first;
     struct topt_cost *kept_cost;
-    int32_t *kept_alt; /* which alternative of the whole table */
 };
 
 struct place {
@@ -165,10 +193,22 @@ static inline int topt_problem_remakes(const struct topt_problem *p, int op)
  * -1 with an error. */
 int topt_problem_family(struct topt_problem *p, int op, int tensor,
                         struct topt_error *err) TOPT_MUST_CHECK;
-/* The table between two families, made where it is new. */
+void topt_family_fini(struct family *f);
+
+/* table.c: the table between two families, made where it is new. */
 int topt_problem_table(struct topt_problem *p, int from, int to, int input,
                        struct topt_error *err) TOPT_MUST_CHECK;
-void topt_family_fini(struct family *f);
+int64_t topt_table_entries(const struct topt_problem *p, const struct edge_table *e);
+void topt_table_fini(struct edge_table *e);
+
+/* toll.c: what tolls charge, once all are listed; under a cap; with memory for time, and back. */
+int topt_tolls_charge(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;
+void topt_toll_cap(const struct topt_problem *p, struct toll *t, int64_t transient_cap);
+void topt_tolls_exchange(struct topt_problem *p);
+/* Of alternative 'alt' of an entry of t->at. */
+struct edge_fact topt_toll_fact(const struct topt_problem *p, const struct toll *t,
+                                int from_class, int to_class, int alt);
+void topt_toll_fini(struct toll *t);
 
 /* moves.c: costs of moving tensors of the shape of 'tensor'.  Layouts are numbered (-1: no
  * memory); what is read at a pair has been asked for, and all that was asked for answered. */
@@ -186,9 +226,5 @@ void topt_moves_fini(struct topt_problem *p);
 /* fold.c: places and links of the nodes and edges. */
 int topt_problem_fold(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;
 void topt_problem_unfold(struct topt_problem *p); /* frees them */
-
-/* caps.c: alternative 'alt' of the current table that a point takes on link 'l'. */
-const struct edge_alt *topt_problem_taken(const struct topt_problem *p, int l,
-                                          const struct topt_search_point *point);
 
 #endif

@@ -50,28 +50,51 @@ static double count(const struct topt_search_problem *p)
     return n;
 }
 
-/* Frontier by visiting everything; NULL where that would take too long. */
-static struct topt_cost *brute(const struct topt_costing *k, struct topt_problem *problem,
-                               size_t *ret_n)
+/* Costs of a strategy, and of the one that differs from it in what backward keeps of input 'flip'
+ * (of all that operators may have; -1: none), whether the problem lists that or not.  Returns
+ * how many; 0: it can't be costed. */
+static size_t cost_around(const struct topt_costing *k, struct topt_strategy *st,
+                          int flip, struct topt_cost *ret)
 {
+    struct topt_strategy_cost c;
+    size_t n = 0;
+    if (topt_cost_strategy(k, st, &c, NULL))
+        return 0;
+    ret[n++] = (struct topt_cost){c.memory_bytes, c.time_ns};
+    int op = flip / TOPT_MAX_INPUTS;
+    if (flip < 0 || flip % TOPT_MAX_INPUTS >= k->model->op[op].ninputs)
+        return n;
+    st->keep[flip] ^= TOPT_KEEP_AFTER ^ TOPT_KEEP_BEFORE;
+    if (!topt_cost_strategy(k, st, &c, NULL))
+        ret[n++] = (struct topt_cost){c.memory_bytes, c.time_ns};
+    return n;
+}
+
+/* Frontier by visiting everything, with 'flip' beyond what the problem lists; NULL where that
+ * would take too long. */
+static struct topt_cost *brute(const struct topt_costing *k, struct topt_problem *problem,
+                               int flip, size_t *ret_n)
+{
+    int visited = 0, inputs = k->model->nops * TOPT_MAX_INPUTS;
     const struct topt_search_problem *p = topt_problem_under(problem, -1, -1);
     if (count(p) < 1 || count(p) > MAX_STRATEGIES / 4)
         return NULL;
     struct odometer o = {p, calloc((size_t)p->nops, 4), calloc((size_t)p->nedges + 1, 4)};
-    struct topt_cost *all = malloc(MAX_STRATEGIES * 64 * sizeof *all);
+    struct topt_cost *all = malloc(2 * MAX_STRATEGIES * sizeof *all);
     size_t n = 0;
     do {
         struct topt_search_point point = {{0, 0}, o.config, o.alt};
         struct topt_strategy *st = topt_problem_strategy(problem, &point);
-        struct topt_strategy_cost c;
-        if (n == MAX_STRATEGIES || topt_cost_strategy(k, st, &c, NULL)) {
-            topt_strategy_destroy(st);
+        size_t some = 0;
+        if (visited++ < MAX_STRATEGIES)
+            some = cost_around(k, st, flip ? visited * 7919 / 8 % inputs : -1, &all[n]);
+        topt_strategy_destroy(st);
+        if (!some) {
             free(all);
             all = NULL;
             break;
         }
-        all[n++] = (struct topt_cost){c.memory_bytes, c.time_ns};
-        topt_strategy_destroy(st);
+        n += some;
     } while (turn(&o));
     free(o.config);
     free(o.alt);
@@ -139,7 +162,7 @@ static void compare_variant(struct topt_shape_search *s, const struct topt_varia
     size_t n;
     if (topt_shape_costing(s, v, &k, NULL) || topt_shape_problem(s, v, &p, NULL))
         return;
-    struct topt_cost *want = brute(&k, p, &n);
+    struct topt_cost *want = brute(&k, p, !s->alike, &n);
     if (want) {
         struct topt_search_options o = {.threads = 1};
         int rc = topt_problem_frontier(p, &o, 0, &found, NULL);
@@ -253,7 +276,7 @@ static struct topt_cost *brute_variants(struct topt_shape_search *s, size_t *ret
             topt_shape_problem(s, &s->variant[i], &p, NULL))
             break;
         int none = count(topt_problem_under(p, -1, -1)) < 1;
-        struct topt_cost *some = none ? NULL : brute(&k, p, &m);
+        struct topt_cost *some = none ? NULL : brute(&k, p, 0, &m);
         good = none || some;
         all = realloc(all, (n + m + 1) * sizeof *all);
         if (m)
