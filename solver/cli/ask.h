@@ -16,7 +16,8 @@ enum { TOPT_ASK_COUNTS = 64 };
 struct topt_args {
     const char *hw, *mode, *gpus, *space, *blocks, *factors, *accounting, *counts,
         *algorithm, *output, *plan, *dtype, *optimizer, *svg, *loss;
-    int64_t max_gpus, memory, micro, threads, batch, seq, count, seed, work, entries;
+    int64_t max_gpus, memory, micro, threads, batch, seq, count, seed, work, entries,
+        table_bytes;
     double epsilon, seconds;
     int json, quiet, sequence, gradient_f32;
     struct topt_explain_options explain;
@@ -91,6 +92,8 @@ struct topt_question {
          "answer after so long with the best so far, and how good it is"},               \
         {"max-work", TOPT_OPT_INT, ASK_AT(work), "N",                                    \
          "the same after so many pairs of points, the same on any machine"},             \
+        {"max-table-bytes", TOPT_OPT_BYTES, ASK_AT(table_bytes), "BYTES",                \
+         "refuse problems whose costs take more memory (4GiB)"},                         \
     {                                                                                    \
         "max-entries", TOPT_OPT_INT, ASK_AT(entries), "N",                               \
             "decide operators by heuristic where tables would be larger "                \

@@ -18,15 +18,11 @@ static int add_node(struct topt_problem *p, int op, int tensor, struct topt_erro
     return p->nnodes++;
 }
 
-static int add_edge(struct topt_problem *p, int from, int to, int op, int input,
-                    struct topt_error *err)
+static void add_edge(struct topt_problem *p, int from, int to, int op, int input)
 {
-    int t = topt_problem_table(p, p->node[from].family, p->node[to].family, input, err);
-    if (t < 0)
-        return -1;
+    int t = topt_problem_table(p, p->node[from].family, p->node[to].family, input);
     p->edge[p->nedges++] =
         (struct edge){.from = from, .to = to, .op = op, .input = input, .table = t};
-    return 0;
 }
 
 /* 'source[tensor]': the node where it waits. */
@@ -39,16 +35,27 @@ static int add_all(struct topt_problem *p, int *source, struct topt_error *err)
         if (n < 0)
             return -1;
         for (int k = 0; k < o->ninputs; k++)
-            if (add_edge(p, source[o->operand[o->input[k]].tensor], n, i, k, err))
-                return -1;
+            add_edge(p, source[o->operand[o->input[k]].tensor], n, i, k);
         source[t] = n;
         if (m->tensor[t].nconsumers < 2)
             continue;
         int hub = add_node(p, -1, t, err);
-        if (hub < 0 || add_edge(p, n, hub, -1, 0, err))
+        if (hub < 0)
             return -1;
+        add_edge(p, n, hub, -1, 0);
         source[t] = hub;
     }
+    return 0;
+}
+
+/* Tables are most of the work and of the memory: they are priced once all are known to fit. */
+static int price_tables(struct topt_problem *p, struct topt_error *err)
+{
+    if (topt_problem_fits(p, err))
+        return -1;
+    for (int i = 0; i < p->ntables; i++)
+        if (topt_table_price(p, &p->table[i], err))
+            return -1;
     return 0;
 }
 
@@ -114,7 +121,7 @@ int topt_problem_create(const struct topt_costing *k,
         goto out;
     }
     if (topt_spans_init(&p->spans, k->model, err) || mark(p, err) ||
-        add_all(p, source, err) || topt_problem_fold(p, err))
+        add_all(p, source, err) || price_tables(p, err) || topt_problem_fold(p, err))
         goto out;
     *ret = p;
     p = NULL;

@@ -33,12 +33,16 @@ struct topt_space_options {
         TOPT_RECOMPUTE_FREE /* each chooses; blocks must be alike */
     } recompute;
     int threads;        /* that look for routes; prices do not depend on it */
+    int64_t max_bytes;  /* of its tables; 0: TOPT_PROBLEM_MAX_BYTES */
     int keep_dominated; /* list configurations that others of their classes beat */
     struct topt_progress *progress; /* told how many were priced; may be NULL */
     const struct topt_restriction *restriction; /* of another system; NULL: none */
     /* one_mesh: bit a says that a dimension of the device mesh starts at axis a */
     uint32_t mesh_starts;
 };
+
+/* What a problem's tables may take where nobody says: most machines have that to spare. */
+#define TOPT_PROBLEM_MAX_BYTES ((int64_t)4 << 30)
 
 struct topt_config_list {
     int n;
@@ -72,6 +76,8 @@ struct topt_problem_stats {
 void topt_problem_stats_add(struct topt_problem_stats *into,
                             const struct topt_problem_stats *from);
 
+/* Price a model on a mesh.  LIMIT, before anything large is made, where its tables would take more
+ * than the options allow: the line says which operators' choices they are, and what to do. */
 int topt_problem_create(const struct topt_costing *k,
                         const struct topt_space_options *options,
                         struct topt_problem **ret,

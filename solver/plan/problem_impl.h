@@ -195,11 +195,16 @@ int topt_problem_family(struct topt_problem *p, int op, int tensor,
                         struct topt_error *err) TOPT_MUST_CHECK;
 void topt_family_fini(struct family *f);
 
-/* table.c: the table between two families, made where it is new. */
-int topt_problem_table(struct topt_problem *p, int from, int to, int input,
-                       struct topt_error *err) TOPT_MUST_CHECK;
+/* table.c: the table between two families, listed where it is new, priced later. */
+int topt_problem_table(struct topt_problem *p, int from, int to, int input);
+int topt_table_price(struct topt_problem *p, struct edge_table *e,
+                     struct topt_error *err) TOPT_MUST_CHECK;
 int64_t topt_table_entries(const struct topt_problem *p, const struct edge_table *e);
 void topt_table_fini(struct edge_table *e);
+
+/* room.c: will the tables take no more memory than the options allow? */
+int topt_problem_fits(const struct topt_problem *p,
+                      struct topt_error *err) TOPT_MUST_CHECK;
 
 /* toll.c: what tolls charge, once all are listed; under a cap; with memory for time, and back. */
 int topt_tolls_charge(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;

@@ -248,6 +248,7 @@ int topt_shape_problem(struct topt_shape_search *s, const struct topt_variant *v
                                    .recompute = recompute_of(s, v),
                                    .mesh_starts = v->mesh_starts,
                                    .threads = r->threads,
+                                   .max_bytes = r->max_table_bytes,
                                    .progress = r->progress};
     if (s->algorithm)
         o.restriction = s->algorithm->restriction;

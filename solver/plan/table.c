@@ -231,8 +231,7 @@ int64_t topt_table_entries(const struct topt_problem *p, const struct edge_table
     return (int64_t)p->family[e->from].nfrom * p->family[e->to].nto[e->input];
 }
 
-static int price_table(struct topt_problem *p, struct edge_table *e,
-                       struct topt_error *err)
+int topt_table_price(struct topt_problem *p, struct edge_table *e, struct topt_error *err)
 {
     const struct family *a = &p->family[e->from], *b = &p->family[e->to];
     const struct topt_op *o = a->op >= 0 ? &p->k.model->op[a->op] : NULL;
@@ -250,14 +249,12 @@ static int price_table(struct topt_problem *p, struct edge_table *e,
     return rc;
 }
 
-int topt_problem_table(struct topt_problem *p, int from, int to, int input,
-                       struct topt_error *err)
+int topt_problem_table(struct topt_problem *p, int from, int to, int input)
 {
     for (int i = 0; i < p->ntables; i++)
         if (p->table[i].from == from && p->table[i].to == to &&
             p->table[i].input == input)
             return i;
-    struct edge_table *e = &p->table[p->ntables++];
-    *e = (struct edge_table){.from = from, .to = to, .input = input};
-    return price_table(p, e, err) ? -1 : p->ntables - 1;
+    p->table[p->ntables] = (struct edge_table){.from = from, .to = to, .input = input};
+    return p->ntables++;
 }

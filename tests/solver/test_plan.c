@@ -224,6 +224,41 @@ static void test_refusals(void)
        err.text);
 }
 
+/* The least that tables may take to be made, found by halving: below it there is a line that says
+ * what to do, from it on the answer is that without any limit. */
+static void test_room(void)
+{
+    struct topt_request r;
+    struct topt_error err = {0};
+    json_t *a = NULL;
+    request(&r, TOPT_MINI_TIME);
+    r.gpus = 4;
+    r.space = TOPT_SPACE_FULL;
+    json_t *all = answer(&r);
+    int64_t refused = 1, enough = (int64_t)1 << 40;
+    while (refused + 1 < enough) {
+        r.max_table_bytes = (refused + enough) / 2;
+        if (topt_plan(&r, &a, NULL))
+            refused = r.max_table_bytes;
+        else
+            enough = r.max_table_bytes;
+        json_decref(a);
+        a = NULL;
+    }
+    /* At 22 bytes for each pair of classes. */
+    ok(enough > 22 * 100 && enough % 22 == 0, "tables take %lld bytes",
+       (long long)enough);
+    r.max_table_bytes = refused;
+    ok(topt_plan(&r, &a, &err) == -1 && err.code == TOPT_ERR_LIMIT &&
+           strstr(err.text, "--max-table-bytes") && strstr(err.text, "--space canonical"),
+       "a byte less is refused: %s", err.text);
+    r.max_table_bytes = enough;
+    a = answer(&r);
+    ok(a && json_equal(a, all), "with so much the answer is that without a limit");
+    json_decref(a);
+    json_decref(all);
+}
+
 /* ---- sharding, recomputation, micro-batches ------------------------------------------------ */
 
 static json_t *uniform_plan(const struct topt_model *m, int64_t memory,
@@ -392,6 +427,7 @@ int main(void)
     test_round_trip();
     test_explain();
     test_refusals();
+    test_room();
     test_sample();
     test_bands();
     struct topt_model *deep = deep_model();
