@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "answer.h"
+#include "topt_text.h"
 
 static const int64_t MAX_ENTRIES = 4000000;
 
@@ -137,14 +138,14 @@ static int add_shape(struct union_builder *u, struct topt_micros *m, int nodes,
 
 static int add_shapes(struct union_builder *u)
 {
-    int nodes = 0, per_node = 0, rc = 0;
+    int nodes = 0, per_node = 0, rc = 0, shapes = 0;
     struct topt_micros m;
     if (topt_micros_init(&m, u->r, u->err))
         return -1;
-    while (!rc && topt_next_shape(u->r->hw, u->r->gpus, &nodes, &per_node))
+    for (; !rc && topt_next_shape(u->r->hw, u->r->gpus, &nodes, &per_node); shapes++)
         rc = add_shape(u, &m, nodes, per_node);
     topt_micros_fini(&m);
-    return rc;
+    return rc || shapes ? rc : topt_no_shape(u->r, u->r->gpus, u->err);
 }
 
 /* ---- what members have in common -------------------------------------------------------------- */
@@ -459,8 +460,13 @@ static int check_size(const struct union_builder *u)
 
 static int join(struct union_builder *u, char **ret)
 {
+    char limit[32];
     if (u->nblocks == 0)
-        return topt_fail(u->err, TOPT_ERR_INFEASIBLE, "no strategy fits");
+        return topt_fail(
+            u->err, TOPT_ERR_INFEASIBLE,
+            "no strategy on %lld GPUs fits in %s; give more --memory or --gpus",
+            (long long)u->r->gpus,
+            topt_show_bytes(u->r->memory_limit, limit, sizeof limit));
     if (make_union(u))
         return no_memory(u->err);
     struct topt_search_op *op =

@@ -253,6 +253,14 @@ static void roll_edges(const struct topt_problem *p, uint64_t *seed, const int *
     }
 }
 
+int topt_problem_some(const struct topt_problem *p)
+{
+    for (int i = 0; i < p->nnodes; i++)
+        if (p->family[p->node[i].family].n == 0)
+            return 0;
+    return 1;
+}
+
 struct topt_strategy *topt_problem_random(const struct topt_problem *p, uint64_t *seed)
 {
     struct topt_strategy *s = topt_strategy_create(p->k.model);

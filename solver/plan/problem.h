@@ -119,7 +119,11 @@ int64_t topt_problem_next_crossing(const struct topt_problem *p, int64_t below);
  * chooses none is not: a problem without recomputation has it for less. */
 int topt_problem_charges(const struct topt_problem *p, const struct topt_strategy *s);
 
-/* A random strategy of the space (seeded state advanced). */
+/* Has every operator something to choose?  (One choice for a whole model may fit some operator
+ * nowhere, and then there is no strategy.) */
+int topt_problem_some(const struct topt_problem *p);
+
+/* A random strategy of a space that has some (seeded state advanced). */
 struct topt_strategy *topt_problem_random(const struct topt_problem *p, uint64_t *seed);
 
 /* ---- frontier.c: the union over caps --------------------------------------------------------- */

@@ -24,6 +24,27 @@ static json_t *document_of(struct topt_shape_search *s, const struct topt_varian
     return topt_plan_write(&f, err);
 }
 
+/* The problem of a variant, or of the next one that has any strategy. */
+static int open_variant(struct topt_shape_search *s, int *at, struct topt_problem **p,
+                        struct topt_error *err)
+{
+    for (int tried = 0; tried < s->nvariants; tried++) {
+        if (!*p || s->nvariants > 1) {
+            topt_problem_destroy(*p);
+            *p = NULL;
+            if (topt_shape_problem(s, &s->variant[*at], p, err))
+                return -1;
+        }
+        if (topt_problem_some(*p))
+            return 0;
+        *at = (*at + 1) % s->nvariants;
+    }
+    return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                     "no strategy of space %s is on %d nodes of %d GPUs; take another "
+                     "--space",
+                     topt_space_name(s->space), s->mesh.nodes, s->mesh.per_node);
+}
+
 /* Variants take turns; one problem after the other is made for them. */
 static int sample_shape(struct topt_micros *m, int nodes, int per_node, int count,
                         uint64_t seed, json_t *into, struct topt_error *err)
@@ -34,14 +55,10 @@ static int sample_shape(struct topt_micros *m, int nodes, int per_node, int coun
     if (topt_shape_open(&s, m, nodes, per_node, err))
         goto out;
     for (int i = 0; i < count; i++) {
-        const struct topt_variant *v =
-            &s.variant[((uint64_t)i + seed) % (uint64_t)s.nvariants];
-        if (!p || s.nvariants > 1) {
-            topt_problem_destroy(p);
-            p = NULL;
-            if (topt_shape_problem(&s, v, &p, err))
-                goto out;
-        }
+        int at = (int)(((uint64_t)i + seed) % (uint64_t)s.nvariants);
+        if (open_variant(&s, &at, &p, err))
+            goto out;
+        const struct topt_variant *v = &s.variant[at];
         struct topt_strategy *st = topt_problem_random(p, &seed);
         json_t *doc = st ? document_of(&s, v, st, err) : NULL;
         topt_strategy_destroy(st);

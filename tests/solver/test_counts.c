@@ -234,6 +234,96 @@ static void test_counts(void)
        t.points, t.infeasible, t.odd, t.reasons);
 }
 
+/* ---- many devices ------------------------------------------------------------------------------ */
+
+/* Bytes without which nothing fits on so many devices. */
+static int64_t least_on(struct topt_request *r, int64_t gpus)
+{
+    json_t *a = NULL;
+    r->mode = TOPT_MINI_TIME;
+    r->gpus = gpus;
+    r->memory_limit = 1;
+    if (topt_plan(r, &a, NULL))
+        return 1;
+    int64_t least = whole(json_object_get(a, "nearest"), "memory_bytes");
+    json_decref(a);
+    return least;
+}
+
+/* Six-GPU nodes by the dozen: a curve over all counts says of each what a search of that count
+ * alone says. */
+static void test_dozens(void)
+{
+    static const int counts[] = {5, 9, 12, 24, 36, 48};
+    int same = 0, n = 0, some = 0;
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        struct topt_request r;
+        json_t *curve = NULL, *p;
+        size_t k;
+        topt_request_init(&r);
+        r.model = block_model(seed, 3, 2);
+        r.hw = make_cluster(8, 6, 500, 50 + 100 * (int)seed, 100);
+        r.space = seed % 2 ? TOPT_SPACE_UNIFORM : TOPT_SPACE_CANONICAL;
+        r.factors = seed % 2 ? TOPT_FACTORS_ALL : TOPT_FACTOR_ZERO;
+        r.settings.granule_bytes = 1;
+        r.memory_limit = least_on(&r, 12) + (int64_t)seed;
+        r.mode = TOPT_PROFILING;
+        int rc = topt_plan_curve(&r, &curve, NULL);
+        r.mode = TOPT_MINI_TIME;
+        for (size_t i = 0; !rc && i < sizeof counts / sizeof *counts; i++)
+            json_array_foreach(json_object_get(curve, "points"), k, p)
+            {
+                json_t *a = NULL;
+                if (whole(p, "gpus") != counts[i])
+                    continue;
+                r.gpus = counts[i];
+                int fits = json_is_true(json_object_get(p, "feasible"));
+                n++;
+                some += fits;
+                same += !topt_plan(&r, &a, NULL) &&
+                        fits == json_is_true(json_object_get(a, "feasible")) &&
+                        (!fits || is_cost(a, (struct topt_cost){whole(p, "memory_bytes"),
+                                                                whole(p, "time_ns")}));
+                json_decref(a);
+            }
+        json_decref(curve);
+        request_fini(&r);
+    }
+    is_int(same, n, "up to 48 devices of 6 a node: curves as each count alone");
+    ok(n >= 20 && some > 4 && some < n, "%d counts, %d of them fit", n, some);
+}
+
+/* ---- random plans ------------------------------------------------------------------------------ */
+
+/* No random plan of a space is better than its frontier. */
+static void test_samples(void)
+{
+    static struct alone alone;
+    int above = 0, n = 0;
+    for (uint64_t seed = 1; seed <= 28; seed++) {
+        struct topt_request r;
+        json_t *all = NULL, *doc;
+        size_t i;
+        int good = random_request(seed, &r);
+        r.gpus = (int64_t)topt_hw_gpus_per_node(r.hw) * (1 + (int)(seed % 2));
+        if (r.gpus > (int64_t)topt_hw_max_nodes(r.hw) * topt_hw_gpus_per_node(r.hw))
+            r.gpus /= 2;
+        good = good && !search_alone(&r, r.gpus, &alone) &&
+               !topt_plan_sample(&r, 12, seed, &all, NULL);
+        json_array_foreach(all, i, doc)
+        {
+            const json_t *cost = json_object_get(doc, "predicted");
+            struct topt_cost best = fastest_of(&alone, whole(cost, "memory_bytes"));
+            n++;
+            above += good && best.time >= 0 && best.time <= whole(cost, "time_ns");
+        }
+        json_decref(all);
+        request_fini(&r);
+    }
+    is_int(above, n, "no random plan is better than the frontier");
+    ok(n > 200, "%d random plans", n);
+}
+
 /* ---- what must hold between answers --------------------------------------------------------- */
 
 /* Has each point of 'of' one in 'by' that is no heavier and at most (1 + epsilon) as slow? */
@@ -513,6 +603,8 @@ int main(void)
 {
     test_answers();
     test_counts();
+    test_dozens();
+    test_samples();
     test_more_devices();
     test_spaces();
     test_claims();
