@@ -157,6 +157,23 @@ static int write_all(int fd, const char *p, size_t len)
     return 0;
 }
 
+static int write_and_close(int fd, const void *data, size_t len, int sync)
+{
+    int bad = fd < 0 || write_all(fd, data, len) || (sync && fsync(fd));
+    int saved = errno;
+    if (fd >= 0 && close(fd) && !bad)
+        return -1;
+    errno = saved;
+    return bad ? -1 : 0;
+}
+
+/* A device, a pipe or a link is written to; a file put in its place would be the end of it. */
+static int may_be_replaced(const char *path)
+{
+    struct stat s;
+    return lstat(path, &s) || S_ISREG(s.st_mode);
+}
+
 int topt_write_file(const char *path, const void *data, size_t len,
                     struct topt_error *err)
 {
@@ -166,22 +183,17 @@ int topt_write_file(const char *path, const void *data, size_t len,
                              strerror(errno));
         return 0;
     }
+    int beside = may_be_replaced(path);
     struct topt_text tmp = {0};
-    topt_text_add(&tmp, "%s.%ld.tmp", path, (long)getpid());
+    topt_text_add(&tmp, "%s", path);
+    if (beside)
+        topt_text_add(&tmp, ".%ld.tmp", (long)getpid());
     if (tmp.oom)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory to write '%s'", path);
     int fd = open(tmp.s, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    int bad = fd < 0 || write_all(fd, data, len) || fsync(fd);
+    int bad = write_and_close(fd, data, len, beside) || (beside && rename(tmp.s, path));
     int saved = errno;
-    if (fd >= 0 && close(fd) && !bad) {
-        bad = 1;
-        saved = errno;
-    }
-    if (!bad && rename(tmp.s, path)) {
-        bad = 1;
-        saved = errno;
-    }
-    if (bad && fd >= 0)
+    if (bad && beside && fd >= 0)
         unlink(tmp.s);
     topt_text_fini(&tmp);
     errno = saved;

@@ -29,7 +29,8 @@ void topt_text_fold(struct topt_text *t, const char *words, size_t n, size_t at,
 char *topt_read_file(const char *path, size_t max_bytes, size_t *ret_len,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Write beside 'path', sync, rename: the file is whole or as it was.  "-" is stdout. */
+/* Write beside 'path', sync, rename: the file is whole or as it was.  What is there and no plain
+ * file (a device, a pipe, a link) is written to instead.  "-" is stdout. */
 int topt_write_file(const char *path, const void *data, size_t len,
                     struct topt_error *err) TOPT_MUST_CHECK;
 

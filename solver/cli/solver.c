@@ -18,11 +18,20 @@ static const struct {
     {"inspect", topt_cmd_inspect},
 };
 
+/* What was printed has to have arrived: on a full disk nothing was answered. */
+static int finish(const char *name, int status)
+{
+    if ((!fflush(stdout) && !ferror(stdout)) || status)
+        return status;
+    fprintf(stderr, "topt %s: the answer can't be written to stdout\n", name);
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++)
         if (!strcmp(argv[1], commands[i].name))
-            return commands[i].run(argc - 1, argv + 1);
+            return finish(argv[1], commands[i].run(argc - 1, argv + 1));
     fprintf(stderr, "topt-solver: started by `topt COMMAND`, see `topt --help`\n");
     return 2;
 }

@@ -25,12 +25,33 @@ check "a picture that can't be written is an error"
 "$topt" plan "$model" --hw lab-cpu --mode mini-parallelism --memory 2MiB -o plan.json >out 2>err &&
     [ "$(awk 'length($0) > 100' out | wc -l)" -eq 0 ]
 check "a plan is told in lines that fit"
+ln -s plan2.json link && mkfifo pipe && : >plan2.json
+"$topt" plan "$model" --hw lab-cpu --mode mini-parallelism --memory 2MiB -o link >out 2>err &&
+    [ -L link ] && cmp -s plan.json plan2.json
+check "a plan is written through a link"
+timeout 20 cat pipe >plan3.json & "$topt" plan "$model" --hw lab-cpu --mode mini-parallelism --memory 2MiB -o pipe >out 2>err
+wait && [ -p pipe ] && cmp -s plan.json plan3.json
+check "and into a pipe, which stays one"
 "$topt" explain plan.json >out 2>err && grep -q "bounds the step" out && grep -q "1 would need" out
 check "and explained: why not fewer, what bounds it"
 "$topt" explain plan.json --json >out 2>err && head -c 1 out | grep -q '{' && grep -q '"splits"' out
 check "as JSON, too"
 refused 1 "plan: " "$topt" explain "$model"
 check "what is no plan is refused"
+
+if [ -c /dev/full ] && [ -w /dev/full ]; then
+    kept=0 asked=0
+    for ask in "explain plan.json" "hw list" "plan $model --hw lab-cpu --mode mini-time --gpus 1" \
+        "evaluate $model --hw lab-cpu --plan plan.json" "inspect $model"; do
+        asked=$((asked + 1))
+        # shellcheck disable=SC2086 # words on purpose
+        "$topt" $ask >/dev/full 2>err
+        [ $? -eq 1 ] && [ "$(grep -c "can't be written to stdout" err)" -eq 1 ] && kept=$((kept + 1))
+    done
+    : >out
+    [ $kept -eq $asked ]
+    check "on a full disk no answer is said to be one"
+fi
 
 "$topt" hw check lab-cpu >out 2>err && grep -q "topt profile" out && grep -q "nothing implausible" out
 check "a profile: what was not measured, and how it could be"
