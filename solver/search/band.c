@@ -346,18 +346,21 @@ static size_t thin(const struct bander *b, struct band *band, struct run r,
 {
     const struct topt_search_options *o = b->options;
     int64_t before = band->left.time; /* of the last that is kept */
+    int kept = before < INT64_MAX;    /* is there one? */
     int thinning = o->epsilon > 0 && !o->fastest;
     size_t n = 0;
     for (uint32_t i = 0; i < r.n; i++) {
         int64_t next = i + 1 < r.n ? r.cost[i + 1].memory - 1 : band->corner.memory;
         int64_t missed = slowest_missed(o, before);
-        if (thinning && before - 1 <= band->corner.time && missed < r.cost[i].time &&
+        if (thinning && kept && before - 1 <= band->corner.time &&
+            missed < r.cost[i].time &&
             band->time * missed + band->memory * next <= band->explored) {
             band->left_out =
                 fmax(band->left_out, topt_search_excess(before, r.cost[i].time));
             continue;
         }
         keep[n++] = r.base + i;
+        kept = 1;
         before = r.cost[i].time;
     }
     return n;

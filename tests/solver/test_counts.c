@@ -334,8 +334,7 @@ static int covers(const struct topt_solutions *by, const struct topt_solutions *
         int covered = 0;
         for (int k = 0; k < by->n && !covered; k++)
             covered = by->at[k].memory_bytes <= of->at[i].memory_bytes &&
-                      (double)by->at[k].time_ns <=
-                          (double)of->at[i].time_ns * (1 + epsilon) * (1 + 1e-12);
+                      topt_search_excess(by->at[k].time_ns, of->at[i].time_ns) <= epsilon;
         if (!covered)
             return 0;
     }
@@ -442,8 +441,8 @@ static int fastest_holds(const struct topt_solutions *s, const struct topt_solut
         return !all->n || (!c->exact && c->floor_ns <= best);
     return s->at[0].time_ns >= best && c->floor_ns <= best &&
            (!c->exact || s->at[0].time_ns == best) &&
-           (double)s->at[0].time_ns <=
-               (double)best * (1 + topt_claim_epsilon(c, s->at[0].time_ns)) * (1 + 1e-9);
+           topt_search_excess(s->at[0].time_ns, best) <=
+               topt_claim_epsilon(c, s->at[0].time_ns);
 }
 
 static int frontier_holds(const struct topt_solutions *s,
