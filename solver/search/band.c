@@ -423,13 +423,13 @@ static enum topt_made make(struct bander *b, struct band *band, int64_t budget)
 
 /* ---- searching a band ---- */
 
-/* Weighings around the band's own, and of memory and time alone: each prunes what the others
- * let through, for two passes over all entries. */
+/* Weighings around the band's own: each prunes what the others let through, for two passes over
+ * all entries.  (Of memory and of time alone prune nothing more.) */
 static int add_bounds(struct bander *b, struct band *band)
 {
     static const struct {
         int time, memory;
-    } around[] = {{3, 2}, {2, 3}, {0, 1}, {1, 0}};
+    } around[] = {{3, 2}, {2, 3}};
     int n = (int)(sizeof around / sizeof *around);
     for (int i = 0; i < n; i++) {
         struct bound *x = &b->bound[1 + i];

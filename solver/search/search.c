@@ -49,6 +49,15 @@ int topt_search_stopped(const struct topt_search_options *options)
     return options->stop && atomic_load_explicit(options->stop, memory_order_relaxed);
 }
 
+double topt_search_pairs(const struct topt_search_problem *p)
+{
+    double n = 0;
+    for (int e = 0; e < p->nedges; e++)
+        n += (double)p->op[p->edge[e].from].nconfigs *
+             (double)p->op[p->edge[e].to].nconfigs;
+    return n;
+}
+
 /* ---- reduce ---- */
 
 static int by_cost(const void *x, const void *y)

@@ -42,6 +42,9 @@ struct strategies *topt_frontier_strategies(struct topt_frontier *f);
 int topt_search_check(const struct topt_search_problem *p,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Pairs of configurations of all edges. */
+double topt_search_pairs(const struct topt_search_problem *p);
+
 /* "memory or time passes 2^63 - 1". */
 int topt_search_overflow(struct topt_error *err);
 int topt_search_nomem(struct topt_error *err);

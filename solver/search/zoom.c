@@ -75,15 +75,6 @@ static char **find_left(const struct zoom *z, struct topt_arena *a)
     return left;
 }
 
-static double pairs(const struct topt_search_problem *p)
-{
-    double n = 0;
-    for (int e = 0; e < p->nedges; e++)
-        n += (double)p->op[p->edge[e].from].nconfigs *
-             (double)p->op[p->edge[e].to].nconfigs;
-    return n;
-}
-
 /* ---- tables without what is left out ---- */
 
 /* Classes that an edge's configurations still have. */
@@ -201,7 +192,8 @@ static int narrow(struct zoom *z)
     int rc = left ? topt_narrow_to(plan->problem, left, &z->narrowed, b->err)
                   : topt_search_nomem(b->err);
     topt_arena_destroy(a);
-    if (rc || pairs(&z->narrowed.problem) * GAIN > pairs(plan->problem))
+    if (rc ||
+        topt_search_pairs(&z->narrowed.problem) * GAIN > topt_search_pairs(plan->problem))
         return rc ? -1 : 0;
     return copy_tables(&z->narrowed) ? topt_search_nomem(b->err) : 1;
 }

@@ -1,6 +1,7 @@
 /* Each step that makes a problem smaller, by itself, on small random problems: the frontier
  * of what is left is brute force's of the whole, and its strategies lifted back cost the
  * same.  And blocks and cut operators against their plain definition. */
+#include "arm.h"
 #include "condense.h"
 #include "condition.h"
 #include "graph.h"
@@ -516,6 +517,120 @@ static void outdone_slices(void)
     is_int(bad_drops, 0, "the other entries are as they were");
 }
 
+/* ---- arms ---- */
+
+enum { RINGS = 400, RING_OPS = 5 };
+
+/* A chain whose ends are joined; few different costs, so that much is as good as other. */
+static void random_ring(struct random_problem *g, struct rng *r)
+{
+    struct random_spec spec = {.shape = SHAPE_CHAIN,
+                               .nops = RING_OPS,
+                               .max_configs = 4,
+                               .max_alternatives = 2,
+                               .max_cost = 1 + rng_below(r, 6),
+                               .empty_percent = rng_below(r, 2) * 20,
+                               .classes_percent = rng_below(r, 2) * 50};
+    problem_make(g, r, spec);
+    struct topt_search_edge *edge = (struct topt_search_edge *)g->p.edge;
+    int turned = edge[0].from > edge[0].to, last = RING_OPS - 1;
+    edge[g->p.nedges++] = random_edge(g, turned ? last : 0, turned ? 0 : last);
+}
+
+/* Ways along an arm that its port has nothing as good as; points of the port that are one. */
+struct ways {
+    const struct topt_search_problem *p;
+    const struct arm *arm;
+    const struct port *port;
+    int missed;
+    char found[4096];
+};
+
+static void look_along(struct ways *w, int at, int config, struct topt_cost sum)
+{
+    if (at == w->arm->nops) {
+        int good = 0;
+        for (int k = w->port->first[config]; k < w->port->first[config + 1]; k++) {
+            struct topt_cost c = w->port->cost[k];
+            good = good || (c.memory <= sum.memory && c.time <= sum.time);
+            if (c.memory == sum.memory && c.time == sum.time)
+                w->found[k] = 1;
+        }
+        w->missed += !good;
+        return;
+    }
+    const struct topt_search_edge *e = &w->p->edge[w->arm->edge[at]];
+    const struct topt_search_op *op = &w->p->op[w->arm->op[at]];
+    for (int c = 0; c < op->nconfigs; c++) {
+        int from = e->from == w->arm->op[at] ? c : config;
+        int to = e->from == w->arm->op[at] ? config : c;
+        const int32_t *first = e->table->first +
+                               e->from_class[from] * e->table->to_classes +
+                               e->to_class[to];
+        for (int k = first[0]; k < first[1]; k++)
+            look_along(w, at + 1, c,
+                       (struct topt_cost){
+                           sum.memory + e->table->alt[k].memory + op->cost[c].memory,
+                           sum.time + e->table->alt[k].time + op->cost[c].time});
+    }
+}
+
+/* The ports of a growing arm are the frontiers of the ways along it. */
+static int arm_is_right(const struct topt_search_problem *p, int edge, int *ret_nops)
+{
+    static struct ways w;
+    char cut[RING_OPS] = {1};
+    struct arm arm = topt_arm_start(p, cut, edge);
+    struct topt_arena *a = topt_arena_create(0);
+    struct port port, before;
+    int64_t work = 0;
+    int good = topt_arm_nothing(p, &arm, a, &port) == 1;
+    while (good && topt_arm_grow(p, cut, &arm)) {
+        before = port;
+        good = topt_arm_port(p, &arm, &before, INT64_MAX, a, &port, &work) == 1 &&
+               port.n == p->op[arm.op[arm.nops - 1]].nconfigs &&
+               port.first[port.n] < 4096;
+    }
+    w = (struct ways){.p = p, .arm = &arm, .port = &port};
+    for (int c = 0; good && c < p->op[0].nconfigs; c++)
+        look_along(&w, 1, c, (struct topt_cost){0, 0});
+    for (int k = 0; good && k < port.first[port.n]; k++)
+        good = w.found[k];
+    good = good && !w.missed;
+    if (good && work > 0)
+        good = topt_arm_port(p, &arm, &before, work - 1, a, &port, &work) == 0;
+    *ret_nops = arm.nops;
+    topt_arena_destroy(a);
+    return good;
+}
+
+static void arms(void)
+{
+    struct rng r = {19};
+    int wrong = 0, length = 0, rings = 0;
+    for (int i = 0; i < RINGS; i++) {
+        struct random_problem g;
+        char cut[RING_OPS] = {1};
+        int nops;
+        random_ring(&g, &r);
+        for (int e = 0; e < g.p.nedges; e += g.p.nedges - 1) {
+            wrong += !arm_is_right(&g.p, e, &nops);
+            length += nops != RING_OPS;
+        }
+        struct topt_search_options o = {.threads = 1 + i % 3};
+        struct topt_frontier *all = solve(&g.p, "brute-force");
+        struct conditioned c;
+        rings += topt_condition(&g.p, cut, &o, &c, NULL) || !same(all, c.frontier) ||
+                 !costs(&g.p, c.frontier);
+        topt_condition_fini(&c);
+        topt_frontier_destroy(all);
+        problem_free(&g);
+    }
+    is_int(wrong, 0, "ports of arms: the frontiers of all ways along them");
+    is_int(length, 0, "arms end before they come round");
+    is_int(rings, 0, "rings by slices: the same frontier");
+}
+
 /* ---- blocks that are alike between neighbours that are not ---- */
 
 enum { BRANCHES = 6, BLOCKS = 2, BLOCK_OPS = BRANCHES + 1 };
@@ -661,6 +776,7 @@ int main(void)
     random_problems();
     alike_blocks();
     outdone_slices();
+    arms();
     known_graphs();
     return done_testing();
 }
