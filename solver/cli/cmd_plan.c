@@ -259,6 +259,22 @@ int topt_cmd_plan(int argc, char **argv)
     return feasible ? 0 : topt_err_exit(TOPT_ERR_INFEASIBLE);
 }
 
+/* A frontier without points is an answer, but not the one that was hoped for. */
+static int needs_points(const json_t *doc, struct topt_error *err)
+{
+    char limit[32];
+    if (json_array_size(json_object_get(doc, "points")))
+        return 0;
+    if (json_is_true(json_object_get(doc, "stopped")))
+        return topt_fail(err, TOPT_ERR_LIMIT,
+                         "stopped before anything was found; give more time or work, or "
+                         "take a smaller space (--space uniform)");
+    topt_show_bytes(json_integer_value(json_object_get(doc, "memory_limit")), limit,
+                    sizeof limit);
+    return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                     "nothing fits in %s a GPU; give more --memory or --gpus", limit);
+}
+
 int topt_cmd_frontier(int argc, char **argv)
 {
     static const char usage[] =
@@ -284,6 +300,8 @@ int topt_cmd_frontier(int argc, char **argv)
         show_claim(doc);
         free(plot);
     }
+    if (!rc)
+        rc = needs_points(doc, &err);
     json_decref(doc);
     topt_ask_fini(&q);
     return rc == 1 ? 0 : rc ? topt_cli_fail("frontier", &err) : 0;

@@ -173,6 +173,8 @@ void topt_frontier_keep_wanted(struct topt_frontier *f,
         from++;
     if (o->fastest && f->npoints > from)
         from = f->npoints - 1;
+    if (!from) /* and perhaps no costs to point into */
+        return;
     f->npoints -= from;
     f->cost += from;
     m->first += (size_t)from;

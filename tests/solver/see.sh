@@ -17,6 +17,9 @@ check "which are SVG"
 "$topt" plan "$model" --hw lab-cpu --mode profiling --gpus 1,2,4 --memory 2MiB --svg c.svg >out 2>err &&
     grep -q "does not fit in 2.00 MiB" c.svg && grep -q "perfect scaling" c.svg
 check "a curve says where it does not fit"
+refused 3 "nothing fits in 4.00 KiB" "$topt" frontier "$model" --hw lab-cpu --gpus 2 --memory 4KiB --json &&
+    grep -q '"points": \[\]' out
+check "a frontier without points is said to be one"
 refused 2 "profiling" "$topt" plan "$model" --hw lab-cpu --mode mini-time --gpus 2 --svg d.svg
 check "one plan is no curve"
 refused 1 "d.svg" "$topt" frontier "$model" --hw lab-cpu --gpus 2 --svg nowhere/d.svg
