@@ -281,83 +281,103 @@ struct edge {
 };
 
 /* Into a hub: its copy is dropped, kept, or made again from a producer that recomputes. */
-static void cost_into_hub(const struct edge *e, struct topt_edge_cost *ret)
+static int cost_into_hub(const struct edge *e, struct topt_edge_alternative *a)
 {
-    struct topt_fragment_cost *a = &ret->alt[0];
     if (e->to->hub_keep == TOPT_HUB_KEEP)
-        a->class_bytes[TOPT_CLASS_KEPT] = e->after;
+        a->kept = e->after;
     if (e->to->hub_keep != TOPT_HUB_REMAKE)
-        return;
-    a->class_bytes[TOPT_CLASS_REMADE] = e->after;
-    add_network(a, e->there);
-    if (!e->from->recompute)
-        ret->nalts = 0;
+        return 1;
+    a->remade = e->after;
+    a->moves++;
+    return e->from->recompute;
 }
 
 /* From where the tensor is made again: so is the consumer's copy. */
-static void cost_remade(const struct edge *e, struct topt_edge_cost *ret)
+static int cost_remade(const struct edge *e, struct topt_edge_alternative *a)
 {
-    struct topt_fragment_cost *a = &ret->alt[0];
     if (!e->to->needed)
-        return;
-    a->class_bytes[TOPT_CLASS_REMADE] =
-        (e->from->hub ? 0 : e->before) + (e->in_place ? 0 : e->after);
-    add_network(a, e->there);
+        return 1;
+    a->remade = (e->from->hub ? 0 : e->before) + (e->in_place ? 0 : e->after);
+    a->moves++;
+    return 1;
 }
 
 /* The consumer's copy is kept; or the producer's, which is moved again in backward.  A
  * consumer that recomputes needs it from then until its own backward. */
-static void cost_kept(const struct edge *e, struct topt_edge_cost *ret)
+static int cost_kept(const struct edge *e, struct topt_edge_alternative *a)
 {
-    struct topt_fragment_cost *a = &ret->alt[0], *b = &ret->alt[1];
+    struct topt_edge_alternative *b = a + 1;
     const struct topt_edge_end *from = e->from, *to = e->to;
     int hub_kept = from->hub && from->hub_keep == TOPT_HUB_KEEP;
     if (!to->needed)
-        return;
+        return 1;
     if (!(e->in_place && hub_kept))
-        a->class_bytes[TOPT_CLASS_KEPT] = e->after;
-    if (e->in_place || topt_layout_partial_mask(&from->value) || (from->hub && !hub_kept))
-        return;
-    ret->nalts = 2;
+        a->kept = e->after;
+    if (e->in_place || (from->hub && !hub_kept) || topt_layout_partial_mask(&from->value))
+        return 1;
     *b = *a;
-    add_network(b, e->there);
-    b->class_bytes[TOPT_CLASS_KEPT] = from->hub ? 0 : e->before;
+    b->keep = TOPT_KEEP_BEFORE;
+    b->moves++;
+    b->kept = from->hub ? 0 : e->before;
     if (to->recompute) {
-        b->class_bytes[TOPT_CLASS_REMADE] = e->after;
-        return;
+        b->remade = e->after;
+        return 2;
     }
     int64_t again = to->out_bytes + to->others_bytes + e->there->transient_bytes;
-    b->transient_bytes =
-        larger(larger(a->transient_bytes, again), to->op_bytes + e->after);
+    b->transient = larger(larger(a->transient, again), to->op_bytes + e->after);
+    return 2;
+}
+
+int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_end *from,
+                           const struct topt_edge_end *to, int in_place,
+                           const struct topt_move_cost *there,
+                           const struct topt_move_cost *back,
+                           struct topt_edge_alternative ret[2])
+{
+    struct edge e = {.from = from,
+                     .to = to,
+                     .in_place = in_place,
+                     .before = there->from_bytes,
+                     .after = there->to_bytes,
+                     .there = there};
+    int64_t live = there->transient_bytes;
+    int n;
+    if (back)
+        live = larger(live, back->transient_bytes);
+    ret[0] = (struct topt_edge_alternative){
+        .keep = TOPT_KEEP_AFTER, .moves = 1, .transient = to->others_bytes + live};
+    if (to->hub)
+        n = cost_into_hub(&e, ret);
+    else if (from->hub ? from->hub_keep == TOPT_HUB_REMAKE : from->recompute)
+        n = cost_remade(&e, ret);
+    else
+        n = cost_kept(&e, ret);
+    for (int i = 0; i < n; i++) {
+        ret[i].kept = topt_weigh_bytes(k, TOPT_CLASS_KEPT, ret[i].kept);
+        ret[i].remade = topt_weigh_bytes(k, TOPT_CLASS_REMADE, ret[i].remade);
+        ret[i].transient = topt_in_flight(k, ret[i].transient);
+    }
+    return n;
 }
 
 void topt_cost_edge_by(const struct topt_costing *k, const struct topt_edge_end *from,
                        const struct topt_edge_end *to, const struct topt_move_cost *there,
                        const struct topt_move_cost *back, struct topt_edge_cost *ret)
 {
-    struct edge e = {.from = from,
-                     .to = to,
-                     .in_place = topt_layout_equal(&from->value, &to->value),
-                     .before = there->from_bytes,
-                     .after = there->to_bytes,
-                     .there = there};
-    int64_t live = there->transient_bytes;
-    *ret =
-        (struct topt_edge_cost){.nalts = 1, .keep = {TOPT_KEEP_AFTER, TOPT_KEEP_BEFORE}};
-    add_network(&ret->alt[0], there);
-    if (back) {
-        add_network(&ret->alt[0], back);
-        live = larger(live, back->transient_bytes);
+    struct topt_edge_alternative a[2];
+    *ret = (struct topt_edge_cost){.keep = {TOPT_KEEP_AFTER, TOPT_KEEP_BEFORE}};
+    ret->nalts = topt_edge_alternatives(
+        k, from, to, topt_layout_equal(&from->value, &to->value), there, back, a);
+    for (int i = 0; i < ret->nalts; i++) {
+        struct topt_fragment_cost *c = &ret->alt[i];
+        for (int m = 0; m < a[i].moves; m++)
+            add_network(c, there);
+        if (back)
+            add_network(c, back);
+        c->class_bytes[TOPT_CLASS_KEPT] = a[i].kept;
+        c->class_bytes[TOPT_CLASS_REMADE] = a[i].remade;
+        c->transient_bytes = a[i].transient;
     }
-    ret->alt[0].transient_bytes = to->others_bytes + live;
-    if (to->hub)
-        cost_into_hub(&e, ret);
-    else if (from->hub ? from->hub_keep == TOPT_HUB_REMAKE : from->recompute)
-        cost_remade(&e, ret);
-    else
-        cost_kept(&e, ret);
-    for (int i = 0; i < ret->nalts; i++)
-        topt_weigh(k, &ret->alt[i]);
 }
 
 int topt_cost_edge(const struct topt_costing *k, int tensor,

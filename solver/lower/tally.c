@@ -301,35 +301,18 @@ void topt_tally_hide(struct topt_tally *t)
     hide(t, TOPT_PHASE_END, left < last ? left : last);
 }
 
-/* What counts how often: the one place where the papers' accounting differs. */
-static const struct weights {
-    int64_t cls[TOPT_CLASS_COUNT], flight, output;
-    int once; /* everything counts once */
-} weights[TOPT_ACCOUNTING_COUNT] = {
-    [TOPT_ACCOUNTING_RUN] = {{1, 1, 1, 1, 1, 1, 1, 1}, 1, 0, 1},
-    [TOPT_ACCOUNTING_PAPER] = {{[TOPT_CLASS_PARAM] = 1}, 0, 2, 0},
+const struct topt_weights topt_weights[TOPT_ACCOUNTING_COUNT] = {
+    [TOPT_ACCOUNTING_RUN] = {{1, 1, 1, 1, 1, 1, 1, 1}, 1, 0},
+    [TOPT_ACCOUNTING_PAPER] = {{[TOPT_CLASS_PARAM] = 1}, 0, 2},
 };
 
 struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t)
 {
     struct topt_fragment_cost c = t->cost;
-    topt_weigh(t->k, &c);
-    c.class_bytes[TOPT_CLASS_KEPT] +=
-        weights[t->k->settings->accounting].output * t->output_bytes;
-    return c;
-}
-
-void topt_weigh(const struct topt_costing *k, struct topt_fragment_cost *c)
-{
-    const struct weights *w = &weights[k->settings->accounting];
-    if (w->once)
-        return;
     for (int i = 0; i < TOPT_CLASS_COUNT; i++)
-        c->class_bytes[i] *= w->cls[i];
-    c->transient_bytes *= w->flight;
-}
-
-int64_t topt_in_flight(const struct topt_costing *k, int64_t bytes)
-{
-    return bytes * weights[k->settings->accounting].flight;
+        c.class_bytes[i] = topt_weigh_bytes(t->k, (enum topt_class)i, c.class_bytes[i]);
+    c.transient_bytes = topt_in_flight(t->k, c.transient_bytes);
+    c.class_bytes[TOPT_CLASS_KEPT] +=
+        topt_weights[t->k->settings->accounting].output * t->output_bytes;
+    return c;
 }

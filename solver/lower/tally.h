@@ -71,7 +71,20 @@ void topt_tally_hide(struct topt_tally *t);
 
 /* What was added up, weighed by the accounting of the settings. */
 struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t);
-void topt_weigh(const struct topt_costing *k, struct topt_fragment_cost *c);
-int64_t topt_in_flight(const struct topt_costing *k, int64_t bytes); /* bytes that wait */
+
+/* What counts how often: the one place where the papers' accounting differs. */
+extern const struct topt_weights {
+    int64_t cls[TOPT_CLASS_COUNT], flight, output;
+} topt_weights[];
+static inline int64_t topt_weigh_bytes(const struct topt_costing *k, enum topt_class cls,
+                                       int64_t bytes)
+{
+    return bytes * topt_weights[k->settings->accounting].cls[cls];
+}
+/* Bytes that wait. */
+static inline int64_t topt_in_flight(const struct topt_costing *k, int64_t bytes)
+{
+    return bytes * topt_weights[k->settings->accounting].flight;
+}
 
 #endif

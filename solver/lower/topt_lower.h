@@ -367,8 +367,20 @@ int topt_cost_edge(const struct topt_costing *k, int tensor,
                    const struct topt_edge_end *from, const struct topt_edge_end *to,
                    struct topt_edge_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The same where the move of the value there and of the gradient back (NULL: there is none)
- * have been priced. */
+/* The same, where the move of the value there and of the gradient back (NULL: there is none)
+ * have been priced, without what its time rests on: tables have millions of these.  'in_place': both
+ * ends have the same layout of the value.  Returns how many. */
+struct topt_edge_alternative {
+    enum topt_keep keep;
+    int moves; /* of the value there, in each micro-batch; the gradient is moved once */
+    int64_t kept, remade, transient; /* bytes */
+};
+int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_end *from,
+                           const struct topt_edge_end *to, int in_place,
+                           const struct topt_move_cost *there,
+                           const struct topt_move_cost *back,
+                           struct topt_edge_alternative ret[2]);
+/* With what its time rests on. */
 void topt_cost_edge_by(const struct topt_costing *k, const struct topt_edge_end *from,
                        const struct topt_edge_end *to, const struct topt_move_cost *there,
                        const struct topt_move_cost *back, struct topt_edge_cost *ret);
@@ -395,8 +407,21 @@ void topt_spans_fini(struct topt_spans *s);
 int64_t topt_span_bytes(const struct topt_costing *k, int tensor,
                         const struct topt_layout *where);
 
-/* Transients are rounded up to three significant bits before they are compared, so that
- * there are few different caps. */
+/* Transients are rounded up to four significant bits before they are compared, so that there are
+ * few different caps; and few enough that a small number tells them apart, which orders them as
+ * they are. */
+enum { TOPT_TRANSIENT_CODES = 512 };
+static inline int topt_transient_code(int64_t bytes)
+{
+    int bits = bytes > 0 ? 64 - __builtin_clzll((unsigned long long)bytes) : 0;
+    int shift = bits > 4 ? bits - 4 : 0;
+    return 8 * shift + (int)((bytes + ((int64_t)1 << shift) - 1) >> shift);
+}
+static inline int64_t topt_transient_of(int code)
+{
+    int shift = code < 16 ? 0 : code / 8 - 1;
+    return (int64_t)(code - 8 * shift) << shift;
+}
 int64_t topt_round_transient(int64_t bytes);
 
 /* Cost of a whole strategy, by the plainest sum over fragments:

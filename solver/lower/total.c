@@ -81,9 +81,7 @@ int64_t topt_span_bytes(const struct topt_costing *k, int tensor,
 
 int64_t topt_round_transient(int64_t bytes)
 {
-    int bits = bytes > 0 ? 64 - __builtin_clzll((unsigned long long)bytes) : 0;
-    int64_t step = (int64_t)1 << (bits > 4 ? bits - 4 : 0);
-    return (bytes + step - 1) & -step;
+    return topt_transient_of(topt_transient_code(bytes));
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */

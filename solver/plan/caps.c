@@ -17,7 +17,7 @@ static void cap_part(const struct topt_problem *p, const struct choice *c, struc
     for (int n = 0; n < c->nkept; n++) {
         int i = c->config[c->kept[n]];
         t->from_class[n] = f->from_class[i];
-        for (int k = 0; k < TOPT_MAX_INPUTS; k++)
+        for (int k = 0; k < f->ninputs; k++)
             t->to_class[k][n] = f->to_class[k][i];
     }
 }
@@ -164,7 +164,7 @@ int64_t topt_problem_next_transient(const struct topt_problem *p, int64_t below)
     for (int i = 0; i < p->nchoices; i++)
         for (int c = 0; c < p->choice[i].n; c++)
             lower_to(&best, p->choice[i].transient[c], below);
-    for (int code = 0; code < TRANSIENT_CODES; code++)
+    for (int code = 0; code < TOPT_TRANSIENT_CODES; code++)
         for (int i = 0; i < p->ntables; i++)
             if (p->table[i].occurs[code / 64] >> code % 64 & 1) {
                 lower_to(&best, topt_transient_of(code), below);

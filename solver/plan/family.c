@@ -4,6 +4,7 @@
  * beside it) share a class, so that a table of an edge is small. */
 #include "algorithm.h"
 #include "problem_impl.h"
+#include "topt_hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -68,13 +69,10 @@ static int family_alloc(struct family *f, int n)
     f->transient = calloc(z, sizeof *f->transient);
     f->waiting = calloc(z, sizeof *f->waiting);
     f->from_class = calloc(z, sizeof *f->from_class);
-    f->from_end = calloc(z, sizeof *f->from_end);
-    int ok = f->cost && f->remade && f->transient && f->waiting && f->from_class &&
-             f->from_end;
-    for (int i = 0; i < TOPT_MAX_INPUTS; i++) {
+    int ok = f->cost && f->remade && f->transient && f->waiting && f->from_class;
+    for (int i = 0; i < f->ninputs; i++) {
         f->to_class[i] = calloc(z, sizeof *f->to_class[i]);
-        f->to_end[i] = calloc(z, sizeof *f->to_end[i]);
-        ok = ok && f->to_class[i] && f->to_end[i];
+        ok = ok && f->to_class[i];
     }
     return ok ? 0 : -1;
 }
@@ -104,20 +102,79 @@ static int same_end(const struct topt_edge_end *a, const struct topt_edge_end *b
            a->op_bytes == b->op_bytes && a->out_bytes == b->out_bytes;
 }
 
-/* Class of an end among those seen: a small number of layouts, so a plain search will do. */
-static int32_t class_of(struct topt_edge_end *seen, int *n, const struct topt_edge_end *e)
+/* ---- classes ----------------------------------------------------------------------------- */
+
+/* The ends of a family at one edge that were told apart so far: a hash finds them. */
+struct classes {
+    struct topt_edge_end **end; /* the family's, and how many */
+    int *n;
+    int cap;
+    int32_t *slot; /* 2 * cap; -1: free */
+};
+
+static int32_t *slot_of(const struct classes *c, const struct topt_edge_end *e)
 {
-    for (int i = *n - 1; i >= 0; i--)
-        if (same_end(&seen[i], e))
-            return i;
-    seen[*n] = *e;
-    return (*n)++;
+    int64_t rest[] = {e->hub,          e->hub_keep, e->recompute, e->needed,
+                      e->others_bytes, e->op_bytes, e->out_bytes};
+    uint64_t h = topt_hash(&e->value, sizeof e->value, 1);
+    h = topt_hash(&e->grad, sizeof e->grad, h);
+    uint32_t mask = (uint32_t)(2 * c->cap - 1),
+             at = (uint32_t)topt_hash(rest, sizeof rest, h) & mask;
+    while (c->slot[at] >= 0 && !same_end(&(*c->end)[c->slot[at]], e))
+        at = (at + 1) & mask;
+    return &c->slot[at];
+}
+
+static int classes_grow(struct classes *c)
+{
+    int cap = c->cap ? 2 * c->cap : 32;
+    struct topt_edge_end *end = realloc(*c->end, (size_t)cap * sizeof *end);
+    if (end)
+        *c->end = end;
+    int32_t *slot = realloc(c->slot, 2 * (size_t)cap * sizeof *slot);
+    if (slot)
+        c->slot = slot;
+    if (!end || !slot)
+        return -1;
+    c->cap = cap;
+    memset(slot, 0xff, 2 * (size_t)cap * sizeof *slot);
+    for (int i = 0; i < *c->n; i++)
+        *slot_of(c, &end[i]) = i;
+    return 0;
+}
+
+/* -1: no memory. */
+static int32_t class_of(struct classes *c, const struct topt_edge_end *e)
+{
+    if (*c->n == c->cap && classes_grow(c))
+        return -1;
+    int32_t *slot = slot_of(c, e);
+    if (*slot < 0) {
+        *slot = (*c->n)++;
+        (*c->end)[*slot] = *e;
+    }
+    return *slot;
+}
+
+/* ---- prices ------------------------------------------------------------------------------ */
+
+/* A family while it is priced. */
+struct listing {
+    struct topt_problem *p;
+    struct family *f;
+    struct classes from, to[TOPT_MAX_INPUTS];
+};
+
+static int no_memory(struct topt_error *err)
+{
+    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for configurations");
 }
 
 /* Cost, waiting bytes and classes of configuration 'i'. */
-static int price_op(struct topt_problem *p, struct family *f, int i,
-                    struct topt_error *err)
+static int price_op(struct listing *l, int i, struct topt_error *err)
 {
+    struct topt_problem *p = l->p;
+    struct family *f = l->f;
     const struct topt_op *o = &p->k.model->op[f->op];
     struct topt_fragment_cost c;
     if (topt_cost_op(&p->k, f->op, &f->config[i], &c, err))
@@ -128,7 +185,9 @@ static int price_op(struct topt_problem *p, struct family *f, int i,
     f->remade[i] = c.class_bytes[TOPT_CLASS_REMADE];
     f->transient[i] = topt_round_transient(c.transient_bytes);
     struct topt_edge_end e = topt_edge_producer(&p->k, f->op, &f->config[i]);
-    f->from_class[i] = class_of(f->from_end, &f->nfrom, &e);
+    f->from_class[i] = class_of(&l->from, &e);
+    if (f->from_class[i] < 0)
+        return no_memory(err);
     int t = o->operand[o->output].tensor, span = op_waits(p, f->op);
     int64_t bytes = span == TOPT_SPAN_NEXT ? 0 : topt_span_bytes(&p->k, t, &e.value);
     if (span == TOPT_SPAN_LONG)
@@ -137,22 +196,27 @@ static int price_op(struct topt_problem *p, struct family *f, int i,
         f->waiting[i] = bytes;
     for (int k = 0; k < o->ninputs; k++) {
         e = topt_edge_consumer(&p->k, f->op, k, &f->config[i], c.transient_bytes);
-        f->to_class[k][i] = class_of(f->to_end[k], &f->nto[k], &e);
+        f->to_class[k][i] = class_of(&l->to[k], &e);
+        if (f->to_class[k][i] < 0)
+            return no_memory(err);
     }
     return 0;
 }
 
-static int price_hub(struct topt_problem *p, struct family *f, int i,
-                     struct topt_error *err)
+static int price_hub(struct listing *l, int i, struct topt_error *err)
 {
+    struct topt_problem *p = l->p;
+    struct family *f = l->f;
     struct topt_hub h = {f->config[i], f->hub_keep[i]};
     struct topt_fragment_cost c;
     if (topt_cost_hub(&p->k, f->tensor, &h, &c, err))
         return -1;
     f->cost[i].time = c.compute_ns + c.network_ns;
     struct topt_edge_end e = topt_edge_hub(&p->k, &h);
-    f->from_class[i] = class_of(f->from_end, &f->nfrom, &e);
-    f->to_class[0][i] = class_of(f->to_end[0], &f->nto[0], &e);
+    f->from_class[i] = class_of(&l->from, &e);
+    f->to_class[0][i] = class_of(&l->to[0], &e);
+    if (f->from_class[i] < 0 || f->to_class[0][i] < 0)
+        return no_memory(err);
     int span = p->spans.span[f->tensor];
     int64_t bytes =
         span == TOPT_SPAN_NEXT ? 0 : topt_span_bytes(&p->k, f->tensor, &e.value);
@@ -243,18 +307,31 @@ static int list_configs(struct topt_problem *p, struct family *f, struct topt_er
         return -1;
     int bad = f->op >= 0 ? list_op(p, f, &list) : list_hub(p, f, &splits, &list);
     free(list.config);
-    return bad ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for configurations") : 0;
+    return bad ? no_memory(err) : 0;
+}
+
+static int price_family(struct listing *l, struct topt_error *err)
+{
+    struct family *f = l->f;
+    l->from = (struct classes){.end = &f->from_end, .n = &f->nfrom};
+    for (int k = 0; k < f->ninputs; k++)
+        l->to[k] = (struct classes){.end = &f->to_end[k], .n = &f->nto[k]};
+    for (int i = 0; i < f->n; i++)
+        if (topt_problem_canceled(l->p, err) ||
+            (f->op >= 0 ? price_op(l, i, err) : price_hub(l, i, err)))
+            return -1;
+    return 0;
 }
 
 static int make_family(struct topt_problem *p, struct family *f, struct topt_error *err)
 {
-    if (list_configs(p, f, err))
-        return -1;
-    for (int i = 0; i < f->n; i++)
-        if (topt_problem_canceled(p, err) ||
-            (f->op >= 0 ? price_op(p, f, i, err) : price_hub(p, f, i, err)))
-            return -1;
-    return 0;
+    struct listing l = {.p = p, .f = f};
+    f->ninputs = f->op >= 0 ? p->k.model->op[f->op].ninputs : 1;
+    int rc = list_configs(p, f, err) || price_family(&l, err) ? -1 : 0;
+    free(l.from.slot);
+    for (int k = 0; k < f->ninputs; k++)
+        free(l.to[k].slot);
+    return rc;
 }
 
 /* Operators of a family are alike as such, hubs mostly have producers that are: those families

@@ -139,7 +139,7 @@ static int same_classes(const struct topt_problem *p, const struct choice *c, in
         const struct family *f = &p->family[c->part[k].family];
         if (f->from_class[a] != f->from_class[b])
             return 0;
-        for (int i = 0; i < TOPT_MAX_INPUTS; i++)
+        for (int i = 0; i < f->ninputs; i++)
             if (f->to_class[i][a] != f->to_class[i][b])
                 return 0;
     }
@@ -193,7 +193,7 @@ static int drop_dominated(const struct topt_problem *p, struct choice *c,
     return rc;
 }
 
-static int alloc_choice(struct choice *c, int n)
+static int alloc_choice(const struct topt_problem *p, struct choice *c, int n)
 {
     size_t z = (size_t)n + 1;
     c->config = calloc(z, sizeof *c->config);
@@ -208,7 +208,7 @@ static int alloc_choice(struct choice *c, int n)
         struct part *t = &c->part[k];
         t->from_class = calloc(z, sizeof *t->from_class);
         ok = ok && t->from_class;
-        for (int i = 0; i < TOPT_MAX_INPUTS; i++) {
+        for (int i = 0; i < p->family[t->family].ninputs; i++) {
             t->to_class[i] = calloc(z, sizeof *t->to_class[i]);
             ok = ok && t->to_class[i];
         }
@@ -231,7 +231,7 @@ static int choice_of(struct topt_problem *p, const struct part *part, int nparts
     c->nparts = nparts;
     for (int k = 0; k < nparts; k++)
         c->part[k] = (struct part){.family = part[k].family, .times = part[k].times};
-    if (alloc_choice(c, p->family[part[0].family].n))
+    if (alloc_choice(p, c, p->family[part[0].family].n))
         return no_memory(err);
     return add_up(p, c, err) || drop_dominated(p, c, err) ? -1 : p->nchoices - 1;
 }

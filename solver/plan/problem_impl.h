@@ -22,26 +22,11 @@ struct edge_fact {
 };
 enum edge_remade { REMADE_FROM = 1, REMADE_TO = 2 };
 
-/* Rounded transients have four significant bits, so that a small number tells them apart, and
- * orders them as they are: that of the largest at most 'bytes', which are not negative. */
-enum { TRANSIENT_CODES = 512 };
-static inline int topt_transient_code(int64_t bytes)
-{
-    int bits = bytes > 0 ? 64 - __builtin_clzll((unsigned long long)bytes) : 0;
-    int shift = bits > 4 ? bits - 4 : 0;
-    return 8 * shift + (int)(bytes >> shift);
-}
-static inline int64_t topt_transient_of(int code)
-{
-    int shift = code < 16 ? 0 : code / 8 - 1;
-    return (int64_t)(code - 8 * shift) << shift;
-}
-
 /* Everything about configurations of alike nodes. */
 struct family {
     int op, tensor; /* a representative; op -1: a hub of 'tensor' */
     int next;       /* another family of operators, or hubs of such, that are alike; -1 */
-    int n;
+    int n, ninputs;
     struct topt_config *config;
     uint8_t *hub_keep; /* hubs */
     struct topt_cost *cost;
@@ -63,9 +48,9 @@ struct edge_table {
     int32_t *first;
     struct topt_cost *cost; /* of what stays; once there are tolls, see there */
     struct edge_fact *fact;
-    struct topt_cost least;                /* of both, over all alternatives */
-    uint64_t occurs[TRANSIENT_CODES / 64]; /* codes of transients, as bits */
-    int remakes;                           /* some alternative makes something again */
+    struct topt_cost least;                     /* of both, over all alternatives */
+    uint64_t occurs[TOPT_TRANSIENT_CODES / 64]; /* codes of transients, as bits */
+    int remakes;        /* some alternative makes something again */
     int64_t *end_bytes; /* of the tensor, by class of the producer, then the consumer */
 };
 

@@ -17,7 +17,8 @@ struct pricing {
     const struct topt_edge_end *from, *to;
     int nfrom, nto;
     struct topt_moves *moves;
-    int trained; /* gradients come back */
+    int trained;    /* gradients come back */
+    int restricted; /* not every edge is allowed */
     int32_t
         *number; /* value, gradient of each class of the producer, then the consumer */
     int32_t nalts;
@@ -63,21 +64,6 @@ static int price_moves(struct pricing *x, struct topt_error *err)
     return topt_moves_answer(x->p, x->moves, err);
 }
 
-static int64_t round_up(const struct topt_fragment_cost *c)
-{
-    return topt_round_transient(c->transient_bytes);
-}
-
-/* Is an alternative no worse than another, whatever the caps and however often it is paid? */
-static int no_worse(const struct topt_fragment_cost *a,
-                    const struct topt_fragment_cost *b)
-{
-    return a->class_bytes[TOPT_CLASS_KEPT] <= b->class_bytes[TOPT_CLASS_KEPT] &&
-           a->class_bytes[TOPT_CLASS_REMADE] <= b->class_bytes[TOPT_CLASS_REMADE] &&
-           a->compute_ns + a->network_ns <= b->compute_ns + b->network_ns &&
-           round_up(a) <= round_up(b);
-}
-
 /* Which ends' bytes add up to what is made again: there is nothing else to make. */
 static int which_remade(int64_t remade, int64_t from, int64_t to)
 {
@@ -88,85 +74,86 @@ static int which_remade(int64_t remade, int64_t from, int64_t to)
     return which;
 }
 
-static int add_alternative(struct pricing *x, const struct topt_fragment_cost *c,
-                           const struct topt_move_cost *there, enum topt_keep keep,
-                           struct topt_error *err)
+/* Is an alternative no worse than another, whatever the caps and however often it is paid? */
+static int no_worse(const struct topt_edge_alternative *a,
+                    const struct topt_edge_alternative *b, int64_t move_ns)
+{
+    return a->kept <= b->kept && a->remade <= b->remade &&
+           a->moves * move_ns <= b->moves * move_ns &&
+           topt_transient_code(a->transient) <= topt_transient_code(b->transient);
+}
+
+/* Of two, leave out what need not be listed, and order the rest. */
+static int choose(const struct pricing *x, struct topt_edge_alternative at[2],
+                  int64_t move_ns)
+{
+    int all = x->p->options.keep_dominated;
+    if (!all && no_worse(&at[0], &at[1], move_ns))
+        return 1;
+    int out = !all && no_worse(&at[1], &at[0], move_ns);
+    if (out || at[1].kept < at[0].kept) {
+        struct topt_edge_alternative first = at[0];
+        at[0] = at[1];
+        at[1] = first;
+    }
+    return 2 - out;
+}
+
+/* Of the alternatives at one pair of ends, those that a restriction allows. */
+static int restrict_to(const struct pricing *x, const struct topt_edge_end *from,
+                       const struct topt_edge_end *to, struct topt_edge_alternative at[2],
+                       int n)
+{
+    int left = 0;
+    for (int k = 0; k < n; k++)
+        if (topt_allows_edge(&x->p->options, x->p->k.mesh, from, to, at[k].keep))
+            at[left++] = at[k];
+    return left;
+}
+
+static int list(struct pricing *x, const struct topt_edge_alternative *a,
+                const struct topt_move_cost *there, int64_t back_ns,
+                struct topt_error *err)
 {
     struct edge_table *e = x->e;
-    struct topt_cost cost = {c->class_bytes[TOPT_CLASS_KEPT],
-                             c->compute_ns + c->network_ns};
-    int which = which_remade(c->class_bytes[TOPT_CLASS_REMADE], there->from_bytes,
-                             there->to_bytes);
-    int transient = topt_transient_code(round_up(c));
+    struct topt_cost c = {a->kept, a->moves * there->network_ns + back_ns};
+    int which = which_remade(a->remade, there->from_bytes, there->to_bytes);
+    int transient = topt_transient_code(a->transient);
     if (which > (REMADE_FROM | REMADE_TO))
         return topt_fail(err, TOPT_ERR_INTERNAL, "an edge makes again what is no copy");
-    if (!x->nalts || cost.memory < e->least.memory)
-        e->least.memory = cost.memory;
-    if (!x->nalts || cost.time < e->least.time)
-        e->least.time = cost.time;
+    e->least.memory =
+        !x->nalts || c.memory < e->least.memory ? c.memory : e->least.memory;
+    e->least.time = !x->nalts || c.time < e->least.time ? c.time : e->least.time;
     e->occurs[transient / 64] |= (uint64_t)1 << transient % 64;
     e->remakes |= which;
-    e->cost[x->nalts] = cost;
+    e->cost[x->nalts] = c;
     e->fact[x->nalts++] = (struct edge_fact){.transient = (unsigned)transient & 0x3ff,
                                              .remade = (unsigned)which & 3,
-                                             .keep = (unsigned)keep & 1};
+                                             .keep = (unsigned)a->keep & 1};
     return 0;
-}
-
-/* What a restriction allows of what an edge may keep, as bits. */
-static int allowed_of(const struct pricing *x, const struct topt_edge_end *from,
-                      const struct topt_edge_end *to)
-{
-    const struct topt_problem *p = x->p;
-    int allowed = 0;
-    for (int k = TOPT_KEEP_AFTER; k <= TOPT_KEEP_BEFORE; k++)
-        allowed |= topt_allows_edge(&p->options, p->k.mesh, from, to, (enum topt_keep)k)
-                   << k;
-    return allowed;
-}
-
-/* Numbers of the alternatives to list, in their order. */
-static int list_alternatives(const struct pricing *x, const struct topt_edge_cost *c,
-                             int allowed, int ret[2])
-{
-    int n = 0;
-    for (int k = 0; k < c->nalts; k++)
-        if (allowed >> c->keep[k] & 1)
-            ret[n++] = k;
-    if (n < 2)
-        return n;
-    const struct topt_fragment_cost *a = &c->alt[0], *b = &c->alt[1];
-    int all = x->p->options.keep_dominated;
-    if (!all && no_worse(a, b))
-        return 1;
-    if (b->class_bytes[TOPT_CLASS_KEPT] < a->class_bytes[TOPT_CLASS_KEPT] ||
-        (!all && no_worse(b, a))) {
-        ret[0] = 1;
-        ret[1] = 0;
-    }
-    return !all && no_worse(b, a) ? 1 : n;
 }
 
 static int price_entry(struct pricing *x, int i, int j, struct topt_error *err)
 {
     const struct topt_edge_end *from = &x->from[i], *to = &x->to[j];
     const int32_t *a = number_of(x, i, 0), *b = number_of(x, -1, j);
-    const struct topt_move_cost *there;
-    struct topt_edge_cost c;
-    int list[2], allowed = allowed_of(x, from, to), rc = 0;
-    if (!allowed)
-        return 0;
-    there = topt_moves_at(x->moves, a[0], b[0]);
-    topt_cost_edge_by(&x->p->k, from, to, there,
-                      x->trained ? topt_moves_at(x->moves, b[1], a[1]) : NULL, &c);
-    int n = list_alternatives(x, &c, allowed, list);
-    for (int k = 0; k < n && !rc; k++)
-        rc = add_alternative(x, &c.alt[list[k]], there, c.keep[list[k]], err);
+    const struct topt_move_cost *there = topt_moves_at(x->moves, a[0], b[0]);
+    const struct topt_move_cost *back =
+        x->trained ? topt_moves_at(x->moves, b[1], a[1]) : NULL;
+    struct topt_edge_alternative at[2];
+    int n = topt_edge_alternatives(&x->p->k, from, to, a[0] == b[0], there, back, at);
+    if (x->restricted)
+        n = restrict_to(x, from, to, at, n);
+    if (n == 2)
+        n = choose(x, at, there->network_ns);
+    for (int k = 0; k < n; k++)
+        if (list(x, &at[k], there, back ? back->network_ns : 0, err))
+            return -1;
     if (x->e->end_bytes) {
         x->e->end_bytes[i] = there->from_bytes;
         x->e->end_bytes[x->nfrom + j] = there->to_bytes;
     }
-    return rc;
+    return 0;
 }
 
 static int alloc_table(struct pricing *x)
@@ -243,7 +230,9 @@ int topt_table_price(struct topt_problem *p, struct edge_table *e, struct topt_e
                         .nfrom = a->nfrom,
                         .nto = b->nto[e->input],
                         .moves = topt_moves_of(p, tensor, err),
-                        .trained = p->k.model->tensor[tensor].needs_gradient};
+                        .trained = p->k.model->tensor[tensor].needs_gradient,
+                        .restricted =
+                            p->options.restriction && p->options.restriction->edge};
     int rc = x.moves ? price_entries(&x, err) : -1;
     free(x.number);
     return rc;

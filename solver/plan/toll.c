@@ -180,7 +180,7 @@ void topt_toll_fini(struct toll *t)
 /* Does any alternative of a table need more than 'most'? */
 static int leaves_out(const struct edge_table *e, int most)
 {
-    for (int code = most + 1; code < TRANSIENT_CODES; code++)
+    for (int code = most + 1; code < TOPT_TRANSIENT_CODES; code++)
         if (e->occurs[code / 64] >> code % 64 & 1)
             return 1;
     return 0;
@@ -199,7 +199,11 @@ static int32_t cap_entry(const struct edge_table *e, struct toll *t, int64_t fro
 void topt_toll_cap(const struct topt_problem *p, struct toll *t, int64_t transient_cap)
 {
     const struct edge_table *e = table_of(p, t);
-    t->most = transient_cap < 0 ? TRANSIENT_CODES : topt_transient_code(transient_cap);
+    t->most = TOPT_TRANSIENT_CODES;
+    if (transient_cap >= 0)
+        t->most = topt_transient_code(transient_cap);
+    if (transient_cap >= 0 && topt_transient_of(t->most) > transient_cap)
+        t->most--;
     t->at = t->whole;
     if (!leaves_out(e, t->most))
         return;

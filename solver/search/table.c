@@ -6,20 +6,6 @@
 
 enum { NBUCKETS = 4096, MAX_PARTS = 1 << 20 };
 
-uint64_t topt_hash(const void *data, size_t len, uint64_t h)
-{
-    const unsigned char *p = data;
-    uint64_t word;
-    for (; len >= 8; len -= 8, p += 8) {
-        memcpy(&word, p, 8);
-        h = (h ^ word) * 0x9e3779b97f4a7c15u;
-        h ^= h >> 29;
-    }
-    for (; len; len--, p++)
-        h = (h ^ *p) * 0x100000001b3u;
-    return h ^ (h >> 32);
-}
-
 int topt_tables_init(struct tables *ts, const struct topt_search_options *options,
                      struct topt_error *err)
 {

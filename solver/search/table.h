@@ -7,6 +7,7 @@
 
 #include "merge.h"
 #include "points.h"
+#include "topt_hash.h"
 
 struct table;
 
@@ -128,7 +129,5 @@ static inline void topt_cursor_next(struct cursor *c)
         topt_cursor_row(c);
     }
 }
-
-uint64_t topt_hash(const void *data, size_t len, uint64_t h);
 
 #endif
