@@ -200,7 +200,7 @@ static int walk(struct bander *b, struct found *ret)
             uint32_t i = topt_weigh_point(p->table, v.at, bound);
             ret->cost.memory += p->table->cost[i].memory;
             ret->cost.time += p->table->cost[i].time;
-            choose(plan, p, p->table->choice[i], ret->choice);
+            choose(plan, p, topt_leaf_choice(p->table, i), ret->choice);
             continue;
         }
         topt_weigh_down(p->table, v.at, bound, &ea, &eb);

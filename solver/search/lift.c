@@ -46,7 +46,7 @@ static void unroll(struct lifting *l, int place, int64_t point)
         const struct place *p = &plan->place[stack[--n]];
         if (p->table->leaf) {
             choose(l, p->op >= 0 ? p->op : plan->problem->nops + p->edge,
-                   p->table->choice[point]);
+                   topt_leaf_choice(p->table, point));
             continue;
         }
         struct back back = c->maker.merge.back[point];

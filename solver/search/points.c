@@ -212,7 +212,7 @@ static int is_reduced(const struct topt_table *t)
     return 1;
 }
 
-/* A table of frontiers lends its costs: only the numbers of alternatives are written down. */
+/* A table of frontiers lends its costs, and alternatives have the numbers of their points. */
 static struct stored *borrow(struct point_store *s, const struct topt_table *t,
                              struct topt_error *err)
 {
@@ -224,15 +224,7 @@ static struct stored *borrow(struct point_store *s, const struct topt_table *t,
     i->own = (struct points){.nentries = (int64_t)nentries,
                              .n = (uint32_t)n,
                              .first = (const uint32_t *)t->first,
-                             .cost = n ? t->alt : &none,
-                             .choice = malloc((n + 1) * sizeof *i->own.choice)};
-    if (!i->own.choice) {
-        topt_search_nomem(err);
-        return NULL;
-    }
-    for (size_t e = 0; e < nentries; e++)
-        for (int32_t k = t->first[e]; k < t->first[e + 1]; k++)
-            i->own.choice[k] = k - t->first[e];
+                             .cost = n ? t->alt : &none};
     measure(&i->own);
     return i;
 }

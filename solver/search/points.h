@@ -12,7 +12,9 @@ struct points {
     int single;            /* every entry has exactly one point */
     const uint32_t *first; /* nentries + 1 */
     const struct topt_cost *cost;
-    int32_t *choice; /* number of the configuration or alternative */
+    /* Number of the configuration or alternative; NULL: each point is that of its number in its
+     * entry. */
+    int32_t *choice;
     /* What 'first' and 'cost' refer to, where they are not the table's own. */
     uint32_t *own_first;
     struct topt_cost *own_cost;

@@ -81,7 +81,8 @@ struct table *topt_tables_leaf(struct tables *ts, const struct points *points,
                                struct topt_error *err)
 {
     int64_t bytes = (points->nentries + 1) * (int64_t)sizeof(uint32_t) +
-                    points->n * (int64_t)(sizeof(struct topt_cost) + sizeof(int32_t));
+                    points->n * (int64_t)(sizeof(struct topt_cost) +
+                                          (points->choice ? sizeof(int32_t) : 0));
     struct table *t = add(ts, points->nentries, bytes, err);
     if (!t)
         return NULL;
@@ -96,6 +97,22 @@ struct table *topt_tables_leaf(struct tables *ts, const struct points *points,
     if ((int)points->max_frontier > ts->stats.max_frontier)
         ts->stats.max_frontier = (int)points->max_frontier;
     return t;
+}
+
+int32_t topt_leaf_choice(const struct table *leaf, int64_t point)
+{
+    if (leaf->choice || leaf->single)
+        return leaf->choice ? leaf->choice[point] : 0;
+    int64_t low = 0,
+            high = leaf->nentries; /* the last entry that begins at it or before */
+    while (low + 1 < high) {
+        int64_t middle = (low + high) / 2;
+        if (leaf->first[middle] <= point)
+            low = middle;
+        else
+            high = middle;
+    }
+    return (int32_t)(point - leaf->first[low]);
 }
 
 void topt_step_entries(const struct step *s, int64_t x, int64_t *ret_a, int64_t *ret_b)

@@ -42,7 +42,8 @@ struct table {
     double mean; /* points of an entry, where they are made; 0: not yet */
     int64_t nentries;
     int64_t first_entry; /* its first entry among those of all tables; those start at 1 */
-    /* Leaves: points by entry, sorted; and the configuration or alternative of each. */
+    /* Leaves: points by entry, sorted; and the configuration or alternative of each
+     * (topt_leaf_choice). */
     uint32_t npoints;
     int single;            /* every entry has exactly one point */
     int moved;             /* its points are not there any more, but for ... */
@@ -78,6 +79,9 @@ void topt_tables_fini(struct tables *ts);
 /* A leaf of the points, which it borrows; NULL: LIMIT, NOMEM. */
 struct table *topt_tables_leaf(struct tables *ts, const struct points *points,
                                struct topt_error *err);
+
+/* The configuration or alternative that a leaf's point is. */
+int32_t topt_leaf_choice(const struct table *leaf, int64_t point);
 
 /* The table of a step: an earlier identical one, or a new one.  NULL: LIMIT, NOMEM. */
 struct table *topt_tables_step(struct tables *ts, struct step *s, struct topt_error *err);

@@ -75,10 +75,12 @@ static int visit_leaf(struct unrolling *u, struct waiting w)
     const struct visit *at = u->at + w.from;
     if (room_for_events(u, w.n))
         return -1;
+    int32_t last = -1;
     for (size_t i = 0; i < w.n; i++) {
-        int32_t value = p->table->choice[at[i].point];
-        if (i && value == p->table->choice[at[i - 1].point])
+        int32_t value = topt_leaf_choice(p->table, at[i].point);
+        if (value == last)
             continue;
+        last = value;
         u->event[u->nevents++] = (struct event){at[i].strategy, {(uint32_t)where, value}};
     }
     return 0;
