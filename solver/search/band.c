@@ -469,7 +469,9 @@ static int too_much(struct bander *b, struct band *band, int can_split, int64_t 
         return 0;
     }
     if (b->maker.nbounds == 1 && band->time > 4 && band->memory > 4) {
-        *budget = b->work_budget ? b->work_budget : BUDGET_TIMES * *budget;
+        *budget = b->work_budget ? b->work_budget
+                  : b->known.n   ? 0 /* all that is needed is tried at once */
+                                 : BUDGET_TIMES * *budget;
         return add_bounds(b, band);
     }
     if (!b->work_budget) {
@@ -528,8 +530,9 @@ static int explore(struct bander *b, struct band *band, int64_t opt, int64_t nee
             (made == TOPT_MADE_TOO_MUCH && too_much(b, band, can_split, &budget)))
             return -1;
         if (made == TOPT_MADE_TOO_MUCH) {
-            /* What is known says well what is needed; two ends alone do not. */
-            if (!b->known.n)
+            /* What is known says well what is needed, and so do points that were made; two
+             * ends alone do not. */
+            if (!b->known.n && o->fastest)
                 reach = band->explored + max((reach - band->explored) / STEP_BACK, 1);
             continue;
         }
