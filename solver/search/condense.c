@@ -49,6 +49,8 @@ struct condensing {
     size_t nverdicts, nmade;  /* tables whose points are made, or that are broken */
     int64_t work, max_work;
     struct thinner thinner;
+    struct topt_pool *pool; /* NULL: no threads */
+    struct product product;
     int64_t thick, thinned; /* points of tables before they were thinned, and after */
     int must;               /* any table will do */
     int64_t most_points;    /* of a table; 0: by entries only */
@@ -620,6 +622,8 @@ static int condense(struct condensing *k, const char *keep)
     k->span = calloc((size_t)n + 1, sizeof *k->span);
     if (!c->arena || !k->stays || !k->gone || !k->span)
         return nomem(k);
+    if (options->threads > 1 && !(k->pool = topt_pool_create(options->threads, k->err)))
+        return -1;
     if (topt_graph_blocks(k->p, keep, k->stays, &largest, k->err))
         return -1;
     for (int i = 0; i < n; i++)
@@ -627,11 +631,13 @@ static int condense(struct condensing *k, const char *keep)
     if (topt_plan_start(&c->plan, k->p, options, &k->failed) ||
         topt_maker_init(&c->maker, &c->plan.tables, options, &k->failed) ||
         topt_make_start(&c->maker, &k->failed) ||
-        topt_thinner_init(&k->thinner, &c->plan, &c->maker, &k->failed)) {
+        topt_product_init(&k->product, k->pool, &k->failed) ||
+        topt_thinner_init(&k->thinner, &c->plan, &c->maker, k->pool, &k->failed)) {
         if (k->err)
             *k->err = k->failed;
         return -1;
     }
+    c->maker.product = &k->product;
     k->nmade = c->plan.tables.nall;
     if (options->memory_limit)
         c->maker.merge.limit = options->memory_limit;
@@ -661,6 +667,9 @@ int topt_condense(const struct topt_search_problem *p, const char *keep,
     free(k.span);
     free(k.verdict);
     topt_thinner_fini(&k.thinner);
+    topt_product_fini(&k.product);
+    topt_pool_destroy(k.pool);
+    ret->maker.product = NULL;
     ret->plan.err = NULL; /* it was this call's */
     return rc;
 }

@@ -78,6 +78,8 @@ static int make_table(struct maker *k, const struct table *t)
     size_t first = m->n;
     if (!t->nentries)
         return 0;
+    if (k->product && !k->nbounds && topt_product_is(s))
+        return topt_product_make(k->product, k, t);
     for (struct cursor c = topt_cursor_start(s); entry < end; topt_cursor_next(&c))
         for (int g = 0; g < s->ngroups; g++, entry++) {
             k->first[entry] = (uint32_t)m->n;

@@ -3,6 +3,7 @@
 #ifndef TOPT_MAKE_H
 #define TOPT_MAKE_H
 
+#include "product.h"
 #include "weigh.h"
 
 /* Points of all entries stand in the merge's output, entry after entry. */
@@ -13,6 +14,7 @@ struct maker {
     struct topt_cost most;   /* heavier or slower strategies are not looked for */
     int nbounds;
     const struct bound *bound[TOPT_MAX_BOUNDS];
+    struct product *product; /* makes products row by row; NULL: nobody does */
     int max_frontier;
     int64_t budget; /* points to look at; 0: any number */
     double mean;    /* points of an entry, about, that are too many; 0: any number */

@@ -30,8 +30,12 @@ static const double MAX_PAIRS = 1 << 28;
 
 /* One end of an edge of an operator. */
 struct side {
-    struct swap_side of;
+    const struct topt_table *table;
+    int is_from, nother;
     const int32_t *class_of; /* by configuration */
+    char *used;              /* by class of the other end: may it be taken? */
+    uint64_t used_as;        /* a hash of it */
+    struct swap_side of;     /* of operators that are looked at */
 };
 
 struct narrowing {
@@ -42,6 +46,7 @@ struct narrowing {
     char **alive;             /* by operator, by configuration */
     int **edges; /* by operator: its edges' numbers, twice where ends are both */
     int *nedges;
+    struct swap *swap; /* room for those of an operator's sides */
     int64_t work, removed;
 };
 
@@ -67,39 +72,38 @@ static int64_t room(wide sum)
 }
 
 /* Does w beat v?  A glance at every edge first, where v is at its best: most fail there. */
-static int beats(struct narrowing *n, const struct topt_search_op *op, struct side *side,
-                 int nsides, int w, int v)
+static int beats(struct narrowing *n, const struct topt_search_op *op,
+                 const struct side *side, int nsides, int w, int v)
 {
     static const struct topt_cost glance = {-TOPT_SWAP_MOST - 1, -TOPT_SWAP_MOST - 1};
     wide memory = (wide)op->cost[w].memory - op->cost[v].memory;
     wide time = (wide)op->cost[w].time - op->cost[v].time;
-    struct swap swap;
     for (int i = 0; i < nsides; i++) {
-        struct side *s = &side[i];
-        swap = topt_swap(&s->of, s->class_of[v], s->class_of[w], glance, &n->work);
-        if (swap.seen == TOPT_SWAP_NEVER)
+        struct swap *swap = &n->swap[i];
+        *swap = topt_swap_start();
+        n->work += topt_swap(&side[i].of, side[i].class_of[v], side[i].class_of[w],
+                             glance, swap);
+        if (swap->seen == TOPT_SWAP_NEVER)
             return 0;
-        memory += swap.memory;
-        time += swap.time;
+        memory += swap->memory;
+        time += swap->time;
     }
     for (int i = 0; i < nsides && memory <= 0 && time <= 0; i++) {
-        struct side *s = &side[i];
-        int from = s->class_of[v], to = s->class_of[w];
-        swap = topt_swap(&s->of, from, to, glance, &n->work);
-        memory -= swap.memory;
-        time -= swap.time;
-        swap = topt_swap(&s->of, from, to, (struct topt_cost){room(memory), room(time)},
-                         &n->work);
-        if (swap.seen == TOPT_SWAP_NEVER)
+        struct swap *swap = &n->swap[i];
+        memory -= swap->memory;
+        time -= swap->time;
+        n->work += topt_swap(&side[i].of, side[i].class_of[v], side[i].class_of[w],
+                             (struct topt_cost){room(memory), room(time)}, swap);
+        if (swap->seen == TOPT_SWAP_NEVER)
             return 0;
-        memory += swap.memory;
-        time += swap.time;
+        memory += swap->memory;
+        time += swap->time;
     }
     return memory <= 0 && time <= 0;
 }
 
 /* Last to first, so that of equal ones the first stays. */
-static void narrow_op(struct narrowing *n, int i, struct side *side, int nsides)
+static void narrow_op(struct narrowing *n, int i, const struct side *side, int nsides)
 {
     const struct topt_search_op *op = &n->p->op[i];
     char *alive = n->alive[i];
@@ -111,29 +115,46 @@ static void narrow_op(struct narrowing *n, int i, struct side *side, int nsides)
             }
 }
 
+static int find_side(struct narrowing *n, int op, const struct topt_search_edge *e,
+                     struct side *ret)
+{
+    int is_from = e->from == op, other = is_from ? e->to : e->from;
+    const int32_t *other_class = is_from ? e->to_class : e->from_class;
+    *ret =
+        (struct side){.table = e->table,
+                      .is_from = is_from,
+                      .nother = is_from ? e->table->to_classes : e->table->from_classes,
+                      .class_of = is_from ? e->from_class : e->to_class};
+    ret->used = TOPT_NEW(n->arena, ret->nother, char);
+    if (!ret->used)
+        return nomem(n);
+    for (int c = 0; c < n->p->op[other].nconfigs; c++)
+        if (n->alive[other][c])
+            ret->used[other_class[c]] = 1;
+    ret->used_as = topt_hash(ret->used, (size_t)ret->nother, 1);
+    return 0;
+}
+
 /* The operator's ends of its edges.  Returns how many, or -1. */
 static int find_sides(struct narrowing *n, int op, struct side **ret)
 {
     struct side *side = *ret = TOPT_NEW(n->arena, n->nedges[op] + 1, struct side);
     if (!side)
         return nomem(n);
-    for (int k = 0; k < n->nedges[op]; k++) {
-        int number = n->edges[op][k];
-        const struct topt_search_edge *e = &n->p->edge[number];
-        int is_from = e->from == op;
-        side[k].class_of = is_from ? e->from_class : e->to_class;
-        if (topt_swap_side(&side[k].of, n->p, number, is_from,
-                           n->alive[is_from ? e->to : e->from], n->arena))
-            return nomem(n);
-    }
+    for (int k = 0; k < n->nedges[op]; k++)
+        if (find_side(n, op, &n->p->edge[n->edges[op][k]], &side[k]))
+            return -1;
     return n->nedges[op];
 }
 
 static int affordable(const struct topt_search_op *op, const struct side *side, int n)
 {
     double pairs = (double)op->nconfigs * op->nconfigs;
-    for (int i = 0; i < n; i++)
-        pairs += (double)side[i].of.nclasses * side[i].of.nclasses * side[i].of.nother;
+    for (int i = 0; i < n; i++) {
+        const struct topt_table *t = side[i].table;
+        double own = side[i].is_from ? t->from_classes : t->to_classes;
+        pairs += own * own * side[i].nother;
+    }
     return pairs <= MAX_PAIRS;
 }
 
@@ -157,10 +178,13 @@ static int same_kind(const struct narrowing *n, const struct kind *a,
         x->nconfigs != y->nconfigs ||
         memcmp(n->alive[a->op], n->alive[b->op], (size_t)x->nconfigs))
         return 0;
-    for (int i = 0; i < a->nsides; i++)
-        if (a->side[i].class_of != b->side[i].class_of ||
-            !topt_swap_same_side(&a->side[i].of, &b->side[i].of))
+    for (int i = 0; i < a->nsides; i++) {
+        const struct side *s = &a->side[i], *t = &b->side[i];
+        if (s->class_of != t->class_of || s->table != t->table ||
+            s->is_from != t->is_from || s->used_as != t->used_as ||
+            memcmp(s->used, t->used, (size_t)s->nother) != 0)
             return 0;
+    }
     return 1;
 }
 
@@ -170,18 +194,30 @@ static uint64_t hash_kind(const struct narrowing *n, const struct kind *k)
     uint64_t h = topt_hash(&op->cost, sizeof op->cost, (uint64_t)op->nconfigs);
     h = topt_hash(n->alive[k->op], (size_t)op->nconfigs, h);
     for (int i = 0; i < k->nsides; i++) {
-        const void *at[2] = {k->side[i].of.table, k->side[i].class_of};
-        h = topt_hash(at, sizeof at, h ^ k->side[i].of.used_as);
+        const void *at[2] = {k->side[i].table, k->side[i].class_of};
+        h = topt_hash(at, sizeof at, h ^ k->side[i].used_as);
     }
     return h;
 }
 
-static int prepare(struct narrowing *n, struct kind *k)
+/* Look at one operator of a kind. */
+static int narrow_kind(struct narrowing *n, struct kind *k)
 {
-    for (int i = 0; i < k->nsides; i++)
-        if (topt_swap_prepare(&k->side[i].of, n->arena))
-            return nomem(n);
-    return 0;
+    struct topt_arena *a = topt_arena_create(0);
+    int rc = a ? 0 : -1;
+    for (int i = 0; i < k->nsides && !rc; i++) {
+        struct side *s = &k->side[i];
+        const struct topt_table *t = s->table;
+        struct swap_lists lists = {(const uint32_t *)t->first, t->alt, t->from_classes,
+                                   t->to_classes};
+        rc = topt_swap_side(&s->of, lists, s->is_from, s->used, NULL, a);
+    }
+    n->swap = a ? TOPT_NEW(a, k->nsides, struct swap) : NULL;
+    rc = rc || !n->swap;
+    if (!rc)
+        narrow_op(n, k->op, k->side, k->nsides);
+    topt_arena_destroy(a);
+    return rc ? nomem(n) : 0;
 }
 
 /* One round over all operators, by what may be taken at its beginning. */
@@ -212,9 +248,8 @@ static int narrow_round(struct narrowing *n)
         struct kind *k = &kind[i];
         if (like[i] != i || !affordable(&n->p->op[i], k->side, k->nsides))
             continue;
-        if (prepare(n, k))
+        if (narrow_kind(n, k))
             return -1;
-        narrow_op(n, i, k->side, k->nsides);
     }
     for (int i = 0; i < nops; i++)
         if (like[i] != i)

@@ -4,86 +4,74 @@
  *     x <            y'
  *          w ---- y''          max over y of  edge(w, y) - edge(v, y),  in memory and in time
  *
- * Nobody asks for that maximum unless it is small, and most are large: it is found place by
- * place, from where v is at its best (there w is likely to cost more), only until it is more
- * than whoever asks can use.  Where it stopped it goes on when it is asked for again. */
+ * Only those y count that v may still stand beside.  Nobody asks for that maximum unless it is
+ * small, and most are large: it is found alternative by alternative, from where v is at its best
+ * (there w is likely to cost more), only until it is more than whoever asks can use. */
 #include "swap.h"
 
-#include "table.h"
-
 #include <stdlib.h>
-#include <string.h>
 
-static int64_t entry_of(const struct swap_side *s, int own, int other)
+/* Walk over all entries in order: count what every class may have (one place on, in 'first'), or
+ * fill in what it is, from 'first' on, which moves. */
+static void walk(const struct swap_side *s, int is_from, const char *used,
+                 const char *alive, uint32_t *first, struct swap_held *held)
 {
-    return s->is_from ? (int64_t)own * s->table->to_classes + other
-                      : (int64_t)other * s->table->to_classes + own;
-}
-
-/* The place where a class costs least. */
-static int best_place(const struct swap_side *s, int v)
-{
-    const struct topt_table *t = s->table;
-    const struct topt_cost *best = NULL;
-    int at = 0;
-    for (int i = 0; i < s->nplaces; i++) {
-        int64_t e = entry_of(s, v, s->place[i]);
-        for (int32_t k = t->first[e]; k < t->first[e + 1]; k++)
-            if (!best || t->alt[k].time < best->time ||
-                (t->alt[k].time == best->time && t->alt[k].memory < best->memory)) {
-                best = &t->alt[k];
-                at = i;
+    const uint32_t *at = s->lists.first;
+    for (int f = 0; f < s->lists.from_classes; f++)
+        for (int t = 0; t < s->lists.to_classes; t++, at++) {
+            int own = is_from ? f : t, other = is_from ? t : f;
+            if (used && !used[other])
+                continue;
+            for (uint32_t k = at[0]; k < at[1]; k++) {
+                if (alive && !alive[k])
+                    continue;
+                if (held)
+                    held[first[own]] = (struct swap_held){other, k};
+                first[own]++;
             }
+        }
+}
+
+/* Where a class costs least is looked at first. */
+static void best_first(const struct swap_side *s, int v)
+{
+    struct swap_held *held = s->held + s->first[v];
+    uint32_t n = s->first[v + 1] - s->first[v], best = 0;
+    const struct topt_cost *cost = s->lists.cost;
+    for (uint32_t i = 1; i < n; i++) {
+        struct topt_cost a = cost[held[i].at], b = cost[held[best].at];
+        if (a.time < b.time || (a.time == b.time && a.memory < b.memory))
+            best = i;
     }
-    return at;
+    if (n) {
+        struct swap_held first = held[0];
+        held[0] = held[best];
+        held[best] = first;
+    }
 }
 
-int topt_swap_side(struct swap_side *s, const struct topt_search_problem *p, int edge,
-                   int is_from, const char *alive, struct topt_arena *a)
+int topt_swap_side(struct swap_side *s, struct swap_lists lists, int is_from,
+                   const char *used, const char *alive, struct topt_arena *a)
 {
-    const struct topt_search_edge *e = &p->edge[edge];
-    const struct topt_table *t = e->table;
-    const int32_t *class_of = is_from ? e->to_class : e->from_class;
-    int other = is_from ? e->to : e->from;
-    *s = (struct swap_side){.table = t,
-                            .nclasses = is_from ? t->from_classes : t->to_classes,
-                            .nother = is_from ? t->to_classes : t->from_classes,
-                            .is_from = is_from};
-    s->used = TOPT_NEW(a, s->nother, char);
-    s->place = TOPT_NEW(a, s->nother, int);
-    if (!s->used || !s->place)
+    int from = lists.from_classes, to = lists.to_classes;
+    *s = (struct swap_side){.lists = lists,
+                            .own_step = is_from ? to : 1,
+                            .other_step = is_from ? 1 : to,
+                            .nclasses = is_from ? from : to,
+                            .nother = is_from ? to : from};
+    s->first = TOPT_NEW(a, s->nclasses + 2, uint32_t);
+    if (!s->first)
         return -1;
-    for (int c = 0; c < p->op[other].nconfigs; c++)
-        if (!alive || alive[c])
-            s->used[class_of[c]] = 1;
-    for (int y = 0; y < s->nother; y++)
-        if (s->used[y])
-            s->place[s->nplaces++] = y;
-    s->used_as = topt_hash(s->used, (size_t)s->nother, 1);
-    return 0;
-}
-
-int64_t topt_swap_bytes(const struct swap_side *s)
-{
-    return (int64_t)s->nclasses * s->nclasses * (int64_t)sizeof *s->swap;
-}
-
-int topt_swap_prepare(struct swap_side *s, struct topt_arena *a)
-{
-    size_t n = (size_t)s->nclasses;
-    s->start = TOPT_NEW(a, n, int);
-    s->swap = TOPT_NEW(a, n * n, struct swap);
-    if (!s->start || !s->swap)
+    walk(s, is_from, used, alive, s->first + 2, NULL);
+    for (int v = 2; v <= s->nclasses + 1; v++)
+        s->first[v] += s->first[v - 1];
+    s->held = TOPT_NEW(a, s->first[s->nclasses + 1], struct swap_held);
+    if (!s->held)
         return -1;
+    walk(s, is_from, used, alive, s->first + 1, s->held);
     for (int v = 0; v < s->nclasses; v++)
-        s->start[v] = best_place(s, v);
+        best_first(s, v);
     return 0;
-}
-
-int topt_swap_same_side(const struct swap_side *a, const struct swap_side *b)
-{
-    return a->table == b->table && a->is_from == b->is_from && a->used_as == b->used_as &&
-           !memcmp(a->used, b->used, (size_t)a->nother);
 }
 
 /* The alternative that stands best for another: the fastest of those that are no heavier, or
@@ -106,55 +94,47 @@ static int64_t max(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Make 'swap' what it costs where there are these two lists as well. */
-static void add_lists(struct swap *swap, const struct topt_cost *v, int32_t nv,
-                      const struct topt_cost *w, int32_t nw)
+/* Make 'swap' what it costs where there is this alternative as well. */
+static void add(struct swap *swap, struct topt_cost v, const struct topt_cost *w,
+                int32_t n)
 {
-    if (nv && !nw)
+    if (!n) {
         swap->seen = TOPT_SWAP_NEVER;
-    for (int32_t k = 0; k < nv && swap->seen != TOPT_SWAP_NEVER; k++) {
-        const struct topt_cost *in = stand_in(w, nw, v[k]);
-        int64_t memory = in->memory - v[k].memory, time = in->time - v[k].time;
-        swap->memory = max(swap->memory, memory);
-        swap->time = max(swap->time, time);
-        if (memory > TOPT_SWAP_MOST || time > TOPT_SWAP_MOST)
-            swap->seen = TOPT_SWAP_NEVER;
+        return;
     }
+    const struct topt_cost *in = n > 1 ? stand_in(w, n, v) : w;
+    int64_t memory = in->memory - v.memory, time = in->time - v.time;
+    swap->memory = max(swap->memory, memory);
+    swap->time = max(swap->time, time);
+    if (memory > TOPT_SWAP_MOST || time > TOPT_SWAP_MOST)
+        swap->seen = TOPT_SWAP_NEVER;
 }
 
 struct swap topt_swap_lists(const struct topt_cost *v, int32_t nv,
                             const struct topt_cost *w, int32_t nw)
 {
-    struct swap ret = {-TOPT_SWAP_MOST, -TOPT_SWAP_MOST, 0};
-    add_lists(&ret, v, nv, w, nw);
+    struct swap ret = topt_swap_start();
+    for (int32_t k = 0; k < nv && ret.seen != TOPT_SWAP_NEVER; k++)
+        add(&ret, v[k], w, nw);
     return ret;
 }
 
-static void look(const struct swap_side *s, int v, int w, struct swap *swap)
+int64_t topt_swap(const struct swap_side *s, int v, int w, struct topt_cost limit,
+                  struct swap *swap)
 {
-    const struct topt_table *t = s->table;
-    int at = s->start[v] + swap->seen;
-    int y = s->place[at < s->nplaces ? at : at - s->nplaces];
-    int64_t ev = entry_of(s, v, y), ew = entry_of(s, w, y);
-    swap->seen++;
-    add_lists(swap, t->alt + t->first[ev], t->first[ev + 1] - t->first[ev],
-              t->alt + t->first[ew], t->first[ew + 1] - t->first[ew]);
-}
-
-struct swap topt_swap(struct swap_side *s, int v, int w, struct topt_cost limit,
-                      int64_t *work)
-{
-    struct swap *swap = &s->swap[(size_t)v * (size_t)s->nclasses + (size_t)w];
-    int32_t before = swap->seen;
+    const struct swap_held *held = s->held + s->first[v];
+    int32_t n = (int32_t)(s->first[v + 1] - s->first[v]), before = swap->seen, i = before;
+    int64_t row = w * s->own_step;
     if (before == TOPT_SWAP_NEVER)
-        return *swap;
-    if (!before)
-        swap->memory = swap->time = -TOPT_SWAP_MOST;
-    if (!before && s->nplaces)
-        look(s, v, w, swap);
-    while (swap->seen != TOPT_SWAP_NEVER && swap->seen < s->nplaces &&
-           swap->memory <= limit.memory && swap->time <= limit.time)
-        look(s, v, w, swap);
-    *work += swap->seen > before ? swap->seen - before : 1;
-    return *swap;
+        return 1;
+    while (i < n && swap->seen != TOPT_SWAP_NEVER &&
+           (i == before || (swap->memory <= limit.memory && swap->time <= limit.time))) {
+        const uint32_t *first = &s->lists.first[row + held[i].other * s->other_step];
+        add(swap, s->lists.cost[held[i].at], s->lists.cost + first[0],
+            (int32_t)(first[1] - first[0]));
+        i++;
+    }
+    if (swap->seen != TOPT_SWAP_NEVER)
+        swap->seen = i;
+    return i > before ? i - before : 1;
 }

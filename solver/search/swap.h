@@ -1,7 +1,7 @@
 /* swap.h - what it costs at most on an edge that one end takes another class.
- * Internal to this folder.  Thread safety: each side has one owner. */
-#ifndef TOPT_SEARCH_SWAP_H
-#define TOPT_SEARCH_SWAP_H
+ * Internal to this folder.  Thread safety: a side is only read once it is made. */
+#ifndef TOPT_SWAP_H
+#define TOPT_SWAP_H
 
 #include "search_impl.h"
 
@@ -9,43 +9,55 @@
  * more saves that much. */
 #define TOPT_SWAP_MOST ((int64_t)1 << 57)
 
-/* A swap's cost over the first 'seen' places of the other end: at least what it costs over
- * all.  Negative where it saves. */
+/* A swap's cost over the first 'seen' alternatives: at least what it costs over all.  Negative
+ * where it saves. */
 struct swap {
     int64_t memory, time;
-    int32_t seen; /* TOPT_SWAP_NEVER: a pair would not be allowed */
+    int32_t seen; /* TOPT_SWAP_NEVER: an alternative would have none in its stead */
 };
 
 #define TOPT_SWAP_NEVER (-1)
 
-/* One end of an edge, as its operator sees it. */
-struct swap_side {
-    const struct topt_table *table;
-    int nclasses, nother; /* of this end and of the other */
-    int is_from;
-    char *used;          /* by class of the other end: may it be taken? */
-    uint64_t used_as;    /* a hash of it */
-    int *place, nplaces; /* classes of the other end that may be taken */
-    int *start;          /* by class: the place where it costs least is looked at first */
-    struct swap *swap;   /* of class v for w: by v * nclasses + w */
+/* An edge's lists of costs; entry (f, t) is cost[first[f * to_classes + t] .. first[... + 1]). */
+struct swap_lists {
+    const uint32_t *first;
+    const struct topt_cost *cost;
+    int from_classes, to_classes;
 };
 
-/* Edge 'edge' of 'p' from its end 'is_from'; 'alive' (NULL: all) marks the configurations
- * that the other end may take.  Everything is the arena's.  NOMEM. */
-int topt_swap_side(struct swap_side *s, const struct topt_search_problem *p, int edge,
-                   int is_from, const char *alive, struct topt_arena *a) TOPT_MUST_CHECK;
-/* Room for its swaps, which the arena has to have, too. */
-int topt_swap_prepare(struct swap_side *s, struct topt_arena *a) TOPT_MUST_CHECK;
-int64_t topt_swap_bytes(const struct swap_side *s);
-int topt_swap_same_side(const struct swap_side *a, const struct swap_side *b);
+/* One end of an edge, as its operator sees it. */
+struct swap_side {
+    struct swap_lists lists;
+    int64_t own_step, other_step; /* of entries, by class of this end and of the other */
+    int nclasses, nother;
+    uint32_t *
+        first; /* by class: what it may have on the edge, held[first[v] .. first[v + 1]) */
+    struct swap_held {
+        int32_t other; /* class of the other end */
+        uint32_t at;   /* among the costs */
+    } * held;
+};
 
-/* The swap of class v for w, looked at in one place at least, and from there on until it is
- * known or costs more than the limits.  Counts places. */
-struct swap topt_swap(struct swap_side *s, int v, int w, struct topt_cost limit,
-                      int64_t *work);
-static inline int topt_swap_known(const struct swap_side *s, struct swap swap)
+/* The end 'is_from' of an edge of which 'used' marks the classes that the other end may take and
+ * 'alive' the alternatives that may be taken at all (NULL: all).  Held is the arena's.  NOMEM. */
+int topt_swap_side(struct swap_side *s, struct swap_lists lists, int is_from,
+                   const char *used, const char *alive,
+                   struct topt_arena *a) TOPT_MUST_CHECK;
+
+/* A swap of which nothing was looked at yet. */
+static inline struct swap topt_swap_start(void)
 {
-    return swap.seen == s->nplaces;
+    return (struct swap){-TOPT_SWAP_MOST, -TOPT_SWAP_MOST, 0};
+}
+
+/* Go on with the swap of class v for w, by one alternative at least, until it is known or costs
+ * more than the limits.  Returns how many were looked at; some callers count them. */
+int64_t topt_swap(const struct swap_side *s, int v, int w, struct topt_cost limit,
+                  struct swap *swap);
+
+static inline int topt_swap_known(const struct swap_side *s, int v, struct swap swap)
+{
+    return swap.seen == (int32_t)(s->first[v + 1] - s->first[v]);
 }
 
 /* The same between two lists of alternatives: each of v's has one of w's in its stead. */

@@ -1,29 +1,34 @@
 /* thin.h - tables of a plan without points that a swap at one end always outdoes.
- * Internal to this folder.  Thread safety: one owner. */
+ * Internal to this folder.  Thread safety: one owner, who lends it a pool. */
 #ifndef TOPT_SEARCH_THIN_H
 #define TOPT_SEARCH_THIN_H
 
 #include "eliminate.h"
 #include "make.h"
+#include "topt_pool.h"
 
-struct end_kind;
-struct side_kind;
+struct known;
+
+/* Numbers for equal things. */
+struct numbers {
+    struct known **bucket;
+    int n;
+};
 
 struct thinner {
     struct plan *plan;
     struct maker *maker;
+    struct topt_pool *pool; /* NULL: no threads */
     struct topt_arena *arena;
-    struct end_kind *ends; /* that were met so far */
-    struct side_kind *sides;
-    int nends;
-    int64_t bytes, max_bytes; /* of what is known about swaps */
-    int64_t work;             /* pairs of points and of entries looked at */
-    int *mark, stamp;         /* by edge: is it part of the factor? */
-    int *first, *edges;       /* by operator: its edges */
+    struct numbers views, ends; /* by what they are */
+    const struct table **leaf;  /* by edge: its own table */
+    int64_t work;               /* pairs of points and of entries looked at */
+    int *mark, stamp;           /* by edge: is it part of the factor? */
+    int *first, *edges;         /* by operator: its edges */
 };
 
 int topt_thinner_init(struct thinner *t, struct plan *plan, struct maker *maker,
-                      struct topt_error *err) TOPT_MUST_CHECK;
+                      struct topt_pool *pool, struct topt_error *err) TOPT_MUST_CHECK;
 void topt_thinner_fini(struct thinner *t);
 
 /* Put a table that has only the points that may be on the frontier in the place of that of

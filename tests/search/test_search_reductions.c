@@ -15,7 +15,8 @@
 enum { PROBLEMS = 1500, LARGEST = 20000 };
 
 struct tally {
-    int tried, narrow, narrowed, thin, thinned, condense, condensed, condition, sliced;
+    int tried, narrow, narrowed, thin, thinned, condense, condensed, threads, condition,
+        sliced;
     int smaller, known, left_out, weights, rows, cuts, cutsets;
 };
 
@@ -113,6 +114,32 @@ static int keeps(const struct topt_search_problem *p, const struct condensed *c,
     return kept;
 }
 
+static int same_table(const struct topt_table *a, const struct topt_table *b)
+{
+    if (a->from_classes != b->from_classes || a->to_classes != b->to_classes)
+        return 0;
+    size_t n = (size_t)a->from_classes * (size_t)a->to_classes;
+    return !memcmp(a->first, b->first, (n + 1) * sizeof *a->first) &&
+           (!a->first[n] ||
+            !memcmp(a->alt, b->alt, (size_t)a->first[n] * sizeof *a->alt));
+}
+
+/* Is what more threads make the same, point by point, and counted alike? */
+static int same_by_threads(const struct topt_search_problem *p, const char *keep,
+                           const struct condensed *c)
+{
+    struct topt_search_options o = {.threads = 3};
+    struct condensed d;
+    int good = !topt_condense(p, keep, &o, &d, NULL) && c->work == d.work &&
+               c->problem.nops == d.problem.nops && c->problem.nedges == d.problem.nedges;
+    for (int i = 0; good && i < d.problem.nedges; i++) {
+        const struct topt_search_edge *a = &c->problem.edge[i], *b = &d.problem.edge[i];
+        good = a->from == b->from && a->to == b->to && same_table(a->table, b->table);
+    }
+    topt_condense_fini(&d);
+    return good;
+}
+
 static void check_condense(struct rng *r, const struct topt_search_problem *p,
                            const struct topt_frontier *all, struct tally *t)
 {
@@ -125,6 +152,8 @@ static void check_condense(struct rng *r, const struct topt_search_problem *p,
     good = good && !topt_condition(&c.problem, none, &o, &f, NULL);
     t->condense += !good || !same(all, f.frontier) || !lifts_back(p, &c, f.frontier);
     t->condensed += good && c.problem.nops < p->nops;
+    if (good && t->tried % 4 == 0)
+        t->threads += !same_by_threads(p, keep, &c);
     topt_condition_fini(&f);
     topt_condense_fini(&c);
 }
@@ -394,6 +423,8 @@ static void random_problems(void)
     ok(t.narrowed > PROBLEMS / 4, "%d of them have fewer configurations", t.narrowed);
     is_int(t.condense, 0, "condensed: the same frontier, and strategies that cost it");
     ok(t.condensed > PROBLEMS / 4, "%d of them have fewer operators", t.condensed);
+    is_int(t.threads, 0,
+           "condensed by three threads: the same tables, and the same work");
     is_int(t.thin, 0, "thinned: the same frontier, and strategies that cost it");
     ok(t.thinned > PROBLEMS / 4, "%d of them have fewer alternatives", t.thinned);
     is_int(t.condition, 0, "by slices of any operators: the same frontier");

@@ -1,0 +1,381 @@
+/* outdone.c - points of a table over two operators that a swap at one end always outdoes.
+ *
+ * In row o, a point p of entry (c, o) goes where one q of (w, o) and the swap of c for w together
+ * are no more in memory and time, and less in one.  Rows are independent, so each is one thread's
+ * affair, who finds for himself what swaps cost at most, and only as far as he could use it.
+ * Who outdid points of earlier rows is tried first: most go there.  Of the others most can't,
+ * which lower bounds in floats tell, many at once. */
+#include "outdone.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Costs beyond so many times what swaps may cost are left as they are; a swap that is not
+ * possible costs more than those. */
+enum { ROOM = 4 };
+
+/* What is known of a swap: at least this; all of it?  And was it asked for before? */
+struct known_swap {
+    int64_t memory, time;
+    int wholly, asked;
+};
+
+/* The least of an entry's points; of none, more than anything. */
+struct least {
+    int64_t memory, time;
+};
+
+/* One end's pass over a table. */
+struct pass {
+    const struct outdone_table *table;
+    const struct outdone_end *end;
+    int d, n, other;           /* classes of this end and of the other */
+    const struct least *least; /* by o * n + class */
+    const char *possible;      /* by value */
+    const char *alive;         /* by point, at the start, ... */
+    char *needed;              /* ... and what is still needed */
+    uint32_t longest;
+    atomic_int next, failed;
+};
+
+/* What a thread has for itself.  By value v * nvalues + w: what is known of the swap, and what
+ * that is at least, in floats; those of the row's lists are by w alone. */
+struct scratch {
+    struct known_swap *swap;
+    float *swap_memory, *swap_time, *row_memory, *row_time;
+    int *recent; /* by value: a few that outdid it last, last one first */
+    char *left;  /* by point of an entry */
+};
+
+static struct run entry(const struct pass *p, int k, int o)
+{
+    const int *n = p->table->n;
+    return p->table->run[p->d == 0 ? (int64_t)k * n[1] + o : (int64_t)o * n[1] + k];
+}
+
+/* ---- what a swap costs outside ---- */
+
+static int64_t clamp(int64_t x)
+{
+    return x < -TOPT_SWAP_MOST  ? -TOPT_SWAP_MOST
+           : x > TOPT_SWAP_MOST ? TOPT_SWAP_MOST
+                                : x;
+}
+
+/* The sum over the operator's own costs and all sides, as far as the limits; a glance at every
+ * side first, since most are too much there.  Sums are of a few that are below 2^57. */
+static struct known_swap find_swap(const struct outdone_end *k, int v, int w,
+                                   struct topt_cost limit)
+{
+    static const struct topt_cost glance = {-TOPT_SWAP_MOST - 1, -TOPT_SWAP_MOST - 1};
+    static const struct known_swap never = {2 * ROOM * TOPT_SWAP_MOST,
+                                            2 * ROOM * TOPT_SWAP_MOST, 0, 1};
+    struct swap part[TOPT_MOST_SIDES],
+        own = topt_swap_lists(
+            k->own + k->own_first[v], (int32_t)(k->own_first[v + 1] - k->own_first[v]),
+            k->own + k->own_first[w], (int32_t)(k->own_first[w + 1] - k->own_first[w]));
+    struct known_swap sum = {own.memory, own.time, 1, 1};
+    if (own.seen == TOPT_SWAP_NEVER)
+        return never;
+    for (int i = 0; i < k->nsides; i++) {
+        part[i] = topt_swap_start();
+        topt_swap(k->side[i].side, k->side[i].class_of[v], k->side[i].class_of[w], glance,
+                  &part[i]);
+        if (part[i].seen == TOPT_SWAP_NEVER)
+            return never;
+        sum.memory += part[i].memory;
+        sum.time += part[i].time;
+    }
+    for (int i = 0; i < k->nsides; i++) {
+        int of_v = k->side[i].class_of[v];
+        sum.memory -= part[i].memory;
+        sum.time -= part[i].time;
+        struct topt_cost room = {clamp(limit.memory - sum.memory),
+                                 clamp(limit.time - sum.time)};
+        if (part[i].memory <= room.memory && part[i].time <= room.time &&
+            !topt_swap_known(k->side[i].side, of_v, part[i]))
+            topt_swap(k->side[i].side, of_v, k->side[i].class_of[w], room, &part[i]);
+        if (part[i].seen == TOPT_SWAP_NEVER)
+            return never;
+        sum.memory += part[i].memory;
+        sum.time += part[i].time;
+        sum.wholly = sum.wholly && topt_swap_known(k->side[i].side, of_v, part[i]);
+    }
+    return sum;
+}
+
+/* ---- one row ---- */
+
+/* The first of a list's points, from 'at' on, that is at least so heavy. */
+static uint32_t first_heavy(struct run p, uint32_t at, int64_t memory)
+{
+    uint32_t low = at, high = p.n;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (p.cost[mid].memory < memory)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* Of those points of p that are still left, take out what a point of q and the swap outdo.
+ * (In both lists memory rises and time falls.)  Returns how many were. */
+static uint32_t take_out(struct run p, struct run q, const struct known_swap *swap,
+                         char *left)
+{
+    int64_t fastest = q.cost[q.n - 1].time + swap->time;
+    uint32_t n = 0, j = 0; /* before j: no heavier than the point at hand */
+    for (uint32_t i = first_heavy(p, 0, q.cost[0].memory + swap->memory);
+         i < p.n && p.cost[i].time >= fastest; i++) {
+        int64_t memory = p.cost[i].memory - swap->memory;
+        int64_t time = p.cost[i].time - swap->time;
+        if (!left[i])
+            continue;
+        while (j < q.n && q.cost[j].memory <= memory)
+            j++;
+        if (q.cost[j - 1].time < time ||
+            (q.cost[j - 1].time == time && q.cost[j - 1].memory < memory)) {
+            left[i] = 0;
+            n++;
+        }
+    }
+    return n;
+}
+
+static int heavy(struct run r)
+{
+    return r.cost[r.n - 1].memory > ROOM * TOPT_SWAP_MOST ||
+           r.cost[0].time > ROOM * TOPT_SWAP_MOST;
+}
+
+/* In floats, at least or at most so much: sums of what is at least are at least in floats, too. */
+static float at_least(int64_t x)
+{
+    float f = (float)x;
+    return f - fabsf(f) * 0x1p-22f;
+}
+
+static float at_most(int64_t x)
+{
+    float f = (float)x;
+    return f + fabsf(f) * 0x1p-22f;
+}
+
+/* Points of value c in row o that value w outdoes: how many. */
+static uint32_t try_swap(const struct pass *ps, struct scratch *s, int c, int w, int o,
+                         struct topt_cost most)
+{
+    static const struct topt_cost any = {ROOM * TOPT_SWAP_MOST, ROOM * TOPT_SWAP_MOST};
+    size_t at = (size_t)c * (size_t)ps->end->nvalues + (size_t)w;
+    struct least q = ps->least[(int64_t)o * ps->n + ps->end->class_of[w]];
+    struct topt_cost limit = {most.memory - q.memory, most.time - q.time};
+    struct known_swap *swap = &s->swap[at];
+    if (w == c || swap->memory > limit.memory || swap->time > limit.time)
+        return 0;
+    if (!swap->wholly) { /* the second time to its end */
+        *swap = find_swap(ps->end, c, w, swap->asked ? any : limit);
+        s->swap_memory[at] = at_least(swap->memory);
+        s->swap_time[at] = at_least(swap->time);
+    }
+    if (!swap->wholly || swap->memory > limit.memory || swap->time > limit.time)
+        return 0;
+    return take_out(entry(ps, ps->end->class_of[c], o),
+                    entry(ps, ps->end->class_of[w], o), swap, s->left);
+}
+
+/* The heaviest and the slowest of the points that are left. */
+static struct topt_cost most_of(struct run p, const char *left)
+{
+    uint32_t first = 0, last = p.n - 1;
+    while (!left[first])
+        first++;
+    while (!left[last])
+        last--;
+    return (struct topt_cost){p.cost[last].memory, p.cost[first].time};
+}
+
+enum { RECENT = 6, LANES = 32 };
+
+/* Who outdid something comes to the front of the few that are tried first. */
+static void note(int *recent, int w)
+{
+    int i = 0;
+    while (i < RECENT - 1 && recent[i] != w)
+        i++;
+    memmove(recent + 1, recent, (size_t)i * sizeof *recent);
+    recent[0] = w;
+}
+
+/* The values from w on, LANES at most, that may outdo points of value c that cost no more than
+ * 'most': marked in 'hit'.  Are there any? */
+static int find_hits(const struct scratch *s, size_t n, size_t c, size_t w,
+                     struct topt_cost most, uint32_t hit[LANES])
+{
+    const float *memory = s->swap_memory + c * n + w, *time = s->swap_time + c * n + w;
+    const float *row_memory = s->row_memory + w, *row_time = s->row_time + w;
+    float heaviest = at_most(most.memory), slowest = at_most(most.time);
+    int lanes = n - w < LANES ? (int)(n - w) : LANES;
+    uint32_t any = 0;
+    for (int i = 0; i < lanes; i++) {
+        hit[i] = (uint32_t)(memory[i] + row_memory[i] <= heaviest) &
+                 (uint32_t)(time[i] + row_time[i] <= slowest);
+        any |= hit[i];
+    }
+    return any ? lanes : 0;
+}
+
+/* What is left of value c in row o after value w was tried. */
+struct remains {
+    struct run p;
+    struct topt_cost most;
+    uint32_t left;
+};
+
+static void try_value(const struct pass *ps, struct scratch *s, int c, int w, int o,
+                      struct remains *r)
+{
+    uint32_t out = try_swap(ps, s, c, w, o, r->most);
+    r->left -= out;
+    if (out)
+        note(&s->recent[c * RECENT], w);
+    if (out && r->left)
+        r->most = most_of(r->p, s->left);
+}
+
+/* What no other value outdoes of value c in row o is needed. */
+static void thin_entry(const struct pass *ps, struct scratch *s, int c, int o)
+{
+    size_t n = (size_t)ps->end->nvalues;
+    struct remains r = {.p = entry(ps, ps->end->class_of[c], o)};
+    int recent[RECENT];
+    uint32_t hit[LANES];
+    if (!r.p.n)
+        return;
+    memcpy(s->left, ps->alive + r.p.base, r.p.n);
+    for (uint32_t i = 0; i < r.p.n; i++)
+        r.left += s->left[i] != 0;
+    if (!r.left)
+        return;
+    r.most = most_of(r.p, s->left);
+    if (!heavy(r.p)) {
+        memcpy(recent, &s->recent[c * RECENT], sizeof recent);
+        for (int i = 0; i < RECENT && r.left; i++)
+            try_value(ps, s, c, recent[i], o, &r);
+        for (size_t w = 0; w < n && r.left; w += LANES) {
+            int lanes = find_hits(s, n, (size_t)c, w, r.most, hit);
+            for (int i = 0; i < lanes && r.left; i++)
+                if (hit[i])
+                    try_value(ps, s, c, (int)w + i, o, &r);
+        }
+    }
+    for (uint32_t i = 0; i < r.p.n; i++)
+        ps->needed[r.p.base + i] |= s->left[i];
+}
+
+static void thin_row(const struct pass *ps, struct scratch *s, int o)
+{
+    const struct least *least = &ps->least[(int64_t)o * ps->n];
+    for (int w = 0; w < ps->end->nvalues; w++) {
+        s->row_memory[w] = at_least(least[ps->end->class_of[w]].memory);
+        s->row_time[w] = at_least(least[ps->end->class_of[w]].time);
+    }
+    for (int c = 0; c < ps->end->nvalues; c++)
+        if (ps->possible[c])
+            thin_entry(ps, s, c, o);
+}
+
+/* May the value be taken at all, as far as its other edges go? */
+static char is_possible(const struct outdone_end *e, int c)
+{
+    for (int i = 0; i < e->nsides; i++) {
+        int v = e->side[i].class_of[c];
+        if (e->side[i].side->first[v] == e->side[i].side->first[v + 1])
+            return 0;
+    }
+    return 1;
+}
+
+static int scratch_init(const struct pass *ps, struct scratch *s)
+{
+    size_t n = (size_t)ps->end->nvalues, pairs = n * n;
+    float *floats = malloc((2 * pairs + 2 * n + 1) * sizeof *floats);
+    *s = (struct scratch){.swap = malloc((pairs + 1) * sizeof *s->swap),
+                          .swap_memory = floats,
+                          .recent = calloc(n * RECENT + 1, sizeof *s->recent),
+                          .left = malloc((size_t)ps->longest + 1)};
+    if (!s->swap || !floats || !s->recent || !s->left)
+        return -1;
+    s->swap_time = floats + pairs;
+    s->row_memory = s->swap_time + pairs;
+    s->row_time = s->row_memory + n;
+    for (size_t i = 0; i < pairs; i++) {
+        s->swap[i] =
+            (struct known_swap){-ROOM * TOPT_SWAP_MOST, -ROOM * TOPT_SWAP_MOST, 0, 0};
+        s->swap_memory[i] = s->swap_time[i] = at_least(-ROOM * TOPT_SWAP_MOST);
+    }
+    return 0;
+}
+
+static void work(void *ctx, int worker)
+{
+    struct pass *ps = ctx;
+    struct scratch s;
+    (void)worker;
+    if (scratch_init(ps, &s))
+        ps->failed = 1;
+    for (int o; !ps->failed && (o = ps->next++) < ps->other;)
+        thin_row(ps, &s, o);
+    free(s.swap);
+    free(s.swap_memory);
+    free(s.recent);
+    free(s.left);
+}
+
+/* ---- one end ---- */
+
+static void find_least(const struct pass *p, struct least *least)
+{
+    for (int o = 0; o < p->other; o++)
+        for (int k = 0; k < p->n; k++) {
+            struct run r = entry(p, k, o);
+            struct least *l = &least[(int64_t)o * p->n + k];
+            *l = r.n ? (struct least){r.cost[0].memory, r.cost[r.n - 1].time}
+                     : (struct least){INT64_MAX / 2, INT64_MAX / 2};
+        }
+}
+
+int topt_outdone(const struct outdone_table *t, int d, const struct outdone_end *end,
+                 char *alive, struct topt_pool *pool, int64_t *ret_work)
+{
+    struct pass p = {.table = t, .end = end, .d = d, .n = t->n[d], .other = t->n[1 - d]};
+    size_t entries = (size_t)t->n[0] * (size_t)t->n[1];
+    size_t pairs = (size_t)p.other * (size_t)end->nvalues;
+    char *possible = malloc((size_t)end->nvalues + 1);
+    struct least *least = malloc((entries + 1) * sizeof *least);
+    p.needed = calloc(t->npoints + 1, 1);
+    p.failed = !possible || !least || !p.needed;
+    if (!p.failed) {
+        p.possible = possible;
+        p.least = least;
+        p.alive = alive;
+        for (size_t e = 0; e < entries; e++)
+            p.longest = t->run[e].n > p.longest ? t->run[e].n : p.longest;
+        for (int c = 0; c < end->nvalues; c++)
+            possible[c] = is_possible(end, c);
+        find_least(&p, least);
+        if (pool)
+            topt_pool_run(pool, work, &p);
+        else
+            work(&p, 0);
+        memcpy(alive, p.needed, t->npoints);
+    }
+    *ret_work += (int64_t)(t->npoints + pairs);
+    free(possible);
+    free(least);
+    free(p.needed);
+    return p.failed ? -1 : 0;
+}
