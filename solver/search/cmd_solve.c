@@ -113,10 +113,11 @@ static int print_table(FILE *to, const struct topt_search_problem *p,
     return 0;
 }
 
-static int print(const struct args *args, const struct topt_search_problem *p,
+static int print(const struct args *args, const struct topt_costs_file *file,
                  const struct topt_frontier *f, struct topt_error *err)
 {
-    if (args->json && topt_frontier_print(stdout, p, f, err))
+    const struct topt_search_problem *p = topt_costs_problem(file);
+    if (args->json && topt_frontier_print(stdout, p, topt_costs_edges(file), f, err))
         return -1;
     if (!args->json && print_table(stdout, p, f, err))
         return -1;
@@ -173,7 +174,7 @@ static int solve(const struct args *args, const char *path, struct topt_error *e
     topt_watch_stop(&watch);
     if (failed)
         goto out;
-    rc = print(args, topt_costs_problem(file), f, err);
+    rc = print(args, file, f, err);
     if (!rc && f->npoints == 0)
         rc = nothing_fits(args, f, err);
 out:

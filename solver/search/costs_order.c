@@ -1,8 +1,8 @@
-/* costs_order.c - an order of operators that does not depend on the file's.
+/* costs_order.c - an order of operators and edges that does not depend on the file's.
  *
  * Producers come first, and by name where that leaves a choice, with numbers in names counting
- * as numbers.  So the search does the same for every order of the file, and repeated blocks
- * look alike. */
+ * as numbers.  Edges follow their ends, and parallel ones what they cost.  So the search does the
+ * same for every order of the file, and repeated blocks look alike. */
 #include "costs.h"
 
 #include <stdlib.h>
@@ -116,26 +116,97 @@ static int make_order(struct topt_arena *a, const struct topt_search_problem *p,
                : -1;
 }
 
+/* ---- edges ---- */
+
+struct numbered {
+    struct topt_search_edge edge;
+    int number; /* the file's */
+    int nfrom, nto;
+};
+
+static int compare_bytes(const void *a, const void *b, size_t n)
+{
+    return a == b || !n ? 0 : memcmp(a, b, n);
+}
+
+/* By entries, alternatives and who has which: what is equal is interned, so that most that are
+ * looked at are the same pointer. */
+static int compare_costs(const struct numbered *x, const struct numbered *y)
+{
+    const struct topt_table *a = x->edge.table, *b = y->edge.table;
+    size_t n = (size_t)a->from_classes * (size_t)a->to_classes;
+    int c = a->from_classes - b->from_classes;
+    if (!c)
+        c = a->to_classes - b->to_classes;
+    if (!c)
+        c = compare_bytes(a->first, b->first, (n + 1) * sizeof *a->first);
+    if (!c)
+        c = compare_bytes(a->alt, b->alt, (size_t)a->first[n] * sizeof *a->alt);
+    if (!c)
+        c = compare_bytes(x->edge.from_class, y->edge.from_class,
+                          (size_t)x->nfrom * sizeof *x->edge.from_class);
+    return c ? c
+             : compare_bytes(x->edge.to_class, y->edge.to_class,
+                             (size_t)x->nto * sizeof *x->edge.to_class);
+}
+
+static int by_ends(const void *a, const void *b)
+{
+    const struct numbered *x = a, *y = b;
+    int c = x->edge.from - y->edge.from;
+    if (!c)
+        c = x->edge.to - y->edge.to;
+    if (!c)
+        c = compare_costs(x, y);
+    return c ? c : x->number - y->number;
+}
+
+/* Sort the edges of a problem whose operators are in order; 'number' says which they were. */
+static int sort_edges(struct topt_arena *a, const struct topt_search_op *op,
+                      struct topt_search_edge *edge, int *number, size_t n)
+{
+    struct numbered *all = TOPT_NEW(a, n, struct numbered);
+    if (!all)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        all[i] = (struct numbered){edge[i], (int)i, op[edge[i].from].nconfigs,
+                                   op[edge[i].to].nconfigs};
+    if (n)
+        qsort(all, n, sizeof *all, by_ends);
+    for (size_t i = 0; i < n; i++) {
+        edge[i] = all[i].edge;
+        number[i] = all[i].number;
+    }
+    return 0;
+}
+
 int topt_costs_order(const struct topt_search_problem *p, struct topt_arena *arena,
-                     struct topt_search_problem *ret, struct topt_error *err)
+                     struct topt_search_problem *ret, const int **ret_number,
+                     struct topt_error *err)
 {
     size_t n = (size_t)p->nops, m = (size_t)p->nedges;
     struct topt_arena *a = topt_arena_create(0);
     struct topt_search_op *op = TOPT_NEW(arena, n, struct topt_search_op);
     struct topt_search_edge *edge = TOPT_NEW(arena, m, struct topt_search_edge);
+    int *number = TOPT_NEW(arena, m, int);
     struct order o = {0};
-    int rc = a && op && edge && !make_order(a, p, &o) ? 0 : topt_costs_nomem(err);
+    int rc =
+        a && op && edge && number && !make_order(a, p, &o) ? 0 : topt_costs_nomem(err);
     int in_order = !rc && sort_ops(p, &o) == p->nops;
     for (size_t i = 0; !rc && i < n; i++)
         op[in_order ? o.place[o.rank[i]] : (int)i] = p->op[i];
     for (size_t i = 0; !rc && i < m; i++) {
         edge[i] = p->edge[i];
+        number[i] = (int)i;
         if (in_order) {
             edge[i].from = o.place[o.rank[edge[i].from]];
             edge[i].to = o.place[o.rank[edge[i].to]];
         }
     }
+    if (!rc && in_order && sort_edges(a, op, edge, number, m))
+        rc = topt_costs_nomem(err);
     *ret = (struct topt_search_problem){p->nops, op, p->nedges, edge};
+    *ret_number = number;
     if (a)
         topt_arena_destroy(a);
     return rc;

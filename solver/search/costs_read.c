@@ -16,6 +16,7 @@ enum { MAX_OPS = 1000000, MAX_CONFIGS = 1 << 20, PLACE = 120 };
 
 struct topt_costs_file {
     struct topt_search_problem problem;
+    const int *edges; /* by edge: its place in the file */
     struct topt_arena *arena;
 };
 
@@ -515,7 +516,8 @@ static int read_document(struct reader *r)
     if (read_object(r, fields, "") || topt_json_take_end(&r->json) || resolve_edges(r))
         return -1;
     struct topt_search_problem as_read = {(int)r->nops, r->op, (int)r->nedges, r->edge};
-    if (topt_costs_order(&as_read, r->file->arena, &r->file->problem, r->err))
+    if (topt_costs_order(&as_read, r->file->arena, &r->file->problem, &r->file->edges,
+                         r->err))
         return -1;
     return topt_search_check(&r->file->problem, r->err);
 }
@@ -576,6 +578,11 @@ int topt_costs_load(FILE *from, struct topt_costs_file **ret, struct topt_error 
 const struct topt_search_problem *topt_costs_problem(const struct topt_costs_file *f)
 {
     return &f->problem;
+}
+
+const int *topt_costs_edges(const struct topt_costs_file *f)
+{
+    return f->edges;
 }
 
 void topt_costs_destroy(struct topt_costs_file *f)

@@ -27,7 +27,9 @@ struct line {
     char *text;
     size_t *at; /* by choice: where its number begins; then where the last one ends */
     int32_t *value;
-    size_t n; /* choices */
+    size_t n;         /* choices */
+    const int *place; /* by edge: where its alternative is written */
+    int32_t *alt;     /* of the point at hand, in that order */
 };
 
 /* ---- names ---- */
@@ -64,11 +66,12 @@ static void line_fini(struct line *l)
     free(l->text);
     free(l->at);
     free(l->value);
+    free(l->alt);
 }
 
 /* ---- a line ---- */
 
-static const char edges[] = "},\"edges\":[";
+static const char before_edges[] = "},\"edges\":[";
 
 static size_t put(char *text, size_t at, const char *what)
 {
@@ -96,12 +99,12 @@ static void put_choices(struct line *l, size_t from)
     if (from)
         at = put_int(l->text, at, l->value[from - 1]);
     for (size_t i = from; i < l->n; i++) {
-        at = put(l->text, at, i < nops ? l->key[i] : i == nops ? edges : ",");
+        at = put(l->text, at, i < nops ? l->key[i] : i == nops ? before_edges : ",");
         l->at[i] = at;
         at = put_int(l->text, at, l->value[i]);
     }
     if (l->n == nops)
-        at = put(l->text, at, edges);
+        at = put(l->text, at, before_edges);
     l->at[l->n] = put(l->text, at, "]}");
 }
 
@@ -131,16 +134,18 @@ static void change_choices(struct line *l, size_t from, const int32_t *value, si
         put_choices(l, again);
 }
 
-static int line_init(struct line *l, const struct topt_search_problem *p)
+static int line_init(struct line *l, const struct topt_search_problem *p,
+                     const int *edges)
 {
     size_t bytes = 0;
-    *l = (struct line){.p = p, .n = (size_t)p->nops + (size_t)p->nedges};
+    *l = (struct line){.p = p, .n = (size_t)p->nops + (size_t)p->nedges, .place = edges};
     if (make_keys(l, &bytes))
         return -1;
-    l->text = malloc(bytes + l->n * (DIGITS + 1) + sizeof edges + 8);
+    l->text = malloc(bytes + l->n * (DIGITS + 1) + sizeof before_edges + 8);
     l->at = calloc(l->n + 1, sizeof *l->at);
     l->value = calloc(l->n + 1, sizeof *l->value);
-    if (!l->text || !l->at || !l->value)
+    l->alt = calloc((size_t)p->nedges + 1, sizeof *l->alt);
+    if (!l->text || !l->at || !l->value || !l->alt)
         return -1;
     put_choices(l, 0);
     return 0;
@@ -150,7 +155,9 @@ static void print_point(FILE *to, struct line *l, const struct topt_search_point
 {
     size_t nops = (size_t)l->p->nops;
     change_choices(l, 0, x->config, nops);
-    change_choices(l, nops, x->alt, l->n - nops);
+    for (size_t i = 0; i < l->n - nops; i++)
+        l->alt[l->place ? (size_t)l->place[i] : i] = x->alt[i];
+    change_choices(l, nops, l->alt, l->n - nops);
     fprintf(to, "{\"memory\":%" PRId64 ",\"time\":%" PRId64 ",\"configs\":{",
             x->cost.memory, x->cost.time);
     fwrite(l->text, 1, l->at[l->n], to);
@@ -192,11 +199,12 @@ static void print_frontier(FILE *to, struct line *l, struct topt_frontier_reader
 }
 
 int topt_frontier_print(FILE *to, const struct topt_search_problem *problem,
-                        const struct topt_frontier *f, struct topt_error *err)
+                        const int *edges, const struct topt_frontier *f,
+                        struct topt_error *err)
 {
     struct line l;
     struct topt_frontier_reader *reader = topt_frontier_reader(f, NULL);
-    int rc = line_init(&l, problem) || !reader ? -1 : 0;
+    int rc = line_init(&l, problem, edges) || !reader ? -1 : 0;
     if (rc)
         topt_fail(err, TOPT_ERR_NOMEM, "no memory to print the frontier");
     else

@@ -96,11 +96,12 @@ static int namesake(const struct topt_search_problem *a,
 
 /* A witness of one costs the same in the other: numbers kept their meaning. */
 static int equal_frontiers(const struct topt_search_problem *a,
-                           const struct topt_search_problem *b)
+                           const struct topt_costs_file *read)
 {
+    const struct topt_search_problem *b = topt_costs_problem(read);
     struct topt_frontier *f = NULL, *g = NULL;
-    int32_t config[16];
-    int same = a->nops <= 16 && !topt_search(a, NULL, &f, NULL) &&
+    int32_t config[16], alt[64];
+    int same = a->nops <= 16 && a->nedges <= 64 && !topt_search(a, NULL, &f, NULL) &&
                !topt_search(b, NULL, &g, NULL) && f->npoints == g->npoints;
     struct topt_frontier_reader *r = same ? topt_frontier_reader(f, NULL) : NULL;
     for (int i = 0; same && i < f->npoints; i++) {
@@ -108,7 +109,9 @@ static int equal_frontiers(const struct topt_search_problem *a,
         struct topt_cost c;
         for (int k = 0; k < a->nops; k++)
             config[namesake(a, b, k)] = x->config[k];
-        same = !topt_search_cost(b, config, x->alt, &c, NULL) &&
+        for (int k = 0; k < a->nedges; k++)
+            alt[k] = x->alt[topt_costs_edges(read)[k]];
+        same = !topt_search_cost(b, config, alt, &c, NULL) &&
                c.memory == g->cost[i].memory && c.time == g->cost[i].time;
     }
     topt_frontier_reader_destroy(r);
@@ -138,7 +141,7 @@ static struct topt_costs_file *reread(const struct topt_search_problem *p,
     return f;
 }
 
-/* The problem with its operators in another order. */
+/* The problem with its operators and edges in another order. */
 static void shuffle(struct random_problem *g)
 {
     int n = g->p.nops, place[16];
@@ -158,15 +161,24 @@ static void shuffle(struct random_problem *g)
         edge[i].to = place[edge[i].to];
     }
     g->p.op = op;
+    for (int i = g->p.nedges - 1; i > 0; i--) {
+        int k = rng_below(g->rng, i + 1);
+        struct topt_search_edge swap = edge[i];
+        edge[i] = edge[k];
+        edge[k] = swap;
+    }
 }
 
 static int smaller_tables(const struct topt_search_problem *a,
-                          const struct topt_search_problem *b)
+                          const struct topt_costs_file *read)
 {
     int good = 1;
-    for (int i = 0; i < a->nedges; i++)
-        good = good && b->edge[i].table->from_classes <= a->edge[i].table->from_classes &&
-               b->edge[i].table->to_classes <= a->edge[i].table->to_classes;
+    for (int i = 0; i < a->nedges; i++) {
+        const struct topt_table *before = a->edge[topt_costs_edges(read)[i]].table;
+        const struct topt_table *after = topt_costs_problem(read)->edge[i].table;
+        good = good && after->from_classes <= before->from_classes &&
+               after->to_classes <= before->to_classes;
+    }
     return good;
 }
 
@@ -176,8 +188,7 @@ static int round_trip(struct random_problem *g)
 {
     char *text[3] = {0};
     struct topt_costs_file *f[3] = {reread(&g->p, &text[0])};
-    int good = f[0] && equal_frontiers(&g->p, topt_costs_problem(f[0])) &&
-               smaller_tables(&g->p, topt_costs_problem(f[0]));
+    int good = f[0] && equal_frontiers(&g->p, f[0]) && smaller_tables(&g->p, f[0]);
     shuffle(g);
     f[1] = reread(&g->p, &text[1]);
     for (int i = 0; good && i < 2; i++) {

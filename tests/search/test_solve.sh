@@ -40,7 +40,9 @@ run "$example" --memory 100; check "nothing fits" 3
 a='{"name":"a","configs":[[5,1],[1,5],[2,2]]}'
 b='{"name":"b","configs":[[4,1],[1,4]]}'
 c='{"name":"c","configs":[[9,2],[3,3]]}'
-edges='{"from":"a","to":"b","costs":[[[[1,2]],[[3,0],[0,4]]],[[[2,2]],[[1,1]]],[[[0,0]],[[5,5]]]]},{"from":"b","to":"c","costs":[[[[0,1]],[[1,0]]],[[[2,0]],[[0,2]]]]}'
+ab='{"from":"a","to":"b","costs":[[[[1,2]],[[3,0],[0,4]]],[[[2,2]],[[1,1]]],[[[0,0]],[[5,5]]]]}'
+bc='{"from":"b","to":"c","costs":[[[[0,1]],[[1,0]]],[[[2,0]],[[0,2]]]]}'
+edges=$ab,$bc
 echo "{\"format\":\"topt-costs/1\",\"ops\":[$a,$b,$c],\"edges\":[$edges]}" >"$dir/abc.json"
 echo "{\"edges\":[$edges],\"ops\":[$c,$a,$b],\"format\":\"topt-costs/1\"}" >"$dir/cab.json"
 "$solve" "$dir/abc.json" --json >"$dir/first"
@@ -49,6 +51,15 @@ for threads in 1 2 8; do
     run "$dir/cab.json" --json --threads $threads
     cmp -s "$dir/first" "$dir/out"; rc=$?; check "in another order, $threads threads: the same bytes" 0
 done
+# Its edges in another order, two of them parallel: the same strategies, by the file's edges.
+more='{"from":"a","to":"b","costs":[[[[5,0]],[[0,4]]],[[[2,1]],[[1,1]]],[[[0,7],[6,0]],[[2,2]]]]}'
+echo "{\"format\":\"topt-costs/1\",\"ops\":[$a,$b,$c],\"edges\":[$ab,$more,$bc]}" >"$dir/there.json"
+echo "{\"format\":\"topt-costs/1\",\"ops\":[$b,$c,$a],\"edges\":[$bc,$more,$ab]}" >"$dir/back.json"
+"$solve" "$dir/there.json" --json >"$dir/first"
+grep -q '"edges":\[[0-9,]*[1-9]' "$dir/first"; rc=$?; check "not only first alternatives" 0
+run "$dir/back.json" --json
+sed 's/"edges":\[\([0-9]*\),\([0-9]*\),\([0-9]*\)\]/"edges":[\3,\2,\1]/' "$dir/out" >"$dir/turned"
+cmp -s "$dir/first" "$dir/turned"; rc=$?; check "edges in another order: the same strategies" 0
 big() { # big N: two operators of N bytes each
     echo "{\"format\":\"topt-costs/1\",\"ops\":[{\"name\":\"a\",\"configs\":[[$1,1]]},{\"name\":\"b\",\"configs\":[[$1,1]]}],\"edges\":[]}" >"$dir/big.json"
     run "$dir/big.json" --json
