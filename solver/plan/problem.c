@@ -56,6 +56,9 @@ static int price_tables(struct topt_problem *p, struct topt_error *err)
     for (int i = 0; i < p->ntables; i++)
         if (topt_table_price(p, &p->table[i], err))
             return -1;
+    topt_moves_fini(p); /* nobody asks for any from here on */
+    p->moves = NULL;
+    p->nmoves = 0;
     return 0;
 }
 
