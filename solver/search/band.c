@@ -73,10 +73,9 @@ static size_t width(const struct bander *b)
 
 int64_t topt_bander_bytes(const struct plan *plan)
 {
-    int64_t entry = 2 * sizeof(int64_t) + 2 * sizeof(uint32_t);
+    int64_t entry = 2 * sizeof(int64_t) + sizeof(double) + 2 * sizeof(uint32_t);
     int64_t place = sizeof(struct visit);
-    return plan->tables.nentries * entry +
-           plan->tables.leaf_entries * (int64_t)sizeof(double) + plan->nplaces * place;
+    return plan->tables.nentries * entry + plan->nplaces * place;
 }
 
 int topt_bander_init(struct bander *b, const struct plan *plan,

@@ -17,7 +17,8 @@
  * Along a chain a step is a vector times a matrix, in the algebra of least and plus, and that is
  * where nearly all of the time goes.  It is done row by row, in doubles, which processors
  * add and compare several at a time, and which are exact as long as all weights together stay
- * below 2^53. */
+ * below 2^53.  So is a matrix times a matrix, where entries that are read one after the other
+ * are neighbours; what is scattered is done number by number. */
 #include "weigh.h"
 
 #include <stdlib.h>
@@ -37,7 +38,7 @@ int topt_bound_init(struct bound *b, const struct tables *ts, struct topt_error 
     *b = (struct bound){0};
     b->least = malloc((size_t)ts->nentries * sizeof *b->least);
     b->rest = malloc((size_t)ts->nentries * sizeof *b->rest);
-    b->flat = malloc((size_t)ts->leaf_entries * sizeof *b->flat);
+    b->flat = malloc((size_t)ts->nentries * sizeof *b->flat);
     b->row = malloc(((size_t)ts->longest_row + 1) * sizeof *b->row);
     return b->least && b->rest && b->flat && b->row ? 0 : topt_search_nomem(err);
 }
@@ -113,11 +114,11 @@ static double to_flat(int64_t w)
     return w < TOPT_NOTHING ? (double)w : nothing;
 }
 
-static void leaf_flat(const struct table *t, const struct bound *b)
+static void table_flat(const struct table *t, const struct bound *b)
 {
     double *ret = b->flat + t->first_entry;
     const int64_t *least = b->least + t->first_entry;
-    if (t->weighed)
+    if (!t->leaf || t->weighed)
         for (int64_t e = 0; e < t->nentries; e++)
             ret[e] = to_flat(least[e]);
     else
@@ -193,6 +194,58 @@ static void step_by_rows(const struct table *t, const struct bound *b)
         least_by_rows(t, b, ea, eb);
 }
 
+/* ---- a matrix times a matrix ---- */
+
+static void least_of_both(const struct table *t, const struct bound *b)
+{
+    const struct step *s = &t->how;
+    int64_t *ret = b->least + t->first_entry, *end = ret + t->nentries;
+    const double *flat_a = b->flat + s->ka[0], *flat_b = b->flat + s->kb[0];
+    for (struct cursor c = topt_cursor_start(s); ret < end; topt_cursor_next(&c))
+        *ret++ = from_flat(least_of_rows(flat_a + c.a, flat_b + c.b, s->kfirst[1]));
+}
+
+/* The last dimension is that of 'rows'; of the other factor there is one entry for all. */
+static void least_of_last(const struct table *t, const struct bound *b)
+{
+    const struct step *s = &t->how;
+    int64_t *ret = b->least + t->first_entry;
+    struct cursor c = topt_cursor_start(s);
+    for (;;) {
+        for (int i = 0; i < c.size; i++)
+            b->row[i] = nothing;
+        for (int32_t k = 0; k < s->kfirst[1]; k++) {
+            int64_t i = c.a + s->ka[k], j = c.b + s->kb[k];
+            int64_t row = s->rows == ROWS_OF_A ? i : j;
+            double one = b->flat[s->rows == ROWS_OF_A ? j : i];
+            if (one < nothing)
+                lower_row(b->row, b->flat + row, one, c.size);
+        }
+        for (int i = 0; i < c.size; i++)
+            ret[c.x + i] = from_flat(b->row[i]);
+        c.x += c.size;
+        if (c.x >= t->nentries)
+            return;
+        topt_cursor_row(&c);
+    }
+}
+
+/* A step where numbers are light. */
+static void step_light(const struct table *t, const struct bound *b)
+{
+    const struct step *s = &t->how;
+    if (s->row)
+        step_by_rows(t, b);
+    else if (s->rows == ROWS_OF_BOTH && s->kfirst[1] && t->nentries)
+        least_of_both(t, b);
+    else if ((s->rows == ROWS_OF_A || s->rows == ROWS_OF_B) && t->nentries)
+        least_of_last(t, b);
+    else if (s->b && !s->b->weighed)
+        step_least_of_leaf(t, b);
+    else
+        step_least(t, b);
+}
+
 int topt_weigh_least(const struct tables *ts, const atomic_bool *cancel, struct bound *b)
 {
     b->least[0] = 0; /* of a step's missing factor */
@@ -202,14 +255,14 @@ int topt_weigh_least(const struct tables *ts, const atomic_bool *cancel, struct 
             return -1;
         if (t->leaf && t->weighed)
             leaf_least(t, b, b->least + t->first_entry);
-        if (t->leaf && t->by_rows && b->light)
-            leaf_flat(t, b);
-        else if (!t->leaf && t->how.row && b->light)
-            step_by_rows(t, b);
+        else if (!t->leaf && b->light)
+            step_light(t, b);
         else if (!t->leaf && t->how.b && !t->how.b->weighed)
             step_least_of_leaf(t, b);
         else if (!t->leaf)
             step_least(t, b);
+        if (t->by_rows && b->light)
+            table_flat(t, b);
     }
     return 0;
 }

@@ -19,7 +19,7 @@ struct bound {
     int64_t allowance;    /* heavier strategies are not looked for */
     int64_t *least;       /* the lightest point */
     int64_t *rest;        /* the lightest of all that is not in the table */
-    double *flat;         /* as 'least', of leaves that are read row by row */
+    double *flat;         /* as 'least', of tables that are read row by row */
     double *row;          /* room for one row */
 };
 
