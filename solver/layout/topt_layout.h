@@ -147,6 +147,17 @@ int topt_router_ask(struct topt_router *r, const struct topt_shape *s, int eleme
 int topt_router_answer(struct topt_router *r, int threads, const atomic_bool *cancel,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
+/* What any way takes at least, by what has to travel: no way is looked for (floor.c).  Read only
+ * once made; borrows nothing.  NULL: no memory. */
+struct topt_floors;
+struct topt_floors *topt_floors_create(const struct topt_hw *hw,
+                                       const struct topt_mesh *mesh);
+void topt_floors_destroy(struct topt_floors *f);
+/* Nanoseconds, never more than topt_router_route finds; 0 between equal layouts. */
+int64_t topt_floor_ns(const struct topt_floors *f, const struct topt_shape *s,
+                      int element_bytes, const struct topt_layout *from,
+                      const struct topt_layout *to);
+
 /* The work that routes took. */
 struct topt_route_stats {
     int64_t routes;  /* different ones that were asked for */

@@ -52,8 +52,6 @@ void topt_shape_close(struct topt_shape_search *s);
 /* What costs of a variant are taken with; borrows from the shape. */
 int topt_shape_costing(struct topt_shape_search *s, const struct topt_variant *v,
                        struct topt_costing *ret, struct topt_error *err) TOPT_MUST_CHECK;
-int topt_shape_problem(struct topt_shape_search *s, const struct topt_variant *v,
-                       struct topt_problem **ret, struct topt_error *err) TOPT_MUST_CHECK;
 /* Is a strategy, of whatever space, one of this shape's? */
 int topt_shape_holds(const struct topt_shape_search *s, const struct topt_strategy *st);
 /* What no strategy of a variant can go below, without looking at operators. */
@@ -64,6 +62,10 @@ enum topt_goal {
     TOPT_GOAL_FASTEST, /* only the fastest within the limits */
     TOPT_GOAL_LEAST    /* only the one with the least memory */
 };
+/* A variant as a problem.  For TOPT_GOAL_FASTEST only topt_problem_fastest may be asked of it. */
+int topt_shape_problem(struct topt_shape_search *s, const struct topt_variant *v,
+                       enum topt_goal goal, struct topt_problem **ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
 /* Points of all variants within 'limit' (0: none) and no slower than 'time_limit' (0: none). */
 int topt_shape_solve(struct topt_shape_search *s, enum topt_goal goal, int64_t limit,
                      int64_t time_limit, struct topt_solutions *ret,

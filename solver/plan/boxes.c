@@ -16,6 +16,7 @@
  * Boxes wait by what bounds them, so that the first of which nothing can be better than what
  * was found ends it.  Since most boxes but the first are only looked at to be parted or left, they
  * are searched roughly, and more exactly only where that does not decide. */
+#include "problem_impl.h"
 #include "run.h"
 
 #include <math.h>
@@ -379,6 +380,13 @@ static void keep_best(struct boxes *b)
 int topt_problem_fastest(struct topt_problem *p,
                          const struct topt_search_options *options,
                          struct topt_solutions *ret, struct topt_error *err)
+{
+    return p->floors ? topt_settle_fastest(p, options, ret, err)
+                     : topt_boxes_fastest(p, options, ret, err);
+}
+
+int topt_boxes_fastest(struct topt_problem *p, const struct topt_search_options *options,
+                       struct topt_solutions *ret, struct topt_error *err)
 {
     struct boxes b = {
         .run = {.p = p, .options = options, .ret = ret, .err = err, .proves = 1},

@@ -91,6 +91,16 @@ static int make_places(struct topt_problem *p, struct topt_error *err)
     return rc;
 }
 
+/* A part has the places of the whole, even where lists came to be the same. */
+static int take_places(struct topt_problem *p)
+{
+    p->nplaces = p->of->nplaces - p->of->nmirrors;
+    memcpy(p->place, p->of->place, (size_t)p->nplaces * sizeof *p->place);
+    for (int i = 0; i < p->nnodes; i++)
+        p->node[i].place = p->of->node[i].place;
+    return 0;
+}
+
 /* ---- choices ------------------------------------------------------------------------------- */
 
 static int same_parts(const struct choice *c, const struct part *part, int nparts)
@@ -394,7 +404,8 @@ int topt_problem_fold(struct topt_problem *p, struct topt_error *err)
     if (!p->place || !p->choice || !p->mirror || !p->link || !p->toll || !p->search_op ||
         !p->search_edge)
         return no_memory(err);
-    if (make_places(p, err) || make_choices(p, err) || make_links(p, err))
+    if ((p->of ? take_places(p) : make_places(p, err)) || make_choices(p, err) ||
+        make_links(p, err))
         return -1;
     for (int i = 0; i < p->nmirrors; i++)
         if (fill_mirror(p, &p->mirror[i]))

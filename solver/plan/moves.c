@@ -2,7 +2,10 @@
  *
  * Tables of edges ask for the same pairs again and again: layouts are numbered, and a row of
  * costs is kept for each that something moves from.  What a table needs is asked for first, and then
- * found together: ways from one source share work, and threads share the sources. */
+ * found together: ways from one source share work, and threads share the sources.
+ *
+ * On many devices ways are what making a problem costs, and few of them matter.  There a move first costs its
+ * floor, and its exact price only where that is asked for (settle.c). */
 #include "problem_impl.h"
 
 #include <stdlib.h>
@@ -10,9 +13,10 @@
 
 struct row {
     struct topt_move_cost *to;
-    uint8_t *known;
+    uint8_t *known; /* enum known */
     int n;
 };
+enum known { UNKNOWN, FLOOR, EXACT };
 
 /* What was asked for, and has no cost yet. */
 struct asked {
@@ -48,7 +52,7 @@ static void moves_destroy(struct topt_moves *m)
 
 void topt_moves_fini(struct topt_problem *p)
 {
-    for (int i = 0; i < p->nmoves; i++)
+    for (int i = 0; !p->of && i < p->nmoves; i++)
         moves_destroy(p->moves[i]);
     free(p->moves);
 }
@@ -63,6 +67,8 @@ struct topt_moves *topt_moves_of(struct topt_problem *p, int tensor,
                                  struct topt_error *err)
 {
     const struct topt_tensor *t = p->k.model->tensor;
+    if (p->of)
+        p = p->of;
     for (int i = 0; i < p->nmoves; i++)
         if (same_shape(&t[p->moves[i]->tensor], &t[tensor]))
             return p->moves[i];
@@ -164,6 +170,22 @@ static struct asked *asked_add(struct topt_moves *m)
     return &m->asked[m->nasked++];
 }
 
+/* What bytes alone say.  In place nothing has to be found. */
+static void set_floor(const struct topt_problem *p, struct topt_moves *m, int from,
+                      int to)
+{
+    struct row *r = &m->row[from];
+    int64_t ns =
+        topt_floor_ns(p->floors, &m->shape, topt_dtype_bytes(p->k.settings->dtype),
+                      &m->layout[from], &m->layout[to]);
+    r->known[to] = from == to ? EXACT : FLOOR;
+    r->to[to] = (struct topt_move_cost){
+        .network_ns = ns * p->k.settings->micro_batches,
+        .transient_bytes = m->bytes[from] + (from == to ? 0 : m->bytes[to]),
+        .from_bytes = m->bytes[from],
+        .to_bytes = m->bytes[to]};
+}
+
 int topt_moves_ask(struct topt_problem *p, struct topt_moves *m, int from, int to,
                    struct topt_error *err)
 {
@@ -172,13 +194,25 @@ int topt_moves_ask(struct topt_problem *p, struct topt_moves *m, int from, int t
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
     if (r->known[to])
         return 0;
+    if (!p->floors)
+        return topt_moves_settle(p, m, from, to, err);
+    set_floor(p, m, from, to);
+    return 0;
+}
+
+int topt_moves_settle(struct topt_problem *p, struct topt_moves *m, int from, int to,
+                      struct topt_error *err)
+{
+    struct row *r = &m->row[from];
+    if (r->known[to] == EXACT)
+        return 0;
     struct asked *x = asked_add(m);
     if (!x)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
-    r->known[to] = 1;
+    r->known[to] = EXACT;
     x->from = from;
     x->to = to;
-    p->moves_priced++;
+    (p->of ? p->of : p)->moves_priced++;
     return topt_router_ask(p->k.router, &m->shape, topt_dtype_bytes(p->k.settings->dtype),
                            p->k.settings->granule_bytes, &m->layout[from], &m->layout[to],
                            &x->by, err);

@@ -56,6 +56,8 @@ static int price_tables(struct topt_problem *p, struct topt_error *err)
     for (int i = 0; i < p->ntables; i++)
         if (topt_table_price(p, &p->table[i], err))
             return -1;
+    if (p->floors)
+        return 0;
     topt_moves_fini(p); /* nobody asks for any from here on */
     p->moves = NULL;
     p->nmoves = 0;
@@ -123,6 +125,10 @@ int topt_problem_create(const struct topt_costing *k,
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for the problem");
         goto out;
     }
+    if (options->floors && !(p->floors = topt_floors_create(k->hw, k->mesh))) {
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory for the problem");
+        goto out;
+    }
     if (topt_spans_init(&p->spans, k->model, err) || mark(p, err) ||
         add_all(p, source, err) || price_tables(p, err) || topt_problem_fold(p, err))
         goto out;
@@ -145,9 +151,12 @@ void topt_problem_destroy(struct topt_problem *p)
         topt_family_fini(&p->family[i]);
     for (int i = 0; p->table && i < p->ntables; i++)
         topt_table_fini(&p->table[i]);
-    topt_spans_fini(&p->spans);
-    free(p->may_remake);
-    free(p->reread);
+    if (!p->of) {
+        topt_spans_fini(&p->spans);
+        topt_floors_destroy(p->floors);
+        free(p->may_remake);
+        free(p->reread);
+    }
     free(p->node);
     free(p->edge);
     free(p->family);

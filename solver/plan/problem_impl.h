@@ -52,6 +52,11 @@ struct edge_table {
     uint64_t occurs[TOPT_TRANSIENT_CODES / 64]; /* codes of transients, as bits */
     int remakes;        /* some alternative makes something again */
     int64_t *end_bytes; /* of the tensor, by class of the producer, then the consumer */
+    /* Numbers of the layouts at the ends, value and gradient of each class of the producer, then
+     * of the consumer; and whose moves they are. */
+    int32_t *number;
+    struct topt_moves *moves;
+    int trained; /* gradients come back */
 };
 
 struct node {
@@ -153,6 +158,10 @@ struct topt_problem {
     struct topt_search_edge *search_edge;
     struct topt_search_problem search;
     struct topt_arena *names;
+    /* Prices of moves are floors until they are asked for exactly; NULL: all are exact. */
+    struct topt_floors *floors;
+    struct topt_problem
+        *of;    /* it is a part of that one, which has its moves (within.c) */
     int nmoves; /* shapes of tensors */
     struct topt_moves **moves;
     int64_t moves_priced;
@@ -182,6 +191,10 @@ void topt_family_fini(struct family *f);
 
 /* table.c: the table between two families, listed where it is new, priced later. */
 int topt_problem_table(struct topt_problem *p, int from, int to, int input);
+/* Of a part of a problem with floors: ask for the exact prices of an entry, to be answered. */
+int topt_table_settle(struct topt_problem *p, const struct edge_table *e, int64_t entry,
+                      struct topt_error *err) TOPT_MUST_CHECK;
+/* Price a table with the moves as they are. */
 int topt_table_price(struct topt_problem *p, struct edge_table *e,
                      struct topt_error *err) TOPT_MUST_CHECK;
 int64_t topt_table_entries(const struct topt_problem *p, const struct edge_table *e);
@@ -210,8 +223,25 @@ int topt_moves_ask(struct topt_problem *p, struct topt_moves *m, int from, int t
                    struct topt_error *err) TOPT_MUST_CHECK;
 int topt_moves_answer(struct topt_problem *p, struct topt_moves *m,
                       struct topt_error *err) TOPT_MUST_CHECK;
+/* Where prices are floors: ask for the exact one. */
+int topt_moves_settle(struct topt_problem *p, struct topt_moves *m, int from, int to,
+                      struct topt_error *err) TOPT_MUST_CHECK;
 const struct topt_move_cost *topt_moves_at(const struct topt_moves *m, int from, int to);
 void topt_moves_fini(struct topt_problem *p);
+
+/* within.c: the part of a problem with floors (or of a part of it) that has the configurations that
+ * 'keep' marks, by family and number; families of one place have the same marks.  It borrows from the problem, which must outlive it. */
+int topt_problem_within(struct topt_problem *p, uint8_t *const *keep,
+                        struct topt_problem **ret,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+/* boxes.c: topt_problem_fastest where prices are exact. */
+int topt_boxes_fastest(struct topt_problem *p, const struct topt_search_options *options,
+                       struct topt_solutions *ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
+/* settle.c: the same where they are floors. */
+int topt_settle_fastest(struct topt_problem *p, const struct topt_search_options *options,
+                        struct topt_solutions *ret,
+                        struct topt_error *err) TOPT_MUST_CHECK;
 
 /* fold.c: places and links of the nodes and edges. */
 int topt_problem_fold(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;

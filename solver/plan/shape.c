@@ -235,8 +235,19 @@ static enum topt_recompute recompute_of(const struct topt_shape_search *s,
     return s->space == TOPT_SPACE_UNIFORM ? TOPT_RECOMPUTE_ALL : TOPT_RECOMPUTE_FREE;
 }
 
+/* From so many axes on finding ways between layouts takes longer than all else. */
+enum { MANY_AXES = 5, PRICED_FIRST = 2048 };
+
+static int wants_floors(const struct topt_shape_search *s, enum topt_goal goal)
+{
+    const char *search = topt_algorithm_search(s->request->algorithm);
+    return goal == TOPT_GOAL_FASTEST && s->space != TOPT_SPACE_UNIFORM &&
+           s->mesh.naxes >= MANY_AXES && (!search || !strcmp(search, "ft"));
+}
+
 int topt_shape_problem(struct topt_shape_search *s, const struct topt_variant *v,
-                       struct topt_problem **ret, struct topt_error *err)
+                       enum topt_goal goal, struct topt_problem **ret,
+                       struct topt_error *err)
 {
     const struct topt_request *r = s->request;
     struct topt_costing k;
@@ -247,6 +258,7 @@ int topt_shape_problem(struct topt_shape_search *s, const struct topt_variant *v
                                    .zero = zero_levels(s, v),
                                    .recompute = recompute_of(s, v),
                                    .mesh_starts = v->mesh_starts,
+                                   .floors = wants_floors(s, goal) ? PRICED_FIRST : 0,
                                    .threads = r->threads,
                                    .max_bytes = r->max_table_bytes,
                                    .progress = r->progress};
@@ -423,7 +435,7 @@ static int price_and_search(struct solver *v, const struct topt_variant *variant
                             struct topt_problem **p, struct topt_solutions *part)
 {
     v->o.max_work = work_left(v);
-    if (topt_shape_problem(v->s, variant, p, v->err)) {
+    if (topt_shape_problem(v->s, variant, v->goal, p, v->err)) {
         if (!stopping(v))
             return -1;
         give_up(v);

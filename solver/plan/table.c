@@ -16,17 +16,13 @@ struct pricing {
     struct edge_table *e;
     const struct topt_edge_end *from, *to;
     int nfrom, nto;
-    struct topt_moves *moves;
-    int trained;    /* gradients come back */
     int restricted; /* not every edge is allowed */
-    int32_t
-        *number; /* value, gradient of each class of the producer, then the consumer */
     int32_t nalts;
 };
 
 static const int32_t *number_of(const struct pricing *x, int from, int to)
 {
-    return &x->number[2 * (from >= 0 ? from : x->nfrom + to)];
+    return &x->e->number[2 * (from >= 0 ? from : x->nfrom + to)];
 }
 
 static int number_ends(struct pricing *x)
@@ -34,9 +30,10 @@ static int number_ends(struct pricing *x)
     for (int i = 0; i < x->nfrom + x->nto; i++) {
         const struct topt_edge_end *end =
             i < x->nfrom ? &x->from[i] : &x->to[i - x->nfrom];
-        x->number[2 * i] = topt_moves_number(x->p, x->moves, &end->value);
-        x->number[2 * i + 1] = topt_moves_number(x->p, x->moves, &end->grad);
-        if (x->number[2 * i] < 0 || x->number[2 * i + 1] < 0)
+        int32_t *number = &x->e->number[2 * i];
+        number[0] = topt_moves_number(x->p, x->e->moves, &end->value);
+        number[1] = topt_moves_number(x->p, x->e->moves, &end->grad);
+        if (number[0] < 0 || number[1] < 0)
             return -1;
     }
     return 0;
@@ -49,19 +46,19 @@ static int price_moves(struct pricing *x, struct topt_error *err)
         if (topt_problem_canceled(x->p, err))
             return -1;
         for (int j = 0; j < x->nto; j++)
-            if (topt_moves_ask(x->p, x->moves, number_of(x, i, 0)[0],
+            if (topt_moves_ask(x->p, x->e->moves, number_of(x, i, 0)[0],
                                number_of(x, -1, j)[0], err))
                 return -1;
     }
-    for (int j = 0; x->trained && j < x->nto; j++) {
+    for (int j = 0; x->e->trained && j < x->nto; j++) {
         if (topt_problem_canceled(x->p, err))
             return -1;
         for (int i = 0; i < x->nfrom; i++)
-            if (topt_moves_ask(x->p, x->moves, number_of(x, -1, j)[1],
+            if (topt_moves_ask(x->p, x->e->moves, number_of(x, -1, j)[1],
                                number_of(x, i, 0)[1], err))
                 return -1;
     }
-    return topt_moves_answer(x->p, x->moves, err);
+    return topt_moves_answer(x->p, x->e->moves, err);
 }
 
 /* Which ends' bytes add up to what is made again: there is nothing else to make. */
@@ -137,9 +134,9 @@ static int price_entry(struct pricing *x, int i, int j, struct topt_error *err)
 {
     const struct topt_edge_end *from = &x->from[i], *to = &x->to[j];
     const int32_t *a = number_of(x, i, 0), *b = number_of(x, -1, j);
-    const struct topt_move_cost *there = topt_moves_at(x->moves, a[0], b[0]);
+    const struct topt_move_cost *there = topt_moves_at(x->e->moves, a[0], b[0]);
     const struct topt_move_cost *back =
-        x->trained ? topt_moves_at(x->moves, b[1], a[1]) : NULL;
+        x->e->trained ? topt_moves_at(x->e->moves, b[1], a[1]) : NULL;
     struct topt_edge_alternative at[2];
     int n = topt_edge_alternatives(&x->p->k, from, to, a[0] == b[0], there, back, at);
     if (x->restricted)
@@ -161,13 +158,13 @@ static int alloc_table(struct pricing *x)
     struct edge_table *e = x->e;
     size_t ends = (size_t)x->nfrom + (size_t)x->nto;
     size_t entries = (size_t)x->nfrom * (size_t)x->nto;
-    x->number = malloc((2 * ends + 1) * sizeof *x->number);
+    e->number = malloc((2 * ends + 1) * sizeof *e->number);
     e->first = malloc((entries + 1) * sizeof *e->first);
     e->cost = malloc((2 * entries + 1) * sizeof *e->cost);
     e->fact = malloc((2 * entries + 1) * sizeof *e->fact);
     if (x->p->may_remake)
         e->end_bytes = calloc(ends + 1, sizeof *e->end_bytes);
-    return x->number && e->first && e->cost && e->fact &&
+    return e->number && e->first && e->cost && e->fact &&
                    (!x->p->may_remake || e->end_bytes)
                ? 0
                : -1;
@@ -211,6 +208,7 @@ void topt_table_fini(struct edge_table *e)
     free(e->cost);
     free(e->fact);
     free(e->end_bytes);
+    free(e->number);
 }
 
 int64_t topt_table_entries(const struct topt_problem *p, const struct edge_table *e)
@@ -229,13 +227,23 @@ int topt_table_price(struct topt_problem *p, struct edge_table *e, struct topt_e
                         .to = b->to_end[e->input],
                         .nfrom = a->nfrom,
                         .nto = b->nto[e->input],
-                        .moves = topt_moves_of(p, tensor, err),
-                        .trained = p->k.model->tensor[tensor].needs_gradient,
                         .restricted =
                             p->options.restriction && p->options.restriction->edge};
-    int rc = x.moves ? price_entries(&x, err) : -1;
-    free(x.number);
-    return rc;
+    e->moves = topt_moves_of(p, tensor, err);
+    e->trained = p->k.model->tensor[tensor].needs_gradient;
+    return e->moves ? price_entries(&x, err) : -1;
+}
+
+int topt_table_settle(struct topt_problem *p, const struct edge_table *e, int64_t entry,
+                      struct topt_error *err)
+{
+    int64_t cols = p->family[e->to].nto[e->input], rows = p->family[e->from].nfrom;
+    const int32_t *a = &e->number[2 * (entry / cols)];
+    const int32_t *b = &e->number[2 * (rows + entry % cols)];
+    return topt_moves_settle(p, e->moves, a[0], b[0], err) ||
+                   (e->trained && topt_moves_settle(p, e->moves, b[1], a[1], err))
+               ? -1
+               : 0;
 }
 
 int topt_problem_table(struct topt_problem *p, int from, int to, int input)

@@ -161,6 +161,23 @@ static int weigh_least(struct bander *b, struct bound *x, int64_t time, int64_t 
                                                                      : 0;
 }
 
+int topt_band_weigh(struct bander *b, int64_t time, int64_t memory,
+                    struct topt_cost corner)
+{
+    __extension__ typedef __int128 wide;
+    struct bound *x = &b->bound[0];
+    scale(corner, TOPT_LIGHT, &time, &memory);
+    while ((wide)time * b->most.time + (wide)memory * b->most.memory > TOPT_HEAVY) {
+        time /= 2;
+        memory /= 2;
+    }
+    x->time = time > 0 || memory > 0 ? time : 1;
+    x->memory = memory;
+    x->light = 1;
+    return topt_weigh_least(&b->plan->tables, b->options->cancel, x) ? canceled(b->err)
+                                                                     : 0;
+}
+
 static int weigh_rest(struct bander *b, struct bound *x, int64_t allowance)
 {
     x->allowance = allowance;
@@ -180,7 +197,7 @@ static void choose(const struct plan *plan, const struct place *p, int32_t numbe
 }
 
 /* The lightest strategy by what bound 0 has weighed. */
-static int walk(struct bander *b, struct found *ret)
+int topt_band_walk(struct bander *b, struct found *ret)
 {
     const struct plan *plan = b->plan;
     const struct bound *bound = &b->bound[0];
@@ -218,7 +235,7 @@ int topt_band_lightest(struct bander *b, int64_t time, int64_t memory, struct fo
         return -1;
     if (x->least[b->plan->place[b->plan->root].table->first_entry] == TOPT_NOTHING)
         return 0;
-    return walk(b, ret);
+    return topt_band_walk(b, ret);
 }
 
 /* ---- what is left to explore ---- */
@@ -556,7 +573,8 @@ static int explore(struct bander *b, struct band *band, int64_t opt, int64_t nee
 int topt_band_search(struct bander *b, struct band *band, int stop)
 {
     struct bound *x = &b->bound[0];
-    if (weigh_least(b, x, band->time, band->memory, 0) || walk(b, &band->middle))
+    if (weigh_least(b, x, band->time, band->memory, 0) ||
+        topt_band_walk(b, &band->middle))
         return -1;
     band->time = x->time;
     band->memory = x->memory;

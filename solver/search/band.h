@@ -70,6 +70,11 @@ int64_t topt_bander_bytes(const struct plan *plan);
 int topt_band_lightest(struct bander *b, int64_t time, int64_t memory,
                        struct found *ret) TOPT_MUST_CHECK;
 
+/* The same in parts: weigh by about that ratio, into bound 0; then the lightest by that. */
+int topt_band_weigh(struct bander *b, int64_t time, int64_t memory,
+                    struct topt_cost corner) TOPT_MUST_CHECK;
+int topt_band_walk(struct bander *b, struct found *ret) TOPT_MUST_CHECK;
+
 /* Search an open band: it is split or done.  With 'stop' set, it is done as it is. */
 int topt_band_search(struct bander *b, struct band *band, int stop) TOPT_MUST_CHECK;
 

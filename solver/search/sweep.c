@@ -60,13 +60,13 @@ static int64_t max(int64_t a, int64_t b)
 
 /* ---- setting up ---- */
 
-/* The largest costs that a strategy may have, saturating where they are too heavy. */
-static int find_most(struct sweep *s)
+int topt_sweep_most(const struct plan *plan, struct topt_cost *ret,
+                    struct topt_error *err)
 {
-    const struct tables *ts = &s->plan->tables;
+    const struct tables *ts = &plan->tables;
     struct topt_cost *most = calloc(ts->nall + 1, sizeof *most);
     if (!most)
-        return topt_search_nomem(s->err);
+        return topt_search_nomem(err);
     for (size_t i = 0; i < ts->nall; i++) {
         const struct table *t = ts->all[i], *a = t->how.a, *b = t->how.b;
         for (uint32_t p = 0; t->leaf && p < t->npoints; p++) {
@@ -80,7 +80,7 @@ static int find_most(struct sweep *s)
         most[i].time = min(most[i].time, TOPT_HEAVY);
         most[i].memory = min(most[i].memory, TOPT_HEAVY);
     }
-    s->most = most[s->plan->place[s->plan->root].table->id];
+    *ret = most[plan->place[plan->root].table->id];
     free(most);
     return 0;
 }
@@ -108,7 +108,7 @@ static int init(struct sweep *s)
     s->bander_err = calloc((size_t)n, sizeof *s->bander_err);
     if (!s->bander || !s->bander_err)
         return topt_search_nomem(s->err);
-    if (find_most(s) ||
+    if (topt_sweep_most(s->plan, &s->most, s->err) ||
         topt_tables_account(&s->plan->tables, topt_bander_bytes(s->plan), s->err))
         return -1;
     const struct topt_search_options *o = s->options;

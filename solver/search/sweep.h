@@ -17,6 +17,10 @@ int topt_sweep_between(struct plan *plan, const struct topt_search_options *opti
                        struct topt_cost right, struct topt_frontier **ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
+/* The largest costs that a strategy may have, saturating where they are too heavy. */
+int topt_sweep_most(const struct plan *plan, struct topt_cost *ret,
+                    struct topt_error *err) TOPT_MUST_CHECK;
+
 /* The lightest and the fastest strategy of a plan, by weighing alone; '*ret_some': is there
  * one at all?  Both are 0 where costs are too large to be weighed. */
 int topt_sweep_ends(struct plan *plan, const struct topt_search_options *options,

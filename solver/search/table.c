@@ -1,5 +1,6 @@
 /* table.c - factor tables: leaves with their costs, and steps that make a new table of two. */
-#include "table.h"
+#include "matrix.h"
+#include "twins.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,8 @@ int topt_tables_init(struct tables *ts, const struct topt_search_options *option
     *ts = (struct tables){.nentries = 1};
     ts->max_bytes = options->max_bytes ? options->max_bytes : TOPT_SEARCH_MAX_BYTES;
     ts->bucket = calloc(NBUCKETS, sizeof(*ts->bucket));
-    return ts->bucket ? 0 : topt_search_nomem(err);
+    ts->kin = calloc(TOPT_KIN_BUCKETS, sizeof(*ts->kin));
+    return ts->bucket && ts->kin ? 0 : topt_search_nomem(err);
 }
 
 static void free_table(struct table *t)
@@ -27,6 +29,7 @@ void topt_tables_fini(struct tables *ts)
         free_table(ts->all[i]);
     free(ts->all);
     free(ts->bucket);
+    free(ts->kin);
 }
 
 int topt_tables_account(struct tables *ts, int64_t bytes, struct topt_error *err)
@@ -148,7 +151,7 @@ static enum step_rows rows_of(const struct step *s)
 {
     int n = s->ndims ? s->size[s->ndims - 1] : 1;
     const int32_t *off_a = s->kfirst - 2 * (s->ndims ? n : 0), *off_b = off_a + n;
-    if (!s->b || s->row || s->ngroups != 1)
+    if (!s->b || s->row || s->matrix || s->ngroups != 1)
         return ROWS_NONE;
     if (count_up(s->ka, s->kfirst[1], 1) && count_up(s->kb, s->kfirst[1], 1))
         return ROWS_OF_BOTH;
@@ -179,6 +182,11 @@ static void keep_weights(struct tables *ts, struct table *t)
     const struct step *s = &t->how;
     t->weighed = 1;
     ts->all[s->a->id]->weighed = 1;
+    ts->all[s->a->id]->readers++;
+    if (s->b)
+        ts->all[s->b->id]->readers++;
+    if (s->matrix && topt_matrix_room(s) > ts->matrix_room)
+        ts->matrix_room = topt_matrix_room(s);
     keep_rows(ts, &t->how);
     if (s->b && (!s->b->single || pairs_of(s) > 2 * s->b->nentries))
         ts->all[s->b->id]->weighed = 1;
@@ -206,7 +214,9 @@ struct table *topt_tables_step(struct tables *ts, struct step *s, struct topt_er
     t->nparts = s->a->nparts + (s->b ? s->b->nparts : 0);
     if (t->nparts > MAX_PARTS)
         t->nparts = MAX_PARTS;
+    topt_matrix_find(&t->how);
     keep_weights(ts, t);
+    topt_twin_find(ts, t);
     t->hash = h;
     t->next = ts->bucket[h % NBUCKETS];
     ts->bucket[h % NBUCKETS] = t;

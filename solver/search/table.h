@@ -36,6 +36,7 @@ struct step {
     /* Where A is a vector and B a leaf and a matrix: entries in a row of B (else 0), and offsets
      * into B by entry.  'by_columns': the variable on its way out is the number of the row. */
     int row, by_columns;
+    int matrix; /* a matrix times a matrix: see matrix.c */
     const int32_t *row_off;
     enum step_rows
         rows; /* else: are entries that are read one after the other neighbours? */
@@ -67,16 +68,21 @@ struct table {
     struct step how;
     uint64_t hash; /* of the recipe */
     struct table *next;
+    int readers;                     /* steps that it is a factor of */
+    struct table *twin, *heir, *kin; /* twins.h; of the same bucket there */
 };
+
+enum { TOPT_KIN_BUCKETS = 1024 };
 
 struct tables {
     struct table **all; /* a table stands after those it is made of */
     size_t nall, cap_all;
-    struct table **bucket;
+    struct table **bucket, **kin;
     int64_t nentries;     /* of all tables, and one in front */
     int64_t leaf_entries; /* of the leaves, which come first, and the one in front */
     int64_t npairs;       /* pairs of entries that all steps look at */
     int longest_row;      /* of those that are read row by row */
+    int64_t matrix_room;  /* numbers that the largest product of matrices takes */
     int64_t bytes, max_bytes;
     struct topt_search_stats stats;
 };

@@ -17,11 +17,14 @@
  * Along a chain a step is a vector times a matrix, in the algebra of least and plus, and that is
  * where nearly all of the time goes.  It is done row by row, in doubles, which processors
  * add and compare several at a time, and which are exact as long as all weights together stay
- * below 2^53.  So is a matrix times a matrix, where entries that are read one after the other
+ * below 2^53.  So is a matrix times a matrix (matrix.c), and what else reads entries one after the other that
  * are neighbours; what is scattered is done number by number. */
 #include "weigh.h"
+#include "matrix.h"
+#include "twins.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static int64_t min(int64_t a, int64_t b)
 {
@@ -40,7 +43,11 @@ int topt_bound_init(struct bound *b, const struct tables *ts, struct topt_error 
     b->rest = malloc((size_t)ts->nentries * sizeof *b->rest);
     b->flat = malloc((size_t)ts->nentries * sizeof *b->flat);
     b->row = malloc(((size_t)ts->longest_row + 1) * sizeof *b->row);
-    return b->least && b->rest && b->flat && b->row ? 0 : topt_search_nomem(err);
+    b->room = malloc(((size_t)ts->matrix_room + 1) * sizeof *b->room);
+    b->shift = calloc(ts->nall + 1, sizeof *b->shift);
+    return b->least && b->rest && b->flat && b->row && b->room && b->shift
+               ? 0
+               : topt_search_nomem(err);
 }
 
 void topt_bound_fini(struct bound *b)
@@ -49,6 +56,8 @@ void topt_bound_fini(struct bound *b)
     free(b->rest);
     free(b->flat);
     free(b->row);
+    free(b->room);
+    free(b->shift);
     *b = (struct bound){0};
 }
 
@@ -106,12 +115,9 @@ static void step_least_of_leaf(const struct table *t, const struct bound *b)
 
 /* ---- a vector times a matrix ---- */
 
-/* More than anything that is light weighs. */
-static const double nothing = 0x1p60;
-
 static double to_flat(int64_t w)
 {
-    return w < TOPT_NOTHING ? (double)w : nothing;
+    return w < TOPT_NOTHING ? (double)w : TOPT_FLAT_NOTHING;
 }
 
 static void table_flat(const struct table *t, const struct bound *b)
@@ -138,7 +144,7 @@ static void lower_row(double *restrict ret, const double *restrict b, double a, 
 /* min of a[i] + b[i] */
 static double least_of_rows(const double *restrict a, const double *restrict b, int n)
 {
-    double least = nothing;
+    double least = TOPT_FLAT_NOTHING;
     for (int i = 0; i < n; i++) {
         double w = a[i] + b[i];
         least = w < least ? w : least;
@@ -148,7 +154,7 @@ static double least_of_rows(const double *restrict a, const double *restrict b, 
 
 static int64_t from_flat(double w)
 {
-    return w < nothing ? (int64_t)w : TOPT_NOTHING;
+    return w < TOPT_FLAT_NOTHING ? (int64_t)w : TOPT_NOTHING;
 }
 
 /* The operator on its way is B's second: each row with all of A is an entry. */
@@ -158,7 +164,7 @@ static void least_by_rows(const struct table *t, const struct bound *b, int64_t 
     const struct step *s = &t->how;
     int64_t *ret = b->least + t->first_entry;
     for (int i = 0; i < s->row; i++)
-        b->row[i] = nothing;
+        b->row[i] = TOPT_FLAT_NOTHING;
     for (int32_t k = 0; k < s->kfirst[1]; k++) {
         double *at = &b->row[s->kb[k]], a = to_flat(b->least[ea + s->ka[k]]);
         *at = a < *at ? a : *at;
@@ -174,10 +180,10 @@ static void least_of_columns(const struct table *t, const struct bound *b, int64
     const struct step *s = &t->how;
     int64_t *ret = b->least + t->first_entry;
     for (int i = 0; i < s->row; i++)
-        b->row[i] = nothing;
+        b->row[i] = TOPT_FLAT_NOTHING;
     for (int32_t k = 0; k < s->kfirst[1]; k++) {
         double a = to_flat(b->least[ea + s->ka[k]]);
-        if (a < nothing)
+        if (a < TOPT_FLAT_NOTHING)
             lower_row(b->row, b->flat + eb + s->kb[k], a, s->row);
     }
     for (int64_t x = 0; x < s->nentries; x++)
@@ -194,7 +200,7 @@ static void step_by_rows(const struct table *t, const struct bound *b)
         least_by_rows(t, b, ea, eb);
 }
 
-/* ---- a matrix times a matrix ---- */
+/* ---- other rows ---- */
 
 static void least_of_both(const struct table *t, const struct bound *b)
 {
@@ -213,12 +219,12 @@ static void least_of_last(const struct table *t, const struct bound *b)
     struct cursor c = topt_cursor_start(s);
     for (;;) {
         for (int i = 0; i < c.size; i++)
-            b->row[i] = nothing;
+            b->row[i] = TOPT_FLAT_NOTHING;
         for (int32_t k = 0; k < s->kfirst[1]; k++) {
             int64_t i = c.a + s->ka[k], j = c.b + s->kb[k];
             int64_t row = s->rows == ROWS_OF_A ? i : j;
             double one = b->flat[s->rows == ROWS_OF_A ? j : i];
-            if (one < nothing)
+            if (one < TOPT_FLAT_NOTHING)
                 lower_row(b->row, b->flat + row, one, c.size);
         }
         for (int i = 0; i < c.size; i++)
@@ -231,11 +237,13 @@ static void least_of_last(const struct table *t, const struct bound *b)
 }
 
 /* A step where numbers are light. */
-static void step_light(const struct table *t, const struct bound *b)
+static void step_light(const struct table *t, struct bound *b)
 {
     const struct step *s = &t->how;
     if (s->row)
         step_by_rows(t, b);
+    else if (s->matrix)
+        topt_matrix_least(t, b);
     else if (s->rows == ROWS_OF_BOTH && s->kfirst[1] && t->nentries)
         least_of_both(t, b);
     else if ((s->rows == ROWS_OF_A || s->rows == ROWS_OF_B) && t->nentries)
@@ -249,12 +257,15 @@ static void step_light(const struct table *t, const struct bound *b)
 int topt_weigh_least(const struct tables *ts, const atomic_bool *cancel, struct bound *b)
 {
     b->least[0] = 0; /* of a step's missing factor */
+    memset(b->shift, 0, ts->nall * sizeof *b->shift);
     for (size_t i = 0; i < ts->nall; i++) {
         const struct table *t = ts->all[i];
         if (canceled(cancel))
             return -1;
         if (t->leaf && t->weighed)
             leaf_least(t, b, b->least + t->first_entry);
+        else if (!t->leaf && topt_twin_least(t, b))
+            ;
         else if (!t->leaf && b->light)
             step_light(t, b);
         else if (!t->leaf && t->how.b && !t->how.b->weighed)
@@ -269,15 +280,19 @@ int topt_weigh_least(const struct tables *ts, const atomic_bool *cancel, struct 
 
 /* Lower what is known of the rest of the entries that an entry is made of: of all but leaves,
  * and of those that are operators' if 'ops' says so. */
-static void step_rest(const struct table *t, const struct bound *b, int ops)
+static void step_rest(const struct table *t, struct bound *b, int ops)
 {
     const struct step *s = &t->how;
     const int64_t *least = b->least;
     int64_t *rest = b->rest, e = t->first_entry, end = e + t->nentries;
     int for_a = !s->a->leaf || (ops && s->a->of_op);
     int for_b = s->b && (!s->b->leaf || (ops && s->b->of_op));
-    if (!t->nentries || !(for_a || for_b))
+    if (!t->nentries || !(for_a || for_b) || topt_twin_rest(t, b, for_a, for_b))
         return;
+    if (s->matrix && b->light) {
+        topt_matrix_rest(t, b, for_a, for_b);
+        return;
+    }
     for (struct cursor c = topt_cursor_start(s); e < end; topt_cursor_next(&c))
         for (int g = 0; g < s->ngroups; g++, e++) {
             int64_t r = rest[e];

@@ -7,10 +7,18 @@
 
 /* More than anything weighs, and two of them still fit. */
 #define TOPT_NOTHING ((((int64_t)1 << 61) - 1) * 2 + 1)
+#define TOPT_FLAT_NOTHING                                                                \
+    0x1p60 /* as a double: more than anything that is light weighs */
 /* Up to this, doubles count exactly, even two together. */
 #define TOPT_LIGHT ((int64_t)1 << 52)
 /* Weights are so small that whatever a strategy may weigh is below this. */
 #define TOPT_HEAVY ((int64_t)1 << 60)
+
+/* What a table weighs more than its twin (twins.h), if that 'is' so. */
+struct shift {
+    int looked, is;
+    int64_t by;
+};
 
 /* A weighing of costs.  Arrays are by entry; no array is had before topt_bound_init. */
 struct bound {
@@ -21,6 +29,8 @@ struct bound {
     int64_t *rest;        /* the lightest of all that is not in the table */
     double *flat;         /* as 'least', of tables that are read row by row */
     double *row;          /* room for one row */
+    double *room;         /* for one product */
+    struct shift *shift;  /* by table */
 };
 
 int topt_bound_init(struct bound *b, const struct tables *ts,

@@ -1,0 +1,344 @@
+/* floor.c - what moving a tensor between two layouts takes at least.
+ *
+ * Whatever the way is, what a device (a node) is to have and does not have must come to it, and
+ * where partial sums end, all contributions to an element must meet.  Counted in bytes that
+ * come in, that follows from both layouts alone:
+ *
+ *     no partial sums     what a device is to have, less what it has of that
+ *     sums over n parts   every element takes n - 1 meetings, then copies for all but one of its
+ *                         replicas (2 (n - 1) / n of an all-reduce's bytes a device: Patarasu and Yuan,
+ *                         Bandwidth optimal all-reduce algorithms for clusters of workstations, 2009)
+ *
+ * A way is some collectives, each of which brings a certain number of bytes in a certain time.  For any
+ * number x: either one of them brings more than x, which takes at least so long; or all bring at most x,
+ * and then bytes come at the best rate r of such collectives, and the first costs its latency a:
+ *
+ *     time >= min( least time of what brings more than x,  a(x) + bytes / r(x) )
+ *
+ * The largest of these over x is a curve of time against bytes, made once for devices and once for nodes
+ * (through whose network all of their devices' groups go).  Times of collectives grow with bytes, so
+ * between two sizes that were looked at nothing is faster than the first or brings more than the second. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "topt_layout.h"
+
+enum {
+    FINE = 16,    /* sizes of an octave */
+    OCTAVES = 43, /* from one byte on; no floor is known of larger tensors */
+    SIZES = FINE * OCTAVES,
+    FIRST = 8 * FINE, /* sizes below it are one */
+    STRIDE = 8,       /* of the sizes that are tried as x */
+    MAX_GROUPS = 256,
+};
+
+/* What collectives do, by the bytes that they bring. */
+struct brought {
+    double least[SIZES + 1]; /* the least time of what brings about as much */
+    double most[SIZES + 1];  /* and the most that such brings */
+};
+
+/* The least time, by bytes. */
+struct curve {
+    double ns[SIZES];
+};
+
+struct topt_floors {
+    struct topt_mesh mesh;
+    struct curve device[2], node[2]; /* without partial sums, and with */
+};
+
+/* ---- collectives ---------------------------------------------------------------------------- */
+
+/* Sizes are looked up rather than computed, since they are asked for often. */
+struct sizes {
+    double at[SIZES + 1];
+};
+
+static void sizes_init(struct sizes *s)
+{
+    for (int i = 0; i <= SIZES; i++)
+        s->at[i] = exp2((double)i / FINE);
+}
+
+/* The largest size that is not above 'bytes' (at least one). */
+static int size_below(double bytes)
+{
+    int exponent;
+    double m = frexp(bytes, &exponent); /* in [0.5, 1) */
+    int i = (exponent - 1) * FINE + (int)(log2(2 * m) * FINE);
+    return i < SIZES ? i : SIZES - 1;
+}
+
+static void bring(struct brought *b, double bytes, double ns)
+{
+    if (bytes < 1 || ns <= 0)
+        return;
+    int i = size_below(bytes);
+    b->least[i] = ns < b->least[i] ? ns : b->least[i];
+    b->most[i] = bytes > b->most[i] ? bytes : b->most[i];
+}
+
+/* What one byte of a collective brings to each device of a group, and to a node by all the groups in
+ * it. */
+static void volumes(enum topt_collective c, struct topt_group g, double *ret_device,
+                    double *ret_node)
+{
+    double n = g.nodes, m = g.per_node, all = n * m;
+    double twice = c == TOPT_ALL_REDUCE ? 2 : 1;
+    *ret_device = c == TOPT_PERMUTE ? 1 : twice * (all - 1) / all;
+    *ret_node = c == TOPT_PERMUTE      ? m
+                : c == TOPT_ALL_TO_ALL ? m * (n - 1) / n
+                                       : twice * (n - 1) / n;
+    *ret_node = g.nodes > 1 ? *ret_node * g.siblings : 0;
+}
+
+static void bring_all(const struct topt_hw *hw, const struct sizes *s,
+                      enum topt_collective c, struct topt_group g, struct brought *device,
+                      struct brought *node)
+{
+    double of_device, of_node;
+    volumes(c, g, &of_device, &of_node);
+    for (int i = FIRST; i <= SIZES; i++) {
+        /* More than the size before (or anything small), up to this one. */
+        int64_t from = i == FIRST ? 1 : (int64_t)s->at[i - 1];
+        double ns = (double)topt_hw_collective_ns(hw, c, g, from);
+        bring(device, of_device * s->at[i], ns);
+        bring(node, of_node * s->at[i], ns);
+    }
+}
+
+/* ---- curves ---------------------------------------------------------------------------------- */
+
+static void raise_curve(struct curve *c, const struct sizes *s, double latency,
+                        double rate, double beyond)
+{
+    for (int i = 0; i < SIZES; i++) {
+        double ns = fmin(latency + s->at[i] / rate, beyond);
+        c->ns[i] = fmax(c->ns[i], ns);
+    }
+}
+
+/* The latency with which all that brings up to size x comes at that rate, or at a lower one. */
+static double latency_at(const struct brought *b, int x, double rate)
+{
+    double least = INFINITY;
+    for (int i = 0; i <= x; i++)
+        if (b->most[i] > 0)
+            least = fmin(least, b->least[i] - b->most[i] / rate);
+    return fmax(least, 0);
+}
+
+static double best_rate(const struct brought *b, int x)
+{
+    double rate = 0;
+    for (int i = 0; i <= x; i++)
+        rate = b->most[i] > 0 ? fmax(rate, b->most[i] / b->least[i]) : rate;
+    return rate;
+}
+
+static void make_curve(struct brought *b, const struct sizes *s, struct curve *ret)
+{
+    static const double times[] = {1, 1.1, 1.5, 4}; /* the best rate */
+    double beyond[SIZES + 1];
+    beyond[SIZES] = INFINITY;
+    for (int i = SIZES - 1; i >= 0; i--)
+        beyond[i] = fmin(beyond[i + 1], b->least[i]);
+    for (int i = 0; i < SIZES; i++)
+        ret->ns[i] = isinf(beyond[0]) ? 0 : beyond[0];
+    for (int x = 0; x < SIZES; x += STRIDE) {
+        double rate = best_rate(b, x);
+        for (size_t k = 0; rate > 0 && k < sizeof times / sizeof *times; k++)
+            raise_curve(ret, s, latency_at(b, x, rate * times[k]), rate * times[k],
+                        beyond[x + 1]);
+    }
+    /* Times are rounded up, and these sums not quite exact. */
+    for (int i = 0; i < SIZES; i++)
+        ret->ns[i] *= 1 - 1e-9;
+}
+
+/* ---- groups ------------------------------------------------------------------------------------ */
+
+/* Different products of some of the axes. */
+static int products(const int *size, int n, int *ret)
+{
+    int count = 1;
+    ret[0] = 1;
+    for (int a = 0; a < n; a++)
+        for (int i = count - 1; i >= 0; i--) {
+            int x = ret[i] * size[a], k = 0;
+            while (k < count && ret[k] != x)
+                k++;
+            if (k == count && count < MAX_GROUPS)
+                ret[count++] = x;
+        }
+    return count;
+}
+
+static void no_brought(struct brought *b)
+{
+    for (int i = 0; i <= SIZES; i++) {
+        b->least[i] = INFINITY;
+        b->most[i] = 0;
+    }
+}
+
+/* What all collectives of a kind bring, with or without those that end partial sums. */
+static void bring_every(const struct topt_hw *hw, const struct topt_mesh *m,
+                        const struct sizes *s, int partial, struct brought *device,
+                        struct brought *node)
+{
+    int nodes[MAX_GROUPS], local[MAX_GROUPS];
+    int nnodes = products(m->size, m->node_axes, nodes);
+    int nlocal = products(m->size + m->node_axes, m->naxes - m->node_axes, local);
+    for (int i = 0; i < nnodes * nlocal; i++) {
+        struct topt_group g = {nodes[i / nlocal], local[i % nlocal],
+                               m->per_node / local[i % nlocal]};
+        for (int c = 0; c < TOPT_COLLECTIVE_COUNT; c++) {
+            int ends = c == TOPT_ALL_REDUCE || c == TOPT_REDUCE_SCATTER;
+            if (g.nodes * g.per_node > 1 && ends == partial)
+                bring_all(hw, s, (enum topt_collective)c, g, device, node);
+        }
+    }
+}
+
+struct topt_floors *topt_floors_create(const struct topt_hw *hw,
+                                       const struct topt_mesh *mesh)
+{
+    struct topt_floors *f = malloc(sizeof *f);
+    struct brought *b = malloc(2 * sizeof *b);
+    struct sizes *s = malloc(sizeof *s);
+    if (f && b && s) {
+        f->mesh = *mesh;
+        sizes_init(s);
+        no_brought(&b[0]);
+        no_brought(&b[1]);
+        for (int partial = 0; partial < 2; partial++) {
+            bring_every(hw, mesh, s, partial, &b[0], &b[1]);
+            make_curve(&b[0], s, &f->device[partial]);
+            make_curve(&b[1], s, &f->node[partial]);
+        }
+    } else {
+        free(f);
+        f = NULL;
+    }
+    free(b);
+    free(s);
+    return f;
+}
+
+void topt_floors_destroy(struct topt_floors *f)
+{
+    free(f);
+}
+
+/* ---- what has to travel ------------------------------------------------------------------------ */
+
+/* Shares of the whole tensor. */
+struct share {
+    double device, node;       /* that they are to have */
+    double of_device, of_node; /* and parts of that which they have */
+};
+
+static double ratio(const struct topt_mesh *m, const int8_t *axes, int n)
+{
+    double r = 1;
+    for (int i = 0; i < n; i++)
+        r /= m->size[(int)axes[i]];
+    return r;
+}
+
+/* Axis 'x' chooses the node, and its coordinate a digit of the counts of a dimension that a node has.
+ * 'before' digits are more significant.  What part of what the node is to have has that digit? */
+static double part_of_node(const struct topt_mesh *m, int x, int before, const int8_t *to,
+                           int nto)
+{
+    int k = 0, above = 1;
+    while (k < nto && above < before)
+        above *= m->size[(int)to[k++]];
+    if (k == nto)
+        return before % above ? 1
+                              : 1.0 / m->size[x]; /* what it is to have has all digits */
+    if (above != before || m->size[(int)to[k]] != m->size[x] || to[k] == x)
+        return 1;
+    /* Its devices are to have each another digit; or all have one, and of some node another. */
+    return to[k] >= m->node_axes ? 1.0 / m->size[x] : 0;
+}
+
+/* One dimension.  0 where blocks are not all of one size. */
+static int add_dim(const struct topt_mesh *m, int64_t count,
+                   const struct topt_layout *from, const struct topt_layout *to, int dim,
+                   struct share *ret)
+{
+    int8_t a[TOPT_MAX_AXES], b[TOPT_MAX_AXES];
+    int na = topt_layout_axes_of(from, dim, a), nb = topt_layout_axes_of(to, dim, b);
+    int same = 0, before = 1, splits = 1;
+    for (int i = 0; i < nb; i++) {
+        splits *= m->size[(int)b[i]];
+        ret->node /= b[i] < m->node_axes ? m->size[(int)b[i]] : 1;
+    }
+    ret->device /= splits;
+    if (count % splits)
+        return 0;
+    while (same < na && same < nb && a[same] == b[same])
+        same++;
+    if (same < na && same < nb)
+        ret->of_device = 0; /* some device has nothing of what it is to have */
+    else if (same < na)
+        ret->of_device *= ratio(m, a + same, na - same);
+    for (int i = 0; i < na; before *= m->size[(int)a[i++]])
+        if (a[i] < m->node_axes)
+            ret->of_node *= part_of_node(m, a[i], before, b, nb);
+    return count % before == 0;
+}
+
+/* Devices, and nodes, that hold different parts of the sums that end. */
+static void parts_of_sums(const struct topt_mesh *m, const struct topt_layout *from,
+                          const struct topt_layout *to, double *ret_all,
+                          double *ret_nodes)
+{
+    *ret_all = *ret_nodes = 1;
+    for (int a = 0; a < m->naxes; a++)
+        if (from->at[a] == TOPT_PARTIAL && to->at[a] != TOPT_PARTIAL) {
+            *ret_all *= m->size[a];
+            *ret_nodes *= a < m->node_axes ? m->size[a] : 1;
+        }
+}
+
+/* Meetings of 'parts', and copies for all replicas but one: of each of 'n' devices, or nodes. */
+static double of_sums(double parts, double share, double n)
+{
+    return (parts - 1 + n * share - 1) / n;
+}
+
+static double on_curve(const struct curve *c, double bytes)
+{
+    return bytes < 1 ? 0 : c->ns[size_below(bytes)];
+}
+
+int64_t topt_floor_ns(const struct topt_floors *f, const struct topt_shape *s,
+                      int element_bytes, const struct topt_layout *from,
+                      const struct topt_layout *to)
+{
+    const struct topt_mesh *m = &f->mesh;
+    struct share x = {1, 1, 1, 1};
+    double bytes = element_bytes, parts, nodes;
+    if (topt_layout_equal(from, to))
+        return 0;
+    for (int d = 0; d < s->ndim; d++) {
+        bytes *= (double)s->dim[d].count * (double)s->dim[d].unit;
+        if (!add_dim(m, s->dim[d].count, from, to, d, &x))
+            return 0;
+    }
+    parts_of_sums(m, from, to, &parts, &nodes);
+    int sums = parts > 1;
+    double device = x.device * (1 - x.of_device), node = x.node * (1 - x.of_node);
+    if (parts > 1)
+        device = fmax(x.device, of_sums(parts, x.device, m->devices));
+    if (nodes > 1)
+        node = fmax(x.node, of_sums(nodes, x.node, m->nodes));
+    if (bytes >= exp2(OCTAVES - 2))
+        return 0;
+    return (int64_t)fmax(on_curve(&f->device[sums], bytes * device),
+                         on_curve(&f->node[sums], bytes * node));
+}

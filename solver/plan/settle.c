@@ -1,0 +1,464 @@
+/* settle.c - the fastest strategy that fits, where moves cost floors until their price matters.
+ *
+ * On many devices nearly all of the time goes into finding ways between layouts, for tables of which
+ * hardly an entry can be part of a good strategy.  So every move first costs its floor (layout/floor.c), and what
+ * all strategies weigh with these (search/topt_weigher.h; memory and time at the balance that the limit
+ * sets, by which the bound is best: Lagrange's multiplier) says what matters:
+ *
+ *     weigh the problem   ->  bound: nothing that fits is faster
+ *     what is near it     ->  a small problem; priced exactly, and searched (boxes.c)  ->  best so far
+ *     what can be as good as the best so far  ->  the next problem, which has only that
+ *
+ * until that is nothing, or is small enough to be priced and searched as a whole.  Nothing is lost: prices
+ * only grow when they become exact, so what weighs too much with floors does so in truth. */
+#include "problem_impl.h"
+#include "run.h"
+#include "topt_weigher.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    NEARER_TIMES = 4, /* entries in a small problem, to those in the one before */
+    SMALL_TIMES = 4,  /* what is larger by this only is searched as a whole */
+    WEIGHINGS = 24,   /* at most, for one balance */
+    GUESS = 4,        /* where nothing is known that fits: a part slower than the bound */
+    LEVELS = 4096,    /* of how near something is; most are for what is very near */
+};
+
+struct settle {
+    const struct topt_search_options *options;
+    struct topt_solutions *ret;
+    struct topt_error *err;
+    struct topt_problem *whole, *part; /* part: owned where it is not the whole */
+    struct topt_search_options own;    /* of searches: with what is left of the work */
+    int64_t room; /* for what adds up, of the memory; INT64_MAX: no limit */
+    int64_t near;
+    int64_t floor; /* nothing that was left out is faster */
+    /* of the part, weighed */
+    struct topt_weigher *weigher;
+    struct topt_weighing by;
+    struct topt_cost corner;
+    double bound;
+    uint16_t *
+        *level;  /* by family and configuration: how near it is; LEVELS - 1: beyond */
+    int nlevels; /* families */
+};
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+/* Slower strategies are of no interest; INT64_MAX: all are. */
+static int64_t aim_of(const struct settle *s)
+{
+    int64_t best = topt_solutions_best(s->ret), limit = s->options->time_limit;
+    int64_t aim = best < INT64_MAX ? topt_floor_under(best, s->options->epsilon) : best;
+    return limit && limit < aim ? limit : aim;
+}
+
+static void find_room(struct settle *s)
+{
+    struct topt_caps least = topt_problem_least_caps(s->part);
+    int64_t low = least.transient + topt_problem_crossing(s->part) * least.crossing;
+    s->room = s->options->memory_limit ? s->options->memory_limit - low : INT64_MAX;
+}
+
+/* What a search may still take. */
+static void find_options(struct settle *s)
+{
+    const struct topt_search_options *o = s->options;
+    int64_t left = o->max_work - s->ret->claim.stats.products;
+    s->own = *o;
+    s->own.max_work = !o->max_work ? 0 : left > 1 ? left : 1;
+    int64_t best = topt_solutions_best(s->ret);
+    if (best < INT64_MAX && (!o->time_limit || best < o->time_limit))
+        s->own.time_limit = best;
+}
+
+static int over(const struct settle *s)
+{
+    const struct topt_search_options *o = s->options;
+    return (o->stop && atomic_load(o->stop)) ||
+           (o->max_work && s->ret->claim.stats.products >= o->max_work);
+}
+
+/* ---- weighing -------------------------------------------------------------------------------- */
+
+static int weigh(struct settle *s, struct topt_weighing by, struct topt_cost *ret,
+                 int *ret_some)
+{
+    int64_t aim = aim_of(s), most = (int64_t)1 << 50;
+    struct topt_cost corner = {s->room < most ? s->room : most, aim < most ? aim : most};
+    s->by = by;
+    *ret_some = 0;
+    return topt_weigher_weigh(s->weigher, by, corner, s->err) ||
+                   topt_weigher_lightest(s->weigher, ret_some, ret, s->err)
+               ? -1
+               : 0;
+}
+
+/* How much better a bound is worth another weighing. */
+static double near_enough(const struct settle *s)
+{
+    return fmax(s->options->epsilon / 8, 1.0 / 8192);
+}
+
+/* The balance by which the bound is best: with the line through two strategies of which one fits
+ * and one does not, below which there is none.  '*ret_some': can anything fit at all? */
+static int find_balance(struct settle *s, int *ret_some)
+{
+    __extension__ typedef __int128 wide;
+    struct topt_cost fast, light, middle;
+    if (weigh(s, (struct topt_weighing){0, 1}, &fast, ret_some))
+        return -1;
+    s->bound = (double)fast.time;
+    if (!*ret_some || fast.time > aim_of(s) || fast.memory <= s->room)
+        return 0;
+    if (weigh(s, (struct topt_weighing){1, 0}, &light, ret_some))
+        return -1;
+    *ret_some = *ret_some && light.memory <= s->room;
+    for (int i = 0; *ret_some && i < WEIGHINGS; i++) {
+        struct topt_weighing by = {light.time - fast.time, fast.memory - light.memory};
+        int some;
+        if (by.memory <= 0 || by.time <= 0)
+            break;
+        if (weigh(s, by, &middle, &some))
+            return -1;
+        wide gain = (wide)by.memory * (light.memory - middle.memory) +
+                    (wide)by.time * (light.time - middle.time);
+        double line = (double)by.memory / (double)by.time;
+        s->bound = fmax(s->bound,
+                        (double)middle.time + (double)(middle.memory - s->room) * line);
+        if (gain <= 0 || (double)gain / (double)by.time < s->bound * near_enough(s) ||
+            s->bound > (double)aim_of(s))
+            break;
+        *(middle.memory <= s->room ? &light : &fast) = middle;
+    }
+    return 0;
+}
+
+static void unweigh(struct settle *s)
+{
+    s->ret->claim.stats.products += s->weigher ? topt_weigher_work(s->weigher) : 0;
+    topt_weigher_destroy(s->weigher);
+    s->weigher = NULL;
+    for (int i = 0; s->level && i < s->nlevels; i++)
+        free(s->level[i]);
+    free(s->level);
+    s->level = NULL;
+}
+
+/* ---- how near everything is -------------------------------------------------------------------- */
+
+static int no_memory(struct topt_error *err)
+{
+    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
+}
+
+static int level_of(double part)
+{
+    return part <= 1 ? (int)(sqrt(fmax(part, 0)) * (LEVELS - 2)) : LEVELS - 1;
+}
+
+static int alloc_levels(struct settle *s)
+{
+    s->nlevels = s->part->nfamilies;
+    s->level = calloc((size_t)s->nlevels + 1, sizeof *s->level);
+    for (int i = 0; s->level && i < s->nlevels; i++) {
+        size_t n = (size_t)s->part->family[i].n;
+        if (!(s->level[i] = malloc((n + 1) * sizeof **s->level)))
+            return no_memory(s->err);
+        for (size_t c = 0; c < n; c++)
+            s->level[i][c] = LEVELS - 1;
+    }
+    return s->level ? 0 : no_memory(s->err);
+}
+
+/* Of the families of a place all have the level of the nearest. */
+static int share_levels(const struct settle *s)
+{
+    int changed = 0;
+    for (int c = 0; c < s->part->nchoices; c++) {
+        const struct choice *h = &s->part->choice[c];
+        for (int k = 1; k < h->nparts; k++) {
+            uint16_t *a = s->level[h->part[0].family], *b = s->level[h->part[k].family];
+            for (int i = 0; i < s->part->family[h->part[0].family].n; i++) {
+                changed |= a[i] != b[i];
+                a[i] = b[i] = a[i] < b[i] ? a[i] : b[i];
+            }
+        }
+    }
+    return changed;
+}
+
+/* After topt_weigher_within. */
+static int find_levels(struct settle *s)
+{
+    const struct topt_problem *p = s->part;
+    if (alloc_levels(s))
+        return -1;
+    for (int i = 0; i < p->nplaces - p->nmirrors; i++) {
+        const struct choice *h = &p->choice[p->place[i].choice];
+        uint16_t *level = s->level[h->part[0].family];
+        for (int c = 0; c < h->nkept; c++) {
+            int at = level_of(topt_weigher_config(s->weigher, i, c));
+            uint16_t *x = &level[h->config[h->kept[c]]];
+            *x = at < *x ? (uint16_t)at : *x;
+        }
+    }
+    while (share_levels(s))
+        ;
+    return 0;
+}
+
+/* Entries of all tables that configurations up to a level have. */
+static int64_t entries_within(const struct settle *s, int level)
+{
+    const struct topt_problem *p = s->part;
+    int64_t sum = 0;
+    for (int t = 0; t < p->ntables; t++) {
+        const struct edge_table *e = &p->table[t];
+        const struct family *a = &p->family[e->from], *b = &p->family[e->to];
+        int64_t rows = 0, cols = 0;
+        uint8_t *seen = calloc((size_t)a->nfrom + (size_t)b->nto[e->input] + 1, 1);
+        if (!seen)
+            return INT64_MAX;
+        for (int i = 0; i < a->n; i++)
+            if (s->level[e->from][i] <= level && !seen[a->from_class[i]]++)
+                rows++;
+        for (int i = 0; i < b->n; i++)
+            if (s->level[e->to][i] <= level &&
+                !seen[a->nfrom + b->to_class[e->input][i]]++)
+                cols++;
+        free(seen);
+        sum += rows * cols;
+    }
+    return sum;
+}
+
+/* The farthest level with no more entries than that, but the nearest at least. */
+static int level_with(const struct settle *s, int64_t entries)
+{
+    int lo = 0, hi = LEVELS - 1;
+    while (lo < hi) {
+        int mid = (lo + hi + 1) / 2;
+        if (entries_within(s, mid) <= entries)
+            lo = mid;
+        else
+            hi = mid - 1;
+    }
+    return lo;
+}
+
+/* ---- parts ------------------------------------------------------------------------------------- */
+
+/* The configurations up to a level. */
+static int make_part(struct settle *s, int level, struct topt_problem **ret)
+{
+    const struct topt_problem *p = s->part;
+    uint8_t **keep = calloc((size_t)p->nfamilies + 1, sizeof *keep);
+    int bad = !keep;
+    for (int i = 0; !bad && i < p->nfamilies; i++) {
+        bad = !(keep[i] = malloc((size_t)p->family[i].n + 1));
+        for (int c = 0; !bad && c < p->family[i].n; c++)
+            keep[i][c] = s->level[i][c] <= level;
+    }
+    int rc = bad ? no_memory(s->err) : topt_problem_within(s->part, keep, ret, s->err);
+    for (int i = 0; keep && i < p->nfamilies; i++)
+        free(keep[i]);
+    free(keep);
+    return rc;
+}
+
+/* Ask for the prices of all entries of a part; it is to be made again with them. */
+static int settle_all(const struct settle *s, struct topt_problem *part)
+{
+    struct topt_problem *whole = s->whole;
+    for (int t = 0; t < part->ntables; t++) {
+        int64_t n = topt_table_entries(part, &part->table[t]);
+        for (int64_t i = 0; i < n; i++)
+            if (topt_table_settle(part, &part->table[t], i, s->err))
+                return -1;
+    }
+    for (int i = 0; i < whole->nmoves; i++)
+        if (topt_moves_answer(whole, whole->moves[i], s->err))
+            return -1;
+    return 0;
+}
+
+/* The configurations up to a level with exact prices. */
+static int make_exact(struct settle *s, int level, struct topt_problem **ret)
+{
+    struct topt_problem *part;
+    if (make_part(s, level, &part))
+        return -1;
+    int rc = settle_all(s, part);
+    topt_problem_destroy(part);
+    return rc ? -1 : make_part(s, level, ret);
+}
+
+/* Search what is up to a level; its claim is of that alone. */
+static int search_within(struct settle *s, int level, struct topt_claim *ret)
+{
+    struct topt_problem *exact;
+    struct topt_solutions found = {0};
+    if (make_exact(s, level, &exact))
+        return -1;
+    find_options(s);
+    int rc = topt_boxes_fastest(exact, &s->own, &found, s->err);
+    topt_problem_destroy(exact);
+    if (rc)
+        return -1;
+    *ret = found.claim;
+    found.claim = topt_claim_exact();
+    found.claim.stats = ret->stats;
+    s->ret->stopped |= found.stopped;
+    found.stopped = 0;
+    rc = topt_solutions_merge(s->ret, &found, s->err);
+    topt_solutions_fini(&found);
+    return rc;
+}
+
+/* ---- one round --------------------------------------------------------------------------------- */
+
+enum step { FAILED = -1, MORE, DONE };
+
+static void leave_out(struct settle *s, int64_t floor)
+{
+    s->floor = floor < s->floor ? floor : s->floor;
+}
+
+/* All that is left is priced and searched. */
+static enum step finish(struct settle *s, int level)
+{
+    struct topt_claim c;
+    if (search_within(s, level, &c))
+        return FAILED;
+    leave_out(s, c.floor_ns);
+    topt_claim_fini(&c);
+    return DONE;
+}
+
+/* The corner of what matters: as good as the best so far, or a guess where there is none. */
+static struct topt_cost corner_of(const struct settle *s)
+{
+    int64_t aim = aim_of(s);
+    double guess = s->bound * (1 + 1.0 / GUESS);
+    if (aim == INT64_MAX)
+        aim = guess < 0x1p62 ? (int64_t)guess : (int64_t)1 << 62;
+    return (struct topt_cost){s->room < INT64_MAX ? s->room : 0, aim};
+}
+
+/* What is near is searched, so that there is a best. */
+static int search_near(struct settle *s, int *ret_level)
+{
+    struct topt_claim c;
+    *ret_level = level_with(s, s->near);
+    s->near *= NEARER_TIMES;
+    if (search_within(s, *ret_level, &c))
+        return -1;
+    topt_claim_fini(&c);
+    return 0;
+}
+
+/* Only what can be as good as the best is left. */
+static int keep_rest(struct settle *s, int level)
+{
+    struct topt_problem *next;
+    if (make_part(s, level, &next))
+        return -1;
+    unweigh(s); /* it borrows from the part */
+    if (s->part != s->whole)
+        topt_problem_destroy(s->part);
+    s->part = next;
+    return 0;
+}
+
+static enum step go_on(struct settle *s)
+{
+    int some, known = aim_of(s) < INT64_MAX, near;
+    if (topt_weigher_within(s->weigher, corner_of(s), &some, s->err))
+        return FAILED;
+    if (!some && known) { /* nothing is as good */
+        leave_out(s, aim_of(s) + 1);
+        return DONE;
+    }
+    if (find_levels(s))
+        return FAILED;
+    int64_t all = entries_within(s, LEVELS - 1 - known);
+    if (all <= SMALL_TIMES * s->near) {
+        leave_out(s, known ? aim_of(s) + 1 : INT64_MAX);
+        return finish(s, LEVELS - 1 - known);
+    }
+    if (search_near(s, &near))
+        return FAILED;
+    if (over(s) || aim_of(s) == INT64_MAX)
+        return MORE;
+    leave_out(s, aim_of(s) + 1);
+    double at = topt_weigher_at(s->weigher, corner_of(s));
+    return at < 0 ? DONE
+                  : keep_rest(s, known || at < 1 ? level_of(fmin(at, 1)) : LEVELS - 1);
+}
+
+static enum step go(struct settle *s)
+{
+    int some;
+    find_room(s);
+    find_options(s);
+    const struct topt_search_problem *p =
+        topt_problem_under(s->part, INT64_MAX, INT64_MAX);
+    if (topt_weigher_create(p, &s->own, &s->weigher, s->err) || find_balance(s, &some))
+        return FAILED;
+    return some ? go_on(s) : DONE;
+}
+
+/* ---- the answer -------------------------------------------------------------------------------- */
+
+static void keep_best(struct topt_solutions *r)
+{
+    for (int i = 0; i + 1 < r->n; i++)
+        topt_strategy_destroy(r->at[i].strategy);
+    if (r->n)
+        r->at[0] = r->at[r->n - 1];
+    r->n = r->n > 0;
+}
+
+static void conclude(struct settle *s, int stopped)
+{
+    struct topt_claim *c = &s->ret->claim;
+    int64_t best = topt_solutions_best(s->ret), bound = (int64_t)s->bound;
+    if (stopped)
+        leave_out(s, bound);
+    s->ret->stopped = stopped;
+    c->floor_ns = s->floor < best ? s->floor : best;
+    c->exact = c->floor_ns >= best && !stopped;
+    c->epsilon = topt_claim_epsilon(c, best);
+    if (!stopped)
+        c->epsilon = fmin(c->epsilon, s->options->epsilon);
+    keep_best(s->ret);
+}
+
+int topt_settle_fastest(struct topt_problem *p, const struct topt_search_options *options,
+                        struct topt_solutions *ret, struct topt_error *err)
+{
+    struct settle s = {.options = options,
+                       .ret = ret,
+                       .err = err,
+                       .whole = p,
+                       .part = p,
+                       .near = p->options.floors,
+                       .floor = INT64_MAX};
+    enum step step = MORE;
+    *ret = (struct topt_solutions){.claim = topt_claim_exact()};
+    while (step == MORE && !over(&s)) {
+        step = go(&s);
+        unweigh(&s);
+    }
+    if (step != FAILED)
+        conclude(&s, step == MORE || ret->stopped);
+    if (s.part != p)
+        topt_problem_destroy(s.part);
+    if (step == FAILED)
+        topt_solutions_fini(ret);
+    return step == FAILED ? -1 : 0;
+}

@@ -1,0 +1,145 @@
+/* weigher.c - a problem whose strategies are weighed: the passes of weigh.c over a plan, for others. */
+#include "topt_weigher.h"
+
+#include "band.h"
+#include "sweep.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct topt_weigher {
+    const struct topt_search_problem *problem;
+    struct topt_search_options options;
+    struct plan plan;
+    struct bander bander;
+    const struct table **leaf; /* by operator */
+    int64_t least, work;       /* least: of all strategies */
+};
+
+void topt_weigher_destroy(struct topt_weigher *w)
+{
+    if (!w)
+        return;
+    topt_bander_fini(&w->bander);
+    topt_plan_fini(&w->plan);
+    free(w->leaf);
+    free(w);
+}
+
+static int find_leaves(struct topt_weigher *w, struct topt_error *err)
+{
+    w->leaf = calloc((size_t)w->problem->nops + 1, sizeof(*w->leaf));
+    if (!w->leaf)
+        return topt_search_nomem(err);
+    for (int i = 0; i < w->plan.nplaces; i++) {
+        const struct place *p = &w->plan.place[i];
+        if (p->op >= 0 && p->table->leaf)
+            w->leaf[p->op] = p->table;
+    }
+    return 0;
+}
+
+static int init(struct topt_weigher *w, struct topt_error *err)
+{
+    struct topt_cost most;
+    if (topt_plan_exactly(&w->plan, w->problem, &w->options, err) ||
+        find_leaves(w, err) || topt_sweep_most(&w->plan, &most, err))
+        return -1;
+    if (most.time >= TOPT_HEAVY / 4 || most.memory >= TOPT_HEAVY / 4)
+        return topt_fail(err, TOPT_ERR_LIMIT, "costs are too large to be weighed");
+    return topt_bander_init(&w->bander, &w->plan, &w->options, most, err);
+}
+
+int topt_weigher_create(const struct topt_search_problem *problem,
+                        const struct topt_search_options *options,
+                        struct topt_weigher **ret, struct topt_error *err)
+{
+    struct topt_weigher *w = calloc(1, sizeof *w);
+    if (!w)
+        return topt_search_nomem(err);
+    w->problem = problem;
+    w->options = *options;
+    if (init(w, err)) {
+        topt_weigher_destroy(w);
+        return -1;
+    }
+    *ret = w;
+    return 0;
+}
+
+static const struct table *root_of(const struct topt_weigher *w)
+{
+    return w->plan.place[w->plan.root].table;
+}
+
+int topt_weigher_weigh(struct topt_weigher *w, struct topt_weighing by,
+                       struct topt_cost corner, struct topt_error *err)
+{
+    w->bander.err = err;
+    w->work += w->plan.tables.npairs;
+    if (topt_band_weigh(&w->bander, by.time, by.memory, corner))
+        return -1;
+    w->least = w->bander.bound[0].least[root_of(w)->first_entry];
+    return 0;
+}
+
+int topt_weigher_lightest(struct topt_weigher *w, int *ret_some, struct topt_cost *ret,
+                          struct topt_error *err)
+{
+    struct found f = {{0, 0}, NULL};
+    w->bander.err = err;
+    if (w->least < TOPT_NOTHING && topt_band_walk(&w->bander, &f))
+        return -1;
+    *ret = f.cost;
+    *ret_some = f.choice != NULL;
+    free(f.choice);
+    return 0;
+}
+
+/* What a cost weighs; no more than anything may. */
+static int64_t weigh(const struct bound *x, struct topt_cost c)
+{
+    __extension__ typedef __int128 wide;
+    wide w = (wide)x->time * c.time + (wide)x->memory * c.memory;
+    return w < TOPT_HEAVY ? (int64_t)w : TOPT_HEAVY;
+}
+
+int topt_weigher_within(struct topt_weigher *w, struct topt_cost corner, int *ret,
+                        struct topt_error *err)
+{
+    struct bound *x = &w->bander.bound[0];
+    x->allowance = weigh(x, corner);
+    *ret = w->least <= x->allowance;
+    w->work += *ret ? w->plan.tables.npairs : 0;
+    if (*ret && topt_weigh_all_rest(&w->plan.tables, root_of(w), w->options.cancel, x))
+        return topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled");
+    return 0;
+}
+
+static double stands(const struct topt_weigher *w, int64_t weight)
+{
+    double above = (double)(weight - w->least);
+    double room = (double)(w->bander.bound[0].allowance - w->least);
+    return above <= 0 ? above : room > 0 ? above / room : INFINITY;
+}
+
+double topt_weigher_at(const struct topt_weigher *w, struct topt_cost cost)
+{
+    return stands(w, weigh(&w->bander.bound[0], cost));
+}
+
+double topt_weigher_config(const struct topt_weigher *w, int op, int config)
+{
+    const struct bound *x = &w->bander.bound[0];
+    const struct table *t = w->leaf[op];
+    int64_t rest = x->rest[t->first_entry + w->plan.value[op][config]];
+    if (rest > x->allowance)
+        return INFINITY;
+    int64_t weight = weigh(x, w->problem->op[op].cost[config]) + rest;
+    return weight > x->allowance ? INFINITY : stands(w, weight);
+}
+
+int64_t topt_weigher_work(const struct topt_weigher *w)
+{
+    return w->work;
+}

@@ -1,0 +1,102 @@
+/* Floors of moves against the cheapest ways: never more, and not nothing; random layouts on random
+ * meshes of all shipped profiles. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "hw_impl.h"
+#include "random_model.h"
+#include "tap.h"
+#include "topt_layout.h"
+
+enum { PAIRS = 200 };
+
+static const int shapes[][2] = {{1, 2}, {1, 4}, {2, 2}, {1, 8}, {2, 4},
+                                {3, 2}, {2, 6}, {4, 1}, {4, 4}, {8, 8}};
+
+/* Axes go to dimensions in a random order; 'partial': some are sums. */
+static struct topt_layout random_layout(const struct topt_mesh *m, uint64_t *seed,
+                                        int ndims, int partial)
+{
+    struct topt_layout l = topt_layout_replicated();
+    int order[TOPT_MAX_AXES] = {0}, taken[TOPT_MAX_RANK] = {0};
+    for (int i = 0; i < m->naxes; i++) {
+        int k = random_below(seed, i + 1);
+        order[i] = order[k];
+        order[k] = i;
+    }
+    for (int i = 0; i < m->naxes; i++) {
+        int at = random_below(seed, ndims + 1 + partial);
+        if (at < ndims) {
+            l.at[order[i]] = (int8_t)at;
+            l.pos[order[i]] = (int8_t)taken[at]++;
+        } else if (at > ndims) {
+            l.at[order[i]] = TOPT_PARTIAL;
+        }
+    }
+    return l;
+}
+
+struct tally {
+    int pairs, above, routes_failed;
+    int moving;  /* take time at all */
+    double part; /* the floors', summed */
+};
+
+static void compare(struct topt_router *r, const struct topt_floors *f,
+                    const struct topt_mesh *m, uint64_t *seed, struct tally *t)
+{
+    static const int64_t counts[] = {1, 6, 24, 96, 1024, 12288, 50257};
+    struct topt_shape s = {.ndim = 1 + random_below(seed, 3)};
+    for (int d = 0; d < s.ndim; d++)
+        s.dim[d] = (struct topt_dim){counts[random_below(seed, 7)],
+                                     1 + 63 * random_below(seed, 2)};
+    int partial = random_below(seed, 2);
+    struct topt_layout from = random_layout(m, seed, s.ndim, partial),
+                       to = random_layout(m, seed, s.ndim, 0);
+    const struct topt_route *route;
+    if (topt_router_route(r, &s, 4, 1, &from, &to, &route, NULL)) {
+        t->routes_failed++;
+        return;
+    }
+    int64_t ns = topt_floor_ns(f, &s, 4, &from, &to);
+    t->pairs++;
+    t->above += ns > route->time_ns || ns < 0;
+    if (route->time_ns > 0) {
+        t->moving++;
+        t->part += (double)ns / (double)route->time_ns;
+    }
+}
+
+static void test_profile(const char *name)
+{
+    struct topt_hw *hw = topt_hw_load(name, NULL);
+    struct tally t = {0};
+    uint64_t seed = 7;
+    if (!hw) {
+        ok(0, "%s is there", name);
+        return;
+    }
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        struct topt_mesh m;
+        if (topt_mesh_init(&m, shapes[i][0], shapes[i][1], NULL))
+            continue;
+        struct topt_router *r = topt_router_create(hw, &m);
+        struct topt_floors *f = topt_floors_create(hw, &m);
+        for (int k = 0; r && f && k < PAIRS; k++)
+            compare(r, f, &m, &seed, &t);
+        topt_router_destroy(r);
+        topt_floors_destroy(f);
+    }
+    ok(t.pairs > PAIRS && !t.routes_failed && t.above == 0 && t.part > 0.25 * t.moving,
+       "%s: %d floors, %d above the cheapest way, %.0f %% of it in the mean", name,
+       t.pairs, t.above, 100 * t.part / t.moving);
+    topt_hw_destroy(hw);
+}
+
+int main(void)
+{
+    static const char *const names[] = {"v100-dgx1-2x8", "v100-pcie-1x8", "a100-80-dgx"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        test_profile(names[i]);
+    return done_testing();
+}

@@ -1,0 +1,200 @@
+/* The fastest strategy where moves cost floors at first, against the same problem with exact prices: of
+ * random models, spaces, limits and tolerances.  So few entries are priced at once that small problems take
+ * many rounds, too. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer.h"
+#include "random_model.h"
+#include "tap.h"
+
+static struct topt_hw *hw;
+
+static const struct shape {
+    int nodes, per_node;
+    enum topt_space space;
+} shapes[] = {{1, 4, TOPT_SPACE_FULL},      {2, 2, TOPT_SPACE_FULL},
+              {1, 8, TOPT_SPACE_CANONICAL}, {2, 4, TOPT_SPACE_CANONICAL},
+              {1, 6, TOPT_SPACE_CANONICAL}, {4, 4, TOPT_SPACE_CANONICAL}};
+enum { NSHAPES = sizeof shapes / sizeof *shapes };
+
+struct tally {
+    int asked, feasible, wrong, rough, claims;
+    int64_t fewer, exact; /* moves that were priced, and all of them */
+};
+
+static int64_t moves_of(const struct topt_problem *p)
+{
+    struct topt_problem_stats s;
+    topt_problem_stats(p, &s);
+    return s.priced_moves;
+}
+
+/* One question to both. */
+static void compare(struct topt_problem *exact, struct topt_problem *floors,
+                    int64_t limit, double epsilon, int64_t time_limit, struct tally *t)
+{
+    struct topt_search_options o = {.threads = 1,
+                                    .memory_limit = limit,
+                                    .time_limit = time_limit,
+                                    .epsilon = epsilon};
+    struct topt_solutions a, b;
+    if (topt_problem_fastest(exact, &o, &a, NULL) ||
+        topt_problem_fastest(floors, &o, &b, NULL)) {
+        t->wrong++;
+        return;
+    }
+    t->asked++;
+    t->feasible += a.n;
+    t->claims +=
+        b.claim.epsilon <= epsilon && !b.stopped && (epsilon > 0 || b.claim.exact);
+    /* With a tolerance nothing may be said where a time limit leaves it open. */
+    if (epsilon > 0) {
+        t->rough += a.n && b.n &&
+                    (double)b.at[0].time_ns <=
+                        (double)a.at[0].time_ns * (1 + epsilon) * (1 + 1e-12);
+        t->wrong += a.n != b.n && !time_limit;
+    } else {
+        t->wrong += a.n != b.n || (a.n && (a.at[0].time_ns != b.at[0].time_ns ||
+                                           a.at[0].memory_bytes != b.at[0].memory_bytes));
+    }
+    topt_solutions_fini(&a);
+    topt_solutions_fini(&b);
+}
+
+/* No limit, what the fastest needs, less and less, the least, and too little. */
+static void ask_all(const struct topt_costing *k, struct topt_space_options *o,
+                    uint64_t seed, struct tally *t, struct tally *loose)
+{
+    struct topt_problem *exact, *floors;
+    struct topt_solutions fast, least;
+    struct topt_search_options any = {.threads = 1};
+    if (topt_problem_create(k, o, &exact, NULL))
+        return;
+    int rc = topt_problem_fastest(exact, &any, &fast, NULL) ||
+             topt_problem_least(exact, &any, 0, &least, NULL);
+    for (int i = 0; !rc && fast.n && least.n && i < 6; i++) {
+        int64_t lo = least.at[0].memory_bytes, hi = fast.at[0].memory_bytes;
+        int64_t limit = i == 5 ? 0 : i == 4 ? lo - 1 : lo + (hi - lo) * i / 3;
+        o->floors = 1 + (int)(seed * 7 % 40) * (int)(seed * 7 % 40);
+        if (topt_problem_create(k, o, &floors, NULL))
+            break;
+        compare(exact, floors, limit, 0, seed % 3 ? 0 : 2 * fast.at[0].time_ns, t);
+        t->fewer += moves_of(floors);
+        t->exact += moves_of(exact);
+        compare(exact, floors, limit, i % 2 ? 0.02 : 0.3, 0, loose);
+        topt_problem_destroy(floors);
+    }
+    topt_solutions_fini(&fast);
+    topt_solutions_fini(&least);
+    topt_problem_destroy(exact);
+}
+
+static void test_models(int alike, int wanted)
+{
+    struct tally t = {0}, loose = {0};
+    for (uint64_t seed = 1; t.asked < wanted && seed < 400; seed++) {
+        const struct shape *k = &shapes[seed % NSHAPES];
+        struct topt_request r;
+        struct topt_micros micros;
+        struct topt_shape_search s;
+        struct topt_costing costing;
+        topt_request_init(&r);
+        struct topt_model *m = alike ? block_model(seed, 3, 1 + (int)(seed % 3))
+                                     : random_model(seed, 1 + (int)(seed % 9));
+        r.model = m;
+        r.hw = hw;
+        r.space = k->space;
+        r.blocks = alike ? TOPT_BLOCKS_ALIKE : TOPT_BLOCKS_FREE;
+        r.factors = 0;
+        if (!m || topt_micros_init(&micros, &r, NULL))
+            continue;
+        if (!topt_shape_open(&s, &micros, k->nodes, k->per_node, NULL) &&
+            !topt_shape_costing(&s, &s.variant[0], &costing, NULL)) {
+            struct topt_space_options o = {.space = k->space,
+                                           .zero = seed % 2 ? 15 : 1,
+                                           .alike = alike ? &micros.blocks : NULL,
+                                           .recompute = alike && seed % 4 < 2
+                                                            ? TOPT_RECOMPUTE_FREE
+                                                            : TOPT_RECOMPUTE_NONE};
+            ask_all(&costing, &o, seed, &t, &loose);
+        }
+        topt_shape_close(&s);
+        topt_micros_fini(&micros);
+        topt_model_destroy(m);
+    }
+    const char *what = alike ? "blocks alike" : "free blocks";
+    ok(t.asked >= wanted && t.feasible > t.asked / 2 && t.feasible < t.asked,
+       "%s: %d questions, %d with an answer", what, t.asked, t.feasible);
+    is_int(t.wrong, 0, "%s: as with exact prices", what);
+    is_int(t.claims, t.asked, "%s: and said to be exact", what);
+    is_int(loose.wrong, 0, "%s: with a tolerance the same have an answer", what);
+    is_int(loose.rough, loose.feasible, "%s: within the tolerance", what);
+    is_int(loose.claims, loose.asked, "%s: and said to be", what);
+    ok(t.fewer < t.exact, "%s: %lld of %lld moves were priced", what, (long long)t.fewer,
+       (long long)t.exact);
+}
+
+/* A search that is to stop at once says so, and claims nothing that is not so. */
+static void test_stop(void)
+{
+    struct topt_request r;
+    struct topt_micros micros;
+    struct topt_shape_search s;
+    struct topt_costing k;
+    struct topt_problem *p, *exact;
+    struct topt_solutions a = {0}, b = {0};
+    struct topt_space_options o = {
+        .space = TOPT_SPACE_CANONICAL, .zero = 15, .floors = 1};
+    struct topt_model *m = random_model(5, 6);
+    topt_request_init(&r);
+    r.model = m;
+    r.hw = hw;
+    r.space = TOPT_SPACE_CANONICAL;
+    r.factors = 0;
+    int rc = topt_micros_init(&micros, &r, NULL) ||
+             topt_shape_open(&s, &micros, 2, 4, NULL) ||
+             topt_shape_costing(&s, &s.variant[0], &k, NULL) ||
+             topt_problem_create(&k, &o, &p, NULL);
+    o.floors = 0;
+    rc = rc || topt_problem_create(&k, &o, &exact, NULL);
+    struct topt_search_options any = {.threads = 1};
+    rc = rc || topt_problem_fastest(exact, &any, &a, NULL);
+    int stopped = 0, wrong = 0;
+    for (int64_t work = 1; !rc && work < 1 << 24; work *= 4) {
+        struct topt_search_options some = {.threads = 1, .max_work = work};
+        rc = topt_problem_fastest(p, &some, &b, NULL);
+        stopped += b.stopped;
+        wrong += b.claim.floor_ns > a.at[0].time_ns ||
+                 (b.n && b.at[0].time_ns < a.at[0].time_ns) ||
+                 (b.claim.exact && (!b.n || b.at[0].time_ns != a.at[0].time_ns));
+        topt_solutions_fini(&b);
+    }
+    ok(!rc && stopped > 0 && !wrong,
+       "out of work, %d times: what was found is no better than the best, the floor no "
+       "worse",
+       stopped);
+    atomic_bool now = 1;
+    struct topt_search_options canceled = {.threads = 1, .cancel = &now};
+    struct topt_error err = {0};
+    ok(topt_problem_fastest(p, &canceled, &b, &err) && err.code == TOPT_ERR_CANCELED,
+       "canceled: %s", err.text);
+    topt_solutions_fini(&a);
+    topt_problem_destroy(p);
+    topt_problem_destroy(exact);
+    topt_shape_close(&s);
+    topt_micros_fini(&micros);
+    topt_model_destroy(m);
+}
+
+int main(void)
+{
+    hw = topt_hw_load("v100-dgx1-2x8", NULL);
+    if (!hw)
+        return 1;
+    test_models(0, 250);
+    test_models(1, 150);
+    test_stop();
+    topt_hw_destroy(hw);
+    return done_testing();
+}
