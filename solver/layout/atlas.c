@@ -1,9 +1,7 @@
 /* atlas.c - layouts without names, and the moves between them.
  *
- * A layout is a node of a graph whose edges are single collectives, or the local slice.  Going
- * backward, what a gather came from are the gathered groups in any order, which are many where much
- * is gathered, and listed when a search comes so far; what a reduce-scatter came
- * from is one layout if the groups are in their order, and a slice has only one origin. */
+ * A layout is a node of a graph whose edges are single collectives, or the local slice.
+ */
 #include "atlas.h"
 
 #include <stdlib.h>
@@ -136,8 +134,8 @@ int32_t topt_atlas_number(struct topt_atlas *a, uint64_t state)
     int32_t *slot = slot_of(a, state);
     if (*slot < 0) {
         struct topt_atlas_moves none = {.n = TOPT_ATLAS_NONE};
-        a->spot[a->nspots] = (struct topt_atlas_spot){
-            state, shape_number(a, shape_of(a, state)), none, none};
+        a->spot[a->nspots] =
+            (struct topt_atlas_spot){state, shape_number(a, shape_of(a, state)), none};
         *slot = a->nspots++;
     }
     return *slot;
@@ -186,7 +184,7 @@ static void begin_class(const struct view *v, enum topt_move_kind kind, uint32_t
                                                         .kind = (uint8_t)kind};
 }
 
-static void add_arc_to(const struct view *v, int32_t class, uint64_t state)
+static void add_arc(const struct view *v, uint64_t state)
 {
     struct topt_atlas *a = v->a;
     if (a->narcs == a->arc_cap) {
@@ -202,19 +200,13 @@ static void add_arc_to(const struct view *v, int32_t class, uint64_t state)
     if (a->failed)
         return;
     a->arc[a->narcs++] = topt_atlas_number(a, state);
-    a->class[class].narcs++;
+    a->class[a->nclasses - 1].narcs++;
 }
 
-static void add_arc(const struct view *v, uint64_t state)
+/* The shape where a set less splits a dimension. */
+static int32_t shape_without(const struct view *v, int d, uint32_t set)
 {
-    add_arc_to(v, v->a->nclasses - 1, state);
-}
-
-/* The shape where a set less and a set more split two dimensions. */
-static int32_t shape_with(const struct view *v, int d, uint32_t less, int e,
-                          uint32_t more)
-{
-    return shape_number(v->a, (v->shape & ~in_dim(less, d)) | in_dim(more, e));
+    return shape_number(v->a, v->shape & ~in_dim(set, d));
 }
 
 static uint64_t put_all(uint64_t s, uint32_t set, int at)
@@ -259,14 +251,13 @@ static void gather(const struct view *v, int d)
     uint32_t set = 0;
     for (int k = v->n[d] - 1; k >= 0; k--) {
         set |= 1u << v->group[d][k];
-        begin_class(v, TOPT_MOVE_ALL_GATHER, set, shape_with(v, d, set, d, 0));
+        begin_class(v, TOPT_MOVE_ALL_GATHER, set, shape_without(v, d, set));
         add_arc(v, put_all(v->state, set, TOPT_WAY_R));
     }
 }
 
-/* Hand the innermost 1, 2, ... groups of dimension 'd' to 'e'.  Backward that is the same, but what
- * is sent are the blocks before. */
-static void hand_over(const struct view *v, int d, int e, int back)
+/* Hand the innermost 1, 2, ... groups of dimension 'd' to 'e'. */
+static void hand_over(const struct view *v, int d, int e)
 {
     uint32_t set = 0;
     for (int k = v->n[d] - 1; k >= 0; k--) {
@@ -274,8 +265,7 @@ static void hand_over(const struct view *v, int d, int e, int back)
         set |= 1u << v->group[d][k];
         for (int i = k; i < v->n[d]; i++)
             s = topt_way_put(s, v->group[d][i], e, v->n[e] + i - k);
-        begin_class(v, TOPT_MOVE_ALL_TO_ALL, set,
-                    back ? shape_with(v, d, set, e, set) : v->shape_number);
+        begin_class(v, TOPT_MOVE_ALL_TO_ALL, set, v->shape_number);
         add_arc(v, s);
     }
 }
@@ -311,59 +301,6 @@ static void reorder(const struct view *v, int d)
     }
 }
 
-/* What a gather may have come from: the groups of 'left' innermost in 'd', in any order. */
-static void ungather_to(const struct view *v, int32_t class, uint32_t left, int d,
-                        int pos, uint64_t s)
-{
-    if (!left)
-        add_arc_to(v, class, s);
-    for (uint32_t m = left; m; m &= m - 1) {
-        int g = __builtin_ctz(m);
-        ungather_to(v, class, left & ~(1u << g), d, pos + 1, topt_way_put(s, g, d, pos));
-    }
-}
-
-static void ungather(const struct view *v)
-{
-    for (uint32_t set = v->replicated; set; set = (set - 1) & v->replicated)
-        for (int d = 0; d < v->a->ndims; d++) {
-            begin_class(v, TOPT_MOVE_ALL_GATHER, set, v->shape_number);
-            v->a->class[v->a->nclasses - 1].arc = TOPT_ATLAS_NONE;
-            v->a->class[v->a->nclasses - 1].dim = (uint8_t)d;
-        }
-}
-
-static void unreduce(const struct view *v)
-{
-    for (uint32_t set = v->replicated; set; set = (set - 1) & v->replicated) {
-        begin_class(v, TOPT_MOVE_ALL_REDUCE, set, v->shape_number);
-        add_arc(v, put_all(v->state, set, TOPT_WAY_P));
-    }
-}
-
-static void unslice(const struct view *v, int d)
-{
-    if (v->n[d]) {
-        uint32_t set = 1u << v->group[d][v->n[d] - 1];
-        begin_class(v, TOPT_MOVE_SLICE, set, v->shape_number);
-        add_arc(v, put_all(v->state, set, TOPT_WAY_R));
-    }
-}
-
-/* Innermost groups that are in group order. */
-static void unscatter(const struct view *v, int d)
-{
-    uint32_t set = 0;
-    for (int k = v->n[d] - 1; k >= 0; k--) {
-        int g = v->group[d][k];
-        if (set && g > __builtin_ctz(set))
-            break;
-        set |= 1u << g;
-        begin_class(v, TOPT_MOVE_REDUCE_SCATTER, set, shape_with(v, d, set, d, 0));
-        add_arc(v, put_all(v->state, set, TOPT_WAY_P));
-    }
-}
-
 static void list_out(const struct view *v)
 {
     add_up(v);
@@ -372,66 +309,78 @@ static void list_out(const struct view *v)
         gather(v, d);
         for (int e = 0; e < v->a->ndims; e++)
             if (e != d)
-                hand_over(v, d, e, 0);
+                hand_over(v, d, e);
     }
     for (int d = 0; d < v->a->ndims; d++)
         reorder(v, d);
-}
-
-static void list_in(const struct view *v)
-{
-    ungather(v);
-    unreduce(v);
-    for (int d = 0; d < v->a->ndims; d++) {
-        unslice(v, d);
-        unscatter(v, d);
-        for (int e = 0; e < v->a->ndims; e++)
-            if (e != d)
-                hand_over(v, d, e, 1);
-    }
-    for (int d = 0; d < v->a->ndims; d++)
-        reorder(v, d);
-}
-
-static int list(struct topt_atlas *a, int32_t spot, void (*moves)(const struct view *v),
-                struct topt_atlas_moves *ret)
-{
-    struct view v;
-    ret->first = a->nclasses;
-    view_of(a, spot, &v);
-    moves(&v);
-    ret->n = a->nclasses - ret->first;
-    return a->failed ? -1 : 0;
 }
 
 int topt_atlas_list_out(struct topt_atlas *a, int32_t spot)
 {
-    struct topt_atlas_moves m;
+    struct topt_atlas_moves m = {.first = a->nclasses};
+    struct view v;
     if (a->spot[spot].out.n >= 0)
         return 0;
-    int rc = list(a, spot, list_out, &m);
-    a->spot[spot].out = m;
-    return rc;
-}
-
-int topt_atlas_list_in(struct topt_atlas *a, int32_t spot)
-{
-    struct topt_atlas_moves m;
-    if (a->spot[spot].in.n >= 0)
-        return 0;
-    int rc = list(a, spot, list_in, &m);
-    a->spot[spot].in = m;
-    return rc;
-}
-
-int topt_atlas_list_class(struct topt_atlas *a, int32_t spot, int32_t class)
-{
-    struct view v;
-    if (a->class[class].arc >= 0)
-        return 0;
     view_of(a, spot, &v);
-    int d = a->class[class].dim;
-    a->class[class].arc = a->narcs;
-    ungather_to(&v, class, a->class[class].groups, d, v.n[d], v.state);
+    list_out(&v);
+    m.n = a->nclasses - m.first;
+    a->spot[spot].out = m;
     return a->failed ? -1 : 0;
+}
+
+/* All come from sums of all groups. */
+int topt_atlas_list_all(struct topt_atlas *a)
+{
+    uint64_t sums = 0;
+    for (int g = 0; g < a->ngroups; g++)
+        sums = topt_way_put(sums, g, TOPT_WAY_P, 0);
+    if (topt_atlas_number(a, sums) == TOPT_ATLAS_NONE)
+        return -1;
+    for (; a->nlisted < a->nspots; a->nlisted++)
+        if (topt_atlas_list_out(a, a->nlisted))
+            return -1;
+    return 0;
+}
+
+/* ---- ways through it -------------------------------------------------------------------------------- */
+
+/* The move between two layouts. */
+static struct topt_way_step step_between(const struct topt_atlas *a, uint64_t from,
+                                         uint64_t to)
+{
+    struct topt_way_step step = {.to = to};
+    for (int g = 0; g < a->ngroups; g++) {
+        int at = topt_way_at(from, g), next = topt_way_at(to, g);
+        if (topt_way_bits(from, g) == topt_way_bits(to, g))
+            continue;
+        step.groups |= 1u << g;
+        if (at == TOPT_WAY_P)
+            step.kind =
+                next == TOPT_WAY_R ? TOPT_MOVE_ALL_REDUCE : TOPT_MOVE_REDUCE_SCATTER;
+        else if (at == TOPT_WAY_R)
+            step.kind = TOPT_MOVE_SLICE;
+        else if (next == TOPT_WAY_R)
+            step.kind = TOPT_MOVE_ALL_GATHER;
+        else
+            step.kind = next == at ? TOPT_MOVE_PERMUTE : TOPT_MOVE_ALL_TO_ALL;
+    }
+    return step;
+}
+
+int topt_atlas_steps(const struct topt_atlas *a, const int32_t *stop, int len,
+                     struct topt_way_step *step)
+{
+    int nsteps = 0;
+    for (int i = 0; i < len; i++) {
+        struct topt_way_step *last = nsteps ? &step[nsteps - 1] : NULL;
+        struct topt_way_step next =
+            step_between(a, a->spot[stop[i]].state, a->spot[stop[i + 1]].state);
+        if (last && last->kind == TOPT_MOVE_SLICE && next.kind == TOPT_MOVE_SLICE) {
+            last->groups |= next.groups;
+            last->to = next.to;
+        } else {
+            step[nsteps++] = next;
+        }
+    }
+    return nsteps;
 }

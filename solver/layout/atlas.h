@@ -13,13 +13,13 @@ enum { TOPT_ATLAS_NONE = -1, TOPT_ATLAS_REORDERED = 4 };
 
 struct topt_atlas_class {
     int32_t shape; /* whose blocks are sent, or result from a gather */
-    int32_t arc;   /* the first of the layouts there; NONE: not listed yet */
+    int32_t arc;   /* the first of the layouts there */
     int32_t narcs;
     uint16_t groups;   /* that they vary along */
-    uint8_t kind, dim; /* 'dim' of a permutation, and of a gather backward */
+    uint8_t kind, dim; /* 'dim' of a permutation */
 };
 
-/* Moves from a layout, or those that lead to it: classes.  n NONE: not listed yet. */
+/* Moves from a layout: classes.  n NONE: not listed yet. */
 struct topt_atlas_moves {
     int32_t first, n;
 };
@@ -27,14 +27,14 @@ struct topt_atlas_moves {
 struct topt_atlas_spot {
     uint64_t state;
     int32_t shape; /* which groups split which dimension */
-    struct topt_atlas_moves out, in;
+    struct topt_atlas_moves out;
 };
 
 struct topt_atlas {
     int ngroups, ndims;
     struct topt_atlas_spot *spot;
-    int nspots, spot_cap;
-    int32_t *slot; /* hash of states */
+    int nspots, spot_cap, nlisted; /* of all the first so many */
+    int32_t *slot;                 /* hash of states */
     int nslots;
     uint64_t *shape; /* sets by dimension, TOPT_WAY_GROUPS bits each */
     int nshapes, shape_cap;
@@ -51,12 +51,14 @@ void topt_atlas_fini(struct topt_atlas *a);
 int64_t topt_atlas_bytes(const struct topt_atlas *a);
 /* Number of a state, new or not; NONE where memory is short. */
 int32_t topt_atlas_number(struct topt_atlas *a, uint64_t state);
-/* List moves from a layout; and those to it, without what a gather comes from. */
+/* List moves from a layout; from all that there are. */
 int topt_atlas_list_out(struct topt_atlas *a, int32_t spot) TOPT_MUST_CHECK;
-int topt_atlas_list_in(struct topt_atlas *a, int32_t spot) TOPT_MUST_CHECK;
-/* That of one class of gathers to 'spot'. */
-int topt_atlas_list_class(struct topt_atlas *a, int32_t spot,
-                          int32_t class) TOPT_MUST_CHECK;
+int topt_atlas_list_all(struct topt_atlas *a) TOPT_MUST_CHECK;
+
+/* The steps of a way by its stops, one more than 'len': slices that follow each other are one.  Returns
+ * how many. */
+int topt_atlas_steps(const struct topt_atlas *a, const int32_t *stop, int len,
+                     struct topt_way_step *step);
 
 static inline uint32_t topt_atlas_set(uint64_t shape, int dim)
 {

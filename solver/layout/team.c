@@ -7,8 +7,9 @@
 #include "topt_pool.h"
 #include "ways.h"
 
-/* So few sources are not worth waking threads up for. */
-enum { FEW_SOURCES = 32 };
+/* So few questions are not worth waking threads up for; so many sources are one thread's at most.  The
+ * second does not depend on the number of threads, so that the work that is counted does not either. */
+enum { FEW_QUESTIONS = 256, RUN_SOURCES = 128 };
 
 struct topt_team {
     const struct topt_hw *hw;
@@ -18,7 +19,8 @@ struct topt_team {
     struct topt_ways **ways;
 };
 
-/* Questions in order of their sources; a run is those of one source. */
+/* Questions in order of their sources; a run is those of sources that are alike but for where they
+ * begin. */
 struct job {
     struct topt_team *team;
     struct topt_way_question **question;
@@ -84,25 +86,36 @@ static int team_grow(struct topt_team *t, int n, struct topt_error *err)
     return t->pool ? 0 : -1;
 }
 
-/* Those that are alike but for bytes are neighbours: they come by the same layouts. */
+/* First by all but where they begin. */
+static int by_tariff(const struct topt_way_source *p, const struct topt_way_source *q)
+{
+    int c =
+        memcmp(&p->size, &q->size, sizeof *p - offsetof(struct topt_way_source, size));
+    return c ? c : memcmp(p, q, offsetof(struct topt_way_source, from));
+}
+
 static int by_source(const void *a, const void *b)
 {
     const struct topt_way_question *x = *(struct topt_way_question *const *)a;
     const struct topt_way_question *y = *(struct topt_way_question *const *)b;
     const struct topt_way_source *p = &x->source, *q = &y->source;
-    int c =
-        memcmp(&p->from, &q->from, sizeof *p - offsetof(struct topt_way_source, from));
-    c = c ? c : memcmp(p, q, offsetof(struct topt_way_source, from));
+    int c = by_tariff(p, q);
+    c = c ? c : (p->from > q->from) - (p->from < q->from);
     return c ? c : (x->to > y->to) - (x->to < y->to);
 }
 
 static int *find_runs(struct topt_way_question **question, int n, int *ret_nruns)
 {
-    int *run = malloc(((size_t)n + 1) * sizeof *run), nruns = 0;
-    for (int i = 0; run && i < n; i++)
-        if (!i || memcmp(&question[i]->source, &question[i - 1]->source,
-                         sizeof question[i]->source) != 0)
+    int *run = malloc(((size_t)n + 1) * sizeof *run), nruns = 0, sources = 0;
+    for (int i = 0; run && i < n; i++) {
+        const struct topt_way_source *s = &question[i]->source;
+        int fresh = !i || by_tariff(s, &question[i - 1]->source) != 0;
+        sources += !fresh && s->from != question[i - 1]->source.from;
+        if (fresh || sources == RUN_SOURCES) {
             run[nruns++] = i;
+            sources = 0;
+        }
+    }
     if (run)
         run[nruns] = n;
     *ret_nruns = nruns;
@@ -135,7 +148,7 @@ int topt_team_answer(struct topt_team *t, struct topt_way_question **question, i
     j.run = find_runs(question, n, &j.nruns);
     if (!j.run)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for redistributions");
-    int many = threads > 1 && j.nruns > FEW_SOURCES;
+    int many = threads > 1 && n > FEW_QUESTIONS && j.nruns > 1;
     int rc = many ? team_grow(t, threads, err) : 0;
     if (!rc && many)
         topt_pool_run(t->pool, work, &j);

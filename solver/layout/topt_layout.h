@@ -162,7 +162,7 @@ int64_t topt_floor_ns(const struct topt_floors *f, const struct topt_shape *s,
 struct topt_route_stats {
     int64_t routes;  /* different ones that were asked for */
     int64_t trees;   /* sources */
-    int64_t settled; /* layouts that a cheapest way was found to */
+    int64_t settled; /* layouts that were gone on from, by some sources together once */
     int64_t relaxed; /* moves looked at */
 };
 void topt_router_stats(const struct topt_router *r, struct topt_route_stats *ret);

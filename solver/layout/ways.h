@@ -100,14 +100,15 @@ static inline uint64_t topt_mix_bytes(uint64_t h, const void *p, size_t n)
     return h;
 }
 
-/* Finds ways, one source at a time; answers are borrowed from it.  One owner at a time. */
+/* Finds ways; answers are borrowed from it.  One owner at a time. */
 struct topt_ways;
 struct topt_ways *topt_ways_create(const struct topt_hw *hw,
                                    const struct topt_mesh *mesh);
 void topt_ways_destroy(struct topt_ways *w);
 struct topt_time topt_ways_time(struct topt_ways *w, enum topt_collective c, int nodes,
                                 int per_node, int64_t bytes);
-/* The cheapest ways from one source, of those the ones with the fewest moves, of those the ones whose
+/* Questions whose sources are alike but for 'from', those of one source being neighbours.
+ * The cheapest ways, of those the ones with the fewest moves, of those the ones whose
  * last stop is the cheapest to reach (then the first in the order of states), and so on: each
  * follows from source and target alone, whatever is asked beside it. */
 int topt_ways_answer(struct topt_ways *w, struct topt_way_question *const *question,

@@ -2,7 +2,7 @@
  *
  * The definition, as plainly as it can be written: layouts are nodes, collectives and slices edges;
  * Dijkstra's algorithm settles them by nanoseconds, then moves, then number, and a layout keeps who
- * came to it first.  No tables, no classes, nothing backward. */
+ * came to it first.  No tables, no classes, no bounds, one source at a time. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -281,6 +281,41 @@ static void test_definition(const struct topt_hw *hw, const struct topt_mesh *me
     topt_ways_destroy(ways);
 }
 
+/* Many sources under one tariff, each with many targets: searched from together.  Of so many 'bytes'
+ * that some ways take hours: these are found one by one. */
+static void test_together(const struct topt_hw *hw, const struct topt_mesh *mesh,
+                          const char *what, int ngroups, int ndims, int targets,
+                          int64_t bytes)
+{
+    enum { SOURCES = 18, MANY = SOURCES * 36 };
+    static struct topt_way_question q[MANY], *all[MANY];
+    struct topt_ways *ways = topt_ways_create(hw, mesh);
+    struct topt_way_source w;
+    uint64_t seed = (uint64_t)(ngroups * 10 + ndims);
+    int same = 1, n = SOURCES * targets;
+    random_source(&seed, ngroups, ndims, 1, &w);
+    if (bytes) {
+        memset(w.count, 0, sizeof w.count);
+        w.bytes = bytes;
+    }
+    for (int i = 0; i < n; i++) {
+        if (i % targets == 0)
+            w.from = random_state(&seed, 1);
+        q[i] = (struct topt_way_question){.source = w, .to = random_state(&seed, 0)};
+        all[i] = &q[i];
+    }
+    same &= !topt_ways_answer(ways, all, n, NULL);
+    for (int i = 0; i < n && same; i++) {
+        w.from = q[i].source.from;
+        if (i % targets == 0)
+            settle_all();
+        same &= is_way_to(number(q[i].to), &q[i].way);
+    }
+    ok(same, "%s, %d groups, %d dimensions: %d sources together%s", what, ngroups, ndims,
+       SOURCES, bytes ? ", hours" : "");
+    topt_ways_destroy(ways);
+}
+
 /* On more groups than can be searched plainly: what is left of a way is the way from there. */
 static void test_rest(const struct topt_hw *hw, const struct topt_mesh *mesh,
                       const char *what, int ngroups)
@@ -378,6 +413,13 @@ int main(void)
         test_definition(hw, &mesh, profile[p], 20, 6, 1, 1);
         if (p)
             test_definition(hw, &mesh, profile[p], 1, 6, 2, 1);
+        for (int hours = 0; hours < 2; hours++) {
+            int64_t bytes = hours ? (int64_t)1 << (p ? 47 : 52) : 0;
+            test_together(hw, &mesh, profile[p], 3, 2, 36, bytes);
+            test_together(hw, &mesh, profile[p], 3, 4, 36, bytes);
+            test_together(hw, &mesh, profile[p], 4, 1, 36, bytes);
+            test_together(hw, &mesh, profile[p], 4, 2, 36, bytes);
+        }
         test_rest(hw, &mesh, profile[p], 7);
         test_team(hw, &mesh);
         topt_ways_destroy(clock_of);

@@ -1,0 +1,363 @@
+/* tariff.c - what moves cost between the layouts of one tensor.
+ *
+ * A move's time depends on its collective, on how many nodes and devices its groups span, and on
+ * the bytes of a block: few numbers of bytes come up, so each has a row of all times, filled
+ * when one is asked for. */
+#include "tariff.h"
+
+#include <stdlib.h>
+
+enum {
+    SETS = 1 << TOPT_WAY_GROUPS,
+    TIMED = 8192,
+    NONE = TOPT_ATLAS_NONE,
+    KINDS = TOPT_MOVE_ALL_REDUCE + 1
+};
+
+/* A collective that was priced before; a later one takes its place. */
+struct timed {
+    int64_t bytes; /* 0: none yet */
+    uint32_t across, collective;
+    struct topt_time time;
+};
+
+/* What is known of a shape of blocks. */
+struct block {
+    uint32_t stamp; /* that of the source; else nothing is known */
+    int32_t row;    /* of its bytes */
+    uint32_t whole; /* dimensions whose parts are equal, as bits */
+};
+
+struct topt_tariff {
+    const struct topt_hw *hw;
+    int per_node; /* devices of a node */
+    struct timed timed[TIMED];
+
+    /* the source, and what follows from it by set of groups */
+    struct topt_way_source source;
+    struct topt_atlas *atlas;
+    uint32_t stamp;
+    int nacross;
+    uint32_t across[SETS];             /* nodes << 16 | devices of each */
+    uint16_t across_of[SETS];          /* which of these a set spans */
+    int64_t rest[SETS];                /* 'bytes' of the source, split by a set */
+    int64_t part[TOPT_MAX_RANK][SETS]; /* count of the largest part of a dimension */
+    uint8_t whole[SETS];               /* dimensions whose parts are equal, as bits */
+
+    /* times of collectives by bytes of blocks: a row for each number of bytes, 'width' long */
+    int64_t *row;
+    int nrows, row_cap, width;
+    int32_t *slot; /* hash of rows; -1: free */
+    int nslots;
+    struct block *block; /* by shape */
+    int nblocks;
+
+    int64_t *key;   /* by class of moves */
+    uint32_t *have; /* stamp, by layout: moves from it have their keys */
+    int nkeys, nspots;
+    int failed; /* memory was short */
+};
+
+/* ---- times of collectives ------------------------------------------------------------------ */
+
+static struct topt_time time_of(struct topt_tariff *t, enum topt_collective c,
+                                uint32_t across, int64_t bytes)
+{
+    uint64_t h = topt_mix((uint64_t)bytes, (uint64_t)across << 8 | (uint64_t)c);
+    struct timed *x = &t->timed[h % TIMED];
+    if (x->bytes != bytes || x->across != across || x->collective != c || !bytes) {
+        int nodes = (int)(across >> 16), per_node = (int)(across & 0xffff);
+        struct topt_group g = {nodes, per_node, t->per_node / per_node};
+        *x = (struct timed){bytes, across, c, topt_hw_collective(t->hw, c, g, bytes)};
+    }
+    return x->time;
+}
+
+struct topt_time topt_tariff_time(struct topt_tariff *t, enum topt_collective c,
+                                  int nodes, int per_node, int64_t bytes)
+{
+    return time_of(t, c, (uint32_t)nodes << 16 | (uint32_t)per_node, bytes);
+}
+
+/* ---- what follows from a source -------------------------------------------------------------- */
+
+static void set_across(struct topt_tariff *t)
+{
+    const struct topt_way_source *s = &t->source;
+    t->across[0] = 1u << 16 | 1;
+    t->across_of[0] = 0;
+    t->nacross = 1;
+    for (uint32_t set = 1; set < 1u << s->ngroups; set++) {
+        int g = __builtin_ctz(set), i = 0;
+        uint32_t rest = t->across[t->across_of[set & (set - 1)]];
+        uint32_t x = g < s->node_groups
+                         ? (rest >> 16) * s->size[g] << 16 | (rest & 0xffff)
+                         : (rest & 0xffff0000u) | (rest & 0xffff) * s->size[g];
+        while (i < t->nacross && t->across[i] != x)
+            i++;
+        if (i == t->nacross)
+            t->across[t->nacross++] = x;
+        t->across_of[set] = (uint16_t)i;
+    }
+}
+
+/* Ceilings nest, so the order of groups does not matter. */
+static void set_parts(struct topt_tariff *t)
+{
+    const struct topt_way_source *s = &t->source;
+    int64_t split[SETS] = {1};
+    for (uint32_t set = 0; set < 1u << s->ngroups; set++) {
+        if (set)
+            split[set] = split[set & (set - 1)] * s->size[__builtin_ctz(set)];
+        t->rest[set] = s->bytes / split[set];
+        t->whole[set] = (uint8_t)((1 << s->ndims) - 1);
+    }
+    for (int d = 0; d < s->ndims; d++) {
+        int64_t count = s->count[d] < 0 ? -s->count[d] : s->count[d];
+        for (uint32_t set = 0; count && set < 1u << s->ngroups; set++) {
+            t->part[d][set] = (count + split[set] - 1) / split[set];
+            if (s->count[d] < 0 || count % split[set])
+                t->whole[set] &= (uint8_t) ~(1 << d);
+        }
+    }
+}
+
+/* Bytes of the largest block. */
+static int64_t block_bytes(const struct topt_tariff *t, uint64_t shape)
+{
+    int64_t parts = 1;
+    uint32_t even = 0;
+    for (int d = 0; d < t->source.ndims; d++) {
+        if (t->source.count[d])
+            parts *= t->part[d][topt_atlas_set(shape, d)];
+        else
+            even |= topt_atlas_set(shape, d);
+    }
+    return parts * t->rest[even];
+}
+
+/* ---- rows of times ----------------------------------------------------------------------------- */
+
+static int32_t *row_slot(const struct topt_tariff *t, int64_t bytes)
+{
+    uint32_t mask = (uint32_t)t->nslots - 1;
+    uint32_t h = (uint32_t)(topt_mix(0, (uint64_t)bytes) >> 32) & mask;
+    while (t->slot[h] >= 0 && t->row[(size_t)t->slot[h] * (size_t)t->width] != bytes)
+        h = (h + 1) & mask;
+    return &t->slot[h];
+}
+
+static int rows_grow(struct topt_tariff *t)
+{
+    int cap = 2 * t->nrows + 64;
+    int64_t *row = realloc(t->row, (size_t)cap * (size_t)t->width * sizeof *row);
+    if (!row)
+        return -1;
+    t->row = row;
+    t->row_cap = cap * t->width;
+    return 0;
+}
+
+static int slots_grow(struct topt_tariff *t)
+{
+    int n = t->nslots ? 2 * t->nslots : 256;
+    int32_t *slot = realloc(t->slot, (size_t)n * sizeof *slot);
+    if (!slot)
+        return -1;
+    t->slot = slot;
+    t->nslots = n;
+    memset(slot, 0xff, (size_t)n * sizeof *slot);
+    for (int i = 0; i < t->nrows; i++)
+        *row_slot(t, t->row[(size_t)i * (size_t)t->width]) = i;
+    return 0;
+}
+
+static void rows_clear(struct topt_tariff *t)
+{
+    t->nrows = 0;
+    t->width = 1 + KINDS * t->nacross;
+    if (t->nslots)
+        memset(t->slot, 0xff, (size_t)t->nslots * sizeof *t->slot);
+}
+
+/* The row of so many bytes; 0 where memory is short. */
+static int row_of(struct topt_tariff *t, int64_t bytes)
+{
+    if ((2 * t->nrows >= t->nslots && slots_grow(t)) ||
+        ((t->nrows + 1) * t->width > t->row_cap && rows_grow(t))) {
+        t->failed = 1;
+        return 0;
+    }
+    int32_t *slot = row_slot(t, bytes);
+    if (*slot < 0) {
+        int64_t *row = &t->row[(size_t)t->nrows * (size_t)t->width];
+        row[0] = bytes;
+        for (int i = 1; i < t->width; i++)
+            row[i] = -1;
+        *slot = t->nrows++;
+    }
+    return *slot;
+}
+
+/* ---- keys ---------------------------------------------------------------------------------------- */
+
+static int blocks_fit(struct topt_tariff *t)
+{
+    size_t n = (size_t)t->atlas->shape_cap, old = (size_t)t->nblocks;
+    struct block *block = realloc(t->block, n * sizeof *block);
+    if (!block)
+        return -1;
+    memset(block + old, 0, (n - old) * sizeof *block);
+    t->block = block;
+    t->nblocks = (int)n;
+    return 0;
+}
+
+int32_t topt_tariff_row(struct topt_tariff *t, uint64_t shape, uint32_t *ret_whole)
+{
+    *ret_whole = 0;
+    for (int d = 0; d < t->source.ndims; d++)
+        *ret_whole |= t->whole[topt_atlas_set(shape, d)] & 1u << d;
+    return row_of(t, block_bytes(t, shape));
+}
+
+/* The key of one move. */
+static int64_t price(struct topt_tariff *t, enum topt_move_kind kind, uint32_t groups,
+                     int64_t bytes)
+{
+    uint32_t across = t->across[t->across_of[groups]];
+    int64_t ns = time_of(t, topt_move_collective(kind), across, bytes).ns;
+    return ns < TOPT_KEY_FAR >> TOPT_KEY_BITS ? (ns << TOPT_KEY_BITS) + 1 : TOPT_KEY_FAR;
+}
+
+int64_t topt_tariff_row_key(struct topt_tariff *t, int32_t number,
+                            enum topt_move_kind kind, uint32_t groups)
+{
+    int64_t *row = &t->row[(size_t)number * (size_t)t->width];
+    int64_t *key = &row[1 + (int)kind * t->nacross + t->across_of[groups]];
+    if (*key < 0)
+        *key = price(t, kind, groups, row[0]);
+    return *key;
+}
+
+/* What is known of a shape of blocks, which may be new to this source. */
+static const struct block *block_of(struct topt_tariff *t, int32_t shape)
+{
+    if (shape >= t->nblocks && blocks_fit(t)) {
+        t->failed = 1;
+        return NULL;
+    }
+    struct block *b = &t->block[shape];
+    if (b->stamp != t->stamp) {
+        b->stamp = t->stamp;
+        b->row = topt_tariff_row(t, t->atlas->shape[shape], &b->whole);
+    }
+    return t->failed ? NULL : b;
+}
+
+static int64_t key_of(struct topt_tariff *t, const struct topt_atlas_class *c)
+{
+    if (c->kind == TOPT_MOVE_SLICE)
+        return 1;
+    const struct block *b = block_of(t, c->shape);
+    if (!b || (c->kind == TOPT_MOVE_PERMUTE && !(b->whole >> c->dim & 1)))
+        return NONE;
+    return topt_tariff_row_key(t, b->row, (enum topt_move_kind)c->kind, c->groups);
+}
+
+static int keys_fit(struct topt_tariff *t)
+{
+    int64_t *key = realloc(t->key, (size_t)t->atlas->class_cap * sizeof *key);
+    if (!key)
+        return -1;
+    t->key = key;
+    t->nkeys = t->atlas->class_cap;
+    return 0;
+}
+
+static int spots_fit(struct topt_tariff *t)
+{
+    size_t n = (size_t)t->atlas->spot_cap, old = (size_t)t->nspots;
+    uint32_t *have = realloc(t->have, n * sizeof *have);
+    if (!have)
+        return -1;
+    memset(have + old, 0, (n - old) * sizeof *have);
+    t->have = have;
+    t->nspots = (int)n;
+    return 0;
+}
+
+static void set_keys(struct topt_tariff *t, int32_t spot)
+{
+    struct topt_atlas *a = t->atlas;
+    if (topt_atlas_list_out(a, spot) || (t->nkeys < a->nclasses && keys_fit(t)) ||
+        (t->nspots < a->nspots && spots_fit(t))) {
+        t->failed = 1;
+        return;
+    }
+    struct topt_atlas_moves m = a->spot[spot].out;
+    for (int32_t i = m.first; i < m.first + m.n; i++)
+        t->key[i] = key_of(t, &a->class[i]);
+    t->have[spot] = t->stamp;
+}
+
+struct topt_atlas_moves topt_tariff_moves(struct topt_tariff *t, int32_t spot)
+{
+    if (spot >= t->nspots || t->have[spot] != t->stamp)
+        set_keys(t, spot);
+    return t->failed ? (struct topt_atlas_moves){0, 0} : t->atlas->spot[spot].out;
+}
+
+const int64_t *topt_tariff_keys(const struct topt_tariff *t)
+{
+    return t->key;
+}
+
+/* ---- one after the other ---------------------------------------------------------------------------- */
+
+struct topt_tariff *topt_tariff_create(const struct topt_hw *hw,
+                                       const struct topt_mesh *mesh)
+{
+    struct topt_tariff *t = calloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    t->hw = hw;
+    t->per_node = mesh->per_node;
+    return t;
+}
+
+void topt_tariff_destroy(struct topt_tariff *t)
+{
+    if (!t)
+        return;
+    free(t->row);
+    free(t->slot);
+    free(t->block);
+    free(t->key);
+    free(t->have);
+    free(t);
+}
+
+void topt_tariff_begin(struct topt_tariff *t, const struct topt_way_source *source,
+                       struct topt_atlas *atlas)
+{
+    if (++t->stamp == 0) { /* as many as there are numbers */
+        free(t->block);
+        free(t->have);
+        t->block = NULL;
+        t->have = NULL;
+        t->nblocks = t->nspots = 0;
+        t->stamp = 1;
+    }
+    t->source = *source;
+    t->atlas = atlas;
+    t->failed = 0;
+    set_across(t);
+    set_parts(t);
+    rows_clear(t);
+}
+
+int topt_tariff_failed(const struct topt_tariff *t)
+{
+    return t->failed;
+}
