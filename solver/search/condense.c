@@ -44,6 +44,7 @@ struct condensing {
     struct topt_error failed; /* of the plan, where that only refuses a table */
     char *stays;              /* by operator */
     char *gone;               /* by operator: eliminated */
+    char *inner;              /* by operator: does no block begin next to it? */
     int *span;                /* by operator: others that it shares a factor with */
     char *verdict;            /* by table */
     size_t nverdicts, nmade;  /* tables whose points are made, or that are broken */
@@ -53,7 +54,7 @@ struct condensing {
     struct product product;
     int64_t thick, thinned; /* points of tables before they were thinned, and after */
     int must;               /* any table will do */
-    int64_t most_points;    /* of a table; 0: by entries only */
+    int64_t largest;        /* table that is kept, by its size; 0: any */
 };
 
 static int nomem(struct condensing *k)
@@ -98,6 +99,13 @@ static int64_t count_points(const struct condensing *k, const struct table *t)
     for (int64_t e = t->first_entry; e < t->first_entry + t->nentries; e++)
         n += k->c->maker.count[e];
     return n;
+}
+
+/* What carrying a frontier across a table costs, about: its entries are weighed, its points
+ * merged. */
+static int64_t size_of(const struct condensing *k, const struct table *t)
+{
+    return t->nentries + count_points(k, t);
 }
 
 /* How many points the new tables have: what comes next is chosen by that. */
@@ -166,10 +174,7 @@ static int judge(struct condensing *k, const struct table *t)
                 points <= TABLE_POINTS && points <= MEAN_POINTS * t->nentries ? ACCEPTED
                                                                               : REFUSED;
     }
-    if (k->must)
-        return k->verdict[t->id] != BROKEN;
-    return k->verdict[t->id] == ACCEPTED &&
-           (!k->most_points || count_points(k, t) <= k->most_points);
+    return k->verdict[t->id] == ACCEPTED || (k->must && k->verdict[t->id] != BROKEN);
 }
 
 /* Did thinning tables pay so far?  Of unrelated costs hardly any is always outdone. */
@@ -276,6 +281,8 @@ static int attempt(struct condensing *k, int op, int a, int b)
     int rc = made < 0 ? refused(k) : judge(k, p->factor[made].table);
     if (rc > 0)
         rc = thin(k, made, p->factor[made].table->id >= ntables);
+    if (rc > 0 && k->largest && size_of(k, p->factor[made].table) > k->largest)
+        rc = 0;
     if (rc == 0)
         take_back(p, &before);
     free(before.gone);
@@ -289,16 +296,40 @@ static int can_go(const struct condensing *k, int op)
     return !k->stays[op] && !k->gone[op] && k->span[op] >= 1 && k->span[op] <= 2;
 }
 
-static int cheapest(const struct condensing *k)
+/* Of two operators that may go: from the beginnings of blocks on, the cheaper one first. */
+static int sooner(const struct condensing *k, int a, int b)
 {
     const struct plan *p = &k->c->plan;
+    if (k->inner[a] != k->inner[b])
+        return k->inner[a] < k->inner[b];
+    if (p->rank_ops[a] != p->rank_ops[b])
+        return p->rank_ops[a] < p->rank_ops[b];
+    return p->rank_points[a] < p->rank_points[b];
+}
+
+static int cheapest(const struct condensing *k)
+{
     int best = -1;
     for (int i = 0; i < k->p->nops; i++)
-        if (can_go(k, i) && (best < 0 || p->rank_ops[i] < p->rank_ops[best] ||
-                             (p->rank_ops[i] == p->rank_ops[best] &&
-                              p->rank_points[i] < p->rank_points[best])))
+        if (can_go(k, i) && (best < 0 || sooner(k, i, best)))
             best = i;
     return best;
+}
+
+/* Does a block begin next to the operator?  Of the two that it is between, blocks are walked from
+ * the earlier one: then one of two tables that are multiplied is always an edge's own, which has
+ * few points. */
+static int at_beginning(struct condensing *k, int op)
+{
+    const struct plan *p = &k->c->plan;
+    const struct list *l = topt_plan_factors(&k->c->plan, op);
+    for (int i = 0; i < l->n; i++) {
+        const struct factor *f = &p->factor[l->item[i]];
+        for (int d = 0; d < f->nops; d++)
+            if (k->stays[f->op[d]] && f->op[d] < op)
+                return 1;
+    }
+    return 0;
 }
 
 static void rate(struct condensing *k, int op)
@@ -315,6 +346,7 @@ static void rate(struct condensing *k, int op)
         }
     }
     topt_plan_rate(p, op);
+    k->inner[op] = !at_beginning(k, op);
 }
 
 /* Operators that share a factor with one that has gone look different now. */
@@ -342,6 +374,39 @@ static int eliminate_blocks(struct condensing *k)
         }
     }
     return 0;
+}
+
+/* ---- parallel edges ---- */
+
+static int same_ops(const struct factor *a, const struct factor *b)
+{
+    return a->nops == b->nops && !memcmp(a->op, b->op, (size_t)a->nops * sizeof *a->op);
+}
+
+/* Two factors of the operator over the same operators: its own ones, or parallel edges. */
+static int find_parallel(struct condensing *k, int op, int own, int *ret_a, int *ret_b)
+{
+    const struct plan *p = &k->c->plan;
+    const struct list *l = topt_plan_factors(&k->c->plan, op);
+    for (int i = 0; i < l->n; i++)
+        for (int j = i + 1; j < l->n; j++) {
+            const struct factor *a = &p->factor[l->item[i]], *b = &p->factor[l->item[j]];
+            if (!same_ops(a, b) || own != (a->nops == 1))
+                continue;
+            *ret_a = l->item[i];
+            *ret_b = l->item[j];
+            return 1;
+        }
+    return 0;
+}
+
+/* Parallel edges become one, as far as that does not make them much longer. */
+static int multiply_edges(struct condensing *k, int op)
+{
+    int a, b, rc = 1;
+    while (rc > 0 && find_parallel(k, op, 0, &a, &b))
+        rc = attempt(k, -1, a, b);
+    return rc < 0 ? -1 : 0;
 }
 
 /* ---- links of a chain ---- */
@@ -385,17 +450,16 @@ static int same_link(struct condensing *k, const struct link *l, const char *kee
            !memcmp(now.table, l->table, sizeof now.table);
 }
 
-/* Leave out a link where the table over its neighbours has hardly more points than what it is
- * made of.  1, 0, or -1. */
+/* Leave out a link where the table over its neighbours is smaller than what it is made of.  1, 0, or -1. */
 static int leave_out(struct condensing *k, const struct link *l)
 {
     const struct tables *ts = &k->c->plan.tables;
-    int64_t points = 0;
+    int64_t size = 0;
     for (int i = 0; i < l->n; i++)
-        points += count_points(k, ts->all[l->table[i]]);
-    k->most_points = points + points / 2;
+        size += size_of(k, ts->all[l->table[i]]);
+    k->largest = size - size / 8;
     int rc = attempt(k, l->op, -1, -1);
-    k->most_points = 0;
+    k->largest = 0;
     if (rc > 0) {
         k->gone[l->op] = 1;
         rate_again(k, &k->c->plan.factor[k->c->plan.nfactors - 1]);
@@ -437,28 +501,6 @@ static int shorten_chains(struct condensing *k, const char *keep)
     return done < 0 ? -1 : 0;
 }
 
-static int same_ops(const struct factor *a, const struct factor *b)
-{
-    return a->nops == b->nops && !memcmp(a->op, b->op, (size_t)a->nops * sizeof *a->op);
-}
-
-/* Two factors of the operator over the same operators: its own ones, or parallel edges. */
-static int find_parallel(struct condensing *k, int op, int own, int *ret_a, int *ret_b)
-{
-    const struct plan *p = &k->c->plan;
-    const struct list *l = topt_plan_factors(&k->c->plan, op);
-    for (int i = 0; i < l->n; i++)
-        for (int j = i + 1; j < l->n; j++) {
-            const struct factor *a = &p->factor[l->item[i]], *b = &p->factor[l->item[j]];
-            if (!same_ops(a, b) || own != (a->nops == 1))
-                continue;
-            *ret_a = l->item[i];
-            *ret_b = l->item[j];
-            return 1;
-        }
-    return 0;
-}
-
 /* An operator that stays has one list of costs; parallel edges become one as far as that does
  * not make them much longer. */
 static int multiply_parallel(struct condensing *k, int op)
@@ -472,9 +514,7 @@ static int multiply_parallel(struct condensing *k, int op)
         return topt_fail(k->err, TOPT_ERR_LIMIT,
                          "the costs of operator '%.60s' make too large a table",
                          k->p->op[op].name ? k->p->op[op].name : "(unnamed)");
-    while (rc > 0 && find_parallel(k, op, 0, &a, &b))
-        rc = attempt(k, -1, a, b);
-    return rc < 0 ? -1 : 0;
+    return multiply_edges(k, op);
 }
 
 /* ---- the problem that is left ---- */
@@ -619,8 +659,9 @@ static int condense(struct condensing *k, const char *keep)
     c->arena = topt_arena_create(0);
     k->stays = calloc((size_t)n + 1, 1);
     k->gone = calloc((size_t)n + 1, 1);
+    k->inner = calloc((size_t)n + 1, 1);
     k->span = calloc((size_t)n + 1, sizeof *k->span);
-    if (!c->arena || !k->stays || !k->gone || !k->span)
+    if (!c->arena || !k->stays || !k->gone || !k->inner || !k->span)
         return nomem(k);
     if (options->threads > 1 && !(k->pool = topt_pool_create(options->threads, k->err)))
         return -1;
@@ -643,7 +684,12 @@ static int condense(struct condensing *k, const char *keep)
         c->maker.merge.limit = options->memory_limit;
     if (options->time_limit)
         c->maker.merge.slowest = options->time_limit;
-    if (thin_edges(k) || eliminate_blocks(k) || shorten_chains(k, keep))
+    if (thin_edges(k) || eliminate_blocks(k))
+        return -1;
+    for (int i = 0; i < n; i++)
+        if (!k->gone[i] && multiply_edges(k, i))
+            return -1;
+    if (shorten_chains(k, keep))
         return -1;
     for (int i = 0; i < n; i++)
         if (!k->gone[i] && multiply_parallel(k, i))
@@ -664,6 +710,7 @@ int topt_condense(const struct topt_search_problem *p, const char *keep,
     ret->work = k.work;
     free(k.stays);
     free(k.gone);
+    free(k.inner);
     free(k.span);
     free(k.verdict);
     topt_thinner_fini(&k.thinner);
