@@ -11,8 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of one pair; there are many. */
+struct price {
+    int64_t ns, transient;
+};
+
 struct row {
-    struct topt_move_cost *to;
+    struct price *to;
     uint8_t *known; /* enum known */
     int n;
 };
@@ -144,7 +149,7 @@ int topt_moves_number(const struct topt_problem *p, struct topt_moves *m,
 
 static int row_grow(struct row *r, int n)
 {
-    struct topt_move_cost *to = realloc(r->to, (size_t)n * sizeof *to);
+    struct price *to = realloc(r->to, (size_t)n * sizeof *to);
     if (to)
         r->to = to;
     uint8_t *known = realloc(r->known, (size_t)n);
@@ -171,19 +176,18 @@ static struct asked *asked_add(struct topt_moves *m)
 }
 
 /* What bytes alone say.  In place nothing has to be found. */
-static void set_floor(const struct topt_problem *p, struct topt_moves *m, int from,
-                      int to)
+static int set_floor(const struct topt_problem *p, struct topt_moves *m, int from, int to,
+                     struct topt_error *err)
 {
     struct row *r = &m->row[from];
     int64_t ns =
         topt_floor_ns(p->floors, &m->shape, topt_dtype_bytes(p->k.settings->dtype),
                       &m->layout[from], &m->layout[to]);
     r->known[to] = from == to ? EXACT : FLOOR;
-    r->to[to] = (struct topt_move_cost){
-        .network_ns = ns * p->k.settings->micro_batches,
-        .transient_bytes = m->bytes[from] + (from == to ? 0 : m->bytes[to]),
-        .from_bytes = m->bytes[from],
-        .to_bytes = m->bytes[to]};
+    r->to[to].transient = m->bytes[from] + (from == to ? 0 : m->bytes[to]);
+    return __builtin_mul_overflow(ns, p->k.settings->micro_batches, &r->to[to].ns)
+               ? topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows")
+               : 0;
 }
 
 int topt_moves_ask(struct topt_problem *p, struct topt_moves *m, int from, int to,
@@ -196,8 +200,7 @@ int topt_moves_ask(struct topt_problem *p, struct topt_moves *m, int from, int t
         return 0;
     if (!p->floors)
         return topt_moves_settle(p, m, from, to, err);
-    set_floor(p, m, from, to);
-    return 0;
+    return set_floor(p, m, from, to, err);
 }
 
 int topt_moves_settle(struct topt_problem *p, struct topt_moves *m, int from, int to,
@@ -226,15 +229,20 @@ int topt_moves_answer(struct topt_problem *p, struct topt_moves *m,
         return -1;
     for (int i = 0; i < m->nasked; i++) {
         const struct asked *x = &m->asked[i];
-        if (topt_cost_move_by(&p->k, x->by, m->bytes[x->from], m->bytes[x->to],
-                              &m->row[x->from].to[x->to], err))
+        struct topt_move_cost c;
+        if (topt_cost_move_by(&p->k, x->by, m->bytes[x->from], m->bytes[x->to], &c, err))
             return -1;
+        m->row[x->from].to[x->to] = (struct price){c.network_ns, c.transient_bytes};
     }
     m->nasked = 0;
     return 0;
 }
 
-const struct topt_move_cost *topt_moves_at(const struct topt_moves *m, int from, int to)
+struct topt_move_cost topt_moves_at(const struct topt_moves *m, int from, int to)
 {
-    return &m->row[from].to[to];
+    const struct price *x = &m->row[from].to[to];
+    return (struct topt_move_cost){.network_ns = x->ns,
+                                   .transient_bytes = x->transient,
+                                   .from_bytes = m->bytes[from],
+                                   .to_bytes = m->bytes[to]};
 }

@@ -226,7 +226,8 @@ int topt_moves_answer(struct topt_problem *p, struct topt_moves *m,
 /* Where prices are floors: ask for the exact one. */
 int topt_moves_settle(struct topt_problem *p, struct topt_moves *m, int from, int to,
                       struct topt_error *err) TOPT_MUST_CHECK;
-const struct topt_move_cost *topt_moves_at(const struct topt_moves *m, int from, int to);
+/* Without what its time rests on. */
+struct topt_move_cost topt_moves_at(const struct topt_moves *m, int from, int to);
 void topt_moves_fini(struct topt_problem *p);
 
 /* within.c: the part of a problem with floors (or of a part of it) that has the configurations that

@@ -331,12 +331,20 @@ static void leave_out(struct settle *s, int64_t floor)
 /* All that is left is priced and searched. */
 static enum step finish(struct settle *s, int level)
 {
-    struct topt_claim c;
+    struct topt_claim c, *all = &s->ret->claim;
     if (search_within(s, level, &c))
         return FAILED;
     leave_out(s, c.floor_ns);
-    topt_claim_fini(&c);
+    topt_claim_fini(all);
+    all->decided = c.decided;
+    all->nnodes = c.nnodes;
     return DONE;
+}
+
+/* What can't be weighed exactly is priced as a whole. */
+static enum step give_up(struct settle *s)
+{
+    return alloc_levels(s) ? FAILED : finish(s, LEVELS - 1);
 }
 
 /* The corner of what matters: as good as the best so far, or a guess where there is none. */
@@ -402,12 +410,20 @@ static enum step go_on(struct settle *s)
 
 static enum step go(struct settle *s)
 {
+    struct topt_error why = {0};
     int some;
     find_room(s);
     find_options(s);
     const struct topt_search_problem *p =
         topt_problem_under(s->part, INT64_MAX, INT64_MAX);
-    if (topt_weigher_create(p, &s->own, &s->weigher, s->err) || find_balance(s, &some))
+    if (topt_weigher_create(p, &s->own, &s->weigher, &why)) {
+        if (why.code == TOPT_ERR_LIMIT)
+            return give_up(s);
+        if (s->err)
+            *s->err = why;
+        return FAILED;
+    }
+    if (find_balance(s, &some))
         return FAILED;
     return some ? go_on(s) : DONE;
 }
@@ -431,7 +447,7 @@ static void conclude(struct settle *s, int stopped)
         leave_out(s, bound);
     s->ret->stopped = stopped;
     c->floor_ns = s->floor < best ? s->floor : best;
-    c->exact = c->floor_ns >= best && !stopped;
+    c->exact = c->floor_ns >= best && !stopped && !c->decided;
     c->epsilon = topt_claim_epsilon(c, best);
     if (!stopped)
         c->epsilon = fmin(c->epsilon, s->options->epsilon);

@@ -134,21 +134,23 @@ static int price_entry(struct pricing *x, int i, int j, struct topt_error *err)
 {
     const struct topt_edge_end *from = &x->from[i], *to = &x->to[j];
     const int32_t *a = number_of(x, i, 0), *b = number_of(x, -1, j);
-    const struct topt_move_cost *there = topt_moves_at(x->e->moves, a[0], b[0]);
-    const struct topt_move_cost *back =
-        x->e->trained ? topt_moves_at(x->e->moves, b[1], a[1]) : NULL;
+    int trained = x->e->trained;
+    struct topt_move_cost there = topt_moves_at(x->e->moves, a[0], b[0]), back = {0};
     struct topt_edge_alternative at[2];
-    int n = topt_edge_alternatives(&x->p->k, from, to, a[0] == b[0], there, back, at);
+    if (trained)
+        back = topt_moves_at(x->e->moves, b[1], a[1]);
+    int n = topt_edge_alternatives(&x->p->k, from, to, a[0] == b[0], &there,
+                                   trained ? &back : NULL, at);
     if (x->restricted)
         n = restrict_to(x, from, to, at, n);
     if (n == 2)
-        n = choose(x, at, there->network_ns);
+        n = choose(x, at, there.network_ns);
     for (int k = 0; k < n; k++)
-        if (list(x, &at[k], there, back ? back->network_ns : 0, err))
+        if (list(x, &at[k], &there, back.network_ns, err))
             return -1;
     if (x->e->end_bytes) {
-        x->e->end_bytes[i] = there->from_bytes;
-        x->e->end_bytes[x->nfrom + j] = there->to_bytes;
+        x->e->end_bytes[i] = there.from_bytes;
+        x->e->end_bytes[x->nfrom + j] = there.to_bytes;
     }
     return 0;
 }

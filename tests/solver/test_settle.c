@@ -9,6 +9,8 @@
 #include "tap.h"
 
 static struct topt_hw *hw;
+static int64_t
+    most_entries; /* of a table; more, and operators are decided by heuristic */
 
 static const struct shape {
     int nodes, per_node;
@@ -19,7 +21,7 @@ static const struct shape {
 enum { NSHAPES = sizeof shapes / sizeof *shapes };
 
 struct tally {
-    int asked, feasible, wrong, rough, claims;
+    int asked, feasible, wrong, rough, claims, decided;
     int64_t fewer, exact; /* moves that were priced, and all of them */
 };
 
@@ -35,6 +37,7 @@ static void compare(struct topt_problem *exact, struct topt_problem *floors,
                     int64_t limit, double epsilon, int64_t time_limit, struct tally *t)
 {
     struct topt_search_options o = {.threads = 1,
+                                    .max_entries = most_entries,
                                     .memory_limit = limit,
                                     .time_limit = time_limit,
                                     .epsilon = epsilon};
@@ -46,8 +49,9 @@ static void compare(struct topt_problem *exact, struct topt_problem *floors,
     }
     t->asked++;
     t->feasible += a.n;
-    t->claims +=
-        b.claim.epsilon <= epsilon && !b.stopped && (epsilon > 0 || b.claim.exact);
+    t->decided += b.claim.decided != NULL;
+    t->claims += b.claim.epsilon <= epsilon && !b.stopped &&
+                 (epsilon > 0 || b.claim.exact || b.claim.decided);
     /* With a tolerance nothing may be said where a time limit leaves it open. */
     if (epsilon > 0) {
         t->rough += a.n && b.n &&
@@ -133,6 +137,8 @@ static void test_models(int alike, int wanted)
     is_int(loose.claims, loose.asked, "%s: and said to be", what);
     ok(t.fewer < t.exact, "%s: %lld of %lld moves were priced", what, (long long)t.fewer,
        (long long)t.exact);
+    ok(most_entries ? t.decided > 0 : t.decided == 0,
+       "%s: operators were decided by heuristic %d times", what, t.decided);
 }
 
 /* A search that is to stop at once says so, and claims nothing that is not so. */
@@ -195,6 +201,8 @@ int main(void)
     test_models(0, 250);
     test_models(1, 150);
     test_stop();
+    most_entries = 60;
+    test_models(0, 60);
     topt_hw_destroy(hw);
     return done_testing();
 }
