@@ -36,7 +36,8 @@ static int none(const int32_t *off, int n)
 void topt_matrix_find(struct step *s)
 {
     s->matrix = 0;
-    if (s->ndims != 2 || s->ngroups != 1 || !s->b || s->kfirst[1] < 2)
+    /* Of a table without entries nothing says who tells its dimensions apart. */
+    if (s->ndims != 2 || s->ngroups != 1 || !s->b || s->kfirst[1] < 2 || !s->nentries)
         return;
     int n = s->size[0], m = s->size[1];
     const int32_t *a0 = s->off, *b0 = a0 + n, *a1 = b0 + n, *b1 = a1 + m;

@@ -17,7 +17,8 @@ enum { PROBLEMS = 1500, LARGEST = 20000 };
 struct tally {
     int tried, narrow, narrowed, thin, thinned, condense, condensed, threads, condition,
         sliced;
-    int smaller, known, left_out, weights, rows, of_kind[ROWS_OF_B + 1], matrices, cuts, cutsets;
+    int smaller, known, left_out, weights, rows, of_kind[ROWS_OF_B + 1], matrices, cuts,
+        cutsets;
 };
 
 static double strategies(const struct topt_search_problem *p, int alternatives)
