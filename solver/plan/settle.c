@@ -414,8 +414,7 @@ static enum step go(struct settle *s)
     int some;
     find_room(s);
     find_options(s);
-    const struct topt_search_problem *p =
-        topt_problem_under(s->part, INT64_MAX, INT64_MAX);
+    const struct topt_search_problem *p = topt_problem_under(s->part, -1, -1);
     if (topt_weigher_create(p, &s->own, &s->weigher, &why)) {
         if (why.code == TOPT_ERR_LIMIT)
             return give_up(s);
