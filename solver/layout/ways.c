@@ -24,7 +24,8 @@
 
 enum {
     NONE = TOPT_ATLAS_NONE,
-    DONE = 1 /* in a stamp */
+    DONE = 1,         /* in a stamp */
+    FEW_QUESTIONS = 8 /* of one tariff: bounds for less would cost more than they save */
 };
 
 /* What atlases may take before they are begun anew, as a sum. */
@@ -58,7 +59,7 @@ struct topt_ways {
     /* questions of one tariff */
     struct topt_atlas *on;
     uint32_t tariff_stamp;
-    int bounded;       /* bounds are known */
+    int aims, bounded; /* searches go by bounds; these are known */
     struct spot *spot; /* by layout, as the next */
     struct reached *from;
     int nspots;
@@ -164,8 +165,8 @@ static void push(struct topt_ways *w, int32_t spot)
 {
     struct spot *x = &w->spot[spot];
     if (is_late(w, spot)) {
-        int nearest;
-        x->rest = topt_bound_of(w->bound, place_of(w, spot), &nearest);
+        int nearest = 0;
+        x->rest = w->aims ? topt_bound_of(w->bound, place_of(w, spot), &nearest) : 0;
         x->nearest = w->target[nearest];
         x->seen = w->stamp;
         w->failed |= x->rest < 0;
@@ -250,7 +251,8 @@ static void close_before(struct topt_ways *w, int64_t key)
             continue;
         }
         w->spot[w->target[i]].open = 0;
-        topt_bound_drop(w->bound, i);
+        if (w->aims)
+            topt_bound_drop(w->bound, i);
         w->target[i] = w->target[--w->ntargets];
     }
     look_at_targets(w);
@@ -378,10 +380,11 @@ static int begin_source(struct topt_ways *w, struct topt_way_question *const *qu
         if (w->failed)
             return -1;
         w->spot[w->target[i]].open = w->stamp;
-        w->place[i] = *place_of(w, w->target[i]);
+        if (w->aims)
+            w->place[i] = *place_of(w, w->target[i]);
     }
     int32_t root = number(w, question[0]->source.from);
-    if (w->failed || topt_bound_aim(w->bound, w->place, n))
+    if (w->failed || (w->aims && topt_bound_aim(w->bound, w->place, n)))
         return -1;
     w->from[root] = (struct reached){0, w->stamp, NONE};
     look_at_targets(w);
@@ -416,9 +419,10 @@ static int answer(struct topt_ways *w, struct topt_way_question *q)
 static int answer_source(struct topt_ways *w, struct topt_way_question *const *question,
                          int n)
 {
-    if (!w->bounded && topt_bound_begin(w->bound, w->tariff, &question[0]->source))
+    if (w->aims && !w->bounded &&
+        topt_bound_begin(w->bound, w->tariff, &question[0]->source))
         return -1;
-    w->bounded = 1;
+    w->bounded = w->aims;
     if (begin_source(w, question, n))
         return -1;
     search(w);
@@ -466,6 +470,7 @@ int topt_ways_answer(struct topt_ways *w, struct topt_way_question *const *quest
     int bad = 0;
     if (n)
         begin_tariff(w, &question[0]->source);
+    w->aims = n >= FEW_QUESTIONS;
     for (int i = 0, end; i < n && !bad; i = end) {
         int sources = 1;
         for (end = i + 1; end < n; end++)
