@@ -7,6 +7,7 @@
  * On many devices ways are what making a problem costs, and few of them matter.  There a move first costs its
  * floor, and its exact price only where that is asked for (settle.c). */
 #include "problem_impl.h"
+#include "topt_hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -91,17 +92,9 @@ struct topt_moves *topt_moves_of(struct topt_problem *p, int tensor,
     return p->moves[p->nmoves++] = m;
 }
 
-static uint32_t hash_layout(const struct topt_layout *l)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-    for (int a = 0; a < TOPT_MAX_AXES; a++)
-        h = (h ^ (uint64_t)(l->at[a] * 16 + l->pos[a])) * 0x100000001b3u;
-    return (uint32_t)(h >> 32 ^ h);
-}
-
 static int32_t *slot_of(const struct topt_moves *m, const struct topt_layout *l)
 {
-    uint32_t at = hash_layout(l) & (uint32_t)(m->nslots - 1);
+    uint32_t at = (uint32_t)topt_hash(l, sizeof *l, 1) & (uint32_t)(m->nslots - 1);
     while (m->slot[at] >= 0 && !topt_layout_equal(&m->layout[m->slot[at]], l))
         at = (at + 1) & (uint32_t)(m->nslots - 1);
     return &m->slot[at];

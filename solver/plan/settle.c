@@ -38,8 +38,6 @@ struct settle {
     int64_t floor; /* nothing that was left out is faster */
     /* of the part, weighed */
     struct topt_weigher *weigher;
-    struct topt_weighing by;
-    struct topt_cost corner;
     double bound;
     uint16_t *
         *level;  /* by family and configuration: how near it is; LEVELS - 1: beyond */
@@ -77,9 +75,8 @@ static void find_options(struct settle *s)
 
 static int over(const struct settle *s)
 {
-    const struct topt_search_options *o = s->options;
-    return (o->stop && atomic_load(o->stop)) ||
-           (o->max_work && s->ret->claim.stats.products >= o->max_work);
+    struct run r = {.options = s->options, .ret = s->ret};
+    return topt_run_over(&r);
 }
 
 /* ---- weighing -------------------------------------------------------------------------------- */
@@ -89,7 +86,6 @@ static int weigh(struct settle *s, struct topt_weighing by, struct topt_cost *re
 {
     int64_t aim = aim_of(s), most = (int64_t)1 << 50;
     struct topt_cost corner = {s->room < most ? s->room : most, aim < most ? aim : most};
-    s->by = by;
     *ret_some = 0;
     return topt_weigher_weigh(s->weigher, by, corner, s->err) ||
                    topt_weigher_lightest(s->weigher, ret_some, ret, s->err)
@@ -358,12 +354,12 @@ static struct topt_cost corner_of(const struct settle *s)
 }
 
 /* What is near is searched, so that there is a best. */
-static int search_near(struct settle *s, int *ret_level)
+static int search_near(struct settle *s)
 {
     struct topt_claim c;
-    *ret_level = level_with(s, s->near);
+    int level = level_with(s, s->near);
     s->near *= NEARER_TIMES;
-    if (search_within(s, *ret_level, &c))
+    if (search_within(s, level, &c))
         return -1;
     topt_claim_fini(&c);
     return 0;
@@ -384,7 +380,7 @@ static int keep_rest(struct settle *s, int level)
 
 static enum step go_on(struct settle *s)
 {
-    int some, known = aim_of(s) < INT64_MAX, near;
+    int some, known = aim_of(s) < INT64_MAX;
     if (topt_weigher_within(s->weigher, corner_of(s), &some, s->err))
         return FAILED;
     if (!some && known) { /* nothing is as good */
@@ -398,7 +394,7 @@ static enum step go_on(struct settle *s)
         leave_out(s, known ? aim_of(s) + 1 : INT64_MAX);
         return finish(s, LEVELS - 1 - known);
     }
-    if (search_near(s, &near))
+    if (search_near(s))
         return FAILED;
     if (over(s) || aim_of(s) == INT64_MAX)
         return MORE;
