@@ -11,20 +11,17 @@
  *
  * until that is nothing, or is small enough to be priced and searched as a whole.  Nothing is lost: prices
  * only grow when they become exact, so what weighs too much with floors does so in truth. */
-#include "problem_impl.h"
+#include "levels.h"
 #include "run.h"
-#include "topt_weigher.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     NEARER_TIMES = 4, /* entries in a small problem, to those in the one before */
     SMALL_TIMES = 4,  /* what is larger by this only is searched as a whole */
     WEIGHINGS = 24,   /* at most, for one balance */
     GUESS = 4,        /* where nothing is known that fits: a part slower than the bound */
-    LEVELS = 4096,    /* of how near something is; most are for what is very near */
 };
 
 struct settle {
@@ -39,9 +36,7 @@ struct settle {
     /* of the part, weighed */
     struct topt_weigher *weigher;
     double bound;
-    uint16_t *
-        *level;  /* by family and configuration: how near it is; LEVELS - 1: beyond */
-    int nlevels; /* families */
+    struct levels levels;
 };
 
 /* ---- limits ---------------------------------------------------------------------------------- */
@@ -138,167 +133,17 @@ static void unweigh(struct settle *s)
     s->ret->claim.stats.products += s->weigher ? topt_weigher_work(s->weigher) : 0;
     topt_weigher_destroy(s->weigher);
     s->weigher = NULL;
-    for (int i = 0; s->level && i < s->nlevels; i++)
-        free(s->level[i]);
-    free(s->level);
-    s->level = NULL;
-}
-
-/* ---- how near everything is -------------------------------------------------------------------- */
-
-static int no_memory(struct topt_error *err)
-{
-    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
-}
-
-static int level_of(double part)
-{
-    return part <= 1 ? (int)(sqrt(fmax(part, 0)) * (LEVELS - 2)) : LEVELS - 1;
-}
-
-static int alloc_levels(struct settle *s)
-{
-    s->nlevels = s->part->nfamilies;
-    s->level = calloc((size_t)s->nlevels + 1, sizeof *s->level);
-    for (int i = 0; s->level && i < s->nlevels; i++) {
-        size_t n = (size_t)s->part->family[i].n;
-        if (!(s->level[i] = malloc((n + 1) * sizeof **s->level)))
-            return no_memory(s->err);
-        for (size_t c = 0; c < n; c++)
-            s->level[i][c] = LEVELS - 1;
-    }
-    return s->level ? 0 : no_memory(s->err);
-}
-
-/* Of the families of a place all have the level of the nearest. */
-static int share_levels(const struct settle *s)
-{
-    int changed = 0;
-    for (int c = 0; c < s->part->nchoices; c++) {
-        const struct choice *h = &s->part->choice[c];
-        for (int k = 1; k < h->nparts; k++) {
-            uint16_t *a = s->level[h->part[0].family], *b = s->level[h->part[k].family];
-            for (int i = 0; i < s->part->family[h->part[0].family].n; i++) {
-                changed |= a[i] != b[i];
-                a[i] = b[i] = a[i] < b[i] ? a[i] : b[i];
-            }
-        }
-    }
-    return changed;
-}
-
-/* After topt_weigher_within. */
-static int find_levels(struct settle *s)
-{
-    const struct topt_problem *p = s->part;
-    if (alloc_levels(s))
-        return -1;
-    for (int i = 0; i < p->nplaces - p->nmirrors; i++) {
-        const struct choice *h = &p->choice[p->place[i].choice];
-        uint16_t *level = s->level[h->part[0].family];
-        for (int c = 0; c < h->nkept; c++) {
-            int at = level_of(topt_weigher_config(s->weigher, i, c));
-            uint16_t *x = &level[h->config[h->kept[c]]];
-            *x = at < *x ? (uint16_t)at : *x;
-        }
-    }
-    while (share_levels(s))
-        ;
-    return 0;
-}
-
-/* Entries of all tables that configurations up to a level have. */
-static int64_t entries_within(const struct settle *s, int level)
-{
-    const struct topt_problem *p = s->part;
-    int64_t sum = 0;
-    for (int t = 0; t < p->ntables; t++) {
-        const struct edge_table *e = &p->table[t];
-        const struct family *a = &p->family[e->from], *b = &p->family[e->to];
-        int64_t rows = 0, cols = 0;
-        uint8_t *seen = calloc((size_t)a->nfrom + (size_t)b->nto[e->input] + 1, 1);
-        if (!seen)
-            return INT64_MAX;
-        for (int i = 0; i < a->n; i++)
-            if (s->level[e->from][i] <= level && !seen[a->from_class[i]]++)
-                rows++;
-        for (int i = 0; i < b->n; i++)
-            if (s->level[e->to][i] <= level &&
-                !seen[a->nfrom + b->to_class[e->input][i]]++)
-                cols++;
-        free(seen);
-        sum += rows * cols;
-    }
-    return sum;
-}
-
-/* The farthest level with no more entries than that, but the nearest at least. */
-static int level_with(const struct settle *s, int64_t entries)
-{
-    int lo = 0, hi = LEVELS - 1;
-    while (lo < hi) {
-        int mid = (lo + hi + 1) / 2;
-        if (entries_within(s, mid) <= entries)
-            lo = mid;
-        else
-            hi = mid - 1;
-    }
-    return lo;
+    topt_levels_fini(&s->levels);
 }
 
 /* ---- parts ------------------------------------------------------------------------------------- */
-
-/* The configurations up to a level. */
-static int make_part(struct settle *s, int level, struct topt_problem **ret)
-{
-    const struct topt_problem *p = s->part;
-    uint8_t **keep = calloc((size_t)p->nfamilies + 1, sizeof *keep);
-    int bad = !keep;
-    for (int i = 0; !bad && i < p->nfamilies; i++) {
-        bad = !(keep[i] = malloc((size_t)p->family[i].n + 1));
-        for (int c = 0; !bad && c < p->family[i].n; c++)
-            keep[i][c] = s->level[i][c] <= level;
-    }
-    int rc = bad ? no_memory(s->err) : topt_problem_within(s->part, keep, ret, s->err);
-    for (int i = 0; keep && i < p->nfamilies; i++)
-        free(keep[i]);
-    free(keep);
-    return rc;
-}
-
-/* Ask for the prices of all entries of a part; it is to be made again with them. */
-static int settle_all(const struct settle *s, struct topt_problem *part)
-{
-    struct topt_problem *whole = s->whole;
-    for (int t = 0; t < part->ntables; t++) {
-        int64_t n = topt_table_entries(part, &part->table[t]);
-        for (int64_t i = 0; i < n; i++)
-            if (topt_table_settle(part, &part->table[t], i, s->err))
-                return -1;
-    }
-    for (int i = 0; i < whole->nmoves; i++)
-        if (topt_moves_answer(whole, whole->moves[i], s->err))
-            return -1;
-    return 0;
-}
-
-/* The configurations up to a level with exact prices. */
-static int make_exact(struct settle *s, int level, struct topt_problem **ret)
-{
-    struct topt_problem *part;
-    if (make_part(s, level, &part))
-        return -1;
-    int rc = settle_all(s, part);
-    topt_problem_destroy(part);
-    return rc ? -1 : make_part(s, level, ret);
-}
 
 /* Search what is up to a level; its claim is of that alone. */
 static int search_within(struct settle *s, int level, struct topt_claim *ret)
 {
     struct topt_problem *exact;
     struct topt_solutions found = {0};
-    if (make_exact(s, level, &exact))
+    if (topt_levels_exact(&s->levels, level, &exact, s->err))
         return -1;
     find_options(s);
     int rc = topt_boxes_fastest(exact, &s->own, &found, s->err);
@@ -340,7 +185,8 @@ static enum step finish(struct settle *s, int level)
 /* What can't be weighed exactly is priced as a whole. */
 static enum step give_up(struct settle *s)
 {
-    return alloc_levels(s) ? FAILED : finish(s, LEVELS - 1);
+    return topt_levels_init(&s->levels, s->part, s->err) ? FAILED
+                                                         : finish(s, TOPT_LEVEL_BEYOND);
 }
 
 /* The corner of what matters: as good as the best so far, or a guess where there is none. */
@@ -357,7 +203,7 @@ static struct topt_cost corner_of(const struct settle *s)
 static int search_near(struct settle *s)
 {
     struct topt_claim c;
-    int level = level_with(s, s->near);
+    int level = topt_levels_with(&s->levels, s->near);
     s->near *= NEARER_TIMES;
     if (search_within(s, level, &c))
         return -1;
@@ -369,7 +215,7 @@ static int search_near(struct settle *s)
 static int keep_rest(struct settle *s, int level)
 {
     struct topt_problem *next;
-    if (make_part(s, level, &next))
+    if (topt_levels_part(&s->levels, level, &next, s->err))
         return -1;
     unweigh(s); /* it borrows from the part */
     if (s->part != s->whole)
@@ -387,12 +233,13 @@ static enum step go_on(struct settle *s)
         leave_out(s, aim_of(s) + 1);
         return DONE;
     }
-    if (find_levels(s))
+    if (topt_levels_init(&s->levels, s->part, s->err))
         return FAILED;
-    int64_t all = entries_within(s, LEVELS - 1 - known);
+    topt_levels_find(&s->levels, s->weigher);
+    int64_t all = topt_levels_entries(&s->levels, TOPT_LEVEL_BEYOND - known);
     if (all <= SMALL_TIMES * s->near) {
         leave_out(s, known ? aim_of(s) + 1 : INT64_MAX);
-        return finish(s, LEVELS - 1 - known);
+        return finish(s, TOPT_LEVEL_BEYOND - known);
     }
     if (search_near(s))
         return FAILED;
@@ -401,7 +248,8 @@ static enum step go_on(struct settle *s)
     leave_out(s, aim_of(s) + 1);
     double at = topt_weigher_at(s->weigher, corner_of(s));
     return at < 0 ? DONE
-                  : keep_rest(s, known || at < 1 ? level_of(fmin(at, 1)) : LEVELS - 1);
+                  : keep_rest(s, known || at < 1 ? topt_level_of(fmin(at, 1))
+                                                 : TOPT_LEVEL_BEYOND);
 }
 
 static enum step go(struct settle *s)

@@ -1,0 +1,45 @@
+/* levels.h - how near to what is wanted configurations are, and the parts of a problem that are near.
+ * Private to who searches with floors for prices (settle.c).
+ *
+ * Thread safety: one owner; the problem is borrowed. */
+#ifndef TOPT_LEVELS_H
+#define TOPT_LEVELS_H
+
+#include "problem_impl.h"
+#include "topt_weigher.h"
+
+/* Most are for what is very near; the last is what does not matter. */
+#define TOPT_LEVELS       4096
+#define TOPT_LEVEL_BEYOND (TOPT_LEVELS - 1)
+
+/* By family and configuration.  Families of one place have the same levels. */
+struct levels {
+    struct topt_problem *p;
+    uint16_t **of;
+    int n; /* families */
+};
+
+/* Everything is beyond.  Where it fails there is nothing to free. */
+int topt_levels_init(struct levels *l, struct topt_problem *p,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+void topt_levels_fini(struct levels *l);
+
+/* The level of what stands 'part' of the way from the best to the end of what matters. */
+int topt_level_of(double part);
+/* After topt_weigher_within of the problem's weigher: everything by where its lightest strategy
+ * stands. */
+void topt_levels_find(struct levels *l, const struct topt_weigher *w);
+
+/* Entries of all tables that configurations up to a level have; INT64_MAX where memory is short. */
+int64_t topt_levels_entries(const struct levels *l, int level);
+/* The farthest level with no more entries than that, but the nearest at least. */
+int topt_levels_with(const struct levels *l, int64_t entries);
+
+/* The configurations up to a level as a problem (within.c), and the same with exact prices of all moves
+ * between them. */
+int topt_levels_part(const struct levels *l, int level, struct topt_problem **ret,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+int topt_levels_exact(const struct levels *l, int level, struct topt_problem **ret,
+                      struct topt_error *err) TOPT_MUST_CHECK;
+
+#endif
