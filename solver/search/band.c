@@ -35,8 +35,9 @@
 #include <string.h>
 
 enum {
-    FIRST_REACH = 64,     /* part of what is to be explored that is tried first, ... */
-    FIRST_REACH_FAST = 8, /* the same where one strategy is wanted */
+    FIRST_REACH = 64, /* part of what is to be explored that is tried first, ... */
+    /* the same where one strategy is wanted, which is hardly above its edge of the hull */
+    FIRST_REACH_FAST = 1 << 14,
     NEXT_REACH = 2,       /* ... and times as far each further time, ... */
     NEXT_REACH_CHEAP = 8, /* or this where a time costs more than what it finds, ... */
     DEAR_PART = 3,        /* or only a part farther where it costs a lot */
@@ -512,7 +513,7 @@ static int64_t next_reach(const struct bander *b, int64_t opt, int64_t explored)
 {
     int64_t far = max(explored - opt, 1);
     int64_t pairs = b->plan->tables.npairs, work = b->maker.merge.products;
-    if (b->options->fastest || work < pairs / CHEAP_PART)
+    if (work < pairs / CHEAP_PART)
         return opt + NEXT_REACH_CHEAP * far;
     return opt +
            (work < DEAR_TIMES * pairs ? NEXT_REACH * far : far + far / DEAR_PART + 1);
