@@ -23,6 +23,9 @@ int topt_run_search(struct run *r, const struct topt_search_problem *problem,
                     struct topt_frontier **ret) TOPT_MUST_CHECK;
 /* Is it to stop, or out of work? */
 int topt_run_over(const struct run *r);
+/* fit.c: lower caps to what can be in flight of what fits, 'low' at least.  1, 0 where nothing fits, or -1. */
+int topt_run_fit(struct run *r, struct topt_caps low,
+                 struct topt_caps *high) TOPT_MUST_CHECK;
 /* Note that a search under such caps was made. */
 int topt_run_note(struct run *r, struct topt_caps caps) TOPT_MUST_CHECK;
 /* What nothing is faster than where 'time' is within 'epsilon' of the fastest. */
