@@ -44,7 +44,7 @@ struct condensing {
     struct topt_error failed; /* of the plan, where that only refuses a table */
     char *stays;              /* by operator */
     char *gone;               /* by operator: eliminated */
-    char *inner;              /* by operator: does no block begin next to it? */
+    char *first;              /* by operator: does a block begin next to it? */
     int *span;                /* by operator: others that it shares a factor with */
     char *verdict;            /* by table */
     size_t nverdicts, nmade;  /* tables whose points are made, or that are broken */
@@ -296,12 +296,15 @@ static int can_go(const struct condensing *k, int op)
     return !k->stays[op] && !k->gone[op] && k->span[op] >= 1 && k->span[op] <= 2;
 }
 
-/* Of two operators that may go: from the beginnings of blocks on, the cheaper one first. */
+/* Of two operators that may go: those next to where a block begins last, the cheaper one first.  A
+ * table between two others has one edge outside at either end, and is thinned at both; one from a
+ * fork on has several there, and hardly anything of it is left out.  The last step of a
+ * block then is by an edge's own table, which has few points. */
 static int sooner(const struct condensing *k, int a, int b)
 {
     const struct plan *p = &k->c->plan;
-    if (k->inner[a] != k->inner[b])
-        return k->inner[a] < k->inner[b];
+    if (k->first[a] != k->first[b])
+        return k->first[a] < k->first[b];
     if (p->rank_ops[a] != p->rank_ops[b])
         return p->rank_ops[a] < p->rank_ops[b];
     return p->rank_points[a] < p->rank_points[b];
@@ -316,9 +319,7 @@ static int cheapest(const struct condensing *k)
     return best;
 }
 
-/* Does a block begin next to the operator?  Of the two that it is between, blocks are walked from
- * the earlier one: then one of two tables that are multiplied is always an edge's own, which has
- * few points. */
+/* Does a block begin next to the operator? */
 static int at_beginning(struct condensing *k, int op)
 {
     const struct plan *p = &k->c->plan;
@@ -346,7 +347,7 @@ static void rate(struct condensing *k, int op)
         }
     }
     topt_plan_rate(p, op);
-    k->inner[op] = !at_beginning(k, op);
+    k->first[op] = (char)at_beginning(k, op);
 }
 
 /* Operators that share a factor with one that has gone look different now. */
@@ -659,9 +660,9 @@ static int condense(struct condensing *k, const char *keep)
     c->arena = topt_arena_create(0);
     k->stays = calloc((size_t)n + 1, 1);
     k->gone = calloc((size_t)n + 1, 1);
-    k->inner = calloc((size_t)n + 1, 1);
+    k->first = calloc((size_t)n + 1, 1);
     k->span = calloc((size_t)n + 1, sizeof *k->span);
-    if (!c->arena || !k->stays || !k->gone || !k->inner || !k->span)
+    if (!c->arena || !k->stays || !k->gone || !k->first || !k->span)
         return nomem(k);
     if (options->threads > 1 && !(k->pool = topt_pool_create(options->threads, k->err)))
         return -1;
@@ -710,7 +711,7 @@ int topt_condense(const struct topt_search_problem *p, const char *keep,
     ret->work = k.work;
     free(k.stays);
     free(k.gone);
-    free(k.inner);
+    free(k.first);
     free(k.span);
     free(k.verdict);
     topt_thinner_fini(&k.thinner);
