@@ -167,6 +167,9 @@ int topt_band_weigh(struct bander *b, int64_t time, int64_t memory,
 {
     __extension__ typedef __int128 wide;
     struct bound *x = &b->bound[0];
+    /* Numbers as large as can be: no strategy is beyond 'most'. */
+    corner.time = min(corner.time, b->most.time);
+    corner.memory = min(corner.memory, b->most.memory);
     scale(corner, TOPT_LIGHT, &time, &memory);
     while ((wide)time * b->most.time + (wide)memory * b->most.memory > TOPT_HEAVY) {
         time /= 2;
@@ -214,10 +217,11 @@ int topt_band_walk(struct bander *b, struct found *ret)
         const struct place *p = &plan->place[v.place];
         int64_t ea, eb;
         if (p->table->leaf) {
-            uint32_t i = topt_weigh_point(p->table, v.at, bound);
-            ret->cost.memory += p->table->cost[i].memory;
-            ret->cost.time += p->table->cost[i].time;
-            choose(plan, p, topt_leaf_choice(p->table, i), ret->choice);
+            int32_t number;
+            struct topt_cost c = topt_weigh_leaf(p->table, v.at, bound, &number);
+            ret->cost.memory += c.memory;
+            ret->cost.time += c.time;
+            choose(plan, p, number, ret->choice);
             continue;
         }
         topt_weigh_down(p->table, v.at, bound, &ea, &eb);

@@ -587,6 +587,7 @@ static void clear(struct plan *p)
                        .shared = p->shared,
                        .err = p->err,
                        .max_entries = p->max_entries,
+                       .relaxed = p->relaxed,
                        .fixed = p->fixed,
                        .nfixed = p->nfixed};
 }
@@ -647,10 +648,21 @@ int topt_plan_init(struct plan *p, const struct topt_search_problem *problem,
     return 0;
 }
 
+int topt_plan_relaxed(struct plan *p, const struct topt_search_problem *problem,
+                      const struct point_store *shared,
+                      const struct topt_search_options *options, const char *relaxed,
+                      struct topt_error *err)
+{
+    if (open_plan(p, problem, shared, options, err))
+        return -1;
+    p->relaxed = relaxed;
+    return try_plan(p, options);
+}
+
 int topt_plan_exactly(struct plan *p, const struct topt_search_problem *problem,
                       const struct topt_search_options *options, struct topt_error *err)
 {
-    return open_plan(p, problem, NULL, options, err) ? -1 : try_plan(p, options);
+    return topt_plan_relaxed(p, problem, NULL, options, NULL, err);
 }
 
 void topt_plan_fini(struct plan *p)

@@ -52,6 +52,7 @@ struct plan {
     int *rank_ops;
     int64_t max_entries; /* of a table */
     int entangled;       /* a table would have been larger */
+    const char *relaxed; /* by edge: is it weighed end by end (relax.h)?  NULL: none is */
     int32_t *fixed;      /* by operator: the configuration decided by heuristic, or -1 */
     int nfixed;
     int root; /* the place of the answer's table, which is over no operator */
@@ -64,7 +65,12 @@ int topt_plan_init(struct plan *p, const struct topt_search_problem *problem,
                    const struct topt_search_options *options,
                    struct topt_error *err) TOPT_MUST_CHECK;
 void topt_plan_fini(struct plan *p);
-/* The same without a heuristic: LIMIT where a table would be too large. */
+/* The same without a heuristic: LIMIT where a table would be too large.  Of 'relaxed' edges (by
+ * number, borrowed; NULL: none) there are only halves, so that the plan is for weighings alone. */
+int topt_plan_relaxed(struct plan *p, const struct topt_search_problem *problem,
+                      const struct point_store *shared,
+                      const struct topt_search_options *options, const char *relaxed,
+                      struct topt_error *err) TOPT_MUST_CHECK;
 int topt_plan_exactly(struct plan *p, const struct topt_search_problem *problem,
                       const struct topt_search_options *options,
                       struct topt_error *err) TOPT_MUST_CHECK;

@@ -53,7 +53,7 @@ int topt_refine(int32_t *id, int n, const int32_t *by)
 /* Tables of this plan, by their points, to give equal leaves the same. */
 struct known {
     const struct points *points;
-    struct table *table;
+    struct table *table; /* of halves: the consumer's */
     int next;
 };
 
@@ -87,16 +87,28 @@ static int interner_init(struct plan *p, struct interner *in)
     return 0;
 }
 
+/* Of an edge that is weighed end by end, whose table has so many rows and columns: both halves. */
+static struct table *make_halves(struct plan *p, const struct points *points,
+                                 const struct topt_table *t)
+{
+    struct half half = {points, t->from_classes, t->to_classes, NULL};
+    half.from = topt_tables_half(&p->tables, half, p->err);
+    return half.from ? topt_tables_half(&p->tables, half, p->err) : NULL;
+}
+
+/* The leaf of points; of those of 'halved' edges' tables (NULL: it is none) the consumer's half. */
 static struct table *table_of(struct plan *p, struct interner *in,
-                              const struct points *points)
+                              const struct points *points,
+                              const struct topt_table *halved)
 {
     if (!points)
         return NULL;
     int b = (int)(((uintptr_t)points >> 4) % (uint64_t)in->nbuckets);
     for (int k = in->bucket[b]; k >= 0; k = in->known[k].next)
-        if (in->known[k].points == points)
+        if (in->known[k].points == points && !in->known[k].table->half.edge == !halved)
             return in->known[k].table;
-    struct table *t = topt_tables_leaf(&p->tables, points, p->err);
+    struct table *t = halved ? make_halves(p, points, halved)
+                             : topt_tables_leaf(&p->tables, points, p->err);
     if (!t)
         return NULL;
     in->known[in->n] = (struct known){points, t, in->bucket[b]};
@@ -219,6 +231,23 @@ static int view_of_self(struct plan *p, int op, struct view *ret)
     return 0;
 }
 
+static int add_edge(struct plan *p, struct interner *in, int number)
+{
+    const struct topt_search_edge *e = &p->problem->edge[number];
+    int halved = p->relaxed && p->relaxed[number];
+    const struct points *points = topt_points_of_table(&p->store, e->table, p->err);
+    struct table *t = table_of(p, in, points, halved ? e->table : NULL);
+    struct place place = {-1, -1, -1, number, NULL};
+    struct view view[2];
+    if (!t || view_of_edge(p, e->from, e->from_class, e->table->from_classes, &view[0]) ||
+        view_of_edge(p, e->to, e->to_class, e->table->to_classes, &view[1]))
+        return -1;
+    if (!halved)
+        return add_leaf(p, t, 2, (int[]){e->from, e->to}, view, place);
+    return add_leaf(p, (struct table *)t->half.from, 1, &e->from, &view[0], place) ||
+           add_leaf(p, t, 1, &e->to, &view[1], place);
+}
+
 int topt_plan_leaves(struct plan *p)
 {
     const struct topt_search_problem *g = p->problem;
@@ -228,21 +257,13 @@ int topt_plan_leaves(struct plan *p)
     for (int i = 0; i < g->nops; i++) {
         struct view view;
         struct place place = {-1, -1, i, -1, NULL};
-        struct table *t = table_of(p, &in, op_points(p, &in, i));
+        struct table *t = table_of(p, &in, op_points(p, &in, i), NULL);
         if (view_of_self(p, i, &view) || add_leaf(p, t, 1, &i, &view, place))
             return -1;
         t->of_op = 1;
     }
-    for (int i = 0; i < g->nedges; i++) {
-        const struct topt_search_edge *e = &g->edge[i];
-        struct view view[2];
-        struct place place = {-1, -1, -1, i, NULL};
-        if (view_of_edge(p, e->from, e->from_class, e->table->from_classes, &view[0]) ||
-            view_of_edge(p, e->to, e->to_class, e->table->to_classes, &view[1]) ||
-            add_leaf(p,
-                     table_of(p, &in, topt_points_of_table(&p->store, e->table, p->err)),
-                     2, (int[]){e->from, e->to}, view, place))
+    for (int i = 0; i < g->nedges; i++)
+        if (add_edge(p, &in, i))
             return -1;
-    }
     return 0;
 }

@@ -69,9 +69,11 @@ int topt_sweep_most(const struct plan *plan, struct topt_cost *ret,
         return topt_search_nomem(err);
     for (size_t i = 0; i < ts->nall; i++) {
         const struct table *t = ts->all[i], *a = t->how.a, *b = t->how.b;
-        for (uint32_t p = 0; t->leaf && p < t->npoints; p++) {
-            most[i].time = max(most[i].time, t->cost[p].time);
-            most[i].memory = max(most[i].memory, t->cost[p].memory);
+        const struct topt_cost *cost = t->half.edge ? t->half.edge->cost : t->cost;
+        uint32_t n = t->half.edge ? t->half.edge->n : t->npoints;
+        for (uint32_t p = 0; t->leaf && p < n; p++) {
+            most[i].time = max(most[i].time, cost[p].time);
+            most[i].memory = max(most[i].memory, cost[p].memory);
         }
         if (!t->leaf) {
             most[i].time = most[a->id].time + (b ? most[b->id].time : 0);

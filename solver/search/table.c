@@ -90,7 +90,6 @@ struct table *topt_tables_leaf(struct tables *ts, const struct points *points,
     if (!t)
         return NULL;
     t->leaf = t->nparts = 1;
-    ts->leaf_entries = ts->nentries;
     t->npoints = points->n;
     t->single = points->single;
     t->first = points->first;
@@ -99,6 +98,20 @@ struct table *topt_tables_leaf(struct tables *ts, const struct points *points,
     ts->stats.points += points->n;
     if ((int)points->max_frontier > ts->stats.max_frontier)
         ts->stats.max_frontier = (int)points->max_frontier;
+    return t;
+}
+
+struct table *topt_tables_half(struct tables *ts, struct half half,
+                               struct topt_error *err)
+{
+    int64_t n = half.from ? half.nto : half.nfrom;
+    struct table *t = add(ts, n, 0, err);
+    if (!t)
+        return NULL;
+    t->leaf = t->nparts = t->weighed = 1;
+    t->mean = 1;
+    t->npoints = (uint32_t)n;
+    t->half = half;
     return t;
 }
 

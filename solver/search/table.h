@@ -45,6 +45,13 @@ struct step {
     size_t recipe_len;
 };
 
+/* What a leaf has of one end of an edge that is weighed end by end (relax.h).  Only weighings read it. */
+struct half {
+    const struct points *edge; /* of the edge's whole table; NULL: the leaf is no half */
+    int nfrom, nto;            /* its rows and columns */
+    const struct table *from;  /* of the consumer's half: the producer's; else NULL */
+};
+
 /* A frontier for each entry; which variables the entries are over is the factor's affair. */
 struct table {
     int id, leaf;
@@ -64,6 +71,7 @@ struct table {
     const uint32_t *first; /* nentries + 1; these three are borrowed from a store */
     const struct topt_cost *cost;
     const int32_t *choice;
+    struct half half;
     /* The others. */
     struct step how;
     uint64_t hash; /* of the recipe */
@@ -78,11 +86,10 @@ struct tables {
     struct table **all; /* a table stands after those it is made of */
     size_t nall, cap_all;
     struct table **bucket, **kin;
-    int64_t nentries;     /* of all tables, and one in front */
-    int64_t leaf_entries; /* of the leaves, which come first, and the one in front */
-    int64_t npairs;       /* pairs of entries that all steps look at */
-    int longest_row;      /* of those that are read row by row */
-    int64_t matrix_room;  /* numbers that the largest product of matrices takes */
+    int64_t nentries;    /* of all tables, and one in front */
+    int64_t npairs;      /* pairs of entries that all steps look at */
+    int longest_row;     /* of those that are read row by row */
+    int64_t matrix_room; /* numbers that the largest product of matrices takes */
     int64_t bytes, max_bytes;
     struct topt_search_stats stats;
 };
@@ -93,6 +100,10 @@ void topt_tables_fini(struct tables *ts);
 
 /* A leaf of the points, which it borrows; NULL: LIMIT, NOMEM. */
 struct table *topt_tables_leaf(struct tables *ts, const struct points *points,
+                               struct topt_error *err);
+
+/* A half of an edge; it borrows the points, too. */
+struct table *topt_tables_half(struct tables *ts, struct half half,
                                struct topt_error *err);
 
 /* The configuration or alternative that a leaf's point is. */

@@ -4,6 +4,9 @@
  * all tables; a second says of every configuration what a strategy with it weighs at least, so that who
  * knows what is wanted knows which configurations do not matter.
  *
+ * A graph that is too entangled for that, or too much work, is relaxed: some edges are weighed end by end
+ * (relax.c), so that what is said of weights is not what a strategy has, but what none is below.
+ *
  * Thread safety: one owner; the problem is borrowed and must stay as it is. */
 #ifndef TOPT_WEIGHER_H
 #define TOPT_WEIGHER_H
@@ -12,12 +15,15 @@
 
 struct topt_weigher;
 
-/* LIMIT where the eliminations would take too large tables, or costs are too large to be weighed. */
+/* LIMIT where costs are too large to be weighed, or a single operator has more configurations than tables
+ * may have entries. */
 int topt_weigher_create(const struct topt_search_problem *problem,
                         const struct topt_search_options *options,
                         struct topt_weigher **ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
 void topt_weigher_destroy(struct topt_weigher *w);
+/* How many edges are weighed end by end; 0: all that is said is exact. */
+int topt_weigher_relaxed(const struct topt_weigher *w);
 
 /* How much memory and time count: about in that ratio. */
 struct topt_weighing {
@@ -29,12 +35,13 @@ struct topt_weighing {
 int topt_weigher_weigh(struct topt_weigher *w, struct topt_weighing by,
                        struct topt_cost corner, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The cost of the lightest strategy.  '*ret_some': is there one at all? */
+/* The cost of the lightest strategy; in a relaxed graph a cost of the least weight, which no strategy need
+ * have.  '*ret_some': is there one at all?  (In a relaxed graph there need not be.) */
 int topt_weigher_lightest(struct topt_weigher *w, int *ret_some, struct topt_cost *ret,
                           struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Find what is part of a strategy that weighs no more than 'corner' does, which weighs no more than the
- * first.  '*ret': is there any? */
+ * first.  '*ret': is there any?  (In a relaxed graph: may there be?) */
 int topt_weigher_within(struct topt_weigher *w, struct topt_cost corner, int *ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
 /* After that: where a cost stands between the lightest strategy, 0, and the corner, 1; and where the lightest

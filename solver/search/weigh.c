@@ -78,6 +78,82 @@ static void leaf_least(const struct table *t, const struct bound *b, int64_t *re
     }
 }
 
+/* ---- halves of edges ---- */
+
+/* The least of an entry of the whole edge's table; '*ret': its point, where there is one. */
+static int64_t edge_least(const struct half *h, int64_t entry, const struct bound *b,
+                          uint32_t *ret)
+{
+    int64_t least = TOPT_NOTHING;
+    for (uint32_t i = h->edge->first[entry]; i < h->edge->first[entry + 1]; i++) {
+        int64_t w = topt_weigh(b, h->edge->cost[i]);
+        if (w < least) {
+            least = w;
+            *ret = i;
+        }
+    }
+    return least;
+}
+
+/* The producer's half has of each row the least, the consumer's of each column the least of what
+ * is left then. */
+static void half_least(const struct table *t, const struct bound *b, int64_t *ret)
+{
+    const struct half *h = &t->half;
+    const int64_t *had = h->from ? b->least + h->from->first_entry : NULL;
+    uint32_t point;
+    for (int64_t i = 0; i < t->nentries; i++)
+        ret[i] = TOPT_NOTHING;
+    for (int from = 0, e = 0; from < h->nfrom; from++)
+        for (int to = 0; to < h->nto; to++, e++) {
+            int64_t w = edge_least(h, e, b, &point);
+            if (w == TOPT_NOTHING)
+                continue;
+            if (had)
+                ret[to] = min(ret[to], w - had[from]);
+            else
+                ret[from] = min(ret[from], w);
+        }
+}
+
+/* The row by which a column has its least, and the point there. */
+static int row_of_column(const struct table *t, int to, const struct bound *b,
+                         uint32_t *ret)
+{
+    const struct half *h = &t->half;
+    for (int from = 0;; from++) {
+        int64_t w = edge_least(h, (int64_t)from * h->nto + to, b, ret);
+        if (w < TOPT_NOTHING &&
+            w - b->least[h->from->first_entry + from] == b->least[t->first_entry + to])
+            return from;
+    }
+}
+
+/* The point by which a row of the edge's table has its least. */
+static uint32_t point_of_row(const struct half *h, int from, int64_t least,
+                             const struct bound *b)
+{
+    uint32_t point = 0;
+    for (int64_t e = (int64_t)from * h->nto; edge_least(h, e, b, &point) != least;)
+        e++;
+    return point;
+}
+
+/* A cost that weighs what an entry of a half does; it has one. */
+static struct topt_cost half_cost(const struct table *t, int at, const struct bound *b)
+{
+    const struct half *h = &t->half;
+    if (!h->from)
+        return h->edge->cost[point_of_row(h, at, b->least[t->first_entry + at], b)];
+    uint32_t point = 0;
+    int from = row_of_column(t, at, b, &point);
+    uint32_t had = point_of_row(h, from, b->least[h->from->first_entry + from], b);
+    struct topt_cost all = h->edge->cost[point], row = h->edge->cost[had];
+    return (struct topt_cost){all.memory - row.memory, all.time - row.time};
+}
+
+/* ---- steps ---- */
+
 static void step_least(const struct table *t, const struct bound *b)
 {
     const struct step *s = &t->how;
@@ -262,7 +338,9 @@ int topt_weigh_least(const struct tables *ts, const atomic_bool *cancel, struct 
         const struct table *t = ts->all[i];
         if (canceled(cancel))
             return -1;
-        if (t->leaf && t->weighed)
+        if (t->half.edge)
+            half_least(t, b, b->least + t->first_entry);
+        else if (t->leaf && t->weighed)
             leaf_least(t, b, b->least + t->first_entry);
         else if (!t->leaf && topt_twin_least(t, b))
             ;
@@ -311,9 +389,12 @@ static void step_rest(const struct table *t, struct bound *b, int ops)
 static int weigh_rest(const struct tables *ts, const struct table *root,
                       const atomic_bool *cancel, struct bound *b, int ops)
 {
-    /* Leaves stand in front of all other tables. */
-    for (int64_t e = ops ? 0 : ts->leaf_entries; e < ts->nentries; e++)
-        b->rest[e] = TOPT_NOTHING;
+    /* Of edges' leaves, which are the most by far, it is never touched. */
+    for (size_t i = 0; i < ts->nall; i++) {
+        const struct table *t = ts->all[i];
+        for (int64_t e = 0; (!t->leaf || (ops && t->of_op)) && e < t->nentries; e++)
+            b->rest[t->first_entry + e] = TOPT_NOTHING;
+    }
     b->rest[root->first_entry] = 0;
     for (size_t i = ts->nall; i-- > 0;) {
         if (canceled(cancel))
@@ -336,14 +417,25 @@ int topt_weigh_all_rest(const struct tables *ts, const struct table *root,
     return weigh_rest(ts, root, cancel, b, 1);
 }
 
-uint32_t topt_weigh_point(const struct table *leaf, int64_t entry, const struct bound *b)
+static uint32_t lightest_point(const struct table *leaf, int64_t e, const struct bound *b)
 {
-    int64_t e = entry - leaf->first_entry;
     uint32_t best = leaf->first[e];
     for (uint32_t i = best + 1; i < leaf->first[e + 1]; i++)
         if (topt_weigh(b, leaf->cost[i]) < topt_weigh(b, leaf->cost[best]))
             best = i;
     return best;
+}
+
+struct topt_cost topt_weigh_leaf(const struct table *leaf, int64_t entry,
+                                 const struct bound *b, int32_t *ret_choice)
+{
+    int64_t e = entry - leaf->first_entry;
+    *ret_choice = 0;
+    if (leaf->half.edge)
+        return half_cost(leaf, (int)e, b);
+    uint32_t i = lightest_point(leaf, e, b);
+    *ret_choice = topt_leaf_choice(leaf, i);
+    return leaf->cost[i];
 }
 
 void topt_weigh_down(const struct table *t, int64_t entry, const struct bound *b,

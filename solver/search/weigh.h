@@ -58,7 +58,9 @@ int topt_weigh_all_rest(const struct tables *ts, const struct table *root,
 /* Which entries of A and B the lightest point of an entry is made of (0: no B). */
 void topt_weigh_down(const struct table *t, int64_t entry, const struct bound *b,
                      int64_t *ret_a, int64_t *ret_b);
-/* The lightest point of a leaf's entry. */
-uint32_t topt_weigh_point(const struct table *leaf, int64_t entry, const struct bound *b);
+/* The lightest point of a leaf's entry, and what it chooses.  Of a half of an edge, which chooses nothing,
+ * a cost that weighs as much as the entry does. */
+struct topt_cost topt_weigh_leaf(const struct table *leaf, int64_t entry,
+                                 const struct bound *b, int32_t *ret_choice);
 
 #endif

@@ -2,18 +2,24 @@
 #include "topt_weigher.h"
 
 #include "band.h"
+#include "relax.h"
 #include "sweep.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+/* A weighing that takes more is relaxed: about a fifth of a second. */
+static const int64_t MAX_PAIRS = (int64_t)1 << 29;
+
 struct topt_weigher {
     const struct topt_search_problem *problem;
     struct topt_search_options options;
+    struct relaxed relaxed;
     struct plan plan;
     struct bander bander;
     const struct table **leaf; /* by operator */
     int64_t least, work;       /* least: of all strategies */
+    double corner;             /* what it weighs, which may be more than anything does */
 };
 
 void topt_weigher_destroy(struct topt_weigher *w)
@@ -22,6 +28,7 @@ void topt_weigher_destroy(struct topt_weigher *w)
         return;
     topt_bander_fini(&w->bander);
     topt_plan_fini(&w->plan);
+    topt_relaxed_fini(&w->relaxed);
     free(w->leaf);
     free(w);
 }
@@ -42,7 +49,7 @@ static int find_leaves(struct topt_weigher *w, struct topt_error *err)
 static int init(struct topt_weigher *w, struct topt_error *err)
 {
     struct topt_cost most;
-    if (topt_plan_exactly(&w->plan, w->problem, &w->options, err) ||
+    if (topt_relax(&w->plan, w->problem, &w->options, MAX_PAIRS, &w->relaxed, err) ||
         find_leaves(w, err) || topt_sweep_most(&w->plan, &most, err))
         return -1;
     if (most.time >= TOPT_HEAVY / 4 || most.memory >= TOPT_HEAVY / 4)
@@ -65,6 +72,11 @@ int topt_weigher_create(const struct topt_search_problem *problem,
     }
     *ret = w;
     return 0;
+}
+
+int topt_weigher_relaxed(const struct topt_weigher *w)
+{
+    return w->relaxed.nedges;
 }
 
 static const struct table *root_of(const struct topt_weigher *w)
@@ -96,19 +108,23 @@ int topt_weigher_lightest(struct topt_weigher *w, int *ret_some, struct topt_cos
     return 0;
 }
 
-/* What a cost weighs; no more than anything may. */
-static int64_t weigh(const struct bound *x, struct topt_cost c)
+static double weigh(const struct bound *x, struct topt_cost c)
 {
-    __extension__ typedef __int128 wide;
-    wide w = (wide)x->time * c.time + (wide)x->memory * c.memory;
-    return w < TOPT_HEAVY ? (int64_t)w : TOPT_HEAVY;
+    return (double)x->time * (double)c.time + (double)x->memory * (double)c.memory;
+}
+
+/* The same where that is no more than anything weighs. */
+static int64_t weigh_exactly(const struct bound *x, struct topt_cost c)
+{
+    return weigh(x, c) < (double)TOPT_HEAVY ? topt_weigh(x, c) : TOPT_HEAVY;
 }
 
 int topt_weigher_within(struct topt_weigher *w, struct topt_cost corner, int *ret,
                         struct topt_error *err)
 {
     struct bound *x = &w->bander.bound[0];
-    x->allowance = weigh(x, corner);
+    x->allowance = weigh_exactly(x, corner);
+    w->corner = weigh(x, corner);
     *ret = w->least <= x->allowance;
     w->work += *ret ? w->plan.tables.npairs : 0;
     if (*ret && topt_weigh_all_rest(&w->plan.tables, root_of(w), w->options.cancel, x))
@@ -118,14 +134,13 @@ int topt_weigher_within(struct topt_weigher *w, struct topt_cost corner, int *re
 
 static double stands(const struct topt_weigher *w, int64_t weight)
 {
-    double above = (double)(weight - w->least);
-    double room = (double)(w->bander.bound[0].allowance - w->least);
+    double above = (double)(weight - w->least), room = w->corner - (double)w->least;
     return above <= 0 ? above : room > 0 ? above / room : INFINITY;
 }
 
 double topt_weigher_at(const struct topt_weigher *w, struct topt_cost cost)
 {
-    return stands(w, weigh(&w->bander.bound[0], cost));
+    return stands(w, weigh_exactly(&w->bander.bound[0], cost));
 }
 
 double topt_weigher_config(const struct topt_weigher *w, int op, int config)
@@ -135,7 +150,7 @@ double topt_weigher_config(const struct topt_weigher *w, int op, int config)
     int64_t rest = x->rest[t->first_entry + w->plan.value[op][config]];
     if (rest > x->allowance)
         return INFINITY;
-    int64_t weight = weigh(x, w->problem->op[op].cost[config]) + rest;
+    int64_t weight = weigh_exactly(x, w->problem->op[op].cost[config]) + rest;
     return weight > x->allowance ? INFINITY : stands(w, weight);
 }
 

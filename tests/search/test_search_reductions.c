@@ -375,9 +375,11 @@ static void check_weights(const struct topt_search_problem *p, struct tally *t)
     if (topt_weigh_least(&plan.tables, NULL, &whole) ||
         topt_weigh_least(&plan.tables, NULL, &rows))
         t->weights++;
-    for (int64_t e = plan.tables.leaf_entries; e < plan.tables.nentries; e++)
-        t->weights += whole.least[e] != rows.least[e];
     for (size_t i = 0; i < plan.tables.nall; i++) {
+        const struct table *x = plan.tables.all[i];
+        for (int64_t e = 0; !x->leaf && e < x->nentries; e++)
+            t->weights +=
+                whole.least[x->first_entry + e] != rows.least[x->first_entry + e];
         t->rows += plan.tables.all[i]->how.row > 0;
         t->of_kind[plan.tables.all[i]->how.rows]++;
         t->matrices += plan.tables.all[i]->how.matrix > 0;

@@ -32,18 +32,27 @@ static int64_t moves_of(const struct topt_problem *p)
     return s.priced_moves;
 }
 
-/* One question to both. */
+/* Is 'b' what 'a' is?  Where operators were decided by heuristic it may be slower. */
+static int same_answer(const struct topt_solutions *a, const struct topt_solutions *b)
+{
+    if (b->claim.decided)
+        return !b->n || (a->n && b->at[0].time_ns >= a->at[0].time_ns);
+    return a->n == b->n && (!a->n || (a->at[0].time_ns == b->at[0].time_ns &&
+                                      a->at[0].memory_bytes == b->at[0].memory_bytes));
+}
+
+/* One question to both; tables are large enough for the exact one. */
 static void compare(struct topt_problem *exact, struct topt_problem *floors,
                     int64_t limit, double epsilon, int64_t time_limit, struct tally *t)
 {
     struct topt_search_options o = {.threads = 1,
-                                    .max_entries = most_entries,
                                     .memory_limit = limit,
                                     .time_limit = time_limit,
                                     .epsilon = epsilon};
     struct topt_solutions a, b;
-    if (topt_problem_fastest(exact, &o, &a, NULL) ||
-        topt_problem_fastest(floors, &o, &b, NULL)) {
+    int rc = topt_problem_fastest(exact, &o, &a, NULL);
+    o.max_entries = most_entries;
+    if (rc || topt_problem_fastest(floors, &o, &b, NULL)) {
         t->wrong++;
         return;
     }
@@ -59,8 +68,7 @@ static void compare(struct topt_problem *exact, struct topt_problem *floors,
                         (double)a.at[0].time_ns * (1 + epsilon) * (1 + 1e-12);
         t->wrong += a.n != b.n && !time_limit;
     } else {
-        t->wrong += a.n != b.n || (a.n && (a.at[0].time_ns != b.at[0].time_ns ||
-                                           a.at[0].memory_bytes != b.at[0].memory_bytes));
+        t->wrong += !same_answer(&a, &b);
     }
     topt_solutions_fini(&a);
     topt_solutions_fini(&b);

@@ -1,0 +1,291 @@
+/* relax.c - weighings of graphs that are too entangled, or too much work, to be weighed as they are.
+ *
+ * An edge's table says what two configurations cost together.  Weighed end by end it says less:
+ *
+ *     a ---w(a, b)--- b      ->      a + r(a)     b + c(b)        r(a) = least over b of  w(a, b)
+ *                                                                c(b) = least over a of  w(a, b) - r(a)
+ *
+ * r(a) + c(b) is never more than w(a, b), so what follows from such weighings bounds all strategies from
+ * below as before; only need no strategy be as light.  (Lagrangian decomposition, Guignard and Kim,
+ * 1987, with multipliers that are not searched for.)  And the edge is gone: what held several operators
+ * together falls apart.
+ *
+ * Which edges?  What a bond (all edges between two operators) would lose is what its entries weigh
+ * more than their halves, on average, memory and time counting alike relative to the largest of all
+ * strategies'.  The cheapest bonds are relaxed, as many as it takes; so the dearest one is as cheap
+ * as can be.  Then what can be put back is, the dearest first.  Whether it does is planned each time:
+ * a plan takes a small part of a weighing. */
+#include "relax.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { SAMPLE = 64 }; /* rows and columns of a table that are looked at */
+
+/* An edge, as one of those between two operators; then all of these. */
+struct bond {
+    int low, high, edge;
+    double loss;
+};
+
+struct relaxation {
+    const struct topt_search_problem *problem;
+    const struct topt_search_options *options;
+    int64_t max_pairs;
+    struct relaxed *ret;
+    struct plan *plan;
+    struct topt_error *err;
+    struct bond *bond; /* by edge, parallel ones together; what loses least first */
+    int *first;        /* where each of a pair of ends begins, and the end */
+    int nbonds;
+    int fits; /* is the plan, as it is, within the limits? */
+};
+
+/* ---- what bonds lose ---------------------------------------------------------------------------- */
+
+static double weight(struct topt_cost c, struct topt_cost most)
+{
+    return (double)c.memory / ((double)most.memory + 1) +
+           (double)c.time / ((double)most.time + 1);
+}
+
+static double entry_weight(const struct topt_table *t, int64_t entry,
+                           struct topt_cost most)
+{
+    double least = INFINITY;
+    for (int32_t k = t->first[entry]; k < t->first[entry + 1]; k++)
+        least = fmin(least, weight(t->alt[k], most));
+    return least;
+}
+
+/* Some rows and columns of a table, evenly. */
+struct sample {
+    int nrows, ncolumns;
+    double at[SAMPLE][SAMPLE], row[SAMPLE], column[SAMPLE];
+};
+
+static void take_sample(struct sample *s, const struct topt_table *t,
+                        struct topt_cost most)
+{
+    s->nrows = t->from_classes < SAMPLE ? t->from_classes : SAMPLE;
+    s->ncolumns = t->to_classes < SAMPLE ? t->to_classes : SAMPLE;
+    for (int i = 0; i < s->nrows; i++) {
+        int64_t row = (int64_t)i * t->from_classes / s->nrows;
+        s->row[i] = INFINITY;
+        for (int k = 0; k < s->ncolumns; k++) {
+            int64_t column = (int64_t)k * t->to_classes / s->ncolumns;
+            s->at[i][k] = entry_weight(t, row * t->to_classes + column, most);
+            s->row[i] = fmin(s->row[i], s->at[i][k]);
+        }
+    }
+}
+
+/* How much more than both its halves an entry weighs, on average. */
+static double loss_of(const struct topt_table *t, struct topt_cost most)
+{
+    struct sample s;
+    double sum = 0;
+    int n = 0;
+    take_sample(&s, t, most);
+    for (int k = 0; k < s.ncolumns; k++) {
+        s.column[k] = INFINITY;
+        for (int i = 0; i < s.nrows; i++)
+            if (s.at[i][k] < INFINITY)
+                s.column[k] = fmin(s.column[k], s.at[i][k] - s.row[i]);
+        for (int i = 0; i < s.nrows; i++)
+            if (s.at[i][k] < INFINITY) {
+                sum += s.at[i][k] - s.row[i] - s.column[k];
+                n++;
+            }
+    }
+    return n ? sum / n : 0;
+}
+
+/* What strategies may cost at most, about: of operators alone. */
+static struct topt_cost most_of(const struct topt_search_problem *p)
+{
+    struct topt_cost sum = {0, 0};
+    for (int i = 0; i < p->nops; i++) {
+        struct topt_cost most = {0, 0};
+        for (int c = 0; c < p->op[i].nconfigs; c++) {
+            const struct topt_cost *x = &p->op[i].cost[c];
+            most.memory = x->memory > most.memory ? x->memory : most.memory;
+            most.time = x->time > most.time ? x->time : most.time;
+        }
+        if (add_overflows(sum.memory, most.memory, &sum.memory))
+            sum.memory = INT64_MAX;
+        if (add_overflows(sum.time, most.time, &sum.time))
+            sum.time = INT64_MAX;
+    }
+    return sum;
+}
+
+/* ---- bonds -------------------------------------------------------------------------------------- */
+
+static int compare(double a, double b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int by_ends(const void *x, const void *y)
+{
+    const struct bond *a = x, *b = y;
+    return a->low != b->low     ? compare(a->low, b->low)
+           : a->high != b->high ? compare(a->high, b->high)
+                                : compare(a->edge, b->edge);
+}
+
+static int by_loss(const void *x, const void *y)
+{
+    const struct bond *a = x, *b = y;
+    return a->loss < b->loss || a->loss > b->loss ? compare(a->loss, b->loss)
+                                                  : by_ends(x, y);
+}
+
+static int same_ends(const struct bond *a, const struct bond *b)
+{
+    return a->low == b->low && a->high == b->high;
+}
+
+/* Edges between the same operators stand together, each with what all of these lose. */
+static int find_bonds(struct relaxation *r)
+{
+    const struct topt_search_problem *p = r->problem;
+    struct topt_cost most = most_of(p);
+    r->bond = malloc(((size_t)p->nedges + 1) * sizeof *r->bond);
+    r->first = malloc(((size_t)p->nedges + 1) * sizeof *r->first);
+    if (!r->bond || !r->first)
+        return topt_search_nomem(r->err);
+    for (int e = 0; e < p->nedges; e++) {
+        const struct topt_search_edge *x = &p->edge[e];
+        r->bond[e] =
+            (struct bond){x->from < x->to ? x->from : x->to,
+                          x->from < x->to ? x->to : x->from, e, loss_of(x->table, most)};
+    }
+    qsort(r->bond, (size_t)p->nedges, sizeof *r->bond, by_ends);
+    for (int e = 1; e < p->nedges; e++)
+        if (same_ends(&r->bond[e], &r->bond[e - 1]))
+            r->bond[e].loss += r->bond[e - 1].loss;
+    for (int e = p->nedges - 2; e >= 0; e--)
+        if (same_ends(&r->bond[e], &r->bond[e + 1]))
+            r->bond[e].loss = r->bond[e + 1].loss;
+    qsort(r->bond, (size_t)p->nedges, sizeof *r->bond, by_loss);
+    for (int e = 0; e < p->nedges; e++)
+        if (!e || !same_ends(&r->bond[e], &r->bond[e - 1]))
+            r->first[r->nbonds++] = e;
+    r->first[r->nbonds] = p->nedges;
+    return 0;
+}
+
+/* ---- which --------------------------------------------------------------------------------------- */
+
+/* Plan with the edges that are marked now.  0, or -1; 'err' says also why it can't be planned. */
+static int try(struct relaxation *r)
+{
+    if (topt_search_canceled(r->options))
+        return topt_fail(r->err, TOPT_ERR_CANCELED, "the search was canceled");
+    topt_plan_fini(r->plan);
+    int rc = topt_plan_relaxed(r->plan, r->problem, &r->ret->store, r->options,
+                               r->ret->edge, r->err);
+    r->fits = !rc && (!r->max_pairs || r->plan->tables.npairs <= r->max_pairs);
+    return rc && !r->plan->entangled ? -1 : 0;
+}
+
+/* The same with some bonds relaxed, or put back. */
+static int plan_with(struct relaxation *r, int from, int to, char how)
+{
+    for (int i = r->first[from]; i < r->first[to]; i++)
+        r->ret->edge[r->bond[i].edge] = how;
+    return try(r);
+}
+
+/* Relax as few as it takes, or all; those that lose least.  '*ret': how many. */
+static int relax_cheapest(struct relaxation *r, int *ret)
+{
+    int low = 0, high = 0; /* 'low' are too few */
+    while (!r->fits && high < r->nbonds) {
+        low = high;
+        high = high < r->nbonds / 2 ? 2 * high + 1 : r->nbonds;
+        if (plan_with(r, low, high, 1))
+            return -1;
+    }
+    while (r->fits && low + 1 < high) {
+        int middle = (low + high) / 2;
+        if (plan_with(r, middle, high, 0))
+            return -1;
+        if (r->fits) {
+            high = middle;
+            continue;
+        }
+        low = middle;
+        if (plan_with(r, middle, high, 1))
+            return -1;
+    }
+    *ret = high;
+    return 0;
+}
+
+/* Put back what can be of some relaxed bonds, the dearest first. */
+static int put_back(struct relaxation *r, int from, int to)
+{
+    if (from >= to)
+        return 0;
+    if (plan_with(r, from, to, 0) || r->fits)
+        return r->fits ? 0 : -1;
+    int middle = (from + to) / 2;
+    if (plan_with(r, from, to, 1))
+        return -1;
+    if (to - from == 1)
+        return 0;
+    return put_back(r, middle, to) || put_back(r, from, middle) ? -1 : 0;
+}
+
+static int relax(struct relaxation *r)
+{
+    int n;
+    if (find_bonds(r) || relax_cheapest(r, &n))
+        return -1;
+    if (r->fits && put_back(r, 0, n - 1))
+        return -1;
+    for (int e = 0; e < r->problem->nedges; e++)
+        r->ret->nedges += r->ret->edge[e];
+    return 0;
+}
+
+/* Tables' points are the same for all plans. */
+static int init(struct relaxation *r)
+{
+    const struct topt_search_problem *p = r->problem;
+    r->ret->edge = calloc((size_t)p->nedges + 1, 1);
+    if (topt_points_init(&r->ret->store, NULL, r->err))
+        return -1;
+    for (int e = 0; e < p->nedges; e++)
+        if (!topt_points_of_table(&r->ret->store, p->edge[e].table, r->err))
+            return -1;
+    return r->ret->edge ? 0 : topt_search_nomem(r->err);
+}
+
+int topt_relax(struct plan *plan, const struct topt_search_problem *problem,
+               const struct topt_search_options *options, int64_t max_pairs,
+               struct relaxed *ret, struct topt_error *err)
+{
+    struct relaxation r = {.problem = problem,
+                           .options = options,
+                           .max_pairs = max_pairs,
+                           .ret = ret,
+                           .plan = plan,
+                           .err = err};
+    *ret = (struct relaxed){0};
+    int rc = init(&r) || try(&r);
+    if (!rc && !r.fits)
+        rc = relax(&r) || plan->entangled;
+    free(r.bond);
+    free(r.first);
+    return rc ? -1 : 0;
+}
+
+void topt_relaxed_fini(struct relaxed *r)
+{
+    topt_points_fini(&r->store);
+    free(r->edge);
+}

@@ -1,0 +1,24 @@
+/* relax.h - weighings of graphs that are too entangled, or too much work, to be weighed as they are.
+ * Internal to this folder.  Thread safety: one owner. */
+#ifndef TOPT_RELAX_H
+#define TOPT_RELAX_H
+
+#include "eliminate.h"
+
+/* Which edges are weighed end by end. */
+struct relaxed {
+    char *edge; /* by number */
+    int nedges; /* how many are marked */
+    struct point_store store;
+};
+
+/* Plan a problem for weighings within the options' limit of a table's entries and 'max_pairs' (0: any
+ * number) of a weighing: with all its edges where that is possible, else without the fewest, and those
+ * that lose least.  'ret' is to outlive the plan, which borrows from it; finish both also where this
+ * fails. */
+int topt_relax(struct plan *plan, const struct topt_search_problem *problem,
+               const struct topt_search_options *options, int64_t max_pairs,
+               struct relaxed *ret, struct topt_error *err) TOPT_MUST_CHECK;
+void topt_relaxed_fini(struct relaxed *r);
+
+#endif
