@@ -18,6 +18,7 @@
 #include <stdlib.h>
 
 enum {
+    NEAR_PART = 512,  /* of all entries, that are in the first small problem */
     NEARER_TIMES = 4, /* entries in a small problem, to those in the one before */
     SMALL_TIMES = 4,  /* what is larger by this only is searched as a whole */
     WEIGHINGS = 24,   /* at most, for one balance */
@@ -30,12 +31,15 @@ struct settle {
     struct topt_error *err;
     struct topt_problem *whole, *part; /* part: owned where it is not the whole */
     struct topt_search_options own;    /* of searches: with what is left of the work */
-    int64_t room; /* for what adds up, of the memory; INT64_MAX: no limit */
-    int64_t near;
+    int64_t room;  /* for what adds up, of the memory; INT64_MAX: no limit */
+    int64_t near;  /* entries of the next small problem */
     int64_t floor; /* nothing that was left out is faster */
     /* of the part, weighed */
     struct topt_weigher *weigher;
     double bound;
+    /* The balance is between these, of which one fits and one does not; at first those of the part before, whose
+     * prices were a little lower.  Both 0: not known. */
+    struct topt_cost fast, light;
     struct levels levels;
 };
 
@@ -94,38 +98,63 @@ static double near_enough(const struct settle *s)
     return fmax(s->options->epsilon / 8, 1.0 / 8192);
 }
 
-/* The balance by which the bound is best: with the line through two strategies of which one fits
- * and one does not, below which there is none.  '*ret_some': can anything fit at all? */
-static int find_balance(struct settle *s, int *ret_some)
+/* The fastest, and where that does not fit, the lightest.  '*ret_some': can anything fit at all? */
+static int find_ends(struct settle *s, int *ret_some)
+{
+    s->fast = s->light = (struct topt_cost){0, 0};
+    if (weigh(s, (struct topt_weighing){0, 1}, &s->fast, ret_some))
+        return -1;
+    s->bound = fmax(s->bound, (double)s->fast.time);
+    if (!*ret_some || s->fast.time > aim_of(s) || s->fast.memory <= s->room)
+        return 0;
+    if (weigh(s, (struct topt_weighing){1, 0}, &s->light, ret_some))
+        return -1;
+    *ret_some = *ret_some && s->light.memory <= s->room;
+    return 0;
+}
+
+/* Does the room end between the ends? */
+static int is_between(const struct settle *s)
+{
+    return s->light.memory <= s->room && s->fast.memory > s->room &&
+           s->light.time > s->fast.time;
+}
+
+/* Weigh by the line through the ends, below which there is nothing, and put the lightest in the place of
+ * one of them.  1 where that is worth another time, 0, or -1. */
+static int move_end(struct settle *s)
 {
     __extension__ typedef __int128 wide;
-    struct topt_cost fast, light, middle;
-    if (weigh(s, (struct topt_weighing){0, 1}, &fast, ret_some))
+    struct topt_cost fast = s->fast, light = s->light, middle;
+    struct topt_weighing by = {light.time - fast.time, fast.memory - light.memory};
+    int some;
+    if (weigh(s, by, &middle, &some))
         return -1;
-    s->bound = (double)fast.time;
-    if (!*ret_some || fast.time > aim_of(s) || fast.memory <= s->room)
+    if (!some)
         return 0;
-    if (weigh(s, (struct topt_weighing){1, 0}, &light, ret_some))
+    wide gain = (wide)by.memory * (light.memory - middle.memory) +
+                (wide)by.time * (light.time - middle.time);
+    double line = (double)by.memory / (double)by.time;
+    s->bound =
+        fmax(s->bound, (double)middle.time + (double)(middle.memory - s->room) * line);
+    if (gain <= 0 || (double)gain / (double)by.time < s->bound * near_enough(s) ||
+        s->bound > (double)aim_of(s))
+        return 0;
+    *(middle.memory <= s->room ? &s->light : &s->fast) = middle;
+    return 1;
+}
+
+/* The balance by which the bound is best.  That of a part is hardly another than that of the whole, so where the
+ * one was found the search for the other begins, and mostly ends.  '*ret_some': can anything fit at all? */
+static int find_balance(struct settle *s, int *ret_some)
+{
+    int more = 1;
+    *ret_some = 1;
+    if (!is_between(s) && find_ends(s, ret_some))
         return -1;
-    *ret_some = *ret_some && light.memory <= s->room;
-    for (int i = 0; *ret_some && i < WEIGHINGS; i++) {
-        struct topt_weighing by = {light.time - fast.time, fast.memory - light.memory};
-        int some;
-        if (by.memory <= 0 || by.time <= 0)
-            break;
-        if (weigh(s, by, &middle, &some))
-            return -1;
-        wide gain = (wide)by.memory * (light.memory - middle.memory) +
-                    (wide)by.time * (light.time - middle.time);
-        double line = (double)by.memory / (double)by.time;
-        s->bound = fmax(s->bound,
-                        (double)middle.time + (double)(middle.memory - s->room) * line);
-        if (gain <= 0 || (double)gain / (double)by.time < s->bound * near_enough(s) ||
-            s->bound > (double)aim_of(s))
-            break;
-        *(middle.memory <= s->room ? &light : &fast) = middle;
-    }
-    return 0;
+    for (int i = 0; *ret_some && is_between(s) && more > 0 && i < WEIGHINGS; i++)
+        more = move_end(s);
+    return more < 0 ? -1 : 0;
 }
 
 static void unweigh(struct settle *s)
@@ -224,6 +253,49 @@ static int keep_rest(struct settle *s, int level)
     return 0;
 }
 
+/* Can anything fit?  1, 0 or -1.  What is in flight is counted as it is with floors, which is no more than it
+ * takes. */
+static int something_fits(struct settle *s)
+{
+    struct run r = {.p = s->part, .options = s->options, .ret = s->ret, .err = s->err};
+    struct topt_caps high = {topt_problem_next_transient(s->part, INT64_MAX),
+                             topt_problem_next_crossing(s->part, INT64_MAX)};
+    return topt_run_fit(&r, topt_problem_least_caps(s->part), &high);
+}
+
+/* What is near is searched, more and more of it while nothing fits.  1 where something is known that does, 0
+ * where not, or -1; '*ret_any': may anything fit at all? */
+static int look_near(struct settle *s, int64_t all, int *ret_any)
+{
+    *ret_any = 1;
+    for (int n = 0; *ret_any && all > SMALL_TIMES * s->near && !over(s); n++) {
+        if (search_near(s))
+            return -1;
+        if (aim_of(s) < INT64_MAX)
+            return 1;
+        *ret_any = n ? 1 : something_fits(s);
+    }
+    return *ret_any < 0 ? -1 : 0;
+}
+
+/* Look at all that is left, whose levels are known. */
+static enum step look(struct settle *s, int known)
+{
+    int last = TOPT_LEVEL_BEYOND - known, any;
+    int found = look_near(s, topt_levels_entries(&s->levels, last), &any);
+    if (found < 0)
+        return FAILED;
+    if (over(s) || !any)
+        return any ? MORE : DONE;
+    leave_out(s, known || found ? aim_of(s) + 1 : INT64_MAX);
+    if (!found)
+        return finish(s, last);
+    double at = topt_weigher_at(s->weigher, corner_of(s));
+    return at < 0 ? DONE
+                  : keep_rest(s, known || at < 1 ? topt_level_of(fmin(at, 1))
+                                                 : TOPT_LEVEL_BEYOND);
+}
+
 static enum step go_on(struct settle *s)
 {
     int some, known = aim_of(s) < INT64_MAX;
@@ -236,20 +308,7 @@ static enum step go_on(struct settle *s)
     if (topt_levels_init(&s->levels, s->part, s->err))
         return FAILED;
     topt_levels_find(&s->levels, s->weigher);
-    int64_t all = topt_levels_entries(&s->levels, TOPT_LEVEL_BEYOND - known);
-    if (all <= SMALL_TIMES * s->near) {
-        leave_out(s, known ? aim_of(s) + 1 : INT64_MAX);
-        return finish(s, TOPT_LEVEL_BEYOND - known);
-    }
-    if (search_near(s))
-        return FAILED;
-    if (over(s) || aim_of(s) == INT64_MAX)
-        return MORE;
-    leave_out(s, aim_of(s) + 1);
-    double at = topt_weigher_at(s->weigher, corner_of(s));
-    return at < 0 ? DONE
-                  : keep_rest(s, known || at < 1 ? topt_level_of(fmin(at, 1))
-                                                 : TOPT_LEVEL_BEYOND);
+    return look(s, known);
 }
 
 static enum step go(struct settle *s)
@@ -297,6 +356,15 @@ static void conclude(struct settle *s, int stopped)
     keep_best(s->ret);
 }
 
+/* Large enough that more would take longer to price than it tells, beside weighing all. */
+static int64_t first_near(const struct topt_problem *p)
+{
+    int64_t all = 0;
+    for (int i = 0; i < p->ntables; i++)
+        all += topt_table_entries(p, &p->table[i]);
+    return all / NEAR_PART > p->options.floors ? all / NEAR_PART : p->options.floors;
+}
+
 int topt_settle_fastest(struct topt_problem *p, const struct topt_search_options *options,
                         struct topt_solutions *ret, struct topt_error *err)
 {
@@ -305,7 +373,7 @@ int topt_settle_fastest(struct topt_problem *p, const struct topt_search_options
                        .err = err,
                        .whole = p,
                        .part = p,
-                       .near = p->options.floors,
+                       .near = first_near(p),
                        .floor = INT64_MAX};
     enum step step = MORE;
     *ret = (struct topt_solutions){.claim = topt_claim_exact()};
