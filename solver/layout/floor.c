@@ -236,9 +236,28 @@ void topt_floors_destroy(struct topt_floors *f)
 
 /* Shares of the whole tensor. */
 struct share {
-    double device, node;       /* that they are to have */
+    double device, node;       /* that they are to have, at least */
     double of_device, of_node; /* and parts of that which they have */
+    double even;               /* part of the tensor of which that is said */
 };
+
+/* Where axes split a dimension into blocks that are not all of one size, we look at a part of the tensor that they
+ * do split evenly: as many counts of each of the finest blocks.  Halves of halves lie at the same
+ * places whichever axes they are of, and differ by one count at most.  Of other splits nothing is known. */
+static double even_part(const struct topt_mesh *m, int64_t count, const int8_t *a, int na,
+                        const int8_t *b, int nb)
+{
+    int splits[2] = {1, 1}, halves = 1;
+    for (int i = 0; i < na + nb; i++) {
+        int size = m->size[(int)(i < na ? a[i] : b[i - na])];
+        splits[i >= na] *= size;
+        halves &= size == 2;
+    }
+    if (count % splits[0] == 0 && count % splits[1] == 0)
+        return 1;
+    int finest = splits[0] > splits[1] ? splits[0] : splits[1];
+    return halves ? (double)(count / finest * finest) / (double)count : 0;
+}
 
 static double ratio(const struct topt_mesh *m, const int8_t *axes, int n)
 {
@@ -265,21 +284,18 @@ static double part_of_node(const struct topt_mesh *m, int x, int before, const i
     return to[k] >= m->node_axes ? 1.0 / m->size[x] : 0;
 }
 
-/* One dimension.  0 where blocks are not all of one size. */
-static int add_dim(const struct topt_mesh *m, int64_t count,
-                   const struct topt_layout *from, const struct topt_layout *to, int dim,
-                   struct share *ret)
+static void add_dim(const struct topt_mesh *m, int64_t count,
+                    const struct topt_layout *from, const struct topt_layout *to, int dim,
+                    struct share *ret)
 {
     int8_t a[TOPT_MAX_AXES], b[TOPT_MAX_AXES];
     int na = topt_layout_axes_of(from, dim, a), nb = topt_layout_axes_of(to, dim, b);
-    int same = 0, before = 1, splits = 1;
+    int same = 0, before = 1;
     for (int i = 0; i < nb; i++) {
-        splits *= m->size[(int)b[i]];
+        ret->device /= m->size[(int)b[i]];
         ret->node /= b[i] < m->node_axes ? m->size[(int)b[i]] : 1;
     }
-    ret->device /= splits;
-    if (count % splits)
-        return 0;
+    ret->even *= even_part(m, count, a, na, b, nb);
     while (same < na && same < nb && a[same] == b[same])
         same++;
     if (same < na && same < nb)
@@ -289,7 +305,6 @@ static int add_dim(const struct topt_mesh *m, int64_t count,
     for (int i = 0; i < na; before *= m->size[(int)a[i++]])
         if (a[i] < m->node_axes)
             ret->of_node *= part_of_node(m, a[i], before, b, nb);
-    return count % before == 0;
 }
 
 /* Devices, and nodes, that hold different parts of the sums that end. */
@@ -321,24 +336,25 @@ int64_t topt_floor_ns(const struct topt_floors *f, const struct topt_shape *s,
                       const struct topt_layout *to)
 {
     const struct topt_mesh *m = &f->mesh;
-    struct share x = {1, 1, 1, 1};
+    struct share x = {1, 1, 1, 1, 1};
     double bytes = element_bytes, parts, nodes;
     if (topt_layout_equal(from, to))
         return 0;
     for (int d = 0; d < s->ndim; d++) {
         bytes *= (double)s->dim[d].count * (double)s->dim[d].unit;
-        if (!add_dim(m, s->dim[d].count, from, to, d, &x))
-            return 0;
+        add_dim(m, s->dim[d].count, from, to, d, &x);
     }
+    if (bytes >= exp2(OCTAVES - 2))
+        return 0;
     parts_of_sums(m, from, to, &parts, &nodes);
     int sums = parts > 1;
-    double device = x.device * (1 - x.of_device), node = x.node * (1 - x.of_node);
+    double device = x.even * x.device * (1 - x.of_device),
+           node = x.even * x.node * (1 - x.of_node);
+    /* Whatever the sizes of blocks are, each element is in so many. */
     if (parts > 1)
         device = fmax(x.device, of_sums(parts, x.device, m->devices));
     if (nodes > 1)
         node = fmax(x.node, of_sums(nodes, x.node, m->nodes));
-    if (bytes >= exp2(OCTAVES - 2))
-        return 0;
     return (int64_t)fmax(on_curve(&f->device[sums], bytes * device),
                          on_curve(&f->node[sums], bytes * node));
 }
