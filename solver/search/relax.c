@@ -1,4 +1,4 @@
-/* relax.c - weighings of graphs that are too entangled, or too much work, to be weighed as they are.
+/* relax.c - weighings of graphs that are too entangled to be weighed as they are.
  *
  * An edge's table says what two configurations cost together.  Weighed end by end it says less:
  *
@@ -276,9 +276,10 @@ int topt_relax(struct plan *plan, const struct topt_search_problem *problem,
                            .plan = plan,
                            .err = err};
     *ret = (struct relaxed){0};
-    int rc = init(&r) || try(&r);
-    if (!rc && !r.fits)
-        rc = relax(&r) || plan->entangled;
+    int rc = topt_plan_exactly(plan, problem, options, err);
+    if (!rc || !plan->entangled)
+        return rc;
+    rc = init(&r) || relax(&r) || plan->entangled;
     free(r.bond);
     free(r.first);
     return rc ? -1 : 0;

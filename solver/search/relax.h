@@ -1,4 +1,4 @@
-/* relax.h - weighings of graphs that are too entangled, or too much work, to be weighed as they are.
+/* relax.h - weighings of graphs that are too entangled to be weighed as they are.
  * Internal to this folder.  Thread safety: one owner. */
 #ifndef TOPT_RELAX_H
 #define TOPT_RELAX_H
@@ -12,9 +12,9 @@ struct relaxed {
     struct point_store store;
 };
 
-/* Plan a problem for weighings within the options' limit of a table's entries and 'max_pairs' (0: any
- * number) of a weighing: with all its edges where that is possible, else without the fewest, and those
- * that lose least.  'ret' is to outlive the plan, which borrows from it; finish both also where this
+/* Plan a problem for weighings, with all its edges where the options' limit of a table's entries allows it.
+ * Else without the few that lose least, such that a weighing looks at no more than 'max_pairs' of entries
+ * (0: any number), as far as that can be.  'ret' is to outlive the plan, which borrows from it; finish both also where this
  * fails. */
 int topt_relax(struct plan *plan, const struct topt_search_problem *problem,
                const struct topt_search_options *options, int64_t max_pairs,

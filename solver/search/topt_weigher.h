@@ -4,7 +4,7 @@
  * all tables; a second says of every configuration what a strategy with it weighs at least, so that who
  * knows what is wanted knows which configurations do not matter.
  *
- * A graph that is too entangled for that, or too much work, is relaxed: some edges are weighed end by end
+ * A graph that is too entangled for that is relaxed: some edges are weighed end by end
  * (relax.c), so that what is said of weights is not what a strategy has, but what none is below.
  *
  * Thread safety: one owner; the problem is borrowed and must stay as it is. */
