@@ -62,10 +62,14 @@ enum topt_goal {
     TOPT_GOAL_FASTEST, /* only the fastest within the limits */
     TOPT_GOAL_LEAST    /* only the one with the least memory */
 };
-/* A variant as a problem.  For TOPT_GOAL_FASTEST only topt_problem_fastest may be asked of it. */
+/* A variant as a problem, of which only what the goal asks for may be asked: the frontier, the fastest or
+ * the least. */
 int topt_shape_problem(struct topt_shape_search *s, const struct topt_variant *v,
                        enum topt_goal goal, struct topt_problem **ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
+/* The same with exact prices of everything, for who reads them. */
+int topt_shape_priced(struct topt_shape_search *s, const struct topt_variant *v,
+                      struct topt_problem **ret, struct topt_error *err) TOPT_MUST_CHECK;
 /* Points of all variants within 'limit' (0: none) and no slower than 'time_limit' (0: none). */
 int topt_shape_solve(struct topt_shape_search *s, enum topt_goal goal, int64_t limit,
                      int64_t time_limit, struct topt_solutions *ret,

@@ -27,6 +27,14 @@ static struct topt_cost seen(const struct topt_problem *p, struct topt_cost c)
     return p->exchanged ? (struct topt_cost){c.time, c.memory} : c;
 }
 
+/* Bytes in flight that are charged to a configuration: its own, or of several places each its part. */
+static int64_t charged(const struct topt_problem *p, const struct choice *c, int i)
+{
+    int64_t transient = c->charge_transient ? c->transient[i] / c->charge_transient : 0;
+    int64_t waiting = c->charge_waiting ? c->waiting[i] / c->charge_waiting : 0;
+    return transient + topt_problem_crossing(p) * waiting;
+}
+
 static void cap_choice(const struct topt_problem *p, struct choice *c,
                        int64_t transient_cap, int64_t crossing_cap)
 {
@@ -36,7 +44,9 @@ static void cap_choice(const struct topt_problem *p, struct choice *c,
             !within(c->waiting[i], crossing_cap))
             continue;
         c->kept[c->nkept] = i;
-        c->kept_cost[c->nkept++] = seen(p, c->cost[i]);
+        struct topt_cost cost = c->cost[i];
+        cost.memory += charged(p, c, i);
+        c->kept_cost[c->nkept++] = seen(p, cost);
     }
     for (int k = 0; k < c->nparts; k++)
         cap_part(p, c, &c->part[k]);
@@ -143,6 +153,42 @@ struct topt_cost topt_problem_bound(const struct topt_problem *p)
     }
     sum.memory += caps.transient + topt_problem_crossing(p) * caps.crossing;
     return sum;
+}
+
+/* The choice that needs most at least; NULL where none needs anything. */
+static struct choice *neediest(const struct topt_problem *p, int waiting)
+{
+    struct choice *most = NULL;
+    int64_t bytes = 0;
+    for (int i = 0; i < p->nchoices; i++) {
+        struct choice *c = &p->choice[i];
+        int64_t need = least(waiting ? c->waiting : c->transient, c->n);
+        if (need > bytes) {
+            bytes = need;
+            most = c;
+        }
+    }
+    return most;
+}
+
+static int places_of(const struct topt_problem *p, const struct choice *c)
+{
+    int n = 0;
+    for (int i = 0; i < p->nplaces - p->nmirrors; i++)
+        n += &p->choice[p->place[i].choice] == c;
+    return n;
+}
+
+void topt_problem_charge(struct topt_problem *p, int on)
+{
+    for (int i = 0; i < p->nchoices; i++)
+        p->choice[i].charge_transient = p->choice[i].charge_waiting = 0;
+    struct choice *transient = on ? neediest(p, 0) : NULL;
+    struct choice *waiting = on ? neediest(p, 1) : NULL;
+    if (transient)
+        transient->charge_transient = places_of(p, transient);
+    if (waiting)
+        waiting->charge_waiting = places_of(p, waiting);
 }
 
 /* ---- caps that matter ---------------------------------------------------------------------- */

@@ -129,8 +129,7 @@ static int add_shape(struct union_builder *u, struct topt_micros *m, int nodes,
     int rc = topt_shape_open(&s, m, nodes, per_node, u->err);
     for (int i = 0; !rc && i < s.nvariants; i++) {
         struct topt_problem *p = NULL;
-        rc = topt_shape_problem(&s, &s.variant[i], TOPT_GOAL_FRONTIER, &p, u->err) ||
-             add_blocks(u, p);
+        rc = topt_shape_priced(&s, &s.variant[i], &p, u->err) || add_blocks(u, p);
         topt_problem_destroy(p);
     }
     topt_shape_close(&s);

@@ -8,6 +8,7 @@
  * below T'.  Each point is charged what it really needs.  The same holds for U, outside.
  *
  * Where only one point is wanted there is a shorter way (boxes.c). */
+#include "problem_impl.h"
 #include "run.h"
 
 #include <math.h>
@@ -115,11 +116,18 @@ int topt_problem_frontier(struct topt_problem *p,
                           const struct topt_search_options *options, int fastest,
                           struct topt_solutions *ret, struct topt_error *err)
 {
+    if (fastest)
+        return topt_problem_fastest(p, options, ret, err);
+    return p->floors ? topt_sift_frontier(p, options, ret, err)
+                     : topt_caps_frontier(p, options, ret, err);
+}
+
+int topt_caps_frontier(struct topt_problem *p, const struct topt_search_options *options,
+                       struct topt_solutions *ret, struct topt_error *err)
+{
     struct topt_search_options o = *options;
     struct run r = {.p = p, .options = &o, .ret = ret, .err = err};
     int rc = 0;
-    if (fastest)
-        return topt_problem_fastest(p, options, ret, err);
     *ret = (struct topt_solutions){.claim = topt_claim_exact()};
     struct topt_cost *known = known_sums(p, options, &o.nknown);
     if (!known)

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int no_memory(struct topt_error *err)
 {
@@ -48,7 +49,7 @@ int topt_level_of(double part)
 /* ---- levels ------------------------------------------------------------------------------------ */
 
 /* Of the families of a place all have the level of the nearest. */
-static int share_levels(const struct levels *l)
+static int share_once(const struct levels *l)
 {
     int changed = 0;
     for (int c = 0; c < l->p->nchoices; c++) {
@@ -64,6 +65,12 @@ static int share_levels(const struct levels *l)
     return changed;
 }
 
+void topt_levels_share(struct levels *l)
+{
+    while (share_once(l))
+        ;
+}
+
 void topt_levels_find(struct levels *l, const struct topt_weigher *w)
 {
     const struct topt_problem *p = l->p;
@@ -76,8 +83,30 @@ void topt_levels_find(struct levels *l, const struct topt_weigher *w)
             *x = at < *x ? (uint16_t)at : *x;
         }
     }
-    while (share_levels(l))
-        ;
+    topt_levels_share(l);
+}
+
+static int is_of(const struct family *f, int c, const struct node *n,
+                 const struct topt_strategy *s)
+{
+    if (n->op >= 0)
+        return !memcmp(&f->config[c], &s->config[n->op], sizeof f->config[c]);
+    const struct topt_hub *h = &s->hub[n->tensor];
+    return f->hub_keep[c] == h->keep &&
+           !memcmp(&f->config[c], &h->layout, sizeof f->config[c]);
+}
+
+void topt_levels_include(struct levels *l, const struct topt_strategy *s)
+{
+    for (int i = 0; i < l->p->nnodes; i++) {
+        const struct node *n = &l->p->node[i];
+        const struct family *f = &l->p->family[n->family];
+        int c = 0;
+        while (c < f->n && !is_of(f, c, n, s))
+            c++;
+        if (c < f->n)
+            l->of[n->family][c] = 0;
+    }
 }
 
 /* ---- entries ----------------------------------------------------------------------------------- */

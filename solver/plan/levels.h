@@ -1,5 +1,5 @@
 /* levels.h - how near to what is wanted configurations are, and the parts of a problem that are near.
- * Private to who searches with floors for prices (settle.c).
+ * Private to who searches with floors for prices (settle.c, sift.c).
  *
  * Thread safety: one owner; the problem is borrowed. */
 #ifndef TOPT_LEVELS_H
@@ -29,6 +29,11 @@ int topt_level_of(double part);
 /* After topt_weigher_within of the problem's weigher: everything by where its lightest strategy
  * stands. */
 void topt_levels_find(struct levels *l, const struct topt_weigher *w);
+
+/* What a strategy takes is near. */
+void topt_levels_include(struct levels *l, const struct topt_strategy *s);
+/* Families of a place get the nearest level of all. */
+void topt_levels_share(struct levels *l);
 
 /* Entries of all tables that configurations up to a level have; INT64_MAX where memory is short. */
 int64_t topt_levels_entries(const struct levels *l, int level);

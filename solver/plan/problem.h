@@ -33,7 +33,7 @@ struct topt_space_options {
         TOPT_RECOMPUTE_FREE /* each chooses; blocks must be alike */
     } recompute;
     /* Moves cost floors until that matters, and so many entries of tables are priced exactly at first
-     * (settle.c); only the fastest may be asked for.  0: all is priced exactly. */
+     * (settle.c, sift.c); only the fastest or the frontier may be asked for.  0: all is priced exactly. */
     int floors;
     int threads;        /* that look for routes; prices do not depend on it */
     int64_t max_bytes;  /* of its tables; 0: TOPT_PROBLEM_MAX_BYTES */

@@ -87,6 +87,7 @@ struct choice {
     int32_t *config; /* numbers in the families' lists: those that nothing dominates */
     struct topt_cost *cost;
     int64_t *transient, *waiting;
+    int charge_transient, charge_waiting; /* by so many places together; 0: not charged */
     /* under the current caps */
     int nkept;
     int32_t *kept; /* numbers in 'config' */
@@ -243,6 +244,16 @@ int topt_boxes_fastest(struct topt_problem *p, const struct topt_search_options 
 int topt_settle_fastest(struct topt_problem *p, const struct topt_search_options *options,
                         struct topt_solutions *ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
+/* caps.c: from now on what is in flight counts as memory, or not: of the operators that need most at least,
+ * what they need themselves.  Every strategy needs that much beside its sum, and most no more. */
+void topt_problem_charge(struct topt_problem *p, int on);
+/* frontier.c: topt_problem_frontier where prices are exact; sift.c: where they are floors. */
+int topt_caps_frontier(struct topt_problem *p, const struct topt_search_options *options,
+                       struct topt_solutions *ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
+int topt_sift_frontier(struct topt_problem *p, const struct topt_search_options *options,
+                       struct topt_solutions *ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
 
 /* fold.c: places and links of the nodes and edges. */
 int topt_problem_fold(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;

@@ -32,7 +32,7 @@ static int open_variant(struct topt_shape_search *s, int *at, struct topt_proble
         if (!*p || s->nvariants > 1) {
             topt_problem_destroy(*p);
             *p = NULL;
-            if (topt_shape_problem(s, &s->variant[*at], TOPT_GOAL_FRONTIER, p, err))
+            if (topt_shape_priced(s, &s->variant[*at], p, err))
                 return -1;
         }
         if (topt_problem_some(*p))

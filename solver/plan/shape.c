@@ -241,13 +241,12 @@ enum { MANY_AXES = 5, PRICED_FIRST = 2048 };
 static int wants_floors(const struct topt_shape_search *s, enum topt_goal goal)
 {
     const char *search = topt_algorithm_search(s->request->algorithm);
-    return goal == TOPT_GOAL_FASTEST && s->space != TOPT_SPACE_UNIFORM &&
+    return goal != TOPT_GOAL_LEAST && s->space != TOPT_SPACE_UNIFORM &&
            s->mesh.naxes >= MANY_AXES && (!search || !strcmp(search, "ft"));
 }
 
-int topt_shape_problem(struct topt_shape_search *s, const struct topt_variant *v,
-                       enum topt_goal goal, struct topt_problem **ret,
-                       struct topt_error *err)
+static int make_problem(struct topt_shape_search *s, const struct topt_variant *v,
+                        int floors, struct topt_problem **ret, struct topt_error *err)
 {
     const struct topt_request *r = s->request;
     struct topt_costing k;
@@ -258,7 +257,7 @@ int topt_shape_problem(struct topt_shape_search *s, const struct topt_variant *v
                                    .zero = zero_levels(s, v),
                                    .recompute = recompute_of(s, v),
                                    .mesh_starts = v->mesh_starts,
-                                   .floors = wants_floors(s, goal) ? PRICED_FIRST : 0,
+                                   .floors = floors,
                                    .threads = r->threads,
                                    .max_bytes = r->max_table_bytes,
                                    .progress = r->progress};
@@ -269,6 +268,19 @@ int topt_shape_problem(struct topt_shape_search *s, const struct topt_variant *v
     /* Prices are of no use before they are complete. */
     k.cancel = r->stop ? r->stop : r->cancel;
     return topt_problem_create(&k, &o, ret, err);
+}
+
+int topt_shape_problem(struct topt_shape_search *s, const struct topt_variant *v,
+                       enum topt_goal goal, struct topt_problem **ret,
+                       struct topt_error *err)
+{
+    return make_problem(s, v, wants_floors(s, goal) ? PRICED_FIRST : 0, ret, err);
+}
+
+int topt_shape_priced(struct topt_shape_search *s, const struct topt_variant *v,
+                      struct topt_problem **ret, struct topt_error *err)
+{
+    return make_problem(s, v, 0, ret, err);
 }
 
 int topt_shape_holds(const struct topt_shape_search *s, const struct topt_strategy *st)

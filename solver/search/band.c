@@ -245,16 +245,6 @@ int topt_band_lightest(struct bander *b, int64_t time, int64_t memory, struct fo
 
 /* ---- what is left to explore ---- */
 
-/* The slowest strategy that a point of time 't' does not stand for. */
-static int64_t slowest_missed(const struct topt_search_options *o, int64_t t)
-{
-    if (o->epsilon > 0) {
-        double low = (double)t / (1 + o->epsilon) * (1 + 0x1p-48) + 1;
-        return low < (double)t ? (int64_t)low : t - 1;
-    }
-    return t - 1;
-}
-
 /* What is had in a band's box: points found, and what was known before. */
 struct steps {
     struct topt_cost *point; /* a frontier */
@@ -315,7 +305,8 @@ int64_t topt_band_needed(const struct bander *b, const struct band *band,
         return INT64_MAX;
     for (int i = o->fastest ? all.n : 0; i <= all.n; i++) {
         struct step_corner s = step_at(band, &all, i);
-        int64_t time = s.before ? slowest_missed(o, s.before) : s.corner.time;
+        int64_t time =
+            s.before ? topt_search_missed(s.before, o->epsilon) : s.corner.time;
         if (time >= 0 && s.corner.memory >= 0)
             most = max(most, band->time * time + band->memory * s.corner.memory);
     }
@@ -372,7 +363,7 @@ static size_t thin(const struct bander *b, struct band *band, struct run r,
     size_t n = 0;
     for (uint32_t i = 0; i < r.n; i++) {
         int64_t next = i + 1 < r.n ? r.cost[i + 1].memory - 1 : band->corner.memory;
-        int64_t missed = slowest_missed(o, before);
+        int64_t missed = topt_search_missed(before, o->epsilon);
         if (thinning && kept && before - 1 <= band->corner.time &&
             missed < r.cost[i].time &&
             band->time * missed + band->memory * next <= band->explored) {
@@ -596,7 +587,8 @@ int topt_band_search(struct bander *b, struct band *band, int stop)
     if (stop || topt_search_stopped(b->options))
         return keep_middle(b, band);
     int64_t tolerated =
-        x->time * (band->left.time - 1 - slowest_missed(b->options, band->left.time));
+        x->time *
+        (band->left.time - 1 - topt_search_missed(band->left.time, b->options->epsilon));
     if (can_split && chord - opt > max((need - chord) / SAG, tolerated / TOL)) {
         band->state = BAND_SPLIT;
         return 0;

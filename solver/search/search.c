@@ -287,6 +287,12 @@ double topt_search_excess(int64_t slow, int64_t fast)
     return e;
 }
 
+int64_t topt_search_missed(int64_t time, double epsilon)
+{
+    double slow = (double)time / (1 + epsilon) * (1 + 0x1p-48) + 1;
+    return epsilon > 0 && slow < (double)time ? (int64_t)slow : time - 1;
+}
+
 /* ---- the cost of one strategy ---- */
 
 static int add_cost(struct topt_cost *sum, struct topt_cost c, struct topt_error *err)

@@ -138,6 +138,10 @@ int topt_search_cost(const struct topt_search_problem *problem, const int32_t *c
  * is 0. */
 double topt_search_excess(int64_t slow, int64_t fast);
 
+/* The slowest that is wanted beside a point of some time that has no more memory: what is slower, the point
+ * stands for by a tolerance of epsilon. */
+int64_t topt_search_missed(int64_t time, double epsilon);
+
 /* Number of the fastest point within 'memory_limit' (0: none), or -1. */
 int topt_frontier_fastest(const struct topt_frontier *f, int64_t memory_limit);
 

@@ -50,6 +50,15 @@ int topt_weigher_within(struct topt_weigher *w, struct topt_cost corner, int *re
 double topt_weigher_at(const struct topt_weigher *w, struct topt_cost cost);
 double topt_weigher_config(const struct topt_weigher *w, int op, int config);
 
+/* The same as weights.  A cost weighs memory * its memory + time * its time. */
+struct topt_weights {
+    int64_t memory, time;
+    int64_t least, allowance; /* of the lightest strategy, and of the corner */
+};
+struct topt_weights topt_weigher_weights(const struct topt_weigher *w);
+/* Of the lightest strategy with a configuration of an operator; INT64_MAX beyond the corner. */
+int64_t topt_weigher_through(const struct topt_weigher *w, int op, int config);
+
 /* Pairs of entries that weighings have looked at so far. */
 int64_t topt_weigher_work(const struct topt_weigher *w);
 

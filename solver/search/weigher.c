@@ -144,15 +144,27 @@ double topt_weigher_at(const struct topt_weigher *w, struct topt_cost cost)
     return stands(w, weigh_exactly(&w->bander.bound[0], cost));
 }
 
-double topt_weigher_config(const struct topt_weigher *w, int op, int config)
+struct topt_weights topt_weigher_weights(const struct topt_weigher *w)
+{
+    const struct bound *x = &w->bander.bound[0];
+    return (struct topt_weights){x->memory, x->time, w->least, x->allowance};
+}
+
+int64_t topt_weigher_through(const struct topt_weigher *w, int op, int config)
 {
     const struct bound *x = &w->bander.bound[0];
     const struct table *t = w->leaf[op];
     int64_t rest = x->rest[t->first_entry + w->plan.value[op][config]];
     if (rest > x->allowance)
-        return INFINITY;
+        return INT64_MAX;
     int64_t weight = weigh_exactly(x, w->problem->op[op].cost[config]) + rest;
-    return weight > x->allowance ? INFINITY : stands(w, weight);
+    return weight > x->allowance ? INT64_MAX : weight;
+}
+
+double topt_weigher_config(const struct topt_weigher *w, int op, int config)
+{
+    int64_t weight = topt_weigher_through(w, op, config);
+    return weight < INT64_MAX ? stands(w, weight) : INFINITY;
 }
 
 int64_t topt_weigher_work(const struct topt_weigher *w)

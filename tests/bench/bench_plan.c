@@ -119,6 +119,10 @@ static const struct row rows[] = {
      0, 0, 0, "ft", 1, 0, 0},
     {"llama8-64", llama8, a100, FASTEST, 8, 8, CANON, FREE, TOPT_FACTOR_ZERO, 0, 64, 2048,
      0, 76, 0, "ft", BOTH, 0, 0},
+    {"llama8-64", llama8, a100, FRONTIER, 8, 8, CANON, FREE, TOPT_FACTOR_ZERO, 0, 64,
+     2048, 0, 76, 0.001, "ft", BOTH, 0, 0},
+    {"llama8-64", llama8, a100, FRONTIER, 8, 8, CANON, FREE, TOPT_FACTOR_ZERO, 0, 64,
+     2048, 0, 76, 0, "ft", BOTH, 0, 0},
 /* Growth. */
 #define LAYERS(n)                                                                        \
     {                                                                                    \

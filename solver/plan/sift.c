@@ -1,0 +1,396 @@
+/* sift.c - a whole frontier, where moves cost floors until their price matters.
+ *
+ * What settle.c does for one strategy, for all of a frontier at once:
+ *
+ *     weigh the problem at all slopes (hull.c)  ->  nothing is below the hull
+ *     what is near it  ->  a small problem; priced exactly, and searched (frontier.c)  ->  points that exist
+ *     what can be in a corner between these     ->  the next problem, which has only that
+ *
+ *     time |   o--+
+ *          |   .  |  +: a strategy that no point stands for is in one of these corners (with a
+ *          |    . o-----+           tolerance they are lower); one that is above them by
+ *          |      .     |           some weighing is not wanted, and a configuration of which
+ *          |        .   o---        that is so of all strategies is left out
+ *          |   hull   ..  o
+ *          +------------------ memory
+ *
+ * until hardly anything more goes, and what is left is priced and searched as a whole.  Nothing is lost, since
+ * prices only grow when they become exact.  Only the lightest strategy has a corner that no point bounds: whether
+ * something is lighter is asked by itself (fit.c, boxes.c). */
+#include "hull.h"
+#include "levels.h"
+#include "run.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+    NEARER_TIMES = 4, /* entries in a small problem, to those in the one before */
+    SMALL_TIMES = 4,  /* what is larger by this only is searched as a whole */
+    SHRINK_TIMES =
+        2, /* so much smaller has a problem to become to be looked at once more */
+    FINER_TIMES = 16, /* a small problem's tolerance, to that of the one before */
+    NEAR = TOPT_LEVEL_BEYOND - 1,
+};
+/* Of the first small problem; where the hull's corners are by so much nearer they are of no use. */
+static const double ROUGH = 1.0 / 1024, FINEST = 1.0 / 8192;
+/* What is looked at first: all that is slower, or heavier, than the hull by that part. */
+static const double FIRST_REACH = 1.0 / 64;
+
+struct sift {
+    const struct topt_search_options *options;
+    struct topt_solutions *ret;
+    struct topt_error *err;
+    struct topt_problem *whole, *part; /* part: owned where it is not the whole */
+    struct topt_cost *known;  /* the caller's, and what was found, as a frontier */
+    struct topt_cost *corner; /* of what is still wanted */
+    int nknown, ncorners;
+    int64_t lightest;             /* nothing needs less */
+    struct topt_strategy *lights; /* may need just that; NULL: none to be looked at */
+    int64_t near;
+    double rough, reach;
+    double gap; /* by so much, at most, are strategies faster than what is known */
+    struct hull hull;
+    struct levels levels;
+};
+
+static int no_memory(struct topt_error *err)
+{
+    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
+}
+
+static int over(const struct sift *s)
+{
+    struct run r = {.options = s->options, .ret = s->ret};
+    return s->ret->stopped || topt_run_over(&r);
+}
+
+static struct topt_cost limits_of(const struct sift *s)
+{
+    const struct topt_search_options *o = s->options;
+    return (struct topt_cost){o->memory_limit ? o->memory_limit : INT64_MAX,
+                              o->time_limit ? o->time_limit : INT64_MAX};
+}
+
+/* ---- what is known ------------------------------------------------------------------------------- */
+
+static int find_known(struct sift *s)
+{
+    const struct topt_search_options *o = s->options;
+    size_t n = 0, most = (size_t)o->nknown + (size_t)s->ret->n;
+    struct topt_cost *known = realloc(s->known, (most + 1) * sizeof *known);
+    if (known)
+        s->known = known;
+    struct topt_cost *corner = realloc(s->corner, (most + 1) * sizeof *corner);
+    if (corner)
+        s->corner = corner;
+    if (!known || !corner)
+        return no_memory(s->err);
+    for (int i = 0; i < o->nknown; i++)
+        known[n++] = o->known[i];
+    for (int i = 0; i < s->ret->n; i++)
+        known[n++] =
+            (struct topt_cost){s->ret->at[i].memory_bytes, s->ret->at[i].time_ns};
+    s->nknown = (int)topt_reduce(known, n);
+    return 0;
+}
+
+static int64_t min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The i-th corner (0..nknown): up to the i-th known point's memory, faster than the one before. */
+static struct topt_cost corner_at(const struct sift *s, int i)
+{
+    struct topt_cost c = limits_of(s);
+    if (i < s->nknown)
+        c.memory = min(c.memory, s->known[i].memory - 1);
+    if (i > 0)
+        c.time =
+            min(c.time, topt_search_missed(s->known[i - 1].time, s->options->epsilon));
+    return c;
+}
+
+static void find_corners(struct sift *s)
+{
+    s->ncorners = 0;
+    for (int i = 0; i <= s->nknown; i++) {
+        struct topt_cost c = corner_at(s, i);
+        if (c.memory >= s->lightest && c.time >= 0)
+            s->corner[s->ncorners++] = c;
+    }
+}
+
+/* What the hull says of how far known points may be from the truth. */
+static double find_gap(const struct sift *s)
+{
+    struct topt_cost limit = limits_of(s);
+    double gap = s->options->epsilon;
+    for (int i = 0; i <= s->nknown; i++) {
+        int64_t memory = corner_at(s, i).memory;
+        int64_t fastest = topt_hull_fastest(&s->hull, memory);
+        if (memory < s->lightest || fastest > limit.time)
+            continue;
+        gap = fmax(gap, i ? topt_search_excess(s->known[i - 1].time, fastest) : INFINITY);
+    }
+    return gap;
+}
+
+/* ---- the lightest -------------------------------------------------------------------------------- */
+
+/* Can anything need less than what is known?  1, 0 or -1. */
+static int may_be_lighter(struct sift *s, int64_t below)
+{
+    struct topt_search_options o = *s->options;
+    struct topt_caps high = {topt_problem_next_transient(s->part, INT64_MAX),
+                             topt_problem_next_crossing(s->part, INT64_MAX)};
+    struct run r = {.p = s->part, .options = &o, .ret = s->ret, .err = s->err};
+    o.memory_limit = below - 1;
+    return below > 1 ? topt_run_fit(&r, topt_problem_least_caps(s->part), &high) : 0;
+}
+
+/* The lightest below that, if any; not known where the search is to stop. */
+static int look_for_lighter(struct sift *s, int64_t below)
+{
+    struct topt_solutions least;
+    struct topt_error why = {0};
+    if (topt_problem_least(s->part, s->options, below, &least, &why)) {
+        if (why.code == TOPT_ERR_CANCELED && over(s))
+            return 0;
+        if (s->err)
+            *s->err = why;
+        return -1;
+    }
+    s->lightest = below;
+    if (least.n) {
+        s->lightest = least.at[0].memory_bytes;
+        topt_strategy_destroy(s->lights);
+        s->lights = least.at[0].strategy;
+        least.at[0].strategy = NULL;
+    }
+    topt_solutions_fini(&least);
+    return 0;
+}
+
+/* What nothing needs less than, and a strategy that may need just that. */
+static int find_lightest(struct sift *s)
+{
+    int64_t limit = s->options->memory_limit;
+    int64_t below = s->nknown ? s->known[0].memory : limit ? limit + 1 : 0;
+    if (below && below <= s->lightest)
+        return 0;
+    int some = below ? may_be_lighter(s, below) : 1;
+    if (some > 0)
+        return look_for_lighter(s, below);
+    s->lightest = below;
+    return some;
+}
+
+/* ---- what is near, and what can matter ----------------------------------------------------------- */
+
+static int find_levels(struct sift *s)
+{
+    const struct topt_problem *p = s->part;
+    topt_levels_fini(&s->levels);
+    if (topt_levels_init(&s->levels, s->part, s->err))
+        return -1;
+    find_corners(s);
+    for (int f = 0; f < p->nfamilies; f++)
+        for (int c = 0; c < p->family[f].n; c++) {
+            int level = topt_level_of(topt_hull_at(&s->hull, f, c));
+            if (topt_hull_reaches(&s->hull, f, c, s->corner, s->ncorners))
+                s->levels.of[f][c] = (uint16_t)(level < NEAR ? level : NEAR);
+        }
+    topt_levels_share(&s->levels);
+    return 0;
+}
+
+/* What a search may still take, and what it need not find. */
+static struct topt_search_options options_of(const struct sift *s, double epsilon)
+{
+    struct topt_search_options o = *s->options;
+    int64_t left = o.max_work - s->ret->claim.stats.products;
+    o.max_work = !o.max_work ? 0 : left > 1 ? left : 1;
+    o.known = s->known;
+    o.nknown = s->nknown;
+    o.epsilon = epsilon;
+    return o;
+}
+
+/* Search what is up to a level; its claim is of that alone. */
+static int search_within(struct sift *s, int level, double epsilon,
+                         struct topt_claim *ret)
+{
+    struct topt_problem *exact;
+    struct topt_solutions found;
+    struct topt_search_options o = options_of(s, epsilon);
+    if (topt_levels_exact(&s->levels, level, &exact, s->err))
+        return -1;
+    int rc = topt_caps_frontier(exact, &o, &found, s->err);
+    topt_problem_destroy(exact);
+    if (rc)
+        return -1;
+    *ret = found.claim;
+    found.claim = topt_claim_exact();
+    found.claim.stats = ret->stats;
+    rc = topt_solutions_merge(s->ret, &found, s->err) || find_known(s);
+    topt_solutions_fini(&found);
+    if (rc)
+        topt_claim_fini(ret);
+    return rc ? -1 : 0;
+}
+
+/* What is near is searched, so that there are points. */
+static int search_near(struct sift *s)
+{
+    struct topt_claim c;
+    if (s->lights)
+        topt_levels_include(&s->levels, s->lights);
+    topt_levels_share(&s->levels);
+    if (search_within(s, topt_levels_with(&s->levels, s->near),
+                      fmax(s->options->epsilon, s->rough), &c))
+        return -1;
+    topt_claim_fini(&c);
+    s->near *= NEARER_TIMES;
+    s->rough /= FINER_TIMES;
+    return 0;
+}
+
+/* ---- one round ----------------------------------------------------------------------------------- */
+
+enum step { FAILED = -1, MORE, DONE };
+
+static enum step nothing_left(struct sift *s)
+{
+    s->gap = s->options->epsilon;
+    return DONE;
+}
+
+/* All that is left is priced and searched. */
+static enum step finish(struct sift *s, int level)
+{
+    struct topt_claim c, *all = &s->ret->claim;
+    if (search_within(s, level, s->options->epsilon, &c))
+        return FAILED;
+    topt_claim_fini(all);
+    all->decided = c.decided;
+    all->nnodes = c.nnodes;
+    all->exact = c.exact;
+    s->gap = isfinite(c.epsilon) ? fmax(c.epsilon, s->options->epsilon) : find_gap(s);
+    return DONE;
+}
+
+/* Only what can matter is left, and from how far that can be. */
+static int keep_rest(struct sift *s)
+{
+    struct topt_problem *next;
+    double reach = 0;
+    for (int i = 0; i < s->ncorners; i++)
+        reach = fmax(reach, topt_hull_beyond(&s->hull, s->corner[i]));
+    s->reach = fmin(reach * 1.01, 1); /* a little more, as the hull moves */
+    if (topt_levels_part(&s->levels, NEAR, &next, s->err))
+        return -1;
+    topt_hull_fini(&s->hull); /* it borrows from the part */
+    topt_levels_fini(&s->levels);
+    if (s->part != s->whole)
+        topt_problem_destroy(s->part);
+    s->part = next;
+    return 0;
+}
+
+static enum step go_on(struct sift *s)
+{
+    if (find_levels(s))
+        return FAILED;
+    if (!s->ncorners)
+        return nothing_left(s);
+    int64_t before = topt_levels_entries(&s->levels, NEAR);
+    if (before <= SMALL_TIMES * s->near)
+        return finish(s, NEAR);
+    if (search_near(s) || find_lightest(s))
+        return FAILED;
+    s->gap = find_gap(s);
+    if (over(s))
+        return MORE;
+    if (find_levels(s))
+        return FAILED;
+    if (!s->ncorners)
+        return nothing_left(s);
+    int64_t left = topt_levels_entries(&s->levels, NEAR);
+    if (s->nknown && left * SHRINK_TIMES > before)
+        return finish(s, NEAR);
+    return keep_rest(s) ? FAILED : MORE;
+}
+
+/* What can't be weighed is priced as a whole. */
+static enum step give_up(struct sift *s)
+{
+    return topt_levels_init(&s->levels, s->part, s->err) ? FAILED
+                                                         : finish(s, TOPT_LEVEL_BEYOND);
+}
+
+static enum step go(struct sift *s)
+{
+    struct topt_error why = {0};
+    struct topt_search_options search = options_of(s, s->options->epsilon);
+    struct hull_options o = {.search = &search,
+                             .limit = limits_of(s),
+                             .reach = s->reach,
+                             .fine = fmax(s->options->epsilon / 4, FINEST)};
+    int some;
+    if (topt_hull_init(&s->hull, s->part, &o, &some, &why)) {
+        if (why.code == TOPT_ERR_LIMIT)
+            return give_up(s);
+        if (s->err)
+            *s->err = why;
+        return FAILED;
+    }
+    s->ret->claim.stats.products += s->hull.work;
+    enum step step = some ? go_on(s) : nothing_left(s);
+    topt_hull_fini(&s->hull);
+    topt_levels_fini(&s->levels);
+    return step;
+}
+
+/* ---- the answer ---------------------------------------------------------------------------------- */
+
+static void conclude(struct sift *s, enum step step)
+{
+    struct topt_claim *c = &s->ret->claim;
+    int64_t best = topt_solutions_best(s->ret);
+    s->ret->stopped |= step == MORE;
+    c->exact = c->exact && !s->ret->stopped && s->gap == 0;
+    c->epsilon = s->gap;
+    c->floor_ns = best < INT64_MAX && isfinite(s->gap) ? topt_floor_under(best, s->gap)
+                  : s->ret->stopped                    ? 0
+                                                       : best;
+}
+
+int topt_sift_frontier(struct topt_problem *p, const struct topt_search_options *options,
+                       struct topt_solutions *ret, struct topt_error *err)
+{
+    struct sift s = {.options = options,
+                     .ret = ret,
+                     .err = err,
+                     .whole = p,
+                     .part = p,
+                     .rough = ROUGH,
+                     .reach = FIRST_REACH,
+                     .near = p->options.floors};
+    *ret = (struct topt_solutions){.claim = topt_claim_exact()};
+    enum step step = find_known(&s) ? FAILED : MORE;
+    s.gap = INFINITY;
+    while (step == MORE && !over(&s))
+        step = go(&s);
+    if (step != FAILED)
+        conclude(&s, step);
+    free(s.known);
+    free(s.corner);
+    topt_strategy_destroy(s.lights);
+    if (s.part != p)
+        topt_problem_destroy(s.part);
+    if (step == FAILED)
+        topt_solutions_fini(ret);
+    return step == FAILED ? -1 : 0;
+}
