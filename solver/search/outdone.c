@@ -4,7 +4,10 @@
  * are no more in memory and time, and less in one.  Rows are independent, so each is one thread's
  * affair, who finds for himself what swaps cost at most, and only as far as he could use it.
  * Who outdid points of earlier rows is tried first: most go there.  Of the others most can't,
- * which lower bounds in floats tell, many at once. */
+ * which lower bounds in floats tell, many at once.
+ *
+ * Most of what is left by one end is outdone at the other.  So both ends are first gone through
+ * quickly: few rows wholly, the others with those alone who outdid something there. */
 #include "outdone.h"
 
 #include <math.h>
@@ -27,26 +30,28 @@ struct least {
     int64_t memory, time;
 };
 
-/* One end's pass over a table. */
+/* One end's passes over a table. */
 struct pass {
     const struct outdone_table *table;
     const struct outdone_end *end;
-    int d, n, other;           /* classes of this end and of the other */
-    const struct least *least; /* by o * n + class */
-    const char *possible;      /* by value */
-    const char *alive;         /* by point, at the start, ... */
-    char *needed;              /* ... and what is still needed */
+    int d, n, other;     /* classes of this end and of the other */
+    struct least *least; /* by o * n + class */
+    char *possible;      /* by value */
+    const char *alive;   /* by point, at the start, ... */
+    char *needed;        /* ... and what is still needed */
+    int quick;
     uint32_t longest;
+    struct scratch *scratch; /* by worker */
     atomic_int next, failed;
 };
 
-/* What a thread has for itself.  By value v * nvalues + w: what is known of the swap, and what
+/* What a worker has for itself.  By value v * nvalues + w: what is known of the swap, and what
  * that is at least, in floats; those of the row's lists are by w alone. */
 struct scratch {
     struct known_swap *swap;
     float *swap_memory, *swap_time, *row_memory, *row_time;
-    int *recent; /* by value: a few that outdid it last, last one first */
-    char *left;  /* by point of an entry */
+    int *recent;    /* by value: a few that outdid it last, last one first */
+    uint32_t *left; /* by point of an entry */
 };
 
 static struct run entry(const struct pass *p, int k, int o)
@@ -108,13 +113,19 @@ static struct known_swap find_swap(const struct outdone_end *k, int v, int w,
 
 /* ---- one row ---- */
 
-/* The first of a list's points, from 'at' on, that is at least so heavy. */
-static uint32_t first_heavy(struct run p, uint32_t at, int64_t memory)
+/* What is left of an entry's points, in order: numbers in the entry. */
+struct remains {
+    struct run p;
+    uint32_t *left, n;
+};
+
+/* How many of those that are left are lighter. */
+static uint32_t count_lighter(const struct remains *r, int64_t memory)
 {
-    uint32_t low = at, high = p.n;
+    uint32_t low = 0, high = r->n;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
-        if (p.cost[mid].memory < memory)
+        if (r->p.cost[r->left[mid]].memory < memory)
             low = mid + 1;
         else
             high = mid;
@@ -122,28 +133,41 @@ static uint32_t first_heavy(struct run p, uint32_t at, int64_t memory)
     return low;
 }
 
-/* Of those points of p that are still left, take out what a point of q and the swap outdo.
- * (In both lists memory rises and time falls.)  Returns how many were. */
-static uint32_t take_out(struct run p, struct run q, const struct known_swap *swap,
-                         char *left)
+/* From 'at' on the first of q's points that is heavier. */
+static uint32_t first_heavier(struct run q, uint32_t at, int64_t memory)
+{
+    uint32_t step = 1;
+    while (at + step < q.n && q.cost[at + step].memory <= memory) {
+        at += step;
+        step *= 2;
+    }
+    while (at < q.n && q.cost[at].memory <= memory)
+        at++;
+    return at;
+}
+
+/* Take out what a point of q and the swap outdo.  (In both lists memory rises and time falls.)
+ * Returns how many that were. */
+static uint32_t take_out(struct remains *r, struct run q, const struct known_swap *swap)
 {
     int64_t fastest = q.cost[q.n - 1].time + swap->time;
-    uint32_t n = 0, j = 0; /* before j: no heavier than the point at hand */
-    for (uint32_t i = first_heavy(p, 0, q.cost[0].memory + swap->memory);
-         i < p.n && p.cost[i].time >= fastest; i++) {
-        int64_t memory = p.cost[i].memory - swap->memory;
-        int64_t time = p.cost[i].time - swap->time;
-        if (!left[i])
-            continue;
-        while (j < q.n && q.cost[j].memory <= memory)
-            j++;
-        if (q.cost[j - 1].time < time ||
-            (q.cost[j - 1].time == time && q.cost[j - 1].memory < memory)) {
-            left[i] = 0;
-            n++;
-        }
+    uint32_t i = count_lighter(r, q.cost[0].memory + swap->memory), n = i, out;
+    for (uint32_t j = 0; i < r->n;
+         i++) { /* before j: no heavier than the point at hand */
+        struct topt_cost p = r->p.cost[r->left[i]];
+        int64_t memory = p.memory - swap->memory, time = p.time - swap->time;
+        if (p.time < fastest)
+            break;
+        j = first_heavier(q, j, memory);
+        if (q.cost[j - 1].time > time ||
+            (q.cost[j - 1].time == time && q.cost[j - 1].memory == memory))
+            r->left[n++] = r->left[i];
     }
-    return n;
+    out = i - n;
+    if (out)
+        memmove(r->left + n, r->left + i, (r->n - i) * sizeof *r->left);
+    r->n -= out;
+    return out;
 }
 
 static int heavy(struct run r)
@@ -165,13 +189,21 @@ static float at_most(int64_t x)
     return f + fabsf(f) * 0x1p-22f;
 }
 
-/* Points of value c in row o that value w outdoes: how many. */
+/* The heaviest and the slowest of the points that are left. */
+static struct topt_cost most_of(const struct remains *r)
+{
+    return (struct topt_cost){r->p.cost[r->left[r->n - 1]].memory,
+                              r->p.cost[r->left[0]].time};
+}
+
+/* Take out of value c in row o what value w outdoes: how many. */
 static uint32_t try_swap(const struct pass *ps, struct scratch *s, int c, int w, int o,
-                         struct topt_cost most)
+                         struct remains *r)
 {
     static const struct topt_cost any = {ROOM * TOPT_SWAP_MOST, ROOM * TOPT_SWAP_MOST};
     size_t at = (size_t)c * (size_t)ps->end->nvalues + (size_t)w;
     struct least q = ps->least[(int64_t)o * ps->n + ps->end->class_of[w]];
+    struct topt_cost most = most_of(r);
     struct topt_cost limit = {most.memory - q.memory, most.time - q.time};
     struct known_swap *swap = &s->swap[at];
     if (w == c || swap->memory > limit.memory || swap->time > limit.time)
@@ -183,22 +215,14 @@ static uint32_t try_swap(const struct pass *ps, struct scratch *s, int c, int w,
     }
     if (!swap->wholly || swap->memory > limit.memory || swap->time > limit.time)
         return 0;
-    return take_out(entry(ps, ps->end->class_of[c], o),
-                    entry(ps, ps->end->class_of[w], o), swap, s->left);
+    return take_out(r, entry(ps, ps->end->class_of[w], o), swap);
 }
 
-/* The heaviest and the slowest of the points that are left. */
-static struct topt_cost most_of(struct run p, const char *left)
-{
-    uint32_t first = 0, last = p.n - 1;
-    while (!left[first])
-        first++;
-    while (!left[last])
-        last--;
-    return (struct topt_cost){p.cost[last].memory, p.cost[first].time};
-}
-
-enum { RECENT = 6, LANES = 32 };
+enum {
+    RECENT = 6,
+    LANES = 32,
+    FEW_ROWS = 8, /* of so many one is the first */
+};
 
 /* Who outdid something comes to the front of the few that are tried first. */
 static void note(int *recent, int w)
@@ -228,55 +252,53 @@ static int find_hits(const struct scratch *s, size_t n, size_t c, size_t w,
     return any ? lanes : 0;
 }
 
-/* What is left of value c in row o after value w was tried. */
-struct remains {
-    struct run p;
-    struct topt_cost most;
-    uint32_t left;
-};
-
+/* Try one that outdid something in an earlier row, or may do so by what is known. */
 static void try_value(const struct pass *ps, struct scratch *s, int c, int w, int o,
                       struct remains *r)
 {
-    uint32_t out = try_swap(ps, s, c, w, o, r->most);
-    r->left -= out;
-    if (out)
+    if (try_swap(ps, s, c, w, o, r))
         note(&s->recent[c * RECENT], w);
-    if (out && r->left)
-        r->most = most_of(r->p, s->left);
+}
+
+static void try_recent(const struct pass *ps, struct scratch *s, int c, int o,
+                       struct remains *r)
+{
+    int recent[RECENT];
+    memcpy(recent, &s->recent[c * RECENT], sizeof recent);
+    for (int i = 0; i < RECENT && r->n; i++)
+        try_value(ps, s, c, recent[i], o, r);
+}
+
+static void try_all(const struct pass *ps, struct scratch *s, int c, int o,
+                    struct remains *r)
+{
+    size_t n = (size_t)ps->end->nvalues;
+    uint32_t hit[LANES];
+    for (size_t w = 0; w < n && r->n; w += LANES) {
+        int lanes = find_hits(s, n, (size_t)c, w, most_of(r), hit);
+        for (int i = 0; i < lanes && r->n; i++)
+            if (hit[i])
+                try_value(ps, s, c, (int)w + i, o, r);
+    }
 }
 
 /* What no other value outdoes of value c in row o is needed. */
-static void thin_entry(const struct pass *ps, struct scratch *s, int c, int o)
+static void thin_entry(const struct pass *ps, struct scratch *s, int c, int o, int wholly)
 {
-    size_t n = (size_t)ps->end->nvalues;
-    struct remains r = {.p = entry(ps, ps->end->class_of[c], o)};
-    int recent[RECENT];
-    uint32_t hit[LANES];
-    if (!r.p.n)
-        return;
-    memcpy(s->left, ps->alive + r.p.base, r.p.n);
+    struct remains r = {.p = entry(ps, ps->end->class_of[c], o), .left = s->left};
     for (uint32_t i = 0; i < r.p.n; i++)
-        r.left += s->left[i] != 0;
-    if (!r.left)
-        return;
-    r.most = most_of(r.p, s->left);
-    if (!heavy(r.p)) {
-        memcpy(recent, &s->recent[c * RECENT], sizeof recent);
-        for (int i = 0; i < RECENT && r.left; i++)
-            try_value(ps, s, c, recent[i], o, &r);
-        for (size_t w = 0; w < n && r.left; w += LANES) {
-            int lanes = find_hits(s, n, (size_t)c, w, r.most, hit);
-            for (int i = 0; i < lanes && r.left; i++)
-                if (hit[i])
-                    try_value(ps, s, c, (int)w + i, o, &r);
-        }
+        if (ps->alive[r.p.base + i])
+            r.left[r.n++] = i;
+    if (r.n && !heavy(r.p)) {
+        try_recent(ps, s, c, o, &r);
+        if (wholly)
+            try_all(ps, s, c, o, &r);
     }
-    for (uint32_t i = 0; i < r.p.n; i++)
-        ps->needed[r.p.base + i] |= s->left[i];
+    for (uint32_t i = 0; i < r.n; i++)
+        ps->needed[r.p.base + r.left[i]] = 1;
 }
 
-static void thin_row(const struct pass *ps, struct scratch *s, int o)
+static void thin_row(const struct pass *ps, struct scratch *s, int o, int wholly)
 {
     const struct least *least = &ps->least[(int64_t)o * ps->n];
     for (int w = 0; w < ps->end->nvalues; w++) {
@@ -285,7 +307,25 @@ static void thin_row(const struct pass *ps, struct scratch *s, int o)
     }
     for (int c = 0; c < ps->end->nvalues; c++)
         if (ps->possible[c])
-            thin_entry(ps, s, c, o);
+            thin_entry(ps, s, c, o, wholly);
+}
+
+static void keep_row(const struct pass *ps, int o)
+{
+    for (int k = 0; k < ps->n; k++) {
+        struct run r = entry(ps, k, o);
+        memcpy(ps->needed + r.base, ps->alive + r.base, r.n);
+    }
+}
+
+/* In the quick pass few rows are gone through wholly, which the other pass leaves as they are. */
+static void pass_row(const struct pass *ps, struct scratch *s, int o)
+{
+    int first = o % FEW_ROWS == 0;
+    if (first && !ps->quick)
+        keep_row(ps, o);
+    else
+        thin_row(ps, s, o, first || !ps->quick);
 }
 
 /* May the value be taken at all, as far as its other edges go? */
@@ -306,7 +346,7 @@ static int scratch_init(const struct pass *ps, struct scratch *s)
     *s = (struct scratch){.swap = malloc((pairs + 1) * sizeof *s->swap),
                           .swap_memory = floats,
                           .recent = calloc(n * RECENT + 1, sizeof *s->recent),
-                          .left = malloc((size_t)ps->longest + 1)};
+                          .left = malloc(((size_t)ps->longest + 1) * sizeof *s->left)};
     if (!s->swap || !floats || !s->recent || !s->left)
         return -1;
     s->swap_time = floats + pairs;
@@ -320,22 +360,25 @@ static int scratch_init(const struct pass *ps, struct scratch *s)
     return 0;
 }
 
+static void scratch_fini(struct scratch *s)
+{
+    free(s->swap);
+    free(s->swap_memory);
+    free(s->recent);
+    free(s->left);
+}
+
 static void work(void *ctx, int worker)
 {
     struct pass *ps = ctx;
-    struct scratch s;
-    (void)worker;
-    if (scratch_init(ps, &s))
+    struct scratch *s = &ps->scratch[worker];
+    if (!s->swap && scratch_init(ps, s))
         ps->failed = 1;
     for (int o; !ps->failed && (o = ps->next++) < ps->other;)
-        thin_row(ps, &s, o);
-    free(s.swap);
-    free(s.swap_memory);
-    free(s.recent);
-    free(s.left);
+        pass_row(ps, s, o);
 }
 
-/* ---- one end ---- */
+/* ---- both ends ---- */
 
 static void find_least(const struct pass *p, struct least *least)
 {
@@ -348,34 +391,67 @@ static void find_least(const struct pass *p, struct least *least)
         }
 }
 
-int topt_outdone(const struct outdone_table *t, int d, const struct outdone_end *end,
+static int pass_init(struct pass *p, const struct outdone_table *t, int d,
+                     const struct outdone_end *end, int nworkers)
+{
+    size_t entries = (size_t)t->n[0] * (size_t)t->n[1];
+    *p =
+        (struct pass){.table = t, .end = end, .d = d, .n = t->n[d], .other = t->n[1 - d]};
+    p->possible = malloc((size_t)end->nvalues + 1);
+    p->least = malloc((entries + 1) * sizeof *p->least);
+    p->needed = malloc(t->npoints + 1);
+    p->scratch = calloc((size_t)nworkers, sizeof *p->scratch);
+    if (!p->possible || !p->least || !p->needed || !p->scratch)
+        return -1;
+    for (size_t e = 0; e < entries; e++)
+        p->longest = t->run[e].n > p->longest ? t->run[e].n : p->longest;
+    for (int c = 0; c < end->nvalues; c++)
+        p->possible[c] = is_possible(end, c);
+    find_least(p, p->least);
+    return 0;
+}
+
+static void pass_fini(struct pass *p, int nworkers)
+{
+    for (int i = 0; p->scratch && i < nworkers; i++)
+        scratch_fini(&p->scratch[i]);
+    free(p->scratch);
+    free(p->possible);
+    free(p->least);
+    free(p->needed);
+}
+
+/* Go through all rows. */
+static int pass_run(struct pass *p, int quick, char *alive, struct topt_pool *pool)
+{
+    p->quick = quick;
+    p->alive = alive;
+    atomic_store(&p->next, 0);
+    memset(p->needed, 0, p->table->npoints);
+    if (pool)
+        topt_pool_run(pool, work, p);
+    else
+        work(p, 0);
+    memcpy(alive, p->needed, p->table->npoints);
+    return p->failed ? -1 : 0;
+}
+
+int topt_outdone(const struct outdone_table *t, const struct outdone_end *const end[2],
                  char *alive, struct topt_pool *pool, int64_t *ret_work)
 {
-    struct pass p = {.table = t, .end = end, .d = d, .n = t->n[d], .other = t->n[1 - d]};
-    size_t entries = (size_t)t->n[0] * (size_t)t->n[1];
-    size_t pairs = (size_t)p.other * (size_t)end->nvalues;
-    char *possible = malloc((size_t)end->nvalues + 1);
-    struct least *least = malloc((entries + 1) * sizeof *least);
-    p.needed = calloc(t->npoints + 1, 1);
-    p.failed = !possible || !least || !p.needed;
-    if (!p.failed) {
-        p.possible = possible;
-        p.least = least;
-        p.alive = alive;
-        for (size_t e = 0; e < entries; e++)
-            p.longest = t->run[e].n > p.longest ? t->run[e].n : p.longest;
-        for (int c = 0; c < end->nvalues; c++)
-            possible[c] = is_possible(end, c);
-        find_least(&p, least);
-        if (pool)
-            topt_pool_run(pool, work, &p);
-        else
-            work(&p, 0);
-        memcpy(alive, p.needed, t->npoints);
+    int nworkers = pool ? topt_pool_threads(pool) : 1, n = 0, rc = 0;
+    int first = end[1] && (!end[0] || end[1]->nsides <= end[0]->nsides);
+    struct pass pass[2];
+    for (int i = 0; i < 2 && !rc; i++) {
+        int d = i ^ first;
+        if (!end[d])
+            continue;
+        rc = pass_init(&pass[n++], t, d, end[d], nworkers);
+        *ret_work += (int64_t)t->npoints + (int64_t)t->n[1 - d] * end[d]->nvalues;
     }
-    *ret_work += (int64_t)(t->npoints + pairs);
-    free(possible);
-    free(least);
-    free(p.needed);
-    return p.failed ? -1 : 0;
+    for (int i = 0; i < 2 * n && !rc; i++)
+        rc = pass_run(&pass[i % n], i < n, alive, pool);
+    for (int i = 0; i < n; i++)
+        pass_fini(&pass[i], nworkers);
+    return rc;
 }

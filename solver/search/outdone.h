@@ -31,10 +31,10 @@ struct outdone_table {
     size_t npoints;
 };
 
-/* Unmark in 'alive' (by point) what any swap at end 'd' outdoes; points that are not marked
- * still outdo others.  The pool may be NULL.  Adds to '*work' the points and pairs of values that
- * there are.  0, or -1: memory. */
-int topt_outdone(const struct outdone_table *t, int d, const struct outdone_end *end,
+/* Unmark in 'alive' (by point) what any swap at an end outdoes; points that are not marked still
+ * outdo others.  An end may be NULL: nothing is known of it.  The pool may be NULL.  Adds to '*work' the points and
+ * pairs of values that there are, for each end.  0, or -1: memory. */
+int topt_outdone(const struct outdone_table *t, const struct outdone_end *const end[2],
                  char *alive, struct topt_pool *pool, int64_t *work);
 
 #endif

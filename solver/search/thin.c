@@ -230,23 +230,22 @@ static int describe(const struct thinner *t, const struct factor *f, int d,
     return 0;
 }
 
-/* Unmark in 'alive' what is outdone at those ends of a factor that are not NO_END; the end with
- * less around it first: it leaves less to the other. */
+/* Unmark in 'alive' what is outdone at those ends of a factor that are not NO_END. */
 static int thin_points(struct thinner *t, const struct factor *f, const struct run *run,
                        size_t npoints, const int id[2], char *alive)
 {
     struct outdone_table table = {{f->view[0].n, f->view[1].n}, run, npoints};
-    struct outdone_end end[2] = {{0}};
+    struct outdone_end end[2];
+    const struct outdone_end *known[2] = {NULL, NULL};
     struct topt_arena *a = topt_arena_create(0);
     int rc = a ? 0 : -1;
     for (int d = 0; d < 2 && !rc; d++)
-        if (id[d] >= 0)
+        if (id[d] >= 0) {
             rc = describe(t, f, d, a, &end[d]);
-    int first = id[0] >= 0 && id[1] >= 0 && end[1].nsides < end[0].nsides;
-    for (int i = 0; i < 2 && !rc; i++)
-        if (id[i ^ first] >= 0)
-            rc = topt_outdone(&table, i ^ first, &end[i ^ first], alive, t->pool,
-                              &t->work);
+            known[d] = &end[d];
+        }
+    if (!rc)
+        rc = topt_outdone(&table, known, alive, t->pool, &t->work);
     topt_arena_destroy(a);
     return rc;
 }
