@@ -145,8 +145,8 @@ static int check(const struct config *c, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_USAGE, "--state: path too long");
     if (c->workers < 1 || c->workers > 64)
         return topt_fail(err, TOPT_ERR_USAGE, "--workers must be 1..64");
-    if (c->threads < 1 || c->threads > 1024)
-        return topt_fail(err, TOPT_ERR_USAGE, "--threads must be 1..1024");
+    if (c->threads < 1 || c->threads > 256) /* as many as a search may have */
+        return topt_fail(err, TOPT_ERR_USAGE, "--threads must be 1..256");
     if (c->queue > 100000)
         return topt_fail(err, TOPT_ERR_USAGE, "--queue must be at most 100000");
     if (c->connections < 4 || c->connections > 4096)

@@ -78,9 +78,8 @@ static int read_names(struct topt_question *q, struct topt_error *err)
     r->max_work = a->work;
     r->max_entries = a->entries;
     r->max_table_bytes = a->table_bytes;
-    r->threads = (int)(a->threads > 64 ? 64 : a->threads);
     r->sequence_splits = a->sequence;
-    return 0;
+    return topt_search_threads(a->threads, &r->threads, err);
 }
 
 static int load(struct topt_question *q, const char *model, struct topt_error *err)

@@ -86,10 +86,10 @@ int topt_cmd_explain(int argc, char **argv)
     if (!rc && n != 1)
         rc = topt_fail(&err, TOPT_ERR_USAGE, "which plan? usage: %.*s",
                        (int)strcspn(usage, "\n"), usage);
+    rc = rc || topt_search_threads(a.threads, &a.explain.threads, &err);
     json_t *doc = rc ? NULL : topt_json_load(path[0], MAX_PLAN_FILE, &err);
     if (!doc)
         return topt_cli_fail("explain", &err);
-    a.explain.threads = (int)(a.threads > 64 ? 64 : a.threads);
     a.explain.progress = topt_watch_start(&w, a.quiet || a.json || !a.explain.around);
     char *text = a.json ? NULL : topt_plan_explain(doc, &a.explain, &err);
     json_t *told = a.json ? topt_plan_explain_json(doc, &a.explain, &err) : NULL;

@@ -116,7 +116,7 @@ static int hopeless(const struct boxes *b, const struct box *x)
     if (!best)
         return 0;
     if (epsilon > 0)
-        return (double)x->bound * (1 + epsilon) >= (double)best->time_ns;
+        return topt_search_excess(best->time_ns, x->bound) <= epsilon;
     return x->bound > best->time_ns ||
            (x->bound == best->time_ns && x->memory >= best->memory_bytes);
 }

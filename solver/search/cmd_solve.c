@@ -162,11 +162,7 @@ static int solve(const struct args *args, const char *path, struct topt_error *e
     struct topt_frontier *f = NULL;
     struct topt_watch watch;
     int rc = -1;
-    if (args->threads > TOPT_SEARCH_MAX_THREADS)
-        return topt_fail(err, TOPT_ERR_USAGE, "--threads %" PRId64 ": at most %d",
-                         args->threads, TOPT_SEARCH_MAX_THREADS);
-    o.threads = (int)args->threads;
-    if (load(path, &file, err))
+    if (topt_search_threads(args->threads, &o.threads, err) || load(path, &file, err))
         return -1;
     o.stop = topt_stop_after(args->seconds);
     o.progress = topt_watch_start(&watch, args->quiet || args->json);

@@ -233,6 +233,15 @@ int topt_search_check(const struct topt_search_problem *p, struct topt_error *er
     return check_acyclic(p, err);
 }
 
+int topt_search_threads(int64_t given, int *ret, struct topt_error *err)
+{
+    if (given < 0 || given > TOPT_SEARCH_MAX_THREADS)
+        return topt_fail(err, TOPT_ERR_USAGE, "--threads %lld: at most %d",
+                         (long long)given, TOPT_SEARCH_MAX_THREADS);
+    *ret = (int)given;
+    return 0;
+}
+
 static int check_options(const struct topt_search_options *o, struct topt_error *err)
 {
     if (o->memory_limit < 0 || o->time_limit < 0 || o->brute_force_limit < 0 ||

@@ -35,6 +35,7 @@ done
 run "$example" --memory 200 --threads 2; check "a memory limit" 0
 grep -q "2 points" "$dir/out"; rc=$?; check "leaves two points" 0
 run "$example" --memory 100; check "nothing fits" 3
+run "$example" --threads 257; check "too many threads" 2
 
 # The same problem with its operators turned round, and any number of threads: the same bytes.
 a='{"name":"a","configs":[[5,1],[1,5],[2,2]]}'

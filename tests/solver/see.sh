@@ -22,6 +22,8 @@ refused 3 "nothing fits in 4.00 KiB" "$topt" frontier "$model" --hw lab-cpu --gp
 check "a frontier without points is said to be one"
 refused 2 "profiling" "$topt" plan "$model" --hw lab-cpu --mode mini-time --gpus 2 --svg d.svg
 check "one plan is no curve"
+refused 2 "threads" "$topt" plan "$model" --hw lab-cpu --mode mini-time --gpus 2 --threads 257
+check "there may be 256 threads"
 refused 1 "d.svg" "$topt" frontier "$model" --hw lab-cpu --gpus 2 --svg nowhere/d.svg
 check "a picture that can't be written is an error"
 
