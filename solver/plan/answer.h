@@ -62,11 +62,9 @@ enum topt_goal {
     TOPT_GOAL_FASTEST, /* only the fastest within the limits */
     TOPT_GOAL_LEAST    /* only the one with the least memory */
 };
-/* A variant as a problem, of which only what the goal asks for may be asked: the frontier, the fastest or
- * the least. */
+/* A variant as a problem: whose frontier, fastest or least may be asked for. */
 int topt_shape_problem(struct topt_shape_search *s, const struct topt_variant *v,
-                       enum topt_goal goal, struct topt_problem **ret,
-                       struct topt_error *err) TOPT_MUST_CHECK;
+                       struct topt_problem **ret, struct topt_error *err) TOPT_MUST_CHECK;
 /* The same with exact prices of everything, for who reads them. */
 int topt_shape_priced(struct topt_shape_search *s, const struct topt_variant *v,
                       struct topt_problem **ret, struct topt_error *err) TOPT_MUST_CHECK;

@@ -284,18 +284,31 @@ static int part_box(struct boxes *b, const struct box *x, const struct optimum *
 
 /* ---- all of them ------------------------------------------------------------------------- */
 
+/* The least memory is to be exact, and all of it.  A bound on it is of no use: where the search is to stop, it
+ * gives up. */
+static struct topt_search_options options_for_least(struct topt_search_options o)
+{
+    o.memory_limit = o.time_limit = o.max_work = 0;
+    o.epsilon = 0;
+    o.cancel = o.stop ? o.stop : o.cancel;
+    o.stop = NULL;
+    return o;
+}
+
 /* Before many boxes are looked at for the fastest: does anything fit?  That takes weighings
  * only, and says in which time.  1, 0 where nothing does, or -1. */
 static int something_fits(struct boxes *b)
 {
     struct topt_solutions least;
+    int64_t limit = b->run.options->memory_limit, time = b->run.options->time_limit;
+    int64_t below = limit < INT64_MAX ? limit + 1 : 0;
     struct topt_search_options o = *b->run.options;
-    int64_t below = o.memory_limit < INT64_MAX ? o.memory_limit + 1 : 0;
     o.stop = NULL; /* it is short, and its answer one */
-    if (topt_problem_least(b->run.p, &o, below, &least, b->run.err))
+    o = options_for_least(o);
+    if (topt_boxes_least(b->run.p, &o, below, &least, b->run.err))
         return -1;
     int some = least.n > 0;
-    if (some && (!o.time_limit || least.at[0].time_ns <= o.time_limit) &&
+    if (some && (!time || least.at[0].time_ns <= time) &&
         topt_solutions_merge(b->run.ret, &least, b->run.err))
         some = -1;
     topt_solutions_fini(&least);
@@ -403,19 +416,14 @@ int topt_boxes_fastest(struct topt_problem *p, const struct topt_search_options 
     return rc;
 }
 
-int topt_problem_least(struct topt_problem *p, const struct topt_search_options *options,
-                       int64_t below, struct topt_solutions *ret, struct topt_error *err)
+int topt_boxes_least(struct topt_problem *p, const struct topt_search_options *options,
+                     int64_t below, struct topt_solutions *ret, struct topt_error *err)
 {
-    /* A bound on the least is of no use: where the search is to stop, it gives up. */
-    struct topt_search_options o = *options;
-    struct boxes b = {.run = {.p = p, .options = &o, .ret = ret, .err = err, .proves = 1},
-                      .least = 1,
-                      .below = below,
-                      .floor = INT64_MAX};
-    o.memory_limit = o.time_limit = o.max_work = 0;
-    o.epsilon = 0;
-    o.cancel = o.stop ? o.stop : o.cancel;
-    o.stop = NULL;
+    struct boxes b = {
+        .run = {.p = p, .options = options, .ret = ret, .err = err, .proves = 1},
+        .least = 1,
+        .below = below,
+        .floor = INT64_MAX};
     topt_problem_exchange(p, 1);
     int rc = search_boxes(&b);
     topt_problem_exchange(p, 0);
@@ -426,4 +434,12 @@ int topt_problem_least(struct topt_problem *p, const struct topt_search_options 
     }
     fini(&b, rc);
     return rc;
+}
+
+int topt_problem_least(struct topt_problem *p, const struct topt_search_options *options,
+                       int64_t below, struct topt_solutions *ret, struct topt_error *err)
+{
+    struct topt_search_options o = options_for_least(*options);
+    return p->floors ? topt_settle_least(p, &o, below, ret, err)
+                     : topt_boxes_least(p, &o, below, ret, err);
 }

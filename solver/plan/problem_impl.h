@@ -236,14 +236,20 @@ void topt_moves_fini(struct topt_problem *p);
 int topt_problem_within(struct topt_problem *p, uint8_t *const *keep,
                         struct topt_problem **ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
-/* boxes.c: topt_problem_fastest where prices are exact. */
+/* boxes.c: topt_problem_fastest and topt_problem_least where prices are exact. */
 int topt_boxes_fastest(struct topt_problem *p, const struct topt_search_options *options,
                        struct topt_solutions *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
+int topt_boxes_least(struct topt_problem *p, const struct topt_search_options *options,
+                     int64_t below, struct topt_solutions *ret,
+                     struct topt_error *err) TOPT_MUST_CHECK;
 /* settle.c: the same where they are floors. */
 int topt_settle_fastest(struct topt_problem *p, const struct topt_search_options *options,
                         struct topt_solutions *ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
+int topt_settle_least(struct topt_problem *p, const struct topt_search_options *options,
+                      int64_t below, struct topt_solutions *ret,
+                      struct topt_error *err) TOPT_MUST_CHECK;
 /* caps.c: from now on what is in flight counts as memory, or not: of the operators that need most at least,
  * what they need themselves.  Every strategy needs that much beside its sum, and most no more. */
 void topt_problem_charge(struct topt_problem *p, int on);

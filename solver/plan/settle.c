@@ -389,3 +389,45 @@ int topt_settle_fastest(struct topt_problem *p, const struct topt_search_options
         topt_solutions_fini(ret);
     return step == FAILED ? -1 : 0;
 }
+
+/* The least where everything is priced. */
+static int least_priced(struct topt_problem *p, const struct topt_search_options *options,
+                        int64_t below, struct topt_solutions *ret, struct topt_error *err)
+{
+    struct topt_problem *exact;
+    struct levels all;
+    if (topt_levels_init(&all, p, err))
+        return -1;
+    int rc = topt_levels_exact(&all, TOPT_LEVEL_BEYOND, &exact, err);
+    topt_levels_fini(&all);
+    if (rc)
+        return -1;
+    rc = topt_boxes_least(exact, options, below, ret, err);
+    topt_problem_destroy(exact);
+    return rc;
+}
+
+/* What adds up is no question of prices, and with floors no more is in flight than in truth.  So nothing needs
+ * less than the least with floors, and what is the fastest that needs no more is the least. */
+int topt_settle_least(struct topt_problem *p, const struct topt_search_options *options,
+                      int64_t below, struct topt_solutions *ret, struct topt_error *err)
+{
+    struct topt_search_options o = *options;
+    struct topt_solutions fastest;
+    if (topt_boxes_least(p, options, below, ret, err))
+        return -1;
+    if (!ret->n)
+        return 0;
+    o.memory_limit = ret->at[0].memory_bytes;
+    topt_solutions_fini(ret);
+    if (topt_settle_fastest(p, &o, &fastest, err))
+        return -1;
+    if (!fastest.n) {
+        topt_solutions_fini(&fastest);
+        return least_priced(p, options, below, ret, err);
+    }
+    topt_claim_fini(&fastest.claim);
+    fastest.claim = topt_claim_exact();
+    *ret = fastest;
+    return 0;
+}

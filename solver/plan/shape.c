@@ -238,11 +238,11 @@ static enum topt_recompute recompute_of(const struct topt_shape_search *s,
 /* From so many axes on finding ways between layouts takes longer than all else. */
 enum { MANY_AXES = 5, PRICED_FIRST = 2048 };
 
-static int wants_floors(const struct topt_shape_search *s, enum topt_goal goal)
+static int wants_floors(const struct topt_shape_search *s)
 {
     const char *search = topt_algorithm_search(s->request->algorithm);
-    return goal != TOPT_GOAL_LEAST && s->space != TOPT_SPACE_UNIFORM &&
-           s->mesh.naxes >= MANY_AXES && (!search || !strcmp(search, "ft"));
+    return s->space != TOPT_SPACE_UNIFORM && s->mesh.naxes >= MANY_AXES &&
+           (!search || !strcmp(search, "ft"));
 }
 
 static int make_problem(struct topt_shape_search *s, const struct topt_variant *v,
@@ -271,10 +271,9 @@ static int make_problem(struct topt_shape_search *s, const struct topt_variant *
 }
 
 int topt_shape_problem(struct topt_shape_search *s, const struct topt_variant *v,
-                       enum topt_goal goal, struct topt_problem **ret,
-                       struct topt_error *err)
+                       struct topt_problem **ret, struct topt_error *err)
 {
-    return make_problem(s, v, wants_floors(s, goal) ? PRICED_FIRST : 0, ret, err);
+    return make_problem(s, v, wants_floors(s) ? PRICED_FIRST : 0, ret, err);
 }
 
 int topt_shape_priced(struct topt_shape_search *s, const struct topt_variant *v,
@@ -447,7 +446,7 @@ static int price_and_search(struct solver *v, const struct topt_variant *variant
                             struct topt_problem **p, struct topt_solutions *part)
 {
     v->o.max_work = work_left(v);
-    if (topt_shape_problem(v->s, variant, v->goal, p, v->err)) {
+    if (topt_shape_problem(v->s, variant, p, v->err)) {
         if (!stopping(v))
             return -1;
         give_up(v);

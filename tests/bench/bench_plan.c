@@ -256,8 +256,7 @@ static int solve_variant(const struct row *row, struct topt_shape_search *s,
     if (o.memory_limit && topt_shape_least_bytes(s, v) > o.memory_limit)
         return 0;
     r->phase = PRICE;
-    int rc = topt_shape_problem(
-        s, v, row->question == FASTEST ? TOPT_GOAL_FASTEST : TOPT_GOAL_FRONTIER, &p, err);
+    int rc = topt_shape_problem(s, v, &p, err);
     r->cpu[PRICE] += since(&t);
     if (!rc) {
         topt_problem_stats(p, &stats);

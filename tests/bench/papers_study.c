@@ -147,9 +147,8 @@ void study_close(struct study *s)
 static struct topt_problem *problem_of(struct study *s, int variant)
 {
     struct topt_error err = {0};
-    if (!s->problem[variant] &&
-        topt_shape_problem(&s->shape, &s->shape.variant[variant], TOPT_GOAL_FRONTIER,
-                           &s->problem[variant], &err))
+    if (!s->problem[variant] && topt_shape_problem(&s->shape, &s->shape.variant[variant],
+                                                   &s->problem[variant], &err))
         give_up(s->model->name, &err);
     return s->problem[variant];
 }

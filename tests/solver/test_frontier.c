@@ -160,8 +160,7 @@ static void compare_variant(struct topt_shape_search *s, const struct topt_varia
     struct topt_costing k;
     struct topt_solutions found;
     size_t n;
-    if (topt_shape_costing(s, v, &k, NULL) ||
-        topt_shape_problem(s, v, TOPT_GOAL_FRONTIER, &p, NULL))
+    if (topt_shape_costing(s, v, &k, NULL) || topt_shape_problem(s, v, &p, NULL))
         return;
     struct topt_cost *want = brute(&k, p, !s->alike, &n);
     if (want) {
@@ -274,7 +273,7 @@ static struct topt_cost *brute_variants(struct topt_shape_search *s, size_t *ret
         struct topt_costing k;
         size_t m = 0;
         if (topt_shape_costing(s, &s->variant[i], &k, NULL) ||
-            topt_shape_problem(s, &s->variant[i], TOPT_GOAL_FRONTIER, &p, NULL))
+            topt_shape_problem(s, &s->variant[i], &p, NULL))
             break;
         int none = count(topt_problem_under(p, -1, -1)) < 1;
         struct topt_cost *some = none ? NULL : brute(&k, p, 0, &m);

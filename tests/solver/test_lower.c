@@ -94,7 +94,7 @@ static int check_model(struct topt_model *m, struct topt_request *r, int nodes,
     if (!m || topt_micros_init(&micros, r, NULL) ||
         topt_shape_open(&s, &micros, nodes, per_node, NULL) ||
         topt_shape_costing(&s, &s.variant[0], &costing, NULL) ||
-        topt_shape_problem(&s, &s.variant[0], TOPT_GOAL_FRONTIER, &p, NULL))
+        topt_shape_problem(&s, &s.variant[0], &p, NULL))
         return -1;
     struct topt_settings settings = *costing.settings;
     settings.micro_batches = micro_batches;

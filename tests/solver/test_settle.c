@@ -22,7 +22,7 @@ static const struct shape {
 enum { NSHAPES = sizeof shapes / sizeof *shapes };
 
 struct tally {
-    int asked, feasible, wrong, rough, claims, decided;
+    int asked, least, feasible, wrong, rough, claims, decided;
     int64_t fewer, exact; /* moves that were priced, and all of them */
 };
 
@@ -181,6 +181,26 @@ static void ask_frontiers(const struct topt_costing *k, struct topt_space_option
 
 /* ---- the fastest ---- */
 
+/* The least is the same, and none needs less; of those that need as little any may be had with exact prices, and
+ * with floors mostly the fastest. */
+static void compare_least(const struct topt_costing *k, struct topt_space_options *o,
+                          const struct topt_solution *least, struct tally *t)
+{
+    struct topt_search_options any = {.threads = 1};
+    struct topt_problem *floors;
+    struct topt_solutions a = {0}, b = {0};
+    if (topt_problem_create(k, o, &floors, NULL))
+        return;
+    int rc = topt_problem_least(floors, &any, 0, &a, NULL) ||
+             topt_problem_least(floors, &any, least->memory_bytes, &b, NULL);
+    t->least++;
+    t->wrong += rc || a.n != 1 || b.n || a.at[0].memory_bytes != least->memory_bytes ||
+                a.at[0].time_ns > least->time_ns;
+    topt_solutions_fini(&a);
+    topt_solutions_fini(&b);
+    topt_problem_destroy(floors);
+}
+
 /* No limit, what the fastest needs, less and less, the least, and too little. */
 static void ask_all(const struct topt_costing *k, struct topt_space_options *o,
                     uint64_t seed, struct tally *t, struct tally *loose)
@@ -204,6 +224,8 @@ static void ask_all(const struct topt_costing *k, struct topt_space_options *o,
         compare(exact, floors, limit, i % 2 ? 0.02 : 0.3, 0, loose);
         topt_problem_destroy(floors);
     }
+    if (!rc && least.n)
+        compare_least(k, o, &least.at[0], t);
     topt_solutions_fini(&fast);
     topt_solutions_fini(&least);
     topt_problem_destroy(exact);
@@ -250,7 +272,7 @@ static void test_models(int alike, int wanted)
     const char *what = alike ? "blocks alike" : "free blocks";
     ok(t.asked >= wanted && t.feasible > t.asked / 2 && t.feasible < t.asked,
        "%s: %d questions, %d with an answer", what, t.asked, t.feasible);
-    is_int(t.wrong, 0, "%s: as with exact prices", what);
+    is_int(t.wrong, 0, "%s: as with exact prices, and %d times the least", what, t.least);
     is_int(t.claims, t.asked, "%s: and said to be exact", what);
     is_int(loose.wrong, 0, "%s: with a tolerance the same have an answer", what);
     is_int(loose.rough, loose.feasible, "%s: within the tolerance", what);

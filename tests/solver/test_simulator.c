@@ -198,7 +198,7 @@ int main(void)
     if (!ok(r.hw && r.model && !topt_micros_init(&micros, &r, NULL) &&
                 !topt_shape_open(&s, &micros, 2, 2, NULL) &&
                 !topt_shape_costing(&s, &s.variant[0], &k, NULL) &&
-                !topt_shape_problem(&s, &s.variant[0], TOPT_GOAL_FRONTIER, &p, NULL),
+                !topt_shape_problem(&s, &s.variant[0], &p, NULL),
             "a GPT on 2 nodes of 2"))
         return done_testing();
     for (int i = 0; i < STRATEGIES; i++) {
