@@ -326,8 +326,11 @@ static enum step go_on(struct sift *s)
 /* What can't be weighed is priced as a whole. */
 static enum step give_up(struct sift *s)
 {
-    return topt_levels_init(&s->levels, s->part, s->err) ? FAILED
-                                                         : finish(s, TOPT_LEVEL_BEYOND);
+    if (topt_levels_init(&s->levels, s->part, s->err))
+        return FAILED;
+    enum step step = finish(s, TOPT_LEVEL_BEYOND);
+    topt_levels_fini(&s->levels);
+    return step;
 }
 
 static enum step go(struct sift *s)
