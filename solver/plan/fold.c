@@ -91,9 +91,19 @@ static int make_places(struct topt_problem *p, struct topt_error *err)
     return rc;
 }
 
-/* A part has the places of the whole, even where lists came to be the same. */
-static int take_places(struct topt_problem *p)
+int topt_problem_places(struct topt_problem *p, struct topt_error *err)
 {
+    /* Each may have a mirror. */
+    p->place = malloc(2 * ((size_t)p->nnodes + 1) * sizeof *p->place);
+    return p->place ? make_places(p, err) : no_memory(err);
+}
+
+/* A part has the places of the whole, even where lists came to be the same. */
+static int take_places(struct topt_problem *p, struct topt_error *err)
+{
+    p->place = malloc(2 * ((size_t)p->nnodes + 1) * sizeof *p->place);
+    if (!p->place)
+        return no_memory(err);
     p->nplaces = p->of->nplaces - p->of->nmirrors;
     memcpy(p->place, p->of->place, (size_t)p->nplaces * sizeof *p->place);
     for (int i = 0; i < p->nnodes; i++)
@@ -392,20 +402,18 @@ static int fill_mirror(const struct topt_problem *p, struct mirror *m)
 int topt_problem_fold(struct topt_problem *p, struct topt_error *err)
 {
     size_t nodes = (size_t)p->nnodes + 1, edges = (size_t)p->nedges + 1;
-    /* Room for as many as there can be, most of it never touched; each is set as a whole.
-     * Each place may have a mirror */
-    p->place = malloc(2 * nodes * sizeof *p->place);
+    /* Room for as many as there can be, most of it never touched; each is set as a whole. */
     p->choice = malloc(nodes * sizeof *p->choice);
     p->mirror = malloc(nodes * sizeof *p->mirror);
     p->link = malloc(edges * sizeof *p->link);
     p->toll = malloc(edges * sizeof *p->toll);
     p->search_op = malloc(2 * nodes * sizeof *p->search_op);
     p->search_edge = malloc((edges + nodes) * sizeof *p->search_edge);
-    if (!p->place || !p->choice || !p->mirror || !p->link || !p->toll || !p->search_op ||
+    if (!p->choice || !p->mirror || !p->link || !p->toll || !p->search_op ||
         !p->search_edge)
         return no_memory(err);
-    if ((p->of ? take_places(p) : make_places(p, err)) || make_choices(p, err) ||
-        make_links(p, err))
+    if (((p->of ? take_places(p, err) : !p->place && topt_problem_places(p, err))) ||
+        make_choices(p, err) || make_links(p, err))
         return -1;
     for (int i = 0; i < p->nmirrors; i++)
         if (fill_mirror(p, &p->mirror[i]))

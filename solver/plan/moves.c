@@ -61,6 +61,8 @@ void topt_moves_fini(struct topt_problem *p)
     for (int i = 0; !p->of && i < p->nmoves; i++)
         moves_destroy(p->moves[i]);
     free(p->moves);
+    p->moves = NULL;
+    p->nmoves = 0;
 }
 
 static int same_shape(const struct topt_tensor *a, const struct topt_tensor *b)

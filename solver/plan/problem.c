@@ -51,7 +51,7 @@ static int add_all(struct topt_problem *p, int *source, struct topt_error *err)
 /* Tables are most of the work and of the memory: they are priced once all are known to fit. */
 static int price_tables(struct topt_problem *p, struct topt_error *err)
 {
-    if (topt_problem_fits(p, err))
+    if (topt_problem_narrow(p, err) || topt_problem_fits(p, err))
         return -1;
     for (int i = 0; i < p->ntables; i++)
         if (topt_table_price(p, &p->table[i], err))
@@ -59,8 +59,6 @@ static int price_tables(struct topt_problem *p, struct topt_error *err)
     if (p->floors)
         return 0;
     topt_moves_fini(p); /* nobody asks for any from here on */
-    p->moves = NULL;
-    p->nmoves = 0;
     return 0;
 }
 

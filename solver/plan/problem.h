@@ -20,6 +20,18 @@ struct topt_splits {
 struct topt_splits topt_splits_of_op(const struct topt_op *op);
 struct topt_splits topt_splits_of_tensor(const struct topt_model *m, int tensor);
 
+/* What is looked for where something is known already: strategies that are none of these may be left
+ * out of a problem. */
+struct topt_aim {
+    int64_t memory_limit, time_limit; /* 0: none */
+    /* Strategies that none of these costs (memory ascending, time strictly descending) is as
+     * good as, within a tolerance of time. */
+    const struct topt_cost *known;
+    int nknown;
+    double epsilon;
+    int thorough; /* look even where operators alone say that little will go */
+};
+
 struct topt_space_options {
     enum topt_space space; /* not AUTO */
     int cut;               /* uniform: axes before it are the data axes */
@@ -35,6 +47,8 @@ struct topt_space_options {
     /* Moves cost floors until that matters, and so many entries of tables are priced exactly at first
      * (settle.c, sift.c); only the fastest or the frontier may be asked for.  0: all is priced exactly. */
     int floors;
+    const struct topt_aim
+        *aim;           /* borrowed until the problem is made; NULL: all strategies */
     int threads;        /* that look for routes; prices do not depend on it */
     int64_t max_bytes;  /* of its tables; 0: TOPT_PROBLEM_MAX_BYTES */
     int keep_dominated; /* list configurations that others of their classes beat */

@@ -205,6 +205,9 @@ void topt_table_fini(struct edge_table *e);
 int topt_problem_fits(const struct topt_problem *p,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
+/* ahead.c: leave out what can't be part of anything that the options aim at; before tables are priced. */
+int topt_problem_narrow(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;
+
 /* toll.c: what tolls charge, once all are listed; under a cap; with memory for time, and back. */
 int topt_tolls_charge(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;
 void topt_toll_cap(const struct topt_problem *p, struct toll *t, int64_t transient_cap);
@@ -233,6 +236,8 @@ void topt_moves_fini(struct topt_problem *p);
 
 /* within.c: the part of a problem with floors (or of a part of it) that has the configurations that
  * 'keep' marks, by family and number; families of one place have the same marks.  It borrows from the problem, which must outlive it. */
+/* The configurations listed of a family; to be freed even where memory is short, -1. */
+int topt_family_pick(const struct family *f, const int *list, int n, struct family *ret);
 int topt_problem_within(struct topt_problem *p, uint8_t *const *keep,
                         struct topt_problem **ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
@@ -263,6 +268,8 @@ int topt_sift_frontier(struct topt_problem *p, const struct topt_search_options 
 
 /* fold.c: places and links of the nodes and edges. */
 int topt_problem_fold(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;
+/* Places alone, if they are wanted before tables are priced. */
+int topt_problem_places(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;
 void topt_problem_unfold(struct topt_problem *p); /* frees them */
 
 #endif

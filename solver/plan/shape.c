@@ -235,14 +235,27 @@ static enum topt_recompute recompute_of(const struct topt_shape_search *s,
     return s->space == TOPT_SPACE_UNIFORM ? TOPT_RECOMPUTE_ALL : TOPT_RECOMPUTE_FREE;
 }
 
+static int by_ft(const struct topt_shape_search *s)
+{
+    const char *search = topt_algorithm_search(s->request->algorithm);
+    return !search || !strcmp(search, "ft");
+}
+
+/* From so many axes on configurations are so many that it pays to leave some out ahead (ahead.c). */
+enum { AHEAD_AXES = 4 };
+
+static int looks_ahead(const struct topt_shape_search *s)
+{
+    return s->space == TOPT_SPACE_FULL && s->mesh.naxes >= AHEAD_AXES && !s->algorithm &&
+           by_ft(s);
+}
+
 /* From so many axes on finding ways between layouts takes longer than all else. */
 enum { MANY_AXES = 5, PRICED_FIRST = 2048 };
 
 static int wants_floors(const struct topt_shape_search *s)
 {
-    const char *search = topt_algorithm_search(s->request->algorithm);
-    return s->space != TOPT_SPACE_UNIFORM && s->mesh.naxes >= MANY_AXES &&
-           (!search || !strcmp(search, "ft"));
+    return s->space != TOPT_SPACE_UNIFORM && s->mesh.naxes >= MANY_AXES && by_ft(s);
 }
 
 static int make_problem(struct topt_shape_search *s, const struct topt_variant *v,
@@ -258,6 +271,7 @@ static int make_problem(struct topt_shape_search *s, const struct topt_variant *
                                    .recompute = recompute_of(s, v),
                                    .mesh_starts = v->mesh_starts,
                                    .floors = floors,
+                                   .aim = looks_ahead(s) ? s->aim : NULL,
                                    .threads = r->threads,
                                    .max_bytes = r->max_table_bytes,
                                    .progress = r->progress};
@@ -384,14 +398,13 @@ static int know(struct solver *v, struct topt_search_options *o)
 }
 
 static int search_variant(struct solver *v, struct topt_problem *p,
+                          const struct topt_search_options *options,
                           struct topt_solutions *ret)
 {
-    struct topt_search_options o = v->o;
-    if (know(v, &o))
-        return -1;
+    struct topt_search_options o = *options;
     struct topt_cost least = topt_problem_bound(p);
-    o.time_limit = time_limit(v);
-    o.memory_limit = memory_limit(v);
+    if (!topt_problem_some(p))
+        return 0;
     if (beyond(least.memory, o.memory_limit) || beyond(least.time, o.time_limit))
         return 0;
     if (v->goal == TOPT_GOAL_LEAST)
@@ -442,17 +455,37 @@ static int64_t work_left(const struct solver *v)
     return most && v->goal != TOPT_GOAL_LEAST ? most - done : 0;
 }
 
+/* What is left to be found. */
+static int pose(struct solver *v, const struct topt_variant *variant,
+                const struct topt_search_options *o, struct topt_problem **ret)
+{
+    struct topt_aim aim = {.memory_limit = o->memory_limit,
+                           .time_limit = o->time_limit,
+                           .known = o->known,
+                           .nknown = o->nknown,
+                           .epsilon = o->epsilon};
+    v->s->aim = v->goal == TOPT_GOAL_LEAST ? NULL : &aim;
+    int rc = topt_shape_problem(v->s, variant, ret, v->err);
+    v->s->aim = NULL;
+    return rc;
+}
+
 static int price_and_search(struct solver *v, const struct topt_variant *variant,
                             struct topt_problem **p, struct topt_solutions *part)
 {
     v->o.max_work = work_left(v);
-    if (topt_shape_problem(v->s, variant, p, v->err)) {
+    struct topt_search_options o = v->o;
+    if (know(v, &o))
+        return -1;
+    o.time_limit = time_limit(v);
+    o.memory_limit = memory_limit(v);
+    if (pose(v, variant, &o, p)) {
         if (!stopping(v))
             return -1;
         give_up(v);
         return 0;
     }
-    if (search_variant(v, *p, part))
+    if (search_variant(v, *p, &o, part))
         return -1;
     v->s->micros->work += part->claim.stats.products;
     add_stats(v->s, *p);
@@ -491,6 +524,49 @@ static int solve_variant(struct solver *v, const struct topt_variant *variant)
     return rc ? -1 : 0;
 }
 
+/* Strategies of another space that lie in the shape's own, as its own. */
+static void adopt(const struct topt_shape_search *s, struct topt_solutions *all)
+{
+    int n = 0;
+    for (int i = 0; i < all->n; i++) {
+        if (!topt_shape_holds(s, all->at[i].strategy)) {
+            topt_strategy_destroy(all->at[i].strategy);
+            continue;
+        }
+        all->at[i].variant.cut = all->at[i].variant.zero = 0;
+        all->at[n++] = all->at[i];
+    }
+    all->n = n;
+    topt_claim_fini(&all->claim);
+    all->claim = topt_claim_exact();
+    all->stopped = all->ncaps = 0;
+}
+
+int topt_shape_before(struct topt_shape_search *s, int64_t limit,
+                      struct topt_solutions *ret, struct topt_error *err)
+{
+    struct topt_request r = *s->request;
+    struct topt_shape_search other = {0};
+    struct topt_micros micros;
+    *ret = (struct topt_solutions){.claim = topt_claim_exact()};
+    if (!looks_ahead(s))
+        return 0;
+    r.space = TOPT_SPACE_UNIFORM;
+    r.blocks = TOPT_BLOCKS_ALIKE;
+    r.factors = s->factors;
+    if (topt_micros_init(&micros, &r, err))
+        return -1;
+    micros.work = s->micros->work;
+    int rc = topt_shape_open(&other, &micros, s->mesh.nodes, s->mesh.per_node, err) ||
+             topt_shape_solve(&other, TOPT_GOAL_FRONTIER, limit, 0, ret, err);
+    s->micros->work = micros.work;
+    topt_shape_close(&other);
+    topt_micros_fini(&micros);
+    if (!rc)
+        adopt(s, ret);
+    return rc ? -1 : 0;
+}
+
 int topt_shape_solve(struct topt_shape_search *s, enum topt_goal goal, int64_t limit,
                      int64_t time_limit, struct topt_solutions *ret,
                      struct topt_error *err)
@@ -509,9 +585,10 @@ int topt_shape_solve(struct topt_shape_search *s, enum topt_goal goal, int64_t l
                              .max_entries = r->max_entries},
                        .ret = ret,
                        .err = err};
-    *ret = (struct topt_solutions){.claim = topt_claim_exact()};
+    int rc = goal == TOPT_GOAL_FRONTIER ? topt_shape_before(s, limit, ret, err) : 0;
+    if (goal != TOPT_GOAL_FRONTIER || rc)
+        *ret = (struct topt_solutions){.claim = topt_claim_exact()};
     /* What needs least comes last among the variants, what is fastest first. */
-    int rc = 0;
     for (int i = 0; i < s->nvariants && !rc; i++) {
         int at = goal == TOPT_GOAL_LEAST ? s->nvariants - 1 - i : i;
         if (stopping(&v)) {

@@ -45,7 +45,7 @@ static int pick_classes(const int32_t *class, const struct topt_edge_end *end,
     return bad ? -1 : 0;
 }
 
-static int pick_family(const struct family *f, const int *list, int n, struct family *ret)
+int topt_family_pick(const struct family *f, const int *list, int n, struct family *ret)
 {
     *ret = (struct family){
         .op = f->op, .tensor = f->tensor, .next = f->next, .n = n, .ninputs = f->ninputs};
@@ -77,7 +77,7 @@ static int pick_families(const struct topt_problem *p, uint8_t *const *keep,
         for (int c = 0; c < f->n; c++)
             if (keep[i][c])
                 list[n++] = c;
-        bad = pick_family(f, list, n, &ret->family[ret->nfamilies++]);
+        bad = topt_family_pick(f, list, n, &ret->family[ret->nfamilies++]);
         free(list);
     }
     return bad;

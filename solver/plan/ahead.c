@@ -1,0 +1,709 @@
+/* ahead.c - what can't be part of anything new is left out before edges are priced.
+ *
+ * Where strategies are known already (of a smaller space, which take a hundredth of the time), most
+ * configurations of a large space can't be part of any that is better in memory or time: what all strategies
+ * with them weigh at least, memory and time counted together, is more than any such may. To see that
+ * takes no tables: an edge's weight follows from the layouts at its ends and from floors of moves between
+ * them (layout/floor.c), and is worked out where it is looked at.
+ *
+ *     known  o                  the corners between known points are all that is left for new ones;
+ *            |___ corner        for a group of neighbouring corners, and a weighing that suits it, a
+ *                o              configuration goes whose lightest strategy weighs more than the heaviest
+ *                |___           of these; what stays for some group stays
+ *                    o
+ *
+ * The bounds are of messages that are passed along the places, forward and back (sequential tree-reweighted
+ * message passing: Kolmogorov, Convergent tree-reweighted message passing for energy minimization, 2006).
+ * Weight is moved from places onto edges and on to the places at their other ends, so that every strategy
+ * weighs the same as before and nothing weighs less than nothing; what all configurations of a place have in
+ * common goes into the bound.  Then a strategy with a configuration weighs no less than
+ * the bound and what that has left.  On trees that is exact. */
+#include "problem_impl.h"
+#include "run.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    GROUPS = 16,            /* of corners, at most */
+    SWEEPS = 4,             /* forward or back; more hardly raise a bound */
+    MOST_ENTRIES = 1 << 25, /* looked at one by one, left by places alone */
+    HALVINGS = 8 /* of how much memory counts, in looking for the balance of one corner */
+};
+
+/* A place: what the search chooses for. */
+struct spot {
+    int n, nparts;
+    struct part *part;
+    struct topt_cost *cost;
+    int64_t *transient, *waiting;
+    double *left;           /* by configuration: weight that was not moved on */
+    uint8_t *out;           /* of this group */
+    uint8_t *stays;         /* for a group before */
+    int first[2], nties[2]; /* its ties to later places, and to earlier ones */
+};
+
+/* One end of a tie. */
+struct end {
+    int place, nclasses;
+    const int32_t *class; /* by configuration */
+    const struct topt_edge_end *at;
+    int32_t *number; /* of the layouts of value and gradient, by class */
+    double *moved;   /* weight that was moved onto the tie, by class */
+};
+
+/* Edges between two places that have one table. */
+struct tie {
+    struct end end[2]; /* producer, consumer */
+    int next[2];       /* of the ties of the earlier place, and of the later one */
+    int table, trained;
+    double times;
+    struct topt_moves *moves;
+};
+
+/* A class and the weight that comes with it. */
+struct weighed {
+    double weight;
+    int class;
+};
+
+struct ahead {
+    struct topt_problem *p;
+    struct topt_error *err;
+    const struct topt_aim *aim;
+    struct spot *spot;
+    struct tie *tie;
+    int nties, nclasses; /* most of an end */
+    int ncorners;
+    struct topt_cost *corner; /* INT64_MAX: unbounded */
+    double by_memory, by_time, bound, most;
+    double *given, *passed; /* scratch, by class */
+    struct weighed *order;
+    double *before; /* scratch, by configuration */
+};
+
+static int no_memory(struct topt_error *err)
+{
+    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the problem");
+}
+
+/* ---- places and ties ----------------------------------------------------------------------- */
+
+static void add_part(struct spot *s, int family)
+{
+    int k = 0;
+    while (k < s->nparts && s->part[k].family != family)
+        k++;
+    if (k == s->nparts)
+        s->part[s->nparts++] = (struct part){.family = family};
+    s->part[k].times++;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Sums over the nodes of a place; what is made again counts once.  1 where they overflow. */
+static int add_up(const struct topt_problem *p, struct spot *s)
+{
+    int bad = 0;
+    for (int k = 0; k < s->nparts; k++) {
+        const struct family *f = &p->family[s->part[k].family];
+        for (int c = 0; c < s->n; c++) {
+            struct topt_cost all;
+            bad |=
+                __builtin_mul_overflow(f->cost[c].memory, s->part[k].times, &all.memory) |
+                __builtin_mul_overflow(f->cost[c].time, s->part[k].times, &all.time) |
+                __builtin_add_overflow(s->cost[c].memory, all.memory,
+                                       &s->cost[c].memory) |
+                __builtin_add_overflow(s->cost[c].time, all.time, &s->cost[c].time) |
+                __builtin_add_overflow(s->cost[c].memory, k ? 0 : f->remade[c],
+                                       &s->cost[c].memory);
+            s->transient[c] = larger(s->transient[c], f->transient[c]);
+            s->waiting[c] = larger(s->waiting[c], f->waiting[c]);
+        }
+    }
+    return bad;
+}
+
+static int spot_init(const struct topt_problem *p, struct spot *s)
+{
+    s->n = p->family[s->part[0].family].n;
+    size_t n = (size_t)s->n + 1;
+    s->cost = calloc(n, sizeof *s->cost);
+    s->transient = calloc(n, sizeof *s->transient);
+    s->waiting = calloc(n, sizeof *s->waiting);
+    s->left = calloc(n, sizeof *s->left);
+    s->out = calloc(n, 1);
+    s->stays = calloc(n, 1);
+    s->first[0] = s->first[1] = -1;
+    return s->cost && s->transient && s->waiting && s->left && s->out && s->stays ? 0
+                                                                                  : -1;
+}
+
+static int make_spots(struct ahead *h)
+{
+    const struct topt_problem *p = h->p;
+    int *nodes = calloc((size_t)p->nplaces + 1, sizeof *nodes), bad = !nodes;
+    h->spot = calloc((size_t)p->nplaces + 1, sizeof *h->spot);
+    bad |= !h->spot;
+    for (int i = 0; !bad && i < p->nnodes; i++)
+        nodes[p->node[i].place]++;
+    for (int i = 0; !bad && i < p->nplaces; i++)
+        bad = !(h->spot[i].part = calloc((size_t)nodes[i], sizeof *h->spot[i].part));
+    for (int i = 0; !bad && i < p->nnodes; i++)
+        add_part(&h->spot[p->node[i].place], p->node[i].family);
+    for (int i = 0; !bad && i < p->nplaces; i++)
+        bad = spot_init(p, &h->spot[i]);
+    free(nodes);
+    return bad ? no_memory(h->err) : 0;
+}
+
+static int end_init(struct ahead *h, struct tie *t, int k, int place,
+                    const struct family *f, int input)
+{
+    struct end *e = &t->end[k];
+    *e = (struct end){.place = place,
+                      .nclasses = k ? f->nto[input] : f->nfrom,
+                      .class = k ? f->to_class[input] : f->from_class,
+                      .at = k ? f->to_end[input] : f->from_end};
+    e->number = malloc(2 * ((size_t)e->nclasses + 1) * sizeof *e->number);
+    e->moved = calloc((size_t)e->nclasses + 1, sizeof *e->moved);
+    if (!e->number || !e->moved)
+        return -1;
+    for (int i = 0; i < e->nclasses; i++) {
+        e->number[2 * i] = topt_moves_number(h->p, t->moves, &e->at[i].value);
+        e->number[2 * i + 1] = topt_moves_number(h->p, t->moves, &e->at[i].grad);
+        if (e->number[2 * i] < 0 || e->number[2 * i + 1] < 0)
+            return -1;
+    }
+    h->nclasses = e->nclasses > h->nclasses ? e->nclasses : h->nclasses;
+    return 0;
+}
+
+/* Is the tie's end 'k' the later place? */
+static int is_later(const struct tie *t, int k)
+{
+    return t->end[k].place > t->end[!k].place;
+}
+
+static int add_tie(struct ahead *h, int from, int to, int table)
+{
+    struct topt_problem *p = h->p;
+    const struct edge_table *e = &p->table[table];
+    const struct family *a = &p->family[e->from], *b = &p->family[e->to];
+    int tensor = a->op >= 0
+                     ? p->k.model->op[a->op].operand[p->k.model->op[a->op].output].tensor
+                     : a->tensor;
+    struct tie *t = &h->tie[h->nties++];
+    *t = (struct tie){.table = table,
+                      .trained = p->k.model->tensor[tensor].needs_gradient};
+    t->moves = topt_moves_of(p, tensor, h->err);
+    if (!t->moves)
+        return -1;
+    if (end_init(h, t, 0, from, a, 0) || end_init(h, t, 1, to, b, e->input))
+        return no_memory(h->err);
+    for (int k = 0; k < 2; k++) {
+        struct spot *s = &h->spot[t->end[k].place];
+        int later = is_later(t, k);
+        t->next[later] = s->first[later];
+        s->first[later] = h->nties - 1;
+        s->nties[later]++;
+    }
+    return 0;
+}
+
+static int find_tie(const struct ahead *h, int from, int to, int table)
+{
+    int later = from > to, i = h->spot[from].first[later];
+    while (i >= 0 && (h->tie[i].end[0].place != from || h->tie[i].end[1].place != to ||
+                      h->tie[i].table != table))
+        i = h->tie[i].next[later];
+    return i;
+}
+
+/* An edge from a place to itself costs nothing here. */
+static int make_ties(struct ahead *h)
+{
+    const struct topt_problem *p = h->p;
+    h->tie = calloc((size_t)p->nedges + 1, sizeof *h->tie);
+    if (!h->tie)
+        return no_memory(h->err);
+    for (int i = 0; i < p->nedges; i++) {
+        const struct edge *e = &p->edge[i];
+        int from = p->node[e->from].place, to = p->node[e->to].place;
+        if (from == to)
+            continue;
+        int t = find_tie(h, from, to, e->table);
+        if (t < 0 && add_tie(h, from, to, e->table))
+            return -1;
+        h->tie[t < 0 ? h->nties - 1 : t].times++;
+    }
+    return 0;
+}
+
+/* ---- corners ------------------------------------------------------------------------------- */
+
+/* What every strategy has in flight. */
+static int64_t least_charge(const struct ahead *h)
+{
+    struct topt_caps all = {0, 0};
+    for (int i = 0; i < h->p->nplaces; i++) {
+        const struct spot *s = &h->spot[i];
+        int64_t t = INT64_MAX, w = INT64_MAX;
+        for (int c = 0; c < s->n; c++) {
+            t = s->transient[c] < t ? s->transient[c] : t;
+            w = s->waiting[c] < w ? s->waiting[c] : w;
+        }
+        all.transient = s->n ? larger(all.transient, t) : all.transient;
+        all.crossing = s->n ? larger(all.crossing, w) : all.crossing;
+    }
+    return all.transient + topt_problem_crossing(h->p) * all.crossing;
+}
+
+/* What is not slower than that is as good as a point known to take 'time'. */
+static int64_t below(int64_t time, double epsilon)
+{
+    return topt_floor_under(time, epsilon) + (epsilon > 0 ? 1 : -1);
+}
+
+static void add_corner(struct ahead *h, int64_t memory, int64_t time, int64_t charge)
+{
+    if (memory != INT64_MAX)
+        memory -= charge;
+    h->corner[h->ncorners++] = (struct topt_cost){memory, time};
+}
+
+/* Between known points, before the first and after the last; of the fastest, the limits. */
+static int make_corners(struct ahead *h)
+{
+    const struct topt_aim *a = h->aim;
+    int64_t charge = least_charge(h), time = a->time_limit ? a->time_limit : INT64_MAX;
+    h->corner = calloc((size_t)a->nknown + 1, sizeof *h->corner);
+    if (!h->corner)
+        return no_memory(h->err);
+    for (int i = 0; i < a->nknown; i++) {
+        add_corner(h, a->known[i].memory - 1, time, charge);
+        time = below(a->known[i].time, a->epsilon);
+    }
+    add_corner(h, a->memory_limit ? a->memory_limit : INT64_MAX, time, charge);
+    return 0;
+}
+
+/* ---- weights ------------------------------------------------------------------------------- */
+
+static double weight_of(const struct ahead *h, struct topt_cost c)
+{
+    return (h->by_memory > 0 ? h->by_memory * (double)c.memory : 0) +
+           (h->by_time > 0 ? h->by_time * (double)c.time : 0);
+}
+
+/* Of an entry of a tie, by floors; INFINITY where there is none. */
+static int edge_weight(const struct ahead *h, const struct tie *t, int i, int j,
+                       double *ret)
+{
+    struct topt_problem *p = h->p;
+    const struct end *from = &t->end[0], *to = &t->end[1];
+    const int32_t *a = &from->number[2 * i], *b = &to->number[2 * j];
+    struct topt_edge_alternative at[2];
+    struct topt_move_cost back = {0};
+    if (topt_moves_ask(p, t->moves, a[0], b[0], h->err) ||
+        (t->trained && topt_moves_ask(p, t->moves, b[1], a[1], h->err)))
+        return -1;
+    struct topt_move_cost there = topt_moves_at(t->moves, a[0], b[0]);
+    if (t->trained)
+        back = topt_moves_at(t->moves, b[1], a[1]);
+    int n = topt_edge_alternatives(&p->k, &from->at[i], &to->at[j], a[0] == b[0], &there,
+                                   t->trained ? &back : NULL, at);
+    *ret = INFINITY;
+    for (int k = 0; k < n; k++) {
+        struct topt_cost c = {at[k].kept,
+                              at[k].moves * there.network_ns + back.network_ns};
+        *ret = fmin(*ret, t->times * weight_of(h, c));
+    }
+    return 0;
+}
+
+/* What all configurations of a place have in common goes into the bound; those that then are beyond all
+ * corners go.  Places that have none left have an infinite weight. */
+static void settle_spot(struct ahead *h, struct spot *s)
+{
+    double least = INFINITY;
+    for (int c = 0; c < s->n; c++)
+        if (!s->out[c])
+            least = fmin(least, s->left[c]);
+    h->bound += least;
+    for (int c = 0; c < s->n; c++) {
+        s->left[c] -= s->out[c] ? 0 : least;
+        s->out[c] |= !(h->bound + s->left[c] <= h->most);
+    }
+}
+
+static void begin(struct ahead *h)
+{
+    h->bound = 0;
+    for (int i = 0; i < h->p->nplaces; i++) {
+        struct spot *s = &h->spot[i];
+        for (int c = 0; c < s->n; c++)
+            s->left[c] = weight_of(h, s->cost[c]);
+    }
+    for (int i = 0; i < h->nties; i++)
+        for (int k = 0; k < 2; k++)
+            memset(h->tie[i].end[k].moved, 0,
+                   (size_t)h->tie[i].end[k].nclasses * sizeof(double));
+    /* The first time for the bound, the second time under all of it. */
+    for (int i = 0; i < 2 * h->p->nplaces; i++)
+        settle_spot(h, &h->spot[i % h->p->nplaces]);
+}
+
+/* ---- messages ------------------------------------------------------------------------------ */
+
+static int by_weight(const void *x, const void *y)
+{
+    const struct weighed *a = x, *b = y;
+    return (a->weight > b->weight) - (a->weight < b->weight);
+}
+
+/* Move a share of a place's weight onto a tie.  Returns how many classes it has left, which then are in h->order. */
+static int give(struct ahead *h, struct end *e, double share)
+{
+    struct spot *s = &h->spot[e->place];
+    int n = 0;
+    for (int i = 0; i < e->nclasses; i++)
+        h->given[i] = INFINITY;
+    for (int c = 0; c < s->n; c++)
+        if (!s->out[c])
+            h->given[e->class[c]] = fmin(h->given[e->class[c]], share * h->before[c]);
+    for (int c = 0; c < s->n; c++)
+        if (!s->out[c])
+            s->left[c] -= h->given[e->class[c]];
+    for (int i = 0; i < e->nclasses; i++)
+        if (h->given[i] < INFINITY) {
+            e->moved[i] += h->given[i];
+            h->order[n++] = (struct weighed){e->moved[i], i};
+        }
+    qsort(h->order, (size_t)n, sizeof *h->order, by_weight);
+    return n;
+}
+
+/* The least weight of a class of the end 'k' with what was given at the other.  Edges weigh no less than nothing,
+ * so that classes that were given more than the least so far need no look. */
+static int lightest(struct ahead *h, const struct tie *t, int k, int class, int n,
+                    double *ret)
+{
+    double least = INFINITY, w;
+    for (int i = 0; i < n && h->order[i].weight < least; i++) {
+        int other = h->order[i].class;
+        if (edge_weight(h, t, k ? other : class, k ? class : other, &w))
+            return -1;
+        least = fmin(least, w + h->order[i].weight);
+    }
+    *ret = least + t->end[k].moved[class];
+    return 0;
+}
+
+/* Move all that a tie has in common for a class of its end 'k' to the place there. */
+static int take(struct ahead *h, struct tie *t, int k, int n)
+{
+    struct end *e = &t->end[k];
+    struct spot *s = &h->spot[e->place];
+    for (int i = 0; i < e->nclasses; i++)
+        h->passed[i] = -1;
+    for (int c = 0; c < s->n; c++) {
+        int class = e->class[c];
+        if (s->out[c])
+            continue;
+        if (h->passed[class] < 0) {
+            if (lightest(h, t, k, class, n, &h->passed[class]))
+                return -1;
+            h->passed[class] = fmax(h->passed[class], 0);
+            e->moved[class] -= isinf(h->passed[class]) ? 0 : h->passed[class];
+        }
+        s->left[c] += h->passed[class];
+        s->out[c] |= (uint8_t)isinf(s->left[c]);
+    }
+    return 0;
+}
+
+/* Pass weight from a place to those after it (or, back, before it). */
+static int pass(struct ahead *h, int place, int back)
+{
+    const struct topt_problem *p = h->p;
+    struct spot *s = &h->spot[place];
+    int ties = s->nties[0] > s->nties[1] ? s->nties[0] : s->nties[1];
+    settle_spot(h, s);
+    memcpy(h->before, s->left, (size_t)s->n * sizeof *s->left);
+    for (int i = s->first[back]; i >= 0; i = h->tie[i].next[back]) {
+        struct tie *t = &h->tie[i];
+        int k = t->end[1].place == place;
+        if (p->k.cancel && atomic_load(p->k.cancel))
+            return topt_fail(h->err, TOPT_ERR_CANCELED, "the search was canceled");
+        int n = give(h, &t->end[k], 1.0 / ties);
+        if (take(h, t, !k, n))
+            return -1;
+    }
+    return 0;
+}
+
+static int sweep(struct ahead *h, int back)
+{
+    int n = h->p->nplaces;
+    for (int i = 0; i < n; i++)
+        if (pass(h, back ? n - 1 - i : i, back))
+            return -1;
+    return 0;
+}
+
+/* ---- groups of corners --------------------------------------------------------------------- */
+
+/* How heavy is the heaviest of some corners?  And a little more: by how much sums may be off to which every place and
+ * every tie adds something in every sweep. */
+static double heaviest(const struct ahead *h, const struct topt_cost *corner, int n)
+{
+    double most = -INFINITY;
+    for (int i = 0; i < n; i++)
+        most = fmax(most, weight_of(h, corner[i]));
+    return most + fabs(most) * DBL_EPSILON * 2 * SWEEPS * (h->p->nplaces + h->nties);
+}
+
+/* Weigh for some corners; 'sweeps' 0: places alone.  '*ret': the bound, as a part of the heaviest corner. */
+static int weigh(struct ahead *h, double memory, double time,
+                 const struct topt_cost *corner, int n, int sweeps, double *ret)
+{
+    h->by_memory = memory;
+    h->by_time = time;
+    h->most = heaviest(h, corner, n);
+    begin(h);
+    for (int i = 0; i < sweeps && h->bound <= h->most; i++)
+        if (sweep(h, i & 1))
+            return -1;
+    *ret = h->bound / h->most;
+    return 0;
+}
+
+/* One corner in both: the bound is best at some balance, which is looked for from where memory counts most. */
+static int weigh_corner(struct ahead *h, const struct topt_cost *corner, int sweeps)
+{
+    double best = 0, part,
+           memory = (double)corner->time / (double)larger(corner->memory, 1);
+    if (weigh(h, 0, 1, corner, 1, sweeps, &part))
+        return -1;
+    for (int i = 0; i < HALVINGS; i++, memory /= 2) {
+        if (weigh(h, memory, 1, corner, 1, sweeps, &part))
+            return -1;
+        if (part < best || part > 1)
+            break;
+        best = part;
+    }
+    return 0;
+}
+
+static int weigh_group(struct ahead *h, const struct topt_cost *corner, int n, int sweeps)
+{
+    struct topt_cost first = corner[0], last = corner[n - 1];
+    double part;
+    for (int i = 0; i < h->p->nplaces; i++)
+        memset(h->spot[i].out, 0, (size_t)h->spot[i].n);
+    if (first.time == INT64_MAX && last.memory == INT64_MAX)
+        return 0;
+    if (first.time == INT64_MAX)
+        return weigh(h, 1, 0, corner, n, sweeps, &part);
+    if (last.memory == INT64_MAX)
+        return weigh(h, 0, 1, corner, n, sweeps, &part);
+    if (n == 1)
+        return weigh_corner(h, corner, sweeps);
+    return weigh(h, (double)(first.time - last.time),
+                 (double)(last.memory - first.memory), corner, n, sweeps, &part);
+}
+
+/* What stays for some group.  Corners at the ends, which are unbounded, are groups of their own. */
+static int weigh_groups(struct ahead *h, int sweeps)
+{
+    int n = h->ncorners, middle = n > 2 ? n - 2 : 0;
+    int groups = middle < GROUPS ? middle : GROUPS, ends = n < 2 ? n : 2;
+    for (int i = 0; i < h->p->nplaces; i++)
+        memset(h->spot[i].stays, 0, (size_t)h->spot[i].n);
+    for (int g = 0; g < groups + ends; g++) {
+        int from = g < groups ? 1 + middle * g / groups : g == groups ? 0 : n - 1;
+        int to = g < groups ? 1 + middle * (g + 1) / groups : from + 1;
+        if (weigh_group(h, &h->corner[from], to - from, sweeps))
+            return -1;
+        for (int i = 0; i < h->p->nplaces; i++)
+            for (int c = 0; c < h->spot[i].n; c++)
+                h->spot[i].stays[c] |= !h->spot[i].out[c];
+    }
+    return 0;
+}
+
+/* ---- what is left -------------------------------------------------------------------------- */
+
+/* Families of one place have the same configurations left; of one family, those of all its places. */
+static void share(struct ahead *h, uint8_t **keep)
+{
+    int changed = 1;
+    for (int i = 0; i < h->p->nplaces; i++)
+        for (int c = 0; c < h->spot[i].n; c++)
+            keep[h->spot[i].part[0].family][c] |= h->spot[i].stays[c];
+    while (changed) {
+        changed = 0;
+        for (int i = 0; i < h->p->nplaces; i++)
+            for (int k = 1; k < h->spot[i].nparts; k++) {
+                uint8_t *a = keep[h->spot[i].part[0].family],
+                        *b = keep[h->spot[i].part[k].family];
+                for (int c = 0; c < h->spot[i].n; c++) {
+                    changed |= a[c] != b[c];
+                    a[c] = b[c] = a[c] | b[c];
+                }
+            }
+    }
+}
+
+static int keep_of_family(struct family *f, const uint8_t *keep)
+{
+    int *list = malloc(((size_t)f->n + 1) * sizeof *list), n = 0;
+    struct family part;
+    if (!list)
+        return -1;
+    for (int c = 0; c < f->n; c++)
+        if (keep[c])
+            list[n++] = c;
+    int bad = topt_family_pick(f, list, n, &part);
+    topt_family_fini(bad ? &part : f);
+    if (!bad)
+        *f = part;
+    free(list);
+    return bad;
+}
+
+static int keep_stays(struct ahead *h)
+{
+    struct topt_problem *p = h->p;
+    uint8_t **keep = calloc((size_t)p->nfamilies + 1, sizeof *keep);
+    int bad = !keep;
+    for (int i = 0; !bad && i < p->nfamilies; i++)
+        bad = !(keep[i] = calloc((size_t)p->family[i].n + 1, 1));
+    if (!bad)
+        share(h, keep);
+    for (int i = 0; !bad && i < p->nfamilies; i++)
+        bad = keep_of_family(&p->family[i], keep[i]);
+    for (int i = 0; keep && i < p->nfamilies; i++)
+        free(keep[i]);
+    free(keep);
+    return bad ? no_memory(h->err) : 0;
+}
+
+/* Entries of all tables between what stays. */
+static int64_t entries_left(const struct ahead *h)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < h->nties; i++) {
+        int64_t n[2] = {0, 0};
+        for (int k = 0; k < 2; k++) {
+            const struct end *e = &h->tie[i].end[k];
+            const struct spot *s = &h->spot[e->place];
+            memset(h->passed, 0, (size_t)e->nclasses * sizeof *h->passed);
+            for (int c = 0; c < s->n; c++)
+                if (s->stays[c] && h->passed[e->class[c]] == 0) {
+                    h->passed[e->class[c]] = 1;
+                    n[k]++;
+                }
+        }
+        sum += n[0] * n[1];
+    }
+    return sum;
+}
+
+static int64_t entries_of(const struct ahead *h)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < h->nties; i++)
+        sum += (int64_t)h->tie[i].end[0].nclasses * h->tie[i].end[1].nclasses;
+    return sum;
+}
+
+static int make_scratch(struct ahead *h)
+{
+    size_t classes = (size_t)h->nclasses + 1, configs = 1;
+    for (int i = 0; i < h->p->nplaces; i++)
+        configs = (size_t)h->spot[i].n + 1 > configs ? (size_t)h->spot[i].n + 1 : configs;
+    h->given = malloc(classes * sizeof *h->given);
+    h->passed = malloc(classes * sizeof *h->passed);
+    h->order = malloc(classes * sizeof *h->order);
+    h->before = malloc(configs * sizeof *h->before);
+    return h->given && h->passed && h->order && h->before ? 0 : no_memory(h->err);
+}
+
+/* Where places alone tell nothing, edges would tell little; of more entries than that, sweeps take many seconds. */
+static int pays(const struct ahead *h)
+{
+    int64_t left = entries_left(h);
+    return left <= entries_of(h) / 4 * 3 && left <= MOST_ENTRIES;
+}
+
+static int narrow(struct ahead *h)
+{
+    for (int i = 0; i < h->p->nplaces; i++)
+        if (add_up(h->p, &h->spot[i]))
+            return 0; /* the search will say so */
+    if (make_corners(h) || weigh_groups(h, 0))
+        return -1;
+    if (!h->aim->thorough && !pays(h))
+        return 0;
+    return weigh_groups(h, SWEEPS) || keep_stays(h) ? -1 : 0;
+}
+
+static void ahead_fini(struct ahead *h)
+{
+    for (int i = 0; h->spot && i < h->p->nplaces; i++) {
+        struct spot *s = &h->spot[i];
+        free(s->part);
+        free(s->cost);
+        free(s->transient);
+        free(s->waiting);
+        free(s->left);
+        free(s->out);
+        free(s->stays);
+    }
+    for (int i = 0; i < h->nties; i++)
+        for (int k = 0; k < 2; k++) {
+            free(h->tie[i].end[k].number);
+            free(h->tie[i].end[k].moved);
+        }
+    free(h->spot);
+    free(h->tie);
+    free(h->corner);
+    free(h->given);
+    free(h->passed);
+    free(h->order);
+    free(h->before);
+}
+
+/* Floors are of this alone where prices are exact. */
+static int with_floors(struct topt_problem *p, struct topt_error *err,
+                       const struct topt_aim *aim)
+{
+    struct topt_floors *own = NULL;
+    if (!p->floors && !(own = p->floors = topt_floors_create(p->k.hw, p->k.mesh)))
+        return no_memory(err);
+    struct ahead h = {.p = p, .err = err, .aim = aim};
+    int rc = make_spots(&h) || make_ties(&h) || make_scratch(&h) || narrow(&h) ? -1 : 0;
+    ahead_fini(&h);
+    topt_moves_fini(p);
+    if (own) {
+        topt_floors_destroy(own);
+        p->floors = NULL;
+    }
+    return rc;
+}
+
+int topt_problem_narrow(struct topt_problem *p, struct topt_error *err)
+{
+    const struct topt_aim *a = p->options.aim;
+    if (!a || p->options.restriction || (!a->nknown && !a->time_limit))
+        return 0;
+    p->options.aim = NULL; /* the caller's */
+    return topt_problem_places(p, err) || with_floors(p, err, a) ? -1 : 0;
+}

@@ -1,0 +1,295 @@
+/* Problems from which is left out ahead what can't be better than known points, against the same problems whole: with
+ * these points both have the same frontier, and the same fastest strategy within the limits. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer.h"
+#include "random_model.h"
+#include "tap.h"
+
+static struct topt_hw *hw;
+
+static const struct shape {
+    int nodes, per_node;
+    enum topt_space space;
+} shapes[] = {{1, 4, TOPT_SPACE_FULL},
+              {2, 2, TOPT_SPACE_FULL},
+              {1, 6, TOPT_SPACE_FULL},
+              {1, 8, TOPT_SPACE_CANONICAL},
+              {2, 4, TOPT_SPACE_CANONICAL}};
+enum { NSHAPES = sizeof shapes / sizeof *shapes, MOST = 4096 };
+
+struct tally {
+    int asked, wrong, nothing_new, infeasible;
+    int64_t left, all; /* configurations */
+};
+
+static int64_t configs_of(const struct topt_problem *p)
+{
+    struct topt_problem_stats s;
+    topt_problem_stats(p, &s);
+    return s.priced_configs;
+}
+
+/* Points of a frontier that are known, some of them or all, and some that are not as good. */
+static int some_known(const struct topt_solutions *all, uint64_t *seed,
+                      struct topt_cost *ret)
+{
+    int worse = random_below(seed, 3), some = 1 + random_below(seed, 4);
+    size_t n = 0;
+    for (int i = 0; i < all->n && n < MOST; i++) {
+        struct topt_cost c = {all->at[i].memory_bytes, all->at[i].time_ns};
+        if (random_below(seed, some))
+            continue;
+        c.memory += worse ? c.memory / 200 * random_below(seed, 4) : 0;
+        c.time += worse == 2 ? c.time / 100 * random_below(seed, 4) : 0;
+        ret[n++] = c;
+    }
+    return (int)topt_reduce(ret, n);
+}
+
+/* Both together. */
+static int with_known(const struct topt_solutions *found, const struct topt_cost *known,
+                      int nknown, struct topt_cost *ret)
+{
+    size_t n = 0;
+    for (int i = 0; i < found->n && n < MOST; i++)
+        ret[n++] = (struct topt_cost){found->at[i].memory_bytes, found->at[i].time_ns};
+    for (int i = 0; i < nknown; i++)
+        ret[n++] = known[i];
+    return (int)topt_reduce(ret, n);
+}
+
+/* Has each point one that is no heavier, and within the tolerance? */
+static int covers(const struct topt_cost *a, int n, const struct topt_cost *b, int m,
+                  double epsilon)
+{
+    int i = 0;
+    for (int k = 0; k < m; k++) {
+        while (i + 1 < n && a[i + 1].memory <= b[k].memory)
+            i++;
+        if (i >= n || a[i].memory > b[k].memory ||
+            (double)a[i].time > (double)b[k].time * (1 + epsilon) * (1 + 1e-12))
+            return 0;
+    }
+    return 1;
+}
+
+static void ask_frontier(const struct topt_costing *k, struct topt_space_options o,
+                         const struct topt_solutions *all, int64_t left_of,
+                         double epsilon, uint64_t *seed, struct tally *t)
+{
+    static struct topt_cost known[2 * MOST], want[2 * MOST], got[2 * MOST];
+    struct topt_problem *p;
+    struct topt_solutions found;
+    int n = some_known(all, seed, known);
+    struct topt_aim aim = {.known = known,
+                           .nknown = n,
+                           .epsilon = epsilon,
+                           .thorough = random_below(seed, 4)};
+    struct topt_search_options s = {
+        .threads = 1, .known = known, .nknown = n, .epsilon = epsilon};
+    o.aim = &aim;
+    t->asked++;
+    if (topt_problem_create(k, &o, &p, NULL)) {
+        t->wrong++;
+        return;
+    }
+    t->left += configs_of(p);
+    t->all += left_of;
+    if (topt_problem_frontier(p, &s, 0, &found, NULL)) {
+        t->wrong++;
+    } else {
+        int w = with_known(all, known, n, want), g = with_known(&found, known, n, got);
+        t->nothing_new += found.n == 0;
+        t->wrong += epsilon > 0
+                        ? !covers(got, g, want, w, epsilon)
+                        : w != g || memcmp(want, got, (size_t)w * sizeof *want) != 0;
+        topt_solutions_fini(&found);
+    }
+    topt_problem_destroy(p);
+}
+
+/* A limit of memory between the least and what the fastest needs, or none, or too little. */
+static void ask_fastest(const struct topt_costing *k, struct topt_space_options o,
+                        struct topt_problem *whole, const struct topt_solutions *all,
+                        uint64_t *seed, struct tally *t)
+{
+    const struct topt_solution *last = &all->at[all->n - 1],
+                               *any = &all->at[random_below(seed, all->n)];
+    struct topt_aim aim = {.memory_limit = random_below(seed, 4) ? any->memory_bytes : 0};
+    int64_t time = aim.memory_limit ? any->time_ns : last->time_ns;
+    aim.time_limit = time + time / 100 * (random_below(seed, 5) - 1);
+    struct topt_search_options s = {
+        .threads = 1, .memory_limit = aim.memory_limit, .time_limit = aim.time_limit};
+    struct topt_problem *p;
+    struct topt_solutions want, got;
+    o.aim = &aim;
+    t->asked++;
+    if (topt_problem_create(k, &o, &p, NULL)) {
+        t->wrong++;
+        return;
+    }
+    t->left += configs_of(p);
+    t->all += configs_of(whole);
+    if (topt_problem_fastest(whole, &s, &want, NULL) ||
+        topt_problem_fastest(p, &s, &got, NULL)) {
+        t->wrong++;
+    } else {
+        t->infeasible += want.n == 0;
+        t->wrong += want.n != got.n ||
+                    (want.n && (want.at[0].time_ns != got.at[0].time_ns ||
+                                want.at[0].memory_bytes != got.at[0].memory_bytes));
+        topt_solutions_fini(&want);
+        topt_solutions_fini(&got);
+    }
+    topt_problem_destroy(p);
+}
+
+static void ask_all(const struct topt_costing *k, const struct topt_space_options *o,
+                    uint64_t seed, struct tally *frontier, struct tally *rough,
+                    struct tally *fastest)
+{
+    struct topt_problem *whole;
+    struct topt_solutions all;
+    struct topt_search_options any = {.threads = 1};
+    if (topt_problem_create(k, o, &whole, NULL))
+        return;
+    if (!topt_problem_frontier(whole, &any, 0, &all, NULL)) {
+        for (int i = 0; all.n && i < 3; i++) {
+            struct topt_space_options floors = *o;
+            floors.floors = seed % 2 ? 64 : 0;
+            ask_frontier(k, *o, &all, configs_of(whole), 0, &seed, frontier);
+            ask_frontier(k, *o, &all, configs_of(whole), 0.02, &seed, rough);
+            ask_fastest(k, floors, whole, &all, &seed, fastest);
+        }
+        topt_solutions_fini(&all);
+    }
+    topt_problem_destroy(whole);
+}
+
+static void tell(const struct tally *t, const char *what, const char *question)
+{
+    is_int(t->wrong, 0, "%s: %d times the same %s", what, t->asked, question);
+    ok(t->left < t->all, "%s, %s: of %lld configurations %lld were left", what, question,
+       (long long)t->all, (long long)t->left);
+}
+
+static void test_models(int alike, int wanted)
+{
+    struct tally frontier = {0}, rough = {0}, fastest = {0};
+    for (uint64_t seed = 1; frontier.asked < wanted && seed < 400; seed++) {
+        const struct shape *k = &shapes[seed % NSHAPES];
+        struct topt_request r;
+        struct topt_micros micros;
+        struct topt_shape_search s;
+        struct topt_costing costing;
+        topt_request_init(&r);
+        struct topt_model *m = alike ? block_model(seed, 3, 1 + (int)(seed % 3))
+                                     : random_model(seed, 1 + (int)(seed % 7));
+        r.model = m;
+        r.hw = hw;
+        r.space = k->space;
+        r.blocks = alike ? TOPT_BLOCKS_ALIKE : TOPT_BLOCKS_FREE;
+        r.factors = 0;
+        if (!m || topt_micros_init(&micros, &r, NULL)) {
+            topt_model_destroy(m);
+            continue;
+        }
+        if (!topt_shape_open(&s, &micros, k->nodes, k->per_node, NULL) &&
+            !topt_shape_costing(&s, &s.variant[0], &costing, NULL)) {
+            struct topt_space_options o = {.space = k->space,
+                                           .zero = seed % 2 ? 15 : 1,
+                                           .alike = alike ? &micros.blocks : NULL,
+                                           .recompute = alike && seed % 4 < 2
+                                                            ? TOPT_RECOMPUTE_FREE
+                                                            : TOPT_RECOMPUTE_NONE};
+            ask_all(&costing, &o, seed, &frontier, &rough, &fastest);
+        }
+        topt_shape_close(&s);
+        topt_micros_fini(&micros);
+        topt_model_destroy(m);
+    }
+    const char *what = alike ? "blocks alike" : "free blocks";
+    tell(&frontier, what, "frontier");
+    tell(&rough, what, "frontier within a tolerance");
+    tell(&fastest, what, "fastest");
+    ok(frontier.asked >= wanted && frontier.nothing_new > 0 &&
+           frontier.nothing_new < frontier.asked && fastest.infeasible > 0,
+       "%s: %d times nothing new, %d times nothing fits", what, frontier.nothing_new,
+       fastest.infeasible);
+}
+
+/* Does a strategy take what its solution says? */
+static int is_witness(const struct topt_costing *k, const struct topt_solution *x)
+{
+    struct topt_strategy_cost c;
+    return !topt_cost_strategy(k, x->strategy, &c, NULL) &&
+           c.memory_bytes == x->memory_bytes && c.time_ns == x->time_ns;
+}
+
+/* 0: as it should be. */
+static int compare_shape(struct topt_shape_search *s, int *ret_before)
+{
+    struct topt_costing k;
+    struct topt_problem *whole;
+    struct topt_solutions want, got, before;
+    struct topt_search_options o = {.threads = 1};
+    if (topt_shape_costing(s, &s->variant[0], &k, NULL) ||
+        topt_shape_problem(s, &s->variant[0], &whole, NULL) ||
+        topt_problem_frontier(whole, &o, 0, &want, NULL) ||
+        topt_shape_before(s, 0, &before, NULL) ||
+        topt_shape_solve(s, TOPT_GOAL_FRONTIER, 0, 0, &got, NULL))
+        return 1;
+    int wrong = want.n != got.n || !got.claim.exact || !before.n;
+    *ret_before += before.n;
+    for (int i = 0; !wrong && i < got.n; i++)
+        wrong = got.at[i].memory_bytes != want.at[i].memory_bytes ||
+                got.at[i].time_ns != want.at[i].time_ns || !is_witness(&k, &got.at[i]);
+    topt_solutions_fini(&before);
+    topt_solutions_fini(&want);
+    topt_solutions_fini(&got);
+    topt_problem_destroy(whole);
+    return wrong;
+}
+
+/* As it is asked for: the uniform space first, whose strategies are part of the answer. */
+static void test_shapes(void)
+{
+    int asked = 0, wrong = 0, before = 0;
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+        struct topt_request r;
+        struct topt_micros micros;
+        struct topt_shape_search s;
+        topt_request_init(&r);
+        r.model = random_model(seed, 3 + (int)(seed % 4));
+        r.hw = hw;
+        r.space = TOPT_SPACE_FULL;
+        r.factors = seed % 2 ? TOPT_FACTOR_ZERO : 0;
+        if (r.model && !topt_micros_init(&micros, &r, NULL)) {
+            asked++;
+            wrong +=
+                topt_shape_open(&s, &micros, 2, 8, NULL) || compare_shape(&s, &before);
+            topt_shape_close(&s);
+            topt_micros_fini(&micros);
+        }
+        topt_model_destroy((struct topt_model *)r.model);
+    }
+    ok(asked > 8 && !wrong,
+       "%d shapes: all points are found, with %d of the uniform space looked at before",
+       asked, before);
+}
+
+int main(void)
+{
+    hw = topt_hw_load("a100-80-dgx", NULL);
+    if (!hw) {
+        ok(0, "the profile is there");
+        return done_testing();
+    }
+    test_models(0, 200);
+    test_models(1, 120);
+    test_shapes();
+    topt_hw_destroy(hw);
+    return done_testing();
+}
