@@ -29,8 +29,10 @@ enum {
     SMALL_TIMES = 4,  /* what is larger by this only is searched as a whole */
     SHRINK_TIMES =
         2, /* so much smaller has a problem to become to be looked at once more */
-    FINER_TIMES = 16, /* a small problem's tolerance, to that of the one before */
+    FINER_TIMES = 16,  /* a small problem's tolerance, to that of the one before */
+    ENOUGH_TIMES = 64, /* ... unless what was searched is less than such a part of it */
     NEAR = TOPT_LEVEL_BEYOND - 1,
+    WEIGHED_ENTRIES = 1 << 20, /* a weighing of these takes some hundredths of a second */
 };
 /* Of the first small problem; where the hull's corners are by so much nearer they are of no use. */
 static const double ROUGH = 1.0 / 1024, FINEST = 1.0 / 8192;
@@ -139,6 +141,13 @@ static double find_gap(const struct sift *s)
 
 /* ---- the lightest -------------------------------------------------------------------------------- */
 
+/* Of tables that are weighed: what takes larger ones is weighed by parts (topt_weigher.h). */
+static int64_t most_entries(const struct sift *s)
+{
+    int64_t most = s->options->max_entries;
+    return most && most < WEIGHED_ENTRIES ? most : WEIGHED_ENTRIES;
+}
+
 /* Can anything need less than what is known?  1, 0 or -1. */
 static int may_be_lighter(struct sift *s, int64_t below)
 {
@@ -147,21 +156,16 @@ static int may_be_lighter(struct sift *s, int64_t below)
                              topt_problem_next_crossing(s->part, INT64_MAX)};
     struct run r = {.p = s->part, .options = &o, .ret = s->ret, .err = s->err};
     o.memory_limit = below - 1;
+    o.max_entries = most_entries(s);
     return below > 1 ? topt_run_fit(&r, topt_problem_least_caps(s->part), &high) : 0;
 }
 
-/* The lightest below that, if any; not known where the search is to stop. */
+/* The lightest below that, if any. */
 static int look_for_lighter(struct sift *s, int64_t below)
 {
     struct topt_solutions least;
-    struct topt_error why = {0};
-    if (topt_problem_least(s->part, s->options, below, &least, &why)) {
-        if (why.code == TOPT_ERR_CANCELED && over(s))
-            return 0;
-        if (s->err)
-            *s->err = why;
+    if (topt_problem_least(s->part, s->options, below, &least, s->err))
         return -1;
-    }
     s->lightest = below;
     if (least.n) {
         s->lightest = least.at[0].memory_bytes;
@@ -204,6 +208,22 @@ static int find_levels(struct sift *s)
         }
     topt_levels_share(&s->levels);
     return 0;
+}
+
+/* The corner of what is lighter than all that is known has room for whatever does not need much memory, however
+ * slow.  Where that is most of what is left, it is asked for by itself. */
+static int clear_corner(struct sift *s)
+{
+    int64_t lightest = s->lightest, with = topt_levels_entries(&s->levels, NEAR);
+    int in_the_way = !s->nknown;
+    if (s->nknown) {
+        s->lightest = s->known[0].memory;
+        if (find_levels(s))
+            return -1;
+        in_the_way = topt_levels_entries(&s->levels, NEAR) * SHRINK_TIMES < with;
+        s->lightest = lightest;
+    }
+    return (in_the_way && find_lightest(s)) || find_levels(s) ? -1 : 0;
 }
 
 /* What a search may still take, and what it need not find. */
@@ -308,17 +328,15 @@ static enum step go_on(struct sift *s)
     int64_t before = topt_levels_entries(&s->levels, NEAR);
     if (before <= SMALL_TIMES * s->near)
         return finish(s, NEAR);
-    if (search_near(s) || find_lightest(s))
+    if (search_near(s) || find_levels(s) || clear_corner(s))
         return FAILED;
     s->gap = find_gap(s);
     if (over(s))
         return MORE;
-    if (find_levels(s))
-        return FAILED;
     if (!s->ncorners)
         return nothing_left(s);
     int64_t left = topt_levels_entries(&s->levels, NEAR);
-    if (s->nknown && left * SHRINK_TIMES > before)
+    if (s->nknown && left * SHRINK_TIMES > before && before <= ENOUGH_TIMES * s->near)
         return finish(s, NEAR);
     return keep_rest(s) ? FAILED : MORE;
 }
@@ -333,10 +351,11 @@ static enum step give_up(struct sift *s)
     return step;
 }
 
-static enum step go(struct sift *s)
+static enum step weigh_and_go_on(struct sift *s)
 {
     struct topt_error why = {0};
     struct topt_search_options search = options_of(s, s->options->epsilon);
+    search.max_entries = most_entries(s);
     struct hull_options o = {.search = &search,
                              .limit = limits_of(s),
                              .reach = s->reach,
@@ -345,12 +364,16 @@ static enum step go(struct sift *s)
     if (topt_hull_init(&s->hull, s->part, &o, &some, &why)) {
         if (why.code == TOPT_ERR_LIMIT)
             return give_up(s);
-        if (s->err)
-            *s->err = why;
+        *s->err = why;
         return FAILED;
     }
     s->ret->claim.stats.products += s->hull.work;
-    enum step step = some ? go_on(s) : nothing_left(s);
+    return some ? go_on(s) : nothing_left(s);
+}
+
+static enum step go(struct sift *s)
+{
+    enum step step = weigh_and_go_on(s);
     topt_hull_fini(&s->hull);
     topt_levels_fini(&s->levels);
     return step;
@@ -370,22 +393,33 @@ static void conclude(struct sift *s, enum step step)
                                                        : best;
 }
 
+/* Was it not canceled, but is to answer with what it has? */
+static int was_stopped(const struct sift *s)
+{
+    const struct topt_search_options *o = s->options;
+    return s->err->code == TOPT_ERR_CANCELED && over(s) &&
+           !(o->cancel && atomic_load(o->cancel));
+}
+
 int topt_sift_frontier(struct topt_problem *p, const struct topt_search_options *options,
                        struct topt_solutions *ret, struct topt_error *err)
 {
+    struct topt_error why = {0};
     struct sift s = {.options = options,
                      .ret = ret,
-                     .err = err,
+                     .err = &why,
                      .whole = p,
                      .part = p,
                      .rough = ROUGH,
                      .reach = FIRST_REACH,
-                     .near = p->options.floors};
+                     .near = p->options.floors,
+                     .gap = INFINITY};
     *ret = (struct topt_solutions){.claim = topt_claim_exact()};
     enum step step = find_known(&s) ? FAILED : MORE;
-    s.gap = INFINITY;
     while (step == MORE && !over(&s))
         step = go(&s);
+    if (step == FAILED && was_stopped(&s))
+        step = MORE;
     if (step != FAILED)
         conclude(&s, step);
     free(s.known);
@@ -393,7 +427,10 @@ int topt_sift_frontier(struct topt_problem *p, const struct topt_search_options 
     topt_strategy_destroy(s.lights);
     if (s.part != p)
         topt_problem_destroy(s.part);
-    if (step == FAILED)
-        topt_solutions_fini(ret);
-    return step == FAILED ? -1 : 0;
+    if (step != FAILED)
+        return 0;
+    topt_solutions_fini(ret);
+    if (err)
+        *err = why;
+    return -1;
 }
