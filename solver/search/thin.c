@@ -24,7 +24,7 @@
 #include <string.h>
 
 enum {
-    MOST_VALUES = 1024, /* of an end */
+    MOST_VALUES = 2048, /* of an end: as many squared are compared */
     MOST_PARTS = 1024,  /* of a table */
     MOST_SIDES = 1,     /* of an end; where there are more little is outdone, ... */
     NBUCKETS = 1024,
