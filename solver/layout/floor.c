@@ -111,46 +111,49 @@ static void bring_all(const struct topt_hw *hw, const struct sizes *s,
 /* ---- curves ---------------------------------------------------------------------------------- */
 
 static void raise_curve(struct curve *c, const struct sizes *s, double latency,
-                        double rate, double beyond)
+                        double per_byte, double beyond)
 {
     for (int i = 0; i < SIZES; i++) {
-        double ns = fmin(latency + s->at[i] / rate, beyond);
-        c->ns[i] = fmax(c->ns[i], ns);
+        double ns = latency + s->at[i] * per_byte;
+        ns = ns < beyond ? ns : beyond;
+        c->ns[i] = ns > c->ns[i] ? ns : c->ns[i];
     }
 }
 
-/* The latency with which all that brings up to size x comes at that rate, or at a lower one. */
-static double latency_at(const struct brought *b, int x, double rate)
+/* The latency with which all that brings up to size x takes so long for each byte, or longer. */
+static double latency_at(const struct brought *b, int x, double per_byte)
 {
     double least = INFINITY;
-    for (int i = 0; i <= x; i++)
-        if (b->most[i] > 0)
-            least = fmin(least, b->least[i] - b->most[i] / rate);
+    for (int i = 0; i <= x; i++) { /* what brings nothing takes for ever */
+        double ns = b->least[i] - b->most[i] * per_byte;
+        least = ns < least ? ns : least;
+    }
     return fmax(least, 0);
 }
 
-static double best_rate(const struct brought *b, int x)
+/* Of sizes up to x, if 'rate' is that of those up to a step before. */
+static double best_rate(const struct brought *b, int x, double rate)
 {
-    double rate = 0;
-    for (int i = 0; i <= x; i++)
-        rate = b->most[i] > 0 ? fmax(rate, b->most[i] / b->least[i]) : rate;
+    for (int i = x < STRIDE ? 0 : x - STRIDE + 1; i <= x; i++)
+        rate = fmax(rate, b->most[i] / b->least[i]);
     return rate;
 }
 
 static void make_curve(struct brought *b, const struct sizes *s, struct curve *ret)
 {
     static const double times[] = {1, 1.1, 1.5, 4}; /* the best rate */
-    double beyond[SIZES + 1];
+    double beyond[SIZES + 1], rate = 0;
     beyond[SIZES] = INFINITY;
     for (int i = SIZES - 1; i >= 0; i--)
         beyond[i] = fmin(beyond[i + 1], b->least[i]);
     for (int i = 0; i < SIZES; i++)
         ret->ns[i] = isinf(beyond[0]) ? 0 : beyond[0];
     for (int x = 0; x < SIZES; x += STRIDE) {
-        double rate = best_rate(b, x);
-        for (size_t k = 0; rate > 0 && k < sizeof times / sizeof *times; k++)
-            raise_curve(ret, s, latency_at(b, x, rate * times[k]), rate * times[k],
-                        beyond[x + 1]);
+        rate = best_rate(b, x, rate);
+        for (size_t k = 0; rate > 0 && k < sizeof times / sizeof *times; k++) {
+            double per_byte = 1 / (rate * times[k]);
+            raise_curve(ret, s, latency_at(b, x, per_byte), per_byte, beyond[x + 1]);
+        }
     }
     /* Times are rounded up, and these sums not quite exact. */
     for (int i = 0; i < SIZES; i++)
