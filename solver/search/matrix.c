@@ -1,7 +1,8 @@
 /* matrix.c - a matrix times a matrix, in the algebra of least and plus.
  *
  * Within a layer most of the work is to eliminate the operator in the middle: A is over x and k, B is over k
- * and y, and an entry (x, y) is the least of A[x, k] + B[k, y] over all k.  Both are written out as
+ * and y, and an entry (x, y) is the least of A[x, k] + B[k, y] over all k; x and y may be several operators
+ * each.  Both are written out as
  * doubles first, so that a processor adds and compares several at a time:
  *
  *     least     a tile of 4 x 16 entries at a time, which stay in registers while k goes through a panel of
@@ -10,7 +11,8 @@
  *               products of matrices: Goto and van de Geijn, Anatomy of High-Performance Matrix
  *               Multiplication, 2008)
  *     rest      row x of A's gets from every entry (x, y) that is wanted  rest + row y of B, turned;
- *               and row y of B's, turned, gets  rest + row x of A
+ *               and row y of B's, turned, gets  rest + row x of A.  Where many are wanted these are
+ *               products, too
  *
  * Weights of what is wanted are below 2^53, which doubles add exactly; what is heavier may be rounded, but
  * never to less than that. */
@@ -29,12 +31,11 @@
 #define HAS_WIDE 0
 #endif
 
-enum { ROWS = 4, COLUMNS = 16 }; /* of a tile */
-
 enum {
-    DIRECT = 1,
-    TURNED = 2
-}; /* x, which A tells apart, is the first dimension, or the second */
+    ROWS = 4, /* of a tile */
+    COLUMNS = 16,
+    SPARSE = 8, /* fewer than a part of entries are looked at one by one */
+};
 
 static int none(const int32_t *off, int n)
 {
@@ -46,56 +47,106 @@ static int none(const int32_t *off, int n)
 
 void topt_matrix_find(struct step *s)
 {
+    const int32_t *off = s->off;
+    int of_a = 0, of_b = 0; /* dimensions that only A, or only B, tells apart */
     s->matrix = 0;
     /* Of a table without entries nothing says who tells its dimensions apart. */
-    if (s->ndims != 2 || s->ngroups != 1 || !s->b || s->kfirst[1] < 2 || !s->nentries)
+    if (s->ngroups != 1 || !s->b || s->kfirst[1] < 2 || !s->nentries)
         return;
-    int n = s->size[0], m = s->size[1];
-    const int32_t *a0 = s->off, *b0 = a0 + n, *a1 = b0 + n, *b1 = a1 + m;
-    if (none(b0, n) && none(a1, m))
-        s->matrix = DIRECT;
-    else if (none(a0, n) && none(b1, m))
-        s->matrix = TURNED;
+    for (int d = 0; d < s->ndims; off += 2 * s->size[d++])
+        if (s->size[d] > 1) {
+            of_a += none(off + s->size[d], s->size[d]);
+            of_b += none(off, s->size[d]);
+            if (!none(off, s->size[d]) && !none(off + s->size[d], s->size[d]))
+                return;
+        }
+    s->matrix = of_a && of_b;
 }
 
 /* A step's numbers as those of a product. */
 struct matrices {
     int nx, ny, nk;
-    int64_t ea, eb, to_x,
-        to_y; /* first entries; from an entry of the result to the next */
-    const int32_t *x, *y, *a, *b; /* offsets */
+    int64_t ea, eb;             /* first entries */
+    const int32_t *x, *y;       /* offsets in A, and in B */
+    const int32_t *to_x, *to_y; /* in the result */
+    const int32_t *a, *b;       /* of k */
 };
 
-static struct matrices matrices_of(const struct step *s)
+/* All values of the dimensions that a factor tells apart, the last one first: offsets in the factor
+ * and in the result.  Returns how many. */
+static int list_values(const struct step *s, int of_b, int32_t *ret, int32_t *ret_to)
 {
-    int n = s->size[0], m = s->size[1];
-    struct matrices p = {.nx = n,
-                         .ny = m,
-                         .nk = s->kfirst[1],
-                         .ea = s->a->first_entry,
-                         .eb = s->b->first_entry,
-                         .to_x = m,
-                         .to_y = 1,
-                         .x = s->off,
-                         .y = s->off + 2 * n + m,
-                         .a = s->ka,
-                         .b = s->kb};
-    if (s->matrix == TURNED) {
-        p.nx = m;
-        p.ny = n;
-        p.to_x = 1;
-        p.to_y = m;
-        p.x = s->off + 2 * n;
-        p.y = s->off + n;
+    const int32_t *off = s->off;
+    int64_t stride = s->nentries;
+    int n = 1;
+    ret[0] = ret_to[0] = 0;
+    for (int d = 0; d < s->ndims; off += 2 * s->size[d++]) {
+        int size = s->size[d];
+        const int32_t *own = of_b ? off + size : off;
+        stride /= size;
+        if (size == 1 || none(own, size))
+            continue;
+        for (int i = n - 1; i >= 0; i--) {
+            int32_t at = ret[i], to = ret_to[i];
+            for (int v = size - 1; v >= 0; v--) {
+                ret[i * size + v] = at + own[v];
+                ret_to[i * size + v] = to + (int32_t)(v * stride);
+            }
+        }
+        n *= size;
     }
-    return p;
+    return n;
+}
+
+/* Offsets that dimensions of one value have in a factor. */
+static int64_t fixed_offset(const struct step *s, int of_b)
+{
+    const int32_t *off = s->off;
+    int64_t sum = 0;
+    for (int d = 0; d < s->ndims; off += 2 * s->size[d++])
+        sum += s->size[d] == 1 ? off[of_b] : 0;
+    return sum;
+}
+
+static void count_values(const struct step *s, int64_t *ret_x, int64_t *ret_y)
+{
+    const int32_t *off = s->off;
+    *ret_x = *ret_y = 1;
+    for (int d = 0; d < s->ndims; off += 2 * s->size[d++])
+        *(none(off, s->size[d]) ? ret_y : ret_x) *= s->size[d];
+}
+
+/* 'room' is for two numbers of each x and y; what is behind them is free. */
+static struct matrices matrices_of(const struct step *s, double **room)
+{
+    int64_t nx, ny;
+    count_values(s, &nx, &ny);
+    int32_t *x = (int32_t *)*room, *y = x + 2 * nx;
+    *room += nx + ny;
+    list_values(s, 0, x, x + nx);
+    list_values(s, 1, y, y + ny);
+    return (struct matrices){.nx = (int)nx,
+                             .ny = (int)ny,
+                             .nk = s->kfirst[1],
+                             .ea = s->a->first_entry + fixed_offset(s, 0),
+                             .eb = s->b->first_entry + fixed_offset(s, 1),
+                             .x = x,
+                             .y = y,
+                             .to_x = x + nx,
+                             .to_y = y + ny,
+                             .a = s->ka,
+                             .b = s->kb};
 }
 
 int64_t topt_matrix_room(const struct step *s)
 {
-    struct matrices p = matrices_of(s);
-    int64_t rows = (int64_t)p.nx + p.ny;
-    return 2 * (rows + ROWS + COLUMNS) * p.nk + rows / (int64_t)sizeof(double) + 1;
+    int64_t x, y, k = s->kfirst[1] + COLUMNS;
+    count_values(s, &x, &y);
+    x += COLUMNS;
+    y += COLUMNS;
+    int64_t rows = 2 * (x + y) * k + (x + y) / (int64_t)sizeof(double);
+    int64_t tiles = x * y + (x > y ? x : y) * k;
+    return x + y + (rows > tiles ? rows : tiles);
 }
 
 /* ---- tiles ------------------------------------------------------------------------------------ */
@@ -183,43 +234,73 @@ static double flat(const struct table *t, int64_t entry, const struct bound *b)
 }
 
 /* In panels of so many columns, the last of which is filled up with nothing: row after row of each. */
-static void write_panels(const struct table *t, const struct bound *b,
-                         const int32_t *rows, int n, const int32_t *columns, int m,
-                         int width, double *ret)
+static void write_panels(const struct table *t, int64_t first_entry,
+                         const struct bound *b, const int32_t *rows, int n,
+                         const int32_t *columns, int m, int width, double *ret)
 {
     for (int first = 0; first < m; first += width)
         for (int i = 0; i < n; i++)
             for (int k = first; k < first + width; k++)
-                *ret++ = k < m ? flat(t, t->first_entry + rows[i] + columns[k], b)
+                *ret++ = k < m ? flat(t, first_entry + rows[i] + columns[k], b)
                                : TOPT_FLAT_NOTHING;
 }
 
-/* Entries of a tile, as far as there are rows and columns. */
-static void keep_tile(const struct matrices *p, const double *least, int x, int y,
-                      int64_t *ret)
+/* ---- products ----------------------------------------------------------------------------------- */
+
+/* Panels of A, of ROWS each, and of B, of COLUMNS, over the same k. */
+struct product {
+    int nx, ny, nk;
+    const double *a, *b;
+};
+
+/* Takes a tile that begins at row x and column y. */
+typedef void keep_fn(const void *to, const double *tile, int x, int y);
+
+static void multiply(const struct product *p, keep_fn *keep, const void *to)
 {
+    double least[ROWS * COLUMNS];
+    tile_fn *of_tile = best_tile();
+    for (int y = 0; y < p->ny; y += COLUMNS)
+        for (int x = 0; x < p->nx; x += ROWS) {
+            of_tile(p->a + (size_t)x * (size_t)p->nk, p->b + (size_t)y * (size_t)p->nk,
+                    p->nk, least);
+            keep(to, least, x, y);
+        }
+}
+
+/* What panels take: the last is filled up. */
+static size_t panels(int64_t n, int width, int64_t nk)
+{
+    return (size_t)((n + width - 1) / width * width * nk);
+}
+
+/* A step's result. */
+struct result {
+    const struct matrices *p;
+    int64_t *least;
+};
+
+static void keep_least(const void *to, const double *tile, int x, int y)
+{
+    const struct result *ret = to;
+    const struct matrices *p = ret->p;
     for (int r = 0; r < ROWS && x + r < p->nx; r++)
         for (int i = 0; i < COLUMNS && y + i < p->ny; i++) {
-            double w = least[r * COLUMNS + i];
-            ret[(x + r) * p->to_x + (y + i) * p->to_y] =
+            double w = tile[r * COLUMNS + i];
+            ret->least[p->to_x[x + r] + p->to_y[y + i]] =
                 w < TOPT_FLAT_NOTHING ? (int64_t)w : TOPT_NOTHING;
         }
 }
 
 void topt_matrix_least(const struct table *t, struct bound *b)
 {
-    struct matrices p = matrices_of(&t->how);
-    int64_t *ret = b->least + t->first_entry;
-    size_t nk = (size_t)p.nk, nx = (size_t)(p.nx + ROWS - 1) / ROWS * ROWS;
-    double *a = b->room, *m = a + nx * nk, least[ROWS * COLUMNS];
-    tile_fn *of_tile = best_tile();
-    write_panels(t->how.a, b, p.a, p.nk, p.x, p.nx, ROWS, a);
-    write_panels(t->how.b, b, p.b, p.nk, p.y, p.ny, COLUMNS, m);
-    for (int y = 0; y < p.ny; y += COLUMNS)
-        for (int x = 0; x < p.nx; x += ROWS) {
-            of_tile(a + (size_t)x * nk, m + (size_t)y * nk, p.nk, least);
-            keep_tile(&p, least, x, y, ret);
-        }
+    double *a = b->room;
+    struct matrices p = matrices_of(&t->how, &a);
+    double *m = a + panels(p.nx, ROWS, p.nk);
+    write_panels(t->how.a, p.ea, b, p.a, p.nk, p.x, p.nx, ROWS, a);
+    write_panels(t->how.b, p.eb, b, p.b, p.nk, p.y, p.ny, COLUMNS, m);
+    multiply(&(struct product){p.nx, p.ny, p.nk, a, m}, keep_least,
+             &(struct result){&p, b->least + t->first_entry});
 }
 
 /* ---- what is left ------------------------------------------------------------------------------ */
@@ -228,24 +309,31 @@ void topt_matrix_least(const struct table *t, struct bound *b)
  * rows of entries that are wanted are written. */
 struct rows {
     const struct table *t;
+    int64_t first;               /* entry */
     const int32_t *row, *column; /* offsets */
+    const int32_t *to;           /* of its rows in the result */
     int n, nk;
     double *at, *rest;
     char *wanted;
+    int asked; /* is what is left of it? */
 };
 
-/* Marks the rows of the entries within the allowance. */
-static void mark_wanted(const struct table *t, const struct bound *b,
-                        const struct matrices *p, char *of_x, char *of_y)
+/* Marks the rows of the entries within the allowance.  Returns how many these are. */
+static int64_t mark_wanted(const struct table *t, const struct bound *b,
+                           const struct matrices *p, char *of_x, char *of_y)
 {
+    int64_t n = 0;
     memset(of_x, 0, (size_t)p->nx);
     memset(of_y, 0, (size_t)p->ny);
     for (int x = 0; x < p->nx; x++)
         for (int y = 0; y < p->ny; y++) {
-            int64_t e = t->first_entry + x * p->to_x + y * p->to_y;
-            if (b->least[e] + b->rest[e] <= b->allowance)
-                of_x[x] = of_y[y] = 1;
+            int64_t e = t->first_entry + p->to_x[x] + p->to_y[y];
+            if (b->least[e] + b->rest[e] > b->allowance)
+                continue;
+            of_x[x] = of_y[y] = 1;
+            n++;
         }
+    return n;
 }
 
 static void write_wanted(const struct rows *r, const struct bound *b)
@@ -253,7 +341,7 @@ static void write_wanted(const struct rows *r, const struct bound *b)
     for (int i = 0; i < r->n; i++)
         for (size_t k = 0; r->wanted[i] && k < (size_t)r->nk; k++) {
             size_t at = (size_t)i * (size_t)r->nk + k;
-            r->at[at] = flat(r->t, r->t->first_entry + r->row[i] + r->column[k], b);
+            r->at[at] = flat(r->t, r->first + r->row[i] + r->column[k], b);
             r->rest[at] = TOPT_FLAT_NOTHING;
         }
 }
@@ -262,36 +350,114 @@ static void lower_rest(const struct rows *r, int64_t *rest)
 {
     for (int i = 0; i < r->n; i++)
         for (int k = 0; r->wanted[i] && k < r->nk; k++) {
-            int64_t *at = &rest[r->t->first_entry + r->row[i] + r->column[k]];
+            int64_t *at = &rest[r->first + r->row[i] + r->column[k]];
             double by = r->rest[(size_t)i * (size_t)r->nk + (size_t)k];
             if (by < (double)*at)
                 *at = (int64_t)by;
         }
 }
 
-void topt_matrix_rest(const struct table *t, struct bound *b, int for_a, int for_b)
+/* The wanted entries one by one, each a row of both factors. */
+static void rest_by_rows(const struct table *t, const struct bound *b,
+                         const struct matrices *p, const struct rows *a,
+                         const struct rows *m)
 {
-    struct matrices p = matrices_of(&t->how);
-    size_t na = (size_t)p.nx * (size_t)p.nk, nb = (size_t)p.ny * (size_t)p.nk;
-    char *wanted = (char *)(b->room + 2 * (na + nb));
-    struct rows a = {t->how.a, p.x, p.a, p.nx, p.nk, b->room, b->room + na, wanted};
-    struct rows m = {t->how.b,         p.y,          p.b, p.ny, p.nk, a.rest + na,
-                     a.rest + na + nb, wanted + p.nx};
     int wide = HAS_WIDE;
-    mark_wanted(t, b, &p, a.wanted, m.wanted);
-    write_wanted(&a, b);
-    write_wanted(&m, b);
-    for (int x = 0; x < p.nx; x++)
-        for (int y = 0; a.wanted[x] && y < p.ny; y++) {
-            int64_t e = t->first_entry + x * p.to_x + y * p.to_y, r = b->rest[e];
+    for (int x = 0; x < p->nx; x++)
+        for (int y = 0; a->wanted[x] && y < p->ny; y++) {
+            int64_t e = t->first_entry + p->to_x[x] + p->to_y[y], r = b->rest[e];
             if (b->least[e] + r > b->allowance)
                 continue;
-            size_t i = (size_t)x * (size_t)p.nk, j = (size_t)y * (size_t)p.nk;
-            if (for_a)
-                (wide ? lower_wide : lower)(a.rest + i, m.at + j, (double)r, p.nk);
-            if (for_b)
-                (wide ? lower_wide : lower)(m.rest + j, a.at + i, (double)r, p.nk);
+            size_t i = (size_t)x * (size_t)p->nk, j = (size_t)y * (size_t)p->nk;
+            if (a->asked)
+                (wide ? lower_wide : lower)(a->rest + i, m->at + j, (double)r, p->nk);
+            if (m->asked)
+                (wide ? lower_wide : lower)(m->rest + j, a->at + i, (double)r, p->nk);
         }
+}
+
+/* Where most are wanted they are a matrix, too, and what is left of the factors are products:
+ * rest * B turned, and rest turned * A. */
+struct remainder {
+    const struct rows *of;
+    int64_t *rest;
+};
+
+static void keep_rest(const void *to, const double *tile, int x, int k)
+{
+    const struct remainder *ret = to;
+    const struct rows *of = ret->of;
+    for (int r = 0; r < ROWS && x + r < of->n; r++)
+        for (int i = 0; i < COLUMNS && k + i < of->nk; i++) {
+            double w = tile[r * COLUMNS + i];
+            int64_t *at = &ret->rest[of->first + of->row[x + r] + of->column[k + i]];
+            if (w < (double)*at)
+                *at = (int64_t)w;
+        }
+}
+
+/* Panels of the wanted entries' rests, a factor's rows by the other's. */
+static void write_rests(const struct table *t, const struct bound *b,
+                        const struct rows *of, const struct rows *by, double *ret)
+{
+    for (int first = 0; first < of->n; first += ROWS)
+        for (int k = 0; k < by->n; k++)
+            for (int i = first; i < first + ROWS; i++) {
+                int64_t e = t->first_entry + by->to[k] + (i < of->n ? of->to[i] : 0);
+                int wanted = i < of->n && b->least[e] + b->rest[e] <= b->allowance;
+                *ret++ = wanted ? (double)b->rest[e] : TOPT_FLAT_NOTHING;
+            }
+}
+
+/* What is left of one factor, 'of', by the other, whose rows are the product's inner dimension. */
+static void rest_by_tiles(const struct table *t, struct bound *b, const struct rows *of,
+                          const struct rows *by, double *room)
+{
+    double *m = room + panels(of->n, ROWS, by->n);
+    write_rests(t, b, of, by, room);
+    write_panels(by->t, by->first, b, by->row, by->n, by->column, by->nk, COLUMNS, m);
+    multiply(&(struct product){of->n, of->nk, by->n, room, m}, keep_rest,
+             &(struct remainder){of, b->rest});
+}
+
+void topt_matrix_rest(const struct table *t, struct bound *b, int for_a, int for_b)
+{
+    double *room = b->room;
+    struct matrices p = matrices_of(&t->how, &room);
+    size_t na = (size_t)p.nx * (size_t)p.nk, nb = (size_t)p.ny * (size_t)p.nk;
+    struct rows a = {.t = t->how.a,
+                     .first = p.ea,
+                     .row = p.x,
+                     .column = p.a,
+                     .to = p.to_x,
+                     .n = p.nx,
+                     .nk = p.nk,
+                     .at = room,
+                     .rest = room + na,
+                     .wanted = (char *)(room + 2 * (na + nb)),
+                     .asked = for_a};
+    struct rows m = {.t = t->how.b,
+                     .first = p.eb,
+                     .row = p.y,
+                     .column = p.b,
+                     .to = p.to_y,
+                     .n = p.ny,
+                     .nk = p.nk,
+                     .at = a.rest + na,
+                     .rest = a.rest + na + nb,
+                     .wanted = a.wanted + p.nx,
+                     .asked = for_b};
+    int64_t n = mark_wanted(t, b, &p, a.wanted, m.wanted);
+    if (n > (int64_t)p.nx * p.ny / SPARSE) {
+        if (for_a)
+            rest_by_tiles(t, b, &a, &m, room);
+        if (for_b)
+            rest_by_tiles(t, b, &m, &a, room);
+        return;
+    }
+    write_wanted(&a, b);
+    write_wanted(&m, b);
+    rest_by_rows(t, b, &p, &a, &m);
     if (for_a)
         lower_rest(&a, b->rest);
     if (for_b)

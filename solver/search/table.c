@@ -151,41 +151,25 @@ static int64_t pairs_of(const struct step *s)
     return s->ngroups ? s->nentries / s->ngroups * s->kfirst[s->ngroups] : 0;
 }
 
-/* Do 'n' offsets count up by 'by'? */
-static int count_up(const int32_t *off, int n, int by)
+/* Do 'n' offsets count up? */
+static int count_up(const int32_t *off, int n)
 {
     for (int i = 1; i < n; i++)
-        if (off[i] != off[0] + i * by)
+        if (off[i] != off[0] + i)
             return 0;
     return 1;
-}
-
-static enum step_rows rows_of(const struct step *s)
-{
-    int n = s->ndims ? s->size[s->ndims - 1] : 1;
-    const int32_t *off_a = s->kfirst - 2 * (s->ndims ? n : 0), *off_b = off_a + n;
-    if (!s->b || s->row || s->matrix || s->ngroups != 1)
-        return ROWS_NONE;
-    if (count_up(s->ka, s->kfirst[1], 1) && count_up(s->kb, s->kfirst[1], 1))
-        return ROWS_OF_BOTH;
-    if (n == 1)
-        return ROWS_NONE;
-    return count_up(off_a, n, 1) && count_up(off_b, n, 0)   ? ROWS_OF_A
-           : count_up(off_b, n, 1) && count_up(off_a, n, 0) ? ROWS_OF_B
-                                                            : ROWS_NONE;
 }
 
 /* Which tables the step reads as rows, and how long these are. */
 static void keep_rows(struct tables *ts, struct step *s)
 {
-    int n = s->row;
-    s->rows = rows_of(s);
-    if (s->rows == ROWS_OF_A || s->rows == ROWS_OF_B)
-        n = s->size[s->ndims - 1];
-    ts->longest_row = n > ts->longest_row ? n : ts->longest_row;
-    if (s->rows != ROWS_NONE)
+    int n = s->ngroups == 1 ? s->kfirst[1] : 0;
+    s->in_rows = s->b && !s->row && !s->matrix && s->ngroups == 1 && count_up(s->ka, n) &&
+                 count_up(s->kb, n);
+    ts->longest_row = s->row > ts->longest_row ? s->row : ts->longest_row;
+    if (s->in_rows)
         ts->all[s->a->id]->by_rows = 1;
-    if (s->rows != ROWS_NONE || s->row)
+    if (s->in_rows || s->row)
         ts->all[s->b->id]->by_rows = 1;
 }
 

@@ -19,13 +19,6 @@ struct table;
  *
  * All numbers stand in one array, the recipe: with the same A and B, equal recipes make
  * equal tables, which is how repeated blocks are found. */
-enum step_rows {
-    ROWS_NONE,
-    ROWS_OF_BOTH, /* values of k, in A and in B */
-    ROWS_OF_A,    /* the last dimension, in A; B does not see it */
-    ROWS_OF_B,    /* the same in B */
-};
-
 struct step {
     const struct table *a, *b; /* b NULL: none */
     int ndims, ngroups;
@@ -38,8 +31,7 @@ struct step {
     int row, by_columns;
     int matrix; /* a matrix times a matrix: see matrix.c */
     const int32_t *row_off;
-    enum step_rows
-        rows; /* else: are entries that are read one after the other neighbours? */
+    int in_rows; /* else: are values of k neighbours both in A and in B? */
     int64_t nentries;
     int32_t *recipe; /* malloc'ed; taken by topt_tables_step */
     size_t recipe_len;

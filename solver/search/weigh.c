@@ -276,7 +276,7 @@ static void step_by_rows(const struct table *t, const struct bound *b)
         least_by_rows(t, b, ea, eb);
 }
 
-/* ---- other rows ---- */
+/* ---- rows of both ---- */
 
 static void least_of_both(const struct table *t, const struct bound *b)
 {
@@ -287,31 +287,6 @@ static void least_of_both(const struct table *t, const struct bound *b)
         *ret++ = from_flat(least_of_rows(flat_a + c.a, flat_b + c.b, s->kfirst[1]));
 }
 
-/* The last dimension is that of 'rows'; of the other factor there is one entry for all. */
-static void least_of_last(const struct table *t, const struct bound *b)
-{
-    const struct step *s = &t->how;
-    int64_t *ret = b->least + t->first_entry;
-    struct cursor c = topt_cursor_start(s);
-    for (;;) {
-        for (int i = 0; i < c.size; i++)
-            b->row[i] = TOPT_FLAT_NOTHING;
-        for (int32_t k = 0; k < s->kfirst[1]; k++) {
-            int64_t i = c.a + s->ka[k], j = c.b + s->kb[k];
-            int64_t row = s->rows == ROWS_OF_A ? i : j;
-            double one = b->flat[s->rows == ROWS_OF_A ? j : i];
-            if (one < TOPT_FLAT_NOTHING)
-                lower_row(b->row, b->flat + row, one, c.size);
-        }
-        for (int i = 0; i < c.size; i++)
-            ret[c.x + i] = from_flat(b->row[i]);
-        c.x += c.size;
-        if (c.x >= t->nentries)
-            return;
-        topt_cursor_row(&c);
-    }
-}
-
 /* A step where numbers are light. */
 static void step_light(const struct table *t, struct bound *b)
 {
@@ -320,10 +295,8 @@ static void step_light(const struct table *t, struct bound *b)
         step_by_rows(t, b);
     else if (s->matrix)
         topt_matrix_least(t, b);
-    else if (s->rows == ROWS_OF_BOTH && s->kfirst[1] && t->nentries)
+    else if (s->in_rows && s->kfirst[1] && t->nentries)
         least_of_both(t, b);
-    else if ((s->rows == ROWS_OF_A || s->rows == ROWS_OF_B) && t->nentries)
-        least_of_last(t, b);
     else if (s->b && !s->b->weighed)
         step_least_of_leaf(t, b);
     else
