@@ -115,13 +115,13 @@ static int add_up(const struct topt_problem *p, struct spot *s)
         for (int c = 0; c < s->n; c++) {
             struct topt_cost all;
             bad |=
-                __builtin_mul_overflow(f->cost[c].memory, s->part[k].times, &all.memory) |
-                __builtin_mul_overflow(f->cost[c].time, s->part[k].times, &all.time) |
-                __builtin_add_overflow(s->cost[c].memory, all.memory,
-                                       &s->cost[c].memory) |
-                __builtin_add_overflow(s->cost[c].time, all.time, &s->cost[c].time) |
-                __builtin_add_overflow(s->cost[c].memory, k ? 0 : f->remade[c],
-                                       &s->cost[c].memory);
+                __builtin_mul_overflow(f->cost[c].memory, s->part[k].times, &all.memory);
+            bad |= __builtin_mul_overflow(f->cost[c].time, s->part[k].times, &all.time);
+            bad |=
+                __builtin_add_overflow(s->cost[c].memory, all.memory, &s->cost[c].memory);
+            bad |= __builtin_add_overflow(s->cost[c].time, all.time, &s->cost[c].time);
+            bad |= __builtin_add_overflow(s->cost[c].memory, k ? 0 : f->remade[c],
+                                          &s->cost[c].memory);
             s->transient[c] = larger(s->transient[c], f->transient[c]);
             s->waiting[c] = larger(s->waiting[c], f->waiting[c]);
         }

@@ -168,11 +168,12 @@ static void unweigh(struct settle *s)
 /* ---- parts ------------------------------------------------------------------------------------- */
 
 /* Search what is up to a level; its claim is of that alone. */
-static int search_within(struct settle *s, int level, struct topt_claim *ret)
+static int search_within(struct settle *s, const struct levels *levels, int level,
+                         struct topt_claim *ret)
 {
     struct topt_problem *exact;
     struct topt_solutions found = {0};
-    if (topt_levels_exact(&s->levels, level, &exact, s->err))
+    if (topt_levels_exact(levels, level, &exact, s->err))
         return -1;
     find_options(s);
     int rc = topt_boxes_fastest(exact, &s->own, &found, s->err);
@@ -202,7 +203,7 @@ static void leave_out(struct settle *s, int64_t floor)
 static enum step finish(struct settle *s, int level)
 {
     struct topt_claim c, *all = &s->ret->claim;
-    if (search_within(s, level, &c))
+    if (search_within(s, &s->levels, level, &c))
         return FAILED;
     leave_out(s, c.floor_ns);
     topt_claim_fini(all);
@@ -229,15 +230,28 @@ static struct topt_cost corner_of(const struct settle *s)
 }
 
 /* What is near is searched, so that there is a best. */
-static int search_near(struct settle *s)
+static int search_some(struct settle *s, const struct levels *levels)
 {
     struct topt_claim c;
-    int level = topt_levels_with(&s->levels, s->near);
+    int level = topt_levels_with(levels, s->near);
     s->near *= NEARER_TIMES;
-    if (search_within(s, level, &c))
+    if (search_within(s, levels, level, &c))
         return -1;
     topt_claim_fini(&c);
     return 0;
+}
+
+/* What is near of all; where nothing of that fits ('again'), what is near of each family. */
+static int search_near(struct settle *s, int again)
+{
+    struct levels ranks;
+    if (!again)
+        return search_some(s, &s->levels);
+    if (topt_levels_rank(&s->levels, &ranks, s->err))
+        return -1;
+    int rc = search_some(s, &ranks);
+    topt_levels_fini(&ranks);
+    return rc;
 }
 
 /* Only what can be as good as the best is left. */
@@ -269,7 +283,7 @@ static int look_near(struct settle *s, int64_t all, int *ret_any)
 {
     *ret_any = 1;
     for (int n = 0; *ret_any && all > SMALL_TIMES * s->near && !over(s); n++) {
-        if (search_near(s))
+        if (search_near(s, n > 0))
             return -1;
         if (aim_of(s) < INT64_MAX)
             return 1;
