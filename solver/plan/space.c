@@ -69,8 +69,8 @@ static int batch_like(enum topt_split s)
     return s == TOPT_SPLIT_BATCH || s == TOPT_SPLIT_SPATIAL || s == TOPT_SPLIT_SEQUENCE;
 }
 
-/* Add a configuration if every dimension has work for all its parts. */
-static int add(struct lister *l, const struct topt_config *c)
+/* Has every dimension work for all its parts? */
+static int has_work(const struct lister *l, const struct topt_config *c)
 {
     int64_t parts[TOPT_MAX_OPDIMS];
     for (int d = 0; d < TOPT_MAX_OPDIMS; d++)
@@ -83,6 +83,14 @@ static int add(struct lister *l, const struct topt_config *c)
                 (l->splits->even[d] && l->splits->count[d] % parts[d]))
                 return 0;
         }
+    return 1;
+}
+
+/* Add a configuration that has. */
+static int add(struct lister *l, const struct topt_config *c)
+{
+    if (!has_work(l, c))
+        return 0;
     if (l->list->n == l->cap) {
         int cap = l->cap ? 2 * l->cap : 64;
         if (cap > MAX_CONFIGS)
@@ -220,10 +228,22 @@ static int listed(const struct topt_config_list *list, const struct topt_config 
     return 0;
 }
 
+/* What list_full would list, which is long. */
+static int full_holds(const struct lister *l, const struct topt_config *c)
+{
+    for (int a = 0; a < l->mesh->naxes; a++)
+        if (c->dim[a] >= 0 && !may_split(l, c->dim[a]))
+            return 0;
+    return has_work(l, c);
+}
+
 static int holds(const struct topt_mesh *mesh, const struct topt_space_options *options,
                  struct topt_splits splits, const struct topt_config *c)
 {
+    struct lister l = {.mesh = mesh, .splits = &splits, .options = options};
     struct topt_config_list list;
+    if (options->space == TOPT_SPACE_FULL)
+        return full_holds(&l, c);
     if (topt_space_configs(mesh, &splits, options, &list, NULL))
         return 0;
     int found = listed(&list, c);
