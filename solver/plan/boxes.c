@@ -15,7 +15,8 @@
  *
  * Boxes wait by what bounds them, so that the first of which nothing can be better than what
  * was found ends it.  Since most boxes but the first are only looked at to be parted or left, they
- * are searched roughly, and more exactly only where that does not decide. */
+ * are searched roughly, and more exactly only where that does not decide; at once as exactly as is asked for
+ * where there was nothing to find, which takes little. */
 #include "problem_impl.h"
 #include "run.h"
 
@@ -249,11 +250,11 @@ static int push_part(struct boxes *b, struct box part, const struct optimum *bes
 }
 
 /* The same box again, more exactly; where it was searched as asked for, nothing is left of it. */
-static int look_closer(struct boxes *b, struct box x, int64_t floor)
+static int look_closer(struct boxes *b, struct box x, int level, int64_t floor)
 {
     x.bound = floor > x.bound ? floor : x.bound;
     if (x.level < LEVELS && !hopeless(b, &x)) {
-        x.level = next_level(b, x.level);
+        x.level = level;
         return push(b, x);
     }
     leave(b, x.bound);
@@ -267,7 +268,7 @@ static int part_box(struct boxes *b, const struct box *x, const struct optimum *
                              best->need.crossing - x->low.crossing};
     struct box above = *x, below = *x;
     if ((best->fits && x->level < LEVELS) || (over.transient <= 0 && over.crossing <= 0))
-        return look_closer(b, *x, best->floor);
+        return look_closer(b, *x, next_level(b, x->level), best->floor);
     /* The first search was to be the only one; weighings for the least are exact. */
     if (!x->number && !best->fits && !b->least)
         above.level = below.level = next_level(b, -1);
@@ -325,7 +326,8 @@ static int search_all(struct boxes *b)
         }
         struct box x = pop(b);
         int some = search_box(b, &x, &best);
-        if (some < 0 || (some ? part_box(b, &x, &best) : look_closer(b, x, best.floor)))
+        if (some < 0 ||
+            (some ? part_box(b, &x, &best) : look_closer(b, x, LEVELS, best.floor)))
             return -1;
         if (!b->least && b->run.searched == DOUBT && !best_of(b)) {
             int any = something_fits(b);
