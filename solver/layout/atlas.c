@@ -270,18 +270,56 @@ static void hand_over(const struct view *v, int d, int e)
     }
 }
 
-/* Orders of a dimension's groups that displace all of 'places', and no others. */
-static void displace(const struct view *v, int d, uint32_t places, uint32_t left,
+/* Places of a dimension that some orders of its groups displace, and those that stand still between them. */
+struct reordering {
+    int dim;
+    uint32_t places, between;
+};
+
+static void begin_reordering(const struct view *v, const struct reordering *r)
+{
+    uint32_t set = 0;
+    for (uint32_t m = r->places; m; m &= m - 1)
+        set |= 1u << v->group[r->dim][__builtin_ctz(m)];
+    begin_class(v, TOPT_MOVE_PERMUTE, set, v->shape_number);
+    v->a->class[v->a->nclasses - 1].dim = (uint8_t)r->dim;
+}
+
+/* A class of its own for an order in which groups stand between those that are displaced.  Of four places
+ * two stand between only where the ends are exchanged, so for all the same comes to stand outside. */
+static void begin_parted(const struct view *v, const struct reordering *r, uint64_t to)
+{
+    begin_reordering(v, r);
+    struct topt_atlas_class *c = &v->a->class[v->a->nclasses - 1];
+    int first = __builtin_ctz(r->between);
+    for (uint32_t m = r->between; m; m &= m - 1)
+        c->between |= (uint16_t)(1u << v->group[r->dim][__builtin_ctz(m)]);
+    for (uint32_t m = r->places; m; m &= m - 1) {
+        int place = __builtin_ctz(m), g = v->group[r->dim][place];
+        int next = topt_way_pos(to, g);
+        if (place > first && next < first)
+            c->in |= (uint16_t)(1u << g);
+        if (place < first && next > first)
+            c->out |= (uint16_t)(1u << g);
+    }
+}
+
+/* Orders of a dimension's groups that displace all of the places, and no others. */
+static void displace(const struct view *v, const struct reordering *r, uint32_t left,
                      int place, uint64_t s)
 {
-    while (place < v->n[d] && !(places >> place & 1))
+    int n = v->n[r->dim];
+    while (place < n && !(r->places >> place & 1))
         place++;
-    if (place == v->n[d])
+    if (place == n) {
+        if (r->between)
+            begin_parted(v, r, s);
         add_arc(v, s);
-    for (uint32_t m = place < v->n[d] ? left & ~(1u << place) : 0; m; m &= m - 1) {
+    }
+    for (uint32_t m = place < n ? left & ~(1u << place) : 0; m; m &= m - 1) {
         int to = __builtin_ctz(m);
-        displace(v, d, places, left & ~(1u << to), place + 1,
-                 topt_way_put(s, v->group[d][place], d, to));
+        displace(v, r, left & ~(1u << to), place + 1,
+                 topt_way_put(s, v->group[r->dim][place], r->dim, to));
     }
 }
 
@@ -290,15 +328,24 @@ static void reorder(const struct view *v, int d)
 {
     int n = v->n[d] <= TOPT_ATLAS_REORDERED ? v->n[d] : 0;
     for (uint32_t places = 3; places < 1u << n; places++) {
-        uint32_t set = 0;
         if (!(places & (places - 1)))
             continue;
-        for (uint32_t m = places; m; m &= m - 1)
-            set |= 1u << v->group[d][__builtin_ctz(m)];
-        begin_class(v, TOPT_MOVE_PERMUTE, set, v->shape_number);
-        v->a->class[v->a->nclasses - 1].dim = (uint8_t)d;
-        displace(v, d, places, places, 0, v->state);
+        uint32_t ends = (2u << (31 - __builtin_clz(places))) - (places & -places);
+        struct reordering r = {d, places, ends & ~places};
+        if (!r.between)
+            begin_reordering(v, &r);
+        displace(v, &r, places, 0, v->state);
     }
+}
+
+uint32_t topt_atlas_groups(const struct topt_atlas_class *c, const uint16_t *size)
+{
+    int64_t in = 1, out = 1;
+    for (uint32_t m = c->in; m; m &= m - 1)
+        in *= size[__builtin_ctz(m)];
+    for (uint32_t m = c->out; m; m &= m - 1)
+        out *= size[__builtin_ctz(m)];
+    return c->groups | (in != out ? c->between : 0u);
 }
 
 static void list_out(const struct view *v)
@@ -344,9 +391,34 @@ int topt_atlas_list_all(struct topt_atlas *a)
 
 /* ---- ways through it -------------------------------------------------------------------------------- */
 
+/* How many parts of a dimension stand outside of a group's. */
+static int64_t outside(const struct topt_atlas *a, const uint16_t *size, uint64_t s,
+                       int group)
+{
+    int64_t n = 1;
+    int at = topt_way_at(s, group), place = topt_way_pos(s, group);
+    for (int g = 0; g < a->ngroups; g++)
+        if (topt_way_at(s, g) == at && topt_way_pos(s, g) < place)
+            n *= size[g];
+    return n;
+}
+
+/* Groups that keep their place in a permutation, but not what stands outside of them. */
+static uint32_t shifted(const struct topt_atlas *a, const uint16_t *size, uint64_t from,
+                        uint64_t to)
+{
+    uint32_t set = 0;
+    for (int g = 0; g < a->ngroups; g++)
+        if (topt_way_at(to, g) < TOPT_WAY_P &&
+            topt_way_bits(from, g) == topt_way_bits(to, g) &&
+            outside(a, size, from, g) != outside(a, size, to, g))
+            set |= 1u << g;
+    return set;
+}
+
 /* The move between two layouts. */
-static struct topt_way_step step_between(const struct topt_atlas *a, uint64_t from,
-                                         uint64_t to)
+static struct topt_way_step step_between(const struct topt_atlas *a, const uint16_t *size,
+                                         uint64_t from, uint64_t to)
 {
     struct topt_way_step step = {.to = to};
     for (int g = 0; g < a->ngroups; g++) {
@@ -364,17 +436,19 @@ static struct topt_way_step step_between(const struct topt_atlas *a, uint64_t fr
         else
             step.kind = next == at ? TOPT_MOVE_PERMUTE : TOPT_MOVE_ALL_TO_ALL;
     }
+    if (step.kind == TOPT_MOVE_PERMUTE)
+        step.groups |= shifted(a, size, from, to);
     return step;
 }
 
-int topt_atlas_steps(const struct topt_atlas *a, const int32_t *stop, int len,
-                     struct topt_way_step *step)
+int topt_atlas_steps(const struct topt_atlas *a, const uint16_t *size,
+                     const int32_t *stop, int len, struct topt_way_step *step)
 {
     int nsteps = 0;
     for (int i = 0; i < len; i++) {
         struct topt_way_step *last = nsteps ? &step[nsteps - 1] : NULL;
         struct topt_way_step next =
-            step_between(a, a->spot[stop[i]].state, a->spot[stop[i + 1]].state);
+            step_between(a, size, a->spot[stop[i]].state, a->spot[stop[i + 1]].state);
         if (last && last->kind == TOPT_MOVE_SLICE && next.kind == TOPT_MOVE_SLICE) {
             last->groups |= next.groups;
             last->to = next.to;

@@ -17,6 +17,9 @@ struct topt_atlas_class {
     int32_t narcs;
     uint16_t groups;   /* that they vary along */
     uint8_t kind, dim; /* 'dim' of a permutation */
+    /* Of a permutation: groups that keep their place between others, and what comes to stand outside of them, and
+     * no longer does.  Where these are of different sizes such a group's blocks move, too. */
+    uint16_t between, in, out;
 };
 
 /* Moves from a layout: classes.  n NONE: not listed yet. */
@@ -55,10 +58,13 @@ int32_t topt_atlas_number(struct topt_atlas *a, uint64_t state);
 int topt_atlas_list_out(struct topt_atlas *a, int32_t spot) TOPT_MUST_CHECK;
 int topt_atlas_list_all(struct topt_atlas *a) TOPT_MUST_CHECK;
 
-/* The steps of a way by its stops, one more than 'len': slices that follow each other are one.  Returns
- * how many. */
-int topt_atlas_steps(const struct topt_atlas *a, const int32_t *stop, int len,
-                     struct topt_way_step *step);
+/* The groups that a class of moves varies along, by the groups' sizes. */
+uint32_t topt_atlas_groups(const struct topt_atlas_class *c, const uint16_t *size);
+
+/* The steps of a way by its stops, one more than 'len', and the groups' sizes: slices that follow each other
+ * are one.  Returns how many. */
+int topt_atlas_steps(const struct topt_atlas *a, const uint16_t *size,
+                     const int32_t *stop, int len, struct topt_way_step *step);
 
 static inline uint32_t topt_atlas_set(uint64_t shape, int dim)
 {

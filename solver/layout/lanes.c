@@ -302,7 +302,7 @@ static int answer(struct topt_lanes *l, struct topt_way_question *q, int lane,
     q->way.step = TOPT_NEW(arena, len, struct topt_way_step);
     if (!q->way.step)
         return -1;
-    q->way.nsteps = topt_atlas_steps(l->atlas, stop, len, q->way.step);
+    q->way.nsteps = topt_atlas_steps(l->atlas, q->source.size, stop, len, q->way.step);
     return 0;
 }
 

@@ -262,7 +262,8 @@ static int64_t key_of(struct topt_tariff *t, const struct topt_atlas_class *c)
     const struct block *b = block_of(t, c->shape);
     if (!b || (c->kind == TOPT_MOVE_PERMUTE && !(b->whole >> c->dim & 1)))
         return NONE;
-    return topt_tariff_row_key(t, b->row, (enum topt_move_kind)c->kind, c->groups);
+    return topt_tariff_row_key(t, b->row, (enum topt_move_kind)c->kind,
+                               topt_atlas_groups(c, t->source.size));
 }
 
 static int keys_fit(struct topt_tariff *t)

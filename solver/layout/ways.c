@@ -392,13 +392,14 @@ static int begin_source(struct topt_ways *w, struct topt_way_question *const *qu
     return w->failed ? -1 : 0;
 }
 
-static int read_steps(const struct topt_ways *w, int32_t spot, struct topt_way_step *step)
+static int read_steps(const struct topt_ways *w, const uint16_t *size, int32_t spot,
+                      struct topt_way_step *step)
 {
     int32_t stop[1 << TOPT_KEY_BITS];
     int len = topt_key_moves(w->from[spot].key);
     for (int i = len; i >= 0; spot = w->from[spot].prev, i--)
         stop[i] = spot;
-    return topt_atlas_steps(w->on, stop, len, step);
+    return topt_atlas_steps(w->on, size, stop, len, step);
 }
 
 static int answer(struct topt_ways *w, struct topt_way_question *q)
@@ -411,7 +412,7 @@ static int answer(struct topt_ways *w, struct topt_way_question *q)
     if (!q->way.step)
         return -1;
     q->way.ns = key < TOPT_KEY_FAR ? key >> TOPT_KEY_BITS : TOPT_ROUTE_FAR;
-    q->way.nsteps = read_steps(w, spot, q->way.step);
+    q->way.nsteps = read_steps(w, q->source.size, spot, q->way.step);
     return 0;
 }
 

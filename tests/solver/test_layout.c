@@ -20,6 +20,25 @@ static void random_layout(uint64_t *seed, const struct topt_mesh *mesh, int ndim
     }
 }
 
+/* Most axes split the one dimension, in any order. */
+static void random_order(uint64_t *seed, const struct topt_mesh *mesh,
+                         struct topt_layout *l)
+{
+    int order[TOPT_MAX_AXES] = {0};
+    int8_t used = 0;
+    *l = topt_layout_replicated();
+    for (int a = 0; a < mesh->naxes; a++) {
+        int k = random_below(seed, a + 1);
+        order[a] = order[k];
+        order[k] = a;
+    }
+    for (int a = 0; a < mesh->naxes; a++)
+        if (random_below(seed, 4)) {
+            l->at[order[a]] = 0;
+            l->pos[order[a]] = used++;
+        }
+}
+
 static void test_mesh(void)
 {
     struct topt_mesh m;
@@ -91,6 +110,62 @@ static int path_holds(const struct topt_path *p, const struct topt_layout *from,
         at = &p->move[i].to;
     }
     return topt_layout_equal(at, to);
+}
+
+/* Of a tensor of one dimension: does every device find all that it is to have in the blocks of its group? */
+static int is_within_reach(const struct topt_mesh *m, const struct topt_shape *s,
+                           const struct topt_move *v)
+{
+    uint32_t axes = v->kind == TOPT_MOVE_SLICE ? 0 : v->axes;
+    for (int i = 0; i < m->devices; i++) {
+        struct topt_box want = topt_layout_box(m, s, &v->to, i);
+        for (int64_t at = want.off[0]; at < want.off[0] + want.len[0]; at++) {
+            int found = 0;
+            for (int k = 0; k < m->devices && !found; k++) {
+                struct topt_box have = topt_layout_box(m, s, &v->from, k);
+                found = at >= have.off[0] && at < have.off[0] + have.len[0];
+                for (int a = 0; a < m->naxes; a++)
+                    found &= axes >> a & 1 ||
+                             topt_mesh_coord(m, i, a) == topt_mesh_coord(m, k, a);
+            }
+            if (!found)
+                return 0;
+        }
+    }
+    return 1;
+}
+
+/* Axes of several sizes, or so many that equal ones go together: where two of them change places, those between
+ * them may have to move, too. */
+static void test_reach(const char *profile, int nodes, int per_node)
+{
+    struct topt_hw *near = topt_hw_load(profile, NULL);
+    struct topt_mesh m;
+    uint64_t seed = 23;
+    int moves = 0, permuted = 0, within = 1;
+    if (topt_mesh_init(&m, nodes, per_node, NULL))
+        return;
+    struct topt_router *r = topt_router_create(near, &m);
+    struct topt_shape s = {1, {{(int64_t)m.devices * 2, 512}}};
+    for (int i = 0; i < 200; i++) {
+        struct topt_layout end[2];
+        const struct topt_path *p;
+        for (int k = 0; k < 2; k++)
+            random_order(&seed, &m, &end[k]);
+        if (topt_router_path(r, &s, 4, &end[0], &end[1], &p, NULL)) {
+            within = 0;
+            break;
+        }
+        for (int k = 0; k < p->nmoves; k++, moves++) {
+            permuted += p->move[k].kind == TOPT_MOVE_PERMUTE;
+            within &= is_within_reach(&m, &s, &p->move[k]);
+        }
+    }
+    ok(within && permuted,
+       "%dx%d: %d moves, %d of them permutations, bring what groups have", nodes,
+       per_node, moves, permuted);
+    topt_router_destroy(r);
+    topt_hw_destroy(near);
 }
 
 static uint32_t dims_split(const struct topt_layout *a, const struct topt_layout *b)
@@ -325,6 +400,9 @@ int main(void)
     test_interchange("a100-80-dgx", 4, 8);
     test_dimensions("a100-80-dgx", 2, 8);
     test_dimensions("a100-80-dgx", 16, 8);
+    test_reach("a100-80-dgx", 2, 6);
+    test_reach("a100-80-dgx", 3, 4);
+    test_reach("v100-dgx1-2x8", 8, 8);
     test_routes("lab-cpu", 1, 4);
     test_routes("lab-cpu", 2, 3);
     test_routes("v100-dgx1-2x8", 2, 4);

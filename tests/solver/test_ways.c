@@ -126,13 +126,25 @@ static int even(uint64_t s, int d)
     return source->count[d] >= 0 && source->count[d] % parts == 0;
 }
 
+/* Devices next to each other along 'group' of dimension 'd' have parts so far from each other. */
+static int64_t stride(uint64_t s, int d, int group)
+{
+    int64_t n = 1;
+    for (int g = 0; g < source->ngroups; g++)
+        if (topt_way_at(s, g) == d && topt_way_pos(s, g) > topt_way_pos(s, group))
+            n *= source->size[g];
+    return n;
+}
+
 static void orders(int at, int d, uint32_t left, int pos, uint64_t made)
 {
     uint64_t s = node[at].state;
     uint32_t set = 0;
     if (!left) {
         for (int g = 0; g < source->ngroups; g++)
-            set |= (uint32_t)(topt_way_pos(made, g) != topt_way_pos(s, g)) << g;
+            if (topt_way_pos(made, g) != topt_way_pos(s, g) ||
+                (topt_way_at(s, g) == d && stride(s, d, g) != stride(made, d, g)))
+                set |= 1u << g;
         if (set)
             relax(at, TOPT_MOVE_PERMUTE, set, made);
     }
