@@ -311,7 +311,7 @@ static int run_shape(const struct row *row, struct topt_request *q, struct resul
     int rc = topt_shape_open(&s, &micros, row->nodes, row->per_node, err) ||
              list_configs(&s, err);
     r->cpu[LIST] += since(&t);
-    if (!rc && row->question != LEAST)
+    if (!rc && row->question == FRONTIER)
         rc = topt_shape_before(&s, q->memory_limit, &all, err);
     r->cpu[SEARCH] += since(&t);
     for (int i = 0; !rc && i < s.nvariants; i++)
