@@ -152,6 +152,13 @@ int topt_run_over(const struct run *r)
            (o->max_work && r->ret->claim.stats.products >= o->max_work);
 }
 
+int topt_run_stopped(const struct run *r, const struct topt_error *why)
+{
+    const struct topt_search_options *o = r->options;
+    return why->code == TOPT_ERR_CANCELED && topt_run_over(r) &&
+           !(o->cancel && atomic_load(o->cancel));
+}
+
 int64_t topt_floor_under(int64_t time, double epsilon)
 {
     return epsilon > 0 ? (int64_t)((double)time / (1 + epsilon) * (1 - 1e-12)) : time;

@@ -23,6 +23,8 @@ int topt_run_search(struct run *r, const struct topt_search_problem *problem,
                     struct topt_frontier **ret) TOPT_MUST_CHECK;
 /* Is it to stop, or out of work? */
 int topt_run_over(const struct run *r);
+/* Did something fail only because it is to answer with what it has? */
+int topt_run_stopped(const struct run *r, const struct topt_error *why);
 /* fit.c: lower caps to what can be in flight of what fits, 'low' at least.  1, 0 where nothing fits, or -1. */
 int topt_run_fit(struct run *r, struct topt_caps low,
                  struct topt_caps *high) TOPT_MUST_CHECK;

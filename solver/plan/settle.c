@@ -382,9 +382,10 @@ static int64_t first_near(const struct topt_problem *p)
 int topt_settle_fastest(struct topt_problem *p, const struct topt_search_options *options,
                         struct topt_solutions *ret, struct topt_error *err)
 {
+    struct topt_error why = {0};
     struct settle s = {.options = options,
                        .ret = ret,
-                       .err = err,
+                       .err = &why,
                        .whole = p,
                        .part = p,
                        .near = first_near(p),
@@ -395,13 +396,19 @@ int topt_settle_fastest(struct topt_problem *p, const struct topt_search_options
         step = go(&s);
         unweigh(&s);
     }
+    struct run r = {.options = options, .ret = ret};
+    if (step == FAILED && topt_run_stopped(&r, &why))
+        step = MORE;
     if (step != FAILED)
         conclude(&s, step == MORE || ret->stopped);
     if (s.part != p)
         topt_problem_destroy(s.part);
-    if (step == FAILED)
-        topt_solutions_fini(ret);
-    return step == FAILED ? -1 : 0;
+    if (step != FAILED)
+        return 0;
+    topt_solutions_fini(ret);
+    if (err)
+        *err = why;
+    return -1;
 }
 
 /* The least where everything is priced. */

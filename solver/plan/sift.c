@@ -393,14 +393,6 @@ static void conclude(struct sift *s, enum step step)
                                                        : best;
 }
 
-/* Was it not canceled, but is to answer with what it has? */
-static int was_stopped(const struct sift *s)
-{
-    const struct topt_search_options *o = s->options;
-    return s->err->code == TOPT_ERR_CANCELED && over(s) &&
-           !(o->cancel && atomic_load(o->cancel));
-}
-
 int topt_sift_frontier(struct topt_problem *p, const struct topt_search_options *options,
                        struct topt_solutions *ret, struct topt_error *err)
 {
@@ -418,7 +410,8 @@ int topt_sift_frontier(struct topt_problem *p, const struct topt_search_options 
     enum step step = find_known(&s) ? FAILED : MORE;
     while (step == MORE && !over(&s))
         step = go(&s);
-    if (step == FAILED && was_stopped(&s))
+    struct run r = {.options = options, .ret = ret};
+    if (step == FAILED && topt_run_stopped(&r, &why))
         step = MORE;
     if (step != FAILED)
         conclude(&s, step);

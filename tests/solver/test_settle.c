@@ -303,6 +303,7 @@ static void test_stop(void)
     struct topt_space_options o = {
         .space = TOPT_SPACE_CANONICAL, .zero = 15, .floors = 1};
     struct topt_model *m = random_model(5, 6);
+    atomic_bool told = 0; /* to whom prices */
     topt_request_init(&r);
     r.model = m;
     r.hw = hw;
@@ -310,8 +311,9 @@ static void test_stop(void)
     r.factors = 0;
     int rc = topt_micros_init(&micros, &r, NULL) ||
              topt_shape_open(&s, &micros, 2, 4, NULL) ||
-             topt_shape_costing(&s, &s.variant[0], &k, NULL) ||
-             topt_problem_create(&k, &o, &p, NULL);
+             topt_shape_costing(&s, &s.variant[0], &k, NULL);
+    k.cancel = &told;
+    rc = rc || topt_problem_create(&k, &o, &p, NULL);
     o.floors = 0;
     rc = rc || topt_problem_create(&k, &o, &exact, NULL);
     struct topt_search_options any = {.threads = 1};
@@ -330,6 +332,15 @@ static void test_stop(void)
        "out of work, %d times: what was found is no better than the best, the floor no "
        "worse",
        stopped);
+    atomic_store(&told, 1);
+    for (int fastest = 0; fastest < 2; fastest++) {
+        struct topt_search_options some = {.threads = 1, .max_work = 1};
+        rc = topt_problem_frontier(p, &some, fastest, &b, NULL);
+        ok(!rc && b.stopped && !b.claim.exact && b.claim.floor_ns <= a.at[0].time_ns,
+           "%s: stopped while prices are found",
+           fastest ? "the fastest" : "the frontier");
+        topt_solutions_fini(&b);
+    }
     atomic_bool now = 1;
     struct topt_search_options canceled = {.threads = 1, .cancel = &now};
     struct topt_error err = {0};
