@@ -32,8 +32,8 @@
 #endif
 
 enum {
-    ROWS = 4, /* of a tile */
-    COLUMNS = 16,
+    ROWS = TOPT_TILE_ROWS,
+    COLUMNS = TOPT_TILE_COLUMNS,
     SPARSE = 8, /* fewer than a part of entries are looked at one by one */
 };
 
@@ -151,9 +151,6 @@ int64_t topt_matrix_room(const struct step *s)
 
 /* ---- tiles ------------------------------------------------------------------------------------ */
 
-/* ret[row][column] = least over k of  a[k][row] + b[k][column] */
-typedef void tile_fn(const double *a, const double *b, int nk, double *ret);
-
 static void tile(const double *a, const double *b, int nk, double *ret)
 {
     double least[ROWS][COLUMNS];
@@ -197,17 +194,20 @@ static void tile(const double *a, const double *b, int nk, double *ret)
 #define OF_8(what) _mm512_##what##_pd
 TILE(tile_wide, WIDE, __m256d, 4, OF_4)
 TILE(tile_widest, WIDEST, __m512d, 8, OF_8)
-
-static tile_fn *best_tile(void)
-{
-    return HAS_WIDEST ? tile_widest : HAS_WIDE ? tile_wide : tile;
-}
-#else
-static tile_fn *best_tile(void)
-{
-    return tile;
-}
 #endif
+
+int topt_matrix_tiles(topt_tile_fn *ret[TOPT_TILES])
+{
+    int n = 0;
+    ret[n++] = tile;
+#ifdef WIDEST
+    if (HAS_WIDE)
+        ret[n++] = tile_wide;
+    if (HAS_WIDEST)
+        ret[n++] = tile_widest;
+#endif
+    return n;
+}
 
 /* ---- rows ------------------------------------------------------------------------------------- */
 
@@ -259,7 +259,7 @@ typedef void keep_fn(const void *to, const double *tile, int x, int y);
 static void multiply(const struct product *p, keep_fn *keep, const void *to)
 {
     double least[ROWS * COLUMNS];
-    tile_fn *of_tile = best_tile();
+    topt_tile_fn *tiles[TOPT_TILES], *of_tile = tiles[topt_matrix_tiles(tiles) - 1];
     for (int y = 0; y < p->ny; y += COLUMNS)
         for (int x = 0; x < p->nx; x += ROWS) {
             of_tile(p->a + (size_t)x * (size_t)p->nk, p->b + (size_t)y * (size_t)p->nk,

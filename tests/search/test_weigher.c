@@ -1,5 +1,6 @@
 /* Weighings against every strategy of small random problems, and of deep chains of alike layers against
  * plain dynamic programming. */
+#include "matrix.h"
 #include "random_problem.h"
 #include "tap.h"
 #include "topt_weigher.h"
@@ -306,8 +307,40 @@ static void test_deep(void)
     ok(inside > 50, "%d configurations between the lightest and the corner", inside);
 }
 
+/* Every tile that this processor can do, on panels with holes, against the sums themselves. */
+static void test_tiles(void)
+{
+    enum { MOST = 9, SIZE = TOPT_TILE_ROWS * TOPT_TILE_COLUMNS };
+    topt_tile_fn *tile[TOPT_TILES];
+    int n = topt_matrix_tiles(tile), wrong = 0;
+    struct rng r = {29};
+    for (int round = 0; round < 500; round++) {
+        double a[MOST * TOPT_TILE_ROWS], b[MOST * TOPT_TILE_COLUMNS], want[SIZE],
+            got[SIZE];
+        int nk = rng_below(&r, MOST + 1);
+        for (int i = 0; i < nk * TOPT_TILE_ROWS; i++)
+            a[i] = rng_below(&r, 5) ? rng_below(&r, 1000) : TOPT_FLAT_NOTHING;
+        for (int i = 0; i < nk * TOPT_TILE_COLUMNS; i++)
+            b[i] = rng_below(&r, 5) ? rng_below(&r, 1000) : TOPT_FLAT_NOTHING;
+        for (int i = 0; i < SIZE; i++) {
+            want[i] = TOPT_FLAT_NOTHING;
+            for (int k = 0; k < nk; k++) {
+                double w = a[k * TOPT_TILE_ROWS + i / TOPT_TILE_COLUMNS] +
+                           b[k * TOPT_TILE_COLUMNS + i % TOPT_TILE_COLUMNS];
+                want[i] = w < want[i] ? w : want[i];
+            }
+        }
+        for (int k = 0; k < n; k++) {
+            tile[k](a, b, nk, got);
+            wrong += memcmp(got, want, sizeof want) != 0;
+        }
+    }
+    is_int(wrong, 0, "%d ways to multiply a tile say what the sums do", n);
+}
+
 int main(void)
 {
+    test_tiles();
     test_against_brute_force();
     test_deep();
     test_relaxed();
