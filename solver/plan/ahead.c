@@ -264,12 +264,6 @@ static int64_t least_charge(const struct ahead *h)
     return all.transient + topt_problem_crossing(h->p) * all.crossing;
 }
 
-/* What is not slower than that is as good as a point known to take 'time'. */
-static int64_t below(int64_t time, double epsilon)
-{
-    return topt_floor_under(time, epsilon) + (epsilon > 0 ? 1 : -1);
-}
-
 static void add_corner(struct ahead *h, int64_t memory, int64_t time, int64_t charge)
 {
     if (memory != INT64_MAX)
@@ -287,7 +281,7 @@ static int make_corners(struct ahead *h)
         return no_memory(h->err);
     for (int i = 0; i < a->nknown; i++) {
         add_corner(h, a->known[i].memory - 1, time, charge);
-        time = below(a->known[i].time, a->epsilon);
+        time = topt_search_missed(a->known[i].time, a->epsilon);
     }
     add_corner(h, a->memory_limit ? a->memory_limit : INT64_MAX, time, charge);
     return 0;

@@ -335,8 +335,7 @@ static enum step go(struct settle *s)
     if (topt_weigher_create(p, &s->own, &s->weigher, &why)) {
         if (why.code == TOPT_ERR_LIMIT)
             return give_up(s);
-        if (s->err)
-            *s->err = why;
+        *s->err = why;
         return FAILED;
     }
     if (find_balance(s, &some))
