@@ -70,3 +70,10 @@ int topt_run_fit(struct run *r, struct topt_caps low, struct topt_caps *high)
     }
     return 1;
 }
+
+int topt_run_may_fit(struct run *r)
+{
+    struct topt_caps high = {topt_problem_next_transient(r->p, INT64_MAX),
+                             topt_problem_next_crossing(r->p, INT64_MAX)};
+    return topt_run_fit(r, topt_problem_least_caps(r->p), &high);
+}

@@ -138,8 +138,7 @@ int topt_run_keep(struct run *r, const struct topt_search_point *point, int64_t 
     return 0;
 }
 
-/* Work that is left of what the caller allows: at least a little, which finds the lightest. */
-static int64_t work_left(const struct run *r)
+int64_t topt_run_work_left(const struct run *r)
 {
     int64_t most = r->options->max_work, done = r->ret->claim.stats.products;
     return most && most - done < 1 ? 1 : most ? most - done : 0;
@@ -195,7 +194,7 @@ int topt_run_search(struct run *r, const struct topt_search_problem *problem,
                     const struct topt_search_options *options, struct topt_frontier **ret)
 {
     struct topt_search_options o = *options;
-    o.max_work = work_left(r);
+    o.max_work = topt_run_work_left(r);
     r->before = r->ret->n;
     if (topt_search(problem, &o, ret, r->err))
         return -1;

@@ -21,6 +21,8 @@ struct run {
 int topt_run_search(struct run *r, const struct topt_search_problem *problem,
                     const struct topt_search_options *options,
                     struct topt_frontier **ret) TOPT_MUST_CHECK;
+/* Work that is left of what the caller allows (0: all): at least a little, which finds the lightest. */
+int64_t topt_run_work_left(const struct run *r);
 /* Is it to stop, or out of work? */
 int topt_run_over(const struct run *r);
 /* Did something fail only because it is to answer with what it has? */
@@ -28,6 +30,8 @@ int topt_run_stopped(const struct run *r, const struct topt_error *why);
 /* fit.c: lower caps to what can be in flight of what fits, 'low' at least.  1, 0 where nothing fits, or -1. */
 int topt_run_fit(struct run *r, struct topt_caps low,
                  struct topt_caps *high) TOPT_MUST_CHECK;
+/* Can anything fit, by that?  1, 0 or -1. */
+int topt_run_may_fit(struct run *r) TOPT_MUST_CHECK;
 /* Note that a search under such caps was made. */
 int topt_run_note(struct run *r, struct topt_caps caps) TOPT_MUST_CHECK;
 /* What nothing is faster than where 'time' is within 'epsilon' of the fastest. */

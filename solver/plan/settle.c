@@ -64,9 +64,9 @@ static void find_room(struct settle *s)
 static void find_options(struct settle *s)
 {
     const struct topt_search_options *o = s->options;
-    int64_t left = o->max_work - s->ret->claim.stats.products;
+    struct run r = {.options = o, .ret = s->ret};
     s->own = *o;
-    s->own.max_work = !o->max_work ? 0 : left > 1 ? left : 1;
+    s->own.max_work = topt_run_work_left(&r);
     int64_t best = topt_solutions_best(s->ret);
     if (best < INT64_MAX && (!o->time_limit || best < o->time_limit))
         s->own.time_limit = best;
@@ -272,9 +272,7 @@ static int keep_rest(struct settle *s, int level)
 static int something_fits(struct settle *s)
 {
     struct run r = {.p = s->part, .options = s->options, .ret = s->ret, .err = s->err};
-    struct topt_caps high = {topt_problem_next_transient(s->part, INT64_MAX),
-                             topt_problem_next_crossing(s->part, INT64_MAX)};
-    return topt_run_fit(&r, topt_problem_least_caps(s->part), &high);
+    return topt_run_may_fit(&r);
 }
 
 /* What is near is searched, more and more of it while nothing fits.  1 where something is known that does, 0

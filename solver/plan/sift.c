@@ -152,12 +152,10 @@ static int64_t most_entries(const struct sift *s)
 static int may_be_lighter(struct sift *s, int64_t below)
 {
     struct topt_search_options o = *s->options;
-    struct topt_caps high = {topt_problem_next_transient(s->part, INT64_MAX),
-                             topt_problem_next_crossing(s->part, INT64_MAX)};
     struct run r = {.p = s->part, .options = &o, .ret = s->ret, .err = s->err};
     o.memory_limit = below - 1;
     o.max_entries = most_entries(s);
-    return below > 1 ? topt_run_fit(&r, topt_problem_least_caps(s->part), &high) : 0;
+    return below > 1 ? topt_run_may_fit(&r) : 0;
 }
 
 /* The lightest below that, if any. */
@@ -230,8 +228,8 @@ static int clear_corner(struct sift *s)
 static struct topt_search_options options_of(const struct sift *s, double epsilon)
 {
     struct topt_search_options o = *s->options;
-    int64_t left = o.max_work - s->ret->claim.stats.products;
-    o.max_work = !o.max_work ? 0 : left > 1 ? left : 1;
+    struct run r = {.options = s->options, .ret = s->ret};
+    o.max_work = topt_run_work_left(&r);
     o.known = s->known;
     o.nknown = s->nknown;
     o.epsilon = epsilon;
