@@ -20,12 +20,14 @@
  * between two sizes that were looked at nothing is faster than the first or brings more than the second. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "topt_layout.h"
 
 enum {
-    FINE = 16,    /* sizes of an octave */
-    OCTAVES = 43, /* from one byte on; no floor is known of larger tensors */
+    FINE_BITS = 4,
+    FINE = 1 << FINE_BITS, /* sizes of an octave, the same apart */
+    OCTAVES = 43,          /* from one byte on; no floor is known of larger tensors */
     SIZES = FINE * OCTAVES,
     FIRST = 8 * FINE, /* sizes below it are one */
     STRIDE = 8,       /* of the sizes that are tried as x */
@@ -50,24 +52,39 @@ struct topt_floors {
 
 /* ---- collectives ---------------------------------------------------------------------------- */
 
-/* Sizes are looked up rather than computed, since they are asked for often. */
-struct sizes {
-    double at[SIZES + 1];
-};
+/* A size has for its number the exponent and the first bits of what it is as a floating-point number: they are
+ * asked for often. */
+enum { SIZE_SHIFT = 52 - FINE_BITS, SIZE_ONE = 1023 << FINE_BITS };
 
-static void sizes_init(struct sizes *s)
+static double size_at(int i)
 {
-    for (int i = 0; i <= SIZES; i++)
-        s->at[i] = exp2((double)i / FINE);
+    uint64_t bits = (uint64_t)(i + SIZE_ONE) << SIZE_SHIFT;
+    double bytes;
+    memcpy(&bytes, &bits, sizeof bytes);
+    return bytes;
 }
 
 /* The largest size that is not above 'bytes' (at least one). */
 static int size_below(double bytes)
 {
-    int exponent;
-    double m = frexp(bytes, &exponent); /* in [0.5, 1) */
-    int i = (exponent - 1) * FINE + (int)(log2(2 * m) * FINE);
+    uint64_t bits;
+    memcpy(&bits, &bytes, sizeof bits);
+    int i = (int)(bits >> SIZE_SHIFT) - SIZE_ONE;
     return i < SIZES ? i : SIZES - 1;
+}
+
+struct sizes {
+    double at[SIZES + 1];
+    int64_t
+        above[SIZES + 1 - FIRST]; /* from FIRST on: what is more than the size before */
+};
+
+static void sizes_init(struct sizes *s)
+{
+    for (int i = 0; i <= SIZES; i++)
+        s->at[i] = size_at(i);
+    for (int i = FIRST; i <= SIZES; i++)
+        s->above[i - FIRST] = i == FIRST ? 1 : (int64_t)s->at[i - 1];
 }
 
 static void bring(struct brought *b, double bytes, double ns)
@@ -98,13 +115,12 @@ static void bring_all(const struct topt_hw *hw, const struct sizes *s,
                       struct brought *node)
 {
     double of_device, of_node;
+    int64_t ns[SIZES + 1 - FIRST];
     volumes(c, g, &of_device, &of_node);
+    topt_hw_collective_all(hw, c, g, s->above, SIZES + 1 - FIRST, ns);
     for (int i = FIRST; i <= SIZES; i++) {
-        /* More than the size before (or anything small), up to this one. */
-        int64_t from = i == FIRST ? 1 : (int64_t)s->at[i - 1];
-        double ns = (double)topt_hw_collective_ns(hw, c, g, from);
-        bring(device, of_device * s->at[i], ns);
-        bring(node, of_node * s->at[i], ns);
+        bring(device, of_device * s->at[i], (double)ns[i - FIRST]);
+        bring(node, of_node * s->at[i], (double)ns[i - FIRST]);
     }
 }
 
@@ -120,39 +136,60 @@ static void raise_curve(struct curve *c, const struct sizes *s, double latency,
     }
 }
 
-/* The latency with which all that brings up to size x takes so long for each byte, or longer. */
-static double latency_at(const struct brought *b, int x, double per_byte)
+/* Those of what was brought that nothing between two others takes less than: the rest needs no look, whatever a
+ * byte takes (the lower hull: Andrew, Another efficient algorithm for convex hulls in two dimensions, 1979). */
+struct hull {
+    int n;
+    double bytes[SIZES], ns[SIZES];
+};
+
+static void hull_add(struct hull *h, double bytes, double ns)
+{
+    while (h->n > 1 &&
+           (h->ns[h->n - 1] - h->ns[h->n - 2]) * (bytes - h->bytes[h->n - 2]) >=
+               (ns - h->ns[h->n - 2]) * (h->bytes[h->n - 1] - h->bytes[h->n - 2]))
+        h->n--;
+    h->bytes[h->n] = bytes;
+    h->ns[h->n++] = ns;
+}
+
+/* The latency with which all that is in it takes so long for each byte, or longer. */
+static double latency_at(const struct hull *h, double per_byte)
 {
     double least = INFINITY;
-    for (int i = 0; i <= x; i++) { /* what brings nothing takes for ever */
-        double ns = b->least[i] - b->most[i] * per_byte;
+    for (int i = 0; i < h->n; i++) {
+        double ns = h->ns[i] - h->bytes[i] * per_byte;
         least = ns < least ? ns : least;
     }
     return fmax(least, 0);
 }
 
-/* Of sizes up to x, if 'rate' is that of those up to a step before. */
-static double best_rate(const struct brought *b, int x, double rate)
+/* Sizes up to x, where those up to a step before are in it; '*rate' is the best. */
+static void look_up_to(const struct brought *b, int x, struct hull *h, double *rate)
 {
-    for (int i = x < STRIDE ? 0 : x - STRIDE + 1; i <= x; i++)
-        rate = fmax(rate, b->most[i] / b->least[i]);
-    return rate;
+    for (int i = x < STRIDE ? 0 : x - STRIDE + 1; i <= x; i++) {
+        if (isinf(b->least[i]))
+            continue;
+        *rate = fmax(*rate, b->most[i] / b->least[i]);
+        hull_add(h, b->most[i], b->least[i]);
+    }
 }
 
 static void make_curve(struct brought *b, const struct sizes *s, struct curve *ret)
 {
     static const double times[] = {1, 1.1, 1.5, 4}; /* the best rate */
     double beyond[SIZES + 1], rate = 0;
+    struct hull hull = {.n = 0};
     beyond[SIZES] = INFINITY;
     for (int i = SIZES - 1; i >= 0; i--)
         beyond[i] = fmin(beyond[i + 1], b->least[i]);
     for (int i = 0; i < SIZES; i++)
         ret->ns[i] = isinf(beyond[0]) ? 0 : beyond[0];
     for (int x = 0; x < SIZES; x += STRIDE) {
-        rate = best_rate(b, x, rate);
+        look_up_to(b, x, &hull, &rate);
         for (size_t k = 0; rate > 0 && k < sizeof times / sizeof *times; k++) {
             double per_byte = 1 / (rate * times[k]);
-            raise_curve(ret, s, latency_at(b, x, per_byte), per_byte, beyond[x + 1]);
+            raise_curve(ret, s, latency_at(&hull, per_byte), per_byte, beyond[x + 1]);
         }
     }
     /* Times are rounded up, and these sums not quite exact. */
@@ -237,6 +274,32 @@ void topt_floors_destroy(struct topt_floors *f)
 
 /* ---- what has to travel ------------------------------------------------------------------------ */
 
+/* The axes that split a dimension, outermost first: four bits each. */
+static int axis_at(uint64_t axes, int i)
+{
+    return (int)(axes >> 4 * i & 15);
+}
+
+void topt_floor_end_of(const struct topt_mesh *m, const struct topt_shape *s,
+                       const struct topt_layout *l, struct topt_floor_end *ret)
+{
+    *ret = (struct topt_floor_end){.partial = topt_layout_partial_mask(l)};
+    for (int d = 0; d < TOPT_MAX_RANK; d++)
+        ret->parts[d] = ret->node_parts[d] = 1;
+    for (int a = 0; a < m->naxes; a++) {
+        int d = l->at[a], node = a < m->node_axes;
+        if (d < 0)
+            continue;
+        ret->axes[d] |= (uint64_t)a << 4 * l->pos[a];
+        ret->naxes[d]++;
+        ret->parts[d] *= m->size[a];
+        ret->node_parts[d] *= node ? m->size[a] : 1;
+        ret->odd |= m->size[a] == 2 ? 0 : 1u << d;
+    }
+    for (int d = 0; d < s->ndim; d++)
+        ret->uneven |= s->dim[d].count % ret->parts[d] ? 1u << d : 0;
+}
+
 /* Shares of the whole tensor. */
 struct share {
     double device, node;       /* that they are to have, at least */
@@ -247,80 +310,78 @@ struct share {
 /* Where axes split a dimension into blocks that are not all of one size, we look at a part of the tensor that they
  * do split evenly: as many counts of each of the finest blocks.  Halves of halves lie at the same
  * places whichever axes they are of, and differ by one count at most.  Of other splits nothing is known. */
-static double even_part(const struct topt_mesh *m, int64_t count, const int8_t *a, int na,
-                        const int8_t *b, int nb)
+static double even_part(int64_t count, const struct topt_floor_end *from,
+                        const struct topt_floor_end *to, int dim)
 {
-    int splits[2] = {1, 1}, halves = 1;
-    for (int i = 0; i < na + nb; i++) {
-        int size = m->size[(int)(i < na ? a[i] : b[i - na])];
-        splits[i >= na] *= size;
-        halves &= size == 2;
-    }
-    if (count % splits[0] == 0 && count % splits[1] == 0)
+    if (!((from->uneven | to->uneven) >> dim & 1))
         return 1;
-    int finest = splits[0] > splits[1] ? splits[0] : splits[1];
-    return halves ? (double)(count / finest * finest) / (double)count : 0;
-}
-
-static double ratio(const struct topt_mesh *m, const int8_t *axes, int n)
-{
-    double r = 1;
-    for (int i = 0; i < n; i++)
-        r /= m->size[(int)axes[i]];
-    return r;
+    if ((from->odd | to->odd) >> dim & 1)
+        return 0;
+    int64_t finest =
+        from->parts[dim] > to->parts[dim] ? from->parts[dim] : to->parts[dim];
+    return (double)(count / finest * finest) / (double)count;
 }
 
 /* Axis 'x' chooses the node, and its coordinate a digit of the counts of a dimension that a node has.
  * 'before' digits are more significant.  What part of what the node is to have has that digit? */
-static double part_of_node(const struct topt_mesh *m, int x, int before, const int8_t *to,
-                           int nto)
+static double part_of_node(const struct topt_mesh *m, int x, int before,
+                           const struct topt_floor_end *end, int dim)
 {
-    int k = 0, above = 1;
+    int k = 0, nto = end->naxes[dim], above = 1;
+    uint64_t to = end->axes[dim];
     while (k < nto && above < before)
-        above *= m->size[(int)to[k++]];
+        above *= m->size[axis_at(to, k++)];
     if (k == nto)
         return before % above ? 1
                               : 1.0 / m->size[x]; /* what it is to have has all digits */
-    if (above != before || m->size[(int)to[k]] != m->size[x] || to[k] == x)
+    int at = axis_at(to, k);
+    if (above != before || m->size[at] != m->size[x] || at == x)
         return 1;
     /* Its devices are to have each another digit; or all have one, and of some node another. */
-    return to[k] >= m->node_axes ? 1.0 / m->size[x] : 0;
+    return at >= m->node_axes ? 1.0 / m->size[x] : 0;
+}
+
+/* How many of the outermost axes are the same. */
+static int same_axes(const struct topt_floor_end *a, const struct topt_floor_end *b,
+                     int dim)
+{
+    uint64_t differ = a->axes[dim] ^ b->axes[dim];
+    int n = a->naxes[dim] < b->naxes[dim] ? a->naxes[dim] : b->naxes[dim];
+    int same = differ ? __builtin_ctzll(differ) / 4 : n;
+    return same < n ? same : n;
 }
 
 static void add_dim(const struct topt_mesh *m, int64_t count,
-                    const struct topt_layout *from, const struct topt_layout *to, int dim,
-                    struct share *ret)
+                    const struct topt_floor_end *from, const struct topt_floor_end *to,
+                    int dim, struct share *ret)
 {
-    int8_t a[TOPT_MAX_AXES], b[TOPT_MAX_AXES];
-    int na = topt_layout_axes_of(from, dim, a), nb = topt_layout_axes_of(to, dim, b);
-    int same = 0, before = 1;
-    for (int i = 0; i < nb; i++) {
-        ret->device /= m->size[(int)b[i]];
-        ret->node /= b[i] < m->node_axes ? m->size[(int)b[i]] : 1;
-    }
-    ret->even *= even_part(m, count, a, na, b, nb);
-    while (same < na && same < nb && a[same] == b[same])
-        same++;
+    int na = from->naxes[dim], nb = to->naxes[dim];
+    int same = same_axes(from, to, dim), before = 1;
+    ret->device /= (double)to->parts[dim];
+    ret->node /= (double)to->node_parts[dim];
+    ret->even *= even_part(count, from, to, dim);
     if (same < na && same < nb)
         ret->of_device = 0; /* some device has nothing of what it is to have */
-    else if (same < na)
-        ret->of_device *= ratio(m, a + same, na - same);
-    for (int i = 0; i < na; before *= m->size[(int)a[i++]])
-        if (a[i] < m->node_axes)
-            ret->of_node *= part_of_node(m, a[i], before, b, nb);
+    for (int i = 0; i < na; i++) {
+        int a = axis_at(from->axes[dim], i);
+        if (i >= same)
+            ret->of_device /= m->size[a];
+        if (a < m->node_axes)
+            ret->of_node *= part_of_node(m, a, before, to, dim);
+        before *= m->size[a];
+    }
 }
 
 /* Devices, and nodes, that hold different parts of the sums that end. */
-static void parts_of_sums(const struct topt_mesh *m, const struct topt_layout *from,
-                          const struct topt_layout *to, double *ret_all,
+static void parts_of_sums(const struct topt_mesh *m, uint32_t ends, double *ret_all,
                           double *ret_nodes)
 {
     *ret_all = *ret_nodes = 1;
-    for (int a = 0; a < m->naxes; a++)
-        if (from->at[a] == TOPT_PARTIAL && to->at[a] != TOPT_PARTIAL) {
-            *ret_all *= m->size[a];
-            *ret_nodes *= a < m->node_axes ? m->size[a] : 1;
-        }
+    for (; ends; ends &= ends - 1) {
+        int a = __builtin_ctz(ends);
+        *ret_all *= m->size[a];
+        *ret_nodes *= a < m->node_axes ? m->size[a] : 1;
+    }
 }
 
 /* Meetings of 'parts', and copies for all replicas but one: of each of 'n' devices, or nodes. */
@@ -334,22 +395,20 @@ static double on_curve(const struct curve *c, double bytes)
     return bytes < 1 ? 0 : c->ns[size_below(bytes)];
 }
 
-int64_t topt_floor_ns(const struct topt_floors *f, const struct topt_shape *s,
-                      int element_bytes, const struct topt_layout *from,
-                      const struct topt_layout *to)
+int64_t topt_floor_between(const struct topt_floors *f, const struct topt_shape *s,
+                           int element_bytes, const struct topt_floor_end *from,
+                           const struct topt_floor_end *to)
 {
     const struct topt_mesh *m = &f->mesh;
     struct share x = {1, 1, 1, 1, 1};
     double bytes = element_bytes, parts, nodes;
-    if (topt_layout_equal(from, to))
-        return 0;
     for (int d = 0; d < s->ndim; d++) {
         bytes *= (double)s->dim[d].count * (double)s->dim[d].unit;
         add_dim(m, s->dim[d].count, from, to, d, &x);
     }
-    if (bytes >= exp2(OCTAVES - 2))
+    if (bytes >= size_at((OCTAVES - 2) * FINE))
         return 0;
-    parts_of_sums(m, from, to, &parts, &nodes);
+    parts_of_sums(m, from->partial & ~to->partial, &parts, &nodes);
     int sums = parts > 1;
     double device = x.even * x.device * (1 - x.of_device),
            node = x.even * x.node * (1 - x.of_node);
@@ -360,4 +419,16 @@ int64_t topt_floor_ns(const struct topt_floors *f, const struct topt_shape *s,
         node = fmax(x.node, of_sums(nodes, x.node, m->nodes));
     return (int64_t)fmax(on_curve(&f->device[sums], bytes * device),
                          on_curve(&f->node[sums], bytes * node));
+}
+
+int64_t topt_floor_ns(const struct topt_floors *f, const struct topt_shape *s,
+                      int element_bytes, const struct topt_layout *from,
+                      const struct topt_layout *to)
+{
+    struct topt_floor_end a, b;
+    if (topt_layout_equal(from, to))
+        return 0;
+    topt_floor_end_of(&f->mesh, s, from, &a);
+    topt_floor_end_of(&f->mesh, s, to, &b);
+    return topt_floor_between(f, s, element_bytes, &a, &b);
 }

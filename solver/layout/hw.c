@@ -865,38 +865,79 @@ static const struct curve *nearest(const struct topt_hw *hw, enum topt_collectiv
     return best;
 }
 
-/* The nearest curve moved to the group, or the model alone. */
-static double one_stage(const struct topt_hw *hw, enum topt_collective c,
-                        struct topt_group g, double bytes)
+/* What one stage takes by its bytes: the nearest curve moved to the group, or the model alone. */
+struct stage {
+    const struct curve *curve;
+    int own;           /* the curve is the group's */
+    struct line model; /* without a curve */
+    double same,
+        more; /* of a curve: bytes that take as long there, and what comes on top */
+    double least;
+};
+
+static struct stage stage_of(const struct topt_hw *hw, enum topt_collective c,
+                             struct topt_group g)
 {
-    struct line model = two_level(hw, c, g);
-    const struct curve *curve = nearest(hw, c, g);
-    if (!curve)
-        return model.latency_ns + model.ns_per_byte * bytes;
-    if (curve->kind == c && same_group(curve->group, g))
-        return on_curve(curve, bytes);
-    struct line measured = two_level(hw, curve->kind, curve->group);
-    double same = bytes * (model.ns_per_byte / measured.ns_per_byte);
-    double ns = on_curve(curve, same) + (model.latency_ns - measured.latency_ns);
+    struct stage s = {.curve = nearest(hw, c, g), .model = two_level(hw, c, g)};
+    s.own = s.curve && s.curve->kind == c && same_group(s.curve->group, g);
+    if (!s.curve || s.own)
+        return s;
+    struct line measured = two_level(hw, s.curve->kind, s.curve->group);
+    s.same = s.model.ns_per_byte / measured.ns_per_byte;
+    s.more = s.model.latency_ns - measured.latency_ns;
     /* Where the curve's floor is below the model's latencies, it can't go under a launch. */
-    return ns > hw->collective_launch_ns ? ns : hw->collective_launch_ns;
+    s.least = hw->collective_launch_ns;
+    return s;
 }
 
-/* Over nodes without a curve: what happens inside the nodes, which may be measured, and
- * what crosses between them. */
-static double two_stages(const struct topt_hw *hw, enum topt_collective c,
-                         struct topt_group g, double bytes)
+static double stage_ns(const struct stage *s, double bytes)
+{
+    if (!s->curve)
+        return s->model.latency_ns + s->model.ns_per_byte * bytes;
+    if (s->own)
+        return on_curve(s->curve, bytes);
+    double ns = on_curve(s->curve, bytes * s->same) + s->more;
+    return ns > s->least ? ns : s->least;
+}
+
+/* What a collective takes by its bytes.  Over nodes without a curve: what happens inside the nodes, which may be
+ * measured, and what crosses between them. */
+struct schedule {
+    const struct curve *curve; /* the nearest to the whole group */
+    struct stage stage;        /* all of it, or what is inside the nodes */
+    int crosses, adds;
+    double part, net, rate, wait, launch;
+};
+
+static struct schedule schedule_of(const struct topt_hw *hw, enum topt_collective c,
+                                   struct topt_group g)
 {
     struct topt_group inside = {1, g.per_node, g.siblings}, across = {g.nodes, 1, 0};
-    double part = c == TOPT_ALL_TO_ALL ? bytes / g.nodes : bytes;
-    double local = one_stage(hw, c, inside, part), share, net;
-    volumes(c, g.per_node, g.nodes, &share, &net);
-    double cross = net * bytes * 1e9 / net_rate(hw, g);
-    double wait = latency_of(hw, c, across) - hw->collective_launch_ns;
-    if (!hw->cluster.pipelined && c != TOPT_PERMUTE)
-        return local + cross + wait;
-    cross += hw->collective_launch_ns;
-    return (local > cross ? local : cross) + wait;
+    struct schedule s = {.curve = nearest(hw, c, g)};
+    double share;
+    s.crosses = g.nodes > 1 && g.per_node > 1 && !s.curve;
+    s.stage = stage_of(hw, c, s.crosses ? inside : g);
+    if (!s.crosses)
+        return s;
+    volumes(c, g.per_node, g.nodes, &share, &s.net);
+    s.part = c == TOPT_ALL_TO_ALL ? g.nodes : 1;
+    s.rate = net_rate(hw, g);
+    s.launch = hw->collective_launch_ns;
+    s.wait = latency_of(hw, c, across) - s.launch;
+    s.adds = !hw->cluster.pipelined && c != TOPT_PERMUTE;
+    return s;
+}
+
+static double schedule_ns(const struct schedule *s, double bytes)
+{
+    if (!s->crosses)
+        return stage_ns(&s->stage, bytes);
+    double local = stage_ns(&s->stage, bytes / s->part);
+    double cross = s->net * bytes * 1e9 / s->rate;
+    if (s->adds)
+        return local + cross + s->wait;
+    cross += s->launch;
+    return (local > cross ? local : cross) + s->wait;
 }
 
 static enum topt_basis basis_of(const struct curve *curve, enum topt_collective c,
@@ -912,22 +953,35 @@ static enum topt_basis basis_of(const struct curve *curve, enum topt_collective 
     return TOPT_BASIS_INTERPOLATED;
 }
 
+static int moves_nothing(struct topt_group g, int64_t bytes)
+{
+    return (int64_t)g.nodes * g.per_node <= 1 || bytes <= 0;
+}
+
 struct topt_time topt_hw_collective(const struct topt_hw *hw, enum topt_collective c,
                                     struct topt_group g, int64_t bytes)
 {
-    if ((int64_t)g.nodes * g.per_node <= 1 || bytes <= 0)
+    if (moves_nothing(g, bytes))
         return (struct topt_time){0, TOPT_BASIS_MEASURED};
-    const struct curve *curve = nearest(hw, c, g);
-    int staged = g.nodes > 1 && g.per_node > 1 && !curve;
-    double ns =
-        staged ? two_stages(hw, c, g, (double)bytes) : one_stage(hw, c, g, (double)bytes);
-    return (struct topt_time){round_up(ns), basis_of(curve, c, g, (double)bytes)};
+    struct schedule s = schedule_of(hw, c, g);
+    return (struct topt_time){round_up(schedule_ns(&s, (double)bytes)),
+                              basis_of(s.curve, c, g, (double)bytes)};
 }
 
 int64_t topt_hw_collective_ns(const struct topt_hw *hw, enum topt_collective c,
                               struct topt_group g, int64_t bytes)
 {
     return topt_hw_collective(hw, c, g, bytes).ns;
+}
+
+void topt_hw_collective_all(const struct topt_hw *hw, enum topt_collective c,
+                            struct topt_group g, const int64_t *bytes, int n,
+                            int64_t *ret_ns)
+{
+    struct schedule s = schedule_of(hw, c, g);
+    for (int i = 0; i < n; i++)
+        ret_ns[i] =
+            moves_nothing(g, bytes[i]) ? 0 : round_up(schedule_ns(&s, (double)bytes[i]));
 }
 
 /* ---- what 'topt hw check' tells -------------------------------------------------------- */

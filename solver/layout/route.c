@@ -682,19 +682,49 @@ static uint64_t hash_pair(const struct topt_shape *s, int element_bytes,
     return topt_mix_bytes(h, to, sizeof *to);
 }
 
+/* NULL where it was not named yet. */
+static const struct found *find_named(const struct topt_router *r, uint64_t hash,
+                                      const struct topt_shape *s, int element_bytes,
+                                      const struct topt_layout *from,
+                                      const struct topt_layout *to)
+{
+    for (struct entry *e = table_find(&r->paths, hash); e; e = e->next) {
+        const struct found *f = (const struct found *)e;
+        if (e->hash == hash && f->element_bytes == element_bytes &&
+            topt_layout_equal(&f->from, from) && topt_layout_equal(&f->to, to) &&
+            same_shape(&f->shape, s))
+            return f;
+    }
+    return NULL;
+}
+
+int topt_router_seek(struct topt_router *r, const struct topt_shape *s, int element_bytes,
+                     const struct topt_layout *from, const struct topt_layout *to,
+                     struct topt_error *err)
+{
+    struct asked q;
+    uint64_t hash = hash_pair(s, element_bytes, from, to);
+    if (find_named(r, hash, s, element_bytes, from, to))
+        return 1;
+    struct route *x = route_between(r, s, element_bytes, from, to, &q, err);
+    if (!x)
+        return -1;
+    if (x->question.way.step)
+        return 1;
+    return x->open || !add_open(r, x)
+               ? 0
+               : topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+}
+
 int topt_router_path(struct topt_router *r, const struct topt_shape *s, int element_bytes,
                      const struct topt_layout *from, const struct topt_layout *to,
                      const struct topt_path **ret, struct topt_error *err)
 {
     uint64_t hash = hash_pair(s, element_bytes, from, to);
-    for (struct entry *e = table_find(&r->paths, hash); e; e = e->next) {
-        struct found *f = (struct found *)e;
-        if (e->hash == hash && f->element_bytes == element_bytes &&
-            topt_layout_equal(&f->from, from) && topt_layout_equal(&f->to, to) &&
-            same_shape(&f->shape, s)) {
-            *ret = &f->path;
-            return 0;
-        }
+    const struct found *known = find_named(r, hash, s, element_bytes, from, to);
+    if (known) {
+        *ret = &known->path;
+        return 0;
     }
     struct found *f = TOPT_NEW(r->arena, 1, struct found);
     if (!f)

@@ -90,6 +90,11 @@ int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum top
 int64_t topt_hw_collective_ns(const struct topt_hw *hw, enum topt_collective c,
                               struct topt_group g, int64_t bytes);
 
+/* The same of many numbers of bytes. */
+void topt_hw_collective_all(const struct topt_hw *hw, enum topt_collective c,
+                            struct topt_group g, const int64_t *bytes, int n,
+                            int64_t *ret_ns);
+
 /* The same times, and what they rest on. */
 struct topt_time topt_hw_compute(const struct topt_hw *hw, enum topt_dtype t,
                                  enum topt_work w, int64_t flops, int64_t bytes,

@@ -147,6 +147,12 @@ int topt_router_ask(struct topt_router *r, const struct topt_shape *s, int eleme
 int topt_router_answer(struct topt_router *r, int threads, const atomic_bool *cancel,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Is a path known (1), so that topt_router_path() need not look for it?  Else (0) it is asked for, and
+ * found beside others by topt_router_answer(). */
+int topt_router_seek(struct topt_router *r, const struct topt_shape *s, int element_bytes,
+                     const struct topt_layout *from, const struct topt_layout *to,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+
 /* What any way takes at least, by what has to travel: no way is looked for (floor.c).  Read only
  * once made; borrows nothing.  NULL: no memory. */
 struct topt_floors;
@@ -157,6 +163,22 @@ void topt_floors_destroy(struct topt_floors *f);
 int64_t topt_floor_ns(const struct topt_floors *f, const struct topt_shape *s,
                       int element_bytes, const struct topt_layout *from,
                       const struct topt_layout *to);
+
+/* The same of many layouts of one shape, of each of which it is worked out once what a floor needs. */
+struct topt_floor_end {
+    uint64_t
+        axes[TOPT_MAX_RANK]; /* that split a dimension, outermost first: four bits each */
+    int64_t parts[TOPT_MAX_RANK], node_parts[TOPT_MAX_RANK]; /* that come of it */
+    uint8_t naxes[TOPT_MAX_RANK];
+    uint32_t partial;     /* axes */
+    uint32_t odd, uneven; /* dimensions: not only halved; into parts that are not equal */
+};
+void topt_floor_end_of(const struct topt_mesh *m, const struct topt_shape *s,
+                       const struct topt_layout *l, struct topt_floor_end *ret);
+/* Between two that differ. */
+int64_t topt_floor_between(const struct topt_floors *f, const struct topt_shape *s,
+                           int element_bytes, const struct topt_floor_end *from,
+                           const struct topt_floor_end *to);
 
 /* The work that routes took. */
 struct topt_route_stats {

@@ -106,6 +106,6 @@ void topt_alive_mark(struct topt_alive *a)
 struct topt_fragments topt_alive_fragments(struct topt_alive *a, struct topt_error *err)
 {
     const struct topt_costing *k = a->k;
-    return (struct topt_fragments){k->model,  k->mesh,  k->settings,
-                                   k->router, &a->sink, err};
+    return (struct topt_fragments){k->model, k->mesh, k->settings, k->router,
+                                   &a->sink, err,     NULL};
 }

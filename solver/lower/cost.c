@@ -132,16 +132,24 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
     return 0;
 }
 
-int topt_tally_op(struct topt_tally *t, const struct topt_costing *k, int op,
-                  const struct topt_config *c, struct topt_error *err)
+/* 'open' as topt_fragments.open. */
+static int tally_whole(struct topt_tally *t, const struct topt_costing *k, int op,
+                       const struct topt_config *c, int *open, struct topt_error *err)
 {
     int64_t off[TOPT_MAX_OPDIMS];
     topt_tally_init(t, k);
     topt_op_box(&k->model->op[op], c, k->mesh, 0, off, t->len);
     struct topt_fragments f = topt_tally_fragments(t, err);
+    f.open = open;
     return tally_op(&f, t, op, c)
                ? topt_wrap(err, "operator '%.60s'", k->model->op[op].name)
                : 0;
+}
+
+int topt_tally_op(struct topt_tally *t, const struct topt_costing *k, int op,
+                  const struct topt_config *c, struct topt_error *err)
+{
+    return tally_whole(t, k, op, c, NULL, err);
 }
 
 int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config *c,
@@ -149,6 +157,18 @@ int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config 
 {
     struct topt_tally t;
     if (topt_tally_op(&t, k, op, c, err))
+        return -1;
+    *ret = topt_tally_cost(&t);
+    return 0;
+}
+
+int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_config *c,
+                     struct topt_fragment_cost *ret, int *ret_open,
+                     struct topt_error *err)
+{
+    struct topt_tally t;
+    *ret_open = 0;
+    if (tally_whole(&t, k, op, c, ret_open, err))
         return -1;
     *ret = topt_tally_cost(&t);
     return 0;

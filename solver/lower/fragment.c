@@ -146,28 +146,48 @@ static int emit_move(const struct topt_fragments *f, int op, int backward,
     return rc;
 }
 
+static int result_of_move(const struct topt_fragments *f, int src,
+                          const struct topt_shape *shape, const struct topt_layout *to)
+{
+    const struct topt_buffer *like = f->sink->get(f->sink, src);
+    return topt_fragment_block(f, (struct topt_buffer){.cls = TOPT_CLASS_TRANSIENT,
+                                                       .elem = like->elem,
+                                                       .shape = *shape,
+                                                       .layout = *to,
+                                                       .op = like->op,
+                                                       .operand = like->operand});
+}
+
+/* A way that is found later, beside others. */
+static int leave_open(const struct topt_fragments *f, int src,
+                      const struct topt_shape *shape, const struct topt_layout *to,
+                      int dst, int *ret)
+{
+    *f->open = 1;
+    *ret = dst >= 0 ? dst : result_of_move(f, src, shape, to);
+    return *ret < 0 ? -1 : 0;
+}
+
 /* Along the cheapest path; the last move goes to 'dst' unless that is -1. */
 static int move_along(const struct topt_fragments *f, int op, int backward, int src,
                       const struct topt_shape *shape, const struct topt_layout *from,
                       const struct topt_layout *to, int dst, int *ret)
 {
     const struct topt_path *path;
-    enum topt_element elem = f->sink->get(f->sink, src)->elem;
-    if (topt_router_path(f->router, shape, topt_element_bytes(f->settings, elem), from,
-                         to, &path, f->err))
+    *ret = src;
+    if (topt_layout_equal(from, to))
+        return 0;
+    int bytes = topt_element_bytes(f->settings, f->sink->get(f->sink, src)->elem);
+    int known = f->open ? topt_router_seek(f->router, shape, bytes, from, to, f->err) : 1;
+    if (known == 0)
+        return leave_open(f, src, shape, to, dst, ret);
+    if (known < 0 || topt_router_path(f->router, shape, bytes, from, to, &path, f->err))
         return -1;
     int at = src;
     for (int k = 0; k < path->nmoves; k++) {
-        const struct topt_buffer *like = f->sink->get(f->sink, src);
         int next = dst;
         if (dst < 0 || k + 1 < path->nmoves)
-            next =
-                topt_fragment_block(f, (struct topt_buffer){.cls = TOPT_CLASS_TRANSIENT,
-                                                            .elem = elem,
-                                                            .shape = *shape,
-                                                            .layout = path->move[k].to,
-                                                            .op = like->op,
-                                                            .operand = like->operand});
+            next = result_of_move(f, src, shape, &path->move[k].to);
         if (next < 0 || emit_move(f, op, backward, &path->move[k], shape, at, next))
             return -1;
         if (at != src)

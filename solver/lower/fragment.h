@@ -35,6 +35,9 @@ struct topt_fragments {
     struct topt_router *router;
     struct topt_sink *sink;
     struct topt_error *err;
+    /* NULL: ways between layouts are found where they are needed.  Else a move whose way is not known is asked
+     * for, writes its result alone, and sets this: what was written means nothing. */
+    int *open;
 };
 
 /* Buffers of one operator, by operand number; -1 where there is none.  'value' and 'grad' are

@@ -272,8 +272,8 @@ void topt_tally_init(struct topt_tally *t, const struct topt_costing *k)
 struct topt_fragments topt_tally_fragments(struct topt_tally *t, struct topt_error *err)
 {
     const struct topt_costing *k = t->k;
-    return (struct topt_fragments){k->model,  k->mesh,  k->settings,
-                                   k->router, &t->sink, err};
+    return (struct topt_fragments){k->model, k->mesh, k->settings, k->router,
+                                   &t->sink, err,     NULL};
 }
 
 /* Hide what moved in 'phase' behind at most 'room' of computation, less what moving takes of

@@ -313,6 +313,13 @@ struct topt_costing {
 int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config *c,
                  struct topt_fragment_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
+/* The same of many configurations: where a way between layouts is not known it is asked for, '*ret_open' is set,
+ * and the cost means nothing; topt_router_answer() finds all of these ways together, and then topt_cost_op() has
+ * them. */
+int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_config *c,
+                     struct topt_fragment_cost *ret, int *ret_open,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+
 /* Cost of a hub itself: adding the gradients of its consumers up. */
 int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hub *h,
                   struct topt_fragment_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;

@@ -170,20 +170,50 @@ static int no_memory(struct topt_error *err)
     return topt_fail(err, TOPT_ERR_NOMEM, "no memory for configurations");
 }
 
-/* Cost, waiting bytes and classes of configuration 'i'. */
-static int price_op(struct listing *l, int i, struct topt_error *err)
+/* What the fragments of configuration 'i' cost; where ways have to be found first, it is marked in 'open'. */
+static int cost_op(struct listing *l, int i, uint8_t *open, struct topt_error *err)
+{
+    const struct topt_problem *p = l->p;
+    struct family *f = l->f;
+    struct topt_fragment_cost c;
+    int waits;
+    if (topt_cost_op_ask(&p->k, f->op, &f->config[i], &c, &waits, err))
+        return -1;
+    open[i] = (uint8_t)waits;
+    f->cost[i] = (struct topt_cost){0, c.compute_ns + c.network_ns};
+    for (int k = 0; k < TOPT_CLASS_COUNT; k++)
+        f->cost[i].memory += k == TOPT_CLASS_REMADE ? 0 : c.class_bytes[k];
+    f->remade[i] = c.class_bytes[TOPT_CLASS_REMADE];
+    f->transient[i] = c.transient_bytes;
+    return 0;
+}
+
+/* Ways that are not known are found together. */
+static int cost_ops(struct listing *l, uint8_t *open, struct topt_error *err)
+{
+    const struct topt_problem *p = l->p;
+    int waits = 0;
+    for (int i = 0; i < l->f->n; i++) {
+        if (topt_problem_canceled(p, err) || cost_op(l, i, open, err))
+            return -1;
+        waits |= open[i];
+    }
+    if (waits && topt_router_answer(p->k.router, p->options.threads, p->k.cancel, err))
+        return -1;
+    for (int i = 0; i < l->f->n; i++)
+        if (open[i] && cost_op(l, i, open, err))
+            return -1;
+    return 0;
+}
+
+/* Waiting bytes and classes of configuration 'i'. */
+static int classify_op(struct listing *l, int i, struct topt_error *err)
 {
     struct topt_problem *p = l->p;
     struct family *f = l->f;
     const struct topt_op *o = &p->k.model->op[f->op];
-    struct topt_fragment_cost c;
-    if (topt_cost_op(&p->k, f->op, &f->config[i], &c, err))
-        return -1;
-    f->cost[i].time = c.compute_ns + c.network_ns;
-    for (int k = 0; k < TOPT_CLASS_COUNT; k++)
-        f->cost[i].memory += k == TOPT_CLASS_REMADE ? 0 : c.class_bytes[k];
-    f->remade[i] = c.class_bytes[TOPT_CLASS_REMADE];
-    f->transient[i] = topt_round_transient(c.transient_bytes);
+    int64_t transient = f->transient[i];
+    f->transient[i] = topt_round_transient(transient);
     struct topt_edge_end e = topt_edge_producer(&p->k, f->op, &f->config[i]);
     f->from_class[i] = class_of(&l->from, &e);
     if (f->from_class[i] < 0)
@@ -195,12 +225,22 @@ static int price_op(struct listing *l, int i, struct topt_error *err)
     else
         f->waiting[i] = bytes;
     for (int k = 0; k < o->ninputs; k++) {
-        e = topt_edge_consumer(&p->k, f->op, k, &f->config[i], c.transient_bytes);
+        e = topt_edge_consumer(&p->k, f->op, k, &f->config[i], transient);
         f->to_class[k][i] = class_of(&l->to[k], &e);
         if (f->to_class[k][i] < 0)
             return no_memory(err);
     }
     return 0;
+}
+
+static int price_ops(struct listing *l, struct topt_error *err)
+{
+    uint8_t *open = calloc((size_t)l->f->n + 1, 1);
+    int rc = open ? cost_ops(l, open, err) : no_memory(err);
+    for (int i = 0; !rc && i < l->f->n; i++)
+        rc = classify_op(l, i, err);
+    free(open);
+    return rc;
 }
 
 static int price_hub(struct listing *l, int i, struct topt_error *err)
@@ -316,9 +356,10 @@ static int price_family(struct listing *l, struct topt_error *err)
     l->from = (struct classes){.end = &f->from_end, .n = &f->nfrom};
     for (int k = 0; k < f->ninputs; k++)
         l->to[k] = (struct classes){.end = &f->to_end[k], .n = &f->nto[k]};
+    if (f->op >= 0)
+        return price_ops(l, err);
     for (int i = 0; i < f->n; i++)
-        if (topt_problem_canceled(l->p, err) ||
-            (f->op >= 0 ? price_op(l, i, err) : price_hub(l, i, err)))
+        if (topt_problem_canceled(l->p, err) || price_hub(l, i, err))
             return -1;
     return 0;
 }

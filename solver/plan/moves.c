@@ -37,7 +37,8 @@ struct topt_moves {
     int nasked, asked_cap;
     int n, cap, nslots;
     struct topt_layout *layout;
-    int64_t *bytes; /* of the largest block */
+    int64_t *bytes;             /* of the largest block */
+    struct topt_floor_end *end; /* where floors are asked for */
     struct row *row;
     int32_t *slot; /* hash of layouts; -1: free */
 };
@@ -51,6 +52,7 @@ static void moves_destroy(struct topt_moves *m)
     free(m->asked);
     free(m->layout);
     free(m->bytes);
+    free(m->end);
     free(m->row);
     free(m->slot);
     free(m);
@@ -102,7 +104,7 @@ static int32_t *slot_of(const struct topt_moves *m, const struct topt_layout *l)
     return &m->slot[at];
 }
 
-static int moves_grow(struct topt_moves *m)
+static int moves_grow(struct topt_moves *m, int floors)
 {
     int cap = m->cap ? 2 * m->cap : 64;
     struct topt_layout *layout = realloc(m->layout, (size_t)cap * sizeof *layout);
@@ -111,13 +113,17 @@ static int moves_grow(struct topt_moves *m)
     int64_t *bytes = realloc(m->bytes, (size_t)cap * sizeof *bytes);
     if (bytes)
         m->bytes = bytes;
+    struct topt_floor_end *end =
+        floors ? realloc(m->end, (size_t)cap * sizeof *end) : NULL;
+    if (end)
+        m->end = end;
     struct row *row = realloc(m->row, (size_t)cap * sizeof *row);
     if (row)
         m->row = row;
     int32_t *slot = realloc(m->slot, 2 * (size_t)cap * sizeof *slot);
     if (slot)
         m->slot = slot;
-    if (!layout || !bytes || !row || !slot)
+    if (!layout || !bytes || (floors && !end) || !row || !slot)
         return -1;
     m->cap = cap;
     m->nslots = 2 * cap;
@@ -130,12 +136,14 @@ static int moves_grow(struct topt_moves *m)
 int topt_moves_number(const struct topt_problem *p, struct topt_moves *m,
                       const struct topt_layout *l)
 {
-    if (m->n == m->cap && moves_grow(m))
+    if (m->n == m->cap && moves_grow(m, p->floors != NULL))
         return -1;
     int32_t *slot = slot_of(m, l);
     if (*slot < 0) {
         m->layout[m->n] = *l;
         m->bytes[m->n] = topt_cost_block(&p->k, m->tensor, l);
+        if (p->floors)
+            topt_floor_end_of(p->k.mesh, &m->shape, l, &m->end[m->n]);
         m->row[m->n] = (struct row){NULL, NULL, 0};
         *slot = m->n++;
     }
@@ -175,9 +183,10 @@ static int set_floor(const struct topt_problem *p, struct topt_moves *m, int fro
                      struct topt_error *err)
 {
     struct row *r = &m->row[from];
-    int64_t ns =
-        topt_floor_ns(p->floors, &m->shape, topt_dtype_bytes(p->k.settings->dtype),
-                      &m->layout[from], &m->layout[to]);
+    int64_t ns = from == to ? 0
+                            : topt_floor_between(p->floors, &m->shape,
+                                                 topt_dtype_bytes(p->k.settings->dtype),
+                                                 &m->end[from], &m->end[to]);
     r->known[to] = from == to ? EXACT : FLOOR;
     r->to[to].transient = m->bytes[from] + (from == to ? 0 : m->bytes[to]);
     return __builtin_mul_overflow(ns, p->k.settings->micro_batches, &r->to[to].ns)
