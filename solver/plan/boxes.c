@@ -308,9 +308,8 @@ static int something_fits(struct boxes *b)
     o = options_for_least(o);
     if (topt_boxes_least(b->run.p, &o, below, &least, b->run.err))
         return -1;
-    int some = least.n > 0;
-    if (some && (!time || least.at[0].time_ns <= time) &&
-        topt_solutions_merge(b->run.ret, &least, b->run.err))
+    int some = least.n > 0, slow = some && time && least.at[0].time_ns > time;
+    if (!slow && topt_solutions_merge(b->run.ret, &least, b->run.err))
         some = -1;
     topt_solutions_fini(&least);
     return some;
@@ -431,8 +430,7 @@ int topt_boxes_least(struct topt_problem *p, const struct topt_search_options *o
     topt_problem_exchange(p, 0);
     if (!rc) {
         keep_best(&b);
-        topt_claim_fini(&ret->claim);
-        ret->claim = topt_claim_exact();
+        topt_claim_of_least(&ret->claim);
     }
     fini(&b, rc);
     return rc;

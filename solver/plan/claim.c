@@ -19,6 +19,18 @@ void topt_claim_fini(struct topt_claim *c)
     c->decided = NULL;
 }
 
+void topt_claim_of_least(struct topt_claim *c)
+{
+    struct topt_claim least = topt_claim_exact();
+    if (c->decided) {
+        least.exact = 0;
+        least.epsilon = INFINITY;
+        least.decided = c->decided;
+        least.nnodes = c->nnodes;
+    }
+    *c = least;
+}
+
 int topt_claim_merge(struct topt_claim *into, const struct topt_claim *from,
                      struct topt_error *err)
 {

@@ -177,6 +177,9 @@ int topt_claim_merge(struct topt_claim *into, const struct topt_claim *from,
                      struct topt_error *err) TOPT_MUST_CHECK;
 /* Where only the fastest was wanted and takes 'best_ns': how far it may be from the truth. */
 double topt_claim_epsilon(const struct topt_claim *c, int64_t best_ns);
+/* Of the lightest nothing else is claimed than that it is, and not even that where operators were
+ * decided by heuristic. */
+void topt_claim_of_least(struct topt_claim *c);
 void topt_claim_fini(struct topt_claim *c);
 
 struct topt_solutions {

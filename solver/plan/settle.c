@@ -431,21 +431,24 @@ int topt_settle_least(struct topt_problem *p, const struct topt_search_options *
                       int64_t below, struct topt_solutions *ret, struct topt_error *err)
 {
     struct topt_search_options o = *options;
-    struct topt_solutions fastest;
-    if (topt_boxes_least(p, options, below, ret, err))
+    struct topt_solutions least, fastest;
+    if (topt_boxes_least(p, options, below, &least, err))
         return -1;
-    if (!ret->n)
+    if (!least.n) {
+        *ret = least;
         return 0;
-    o.memory_limit = ret->at[0].memory_bytes;
-    topt_solutions_fini(ret);
-    if (topt_settle_fastest(p, &o, &fastest, err))
-        return -1;
-    if (!fastest.n) {
-        topt_solutions_fini(&fastest);
-        return least_priced(p, options, below, ret, err);
     }
-    topt_claim_fini(&fastest.claim);
-    fastest.claim = topt_claim_exact();
-    *ret = fastest;
-    return 0;
+    o.memory_limit = least.at[0].memory_bytes;
+    int rc = topt_settle_fastest(p, &o, &fastest, err);
+    if (!rc && fastest.n) { /* is the least if that is */
+        topt_claim_fini(&fastest.claim);
+        fastest.claim = least.claim;
+        least.claim = topt_claim_exact();
+        *ret = fastest;
+    } else if (!rc) {
+        topt_solutions_fini(&fastest);
+        rc = least_priced(p, options, below, ret, err);
+    }
+    topt_solutions_fini(&least);
+    return rc;
 }

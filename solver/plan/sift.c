@@ -158,15 +158,15 @@ static int may_be_lighter(struct sift *s, int64_t below)
     return below > 1 ? topt_run_may_fit(&r) : 0;
 }
 
-/* The lightest below that, if any. */
+/* The lightest below that, if any.  Where operators were decided by heuristic there may be lighter ones. */
 static int look_for_lighter(struct sift *s, int64_t below)
 {
     struct topt_solutions least;
     if (topt_problem_least(s->part, s->options, below, &least, s->err))
         return -1;
-    s->lightest = below;
+    if (!least.claim.decided)
+        s->lightest = least.n ? least.at[0].memory_bytes : below;
     if (least.n) {
-        s->lightest = least.at[0].memory_bytes;
         topt_strategy_destroy(s->lights);
         s->lights = least.at[0].strategy;
         least.at[0].strategy = NULL;
