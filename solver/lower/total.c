@@ -35,8 +35,9 @@ int topt_spans_init(struct topt_spans *s, const struct topt_model *m,
         for (int k = 0; k < m->op[i].ninputs; k++)
             last[m->op[i].operand[m->op[i].input[k]].tensor] = i;
     for (int t = 0; t < m->ntensors; t++) {
-        int length = last[t] - m->tensor[t].producer;
-        if (m->tensor[t].nconsumers == 0 || length <= 1)
+        int length = last[t] - m->tensor[t].producer, uses = m->tensor[t].nconsumers;
+        /* Used twice by the next operator, one gradient waits in the hub for the other's move. */
+        if (uses == 0 || (length <= 1 && uses == 1))
             continue;
         /* A residual crosses a block, a tied weight the whole model. */
         int is_long = length > 16 && 2 * length > m->nops;

@@ -366,12 +366,47 @@ static void test_kept(void)
            "which the loss is not");
 }
 
+/* An operator reads what the one before it makes as both of its inputs: while the second gradient is gathered into
+ * the hub the first one waits there, whole. */
+static void test_two_uses(void)
+{
+    enum { DEVICES = 12 };
+    struct topt_model *m = topt_model_create("twice", 24, 6, NULL);
+    struct topt_attrs a = {.vocab = 8, .features = 64};
+    int x = topt_model_add(m, "embedding", "e", 0, NULL, &a, NULL), two[2] = {x, x};
+    x = topt_model_add(m, "add", "twice", 2, two, NULL, NULL);
+    x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
+    struct topt_settings settings = topt_settings_default();
+    struct topt_strategy_cost cost;
+    struct topt_program *p = NULL;
+    struct topt_mesh mesh;
+    if (x < 0 || topt_model_finish(m, NULL) || topt_mesh_init(&mesh, 1, DEVICES, NULL))
+        return;
+    struct topt_router *r = topt_router_create(hw, &mesh);
+    struct topt_strategy *s = topt_strategy_create(m);
+    struct topt_costing k = {m, hw, &mesh, &settings, r, NULL};
+    for (int i = 1; i < m->nops; i++)
+        for (int axis = 0; axis < mesh.naxes; axis++)
+            s->config[i].dim[axis] = 0; /* the batch */
+    s->hub[two[0]].keep = TOPT_HUB_DROP;
+    int rc = topt_cost_strategy(&k, s, &cost, NULL) ||
+             topt_lower(m, &mesh, &settings, s, r, &p, NULL);
+    ok(!rc && p->peak_bytes <= cost.memory_bytes,
+       "two uses by one operator: %lld bytes at the peak, at most %lld",
+       (long long)(p ? p->peak_bytes : -1), (long long)cost.memory_bytes);
+    topt_program_destroy(p);
+    topt_strategy_destroy(s);
+    topt_router_destroy(r);
+    topt_model_destroy(m);
+}
+
 int main(void)
 {
     hw = topt_hw_load("lab-cpu", NULL);
     if (!ok(hw != NULL, "the profile loads"))
         return done_testing();
     test_derivation();
+    test_two_uses();
     test_settings();
     test_overlap();
     test_kernels();
