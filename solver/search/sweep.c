@@ -22,6 +22,7 @@
 #include "sweep.h"
 
 #include "band.h"
+#include "crossover.h"
 #include "topt_pool.h"
 #include "zoom.h"
 
@@ -32,7 +33,9 @@
 struct sweep {
     struct plan *plan;
     const struct topt_search_options *options;
-    struct known_costs had;
+    struct known_costs had;    /* of others, and crossovers */
+    struct topt_cost *own_had; /* owned, where there are any */
+    struct crosser crosser;    /* empty where nobody asks for crossovers */
     struct topt_error *err;
     struct topt_cost most, limit; /* of any strategy; of those that are wanted */
     struct topt_pool *pool;
@@ -116,7 +119,8 @@ static int init(struct sweep *s)
     const struct topt_search_options *o = s->options;
     s->limit.memory = o->memory_limit ? o->memory_limit : INT64_MAX;
     s->limit.time = o->time_limit ? o->time_limit : INT64_MAX;
-    if (topt_strategies_init(&s->strategies, width(s), s->err))
+    if (topt_strategies_init(&s->strategies, width(s), s->err) ||
+        (o->epsilon > 0 && topt_crosser_init(&s->crosser, s->plan->problem, s->err)))
         return -1;
     return add_bander(s);
 }
@@ -146,15 +150,17 @@ static void fini(struct sweep *s)
     for (int i = 0; i < s->nbands; i++)
         topt_band_fini(&s->band[i]);
     topt_strategies_fini(&s->strategies);
+    topt_crosser_fini(&s->crosser);
+    free(s->own_had);
     free(s->bander);
     free(s->bander_err);
     free(s->band);
     free(s->known);
 }
 
-/* ---- bands ---- */
+/* ---- what is known ---- */
 
-static int know(struct sweep *s, struct found f)
+static int know(struct sweep *s, struct topt_cost cost, const int32_t *choice)
 {
     if (s->nknown == s->cap_known) {
         int cap = s->cap_known ? 2 * s->cap_known : 64;
@@ -164,9 +170,143 @@ static int know(struct sweep *s, struct found f)
         s->known = known;
         s->cap_known = cap;
     }
-    s->known[s->nknown++] = f.cost;
-    return topt_strategies_add(&s->strategies, f.choice, s->err);
+    s->known[s->nknown++] = cost;
+    return topt_strategies_add(&s->strategies, choice, s->err);
 }
+
+/* Number of a strategy that costs so much; -1: none is known. */
+static int known_at(const struct sweep *s, struct topt_cost c)
+{
+    int i = s->nknown - 1;
+    while (i >= 0 && (s->known[i].memory != c.memory || s->known[i].time != c.time))
+        i--;
+    return i;
+}
+
+/* Costs of strategies that are known are had from now on. */
+static int have(struct sweep *s, const struct topt_cost *more, size_t n)
+{
+    size_t before = (size_t)s->had.n;
+    struct topt_cost *all = malloc((before + n + 1) * sizeof *all);
+    if (!all)
+        return topt_search_nomem(s->err);
+    if (before)
+        memcpy(all, s->had.at, before * sizeof *all);
+    memcpy(all + before, more, n * sizeof *all);
+    free(s->own_had);
+    s->own_had = all;
+    s->had = (struct known_costs){all, (int)topt_reduce(all, before + n)};
+    for (int i = 0; i < s->nbanders; i++)
+        s->bander[i].known = s->had;
+    return 0;
+}
+
+/* ---- crossovers of a band's ends ---- */
+
+static int by_memory(const void *x, const void *y)
+{
+    const struct crossover *a = x, *b = y;
+    if (a->cost.memory != b->cost.memory)
+        return a->cost.memory < b->cost.memory ? -1 : 1;
+    if (a->cost.time != b->cost.time)
+        return a->cost.time < b->cost.time ? -1 : 1;
+    return a->first != b->first ? a->first - b->first : a->cut - b->cut;
+}
+
+/* Those in a band's corner that nothing beats, by memory. */
+static int reduce_crossovers(const struct band *b, struct crossover *x, int n)
+{
+    int64_t last = b->left.time;
+    int kept = 0;
+    qsort(x, (size_t)n, sizeof *x, by_memory);
+    for (int i = 0; i < n && x[i].cost.memory <= b->corner.memory; i++) {
+        if (x[i].cost.memory < b->left.memory || x[i].cost.time > b->corner.time ||
+            x[i].cost.time >= last)
+            continue;
+        last = x[i].cost.time;
+        x[kept++] = x[i];
+    }
+    return kept;
+}
+
+/* Does 'before' stand for all that may be found below so much memory, by the tolerance?  Below the line between
+ * the band's ends nothing is. */
+static int stands_for(const struct sweep *s, const struct band *b,
+                      struct topt_cost before, int64_t memory)
+{
+    int64_t line = b->time * b->left.time + b->memory * b->left.memory;
+    int64_t missed = topt_search_missed(before.time, s->options->epsilon);
+    return b->time * missed + b->memory * memory < line;
+}
+
+/* As few as are all that is needed of the band, 0 where they are not.  Where only the fastest is asked for, it is of use
+ * alone. */
+static int choose_crossovers(const struct sweep *s, const struct band *b,
+                             struct crossover *x, int n)
+{
+    struct topt_cost before = b->left;
+    int kept = 0, i = 0;
+    if (s->options->fastest && n) {
+        x[0] = x[n - 1];
+        return 1;
+    }
+    while (i < n && stands_for(s, b, before, x[i].cost.memory - 1)) {
+        while (i + 1 < n && stands_for(s, b, before, x[i + 1].cost.memory - 1))
+            i++;
+        before = x[i].cost;
+        x[kept++] = x[i++];
+    }
+    return i == n && stands_for(s, b, before, b->corner.memory) ? kept : 0;
+}
+
+static int know_crossovers(struct sweep *s, const struct parents *p,
+                           const struct crossover *x, int n)
+{
+    int from = s->nknown, rc = 0;
+    for (int i = 0; i < n && !rc; i++)
+        rc = know(s, x[i].cost, topt_crossover_choice(&s->crosser, p, &x[i]));
+    return rc || n == 0 ? rc : have(s, &s->known[from], (size_t)n);
+}
+
+/* The choices of a known strategy; to be freed, NULL where memory is short. */
+static int32_t *choice_at(const struct sweep *s, int at)
+{
+    struct strategy_reader r;
+    int32_t *copy = NULL;
+    if (topt_strategy_reader_init(&r, &s->strategies, s->err))
+        return NULL;
+    if ((copy = malloc(width(s) * sizeof *copy + 1)))
+        memcpy(copy, topt_strategy_read(&r, (size_t)at), width(s) * sizeof *copy);
+    else
+        topt_search_nomem(s->err);
+    topt_strategy_reader_fini(&r);
+    return copy;
+}
+
+/* Crossovers of a band's ends become known, where answers within a tolerance are asked for. */
+static int cross(struct sweep *s, const struct band *b)
+{
+    int left = known_at(s, b->left), right = known_at(s, b->right), rc = -1;
+    if (!s->crosser.mix || left < 0 || right < 0)
+        return 0;
+    int32_t *l = choice_at(s, left), *r = l ? choice_at(s, right) : NULL;
+    struct crossover *x = malloc((2 * (size_t)s->plan->problem->nops + 1) * sizeof *x);
+    struct parents p = {{l, r}, {b->left, b->right}, b->time, b->memory};
+    if (l && r && x) {
+        int n = topt_crossovers(&s->crosser, &p, x);
+        n = choose_crossovers(s, b, x, reduce_crossovers(b, x, n));
+        rc = know_crossovers(s, &p, x, n);
+        s->work += 2 * (int64_t)width(s);
+    } else if (l && r) {
+        topt_search_nomem(s->err);
+    }
+    free(l);
+    free(r);
+    free(x);
+    return rc;
+}
+
+/* ---- bands ---- */
 
 /* The band between two strategies; 0 where nothing that is wanted can be in it. */
 static int band_between(const struct sweep *s, struct topt_cost l, struct topt_cost r,
@@ -251,16 +391,19 @@ static int part_bands(struct sweep *s)
         return topt_search_nomem(s->err);
     for (int i = 0; i < s->nbands; i++) {
         struct band *b = &s->band[i];
+        int first = n;
         if (b->state != BAND_SPLIT) {
             all[n++] = *b;
             continue;
         }
         s->work += b->work;
         s->points += b->points;
-        rc |= know(s, b->middle);
+        rc |= know(s, b->middle.cost, b->middle.choice);
         n += band_between(s, b->left, b->middle.cost, b->depth + 1, &all[n]);
         if (b->middle.cost.memory <= s->limit.memory)
             n += band_between(s, b->middle.cost, b->right, b->depth + 1, &all[n]);
+        for (int k = first; k < n; k++)
+            rc |= cross(s, &all[k]);
         topt_band_fini(b);
     }
     free(s->band);
@@ -298,7 +441,7 @@ static int find_end(struct sweep *s, int64_t time, int64_t memory, struct topt_c
     struct found end;
     int rc = topt_band_lightest(&s->bander[0], time, memory, &end) ? -1 : 0;
     if (!rc && end.choice)
-        rc = know(s, end) ? -1 : 1;
+        rc = know(s, end.cost, end.choice) ? -1 : 1;
     s->work += s->plan->tables.npairs;
     *ret = end.cost;
     free(end.choice);
@@ -363,6 +506,8 @@ static int search_all(struct sweep *s)
     if (!s->band)
         return topt_search_nomem(s->err);
     s->nbands += band_between(s, light, fast, 0, &s->band[s->nbands]);
+    if (s->nbands && cross(s, &s->band[0]))
+        return -1;
     s->nbands += band_at_end(s, fast, &s->band[s->nbands]);
     return search_bands(s);
 }
