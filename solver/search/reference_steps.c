@@ -392,7 +392,19 @@ static int only_successor(const struct plain *p, int at)
     return next;
 }
 
-/* Mark from the first operator on, while there is exactly one successor. */
+/* Does an edge lead from an operator to a marked one?  Merging has made a circle then. */
+static int leads_back(const struct plain *p, int at)
+{
+    for (int e = 0; e < p->problem->nedges; e++) {
+        const struct link *l = &p->link[e];
+        if (!l->gone && l->from == at && p->node[l->to].marked)
+            return 1;
+    }
+    return 0;
+}
+
+/* Mark from the first operator on, while there is exactly one successor.  A circle is no chain: only the
+ * first is marked then, so that all others can be eliminated. */
 static void mark(struct plain *p)
 {
     int first = -1, in, out;
@@ -403,12 +415,12 @@ static void mark(struct plain *p)
             first = i;
     }
     for (int at = first; at >= 0; at = only_successor(p, at)) {
-        if (p->node[at].marked) { /* merging has made a circle, which is no chain */
+        p->node[at].marked = 1;
+        if (leads_back(p, at)) {
             unmark(p);
             p->node[first].marked = 1;
             return;
         }
-        p->node[at].marked = 1;
     }
 }
 

@@ -306,6 +306,42 @@ static void test_limits(void)
     problem_free(&g);
 }
 
+/* Merging operators of this graph makes a circle behind the end of the marked chain, which is no part of it.
+ * Operators have one configuration or two, in all ways. */
+static void test_circle(void)
+{
+    enum { OPS = 6, EDGES = 8, KINDS = 1 << OPS };
+    static const int ends[EDGES][2] = {{1, 0}, {5, 0}, {2, 1}, {3, 1},
+                                       {3, 2}, {4, 2}, {5, 3}, {5, 3}};
+    static const struct topt_cost cost[] = {{3, 5}, {4, 2}, {2, 7}, {1, 9}};
+    static const int32_t self[] = {0, 1}, first[] = {0, 1, 2, 3, 4};
+    int same = 0;
+    for (int kind = 0; kind < KINDS; kind++) {
+        struct topt_search_op op[OPS];
+        struct topt_search_edge edge[EDGES];
+        struct topt_table table[EDGES];
+        struct topt_search_problem p = {OPS, op, EDGES, edge};
+        struct topt_search_options o = {0};
+        struct topt_frontier *a = NULL, *b = NULL;
+        for (int i = 0; i < OPS; i++)
+            op[i] = (struct topt_search_op){"op", 1 + (kind >> i & 1), cost};
+        for (int i = 0; i < EDGES; i++) {
+            const int *at = ends[i];
+            table[i] =
+                (struct topt_table){op[at[0]].nconfigs, op[at[1]].nconfigs, first, cost};
+            edge[i] = (struct topt_search_edge){at[0], at[1], &table[i], self, self};
+        }
+        int rc = topt_search(&p, &o, &a, NULL);
+        o.algorithm = "ft-plain";
+        rc = rc || topt_search(&p, &o, &b, NULL);
+        same += !rc && a->npoints == b->npoints &&
+                !memcmp(a->cost, b->cost, (size_t)a->npoints * sizeof *a->cost);
+        topt_frontier_destroy(a);
+        topt_frontier_destroy(b);
+    }
+    is_int(same, KINDS, "a circle behind the chain: the plain steps take all operators");
+}
+
 int main(void)
 {
     test_reduce();
@@ -317,5 +353,6 @@ int main(void)
     test_sharing();
     test_corners();
     test_limits();
+    test_circle();
     return done_testing();
 }
