@@ -126,12 +126,16 @@ static void bring_all(const struct topt_hw *hw, const struct sizes *s,
 
 /* ---- curves ---------------------------------------------------------------------------------- */
 
-static void raise_curve(struct curve *c, const struct sizes *s, double latency,
-                        double per_byte, double beyond)
+/* A latency and a rate that hold up to some size, and what anything beyond takes. */
+struct line {
+    double latency, per_byte, beyond;
+};
+
+static void raise_curve(struct curve *c, const struct sizes *s, const struct line *l)
 {
     for (int i = 0; i < SIZES; i++) {
-        double ns = latency + s->at[i] * per_byte;
-        ns = ns < beyond ? ns : beyond;
+        double ns = l->latency + s->at[i] * l->per_byte;
+        ns = ns < l->beyond ? ns : l->beyond;
         c->ns[i] = ns > c->ns[i] ? ns : c->ns[i];
     }
 }
@@ -175,11 +179,14 @@ static void look_up_to(const struct brought *b, int x, struct hull *h, double *r
     }
 }
 
+/* From most sizes on a line is the same, and that with the largest of them says all. */
 static void make_curve(struct brought *b, const struct sizes *s, struct curve *ret)
 {
     static const double times[] = {1, 1.1, 1.5, 4}; /* the best rate */
+    enum { TIMES = sizeof times / sizeof *times };
     double beyond[SIZES + 1], rate = 0;
     struct hull hull = {.n = 0};
+    struct line last[TIMES] = {{0, 0, 0}};
     beyond[SIZES] = INFINITY;
     for (int i = SIZES - 1; i >= 0; i--)
         beyond[i] = fmin(beyond[i + 1], b->least[i]);
@@ -187,11 +194,16 @@ static void make_curve(struct brought *b, const struct sizes *s, struct curve *r
         ret->ns[i] = isinf(beyond[0]) ? 0 : beyond[0];
     for (int x = 0; x < SIZES; x += STRIDE) {
         look_up_to(b, x, &hull, &rate);
-        for (size_t k = 0; rate > 0 && k < sizeof times / sizeof *times; k++) {
+        for (int k = 0; rate > 0 && k < TIMES; k++) {
             double per_byte = 1 / (rate * times[k]);
-            raise_curve(ret, s, latency_at(&hull, per_byte), per_byte, beyond[x + 1]);
+            struct line l = {latency_at(&hull, per_byte), per_byte, beyond[x + 1]};
+            if (l.latency != last[k].latency || l.per_byte != last[k].per_byte)
+                raise_curve(ret, s, &last[k]);
+            last[k] = l;
         }
     }
+    for (int k = 0; k < TIMES; k++)
+        raise_curve(ret, s, &last[k]);
     /* Times are rounded up, and these sums not quite exact. */
     for (int i = 0; i < SIZES; i++)
         ret->ns[i] *= 1 - 1e-9;
@@ -356,6 +368,8 @@ static void add_dim(const struct topt_mesh *m, int64_t count,
                     int dim, struct share *ret)
 {
     int na = from->naxes[dim], nb = to->naxes[dim];
+    if (!na && !nb)
+        return;
     int same = same_axes(from, to, dim), before = 1;
     ret->device /= (double)to->parts[dim];
     ret->node /= (double)to->node_parts[dim];

@@ -9,12 +9,17 @@
  * come first on most ways.  What a layout is come to from is not kept: a way is read backward from
  * its target, along moves whose keys are the difference of those of their ends.
  *
- * Keys are floating-point numbers, which all processors compare two at a time: whole ones, and exact
+ * Keys are floating-point numbers, which processors compare two or four at a time: whole ones, and exact
  * up to 2 ** 53. */
 #include "lanes.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#define WIDE __attribute__((target("avx2")))
+#endif
 
 enum {
     LANES = TOPT_LANES,
@@ -48,7 +53,11 @@ struct chart {
     struct arrival *arrival;
 };
 
+typedef void lower_fn(struct topt_lanes *l, const int32_t *to, int n,
+                      const struct lanes *here, double step);
+
 struct topt_lanes {
+    lower_fn *lower; /* the best for this processor */
     struct chart chart[TOPT_WAY_GROUPS + 1][TOPT_MAX_RANK + 1];
     struct lanes *way; /* by layout */
     uint8_t *fresh;    /* cheaper than when moves from it were looked at */
@@ -58,9 +67,14 @@ struct topt_lanes {
     const struct chart *on;
 };
 
+static lower_fn *best_lower(void);
+
 struct topt_lanes *topt_lanes_create(void)
 {
-    return calloc(1, sizeof(struct topt_lanes));
+    struct topt_lanes *l = calloc(1, sizeof *l);
+    if (l)
+        l->lower = best_lower();
+    return l;
 }
 
 static void chart_fini(struct chart *c)
@@ -215,7 +229,7 @@ static inline double key_at(const struct topt_lanes *l, int32_t spot, int lane)
     return l->way[spot].key[lane / 2][lane % 2];
 }
 
-/* Whether any is cheaper by this way. */
+/* Make ways to a layout as cheap as those given; whether any got cheaper. */
 static inline int lower(struct lanes *to, const struct lanes *way)
 {
     mask any = {0, 0};
@@ -227,25 +241,63 @@ static inline int lower(struct lanes *to, const struct lanes *way)
     return (any[0] | any[1]) != 0;
 }
 
+/* The same of all layouts that one step from here leads to: those that got cheaper are fresh. */
+static void lower_all(struct topt_lanes *l, const int32_t *to, int n,
+                      const struct lanes *here, double step)
+{
+    struct lanes way;
+    for (int k = 0; k < PAIRS; k++)
+        way.key[k] = here->key[k] + (pair){step, step};
+    for (int i = 0; i < n; i++)
+        l->fresh[to[i]] |= (uint8_t)lower(&l->way[to[i]], &way);
+}
+
+#ifdef WIDE
+WIDE static inline int lower_wide(double *to, const __m256d way[LANES / 4])
+{
+    __m256d any = _mm256_setzero_pd();
+    for (int k = 0; k < LANES / 4; k++) {
+        __m256d at = _mm256_loadu_pd(to + 4 * k);
+        any = _mm256_or_pd(any, _mm256_cmp_pd(way[k], at, _CMP_LT_OQ));
+        _mm256_storeu_pd(to + 4 * k, _mm256_min_pd(way[k], at));
+    }
+    return _mm256_movemask_pd(any) != 0;
+}
+
+WIDE static void lower_all_wide(struct topt_lanes *l, const int32_t *to, int n,
+                                const struct lanes *here, double step)
+{
+    __m256d way[LANES / 4];
+    for (int k = 0; k < LANES / 4; k++)
+        way[k] = _mm256_add_pd(_mm256_loadu_pd((const double *)here->key + 4 * k),
+                               _mm256_set1_pd(step));
+    for (int i = 0; i < n; i++)
+        l->fresh[to[i]] |= (uint8_t)lower_wide((double *)l->way[to[i]].key, way);
+}
+#endif
+
+static lower_fn *best_lower(void)
+{
+#ifdef WIDE
+    if (__builtin_cpu_supports("avx2"))
+        return lower_all_wide;
+#endif
+    return lower_all;
+}
+
 static void leave(struct topt_lanes *l, int32_t spot, struct topt_route_stats *stats)
 {
     const struct topt_atlas *a = l->atlas;
     struct topt_atlas_moves m = topt_tariff_moves(l->tariff, spot);
     const int64_t *key = topt_tariff_keys(l->tariff);
-    struct lanes way, here = l->way[spot];
+    const struct lanes here = l->way[spot];
     stats->settled++;
     for (int32_t i = m.first; i < m.first + m.n; i++) {
         const struct topt_atlas_class *c = &a->class[i];
-        double step = (double)key[i];
         if (key[i] == NONE)
             continue;
-        for (int k = 0; k < PAIRS; k++)
-            way.key[k] = here.key[k] + (pair){step, step};
         stats->relaxed += c->narcs;
-        for (int k = 0; k < c->narcs; k++) {
-            int32_t to = a->arc[c->arc + k];
-            l->fresh[to] |= (uint8_t)lower(&l->way[to], &way);
-        }
+        l->lower(l, a->arc + c->arc, c->narcs, &here, (double)key[i]);
     }
 }
 

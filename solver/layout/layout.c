@@ -64,6 +64,12 @@ struct topt_group topt_mesh_group(const struct topt_mesh *mesh, uint32_t axes)
     return g;
 }
 
+int topt_mesh_alike(const struct topt_mesh *mesh, int a, int b)
+{
+    return mesh->size[a] == mesh->size[b] &&
+           (a < mesh->node_axes) == (b < mesh->node_axes);
+}
+
 const char *topt_mesh_axis_name(const struct topt_mesh *mesh, int axis, char buf[8])
 {
     int node = axis < mesh->node_axes;

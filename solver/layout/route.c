@@ -164,11 +164,6 @@ static int axis_before(const struct topt_layout *from, const struct topt_layout 
     return to->pos[a] < to->pos[b];
 }
 
-static int interchangeable(const struct topt_mesh *m, int a, int b)
-{
-    return m->size[a] == m->size[b] && (a < m->node_axes) == (b < m->node_axes);
-}
-
 static struct topt_layout in_order(const struct topt_mesh *m, const struct topt_layout *l,
                                    const int8_t *order)
 {
@@ -186,7 +181,7 @@ static void order_axes(const struct topt_mesh *m, const struct topt_layout *from
 {
     for (int a = 0; a < m->naxes; a++) {
         int i = a;
-        for (; i > 0 && interchangeable(m, q->order[i - 1], a) &&
+        for (; i > 0 && topt_mesh_alike(m, q->order[i - 1], a) &&
                axis_before(from, to, a, q->order[i - 1]);
              i--)
             q->order[i] = q->order[i - 1];

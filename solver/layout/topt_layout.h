@@ -35,6 +35,9 @@ int topt_mesh_init(struct topt_mesh *mesh, int nodes, int per_node,
 int topt_mesh_coord(const struct topt_mesh *mesh, int device, int axis);
 /* How the groups that vary along 'axes' (bit mask) lie on the cluster. */
 struct topt_group topt_mesh_group(const struct topt_mesh *mesh, uint32_t axes);
+/* Are two axes of one level and one size?  Such axes are neighbours, and nothing that is done along them takes more or
+ * less where they change places. */
+int topt_mesh_alike(const struct topt_mesh *mesh, int a, int b);
 /* "n0 n1 g0 g1": a name of an axis; returns 'buf'. */
 const char *topt_mesh_axis_name(const struct topt_mesh *mesh, int axis, char buf[8]);
 int topt_mesh_axis_find(const struct topt_mesh *mesh, const char *name); /* or -1 */

@@ -50,7 +50,7 @@ struct spot {
 
 struct topt_ways {
     struct topt_tariff *tariff;
-    struct topt_bound *bound;
+    struct topt_bound *bound; /* NULL: not needed yet */
     struct topt_lanes *lanes;
     struct topt_arena *arena;
     struct topt_atlas atlas[TOPT_WAY_GROUPS + 1][TOPT_MAX_RANK + 1];
@@ -284,10 +284,9 @@ struct topt_ways *topt_ways_create(const struct topt_hw *hw, const struct topt_m
     if (!w)
         return NULL;
     w->tariff = topt_tariff_create(hw, mesh);
-    w->bound = topt_bound_create();
     w->lanes = topt_lanes_create();
     w->arena = topt_arena_create(0);
-    if (w->tariff && w->bound && w->lanes && w->arena)
+    if (w->tariff && w->lanes && w->arena)
         return w;
     topt_ways_destroy(w);
     return NULL;
@@ -416,14 +415,21 @@ static int answer(struct topt_ways *w, struct topt_way_question *q)
     return 0;
 }
 
+/* Bounds are large, and many searches do without. */
+static int begin_bound(struct topt_ways *w, const struct topt_way_source *s)
+{
+    if (!w->bound && !(w->bound = topt_bound_create()))
+        return -1;
+    w->bounded = 1;
+    return topt_bound_begin(w->bound, w->tariff, s);
+}
+
 /* Questions of one source; those of its lane that went too far among them. */
 static int answer_source(struct topt_ways *w, struct topt_way_question *const *question,
                          int n)
 {
-    if (w->aims && !w->bounded &&
-        topt_bound_begin(w->bound, w->tariff, &question[0]->source))
+    if (w->aims && !w->bounded && begin_bound(w, &question[0]->source))
         return -1;
-    w->bounded = w->aims;
     if (begin_source(w, question, n))
         return -1;
     search(w);

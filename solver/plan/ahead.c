@@ -12,6 +12,9 @@
  *                |___           of these; what stays for some group stays
  *                    o
  *
+ * When floors tell no more, moves get exact prices where a bound hangs on them: of an edge's entries that of the
+ * lightest, until that is exact.  Where ways are quickly found this mostly shows that nothing is left.
+ *
  * The bounds are of messages that are passed along the places, forward and back (sequential tree-reweighted
  * message passing: Kolmogorov, Convergent tree-reweighted message passing for energy minimization, 2006).
  * Weight is moved from places onto edges and on to the places at their other ends, so that every strategy
@@ -27,8 +30,9 @@
 #include <string.h>
 
 enum {
-    GROUPS = 16,            /* of corners, at most */
-    SWEEPS = 4,             /* forward or back; more hardly raise a bound */
+    GROUPS = 16,      /* of corners, at most */
+    FLOOR_SWEEPS = 2, /* forward or back; more hardly raise a bound */
+    SWEEPS = 4, /* with those in which moves that a bound hangs on have exact prices */
     MOST_ENTRIES = 1 << 25, /* looked at one by one, left by places alone */
     HALVINGS = 8 /* of how much memory counts, in looking for the balance of one corner */
 };
@@ -79,8 +83,10 @@ struct ahead {
     int ncorners;
     struct topt_cost *corner; /* INT64_MAX: unbounded */
     double by_memory, by_time, bound, most;
+    int exact;              /* what is lightest has exact prices */
     double *given, *passed; /* scratch, by class */
-    struct weighed *order;
+    struct weighed *order, *found;
+    int *listed, *open;
     double *before; /* scratch, by configuration */
 };
 
@@ -295,30 +301,34 @@ static double weight_of(const struct ahead *h, struct topt_cost c)
            (h->by_time > 0 ? h->by_time * (double)c.time : 0);
 }
 
-/* Of an entry of a tie, by floors; INFINITY where there is none. */
-static int edge_weight(const struct ahead *h, const struct tie *t, int i, int j,
-                       double *ret)
+/* Nanoseconds of an entry's moves, there and back, as far as is known; -1. */
+static int64_t moves_ns(struct ahead *h, const struct tie *t, int i, int j)
 {
-    struct topt_problem *p = h->p;
+    const int32_t *a = &t->end[0].number[2 * i], *b = &t->end[1].number[2 * j];
+    int64_t there = topt_moves_ns(h->p, t->moves, a[0], b[0], h->err), back = 0;
+    if (t->trained && there >= 0)
+        back = topt_moves_ns(h->p, t->moves, b[1], a[1], h->err);
+    return there < 0 || back < 0 ? -1 : there + back;
+}
+
+/* The weight of an entry of a tie whose moves were asked for; INFINITY where there is none. */
+static double edge_weight(const struct ahead *h, const struct tie *t, int i, int j)
+{
     const struct end *from = &t->end[0], *to = &t->end[1];
     const int32_t *a = &from->number[2 * i], *b = &to->number[2 * j];
     struct topt_edge_alternative at[2];
-    struct topt_move_cost back = {0};
-    if (topt_moves_ask(p, t->moves, a[0], b[0], h->err) ||
-        (t->trained && topt_moves_ask(p, t->moves, b[1], a[1], h->err)))
-        return -1;
-    struct topt_move_cost there = topt_moves_at(t->moves, a[0], b[0]);
+    struct topt_move_cost there = topt_moves_at(t->moves, a[0], b[0]), back = {0};
+    double least = INFINITY;
     if (t->trained)
         back = topt_moves_at(t->moves, b[1], a[1]);
-    int n = topt_edge_alternatives(&p->k, &from->at[i], &to->at[j], a[0] == b[0], &there,
-                                   t->trained ? &back : NULL, at);
-    *ret = INFINITY;
+    int n = topt_edge_alternatives(&h->p->k, &from->at[i], &to->at[j], a[0] == b[0],
+                                   &there, t->trained ? &back : NULL, at);
     for (int k = 0; k < n; k++) {
         struct topt_cost c = {at[k].kept,
                               at[k].moves * there.network_ns + back.network_ns};
-        *ret = fmin(*ret, t->times * weight_of(h, c));
+        least = fmin(least, t->times * weight_of(h, c));
     }
-    return 0;
+    return least;
 }
 
 /* What all configurations of a place have in common goes into the bound; those that then are beyond all
@@ -383,20 +393,118 @@ static int give(struct ahead *h, struct end *e, double share)
     return n;
 }
 
-/* The least weight of a class of the end 'k' with what was given at the other.  Edges weigh no less than nothing,
- * so that classes that were given more than the least so far need no look. */
-static int lightest(struct ahead *h, const struct tie *t, int k, int class, int n,
-                    double *ret)
+/* What a class of the end 'k' weighs with one of the other; where that is not below a bound, the bound or more. */
+static int weigh_entry(struct ahead *h, const struct tie *t, int k, int class,
+                       const struct weighed *other, double below, double *ret)
 {
-    double least = INFINITY, w;
-    for (int i = 0; i < n && h->order[i].weight < least; i++) {
-        int other = h->order[i].class;
-        if (edge_weight(h, t, k ? other : class, k ? class : other, &w))
+    int i = k ? other->class : class, j = k ? class : other->class;
+    int64_t ns = moves_ns(h, t, i, j);
+    *ret = other->weight + t->times * weight_of(h, (struct topt_cost){0, ns});
+    if (ns >= 0 && *ret < below) /* else it is no lighter, whatever is kept */
+        *ret = other->weight + edge_weight(h, t, i, j);
+    return ns < 0 ? -1 : 0;
+}
+
+/* What is lightest for a class of the end 'k' with what was given at the other, and with whose class there.  Edges
+ * weigh no less than nothing, so that classes that were given more than the least so far need no look. */
+static int lightest(struct ahead *h, const struct tie *t, int k, int class, int n,
+                    struct weighed *ret)
+{
+    double w;
+    *ret = (struct weighed){INFINITY, -1};
+    for (int i = 0; i < n && h->order[i].weight < ret->weight; i++) {
+        if (weigh_entry(h, t, k, class, &h->order[i], ret->weight, &w))
             return -1;
-        least = fmin(least, w + h->order[i].weight);
+        if (w < ret->weight)
+            *ret = (struct weighed){w, h->order[i].class};
     }
-    *ret = least + t->end[k].moved[class];
     return 0;
+}
+
+/* Are the prices of that entry exact (1)?  Else (0) they are asked for. */
+static int sharpen(struct ahead *h, const struct tie *t, int k, int class, int other)
+{
+    const int32_t *a = &t->end[0].number[2 * (k ? other : class)];
+    const int32_t *b = &t->end[1].number[2 * (k ? class : other)];
+    if (topt_moves_exact(t->moves, a[0], b[0]) &&
+        (!t->trained || topt_moves_exact(t->moves, b[1], a[1])))
+        return 1;
+    return topt_moves_settle(h->p, t->moves, a[0], b[0], h->err) ||
+                   (t->trained && topt_moves_settle(h->p, t->moves, b[1], a[1], h->err))
+               ? -1
+               : 0;
+}
+
+/* Ask for all that may be lighter for a class than one whose prices are exact. */
+static int sharpen_lighter(struct ahead *h, const struct tie *t, int k, int class, int n,
+                           double weight)
+{
+    double w;
+    for (int i = 0; i < n && h->order[i].weight < weight; i++)
+        if (weigh_entry(h, t, k, class, &h->order[i], weight, &w) ||
+            (w < weight && sharpen(h, t, k, class, h->order[i].class) < 0))
+            return -1;
+    return 0;
+}
+
+static int find_lightest(struct ahead *h, const struct tie *t, int k, int n,
+                         const int *list, int nlist)
+{
+    for (int i = 0; i < nlist; i++)
+        if (lightest(h, t, k, list[i], n, &h->found[list[i]]))
+            return -1;
+    return 0;
+}
+
+/* Which of the classes listed have found what costs a floor?  The exact prices are asked for. */
+static int list_open(struct ahead *h, const struct tie *t, int k, const int *list,
+                     int nlist, int *ret_open)
+{
+    int n = 0;
+    for (int i = 0; i < nlist; i++) {
+        int other = h->found[list[i]].class;
+        int known = other < 0 ? 1 : sharpen(h, t, k, list[i], other);
+        if (known < 0)
+            return -1;
+        if (!known)
+            ret_open[n++] = list[i];
+    }
+    return n;
+}
+
+/* Where what was found costs a floor, what is next may be no better: once the first has its exact price, all that
+ * is still lighter gets its own. */
+static int find_exactly(struct ahead *h, const struct tie *t, int k, int n,
+                        const int *list, int nlist)
+{
+    int *open = h->open, nopen = list_open(h, t, k, list, nlist, open);
+    if (nopen < 0 || topt_moves_answer(h->p, t->moves, h->err))
+        return -1;
+    for (int i = 0; i < nopen; i++) {
+        int other = h->found[open[i]].class;
+        double w = edge_weight(h, t, k ? other : open[i], k ? open[i] : other);
+        if (sharpen_lighter(h, t, k, open[i], n, w + t->end[!k].moved[other]))
+            return -1;
+    }
+    return topt_moves_answer(h->p, t->moves, h->err) ||
+                   find_lightest(h, t, k, n, open, nopen)
+               ? -1
+               : 0;
+}
+
+/* Classes of an end that are left; others have passed -1. */
+static int list_classes(struct ahead *h, const struct end *e, int *ret)
+{
+    const struct spot *s = &h->spot[e->place];
+    int n = 0;
+    for (int i = 0; i < e->nclasses; i++)
+        h->passed[i] = -1;
+    for (int c = 0; c < s->n; c++)
+        if (!s->out[c] && h->passed[e->class[c]] < 0) {
+            h->passed[e->class[c]] = 0;
+            ret[n++] = e->class[c];
+        }
+    return n;
 }
 
 /* Move all that a tie has in common for a class of its end 'k' to the place there. */
@@ -404,19 +512,19 @@ static int take(struct ahead *h, struct tie *t, int k, int n)
 {
     struct end *e = &t->end[k];
     struct spot *s = &h->spot[e->place];
-    for (int i = 0; i < e->nclasses; i++)
-        h->passed[i] = -1;
+    int *list = h->listed, nlist = list_classes(h, e, list);
+    if (find_lightest(h, t, k, n, list, nlist) ||
+        (h->exact && find_exactly(h, t, k, n, list, nlist)))
+        return -1;
+    for (int i = 0; i < nlist; i++) {
+        double *passed = &h->passed[list[i]];
+        *passed = fmax(h->found[list[i]].weight + e->moved[list[i]], 0);
+        e->moved[list[i]] -= isinf(*passed) ? 0 : *passed;
+    }
     for (int c = 0; c < s->n; c++) {
-        int class = e->class[c];
         if (s->out[c])
             continue;
-        if (h->passed[class] < 0) {
-            if (lightest(h, t, k, class, n, &h->passed[class]))
-                return -1;
-            h->passed[class] = fmax(h->passed[class], 0);
-            e->moved[class] -= isinf(h->passed[class]) ? 0 : h->passed[class];
-        }
-        s->left[c] += h->passed[class];
+        s->left[c] += h->passed[e->class[c]];
         s->out[c] |= (uint8_t)isinf(s->left[c]);
     }
     return 0;
@@ -463,6 +571,13 @@ static double heaviest(const struct ahead *h, const struct topt_cost *corner, in
     return most + fabs(most) * DBL_EPSILON * 2 * SWEEPS * (h->p->nplaces + h->nties);
 }
 
+/* Nothing is under any of these corners. */
+static void leave_nothing(struct ahead *h)
+{
+    for (int i = 0; i < h->p->nplaces; i++)
+        memset(h->spot[i].out, 1, (size_t)h->spot[i].n);
+}
+
 /* Weigh for some corners; 'sweeps' 0: places alone.  '*ret': the bound, as a part of the heaviest corner. */
 static int weigh(struct ahead *h, double memory, double time,
                  const struct topt_cost *corner, int n, int sweeps, double *ret)
@@ -471,9 +586,13 @@ static int weigh(struct ahead *h, double memory, double time,
     h->by_time = time;
     h->most = heaviest(h, corner, n);
     begin(h);
-    for (int i = 0; i < sweeps && h->bound <= h->most; i++)
+    for (int i = 0; i < sweeps && h->bound <= h->most; i++) {
+        h->exact = i >= FLOOR_SWEEPS;
         if (sweep(h, i & 1))
             return -1;
+    }
+    if (!(h->bound <= h->most))
+        leave_nothing(h);
     *ret = h->bound / h->most;
     return 0;
 }
@@ -626,8 +745,14 @@ static int make_scratch(struct ahead *h)
     h->given = malloc(classes * sizeof *h->given);
     h->passed = malloc(classes * sizeof *h->passed);
     h->order = malloc(classes * sizeof *h->order);
+    h->found = malloc(classes * sizeof *h->found);
+    h->listed = malloc(classes * sizeof *h->listed);
+    h->open = malloc(classes * sizeof *h->open);
     h->before = malloc(configs * sizeof *h->before);
-    return h->given && h->passed && h->order && h->before ? 0 : no_memory(h->err);
+    return h->given && h->passed && h->order && h->found && h->listed && h->open &&
+                   h->before
+               ? 0
+               : no_memory(h->err);
 }
 
 /* Where places alone tell nothing, edges would tell little; of more entries than that, sweeps take many seconds. */
@@ -646,7 +771,9 @@ static int narrow(struct ahead *h)
         return -1;
     if (!h->aim->thorough && !pays(h))
         return 0;
-    return weigh_groups(h, SWEEPS) || keep_stays(h) ? -1 : 0;
+    /* Where exact prices are dear they are left to who searches with floors. */
+    int sweeps = h->p->options.floors ? FLOOR_SWEEPS : SWEEPS;
+    return weigh_groups(h, sweeps) || keep_stays(h) ? -1 : 0;
 }
 
 static void ahead_fini(struct ahead *h)
@@ -672,6 +799,9 @@ static void ahead_fini(struct ahead *h)
     free(h->given);
     free(h->passed);
     free(h->order);
+    free(h->found);
+    free(h->listed);
+    free(h->open);
     free(h->before);
 }
 

@@ -170,40 +170,100 @@ static int no_memory(struct topt_error *err)
     return topt_fail(err, TOPT_ERR_NOMEM, "no memory for configurations");
 }
 
-/* What the fragments of configuration 'i' cost; where ways have to be found first, it is marked in 'open'. */
-static int cost_op(struct listing *l, int i, uint8_t *open, struct topt_error *err)
+/* With axes that are alike in an order that does not depend on their names: what a configuration costs follows from
+ * that alone, since within a dimension axes keep their order. */
+static struct topt_config nameless(const struct topt_mesh *m, struct topt_config c)
+{
+    for (int a = 1; a < m->naxes; a++)
+        for (int i = a; i > 0 && topt_mesh_alike(m, i - 1, i) && c.dim[i] < c.dim[i - 1];
+             i--) {
+            int8_t dim = c.dim[i];
+            c.dim[i] = c.dim[i - 1];
+            c.dim[i - 1] = dim;
+        }
+    return c;
+}
+
+/* Of each configuration the first that costs the same. */
+static int find_same(const struct topt_mesh *m, const struct family *f, int32_t *ret)
+{
+    uint32_t nslots = 2;
+    while (nslots < 2 * (uint32_t)f->n)
+        nslots *= 2;
+    struct topt_config *form = malloc(((size_t)f->n + 1) * sizeof *form);
+    int32_t *slot = malloc(nslots * sizeof *slot);
+    if (slot)
+        memset(slot, 0xff, nslots * sizeof *slot);
+    for (int i = 0; form && slot && i < f->n; i++) {
+        form[i] = nameless(m, f->config[i]);
+        uint32_t at = (uint32_t)topt_hash(&form[i], sizeof form[i], 1) & (nslots - 1);
+        while (slot[at] >= 0 && memcmp(&form[slot[at]], &form[i], sizeof form[i]) != 0)
+            at = (at + 1) & (nslots - 1);
+        slot[at] = slot[at] < 0 ? i : slot[at];
+        ret[i] = slot[at];
+    }
+    int bad = !form || !slot;
+    free(form);
+    free(slot);
+    return bad ? -1 : 0;
+}
+
+static void keep_cost(struct family *f, int i, const struct topt_fragment_cost *c)
+{
+    f->cost[i] = (struct topt_cost){0, c->compute_ns + c->network_ns};
+    for (int k = 0; k < TOPT_CLASS_COUNT; k++)
+        f->cost[i].memory += k == TOPT_CLASS_REMADE ? 0 : c->class_bytes[k];
+    f->remade[i] = c->class_bytes[TOPT_CLASS_REMADE];
+    f->transient[i] = c->transient_bytes;
+}
+
+/* What the fragments of the first of each kind cost.  Ways that have to be found are found together, and then what
+ * waits for them, marked in 'open', is written once more. */
+static int cost_first(const struct listing *l, const int32_t *same, uint8_t *open,
+                      struct topt_error *err)
 {
     const struct topt_problem *p = l->p;
     struct family *f = l->f;
     struct topt_fragment_cost c;
-    int waits;
-    if (topt_cost_op_ask(&p->k, f->op, &f->config[i], &c, &waits, err))
+    int waits = 0, any = 0;
+    for (int i = 0; i < f->n; i++) {
+        if (same[i] != i)
+            continue;
+        if (topt_problem_canceled(p, err) ||
+            topt_cost_op_ask(&p->k, f->op, &f->config[i], &c, &waits, err))
+            return -1;
+        open[i] = (uint8_t)waits;
+        any |= waits;
+        keep_cost(f, i, &c);
+    }
+    if (any && topt_router_answer(p->k.router, p->options.threads, p->k.cancel, err))
         return -1;
-    open[i] = (uint8_t)waits;
-    f->cost[i] = (struct topt_cost){0, c.compute_ns + c.network_ns};
-    for (int k = 0; k < TOPT_CLASS_COUNT; k++)
-        f->cost[i].memory += k == TOPT_CLASS_REMADE ? 0 : c.class_bytes[k];
-    f->remade[i] = c.class_bytes[TOPT_CLASS_REMADE];
-    f->transient[i] = c.transient_bytes;
+    for (int i = 0; i < f->n; i++) {
+        if (!open[i])
+            continue;
+        if (topt_cost_op(&p->k, f->op, &f->config[i], &c, err))
+            return -1;
+        keep_cost(f, i, &c);
+    }
     return 0;
 }
 
-/* Ways that are not known are found together. */
-static int cost_ops(struct listing *l, uint8_t *open, struct topt_error *err)
+static int cost_ops(const struct listing *l, struct topt_error *err)
 {
-    const struct topt_problem *p = l->p;
-    int waits = 0;
-    for (int i = 0; i < l->f->n; i++) {
-        if (topt_problem_canceled(p, err) || cost_op(l, i, open, err))
-            return -1;
-        waits |= open[i];
+    struct family *f = l->f;
+    int32_t *same = malloc(((size_t)f->n + 1) * sizeof *same);
+    uint8_t *open = calloc((size_t)f->n + 1, 1);
+    int rc = !same || !open || find_same(l->p->k.mesh, f, same)
+                 ? no_memory(err)
+                 : cost_first(l, same, open, err);
+    for (int i = 0; !rc && i < f->n; i++) {
+        f->cost[i] = f->cost[same[i]];
+        f->remade[i] = f->remade[same[i]];
+        f->transient[i] = f->transient[same[i]];
     }
-    if (waits && topt_router_answer(p->k.router, p->options.threads, p->k.cancel, err))
-        return -1;
-    for (int i = 0; i < l->f->n; i++)
-        if (open[i] && cost_op(l, i, open, err))
-            return -1;
-    return 0;
+    free(same);
+    free(open);
+    return rc;
 }
 
 /* Waiting bytes and classes of configuration 'i'. */
@@ -235,12 +295,12 @@ static int classify_op(struct listing *l, int i, struct topt_error *err)
 
 static int price_ops(struct listing *l, struct topt_error *err)
 {
-    uint8_t *open = calloc((size_t)l->f->n + 1, 1);
-    int rc = open ? cost_ops(l, open, err) : no_memory(err);
-    for (int i = 0; !rc && i < l->f->n; i++)
-        rc = classify_op(l, i, err);
-    free(open);
-    return rc;
+    if (cost_ops(l, err))
+        return -1;
+    for (int i = 0; i < l->f->n; i++)
+        if (classify_op(l, i, err))
+            return -1;
+    return 0;
 }
 
 static int price_hub(struct listing *l, int i, struct topt_error *err)

@@ -22,7 +22,7 @@ struct row {
     uint8_t *known; /* enum known */
     int n;
 };
-enum known { UNKNOWN, FLOOR, EXACT };
+enum known { UNKNOWN, FLOOR, ASKED, EXACT };
 
 /* What was asked for, and has no cost yet. */
 struct asked {
@@ -207,16 +207,25 @@ int topt_moves_ask(struct topt_problem *p, struct topt_moves *m, int from, int t
     return set_floor(p, m, from, to, err);
 }
 
+int64_t topt_moves_ns(struct topt_problem *p, struct topt_moves *m, int from, int to,
+                      struct topt_error *err)
+{
+    const struct row *r = &m->row[from];
+    if (to < r->n && r->known[to])
+        return r->to[to].ns;
+    return topt_moves_ask(p, m, from, to, err) ? -1 : r->to[to].ns;
+}
+
 int topt_moves_settle(struct topt_problem *p, struct topt_moves *m, int from, int to,
                       struct topt_error *err)
 {
     struct row *r = &m->row[from];
-    if (r->known[to] == EXACT)
+    if (r->known[to] >= ASKED)
         return 0;
     struct asked *x = asked_add(m);
     if (!x)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
-    r->known[to] = EXACT;
+    r->known[to] = ASKED;
     x->from = from;
     x->to = to;
     (p->of ? p->of : p)->moves_priced++;
@@ -237,9 +246,15 @@ int topt_moves_answer(struct topt_problem *p, struct topt_moves *m,
         if (topt_cost_move_by(&p->k, x->by, m->bytes[x->from], m->bytes[x->to], &c, err))
             return -1;
         m->row[x->from].to[x->to] = (struct price){c.network_ns, c.transient_bytes};
+        m->row[x->from].known[x->to] = EXACT;
     }
     m->nasked = 0;
     return 0;
+}
+
+int topt_moves_exact(const struct topt_moves *m, int from, int to)
+{
+    return m->row[from].known[to] == EXACT;
 }
 
 struct topt_move_cost topt_moves_at(const struct topt_moves *m, int from, int to)

@@ -230,6 +230,11 @@ int topt_moves_answer(struct topt_problem *p, struct topt_moves *m,
 /* Where prices are floors: ask for the exact one. */
 int topt_moves_settle(struct topt_problem *p, struct topt_moves *m, int from, int to,
                       struct topt_error *err) TOPT_MUST_CHECK;
+/* Ask, and what it takes as far as is known; -1. */
+int64_t topt_moves_ns(struct topt_problem *p, struct topt_moves *m, int from, int to,
+                      struct topt_error *err);
+/* Is the price at a pair exact, and not its floor? */
+int topt_moves_exact(const struct topt_moves *m, int from, int to);
 /* Without what its time rests on. */
 struct topt_move_cost topt_moves_at(const struct topt_moves *m, int from, int to);
 void topt_moves_fini(struct topt_problem *p);
