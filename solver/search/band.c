@@ -98,6 +98,7 @@ void topt_bander_fini(struct bander *b)
     for (int i = 0; i < TOPT_MAX_BOUNDS; i++)
         topt_bound_fini(&b->bound[i]);
     topt_maker_fini(&b->maker);
+    topt_rivalry_end(&b->rivalry);
     free(b->stack);
 }
 
@@ -106,6 +107,9 @@ void topt_band_fini(struct band *band)
     free(band->found);
     topt_strategies_fini(&band->strategies);
     free(band->middle.choice);
+    if (band->kept)
+        topt_maker_fini(band->kept);
+    free(band->kept);
 }
 
 /* ---- weighings ---- */
@@ -405,6 +409,27 @@ static int unroll_points(struct bander *b, struct band *band, struct run r,
     return 0;
 }
 
+/* The tables become the band's, and the maker begins anew, where they took so long that they are
+ * worth their memory. */
+static int keep_tables(struct bander *b, struct band *band)
+{
+    struct maker *k = &b->maker;
+    if (!b->keeps || k->merge.products < DEAR_TIMES * b->plan->tables.npairs)
+        return 0;
+    struct maker fresh;
+    band->kept = malloc(sizeof *band->kept);
+    if (!band->kept || topt_maker_init(&fresh, k->tables, b->options, b->err)) {
+        if (!band->kept)
+            return topt_search_nomem(b->err);
+        topt_maker_fini(&fresh);
+        return -1;
+    }
+    topt_maker_only_points(k);
+    *band->kept = *k;
+    *k = fresh;
+    return 0;
+}
+
 /* The points that were made become the band's answer. */
 static int keep_points(struct bander *b, struct band *band)
 {
@@ -414,7 +439,7 @@ static int keep_points(struct bander *b, struct band *band)
         return topt_search_nomem(b->err);
     int rc = unroll_points(b, band, r, keep, thin(b, band, r, keep));
     free(keep);
-    return rc;
+    return rc ? rc : keep_tables(b, band);
 }
 
 static enum topt_made make(struct bander *b, struct band *band, int64_t budget)
@@ -566,6 +591,29 @@ static int explore(struct bander *b, struct band *band, int64_t opt, int64_t nee
     return 0;
 }
 
+/* Do rivals leave anything in the band?  1, 0 (then it is done) or -1. */
+static int is_left(struct bander *b, struct band *band, int64_t need)
+{
+    const struct plan *plan = b->plan;
+    struct bound *x = &b->bound[0];
+    if (!b->known.rivals || !b->known.rivals->nby)
+        return 1;
+    x->allowance = need;
+    band->work += plan->tables.npairs;
+    if (topt_weigh_all_rest(&plan->tables, plan->place[plan->root].table,
+                            b->options->cancel, x))
+        return canceled(b->err);
+    topt_rivalry_end(&b->rivalry);
+    int left = topt_rivalry_start(&b->rivalry, b->known.rivals, plan, x,
+                                  band->left.memory, band->right.memory);
+    if (!left) {
+        band->explored = need;
+        band->state = BAND_DONE;
+    }
+    b->maker.rivalry = b->rivalry.kept ? &b->rivalry : NULL;
+    return left < 0 ? topt_search_nomem(b->err) : left;
+}
+
 int topt_band_search(struct bander *b, struct band *band, int stop)
 {
     struct bound *x = &b->bound[0];
@@ -593,7 +641,8 @@ int topt_band_search(struct bander *b, struct band *band, int stop)
         band->state = BAND_SPLIT;
         return 0;
     }
-    return explore(b, band, opt, need, can_split);
+    int left = is_left(b, band, need);
+    return left > 0 ? explore(b, band, opt, need, can_split) : left;
 }
 
 int topt_band_plain(struct bander *b, struct band *band)

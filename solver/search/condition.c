@@ -15,9 +15,9 @@
  * that differ (arm.c), as long as these are short of points.
  *
  * The others are searched in the order of what they promise (their lightest strategies by one
- * weighing), a few at a time, and what the earlier ones found is known to the later.  How many
- * are searched at a time is fixed, so that answers and counts do not depend on the number of
- * threads. */
+ * weighing), a few at a time, and what the earlier ones found is known to the later, which are
+ * compared with the first once more, point by point (rival.c).  How many are searched at a time is
+ * fixed, so that answers and counts do not depend on the number of threads. */
 #include "condition.h"
 
 #include "arm.h"
@@ -80,6 +80,12 @@ struct conditioning {
     struct arm *arm;
     signed char *grown; /* by arm: 1: it has just become longer; -1: it can't any more */
     int narms;
+    /* Of the slices that were searched: their reaches, and what the first one leaves to compare
+     * the others with. */
+    const struct port **by;
+    int nby;
+    struct slice *first;
+    struct kept kept;
     struct topt_pool *pool;
     /* The job at hand. */
     int (*job)(struct conditioning *c, struct slice *s);
@@ -275,6 +281,13 @@ static struct topt_search_options slice_options(const struct conditioning *c)
     return o;
 }
 
+/* Do arms say what the slice has beside others?  Where only the fastest is wanted little is left to
+ * compare. */
+static int is_comparable(const struct conditioning *c, const struct slice *s)
+{
+    return c->narms && s->reach && !c->options->fastest;
+}
+
 static int plan_slice(struct conditioning *c, struct slice *s)
 {
     s->planned = 1;
@@ -301,12 +314,34 @@ static int promise_balance(struct conditioning *c, struct slice *s)
     return 0;
 }
 
+/* What the slices that were searched have as well; nothing where arms do not say. */
+static int find_rivals(struct conditioning *c, struct slice *s, struct rivals *ret)
+{
+    *ret = (struct rivals){.cut = c->op,
+                           .arm = c->arm,
+                           .ncut = c->ncut,
+                           .narms = c->narms,
+                           .port = s->reach,
+                           .config = s->config,
+                           .by = c->by,
+                           .nby = is_comparable(c, s) ? c->nby : 0};
+    if (!ret->nby || !c->kept.n)
+        return 0;
+    ret->plan = &c->first->plan;
+    ret->plan_config = c->first->config;
+    ret->kept = &c->kept;
+    return topt_rivals_match(ret, &s->plan, s->arena);
+}
+
 static int search_slice(struct conditioning *c, struct slice *s)
 {
     struct topt_search_options o = slice_options(c);
-    struct known_costs known = {c->known, o.fastest ? 0 : c->nknown};
-    if ((!s->planned && plan_slice(c, s)) ||
-        topt_sweep(&s->plan, &o, known, &s->frontier, &s->err))
+    struct rivals rivals;
+    struct known_costs known = {c->known, o.fastest ? 0 : c->nknown, &rivals};
+    struct kept *keep =
+        !c->nparts && c->nleft > 1 && is_comparable(c, s) ? &c->kept : NULL;
+    if ((!s->planned && plan_slice(c, s)) || find_rivals(c, s, &rivals) ||
+        topt_sweep(&s->plan, &o, known, keep, &s->frontier, &s->err))
         return -1;
     return 0;
 }
@@ -609,6 +644,9 @@ static int drop_gone(struct conditioning *c)
 {
     for (int k = 0; k < c->narms; k++)
         note_gone(c, k);
+    for (int i = 0; i < c->nleft; i++)
+        for (int k = 0; k < c->narms && c->slice[c->order[i]].reach; k++)
+            topt_outdo_drop(&c->slice[c->order[i]].reach[c->ncut + k]);
     for (int i = 0; i < c->nleft && c->narms; i++) {
         struct slice *s = &c->slice[c->order[i]];
         for (int op = 0; op < c->p->nops; op++)
@@ -689,7 +727,12 @@ static int take(struct conditioning *c, int number)
         return -1;
     c->part[c->nparts++] = f;
     s->frontier = NULL;
-    close_slice(s);
+    if (is_comparable(c, s))
+        c->by[c->nby++] = s->reach;
+    if (c->kept.n && !c->first)
+        c->first = s;
+    else
+        close_plan(s);
     return 0;
 }
 
@@ -723,6 +766,8 @@ static int unite(struct conditioning *c)
     else if (!(c->ret->frontier = topt_frontier_create(c->p, c->err)) || collect(c, n))
         return -1;
     c->ret->nslices = c->nslices;
+    for (int i = 0; i < c->kept.n; i++)
+        c->stats.peak_bytes += topt_maker_bytes(&c->kept.band[i].maker);
     c->ret->frontier->stats = c->stats;
     c->ret->frontier->epsilon = c->epsilon;
     return 0;
@@ -747,7 +792,8 @@ static int init(struct conditioning *c, const char *cutset)
     c->slice = calloc(n, sizeof *c->slice);
     c->order = calloc(n, sizeof *c->order);
     c->part = calloc(n, sizeof(*c->part));
-    if (!c->slice || !c->order || !c->part)
+    c->by = calloc(n, sizeof(*c->by));
+    if (!c->slice || !c->order || !c->part || !c->by)
         return nomem(c);
     for (int i = 0; i < c->nslices; i++) {
         c->order[i] = i;
@@ -771,6 +817,7 @@ static int init(struct conditioning *c, const char *cutset)
 static void fini(struct conditioning *c)
 {
     topt_pool_destroy(c->pool);
+    topt_kept_fini(&c->kept);
     for (int i = 0; c->slice && i < c->nslices; i++) {
         topt_frontier_destroy(c->slice[i].frontier);
         close_slice(&c->slice[i]);
@@ -783,6 +830,7 @@ static void fini(struct conditioning *c)
     free(c->part);
     free(c->arm);
     free(c->grown);
+    free(c->by);
     free(c->op);
     free(c->value);
     free(c->nvalues);

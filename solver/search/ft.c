@@ -183,10 +183,10 @@ static int search_at_once(const struct topt_search_problem *problem,
     struct plan plan;
     int rc = topt_plan_init(&plan, problem, NULL, options, err);
     if (!rc)
-        rc = topt_sweep(
-            &plan, options,
-            (struct known_costs){options->known, options->fastest ? 0 : options->nknown},
-            ret, err);
+        rc = topt_sweep(&plan, options,
+                        (struct known_costs){
+                            options->known, options->fastest ? 0 : options->nknown, NULL},
+                        NULL, ret, err);
     if (!rc) {
         (*ret)->exact = (*ret)->exact && !plan.nfixed;
         rc = topt_frontier_decided(*ret, plan.fixed, problem->nops, err);

@@ -4,6 +4,7 @@
  * entry that is no part of any strategy within the bounds is empty; of the others, only the
  * sums that leave room for their lightest completion are looked at. */
 #include "make.h"
+#include "rival.h"
 
 #include <stdlib.h>
 
@@ -22,6 +23,22 @@ void topt_maker_fini(struct maker *k)
     topt_merge_fini(&k->merge);
     free(k->first);
     free(k->count);
+}
+
+void topt_maker_only_points(struct maker *k)
+{
+    struct merge m = {.n = k->merge.n, .cost = k->merge.cost};
+    struct topt_cost *cost = realloc(m.cost, (m.n + 1) * sizeof *cost);
+    k->merge.cost = NULL;
+    topt_merge_fini(&k->merge);
+    m.cost = cost ? cost : m.cost;
+    k->merge = m;
+}
+
+int64_t topt_maker_bytes(const struct maker *k)
+{
+    return (int64_t)(k->merge.n * sizeof *k->merge.cost) +
+           k->tables->nentries * (int64_t)(sizeof *k->first + sizeof *k->count);
 }
 
 struct run topt_made_entry(const struct maker *k, const struct table *t, int64_t entry)
@@ -78,11 +95,16 @@ static int make_table(struct maker *k, const struct table *t)
     size_t first = m->n;
     if (!t->nentries)
         return 0;
+    if (k->rivalry)
+        topt_rivalry_table(k->rivalry, t);
     if (k->product && !k->nbounds && topt_product_is(s))
         return topt_product_make(k->product, k, t);
     for (struct cursor c = topt_cursor_start(s); entry < end; topt_cursor_next(&c))
         for (int g = 0; g < s->ngroups; g++, entry++) {
             k->first[entry] = (uint32_t)m->n;
+            m->rival.n = 0;
+            if (k->rivalry)
+                topt_rivalry_entry(k->rivalry, t, entry, &m->rival);
             if (set_bounds(k, entry) && make_entry(k, s, c.a, c.b, g))
                 return -1;
             k->count[entry] = (uint32_t)(m->n - k->first[entry]);
@@ -98,6 +120,8 @@ static int make_table(struct maker *k, const struct table *t)
                 return -1;
             }
         }
+    if (k->rivalry)
+        topt_rivalry_learn(k->rivalry, k, t);
     return 0;
 }
 
@@ -196,18 +220,31 @@ int topt_make_again(struct maker *k, struct table *t, struct topt_error *err)
     return 0;
 }
 
+/* Every strategy has a part in every table: where one is without points, there is nothing. */
+static void make_empty(struct maker *k, size_t from)
+{
+    const struct tables *ts = k->tables;
+    for (size_t i = from; i < ts->nall; i++)
+        for (int64_t e = 0; !ts->all[i]->leaf && e < ts->all[i]->nentries; e++)
+            k->first[ts->all[i]->first_entry + e] =
+                k->count[ts->all[i]->first_entry + e] = 0;
+}
+
 enum topt_made topt_make(struct maker *k, int64_t budget, struct topt_error *err)
 {
     const struct tables *ts = k->tables;
     struct merge *m = &k->merge;
     if (topt_merge_begin(m))
         return failed(k, err);
+    if (k->rivalry)
+        topt_rivalry_begin(k->rivalry);
     k->budget = budget / 16;
     m->limit = k->most.memory;
     m->slowest = k->most.time;
     for (size_t i = 0; i < ts->nall; i++) {
         if (topt_search_canceled(m->options))
             m->failed = TOPT_ERR_CANCELED;
+        size_t had = m->n;
         int rc = m->failed ? -1 : ts->all[i]->leaf ? 0 : make_table(k, ts->all[i]);
         if (rc < 0)
             return failed(k, err);
@@ -215,6 +252,10 @@ enum topt_made topt_make(struct maker *k, int64_t budget, struct topt_error *err
             return TOPT_MADE_STOPPED;
         if (rc || (budget && m->products > k->budget))
             return TOPT_MADE_TOO_MUCH;
+        if (!ts->all[i]->leaf && m->n == had) {
+            make_empty(k, i + 1);
+            return TOPT_MADE;
+        }
         /* Later tables have more points than earlier ones: what is used up too early will
          * not do. */
         k->budget = budget / 16 + budget / (int64_t)ts->nall * (int64_t)(i + 1);

@@ -358,14 +358,35 @@ static int passes_bound(const struct merge *m, const struct merge_point *p)
     return 0;
 }
 
-/* The finished frontier, less what passes a bound, to the output. */
+/* How many points of the rival's run are not too heavy yet, by its losses. */
+struct rival_walk {
+    uint32_t at[TOPT_RIVAL_WAYS];
+};
+
+/* Is a point superfluous?  They come in the order of memory. */
+static int outdone(const struct merge *m, struct rival_walk *walk,
+                   const struct merge_point *p)
+{
+    const struct merge_rival *r = &m->rival;
+    for (int i = 0; r->n && i < r->nways; i++) {
+        uint32_t *at = &walk->at[i];
+        while (*at < r->n && r->cost[*at].memory + r->loss[i].memory <= p->memory)
+            ++*at;
+        if (*at && r->cost[*at - 1].time + r->loss[i].time <= p->time)
+            return 1;
+    }
+    return 0;
+}
+
+/* The finished frontier, less what passes a bound or is superfluous, to the output. */
 static int put_out(struct merge *m)
 {
+    struct rival_walk walk = {{0}};
     for (size_t i = 0; i < m->nnow; i++) {
         const struct merge_point *p = &m->now[i];
         if (p->memory == INT64_MAX || p->time == INT64_MAX)
             return fail(m, TOPT_ERR_LIMIT);
-        if (!passes_bound(m, p) && emit(m, p))
+        if (!passes_bound(m, p) && !outdone(m, &walk, p) && emit(m, p))
             return -1;
     }
     return 0;
@@ -375,6 +396,7 @@ static int put_out(struct merge *m)
 static int put_list(struct merge *m)
 {
     struct merge_source *s = &m->source[0];
+    struct rival_walk walk = {{0}};
     while (m->cap - m->n < s->end)
         if (grow_output(m))
             return -1;
@@ -389,7 +411,7 @@ static int put_list(struct merge *m)
         m->products++;
         if (p.memory == INT64_MAX || p.time == INT64_MAX)
             return fail(m, TOPT_ERR_LIMIT);
-        if (!passes_bound(m, &p) && emit(m, &p))
+        if (!passes_bound(m, &p) && !outdone(m, &walk, &p) && emit(m, &p))
             return -1;
     }
     return 0;

@@ -43,6 +43,17 @@ struct run {
 
 #define TOPT_MAX_BOUNDS 8
 
+enum { TOPT_RIVAL_WAYS = 4 };
+
+/* A run of other points, by which points are superfluous: those that one of the run, with one of
+ * the losses added, is as good as.  A loss may be negative. */
+struct merge_rival {
+    const struct topt_cost *cost;
+    uint32_t n; /* 0: none */
+    const struct topt_cost *loss;
+    int nways; /* at most TOPT_RIVAL_WAYS */
+};
+
 struct merge {
     struct merge_source *source;
     size_t nsources, cap_sources;
@@ -55,6 +66,7 @@ struct merge {
     int64_t slowest; /* slower points are dropped; INT64_MAX: none */
     struct merge_bound bound[TOPT_MAX_BOUNDS];
     int nbounds;
+    struct merge_rival rival;
     int64_t max_bytes; /* of the output */
     int64_t products;  /* points looked at */
     int64_t polls;

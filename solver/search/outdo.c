@@ -15,18 +15,12 @@
  * is earlier still, and the first loses none. */
 #include "outdo.h"
 
-/* What changing to the other slice saves at least. */
-struct saving {
-    int possible;
-    int64_t memory, time;
-};
-
 static int64_t min(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-static struct saving least(struct saving a, struct saving b)
+struct saving topt_saving_least(struct saving a, struct saving b)
 {
     return (struct saving){a.possible && b.possible, min(a.memory, b.memory),
                            min(a.time, b.time)};
@@ -57,7 +51,7 @@ static struct saving saving_at(const struct port *by, const struct port *s, int 
                 memory = by->cost[i].memory;
             }
         struct saving one = {time < INT64_MAX, own.memory - memory, own.time - time};
-        ret = least(ret, one);
+        ret = topt_saving_least(ret, one);
     }
     return ret;
 }
@@ -67,39 +61,39 @@ static int stays(const struct port *s, int entry)
     return !s->gone[entry] && s->first[entry] < s->first[entry + 1];
 }
 
-/* Of all entries of a port that stay. */
-static struct saving saving_of(const struct port *by, const struct port *s)
+struct saving topt_saving_of(const struct port *by, const struct port *s)
 {
     struct saving ret = nothing_yet();
     for (int i = 0; i < s->n; i++)
         if (stays(s, i))
-            ret = least(ret, saving_at(by, s, i));
+            ret = topt_saving_least(ret, saving_at(by, s, i));
     return ret;
 }
 
-/* The sum over all ports but one; not possible where it passes 63 bits. */
+struct saving topt_saving_sum(struct saving a, struct saving b)
+{
+    struct saving sum = {a.possible && b.possible, 0, 0};
+    if (__builtin_add_overflow(a.memory, b.memory, &sum.memory) ||
+        __builtin_add_overflow(a.time, b.time, &sum.time))
+        sum.possible = 0;
+    return sum;
+}
+
+/* The sum over all ports but one. */
 static struct saving saving_beside(const struct port *by, const struct port *s,
                                    int nports, int but)
 {
     struct saving sum = {1, 0, 0};
-    for (int i = 0; i < nports; i++) {
-        if (i == but)
-            continue;
-        struct saving x = saving_of(&by[i], &s[i]);
-        if (!x.possible || __builtin_add_overflow(sum.memory, x.memory, &sum.memory) ||
-            __builtin_add_overflow(sum.time, x.time, &sum.time))
-            sum.possible = 0;
-    }
+    for (int i = 0; i < nports; i++)
+        if (i != but)
+            sum = topt_saving_sum(sum, topt_saving_of(&by[i], &s[i]));
     return sum;
 }
 
 static int outdone(struct saving a, struct saving beside)
 {
-    int64_t memory, time;
-    return a.possible && beside.possible &&
-           !__builtin_add_overflow(a.memory, beside.memory, &memory) &&
-           !__builtin_add_overflow(a.time, beside.time, &time) && memory >= 0 &&
-           time >= 0;
+    struct saving both = topt_saving_sum(a, beside);
+    return both.possible && both.memory >= 0 && both.time >= 0;
 }
 
 /* Does every port have an entry that stays? */

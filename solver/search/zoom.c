@@ -202,6 +202,7 @@ static int search(struct zoom *z)
 {
     const struct band *band = z->band;
     struct topt_search_options o = *z->b->options;
+    struct known_costs known = {z->b->known.at, z->b->known.n, NULL};
     struct plan plan;
     o.threads = 1;
     o.progress = NULL;
@@ -210,8 +211,8 @@ static int search(struct zoom *z)
     o.max_work = z->b->work_budget;
     int rc = topt_plan_init(&plan, &z->narrowed.problem, NULL, &o, z->b->err);
     if (!rc)
-        rc = topt_sweep_between(&plan, &o, z->b->known, band->left, band->right,
-                                &z->frontier, z->b->err);
+        rc = topt_sweep_between(&plan, &o, known, band->left, band->right, &z->frontier,
+                                z->b->err);
     topt_plan_fini(&plan);
     return rc;
 }

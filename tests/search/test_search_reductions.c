@@ -669,6 +669,140 @@ static void arms(void)
     is_int(rings, 0, "rings by slices: the same frontier");
 }
 
+/* ---- slices that are nearly as good as another ---- */
+
+enum { LONG_RINGS = 8, LONG_OPS = 48, LONG_CONFIGS = 4, HUB_CLASSES = 4, HUB_LOSS = 300 };
+
+/* Costs between classes: nothing but a little noise between those that are alike, else 'change'. */
+static const struct topt_table *noisy_table(struct random_problem *g, int from, int to,
+                                            int64_t change)
+{
+    struct topt_table *t = random_table(g, from, to);
+    struct topt_cost *alt = (struct topt_cost *)t->alt;
+    for (int i = 0; i < from * to; i++) {
+        alt[i].memory %= 40;
+        alt[i].time = alt[i].time % 40 + (i / to == i % to ? 0 : change);
+    }
+    return t;
+}
+
+static const int32_t *count_up(struct random_problem *g, int n, int classes)
+{
+    int32_t *ret = TOPT_NEW(g->a, n, int32_t);
+    if (!ret)
+        abort();
+    for (int i = 0; i < n; i++)
+        ret[i] = i % classes;
+    return ret;
+}
+
+/* Configurations from light to fast, each with a little noise. */
+static void make_line(struct random_problem *g, struct topt_search_op *op, int n,
+                      int64_t step)
+{
+    struct topt_cost *cost = TOPT_NEW(g->a, n, struct topt_cost);
+    if (!cost)
+        abort();
+    for (int i = 0; i < n; i++)
+        cost[i] = (struct topt_cost){i * step + rng_below(g->rng, 40),
+                                     (n - 1 - i) * step + rng_below(g->rng, 40)};
+    *op = (struct topt_search_op){"op", n, cost};
+}
+
+/* Two configurations of each class.  What is fast has a little less memory in all but the first. */
+static void make_hub(struct random_problem *g, struct topt_search_op *op)
+{
+    struct topt_cost *cost = TOPT_NEW(g->a, 2 * HUB_CLASSES, struct topt_cost);
+    if (!cost)
+        abort();
+    for (int c = 0; c < HUB_CLASSES; c++) {
+        cost[c] = (struct topt_cost){c, 2 * HUB_LOSS};
+        cost[c + HUB_CLASSES] = (struct topt_cost){c ? 25 + c : 30, 0};
+    }
+    *op = (struct topt_search_op){"hub", 2 * HUB_CLASSES, cost};
+}
+
+/* A ring along which it pays to stay with a configuration: its frontier bulges from its hull.  With
+ * another class than the first of its first operator a strategy is slower, but for what that costs
+ * itself: ports alone do not tell. */
+static void random_long_ring(struct random_problem *g, struct rng *r)
+{
+    struct random_spec spec = {.max_alternatives = 1, .max_cost = 100000};
+    *g = (struct random_problem){.a = topt_arena_create(0), .rng = r, .spec = spec};
+    struct topt_search_op *op = TOPT_NEW(g->a, LONG_OPS, struct topt_search_op);
+    struct topt_search_edge *edge = TOPT_NEW(g->a, LONG_OPS, struct topt_search_edge);
+    if (!op || !edge)
+        abort();
+    g->p = (struct topt_search_problem){LONG_OPS, op, LONG_OPS, edge};
+    make_hub(g, &op[0]);
+    make_line(g, &op[1], LONG_CONFIGS, 1000);
+    for (int i = 2; i < LONG_OPS; i++)
+        op[i] = op[1];
+    for (int i = 0; i < LONG_OPS; i++) {
+        int from = i < LONG_OPS - 1 ? i : 0, to = i < LONG_OPS - 1 ? i + 1 : i;
+        int n = from ? LONG_CONFIGS : 2 * HUB_CLASSES, classes = from ? n : HUB_CLASSES;
+        edge[i] = (struct topt_search_edge){
+            from, to, noisy_table(g, classes, LONG_CONFIGS, from ? 700 : 0),
+            count_up(g, n, classes), count_up(g, LONG_CONFIGS, LONG_CONFIGS)};
+        if (from > 1)
+            edge[i].table = edge[1].table;
+        struct topt_cost *alt = (struct topt_cost *)edge[i].table->alt;
+        for (int c = LONG_CONFIGS; !i && c < HUB_CLASSES * LONG_CONFIGS; c++)
+            alt[c].time += HUB_LOSS;
+    }
+}
+
+/* The same ring with the first class only. */
+static int64_t points_of_one_slice(const struct topt_search_problem *p, const char *cut)
+{
+    struct topt_search_op op[LONG_OPS];
+    struct topt_cost cost[2] = {p->op[0].cost[0], p->op[0].cost[HUB_CLASSES]};
+    struct topt_search_problem one = *p;
+    struct topt_search_options o = {0};
+    struct conditioned c;
+    memcpy(op, p->op, sizeof op);
+    op[0] = (struct topt_search_op){"hub", 2, cost};
+    one.op = op;
+    static const int32_t class_of[2];
+    struct topt_search_edge edge[LONG_OPS];
+    memcpy(edge, p->edge, sizeof edge);
+    for (int i = 0; i < LONG_OPS; i++) {
+        edge[i].from_class = edge[i].from ? edge[i].from_class : class_of;
+        edge[i].to_class = edge[i].to ? edge[i].to_class : class_of;
+    }
+    one.edge = edge;
+    int64_t points =
+        topt_condition(&one, cut, &o, &c, NULL) ? 0 : c.frontier->stats.points;
+    topt_condition_fini(&c);
+    return points;
+}
+
+static void rivals(void)
+{
+    struct rng r = {23};
+    int wrong = 0;
+    int64_t points = 0, one = 0;
+    for (int i = 0; i < LONG_RINGS; i++) {
+        struct random_problem g;
+        char cut[LONG_OPS] = {1};
+        random_long_ring(&g, &r);
+        struct topt_search_options o = {.threads = 1 + i % 3,
+                                        .epsilon = i % 4 == 3 ? 0.001 : 0};
+        struct topt_frontier *all = solve(&g.p, "ft-plain");
+        struct conditioned c;
+        wrong += topt_condition(&g.p, cut, &o, &c, NULL) ||
+                 (!o.epsilon && !same(all, c.frontier)) || !costs(&g.p, c.frontier);
+        points += c.frontier->stats.points;
+        one += points_of_one_slice(&g.p, cut);
+        topt_condition_fini(&c);
+        topt_frontier_destroy(all);
+        problem_free(&g);
+    }
+    is_int(wrong, 0, "long rings whose slices are nearly alike: the same frontier");
+    ok(points < 2 * one, "%d slices take %lld points, one of them %lld", HUB_CLASSES,
+       (long long)points, (long long)one);
+}
+
 /* ---- blocks that are alike between neighbours that are not ---- */
 
 enum { BRANCHES = 6, BLOCKS = 2, BLOCK_OPS = BRANCHES + 1 };
@@ -815,6 +949,7 @@ int main(void)
     alike_blocks();
     outdone_slices();
     arms();
+    rivals();
     known_graphs();
     return done_testing();
 }
