@@ -30,7 +30,7 @@ enum {
     OCTAVES = 43,          /* from one byte on; no floor is known of larger tensors */
     SIZES = FINE * OCTAVES,
     FIRST = 8 * FINE, /* sizes below it are one */
-    STRIDE = 8,       /* of the sizes that are tried as x */
+    STRIDE = 16,      /* of the sizes that are tried as x */
     MAX_GROUPS = 256,
 };
 
@@ -295,28 +295,30 @@ static int axis_at(uint64_t axes, int i)
 void topt_floor_end_of(const struct topt_mesh *m, const struct topt_shape *s,
                        const struct topt_layout *l, struct topt_floor_end *ret)
 {
-    *ret = (struct topt_floor_end){.partial = topt_layout_partial_mask(l)};
+    *ret = (struct topt_floor_end){
+        .partial = topt_layout_partial_mask(l), .elements = 1, .device = 1, .node = 1};
     for (int d = 0; d < TOPT_MAX_RANK; d++)
-        ret->parts[d] = ret->node_parts[d] = 1;
+        ret->parts[d] = 1;
     for (int a = 0; a < m->naxes; a++) {
-        int d = l->at[a], node = a < m->node_axes;
+        int d = l->at[a];
         if (d < 0)
             continue;
         ret->axes[d] |= (uint64_t)a << 4 * l->pos[a];
         ret->naxes[d]++;
         ret->parts[d] *= m->size[a];
-        ret->node_parts[d] *= node ? m->size[a] : 1;
+        ret->device /= m->size[a];
+        ret->node /= a < m->node_axes ? m->size[a] : 1;
         ret->odd |= m->size[a] == 2 ? 0 : 1u << d;
     }
-    for (int d = 0; d < s->ndim; d++)
+    for (int d = 0; d < s->ndim; d++) {
+        ret->elements *= (double)s->dim[d].count * (double)s->dim[d].unit;
         ret->uneven |= s->dim[d].count % ret->parts[d] ? 1u << d : 0;
+    }
 }
 
-/* Shares of the whole tensor. */
+/* Of what a device, and a node, is to have, the parts which they have. */
 struct share {
-    double device, node;       /* that they are to have, at least */
-    double of_device, of_node; /* and parts of that which they have */
-    double even;               /* part of the tensor of which that is said */
+    double of_device, of_node;
 };
 
 /* Where axes split a dimension into blocks that are not all of one size, we look at a part of the tensor that they
@@ -325,8 +327,6 @@ struct share {
 static double even_part(int64_t count, const struct topt_floor_end *from,
                         const struct topt_floor_end *to, int dim)
 {
-    if (!((from->uneven | to->uneven) >> dim & 1))
-        return 1;
     if ((from->odd | to->odd) >> dim & 1)
         return 0;
     int64_t finest =
@@ -363,17 +363,12 @@ static int same_axes(const struct topt_floor_end *a, const struct topt_floor_end
     return same < n ? same : n;
 }
 
-static void add_dim(const struct topt_mesh *m, int64_t count,
-                    const struct topt_floor_end *from, const struct topt_floor_end *to,
-                    int dim, struct share *ret)
+/* A dimension that the source splits. */
+static void add_dim(const struct topt_mesh *m, const struct topt_floor_end *from,
+                    const struct topt_floor_end *to, int dim, struct share *ret)
 {
     int na = from->naxes[dim], nb = to->naxes[dim];
-    if (!na && !nb)
-        return;
     int same = same_axes(from, to, dim), before = 1;
-    ret->device /= (double)to->parts[dim];
-    ret->node /= (double)to->node_parts[dim];
-    ret->even *= even_part(count, from, to, dim);
     if (same < na && same < nb)
         ret->of_device = 0; /* some device has nothing of what it is to have */
     for (int i = 0; i < na; i++) {
@@ -414,23 +409,25 @@ int64_t topt_floor_between(const struct topt_floors *f, const struct topt_shape 
                            const struct topt_floor_end *to)
 {
     const struct topt_mesh *m = &f->mesh;
-    struct share x = {1, 1, 1, 1, 1};
-    double bytes = element_bytes, parts, nodes;
-    for (int d = 0; d < s->ndim; d++) {
-        bytes *= (double)s->dim[d].count * (double)s->dim[d].unit;
-        add_dim(m, s->dim[d].count, from, to, d, &x);
-    }
+    struct share x = {1, 1};
+    double bytes = element_bytes * from->elements, even = 1, parts, nodes;
     if (bytes >= size_at((OCTAVES - 2) * FINE))
         return 0;
+    for (int d = 0; d < s->ndim; d++)
+        if (from->naxes[d])
+            add_dim(m, from, to, d, &x);
+    for (uint32_t dims = from->uneven | to->uneven; dims; dims &= dims - 1)
+        even *=
+            even_part(s->dim[__builtin_ctz(dims)].count, from, to, __builtin_ctz(dims));
     parts_of_sums(m, from->partial & ~to->partial, &parts, &nodes);
     int sums = parts > 1;
-    double device = x.even * x.device * (1 - x.of_device),
-           node = x.even * x.node * (1 - x.of_node);
+    double device = even * to->device * (1 - x.of_device),
+           node = even * to->node * (1 - x.of_node);
     /* Whatever the sizes of blocks are, each element is in so many. */
     if (parts > 1)
-        device = fmax(x.device, of_sums(parts, x.device, m->devices));
+        device = fmax(to->device, of_sums(parts, to->device, m->devices));
     if (nodes > 1)
-        node = fmax(x.node, of_sums(nodes, x.node, m->nodes));
+        node = fmax(to->node, of_sums(nodes, to->node, m->nodes));
     return (int64_t)fmax(on_curve(&f->device[sums], bytes * device),
                          on_curve(&f->node[sums], bytes * node));
 }

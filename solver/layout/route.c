@@ -37,17 +37,9 @@ struct route {
     int open; /* listed among those to be answered */
 };
 
-/* An answer with names. */
-struct found {
-    struct entry entry;
-    struct topt_shape shape;
-    int element_bytes;
-    struct topt_layout from, to;
-    struct topt_path path;
-};
-
 struct topt_router {
     struct topt_mesh mesh;
+    uint32_t alike; /* axes that are like the one before, as bits */
     struct topt_arena *arena;
     struct topt_team *team;
     struct table routes, paths;
@@ -62,6 +54,8 @@ struct topt_router *topt_router_create(const struct topt_hw *hw,
     if (!r)
         return NULL;
     r->mesh = *mesh;
+    for (int a = 1; a < mesh->naxes; a++)
+        r->alike |= topt_mesh_alike(mesh, a - 1, a) ? 1u << a : 0;
     r->arena = topt_arena_create(0);
     r->team = topt_team_create(hw, mesh);
     if (r->arena && r->team)
@@ -150,45 +144,48 @@ struct asked {
     uint32_t still;                 /* places that are left out */
 };
 
-/* Axis 'a' of a pair is before 'b' where it is in an earlier dimension or place of the source,
- * then of the target. */
-static int axis_before(const struct topt_layout *from, const struct topt_layout *to,
-                       int a, int b)
+/* A question with names, and its answer once somebody wants it. */
+struct found {
+    struct entry entry;
+    struct topt_shape shape;
+    int element_bytes;
+    struct topt_layout from, to;
+    struct asked asked;
+    struct route *route;
+    struct topt_path path; /* without moves: nobody has wanted it */
+};
+
+/* Where an axis is in a pair, as a number: dimension and place of the source, then of the target, four bits each. */
+static uint32_t axis_key(const struct topt_layout *from, const struct topt_layout *to,
+                         int a)
 {
-    if (from->at[a] != from->at[b])
-        return from->at[a] < from->at[b];
-    if (from->pos[a] != from->pos[b])
-        return from->pos[a] < from->pos[b];
-    if (to->at[a] != to->at[b])
-        return to->at[a] < to->at[b];
-    return to->pos[a] < to->pos[b];
+    return (uint32_t)((from->at[a] + 2) << 12 | from->pos[a] << 8 | (to->at[a] + 2) << 4 |
+                      to->pos[a]);
 }
 
-static struct topt_layout in_order(const struct topt_mesh *m, const struct topt_layout *l,
-                                   const int8_t *order)
-{
-    struct topt_layout x = topt_layout_replicated();
-    for (int i = 0; i < m->naxes; i++) {
-        x.at[i] = l->at[order[i]];
-        x.pos[i] = l->pos[order[i]];
-    }
-    return x;
-}
-
-/* Equal axes are neighbours in a mesh. */
-static void order_axes(const struct topt_mesh *m, const struct topt_layout *from,
+/* Like axes, which are neighbours in a mesh, by these numbers. */
+static void order_axes(const struct topt_router *r, const struct topt_layout *from,
                        const struct topt_layout *to, struct asked *q)
 {
-    for (int a = 0; a < m->naxes; a++) {
+    uint32_t key[TOPT_MAX_AXES];
+    for (int a = 0; a < r->mesh.naxes; a++) {
+        uint32_t own = axis_key(from, to, a);
         int i = a;
-        for (; i > 0 && topt_mesh_alike(m, q->order[i - 1], a) &&
-               axis_before(from, to, a, q->order[i - 1]);
-             i--)
+        for (; r->alike >> i & 1 && own < key[i - 1]; i--) {
+            key[i] = key[i - 1];
             q->order[i] = q->order[i - 1];
+        }
+        key[i] = own;
         q->order[i] = (int8_t)a;
     }
-    q->from = in_order(m, from, q->order);
-    q->to = in_order(m, to, q->order);
+    q->from = q->to = topt_layout_replicated();
+    for (int i = 0; i < r->mesh.naxes; i++) {
+        int a = q->order[i];
+        q->from.at[i] = from->at[a];
+        q->from.pos[i] = from->pos[a];
+        q->to.at[i] = to->at[a];
+        q->to.pos[i] = to->pos[a];
+    }
 }
 
 /* Dimensions that are split otherwise in the target, as bits. */
@@ -263,9 +260,9 @@ static void set_shape(const struct topt_mesh *m, const struct topt_shape *s,
     for (int d = 0; d < s->ndim; d++) {
         int64_t still = 1, count = s->dim[d].count;
         w->bytes *= s->dim[d].unit;
-        for (int a = 0; a < m->naxes; a++)
-            if (q->still >> a & 1 && q->from.at[a] == d)
-                still *= m->size[a];
+        for (uint32_t rest = q->still; rest; rest &= rest - 1)
+            if (q->from.at[__builtin_ctz(rest)] == d)
+                still *= m->size[__builtin_ctz(rest)];
         int uneven = count % still != 0;
         count = (count + still - 1) / still;
         if (!(dims >> d & 1) || (!uneven && count % all == 0)) {
@@ -293,21 +290,22 @@ static int group_before(const struct group *x, const struct group *y)
     return x->size > y->size;
 }
 
-/* What is at a dimension, told without names: in the source, which trees of ways are shared
+/* What is at each dimension, told without names: in the source, which trees of ways are shared
  * by, and beside it in the target. */
-static uint64_t look(const struct group *group, int n, int dim)
+static void look(const struct group *group, int n, uint64_t ret[TOPT_MAX_RANK])
 {
-    uint32_t from = 0, to = 0;
+    uint32_t from[TOPT_MAX_RANK] = {0}, to[TOPT_MAX_RANK] = {0};
     for (int g = 0; g < n; g++) {
         const struct group *x = &group[g];
         uint64_t what = (uint64_t)(x->size * 2 + x->node);
-        if (x->at[0] == dim)
-            from += (uint32_t)(topt_mix(what, (uint64_t)x->pos[0]) >> 32);
-        if (x->at[1] == dim)
-            to +=
+        if (x->at[0] >= 0)
+            from[x->at[0]] += (uint32_t)(topt_mix(what, (uint64_t)x->pos[0]) >> 32);
+        if (x->at[1] >= 0)
+            to[x->at[1]] +=
                 (uint32_t)(topt_mix(what, (uint64_t)(x->pos[1] * 64 + x->pos[0])) >> 32);
     }
-    return (uint64_t)from << 32 | to;
+    for (int d = 0; d < TOPT_MAX_RANK; d++)
+        ret[d] = (uint64_t)from[d] << 32 | to[d];
 }
 
 /* Dimensions of one count are interchangeable where nothing is partial (sums are scattered in
@@ -315,13 +313,15 @@ static uint64_t look(const struct group *group, int n, int dim)
 static void order_dims(struct asked *q, struct group *group, int n)
 {
     struct topt_way_source *w = &q->way.source;
-    uint64_t seen[TOPT_MAX_RANK];
+    uint64_t seen[TOPT_MAX_RANK], here_of[TOPT_MAX_RANK] = {0};
     int8_t number[TOPT_MAX_RANK] = {0};
     int partial = 0;
     for (int g = 0; g < n; g++)
         partial |= group[g].at[0] == TOPT_PARTIAL;
+    if (!partial)
+        look(group, n, here_of);
     for (int d = 0; d < w->ndims; d++) {
-        uint64_t here = partial ? 0 : look(group, n, q->dim[d]);
+        uint64_t here = here_of[q->dim[d]];
         int64_t count = w->count[d];
         int8_t dim = q->dim[d];
         int k = d;
@@ -354,14 +354,23 @@ static void order_groups(struct group *group, int n)
         }
 }
 
-/* The state of side 'i'. */
-static uint64_t state_of(const struct group *group, int n, int i)
+/* How many groups are outside of one in its dimension: of single axes, as many as places. */
+static int groups_outside(const struct group *group, int n, int i, int g)
+{
+    int pos = 0;
+    for (int k = 0; k < n; k++)
+        pos += group[k].at[i] == group[g].at[i] && group[k].pos[i] < group[g].pos[i];
+    return pos;
+}
+
+/* The state of side 'i'; 'merged': groups may be of several axes, or some axes in none. */
+static uint64_t state_of(const struct group *group, int n, int i, int merged)
 {
     uint64_t s = 0;
     for (int g = 0; g < n; g++) {
-        int at = group[g].at[i], pos = 0;
-        for (int k = 0; k < n && at >= 0; k++)
-            pos += group[k].at[i] == at && group[k].pos[i] < group[g].pos[i];
+        int at = group[g].at[i], pos = at >= 0 ? group[g].pos[i] : 0;
+        if (merged && at >= 0)
+            pos = groups_outside(group, n, i, g);
         s = topt_way_put(s, g,
                          at == TOPT_REPLICATE ? TOPT_WAY_R
                          : at == TOPT_PARTIAL ? TOPT_WAY_P
@@ -381,7 +390,7 @@ static int ask(const struct topt_router *r, const struct topt_shape *s, int elem
     int merge = m->naxes > FREE_AXES;
     memset(&q->way, 0, sizeof q->way);
     q->still = 0;
-    order_axes(m, from, to, q);
+    order_axes(r, from, to, q);
     if (merge)
         leave_out(m, q);
     int n = make_groups(m, q, merge, group);
@@ -400,8 +409,9 @@ static int ask(const struct topt_router *r, const struct topt_shape *s, int elem
         w->size[g] = (uint16_t)group[g].size;
         w->node_groups = (uint16_t)(w->node_groups + group[g].node);
     }
-    w->from = state_of(group, n, 0);
-    q->way.to = state_of(group, n, 1);
+    w->from = state_of(group, n, 0, merge);
+    q->way.to = state_of(group, n, 1, merge);
+    q->way.tariff = topt_way_tariff(w);
     return 0;
 }
 
@@ -455,7 +465,7 @@ static struct route *add_route(struct topt_router *r, uint64_t hash,
 static struct route *route_of(struct topt_router *r, const struct topt_way_question *q,
                               struct topt_error *err)
 {
-    uint64_t hash = topt_mix(topt_mix_bytes(0, &q->source, sizeof q->source), q->to);
+    uint64_t hash = topt_mix(topt_mix(q->tariff, q->source.from), q->to);
     struct route *x = find_route(r, hash, q);
     x = x ? x : add_route(r, hash, q);
     if (!x)
@@ -652,16 +662,6 @@ static int name_path(struct topt_router *r, const struct asked *q, const struct 
     return 0;
 }
 
-static int find_path(struct topt_router *r, struct found *f, struct topt_error *err)
-{
-    struct asked q;
-    struct route *x =
-        route_between(r, &f->shape, f->element_bytes, &f->from, &f->to, &q, err);
-    if (!x || answer_one(r, x, err))
-        return -1;
-    return name_path(r, &q, x, &f->path, err);
-}
-
 static int same_shape(const struct topt_shape *a, const struct topt_shape *b)
 {
     return a->ndim == b->ndim &&
@@ -677,19 +677,34 @@ static uint64_t hash_pair(const struct topt_shape *s, int element_bytes,
     return topt_mix_bytes(h, to, sizeof *to);
 }
 
-/* NULL where it was not named yet. */
-static const struct found *find_named(const struct topt_router *r, uint64_t hash,
-                                      const struct topt_shape *s, int element_bytes,
-                                      const struct topt_layout *from,
-                                      const struct topt_layout *to)
+static struct found *found_of(struct topt_router *r, const struct topt_shape *s,
+                              int element_bytes, const struct topt_layout *from,
+                              const struct topt_layout *to, struct topt_error *err)
 {
+    uint64_t hash = hash_pair(s, element_bytes, from, to);
     for (struct entry *e = table_find(&r->paths, hash); e; e = e->next) {
-        const struct found *f = (const struct found *)e;
+        struct found *f = (struct found *)e;
         if (e->hash == hash && f->element_bytes == element_bytes &&
             topt_layout_equal(&f->from, from) && topt_layout_equal(&f->to, to) &&
             same_shape(&f->shape, s))
             return f;
     }
+    struct found *f = TOPT_NEW(r->arena, 1, struct found);
+    if (!f) {
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+        return NULL;
+    }
+    *f = (struct found){.entry.hash = hash,
+                        .shape = *s,
+                        .element_bytes = element_bytes,
+                        .from = *from,
+                        .to = *to};
+    f->route = route_between(r, s, element_bytes, from, to, &f->asked, err);
+    if (!f->route)
+        return NULL;
+    if (!table_add(&r->paths, &f->entry))
+        return f;
+    topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
     return NULL;
 }
 
@@ -697,16 +712,12 @@ int topt_router_seek(struct topt_router *r, const struct topt_shape *s, int elem
                      const struct topt_layout *from, const struct topt_layout *to,
                      struct topt_error *err)
 {
-    struct asked q;
-    uint64_t hash = hash_pair(s, element_bytes, from, to);
-    if (find_named(r, hash, s, element_bytes, from, to))
-        return 1;
-    struct route *x = route_between(r, s, element_bytes, from, to, &q, err);
-    if (!x)
+    const struct found *f = found_of(r, s, element_bytes, from, to, err);
+    if (!f)
         return -1;
-    if (x->question.way.step)
+    if (f->route->question.way.step)
         return 1;
-    return x->open || !add_open(r, x)
+    return f->route->open || !add_open(r, f->route)
                ? 0
                : topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
 }
@@ -715,24 +726,10 @@ int topt_router_path(struct topt_router *r, const struct topt_shape *s, int elem
                      const struct topt_layout *from, const struct topt_layout *to,
                      const struct topt_path **ret, struct topt_error *err)
 {
-    uint64_t hash = hash_pair(s, element_bytes, from, to);
-    const struct found *known = find_named(r, hash, s, element_bytes, from, to);
-    if (known) {
-        *ret = &known->path;
-        return 0;
-    }
-    struct found *f = TOPT_NEW(r->arena, 1, struct found);
-    if (!f)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
-    *f = (struct found){.entry.hash = hash,
-                        .shape = *s,
-                        .element_bytes = element_bytes,
-                        .from = *from,
-                        .to = *to};
-    if (find_path(r, f, err))
+    struct found *f = found_of(r, s, element_bytes, from, to, err);
+    if (!f || answer_one(r, f->route, err) ||
+        (!f->path.move && name_path(r, &f->asked, f->route, &f->path, err)))
         return -1;
-    if (table_add(&r->paths, &f->entry))
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
     *ret = &f->path;
     return 0;
 }

@@ -86,22 +86,22 @@ static int team_grow(struct topt_team *t, int n, struct topt_error *err)
     return t->pool ? 0 : -1;
 }
 
-/* First by all but where they begin. */
-static int by_tariff(const struct topt_way_source *p, const struct topt_way_source *q)
-{
-    int c =
-        memcmp(&p->size, &q->size, sizeof *p - offsetof(struct topt_way_source, size));
-    return c ? c : memcmp(p, q, offsetof(struct topt_way_source, from));
-}
-
+/* First by all but where they begin, of which a hash will do: a run ends where it differs. */
 static int by_source(const void *a, const void *b)
 {
     const struct topt_way_question *x = *(struct topt_way_question *const *)a;
     const struct topt_way_question *y = *(struct topt_way_question *const *)b;
-    const struct topt_way_source *p = &x->source, *q = &y->source;
-    int c = by_tariff(p, q);
-    c = c ? c : (p->from > q->from) - (p->from < q->from);
-    return c ? c : (x->to > y->to) - (x->to < y->to);
+    uint64_t p = x->source.from, q = y->source.from;
+    if (x->tariff != y->tariff)
+        return x->tariff < y->tariff ? -1 : 1;
+    return p != q ? (p > q) - (p < q) : (x->to > y->to) - (x->to < y->to);
+}
+
+static int same_tariff(const struct topt_way_source *p, const struct topt_way_source *q)
+{
+    return !memcmp(&p->size, &q->size,
+                   sizeof *p - offsetof(struct topt_way_source, size)) &&
+           !memcmp(p, q, offsetof(struct topt_way_source, from));
 }
 
 static int *find_runs(struct topt_way_question **question, int n, int *ret_nruns)
@@ -109,7 +109,7 @@ static int *find_runs(struct topt_way_question **question, int n, int *ret_nruns
     int *run = malloc(((size_t)n + 1) * sizeof *run), nruns = 0, sources = 0;
     for (int i = 0; run && i < n; i++) {
         const struct topt_way_source *s = &question[i]->source;
-        int fresh = !i || by_tariff(s, &question[i - 1]->source) != 0;
+        int fresh = !i || !same_tariff(s, &question[i - 1]->source);
         sources += !fresh && s->from != question[i - 1]->source.from;
         if (fresh || sources == RUN_SOURCES) {
             run[nruns++] = i;

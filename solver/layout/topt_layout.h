@@ -171,8 +171,10 @@ int64_t topt_floor_ns(const struct topt_floors *f, const struct topt_shape *s,
 struct topt_floor_end {
     uint64_t
         axes[TOPT_MAX_RANK]; /* that split a dimension, outermost first: four bits each */
-    int64_t parts[TOPT_MAX_RANK], node_parts[TOPT_MAX_RANK]; /* that come of it */
+    int64_t parts[TOPT_MAX_RANK]; /* that come of it */
     uint8_t naxes[TOPT_MAX_RANK];
+    double elements;      /* of the tensor */
+    double device, node;  /* shares of it that a device has, and a node */
     uint32_t partial;     /* axes */
     uint32_t odd, uneven; /* dimensions: not only halved; into parts that are not equal */
 };

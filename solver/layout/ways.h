@@ -8,6 +8,7 @@
 #define TOPT_WAYS_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "topt_arena.h"
@@ -78,6 +79,7 @@ struct topt_way {
 struct topt_way_question {
     struct topt_way_source source;
     uint64_t to;
+    uint64_t tariff; /* topt_way_tariff of the source */
     struct topt_way way;
 };
 
@@ -90,14 +92,21 @@ static inline uint64_t topt_mix(uint64_t h, uint64_t x)
 static inline uint64_t topt_mix_bytes(uint64_t h, const void *p, size_t n)
 {
     const char *c = p;
-    for (uint64_t x = 0; n; x = 0) {
-        size_t k = n < sizeof x ? n : sizeof x;
-        memcpy(&x, c, k);
+    uint64_t x;
+    for (; n >= sizeof x; n -= sizeof x, c += sizeof x) {
+        memcpy(&x, c, sizeof x);
         h = topt_mix(h, x);
-        c += k;
-        n -= k;
     }
-    return h;
+    for (x = 0; n; n--)
+        x = x << 8 | (uint8_t)*c++;
+    return x ? topt_mix(h, x) : h;
+}
+
+/* A hash of what sources that are alike but for where they begin have in common. */
+static inline uint64_t topt_way_tariff(const struct topt_way_source *s)
+{
+    uint64_t h = topt_mix_bytes(0, s, offsetof(struct topt_way_source, from));
+    return topt_mix_bytes(h, s->size, sizeof *s - offsetof(struct topt_way_source, size));
 }
 
 /* Finds ways; answers are borrowed from it.  One owner at a time. */

@@ -258,22 +258,22 @@ int64_t topt_operand_largest(const struct topt_op *op, int operand,
     return elements;
 }
 
-/* Do two devices differ along the given axes alone? */
-static int same_elsewhere(const struct topt_mesh *mesh, const int8_t *axes, int n, int r,
-                          int q)
+/* The next device that differs from the first along the given axes alone; the first again after the last. */
+static int next_along(const struct topt_mesh *mesh, const int8_t *axes, int n, int device)
 {
-    for (int a = 0; a < mesh->naxes; a++) {
-        int free = 0;
-        for (int k = 0; k < n; k++)
-            free |= axes[k] == a;
-        if (!free && topt_mesh_coord(mesh, r, a) != topt_mesh_coord(mesh, q, a))
-            return 0;
+    int stride = 1, a = mesh->naxes - 1;
+    for (int k = n - 1; k >= 0; k--) {
+        for (; a > axes[k]; a--)
+            stride *= mesh->size[a];
+        if (topt_mesh_coord(mesh, device, a) + 1 < mesh->size[a])
+            return device + stride;
+        device -= stride * (mesh->size[a] - 1);
     }
-    return 1;
+    return device;
 }
 
 /* Sum over all parts of what part 'of' of a dimension shares with their windows, and the
- * window itself, at most over parts. */
+ * window itself, at most over parts.  Parts follow from the axes of that dimension: others change nothing. */
 static void overlaps(const struct topt_op *op, int operand, int i,
                      const struct topt_config *c, const struct topt_mesh *mesh,
                      int64_t *ret_shared, int64_t *ret_window)
@@ -281,22 +281,21 @@ static void overlaps(const struct topt_op *op, int operand, int i,
     int block = op->spec->operand[operand].window_of - 1;
     *ret_shared = *ret_window = 0;
     int8_t axes[TOPT_MAX_AXES];
-    int n = axes_of(c, mesh, op->spec->operand[operand].dim[i], axes);
-    for (int r = 0; r < mesh->devices; r++) {
+    int n = axes_of(c, mesh, op->spec->operand[operand].dim[i], axes), r = 0;
+    do {
         int64_t off, len, shared = 0;
+        int q = 0;
         block_of(op, block, i, c, mesh, r, &off, &len);
-        for (int q = 0; q < mesh->devices; q++) {
+        do {
             int64_t w_off, w_len;
-            if (!same_elsewhere(mesh, axes, n, r, q))
-                continue;
             block_of(op, operand, i, c, mesh, q, &w_off, &w_len);
             int64_t end = off + len < w_off + w_len ? off + len : w_off + w_len;
             int64_t first = off > w_off ? off : w_off;
             shared += end > first ? end - first : 0;
             *ret_window = w_len > *ret_window ? w_len : *ret_window;
-        }
+        } while ((q = next_along(mesh, axes, n, q)));
         *ret_shared = shared > *ret_shared ? shared : *ret_shared;
-    }
+    } while ((r = next_along(mesh, axes, n, r)));
 }
 
 int64_t topt_window_staging(const struct topt_op *op, int operand,

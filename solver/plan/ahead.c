@@ -13,7 +13,7 @@
  *                    o
  *
  * When floors tell no more, moves get exact prices where a bound hangs on them: of an edge's entries that of the
- * lightest, until that is exact.  Where ways are quickly found this mostly shows that nothing is left.
+ * lightest, until that is exact.  Where ways are quickly found that may show that nothing is left.
  *
  * The bounds are of messages that are passed along the places, forward and back (sequential tree-reweighted
  * message passing: Kolmogorov, Convergent tree-reweighted message passing for energy minimization, 2006).
@@ -41,6 +41,8 @@ enum {
 struct spot {
     int n, nparts;
     struct part *part;
+    /* The first place of the same nodes, which has what follows for all, and how many those are. */
+    int like, times;
     struct topt_cost *cost;
     int64_t *transient, *waiting;
     double *left;           /* by configuration: weight that was not moved on */
@@ -135,13 +137,35 @@ static int add_up(const struct topt_problem *p, struct spot *s)
     return bad;
 }
 
-static int spot_init(const struct topt_problem *p, struct spot *s)
+static int same_parts(const struct spot *a, const struct spot *b)
 {
+    int same = a->nparts == b->nparts;
+    for (int k = 0; same && k < a->nparts; k++)
+        same = a->part[k].family == b->part[k].family &&
+               a->part[k].times == b->part[k].times;
+    return same;
+}
+
+static void find_like(struct spot *spot, int i)
+{
+    int like = 0;
+    while (spot[like].like != like || !same_parts(&spot[like], &spot[i]))
+        like++;
+    spot[i].like = like;
+    spot[like].times++;
+}
+
+static int spot_init(const struct topt_problem *p, struct spot *spot, int i)
+{
+    struct spot *s = &spot[i], *like;
     s->n = p->family[s->part[0].family].n;
+    s->like = i;
+    find_like(spot, i);
+    like = &spot[s->like];
     size_t n = (size_t)s->n + 1;
-    s->cost = calloc(n, sizeof *s->cost);
-    s->transient = calloc(n, sizeof *s->transient);
-    s->waiting = calloc(n, sizeof *s->waiting);
+    s->cost = like == s ? calloc(n, sizeof *s->cost) : like->cost;
+    s->transient = like == s ? calloc(n, sizeof *s->transient) : like->transient;
+    s->waiting = like == s ? calloc(n, sizeof *s->waiting) : like->waiting;
     s->left = calloc(n, sizeof *s->left);
     s->out = calloc(n, 1);
     s->stays = calloc(n, 1);
@@ -163,7 +187,7 @@ static int make_spots(struct ahead *h)
     for (int i = 0; !bad && i < p->nnodes; i++)
         add_part(&h->spot[p->node[i].place], p->node[i].family);
     for (int i = 0; !bad && i < p->nplaces; i++)
-        bad = spot_init(p, &h->spot[i]);
+        bad = spot_init(p, h->spot, i);
     free(nodes);
     return bad ? no_memory(h->err) : 0;
 }
@@ -301,16 +325,6 @@ static double weight_of(const struct ahead *h, struct topt_cost c)
            (h->by_time > 0 ? h->by_time * (double)c.time : 0);
 }
 
-/* Nanoseconds of an entry's moves, there and back, as far as is known; -1. */
-static int64_t moves_ns(struct ahead *h, const struct tie *t, int i, int j)
-{
-    const int32_t *a = &t->end[0].number[2 * i], *b = &t->end[1].number[2 * j];
-    int64_t there = topt_moves_ns(h->p, t->moves, a[0], b[0], h->err), back = 0;
-    if (t->trained && there >= 0)
-        back = topt_moves_ns(h->p, t->moves, b[1], a[1], h->err);
-    return there < 0 || back < 0 ? -1 : there + back;
-}
-
 /* The weight of an entry of a tie whose moves were asked for; INFINITY where there is none. */
 static double edge_weight(const struct ahead *h, const struct tie *t, int i, int j)
 {
@@ -331,36 +345,46 @@ static double edge_weight(const struct ahead *h, const struct tie *t, int i, int
     return least;
 }
 
-/* What all configurations of a place have in common goes into the bound; those that then are beyond all
- * corners go.  Places that have none left have an infinite weight. */
-static void settle_spot(struct ahead *h, struct spot *s)
+/* What all configurations of a place, or of so many places, have in common goes into the bound; those that then
+ * are beyond all corners go.  Places that have none left have an infinite weight. */
+static void settle_spot(struct ahead *h, struct spot *s, int times)
 {
     double least = INFINITY;
     for (int c = 0; c < s->n; c++)
         if (!s->out[c])
-            least = fmin(least, s->left[c]);
-    h->bound += least;
+            least = s->left[c] < least ? s->left[c] : least;
+    h->bound += times * least;
     for (int c = 0; c < s->n; c++) {
         s->left[c] -= s->out[c] ? 0 : least;
         s->out[c] |= !(h->bound + s->left[c] <= h->most);
     }
 }
 
-static void begin(struct ahead *h)
+/* Places alone.  Those of the same nodes at once, unless each is looked at by itself: then edges have told which
+ * configurations it has left. */
+static void weigh_places(struct ahead *h, int each)
 {
     h->bound = 0;
     for (int i = 0; i < h->p->nplaces; i++) {
         struct spot *s = &h->spot[i];
-        for (int c = 0; c < s->n; c++)
+        for (int c = 0; (each || s->like == i) && c < s->n; c++)
             s->left[c] = weight_of(h, s->cost[c]);
     }
+    /* The first time for the bound, the second time under all of it. */
+    for (int i = 0; i < 2 * h->p->nplaces; i++) {
+        int place = i % h->p->nplaces;
+        struct spot *s = &h->spot[place];
+        if (each || s->like == place)
+            settle_spot(h, s, each ? 1 : s->times);
+    }
+}
+
+static void begin(struct ahead *h)
+{
     for (int i = 0; i < h->nties; i++)
         for (int k = 0; k < 2; k++)
             memset(h->tie[i].end[k].moved, 0,
                    (size_t)h->tie[i].end[k].nclasses * sizeof(double));
-    /* The first time for the bound, the second time under all of it. */
-    for (int i = 0; i < 2 * h->p->nplaces; i++)
-        settle_spot(h, &h->spot[i % h->p->nplaces]);
 }
 
 /* ---- messages ------------------------------------------------------------------------------ */
@@ -393,16 +417,27 @@ static int give(struct ahead *h, struct end *e, double share)
     return n;
 }
 
-/* What a class of the end 'k' weighs with one of the other; where that is not below a bound, the bound or more. */
+/* What a class of the end 'k' weighs with one of the other; where that is not below a bound, the bound or more: then
+ * the move there says so already, or that back with it. */
 static int weigh_entry(struct ahead *h, const struct tie *t, int k, int class,
                        const struct weighed *other, double below, double *ret)
 {
     int i = k ? other->class : class, j = k ? class : other->class;
-    int64_t ns = moves_ns(h, t, i, j);
-    *ret = other->weight + t->times * weight_of(h, (struct topt_cost){0, ns});
-    if (ns >= 0 && *ret < below) /* else it is no lighter, whatever is kept */
+    const int32_t *a = &t->end[0].number[2 * i], *b = &t->end[1].number[2 * j];
+    double by_ns = t->times * (h->by_time > 0 ? h->by_time : 0);
+    int64_t ns = topt_moves_ns(h->p, t->moves, a[0], b[0], h->err);
+    *ret = other->weight + by_ns * (double)ns;
+    if (ns < 0 || *ret >= below)
+        return ns < 0 ? -1 : 0;
+    if (t->trained) {
+        ns = topt_moves_ns(h->p, t->moves, b[1], a[1], h->err);
+        if (ns < 0)
+            return -1;
+        *ret += by_ns * (double)ns;
+    }
+    if (*ret < below)
         *ret = other->weight + edge_weight(h, t, i, j);
-    return ns < 0 ? -1 : 0;
+    return 0;
 }
 
 /* What is lightest for a class of the end 'k' with what was given at the other, and with whose class there.  Edges
@@ -536,7 +571,7 @@ static int pass(struct ahead *h, int place, int back)
     const struct topt_problem *p = h->p;
     struct spot *s = &h->spot[place];
     int ties = s->nties[0] > s->nties[1] ? s->nties[0] : s->nties[1];
-    settle_spot(h, s);
+    settle_spot(h, s, 1);
     memcpy(h->before, s->left, (size_t)s->n * sizeof *s->left);
     for (int i = s->first[back]; i >= 0; i = h->tie[i].next[back]) {
         struct tie *t = &h->tie[i];
@@ -585,7 +620,9 @@ static int weigh(struct ahead *h, double memory, double time,
     h->by_memory = memory;
     h->by_time = time;
     h->most = heaviest(h, corner, n);
-    begin(h);
+    weigh_places(h, sweeps > 0);
+    if (sweeps)
+        begin(h);
     for (int i = 0; i < sweeps && h->bound <= h->most; i++) {
         h->exact = i >= FLOOR_SWEEPS;
         if (sweep(h, i & 1))
@@ -644,9 +681,11 @@ static int weigh_groups(struct ahead *h, int sweeps)
         int to = g < groups ? 1 + middle * (g + 1) / groups : from + 1;
         if (weigh_group(h, &h->corner[from], to - from, sweeps))
             return -1;
-        for (int i = 0; i < h->p->nplaces; i++)
-            for (int c = 0; c < h->spot[i].n; c++)
-                h->spot[i].stays[c] |= !h->spot[i].out[c];
+        for (int i = 0; i < h->p->nplaces; i++) {
+            struct spot *s = &h->spot[i], *of = sweeps ? s : &h->spot[s->like];
+            for (int c = 0; c < s->n; c++)
+                s->stays[c] |= !of->out[c];
+        }
     }
     return 0;
 }
@@ -765,7 +804,7 @@ static int pays(const struct ahead *h)
 static int narrow(struct ahead *h)
 {
     for (int i = 0; i < h->p->nplaces; i++)
-        if (add_up(h->p, &h->spot[i]))
+        if (h->spot[i].like == i && add_up(h->p, &h->spot[i]))
             return 0; /* the search will say so */
     if (make_corners(h) || weigh_groups(h, 0))
         return -1;
@@ -781,9 +820,11 @@ static void ahead_fini(struct ahead *h)
     for (int i = 0; h->spot && i < h->p->nplaces; i++) {
         struct spot *s = &h->spot[i];
         free(s->part);
-        free(s->cost);
-        free(s->transient);
-        free(s->waiting);
+        if (s->like == i) {
+            free(s->cost);
+            free(s->transient);
+            free(s->waiting);
+        }
         free(s->left);
         free(s->out);
         free(s->stays);
