@@ -18,14 +18,12 @@
  * never to less than that. */
 #include "matrix.h"
 
+#include "wide.h"
+
 #include <string.h>
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef WIDE
 #include <immintrin.h>
-#define WIDE       __attribute__((target("avx2")))
-#define WIDEST     __attribute__((target("avx512f")))
-#define HAS_WIDE   __builtin_cpu_supports("avx2")
-#define HAS_WIDEST __builtin_cpu_supports("avx512f")
 #else
 #define WIDE
 #define HAS_WIDE 0

@@ -210,7 +210,7 @@ static int narrow_kind(struct narrowing *n, struct kind *k)
         const struct topt_table *t = s->table;
         struct swap_lists lists = {(const uint32_t *)t->first, t->alt, t->from_classes,
                                    t->to_classes};
-        rc = topt_swap_side(&s->of, lists, s->is_from, s->used, NULL, a);
+        rc = topt_swap_side(&s->of, lists, s->is_from, s->used, a);
     }
     n->swap = a ? TOPT_NEW(a, k->nsides, struct swap) : NULL;
     rc = rc || !n->swap;

@@ -10,6 +10,8 @@
  * quickly: few rows wholly, the others with those alone who outdid something there. */
 #include "outdone.h"
 
+#include "wide.h"
+
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -45,11 +47,23 @@ struct pass {
     atomic_int next, failed;
 };
 
+enum { LANES = 32 };
+
+/* The swaps of one value for LANES others, as floats, and the least that these cost in the row. */
+struct lanes {
+    const float *memory, *time, *row_memory, *row_time;
+};
+
+/* Mark in 'hit' those that may outdo what costs no more than 'most' (memory, time).  Are there any? */
+typedef int hits_fn(const struct lanes *l, const float most[2], uint32_t hit[LANES]);
+
 /* What a worker has for itself.  By value v * nvalues + w: what is known of the swap, and what
  * that is at least, in floats; those of the row's lists are by w alone. */
 struct scratch {
     struct known_swap *swap;
     float *swap_memory, *swap_time, *row_memory, *row_time;
+    size_t stride; /* values, filled up to whole LANES by such that outdo nothing */
+    hits_fn *hits;
     int *recent;    /* by value: a few that outdid it last, last one first */
     uint32_t *left; /* by point of an entry */
 };
@@ -210,6 +224,7 @@ static uint32_t try_swap(const struct pass *ps, struct scratch *s, int c, int w,
         return 0;
     if (!swap->wholly) { /* the second time to its end */
         *swap = find_swap(ps->end, c, w, swap->asked ? any : limit);
+        at = (size_t)c * s->stride + (size_t)w;
         s->swap_memory[at] = at_least(swap->memory);
         s->swap_time[at] = at_least(swap->time);
     }
@@ -220,7 +235,6 @@ static uint32_t try_swap(const struct pass *ps, struct scratch *s, int c, int w,
 
 enum {
     RECENT = 6,
-    LANES = 32,
     FEW_ROWS = 8, /* of so many one is the first */
 };
 
@@ -234,22 +248,33 @@ static void note(int *recent, int w)
     recent[0] = w;
 }
 
-/* The values from w on, LANES at most, that may outdo points of value c that cost no more than
- * 'most': marked in 'hit'.  Are there any? */
-static int find_hits(const struct scratch *s, size_t n, size_t c, size_t w,
-                     struct topt_cost most, uint32_t hit[LANES])
-{
-    const float *memory = s->swap_memory + c * n + w, *time = s->swap_time + c * n + w;
-    const float *row_memory = s->row_memory + w, *row_time = s->row_time + w;
-    float heaviest = at_most(most.memory), slowest = at_most(most.time);
-    int lanes = n - w < LANES ? (int)(n - w) : LANES;
-    uint32_t any = 0;
-    for (int i = 0; i < lanes; i++) {
-        hit[i] = (uint32_t)(memory[i] + row_memory[i] <= heaviest) &
-                 (uint32_t)(time[i] + row_time[i] <= slowest);
-        any |= hit[i];
+#define FIND_HITS(name, attribute)                                                       \
+    attribute static int name(const struct lanes *l, const float most[2],                \
+                              uint32_t hit[LANES])                                       \
+    {                                                                                    \
+        const float *memory = l->memory, *row_memory = l->row_memory;                    \
+        const float *time = l->time, *row_time = l->row_time;                            \
+        float heaviest = most[0], slowest = most[1];                                     \
+        uint32_t any = 0;                                                                \
+        for (int i = 0; i < LANES; i++) {                                                \
+            hit[i] = (uint32_t)(memory[i] + row_memory[i] <= heaviest) &                 \
+                     (uint32_t)(time[i] + row_time[i] <= slowest);                       \
+            any |= hit[i];                                                               \
+        }                                                                                \
+        return any != 0;                                                                 \
     }
-    return any ? lanes : 0;
+FIND_HITS(hits_plain, )
+#ifdef WIDE
+FIND_HITS(hits_wide, WIDE)
+#endif
+
+static hits_fn *find_hits(void)
+{
+#ifdef WIDE
+    if (HAS_WIDE)
+        return hits_wide;
+#endif
+    return hits_plain;
 }
 
 /* Try one that outdid something in an earlier row, or may do so by what is known. */
@@ -272,11 +297,15 @@ static void try_recent(const struct pass *ps, struct scratch *s, int c, int o,
 static void try_all(const struct pass *ps, struct scratch *s, int c, int o,
                     struct remains *r)
 {
-    size_t n = (size_t)ps->end->nvalues;
+    size_t row = (size_t)c * s->stride;
     uint32_t hit[LANES];
-    for (size_t w = 0; w < n && r->n; w += LANES) {
-        int lanes = find_hits(s, n, (size_t)c, w, most_of(r), hit);
-        for (int i = 0; i < lanes && r->n; i++)
+    for (size_t w = 0; w < s->stride && r->n; w += LANES) {
+        struct lanes l = {s->swap_memory + row + w, s->swap_time + row + w,
+                          s->row_memory + w, s->row_time + w};
+        struct topt_cost most = most_of(r);
+        if (!s->hits(&l, (float[]){at_most(most.memory), at_most(most.time)}, hit))
+            continue;
+        for (int i = 0; i < LANES && r->n; i++)
             if (hit[i])
                 try_value(ps, s, c, (int)w + i, o, r);
     }
@@ -342,21 +371,26 @@ static char is_possible(const struct outdone_end *e, int c)
 static int scratch_init(const struct pass *ps, struct scratch *s)
 {
     size_t n = (size_t)ps->end->nvalues, pairs = n * n;
-    float *floats = malloc((2 * pairs + 2 * n + 1) * sizeof *floats);
+    size_t stride = (n + LANES - 1) / LANES * LANES, rows = n * stride;
+    float *floats = malloc((2 * rows + 2 * stride + 1) * sizeof *floats);
     *s = (struct scratch){.swap = malloc((pairs + 1) * sizeof *s->swap),
                           .swap_memory = floats,
+                          .stride = stride,
+                          .hits = find_hits(),
                           .recent = calloc(n * RECENT + 1, sizeof *s->recent),
                           .left = malloc(((size_t)ps->longest + 1) * sizeof *s->left)};
     if (!s->swap || !floats || !s->recent || !s->left)
         return -1;
-    s->swap_time = floats + pairs;
-    s->row_memory = s->swap_time + pairs;
-    s->row_time = s->row_memory + n;
-    for (size_t i = 0; i < pairs; i++) {
+    s->swap_time = floats + rows;
+    s->row_memory = s->swap_time + rows;
+    s->row_time = s->row_memory + stride;
+    for (size_t i = 0; i < pairs; i++)
         s->swap[i] =
             (struct known_swap){-ROOM * TOPT_SWAP_MOST, -ROOM * TOPT_SWAP_MOST, 0, 0};
+    for (size_t i = 0; i < rows; i++)
         s->swap_memory[i] = s->swap_time[i] = at_least(-ROOM * TOPT_SWAP_MOST);
-    }
+    for (size_t w = 0; w < stride; w++)
+        s->row_memory[w] = s->row_time[w] = INFINITY;
     return 0;
 }
 

@@ -13,7 +13,8 @@
  * where it saves. */
 struct swap {
     int64_t memory, time;
-    int32_t seen; /* TOPT_SWAP_NEVER: an alternative would have none in its stead */
+    int32_t
+        seen; /* TOPT_SWAP_NEVER: an alternative would have none in its stead; else swap.c's */
 };
 
 #define TOPT_SWAP_NEVER (-1)
@@ -36,13 +37,13 @@ struct swap_side {
         int32_t other; /* class of the other end */
         uint32_t at;   /* among the costs */
     } * held;
+    struct swap_rows *rows; /* where they do instead of 'held'; else NULL */
 };
 
-/* The end 'is_from' of an edge of which 'used' marks the classes that the other end may take and
- * 'alive' the alternatives that may be taken at all (NULL: all).  Held is the arena's.  NOMEM. */
+/* The end 'is_from' of an edge of which 'used' marks the classes that the other end may take (NULL: all).
+ * What it holds is the arena's.  NOMEM. */
 int topt_swap_side(struct swap_side *s, struct swap_lists lists, int is_from,
-                   const char *used, const char *alive,
-                   struct topt_arena *a) TOPT_MUST_CHECK;
+                   const char *used, struct topt_arena *a) TOPT_MUST_CHECK;
 
 /* A swap of which nothing was looked at yet. */
 static inline struct swap topt_swap_start(void)
@@ -55,10 +56,8 @@ static inline struct swap topt_swap_start(void)
 int64_t topt_swap(const struct swap_side *s, int v, int w, struct topt_cost limit,
                   struct swap *swap);
 
-static inline int topt_swap_known(const struct swap_side *s, int v, struct swap swap)
-{
-    return swap.seen == (int32_t)(s->first[v + 1] - s->first[v]);
-}
+/* Was all looked at? */
+int topt_swap_known(const struct swap_side *s, int v, struct swap swap);
 
 /* The same between two lists of alternatives: each of v's has one of w's in its stead. */
 struct swap topt_swap_lists(const struct topt_cost *v, int32_t nv,

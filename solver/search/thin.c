@@ -202,7 +202,7 @@ static struct swap_side *find_side(const struct thinner *t, int edge, int is_fro
         return NULL;
     for (int c = 0; c < p->nvalues[f->op[is_from]]; c++)
         used[f->view[is_from].of[c]] = 1;
-    return topt_swap_side(side, lists, is_from, used, NULL, a) ? NULL : side;
+    return topt_swap_side(side, lists, is_from, used, a) ? NULL : side;
 }
 
 /* The end of a factor whose edges are marked. */
