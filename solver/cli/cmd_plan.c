@@ -271,6 +271,12 @@ static int needs_points(const json_t *doc, struct topt_error *err)
                          "take a smaller space (--space uniform)");
     topt_show_bytes(json_integer_value(json_object_get(doc, "memory_limit")), limit,
                     sizeof limit);
+    if (json_object_get(doc, "heuristic"))
+        return topt_fail(
+            err, TOPT_ERR_LIMIT,
+            "nothing was found that fits in %s a GPU, as operators were decided "
+            "by heuristic; give more --max-entries",
+            limit);
     return topt_fail(err, TOPT_ERR_INFEASIBLE,
                      "nothing fits in %s a GPU; give more --memory or --gpus", limit);
 }

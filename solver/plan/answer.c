@@ -123,6 +123,19 @@ static int unfinished(int64_t gpus, struct topt_error *err)
         (long long)gpus);
 }
 
+static int no_plan(struct topt_best *b, int64_t gpus, struct topt_error *err)
+{
+    int decided = b->claim.decided != NULL;
+    topt_best_fini(b);
+    return decided
+               ? topt_fail(err, TOPT_ERR_LIMIT,
+                           "no plan was found for %lld GPUs, as operators were decided "
+                           "by heuristic; give more --max-entries",
+                           (long long)gpus)
+               : topt_fail(err, TOPT_ERR_INFEASIBLE,
+                           "no plan for %lld GPUs in this space", (long long)gpus);
+}
+
 static int infeasible(struct topt_micros *m, int64_t gpus, json_t **ret,
                       struct topt_error *err)
 {
@@ -132,11 +145,16 @@ static int infeasible(struct topt_micros *m, int64_t gpus, json_t **ret,
     if (topt_count_solve(m, gpus, 0, TOPT_GOAL_LEAST, &b, err))
         return stopped(r) ? unfinished(gpus, err) : -1;
     if (!b.found)
-        return topt_fail(err, TOPT_ERR_INFEASIBLE, "no plan for %lld GPUs in this space",
-                         (long long)gpus);
-    snprintf(why, sizeof why, "nothing fits in %s a GPU: %lld GPUs need at least %s",
-             topt_show_bytes(topt_request_limit(r), have, sizeof have), (long long)gpus,
-             topt_show_bytes(b.solution.memory_bytes, need, sizeof need));
+        return no_plan(&b, gpus, err);
+    topt_show_bytes(topt_request_limit(r), have, sizeof have);
+    topt_show_bytes(b.solution.memory_bytes, need, sizeof need);
+    snprintf(
+        why, sizeof why,
+        b.claim.decided
+            ? "nothing was found that fits in %s a GPU: %lld GPUs need %s with operators "
+              "decided by heuristic, perhaps less with more --max-entries"
+            : "nothing fits in %s a GPU: %lld GPUs need at least %s",
+        have, (long long)gpus, need);
     *ret = json_pack("{s:b, s:s, s:I, s:{s:i, s:i, s:I, s:I}}", "feasible", 0, "why", why,
                      "memory_limit", (json_int_t)topt_request_limit(r), "nearest", "gpus",
                      b.mesh.devices, "nodes", b.mesh.nodes, "memory_bytes",
@@ -191,9 +209,13 @@ static int why_not_fewer(struct topt_micros *m, int64_t fewer, char *why, size_t
     if (topt_count_solve(m, fewer, 0, TOPT_GOAL_LEAST, &b, err))
         return stopped(r) ? 0 : -1;
     if (b.found && n > 0 && (size_t)n < size)
-        snprintf(why + n, size - (size_t)n, ": %lld would need at least %s",
-                 (long long)fewer,
-                 topt_show_bytes(b.solution.memory_bytes, need, sizeof need));
+        snprintf(
+            why + n, size - (size_t)n,
+            b.claim.decided
+                ? " as far as was found: %lld need %s with operators decided by heuristic"
+                : ": %lld would need at least %s",
+            (long long)fewer,
+            topt_show_bytes(b.solution.memory_bytes, need, sizeof need));
     topt_best_fini(&b);
     return 0;
 }

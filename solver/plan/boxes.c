@@ -360,6 +360,15 @@ static void fini(struct boxes *b, int rc)
         topt_solutions_fini(b->run.ret);
 }
 
+/* Nothing was found, but operators were decided by heuristic: perhaps so that nothing fits.  The lightest may. */
+static int look_for_lightest(struct boxes *b)
+{
+    int some = something_fits(b);
+    if (some > 0)
+        leave(b, 0);
+    return some < 0 ? -1 : 0;
+}
+
 /* What all searches together prove: rough ones too only through the floors of boxes. */
 static void conclude(struct boxes *b)
 {
@@ -409,6 +418,8 @@ int topt_boxes_fastest(struct topt_problem *p, const struct topt_search_options 
         .run = {.p = p, .options = options, .ret = ret, .err = err, .proves = 1},
         .floor = INT64_MAX};
     int rc = search_boxes(&b);
+    if (!rc && !b.run.stopped && !best_of(&b) && ret->claim.decided)
+        rc = look_for_lightest(&b);
     if (!rc) {
         conclude(&b);
         keep_best(&b);

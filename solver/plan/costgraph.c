@@ -23,6 +23,7 @@
 #include "topt_text.h"
 
 static const int64_t MAX_ENTRIES = 4000000;
+static const char IN_FLIGHT[] = "in-flight"; /* the operator that charges caps */
 
 /* A member of the union, copied out of its problem. */
 struct block {
@@ -433,7 +434,7 @@ static int join_in_flight(struct union_builder *u, struct topt_cost big, int nod
         }
     }
     *t = (struct topt_table){blocks, blocks, first, alt};
-    *op = (struct topt_search_op){"in-flight", blocks, cost};
+    *op = (struct topt_search_op){IN_FLIGHT, blocks, cost};
     *edge = (struct topt_search_edge){node, 0, t, from, to};
     return 0;
 }
@@ -489,6 +490,21 @@ static int join(struct union_builder *u, char **ret)
     return topt_costs_write(&all, ret, u->err);
 }
 
+/* Operators of the union are the same by name, so the model's must differ from those made here and in fold.c. */
+static int check_names(const struct topt_model *m, struct topt_error *err)
+{
+    for (int i = 0; i < m->nops; i++) {
+        const char *name = m->op[i].name;
+        if (!strncmp(name, "hub:", 4) || !strncmp(name, "next:", 5) ||
+            !strcmp(name, IN_FLIGHT))
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "operator '%.60s' has a name that cost graphs give to their "
+                             "own ('hub:...', 'next:...', '%s'); rename it",
+                             name, IN_FLIGHT);
+    }
+    return 0;
+}
+
 int topt_plan_costgraph(const struct topt_request *r, char **ret_text,
                         struct topt_error *err)
 {
@@ -499,7 +515,7 @@ int topt_plan_costgraph(const struct topt_request *r, char **ret_text,
     else if (r->gpus < 1)
         topt_fail(err, TOPT_ERR_INVAL,
                   "a cost graph needs a number of GPUs (at least 1)");
-    else if (!add_shapes(&u))
+    else if (!check_names(r->model, err) && !add_shapes(&u))
         rc = join(&u, ret_text);
     free(u.block);
     topt_arena_destroy(u.arena);

@@ -144,6 +144,11 @@ static int nothing_fits(const struct args *args, const struct topt_frontier *f,
 {
     if (!isfinite(f->epsilon))
         return topt_fail(err, TOPT_ERR_LIMIT, "stopped before anything was found");
+    if (f->nheuristic)
+        return topt_fail(
+            err, TOPT_ERR_LIMIT,
+            "nothing was found, as operators were decided by heuristic; give "
+            "more --max-entries");
     if (!args->memory)
         return topt_fail(err, TOPT_ERR_INFEASIBLE, "no strategy is allowed at all");
     return topt_fail(err, TOPT_ERR_INFEASIBLE,

@@ -500,6 +500,33 @@ static void test_costgraph_of_blocks(void)
     topt_model_destroy(m);
 }
 
+/* Operators of a cost graph are known by name, so the model's can't be called what the graph's own are. */
+static void test_costgraph_of_names(void)
+{
+    static const char *const names[] = {"hub:embedding", "in-flight", "next:x", "hubs"};
+    int refused = 0;
+    for (int i = 0; i < 4; i++) {
+        struct topt_error err = {0};
+        struct topt_request r;
+        struct topt_attrs a = {.vocab = 8, .features = 8};
+        char *text = NULL;
+        struct topt_model *m = topt_model_create("names", 4, 2, NULL);
+        int x = topt_model_add(m, "embedding", "embedding", 0, NULL, &a, NULL);
+        int two[2] = {x, topt_model_add(m, "linear", names[i], 1, &x, &a, NULL)};
+        x = topt_model_add(m, "add", "sum", 2, two, NULL, NULL);
+        x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
+        topt_request_init(&r);
+        r.model = m;
+        r.hw = hw;
+        r.gpus = 1;
+        if (x >= 0 && !topt_model_finish(m, NULL))
+            refused |= (topt_plan_costgraph(&r, &text, &err) != 0) << i;
+        free(text);
+        topt_model_destroy(m);
+    }
+    is_int(refused, 7, "names of the cost graph's own operators are refused");
+}
+
 int main(void)
 {
     hw = topt_hw_load("lab-cpu", NULL);
@@ -511,6 +538,7 @@ int main(void)
     test_factors();
     test_costgraph();
     test_costgraph_of_blocks();
+    test_costgraph_of_names();
     topt_hw_destroy(hw);
     return done_testing();
 }
