@@ -776,6 +776,17 @@ static int64_t entries_of(const struct ahead *h)
     return sum;
 }
 
+/* What is searched is all of it, however little is left to look at. */
+static void count_space(const struct ahead *h, struct topt_problem_stats *ret)
+{
+    ret->edge_entries = entries_of(h);
+    for (int i = 0; i < h->p->nplaces; i++)
+        ret->configs += h->spot[i].n;
+    for (int i = 0; i < h->p->nfamilies; i++)
+        if (h->p->family[i].nfrom > ret->layouts)
+            ret->layouts = h->p->family[i].nfrom;
+}
+
 static int make_scratch(struct ahead *h)
 {
     size_t classes = (size_t)h->nclasses + 1, configs = 1;
@@ -812,6 +823,7 @@ static int narrow(struct ahead *h)
         return 0;
     /* Where exact prices are dear they are left to who searches with floors. */
     int sweeps = h->p->options.floors ? FLOOR_SWEEPS : SWEEPS;
+    count_space(h, &h->p->listed);
     return weigh_groups(h, sweeps) || keep_stays(h) ? -1 : 0;
 }
 

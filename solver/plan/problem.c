@@ -181,6 +181,11 @@ void topt_problem_stats(const struct topt_problem *p, struct topt_problem_stats 
             topt_table_entries(p, &p->table[p->toll[p->link[i].toll].table]);
     for (int i = 0; i < p->ntables; i++)
         ret->priced_entries += topt_table_entries(p, &p->table[i]);
+    if (p->listed.configs) {
+        ret->configs = p->listed.configs;
+        ret->layouts = p->listed.layouts;
+        ret->edge_entries = p->listed.edge_entries;
+    }
 }
 
 void topt_problem_stats_add(struct topt_problem_stats *into,

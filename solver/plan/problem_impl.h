@@ -162,7 +162,9 @@ struct topt_problem {
     /* Prices of moves are floors until they are asked for exactly; NULL: all are exact. */
     struct topt_floors *floors;
     struct topt_problem
-        *of;    /* it is a part of that one, which has its moves (within.c) */
+        *of; /* it is a part of that one, which has its moves (within.c) */
+    /* How large the space was before configurations were left out ahead; zeros: none were. */
+    struct topt_problem_stats listed;
     int nmoves; /* shapes of tensors */
     struct topt_moves **moves;
     int64_t moves_priced;
