@@ -624,7 +624,7 @@ static int weigh(struct ahead *h, double memory, double time,
     if (sweeps)
         begin(h);
     for (int i = 0; i < sweeps && h->bound <= h->most; i++) {
-        h->exact = i >= FLOOR_SWEEPS;
+        h->exact = i >= FLOOR_SWEEPS && time > 0; /* memory has no floors */
         if (sweep(h, i & 1))
             return -1;
     }
