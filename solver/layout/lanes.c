@@ -33,13 +33,6 @@ static const double MOST_KEY = 4503599627370496.0; /* 2 ** 52, more than an hour
 typedef double pair __attribute__((vector_size(16)));
 typedef int64_t mask __attribute__((vector_size(16)));
 
-enum { PAIRS = LANES / 2 };
-
-/* Keys of the ways to a layout, by lane. */
-struct lanes {
-    pair key[PAIRS];
-};
-
 /* A move to a layout. */
 struct arrival {
     int32_t from, class;
@@ -53,27 +46,23 @@ struct chart {
     struct arrival *arrival;
 };
 
-typedef void lower_fn(struct topt_lanes *l, const int32_t *to, int n,
-                      const struct lanes *here, double step);
-
 struct topt_lanes {
-    lower_fn *lower; /* the best for this processor */
+    topt_lower_fn *lower; /* the best for this processor */
     struct chart chart[TOPT_WAY_GROUPS + 1][TOPT_MAX_RANK + 1];
-    struct lanes *way; /* by layout */
-    uint8_t *fresh;    /* cheaper than when moves from it were looked at */
+    double (*way)[LANES]; /* keys of the ways to a layout, by lane */
+    uint8_t *fresh;       /* cheaper than when moves from it were looked at */
     int nways;
     struct topt_tariff *tariff;
     struct topt_atlas *atlas;
     const struct chart *on;
 };
 
-static lower_fn *best_lower(void);
-
 struct topt_lanes *topt_lanes_create(void)
 {
+    topt_lower_fn *lower[TOPT_LOWERS];
     struct topt_lanes *l = calloc(1, sizeof *l);
     if (l)
-        l->lower = best_lower();
+        l->lower = lower[topt_lanes_lowers(lower) - 1];
     return l;
 }
 
@@ -202,7 +191,7 @@ static int begin(struct topt_lanes *l, struct topt_tariff *t, struct topt_atlas 
     if (!c->n && make_chart(c, a))
         return -1;
     if (l->nways < c->n) {
-        struct lanes *way = malloc((size_t)c->n * sizeof *way);
+        double(*way)[LANES] = malloc((size_t)c->n * sizeof *way);
         uint8_t *fresh = malloc((size_t)c->n);
         free(l->way);
         free(l->fresh);
@@ -213,8 +202,8 @@ static int begin(struct topt_lanes *l, struct topt_tariff *t, struct topt_atlas 
             return -1;
     }
     for (int i = 0; i < c->n; i++)
-        for (int k = 0; k < PAIRS; k++)
-            l->way[i].key[k] = (pair){INFINITY, INFINITY};
+        for (int k = 0; k < LANES; k++)
+            l->way[i][k] = INFINITY;
     memset(l->fresh, 0, (size_t)c->n);
     l->tariff = t;
     l->atlas = a;
@@ -226,63 +215,66 @@ static int begin(struct topt_lanes *l, struct topt_tariff *t, struct topt_atlas 
 
 static inline double key_at(const struct topt_lanes *l, int32_t spot, int lane)
 {
-    return l->way[spot].key[lane / 2][lane % 2];
+    return l->way[spot][lane];
 }
 
 /* Make ways to a layout as cheap as those given; whether any got cheaper. */
-static inline int lower(struct lanes *to, const struct lanes *way)
+static inline int lower_one(double *to, const pair *way)
 {
     mask any = {0, 0};
-    for (int k = 0; k < PAIRS; k++) {
-        mask less = way->key[k] < to->key[k];
-        to->key[k] = (pair)((less & (mask)way->key[k]) | (~less & (mask)to->key[k]));
+    for (int k = 0; k < LANES; k += 2) {
+        pair at = {to[k], to[k + 1]};
+        mask less = way[k / 2] < at;
+        at = (pair)((less & (mask)way[k / 2]) | (~less & (mask)at));
+        to[k] = at[0];
+        to[k + 1] = at[1];
         any |= less;
     }
     return (any[0] | any[1]) != 0;
 }
 
-/* The same of all layouts that one step from here leads to: those that got cheaper are fresh. */
-static void lower_all(struct topt_lanes *l, const int32_t *to, int n,
-                      const struct lanes *here, double step)
+static void lower(double (*way)[LANES], uint8_t *fresh, const int32_t *to, int n,
+                  const double *here, double step)
 {
-    struct lanes way;
-    for (int k = 0; k < PAIRS; k++)
-        way.key[k] = here->key[k] + (pair){step, step};
+    pair by[LANES / 2];
+    for (int k = 0; k < LANES; k += 2)
+        by[k / 2] = (pair){here[k] + step, here[k + 1] + step};
     for (int i = 0; i < n; i++)
-        l->fresh[to[i]] |= (uint8_t)lower(&l->way[to[i]], &way);
+        fresh[to[i]] |= (uint8_t)lower_one(way[to[i]], by);
 }
 
 #ifdef WIDE
-WIDE static inline int lower_wide(double *to, const __m256d way[LANES / 4])
+WIDE static inline int lower_one_wide(double *to, const __m256d by[LANES / 4])
 {
     __m256d any = _mm256_setzero_pd();
     for (int k = 0; k < LANES / 4; k++) {
         __m256d at = _mm256_loadu_pd(to + 4 * k);
-        any = _mm256_or_pd(any, _mm256_cmp_pd(way[k], at, _CMP_LT_OQ));
-        _mm256_storeu_pd(to + 4 * k, _mm256_min_pd(way[k], at));
+        any = _mm256_or_pd(any, _mm256_cmp_pd(by[k], at, _CMP_LT_OQ));
+        _mm256_storeu_pd(to + 4 * k, _mm256_min_pd(by[k], at));
     }
     return _mm256_movemask_pd(any) != 0;
 }
 
-WIDE static void lower_all_wide(struct topt_lanes *l, const int32_t *to, int n,
-                                const struct lanes *here, double step)
+WIDE static void lower_wide(double (*way)[LANES], uint8_t *fresh, const int32_t *to,
+                            int n, const double *here, double step)
 {
-    __m256d way[LANES / 4];
+    __m256d by[LANES / 4];
     for (int k = 0; k < LANES / 4; k++)
-        way[k] = _mm256_add_pd(_mm256_loadu_pd((const double *)here->key + 4 * k),
-                               _mm256_set1_pd(step));
+        by[k] = _mm256_add_pd(_mm256_loadu_pd(here + 4 * k), _mm256_set1_pd(step));
     for (int i = 0; i < n; i++)
-        l->fresh[to[i]] |= (uint8_t)lower_wide((double *)l->way[to[i]].key, way);
+        fresh[to[i]] |= (uint8_t)lower_one_wide(way[to[i]], by);
 }
 #endif
 
-static lower_fn *best_lower(void)
+int topt_lanes_lowers(topt_lower_fn *ret[TOPT_LOWERS])
 {
+    int n = 0;
+    ret[n++] = lower;
 #ifdef WIDE
     if (__builtin_cpu_supports("avx2"))
-        return lower_all_wide;
+        ret[n++] = lower_wide;
 #endif
-    return lower_all;
+    return n;
 }
 
 static void leave(struct topt_lanes *l, int32_t spot, struct topt_route_stats *stats)
@@ -290,14 +282,15 @@ static void leave(struct topt_lanes *l, int32_t spot, struct topt_route_stats *s
     const struct topt_atlas *a = l->atlas;
     struct topt_atlas_moves m = topt_tariff_moves(l->tariff, spot);
     const int64_t *key = topt_tariff_keys(l->tariff);
-    const struct lanes here = l->way[spot];
+    double here[LANES];
+    memcpy(here, l->way[spot], sizeof here);
     stats->settled++;
     for (int32_t i = m.first; i < m.first + m.n; i++) {
         const struct topt_atlas_class *c = &a->class[i];
         if (key[i] == NONE)
             continue;
         stats->relaxed += c->narcs;
-        l->lower(l, a->arc + c->arc, c->narcs, &here, (double)key[i]);
+        l->lower(l->way, l->fresh, a->arc + c->arc, c->narcs, here, (double)key[i]);
     }
 }
 
@@ -371,7 +364,7 @@ int topt_lanes_answer(struct topt_lanes *l, struct topt_tariff *t,
             continue;
         int32_t spot = topt_atlas_number(atlas, from);
         lane++;
-        l->way[spot].key[lane / 2][lane % 2] = 0;
+        l->way[spot][lane] = 0;
         l->fresh[spot] = 1;
         stats->trees++;
     }

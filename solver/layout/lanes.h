@@ -7,6 +7,13 @@
 /* So many sources are searched from together. */
 enum { TOPT_LANES = 16 };
 
+/* Make the ways to some layouts as cheap as those by one layout and a step; where any lane gets cheaper they
+ * are fresh.  What this processor has for that, the best last; for tests. */
+typedef void topt_lower_fn(double (*way)[TOPT_LANES], uint8_t *fresh, const int32_t *to,
+                           int n, const double *here, double step);
+enum { TOPT_LOWERS = 2 };
+int topt_lanes_lowers(topt_lower_fn *ret[TOPT_LOWERS]);
+
 struct topt_lanes;
 struct topt_lanes *topt_lanes_create(void);
 void topt_lanes_destroy(struct topt_lanes *l);

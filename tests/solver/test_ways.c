@@ -3,9 +3,11 @@
  * The definition, as plainly as it can be written: layouts are nodes, collectives and slices edges;
  * Dijkstra's algorithm settles them by nanoseconds, then moves, then number, and a layout keeps who
  * came to it first.  No tables, no classes, no bounds, one source at a time. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lanes.h"
 #include "random_model.h"
 #include "tap.h"
 #include "ways.h"
@@ -407,9 +409,59 @@ static void test_team(const struct topt_hw *hw, const struct topt_mesh *mesh)
     topt_team_destroy(team);
 }
 
+static double random_key(uint64_t *seed)
+{
+    return random_below(seed, 4) ? (double)random_below(seed, 100) : (double)INFINITY;
+}
+
+/* What compares several lanes at a time against what they mean. */
+static int lower_differs(topt_lower_fn *lower, uint64_t *seed)
+{
+    enum { SPOTS = 6 };
+    double way[SPOTS][TOPT_LANES], want[SPOTS][TOPT_LANES], here[TOPT_LANES];
+    uint8_t fresh[SPOTS] = {0}, wanted[SPOTS] = {0};
+    int32_t to[SPOTS];
+    int n = random_below(seed, SPOTS + 1), differs = 0;
+    double step = random_below(seed, 50);
+    for (int k = 0; k < TOPT_LANES; k++)
+        here[k] = random_key(seed);
+    for (int i = 0; i < SPOTS; i++)
+        for (int k = 0; k < TOPT_LANES; k++)
+            way[i][k] = want[i][k] = random_key(seed);
+    for (int i = 0; i < n; i++) {
+        to[i] = random_below(seed, SPOTS);
+        for (int k = 0; k < TOPT_LANES; k++)
+            if (here[k] + step < want[to[i]][k]) {
+                want[to[i]][k] = here[k] + step;
+                wanted[to[i]] = 1;
+            }
+    }
+    lower(way, fresh, to, n, here, step);
+    for (int i = 0; i < SPOTS; i++) {
+        differs |= !fresh[i] != !wanted[i];
+        for (int k = 0; k < TOPT_LANES; k++)
+            differs |= way[i][k] < want[i][k] || way[i][k] > want[i][k];
+    }
+    return differs;
+}
+
+static void test_lowers(void)
+{
+    topt_lower_fn *lower[TOPT_LOWERS];
+    int n = topt_lanes_lowers(lower);
+    for (int i = 0; i < n; i++) {
+        uint64_t seed = 5;
+        int wrong = 0;
+        for (int k = 0; k < 1000; k++)
+            wrong += lower_differs(lower[i], &seed);
+        is_int(wrong, 0, "lanes are lowered, way %d of %d", i + 1, n);
+    }
+}
+
 int main(void)
 {
     static const char *const profile[] = {"a100-80-dgx", "v100-dgx1-2x8"};
+    test_lowers();
     for (int p = 0; p < 2; p++) {
         struct topt_hw *hw = topt_hw_load(profile[p], NULL);
         struct topt_mesh mesh;
