@@ -42,7 +42,8 @@ enum {
     NEXT_REACH_CHEAP = 8, /* or this where a time costs more than what it finds, ... */
     DEAR_PART = 3,        /* or only a part farther where it costs a lot */
     CHEAP_PART = 4,       /* cheap is less than a part of a weighing, ... */
-    DEAR_TIMES = 4,       /* dear is more than so many */
+    DEAR_TIMES = 2,       /* dear is more than so many */
+    KEEP_TIMES = 4,       /* ... and from so many on tables are worth their memory */
     STEP_BACK = 4,        /* so much less far where tables took too much, ... */
     BUDGET_TIMES = 16,    /* and so much more may be taken from then on */
     REST_REACH = 8,       /* rests are found so many times farther at a time */
@@ -414,7 +415,7 @@ static int unroll_points(struct bander *b, struct band *band, struct run r,
 static int keep_tables(struct bander *b, struct band *band)
 {
     struct maker *k = &b->maker;
-    if (!b->keeps || k->merge.products < DEAR_TIMES * b->plan->tables.npairs)
+    if (!b->keeps || k->merge.products < KEEP_TIMES * b->plan->tables.npairs)
         return 0;
     struct maker fresh;
     band->kept = malloc(sizeof *band->kept);
