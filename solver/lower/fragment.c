@@ -494,9 +494,10 @@ int topt_fragment_forward(const struct topt_fragments *f, int op,
                                             [TOPT_PASS_DROP] = TOPT_CLASS_TRANSIENT,
                                             [TOPT_PASS_AGAIN] = TOPT_CLASS_REMADE};
     const struct topt_op *o = &f->model->op[op];
+    int keeps = pass != TOPT_PASS_DROP && topt_has_backward(f->model, op);
     b->loaded = pass == TOPT_PASS_AGAIN;
     if (alloc_role(f, op, c, TOPT_OUTPUT, TOPT_CLASS_TRANSIENT, b) ||
-        alloc_role(f, op, c, TOPT_SAVED, saved[pass], b) ||
+        alloc_role(f, op, c, TOPT_SAVED, keeps ? saved[pass] : TOPT_CLASS_TRANSIENT, b) ||
         alloc_role(f, op, c, TOPT_WORK_FWD, TOPT_CLASS_TRANSIENT, b) ||
         topt_params_open(f, op, c, 0, b) || emit_steps(f, op, 0, c, b))
         return -1;
@@ -510,7 +511,7 @@ int topt_fragment_forward(const struct topt_fragments *f, int op,
     }
     topt_params_close(f, op, b);
     release_role(f, op, TOPT_WORK_FWD, b);
-    if (pass == TOPT_PASS_DROP)
+    if (!keeps)
         release_role(f, op, TOPT_SAVED, b);
     return 0;
 }

@@ -400,6 +400,37 @@ static void test_two_uses(void)
     topt_model_destroy(m);
 }
 
+/* An operator on data alone has no backward: what it would save for that must not stay. */
+static void test_without_backward(void)
+{
+    struct topt_model *m = topt_model_create("data", 4, 6, NULL);
+    struct topt_attrs a = {.features = 8};
+    struct topt_settings settings = topt_settings_default();
+    struct topt_strategy_cost cost;
+    struct topt_program *p = NULL;
+    struct topt_mesh mesh;
+    int x = topt_model_add(m, "input", "x", 0, NULL, &a, NULL);
+    x = topt_model_add(m, "softmax", "softmax", 1, &x, NULL, NULL);
+    x = topt_model_add(m, "linear", "linear", 1, &x, &a, NULL);
+    x = topt_model_add(m, "mse", "loss", 1, &x, NULL, NULL);
+    if (x < 0 || topt_model_finish(m, NULL) || topt_mesh_init(&mesh, 1, 2, NULL))
+        return;
+    struct topt_router *r = topt_router_create(hw, &mesh);
+    struct topt_strategy *s = topt_strategy_create(m);
+    struct topt_costing k = {m, hw, &mesh, &settings, r, NULL};
+    struct topt_audit *audit = topt_audit_create(&k, NULL);
+    int rc = topt_cost_strategy(&k, s, &cost, NULL) ||
+             topt_lower(m, &mesh, &settings, s, r, &p, NULL);
+    ok(!rc && well_formed(p) && p->peak_bytes <= cost.memory_bytes &&
+           audited(audit, s, &cost, p->peak_bytes),
+       "an operator without backward leaves nothing");
+    topt_audit_destroy(audit);
+    topt_program_destroy(p);
+    topt_strategy_destroy(s);
+    topt_router_destroy(r);
+    topt_model_destroy(m);
+}
+
 int main(void)
 {
     hw = topt_hw_load("lab-cpu", NULL);
@@ -407,6 +438,7 @@ int main(void)
         return done_testing();
     test_derivation();
     test_two_uses();
+    test_without_backward();
     test_settings();
     test_overlap();
     test_kernels();
