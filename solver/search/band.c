@@ -418,10 +418,10 @@ static int keep_tables(struct bander *b, struct band *band)
     if (!b->keeps || k->merge.products < KEEP_TIMES * b->plan->tables.npairs)
         return 0;
     struct maker fresh;
-    band->kept = malloc(sizeof *band->kept);
-    if (!band->kept || topt_maker_init(&fresh, k->tables, b->options, b->err)) {
-        if (!band->kept)
-            return topt_search_nomem(b->err);
+    band->kept = calloc(1, sizeof *band->kept);
+    if (!band->kept)
+        return topt_search_nomem(b->err);
+    if (topt_maker_init(&fresh, k->tables, b->options, b->err)) {
         topt_maker_fini(&fresh);
         return -1;
     }
@@ -593,7 +593,7 @@ static int explore(struct bander *b, struct band *band, int64_t opt, int64_t nee
 }
 
 /* Do rivals leave anything in the band?  1, 0 (then it is done) or -1. */
-static int is_left(struct bander *b, struct band *band, int64_t need)
+static int rivals_leave(struct bander *b, struct band *band, int64_t need)
 {
     const struct plan *plan = b->plan;
     struct bound *x = &b->bound[0];
@@ -642,7 +642,7 @@ int topt_band_search(struct bander *b, struct band *band, int stop)
         band->state = BAND_SPLIT;
         return 0;
     }
-    int left = is_left(b, band, need);
+    int left = rivals_leave(b, band, need);
     return left > 0 ? explore(b, band, opt, need, can_split) : left;
 }
 

@@ -40,8 +40,8 @@ struct band {
     int max_frontier;
 };
 
-/* Costs that are had already, as a frontier; what they beat is not looked for.  Nor is what slices
- * have as well that these are of. */
+/* Costs that are had already, as a frontier; what they beat is not looked for.  Nor is what other
+ * slices of the same problem have as well, whose points are among them. */
 struct known_costs {
     const struct topt_cost *at;
     int n;
