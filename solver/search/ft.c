@@ -11,6 +11,8 @@
  *                                                            |
  *                            frontier <--sweep.c-- bands <--band.c
  *
+ * Of very large problems that is done in parts, each on what it needs of the problem (parts.c).
+ *
  * Configurations that another always beats are left out.  Blocks between two operators are
  * solved whole and become edges.  What makes everything hang together is gone through value
  * by value.  What is left of a model then is a chain.
@@ -26,6 +28,7 @@
 #include "graph.h"
 #include "lift.h"
 #include "narrow.h"
+#include "parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -207,5 +210,7 @@ int topt_search_ft(const struct topt_search_problem *problem,
      * problem than solving blocks whole would cost. */
     if (options->fastest || options->time_limit || problem->nops < MANY_OPS)
         return search_at_once(problem, options, ret, err);
+    if (topt_parts_pay(problem, options))
+        return topt_search_parts(problem, options, ret, err);
     return topt_search_smaller(problem, options, ret, err);
 }

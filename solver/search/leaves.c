@@ -260,7 +260,7 @@ int topt_plan_leaves(struct plan *p)
         struct table *t = table_of(p, &in, op_points(p, &in, i), NULL);
         if (view_of_self(p, i, &view) || add_leaf(p, t, 1, &i, &view, place))
             return -1;
-        t->of_op = 1;
+        t->rest_wanted = 1;
     }
     for (int i = 0; i < g->nedges; i++)
         if (add_edge(p, &in, i))

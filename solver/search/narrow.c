@@ -26,7 +26,7 @@
 enum { ROUNDS = 3 };
 /* Pairs of entries that may be compared for one operator; it stays as it is where there
  * would be more. */
-static const double MAX_PAIRS = 1 << 28;
+static const double MAX_PAIRS = 0x1p31;
 
 /* One end of an edge of an operator. */
 struct side {

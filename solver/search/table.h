@@ -54,12 +54,12 @@ struct table {
     /* Leaves: points by entry, sorted; and the configuration or alternative of each
      * (topt_leaf_choice). */
     uint32_t npoints;
-    int single;            /* every entry has exactly one point */
-    int moved;             /* its points are not there any more, but for ... */
-    int inherits;          /* ... those of a table that has them as its own */
-    int of_op;             /* a leaf of an operator's own costs */
-    int weighed;           /* its entries' least weights are kept: see weigh.c */
-    int by_rows;           /* a step reads it row by row */
+    int single;      /* every entry has exactly one point */
+    int moved;       /* its points are not there any more, but for ... */
+    int inherits;    /* ... those of a table that has them as its own */
+    int rest_wanted; /* a leaf of which topt_weigh_all_rest finds what is left, too */
+    int weighed;     /* its entries' least weights are kept: see weigh.c */
+    int by_rows;     /* a step reads it row by row */
     const uint32_t *first; /* nentries + 1; these three are borrowed from a store */
     const struct topt_cost *cost;
     const int32_t *choice;

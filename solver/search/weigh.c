@@ -330,14 +330,14 @@ int topt_weigh_least(const struct tables *ts, const atomic_bool *cancel, struct 
 }
 
 /* Lower what is known of the rest of the entries that an entry is made of: of all but leaves,
- * and of those that are operators' if 'ops' says so. */
-static void step_rest(const struct table *t, struct bound *b, int ops)
+ * and of those of which it is wanted if 'all' says so. */
+static void step_rest(const struct table *t, struct bound *b, int all)
 {
     const struct step *s = &t->how;
     const int64_t *least = b->least;
     int64_t *rest = b->rest, e = t->first_entry, end = e + t->nentries;
-    int for_a = !s->a->leaf || (ops && s->a->of_op);
-    int for_b = s->b && (!s->b->leaf || (ops && s->b->of_op));
+    int for_a = !s->a->leaf || (all && s->a->rest_wanted);
+    int for_b = s->b && (!s->b->leaf || (all && s->b->rest_wanted));
     if (!t->nentries || !(for_a || for_b) || topt_twin_rest(t, b, for_a, for_b))
         return;
     if (s->matrix && b->light) {
@@ -360,12 +360,12 @@ static void step_rest(const struct table *t, struct bound *b, int ops)
 }
 
 static int weigh_rest(const struct tables *ts, const struct table *root,
-                      const atomic_bool *cancel, struct bound *b, int ops)
+                      const atomic_bool *cancel, struct bound *b, int all)
 {
     /* Of edges' leaves, which are the most by far, it is never touched. */
     for (size_t i = 0; i < ts->nall; i++) {
         const struct table *t = ts->all[i];
-        for (int64_t e = 0; (!t->leaf || (ops && t->of_op)) && e < t->nentries; e++)
+        for (int64_t e = 0; (!t->leaf || (all && t->rest_wanted)) && e < t->nentries; e++)
             b->rest[t->first_entry + e] = TOPT_NOTHING;
     }
     b->rest[root->first_entry] = 0;
@@ -373,7 +373,7 @@ static int weigh_rest(const struct tables *ts, const struct table *root,
         if (canceled(cancel))
             return -1;
         if (!ts->all[i]->leaf)
-            step_rest(ts->all[i], b, ops);
+            step_rest(ts->all[i], b, all);
     }
     return 0;
 }

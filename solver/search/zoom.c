@@ -17,7 +17,7 @@
  * Then it is done once more, with what the corners weigh. */
 #include "zoom.h"
 
-#include "narrow.h"
+#include "excerpt.h"
 #include "sweep.h"
 
 #include <math.h>
@@ -29,7 +29,6 @@ enum {
     MIN_PAIRS = 1 << 12, /* of entries: what looks at less is not worth a plan */
     GAIN = 3,            /* times fewer pairs of configurations */
     TRIES = 2,
-    LOOK_BACK = 64, /* edges that may share a table */
 };
 
 static int64_t min(int64_t a, int64_t b)
@@ -75,103 +74,6 @@ static char **find_left(const struct zoom *z, struct topt_arena *a)
     return left;
 }
 
-/* ---- tables without what is left out ---- */
-
-/* Classes that an edge's configurations still have. */
-struct used {
-    const struct topt_table *table; /* the original */
-    int32_t *from, *to;
-    int nfrom, nto;
-};
-
-/* Number the classes anew, by first occurrence. */
-static int32_t *find_used(struct topt_arena *a, int32_t *class_of, int nconfigs,
-                          int nclasses, int *ret_n)
-{
-    int32_t *number = TOPT_NEW(a, nclasses, int32_t);
-    int32_t *used = TOPT_NEW(a, nclasses, int32_t);
-    *ret_n = 0;
-    if (!number || !used)
-        return NULL;
-    for (int c = 0; c < nconfigs; c++) {
-        int32_t k = class_of[c];
-        if (!number[k]) {
-            used[*ret_n] = k;
-            number[k] = ++*ret_n;
-        }
-        class_of[c] = number[k] - 1;
-    }
-    return used;
-}
-
-/* Where the original's entry begins, with its end after it. */
-static const int32_t *original(const struct used *u, int from, int to)
-{
-    return u->table->first + (int64_t)u->from[from] * u->table->to_classes + u->to[to];
-}
-
-static const struct topt_table *copy_table(struct topt_arena *a, const struct used *u)
-{
-    const struct topt_table *t = u->table;
-    struct topt_table *ret = TOPT_NEW(a, 1, struct topt_table);
-    int32_t *first = TOPT_NEW(a, (size_t)u->nfrom * (size_t)u->nto + 1, int32_t), *at;
-    if (!ret || !first)
-        return NULL;
-    at = first;
-    for (int i = 0; i < u->nfrom; i++)
-        for (int k = 0; k < u->nto; k++, at++) {
-            const int32_t *entry = original(u, i, k);
-            at[1] = at[0] + entry[1] - entry[0];
-        }
-    struct topt_cost *alt = TOPT_NEW(a, *at, struct topt_cost);
-    if (!alt)
-        return NULL;
-    at = first;
-    for (int i = 0; i < u->nfrom; i++)
-        for (int k = 0; k < u->nto; k++, at++) {
-            const int32_t *entry = original(u, i, k);
-            if (at[1] > at[0])
-                memcpy(alt + at[0], t->alt + entry[0],
-                       (size_t)(at[1] - at[0]) * sizeof *alt);
-        }
-    *ret = (struct topt_table){u->nfrom, u->nto, first, alt};
-    return ret;
-}
-
-static int same_used(const struct used *x, const struct used *y)
-{
-    return x->table == y->table && x->nfrom == y->nfrom && x->nto == y->nto &&
-           !memcmp(x->from, y->from, (size_t)x->nfrom * sizeof *x->from) &&
-           !memcmp(x->to, y->to, (size_t)x->nto * sizeof *x->to);
-}
-
-/* Give every edge a table of the entries that are left; alternatives keep their numbers. */
-static int copy_tables(struct narrowed *n)
-{
-    const struct topt_search_problem *p = &n->problem;
-    struct used *used = TOPT_NEW(n->arena, p->nedges, struct used);
-    for (int e = 0; used && e < p->nedges; e++) {
-        struct topt_search_edge *edge = (struct topt_search_edge *)&p->edge[e];
-        struct used *u = &used[e];
-        int like = e - 1;
-        u->table = edge->table;
-        u->from =
-            find_used(n->arena, (int32_t *)edge->from_class, p->op[edge->from].nconfigs,
-                      u->table->from_classes, &u->nfrom);
-        u->to = find_used(n->arena, (int32_t *)edge->to_class, p->op[edge->to].nconfigs,
-                          u->table->to_classes, &u->nto);
-        if (!u->from || !u->to)
-            return -1;
-        while (like >= 0 && like >= e - LOOK_BACK && !same_used(&used[like], u))
-            like--;
-        edge->table = like >= 0 && like >= e - LOOK_BACK ? p->edge[like].table
-                                                         : copy_table(n->arena, u);
-        if (!edge->table)
-            return -1;
-    }
-    return used ? 0 : -1;
-}
-
 /* ---- the search ---- */
 
 /* The problem of what is left within the allowance.  1, 0 where that is not much less, or -1. */
@@ -195,7 +97,7 @@ static int narrow(struct zoom *z)
     if (rc ||
         topt_search_pairs(&z->narrowed.problem) * GAIN > topt_search_pairs(plan->problem))
         return rc ? -1 : 0;
-    return copy_tables(&z->narrowed) ? topt_search_nomem(b->err) : 1;
+    return topt_excerpt(&z->narrowed, NULL, b->err) ? -1 : 1;
 }
 
 static int search(struct zoom *z)
