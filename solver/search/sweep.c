@@ -239,9 +239,10 @@ static int reduce_crossovers(const struct band *b, struct crossover *x, int n)
 static int stands_for(const struct sweep *s, const struct band *b,
                       struct topt_cost before, int64_t memory)
 {
-    int64_t line = b->time * b->left.time + b->memory * b->left.memory;
+    __extension__ typedef __int128 wide; /* the largest costs are not scaled */
+    wide line = (wide)b->time * b->left.time + (wide)b->memory * b->left.memory;
     int64_t missed = topt_search_missed(before.time, s->options->epsilon);
-    return b->time * missed + b->memory * memory < line;
+    return (wide)b->time * missed + (wide)b->memory * memory < line;
 }
 
 /* As few as are all that is needed of the band, 0 where they are not.  Where only the fastest is asked for, it is of use
