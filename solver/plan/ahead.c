@@ -128,8 +128,8 @@ static int add_up(const struct topt_problem *p, struct spot *s)
             bad |=
                 __builtin_add_overflow(s->cost[c].memory, all.memory, &s->cost[c].memory);
             bad |= __builtin_add_overflow(s->cost[c].time, all.time, &s->cost[c].time);
-            bad |= __builtin_add_overflow(s->cost[c].memory, k ? 0 : f->remade[c],
-                                          &s->cost[c].memory);
+            bad |= __builtin_add_overflow(
+                s->cost[c].memory, k ? 0 : f->remade[c] / f->among, &s->cost[c].memory);
             s->transient[c] = larger(s->transient[c], f->transient[c]);
             s->waiting[c] = larger(s->waiting[c], f->waiting[c]);
         }

@@ -101,8 +101,9 @@ static int write_answer(struct topt_micros *m, const struct topt_best *b, const 
                         json_t **ret, struct topt_error *err)
 {
     struct topt_shape_search s;
-    int rc = topt_shape_open(&s, m, b->mesh.nodes, b->mesh.per_node, err) ||
-             write_checked(&s, b, why, ret, err);
+    int rc =
+        topt_shape_open(&s, m, b->mesh.nodes, b->mesh.per_node, TOPT_GOAL_FASTEST, err) ||
+        write_checked(&s, b, why, ret, err);
     topt_shape_close(&s);
     return rc ? -1 : 0;
 }

@@ -28,6 +28,12 @@ int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
                      struct topt_error *err) TOPT_MUST_CHECK;
 void topt_micros_fini(struct topt_micros *m);
 
+enum topt_goal {
+    TOPT_GOAL_FRONTIER,
+    TOPT_GOAL_FASTEST, /* only the fastest within the limits */
+    TOPT_GOAL_LEAST    /* only the one with the least memory */
+};
+
 /* A request on one nodes x devices-per-node shape. */
 struct topt_shape_search {
     const struct topt_request *request;
@@ -49,7 +55,8 @@ struct topt_shape_search {
 };
 
 int topt_shape_open(struct topt_shape_search *s, struct topt_micros *m, int nodes,
-                    int per_node, struct topt_error *err) TOPT_MUST_CHECK;
+                    int per_node, enum topt_goal goal,
+                    struct topt_error *err) TOPT_MUST_CHECK;
 void topt_shape_close(struct topt_shape_search *s);
 /* What costs of a variant are taken with; borrows from the shape. */
 int topt_shape_costing(struct topt_shape_search *s, const struct topt_variant *v,
@@ -59,11 +66,6 @@ int topt_shape_holds(const struct topt_shape_search *s, const struct topt_strate
 /* What no strategy of a variant can go below, without looking at operators. */
 int64_t topt_shape_least_bytes(struct topt_shape_search *s, const struct topt_variant *v);
 
-enum topt_goal {
-    TOPT_GOAL_FRONTIER,
-    TOPT_GOAL_FASTEST, /* only the fastest within the limits */
-    TOPT_GOAL_LEAST    /* only the one with the least memory */
-};
 /* A variant as a problem: whose frontier, fastest or least may be asked for. */
 int topt_shape_problem(struct topt_shape_search *s, const struct topt_variant *v,
                        struct topt_problem **ret, struct topt_error *err) TOPT_MUST_CHECK;

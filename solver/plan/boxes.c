@@ -26,6 +26,9 @@
 /* After so many searches of which none found what fits, it is asked whether anything does. */
 enum { DOUBT = 3 };
 
+/* Searches for what fits beside its excess, at most, in a box. */
+enum { BELOW = 4 };
+
 struct box {
     struct topt_caps low, high;
     /* Nothing in it has less of what is asked for than 'bound', nor with just that a total
@@ -47,6 +50,8 @@ struct boxes {
     int n, cap;
     int64_t made;
     int64_t floor; /* nothing in the boxes that were left has less of what is asked for */
+    struct topt_cost known; /* what is had, whatever it needs */
+    int open; /* a box was left whose best does not fit for its excess: what is a little slower may */
 };
 
 /* ---- the heap ---------------------------------------------------------------------------- */
@@ -107,17 +112,27 @@ static const struct topt_solution *best_of(const struct boxes *b)
     return s->n ? &s->at[b->least ? 0 : s->n - 1] : NULL;
 }
 
+/* With a tolerance: the time of what is had, be it the caller's; INT64_MAX: nothing. */
+static int64_t time_had(const struct boxes *b)
+{
+    const struct topt_search_options *o = b->run.options;
+    int64_t best = topt_solutions_best(b->run.ret);
+    int64_t known = o->nknown ? o->known[o->nknown - 1].time : INT64_MAX;
+    return o->epsilon <= 0 ? INT64_MAX : known < best ? known : best;
+}
+
 /* Can nothing in a box be better than what was found? */
 static int hopeless(const struct boxes *b, const struct box *x)
 {
     const struct topt_solution *best = best_of(b);
     double epsilon = b->run.options->epsilon;
+    int64_t had = b->least ? INT64_MAX : time_had(b);
     if (b->least)
         return best ? x->bound >= best->memory_bytes : b->below && x->bound >= b->below;
+    if (had < INT64_MAX)
+        return topt_search_excess(had, x->bound) <= epsilon;
     if (!best)
         return 0;
-    if (epsilon > 0)
-        return topt_search_excess(best->time_ns, x->bound) <= epsilon;
     return x->bound > best->time_ns ||
            (x->bound == best->time_ns && x->memory >= best->memory_bytes);
 }
@@ -143,7 +158,7 @@ static int next_level(const struct boxes *b, int level)
 }
 
 /* The limits of a box's search; 0 where nothing can be within them. */
-static int limits_of(const struct boxes *b, const struct box *x,
+static int limits_of(struct boxes *b, const struct box *x,
                      struct topt_search_options *ret)
 {
     const struct topt_solution *best = best_of(b);
@@ -158,6 +173,9 @@ static int limits_of(const struct boxes *b, const struct box *x,
     }
     if (best)
         ret->time_limit = best->time_ns;
+    b->known = (struct topt_cost){0, time_had(b)};
+    ret->known = &b->known;
+    ret->nknown = b->known.time < INT64_MAX;
     if (ret->memory_limit)
         ret->memory_limit -= low;
     return !b->run.options->memory_limit || ret->memory_limit > 0;
@@ -165,10 +183,11 @@ static int limits_of(const struct boxes *b, const struct box *x,
 
 /* ---- one box ----------------------------------------------------------------------------- */
 
-/* What is best in a box, but for what it has in flight. */
+/* What is best in a box, but for what it has in flight, and in excess. */
 struct optimum {
     struct topt_cost cost; /* as the search sees it */
     struct topt_caps need;
+    int64_t excess;
     int fits;
     int64_t floor;
 };
@@ -178,9 +197,12 @@ static int take(struct boxes *b, const struct topt_search_point *point,
 {
     const struct topt_search_options *o = b->run.options;
     ret->cost = point->cost;
+    ret->excess = topt_problem_excess(b->run.p, point);
+    if (ret->excess < 0)
+        return topt_fail(b->run.err, TOPT_ERR_NOMEM, "no memory for the search");
     topt_problem_caps(b->run.p, point, &ret->need.transient, &ret->need.crossing);
-    int64_t memory =
-        charge(b, ret->need) + (b->least ? point->cost.time : point->cost.memory);
+    int64_t memory = charge(b, ret->need) + ret->excess +
+                     (b->least ? point->cost.time : point->cost.memory);
     if (b->least) {
         const struct topt_solution *best = best_of(b);
         ret->fits = best ? memory < best->memory_bytes : !b->below || memory < b->below;
@@ -207,21 +229,18 @@ static int64_t floor_of_none(const struct boxes *b, const struct box *x,
     return epsilon > 0 && time_limit ? topt_floor_under(time_limit, epsilon) : INT64_MAX;
 }
 
-/* 1 and the best of a box, 0 where it has nothing, -1. */
-static int search_box(struct boxes *b, const struct box *x, struct optimum *ret)
+/* 1 and the best of a box within limits, 0 where it has nothing, -1. */
+static int search_within(struct boxes *b, const struct box *x,
+                         const struct topt_search_options *o, struct optimum *ret)
 {
-    struct topt_search_options o;
     struct topt_frontier *f = NULL;
     struct topt_frontier_reader *reader = NULL;
-    ret->floor = INT64_MAX;
-    if (!limits_of(b, x, &o))
-        return 0;
     if (topt_run_search(&b->run,
                         topt_problem_under(b->run.p, x->high.transient, x->high.crossing),
-                        &o, &f))
+                        o, &f))
         return -1;
     int rc = f->npoints > 0;
-    ret->floor = rc ? topt_floor_of(f) : floor_of_none(b, x, f, o.time_limit);
+    ret->floor = rc ? topt_floor_of(f) : floor_of_none(b, x, f, o->time_limit);
     if (rc && (!(reader = topt_frontier_reader(f, b->run.err)) ||
                take(b, topt_frontier_read(reader, f->npoints - 1), ret) ||
                topt_run_note(&b->run, ret->need)))
@@ -229,6 +248,34 @@ static int search_box(struct boxes *b, const struct box *x, struct optimum *ret)
     topt_frontier_reader_destroy(reader);
     topt_frontier_destroy(f);
     return rc;
+}
+
+/* The best of a box fits but for its excess: then what is a little lighter may fit, too.  That says nothing of
+ * what is in the box, but may be the answer. */
+static int search_below(struct boxes *b, const struct box *x,
+                        const struct topt_search_options *options, struct optimum best)
+{
+    struct topt_search_options o = *options;
+    int some = 1;
+    for (int i = 0; some > 0 && i < BELOW && !best.fits && best.excess > 0; i++) {
+        o.memory_limit = options->memory_limit - best.excess;
+        if (o.memory_limit <= 0 ||
+            best.cost.memory + charge(b, best.need) > b->run.options->memory_limit)
+            break;
+        some = search_within(b, x, &o, &best);
+    }
+    return some < 0 ? -1 : 0;
+}
+
+/* 1 and the best of a box, 0 where it has nothing, -1. */
+static int search_box(struct boxes *b, const struct box *x, struct optimum *ret)
+{
+    struct topt_search_options o;
+    ret->floor = INT64_MAX;
+    if (!limits_of(b, x, &o))
+        return 0;
+    int some = search_within(b, x, &o, ret);
+    return some > 0 && !b->least && search_below(b, x, &o, *ret) ? -1 : some;
 }
 
 static int push_part(struct boxes *b, struct box part, const struct optimum *best)
@@ -261,14 +308,26 @@ static int look_closer(struct boxes *b, struct box x, int level, int64_t floor)
     return 0;
 }
 
+/* May something in a box be better than what was found, as far as a floor tells? */
+static int is_better(const struct boxes *b, const struct box *x, int64_t floor)
+{
+    struct box at = *x;
+    at.bound = floor > at.bound ? floor : at.bound;
+    return !hopeless(b, &at);
+}
+
 /* Part a box by what its best needs beyond what the box is charged with. */
 static int part_box(struct boxes *b, const struct box *x, const struct optimum *best)
 {
     struct topt_caps over = {best->need.transient - x->low.transient,
                              best->need.crossing - x->low.crossing};
     struct box above = *x, below = *x;
-    if ((best->fits && x->level < LEVELS) || (over.transient <= 0 && over.crossing <= 0))
+    if ((best->fits && x->level < LEVELS) ||
+        (over.transient <= 0 && over.crossing <= 0)) {
+        b->open |= !b->least && !best->fits && x->level == LEVELS &&
+                   is_better(b, x, best->floor);
         return look_closer(b, *x, next_level(b, x->level), best->floor);
+    }
     /* The first search was to be the only one; weighings for the least are exact. */
     if (!x->number && !best->fits && !b->least)
         above.level = below.level = next_level(b, -1);
@@ -328,7 +387,8 @@ static int search_all(struct boxes *b)
         if (some < 0 ||
             (some ? part_box(b, &x, &best) : look_closer(b, x, LEVELS, best.floor)))
             return -1;
-        if (!b->least && b->run.searched == DOUBT && !best_of(b)) {
+        if (!b->least && b->run.searched == DOUBT && !best_of(b) &&
+            time_had(b) == INT64_MAX) {
             int any = something_fits(b);
             b->n = any ? b->n : 0;
             if (any < 0)
@@ -360,11 +420,12 @@ static void fini(struct boxes *b, int rc)
         topt_solutions_fini(b->run.ret);
 }
 
-/* Nothing was found, but operators were decided by heuristic: perhaps so that nothing fits.  The lightest may. */
+/* Nothing was found, but operators were decided by heuristic, perhaps so that nothing fits, or what was found
+ * had an excess.  The lightest may fit. */
 static int look_for_lightest(struct boxes *b)
 {
     int some = something_fits(b);
-    if (some > 0)
+    if (some > 0 && b->run.ret->claim.decided)
         leave(b, 0);
     return some < 0 ? -1 : 0;
 }
@@ -384,10 +445,7 @@ static void conclude(struct boxes *b)
     }
     c->exact = c->floor_ns >= best && !b->run.stopped && !c->decided;
     b->run.ret->stopped = b->run.stopped || (!c->exact && topt_run_over(&b->run));
-    c->epsilon = topt_claim_epsilon(c, best);
-    /* Floors are whole nanoseconds, so that they say a little more than the tolerance. */
-    if (!b->run.ret->stopped)
-        c->epsilon = fmin(c->epsilon, b->run.options->epsilon);
+    c->epsilon = topt_run_epsilon(&b->run, b->open);
 }
 
 /* Of what was found only the best is an answer. */
@@ -418,7 +476,8 @@ int topt_boxes_fastest(struct topt_problem *p, const struct topt_search_options 
         .run = {.p = p, .options = options, .ret = ret, .err = err, .proves = 1},
         .floor = INT64_MAX};
     int rc = search_boxes(&b);
-    if (!rc && !b.run.stopped && !best_of(&b) && ret->claim.decided)
+    int doubt = ret->claim.decided || (b.open && time_had(&b) == INT64_MAX);
+    if (!rc && !b.run.stopped && !best_of(&b) && doubt)
         rc = look_for_lightest(&b);
     if (!rc) {
         conclude(&b);

@@ -283,6 +283,66 @@ void topt_problem_caps(const struct topt_problem *p,
     *ret_crossing = crossing;
 }
 
+/* The sum of its block that what operator 'op', or its tensor's hub, makes again is part of. */
+static int64_t *block_sum(const struct topt_problem *p, int op, int64_t *sum)
+{
+    const struct topt_blocks *b = p->options.blocks;
+    return &sum[op - (b->kind[op] >= 0 ? b->position[op] : 0)];
+}
+
+static int operator_of(const struct topt_problem *p, const struct node *n)
+{
+    return n->op >= 0 ? n->op : p->k.model->tensor[n->tensor].producer;
+}
+
+/* What all make again, into 'sum' by the first operator of each block; what is paid for it. */
+static int64_t add_remade(const struct topt_problem *p,
+                          const struct topt_search_point *point, int64_t *sum)
+{
+    int64_t paid = 0;
+    for (int i = 0; i < p->nnodes; i++) {
+        const struct node *n = &p->node[i];
+        const struct family *f = &p->family[n->family];
+        const struct choice *c = &p->choice[p->place[n->place].choice];
+        int64_t bytes = f->remade[c->config[c->kept[point->config[n->place]]]];
+        *block_sum(p, operator_of(p, n), sum) += bytes;
+        paid += bytes / f->among;
+    }
+    for (int i = 0; i < p->nedges; i++) {
+        int l = p->edge[i].link;
+        const struct topt_search_edge *e = &p->search_edge[l];
+        const struct node *to = &p->node[p->edge[i].to];
+        int64_t bytes = topt_toll_again(p, &p->toll[p->link[l].toll],
+                                        e->from_class[point->config[e->from]],
+                                        e->to_class[point->config[e->to]], point->alt[l]);
+        *block_sum(p, operator_of(p, to), sum) += bytes;
+        paid += bytes / p->family[to->family].among;
+    }
+    return paid;
+}
+
+int64_t topt_problem_excess(const struct topt_problem *p,
+                            const struct topt_search_point *point)
+{
+    const struct topt_blocks *b = p->options.blocks;
+    if (!p->may_remake || p->options.alike)
+        return 0;
+    int64_t *sum = calloc((size_t)p->k.model->nops + 1, sizeof *sum);
+    if (!sum)
+        return -1;
+    int64_t excess = -add_remade(p, point, sum);
+    for (int i = 0; i < b->nkinds; i++) {
+        const struct topt_block_kind *k = &b->of[i];
+        int64_t most = 0;
+        for (int n = 0; n < k->count; n++)
+            if (sum[k->first + n * k->length] > most)
+                most = sum[k->first + n * k->length];
+        excess += most;
+    }
+    free(sum);
+    return excess;
+}
+
 int topt_problem_nodes(const struct topt_problem *p)
 {
     return p->k.model->nops + p->k.model->ntensors;

@@ -135,7 +135,10 @@ static struct open_shape *shape_of(struct shapes *shapes, const struct topt_plac
     }
     o->next = shapes->open;
     shapes->open = o;
-    return topt_shape_open(&o->s, shapes->micros, p->nodes, p->per_node, err) ? NULL : o;
+    return topt_shape_open(&o->s, shapes->micros, p->nodes, p->per_node,
+                           TOPT_GOAL_FASTEST, err)
+               ? NULL
+               : o;
 }
 
 static struct checker *checker_of(struct open_shape *o, const struct topt_variant *v,

@@ -48,8 +48,9 @@ static json_t *row_json(struct topt_micros *m, const char *name, const char *mea
     struct topt_shape_search s;
     struct times t;
     char space[48];
-    int rc = topt_shape_open(&s, m, b->mesh.nodes, b->mesh.per_node, err) ||
-             take_times(&s, &b->solution, &t, err);
+    int rc =
+        topt_shape_open(&s, m, b->mesh.nodes, b->mesh.per_node, TOPT_GOAL_FASTEST, err) ||
+        take_times(&s, &b->solution, &t, err);
     topt_shape_close(&s);
     if (rc)
         return NULL;

@@ -127,7 +127,7 @@ static int add_shape(struct union_builder *u, struct topt_micros *m, int nodes,
                      int per_node)
 {
     struct topt_shape_search s;
-    int rc = topt_shape_open(&s, m, nodes, per_node, u->err);
+    int rc = topt_shape_open(&s, m, nodes, per_node, TOPT_GOAL_FRONTIER, u->err);
     for (int i = 0; !rc && i < s.nvariants; i++) {
         struct topt_problem *p = NULL;
         rc = topt_shape_priced(&s, &s.variant[i], &p, u->err) || add_blocks(u, p);

@@ -181,8 +181,9 @@ static int promise(struct topt_micros *uniform, struct shape *at, int64_t limit,
 {
     struct topt_shape_search s;
     struct topt_solutions all = {0};
-    int rc = topt_shape_open(&s, uniform, at->nodes, at->per_node, err) ||
-             topt_shape_solve(&s, TOPT_GOAL_FASTEST, limit, 0, &all, err);
+    int rc =
+        topt_shape_open(&s, uniform, at->nodes, at->per_node, TOPT_GOAL_FASTEST, err) ||
+        topt_shape_solve(&s, TOPT_GOAL_FASTEST, limit, 0, &all, err);
     if (!rc && all.n > 0) {
         at->uniform = all.at[0];
         all.at[0].strategy = NULL;
@@ -253,7 +254,7 @@ static int solve_shape(struct topt_micros *m, struct shape *at, int64_t limit,
 {
     struct topt_shape_search s;
     struct topt_solution *u = &at->uniform;
-    int rc = topt_shape_open(&s, m, at->nodes, at->per_node, err);
+    int rc = topt_shape_open(&s, m, at->nodes, at->per_node, goal, err);
     if (!rc && u->strategy && better(u, &s.mesh, ret, goal) &&
         topt_shape_holds(&s, u->strategy))
         take(ret, &s, u);

@@ -456,19 +456,30 @@ static int find_hub(const struct topt_problem *p, int tensor)
     return -1;
 }
 
+/* The blocks that pay for what is made again of an operator, or the hub of its tensor. */
+static int paying_blocks(const struct topt_problem *p, int op, int tensor)
+{
+    const struct topt_blocks *b = p->options.alike ? NULL : p->options.blocks;
+    int kind = b ? b->kind[op >= 0 ? op : p->k.model->tensor[tensor].producer] : -1;
+    return kind >= 0 ? b->of[kind].count : 1;
+}
+
 int topt_problem_family(struct topt_problem *p, int op, int tensor,
                         struct topt_error *err)
 {
     const struct topt_model *m = p->k.model;
-    int found = find_chained(p, op, tensor);
+    int found = find_chained(p, op, tensor), among = paying_blocks(p, op, tensor);
     if (found < 0 && op < 0)
         found = find_hub(p, tensor);
-    if (found >= 0)
+    if (found >= 0) { /* of several kinds, that with most blocks: nobody pays too much */
+        if (among > p->family[found].among)
+            p->family[found].among = among;
         return found;
+    }
     int *head = op >= 0 ? &p->of_op[m->alike[op]]
                         : &p->of_hub[m->alike[m->tensor[tensor].producer]];
     struct family *f = &p->family[p->nfamilies];
-    *f = (struct family){.op = op, .tensor = tensor, .next = *head};
+    *f = (struct family){.op = op, .tensor = tensor, .next = *head, .among = among};
     *head = p->nfamilies++;
     return make_family(p, f, err) ? -1 : p->nfamilies - 1;
 }

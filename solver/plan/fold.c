@@ -24,7 +24,7 @@ static int no_memory(struct topt_error *err)
 /* The operator in the first block that a node stands at, or -1. */
 static int stand(const struct topt_problem *p, const struct node *n)
 {
-    const struct topt_blocks *b = p->options.alike;
+    const struct topt_blocks *b = p->options.alike ? p->options.blocks : NULL;
     int op = n->op >= 0 ? n->op : p->k.model->tensor[n->tensor].producer;
     int kind = b ? b->kind[op] : -1;
     return kind >= 0 ? b->of[kind].first + b->position[op] : -1;
@@ -140,7 +140,7 @@ static int add_up(const struct topt_problem *p, struct choice *c, struct topt_er
         for (int i = 0; i < f->n; i++) {
             bad |= charge(&c->cost[i].memory, f->cost[i].memory, c->part[k].times) |
                    charge(&c->cost[i].time, f->cost[i].time, c->part[k].times) |
-                   charge(&c->cost[i].memory, f->remade[i], k == 0);
+                   charge(&c->cost[i].memory, f->remade[i] / f->among, k == 0);
             if (f->transient[i] > c->transient[i])
                 c->transient[i] = f->transient[i];
             if (f->waiting[i] > c->waiting[i])

@@ -76,7 +76,7 @@ static void mark_reread(struct topt_problem *p)
 
 static int mark(struct topt_problem *p, struct topt_error *err)
 {
-    const struct topt_blocks *b = p->options.alike;
+    const struct topt_blocks *b = p->options.blocks;
     if (b && p->options.recompute != TOPT_RECOMPUTE_NONE) {
         if (topt_recomputable(p->k.model, b, &p->may_remake, err))
             return -1;

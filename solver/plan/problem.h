@@ -36,13 +36,14 @@ struct topt_space_options {
     enum topt_space space; /* not AUTO */
     int cut;               /* uniform: axes before it are the data axes */
     int sequence;
-    const struct topt_blocks *alike; /* blocks of a kind choose alike; NULL: freely */
+    const struct topt_blocks *blocks; /* of the model; NULL: as if there were none */
+    int alike;                        /* blocks of a kind choose alike, else freely */
     /* Levels of enum topt_zero, as bits, where an operator can; uniform: the one for all. */
     int zero;
     enum topt_recompute {
         TOPT_RECOMPUTE_NONE,
         TOPT_RECOMPUTE_ALL, /* every operator that may be */
-        TOPT_RECOMPUTE_FREE /* each chooses; blocks must be alike */
+        TOPT_RECOMPUTE_FREE /* each chooses */
     } recompute;
     /* Moves cost floors until that matters, and so many entries of tables are priced exactly at first
      * (settle.c, sift.c); only the fastest or the frontier may be asked for.  0: all is priced exactly. */
@@ -131,6 +132,11 @@ struct topt_caps topt_problem_least_caps(const struct topt_problem *p);
 /* Largest cap below the given one that changes anything, or -1. */
 int64_t topt_problem_next_transient(const struct topt_problem *p, int64_t below);
 int64_t topt_problem_next_crossing(const struct topt_problem *p, int64_t below);
+
+/* What a point takes beside its memory and its caps: what is made again of the largest block of a kind, where the
+ * point has the mean of all (problem_impl.h); 0 where blocks choose alike.  -1: no memory. */
+int64_t topt_problem_excess(const struct topt_problem *p,
+                            const struct topt_search_point *point);
 
 /* Is a strategy charged here what it costs?  Where recomputation is free to choose, one that
  * chooses none is not: a problem without recomputation has it for less. */

@@ -8,7 +8,12 @@
  *             that choose alike
  *     link    what the search pays between two places: one edge, or all edges that are alike
  *
- * Where every block is free, places are nodes and links are edges. */
+ * Where every block is free, places are nodes and links are edges.
+ *
+ * What is made again in backward is there for one block at a time, the largest of its kind.  Blocks that
+ * choose alike pay for it once.  Free ones pay the mean of all, each its part, which adds up and is never
+ * more: a problem of free blocks has strategies for less than they cost, and its bounds hold.  What is missing
+ * is a point's excess. */
 #ifndef TOPT_PROBLEM_IMPL_H
 #define TOPT_PROBLEM_IMPL_H
 
@@ -30,7 +35,8 @@ struct family {
     struct topt_config *config;
     uint8_t *hub_keep; /* hubs */
     struct topt_cost *cost;
-    int64_t *remade;    /* bytes, once for all blocks of a kind */
+    int64_t *remade;    /* bytes that are made again, ... */
+    int among;          /* ... of which each of so many blocks pays its part */
     int64_t *transient; /* rounded */
     int64_t *waiting;   /* bytes of the output where it waits; 0 where no cap applies */
     int nfrom;          /* classes as a producer */
@@ -217,6 +223,9 @@ void topt_tolls_exchange(struct topt_problem *p);
 /* Of alternative 'alt' of an entry of t->at. */
 struct edge_fact topt_toll_fact(const struct topt_problem *p, const struct toll *t,
                                 int from_class, int to_class, int alt);
+/* Bytes that it makes again. */
+int64_t topt_toll_again(const struct topt_problem *p, const struct toll *t,
+                        int from_class, int to_class, int alt);
 void topt_toll_fini(struct toll *t);
 
 /* moves.c: costs of moving tensors of the shape of 'tensor'.  Layouts are numbered (-1: no

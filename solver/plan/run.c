@@ -171,6 +171,12 @@ int64_t topt_floor_of(const struct topt_frontier *f)
                       : INT64_MAX;
 }
 
+double topt_run_epsilon(const struct run *r, int open)
+{
+    double epsilon = topt_claim_epsilon(&r->ret->claim, topt_solutions_best(r->ret));
+    return open || r->ret->stopped ? epsilon : fmin(epsilon, r->options->epsilon);
+}
+
 static int claim_once(struct run *r, const struct topt_frontier *f)
 {
     struct topt_claim c = {.exact = r->proves || f->exact,

@@ -39,6 +39,10 @@ int64_t topt_floor_under(int64_t time, double epsilon);
 /* Of the fastest point of a search: 0 where nothing is proven, INT64_MAX where there is none. */
 int64_t topt_floor_of(const struct topt_frontier *f);
 
+/* How far the fastest may be from the truth, by the claim's floor.  Floors are whole nanoseconds, and so say a
+ * little more than the tolerance that led to them, unless the search was stopped or left something 'open'. */
+double topt_run_epsilon(const struct run *r, int open);
+
 /* Keep a point as a solution that takes so much memory, where none is as good.  Solutions are
  * to be reduced before anybody reads them. */
 int topt_run_keep(struct run *r, const struct topt_search_point *point,

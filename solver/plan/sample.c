@@ -52,7 +52,7 @@ static int sample_shape(struct topt_micros *m, int nodes, int per_node, int coun
     struct topt_shape_search s;
     struct topt_problem *p = NULL;
     int rc = -1;
-    if (topt_shape_open(&s, m, nodes, per_node, err))
+    if (topt_shape_open(&s, m, nodes, per_node, TOPT_GOAL_FRONTIER, err))
         goto out;
     for (int i = 0; i < count; i++) {
         int at = (int)(((uint64_t)i + seed) % (uint64_t)s.nvariants);

@@ -30,10 +30,12 @@ struct settle {
     struct topt_solutions *ret;
     struct topt_error *err;
     struct topt_problem *whole, *part; /* part: owned where it is not the whole */
-    struct topt_search_options own;    /* of searches: with what is left of the work */
+    struct topt_search_options own;    /* of searches: with what is left of the work, */
+    struct topt_cost known;            /* and what is had, whatever it needs */
     int64_t room;  /* for what adds up, of the memory; INT64_MAX: no limit */
     int64_t near;  /* entries of the next small problem */
     int64_t floor; /* nothing that was left out is faster */
+    int open;      /* nor is that proven within the tolerance */
     /* of the part, weighed */
     struct topt_weigher *weigher;
     double bound;
@@ -68,8 +70,13 @@ static void find_options(struct settle *s)
     s->own = *o;
     s->own.max_work = topt_run_work_left(&r);
     int64_t best = topt_solutions_best(s->ret);
-    if (best < INT64_MAX && (!o->time_limit || best < o->time_limit))
+    if (best == INT64_MAX)
+        return;
+    if (!o->time_limit || best < o->time_limit)
         s->own.time_limit = best;
+    s->known = (struct topt_cost){0, best};
+    s->own.known = &s->known;
+    s->own.nknown = 1;
 }
 
 static int over(const struct settle *s)
@@ -205,6 +212,7 @@ static enum step finish(struct settle *s, int level)
     struct topt_claim c, *all = &s->ret->claim;
     if (search_within(s, &s->levels, level, &c))
         return FAILED;
+    s->open = c.epsilon > s->options->epsilon;
     leave_out(s, c.floor_ns);
     topt_claim_fini(all);
     all->decided = c.decided;
@@ -361,9 +369,8 @@ static void conclude(struct settle *s, int stopped)
     s->ret->stopped = stopped;
     c->floor_ns = s->floor < best ? s->floor : best;
     c->exact = c->floor_ns >= best && !stopped && !c->decided;
-    c->epsilon = topt_claim_epsilon(c, best);
-    if (!stopped)
-        c->epsilon = fmin(c->epsilon, s->options->epsilon);
+    c->epsilon =
+        topt_run_epsilon(&(struct run){.options = s->options, .ret = s->ret}, s->open);
     keep_best(s->ret);
 }
 

@@ -163,23 +163,35 @@ static int list_variants(struct topt_shape_search *s, struct topt_error *err)
 
 /* ---- the shape ----------------------------------------------------------------------------- */
 
-static int resolve_blocks(struct topt_shape_search *s, struct topt_error *err)
+static int by_ft(const struct topt_shape_search *s)
+{
+    const char *search = topt_algorithm_search(s->request->algorithm);
+    return !search || !strcmp(search, "ft");
+}
+
+/* With recomputation the cost of free blocks is known to a little less than it is (problem_impl.h), which serves
+ * who asks for the fastest within a tolerance; frontiers, the least memory and exact answers are of blocks alike. */
+static int resolve_blocks(struct topt_shape_search *s, enum topt_goal goal,
+                          struct topt_error *err)
 {
     enum topt_block_choice asked = s->request->blocks;
     int remake = s->factors & TOPT_FACTOR_RECOMPUTE;
-    int alike = s->algorithm && s->algorithm->alike;
-    s->alike = asked == TOPT_BLOCKS_AUTO
-                   ? s->space == TOPT_SPACE_UNIFORM || remake || alike
-                   : asked == TOPT_BLOCKS_ALIKE;
-    return remake && !s->alike
+    int whole = goal == TOPT_GOAL_FRONTIER || !by_ft(s);
+    s->alike = asked == TOPT_BLOCKS_ALIKE;
+    if (asked == TOPT_BLOCKS_AUTO)
+        s->alike =
+            s->space == TOPT_SPACE_UNIFORM || (s->algorithm && s->algorithm->alike) ||
+            (remake && (whole || goal == TOPT_GOAL_LEAST || s->request->epsilon <= 0));
+    return remake && whole && !s->alike
                ? topt_fail(err, TOPT_ERR_INVAL,
-                           "recomputation is searched only where blocks choose alike; "
-                           "take blocks alike, or factors without recompute")
+                           "a frontier with recomputation is searched only where blocks "
+                           "choose alike; take blocks alike, or factors without "
+                           "recompute")
                : 0;
 }
 
 int topt_shape_open(struct topt_shape_search *s, struct topt_micros *m, int nodes,
-                    int per_node, struct topt_error *err)
+                    int per_node, enum topt_goal goal, struct topt_error *err)
 {
     const struct topt_request *r = m->request;
     memset(s, 0, sizeof *s);
@@ -190,7 +202,7 @@ int topt_shape_open(struct topt_shape_search *s, struct topt_micros *m, int node
     s->algorithm = topt_algorithm_find(r->algorithm);
     s->space = topt_space_resolve(r->space, s->mesh.devices);
     s->factors = topt_request_factors(r, s->space);
-    if (resolve_blocks(s, err) || list_variants(s, err))
+    if (resolve_blocks(s, goal, err) || list_variants(s, err))
         return -1;
     s->router = topt_router_create(r->hw, &s->mesh);
     return s->router ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
@@ -235,12 +247,6 @@ static enum topt_recompute recompute_of(const struct topt_shape_search *s,
     return s->space == TOPT_SPACE_UNIFORM ? TOPT_RECOMPUTE_ALL : TOPT_RECOMPUTE_FREE;
 }
 
-static int by_ft(const struct topt_shape_search *s)
-{
-    const char *search = topt_algorithm_search(s->request->algorithm);
-    return !search || !strcmp(search, "ft");
-}
-
 /* From so many axes on configurations are so many that it pays to leave some out ahead (ahead.c). */
 enum { AHEAD_AXES = 4 };
 
@@ -266,7 +272,8 @@ static int make_problem(struct topt_shape_search *s, const struct topt_variant *
     struct topt_space_options o = {.space = s->space,
                                    .cut = v->cut,
                                    .sequence = r->sequence_splits,
-                                   .alike = s->alike ? &s->micros->blocks : NULL,
+                                   .blocks = &s->micros->blocks,
+                                   .alike = s->alike,
                                    .zero = zero_levels(s, v),
                                    .recompute = recompute_of(s, v),
                                    .mesh_starts = v->mesh_starts,
@@ -557,7 +564,8 @@ int topt_shape_before(struct topt_shape_search *s, int64_t limit,
     if (topt_micros_init(&micros, &r, err))
         return -1;
     micros.work = s->micros->work;
-    int rc = topt_shape_open(&other, &micros, s->mesh.nodes, s->mesh.per_node, err) ||
+    int rc = topt_shape_open(&other, &micros, s->mesh.nodes, s->mesh.per_node,
+                             TOPT_GOAL_FRONTIER, err) ||
              topt_shape_solve(&other, TOPT_GOAL_FRONTIER, limit, 0, ret, err);
     s->micros->work = micros.work;
     topt_shape_close(&other);

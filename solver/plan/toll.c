@@ -29,12 +29,11 @@ static int is_plain(const struct edge_table *e, const struct toll *t)
 
 /* Bytes that alternative 'a' of an entry of the table makes again. */
 static int64_t remade_bytes(const struct topt_problem *p, const struct edge_table *e,
-                            int64_t entry, int32_t a)
+                            int64_t entry, struct edge_fact fact)
 {
     int64_t cols = p->family[e->to].nto[e->input], rows = p->family[e->from].nfrom;
-    int which = e->fact[a].remade;
-    return (which & REMADE_FROM ? e->end_bytes[entry / cols] : 0) +
-           (which & REMADE_TO ? e->end_bytes[rows + entry % cols] : 0);
+    return (fact.remade & REMADE_FROM ? e->end_bytes[entry / cols] : 0) +
+           (fact.remade & REMADE_TO ? e->end_bytes[rows + entry % cols] : 0);
 }
 
 /* 'times' times 'by'; overflow sets *ret_bad. */
@@ -52,7 +51,9 @@ static int charge_entry(const struct topt_problem *p, struct toll *t, int64_t en
     const struct edge_table *e = table_of(p, t);
     int bad = 0;
     for (int32_t a = e->first[entry]; a < e->first[entry + 1]; a++, ret++) {
-        int64_t again = t->once && e->remakes ? remade_bytes(p, e, entry, a) : 0;
+        int64_t again = t->once && e->remakes ? remade_bytes(p, e, entry, e->fact[a]) /
+                                                    p->family[e->to].among
+                                              : 0;
         *ret = (struct topt_cost){multiply(e->cost[a].memory, t->times, &bad),
                                   multiply(e->cost[a].time, t->times, &bad)};
         bad |= __builtin_add_overflow(ret->memory, again, &ret->memory);
@@ -225,6 +226,14 @@ struct edge_fact topt_toll_fact(const struct topt_problem *p, const struct toll 
     while (f->transient > t->most || alt-- > 0)
         f++;
     return *f;
+}
+
+int64_t topt_toll_again(const struct topt_problem *p, const struct toll *t,
+                        int from_class, int to_class, int alt)
+{
+    const struct edge_table *e = table_of(p, t);
+    struct edge_fact fact = topt_toll_fact(p, t, from_class, to_class, alt);
+    return e->remakes ? remade_bytes(p, e, entry_of(t, from_class, to_class), fact) : 0;
 }
 
 static void exchange(struct topt_cost *cost, int32_t n)

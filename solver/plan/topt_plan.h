@@ -28,7 +28,9 @@ enum topt_space {
 
 /* Does every repeated block choose by itself, or do all of a kind choose alike? */
 enum topt_block_choice {
-    TOPT_BLOCKS_AUTO, /* alike in the uniform space and where recomputation is searched */
+    /* Alike in the uniform space; where recomputation is searched, too, but for the fastest within a
+     * tolerance. */
+    TOPT_BLOCKS_AUTO,
     TOPT_BLOCKS_FREE,
     TOPT_BLOCKS_ALIKE,
     TOPT_BLOCKS_COUNT

@@ -27,10 +27,11 @@ static int put_cost(struct topt_micros *m, const struct topt_best *b, json_t *po
     struct topt_strategy_cost cost;
     struct topt_costing k;
     int64_t peak;
-    int rc = topt_shape_open(&s, m, b->mesh.nodes, b->mesh.per_node, err) ||
-             topt_shape_costing(&s, &b->solution.variant, &k, err) ||
-             topt_plan_check(&k, b->solution.strategy, b->solution.memory_bytes,
-                             b->solution.time_ns, &cost, &peak, err);
+    int rc =
+        topt_shape_open(&s, m, b->mesh.nodes, b->mesh.per_node, TOPT_GOAL_FASTEST, err) ||
+        topt_shape_costing(&s, &b->solution.variant, &k, err) ||
+        topt_plan_check(&k, b->solution.strategy, b->solution.memory_bytes,
+                        b->solution.time_ns, &cost, &peak, err);
     topt_shape_close(&s);
     if (rc)
         return -1;
@@ -170,7 +171,7 @@ static int merge_shape(struct merged *m, struct topt_micros *micros, int nodes,
     struct topt_solutions all = {0};
     int fastest = time_only(micros->request);
     enum topt_goal goal = fastest ? TOPT_GOAL_FASTEST : TOPT_GOAL_FRONTIER;
-    int rc = topt_shape_open(&s, micros, nodes, per_node, err) ||
+    int rc = topt_shape_open(&s, micros, nodes, per_node, goal, err) ||
              tell_known(m, &s, err) ||
              topt_shape_solve(&s, goal, fastest ? 0 : micros->request->memory_limit, 0,
                               &all, err) ||

@@ -47,8 +47,12 @@ static int pick_classes(const int32_t *class, const struct topt_edge_end *end,
 
 int topt_family_pick(const struct family *f, const int *list, int n, struct family *ret)
 {
-    *ret = (struct family){
-        .op = f->op, .tensor = f->tensor, .next = f->next, .n = n, .ninputs = f->ninputs};
+    *ret = (struct family){.op = f->op,
+                           .tensor = f->tensor,
+                           .next = f->next,
+                           .among = f->among,
+                           .n = n,
+                           .ninputs = f->ninputs};
     ret->config = pick(f->config, sizeof *f->config, list, n);
     ret->hub_keep = pick(f->hub_keep, sizeof *f->hub_keep, list, n);
     ret->cost = pick(f->cost, sizeof *f->cost, list, n);

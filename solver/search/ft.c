@@ -184,12 +184,12 @@ static int search_at_once(const struct topt_search_problem *problem,
                           struct topt_frontier **ret, struct topt_error *err)
 {
     struct plan plan;
+    /* The fastest is to be the lightest of its kind, too, unless a tolerance is given. */
+    int knows = !options->fastest || options->epsilon > 0;
+    struct known_costs known = {options->known, knows ? options->nknown : 0, NULL};
     int rc = topt_plan_init(&plan, problem, NULL, options, err);
     if (!rc)
-        rc = topt_sweep(&plan, options,
-                        (struct known_costs){
-                            options->known, options->fastest ? 0 : options->nknown, NULL},
-                        NULL, ret, err);
+        rc = topt_sweep(&plan, options, known, NULL, ret, err);
     if (!rc) {
         (*ret)->exact = (*ret)->exact && !plan.nfixed;
         rc = topt_frontier_decided(*ret, plan.fixed, problem->nops, err);

@@ -66,7 +66,7 @@ struct topt_search_options {
                        most (1 + epsilon) times as slow */
     /* Costs that are had already, sorted by memory ascending, time strictly descending; points
      * that one of them is as good as may be left out.  What is said of the frontier is said of
-     * it and these together.  Unread where only the fastest is wanted. */
+     * it and these together.  Where only the fastest is wanted they are read with a tolerance only. */
     const struct topt_cost *known;
     int nknown;
     int threads; /* 0 or 1: the caller's only; output does not depend on it */

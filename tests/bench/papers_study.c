@@ -124,7 +124,8 @@ void study_open(struct study *s, const struct study_ask *ask)
     s->r.algorithm = ask->algorithm;
     s->r.settings.accounting = TOPT_ACCOUNTING_PAPER;
     if (topt_micros_init(&s->micros, &s->r, &err) ||
-        topt_shape_open(&s->shape, &s->micros, ask->nodes, ask->per_node, &err))
+        topt_shape_open(&s->shape, &s->micros, ask->nodes, ask->per_node,
+                        TOPT_GOAL_FRONTIER, &err))
         give_up(ask->model, &err);
     if (!ask->rows)
         leave_out_rows(s);

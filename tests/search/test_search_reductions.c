@@ -804,7 +804,7 @@ static void rivals(void)
         struct topt_frontier *all = solve(&g.p, "ft-plain");
         struct conditioned c;
         wrong += topt_condition(&g.p, cut, &o, &c, NULL) ||
-                 (!o.epsilon && !same(all, c.frontier)) || !costs(&g.p, c.frontier);
+                 (o.epsilon <= 0 && !same(all, c.frontier)) || !costs(&g.p, c.frontier);
         points += c.frontier->stats.points;
         one += points_of_one_slice(&g.p, cut);
         topt_condition_fini(&c);

@@ -196,11 +196,13 @@ static void test_models(int alike, int wanted)
             topt_model_destroy(m);
             continue;
         }
-        if (!topt_shape_open(&s, &micros, k->nodes, k->per_node, NULL) &&
+        if (!topt_shape_open(&s, &micros, k->nodes, k->per_node, TOPT_GOAL_FRONTIER,
+                             NULL) &&
             !topt_shape_costing(&s, &s.variant[0], &costing, NULL)) {
             struct topt_space_options o = {.space = k->space,
                                            .zero = seed % 2 ? 15 : 1,
-                                           .alike = alike ? &micros.blocks : NULL,
+                                           .blocks = &micros.blocks,
+                                           .alike = alike,
                                            .recompute = alike && seed % 4 < 2
                                                             ? TOPT_RECOMPUTE_FREE
                                                             : TOPT_RECOMPUTE_NONE};
@@ -268,8 +270,8 @@ static void test_shapes(void)
         r.factors = seed % 2 ? TOPT_FACTOR_ZERO : 0;
         if (r.model && !topt_micros_init(&micros, &r, NULL)) {
             asked++;
-            wrong +=
-                topt_shape_open(&s, &micros, 2, 8, NULL) || compare_shape(&s, &before);
+            wrong += topt_shape_open(&s, &micros, 2, 8, TOPT_GOAL_FRONTIER, NULL) ||
+                     compare_shape(&s, &before);
             topt_shape_close(&s);
             topt_micros_fini(&micros);
         }

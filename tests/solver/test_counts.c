@@ -89,7 +89,7 @@ static int add_shape(struct topt_micros *m, int nodes, int per_node, struct alon
 {
     struct topt_shape_search s;
     struct topt_solutions all = {0};
-    int rc = topt_shape_open(&s, m, nodes, per_node, NULL) ||
+    int rc = topt_shape_open(&s, m, nodes, per_node, TOPT_GOAL_FRONTIER, NULL) ||
              topt_shape_solve(&s, TOPT_GOAL_FRONTIER, 0, 0, &all, NULL);
     for (int i = 0; i < all.n && a->npoints < 4000; i++) {
         int64_t memory = all.at[i].memory_bytes;
@@ -382,7 +382,7 @@ static int solve(const struct topt_request *r, int nodes, int per_node,
     memset(ret, 0, sizeof *ret);
     if (topt_micros_init(&m, r, NULL))
         return -1;
-    int rc = topt_shape_open(&s, &m, nodes, per_node, NULL) ||
+    int rc = topt_shape_open(&s, &m, nodes, per_node, TOPT_GOAL_FRONTIER, NULL) ||
              topt_shape_solve(&s, goal, r->memory_limit, 0, ret, NULL);
     topt_shape_close(&s);
     topt_micros_fini(&m);

@@ -185,7 +185,7 @@ static void compare(const struct topt_request *r, int nodes, int per_node,
     struct topt_shape_search s;
     if (topt_micros_init(&micros, r, NULL))
         return;
-    if (!topt_shape_open(&s, &micros, nodes, per_node, NULL))
+    if (!topt_shape_open(&s, &micros, nodes, per_node, TOPT_GOAL_FRONTIER, NULL))
         for (int i = 0; i < s.nvariants; i++)
             compare_variant(&s, &s.variant[i], t);
     topt_shape_close(&s);
@@ -352,7 +352,8 @@ static void test_factors(void)
         r.settings.optimizer = (enum topt_optimizer)(seed % 3);
         if (!m || topt_micros_init(&micros, &r, NULL))
             continue;
-        if (!topt_shape_open(&s, &micros, k->nodes, k->per_node, NULL))
+        if (!topt_shape_open(&s, &micros, k->nodes, k->per_node, TOPT_GOAL_FRONTIER,
+                             NULL))
             compare_shape(&s, &t, flagged);
         topt_shape_close(&s);
         topt_micros_fini(&micros);

@@ -92,7 +92,7 @@ static int check_model(struct topt_model *m, struct topt_request *r, int nodes,
     struct topt_costing costing;
     r->model = m;
     if (!m || topt_micros_init(&micros, r, NULL) ||
-        topt_shape_open(&s, &micros, nodes, per_node, NULL) ||
+        topt_shape_open(&s, &micros, nodes, per_node, TOPT_GOAL_FRONTIER, NULL) ||
         topt_shape_costing(&s, &s.variant[0], &costing, NULL) ||
         topt_shape_problem(&s, &s.variant[0], &p, NULL))
         return -1;

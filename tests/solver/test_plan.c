@@ -358,8 +358,8 @@ static void test_factor_refusals(struct topt_model *m)
     r.gpus = 2;
     r.factors = TOPT_FACTOR_RECOMPUTE;
     r.blocks = TOPT_BLOCKS_FREE;
-    ok(topt_plan(&r, &a, &err) == -1 && strstr(err.text, "alike"),
-       "recomputation where blocks are free: %s", err.text);
+    ok(topt_plan_frontier(&r, &a, &err) == -1 && strstr(err.text, "alike"),
+       "a frontier with recomputation where blocks are free: %s", err.text);
     r.factors = 0;
     r.model = m;
     r.micro_batches = 5;

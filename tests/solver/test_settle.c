@@ -281,11 +281,13 @@ static void test_models(int alike, int wanted)
         r.factors = 0;
         if (!m || topt_micros_init(&micros, &r, NULL))
             continue;
-        if (!topt_shape_open(&s, &micros, k->nodes, k->per_node, NULL) &&
+        if (!topt_shape_open(&s, &micros, k->nodes, k->per_node, TOPT_GOAL_FRONTIER,
+                             NULL) &&
             !topt_shape_costing(&s, &s.variant[0], &costing, NULL)) {
             struct topt_space_options o = {.space = k->space,
                                            .zero = seed % 2 ? 15 : 1,
-                                           .alike = alike ? &micros.blocks : NULL,
+                                           .blocks = &micros.blocks,
+                                           .alike = alike,
                                            .recompute = alike && seed % 4 < 2
                                                             ? TOPT_RECOMPUTE_FREE
                                                             : TOPT_RECOMPUTE_NONE};
@@ -338,7 +340,7 @@ static void test_stop(void)
     r.space = TOPT_SPACE_CANONICAL;
     r.factors = 0;
     int rc = topt_micros_init(&micros, &r, NULL) ||
-             topt_shape_open(&s, &micros, 2, 4, NULL) ||
+             topt_shape_open(&s, &micros, 2, 4, TOPT_GOAL_FRONTIER, NULL) ||
              topt_shape_costing(&s, &s.variant[0], &k, NULL);
     k.cancel = &told;
     rc = rc || topt_problem_create(&k, &o, &p, NULL);

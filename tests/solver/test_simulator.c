@@ -196,7 +196,7 @@ int main(void)
     r.settings.granule_bytes = 512;
     r.factors = 0;
     if (!ok(r.hw && r.model && !topt_micros_init(&micros, &r, NULL) &&
-                !topt_shape_open(&s, &micros, 2, 2, NULL) &&
+                !topt_shape_open(&s, &micros, 2, 2, TOPT_GOAL_FRONTIER, NULL) &&
                 !topt_shape_costing(&s, &s.variant[0], &k, NULL) &&
                 !topt_shape_problem(&s, &s.variant[0], &p, NULL),
             "a GPT on 2 nodes of 2"))

@@ -1,0 +1,156 @@
+/* Recomputation where blocks are free, of which the search knows a little less than it costs: what it answers
+ * against the true cost, against blocks that choose alike, and against random strategies. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer.h"
+#include "random_model.h"
+#include "tap.h"
+
+static struct topt_hw *hw;
+
+struct tally {
+    int asked, found, faster, uneven, rolled;
+    int untrue, heavy, claims, beaten;
+};
+
+/* Does every block of a kind choose as the first does? */
+static int is_even(const struct topt_blocks *b, const struct topt_strategy *s)
+{
+    for (int i = 0; i < s->nops; i++)
+        if (b->kind[i] >= 0 &&
+            memcmp(&s->config[i], &s->config[b->of[b->kind[i]].first + b->position[i]],
+                   sizeof s->config[i]) != 0)
+            return 0;
+    return 1;
+}
+
+/* What makes nothing again is said to take a little more than it does (problem.h). */
+static int is_untrue(const struct topt_problem *p, const struct topt_solution *s,
+                     int64_t memory)
+{
+    return topt_problem_charges(p, s->strategy) ? s->memory_bytes != memory
+                                                : s->memory_bytes < memory;
+}
+
+/* No random strategy that fits may be below the claim's floor. */
+static void roll(const struct topt_costing *k, const struct topt_problem *p,
+                 int64_t limit, const struct topt_claim *c, uint64_t seed,
+                 struct tally *t)
+{
+    for (int i = 0; i < 40; i++) {
+        struct topt_strategy *s = topt_problem_random(p, &seed);
+        struct topt_strategy_cost cost;
+        if (s && !topt_cost_strategy(k, s, &cost, NULL) && cost.memory_bytes <= limit) {
+            t->rolled++;
+            t->beaten += cost.time_ns < c->floor_ns;
+        }
+        topt_strategy_destroy(s);
+    }
+}
+
+/* What blocks that choose alike do within the limit is a bound of what free ones do. */
+static void ask(const struct topt_costing *k, const struct topt_space_options *o,
+                const struct topt_solution *alike, int64_t limit, uint64_t seed,
+                struct tally *t)
+{
+    struct topt_search_options so = {
+        .threads = 1, .memory_limit = limit, .epsilon = seed % 2 ? 0.01 : 0.0001};
+    struct topt_solutions a;
+    struct topt_problem *p;
+    struct topt_strategy_cost cost;
+    if (topt_problem_create(k, o, &p, NULL))
+        return;
+    t->asked++;
+    if (!topt_problem_fastest(p, &so, &a, NULL)) {
+        const struct topt_solution *s = a.n ? a.at : NULL;
+        roll(k, p, limit, &a.claim, seed, t);
+        t->beaten += alike->time_ns < a.claim.floor_ns;
+        t->found += s != NULL;
+        t->untrue +=
+            s && (topt_cost_strategy(k, s->strategy, &cost, NULL) ||
+                  cost.time_ns != s->time_ns || is_untrue(p, s, cost.memory_bytes));
+        t->heavy += s && s->memory_bytes > limit;
+        t->claims += s && (double)s->time_ns <=
+                              (double)a.claim.floor_ns * (1 + a.claim.epsilon) + 2;
+        t->faster += s && s->time_ns < alike->time_ns;
+        t->uneven += s && !is_even(o->blocks, s->strategy);
+        topt_solutions_fini(&a);
+    } else {
+        t->untrue++;
+    }
+    topt_problem_destroy(p);
+}
+
+static void ask_all(const struct topt_costing *k, struct topt_space_options *o,
+                    uint64_t seed, struct tally *t)
+{
+    struct topt_search_options any = {.threads = 1};
+    struct topt_solutions all;
+    struct topt_problem *p;
+    o->alike = 1;
+    if (topt_problem_create(k, o, &p, NULL))
+        return;
+    if (!topt_problem_frontier(p, &any, 0, &all, NULL)) {
+        o->alike = 0;
+        o->floors = seed % 3 ? 0 : 1 + (int)(seed * 7 % 900);
+        for (int i = 0; i < all.n; i += 1 + all.n / 6) {
+            int64_t next =
+                i + 1 < all.n ? all.at[i + 1].memory_bytes - 1 : all.at[i].memory_bytes;
+            ask(k, o, &all.at[i], i % 2 ? next : all.at[i].memory_bytes, seed + 31, t);
+        }
+        topt_solutions_fini(&all);
+    }
+    topt_problem_destroy(p);
+}
+
+static void test_model(uint64_t seed, struct tally *t)
+{
+    struct topt_request r;
+    struct topt_micros micros;
+    struct topt_shape_search s;
+    struct topt_costing costing;
+    topt_request_init(&r);
+    struct topt_model *m = block_model(seed, 3 + (int)(seed % 3), 1 + (int)(seed % 4));
+    r.model = m;
+    r.hw = hw;
+    r.space = seed % 2 ? TOPT_SPACE_FULL : TOPT_SPACE_CANONICAL;
+    r.settings.granule_bytes = 1;
+    r.factors = 0;
+    if (m && !topt_micros_init(&micros, &r, NULL)) {
+        if (!topt_shape_open(&s, &micros, 1 + (int)(seed % 2), 2, TOPT_GOAL_FASTEST,
+                             NULL) &&
+            !topt_shape_costing(&s, &s.variant[0], &costing, NULL)) {
+            struct topt_space_options o = {.space = r.space,
+                                           .zero = seed % 2 ? 15 : 1,
+                                           .blocks = &micros.blocks,
+                                           .recompute = TOPT_RECOMPUTE_FREE};
+            ask_all(&costing, &o, seed, t);
+        }
+        topt_shape_close(&s);
+        topt_micros_fini(&micros);
+    }
+    topt_model_destroy(m);
+}
+
+int main(void)
+{
+    struct tally t = {0};
+    hw = topt_hw_load("v100-dgx1-2x8", NULL);
+    if (!hw)
+        return 1;
+    for (uint64_t seed = 1; seed <= 60; seed++)
+        test_model(seed, &t);
+    ok(t.asked > 100 && t.found == t.asked, "%d questions, %d with an answer", t.asked,
+       t.found);
+    is_int(t.untrue, 0, "each costs what it is said to");
+    is_int(t.heavy, 0, "and fits");
+    is_int(t.claims, t.found, "and is as near to the floor as is claimed");
+    is_int(t.beaten, 0, "which none of %d random strategies is below, nor blocks alike",
+           t.rolled);
+    ok(t.faster > 5 && t.uneven > 5, "%d are faster than blocks alike, %d not even",
+       t.faster, t.uneven);
+    topt_hw_destroy(hw);
+    return done_testing();
+}
