@@ -173,8 +173,13 @@ int64_t topt_floor_of(const struct topt_frontier *f)
 
 double topt_run_epsilon(const struct run *r, int open)
 {
-    double epsilon = topt_claim_epsilon(&r->ret->claim, topt_solutions_best(r->ret));
-    return open || r->ret->stopped ? epsilon : fmin(epsilon, r->options->epsilon);
+    int64_t best = topt_solutions_best(r->ret);
+    double epsilon = topt_claim_epsilon(&r->ret->claim, best),
+           asked = r->options->epsilon;
+    double rounding = best > 0 ? 2 / (double)best + 1e-11 : 0;
+    if (open || r->ret->stopped)
+        return epsilon <= asked + rounding ? fmin(epsilon, asked) : epsilon;
+    return fmin(epsilon, asked);
 }
 
 static int claim_once(struct run *r, const struct topt_frontier *f)
