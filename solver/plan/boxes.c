@@ -350,6 +350,8 @@ static struct topt_search_options options_for_least(struct topt_search_options o
 {
     o.memory_limit = o.time_limit = o.max_work = 0;
     o.epsilon = 0;
+    o.known = NULL; /* of times */
+    o.nknown = 0;
     o.cancel = o.stop ? o.stop : o.cancel;
     o.stop = NULL;
     return o;

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+__extension__ typedef __int128 wide; /* of the largest costs and weights */
+
 int topt_crosser_init(struct crosser *c, const struct topt_search_problem *p,
                       struct topt_error *err)
 {
@@ -59,6 +61,11 @@ static struct topt_cost edge_cost(const struct crosser *c, int e)
     return t->alt[t->first[entry] + c->mix[c->problem->nops + e]];
 }
 
+static wide weight(const struct parents *p, struct topt_cost c)
+{
+    return (wide)p->time * c.time + (wide)p->memory * c.memory;
+}
+
 /* Choose the alternative of an edge; 0 where its ends can't have what they chose. */
 static int settle_edge(struct crosser *c, const struct parents *p, int e)
 {
@@ -77,8 +84,7 @@ static int settle_edge(struct crosser *c, const struct parents *p, int e)
     int32_t n = t->first[entry + 1] - t->first[entry];
     *alt = 0;
     for (int32_t a = 1; a < n; a++)
-        if (p->time * of[a].time + p->memory * of[a].memory <
-            p->time * of[*alt].time + p->memory * of[*alt].memory)
+        if (weight(p, of[a]) < weight(p, of[*alt]))
             *alt = a;
     return n > 0;
 }
