@@ -51,14 +51,19 @@ void topt_crosser_fini(struct crosser *c)
     free(c->barred);
 }
 
+/* Where the alternatives of an edge begin, as the mix has its ends, with their end after it. */
+static const int32_t *entry_of(const struct crosser *c, const struct topt_search_edge *x)
+{
+    return x->table->first +
+           (int64_t)x->from_class[c->mix[x->from]] * x->table->to_classes +
+           x->to_class[c->mix[x->to]];
+}
+
 /* What an edge costs as the mix has it. */
 static struct topt_cost edge_cost(const struct crosser *c, int e)
 {
     const struct topt_search_edge *x = &c->problem->edge[e];
-    const struct topt_table *t = x->table;
-    int64_t entry = (int64_t)x->from_class[c->mix[x->from]] * t->to_classes +
-                    x->to_class[c->mix[x->to]];
-    return t->alt[t->first[entry] + c->mix[c->problem->nops + e]];
+    return x->table->alt[*entry_of(c, x) + c->mix[c->problem->nops + e]];
 }
 
 static wide weight(const struct parents *p, struct topt_cost c)
@@ -70,7 +75,6 @@ static wide weight(const struct parents *p, struct topt_cost c)
 static int settle_edge(struct crosser *c, const struct parents *p, int e)
 {
     const struct topt_search_edge *x = &c->problem->edge[e];
-    const struct topt_table *t = x->table;
     int32_t *alt = &c->mix[c->problem->nops + e];
     for (int k = 0; k < 2; k++)
         if (p->choice[k][x->from] == c->mix[x->from] &&
@@ -78,10 +82,8 @@ static int settle_edge(struct crosser *c, const struct parents *p, int e)
             *alt = p->choice[k][c->problem->nops + e];
             return 1;
         }
-    int64_t entry = (int64_t)x->from_class[c->mix[x->from]] * t->to_classes +
-                    x->to_class[c->mix[x->to]];
-    const struct topt_cost *of = &t->alt[t->first[entry]];
-    int32_t n = t->first[entry + 1] - t->first[entry];
+    const int32_t *entry = entry_of(c, x), n = entry[1] - entry[0];
+    const struct topt_cost *of = &x->table->alt[entry[0]];
     *alt = 0;
     for (int32_t a = 1; a < n; a++)
         if (weight(p, of[a]) < weight(p, of[*alt]))
