@@ -198,34 +198,56 @@ int topt_problem_crossing(const struct topt_problem *p)
     return p->spans.crossing;
 }
 
-static void lower_to(int64_t *best, int64_t value, int64_t below)
+/* The nearest value to 'from', above or below it; 'best' is what was so far. */
+static int64_t nearer(int64_t best, int64_t value, int64_t from, int above)
 {
-    if (value < below && value > *best)
-        *best = value;
+    if (above)
+        return value > from && value < best ? value : best;
+    return value < from && value > best ? value : best;
 }
 
-int64_t topt_problem_next_transient(const struct topt_problem *p, int64_t below)
+static int64_t nearest_transient(const struct topt_problem *p, int64_t from, int above)
 {
-    int64_t best = -1;
+    int64_t best = above ? INT64_MAX : -1;
     for (int i = 0; i < p->nchoices; i++)
         for (int c = 0; c < p->choice[i].n; c++)
-            lower_to(&best, p->choice[i].transient[c], below);
+            best = nearer(best, p->choice[i].transient[c], from, above);
     for (int code = 0; code < TOPT_TRANSIENT_CODES; code++)
         for (int i = 0; i < p->ntables; i++)
             if (p->table[i].occurs[code / 64] >> code % 64 & 1) {
-                lower_to(&best, topt_transient_of(code), below);
+                best = nearer(best, topt_transient_of(code), from, above);
                 break;
             }
     return best;
 }
 
-int64_t topt_problem_next_crossing(const struct topt_problem *p, int64_t below)
+static int64_t nearest_crossing(const struct topt_problem *p, int64_t from, int above)
 {
-    int64_t best = -1;
+    int64_t best = above ? INT64_MAX : -1;
     for (int i = 0; i < p->nchoices; i++)
         for (int c = 0; c < p->choice[i].n; c++)
-            lower_to(&best, p->choice[i].waiting[c], below);
+            best = nearer(best, p->choice[i].waiting[c], from, above);
     return best;
+}
+
+int64_t topt_problem_next_transient(const struct topt_problem *p, int64_t below)
+{
+    return nearest_transient(p, below, 0);
+}
+
+int64_t topt_problem_next_crossing(const struct topt_problem *p, int64_t below)
+{
+    return nearest_crossing(p, below, 0);
+}
+
+int64_t topt_problem_transient_above(const struct topt_problem *p, int64_t above)
+{
+    return nearest_transient(p, above, 1);
+}
+
+int64_t topt_problem_crossing_above(const struct topt_problem *p, int64_t above)
+{
+    return nearest_crossing(p, above, 1);
 }
 
 /* ---- points -------------------------------------------------------------------------------- */

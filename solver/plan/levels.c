@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+__extension__ typedef __int128 wide;
+
 static int no_memory(struct topt_error *err)
 {
     return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
@@ -71,19 +73,30 @@ void topt_levels_share(struct levels *l)
         ;
 }
 
-void topt_levels_find(struct levels *l, const struct topt_weigher *w)
+static wide weight_of(const struct topt_weights *by, struct topt_cost c)
+{
+    return (wide)by->memory * c.memory + (wide)by->time * c.time;
+}
+
+void topt_levels_find(struct levels *l, const struct topt_weigher *w,
+                      struct topt_cost begin, struct topt_cost end)
 {
     const struct topt_problem *p = l->p;
+    struct topt_weights by = topt_weigher_weights(w);
+    wide first = weight_of(&by, begin), whole = weight_of(&by, end) - first;
     for (int i = 0; i < p->nplaces - p->nmirrors; i++) {
         const struct choice *h = &p->choice[p->place[i].choice];
         uint16_t *level = l->of[h->part[0].family];
         for (int c = 0; c < h->nkept; c++) {
-            int at = topt_level_of(topt_weigher_config(w, i, c));
+            int64_t weight = topt_weigher_through(w, i, c);
+            if (weight == INT64_MAX)
+                continue;
+            double part = whole > 0 ? (double)(weight - first) / (double)whole : 0;
+            int at = topt_level_of(fmin(part, 1));
             uint16_t *x = &level[h->config[h->kept[c]]];
             *x = at < *x ? (uint16_t)at : *x;
         }
     }
-    topt_levels_share(l);
 }
 
 /* Counted by level, from the nearest on; of one level in their own order. */

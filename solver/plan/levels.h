@@ -26,9 +26,10 @@ void topt_levels_fini(struct levels *l);
 
 /* The level of what stands 'part' of the way from the best to the end of what matters. */
 int topt_level_of(double part);
-/* After topt_weigher_within of the problem's weigher: everything by where its lightest strategy
- * stands. */
-void topt_levels_find(struct levels *l, const struct topt_weigher *w);
+/* After topt_weigher_within of the problem's weigher: everything by where its lightest strategy stands on the way
+ * from 'begin' to 'end', where that is nearer than it is yet.  Families of a place are not yet alike. */
+void topt_levels_find(struct levels *l, const struct topt_weigher *w,
+                      struct topt_cost begin, struct topt_cost end);
 
 /* Levels that say how many of its family are nearer.  Where an operator stands for those of many blocks, its second
  * nearest configuration is farther than all of an operator that is there once: by these, each has some.  'ret' as

@@ -132,6 +132,9 @@ struct topt_caps topt_problem_least_caps(const struct topt_problem *p);
 /* Largest cap below the given one that changes anything, or -1. */
 int64_t topt_problem_next_transient(const struct topt_problem *p, int64_t below);
 int64_t topt_problem_next_crossing(const struct topt_problem *p, int64_t below);
+/* Smallest cap above the given one that changes anything, or INT64_MAX. */
+int64_t topt_problem_transient_above(const struct topt_problem *p, int64_t above);
+int64_t topt_problem_crossing_above(const struct topt_problem *p, int64_t above);
 
 /* What a point takes beside its memory and its caps: what is made again of the largest block of a kind, where the
  * point has the mean of all (problem_impl.h); 0 where blocks choose alike.  -1: no memory. */

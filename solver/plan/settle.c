@@ -11,8 +11,7 @@
  *
  * until that is nothing, or is small enough to be priced and searched as a whole.  Nothing is lost: prices
  * only grow when they become exact, so what weighs too much with floors does so in truth. */
-#include "levels.h"
-#include "run.h"
+#include "survey.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,8 +20,6 @@ enum {
     NEAR_PART = 512,  /* of all entries, that are in the first small problem */
     NEARER_TIMES = 4, /* entries in a small problem, to those in the one before */
     SMALL_TIMES = 4,  /* what is larger by this only is searched as a whole */
-    WEIGHINGS = 24,   /* at most, for one balance */
-    GUESS = 4,        /* where nothing is known that fits: a part slower than the bound */
 };
 
 struct settle {
@@ -32,16 +29,10 @@ struct settle {
     struct topt_problem *whole, *part; /* part: owned where it is not the whole */
     struct topt_search_options own;    /* of searches: with what is left of the work, */
     struct topt_cost known;            /* and what is had, whatever it needs */
-    int64_t room;  /* for what adds up, of the memory; INT64_MAX: no limit */
-    int64_t near;  /* entries of the next small problem */
-    int64_t floor; /* nothing that was left out is faster */
-    int open;      /* nor is that proven within the tolerance */
-    /* of the part, weighed */
-    struct topt_weigher *weigher;
-    double bound;
-    /* The balance is between these, of which one fits and one does not; at first those of the part before, whose
-     * prices were a little lower.  Both 0: not known. */
-    struct topt_cost fast, light;
+    int64_t near;                      /* entries of the next small problem */
+    int64_t floor;                     /* nothing that was left out is faster */
+    int open;                          /* nor is that proven within the tolerance */
+    struct survey survey;              /* of the part */
     struct levels levels;
 };
 
@@ -53,13 +44,6 @@ static int64_t aim_of(const struct settle *s)
     int64_t best = topt_solutions_best(s->ret), limit = s->options->time_limit;
     int64_t aim = best < INT64_MAX ? topt_floor_under(best, s->options->epsilon) : best;
     return limit && limit < aim ? limit : aim;
-}
-
-static void find_room(struct settle *s)
-{
-    struct topt_caps least = topt_problem_least_caps(s->part);
-    int64_t low = least.transient + topt_problem_crossing(s->part) * least.crossing;
-    s->room = s->options->memory_limit ? s->options->memory_limit - low : INT64_MAX;
 }
 
 /* What a search may still take. */
@@ -83,93 +67,6 @@ static int over(const struct settle *s)
 {
     struct run r = {.options = s->options, .ret = s->ret};
     return topt_run_over(&r);
-}
-
-/* ---- weighing -------------------------------------------------------------------------------- */
-
-static int weigh(struct settle *s, struct topt_weighing by, struct topt_cost *ret,
-                 int *ret_some)
-{
-    int64_t aim = aim_of(s), most = (int64_t)1 << 50;
-    struct topt_cost corner = {s->room < most ? s->room : most, aim < most ? aim : most};
-    *ret_some = 0;
-    return topt_weigher_weigh(s->weigher, by, corner, s->err) ||
-                   topt_weigher_lightest(s->weigher, ret_some, ret, s->err)
-               ? -1
-               : 0;
-}
-
-/* How much better a bound is worth another weighing. */
-static double near_enough(const struct settle *s)
-{
-    return fmax(s->options->epsilon / 8, 1.0 / 8192);
-}
-
-/* The fastest, and where that does not fit, the lightest.  '*ret_some': can anything fit at all? */
-static int find_ends(struct settle *s, int *ret_some)
-{
-    s->fast = s->light = (struct topt_cost){0, 0};
-    if (weigh(s, (struct topt_weighing){0, 1}, &s->fast, ret_some))
-        return -1;
-    s->bound = fmax(s->bound, (double)s->fast.time);
-    if (!*ret_some || s->fast.time > aim_of(s) || s->fast.memory <= s->room)
-        return 0;
-    if (weigh(s, (struct topt_weighing){1, 0}, &s->light, ret_some))
-        return -1;
-    *ret_some = *ret_some && s->light.memory <= s->room;
-    return 0;
-}
-
-/* Does the room end between the ends? */
-static int is_between(const struct settle *s)
-{
-    return s->light.memory <= s->room && s->fast.memory > s->room &&
-           s->light.time > s->fast.time;
-}
-
-/* Weigh by the line through the ends, below which there is nothing, and put the lightest in the place of
- * one of them.  1 where that is worth another time, 0, or -1. */
-static int move_end(struct settle *s)
-{
-    __extension__ typedef __int128 wide;
-    struct topt_cost fast = s->fast, light = s->light, middle;
-    struct topt_weighing by = {light.time - fast.time, fast.memory - light.memory};
-    int some;
-    if (weigh(s, by, &middle, &some))
-        return -1;
-    if (!some)
-        return 0;
-    wide gain = (wide)by.memory * (light.memory - middle.memory) +
-                (wide)by.time * (light.time - middle.time);
-    double line = (double)by.memory / (double)by.time;
-    s->bound =
-        fmax(s->bound, (double)middle.time + (double)(middle.memory - s->room) * line);
-    if (gain <= 0 || (double)gain / (double)by.time < s->bound * near_enough(s) ||
-        s->bound > (double)aim_of(s))
-        return 0;
-    *(middle.memory <= s->room ? &s->light : &s->fast) = middle;
-    return 1;
-}
-
-/* The balance by which the bound is best.  That of a part is hardly another than that of the whole, so where the
- * one was found the search for the other begins, and mostly ends.  '*ret_some': can anything fit at all? */
-static int find_balance(struct settle *s, int *ret_some)
-{
-    int more = 1;
-    *ret_some = 1;
-    if (!is_between(s) && find_ends(s, ret_some))
-        return -1;
-    for (int i = 0; *ret_some && is_between(s) && more > 0 && i < WEIGHINGS; i++)
-        more = move_end(s);
-    return more < 0 ? -1 : 0;
-}
-
-static void unweigh(struct settle *s)
-{
-    s->ret->claim.stats.products += s->weigher ? topt_weigher_work(s->weigher) : 0;
-    topt_weigher_destroy(s->weigher);
-    s->weigher = NULL;
-    topt_levels_fini(&s->levels);
 }
 
 /* ---- parts ------------------------------------------------------------------------------------- */
@@ -220,23 +117,6 @@ static enum step finish(struct settle *s, int level)
     return DONE;
 }
 
-/* What can't be weighed exactly is priced as a whole. */
-static enum step give_up(struct settle *s)
-{
-    return topt_levels_init(&s->levels, s->part, s->err) ? FAILED
-                                                         : finish(s, TOPT_LEVEL_BEYOND);
-}
-
-/* The corner of what matters: as good as the best so far, or a guess where there is none. */
-static struct topt_cost corner_of(const struct settle *s)
-{
-    int64_t aim = aim_of(s);
-    double guess = s->bound * (1 + 1.0 / GUESS);
-    if (aim == INT64_MAX)
-        aim = guess < 0x1p62 ? (int64_t)guess : (int64_t)1 << 62;
-    return (struct topt_cost){s->room < INT64_MAX ? s->room : 0, aim};
-}
-
 /* What is near is searched, so that there is a best. */
 static int search_some(struct settle *s, const struct levels *levels)
 {
@@ -268,7 +148,6 @@ static int keep_rest(struct settle *s, int level)
     struct topt_problem *next;
     if (topt_levels_part(&s->levels, level, &next, s->err))
         return -1;
-    unweigh(s); /* it borrows from the part */
     if (s->part != s->whole)
         topt_problem_destroy(s->part);
     s->part = next;
@@ -310,43 +189,34 @@ static enum step look(struct settle *s, int known)
     leave_out(s, known || found ? aim_of(s) + 1 : INT64_MAX);
     if (!found)
         return finish(s, last);
-    double at = topt_weigher_at(s->weigher, corner_of(s));
-    return at < 0 ? DONE
-                  : keep_rest(s, known || at < 1 ? topt_level_of(fmin(at, 1))
-                                                 : TOPT_LEVEL_BEYOND);
-}
-
-static enum step go_on(struct settle *s)
-{
-    int some, known = aim_of(s) < INT64_MAX;
-    if (topt_weigher_within(s->weigher, corner_of(s), &some, s->err))
-        return FAILED;
-    if (!some && known) { /* nothing is as good */
-        leave_out(s, aim_of(s) + 1);
+    if ((double)aim_of(s) < s->survey.bound)
         return DONE;
-    }
-    if (topt_levels_init(&s->levels, s->part, s->err))
-        return FAILED;
-    topt_levels_find(&s->levels, s->weigher);
-    return look(s, known);
+    int all_matters = !known && aim_of(s) >= s->survey.end;
+    return keep_rest(s, all_matters ? TOPT_LEVEL_BEYOND
+                                    : topt_survey_level(&s->survey, aim_of(s)));
 }
 
+/* One look at what is left. */
 static enum step go(struct settle *s)
 {
     struct topt_error why = {0};
-    int some;
-    find_room(s);
-    find_options(s);
-    const struct topt_search_problem *p = topt_problem_under(s->part, -1, -1);
-    if (topt_weigher_create(p, &s->own, &s->weigher, &why)) {
-        if (why.code == TOPT_ERR_LIMIT)
-            return give_up(s);
+    int some, known = aim_of(s) < INT64_MAX;
+    s->survey.run =
+        (struct run){.p = s->part, .options = s->options, .ret = s->ret, .err = s->err};
+    s->survey.aim = aim_of(s);
+    if (topt_levels_init(&s->levels, s->part, s->err))
+        return FAILED;
+    if (topt_survey(&s->survey, &s->levels, &some, &why)) {
+        if (why.code == TOPT_ERR_LIMIT) /* what can't be weighed is priced as a whole */
+            return finish(s, TOPT_LEVEL_BEYOND);
         *s->err = why;
         return FAILED;
     }
-    if (find_balance(s, &some))
-        return FAILED;
-    return some ? go_on(s) : DONE;
+    if (some)
+        return look(s, known);
+    if (known) /* nothing is as good */
+        leave_out(s, aim_of(s) + 1);
+    return DONE;
 }
 
 /* ---- the answer -------------------------------------------------------------------------------- */
@@ -363,7 +233,7 @@ static void keep_best(struct topt_solutions *r)
 static void conclude(struct settle *s, int stopped)
 {
     struct topt_claim *c = &s->ret->claim;
-    int64_t best = topt_solutions_best(s->ret), bound = (int64_t)s->bound;
+    int64_t best = topt_solutions_best(s->ret), bound = (int64_t)s->survey.bound;
     if (stopped)
         leave_out(s, bound);
     s->ret->stopped = stopped;
@@ -398,7 +268,7 @@ int topt_settle_fastest(struct topt_problem *p, const struct topt_search_options
     *ret = (struct topt_solutions){.claim = topt_claim_exact()};
     while (step == MORE && !over(&s)) {
         step = go(&s);
-        unweigh(&s);
+        topt_levels_fini(&s.levels);
     }
     struct run r = {.options = options, .ret = ret};
     if (step == FAILED && topt_run_stopped(&r, &why))

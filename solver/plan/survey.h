@@ -1,0 +1,32 @@
+/* survey.h - what can be as fast as is wanted, as far as weighings tell.  Private to who searches with floors for
+ * prices (settle.c).
+ *
+ * Thread safety: one owner; the problem is borrowed. */
+#ifndef TOPT_SURVEY_H
+#define TOPT_SURVEY_H
+
+#include "levels.h"
+#include "run.h"
+
+struct survey {
+    struct run run; /* of the problem: its limits, what it counts, when it stops */
+    /* Slower strategies are of no interest; INT64_MAX: nothing is known, and a guess is made. */
+    int64_t aim;
+    double bound; /* ns: nothing that fits is faster; a survey only raises it */
+    /* The balance of memory and time by which the bound is best lies between these, of which one fits and one
+     * does not.  Both 0: not known.  That of a part is hardly another than that of the whole, so they
+     * are kept from one survey to the next. */
+    struct topt_cost fast, light;
+    /* Levels go from 'begin', that of the nearest, to 'end', where what matters ends (ns). */
+    int64_t begin, end;
+};
+
+/* Look at all strategies that fit.  '*ret_some': can any be as fast as is wanted?  Then 'levels', which are
+ * the problem's and beyond at first, say how near each configuration is.  LIMIT where the problem can't be weighed. */
+int topt_survey(struct survey *s, struct levels *levels, int *ret_some,
+                struct topt_error *err) TOPT_MUST_CHECK;
+
+/* After that: the level of what is no slower than 'aim'. */
+int topt_survey_level(const struct survey *s, int64_t aim);
+
+#endif
