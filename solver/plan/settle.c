@@ -18,6 +18,7 @@
 
 enum {
     NEAR_PART = 512,  /* of all entries, that are in the first small problem */
+    NEAR_MOST = 16384, /* ... at most */
     NEARER_TIMES = 4, /* entries in a small problem, to those in the one before */
     SMALL_TIMES = 4,  /* what is larger by this only is searched as a whole */
 };
@@ -250,7 +251,9 @@ static int64_t first_near(const struct topt_problem *p)
     int64_t all = 0;
     for (int i = 0; i < p->ntables; i++)
         all += topt_table_entries(p, &p->table[i]);
-    return all / NEAR_PART > p->options.floors ? all / NEAR_PART : p->options.floors;
+    int64_t near = all / NEAR_PART;
+    near = near < NEAR_MOST ? near : NEAR_MOST;
+    return near > p->options.floors ? near : p->options.floors;
 }
 
 int topt_settle_fastest(struct topt_problem *p, const struct topt_search_options *options,

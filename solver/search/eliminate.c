@@ -44,12 +44,10 @@ static int join_views(struct plan *p, int op, const struct view *const *views, i
                       struct view *ret)
 {
     int n = p->nvalues[op];
-    int32_t *id = TOPT_NEW(p->arena, n, int32_t);
-    if (!id)
+    if (topt_views_one(&p->views, n, ret))
         return nomem(p);
-    *ret = (struct view){n ? 1 : 0, id};
     for (int i = 0; i < nviews; i++)
-        if (views[i] && (ret->n = topt_refine(id, n, views[i]->of)) < 0)
+        if (views[i] && topt_views_split(&p->views, n, ret, views[i]->of, ret))
             return nomem(p);
     return 0;
 }
@@ -561,6 +559,7 @@ static int make_room(struct plan *p)
     p->arena = topt_arena_create(0);
     if (!p->arena)
         return nomem(p);
+    topt_views_init(&p->views, p->arena);
     p->nvalues = TOPT_NEW(p->arena, n, int);
     p->factors_of = TOPT_NEW(p->arena, n, struct list);
     p->seen = TOPT_NEW(p->arena, n, int);
@@ -579,6 +578,7 @@ static void clear(struct plan *p)
     for (int i = 0; p->factors_of && i < p->problem->nops; i++)
         free(p->factors_of[i].item);
     topt_tables_fini(&p->tables);
+    topt_views_fini(&p->views);
     topt_points_fini(&p->store);
     free(p->factor);
     free(p->place);

@@ -4,12 +4,7 @@
 #define TOPT_ELIMINATE_H
 
 #include "table.h"
-
-/* What a factor tells apart of an operator. */
-struct view {
-    int n;             /* classes */
-    const int32_t *of; /* class by value of the operator */
-};
+#include "views.h"
 
 /* How a table came about in the problem: shared tables stand in several places. */
 struct place {
@@ -36,6 +31,7 @@ struct plan {
     struct topt_error *err;
     struct topt_arena *arena;
     struct tables tables;
+    struct views views;
     struct point_store store; /* of the leaves */
     const struct point_store *shared;
     int *nvalues;            /* by operator */
@@ -93,10 +89,6 @@ int topt_plan_leaves(struct plan *p) TOPT_MUST_CHECK;
 
 /* Decide one more operator by heuristic (heuristic.c); one that is not decided must be left. */
 void topt_decide(const struct topt_search_problem *problem, int32_t *fixed);
-
-/* Split the classes in 'id' (n of them) by 'by': values stay together where both agree.
- * Classes are numbered by first occurrence.  Returns their number, or -1 (memory). */
-int topt_refine(int32_t *id, int n, const int32_t *by);
 
 int topt_plan_place(struct plan *p, struct place place);
 int topt_plan_factor(struct plan *p, struct factor f);

@@ -13,41 +13,6 @@ static int nomem(struct plan *p)
     return topt_search_nomem(p->err);
 }
 
-/* ---- values ---- */
-
-/* Pairs (class so far, class) -> new class. */
-struct pair_slot {
-    int32_t a, b, id;
-};
-
-static size_t pair_hash(int32_t a, int32_t b)
-{
-    uint64_t h = ((uint64_t)(uint32_t)a << 32 | (uint32_t)b) * 0x9e3779b97f4a7c15u;
-    return (size_t)(h ^ h >> 31);
-}
-
-int topt_refine(int32_t *id, int n, const int32_t *by)
-{
-    size_t cap = 16;
-    while (cap < 2 * (size_t)n)
-        cap *= 2;
-    struct pair_slot *slot = malloc(cap * sizeof *slot);
-    if (!slot)
-        return -1;
-    memset(slot, 0xff, cap * sizeof *slot);
-    int count = 0;
-    for (int i = 0; i < n; i++) {
-        size_t h = pair_hash(id[i], by[i]) & (cap - 1);
-        while (slot[h].id >= 0 && (slot[h].a != id[i] || slot[h].b != by[i]))
-            h = (h + 1) & (cap - 1);
-        if (slot[h].id < 0)
-            slot[h] = (struct pair_slot){id[i], by[i], count++};
-        id[i] = slot[h].id;
-    }
-    free(slot);
-    return count;
-}
-
 /* ---- leaves ---- */
 
 /* Tables of this plan, by their points, to give equal leaves the same. */
@@ -57,7 +22,7 @@ struct known {
     int next;
 };
 
-/* Operators whose points were made, by what they came of. */
+/* Operators whose points were made, by what they came of, and by where that stands. */
 struct known_op {
     uint64_t hash;
     int op;
@@ -77,7 +42,7 @@ static int interner_init(struct plan *p, struct interner *in)
     int n = p->problem->nops + p->problem->nedges;
     *in = (struct interner){.nbuckets = 2 * n + 1};
     in->known = TOPT_NEW(p->arena, n, struct known);
-    in->op = TOPT_NEW(p->arena, p->problem->nops, struct known_op);
+    in->op = TOPT_NEW(p->arena, 2 * p->problem->nops, struct known_op);
     in->bucket = TOPT_NEW(p->arena, in->nbuckets, int);
     in->op_bucket = TOPT_NEW(p->arena, in->nbuckets, int);
     if (!in->known || !in->op || !in->bucket || !in->op_bucket)
@@ -126,6 +91,13 @@ static int same_op(const struct plan *p, int i, int j)
                    !memcmp(p->value[i], p->value[j], n * sizeof *p->value[i])));
 }
 
+static int same_place(const struct plan *p, int i, int j)
+{
+    const struct topt_search_op *a = &p->problem->op[i], *b = &p->problem->op[j];
+    return a->nconfigs == b->nconfigs && a->cost == b->cost &&
+           p->value[i] == p->value[j] && p->fixed[i] == p->fixed[j];
+}
+
 static const struct points *make_op_points(struct plan *p, int op)
 {
     int n = p->problem->op[op].nconfigs;
@@ -144,21 +116,41 @@ static const struct points *make_op_points(struct plan *p, int op)
     return ret;
 }
 
+/* Whose points are those of 'op': of known ones under 'hash' that are the same by 'same'; -1: of none. */
+static int known_op(const struct plan *p, const struct interner *in, uint64_t hash,
+                    int op, int (*same)(const struct plan *p, int i, int j))
+{
+    for (int k = in->op_bucket[hash % (uint64_t)in->nbuckets]; k >= 0; k = in->op[k].next)
+        if (in->op[k].hash == hash && same(p, in->op[k].op, op))
+            return k;
+    return -1;
+}
+
+static const struct points *remember(struct interner *in, uint64_t hash, int op,
+                                     const struct points *points)
+{
+    int *bucket = &in->op_bucket[hash % (uint64_t)in->nbuckets];
+    in->op[in->nops] = (struct known_op){hash, op, points, *bucket};
+    *bucket = in->nops++;
+    return points;
+}
+
+/* By what its costs are, and, as that takes a look at all of them, first by where they stand. */
 static const struct points *op_points(struct plan *p, struct interner *in, int op)
 {
     size_t n = (size_t)p->problem->op[op].nconfigs;
+    const void *where[2] = {p->problem->op[op].cost, p->value[op]};
+    uint64_t place = topt_hash((const char *)where, sizeof where, n);
+    int k = known_op(p, in, place, op, same_place);
+    if (k >= 0)
+        return in->op[k].points;
     uint64_t h = topt_hash(p->problem->op[op].cost, n * sizeof(struct topt_cost), n);
     h = topt_hash(p->value[op], n * sizeof(int32_t), h);
-    int b = (int)(h % (uint64_t)in->nbuckets);
-    for (int k = in->op_bucket[b]; k >= 0; k = in->op[k].next)
-        if (in->op[k].hash == h && same_op(p, in->op[k].op, op))
-            return in->op[k].points;
+    k = known_op(p, in, h, op, same_op);
+    if (k >= 0)
+        return remember(in, place, op, in->op[k].points);
     const struct points *points = make_op_points(p, op);
-    if (points) {
-        in->op[in->nops] = (struct known_op){h, op, points, in->op_bucket[b]};
-        in->op_bucket[b] = in->nops++;
-    }
-    return points;
+    return points ? remember(in, place, op, remember(in, h, op, points)) : NULL;
 }
 
 static int add_leaf(struct plan *p, struct table *t, int nops, const int *op,
@@ -178,31 +170,38 @@ static int add_leaf(struct plan *p, struct table *t, int nops, const int *op,
     return topt_plan_factor(p, f) < 0 ? -1 : 0;
 }
 
+/* Tell apart what an edge does, but of a decided operator: that has one value. */
+static int split(struct plan *p, int op, const int32_t *class_of)
+{
+    int n = p->problem->op[op].nconfigs;
+    struct view view = {p->nvalues[op], p->value[op]};
+    if (p->fixed[op] >= 0)
+        return 0;
+    if (topt_views_split(&p->views, n, &view, class_of, &view))
+        return nomem(p);
+    p->nvalues[op] = view.n;
+    p->value[op] = view.of;
+    return 0;
+}
+
 /* The values of every operator: the distinct tuples of classes of its configurations. */
 static int find_values(struct plan *p)
 {
     const struct topt_search_problem *g = p->problem;
-    int32_t **id = TOPT_NEW(p->arena, g->nops, int32_t *);
-    if (!id)
+    p->value = TOPT_NEW(p->arena, g->nops, const int32_t *);
+    if (!p->value)
         return nomem(p);
-    p->value = (const int32_t **)id;
     for (int i = 0; i < g->nops; i++) {
-        id[i] = TOPT_NEW(p->arena, g->op[i].nconfigs, int32_t);
-        if (!id[i])
+        struct view view;
+        if (topt_views_one(&p->views, g->op[i].nconfigs, &view))
             return nomem(p);
-        p->nvalues[i] = g->op[i].nconfigs > 0;
+        p->nvalues[i] = view.n;
+        p->value[i] = view.of;
     }
-    for (int e = 0; e < g->nedges; e++) {
-        const struct topt_search_edge *edge = &g->edge[e];
-        int a = edge->from, b = edge->to;
-        /* A decided operator has one value. */
-        if (p->fixed[a] < 0)
-            p->nvalues[a] = topt_refine(id[a], g->op[a].nconfigs, edge->from_class);
-        if (p->fixed[b] < 0)
-            p->nvalues[b] = topt_refine(id[b], g->op[b].nconfigs, edge->to_class);
-        if (p->nvalues[a] < 0 || p->nvalues[b] < 0)
-            return nomem(p);
-    }
+    for (int e = 0; e < g->nedges; e++)
+        if (split(p, g->edge[e].from, g->edge[e].from_class) ||
+            split(p, g->edge[e].to, g->edge[e].to_class))
+            return -1;
     return 0;
 }
 
@@ -210,24 +209,16 @@ static int find_values(struct plan *p)
 static int view_of_edge(struct plan *p, int op, const int32_t *class_of, int nclasses,
                         struct view *ret)
 {
-    int32_t *of = TOPT_NEW(p->arena, p->nvalues[op], int32_t);
+    if (p->fixed[op] < 0)
+        return topt_views_of_values(&p->views, p->problem->op[op].nconfigs, p->value[op],
+                                    p->nvalues[op], class_of, nclasses, ret)
+                   ? nomem(p)
+                   : 0;
+    int32_t *of = TOPT_NEW(p->arena, 1, int32_t);
     if (!of)
         return nomem(p);
-    for (int c = 0; c < p->problem->op[op].nconfigs; c++)
-        if (p->fixed[op] < 0 || p->fixed[op] == c)
-            of[p->value[op][c]] = class_of[c];
+    of[0] = class_of[p->fixed[op]];
     *ret = (struct view){nclasses, of};
-    return 0;
-}
-
-static int view_of_self(struct plan *p, int op, struct view *ret)
-{
-    int32_t *of = TOPT_NEW(p->arena, p->nvalues[op], int32_t);
-    if (!of)
-        return nomem(p);
-    for (int v = 0; v < p->nvalues[op]; v++)
-        of[v] = v;
-    *ret = (struct view){p->nvalues[op], of};
     return 0;
 }
 
@@ -258,7 +249,9 @@ int topt_plan_leaves(struct plan *p)
         struct view view;
         struct place place = {-1, -1, i, -1, NULL};
         struct table *t = table_of(p, &in, op_points(p, &in, i), NULL);
-        if (view_of_self(p, i, &view) || add_leaf(p, t, 1, &i, &view, place))
+        if (topt_views_all(&p->views, p->nvalues[i], &view))
+            return nomem(p);
+        if (add_leaf(p, t, 1, &i, &view, place))
             return -1;
         t->rest_wanted = 1;
     }

@@ -12,9 +12,9 @@
  *
  * Which edges?  What a bond (all edges between two operators) would lose is what its entries weigh
  * more than their halves, on average, memory and time counting alike relative to the largest of all
- * strategies'.  The cheapest bonds are relaxed, as many as it takes; so the dearest one is as cheap
- * as can be.  Then what can be put back is, the dearest first.  Whether it does is planned each time:
- * a plan takes a small part of a weighing. */
+ * strategies'.  Bonds of one table, as alike blocks have them, are one kind.  The cheapest kinds are relaxed, as many
+ * as it takes; so the dearest one is as cheap as can be.  Then what can be put back is, the dearest
+ * first.  Whether it does is planned each time: a plan takes a small part of a weighing. */
 #include "relax.h"
 
 #include <math.h>
@@ -25,6 +25,7 @@ enum { SAMPLE = 64 }; /* rows and columns of a table that are looked at */
 /* An edge, as one of those between two operators; then all of these. */
 struct bond {
     int low, high, edge;
+    int table; /* the first edge that has the same: of this one, then of the first of all */
     double loss;
 };
 
@@ -35,10 +36,12 @@ struct relaxation {
     struct relaxed *ret;
     struct plan *plan;
     struct topt_error *err;
-    struct bond *bond; /* by edge, parallel ones together; what loses least first */
-    int *first;        /* where each of a pair of ends begins, and the end */
-    int nbonds;
-    int fits; /* is the plan, as it is, within the limits? */
+    struct bond *
+        bond; /* by edge, parallel ones and those of a kind together; what loses least first */
+    int *first; /* where each kind begins, and the end */
+    int nkinds;
+    int fits;    /* is the plan, as it is, within the limits? */
+    int planned; /* is it of the edges that are marked now? */
 };
 
 /* ---- what bonds lose ---------------------------------------------------------------------------- */
@@ -135,11 +138,17 @@ static int by_ends(const void *x, const void *y)
                                 : compare(a->edge, b->edge);
 }
 
-static int by_loss(const void *x, const void *y)
+static int by_kind(const void *x, const void *y)
 {
     const struct bond *a = x, *b = y;
     return a->loss < b->loss || a->loss > b->loss ? compare(a->loss, b->loss)
+           : a->table != b->table                 ? compare(a->table, b->table)
                                                   : by_ends(x, y);
+}
+
+static int of_kind(const struct bond *a, const struct bond *b)
+{
+    return a->table == b->table && !(a->loss < b->loss) && !(a->loss > b->loss);
 }
 
 static int same_ends(const struct bond *a, const struct bond *b)
@@ -147,33 +156,71 @@ static int same_ends(const struct bond *a, const struct bond *b)
     return a->low == b->low && a->high == b->high;
 }
 
-/* Edges between the same operators stand together, each with what all of these lose. */
-static int find_bonds(struct relaxation *r)
+struct use {
+    const struct topt_table *table;
+    int edge;
+};
+
+static int by_table(const void *x, const void *y)
+{
+    const struct use *a = x, *b = y;
+    uintptr_t p = (uintptr_t)a->table, q = (uintptr_t)b->table;
+    return p != q ? (p < q ? -1 : 1) : a->edge < b->edge ? -1 : a->edge > b->edge;
+}
+
+/* The bond of each edge by itself. */
+static int find_edges(struct relaxation *r)
 {
     const struct topt_search_problem *p = r->problem;
     struct topt_cost most = most_of(p);
-    r->bond = malloc(((size_t)p->nedges + 1) * sizeof *r->bond);
-    r->first = malloc(((size_t)p->nedges + 1) * sizeof *r->first);
+    struct use *use = malloc(((size_t)p->nedges + 1) * sizeof *use);
+    if (!use)
+        return topt_search_nomem(r->err);
+    for (int e = 0; e < p->nedges; e++)
+        use[e] = (struct use){p->edge[e].table, e};
+    qsort(use, (size_t)p->nedges, sizeof *use, by_table);
+    for (int i = 0, first = 0; i < p->nedges; i++) {
+        const struct topt_search_edge *x = &p->edge[use[i].edge];
+        int low = x->from < x->to ? x->from : x->to, high = x->from + x->to - low;
+        int known = i && use[i].table == use[i - 1].table;
+        first = known ? first : use[i].edge;
+        r->bond[use[i].edge] =
+            (struct bond){low, high, use[i].edge, first,
+                          known ? r->bond[first].loss : loss_of(x->table, most)};
+    }
+    free(use);
+    return 0;
+}
+
+/* Those between the same operators stand together, each with what all of these lose. */
+static void join_edges(struct bond *bond, int n)
+{
+    qsort(bond, (size_t)n, sizeof *bond, by_ends);
+    for (int e = 1; e < n; e++)
+        if (same_ends(&bond[e], &bond[e - 1])) {
+            bond[e].loss += bond[e - 1].loss;
+            bond[e].table = bond[e - 1].table;
+        }
+    for (int e = n - 2; e >= 0; e--)
+        if (same_ends(&bond[e], &bond[e + 1]))
+            bond[e].loss = bond[e + 1].loss;
+}
+
+static int find_bonds(struct relaxation *r)
+{
+    int n = r->problem->nedges;
+    r->bond = malloc(((size_t)n + 1) * sizeof *r->bond);
+    r->first = malloc(((size_t)n + 1) * sizeof *r->first);
     if (!r->bond || !r->first)
         return topt_search_nomem(r->err);
-    for (int e = 0; e < p->nedges; e++) {
-        const struct topt_search_edge *x = &p->edge[e];
-        r->bond[e] =
-            (struct bond){x->from < x->to ? x->from : x->to,
-                          x->from < x->to ? x->to : x->from, e, loss_of(x->table, most)};
-    }
-    qsort(r->bond, (size_t)p->nedges, sizeof *r->bond, by_ends);
-    for (int e = 1; e < p->nedges; e++)
-        if (same_ends(&r->bond[e], &r->bond[e - 1]))
-            r->bond[e].loss += r->bond[e - 1].loss;
-    for (int e = p->nedges - 2; e >= 0; e--)
-        if (same_ends(&r->bond[e], &r->bond[e + 1]))
-            r->bond[e].loss = r->bond[e + 1].loss;
-    qsort(r->bond, (size_t)p->nedges, sizeof *r->bond, by_loss);
-    for (int e = 0; e < p->nedges; e++)
-        if (!e || !same_ends(&r->bond[e], &r->bond[e - 1]))
-            r->first[r->nbonds++] = e;
-    r->first[r->nbonds] = p->nedges;
+    if (find_edges(r))
+        return -1;
+    join_edges(r->bond, n);
+    qsort(r->bond, (size_t)n, sizeof *r->bond, by_kind);
+    for (int e = 0; e < n; e++)
+        if (!e || !of_kind(&r->bond[e], &r->bond[e - 1]))
+            r->first[r->nkinds++] = e;
+    r->first[r->nkinds] = n;
     return 0;
 }
 
@@ -188,14 +235,21 @@ static int try(struct relaxation *r)
     int rc = topt_plan_relaxed(r->plan, r->problem, &r->ret->store, r->options,
                                r->ret->edge, r->err);
     r->fits = !rc && (!r->max_pairs || r->plan->tables.npairs <= r->max_pairs);
+    r->planned = 1;
     return rc && !r->plan->entangled ? -1 : 0;
 }
 
-/* The same with some bonds relaxed, or put back. */
-static int plan_with(struct relaxation *r, int from, int to, char how)
+/* Some kinds are relaxed, or put back. */
+static void mark(struct relaxation *r, int from, int to, char how)
 {
     for (int i = r->first[from]; i < r->first[to]; i++)
         r->ret->edge[r->bond[i].edge] = how;
+    r->planned = 0;
+}
+
+static int plan_with(struct relaxation *r, int from, int to, char how)
+{
+    mark(r, from, to, how);
     return try(r);
 }
 
@@ -203,29 +257,26 @@ static int plan_with(struct relaxation *r, int from, int to, char how)
 static int relax_cheapest(struct relaxation *r, int *ret)
 {
     int low = 0, high = 0; /* 'low' are too few */
-    while (!r->fits && high < r->nbonds) {
+    while (!r->fits && high < r->nkinds) {
         low = high;
-        high = high < r->nbonds / 2 ? 2 * high + 1 : r->nbonds;
+        high = high < r->nkinds / 2 ? 2 * high + 1 : r->nkinds;
         if (plan_with(r, low, high, 1))
             return -1;
     }
-    while (r->fits && low + 1 < high) {
+    int enough = r->fits;
+    while (enough && low + 1 < high) {
         int middle = (low + high) / 2;
         if (plan_with(r, middle, high, 0))
             return -1;
-        if (r->fits) {
-            high = middle;
-            continue;
-        }
-        low = middle;
-        if (plan_with(r, middle, high, 1))
-            return -1;
+        if (!r->fits)
+            mark(r, middle, high, 1);
+        *(r->fits ? &high : &low) = middle;
     }
-    *ret = high;
+    *ret = enough ? high : 0;
     return 0;
 }
 
-/* Put back what can be of some relaxed bonds, the dearest first. */
+/* Put back what can be of some relaxed kinds, the dearest first. */
 static int put_back(struct relaxation *r, int from, int to)
 {
     if (from >= to)
@@ -233,8 +284,7 @@ static int put_back(struct relaxation *r, int from, int to)
     if (plan_with(r, from, to, 0) || r->fits)
         return r->fits ? 0 : -1;
     int middle = (from + to) / 2;
-    if (plan_with(r, from, to, 1))
-        return -1;
+    mark(r, from, to, 1);
     if (to - from == 1)
         return 0;
     return put_back(r, middle, to) || put_back(r, from, middle) ? -1 : 0;
@@ -245,7 +295,7 @@ static int relax(struct relaxation *r)
     int n;
     if (find_bonds(r) || relax_cheapest(r, &n))
         return -1;
-    if (r->fits && put_back(r, 0, n - 1))
+    if (put_back(r, 0, n - 1) || (!r->planned && try(r)))
         return -1;
     for (int e = 0; e < r->problem->nedges; e++)
         r->ret->nedges += r->ret->edge[e];
