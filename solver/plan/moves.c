@@ -4,10 +4,13 @@
  * costs is kept for each that something moves from.  What a table needs is asked for first, and then
  * found together: ways from one source share work, and threads share the sources.
  *
- * On many devices ways are what making a problem costs, and few of them matter.  There a move first costs its
- * floor, and its exact price only where that is asked for (settle.c). */
+ * On many devices ways are what making a problem costs, and few of them matter.  There a move first costs what the
+ * bytes say that have to travel (layout/floor.c), in parts of the problem also what a way between orbits takes
+ * (layout/orbit.c), which knows that a byte may have to travel twice, and its exact price only where that is asked for
+ * (settle.c). */
 #include "problem_impl.h"
 #include "topt_hash.h"
+#include "topt_orbits.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +25,7 @@ struct row {
     uint8_t *known; /* enum known */
     int n;
 };
-enum known { UNKNOWN, FLOOR, ASKED, EXACT };
+enum known { UNKNOWN, BYTES, ORBITS, ASKED, EXACT };
 
 /* What was asked for, and has no cost yet. */
 struct asked {
@@ -39,6 +42,9 @@ struct topt_moves {
     struct topt_layout *layout;
     int64_t *bytes;             /* of the largest block */
     struct topt_floor_end *end; /* where floors are asked for */
+    struct topt_orbits *orbits; /* of the layouts so far; NULL: not asked for */
+    int32_t *orbit;             /* where these are */
+    uint32_t dims;              /* that layouts split, as bits */
     struct row *row;
     int32_t *slot; /* hash of layouts; -1: free */
 };
@@ -53,6 +59,8 @@ static void moves_destroy(struct topt_moves *m)
     free(m->layout);
     free(m->bytes);
     free(m->end);
+    topt_orbits_destroy(m->orbits);
+    free(m->orbit);
     free(m->row);
     free(m->slot);
     free(m);
@@ -117,13 +125,16 @@ static int moves_grow(struct topt_moves *m, int floors)
         floors ? realloc(m->end, (size_t)cap * sizeof *end) : NULL;
     if (end)
         m->end = end;
+    int32_t *orbit = floors ? realloc(m->orbit, (size_t)cap * sizeof *orbit) : NULL;
+    if (orbit)
+        m->orbit = orbit;
     struct row *row = realloc(m->row, (size_t)cap * sizeof *row);
     if (row)
         m->row = row;
     int32_t *slot = realloc(m->slot, 2 * (size_t)cap * sizeof *slot);
     if (slot)
         m->slot = slot;
-    if (!layout || !bytes || (floors && !end) || !row || !slot)
+    if (!layout || !bytes || (floors && (!end || !orbit)) || !row || !slot)
         return -1;
     m->cap = cap;
     m->nslots = 2 * cap;
@@ -131,6 +142,22 @@ static int moves_grow(struct topt_moves *m, int floors)
     for (int i = 0; i < m->n; i++)
         *slot_of(m, &m->layout[i]) = i;
     return 0;
+}
+
+/* Orbits of layouts that split no other dimensions are not those of the next. */
+static void set_end(const struct topt_problem *p, struct topt_moves *m,
+                    const struct topt_layout *l)
+{
+    uint32_t dims = m->dims;
+    topt_floor_end_of(p->k.mesh, &m->shape, l, &m->end[m->n]);
+    for (int a = 0; a < p->k.mesh->naxes; a++)
+        m->dims |= l->at[a] >= 0 ? 1u << l->at[a] : 0;
+    if (m->orbits && m->dims == dims) {
+        m->orbit[m->n] = topt_orbits_number(m->orbits, l);
+        return;
+    }
+    topt_orbits_destroy(m->orbits);
+    m->orbits = NULL;
 }
 
 int topt_moves_number(const struct topt_problem *p, struct topt_moves *m,
@@ -143,7 +170,7 @@ int topt_moves_number(const struct topt_problem *p, struct topt_moves *m,
         m->layout[m->n] = *l;
         m->bytes[m->n] = topt_cost_block(&p->k, m->tensor, l);
         if (p->floors)
-            topt_floor_end_of(p->k.mesh, &m->shape, l, &m->end[m->n]);
+            set_end(p, m, l);
         m->row[m->n] = (struct row){NULL, NULL, 0};
         *slot = m->n++;
     }
@@ -178,20 +205,43 @@ static struct asked *asked_add(struct topt_moves *m)
     return &m->asked[m->nasked++];
 }
 
-/* What bytes alone say.  In place nothing has to be found. */
+static int find_orbits(const struct topt_problem *p, struct topt_moves *m)
+{
+    int element_bytes = topt_dtype_bytes(p->k.settings->dtype);
+    m->orbits = topt_orbits_create(p->k.hw, p->k.mesh, &m->shape, m->dims, element_bytes);
+    for (int i = 0; m->orbits && i < m->n; i++)
+        m->orbit[i] = topt_orbits_number(m->orbits, &m->layout[i]);
+    return m->orbits ? 0 : -1;
+}
+
+/* What a move takes at least, by one or the other; -1: no memory. */
+static int64_t floor_ns(const struct topt_problem *p, struct topt_moves *m, int from,
+                        int to, enum known by)
+{
+    if (by == BYTES)
+        return topt_floor_between(p->floors, &m->shape,
+                                  topt_dtype_bytes(p->k.settings->dtype), &m->end[from],
+                                  &m->end[to]);
+    return m->orbits || !find_orbits(p, m)
+               ? topt_orbits_ns(m->orbits, m->orbit[from], m->orbit[to])
+               : -1;
+}
+
+/* Without looking for a way.  In place nothing has to be found. */
 static int set_floor(const struct topt_problem *p, struct topt_moves *m, int from, int to,
-                     struct topt_error *err)
+                     enum known by, struct topt_error *err)
 {
     struct row *r = &m->row[from];
-    int64_t ns = from == to ? 0
-                            : topt_floor_between(p->floors, &m->shape,
-                                                 topt_dtype_bytes(p->k.settings->dtype),
-                                                 &m->end[from], &m->end[to]);
-    r->known[to] = from == to ? EXACT : FLOOR;
-    r->to[to].transient = m->bytes[from] + (from == to ? 0 : m->bytes[to]);
-    return __builtin_mul_overflow(ns, p->k.settings->micro_batches, &r->to[to].ns)
-               ? topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows")
-               : 0;
+    struct price *x = &r->to[to];
+    int64_t ns = from == to ? 0 : floor_ns(p, m, from, to, by);
+    if (ns < 0)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
+    if (__builtin_mul_overflow(ns, p->k.settings->micro_batches, &ns))
+        return topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows");
+    x->ns = r->known[to] && x->ns > ns ? x->ns : ns;
+    x->transient = m->bytes[from] + (from == to ? 0 : m->bytes[to]);
+    r->known[to] = (uint8_t)(from == to ? EXACT : by);
+    return 0;
 }
 
 int topt_moves_ask(struct topt_problem *p, struct topt_moves *m, int from, int to,
@@ -200,11 +250,12 @@ int topt_moves_ask(struct topt_problem *p, struct topt_moves *m, int from, int t
     struct row *r = &m->row[from];
     if (to >= r->n && row_grow(r, m->cap))
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
-    if (r->known[to])
-        return 0;
     if (!p->floors)
         return topt_moves_settle(p, m, from, to, err);
-    return set_floor(p, m, from, to, err);
+    for (enum known by = BYTES; by <= (p->of ? ORBITS : BYTES); by++)
+        if (r->known[to] < by && set_floor(p, m, from, to, by, err))
+            return -1;
+    return 0;
 }
 
 /* Apart, so that what is asked for most often needs no more than a look. */

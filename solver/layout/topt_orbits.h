@@ -1,0 +1,29 @@
+/* topt_orbits.h - layouts whose axes have no names, and what moves between those take at least.
+ *
+ * Axes of one level and one size are alike (topt_mesh_alike).  Layouts that differ only by which of such axes
+ * do what, or in what order they split a dimension, are one orbit: it says how many axes of
+ * each kind do what.  On 64 devices thousands of layouts have a few hundred orbits.
+ *
+ * Thread safety: one owner. */
+#ifndef TOPT_ORBITS_H
+#define TOPT_ORBITS_H
+
+#include "topt_layout.h"
+
+/* The layout that stands for all of its orbit, in its place. */
+void topt_orbit_first(const struct topt_mesh *mesh, struct topt_layout *l);
+
+/* The orbits of layouts of tensors of one shape that split some of its dimensions ('dims', as bits); borrows the
+ * profile.  NULL: no memory. */
+struct topt_orbits;
+struct topt_orbits *topt_orbits_create(const struct topt_hw *hw,
+                                       const struct topt_mesh *mesh,
+                                       const struct topt_shape *s, uint32_t dims,
+                                       int element_bytes);
+void topt_orbits_destroy(struct topt_orbits *o);
+int topt_orbits_number(const struct topt_orbits *o, const struct topt_layout *l);
+/* Nanoseconds, never more than topt_router_route finds between any of a layout's orbit and any of another's;
+ * TOPT_ROUTE_FAR where there is no way.  -1: no memory. */
+int64_t topt_orbits_ns(struct topt_orbits *o, int from, int to);
+
+#endif
