@@ -171,6 +171,16 @@ static void look_at_shapes(struct topt_bound *b, struct topt_tariff *t, int g,
 
 /* ---- parts ------------------------------------------------------------------------------------------ */
 
+/* Nothing is known of the shapes that these groups can have: most parts are smaller than a part may be. */
+static void forget(struct part *p, int ndims)
+{
+    size_t shapes = 1;
+    for (int g = 0; g < p->n; g++)
+        shapes *= (size_t)ndims + 1;
+    for (int k = 0; k < KINDS; k++)
+        memset(p->least[k], 0x3f, shapes * sizeof p->least[k][0]);
+}
+
 static void split_level(struct topt_bound *b, int first, int end)
 {
     for (; first < end; first += MOST) {
@@ -180,7 +190,7 @@ static void split_level(struct topt_bound *b, int first, int end)
         p->atlas = &b->atlas[p->n][b->ndims];
         p->atlas->ngroups = p->n;
         p->atlas->ndims = b->ndims;
-        memset(p->least, 0x3f, sizeof p->least);
+        forget(p, b->ndims);
     }
 }
 

@@ -6,8 +6,12 @@
  *
  * Keys are corrected until none changes (Bellman, 1958; Ford, 1956).  In sweeps: layouts with more
  * sums come first, since these never come back, then those where more is replicated, since slices
- * come first on most ways.  What a layout is come to from is not kept: a way is read backward from
- * its target, along moves whose keys are the difference of those of their ends.
+ * come first on most ways.  A layout takes the least of what the moves that lead to it bring: its keys
+ * stay in registers meanwhile, and what has not changed since it was looked at is passed over.
+ *
+ * What a layout is come to from is not kept: a way is read backward from its target, along moves whose keys are
+ * the difference of those of their ends.  All keys of some sources are kept for a while: who has asked for
+ * some ways often asks for others from there.
  *
  * Keys are floating-point numbers, which processors compare two or four at a time: whole ones, and exact
  * up to 2 ** 53. */
@@ -25,7 +29,8 @@ enum {
     LANES = TOPT_LANES,
     NONE = TOPT_ATLAS_NONE,
     MOST_SPOTS = 4096, /* else what is known of them outgrows caches */
-    WORTH = 40         /* layouts that may be looked at for one question */
+    WORTH = 100,       /* layouts that may be looked at for one question */
+    KEPT = 4           /* runs */
 };
 
 static const double MOST_KEY = 4503599627370496.0; /* 2 ** 52, more than an hour */
@@ -33,28 +38,40 @@ static const double MOST_KEY = 4503599627370496.0; /* 2 ** 52, more than an hour
 typedef double pair __attribute__((vector_size(16)));
 typedef int64_t mask __attribute__((vector_size(16)));
 
-/* A move to a layout. */
-struct arrival {
-    int32_t from, class;
-};
-
-/* All layouts of as many groups and dimensions, and the moves that lead to them. */
+/* All layouts of as many groups and dimensions, in the order of sweeps, and the moves that lead to them. */
 struct chart {
     int n;
-    int32_t *order;
-    int32_t *first; /* of those to a layout, and one more */
-    struct arrival *arrival;
+    int32_t *spot;  /* by place in that order */
+    int32_t *place; /* by spot */
+    int32_t *first; /* of the moves to a place, and one more */
+    int32_t *from;  /* of a move: the place, ... */
+    int32_t *class; /* ... and which it is */
+};
+
+/* The ways from some sources. */
+struct run {
+    const struct topt_tariff *tariff; /* NULL: none */
+    int n, quads;
+    uint64_t from[LANES];
+    double *way; /* keys of the ways to a place, 4 * quads of each */
+    size_t nways;
 };
 
 struct topt_lanes {
     topt_lower_fn *lower; /* the best for this processor */
     struct chart chart[TOPT_WAY_GROUPS + 1][TOPT_MAX_RANK + 1];
-    double (*way)[LANES]; /* keys of the ways to a layout, by lane */
-    uint8_t *fresh;       /* cheaper than when moves from it were looked at */
-    int nways;
+    struct run run[KEPT];
+    int next; /* the oldest run */
+    /* what is answered now */
     struct topt_tariff *tariff;
     struct topt_atlas *atlas;
     const struct chart *on;
+    /* by move of the chart, under the tariff 'priced' (NULL: none): its key, or INFINITY where there is no such move */
+    const struct topt_tariff *priced;
+    double *step;
+    int32_t nsteps;
+    uint16_t *when; /* by place: the sweep in which it got cheaper last */
+    int nplaces;
 };
 
 struct topt_lanes *topt_lanes_create(void)
@@ -68,10 +85,21 @@ struct topt_lanes *topt_lanes_create(void)
 
 static void chart_fini(struct chart *c)
 {
-    free(c->order);
+    free(c->spot);
+    free(c->place);
     free(c->first);
-    free(c->arrival);
+    free(c->from);
+    free(c->class);
     *c = (struct chart){0};
+}
+
+void topt_lanes_drop(struct topt_lanes *l, const struct topt_tariff *t)
+{
+    for (int i = 0; i < KEPT; i++)
+        if (l->run[i].tariff == t)
+            l->run[i].tariff = NULL;
+    if (l->priced == t)
+        l->priced = NULL;
 }
 
 void topt_lanes_forget(struct topt_lanes *l)
@@ -79,6 +107,9 @@ void topt_lanes_forget(struct topt_lanes *l)
     for (int g = 0; g <= TOPT_WAY_GROUPS; g++)
         for (int d = 0; d <= TOPT_MAX_RANK; d++)
             chart_fini(&l->chart[g][d]);
+    for (int i = 0; i < KEPT; i++)
+        l->run[i].tariff = NULL;
+    l->priced = NULL;
 }
 
 void topt_lanes_destroy(struct topt_lanes *l)
@@ -86,8 +117,10 @@ void topt_lanes_destroy(struct topt_lanes *l)
     if (!l)
         return;
     topt_lanes_forget(l);
-    free(l->way);
-    free(l->fresh);
+    for (int i = 0; i < KEPT; i++)
+        free(l->run[i].way);
+    free(l->step);
+    free(l->when);
     free(l);
 }
 
@@ -103,7 +136,8 @@ static int64_t count_layouts(int groups, int dims)
     return all;
 }
 
-int topt_lanes_suit(const struct topt_way_source *s, int questions)
+/* Is a run worth while for so many questions? */
+static int suits(const struct topt_way_source *s, int questions)
 {
     int64_t n = count_layouts(s->ngroups, s->ndims);
     return n <= MOST_SPOTS && n <= (int64_t)WORTH * questions;
@@ -143,8 +177,10 @@ static int put_in_order(struct chart *c, const struct topt_atlas *a)
     for (int i = 0; i < c->n; i++)
         r[i] = (struct ranked){rank_of(a, i), i, a->spot[i].state};
     qsort(r, (size_t)c->n, sizeof *r, by_rank);
-    for (int i = 0; i < c->n; i++)
-        c->order[i] = r[i].spot;
+    for (int i = 0; i < c->n; i++) {
+        c->spot[i] = r[i].spot;
+        c->place[r[i].spot] = i;
+    }
     free(r);
     return 0;
 }
@@ -153,19 +189,21 @@ static int put_in_order(struct chart *c, const struct topt_atlas *a)
 static void list_arrivals(struct chart *c, const struct topt_atlas *a)
 {
     for (int pass = 0; pass < 2; pass++) {
-        for (int32_t s = 0; s < c->n; s++) {
-            struct topt_atlas_moves m = a->spot[s].out;
+        for (int32_t p = 0; p < c->n; p++) {
+            struct topt_atlas_moves m = a->spot[c->spot[p]].out;
             for (int32_t i = m.first; i < m.first + m.n; i++)
                 for (int k = 0; k < a->class[i].narcs; k++) {
-                    int32_t to = a->arc[a->class[i].arc + k];
-                    if (pass)
-                        c->arrival[--c->first[to]] = (struct arrival){s, i};
-                    else
+                    int32_t to = c->place[a->arc[a->class[i].arc + k]];
+                    if (!pass) {
                         c->first[to]++;
+                        continue;
+                    }
+                    c->from[--c->first[to]] = p;
+                    c->class[c->first[to]] = i;
                 }
         }
-        for (int s = 1; !pass && s <= c->n; s++)
-            c->first[s] += c->first[s - 1];
+        for (int p = 1; !pass && p <= c->n; p++)
+            c->first[p] += c->first[p - 1];
     }
 }
 
@@ -174,10 +212,13 @@ static int make_chart(struct chart *c, struct topt_atlas *a)
     if (topt_atlas_list_all(a))
         return -1;
     c->n = a->nspots;
-    c->order = malloc((size_t)c->n * sizeof *c->order);
+    c->spot = malloc((size_t)c->n * sizeof *c->spot);
+    c->place = malloc((size_t)c->n * sizeof *c->place);
     c->first = calloc((size_t)c->n + 1, sizeof *c->first);
-    c->arrival = malloc((size_t)a->narcs * sizeof *c->arrival + 1);
-    if (!c->order || !c->first || !c->arrival || put_in_order(c, a)) {
+    c->from = malloc((size_t)a->narcs * sizeof *c->from + 1);
+    c->class = malloc((size_t)a->narcs * sizeof *c->class + 1);
+    if (!c->spot || !c->place || !c->first || !c->from || !c->class ||
+        put_in_order(c, a)) {
         chart_fini(c);
         return -1;
     }
@@ -185,84 +226,71 @@ static int make_chart(struct chart *c, struct topt_atlas *a)
     return 0;
 }
 
-static int begin(struct topt_lanes *l, struct topt_tariff *t, struct topt_atlas *a)
-{
-    struct chart *c = &l->chart[a->ngroups][a->ndims];
-    if (!c->n && make_chart(c, a))
-        return -1;
-    if (l->nways < c->n) {
-        double(*way)[LANES] = malloc((size_t)c->n * sizeof *way);
-        uint8_t *fresh = malloc((size_t)c->n);
-        free(l->way);
-        free(l->fresh);
-        l->way = way;
-        l->fresh = fresh;
-        l->nways = way && fresh ? c->n : 0;
-        if (!l->nways)
-            return -1;
-    }
-    for (int i = 0; i < c->n; i++)
-        for (int k = 0; k < LANES; k++)
-            l->way[i][k] = INFINITY;
-    memset(l->fresh, 0, (size_t)c->n);
-    l->tariff = t;
-    l->atlas = a;
-    l->on = c;
-    return 0;
-}
-
 /* ---- sweeps ----------------------------------------------------------------------------------------- */
 
-static inline double key_at(const struct topt_lanes *l, int32_t spot, int lane)
+static int lower(double *to, const double *way, const struct topt_arrivals *by, int quads)
 {
-    return l->way[spot][lane];
-}
-
-/* Make ways to a layout as cheap as those given; whether any got cheaper. */
-static inline int lower_one(double *to, const pair *way)
-{
+    pair best[LANES / 2];
     mask any = {0, 0};
-    for (int k = 0; k < LANES; k += 2) {
-        pair at = {to[k], to[k + 1]};
-        mask less = way[k / 2] < at;
-        at = (pair)((less & (mask)way[k / 2]) | (~less & (mask)at));
-        to[k] = at[0];
-        to[k + 1] = at[1];
-        any |= less;
+    int pairs = 2 * quads;
+    for (int k = 0; k < pairs; k++)
+        best[k] = (pair){to[2 * k], to[2 * k + 1]};
+    for (int i = 0; i < by->n; i++) {
+        const double *at = way + (size_t)by->from[i] * 4 * (size_t)quads;
+        if (by->when[by->from[i]] < by->since)
+            continue;
+        for (int k = 0; k < pairs; k++) {
+            pair new = {at[2 * k] + by->step[i], at[2 * k + 1] + by->step[i]};
+            mask less = new < best[k];
+            best[k] = (pair)((less & (mask) new) | (~less & (mask)best[k]));
+            any |= less;
+        }
+    }
+    for (int k = 0; k < pairs; k++) {
+        to[2 * k] = best[k][0];
+        to[2 * k + 1] = best[k][1];
     }
     return (any[0] | any[1]) != 0;
 }
 
-static void lower(double (*way)[LANES], uint8_t *fresh, const int32_t *to, int n,
-                  const double *here, double step)
-{
-    pair by[LANES / 2];
-    for (int k = 0; k < LANES; k += 2)
-        by[k / 2] = (pair){here[k] + step, here[k + 1] + step};
-    for (int i = 0; i < n; i++)
-        fresh[to[i]] |= (uint8_t)lower_one(way[to[i]], by);
-}
-
 #ifdef WIDE
-WIDE static inline int lower_one_wide(double *to, const __m256d by[LANES / 4])
+/* 'quads' is known where this is put: 'best' then is in registers. */
+WIDE static inline __attribute__((always_inline)) int
+lower_quads(double *to, const double *way, const struct topt_arrivals *by, int quads)
 {
-    __m256d any = _mm256_setzero_pd();
-    for (int k = 0; k < LANES / 4; k++) {
-        __m256d at = _mm256_loadu_pd(to + 4 * k);
-        any = _mm256_or_pd(any, _mm256_cmp_pd(by[k], at, _CMP_LT_OQ));
-        _mm256_storeu_pd(to + 4 * k, _mm256_min_pd(by[k], at));
+    __m256d best[LANES / 4], any = _mm256_setzero_pd();
+    for (int k = 0; k < quads; k++)
+        best[k] = _mm256_loadu_pd(to + 4 * k);
+    for (int i = 0; i < by->n; i++) {
+        const double *at = way + (size_t)by->from[i] * 4 * (size_t)quads;
+        if (by->when[by->from[i]] < by->since)
+            continue;
+        __m256d step = _mm256_set1_pd(by->step[i]);
+        for (int k = 0; k < quads; k++)
+            best[k] =
+                _mm256_min_pd(_mm256_add_pd(_mm256_loadu_pd(at + 4 * k), step), best[k]);
+    }
+    for (int k = 0; k < quads; k++) {
+        __m256d old = _mm256_loadu_pd(to + 4 * k);
+        any = _mm256_or_pd(any, _mm256_cmp_pd(best[k], old, _CMP_LT_OQ));
+        _mm256_storeu_pd(to + 4 * k, best[k]);
     }
     return _mm256_movemask_pd(any) != 0;
 }
 
-WIDE static void lower_wide(double (*way)[LANES], uint8_t *fresh, const int32_t *to,
-                            int n, const double *here, double step)
+WIDE static int lower_wide(double *to, const double *way, const struct topt_arrivals *by,
+                           int quads)
 {
-    __m256d by[LANES / 4];
-    for (int k = 0; k < LANES / 4; k++)
-        by[k] = _mm256_add_pd(_mm256_loadu_pd(here + 4 * k), _mm256_set1_pd(step));
-    for (int i = 0; i < n; i++)
-        fresh[to[i]] |= (uint8_t)lower_one_wide(way[to[i]], by);
+    switch (quads) {
+    case 1:
+        return lower_quads(to, way, by, 1);
+    case 2:
+        return lower_quads(to, way, by, 2);
+    case 3:
+        return lower_quads(to, way, by, 3);
+    default:
+        return lower_quads(to, way, by, 4);
+    }
 }
 #endif
 
@@ -277,72 +305,184 @@ int topt_lanes_lowers(topt_lower_fn *ret[TOPT_LOWERS])
     return n;
 }
 
-static void leave(struct topt_lanes *l, int32_t spot, struct topt_route_stats *stats)
+/* Sources got theirs in the first sweep, from which the second one goes on. */
+static void sweep(struct topt_lanes *l, struct run *r, struct topt_route_stats *stats)
 {
-    const struct topt_atlas *a = l->atlas;
-    struct topt_atlas_moves m = topt_tariff_moves(l->tariff, spot);
-    const int64_t *key = topt_tariff_keys(l->tariff);
-    double here[LANES];
-    memcpy(here, l->way[spot], sizeof here);
-    stats->settled++;
-    for (int32_t i = m.first; i < m.first + m.n; i++) {
-        const struct topt_atlas_class *c = &a->class[i];
-        if (key[i] == NONE)
-            continue;
-        stats->relaxed += c->narcs;
-        l->lower(l->way, l->fresh, a->arc + c->arc, c->narcs, here, (double)key[i]);
-    }
-}
-
-static void sweep(struct topt_lanes *l, struct topt_route_stats *stats)
-{
-    for (int any = 1; any;) {
+    const struct chart *c = l->on;
+    size_t width = 4 * (size_t)r->quads;
+    int any = 1;
+    for (int k = 2; any && k <= UINT16_MAX; k++) {
         any = 0;
-        for (int i = 0; i < l->on->n; i++) {
-            int32_t spot = l->on->order[i];
-            if (!l->fresh[spot])
+        for (int p = 0; p < c->n; p++) {
+            int32_t i = c->first[p];
+            struct topt_arrivals by = {c->first[p + 1] - i, c->from + i, l->step + i,
+                                       l->when, k - 1};
+            stats->relaxed += by.n;
+            if (!l->lower(r->way + (size_t)p * width, r->way, &by, r->quads))
                 continue;
+            l->when[p] = (uint16_t)k;
+            stats->settled++;
             any = 1;
-            l->fresh[spot] = 0;
-            leave(l, spot, stats);
         }
     }
 }
 
+/* ---- runs ------------------------------------------------------------------------------------------- */
+
+/* What all moves take under the tariff. */
+static int set_steps(struct topt_lanes *l)
+{
+    const struct chart *c = l->on;
+    if (l->priced == l->tariff)
+        return 0;
+    l->priced = NULL;
+    if (l->nsteps < c->first[c->n]) {
+        free(l->step);
+        l->step = malloc((size_t)c->first[c->n] * sizeof *l->step);
+        l->nsteps = l->step ? c->first[c->n] : 0;
+        if (!l->step)
+            return -1;
+    }
+    for (int p = 0; p < c->n; p++)
+        topt_tariff_moves(l->tariff, p);
+    if (topt_tariff_failed(l->tariff))
+        return -1;
+    const int64_t *key = topt_tariff_keys(l->tariff);
+    for (int32_t i = 0; i < c->first[c->n]; i++)
+        l->step[i] = key[c->class[i]] == NONE ? INFINITY : (double)key[c->class[i]];
+    l->priced = l->tariff;
+    return 0;
+}
+
+static int places_fit(struct topt_lanes *l, int n)
+{
+    if (l->nplaces >= n)
+        return 0;
+    free(l->when);
+    l->when = malloc((size_t)n * sizeof *l->when);
+    l->nplaces = l->when ? n : 0;
+    return l->when ? 0 : -1;
+}
+
+/* Room for a number of keys, none of which is known. */
+static int run_fit(struct run *r, size_t n)
+{
+    if (r->nways < n) {
+        free(r->way);
+        r->way = malloc(n * sizeof *r->way);
+        r->nways = r->way ? n : 0;
+    }
+    for (size_t i = 0; r->way && i < n; i++)
+        r->way[i] = INFINITY;
+    return r->way ? 0 : -1;
+}
+
+/* Is one under this tariff? */
+static int has_run(const struct topt_lanes *l, const struct topt_tariff *t)
+{
+    int has = 0;
+    for (int i = 0; i < KEPT; i++)
+        has |= l->run[i].tariff == t;
+    return has;
+}
+
+/* The run under this tariff that has a source, and in which lane; NULL: none has it. */
+static const struct run *find_run(const struct topt_lanes *l, uint64_t from,
+                                  int *ret_lane)
+{
+    for (int i = 0; i < KEPT; i++) {
+        const struct run *r = &l->run[i];
+        for (int k = 0; r->tariff == l->tariff && k < r->n; k++)
+            if (r->from[k] == from) {
+                *ret_lane = k;
+                return r;
+            }
+    }
+    return NULL;
+}
+
+/* The sources of questions that have no answer. */
+static int list_sources(struct topt_way_question *const *question, int n,
+                        uint64_t ret[LANES])
+{
+    int count = 0;
+    for (int i = 0; i < n; i++) {
+        uint64_t from = question[i]->source.from;
+        if (!question[i]->way.step && (!count || from != ret[count - 1]))
+            ret[count++] = from;
+    }
+    return count;
+}
+
+/* A run from these takes the place of the oldest. */
+static int make_run(struct topt_lanes *l, struct topt_way_question *const *question,
+                    int n, struct topt_route_stats *stats)
+{
+    struct run *r = &l->run[l->next];
+    r->tariff = NULL;
+    r->n = list_sources(question, n, r->from);
+    r->quads = (r->n + 3) / 4;
+    size_t width = 4 * (size_t)r->quads;
+    if (run_fit(r, (size_t)l->on->n * width) || places_fit(l, l->on->n) || set_steps(l))
+        return -1;
+    memset(l->when, 0, (size_t)l->on->n * sizeof *l->when);
+    for (int k = 0; k < r->n; k++) {
+        int32_t place = l->on->place[topt_atlas_number(l->atlas, r->from[k])];
+        r->way[(size_t)place * width + (size_t)k] = 0;
+        l->when[place] = 1;
+    }
+    stats->trees += r->n;
+    sweep(l, r, stats);
+    r->tariff = l->tariff;
+    l->next = (l->next + 1) % KEPT;
+    return 0;
+}
+
 /* ---- answers ---------------------------------------------------------------------------------------- */
 
-/* The last stop before 'spot': of equal ways the one whose last stop is cheapest, then first. */
-static int32_t stop_before(const struct topt_lanes *l, int32_t spot, int lane)
+static inline double key_at(const struct run *r, int lane, int32_t place)
+{
+    return r->way[(size_t)place * 4 * (size_t)r->quads + (size_t)lane];
+}
+
+static uint64_t state_at(const struct topt_lanes *l, int32_t place)
+{
+    return l->atlas->spot[l->on->spot[place]].state;
+}
+
+/* The last stop before a place: of equal ways the one whose last stop is cheapest, then first. */
+static int32_t stop_before(const struct topt_lanes *l, const struct run *r, int lane,
+                           int32_t place)
 {
     const struct chart *c = l->on;
     const int64_t *key = topt_tariff_keys(l->tariff);
-    double here = key_at(l, spot, lane), least = INFINITY;
+    double here = key_at(r, lane, place), least = INFINITY;
     int32_t best = NONE;
-    for (int32_t i = c->first[spot]; i < c->first[spot + 1]; i++) {
-        struct arrival x = c->arrival[i];
-        double at = key_at(l, x.from, lane);
-        if (at > least || at >= here || key[x.class] == NONE ||
-            at + (double)key[x.class] != here)
+    for (int32_t i = c->first[place]; i < c->first[place + 1]; i++) {
+        int64_t step = key[c->class[i]];
+        double at = key_at(r, lane, c->from[i]);
+        if (at > least || at >= here || step == NONE || at + (double)step != here)
             continue;
-        if (at < least || l->atlas->spot[x.from].state < l->atlas->spot[best].state)
-            best = x.from;
+        if (at < least || state_at(l, c->from[i]) < state_at(l, best))
+            best = c->from[i];
         least = at;
     }
     return best;
 }
 
-static int answer(struct topt_lanes *l, struct topt_way_question *q, int lane,
-                  struct topt_arena *arena)
+static int answer(const struct topt_lanes *l, const struct run *r, int lane,
+                  struct topt_way_question *q, struct topt_arena *arena)
 {
     int32_t stop[1 << TOPT_KEY_BITS];
-    int32_t spot = topt_atlas_number(l->atlas, q->to);
-    double way = key_at(l, spot, lane);
+    int32_t place = l->on->place[topt_atlas_number(l->atlas, q->to)];
+    double way = key_at(r, lane, place);
     if (way >= MOST_KEY)
         return 0;
     int len = topt_key_moves((int64_t)way);
-    stop[len] = spot;
-    for (int i = len; i > 0; i--)
-        stop[i - 1] = stop_before(l, stop[i], lane);
+    for (int i = len; i >= 0; i--) {
+        stop[i] = l->on->spot[place];
+        place = i ? stop_before(l, r, lane, place) : NONE;
+    }
     q->way.ns = (int64_t)way >> TOPT_KEY_BITS;
     q->way.step = TOPT_NEW(arena, len, struct topt_way_step);
     if (!q->way.step)
@@ -351,31 +491,46 @@ static int answer(struct topt_lanes *l, struct topt_way_question *q, int lane,
     return 0;
 }
 
+/* Those whose sources are known; '*ret_left': how many others there are. */
+static int answer_known(const struct topt_lanes *l,
+                        struct topt_way_question *const *question, int n,
+                        struct topt_arena *arena, int *ret_left)
+{
+    *ret_left = 0;
+    for (int i = 0; i < n; i++) {
+        int lane;
+        if (question[i]->way.step)
+            continue;
+        const struct run *r = find_run(l, question[i]->source.from, &lane);
+        if (r && answer(l, r, lane, question[i], arena))
+            return -1;
+        *ret_left += !r;
+    }
+    return 0;
+}
+
+static int begin(struct topt_lanes *l, struct topt_tariff *t, struct topt_atlas *a)
+{
+    struct chart *c = &l->chart[a->ngroups][a->ndims];
+    l->tariff = t;
+    l->atlas = a;
+    l->on = c;
+    return c->n ? 0 : make_chart(c, a);
+}
+
 int topt_lanes_answer(struct topt_lanes *l, struct topt_tariff *t,
                       struct topt_atlas *atlas, struct topt_way_question *const *question,
                       int n, struct topt_arena *arena, struct topt_route_stats *stats)
 {
-    int lane = -1;
-    if (begin(l, t, atlas))
+    const struct topt_way_source *s = &question[0]->source;
+    int left = n;
+    if (!suits(s, n) && !has_run(l, t))
+        return 0;
+    if (begin(l, t, atlas) || answer_known(l, question, n, arena, &left))
         return -1;
-    for (int i = 0; i < n; i++) {
-        uint64_t from = question[i]->source.from;
-        if (i && from == question[i - 1]->source.from)
-            continue;
-        int32_t spot = topt_atlas_number(atlas, from);
-        lane++;
-        l->way[spot][lane] = 0;
-        l->fresh[spot] = 1;
-        stats->trees++;
-    }
-    sweep(l, stats);
-    if (topt_tariff_failed(t))
-        return -1;
-    lane = 0;
-    for (int i = 0; i < n; i++) {
-        lane += i && question[i]->source.from != question[i - 1]->source.from;
-        if (answer(l, question[i], lane, arena))
-            return -1;
-    }
-    return 0;
+    if (!left || !suits(s, left))
+        return 0;
+    return make_run(l, question, n, stats) || answer_known(l, question, n, arena, &left)
+               ? -1
+               : 0;
 }

@@ -7,23 +7,31 @@
 /* So many sources are searched from together. */
 enum { TOPT_LANES = 16 };
 
-/* Make the ways to some layouts as cheap as those by one layout and a step; where any lane gets cheaper they
- * are fresh.  What this processor has for that, the best last; for tests. */
-typedef void topt_lower_fn(double (*way)[TOPT_LANES], uint8_t *fresh, const int32_t *to,
-                           int n, const double *here, double step);
+/* Moves that lead to a layout. */
+struct topt_arrivals {
+    int n;
+    const int32_t *from; /* numbers of layouts */
+    const double *step;  /* their keys */
+    const uint16_t *when;
+    int since; /* those from layouts whose 'when' is less are left out */
+};
+
+/* Make the ways to a layout as cheap as those by others and a step; 1 where any got cheaper.  Layouts have 4 * quads
+ * keys each, in the order of their numbers.  What this processor has for that, the best last; for tests. */
+typedef int topt_lower_fn(double *to, const double *way, const struct topt_arrivals *by,
+                          int quads);
 enum { TOPT_LOWERS = 2 };
 int topt_lanes_lowers(topt_lower_fn *ret[TOPT_LOWERS]);
 
 struct topt_lanes;
 struct topt_lanes *topt_lanes_create(void);
 void topt_lanes_destroy(struct topt_lanes *l);
-/* Before atlases are begun anew. */
+/* Before atlases are begun anew; before a tariff is. */
 void topt_lanes_forget(struct topt_lanes *l);
-/* Is it worth while for so many questions of TOPT_LANES sources at most? */
-int topt_lanes_suit(const struct topt_way_source *s, int questions);
+void topt_lanes_drop(struct topt_lanes *l, const struct topt_tariff *t);
 /* Answer questions of TOPT_LANES sources at most, those of one source being neighbours, under the tariff
- * of all, between layouts of 'atlas'.  Steps are in 'arena'.  Those whose way takes more than an
- * hour are left without an answer.  -1: memory was short. */
+ * of all, between layouts of 'atlas': those whose sources are known, and where it is worth while the rest.  Steps
+ * are in 'arena'.  Those whose way takes more than an hour are left without an answer.  -1: memory was short. */
 int topt_lanes_answer(struct topt_lanes *l, struct topt_tariff *t,
                       struct topt_atlas *atlas, struct topt_way_question *const *question,
                       int n, struct topt_arena *arena,

@@ -9,16 +9,8 @@
 
 enum {
     SETS = 1 << TOPT_WAY_GROUPS,
-    TIMED = 8192,
     NONE = TOPT_ATLAS_NONE,
     KINDS = TOPT_MOVE_ALL_REDUCE + 1
-};
-
-/* A collective that was priced before; a later one takes its place. */
-struct timed {
-    int64_t bytes; /* 0: none yet */
-    uint32_t across, collective;
-    struct topt_time time;
 };
 
 /* What is known of a shape of blocks. */
@@ -29,13 +21,11 @@ struct block {
 };
 
 struct topt_tariff {
-    const struct topt_hw *hw;
-    int per_node; /* devices of a node */
-    struct timed timed[TIMED];
+    struct topt_times *times;
 
     /* the source, and what follows from it by set of groups */
     struct topt_way_source source;
-    struct topt_atlas *atlas;
+    struct topt_atlas *atlas; /* NULL: none yet */
     uint32_t stamp;
     int nacross;
     uint32_t across[SETS];             /* nodes << 16 | devices of each */
@@ -57,27 +47,6 @@ struct topt_tariff {
     int nkeys, nspots;
     int failed; /* memory was short */
 };
-
-/* ---- times of collectives ------------------------------------------------------------------ */
-
-static struct topt_time time_of(struct topt_tariff *t, enum topt_collective c,
-                                uint32_t across, int64_t bytes)
-{
-    uint64_t h = topt_mix((uint64_t)bytes, (uint64_t)across << 8 | (uint64_t)c);
-    struct timed *x = &t->timed[h % TIMED];
-    if (x->bytes != bytes || x->across != across || x->collective != c || !bytes) {
-        int nodes = (int)(across >> 16), per_node = (int)(across & 0xffff);
-        struct topt_group g = {nodes, per_node, t->per_node / per_node};
-        *x = (struct timed){bytes, across, c, topt_hw_collective(t->hw, c, g, bytes)};
-    }
-    return x->time;
-}
-
-struct topt_time topt_tariff_time(struct topt_tariff *t, enum topt_collective c,
-                                  int nodes, int per_node, int64_t bytes)
-{
-    return time_of(t, c, (uint32_t)nodes << 16 | (uint32_t)per_node, bytes);
-}
 
 /* ---- what follows from a source -------------------------------------------------------------- */
 
@@ -226,7 +195,9 @@ static int64_t price(struct topt_tariff *t, enum topt_move_kind kind, uint32_t g
                      int64_t bytes)
 {
     uint32_t across = t->across[t->across_of[groups]];
-    int64_t ns = time_of(t, topt_move_collective(kind), across, bytes).ns;
+    int64_t ns = topt_times_of(t->times, topt_move_collective(kind), (int)(across >> 16),
+                               (int)(across & 0xffff), bytes)
+                     .ns;
     return ns < TOPT_KEY_FAR >> TOPT_KEY_BITS ? (ns << TOPT_KEY_BITS) + 1 : TOPT_KEY_FAR;
 }
 
@@ -262,8 +233,8 @@ static int64_t key_of(struct topt_tariff *t, const struct topt_atlas_class *c)
     const struct block *b = block_of(t, c->shape);
     if (!b || (c->kind == TOPT_MOVE_PERMUTE && !(b->whole >> c->dim & 1)))
         return NONE;
-    return topt_tariff_row_key(t, b->row, (enum topt_move_kind)c->kind,
-                               topt_atlas_groups(c, t->source.size));
+    uint32_t groups = c->between ? topt_atlas_groups(c, t->source.size) : c->groups;
+    return topt_tariff_row_key(t, b->row, (enum topt_move_kind)c->kind, groups);
 }
 
 static int keys_fit(struct topt_tariff *t)
@@ -316,14 +287,11 @@ const int64_t *topt_tariff_keys(const struct topt_tariff *t)
 
 /* ---- one after the other ---------------------------------------------------------------------------- */
 
-struct topt_tariff *topt_tariff_create(const struct topt_hw *hw,
-                                       const struct topt_mesh *mesh)
+struct topt_tariff *topt_tariff_create(struct topt_times *times)
 {
     struct topt_tariff *t = calloc(1, sizeof *t);
-    if (!t)
-        return NULL;
-    t->hw = hw;
-    t->per_node = mesh->per_node;
+    if (t)
+        t->times = times;
     return t;
 }
 
@@ -337,6 +305,16 @@ void topt_tariff_destroy(struct topt_tariff *t)
     free(t->key);
     free(t->have);
     free(t);
+}
+
+int topt_tariff_is(const struct topt_tariff *t, const struct topt_way_source *source)
+{
+    return t->atlas && !t->failed && topt_way_alike(&t->source, source);
+}
+
+void topt_tariff_end(struct topt_tariff *t)
+{
+    t->atlas = NULL;
 }
 
 void topt_tariff_begin(struct topt_tariff *t, const struct topt_way_source *source,

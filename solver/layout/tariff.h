@@ -6,6 +6,7 @@
 #define TOPT_TARIFF_H
 
 #include "atlas.h"
+#include "times.h"
 
 /* What a way costs is one number, a key: nanoseconds, then moves (a slice of each group is one) in the
  * last bits.  Nothing is farther than FAR, which is more than three months. */
@@ -23,12 +24,13 @@ static inline int64_t topt_key_sum(int64_t a, int64_t b)
 }
 
 struct topt_tariff;
-struct topt_tariff *topt_tariff_create(const struct topt_hw *hw,
-                                       const struct topt_mesh *mesh);
+struct topt_tariff *
+topt_tariff_create(struct topt_times *times); /* which the caller keeps */
 void topt_tariff_destroy(struct topt_tariff *t);
-/* A collective's time, remembered. */
-struct topt_time topt_tariff_time(struct topt_tariff *t, enum topt_collective c,
-                                  int nodes, int per_node, int64_t bytes);
+/* Is it that of a source, wherever that begins? */
+int topt_tariff_is(const struct topt_tariff *t, const struct topt_way_source *source);
+/* It is of none: its atlas goes. */
+void topt_tariff_end(struct topt_tariff *t);
 /* From now on that of a source, between the layouts of 'atlas', which moves are listed in. */
 void topt_tariff_begin(struct topt_tariff *t, const struct topt_way_source *source,
                        struct topt_atlas *atlas);

@@ -97,19 +97,12 @@ static int by_source(const void *a, const void *b)
     return p != q ? (p > q) - (p < q) : (x->to > y->to) - (x->to < y->to);
 }
 
-static int same_tariff(const struct topt_way_source *p, const struct topt_way_source *q)
-{
-    return !memcmp(&p->size, &q->size,
-                   sizeof *p - offsetof(struct topt_way_source, size)) &&
-           !memcmp(p, q, offsetof(struct topt_way_source, from));
-}
-
 static int *find_runs(struct topt_way_question **question, int n, int *ret_nruns)
 {
     int *run = malloc(((size_t)n + 1) * sizeof *run), nruns = 0, sources = 0;
     for (int i = 0; run && i < n; i++) {
         const struct topt_way_source *s = &question[i]->source;
-        int fresh = !i || !same_tariff(s, &question[i - 1]->source);
+        int fresh = !i || !topt_way_alike(s, &question[i - 1]->source);
         sources += !fresh && s->from != question[i - 1]->source.from;
         if (fresh || sources == RUN_SOURCES) {
             run[nruns++] = i;

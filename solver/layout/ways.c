@@ -24,8 +24,9 @@
 
 enum {
     NONE = TOPT_ATLAS_NONE,
-    DONE = 1,         /* in a stamp */
-    FEW_QUESTIONS = 8 /* of one tariff: bounds for less would cost more than they save */
+    DONE = 1,          /* in a stamp */
+    FEW_QUESTIONS = 8, /* of one tariff: bounds for less would cost more than they save */
+    KEPT = 4           /* tariffs: who asks again and again asks of these */
 };
 
 /* What atlases may take before they are begun anew, as a sum. */
@@ -48,9 +49,18 @@ struct spot {
     struct topt_bound_place place;
 };
 
+/* A tariff and when it was used last. */
+struct kept {
+    struct topt_tariff *tariff; /* NULL: none yet */
+    uint64_t used;
+};
+
 struct topt_ways {
-    struct topt_tariff *tariff;
-    struct topt_bound *bound; /* NULL: not needed yet */
+    struct topt_times *times;
+    struct kept kept[KEPT];
+    uint64_t used;
+    struct topt_tariff *tariff; /* one of those */
+    struct topt_bound *bound;   /* NULL: not needed yet */
     struct topt_lanes *lanes;
     struct topt_arena *arena;
     struct topt_atlas atlas[TOPT_WAY_GROUPS + 1][TOPT_MAX_RANK + 1];
@@ -77,7 +87,7 @@ struct topt_ways {
 struct topt_time topt_ways_time(struct topt_ways *w, enum topt_collective c, int nodes,
                                 int per_node, int64_t bytes)
 {
-    return topt_tariff_time(w->tariff, c, nodes, per_node, bytes);
+    return topt_times_of(w->times, c, nodes, per_node, bytes);
 }
 
 int64_t topt_way_bytes(const struct topt_way_source *w, uint64_t s)
@@ -283,10 +293,10 @@ struct topt_ways *topt_ways_create(const struct topt_hw *hw, const struct topt_m
     struct topt_ways *w = calloc(1, sizeof *w);
     if (!w)
         return NULL;
-    w->tariff = topt_tariff_create(hw, mesh);
+    w->times = topt_times_create(hw, mesh);
     w->lanes = topt_lanes_create();
     w->arena = topt_arena_create(0);
-    if (w->tariff && w->lanes && w->arena)
+    if (w->times && w->lanes && w->arena)
         return w;
     topt_ways_destroy(w);
     return NULL;
@@ -297,6 +307,9 @@ static void forget(struct topt_ways *w)
     for (int g = 0; g <= TOPT_WAY_GROUPS; g++)
         for (int d = 0; d <= TOPT_MAX_RANK; d++)
             topt_atlas_fini(&w->atlas[g][d]);
+    for (int i = 0; i < KEPT; i++)
+        if (w->kept[i].tariff)
+            topt_tariff_end(w->kept[i].tariff);
     if (w->lanes)
         topt_lanes_forget(w->lanes);
     free(w->spot);
@@ -321,9 +334,11 @@ void topt_ways_destroy(struct topt_ways *w)
     if (!w)
         return;
     forget(w);
-    topt_tariff_destroy(w->tariff);
+    for (int i = 0; i < KEPT; i++)
+        topt_tariff_destroy(w->kept[i].tariff);
     topt_bound_destroy(w->bound);
     topt_lanes_destroy(w->lanes);
+    topt_times_destroy(w->times);
     topt_arena_destroy(w->arena);
     free(w->heap.at);
     free(w->target);
@@ -338,7 +353,35 @@ void topt_ways_stats(const struct topt_ways *w, struct topt_route_stats *ret)
     ret->relaxed += w->stats.relaxed;
 }
 
-static void begin_tariff(struct topt_ways *w, const struct topt_way_source *s)
+/* The tariff that was not used for longest becomes the source's. */
+static int take_tariff(struct topt_ways *w, const struct topt_way_source *s)
+{
+    struct kept *x = &w->kept[0];
+    for (int i = 1; i < KEPT; i++)
+        if (w->kept[i].used < x->used)
+            x = &w->kept[i];
+    if (!x->tariff && !(x->tariff = topt_tariff_create(w->times)))
+        return -1;
+    topt_lanes_drop(w->lanes, x->tariff);
+    topt_tariff_begin(x->tariff, s, w->on);
+    x->used = ++w->used;
+    w->tariff = x->tariff;
+    return 0;
+}
+
+/* A source's tariff, if it is known. */
+static int find_tariff(struct topt_ways *w, const struct topt_way_source *s)
+{
+    for (int i = 0; i < KEPT; i++)
+        if (w->kept[i].tariff && topt_tariff_is(w->kept[i].tariff, s)) {
+            w->kept[i].used = ++w->used;
+            w->tariff = w->kept[i].tariff;
+            return 1;
+        }
+    return 0;
+}
+
+static int begin_tariff(struct topt_ways *w, const struct topt_way_source *s)
 {
     if (w->stamp > UINT32_MAX / 2 || atlas_bytes(w) > ATLAS_BYTES)
         forget(w);
@@ -347,7 +390,7 @@ static void begin_tariff(struct topt_ways *w, const struct topt_way_source *s)
     w->on->ndims = s->ndims;
     w->tariff_stamp++;
     w->failed = w->bounded = 0;
-    topt_tariff_begin(w->tariff, s, w->on);
+    return find_tariff(w, s) ? 0 : take_tariff(w, s);
 }
 
 static int targets_fit(struct topt_ways *w, int n)
@@ -444,46 +487,43 @@ static int is_source_after(struct topt_way_question *const *question, int i)
     return i > 0 && question[i]->source.from != question[i - 1]->source.from;
 }
 
-static int all_answered(struct topt_way_question *const *question, int n)
+/* Questions of as many sources at a time as there are lanes. */
+static int ask_lanes(struct topt_ways *w, struct topt_way_question *const *question,
+                     int n)
 {
-    int all = 1;
-    for (int i = 0; i < n; i++)
-        all &= question[i]->way.step != NULL;
-    return all;
-}
-
-/* Questions of as many sources as there are lanes, or less. */
-static int answer_some(struct topt_ways *w, struct topt_way_question *const *question,
-                       int n)
-{
-    for (int i = 0; i < n; i++)
-        question[i]->way.step = NULL;
-    if (topt_lanes_suit(&question[0]->source, n) &&
-        topt_lanes_answer(w->lanes, w->tariff, w->on, question, n, w->arena, &w->stats))
-        return -1;
     for (int i = 0, end; i < n; i = end) {
-        for (end = i + 1; end < n && !is_source_after(question, end);)
-            end++;
-        if (!all_answered(question + i, end - i) &&
-            answer_source(w, question + i, end - i))
+        int sources = 1;
+        for (end = i + 1; end < n; end++)
+            if (is_source_after(question, end) && ++sources > TOPT_LANES)
+                break;
+        if (topt_lanes_answer(w->lanes, w->tariff, w->on, question + i, end - i, w->arena,
+                              &w->stats))
             return -1;
     }
     return 0;
 }
 
+static int count_open(struct topt_way_question *const *question, int n)
+{
+    int open = 0;
+    for (int i = 0; i < n; i++)
+        open += !question[i]->way.step;
+    return open;
+}
+
 int topt_ways_answer(struct topt_ways *w, struct topt_way_question *const *question,
                      int n, struct topt_error *err)
 {
-    int bad = 0;
-    if (n)
-        begin_tariff(w, &question[0]->source);
-    w->aims = n >= FEW_QUESTIONS;
-    for (int i = 0, end; i < n && !bad; i = end) {
-        int sources = 1;
-        for (end = i + 1; end < n; end++)
-            if (is_source_after(question, end) && ++sources > TOPT_LANES)
-                break;
-        bad = answer_some(w, question + i, end - i);
+    for (int i = 0; i < n; i++)
+        question[i]->way.step = NULL;
+    int bad = n && (begin_tariff(w, &question[0]->source) || ask_lanes(w, question, n));
+    int open = bad ? 0 : count_open(question, n);
+    w->aims = open >= FEW_QUESTIONS;
+    for (int i = 0, end; i < n && open && !bad; i = end) {
+        for (end = i + 1; end < n && !is_source_after(question, end);)
+            end++;
+        bad =
+            count_open(question + i, end - i) && answer_source(w, question + i, end - i);
     }
     return bad ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution") : 0;
 }

@@ -109,6 +109,15 @@ static inline uint64_t topt_way_tariff(const struct topt_way_source *s)
     return topt_mix_bytes(h, s->size, sizeof *s - offsetof(struct topt_way_source, size));
 }
 
+/* Are they alike but for where they begin? */
+static inline int topt_way_alike(const struct topt_way_source *a,
+                                 const struct topt_way_source *b)
+{
+    size_t from = offsetof(struct topt_way_source, from),
+           size = offsetof(struct topt_way_source, size);
+    return !memcmp(a, b, from) && !memcmp(a->size, b->size, sizeof *a - size);
+}
+
 /* Finds ways; answers are borrowed from it.  One owner at a time. */
 struct topt_ways;
 struct topt_ways *topt_ways_create(const struct topt_hw *hw,

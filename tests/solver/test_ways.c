@@ -414,34 +414,33 @@ static double random_key(uint64_t *seed)
     return random_below(seed, 4) ? (double)random_below(seed, 100) : (double)INFINITY;
 }
 
-/* What compares several lanes at a time against what they mean. */
+/* What compares several lanes at a time against what it means. */
 static int lower_differs(topt_lower_fn *lower, uint64_t *seed)
 {
     enum { SPOTS = 6 };
-    double way[SPOTS][TOPT_LANES], want[SPOTS][TOPT_LANES], here[TOPT_LANES];
-    uint8_t fresh[SPOTS] = {0}, wanted[SPOTS] = {0};
-    int32_t to[SPOTS];
-    int n = random_below(seed, SPOTS + 1), differs = 0;
-    double step = random_below(seed, 50);
-    for (int k = 0; k < TOPT_LANES; k++)
-        here[k] = random_key(seed);
-    for (int i = 0; i < SPOTS; i++)
-        for (int k = 0; k < TOPT_LANES; k++)
-            way[i][k] = want[i][k] = random_key(seed);
-    for (int i = 0; i < n; i++) {
-        to[i] = random_below(seed, SPOTS);
-        for (int k = 0; k < TOPT_LANES; k++)
-            if (here[k] + step < want[to[i]][k]) {
-                want[to[i]][k] = here[k] + step;
-                wanted[to[i]] = 1;
-            }
-    }
-    lower(way, fresh, to, n, here, step);
+    double way[SPOTS * TOPT_LANES], to[TOPT_LANES], want[TOPT_LANES], step[SPOTS];
+    int32_t from[SPOTS];
+    uint16_t when[SPOTS];
+    int quads = 1 + random_below(seed, TOPT_LANES / 4), differs = 0, cheaper = 0;
+    struct topt_arrivals by = {random_below(seed, SPOTS + 1), from, step, when, 2};
+    for (int i = 0; i < SPOTS * 4 * quads; i++)
+        way[i] = random_key(seed);
+    for (int k = 0; k < 4 * quads; k++)
+        to[k] = want[k] = random_key(seed);
     for (int i = 0; i < SPOTS; i++) {
-        differs |= !fresh[i] != !wanted[i];
-        for (int k = 0; k < TOPT_LANES; k++)
-            differs |= way[i][k] < want[i][k] || way[i][k] > want[i][k];
+        from[i] = random_below(seed, SPOTS);
+        step[i] = random_key(seed);
+        when[i] = (uint16_t)random_below(seed, 4);
     }
+    for (int i = 0; i < by.n; i++)
+        for (int k = 0; k < 4 * quads && when[from[i]] >= by.since; k++) {
+            double key = way[4 * quads * from[i] + k] + step[i];
+            cheaper |= key < want[k];
+            want[k] = key < want[k] ? key : want[k];
+        }
+    differs = !lower(to, way, &by, quads) != !cheaper;
+    for (int k = 0; k < 4 * quads; k++)
+        differs |= to[k] < want[k] || to[k] > want[k];
     return differs;
 }
 
