@@ -12,8 +12,9 @@
  *                |___           of these; what stays for some group stays
  *                    o
  *
- * When floors tell no more, moves get exact prices where a bound hangs on them: of an edge's entries that of the
- * lightest, until that is exact.  Where ways are quickly found that may show that nothing is left.
+ * When floors tell no more, operators that are left get exact prices for the moves inside of them, and those between
+ * them where a bound hangs on them: of an edge's entries that of the lightest, until that is exact or beyond all
+ * corners.  Where ways are quickly found that may show that nothing is left.
  *
  * The bounds are of messages that are passed along the places, forward and back (sequential tree-reweighted
  * message passing: Kolmogorov, Convergent tree-reweighted message passing for energy minimization, 2006).
@@ -87,6 +88,7 @@ struct ahead {
     double by_memory, by_time, bound, most;
     int exact;              /* what is lightest has exact prices */
     double *given, *passed; /* scratch, by class */
+    double *room;           /* what may be passed: a class that is passed more goes */
     struct weighed *order, *found;
     int *listed, *open;
     double *before; /* scratch, by configuration */
@@ -387,6 +389,76 @@ static void begin(struct ahead *h)
                    (size_t)h->tie[i].end[k].nclasses * sizeof(double));
 }
 
+/* ---- operators' own moves ------------------------------------------------------------------- */
+
+/* Those of a family's configurations that are left at a place. */
+static void mark_left(const struct spot *s, int family, uint8_t *mark)
+{
+    int k = 0;
+    while (k < s->nparts && s->part[k].family != family)
+        k++;
+    for (int c = 0; k < s->nparts && c < s->n; c++)
+        mark[c] |= !s->out[c];
+}
+
+/* Exact prices for the operators that are left. */
+static int settle_families(struct ahead *h)
+{
+    struct topt_problem *p = h->p;
+    int rc = 0;
+    for (int i = 0; i < p->nfamilies && !rc; i++) {
+        struct family *f = &p->family[i];
+        uint8_t *want = f->open ? calloc((size_t)f->n + 1, 1) : NULL;
+        if (!f->open)
+            continue;
+        for (int k = 0; want && k < p->nplaces; k++)
+            mark_left(&h->spot[k], i, want);
+        rc = want ? topt_family_settle(p, f, want, h->err) : no_memory(h->err);
+        free(want);
+    }
+    return rc;
+}
+
+static int some_open(const struct topt_problem *p)
+{
+    int any = 0;
+    for (int i = 0; i < p->nfamilies; i++)
+        any |= p->family[i].open != NULL;
+    return any;
+}
+
+/* What floors have become goes to the places like this. */
+static int weigh_again(struct ahead *h, int like)
+{
+    struct spot *of = &h->spot[like];
+    for (int c = 0; c < of->n; c++)
+        h->before[c] = weight_of(h, of->cost[c]);
+    memset(of->cost, 0, (size_t)of->n * sizeof *of->cost);
+    if (add_up(h->p, of))
+        return -1;
+    for (int i = like; i < h->p->nplaces; i++) {
+        struct spot *s = &h->spot[i];
+        for (int c = 0; s->like == like && c < s->n; c++)
+            s->left[c] += weight_of(h, s->cost[c]) - h->before[c];
+    }
+    return 0;
+}
+
+/* What was a floor weighs no less now. */
+static int settle_spots(struct ahead *h)
+{
+    struct topt_problem *p = h->p;
+    if (!some_open(p))
+        return 0;
+    if (settle_families(h))
+        return -1;
+    for (int i = 0; i < p->nplaces; i++)
+        if (h->spot[i].like == i && weigh_again(h, i))
+            return topt_fail(h->err, TOPT_ERR_LIMIT,
+                             "the cost of repeated blocks overflows");
+    return 0;
+}
+
 /* ---- messages ------------------------------------------------------------------------------ */
 
 static int by_weight(const void *x, const void *y)
@@ -440,19 +512,22 @@ static int weigh_entry(struct ahead *h, const struct tie *t, int k, int class,
     return 0;
 }
 
-/* What is lightest for a class of the end 'k' with what was given at the other, and with whose class there.  Edges
- * weigh no less than nothing, so that classes that were given more than the least so far need no look. */
+/* What is lightest for a class of the end 'k' with what was given at the other, and with whose class there; none where
+ * with all the class would be beyond the corners.  Edges weigh no less than nothing, so that classes that were given
+ * more than the least so far need no look. */
 static int lightest(struct ahead *h, const struct tie *t, int k, int class, int n,
                     struct weighed *ret)
 {
     double w;
-    *ret = (struct weighed){INFINITY, -1};
+    *ret = (struct weighed){h->room[class], -1};
     for (int i = 0; i < n && h->order[i].weight < ret->weight; i++) {
         if (weigh_entry(h, t, k, class, &h->order[i], ret->weight, &w))
             return -1;
         if (w < ret->weight)
             *ret = (struct weighed){w, h->order[i].class};
     }
+    if (ret->class < 0)
+        ret->weight = INFINITY;
     return 0;
 }
 
@@ -518,7 +593,8 @@ static int find_exactly(struct ahead *h, const struct tie *t, int k, int n,
     for (int i = 0; i < nopen; i++) {
         int other = h->found[open[i]].class;
         double w = edge_weight(h, t, k ? other : open[i], k ? open[i] : other);
-        if (sharpen_lighter(h, t, k, open[i], n, w + t->end[!k].moved[other]))
+        w = fmin(w + t->end[!k].moved[other], h->room[open[i]]);
+        if (sharpen_lighter(h, t, k, open[i], n, w))
             return -1;
     }
     return topt_moves_answer(h->p, t->moves, h->err) ||
@@ -527,18 +603,21 @@ static int find_exactly(struct ahead *h, const struct tie *t, int k, int n,
                : 0;
 }
 
-/* Classes of an end that are left; others have passed -1. */
+/* Classes of an end that are left, and how much may be passed to each. */
 static int list_classes(struct ahead *h, const struct end *e, int *ret)
 {
     const struct spot *s = &h->spot[e->place];
     int n = 0;
     for (int i = 0; i < e->nclasses; i++)
-        h->passed[i] = -1;
-    for (int c = 0; c < s->n; c++)
-        if (!s->out[c] && h->passed[e->class[c]] < 0) {
-            h->passed[e->class[c]] = 0;
+        h->room[i] = NAN;
+    for (int c = 0; c < s->n; c++) {
+        double *room = &h->room[e->class[c]];
+        if (s->out[c])
+            continue;
+        if (isnan(*room))
             ret[n++] = e->class[c];
-        }
+        *room = fmax(*room, h->most - h->bound - s->left[c] - e->moved[e->class[c]]);
+    }
     return n;
 }
 
@@ -603,7 +682,7 @@ static double heaviest(const struct ahead *h, const struct topt_cost *corner, in
     double most = -INFINITY;
     for (int i = 0; i < n; i++)
         most = fmax(most, weight_of(h, corner[i]));
-    return most + fabs(most) * DBL_EPSILON * 2 * SWEEPS * (h->p->nplaces + h->nties);
+    return most + fabs(most) * DBL_EPSILON * 4 * SWEEPS * (h->p->nplaces + h->nties);
 }
 
 /* Nothing is under any of these corners. */
@@ -624,8 +703,10 @@ static int weigh(struct ahead *h, double memory, double time,
     if (sweeps)
         begin(h);
     for (int i = 0; i < sweeps && h->bound <= h->most; i++) {
-        h->exact = i >= FLOOR_SWEEPS && time > 0; /* memory has no floors */
-        if (sweep(h, i & 1))
+        int sharp = i >= FLOOR_SWEEPS && time > 0; /* memory has no floors */
+        /* Where moves are dear they are left to who searches with floors. */
+        h->exact = sharp && !h->p->options.floors;
+        if ((sharp && settle_spots(h)) || sweep(h, i & 1))
             return -1;
     }
     if (!(h->bound <= h->most))
@@ -794,13 +875,14 @@ static int make_scratch(struct ahead *h)
         configs = (size_t)h->spot[i].n + 1 > configs ? (size_t)h->spot[i].n + 1 : configs;
     h->given = malloc(classes * sizeof *h->given);
     h->passed = malloc(classes * sizeof *h->passed);
+    h->room = malloc(classes * sizeof *h->room);
     h->order = malloc(classes * sizeof *h->order);
     h->found = malloc(classes * sizeof *h->found);
     h->listed = malloc(classes * sizeof *h->listed);
     h->open = malloc(classes * sizeof *h->open);
     h->before = malloc(configs * sizeof *h->before);
-    return h->given && h->passed && h->order && h->found && h->listed && h->open &&
-                   h->before
+    return h->given && h->passed && h->room && h->order && h->found && h->listed &&
+                   h->open && h->before
                ? 0
                : no_memory(h->err);
 }
@@ -812,17 +894,36 @@ static int pays(const struct ahead *h)
     return left <= entries_of(h) / 4 * 3 && left <= MOST_ENTRIES;
 }
 
+/* Places alone; where floors tell too little of them, with exact prices. */
+static int look_at_places(struct ahead *h, int *ret_pays)
+{
+    *ret_pays = 1;
+    if (weigh_groups(h, 0))
+        return -1;
+    if (h->aim->thorough || pays(h))
+        return 0;
+    *ret_pays = some_open(h->p);
+    if (!*ret_pays)
+        return 0;
+    for (int i = 0; i < h->p->nplaces; i++)
+        memset(h->spot[i].out, 0, (size_t)h->spot[i].n);
+    if (settle_spots(h) || weigh_groups(h, 0))
+        return -1;
+    *ret_pays = pays(h);
+    return 0;
+}
+
 static int narrow(struct ahead *h)
 {
     for (int i = 0; i < h->p->nplaces; i++)
         if (h->spot[i].like == i && add_up(h->p, &h->spot[i]))
             return 0; /* the search will say so */
-    if (make_corners(h) || weigh_groups(h, 0))
+    int worth;
+    if (make_corners(h) || look_at_places(h, &worth))
         return -1;
-    if (!h->aim->thorough && !pays(h))
+    if (!worth)
         return 0;
-    /* Where exact prices are dear they are left to who searches with floors. */
-    int sweeps = h->p->options.floors ? FLOOR_SWEEPS : SWEEPS;
+    int sweeps = h->p->options.floors && !some_open(h->p) ? FLOOR_SWEEPS : SWEEPS;
     count_space(h, &h->p->listed);
     return weigh_groups(h, sweeps) || keep_stays(h) ? -1 : 0;
 }
@@ -851,6 +952,7 @@ static void ahead_fini(struct ahead *h)
     free(h->corner);
     free(h->given);
     free(h->passed);
+    free(h->room);
     free(h->order);
     free(h->found);
     free(h->listed);
@@ -858,29 +960,34 @@ static void ahead_fini(struct ahead *h)
     free(h->before);
 }
 
-/* Floors are of this alone where prices are exact. */
-static int with_floors(struct topt_problem *p, struct topt_error *err,
-                       const struct topt_aim *aim)
+int topt_problem_looks_ahead(const struct topt_problem *p)
 {
-    struct topt_floors *own = NULL;
-    if (!p->floors && !(own = p->floors = topt_floors_create(p->k.hw, p->k.mesh)))
-        return no_memory(err);
-    struct ahead h = {.p = p, .err = err, .aim = aim};
+    const struct topt_aim *a = p->options.aim;
+    return a && !p->options.restriction && (a->nknown || a->time_limit);
+}
+
+static int look(struct topt_problem *p, struct topt_error *err)
+{
+    struct ahead h = {.p = p, .err = err, .aim = p->options.aim};
     int rc = make_spots(&h) || make_ties(&h) || make_scratch(&h) || narrow(&h) ? -1 : 0;
     ahead_fini(&h);
     topt_moves_fini(p);
-    if (own) {
-        topt_floors_destroy(own);
-        p->floors = NULL;
-    }
     return rc;
 }
 
 int topt_problem_narrow(struct topt_problem *p, struct topt_error *err)
 {
-    const struct topt_aim *a = p->options.aim;
-    if (!a || p->options.restriction || (!a->nknown && !a->time_limit))
+    if (!topt_problem_looks_ahead(p))
         return 0;
-    p->options.aim = NULL; /* the caller's */
-    return topt_problem_places(p, err) || with_floors(p, err, a) ? -1 : 0;
+    if (topt_problem_places(p, err) || look(p, err))
+        return -1;
+    p->options.aim = NULL;    /* the caller's */
+    if (!p->options.floors) { /* they are of this alone */
+        topt_floors_destroy(p->floors);
+        p->floors = NULL;
+    }
+    for (int i = 0; i < p->nfamilies; i++)
+        if (topt_family_finish(p, &p->family[i], err))
+            return -1;
+    return 0;
 }

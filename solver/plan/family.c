@@ -85,6 +85,7 @@ void topt_family_fini(struct family *f)
     free(f->remade);
     free(f->transient);
     free(f->waiting);
+    free(f->open);
     free(f->from_class);
     free(f->from_end);
     for (int i = 0; i < TOPT_MAX_INPUTS; i++) {
@@ -208,84 +209,162 @@ static int find_same(const struct topt_mesh *m, const struct family *f, int32_t 
     return bad ? -1 : 0;
 }
 
-static void keep_cost(struct family *f, int i, const struct topt_fragment_cost *c)
+static void keep_time(struct family *f, int i, const struct topt_fragment_cost *c)
 {
-    f->cost[i] = (struct topt_cost){0, c->compute_ns + c->network_ns};
-    for (int k = 0; k < TOPT_CLASS_COUNT; k++)
-        f->cost[i].memory += k == TOPT_CLASS_REMADE ? 0 : c->class_bytes[k];
-    f->remade[i] = c->class_bytes[TOPT_CLASS_REMADE];
+    f->cost[i].time = c->compute_ns + c->network_ns;
     f->transient[i] = c->transient_bytes;
 }
 
-/* What the fragments of the first of each kind cost.  Ways that have to be found are found together, and then what
- * waits for them, marked in 'open', is written once more. */
-static int cost_first(const struct listing *l, const int32_t *same, uint8_t *open,
-                      struct topt_error *err)
+static void keep_cost(struct family *f, int i, const struct topt_fragment_cost *c)
 {
-    const struct topt_problem *p = l->p;
-    struct family *f = l->f;
+    keep_time(f, i, c);
+    f->cost[i].memory = 0;
+    for (int k = 0; k < TOPT_CLASS_COUNT; k++)
+        f->cost[i].memory += k == TOPT_CLASS_REMADE ? 0 : c->class_bytes[k];
+    f->remade[i] = c->class_bytes[TOPT_CLASS_REMADE];
+}
+
+/* On the way to the price of a configuration. */
+enum state { LEFT, WANTED, WAITING /* for ways */, SETTLED };
+
+/* What the fragments of the first of each kind cost, as far as ways are known; or, of a problem that looks ahead, at
+ * least. */
+static int cost_firsts(const struct topt_problem *p, struct family *f,
+                       const int32_t *same, uint8_t *state, struct topt_error *err)
+{
+    const struct topt_floors *floors = topt_problem_looks_ahead(p) ? p->floors : NULL;
     struct topt_fragment_cost c;
-    int waits = 0, any = 0;
+    int waits;
     for (int i = 0; i < f->n; i++) {
         if (same[i] != i)
             continue;
         if (topt_problem_canceled(p, err) ||
-            topt_cost_op_ask(&p->k, f->op, &f->config[i], &c, &waits, err))
+            (floors ? topt_cost_op_least(&p->k, f->op, &f->config[i], floors, &c, &waits,
+                                         err)
+                    : topt_cost_op_ask(&p->k, f->op, &f->config[i], &c, &waits, err)))
             return -1;
-        open[i] = (uint8_t)waits;
-        any |= waits;
-        keep_cost(f, i, &c);
-    }
-    if (any && topt_router_answer(p->k.router, p->options.threads, p->k.cancel, err))
-        return -1;
-    for (int i = 0; i < f->n; i++) {
-        if (!open[i])
-            continue;
-        if (topt_cost_op(&p->k, f->op, &f->config[i], &c, err))
-            return -1;
+        state[i] = waits ? WAITING : SETTLED;
         keep_cost(f, i, &c);
     }
     return 0;
 }
 
-static int cost_ops(const struct listing *l, struct topt_error *err)
+/* Ask for the ways of what is WANTED. */
+static int ask_wanted(const struct topt_problem *p, struct family *f, uint8_t *state,
+                      struct topt_error *err)
 {
-    struct family *f = l->f;
+    struct topt_fragment_cost c;
+    int waits;
+    for (int i = 0; i < f->n; i++) {
+        if (state[i] != WANTED)
+            continue;
+        if (topt_problem_canceled(p, err) ||
+            topt_cost_op_ask(&p->k, f->op, &f->config[i], &c, &waits, err))
+            return -1;
+        state[i] = waits ? WAITING : SETTLED;
+        keep_time(f, i, &c);
+    }
+    return 0;
+}
+
+/* Ways are found together, and then what waits for them is written once more. */
+static int settle_waiting(const struct topt_problem *p, struct family *f, uint8_t *state,
+                          struct topt_error *err)
+{
+    struct topt_fragment_cost c;
+    int any = memchr(state, WAITING, (size_t)f->n) != NULL;
+    if (any && topt_router_answer(p->k.router, p->options.threads, p->k.cancel, err))
+        return -1;
+    for (int i = 0; any && i < f->n; i++) {
+        if (state[i] != WAITING)
+            continue;
+        if (topt_cost_op(&p->k, f->op, &f->config[i], &c, err))
+            return -1;
+        state[i] = SETTLED;
+        keep_time(f, i, &c);
+    }
+    return 0;
+}
+
+/* Prices that wait stay floors. */
+static int leave_open(struct family *f, const int32_t *same, const uint8_t *state)
+{
+    if (!memchr(state, WAITING, (size_t)f->n))
+        return 0;
+    f->open = malloc((size_t)f->n);
+    for (int i = 0; f->open && i < f->n; i++)
+        f->open[i] = state[same[i]] == WAITING;
+    return f->open ? 0 : -1;
+}
+
+static int cost_ops(const struct topt_problem *p, struct family *f,
+                    struct topt_error *err)
+{
     int32_t *same = malloc(((size_t)f->n + 1) * sizeof *same);
-    uint8_t *open = calloc((size_t)f->n + 1, 1);
-    int rc = !same || !open || find_same(l->p->k.mesh, f, same)
+    uint8_t *state = calloc((size_t)f->n + 1, 1);
+    int rc = !same || !state || find_same(p->k.mesh, f, same)
                  ? no_memory(err)
-                 : cost_first(l, same, open, err);
+                 : cost_firsts(p, f, same, state, err);
+    if (!rc && !topt_problem_looks_ahead(p))
+        rc = settle_waiting(p, f, state, err);
+    else if (!rc && leave_open(f, same, state))
+        rc = no_memory(err);
     for (int i = 0; !rc && i < f->n; i++) {
         f->cost[i] = f->cost[same[i]];
         f->remade[i] = f->remade[same[i]];
         f->transient[i] = f->transient[same[i]];
     }
     free(same);
-    free(open);
+    free(state);
     return rc;
 }
 
-/* Waiting bytes and classes of configuration 'i'. */
-static int classify_op(struct listing *l, int i, struct topt_error *err)
+int topt_family_settle(const struct topt_problem *p, struct family *f,
+                       const uint8_t *want, struct topt_error *err)
 {
-    struct topt_problem *p = l->p;
-    struct family *f = l->f;
+    if (!f->open)
+        return 0;
+    int32_t *same = malloc(((size_t)f->n + 1) * sizeof *same);
+    uint8_t *state = calloc((size_t)f->n + 1, 1);
+    int rc = !same || !state || find_same(p->k.mesh, f, same) ? no_memory(err) : 0;
+    for (int i = 0; !rc && i < f->n; i++)
+        if (want[i] && f->open[i])
+            state[same[i]] = WANTED;
+    if (!rc)
+        rc = ask_wanted(p, f, state, err) || settle_waiting(p, f, state, err) ? -1 : 0;
+    for (int i = 0; !rc && i < f->n; i++) {
+        f->open[i] &= state[same[i]] != SETTLED;
+        f->cost[i].time = f->cost[same[i]].time;
+        f->transient[i] = f->transient[same[i]];
+    }
+    free(same);
+    free(state);
+    return rc;
+}
+
+/* Bytes of the output, where it waits. */
+static void wait_op(const struct topt_problem *p, struct family *f, int i)
+{
     const struct topt_op *o = &p->k.model->op[f->op];
-    int64_t transient = f->transient[i];
-    f->transient[i] = topt_round_transient(transient);
-    struct topt_edge_end e = topt_edge_producer(&p->k, f->op, &f->config[i]);
-    f->from_class[i] = class_of(&l->from, &e);
-    if (f->from_class[i] < 0)
-        return no_memory(err);
     int t = o->operand[o->output].tensor, span = op_waits(p, f->op);
-    int64_t bytes = span == TOPT_SPAN_NEXT ? 0 : topt_span_bytes(&p->k, t, &e.value);
+    struct topt_layout l = topt_value_layout(o, o->output, &f->config[i], p->k.mesh);
+    int64_t bytes = span == TOPT_SPAN_NEXT ? 0 : topt_span_bytes(&p->k, t, &l);
     if (span == TOPT_SPAN_LONG)
         f->cost[i].memory += bytes;
     else
         f->waiting[i] = bytes;
-    for (int k = 0; k < o->ninputs; k++) {
-        e = topt_edge_consumer(&p->k, f->op, k, &f->config[i], transient);
+}
+
+static int classify_op(struct listing *l, int i, struct topt_error *err)
+{
+    const struct topt_problem *p = l->p;
+    struct family *f = l->f;
+    struct topt_edge_end e = topt_edge_producer(&p->k, f->op, &f->config[i]);
+    f->from_class[i] = class_of(&l->from, &e);
+    if (f->from_class[i] < 0)
+        return no_memory(err);
+    for (int k = 0; k < f->ninputs; k++) {
+        e = topt_edge_consumer(&p->k, f->op, k, &f->config[i], f->transient[i]);
         f->to_class[k][i] = class_of(&l->to[k], &e);
         if (f->to_class[k][i] < 0)
             return no_memory(err);
@@ -293,14 +372,24 @@ static int classify_op(struct listing *l, int i, struct topt_error *err)
     return 0;
 }
 
-static int price_ops(struct listing *l, struct topt_error *err)
+static int classify_ops(struct listing *l, struct topt_error *err)
 {
-    if (cost_ops(l, err))
-        return -1;
-    for (int i = 0; i < l->f->n; i++)
+    struct family *f = l->f;
+    for (int i = 0; i < f->n; i++)
         if (classify_op(l, i, err))
             return -1;
+    for (int i = 0; i < f->n && !f->open; i++)
+        f->transient[i] = topt_round_transient(f->transient[i]);
     return 0;
+}
+
+static int price_ops(struct listing *l, struct topt_error *err)
+{
+    if (cost_ops(l->p, l->f, err))
+        return -1;
+    for (int i = 0; i < l->f->n; i++)
+        wait_op(l->p, l->f, i);
+    return classify_ops(l, err);
 }
 
 static int price_hub(struct listing *l, int i, struct topt_error *err)
@@ -410,12 +499,25 @@ static int list_configs(struct topt_problem *p, struct family *f, struct topt_er
     return bad ? no_memory(err) : 0;
 }
 
+static struct listing listing_of(struct topt_problem *p, struct family *f)
+{
+    struct listing l = {.p = p, .f = f};
+    l.from = (struct classes){.end = &f->from_end, .n = &f->nfrom};
+    for (int k = 0; k < f->ninputs; k++)
+        l.to[k] = (struct classes){.end = &f->to_end[k], .n = &f->nto[k]};
+    return l;
+}
+
+static void listing_fini(struct listing *l)
+{
+    free(l->from.slot);
+    for (int k = 0; k < l->f->ninputs; k++)
+        free(l->to[k].slot);
+}
+
 static int price_family(struct listing *l, struct topt_error *err)
 {
     struct family *f = l->f;
-    l->from = (struct classes){.end = &f->from_end, .n = &f->nfrom};
-    for (int k = 0; k < f->ninputs; k++)
-        l->to[k] = (struct classes){.end = &f->to_end[k], .n = &f->nto[k]};
     if (f->op >= 0)
         return price_ops(l, err);
     for (int i = 0; i < f->n; i++)
@@ -426,12 +528,28 @@ static int price_family(struct listing *l, struct topt_error *err)
 
 static int make_family(struct topt_problem *p, struct family *f, struct topt_error *err)
 {
-    struct listing l = {.p = p, .f = f};
     f->ninputs = f->op >= 0 ? p->k.model->op[f->op].ninputs : 1;
+    struct listing l = listing_of(p, f);
     int rc = list_configs(p, f, err) || price_family(&l, err) ? -1 : 0;
-    free(l.from.slot);
+    listing_fini(&l);
+    return rc;
+}
+
+/* Classes begin anew, since what is in flight of an operator tells them apart. */
+int topt_family_finish(struct topt_problem *p, struct family *f, struct topt_error *err)
+{
+    if (!f->open)
+        return 0;
+    if (topt_family_settle(p, f, f->open, err))
+        return -1;
+    free(f->open);
+    f->open = NULL;
+    f->nfrom = 0;
     for (int k = 0; k < f->ninputs; k++)
-        free(l.to[k].slot);
+        f->nto[k] = 0;
+    struct listing l = listing_of(p, f);
+    int rc = classify_ops(&l, err);
+    listing_fini(&l);
     return rc;
 }
 

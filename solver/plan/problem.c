@@ -123,7 +123,8 @@ int topt_problem_create(const struct topt_costing *k,
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for the problem");
         goto out;
     }
-    if (options->floors && !(p->floors = topt_floors_create(k->hw, k->mesh))) {
+    if ((options->floors || topt_problem_looks_ahead(p)) &&
+        !(p->floors = topt_floors_create(k->hw, k->mesh))) {
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for the problem");
         goto out;
     }

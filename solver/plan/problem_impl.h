@@ -37,7 +37,8 @@ struct family {
     struct topt_cost *cost;
     int64_t *remade;    /* bytes that are made again, ... */
     int among;          /* ... of which each of so many blocks pays its part */
-    int64_t *transient; /* rounded */
+    int64_t *transient; /* rounded; not while some are 'open' */
+    uint8_t *open;      /* time and transient are floors; NULL: none are */
     int64_t *waiting;   /* bytes of the output where it waits; 0 where no cap applies */
     int nfrom;          /* classes as a producer */
     int32_t *from_class;
@@ -196,6 +197,12 @@ static inline int topt_problem_remakes(const struct topt_problem *p, int op)
  * -1 with an error. */
 int topt_problem_family(struct topt_problem *p, int op, int tensor,
                         struct topt_error *err) TOPT_MUST_CHECK;
+/* Of a problem that looks ahead, operators that have ways of their own to find have floors for prices at first.  Exact
+ * ones for those marked; for all that are left, and the classes that these have. */
+int topt_family_settle(const struct topt_problem *p, struct family *f,
+                       const uint8_t *want, struct topt_error *err) TOPT_MUST_CHECK;
+int topt_family_finish(struct topt_problem *p, struct family *f,
+                       struct topt_error *err) TOPT_MUST_CHECK;
 void topt_family_fini(struct family *f);
 
 /* table.c: the table between two families, listed where it is new, priced later. */
@@ -213,7 +220,9 @@ void topt_table_fini(struct edge_table *e);
 int topt_problem_fits(const struct topt_problem *p,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
-/* ahead.c: leave out what can't be part of anything that the options aim at; before tables are priced. */
+/* ahead.c: leave out what can't be part of anything that the options aim at; before tables are priced.  Will it
+ * look?  Then families have floors for prices, and it gives those that stay their exact ones. */
+int topt_problem_looks_ahead(const struct topt_problem *p);
 int topt_problem_narrow(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* toll.c: what tolls charge, once all are listed; under a cap; with memory for time, and back. */

@@ -565,8 +565,13 @@ int topt_shape_before(struct topt_shape_search *s, int64_t limit,
         return -1;
     micros.work = s->micros->work;
     int rc = topt_shape_open(&other, &micros, s->mesh.nodes, s->mesh.per_node,
-                             TOPT_GOAL_FRONTIER, err) ||
-             topt_shape_solve(&other, TOPT_GOAL_FRONTIER, limit, 0, ret, err);
+                             TOPT_GOAL_FRONTIER, err);
+    if (!rc) { /* ways are the same */
+        topt_router_destroy(other.router);
+        other.router = s->router;
+        rc = topt_shape_solve(&other, TOPT_GOAL_FRONTIER, limit, 0, ret, err);
+        other.router = NULL;
+    }
     s->micros->work = micros.work;
     topt_shape_close(&other);
     topt_micros_fini(&micros);

@@ -59,8 +59,9 @@ int topt_family_pick(const struct family *f, const int *list, int n, struct fami
     ret->remade = pick(f->remade, sizeof *f->remade, list, n);
     ret->transient = pick(f->transient, sizeof *f->transient, list, n);
     ret->waiting = pick(f->waiting, sizeof *f->waiting, list, n);
+    ret->open = f->open ? pick(f->open, sizeof *f->open, list, n) : NULL;
     int bad = !ret->config || !ret->hub_keep || !ret->cost || !ret->remade ||
-              !ret->transient || !ret->waiting;
+              !ret->transient || !ret->waiting || (f->open && !ret->open);
     bad |= pick_classes(f->from_class, f->from_end, f->nfrom, list, n, &ret->nfrom,
                         &ret->from_class, &ret->from_end);
     for (int k = 0; k < f->ninputs; k++)
