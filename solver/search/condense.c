@@ -24,7 +24,9 @@
 #include <string.h>
 
 enum {
-    MEAN_POINTS = 64, /* an entry's, in tables that are kept */
+    MEAN_POINTS = 64, /* an entry's, in tables that are kept, ... */
+    OWN_POINTS =
+        256, /* ... and a value's in an operator's list of costs, of which there is one */
     TABLE_POINTS = 1 << 22,
     TABLE_WORK = 1 << 27,  /* pairs of points looked at for one table, */
     TOTAL_WORK = 1 << 30,  /* and for all of them */
@@ -44,16 +46,15 @@ struct condensing {
     struct topt_error failed; /* of the plan, where that only refuses a table */
     char *stays;              /* by operator */
     char *gone;               /* by operator: eliminated */
-    char *first;              /* by operator: does a block begin next to it? */
-    int *span;                /* by operator: others that it shares a factor with */
-    char *verdict;            /* by table */
-    size_t nverdicts, nmade;  /* tables whose points are made, or that are broken */
+    char *full;               /* by operator: its own list of costs takes no more */
+    int *span;     /* by operator: others that it shares a factor with, up to 3 */
+    char *verdict; /* by table */
+    size_t nverdicts, nmade; /* tables whose points are made, or that are broken */
     int64_t work, max_work;
     struct thinner thinner;
     struct topt_pool *pool; /* NULL: no threads */
     struct product product;
     int64_t thick, thinned; /* points of tables before they were thinned, and after */
-    int must;               /* any table will do */
     int64_t largest;        /* table that is kept, by its size; 0: any */
 };
 
@@ -119,18 +120,18 @@ static void note_means(struct condensing *k)
 }
 
 /* Points of all tables from 'nmade' on.  1, 0 where that takes too much, or -1. */
-static int make_new(struct condensing *k)
+static int make_new(struct condensing *k, int mean)
 {
     struct maker *m = &k->c->maker;
     size_t points = m->merge.n;
     int64_t work = m->merge.products;
-    int64_t budget = k->must ? INT64_MAX : work + TABLE_WORK;
-    m->mean = k->must ? 0 : MEAN_POINTS;
+    m->mean = mean;
     struct topt_error err = {0};
-    enum topt_made made = made_of_broken(k) ? TOPT_MADE_TOO_MUCH
-                                            : topt_make_more(m, k->nmade, budget, &err);
+    enum topt_made made = made_of_broken(k)
+                              ? TOPT_MADE_TOO_MUCH
+                              : topt_make_more(m, k->nmade, work + TABLE_WORK, &err);
     k->work += m->merge.products - work;
-    if (made == TOPT_MADE_FAILED && (err.code != TOPT_ERR_LIMIT || k->must)) {
+    if (made == TOPT_MADE_FAILED && err.code != TOPT_ERR_LIMIT) {
         if (k->err)
             *k->err = err;
         return -1;
@@ -157,24 +158,24 @@ static int make_verdicts(struct condensing *k)
     return 0;
 }
 
-/* Is the table of a new factor one to keep? */
-static int judge(struct condensing *k, const struct table *t)
+/* Is the table of a new factor one to keep, of at most so many points an entry in the mean? */
+static int judge(struct condensing *k, const struct table *t, int mean)
 {
     if (make_verdicts(k))
         return -1;
     if (t->leaf)
         return 1;
     if (k->verdict[t->id] == NOT_MADE) {
-        int made = make_new(k);
+        int made = make_new(k, mean);
         if (made < 0)
             return -1;
         int64_t points = made ? count_points(k, t) : 0;
         if (made)
-            k->verdict[t->id] =
-                points <= TABLE_POINTS && points <= MEAN_POINTS * t->nentries ? ACCEPTED
-                                                                              : REFUSED;
+            k->verdict[t->id] = points <= TABLE_POINTS && points <= mean * t->nentries
+                                    ? ACCEPTED
+                                    : REFUSED;
     }
-    return k->verdict[t->id] == ACCEPTED || (k->must && k->verdict[t->id] != BROKEN);
+    return k->verdict[t->id] == ACCEPTED;
 }
 
 /* Did thinning tables pay so far?  Of unrelated costs hardly any is always outdone. */
@@ -228,36 +229,6 @@ static int thin_edges(struct condensing *k)
 
 /* ---- trying, and taking back ---- */
 
-struct before {
-    int nfactors;
-    char *gone;
-};
-
-static int remember(const struct plan *p, struct before *b)
-{
-    b->nfactors = p->nfactors;
-    b->gone = malloc((size_t)p->nfactors + 1);
-    for (int i = 0; b->gone && i < p->nfactors; i++)
-        b->gone[i] = (char)p->factor[i].gone;
-    return b->gone ? 0 : -1;
-}
-
-static void take_back(struct plan *p, const struct before *b)
-{
-    for (int i = 0; i < p->problem->nops; i++)
-        p->factors_of[i].n = 0;
-    p->nfactors = b->nfactors;
-    for (int i = 0; i < p->nfactors; i++) {
-        struct factor *f = &p->factor[i];
-        f->gone = b->gone[i];
-        for (int d = 0; d < f->nops && !f->gone; d++) {
-            struct list *l = &p->factors_of[f->op[d]];
-            l->item[l->n++] = i; /* there was room for it before */
-        }
-    }
-    p->entangled = 0;
-}
-
 /* What a step of the plan that did not go through means: 0 where only the table is refused. */
 static int refused(struct condensing *k)
 {
@@ -268,64 +239,56 @@ static int refused(struct condensing *k)
     return -1;
 }
 
+static const struct factor *own_factor(const struct condensing *k, int op, int *ret)
+{
+    const struct plan *p = &k->c->plan;
+    int i = p->factors_of[op].first;
+    while (p->factor[i].nops > 1) /* every operator has its own costs */
+        i = topt_factor_after(p, op, i);
+    *ret = i;
+    return &p->factor[i];
+}
+
+/* A new factor over one operator and what that costs itself become one, if that is a table to keep:
+ * an operator that stays has one list of costs.  1, 0, or -1. */
+static int add_to_own(struct condensing *k, int made)
+{
+    struct plan *p = &k->c->plan;
+    int op = p->factor[made].op[0], own;
+    own_factor(k, op, &own);
+    int both = topt_plan_multiply(p, own, made);
+    int rc = both < 0 ? refused(k) : judge(k, p->factor[both].table, OWN_POINTS);
+    k->full[op] = rc == 0;
+    return rc;
+}
+
 /* Eliminate operator 'op', or (op -1) multiply two factors, if the table is one to keep.  1, 0,
  * or -1. */
 static int attempt(struct condensing *k, int op, int a, int b)
 {
     struct plan *p = &k->c->plan;
-    struct before before;
-    int ntables = (int)p->tables.nall;
-    if (remember(p, &before))
-        return nomem(k);
+    int before = p->nfactors, ntables = (int)p->tables.nall;
     int made = op >= 0 ? topt_plan_eliminate(p, op) : topt_plan_multiply(p, a, b);
-    int rc = made < 0 ? refused(k) : judge(k, p->factor[made].table);
-    if (rc > 0)
+    int rc = made < 0 ? refused(k) : judge(k, p->factor[made].table, MEAN_POINTS);
+    if (rc > 0 && p->factor[made].nops == 1)
+        rc = add_to_own(k, made);
+    else if (rc > 0)
         rc = thin(k, made, p->factor[made].table->id >= ntables);
     if (rc > 0 && k->largest && size_of(k, p->factor[made].table) > k->largest)
         rc = 0;
     if (rc == 0)
-        take_back(p, &before);
-    free(before.gone);
+        topt_plan_take_back(p, before);
     return rc;
 }
 
 /* ---- which operators go ---- */
 
-static int can_go(const struct condensing *k, int op)
-{
-    return !k->stays[op] && !k->gone[op] && k->span[op] >= 1 && k->span[op] <= 2;
-}
-
-/* Of two operators that may go: those next to where a block begins last, the cheaper one first.  A
- * table between two others has one edge outside at either end, and is thinned at both; one from a
- * fork on has several there, and hardly anything of it is left out.  The last step of a
- * block then is by an edge's own table, which has few points. */
-static int sooner(const struct condensing *k, int a, int b)
-{
-    const struct plan *p = &k->c->plan;
-    if (k->first[a] != k->first[b])
-        return k->first[a] < k->first[b];
-    if (p->rank_ops[a] != p->rank_ops[b])
-        return p->rank_ops[a] < p->rank_ops[b];
-    return p->rank_points[a] < p->rank_points[b];
-}
-
-static int cheapest(const struct condensing *k)
-{
-    int best = -1;
-    for (int i = 0; i < k->p->nops; i++)
-        if (can_go(k, i) && (best < 0 || sooner(k, i, best)))
-            best = i;
-    return best;
-}
-
 /* Does a block begin next to the operator? */
-static int at_beginning(struct condensing *k, int op)
+static int at_beginning(const struct condensing *k, int op)
 {
     const struct plan *p = &k->c->plan;
-    const struct list *l = topt_plan_factors(&k->c->plan, op);
-    for (int i = 0; i < l->n; i++) {
-        const struct factor *f = &p->factor[l->item[i]];
+    for (int i = p->factors_of[op].first; i >= 0; i = topt_factor_after(p, op, i)) {
+        const struct factor *f = &p->factor[i];
         for (int d = 0; d < f->nops; d++)
             if (k->stays[f->op[d]] && f->op[d] < op)
                 return 1;
@@ -333,21 +296,37 @@ static int at_beginning(struct condensing *k, int op)
     return 0;
 }
 
-static void rate(struct condensing *k, int op)
+enum { MOST_SPAN = 2 }; /* with more its table would be over too many; nobody counts on */
+
+static void find_span(struct condensing *k, int op)
 {
     struct plan *p = &k->c->plan;
-    const struct list *l = topt_plan_factors(p, op);
-    int stamp = ++p->stamp;
-    k->span[op] = -1; /* itself */
-    for (int i = 0; i < l->n; i++) {
-        const struct factor *f = &p->factor[l->item[i]];
+    int stamp = ++p->stamp, others = -1; /* itself */
+    for (int i = p->factors_of[op].first; i >= 0 && others <= MOST_SPAN;
+         i = topt_factor_after(p, op, i)) {
+        const struct factor *f = &p->factor[i];
         for (int d = 0; d < f->nops; d++) {
-            k->span[op] += p->seen[f->op[d]] != stamp;
+            others += p->seen[f->op[d]] != stamp;
             p->seen[f->op[d]] = stamp;
         }
     }
-    topt_plan_rate(p, op);
-    k->first[op] = (char)at_beginning(k, op);
+    k->span[op] = others;
+}
+
+/* Of operators that may go those next to where a block begins are last, the cheaper one first.  A
+ * table between two others has one edge outside at either end, and is thinned at both; one from a
+ * fork on has several there, and hardly anything of it is left out.  The last step of a
+ * block then is by an edge's own table, which has few points. */
+static void rate(struct condensing *k, int op)
+{
+    struct plan *p = &k->c->plan;
+    find_span(k, op);
+    topt_turns_drop(&p->turns, op);
+    if (k->stays[op] || k->gone[op] || k->span[op] < 1 || k->span[op] > MOST_SPAN)
+        return;
+    struct turn turn = topt_plan_rate(p, op);
+    turn.rank += at_beginning(k, op) ? TOPT_RANKS : 0;
+    topt_turns_put(&p->turns, op, turn);
 }
 
 /* Operators that share a factor with one that has gone look different now. */
@@ -357,16 +336,29 @@ static void rate_again(struct condensing *k, const struct factor *f)
         rate(k, f->op[d]);
 }
 
+/* Has the operator only one neighbour, whose own list of costs takes no more? */
+static int is_shut_out(const struct condensing *k, int op)
+{
+    const struct plan *p = &k->c->plan;
+    int i = p->factors_of[op].first;
+    if (k->span[op] != 1)
+        return 0;
+    while (p->factor[i].nops < 2)
+        i = topt_factor_after(p, op, i);
+    return k->full[p->factor[i].op[p->factor[i].op[0] == op]];
+}
+
 static int eliminate_blocks(struct condensing *k)
 {
     struct plan *p = &k->c->plan;
     for (int i = 0; i < k->p->nops; i++)
         rate(k, i);
     for (int op; k->work < k->max_work && !topt_search_stopped(k->options) &&
-                 (op = cheapest(k)) >= 0;) {
-        int rc = attempt(k, op, -1, -1);
+                 (op = topt_turns_first(&p->turns)) >= 0;) {
+        int rc = is_shut_out(k, op) ? 0 : attempt(k, op, -1, -1);
         if (rc < 0)
             return -1;
+        topt_turns_drop(&p->turns, op);
         if (rc) {
             k->gone[op] = 1;
             rate_again(k, &p->factor[p->nfactors - 1]);
@@ -379,35 +371,33 @@ static int eliminate_blocks(struct condensing *k)
 
 /* ---- parallel edges ---- */
 
-static int same_ops(const struct factor *a, const struct factor *b)
+/* Parallel edges become one, two and two, as far as that does not make them much longer. */
+static int multiply_run(struct condensing *k, int *item, int n)
 {
-    return a->nops == b->nops && !memcmp(a->op, b->op, (size_t)a->nops * sizeof *a->op);
-}
-
-/* Two factors of the operator over the same operators: its own ones, or parallel edges. */
-static int find_parallel(struct condensing *k, int op, int own, int *ret_a, int *ret_b)
-{
-    const struct plan *p = &k->c->plan;
-    const struct list *l = topt_plan_factors(&k->c->plan, op);
-    for (int i = 0; i < l->n; i++)
-        for (int j = i + 1; j < l->n; j++) {
-            const struct factor *a = &p->factor[l->item[i]], *b = &p->factor[l->item[j]];
-            if (!same_ops(a, b) || own != (a->nops == 1))
-                continue;
-            *ret_a = l->item[i];
-            *ret_b = l->item[j];
-            return 1;
+    for (; n > 1; n = (n + 1) / 2) {
+        for (int i = 0; i < n / 2; i++) {
+            int rc = attempt(k, -1, item[2 * i], item[2 * i + 1]);
+            if (rc <= 0)
+                return rc;
+            item[i] = k->c->plan.nfactors - 1;
         }
+        if (n % 2)
+            item[n / 2] = item[n - 1];
+    }
     return 0;
 }
 
-/* Parallel edges become one, as far as that does not make them much longer. */
 static int multiply_edges(struct condensing *k, int op)
 {
-    int a, b, rc = 1;
-    while (rc > 0 && find_parallel(k, op, 0, &a, &b))
-        rc = attempt(k, -1, a, b);
-    return rc < 0 ? -1 : 0;
+    struct plan *p = &k->c->plan;
+    int *item, rc = 0, n = topt_plan_alike(p, op, &item);
+    for (int i = 0, end; i < n && !rc; i = end) {
+        for (end = i + 1; end < n && topt_plan_same_ops(p, item[i], item[end]);)
+            end++;
+        rc = multiply_run(k, item + i, end - i);
+    }
+    free(item);
+    return n < 0 ? refused(k) : rc;
 }
 
 /* ---- links of a chain ---- */
@@ -430,12 +420,12 @@ static int by_tables(const void *x, const void *y)
 static int find_link(struct condensing *k, int op, const char *keep, struct link *ret)
 {
     const struct plan *p = &k->c->plan;
-    const struct list *l = topt_plan_factors(&k->c->plan, op);
-    *ret = (struct link){.op = op, .n = l->n, .table = {-1, -1, -1, -1}};
-    if (k->gone[op] || keep[op] || k->span[op] != 2 || l->n > 4)
+    *ret = (struct link){.op = op, .n = p->factors_of[op].n, .table = {-1, -1, -1, -1}};
+    if (k->gone[op] || keep[op] || k->span[op] != 2 || ret->n > 4)
         return 0;
-    for (int i = 0; i < l->n; i++) {
-        int id = p->factor[l->item[i]].table->id, at = i;
+    for (int i = p->factors_of[op].first, n = 0; i >= 0;
+         i = topt_factor_after(p, op, i), n++) {
+        int id = p->factor[i].table->id, at = n;
         for (; at > 0 && ret->table[at - 1] > id; at--)
             ret->table[at] = ret->table[at - 1];
         ret->table[at] = id;
@@ -502,34 +492,7 @@ static int shorten_chains(struct condensing *k, const char *keep)
     return done < 0 ? -1 : 0;
 }
 
-/* An operator that stays has one list of costs; parallel edges become one as far as that does
- * not make them much longer. */
-static int multiply_parallel(struct condensing *k, int op)
-{
-    int a, b, rc = 1;
-    k->must = 1;
-    while (rc > 0 && find_parallel(k, op, 1, &a, &b))
-        rc = attempt(k, -1, a, b);
-    k->must = 0;
-    if (rc == 0)
-        return topt_fail(k->err, TOPT_ERR_LIMIT,
-                         "the costs of operator '%.60s' make too large a table",
-                         k->p->op[op].name ? k->p->op[op].name : "(unnamed)");
-    return multiply_edges(k, op);
-}
-
 /* ---- the problem that is left ---- */
-
-static const struct factor *own_factor(struct condensing *k, int op, int *ret)
-{
-    const struct list *l = topt_plan_factors(&k->c->plan, op);
-    for (int i = 0; i < l->n; i++)
-        if (k->c->plan.factor[l->item[i]].nops == 1) {
-            *ret = l->item[i];
-            return &k->c->plan.factor[l->item[i]];
-        }
-    return NULL; /* can't be: every operator has its own costs */
-}
 
 static struct run entry_of(const struct condensing *k, const struct table *t, int64_t e)
 {
@@ -660,9 +623,9 @@ static int condense(struct condensing *k, const char *keep)
     c->arena = topt_arena_create(0);
     k->stays = calloc((size_t)n + 1, 1);
     k->gone = calloc((size_t)n + 1, 1);
-    k->first = calloc((size_t)n + 1, 1);
+    k->full = calloc((size_t)n + 1, 1);
     k->span = calloc((size_t)n + 1, sizeof *k->span);
-    if (!c->arena || !k->stays || !k->gone || !k->first || !k->span)
+    if (!c->arena || !k->stays || !k->gone || !k->full || !k->span)
         return nomem(k);
     if (options->threads > 1 && !(k->pool = topt_pool_create(options->threads, k->err)))
         return -1;
@@ -693,7 +656,7 @@ static int condense(struct condensing *k, const char *keep)
     if (shorten_chains(k, keep))
         return -1;
     for (int i = 0; i < n; i++)
-        if (!k->gone[i] && multiply_parallel(k, i))
+        if (!k->gone[i] && multiply_edges(k, i))
             return -1;
     return build(k);
 }
@@ -711,7 +674,7 @@ int topt_condense(const struct topt_search_problem *p, const char *keep,
     ret->work = k.work;
     free(k.stays);
     free(k.gone);
-    free(k.first);
+    free(k.full);
     free(k.span);
     free(k.verdict);
     topt_thinner_fini(&k.thinner);

@@ -28,9 +28,13 @@
  *   and the answer names the operator. */
 #include "eliminate.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Of so many factors of an operator, or operators that share one with it, all are looked at. */
+enum { MANY = 64 };
 
 static int nomem(struct plan *p)
 {
@@ -75,19 +79,74 @@ int topt_plan_place(struct plan *p, struct place place)
     return p->nplaces++;
 }
 
+static struct listed *link_of(struct plan *p, int factor, int op)
+{
+    const struct factor *f = &p->factor[factor];
+    int d = 0;
+    while (f->op[d] != op)
+        d++;
+    return &f->link[d];
+}
+
+/* In the operator's list 'after' follows 'before'; -1 is beyond its ends. */
+static void join(struct plan *p, int op, int before, int after)
+{
+    if (before < 0)
+        p->factors_of[op].first = after;
+    else
+        link_of(p, before, op)->after = after;
+    if (after < 0)
+        p->factors_of[op].last = before;
+    else
+        link_of(p, after, op)->before = before;
+}
+
+/* Into the lists of its operators, where its links say. */
+static void enter_lists(struct plan *p, int factor)
+{
+    struct factor *f = &p->factor[factor];
+    for (int d = 0; d < f->nops; d++) {
+        join(p, f->op[d], f->link[d].before, factor);
+        join(p, f->op[d], factor, f->link[d].after);
+        p->factors_of[f->op[d]].n++;
+    }
+    f->gone = 0;
+}
+
+/* It keeps its links: who left last can come back first. */
+static void leave_lists(struct plan *p, int factor)
+{
+    struct factor *f = &p->factor[factor];
+    for (int d = 0; d < f->nops; d++) {
+        join(p, f->op[d], f->link[d].before, f->link[d].after);
+        p->factors_of[f->op[d]].n--;
+    }
+    f->gone = 1;
+}
+
 int topt_plan_factor(struct plan *p, struct factor f)
 {
-    if (f.place < 0 ||
+    f.link = TOPT_NEW(p->arena, f.nops, struct listed);
+    if (f.place < 0 || !f.link ||
         grow((void **)&p->factor, &p->cap_factors, p->nfactors + 1, sizeof f))
         return f.place < 0 ? -1 : nomem(p);
+    for (int d = 0; d < f.nops; d++)
+        f.link[d] = (struct listed){p->factors_of[f.op[d]].last, -1};
     p->factor[p->nfactors] = f;
-    for (int d = 0; d < f.nops; d++) {
-        struct list *l = &p->factors_of[f.op[d]];
-        if (grow((void **)&l->item, &l->cap, l->n + 1, sizeof *l->item))
-            return nomem(p);
-        l->item[l->n++] = p->nfactors;
-    }
+    enter_lists(p, p->nfactors);
     return p->nfactors++;
+}
+
+void topt_plan_take_back(struct plan *p, int nfactors)
+{
+    while (p->nfactors > nfactors) {
+        int made = --p->nfactors;
+        leave_lists(p, made);
+        for (int i = 2; i-- > 0;)
+            if (p->factor[made].of[i] >= 0)
+                enter_lists(p, p->factor[made].of[i]);
+    }
+    p->entangled = 0;
 }
 
 /* ---- one step: multiply two factors, unite what no other factor sees ---- */
@@ -173,11 +232,13 @@ static int draft_views(struct plan *p, struct draft *d, const struct view *remai
     if (d->leaving >= 0) {
         const struct view *three[3] = {view_in(d->a, d->leaving, &stride),
                                        view_in(d->b, d->leaving, &stride), remaining};
-        if (join_views(p, d->leaving, &remaining, 1, &d->out) ||
-            join_views(p, d->leaving, three, 3, &d->inner))
+        if (!remaining && join_views(p, d->leaving, NULL, 0, &d->out))
             return -1;
-        if (!remaining)
-            d->out.n = 1; /* even where the operator has no value: an empty union */
+        if (join_views(p, d->leaving, three, 3, &d->inner))
+            return -1;
+        d->out.n = 1; /* even where the operator has no value: an empty union */
+        if (remaining)
+            d->out = *remaining;
         entries *= d->out.n;
     }
     return entries > (double)p->max_entries ? too_large(p, d, entries) : 0;
@@ -331,25 +392,15 @@ static int multiply(struct plan *p, int fa, int fb, int leaving,
         return -1;
     d.made.place = topt_plan_place(
         p, (struct place){d.a->place, d.b ? d.b->place : -1, -1, -1, d.made.table});
-    p->factor[fa].gone = 1;
+    d.made.of[0] = fa;
+    d.made.of[1] = fb;
+    leave_lists(p, fa);
     if (fb >= 0)
-        p->factor[fb].gone = 1;
+        leave_lists(p, fb);
     return topt_plan_factor(p, d.made);
 }
 
 /* ---- eliminating an operator ---- */
-
-/* Forget factors that are gone. */
-static struct list *live_factors(struct plan *p, int op)
-{
-    struct list *l = &p->factors_of[op];
-    int n = 0;
-    for (int i = 0; i < l->n; i++)
-        if (!p->factor[l->item[i]].gone)
-            l->item[n++] = l->item[i];
-    l->n = n;
-    return l;
-}
 
 /* Points of an entry: known for leaves and what is made; of a step's table about as many as it
  * is made of. */
@@ -363,20 +414,24 @@ static double mean_frontier(const struct table *t)
     return n > 1 ? n : 1;
 }
 
-/* Size of each operator's joint view over some factors, at most; in p->slot by operator. */
-static void bound_sizes(struct plan *p, const struct factor *f)
+/* Size of each operator's joint view over some factors, at most; in p->slot by operator.  How
+ * many operators were not seen before. */
+static int bound_sizes(struct plan *p, const struct factor *f)
 {
+    int fresh = 0;
     for (int d = 0; d < f->nops; d++) {
         int op = f->op[d];
         int n = f->view[d].n < p->nvalues[op] ? f->view[d].n : p->nvalues[op];
         if (p->seen[op] != p->stamp) {
             p->seen[op] = p->stamp;
             p->slot[op] = n;
+            fresh++;
         } else {
             int64_t both = (int64_t)p->slot[op] * n;
             p->slot[op] = both < p->nvalues[op] ? (int)both : p->nvalues[op];
         }
     }
+    return fresh;
 }
 
 /* Expected points looked at when two factors are multiplied. */
@@ -403,20 +458,22 @@ static int64_t points_of(const struct plan *p, int factor)
     return t->leaf ? t->npoints : t->nentries;
 }
 
-/* Which two of an operator's factors to multiply first: the one of fewest points, and the
- * one with which it makes the least work. */
-static void pick_pair(struct plan *p, const struct list *l, int *ret_a, int *ret_b)
+/* Which two of an operator's factors to multiply first: of the first MANY the one of fewest
+ * points, and the one with which it makes the least work. */
+static void pick_pair(struct plan *p, int op, int *ret_a, int *ret_b)
 {
-    int a = l->item[0], b = -1;
+    int item[MANY], n = 0, a = p->factors_of[op].first, b = -1;
     double best = INFINITY;
-    for (int i = 1; i < l->n; i++)
-        if (points_of(p, l->item[i]) < points_of(p, a))
-            a = l->item[i];
-    for (int i = 0; i < l->n; i++) {
-        double points = l->item[i] == a ? INFINITY : expected(p, a, l->item[i]);
-        if (points < best || (b < 0 && l->item[i] != a)) {
+    for (int i = a; i >= 0 && n < MANY; i = topt_factor_after(p, op, i)) {
+        item[n++] = i;
+        if (points_of(p, i) < points_of(p, a))
+            a = i;
+    }
+    for (int i = 0; i < n; i++) {
+        double points = item[i] == a ? INFINITY : expected(p, a, item[i]);
+        if (points < best || (b < 0 && item[i] != a)) {
             best = points;
-            b = l->item[i];
+            b = item[i];
         }
     }
     *ret_a = a < b ? a : b;
@@ -424,37 +481,38 @@ static void pick_pair(struct plan *p, const struct list *l, int *ret_a, int *ret
 }
 
 /* What the factors other than a and b tell apart of an operator. */
-static int remaining_view(struct plan *p, int op, const struct list *l, int a, int b,
-                          struct view *ret)
+static int remaining_view(struct plan *p, int op, int a, int b, struct view *ret)
 {
+    const struct list *l = &p->factors_of[op];
     const struct view **views = malloc((size_t)l->n * sizeof(*views));
     int64_t stride;
     int n = 0;
     if (!views)
         return nomem(p);
-    for (int i = 0; i < l->n; i++)
-        if (l->item[i] != a && l->item[i] != b)
-            views[n++] = view_in(&p->factor[l->item[i]], op, &stride);
+    for (int i = l->first; i >= 0; i = topt_factor_after(p, op, i))
+        if (i != a && i != b)
+            views[n++] = view_in(&p->factor[i], op, &stride);
     int rc = join_views(p, op, views, n, ret);
     free(views);
     return rc;
 }
 
-/* Returns the factor that comes of it, or -1. */
+/* Returns the factor that comes of it, or -1.  Of very many factors hardly two less tell less
+ * apart, so what all of them do is worked out once. */
 static int eliminate(struct plan *p, int op)
 {
-    struct list *l = live_factors(p, op);
+    const struct list *l = &p->factors_of[op];
+    struct view remaining;
+    if (l->n > MANY && remaining_view(p, op, -1, -1, &remaining))
+        return -1;
     while (l->n > 2) {
         int a, b;
-        struct view remaining;
-        pick_pair(p, l, &a, &b);
-        if (remaining_view(p, op, l, a, b, &remaining) ||
+        pick_pair(p, op, &a, &b);
+        if ((l->n <= MANY && remaining_view(p, op, a, b, &remaining)) ||
             multiply(p, a, b, op, &remaining) < 0)
             return -1;
-        l = live_factors(p, op);
     }
-    int a = l->item[0], b = l->n > 1 ? l->item[1] : -1;
-    return multiply(p, b >= 0 && b < a ? b : a, b >= 0 && b < a ? a : b, op, NULL);
+    return multiply(p, l->first, l->n > 1 ? l->last : -1, op, NULL);
 }
 
 int topt_plan_eliminate(struct plan *p, int op)
@@ -467,25 +525,22 @@ int topt_plan_multiply(struct plan *p, int a, int b)
     return multiply(p, a, b, -1, NULL);
 }
 
-const struct list *topt_plan_factors(struct plan *p, int op)
-{
-    return live_factors(p, op);
-}
-
 /* How dear eliminating an operator looks now: operators in the new table (three and more are
- * alike), then expected points. */
-void topt_plan_rate(struct plan *p, int op)
+ * alike), then expected points.  A table over very many is the last that is wanted. */
+struct turn topt_plan_rate(struct plan *p, int op)
 {
-    const struct list *l = live_factors(p, op);
+    struct turn last = {TOPT_RANKS - 1, DBL_MAX};
     double points = 1;
-    int nops = 0, stamp = ++p->stamp;
-    for (int i = 0; i < l->n; i++) {
-        bound_sizes(p, &p->factor[l->item[i]]);
-        points *= mean_frontier(p->factor[l->item[i]].table);
+    int nops = 0, seen = 0, stamp = ++p->stamp, first = p->factors_of[op].first;
+    for (int i = first; i >= 0; i = topt_factor_after(p, op, i)) {
+        seen += bound_sizes(p, &p->factor[i]);
+        if (seen > MANY)
+            return last;
+        points *= mean_frontier(p->factor[i].table);
     }
     p->stamp++;
-    for (int i = 0; i < l->n; i++) {
-        const struct factor *f = &p->factor[l->item[i]];
+    for (int i = first; i >= 0; i = topt_factor_after(p, op, i)) {
+        const struct factor *f = &p->factor[i];
         for (int d = 0; d < f->nops; d++) {
             int o = f->op[d];
             if (p->seen[o] != stamp)
@@ -495,62 +550,142 @@ void topt_plan_rate(struct plan *p, int op)
             nops += o != op && p->slot[o] > 1;
         }
     }
-    p->rank_ops[op] = nops < 3 ? nops : 3;
-    p->rank_points[op] = points;
+    return (struct turn){nops < last.rank ? nops : last.rank,
+                         points < last.points ? points : last.points};
 }
 
-static int cheapest(const struct plan *p, const char *done)
+static void rate_ops(struct plan *p, int factor)
 {
-    int best = -1;
-    for (int i = 0; i < p->problem->nops; i++)
-        if (!done[i] && (best < 0 || p->rank_ops[i] < p->rank_ops[best] ||
-                         (p->rank_ops[i] == p->rank_ops[best] &&
-                          p->rank_points[i] < p->rank_points[best])))
-            best = i;
-    return best;
+    const struct factor *f = &p->factor[factor];
+    for (int d = 0; d < f->nops; d++)
+        topt_turns_put(&p->turns, f->op[d], topt_plan_rate(p, f->op[d]));
 }
+
+/* ---- factors over the same operators ---- */
+
+static int compare_ops(const struct factor *a, const struct factor *b)
+{
+    for (int d = 0; d < a->nops && d < b->nops; d++)
+        if (a->op[d] != b->op[d])
+            return a->op[d] < b->op[d] ? -1 : 1;
+    return (a->nops > b->nops) - (a->nops < b->nops);
+}
+
+/* Factors are in one array, so these can be told by where they are in it. */
+static int by_ops(const void *x, const void *y)
+{
+    const struct factor *a = *(const struct factor *const *)x;
+    const struct factor *b = *(const struct factor *const *)y;
+    int order = compare_ops(a, b);
+    return order ? order : (a > b) - (a < b);
+}
+
+int topt_plan_alike(struct plan *p, int op, int **ret)
+{
+    const struct list *l = &p->factors_of[op];
+    const struct factor **f = malloc(((size_t)l->n + 1) * sizeof(*f));
+    int *number = malloc(((size_t)l->n + 1) * sizeof *number), n = 0;
+    *ret = number;
+    if (!f || !number) {
+        free(f);
+        return nomem(p);
+    }
+    for (int i = l->first; i >= 0; i = topt_factor_after(p, op, i))
+        f[n++] = &p->factor[i];
+    qsort(f, (size_t)n, sizeof(*f), by_ops);
+    for (int i = 0; i < n; i++)
+        number[i] = (int)(f[i] - p->factor);
+    free(f);
+    return n;
+}
+
+int topt_plan_same_ops(const struct plan *p, int a, int b)
+{
+    return !compare_ops(&p->factor[a], &p->factor[b]);
+}
+
+/* May a table over all values of a factor's operators be made? */
+static int may_gather(const struct plan *p, int factor)
+{
+    const struct factor *f = &p->factor[factor];
+    double entries = 1;
+    for (int d = 0; d < f->nops; d++)
+        entries *= p->nvalues[f->op[d]];
+    return entries <= (double)p->max_entries;
+}
+
+/* Multiply factors over the same operators, two and two, until one is left. */
+static int gather_run(struct plan *p, int *item, int n)
+{
+    if (n < 2 || !may_gather(p, item[0]))
+        return 0;
+    for (; n > 1; n = (n + 1) / 2) {
+        for (int i = 0; i < n / 2; i++)
+            if ((item[i] = multiply(p, item[2 * i], item[2 * i + 1], -1, NULL)) < 0)
+                return -1;
+        if (n % 2)
+            item[n / 2] = item[n - 1];
+    }
+    rate_ops(p, item[0]);
+    return 0;
+}
+
+/* An operator with many consumers comes to have a factor of each.  Those over the same operators
+ * are multiplied once there are many, and whenever there are twice as many as were left then, so
+ * that they are not all looked at again for each that is added. */
+static int gather(struct plan *p, int op)
+{
+    const struct list *l = &p->factors_of[op];
+    int *item, rc = 0;
+    if (l->n <= p->gather_at[op])
+        return 0;
+    int n = topt_plan_alike(p, op, &item);
+    for (int i = 0, end; i < n && !rc; i = end) {
+        for (end = i + 1; end < n && topt_plan_same_ops(p, item[i], item[end]);)
+            end++;
+        rc = gather_run(p, item + i, end - i);
+    }
+    free(item);
+    p->gather_at[op] = l->n > MANY / 2 ? 2 * l->n : MANY;
+    return n < 0 ? -1 : rc;
+}
+
+/* ---- all of them ---- */
 
 static int eliminate_all(struct plan *p)
 {
-    int n = p->problem->nops;
-    char *done = TOPT_NEW(p->arena, n, char);
-    if (!done)
-        return nomem(p);
-    for (int i = 0; i < n; i++)
-        topt_plan_rate(p, i);
-    for (int left = n; left > 0; left--) {
-        int op = cheapest(p, done);
-        int made = eliminate(p, op);
-        if (made < 0)
+    int made;
+    for (int i = 0; i < p->problem->nops; i++) {
+        p->gather_at[i] = MANY;
+        topt_turns_put(&p->turns, i, topt_plan_rate(p, i));
+    }
+    for (int i = 0; i < p->problem->nops; i++)
+        if (gather(p, i))
             return -1;
-        done[op] = 1;
+    for (int op; (op = topt_turns_first(&p->turns)) >= 0;) {
+        topt_turns_drop(&p->turns, op);
+        if ((made = eliminate(p, op)) < 0)
+            return -1;
+        rate_ops(p, made);
         for (int d = 0; d < p->factor[made].nops; d++)
-            topt_plan_rate(p, p->factor[made].op[d]);
+            if (gather(p, p->factor[made].op[d]))
+                return -1;
     }
     return 0;
 }
 
-/* Factors over nothing are left, one for each component: multiply them, smallest first. */
+/* Factors over nothing are left, one for each component: multiply them, two and two. */
 static int multiply_components(struct plan *p)
 {
-    for (;;) {
-        int a = -1, b = -1;
-        for (int i = 0; i < p->nfactors; i++) {
-            int64_t n = points_of(p, i);
-            if (p->factor[i].gone)
-                continue;
-            if (a < 0 || n < points_of(p, a)) {
-                b = a;
-                a = i;
-            } else if (b < 0 || n < points_of(p, b)) {
-                b = i;
-            }
-        }
-        if (b < 0)
-            return a;
-        if (multiply(p, a < b ? a : b, a < b ? b : a, -1, NULL) < 0)
+    int one = -1;
+    for (int i = 0; i < p->nfactors; i++) { /* what comes of it is behind */
+        if (p->factor[i].gone)
+            continue;
+        if (one >= 0 && multiply(p, one, i, -1, NULL) < 0)
             return -1;
+        one = one >= 0 ? -1 : i;
     }
+    return one;
 }
 
 static int make_room(struct plan *p)
@@ -564,19 +699,18 @@ static int make_room(struct plan *p)
     p->factors_of = TOPT_NEW(p->arena, n, struct list);
     p->seen = TOPT_NEW(p->arena, n, int);
     p->slot = TOPT_NEW(p->arena, n, int);
-    p->rank_points = TOPT_NEW(p->arena, n, double);
-    p->rank_ops = TOPT_NEW(p->arena, n, int);
-    if (!p->nvalues || !p->factors_of || !p->seen || !p->slot || !p->rank_points ||
-        !p->rank_ops)
+    p->gather_at = TOPT_NEW(p->arena, n, int);
+    if (!p->nvalues || !p->factors_of || !p->seen || !p->slot || !p->gather_at ||
+        topt_turns_init(&p->turns, n, p->arena))
         return nomem(p);
+    for (int i = 0; i < n; i++)
+        p->factors_of[i] = (struct list){-1, -1, 0};
     return 0;
 }
 
 /* What one try to plan has made. */
 static void clear(struct plan *p)
 {
-    for (int i = 0; p->factors_of && i < p->problem->nops; i++)
-        free(p->factors_of[i].item);
     topt_tables_fini(&p->tables);
     topt_views_fini(&p->views);
     topt_points_fini(&p->store);

@@ -4,6 +4,7 @@
 #define TOPT_ELIMINATE_H
 
 #include "table.h"
+#include "turns.h"
 #include "views.h"
 
 /* How a table came about in the problem: shared tables stand in several places. */
@@ -13,17 +14,24 @@ struct place {
     const struct table *table;
 };
 
+/* Neighbours in the list of an operator's factors; -1: none. */
+struct listed {
+    int before, after;
+};
+
 struct factor {
     struct table *table;
     int place, nops;
-    int *op;           /* by dimension, outermost first */
-    struct view *view; /* by dimension; view.n is the dimension's size */
+    int *op;             /* by dimension, outermost first */
+    struct view *view;   /* by dimension; view.n is the dimension's size */
+    struct listed *link; /* by dimension */
+    int of[2];           /* the factors that it was made of, which are gone; -1: none */
     int gone;
 };
 
+/* The factors that see an operator and are not gone, in the order in which they were made. */
 struct list {
-    int *item;
-    int n, cap;
+    int first, last, n;
 };
 
 struct plan {
@@ -36,7 +44,7 @@ struct plan {
     const struct point_store *shared;
     int *nvalues;            /* by operator */
     const int32_t **value;   /* by operator: value by configuration */
-    struct list *factors_of; /* by operator; may hold factors that are gone */
+    struct list *factors_of; /* by operator */
     struct factor *factor;
     int nfactors, cap_factors;
     struct place *place;
@@ -44,8 +52,8 @@ struct plan {
     int *seen; /* scratch, by operator: a stamp */
     int *slot;
     int stamp;
-    double *rank_points; /* by operator: expected points; see rate */
-    int *rank_ops;
+    struct turns turns; /* of the operators that are still there */
+    int *gather_at;     /* by operator: factors from which on alike ones are multiplied */
     int64_t max_entries; /* of a table */
     int entangled;       /* a table would have been larger */
     const char *relaxed; /* by edge: is it weighed end by end (relax.h)?  NULL: none is */
@@ -78,11 +86,25 @@ int topt_plan_start(struct plan *p, const struct topt_search_problem *problem,
                     struct topt_error *err) TOPT_MUST_CHECK;
 int topt_plan_eliminate(struct plan *p, int op);
 int topt_plan_multiply(struct plan *p, int a, int b);
-/* Factors that see the operator; borrowed until the next call. */
-const struct list *topt_plan_factors(struct plan *p, int op);
-/* How dear the operator's elimination looks: p->rank_ops (operators in the new table), then
- * p->rank_points. */
-void topt_plan_rate(struct plan *p, int op);
+/* The numbers of the operator's factors, those over the same operators side by side; else in the order
+ * in which they were made.  How many, or -1; '*ret' is freed by the caller. */
+int topt_plan_alike(struct plan *p, int op, int **ret);
+int topt_plan_same_ops(const struct plan *p, int a, int b);
+/* Undo what was done since there were 'nfactors'; tables stay. */
+void topt_plan_take_back(struct plan *p, int nfactors);
+/* How dear the operator's elimination looks: ranked by operators in the new table. */
+struct turn topt_plan_rate(struct plan *p, int op);
+enum { TOPT_RANKS = 4 };
+
+/* The factor after 'i' of those that see the operator, or -1. */
+static inline int topt_factor_after(const struct plan *p, int op, int i)
+{
+    const struct factor *f = &p->factor[i];
+    int d = 0;
+    while (f->op[d] != op)
+        d++;
+    return f->link[d].after;
+}
 
 /* The leaves of a problem as its first factors (leaves.c). */
 int topt_plan_leaves(struct plan *p) TOPT_MUST_CHECK;

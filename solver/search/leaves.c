@@ -156,7 +156,7 @@ static const struct points *op_points(struct plan *p, struct interner *in, int o
 static int add_leaf(struct plan *p, struct table *t, int nops, const int *op,
                     const struct view *view, struct place place)
 {
-    struct factor f = {.table = t, .nops = nops};
+    struct factor f = {.table = t, .nops = nops, .of = {-1, -1}};
     if (!t)
         return -1;
     f.op = TOPT_NEW(p->arena, nops, int);

@@ -79,21 +79,36 @@ struct saving topt_saving_sum(struct saving a, struct saving b)
     return sum;
 }
 
-/* The sum over all ports but one. */
-static struct saving saving_beside(const struct port *by, const struct port *s,
-                                   int nports, int but)
+/* Over many ports. */
+__extension__ typedef __int128 wide;
+struct sum {
+    int impossible; /* ports where nothing is saved */
+    wide memory, time;
+};
+
+static void count(struct sum *sum, struct saving s, int sign)
 {
-    struct saving sum = {1, 0, 0};
-    for (int i = 0; i < nports; i++)
-        if (i != but)
-            sum = topt_saving_sum(sum, topt_saving_of(&by[i], &s[i]));
-    return sum;
+    sum->impossible += sign * !s.possible;
+    sum->memory += sign * (wide)s.memory;
+    sum->time += sign * (wide)s.time;
 }
 
-static int outdone(struct saving a, struct saving beside)
+static int outdone(struct saving a, const struct sum *beside)
 {
-    struct saving both = topt_saving_sum(a, beside);
-    return both.possible && both.memory >= 0 && both.time >= 0;
+    return a.possible && !beside->impossible && a.memory + beside->memory >= 0 &&
+           a.time + beside->time >= 0;
+}
+
+/* Mark what is outdone at one port, where 'all' is what is saved at all of them. */
+static int outdo_port(const struct port *by, const struct port *s, struct sum *all)
+{
+    int more = 0;
+    count(all, topt_saving_of(by, s), -1);
+    for (int i = 0; i < s->n; i++)
+        if (stays(s, i) && outdone(saving_at(by, s, i), all))
+            more = s->gone[i] = 1;
+    count(all, topt_saving_of(by, s), 1);
+    return more;
 }
 
 /* Does every port have an entry that stays? */
@@ -111,15 +126,14 @@ static int something_left(const struct port *s, int nports)
 
 int topt_outdo(const struct port *by, const struct port *s, int nports)
 {
+    struct sum all = {0, 0, 0};
     int more = 1;
+    for (int p = 0; p < nports; p++)
+        count(&all, topt_saving_of(&by[p], &s[p]), 1);
     while (more && something_left(s, nports)) {
         more = 0;
-        for (int p = 0; p < nports; p++) {
-            struct saving beside = saving_beside(by, s, nports, p);
-            for (int i = 0; i < s[p].n; i++)
-                if (stays(&s[p], i) && outdone(saving_at(&by[p], &s[p], i), beside))
-                    more = s[p].gone[i] = 1;
-        }
+        for (int p = 0; p < nports; p++)
+            more |= outdo_port(&by[p], &s[p], &all);
     }
     return something_left(s, nports);
 }

@@ -48,6 +48,18 @@ static const struct row {
     {"layers", "ft", SPEC("residual", "split", 96, 24), 1, 0.001, 96, 0},
     {"layers-alike", "ft", ALIKE("residual", "split", 12, 24), 1, 0.001, 12, 0},
     {"layers-alike", "ft", ALIKE("residual", "split", 96, 24), 1, 0.001, 96, 0},
+    /* Many operators, hubs among them, with a tolerance that takes a handful of weighings: mostly how
+     * eliminations are planned. */
+    {"many-star", "ft", SPEC("star", "random", 5000, 4), 1, 10, 5000, 0},
+    {"many-star", "ft", SPEC("star", "random", 20000, 4), 1, 10, 20000, 0},
+    {"many-isolated", "ft", SPEC("isolated", "random", 25000, 4), 1, 10, 25000, 0},
+    {"many-isolated", "ft", SPEC("isolated", "random", 100000, 4), 1, 10, 100000, 0},
+    {"many-comb", "ft", SPEC("comb", "random", 5000, 4), 1, 10, 5000, 0},
+    {"many-comb", "ft", SPEC("comb", "random", 20000, 4), 1, 10, 20000, 0},
+    {"many-branches", "ft", SPEC("branches", "random", 5000, 4), 1, 10, 5000, 0},
+    {"many-branches", "ft", SPEC("branches", "random", 20000, 4), 1, 10, 20000, 0},
+    {"many-chain", "ft", SPEC("chain", "random", 12500, 4), 1, 10, 12500, 0},
+    {"many-chain", "ft", SPEC("chain", "random", 50000, 4), 1, 10, 50000, 0},
     /* Growth, and the plain ways beside it. */
     {"operators", "ft", SPEC("chain", "random", 20, 16), 1, 0, 20, 1},
     {"operators", "ft", SPEC("chain", "random", 40, 16), 1, 0, 40, 1},
@@ -129,7 +141,7 @@ static void measure(const void *which, void *result)
 
 static void print_row(FILE *f, const struct row *row, const struct result *r)
 {
-    fprintf(f, "%-21s %-6s %-14s %4d %3d %2d %6.3g ", row->name, row->spec.costs,
+    fprintf(f, "%-21s %-6s %-14s %6d %3d %2d %6.3g ", row->name, row->spec.costs,
             row->algorithm, row->spec.size, row->spec.configs, row->threads,
             100 * row->epsilon);
     if (!r->ok)
@@ -227,7 +239,7 @@ int main(int argc, char **argv)
     if (rc)
         return rc;
     runs = o.runs;
-    printf("%-21s %-6s %-14s %4s %3s %2s %6s %8s %8s %6s %10s %10s %9s %7s\n", "problem",
+    printf("%-21s %-6s %-14s %6s %3s %2s %6s %8s %8s %6s %10s %10s %9s %7s\n", "problem",
            "costs", "algorithm", "size", "cfg", "th", "eps %", "points", "got %", "bands",
            "wall ms", "cpu ms", "prod/k", "RSS MiB");
     for (int i = 0; i < NROWS; i++)

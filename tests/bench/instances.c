@@ -1,9 +1,11 @@
 /* instances.c - generated problems; the shapes are rows of a table: the edges inside a block,
- * where operator 'n' of a block of n is the first of the next. */
+ * where operator 'n' of a block of n is the first of the next, and FIRST and LAST are of all. */
 #include "instances.h"
 #include "../search/random_problem.h"
 
 #include <stdio.h>
+
+enum { FIRST = -1, LAST = -2 };
 
 struct arc {
     int from, to;
@@ -16,6 +18,11 @@ static const struct shape_row {
 } shapes[] = {
     {"chain", 1, 1, {{0, 1}}},
     {"forkjoin", 5, 7, {{0, 1}, {0, 2}, {0, 3}, {1, 4}, {2, 4}, {3, 4}, {4, 5}}},
+    {"comb", 2, 2, {{0, 1}, {0, 2}}},
+    {"star", 1, 1, {{FIRST, 0}}},
+    {"isolated", 1, 0, {{0, 0}}},
+    {"branches", 1, 2, {{FIRST, 0}, {0, LAST}}},
+    {"parallel", 1, 1, {{FIRST, LAST}}},
     {"residual", 7, 8, {{0, 1}, {1, 2}, {2, 3}, {0, 3}, {3, 4}, {4, 5}, {5, 6}, {3, 6}}},
 };
 
@@ -75,6 +82,14 @@ static const struct topt_table *edge_table(struct instance *in)
     return t;
 }
 
+static int operator_at(const struct instance *in, const struct shape_row *s, int block,
+                       int at)
+{
+    if (at == FIRST)
+        return 0;
+    return at == LAST ? in->spec.size * s->nops - 1 : block * s->nops + at;
+}
+
 static int fill(struct instance *in, const struct shape_row *s)
 {
     int nops = in->spec.size * s->nops, nedges = 0;
@@ -92,12 +107,14 @@ static int fill(struct instance *in, const struct shape_row *s)
     }
     for (int b = 0; b < in->spec.size; b++)
         for (int k = 0; k < s->narcs; k++) {
-            int from = b * s->nops + s->arc[k].from, to = b * s->nops + s->arc[k].to;
-            if (to >= nops)
+            int from = operator_at(in, s, b, s->arc[k].from);
+            int to = operator_at(in, s, b, s->arc[k].to);
+            if (to >= nops || from >= to)
                 continue;
             edge[nedges++] = (struct topt_search_edge){
-                from, to, b && in->spec.alike ? edge[k].table : edge_table(in), in->self,
-                in->self};
+                from, to,
+                nedges >= s->narcs && in->spec.alike ? edge[k].table : edge_table(in),
+                in->self, in->self};
             if (!edge[nedges - 1].table)
                 return -1;
         }

@@ -2,6 +2,11 @@
  *
  *   chain      operators in a row, every edge its own table
  *   forkjoin   blocks: a fork, three operators beside each other, a join; joins feed forks
+ *   comb       a chain, and an operator at each of its own
+ *   star       one operator that all others read
+ *   isolated   operators without edges
+ *   branches   operators beside each other, between the first and the last
+ *   parallel   as many edges between the first and the last
  *   residual   blocks as a transformer's: two residual branches, of three and of two
  *              operators, around hubs
  *
@@ -14,9 +19,9 @@
 #include "topt_search.h"
 
 struct instance_spec {
-    const char *shape; /* chain, forkjoin or residual */
+    const char *shape; /* one of those above */
     const char *costs; /* random or split; NULL: random */
-    int size;          /* operators of a chain; else blocks */
+    int size; /* operators of a chain, a star ..., teeth of a comb; else blocks */
     int configs;
     int64_t range; /* costs are at most that; 0: a million */
     int alike;     /* all blocks have the tables of the first */
