@@ -57,11 +57,20 @@ struct scope {
 
 /* ---- the balance ------------------------------------------------------------------------------- */
 
+/* What weights are to be right up to: the less that is, the better is a balance kept to.  Nothing that matters takes
+ * twice the time of the lightest. */
+static struct topt_cost corner_of(const struct scope *c)
+{
+    int64_t most = (int64_t)1 << 50, time = c->s->aim, light = c->at.light.time;
+    if (time == INT64_MAX && light > 0 && light < most)
+        time = 2 * light;
+    return (struct topt_cost){c->room < most ? c->room : most, time < most ? time : most};
+}
+
 static int weigh(struct scope *c, struct topt_weighing by, struct topt_cost *ret,
                  int *ret_some)
 {
-    int64_t most = (int64_t)1 << 50, aim = c->s->aim;
-    struct topt_cost corner = {c->room < most ? c->room : most, aim < most ? aim : most};
+    struct topt_cost corner = corner_of(c);
     *ret_some = 0;
     return topt_weigher_weigh(c->weigher, by, corner, c->err) ||
                    topt_weigher_lightest(c->weigher, ret_some, ret, c->err)
