@@ -105,6 +105,7 @@ static int search(struct server *s, const struct question *x, const atomic_bool 
                                         .hw = x->hw,
                                         .query = &x->query,
                                         .threads = (int)s->config->threads,
+                                        .max_table_bytes = s->config->max_table_bytes,
                                         .cancel = cancel};
     json_t *answer = NULL;
     int64_t start = clock_ns();
@@ -393,6 +394,19 @@ static struct reply ask(const struct request *q, struct question *x)
 
 /* ---- making questions -------------------------------------------------------------------- */
 
+/* A client may ask for less memory than what the server gives a search, not for more. */
+static int check_limits(const struct server *s, const struct query *x,
+                        const char **ret_source, struct topt_error *err)
+{
+    int64_t most = s->config->max_table_bytes;
+    *ret_source = "max_table_bytes";
+    return x->max_table_bytes <= most
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL,
+                           "max_table_bytes is %lld, and this server allows %lld",
+                           (long long)x->max_table_bytes, (long long)most);
+}
+
 /* The query's words, hardware and text into 'x'; the model is there already. */
 static int complete(const struct request *q, struct question *x, struct reply *ret)
 {
@@ -400,6 +414,8 @@ static int complete(const struct request *q, struct question *x, struct reply *r
     const char *source = "hw";
     struct topt_text t = {0};
     int rc = planner_check_query(&x->query, &source, &err);
+    if (rc == 0)
+        rc = check_limits(q->server, &x->query, &source, &err);
     if (rc == 0) {
         source = "hw";
         rc = find_hw(q->server, x->query.hw, &x->hw_id, &x->hw, &err);

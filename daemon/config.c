@@ -153,6 +153,8 @@ static int check(const struct config *c, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_USAGE, "--connections must be 4..4096");
     if (c->body_limit < 1024 || c->body_limit > 1 << 30)
         return topt_fail(err, TOPT_ERR_USAGE, "--body-limit must be 1KiB..1GiB");
+    if (c->max_table_bytes < 1 << 20)
+        return topt_fail(err, TOPT_ERR_USAGE, "--max-table-bytes must be at least 1MiB");
     if (c->idle_timeout < 1 || c->idle_timeout > 3600 || c->request_timeout < 1 ||
         c->request_timeout > 3600)
         return topt_fail(err, TOPT_ERR_USAGE, "timeouts must be 1..3600 seconds");

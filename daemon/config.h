@@ -24,6 +24,8 @@
     X(threads, "threads", INT, 1, "N", "threads of one search (1)")                      \
     X(queue, "queue", INT, 16, "N", "searches that may wait (16)")                       \
     X(search_limit, "search-limit", INT, 900, "SECONDS", "longest search (900)")         \
+    X(max_table_bytes, "max-table-bytes", BYTES, (int64_t)4 << 30, "BYTES",              \
+      "most memory that a search's costs may take (4GiB)")                               \
     X(body_limit, "body-limit", BYTES, 16 << 20, "BYTES",                                \
       "largest request body (16MiB)")                                                    \
     X(connections, "connections", INT, 128, "N", "connections at a time (128)")          \

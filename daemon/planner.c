@@ -141,6 +141,7 @@ static int fill_request(const struct planner_question *q, const struct topt_mode
     r->algorithm = strcmp(x->algorithm, "ft") ? x->algorithm : NULL;
     r->epsilon = x->epsilon;
     r->threads = q->threads;
+    r->max_table_bytes = x->max_table_bytes ? x->max_table_bytes : q->max_table_bytes;
     r->cancel = q->cancel;
     return 0;
 }

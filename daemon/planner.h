@@ -45,6 +45,7 @@ struct planner_question {
     const char *hw;           /* topt-hw/1 document */
     const struct query *query;
     int threads;
+    int64_t max_table_bytes; /* where the query says nothing */
     const atomic_bool *cancel;
 };
 

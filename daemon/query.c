@@ -54,6 +54,7 @@ static const struct field fields[] = {
     {"eager", LIST, ANY, 1, TEXT(eager)},
     {"counts", WORD, PLAN | CURVE, 1, TEXT(counts)},
     {"epsilon", REAL, ANY, 1, NUM(epsilon), 0, 1},
+    {"max_table_bytes", BYTES, ANY, 1, NUM(max_table_bytes), 1, (int64_t)1 << 61},
     {"sequence_splits", BOOL, ANY, 1, NUM(sequence_splits), 0, 1},
     {"wait_ms", INT, ANY, 0, NUM(wait_ms), 0, QUERY_MAX_WAIT_MS},
     {"name", LABEL, PLAN, 0, TEXT(name)},

@@ -22,7 +22,8 @@ struct query {
     char hw[80], model_id[80], name[128];
     int64_t gpus[QUERY_MAX_COUNTS];
     int ngpus;
-    int64_t max_gpus, memory_bytes, batch, seq, micro_batches;
+    int64_t max_gpus, memory_bytes, batch, seq, micro_batches,
+        max_table_bytes; /* 0: not said */
     double epsilon;
     int sequence_splits;
     int64_t wait_ms; /* -1: not said */

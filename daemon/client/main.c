@@ -39,7 +39,9 @@ enum { MAX_FILE = 64 << 20, WAIT_MS = 20000, MARGIN_S = 15 };
     X(factors, "factors", "factors", "LIST", "zero,recompute,micro or all, none, auto")  \
     X(micro, "micro-batches", "micro_batches", "N", "just so many a step")               \
     X(algorithm, "algorithm", "algorithm", "NAME", "search, or system (default ft)")     \
-    X(epsilon, "epsilon", "epsilon", "E", "tolerance (default 0: exact)")
+    X(epsilon, "epsilon", "epsilon", "E", "tolerance (default 0: exact)")                \
+    X(table_bytes, "max-table-bytes", "max_table_bytes", "BYTES",                        \
+      "refuse problems whose costs take more")
 
 struct args {
 #define X(field, option, key, arg, help) const char *field;

@@ -122,6 +122,18 @@ static int bind_inputs(struct topt_model *m, struct topt_op *op, int ninputs,
                : topt_fail(err, TOPT_ERR_INVAL, "%d inputs are too many", ninputs);
 }
 
+/* Where the weight is another operator's tensor, that one's shape decides. */
+static int check_tied(const struct topt_op *op, struct topt_error *err)
+{
+    for (int o = 0; o < op->spec->noperands; o++)
+        if (op->spec->operand[o].role == TOPT_PARAM &&
+            op->operand[o].role == TOPT_INPUT && (op->attrs.features || op->attrs.vocab))
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "the weight is a tensor, so %s can't be given",
+                             op->attrs.features ? "features" : "vocab");
+    return 0;
+}
+
 static int64_t extent(struct topt_dim d)
 {
     return d.count * d.unit;
@@ -272,7 +284,8 @@ int topt_model_add(struct topt_model *m, const char *kind, const char *name, int
             op.output = o;
     }
     if (ninputs > TOPT_MAX_INPUTS || bind_inputs(m, &op, ninputs, inputs, err) ||
-        spec->shape(&op, err) || fill_operands(&op, err) || check_volume(&op, err))
+        check_tied(&op, err) || spec->shape(&op, err) || fill_operands(&op, err) ||
+        check_volume(&op, err))
         return topt_wrap(err, "operator '%.60s' (%s)", name, kind);
     op.operand[op.output].tensor = append_output(m, &op);
     m->op[m->nops] = op;

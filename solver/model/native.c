@@ -185,18 +185,6 @@ static int inputs_from_json(const json_t *obj, const char *path, const json_t *t
     return 0;
 }
 
-/* Where the weight is another operator's tensor, that one's shape decides. */
-static int check_tied(const struct topt_op *op, const char *path, struct topt_error *err)
-{
-    for (int o = 0; o < op->spec->noperands; o++)
-        if (op->spec->operand[o].role == TOPT_PARAM &&
-            op->operand[o].role == TOPT_INPUT && (op->attrs.features || op->attrs.vocab))
-            return topt_fail(err, TOPT_ERR_INVAL,
-                             "%s: the weight is a tensor, so %s can't be given", path,
-                             op->attrs.features ? "features" : "vocab");
-    return 0;
-}
-
 static int add_op(struct topt_model *m, const json_t *obj, size_t i, json_t *tensors,
                   struct topt_error *err)
 {
@@ -225,7 +213,7 @@ static int add_op(struct topt_model *m, const json_t *obj, size_t i, json_t *ten
     if (t < 0)
         return topt_wrap(err, "%s", path);
     json_object_set_new(tensors, name, json_integer(t));
-    return check_tied(&m->op[m->nops - 1], path, err);
+    return 0;
 }
 
 static int add_ops(struct topt_model *m, const json_t *ops, struct topt_error *err)

@@ -524,7 +524,8 @@ struct topt_taps {
 struct topt_taps topt_resize_taps(const struct topt_op *op, int along_rows, int64_t at);
 
 /* Append an operator on 'ninputs' tensors (numbers as returned before).  Returns its output
- * tensor, or -1.  'attrs' NULL means all zero. */
+ * tensor, or -1.  'attrs' NULL means all zero; a weight that is one of the inputs has its own shape, so
+ * that neither features nor vocab can be given. */
 int topt_model_add(struct topt_model *m, const char *kind, const char *name, int ninputs,
                    const int *inputs, const struct topt_attrs *attrs,
                    struct topt_error *err) TOPT_MUST_CHECK;

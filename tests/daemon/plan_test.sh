@@ -65,6 +65,10 @@ topt_client curve "$model" "${small[@]}" --counts pow2 --hw "$hw" --json
 [ "$status" = 0 ] && says '"points"' && [ "$(metric topt_searches_total)" = "$before" ]
 ok $? "the curve by id is the one searched before"
 ask GET "/v1/models/$model/frontier?hw=$hw&gpus=2&batch=8&seq=64"; check "a frontier" 200 '"points":\[\{"memory_bytes"'
+ask GET "/v1/models/$model/frontier?hw=$hw&gpus=2&batch=8&seq=64&max_table_bytes=1KiB"
+check "costs may take less" 413 'more than --max-table-bytes of 1'
+topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --max-table-bytes 8GiB
+[ "$status" = 1 ] && says 'this server allows 4294967296'; ok $? "not more than the server's"
 if "$make_onnx" digits >"$dir/digits.onnx"; then # a binary file travels as it is
     topt_client plan "$dir/digits.onnx" --batch 16 --max-gpus 2 --hw "$hw" -o "$dir/onnx.json"
     [ "$status" = 0 ] && says '^1 GPU ' && grep -q '"name": *"digits"' "$dir/onnx.json"

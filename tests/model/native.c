@@ -148,7 +148,7 @@ static void errors(void)
             "ops[0]", TOPT_ERR_LIMIT);
     refuses(HEAD "{'name':'w','kind':'variable','vocab':9,'features':9},"
                  "{'name':'y','kind':'embedding','inputs':['w'],'vocab':9}," LOSS "]}",
-            "ops[1]: the weight is a tensor", inval);
+            "ops[1]: operator 'y' (embedding): the weight is a tensor", inval);
     refuses("{'a':1,'a':2}", "duplicate", inval);
     refuses("{}", "model_type", inval);
     refuses("", "empty", inval);

@@ -129,8 +129,29 @@ static void check(const struct refused *x)
     topt_model_destroy(m);
 }
 
+/* Also where no importer looked: a weight that is a tensor has its own shape. */
+static void check_tied(const char *kind, int ninputs, struct topt_attrs attrs,
+                       const char *says)
+{
+    struct topt_error err = {0};
+    struct topt_attrs table = {.vocab = 5, .features = 3};
+    struct topt_model *m = topt_model_create("test", BATCH, SEQ, &err);
+    int w = topt_model_add(m, "variable", "w", 0, NULL, &table, &err), input[2] = {w, w};
+    if (ninputs == 2)
+        input[0] = topt_model_add(m, "embedding", "e", 1, &w, NULL, &err);
+    int tied = topt_model_add(m, kind, "tied", ninputs, input, NULL, &err);
+    ok(input[0] >= 0 && tied >= 0, "%s with a tied weight", kind);
+    int t = topt_model_add(m, kind, "op", ninputs, input, &attrs, &err);
+    ok(t < 0 && strstr(err.text, says), "%s", err.text);
+    topt_model_destroy(m);
+}
+
 int main(void)
 {
+    check_tied("linear", 2, (struct topt_attrs){.features = 5},
+               "the weight is a tensor, so features can't be given");
+    check_tied("embedding", 1, (struct topt_attrs){.vocab = 5},
+               "the weight is a tensor, so vocab can't be given");
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
         check(&refusals[i]);
     return done_testing();
