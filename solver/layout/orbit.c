@@ -351,3 +351,76 @@ void topt_orbits_destroy(struct topt_orbits *o)
     free(o->heap.at);
     free(o);
 }
+
+/* ---- all shapes ------------------------------------------------------------------------------ */
+
+struct topt_orbit_set {
+    const struct topt_hw *hw;
+    struct topt_mesh mesh;
+    struct topt_orbits **at;
+    int n;
+};
+
+struct topt_orbit_set *topt_orbit_set_create(const struct topt_hw *hw,
+                                             const struct topt_mesh *mesh)
+{
+    struct topt_orbit_set *s = calloc(1, sizeof *s);
+    if (s) {
+        s->hw = hw;
+        s->mesh = *mesh;
+    }
+    return s;
+}
+
+void topt_orbit_set_destroy(struct topt_orbit_set *s)
+{
+    for (int i = 0; s && i < s->n; i++)
+        topt_orbits_destroy(s->at[i]);
+    if (s)
+        free(s->at);
+    free(s);
+}
+
+static int is_of(const struct topt_orbits *o, const struct topt_shape *s, uint32_t dims,
+                 int element_bytes)
+{
+    return o->element_bytes == element_bytes && !(dims & ~o->dims) &&
+           o->shape.ndim == s->ndim &&
+           !memcmp(o->shape.dim, s->dim, (size_t)s->ndim * sizeof *s->dim);
+}
+
+struct topt_orbits *topt_orbit_set_of(struct topt_orbit_set *s,
+                                      const struct topt_shape *shape, uint32_t dims,
+                                      int element_bytes)
+{
+    for (int i = 0; i < s->n; i++)
+        if (is_of(s->at[i], shape, dims, element_bytes))
+            return s->at[i];
+    struct topt_orbits **at =
+        realloc(s->at, ((size_t)s->n + 1) * sizeof(struct topt_orbits *));
+    if (!at)
+        return NULL;
+    s->at = at;
+    at[s->n] = topt_orbits_create(s->hw, &s->mesh, shape, dims, element_bytes);
+    return at[s->n] ? at[s->n++] : NULL;
+}
+
+uint32_t topt_orbit_dims(const struct topt_mesh *m, const struct topt_layout *l)
+{
+    uint32_t dims = 0;
+    for (int a = 0; a < m->naxes; a++)
+        dims |= l->at[a] >= 0 ? 1u << l->at[a] : 0;
+    return dims;
+}
+
+int64_t topt_orbit_set_ns(struct topt_orbit_set *s, const struct topt_shape *shape,
+                          int element_bytes, const struct topt_layout *from,
+                          const struct topt_layout *to)
+{
+    if (topt_layout_equal(from, to))
+        return 0;
+    uint32_t dims = topt_orbit_dims(&s->mesh, from) | topt_orbit_dims(&s->mesh, to);
+    struct topt_orbits *o = topt_orbit_set_of(s, shape, dims, element_bytes);
+    return o ? topt_orbits_ns(o, topt_orbits_number(o, from), topt_orbits_number(o, to))
+             : -1;
+}

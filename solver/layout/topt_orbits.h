@@ -26,4 +26,20 @@ int topt_orbits_number(const struct topt_orbits *o, const struct topt_layout *l)
  * TOPT_ROUTE_FAR where there is no way.  -1: no memory. */
 int64_t topt_orbits_ns(struct topt_orbits *o, int from, int to);
 
+/* The orbits of all shapes that are asked for, made when they are; borrows the profile.  NULL: no memory. */
+struct topt_orbit_set;
+struct topt_orbit_set *topt_orbit_set_create(const struct topt_hw *hw,
+                                             const struct topt_mesh *mesh);
+void topt_orbit_set_destroy(struct topt_orbit_set *s);
+/* Those of layouts that split no other dimensions; borrowed. */
+struct topt_orbits *topt_orbit_set_of(struct topt_orbit_set *s,
+                                      const struct topt_shape *shape, uint32_t dims,
+                                      int element_bytes);
+/* As topt_orbits_ns, between layouts of a shape; 0 between equal ones. */
+int64_t topt_orbit_set_ns(struct topt_orbit_set *s, const struct topt_shape *shape,
+                          int element_bytes, const struct topt_layout *from,
+                          const struct topt_layout *to);
+/* The dimensions that a layout splits, as bits. */
+uint32_t topt_orbit_dims(const struct topt_mesh *mesh, const struct topt_layout *l);
+
 #endif

@@ -135,7 +135,7 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
 /* 'open' and 'floors' as in topt_fragments. */
 static int tally_whole(struct topt_tally *t, const struct topt_costing *k, int op,
                        const struct topt_config *c, int *open,
-                       const struct topt_floors *floors, struct topt_error *err)
+                       struct topt_orbit_set *floors, struct topt_error *err)
 {
     int64_t off[TOPT_MAX_OPDIMS];
     topt_tally_init(t, k);
@@ -165,7 +165,7 @@ int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config 
 }
 
 static int cost_op_open(const struct topt_costing *k, int op, const struct topt_config *c,
-                        const struct topt_floors *floors, struct topt_fragment_cost *ret,
+                        struct topt_orbit_set *floors, struct topt_fragment_cost *ret,
                         int *ret_open, struct topt_error *err)
 {
     struct topt_tally t;
@@ -184,7 +184,7 @@ int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_con
 }
 
 int topt_cost_op_least(const struct topt_costing *k, int op, const struct topt_config *c,
-                       const struct topt_floors *floors, struct topt_fragment_cost *ret,
+                       struct topt_orbit_set *floors, struct topt_fragment_cost *ret,
                        int *ret_open, struct topt_error *err)
 {
     return cost_op_open(k, op, c, floors, ret, ret_open, err);

@@ -168,8 +168,9 @@ static int leave_open(const struct topt_fragments *f, int src,
     *ret = dst >= 0 ? dst : result_of_move(f, src, shape, to);
     if (*ret < 0 || !f->floors)
         return *ret < 0 ? -1 : 0;
-    return f->sink->least(f->sink, topt_floor_ns(f->floors, shape, bytes, from, to),
-                          f->err);
+    int64_t ns = topt_orbit_set_ns(f->floors, shape, bytes, from, to);
+    return ns < 0 ? topt_fail(f->err, TOPT_ERR_NOMEM, "no memory for a redistribution")
+                  : f->sink->least(f->sink, ns, f->err);
 }
 
 /* Along the cheapest path; the last move goes to 'dst' unless that is -1. */

@@ -40,9 +40,9 @@ struct topt_fragments {
     /* NULL: ways between layouts are found where they are needed.  Else a move whose way is not known is asked
      * for, writes its result alone, and sets this: what was written means nothing. */
     int *open;
-    /* NULL, or what such a move takes at least, which is what it then costs: nothing is asked for, and what was
-     * written is a bound from below. */
-    const struct topt_floors *floors;
+    /* NULL, or what such a move takes at least (of the same machine and mesh), which is what it then costs: nothing is
+     * asked for, and what was written is a bound from below. */
+    struct topt_orbit_set *floors;
 };
 
 /* Buffers of one operator, by operand number; -1 where there is none.  'value' and 'grad' are

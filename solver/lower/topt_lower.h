@@ -23,6 +23,7 @@
 
 #include "topt_layout.h"
 #include "topt_model.h"
+#include "topt_orbits.h"
 
 enum topt_optimizer {
     TOPT_SGD,
@@ -314,8 +315,8 @@ int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config 
                  struct topt_fragment_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The same of many configurations: where a way between layouts is not known it is asked for, '*ret_open' is set,
- * and the cost means nothing; topt_router_answer() finds all of these ways together, and then topt_cost_op() has
- * them. */
+ * and time and transient bytes mean nothing; topt_router_answer() finds all of these ways together, and then
+ * topt_cost_op() has them. */
 int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_config *c,
                      struct topt_fragment_cost *ret, int *ret_open,
                      struct topt_error *err) TOPT_MUST_CHECK;
@@ -323,7 +324,7 @@ int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_con
  * '*ret_open': there are some, so that time and transient bytes are no more than topt_cost_op() says; all else is the
  * same. */
 int topt_cost_op_least(const struct topt_costing *k, int op, const struct topt_config *c,
-                       const struct topt_floors *floors, struct topt_fragment_cost *ret,
+                       struct topt_orbit_set *floors, struct topt_fragment_cost *ret,
                        int *ret_open, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Cost of a hub itself: adding the gradients of its consumers up. */

@@ -3,8 +3,9 @@
  * Where strategies are known already (of a smaller space, which take a hundredth of the time), most
  * configurations of a large space can't be part of any that is better in memory or time: what all strategies
  * with them weigh at least, memory and time counted together, is more than any such may. To see that
- * takes no tables: an edge's weight follows from the layouts at its ends and from floors of moves between
- * them (layout/floor.c), and is worked out where it is looked at.
+ * takes no tables: an edge's weight follows from the layouts at its ends and from what moves between them take at
+ * least (layout/orbit.c), and is worked out where it is looked at; operators have such floors for the moves inside of
+ * them, too.
  *
  *     known  o                  the corners between known points are all that is left for new ones;
  *            |___ corner        for a group of neighbouring corners, and a weighing that suits it, a
@@ -969,7 +970,9 @@ int topt_problem_looks_ahead(const struct topt_problem *p)
 static int look(struct topt_problem *p, struct topt_error *err)
 {
     struct ahead h = {.p = p, .err = err, .aim = p->options.aim};
+    p->by_orbits = !p->floors; /* on meshes without other floors they are few */
     int rc = make_spots(&h) || make_ties(&h) || make_scratch(&h) || narrow(&h) ? -1 : 0;
+    p->by_orbits = 0;
     ahead_fini(&h);
     topt_moves_fini(p);
     return rc;
@@ -981,10 +984,10 @@ int topt_problem_narrow(struct topt_problem *p, struct topt_error *err)
         return 0;
     if (topt_problem_places(p, err) || look(p, err))
         return -1;
-    p->options.aim = NULL;    /* the caller's */
-    if (!p->options.floors) { /* they are of this alone */
-        topt_floors_destroy(p->floors);
-        p->floors = NULL;
+    p->options.aim = NULL; /* the caller's */
+    if (!p->floors) {      /* they are of this alone */
+        topt_orbit_set_destroy(p->orbits);
+        p->orbits = NULL;
     }
     for (int i = 0; i < p->nfamilies; i++)
         if (topt_family_finish(p, &p->family[i], err))

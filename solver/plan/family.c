@@ -232,7 +232,7 @@ enum state { LEFT, WANTED, WAITING /* for ways */, SETTLED };
 static int cost_firsts(const struct topt_problem *p, struct family *f,
                        const int32_t *same, uint8_t *state, struct topt_error *err)
 {
-    const struct topt_floors *floors = topt_problem_looks_ahead(p) ? p->floors : NULL;
+    struct topt_orbit_set *floors = topt_problem_looks_ahead(p) ? p->orbits : NULL;
     struct topt_fragment_cost c;
     int waits;
     for (int i = 0; i < f->n; i++) {

@@ -59,7 +59,6 @@ static void moves_destroy(struct topt_moves *m)
     free(m->layout);
     free(m->bytes);
     free(m->end);
-    topt_orbits_destroy(m->orbits);
     free(m->orbit);
     free(m->row);
     free(m->slot);
@@ -112,7 +111,7 @@ static int32_t *slot_of(const struct topt_moves *m, const struct topt_layout *l)
     return &m->slot[at];
 }
 
-static int moves_grow(struct topt_moves *m, int floors)
+static int moves_grow(const struct topt_problem *p, struct topt_moves *m)
 {
     int cap = m->cap ? 2 * m->cap : 64;
     struct topt_layout *layout = realloc(m->layout, (size_t)cap * sizeof *layout);
@@ -122,10 +121,10 @@ static int moves_grow(struct topt_moves *m, int floors)
     if (bytes)
         m->bytes = bytes;
     struct topt_floor_end *end =
-        floors ? realloc(m->end, (size_t)cap * sizeof *end) : NULL;
+        p->floors ? realloc(m->end, (size_t)cap * sizeof *end) : NULL;
     if (end)
         m->end = end;
-    int32_t *orbit = floors ? realloc(m->orbit, (size_t)cap * sizeof *orbit) : NULL;
+    int32_t *orbit = p->orbits ? realloc(m->orbit, (size_t)cap * sizeof *orbit) : NULL;
     if (orbit)
         m->orbit = orbit;
     struct row *row = realloc(m->row, (size_t)cap * sizeof *row);
@@ -134,7 +133,8 @@ static int moves_grow(struct topt_moves *m, int floors)
     int32_t *slot = realloc(m->slot, 2 * (size_t)cap * sizeof *slot);
     if (slot)
         m->slot = slot;
-    if (!layout || !bytes || (floors && (!end || !orbit)) || !row || !slot)
+    if (!layout || !bytes || (p->floors && !end) || (p->orbits && !orbit) || !row ||
+        !slot)
         return -1;
     m->cap = cap;
     m->nslots = 2 * cap;
@@ -144,33 +144,30 @@ static int moves_grow(struct topt_moves *m, int floors)
     return 0;
 }
 
-/* Orbits of layouts that split no other dimensions are not those of the next. */
+/* What floors need.  Orbits of layouts that split no other dimensions are not those of the next. */
 static void set_end(const struct topt_problem *p, struct topt_moves *m,
                     const struct topt_layout *l)
 {
     uint32_t dims = m->dims;
-    topt_floor_end_of(p->k.mesh, &m->shape, l, &m->end[m->n]);
-    for (int a = 0; a < p->k.mesh->naxes; a++)
-        m->dims |= l->at[a] >= 0 ? 1u << l->at[a] : 0;
-    if (m->orbits && m->dims == dims) {
+    if (p->floors)
+        topt_floor_end_of(p->k.mesh, &m->shape, l, &m->end[m->n]);
+    m->dims |= topt_orbit_dims(p->k.mesh, l);
+    if (m->dims != dims)
+        m->orbits = NULL;
+    if (m->orbits)
         m->orbit[m->n] = topt_orbits_number(m->orbits, l);
-        return;
-    }
-    topt_orbits_destroy(m->orbits);
-    m->orbits = NULL;
 }
 
 int topt_moves_number(const struct topt_problem *p, struct topt_moves *m,
                       const struct topt_layout *l)
 {
-    if (m->n == m->cap && moves_grow(m, p->floors != NULL))
+    if (m->n == m->cap && moves_grow(p, m))
         return -1;
     int32_t *slot = slot_of(m, l);
     if (*slot < 0) {
         m->layout[m->n] = *l;
         m->bytes[m->n] = topt_cost_block(&p->k, m->tensor, l);
-        if (p->floors)
-            set_end(p, m, l);
+        set_end(p, m, l);
         m->row[m->n] = (struct row){NULL, NULL, 0};
         *slot = m->n++;
     }
@@ -207,8 +204,8 @@ static struct asked *asked_add(struct topt_moves *m)
 
 static int find_orbits(const struct topt_problem *p, struct topt_moves *m)
 {
-    int element_bytes = topt_dtype_bytes(p->k.settings->dtype);
-    m->orbits = topt_orbits_create(p->k.hw, p->k.mesh, &m->shape, m->dims, element_bytes);
+    m->orbits = topt_orbit_set_of(p->orbits, &m->shape, m->dims,
+                                  topt_dtype_bytes(p->k.settings->dtype));
     for (int i = 0; m->orbits && i < m->n; i++)
         m->orbit[i] = topt_orbits_number(m->orbits, &m->layout[i]);
     return m->orbits ? 0 : -1;
@@ -244,15 +241,26 @@ static int set_floor(const struct topt_problem *p, struct topt_moves *m, int fro
     return 0;
 }
 
+/* The floor that a price begins with, and that it comes to; EXACT where there are none. */
+static enum known first_floor(const struct topt_problem *p)
+{
+    return p->floors ? BYTES : p->by_orbits ? ORBITS : EXACT;
+}
+
+static enum known last_floor(const struct topt_problem *p)
+{
+    return p->by_orbits ? ORBITS : BYTES;
+}
+
 int topt_moves_ask(struct topt_problem *p, struct topt_moves *m, int from, int to,
                    struct topt_error *err)
 {
     struct row *r = &m->row[from];
     if (to >= r->n && row_grow(r, m->cap))
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
-    if (!p->floors)
+    if (first_floor(p) == EXACT)
         return topt_moves_settle(p, m, from, to, err);
-    for (enum known by = BYTES; by <= (p->of ? ORBITS : BYTES); by++)
+    for (enum known by = first_floor(p); by <= last_floor(p); by++)
         if (r->known[to] < by && set_floor(p, m, from, to, by, err))
             return -1;
     return 0;
@@ -270,7 +278,8 @@ int64_t topt_moves_ns(struct topt_problem *p, struct topt_moves *m, int from, in
                       struct topt_error *err)
 {
     const struct row *r = &m->row[from];
-    return to < r->n && r->known[to] ? r->to[to].ns : first_ns(p, m, from, to, err);
+    return to < r->n && r->known[to] >= last_floor(p) ? r->to[to].ns
+                                                      : first_ns(p, m, from, to, err);
 }
 
 int topt_moves_settle(struct topt_problem *p, struct topt_moves *m, int from, int to,

@@ -108,6 +108,15 @@ static int alloc_problem(struct topt_problem *p)
                : -1;
 }
 
+static int make_floors(struct topt_problem *p)
+{
+    if (p->options.floors && !(p->floors = topt_floors_create(p->k.hw, p->k.mesh)))
+        return -1;
+    if (p->floors || topt_problem_looks_ahead(p))
+        p->orbits = topt_orbit_set_create(p->k.hw, p->k.mesh);
+    return (p->floors || topt_problem_looks_ahead(p)) && !p->orbits ? -1 : 0;
+}
+
 int topt_problem_create(const struct topt_costing *k,
                         const struct topt_space_options *options,
                         struct topt_problem **ret, struct topt_error *err)
@@ -123,8 +132,7 @@ int topt_problem_create(const struct topt_costing *k,
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for the problem");
         goto out;
     }
-    if ((options->floors || topt_problem_looks_ahead(p)) &&
-        !(p->floors = topt_floors_create(k->hw, k->mesh))) {
+    if (make_floors(p)) {
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for the problem");
         goto out;
     }
@@ -153,6 +161,7 @@ void topt_problem_destroy(struct topt_problem *p)
     if (!p->of) {
         topt_spans_fini(&p->spans);
         topt_floors_destroy(p->floors);
+        topt_orbit_set_destroy(p->orbits);
         free(p->may_remake);
         free(p->reread);
     }

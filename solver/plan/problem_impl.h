@@ -18,6 +18,7 @@
 #define TOPT_PROBLEM_IMPL_H
 
 #include "problem.h"
+#include "topt_orbits.h"
 
 /* What an alternative of an edge has beside its cost. */
 struct edge_fact {
@@ -168,6 +169,10 @@ struct topt_problem {
     struct topt_arena *names;
     /* Prices of moves are floors until they are asked for exactly; NULL: all are exact. */
     struct topt_floors *floors;
+    /* Also those that ways between orbits take, once 'by_orbits': of parts, and while configurations are left out
+     * ahead, where these are the only ones. */
+    struct topt_orbit_set *orbits;
+    int by_orbits;
     struct topt_problem
         *of; /* it is a part of that one, which has its moves (within.c) */
     /* How large the space was before configurations were left out ahead; zeros: none were. */

@@ -129,6 +129,8 @@ int topt_problem_within(struct topt_problem *p, uint8_t *const *keep,
     part->may_remake = p->may_remake;
     part->reread = p->reread;
     part->floors = p->floors;
+    part->orbits = p->orbits;
+    part->by_orbits = 1;
     part->of = p->of ? p->of : p;
     int rc = copy_graph(p, part) || pick_families(p, keep, part) ? no_memory(err) : 0;
     if (rc || price_tables(p, part, err) || topt_problem_fold(part, err)) {

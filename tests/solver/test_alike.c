@@ -61,8 +61,7 @@ static void compare(const struct topt_costing *k, int op, uint64_t *seed, struct
 
 /* What it costs at least against what it costs: the same where no ways had to be found. */
 static void compare_least(const struct topt_costing *k, int op,
-                          const struct topt_floors *floors, uint64_t *seed,
-                          struct tally *t)
+                          struct topt_orbit_set *floors, uint64_t *seed, struct tally *t)
 {
     const struct topt_op *o = &k->model->op[op];
     struct topt_config c = random_config(k->mesh, o, seed);
@@ -96,14 +95,14 @@ static void compare_model(const struct topt_model *m, const struct topt_hw *hw,
         return;
     }
     struct topt_costing k = {m, hw, &mesh, &s, topt_router_create(hw, &mesh), NULL};
-    struct topt_floors *floors = topt_floors_create(hw, &mesh);
+    struct topt_orbit_set *floors = topt_orbit_set_create(hw, &mesh);
     t->failed += !k.router || !floors;
     for (int op = 0; k.router && floors && op < m->nops; op++)
         for (int i = 0; m->alike[op] == op && i < TRIES; i++) {
             compare(&k, op, &seed, t);
             compare_least(&k, op, floors, &seed, t);
         }
-    topt_floors_destroy(floors);
+    topt_orbit_set_destroy(floors);
     topt_router_destroy(k.router);
 }
 
