@@ -53,7 +53,7 @@ __attribute__((unused)) static struct topt_model *random_model(uint64_t seed, in
     struct topt_attrs a = {.vocab = vocab, .features = width};
     int tied = random_below(&seed, 4) == 0;
     int w = tied ? topt_model_add(m, "variable", "table", 0, NULL, &a, NULL) : -1;
-    int x = topt_model_add(m, "embedding", "embedding", tied, &w, &a, NULL);
+    int x = topt_model_add(m, "embedding", "embedding", tied, &w, tied ? NULL : &a, NULL);
     int kept = -1;
     for (int i = 0; i < steps; i++) {
         int before = x;
@@ -63,7 +63,7 @@ __attribute__((unused)) static struct topt_model *random_model(uint64_t seed, in
     }
     int both[2] = {x, w};
     a = (struct topt_attrs){.features = vocab};
-    x = topt_model_add(m, "linear", "head", 1 + tied, both, &a, NULL);
+    x = topt_model_add(m, "linear", "head", 1 + tied, both, tied ? NULL : &a, NULL);
     x = topt_model_add(m, "cross_entropy", "loss", 1, &x, NULL, NULL);
     if (x < 0 || topt_model_finish(m, NULL)) {
         topt_model_destroy(m);
