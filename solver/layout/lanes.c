@@ -496,12 +496,15 @@ static int answer_known(const struct topt_lanes *l,
                         struct topt_way_question *const *question, int n,
                         struct topt_arena *arena, int *ret_left)
 {
+    const struct run *r = NULL;
+    int lane = 0;
     *ret_left = 0;
     for (int i = 0; i < n; i++) {
-        int lane;
+        uint64_t from = question[i]->source.from;
         if (question[i]->way.step)
             continue;
-        const struct run *r = find_run(l, question[i]->source.from, &lane);
+        if (!r || r->from[lane] != from)
+            r = find_run(l, from, &lane);
         if (r && answer(l, r, lane, question[i], arena))
             return -1;
         *ret_left += !r;

@@ -241,15 +241,10 @@ static int set_floor(const struct topt_problem *p, struct topt_moves *m, int fro
     return 0;
 }
 
-/* The floor that a price begins with, and that it comes to; EXACT where there are none. */
-static enum known first_floor(const struct topt_problem *p)
+/* What has to be known of a pair that was asked for: its last floor, if there are any. */
+static enum known enough(const struct topt_problem *p)
 {
-    return p->floors ? BYTES : p->by_orbits ? ORBITS : EXACT;
-}
-
-static enum known last_floor(const struct topt_problem *p)
-{
-    return p->by_orbits ? ORBITS : BYTES;
+    return p->by_orbits ? ORBITS : p->floors ? BYTES : ASKED;
 }
 
 int topt_moves_ask(struct topt_problem *p, struct topt_moves *m, int from, int to,
@@ -258,9 +253,11 @@ int topt_moves_ask(struct topt_problem *p, struct topt_moves *m, int from, int t
     struct row *r = &m->row[from];
     if (to >= r->n && row_grow(r, m->cap))
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
-    if (first_floor(p) == EXACT)
+    if (r->known[to] >= enough(p))
+        return 0;
+    if (enough(p) == ASKED)
         return topt_moves_settle(p, m, from, to, err);
-    for (enum known by = first_floor(p); by <= last_floor(p); by++)
+    for (enum known by = p->floors ? BYTES : ORBITS; by <= enough(p); by++)
         if (r->known[to] < by && set_floor(p, m, from, to, by, err))
             return -1;
     return 0;
@@ -278,8 +275,8 @@ int64_t topt_moves_ns(struct topt_problem *p, struct topt_moves *m, int from, in
                       struct topt_error *err)
 {
     const struct row *r = &m->row[from];
-    return to < r->n && r->known[to] >= last_floor(p) ? r->to[to].ns
-                                                      : first_ns(p, m, from, to, err);
+    return to < r->n && r->known[to] >= enough(p) ? r->to[to].ns
+                                                  : first_ns(p, m, from, to, err);
 }
 
 int topt_moves_settle(struct topt_problem *p, struct topt_moves *m, int from, int to,
