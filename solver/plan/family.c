@@ -342,6 +342,14 @@ int topt_family_settle(const struct topt_problem *p, struct family *f,
     return rc;
 }
 
+int topt_families_open(const struct topt_problem *p)
+{
+    int any = 0;
+    for (int i = 0; i < p->nfamilies; i++)
+        any |= p->family[i].open != NULL;
+    return any;
+}
+
 /* Bytes of the output, where it waits. */
 static void wait_op(const struct topt_problem *p, struct family *f, int i)
 {

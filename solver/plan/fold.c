@@ -113,12 +113,12 @@ static int take_places(struct topt_problem *p, struct topt_error *err)
 
 /* ---- choices ------------------------------------------------------------------------------- */
 
-static int same_parts(const struct choice *c, const struct part *part, int nparts)
+int topt_parts_same(const struct part *a, int na, const struct part *b, int nb)
 {
-    if (c->nparts != nparts)
+    if (na != nb)
         return 0;
-    for (int i = 0; i < nparts; i++)
-        if (c->part[i].family != part[i].family || c->part[i].times != part[i].times)
+    for (int i = 0; i < na; i++)
+        if (a[i].family != b[i].family || a[i].times != b[i].times)
             return 0;
     return 1;
 }
@@ -131,22 +131,28 @@ static int charge(int64_t *sum, int64_t by, int64_t times)
            __builtin_add_overflow(*sum, all, sum);
 }
 
-/* Sums over the parts; what is in flight is so once. */
-static int add_up(const struct topt_problem *p, struct choice *c, struct topt_error *err)
+int topt_parts_sum(const struct topt_problem *p, const struct part *part, int nparts,
+                   struct topt_cost *cost, int64_t *transient, int64_t *waiting)
 {
     int bad = 0;
-    for (int k = 0; k < c->nparts; k++) {
-        const struct family *f = &p->family[c->part[k].family];
+    for (int k = 0; k < nparts; k++) {
+        const struct family *f = &p->family[part[k].family];
         for (int i = 0; i < f->n; i++) {
-            bad |= charge(&c->cost[i].memory, f->cost[i].memory, c->part[k].times) |
-                   charge(&c->cost[i].time, f->cost[i].time, c->part[k].times) |
-                   charge(&c->cost[i].memory, f->remade[i] / f->among, k == 0);
-            if (f->transient[i] > c->transient[i])
-                c->transient[i] = f->transient[i];
-            if (f->waiting[i] > c->waiting[i])
-                c->waiting[i] = f->waiting[i];
+            bad |= charge(&cost[i].memory, f->cost[i].memory, part[k].times) |
+                   charge(&cost[i].time, f->cost[i].time, part[k].times) |
+                   charge(&cost[i].memory, f->remade[i] / f->among, k == 0);
+            if (f->transient[i] > transient[i])
+                transient[i] = f->transient[i];
+            if (f->waiting[i] > waiting[i])
+                waiting[i] = f->waiting[i];
         }
     }
+    return bad;
+}
+
+static int add_up(const struct topt_problem *p, struct choice *c, struct topt_error *err)
+{
+    int bad = topt_parts_sum(p, c->part, c->nparts, c->cost, c->transient, c->waiting);
     return bad ? topt_fail(err, TOPT_ERR_LIMIT, "the cost of repeated blocks overflows")
                : 0;
 }
@@ -241,7 +247,7 @@ static int choice_of(struct topt_problem *p, const struct part *part, int nparts
                      struct topt_error *err)
 {
     for (int i = 0; i < p->nchoices; i++)
-        if (same_parts(&p->choice[i], part, nparts))
+        if (topt_parts_same(p->choice[i].part, p->choice[i].nparts, part, nparts))
             return i;
     struct choice *c = &p->choice[p->nchoices];
     *c = (struct choice){.part = calloc((size_t)nparts, sizeof *c->part)};

@@ -206,6 +206,7 @@ int topt_problem_family(struct topt_problem *p, int op, int tensor,
  * ones for those marked; for all that are left, and the classes that these have. */
 int topt_family_settle(const struct topt_problem *p, struct family *f,
                        const uint8_t *want, struct topt_error *err) TOPT_MUST_CHECK;
+int topt_families_open(const struct topt_problem *p); /* are some still floors? */
 int topt_family_finish(struct topt_problem *p, struct family *f,
                        struct topt_error *err) TOPT_MUST_CHECK;
 void topt_family_fini(struct family *f);
@@ -301,5 +302,10 @@ int topt_problem_fold(struct topt_problem *p, struct topt_error *err) TOPT_MUST_
 /* Places alone, if they are wanted before tables are priced. */
 int topt_problem_places(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;
 void topt_problem_unfold(struct topt_problem *p); /* frees them */
+/* What nodes of some families cost together, by configuration: added to what is there; what is made again counts once,
+ * and of what is in flight the most.  1 where that overflows. */
+int topt_parts_sum(const struct topt_problem *p, const struct part *part, int nparts,
+                   struct topt_cost *cost, int64_t *transient, int64_t *waiting);
+int topt_parts_same(const struct part *a, int na, const struct part *b, int nb);
 
 #endif
