@@ -11,7 +11,9 @@
  * table (eliminate.c finds them), so a model's depth costs nothing here, while every layer
  * stays free to choose.
  *
- * Every table, the edges' own first, is thinned (thin.c) before anything is made of it.
+ * Every table, the edges' own first, is thinned (thin.c) before anything is made of it.  Of the last
+ * products of a block, and where blocks are taken together, a part in forty stays: most of the rest is not even made
+ * (foresee.c).
  *
  * An operator goes only if the table that comes of it is over at most two others, has few
  * points an entry and takes a bounded number of sums; otherwise it stays an operator. */
@@ -20,6 +22,7 @@
 #include "graph.h"
 #include "thin.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,8 +33,12 @@ enum {
     TABLE_POINTS = 1 << 22,
     TABLE_WORK = 1 << 27,  /* pairs of points looked at for one table, */
     TOTAL_WORK = 1 << 30,  /* and for all of them */
+    ENTRY_POINTS = 32,     /* of tables of very many entries: so many for each, */
+    ENTRY_WORK = 1024,     /* and these; */
+    PAIR_WORK = 32,        /* for all tables so many for each pair of configurations */
     THIN_POINTS = 1 << 15, /* so many are looked at before it is known whether ... */
     THIN_PART = 8,         /* a part of them that makes it worth while is left out */
+    THIN_AT_ONCE = 16,     /* edges */
     MANY_LINKS = 4,        /* of a kind, that it is worth leaving out */
 };
 
@@ -55,6 +62,7 @@ struct condensing {
     struct topt_pool *pool; /* NULL: no threads */
     struct product product;
     int64_t thick, thinned; /* points of tables before they were thinned, and after */
+    int fresh;              /* the factor that is being made */
     int64_t largest;        /* table that is kept, by its size; 0: any */
 };
 
@@ -119,17 +127,33 @@ static void note_means(struct condensing *k)
                 ((double)count_points(k, ts->all[i]) + 1) / (double)ts->all[i]->nentries;
 }
 
+static int64_t at_least(int64_t least, int64_t n)
+{
+    return n > least ? n : least;
+}
+
+/* Of the tables that are not made yet the largest's entries. */
+static int64_t largest_entries(const struct condensing *k)
+{
+    const struct tables *ts = &k->c->plan.tables;
+    int64_t n = 0;
+    for (size_t i = k->nmade; i < ts->nall; i++)
+        n = at_least(n, ts->all[i]->nentries);
+    return n;
+}
+
 /* Points of all tables from 'nmade' on.  1, 0 where that takes too much, or -1. */
 static int make_new(struct condensing *k, int mean)
 {
     struct maker *m = &k->c->maker;
     size_t points = m->merge.n;
     int64_t work = m->merge.products;
+    int64_t most = at_least(TABLE_WORK, ENTRY_WORK * largest_entries(k));
     m->mean = mean;
     struct topt_error err = {0};
     enum topt_made made = made_of_broken(k)
                               ? TOPT_MADE_TOO_MUCH
-                              : topt_make_more(m, k->nmade, work + TABLE_WORK, &err);
+                              : topt_make_more(m, k->nmade, work + most, &err);
     k->work += m->merge.products - work;
     if (made == TOPT_MADE_FAILED && err.code != TOPT_ERR_LIMIT) {
         if (k->err)
@@ -171,9 +195,11 @@ static int judge(struct condensing *k, const struct table *t, int mean)
             return -1;
         int64_t points = made ? count_points(k, t) : 0;
         if (made)
-            k->verdict[t->id] = points <= TABLE_POINTS && points <= mean * t->nentries
-                                    ? ACCEPTED
-                                    : REFUSED;
+            k->verdict[t->id] =
+                points <= at_least(TABLE_POINTS, ENTRY_POINTS * t->nentries) &&
+                        points <= mean * t->nentries
+                    ? ACCEPTED
+                    : REFUSED;
     }
     return k->verdict[t->id] == ACCEPTED;
 }
@@ -218,13 +244,32 @@ static int thin(struct condensing *k, int factor, int fresh)
     return !rc || !moved;
 }
 
-/* Of the edges themselves, before anything is made of them. */
+/* Of the edges themselves, before anything is made of them; some at a time, by threads. */
 static int thin_edges(struct condensing *k)
 {
-    for (int i = 0; i < k->p->nops + k->p->nedges; i++)
-        if (!topt_search_stopped(k->options) && thin(k, i, 0) < 0)
+    int n = k->p->nops + k->p->nedges;
+    for (int from = k->p->nops, to; from < n; from = to) {
+        to = from + THIN_AT_ONCE < n ? from + THIN_AT_ONCE : n;
+        if (topt_search_stopped(k->options))
+            return 0;
+        int64_t work = k->thinner.work;
+        if (thinning_pays(k) && topt_thin_prepare(&k->thinner, from, to, k->err))
             return -1;
+        k->work += k->thinner.work - work;
+        for (int i = from; i < to; i++)
+            if (thin(k, i, 0) < 0)
+                return -1;
+    }
     return 0;
+}
+
+/* Before a table is made that nobody else has: what will it be thinned by? */
+static int look_around(void *ctx, const struct table *t, struct surroundings *ret)
+{
+    struct condensing *k = ctx;
+    if (t != k->c->plan.factor[k->fresh].table || !thinning_pays(k))
+        return 0;
+    return topt_thin_ahead(&k->thinner, k->fresh, ret, k->err);
 }
 
 /* ---- trying, and taking back ---- */
@@ -269,11 +314,14 @@ static int attempt(struct condensing *k, int op, int a, int b)
     struct plan *p = &k->c->plan;
     int before = p->nfactors, ntables = (int)p->tables.nall;
     int made = op >= 0 ? topt_plan_eliminate(p, op) : topt_plan_multiply(p, a, b);
+    int fresh = made >= 0 && p->factor[made].table->id >= ntables;
+    k->fresh = made;
+    k->product.look_around = fresh ? look_around : NULL;
     int rc = made < 0 ? refused(k) : judge(k, p->factor[made].table, MEAN_POINTS);
     if (rc > 0 && p->factor[made].nops == 1)
         rc = add_to_own(k, made);
     else if (rc > 0)
-        rc = thin(k, made, p->factor[made].table->id >= ntables);
+        rc = thin(k, made, fresh);
     if (rc > 0 && k->largest && size_of(k, p->factor[made].table) > k->largest)
         rc = 0;
     if (rc == 0)
@@ -642,6 +690,7 @@ static int condense(struct condensing *k, const char *keep)
             *k->err = k->failed;
         return -1;
     }
+    k->product.ctx = k;
     c->maker.product = &k->product;
     k->nmade = c->plan.tables.nall;
     if (options->memory_limit)
@@ -667,9 +716,10 @@ int topt_condense(const struct topt_search_problem *p, const char *keep,
 {
     struct condensing k = {.p = p, .options = options, .c = ret, .err = err};
     *ret = (struct condensed){0};
-    k.max_work = options->max_work && options->max_work / 4 < TOTAL_WORK
-                     ? options->max_work / 4
-                     : TOTAL_WORK;
+    k.max_work =
+        at_least(TOTAL_WORK, (int64_t)(PAIR_WORK * fmin(topt_search_pairs(p), 1e12)));
+    if (options->max_work && options->max_work / 4 < k.max_work)
+        k.max_work = options->max_work / 4;
     int rc = condense(&k, keep);
     ret->work = k.work;
     free(k.stays);

@@ -114,31 +114,6 @@ static int hopeless_runs(const struct merge *m, struct run a, struct run b)
     return 0;
 }
 
-int topt_merge_add(struct merge *m, struct run a, struct run b)
-{
-    int list_is_b = b.n > a.n;
-    struct run list = list_is_b ? b : a, fixed = list_is_b ? a : b;
-    if (!fixed.n || hopeless_runs(m, a, b))
-        return 0;
-    if (m->nsources + fixed.n > UINT32_MAX)
-        return fail(m, TOPT_ERR_LIMIT);
-    if (m->nsources + fixed.n > m->cap_sources && grow_sources(m, m->nsources + fixed.n))
-        return -1;
-    for (uint32_t i = 0; i < fixed.n; i++)
-        if (fixed.n == 1 || !hopeless(m, fixed.cost[i], list))
-            m->source[m->nsources++] = (struct merge_source){
-                .list = list.cost,
-                .memory = fixed.cost[i].memory,
-                .time = fixed.cost[i].time,
-                .end = list.n,
-                .base = list.base,
-                .fixed = fixed.base + i,
-                .list_is_b = list_is_b,
-                .moves = list.moves,
-            };
-    return 0;
-}
-
 /* A sum past 2^63 counts as the most there is; a frontier that keeps such a point fails. */
 static inline int64_t sum(int64_t a, int64_t b)
 {
@@ -316,11 +291,59 @@ static int merge_list(struct merge *m, uint32_t source)
     return 0;
 }
 
+/* Is all of a list, moved by a fixed point, outdone by what was to be merged against? */
+static int is_outdone(struct merge *m, struct run list, struct topt_cost fixed)
+{
+    int64_t memory = sum(list.cost[0].memory, fixed.memory);
+    int64_t time = sum(list.cost[list.n - 1].time, fixed.time);
+    size_t i = gallop_memory(m->now, 0, m->nnow, memory);
+    m->products++;
+    return i && m->now[i - 1].time <= time;
+}
+
+int topt_merge_add(struct merge *m, struct run a, struct run b)
+{
+    int list_is_b = b.n > a.n;
+    struct run list = list_is_b ? b : a, fixed = list_is_b ? a : b;
+    if (!fixed.n || hopeless_runs(m, a, b))
+        return 0;
+    if (m->nsources + fixed.n > UINT32_MAX)
+        return fail(m, TOPT_ERR_LIMIT);
+    if (m->nsources + fixed.n > m->cap_sources && grow_sources(m, m->nsources + fixed.n))
+        return -1;
+    for (uint32_t i = 0; i < fixed.n; i++)
+        if ((fixed.n == 1 || !hopeless(m, fixed.cost[i], list)) &&
+            !(m->nforeign && is_outdone(m, list, fixed.cost[i])))
+            m->source[m->nsources++] = (struct merge_source){
+                .list = list.cost,
+                .memory = fixed.cost[i].memory,
+                .time = fixed.cost[i].time,
+                .end = list.n,
+                .base = list.base,
+                .fixed = fixed.base + i,
+                .list_is_b = list_is_b,
+                .moves = list.moves,
+            };
+    return 0;
+}
+
+int topt_merge_against(struct merge *m, struct run points, struct topt_cost loss)
+{
+    if (m->nsources == m->cap_sources && grow_sources(m, m->nsources + 1))
+        return -1;
+    if (!m->nsources)
+        m->nnow = 0;
+    m->source[m->nsources++] = (struct merge_source){
+        .list = points.cost, .memory = loss.memory, .time = loss.time, .end = points.n};
+    m->nforeign = m->nsources;
+    return merge_list(m, (uint32_t)m->nsources - 1);
+}
+
 /* Lists with the lightest and with the fastest point (the first of equals). */
 static void find_ends(const struct merge *m, size_t *ret_lightest, size_t *ret_fastest)
 {
-    size_t light = 0, fast = 0;
-    for (size_t i = 1; i < m->nsources; i++) {
+    size_t light = m->nforeign, fast = light;
+    for (size_t i = light + 1; i < m->nsources; i++) {
         const struct merge_source *s = &m->source[i], *l = &m->source[light],
                                   *f = &m->source[fast];
         int64_t memory = memory_at(s, 0), time = time_at(s, s->end - 1);
@@ -337,12 +360,13 @@ static void find_ends(const struct merge *m, size_t *ret_lightest, size_t *ret_f
 static int merge_lists(struct merge *m)
 {
     size_t light, fast;
-    m->nnow = 0;
+    if (!m->nforeign)
+        m->nnow = 0;
     find_ends(m, &light, &fast);
     if (merge_list(m, (uint32_t)light) ||
         (fast != light && merge_list(m, (uint32_t)fast)))
         return -1;
-    for (size_t i = 0; i < m->nsources; i++)
+    for (size_t i = m->nforeign; i < m->nsources; i++)
         if (i != light && i != fast && (poll(m) || merge_list(m, (uint32_t)i)))
             return -1;
     return 0;
@@ -384,6 +408,8 @@ static int put_out(struct merge *m)
     struct rival_walk walk = {{0}};
     for (size_t i = 0; i < m->nnow; i++) {
         const struct merge_point *p = &m->now[i];
+        if (p->source < m->nforeign)
+            continue;
         if (p->memory == INT64_MAX || p->time == INT64_MAX)
             return fail(m, TOPT_ERR_LIMIT);
         if (!passes_bound(m, p) && !outdone(m, &walk, p) && emit(m, p))
@@ -419,7 +445,7 @@ static int put_list(struct merge *m)
 
 int topt_merge_begin(struct merge *m)
 {
-    m->n = m->nsources = 0;
+    m->n = m->nsources = m->nforeign = 0;
     m->products = 0;
     m->failed = TOPT_OK;
     m->too_big = 0;
@@ -429,10 +455,10 @@ int topt_merge_begin(struct merge *m)
 int topt_merge_run(struct merge *m)
 {
     int rc = 0;
-    if (m->nsources == 1)
+    if (m->nsources == 1 && !m->nforeign)
         rc = put_list(m);
-    else if (m->nsources)
+    else if (m->nsources > m->nforeign)
         rc = merge_lists(m) || put_out(m);
-    m->nsources = 0;
+    m->nsources = m->nforeign = 0;
     return rc ? -1 : 0;
 }

@@ -57,6 +57,8 @@ struct merge_rival {
 struct merge {
     struct merge_source *source;
     size_t nsources, cap_sources;
+    size_t
+        nforeign; /* the first ones' points stand in the frontier already, and are not put out */
     struct merge_point *now, *next; /* the frontier so far, and the one it becomes */
     size_t nnow, cap_frontier;
     struct topt_cost *cost; /* the output grows here */
@@ -82,6 +84,11 @@ int topt_merge_begin(struct merge *m) TOPT_MUST_CHECK;
 
 /* Queue the product of two runs.  -1 with 'failed' set. */
 int topt_merge_add(struct merge *m, struct run a, struct run b) TOPT_MUST_CHECK;
+
+/* Before anything is queued: what one of these points, with the loss added, is as good as is left out.  They are not
+ * put out.  A loss may be negative. */
+int topt_merge_against(struct merge *m, struct run points,
+                       struct topt_cost loss) TOPT_MUST_CHECK;
 
 /* Append one point as it is. */
 int topt_merge_put(struct merge *m, struct topt_cost cost,

@@ -19,14 +19,16 @@
 
 #include "swap.h"
 #include "table.h"
+#include "topt_pool.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ROUNDS = 3 };
-/* Pairs of entries that may be compared for one operator; it stays as it is where there
- * would be more. */
-static const double MAX_PAIRS = 0x1p31;
+/* Pairs of entries that may be compared for one operator; it stays as it is where there would be more.  (Of a
+ * hundred that may be, one or two are: most pairs of configurations differ too much at the first glance.) */
+static const double MAX_PAIRS = 0x1p34;
 
 /* One end of an edge of an operator. */
 struct side {
@@ -46,7 +48,13 @@ struct narrowing {
     char **alive;             /* by operator, by configuration */
     int **edges; /* by operator: its edges' numbers, twice where ends are both */
     int *nedges;
-    struct swap *swap; /* room for those of an operator's sides */
+    struct topt_pool *pool; /* NULL: no threads */
+    int64_t work, removed;
+};
+
+/* What a thread has for one operator. */
+struct look {
+    struct swap *swap; /* room for those of its sides */
     int64_t work, removed;
 };
 
@@ -72,28 +80,28 @@ static int64_t room(wide sum)
 }
 
 /* Does w beat v?  A glance at every edge first, where v is at its best: most fail there. */
-static int beats(struct narrowing *n, const struct topt_search_op *op,
+static int beats(struct look *look, const struct topt_search_op *op,
                  const struct side *side, int nsides, int w, int v)
 {
     static const struct topt_cost glance = {-TOPT_SWAP_MOST - 1, -TOPT_SWAP_MOST - 1};
     wide memory = (wide)op->cost[w].memory - op->cost[v].memory;
     wide time = (wide)op->cost[w].time - op->cost[v].time;
     for (int i = 0; i < nsides; i++) {
-        struct swap *swap = &n->swap[i];
+        struct swap *swap = &look->swap[i];
         *swap = topt_swap_start();
-        n->work += topt_swap(&side[i].of, side[i].class_of[v], side[i].class_of[w],
-                             glance, swap);
+        look->work += topt_swap(&side[i].of, side[i].class_of[v], side[i].class_of[w],
+                                glance, swap);
         if (swap->seen == TOPT_SWAP_NEVER)
             return 0;
         memory += swap->memory;
         time += swap->time;
     }
     for (int i = 0; i < nsides && memory <= 0 && time <= 0; i++) {
-        struct swap *swap = &n->swap[i];
+        struct swap *swap = &look->swap[i];
         memory -= swap->memory;
         time -= swap->time;
-        n->work += topt_swap(&side[i].of, side[i].class_of[v], side[i].class_of[w],
-                             (struct topt_cost){room(memory), room(time)}, swap);
+        look->work += topt_swap(&side[i].of, side[i].class_of[v], side[i].class_of[w],
+                                (struct topt_cost){room(memory), room(time)}, swap);
         if (swap->seen == TOPT_SWAP_NEVER)
             return 0;
         memory += swap->memory;
@@ -103,15 +111,14 @@ static int beats(struct narrowing *n, const struct topt_search_op *op,
 }
 
 /* Last to first, so that of equal ones the first stays. */
-static void narrow_op(struct narrowing *n, int i, const struct side *side, int nsides)
+static void narrow_op(const struct topt_search_op *op, char *alive,
+                      const struct side *side, int nsides, struct look *look)
 {
-    const struct topt_search_op *op = &n->p->op[i];
-    char *alive = n->alive[i];
     for (int v = op->nconfigs - 1; v >= 0; v--)
         for (int w = 0; w < op->nconfigs && alive[v]; w++)
-            if (w != v && alive[w] && beats(n, op, side, nsides, w, v)) {
+            if (w != v && alive[w] && beats(look, op, side, nsides, w, v)) {
                 alive[v] = 0;
-                n->removed++;
+                look->removed++;
             }
 }
 
@@ -201,7 +208,7 @@ static uint64_t hash_kind(const struct narrowing *n, const struct kind *k)
 }
 
 /* Look at one operator of a kind. */
-static int narrow_kind(struct narrowing *n, struct kind *k)
+static int narrow_kind(struct narrowing *n, struct kind *k, struct look *look)
 {
     struct topt_arena *a = topt_arena_create(0);
     int rc = a ? 0 : -1;
@@ -212,12 +219,47 @@ static int narrow_kind(struct narrowing *n, struct kind *k)
                                    t->to_classes};
         rc = topt_swap_side(&s->of, lists, s->is_from, s->used, a);
     }
-    n->swap = a ? TOPT_NEW(a, k->nsides, struct swap) : NULL;
-    rc = rc || !n->swap;
+    look->swap = a ? TOPT_NEW(a, k->nsides, struct swap) : NULL;
+    rc = rc || !look->swap;
     if (!rc)
-        narrow_op(n, k->op, k->side, k->nsides);
+        narrow_op(&n->p->op[k->op], n->alive[k->op], k->side, k->nsides, look);
     topt_arena_destroy(a);
-    return rc ? nomem(n) : 0;
+    return rc ? -1 : 0;
+}
+
+/* Operators of different kinds are looked at by threads: nobody reads what another changes, since what other ends
+ * may take is as it was at the beginning of the round. */
+struct looking {
+    struct narrowing *n;
+    struct kind **kind;
+    int nkinds;
+    atomic_int next, failed;
+    atomic_llong work, removed;
+};
+
+static void look_at_kinds(void *ctx, int worker)
+{
+    struct looking *l = ctx;
+    (void)worker;
+    for (int i; !l->failed && (i = l->next++) < l->nkinds;) {
+        struct look look = {.swap = NULL};
+        if (narrow_kind(l->n, l->kind[i], &look))
+            l->failed = 1;
+        l->work += look.work;
+        l->removed += look.removed;
+    }
+}
+
+static int narrow_kinds(struct narrowing *n, struct kind **kind, int nkinds)
+{
+    struct looking l = {.n = n, .kind = kind, .nkinds = nkinds};
+    if (n->pool)
+        topt_pool_run(n->pool, look_at_kinds, &l);
+    else
+        look_at_kinds(&l, 0);
+    n->work += l.work;
+    n->removed += l.removed;
+    return l.failed ? nomem(n) : 0;
 }
 
 /* One round over all operators, by what may be taken at its beginning. */
@@ -228,7 +270,9 @@ static int narrow_round(struct narrowing *n)
     struct kind *kind = TOPT_NEW(n->arena, nops, struct kind);
     struct kind **bucket = TOPT_NEW(n->arena, NBUCKETS, struct kind *);
     int *like = TOPT_NEW(n->arena, nops, int); /* the first of the kind */
-    if (!kind || !bucket || !like)
+    struct kind **first = TOPT_NEW(n->arena, nops, struct kind *);
+    int nfirst = 0;
+    if (!kind || !bucket || !like || !first)
         return nomem(n);
     for (int i = 0; i < nops; i++) {
         struct kind *k = &kind[i];
@@ -244,13 +288,11 @@ static int narrow_round(struct narrowing *n)
         if (like[i] == i)
             *b = k;
     }
-    for (int i = 0; i < nops; i++) {
-        struct kind *k = &kind[i];
-        if (like[i] != i || !affordable(&n->p->op[i], k->side, k->nsides))
-            continue;
-        if (narrow_kind(n, k))
-            return -1;
-    }
+    for (int i = 0; i < nops; i++)
+        if (like[i] == i && affordable(&n->p->op[i], kind[i].side, kind[i].nsides))
+            first[nfirst++] = &kind[i];
+    if (narrow_kinds(n, first, nfirst))
+        return -1;
     for (int i = 0; i < nops; i++)
         if (like[i] != i)
             memcpy(n->alive[i], n->alive[like[i]], (size_t)n->p->op[i].nconfigs);
@@ -372,6 +414,9 @@ int topt_narrow(const struct topt_search_problem *p,
     struct narrowing n = {.p = p, .ret = ret, .err = err};
     *ret = (struct narrowed){0};
     int rc = init(&n);
+    if (!rc && options->threads > 1 &&
+        !(n.pool = topt_pool_create(options->threads, err)))
+        rc = -1;
     for (int i = 0; i < ROUNDS && !rc; i++) {
         int64_t before = n.removed;
         n.arena = topt_arena_create(0);
@@ -382,6 +427,7 @@ int topt_narrow(const struct topt_search_problem *p,
         if (n.removed == before)
             break;
     }
+    topt_pool_destroy(n.pool);
     ret->work = n.work;
     return rc ? -1 : build(&n);
 }

@@ -68,10 +68,15 @@ struct scratch {
     uint32_t *left; /* by point of an entry */
 };
 
-static struct run entry(const struct pass *p, int k, int o)
+static int64_t number_of(const struct pass *p, int k, int o)
 {
     const int *n = p->table->n;
-    return p->table->run[p->d == 0 ? (int64_t)k * n[1] + o : (int64_t)o * n[1] + k];
+    return p->d == 0 ? (int64_t)k * n[1] + o : (int64_t)o * n[1] + k;
+}
+
+static struct run entry(const struct pass *p, int k, int o)
+{
+    return p->table->run[number_of(p, k, o)];
 }
 
 /* ---- what a swap costs outside ---- */
@@ -130,6 +135,7 @@ static struct known_swap find_swap(const struct outdone_end *k, int v, int w,
 /* What is left of an entry's points, in order: numbers in the entry. */
 struct remains {
     struct run p;
+    struct topt_cost beside; /* the most that stands beside the entry */
     uint32_t *left, n;
 };
 
@@ -186,8 +192,8 @@ static uint32_t take_out(struct remains *r, struct run q, const struct known_swa
 
 static int heavy(struct run r)
 {
-    return r.cost[r.n - 1].memory > ROOM * TOPT_SWAP_MOST ||
-           r.cost[0].time > ROOM * TOPT_SWAP_MOST;
+    return r.n && (r.cost[r.n - 1].memory > ROOM * TOPT_SWAP_MOST ||
+                   r.cost[0].time > ROOM * TOPT_SWAP_MOST);
 }
 
 /* In floats, at least or at most so much: sums of what is at least are at least in floats, too. */
@@ -203,11 +209,26 @@ static float at_most(int64_t x)
     return f + fabsf(f) * 0x1p-22f;
 }
 
-/* The heaviest and the slowest of the points that are left. */
+/* The heaviest and the slowest of the points that are left, with what stands beside them. */
 static struct topt_cost most_of(const struct remains *r)
 {
-    return (struct topt_cost){r->p.cost[r->left[r->n - 1]].memory,
-                              r->p.cost[r->left[0]].time};
+    return (struct topt_cost){r->p.cost[r->left[r->n - 1]].memory + r->beside.memory,
+                              r->p.cost[r->left[0]].time + r->beside.time};
+}
+
+static struct run beside(const struct pass *p, int value, int o)
+{
+    return p->table->beside[number_of(p, p->end->class_of[value], o)];
+}
+
+/* Add what the swap costs beside the table, in row o; 0 where that can't be. */
+static int add_beside(const struct pass *p, int c, int w, int o, struct known_swap *swap)
+{
+    struct run from = beside(p, c, o), to = beside(p, w, o);
+    struct swap s = topt_swap_lists(from.cost, (int32_t)from.n, to.cost, (int32_t)to.n);
+    swap->memory += clamp(s.memory);
+    swap->time += clamp(s.time);
+    return s.seen != TOPT_SWAP_NEVER;
 }
 
 /* Take out of value c in row o what value w outdoes: how many. */
@@ -230,7 +251,10 @@ static uint32_t try_swap(const struct pass *ps, struct scratch *s, int c, int w,
     }
     if (!swap->wholly || swap->memory > limit.memory || swap->time > limit.time)
         return 0;
-    return take_out(r, entry(ps, ps->end->class_of[w], o), swap);
+    struct known_swap both = *swap;
+    if (ps->table->beside && !add_beside(ps, c, w, o, &both))
+        return 0;
+    return take_out(r, entry(ps, ps->end->class_of[w], o), &both);
 }
 
 enum {
@@ -266,11 +290,14 @@ static void note(int *recent, int w)
 FIND_HITS(hits_plain, )
 #ifdef WIDE
 FIND_HITS(hits_wide, WIDE)
+FIND_HITS(hits_widest, WIDEST)
 #endif
 
 static hits_fn *find_hits(void)
 {
 #ifdef WIDE
+    if (HAS_WIDEST)
+        return hits_widest;
     if (HAS_WIDE)
         return hits_wide;
 #endif
@@ -315,10 +342,17 @@ static void try_all(const struct pass *ps, struct scratch *s, int c, int o,
 static void thin_entry(const struct pass *ps, struct scratch *s, int c, int o, int wholly)
 {
     struct remains r = {.p = entry(ps, ps->end->class_of[c], o), .left = s->left};
+    struct run b = {.n = 0};
+    if (ps->table->beside && r.p.n) {
+        b = beside(ps, c, o);
+        if (!b.n)
+            return;
+        r.beside = (struct topt_cost){b.cost[b.n - 1].memory, b.cost[0].time};
+    }
     for (uint32_t i = 0; i < r.p.n; i++)
         if (ps->alive[r.p.base + i])
             r.left[r.n++] = i;
-    if (r.n && !heavy(r.p)) {
+    if (r.n && !heavy(r.p) && !heavy(b)) {
         try_recent(ps, s, c, o, &r);
         if (wholly)
             try_all(ps, s, c, o, &r);
@@ -418,9 +452,14 @@ static void find_least(const struct pass *p, struct least *least)
 {
     for (int o = 0; o < p->other; o++)
         for (int k = 0; k < p->n; k++) {
-            struct run r = entry(p, k, o);
+            static const struct topt_cost zero;
+            struct run r = entry(p, k, o), b = p->table->beside
+                                                   ? p->table->beside[number_of(p, k, o)]
+                                                   : (struct run){.cost = &zero, .n = 1};
             struct least *l = &least[(int64_t)o * p->n + k];
-            *l = r.n ? (struct least){r.cost[0].memory, r.cost[r.n - 1].time}
+            *l = r.n && b.n && !heavy(b)
+                     ? (struct least){r.cost[0].memory + b.cost[0].memory,
+                                      r.cost[r.n - 1].time + b.cost[b.n - 1].time}
                      : (struct least){INT64_MAX / 2, INT64_MAX / 2};
         }
 }
@@ -488,4 +527,54 @@ int topt_outdone(const struct outdone_table *t, const struct outdone_end *const 
     for (int i = 0; i < n; i++)
         pass_fini(&pass[i], nworkers);
     return rc;
+}
+
+/* ---- before a table is made ---- */
+
+struct swaps {
+    const struct outdone_end *end;
+    int n;
+    const int *value_of; /* by class: its only value, or -1 */
+    struct topt_cost *ret;
+    atomic_int next;
+};
+
+static struct topt_cost whole_swap(const struct swaps *s, int v, int w)
+{
+    static const struct topt_cost any = {ROOM * TOPT_SWAP_MOST, ROOM * TOPT_SWAP_MOST},
+                                  never = {INT64_MAX, INT64_MAX};
+    if (v < 0 || w < 0 || v == w)
+        return never;
+    struct known_swap swap = find_swap(s->end, v, w, any);
+    return swap.wholly ? (struct topt_cost){swap.memory, swap.time} : never;
+}
+
+static void find_swaps(void *ctx, int worker)
+{
+    struct swaps *s = ctx;
+    (void)worker;
+    for (int v; (v = s->next++) < s->n;)
+        for (int w = 0; w < s->n; w++)
+            s->ret[(int64_t)v * s->n + w] = whole_swap(s, s->value_of[v], s->value_of[w]);
+}
+
+int topt_outdone_swaps(const struct outdone_end *end, int n, struct topt_cost *ret,
+                       struct topt_pool *pool)
+{
+    int *value_of = malloc(((size_t)n + 1) * sizeof *value_of);
+    int *values = calloc((size_t)n + 1, sizeof *values);
+    if (value_of && values) {
+        for (int c = 0; c < n; c++)
+            value_of[c] = -1;
+        for (int v = 0; v < end->nvalues; v++)
+            value_of[end->class_of[v]] = values[end->class_of[v]]++ ? -1 : v;
+        struct swaps s = {.end = end, .n = n, .value_of = value_of, .ret = ret};
+        if (pool)
+            topt_pool_run(pool, find_swaps, &s);
+        else
+            find_swaps(&s, 0);
+    }
+    free(value_of);
+    free(values);
+    return value_of && values ? 0 : -1;
 }

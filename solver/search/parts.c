@@ -126,7 +126,8 @@ struct known_step {
     int64_t from, to, time;
 };
 
-/* The i-th step (-1..nknown-1): as slow as the i-th known cost, up to the memory of the next. */
+/* The i-th step (-1..nknown-1): as slow as the i-th known cost, up to the memory of the next.  (The last has no end, and
+ * none of it is wanted here: see take_faster.) */
 static struct known_step step_at(const struct parts *s, int i)
 {
     struct known_step step = {0, INT64_MAX, INT64_MAX};
@@ -136,8 +137,8 @@ static struct known_step step_at(const struct parts *s, int i)
     }
     if (i + 1 < s->nknown)
         step.to = s->known[i + 1].memory;
-    else if (step.time <= s->least.time)
-        step.to = step.from; /* nothing is faster */
+    else if (i >= 0)
+        step.to = step.from;
     return step;
 }
 
@@ -328,6 +329,27 @@ static int part_segment(struct parts *s, struct segment x)
     return rc ? -1 : 0;
 }
 
+/* What is faster than all that is known, whatever it takes: time alone is weighed. */
+static int take_faster(struct parts *s)
+{
+    struct topt_cost faster = {INT64_MAX, INT64_MAX};
+    struct corner c;
+    int some, rc = 0;
+    if (s->options->memory_limit)
+        faster.memory = s->options->memory_limit;
+    if (s->nknown)
+        faster.time = s->known[s->nknown - 1].time - 1;
+    if (faster.time < s->least.time)
+        return 0;
+    if (find_corner(s, (struct topt_weighing){0, 1}, faster, &c, &some))
+        return -1;
+    free(c.choice);
+    if (some && find_part(s, faster, &some))
+        rc = -1;
+    s->part.box = faster;
+    return rc || !some ? rc : add_part(s);
+}
+
 static int find_groups(struct parts *s)
 {
     static const struct topt_cost any = {INT64_MAX, INT64_MAX};
@@ -340,7 +362,8 @@ static int find_groups(struct parts *s)
     }
     if (!rc && some) {
         s->least.time = fast.bound.time;
-        rc = part_segment(s, (struct segment){&light, &fast, 0, INT64_MAX, 0});
+        rc = part_segment(s, (struct segment){&light, &fast, 0, INT64_MAX, 0}) ||
+             take_faster(s);
     }
     free(light.choice);
     free(fast.choice);

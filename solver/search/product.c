@@ -21,6 +21,7 @@ struct worker_rows {
     struct merge merge;
     int32_t *start, *list; /* of every y: numbers k; 'start' of each y */
     int64_t cap_list;
+    struct foreseen foreseen;
 };
 
 /* A row that was made: of whom, where in his output; and how many points each entry has. */
@@ -29,21 +30,12 @@ struct made_row {
     size_t first;
 };
 
-/* The operand that row x is of, and the other. */
-struct operand {
-    const struct table *table;
-    const int32_t *off; /* by row (or by y) */
-    const int32_t *k;   /* by k */
-};
-
 struct job {
-    const struct maker *maker;
     struct product *product;
-    const struct step *step;
-    struct operand row, other;
-    int nrows, ny, nk, row_is_a;
-    const int32_t *y_first, *y; /* by k: those y that the other has points for */
-    int from, to;               /* rows of this wave */
+    struct rows rows;
+    const struct beside *beside;       /* NULL: all entries are wanted */
+    const struct foresight *foresight; /* NULL: nothing is known of what is outdone */
+    int from, to;                      /* rows of this wave */
     atomic_int next, failed;
     struct made_row made[WAVE];
     uint32_t *count; /* by row of the wave and y */
@@ -63,6 +55,7 @@ void topt_product_fini(struct product *p)
         topt_merge_fini(&p->worker[i].merge);
         free(p->worker[i].start);
         free(p->worker[i].list);
+        topt_foreseen_fini(&p->worker[i].foreseen);
     }
     free(p->worker);
 }
@@ -92,10 +85,16 @@ int topt_product_is(const struct step *s)
     return (!sees(s, 0, 1) && !sees(s, 1, 0)) || (!sees(s, 0, 0) && !sees(s, 1, 1));
 }
 
-static struct run entry(const struct job *j, const struct operand *o, int x, int k)
+struct run topt_rows_entry(const struct rows *r, const struct operand *o, int x, int k)
 {
-    return topt_made_entry(j->maker, o->table,
+    return topt_made_entry(r->maker, o->table,
                            o->table->first_entry + o->off[x] + o->k[k]);
+}
+
+struct run topt_beside_entry(const struct maker *k, const struct beside *b, int x, int y)
+{
+    return topt_made_entry(k, b->table,
+                           b->table->first_entry + b->entry[0][x] + b->entry[1][y]);
 }
 
 /* ---- one row ---- */
@@ -113,42 +112,60 @@ static int grow_list(struct worker_rows *w, int64_t need)
 }
 
 /* For every y the k of which both have points, in order. */
-static int collect(const struct job *j, struct worker_rows *w, int x)
+static int collect(const struct rows *r, struct worker_rows *w, int x)
 {
     int32_t *at = w->start;
-    memset(at, 0, ((size_t)j->ny + 2) * sizeof *at);
-    for (int k = 0; k < j->nk; k++)
-        if (entry(j, &j->row, x, k).n)
-            for (int32_t i = j->y_first[k]; i < j->y_first[k + 1]; i++)
-                at[j->y[i] + 2]++;
-    for (int y = 2; y <= j->ny + 1; y++)
+    memset(at, 0, ((size_t)r->ny + 2) * sizeof *at);
+    for (int k = 0; k < r->nk; k++)
+        if (topt_rows_entry(r, &r->row, x, k).n)
+            for (int32_t i = r->y_first[k]; i < r->y_first[k + 1]; i++)
+                at[r->y[i] + 2]++;
+    for (int y = 2; y <= r->ny + 1; y++)
         at[y] += at[y - 1];
-    if (grow_list(w, at[j->ny + 1] + 1))
+    if (grow_list(w, at[r->ny + 1] + 1))
         return -1;
-    for (int k = 0; k < j->nk; k++)
-        if (entry(j, &j->row, x, k).n)
-            for (int32_t i = j->y_first[k]; i < j->y_first[k + 1]; i++)
-                w->list[at[j->y[i] + 1]++] = k;
+    for (int k = 0; k < r->nk; k++)
+        if (topt_rows_entry(r, &r->row, x, k).n)
+            for (int32_t i = r->y_first[k]; i < r->y_first[k + 1]; i++)
+                w->list[at[r->y[i] + 1]++] = k;
     return 0;
+}
+
+static int is_wanted(const struct job *j, int x, int y)
+{
+    return !j->beside || topt_beside_entry(j->rows.maker, j->beside, x, y).n;
+}
+
+static int make_entry(const struct job *j, struct worker_rows *w, int x, int y)
+{
+    const struct rows *r = &j->rows;
+    struct merge *m = &w->merge;
+    /* First what outdoes others: most have nothing to add to it. */
+    if (j->foresight && w->start[y] < w->start[y + 1] &&
+        topt_foresee_entry(j->foresight, &w->foreseen, y, m))
+        return -1;
+    for (int32_t i = w->start[y]; i < w->start[y + 1]; i++) {
+        struct run a = topt_rows_entry(r, &r->row, x, w->list[i]);
+        struct run b = topt_rows_entry(r, &r->other, y, w->list[i]);
+        a.moves = b.moves = 0; /* of the maker's output, not of this one */
+        if (topt_merge_add(m, r->row_is_a ? a : b, r->row_is_a ? b : a))
+            return -1;
+    }
+    return topt_merge_run(m);
 }
 
 static int make_row(const struct job *j, struct worker_rows *w, int x, uint32_t *count)
 {
     struct merge *m = &w->merge;
-    if (collect(j, w, x)) {
+    if (collect(&j->rows, w, x)) {
         m->failed = TOPT_ERR_NOMEM;
         return -1;
     }
-    for (int y = 0; y < j->ny; y++) {
+    if (j->foresight)
+        topt_foresee_row(j->foresight, &w->foreseen, x);
+    for (int y = 0; y < j->rows.ny; y++) {
         size_t before = m->n;
-        for (int32_t i = w->start[y]; i < w->start[y + 1]; i++) {
-            struct run a = entry(j, &j->row, x, w->list[i]);
-            struct run b = entry(j, &j->other, y, w->list[i]);
-            a.moves = b.moves = 0; /* of the maker's output, not of this one */
-            if (topt_merge_add(m, j->row_is_a ? a : b, j->row_is_a ? b : a))
-                return -1;
-        }
-        if (topt_merge_run(m))
+        if (is_wanted(j, x, y) && make_entry(j, w, x, y))
             return -1;
         count[y] = (uint32_t)(m->n - before);
     }
@@ -161,7 +178,7 @@ static void work(void *ctx, int worker)
     struct worker_rows *w = &j->product->worker[worker];
     for (int x; !j->failed && (x = j->next++) < j->to;) {
         j->made[x - j->from] = (struct made_row){worker, w->merge.n};
-        if (make_row(j, w, x, &j->count[(size_t)(x - j->from) * (size_t)j->ny]))
+        if (make_row(j, w, x, &j->count[(size_t)(x - j->from) * (size_t)j->rows.ny]))
             j->failed = 1;
     }
 }
@@ -169,17 +186,16 @@ static void work(void *ctx, int worker)
 /* ---- the table ---- */
 
 /* Which y the other operand has points for, by k. */
-static int find_others(struct job *j, int32_t *first, int32_t *y)
+static void find_others(const struct rows *r, int32_t *first, int32_t *y)
 {
     int32_t n = 0;
-    for (int k = 0; k < j->nk; k++) {
+    for (int k = 0; k < r->nk; k++) {
         first[k] = n;
-        for (int i = 0; i < j->ny; i++)
-            if (entry(j, &j->other, i, k).n)
+        for (int i = 0; i < r->ny; i++)
+            if (topt_rows_entry(r, &r->other, i, k).n)
                 y[n++] = i;
     }
-    first[j->nk] = n;
-    return 0;
+    first[r->nk] = n;
 }
 
 static int start_workers(struct product *p, const struct maker *k, int ny)
@@ -225,10 +241,11 @@ static int append(struct job *j, struct maker *k, const struct table *t)
         struct made_row row = j->made[x - j->from];
         const struct merge *w = &j->product->worker[row.worker].merge;
         size_t at = row.first;
-        for (int y = 0; y < j->ny; y++) {
-            int64_t e = t->first_entry + (int64_t)x * j->ny + y;
+        for (int y = 0; y < j->rows.ny; y++) {
+            int64_t e = t->first_entry + (int64_t)x * j->rows.ny + y;
             k->first[e] = (uint32_t)m->n;
-            k->count[e] = j->count[(size_t)(x - j->from) * (size_t)j->ny + (size_t)y];
+            k->count[e] =
+                j->count[(size_t)(x - j->from) * (size_t)j->rows.ny + (size_t)y];
             if (k->count[e] > (uint32_t)k->max_frontier)
                 k->max_frontier = (int)k->count[e];
             for (uint32_t i = 0; i < k->count[e]; i++, at++)
@@ -247,14 +264,14 @@ static int append(struct job *j, struct maker *k, const struct table *t)
 static int make_rows(struct job *j, struct maker *k, const struct table *t)
 {
     size_t before = k->merge.n;
-    for (j->from = 0; j->from < j->nrows; j->from = j->to) {
-        j->to = j->from + WAVE < j->nrows ? j->from + WAVE : j->nrows;
+    for (j->from = 0; j->from < j->rows.nrows; j->from = j->to) {
+        j->to = j->from + WAVE < j->rows.nrows ? j->from + WAVE : j->rows.nrows;
         j->next = j->from;
         if (j->product->pool)
             topt_pool_run(j->product->pool, work, j);
         else
             work(j, 0);
-        double entries = (double)j->to * j->ny;
+        double entries = (double)j->to * j->rows.ny;
         if (j->failed || append(j, k, t) || sum_up(j->product, &k->merge))
             return sum_up(j->product, &k->merge), -1;
         if ((k->budget && k->merge.products > k->budget) ||
@@ -264,38 +281,91 @@ static int make_rows(struct job *j, struct maker *k, const struct table *t)
     return 0;
 }
 
-static struct job describe(struct product *p, struct maker *k, const struct step *s)
+static struct rows describe(const struct maker *k, const struct step *s)
 {
     int row_is_a = !sees(s, 0, 1) && !sees(s, 1, 0);
-    struct job j = {.maker = k,
-                    .product = p,
-                    .step = s,
-                    .nrows = s->size[0],
-                    .ny = s->size[1],
-                    .nk = s->kfirst[1],
-                    .row_is_a = row_is_a};
-    j.row = (struct operand){row_is_a ? s->a : s->b, offsets(s, 0, !row_is_a),
-                             row_is_a ? s->ka : s->kb};
-    j.other = (struct operand){row_is_a ? s->b : s->a, offsets(s, 1, row_is_a),
-                               row_is_a ? s->kb : s->ka};
-    return j;
+    return (struct rows){.maker = k,
+                         .nrows = s->size[0],
+                         .ny = s->size[1],
+                         .nk = s->kfirst[1],
+                         .row_is_a = row_is_a,
+                         .row = {row_is_a ? s->a : s->b, offsets(s, 0, !row_is_a),
+                                 row_is_a ? s->ka : s->kb},
+                         .other = {row_is_a ? s->b : s->a, offsets(s, 1, row_is_a),
+                                   row_is_a ? s->kb : s->ka}};
+}
+
+/* Pairs of points that are looked at without foresight, and about what foresight takes, in such pairs. */
+static int64_t count_pairs(const struct rows *r)
+{
+    int64_t n = 0;
+    for (int k = 0; k < r->nk; k++) {
+        int64_t row = 0, other = 0;
+        for (int x = 0; x < r->nrows; x++)
+            row += topt_rows_entry(r, &r->row, x, k).n;
+        for (int y = 0; y < r->ny; y++)
+            other += topt_rows_entry(r, &r->other, y, k).n;
+        n += row * other;
+    }
+    return n;
+}
+
+static int64_t foresight_takes(const struct rows *r)
+{
+    int64_t n = r->nrows, m = r->ny;
+    return n * m * (n + m) / 8;
+}
+
+/* Find what need not be made, where something is known of what stands around the table. */
+static int foresee(struct job *j, struct surroundings *around, struct foresight *f,
+                   const struct table *t)
+{
+    struct product *p = j->product;
+    if (!p->look_around || count_pairs(&j->rows) < foresight_takes(&j->rows))
+        return 0;
+    if (p->look_around(p->ctx, t, around))
+        return -1;
+    if (!around->table)
+        return 0;
+    if (around->beside.table)
+        j->beside = &around->beside;
+    j->foresight = f;
+    int rc = topt_foresee(f, &j->rows, around, p->pool);
+    for (int i = 0; i < p->nworkers && !rc; i++) {
+        topt_foreseen_fini(&p->worker[i].foreseen);
+        rc = topt_foreseen_init(&p->worker[i].foreseen, j->rows.ny);
+    }
+    return rc;
+}
+
+static int make(struct job *j, struct maker *k, const struct table *t)
+{
+    struct foresight f = {.rows = NULL};
+    struct surroundings around = {.table = NULL};
+    int rc = -1;
+    if (start_workers(j->product, k, j->rows.ny) || foresee(j, &around, &f, t))
+        k->merge.failed = TOPT_ERR_NOMEM;
+    else
+        rc = make_rows(j, k, t);
+    topt_foresight_fini(&f);
+    return rc;
 }
 
 int topt_product_make(struct product *p, struct maker *k, const struct table *t)
 {
-    struct job j = describe(p, k, &t->how);
-    size_t pairs = (size_t)j.nk * (size_t)j.ny;
-    int32_t *first = malloc(((size_t)j.nk + 1) * sizeof *first);
+    struct job j = {.product = p, .rows = describe(k, &t->how)};
+    size_t pairs = (size_t)j.rows.nk * (size_t)j.rows.ny;
+    int32_t *first = malloc(((size_t)j.rows.nk + 1) * sizeof *first);
     int32_t *y = malloc((pairs + 1) * sizeof *y);
-    j.count = malloc(((size_t)WAVE * (size_t)j.ny + 1) * sizeof *j.count);
+    j.count = malloc(((size_t)WAVE * (size_t)j.rows.ny + 1) * sizeof *j.count);
     int rc = -1;
-    if (!first || !y || !j.count || start_workers(p, k, j.ny)) {
+    if (!first || !y || !j.count) {
         k->merge.failed = TOPT_ERR_NOMEM;
     } else {
-        find_others(&j, first, y);
-        j.y_first = first;
-        j.y = y;
-        rc = make_rows(&j, k, t);
+        find_others(&j.rows, first, y);
+        j.rows.y_first = first;
+        j.rows.y = y;
+        rc = make(&j, k, t);
     }
     free(first);
     free(y);

@@ -11,6 +11,9 @@
  * parts are still there.  (Of equal ones both stay: one could be left out for the other's sake
  * and the other for its.)
  *
+ * What stands beside F, another table over u and c (a residual block's short way), need not be bounded
+ * by the worst u: in row u it costs what it costs.  So a block's table is thinned before it is multiplied with that.
+ *
  * narrow.c asks the same of a configuration for all u at once.  Few configurations are beaten
  * by one other wherever the neighbour is, but nearly all are for a given neighbour: next to a
  * matrix product split by rows, only a few of 175 layouts make sense. Of an edge's
@@ -20,6 +23,7 @@
 
 #include "outdone.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,9 +37,22 @@ enum {
 /* What an operator has outside of a factor; factors with the same are thinned alike. */
 struct end_key {
     int own, view, nsides; /* table of the operator's own costs; how the factor sees it */
+    int beside;            /* the number of what stands beside the factor, or -1 */
     struct {
         int table, is_from, of; /* an edge's table; how that sees the operator */
     } side[TOPT_MOST_SIDES];
+};
+
+/* One end of a factor: a number for what it has outside, or NO_END, and the edges there. */
+enum { NO_END = -2 };
+struct outside_end {
+    int number, nsides, edge[TOPT_MOST_SIDES];
+};
+
+/* What a strategy has outside of a factor. */
+struct outside {
+    struct beside beside;
+    struct outside_end end[2];
 };
 
 /* ---- equal things get equal numbers ---- */
@@ -72,9 +89,14 @@ static int number_of(struct thinner *t, struct numbers *n, const void *bytes, si
     return k->id;
 }
 
+static int number_of_ints(struct thinner *t, const int32_t *list, int n)
+{
+    return number_of(t, &t->views, list, (size_t)n * sizeof *list);
+}
+
 static int number_of_view(struct thinner *t, int op, const struct view *v)
 {
-    return number_of(t, &t->views, v->of, (size_t)t->plan->nvalues[op] * sizeof *v->of);
+    return number_of_ints(t, v->of, t->plan->nvalues[op]);
 }
 
 /* ---- setting up ---- */
@@ -112,7 +134,8 @@ int topt_thinner_init(struct thinner *t, struct plan *plan, struct maker *maker,
         return nomem(err);
     t->views.bucket = TOPT_NEW(t->arena, NBUCKETS, struct known *);
     t->ends.bucket = TOPT_NEW(t->arena, NBUCKETS, struct known *);
-    if (!t->views.bucket || !t->ends.bucket || find_edges(t, p))
+    t->kinds.bucket = TOPT_NEW(t->arena, NBUCKETS, struct known *);
+    if (!t->views.bucket || !t->ends.bucket || !t->kinds.bucket || find_edges(t, p))
         return nomem(err);
     return 0;
 }
@@ -120,9 +143,15 @@ int topt_thinner_init(struct thinner *t, struct plan *plan, struct maker *maker,
 void topt_thinner_fini(struct thinner *t)
 {
     topt_arena_destroy(t->arena);
+    topt_arena_destroy(t->ahead);
+    free(t->swap[0]);
+    free(t->swap[1]);
+    for (int i = 0; i < t->nready; i++)
+        free(t->ready[i]);
+    free(t->ready);
 }
 
-/* ---- what is outside of a factor ---- */
+/* ---- what stands beside a factor ---- */
 
 /* Mark the edges that a place is made of. */
 static void mark_edges(struct thinner *t, int place)
@@ -136,13 +165,77 @@ static void mark_edges(struct thinner *t, int place)
         mark_edges(t, p->right);
 }
 
+/* The only other factor over the same operators; NULL: there is none, or several. */
+static const struct factor *find_parallel(const struct thinner *t, const struct factor *f)
+{
+    const struct plan *p = t->plan;
+    const struct factor *ret = NULL;
+    int a = f->op[0], b = f->op[1], op = p->factors_of[a].n < p->factors_of[b].n ? a : b;
+    if (a == b)
+        return NULL;
+    for (int i = p->factors_of[op].first; i >= 0; i = topt_factor_after(p, op, i)) {
+        const struct factor *g = &p->factor[i];
+        if (g == f || g->nops != 2 || g->table->moved ||
+            !((g->op[0] == a && g->op[1] == b) || (g->op[0] == b && g->op[1] == a)))
+            continue;
+        if (ret)
+            return NULL;
+        ret = g;
+    }
+    return ret;
+}
+
+/* Offsets into the parallel factor's table by class of the factor's end d; NULL: where a class has several there,
+ * or memory. */
+static int32_t *find_offsets(const struct thinner *t, const struct factor *f, int d,
+                             const struct factor *g, struct topt_arena *a)
+{
+    int e = g->op[d] == f->op[d] ? d : 1 - d;
+    int32_t step = e ? 1 : g->view[1].n;
+    int32_t *ret = TOPT_NEW(a, f->view[d].n, int32_t);
+    for (int c = 0; ret && c < f->view[d].n; c++)
+        ret[c] = -1;
+    for (int v = 0; ret && v < t->plan->nvalues[f->op[d]]; v++) {
+        int32_t *at = &ret[f->view[d].of[v]], off = g->view[e].of[v] * step;
+        if (*at >= 0 && *at != off)
+            return NULL;
+        *at = off;
+    }
+    for (int c = 0; ret && c < f->view[d].n; c++)
+        ret[c] = ret[c] < 0 ? 0 : ret[c]; /* of no value */
+    return ret;
+}
+
+/* What stands beside the factor; its place's edges are marked.  '*ret_number': a number for it, or -1. */
+static struct beside find_beside(struct thinner *t, const struct factor *f,
+                                 struct topt_arena *a, int *ret_number)
+{
+    static const struct beside none;
+    const struct factor *g = find_parallel(t, f);
+    struct beside b = {.table = g ? g->table : NULL};
+    *ret_number = -1;
+    for (int d = 0; d < 2 && b.table; d++)
+        if (!(b.entry[d] = find_offsets(t, f, d, g, a)))
+            return none;
+    if (!b.table)
+        return none;
+    int key[] = {b.table->id, number_of_ints(t, b.entry[0], f->view[0].n),
+                 number_of_ints(t, b.entry[1], f->view[1].n)};
+    *ret_number = number_of(t, &t->ends, key, sizeof key);
+    mark_edges(t, g->place);
+    return b;
+}
+
+/* ---- what is outside of a factor ---- */
+
 static int by_side(const void *x, const void *y)
 {
     return memcmp(x, y, sizeof((struct end_key *)0)->side[0]);
 }
 
 /* The sides of an operator's edges that are not marked.  1, 0 where they are too many, or -1. */
-static int find_sides(struct thinner *t, int op, int most, struct end_key *end)
+static int find_sides(struct thinner *t, int op, int most, struct end_key *end,
+                      struct outside_end *ret)
 {
     const struct plan *p = t->plan;
     for (int i = t->first[op]; i < t->first[op + 1]; i++) {
@@ -159,6 +252,7 @@ static int find_sides(struct thinner *t, int op, int most, struct end_key *end)
         int of = number_of_view(t, op, &f->view[!is_from]);
         if (of < 0)
             return -1;
+        ret->edge[ret->nsides++] = e;
         end->side[end->nsides].table = t->leaf[e]->id;
         end->side[end->nsides].is_from = is_from;
         end->side[end->nsides++].of = of;
@@ -167,23 +261,25 @@ static int find_sides(struct thinner *t, int op, int most, struct end_key *end)
     return 1;
 }
 
-enum { NO_END = -2 };
-
-/* The number of what a factor's end has outside; NO_END where that is too much, or -1. */
-static int find_end(struct thinner *t, const struct factor *f, int d, int most)
+/* What a factor's end has outside: NO_END where that is too much.  0, or -1: memory. */
+static int find_end(struct thinner *t, const struct factor *f, int d, int beside,
+                    int most, struct outside_end *ret)
 {
     int op = f->op[d];
     struct end_key end;
     memset(&end, 0, sizeof end);
+    end.beside = beside;
+    *ret = (struct outside_end){.number = NO_END};
     if (t->plan->nvalues[op] > MOST_VALUES)
-        return NO_END;
-    int rc = find_sides(t, op, most, &end);
+        return 0;
+    int rc = find_sides(t, op, most, &end, ret);
     if (rc <= 0)
-        return rc < 0 ? -1 : NO_END;
+        return rc;
     end.own =
         t->plan->factor[op].table->id; /* leaves of operators are the first factors */
     end.view = number_of_view(t, op, &f->view[d]);
-    return end.view < 0 ? -1 : number_of(t, &t->ends, &end, sizeof end);
+    ret->number = end.view < 0 ? -1 : number_of(t, &t->ends, &end, sizeof end);
+    return ret->number < 0 ? -1 : 0;
 }
 
 /* ---- thinning a table ---- */
@@ -205,9 +301,10 @@ static struct swap_side *find_side(const struct thinner *t, int edge, int is_fro
     return topt_swap_side(side, lists, is_from, used, a) ? NULL : side;
 }
 
-/* The end of a factor whose edges are marked. */
+/* The end of a factor. */
 static int describe(const struct thinner *t, const struct factor *f, int d,
-                    struct topt_arena *a, struct outdone_end *ret)
+                    const struct outside_end *end, struct topt_arena *a,
+                    struct outdone_end *ret)
 {
     const struct plan *p = t->plan;
     int op = f->op[d];
@@ -215,39 +312,47 @@ static int describe(const struct thinner *t, const struct factor *f, int d,
     *ret = (struct outdone_end){.nvalues = p->nvalues[op],
                                 .class_of = f->view[d].of,
                                 .own_first = own->first,
-                                .own = own->cost};
-    for (int i = t->first[op]; i < t->first[op + 1]; i++) {
-        int e = t->edges[i], is_from = p->problem->edge[e].from == op;
-        if (t->mark[e] == t->stamp)
-            continue;
-        struct swap_side *side = find_side(t, e, is_from, a);
-        if (!side)
+                                .own = own->cost,
+                                .nsides = end->nsides};
+    for (int i = 0; i < end->nsides; i++) {
+        int e = end->edge[i], is_from = p->problem->edge[e].from == op;
+        if (!(ret->side[i].side = find_side(t, e, is_from, a)))
             return -1;
-        ret->side[ret->nsides].side = side;
-        ret->side[ret->nsides++].class_of =
-            p->factor[p->problem->nops + e].view[!is_from].of;
+        ret->side[i].class_of = p->factor[p->problem->nops + e].view[!is_from].of;
     }
     return 0;
 }
 
-/* Unmark in 'alive' what is outdone at those ends of a factor that are not NO_END. */
-static int thin_points(struct thinner *t, const struct factor *f, const struct run *run,
-                       size_t npoints, const int id[2], char *alive)
+/* Unmark in 'alive' what is outdone at those ends of a factor that are known. */
+static int thin_points(const struct thinner *t, const struct factor *f,
+                       const struct outside *o, const struct outdone_table *table,
+                       char *alive, struct topt_pool *pool, int64_t *work)
 {
-    struct outdone_table table = {{f->view[0].n, f->view[1].n}, run, npoints};
     struct outdone_end end[2];
     const struct outdone_end *known[2] = {NULL, NULL};
     struct topt_arena *a = topt_arena_create(0);
     int rc = a ? 0 : -1;
     for (int d = 0; d < 2 && !rc; d++)
-        if (id[d] >= 0) {
-            rc = describe(t, f, d, a, &end[d]);
+        if (o->end[d].number != NO_END) {
+            rc = describe(t, f, d, &o->end[d], a, &end[d]);
             known[d] = &end[d];
         }
     if (!rc)
-        rc = topt_outdone(&table, known, alive, t->pool, &t->work);
+        rc = topt_outdone(table, known, alive, pool, work);
     topt_arena_destroy(a);
     return rc;
+}
+
+/* Runs of what stands beside a factor's entries; malloc'ed. */
+static struct run *runs_beside(const struct thinner *t, const struct factor *f,
+                               const struct beside *b)
+{
+    int n = f->view[0].n, m = f->view[1].n;
+    struct run *run = malloc(((size_t)n * (size_t)m + 1) * sizeof *run);
+    for (int x = 0; run && x < n; x++)
+        for (int y = 0; y < m; y++)
+            run[(int64_t)x * m + y] = topt_beside_entry(t->maker, b, x, y);
+    return run;
 }
 
 /* Runs of a table's entries, counted from its first point; malloc'ed. */
@@ -314,19 +419,54 @@ static int put_table(struct thinner *t, struct factor *f, struct table *to)
     return f->place < 0 ? -1 : 0;
 }
 
-static int fill_table(struct thinner *t, const struct factor *f, const int end[2],
-                      struct table *to, int fresh, struct topt_error *err)
+/* What stands beside is a table of blocks: then their product is thinned, which takes less than to find out here what
+ * each of its many points allows. */
+static int is_left_to_product(const struct outside *o)
 {
-    size_t n;
-    struct run *run = runs_of(t, f->table, &n);
-    char *alive = malloc(n + 1);
-    int rc = run && alive ? 0 : -1;
+    return o->beside.table && o->beside.table->nparts > 1;
+}
+
+/* By point of a factor's table: may it be on the frontier?  Malloc'ed; NULL: memory. */
+static char *find_alive(const struct thinner *t, const struct factor *f,
+                        const struct outside *o, struct topt_pool *pool, int64_t *work)
+{
+    struct outdone_table table = {.n = {f->view[0].n, f->view[1].n}};
+    struct run *run = runs_of(t, f->table, &table.npoints);
+    struct run *beside = o->beside.table ? runs_beside(t, f, &o->beside) : NULL;
+    char *alive = malloc(table.npoints + 1);
+    int rc = run && alive && (beside || !o->beside.table) ? 0 : -1;
+    table.run = run;
+    table.beside = beside;
     if (!rc) {
-        memset(alive, 1, n);
-        rc = thin_points(t, f, run, n, end, alive);
+        memset(alive, 1, table.npoints);
+        if (!is_left_to_product(o))
+            rc = thin_points(t, f, o, &table, alive, pool, work);
     }
     free(run);
-    rc = rc ? nomem(err) : topt_make_part(t->maker, f->table, alive, to, fresh, err);
+    free(beside);
+    if (!rc)
+        return alive;
+    free(alive);
+    return NULL;
+}
+
+/* Take what was found ahead (topt_thin_prepare), or find it now. */
+static char *have_alive(struct thinner *t, int factor, const struct outside *o)
+{
+    char *alive = factor < t->nready ? t->ready[factor] : NULL;
+    if (!alive)
+        return find_alive(t, &t->plan->factor[factor], o, t->pool, &t->work);
+    t->ready[factor] = NULL;
+    return alive;
+}
+
+static int fill_table(struct thinner *t, int factor, const struct outside *o,
+                      struct table *to, int fresh, struct topt_error *err)
+{
+    char *alive = have_alive(t, factor, o);
+    int rc = alive ? topt_make_part(t->maker, t->plan->factor[factor].table, alive, to,
+                                    fresh, err)
+                   : nomem(err);
     free(alive);
     return rc;
 }
@@ -337,24 +477,176 @@ static int have_points(struct thinner *t, struct table *table, struct topt_error
     return table->moved ? topt_make_again(t->maker, table, err) : 0;
 }
 
-int topt_thin(struct thinner *t, int factor, int fresh, struct topt_error *err)
+/* What is outside of a factor, to which edges that are not marked belong. */
+static int find_outside(struct thinner *t, const struct factor *f, struct topt_arena *a,
+                        struct outside *ret, struct topt_error *err)
 {
-    struct plan *p = t->plan;
-    struct factor *f = &p->factor[factor];
-    int end[2], most = f->table->nparts > 1 ? MOST_SIDES : TOPT_MOST_SIDES;
-    if (!f->table->nentries || f->table->nparts > MOST_PARTS)
-        return have_points(t, f->table, err);
+    int most = f->table->nparts > 1 ? MOST_SIDES : TOPT_MOST_SIDES;
+    int beside;
+    *ret = (struct outside){.end = {{.number = NO_END}, {.number = NO_END}}};
+    if (f->nops != 2 || !f->table->nentries || f->table->nparts > MOST_PARTS)
+        return 0;
     t->stamp++;
     mark_edges(t, f->place);
+    ret->beside = find_beside(t, f, a, &beside);
     for (int d = 0; d < 2; d++)
-        if ((end[d] = find_end(t, f, d, most)) == -1)
+        if (find_end(t, f, d, beside, most, &ret->end[d]))
             return nomem(err);
-    if (end[0] == NO_END && end[1] == NO_END)
-        return have_points(t, f->table, err);
-    size_t before = p->tables.nall;
-    struct table *to = plan_table(t, f, end[0], end[1], err);
-    if (!to || (p->tables.nall > before &&
-                (have_points(t, f->table, err) || fill_table(t, f, end, to, fresh, err))))
+    return 0;
+}
+
+static int is_known(const struct outside *o)
+{
+    return o->end[0].number != NO_END || o->end[1].number != NO_END;
+}
+
+static int thin(struct thinner *t, int factor, const struct outside *o, int fresh,
+                struct topt_error *err)
+{
+    struct factor *f = &t->plan->factor[factor];
+    size_t before = t->plan->tables.nall;
+    struct table *to = plan_table(t, f, o->end[0].number, o->end[1].number, err);
+    if (!to ||
+        (t->plan->tables.nall > before &&
+         (have_points(t, f->table, err) || fill_table(t, factor, o, to, fresh, err))))
         return -1;
     return put_table(t, f, to);
+}
+
+int topt_thin(struct thinner *t, int factor, int fresh, struct topt_error *err)
+{
+    struct factor *f = &t->plan->factor[factor];
+    struct topt_arena *a = topt_arena_create(0);
+    struct outside o;
+    int rc = a ? find_outside(t, f, a, &o, err) : nomem(err);
+    if (!rc)
+        rc = is_known(&o) ? thin(t, factor, &o, fresh, err)
+                          : have_points(t, f->table, err);
+    topt_arena_destroy(a);
+    return rc;
+}
+
+/* ---- before a table is made ---- */
+
+static int find_swaps(struct thinner *t, const struct factor *f, const struct outside *o,
+                      int d)
+{
+    int n = f->view[d].n;
+    struct outdone_end end;
+    struct topt_arena *a = topt_arena_create(0);
+    struct topt_cost *swap =
+        realloc(t->swap[d], ((size_t)n * (size_t)n + 1) * sizeof *swap);
+    t->swap[d] = swap ? swap : t->swap[d];
+    int rc = !a || !swap || describe(t, f, d, &o->end[d], a, &end) ||
+             topt_outdone_swaps(&end, n, swap, t->pool);
+    topt_arena_destroy(a);
+    return rc;
+}
+
+int topt_thin_ahead(struct thinner *t, int factor, struct surroundings *ret,
+                    struct topt_error *err)
+{
+    const struct factor *f = &t->plan->factor[factor];
+    struct outside o;
+    *ret = (struct surroundings){.table = NULL};
+    topt_arena_destroy(t->ahead);
+    t->ahead = topt_arena_create(0);
+    if (!t->ahead || find_outside(t, f, t->ahead, &o, err))
+        return nomem(err);
+    for (int d = 0; d < 2; d++) {
+        if (o.end[d].number == NO_END)
+            continue;
+        if (find_swaps(t, f, &o, d))
+            return nomem(err);
+        ret->swap[d] = t->swap[d];
+        ret->table = f->table;
+    }
+    ret->beside = o.beside;
+    return 0;
+}
+
+/* ---- several by threads ---- */
+
+struct job {
+    int factor;
+    struct outside outside;
+    char *alive;
+    int64_t work;
+};
+
+struct jobs {
+    const struct thinner *thinner;
+    struct job *job;
+    int n;
+    atomic_int next;
+};
+
+static void work(void *ctx, int worker)
+{
+    struct jobs *jobs = ctx;
+    const struct thinner *t = jobs->thinner;
+    (void)worker;
+    for (int i; (i = jobs->next++) < jobs->n;) {
+        struct job *j = &jobs->job[i];
+        j->alive =
+            find_alive(t, &t->plan->factor[j->factor], &j->outside, NULL, &j->work);
+    }
+}
+
+/* Is it the first of its kind? */
+static int is_new(struct thinner *t, const struct job *j, int *ret)
+{
+    int key[] = {t->plan->factor[j->factor].table->id, j->outside.end[0].number,
+                 j->outside.end[1].number};
+    int before = t->kinds.n, number = number_of(t, &t->kinds, key, sizeof key);
+    *ret = is_known(&j->outside) && number == before;
+    return number < 0 ? -1 : 0;
+}
+
+static int find_jobs(struct thinner *t, int from, int to, struct topt_arena *a,
+                     struct jobs *jobs, struct topt_error *err)
+{
+    jobs->job = TOPT_NEW(a, to - from, struct job);
+    for (int i = from; i < to; i++) {
+        struct job *j = jobs->job ? &jobs->job[jobs->n] : NULL;
+        int fresh;
+        if (!j)
+            return nomem(err);
+        j->factor = i;
+        if (find_outside(t, &t->plan->factor[i], a, &j->outside, err))
+            return -1;
+        if (is_new(t, j, &fresh))
+            return nomem(err);
+        jobs->n += fresh;
+    }
+    return 0;
+}
+
+static int make_ready(struct thinner *t, int n)
+{
+    char **ready = realloc(t->ready, ((size_t)n + 1) * sizeof *ready);
+    if (!ready)
+        return -1;
+    for (int i = t->nready; i < n; i++)
+        ready[i] = NULL;
+    t->ready = ready;
+    t->nready = n > t->nready ? n : t->nready;
+    return 0;
+}
+
+int topt_thin_prepare(struct thinner *t, int from, int to, struct topt_error *err)
+{
+    struct topt_arena *a = topt_arena_create(0);
+    struct jobs jobs = {.thinner = t};
+    int rc = !a || make_ready(t, to) ? nomem(err) : find_jobs(t, from, to, a, &jobs, err);
+    if (!rc && t->pool)
+        topt_pool_run(t->pool, work, &jobs);
+    else if (!rc)
+        work(&jobs, 0);
+    for (int i = 0; i < jobs.n && !rc; i++) {
+        t->ready[jobs.job[i].factor] = jobs.job[i].alive;
+        t->work += jobs.job[i].work;
+    }
+    topt_arena_destroy(a);
+    return rc;
 }
