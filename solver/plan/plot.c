@@ -97,6 +97,18 @@ static int feasible(const json_t *point)
     return json_is_true(json_object_get(point, "feasible"));
 }
 
+/* What is said of a count that has no plan. */
+static void put_no_plan(struct topt_text *t, const json_t *point)
+{
+    char limit[32];
+    topt_text_add(
+        t,
+        json_is_null(json_object_get(point, "feasible"))
+            ? "not found to fit in %s a GPU, with operators decided by heuristic"
+            : "does not fit in %s a GPU",
+        topt_show_bytes(topt_plot_whole(point, "limit"), limit, sizeof limit));
+}
+
 static double speed_at(const json_t *curve, double ns)
 {
     return ns > 0 ? topt_plot_number(curve, "batch") * 1e9 / ns : 0;
@@ -166,8 +178,8 @@ static void put_count(struct topt_text *t, const json_t *curve, const json_t *p,
     double s = samples_per_second(curve, p), gpus = topt_plot_number(p, "gpus");
     topt_text_add(t, "%*.0f  ", LABEL - 2, gpus);
     if (!feasible(p)) {
-        topt_text_add(t, "does not fit in %s a GPU\n",
-                      topt_show_bytes(topt_plot_whole(p, "limit"), a, sizeof a));
+        put_no_plan(t, p);
+        topt_text_add(t, "\n");
         return;
     }
     put_bar(t, s, max, bar_width(width));
@@ -234,8 +246,7 @@ static char *count_note(const json_t *curve, const json_t *p)
     char a[32], b[32];
     topt_text_add(&t, "%lld GPUs: ", (long long)topt_plot_whole(p, "gpus"));
     if (!feasible(p))
-        topt_text_add(&t, "does not fit in %s a GPU",
-                      topt_show_bytes(topt_plot_whole(p, "limit"), a, sizeof a));
+        put_no_plan(&t, p);
     else
         topt_text_add(&t, "%.5g samples a second, %s a step, %s a GPU; %s",
                       samples_per_second(curve, p),

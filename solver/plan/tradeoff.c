@@ -42,6 +42,12 @@ static int put_cost(struct topt_micros *m, const struct topt_best *b, json_t *po
     return 0;
 }
 
+/* Where operators were decided by heuristic, that nothing was found does not say that nothing fits. */
+static json_t *whether_fits(const struct topt_best *b)
+{
+    return !b->found && b->claim.decided ? json_null() : json_boolean(b->found);
+}
+
 static int curve_point(struct topt_micros *m, int64_t gpus, json_t *curve,
                        struct topt_error *err)
 {
@@ -57,8 +63,10 @@ static int curve_point(struct topt_micros *m, int64_t gpus, json_t *curve,
         topt_best_fini(&b);
         return 0;
     }
-    json_t *p = json_pack("{s:I, s:b, s:I}", "gpus", (json_int_t)gpus, "feasible",
-                          b.found, "limit", (json_int_t)limit);
+    json_t *p = json_pack("{s:I, s:o, s:I}", "gpus", (json_int_t)gpus, "feasible",
+                          whether_fits(&b), "limit", (json_int_t)limit);
+    if (!b.found && b.claim.decided)
+        topt_claim_write(p, m->request->model, &b.claim);
     if (b.found) {
         char space[48];
         char *words = topt_strategy_words(m->request->model, &b.mesh, b.solution.strategy,
