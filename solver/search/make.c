@@ -11,7 +11,9 @@
 int topt_maker_init(struct maker *k, const struct tables *ts,
                     const struct topt_search_options *options, struct topt_error *err)
 {
-    *k = (struct maker){.tables = ts, .most = {INT64_MAX, INT64_MAX}};
+    *k = (struct maker){.tables = ts,
+                        .cap_entries = (size_t)ts->nentries,
+                        .most = {INT64_MAX, INT64_MAX}};
     k->merge = (struct merge){.options = options, .max_bytes = ts->max_bytes};
     k->first = malloc((size_t)ts->nentries * sizeof *k->first);
     k->count = malloc((size_t)ts->nentries * sizeof *k->count);
@@ -151,16 +153,23 @@ int topt_make_start(struct maker *k, struct topt_error *err)
     return topt_merge_begin(&k->merge) ? failed(k, err), -1 : 0;
 }
 
+/* For all entries that there are now; tables are added one by one, so half as many again. */
 static int make_room(struct maker *k)
 {
     size_t n = (size_t)k->tables->nentries;
+    if (n <= k->cap_entries)
+        return 0;
+    n += n / 2;
     uint32_t *first = realloc(k->first, n * sizeof *first);
     if (first)
         k->first = first;
     uint32_t *count = realloc(k->count, n * sizeof *count);
     if (count)
         k->count = count;
-    return first && count ? 0 : -1;
+    if (!first || !count)
+        return -1;
+    k->cap_entries = n;
+    return 0;
 }
 
 enum topt_made topt_make_more(struct maker *k, size_t from, int64_t budget,

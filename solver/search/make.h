@@ -13,6 +13,7 @@ struct maker {
     const struct tables *tables;
     struct merge merge;
     uint32_t *first, *count; /* by entry; those of leaves are not used */
+    size_t cap_entries;      /* that these have room for */
     struct topt_cost most;   /* heavier or slower strategies are not looked for */
     int nbounds;
     const struct bound *bound[TOPT_MAX_BOUNDS];
