@@ -116,6 +116,8 @@ int topt_layout_axes_of(const struct topt_layout *l, int dim, int8_t ret[TOPT_MA
 uint32_t topt_layout_partial_mask(const struct topt_layout *l)
 {
     uint32_t mask = 0;
+    if (!memchr(l->at, TOPT_PARTIAL, sizeof l->at)) /* as of most */
+        return 0;
     for (int a = 0; a < TOPT_MAX_AXES; a++)
         if (l->at[a] == TOPT_PARTIAL)
             mask |= 1u << a;

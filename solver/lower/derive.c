@@ -23,13 +23,17 @@ static struct topt_layout derive(const struct topt_op *op, int operand,
                                  const struct topt_config *c,
                                  const struct topt_mesh *mesh, int lacking_is_partial)
 {
+    const struct topt_operand_spec *spec = &op->spec->operand[operand];
     struct topt_layout l = topt_layout_replicated();
-    int8_t used[TOPT_MAX_RANK] = {0};
+    int8_t used[TOPT_MAX_RANK] = {0}, place_of[TOPT_MAX_OPDIMS];
+    memset(place_of, -1, sizeof place_of);
+    for (int i = spec->ndim - 1; i >= 0; i--)
+        place_of[spec->dim[i]] = (int8_t)i;
     for (int a = 0; a < mesh->naxes; a++) {
         int d = c->dim[a];
         if (d < 0)
             continue;
-        int i = place(op, operand, d);
+        int i = place_of[d];
         if (i >= 0) {
             l.at[a] = (int8_t)i;
             l.pos[a] = used[i]++;

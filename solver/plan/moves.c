@@ -247,14 +247,21 @@ static enum known enough(const struct topt_problem *p)
     return p->by_orbits ? ORBITS : p->floors ? BYTES : ASKED;
 }
 
-int topt_moves_ask(struct topt_problem *p, struct topt_moves *m, int from, int to,
-                   struct topt_error *err)
+static int is_known(const struct topt_problem *p, const struct topt_moves *m, int from,
+                    int to)
+{
+    const struct row *r = &m->row[from];
+    return to < r->n && r->known[to] >= enough(p);
+}
+
+/* Apart, so that what is asked for most often needs no more than a look. */
+__attribute__((noinline)) static int ask_first(struct topt_problem *p,
+                                               struct topt_moves *m, int from, int to,
+                                               struct topt_error *err)
 {
     struct row *r = &m->row[from];
     if (to >= r->n && row_grow(r, m->cap))
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
-    if (r->known[to] >= enough(p))
-        return 0;
     if (enough(p) == ASKED)
         return topt_moves_settle(p, m, from, to, err);
     for (enum known by = p->floors ? BYTES : ORBITS; by <= enough(p); by++)
@@ -263,20 +270,18 @@ int topt_moves_ask(struct topt_problem *p, struct topt_moves *m, int from, int t
     return 0;
 }
 
-/* Apart, so that what is asked for most often needs no more than a look. */
-__attribute__((noinline)) static int64_t first_ns(struct topt_problem *p,
-                                                  struct topt_moves *m, int from, int to,
-                                                  struct topt_error *err)
+int topt_moves_ask(struct topt_problem *p, struct topt_moves *m, int from, int to,
+                   struct topt_error *err)
 {
-    return topt_moves_ask(p, m, from, to, err) ? -1 : m->row[from].to[to].ns;
+    return is_known(p, m, from, to) ? 0 : ask_first(p, m, from, to, err);
 }
 
 int64_t topt_moves_ns(struct topt_problem *p, struct topt_moves *m, int from, int to,
                       struct topt_error *err)
 {
-    const struct row *r = &m->row[from];
-    return to < r->n && r->known[to] >= enough(p) ? r->to[to].ns
-                                                  : first_ns(p, m, from, to, err);
+    return is_known(p, m, from, to) || !ask_first(p, m, from, to, err)
+               ? m->row[from].to[to].ns
+               : -1;
 }
 
 int topt_moves_settle(struct topt_problem *p, struct topt_moves *m, int from, int to,
