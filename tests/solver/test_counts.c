@@ -524,7 +524,7 @@ static void check_claims(struct topt_request *r, const struct topt_solutions *al
         t->unfinished += !s.claim.exact;
         t->proven += s.stopped && goal == TOPT_GOAL_FASTEST && s.n &&
                      isfinite(topt_claim_epsilon(&s.claim, s.at[0].time_ns));
-        t->loose += r->epsilon > 0 && !s.stopped && s.claim.epsilon > r->epsilon;
+        t->loose += !s.stopped && s.claim.epsilon > r->epsilon;
         if (goal == TOPT_GOAL_FASTEST)
             printf("# stopped %d n %d exact %d eps %g floor %ld best %ld work %ld "
                    "products %ld\n",
