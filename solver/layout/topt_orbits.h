@@ -1,8 +1,8 @@
 /* topt_orbits.h - layouts whose axes have no names, and what moves between those take at least.
  *
  * Axes of one level and one size are alike (topt_mesh_alike).  Layouts that differ only by which of such axes
- * do what, or in what order they split a dimension, are one orbit: it says how many axes of
- * each kind do what.  On 64 devices thousands of layouts have a few hundred orbits.
+ * do what are one orbit: it says of what kinds the axes are that split a dimension, in their order, and how
+ * many of each kind are partial, or replicated.  On 64 devices thousands of layouts have a few hundred orbits.
  *
  * Thread safety: one owner. */
 #ifndef TOPT_ORBITS_H
@@ -21,6 +21,8 @@ struct topt_orbits *topt_orbits_create(const struct topt_hw *hw,
                                        const struct topt_shape *s, uint32_t dims,
                                        int element_bytes);
 void topt_orbits_destroy(struct topt_orbits *o);
+/* Are there so few that paths between all of them are soon found? */
+int topt_orbits_few(const struct topt_mesh *mesh);
 int topt_orbits_number(const struct topt_orbits *o, const struct topt_layout *l);
 /* Nanoseconds, never more than topt_router_route finds between any of a layout's orbit and any of another's;
  * TOPT_ROUTE_FAR where there is no way.  -1: no memory. */

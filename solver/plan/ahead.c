@@ -276,7 +276,8 @@ static void ahead_fini(struct ahead *h)
 int topt_problem_looks_ahead(const struct topt_problem *p)
 {
     const struct topt_aim *a = p->options.aim;
-    return a && !p->options.restriction && (a->nknown || a->time_limit);
+    return a && !p->options.restriction && (a->nknown || a->time_limit) &&
+           topt_orbits_few(p->k.mesh);
 }
 
 static int look(struct topt_problem *p, struct topt_error *err)

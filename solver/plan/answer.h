@@ -52,6 +52,7 @@ struct topt_shape_search {
     int nknown;
     /* What problems are made for from now on; NULL: everything.  Borrowed. */
     const struct topt_aim *aim;
+    int fastest; /* only the fastest of them is asked for */
 };
 
 int topt_shape_open(struct topt_shape_search *s, struct topt_micros *m, int nodes,

@@ -495,8 +495,76 @@ static int list_op(struct topt_problem *p, struct family *f,
     return family_alloc(f, n);
 }
 
+/* The next order of some dimensions, where they were in ascending order first; they are again after the last. */
+static int next_order(int8_t *dim, int n)
+{
+    int i = n - 2, last = n - 1;
+    while (i >= 0 && dim[i] >= dim[i + 1])
+        i--;
+    while (i >= 0 && dim[last] <= dim[i])
+        last--;
+    if (i >= 0) {
+        int8_t x = dim[i];
+        dim[i] = dim[last];
+        dim[last] = x;
+    }
+    for (int a = i + 1, b = n - 1; a < b; a++, b--) {
+        int8_t x = dim[a];
+        dim[a] = dim[b];
+        dim[b] = x;
+    }
+    return i >= 0;
+}
+
+/* The next configuration that differs only by which of alike axes do what; 0 after the last, which is followed by the
+ * nameless. */
+static int next_names(const struct topt_mesh *m, struct topt_config *c)
+{
+    for (int first, end = m->naxes; end > 0; end = first) {
+        first = end - 1;
+        while (first > 0 && topt_mesh_alike(m, first - 1, first))
+            first--;
+        if (next_order(c->dim + first, end - first))
+            return 1;
+    }
+    return 0;
+}
+
+/* Configurations of a family, and where 'every' is asked for those which they stand for; listed where 'f' has room. */
+static int list_among(const struct topt_problem *p, const struct family *of,
+                      struct family *f)
+{
+    const struct topt_mesh *m = p->k.mesh;
+    int n = 0;
+    for (int i = 0; i < of->n; i++) {
+        struct topt_config c =
+            p->options.every ? nameless(m, of->config[i]) : of->config[i];
+        do {
+            if (f) {
+                f->config[n] = c;
+                f->hub_keep[n] = of->hub_keep[i];
+            }
+            n++;
+        } while (p->options.every && next_names(m, &c));
+    }
+    return n;
+}
+
+static int relist(struct topt_problem *p, struct family *f, struct topt_error *err)
+{
+    const struct family *of = &p->options.among->family[f - p->family];
+    size_t n = (size_t)list_among(p, of, NULL);
+    f->config = malloc((n + 1) * sizeof *f->config);
+    f->hub_keep = malloc(n + 1);
+    if (!f->config || !f->hub_keep)
+        return no_memory(err);
+    return family_alloc(f, list_among(p, of, f)) ? no_memory(err) : 0;
+}
+
 static int list_configs(struct topt_problem *p, struct family *f, struct topt_error *err)
 {
+    if (p->options.among)
+        return relist(p, f, err);
     struct topt_splits splits = f->op >= 0 ? topt_splits_of_op(&p->k.model->op[f->op])
                                            : topt_splits_of_tensor(p->k.model, f->tensor);
     struct topt_config_list list;

@@ -227,7 +227,10 @@ int topt_levels_exact(const struct levels *l, int level, struct topt_problem **r
     struct topt_problem *part;
     if (topt_levels_part(l, level, &part, err))
         return -1;
-    int rc = settle_all(part, err);
+    int orbits = part->options.orbits,
+        rc = orbits ? topt_problem_again(part, 0, 0, ret, err) : settle_all(part, err);
     topt_problem_destroy(part);
+    if (orbits)
+        return rc;
     return rc ? -1 : topt_levels_part(l, level, ret, err);
 }

@@ -161,6 +161,11 @@ static void set_end(const struct topt_problem *p, struct topt_moves *m,
 int topt_moves_number(const struct topt_problem *p, struct topt_moves *m,
                       const struct topt_layout *l)
 {
+    struct topt_layout first = *l;
+    if (p->options.orbits) {
+        topt_orbit_first(p->k.mesh, &first);
+        l = &first;
+    }
     if (m->n == m->cap && moves_grow(p, m))
         return -1;
     int32_t *slot = slot_of(m, l);
@@ -264,7 +269,9 @@ __attribute__((noinline)) static int ask_first(struct topt_problem *p,
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
     if (enough(p) == ASKED)
         return topt_moves_settle(p, m, from, to, err);
-    for (enum known by = p->floors ? BYTES : ORBITS; by <= enough(p); by++)
+    /* Bytes know axes by their names. */
+    for (enum known by = p->floors && !p->options.orbits ? BYTES : ORBITS;
+         by <= enough(p); by++)
         if (r->known[to] < by && set_floor(p, m, from, to, by, err))
             return -1;
     return 0;

@@ -114,6 +114,7 @@ static int make_floors(struct topt_problem *p)
         return -1;
     if (p->floors || topt_problem_looks_ahead(p))
         p->orbits = topt_orbit_set_create(p->k.hw, p->k.mesh);
+    p->by_orbits = p->options.orbits;
     return (p->floors || topt_problem_looks_ahead(p)) && !p->orbits ? -1 : 0;
 }
 
@@ -139,6 +140,8 @@ int topt_problem_create(const struct topt_costing *k,
     if (topt_spans_init(&p->spans, k->model, err) || mark(p, err) ||
         add_all(p, source, err) || price_tables(p, err) || topt_problem_fold(p, err))
         goto out;
+    if (options->orbits)
+        topt_problem_count_every(p);
     *ret = p;
     p = NULL;
     rc = 0;

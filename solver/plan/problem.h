@@ -48,6 +48,14 @@ struct topt_space_options {
     /* Moves cost floors until that matters, and so many entries of tables are priced exactly at first
      * (settle.c, sift.c); only the fastest or the frontier may be asked for.  0: all is priced exactly. */
     int floors;
+    /* With floors, in the full space: configurations that differ only by which of alike axes do what are listed once,
+     * and a move costs what it takes at least between any of those (layout/orbit.c).  A problem that has a strategy for no
+     * more than each of the space's, of which only the fastest may be asked for. */
+    int orbits;
+    /* What is listed instead of a space: the configurations of a problem with orbits, which stays until this one is made.
+     * 'every': and those which they stand for. */
+    const struct topt_problem *among;
+    int every;
     const struct topt_aim
         *aim;           /* borrowed until the problem is made; NULL: all strategies */
     int threads;        /* that look for routes; prices do not depend on it */

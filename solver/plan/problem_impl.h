@@ -272,6 +272,11 @@ int topt_family_pick(const struct family *f, const int *list, int n, struct fami
 int topt_problem_within(struct topt_problem *p, uint8_t *const *keep,
                         struct topt_problem **ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
+/* every.c: the configurations of a problem with orbits, or 'every' one which they stand for, as a problem of its own:
+ * with as many floors, of moves between just these.  How many there are of the latter, as what is searched. */
+int topt_problem_again(const struct topt_problem *p, int every, int floors,
+                       struct topt_problem **ret, struct topt_error *err) TOPT_MUST_CHECK;
+void topt_problem_count_every(struct topt_problem *p);
 /* boxes.c: topt_problem_fastest and topt_problem_least where prices are exact. */
 int topt_boxes_fastest(struct topt_problem *p, const struct topt_search_options *options,
                        struct topt_solutions *ret,

@@ -17,10 +17,11 @@
 #include <stdlib.h>
 
 enum {
-    NEAR_PART = 512,  /* of all entries, that are in the first small problem */
+    NEAR_PART = 512,   /* of all entries, that are in the first small problem */
     NEAR_MOST = 16384, /* ... at most */
-    NEARER_TIMES = 4, /* entries in a small problem, to those in the one before */
-    SMALL_TIMES = 4,  /* what is larger by this only is searched as a whole */
+    NEARER_TIMES = 4,  /* entries in a small problem, to those in the one before */
+    SMALL_TIMES = 4,   /* what is larger by this only is searched as a whole */
+    PROOF_PART = 2,    /* of the tolerance, by which orbits are searched */
 };
 
 struct settle {
@@ -72,7 +73,20 @@ static int over(const struct settle *s)
 
 /* ---- parts ------------------------------------------------------------------------------------- */
 
-/* Search what is up to a level; its claim is of that alone. */
+/* Take what a search found, which is empty then; its claim is of what it looked at alone. */
+static int take(struct settle *s, struct topt_solutions *found, struct topt_claim *ret)
+{
+    *ret = found->claim;
+    found->claim = topt_claim_exact();
+    found->claim.stats = ret->stats;
+    s->ret->stopped |= found->stopped;
+    found->stopped = 0;
+    int rc = topt_solutions_merge(s->ret, found, s->err);
+    topt_solutions_fini(found);
+    return rc;
+}
+
+/* Search what is up to a level. */
 static int search_within(struct settle *s, const struct levels *levels, int level,
                          struct topt_claim *ret)
 {
@@ -83,16 +97,7 @@ static int search_within(struct settle *s, const struct levels *levels, int leve
     find_options(s);
     int rc = topt_boxes_fastest(exact, &s->own, &found, s->err);
     topt_problem_destroy(exact);
-    if (rc)
-        return -1;
-    *ret = found.claim;
-    found.claim = topt_claim_exact();
-    found.claim.stats = ret->stats;
-    s->ret->stopped |= found.stopped;
-    found.stopped = 0;
-    rc = topt_solutions_merge(s->ret, &found, s->err);
-    topt_solutions_fini(&found);
-    return rc;
+    return rc ? -1 : take(s, &found, ret);
 }
 
 /* ---- one round --------------------------------------------------------------------------------- */
@@ -104,17 +109,94 @@ static void leave_out(struct settle *s, int64_t floor)
     s->floor = floor < s->floor ? floor : s->floor;
 }
 
+/* Nothing of what is left is faster than its claim says. */
+static void close_with(struct settle *s, struct topt_claim *c)
+{
+    struct topt_claim *all = &s->ret->claim;
+    s->open = c->epsilon > s->options->epsilon;
+    leave_out(s, c->floor_ns);
+    topt_claim_fini(all);
+    all->decided = c->decided;
+    all->nnodes = c->nnodes;
+}
+
+/* What proves that nothing is as good as is wanted: a part of the tolerance, beyond which nothing is of interest. */
+static void find_proof_options(struct settle *s)
+{
+    int64_t aim = aim_of(s);
+    find_options(s);
+    if (aim == INT64_MAX || s->own.epsilon <= 0)
+        return;
+    s->own.epsilon /= PROOF_PART;
+    s->own.time_limit = (int64_t)((double)aim * (1 + s->own.epsilon)) + 2;
+    s->known.time = s->own.time_limit;
+}
+
+/* Of orbits: '*ret_some': may any strategy that they stand for be as good as is wanted?  None is faster than what is
+ * claimed here. */
+static int search_orbits(struct settle *s, struct topt_problem *part, int *ret_some,
+                         struct topt_claim *ret)
+{
+    struct topt_solutions found = {0};
+    find_proof_options(s);
+    if (topt_boxes_fastest(part, &s->own, &found, s->err))
+        return -1;
+    *ret_some = found.n && found.claim.floor_ns <= aim_of(s);
+    for (int i = 0; i < found.n; i++)
+        topt_strategy_destroy(found.at[i].strategy);
+    found.n = 0;
+    return take(s, &found, ret);
+}
+
+/* All that orbits stand for.  Where that is too much, what is known of the orbits is all that is claimed. */
+static int search_every(struct settle *s, const struct topt_problem *part,
+                        struct topt_claim *ret)
+{
+    struct topt_problem *every;
+    struct topt_error why = {0};
+    struct topt_solutions found = {0};
+    if (topt_problem_again(part, 1, part->options.floors, &every, &why)) {
+        if (why.code == TOPT_ERR_LIMIT && topt_solutions_best(s->ret) < INT64_MAX)
+            return 0;
+        *s->err = why;
+        return -1;
+    }
+    find_options(s);
+    int rc = topt_settle_fastest(every, &s->own, &found, s->err);
+    topt_problem_destroy(every);
+    if (rc)
+        return -1;
+    topt_claim_fini(ret);
+    return take(s, &found, ret);
+}
+
+static enum step finish_orbits(struct settle *s, int level)
+{
+    struct topt_problem *part;
+    struct topt_claim c = topt_claim_exact();
+    int some;
+    if (topt_levels_part(&s->levels, level, &part, s->err))
+        return FAILED;
+    int rc = search_orbits(s, part, &some, &c) || (some && search_every(s, part, &c));
+    topt_problem_destroy(part);
+    if (rc) {
+        topt_claim_fini(&c);
+        return FAILED;
+    }
+    close_with(s, &c);
+    s->open = 1; /* its tolerance was of orbits, or of a part */
+    return DONE;
+}
+
 /* All that is left is priced and searched. */
 static enum step finish(struct settle *s, int level)
 {
-    struct topt_claim c, *all = &s->ret->claim;
+    struct topt_claim c;
+    if (s->whole->options.orbits)
+        return finish_orbits(s, level);
     if (search_within(s, &s->levels, level, &c))
         return FAILED;
-    s->open = c.epsilon > s->options->epsilon;
-    leave_out(s, c.floor_ns);
-    topt_claim_fini(all);
-    all->decided = c.decided;
-    all->nnodes = c.nnodes;
+    close_with(s, &c);
     return DONE;
 }
 

@@ -9,6 +9,7 @@
 
 #include "algorithm.h"
 #include "answer.h"
+#include "topt_orbits.h"
 
 /* ---- micro-batches ------------------------------------------------------------------------ */
 
@@ -264,6 +265,13 @@ static int wants_floors(const struct topt_shape_search *s)
     return s->space != TOPT_SPACE_UNIFORM && s->mesh.naxes >= MANY_AXES && by_ft(s);
 }
 
+/* Of the full space a hundredth tells all but what axes are called. */
+static int wants_orbits(const struct topt_shape_search *s)
+{
+    return s->fastest && s->space == TOPT_SPACE_FULL && !s->algorithm &&
+           wants_floors(s) && topt_orbits_few(&s->mesh);
+}
+
 static int make_problem(struct topt_shape_search *s, const struct topt_variant *v,
                         int floors, struct topt_problem **ret, struct topt_error *err)
 {
@@ -278,7 +286,9 @@ static int make_problem(struct topt_shape_search *s, const struct topt_variant *
                                    .recompute = recompute_of(s, v),
                                    .mesh_starts = v->mesh_starts,
                                    .floors = floors,
-                                   .aim = looks_ahead(s) ? s->aim : NULL,
+                                   .orbits = floors && wants_orbits(s),
+                                   .aim =
+                                       looks_ahead(s) && !wants_orbits(s) ? s->aim : NULL,
                                    .threads = r->threads,
                                    .max_bytes = r->max_table_bytes,
                                    .progress = r->progress};
@@ -472,8 +482,10 @@ static int pose(struct solver *v, const struct topt_variant *variant,
                            .nknown = o->nknown,
                            .epsilon = o->epsilon};
     v->s->aim = v->goal == TOPT_GOAL_LEAST ? NULL : &aim;
+    v->s->fastest = v->goal == TOPT_GOAL_FASTEST;
     int rc = topt_shape_problem(v->s, variant, ret, v->err);
     v->s->aim = NULL;
+    v->s->fastest = 0;
     return rc;
 }
 

@@ -1,6 +1,6 @@
 /* space.c - the named spaces: which configurations of an operator are searched.
  *
- *   full       each axis takes one dimension or none
+ *   full       each axis takes one dimension or none (or of those that are alike but for names of axes, one)
  *   canonical  each level of the cluster gives a number of axes to each dimension; batch-like
  *              dimensions take them from the outside, feature-like ones from the inside
  *   uniform    the axes are cut once for the whole model: data axes take the batch, tensor
@@ -109,17 +109,34 @@ static int add(struct lister *l, const struct topt_config *c)
     return 0;
 }
 
+/* From the outside: batch-like dimensions, nothing, feature-like ones backward.  In this order alike axes do what they do
+ * in the canonical space. */
+static int place_of(const struct lister *l, int d)
+{
+    if (d < 0)
+        return TOPT_MAX_OPDIMS;
+    return batch_like(l->splits->split[d]) ? d : 2 * TOPT_MAX_OPDIMS - d;
+}
+
+/* Where one stands for all that differ by which of alike axes do what: may this axis do that beside the one before? */
+static int in_order(const struct lister *l, const struct topt_config *c, int axis)
+{
+    return !l->options->orbits || !axis || !topt_mesh_alike(l->mesh, axis - 1, axis) ||
+           place_of(l, c->dim[axis - 1]) <= place_of(l, c->dim[axis]);
+}
+
 static int list_full(struct lister *l, struct topt_config *c, int axis)
 {
     if (axis == l->mesh->naxes)
         return add(l, c);
-    for (int d = 0; d < l->splits->ndims; d++) {
+    for (int i = 0; i <= l->splits->ndims; i++) {
+        int d = i < l->splits->ndims ? i : -1;
         c->dim[axis] = (int8_t)d;
-        if (may_split(l, d) && list_full(l, c, axis + 1))
+        if ((d < 0 || may_split(l, d)) && in_order(l, c, axis) &&
+            list_full(l, c, axis + 1))
             return -1;
     }
-    c->dim[axis] = -1;
-    return list_full(l, c, axis + 1);
+    return 0;
 }
 
 /* Give axes [lo, hi) of a level: dimension 'd' takes some, the rest goes to later ones. */

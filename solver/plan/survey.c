@@ -333,8 +333,10 @@ int topt_survey(struct survey *s, struct levels *levels, int *ret_some,
                          topt_problem_next_crossing(p, INT64_MAX)},
                         s->fast,
                         s->light};
+    /* Prices that are what they will be raise no bound: caps have to. */
+    int settled = p->options.orbits && s->aim < INT64_MAX;
     *ret_some = 0;
-    if (look(&c, all, s->bound)) {
+    if (look(&c, all, settled ? 1 : s->bound)) {
         unweigh(&c);
         return -1;
     }

@@ -130,7 +130,7 @@ int topt_problem_within(struct topt_problem *p, uint8_t *const *keep,
     part->reread = p->reread;
     part->floors = p->floors;
     part->orbits = p->orbits;
-    part->by_orbits = 1;
+    part->by_orbits = topt_orbits_few(p->k.mesh);
     part->of = p->of ? p->of : p;
     int rc = copy_graph(p, part) || pick_families(p, keep, part) ? no_memory(err) : 0;
     if (rc || price_tables(p, part, err) || topt_problem_fold(part, err)) {

@@ -321,6 +321,128 @@ static void test_models(int alike, int wanted)
        "%s: operators were decided by heuristic %d times", what, t.decided);
 }
 
+/* ---- orbits ---- */
+
+static const struct shape alike_axes[] = {
+    {1, 4, TOPT_SPACE_FULL}, {1, 8, TOPT_SPACE_FULL}, {2, 4, TOPT_SPACE_FULL},
+    {4, 1, TOPT_SPACE_FULL}, {1, 6, TOPT_SPACE_FULL}, {4, 4, TOPT_SPACE_FULL}};
+enum { NALIKE = sizeof alike_axes / sizeof *alike_axes };
+
+struct orbits {
+    int asked, feasible, wrong, claims, untrue, miscounted;
+};
+
+/* One question to the whole space, and to its orbits. */
+static void compare_orbits(struct topt_problem *full, struct topt_problem *orbits,
+                           const struct topt_search_options *o, struct orbits *t)
+{
+    struct topt_solutions a = {0}, b = {0};
+    if (topt_problem_fastest(full, o, &a, NULL) ||
+        topt_problem_fastest(orbits, o, &b, NULL)) {
+        t->wrong++;
+        topt_solutions_fini(&a);
+        return;
+    }
+    t->asked++;
+    t->feasible += a.n;
+    t->wrong +=
+        o->epsilon <= 0 && (a.n != b.n || (a.n && a.at[0].time_ns != b.at[0].time_ns));
+    t->claims +=
+        b.claim.epsilon <= o->epsilon || b.claim.epsilon <= a.claim.epsilon || !b.n;
+    /* What the one says that nothing is faster than, the other does not have. */
+    t->untrue += (b.n && b.at[0].time_ns < a.claim.floor_ns) ||
+                 (a.n && a.at[0].time_ns < b.claim.floor_ns);
+    topt_solutions_fini(&a);
+    topt_solutions_fini(&b);
+}
+
+static void count_orbits(const struct topt_problem *full,
+                         const struct topt_problem *orbits, struct orbits *t)
+{
+    struct topt_problem_stats all, few;
+    topt_problem_stats(full, &all);
+    topt_problem_stats(orbits, &few);
+    t->miscounted += all.layouts != few.layouts || all.edge_entries != few.edge_entries;
+}
+
+/* Limits from what the fastest needs to less than anything, each with and without a tolerance.  Where free blocks
+ * recompute, costs are bounds, and nothing is exact. */
+static void ask_orbits(const struct topt_costing *k, struct topt_space_options *o,
+                       uint64_t seed, struct orbits *t)
+{
+    static const double epsilon[] = {0, 0.001, 0.05};
+    int bounds = o->recompute == TOPT_RECOMPUTE_FREE && !o->alike;
+    struct topt_problem *full, *orbits;
+    struct topt_solutions fast = {0}, least = {0};
+    struct topt_search_options any = {.threads = 1, .epsilon = bounds ? 0.001 : 0};
+    if (topt_problem_create(k, o, &full, NULL))
+        return;
+    int rc = topt_problem_fastest(full, &any, &fast, NULL) ||
+             topt_problem_least(full, &any, 0, &least, NULL);
+    o->floors = 1 + (int)(seed * 7 % 40);
+    o->orbits = 1;
+    rc = rc || topt_problem_create(k, o, &orbits, NULL);
+    for (int i = bounds ? 4 : 0; !rc && fast.n && least.n && i < 12; i++) {
+        int64_t lo = least.at[0].memory_bytes, hi = fast.at[0].memory_bytes;
+        any.memory_limit = i % 4 == 3 ? lo - 1 : lo + (hi - lo) * (i % 4) / 2;
+        any.epsilon = epsilon[i / 4];
+        compare_orbits(full, orbits, &any, t);
+    }
+    if (!rc) {
+        count_orbits(full, orbits, t);
+        topt_problem_destroy(orbits);
+    }
+    topt_solutions_fini(&fast);
+    topt_solutions_fini(&least);
+    topt_problem_destroy(full);
+}
+
+/* With and without sharding, recomputation, and blocks that choose alike. */
+static void test_orbits(int wanted)
+{
+    struct orbits t = {0};
+    for (uint64_t seed = 1; t.asked < wanted && seed < 400; seed++) {
+        const struct shape *k = &alike_axes[seed % NALIKE];
+        int blocks = seed % 2, alike = seed % 4 == 1;
+        struct topt_request r;
+        struct topt_micros micros;
+        struct topt_shape_search s;
+        struct topt_costing costing;
+        topt_request_init(&r);
+        struct topt_model *m = blocks ? block_model(seed, 3, 1 + (int)(seed % 2))
+                                      : random_model(seed, 1 + (int)(seed % 6));
+        r.model = m;
+        r.hw = hw;
+        r.space = TOPT_SPACE_FULL;
+        r.blocks = alike ? TOPT_BLOCKS_ALIKE : TOPT_BLOCKS_FREE;
+        r.settings.granule_bytes = seed % 3 ? 0 : 1;
+        r.factors = 0;
+        if (!m || topt_micros_init(&micros, &r, NULL))
+            continue;
+        if (!topt_shape_open(&s, &micros, k->nodes, k->per_node, TOPT_GOAL_FASTEST,
+                             NULL) &&
+            !topt_shape_costing(&s, &s.variant[0], &costing, NULL)) {
+            struct topt_space_options o = {.space = TOPT_SPACE_FULL,
+                                           .zero = seed % 3 ? 15 : 1,
+                                           .blocks = &micros.blocks,
+                                           .alike = alike,
+                                           .recompute = blocks && seed % 8 < 4
+                                                            ? TOPT_RECOMPUTE_FREE
+                                                            : TOPT_RECOMPUTE_NONE};
+            ask_orbits(&costing, &o, seed, &t);
+        }
+        topt_shape_close(&s);
+        topt_micros_fini(&micros);
+        topt_model_destroy(m);
+    }
+    ok(t.asked >= wanted && t.feasible > t.asked / 2 && t.feasible < t.asked,
+       "orbits: %d questions, %d with an answer", t.asked, t.feasible);
+    is_int(t.wrong, 0, "orbits: exactly as in the whole space");
+    is_int(t.untrue, 0, "orbits: nothing is faster than is said");
+    is_int(t.claims, t.asked, "orbits: and as well as was asked for");
+    is_int(t.miscounted, 0, "orbits: as many layouts and entries as there are");
+}
+
 /* A search that is to stop at once says so, and claims nothing that is not so. */
 static void test_stop(void)
 {
@@ -391,6 +513,7 @@ int main(void)
         return 1;
     test_models(0, 250);
     test_models(1, 150);
+    test_orbits(500);
     test_stop();
     most_entries = 60;
     test_models(0, 60);

@@ -1,0 +1,97 @@
+/* every.c - what a problem with orbits stands for.
+ *
+ *     full          b n0    b n1    b n0,n1  ...       configurations, thousands of an operator
+ *                     |       |        |
+ *     with orbits     `- b n -'     b n,n    ...       hundreds: which of alike axes they take is left open
+ *
+ * It has for each strategy of the full space one that costs no more, so that what it says of the fastest holds there.  A
+ * strategy is one of the full space only where moves cost what they cost between just these layouts: so configurations are
+ * listed once more, as they are or with all that they stand for, as a problem of its own. */
+#include "problem_impl.h"
+
+int topt_problem_again(const struct topt_problem *p, int every, int floors,
+                       struct topt_problem **ret, struct topt_error *err)
+{
+    struct topt_space_options o = p->options;
+    o.orbits = 0;
+    o.floors = floors;
+    o.among = p;
+    o.every = every;
+    o.aim = NULL;
+    int rc = topt_problem_create(&p->k, &o, ret, err);
+    if (!rc)
+        (*ret)->options.among = NULL; /* the caller's */
+    return rc;
+}
+
+/* ---- how much that is ---------------------------------------------------------------------------- */
+
+/* Orders of some axes of which so many of each kind do the same: each is the next of its kind or another. */
+static int64_t orders(const int *what, int n)
+{
+    int64_t all = 1;
+    for (int i = 0; i < n; i++) {
+        int same = 0;
+        for (int k = 0; k <= i; k++)
+            same += what[k] == what[i];
+        all = all * (i + 1) / same;
+    }
+    return all;
+}
+
+/* In how many ways alike axes can do what they do together. */
+static int64_t renamings(const struct topt_mesh *m, const int what[TOPT_MAX_AXES])
+{
+    int64_t all = 1;
+    for (int end, first = 0; first < m->naxes; first = end) {
+        end = first + 1;
+        while (end < m->naxes && topt_mesh_alike(m, end - 1, end))
+            end++;
+        all *= orders(what + first, end - first);
+    }
+    return all;
+}
+
+static int64_t configs_of(const struct topt_problem *p, const struct family *f)
+{
+    int64_t n = 0;
+    for (int i = 0; i < f->n; i++) {
+        int what[TOPT_MAX_AXES] = {0};
+        for (int a = 0; a < p->k.mesh->naxes; a++)
+            what[a] = f->config[i].dim[a];
+        n += renamings(p->k.mesh, what);
+    }
+    return n;
+}
+
+static int64_t classes_of(const struct topt_problem *p, const struct topt_edge_end *end,
+                          int nends)
+{
+    int64_t n = 0;
+    for (int i = 0; i < nends; i++) {
+        int what[TOPT_MAX_AXES] = {0};
+        for (int a = 0; a < p->k.mesh->naxes; a++)
+            what[a] = end[i].value.at[a] * (TOPT_MAX_RANK + 2) + end[i].grad.at[a];
+        n += renamings(p->k.mesh, what);
+    }
+    return n;
+}
+
+void topt_problem_count_every(struct topt_problem *p)
+{
+    struct topt_problem_stats *all = &p->listed;
+    for (int i = 0; i < p->nplaces - p->nmirrors; i++) {
+        const struct choice *c = &p->choice[p->place[i].choice];
+        all->configs += configs_of(p, &p->family[c->part[0].family]);
+    }
+    for (int i = 0; i < p->nfamilies; i++) {
+        int64_t n = classes_of(p, p->family[i].from_end, p->family[i].nfrom);
+        all->layouts = n > all->layouts ? n : all->layouts;
+    }
+    for (int i = 0; i < p->nlinks; i++) {
+        const struct edge_table *t = &p->table[p->toll[p->link[i].toll].table];
+        const struct family *from = &p->family[t->from], *to = &p->family[t->to];
+        all->edge_entries += classes_of(p, from->from_end, from->nfrom) *
+                             classes_of(p, to->to_end[t->input], to->nto[t->input]);
+    }
+}
