@@ -256,35 +256,34 @@ static struct topt_cost least_beside(const struct foresight *f, int x, int y)
     return r.n ? (struct topt_cost){r.cost[0].memory, r.cost[r.n - 1].time} : none;
 }
 
+/* Let an entry be merged against the points of another, which class 'by' of an end has in its stead.  Where it is as
+ * fast with these it stays: of two that cost the same each would be left out for the other's sake. */
+static int against(const struct foresight *f, int x, int y, int end, int32_t by,
+                   struct topt_cost less, struct merge *m)
+{
+    int64_t nx = f->rows->nrows, ny = f->rows->ny;
+    const struct seeds *seeds = &f->seeds[end ? x * ny + by : by * ny + y];
+    struct topt_cost loss = f->around->swap[end][end ? y * ny + by : x * nx + by];
+    struct run run = {.cost = seeds->cost, .n = seeds->n};
+    loss.memory -= less.memory;
+    loss.time -= less.time;
+    loss.time++;
+    return topt_merge_against(m, run, loss);
+}
+
 int topt_foresee_entry(const struct foresight *f, const struct foreseen *s, int y,
                        struct merge *m)
 {
-    int ny = f->rows->ny, x = s->x;
-    struct topt_cost less = least_beside(f, x, y);
+    struct topt_cost less = least_beside(f, s->x, y);
     if (less.memory > TOPT_SWAP_MOST || less.time > TOPT_SWAP_MOST)
         return 0;
-    for (int end = 0; end < 2; end++) {
-        int32_t last = -1;
+    for (int end = 0; end < 2; end++)
         for (int i = 0; i < TOPT_WEIGHINGS; i++) {
             int32_t by = s->by[end][i][y];
-            if (by < 0 || by == last)
-                continue;
-            last = by;
-            const struct seeds *seeds =
-                &f->seeds[end ? (int64_t)x * ny + by : (int64_t)by * ny + y];
-            struct topt_cost loss =
-                f->around->swap[end][end ? (int64_t)y * ny + by
-                                         : (int64_t)x * f->rows->nrows + by];
-            struct run run = {.cost = seeds->cost, .n = seeds->n};
-            loss.memory -= less.memory;
-            loss.time +=
-                1 -
-                less.time; /* strictly: of two that cost the same each could be left out
-                                           for the other's sake */
-            if (topt_merge_against(m, run, loss))
+            if (by >= 0 && (!i || by != s->by[end][i - 1][y]) &&
+                against(f, s->x, y, end, by, less, m))
                 return -1;
         }
-    }
     return 0;
 }
 

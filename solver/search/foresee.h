@@ -67,7 +67,6 @@ struct foresight {
     float *other
         [TOPT_WEIGHINGS]; /* by place in rows->y: the other operand's lightest point */
     atomic_int next, failed;
-    int64_t work;
 };
 
 /* What is foreseen of a row: for every end, weighing and y the class whose points with its swap are lightest. */
@@ -84,7 +83,7 @@ void topt_foresight_fini(struct foresight *f);
 int topt_foreseen_init(struct foreseen *s, int ny);
 void topt_foreseen_fini(struct foreseen *s);
 
-/* Look at a row; then queue what outdoes points of one of its entries. */
+/* Look at a row; then have one of its entries merged against what outdoes points of it, before those are queued. */
 void topt_foresee_row(const struct foresight *f, struct foreseen *s, int x);
 int topt_foresee_entry(const struct foresight *f, const struct foreseen *s, int y,
                        struct merge *m) TOPT_MUST_CHECK;

@@ -258,7 +258,7 @@ static uint32_t try_swap(const struct pass *ps, struct scratch *s, int c, int w,
 }
 
 enum {
-    RECENT = 6,
+    RECENT = 3,
     FEW_ROWS = 8, /* of so many one is the first */
 };
 

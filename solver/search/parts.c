@@ -11,7 +11,7 @@
  * For a whole frontier hardly anything would be left out: each pair is part of something.  Where time hardly
  * counts much stays, and where memory does little; so neighbours that leave about as much are searched together, the others by
  * themselves.  What is left of the problem is a problem of its own (excerpt.c) and takes the usual way
- * (ft.c).
+ * (ft.c).  What is faster than all that is known, by whatever memory, is a part by time alone.
  *
  * Nothing is lost: what is left out of a part is in all its strategies heavier or slower than one that
  * exists, and each of these is found where it is on the frontier.  That holds where the graph is
@@ -334,7 +334,7 @@ static int take_faster(struct parts *s)
 {
     struct topt_cost faster = {INT64_MAX, INT64_MAX};
     struct corner c;
-    int some, rc = 0;
+    int some;
     if (s->options->memory_limit)
         faster.memory = s->options->memory_limit;
     if (s->nknown)
@@ -344,10 +344,12 @@ static int take_faster(struct parts *s)
     if (find_corner(s, (struct topt_weighing){0, 1}, faster, &c, &some))
         return -1;
     free(c.choice);
-    if (some && find_part(s, faster, &some))
-        rc = -1;
+    if (!some)
+        return 0;
     s->part.box = faster;
-    return rc || !some ? rc : add_part(s);
+    if (find_part(s, faster, &some))
+        return -1;
+    return some ? add_part(s) : 0;
 }
 
 static int find_groups(struct parts *s)
