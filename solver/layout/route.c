@@ -8,7 +8,13 @@
  * brought into an order of their own; on many axes neighbours that behave alike in source and
  * target are merged into one, and axes whose dimension does not change at all stand still, and
  * are left out; dimensions that all splits divide count by their bytes alone.  The answer is
- * renamed back. */
+ * renamed back.
+ *
+ * Merged axes move as one.  So on more than FREE_AXES axes a way that parts them on its way (two go
+ * over to another dimension together, one of them comes back alone) is not found: of random layouts there one
+ * route in a thousand takes longer than two others by way of a third layout, up to 1.4 times in what was seen.
+ * Ways are real and so are their times; bounds and tables see the same ones.  Where every axis may move by
+ * itself the triangle inequality holds. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
