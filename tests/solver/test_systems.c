@@ -361,6 +361,33 @@ static void test_compare(void)
     topt_model_destroy(m);
 }
 
+static int64_t work(const json_t *doc)
+{
+    return whole(json_object_get(doc, "stats"), "products");
+}
+
+/* The paper's linear dynamic programming against its elimination of node after node, on its RNN. */
+static void test_plain_steps(void)
+{
+    static const struct question rnn = {"paper:rnn", "v100-dgx1-2x8", 16, 0};
+    struct topt_request r;
+    struct topt_model *model;
+    struct topt_hw *hw;
+    request(&r, &rnn, &model, &hw);
+    json_t *ours = frontier(&r, "ft"), *plain = frontier(&r, "ft-plain"),
+           *elimination = frontier(&r, "ft-elimination");
+    ok(covers(ours, plain) && covers(plain, elimination) && covers(elimination, ours),
+       "the RNN: ft, ft-plain and ft-elimination find the same");
+    ok(work(plain) > 0 && work(elimination) >= 5 * work(plain),
+       "elimination adds up %.1f times the pairs",
+       (double)work(elimination) / (double)work(plain));
+    json_decref(ours);
+    json_decref(plain);
+    json_decref(elimination);
+    topt_model_destroy(model);
+    topt_hw_destroy(hw);
+}
+
 int main(void)
 {
     static const struct question questions[] = {
@@ -371,6 +398,7 @@ int main(void)
     };
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
         test_within(&questions[i]);
+    test_plain_steps();
     test_names();
     test_plans();
     test_buckets();
