@@ -62,8 +62,9 @@ struct condensing {
     struct topt_pool *pool; /* NULL: no threads */
     struct product product;
     int64_t thick, thinned; /* points of tables before they were thinned, and after */
-    int fresh;              /* the factor that is being made */
-    int64_t largest;        /* table that is kept, by its size; 0: any */
+    int fresh;              /* the factor that is being made, ... */
+    int foreseen;    /* ... whose table has not all the points it would elsewhere */
+    int64_t largest; /* table that is kept, by its size; 0: any */
 };
 
 static int nomem(struct condensing *k)
@@ -218,7 +219,7 @@ static int thin(struct condensing *k, int factor, int fresh)
     size_t points = k->c->maker.merge.n;
     int64_t work = k->thinner.work;
     struct topt_error err = {0};
-    int moved = table->moved;
+    int moved = table->moved, broken = 0;
     if (k->c->plan.factor[factor].nops != 2 || (!moved && !thinning_pays(k)))
         return 1;
     int64_t thick = count_points(k, table);
@@ -234,6 +235,9 @@ static int thin(struct condensing *k, int factor, int fresh)
     if (rc) {
         give_up(k, points);
         table->moved = moved;
+        broken = moved || (fresh && k->foreseen);
+        if (broken && !moved) /* elsewhere it would need more points */
+            k->verdict[table->id] = BROKEN;
     } else {
         memset(k->verdict + k->nmade, ACCEPTED, k->nverdicts - k->nmade);
         note_means(k);
@@ -241,7 +245,7 @@ static int thin(struct condensing *k, int factor, int fresh)
         k->thinned += count_points(k, k->c->plan.factor[factor].table);
     }
     k->nmade = k->c->plan.tables.nall;
-    return !rc || !moved;
+    return !broken;
 }
 
 /* Of the edges themselves, before anything is made of them; some at a time, by threads. */
@@ -269,7 +273,10 @@ static int look_around(void *ctx, const struct table *t, struct surroundings *re
     struct condensing *k = ctx;
     if (t != k->c->plan.factor[k->fresh].table || !thinning_pays(k))
         return 0;
-    return topt_thin_ahead(&k->thinner, k->fresh, ret, k->err);
+    if (topt_thin_ahead(&k->thinner, k->fresh, ret, k->err))
+        return -1;
+    k->foreseen = ret->table != NULL;
+    return 0;
 }
 
 /* ---- trying, and taking back ---- */
@@ -316,6 +323,7 @@ static int attempt(struct condensing *k, int op, int a, int b)
     int made = op >= 0 ? topt_plan_eliminate(p, op) : topt_plan_multiply(p, a, b);
     int fresh = made >= 0 && p->factor[made].table->id >= ntables;
     k->fresh = made;
+    k->foreseen = 0;
     k->product.look_around = fresh ? look_around : NULL;
     int rc = made < 0 ? refused(k) : judge(k, p->factor[made].table, MEAN_POINTS);
     if (rc > 0 && p->factor[made].nops == 1)
