@@ -15,14 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one pair; there are many. */
-struct price {
-    int64_t ns, transient;
-};
-
+/* From one layout to each; there are many. */
 struct row {
-    struct price *to;
-    uint8_t *known; /* enum known */
+    int64_t *ns;
+    uint8_t *known;     /* enum known */
+    int64_t *transient; /* of what is EXACT; NULL: nothing yet, but in place */
     int n;
 };
 enum known { UNKNOWN, BYTES, ORBITS, ASKED, EXACT };
@@ -52,8 +49,9 @@ struct topt_moves {
 static void moves_destroy(struct topt_moves *m)
 {
     for (int i = 0; i < m->n; i++) {
-        free(m->row[i].to);
+        free(m->row[i].ns);
         free(m->row[i].known);
+        free(m->row[i].transient);
     }
     free(m->asked);
     free(m->layout);
@@ -173,7 +171,7 @@ int topt_moves_number(const struct topt_problem *p, struct topt_moves *m,
         m->layout[m->n] = *l;
         m->bytes[m->n] = topt_cost_block(&p->k, m->tensor, l);
         set_end(p, m, l);
-        m->row[m->n] = (struct row){NULL, NULL, 0};
+        m->row[m->n] = (struct row){0};
         *slot = m->n++;
     }
     return *slot;
@@ -181,13 +179,17 @@ int topt_moves_number(const struct topt_problem *p, struct topt_moves *m,
 
 static int row_grow(struct row *r, int n)
 {
-    struct price *to = realloc(r->to, (size_t)n * sizeof *to);
-    if (to)
-        r->to = to;
+    int64_t *ns = realloc(r->ns, (size_t)n * sizeof *ns);
+    if (ns)
+        r->ns = ns;
     uint8_t *known = realloc(r->known, (size_t)n);
     if (known)
         r->known = known;
-    if (!to || !known)
+    int64_t *transient =
+        r->transient ? realloc(r->transient, (size_t)n * sizeof *transient) : NULL;
+    if (transient)
+        r->transient = transient;
+    if (!ns || !known || (r->transient && !transient))
         return -1;
     memset(r->known + r->n, 0, (size_t)(n - r->n));
     r->n = n;
@@ -234,14 +236,12 @@ static int set_floor(const struct topt_problem *p, struct topt_moves *m, int fro
                      enum known by, struct topt_error *err)
 {
     struct row *r = &m->row[from];
-    struct price *x = &r->to[to];
     int64_t ns = from == to ? 0 : floor_ns(p, m, from, to, by);
     if (ns < 0)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
     if (__builtin_mul_overflow(ns, p->k.settings->micro_batches, &ns))
         return topt_fail(err, TOPT_ERR_LIMIT, "the time of a step overflows");
-    x->ns = r->known[to] && x->ns > ns ? x->ns : ns;
-    x->transient = m->bytes[from] + (from == to ? 0 : m->bytes[to]);
+    r->ns[to] = r->known[to] && r->ns[to] > ns ? r->ns[to] : ns;
     r->known[to] = (uint8_t)(from == to ? EXACT : by);
     return 0;
 }
@@ -287,7 +287,7 @@ int64_t topt_moves_ns(struct topt_problem *p, struct topt_moves *m, int from, in
                       struct topt_error *err)
 {
     return is_known(p, m, from, to) || !ask_first(p, m, from, to, err)
-               ? m->row[from].to[to].ns
+               ? m->row[from].ns[to]
                : -1;
 }
 
@@ -309,6 +309,22 @@ int topt_moves_settle(struct topt_problem *p, struct topt_moves *m, int from, in
                            &x->by, err);
 }
 
+static int set_exact(struct topt_moves *m, int from, int to,
+                     const struct topt_move_cost *c)
+{
+    struct row *r = &m->row[from];
+    if (!r->transient) {
+        r->transient = malloc((size_t)r->n * sizeof *r->transient);
+        if (!r->transient)
+            return -1;
+        r->transient[from] = m->bytes[from];
+    }
+    r->ns[to] = c->network_ns;
+    r->transient[to] = c->transient_bytes;
+    r->known[to] = EXACT;
+    return 0;
+}
+
 int topt_moves_answer(struct topt_problem *p, struct topt_moves *m,
                       struct topt_error *err)
 {
@@ -320,8 +336,8 @@ int topt_moves_answer(struct topt_problem *p, struct topt_moves *m,
         struct topt_move_cost c;
         if (topt_cost_move_by(&p->k, x->by, m->bytes[x->from], m->bytes[x->to], &c, err))
             return -1;
-        m->row[x->from].to[x->to] = (struct price){c.network_ns, c.transient_bytes};
-        m->row[x->from].known[x->to] = EXACT;
+        if (set_exact(m, x->from, x->to, &c))
+            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
     }
     m->nasked = 0;
     return 0;
@@ -334,9 +350,11 @@ int topt_moves_exact(const struct topt_moves *m, int from, int to)
 
 struct topt_move_cost topt_moves_at(const struct topt_moves *m, int from, int to)
 {
-    const struct price *x = &m->row[from].to[to];
-    return (struct topt_move_cost){.network_ns = x->ns,
-                                   .transient_bytes = x->transient,
+    const struct row *r = &m->row[from];
+    int64_t least = m->bytes[from] + (from == to ? 0 : m->bytes[to]);
+    int exact = r->transient && r->known[to] == EXACT;
+    return (struct topt_move_cost){.network_ns = r->ns[to],
+                                   .transient_bytes = exact ? r->transient[to] : least,
                                    .from_bytes = m->bytes[from],
                                    .to_bytes = m->bytes[to]};
 }
