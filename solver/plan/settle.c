@@ -360,6 +360,7 @@ int topt_settle_fastest(struct topt_problem *p, const struct topt_search_options
         step = MORE;
     if (step != FAILED)
         conclude(&s, step == MORE || ret->stopped);
+    topt_survey_fini(&s.survey);
     if (s.part != p)
         topt_problem_destroy(s.part);
     if (step != FAILED)

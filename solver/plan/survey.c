@@ -23,6 +23,8 @@
 #include "topt_weigher.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum {
     WEIGHINGS = 24, /* at most, for one balance */
@@ -162,20 +164,34 @@ static int64_t charge(const struct scope *c, struct topt_caps caps)
     return caps.transient + topt_problem_crossing(c->s->run.p) * caps.crossing;
 }
 
+static int make_weigher(struct scope *c)
+{
+    struct survey *s = c->s;
+    struct topt_caps high = c->at.high;
+    const struct topt_search_problem *under =
+        topt_problem_under(s->run.p, high.transient, high.crossing);
+    size_t n = (size_t)under->nedges;
+    if (topt_weigher_create_like(under, s->run.options, s->relaxed, &c->weigher, c->err))
+        return -1;
+    const char *relaxed = topt_weigher_relaxed_edges(c->weigher);
+    if (!relaxed)
+        return 0;
+    if (!s->relaxed && !(s->relaxed = malloc(n + 1)))
+        return topt_fail(c->err, TOPT_ERR_NOMEM, "no memory for the search");
+    memcpy(s->relaxed, relaxed, n);
+    return 0;
+}
+
 /* Bound what is in the range.  '*ret_some': can anything be as fast as is wanted? */
 static int bound_range(struct scope *c, int *ret_some)
 {
-    struct topt_problem *p = c->s->run.p;
     int64_t limit = c->s->run.options->memory_limit;
-    struct topt_caps high = c->at.high;
     *ret_some = 0;
     c->room = limit ? limit - charge(c, c->at.low) : INT64_MAX;
     c->bound = c->slope = 0;
     if (c->room < 0)
         return 0;
-    if (topt_weigher_create(topt_problem_under(p, high.transient, high.crossing),
-                            c->s->run.options, &c->weigher, c->err) ||
-        find_balance(c, ret_some))
+    if (make_weigher(c) || find_balance(c, ret_some))
         return -1;
     *ret_some = *ret_some && c->bound <= (double)c->s->aim;
     return 0;
@@ -345,6 +361,12 @@ int topt_survey(struct survey *s, struct levels *levels, int *ret_some,
         s->bound = fmax(s->bound, c.least);
     topt_levels_share(levels);
     return 0;
+}
+
+void topt_survey_fini(struct survey *s)
+{
+    free(s->relaxed);
+    s->relaxed = NULL;
 }
 
 int topt_survey_level(const struct survey *s, int64_t aim)

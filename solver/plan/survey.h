@@ -17,6 +17,9 @@ struct survey {
      * does not.  Both 0: not known.  That of a part is hardly another than that of the whole, so they
      * are kept from one survey to the next. */
     struct topt_cost fast, light;
+    /* Edges that were relaxed where the problem is too entangled to be weighed; owned, NULL: none.  Parts of a
+     * problem have the same edges. */
+    char *relaxed;
     /* Levels go from 'begin', that of the nearest, to 'end', where what matters ends (ns). */
     int64_t begin, end;
 };
@@ -25,6 +28,8 @@ struct survey {
  * the problem's and beyond at first, say how near each configuration is.  LIMIT where the problem can't be weighed. */
 int topt_survey(struct survey *s, struct levels *levels, int *ret_some,
                 struct topt_error *err) TOPT_MUST_CHECK;
+
+void topt_survey_fini(struct survey *s);
 
 /* After that: the level of what is no slower than 'aim'. */
 int topt_survey_level(const struct survey *s, int64_t aim);

@@ -14,13 +14,26 @@
  * more than their halves, on average, memory and time counting alike relative to the largest of all
  * strategies'.  Bonds of one table, as alike blocks have them, are one kind.  The cheapest kinds are relaxed, as many
  * as it takes; so the dearest one is as cheap as can be.  Then what can be put back is, the dearest
- * first.  Whether it does is planned each time: a plan takes a small part of a weighing. */
+ * first.  Whether it does is planned each time: a plan takes a small part of a weighing.
+ *
+ * What a bond loses on average need not be what the lightest strategies lose by it.  So each of the dearest that
+ * were relaxed is tried to be kept: what is relaxed for it instead stays so where the lightest then weighs more, memory
+ * and time counting as above. */
 #include "relax.h"
+#include "weigh.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { SAMPLE = 64 }; /* rows and columns of a table that are looked at */
+enum {
+    SAMPLE = 64, /* rows and columns of a table that are looked at */
+    WIDER = 4,   /* so much larger, a whole graph's tables may be */
+    TO_KEEP = 4, /* kinds, at most, that are tried to be kept */
+    FINE = 8     /* so much less than sums may be is weighed, for edges' costs */
+};
+/* By so much more the lightest is to weigh where others are relaxed. */
+static const double BETTER = 1 + 1.0 / 4096;
 
 /* An edge, as one of those between two operators; then all of these. */
 struct bond {
@@ -39,9 +52,11 @@ struct relaxation {
     struct bond *
         bond; /* by edge, parallel ones and those of a kind together; what loses least first */
     int *first; /* where each kind begins, and the end */
+    char *kept; /* by kind: it is not to be relaxed */
     int nkinds;
-    int fits;    /* is the plan, as it is, within the limits? */
-    int planned; /* is it of the edges that are marked now? */
+    struct topt_cost most; /* about, of a strategy */
+    int fits;              /* is the plan, as it is, within the limits? */
+    int planned;           /* is it of the edges that are marked now? */
 };
 
 /* ---- what bonds lose ---------------------------------------------------------------------------- */
@@ -172,7 +187,7 @@ static int by_table(const void *x, const void *y)
 static int find_edges(struct relaxation *r)
 {
     const struct topt_search_problem *p = r->problem;
-    struct topt_cost most = most_of(p);
+    struct topt_cost most = r->most = most_of(p);
     struct use *use = malloc(((size_t)p->nedges + 1) * sizeof *use);
     if (!use)
         return topt_search_nomem(r->err);
@@ -211,7 +226,8 @@ static int find_bonds(struct relaxation *r)
     int n = r->problem->nedges;
     r->bond = malloc(((size_t)n + 1) * sizeof *r->bond);
     r->first = malloc(((size_t)n + 1) * sizeof *r->first);
-    if (!r->bond || !r->first)
+    r->kept = calloc((size_t)n + 1, 1);
+    if (!r->bond || !r->first || !r->kept)
         return topt_search_nomem(r->err);
     if (find_edges(r))
         return -1;
@@ -239,12 +255,18 @@ static int try(struct relaxation *r)
     return rc && !r->plan->entangled ? -1 : 0;
 }
 
-/* Some kinds are relaxed, or put back. */
+/* Some kinds are relaxed, but for those that are kept, or put back. */
 static void mark(struct relaxation *r, int from, int to, char how)
 {
-    for (int i = r->first[from]; i < r->first[to]; i++)
-        r->ret->edge[r->bond[i].edge] = how;
+    for (int k = from; k < to; k++)
+        for (int i = r->first[k]; i < r->first[k + 1]; i++)
+            r->ret->edge[r->bond[i].edge] = how && !r->kept[k];
     r->planned = 0;
+}
+
+static int is_relaxed(const struct relaxation *r, int kind)
+{
+    return r->ret->edge[r->bond[r->first[kind]].edge];
 }
 
 static int plan_with(struct relaxation *r, int from, int to, char how)
@@ -290,12 +312,99 @@ static int put_back(struct relaxation *r, int from, int to)
     return put_back(r, middle, to) || put_back(r, from, middle) ? -1 : 0;
 }
 
-static int relax(struct relaxation *r)
+/* As few, and as cheap ones, as it takes; planned, whether that fits or not. */
+static int relax_few(struct relaxation *r)
 {
     int n;
-    if (find_bonds(r) || relax_cheapest(r, &n))
+    mark(r, 0, r->nkinds, 0);
+    r->fits = 0;
+    if (relax_cheapest(r, &n) || put_back(r, 0, n - 1) || (!r->planned && try(r)))
         return -1;
-    if (put_back(r, 0, n - 1) || (!r->planned && try(r)))
+    return 0;
+}
+
+/* ---- what the lightest loses ---------------------------------------------------------------------- */
+
+/* What the lightest weighs by what is planned. */
+static int weigh(struct relaxation *r, double *ret)
+{
+    struct bound b;
+    const struct plan *p = r->plan;
+    int rc = topt_bound_init(&b, &p->tables, r->err);
+    b.light = 1;
+    b.time = TOPT_LIGHT / FINE / (r->most.time + 1) + 1;
+    b.memory = TOPT_LIGHT / FINE / (r->most.memory + 1) + 1;
+    if (!rc && topt_weigh_least(&p->tables, r->options->cancel, &b))
+        rc = topt_fail(r->err, TOPT_ERR_CANCELED, "the search was canceled");
+    if (!rc)
+        *ret = (double)b.least[p->place[p->root].table->first_entry];
+    topt_bound_fini(&b);
+    return rc;
+}
+
+/* Relax others than a kind.  Is that better than 'best', which it then is?  1, 0 or -1. */
+static int keep(struct relaxation *r, int kind, double *best)
+{
+    double now;
+    r->kept[kind] = 1;
+    if (relax_few(r) || (r->fits && weigh(r, &now)))
+        return -1;
+    if (!r->fits || now <= *best * BETTER)
+        return 0;
+    *best = now;
+    return 1;
+}
+
+static int keep_dearest(struct relaxation *r)
+{
+    size_t n = (size_t)r->problem->nedges;
+    char *had = malloc(n + 1), *first = malloc(n + 1);
+    double best;
+    int rc = !had || !first ? topt_search_nomem(r->err) : weigh(r, &best);
+    if (!rc)
+        memcpy(first, r->ret->edge, n);
+    for (int k = r->nkinds - 1, tried = 0; !rc && k >= 0 && tried < TO_KEEP; k--) {
+        if (!first[r->bond[r->first[k]].edge] || !is_relaxed(r, k))
+            continue;
+        memcpy(had, r->ret->edge, n);
+        int better = keep(r, k, &best);
+        rc = better < 0 ? -1 : 0;
+        tried++;
+        if (better == 0) {
+            r->kept[k] = 0;
+            memcpy(r->ret->edge, had, n);
+            r->planned = 0;
+        }
+    }
+    free(had);
+    free(first);
+    return rc || (!r->planned && try(r)) ? -1 : 0;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------- */
+
+/* What was relaxed of a problem like this may be more than it takes here. */
+static int relax_like(struct relaxation *r, const char *like)
+{
+    memcpy(r->ret->edge, like, (size_t)r->problem->nedges);
+    if (try(r))
+        return -1;
+    for (int k = r->nkinds - 1; r->fits && k >= 0; k--)
+        if (is_relaxed(r, k)) {
+            if (plan_with(r, k, k + 1, 0))
+                return -1;
+            if (!r->fits)
+                mark(r, k, k + 1, 1);
+            r->fits = 1;
+        }
+    return !r->planned && try(r) ? -1 : 0;
+}
+
+static int relax(struct relaxation *r, const char *like)
+{
+    if (find_bonds(r) || (like && relax_like(r, like)))
+        return -1;
+    if (!r->fits && (relax_few(r) || (r->fits && keep_dearest(r))))
         return -1;
     for (int e = 0; e < r->problem->nedges; e++)
         r->ret->nedges += r->ret->edge[e];
@@ -315,9 +424,27 @@ static int init(struct relaxation *r)
     return r->ret->edge ? 0 : topt_search_nomem(r->err);
 }
 
+/* All edges: as the options allow it, or with tables that are somewhat larger, if that takes not much longer than what is
+ * relaxed.  0; 1 where some are to be relaxed; or -1. */
+static int plan_whole(struct relaxation *r)
+{
+    struct topt_search_options wide = *r->options;
+    int rc = topt_plan_exactly(r->plan, r->problem, r->options, r->err);
+    if (!rc || !r->plan->entangled)
+        return rc;
+    if (r->options->max_entries || !r->max_pairs)
+        return 1;
+    wide.max_entries = TOPT_SEARCH_EXACT_ENTRIES * WIDER;
+    topt_plan_fini(r->plan);
+    rc = topt_plan_exactly(r->plan, r->problem, &wide, r->err);
+    if (rc)
+        return r->plan->entangled ? 1 : -1;
+    return r->plan->tables.npairs > r->max_pairs * WIDER;
+}
+
 int topt_relax(struct plan *plan, const struct topt_search_problem *problem,
                const struct topt_search_options *options, int64_t max_pairs,
-               struct relaxed *ret, struct topt_error *err)
+               const char *like, struct relaxed *ret, struct topt_error *err)
 {
     struct relaxation r = {.problem = problem,
                            .options = options,
@@ -326,12 +453,13 @@ int topt_relax(struct plan *plan, const struct topt_search_problem *problem,
                            .plan = plan,
                            .err = err};
     *ret = (struct relaxed){0};
-    int rc = topt_plan_exactly(plan, problem, options, err);
-    if (!rc || !plan->entangled)
+    int rc = plan_whole(&r);
+    if (rc <= 0)
         return rc;
-    rc = init(&r) || relax(&r) || plan->entangled;
+    rc = init(&r) || relax(&r, like) || plan->entangled;
     free(r.bond);
     free(r.first);
+    free(r.kept);
     return rc ? -1 : 0;
 }
 

@@ -14,11 +14,13 @@ struct relaxed {
 
 /* Plan a problem for weighings, with all its edges where the options' limit of a table's entries allows it.
  * Else without the few that lose least, such that a weighing looks at no more than 'max_pairs' of entries
- * (0: any number), as far as that can be.  'ret' is to outlive the plan, which borrows from it; finish both also where this
+ * (0: any number), as far as that can be; 'like' (by edge, NULL: nothing) is what was relaxed of a problem like it,
+ * which is looked at first.  'ret' is to outlive the plan, which borrows from it; finish both also where this
  * fails. */
 int topt_relax(struct plan *plan, const struct topt_search_problem *problem,
                const struct topt_search_options *options, int64_t max_pairs,
-               struct relaxed *ret, struct topt_error *err) TOPT_MUST_CHECK;
+               const char *like, struct relaxed *ret,
+               struct topt_error *err) TOPT_MUST_CHECK;
 void topt_relaxed_fini(struct relaxed *r);
 
 #endif

@@ -21,7 +21,15 @@ int topt_weigher_create(const struct topt_search_problem *problem,
                         const struct topt_search_options *options,
                         struct topt_weigher **ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
+/* The same, where a problem like it (a part of it, or of which it is a part: with the same edges) was relaxed: 'like',
+ * by edge. */
+int topt_weigher_create_like(const struct topt_search_problem *problem,
+                             const struct topt_search_options *options, const char *like,
+                             struct topt_weigher **ret,
+                             struct topt_error *err) TOPT_MUST_CHECK;
 void topt_weigher_destroy(struct topt_weigher *w);
+/* Which edges are weighed end by end, borrowed; NULL: none. */
+const char *topt_weigher_relaxed_edges(const struct topt_weigher *w);
 /* How many edges are weighed end by end; 0: all that is said is exact. */
 int topt_weigher_relaxed(const struct topt_weigher *w);
 
@@ -44,19 +52,14 @@ int topt_weigher_lightest(struct topt_weigher *w, int *ret_some, struct topt_cos
  * first.  '*ret': is there any?  (In a relaxed graph: may there be?) */
 int topt_weigher_within(struct topt_weigher *w, struct topt_cost corner, int *ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
-/* After that: where a cost stands between the lightest strategy, 0, and the corner, 1; and where the lightest
- * strategy with a configuration of an operator does, INFINITY beyond the corner.  Of operators that are alike (in
- * costs and classes) one number is kept: the lightest with any of them. */
-double topt_weigher_at(const struct topt_weigher *w, struct topt_cost cost);
-double topt_weigher_config(const struct topt_weigher *w, int op, int config);
-
-/* The same as weights.  A cost weighs memory * its memory + time * its time. */
+/* After that: the weights.  A cost weighs memory * its memory + time * its time. */
 struct topt_weights {
     int64_t memory, time;
     int64_t least, allowance; /* of the lightest strategy, and of the corner */
 };
 struct topt_weights topt_weigher_weights(const struct topt_weigher *w);
-/* Of the lightest strategy with a configuration of an operator; INT64_MAX beyond the corner. */
+/* Of the lightest strategy with a configuration of an operator; INT64_MAX beyond the corner.  Of operators that are alike
+ * (in costs and classes) one number is kept: the lightest with any of them. */
 int64_t topt_weigher_through(const struct topt_weigher *w, int op, int config);
 
 /* Pairs of entries that weighings have looked at so far. */

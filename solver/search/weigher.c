@@ -22,7 +22,6 @@ struct topt_weigher {
     const struct table **leaf; /* by operator */
     int64_t *marks_at;   /* by table, where pairs are looked at: its first mark, or -1 */
     int64_t least, work; /* least: of all strategies */
-    double corner;       /* what it weighs, which may be more than anything does */
 };
 
 void topt_weigher_destroy(struct topt_weigher *w)
@@ -50,10 +49,11 @@ static int find_leaves(struct topt_weigher *w, struct topt_error *err)
     return 0;
 }
 
-static int init(struct topt_weigher *w, struct topt_error *err)
+static int init(struct topt_weigher *w, const char *like, struct topt_error *err)
 {
     struct topt_cost most;
-    if (topt_relax(&w->plan, w->problem, &w->options, MAX_PAIRS, &w->relaxed, err) ||
+    if (topt_relax(&w->plan, w->problem, &w->options, MAX_PAIRS, like, &w->relaxed,
+                   err) ||
         find_leaves(w, err) || topt_sweep_most(&w->plan, &most, err))
         return -1;
     if (most.time >= TOPT_HEAVY / 4 || most.memory >= TOPT_HEAVY / 4)
@@ -65,17 +65,29 @@ int topt_weigher_create(const struct topt_search_problem *problem,
                         const struct topt_search_options *options,
                         struct topt_weigher **ret, struct topt_error *err)
 {
+    return topt_weigher_create_like(problem, options, NULL, ret, err);
+}
+
+int topt_weigher_create_like(const struct topt_search_problem *problem,
+                             const struct topt_search_options *options, const char *like,
+                             struct topt_weigher **ret, struct topt_error *err)
+{
     struct topt_weigher *w = calloc(1, sizeof *w);
     if (!w)
         return topt_search_nomem(err);
     w->problem = problem;
     w->options = *options;
-    if (init(w, err)) {
+    if (init(w, like, err)) {
         topt_weigher_destroy(w);
         return -1;
     }
     *ret = w;
     return 0;
+}
+
+const char *topt_weigher_relaxed_edges(const struct topt_weigher *w)
+{
+    return w->relaxed.nedges ? w->relaxed.edge : NULL;
 }
 
 int topt_weigher_relaxed(const struct topt_weigher *w)
@@ -134,23 +146,11 @@ int topt_weigher_within(struct topt_weigher *w, struct topt_cost corner, int *re
 {
     struct bound *x = &w->bander.bound[0];
     x->allowance = weigh_exactly(x, corner);
-    w->corner = weigh(x, corner);
     *ret = w->least <= x->allowance;
     w->work += *ret ? w->plan.tables.npairs : 0;
     if (*ret && topt_weigh_all_rest(&w->plan.tables, root_of(w), w->options.cancel, x))
         return topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled");
     return 0;
-}
-
-static double stands(const struct topt_weigher *w, int64_t weight)
-{
-    double above = (double)(weight - w->least), room = w->corner - (double)w->least;
-    return above <= 0 ? above : room > 0 ? above / room : INFINITY;
-}
-
-double topt_weigher_at(const struct topt_weigher *w, struct topt_cost cost)
-{
-    return stands(w, weigh_exactly(&w->bander.bound[0], cost));
 }
 
 struct topt_weights topt_weigher_weights(const struct topt_weigher *w)
@@ -168,12 +168,6 @@ int64_t topt_weigher_through(const struct topt_weigher *w, int op, int config)
         return INT64_MAX;
     int64_t weight = weigh_exactly(x, w->problem->op[op].cost[config]) + rest;
     return weight > x->allowance ? INT64_MAX : weight;
-}
-
-double topt_weigher_config(const struct topt_weigher *w, int op, int config)
-{
-    int64_t weight = topt_weigher_through(w, op, config);
-    return weight < INT64_MAX ? stands(w, weight) : INFINITY;
 }
 
 int64_t topt_weigher_work(const struct topt_weigher *w)

@@ -5,6 +5,9 @@
 #include "tap.h"
 #include "topt_weigher.h"
 
+#include <math.h>
+#include <string.h>
+
 #define NONE INT64_MAX
 
 static int64_t weight(struct topt_weighing by, struct topt_cost c)
@@ -66,6 +69,20 @@ static int64_t least_of_alike(const struct brute *b, int op, int config)
     return least;
 }
 
+/* Where the lightest strategy with a configuration stands between the lightest of all, 0, and the corner, 1. */
+static double stands(const struct topt_weigher *w, struct topt_cost corner, int op,
+                     int config)
+{
+    struct topt_weights by = topt_weigher_weights(w);
+    int64_t through = topt_weigher_through(w, op, config);
+    double most =
+        (double)by.memory * (double)corner.memory + (double)by.time * (double)corner.time;
+    if (through == INT64_MAX)
+        return INFINITY;
+    return through > by.least ? (double)(through - by.least) / (most - (double)by.least)
+                              : 0;
+}
+
 /* Does the weigher say of every configuration what brute force does, up to a corner?  Which operators
  * are alike depends on their edges, too: what it says is between the two. */
 static int agrees(struct topt_weigher *w, const struct brute *b, struct topt_cost corner)
@@ -78,7 +95,7 @@ static int agrees(struct topt_weigher *w, const struct brute *b, struct topt_cos
         return 0;
     for (int i = 0; some && i < b->p->nops; i++)
         for (int c = 0; c < b->p->op[i].nconfigs; c++) {
-            double at = topt_weigher_config(w, i, c);
+            double at = stands(w, corner, i, c);
             int64_t x = b->least[i][c], y = least_of_alike(b, i, c);
             double room = most > b->all ? (double)(most - b->all) : 1;
             double want = (double)(x - b->all) / room, low = (double)(y - b->all) / room;
@@ -100,7 +117,7 @@ static int bounds(struct topt_weigher *w, const struct brute *b, struct topt_cos
     for (int i = 0; i < b->p->nops; i++)
         for (int c = 0; c < b->p->op[i].nconfigs; c++)
             if (b->least[i][c] <= most)
-                good &= topt_weigher_config(w, i, c) <= 1;
+                good &= stands(w, corner, i, c) <= 1;
     return good;
 }
 
@@ -157,6 +174,28 @@ static void test_against_brute_force(void)
 
 /* ---- relaxed graphs ------------------------------------------------------------------------ */
 
+/* A weigher that begins with what another has relaxed, or with everything relaxed, weighs no less than the other, and no
+ * more than the truth. */
+static int begins_with(const struct topt_weigher *other, const struct brute *b,
+                       const struct topt_search_options *o, int64_t least, int all)
+{
+    struct topt_weigher *w = NULL;
+    struct topt_cost far = {3000000, 3000000}, c;
+    char relaxed[64];
+    int some, n = b->p->nedges;
+    if (n > (int)sizeof relaxed)
+        return 0;
+    memset(relaxed, 1, sizeof relaxed);
+    if (!all)
+        memcpy(relaxed, topt_weigher_relaxed_edges(other), (size_t)n);
+    int good = !topt_weigher_create_like(b->p, o, relaxed, &w, NULL) &&
+               !topt_weigher_weigh(w, b->by, far, NULL) &&
+               !topt_weigher_lightest(w, &some, &c, NULL) && some &&
+               weight(b->by, c) <= b->all && (all || weight(b->by, c) >= least);
+    topt_weigher_destroy(w);
+    return good;
+}
+
 /* Tables may have so few entries that edges are weighed end by end: '*relaxed' counts such graphs, and
  * '*tight' those whose least weight is as with all edges. */
 static int relaxed_one(struct rng *rng, enum shape shape, int *relaxed, int *tight)
@@ -186,6 +225,9 @@ static int relaxed_one(struct rng *rng, enum shape shape, int *relaxed, int *tig
         *tight += topt_weigher_relaxed(w) > 0 && weight(b.by, c) == b.all;
         good = bounds(w, &b, far) && bounds(w, &b, near);
         good = good && (topt_weigher_relaxed(w) || agrees(w, &b, near));
+        if (topt_weigher_relaxed(w))
+            good = good && begins_with(w, &b, &o, weight(b.by, c), 0) &&
+                   begins_with(w, &b, &o, weight(b.by, c), 1);
     }
     topt_weigher_destroy(w);
     problem_free(&g);
@@ -285,7 +327,7 @@ static int deep(struct rng *rng, int *ret_inside)
     /* Fixing a configuration must give what was said of it. */
     for (int k = 0; good && k < 12; k++) {
         int i = rng_below(rng, g.p.nops), config = rng_below(rng, op[i].nconfigs);
-        double at = topt_weigher_config(w, i, config);
+        double at = stands(w, corner, i, config);
         int64_t with = least_with(&g.p, op, by, i % 2, config);
         double want = (double)(with - best) / (double)(weight(by, corner) - best);
         good = want > 1 ? at > 1 : fabs(at - want) < 1e-9;
