@@ -280,6 +280,7 @@ static int solve_variant(const struct row *row, struct topt_shape_search *s,
     if (know(row, all, &o, &aim))
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for what is known");
     s->aim = row->question == LEAST ? NULL : &aim;
+    s->fastest = row->question == FASTEST;
     r->phase = PRICE;
     int rc = topt_shape_problem(s, v, &p, err);
     r->cpu[PRICE] += since(&t);
