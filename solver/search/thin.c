@@ -30,6 +30,7 @@
 enum {
     MOST_VALUES = 2048, /* of an end: as many squared are compared */
     MOST_PARTS = 1024,  /* of a table */
+    MOST_FACTORS = 256, /* that see an operator, among which one is looked for */
     MOST_SIDES = 1,     /* of an end; where there are more little is outdone, ... */
     NBUCKETS = 1024,
 };
@@ -165,13 +166,13 @@ static void mark_edges(struct thinner *t, int place)
         mark_edges(t, p->right);
 }
 
-/* The only other factor over the same operators; NULL: there is none, or several. */
+/* The only other factor over the same operators; NULL: there is none, or several, or too many to look. */
 static const struct factor *find_parallel(const struct thinner *t, const struct factor *f)
 {
     const struct plan *p = t->plan;
     const struct factor *ret = NULL;
     int a = f->op[0], b = f->op[1], op = p->factors_of[a].n < p->factors_of[b].n ? a : b;
-    if (a == b)
+    if (a == b || p->factors_of[op].n > MOST_FACTORS)
         return NULL;
     for (int i = p->factors_of[op].first; i >= 0; i = topt_factor_after(p, op, i)) {
         const struct factor *g = &p->factor[i];
