@@ -21,6 +21,8 @@ enum {
     NEAR_MOST = 16384, /* ... at most */
     NEARER_TIMES = 4,  /* entries in a small problem, to those in the one before */
     SMALL_TIMES = 4,   /* what is larger by this only is searched as a whole */
+    STUCK_TIMES = 32,  /* ... where hardly anything of it has gone since the last look */
+    STUCK_PART = 8,    /* of what was left: if less of it has gone, that is */
     PROOF_PART = 2,    /* of the tolerance, by which orbits are searched */
 };
 
@@ -32,6 +34,7 @@ struct settle {
     struct topt_search_options own;    /* of searches: with what is left of the work, */
     struct topt_cost known;            /* and what is had, whatever it needs */
     int64_t near;                      /* entries of the next small problem */
+    int64_t left;                      /* entries that the last look left */
     int64_t floor;                     /* nothing that was left out is faster */
     int open;                          /* nor is that proven within the tolerance */
     struct survey survey;              /* of the part */
@@ -247,10 +250,10 @@ static int something_fits(struct settle *s)
 
 /* What is near is searched, more and more of it while nothing fits.  1 where something is known that does, 0
  * where not, or -1; '*ret_any': may anything fit at all? */
-static int look_near(struct settle *s, int64_t all, int *ret_any)
+static int look_near(struct settle *s, int64_t all, int times, int *ret_any)
 {
     *ret_any = 1;
-    for (int n = 0; *ret_any && all > SMALL_TIMES * s->near && !over(s); n++) {
+    for (int n = 0; *ret_any && all > times * s->near && !over(s); n++) {
         if (search_near(s, n > 0))
             return -1;
         if (aim_of(s) < INT64_MAX)
@@ -264,7 +267,10 @@ static int look_near(struct settle *s, int64_t all, int *ret_any)
 static enum step look(struct settle *s, int known)
 {
     int last = TOPT_LEVEL_BEYOND - known, any;
-    int found = look_near(s, topt_levels_entries(&s->levels, last), &any);
+    int64_t left = topt_levels_entries(&s->levels, last);
+    int stuck = known && left > s->left - s->left / STUCK_PART;
+    s->left = left;
+    int found = look_near(s, left, stuck ? STUCK_TIMES : SMALL_TIMES, &any);
     if (found < 0)
         return FAILED;
     if (over(s) || !any)
@@ -348,6 +354,7 @@ int topt_settle_fastest(struct topt_problem *p, const struct topt_search_options
                        .whole = p,
                        .part = p,
                        .near = first_near(p),
+                       .left = INT64_MAX,
                        .floor = INT64_MAX};
     enum step step = MORE;
     *ret = (struct topt_solutions){.claim = topt_claim_exact()};
