@@ -22,8 +22,9 @@ enum {
     NEARER_TIMES = 4,  /* entries in a small problem, to those in the one before */
     SMALL_TIMES = 4,   /* what is larger by this only is searched as a whole */
     STUCK_TIMES = 32,  /* ... where hardly anything of it has gone since the last look */
-    STUCK_PART = 8,    /* of what was left: if less of it has gone, that is */
-    PROOF_PART = 2,    /* of the tolerance, by which orbits are searched */
+    STUCK_MOST = 1 << 20, /* ... as long as pricing it takes seconds */
+    STUCK_PART = 8,       /* of what was left: if less of it has gone, that is */
+    PROOF_PART = 2,       /* of the tolerance, by which orbits are searched */
 };
 
 struct settle {
@@ -268,7 +269,7 @@ static enum step look(struct settle *s, int known)
 {
     int last = TOPT_LEVEL_BEYOND - known, any;
     int64_t left = topt_levels_entries(&s->levels, last);
-    int stuck = known && left > s->left - s->left / STUCK_PART;
+    int stuck = known && left <= STUCK_MOST && left > s->left - s->left / STUCK_PART;
     s->left = left;
     int found = look_near(s, left, stuck ? STUCK_TIMES : SMALL_TIMES, &any);
     if (found < 0)

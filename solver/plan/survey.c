@@ -297,10 +297,10 @@ static int worth(const struct scope *c, const struct range *r)
 
 /* Is more to be looked at than the range as a whole?  Not at first ('before' is 0), when prices of what is near
  * raise the bound by more. */
-static int goes_on(const struct scope *c, const struct range *next, double before)
+static int goes_on(const struct scope *c, const struct range *r, double before)
 {
     return before > 0 && c->s->aim < INT64_MAX && c->seen < RANGES && paid(c, before) &&
-           worth(c, next);
+           worth(c, r);
 }
 
 static int look(struct scope *c, struct range r, double before);
@@ -333,7 +333,7 @@ static int look(struct scope *c, struct range r, double before)
         return 0;
     }
     struct range left = trimmed(c);
-    int more = goes_on(c, &left, before);
+    int more = goes_on(c, &r, before);
     int rc = more ? 0 : find_near(c);
     unweigh(c);
     return more ? look_on(c, &r, &left) : rc;
