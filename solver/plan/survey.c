@@ -35,8 +35,8 @@ enum {
     GUESS = 4, /* where nothing is known that fits: a part slower than the bound */
 };
 
-/* Of a level: more than what numbers lose when they are divided. */
-static const double SLACK = 1e-9;
+/* More than what numbers lose when they are divided and added: of a sum, and of a level. */
+static const double LOST = 1e-14, SLACK = 1e-9;
 
 struct range {
     struct topt_caps low, high;
@@ -86,8 +86,15 @@ static double near_enough(const struct scope *c)
     return fmax(c->s->run.options->epsilon / 8, 1.0 / 8192);
 }
 
-static void raise_bound(struct scope *c, double bound, double slope)
+/* What the last weighing says of strategies that need the room or less: by its own weights, whose ratio is only about
+ * that which was asked for. */
+static void raise_bound(struct scope *c)
 {
+    struct topt_weights by = topt_weigher_weights(c->weigher);
+    double slope = (double)by.memory / (double)by.time;
+    double room = by.memory ? (double)c->room * slope : 0;
+    double weight = (double)by.least / (double)by.time;
+    double bound = weight - room - (weight + fabs(room)) * LOST;
     if (bound <= c->bound)
         return;
     c->bound = bound;
@@ -109,7 +116,8 @@ static int find_ends(struct scope *c, int *ret_some)
     r->fast = r->light = (struct topt_cost){0, 0};
     if (weigh(c, (struct topt_weighing){0, 1}, &r->fast, ret_some))
         return -1;
-    raise_bound(c, (double)r->fast.time, 0);
+    if (*ret_some)
+        raise_bound(c);
     if (!*ret_some || r->fast.time > c->s->aim || r->fast.memory <= c->room)
         return 0;
     if (weigh(c, (struct topt_weighing){1, 0}, &r->light, ret_some))
@@ -134,9 +142,7 @@ static int move_end(struct scope *c)
         return 0;
     wide gain = (wide)by.memory * (light.memory - middle.memory) +
                 (wide)by.time * (light.time - middle.time);
-    double slope = (double)by.memory / (double)by.time;
-    raise_bound(c, (double)middle.time + (double)(middle.memory - c->room) * slope,
-                slope);
+    raise_bound(c);
     if (gain <= 0 || (double)gain / (double)by.time < c->bound * near_enough(c) ||
         c->bound > (double)c->s->aim)
         return 0;
