@@ -78,8 +78,11 @@ static int has_windows(const struct topt_model *m)
 struct topt_alive topt_alive(const struct topt_costing *k)
 {
     int each = has_windows(k->model) && k->mesh->devices <= TOPT_PEAK_DEVICES;
-    return (struct topt_alive){.sink = {alive_alloc, alive_release, alive_keep,
-                                        alive_emit, alive_get, NULL, NULL},
+    return (struct topt_alive){.sink = {.alloc = alive_alloc,
+                                        .release = alive_release,
+                                        .keep = alive_keep,
+                                        .emit = alive_emit,
+                                        .get = alive_get},
                                .k = k,
                                .lanes = each ? 1 + k->mesh->devices : 1};
 }

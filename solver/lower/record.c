@@ -75,8 +75,11 @@ static const struct topt_buffer *record_get(struct topt_sink *sink, int buffer)
 
 struct topt_recorder topt_recorder(struct topt_program *p)
 {
-    return (struct topt_recorder){.sink = {record_alloc, record_release, record_keep,
-                                           record_emit, record_get, NULL, NULL},
+    return (struct topt_recorder){.sink = {.alloc = record_alloc,
+                                           .release = record_release,
+                                           .keep = record_keep,
+                                           .emit = record_emit,
+                                           .get = record_get},
                                   .p = p};
 }
 

@@ -111,11 +111,10 @@ static int fill(struct instance *in, const struct shape_row *s)
             int to = operator_at(in, s, b, s->arc[k].to);
             if (to >= nops || from >= to)
                 continue;
-            edge[nedges++] = (struct topt_search_edge){
-                from, to,
-                nedges >= s->narcs && in->spec.alike ? edge[k].table : edge_table(in),
-                in->self, in->self};
-            if (!edge[nedges - 1].table)
+            int again = nedges >= s->narcs && in->spec.alike;
+            edge[nedges] = (struct topt_search_edge){
+                from, to, again ? edge[k].table : edge_table(in), in->self, in->self};
+            if (!edge[nedges++].table)
                 return -1;
         }
     in->p = (struct topt_search_problem){nops, op, nedges, edge};
