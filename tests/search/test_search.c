@@ -182,8 +182,8 @@ static void test_growth(void)
     /* The paper's n^2 log n takes cumulated points to be in random order.  Sums of independent
      * costs are not: light prefixes are slow ones, and the frontier itself grows like n^2. */
     ok(by_n > 1.5 && by_n < 3.4, "ft-plain on a chain grows as n^%.2f", by_n);
-    ok(by_k > 1.8 && by_k < 2.7, "ft-plain on a chain grows as K^%.2f", by_k);
-    ok(elim > 2.6, "ft-elimination on a chain grows as K^%.2f", elim);
+    ok(by_k > 1.9 && by_k < 2.5, "ft-plain on a chain grows as K^%.2f", by_k);
+    ok(elim >= 2.7, "ft-elimination on a chain grows as K^%.2f", elim);
     ok(chain_work("ft-elimination", 12, 24) >= 5 * chain_work("ft-plain", 12, 24),
        "linear dynamic programming does less than a fifth of elimination's work");
     ok(chain_work("ft", 80, 8) < chain_work("ft-plain", 80, 8),
