@@ -20,6 +20,7 @@
  * were relaxed is tried to be kept: what is relaxed for it instead stays so where the lightest then weighs more, memory
  * and time counting as above. */
 #include "relax.h"
+#include "sweep.h"
 #include "weigh.h"
 
 #include <math.h>
@@ -30,7 +31,6 @@ enum {
     SAMPLE = 64, /* rows and columns of a table that are looked at */
     WIDER = 4,   /* so much larger, a whole graph's tables may be */
     TO_KEEP = 4, /* kinds, at most, that are tried to be kept */
-    FINE = 8     /* so much less than sums may be is weighed, for edges' costs */
 };
 /* By so much more the lightest is to weigh where others are relaxed. */
 static const double BETTER = 1 + 1.0 / 4096;
@@ -54,9 +54,8 @@ struct relaxation {
     int *first; /* where each kind begins, and the end */
     char *kept; /* by kind: it is not to be relaxed */
     int nkinds;
-    struct topt_cost most; /* about, of a strategy */
-    int fits;              /* is the plan, as it is, within the limits? */
-    int planned;           /* is it of the edges that are marked now? */
+    int fits;    /* is the plan, as it is, within the limits? */
+    int planned; /* is it of the edges that are marked now? */
 };
 
 /* ---- what bonds lose ---------------------------------------------------------------------------- */
@@ -187,7 +186,7 @@ static int by_table(const void *x, const void *y)
 static int find_edges(struct relaxation *r)
 {
     const struct topt_search_problem *p = r->problem;
-    struct topt_cost most = r->most = most_of(p);
+    struct topt_cost most = most_of(p);
     struct use *use = malloc(((size_t)p->nedges + 1) * sizeof *use);
     if (!use)
         return topt_search_nomem(r->err);
@@ -329,11 +328,17 @@ static int relax_few(struct relaxation *r)
 static int weigh(struct relaxation *r, double *ret)
 {
     struct bound b;
+    struct topt_cost most;
     const struct plan *p = r->plan;
+    *ret = 0;
+    if (topt_sweep_most(p, &most, r->err))
+        return -1;
+    if (most.time >= TOPT_HEAVY / 4 || most.memory >= TOPT_HEAVY / 4)
+        return 0; /* too large to be weighed */
     int rc = topt_bound_init(&b, &p->tables, r->err);
     b.light = 1;
-    b.time = TOPT_LIGHT / FINE / (r->most.time + 1) + 1;
-    b.memory = TOPT_LIGHT / FINE / (r->most.memory + 1) + 1;
+    b.time = TOPT_LIGHT / 2 / (most.time + 1) + 1;
+    b.memory = TOPT_LIGHT / 2 / (most.memory + 1) + 1;
     if (!rc && topt_weigh_least(&p->tables, r->options->cancel, &b))
         rc = topt_fail(r->err, TOPT_ERR_CANCELED, "the search was canceled");
     if (!rc)
