@@ -40,7 +40,8 @@ struct end_key {
     int own, view, nsides; /* table of the operator's own costs; how the factor sees it */
     int beside;            /* the number of what stands beside the factor, or -1 */
     struct {
-        int table, is_from, of; /* an edge's table; how that sees the operator */
+        int table, is_from, of; /* an edge's table; how that sees the operator; ... */
+        int used;               /* ... and which of its classes the other end may take */
     } side[TOPT_MOST_SIDES];
 };
 
@@ -234,9 +235,30 @@ static int by_side(const void *x, const void *y)
     return memcmp(x, y, sizeof((struct end_key *)0)->side[0]);
 }
 
+/* Marks of the classes that an edge's other end may take, as its operator ('is_from') sees it. */
+static char *find_used(const struct thinner *t, int edge, int is_from,
+                       struct topt_arena *a)
+{
+    const struct plan *p = t->plan;
+    const struct factor *f = &p->factor[p->problem->nops + edge];
+    const struct view *view = &f->view[is_from];
+    char *used = TOPT_NEW(a, view->n, char);
+    for (int c = 0; used && c < p->nvalues[f->op[is_from]]; c++)
+        used[view->of[c]] = 1;
+    return used;
+}
+
+/* A number for them: of blocks alike, one may stand beside an operator that has less to choose. */
+static int number_of_used(struct thinner *t, int edge, int is_from, struct topt_arena *a)
+{
+    const struct factor *f = &t->plan->factor[t->plan->problem->nops + edge];
+    const char *used = find_used(t, edge, is_from, a);
+    return used ? number_of(t, &t->views, used, (size_t)f->view[is_from].n) : -1;
+}
+
 /* The sides of an operator's edges that are not marked.  1, 0 where they are too many, or -1. */
-static int find_sides(struct thinner *t, int op, int most, struct end_key *end,
-                      struct outside_end *ret)
+static int find_sides(struct thinner *t, int op, int most, struct topt_arena *a,
+                      struct end_key *end, struct outside_end *ret)
 {
     const struct plan *p = t->plan;
     for (int i = t->first[op]; i < t->first[op + 1]; i++) {
@@ -251,12 +273,14 @@ static int find_sides(struct thinner *t, int op, int most, struct end_key *end,
             edge->table->to_classes > MOST_VALUES)
             return 0;
         int of = number_of_view(t, op, &f->view[!is_from]);
-        if (of < 0)
+        int used = number_of_used(t, e, is_from, a);
+        if (of < 0 || used < 0)
             return -1;
         ret->edge[ret->nsides++] = e;
         end->side[end->nsides].table = t->leaf[e]->id;
         end->side[end->nsides].is_from = is_from;
-        end->side[end->nsides++].of = of;
+        end->side[end->nsides].of = of;
+        end->side[end->nsides++].used = used;
     }
     qsort(end->side, (size_t)end->nsides, sizeof end->side[0], by_side);
     return 1;
@@ -264,7 +288,7 @@ static int find_sides(struct thinner *t, int op, int most, struct end_key *end,
 
 /* What a factor's end has outside: NO_END where that is too much.  0, or -1: memory. */
 static int find_end(struct thinner *t, const struct factor *f, int d, int beside,
-                    int most, struct outside_end *ret)
+                    int most, struct topt_arena *a, struct outside_end *ret)
 {
     int op = f->op[d];
     struct end_key end;
@@ -273,7 +297,7 @@ static int find_end(struct thinner *t, const struct factor *f, int d, int beside
     *ret = (struct outside_end){.number = NO_END};
     if (t->plan->nvalues[op] > MOST_VALUES)
         return 0;
-    int rc = find_sides(t, op, most, &end, ret);
+    int rc = find_sides(t, op, most, a, &end, ret);
     if (rc <= 0)
         return rc;
     end.own =
@@ -294,11 +318,9 @@ static struct swap_side *find_side(const struct thinner *t, int edge, int is_fro
     const struct factor *f = &p->factor[p->problem->nops + edge];
     struct swap_lists lists = {leaf->first, leaf->cost, f->view[0].n, f->view[1].n};
     struct swap_side *side = TOPT_NEW(a, 1, struct swap_side);
-    char *used = TOPT_NEW(a, f->view[is_from].n, char);
+    const char *used = find_used(t, edge, is_from, a);
     if (!side || !used)
         return NULL;
-    for (int c = 0; c < p->nvalues[f->op[is_from]]; c++)
-        used[f->view[is_from].of[c]] = 1;
     return topt_swap_side(side, lists, is_from, used, a) ? NULL : side;
 }
 
@@ -491,7 +513,7 @@ static int find_outside(struct thinner *t, const struct factor *f, struct topt_a
     mark_edges(t, f->place);
     ret->beside = find_beside(t, f, a, &beside);
     for (int d = 0; d < 2; d++)
-        if (find_end(t, f, d, beside, most, &ret->end[d]))
+        if (find_end(t, f, d, beside, most, a, &ret->end[d]))
             return nomem(err);
     return 0;
 }

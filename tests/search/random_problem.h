@@ -139,7 +139,8 @@ static inline int wants_edge(struct random_problem *g, int i, int j)
     return 1;
 }
 
-/* hub -> a -> b -> hub, hub -> hub: each block with the very tables of the first. */
+/* hub -> a -> b -> hub, hub -> hub: each block with the very tables of the first.  The first hub or
+ * the last may have less to choose than the others, as where something else has narrowed it. */
 static inline int random_blocks(struct random_problem *g, struct topt_search_op *op,
                                 struct topt_search_edge *edge)
 {
@@ -156,6 +157,8 @@ static inline int random_blocks(struct random_problem *g, struct topt_search_op 
             } else {
                 edge[n] = random_edge(g, from[k], to[k]);
             }
+    struct topt_search_op *end = &op[rng_below(g->rng, 2) ? 0 : g->p.nops - 1];
+    end->nconfigs = 1 + rng_below(g->rng, end->nconfigs);
     return n;
 }
 
