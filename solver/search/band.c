@@ -292,10 +292,8 @@ static struct step_corner step_at(const struct band *band, const struct steps *a
 {
     int64_t heaviest = i < all->n ? all->point[i].memory - 1 : band->corner.memory;
     int64_t before = i ? all->point[i - 1].time : all->before;
-    struct step_corner s = {before, {heaviest, before - 1}};
-    if (s.corner.time > band->corner.time)
-        s = (struct step_corner){0, {heaviest, band->corner.time}};
-    return s;
+    int64_t slowest = min(before - 1, band->corner.time);
+    return (struct step_corner){before > band->slowest ? 0 : before, {heaviest, slowest}};
 }
 
 /* What the heaviest strategy weighs that may be missed when only 'point' and what was known
@@ -363,14 +361,13 @@ static size_t thin(const struct bander *b, struct band *band, struct run r,
 {
     const struct topt_search_options *o = b->options;
     int64_t before = band->left.time; /* of the last that is kept */
-    int kept = before < INT64_MAX;    /* is there one? */
+    int kept = before < INT64_MAX && before <= band->slowest; /* is there one? */
     int thinning = o->epsilon > 0 && !o->fastest;
     size_t n = 0;
     for (uint32_t i = 0; i < r.n; i++) {
         int64_t next = i + 1 < r.n ? r.cost[i + 1].memory - 1 : band->corner.memory;
         int64_t missed = topt_search_missed(before, o->epsilon);
-        if (thinning && kept && before - 1 <= band->corner.time &&
-            missed < r.cost[i].time &&
+        if (thinning && kept && missed < r.cost[i].time &&
             band->time * missed + band->memory * next <= band->explored) {
             band->left_out =
                 fmax(band->left_out, topt_search_excess(before, r.cost[i].time));

@@ -27,6 +27,8 @@ struct band {
     enum band_state state;
     int depth;
     struct topt_cost left, right, corner;
+    int64_t
+        slowest; /* of what is wanted at all: an end that is slower stands for nothing */
     struct found middle;            /* its choices are owned */
     int64_t time, memory, explored; /* the weighing: see struct bound */
     struct topt_cost *found;        /* sorted */

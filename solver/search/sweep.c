@@ -234,14 +234,16 @@ static int reduce_crossovers(const struct band *b, struct crossover *x, int n)
     return kept;
 }
 
-/* Does 'before' stand for all that may be found below so much memory, by the tolerance?  Below the line between
- * the band's ends nothing is. */
+/* Does 'before' stand for all that may be found below so much memory, by the tolerance, if it is wanted itself?  Below
+ * the line between the band's ends nothing is. */
 static int stands_for(const struct sweep *s, const struct band *b,
                       struct topt_cost before, int64_t memory)
 {
     __extension__ typedef __int128 wide; /* the largest costs are not scaled */
     wide line = (wide)b->time * b->left.time + (wide)b->memory * b->left.memory;
-    int64_t missed = topt_search_missed(before.time, s->options->epsilon);
+    int64_t missed = before.time > s->limit.time
+                         ? s->limit.time
+                         : topt_search_missed(before.time, s->options->epsilon);
     return (wide)b->time * missed + (wide)b->memory * memory < line;
 }
 
@@ -318,7 +320,7 @@ static int cross(struct sweep *s, const struct band *b)
 static int band_between(const struct sweep *s, struct topt_cost l, struct topt_cost r,
                         int depth, struct band *ret)
 {
-    *ret = (struct band){.depth = depth, .left = l, .right = r};
+    *ret = (struct band){.depth = depth, .left = l, .right = r, .slowest = s->limit.time};
     ret->time = r.memory - l.memory;
     ret->memory = l.time - r.time;
     ret->corner.memory = min(r.memory - 1, s->limit.memory);
@@ -333,7 +335,11 @@ static int band_between(const struct sweep *s, struct topt_cost l, struct topt_c
  * was found was too coarse to tell. */
 static int band_at_end(const struct sweep *s, struct topt_cost end, struct band *ret)
 {
-    *ret = (struct band){.left = end, .right = end, .time = s->most.memory, .memory = 1};
+    *ret = (struct band){.left = end,
+                         .right = end,
+                         .slowest = s->limit.time,
+                         .time = s->most.memory,
+                         .memory = 1};
     ret->corner = (struct topt_cost){end.memory - 1, end.time};
     return s->options->fastest && end.memory <= s->limit.memory && end.memory > 0 &&
            end.time <= s->limit.time;
@@ -532,6 +538,7 @@ static int search_plainly(struct sweep *s)
         return topt_search_nomem(s->err);
     s->nbands = 1;
     s->band->corner = s->limit;
+    s->band->slowest = s->limit.time;
     s->band->left.time = INT64_MAX; /* no point begins it */
     s->band->explored = INT64_MAX;
     return topt_band_plain(&s->bander[0], s->band);

@@ -100,22 +100,28 @@ static int narrow(struct zoom *z)
     return topt_excerpt(&z->narrowed, NULL, b->err) ? -1 : 1;
 }
 
+/* 1, 0 where what is left is too entangled to be searched exactly (in another order its tables may be
+ * larger), or -1. */
 static int search(struct zoom *z)
 {
     const struct band *band = z->band;
     struct topt_search_options o = *z->b->options;
     struct known_costs known = {z->b->known.at, z->b->known.n, NULL};
+    struct topt_error why = {0};
     struct plan plan;
     o.threads = 1;
     o.progress = NULL;
     o.memory_limit = band->corner.memory;
-    o.time_limit = band->corner.time;
     o.max_work = z->b->work_budget;
-    int rc = topt_plan_init(&plan, &z->narrowed.problem, NULL, &o, z->b->err);
-    if (!rc)
-        rc = topt_sweep_between(&plan, &o, known, band->left, band->right, &z->frontier,
-                                z->b->err);
+    int rc = 1;
+    if (topt_plan_exactly(&plan, &z->narrowed.problem, &o, &why))
+        rc = why.code == TOPT_ERR_LIMIT ? 0 : -1;
+    else if (topt_sweep_between(&plan, &o, known, band->left, band->right, &z->frontier,
+                                &why))
+        rc = -1;
     topt_plan_fini(&plan);
+    if (rc < 0 && z->b->err)
+        *z->b->err = why;
     return rc;
 }
 
@@ -168,7 +174,7 @@ static int try(struct zoom *z)
 {
     int rc = narrow(z);
     if (rc > 0)
-        rc = search(z) ? -1 : 1;
+        rc = search(z);
     if (rc > 0) {
         const struct topt_frontier *f = z->frontier;
         count(z);
