@@ -306,7 +306,7 @@ int topt_lanes_lowers(topt_lower_fn *ret[TOPT_LOWERS])
 }
 
 /* Sources got theirs in the first sweep, from which the second one goes on. */
-static void sweep(struct topt_lanes *l, struct run *r, struct topt_route_stats *stats)
+static void sweep(struct topt_lanes *l, struct run *r)
 {
     const struct chart *c = l->on;
     size_t width = 4 * (size_t)r->quads;
@@ -317,11 +317,9 @@ static void sweep(struct topt_lanes *l, struct run *r, struct topt_route_stats *
             int32_t i = c->first[p];
             struct topt_arrivals by = {c->first[p + 1] - i, c->from + i, l->step + i,
                                        l->when, k - 1};
-            stats->relaxed += by.n;
             if (!l->lower(r->way + (size_t)p * width, r->way, &by, r->quads))
                 continue;
             l->when[p] = (uint16_t)k;
-            stats->settled++;
             any = 1;
         }
     }
@@ -416,7 +414,7 @@ static int list_sources(struct topt_way_question *const *question, int n,
 
 /* A run from these takes the place of the oldest. */
 static int make_run(struct topt_lanes *l, struct topt_way_question *const *question,
-                    int n, struct topt_route_stats *stats)
+                    int n)
 {
     struct run *r = &l->run[l->next];
     r->tariff = NULL;
@@ -431,8 +429,7 @@ static int make_run(struct topt_lanes *l, struct topt_way_question *const *quest
         r->way[(size_t)place * width + (size_t)k] = 0;
         l->when[place] = 1;
     }
-    stats->trees += r->n;
-    sweep(l, r, stats);
+    sweep(l, r);
     r->tariff = l->tariff;
     l->next = (l->next + 1) % KEPT;
     return 0;
@@ -523,7 +520,7 @@ static int begin(struct topt_lanes *l, struct topt_tariff *t, struct topt_atlas 
 
 int topt_lanes_answer(struct topt_lanes *l, struct topt_tariff *t,
                       struct topt_atlas *atlas, struct topt_way_question *const *question,
-                      int n, struct topt_arena *arena, struct topt_route_stats *stats)
+                      int n, struct topt_arena *arena)
 {
     const struct topt_way_source *s = &question[0]->source;
     int left = n;
@@ -533,7 +530,6 @@ int topt_lanes_answer(struct topt_lanes *l, struct topt_tariff *t,
         return -1;
     if (!left || !suits(s, left))
         return 0;
-    return make_run(l, question, n, stats) || answer_known(l, question, n, arena, &left)
-               ? -1
-               : 0;
+    return make_run(l, question, n) || answer_known(l, question, n, arena, &left) ? -1
+                                                                                  : 0;
 }

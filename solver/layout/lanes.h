@@ -34,7 +34,6 @@ void topt_lanes_drop(struct topt_lanes *l, const struct topt_tariff *t);
  * are in 'arena'.  Those whose way takes more than an hour are left without an answer.  -1: memory was short. */
 int topt_lanes_answer(struct topt_lanes *l, struct topt_tariff *t,
                       struct topt_atlas *atlas, struct topt_way_question *const *question,
-                      int n, struct topt_arena *arena,
-                      struct topt_route_stats *stats) TOPT_MUST_CHECK;
+                      int n, struct topt_arena *arena) TOPT_MUST_CHECK;
 
 #endif

@@ -89,10 +89,9 @@ struct topt_time topt_router_time(struct topt_router *r, enum topt_collective c,
     return topt_ways_time(topt_team_ways(r->team), c, g.nodes, g.per_node, bytes);
 }
 
-void topt_router_stats(const struct topt_router *r, struct topt_route_stats *ret)
+int64_t topt_router_routes(const struct topt_router *r)
 {
-    *ret = (struct topt_route_stats){.routes = (int64_t)r->routes.n};
-    topt_team_stats(r->team, ret);
+    return (int64_t)r->routes.n;
 }
 
 /* ---- tables ----------------------------------------------------------------------------- */

@@ -7,8 +7,7 @@
 #include "topt_pool.h"
 #include "ways.h"
 
-/* So few questions are not worth waking threads up for; so many sources are one thread's at most.  The
- * second does not depend on the number of threads, so that the work that is counted does not either. */
+/* So few questions are not worth waking threads up for; so many sources are one thread's at most. */
 enum { FEW_QUESTIONS = 256, RUN_SOURCES = 128 };
 
 struct topt_team {
@@ -61,12 +60,6 @@ void topt_team_destroy(struct topt_team *t)
 struct topt_ways *topt_team_ways(struct topt_team *t)
 {
     return t->ways[0];
-}
-
-void topt_team_stats(const struct topt_team *t, struct topt_route_stats *ret)
-{
-    for (int i = 0; i < t->nways; i++)
-        topt_ways_stats(t->ways[i], ret);
 }
 
 /* As many as 'n', with threads for them. */

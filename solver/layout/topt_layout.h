@@ -185,14 +185,9 @@ int64_t topt_floor_between(const struct topt_floors *f, const struct topt_shape 
                            int element_bytes, const struct topt_floor_end *from,
                            const struct topt_floor_end *to);
 
-/* The work that routes took. */
-struct topt_route_stats {
-    int64_t routes;  /* different ones that were asked for */
-    int64_t trees;   /* sources */
-    int64_t settled; /* layouts that were gone on from, by some sources together once */
-    int64_t relaxed; /* moves looked at */
-};
-void topt_router_stats(const struct topt_router *r, struct topt_route_stats *ret);
+/* How many different routes were asked for.  (What finding them took depends on which thread
+ * remembers what, and is not counted.) */
+int64_t topt_router_routes(const struct topt_router *r);
 
 /* Cheapest path of 's' from one layout to another ('to' is never partial where 'from' is
  * not).  The result is borrowed until the router is destroyed. */

@@ -64,7 +64,6 @@ struct topt_ways {
     struct topt_lanes *lanes;
     struct topt_arena *arena;
     struct topt_atlas atlas[TOPT_WAY_GROUPS + 1][TOPT_MAX_RANK + 1];
-    struct topt_route_stats stats;
 
     /* questions of one tariff */
     struct topt_atlas *on;
@@ -240,13 +239,11 @@ static void settle(struct topt_ways *w, int32_t spot)
     if (w->failed)
         return;
     w->from[spot].stamp |= DONE;
-    w->stats.settled++;
     for (int32_t i = m.first; i < m.first + m.n; i++) {
         const struct topt_atlas_class *c = &a->class[i];
         int64_t key = topt_key_sum(here, step[i]);
         if (step[i] == NONE)
             continue;
-        w->stats.relaxed += c->narcs;
         for (int k = 0; k < c->narcs; k++)
             go(w, spot, key, a->arc[c->arc + k]);
     }
@@ -346,13 +343,6 @@ void topt_ways_destroy(struct topt_ways *w)
     free(w);
 }
 
-void topt_ways_stats(const struct topt_ways *w, struct topt_route_stats *ret)
-{
-    ret->trees += w->stats.trees;
-    ret->settled += w->stats.settled;
-    ret->relaxed += w->stats.relaxed;
-}
-
 /* The tariff that was not used for longest becomes the source's. */
 static int take_tariff(struct topt_ways *w, const struct topt_way_source *s)
 {
@@ -416,7 +406,6 @@ static int begin_source(struct topt_ways *w, struct topt_way_question *const *qu
     w->stamp += 2;
     w->heap.n = 0;
     w->ntargets = n;
-    w->stats.trees++;
     for (int i = 0; i < n; i++) {
         w->target[i] = number(w, question[i]->to);
         if (w->failed)
@@ -496,8 +485,8 @@ static int ask_lanes(struct topt_ways *w, struct topt_way_question *const *quest
         for (end = i + 1; end < n; end++)
             if (is_source_after(question, end) && ++sources > TOPT_LANES)
                 break;
-        if (topt_lanes_answer(w->lanes, w->tariff, w->on, question + i, end - i, w->arena,
-                              &w->stats))
+        if (topt_lanes_answer(w->lanes, w->tariff, w->on, question + i, end - i,
+                              w->arena))
             return -1;
     }
     return 0;

@@ -133,8 +133,6 @@ int topt_ways_answer(struct topt_ways *w, struct topt_way_question *const *quest
                      int n, struct topt_error *err) TOPT_MUST_CHECK;
 /* Bytes of the largest block. */
 int64_t topt_way_bytes(const struct topt_way_source *w, uint64_t state);
-/* Adds to 'ret'. */
-void topt_ways_stats(const struct topt_ways *w, struct topt_route_stats *ret);
 
 /* team.c: as many of them as there are threads, who share the sources of many questions. */
 struct topt_team;
@@ -148,6 +146,5 @@ struct topt_ways *topt_team_ways(struct topt_team *t);
 int topt_team_answer(struct topt_team *t, struct topt_way_question **question, int n,
                      int threads, const atomic_bool *cancel,
                      struct topt_error *err) TOPT_MUST_CHECK;
-void topt_team_stats(const struct topt_team *t, struct topt_route_stats *ret);
 
 #endif

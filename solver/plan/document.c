@@ -162,12 +162,9 @@ json_t *topt_work_json(const struct topt_search_stats *s)
 
 json_t *topt_pricing_json(const struct topt_problem_stats *s)
 {
-    return json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "configs", (json_int_t)s->priced_configs,
-        "entries", (json_int_t)s->priced_entries, "moves", (json_int_t)s->priced_moves,
-        "routes", (json_int_t)s->routes.routes, "trees", (json_int_t)s->routes.trees,
-        "settled", (json_int_t)s->routes.settled, "relaxed",
-        (json_int_t)s->routes.relaxed);
+    return json_pack("{s:I, s:I, s:I, s:I}", "configs", (json_int_t)s->priced_configs,
+                     "entries", (json_int_t)s->priced_entries, "moves",
+                     (json_int_t)s->priced_moves, "routes", (json_int_t)s->routes);
 }
 
 json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)

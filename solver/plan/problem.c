@@ -211,10 +211,7 @@ void topt_problem_stats_add(struct topt_problem_stats *into,
     into->priced_configs += from->priced_configs;
     into->priced_entries += from->priced_entries;
     into->priced_moves += from->priced_moves;
-    into->routes.routes += from->routes.routes;
-    into->routes.trees += from->routes.trees;
-    into->routes.settled += from->routes.settled;
-    into->routes.relaxed += from->routes.relaxed;
+    into->routes += from->routes;
 }
 
 /* ---- random strategies --------------------------------------------------------------------- */

@@ -93,10 +93,10 @@ struct topt_problem; /* opaque */
 struct topt_problem_stats {
     int64_t nodes, configs, layouts, edge_entries;
     /* The work of pricing: what is alike is priced once. */
-    int64_t priced_configs;         /* of operators and hubs */
-    int64_t priced_entries;         /* of tables, by classes of both ends */
-    int64_t priced_moves;           /* of tensors of one shape, by layouts of both ends */
-    struct topt_route_stats routes; /* of a shape's router; not of one problem */
+    int64_t priced_configs; /* of operators and hubs */
+    int64_t priced_entries; /* of tables, by classes of both ends */
+    int64_t priced_moves;   /* of tensors of one shape, by layouts of both ends */
+    int64_t routes;         /* of a shape's router; not of one problem */
 };
 /* Sums, and the larger number of layouts. */
 void topt_problem_stats_add(struct topt_problem_stats *into,

@@ -364,7 +364,7 @@ static void add_stats(struct topt_shape_search *s, const struct topt_problem *p)
     struct topt_problem_stats stats;
     topt_problem_stats(p, &stats);
     topt_problem_stats_add(&s->stats, &stats);
-    topt_router_stats(s->router, &s->stats.routes); /* of all problems so far */
+    s->stats.routes = topt_router_routes(s->router); /* of all problems so far */
 }
 
 struct solver {
