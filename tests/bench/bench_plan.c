@@ -578,11 +578,20 @@ static void compare_spaces(struct row row, int64_t *full, json_t *into)
     }
 }
 
+/* "spaces" asks for all, "spaces-NAME" for those of one model. */
+static int losses_wanted(const struct row *row)
+{
+    const char *only = options.only;
+    if (options.quick && !row->quick)
+        return 0;
+    return !only || !strncmp(only, "spaces", 6) &&
+                        (!only[6] || (only[6] == '-' && !strcmp(only + 7, row->name)));
+}
+
 static void print_losses(json_t *into)
 {
     for (size_t i = 0; i < sizeof lossy / sizeof *lossy; i++) {
-        if ((options.quick && !lossy[i].quick) ||
-            (options.only && strcmp(options.only, "spaces")))
+        if (!losses_wanted(&lossy[i]))
             continue;
         for (size_t k = 0; k < sizeof loss_shapes / sizeof *loss_shapes; k++) {
             struct row row = lossy[i];
