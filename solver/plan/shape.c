@@ -511,6 +511,30 @@ static int price_and_search(struct solver *v, const struct topt_variant *variant
     return 0;
 }
 
+/* What makes nothing again costs less than a problem says that is free to: without a tolerance another variant has
+ * that for less, with one it may have left it out. */
+static int charge_what_it_costs(struct solver *v, const struct topt_variant *variant,
+                                const struct topt_problem *p, struct topt_solutions *part)
+{
+    struct topt_costing k;
+    struct topt_audit *audit = NULL;
+    int rc = 0;
+    for (int i = 0; i < part->n && !rc; i++) {
+        struct topt_strategy_cost cost;
+        int64_t peak;
+        if (topt_problem_charges(p, part->at[i].strategy))
+            continue;
+        if (!audit && (topt_shape_costing(v->s, variant, &k, v->err) ||
+                       !(audit = topt_audit_create(&k, v->err))))
+            return -1;
+        rc = topt_audit_strategy(audit, part->at[i].strategy, &cost, &peak, v->err);
+        if (!rc)
+            part->at[i].memory_bytes = cost.memory_bytes;
+    }
+    topt_audit_destroy(audit);
+    return rc;
+}
+
 static void tell_progress(const struct solver *v, const struct topt_variant *variant)
 {
     struct topt_progress *p = v->s->request->progress;
@@ -531,7 +555,8 @@ static int solve_variant(struct solver *v, const struct topt_variant *variant)
     if (beyond(topt_shape_least_bytes(v->s, variant), memory_limit(v)))
         return 0;
     tell_progress(v, variant);
-    int rc = price_and_search(v, variant, &p, &part);
+    int rc = price_and_search(v, variant, &p, &part) ||
+             charge_what_it_costs(v, variant, p, &part);
     if (!rc) {
         for (int i = 0; i < part.n; i++)
             part.at[i].variant = *variant;

@@ -273,6 +273,51 @@ static void compare_counts(uint64_t seed, struct topt_request *r, struct tally *
         printf("# seed %d: curve %d fewest %d\n", (int)seed, curve, fewest);
 }
 
+/* Is every point of 'all' stood for by one of 'few'? */
+static int stands_for_all(const json_t *few, const json_t *all, double epsilon)
+{
+    const json_t *x = json_object_get(few, "points"), *y = json_object_get(all, "points");
+    int good = 1;
+    for (size_t i = 0; i < json_array_size(y) && good; i++) {
+        const json_t *p = json_array_get(y, i);
+        good = 0;
+        for (size_t k = 0; k < json_array_size(x) && !good; k++) {
+            const json_t *q = json_array_get(x, k);
+            good = whole(q, "memory_bytes") <= whole(p, "memory_bytes") &&
+                   (double)whole(q, "time_ns") <=
+                       (double)whole(p, "time_ns") * (1 + epsilon);
+        }
+    }
+    return good;
+}
+
+/* Where recomputation is free to choose and a tolerance leaves things out, what makes nothing again is found beside
+ * what does: each point costs what the check says that it does, and stands for what is true. */
+static void test_tolerance(void)
+{
+    int failed = 0, n = 0, missed = 0;
+    for (uint64_t seed = 1; seed <= 24; seed++) {
+        struct topt_request r;
+        json_t *all = NULL, *few = NULL;
+        if (random_request(seed, &r)) {
+            r.factors = TOPT_FACTOR_RECOMPUTE;
+            r.blocks = TOPT_BLOCKS_ALIKE;
+            r.settings.granule_bytes = 1;
+            r.gpus = 4;
+            int rc = topt_plan_frontier(&r, &all, NULL);
+            r.epsilon = 0.1;
+            failed += rc || topt_plan_frontier(&r, &few, NULL);
+            missed += few && !stands_for_all(few, all, r.epsilon);
+            n++;
+        }
+        json_decref(all);
+        json_decref(few);
+        request_fini(&r);
+    }
+    is_int(failed, 0, "%d frontiers with recomputation within a tolerance", n);
+    is_int(missed, 0, "and what they leave out is stood for");
+}
+
 static void test_counts(void)
 {
     struct tally t = {0};
@@ -660,6 +705,7 @@ int main(void)
 {
     test_answers();
     test_counts();
+    test_tolerance();
     test_dozens();
     test_samples();
     test_more_devices();
