@@ -269,7 +269,8 @@ static int take_part(struct parts *s, int64_t from, int64_t to, struct topt_weig
 
 /* ---- the hull ------------------------------------------------------------------------------------ */
 
-/* The lightest strategy by a weighing that is exact up to a cost.  '*ret_some': is there one? */
+/* The lightest strategy by a weighing that is exact up to a cost; its choices are the caller's, where it does not fail.
+ * '*ret_some': is there one? */
 static int find_corner(struct parts *s, struct topt_weighing by, struct topt_cost up_to,
                        struct corner *ret, int *ret_some)
 {
@@ -279,7 +280,11 @@ static int find_corner(struct parts *s, struct topt_weighing by, struct topt_cos
         topt_weigher_lightest(w, ret_some, &ret->bound, s->err) ||
         topt_weigher_strategy(w, &ret->choice, &ret->real, s->err))
         return -1;
-    return ret->choice ? know(s, &ret->real, 1) : 0;
+    if (!ret->choice || !know(s, &ret->real, 1))
+        return 0;
+    free(ret->choice);
+    ret->choice = NULL;
+    return -1;
 }
 
 /* Between two corners of the hull; 'from' and 'to' are memories. */

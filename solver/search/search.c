@@ -269,8 +269,10 @@ int topt_search(const struct topt_search_problem *problem,
             continue;
         if (check_options(options, err) || topt_search_check(problem, err))
             return -1;
-        if (algorithms[i].run(problem, options, ret, err))
+        if (algorithms[i].run(problem, options, ret, err)) {
+            *ret = NULL;
             return -1;
+        }
         topt_frontier_keep_wanted(*ret, options);
         return 0;
     }

@@ -410,18 +410,18 @@ static int part_bands(struct sweep *s)
         }
         s->work += b->work;
         s->points += b->points;
-        rc |= know(s, b->middle.cost, b->middle.choice);
+        rc = rc || know(s, b->middle.cost, b->middle.choice);
         n += band_between(s, b->left, b->middle.cost, b->depth + 1, &all[n]);
         if (b->middle.cost.memory <= s->limit.memory)
             n += band_between(s, b->middle.cost, b->right, b->depth + 1, &all[n]);
         for (int k = first; k < n; k++)
-            rc |= cross(s, &all[k]);
+            rc = rc || cross(s, &all[k]);
         topt_band_fini(b);
     }
     free(s->band);
     s->band = all;
     s->nbands = n;
-    return rc;
+    return rc ? -1 : 0;
 }
 
 static int search_round(struct sweep *s)
