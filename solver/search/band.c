@@ -134,7 +134,7 @@ static void scale(struct topt_cost most, int64_t heaviest, int64_t *time, int64_
     *memory = b || !*memory ? b : 1;
 }
 
-static int canceled(struct topt_error *err)
+static int interrupted(struct topt_error *err)
 {
     return topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled");
 }
@@ -163,8 +163,7 @@ static int weigh_least(struct bander *b, struct bound *x, int64_t time, int64_t 
         scale(b->most, TOPT_HEAVY, &time, &memory);
     x->time = time;
     x->memory = memory;
-    return topt_weigh_least(&b->plan->tables, b->options->cancel, x) ? canceled(b->err)
-                                                                     : 0;
+    return topt_weigh_least(&b->plan->tables, b->options, x) ? interrupted(b->err) : 0;
 }
 
 int topt_band_weigh(struct bander *b, int64_t time, int64_t memory,
@@ -183,17 +182,15 @@ int topt_band_weigh(struct bander *b, int64_t time, int64_t memory,
     x->time = time > 0 || memory > 0 ? time : 1;
     x->memory = memory;
     x->light = 1;
-    return topt_weigh_least(&b->plan->tables, b->options->cancel, x) ? canceled(b->err)
-                                                                     : 0;
+    return topt_weigh_least(&b->plan->tables, b->options, x) ? interrupted(b->err) : 0;
 }
 
 static int weigh_rest(struct bander *b, struct bound *x, int64_t allowance)
 {
     x->allowance = allowance;
     const struct table *root = b->plan->place[b->plan->root].table;
-    return topt_weigh_rest(&b->plan->tables, root, b->options->cancel, x)
-               ? canceled(b->err)
-               : 0;
+    return topt_weigh_rest(&b->plan->tables, root, b->options, x) ? interrupted(b->err)
+                                                                  : 0;
 }
 
 static void choose(const struct plan *plan, const struct place *p, int32_t number,
@@ -598,9 +595,8 @@ static int rivals_leave(struct bander *b, struct band *band, int64_t need)
         return 1;
     x->allowance = need;
     band->work += plan->tables.npairs;
-    if (topt_weigh_all_rest(&plan->tables, plan->place[plan->root].table,
-                            b->options->cancel, x))
-        return canceled(b->err);
+    if (topt_weigh_all_rest(&plan->tables, plan->place[plan->root].table, b->options, x))
+        return interrupted(b->err);
     topt_rivalry_end(&b->rivalry);
     int left = topt_rivalry_start(&b->rivalry, b->known.rivals, plan, x,
                                   band->left.memory, band->right.memory);
@@ -641,6 +637,18 @@ int topt_band_search(struct bander *b, struct band *band, int stop)
     }
     int left = rivals_leave(b, band, need);
     return left > 0 ? explore(b, band, opt, need, can_split) : left;
+}
+
+int topt_band_leave(struct bander *b, struct band *band)
+{
+    if (band->state == BAND_SPLIT)
+        return 0;
+    band->explored =
+        band->middle.choice ? topt_weigh(&b->bound[0], band->middle.cost) - 1 : -1;
+    if (band->middle.choice)
+        return keep_middle(b, band);
+    band->state = BAND_DONE;
+    return 0;
 }
 
 int topt_band_plain(struct bander *b, struct band *band)

@@ -86,6 +86,9 @@ int topt_band_walk(struct bander *b, struct found *ret) TOPT_MUST_CHECK;
 /* Search an open band: it is split or done.  With 'stop' set, it is done as it is. */
 int topt_band_search(struct bander *b, struct band *band, int stop) TOPT_MUST_CHECK;
 
+/* The search was stopped before a band was split or done: it is done as it is. */
+int topt_band_leave(struct bander *b, struct band *band) TOPT_MUST_CHECK;
+
 /* Everything in the corner at once, without a weighing: for costs too large for one. */
 int topt_band_plain(struct bander *b, struct band *band) TOPT_MUST_CHECK;
 

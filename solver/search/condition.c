@@ -333,6 +333,15 @@ static int find_rivals(struct conditioning *c, struct slice *s, struct rivals *r
     return topt_rivals_match(ret, &s->plan, s->arena);
 }
 
+/* The search was stopped before the slice was planned. */
+static int leave_slice(struct slice *s)
+{
+    s->frontier = topt_frontier_create(&s->problem, &s->err);
+    if (s->frontier)
+        s->frontier->epsilon = INFINITY;
+    return s->frontier ? 0 : -1;
+}
+
 static int search_slice(struct conditioning *c, struct slice *s)
 {
     struct topt_search_options o = slice_options(c);
@@ -342,7 +351,7 @@ static int search_slice(struct conditioning *c, struct slice *s)
         !c->nparts && c->nleft > 1 && is_comparable(c, s) ? &c->kept : NULL;
     if ((!s->planned && plan_slice(c, s)) || find_rivals(c, s, &rivals) ||
         topt_sweep(&s->plan, &o, known, keep, &s->frontier, &s->err))
-        return -1;
+        return topt_search_gave_up(&o, &s->err) ? leave_slice(s) : -1;
     return 0;
 }
 

@@ -24,8 +24,9 @@
  *   carried through them, and a chain is walked from an end.
  *
  *   Entanglement.  Where the new table would be larger than is allowed, the plan starts again
- *   with one operator decided beforehand (heuristic.c): the paper's heuristic elimination,
- *   and the answer names the operator. */
+ *   with operators decided beforehand (heuristic.c): the paper's heuristic elimination, and the
+ *   answer names them.  In which order they are decided depends on the graph alone, so how many it takes is
+ *   found by doubling and halving, not one by one. */
 #include "eliminate.h"
 
 #include <float.h>
@@ -362,6 +363,8 @@ static int write_recipe(struct plan *p, struct draft *d)
 static int multiply(struct plan *p, int fa, int fb, int leaving,
                     const struct view *remaining)
 {
+    if (topt_search_poll(p->options, p->err))
+        return -1;
     /* Leaves of single points, and matrices, stand second: see weigh.c. */
     if (fb >= 0 && ((p->factor[fa].table->single && !p->factor[fb].table->single) ||
                     (is_matrix(&p->factor[fa]) && !is_matrix(&p->factor[fb])))) {
@@ -718,6 +721,7 @@ static void clear(struct plan *p)
     free(p->place);
     topt_arena_destroy(p->arena);
     *p = (struct plan){.problem = p->problem,
+                       .options = p->options,
                        .shared = p->shared,
                        .err = p->err,
                        .max_entries = p->max_entries,
@@ -726,17 +730,17 @@ static void clear(struct plan *p)
                        .nfixed = p->nfixed};
 }
 
-static int start(struct plan *p, const struct topt_search_options *options)
+static int start(struct plan *p)
 {
-    if (topt_tables_init(&p->tables, options, p->err) ||
+    if (topt_tables_init(&p->tables, p->options, p->err) ||
         topt_points_init(&p->store, p->shared, p->err) || make_room(p))
         return -1;
     return topt_plan_leaves(p);
 }
 
-static int try_plan(struct plan *p, const struct topt_search_options *options)
+static int try_plan(struct plan *p)
 {
-    if (start(p, options) || eliminate_all(p))
+    if (start(p) || eliminate_all(p))
         return -1;
     int last = multiply_components(p);
     if (last < 0)
@@ -749,7 +753,8 @@ static int open_plan(struct plan *p, const struct topt_search_problem *problem,
                      const struct point_store *shared,
                      const struct topt_search_options *options, struct topt_error *err)
 {
-    *p = (struct plan){.problem = problem, .shared = shared, .err = err};
+    *p = (struct plan){
+        .problem = problem, .options = options, .shared = shared, .err = err};
     p->max_entries =
         options->max_entries ? options->max_entries : TOPT_SEARCH_EXACT_ENTRIES;
     p->fixed = malloc(((size_t)problem->nops + 1) * sizeof *p->fixed);
@@ -763,23 +768,57 @@ static int open_plan(struct plan *p, const struct topt_search_problem *problem,
 int topt_plan_start(struct plan *p, const struct topt_search_problem *problem,
                     const struct topt_search_options *options, struct topt_error *err)
 {
-    return open_plan(p, problem, NULL, options, err) ? -1 : start(p, options);
+    return open_plan(p, problem, NULL, options, err) ? -1 : start(p);
+}
+
+/* Plan with the first 'n' operators decided.  0; 1 where that is too entangled; or -1. */
+static int try_with(struct plan *p, struct decisions *d, int n)
+{
+    clear(p);
+    while (d->n < n)
+        topt_decide(d);
+    for (int i = 0; i < p->problem->nops; i++)
+        p->fixed[i] = -1;
+    for (int i = 0; i < n; i++)
+        p->fixed[d->op[i]] = d->config[i];
+    p->nfixed = n;
+    int rc = try_plan(p);
+    return rc && p->entangled ? 1 : rc;
+}
+
+/* Decide as few operators as it takes; none are too few. */
+static int decide_few(struct plan *p, struct decisions *d)
+{
+    int few = 0, enough = 1, most = p->problem->nops, rc = 1;
+    while (enough <= most && (rc = try_with(p, d, enough)) > 0) {
+        few = enough;
+        enough = enough < most && 2 * enough > most ? most : 2 * enough;
+    }
+    while (!rc && few + 1 < enough) {
+        int middle = few + (enough - few) / 2;
+        rc = try_with(p, d, middle);
+        if (rc < 0)
+            return -1;
+        *(rc ? &few : &enough) = middle;
+        rc = 0;
+    }
+    return !rc && p->nfixed != enough ? try_with(p, d, enough) : rc;
 }
 
 int topt_plan_init(struct plan *p, const struct topt_search_problem *problem,
                    const struct point_store *shared,
                    const struct topt_search_options *options, struct topt_error *err)
 {
+    struct decisions d;
     if (open_plan(p, problem, shared, options, err))
         return -1;
-    while (try_plan(p, options)) {
-        if (!p->entangled || p->nfixed == problem->nops)
-            return -1;
-        clear(p);
-        topt_decide(problem, p->fixed);
-        p->nfixed++;
-    }
-    return 0;
+    if (!try_plan(p))
+        return 0;
+    if (!p->entangled || topt_decisions_init(&d, problem, err))
+        return -1;
+    int rc = decide_few(p, &d);
+    topt_decisions_fini(&d);
+    return rc ? -1 : 0;
 }
 
 int topt_plan_relaxed(struct plan *p, const struct topt_search_problem *problem,
@@ -790,7 +829,7 @@ int topt_plan_relaxed(struct plan *p, const struct topt_search_problem *problem,
     if (open_plan(p, problem, shared, options, err))
         return -1;
     p->relaxed = relaxed;
-    return try_plan(p, options);
+    return try_plan(p);
 }
 
 int topt_plan_exactly(struct plan *p, const struct topt_search_problem *problem,

@@ -36,6 +36,7 @@ struct list {
 
 struct plan {
     const struct topt_search_problem *problem;
+    const struct topt_search_options *options; /* while it is being made */
     struct topt_error *err;
     struct topt_arena *arena;
     struct tables tables;
@@ -109,8 +110,21 @@ static inline int topt_factor_after(const struct plan *p, int op, int i)
 /* The leaves of a problem as its first factors (leaves.c). */
 int topt_plan_leaves(struct plan *p) TOPT_MUST_CHECK;
 
-/* Decide one more operator by heuristic (heuristic.c); one that is not decided must be left. */
-void topt_decide(const struct topt_search_problem *problem, int32_t *fixed);
+/* Operators in the order in which they are decided, each with its configuration (heuristic.c): those whose turn
+ * has been asked for so far. */
+struct decisions {
+    const struct topt_search_problem *problem;
+    int n;
+    int *op;
+    int32_t *config;
+    int *
+        degree; /* by operator: neighbours that are not decided, or -1 where it is itself */
+};
+int topt_decisions_init(struct decisions *d, const struct topt_search_problem *problem,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+void topt_decisions_fini(struct decisions *d);
+/* Take one more; one must be left. */
+void topt_decide(struct decisions *d);
 
 int topt_plan_place(struct plan *p, struct place place);
 int topt_plan_factor(struct plan *p, struct factor f);

@@ -256,7 +256,7 @@ int topt_plan_leaves(struct plan *p)
         t->rest_wanted = 1;
     }
     for (int i = 0; i < g->nedges; i++)
-        if (add_edge(p, &in, i))
+        if (topt_search_poll(p->options, p->err) || add_edge(p, &in, i))
             return -1;
     return 0;
 }

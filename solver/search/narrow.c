@@ -42,6 +42,7 @@ struct side {
 
 struct narrowing {
     const struct topt_search_problem *p;
+    const struct topt_search_options *options;
     struct narrowed *ret;
     struct topt_error *err;
     struct topt_arena *arena; /* of a round */
@@ -241,7 +242,8 @@ static void look_at_kinds(void *ctx, int worker)
 {
     struct looking *l = ctx;
     (void)worker;
-    for (int i; !l->failed && (i = l->next++) < l->nkinds;) {
+    for (int i; !l->failed && (i = l->next++) < l->nkinds &&
+                !topt_search_interrupted(l->n->options);) {
         struct look look = {.swap = NULL};
         if (narrow_kind(l->n, l->kind[i], &look))
             l->failed = 1;
@@ -411,7 +413,7 @@ int topt_narrow(const struct topt_search_problem *p,
                 const struct topt_search_options *options, struct narrowed *ret,
                 struct topt_error *err)
 {
-    struct narrowing n = {.p = p, .ret = ret, .err = err};
+    struct narrowing n = {.p = p, .options = options, .ret = ret, .err = err};
     *ret = (struct narrowed){0};
     int rc = init(&n);
     if (!rc && options->threads > 1 &&
@@ -422,8 +424,7 @@ int topt_narrow(const struct topt_search_problem *p,
         n.arena = topt_arena_create(0);
         rc = n.arena ? narrow_round(&n) : nomem(&n);
         topt_arena_destroy(n.arena);
-        if (topt_search_canceled(options))
-            rc = topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled");
+        rc = rc || topt_search_poll(options, err);
         if (n.removed == before)
             break;
     }

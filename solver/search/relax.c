@@ -244,8 +244,8 @@ static int find_bonds(struct relaxation *r)
 /* Plan with the edges that are marked now.  0, or -1; 'err' says also why it can't be planned. */
 static int try(struct relaxation *r)
 {
-    if (topt_search_canceled(r->options))
-        return topt_fail(r->err, TOPT_ERR_CANCELED, "the search was canceled");
+    if (topt_search_poll(r->options, r->err))
+        return -1;
     topt_plan_fini(r->plan);
     int rc = topt_plan_relaxed(r->plan, r->problem, &r->ret->store, r->options,
                                r->ret->edge, r->err);
@@ -339,7 +339,7 @@ static int weigh(struct relaxation *r, double *ret)
     b.light = 1;
     b.time = TOPT_LIGHT / 2 / (most.time + 1) + 1;
     b.memory = TOPT_LIGHT / 2 / (most.memory + 1) + 1;
-    if (!rc && topt_weigh_least(&p->tables, r->options->cancel, &b))
+    if (!rc && topt_weigh_least(&p->tables, r->options, &b))
         rc = topt_fail(r->err, TOPT_ERR_CANCELED, "the search was canceled");
     if (!rc)
         *ret = (double)b.least[p->place[p->root].table->first_entry];

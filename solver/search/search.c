@@ -49,6 +49,25 @@ int topt_search_stopped(const struct topt_search_options *options)
     return options->stop && atomic_load_explicit(options->stop, memory_order_relaxed);
 }
 
+int topt_search_interrupted(const struct topt_search_options *options)
+{
+    return topt_search_canceled(options) || topt_search_stopped(options);
+}
+
+int topt_search_poll(const struct topt_search_options *options, struct topt_error *err)
+{
+    return topt_search_interrupted(options)
+               ? topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled")
+               : 0;
+}
+
+int topt_search_gave_up(const struct topt_search_options *options,
+                        const struct topt_error *err)
+{
+    return (!err || err->code == TOPT_ERR_CANCELED) && topt_search_stopped(options) &&
+           !topt_search_canceled(options);
+}
+
 double topt_search_pairs(const struct topt_search_problem *p)
 {
     double n = 0;
@@ -255,6 +274,26 @@ static int check_options(const struct topt_search_options *o, struct topt_error 
     return 0;
 }
 
+/* What is told to stop before it has anything still answers, if it can be had at once. */
+static int run(const struct algorithm *a, const struct topt_search_problem *problem,
+               const struct topt_search_options *options, struct topt_frontier **ret,
+               struct topt_error *err)
+{
+    struct topt_error why = {0};
+    int rc = a->run(problem, options, ret, &why);
+    if (rc)
+        *ret = NULL;
+    int empty = !rc && !(*ret)->npoints && !isfinite((*ret)->epsilon);
+    if (rc ? topt_search_gave_up(options, &why) : empty && topt_search_stopped(options)) {
+        topt_frontier_destroy(*ret);
+        *ret = NULL;
+        return topt_search_greedily(problem, options, ret, err);
+    }
+    if (rc && err)
+        *err = why;
+    return rc;
+}
+
 int topt_search(const struct topt_search_problem *problem,
                 const struct topt_search_options *options, struct topt_frontier **ret,
                 struct topt_error *err)
@@ -269,10 +308,8 @@ int topt_search(const struct topt_search_problem *problem,
             continue;
         if (check_options(options, err) || topt_search_check(problem, err))
             return -1;
-        if (algorithms[i].run(problem, options, ret, err)) {
-            *ret = NULL;
+        if (run(&algorithms[i], problem, options, ret, err))
             return -1;
-        }
         topt_frontier_keep_wanted(*ret, options);
         return 0;
     }

@@ -53,6 +53,20 @@ int topt_search_nomem(struct topt_error *err);
 int topt_search_canceled(const struct topt_search_options *options);
 int topt_search_stopped(const struct topt_search_options *options);
 
+/* What has no use unless it is finished looks at both: CANCELED where it is to end, which whoever has an answer
+ * without it takes for a stop ("gave up"), if it was one. */
+int topt_search_interrupted(const struct topt_search_options *options);
+int topt_search_poll(const struct topt_search_options *options,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+int topt_search_gave_up(const struct topt_search_options *options,
+                        const struct topt_error *err);
+/* What is had where a search gave up before it found anything: strategies that are looked for operator by operator
+ * (heuristic.c), of which nothing is proven.  There may be none. */
+int topt_search_greedily(const struct topt_search_problem *problem,
+                         const struct topt_search_options *options,
+                         struct topt_frontier **ret,
+                         struct topt_error *err) TOPT_MUST_CHECK;
+
 /* Entries an edge's table may have; entries of a new table up to which operators are
  * eliminated exactly, and bytes a search may hold, where no limit was given. */
 #define TOPT_SEARCH_MAX_ENTRIES   (1 << 26)

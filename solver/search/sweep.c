@@ -352,12 +352,14 @@ struct round {
     int *by;                 /* which thread had a band */
 };
 
-/* A band that is to be parted may be searched by itself. */
+/* A band that is to be parted may be searched by itself.  Where the search is stopped in the midst of a band, that
+ * is left as it is. */
 static int search_band(struct bander *b, struct band *band, int stop)
 {
-    if (topt_band_search(b, band, stop))
-        return -1;
-    return band->state == BAND_SPLIT ? topt_zoom(b, band) : 0;
+    int rc = topt_band_search(b, band, stop);
+    if (!rc && band->state == BAND_SPLIT)
+        rc = topt_zoom(b, band);
+    return rc && topt_search_gave_up(b->options, b->err) ? topt_band_leave(b, band) : rc;
 }
 
 static void work_on(void *ctx, int worker)
@@ -508,10 +510,35 @@ static int search_bands(struct sweep *s)
     return 0;
 }
 
+/* One band for everything. */
+static int band_of_all(struct sweep *s)
+{
+    s->band = calloc(1, sizeof *s->band);
+    if (!s->band)
+        return topt_search_nomem(s->err);
+    s->nbands = 1;
+    s->band->corner = s->limit;
+    s->band->slowest = s->limit.time;
+    s->band->left.time = INT64_MAX; /* no point begins it */
+    return 0;
+}
+
+/* The search was stopped before both ends were known: nothing is proven. */
+static int leave_all(struct sweep *s)
+{
+    if (band_of_all(s))
+        return -1;
+    s->band->state = BAND_DONE;
+    s->band->explored = -1;
+    return 0;
+}
+
 static int search_all(struct sweep *s)
 {
     struct topt_cost light, fast = {0, 0};
     int some = find_ends(s, &light, &fast);
+    if (some < 0 && topt_search_gave_up(s->options, s->err))
+        return leave_all(s);
     if (some <= 0)
         return some;
     s->band = malloc(2 * sizeof *s->band);
@@ -533,13 +560,8 @@ static int too_heavy(const struct sweep *s)
 /* Then everything is in one band. */
 static int search_plainly(struct sweep *s)
 {
-    s->band = calloc(1, sizeof *s->band);
-    if (!s->band)
-        return topt_search_nomem(s->err);
-    s->nbands = 1;
-    s->band->corner = s->limit;
-    s->band->slowest = s->limit.time;
-    s->band->left.time = INT64_MAX; /* no point begins it */
+    if (band_of_all(s))
+        return -1;
     s->band->explored = INT64_MAX;
     return topt_band_plain(&s->bander[0], s->band);
 }

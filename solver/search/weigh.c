@@ -31,11 +31,6 @@ static int64_t min(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static int canceled(const atomic_bool *cancel)
-{
-    return cancel && atomic_load_explicit(cancel, memory_order_relaxed);
-}
-
 int topt_bound_init(struct bound *b, const struct tables *ts, struct topt_error *err)
 {
     *b = (struct bound){0};
@@ -303,13 +298,14 @@ static void step_light(const struct table *t, struct bound *b)
         step_least(t, b);
 }
 
-int topt_weigh_least(const struct tables *ts, const atomic_bool *cancel, struct bound *b)
+int topt_weigh_least(const struct tables *ts, const struct topt_search_options *options,
+                     struct bound *b)
 {
     b->least[0] = 0; /* of a step's missing factor */
     memset(b->shift, 0, ts->nall * sizeof *b->shift);
     for (size_t i = 0; i < ts->nall; i++) {
         const struct table *t = ts->all[i];
-        if (canceled(cancel))
+        if (topt_search_interrupted(options))
             return -1;
         if (t->half.edge)
             half_least(t, b, b->least + t->first_entry);
@@ -360,7 +356,7 @@ static void step_rest(const struct table *t, struct bound *b, int all)
 }
 
 static int weigh_rest(const struct tables *ts, const struct table *root,
-                      const atomic_bool *cancel, struct bound *b, int all)
+                      const struct topt_search_options *options, struct bound *b, int all)
 {
     /* Of edges' leaves, which are the most by far, it is never touched. */
     for (size_t i = 0; i < ts->nall; i++) {
@@ -370,7 +366,7 @@ static int weigh_rest(const struct tables *ts, const struct table *root,
     }
     b->rest[root->first_entry] = 0;
     for (size_t i = ts->nall; i-- > 0;) {
-        if (canceled(cancel))
+        if (topt_search_interrupted(options))
             return -1;
         if (!ts->all[i]->leaf)
             step_rest(ts->all[i], b, all);
@@ -379,15 +375,15 @@ static int weigh_rest(const struct tables *ts, const struct table *root,
 }
 
 int topt_weigh_rest(const struct tables *ts, const struct table *root,
-                    const atomic_bool *cancel, struct bound *b)
+                    const struct topt_search_options *options, struct bound *b)
 {
-    return weigh_rest(ts, root, cancel, b, 0);
+    return weigh_rest(ts, root, options, b, 0);
 }
 
 int topt_weigh_all_rest(const struct tables *ts, const struct table *root,
-                        const atomic_bool *cancel, struct bound *b)
+                        const struct topt_search_options *options, struct bound *b)
 {
-    return weigh_rest(ts, root, cancel, b, 1);
+    return weigh_rest(ts, root, options, b, 1);
 }
 
 static uint32_t lightest_point(const struct table *leaf, int64_t e, const struct bound *b)

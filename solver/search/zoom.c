@@ -85,7 +85,7 @@ static int narrow(struct zoom *z)
     b->bound[0].allowance = z->allowance;
     z->band->work += plan->tables.npairs;
     if (!a || topt_weigh_all_rest(&plan->tables, plan->place[plan->root].table,
-                                  b->options->cancel, &b->bound[0])) {
+                                  b->options, &b->bound[0])) {
         topt_arena_destroy(a);
         return a ? topt_fail(b->err, TOPT_ERR_CANCELED, "the search was canceled")
                  : topt_search_nomem(b->err);

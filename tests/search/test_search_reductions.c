@@ -235,7 +235,11 @@ static int check_search(struct rng *r, topt_search_fn *search,
                                       {.stop = &stop}};
     for (size_t i = 0; i < sizeof o / sizeof o[0]; i++) {
         struct topt_frontier *f = NULL;
-        good = good && !search(p, &o[i], &f, NULL) && costs(p, f);
+        struct topt_error err = {0};
+        int rc = search(p, &o[i], &f, &err);
+        if (rc && topt_search_gave_up(&o[i], &err))
+            continue;
+        good = good && !rc && costs(p, f);
         for (int k = 0, at = 0; good && f->exact && k < n; k++) {
             if (o[i].memory_limit && all->cost[k].memory > limit)
                 continue;
@@ -383,8 +387,8 @@ static void check_weights(const struct topt_search_problem *p, struct tally *t)
     whole.time = rows.time = 3;
     whole.memory = rows.memory = 5;
     rows.light = 1;
-    if (topt_weigh_least(&plan.tables, NULL, &whole) ||
-        topt_weigh_least(&plan.tables, NULL, &rows))
+    if (topt_weigh_least(&plan.tables, &o, &whole) ||
+        topt_weigh_least(&plan.tables, &o, &rows))
         t->weights++;
     for (size_t i = 0; i < plan.tables.nall; i++) {
         const struct table *x = plan.tables.all[i];
