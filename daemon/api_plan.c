@@ -141,7 +141,7 @@ int search_run(void *server, void *data, const atomic_bool *cancel,
         topt_log(TOPT_LOG_INFO, "search %s: %s in %lld ms", x->model_id,
                  a.plan_id    ? a.plan_id
                  : a.feasible ? "answered"
-                              : "infeasible",
+                              : "no plan",
                  (long long)(a.search_ns / 1000000));
     }
     store_answer_fini(&a);
@@ -216,20 +216,23 @@ static char *nearest_line(const json_t *nearest)
     return t.s;
 }
 
-static struct reply infeasible(const struct request *q, const json_t *answer)
+/* Nothing fits, or nothing was found that does. */
+static struct reply without_plan(const struct request *q, const json_t *answer)
 {
     const char *why = json_string_value(json_object_get(answer, "why"));
     json_t *nearest = json_object_get(answer, "nearest");
+    json_t *feasible = json_object_get(answer, "feasible");
+    const char *name = json_is_null(feasible) ? "undecided" : "infeasible";
     char *line = nearest_line(nearest);
     why = why ? why : "nothing fits";
     struct reply r;
     if (q->wants_text) {
-        r = reply_error(q, 422, "infeasible", NULL, line, why);
+        r = reply_error(q, 422, name, NULL, line, why);
     } else {
-        json_t *e = json_pack("{s:s, s:s, s:O?}", "error", "infeasible", "description",
-                              why, "nearest", nearest);
-        r = reply_json(422, json_pack("{s:[o], s:b, s:s, s:O?}", "errors", e, "feasible",
-                                      0, "why", why, "nearest", nearest));
+        json_t *e = json_pack("{s:s, s:s, s:O?}", "error", name, "description", why,
+                              "nearest", nearest);
+        r = reply_json(422, json_pack("{s:[o], s:O, s:s, s:O?}", "errors", e, "feasible",
+                                      feasible, "why", why, "nearest", nearest));
     }
     free(line);
     return r;
@@ -262,7 +265,7 @@ static struct reply answer_reply(const struct request *q, const struct store_ans
         r = reply_error(q, 500, "internal", NULL, NULL,
                         "the stored answer can't be read");
     else if (!a->feasible)
-        r = infeasible(q, doc);
+        r = without_plan(q, doc);
     else if (a->plan_id)
         r = plan_text(doc);
     else

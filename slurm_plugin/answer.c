@@ -132,6 +132,10 @@ enum topt_verdict topt_answer_judge(int status, const struct topt_answer *a,
 {
     if (status == 200 && whole_plan(a))
         return TOPT_VERDICT_PLAN;
+    if (status == 422 && !strcmp(a->error, "undecided")) { /* it may fit */
+        topt_fail(err, TOPT_ERR_LIMIT, "%s", a->description);
+        return TOPT_VERDICT_OUTAGE;
+    }
     if (blames_request(status) && (*a->error || *a->description)) {
         topt_fail(err, status == 422 ? TOPT_ERR_INFEASIBLE : TOPT_ERR_INVAL, "%s%s%s",
                   *a->description ? a->description : a->error,

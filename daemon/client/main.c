@@ -102,7 +102,9 @@ static int refused(struct client *c, const struct client_reply *r)
             near ? near : "");
     if (!text)
         fprintf(stderr, "topt client %s: HTTP status %ld\n", c->sub, r->status);
-    c->status = r->status == 422 ? topt_err_exit(TOPT_ERR_INFEASIBLE) : 1;
+    const char *name = json_string_value(json_object_get(e, "error"));
+    c->status =
+        name && !strcmp(name, "infeasible") ? topt_err_exit(TOPT_ERR_INFEASIBLE) : 1;
     free(near);
     json_decref(doc);
     return -1;

@@ -157,7 +157,9 @@ static void show_plan(const json_t *a)
 {
     const json_t *uniform = json_object_get(a, "uniform");
     if (!json_is_true(json_object_get(a, "feasible"))) {
-        printf("infeasible: %s\n", topt_cli_words(a, "why"));
+        printf("%s: %s\n",
+               json_is_null(json_object_get(a, "feasible")) ? "undecided" : "infeasible",
+               topt_cli_words(a, "why"));
         return;
     }
     printf("%lld GPU%s (%lld node%s of %lld): %s\n", (long long)topt_cli_whole(a, "gpus"),
@@ -217,6 +219,15 @@ static int put_answer(const struct topt_question *q, const json_t *answer,
     return 0;
 }
 
+/* The exit status for an answer: of one that leaves open whether anything fits, a limit's. */
+static int exit_of(const json_t *answer)
+{
+    const json_t *feasible = json_object_get(answer, "feasible");
+    return json_is_true(feasible)   ? 0
+           : json_is_null(feasible) ? topt_err_exit(TOPT_ERR_LIMIT)
+                                    : topt_err_exit(TOPT_ERR_INFEASIBLE);
+}
+
 int topt_cmd_plan(int argc, char **argv)
 {
     static const char usage[] =
@@ -240,11 +251,10 @@ int topt_cmd_plan(int argc, char **argv)
         topt_ask_watch(&q);
     rc = rc ? rc : topt_plan(&q.r, &answer, &err);
     topt_watch_stop(&q.watch);
-    int feasible =
-        q.r.mode == TOPT_PROFILING || json_is_true(json_object_get(answer, "feasible"));
+    int status = q.r.mode == TOPT_PROFILING ? 0 : exit_of(answer);
     json_t *document =
         q.r.mode == TOPT_PROFILING ? answer : json_object_get(answer, "plan");
-    if (!rc && q.a.output && feasible)
+    if (!rc && q.a.output && !status)
         rc = topt_cli_write_json(document, q.a.output, &err);
     if (!rc && q.a.svg)
         rc = write_svg(topt_svg_curve(answer), q.a.svg, &err);
@@ -256,7 +266,7 @@ int topt_cmd_plan(int argc, char **argv)
         return 0;
     if (rc)
         return topt_cli_fail("plan", &err);
-    return feasible ? 0 : topt_err_exit(TOPT_ERR_INFEASIBLE);
+    return status;
 }
 
 /* A frontier without points is an answer, but not the one that was hoped for. */
@@ -337,10 +347,10 @@ int topt_cmd_compare(int argc, char **argv)
         fputs(table ? table : "", stdout);
         free(table);
     }
-    int feasible = rc == 1 || json_is_true(json_object_get(doc, "feasible"));
+    int status = rc == 1 ? 0 : exit_of(doc);
     json_decref(doc);
     topt_ask_fini(&q);
     if (rc && rc != 1)
         return topt_cli_fail("compare", &err);
-    return feasible ? 0 : topt_err_exit(TOPT_ERR_INFEASIBLE);
+    return status;
 }

@@ -115,54 +115,89 @@ static int stopped(const struct topt_request *r)
     return r->stop && atomic_load(r->stop);
 }
 
-static int unfinished(int64_t gpus, struct topt_error *err)
+/* An answer without a plan. */
+static int no_plan(const struct topt_request *r, enum topt_fits fits, const char *why,
+                   json_t **ret, struct topt_error *err)
 {
-    return topt_fail(
-        err, TOPT_ERR_LIMIT,
-        "stopped before anything was found that fits on %lld GPUs; give more "
-        "time or work, or take a smaller space (--space uniform)",
+    *ret = json_pack("{s:o, s:s, s:I}", "feasible", topt_fits_json(fits), "why", why,
+                     "memory_limit", (json_int_t)topt_request_limit(r));
+    return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the answer");
+}
+
+static int unfinished(const struct topt_request *r, int64_t gpus, json_t **ret,
+                      struct topt_error *err)
+{
+    char why[200];
+    snprintf(
+        why, sizeof why,
+        "stopped before anything was found that fits on %lld GPUs; give more time or "
+        "work, or take a smaller space (--space uniform)",
         (long long)gpus);
+    if (no_plan(r, TOPT_FITS_UNKNOWN, why, ret, err))
+        return -1;
+    json_object_set_new(*ret, "stopped", json_true());
+    return 0;
 }
 
-static int no_plan(struct topt_best *b, int64_t gpus, struct topt_error *err)
+/* Not even what is lightest was found. */
+static int none_at_all(const struct topt_request *r, const struct topt_best *b,
+                       int64_t gpus, json_t **ret, struct topt_error *err)
 {
-    int decided = b->claim.decided != NULL;
-    topt_best_fini(b);
-    return decided
-               ? topt_fail(err, TOPT_ERR_LIMIT,
-                           "no plan was found for %lld GPUs, as operators were decided "
-                           "by heuristic; give more --max-entries",
-                           (long long)gpus)
-               : topt_fail(err, TOPT_ERR_INFEASIBLE,
-                           "no plan for %lld GPUs in this space", (long long)gpus);
+    char why[120];
+    if (topt_best_fits(b) == TOPT_FITS_NOT)
+        return topt_fail(err, TOPT_ERR_INFEASIBLE, "no plan for %lld GPUs in this space",
+                         (long long)gpus);
+    snprintf(
+        why, sizeof why,
+        "no plan was found for %lld GPUs, as operators were decided by heuristic; give "
+        "more --max-entries",
+        (long long)gpus);
+    return no_plan(r, TOPT_FITS_UNKNOWN, why, ret, err);
 }
 
-static int infeasible(struct topt_micros *m, int64_t gpus, json_t **ret,
+static json_t *nearest_json(const struct topt_best *b)
+{
+    return json_pack("{s:i, s:i, s:I, s:I}", "gpus", b->mesh.devices, "nodes",
+                     b->mesh.nodes, "memory_bytes", (json_int_t)b->solution.memory_bytes,
+                     "time_ns", (json_int_t)b->solution.time_ns);
+}
+
+/* The lightest takes more than there is: where operators were decided by heuristic, for it or on a smaller number of
+ * GPUs ('doubt'), that is only what was found. */
+static int too_heavy(const struct topt_request *r, const struct topt_best *b,
+                     int64_t gpus, int doubt, json_t **ret, struct topt_error *err)
+{
+    int unknown = b->claim.decided || doubt;
+    char have[32], need[32], why[200];
+    snprintf(
+        why, sizeof why,
+        b->claim.decided
+            ? "nothing was found that fits in %s a GPU: %lld GPUs need %s with operators "
+              "decided by heuristic, perhaps less with more --max-entries"
+        : doubt ? "nothing was found that fits in %s a GPU: %lld GPUs need at least %s, "
+                  "of fewer it is not known"
+                : "nothing fits in %s a GPU: %lld GPUs need at least %s",
+        topt_show_bytes(topt_request_limit(r), have, sizeof have), (long long)gpus,
+        topt_show_bytes(b->solution.memory_bytes, need, sizeof need));
+    if (no_plan(r, unknown ? TOPT_FITS_UNKNOWN : TOPT_FITS_NOT, why, ret, err))
+        return -1;
+    json_object_set_new(*ret, "nearest", nearest_json(b));
+    return 0;
+}
+
+static int infeasible(struct topt_micros *m, int64_t gpus, int doubt, json_t **ret,
                       struct topt_error *err)
 {
     const struct topt_request *r = m->request;
     struct topt_best b;
-    char have[32], need[32], why[200];
     if (topt_count_solve(m, gpus, 0, TOPT_GOAL_LEAST, &b, err))
-        return stopped(r) ? unfinished(gpus, err) : -1;
-    if (!b.found)
-        return no_plan(&b, gpus, err);
-    topt_show_bytes(topt_request_limit(r), have, sizeof have);
-    topt_show_bytes(b.solution.memory_bytes, need, sizeof need);
-    snprintf(
-        why, sizeof why,
-        b.claim.decided
-            ? "nothing was found that fits in %s a GPU: %lld GPUs need %s with operators "
-              "decided by heuristic, perhaps less with more --max-entries"
-            : "nothing fits in %s a GPU: %lld GPUs need at least %s",
-        have, (long long)gpus, need);
-    *ret = json_pack("{s:b, s:s, s:I, s:{s:i, s:i, s:I, s:I}}", "feasible", 0, "why", why,
-                     "memory_limit", (json_int_t)topt_request_limit(r), "nearest", "gpus",
-                     b.mesh.devices, "nodes", b.mesh.nodes, "memory_bytes",
-                     (json_int_t)b.solution.memory_bytes, "time_ns",
-                     (json_int_t)b.solution.time_ns);
+        return stopped(r) ? unfinished(r, gpus, ret, err) : -1;
+    int rc = b.found ? too_heavy(r, &b, gpus, doubt, ret, err)
+                     : none_at_all(r, &b, gpus, ret, err);
+    if (!rc && b.claim.decided)
+        topt_claim_write(*ret, r->model, &b.claim);
     topt_best_fini(&b);
-    return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the answer");
+    return rc;
 }
 
 /* ---- the modes ----------------------------------------------------------------------------- */
@@ -177,7 +212,8 @@ static int mini_time(struct topt_micros *m, json_t **ret, struct topt_error *err
     if (!b.found) {
         int gave_up = b.stopped;
         topt_best_fini(&b);
-        return gave_up ? unfinished(r->gpus, err) : infeasible(m, r->gpus, ret, err);
+        return gave_up ? unfinished(r, r->gpus, ret, err)
+                       : infeasible(m, r->gpus, 0, ret, err);
     }
     snprintf(why, sizeof why, "%s on %d GPU%s within %s a GPU",
              b.stopped ? "fastest found so far" : "fastest", b.mesh.devices,
@@ -188,26 +224,42 @@ static int mini_time(struct topt_micros *m, json_t **ret, struct topt_error *err
     return rc;
 }
 
+/* Counts tried for the fewest. */
+struct fewest {
+    struct topt_best best;
+    int64_t gpus;  /* where that is, or the search was stopped */
+    int64_t fewer; /* the count before; 0: none */
+    int64_t
+        doubt; /* the first count of which it is not known whether anything fits; 0: none */
+};
+
 /* Why the count before was not enough. */
-static int why_not_fewer(struct topt_micros *m, int64_t fewer, char *why, size_t size,
-                         struct topt_error *err)
+static int why_not_fewer(struct topt_micros *m, const struct fewest *f, char *why,
+                         size_t size, struct topt_error *err)
 {
     const struct topt_request *r = m->request;
     char limit[32], need[32];
     topt_show_bytes(topt_request_limit(r), limit, sizeof limit);
-    if (!fewer) {
+    if (!f->fewer) {
         snprintf(why, size, "it fits on one GPU of %s", limit);
         return 0;
     }
-    int64_t bound = topt_count_least_bytes(m, fewer);
+    if (f->doubt && f->doubt != f->fewer) {
+        snprintf(why, size,
+                 "fewest GPUs that were found to fit %s each: on %lld operators were "
+                 "decided by heuristic",
+                 limit, (long long)f->doubt);
+        return 0;
+    }
+    int64_t bound = topt_count_least_bytes(m, f->fewer);
     if (bound > topt_request_limit(r)) {
         snprintf(why, size, "fewest GPUs that fit %s each: %lld would need more than %s",
-                 limit, (long long)fewer, topt_show_bytes(bound, need, sizeof need));
+                 limit, (long long)f->fewer, topt_show_bytes(bound, need, sizeof need));
         return 0;
     }
     struct topt_best b;
     int n = snprintf(why, size, "fewest GPUs that fit %s each", limit);
-    if (topt_count_solve(m, fewer, 0, TOPT_GOAL_LEAST, &b, err))
+    if (topt_count_solve(m, f->fewer, 0, TOPT_GOAL_LEAST, &b, err))
         return stopped(r) ? 0 : -1;
     if (b.found && n > 0 && (size_t)n < size)
         snprintf(
@@ -215,28 +267,27 @@ static int why_not_fewer(struct topt_micros *m, int64_t fewer, char *why, size_t
             b.claim.decided
                 ? " as far as was found: %lld need %s with operators decided by heuristic"
                 : ": %lld would need at least %s",
-            (long long)fewer,
+            (long long)f->fewer,
             topt_show_bytes(b.solution.memory_bytes, need, sizeof need));
     topt_best_fini(&b);
     return 0;
 }
 
-/* The first count that something fits on, and the one before it (0: none). */
+/* The first count that something fits on, or where the search was stopped. */
 static int first_fit(struct topt_micros *m, const int64_t *count, int n,
-                     struct topt_best *ret, int64_t *ret_fewer, struct topt_error *err)
+                     struct fewest *ret, struct topt_error *err)
 {
     int64_t limit = topt_request_limit(m->request);
-    *ret_fewer = 0;
-    for (int i = 0; i < n && !ret->found; i++) {
-        if (i > 0)
-            *ret_fewer = count[i - 1];
+    for (int i = 0; i < n && !ret->best.found && !ret->best.stopped; i++) {
+        ret->gpus = count[i];
+        ret->fewer = i ? count[i - 1] : 0;
         if (topt_count_least_bytes(m, count[i]) > limit)
             continue;
-        topt_best_fini(ret);
-        if (topt_count_solve(m, count[i], limit, TOPT_GOAL_FASTEST, ret, err))
+        topt_best_fini(&ret->best);
+        if (topt_count_solve(m, count[i], limit, TOPT_GOAL_FASTEST, &ret->best, err))
             return -1;
-        if (ret->stopped && !ret->found)
-            return unfinished(count[i], err);
+        if (topt_best_fits(&ret->best) == TOPT_FITS_UNKNOWN && !ret->doubt)
+            ret->doubt = count[i];
     }
     return 0;
 }
@@ -244,20 +295,25 @@ static int first_fit(struct topt_micros *m, const int64_t *count, int n,
 static int mini_parallelism(struct topt_micros *m, json_t **ret, struct topt_error *err)
 {
     const struct topt_request *r = m->request;
-    int64_t *count, fewer;
+    int64_t *count;
     int n, rc = -1;
-    struct topt_best b = {0};
+    struct fewest f = {.best = {0}};
     char why[200];
     if (topt_request_counts(r, &count, &n, err))
         return -1;
     if (n == 0)
         topt_fail(err, TOPT_ERR_INVAL, "'%s' has no GPUs to plan for",
                   topt_hw_name(r->hw));
-    else if (!first_fit(m, count, n, &b, &fewer, err))
-        rc = !b.found ? infeasible(m, count[n - 1], ret, err)
-                      : why_not_fewer(m, fewer, why, sizeof why, err) ||
-                            write_answer(m, &b, why, ret, err);
-    topt_best_fini(&b);
+    else if (first_fit(m, count, n, &f, err))
+        rc = -1;
+    else if (f.best.found)
+        rc = why_not_fewer(m, &f, why, sizeof why, err) ||
+             write_answer(m, &f.best, why, ret, err);
+    else if (f.best.stopped)
+        rc = unfinished(r, f.gpus, ret, err);
+    else
+        rc = infeasible(m, count[n - 1], f.doubt && f.doubt != count[n - 1], ret, err);
+    topt_best_fini(&f.best);
     free(count);
     return rc ? -1 : 0;
 }

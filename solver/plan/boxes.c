@@ -387,8 +387,10 @@ static int search_all(struct boxes *b)
         struct box x = pop(b);
         int some = search_box(b, &x, &best);
         if (some < 0 ||
-            (some ? part_box(b, &x, &best) : look_closer(b, x, LEVELS, best.floor)))
+            (some ? part_box(b, &x, &best) : look_closer(b, x, LEVELS, best.floor))) {
+            leave(b, x.bound);
             return -1;
+        }
         if (!b->least && b->run.searched == DOUBT && !best_of(b) &&
             time_had(b) == INT64_MAX) {
             int any = something_fits(b);
@@ -471,19 +473,33 @@ int topt_problem_fastest(struct topt_problem *p,
                      : topt_boxes_fastest(p, options, ret, err);
 }
 
+/* Told to stop where that could not be finished: what was found before is the answer. */
+static int stop_early(struct boxes *b)
+{
+    if (!b->run.searched)
+        leave(b, 0);
+    b->run.stopped = 1;
+    return 0;
+}
+
 int topt_boxes_fastest(struct topt_problem *p, const struct topt_search_options *options,
                        struct topt_solutions *ret, struct topt_error *err)
 {
+    struct topt_error why = {0};
     struct boxes b = {
-        .run = {.p = p, .options = options, .ret = ret, .err = err, .proves = 1},
+        .run = {.p = p, .options = options, .ret = ret, .err = &why, .proves = 1},
         .floor = INT64_MAX};
     int rc = search_boxes(&b);
+    if (rc && topt_run_stopped(&b.run, &why))
+        rc = stop_early(&b);
     int doubt = ret->claim.decided || (b.open && time_had(&b) == INT64_MAX);
     if (!rc && !b.run.stopped && !best_of(&b) && doubt)
         rc = look_for_lightest(&b);
     if (!rc) {
         conclude(&b);
         keep_best(&b);
+    } else if (err) {
+        *err = why;
     }
     fini(&b, rc);
     return rc;

@@ -43,7 +43,8 @@ static int take_times(struct topt_shape_search *s, const struct topt_solution *b
 }
 
 static json_t *row_json(struct topt_micros *m, const char *name, const char *means,
-                        const struct topt_best *b, struct topt_error *err)
+                        const struct topt_best *b, enum topt_fits fits,
+                        struct topt_error *err)
 {
     struct topt_shape_search s;
     struct times t;
@@ -57,9 +58,8 @@ static json_t *row_json(struct topt_micros *m, const char *name, const char *mea
     char *words = topt_strategy_words(m->request->model, &b->mesh, b->solution.strategy,
                                       b->solution.variant.micro_batches);
     json_t *row =
-        json_pack("{s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:s, s:s}",
-                  "algorithm", name, "means", means, "feasible",
-                  b->solution.memory_bytes <= topt_request_limit(m->request),
+        json_pack("{s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:s, s:s}",
+                  "algorithm", name, "means", means, "feasible", topt_fits_json(fits),
                   "memory_bytes", (json_int_t)b->solution.memory_bytes, "peak_bytes",
                   (json_int_t)t.peak_bytes, "time_ns", (json_int_t)t.all_ns, "compute_ns",
                   (json_int_t)t.compute_ns, "network_ns", (json_int_t)t.network_ns,
@@ -74,7 +74,21 @@ static json_t *row_json(struct topt_micros *m, const char *name, const char *mea
     return row;
 }
 
-/* The system's row, with the least memory that it can do with. */
+static int stopped(const struct topt_request *r)
+{
+    return r->stop && atomic_load(r->stop);
+}
+
+/* The least memory that it can do with tells more than that nothing was found. */
+static enum topt_fits fits_of(const struct topt_best *best, const struct topt_best *least,
+                              int64_t limit)
+{
+    int proven = least->found && !least->claim.decided;
+    return proven && least->solution.memory_bytes > limit ? TOPT_FITS_NOT
+                                                          : topt_best_fits(best);
+}
+
+/* The system's row, with the least memory that it can do with, if that is found before the search is stopped. */
 static json_t *ask(const struct topt_request *r, const char *name, const char *means,
                    struct topt_error *err)
 {
@@ -86,14 +100,15 @@ static json_t *ask(const struct topt_request *r, const char *name, const char *m
     own.algorithm = name;
     if (topt_micros_init(&m, &own, err))
         return NULL;
-    if (topt_count_solve(&m, r->gpus, 0, TOPT_GOAL_LEAST, &least, err) ||
-        topt_count_solve(&m, r->gpus, limit, TOPT_GOAL_FASTEST, &best, err))
+    if (topt_count_solve(&m, r->gpus, limit, TOPT_GOAL_FASTEST, &best, err) ||
+        (topt_count_solve(&m, r->gpus, 0, TOPT_GOAL_LEAST, &least, err) && !stopped(r)))
         goto out;
-    if (!least.found)
-        row = json_pack("{s:s, s:s, s:b}", "algorithm", name, "means", means, "feasible",
-                        0);
+    enum topt_fits fits = fits_of(&best, &least, limit);
+    if (best.found || least.found)
+        row = row_json(&m, name, means, best.found ? &best : &least, fits, err);
     else
-        row = row_json(&m, name, means, best.found ? &best : &least, err);
+        row = json_pack("{s:s, s:s, s:o}", "algorithm", name, "means", means, "feasible",
+                        topt_fits_json(fits));
     if (row && least.found)
         json_object_set_new(row, "least_bytes",
                             json_integer(least.solution.memory_bytes));
@@ -156,13 +171,28 @@ static const json_t *row_of(const json_t *rows, const char *name)
     return NULL;
 }
 
-/* Systems that do not fit, with a plan that would need more or without any. */
-static void add_names(struct topt_text *t, const json_t *rows, const char *what, int plan)
+static int undecided(const json_t *row)
+{
+    return json_is_null(json_object_get(row, "feasible"));
+}
+
+static int does_not_fit(const json_t *row)
+{
+    return json_is_false(json_object_get(row, "feasible")) && has_plan(row);
+}
+
+static int has_none(const json_t *row)
+{
+    return json_is_false(json_object_get(row, "feasible")) && !has_plan(row);
+}
+
+static void add_names(struct topt_text *t, const json_t *rows, const char *what,
+                      int (*of)(const json_t *row))
 {
     int n = 0;
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
-        if (fits(row) || has_plan(row) != plan)
+        if (!of(row))
             continue;
         if (n++ == 0)
             topt_text_add(t, "; %s: %s", what, words(row, "algorithm"));
@@ -179,7 +209,8 @@ static char *read_rows(const json_t *rows, int64_t limit)
     char buf[32];
     int n = 0;
     if (!fits(ours)) {
-        topt_text_add(&t, "nothing fits in %s a GPU",
+        topt_text_add(&t, "nothing %s in %s a GPU",
+                      undecided(ours) ? "was found that fits" : "fits",
                       topt_show_bytes(limit, buf, sizeof buf));
         return t.s;
     }
@@ -193,8 +224,9 @@ static char *read_rows(const json_t *rows, int64_t limit)
                       words(row, "algorithm"), ratio(row, ours));
         n++;
     }
-    add_names(&t, rows, "do not fit", 1);
-    add_names(&t, rows, "have no plan", 0);
+    add_names(&t, rows, "do not fit", does_not_fit);
+    add_names(&t, rows, "have no plan", has_none);
+    add_names(&t, rows, "were not found to fit", undecided);
     return t.s;
 }
 
@@ -231,20 +263,29 @@ int topt_plan_compare(const struct topt_request *r, json_t **ret, struct topt_er
         return -1;
     }
     if (!has_plan(row_of(rows, OURS))) {
+        int open = stopped(r) || undecided(row_of(rows, OURS));
         json_decref(rows);
-        return topt_fail(err, TOPT_ERR_INFEASIBLE, "no plan for %lld GPUs in this space",
-                         (long long)r->gpus);
+        return open
+                   ? topt_fail(err, TOPT_ERR_LIMIT, "no plan was found for %lld GPUs%s",
+                               (long long)r->gpus,
+                               stopped(r) ? " before the search was stopped"
+                                          : ", as operators were decided by heuristic; "
+                                            "give more --max-entries")
+                   : topt_fail(err, TOPT_ERR_INFEASIBLE,
+                               "no plan for %lld GPUs in this space", (long long)r->gpus);
     }
     put_ratios(rows);
     sort_rows(rows);
     char *reading = read_rows(rows, limit);
-    *ret = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:s, s:o}", "format",
+    *ret = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:O, s:s, s:o}", "format",
                      "topt-compare/1", "model", r->model->name, "hw", topt_hw_name(r->hw),
                      "gpus", (json_int_t)r->gpus, "batch", (json_int_t)r->model->batch,
                      "seq", (json_int_t)r->model->seq, "memory_limit", (json_int_t)limit,
-                     "feasible", fits(row_of(rows, OURS)), "reading",
-                     reading ? reading : "", "systems", rows);
+                     "feasible", json_object_get(row_of(rows, OURS), "feasible"),
+                     "reading", reading ? reading : "", "systems", rows);
     free(reading);
+    if (*ret && stopped(r))
+        json_object_set_new(*ret, "stopped", json_true());
     return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
 }
 
@@ -255,13 +296,16 @@ static void show_row(struct topt_text *t, const json_t *row)
     char a[32], b[32], c[32], d[32], e[32], ratio_text[16] = "-";
     const json_t *x = json_object_get(row, "ratio");
     if (!has_plan(row)) {
-        topt_text_add(t, "%-22s no plan on so many GPUs\n", words(row, "algorithm"));
+        topt_text_add(t, "%-22s no plan %s\n", words(row, "algorithm"),
+                      undecided(row) ? "was found" : "on so many GPUs");
         return;
     }
     if (x)
         snprintf(ratio_text, sizeof ratio_text, "%.2f", json_real_value(x));
     topt_text_add(t, "%-22s %-4s %10s %10s %10s %10s %7s %11s\n", words(row, "algorithm"),
-                  fits(row) ? "yes" : "no",
+                  fits(row)        ? "yes"
+                  : undecided(row) ? "?"
+                                   : "no",
                   topt_show_ns(whole(row, "time_ns"), a, sizeof a),
                   topt_show_ns(whole(row, "compute_ns"), b, sizeof b),
                   topt_show_ns(whole(row, "network_ns"), c, sizeof c),
@@ -283,5 +327,7 @@ char *topt_compare_text(const json_t *doc)
     for (size_t i = 0; i < json_array_size(rows); i++)
         show_row(&t, json_array_get(rows, i));
     topt_text_add(&t, "\n%s\n", words(doc, "reading"));
+    if (json_is_true(json_object_get(doc, "stopped")))
+        topt_text_add(&t, "stopped early: plans are missing, or not the fastest\n");
     return t.s;
 }

@@ -101,6 +101,18 @@ void topt_best_fini(struct topt_best *b)
     memset(b, 0, sizeof *b);
 }
 
+enum topt_fits topt_best_fits(const struct topt_best *b)
+{
+    if (b->found)
+        return TOPT_FITS;
+    return b->stopped || b->claim.decided ? TOPT_FITS_UNKNOWN : TOPT_FITS_NOT;
+}
+
+json_t *topt_fits_json(enum topt_fits fits)
+{
+    return fits == TOPT_FITS_UNKNOWN ? json_null() : json_boolean(fits == TOPT_FITS);
+}
+
 static int better(const struct topt_solution *a, const struct topt_mesh *mesh,
                   const struct topt_best *b, enum topt_goal goal)
 {
@@ -168,7 +180,7 @@ static int list_shapes(const struct topt_request *r, int64_t gpus, struct shapes
 /* The uniform space takes a hundredth of the time of the others and lies within them, but for
  * what canonical forbids to shared tables.  Its best on each shape says which shape to search
  * first, bounds the time of all from the start, and is an answer where a search is stopped
- * early. */
+ * early: so that there is one, it is searched until it has something, stopped or not. */
 static int promises(const struct topt_request *r, int64_t gpus, enum topt_goal goal)
 {
     return goal == TOPT_GOAL_FASTEST &&
@@ -218,8 +230,12 @@ static int order_by_promise(struct topt_micros *m, int64_t gpus, int64_t limit,
         return -1;
     uniform.work = m->work;
     int rc = 0;
-    for (int i = 0; i < shapes->n && !rc; i++)
+    r.stop = NULL;
+    for (int i = 0; i < shapes->n && !rc; i++) {
         rc = promise(&uniform, &shapes->at[i], limit, claim, err);
+        if (shapes->at[i].uniform.strategy)
+            r.stop = m->request->stop;
+    }
     m->work = uniform.work;
     topt_micros_fini(&uniform);
     qsort(shapes->at, (size_t)shapes->n, sizeof *shapes->at, by_promise);

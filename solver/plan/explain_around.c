@@ -61,6 +61,10 @@ static void put_infeasible(struct topt_text *t, const json_t *answer)
 {
     char a[32], b[32];
     int64_t need = whole(answer, "memory_bytes"), limit = whole(answer, "memory_limit");
+    if (json_is_null(json_object_get(answer, "feasible"))) {
+        topt_text_add(t, "it was not found to fit");
+        return;
+    }
     topt_text_add(
         t, "does not fit: it would need at least %s a GPU, %s more than there is",
         topt_show_bytes(need, a, sizeof a), topt_show_bytes(need - limit, b, sizeof b));
@@ -113,10 +117,11 @@ json_t *topt_explain_around_json(const struct topt_plan_doc *p, const json_t *do
             json_decref(list);
             return NULL;
         }
-        int fits = json_is_true(json_object_get(answer, "feasible"));
-        const json_t *what = fits ? answer : json_object_get(answer, "nearest");
+        json_t *fits = json_object_get(answer, "feasible");
+        const json_t *what =
+            json_is_true(fits) ? answer : json_object_get(answer, "nearest");
         json_array_append_new(
-            list, json_pack("{s:I, s:b, s:I, s:I, s:I}", "gpus", (json_int_t)count[i],
+            list, json_pack("{s:I, s:O, s:I, s:I, s:I}", "gpus", (json_int_t)count[i],
                             "feasible", fits, "memory_limit",
                             (json_int_t)(r.memory_limit ? r.memory_limit
                                                         : topt_hw_memory_bytes(p->hw)),

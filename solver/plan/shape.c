@@ -498,14 +498,12 @@ static int price_and_search(struct solver *v, const struct topt_variant *variant
         return -1;
     o.time_limit = time_limit(v);
     o.memory_limit = memory_limit(v);
-    if (pose(v, variant, &o, p)) {
+    if (pose(v, variant, &o, p) || search_variant(v, *p, &o, part)) {
         if (!stopping(v))
             return -1;
         give_up(v);
         return 0;
     }
-    if (search_variant(v, *p, &o, part))
-        return -1;
     v->s->micros->work += part->claim.stats.products;
     add_stats(v->s, *p);
     return 0;
@@ -586,27 +584,26 @@ static void adopt(const struct topt_shape_search *s, struct topt_solutions *all)
     all->stopped = all->ncaps = 0;
 }
 
-int topt_shape_before(struct topt_shape_search *s, int64_t limit,
-                      struct topt_solutions *ret, struct topt_error *err)
+/* What the uniform space has, as far as it lies in the shape's own. */
+static int solve_uniform(struct topt_shape_search *s, enum topt_goal goal, int64_t limit,
+                         const atomic_bool *stop, struct topt_solutions *ret,
+                         struct topt_error *err)
 {
     struct topt_request r = *s->request;
     struct topt_shape_search other = {0};
     struct topt_micros micros;
-    *ret = (struct topt_solutions){.claim = topt_claim_exact()};
-    if (!looks_ahead(s))
-        return 0;
+    r.stop = stop;
     r.space = TOPT_SPACE_UNIFORM;
     r.blocks = TOPT_BLOCKS_ALIKE;
     r.factors = s->factors;
     if (topt_micros_init(&micros, &r, err))
         return -1;
     micros.work = s->micros->work;
-    int rc = topt_shape_open(&other, &micros, s->mesh.nodes, s->mesh.per_node,
-                             TOPT_GOAL_FRONTIER, err);
+    int rc = topt_shape_open(&other, &micros, s->mesh.nodes, s->mesh.per_node, goal, err);
     if (!rc) { /* ways are the same */
         topt_router_destroy(other.router);
         other.router = s->router;
-        rc = topt_shape_solve(&other, TOPT_GOAL_FRONTIER, limit, 0, ret, err);
+        rc = topt_shape_solve(&other, goal, limit, 0, ret, err);
         other.router = NULL;
     }
     s->micros->work = micros.work;
@@ -614,6 +611,29 @@ int topt_shape_before(struct topt_shape_search *s, int64_t limit,
     topt_micros_fini(&micros);
     if (!rc)
         adopt(s, ret);
+    return rc ? -1 : 0;
+}
+
+int topt_shape_before(struct topt_shape_search *s, int64_t limit,
+                      struct topt_solutions *ret, struct topt_error *err)
+{
+    *ret = (struct topt_solutions){.claim = topt_claim_exact()};
+    return looks_ahead(s)
+               ? solve_uniform(s, TOPT_GOAL_FRONTIER, limit, s->request->stop, ret, err)
+               : 0;
+}
+
+/* A frontier whose search was stopped before it had anything has at least the fastest of the uniform space. */
+static int stand_in(struct topt_shape_search *s, int64_t limit,
+                    struct topt_solutions *ret, struct topt_error *err)
+{
+    struct topt_solutions uniform = {.claim = topt_claim_exact()};
+    if (ret->n || !ret->stopped || s->nknown || s->algorithm ||
+        s->space == TOPT_SPACE_UNIFORM)
+        return 0;
+    int rc = solve_uniform(s, TOPT_GOAL_FASTEST, limit, NULL, &uniform, err) ||
+             topt_solutions_merge(ret, &uniform, err);
+    topt_solutions_fini(&uniform);
     return rc ? -1 : 0;
 }
 
@@ -648,6 +668,8 @@ int topt_shape_solve(struct topt_shape_search *s, enum topt_goal goal, int64_t l
         rc = solve_variant(&v, &s->variant[at]);
     }
     free(v.known);
+    if (!rc && goal == TOPT_GOAL_FRONTIER)
+        rc = stand_in(s, limit, ret, err);
     if (rc)
         topt_solutions_fini(ret);
     return rc;

@@ -42,12 +42,6 @@ static int put_cost(struct topt_micros *m, const struct topt_best *b, json_t *po
     return 0;
 }
 
-/* Where operators were decided by heuristic, that nothing was found does not say that nothing fits. */
-static json_t *whether_fits(const struct topt_best *b)
-{
-    return !b->found && b->claim.decided ? json_null() : json_boolean(b->found);
-}
-
 static int curve_point(struct topt_micros *m, int64_t gpus, json_t *curve,
                        struct topt_error *err)
 {
@@ -64,7 +58,7 @@ static int curve_point(struct topt_micros *m, int64_t gpus, json_t *curve,
         return 0;
     }
     json_t *p = json_pack("{s:I, s:o, s:I}", "gpus", (json_int_t)gpus, "feasible",
-                          whether_fits(&b), "limit", (json_int_t)limit);
+                          topt_fits_json(topt_best_fits(&b)), "limit", (json_int_t)limit);
     if (!b.found && b.claim.decided)
         topt_claim_write(p, m->request->model, &b.claim);
     if (b.found) {
@@ -101,7 +95,7 @@ int topt_plan_curve(const struct topt_request *r, json_t **ret, struct topt_erro
         return -1;
     }
     json_t *curve = curve_head(r);
-    for (int i = 0; i < n && !rc; i++)
+    for (int i = 0; i < n && !rc && !json_object_get(curve, "stopped"); i++)
         rc = curve_point(&m, count[i], curve, err);
     free(count);
     topt_micros_fini(&m);

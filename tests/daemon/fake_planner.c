@@ -94,6 +94,8 @@ static int work(int64_t ms, int stubborn, const atomic_bool *cancel,
 static json_t *plan_answer(const struct query *q, int64_t bytes)
 {
     int64_t gpus = q->ngpus ? q->gpus[0] : 4;
+    if (q->memory_bytes == 1) /* whether anything fits in a byte is left open */
+        return json_pack("{s:n, s:s}", "feasible", "why", "nothing was found");
     if (q->memory_bytes && q->memory_bytes < bytes)
         return json_pack("{s:b, s:s, s:{s:I, s:I}}", "feasible", 0, "why", "nothing fits",
                          "nearest", "gpus", (json_int_t)gpus, "memory_bytes",

@@ -74,6 +74,10 @@ check "infeasible" 422 '^ERROR=infeasible$'
 grep -q '^NEAREST=gpus 4, memory_bytes 5000$' "$dir/body"; ok $? "with the nearest"
 ask POST "$mini&memory=1000" --data-binary "@$dir/model.json"
 check "infeasible in JSON" 422 '"nearest":\{"gpus":4'
+ask POST "$mini&memory=1" "${text[@]}" --data-binary "@$dir/model.json"
+check "undecided" 422 '^ERROR=undecided$'
+ask POST "$mini&memory=1" --data-binary "@$dir/model.json"
+check "undecided in JSON" 422 '"feasible":null'
 ask POST "$mini" -d '{"a":'; check "truncated JSON" 400 '"errors":\[\{"error":"invalid"'
 ask POST "$mini" "${text[@]}" -d '{"a":'; check "truncated JSON as text" 400 '^DESCRIPTION='
 ask POST "$mini"; check "no body" 400

@@ -67,6 +67,10 @@ static void test_errors(void)
     for (size_t i = 0; i < 6; i++)
         ok(judge(outage[i], said, &err) == TOPT_VERDICT_OUTAGE, "%d doesn't: %s",
            outage[i], err.text);
+    ok(judge(422, "ERROR=undecided\nDESCRIPTION=nothing was found\n", &err) ==
+               TOPT_VERDICT_OUTAGE &&
+           strcmp(err.text, "nothing was found") == 0,
+       "nor does 422 where something may fit");
     ok(judge(404, "<html>", &err) == TOPT_VERDICT_OUTAGE, "somebody else's 404 doesn't");
     ok(judge(422, "ERROR=x\n", &err) == TOPT_VERDICT_REFUSED &&
            strcmp(err.text, "x") == 0,

@@ -141,7 +141,7 @@ static int is_cost(const json_t *o, struct topt_cost want)
 
 struct tally {
     int tried, curves, fewest, points, infeasible, reasons, odd, untrue, unproven,
-        unknown;
+        stopped, unknown;
 };
 
 static int same_curve(struct topt_request *r, const struct alone *alone, struct tally *t)
@@ -235,20 +235,49 @@ static void ask_roughly(struct topt_request *r, const struct alone *alone, int64
         r->max_entries = most[i];
         plot_roughly(*r, alone, t);
         if (topt_plan(r, &a, &err)) {
-            t->untrue += err.code != TOPT_ERR_LIMIT;
+            t->untrue++;
             continue;
         }
         struct topt_cost best = fastest_of(&alone[gpus], r->memory_limit);
         int64_t need = whole(json_object_get(a, "nearest"), "memory_bytes");
-        if (json_is_true(json_object_get(a, "feasible")))
+        const json_t *fits = json_object_get(a, "feasible");
+        if (json_is_true(fits))
             t->untrue += best.time < 0 || whole(a, "time_ns") < best.time;
-        else if (strstr(json_string_value(json_object_get(a, "why")), "at least"))
+        else if (json_is_false(fits))
             t->untrue += best.time >= 0 || need != alone[gpus].least;
         else
-            t->unproven++;
+            t->untrue += json_array_size(json_object_get(a, "heuristic")) == 0;
+        t->unproven += json_is_null(fits);
         json_decref(a);
     }
     r->max_entries = 0;
+}
+
+/* Stopped at once: what is said to fit does, and nothing is said not to fit that may. */
+static void ask_stopped(struct topt_request r, const struct alone *alone, int64_t gpus,
+                        struct tally *t)
+{
+    static const enum topt_mode mode[] = {TOPT_MINI_TIME, TOPT_MINI_PARALLELISM};
+    static const atomic_bool stop = 1;
+    r.gpus = gpus;
+    r.stop = &stop;
+    for (int i = 0; i < 2; i++) {
+        json_t *a = NULL;
+        r.mode = mode[i];
+        if (topt_plan(&r, &a, NULL)) {
+            t->untrue++;
+            continue;
+        }
+        const json_t *fits = json_object_get(a, "feasible");
+        if (json_is_true(fits))
+            t->untrue += fastest_of(&alone[whole(a, "gpus")], r.memory_limit).time < 0 ||
+                         whole(a, "memory_bytes") > r.memory_limit;
+        else
+            t->untrue +=
+                !json_is_null(fits) || !json_is_true(json_object_get(a, "stopped"));
+        t->stopped += json_is_null(fits);
+        json_decref(a);
+    }
 }
 
 static void compare_counts(uint64_t seed, struct topt_request *r, struct tally *t)
@@ -266,6 +295,7 @@ static void compare_counts(uint64_t seed, struct topt_request *r, struct tally *
     r->memory_limit = alone[some].least * (90 + random_below(&s, 40)) / 100;
     int curve = same_curve(r, alone, t), fewest = same_fewest(r, alone, t);
     ask_roughly(r, alone, some, t);
+    ask_stopped(*r, alone, some, t);
     t->tried++;
     t->curves += curve;
     t->fewest += fewest;
@@ -329,7 +359,7 @@ static void test_counts(void)
     }
     is_int(t.curves, t.tried, "%d random requests: curves as each count alone", t.tried);
     is_int(t.fewest, t.tried, "the fewest devices, their plan, or the nearest, too");
-    ok(!t.untrue && t.unproven > 0 && t.unknown > 0,
+    ok(!t.untrue && t.unproven > 0 && t.stopped > 0 && t.unknown > 0,
        "in small tables nothing untrue is said, %d times that nothing was found",
        t.unproven);
     ok(t.tried > 20 && t.points > 100 && t.infeasible > 20 && t.odd > 40 && t.reasons > 3,
@@ -661,14 +691,27 @@ static void test_stopped(struct topt_request r)
     atomic_bool stop = 1;
     json_t *a = NULL;
     r.stop = &stop;
-    ok(topt_plan(&r, &a, &err) == -1 && err.code == TOPT_ERR_LIMIT &&
-           strstr(err.text, "stopped before"),
-       "stopped at once: %s", err.text);
+    ok(!topt_plan(&r, &a, &err) && json_is_true(json_object_get(a, "stopped")) &&
+           json_is_true(json_object_get(a, "feasible")) &&
+           json_is_null(json_object_get(a, "epsilon")),
+       "stopped at once: a plan, of which nothing is proven %s", err.text);
+    json_decref(a);
+    ok(!topt_plan_frontier(&r, &a, &err) && json_is_true(json_object_get(a, "stopped")) &&
+           json_array_size(json_object_get(a, "points")) == 1 &&
+           json_is_null(json_object_get(a, "epsilon")),
+       "and a frontier's point");
+    json_decref(a);
+    r.space = TOPT_SPACE_UNIFORM;
+    ok(!topt_plan(&r, &a, &err) && json_is_true(json_object_get(a, "stopped")) &&
+           json_is_null(json_object_get(a, "feasible")),
+       "in the uniform space: that nothing is known");
+    json_decref(a);
     r.mode = TOPT_PROFILING;
     ok(!topt_plan_curve(&r, &a, &err) && json_is_true(json_object_get(a, "stopped")) &&
            json_array_size(json_object_get(a, "points")) == 0,
        "a curve without points, stopped");
     json_decref(a);
+    r.space = TOPT_SPACE_AUTO;
     r.stop = NULL;
     r.mode = TOPT_MINI_TIME;
     r.max_work = 200;
