@@ -134,8 +134,10 @@ int32_t topt_atlas_number(struct topt_atlas *a, uint64_t state)
     int32_t *slot = slot_of(a, state);
     if (*slot < 0) {
         struct topt_atlas_moves none = {.n = TOPT_ATLAS_NONE};
-        a->spot[a->nspots] =
-            (struct topt_atlas_spot){state, shape_number(a, shape_of(a, state)), none};
+        int32_t shape = shape_number(a, shape_of(a, state));
+        if (a->failed)
+            return TOPT_ATLAS_NONE;
+        a->spot[a->nspots] = (struct topt_atlas_spot){state, shape, none};
         *slot = a->nspots++;
     }
     return *slot;
