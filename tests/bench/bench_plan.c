@@ -584,8 +584,8 @@ static int losses_wanted(const struct row *row)
     const char *only = options.only;
     if (options.quick && !row->quick)
         return 0;
-    return !only || !strncmp(only, "spaces", 6) &&
-                        (!only[6] || (only[6] == '-' && !strcmp(only + 7, row->name)));
+    return !only || (!strncmp(only, "spaces", 6) &&
+                     (!only[6] || (only[6] == '-' && !strcmp(only + 7, row->name))));
 }
 
 static void print_losses(json_t *into)
