@@ -144,30 +144,52 @@ static int is_work(const struct topt_op *op, int o)
     return op->operand[o].role == TOPT_WORK_FWD || op->operand[o].role == TOPT_WORK_BWD;
 }
 
-/* Floating-point operations must stay far from 2^63: the whole iteration space does. */
-static int check_volume(const struct topt_op *op, struct topt_error *err)
+/* Times that one operand which a step reads or writes has a dimension (scores have it twice); 1 of what a loop goes
+ * over. */
+static int times_in(const struct topt_op *op, const struct topt_step *step, int d)
 {
-    double volume = 1;
-    for (int d = 0; d < op->spec->ndims; d++) {
-        double widest = 1;
-        int most = 1; /* times that one operand has the dimension: scores have it twice */
-        for (int o = 0; o < op->spec->noperands; o++) {
-            int times = 0;
-            for (int i = 0; i < op->spec->operand[o].ndim; i++)
-                if (op->spec->operand[o].dim[i] == d) {
-                    times++;
-                    if (!is_work(op, o) && (double)op->operand[o].dim[i].unit > widest)
-                        widest = (double)op->operand[o].dim[i].unit;
-                }
-            most = times > most ? times : most;
-        }
-        for (; most > 0; most--)
-            volume *= (double)op->count[d];
-        volume *= widest;
+    uint32_t touched = step->reads | step->writes;
+    int most = step->loop == d + 1;
+    for (int o = 0; o < op->spec->noperands; o++) {
+        const struct topt_operand_spec *x = &op->spec->operand[o];
+        int times = 0;
+        for (int i = 0; (touched | touched >> 16) >> o & 1 && i < x->ndim; i++)
+            times += x->dim[i] == d;
+        most = times > most ? times : most;
     }
-    return volume < 0x1p58 ? 0
-                           : topt_fail(err, TOPT_ERR_LIMIT,
-                                       "%.3g elements to visit, more than 2^58", volume);
+    return most;
+}
+
+/* The largest unit that an operand has of a dimension, but for those it only works in. */
+static double widest(const struct topt_op *op, int d)
+{
+    int64_t most = 1;
+    for (int o = 0; o < op->spec->noperands; o++)
+        for (int i = 0; !is_work(op, o) && i < op->spec->operand[o].ndim; i++)
+            if (op->spec->operand[o].dim[i] == d && op->operand[o].dim[i].unit > most)
+                most = op->operand[o].dim[i].unit;
+    return (double)most;
+}
+
+/* Floating-point operations must stay far from 2^63: what a kernel goes over does, the space of all that it
+ * reads and writes. */
+static int check_volume(const struct topt_op *op, const struct topt_step *list,
+                        struct topt_error *err)
+{
+    for (const struct topt_step *step = list; step < list + TOPT_MAX_STEPS && step->kind;
+         step++) {
+        double volume = 1;
+        for (int d = 0; d < op->spec->ndims; d++) {
+            int times = times_in(op, step, d);
+            volume *= times ? widest(op, d) : 1;
+            for (; times > 0; times--)
+                volume *= (double)op->count[d];
+        }
+        if (volume >= 0x1p58)
+            return topt_fail(err, TOPT_ERR_LIMIT,
+                             "%.3g elements to visit, more than 2^58", volume);
+    }
+    return 0;
 }
 
 /* Extents of every operand that 'shape' did not set, and limits on all of them. */
@@ -285,7 +307,7 @@ int topt_model_add(struct topt_model *m, const char *kind, const char *name, int
     }
     if (ninputs > TOPT_MAX_INPUTS || bind_inputs(m, &op, ninputs, inputs, err) ||
         check_tied(&op, err) || spec->shape(&op, err) || fill_operands(&op, err) ||
-        check_volume(&op, err))
+        check_volume(&op, spec->forward, err) || check_volume(&op, spec->backward, err))
         return topt_wrap(err, "operator '%.60s' (%s)", name, kind);
     op.operand[op.output].tensor = append_output(m, &op);
     m->op[m->nops] = op;

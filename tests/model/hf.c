@@ -623,6 +623,22 @@ static void deepseek(void)
 }
 
 /* Angles of the same length of list for a head of 8: equal factors are linear, others are not. */
+/* Batches as they are trained with: what counts is what a kernel goes over, not the product of all of an
+ * operator's dimensions. */
+static void large(void)
+{
+    struct topt_error err = {0};
+    const char *text =
+        config(public_config("DeepSeek-V3, without its layers for further tokens"));
+    struct topt_model *m = import(text, 4096, 4096, &err);
+    ok(m != NULL, "a batch of 4,096 samples for 256 experts %s", err.text);
+    topt_model_destroy(m);
+    m = import(text, 1 << 18, 4096, &err);
+    ok(!m && err.code == TOPT_ERR_LIMIT && strstr(err.text, "more than 2^"),
+       "not of 262,144: %s", err.text);
+    topt_model_destroy(m);
+}
+
 static void longrope(void)
 {
 #define LONGROPE(brief, wide)                                                            \
@@ -804,6 +820,7 @@ int main(void)
     t5();
     llama4();
     deepseek();
+    large();
     longrope();
     settings();
     errors();
