@@ -1,10 +1,10 @@
-/* family.c - configurations of alike operators, priced once.
+/* family.c - configurations of alike operators, and of alike hubs, made once.
  *
- * Configurations that look the same from an edge (layouts of the tensor there, and what is live
- * beside it) share a class, so that a table of an edge is small. */
-#include "algorithm.h"
+ *     who is alike (here)  ->  which configurations (configs.c)  ->  what they cost (prices.c)
+ *                                                            ->  how they look from edges (classes.c)
+ */
+#include "classes.h"
 #include "problem_impl.h"
-#include "topt_hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static int alike_hubs(const struct topt_problem *p, int a, int b)
 
 /* ---- families ---------------------------------------------------------------------------- */
 
-static int family_alloc(struct family *f, int n)
+int topt_family_alloc(struct family *f, int n)
 {
     size_t z = (size_t)(n > 0 ? n : 1);
     f->n = n;
@@ -94,70 +94,7 @@ void topt_family_fini(struct family *f)
     }
 }
 
-static int same_end(const struct topt_edge_end *a, const struct topt_edge_end *b)
-{
-    return topt_layout_equal(&a->value, &b->value) &&
-           topt_layout_equal(&a->grad, &b->grad) && a->hub == b->hub &&
-           a->hub_keep == b->hub_keep && a->recompute == b->recompute &&
-           a->needed == b->needed && a->others_bytes == b->others_bytes &&
-           a->op_bytes == b->op_bytes && a->out_bytes == b->out_bytes;
-}
-
-/* ---- classes ----------------------------------------------------------------------------- */
-
-/* The ends of a family at one edge that were told apart so far: a hash finds them. */
-struct classes {
-    struct topt_edge_end **end; /* the family's, and how many */
-    int *n;
-    int cap;
-    int32_t *slot; /* 2 * cap; -1: free */
-};
-
-static int32_t *slot_of(const struct classes *c, const struct topt_edge_end *e)
-{
-    int64_t rest[] = {e->hub,          e->hub_keep, e->recompute, e->needed,
-                      e->others_bytes, e->op_bytes, e->out_bytes};
-    uint64_t h = topt_hash(&e->value, sizeof e->value, 1);
-    h = topt_hash(&e->grad, sizeof e->grad, h);
-    uint32_t mask = (uint32_t)(2 * c->cap - 1),
-             at = (uint32_t)topt_hash(rest, sizeof rest, h) & mask;
-    while (c->slot[at] >= 0 && !same_end(&(*c->end)[c->slot[at]], e))
-        at = (at + 1) & mask;
-    return &c->slot[at];
-}
-
-static int classes_grow(struct classes *c)
-{
-    int cap = c->cap ? 2 * c->cap : 32;
-    struct topt_edge_end *end = realloc(*c->end, (size_t)cap * sizeof *end);
-    if (end)
-        *c->end = end;
-    int32_t *slot = realloc(c->slot, 2 * (size_t)cap * sizeof *slot);
-    if (slot)
-        c->slot = slot;
-    if (!end || !slot)
-        return -1;
-    c->cap = cap;
-    memset(slot, 0xff, 2 * (size_t)cap * sizeof *slot);
-    for (int i = 0; i < *c->n; i++)
-        *slot_of(c, &end[i]) = i;
-    return 0;
-}
-
-/* -1: no memory. */
-static int32_t class_of(struct classes *c, const struct topt_edge_end *e)
-{
-    if (*c->n == c->cap && classes_grow(c))
-        return -1;
-    int32_t *slot = slot_of(c, e);
-    if (*slot < 0) {
-        *slot = (*c->n)++;
-        (*c->end)[*slot] = *e;
-    }
-    return *slot;
-}
-
-/* ---- prices ------------------------------------------------------------------------------ */
+/* ---- what it costs, and how it looks from edges ------------------------------------------- */
 
 /* A family while it is priced. */
 struct listing {
@@ -171,196 +108,22 @@ static int no_memory(struct topt_error *err)
     return topt_fail(err, TOPT_ERR_NOMEM, "no memory for configurations");
 }
 
-/* With axes that are alike in an order that does not depend on their names: what a configuration costs follows from
- * that alone, since within a dimension axes keep their order. */
-static struct topt_config nameless(const struct topt_mesh *m, struct topt_config c)
+/* Bytes of a tensor where it waits past other operators: those that wait for long stay, of others a cap counts. */
+static void charge_waiting(const struct topt_problem *p, struct family *f, int i,
+                           int tensor, int span, const struct topt_layout *where)
 {
-    for (int a = 1; a < m->naxes; a++)
-        for (int i = a; i > 0 && topt_mesh_alike(m, i - 1, i) && c.dim[i] < c.dim[i - 1];
-             i--) {
-            int8_t dim = c.dim[i];
-            c.dim[i] = c.dim[i - 1];
-            c.dim[i - 1] = dim;
-        }
-    return c;
-}
-
-/* Of each configuration the first that costs the same. */
-static int find_same(const struct topt_mesh *m, const struct family *f, int32_t *ret)
-{
-    uint32_t nslots = 2;
-    while (nslots < 2 * (uint32_t)f->n)
-        nslots *= 2;
-    struct topt_config *form = malloc(((size_t)f->n + 1) * sizeof *form);
-    int32_t *slot = malloc(nslots * sizeof *slot);
-    if (slot)
-        memset(slot, 0xff, nslots * sizeof *slot);
-    for (int i = 0; form && slot && i < f->n; i++) {
-        form[i] = nameless(m, f->config[i]);
-        uint32_t at = (uint32_t)topt_hash(&form[i], sizeof form[i], 1) & (nslots - 1);
-        while (slot[at] >= 0 && memcmp(&form[slot[at]], &form[i], sizeof form[i]) != 0)
-            at = (at + 1) & (nslots - 1);
-        slot[at] = slot[at] < 0 ? i : slot[at];
-        ret[i] = slot[at];
-    }
-    int bad = !form || !slot;
-    free(form);
-    free(slot);
-    return bad ? -1 : 0;
-}
-
-static void keep_time(struct family *f, int i, const struct topt_fragment_cost *c)
-{
-    f->cost[i].time = c->compute_ns + c->network_ns;
-    f->transient[i] = c->transient_bytes;
-}
-
-static void keep_cost(struct family *f, int i, const struct topt_fragment_cost *c)
-{
-    keep_time(f, i, c);
-    f->cost[i].memory = 0;
-    for (int k = 0; k < TOPT_CLASS_COUNT; k++)
-        f->cost[i].memory += k == TOPT_CLASS_REMADE ? 0 : c->class_bytes[k];
-    f->remade[i] = c->class_bytes[TOPT_CLASS_REMADE];
-}
-
-/* On the way to the price of a configuration. */
-enum state { LEFT, WANTED, WAITING /* for ways */, SETTLED };
-
-/* What the fragments of the first of each kind cost, as far as ways are known; or, of a problem that looks ahead, at
- * least. */
-static int cost_firsts(const struct topt_problem *p, struct family *f,
-                       const int32_t *same, uint8_t *state, struct topt_error *err)
-{
-    struct topt_orbit_set *floors = topt_problem_looks_ahead(p) ? p->orbits : NULL;
-    struct topt_fragment_cost c;
-    int waits;
-    for (int i = 0; i < f->n; i++) {
-        if (same[i] != i)
-            continue;
-        if (topt_problem_canceled(p, err) ||
-            (floors ? topt_cost_op_least(&p->k, f->op, &f->config[i], floors, &c, &waits,
-                                         err)
-                    : topt_cost_op_ask(&p->k, f->op, &f->config[i], &c, &waits, err)))
-            return -1;
-        state[i] = waits ? WAITING : SETTLED;
-        keep_cost(f, i, &c);
-    }
-    return 0;
-}
-
-/* Ask for the ways of what is WANTED. */
-static int ask_wanted(const struct topt_problem *p, struct family *f, uint8_t *state,
-                      struct topt_error *err)
-{
-    struct topt_fragment_cost c;
-    int waits;
-    for (int i = 0; i < f->n; i++) {
-        if (state[i] != WANTED)
-            continue;
-        if (topt_problem_canceled(p, err) ||
-            topt_cost_op_ask(&p->k, f->op, &f->config[i], &c, &waits, err))
-            return -1;
-        state[i] = waits ? WAITING : SETTLED;
-        keep_time(f, i, &c);
-    }
-    return 0;
-}
-
-/* Ways are found together, and then what waits for them is written once more. */
-static int settle_waiting(const struct topt_problem *p, struct family *f, uint8_t *state,
-                          struct topt_error *err)
-{
-    struct topt_fragment_cost c;
-    int any = memchr(state, WAITING, (size_t)f->n) != NULL;
-    if (any && topt_router_answer(p->k.router, p->options.threads, p->k.cancel, err))
-        return -1;
-    for (int i = 0; any && i < f->n; i++) {
-        if (state[i] != WAITING)
-            continue;
-        if (topt_cost_op(&p->k, f->op, &f->config[i], &c, err))
-            return -1;
-        state[i] = SETTLED;
-        keep_time(f, i, &c);
-    }
-    return 0;
-}
-
-/* Prices that wait stay floors. */
-static int leave_open(struct family *f, const int32_t *same, const uint8_t *state)
-{
-    if (!memchr(state, WAITING, (size_t)f->n))
-        return 0;
-    f->open = malloc((size_t)f->n);
-    for (int i = 0; f->open && i < f->n; i++)
-        f->open[i] = state[same[i]] == WAITING;
-    return f->open ? 0 : -1;
-}
-
-static int cost_ops(const struct topt_problem *p, struct family *f,
-                    struct topt_error *err)
-{
-    int32_t *same = malloc(((size_t)f->n + 1) * sizeof *same);
-    uint8_t *state = calloc((size_t)f->n + 1, 1);
-    int rc = !same || !state || find_same(p->k.mesh, f, same)
-                 ? no_memory(err)
-                 : cost_firsts(p, f, same, state, err);
-    if (!rc && !topt_problem_looks_ahead(p))
-        rc = settle_waiting(p, f, state, err);
-    else if (!rc && leave_open(f, same, state))
-        rc = no_memory(err);
-    for (int i = 0; !rc && i < f->n; i++) {
-        f->cost[i] = f->cost[same[i]];
-        f->remade[i] = f->remade[same[i]];
-        f->transient[i] = f->transient[same[i]];
-    }
-    free(same);
-    free(state);
-    return rc;
-}
-
-int topt_family_settle(const struct topt_problem *p, struct family *f,
-                       const uint8_t *want, struct topt_error *err)
-{
-    if (!f->open)
-        return 0;
-    int32_t *same = malloc(((size_t)f->n + 1) * sizeof *same);
-    uint8_t *state = calloc((size_t)f->n + 1, 1);
-    int rc = !same || !state || find_same(p->k.mesh, f, same) ? no_memory(err) : 0;
-    for (int i = 0; !rc && i < f->n; i++)
-        if (want[i] && f->open[i])
-            state[same[i]] = WANTED;
-    if (!rc)
-        rc = ask_wanted(p, f, state, err) || settle_waiting(p, f, state, err) ? -1 : 0;
-    for (int i = 0; !rc && i < f->n; i++) {
-        f->open[i] &= state[same[i]] != SETTLED;
-        f->cost[i].time = f->cost[same[i]].time;
-        f->transient[i] = f->transient[same[i]];
-    }
-    free(same);
-    free(state);
-    return rc;
-}
-
-int topt_families_open(const struct topt_problem *p)
-{
-    int any = 0;
-    for (int i = 0; i < p->nfamilies; i++)
-        any |= p->family[i].open != NULL;
-    return any;
-}
-
-/* Bytes of the output, where it waits. */
-static void wait_op(const struct topt_problem *p, struct family *f, int i)
-{
-    const struct topt_op *o = &p->k.model->op[f->op];
-    int t = o->operand[o->output].tensor, span = op_waits(p, f->op);
-    struct topt_layout l = topt_value_layout(o, o->output, &f->config[i], p->k.mesh);
-    int64_t bytes = span == TOPT_SPAN_NEXT ? 0 : topt_span_bytes(&p->k, t, &l);
+    int64_t bytes = span == TOPT_SPAN_NEXT ? 0 : topt_span_bytes(&p->k, tensor, where);
     if (span == TOPT_SPAN_LONG)
         f->cost[i].memory += bytes;
     else
         f->waiting[i] = bytes;
+}
+
+static void wait_op(const struct topt_problem *p, struct family *f, int i)
+{
+    const struct topt_op *o = &p->k.model->op[f->op];
+    struct topt_layout l = topt_value_layout(o, o->output, &f->config[i], p->k.mesh);
+    charge_waiting(p, f, i, o->operand[o->output].tensor, op_waits(p, f->op), &l);
 }
 
 static int classify_op(struct listing *l, int i, struct topt_error *err)
@@ -368,12 +131,12 @@ static int classify_op(struct listing *l, int i, struct topt_error *err)
     const struct topt_problem *p = l->p;
     struct family *f = l->f;
     struct topt_edge_end e = topt_edge_producer(&p->k, f->op, &f->config[i]);
-    f->from_class[i] = class_of(&l->from, &e);
+    f->from_class[i] = topt_class_of(&l->from, &e);
     if (f->from_class[i] < 0)
         return no_memory(err);
     for (int k = 0; k < f->ninputs; k++) {
         e = topt_edge_consumer(&p->k, f->op, k, &f->config[i], f->transient[i]);
-        f->to_class[k][i] = class_of(&l->to[k], &e);
+        f->to_class[k][i] = topt_class_of(&l->to[k], &e);
         if (f->to_class[k][i] < 0)
             return no_memory(err);
     }
@@ -393,7 +156,7 @@ static int classify_ops(struct listing *l, struct topt_error *err)
 
 static int price_ops(struct listing *l, struct topt_error *err)
 {
-    if (cost_ops(l->p, l->f, err))
+    if (topt_family_cost(l->p, l->f, err))
         return -1;
     for (int i = 0; i < l->f->n; i++)
         wait_op(l->p, l->f, i);
@@ -410,169 +173,12 @@ static int price_hub(struct listing *l, int i, struct topt_error *err)
         return -1;
     f->cost[i].time = c.compute_ns + c.network_ns;
     struct topt_edge_end e = topt_edge_hub(&p->k, &h);
-    f->from_class[i] = class_of(&l->from, &e);
-    f->to_class[0][i] = class_of(&l->to[0], &e);
+    f->from_class[i] = topt_class_of(&l->from, &e);
+    f->to_class[0][i] = topt_class_of(&l->to[0], &e);
     if (f->from_class[i] < 0 || f->to_class[0][i] < 0)
         return no_memory(err);
-    int span = p->spans.span[f->tensor];
-    int64_t bytes =
-        span == TOPT_SPAN_NEXT ? 0 : topt_span_bytes(&p->k, f->tensor, &e.value);
-    if (span == TOPT_SPAN_LONG)
-        f->cost[i].memory = bytes;
-    else
-        f->waiting[i] = bytes;
+    charge_waiting(p, f, i, f->tensor, p->spans.span[f->tensor], &e.value);
     return 0;
-}
-
-/* What a hub may do with its copy; the producer's flag decides between keeping it and making
- * it again, and a table allows only what fits. */
-static int hub_keeps(const struct topt_problem *p, int tensor, uint8_t ret[3])
-{
-    int n = 0;
-    if (p->reread[tensor]) {
-        ret[n++] = TOPT_HUB_KEEP;
-        if (topt_problem_remakes(p, p->k.model->tensor[tensor].producer))
-            ret[n++] = TOPT_HUB_REMAKE;
-    }
-    ret[n++] = TOPT_HUB_DROP;
-    return n;
-}
-
-static int list_hub(struct topt_problem *p, struct family *f,
-                    const struct topt_splits *splits, const struct topt_config_list *list)
-{
-    uint8_t keep[3];
-    int keeps = hub_keeps(p, f->tensor, keep), n = 0;
-    f->config = calloc((size_t)(keeps * list->n + 1), sizeof *f->config);
-    f->hub_keep = calloc((size_t)(keeps * list->n + 1), 1);
-    if (!f->config || !f->hub_keep)
-        return -1;
-    for (int i = 0; i < keeps * list->n; i++) {
-        struct topt_hub h = {list->config[i / keeps], keep[i % keeps]};
-        if (!topt_allows_hub(&p->options, p->k.mesh, splits, &h))
-            continue;
-        f->config[n] = h.layout;
-        f->hub_keep[n++] = (uint8_t)h.keep;
-    }
-    return family_alloc(f, n);
-}
-
-/* Levels of sharding that a configuration takes, as bits: those asked for that mean something,
- * else none. */
-static int levels_of(const struct topt_problem *p, const struct topt_op *op,
-                     struct topt_config c)
-{
-    int levels = 0;
-    for (int z = 0; z < TOPT_ZERO_COUNT; z++) {
-        c.zero = (uint8_t)z;
-        if (p->options.zero >> z & 1 && topt_config_valid(op, &c, p->k.mesh))
-            levels |= 1 << z;
-    }
-    return levels ? levels : 1;
-}
-
-static int list_op(struct topt_problem *p, struct family *f,
-                   const struct topt_config_list *list)
-{
-    int most = 2 * TOPT_ZERO_COUNT * list->n, n = 0;
-    int flag = topt_problem_remakes(p, f->op);
-    int last = flag ? 1 : 0, first = p->options.recompute == TOPT_RECOMPUTE_ALL && flag;
-    f->config = calloc((size_t)most + 1, sizeof *f->config);
-    f->hub_keep = calloc((size_t)most + 1, 1);
-    if (!f->config || !f->hub_keep)
-        return -1;
-    for (int i = 0; i < list->n; i++) {
-        int levels = levels_of(p, &p->k.model->op[f->op], list->config[i]);
-        for (int z = 0; z < TOPT_ZERO_COUNT; z++)
-            for (int r = first; r <= last && levels >> z & 1; r++) {
-                f->config[n] = list->config[i];
-                f->config[n].zero = (uint8_t)z;
-                f->config[n].recompute = (uint8_t)r;
-                n += topt_allows_op(&p->options, p->k.mesh, &p->k.model->op[f->op],
-                                    &f->config[n]);
-            }
-    }
-    return family_alloc(f, n);
-}
-
-/* The next order of some dimensions, where they were in ascending order first; they are again after the last. */
-static int next_order(int8_t *dim, int n)
-{
-    int i = n - 2, last = n - 1;
-    while (i >= 0 && dim[i] >= dim[i + 1])
-        i--;
-    while (i >= 0 && dim[last] <= dim[i])
-        last--;
-    if (i >= 0) {
-        int8_t x = dim[i];
-        dim[i] = dim[last];
-        dim[last] = x;
-    }
-    for (int a = i + 1, b = n - 1; a < b; a++, b--) {
-        int8_t x = dim[a];
-        dim[a] = dim[b];
-        dim[b] = x;
-    }
-    return i >= 0;
-}
-
-/* The next configuration that differs only by which of alike axes do what; 0 after the last, which is followed by the
- * nameless. */
-static int next_names(const struct topt_mesh *m, struct topt_config *c)
-{
-    for (int first, end = m->naxes; end > 0; end = first) {
-        first = end - 1;
-        while (first > 0 && topt_mesh_alike(m, first - 1, first))
-            first--;
-        if (next_order(c->dim + first, end - first))
-            return 1;
-    }
-    return 0;
-}
-
-/* Configurations of a family, and where 'every' is asked for those which they stand for; listed where 'f' has room. */
-static int list_among(const struct topt_problem *p, const struct family *of,
-                      struct family *f)
-{
-    const struct topt_mesh *m = p->k.mesh;
-    int n = 0;
-    for (int i = 0; i < of->n; i++) {
-        struct topt_config c =
-            p->options.every ? nameless(m, of->config[i]) : of->config[i];
-        do {
-            if (f) {
-                f->config[n] = c;
-                f->hub_keep[n] = of->hub_keep[i];
-            }
-            n++;
-        } while (p->options.every && next_names(m, &c));
-    }
-    return n;
-}
-
-static int relist(struct topt_problem *p, struct family *f, struct topt_error *err)
-{
-    const struct family *of = &p->options.among->family[f - p->family];
-    size_t n = (size_t)list_among(p, of, NULL);
-    f->config = malloc((n + 1) * sizeof *f->config);
-    f->hub_keep = malloc(n + 1);
-    if (!f->config || !f->hub_keep)
-        return no_memory(err);
-    return family_alloc(f, list_among(p, of, f)) ? no_memory(err) : 0;
-}
-
-static int list_configs(struct topt_problem *p, struct family *f, struct topt_error *err)
-{
-    if (p->options.among)
-        return relist(p, f, err);
-    struct topt_splits splits = f->op >= 0 ? topt_splits_of_op(&p->k.model->op[f->op])
-                                           : topt_splits_of_tensor(p->k.model, f->tensor);
-    struct topt_config_list list;
-    if (topt_space_configs(p->k.mesh, &splits, &p->options, &list, err))
-        return -1;
-    int bad = f->op >= 0 ? list_op(p, f, &list) : list_hub(p, f, &splits, &list);
-    free(list.config);
-    return bad ? no_memory(err) : 0;
 }
 
 static struct listing listing_of(struct topt_problem *p, struct family *f)
@@ -586,9 +192,9 @@ static struct listing listing_of(struct topt_problem *p, struct family *f)
 
 static void listing_fini(struct listing *l)
 {
-    free(l->from.slot);
+    topt_classes_fini(&l->from);
     for (int k = 0; k < l->f->ninputs; k++)
-        free(l->to[k].slot);
+        topt_classes_fini(&l->to[k]);
 }
 
 static int price_family(struct listing *l, struct topt_error *err)
@@ -606,7 +212,7 @@ static int make_family(struct topt_problem *p, struct family *f, struct topt_err
 {
     f->ninputs = f->op >= 0 ? p->k.model->op[f->op].ninputs : 1;
     struct listing l = listing_of(p, f);
-    int rc = list_configs(p, f, err) || price_family(&l, err) ? -1 : 0;
+    int rc = topt_family_list(p, f, err) || price_family(&l, err) ? -1 : 0;
     listing_fini(&l);
     return rc;
 }

@@ -1,4 +1,4 @@
-/* problem_impl.h - what problem.c, family.c, table.c, fold.c, toll.c and caps.c share.  Private to these.
+/* problem_impl.h - what problem.c, family.c, configs.c, prices.c, table.c, fold.c, toll.c and caps.c share.  Private to these.
  *
  *     node    an operator or hub of the model        edge   a use of a tensor
  *       |  alike ones share                            |  between two families share
@@ -202,14 +202,28 @@ static inline int topt_problem_remakes(const struct topt_problem *p, int op)
  * -1 with an error. */
 int topt_problem_family(struct topt_problem *p, int op, int tensor,
                         struct topt_error *err) TOPT_MUST_CHECK;
-/* Of a problem that looks ahead, operators that have ways of their own to find have floors for prices at first.  Exact
- * ones for those marked; for all that are left, and the classes that these have. */
+/* Exact prices for all that still have floors, and the classes that these have. */
+int topt_family_finish(struct topt_problem *p, struct family *f,
+                       struct topt_error *err) TOPT_MUST_CHECK;
+/* Room for all of so many configurations but themselves; -1: memory. */
+int topt_family_alloc(struct family *f, int n) TOPT_MUST_CHECK;
+void topt_family_fini(struct family *f);
+
+/* configs.c: the configurations of a new family, with room for what they cost. */
+int topt_family_list(struct topt_problem *p, struct family *f,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+/* With axes that are alike in an order that does not depend on their names: what a configuration costs follows from
+ * that alone, since within a dimension axes keep their order. */
+struct topt_config topt_config_nameless(const struct topt_mesh *m, struct topt_config c);
+
+/* prices.c: what those of operators cost.  Of a problem that looks ahead, operators that have ways of their own to
+ * find have floors for prices at first. */
+int topt_family_cost(const struct topt_problem *p, struct family *f,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+/* Exact ones for those marked. */
 int topt_family_settle(const struct topt_problem *p, struct family *f,
                        const uint8_t *want, struct topt_error *err) TOPT_MUST_CHECK;
 int topt_families_open(const struct topt_problem *p); /* are some still floors? */
-int topt_family_finish(struct topt_problem *p, struct family *f,
-                       struct topt_error *err) TOPT_MUST_CHECK;
-void topt_family_fini(struct family *f);
 
 /* table.c: the table between two families, listed where it is new, priced later. */
 int topt_problem_table(struct topt_problem *p, int from, int to, int input);
