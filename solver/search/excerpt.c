@@ -8,6 +8,7 @@
  * searches know repeated blocks by that. */
 #include "excerpt.h"
 
+#include "bits.h"
 #include "topt_hash.h"
 
 #include <string.h>
@@ -25,8 +26,8 @@ struct shared_list {
 /* A part of a table; lists are shared, so pointers tell. */
 struct excerpt {
     const struct topt_table *table; /* the original */
-    const char *entry;
-    const int32_t *from, *to; /* the classes that are left */
+    int64_t at;                     /* where its marks begin; -1: every entry stays */
+    const int32_t *from, *to;       /* the classes that are left */
     int nfrom, nto;
     const struct topt_table *part;
     struct excerpt *next;
@@ -34,6 +35,7 @@ struct excerpt {
 
 struct excerpting {
     struct narrowed *ret;
+    const uint64_t *mark;
     struct shared_list *list[NBUCKETS];
     struct excerpt *part[NBUCKETS];
 };
@@ -85,14 +87,16 @@ static int64_t original(const struct excerpt *u, int from, int to)
     return (int64_t)u->from[from] * u->table->to_classes + u->to[to];
 }
 
-static int32_t length(const struct excerpt *u, int64_t entry)
+static int32_t length(const struct excerpting *x, const struct excerpt *u, int64_t entry)
 {
     const int32_t *first = &u->table->first[entry];
-    return u->entry && !u->entry[entry] ? 0 : first[1] - first[0];
+    int gone = u->at >= 0 && !topt_bits_has(x->mark, (size_t)(u->at + entry));
+    return gone ? 0 : first[1] - first[0];
 }
 
-static int copy_table(struct topt_arena *a, struct excerpt *u)
+static int copy_table(const struct excerpting *x, struct excerpt *u)
 {
+    struct topt_arena *a = x->ret->arena;
     struct topt_table *ret = TOPT_NEW(a, 1, struct topt_table);
     int32_t *first = TOPT_NEW(a, (size_t)u->nfrom * (size_t)u->nto + 1, int32_t);
     int32_t *at = first;
@@ -100,7 +104,7 @@ static int copy_table(struct topt_arena *a, struct excerpt *u)
         return -1;
     for (int i = 0; i < u->nfrom; i++)
         for (int k = 0; k < u->nto; k++, at++)
-            at[1] = at[0] + length(u, original(u, i, k));
+            at[1] = at[0] + length(x, u, original(u, i, k));
     struct topt_cost *alt = TOPT_NEW(a, *at, struct topt_cost);
     if (!alt)
         return -1;
@@ -117,14 +121,15 @@ static int copy_table(struct topt_arena *a, struct excerpt *u)
 
 static int same_part(const struct excerpt *u, const struct excerpt *v)
 {
-    return u->table == v->table && u->entry == v->entry && u->from == v->from &&
+    return u->table == v->table && u->at == v->at && u->from == v->from &&
            u->to == v->to && u->nfrom == v->nfrom && u->nto == v->nto;
 }
 
 static const struct topt_table *part_of(struct excerpting *x, const struct excerpt *u)
 {
-    const void *key[] = {u->table, u->entry, u->from, u->to};
-    struct excerpt **b = &x->part[topt_hash(key, sizeof key, 1) % NBUCKETS];
+    const void *key[] = {u->table, u->from, u->to};
+    uint64_t hash = topt_hash(key, sizeof key, (uint64_t)u->at);
+    struct excerpt **b = &x->part[hash % NBUCKETS];
     for (struct excerpt *v = *b; v; v = v->next)
         if (same_part(u, v))
             return v->part;
@@ -134,14 +139,13 @@ static const struct topt_table *part_of(struct excerpting *x, const struct excer
     *v = *u;
     v->next = *b;
     *b = v;
-    return copy_table(x->ret->arena, v) ? NULL : v->part;
+    return copy_table(x, v) ? NULL : v->part;
 }
 
-static int cut_edge(struct excerpting *x, struct topt_search_edge *edge,
-                    const char *entry)
+static int cut_edge(struct excerpting *x, struct topt_search_edge *edge, int64_t at)
 {
     const struct topt_search_problem *p = &x->ret->problem;
-    struct excerpt u = {.table = edge->table, .entry = entry};
+    struct excerpt u = {.table = edge->table, .at = at};
     edge->from_class = renumber(x, edge->from_class, p->op[edge->from].nconfigs,
                                 u.table->from_classes, &u.from, &u.nfrom);
     edge->to_class = renumber(x, edge->to_class, p->op[edge->to].nconfigs,
@@ -152,15 +156,16 @@ static int cut_edge(struct excerpting *x, struct topt_search_edge *edge,
     return edge->table ? 0 : -1;
 }
 
-int topt_excerpt(struct narrowed *n, const char *const *entry, struct topt_error *err)
+int topt_excerpt(struct narrowed *n, const uint64_t *mark, const int64_t *at,
+                 struct topt_error *err)
 {
     struct excerpting *x = TOPT_NEW(n->arena, 1, struct excerpting);
     if (!x)
         return topt_search_nomem(err);
     x->ret = n;
+    x->mark = mark;
     for (int e = 0; e < n->problem.nedges; e++)
-        if (cut_edge(x, (struct topt_search_edge *)&n->problem.edge[e],
-                     entry ? entry[e] : NULL))
+        if (cut_edge(x, (struct topt_search_edge *)&n->problem.edge[e], at ? at[e] : -1))
             return topt_search_nomem(err);
     return 0;
 }

@@ -6,10 +6,10 @@
 #include "narrow.h"
 
 /* Give a problem that has few of its configurations left (topt_narrow_to) tables of its own, of their
- * classes alone.  'entry' (by edge, by entry of the table it has now) marks the pairs that stay
- * allowed; where it, or an edge's, is NULL, all do.  Edges that share a table and marks share the
- * new one. */
-int topt_excerpt(struct narrowed *n, const char *const *entry,
+ * classes alone.  'mark' is a set (bits.h) of the pairs that stay allowed: 'at' says by edge where the marks of its table's
+ * entries begin, as that is now; where it is -1, or 'at' NULL, all do.  Edges that share a table and marks share
+ * the new one. */
+int topt_excerpt(struct narrowed *n, const uint64_t *mark, const int64_t *at,
                  struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

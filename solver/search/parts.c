@@ -18,6 +18,7 @@
  * too entangled to be weighed whole, too (relax.c); there a little more is left. */
 #include "parts.h"
 
+#include "bits.h"
 #include "crossover.h"
 #include "excerpt.h"
 #include "strategies.h"
@@ -39,8 +40,8 @@ static const double FINE = 1.0 / 1024;
 
 /* What a group of neighbouring parts is searched in. */
 struct group {
-    char **config; /* by operator, by configuration: is it left? */
-    char *pair;    /* by mark: the same */
+    char **config;  /* by operator, by configuration: is it left? */
+    uint64_t *pair; /* the same of pairs: a set of marks (bits.h) */
     int64_t npairs;
     struct topt_cost box; /* nothing that is wanted is heavier or slower */
 };
@@ -182,11 +183,16 @@ static int find_steps(const struct parts *s, int64_t from, int64_t to,
 
 /* ---- groups -------------------------------------------------------------------------------------- */
 
+static size_t words(const struct parts *s)
+{
+    return topt_bits_words((size_t)s->nmarks);
+}
+
 static int group_init(const struct parts *s, struct group *g)
 {
     int n = s->p->nops;
     *g = (struct group){.config = calloc((size_t)n + 1, sizeof(*g->config)),
-                        .pair = calloc((size_t)s->nmarks + 1, 1)};
+                        .pair = calloc(words(s), sizeof *g->pair)};
     for (int i = 0; g->config && i < n; i++)
         if (!(g->config[i] = calloc((size_t)s->p->op[i].nconfigs + 1, 1)))
             return topt_search_nomem(s->err);
@@ -208,7 +214,7 @@ static int find_part(struct parts *s, struct topt_cost heaviest, int *ret)
     struct group *g = &s->part;
     if (topt_weigher_within(s->weigher, heaviest, ret, s->err))
         return -1;
-    memset(g->pair, 0, (size_t)s->nmarks);
+    memset(g->pair, 0, words(s) * sizeof *g->pair);
     g->npairs = *ret ? topt_weigher_mark(s->weigher, g->pair) : 0;
     for (int i = 0; i < s->p->nops && *ret; i++)
         for (int c = 0; c < s->p->op[i].nconfigs; c++)
@@ -219,9 +225,9 @@ static int find_part(struct parts *s, struct topt_cost heaviest, int *ret)
 static void unite(const struct parts *s, struct group *g, const struct group *part)
 {
     g->npairs = 0;
-    for (int64_t e = 0; e < s->nmarks; e++) {
-        g->pair[e] |= part->pair[e];
-        g->npairs += g->pair[e];
+    for (size_t i = 0; i < words(s); i++) {
+        g->pair[i] |= part->pair[i];
+        g->npairs += topt_bits_count(g->pair[i]);
     }
     for (int i = 0; i < s->p->nops; i++)
         for (int c = 0; c < s->p->op[i].nconfigs; c++)
@@ -379,26 +385,13 @@ static int find_groups(struct parts *s)
 
 /* ---- searches ------------------------------------------------------------------------------------ */
 
-/* The problem that is left of a group, by itself. */
-static int excerpt(struct parts *s, const struct group *g, struct narrowed *ret)
-{
-    const char **entry = calloc((size_t)s->p->nedges + 1, sizeof(*entry));
-    if (!entry)
-        return nomem(s);
-    for (int e = 0; e < s->p->nedges; e++)
-        entry[e] = s->at[e] < 0 ? NULL : g->pair + s->at[e];
-    int rc =
-        topt_narrow_to(s->p, g->config, ret, s->err) || topt_excerpt(ret, entry, s->err);
-    free(entry);
-    return rc ? -1 : 0;
-}
-
 static void note_decided(struct parts *s, const struct topt_frontier *f)
 {
     for (int i = 0; i < f->nheuristic; i++)
         s->decided[f->heuristic[i]] = 1;
 }
 
+/* What is left of a group is a problem by itself. */
 static int search_group(struct parts *s, const struct group *g,
                         struct topt_frontier **ret)
 {
@@ -406,8 +399,11 @@ static int search_group(struct parts *s, const struct group *g,
     struct narrowed n = {.arena = NULL};
     o.memory_limit = g->box.memory;
     o.time_limit = g->box.time;
-    int rc =
-        excerpt(s, g, &n) || topt_search_smaller(&n.problem, &o, ret, s->err) ? -1 : 0;
+    int rc = topt_narrow_to(s->p, g->config, &n, s->err) ||
+                     topt_excerpt(&n, g->pair, s->at, s->err) ||
+                     topt_search_smaller(&n.problem, &o, ret, s->err)
+                 ? -1
+                 : 0;
     if (!rc) {
         topt_strategies_rename(topt_frontier_strategies(*ret), n.config,
                                (size_t)s->p->nops);

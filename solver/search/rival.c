@@ -24,6 +24,8 @@
  * where it took long.) */
 #include "rival.h"
 
+#include "bits.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,22 +57,17 @@ struct parts {
     uint64_t *of; /* by place */
 };
 
-static void set_bit(uint64_t *set, int i)
-{
-    set[i / 64] |= (uint64_t)1 << i % 64;
-}
-
 /* What each place is made of. */
 static int find_parts(struct parts *s, const struct plan *plan, struct topt_arena *a)
 {
     int nops = plan->problem->nops;
-    s->words = ((size_t)nops + (size_t)plan->problem->nedges) / 64 + 1;
+    s->words = topt_bits_words((size_t)nops + (size_t)plan->problem->nedges);
     s->of = TOPT_NEW(a, (size_t)plan->nplaces * s->words, uint64_t);
     for (int i = 0; s->of && i < plan->nplaces; i++) {
         const struct place *p = &plan->place[i];
         uint64_t *own = s->of + (size_t)i * s->words;
         if (p->op >= 0 || p->edge >= 0)
-            set_bit(own, p->op >= 0 ? p->op : nops + p->edge);
+            topt_bits_add(own, (size_t)(p->op >= 0 ? p->op : nops + p->edge));
         for (size_t w = 0; w < s->words; w++) {
             own[w] |= p->left >= 0 ? s->of[(size_t)p->left * s->words + w] : 0;
             own[w] |= p->right >= 0 ? s->of[(size_t)p->right * s->words + w] : 0;
@@ -81,7 +78,7 @@ static int find_parts(struct parts *s, const struct plan *plan, struct topt_aren
 
 static int has_bit(const uint64_t *set, int i)
 {
-    return set[i / 64] >> i % 64 & 1;
+    return topt_bits_has(set, (size_t)i);
 }
 
 struct matching {

@@ -2,6 +2,7 @@
 #include "weigher.h"
 
 #include "band.h"
+#include "bits.h"
 #include "relax.h"
 #include "sweep.h"
 
@@ -215,26 +216,27 @@ static int64_t least_of(const struct bound *x, const struct table *t, int64_t e)
     return t->weighed ? x->least[t->first_entry + e] : topt_weigh(x, t->cost[e]);
 }
 
-static int64_t mark_table(const struct bound *x, const struct table *t, char *mark)
+static int64_t mark_table(const struct bound *x, const struct table *t, uint64_t *mark,
+                          int64_t at)
 {
     const int64_t *rest = x->rest + t->first_entry;
     int64_t n = 0;
     for (int64_t e = 0; e < t->nentries; e++) {
-        if (rest[e] > x->allowance)
+        if (rest[e] > x->allowance || least_of(x, t, e) > x->allowance - rest[e])
             continue;
-        mark[e] = least_of(x, t, e) <= x->allowance - rest[e];
-        n += mark[e];
+        topt_bits_add(mark, (size_t)(at + e));
+        n++;
     }
     return n;
 }
 
-int64_t topt_weigher_mark(const struct topt_weigher *w, char *mark)
+int64_t topt_weigher_mark(const struct topt_weigher *w, uint64_t *mark)
 {
     int64_t n = 0;
     for (size_t i = 0; i < w->plan.tables.nall; i++)
         if (w->marks_at[i] >= 0)
-            n += mark_table(&w->bander.bound[0], w->plan.tables.all[i],
-                            mark + w->marks_at[i]);
+            n += mark_table(&w->bander.bound[0], w->plan.tables.all[i], mark,
+                            w->marks_at[i]);
     return n;
 }
 

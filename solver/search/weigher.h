@@ -14,9 +14,9 @@ int topt_weigher_light(const struct topt_weigher *w);
 int64_t topt_weigher_pairs(struct topt_weigher *w, int64_t **ret_at,
                            struct topt_error *err) TOPT_MUST_CHECK;
 
-/* After topt_weigher_within: mark the entries that are part of a strategy within the corner; those of edges that
- * are alike together.  Returns how many. */
-int64_t topt_weigher_mark(const struct topt_weigher *w, char *mark);
+/* After topt_weigher_within: add the entries that are part of a strategy within the corner to a set of marks (bits.h); those
+ * of edges that are alike together.  Returns how many. */
+int64_t topt_weigher_mark(const struct topt_weigher *w, uint64_t *mark);
 
 /* The lightest strategy's configurations by operator, then alternatives by edge: freed by the caller;
  * NULL where there is none, or (in a relaxed graph) where edges forbid it.  '*ret' is what it costs. */

@@ -97,7 +97,7 @@ static int narrow(struct zoom *z)
     if (rc ||
         topt_search_pairs(&z->narrowed.problem) * GAIN > topt_search_pairs(plan->problem))
         return rc ? -1 : 0;
-    return topt_excerpt(&z->narrowed, NULL, b->err) ? -1 : 1;
+    return topt_excerpt(&z->narrowed, NULL, NULL, b->err) ? -1 : 1;
 }
 
 /* 1, 0 where what is left is too entangled to be searched exactly (in another order its tables may be
