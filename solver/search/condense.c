@@ -20,6 +20,7 @@
 #include "condense.h"
 
 #include "graph.h"
+#include "reclaim.h"
 #include "thin.h"
 
 #include <math.h>
@@ -40,10 +41,14 @@ enum {
     THIN_PART = 8,         /* a part of them that makes it worth while is left out */
     THIN_AT_ONCE = 16,     /* edges */
     MANY_LINKS = 4,        /* of a kind, that it is worth leaving out */
+    MORE_PART = 4, /* what nobody needs is looked for when there is such a part more; */
+    POINT_ENTRIES = 3, /* so many entries take the room of a point */
+    FEW_FACTORS = 16,  /* that see an operator, among which branches are looked for */
 };
 
-/* Of a table: BROKEN is one whose points are not made, nor of any that is made of it. */
-enum verdict { NOT_MADE, ACCEPTED, REFUSED, BROKEN };
+/* Of a table: BROKEN is one whose points are not made, nor of any that is made of it, or are gone; where it is GONE
+ * some are left, which others' were made of. */
+enum verdict { NOT_MADE, ACCEPTED, REFUSED, BROKEN, GONE };
 
 struct condensing {
     const struct topt_search_problem *p;
@@ -57,6 +62,7 @@ struct condensing {
     int *span;     /* by operator: others that it shares a factor with, up to 3 */
     char *verdict; /* by table */
     size_t nverdicts, nmade; /* tables whose points are made, or that are broken */
+    size_t many;             /* points, of which it is worth to look which are needed */
     int64_t work, max_work;
     struct thinner thinner;
     struct topt_pool *pool; /* NULL: no threads */
@@ -76,7 +82,7 @@ static int nomem(struct condensing *k)
 
 static int is_broken(const struct condensing *k, const struct table *t)
 {
-    return k->verdict[t->id] == BROKEN || t->moved;
+    return k->verdict[t->id] >= BROKEN || t->moved;
 }
 
 static int made_of_broken(const struct condensing *k)
@@ -279,6 +285,53 @@ static int look_around(void *ctx, const struct table *t, struct surroundings *re
     return 0;
 }
 
+/* ---- points that nobody needs any more ---- */
+
+static int has_points(const struct condensing *k, const struct table *t)
+{
+    return !t->leaf && !t->moved && (size_t)t->id < k->nmade &&
+           k->verdict[t->id] != BROKEN;
+}
+
+/* From how many points on it pays to look which are needed. */
+static size_t enough_to_reclaim(const struct condensing *k)
+{
+    size_t n = k->c->maker.merge.n, entries = (size_t)k->c->plan.tables.nentries;
+    return n + (n + entries / POINT_ENTRIES) / MORE_PART + 1;
+}
+
+static int reclaim_all(struct condensing *k, char *needed, char *has)
+{
+    const struct tables *ts = &k->c->plan.tables;
+    struct merge *m = &k->c->maker.merge;
+    size_t before = m->n;
+    for (size_t i = 0; i < ts->nall; i++)
+        has[i] = (char)has_points(k, ts->all[i]);
+    topt_reclaim_needed(&k->c->plan, needed);
+    for (size_t i = 0; i < ts->nall; i++)
+        if (!needed[i] && has[i])
+            k->verdict[i] = GONE;
+    if (topt_reclaim(&k->c->maker, &k->c->plan.tables, needed, has, k->err))
+        return -1;
+    for (size_t i = 0; i < ts->nall; i++)
+        if (k->verdict[i] == GONE && !has[i])
+            k->verdict[i] = BROKEN;
+    k->c->nreclaimed += before - m->n;
+    k->many = enough_to_reclaim(k);
+    return 0;
+}
+
+/* Take out the points that nobody needs; nothing may be taken back then that was done before. */
+static int reclaim(struct condensing *k)
+{
+    size_t n = k->c->plan.tables.nall;
+    char *needed = calloc(n + 1, 1), *has = calloc(n + 1, 1);
+    int rc = !needed || !has || make_verdicts(k) ? nomem(k) : reclaim_all(k, needed, has);
+    free(needed);
+    free(has);
+    return rc;
+}
+
 /* ---- trying, and taking back ---- */
 
 /* What a step of the plan that did not go through means: 0 where only the table is refused. */
@@ -320,6 +373,8 @@ static int attempt(struct condensing *k, int op, int a, int b)
 {
     struct plan *p = &k->c->plan;
     int before = p->nfactors, ntables = (int)p->tables.nall;
+    if (k->c->maker.merge.n >= k->many && k->nmade == p->tables.nall && reclaim(k))
+        return -1;
     int made = op >= 0 ? topt_plan_eliminate(p, op) : topt_plan_multiply(p, a, b);
     int fresh = made >= 0 && p->factor[made].table->id >= ntables;
     k->fresh = made;
@@ -404,6 +459,30 @@ static int is_shut_out(const struct condensing *k, int op)
     return k->full[p->factor[i].op[p->factor[i].op[0] == op]];
 }
 
+/* Another factor over the same operators as the one that was made last; -1: there is none, or too many to look. */
+static int find_parallel(const struct plan *p)
+{
+    int made = p->nfactors - 1, op = p->factor[made].op[0];
+    if (p->factors_of[op].n > FEW_FACTORS)
+        return -1;
+    for (int i = p->factors_of[op].first; i >= 0; i = topt_factor_after(p, op, i))
+        if (i != made && topt_plan_same_ops(p, i, made))
+            return i;
+    return -1;
+}
+
+/* The table of a block's branch, between operators that stay, is multiplied at once with those of the other
+ * branches: of their product a hundredth may be left, and until then all of theirs takes room. */
+static int multiply_branches(struct condensing *k)
+{
+    const struct plan *p = &k->c->plan;
+    const struct factor *f = &p->factor[p->nfactors - 1];
+    int other, rc = f->nops == 2 && k->stays[f->op[0]] && k->stays[f->op[1]];
+    while (rc > 0 && (other = find_parallel(p)) >= 0)
+        rc = attempt(k, -1, other, p->nfactors - 1);
+    return rc < 0 ? -1 : 0;
+}
+
 static int eliminate_blocks(struct condensing *k)
 {
     struct plan *p = &k->c->plan;
@@ -418,6 +497,8 @@ static int eliminate_blocks(struct condensing *k)
         if (rc) {
             k->gone[op] = 1;
             rate_again(k, &p->factor[p->nfactors - 1]);
+            if (multiply_branches(k))
+                return -1;
         } else {
             k->stays[op] = 1;
         }
@@ -701,6 +782,7 @@ static int condense(struct condensing *k, const char *keep)
     k->product.ctx = k;
     c->maker.product = &k->product;
     k->nmade = c->plan.tables.nall;
+    k->many = enough_to_reclaim(k);
     if (options->memory_limit)
         c->maker.merge.limit = options->memory_limit;
     if (options->time_limit)
@@ -715,6 +797,9 @@ static int condense(struct condensing *k, const char *keep)
     for (int i = 0; i < n; i++)
         if (!k->gone[i] && multiply_edges(k, i))
             return -1;
+    if (reclaim(k))
+        return -1;
+    topt_maker_trim(&c->maker);
     return build(k);
 }
 

@@ -125,7 +125,7 @@ static void tell(const struct ft *f, struct topt_frontier *ret)
     ret->stats.products += f->narrowed.work + f->condensed.work + f->work;
     ret->stats.tables += ts->stats.tables;
     ret->stats.shared += ts->stats.shared;
-    ret->stats.points += (int64_t)f->condensed.maker.merge.n;
+    ret->stats.points += (int64_t)(f->condensed.maker.merge.n + f->condensed.nreclaimed);
     ret->stats.peak_bytes += ts->stats.peak_bytes;
     ret->epsilon = f->conditioned.frontier->epsilon;
     ret->exact = ret->epsilon <= 0 && !ret->nheuristic;

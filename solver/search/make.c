@@ -37,6 +37,22 @@ void topt_maker_only_points(struct maker *k)
     k->merge = m;
 }
 
+void topt_maker_trim(struct maker *k)
+{
+    struct merge *m = &k->merge;
+    size_t n = (size_t)k->tables->nentries;
+    struct topt_cost *cost = realloc(m->cost, (m->n + 1) * sizeof *cost);
+    struct back *back = realloc(m->back, (m->n + 1) * sizeof *back);
+    uint32_t *first = realloc(k->first, n * sizeof *first);
+    uint32_t *count = realloc(k->count, n * sizeof *count);
+    m->cost = cost ? cost : m->cost;
+    m->back = back ? back : m->back;
+    m->cap = m->n;
+    k->first = first ? first : k->first;
+    k->count = count ? count : k->count;
+    k->cap_entries = n;
+}
+
 int64_t topt_maker_bytes(const struct maker *k)
 {
     return (int64_t)(k->merge.n * sizeof *k->merge.cost) +

@@ -29,7 +29,8 @@ int topt_maker_init(struct maker *k, const struct tables *ts,
                     struct topt_error *err) TOPT_MUST_CHECK;
 void topt_maker_fini(struct maker *k);
 
-/* Give back what its points do not need; and what they take. */
+/* Give back room that nothing stands in; what points do not need, either; and what these take. */
+void topt_maker_trim(struct maker *k);
 void topt_maker_only_points(struct maker *k);
 int64_t topt_maker_bytes(const struct maker *k);
 
