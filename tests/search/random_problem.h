@@ -3,7 +3,6 @@
 #ifndef TOPT_RANDOM_PROBLEM_H
 #define TOPT_RANDOM_PROBLEM_H
 
-#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,12 +186,6 @@ static inline void problem_make(struct random_problem *g, struct rng *rng,
         for (int i = 0; i < n; i++)
             edge[i] = random_edge(g, edge[i].to, edge[i].from);
     g->p.nedges = n;
-}
-
-/* Is 'found' at most (1 + epsilon) times as slow as 'time', to the last digit? */
-static inline int within_tolerance(int64_t found, int64_t time, double epsilon)
-{
-    return found <= time || fmal(epsilon, time, -(long double)(found - time)) >= 0;
 }
 
 static inline void problem_free(struct random_problem *g)

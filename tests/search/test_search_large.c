@@ -4,7 +4,7 @@
  * where an operator has so many factors that they are multiplied by groups, the frontier is that
  * of the plain steps. */
 #include "../bench/instances.h"
-#include "random_problem.h"
+#include "frontiers.h"
 #include "tap.h"
 
 #include <pthread.h>
@@ -13,21 +13,6 @@ static const char *const shapes[] = {"star",  "isolated", "comb",
                                      "chain", "branches", "parallel"};
 
 enum { NSHAPES = sizeof shapes / sizeof shapes[0], STACK = 256 << 10 };
-
-/* Do the strategies of a frontier cost what it says? */
-static int costs(const struct topt_search_problem *p, const struct topt_frontier *f)
-{
-    struct topt_frontier_reader *r = topt_frontier_reader(f, NULL);
-    int good = r != NULL;
-    for (int i = 0; i < f->npoints && good; i++) {
-        const struct topt_search_point *x = topt_frontier_read(r, i);
-        struct topt_cost c;
-        good = !topt_search_cost(p, x->config, x->alt, &c, NULL) &&
-               c.memory == x->cost.memory && c.time == x->cost.time;
-    }
-    topt_frontier_reader_destroy(r);
-    return good;
-}
 
 /* ---- many ---- */
 
@@ -41,7 +26,8 @@ static void *search(void *ctx)
 {
     struct large *l = ctx;
     struct topt_frontier *f = NULL;
-    l->good = !topt_search(l->p, &l->o, &f, NULL) && f->npoints > 0 && costs(l->p, f);
+    l->good =
+        !topt_search(l->p, &l->o, &f, NULL) && f->npoints > 0 && witnesses_hold(l->p, f);
     l->points = f ? f->npoints : 0;
     topt_frontier_destroy(f);
     return NULL;
@@ -73,15 +59,6 @@ static void check_many(const char *shape, int fastest)
 
 /* ---- some hundreds, exactly ---- */
 
-static int same(const struct topt_frontier *a, const struct topt_frontier *b)
-{
-    int good = a && b && a->npoints == b->npoints;
-    for (int i = 0; good && i < a->npoints; i++)
-        good =
-            a->cost[i].memory == b->cost[i].memory && a->cost[i].time == b->cost[i].time;
-    return good;
-}
-
 /* The fastest within a limit, by the plan of the whole, is on the frontier. */
 static int fastest_is_there(const struct topt_search_problem *p,
                             const struct topt_frontier *all)
@@ -89,7 +66,7 @@ static int fastest_is_there(const struct topt_search_problem *p,
     struct topt_search_options o = {.fastest = 1,
                                     .memory_limit = all->cost[all->npoints / 2].memory};
     struct topt_frontier *f = NULL;
-    int good = !topt_search(p, &o, &f, NULL) && f->npoints == 1 && costs(p, f) &&
+    int good = !topt_search(p, &o, &f, NULL) && f->npoints == 1 && witnesses_hold(p, f) &&
                f->cost[0].time == all->cost[all->npoints / 2].time;
     topt_frontier_destroy(f);
     return good;
@@ -105,7 +82,8 @@ static void check_exactly(const char *shape, int configs)
         abort();
     const struct topt_search_problem *p = instance_problem(in);
     int good = !topt_search(p, &plain, &want, NULL) && !topt_search(p, NULL, &got, NULL);
-    ok(good && got->exact && same(want, got) && costs(p, got) && fastest_is_there(p, got),
+    ok(good && got->exact && same_costs(want, got) && witnesses_hold(p, got) &&
+           fastest_is_there(p, got),
        "%s of 300, %d configurations: the %d points of the plain steps", shape, configs,
        good ? got->npoints : 0);
     topt_frontier_destroy(want);

@@ -1,6 +1,7 @@
 /* Every search against brute force on small random problems of every shape: the same
  * frontier to the last point, every witness costed again by the plainest code, and the same
  * bytes for any number of threads. */
+#include "frontiers.h"
 #include "random_problem.h"
 #include "tap.h"
 
@@ -15,33 +16,6 @@ static void blame(uint64_t seed, const struct random_problem *g, const char *wha
     if (blamed++ < BLAME)
         printf("# seed %llu shape %d ops %d edges %d: %s\n", (unsigned long long)seed,
                (int)g->spec.shape, g->p.nops, g->p.nedges, what);
-}
-
-static int same_costs(const struct topt_frontier *a, const struct topt_frontier *b)
-{
-    if (a->npoints != b->npoints)
-        return 0;
-    for (int i = 0; i < a->npoints; i++)
-        if (a->cost[i].memory != b->cost[i].memory || a->cost[i].time != b->cost[i].time)
-            return 0;
-    return 1;
-}
-
-static int witnesses_hold(const struct topt_search_problem *p,
-                          const struct topt_frontier *f)
-{
-    struct topt_frontier_reader *r = topt_frontier_reader(f, NULL);
-    int good = 1;
-    for (int i = 0; i < f->npoints && good; i++) {
-        const struct topt_search_point *x = topt_frontier_read(r, i);
-        struct topt_cost c;
-        good = !topt_search_cost(p, x->config, x->alt, &c, NULL) &&
-               c.memory == f->cost[i].memory && c.time == f->cost[i].time;
-        if (i && (c.memory <= f->cost[i - 1].memory || c.time >= f->cost[i - 1].time))
-            good = 0;
-    }
-    topt_frontier_reader_destroy(r);
-    return good;
 }
 
 static int same_witnesses(const struct topt_search_problem *p,
@@ -213,14 +187,8 @@ static void check_epsilon(uint64_t seed, const struct random_problem *g,
                           struct tally *bad)
 {
     struct topt_frontier *f = solve(&g->p, "ft", 0, epsilon, 1);
-    int good = f && witnesses_hold(&g->p, f) && f->epsilon <= epsilon;
-    for (int i = 0; good && i < all->npoints; i++) {
-        int covered = 0;
-        for (int j = 0; j < f->npoints && !covered; j++)
-            covered = f->cost[j].memory <= all->cost[i].memory &&
-                      within_tolerance(f->cost[j].time, all->cost[i].time, f->epsilon);
-        good = covered;
-    }
+    int good =
+        f && witnesses_hold(&g->p, f) && f->epsilon <= epsilon && covers(f, all, 0);
     if (!good) {
         bad->epsilons++;
         blame(seed, g, "an epsilon was not kept");
@@ -251,15 +219,7 @@ static int bound_holds(const struct topt_frontier *all, const struct topt_fronti
             if (f->cost[i].memory <= all->cost[j].memory &&
                 f->cost[i].time < all->cost[j].time)
                 return 0;
-    for (int i = 0; isfinite(f->epsilon) && i < all->npoints; i++) {
-        int covered = 0;
-        for (int j = 0; j < f->npoints && !covered; j++)
-            covered = f->cost[j].memory <= all->cost[i].memory &&
-                      within_tolerance(f->cost[j].time, all->cost[i].time, f->epsilon);
-        if (!covered)
-            return 0;
-    }
-    return 1;
+    return !isfinite(f->epsilon) || covers(f, all, 0);
 }
 
 /* Within limits a tolerance is kept up to their very corner: what is true within them is covered from

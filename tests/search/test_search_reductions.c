@@ -4,6 +4,7 @@
 #include "arm.h"
 #include "condense.h"
 #include "condition.h"
+#include "frontiers.h"
 #include "graph.h"
 #include "lift.h"
 #include "narrow.h"
@@ -38,30 +39,6 @@ static struct topt_frontier *solve(const struct topt_search_problem *p,
     return topt_search(p, &o, &f, NULL) ? NULL : f;
 }
 
-static int same(const struct topt_frontier *a, const struct topt_frontier *b)
-{
-    int good = a && b && a->npoints == b->npoints;
-    for (int i = 0; good && i < a->npoints; i++)
-        good =
-            a->cost[i].memory == b->cost[i].memory && a->cost[i].time == b->cost[i].time;
-    return good;
-}
-
-/* Do the strategies of a frontier cost what it says? */
-static int costs(const struct topt_search_problem *p, const struct topt_frontier *f)
-{
-    struct topt_frontier_reader *r = topt_frontier_reader(f, NULL);
-    int good = 1;
-    for (int i = 0; i < f->npoints && good; i++) {
-        const struct topt_search_point *x = topt_frontier_read(r, i);
-        struct topt_cost c;
-        good = !topt_search_cost(p, x->config, x->alt, &c, NULL) &&
-               c.memory == x->cost.memory && c.time == x->cost.time;
-    }
-    topt_frontier_reader_destroy(r);
-    return good;
-}
-
 static void random_marks(struct rng *r, const struct topt_search_problem *p, int percent,
                          char *ret)
 {
@@ -78,10 +55,10 @@ static void check_narrow(const struct topt_search_problem *p,
     struct narrowed n;
     int good = !topt_narrow(p, &o, &n, NULL), fewer = 0;
     struct topt_frontier *f = good ? solve(&n.problem, "ft-plain") : NULL;
-    good = good && same(all, f);
+    good = good && same_costs(all, f);
     if (good)
         topt_strategies_rename(topt_frontier_strategies(f), n.config, (size_t)p->nops);
-    good = good && costs(p, f);
+    good = good && witnesses_hold(p, f);
     for (int k = 0; good && k < p->nops; k++)
         fewer |= n.problem.op[k].nconfigs < p->op[k].nconfigs;
     t->narrow += !good;
@@ -96,7 +73,8 @@ static int lifts_back(const struct topt_search_problem *p, const struct condense
                       struct topt_frontier *found)
 {
     struct topt_frontier *f = topt_frontier_create(p, NULL);
-    int good = !topt_lift(c, found, f, NULL) && same(f, found) && costs(p, f);
+    int good =
+        !topt_lift(c, found, f, NULL) && same_costs(f, found) && witnesses_hold(p, f);
     topt_frontier_destroy(f);
     return good;
 }
@@ -150,7 +128,8 @@ static void check_condense(struct rng *r, const struct topt_search_problem *p,
     random_marks(r, p, 20, keep);
     int good = !topt_condense(p, keep, &o, &c, NULL) && keeps(p, &c, keep);
     good = good && !topt_condition(&c.problem, none, &o, &f, NULL);
-    t->condense += !good || !same(all, f.frontier) || !lifts_back(p, &c, f.frontier);
+    t->condense +=
+        !good || !same_costs(all, f.frontier) || !lifts_back(p, &c, f.frontier);
     t->condensed += good && c.problem.nops < p->nops;
     if (good && t->tried % 4 == 0)
         t->threads += !same_by_threads(p, keep, &c);
@@ -195,7 +174,7 @@ static void check_thin(const struct topt_search_problem *p,
     good = good && c.problem.nops == p->nops && c.problem.nedges <= p->nedges;
     t->thinned += good && c.problem.nedges == p->nedges &&
                   count_alternatives(&c.problem) < count_alternatives(p);
-    t->thin += !good || !same(all, f.frontier) || !lifts_back(p, &c, f.frontier);
+    t->thin += !good || !same_costs(all, f.frontier) || !lifts_back(p, &c, f.frontier);
     topt_condition_fini(&f);
     topt_condense_fini(&c);
 }
@@ -209,8 +188,8 @@ static void check_condition(struct rng *r, const struct topt_search_problem *p,
     struct conditioned c;
     char cut[64];
     random_marks(r, p, 30, cut);
-    int good = !topt_condition(p, cut, &o, &c, NULL) && same(all, c.frontier) &&
-               costs(p, c.frontier);
+    int good = !topt_condition(p, cut, &o, &c, NULL) && same_costs(all, c.frontier) &&
+               witnesses_hold(p, c.frontier);
     t->condition += !good;
     t->sliced += c.nslices > 1;
     topt_condition_fini(&c);
@@ -239,7 +218,7 @@ static int check_search(struct rng *r, topt_search_fn *search,
         int rc = search(p, &o[i], &f, &err);
         if (rc && topt_search_gave_up(&o[i], &err))
             continue;
-        good = good && !rc && costs(p, f);
+        good = good && !rc && witnesses_hold(p, f);
         for (int k = 0, at = 0; good && f->exact && k < n; k++) {
             if (o[i].memory_limit && all->cost[k].memory > limit)
                 continue;
@@ -247,14 +226,8 @@ static int check_search(struct rng *r, topt_search_fn *search,
                    f->cost[at].time == all->cost[k].time;
             at++;
         }
-        for (int k = 0; good && !f->exact && !f->nheuristic && f->npoints && k < n; k++) {
-            int covered = 0;
-            for (int j = 0; j < f->npoints; j++)
-                covered |=
-                    f->cost[j].memory <= all->cost[k].memory &&
-                    within_tolerance(f->cost[j].time, all->cost[k].time, f->epsilon);
-            good = covered;
-        }
+        if (good && !f->exact && !f->nheuristic && f->npoints)
+            good = covers(f, all, 0);
         good = good && (i > 2 || f->exact);
         topt_frontier_destroy(f);
     }
@@ -285,8 +258,9 @@ static int pick_known(struct rng *r, const struct topt_frontier *all,
     return (int)topt_reduce(ret, n);
 }
 
-/* Is a cost had, or nearly? */
-static int has(const struct topt_cost *at, int n, struct topt_cost c, double epsilon)
+/* Has a cost one of these that is no heavier, and at most (1 + epsilon) times as slow? */
+static int stood_for(const struct topt_cost *at, int n, struct topt_cost c,
+                     double epsilon)
 {
     for (int i = 0; i < n; i++)
         if (at[i].memory <= c.memory && within_tolerance(at[i].time, c.time, epsilon))
@@ -308,11 +282,11 @@ static void check_known(struct rng *r, const struct topt_search_problem *p,
                                         .epsilon = i & 1 ? 0.1 : 0,
                                         .threads = i & 2 ? 3 : 1};
         struct topt_frontier *f = NULL;
-        good = good && !search[i / 4](p, &o, &f, NULL) && costs(p, f) &&
+        good = good && !search[i / 4](p, &o, &f, NULL) && witnesses_hold(p, f) &&
                f->epsilon <= o.epsilon;
         for (int k = 0; good && k < all->npoints; k++)
-            good = has(f->cost, f->npoints, all->cost[k], f->epsilon) ||
-                   has(known, n, all->cost[k], f->epsilon);
+            good = stood_for(f->cost, f->npoints, all->cost[k], f->epsilon) ||
+                   stood_for(known, n, all->cost[k], f->epsilon);
         t->left_out += good && !(o.epsilon > 0) && f->npoints < all->npoints;
         topt_frontier_destroy(f);
     }
@@ -675,8 +649,8 @@ static void arms(void)
         struct topt_search_options o = {.threads = 1 + i % 3};
         struct topt_frontier *all = solve(&g.p, "brute-force");
         struct conditioned c;
-        rings += topt_condition(&g.p, cut, &o, &c, NULL) || !same(all, c.frontier) ||
-                 !costs(&g.p, c.frontier);
+        rings += topt_condition(&g.p, cut, &o, &c, NULL) ||
+                 !same_costs(all, c.frontier) || !witnesses_hold(&g.p, c.frontier);
         topt_condition_fini(&c);
         topt_frontier_destroy(all);
         problem_free(&g);
@@ -808,7 +782,8 @@ static void rivals(void)
         struct topt_frontier *all = solve(&g.p, "ft-plain");
         struct conditioned c;
         wrong += topt_condition(&g.p, cut, &o, &c, NULL) ||
-                 (o.epsilon <= 0 && !same(all, c.frontier)) || !costs(&g.p, c.frontier);
+                 (o.epsilon <= 0 && !same_costs(all, c.frontier)) ||
+                 !witnesses_hold(&g.p, c.frontier);
         points += c.frontier->stats.points;
         one += points_of_one_slice(&g.p, cut);
         topt_condition_fini(&c);
@@ -870,7 +845,7 @@ static void alike_blocks(void)
         struct topt_frontier *all = solve(&g.p, "brute-force");
         int good = !topt_condense(&g.p, keep, &o, &c, NULL) &&
                    !topt_condition(&c.problem, none, &o, &f, NULL);
-        bad += !good || !same(all, f.frontier) || !lifts_back(&g.p, &c, f.frontier);
+        bad += !good || !same_costs(all, f.frontier) || !lifts_back(&g.p, &c, f.frontier);
         condensed += good && c.problem.nops == BLOCKS + 1;
         topt_condition_fini(&f);
         topt_condense_fini(&c);

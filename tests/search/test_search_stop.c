@@ -1,7 +1,7 @@
 /* Searches stopped at any moment: there is an answer, its strategies cost what it says, and of the true frontier
  * it misses no more than it claims.  When exactly a stop comes depends on the machine; what has to hold does not. */
 #include "../bench/instances.h"
-#include "random_problem.h"
+#include "frontiers.h"
 #include "tap.h"
 
 #include <math.h>
@@ -43,38 +43,10 @@ static void stop_after(int64_t us)
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-static int costs(const struct topt_search_problem *p, const struct topt_frontier *f)
-{
-    struct topt_frontier_reader *r = topt_frontier_reader(f, NULL);
-    int good = r != NULL;
-    for (int i = 0; i < f->npoints && good; i++) {
-        const struct topt_search_point *x = topt_frontier_read(r, i);
-        struct topt_cost c;
-        good = !topt_search_cost(p, x->config, x->alt, &c, NULL) &&
-               c.memory == x->cost.memory && c.time == x->cost.time;
-    }
-    topt_frontier_reader_destroy(r);
-    return good;
-}
-
-/* Is every true point from 'from' on covered as is claimed? */
-static int covers(const struct topt_frontier *f, const struct topt_frontier *all,
-                  int from)
-{
-    int at = 0, covered = 1;
-    for (int i = from; i < all->npoints && covered; i++) {
-        while (at + 1 < f->npoints && f->cost[at + 1].memory <= all->cost[i].memory)
-            at++;
-        covered = f->npoints && f->cost[at].memory <= all->cost[i].memory &&
-                  within_tolerance(f->cost[at].time, all->cost[i].time, f->epsilon);
-    }
-    return covered;
-}
-
 static int honest(const struct topt_search_problem *p, const struct topt_frontier *f,
                   const struct topt_frontier *all, int fastest)
 {
-    if (!f->npoints || !costs(p, f) || (f->exact && f->epsilon > 0))
+    if (!f->npoints || !witnesses_hold(p, f) || (f->exact && f->epsilon > 0))
         return 0;
     return !isfinite(f->epsilon) || covers(f, all, fastest ? all->npoints - 1 : 0);
 }
