@@ -36,6 +36,8 @@
 
 /* Of so many factors of an operator, or operators that share one with it, all are looked at. */
 enum { MANY = 64 };
+/* Of so few factors all pairs are. */
+enum { FEW = 8 };
 
 static int nomem(struct plan *p)
 {
@@ -461,26 +463,68 @@ static int64_t points_of(const struct plan *p, int factor)
     return t->leaf ? t->npoints : t->nentries;
 }
 
-/* Which two of an operator's factors to multiply first: of the first MANY the one of fewest
- * points, and the one with which it makes the least work. */
+/* Two factors: is their product over more operators than either is, and the work they make. */
+struct pair {
+    int a, b, wider;
+    double points;
+};
+
+/* Does one tell nothing apart of operators that the other is not over, too? */
+static int is_within(const struct factor *f, const struct factor *g)
+{
+    for (int i = 0; i < f->nops; i++) {
+        int k = 0;
+        while (k < g->nops && g->op[k] != f->op[i])
+            k++;
+        if (k == g->nops && f->view[i].n > 1)
+            return 0;
+    }
+    return 1;
+}
+
+static struct pair pair_of(struct plan *p, int a, int b)
+{
+    const struct factor *f = &p->factor[a], *g = &p->factor[b];
+    return (struct pair){a < b ? a : b, a < b ? b : a,
+                         !is_within(f, g) && !is_within(g, f), expected(p, a, b)};
+}
+
+static int is_better(const struct pair *x, const struct pair *than)
+{
+    return than->a < 0 || x->wider < than->wider ||
+           (x->wider == than->wider && x->points < than->points);
+}
+
+/* Is one of a factor and some others better? */
+static void look_at_pairs(struct plan *p, int one, const int *other, int n,
+                          struct pair *best)
+{
+    for (int i = 0; i < n; i++) {
+        if (other[i] == one)
+            continue;
+        struct pair x = pair_of(p, one, other[i]);
+        *best = is_better(&x, best) ? x : *best;
+    }
+}
+
+/* Which two of an operator's factors to multiply first: of FEW, or of one of fewest points and the others of
+ * the first MANY, those that come to no table over more operators, if there are such, and make the least work. */
 static void pick_pair(struct plan *p, int op, int *ret_a, int *ret_b)
 {
-    int item[MANY], n = 0, a = p->factors_of[op].first, b = -1;
-    double best = INFINITY;
-    for (int i = a; i >= 0 && n < MANY; i = topt_factor_after(p, op, i)) {
+    int item[MANY] = {0}, n = 0, least = p->factors_of[op].first;
+    struct pair best = {.a = -1};
+    for (int i = least; i >= 0 && n < MANY; i = topt_factor_after(p, op, i)) {
         item[n++] = i;
-        if (points_of(p, i) < points_of(p, a))
-            a = i;
+        if (points_of(p, i) < points_of(p, least))
+            least = i;
     }
-    for (int i = 0; i < n; i++) {
-        double points = item[i] == a ? INFINITY : expected(p, a, item[i]);
-        if (points < best || (b < 0 && item[i] != a)) {
-            best = points;
-            b = item[i];
-        }
-    }
-    *ret_a = a < b ? a : b;
-    *ret_b = a < b ? b : a;
+    if (n > FEW)
+        look_at_pairs(p, least, item, n, &best);
+    else
+        for (int i = 0; i < n; i++)
+            look_at_pairs(p, item[i], item + i + 1, n - i - 1, &best);
+    *ret_a = best.a;
+    *ret_b = best.b;
 }
 
 /* What the factors other than a and b tell apart of an operator. */

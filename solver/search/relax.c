@@ -16,9 +16,9 @@
  * as it takes; so the dearest one is as cheap as can be.  Then what can be put back is, the dearest
  * first.  Whether it does is planned each time: a plan takes a small part of a weighing.
  *
- * What a bond loses on average need not be what the lightest strategies lose by it.  So each of the dearest that
- * were relaxed is tried to be kept: what is relaxed for it instead stays so where the lightest then weighs more, memory
- * and time counting as above. */
+ * What a bond loses on average need not be what the lightest strategies lose by it.  So the dearest that were
+ * relaxed are tried to be kept, one after the other as long as that pays: what is relaxed instead stays so where the lightest
+ * then weighs more, memory and time counting as above. */
 #include "relax.h"
 #include "sweep.h"
 #include "weigh.h"
@@ -30,7 +30,7 @@
 enum {
     SAMPLE = 64, /* rows and columns of a table that are looked at */
     WIDER = 4,   /* so much larger, a whole graph's tables may be */
-    TO_KEEP = 4, /* kinds, at most, that are tried to be kept */
+    LONGER = 16, /* ... and a weighing of it take: it tells more */
 };
 /* By so much more the lightest is to weigh where others are relaxed. */
 static const double BETTER = 1 + 1.0 / 4096;
@@ -365,16 +365,15 @@ static int keep_dearest(struct relaxation *r)
     size_t n = (size_t)r->problem->nedges;
     char *had = malloc(n + 1), *first = malloc(n + 1);
     double best;
-    int rc = !had || !first ? topt_search_nomem(r->err) : weigh(r, &best);
+    int rc = !had || !first ? topt_search_nomem(r->err) : weigh(r, &best), better = 1;
     if (!rc)
         memcpy(first, r->ret->edge, n);
-    for (int k = r->nkinds - 1, tried = 0; !rc && k >= 0 && tried < TO_KEEP; k--) {
+    for (int k = r->nkinds - 1; !rc && better > 0 && k >= 0; k--) {
         if (!first[r->bond[r->first[k]].edge] || !is_relaxed(r, k))
             continue;
         memcpy(had, r->ret->edge, n);
-        int better = keep(r, k, &best);
+        better = keep(r, k, &best);
         rc = better < 0 ? -1 : 0;
-        tried++;
         if (better == 0) {
             r->kept[k] = 0;
             memcpy(r->ret->edge, had, n);
@@ -429,22 +428,27 @@ static int init(struct relaxation *r)
     return r->ret->edge ? 0 : topt_search_nomem(r->err);
 }
 
+static int plan_all(struct relaxation *r, const struct topt_search_options *options)
+{
+    return topt_plan_relaxed(r->plan, r->problem, &r->ret->store, options, NULL, r->err);
+}
+
 /* All edges: as the options allow it, or with tables that are somewhat larger, if that takes not much longer than what is
  * relaxed.  0; 1 where some are to be relaxed; or -1. */
 static int plan_whole(struct relaxation *r)
 {
     struct topt_search_options wide = *r->options;
-    int rc = topt_plan_exactly(r->plan, r->problem, r->options, r->err);
+    int rc = plan_all(r, r->options);
     if (!rc || !r->plan->entangled)
         return rc;
     if (r->options->max_entries || !r->max_pairs)
         return 1;
     wide.max_entries = TOPT_SEARCH_EXACT_ENTRIES * WIDER;
     topt_plan_fini(r->plan);
-    rc = topt_plan_exactly(r->plan, r->problem, &wide, r->err);
+    rc = plan_all(r, &wide);
     if (rc)
         return r->plan->entangled ? 1 : -1;
-    return r->plan->tables.npairs > r->max_pairs * WIDER;
+    return r->plan->tables.npairs > r->max_pairs * LONGER;
 }
 
 int topt_relax(struct plan *plan, const struct topt_search_problem *problem,
@@ -458,10 +462,10 @@ int topt_relax(struct plan *plan, const struct topt_search_problem *problem,
                            .plan = plan,
                            .err = err};
     *ret = (struct relaxed){0};
-    int rc = plan_whole(&r);
-    if (rc <= 0)
-        return rc;
-    rc = init(&r) || relax(&r, like) || plan->entangled;
+    *plan = (struct plan){0};
+    int rc = init(&r) ? -1 : plan_whole(&r);
+    if (rc > 0)
+        rc = relax(&r, like) || plan->entangled;
     free(r.bond);
     free(r.first);
     free(r.kept);

@@ -246,6 +246,34 @@ static void test_relaxed(void)
        "%d were relaxed, %d of them weigh the same at least", relaxed, tight);
 }
 
+/* Two operators with two edges, in a ring: what lies between them is added up before a third operator comes to it, so
+ * that no table is over three. */
+static void test_ring(void)
+{
+    enum { FEW = 2, SOME = 5, MANY = 10, ALL_THREE = FEW * SOME * MANY };
+    static struct topt_cost alt[ALL_THREE];
+    static int32_t first[ALL_THREE + 1], class_of[MANY];
+    for (int i = 0; i < ALL_THREE; i++) {
+        alt[i] = (struct topt_cost){1 + i * 7 % 11, 1 + i * 5 % 13};
+        first[i + 1] = i + 1;
+    }
+    for (int c = 0; c < MANY; c++)
+        class_of[c] = c;
+    struct topt_table rx = {FEW, SOME, first, alt}, ry = {FEW, MANY, first, alt},
+                      xy = {SOME, MANY, first, alt};
+    struct topt_search_op op[] = {{"r", FEW, alt}, {"x", SOME, alt}, {"y", MANY, alt}};
+    struct topt_search_edge edge[] = {{0, 1, &rx, class_of, class_of},
+                                      {0, 2, &ry, class_of, class_of},
+                                      {0, 2, &ry, class_of, class_of},
+                                      {1, 2, &xy, class_of, class_of}};
+    struct topt_search_problem p = {3, op, 4, edge};
+    struct topt_search_options o = {.threads = 1, .max_entries = ALL_THREE - 1};
+    struct topt_weigher *w = NULL;
+    ok(!topt_weigher_create(&p, &o, &w, NULL) && !topt_weigher_relaxed(w),
+       "edges between the same operators are no table over a third");
+    topt_weigher_destroy(w);
+}
+
 /* ---- deep chains -------------------------------------------------------------------------- */
 
 enum { LAYERS = 20, CONFIGS = 12 };
@@ -386,5 +414,6 @@ int main(void)
     test_against_brute_force();
     test_deep();
     test_relaxed();
+    test_ring();
     return done_testing();
 }
