@@ -24,6 +24,7 @@
 #include "strategies.h"
 #include "weigher.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +72,7 @@ struct parts {
     struct topt_frontier **found; /* by group */
     char *decided;                /* by operator: was it decided by heuristic in one? */
     int64_t work;
-    int stopped; /* an answer is wanted before it is known what the parts need */
+    int nfound; /* groups that were searched: where a stop came, not all */
 };
 
 static int nomem(struct parts *s)
@@ -323,8 +324,6 @@ static int part_segment(struct parts *s, struct segment x)
                                max(fast.memory - light.memory, 1)};
     struct corner c;
     int some, rc;
-    if ((s->stopped = topt_search_stopped(s->options)))
-        return -1;
     if (cross(s, x.light, x.fast, by) || find_corner(s, by, up_to(s, &x, by), &c, &some))
         return -1;
     wide all = weight(by, light), gain = all - weight(by, c.bound);
@@ -413,15 +412,16 @@ static int search_group(struct parts *s, const struct group *g,
     return rc;
 }
 
+/* A stop leaves those that were not searched yet; without any there is no answer. */
 static int search_groups(struct parts *s)
 {
     s->found = calloc((size_t)s->ngroups + 1, sizeof(*s->found));
     s->decided = calloc((size_t)s->p->nops + 1, 1);
     if (!s->found || !s->decided)
         return nomem(s);
-    for (int i = 0; i < s->ngroups; i++) {
+    for (int i = 0; i < s->ngroups; i++, s->nfound++) {
         if (search_group(s, &s->group[i], &s->found[i]))
-            return -1;
+            return i && topt_search_gave_up(s->options, s->err) ? 0 : -1;
         group_fini(s, &s->group[i]);
     }
     return 0;
@@ -432,17 +432,17 @@ static int search_groups(struct parts *s)
 static int collect(struct parts *s, struct topt_frontier *f)
 {
     size_t n = 0, k = 0;
-    for (int i = 0; i < s->ngroups; i++)
+    for (int i = 0; i < s->nfound; i++)
         n += (size_t)s->found[i]->npoints;
     struct pick *pick = malloc((n + 1) * sizeof *pick);
-    const struct strategies **list = calloc((size_t)s->ngroups + 1, sizeof(*list));
-    for (int i = 0; pick && list && i < s->ngroups; i++) {
+    const struct strategies **list = calloc((size_t)s->nfound + 1, sizeof(*list));
+    for (int i = 0; pick && list && i < s->nfound; i++) {
         list[i] = topt_frontier_strategies(s->found[i]);
         for (int j = 0; j < s->found[i]->npoints; j++)
             pick[k++] = (struct pick){s->found[i]->cost[j], (uint32_t)i, (uint32_t)j};
     }
     int rc = pick && list
-                 ? topt_frontier_collect(f, list, (size_t)s->ngroups, pick, n, s->err)
+                 ? topt_frontier_collect(f, list, (size_t)s->nfound, pick, n, s->err)
                  : nomem(s);
     free(pick);
     free(list);
@@ -465,11 +465,13 @@ static int name_decided(struct parts *s, struct topt_frontier *f)
 static void sum_up(const struct parts *s, struct topt_frontier *f)
 {
     f->stats.products = s->work;
-    for (int i = 0; i < s->ngroups; i++) {
+    for (int i = 0; i < s->nfound; i++) {
         topt_search_stats_add(&f->stats, &s->found[i]->stats);
         f->epsilon =
             s->found[i]->epsilon > f->epsilon ? s->found[i]->epsilon : f->epsilon;
     }
+    if (s->nfound < s->ngroups)
+        f->epsilon = INFINITY;
     f->exact = f->epsilon <= 0 && !f->nheuristic;
 }
 
@@ -538,7 +540,7 @@ static void fini(struct parts *s)
     topt_narrow_fini(&s->narrowed);
 }
 
-/* Weigh, and search what that leaves.  1 where the problem can't be weighed, or not in time; 0, -1. */
+/* Weigh, and search what that leaves.  1 where the problem can't be weighed; 0, -1. */
 static int search(struct parts *s, const struct topt_search_problem *problem,
                   struct topt_frontier **ret)
 {
@@ -549,7 +551,7 @@ static int search(struct parts *s, const struct topt_search_problem *problem,
     if (init(s))
         return s->err->code == TOPT_ERR_LIMIT ? 1 : -1;
     if (find_groups(s))
-        return s->stopped ? 1 : -1;
+        return -1;
     free_weighings(s);
     return search_groups(s) || answer(s, problem, ret) ? -1 : 0;
 }
