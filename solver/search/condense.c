@@ -20,6 +20,7 @@
 #include "condense.h"
 
 #include "graph.h"
+#include "left.h"
 #include "reclaim.h"
 #include "thin.h"
 
@@ -344,23 +345,13 @@ static int refused(struct condensing *k)
     return -1;
 }
 
-static const struct factor *own_factor(const struct condensing *k, int op, int *ret)
-{
-    const struct plan *p = &k->c->plan;
-    int i = p->factors_of[op].first;
-    while (p->factor[i].nops > 1) /* every operator has its own costs */
-        i = topt_factor_after(p, op, i);
-    *ret = i;
-    return &p->factor[i];
-}
-
 /* A new factor over one operator and what that costs itself become one, if that is a table to keep:
  * an operator that stays has one list of costs.  1, 0, or -1. */
 static int add_to_own(struct condensing *k, int made)
 {
     struct plan *p = &k->c->plan;
     int op = p->factor[made].op[0], own;
-    own_factor(k, op, &own);
+    topt_own_factor(p, op, &own);
     int both = topt_plan_multiply(p, own, made);
     int rc = both < 0 ? refused(k) : judge(k, p->factor[both].table, OWN_POINTS);
     k->full[op] = rc == 0;
@@ -629,128 +620,7 @@ static int shorten_chains(struct condensing *k, const char *keep)
     return done < 0 ? -1 : 0;
 }
 
-/* ---- the problem that is left ---- */
-
-static struct run entry_of(const struct condensing *k, const struct table *t, int64_t e)
-{
-    return topt_made_entry(&k->c->maker, t, t->first_entry + e);
-}
-
-/* Configurations are pairs of a value and a point of its frontier; both by configuration. */
-static int keep_op(struct condensing *k, int op, struct topt_search_op *ret,
-                   int32_t **ret_value, const uint32_t **ret_point, int *ret_factor)
-{
-    const struct plan *p = &k->c->plan;
-    const struct factor *f = own_factor(k, op, ret_factor);
-    int64_t n = 0;
-    for (int v = 0; v < p->nvalues[op]; v++)
-        n += entry_of(k, f->table, f->view[0].of[v]).n;
-    struct topt_cost *cost = TOPT_NEW(k->c->arena, n, struct topt_cost);
-    int32_t *value = TOPT_NEW(k->c->arena, n, int32_t);
-    uint32_t *point = TOPT_NEW(k->c->arena, n, uint32_t);
-    if (n > INT32_MAX || !cost || !value || !point)
-        return nomem(k);
-    n = 0;
-    for (int v = 0; v < p->nvalues[op]; v++) {
-        struct run r = entry_of(k, f->table, f->view[0].of[v]);
-        for (uint32_t i = 0; i < r.n; i++) {
-            cost[n] = r.cost[i];
-            point[n] = r.base + i;
-            value[n++] = v;
-        }
-    }
-    *ret = (struct topt_search_op){k->p->op[op].name, (int)n, cost};
-    *ret_value = value;
-    *ret_point = point;
-    return 0;
-}
-
-/* An edge's table of a factor's; one for all factors that share theirs.  It lends its points,
- * which stay where they are: nothing is made any more. */
-static const struct topt_table *keep_table(struct condensing *k, const struct factor *f,
-                                           const struct topt_table **by_id)
-{
-    const struct table *t = f->table;
-    if (by_id[t->id])
-        return by_id[t->id];
-    struct topt_table *ret = TOPT_NEW(k->c->arena, 1, struct topt_table);
-    int32_t *first = TOPT_NEW(k->c->arena, t->nentries + 1, int32_t);
-    if (!ret || !first)
-        return NULL;
-    for (int64_t e = 0; e < t->nentries; e++)
-        first[e + 1] = first[e] + (int32_t)entry_of(k, t, e).n;
-    *ret = (struct topt_table){f->view[0].n, f->view[1].n, first,
-                               t->nentries ? entry_of(k, t, 0).cost : NULL};
-    return by_id[t->id] = ret;
-}
-
-static int32_t *classes(struct condensing *k, const struct topt_search_op *op,
-                        const int32_t *value, const struct view *view)
-{
-    int32_t *ret = TOPT_NEW(k->c->arena, op->nconfigs, int32_t);
-    for (int c = 0; ret && c < op->nconfigs; c++)
-        ret[c] = view->of[value[c]];
-    return ret;
-}
-
-struct left {
-    int *number; /* by operator of the original: its new number */
-    int32_t **value;
-    const struct topt_table **table; /* by number of a factor's table */
-};
-
-static int keep_edges(struct condensing *k, const struct left *left,
-                      struct topt_search_edge *edge)
-{
-    struct condensed *c = k->c;
-    int n = 0;
-    for (int i = 0; i < c->plan.nfactors; i++) {
-        const struct factor *f = &c->plan.factor[i];
-        if (f->gone || f->nops != 2)
-            continue;
-        int from = left->number[f->op[0]], to = left->number[f->op[1]];
-        edge[n] = (struct topt_search_edge){
-            from, to, keep_table(k, f, left->table),
-            classes(k, &c->problem.op[from], left->value[from], &f->view[0]),
-            classes(k, &c->problem.op[to], left->value[to], &f->view[1])};
-        if (!edge[n].table || !edge[n].from_class || !edge[n].to_class)
-            return nomem(k);
-        c->edge_factor[n++] = i;
-    }
-    c->problem.edge = edge;
-    c->problem.nedges = n;
-    return 0;
-}
-
-static int build(struct condensing *k)
-{
-    struct condensed *c = k->c;
-    struct topt_arena *a = c->arena;
-    int most = k->p->nops, n = 0;
-    struct topt_search_op *op = TOPT_NEW(a, most, struct topt_search_op);
-    struct topt_search_edge *edge =
-        TOPT_NEW(a, c->plan.nfactors, struct topt_search_edge);
-    struct left left = {TOPT_NEW(a, most, int), TOPT_NEW(a, most, int32_t *),
-                        TOPT_NEW(a, c->plan.tables.nall, const struct topt_table *)};
-    c->op = TOPT_NEW(a, most, int);
-    c->op_factor = TOPT_NEW(a, most, int);
-    c->point = TOPT_NEW(a, most, const uint32_t *);
-    c->edge_factor = TOPT_NEW(a, c->plan.nfactors, int);
-    if (!op || !edge || !left.number || !left.value || !left.table || !c->op ||
-        !c->op_factor || !c->edge_factor || !c->point)
-        return nomem(k);
-    for (int i = 0; i < most; i++) {
-        if (k->gone[i])
-            continue;
-        if (keep_op(k, i, &op[n], &left.value[n], &c->point[n], &c->op_factor[n]))
-            return -1;
-        left.number[i] = n;
-        c->op[n++] = i;
-    }
-    c->problem.op = op;
-    c->problem.nops = n;
-    return keep_edges(k, &left, edge);
-}
+/* ---- all of it ---- */
 
 static int condense(struct condensing *k, const char *keep)
 {
@@ -800,7 +670,7 @@ static int condense(struct condensing *k, const char *keep)
     if (reclaim(k))
         return -1;
     topt_maker_trim(&c->maker);
-    return build(k);
+    return topt_condensed_problem(c, k->gone, k->err);
 }
 
 int topt_condense(const struct topt_search_problem *p, const char *keep,

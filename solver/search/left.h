@@ -1,0 +1,16 @@
+/* left.h - the problem that is left when blocks have become edges.
+ * Internal to this folder.  Thread safety: as condense.h. */
+#ifndef TOPT_SEARCH_LEFT_H
+#define TOPT_SEARCH_LEFT_H
+
+#include "condense.h"
+
+/* The factor over one operator alone, of which there is one as long as it stays; '*ret': its number. */
+const struct factor *topt_own_factor(const struct plan *p, int op, int *ret);
+
+/* Fill in the problem of a plan whose tables are made, and of whose operators those are eliminated that 'gone' marks.
+ * Everything is the arena's, or borrowed from the maker.  0, or -1: memory. */
+int topt_condensed_problem(struct condensed *c, const char *gone,
+                           struct topt_error *err) TOPT_MUST_CHECK;
+
+#endif
