@@ -515,7 +515,7 @@ static int multiply_run(struct condensing *k, int *item, int n)
     return 0;
 }
 
-static int multiply_edges(struct condensing *k, int op)
+static int multiply_edges_of(struct condensing *k, int op)
 {
     struct plan *p = &k->c->plan;
     int *item, rc = 0, n = topt_plan_alike(p, op, &item);
@@ -526,6 +526,14 @@ static int multiply_edges(struct condensing *k, int op)
     }
     free(item);
     return n < 0 ? refused(k) : rc;
+}
+
+static int multiply_edges(struct condensing *k)
+{
+    for (int i = 0; i < k->p->nops; i++)
+        if (!k->gone[i] && multiply_edges_of(k, i))
+            return -1;
+    return 0;
 }
 
 /* ---- links of a chain ---- */
@@ -586,62 +594,72 @@ static int leave_out(struct condensing *k, const struct link *l)
     return rc;
 }
 
+/* Leave out links of one kind, until one does not pay: how many, or -1. */
+static int leave_out_kind(struct condensing *k, const struct link *l, int n,
+                          const char *keep)
+{
+    int done = 0, rc = 1;
+    for (int i = 0; i < n && rc > 0; i++) {
+        if (!same_link(k, &l[i], keep))
+            continue;
+        rc = leave_out(k, &l[i]);
+        done += rc > 0;
+    }
+    return rc < 0 ? -1 : done;
+}
+
+/* One round over the links that there are, into room for all: how many went, or -1. */
+static int leave_out_links(struct condensing *k, struct link *link, const char *keep)
+{
+    int n = 0, done = 0;
+    for (int i = 0; i < k->p->nops; i++)
+        n += find_link(k, i, keep, &link[n]);
+    qsort(link, (size_t)n, sizeof *link, by_tables);
+    for (int i = 0, end; i < n; i = end) {
+        for (end = i + 1;
+             end < n && !memcmp(link[i].table, link[end].table, sizeof link[i].table);)
+            end++;
+        int rc = end - i < MANY_LINKS ? 0 : leave_out_kind(k, link + i, end - i, keep);
+        if (rc < 0)
+            return -1;
+        done += rc;
+    }
+    return done;
+}
+
 /* What is left is chains, which are best walked operator by operator; but where the same links
  * come again and again, a longer step that is made once saves every walk some. */
 static int shorten_chains(struct condensing *k, const char *keep)
 {
-    int nops = k->p->nops, done = 1;
-    struct link *link = malloc(((size_t)nops + 1) * sizeof *link);
+    int done = 1;
+    struct link *link = malloc(((size_t)k->p->nops + 1) * sizeof *link);
     if (!link)
         return nomem(k);
-    while (done > 0 && k->work < k->max_work && !topt_search_stopped(k->options)) {
-        int n = 0;
-        done = 0;
-        for (int i = 0; i < nops; i++)
-            n += find_link(k, i, keep, &link[n]);
-        qsort(link, (size_t)n, sizeof *link, by_tables);
-        for (int i = 0, end; i < n && done >= 0; i = end) {
-            int refused = 0;
-            for (end = i + 1; end < n && !memcmp(link[i].table, link[end].table,
-                                                 sizeof link[i].table);)
-                end++;
-            for (int j = i; j < end && end - i >= MANY_LINKS && !refused; j++) {
-                if (!same_link(k, &link[j], keep))
-                    continue;
-                int rc = leave_out(k, &link[j]);
-                refused = rc == 0;
-                done = rc < 0 ? -1 : done + rc;
-                if (rc < 0)
-                    break;
-            }
-        }
-    }
+    while (done > 0 && k->work < k->max_work && !topt_search_stopped(k->options))
+        done = leave_out_links(k, link, keep);
     free(link);
     return done < 0 ? -1 : 0;
 }
 
 /* ---- all of it ---- */
 
-static int condense(struct condensing *k, const char *keep)
+/* Those that stay are the operators where blocks hang together, and those that are to be kept. */
+static int find_stays(struct condensing *k, const char *keep)
 {
-    const struct topt_search_options *options = k->options;
-    struct condensed *c = k->c;
-    int n = k->p->nops, largest;
-    c->arena = topt_arena_create(0);
-    k->stays = calloc((size_t)n + 1, 1);
-    k->gone = calloc((size_t)n + 1, 1);
-    k->full = calloc((size_t)n + 1, 1);
-    k->span = calloc((size_t)n + 1, sizeof *k->span);
-    if (!c->arena || !k->stays || !k->gone || !k->full || !k->span)
-        return nomem(k);
-    if (options->threads > 1 && !(k->pool = topt_pool_create(options->threads, k->err)))
-        return -1;
+    int largest;
     if (topt_graph_blocks(k->p, keep, k->stays, &largest, k->err))
         return -1;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < k->p->nops; i++)
         k->stays[i] = k->stays[i] || keep[i];
-    if (topt_plan_start(&c->plan, k->p, options, &k->failed) ||
-        topt_maker_init(&c->maker, &c->plan.tables, options, &k->failed) ||
+    return 0;
+}
+
+static int start_making(struct condensing *k)
+{
+    const struct topt_search_options *o = k->options;
+    struct condensed *c = k->c;
+    if (topt_plan_start(&c->plan, k->p, o, &k->failed) ||
+        topt_maker_init(&c->maker, &c->plan.tables, o, &k->failed) ||
         topt_make_start(&c->maker, &k->failed) ||
         topt_product_init(&k->product, k->pool, &k->failed) ||
         topt_thinner_init(&k->thinner, &c->plan, &c->maker, k->pool, &k->failed)) {
@@ -653,24 +671,36 @@ static int condense(struct condensing *k, const char *keep)
     c->maker.product = &k->product;
     k->nmade = c->plan.tables.nall;
     k->many = enough_to_reclaim(k);
-    if (options->memory_limit)
-        c->maker.merge.limit = options->memory_limit;
-    if (options->time_limit)
-        c->maker.merge.slowest = options->time_limit;
-    if (thin_edges(k) || eliminate_blocks(k))
+    if (o->memory_limit)
+        c->maker.merge.limit = o->memory_limit;
+    if (o->time_limit)
+        c->maker.merge.slowest = o->time_limit;
+    return 0;
+}
+
+static int start(struct condensing *k, const char *keep)
+{
+    size_t n = (size_t)k->p->nops + 1;
+    k->c->arena = topt_arena_create(0);
+    k->stays = calloc(n, 1);
+    k->gone = calloc(n, 1);
+    k->full = calloc(n, 1);
+    k->span = calloc(n, sizeof *k->span);
+    if (!k->c->arena || !k->stays || !k->gone || !k->full || !k->span)
+        return nomem(k);
+    if (k->options->threads > 1 &&
+        !(k->pool = topt_pool_create(k->options->threads, k->err)))
         return -1;
-    for (int i = 0; i < n; i++)
-        if (!k->gone[i] && multiply_edges(k, i))
-            return -1;
-    if (shorten_chains(k, keep))
+    return find_stays(k, keep) || start_making(k) ? -1 : 0;
+}
+
+static int condense(struct condensing *k, const char *keep)
+{
+    if (start(k, keep) || thin_edges(k) || eliminate_blocks(k) || multiply_edges(k) ||
+        shorten_chains(k, keep) || multiply_edges(k) || reclaim(k))
         return -1;
-    for (int i = 0; i < n; i++)
-        if (!k->gone[i] && multiply_edges(k, i))
-            return -1;
-    if (reclaim(k))
-        return -1;
-    topt_maker_trim(&c->maker);
-    return topt_condensed_problem(c, k->gone, k->err);
+    topt_maker_trim(&k->c->maker);
+    return topt_condensed_problem(k->c, k->gone, k->err);
 }
 
 int topt_condense(const struct topt_search_problem *p, const char *keep,
