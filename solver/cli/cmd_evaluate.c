@@ -228,7 +228,7 @@ int topt_cmd_sample(int argc, char **argv)
     json_t *plans = NULL;
     int rc = topt_ask(&q, sample_options, usage, argc, argv, &err);
     if (!rc && (q.r.ngpu_list != 1 || q.a.count < 1 || q.a.count > 100000))
-        rc = topt_fail(&err, TOPT_ERR_USAGE, "needs --gpus N and --count 1..100000");
+        rc = topt_fail(&err, TOPT_ERR_USAGE, "needs one --gpus N, and --count 1..100000");
     rc = rc ? rc
             : topt_plan_sample(&q.r, (int)q.a.count, (uint64_t)q.a.seed, &plans, &err);
     if (!rc && q.a.output && strcmp(q.a.output, "-"))
@@ -249,6 +249,8 @@ int topt_cmd_costgraph(int argc, char **argv)
     struct topt_error err = {0};
     char *text = NULL;
     int rc = topt_ask(&q, costgraph_options, usage, argc, argv, &err);
+    if (!rc && q.r.ngpu_list != 1)
+        rc = topt_fail(&err, TOPT_ERR_USAGE, "a problem needs one --gpus N");
     if (!rc)
         topt_ask_watch(&q);
     rc = rc ? rc : topt_plan_costgraph(&q.r, &text, &err);

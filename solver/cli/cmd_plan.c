@@ -242,7 +242,7 @@ int topt_cmd_plan(int argc, char **argv)
         rc = topt_fail(&err, TOPT_ERR_USAGE,
                        "--mode is needed: mini-time, mini-parallelism or profiling");
     if (!rc && q.r.mode == TOPT_MINI_TIME && q.r.ngpu_list != 1)
-        rc = topt_fail(&err, TOPT_ERR_USAGE, "mini-time needs --gpus N");
+        rc = topt_fail(&err, TOPT_ERR_USAGE, "mini-time needs one --gpus N");
     if (!rc && q.a.svg && q.r.mode != TOPT_PROFILING)
         rc = topt_fail(&err, TOPT_ERR_USAGE, "--svg draws the curve of --mode profiling");
     if (!rc)
@@ -300,6 +300,8 @@ int topt_cmd_frontier(int argc, char **argv)
     struct topt_error err = {0};
     json_t *doc = NULL;
     int rc = topt_ask(&q, frontier_options, usage, argc, argv, &err);
+    if (!rc && q.r.ngpu_list != 1)
+        rc = topt_fail(&err, TOPT_ERR_USAGE, "a frontier needs one --gpus N");
     if (!rc)
         q.r.stop = topt_stop_after(q.a.seconds);
     if (!rc)
@@ -333,7 +335,7 @@ int topt_cmd_compare(int argc, char **argv)
     json_t *doc = NULL;
     int rc = topt_ask(&q, compare_options, usage, argc, argv, &err);
     if (!rc && q.r.ngpu_list != 1)
-        rc = topt_fail(&err, TOPT_ERR_USAGE, "compare needs --gpus N");
+        rc = topt_fail(&err, TOPT_ERR_USAGE, "compare needs one --gpus N");
     if (!rc)
         q.r.stop = topt_stop_after(q.a.seconds);
     if (!rc)

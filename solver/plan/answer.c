@@ -1,5 +1,6 @@
 /* answer.c - requests for one plan answered: counts of devices tried, the best plan checked and
  * written down, with why it is the one. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,8 +195,10 @@ static int infeasible(struct topt_micros *m, int64_t gpus, int doubt, json_t **r
         return stopped(r) ? unfinished(r, gpus, ret, err) : -1;
     int rc = b.found ? too_heavy(r, &b, gpus, doubt, ret, err)
                      : none_at_all(r, &b, gpus, ret, err);
-    if (!rc && b.claim.decided)
+    if (!rc && b.claim.decided) {
+        b.claim.epsilon = INFINITY; /* of times */
         topt_claim_write(*ret, r->model, &b.claim);
+    }
     topt_best_fini(&b);
     return rc;
 }

@@ -97,29 +97,51 @@ static int copy_problem(struct topt_arena *a, const struct topt_search_problem *
     return 0;
 }
 
+static int check_entries(const struct union_builder *u, double entries)
+{
+    return entries <= (double)MAX_ENTRIES
+               ? 0
+               : topt_fail(
+                     u->err, TOPT_ERR_LIMIT,
+                     "the cost graph would have at least %.3g edge entries, more than "
+                     "%lld: they grow with the square of the numbers of shapes, "
+                     "variants and caps; take fewer GPUs or layers, --factors none or "
+                     "--space uniform",
+                     entries, (long long)MAX_ENTRIES);
+}
+
+/* One more block: a problem under caps.  'n' counts configurations by operator, over the blocks of the problem. */
+static int add_block(struct union_builder *u, struct topt_problem *p,
+                     struct topt_caps caps, double *n)
+{
+    const struct topt_search_problem *under =
+        topt_problem_under(p, caps.transient, caps.crossing);
+    double entries = 0;
+    for (int i = 0; i < under->nops; i++)
+        n[i] += under->op[i].nconfigs;
+    for (int i = 0; i < under->nedges; i++)
+        entries += n[under->edge[i].from] * n[under->edge[i].to];
+    if (check_entries(u, entries))
+        return -1;
+    struct block *grown = realloc(u->block, ((size_t)u->nblocks + 1) * sizeof *grown);
+    if (!grown)
+        return no_memory(u->err);
+    u->block = grown;
+    struct block *b = &u->block[u->nblocks++];
+    b->in_flight = caps.transient + topt_problem_crossing(p) * caps.crossing;
+    return copy_problem(u->arena, under, &b->p) ? no_memory(u->err) : 0;
+}
+
 static int add_blocks(struct union_builder *u, struct topt_problem *p)
 {
     struct topt_solutions s = {0};
     struct topt_search_options o = {.memory_limit = u->r->memory_limit, .threads = 1};
-    if (topt_problem_frontier(p, &o, 0, &s, u->err))
-        return -1;
-    int rc = 0;
-    for (int i = 0; i < s.ncaps && !rc; i++) {
-        struct block *grown = realloc(u->block, ((size_t)u->nblocks + 1) * sizeof *grown);
-        if (!grown) {
-            rc = no_memory(u->err);
-            break;
-        }
-        u->block = grown;
-        struct block *b = &u->block[u->nblocks++];
-        b->in_flight =
-            s.caps[i].transient + topt_problem_crossing(p) * s.caps[i].crossing;
-        if (copy_problem(u->arena,
-                         topt_problem_under(p, s.caps[i].transient, s.caps[i].crossing),
-                         &b->p))
-            rc = no_memory(u->err);
-    }
+    double *n = calloc((size_t)topt_problem_under(p, -1, -1)->nops + 1, sizeof *n);
+    int rc = n ? topt_problem_frontier(p, &o, 0, &s, u->err) : no_memory(u->err);
+    for (int i = 0; !rc && i < s.ncaps; i++)
+        rc = add_block(u, p, s.caps[i], n);
     topt_solutions_fini(&s);
+    free(n);
     return rc;
 }
 
@@ -450,13 +472,7 @@ static int check_size(const struct union_builder *u)
         }
         entries += from * to;
     }
-    return entries <= (double)MAX_ENTRIES
-               ? 0
-               : topt_fail(
-                     u->err, TOPT_ERR_LIMIT,
-                     "the cost graph would have %.3g edge entries, more than %lld; take "
-                     "fewer GPUs, fewer layers or the uniform space",
-                     entries, (long long)MAX_ENTRIES);
+    return check_entries(u, entries);
 }
 
 static int join(struct union_builder *u, char **ret)

@@ -1,5 +1,6 @@
 /* count.c - a number of devices: every nodes x devices-per-node shape that the hardware allows,
  * and the best plan over all of them. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -290,7 +291,9 @@ static int solve_shapes(struct topt_micros *m, int64_t gpus, int64_t limit,
         rc = order_by_promise(m, gpus, limit, &shapes, &ret->claim, err);
     for (int i = 0; i < shapes.n && !rc; i++)
         rc = solve_shape(m, &shapes.at[i], limit, goal, ret, err);
-    ret->claim.epsilon = topt_claim_epsilon(&ret->claim, ret->solution.time_ns);
+    ret->claim.epsilon = ret->found || ret->claim.exact
+                             ? topt_claim_epsilon(&ret->claim, ret->solution.time_ns)
+                             : INFINITY;
     shapes_fini(&shapes);
     if (rc)
         topt_best_fini(ret);

@@ -31,7 +31,8 @@ const char *const *topt_search_algorithms(void)
 
 int topt_search_overflow(struct topt_error *err)
 {
-    return topt_fail(err, TOPT_ERR_LIMIT, "a sum of memories or times passes 2^63 - 1");
+    return topt_fail(err, TOPT_ERR_LIMIT,
+                     "a sum of memories or times comes to 2^63 - 1 or more");
 }
 
 int topt_search_nomem(struct topt_error *err)

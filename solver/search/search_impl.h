@@ -47,7 +47,7 @@ int topt_search_check(const struct topt_search_problem *p,
 /* Pairs of configurations of all edges. */
 double topt_search_pairs(const struct topt_search_problem *p);
 
-/* "memory or time passes 2^63 - 1". */
+/* "a sum of memories or times comes to 2^63 - 1 or more". */
 int topt_search_overflow(struct topt_error *err);
 int topt_search_nomem(struct topt_error *err);
 int topt_search_canceled(const struct topt_search_options *options);
