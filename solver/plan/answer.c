@@ -163,24 +163,28 @@ static json_t *nearest_json(const struct topt_best *b)
                      "time_ns", (json_int_t)b->solution.time_ns);
 }
 
-/* The lightest takes more than there is: where operators were decided by heuristic, for it or on a smaller number of
- * GPUs ('doubt'), that is only what was found. */
+/* The lightest that was found takes more than there is.  That nothing fits is not proven where operators were decided
+ * by heuristic, for it or on a smaller number of GPUs ('doubt'), or something may need as much less. */
 static int too_heavy(const struct topt_request *r, const struct topt_best *b,
                      int64_t gpus, int doubt, json_t **ret, struct topt_error *err)
 {
-    int unknown = b->claim.decided || doubt;
+    int64_t floor = topt_best_floor(b), limit = topt_request_limit(r);
+    int open = b->claim.decided || floor <= limit;
     char have[32], need[32], why[200];
+    topt_show_bytes(limit, have, sizeof have);
+    topt_show_bytes(open ? b->solution.memory_bytes : floor, need, sizeof need);
     snprintf(
         why, sizeof why,
         b->claim.decided
             ? "nothing was found that fits in %s a GPU: %lld GPUs need %s with operators "
               "decided by heuristic, perhaps less with more --max-entries"
+        : open
+            ? "nothing was found that fits in %s a GPU: %lld GPUs need %s, perhaps less"
         : doubt ? "nothing was found that fits in %s a GPU: %lld GPUs need at least %s, "
                   "of fewer it is not known"
                 : "nothing fits in %s a GPU: %lld GPUs need at least %s",
-        topt_show_bytes(topt_request_limit(r), have, sizeof have), (long long)gpus,
-        topt_show_bytes(b->solution.memory_bytes, need, sizeof need));
-    if (no_plan(r, unknown ? TOPT_FITS_UNKNOWN : TOPT_FITS_NOT, why, ret, err))
+        have, (long long)gpus, need);
+    if (no_plan(r, open || doubt ? TOPT_FITS_UNKNOWN : TOPT_FITS_NOT, why, ret, err))
         return -1;
     json_object_set_new(*ret, "nearest", nearest_json(b));
     return 0;
@@ -264,14 +268,17 @@ static int why_not_fewer(struct topt_micros *m, const struct fewest *f, char *wh
     int n = snprintf(why, size, "fewest GPUs that fit %s each", limit);
     if (topt_count_solve(m, f->fewer, 0, TOPT_GOAL_LEAST, &b, err))
         return stopped(r) ? 0 : -1;
+    int open = b.claim.decided || topt_best_floor(&b) <= topt_request_limit(r);
+    topt_show_bytes(open ? b.solution.memory_bytes : topt_best_floor(&b), need,
+                    sizeof need);
     if (b.found && n > 0 && (size_t)n < size)
         snprintf(
             why + n, size - (size_t)n,
             b.claim.decided
                 ? " as far as was found: %lld need %s with operators decided by heuristic"
-                : ": %lld would need at least %s",
-            (long long)f->fewer,
-            topt_show_bytes(b.solution.memory_bytes, need, sizeof need));
+            : open ? " as far as was found: %lld need %s, perhaps less"
+                   : ": %lld would need at least %s",
+            (long long)f->fewer, need);
     topt_best_fini(&b);
     return 0;
 }

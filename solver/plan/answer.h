@@ -117,10 +117,12 @@ int topt_count_solve(struct topt_micros *m, int64_t gpus, int64_t limit,
                      struct topt_error *err) TOPT_MUST_CHECK;
 void topt_best_fini(struct topt_best *b);
 
-/* Does anything fit, as far as is known?  Where nothing was found but the search was stopped, or operators were
- * decided by heuristic, something may.  Written as true, false and null. */
+/* Does anything fit, as far as is known?  Where nothing was found but that is not proven (the search was stopped,
+ * operators were decided by heuristic), something may.  Written as true, false and null. */
 enum topt_fits { TOPT_FITS_NOT, TOPT_FITS, TOPT_FITS_UNKNOWN };
 enum topt_fits topt_best_fits(const struct topt_best *b);
+/* Of the one with the least memory: what nothing needs less than. */
+int64_t topt_best_floor(const struct topt_best *b);
 json_t *topt_fits_json(enum topt_fits fits);
 
 /* ---- check.c: points of frontiers checked ------------------------------------------------ */

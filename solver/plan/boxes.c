@@ -326,7 +326,8 @@ static int part_box(struct boxes *b, const struct box *x, const struct optimum *
         (over.transient <= 0 && over.crossing <= 0)) {
         b->open |= !b->least && !best->fits && x->level == LEVELS &&
                    is_better(b, x, best->floor);
-        return look_closer(b, *x, next_level(b, x->level), best->floor);
+        int64_t floor = b->least ? best->cost.time + charge(b, x->low) : best->floor;
+        return look_closer(b, *x, next_level(b, x->level), floor);
     }
     /* The first search was to be the only one; weighings for the least are exact. */
     if (!x->number && !best->fits && !b->least)
@@ -358,7 +359,7 @@ static struct topt_search_options options_for_least(struct topt_search_options o
 }
 
 /* Before many boxes are looked at for the fastest: does anything fit?  That takes weighings
- * only, and says in which time.  1, 0 where nothing does, or -1. */
+ * only, and says in which time.  1 (perhaps), 0 where nothing does, or -1. */
 static int something_fits(struct boxes *b)
 {
     struct topt_solutions least;
@@ -369,7 +370,8 @@ static int something_fits(struct boxes *b)
     o = options_for_least(o);
     if (topt_boxes_least(b->run.p, &o, below, &least, b->run.err))
         return -1;
-    int some = least.n > 0, slow = some && time && least.at[0].time_ns > time;
+    int slow = least.n && time && least.at[0].time_ns > time;
+    int some = least.n > 0 || least.claim.floor_bytes <= limit;
     if (!slow && topt_solutions_merge(b->run.ret, &least, b->run.err))
         some = -1;
     topt_solutions_fini(&least);
@@ -517,8 +519,12 @@ int topt_boxes_least(struct topt_problem *p, const struct topt_search_options *o
     int rc = search_boxes(&b);
     topt_problem_exchange(p, 0);
     if (!rc) {
+        const struct topt_solution *best = best_of(&b);
+        int64_t wanted = best ? best->memory_bytes : below ? below : INT64_MAX;
         keep_best(&b);
         topt_claim_of_least(&ret->claim);
+        if (b.floor < wanted)
+            ret->claim.floor_bytes = b.floor;
     }
     fini(&b, rc);
     return rc;

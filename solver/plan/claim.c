@@ -10,7 +10,8 @@
 
 struct topt_claim topt_claim_exact(void)
 {
-    return (struct topt_claim){.exact = 1, .floor_ns = INT64_MAX};
+    return (struct topt_claim){
+        .exact = 1, .floor_ns = INT64_MAX, .floor_bytes = INT64_MAX};
 }
 
 void topt_claim_fini(struct topt_claim *c)
@@ -22,6 +23,7 @@ void topt_claim_fini(struct topt_claim *c)
 void topt_claim_of_least(struct topt_claim *c)
 {
     struct topt_claim least = topt_claim_exact();
+    least.floor_bytes = c->floor_bytes;
     if (c->decided) {
         least.exact = 0;
         least.epsilon = INFINITY;
@@ -37,6 +39,8 @@ int topt_claim_merge(struct topt_claim *into, const struct topt_claim *from,
     into->exact = into->exact && from->exact;
     into->epsilon = fmax(into->epsilon, from->epsilon);
     into->floor_ns = into->floor_ns < from->floor_ns ? into->floor_ns : from->floor_ns;
+    if (from->floor_bytes < into->floor_bytes)
+        into->floor_bytes = from->floor_bytes;
     topt_search_stats_add(&into->stats, &from->stats);
     if (!from->decided)
         return 0;

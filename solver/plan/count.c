@@ -106,7 +106,13 @@ enum topt_fits topt_best_fits(const struct topt_best *b)
 {
     if (b->found)
         return TOPT_FITS;
-    return b->stopped || b->claim.decided ? TOPT_FITS_UNKNOWN : TOPT_FITS_NOT;
+    return b->stopped || !b->claim.exact ? TOPT_FITS_UNKNOWN : TOPT_FITS_NOT;
+}
+
+int64_t topt_best_floor(const struct topt_best *b)
+{
+    int64_t need = b->solution.memory_bytes, floor = b->claim.floor_bytes;
+    return floor < need ? floor : need;
 }
 
 json_t *topt_fits_json(enum topt_fits fits)
@@ -313,6 +319,7 @@ int topt_count_solve(struct topt_micros *m, int64_t gpus, int64_t limit,
         topt_strategy_destroy(ret->solution.strategy);
         ret->solution = (struct topt_solution){0};
         ret->found = 0;
+        ret->claim.exact = !ret->stopped;
     }
     return 0;
 }

@@ -187,6 +187,7 @@ static int claim_once(struct run *r, const struct topt_frontier *f)
     struct topt_claim c = {.exact = r->proves || f->exact,
                            .epsilon = r->proves ? 0 : f->epsilon,
                            .floor_ns = INT64_MAX,
+                           .floor_bytes = INT64_MAX,
                            .nnodes = topt_problem_nodes(r->p),
                            .stats = f->stats};
     if (f->nheuristic && !(c.decided = calloc((size_t)c.nnodes + 1, 1)))

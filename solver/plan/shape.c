@@ -460,7 +460,7 @@ static int stopping(const struct solver *v)
 /* Nothing is known of what is left. */
 static void give_up(struct solver *v)
 {
-    struct topt_claim none = {.epsilon = INFINITY};
+    struct topt_claim none = {.epsilon = INFINITY, .floor_bytes = INT64_MAX};
     if (!topt_claim_merge(&v->ret->claim, &none, NULL))
         v->ret->stopped = 1;
 }

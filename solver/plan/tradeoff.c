@@ -46,7 +46,7 @@ static int curve_point(struct topt_micros *m, int64_t gpus, json_t *curve,
                        struct topt_error *err)
 {
     int rc = 0;
-    struct topt_best b = {0};
+    struct topt_best b = {.claim = topt_claim_exact()};
     int64_t limit = topt_request_limit(m->request);
     if (topt_count_least_bytes(m, gpus) <= limit &&
         topt_count_solve(m, gpus, limit, TOPT_GOAL_FASTEST, &b, err))
