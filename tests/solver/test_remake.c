@@ -13,6 +13,8 @@ static struct topt_hw *hw;
 struct tally {
     int asked, found, faster, uneven, rolled;
     int untrue, heavy, claims, beaten;
+    int least, open,
+        lighter; /* the least memory; not proven; what was found that needs less than it may */
 };
 
 /* Does every block of a kind choose as the first does? */
@@ -131,6 +133,41 @@ static void ask(const struct topt_costing *k, const struct topt_space_options *o
     topt_problem_destroy(p);
 }
 
+/* Of any strategy that a problem with recomputation charges: does it need less than nothing does? */
+static void look_at_memory(const struct topt_costing *k, const struct topt_problem *p,
+                           const struct topt_strategy *s, int64_t floor, struct tally *t)
+{
+    struct topt_strategy_cost cost;
+    t->lighter += topt_problem_charges(p, s) && !topt_cost_strategy(k, s, &cost, NULL) &&
+                  cost.memory_bytes < floor;
+}
+
+/* Nothing needs less memory than is said. */
+static void ask_least(const struct topt_costing *k, const struct topt_space_options *o,
+                      const struct topt_solution *alike, uint64_t seed, struct tally *t)
+{
+    struct topt_search_options any = {.threads = 1};
+    struct topt_solutions a;
+    struct topt_problem *p;
+    if (topt_problem_create(k, o, &p, NULL))
+        return;
+    if (!topt_problem_least(p, &any, 0, &a, NULL)) {
+        int64_t found = a.n ? a.at[0].memory_bytes : INT64_MAX;
+        int64_t floor = a.claim.floor_bytes < found ? a.claim.floor_bytes : found;
+        t->least += a.n;
+        t->open += floor < found;
+        look_at_memory(k, p, alike->strategy, floor, t);
+        for (int i = 0; i < 40; i++) {
+            struct topt_strategy *s = topt_problem_random(p, &seed);
+            if (s)
+                look_at_memory(k, p, s, floor, t);
+            topt_strategy_destroy(s);
+        }
+        topt_solutions_fini(&a);
+    }
+    topt_problem_destroy(p);
+}
+
 static void ask_all(const struct topt_costing *k, struct topt_space_options *o,
                     uint64_t seed, struct tally *t)
 {
@@ -143,6 +180,8 @@ static void ask_all(const struct topt_costing *k, struct topt_space_options *o,
     if (!topt_problem_frontier(p, &any, 0, &all, NULL)) {
         o->alike = 0;
         o->floors = seed % 3 ? 0 : 1 + (int)(seed * 7 % 900);
+        if (all.n)
+            ask_least(k, o, &all.at[0], seed, t);
         for (int i = 0; i < all.n; i += 1 + all.n / 6) {
             int64_t next =
                 i + 1 < all.n ? all.at[i + 1].memory_bytes - 1 : all.at[i].memory_bytes;
@@ -197,6 +236,9 @@ int main(void)
     is_int(t.claims, t.found, "and is as near to the floor as is claimed");
     is_int(t.beaten, 0, "which none of %d random strategies is below, nor blocks alike",
            t.rolled);
+    ok(t.least > 20 && t.open > 0, "%d have a least memory, %d of which is not proven",
+       t.least, t.open);
+    is_int(t.lighter, 0, "and nothing needs less than is said");
     ok(t.faster > 5 && t.uneven > 5, "%d are faster than blocks alike, %d not even",
        t.faster, t.uneven);
     topt_hw_destroy(hw);
