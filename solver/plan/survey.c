@@ -311,14 +311,16 @@ static int goes_on(const struct scope *c, const struct range *r, double before)
 
 static int look(struct scope *c, struct range r, double before);
 
-/* Look at what is left of a range: at once where that is hardly half, else by its parts. */
-static int look_on(struct scope *c, const struct range *r, const struct range *left)
+/* Look at what is left of a range: at once where that is hardly half, else by its parts.  High caps that come down need
+ * not raise the bound for low ones to do so: whether it paid is said of both together. */
+static int look_on(struct scope *c, const struct range *r, const struct range *left,
+                   double before)
 {
     struct topt_caps all = width_of(c, r), some = width_of(c, left);
     struct range below, above;
     double bound = c->bound;
     if (2 * (some.transient + some.crossing) <= all.transient + all.crossing)
-        return look(c, *left, bound);
+        return look(c, *left, before);
     halve(c, left, &below, &above);
     return look(c, below, bound) || look(c, above, bound) ? -1 : 0;
 }
@@ -342,7 +344,7 @@ static int look(struct scope *c, struct range r, double before)
     int more = goes_on(c, &r, before);
     int rc = more ? 0 : find_near(c);
     unweigh(c);
-    return more ? look_on(c, &r, &left) : rc;
+    return more ? look_on(c, &r, &left, before) : rc;
 }
 
 int topt_survey(struct survey *s, struct levels *levels, int *ret_some,
