@@ -302,6 +302,56 @@ static int first_fit(struct topt_micros *m, const int64_t *count, int n,
     return 0;
 }
 
+/* Counts that are tried where a search was stopped. */
+enum { TRIES = 4 };
+
+static int answer_stand_in(struct topt_micros *uniform, int64_t gpus, struct fewest *f,
+                           json_t **ret, struct topt_error *err)
+{
+    char why[200], limit[32];
+    if (!f->best.found)
+        return unfinished(uniform->request, gpus, ret, err);
+    f->best.stopped = 1;
+    f->best.claim.exact = 0;
+    f->best.claim.epsilon = INFINITY;
+    snprintf(why, sizeof why,
+             "it fits %s each; fewer GPUs may do, as the search was stopped at %lld",
+             topt_show_bytes(topt_request_limit(uniform->request), limit, sizeof limit),
+             (long long)gpus);
+    return write_answer(uniform, &f->best, why, ret, err);
+}
+
+/* Stopped at a count before anything was found: what the uniform space has on the next powers of two, which is cheap,
+ * is better than nothing. */
+static int stand_in(const struct topt_request *asked, int64_t gpus, json_t **ret,
+                    struct topt_error *err)
+{
+    struct topt_request r = *asked;
+    struct topt_micros uniform;
+    struct fewest f = {.best = {0}};
+    int64_t *count;
+    int n, from = 0, rc = -1;
+    r.factors = topt_request_factors(&r, topt_space_resolve(r.space, (int)gpus));
+    r.space = TOPT_SPACE_UNIFORM;
+    r.blocks = TOPT_BLOCKS_ALIKE;
+    r.pow2_counts = 1;
+    r.stop = NULL;
+    r.max_work = 0;
+    if (topt_request_counts(&r, &count, &n, err))
+        return -1;
+    while (from < n && count[from] < gpus)
+        from++;
+    n = n - from < TRIES ? n - from : TRIES;
+    if (!topt_micros_init(&uniform, &r, err)) {
+        if (!first_fit(&uniform, count + from, n, &f, err))
+            rc = answer_stand_in(&uniform, gpus, &f, ret, err);
+        topt_best_fini(&f.best);
+        topt_micros_fini(&uniform);
+    }
+    free(count);
+    return rc;
+}
+
 static int mini_parallelism(struct topt_micros *m, json_t **ret, struct topt_error *err)
 {
     const struct topt_request *r = m->request;
@@ -320,7 +370,8 @@ static int mini_parallelism(struct topt_micros *m, json_t **ret, struct topt_err
         rc = why_not_fewer(m, &f, why, sizeof why, err) ||
              write_answer(m, &f.best, why, ret, err);
     else if (f.best.stopped)
-        rc = unfinished(r, f.gpus, ret, err);
+        rc = topt_algorithm_find(r->algorithm) ? unfinished(r, f.gpus, ret, err)
+                                               : stand_in(r, f.gpus, ret, err);
     else
         rc = infeasible(m, count[n - 1], f.doubt && f.doubt != count[n - 1], ret, err);
     topt_best_fini(&f.best);
