@@ -212,6 +212,16 @@ static int judge(struct condensing *k, const struct table *t, int mean)
     return k->verdict[t->id] == ACCEPTED;
 }
 
+/* Tables of an elimination that was refused before any of them was made: nobody uses them. */
+static int leave_unmade(struct condensing *k)
+{
+    if (make_verdicts(k))
+        return -1;
+    for (; k->nmade < k->c->plan.tables.nall; k->nmade++)
+        k->verdict[k->nmade] = BROKEN;
+    return 0;
+}
+
 /* Did thinning tables pay so far?  Of unrelated costs hardly any is always outdone. */
 static int thinning_pays(const struct condensing *k)
 {
@@ -229,6 +239,8 @@ static int thin(struct condensing *k, int factor, int fresh)
     int moved = table->moved, broken = 0;
     if (k->c->plan.factor[factor].nops != 2 || (!moved && !thinning_pays(k)))
         return 1;
+    if (leave_unmade(k))
+        return -1;
     int64_t thick = count_points(k, table);
     int rc = topt_thin(&k->thinner, factor, fresh, &err);
     k->work += k->thinner.work - work;
