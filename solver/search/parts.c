@@ -65,7 +65,9 @@ struct parts {
     struct topt_cost *known;     /* strategies exist that cost this; a frontier */
     int nknown;
     struct topt_cost least; /* nothing is lighter, or faster */
-    int64_t *at;            /* by edge: its marks, or -1 */
+    int64_t
+        untaken; /* what is as fast was left to who takes what is faster than all that is known */
+    int64_t *at; /* by edge: its marks, or -1 */
     int64_t nmarks;
     struct group part, *group;
     int ngroups;
@@ -261,12 +263,20 @@ static int add_part(struct parts *s)
     return group_init(s, &s->part);
 }
 
+/* Beyond the last that is known now nothing is taken by steps; more may be known later. */
+static void note_untaken(struct parts *s, int64_t to)
+{
+    if (s->nknown && to > s->known[s->nknown - 1].memory)
+        s->untaken = max(s->untaken, s->known[s->nknown - 1].time - 1);
+}
+
 /* What is wanted between two memories, by the weighing that was made last. */
 static int take_part(struct parts *s, int64_t from, int64_t to, struct topt_weighing by)
 {
     struct topt_cost heaviest;
     int any;
     int64_t limit = s->options->memory_limit ? s->options->memory_limit : INT64_MAX;
+    note_untaken(s, min(to, limit));
     if (from > limit || !find_steps(s, from, min(to, limit), by, &heaviest, &s->part.box))
         return 0;
     if (find_part(s, heaviest, &any))
@@ -339,7 +349,7 @@ static int part_segment(struct parts *s, struct segment x)
     return rc ? -1 : 0;
 }
 
-/* What is faster than all that is known, whatever it takes: time alone is weighed. */
+/* What is faster than all that was known, whatever it takes: time alone is weighed. */
 static int take_faster(struct parts *s)
 {
     struct topt_cost faster = {INT64_MAX, INT64_MAX};
@@ -348,7 +358,7 @@ static int take_faster(struct parts *s)
     if (s->options->memory_limit)
         faster.memory = s->options->memory_limit;
     if (s->nknown)
-        faster.time = s->known[s->nknown - 1].time - 1;
+        faster.time = max(s->untaken, s->known[s->nknown - 1].time - 1);
     if (faster.time < s->least.time)
         return 0;
     if (find_corner(s, (struct topt_weighing){0, 1}, faster, &c, &some))
