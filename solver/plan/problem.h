@@ -56,6 +56,7 @@ struct topt_space_options {
      * 'every': and those which they stand for. */
     const struct topt_problem *among;
     int every;
+    int once; /* it is searched once: what it needs for that alone is given back where a part of it is all that is left */
     const struct topt_aim
         *aim;           /* borrowed until the problem is made; NULL: all strategies */
     int threads;        /* that look for routes; prices do not depend on it */

@@ -321,6 +321,9 @@ int topt_problem_fold(struct topt_problem *p, struct topt_error *err) TOPT_MUST_
 /* Places alone, if they are wanted before tables are priced. */
 int topt_problem_places(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;
 void topt_problem_unfold(struct topt_problem *p); /* frees them */
+/* Of a problem that is searched once (problem.h) a part is all that is left: its tables go, of which that needs
+ * none. */
+void topt_problem_shed(struct topt_problem *p);
 /* What nodes of some families cost together, by configuration: added to what is there; what is made again counts once,
  * and of what is in flight the most.  1 where that overflows. */
 int topt_parts_sum(const struct topt_problem *p, const struct part *part, int nparts,

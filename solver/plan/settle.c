@@ -237,6 +237,8 @@ static int keep_rest(struct settle *s, int level)
         return -1;
     if (s->part != s->whole)
         topt_problem_destroy(s->part);
+    else
+        topt_problem_shed(s->whole);
     s->part = next;
     return 0;
 }

@@ -287,6 +287,7 @@ static int make_problem(struct topt_shape_search *s, const struct topt_variant *
                                    .mesh_starts = v->mesh_starts,
                                    .floors = floors,
                                    .orbits = floors && wants_orbits(s),
+                                   .once = s->aim != NULL,
                                    .aim =
                                        looks_ahead(s) && !wants_orbits(s) ? s->aim : NULL,
                                    .threads = r->threads,

@@ -313,6 +313,8 @@ static int keep_rest(struct sift *s)
     topt_levels_fini(&s->levels);
     if (s->part != s->whole)
         topt_problem_destroy(s->part);
+    else
+        topt_problem_shed(s->whole);
     s->part = next;
     return 0;
 }

@@ -174,6 +174,7 @@ void topt_toll_fini(struct toll *t)
     free(t->own_cost);
     free(t->kept_first);
     free(t->kept_cost);
+    *t = (struct toll){.table = t->table, .times = t->times};
 }
 
 /* ---- under caps -------------------------------------------------------------------------- */

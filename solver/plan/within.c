@@ -117,6 +117,16 @@ static int price_tables(const struct topt_problem *p, struct topt_problem *ret,
     return 0;
 }
 
+void topt_problem_shed(struct topt_problem *p)
+{
+    if (!p->options.once)
+        return;
+    for (int i = 0; i < p->ntolls; i++)
+        topt_toll_fini(&p->toll[i]);
+    for (int i = 0; i < p->ntables; i++)
+        topt_table_fini(&p->table[i]);
+}
+
 int topt_problem_within(struct topt_problem *p, uint8_t *const *keep,
                         struct topt_problem **ret, struct topt_error *err)
 {
