@@ -61,7 +61,8 @@ struct topt_search_options {
     const char *algorithm; /* a row of the table of searches; NULL means "ft" */
     int64_t memory_limit;  /* points above it are not kept; 0 means none */
     int64_t time_limit;    /* slower points are not kept; 0 means none */
-    int fastest;           /* of what is within the limits, only the fastest is wanted */
+    int fastest;           /* of what is within the limits, only the fastest is wanted; of
+                              several as fast the lightest where 'epsilon' is 0, else any */
     double epsilon; /* 0 is exact; else each true point has one that is no heavier and at
                        most (1 + epsilon) times as slow */
     /* Costs that are had already, sorted by memory ascending, time strictly descending; points

@@ -98,10 +98,10 @@ refused "needs 40 GiB a GPU; nearest: 8 GPUs with 21 GiB" "status 422" $topt
 refused "with -n 4 as upper bound: needs 40 GiB" "status 422 and -n" $topt -n 4
 srun $topt /bin/true >out 2>err
 is "$?" 1 "srun is refused"
-error 422 undecided "nothing was found" ""
-goes_on "nothing was found" "what the planner can't decide"
 salloc $topt /bin/true >out 2>err
 is "$?" 1 "salloc is refused"
+error 422 undecided "nothing was found" ""
+goes_on "nothing was found" "what the planner can't decide"
 
 # --- before anybody is asked
 : >requests
