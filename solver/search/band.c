@@ -134,11 +134,6 @@ static void scale(struct topt_cost most, int64_t heaviest, int64_t *time, int64_
     *memory = b || !*memory ? b : 1;
 }
 
-static int interrupted(struct topt_error *err)
-{
-    return topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled");
-}
-
 /* Do numbers up to TOPT_LIGHT express the ratio, exactly or well enough to guide a search? */
 static int scale_light(struct topt_cost most, int exactly, int64_t *time, int64_t *memory)
 {
@@ -163,7 +158,7 @@ static int weigh_least(struct bander *b, struct bound *x, int64_t time, int64_t 
         scale(b->most, TOPT_HEAVY, &time, &memory);
     x->time = time;
     x->memory = memory;
-    return topt_weigh_least(&b->plan->tables, b->options, x) ? interrupted(b->err) : 0;
+    return topt_weigh_least(&b->plan->tables, b->options, x, b->err);
 }
 
 int topt_band_weigh(struct bander *b, int64_t time, int64_t memory,
@@ -182,15 +177,14 @@ int topt_band_weigh(struct bander *b, int64_t time, int64_t memory,
     x->time = time > 0 || memory > 0 ? time : 1;
     x->memory = memory;
     x->light = 1;
-    return topt_weigh_least(&b->plan->tables, b->options, x) ? interrupted(b->err) : 0;
+    return topt_weigh_least(&b->plan->tables, b->options, x, b->err);
 }
 
 static int weigh_rest(struct bander *b, struct bound *x, int64_t allowance)
 {
     x->allowance = allowance;
     const struct table *root = b->plan->place[b->plan->root].table;
-    return topt_weigh_rest(&b->plan->tables, root, b->options, x) ? interrupted(b->err)
-                                                                  : 0;
+    return topt_weigh_rest(&b->plan->tables, root, b->options, x, b->err);
 }
 
 static void choose(const struct plan *plan, const struct place *p, int32_t number,
@@ -595,8 +589,9 @@ static int rivals_leave(struct bander *b, struct band *band, int64_t need)
         return 1;
     x->allowance = need;
     band->work += plan->tables.npairs;
-    if (topt_weigh_all_rest(&plan->tables, plan->place[plan->root].table, b->options, x))
-        return interrupted(b->err);
+    if (topt_weigh_all_rest(&plan->tables, plan->place[plan->root].table, b->options, x,
+                            b->err))
+        return -1;
     topt_rivalry_end(&b->rivalry);
     int left = topt_rivalry_start(&b->rivalry, b->known.rivals, plan, x,
                                   band->left.memory, band->right.memory);

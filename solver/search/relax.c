@@ -339,8 +339,7 @@ static int weigh(struct relaxation *r, double *ret)
     b.light = 1;
     b.time = TOPT_LIGHT / 2 / (most.time + 1) + 1;
     b.memory = TOPT_LIGHT / 2 / (most.memory + 1) + 1;
-    if (!rc && topt_weigh_least(&p->tables, r->options, &b))
-        rc = topt_fail(r->err, TOPT_ERR_CANCELED, "the search was canceled");
+    rc = rc || topt_weigh_least(&p->tables, r->options, &b, r->err) ? -1 : 0;
     if (!rc)
         *ret = (double)b.least[p->place[p->root].table->first_entry];
     topt_bound_fini(&b);

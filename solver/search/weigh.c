@@ -299,13 +299,13 @@ static void step_light(const struct table *t, struct bound *b)
 }
 
 int topt_weigh_least(const struct tables *ts, const struct topt_search_options *options,
-                     struct bound *b)
+                     struct bound *b, struct topt_error *err)
 {
     b->least[0] = 0; /* of a step's missing factor */
     memset(b->shift, 0, ts->nall * sizeof *b->shift);
     for (size_t i = 0; i < ts->nall; i++) {
         const struct table *t = ts->all[i];
-        if (topt_search_interrupted(options))
+        if (topt_search_poll(options, err))
             return -1;
         if (t->half.edge)
             half_least(t, b, b->least + t->first_entry);
@@ -356,7 +356,8 @@ static void step_rest(const struct table *t, struct bound *b, int all)
 }
 
 static int weigh_rest(const struct tables *ts, const struct table *root,
-                      const struct topt_search_options *options, struct bound *b, int all)
+                      const struct topt_search_options *options, struct bound *b, int all,
+                      struct topt_error *err)
 {
     /* Of edges' leaves, which are the most by far, it is never touched. */
     for (size_t i = 0; i < ts->nall; i++) {
@@ -366,7 +367,7 @@ static int weigh_rest(const struct tables *ts, const struct table *root,
     }
     b->rest[root->first_entry] = 0;
     for (size_t i = ts->nall; i-- > 0;) {
-        if (topt_search_interrupted(options))
+        if (topt_search_poll(options, err))
             return -1;
         if (!ts->all[i]->leaf)
             step_rest(ts->all[i], b, all);
@@ -375,15 +376,17 @@ static int weigh_rest(const struct tables *ts, const struct table *root,
 }
 
 int topt_weigh_rest(const struct tables *ts, const struct table *root,
-                    const struct topt_search_options *options, struct bound *b)
+                    const struct topt_search_options *options, struct bound *b,
+                    struct topt_error *err)
 {
-    return weigh_rest(ts, root, options, b, 0);
+    return weigh_rest(ts, root, options, b, 0, err);
 }
 
 int topt_weigh_all_rest(const struct tables *ts, const struct table *root,
-                        const struct topt_search_options *options, struct bound *b)
+                        const struct topt_search_options *options, struct bound *b,
+                        struct topt_error *err)
 {
-    return weigh_rest(ts, root, options, b, 1);
+    return weigh_rest(ts, root, options, b, 1, err);
 }
 
 static uint32_t lightest_point(const struct table *leaf, int64_t e, const struct bound *b)

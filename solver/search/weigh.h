@@ -42,20 +42,21 @@ static inline int64_t topt_weigh(const struct bound *b, struct topt_cost c)
     return b->time * c.time + b->memory * c.memory;
 }
 
-/* Fill 'least'; TOPT_NOTHING for an entry without points.  -1: interrupted. */
+/* Fill 'least'; TOPT_NOTHING for an entry without points.  -1: CANCELED, where it is to stop, too
+ * (topt_search_poll). */
 int topt_weigh_least(const struct tables *ts, const struct topt_search_options *options,
-                     struct bound *b) TOPT_MUST_CHECK;
+                     struct bound *b, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Fill 'rest', of the entries that are part of a strategy within the allowance; the others
- * get TOPT_NOTHING.  'root' is the table of the answer.  -1: interrupted. */
+ * get TOPT_NOTHING.  'root' is the table of the answer.  -1: the same. */
 int topt_weigh_rest(const struct tables *ts, const struct table *root,
-                    const struct topt_search_options *options,
-                    struct bound *b) TOPT_MUST_CHECK;
+                    const struct topt_search_options *options, struct bound *b,
+                    struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The same of the costs that operators have of their own, too. */
 int topt_weigh_all_rest(const struct tables *ts, const struct table *root,
-                        const struct topt_search_options *options,
-                        struct bound *b) TOPT_MUST_CHECK;
+                        const struct topt_search_options *options, struct bound *b,
+                        struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Which entries of A and B the lightest point of an entry is made of (0: no B). */
 void topt_weigh_down(const struct table *t, int64_t entry, const struct bound *b,

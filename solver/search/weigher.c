@@ -149,9 +149,8 @@ int topt_weigher_within(struct topt_weigher *w, struct topt_cost corner, int *re
     x->allowance = weigh_exactly(x, corner);
     *ret = w->least <= x->allowance;
     w->work += *ret ? w->plan.tables.npairs : 0;
-    if (*ret && topt_weigh_all_rest(&w->plan.tables, root_of(w), &w->options, x))
-        return topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled");
-    return 0;
+    return *ret ? topt_weigh_all_rest(&w->plan.tables, root_of(w), &w->options, x, err)
+                : 0;
 }
 
 struct topt_weights topt_weigher_weights(const struct topt_weigher *w)

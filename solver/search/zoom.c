@@ -84,14 +84,12 @@ static int narrow(struct zoom *z)
     struct topt_arena *a = topt_arena_create(0);
     b->bound[0].allowance = z->allowance;
     z->band->work += plan->tables.npairs;
-    if (!a || topt_weigh_all_rest(&plan->tables, plan->place[plan->root].table,
-                                  b->options, &b->bound[0])) {
-        topt_arena_destroy(a);
-        return a ? topt_fail(b->err, TOPT_ERR_CANCELED, "the search was canceled")
-                 : topt_search_nomem(b->err);
-    }
-    char **left = find_left(z, a);
-    int rc = left ? topt_narrow_to(plan->problem, left, &z->narrowed, b->err)
+    int rc = a ? topt_weigh_all_rest(&plan->tables, plan->place[plan->root].table,
+                                     b->options, &b->bound[0], b->err)
+               : topt_search_nomem(b->err);
+    char **left = rc ? NULL : find_left(z, a);
+    if (!rc)
+        rc = left ? topt_narrow_to(plan->problem, left, &z->narrowed, b->err)
                   : topt_search_nomem(b->err);
     topt_arena_destroy(a);
     if (rc ||

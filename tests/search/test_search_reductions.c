@@ -361,8 +361,8 @@ static void check_weights(const struct topt_search_problem *p, struct tally *t)
     whole.time = rows.time = 3;
     whole.memory = rows.memory = 5;
     rows.light = 1;
-    if (topt_weigh_least(&plan.tables, &o, &whole) ||
-        topt_weigh_least(&plan.tables, &o, &rows))
+    if (topt_weigh_least(&plan.tables, &o, &whole, NULL) ||
+        topt_weigh_least(&plan.tables, &o, &rows, NULL))
         t->weights++;
     for (size_t i = 0; i < plan.tables.nall; i++) {
         const struct table *x = plan.tables.all[i];
