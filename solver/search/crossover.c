@@ -14,6 +14,8 @@
  * Operators are cut in the order in which the problem lists them. */
 #include "crossover.h"
 
+#include "graph.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,16 +32,7 @@ int topt_crosser_init(struct crosser *c, const struct topt_search_problem *p,
                           .barred = calloc(nedges + 1, 1)};
     if (!c->first || !c->edge || !c->mix || !c->barred)
         return topt_search_nomem(err);
-    for (int e = 0; e < p->nedges; e++) {
-        c->first[p->edge[e].from + 2]++;
-        c->first[p->edge[e].to + 2]++;
-    }
-    for (size_t i = 2; i <= nops + 1; i++)
-        c->first[i] += c->first[i - 1];
-    for (int e = 0; e < p->nedges; e++) {
-        c->edge[c->first[p->edge[e].from + 1]++] = e;
-        c->edge[c->first[p->edge[e].to + 1]++] = e;
-    }
+    topt_graph_edges(p, c->first, c->edge);
     return 0;
 }
 

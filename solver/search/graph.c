@@ -22,6 +22,20 @@ enum {
     MAX_CUTSET = 2,
 };
 
+void topt_graph_edges(const struct topt_search_problem *p, int *ret_first, int *ret_edge)
+{
+    for (int e = 0; e < p->nedges; e++) {
+        ret_first[p->edge[e].from + 2]++;
+        ret_first[p->edge[e].to + 2]++;
+    }
+    for (int i = 2; i <= p->nops + 1; i++)
+        ret_first[i] += ret_first[i - 1];
+    for (int e = 0; e < p->nedges; e++) {
+        ret_edge[ret_first[p->edge[e].from + 1]++] = e;
+        ret_edge[ret_first[p->edge[e].to + 1]++] = e;
+    }
+}
+
 /* Neighbours of all operators: those of i are to[first[i]..first[i + 1]). */
 struct adjacency {
     int *first, *to;
@@ -35,16 +49,12 @@ static int adjacency_init(struct adjacency *a, const struct topt_search_problem 
     a->to = malloc((2 * (size_t)p->nedges + 1) * sizeof *a->to);
     if (!a->first || !a->to)
         return topt_search_nomem(err);
-    for (int e = 0; e < p->nedges; e++) {
-        a->first[p->edge[e].from + 2]++;
-        a->first[p->edge[e].to + 2]++;
-    }
-    for (size_t i = 2; i <= n + 1; i++)
-        a->first[i] += a->first[i - 1];
-    for (int e = 0; e < p->nedges; e++) {
-        a->to[a->first[p->edge[e].from + 1]++] = p->edge[e].to;
-        a->to[a->first[p->edge[e].to + 1]++] = p->edge[e].from;
-    }
+    topt_graph_edges(p, a->first, a->to);
+    for (int i = 0; i < p->nops; i++)
+        for (int k = a->first[i]; k < a->first[i + 1]; k++) {
+            const struct topt_search_edge *x = &p->edge[a->to[k]];
+            a->to[k] = x->from == i ? x->to : x->from;
+        }
     return 0;
 }
 

@@ -1,4 +1,4 @@
-/* graph.h - where a problem's graph falls apart.
+/* graph.h - which edges an operator has, and where a problem's graph falls apart.
  * Internal to this folder.  Thread safety: reentrant. */
 #ifndef TOPT_SEARCH_GRAPH_H
 #define TOPT_SEARCH_GRAPH_H
@@ -18,5 +18,9 @@ int topt_graph_blocks(const struct topt_search_problem *p, const char *removed,
  * Where there are none such, nothing is marked. */
 int topt_graph_cutset(const struct topt_search_problem *p, int max_values,
                       char *ret_removed, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The edges of operator i, in their order, one from it to itself twice: ret_edge[ret_first[i]..ret_first[i + 1]).  Room
+ * for two numbers more than there are operators, all 0, and for two an edge. */
+void topt_graph_edges(const struct topt_search_problem *p, int *ret_first, int *ret_edge);
 
 #endif

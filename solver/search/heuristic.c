@@ -9,6 +9,7 @@
  * And whole strategies are put together so where a search is stopped before it has any: each
  * operator takes what is cheapest beside what those before it took. */
 #include "eliminate.h"
+#include "graph.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -157,16 +158,7 @@ static int greedy_init(struct greedy *g, const struct topt_search_problem *p,
                          .choice = malloc((n + m + 1) * sizeof *g->choice)};
     if (!g->first || !g->of || !g->weight || !g->choice)
         return topt_search_nomem(err);
-    for (size_t e = 0; e < m; e++) {
-        g->first[p->edge[e].from + 2]++;
-        g->first[p->edge[e].to + 2]++;
-    }
-    for (size_t i = 2; i <= n + 1; i++)
-        g->first[i] += g->first[i - 1];
-    for (size_t e = 0; e < m; e++) {
-        g->of[g->first[p->edge[e].from + 1]++] = (int)e;
-        g->of[g->first[p->edge[e].to + 1]++] = (int)e;
-    }
+    topt_graph_edges(p, g->first, g->of);
     return 0;
 }
 

@@ -21,6 +21,7 @@
  * them take less in the same proportion. */
 #include "thin.h"
 
+#include "graph.h"
 #include "outdone.h"
 
 #include <stdatomic.h>
@@ -111,18 +112,10 @@ static int find_edges(struct thinner *t, const struct topt_search_problem *p)
     t->edges = TOPT_NEW(t->arena, 2 * (size_t)p->nedges, int);
     if (!t->leaf || !t->mark || !t->first || !t->edges)
         return -1;
-    for (int e = 0; e < p->nedges; e++) {
-        t->first[p->edge[e].from + 2]++;
-        t->first[p->edge[e].to + 2]++;
-    }
-    for (int i = 2; i <= p->nops + 1; i++)
-        t->first[i] += t->first[i - 1];
-    for (int e = 0; e < p->nedges; e++) {
-        /* Factors of operators stand before those of edges. */
+    topt_graph_edges(p, t->first, t->edges);
+    for (int e = 0; e < p->nedges;
+         e++) /* factors of operators stand before those of edges */
         t->leaf[e] = t->plan->factor[p->nops + e].table;
-        t->edges[t->first[p->edge[e].from + 1]++] = e;
-        t->edges[t->first[p->edge[e].to + 1]++] = e;
-    }
     return 0;
 }
 
