@@ -111,11 +111,6 @@ static int write_answer(struct topt_micros *m, const struct topt_best *b, const 
 
 /* ---- when nothing fits --------------------------------------------------------------------- */
 
-static int stopped(const struct topt_request *r)
-{
-    return r->stop && atomic_load(r->stop);
-}
-
 /* An answer without a plan. */
 static int no_plan(const struct topt_request *r, enum topt_fits fits, const char *why,
                    json_t **ret, struct topt_error *err)
@@ -196,7 +191,7 @@ static int infeasible(struct topt_micros *m, int64_t gpus, int doubt, json_t **r
     const struct topt_request *r = m->request;
     struct topt_best b;
     if (topt_count_solve(m, gpus, 0, TOPT_GOAL_LEAST, &b, err))
-        return stopped(r) ? unfinished(r, gpus, ret, err) : -1;
+        return topt_request_stopped(r) ? unfinished(r, gpus, ret, err) : -1;
     int rc = b.found ? too_heavy(r, &b, gpus, doubt, ret, err)
                      : none_at_all(r, &b, gpus, ret, err);
     if (!rc && b.claim.decided) {
@@ -267,7 +262,7 @@ static int why_not_fewer(struct topt_micros *m, const struct fewest *f, char *wh
     struct topt_best b;
     int n = snprintf(why, size, "fewest GPUs that fit %s each", limit);
     if (topt_count_solve(m, f->fewer, 0, TOPT_GOAL_LEAST, &b, err))
-        return stopped(r) ? 0 : -1;
+        return topt_request_stopped(r) ? 0 : -1;
     int open = b.claim.decided || topt_best_floor(&b) <= topt_request_limit(r);
     topt_show_bytes(open ? b.solution.memory_bytes : topt_best_floor(&b), need,
                     sizeof need);
@@ -326,14 +321,13 @@ static int answer_stand_in(struct topt_micros *uniform, int64_t gpus, struct few
 static int stand_in(const struct topt_request *asked, int64_t gpus, json_t **ret,
                     struct topt_error *err)
 {
-    struct topt_request r = *asked;
+    enum topt_space space = topt_space_resolve(asked->space, (int)gpus);
+    struct topt_request r =
+        topt_request_uniform(asked, topt_request_factors(asked, space));
     struct topt_micros uniform;
     struct fewest f = {.best = {0}};
     int64_t *count;
     int n, from = 0, rc = -1;
-    r.factors = topt_request_factors(&r, topt_space_resolve(r.space, (int)gpus));
-    r.space = TOPT_SPACE_UNIFORM;
-    r.blocks = TOPT_BLOCKS_ALIKE;
     r.pow2_counts = 1;
     r.stop = NULL;
     r.max_work = 0;

@@ -94,6 +94,10 @@ int topt_request_check(const struct topt_request *r,
 int64_t topt_request_limit(const struct topt_request *r);
 /* What is searched beside splits on so many devices. */
 int topt_request_factors(const struct topt_request *r, enum topt_space space);
+/* A request as of the uniform space, where blocks choose alike, with these factors. */
+struct topt_request topt_request_uniform(const struct topt_request *r, int factors);
+/* Is the best so far to be the answer? */
+int topt_request_stopped(const struct topt_request *r);
 /* Counts a request asks for, ascending; owned by the caller. */
 int topt_request_counts(const struct topt_request *r, int64_t **ret, int *ret_n,
                         struct topt_error *err) TOPT_MUST_CHECK;

@@ -74,11 +74,6 @@ static json_t *row_json(struct topt_micros *m, const char *name, const char *mea
     return row;
 }
 
-static int stopped(const struct topt_request *r)
-{
-    return r->stop && atomic_load(r->stop);
-}
-
 /* The least memory that it can do with tells more than that nothing was found. */
 static enum topt_fits fits_of(const struct topt_best *best, const struct topt_best *least,
                               int64_t limit)
@@ -101,7 +96,8 @@ static json_t *ask(const struct topt_request *r, const char *name, const char *m
     if (topt_micros_init(&m, &own, err))
         return NULL;
     if (topt_count_solve(&m, r->gpus, limit, TOPT_GOAL_FASTEST, &best, err) ||
-        (topt_count_solve(&m, r->gpus, 0, TOPT_GOAL_LEAST, &least, err) && !stopped(r)))
+        (topt_count_solve(&m, r->gpus, 0, TOPT_GOAL_LEAST, &least, err) &&
+         !topt_request_stopped(r)))
         goto out;
     enum topt_fits fits = fits_of(&best, &least, limit);
     if (best.found || least.found)
@@ -263,14 +259,15 @@ int topt_plan_compare(const struct topt_request *r, json_t **ret, struct topt_er
         return -1;
     }
     if (!has_plan(row_of(rows, OURS))) {
-        int open = stopped(r) || undecided(row_of(rows, OURS));
+        int open = topt_request_stopped(r) || undecided(row_of(rows, OURS));
         json_decref(rows);
         return open
                    ? topt_fail(err, TOPT_ERR_LIMIT, "no plan was found for %lld GPUs%s",
                                (long long)r->gpus,
-                               stopped(r) ? " before the search was stopped"
-                                          : ", as operators were decided by heuristic; "
-                                            "give more --max-entries")
+                               topt_request_stopped(r)
+                                   ? " before the search was stopped"
+                                   : ", as operators were decided by heuristic; "
+                                     "give more --max-entries")
                    : topt_fail(err, TOPT_ERR_INFEASIBLE,
                                "no plan for %lld GPUs in this space", (long long)r->gpus);
     }
@@ -284,7 +281,7 @@ int topt_plan_compare(const struct topt_request *r, json_t **ret, struct topt_er
                      "feasible", json_object_get(row_of(rows, OURS), "feasible"),
                      "reading", reading ? reading : "", "systems", rows);
     free(reading);
-    if (*ret && stopped(r))
+    if (*ret && topt_request_stopped(r))
         json_object_set_new(*ret, "stopped", json_true());
     return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
 }

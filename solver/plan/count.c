@@ -61,6 +61,20 @@ int64_t topt_request_limit(const struct topt_request *r)
     return r->memory_limit ? r->memory_limit : topt_hw_memory_bytes(r->hw);
 }
 
+struct topt_request topt_request_uniform(const struct topt_request *r, int factors)
+{
+    struct topt_request uniform = *r;
+    uniform.space = TOPT_SPACE_UNIFORM;
+    uniform.blocks = TOPT_BLOCKS_ALIKE;
+    uniform.factors = factors;
+    return uniform;
+}
+
+int topt_request_stopped(const struct topt_request *r)
+{
+    return r->stop && atomic_load(r->stop);
+}
+
 int topt_request_counts(const struct topt_request *r, int64_t **ret, int *ret_n,
                         struct topt_error *err)
 {
@@ -228,11 +242,10 @@ static int order_by_promise(struct topt_micros *m, int64_t gpus, int64_t limit,
                             struct shapes *shapes, struct topt_claim *claim,
                             struct topt_error *err)
 {
-    struct topt_request r = *m->request;
+    enum topt_space space = topt_space_resolve(m->request->space, (int)gpus);
+    struct topt_request r =
+        topt_request_uniform(m->request, topt_request_factors(m->request, space));
     struct topt_micros uniform;
-    r.factors = topt_request_factors(&r, topt_space_resolve(r.space, (int)gpus));
-    r.space = TOPT_SPACE_UNIFORM;
-    r.blocks = TOPT_BLOCKS_ALIKE;
     if (topt_micros_init(&uniform, &r, err))
         return -1;
     uniform.work = m->work;

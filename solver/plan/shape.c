@@ -444,18 +444,13 @@ static void keep_best(struct solver *v)
         topt_strategy_destroy(s->at[--s->n].strategy);
 }
 
-static int told(const atomic_bool *flag)
-{
-    return flag && atomic_load(flag);
-}
-
 /* Is the best so far to be the answer?  Of the least, only the least is one. */
 static int stopping(const struct solver *v)
 {
     const struct topt_request *r = v->s->request;
     if (v->goal == TOPT_GOAL_LEAST)
         return 0;
-    return told(r->stop) || (r->max_work && v->s->micros->work >= r->max_work);
+    return topt_request_stopped(r) || (r->max_work && v->s->micros->work >= r->max_work);
 }
 
 /* Nothing is known of what is left. */
@@ -547,9 +542,10 @@ static void tell_progress(const struct solver *v, const struct topt_variant *var
 
 static int solve_variant(struct solver *v, const struct topt_variant *variant)
 {
+    const atomic_bool *cancel = v->s->request->cancel;
     struct topt_problem *p = NULL;
     struct topt_solutions part = {.claim = topt_claim_exact()};
-    if (told(v->s->request->cancel))
+    if (cancel && atomic_load(cancel))
         return topt_fail(v->err, TOPT_ERR_CANCELED, "the search was canceled");
     if (beyond(topt_shape_least_bytes(v->s, variant), memory_limit(v)))
         return 0;
@@ -590,13 +586,10 @@ static int solve_uniform(struct topt_shape_search *s, enum topt_goal goal, int64
                          const atomic_bool *stop, struct topt_solutions *ret,
                          struct topt_error *err)
 {
-    struct topt_request r = *s->request;
+    struct topt_request r = topt_request_uniform(s->request, s->factors);
     struct topt_shape_search other = {0};
     struct topt_micros micros;
     r.stop = stop;
-    r.space = TOPT_SPACE_UNIFORM;
-    r.blocks = TOPT_BLOCKS_ALIKE;
-    r.factors = s->factors;
     if (topt_micros_init(&micros, &r, err))
         return -1;
     micros.work = s->micros->work;
