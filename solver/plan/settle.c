@@ -235,10 +235,7 @@ static int keep_rest(struct settle *s, int level)
     struct topt_problem *next;
     if (topt_levels_part(&s->levels, level, &next, s->err))
         return -1;
-    if (s->part != s->whole)
-        topt_problem_destroy(s->part);
-    else
-        topt_problem_shed(s->whole);
+    topt_problem_let_go(s->whole, s->part);
     s->part = next;
     return 0;
 }

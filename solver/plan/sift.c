@@ -311,10 +311,7 @@ static int keep_rest(struct sift *s)
         return -1;
     topt_hull_fini(&s->hull); /* it borrows from the part */
     topt_levels_fini(&s->levels);
-    if (s->part != s->whole)
-        topt_problem_destroy(s->part);
-    else
-        topt_problem_shed(s->whole);
+    topt_problem_let_go(s->whole, s->part);
     s->part = next;
     return 0;
 }

@@ -117,14 +117,16 @@ static int price_tables(const struct topt_problem *p, struct topt_problem *ret,
     return 0;
 }
 
-void topt_problem_shed(struct topt_problem *p)
+void topt_problem_let_go(struct topt_problem *whole, struct topt_problem *part)
 {
-    if (!p->options.once)
+    if (part != whole)
+        topt_problem_destroy(part);
+    if (part != whole || !whole->options.once)
         return;
-    for (int i = 0; i < p->ntolls; i++)
-        topt_toll_fini(&p->toll[i]);
-    for (int i = 0; i < p->ntables; i++)
-        topt_table_fini(&p->table[i]);
+    for (int i = 0; i < whole->ntolls; i++)
+        topt_toll_fini(&whole->toll[i]);
+    for (int i = 0; i < whole->ntables; i++)
+        topt_table_fini(&whole->table[i]);
 }
 
 int topt_problem_within(struct topt_problem *p, uint8_t *const *keep,
