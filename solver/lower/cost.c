@@ -127,6 +127,8 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
     t->rounds = 1;
     if (topt_has_backward(f->model, op) && topt_fragment_end(f, op, c, &b))
         return -1;
+    t->cost.class_bytes[TOPT_CLASS_BUFFERS] += topt_param_buffers(f, op, c);
+    t->cost.class_bytes[TOPT_CLASS_PARAM] -= topt_param_uncounted(f, op, c);
     topt_tally_hide(t);
     topt_tally_eager(t, op, c->recompute ? TOPT_CLASS_REMADE : TOPT_CLASS_KEPT);
     return 0;

@@ -9,6 +9,14 @@ static int in_flight(enum topt_class c)
     return c == TOPT_CLASS_TRANSIENT || c == TOPT_CLASS_STAGING;
 }
 
+/* Gathered parameters, and gradients on their way, of a system that holds them in units or pools of
+ * its own: topt_param_buffers() says what these take. */
+static int held_by_system(const struct topt_tally *t)
+{
+    return t->k->settings->gather != TOPT_GATHER_OPERATOR &&
+           t->aside != TOPT_ASIDE_NOTHING;
+}
+
 static int tally_alloc(struct topt_sink *sink, const struct topt_buffer *b,
                        struct topt_error *err)
 {
@@ -17,13 +25,14 @@ static int tally_alloc(struct topt_sink *sink, const struct topt_buffer *b,
         return topt_fail(err, TOPT_ERR_LIMIT, "a fragment of more than %d buffers",
                          TOPT_TALLY_BUFFERS);
     int n = t->nbuffers++;
+    int elsewhere = t->muted || held_by_system(t);
     t->buffer[n] = *b;
-    t->counted[n] = !t->muted && in_flight(b->cls);
+    t->counted[n] = !elsewhere && in_flight(b->cls);
     if (t->counted[n]) {
         t->live += b->bytes;
         if (t->live > t->cost.transient_bytes)
             t->cost.transient_bytes = t->live;
-    } else if (!t->muted) {
+    } else if (!elsewhere) {
         t->cost.class_bytes[b->cls] += b->bytes;
     }
     return n;
@@ -317,7 +326,7 @@ void topt_tally_hide(struct topt_tally *t)
 }
 
 const struct topt_weights topt_weights[TOPT_ACCOUNTING_COUNT] = {
-    [TOPT_ACCOUNTING_RUN] = {{1, 1, 1, 1, 1, 1, 1, 1}, 1, 0},
+    [TOPT_ACCOUNTING_RUN] = {{1, 1, 1, 1, 1, 1, 1, 1, 1}, 1, 0},
     [TOPT_ACCOUNTING_PAPER] = {{[TOPT_CLASS_PARAM] = 1}, 0, 2},
 };
 

@@ -76,15 +76,23 @@ struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t);
 extern const struct topt_weights {
     int64_t cls[TOPT_CLASS_COUNT], flight, output;
 } topt_weights[];
+/* With what a caching allocator holds beside what comes and goes; the operands are far from where that
+ * could overflow (topt_model.h limits a tensor). */
+static inline int64_t topt_with_allocator(const struct topt_costing *k, int64_t bytes)
+{
+    return bytes + bytes / 1000 * k->settings->allocator_permille;
+}
 static inline int64_t topt_weigh_bytes(const struct topt_costing *k, enum topt_class cls,
                                        int64_t bytes)
 {
-    return bytes * topt_weights[k->settings->accounting].cls[cls];
+    bytes *= topt_weights[k->settings->accounting].cls[cls];
+    return cls < TOPT_CLASS_BUFFERS ? bytes : topt_with_allocator(k, bytes);
 }
 /* Bytes that wait. */
 static inline int64_t topt_in_flight(const struct topt_costing *k, int64_t bytes)
 {
-    return bytes * topt_weights[k->settings->accounting].flight;
+    return topt_with_allocator(k,
+                               bytes * topt_weights[k->settings->accounting].flight);
 }
 
 #endif

@@ -336,7 +336,7 @@ int topt_model_finish(struct topt_model *m, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "the model has no loss (such as cross_entropy)");
     m->vocab = m->op[m->loss].count[2];
-    return topt_model_find_alike(m, err);
+    return topt_model_find_repeats(m, err);
 }
 
 static int set_text(struct topt_model *m, const char **field, const char *text,

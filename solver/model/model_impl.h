@@ -8,7 +8,7 @@
 enum { TOPT_DEFAULT_BATCH = 8, TOPT_DEFAULT_SEQ = 1024 };
 
 /* Fills 'alike' of a model whose operators are all there. */
-int topt_model_find_alike(struct topt_model *m, struct topt_error *err) TOPT_MUST_CHECK;
+int topt_model_find_repeats(struct topt_model *m, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* topt_model_from_json with the document's batch and seq replaced where 'o' sets them. */
 struct topt_model *topt_native_build(const json_t *doc,

@@ -484,9 +484,11 @@ struct topt_model {
     struct topt_op *op;
     struct topt_tensor *tensor;
     int loss; /* operator whose output is the loss */
-    /* By operator, of a finished model: the first of same row, attributes, extents and
-     * operands, whatever the tensors are. */
+    /* By operator, of a finished model: the first of same row, attributes, extents, operands and
+     * repeats, whatever the tensors are. */
     int *alike;
+    /* By operator, of a finished model: how many blocks of its kind there are; 0: it is in none. */
+    int *repeats;
     /* What is not as in the model that was imported, for who plans it to know ("; " between);
      * and what of it no operator computes though it costs the same, so that it can be planned
      * and not run.  NULL: nothing. */

@@ -33,6 +33,10 @@ json_t *topt_work_json(const struct topt_search_stats *s);
 /* The same of making problems, before they are searched. */
 json_t *topt_pricing_json(const struct topt_problem_stats *s);
 
+/* names.c: "operator", "unit" or "pool". */
+int topt_gather_parse(const char *name, enum topt_gather *ret,
+                      struct topt_error *err) TOPT_MUST_CHECK;
+
 /* words.c: "data 2 x tensor 4", what a strategy splits; freed by the caller, NULL when out of
  * memory. */
 char *topt_strategy_words(const struct topt_model *m, const struct topt_mesh *mesh,

@@ -82,6 +82,11 @@ static const char *overlap_at(int i)
     return topt_overlap_name((enum topt_overlap)i);
 }
 
+static const char *gather_at(int i)
+{
+    return topt_gather_name((enum topt_gather)i);
+}
+
 static const char *eager_at(int i)
 {
     return eager_parts[i].name;
@@ -183,6 +188,15 @@ int topt_overlap_parse(const char *name, enum topt_overlap *ret, struct topt_err
     if (find("overlap", name, overlap_at, TOPT_OVERLAP_COUNT, &i, err))
         return -1;
     *ret = (enum topt_overlap)i;
+    return 0;
+}
+
+int topt_gather_parse(const char *name, enum topt_gather *ret, struct topt_error *err)
+{
+    int i;
+    if (find("way to gather", name, gather_at, TOPT_GATHER_COUNT, &i, err))
+        return -1;
+    *ret = (enum topt_gather)i;
     return 0;
 }
 
