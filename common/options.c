@@ -2,7 +2,6 @@
 #include "topt_options.h"
 #include "topt_text.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +24,6 @@ static int store(const struct topt_option *o, const char *value, void *target,
 {
     void *field = (char *)target + o->offset;
     int rc = 0;
-    char *end;
     switch (o->kind) {
     case TOPT_OPT_FLAG:
         *(int *)field = 1;
@@ -34,20 +32,19 @@ static int store(const struct topt_option *o, const char *value, void *target,
         *(const char **)field = value;
         break;
     case TOPT_OPT_INT:
-        rc = topt_parse_int(value, 0, INT64_MAX, field, err);
+    case TOPT_OPT_COUNT:
+        rc = topt_parse_int(value, o->kind == TOPT_OPT_COUNT, INT64_MAX, field, err);
+        break;
+    case TOPT_OPT_REAL:
+    case TOPT_OPT_POSITIVE:
+        rc = topt_parse_real(value, o->kind == TOPT_OPT_POSITIVE, field, err);
         break;
     case TOPT_OPT_BYTES:
         rc = topt_parse_bytes(value, field, err);
         break;
-    case TOPT_OPT_REAL: {
-        double v = strtod(value, &end);
-        if (end == value || *end || !isfinite(v) || v < 0)
-            rc = topt_fail(err, TOPT_ERR_INVAL, "'%s' is not a number of at least 0",
-                           value);
-        else
-            *(double *)field = v;
+    case TOPT_OPT_MEMORY:
+        rc = topt_parse_memory(value, field, err);
         break;
-    }
     }
     if (rc) {
         topt_wrap(err, "%s%s", dashes(o), o->name);

@@ -71,7 +71,7 @@ static int check_value(enum topt_ask_kind kind, const char *value, struct topt_e
     case TOPT_ASK_IS_COUNT:
         return topt_parse_int(value, 1, count_limit, &n, err);
     case TOPT_ASK_IS_BYTES:
-        return topt_parse_bytes(value, &n, err);
+        return topt_parse_memory(value, &n, err);
     case TOPT_ASK_IS_ON_ERROR:
         if (topt_ask_aborts(value) < 0)
             return topt_fail(err, TOPT_ERR_INVAL, "'%s' is neither submit nor abort",

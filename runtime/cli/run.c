@@ -28,7 +28,8 @@ struct args {
 static const struct topt_option options[] = {
     {"data", TOPT_OPT_STRING, offsetof(struct args, data), "PATH",
      "to train on: text, idx or csv, a file or a directory; or 'synthetic'"},
-    {"steps", TOPT_OPT_INT, offsetof(struct args, steps), "N", "steps of training (10)"},
+    {"steps", TOPT_OPT_COUNT, offsetof(struct args, steps), "N",
+     "steps of training (10)"},
     {"dtype", TOPT_OPT_STRING, offsetof(struct args, dtype), "f32|f64|bf16",
      "numbers, where not the plan's; bf16 on cuda"},
     {"device", TOPT_OPT_STRING, offsetof(struct args, device), "host|cuda",
@@ -43,7 +44,7 @@ static const struct topt_option options[] = {
      "of adamw (0.01)"},
     {"seed", TOPT_OPT_INT, offsetof(struct args, seed), "S",
      "of the weights and the samples (1)"},
-    {"memory", TOPT_OPT_BYTES, offsetof(struct args, memory), "BYTES",
+    {"memory", TOPT_OPT_MEMORY, offsetof(struct args, memory), "BYTES",
      "refuse a plan that needs more on a device"},
     {"report", TOPT_OPT_STRING, offsetof(struct args, report), "FILE",
      "write what was measured"},
