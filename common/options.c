@@ -1,5 +1,6 @@
 /* options.c - one table of options per command. */
 #include "topt_options.h"
+#include "topt_near.h"
 #include "topt_text.h"
 
 #include <stdlib.h>
@@ -17,6 +18,24 @@ static const struct topt_option *lookup(const struct topt_option *table, const c
         if (strlen(table->name) == len && !memcmp(table->name, name, len))
             return table;
     return NULL;
+}
+
+static int refuse_unknown(const struct topt_option *table, const char *given,
+                          struct topt_error *err)
+{
+    char name[64];
+    int len = (int)strcspn(given, "=");
+    struct topt_near near = {.name = name};
+    snprintf(name, sizeof name, "%.*s", len, given);
+    near.name += strspn(name, "-");
+    for (; table->name; table++)
+        topt_near_try(&near, table->name);
+    const char *meant = topt_near_name(&near);
+    return topt_fail(err, TOPT_ERR_USAGE,
+                     meant
+                         ? "unknown option '%.*s'; did you mean --%s? (--help names all)"
+                         : "unknown option '%.*s'; try --help",
+                     len < 100 ? len : 100, given, meant);
 }
 
 static int store(const struct topt_option *o, const char *value, void *target,
@@ -79,7 +98,7 @@ int topt_options_parse(const struct topt_option *table, int argc, char **argv,
         size_t len = eq ? (size_t)(eq - name) : strlen(name);
         const struct topt_option *o = lookup(table, name, len);
         if (!o)
-            return topt_fail(err, TOPT_ERR_USAGE, "unknown option '%s'; try --help", a);
+            return refuse_unknown(table, a, err);
         const char *value = eq ? eq + 1 : NULL;
         if (o->kind == TOPT_OPT_FLAG && value)
             return topt_fail(err, TOPT_ERR_USAGE, "--%s takes no value", o->name);

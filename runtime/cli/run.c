@@ -385,6 +385,18 @@ static void clean_up(struct run *r)
     topt_comm_mpi_finish();
 }
 
+/* Before anything is loaded: an unknown word is wrong usage. */
+static int check_names(const struct args *a, struct topt_error *err)
+{
+    enum topt_dtype dtype;
+    enum topt_optimizer optimizer;
+    if ((!a->dtype || !topt_dtype_parse(a->dtype, &dtype, err)) &&
+        (!a->optimizer || !topt_optimizer_parse(a->optimizer, &optimizer, err)))
+        return 0;
+    err->code = TOPT_ERR_USAGE;
+    return -1;
+}
+
 static int parse(int argc, char **argv, struct run *r, struct topt_error *err)
 {
     int n = 0;
@@ -393,9 +405,9 @@ static int parse(int argc, char **argv, struct run *r, struct topt_error *err)
     int rc = topt_options_parse(options, argc, argv, &r->args, &r->plan_arg, 1, &n, err);
     if (!rc && !n)
         return topt_fail(err, TOPT_ERR_USAGE, "which plan? usage: %s", usage);
-    if (!rc && (r->args.steps < 1 || r->args.steps > 100000000))
+    if (!rc && r->args.steps > 100000000)
         return topt_fail(err, TOPT_ERR_USAGE, "--steps has to be 1 to 100000000");
-    return rc;
+    return rc ? rc : check_names(&r->args, err);
 }
 
 int topt_cmd_run(int argc, char **argv)

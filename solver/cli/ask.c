@@ -54,7 +54,7 @@ static int read_names(struct topt_question *q, struct topt_error *err)
         return -1;
     r->pow2_counts = a->counts && !strcmp(a->counts, "pow2");
     if (a->counts && !r->pow2_counts && strcmp(a->counts, "all"))
-        return topt_fail(err, TOPT_ERR_INVAL, "--counts is pow2 or all, not '%.40s'",
+        return topt_fail(err, TOPT_ERR_USAGE, "--counts is pow2 or all, not '%.40s'",
                          a->counts);
     r->micro_batches = a->micro;
     r->settings.gradient_f32 = a->gradient_f32;

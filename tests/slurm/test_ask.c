@@ -42,6 +42,8 @@ static void test_check(void)
     topt_ask_fini(&ask);
     refused(TOPT_ASK_MODE, "fast", "'fast'");
     refused(TOPT_ASK_MODE, "profiling", "curve");
+    refused(TOPT_ASK_MODE, "mini-tmie", "did you mean mini-time?");
+    refused(TOPT_ASK_ON_ERROR, "abbort", "did you mean abort?");
     refused(TOPT_ASK_BATCH, "0", "give at least 1");
     refused(TOPT_ASK_BATCH, "8x", "whole number");
     refused(TOPT_ASK_SEQ, "", "whole number");
