@@ -67,7 +67,7 @@ static const struct topt_option table[] = {
      "the server's answer as it is"},
     {"url", TOPT_OPT_STRING, offsetof(struct args, url), "URL",
      "unix:/PATH or http://HOST:PORT (default $TOPT_URL)"},
-    {"timeout", TOPT_OPT_INT, offsetof(struct args, timeout), "SECONDS",
+    {"timeout", TOPT_OPT_COUNT, offsetof(struct args, timeout), "SECONDS",
      "longest wait for a search (900)"},
     {0}};
 

@@ -26,24 +26,11 @@ void topt_ask_fini(struct topt_question *q)
 
 static int read_counts(struct topt_question *q, struct topt_error *err)
 {
-    char list[512];
     if (!q->a.gpus)
         return 0;
-    if (strlen(q->a.gpus) >= sizeof list)
-        return topt_fail(err, TOPT_ERR_USAGE, "--gpus is too long");
-    strcpy(list, q->a.gpus);
-    char *save = NULL;
-    for (char *s = strtok_r(list, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
-        if (q->r.ngpu_list == TOPT_ASK_COUNTS)
-            return topt_fail(err, TOPT_ERR_USAGE, "--gpus takes at most %d counts",
-                             TOPT_ASK_COUNTS);
-        if (topt_parse_int(s, 1, 1 << 14, &q->gpus[q->r.ngpu_list], err)) {
-            if (err)
-                err->code = TOPT_ERR_USAGE;
-            return topt_wrap(err, "--gpus");
-        }
-        q->r.ngpu_list++;
-    }
+    if (topt_parse_counts(q->a.gpus, 1 << 14, q->gpus, TOPT_ASK_COUNTS, &q->r.ngpu_list,
+                          err))
+        return topt_wrap(err, "--gpus");
     q->r.gpu_list = q->gpus;
     q->r.gpus = q->gpus[0];
     return 0;
@@ -67,7 +54,7 @@ static int read_names(struct topt_question *q, struct topt_error *err)
         return -1;
     r->pow2_counts = a->counts && !strcmp(a->counts, "pow2");
     if (a->counts && !r->pow2_counts && strcmp(a->counts, "all"))
-        return topt_fail(err, TOPT_ERR_INVAL, "--counts is pow2 or all, not '%.40s'",
+        return topt_fail(err, TOPT_ERR_USAGE, "--counts is pow2 or all, not '%.40s'",
                          a->counts);
     r->micro_batches = a->micro;
     r->settings.gradient_f32 = a->gradient_f32;

@@ -38,8 +38,8 @@ struct topt_question {
 /* The model, the cluster, and how the job runs. */
 #define ASK_JOB                                                                          \
     {"hw", TOPT_OPT_STRING, ASK_AT(hw), "NAME|FILE", "hardware profile (topt hw list)"}, \
-        {"batch", TOPT_OPT_INT, ASK_AT(batch), "N", "samples a step, over all GPUs"},    \
-        {"seq", TOPT_OPT_INT, ASK_AT(seq), "N", "positions a sample"},                   \
+        {"batch", TOPT_OPT_COUNT, ASK_AT(batch), "N", "samples a step, over all GPUs"},  \
+        {"seq", TOPT_OPT_COUNT, ASK_AT(seq), "N", "positions a sample"},                 \
         {"loss", TOPT_OPT_STRING, ASK_AT(loss), "NAME",                                  \
          "of an ONNX graph: cross_entropy or mse (default: by its output)"},             \
         {"dtype", TOPT_OPT_STRING, ASK_AT(dtype), "T", "f32, f64 or bf16"},              \
@@ -64,14 +64,14 @@ struct topt_question {
          "repeated blocks choose auto, free or alike"},                                  \
         {"factors", TOPT_OPT_STRING, ASK_AT(factors), "LIST",                            \
          "zero,recompute,micro or all, none, auto"},                                     \
-        {"micro-batches", TOPT_OPT_INT, ASK_AT(micro), "N", "just so many a step"},      \
+        {"micro-batches", TOPT_OPT_COUNT, ASK_AT(micro), "N", "just so many a step"},    \
     {                                                                                    \
         "sequence-splits", TOPT_OPT_FLAG, ASK_AT(sequence), "", "split positions too"    \
     }
 
 #define ASK_MEMORY                                                                       \
     {                                                                                    \
-        "memory", TOPT_OPT_BYTES, ASK_AT(memory), "BYTES",                               \
+        "memory", TOPT_OPT_MEMORY, ASK_AT(memory), "BYTES",                              \
             "limit a GPU, as 14.5GiB (default: what the profile's has)"                  \
     }
 
@@ -86,16 +86,16 @@ struct topt_question {
     ASK_MEMORY,                                                                          \
         {"epsilon", TOPT_OPT_REAL, ASK_AT(epsilon), "E",                                 \
          "allowed loss of time, proven; 0 is exact"},                                    \
-        {"threads", TOPT_OPT_INT, ASK_AT(threads), "N",                                  \
+        {"threads", TOPT_OPT_COUNT, ASK_AT(threads), "N",                                \
          "threads of the search; else the processors, at most 8"},                       \
-        {"seconds", TOPT_OPT_REAL, ASK_AT(seconds), "S",                                 \
+        {"seconds", TOPT_OPT_POSITIVE, ASK_AT(seconds), "S",                             \
          "answer after so long with the best so far, and how good it is"},               \
-        {"max-work", TOPT_OPT_INT, ASK_AT(work), "N",                                    \
+        {"max-work", TOPT_OPT_COUNT, ASK_AT(work), "N",                                  \
          "the same after so many pairs of points, the same on any machine"},             \
-        {"max-table-bytes", TOPT_OPT_BYTES, ASK_AT(table_bytes), "BYTES",                \
+        {"max-table-bytes", TOPT_OPT_MEMORY, ASK_AT(table_bytes), "BYTES",               \
          "refuse problems whose costs take more memory (4GiB)"},                         \
     {                                                                                    \
-        "max-entries", TOPT_OPT_INT, ASK_AT(entries), "N",                               \
+        "max-entries", TOPT_OPT_COUNT, ASK_AT(entries), "N",                             \
             "decide operators by heuristic where tables would be larger "                \
             "(8388608)"                                                                  \
     }

@@ -18,8 +18,8 @@ static const struct topt_option evaluate_options[] = {
     {"plan", TOPT_OPT_STRING, ASK_AT(plan), "FILE",
      "the plan to cost, as it says to run"},
     {"hw", TOPT_OPT_STRING, ASK_AT(hw), "NAME|FILE", "hardware profile (topt hw list)"},
-    {"batch", TOPT_OPT_INT, ASK_AT(batch), "N", "samples a step, over all GPUs"},
-    {"seq", TOPT_OPT_INT, ASK_AT(seq), "N", "positions a sample"},
+    {"batch", TOPT_OPT_COUNT, ASK_AT(batch), "N", "samples a step, over all GPUs"},
+    {"seq", TOPT_OPT_COUNT, ASK_AT(seq), "N", "positions a sample"},
     {"loss", TOPT_OPT_STRING, ASK_AT(loss), "NAME",
      "of an ONNX graph: cross_entropy or mse (default: by its output)"},
     ASK_JSON,
@@ -27,7 +27,7 @@ static const struct topt_option evaluate_options[] = {
     {0}};
 static const struct topt_option sample_options[] = {
     {"gpus", TOPT_OPT_STRING, ASK_AT(gpus), "N", "how many"},
-    {"count", TOPT_OPT_INT, ASK_AT(count), "K", "how many plans"},
+    {"count", TOPT_OPT_COUNT, ASK_AT(count), "K", "how many plans"},
     {"seed", TOPT_OPT_INT, ASK_AT(seed), "S", "of the random choices"},
     ASK_JOB,
     ASK_SPACE,
@@ -66,7 +66,7 @@ int topt_cmd_explain(int argc, char **argv)
          "also as a device mesh and tensor maps"},
         {"around", TOPT_OPT_FLAG, ASK_AT(explain.around), "",
          "search what fewer and more GPUs would do, too"},
-        {"threads", TOPT_OPT_INT, ASK_AT(threads), "N",
+        {"threads", TOPT_OPT_COUNT, ASK_AT(threads), "N",
          "threads of that search; else the processors, at most 8"},
         ASK_JSON,
         ASK_QUIET,

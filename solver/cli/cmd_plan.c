@@ -16,7 +16,7 @@ static const struct topt_option plan_options[] = {
      "mini-time, mini-parallelism or profiling"},
     {"gpus", TOPT_OPT_STRING, ASK_AT(gpus), "N[,N...]",
      "how many; profiling takes a list"},
-    {"max-gpus", TOPT_OPT_INT, ASK_AT(max_gpus), "N", "at most so many"},
+    {"max-gpus", TOPT_OPT_COUNT, ASK_AT(max_gpus), "N", "at most so many"},
     {"counts", TOPT_OPT_STRING, ASK_AT(counts), "pow2|all", "which counts are tried"},
     {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "profiling: draw the curve there"},
     ASK_JOB,

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "topt_near.h"
+
 static const struct {
     const char *name, *program, *help;
 } commands[] = {
@@ -81,6 +83,11 @@ int main(int argc, char **argv)
                 errno == ENOENT ? "this build does not have it" : strerror(errno));
         return 1;
     }
-    fprintf(stderr, "topt: unknown command '%s'; `topt --help` lists them\n", argv[1]);
+    char meant[TOPT_NEAR_WORDS];
+    struct topt_near near = {.name = argv[1]};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        topt_near_try(&near, commands[i].name);
+    fprintf(stderr, "topt: unknown command '%s'%s (`topt --help` lists all)\n", argv[1],
+            topt_near_words(&near, meant));
     return 2;
 }

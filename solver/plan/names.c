@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "topt_near.h"
 #include "topt_text.h"
 
 static const char *const modes[] = {"mini-time", "mini-parallelism", "profiling"};
@@ -33,7 +34,10 @@ static int find(const char *what, const char *name, const char *(*at)(int), int 
                 int *ret, struct topt_error *err)
 {
     struct topt_text all = {0};
+    struct topt_near near = {.name = name};
+    char meant[TOPT_NEAR_WORDS];
     for (int i = 0; i < n; i++) {
+        topt_near_try(&near, at(i));
         if (!strcmp(at(i), name)) {
             *ret = i;
             topt_text_fini(&all);
@@ -41,8 +45,8 @@ static int find(const char *what, const char *name, const char *(*at)(int), int 
         }
         topt_text_add(&all, "%s%s", i ? ", " : "", at(i));
     }
-    topt_fail(err, TOPT_ERR_INVAL, "unknown %s '%.40s'; one of %s", what, name,
-              all.s ? all.s : "");
+    topt_fail(err, TOPT_ERR_INVAL, "unknown %s '%.40s'%s (one of %s)", what, name,
+              topt_near_words(&near, meant), all.s ? all.s : "");
     topt_text_fini(&all);
     return -1;
 }
@@ -129,22 +133,22 @@ int topt_blocks_parse(const char *name, enum topt_block_choice *ret,
 static int read_list(const char *what, const char *list, const struct bits *names, int n,
                      int alone, const char *(*at)(int), int *ret, struct topt_error *err)
 {
-    int bits = 0, count = 0, whole = 0;
-    for (const char *from = list;; count++) {
-        char name[16];
-        size_t len = strcspn(from, ",");
-        int i;
-        memcpy(name, from, len < sizeof name ? len : sizeof name - 1);
-        name[len < sizeof name ? len : sizeof name - 1] = '\0';
+    const char *from = NULL;
+    char name[64];
+    int bits = 0, count = 0, whole = 0, seen = 0, i, rc;
+    for (; (rc = topt_list_next(list, &from, name, sizeof name, err)) > 0; count++) {
         if (find(what, name, at, n, &i, err))
             return -1;
+        if (seen & 1 << i)
+            return topt_fail(err, TOPT_ERR_INVAL, "%s %s is given twice; once is enough",
+                             what, name);
+        seen |= 1 << i;
         bits |= names[i].bits;
         whole |= i >= alone;
-        from += len;
-        if (!*from++)
-            break;
     }
-    if (whole && count > 0)
+    if (rc)
+        return topt_wrap(err, "%ss", what);
+    if (whole && count > 1)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "%ss '%.40s': %s and those after it stand alone", what, list,
                          names[alone].name);
