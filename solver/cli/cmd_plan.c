@@ -12,12 +12,17 @@
 #include "topt_text.h"
 
 static const struct topt_option plan_options[] = {
-    {"mode", TOPT_OPT_STRING, ASK_AT(mode), "MODE",
-     "mini-time, mini-parallelism or profiling"},
+    {"mode", TOPT_OPT_STRING, ASK_WORD(mode), "MODE",
+     "mini-parallelism: the fewest GPUs (default); mini-time: the fastest on --gpus N; "
+     "profiling: every number of GPUs"},
     {"gpus", TOPT_OPT_STRING, ASK_AT(gpus), "N[,N...]",
      "how many; profiling takes a list"},
     {"max-gpus", TOPT_OPT_COUNT, ASK_AT(max_gpus), "N", "at most so many"},
-    {"counts", TOPT_OPT_STRING, ASK_AT(counts), "pow2|all", "which counts are tried"},
+    {"counts", TOPT_OPT_STRING, ASK_WORD(counts), "whole|pow2|any",
+     "numbers of GPUs that are tried: divisors of a node and whole nodes (default), powers "
+     "of two, or any"},
+    {"min-efficiency", TOPT_OPT_REAL, ASK_AT(min_efficiency), "E",
+     "mini-parallelism: the most GPUs that keep this share (0 to 1) of the best speed a GPU"},
     {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "profiling: draw the curve there"},
     ASK_JOB,
     ASK_SPACE,
@@ -237,10 +242,15 @@ int topt_cmd_plan(int argc, char **argv)
     struct topt_question q;
     struct topt_error err = {0};
     json_t *answer = NULL;
-    int rc = topt_ask(&q, plan_options, usage, argc, argv, &err);
-    if (!rc && !q.a.mode)
+    int rc = topt_ask(&q, plan_options, usage, NULL, argc, argv, &err);
+    if (!rc && !q.a.words.mode)
+        q.r.mode = q.r.ngpu_list > 1    ? TOPT_PROFILING
+                   : q.r.ngpu_list == 1 ? TOPT_MINI_TIME
+                                        : TOPT_MINI_PARALLELISM;
+    if (!rc && q.r.mode == TOPT_MINI_PARALLELISM && q.r.ngpu_list)
         rc = topt_fail(&err, TOPT_ERR_USAGE,
-                       "--mode is needed: mini-time, mini-parallelism or profiling");
+                       "--gpus goes with mini-time and profiling; mini-parallelism takes "
+                       "--max-gpus N");
     if (!rc && q.r.mode == TOPT_MINI_TIME && q.r.ngpu_list != 1)
         rc = topt_fail(&err, TOPT_ERR_USAGE, "mini-time needs one --gpus N");
     if (!rc && q.a.svg && q.r.mode != TOPT_PROFILING)
@@ -299,7 +309,7 @@ int topt_cmd_frontier(int argc, char **argv)
     struct topt_question q;
     struct topt_error err = {0};
     json_t *doc = NULL;
-    int rc = topt_ask(&q, frontier_options, usage, argc, argv, &err);
+    int rc = topt_ask(&q, frontier_options, usage, NULL, argc, argv, &err);
     if (!rc && q.r.ngpu_list != 1)
         rc = topt_fail(&err, TOPT_ERR_USAGE, "a frontier needs one --gpus N");
     if (!rc)
@@ -333,7 +343,7 @@ int topt_cmd_compare(int argc, char **argv)
     struct topt_question q;
     struct topt_error err = {0};
     json_t *doc = NULL;
-    int rc = topt_ask(&q, compare_options, usage, argc, argv, &err);
+    int rc = topt_ask(&q, compare_options, usage, "topt", argc, argv, &err);
     if (!rc && q.r.ngpu_list != 1)
         rc = topt_fail(&err, TOPT_ERR_USAGE, "compare needs one --gpus N");
     if (!rc)

@@ -72,7 +72,7 @@ struct topt_hw {
     json_t *doc;
     const char *name, *device; /* of the document */
     int nodes, per_node;
-    int64_t memory_bytes, runtime_low, runtime_high;
+    int64_t memory_bytes, capacity_bytes, runtime_low, runtime_high;
     double band[TOPT_BASIS_COUNT];
     double flops[TOPT_DTYPE_COUNT];
     double efficiency[WORKS], memory_bandwidth, launch_ns;
@@ -299,6 +299,7 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
         read_efficiency(hw, d, err) || read_matmul(hw, d, err))
         return -1;
     hw->memory_bytes = memory - reserve;
+    hw->capacity_bytes = memory;
     return need_source(d, "device", err);
 }
 
@@ -671,6 +672,11 @@ int64_t topt_hw_granule_bytes(const struct topt_hw *hw)
 double topt_hw_collective_share(const struct topt_hw *hw)
 {
     return hw->collective_share;
+}
+
+int64_t topt_hw_capacity_bytes(const struct topt_hw *hw)
+{
+    return hw->capacity_bytes;
 }
 
 int64_t topt_hw_memory_bytes(const struct topt_hw *hw)

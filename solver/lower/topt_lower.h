@@ -92,6 +92,9 @@ struct topt_settings {
     enum topt_gather gather;
     int64_t pool_numbers;   /* POOL: parameters gathered at once, at most */
     int64_t bucket_numbers; /* POOL: gradients in a bucket that is reduced */
+    /* While an operator outside of blocks runs, nothing is made again and no block's gradients are on their way: of
+     * what it has in flight so many bytes are not charged, as others are for these.  No more than they take. */
+    int64_t apart_bytes;
     /* Of memory that comes and goes in a step, so many thousandths more are charged: what a caching
      * allocator holds and can't use.  Our runtime's arena: 0. */
     int allocator_permille;
@@ -360,6 +363,7 @@ struct topt_edge_end {
     int64_t others_bytes; /* consumer: its other inputs, live beside this one */
     int64_t op_bytes;     /* consumer: transients of its own fragments */
     int64_t out_bytes;    /* consumer: gradient of its output */
+    int64_t apart_bytes;  /* consumer: settings.apart_bytes where it is in no block */
 };
 
 /* The ends that follow from configurations. */

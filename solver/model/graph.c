@@ -406,6 +406,15 @@ static int64_t operand_elements(const struct topt_op *op, int o)
     return n;
 }
 
+double topt_op_parameters(const struct topt_op *op)
+{
+    double n = 0;
+    for (int o = 0; o < op->spec->noperands; o++)
+        if (op->operand[o].role == TOPT_PARAM && op->operand[o].present)
+            n += (double)operand_elements(op, o);
+    return n;
+}
+
 static double op_flops(const struct topt_op *op)
 {
     double total = 0;

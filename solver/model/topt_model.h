@@ -582,6 +582,8 @@ int topt_model_blocks(const struct topt_model *m, struct topt_blocks *ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
 void topt_blocks_fini(struct topt_blocks *b);
 
+/* Numbers that an operator's parameters hold. */
+double topt_op_parameters(const struct topt_op *op);
 /* Numbers that people check first.  flops_per_sample counts forward and backward. */
 struct topt_model_stats {
     int64_t parameters, operators, flops_per_sample, activation_bytes_per_sample;

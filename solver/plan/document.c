@@ -201,6 +201,7 @@ static json_t *settings_json(const struct topt_settings *s)
     put_int(o, "pool_numbers", s->pool_numbers, 0);
     put_int(o, "bucket_numbers", s->bucket_numbers, 0);
     put_int(o, "allocator_permille", s->allocator_permille, 0);
+    put_int(o, "apart_bytes", s->apart_bytes, 0);
     if (s->eager) {
         char *parts = topt_eager_words(s->eager);
         json_object_set_new(o, "eager", json_string(parts ? parts : ""));
@@ -362,7 +363,7 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
         "micro_batches", "gradient_f32", "accounting",
         "overlap",       "eager",        "state_bf16",
         "shard_f32",     "gather",       "pool_numbers",
-        "bucket_numbers", "allocator_permille", NULL};
+        "bucket_numbers", "allocator_permille", "apart_bytes", NULL};
     const char *dtype, *optimizer,
         *accounting = topt_accounting_name(TOPT_ACCOUNTING_RUN),
         *overlap = topt_overlap_name(TOPT_OVERLAP_NONE), *eager = "none",
@@ -395,6 +396,8 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
                             &ret->bucket_numbers, err) ||
            topt_json_int_or(s, "settings", "allocator_permille", 0, 1000, &allocator,
                             err) ||
+           topt_json_int_or(s, "settings", "apart_bytes", 0, INT64_MAX / 4,
+                            &ret->apart_bytes, err) ||
            (ret->allocator_permille = (int)allocator, 0);
 }
 

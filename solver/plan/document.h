@@ -33,6 +33,10 @@ json_t *topt_work_json(const struct topt_search_stats *s);
 /* The same of making problems, before they are searched. */
 json_t *topt_pricing_json(const struct topt_problem_stats *s);
 
+/* names.c: which of 'n' names it is; INVAL with all of them where it is none, and the one it may be a slip of. */
+int topt_name_find(const char *what, const char *name, const char *(*at)(int), int n,
+                   int *ret, struct topt_error *err) TOPT_MUST_CHECK;
+
 /* names.c: "operator", "unit" or "pool". */
 int topt_gather_parse(const char *name, enum topt_gather *ret,
                       struct topt_error *err) TOPT_MUST_CHECK;

@@ -35,6 +35,9 @@ struct topt_aim {
 struct topt_space_options {
     enum topt_space space; /* not AUTO */
     int cut;               /* uniform: axes before it are the data axes */
+    /* Samples, heads and features are split into equal parts only; the vocabulary, that of many rows, is not held to it. */
+    int even;
+    int64_t vocab;
     int sequence;
     const struct topt_blocks *blocks; /* of the model; NULL: as if there were none */
     int alike;                        /* blocks of a kind choose alike, else freely */

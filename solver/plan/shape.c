@@ -37,6 +37,7 @@ int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
     struct topt_model_stats stats;
     topt_model_stats(r->model, &stats);
     *m = (struct topt_micros){.request = r,
+                              .tensor = topt_request_tensor(r, 0),
                               .parameters = stats.parameters,
                               .activation_bytes =
                                   papers ? 0
@@ -140,12 +141,31 @@ static int add_recompute(struct lister *l, struct topt_variant v)
     return 0;
 }
 
+/* The levels of sharding that there are, as bits. */
+static int levels(const struct topt_shape_search *s)
+{
+    int all = s->factors & TOPT_FACTOR_ZERO ? (1 << TOPT_ZERO_COUNT) - 1 : 1;
+    const struct topt_framework *f = s->request->framework;
+    if (s->algorithm && s->algorithm->zero && all > 1)
+        all = s->algorithm->zero;
+    return f ? all & f->zero : all;
+}
+
+/* Where parts are equal the batch is data parallel ranks x micro-batch x accumulation. */
+static int batch_fits(const struct topt_shape_search *s, const struct topt_variant *v)
+{
+    int64_t samples = s->request->model->batch / v->micro_batches;
+    return !topt_request_even(s->request) || samples % topt_data_ranks(&s->mesh, v->cut) == 0;
+}
+
 static int add_uniform(struct lister *l, struct topt_variant v)
 {
-    for (v.cut = 0; v.cut <= l->s->mesh.naxes; v.cut++) {
-        int last = l->s->factors & TOPT_FACTOR_ZERO && v.cut ? TOPT_ZERO_COUNT - 1 : 0;
-        for (v.zero = 0; v.zero <= last; v.zero++)
-            if (add_recompute(l, v))
+    int all = levels(l->s);
+    for (v.cut = topt_tensor_from(&l->s->mesh, l->s->micros->tensor); v.cut <= l->s->mesh.naxes; v.cut++) {
+        if (!batch_fits(l->s, &v))
+            continue;
+        for (v.zero = 0; v.zero < TOPT_ZERO_COUNT; v.zero++)
+            if ((v.cut ? all >> v.zero & 1 : v.zero == 0) && add_recompute(l, v))
                 return -1;
     }
     return 0;
@@ -219,25 +239,92 @@ void topt_shape_close(struct topt_shape_search *s)
     s->variant = NULL;
 }
 
+/* ---- what is never in memory together -------------------------------------------------------- */
+
+/* Bytes that one device makes again of a model at most, by the strategy that keeps fewest copies. */
+static int remade_on_one(const struct topt_micros *m, const struct topt_micro *t,
+                         int64_t *ret, struct topt_error *err)
+{
+    struct topt_mesh one;
+    struct topt_strategy *all = topt_strategy_create(t->model);
+    struct topt_router *router = NULL;
+    uint8_t *may = NULL;
+    int rc = !all || topt_mesh_init(&one, 1, 1, err) ||
+             topt_recomputable(t->model, &m->blocks, &may, err) ||
+             !(router = topt_router_create(m->request->hw, &one));
+    *ret = INT64_MAX;
+    for (int keep = TOPT_HUB_DROP; keep <= TOPT_HUB_REMAKE && !rc; keep++) {
+        struct topt_costing k = {t->model, m->request->hw, &one, &t->settings, router, NULL};
+        struct topt_strategy_cost cost;
+        for (int i = 0; i < t->model->nops; i++)
+            all->config[i].recompute = may[i];
+        for (int i = 0; i < t->model->ntensors; i++)
+            all->hub[i].keep = keep == TOPT_HUB_REMAKE && !may[t->model->tensor[i].producer]
+                                   ? TOPT_HUB_DROP
+                                   : keep;
+        if (keep == TOPT_HUB_KEEP)
+            continue;
+        rc = topt_cost_strategy(&k, all, &cost, err);
+        if (!rc && cost.remade_bytes < *ret)
+            *ret = cost.remade_bytes;
+    }
+    topt_router_destroy(router);
+    topt_strategy_destroy(all);
+    free(may);
+    return rc ? topt_wrap(err, "what is made again") : 0;
+}
+
+/* Numbers of parameters in one block of each kind. */
+static double block_numbers(const struct topt_model *m)
+{
+    double n = 0;
+    for (int i = 0; i < m->nops; i++)
+        if (m->repeats[i])
+            n += topt_op_parameters(&m->op[i]) / m->repeats[i];
+    return n;
+}
+
+/* Of uniform strategies of another framework: what backward makes again, and a block's gradients on their way, are
+ * not there while an operator outside of blocks runs (the head and the loss, which take most at once).  A floor of
+ * both, less a tenth, as parts are rounded up. */
+static int find_apart(struct topt_shape_search *s, const struct topt_variant *v,
+                      struct topt_micro *t, int64_t *ret, struct topt_error *err)
+{
+    const struct topt_settings *x = &t->settings;
+    double all = s->mesh.devices, tensor = all / (double)topt_data_ranks(&s->mesh, v->cut);
+    double bytes = 0;
+    *ret = 0;
+    if (s->space != TOPT_SPACE_UNIFORM || !topt_request_even(s->request))
+        return 0;
+    if (v->recompute) {
+        if (!t->remade && remade_on_one(s->micros, t, &t->remade, err))
+            return -1;
+        bytes += (double)t->remade / all;
+    }
+    if (v->zero >= TOPT_ZERO_GRADIENT && x->gather == TOPT_GATHER_UNIT)
+        bytes += block_numbers(t->model) / tensor * topt_dtype_bytes(x->dtype) *
+                 (x->gradient_f32 ? 3 : 1);
+    *ret = (int64_t)(0.9 * bytes);
+    return 0;
+}
+
 int topt_shape_costing(struct topt_shape_search *s, const struct topt_variant *v,
                        struct topt_costing *ret, struct topt_error *err)
 {
-    const struct topt_micro *t = micro_of(s->micros, v->micro_batches, err);
+    struct topt_micro *t = micro_of(s->micros, v->micro_batches, err);
     if (!t)
         return -1;
+    s->settings = t->settings;
+    if (find_apart(s, v, t, &s->settings.apart_bytes, err))
+        return -1;
     *ret = (struct topt_costing){t->model,     s->request->hw, &s->mesh,
-                                 &t->settings, s->router,      s->request->cancel};
+                                 &s->settings, s->router,      s->request->cancel};
     return 0;
 }
 
 static int zero_levels(const struct topt_shape_search *s, const struct topt_variant *v)
 {
-    int all = (1 << TOPT_ZERO_COUNT) - 1;
-    if (s->space == TOPT_SPACE_UNIFORM)
-        return 1 << v->zero;
-    if (s->algorithm && s->algorithm->zero)
-        all = s->algorithm->zero;
-    return s->factors & TOPT_FACTOR_ZERO ? all : 1;
+    return s->space == TOPT_SPACE_UNIFORM ? 1 << v->zero : levels(s);
 }
 
 static enum topt_recompute recompute_of(const struct topt_shape_search *s,
@@ -279,6 +366,8 @@ static int make_problem(struct topt_shape_search *s, const struct topt_variant *
     struct topt_costing k;
     struct topt_space_options o = {.space = s->space,
                                    .cut = v->cut,
+                                   .even = topt_request_even(r),
+                                   .vocab = r->model->vocab,
                                    .sequence = r->sequence_splits,
                                    .blocks = &s->micros->blocks,
                                    .alike = s->alike,
@@ -317,6 +406,9 @@ int topt_shape_priced(struct topt_shape_search *s, const struct topt_variant *v,
 int topt_shape_holds(const struct topt_shape_search *s, const struct topt_strategy *st)
 {
     struct topt_space_options o = {.space = s->space,
+                                   .even = topt_request_even(s->request),
+                                   .vocab = s->request->model->vocab,
+                                   .zero = levels(s),
                                    .sequence = s->request->sequence_splits};
     return topt_space_holds(s->request->model, &s->mesh, &o, st);
 }

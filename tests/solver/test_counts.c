@@ -64,7 +64,7 @@ static int random_request(uint64_t seed, struct topt_request *r)
     r->space = spaces[random_below(&s, 4)];
     r->blocks = blocks ? TOPT_BLOCKS_ALIKE : TOPT_BLOCKS_FREE;
     r->factors = blocks ? TOPT_FACTORS_ALL : TOPT_FACTOR_ZERO * random_below(&s, 2);
-    r->pow2_counts = random_below(&s, 4) == 0;
+    r->counts = random_below(&s, 4) == 0 ? TOPT_COUNTS_POW2 : TOPT_COUNTS_ANY;
     return r->hw && r->model;
 }
 
