@@ -69,14 +69,14 @@ ask POST "$mini" -d "{\"fake_bytes\":5,\"name\":\"$(printf 'é%.0s' $(seq 100))\
 ask GET /v1/models; check "do not break the list" 200 '"models":\['
 
 # --- refusals
-ask POST "$mini&memory=1000" "${text[@]}" --data-binary "@$dir/model.json"
+ask POST "$mini&memory_bytes=1000" "${text[@]}" --data-binary "@$dir/model.json"
 check "infeasible" 422 '^ERROR=infeasible$'
 grep -q '^NEAREST=gpus 4, memory_bytes 5000$' "$dir/body"; ok $? "with the nearest"
-ask POST "$mini&memory=1000" --data-binary "@$dir/model.json"
+ask POST "$mini&memory_bytes=1000" --data-binary "@$dir/model.json"
 check "infeasible in JSON" 422 '"nearest":\{"gpus":4'
-ask POST "$mini&memory=1" "${text[@]}" --data-binary "@$dir/model.json"
+ask POST "$mini&memory_bytes=1" "${text[@]}" --data-binary "@$dir/model.json"
 check "undecided" 422 '^ERROR=undecided$'
-ask POST "$mini&memory=1" --data-binary "@$dir/model.json"
+ask POST "$mini&memory_bytes=1" --data-binary "@$dir/model.json"
 check "undecided in JSON" 422 '"feasible":null'
 ask POST "$mini" -d '{"a":'; check "truncated JSON" 400 '"errors":\[\{"error":"invalid"'
 ask POST "$mini" "${text[@]}" -d '{"a":'; check "truncated JSON as text" 400 '^DESCRIPTION='
