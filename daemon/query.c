@@ -35,7 +35,7 @@ struct field {
 #define NUM(f)  offsetof(struct query, f), 0
 static const struct field fields[] = {
     {"mode", WORD, PLAN, 1, TEXT(mode)},
-    {"model_id", NAME, PLAN, 0, TEXT(model_id)},
+    {"model_id", LABEL, PLAN, 0, TEXT(model_id)},
     {"hw", NAME, ANY, 0, TEXT(hw)},
     {"gpus", COUNTS, PLAN | FRONTIER, 1, NUM(gpus), 1, 1 << 20},
     {"max_gpus", INT, PLAN | CURVE, 1, NUM(max_gpus), 1, 1 << 20},
