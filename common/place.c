@@ -1,10 +1,12 @@
 /* place.c - where toptd listens when nobody says. */
 #include "topt_place.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "topt_text.h"
@@ -56,10 +58,17 @@ int topt_place_listen(char ret[TOPT_PLACE_PATH], struct topt_error *err)
     return 0;
 }
 
-static int is_socket(const char *path)
+/* Does anybody listen there?  A daemon that was killed leaves its socket behind. */
+static int is_heard(const char *path)
 {
-    struct stat st;
-    return !stat(path, &st) && S_ISSOCK(st.st_mode);
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return 0;
+    memcpy(a.sun_path, path, strlen(path) + 1);
+    int heard = !connect(fd, (const struct sockaddr *)&a, sizeof a) || errno == EAGAIN;
+    close(fd);
+    return heard;
 }
 
 int topt_place_ask(char *ret, size_t size, struct topt_error *err)
@@ -76,13 +85,13 @@ int topt_place_ask(char *ret, size_t size, struct topt_error *err)
         add(places, &n, site, "");
     for (int i = 0; i < n && !found; i++) {
         snprintf(ret, size, "unix:%s", places[i]);
-        found = is_socket(places[i]);
+        found = is_heard(places[i]);
         topt_text_add(&looked, "%s%s", i ? ", " : "", places[i]);
     }
     if (!found)
         topt_fail(
             err, TOPT_ERR_NOTFOUND,
-            "toptd is not running (start `toptd`, or set TOPT_URL): no socket at %s",
+            "toptd is not running (start `toptd`, or set TOPT_URL): nobody listens at %s",
             looked.s ? looked.s : site);
     topt_text_fini(&looked);
     return found ? 0 : -1;

@@ -31,8 +31,8 @@ static int asks_at(const char *folder, const char *rest)
     return !topt_place_ask(url, sizeof url, &err) && !strcmp(url, want);
 }
 
-/* A socket at 'path', whose folders are made. */
-static void make_socket(const char *path)
+/* Who listens at 'path', whose folders are made. */
+static int make_socket(const char *path)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     char folder[TOPT_PLACE_PATH];
@@ -43,8 +43,9 @@ static void make_socket(const char *path)
     }
     snprintf(a.sun_path, sizeof a.sun_path, "%.107s", path);
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    ok(fd >= 0 && !bind(fd, (struct sockaddr *)&a, sizeof a), "a socket at %s", path);
-    close(fd);
+    ok(fd >= 0 && !bind(fd, (struct sockaddr *)&a, sizeof a) && !listen(fd, 8),
+       "a server at %s", path);
+    return fd;
 }
 
 static void test_url(void)
@@ -73,14 +74,18 @@ static void test_own(void)
            "none is there: %s", err.text);
     unsetenv("XDG_RUNTIME_DIR");
     ok(listens_at(home, "/.local/state/topt/toptd.sock"), "else HOME: %s", place);
-    make_socket(place);
+    int old = make_socket(place);
     ok(asks_at(home, "/.local/state/topt/toptd.sock"), "which is found: %s", url);
     setenv("XDG_RUNTIME_DIR", run_dir, 1);
     ok(asks_at(home, "/.local/state/topt/toptd.sock"),
        "though XDG_RUNTIME_DIR was not set where the daemon began: %s", url);
     ok(listens_at(run_dir, "/topt/toptd.sock"), "the next one would listen there");
-    make_socket(place);
+    int new = make_socket(place);
     ok(asks_at(run_dir, "/topt/toptd.sock"), "and is found first: %s", url);
+    close(new);
+    ok(asks_at(home, "/.local/state/topt/toptd.sock"),
+       "as long as it is there and not just its socket: %s", url);
+    close(old);
     char deep[200];
     memset(deep, 'd', sizeof deep);
     deep[0] = '/';
