@@ -120,26 +120,42 @@ int topt_parse_memory(const char *s, int64_t *ret_bytes, struct topt_error *err)
 
 /* ---- lists ---------------------------------------------------------------------------------- */
 
+/* The item at '*from', less the blanks around it, and its length; '*from' goes to the comma or
+ * the end behind it. */
+static const char *item_at(const char **from, size_t *len)
+{
+    const char *item = past_blanks(*from);
+    const char *end = item + strcspn(item, ",");
+    *from = end;
+    while (end > item && isspace((unsigned char)end[-1]))
+        end--;
+    *len = (size_t)(end - item);
+    return item;
+}
+
 int topt_list_next(const char *list, const char **at, char *item, size_t size,
                    struct topt_error *err)
 {
-    const char *from = *at ? *at : list;
+    const char *from = *at ? *at : list, *before = list;
+    size_t len, other;
     if (*at && !*from)
         return 0;
-    from = past_blanks(*at ? from + 1 : from);
-    size_t room = strcspn(from, ","), len = room;
-    while (len && isspace((unsigned char)from[len - 1]))
-        len--;
+    from += *at != NULL;
+    const char *x = item_at(&from, &len);
     if (!len)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "'%.60s' has an empty place; write items with one comma between",
                          list);
     if (len >= size)
         return topt_fail(err, TOPT_ERR_INVAL, "'%.*s' is longer than any it could be",
-                         (int)(len < 60 ? len : 60), from);
-    memcpy(item, from, len);
+                         (int)(len < 60 ? len : 60), x);
+    for (const char *y; (y = item_at(&before, &other)) != x; before++)
+        if (len == other && !memcmp(x, y, len))
+            return topt_fail(err, TOPT_ERR_INVAL, "%.*s is given twice; once is enough",
+                             (int)len, x);
+    memcpy(item, x, len);
     item[len] = '\0';
-    *at = from + room;
+    *at = from;
     return 1;
 }
 

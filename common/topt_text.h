@@ -54,8 +54,8 @@ int topt_parse_real(const char *s, int above_zero, double *ret,
                     struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The next item of "a,b,c", without the blanks around it; '*at' is NULL before the first.
- * Returns 1, 0 past the last, or -1 where a place is empty or an item is no shorter than
- * 'size'. */
+ * Returns 1, 0 past the last, or -1 where a place is empty, an item was there before, or it is no
+ * shorter than 'size'. */
 int topt_list_next(const char *list, const char **at, char *item, size_t size,
                    struct topt_error *err) TOPT_MUST_CHECK;
 /* One more of the 'n' counts of a list that takes 'most', each once. */

@@ -19,7 +19,7 @@ struct query {
     enum query_kind kind;
     char mode[24], space[24], blocks[16], factors[40], algorithm[24], optimizer[24],
         dtype[16], counts[8], overlap[8], eager[48];
-    char hw[80], model_id[80], name[128];
+    char hw[80], model_id[128], name[128];
     int64_t gpus[QUERY_MAX_COUNTS];
     int ngpus;
     int64_t max_gpus, memory_bytes, batch, seq, micro_batches,

@@ -155,14 +155,10 @@ static int read_list(const char *what, const char *list, const struct bits *name
 {
     const char *from = NULL;
     char name[64];
-    int bits = 0, count = 0, whole = 0, seen = 0, i, rc;
+    int bits = 0, count = 0, whole = 0, i, rc;
     for (; (rc = topt_list_next(list, &from, name, sizeof name, err)) > 0; count++) {
         if (topt_name_find(what, name, at, n, &i, err))
             return -1;
-        if (seen & 1 << i)
-            return topt_fail(err, TOPT_ERR_INVAL, "%s %s is given twice; once is enough",
-                             what, name);
-        seen |= 1 << i;
         bits |= names[i].bits;
         whole |= i >= alone;
     }

@@ -118,19 +118,33 @@ static void test_counts(void)
            "'%s': %s", bad[i].text, err.text);
 }
 
-static void test_list(void)
+/* How many items there are, or -1. */
+static int items(const char *list)
 {
     char item[6];
     const char *at = NULL;
-    ok(topt_list_next("zero , micro", &at, item, sizeof item, &err) == 1 &&
-           !strcmp(item, "zero"),
+    int n = 0, rc;
+    while ((rc = topt_list_next(list, &at, item, sizeof item, &err)) > 0)
+        n++;
+    return rc ? -1 : n;
+}
+
+static void test_list(void)
+{
+    const char *at = NULL, *list = "zero , micro";
+    char item[6];
+    ok(topt_list_next(list, &at, item, sizeof item, &err) == 1 && !strcmp(item, "zero"),
        "an item");
-    ok(topt_list_next("zero , micro", &at, item, sizeof item, &err) == 1 &&
-           !strcmp(item, "micro"),
+    ok(topt_list_next(list, &at, item, sizeof item, &err) == 1 && !strcmp(item, "micro"),
        "the next");
-    ok(topt_list_next("zero , micro", &at, item, sizeof item, &err) == 0, "no more");
-    at = NULL;
-    ok(topt_list_next("recompute", &at, item, sizeof item, &err) == -1, "too long: %s",
+    ok(topt_list_next(list, &at, item, sizeof item, &err) == 0, "no more");
+    is_int(items("zero,zer,zer0"), 3, "items that begin alike");
+    is_int(items("zero"), 1, "one");
+    ok(items("zero,,zero") == -1 && says("'zero,,zero' has an empty place"), "a gap: %s",
+       err.text);
+    ok(items("a,zero,b, zero ") == -1 && says("zero is given twice"), "a repeat: %s",
+       err.text);
+    ok(items("a,recompute") == -1 && says("'recompute' is longer"), "a long one: %s",
        err.text);
 }
 

@@ -45,9 +45,9 @@ for list in "1,2,2" "1, ,2" "1,,2" "1," "0,1" "2x"; do
 done
 grep -q "'2x' is not a whole number" err
 check "which says what it is"
-plan "factor zero is given twice" --factors zero,micro,zero
+plan "factors: zero is given twice" --factors zero,micro,zero
 plan "'zero,,micro' has an empty place" --factors zero,,micro
-plan "eager part loss is given twice" --eager loss,loss
+plan "eager parts: loss is given twice" --eager loss,loss
 "$topt" plan "$model" --hw lab-cpu --mode mini-time --gpus 2 --factors "zero, micro" >out 2>err
 check "blanks around an item are passed over"
 
