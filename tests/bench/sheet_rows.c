@@ -61,12 +61,13 @@ static const struct sheet_model
     whisper_medium = {"Whisper medium 764M", WHISPER(1024, 24, 16, 4096), 0},
     t5_xl = {"FLAN-T5 XL 2.8B", FLAN_T5(2048, 32, 5120), 2849757184},
     t5_xxl = {"FLAN-T5 XXL 11B", FLAN_T5(4096, 64, 10240), 11135332352},
-    llama3_3b = {"Llama 3.2 3B",
-                 "{\"model_type\":\"llama\",\"hidden_size\":3072,\"num_hidden_layers\":28,"
-                 "\"num_attention_heads\":24,\"num_key_value_heads\":8,\"head_dim\":128,"
-                 "\"intermediate_size\":8192,\"vocab_size\":128256,\"hidden_act\":\"silu\","
-                 "\"max_position_embeddings\":131072,\"tie_word_embeddings\":true}",
-                 3212749824},
+    llama3_3b =
+        {"Llama 3.2 3B",
+         "{\"model_type\":\"llama\",\"hidden_size\":3072,\"num_hidden_layers\":28,"
+         "\"num_attention_heads\":24,\"num_key_value_heads\":8,\"head_dim\":128,"
+         "\"intermediate_size\":8192,\"vocab_size\":128256,\"hidden_act\":\"silu\","
+         "\"max_position_embeddings\":131072,\"tie_word_embeddings\":true}",
+         3212749824},
     llama2_7b = {"Llama 2 7B", LLAMA(4096, 32, 32, 32, 11008, 32000), 6738415616},
     llama3_8b = {"Llama 3.1 8B", LLAMA(4096, 32, 32, 8, 14336, 128256), 8030261248},
     llama2_13b = {"Llama 2 13B", LLAMA(5120, 40, 40, 40, 13824, 32000), 13015864320},
@@ -92,17 +93,17 @@ static const struct sheet_model
                           "8,\"moe_intermediate_size\":768,\"norm_topk_prob\":true,"
                           "\"decoder_sparse_step\":1,\"mlp_only_layers\":[]"),
                  30532122624},
-    deepseek_16b = {
-        "DeepSeek 16B",
-        LLAMA_OF("deepseek_v3", 2048, 27, 16, 16, 10944, 102400,
-                 ",\"kv_lora_rank\":512,\"q_lora_rank\":null,\"qk_nope_head_dim\":128,"
-                 "\"qk_rope_head_dim\":64,\"v_head_dim\":128,\"n_routed_experts\":64,"
-                 "\"n_shared_experts\":2,\"num_experts_per_tok\":6,"
-                 "\"moe_intermediate_size\":1408,\"first_k_dense_replace\":1,"
-                 "\"n_group\":1,\"topk_group\":1,\"scoring_func\":\"sigmoid\","
-                 "\"topk_method\":\"noaux_tc\",\"norm_topk_prob\":true,"
-                 "\"routed_scaling_factor\":1.0"),
-        0},
+    deepseek_16b =
+        {"DeepSeek 16B",
+         LLAMA_OF("deepseek_v3", 2048, 27, 16, 16, 10944, 102400,
+                  ",\"kv_lora_rank\":512,\"q_lora_rank\":null,\"qk_nope_head_dim\":128,"
+                  "\"qk_rope_head_dim\":64,\"v_head_dim\":128,\"n_routed_experts\":64,"
+                  "\"n_shared_experts\":2,\"num_experts_per_tok\":6,"
+                  "\"moe_intermediate_size\":1408,\"first_k_dense_replace\":1,"
+                  "\"n_group\":1,\"topk_group\":1,\"scoring_func\":\"sigmoid\","
+                  "\"topk_method\":\"noaux_tc\",\"norm_topk_prob\":true,"
+                  "\"routed_scaling_factor\":1.0"),
+         0},
     deepseek_671b = {
         "DeepSeek-V3 671B",
         LLAMA_OF("deepseek_v3", 7168, 61, 128, 128, 18432, 129280,
@@ -148,18 +149,23 @@ static const struct sheet_model
 #define SWIFT                                                                            \
     "github.com/modelscope/ms-swift, docs/source_en/Megatron-SWIFT/Quick-start.md and "  \
     "examples/megatron at 3602360 of 2026-08-22"
-#define TULU                                                                             \
-    "github.com/allenai/open-instruct, docs/tulu3.md at e6c3044 of 2026-08-20"
-#define TITAN_PERF                                                                       \
-    "github.com/pytorch/torchtitan, docs/performance.md and train_configs at c134345 of " \
-    "2024-10"
+#define TULU "github.com/allenai/open-instruct, docs/tulu3.md at e6c3044 of 2026-08-20"
+#define TITAN_64                                                                         \
+    "github.com/pytorch/torchtitan, docs/performance.md and train_configs at 157a12c "   \
+    "of "                                                                                \
+    "2024-04-24"
+#define TITAN_405B                                                                       \
+    "github.com/pytorch/torchtitan, docs/performance.md and train_configs at 9515a14 "   \
+    "of "                                                                                \
+    "2024-08-22"
 #define TITAN_H100                                                                       \
     "github.com/pytorch/torchtitan, benchmarks/llama3_h100_202412_torchtitan.md"
 #define WHISPER_EVENT                                                                    \
     "github.com/huggingface/community-events, whisper-fine-tuning-event/README.md at "   \
     "a2d9115"
 #define DS_BERT                                                                          \
-    "github.com/deepspeedai/DeepSpeed, docs/_tutorials/bert-finetuning.md, tables 2 and 3"
+    "github.com/deepspeedai/DeepSpeed, docs/_tutorials/bert-finetuning.md, tables 2 "    \
+    "and 3"
 #define HF_FSDP "huggingface.co/blog/pytorch-fsdp of 2022-04-29, table 2"
 #define MAE     "github.com/facebookresearch/mae, FINETUNE.md at efb2a80"
 #define S1      "github.com/simplescaling/s1, README.md at 77272c6 and issue 13 of 2025-02"
@@ -177,11 +183,20 @@ static const struct sheet_model
 #define TITAN_ON(of, n, size, length, makes)                                             \
     .model = &(of), FSDP(n, 8, size, 1, length), .framework = "torchtitan",              \
     .again = makes, .precision = SHEET_MIXED
+#define TITAN_2024(of, size, length, makes)                                              \
+    TITAN_ON(of, 64, size, length, makes), ON_A100_80,                                   \
+        .eager = COMPILED, .source = TITAN_64, .technique = "norms are one kernel"
 #define WHISPER_ON(of, size, times)                                                      \
-    .model = &(of), DDP(1, 1, size, times, 448), .framework = "pytorch",                 \
+    .model = &(of), DDP(1, 1, size, times, 64), .framework = "pytorch",                  \
     .again = SHEET_BLOCKS, .precision = SHEET_AUTOCAST, .eager = SCORES, FITS,           \
     .source = WHISPER_EVENT,                                                             \
-    .technique = "labels are padded to the longest of the batch, at most 448"
+    .technique = "labels are padded to the longest of the batch; 64 are taken"
+#define ZERO_ON(level, size, times, makes)                                               \
+    .model = &llama2_7b, ON_A800_80, PLAN(8, 8, level, size, times, 4096),               \
+    .framework = "deepspeed", .again = makes, .precision = SHEET_MIXED, .eager = EAGER,  \
+    FITS, .seen = SHEET_SMI,                                                             \
+    .source = "gist.github.com/chenyaofo/d4cd6a20ab4b95cb3a49491747e2139a, the larger "  \
+              "of two figures of memory"
 #define SWIFT_ON(of, n, level, times)                                                    \
     .model = &(of), ON_A800_80, PLAN(n, 8, level, 1, times, 8192),                       \
     .framework = "deepspeed", .again = SHEET_BLOCKS, .precision = SHEET_MIXED,           \
@@ -190,7 +205,7 @@ static const struct sheet_model
     .model = &(of), ON_A800_80, .gpus = 8, .per_node = 8, .tensor = parts,               \
     .zero = TOPT_ZERO_STATE, .micro = 1, .accumulation = times, .seq = 8192,             \
     .framework = "megatron", .again = makes, .precision = SHEET_MAIN_F32,                \
-    .eager = MEGATRON, FITS, .seen = SHEET_SMI, .source = SWIFT,                         \
+    .eager = MEGATRON, FITS, .source = SWIFT,                                            \
     .technique = "norms by positions over the tensor axes; fused loss"
 #define S1_ON(n, length)                                                                 \
     .model = &qwen32b, ON_H100_80, FSDP(n, 8, 1, 1, length), .framework = "pytorch",     \
@@ -202,50 +217,128 @@ static const struct sheet_model
 
 const struct sheet_row sheet_rows[] = {
     /* GPT-2 */
-    {.model = &gpt2, ON_A100_40, DDP(8, 8, 12, 5, 1024), .framework = "pytorch",
-     .precision = SHEET_AUTOCAST, .eager = COMPILED, FITS, .ask = 1,
+    {.model = &gpt2,
+     ON_A100_40,
+     DDP(8, 8, 12, 5, 1024),
+     .framework = "pytorch",
+     .precision = SHEET_AUTOCAST,
+     .eager = COMPILED,
+     FITS,
+     .ask = 1,
      .source = "github.com/karpathy/nanoGPT, config/train_gpt2.py at 3adf61e"},
-    {.model = &gpt2, ON_V100_16, DDP(1, 1, 32, 1, 1024), .framework = "pytorch",
-     .precision = SHEET_AUTOCAST, .eager = EAGER, OOM, .gib = 10.16,
-     .seen = SHEET_AT_FAILURE, .technique = "6.14 GiB more were asked for, the logits in f32",
+    {.model = &gpt2,
+     ON_V100_16,
+     DDP(1, 1, 32, 1, 1024),
+     .framework = "pytorch",
+     .precision = SHEET_AUTOCAST,
+     .eager = EAGER,
+     OOM,
+     .gib = 10.16,
+     .seen = SHEET_AT_FAILURE,
+     .technique = "6.14 GiB more were asked for, the logits in f32",
      .source = "github.com/karpathy/nanoGPT, issue 88, comment of 2023-03-08"},
-    {.model = &gpt2_xl, ON_TITAN, DDP(1, 1, 1, 1, 12), .framework = "pytorch",
-     .precision = SHEET_F32, .eager = SCORES, OOM, .gib = 22.27, .seen = SHEET_AT_FAILURE,
+    {.model = &gpt2_xl,
+     ON_TITAN,
+     DDP(1, 1, 1, 1, 12),
+     .framework = "pytorch",
+     .precision = SHEET_F32,
+     .eager = SCORES,
+     OOM,
+     .gib = 22.27,
+     .seen = SHEET_AT_FAILURE,
      .source = HF_FSDP},
-    {.model = &gpt2_xl, ON_TITAN, DDP(2, 2, 1, 1, 12), .framework = "pytorch",
-     .precision = SHEET_F32, .eager = SCORES, OOM, .gib = 22.27, .seen = SHEET_AT_FAILURE,
+    {.model = &gpt2_xl,
+     ON_TITAN,
+     DDP(2, 2, 1, 1, 12),
+     .framework = "pytorch",
+     .precision = SHEET_F32,
+     .eager = SCORES,
+     OOM,
+     .gib = 22.27,
+     .seen = SHEET_AT_FAILURE,
      .source = HF_FSDP},
-    {.model = &gpt2_xl, ON_TITAN, FSDP(2, 2, 5, 1, 12), .framework = "pytorch",
-     .precision = SHEET_F32, .eager = SCORES, FITS, .source = HF_FSDP,
+    {.model = &gpt2_xl,
+     ON_TITAN,
+     FSDP(2, 2, 5, 1, 12),
+     .framework = "pytorch",
+     .precision = SHEET_F32,
+     .eager = SCORES,
+     FITS,
+     .source = HF_FSDP,
      .technique = "positions as in the command, which are few; no more samples fitted"},
     /* encoders and vision */
     {BERT_ON(4), ON_V100_16, FITS},
-    {BERT_ON(6), ON_V100_16, OOM},
+    {BERT_ON(6), ON_V100_16, OOM, .open = "what apex of 2020 held beside tensors"},
     {BERT_ON(12), ON_V100_32, FITS, .ask = 1},
-    {BERT_ON(24), ON_V100_32, OOM},
-    {.model = &vit_large, ON_V100_32, DDP(32, 8, 32, 1, 1), .framework = "pytorch",
-     .precision = SHEET_AUTOCAST, .eager = SCORES, FITS, .source = MAE},
-    {.model = &vit_huge, ON_V100_32, DDP(64, 8, 16, 1, 1), .framework = "pytorch",
-     .precision = SHEET_AUTOCAST, .eager = SCORES, FITS, .source = MAE, .ask = 1},
+    {BERT_ON(24), ON_V100_32, OOM, .open = "what apex of 2020 held beside tensors"},
+    {.model = &vit_large,
+     ON_V100_32,
+     DDP(32, 8, 32, 1, 1),
+     .framework = "pytorch",
+     .precision = SHEET_AUTOCAST,
+     .eager = SCORES,
+     FITS,
+     .source = MAE},
+    {.model = &vit_huge,
+     ON_V100_32,
+     DDP(64, 8, 16, 1, 1),
+     .framework = "pytorch",
+     .precision = SHEET_AUTOCAST,
+     .eager = SCORES,
+     FITS,
+     .source = MAE,
+     .ask = 1},
     /* speech, and text to text */
     {WHISPER_ON(whisper_small, 16, 2), ON_V100_16},
     {WHISPER_ON(whisper_medium, 2, 16), ON_V100_16},
     {WHISPER_ON(whisper_small, 64, 1), ON_A100_40},
     {WHISPER_ON(whisper_medium, 32, 1), ON_A100_40, .ask = 1},
-    {.model = &t5_xl, ON_V100_16, FSDP(4, 4, 1, 1, 500), .framework = "deepspeed",
-     .precision = SHEET_F32, .eager = SCORES, OOM, .source = FLAN,
+    {.model = &t5_xl,
+     ON_V100_16,
+     FSDP(4, 4, 1, 1, 500),
+     .framework = "deepspeed",
+     .precision = SHEET_F32,
+     .eager = SCORES,
+     OOM,
+     .source = FLAN,
      .technique = "129 positions of the decoder"},
-    {.model = &t5_xl, ON_V100_16, FSDP(8, 8, 1, 1, 500), .framework = "deepspeed",
-     .again = SHEET_BLOCKS, .precision = SHEET_F32, .eager = SCORES, FITS, .source = FLAN,
+    {.model = &t5_xl,
+     ON_V100_16,
+     FSDP(8, 8, 1, 1, 500),
+     .framework = "deepspeed",
+     .again = SHEET_BLOCKS,
+     .precision = SHEET_F32,
+     .eager = SCORES,
+     FITS,
+     .source = FLAN,
      .technique = "129 positions of the decoder"},
-    {.model = &t5_xl, ON_A100_40, FSDP(4, 4, 1, 4, 2048), .framework = "pytorch",
-     .again = SHEET_BLOCKS, .precision = SHEET_MIXED, .eager = SCORES, FITS,
+    {.model = &t5_xl,
+     ON_A100_40,
+     FSDP(4, 4, 1, 4, 2048),
+     .framework = "pytorch",
+     .again = SHEET_BLOCKS,
+     .precision = SHEET_MIXED,
+     .eager = SCORES,
+     FITS,
      .source = "github.com/lm-sys/FastChat, docs/training.md at 0e6d3e4"},
-    {.model = &t5_xxl, ON_A100_40, FSDP(8, 8, 8, 1, 500), .framework = "deepspeed",
-     .again = SHEET_BLOCKS, .precision = SHEET_MIXED, .eager = SCORES, FITS, .ask = 1,
-     .technique = "129 positions of the decoder", .source = FLAN},
-    {.model = &t5_xxl, ON_A40, FSDP(4, 4, 1, 1, 500), .framework = "deepspeed",
-     .precision = SHEET_MIXED, .eager = SCORES, OOM,
+    {.model = &t5_xxl,
+     ON_A100_40,
+     FSDP(8, 8, 8, 1, 500),
+     .framework = "deepspeed",
+     .again = SHEET_BLOCKS,
+     .precision = SHEET_MIXED,
+     .eager = SCORES,
+     FITS,
+     .ask = 1,
+     .technique = "129 positions of the decoder",
+     .source = FLAN},
+    {.model = &t5_xxl,
+     ON_A40,
+     FSDP(4, 4, 1, 1, 500),
+     .framework = "deepspeed",
+     .precision = SHEET_MIXED,
+     .eager = SCORES,
+     OOM,
      .source = "github.com/philschmid/deep-learning-pytorch-huggingface, issue 6 of "
                "2023-02-22"},
     /* 3B to 14B */
@@ -253,21 +346,54 @@ const struct sheet_row sheet_rows[] = {
     {TUNE_ON(SHEET_NOTHING, COMPILED), .gib = 51.0},
     {TUNE_ON(SHEET_NOTHING, 0), .gib = 42.9, .technique = "the loss in chunks"},
     {TUNE_ON(SHEET_BLOCKS, 0), .gib = 24.9, .technique = "the loss in chunks"},
-    {.model = &llama2_7b, ON_A100_40, FSDP(4, 4, 2, 16, 2048), .framework = "pytorch",
-     .again = SHEET_BLOCKS, .precision = SHEET_MIXED, .eager = EAGER, FITS, .ask = 1,
+    {.model = &llama2_7b,
+     ON_A100_40,
+     FSDP(4, 4, 2, 16, 2048),
+     .framework = "pytorch",
+     .again = SHEET_BLOCKS,
+     .precision = SHEET_MIXED,
+     .eager = EAGER,
+     FITS,
+     .ask = 1,
      .source = "github.com/lm-sys/FastChat, README.md at 0e6d3e4"},
-    {.model = &llama2_7b, ON_A100_40, FSDP(16, 8, 8, 1, 4096), .framework = "pytorch",
-     .again = SHEET_BLOCKS, .precision = SHEET_MIXED, .eager = EAGER, FITS,
-     .technique = "which kernel attends is not said",
+    {.model = &llama2_7b,
+     ON_A100_40,
+     FSDP(16, 8, 8, 1, 4096),
+     .framework = "pytorch",
+     .again = SHEET_BLOCKS,
+     .precision = SHEET_MIXED,
+     .eager = EAGER,
+     FITS,
+     .technique = "attention is taken as one kernel: its scores alone would not fit",
      .source = "github.com/iwiwi/epochraft-hf-fsdp, pull request 7 of 2023-11-08"},
-    {.model = &llama2_7b, ON_V100_16, FSDP(8, 8, 4, 1, 4096), .framework = "pytorch",
-     .again = SHEET_BLOCKS, .precision = SHEET_MIXED, .eager = SCORES, OOM, .gib = 13.76,
-     .seen = SHEET_AT_FAILURE, .technique = "it failed in the optimizer's square roots",
-     .source = "github.com/meta-llama/llama-cookbook, issue 234 of 2023-10-02; defaults at "
-               "653a79e"},
-    {.model = &llama2_7b, ON_A100_80, DDP(1, 1, 1, 1, 4096), .framework = "pytorch",
-     .precision = SHEET_F32, .eager = SCORES, OOM,
+    {.model = &llama2_7b,
+     ON_V100_16,
+     FSDP(8, 8, 4, 1, 4096),
+     .framework = "pytorch",
+     .again = SHEET_BLOCKS,
+     .precision = SHEET_MIXED,
+     .eager = SCORES,
+     OOM,
+     .gib = 13.76,
+     .seen = SHEET_AT_FAILURE,
+     .technique = "it failed in the optimizer's square roots",
+     .source =
+         "github.com/meta-llama/llama-cookbook, issue 234 of 2023-10-02; defaults at "
+         "653a79e"},
+    {.model = &llama2_7b,
+     ON_A100_80,
+     DDP(1, 1, 1, 1, 4096),
+     .framework = "pytorch",
+     .precision = SHEET_F32,
+     .eager = SCORES,
+     OOM,
      .source = "github.com/meta-llama/llama-cookbook, issue 413 of 2024-03-25"},
+    {ZERO_ON(GRADIENT, 1, 8, SHEET_NOTHING), .gib = 44.8},
+    {ZERO_ON(GRADIENT, 1, 8, SHEET_BLOCKS), .gib = 23.5},
+    {ZERO_ON(GRADIENT, 4, 2, SHEET_BLOCKS), .gib = 38.6},
+    {ZERO_ON(PARAM, 2, 4, SHEET_NOTHING), .gib = 75.7},
+    {ZERO_ON(PARAM, 2, 4, SHEET_BLOCKS), .gib = 20.4},
+    {ZERO_ON(PARAM, 8, 1, SHEET_BLOCKS), .gib = 39.1},
     {FMS_ON(llama2_7b, SHEET_NOTHING, "shards within a node, copies over 16"),
      .shards = 8},
     {TITAN_ON(llama3_8b, 8, 2, 8192, SHEET_PRODUCTS), ON_H100_96, .eager = EAGER, FITS,
@@ -278,49 +404,99 @@ const struct sheet_row sheet_rows[] = {
      .gib = 67.0, .seen = SHEET_RESERVED, .source = TITAN_H100},
     {TITAN_ON(llama3_8b, 128, 2, 8192, SHEET_PRODUCTS), ON_H100_96, .eager = COMPILED,
      FITS, .gib = 62.0, .seen = SHEET_RESERVED, .source = TITAN_H100},
-    {TITAN_ON(llama3_8b, 64, 1, 8192, SHEET_PRODUCTS), ON_A100_80, .eager = EAGER, FITS,
-     .source = TITAN_PERF},
+    {TITAN_2024(llama3_8b, 1, 8192, SHEET_PRODUCTS), FITS},
+    {TITAN_2024(llama3_8b, 1, 8192, SHEET_HALF), FITS},
     {TITAN_ON(llama3_8b, 2, 1, 8192, SHEET_PRODUCTS), ON_A6000, .eager = EAGER, OOM,
      .gib = 45.56, .seen = SHEET_AT_FAILURE,
      .source = "github.com/pytorch/torchtitan, issue 620 of 2024-10-15"},
-    {.model = &llama3_8b, ON_H100_80, FSDP(64, 8, 1, 2, 4096), .framework = "deepspeed",
-     .precision = SHEET_MIXED, .eager = EAGER, FITS, .source = TULU, .ask = 1},
-    {FMS_ON(llama2_13b, SHEET_HALF, "which blocks recompute is not said")},
-    {TITAN_ON(llama2_13b, 64, 2, 4096, SHEET_NOTHING), ON_A100_80, .eager = EAGER, FITS,
-     .source = TITAN_PERF, .ask = 1},
-    {.model = &llama2_13b, ON_A100_80, FSDP(4, 4, 1, 4, 512), .framework = "pytorch",
-     .again = SHEET_BLOCKS, .precision = SHEET_MIXED, .eager = SCORES, FITS,
+    {.model = &llama3_8b,
+     ON_H100_80,
+     FSDP(64, 8, 1, 2, 4096),
+     .framework = "deepspeed",
+     .precision = SHEET_MIXED,
+     .eager = EAGER,
+     FITS,
+     .source = TULU,
+     .ask = 1},
+    {FMS_ON(llama2_13b, SHEET_BLOCKS, "some blocks recompute, how many is not said")},
+    {TITAN_2024(llama2_13b, 2, 4096, SHEET_NOTHING), FITS, .ask = 1},
+    {TITAN_2024(llama2_13b, 2, 4096, SHEET_HALF), FITS},
+    {TITAN_2024(llama2_13b, 2, 4096, SHEET_PRODUCTS), FITS},
+    {.model = &llama2_13b,
+     ON_A100_80,
+     FSDP(4, 4, 1, 4, 512),
+     .framework = "pytorch",
+     .again = SHEET_BLOCKS,
+     .precision = SHEET_MIXED,
+     .eager = SCORES,
+     FITS,
      .source = "github.com/replicate/cog-llama, pull request 6 of 2023-04-13"},
     {SWIFT_ON(qwen14b, 8, GRADIENT, 2), FITS, .gib = 80, .seen = SHEET_SMI},
     {SWIFT_ON(qwen14b, 8, PARAM, 2), FITS, .gib = 58, .seen = SHEET_SMI},
-    {SWIFT_MEGATRON(qwen14b, 4, 8, SHEET_SCORES), .gib = 65},
+    {SWIFT_MEGATRON(qwen14b, 4, 8, SHEET_SCORES), .gib = 65, .seen = SHEET_SMI},
     /* 22B to 70B */
-    {.model = &gpt22b, ON_A100_80, .gpus = 8, .per_node = 8, .tensor = 8, .micro = 4,
-     .accumulation = 1, .seq = 2048, .framework = "megatron", .again = SHEET_BLOCKS,
-     .precision = SHEET_MAIN_F32, .eager = APEX, FITS,
+    {.model = &gpt22b,
+     ON_A100_80,
+     .gpus = 8,
+     .per_node = 8,
+     .tensor = 8,
+     .micro = 4,
+     .accumulation = 1,
+     .seq = 2048,
+     .framework = "megatron",
+     .again = SHEET_BLOCKS,
+     .precision = SHEET_MAIN_F32,
+     .eager = APEX,
+     FITS,
      .source = "Korthikanti et al. 2022, table 5"},
-    {S1_ON(16, 20000), FITS, .ask = 1},
+    {S1_ON(16, 20000), FITS, .open = "how long its samples are, at most 20000 tokens"},
     {S1_ON(16, 32000), OOM},
     {S1_ON(8, 20000), OOM},
-    {SWIFT_MEGATRON(qwen3_32b, 8, 16, SHEET_BLOCKS), .gib = 80},
-    {FMS_ON(llama2_34b, SHEET_HALF, "which blocks recompute is not said")},
-    {.model = &llama2_70b, ON_A100_80, FSDP(16, 8, 1, 1, 2048), .framework = "pytorch",
-     .again = SHEET_BLOCKS, .precision = SHEET_MIXED, .eager = EAGER, FITS, .ask = 1,
+    {SWIFT_MEGATRON(qwen3_32b, 8, 16, SHEET_BLOCKS), .ask = 1},
+    {FMS_ON(llama2_34b, SHEET_BLOCKS, "some blocks recompute, how many is not said")},
+    {.model = &llama2_70b,
+     ON_A100_80,
+     FSDP(16, 8, 1, 1, 2048),
+     .framework = "pytorch",
+     .again = SHEET_BLOCKS,
+     .precision = SHEET_MIXED,
+     .eager = EAGER,
+     FITS,
+     .ask = 1,
      .source = "huggingface.co/blog/ram-efficient-pytorch-fsdp of 2023-09-13"},
-    {.model = &llama2_70b, ON_H800_80, FSDP(16, 8, 2, 8, 4096), .framework = "pytorch",
-     .again = SHEET_BLOCKS, .precision = SHEET_MIXED, .eager = EAGER, OOM,
+    {.model = &llama2_70b,
+     ON_H800_80,
+     FSDP(16, 8, 2, 8, 4096),
+     .framework = "pytorch",
+     .again = SHEET_BLOCKS,
+     .precision = SHEET_MIXED,
+     .eager = EAGER,
+     OOM,
      .source = "github.com/lm-sys/FastChat, issue 2229 of 2023-08-15"},
-    {FMS_ON(llama2_70b, SHEET_HALF, "which blocks recompute is not said")},
-    {TITAN_ON(llama2_70b, 64, 2, 4096, SHEET_BLOCKS), ON_A100_80, .eager = EAGER, FITS,
-     .source = TITAN_PERF},
-    {TITAN_ON(llama3_70b, 64, 1, 8192, SHEET_BLOCKS), ON_A100_80, .eager = EAGER, FITS,
-     .source = TITAN_PERF, .ask = 1},
-    {.model = &llama3_70b, ON_H100_80, FSDP(64, 8, 1, 2, 4096), .framework = "deepspeed",
-     .again = SHEET_BLOCKS, .precision = SHEET_MIXED, .eager = EAGER, FITS,
+    {FMS_ON(llama2_70b, SHEET_BLOCKS, "some blocks recompute, how many is not said")},
+    {TITAN_2024(llama2_70b, 2, 4096, SHEET_BLOCKS), FITS},
+    {TITAN_2024(llama2_70b, 1, 4096, SHEET_PRODUCTS), FITS},
+    {TITAN_2024(llama2_70b, 2, 4096, SHEET_PRODUCTS), OOM},
+    {TITAN_2024(llama3_70b, 1, 8192, SHEET_BLOCKS), FITS, .ask = 1},
+    {.model = &llama3_70b,
+     ON_H100_80,
+     FSDP(64, 8, 1, 2, 4096),
+     .framework = "deepspeed",
+     .again = SHEET_BLOCKS,
+     .precision = SHEET_MIXED,
+     .eager = EAGER,
+     FITS,
      .source = TULU},
     /* mixtures of experts */
-    {.model = &mixtral, ON_A100_80, FSDP(16, 8, 1, 16, 2048), .framework = "deepspeed",
-     .again = SHEET_BLOCKS, .precision = SHEET_MIXED, .eager = EAGER, FITS, .ask = 1,
+    {.model = &mixtral,
+     ON_A100_80,
+     FSDP(16, 8, 1, 16, 2048),
+     .framework = "deepspeed",
+     .again = SHEET_BLOCKS,
+     .precision = SHEET_MIXED,
+     .eager = EAGER,
+     FITS,
+     .ask = 1,
      .source = "github.com/InternLM/xtuner, xtuner/configs/mixtral at 22895ab"},
     {SWIFT_ON(qwen3_30b, 16, GRADIENT, 1), OOM},
     {SWIFT_ON(qwen3_30b, 16, PARAM, 1), FITS, .gib = 80, .seen = SHEET_SMI, .ask = 1},
@@ -332,21 +508,53 @@ const struct sheet_row sheet_rows[] = {
      .technique = "experts over 8 GPUs; queries without a low rank",
      .source = "github.com/pytorch/torchtitan, issue 1789 of 2025-10-02 and pull request "
                "1792"},
-    {.model = &deepseek_671b, ON_H100_80, .gpus = 512, .per_node = 8, .tensor = 8,
-     .zero = TOPT_ZERO_PARAM, .micro = 1, .accumulation = 1, .seq = 4096,
-     .framework = "torchtitan", .again = SHEET_BLOCKS, .precision = SHEET_MIXED,
-     .eager = EAGER, FITS, .gib = 72.3, .seen = SHEET_RESERVED, .ask = 1,
-     .technique = "norms by positions over the tensor axes; experts are split as blocks "
-                  "are",
+    {.model = &deepseek_671b,
+     ON_H100_80,
+     .gpus = 512,
+     .per_node = 8,
+     .tensor = 8,
+     .zero = TOPT_ZERO_PARAM,
+     .micro = 1,
+     .accumulation = 1,
+     .seq = 4096,
+     .framework = "torchtitan",
+     .again = SHEET_BLOCKS,
+     .precision = SHEET_MIXED,
+     .eager = EAGER,
+     FITS,
+     .ask = 1,
+     .technique = "norms by positions over the tensor axes",
      .source = "github.com/pytorch/torchtitan, issue 1558 of 2025-08-12, at a1fdd7e"},
     /* 405B */
-    {.model = &llama3_405b, ON_H100_94, .gpus = 128, .per_node = 8, .tensor = 8,
-     .zero = TOPT_ZERO_PARAM, .micro = 2, .accumulation = 1, .seq = 8192,
-     .framework = "torchtitan", .again = SHEET_BLOCKS, .precision = SHEET_MIXED,
-     .eager = COMPILED, FITS, .ask = 1,
-     .technique = "norms by positions over the tensor axes", .source = TITAN_PERF},
-    {TITAN_ON(llama3_405b, 128, 1, 8192, SHEET_BLOCKS), ON_H100_94, .eager = COMPILED, OOM,
-     .source = TITAN_PERF},
+    {.model = &llama3_405b,
+     ON_H100_94,
+     .gpus = 128,
+     .per_node = 8,
+     .tensor = 8,
+     .zero = TOPT_ZERO_PARAM,
+     .micro = 2,
+     .accumulation = 1,
+     .seq = 8192,
+     .framework = "torchtitan",
+     .again = SHEET_BLOCKS,
+     .precision = SHEET_MIXED,
+     .eager = COMPILED,
+     FITS,
+     .ask = 1,
+     .technique = "norms by positions over the tensor axes",
+     .source = TITAN_405B},
+    {.model = &llama3_405b,
+     ON_H100_80,
+     FSDP(256, 8, 2, 1, 2048),
+     .framework = "deepspeed",
+     .again = SHEET_BLOCKS,
+     .precision = SHEET_MIXED,
+     .eager = EAGER,
+     FITS,
+     .technique = "preferences: both samples of a pair at once",
+     .source = TULU},
+    {TITAN_ON(llama3_405b, 128, 1, 8192, SHEET_BLOCKS), ON_H100_94, .eager = COMPILED,
+     OOM, .source = TITAN_405B},
 };
 const int sheet_nrows = (int)(sizeof sheet_rows / sizeof *sheet_rows);
 
@@ -356,14 +564,16 @@ const int sheet_nrows = (int)(sizeof sheet_rows / sizeof *sheet_rows);
     "github.com/NVIDIA-NeMo/Automodel, docs/performance-summary.mdx at 36044ad"
 
 const struct sheet_left_out sheet_left_out[] = {
-    {"Llama 3.1 405B on 512 H100 GPUs", "a pipeline of 8 stages, 8-bit numbers", TITAN_H100},
+    {"Llama 3.1 405B on 512 H100 GPUs", "a pipeline of 8 stages, 8-bit numbers",
+     TITAN_H100},
     {"Llama 3.1 70B on 256 H100 GPUs", "8-bit numbers", TITAN_H100},
     {"DeepSeek-V3 671B on 256 and 1024 H100 GPUs", "a pipeline of 4 stages", AUTOMODEL},
     {"Kimi K2 on 256 H100 GPUs", "a pipeline of 8 stages", AUTOMODEL},
     {"Llama 3 70B on 64 H100 GPUs", "positions split over 2 GPUs", AUTOMODEL},
     {"Qwen3 30B-A3B on 16 A800 GPUs by Megatron", "a pipeline of 2 stages", SWIFT},
-    {"Llama 3.1 8B and 70B by torchtune", "a pageable 8-bit optimizer within backward, or "
-                                          "states in the host's memory",
+    {"Llama 3.1 8B and 70B by torchtune",
+     "a pageable 8-bit optimizer within backward, or "
+     "states in the host's memory",
      "github.com/pytorch/torchtune, README.md at bd2a0fc"},
     {"FLAN-T5 XL and XXL with offloading", "states in the host's memory", FLAN},
     {"Whisper large on one A100", "states in the host's memory", WHISPER_EVENT},

@@ -18,7 +18,7 @@ enum sheet_outcome { SHEET_FITS, SHEET_OOM };
 /* Numbers as the frameworks have them. */
 enum sheet_precision {
     SHEET_F32,
-    SHEET_MIXED,    /* weights, gradients and moments in f32, computing in 16 bits: FSDP, ZeRO */
+    SHEET_MIXED, /* weights, gradients and moments in f32, computing in 16 bits: FSDP, ZeRO */
     SHEET_AUTOCAST, /* the same in one piece: autocast keeps 16-bit copies of the weights */
     SHEET_MAIN_F32, /* 16-bit weights, gradients added up in f32, f32 master: Megatron */
     SHEET_PURE_BF16 /* weights, gradients and moments of 16 bits */
@@ -36,9 +36,9 @@ enum sheet_again {
 /* What a published figure of memory is. */
 enum sheet_seen {
     SHEET_NO_FIGURE,
-    SHEET_RESERVED, /* most that the allocator held */
-    SHEET_ACTIVE,   /* most that tensors held */
-    SHEET_SMI,      /* what the driver showed, or was said to be needed */
+    SHEET_RESERVED,  /* most that the allocator held */
+    SHEET_ACTIVE,    /* most that tensors held */
+    SHEET_SMI,       /* what the driver showed, or was said to be needed */
     SHEET_AT_FAILURE /* what tensors held when one more did not fit */
 };
 
@@ -59,6 +59,8 @@ struct sheet_row {
     double gib; /* memory of a GPU */
     enum sheet_seen seen;
     const char *technique; /* what it does that a plan does not say; NULL: nothing */
+    const char
+        *open; /* what decides and the source leaves open: not counted; NULL: nothing */
     const char *source;
     int ask; /* the fewest GPUs are asked for, as this run was */
 };
