@@ -428,6 +428,7 @@ static int print_rows(const struct asked *a)
         "\nDocumented fits that fit: %d of %d. Documented out-of-memory that does not: "
         "%d of %d.\n\n",
         right_fits, fits, right - right_fits, n - fits);
+    return n - right;
 }
 
 /* ---- (b) the fewest GPUs ------------------------------------------------------------------- */
