@@ -519,7 +519,7 @@ static void print_all_fewest(const struct asked *a)
            "| model | batch, positions | they ran on |");
     for (int c = 0; c < CLUSTERS; c++)
         printf(" fewest on %s |", clusters[c]);
-    printf("\n|---|---|---|");
+    printf(" source |\n|---|---|---|---|");
     for (int c = 0; c < CLUSTERS; c++)
         printf("---|");
     printf("\n");
@@ -535,7 +535,7 @@ static void print_all_fewest(const struct asked *a)
         printf(" |");
         for (int c = 0; c < CLUSTERS; c++)
             print_fewest(r, m, clusters[c]);
-        printf("\n");
+        printf(" %s |\n", r->source);
         fflush(stdout);
         topt_model_destroy(m);
     }
