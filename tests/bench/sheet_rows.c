@@ -355,6 +355,7 @@ const struct sheet_row sheet_rows[] = {
      .eager = EAGER,
      FITS,
      .ask = 1,
+     .technique = "with some versions of Transformers it ran out (issue 407)",
      .source = "github.com/lm-sys/FastChat, README.md at 0e6d3e4"},
     {.model = &llama2_7b,
      ON_A100_40,
