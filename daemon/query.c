@@ -49,7 +49,10 @@ static const struct field fields[] = {
     {"micro_batches", INT, ANY, 1, NUM(micro_batches), 1, 1 << 30},
     {"algorithm", WORD, PLAN | CURVE | FRONTIER, 1, TEXT(algorithm)},
     {"optimizer", WORD, ANY, 1, TEXT(optimizer)},
-    {"dtype", WORD, ANY, 1, TEXT(dtype)},
+    {"framework", WORD, ANY, 1, TEXT(framework)},
+    {"precision", WORD, ANY, 1, TEXT(precision)},
+    {"tensor_parallel", BOOL, ANY, 1, NUM(tensor_parallel), 0, 1},
+    {"min_efficiency", REAL, PLAN, 1, NUM(min_efficiency), 0, 1},
     {"overlap", WORD, ANY, 1, TEXT(overlap)},
     {"eager", LIST, ANY, 1, TEXT(eager)},
     {"counts", WORD, PLAN | CURVE, 1, TEXT(counts)},
@@ -63,17 +66,7 @@ enum { NFIELDS = sizeof fields / sizeof *fields };
 
 static void set_defaults(enum query_kind kind, struct query *q)
 {
-    *q = (struct query){.kind = kind,
-                        .space = "auto",
-                        .blocks = "auto",
-                        .factors = "auto",
-                        .algorithm = "ft",
-                        .optimizer = "adam",
-                        .dtype = "f32",
-                        .counts = "all",
-                        .overlap = "none",
-                        .eager = "none",
-                        .wait_ms = -1};
+    *q = (struct query){.kind = kind, .wait_ms = -1};
 }
 
 static const struct field *find(enum query_kind kind, const char *name)
@@ -310,17 +303,13 @@ static int need_counts(const struct query *q, int most, const char **ret_source,
 /* What fields need of each other.  Turns mode profiling into a curve. */
 static int check(struct query *q, const char **ret_source, struct topt_error *err)
 {
-    *ret_source = "counts";
-    if (strcmp(q->counts, "all") && strcmp(q->counts, "pow2"))
-        return topt_fail(err, TOPT_ERR_INVAL, "counts must be all or pow2");
     if (q->kind == QUERY_FRONTIER)
         return need_counts(q, 1, ret_source, err);
     if (q->kind == QUERY_CURVE)
         return 0;
     *ret_source = "mode";
     if (!*q->mode)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "mode is missing: mini-parallelism, mini-time or profiling");
+        strcpy(q->mode, q->ngpus ? "mini-time" : "mini-parallelism");
     if (!strcmp(q->mode, "profiling")) {
         q->kind = QUERY_CURVE;
         *q->mode = '\0';

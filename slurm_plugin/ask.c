@@ -183,10 +183,6 @@ static void add_field(struct topt_text *out, const char *key, const char *value)
     topt_ask_escape(value, out);
 }
 
-/* One choice for the whole model: what scripts of other frameworks can obey, and found in
- * milliseconds.  A job that trains by `topt run` can ask for more. */
-static const char DEFAULT_SPACE[] = "uniform";
-
 void topt_ask_target(const struct topt_ask *ask, const char *name, int64_t bound,
                      const char *hw, struct topt_text *out)
 {
@@ -199,8 +195,6 @@ void topt_ask_target(const struct topt_ask *ask, const char *name, int64_t bound
     }
     if (hw && !ask->value[TOPT_ASK_HW])
         add_field(out, "hw", hw);
-    if (!ask->value[TOPT_ASK_SPACE])
-        add_field(out, "space", DEFAULT_SPACE);
     if (ask->value[TOPT_ASK_GPUS])
         add_field(out, "gpus", ask->value[TOPT_ASK_GPUS]);
     else if (bound > 0)

@@ -31,9 +31,13 @@ enum { MAX_FILE = 64 << 20, WAIT_MS = 20000, MARGIN_S = 15 };
     X(memory, "memory", "memory", "BYTES", "limit a GPU, as 14.5GiB")                    \
     X(batch, "batch", "batch", "N", "samples a step, over all GPUs")                     \
     X(seq, "seq", "seq", "N", "positions a sample")                                      \
-    X(space, "space", "space", "NAME", "full, canonical or uniform")                     \
-    X(counts, "counts", "counts", "pow2|all", "which counts are tried")                  \
-    X(dtype, "dtype", "dtype", "T", "f32, f64 or bf16")                                  \
+    X(framework, "framework", "framework", "NAME",                                       \
+      "pytorch (default), deepspeed, megatron, torchtitan or topt")                      \
+    X(precision, "precision", "precision", "P", "bf16-mixed, bf16, f32 or f64")          \
+    X(efficiency, "min-efficiency", "min_efficiency", "E",                               \
+      "the most GPUs that keep this share of the best speed a GPU")                      \
+    X(space, "space", "space", "NAME", "experts: full, canonical or uniform")            \
+    X(counts, "counts", "counts", "whole|pow2|any", "which counts are tried")            \
     X(optimizer, "optimizer", "optimizer", "O", "sgd, momentum or adam")                 \
     X(overlap, "overlap", "overlap", "O", "the network meanwhile: none, ddp or fsdp")    \
     X(eager, "eager", "eager", "LIST", "operators,scores,loss,optimizer or all, none")   \

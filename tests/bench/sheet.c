@@ -446,7 +446,7 @@ static struct topt_request request_of(const struct sheet_row *r,
     q.model = m;
     q.hw = hw;
     q.mode = TOPT_MINI_PARALLELISM;
-    q.pow2_counts = 1;
+    q.counts = TOPT_COUNTS_POW2;
     q.max_gpus = 1024;
     q.space = TOPT_SPACE_UNIFORM;
     q.factors = TOPT_FACTOR_ZERO | TOPT_FACTOR_MICRO |
