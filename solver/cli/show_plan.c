@@ -127,7 +127,7 @@ static void show_row(const json_t *row, int by_batch)
         grouped(topt_cli_whole(row, "batch"), label);
     else
         add_names(label, sizeof label, row);
-    if (!topt_cli_whole(row, "gpus")) {
+    if (!json_is_true(json_object_get(row, "feasible")) && by_batch) {
         printf("%-14s %s\n", label, topt_cli_words(row, "why"));
         return;
     }

@@ -48,7 +48,7 @@ int topt_next_shape(const struct topt_hw *hw, int64_t gpus, int *nodes, int *per
 
 int topt_no_shape(const struct topt_request *r, int64_t gpus, struct topt_error *err)
 {
-    return topt_fail(err, TOPT_ERR_INVAL,
+    return topt_fail(err, TOPT_ERR_USAGE,
                      "%lld GPUs can't be had on '%s': at most %d nodes of %d",
                      (long long)gpus, topt_hw_name(r->hw), topt_hw_max_nodes(r->hw),
                      topt_hw_gpus_per_node(r->hw));
@@ -59,12 +59,19 @@ int topt_request_check(const struct topt_request *r, struct topt_error *err)
     if (topt_algorithm_check(r->algorithm, err))
         return -1;
     if (!topt_hw_has_dtype(r->hw, r->settings.dtype))
-        return topt_fail(err, TOPT_ERR_INVAL, "'%s' says nothing of the speed of %s",
+        return topt_fail(err, TOPT_ERR_USAGE, "'%s' says nothing of the speed of %s",
                          topt_hw_name(r->hw), topt_dtype_name(r->settings.dtype));
     if (r->gpus < 0 || r->gpus > MAX_DEVICES || r->max_gpus < 0 || r->memory_limit < 0)
-        return topt_fail(err, TOPT_ERR_INVAL, "GPUs and memory must be positive");
+        return topt_fail(err, TOPT_ERR_USAGE, "GPUs and memory must be positive");
+    for (int i = 0; i < (r->ngpu_list ? r->ngpu_list : 1) && r->max_gpus; i++) {
+        int64_t asked = r->ngpu_list ? r->gpu_list[i] : r->gpus;
+        if (asked > r->max_gpus)
+            return topt_fail(err, TOPT_ERR_USAGE,
+                             "%lld GPUs are asked for, and at most %lld; give one of the two",
+                             (long long)asked, (long long)r->max_gpus);
+    }
     if (r->mode == TOPT_MINI_TIME && r->gpus == 0)
-        return topt_fail(err, TOPT_ERR_INVAL,
+        return topt_fail(err, TOPT_ERR_USAGE,
                          "mini-time needs a number of GPUs (at least 1)");
     return 0;
 }

@@ -87,9 +87,6 @@ static int first_fit(struct topt_micros *m, const int64_t *count, int n,
     return 0;
 }
 
-/* Counts that are tried where a search was stopped. */
-enum { TRIES = 4 };
-
 static int answer_stand_in(struct topt_micros *uniform, int64_t gpus, struct fewest *f,
                            json_t **ret, struct topt_error *err)
 {
@@ -125,7 +122,7 @@ static int stand_in(const struct topt_request *asked, int64_t gpus, json_t **ret
         return -1;
     while (from < n && count[from] < gpus)
         from++;
-    n = n - from < TRIES ? n - from : TRIES;
+    n -= from;
     if (!topt_micros_init(&uniform, &r, err)) {
         if (!first_fit(&uniform, count + from, n, &f, err))
             rc = answer_stand_in(&uniform, gpus, &f, ret, err);
@@ -315,7 +312,7 @@ int topt_answer_fewest(struct topt_micros *m, json_t **ret, struct topt_error *e
     if (topt_request_counts(r, &c.at, &c.n, err))
         return -1;
     if (c.n == 0)
-        topt_fail(err, TOPT_ERR_INVAL, "'%s' has no GPUs to plan for",
+        topt_fail(err, TOPT_ERR_USAGE, "'%s' has no GPUs to plan for",
                   topt_hw_name(r->hw));
     else if (!widen_until_it_fits(m, &c, &f, err))
         rc = f.best.found ? answer_found(m, &c, &f, ret, err)

@@ -135,7 +135,7 @@ static int check_memory(const struct topt_request *r, struct topt_error *err)
     char asked[32], have[32];
     if (r->memory_limit <= has)
         return 0;
-    return topt_fail(err, TOPT_ERR_INVAL,
+    return topt_fail(err, TOPT_ERR_USAGE,
                      "%s of memory a GPU are more than the %s of a %s; ask for less, or for "
                      "other hardware",
                      topt_show_bytes(r->memory_limit, asked, sizeof asked),

@@ -67,7 +67,7 @@ int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
     for (int64_t u = 1; u <= batch; u++)
         n += all ? batch % u == 0 : u == given;
     if (given < 1 || n == 0 || batch % given)
-        return topt_fail(err, TOPT_ERR_INVAL,
+        return topt_fail(err, TOPT_ERR_USAGE,
                          "%lld micro-batches do not divide the batch of %lld",
                          (long long)given, (long long)batch);
     if (topt_model_blocks(r->model, &m->blocks, err))

@@ -374,7 +374,7 @@ int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_e
     int nodes = 0, per_node = 0, rc = 0, shapes = 0;
     *ret = NULL;
     if (r->gpus < 1)
-        return topt_fail(err, TOPT_ERR_INVAL,
+        return topt_fail(err, TOPT_ERR_USAGE,
                          "a frontier needs a number of GPUs (at least 1)");
     if (topt_request_check(r, err) || topt_micros_init(&micros, r, err))
         return -1;
