@@ -21,10 +21,12 @@ static const struct topt_option plan_options[] = {
      "how many; profiling takes a list"},
     {"max-gpus", TOPT_OPT_COUNT, ASK_AT(max_gpus), "N", "at most so many"},
     {"counts", TOPT_OPT_STRING, ASK_WORD(counts), "whole|pow2|any",
-     "numbers of GPUs that are tried: divisors of a node and whole nodes (default), powers "
+     "numbers of GPUs that are tried: divisors of a node and whole nodes (default), "
+     "powers "
      "of two, or any"},
     {"min-efficiency", TOPT_OPT_REAL, ASK_AT(min_efficiency), "E",
-     "mini-parallelism: the most GPUs that keep this share (0 to 1) of the best speed a GPU"},
+     "mini-parallelism: the most GPUs that keep this share (0 to 1) of the best speed a "
+     "GPU"},
     {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "profiling: draw the curve there"},
     ASK_JOB,
     ASK_SPACE,
@@ -109,9 +111,9 @@ static int ask_batches(struct topt_question *q, json_t **ret, struct topt_error 
     if (q->nbatch > 1 && q->a.output)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "-o writes one plan; give --batch the one that you choose");
-    return q->batch_auto  ? topt_batches_fill(q, ret, err)
-           : several      ? topt_batches_compare(q, ret, err)
-                          : topt_plan(&q->r, ret, err);
+    return q->batch_auto ? topt_batches_fill(q, ret, err)
+           : several     ? topt_batches_compare(q, ret, err)
+                         : topt_plan(&q->r, ret, err);
 }
 
 int topt_cmd_plan(int argc, char **argv)
@@ -121,7 +123,8 @@ int topt_cmd_plan(int argc, char **argv)
         "How many GPUs a training job needs, and the best strategy for them.\n"
         "Without more: the fewest GPUs that fit, beside them the knee and the fastest.\n"
         "--gpus N: the fastest plan on so many.  --batch N,N...: batches side by side;\n"
-        "--batch auto: the one that fills a GPU.  --mode profiling: every number of GPUs.";
+        "--batch auto: the one that fills a GPU.  --mode profiling: every number of "
+        "GPUs.";
     struct topt_question q;
     struct topt_error err = {0};
     json_t *answer = NULL;

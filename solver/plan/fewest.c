@@ -195,8 +195,8 @@ static int try_relaxed(const struct topt_request *asked, const struct relaxation
         return -1;
     int rc = first_fit(&m, count, n, &f, err);
     if (!rc && f.best.found)
-        json_array_append_new(with, json_pack("{s:s, s:I}", "ask", x->ask, "gpus",
-                                              (json_int_t)f.gpus));
+        json_array_append_new(
+            with, json_pack("{s:s, s:I}", "ask", x->ask, "gpus", (json_int_t)f.gpus));
     topt_best_fini(&f.best);
     topt_micros_fini(&m);
     return rc;
@@ -237,8 +237,7 @@ static int answer_efficient(struct topt_micros *m, int64_t gpus, json_t **ret,
     if (topt_count_solve(m, gpus, topt_request_limit(m->request), TOPT_GOAL_FASTEST, &b,
                          err))
         return -1;
-    snprintf(why, sizeof why,
-             "the most GPUs that keep %.3g %% of the best speed a GPU",
+    snprintf(why, sizeof why, "the most GPUs that keep %.3g %% of the best speed a GPU",
              100 * m->request->min_efficiency);
     int rc = topt_answer_write(m, &b, why, ret, err);
     topt_best_fini(&b);

@@ -182,13 +182,15 @@ static int heads_fit(const struct topt_shape_search *s, const struct topt_varian
 static int batch_fits(const struct topt_shape_search *s, const struct topt_variant *v)
 {
     int64_t samples = s->request->model->batch / v->micro_batches;
-    return !topt_request_even(s->request) || samples % topt_data_ranks(&s->mesh, v->cut) == 0;
+    return !topt_request_even(s->request) ||
+           samples % topt_data_ranks(&s->mesh, v->cut) == 0;
 }
 
 static int add_uniform(struct lister *l, struct topt_variant v)
 {
     int all = levels(l->s);
-    for (v.cut = topt_tensor_from(&l->s->mesh, l->s->micros->tensor); v.cut <= l->s->mesh.naxes; v.cut++) {
+    for (v.cut = topt_tensor_from(&l->s->mesh, l->s->micros->tensor);
+         v.cut <= l->s->mesh.naxes; v.cut++) {
         if (!batch_fits(l->s, &v) || !heads_fit(l->s, &v))
             continue;
         for (v.zero = 0; v.zero < TOPT_ZERO_COUNT; v.zero++)
@@ -281,14 +283,16 @@ static int remade_on_one(const struct topt_micros *m, const struct topt_micro *t
              !(router = topt_router_create(m->request->hw, &one));
     *ret = INT64_MAX;
     for (int keep = TOPT_HUB_DROP; keep <= TOPT_HUB_REMAKE && !rc; keep++) {
-        struct topt_costing k = {t->model, m->request->hw, &one, &t->settings, router, NULL};
+        struct topt_costing k = {t->model,     m->request->hw, &one,
+                                 &t->settings, router,         NULL};
         struct topt_strategy_cost cost;
         for (int i = 0; i < t->model->nops; i++)
             all->config[i].recompute = may[i];
         for (int i = 0; i < t->model->ntensors; i++)
-            all->hub[i].keep = keep == TOPT_HUB_REMAKE && !may[t->model->tensor[i].producer]
-                                   ? TOPT_HUB_DROP
-                                   : keep;
+            all->hub[i].keep =
+                keep == TOPT_HUB_REMAKE && !may[t->model->tensor[i].producer]
+                    ? TOPT_HUB_DROP
+                    : keep;
         if (keep == TOPT_HUB_KEEP)
             continue;
         rc = topt_cost_strategy(&k, all, &cost, err);
@@ -318,7 +322,8 @@ static int find_apart(struct topt_shape_search *s, const struct topt_variant *v,
                       struct topt_micro *t, int64_t *ret, struct topt_error *err)
 {
     const struct topt_settings *x = &t->settings;
-    double all = s->mesh.devices, tensor = all / (double)topt_data_ranks(&s->mesh, v->cut);
+    double all = s->mesh.devices,
+           tensor = all / (double)topt_data_ranks(&s->mesh, v->cut);
     double bytes = 0;
     *ret = 0;
     if (s->space != TOPT_SPACE_UNIFORM || !topt_request_even(s->request))

@@ -339,7 +339,7 @@ static void put_job(json_t *doc, const struct topt_request *r)
 }
 
 static int put_frontier(struct topt_micros *micros, struct merged *m, json_t **ret,
-                      struct topt_error *err)
+                        struct topt_error *err)
 {
     const struct topt_request *r = micros->request;
     char space[48];
@@ -378,11 +378,11 @@ int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_e
                          "a frontier needs a number of GPUs (at least 1)");
     if (topt_request_check(r, err) || topt_micros_init(&micros, r, err))
         return -1;
-    for (; !rc && topt_request_shape(r, r->gpus, &nodes, &per_node);
-         shapes++)
+    for (; !rc && topt_request_shape(r, r->gpus, &nodes, &per_node); shapes++)
         rc = merge_shape(&m, &micros, nodes, per_node, err);
     if (!rc)
-        rc = shapes ? put_frontier(&micros, &m, ret, err) : topt_no_shape(r, r->gpus, err);
+        rc =
+            shapes ? put_frontier(&micros, &m, ret, err) : topt_no_shape(r, r->gpus, err);
     merged_fini(&m);
     topt_micros_fini(&micros);
     return rc;
