@@ -247,6 +247,12 @@ static void show_next(const json_t *a, const char *path)
     printf("\n");
 }
 
+static void show_left_out(const json_t *a)
+{
+    if (json_object_get(a, "left_out"))
+        show_words("left out", topt_cli_words(a, "left_out"));
+}
+
 static void show_infeasible(const json_t *a)
 {
     const json_t *near = json_object_get(a, "nearest");
@@ -259,6 +265,7 @@ static void show_infeasible(const json_t *a)
                (long long)topt_cli_whole(near, "gpus"),
                topt_show_bytes(topt_cli_whole(near, "memory_bytes"), x, sizeof x));
     show_with(a);
+    show_left_out(a);
     const json_t *job = json_object_get(a, "job");
     if (json_object_get(job, "not_searched"))
         show_words("not tried", topt_cli_words(job, "not_searched"));
@@ -287,6 +294,7 @@ void topt_show_plan(const json_t *a, const char *path)
     show_memory(a);
     show_time(a);
     show_search(a);
+    show_left_out(a);
     topt_show_claim(a);
     show_next(a, path);
 }
