@@ -664,7 +664,13 @@ static void arms(void)
 
 /* ---- slices that are nearly as good as another ---- */
 
-enum { LONG_RINGS = 8, LONG_OPS = 48, LONG_CONFIGS = 4, HUB_CLASSES = 4, HUB_LOSS = 300 };
+enum {
+    LONG_RINGS = TOPT_TEST_SIZE_FROM(8, 4),
+    LONG_OPS = 48,
+    LONG_CONFIGS = 4,
+    HUB_CLASSES = 4,
+    HUB_LOSS = 300
+};
 
 /* Costs between classes: nothing but a little noise between those that are alike, else 'change'. */
 static const struct topt_table *noisy_table(struct random_problem *g, int from, int to,

@@ -10,6 +10,7 @@
 
 #include "answer.h"
 #include "random_model.h"
+#include "sizes.h"
 #include "tap.h"
 #include "topt_text.h"
 
@@ -77,6 +78,9 @@ static void request_fini(struct topt_request *r)
 /* ---- each count by itself ------------------------------------------------------------------- */
 
 enum { MAX_COUNT = 18 };
+
+/* Random requests, and models of which many searches are stopped. */
+enum { REQUESTS = TOPT_TEST_SIZE_FROM(28, 12), STOPPED = TOPT_TEST_SIZE_FROM(30, 8) };
 
 /* Every point of every shape, unlimited and unordered. */
 struct alone {
@@ -351,7 +355,7 @@ static void test_tolerance(void)
 static void test_counts(void)
 {
     struct tally t = {0};
-    for (uint64_t seed = 1; seed <= 28; seed++) {
+    for (uint64_t seed = 1; seed <= REQUESTS; seed++) {
         struct topt_request r;
         if (random_request(seed, &r))
             compare_counts(seed, &r, &t);
@@ -362,7 +366,9 @@ static void test_counts(void)
     ok(!t.untrue && t.unproven > 0 && t.stopped > 0 && t.unknown > 0,
        "in small tables nothing untrue is said, %d times that nothing was found",
        t.unproven);
-    ok(t.tried > 20 && t.points > 100 && t.infeasible > 20 && t.odd > 40 && t.reasons > 3,
+    ok(t.tried > 5 * REQUESTS / 7 && t.points > 25 * REQUESTS / 7 &&
+           t.infeasible > 5 * REQUESTS / 7 && t.odd > 10 * REQUESTS / 7 &&
+           t.reasons > REQUESTS / 9,
        "%d points, %d do not fit, %d no powers of two, %d say what fewer would need",
        t.points, t.infeasible, t.odd, t.reasons);
 }
@@ -433,7 +439,7 @@ static void test_samples(void)
 {
     static struct alone alone;
     int above = 0, n = 0;
-    for (uint64_t seed = 1; seed <= 28; seed++) {
+    for (uint64_t seed = 1; seed <= REQUESTS; seed++) {
         struct topt_request r;
         json_t *all = NULL, *doc;
         size_t i;
@@ -454,7 +460,7 @@ static void test_samples(void)
         request_fini(&r);
     }
     is_int(above, n, "no random plan is better than the frontier");
-    ok(n > 200, "%d random plans", n);
+    ok(n > 50 * REQUESTS / 7, "%d random plans", n);
 }
 
 /* ---- what must hold between answers --------------------------------------------------------- */
@@ -613,7 +619,7 @@ static void check_claims(struct topt_request *r, const struct topt_solutions *al
 static void test_claims(void)
 {
     struct claims t = {0};
-    for (uint64_t seed = 1; seed <= 30; seed++) {
+    for (uint64_t seed = 1; seed <= STOPPED; seed++) {
         struct topt_request r;
         struct topt_solutions all, free_of_limit;
         topt_request_init(&r);
@@ -640,7 +646,8 @@ static void test_claims(void)
         topt_solutions_fini(&free_of_limit);
         request_fini(&r);
     }
-    ok(t.tried > 400 && t.unfinished > 50 && t.proven > 10,
+    ok(t.tried > 40 * STOPPED / 3 && t.unfinished > 5 * STOPPED / 3 &&
+           t.proven > STOPPED / 3,
        "%d searches with tolerances or little work, %d not exact, %d stopped with a "
        "bound",
        t.tried, t.unfinished, t.proven);
