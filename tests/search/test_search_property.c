@@ -155,7 +155,8 @@ static void check_boxes(uint64_t seed, const struct random_problem *g,
         int64_t time = i % 2 ? pick_limit(&r, low.time, high.time) : 0;
         if (all->npoints && i == 4) /* exactly a point */
             memory = all->cost[rng_below(&r, all->npoints)].memory;
-        if (!limits_hold(&g->p, all, algorithm[i], memory, time, seed % BY_THREADS ? 0 : 2 + i)) {
+        if (!limits_hold(&g->p, all, algorithm[i], memory, time,
+                         seed % BY_THREADS ? 0 : 2 + i)) {
             bad->boxes++;
             blame(seed, g, "the fastest, or what is within limits, is wrong");
         }
@@ -399,7 +400,8 @@ static void small_problems(void)
     is_int(bad.stopped, 0, "%d searches stopped: as good as they say", bad.unfinished);
     is_int(bad.decided, 0, "%d searches decided operators: named, none below the truth",
            bad.undecided);
-    ok(bad.unfinished > 5 * PROBLEMS / 2 && bad.undecided > PROBLEMS / 8, "both happen often");
+    ok(bad.unfinished > 5 * PROBLEMS / 2 && bad.undecided > PROBLEMS / 8,
+       "both happen often");
 }
 
 /* Costs near 2^62: the right answer, or a plain word about overflow. */
