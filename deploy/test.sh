@@ -153,6 +153,14 @@ add_row() # NAME SECONDS RESULT
 
 # --- runs
 
+# Where a run builds: what differs in a single part has the folder of another.
+declare -A shares=([cuda]=bare)
+
+folder_of() # RUN
+{
+    printf '%s' "${shares[$1]:-$1}"
+}
+
 one_failure() # NAME RESULT
 {
     failed=$((failed + 1))
@@ -164,7 +172,7 @@ build_run() # RUN PRESET [CMAKE ARGS...]
 {
     local run=$1 preset=$2
     shift 2
-    if run_step "$run: build" "$run-build" build_preset "$preset" "$run" "$@"; then
+    if run_step "$run: build" "$run-build" build_preset "$preset" "$(folder_of "$run")" "$@"; then
         add_row "$run: build" "$step_seconds" ok
     else
         one_failure "$run: build" "does not build"
@@ -175,7 +183,8 @@ build_run() # RUN PRESET [CMAKE ARGS...]
 # Run one build's tests; the exit status of ctest counts where no test is to blame.
 test_run() # RUN WHAT CTEST ARGS...
 {
-    local run=$1 what=$2 folder=$root/build/$1 rc=0 before=$failed log
+    local run=$1 what=$2 rc=0 before=$failed folder log
+    folder=$root/build/$(folder_of "$run")
     log=$run-$(tr -cs "[:alnum:]\n" - <<<"$what")
     shift 2
     tail_lines=0 run_step "$run: $what" "$log" \
@@ -262,10 +271,10 @@ tsan_run()
 }
 
 # Random problems and broken documents go to code that is the same with MPI and Slurm: release has tried them.
+bare=(-DTOPT_MPI=OFF -DTOPT_SLURM=OFF -DTOPT_WERROR=ON "-DTOPT_TEST_SKIP=property;fuzz")
 bare_run()
 {
-    build_run bare release -DTOPT_MPI=OFF -DTOPT_CUDA=OFF -DTOPT_SLURM=OFF -DTOPT_WERROR=ON \
-        -DTOPT_TEST_SKIP="property;fuzz" || return 0
+    build_run bare release "${bare[@]}" -DTOPT_CUDA=OFF || return 0
     test_run bare "unit tests" -j "$cores" -LE "$(without slurm house)"
 }
 
@@ -280,7 +289,7 @@ cuda_run()
         return 0
     fi
     local build_only=(--target topt_rt_cuda cuda_kernels) # build_preset sees it
-    build_run cuda release -DTOPT_CUDA=ON -DTOPT_MPI=OFF -DTOPT_SLURM=OFF || return 0
+    build_run cuda release "${bare[@]}" -DTOPT_CUDA=ON || return 0
     test_run cuda "module" -R '^cuda_kernels_gpu$'
 }
 
