@@ -80,7 +80,7 @@ static void request_fini(struct topt_request *r)
 enum { MAX_COUNT = 18 };
 
 /* Random requests, and models of which many searches are stopped. */
-enum { REQUESTS = TOPT_TEST_SIZE_FROM(28, 12), STOPPED = TOPT_TEST_SIZE_FROM(30, 8) };
+enum { REQUESTS = TOPT_TEST_SIZE_FROM(28, 10), STOPPED = TOPT_TEST_SIZE_FROM(30, 8) };
 
 /* Every point of every shape, unlimited and unordered. */
 struct alone {
@@ -330,7 +330,7 @@ static int stands_for_all(const json_t *few, const json_t *all, double epsilon)
 static void test_tolerance(void)
 {
     int failed = 0, n = 0, missed = 0;
-    for (uint64_t seed = 1; seed <= 24; seed++) {
+    for (uint64_t seed = 1; seed <= TOPT_TEST_SIZE_FROM(24, 8); seed++) {
         struct topt_request r;
         json_t *all = NULL, *few = NULL;
         if (random_request(seed, &r)) {
@@ -393,9 +393,10 @@ static int64_t least_on(struct topt_request *r, int64_t gpus)
  * alone says. */
 static void test_dozens(void)
 {
+    enum { MODELS = TOPT_TEST_SIZE_FROM(4, 2) };
     static const int counts[] = {5, 9, 12, 24, 36, 48};
     int same = 0, n = 0, some = 0;
-    for (uint64_t seed = 1; seed <= 4; seed++) {
+    for (uint64_t seed = 1; seed <= MODELS; seed++) {
         struct topt_request r;
         json_t *curve = NULL, *p;
         size_t k;
@@ -429,7 +430,8 @@ static void test_dozens(void)
         request_fini(&r);
     }
     is_int(same, n, "up to 48 devices of 6 a node: curves as each count alone");
-    ok(n >= 20 && some > 4 && some < n, "%d counts, %d of them fit", n, some);
+    ok(n >= 5 * MODELS && some > MODELS && some < n, "%d counts, %d of them fit", n,
+       some);
 }
 
 /* ---- random plans ------------------------------------------------------------------------------ */
