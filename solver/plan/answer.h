@@ -47,7 +47,10 @@ struct topt_shape_search {
     const struct topt_algorithm *algorithm; /* of another system, or NULL */
     enum topt_space space;
     int alike, factors;
-    struct topt_settings settings; /* of the variant that is costed now */
+    struct topt_variant_settings { /* those of variants that were costed; owned */
+        struct topt_settings settings;
+        struct topt_variant_settings *next;
+    } * settings;
     int nvariants;
     struct topt_variant *variant;
     struct topt_problem_stats stats;

@@ -117,7 +117,7 @@ struct shapes {
         struct topt_shape_search s;
         struct open_checker {
             struct checker *checker;
-            int64_t micro_batches;
+            int64_t micro_batches, apart_bytes;
             struct open_checker *next;
         } * checkers;
         struct open_shape *next;
@@ -148,7 +148,7 @@ static struct checker *checker_of(struct open_shape *o, const struct topt_varian
 {
     struct topt_costing k;
     for (struct open_checker *c = o->checkers; c; c = c->next)
-        if (c->micro_batches == v->micro_batches)
+        if (c->micro_batches == v->micro_batches && c->apart_bytes == v->apart_bytes)
             return c->checker;
     if (topt_shape_costing(&o->s, v, &k, err))
         return NULL;
@@ -158,6 +158,7 @@ static struct checker *checker_of(struct open_shape *o, const struct topt_varian
         return NULL;
     }
     c->micro_batches = v->micro_batches;
+    c->apart_bytes = v->apart_bytes;
     c->next = o->checkers;
     o->checkers = c;
     c->checker = checker_create(&k, err);

@@ -378,8 +378,16 @@ int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_e
                          "a frontier needs a number of GPUs (at least 1)");
     if (topt_request_check(r, err) || topt_micros_init(&micros, r, err))
         return -1;
-    for (; !rc && topt_request_shape(r, r->gpus, &nodes, &per_node); shapes++)
-        rc = merge_shape(&m, &micros, nodes, per_node, err);
+    /* Where tensor parallelism is a last resort, it is tried where nothing fits without. */
+    for (int i = 0; !rc && !m.n; i++) {
+        int where = topt_request_tensor(r, i);
+        if (where < 0)
+            break;
+        micros.tensor = (enum topt_tensor_where)where;
+        for (nodes = per_node = 0;
+             !rc && topt_request_shape(r, r->gpus, &nodes, &per_node); shapes++)
+            rc = merge_shape(&m, &micros, nodes, per_node, err);
+    }
     if (!rc)
         rc =
             shapes ? put_frontier(&micros, &m, ret, err) : topt_no_shape(r, r->gpus, err);
