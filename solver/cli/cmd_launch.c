@@ -32,7 +32,8 @@ static const struct topt_option options[] = {
 static const char usage[] =
     "topt launch [plan.json] --for NAME [options]\n"
     "The command or the configuration files that make a framework train by a plan.\n"
-    "Without a plan, the file that $TOPT_PLAN names.";
+    "Without a plan, the file that $TOPT_PLAN names; with --env and --export in a job\n"
+    "that topt sized, what its environment says.";
 
 /* Each of the files into 'dir', which is made where it is not there. */
 static int write_files(const json_t *launch, const char *dir, struct topt_error *err)
@@ -75,10 +76,29 @@ static void print_environment(const json_t *env, const struct args *a)
         printf("\n");
 }
 
+static int in_job(void)
+{
+    return getenv("TOPT_DP") && getenv("TOPT_PLAN_ID");
+}
+
+/* In a job that topt sized without a plan's file: what its environment says. */
+static json_t *of_job(void)
+{
+    static const char *const names[] = {
+        "TOPT_PLAN_ID",     "TOPT_GPUS",         "TOPT_NODES",   "TOPT_GPUS_PER_NODE",
+        "TOPT_DP",          "TOPT_TP",           "TOPT_FSDP",    "TOPT_RECOMPUTE",
+        "TOPT_MICRO_BATCH", "TOPT_ACCUMULATION", "TOPT_TORCHRUN"};
+    json_t *env = json_object();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i]))
+            json_object_set_new(env, names[i], json_string(getenv(names[i])));
+    return env;
+}
+
 static int environment(const json_t *plan, const struct args *a, struct topt_error *err)
 {
-    json_t *env = NULL;
-    int rc = topt_launch_environment(plan, &env, err);
+    json_t *env = plan ? NULL : of_job();
+    int rc = plan ? topt_launch_environment(plan, &env, err) : 0;
     if (!rc && a->json)
         rc = topt_cli_write_json(env, "-", err);
     else if (!rc)
@@ -108,6 +128,10 @@ static int check(const struct args *a, const char **path, int n, struct topt_err
 {
     if (!n)
         *path = getenv("TOPT_PLAN");
+    if (!n && *path && access(*path, R_OK) && !a->target && in_job()) {
+        *path = NULL; /* the id of a plan */
+        return 0;
+    }
     if (!*path)
         return topt_fail(err, TOPT_ERR_USAGE, "which plan? usage: %.*s",
                          (int)strcspn(usage, "\n"), usage);
@@ -129,8 +153,8 @@ int topt_cmd_launch(int argc, char **argv)
         return 0;
     }
     rc = rc || check(&a, path, n, &err);
-    json_t *plan = rc ? NULL : topt_json_load(path[0], MAX_PLAN_FILE, &err);
-    if (!plan)
+    json_t *plan = rc || !path[0] ? NULL : topt_json_load(path[0], MAX_PLAN_FILE, &err);
+    if (!plan && (rc || path[0]))
         return topt_cli_fail("launch", &err);
     rc = a.target ? launch(plan, &a, &err) : environment(plan, &a, &err);
     json_decref(plan);

@@ -314,6 +314,13 @@ def check_command_line(gpt):
        ran.stdout + ran.stderr)
     done = run("launch", "--env", TOPT_PLAN="plan.json")
     ok(done.returncode == 0 and "TOPT_DP=4" in done.stdout, "the plan may be in the environment", done.stderr)
+    job = {"TOPT_PLAN": "p-0123456789abcdef", "TOPT_PLAN_ID": "p-0123456789abcdef", "TOPT_DP": "2", "TOPT_TP": "1",
+           "TOPT_TORCHRUN": "--nnodes=1"}
+    done = run("launch", "--env", **job)
+    ok(done.stdout == "env TOPT_PLAN_ID=p-0123456789abcdef TOPT_DP=2 TOPT_TP=1\n",
+       "in a job whose plan is an id it is what the job was told", done.stdout + done.stderr)
+    done = run("launch", "--for", "torchrun", **job)
+    ok(done.returncode == 1 and "p-0123456789abcdef" in done.stderr, "files take the plan itself", done.stderr)
     for args, words in ((["plan.json"], "--for"), (["plan.json", "--for", "slurm"], "no target"),
                         (["plan.json", "--for", "torchrun", "--env"], "one of"), (["none.json", "--env"], "none.json"),
                         (["model.json", "--env"], "topt-plan/1"), (["plan.json", "--env", "-o", "x"], "-o")):
