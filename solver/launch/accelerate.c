@@ -40,14 +40,14 @@ static int write_config(const struct job *j, struct sheet *s, struct topt_error 
                   "num_machines: %lld\n"
                   "num_processes: %lld\n"
                   "main_training_function: main\n"
-                  "rdzv_backend: %s\n"
+                  "rdzv_backend: static\n"
                   "same_network: true\n"
                   "use_cpu: false\n",
                   fsdp          ? "FSDP"
                   : j->gpus > 1 ? "MULTI_GPU"
                                 : "'NO'",
                   j->precision == JOB_BF16_MIXED ? "bf16" : "'no'", (long long)j->nodes,
-                  (long long)j->gpus, j->nodes > 1 ? "c10d" : "static");
+                  (long long)j->gpus);
     if (fsdp)
         write_fsdp(j, &t);
     return topt_sheet_file(s, "accelerate.yaml", &t, err);

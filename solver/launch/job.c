@@ -60,17 +60,37 @@ static const json_t *linear_before(const json_t *ops, const json_t *o)
     return NULL;
 }
 
+/* Rotary positions: plain, or scaled as Llama 3.1 does; anything else is another form. */
+static void read_rotary(struct job_model *m, const json_t *o)
+{
+    m->theta = number(o, "rope_theta", 0);
+    m->rotary = m->theta > 0;
+    m->rope_factor = number(o, "rope_factor", 0);
+    if (whole(o, "rope_dim", 0) != whole(o, "head_dim", 0) && whole(o, "rope_dim", 0))
+        m->other = "rotary positions of a part of each head";
+    if (m->rope_factor > 0 &&
+        (json_is_true(json_object_get(o, "rope_by_pair")) ||
+         number(o, "rope_slow", 0) != 1 || number(o, "rope_fast", 0) != 4 ||
+         number(o, "rope_context", 0) != 8192))
+        m->other = "rotary positions scaled in a way of their own";
+}
+
 static void read_attention(struct job_model *m, const json_t *o)
 {
+    static const char *const forms[] = {"window", "chunk", "cap", "distance"};
     m->layers++;
     m->heads = whole(o, "heads", 0);
     m->kv_heads = whole(o, "kv_heads", m->heads);
     m->head_dim = whole(o, "head_dim", 0);
     m->causal = m->causal || json_is_true(json_object_get(o, "causal"));
-    m->theta = number(o, "rope_theta", 0);
-    m->rotary = m->theta > 0;
-    if (number(o, "rope_factor", 0) > 0 || number(o, "scale", 0) > 0)
-        m->other = "attention with scaled positions or scores";
+    if (json_object_get(o, "rope_theta"))
+        read_rotary(m, o);
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (json_object_get(o, forms[i]))
+            m->other = "attention with a mask or scores of another form";
+    if (whole(o, "v_head_dim", m->head_dim) != m->head_dim ||
+        json_array_size(json_object_get(o, "inputs")) > 2 || number(o, "scale", 0) > 0)
+        m->other = "attention of another form";
 }
 
 /* An activation: what comes before it has the inner features of a block. */
@@ -79,6 +99,9 @@ static void read_activation(struct job_model *m, const json_t *ops, const json_t
     const json_t *linear = linear_before(ops, o);
     if (!linear)
         return;
+    if (m->experts)
+        m->other = "blocks with dense layers and experts";
+    m->dense = 1;
     m->gated = !strcmp(word(o, "kind"), "glu");
     m->ffn =
         whole(linear, "features", 0) * (m->gated ? 1 : whole(linear, "features_unit", 1));
@@ -87,8 +110,8 @@ static void read_activation(struct job_model *m, const json_t *ops, const json_t
 
 static void read_op(struct job_model *m, const json_t *ops, const json_t *o)
 {
-    static const char *const plain[] = {
-        "add", "linear", "cross_entropy", "dispatch", "combine", "dropout", NULL};
+    static const char *const plain[] = {"add",           "concat",  "linear",  "dispatch",
+                                        "cross_entropy", "combine", "dropout", NULL};
     const char *kind = word(o, "kind");
     int i = 0;
     if (!strcmp(kind, "embedding") || !strcmp(kind, "variable")) {
@@ -105,8 +128,10 @@ static void read_op(struct job_model *m, const json_t *ops, const json_t *o)
             m->qkv_bias = 1;
         else
             m->bias = 1;
-    } else if (!strcmp(kind, "attention")) {
+    } else if (!strcmp(kind, "attention") || !strcmp(kind, "attend")) {
         read_attention(m, o);
+    } else if (!strcmp(kind, "rotary")) {
+        read_rotary(m, o);
     } else if (!strcmp(kind, "head_norm")) {
         m->head_norm = 1;
     } else if (!strcmp(kind, "unary") || !strcmp(kind, "glu")) {
@@ -116,6 +141,8 @@ static void read_op(struct job_model *m, const json_t *ops, const json_t *o)
         m->experts = router ? whole(router, "features", 0) : 0;
         m->top_k = whole(o, "top_k", 0);
     } else if (!strcmp(kind, "experts")) {
+        if (m->ffn && m->dense)
+            m->other = "blocks with dense layers and experts";
         m->ffn = whole(o, "features", 0);
         m->gated = json_is_true(json_object_get(o, "gated"));
         m->activation = word(o, "activation");

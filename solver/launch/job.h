@@ -15,8 +15,8 @@ enum job_precision { JOB_F32, JOB_BF16_MIXED, JOB_BF16, JOB_F64 };
 struct job_model {
     int64_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab, positions, experts,
         top_k;
-    int causal, rms, gated, bias, qkv_bias, tied, head_norm, rotary;
-    double eps, theta;
+    int dense, causal, rms, gated, bias, qkv_bias, tied, head_norm, rotary;
+    double eps, theta, rope_factor; /* above 0: angles scaled as Llama 3.1 does */
     const char *activation;
     const char *other; /* an operator that a plain decoder does not have, or NULL */
 };

@@ -20,24 +20,28 @@ static const struct target {
     {"torchrun",
      "pytorch",
      topt_launch_torchrun,
-     {"pytorch/pytorch", "v2.14.1", "2026-10-20"}},
+     {"pytorch/pytorch", "v2.14.1", "2026-10-20",
+      "run on the CPU with a small GPT on 2026-11-22, not on GPUs"}},
     {"accelerate",
      "pytorch",
      topt_launch_accelerate,
-     {"huggingface/accelerate", "16cb6eb80dd9aa8b4df1a63ef57863e455d53b83",
-      "2026-07-24"}},
+     {"huggingface/accelerate", "16cb6eb80dd9aa8b4df1a63ef57863e455d53b83", "2026-07-24",
+      "not run"}},
     {"deepspeed",
      "deepspeed",
      topt_launch_deepspeed,
-     {"deepspeedai/DeepSpeed", "edaa7221267243c7be7fb49c5d5f5c4fb97b4641", "2026-08-22"}},
+     {"deepspeedai/DeepSpeed", "edaa7221267243c7be7fb49c5d5f5c4fb97b4641", "2026-08-22",
+      "not run"}},
     {"megatron",
      "megatron",
      topt_launch_megatron,
-     {"NVIDIA/Megatron-LM", "d98e8a64ddf34856e74b24714e3bedb2f5a39553", "2026-08-22"}},
+     {"NVIDIA/Megatron-LM", "d98e8a64ddf34856e74b24714e3bedb2f5a39553", "2026-08-22",
+      "not run"}},
     {"torchtitan",
      "torchtitan",
      topt_launch_torchtitan,
-     {"pytorch/torchtitan", "b5bcd76c66d0acb1a08b176d9639425bc55e0b2a", "2026-08-21"}},
+     {"pytorch/torchtitan", "b5bcd76c66d0acb1a08b176d9639425bc55e0b2a", "2026-08-21",
+      "not run"}},
 };
 enum { NTARGETS = sizeof targets / sizeof *targets };
 
@@ -100,8 +104,8 @@ static int head(const struct target *t, const struct job *j, const struct sheet 
     const char *command = member(first, "text");
     topt_text_add(&text, "#!/bin/sh\n# plan %s for %s: %s\n", j->id, t->name,
                   json_array_size(s->differs) ? "not exact, see what differs" : "exact");
-    topt_text_add(&text, "# names checked against %s %.12s (%s), not run\n",
-                  t->pin.repository, t->pin.commit, t->pin.date);
+    topt_text_add(&text, "# names checked against %s %.12s (%s), %s\n", t->pin.repository,
+                  t->pin.commit, t->pin.date, t->pin.run);
     add_remarks(&text, "differs", s->differs);
     add_remarks(&text, "script", s->script);
     topt_text_put(&text, command, strlen(command));
@@ -162,11 +166,12 @@ int topt_launch(const json_t *plan, const char *target, json_t **ret,
     rc = rc ? rc : t->write(&j, &s, err);
     rc = rc ? rc : head(t, &j, &s, err);
     if (!rc) {
-        *ret = json_pack("{s:s, s:s, s:s, s:{s:s, s:s, s:s}, s:b, s:O, s:O, s:O}",
+        *ret = json_pack("{s:s, s:s, s:s, s:{s:s, s:s, s:s, s:s}, s:b, s:O, s:O, s:O}",
                          "target", t->name, "framework", t->framework, "plan", j.id,
                          "pin", "repository", t->pin.repository, "commit", t->pin.commit,
-                         "date", t->pin.date, "exact", !json_array_size(s.differs),
-                         "differs", s.differs, "script", s.script, "files", s.files);
+                         "date", t->pin.date, "run", t->pin.run, "exact",
+                         !json_array_size(s.differs), "differs", s.differs, "script",
+                         s.script, "files", s.files);
         if (!*ret)
             rc = topt_fail(err, TOPT_ERR_NOMEM, "no memory for the answer");
     }

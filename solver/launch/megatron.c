@@ -47,6 +47,9 @@ static void write_positions(const struct job *j, struct topt_text *t)
                                  : "none");
     if (m->rotary)
         number(t, "--rotary-base", (int64_t)m->theta);
+    if (m->rope_factor > 0)
+        topt_text_add(t, " \\\n    --use-rope-scaling \\\n    --rope-scaling-factor %g",
+                      m->rope_factor);
 }
 
 static void write_model(const struct job *j, struct topt_text *t)

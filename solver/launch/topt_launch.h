@@ -12,9 +12,9 @@
 
 #include "topt_error.h"
 
-/* Where the keys of a target were taken from. */
+/* Where the keys of a target were taken from, and whether what is written was run. */
 struct topt_launch_pin {
-    const char *repository, *commit, *date;
+    const char *repository, *commit, *date, *run;
 };
 
 /* Names of the targets, NULL-ended; and the pin of one, NULL where there is no such target. */
@@ -23,7 +23,7 @@ const struct topt_launch_pin *topt_launch_pin(const char *target);
 
 /* What makes 'target' run the "topt-plan/1" document 'plan'.
  *  0 and '*ret', a new reference:
- *      {"target","framework","plan","pin":{"repository","commit","date"},"exact",
+ *      {"target","framework","plan","pin":{"repository","commit","date","run"},"exact",
  *       "differs":[what the framework can't say],"script":[what the script does itself],
  *       "files":[{"name","text"}]}       the first file holds the command
  * -1: INFEASIBLE where the target can't obey the plan, with the question to ask instead;

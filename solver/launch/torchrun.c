@@ -39,8 +39,8 @@ static int write_apply(const struct job *j, struct sheet *s, struct topt_error *
         return topt_fail(err, TOPT_ERR_INTERNAL,
                          "topt_apply.py has no line for the plan");
     topt_text_put(&t, topt_apply_source, (size_t)(at - topt_apply_source));
-    topt_text_add(&t, "# Names checked against %s %s (%s), not run.\n", pin->repository,
-                  pin->commit, pin->date);
+    topt_text_add(&t, "# Names checked against %s %s (%s),\n# %s.\n", pin->repository,
+                  pin->commit, pin->date, pin->run);
     write_plan(j, &t);
     at += sizeof line - 1;
     topt_text_put(&t, at, strlen(at));

@@ -296,6 +296,40 @@ def check_numbers(gpt, llama):
        "of a plan for topt's own runtime the answer says so", done.stdout[:300])
 
 
+def config_of(name, **config):
+    with open(name, "w", encoding="utf-8") as f:
+        json.dump({"hidden_act": "silu", "rms_norm_eps": 1e-5, "num_key_value_heads": 8, "max_position_embeddings": 4096} | config, f)
+    return model_of(name, 16, 64)
+
+
+def check_shapes():
+    """Families that are written in other operators: their shape is found all the same."""
+    llama = config_of("llama31.json", architectures=["LlamaForCausalLM"], model_type="llama", hidden_size=4096,
+                      intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32, vocab_size=128256,
+                      rope_theta=500000.0, rope_scaling={"factor": 8.0, "low_freq_factor": 1.0, "rope_type": "llama3",
+                                                         "high_freq_factor": 4.0,
+                                                         "original_max_position_embeddings": 8192})
+    done = launch(plan_of(llama, 8, 2, 1), "megatron")
+    ok("--rope-scaling-factor 8" in done.stdout and "--rotary-base 500000" in done.stdout and
+       "--num-layers 32" in done.stdout, "Llama 3.1's positions in Megatron-LM's arguments", done.stdout + done.stderr)
+    qwen = config_of("qwen3.json", architectures=["Qwen3ForCausalLM"], model_type="qwen3", hidden_size=1024,
+                     intermediate_size=3072, num_hidden_layers=28, num_attention_heads=16, head_dim=128,
+                     vocab_size=151936, tie_word_embeddings=True, rope_theta=1000000)
+    done = launch(plan_of(qwen, 4, 2, 3), "torchtitan")
+    ok("qwen3_0_6b()" in done.stdout, "torchtitan's own configuration of Qwen3 0.6B", done.stdout + done.stderr)
+    done = launch(plan_of(qwen, 4, 2, 1), "megatron")
+    ok("--qk-layernorm" in done.stdout and "--num-layers 28" in done.stdout and "--kv-channels 128" in done.stdout,
+       "and its shape in Megatron-LM's arguments", done.stdout + done.stderr)
+    mixtral = config_of("mixtral.json", architectures=["MixtralForCausalLM"], model_type="mixtral", hidden_size=4096,
+                        intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32, vocab_size=32000,
+                        rope_theta=1000000.0, num_local_experts=8, num_experts_per_tok=2)
+    done = launch(plan_of(mixtral, 4, 2, 1), "megatron")
+    ok("--num-experts 8" in done.stdout and "--moe-router-topk 2" in done.stdout and
+       "--sequence-parallel" in done.stdout, "Mixtral's experts", done.stdout + done.stderr)
+    done = launch(plan_of(mixtral, 4, 2, 3), "torchrun")
+    ok(done.returncode == 3 and "experts" in done.stderr, "which PyTorch does not split", done.stderr)
+
+
 def check_command_line(gpt):
     plan = plan_of(gpt, 4, 1, 1, framework="pytorch", steps=2)
     done = launch(plan, "torchrun", "-o", "out")
@@ -350,6 +384,7 @@ def main():
         check_numbers(gpt, llama)
         check_refusals(gpt, llama)
         check_command_line(gpt)
+        check_shapes()
         check_keys([gpt, llama, moe, cnn])
         os.chdir("/")
     print(f"1..{count}")

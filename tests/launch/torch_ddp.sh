@@ -92,7 +92,7 @@ check "they are DDP's, two micro-batches each"
 launch zero --gpus 2 --micro-batches 2 --factors zero && sed -i 's/TOPT_RECOMPUTE=0/TOPT_RECOMPUTE=1/' zero/env &&
     $start zero 2 >out 2>err && same zero
 check "so have those that share out the optimizer's state, with blocks made again in backward"
-trained zero optimizer ZeroRedundancyOptimizer && [ "$(sed -n 's/.*"states": \([0-9]*\).*/\1/p' zero/losses.json)" -lt 51 ] &&
+trained zero optimizer ZeroRedundancyOptimizer && [ "$(sed -n 's/.*"states": \([0-9]*\).*/\1/p' zero/losses.json)" -lt 70 ] &&
     trained zero checkpointed 4 && trained ddp checkpointed 0
 check "by ZeroRedundancyOptimizer: a rank has the state of a part of the parameters"
 sed -i 's/TOPT_DP=1/TOPT_DP=3/' one/env

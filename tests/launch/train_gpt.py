@@ -18,22 +18,25 @@ import topt_apply
 class Block(nn.Module):
     def __init__(self, width, heads):
         super().__init__()
-        self.heads = heads
+        self.head = width // heads
         self.norm1 = nn.LayerNorm(width)
-        self.qkv = nn.Linear(width, 3 * width)
-        self.out = nn.Linear(width, width)
+        self.q_proj = nn.Linear(width, width)
+        self.k_proj = nn.Linear(width, width)
+        self.v_proj = nn.Linear(width, width)
+        self.o_proj = nn.Linear(width, width)
         self.norm2 = nn.LayerNorm(width)
-        self.up = nn.Linear(width, 4 * width)
-        self.down = nn.Linear(4 * width, width)
+        self.fc1 = nn.Linear(width, 4 * width)
+        self.fc2 = nn.Linear(4 * width, width)
 
     def forward(self, x):
-        b, s, w = x.shape
-        q, k, v = self.qkv(self.norm1(x)).view(b, s, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        scores = q @ k.transpose(-1, -2) * (w // self.heads) ** -0.5
+        b, s, _ = x.shape
+        h = self.norm1(x)
+        q, k, v = (p(h).view(b, s, -1, self.head).transpose(1, 2) for p in (self.q_proj, self.k_proj, self.v_proj))
+        scores = q @ k.transpose(-1, -2) * self.head ** -0.5
         mask = torch.ones(s, s, dtype=torch.bool).triu(1)
         y = scores.masked_fill(mask, -torch.inf).softmax(-1) @ v
-        x = x + self.out(y.transpose(1, 2).reshape(b, s, w))
-        return x + self.down(nn.functional.gelu(self.up(self.norm2(x))))
+        x = x + self.o_proj(y.transpose(1, 2).reshape(b, s, -1))
+        return x + self.fc2(nn.functional.gelu(self.fc1(self.norm2(x))))
 
 
 class Gpt(nn.Module):
@@ -45,12 +48,14 @@ class Gpt(nn.Module):
         self.blocks = nn.ModuleList(Block(width, c["n_head"]) for _ in range(c["n_layer"]))
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, c["vocab_size"], bias=False)
-        self.head.weight = self.tokens.weight
         nn.init.normal_(self.tokens.weight, std=c["initializer_range"])
+        nn.init.normal_(self.head.weight, std=c["initializer_range"])
+        if c["tie_word_embeddings"]:
+            self.head.weight = self.tokens.weight
         nn.init.normal_(self.positions.weight, std=c["initializer_range"])
 
     def forward(self, tokens):
-        x = self.tokens(tokens) + self.positions.weight[: tokens.shape[1]]
+        x = self.tokens(tokens) + self.positions(torch.arange(tokens.shape[1]))
         for block in self.blocks:
             x = block(x)
         return self.head(self.norm(x))
@@ -88,13 +93,14 @@ def main():
             total += loss.detach() / topt_apply.ACCUMULATION
         optimizer.step()
         optimizer.zero_grad()
-        dist.all_reduce(total)
+        dist.all_reduce(total)  # ranks of one tensor parallel group have the same
         seen.append(total.item() / dist.get_world_size())
     if dist.get_rank() == 0:
         state = len(optimizer.optim.state if hasattr(optimizer, "optim") else optimizer.state)
         kept = {"losses": seen, "ranks": dist.get_world_size(), "dp": topt_apply.DP,
                 "accumulation": topt_apply.ACCUMULATION, "optimizer": type(optimizer).__name__,
                 "model": type(model).__name__, "states": state,
+                "parameter": type(next(model.parameters())).__name__,
                 "checkpointed": sum(type(m).__name__ == "CheckpointWrapper" for m in model.modules())}
         with open(losses, "w", encoding="utf-8") as f:
             json.dump(kept, f)
