@@ -26,7 +26,7 @@ static const struct target {
      "pytorch",
      topt_launch_accelerate,
      {"huggingface/accelerate", "16cb6eb80dd9aa8b4df1a63ef57863e455d53b83", "2026-07-24",
-      "not run"}},
+      "read by the launcher of 1.14.0 on 2026-11-22, not run"}},
     {"deepspeed",
      "deepspeed",
      topt_launch_deepspeed,
