@@ -108,6 +108,18 @@ static void read_activation(struct job_model *m, const json_t *ops, const json_t
     m->activation = word(o, "activation");
 }
 
+/* Some families have biases of queries, keys and values alone. */
+static void read_bias(struct job_model *m, const char *name)
+{
+    static const char *const own[] = {"qkv.bias", ".q.bias", ".k.bias", ".v.bias"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strstr(name, own[i])) {
+            m->qkv_bias = 1;
+            return;
+        }
+    m->bias = 1;
+}
+
 static void read_op(struct job_model *m, const json_t *ops, const json_t *o)
 {
     static const char *const plain[] = {"add",           "concat",  "linear",  "dispatch",
@@ -124,10 +136,7 @@ static void read_op(struct job_model *m, const json_t *ops, const json_t *o)
         m->rms = json_is_true(json_object_get(o, "rms"));
         m->eps = number(o, "eps", 1e-5);
     } else if (!strcmp(kind, "bias")) {
-        if (strstr(word(o, "name"), "qkv"))
-            m->qkv_bias = 1;
-        else
-            m->bias = 1;
+        read_bias(m, word(o, "name"));
     } else if (!strcmp(kind, "attention") || !strcmp(kind, "attend")) {
         read_attention(m, o);
     } else if (!strcmp(kind, "rotary")) {
@@ -221,7 +230,7 @@ static int read_uniform(const json_t *plan, struct job *j, struct topt_error *er
     if (j->dp * j->tp != j->gpus)
         return topt_fail(err, TOPT_ERR_INVAL, "uniform: %lld x %lld ranks are not %lld",
                          (long long)j->dp, (long long)j->tp, (long long)j->gpus);
-    if (j->dp * j->micro * j->steps != j->batch)
+    if (j->batch % (j->dp * j->micro) || j->batch / (j->dp * j->micro) != j->steps)
         return topt_job_refuse(j, "pytorch", err,
                                "batch %lld is not %lld ranks x micro-batch %lld x %lld",
                                (long long)j->batch, (long long)j->dp, (long long)j->micro,

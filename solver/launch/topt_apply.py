@@ -155,11 +155,13 @@ def shard(model, blocks, mesh):
 
 
 def apply(model, device):
-    """The model as the plan says; what it returns is what to train."""
+    """The model as the plan says; what it returns is what to train.
+
+    A model that is to be sharded may be larger than a device: it is moved there unit by unit.
+    """
     blocks = blocks_of(model)
     if PRECISION == "bf16":
         model.to(torch.bfloat16)
-    model.to(device)
     mesh = None
     if TP > 1 or ZERO >= 2:
         from torch.distributed.device_mesh import init_device_mesh
@@ -170,7 +172,9 @@ def apply(model, device):
         blocks = recompute(blocks)
     if ZERO >= 2:
         shard(model, blocks, mesh["dp"])
-    elif DP > 1:
+        return model
+    model.to(device)
+    if DP > 1:
         if TP > 1:
             raise SystemExit("topt_apply: DDP does not take tensor parallel parameters")
         model = nn.parallel.DistributedDataParallel(
