@@ -76,7 +76,7 @@ for model in t5 gemma2 llama4 deepseek; do
     try_model $model.native 24 0.01 --data synthetic
 done
 "$topt" plan llama4.json --batch 2 --seq 8192 --mode mini-time --gpus 1 --hw lab-cpu -o long >out 2>err &&
-    grep -q "^  run  *not possible" out
+    grep -q "^ *run  *not possible" out
 check "what no operator computes is planned"
 refused 1 "planned, not run" "$topt" run long --steps 1 --data synthetic
 check "... and not run"
