@@ -40,6 +40,7 @@ void topt_model_destroy(struct topt_model *m)
 {
     if (!m)
         return;
+    topt_model_free_blocks(m);
     topt_arena_destroy(m->arena);
     free(m->op);
     free(m->tensor);
@@ -316,7 +317,7 @@ int topt_model_add(struct topt_model *m, const char *kind, const char *name, int
     return op.operand[op.output].tensor;
 }
 
-int topt_model_finish(struct topt_model *m, struct topt_error *err)
+static int find_loss(struct topt_model *m, struct topt_error *err)
 {
     m->loss = -1;
     for (int t = 0; t < m->ntensors; t++) {
@@ -338,7 +339,12 @@ int topt_model_finish(struct topt_model *m, struct topt_error *err)
     m->vocab = m->op[m->loss].count[2];
     for (int i = 0; i < m->nops; i++)
         m->parameters += topt_op_parameters(&m->op[i]);
-    return topt_model_find_repeats(m, err);
+    return 0;
+}
+
+int topt_model_finish(struct topt_model *m, struct topt_error *err)
+{
+    return find_loss(m, err) || topt_model_find_repeats(m, err) ? -1 : 0;
 }
 
 static int set_text(struct topt_model *m, const char **field, const char *text,
@@ -391,7 +397,7 @@ struct topt_model *topt_model_rebatch(const struct topt_model *m, int64_t batch,
     for (int i = 0; i < m->nops && !rc; i++)
         rc = add_again(r, &m->op[i], err);
     if (!rc)
-        rc = topt_model_finish(r, err) || topt_model_note(r, m->note, err) ||
+        rc = find_loss(r, err) || topt_model_copy_repeats(r, m, err) || topt_model_note(r, m->note, err) ||
              topt_model_plan_only(r, m->plan_only, err);
     if (!rc)
         return r;

@@ -8,7 +8,12 @@
 enum { TOPT_DEFAULT_BATCH = 8, TOPT_DEFAULT_SEQ = 1024 };
 
 /* Fills 'alike' of a model whose operators are all there. */
+/* blocks.c: fill m->alike, m->repeats and m->blocks; or take them from the same model of another batch, on which they
+ * do not depend. */
 int topt_model_find_repeats(struct topt_model *m, struct topt_error *err) TOPT_MUST_CHECK;
+int topt_model_copy_repeats(struct topt_model *to, const struct topt_model *from,
+                            struct topt_error *err) TOPT_MUST_CHECK;
+void topt_model_free_blocks(struct topt_model *m);
 
 /* topt_model_from_json with the document's batch and seq replaced where 'o' sets them. */
 struct topt_model *topt_native_build(const json_t *doc,
