@@ -10,6 +10,13 @@ enum { TOPT_DEFAULT_BATCH = 8, TOPT_DEFAULT_SEQ = 1024 };
 /* Fills 'alike' of a model whose operators are all there. */
 int topt_model_find_alike(struct topt_model *m, struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Fills what an operator's backward does, once its inputs are known (backward.c). */
+void topt_op_find_backward(struct topt_op *op);
+
+/* Set 'train' of a model to a copy of 'spec'. */
+int topt_model_say_trained(struct topt_model *m, const char *spec,
+                           struct topt_error *err) TOPT_MUST_CHECK;
+
 /* topt_model_from_json with the document's batch and seq replaced where 'o' sets them. */
 struct topt_model *topt_native_build(const json_t *doc,
                                      const struct topt_import_options *o,

@@ -78,7 +78,8 @@ static enum topt_eager_how eager_bias(const struct topt_op *op, const int64_t *l
                                       int scores, struct topt_eager *ret)
 {
     (void)scores;
-    *ret = (struct topt_eager){.moved[1].real = topt_output_numbers(op, len)};
+    *ret = (struct topt_eager){
+        .moved[1].real = op->attrs.frozen ? 0 : topt_output_numbers(op, len)};
     return TOPT_EAGER_INSTEAD;
 }
 
@@ -248,7 +249,7 @@ const struct topt_op_spec topt_ops_dense[] = {
      .shape = shape_embedding,
      .flops = topt_flops_none},
     {.name = "linear",
-     .attrs = A(FEATURES) | A(FEATURES_UNIT) | A(INIT_STD),
+     .attrs = A(FEATURES) | A(FEATURES_UNIT) | A(INIT_STD) | A(ZERO),
      .ndims = 4,
      .dim = {BATCH, SEQ, {"k", TOPT_SPLIT_FEATURE}, {"n", TOPT_SPLIT_FEATURE}},
      .noperands = 3,

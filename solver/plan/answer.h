@@ -11,7 +11,7 @@
 /* The models of a request by number of micro-batches, made when asked for. */
 struct topt_micros {
     const struct topt_request *request;
-    int64_t parameters;        /* numbers */
+    struct topt_parameter_floor parameters;
     double activation_bytes;   /* that backward reads, of the whole batch */
     struct topt_blocks blocks; /* of all of them */
     int64_t work;              /* of searches so far */

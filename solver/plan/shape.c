@@ -37,7 +37,7 @@ int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
     struct topt_model_stats stats;
     topt_model_stats(r->model, &stats);
     *m = (struct topt_micros){.request = r,
-                              .parameters = stats.parameters,
+                              .parameters = topt_parameter_floor(r->model, &r->settings),
                               .activation_bytes =
                                   papers ? 0
                                          : (double)stats.activation_bytes_per_sample / 4 *
@@ -344,15 +344,9 @@ static struct spread spread_of(const struct topt_shape_search *s,
 /* Parameters, gradients, states, and what backward reads, each once and spread evenly. */
 int64_t topt_shape_least_bytes(struct topt_shape_search *s, const struct topt_variant *v)
 {
-    const struct topt_request *r = s->request;
-    double each = topt_parameter_bytes(&r->settings),
-           value = topt_dtype_bytes(r->settings.dtype);
-    value = value < each ? value : each;
-    double gradient = 2 * value < each ? value : each - value;
+    const struct topt_parameter_floor *p = &s->micros->parameters;
     struct spread n = spread_of(s, v);
-    double bytes =
-        (double)s->micros->parameters *
-        (value / n.value + gradient / n.gradient + (each - value - gradient) / n.state);
+    double bytes = p->value / n.value + p->gradient / n.gradient + p->state / n.state;
     if (!v->recompute)
         bytes += s->micros->activation_bytes / (double)v->micro_batches / s->mesh.devices;
     return (int64_t)(bytes * (1 - 1e-9));
