@@ -320,8 +320,9 @@ int topt_model_add(struct topt_model *m, const char *kind, const char *name, int
             op.output = o;
     }
     if (ninputs > TOPT_MAX_INPUTS || bind_inputs(m, &op, ninputs, inputs, err) ||
-        check_tied(&op, err) || check_bits(&op, err) || spec->shape(&op, err) || fill_operands(&op, err) ||
-        check_volume(&op, spec->forward, err) || check_volume(&op, spec->backward, err))
+        check_tied(&op, err) || check_bits(&op, err) || spec->shape(&op, err) ||
+        fill_operands(&op, err) || check_volume(&op, spec->forward, err) ||
+        check_volume(&op, spec->backward, err))
         return topt_wrap(err, "operator '%.60s' (%s)", name, kind);
     op.operand[op.output].tensor = append_output(m, &op);
     topt_op_find_backward(&op);
@@ -482,7 +483,8 @@ static int keeps(const struct topt_model *m, const struct topt_op *op, int o, ch
         return 0;
     if (x->role == TOPT_SAVED)
         return 1;
-    if (x->role != TOPT_INPUT || seen[x->tensor] || gives_parameter(&m->op[m->tensor[x->tensor].producer]))
+    if (x->role != TOPT_INPUT || seen[x->tensor] ||
+        gives_parameter(&m->op[m->tensor[x->tensor].producer]))
         return 0;
     return seen[x->tensor] = 1;
 }

@@ -118,9 +118,9 @@ static struct topt_model *build_onnx(const char *text, size_t len, const char *w
     return m;
 }
 
-struct topt_model *topt_model_import(const char *text, size_t len, const char *what,
-                                     const struct topt_import_options *options,
-                                     struct topt_error *err)
+static struct topt_model *import(const char *text, size_t len, const char *what,
+                                 const struct topt_import_options *options,
+                                 struct topt_error *err)
 {
     if (check_options(options, err))
         return NULL;
@@ -146,9 +146,27 @@ struct topt_model *topt_model_import(const char *text, size_t len, const char *w
     return m;
 }
 
-struct topt_model *topt_model_load(const char *path,
-                                   const struct topt_import_options *options,
-                                   struct topt_error *err)
+/* Once all is known of the model as it is. */
+static struct topt_model *trained(struct topt_model *m,
+                                  const struct topt_import_options *options,
+                                  struct topt_error *err)
+{
+    if (m && options && options->train && topt_model_train(&m, options->train, err)) {
+        topt_model_destroy(m);
+        return NULL;
+    }
+    return m;
+}
+
+struct topt_model *topt_model_import(const char *text, size_t len, const char *what,
+                                     const struct topt_import_options *options,
+                                     struct topt_error *err)
+{
+    return trained(import(text, len, what, options, err), options, err);
+}
+
+static struct topt_model *
+load(const char *path, const struct topt_import_options *options, struct topt_error *err)
 {
     static const char paper[] = "paper:";
     char file[4096], what[200];
@@ -170,7 +188,7 @@ struct topt_model *topt_model_load(const char *path,
     char *text = topt_read_file(file, MAX_MODEL_BYTES, &len, err);
     if (!text)
         return NULL;
-    struct topt_model *m = topt_model_import(text, len, what, options, err);
+    struct topt_model *m = import(text, len, what, options, err);
     free(text);
     if (m && dir && topt_safetensors_check(path, m, err)) {
         topt_wrap(err, "'%.150s'", path);
@@ -178,4 +196,11 @@ struct topt_model *topt_model_load(const char *path,
         return NULL;
     }
     return m;
+}
+
+struct topt_model *topt_model_load(const char *path,
+                                   const struct topt_import_options *options,
+                                   struct topt_error *err)
+{
+    return trained(load(path, options, err), options, err);
 }

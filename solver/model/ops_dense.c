@@ -78,8 +78,8 @@ static enum topt_eager_how eager_bias(const struct topt_op *op, const int64_t *l
                                       int scores, struct topt_eager *ret)
 {
     (void)scores;
-    *ret = (struct topt_eager){
-        .moved[1].real = op->attrs.frozen ? 0 : topt_output_numbers(op, len)};
+    *ret = (struct topt_eager){.moved[1].real =
+                                   op->attrs.frozen ? 0 : topt_output_numbers(op, len)};
     return TOPT_EAGER_INSTEAD;
 }
 

@@ -628,6 +628,7 @@ struct topt_import_options {
     int64_t batch, seq;
     const char
         *loss; /* of an ONNX graph: "cross_entropy" or "mse"; NULL: by its output */
+    const char *train; /* what topt_model_train() is told; NULL: as it is */
 };
 
 /* A model from text: a native document, a Hugging Face config.json or an ONNX file, told apart

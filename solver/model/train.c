@@ -65,8 +65,7 @@ static int note_module(void *ctx, const struct topt_weight *w)
     char *name = strdup(w->name);
     if (!name)
         return topt_fail(t->err, TOPT_ERR_NOMEM, "no memory for names");
-    t->module[t->nmodules++] =
-        (struct module){name, w->op, w->ndim > 0 ? w->dim[0] : 0};
+    t->module[t->nmodules++] = (struct module){name, w->op, w->ndim > 0 ? w->dim[0] : 0};
     return 0;
 }
 
@@ -191,10 +190,11 @@ static int refuse_part(const struct trainer *t, const char *pattern, int op)
     for (int i = 0; i < t->nmodules; i++)
         if (t->module[i].op == op)
             topt_text_add(&names, "%s%s", names.len ? "," : "", t->module[i].name);
-    topt_fail(t->err, TOPT_ERR_INVAL,
-              "'%.80s' is a part of operator '%.60s', which is trained as a whole: name all "
-              "of %.400s",
-              pattern, t->from->op[op].name, names.s ? names.s : "it");
+    topt_fail(
+        t->err, TOPT_ERR_INVAL,
+        "'%.80s' is a part of operator '%.60s', which is trained as a whole: name all "
+        "of %.400s",
+        pattern, t->from->op[op].name, names.s ? names.s : "it");
     topt_text_fini(&names);
     return -1;
 }
@@ -209,7 +209,8 @@ static int refuse_pattern(const struct trainer *t, const char *pattern, int line
     for (int i = 0; i < t->nmodules && !tensor; i++)
         if (!linear || is_linear(&t->from->op[t->module[i].op]))
             tensor = t->module[i].name;
-    return topt_fail(t->err, TOPT_ERR_INVAL, "no %s is named '%.80s'; names are like %s%s%s",
+    return topt_fail(t->err, TOPT_ERR_INVAL,
+                     "no %s is named '%.80s'; names are like %s%s%s",
                      linear ? "linear operator" : "parameter", pattern, op,
                      tensor ? " or " : "", tensor ? tensor : "");
 }
@@ -294,8 +295,8 @@ static void stem_of(const struct topt_op *op, const char *module, char ret[NAME]
     size_t start = end;
     while (start && module[start - 1] != '.')
         start--;
-    snprintf(ret, NAME, "%.90s.%.*s", op->name, (int)(end - start < 90 ? end - start : 90),
-             module + start);
+    snprintf(ret, NAME, "%.90s.%.*s", op->name,
+             (int)(end - start < 90 ? end - start : 90), module + start);
 }
 
 static int add_sum(struct trainer *t, const char *stem, int y, int delta)
@@ -414,17 +415,18 @@ static int read_spec(struct trainer *t, const char *spec)
         return -1;
     if (!strcmp(text, "all")) {
         memset(t->trained, 1, (size_t)t->from->nops);
-        return t->bits ? topt_fail(t->err, TOPT_ERR_INVAL,
-                                   "parameters of %lld bits are not trained; freeze them by "
-                                   "lora, or by naming others",
-                                   (long long)t->bits)
-                       : 0;
+        return t->bits
+                   ? topt_fail(t->err, TOPT_ERR_INVAL,
+                               "parameters of %lld bits are not trained; freeze them by "
+                               "lora, or by naming others",
+                               (long long)t->bits)
+                   : 0;
     }
     if (!is_lora(text))
         return mark_patterns(t, text, 0);
     return t->from->train && is_lora(t->from->train)
-               ? topt_fail(t->err, TOPT_ERR_INVAL, "the model has adapters already (%.80s)",
-                           t->from->train)
+               ? topt_fail(t->err, TOPT_ERR_INVAL,
+                           "the model has adapters already (%.80s)", t->from->train)
                : read_lora(t, text);
 }
 
