@@ -85,7 +85,7 @@ static int read_names(struct topt_question *q, struct topt_error *err)
 static int load(struct topt_question *q, const char *model, struct topt_error *err)
 {
     struct topt_import_options o = {
-        .batch = q->a.batch, .seq = q->a.seq, .loss = q->a.loss};
+        .batch = q->a.batch, .seq = q->a.seq, .loss = q->a.loss, .train = q->a.train};
     if (!q->a.hw)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--hw is needed; `topt hw list` shows profiles");

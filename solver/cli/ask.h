@@ -15,7 +15,7 @@ enum { TOPT_ASK_COUNTS = 64 };
 
 struct topt_args {
     const char *hw, *mode, *gpus, *space, *blocks, *factors, *accounting, *counts,
-        *algorithm, *output, *plan, *dtype, *optimizer, *svg, *loss;
+        *algorithm, *output, *plan, *dtype, *optimizer, *svg, *loss, *train;
     int64_t max_gpus, memory, micro, threads, batch, seq, count, seed, work, entries,
         table_bytes;
     double epsilon, seconds;
@@ -42,6 +42,8 @@ struct topt_question {
         {"seq", TOPT_OPT_INT, ASK_AT(seq), "N", "positions a sample"},                   \
         {"loss", TOPT_OPT_STRING, ASK_AT(loss), "NAME",                                  \
          "of an ONNX graph: cross_entropy or mse (default: by its output)"},             \
+        {"train", TOPT_OPT_STRING, ASK_AT(train), "WHAT",                                \
+         "all, names, or lora[:RANK[:NAMES]], +4bit or +8bit (topt-plan(1))"},           \
         {"dtype", TOPT_OPT_STRING, ASK_AT(dtype), "T", "f32, f64 or bf16"},              \
         {"optimizer", TOPT_OPT_STRING, ASK_AT(optimizer), "O",                           \
          "sgd, momentum, adam, adamw, adafactor or adam8"},                              \
