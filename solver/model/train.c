@@ -203,6 +203,9 @@ static int refuse_part(const struct trainer *t, const char *pattern, int op)
 static int refuse_pattern(const struct trainer *t, const char *pattern, int linear)
 {
     const char *op = "", *tensor = NULL;
+    if (!strcmp(pattern, all_linear))
+        return topt_fail(t->err, TOPT_ERR_INVAL,
+                         "there is no linear operator but the head's");
     for (int i = 0; i < t->from->nops && !*op; i++)
         if (linear ? is_linear(&t->from->op[i]) : has_parameters(&t->from->op[i]))
             op = t->from->op[i].name;
@@ -355,6 +358,12 @@ static int adapt(struct trainer *t, int op, int y)
     return add_sum(t, o->name, y, add_maps(t, o->name, x, out->count, out->unit));
 }
 
+static int is_anything_trained(const struct topt_model *m)
+{
+    const struct topt_op *loss = &m->op[m->loss];
+    return m->tensor[loss->operand[loss->output].tensor].needs_gradient;
+}
+
 static int build(struct trainer *t)
 {
     const struct topt_model *m = t->from;
@@ -365,7 +374,11 @@ static int build(struct trainer *t)
             return -1;
         t->tensor[m->op[i].operand[m->op[i].output].tensor] = y;
     }
-    return topt_model_finish(t->to, t->err) || topt_model_note(t->to, m->note, t->err) ||
+    if (topt_model_finish(t->to, t->err))
+        return -1;
+    if (!is_anything_trained(t->to))
+        return topt_fail(t->err, TOPT_ERR_INVAL, "no parameter of the model is trained");
+    return topt_model_note(t->to, m->note, t->err) ||
                    topt_model_plan_only(t->to, m->plan_only, t->err)
                ? -1
                : 0;
