@@ -349,10 +349,10 @@ static int adapt(struct trainer *t, int op, int y)
 {
     const struct topt_op *o = &t->from->op[op];
     const struct topt_dim *out = &o->operand[o->output].dim[2];
-    struct parts p = parts_of(t, op);
-    int x = t->tensor[o->operand[o->input[0]].tensor];
     if (!t->adapted[op])
         return y;
+    struct parts p = parts_of(t, op);
+    int x = t->tensor[o->operand[o->input[0]].tensor];
     if (p.n)
         return adapt_parts(t, op, &p, x, y);
     return add_sum(t, o->name, y, add_maps(t, o->name, x, out->count, out->unit));

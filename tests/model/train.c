@@ -228,6 +228,26 @@ static void test_attributes(void)
     topt_model_destroy(m);
 }
 
+/* GPT-2, whose head is its table of tokens and whose projections are one module each. */
+static void test_tied(void)
+{
+    static const char gpt2[] =
+        "{'architectures':['GPT2LMHeadModel'],'model_type':'gpt2','n_ctx':1024,"
+        "'n_embd':768,'n_head':12,'n_layer':12,'n_positions':1024,'vocab_size':50257}";
+    struct topt_error err = {0};
+    struct topt_model_stats s = {0};
+    struct topt_model *m = import(gpt2, "lora:8:c_attn", &err);
+    if (ok(m != NULL, "c_attn of GPT-2 %s", err.text))
+        topt_model_stats(m, &s);
+    is_int(s.trained, 294912, "... has 294912 numbers in adapters of rank 8");
+    topt_model_destroy(m);
+    m = import(gpt2, "wte", &err);
+    if (ok(m != NULL, "a table that the head shares %s", err.text))
+        topt_model_stats(m, &s);
+    is_int(s.trained, (int64_t)50257 * 768, "... is trained");
+    topt_model_destroy(m);
+}
+
 /* Where parts of a projection have no adapter the others' come to the right numbers. */
 static void test_parts(void)
 {
@@ -261,5 +281,6 @@ int main(void)
     test_document();
     test_attributes();
     test_parts();
+    test_tied();
     return done_testing();
 }
