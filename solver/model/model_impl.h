@@ -29,6 +29,12 @@ struct topt_model *topt_hf_build(const json_t *doc, const char *name,
                                  const struct topt_import_options *o,
                                  struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Does the text hold the arguments that every decoder of Megatron-LM has, and a model from them. */
+int topt_megatron_looks_like(const char *text, size_t len);
+struct topt_model *topt_megatron_build(const char *text, size_t len, const char *name,
+                                       const struct topt_import_options *o,
+                                       struct topt_error *err) TOPT_MUST_CHECK;
+
 /* A model by its name in papers on strategy search; 'name' without the "paper:" before it. */
 struct topt_model *topt_paper_build(const char *name, const struct topt_import_options *o,
                                     struct topt_error *err) TOPT_MUST_CHECK;
