@@ -43,7 +43,7 @@ struct topt_question {
         {"loss", TOPT_OPT_STRING, ASK_AT(loss), "NAME",                                  \
          "of an ONNX graph: cross_entropy or mse (default: by its output)"},             \
         {"train", TOPT_OPT_STRING, ASK_AT(train), "WHAT",                                \
-         "all, names, or lora[:RANK[:NAMES]], +4bit or +8bit (topt-plan(1))"},           \
+         "all (default), names, or lora[:RANK[:NAMES]]; +4bit or +8bit"},                \
         {"dtype", TOPT_OPT_STRING, ASK_AT(dtype), "T", "f32, f64 or bf16"},              \
         {"optimizer", TOPT_OPT_STRING, ASK_AT(optimizer), "O",                           \
          "sgd, momentum, adam, adamw, adafactor or adam8"},                              \

@@ -32,7 +32,7 @@ struct args {
      "of an ONNX graph: cross_entropy or mse (default: by its output)"},                 \
     {                                                                                    \
         "train", TOPT_OPT_STRING, offsetof(struct args, import.train), "WHAT",           \
-            "all, names, or lora[:RANK[:NAMES]], +4bit or +8bit"                         \
+            "all (default), names, or lora[:RANK[:NAMES]]; +4bit or +8bit"               \
     }
 
 static const struct topt_option import_table[] = {BATCH_AND_SEQ,
