@@ -218,7 +218,6 @@ struct topt_operand_spec {
     enum topt_role role;
     int ndim;
     int8_t dim[TOPT_MAX_RANK]; /* operator dimension of each tensor dimension */
-    uint8_t needed;            /* INPUT: backward reads its value */
     uint8_t optional;          /* present only where the operator's attributes say so */
     uint8_t tensor_ok;         /* PARAM that may be another operator's tensor instead */
     uint8_t unitless;          /* statistics: unit 1 whatever the dimension's unit is */
