@@ -3,6 +3,7 @@
 #include "audited.h"
 #include "models.h"
 #include "tap.h"
+#include "topt_plan.h"
 #include "walk.h"
 
 #include <stdio.h>
@@ -111,6 +112,60 @@ static void test_levels(void)
     topt_model_destroy(m);
 }
 
+/* ---- searches ------------------------------------------------------------------------------------- */
+
+static const char four_blocks[] =
+    "{\"model_type\":\"llama\",\"hidden_size\":64,\"intermediate_size\":128,"
+    "\"num_hidden_layers\":4,\"num_attention_heads\":4,\"num_key_value_heads\":2,"
+    "\"vocab_size\":128,\"max_position_embeddings\":128,\"tie_word_embeddings\":false}";
+
+/* The fastest within a point's memory is that point. */
+static int finds_point(struct topt_request *r, const json_t *point,
+                       struct topt_error *err)
+{
+    json_t *plan = NULL;
+    r->mode = TOPT_MINI_TIME;
+    r->memory_limit = json_integer_value(json_object_get(point, "memory_bytes"));
+    if (topt_plan(r, &plan, err))
+        return 0;
+    int same = json_integer_value(json_object_get(plan, "time_ns")) ==
+               json_integer_value(json_object_get(point, "time_ns"));
+    json_decref(plan);
+    return same;
+}
+
+/* Frontiers whose blocks choose alike, though a first one without gradients at its start costs
+ * less; each point is checked by what it costs from scratch. */
+static void check_frontier(const char *train, enum topt_space space, int factors)
+{
+    struct topt_error err = {0};
+    struct topt_import_options o = {.batch = 4, .seq = 32, .train = train};
+    struct topt_model *m =
+        topt_model_import(four_blocks, sizeof four_blocks - 1, "config.json", &o, &err);
+    struct topt_request r;
+    json_t *doc = NULL;
+    topt_request_init(&r);
+    r.model = m;
+    r.hw = hw;
+    r.gpus = 4;
+    r.space = space;
+    r.blocks = TOPT_BLOCKS_ALIKE;
+    r.factors = factors;
+    if (!m || topt_plan_frontier(&r, &doc, &err)) {
+        ok(0, "%s: %s", train, err.text);
+        topt_model_destroy(m);
+        return;
+    }
+    const json_t *points = json_object_get(doc, "points");
+    int n = (int)json_array_size(points), found = 0, asked = 0;
+    for (int i = 0; i<n; i += n> 4 ? n / 4 : 1, asked++)
+        found += finds_point(&r, json_array_get(points, (size_t)i), &err);
+    ok(n > 0 && found == asked, "%s, %s: %d points, %d of %d found by their memory %s",
+       train, topt_space_name(space), n, found, asked, err.text);
+    json_decref(doc);
+    topt_model_destroy(m);
+}
+
 /* ---- random strategies --------------------------------------------------------------------------- */
 
 /* Nothing of a frozen parameter but its value; no product for its gradient. */
@@ -206,10 +261,20 @@ static void check_model(int number, const char *train, int nodes, int per_node)
 int main(void)
 {
     static const char *const train[] = {"lora:2", "*1*", "lora:2+4bit", "*[135]+8bit"};
+    static const char *const search[] = {"lora:4",          "lora:4:q_proj,v_proj",
+                                         "lora:4+4bit",     "lm_head,norm,norm2",
+                                         "h2.*,h3.*",       "lora:2:down_proj",
+                                         "h0.out,h2.norm1", "out",
+                                         "*.norm?",         "gate_up"};
     hw = topt_hw_load("v100-dgx1-2x8", NULL);
     test_bytes();
     test_floor();
     test_levels();
+    for (size_t i = 0; i < sizeof search / sizeof *search; i++) {
+        check_frontier(search[i], TOPT_SPACE_UNIFORM, TOPT_FACTORS_ALL);
+        check_frontier(search[i], TOPT_SPACE_CANONICAL, TOPT_FACTOR_ZERO);
+        check_frontier(search[i], TOPT_SPACE_FULL, TOPT_FACTOR_RECOMPUTE);
+    }
     for (size_t i = 0; i < sizeof test_models / sizeof *test_models; i++)
         for (int t = 0; t < 4; t++)
             check_model((int)i, train[t], 1 + t % 2, 3 - t % 2);
