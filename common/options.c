@@ -1,8 +1,8 @@
 /* options.c - one table of options per command. */
 #include "topt_options.h"
+#include "topt_near.h"
 #include "topt_text.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,12 +20,29 @@ static const struct topt_option *lookup(const struct topt_option *table, const c
     return NULL;
 }
 
+static int refuse_unknown(const struct topt_option *table, const char *given,
+                          struct topt_error *err)
+{
+    char name[64];
+    int len = (int)strcspn(given, "=");
+    struct topt_near near = {.name = name};
+    snprintf(name, sizeof name, "%.*s", len, given);
+    near.name += strspn(name, "-");
+    for (; table->name; table++)
+        topt_near_try(&near, table->name);
+    const char *meant = topt_near_name(&near);
+    return topt_fail(err, TOPT_ERR_USAGE,
+                     meant
+                         ? "unknown option '%.*s'; did you mean --%s? (--help names all)"
+                         : "unknown option '%.*s'; try --help",
+                     len < 100 ? len : 100, given, meant);
+}
+
 static int store(const struct topt_option *o, const char *value, void *target,
                  struct topt_error *err)
 {
     void *field = (char *)target + o->offset;
     int rc = 0;
-    char *end;
     switch (o->kind) {
     case TOPT_OPT_FLAG:
         *(int *)field = 1;
@@ -34,20 +51,19 @@ static int store(const struct topt_option *o, const char *value, void *target,
         *(const char **)field = value;
         break;
     case TOPT_OPT_INT:
-        rc = topt_parse_int(value, 0, INT64_MAX, field, err);
+    case TOPT_OPT_COUNT:
+        rc = topt_parse_int(value, o->kind == TOPT_OPT_COUNT, INT64_MAX, field, err);
+        break;
+    case TOPT_OPT_REAL:
+    case TOPT_OPT_POSITIVE:
+        rc = topt_parse_real(value, o->kind == TOPT_OPT_POSITIVE, field, err);
         break;
     case TOPT_OPT_BYTES:
         rc = topt_parse_bytes(value, field, err);
         break;
-    case TOPT_OPT_REAL: {
-        double v = strtod(value, &end);
-        if (end == value || *end || !isfinite(v) || v < 0)
-            rc = topt_fail(err, TOPT_ERR_INVAL, "'%s' is not a number of at least 0",
-                           value);
-        else
-            *(double *)field = v;
+    case TOPT_OPT_MEMORY:
+        rc = topt_parse_memory(value, field, err);
         break;
-    }
     }
     if (rc) {
         topt_wrap(err, "%s%s", dashes(o), o->name);
@@ -82,7 +98,7 @@ int topt_options_parse(const struct topt_option *table, int argc, char **argv,
         size_t len = eq ? (size_t)(eq - name) : strlen(name);
         const struct topt_option *o = lookup(table, name, len);
         if (!o)
-            return topt_fail(err, TOPT_ERR_USAGE, "unknown option '%s'; try --help", a);
+            return refuse_unknown(table, a, err);
         const char *value = eq ? eq + 1 : NULL;
         if (o->kind == TOPT_OPT_FLAG && value)
             return topt_fail(err, TOPT_ERR_USAGE, "--%s takes no value", o->name);

@@ -1,14 +1,11 @@
-/* text.c - growing text, whole files, quantities. */
+/* text.c - growing text and whole files. */
 #include "topt_text.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -200,80 +197,4 @@ int topt_write_file(const char *path, const void *data, size_t len,
     return bad ? topt_fail(err, TOPT_ERR_IO, "can't write '%s': %s", path,
                            strerror(saved))
                : 0;
-}
-
-int topt_parse_int(const char *s, int64_t min, int64_t max, int64_t *ret,
-                   struct topt_error *err)
-{
-    char *end;
-    errno = 0;
-    long long v = strtoll(s, &end, 10);
-    if (end == s || *end != '\0')
-        return topt_fail(err, TOPT_ERR_INVAL, "'%s' is not a whole number", s);
-    if (errno || v < min || v > max)
-        return topt_fail(err, TOPT_ERR_INVAL, "%s is outside %lld..%lld", s,
-                         (long long)min, (long long)max);
-    *ret = v;
-    return 0;
-}
-
-int topt_parse_bytes(const char *s, int64_t *ret_bytes, struct topt_error *err)
-{
-    static const char units[] = "KMGT", digits[] = "0123456789";
-    char *end;
-    errno = 0;
-    double v = strtod(s, &end);
-    if (end == s || !isfinite(v) || errno)
-        return topt_fail(err, TOPT_ERR_INVAL, "'%s' is not a size; write 16GiB or 4096",
-                         s);
-    while (isspace((unsigned char)*end))
-        end++;
-    const char *u = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
-    if (u) {
-        double base = strcasecmp(end + 1, "B") == 0 ? 1000.0 : 1024.0;
-        if (end[1] != '\0' && strcasecmp(end + 1, "B") && strcasecmp(end + 1, "iB"))
-            u = NULL;
-        else
-            v *= pow(base, (double)(u - units) + 1);
-    }
-    if (!u && *end != '\0' && strcasecmp(end, "B"))
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "'%s' has an unknown unit; use KiB, MiB, GiB, TiB", s);
-    if (v < 1 || v >= 0x1p62)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         v < 1 ? "'%s' must be a positive size"
-                               : "'%s' is too large a size; below 2^62 bytes",
-                         s);
-    /* Doubles have not every whole number. */
-    *ret_bytes = u || s[strspn(s, digits)] ? (int64_t)v : strtoll(s, NULL, 10);
-    return 0;
-}
-
-/* 'v' in the largest of the 'n' units that leaves at least 1, with about three digits. */
-static char *show(double v, double step, const char *const *unit, size_t n, char *buf,
-                  size_t size)
-{
-    size_t i = 0;
-    while (fabs(v) >= step && i + 1 < n) {
-        v /= step;
-        i++;
-    }
-    snprintf(buf, size,
-             i == 0          ? "%.0f %s"
-             : fabs(v) < 100 ? "%.2f %s"
-                             : "%.1f %s",
-             v, unit[i]);
-    return buf;
-}
-
-char *topt_show_bytes(int64_t bytes, char *buf, size_t size)
-{
-    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    return show((double)bytes, 1024, unit, sizeof unit / sizeof *unit, buf, size);
-}
-
-char *topt_show_ns(int64_t ns, char *buf, size_t size)
-{
-    static const char *const unit[] = {"ns", "us", "ms", "s"};
-    return show((double)ns, 1000, unit, sizeof unit / sizeof *unit, buf, size);
 }

@@ -15,11 +15,14 @@
 #include "topt_error.h"
 
 enum topt_option_kind {
-    TOPT_OPT_FLAG,   /* int, set to 1 */
-    TOPT_OPT_STRING, /* const char * */
-    TOPT_OPT_INT,    /* int64_t, at least 0 */
-    TOPT_OPT_REAL,   /* double, at least 0 */
-    TOPT_OPT_BYTES,  /* int64_t */
+    TOPT_OPT_FLAG,     /* int, set to 1 */
+    TOPT_OPT_STRING,   /* const char * */
+    TOPT_OPT_INT,      /* int64_t, at least 0 */
+    TOPT_OPT_COUNT,    /* int64_t, at least 1 */
+    TOPT_OPT_REAL,     /* double, at least 0 */
+    TOPT_OPT_POSITIVE, /* double, above 0 */
+    TOPT_OPT_BYTES,    /* int64_t */
+    TOPT_OPT_MEMORY,   /* int64_t; a small number without a unit is refused */
 };
 
 struct topt_option {

@@ -34,14 +34,36 @@ char *topt_read_file(const char *path, size_t max_bytes, size_t *ret_len,
 int topt_write_file(const char *path, const void *data, size_t len,
                     struct topt_error *err) TOPT_MUST_CHECK;
 
+/* What people write: blanks around a value are passed over, and what is refused is INVAL, whose
+ * text says what to write instead.  quantity.c */
+
 /* "16GiB", "14.5 GB", "4096", "512K": bytes.  K/M/G/T and KiB.. are powers of 1024, KB..
  * powers of 1000.  Must be positive and below 2^62. */
 int topt_parse_bytes(const char *s, int64_t *ret_bytes,
                      struct topt_error *err) TOPT_MUST_CHECK;
+/* The same for the memory of a device or a search: a number below 1 MiB without a unit, which
+ * was meant with one, is refused. */
+int topt_parse_memory(const char *s, int64_t *ret_bytes,
+                      struct topt_error *err) TOPT_MUST_CHECK;
 
 /* A decimal integer within [min, max] and nothing after it. */
 int topt_parse_int(const char *s, int64_t min, int64_t max, int64_t *ret,
                    struct topt_error *err) TOPT_MUST_CHECK;
+/* A finite number of at least 0, or above it. */
+int topt_parse_real(const char *s, int above_zero, double *ret,
+                    struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The next item of "a,b,c", without the blanks around it; '*at' is NULL before the first.
+ * Returns 1, 0 past the last, or -1 where a place is empty, an item was there before, or it is no
+ * shorter than 'size'. */
+int topt_list_next(const char *list, const char **at, char *item, size_t size,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+/* One more of the 'n' counts of a list that takes 'most', each once. */
+int topt_count_add(int64_t v, int64_t *list, int most, int *n,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+/* "1,2,4": at most 'most' counts of 1 to 'max', each once. */
+int topt_parse_counts(const char *s, int64_t max, int64_t *ret, int most, int *ret_n,
+                      struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Short forms for people: "14.5 GiB", "3.21 ms".  Return 'buf'. */
 char *topt_show_bytes(int64_t bytes, char *buf, size_t size);

@@ -2,6 +2,7 @@
 #include "planner.h"
 #include "server.h"
 #include "topt_json.h"
+#include "topt_near.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,23 +105,54 @@ struct reply api_models(const struct request *q)
                    &err);
 }
 
+/* The names in a list of documents that 'near' may be a slip of. */
+static void try_names(json_t *list, struct topt_near *near, char *buf)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(list, i, row)
+    {
+        const char *name = json_string_value(json_object_get(row, "name"));
+        if (name)
+            topt_near_try(near, name);
+    }
+    topt_near_words(near, buf);
+    json_decref(list);
+}
+
+int find_model(struct server *s, const char *key, char **ret_id, char **ret_name,
+               char **ret_doc, struct topt_error *err)
+{
+    char meant[TOPT_NEAR_WORDS];
+    struct topt_near near = {.name = key};
+    int rc = store_get_model(s->store, key, ret_id, ret_name, ret_doc, err);
+    if (rc == 0 || err->code != TOPT_ERR_NOTFOUND)
+        return rc;
+    try_names(store_list_models(s->store, LIST_LIMIT, err), &near, meant);
+    return topt_fail(err, TOPT_ERR_NOTFOUND,
+                     "no model has the id '%.60s', and not just one the name%s (GET "
+                     "/v1/models lists them)",
+                     key, meant);
+}
+
 struct reply api_model_get(const struct request *q)
 {
     struct reply r;
     struct topt_error err = {0};
     struct planner_facts facts;
-    char *name = NULL, *doc = NULL;
+    char *id = NULL, *name = NULL, *doc = NULL;
     if (no_parameters(q, &r) < 0)
         return r;
-    if (store_get_model(q->server->store, q->arg, &name, &doc, &err) < 0 ||
+    if (find_model(q->server, q->arg, &id, &name, &doc, &err) < 0 ||
         planner_model_facts(doc, name, &facts, &err) < 0) {
         r = reply_fail(q, NULL, &err);
     } else {
-        json_t *out = facts_json(q->arg, &facts);
+        json_t *out = facts_json(id, &facts);
         if (out)
             json_object_set_new(out, "model", json_loads(doc, 0, NULL));
         r = reply_json(200, out);
     }
+    free(id);
     free(name);
     free(doc);
     return r;
@@ -156,6 +188,17 @@ static int shipped(const char *name, char **ret_id, char **ret_doc,
     return 0;
 }
 
+static void refuse_hw(struct server *s, const char *key, struct topt_error *err)
+{
+    char meant[TOPT_NEAR_WORDS];
+    struct topt_near near = {.name = key};
+    for (const char *const *n = planner_hw_shipped(); *n; n++)
+        topt_near_try(&near, *n);
+    try_names(store_list_hw(s->store, LIST_LIMIT, err), &near, meant);
+    topt_fail(err, TOPT_ERR_NOTFOUND,
+              "unknown hardware '%.80s'%s (GET /v1/hardware lists all)", key, meant);
+}
+
 int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
             struct topt_error *err)
 {
@@ -169,8 +212,7 @@ int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
             err, TOPT_ERR_INVAL,
             "hw is missing and this server has no default; GET /v1/hardware lists them");
     else if (rc < 0 && err->code == TOPT_ERR_NOTFOUND)
-        topt_fail(err, TOPT_ERR_NOTFOUND,
-                  "no hardware profile '%.80s'; GET /v1/hardware lists them", key);
+        refuse_hw(s, key, err);
     return rc;
 }
 

@@ -196,6 +196,8 @@ static struct reply plan_text(const json_t *answer)
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         add_line(&t, lines[i].key, json_object_get(answer, lines[i].field));
     add_uniform(&t, json_object_get(answer, "uniform"));
+    if (json_object_get(answer, "uniform"))
+        add_line(&t, "TOPT_ACCUMULATION", json_object_get(answer, "micro_batches"));
     if (t.oom)
         topt_text_fini(&t);
     return reply_owned(200, "text/plain; charset=utf-8", t.s);
@@ -321,7 +323,11 @@ static struct reply ended(const struct request *q, struct job *job,
     if (st->state == JOB_DONE)
         return stored_reply(q, job_data(job));
     if (st->err.code != TOPT_ERR_CANCELED)
-        return reply_fail(q, st->err.code == TOPT_ERR_INVAL ? "model" : NULL, &st->err);
+        return reply_fail(q,
+                          st->err.code == TOPT_ERR_INVAL || st->err.code == TOPT_ERR_USAGE
+                              ? "model"
+                              : NULL,
+                          &st->err);
     if (atomic_load(&q->server->stopping))
         return reply_error(q, 503, "stopping", NULL, NULL, "the server is stopping");
     return st->state == JOB_FAILED
@@ -452,19 +458,18 @@ static int inline_model(const struct request *q, struct question *x, const json_
     return -1;
 }
 
-static int known_model(const struct request *q, struct question *x, const char *id,
+static int known_model(const struct request *q, struct question *x, const char *key,
                        struct reply *ret)
 {
     struct topt_error err = {0};
-    if (strlen(id) < sizeof x->model_id &&
-        store_get_model(q->server->store, id, &x->model_name, &x->model, &err) == 0) {
-        strcpy(x->model_id, id);
-        return 0;
+    char *id = NULL;
+    if (find_model(q->server, key, &id, &x->model_name, &x->model, &err) < 0) {
+        *ret = reply_fail(q, "model_id", &err);
+        return -1;
     }
-    if (!err.code || err.code == TOPT_ERR_NOTFOUND)
-        topt_fail(&err, TOPT_ERR_NOTFOUND, "no model '%.60s' is registered", id);
-    *ret = reply_fail(q, "model_id", &err);
-    return -1;
+    snprintf(x->model_id, sizeof x->model_id, "%s", id);
+    free(id);
+    return 0;
 }
 
 /* (a) a JSON request that holds the model or its id. */

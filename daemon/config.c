@@ -4,6 +4,7 @@
  * the order of precedence, so a setting means the same and fails the same everywhere. */
 #include "config.h"
 #include "topt_options.h"
+#include "topt_place.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -115,25 +116,20 @@ static int parse_file(struct config *c, const char *path, struct topt_error *err
 }
 
 /* Where things live when nobody said. */
-static void default_places(struct config *c)
+static int default_places(struct config *c, struct topt_error *err)
 {
-    const char *run = getenv("XDG_RUNTIME_DIR"), *home = getenv("HOME");
-    char local[400];
-    snprintf(local, sizeof local, "%.360s/.local/state/topt",
-             home && *home ? home : "/tmp");
-    int root = geteuid() == 0;
+    const char *home = getenv("HOME");
     if (c->state)
         snprintf(c->state_dir, sizeof c->state_dir, "%s", c->state);
+    else if (geteuid() == 0)
+        snprintf(c->state_dir, sizeof c->state_dir, "/var/lib/topt");
     else
-        snprintf(c->state_dir, sizeof c->state_dir, "%s", root ? "/var/lib/topt" : local);
-    if (c->socket)
-        snprintf(c->socket_path, sizeof c->socket_path, "%s", c->socket);
-    else if (root)
-        snprintf(c->socket_path, sizeof c->socket_path, "/run/topt/toptd.sock");
-    else if (run && *run)
-        snprintf(c->socket_path, sizeof c->socket_path, "%.80s/topt/toptd.sock", run);
-    else
-        snprintf(c->socket_path, sizeof c->socket_path, "%.90s/toptd.sock", local);
+        snprintf(c->state_dir, sizeof c->state_dir, "%.360s/.local/state/topt",
+                 home && *home ? home : "/tmp");
+    if (!c->socket)
+        return topt_place_listen(c->socket_path, err);
+    snprintf(c->socket_path, sizeof c->socket_path, "%s", c->socket);
+    return 0;
 }
 
 static int check(const struct config *c, struct topt_error *err)
@@ -198,8 +194,7 @@ int config_load(struct config *c, int argc, char **argv, struct topt_error *err)
         return -1;
     if (parse_environment(c, err) < 0 || parse(c, argc, argv, err) < 0)
         return -1;
-    default_places(c);
-    return check(c, err);
+    return default_places(c, err) || check(c, err) ? -1 : 0;
 }
 
 void config_fini(struct config *c)

@@ -7,13 +7,14 @@
 #include <stdio.h>
 
 #include "topt_error.h"
+#include "topt_place.h"
 #include "topt_text.h"
 
 /* X(field, flag, kind, default, argument, help).  The environment's name is TOPT_ and the
  * flag in capitals with '_' for '-'. */
 #define TOPTD_SETTINGS(X)                                                                \
     X(socket, "socket", STRING, NULL, "PATH",                                            \
-      "Unix socket (default: /run/topt/toptd.sock as root)")                             \
+      "Unix socket (default: /run/topt/toptd.sock as root, see the man page)")           \
     X(listen, "listen", STRING, NULL, "ADDR:PORT",                                       \
       "also listen on a loopback address; port 0 takes a free one")                      \
     X(port_file, "port-file", STRING, NULL, "FILE", "write the TCP port there")          \
@@ -47,7 +48,7 @@ struct config {
     TOPTD_SETTINGS(X)
 #undef X
     struct topt_text file; /* strings of the settings point in here */
-    char socket_path[108], state_dir[512];
+    char socket_path[TOPT_PLACE_PATH], state_dir[512];
 };
 
 /* Defaults, then the file, then the environment, then flags.  Returns 1 where --help or

@@ -10,6 +10,7 @@
 #include "listen.h"
 #include "planner.h"
 #include "topt_log.h"
+#include "topt_near.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -43,14 +44,18 @@ static int set_log(const struct config *c, struct topt_error *err)
                   {"warning", TOPT_LOG_WARN},
                   {"info", TOPT_LOG_INFO},
                   {"debug", TOPT_LOG_DEBUG}};
-    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+    struct topt_near near = {.name = c->log_level};
+    char meant[TOPT_NEAR_WORDS];
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        topt_near_try(&near, levels[i].name);
         if (!strcmp(levels[i].name, c->log_level)) {
             topt_log_init("toptd", levels[i].level, getenv("JOURNAL_STREAM") != NULL);
             return 0;
         }
+    }
     return topt_fail(err, TOPT_ERR_USAGE,
-                     "--log-level '%s': error, warning, info or debug is needed",
-                     c->log_level);
+                     "unknown --log-level '%.40s'%s (one of error, warning, info, debug)",
+                     c->log_level, topt_near_words(&near, meant));
 }
 
 /* Threads inherit the mask, so only the main thread gets them. */
@@ -97,8 +102,11 @@ static int check_default_hw(struct server *s, struct topt_error *err)
     char *id, *doc;
     if (!s->config->hw)
         return 0;
-    if (find_hw(s, "", &id, &doc, err) < 0)
+    if (find_hw(s, "", &id, &doc, err) < 0) {
+        if (err->code == TOPT_ERR_NOTFOUND)
+            err->code = TOPT_ERR_USAGE;
         return topt_wrap(err, "--hw");
+    }
     free(id);
     free(doc);
     return 0;

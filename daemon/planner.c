@@ -45,37 +45,32 @@ json_t *planner_model_document(const char *bytes, size_t len, const char *what,
     return doc;
 }
 
-/* The words of 'q' in 'r'. */
+static const char *said(const char *word)
+{
+    return *word ? word : NULL;
+}
+
+/* The words of 'q' in 'r', which borrows them. */
 static int fill_words(const struct query *q, struct topt_request *r,
                       const char **ret_source, struct topt_error *err)
 {
-    *ret_source = "mode";
-    r->mode = TOPT_PROFILING;
-    if (q->kind == QUERY_PLAN && topt_mode_parse(q->mode, &r->mode, err) < 0)
-        return -1;
-    *ret_source = "space";
-    if (topt_space_parse(q->space, &r->space, err) < 0)
-        return -1;
-    *ret_source = "blocks";
-    if (topt_blocks_parse(q->blocks, &r->blocks, err) < 0)
-        return -1;
-    *ret_source = "factors";
-    if (topt_factors_parse(q->factors, &r->factors, err) < 0)
-        return -1;
-    *ret_source = "dtype";
-    if (topt_dtype_parse(q->dtype, &r->settings.dtype, err) < 0)
-        return -1;
-    *ret_source = "optimizer";
-    if (topt_optimizer_parse(q->optimizer, &r->settings.optimizer, err) < 0)
-        return -1;
-    *ret_source = "algorithm";
-    if (topt_algorithm_check(q->algorithm, err) < 0)
-        return -1;
-    *ret_source = "overlap";
-    if (topt_overlap_parse(q->overlap, &r->settings.overlap, err) < 0)
-        return -1;
-    *ret_source = "eager";
-    return topt_eager_parse(q->eager, &r->settings.eager, err);
+    const struct topt_words w = {.mode = q->kind == QUERY_PLAN ? q->mode : "profiling",
+                                 .framework = said(q->framework),
+                                 .space = said(q->space),
+                                 .blocks = said(q->blocks),
+                                 .factors = said(q->factors),
+                                 .counts = said(q->counts),
+                                 .algorithm = said(q->algorithm),
+                                 .precision = said(q->precision),
+                                 .optimizer = said(q->optimizer),
+                                 .overlap = said(q->overlap),
+                                 .eager = said(q->eager),
+                                 .batch = q->batch,
+                                 .seq = q->seq,
+                                 .tensor_parallel = q->tensor_parallel};
+    r->counts = TOPT_COUNTS_WHOLE;
+    r->min_efficiency = q->min_efficiency;
+    return topt_request_read(&w, r, ret_source, err);
 }
 
 int planner_check_query(const struct query *q, const char **ret_source,
@@ -134,16 +129,14 @@ static int fill_request(const struct planner_question *q, const struct topt_mode
         r->gpus = x->gpus[0];
     }
     r->max_gpus = x->max_gpus;
-    r->pow2_counts = !strcmp(x->counts, "pow2");
     r->memory_limit = x->memory_bytes;
     r->sequence_splits = x->sequence_splits;
     r->micro_batches = x->micro_batches;
-    r->algorithm = strcmp(x->algorithm, "ft") ? x->algorithm : NULL;
     r->epsilon = x->epsilon;
     r->threads = q->threads;
     r->max_table_bytes = x->max_table_bytes ? x->max_table_bytes : q->max_table_bytes;
     r->cancel = q->cancel;
-    return 0;
+    return topt_request_complete(r, err);
 }
 
 static int ask(const struct planner_question *q, const struct topt_model *m,

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { WORD, NAME, LIST, LABEL, INT, BYTES, REAL, BOOL, COUNTS };
+enum kind { WORD, NAME, LIST, LABEL, INT, BYTES, MEMORY, REAL, BOOL, COUNTS };
 
 enum {
     PLAN = 1 << QUERY_PLAN,
@@ -35,21 +35,24 @@ struct field {
 #define NUM(f)  offsetof(struct query, f), 0
 static const struct field fields[] = {
     {"mode", WORD, PLAN, 1, TEXT(mode)},
-    {"model_id", NAME, PLAN, 0, TEXT(model_id)},
+    {"model_id", LABEL, PLAN, 0, TEXT(model_id)},
     {"hw", NAME, ANY, 0, TEXT(hw)},
     {"gpus", COUNTS, PLAN | FRONTIER, 1, NUM(gpus), 1, 1 << 20},
-    {"max_gpus", INT, PLAN | CURVE, 1, NUM(max_gpus), 0, 1 << 20},
+    {"max_gpus", INT, PLAN | CURVE, 1, NUM(max_gpus), 1, 1 << 20},
     {"memory_bytes", BYTES, ANY, 1, NUM(memory_bytes), 1, (int64_t)1 << 61},
-    {"memory", BYTES, ANY, 0, NUM(memory_bytes), 1, (int64_t)1 << 61},
+    {"memory", MEMORY, ANY, 0, NUM(memory_bytes), 1, (int64_t)1 << 61},
     {"batch", INT, ANY, 1, NUM(batch), 1, 1 << 30},
     {"seq", INT, ANY, 1, NUM(seq), 1, 1 << 30},
     {"space", WORD, ANY, 1, TEXT(space)},
     {"blocks", WORD, ANY, 1, TEXT(blocks)},
     {"factors", LIST, ANY, 1, TEXT(factors)},
-    {"micro_batches", INT, ANY, 1, NUM(micro_batches), 0, 1 << 30},
+    {"micro_batches", INT, ANY, 1, NUM(micro_batches), 1, 1 << 30},
     {"algorithm", WORD, PLAN | CURVE | FRONTIER, 1, TEXT(algorithm)},
     {"optimizer", WORD, ANY, 1, TEXT(optimizer)},
-    {"dtype", WORD, ANY, 1, TEXT(dtype)},
+    {"framework", WORD, ANY, 1, TEXT(framework)},
+    {"precision", WORD, ANY, 1, TEXT(precision)},
+    {"tensor_parallel", BOOL, ANY, 1, NUM(tensor_parallel), 0, 1},
+    {"min_efficiency", REAL, PLAN, 1, NUM(min_efficiency), 0, 1},
     {"overlap", WORD, ANY, 1, TEXT(overlap)},
     {"eager", LIST, ANY, 1, TEXT(eager)},
     {"counts", WORD, PLAN | CURVE, 1, TEXT(counts)},
@@ -63,17 +66,7 @@ enum { NFIELDS = sizeof fields / sizeof *fields };
 
 static void set_defaults(enum query_kind kind, struct query *q)
 {
-    *q = (struct query){.kind = kind,
-                        .space = "auto",
-                        .blocks = "auto",
-                        .factors = "auto",
-                        .algorithm = "ft",
-                        .optimizer = "adam",
-                        .dtype = "f32",
-                        .counts = "all",
-                        .overlap = "none",
-                        .eager = "none",
-                        .wait_ms = -1};
+    *q = (struct query){.kind = kind, .wait_ms = -1};
 }
 
 static const struct field *find(enum query_kind kind, const char *name)
@@ -103,9 +96,6 @@ static int store_text(const struct field *f, const char *s, struct query *q,
     if (strlen(s) >= f->size)
         return topt_fail(err, TOPT_ERR_INVAL, "%s is longer than %zu bytes", f->name,
                          f->size - 1);
-    if (f->kind == LIST && s[strspn(s, "abcdefghijklmnopqrstuvwxyz,")])
-        return topt_fail(err, TOPT_ERR_INVAL, "%s must be words with commas between",
-                         f->name);
     if (f->kind < LIST && !query_is_name(s, f->size - 1))
         return topt_fail(err, TOPT_ERR_INVAL,
                          "%s must be a name of letters, digits and \"._-\""
@@ -118,27 +108,42 @@ static int store_text(const struct field *f, const char *s, struct query *q,
     return 0;
 }
 
+/* Words with commas between, each once; kept without the blanks around them. */
+static int store_list(const struct field *f, const char *s, struct query *q,
+                      struct topt_error *err)
+{
+    char *to = (char *)q + f->offset, word[32];
+    const char *at = NULL;
+    size_t n = 0;
+    int rc;
+    if (strlen(s) >= f->size)
+        return topt_fail(err, TOPT_ERR_INVAL, "%s is longer than %zu bytes", f->name,
+                         f->size - 1);
+    while ((rc = topt_list_next(s, &at, word, sizeof word, err)) > 0) {
+        if (word[strspn(word, "abcdefghijklmnopqrstuvwxyz")])
+            return topt_fail(err, TOPT_ERR_INVAL, "%s must be words with commas between",
+                             f->name);
+        n += (size_t)snprintf(to + n, f->size - n, "%s%s", n ? "," : "", word);
+    }
+    return rc ? topt_wrap(err, "%s", f->name) : 0;
+}
+
+static int check_range(const struct field *f, int64_t v, struct topt_error *err)
+{
+    if (v >= f->min && v <= f->max)
+        return 0;
+    return topt_fail(err, TOPT_ERR_INVAL, "%s: %lld is too %s; give at %s %lld", f->name,
+                     (long long)v, v < f->min ? "small" : "large",
+                     v < f->min ? "least" : "most",
+                     (long long)(v < f->min ? f->min : f->max));
+}
+
 static int store_int(const struct field *f, int64_t v, struct query *q,
                      struct topt_error *err)
 {
-    if (v < f->min || v > f->max)
-        return topt_fail(err, TOPT_ERR_INVAL, "%s is %lld, outside %lld..%lld", f->name,
-                         (long long)v, (long long)f->min, (long long)f->max);
-    *(int64_t *)((char *)q + f->offset) = v;
-    return 0;
-}
-
-static int store_count(const struct field *f, int64_t v, struct query *q,
-                       struct topt_error *err)
-{
-    if (q->ngpus == QUERY_MAX_COUNTS)
-        return topt_fail(err, TOPT_ERR_INVAL, "%s lists more than %d counts", f->name,
-                         QUERY_MAX_COUNTS);
-    struct field at = *f;
-    at.offset += (size_t)q->ngpus * sizeof *q->gpus;
-    if (store_int(&at, v, q, err) < 0)
+    if (check_range(f, v, err) < 0)
         return -1;
-    q->ngpus++;
+    *(int64_t *)((char *)q + f->offset) = v;
     return 0;
 }
 
@@ -152,21 +157,22 @@ static int store_real(const struct field *f, double v, struct query *q,
     return 0;
 }
 
+/* A size as it is written; only what bears "bytes" in its name takes few of them bare. */
+static int parse_size(const struct field *f, const char *s, struct query *q,
+                      struct topt_error *err)
+{
+    int64_t v;
+    if (f->kind == MEMORY ? topt_parse_memory(s, &v, err) : topt_parse_bytes(s, &v, err))
+        return topt_wrap(err, "%s", f->name);
+    return store_int(f, v, q, err);
+}
+
 static int parse_counts(const struct field *f, const char *s, struct query *q,
                         struct topt_error *err)
 {
-    char copy[512];
-    if (strlen(s) >= sizeof copy)
-        return topt_fail(err, TOPT_ERR_INVAL, "%s is too long", f->name);
-    strcpy(copy, s);
-    for (char *next = copy, *part; (part = strsep(&next, ","));) {
-        int64_t v;
-        if (topt_parse_int(part, f->min, f->max, &v, err) < 0)
-            return topt_wrap(err, "%s", f->name);
-        if (store_count(f, v, q, err) < 0)
-            return -1;
-    }
-    return 0;
+    return topt_parse_counts(s, f->max, q->gpus, QUERY_MAX_COUNTS, &q->ngpus, err)
+               ? topt_wrap(err, "%s", f->name)
+               : 0;
 }
 
 static int parse_bool(const struct field *f, const char *s, struct query *q,
@@ -196,17 +202,17 @@ static int store_string(const struct field *f, const char *s, struct query *q,
     switch (f->kind) {
     case WORD:
     case NAME:
-    case LIST:
     case LABEL:
         return store_text(f, s, q, err);
+    case LIST:
+        return store_list(f, s, q, err);
     case INT:
         if (topt_parse_int(s, f->min, f->max, &v, err) < 0)
             return topt_wrap(err, "%s", f->name);
         return store_int(f, v, q, err);
     case BYTES:
-        if (topt_parse_bytes(s, &v, err) < 0)
-            return topt_wrap(err, "%s", f->name);
-        return store_int(f, v, q, err);
+    case MEMORY:
+        return parse_size(f, s, q, err);
     case REAL:
         return parse_real(f, s, q, err);
     case BOOL:
@@ -215,6 +221,17 @@ static int store_string(const struct field *f, const char *s, struct query *q,
         return parse_counts(f, s, q, err);
     }
     return topt_fail(err, TOPT_ERR_INTERNAL, "field %s has no kind", f->name);
+}
+
+/* A count of JSON: one more of the list. */
+static int store_count(const struct field *f, int64_t v, struct query *q,
+                       struct topt_error *err)
+{
+    if (check_range(f, v, err) < 0)
+        return -1;
+    return topt_count_add(v, q->gpus, QUERY_MAX_COUNTS, &q->ngpus, err)
+               ? topt_wrap(err, "%s", f->name)
+               : 0;
 }
 
 /* A JSON array of counts. */
@@ -234,14 +251,25 @@ static int store_array(const struct field *f, const json_t *array, struct query 
     return i ? 0 : topt_fail(err, TOPT_ERR_INVAL, "%s is empty", f->name);
 }
 
+/* A JSON number is read as one that is written. */
+static int store_memory(const struct field *f, int64_t v, struct query *q,
+                        struct topt_error *err)
+{
+    char digits[24];
+    snprintf(digits, sizeof digits, "%lld", (long long)v);
+    return parse_size(f, digits, q, err);
+}
+
 static int store_json(const struct field *f, const json_t *v, struct query *q,
                       struct topt_error *err)
 {
     int text = f->kind <= LABEL;
-    if (json_is_string(v) && (text || f->kind == BYTES))
+    if (json_is_string(v) && (text || f->kind == BYTES || f->kind == MEMORY))
         return store_string(f, json_string_value(v), q, err);
     if (json_is_integer(v) && (f->kind == INT || f->kind == BYTES))
         return store_int(f, json_integer_value(v), q, err);
+    if (json_is_integer(v) && f->kind == MEMORY)
+        return store_memory(f, json_integer_value(v), q, err);
     if (json_is_integer(v) && f->kind == COUNTS)
         return store_count(f, json_integer_value(v), q, err);
     if (json_is_array(v) && f->kind == COUNTS)
@@ -275,17 +303,13 @@ static int need_counts(const struct query *q, int most, const char **ret_source,
 /* What fields need of each other.  Turns mode profiling into a curve. */
 static int check(struct query *q, const char **ret_source, struct topt_error *err)
 {
-    *ret_source = "counts";
-    if (strcmp(q->counts, "all") && strcmp(q->counts, "pow2"))
-        return topt_fail(err, TOPT_ERR_INVAL, "counts must be all or pow2");
     if (q->kind == QUERY_FRONTIER)
         return need_counts(q, 1, ret_source, err);
     if (q->kind == QUERY_CURVE)
         return 0;
     *ret_source = "mode";
     if (!*q->mode)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "mode is missing: mini-parallelism, mini-time or profiling");
+        strcpy(q->mode, q->ngpus ? "mini-time" : "mini-parallelism");
     if (!strcmp(q->mode, "profiling")) {
         q->kind = QUERY_CURVE;
         *q->mode = '\0';

@@ -17,15 +17,16 @@ enum query_kind { QUERY_PLAN, QUERY_CURVE, QUERY_FRONTIER };
 
 struct query {
     enum query_kind kind;
-    char mode[24], space[24], blocks[16], factors[40], algorithm[24], optimizer[24],
-        dtype[16], counts[8], overlap[8], eager[48];
-    char hw[80], model_id[80], name[128];
+    /* "": not said */
+    char mode[24], framework[16], space[24], blocks[16], factors[40], algorithm[24],
+        optimizer[24], precision[16], counts[8], overlap[8], eager[48];
+    char hw[80], model_id[128], name[128];
     int64_t gpus[QUERY_MAX_COUNTS];
     int ngpus;
     int64_t max_gpus, memory_bytes, batch, seq, micro_batches,
         max_table_bytes; /* 0: not said */
-    double epsilon;
-    int sequence_splits;
+    double epsilon, min_efficiency;
+    int sequence_splits, tensor_parallel;
     int64_t wait_ms; /* -1: not said */
 };
 

@@ -120,6 +120,10 @@ void search_destroy(void *data);
 int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
             struct topt_error *err) TOPT_MUST_CHECK;
 
+/* A model by id or name: owned strings. */
+int find_model(struct server *s, const char *key, char **ret_id, char **ret_name,
+               char **ret_doc, struct topt_error *err) TOPT_MUST_CHECK;
+
 /* Parse a body that is a model's file: JSON, or ONNX, which becomes a native document of so many
  * samples and positions (0: the file's).  NULL with '*ret' filled. */
 json_t *parse_model(const struct request *q, const char *what, int64_t batch, int64_t seq,

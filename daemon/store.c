@@ -30,7 +30,10 @@ enum { BUSY_MS = 5000 };
     X(ROLLBACK, "ROLLBACK")                                                              \
     X(PUT_MODEL,                                                                         \
       "INSERT OR IGNORE INTO models (id, name, doc, created) VALUES (?,?,?,?)")          \
-    X(GET_MODEL, "SELECT id, name, doc FROM models WHERE id = ?")                        \
+    X(GET_MODEL, "SELECT id, name, doc FROM models WHERE id = ?1 UNION ALL"              \
+                 " SELECT min(id), min(name), min(doc) FROM models WHERE name = ?1"      \
+                 " AND NOT EXISTS (SELECT 1 FROM models WHERE id = ?1)"                  \
+                 " HAVING count(*) = 1")                                                 \
     X(LIST_MODELS,                                                                       \
       "SELECT id, name, created FROM models ORDER BY created DESC, rowid DESC LIMIT ?")  \
     X(PUT_HW,                                                                            \
@@ -352,11 +355,11 @@ static int get_locked(struct store *s, enum statement id, const char *key, char 
     return rc;
 }
 
-int store_get_model(struct store *s, const char *id, char **ret_name, char **ret_doc,
-                    struct topt_error *err)
+int store_get_model(struct store *s, const char *key, char **ret_id, char **ret_name,
+                    char **ret_doc, struct topt_error *err)
 {
-    char **out[3] = {NULL, ret_name, ret_doc};
-    return get_locked(s, S_GET_MODEL, id, out, err);
+    char **out[3] = {ret_id, ret_name, ret_doc};
+    return get_locked(s, S_GET_MODEL, key, out, err);
 }
 
 int store_get_hw(struct store *s, const char *key, char **ret_id, char **ret_name,

@@ -31,10 +31,11 @@ int store_put_model(struct store *s, const struct store_doc *m,
 int store_put_hw(struct store *s, const struct store_doc *h,
                  struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Owned copies of what is stored; NOTFOUND.  A profile is found by id or name ('key' ""
- * means the only one there is).  'ret_id' and 'ret_name' may be NULL. */
-int store_get_model(struct store *s, const char *id, char **ret_name, char **ret_doc,
-                    struct topt_error *err) TOPT_MUST_CHECK;
+/* Owned copies of what is stored; NOTFOUND.  A model is found by id, or by a name that no other
+ * has; a profile by id or name ('key' "" means the only one there is).  'ret_id' and 'ret_name'
+ * may be NULL. */
+int store_get_model(struct store *s, const char *key, char **ret_id, char **ret_name,
+                    char **ret_doc, struct topt_error *err) TOPT_MUST_CHECK;
 int store_get_hw(struct store *s, const char *key, char **ret_id, char **ret_name,
                  char **ret_doc, struct topt_error *err) TOPT_MUST_CHECK;
 int store_get_plan(struct store *s, const char *id, char **ret_doc,

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "topt_near.h"
+
 enum { MODEL_LIMIT = 64 << 20 };
 static const int64_t count_limit = INT64_C(1) << 30;
 
@@ -53,17 +55,22 @@ int topt_ask_aborts(const char *on_error)
 
 static int check_mode(const char *value, struct topt_error *err)
 {
+    static const char *const modes[] = {"mini-parallelism", "mini-time", NULL};
+    char meant[TOPT_NEAR_WORDS];
     if (strcmp(value, "mini-parallelism") == 0 || strcmp(value, "mini-time") == 0)
         return 0;
     if (strcmp(value, "profiling") == 0)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "a curve sizes no job; 'topt plan --mode profiling' prints it");
     return topt_fail(err, TOPT_ERR_INVAL,
-                     "'%s' is neither mini-parallelism nor mini-time", value);
+                     "'%.60s' is neither mini-parallelism nor mini-time%s", value,
+                     topt_near_among(value, modes, meant));
 }
 
 static int check_value(enum topt_ask_kind kind, const char *value, struct topt_error *err)
 {
+    static const char *const answers[] = {"submit", "abort", NULL};
+    char meant[TOPT_NEAR_WORDS];
     int64_t n;
     switch (kind) {
     case TOPT_ASK_IS_MODE:
@@ -71,11 +78,11 @@ static int check_value(enum topt_ask_kind kind, const char *value, struct topt_e
     case TOPT_ASK_IS_COUNT:
         return topt_parse_int(value, 1, count_limit, &n, err);
     case TOPT_ASK_IS_BYTES:
-        return topt_parse_bytes(value, &n, err);
+        return topt_parse_memory(value, &n, err);
     case TOPT_ASK_IS_ON_ERROR:
         if (topt_ask_aborts(value) < 0)
-            return topt_fail(err, TOPT_ERR_INVAL, "'%s' is neither submit nor abort",
-                             value);
+            return topt_fail(err, TOPT_ERR_INVAL, "'%.60s' is neither submit nor abort%s",
+                             value, topt_near_among(value, answers, meant));
         return 0;
     case TOPT_ASK_IS_FILE:
     case TOPT_ASK_IS_TEXT:
@@ -176,10 +183,6 @@ static void add_field(struct topt_text *out, const char *key, const char *value)
     topt_ask_escape(value, out);
 }
 
-/* One choice for the whole model: what scripts of other frameworks can obey, and found in
- * milliseconds.  A job that trains by `topt run` can ask for more. */
-static const char DEFAULT_SPACE[] = "uniform";
-
 void topt_ask_target(const struct topt_ask *ask, const char *name, int64_t bound,
                      const char *hw, struct topt_text *out)
 {
@@ -192,8 +195,6 @@ void topt_ask_target(const struct topt_ask *ask, const char *name, int64_t bound
     }
     if (hw && !ask->value[TOPT_ASK_HW])
         add_field(out, "hw", hw);
-    if (!ask->value[TOPT_ASK_SPACE])
-        add_field(out, "space", DEFAULT_SPACE);
     if (ask->value[TOPT_ASK_GPUS])
         add_field(out, "gpus", ask->value[TOPT_ASK_GPUS]);
     else if (bound > 0)

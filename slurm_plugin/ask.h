@@ -30,14 +30,19 @@ enum topt_ask_kind {
     X(MAX_GPUS, "topt-max-gpus", "N", "max_gpus", COUNT, "never more GPUs than this")    \
     X(GPUS, "topt-gpus", "N", "gpus", COUNT, "mini-time: the number of GPUs")            \
     X(HW, "topt-hw", "NAME", "hw", TEXT, "hardware profile")                             \
+    X(FRAMEWORK, "topt-framework", "NAME", "framework", TEXT,                            \
+      "what trains it: pytorch (default), deepspeed, megatron, torchtitan or topt")      \
+    X(PRECISION, "topt-precision", "NAME", "precision", TEXT,                            \
+      "bf16-mixed (default where the GPU has bf16), bf16 or f32")                        \
+    X(EFFICIENCY, "topt-min-efficiency", "E", "min_efficiency", TEXT,                    \
+      "the most GPUs that keep this share (0 to 1) of the best speed a GPU")             \
     X(SPACE, "topt-space", "NAME", "space", TEXT,                                        \
-      "uniform (default), canonical or full")                                            \
+      "experts: uniform, canonical or full (else as the framework obeys)")               \
     X(FACTORS, "topt-factors", "LIST", "factors", TEXT,                                  \
       "searched beside splits: zero,recompute,micro or all, none, auto")                 \
     X(ALGORITHM, "topt-algorithm", "NAME", "algorithm", TEXT,                            \
       "search as another system does: data-parallel, tofu, ...")                         \
     X(OPTIMIZER, "topt-optimizer", "NAME", "optimizer", TEXT, "sgd, momentum or adam")   \
-    X(DTYPE, "topt-dtype", "NAME", "dtype", TEXT, "f32, f64, ...")                       \
     X(OVERLAP, "topt-overlap", "NAME", "overlap", TEXT,                                  \
       "what the script's framework communicates meanwhile: none, ddp or fsdp")           \
     X(EAGER, "topt-eager", "LIST", "eager", TEXT,                                        \

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ask.h"
+#include "topt_place.h"
 #include "topt_text.h"
 
 enum { DEFAULT_TIMEOUT_MS = 10000, MAX_TIMEOUT_MS = 60000 };
@@ -31,14 +32,21 @@ static int take(const char *arg, struct topt_site *site, struct topt_error *err)
     return 0;
 }
 
-int topt_site_read(int argc, char **argv, const char *env_url, struct topt_site *ret,
-                   struct topt_error *err)
+int topt_site_read(int argc, char **argv, struct topt_site *ret, struct topt_error *err)
 {
     *ret = (struct topt_site){.timeout_ms = DEFAULT_TIMEOUT_MS};
     int rc = 0;
     for (int i = 0; i < argc && !rc; i++)
         rc = take(argv[i], ret, err);
-    if (!ret->url)
-        ret->url = env_url && *env_url ? env_url : "unix:/run/topt/toptd.sock";
     return rc;
+}
+
+int topt_site_find(struct topt_site *site, struct topt_error *err)
+{
+    if (site->url)
+        return 0;
+    if (topt_place_ask(site->found, sizeof site->found, err))
+        return -1;
+    site->url = site->found;
+    return 0;
 }

@@ -8,15 +8,19 @@
 #include "topt_error.h"
 
 struct topt_site {
-    const char *url;      /* never NULL */
+    const char *url;      /* NULL where nothing is said */
     const char *on_error; /* NULL where nothing is said */
     const char *hw;       /* NULL where nothing is said */
     int64_t timeout_ms;
+    char found[512]; /* url that was looked for */
 };
 
-/* Texts are borrowed from 'argv' and from 'env_url' ($TOPT_URL or NULL, which counts where
- * plugstack.conf names no url). */
-int topt_site_read(int argc, char **argv, const char *env_url, struct topt_site *ret,
+/* Texts are borrowed from 'argv'. */
+int topt_site_read(int argc, char **argv, struct topt_site *ret,
                    struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Where plugstack.conf names no url, toptd is looked for as all who ask it do (topt_place.h);
+ * NOTFOUND where it is nowhere. */
+int topt_site_find(struct topt_site *site, struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

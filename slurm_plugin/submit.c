@@ -132,8 +132,7 @@ static enum topt_verdict ask_planner(struct topt_http_request *q, struct topt_an
 }
 
 /* Read the model and ask; with 'bounds' named where they may be the reason for a refusal. */
-static enum topt_verdict find_plan(const struct topt_ask *ask,
-                                   const struct topt_site *site,
+static enum topt_verdict find_plan(const struct topt_ask *ask, struct topt_site *site,
                                    const struct topt_bounds *bounds,
                                    struct topt_answer *ret, struct topt_error *err)
 {
@@ -153,6 +152,9 @@ static enum topt_verdict find_plan(const struct topt_ask *ask,
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for the question");
         goto out;
     }
+    verdict = TOPT_VERDICT_OUTAGE;
+    if (topt_site_find(site, err))
+        goto out;
     struct topt_http_request q = {.url = site->url,
                                   .target = target.s,
                                   .body = model,
@@ -181,7 +183,7 @@ static void say_plan(const struct topt_answer *plan, const struct topt_bounds *b
 
 /* The host lets itself be sized: do it. */
 static int submit_with(const struct topt_host *host, const struct topt_ask *ask,
-                       const struct topt_site *site)
+                       struct topt_site *site)
 {
     struct topt_error err = {0};
     struct topt_bounds bounds;
@@ -227,7 +229,7 @@ int topt_submit(const struct topt_ask *ask, int argc, char **argv)
                   "the parts of a heterogeneous job can't be sized");
         return refuse(&err);
     }
-    if (topt_site_read(argc, argv, getenv("TOPT_URL"), &site, &err))
+    if (topt_site_read(argc, argv, &site, &err))
         return without_plan(ask, &site, &err);
     if (!found) {
         topt_fail(&err, TOPT_ERR_INTERNAL, "this Slurm doesn't let a plugin size a job");

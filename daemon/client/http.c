@@ -113,7 +113,8 @@ int client_ask(const struct client_request *q, struct client_reply *ret,
         set_request(c, q, ret, headers, why);
         CURLcode code = curl_easy_perform(c);
         if (code != CURLE_OK)
-            rc = topt_fail(err, TOPT_ERR_IO, "no answer from %s: %s; is toptd running?",
+            rc = topt_fail(err, TOPT_ERR_IO,
+                           "no answer from %s: %s; is toptd running? (`toptd` starts it)",
                            q->url, *why ? why : curl_easy_strerror(code));
         curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &ret->status);
         topt_text_put(&ret->body, "", 0);

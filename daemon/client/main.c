@@ -5,7 +5,9 @@
  * until --timeout. */
 #include "http.h"
 #include "topt_json.h"
+#include "topt_near.h"
 #include "topt_options.h"
+#include "topt_place.h"
 #include "topt_plan.h"
 
 #include <curl/curl.h>
@@ -29,9 +31,13 @@ enum { MAX_FILE = 64 << 20, WAIT_MS = 20000, MARGIN_S = 15 };
     X(memory, "memory", "memory", "BYTES", "limit a GPU, as 14.5GiB")                    \
     X(batch, "batch", "batch", "N", "samples a step, over all GPUs")                     \
     X(seq, "seq", "seq", "N", "positions a sample")                                      \
-    X(space, "space", "space", "NAME", "full, canonical or uniform")                     \
-    X(counts, "counts", "counts", "pow2|all", "which counts are tried")                  \
-    X(dtype, "dtype", "dtype", "T", "f32, f64 or bf16")                                  \
+    X(framework, "framework", "framework", "NAME",                                       \
+      "pytorch (default), deepspeed, megatron, torchtitan or topt")                      \
+    X(precision, "precision", "precision", "P", "bf16-mixed, bf16, f32 or f64")          \
+    X(efficiency, "min-efficiency", "min_efficiency", "E",                               \
+      "the most GPUs that keep this share of the best speed a GPU")                      \
+    X(space, "space", "space", "NAME", "experts: full, canonical or uniform")            \
+    X(counts, "counts", "counts", "whole|pow2|any", "which counts are tried")            \
     X(optimizer, "optimizer", "optimizer", "O", "sgd, momentum or adam")                 \
     X(overlap, "overlap", "overlap", "O", "the network meanwhile: none, ddp or fsdp")    \
     X(eager, "eager", "eager", "LIST", "operators,scores,loss,optimizer or all, none")   \
@@ -66,8 +72,8 @@ static const struct topt_option table[] = {
     {"json", TOPT_OPT_FLAG, offsetof(struct args, json), "",
      "the server's answer as it is"},
     {"url", TOPT_OPT_STRING, offsetof(struct args, url), "URL",
-     "unix:/PATH or http://HOST:PORT (default $TOPT_URL)"},
-    {"timeout", TOPT_OPT_INT, offsetof(struct args, timeout), "SECONDS",
+     "unix:/PATH or http://HOST:PORT (default: $TOPT_URL, else where toptd listens)"},
+    {"timeout", TOPT_OPT_COUNT, offsetof(struct args, timeout), "SECONDS",
      "longest wait for a search (900)"},
     {0}};
 
@@ -75,6 +81,8 @@ struct client {
     const char *sub; /* for messages */
     struct args args;
     const char *arg; /* the positional one, or NULL */
+    char path[4096]; /* of the file that it names */
+    int no_file;     /* it is none, and was taken for a model that the server has */
     int status;      /* exit status where a function returned -1 and printed */
 };
 
@@ -87,6 +95,23 @@ static int complain(struct client *c, const struct topt_error *err)
     return -1;
 }
 
+/* An option's value that can't be, or a name in it that the server does not know. */
+static int was_asked_wrongly(const char *error, const char *source)
+{
+    static const char *const fields[] = {
+#define X(field, option, key, arg, help) key,
+        QUESTION(X)
+#undef X
+            "model_id",
+        NULL};
+    if (error && !strcmp(error, topt_err_name(TOPT_ERR_USAGE)))
+        return 1;
+    for (int i = 0; source && fields[i]; i++)
+        if (!strcmp(source, fields[i]))
+            return 1;
+    return 0;
+}
+
 /* The server's refusal as one line. */
 static int refused(struct client *c, const struct client_reply *r)
 {
@@ -96,15 +121,20 @@ static int refused(struct client *c, const struct client_reply *r)
     const char *source = json_string_value(json_object_get(e, "source"));
     json_t *nearest = json_object_get(e, "nearest");
     char *near = nearest ? json_dumps(nearest, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-    fprintf(stderr, "topt client %s: %s%s%s%s%s%s\n", c->sub,
+    fprintf(stderr, "topt client %s: %s%s%s%s%s%s%s\n", c->sub,
+            c->no_file && source && !strcmp(source, "model_id") ? "no such file, and "
+                                                                : "",
             text ? text : "the server refused without saying why", source ? " (" : "",
             source ? source : "", source ? ")" : "", near ? "; nearest: " : "",
             near ? near : "");
     if (!text)
         fprintf(stderr, "topt client %s: HTTP status %ld\n", c->sub, r->status);
     const char *name = json_string_value(json_object_get(e, "error"));
-    c->status =
-        name && !strcmp(name, "infeasible") ? topt_err_exit(TOPT_ERR_INFEASIBLE) : 1;
+    int wrongly =
+        (r->status == 400 || r->status == 404) && was_asked_wrongly(name, source);
+    c->status = topt_err_exit(name && !strcmp(name, "infeasible") ? TOPT_ERR_INFEASIBLE
+                              : wrongly                           ? TOPT_ERR_USAGE
+                                                                  : TOPT_ERR_INVAL);
     free(near);
     json_decref(doc);
     return -1;
@@ -274,20 +304,31 @@ static void add_question(const struct args *a, struct topt_text *path)
     client_add_query(path, "wait_ms", wait);
 }
 
-static const char *base_name(const char *path)
+/* The last component of a path; of a config.json the one before it too, which is the model's
+ * name. */
+static const char *label_of(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
+    const char *last = strrchr(path, '/');
+    last = last ? last + 1 : path;
+    if (strcmp(last, "config.json") || last == path)
+        return last;
+    for (last--; last > path && last[-1] != '/';)
+        last--;
+    return last;
 }
 
+/* The bytes of the file that c->arg names; its path goes to c->path. */
 static char *read_input(struct client *c, size_t *ret_len)
 {
-    char path[4096];
     struct stat st;
     struct topt_error err = {0};
     int is_dir = !stat(c->arg, &st) && S_ISDIR(st.st_mode);
-    snprintf(path, sizeof path, "%s%s", c->arg, is_dir ? "/config.json" : "");
-    char *text = topt_read_file(path, MAX_FILE, ret_len, &err);
+    int len = (int)strlen(c->arg);
+    while (is_dir && len > 1 && c->arg[len - 1] == '/')
+        len--;
+    snprintf(c->path, sizeof c->path, "%.*s%s", len, c->arg,
+             is_dir ? "/config.json" : "");
+    char *text = topt_read_file(c->path, MAX_FILE, ret_len, &err);
     if (!text)
         complain(c, &err);
     return text;
@@ -303,27 +344,40 @@ static json_t *ask_about_file(struct client *c)
         return NULL;
     topt_text_add(&path, "/v1/plan");
     add_question(&c->args, &path);
-    client_add_query(&path, "name", base_name(c->arg));
+    client_add_query(&path, "name", label_of(c->path));
     json_t *answer = ask_json(c, "POST", path.s, text, len, "application/octet-stream");
     topt_text_fini(&path);
     free(text);
     return answer;
 }
 
-static json_t *ask_about_id(struct client *c, const char *base, const char *method)
+/* The id or name of what c->arg means where it means a model that the server has:
+ * "model:NAME", or no path and no file.  Else NULL. */
+static const char *registered(const struct client *c)
 {
-    struct topt_text path = {0};
-    topt_text_add(&path, "%s", base);
-    add_question(&c->args, &path);
-    json_t *answer = ask_json(c, method, path.s, *method == 'P' ? "" : NULL, 0,
-                              "application/octet-stream");
-    topt_text_fini(&path);
-    return answer;
+    static const char prefix[] = "model:";
+    const char *s = c->arg, *dot = strrchr(s, '.');
+    if (!strncmp(s, prefix, sizeof prefix - 1))
+        return s + sizeof prefix - 1;
+    int path = strchr(s, '/') || !strcmp(s, "-") ||
+               (dot && (!strcmp(dot, ".json") || !strcmp(dot, ".onnx")));
+    return path || !access(s, F_OK) ? NULL : s;
 }
 
-static int is_model_id(const char *s)
+/* The question about c->arg, a file or a model that the server has. */
+static json_t *ask_about_model(struct client *c)
 {
-    return !strncmp(s, "m-", 2) && access(s, F_OK);
+    const char *key = registered(c);
+    struct topt_text path = {0};
+    if (!key)
+        return ask_about_file(c);
+    c->no_file = key == c->arg;
+    topt_text_add(&path, "/v1/plan");
+    client_add_query(&path, "model_id", key);
+    add_question(&c->args, &path);
+    json_t *answer = ask_json(c, "POST", path.s, "", 0, "application/octet-stream");
+    topt_text_fini(&path);
+    return answer;
 }
 
 static int save_plan(struct client *c, const json_t *answer)
@@ -341,16 +395,7 @@ static int run_plan(struct client *c)
 {
     if (!c->args.mode)
         c->args.mode = "mini-parallelism";
-    json_t *answer;
-    if (is_model_id(c->arg)) {
-        struct topt_text path = {0};
-        topt_text_add(&path, "/v1/plan");
-        client_add_query(&path, "model_id", c->arg);
-        answer = ask_about_id(c, path.s, "POST");
-        topt_text_fini(&path);
-    } else {
-        answer = ask_about_file(c);
-    }
+    json_t *answer = ask_about_model(c);
     if (!answer)
         return -1;
     int rc = c->args.output ? save_plan(c, answer) : 0;
@@ -364,15 +409,8 @@ static int run_plan(struct client *c)
 
 static int run_curve(struct client *c)
 {
-    json_t *curve;
-    if (is_model_id(c->arg)) {
-        char base[160];
-        snprintf(base, sizeof base, "/v1/models/%.100s/curve", c->arg);
-        curve = ask_about_id(c, base, "GET");
-    } else {
-        c->args.mode = "profiling";
-        curve = ask_about_file(c);
-    }
+    c->args.mode = "profiling";
+    json_t *curve = ask_about_model(c);
     if (!curve)
         return -1;
     int rc = put_curve(c, curve);
@@ -394,13 +432,19 @@ static int run_get_plan(struct client *c)
     return rc < 0 ? complain(c, &err) : 0;
 }
 
-static int run_add(struct client *c, const char *path)
+/* Send the file to 'to'; with the name that it gives a model. */
+static int run_add(struct client *c, const char *to, int named)
 {
     size_t len;
+    struct topt_text path = {0};
     char *text = read_input(c, &len);
     if (!text)
         return -1;
-    json_t *answer = ask_json(c, "POST", path, text, len, "application/json");
+    topt_text_add(&path, "%s", to);
+    if (named)
+        client_add_query(&path, "name", label_of(c->path));
+    json_t *answer = ask_json(c, "POST", path.s, text, len, "application/json");
+    topt_text_fini(&path);
     free(text);
     if (!answer)
         return -1;
@@ -414,17 +458,12 @@ static int run_add(struct client *c, const char *path)
 
 static int run_add_model(struct client *c)
 {
-    struct topt_text path = {0};
-    topt_text_add(&path, "/v1/models");
-    client_add_query(&path, "name", base_name(c->arg));
-    int rc = run_add(c, path.s);
-    topt_text_fini(&path);
-    return rc;
+    return run_add(c, "/v1/models", 1);
 }
 
 static int run_add_hw(struct client *c)
 {
-    return run_add(c, "/v1/hardware");
+    return run_add(c, "/v1/hardware", 0);
 }
 
 static int run_list(struct client *c, const char *path, const char *key)
@@ -477,8 +516,8 @@ static const struct {
     int (*run)(struct client *c);
     const char *arg, *help; /* arg NULL: takes none */
 } subcommands[] = {
-    {"plan", run_plan, "MODEL|ID", "the fewest GPUs that fit, or the fastest strategy"},
-    {"curve", run_curve, "MODEL|ID", "time against GPUs, drawn"},
+    {"plan", run_plan, "MODEL", "the fewest GPUs that fit, or the fastest strategy"},
+    {"curve", run_curve, "MODEL", "time against GPUs, drawn"},
     {"get-plan", run_get_plan, "PLAN-ID", "a plan given out before (-o FILE)"},
     {"models", run_models, NULL, "models the server knows"},
     {"hardware", run_hardware, NULL, "hardware profiles the server knows"},
@@ -496,15 +535,18 @@ static void help(FILE *out)
     for (int i = 0; i < NSUBS; i++)
         fprintf(out, "  %-10s %-9s %s\n", subcommands[i].name,
                 subcommands[i].arg ? subcommands[i].arg : "", subcommands[i].help);
+    fputs("MODEL is a file, a folder with a config.json, or model:NAME: an id or a name "
+          "of\n"
+          "`topt client models` (where no file is called so, the name alone).\n",
+          out);
 }
 
 static int run_sub(int i, int argc, char **argv)
 {
     struct client c = {.sub = subcommands[i].name, .args = {.timeout = 900}};
     struct topt_error err = {0};
-    const char *env = getenv("TOPT_URL");
+    char found[512];
     int nargs = 0, want = subcommands[i].arg != NULL;
-    c.args.url = env && *env ? env : "unix:/run/topt/toptd.sock";
     int rc = topt_options_parse(table, argc, argv, &c.args, &c.arg, want, &nargs, &err);
     if (rc > 0) {
         char usage[120];
@@ -516,6 +558,10 @@ static int run_sub(int i, int argc, char **argv)
     if (rc == 0 && nargs < want)
         rc = topt_fail(&err, TOPT_ERR_USAGE, "%s is needed; try --help",
                        subcommands[i].arg);
+    if (rc == 0 && !c.args.url) {
+        rc = topt_place_ask(found, sizeof found, &err);
+        c.args.url = found;
+    }
     if (rc < 0)
         complain(&c, &err);
     else
@@ -539,7 +585,12 @@ int main(int argc, char **argv)
         curl_global_cleanup();
         return status;
     }
-    fprintf(stderr, "topt client: %s%s%s; `topt client --help` lists the commands\n",
-            *sub ? "unknown command '" : "which command?", sub, *sub ? "'" : "");
+    char meant[TOPT_NEAR_WORDS];
+    struct topt_near near = {.name = sub};
+    for (int i = 0; i < NSUBS; i++)
+        topt_near_try(&near, subcommands[i].name);
+    fprintf(stderr, "topt client: %s%.60s%s%s (`topt client --help` lists all)\n",
+            *sub ? "unknown command '" : "which command?", sub, *sub ? "'" : "",
+            topt_near_words(&near, meant));
     return 2;
 }

@@ -1,6 +1,7 @@
 /* devices.c - which device a rank computes on, and how the devices talk. */
 #include "cli.h"
 #include "comm_staged.h"
+#include "topt_near.h"
 #include "topt_module.h"
 
 #include <stdlib.h>
@@ -19,22 +20,25 @@ static int local_rank(const struct topt_comm *host)
 
 static int check_names(const struct topt_run_device *d, struct topt_error *err)
 {
-    static const char *const comm[] = {"auto", "mpi", "nccl", "staged"};
+    static const char *const comm[] = {"auto", "mpi", "nccl", "staged", NULL};
+    static const char *const device[] = {"host", "cuda", NULL};
+    char meant[TOPT_NEAR_WORDS];
     int known = 0, on_host = !strcmp(d->device, "host");
-    for (size_t i = 0; i < sizeof comm / sizeof *comm; i++)
+    for (int i = 0; comm[i]; i++)
         known |= !strcmp(d->comm, comm[i]);
     if (!known)
         return topt_fail(err, TOPT_ERR_USAGE,
-                         "--comm is auto, mpi, nccl or staged, not '%s'", d->comm);
+                         "unknown --comm '%.40s'%s (one of auto, mpi, nccl, staged)",
+                         d->comm, topt_near_among(d->comm, comm, meant));
+    if (!on_host && strcmp(d->device, "cuda"))
+        return topt_fail(err, TOPT_ERR_USAGE, "unknown --device '%.40s'%s (host or cuda)",
+                         d->device, topt_near_among(d->device, device, meant));
     if (on_host && !strcmp(d->comm, "nccl"))
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--comm nccl is between GPUs; add --device cuda");
     if (!on_host && !strcmp(d->comm, "mpi"))
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--comm mpi is between hosts; --device %s takes nccl or staged",
-                         d->device);
-    if (!on_host && strcmp(d->device, "cuda"))
-        return topt_fail(err, TOPT_ERR_USAGE, "--device is host or cuda, not '%s'",
                          d->device);
     return 0;
 }

@@ -17,9 +17,9 @@ struct args {
 static const struct topt_option options[] = {
     {"o", TOPT_OPT_STRING, offsetof(struct args, out), "FILE", "the profile (hw.json)"},
     {"name", TOPT_OPT_STRING, offsetof(struct args, name), "NAME", "its name (measured)"},
-    {"nodes", TOPT_OPT_INT, offsetof(struct args, nodes), "N",
+    {"nodes", TOPT_OPT_COUNT, offsetof(struct args, nodes), "N",
      "nodes that the ranks lie on (as the launcher says)"},
-    {"per-node", TOPT_OPT_INT, offsetof(struct args, per_node), "M", "ranks on each"},
+    {"per-node", TOPT_OPT_COUNT, offsetof(struct args, per_node), "M", "ranks on each"},
     {"max-bytes", TOPT_OPT_BYTES, offsetof(struct args, max_bytes), "BYTES",
      "largest collective (4MiB)"},
     {0}};

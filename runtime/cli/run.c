@@ -28,7 +28,8 @@ struct args {
 static const struct topt_option options[] = {
     {"data", TOPT_OPT_STRING, offsetof(struct args, data), "PATH",
      "to train on: text, idx or csv, a file or a directory; or 'synthetic'"},
-    {"steps", TOPT_OPT_INT, offsetof(struct args, steps), "N", "steps of training (10)"},
+    {"steps", TOPT_OPT_COUNT, offsetof(struct args, steps), "N",
+     "steps of training (10)"},
     {"dtype", TOPT_OPT_STRING, offsetof(struct args, dtype), "f32|f64|bf16",
      "numbers, where not the plan's; bf16 on cuda"},
     {"device", TOPT_OPT_STRING, offsetof(struct args, device), "host|cuda",
@@ -43,7 +44,7 @@ static const struct topt_option options[] = {
      "of adamw (0.01)"},
     {"seed", TOPT_OPT_INT, offsetof(struct args, seed), "S",
      "of the weights and the samples (1)"},
-    {"memory", TOPT_OPT_BYTES, offsetof(struct args, memory), "BYTES",
+    {"memory", TOPT_OPT_MEMORY, offsetof(struct args, memory), "BYTES",
      "refuse a plan that needs more on a device"},
     {"report", TOPT_OPT_STRING, offsetof(struct args, report), "FILE",
      "write what was measured"},
@@ -384,6 +385,18 @@ static void clean_up(struct run *r)
     topt_comm_mpi_finish();
 }
 
+/* Before anything is loaded: an unknown word is wrong usage. */
+static int check_names(const struct args *a, struct topt_error *err)
+{
+    enum topt_dtype dtype;
+    enum topt_optimizer optimizer;
+    if ((!a->dtype || !topt_dtype_parse(a->dtype, &dtype, err)) &&
+        (!a->optimizer || !topt_optimizer_parse(a->optimizer, &optimizer, err)))
+        return 0;
+    err->code = TOPT_ERR_USAGE;
+    return -1;
+}
+
 static int parse(int argc, char **argv, struct run *r, struct topt_error *err)
 {
     int n = 0;
@@ -392,9 +405,9 @@ static int parse(int argc, char **argv, struct run *r, struct topt_error *err)
     int rc = topt_options_parse(options, argc, argv, &r->args, &r->plan_arg, 1, &n, err);
     if (!rc && !n)
         return topt_fail(err, TOPT_ERR_USAGE, "which plan? usage: %s", usage);
-    if (!rc && (r->args.steps < 1 || r->args.steps > 100000000))
+    if (!rc && r->args.steps > 100000000)
         return topt_fail(err, TOPT_ERR_USAGE, "--steps has to be 1 to 100000000");
-    return rc;
+    return rc ? rc : check_names(&r->args, err);
 }
 
 int topt_cmd_run(int argc, char **argv)

@@ -26,54 +26,39 @@ void topt_ask_fini(struct topt_question *q)
 
 static int read_counts(struct topt_question *q, struct topt_error *err)
 {
-    char list[512];
     if (!q->a.gpus)
         return 0;
-    if (strlen(q->a.gpus) >= sizeof list)
-        return topt_fail(err, TOPT_ERR_USAGE, "--gpus is too long");
-    strcpy(list, q->a.gpus);
-    char *save = NULL;
-    for (char *s = strtok_r(list, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
-        if (q->r.ngpu_list == TOPT_ASK_COUNTS)
-            return topt_fail(err, TOPT_ERR_USAGE, "--gpus takes at most %d counts",
-                             TOPT_ASK_COUNTS);
-        if (topt_parse_int(s, 1, 1 << 14, &q->gpus[q->r.ngpu_list], err)) {
-            if (err)
-                err->code = TOPT_ERR_USAGE;
-            return topt_wrap(err, "--gpus");
-        }
-        q->r.ngpu_list++;
-    }
+    if (topt_parse_counts(q->a.gpus, 1 << 14, q->gpus, TOPT_ASK_COUNTS, &q->r.ngpu_list,
+                          err))
+        return topt_wrap(err, "--gpus");
     q->r.gpu_list = q->gpus;
     q->r.gpus = q->gpus[0];
     return 0;
 }
 
-static int read_names(struct topt_question *q, struct topt_error *err)
+static int read_batches(struct topt_question *q, struct topt_error *err)
+{
+    const char *list = q->a.batch;
+    q->batch_auto = list && !strcmp(list, "auto");
+    if (list && !q->batch_auto &&
+        topt_parse_counts(list, (int64_t)1 << 30, q->batch, TOPT_ASK_COUNTS, &q->nbatch,
+                          err))
+        return topt_wrap(err, "--batch");
+    q->a.words.batch = q->nbatch ? q->batch[0] : 0;
+    return 0;
+}
+
+static int read_words(struct topt_question *q, struct topt_error *err)
 {
     const struct topt_args *a = &q->a;
     struct topt_request *r = &q->r;
-    if ((a->mode && topt_mode_parse(a->mode, &r->mode, err)) ||
-        (a->space && topt_space_parse(a->space, &r->space, err)) ||
-        (a->blocks && topt_blocks_parse(a->blocks, &r->blocks, err)) ||
-        (a->factors && topt_factors_parse(a->factors, &r->factors, err)) ||
-        topt_algorithm_check(a->algorithm, err) ||
-        (a->dtype && topt_dtype_parse(a->dtype, &r->settings.dtype, err)) ||
-        (a->accounting &&
-         topt_accounting_parse(a->accounting, &r->settings.accounting, err)) ||
-        (a->overlap && topt_overlap_parse(a->overlap, &r->settings.overlap, err)) ||
-        (a->eager && topt_eager_parse(a->eager, &r->settings.eager, err)) ||
-        (a->optimizer && topt_optimizer_parse(a->optimizer, &r->settings.optimizer, err)))
+    r->counts = TOPT_COUNTS_WHOLE;
+    if (topt_request_read(&a->words, r, NULL, err))
         return -1;
-    r->pow2_counts = a->counts && !strcmp(a->counts, "pow2");
-    if (a->counts && !r->pow2_counts && strcmp(a->counts, "all"))
-        return topt_fail(err, TOPT_ERR_INVAL, "--counts is pow2 or all, not '%.40s'",
-                         a->counts);
     r->micro_batches = a->micro;
-    r->settings.gradient_f32 = a->gradient_f32;
     r->max_gpus = a->max_gpus;
     r->memory_limit = a->memory;
-    r->algorithm = a->algorithm;
+    r->min_efficiency = a->min_efficiency;
     r->epsilon = a->epsilon;
     r->max_work = a->work;
     r->max_entries = a->entries;
@@ -82,22 +67,35 @@ static int read_names(struct topt_question *q, struct topt_error *err)
     return topt_search_threads(a->threads, &r->threads, err);
 }
 
-static int load(struct topt_question *q, const char *model, struct topt_error *err)
+int topt_ask_batch(struct topt_question *q, int64_t batch, struct topt_error *err)
 {
     struct topt_import_options o = {
-        .batch = q->a.batch, .seq = q->a.seq, .loss = q->a.loss, .train = q->a.train};
+        .batch = batch, .seq = q->a.words.seq, .loss = q->a.loss, .train = q->a.train};
+    struct topt_model *m = topt_model_load(q->path, &o, err);
+    if (!m)
+        return -1;
+    topt_model_destroy(q->model);
+    q->r.model = q->model = m;
+    return 0;
+}
+
+static int load(struct topt_question *q, struct topt_error *err)
+{
     if (!q->a.hw)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--hw is needed; `topt hw list` shows profiles");
-    q->model = topt_model_load(model, &o, err);
-    q->hw = q->model ? topt_hw_load(q->a.hw, err) : NULL;
-    q->r.model = q->model;
+    if (topt_ask_batch(q, q->a.words.batch, err) || !(q->hw = topt_hw_load(q->a.hw, err)))
+        return -1;
     q->r.hw = q->hw;
-    return q->hw ? 0 : -1;
+    if (!topt_request_complete(&q->r, err))
+        return 0;
+    if (err && err->code == TOPT_ERR_INVAL)
+        err->code = TOPT_ERR_USAGE;
+    return -1;
 }
 
 int topt_ask(struct topt_question *q, const struct topt_option *table, const char *usage,
-             int argc, char **argv, struct topt_error *err)
+             const char *framework, int argc, char **argv, struct topt_error *err)
 {
     const char *model[1];
     int n;
@@ -113,12 +111,16 @@ int topt_ask(struct topt_question *q, const struct topt_option *table, const cha
     if (n != 1)
         return topt_fail(err, TOPT_ERR_USAGE, "which model? usage: %.*s",
                          (int)strcspn(usage, "\n"), usage);
-    if (read_counts(q, err) || read_names(q, err)) {
+    if (read_counts(q, err) || read_batches(q, err) || read_words(q, err)) {
         if (err->code == TOPT_ERR_INVAL)
             err->code = TOPT_ERR_USAGE;
         return -1;
     }
-    return load(q, model[0], err);
+    if (!q->r.framework && framework &&
+        topt_framework_find(framework, &q->r.framework, err))
+        return -1;
+    q->path = model[0];
+    return load(q, err);
 }
 
 int topt_cli_write_json(const json_t *doc, const char *path, struct topt_error *err)

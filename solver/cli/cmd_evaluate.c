@@ -18,8 +18,8 @@ static const struct topt_option evaluate_options[] = {
     {"plan", TOPT_OPT_STRING, ASK_AT(plan), "FILE",
      "the plan to cost, as it says to run"},
     {"hw", TOPT_OPT_STRING, ASK_AT(hw), "NAME|FILE", "hardware profile (topt hw list)"},
-    {"batch", TOPT_OPT_INT, ASK_AT(batch), "N", "samples a step, over all GPUs"},
-    {"seq", TOPT_OPT_INT, ASK_AT(seq), "N", "positions a sample"},
+    {"batch", TOPT_OPT_STRING, ASK_AT(batch), "N", "samples a step, over all GPUs"},
+    {"seq", TOPT_OPT_COUNT, ASK_WORD(seq), "N", "positions a sample"},
     {"train", TOPT_OPT_STRING, ASK_AT(train), "WHAT", "what the plan trains of MODEL"},
     {"loss", TOPT_OPT_STRING, ASK_AT(loss), "NAME",
      "of an ONNX graph: cross_entropy or mse (default: by its output)"},
@@ -28,7 +28,7 @@ static const struct topt_option evaluate_options[] = {
     {0}};
 static const struct topt_option sample_options[] = {
     {"gpus", TOPT_OPT_STRING, ASK_AT(gpus), "N", "how many"},
-    {"count", TOPT_OPT_INT, ASK_AT(count), "K", "how many plans"},
+    {"count", TOPT_OPT_COUNT, ASK_AT(count), "K", "how many plans"},
     {"seed", TOPT_OPT_INT, ASK_AT(seed), "S", "of the random choices"},
     ASK_JOB,
     ASK_SPACE,
@@ -67,7 +67,7 @@ int topt_cmd_explain(int argc, char **argv)
          "also as a device mesh and tensor maps"},
         {"around", TOPT_OPT_FLAG, ASK_AT(explain.around), "",
          "search what fewer and more GPUs would do, too"},
-        {"threads", TOPT_OPT_INT, ASK_AT(threads), "N",
+        {"threads", TOPT_OPT_COUNT, ASK_AT(threads), "N",
          "threads of that search; else the processors, at most 8"},
         ASK_JSON,
         ASK_QUIET,
@@ -178,7 +178,7 @@ int topt_cmd_evaluate(int argc, char **argv)
     struct topt_error err = {0};
     struct topt_plan_doc *p = NULL;
     json_t *doc = NULL;
-    int rc = topt_ask(&q, evaluate_options, usage, argc, argv, &err);
+    int rc = topt_ask(&q, evaluate_options, usage, "topt", argc, argv, &err);
     if (!rc && !q.a.plan)
         rc = topt_fail(&err, TOPT_ERR_USAGE, "--plan is needed");
     rc = rc ? rc : topt_plan_load(q.a.plan, &p, &err);
@@ -227,7 +227,7 @@ int topt_cmd_sample(int argc, char **argv)
     struct topt_question q;
     struct topt_error err = {0};
     json_t *plans = NULL;
-    int rc = topt_ask(&q, sample_options, usage, argc, argv, &err);
+    int rc = topt_ask(&q, sample_options, usage, "topt", argc, argv, &err);
     if (!rc && (q.r.ngpu_list != 1 || q.a.count < 1 || q.a.count > 100000))
         rc = topt_fail(&err, TOPT_ERR_USAGE, "needs one --gpus N, and --count 1..100000");
     rc = rc ? rc
@@ -249,7 +249,7 @@ int topt_cmd_costgraph(int argc, char **argv)
     struct topt_question q;
     struct topt_error err = {0};
     char *text = NULL;
-    int rc = topt_ask(&q, costgraph_options, usage, argc, argv, &err);
+    int rc = topt_ask(&q, costgraph_options, usage, "topt", argc, argv, &err);
     if (!rc && q.r.ngpu_list != 1)
         rc = topt_fail(&err, TOPT_ERR_USAGE, "a problem needs one --gpus N");
     if (!rc)

@@ -11,6 +11,7 @@
 #include "topt_error.h"
 #include "topt_hw.h"
 #include "topt_json.h"
+#include "topt_near.h"
 #include "topt_options.h"
 #include "topt_text.h"
 
@@ -344,12 +345,15 @@ static void check_text(const struct topt_hw *hw)
 static int run(const struct args *args, const char *verb, const char *name,
                struct topt_error *err)
 {
+    static const char *const verbs[] = {"list", "show", "check", NULL};
+    char meant[TOPT_NEAR_WORDS];
     int show = !strcmp(verb, "show");
     if (!strcmp(verb, "list"))
         return name ? topt_fail(err, TOPT_ERR_USAGE, "list takes no name; try --help")
                     : list(args, err);
     if (!show && strcmp(verb, "check"))
-        return topt_fail(err, TOPT_ERR_USAGE, "'%s' is not list, show or check", verb);
+        return topt_fail(err, TOPT_ERR_USAGE, "unknown verb '%s'%s (list, show or check)",
+                         verb, topt_near_among(verb, verbs, meant));
     if (!name)
         return topt_fail(err, TOPT_ERR_USAGE, "%s needs the name of a profile or a file",
                          verb);

@@ -20,10 +20,10 @@ struct args {
 };
 
 #define BATCH_AND_SEQ                                                                    \
-    {"batch", TOPT_OPT_INT, offsetof(struct args, import.batch), "N",                    \
+    {"batch", TOPT_OPT_COUNT, offsetof(struct args, import.batch), "N",                  \
      "samples of a step (default: the model's, else 8)"},                                \
     {                                                                                    \
-        "seq", TOPT_OPT_INT, offsetof(struct args, import.seq), "N",                     \
+        "seq", TOPT_OPT_COUNT, offsetof(struct args, import.seq), "N",                   \
             "positions of a sample (default: the model's, at most 1024)"                 \
     }
 

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "topt_near.h"
+
 static const struct {
     const char *name, *program, *help;
 } commands[] = {
@@ -17,6 +19,7 @@ static const struct {
     {"inspect", "topt-solver", "operators, parameters, flops and bytes of a model"},
     {"import", "topt-solver", "turn a model into topt's own document"},
     {"explain", "topt-solver", "a plan in words"},
+    {"launch", "topt-solver", "a plan as another framework's command or files"},
     {"evaluate", "topt-solver", "what a given plan costs, by part and by operator"},
     {"sample", "topt-solver", "random valid plans"},
     {"costgraph", "topt-solver", "the bare combinatorial problem of a model"},
@@ -81,6 +84,11 @@ int main(int argc, char **argv)
                 errno == ENOENT ? "this build does not have it" : strerror(errno));
         return 1;
     }
-    fprintf(stderr, "topt: unknown command '%s'; `topt --help` lists them\n", argv[1]);
+    char meant[TOPT_NEAR_WORDS];
+    struct topt_near near = {.name = argv[1]};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        topt_near_try(&near, commands[i].name);
+    fprintf(stderr, "topt: unknown command '%s'%s (`topt --help` lists all)\n", argv[1],
+            topt_near_words(&near, meant));
     return 2;
 }

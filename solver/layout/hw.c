@@ -26,6 +26,7 @@
  * rounded up once: the same on every machine with IEEE arithmetic. */
 #include "topt_hw.h"
 #include "hw_impl.h"
+#include "topt_near.h"
 #include "topt_json.h"
 
 #include <math.h>
@@ -71,7 +72,7 @@ struct topt_hw {
     json_t *doc;
     const char *name, *device; /* of the document */
     int nodes, per_node;
-    int64_t memory_bytes, runtime_low, runtime_high;
+    int64_t memory_bytes, capacity_bytes, runtime_low, runtime_high;
     double band[TOPT_BASIS_COUNT];
     double flops[TOPT_DTYPE_COUNT];
     double efficiency[WORKS], memory_bandwidth, launch_ns;
@@ -298,6 +299,7 @@ static int read_device(struct topt_hw *hw, const json_t *doc, struct topt_error 
         read_efficiency(hw, d, err) || read_matmul(hw, d, err))
         return -1;
     hw->memory_bytes = memory - reserve;
+    hw->capacity_bytes = memory;
     return need_source(d, "device", err);
 }
 
@@ -568,6 +570,16 @@ struct topt_hw *topt_hw_from_json(const json_t *doc, struct topt_error *err)
     return hw;
 }
 
+void topt_hw_refuse_name(const char *name, enum topt_err code, struct topt_error *err)
+{
+    struct topt_near near = {.name = name};
+    char meant[TOPT_NEAR_WORDS];
+    for (const char *const *known = topt_hw_shipped(); *known; known++)
+        topt_near_try(&near, *known);
+    topt_fail(err, code, "unknown hardware '%.80s'%s ('topt hw list' names all)", name,
+              topt_near_words(&near, meant));
+}
+
 static json_t *load_document(const char *name, struct topt_error *err)
 {
     size_t len;
@@ -577,11 +589,7 @@ static json_t *load_document(const char *name, struct topt_error *err)
     struct topt_error e;
     json_t *doc = topt_json_load(name, MAX_PROFILE_BYTES, &e);
     if (!doc && e.code == TOPT_ERR_NOTFOUND && !strchr(name, '/'))
-        topt_fail(
-            err, TOPT_ERR_NOTFOUND,
-            "hardware profile '%.100s' is neither shipped nor a file; 'topt hw list' "
-            "names those that are",
-            name);
+        topt_hw_refuse_name(name, TOPT_ERR_USAGE, err);
     else if (!doc && err)
         *err = e;
     return doc;
@@ -664,6 +672,11 @@ int64_t topt_hw_granule_bytes(const struct topt_hw *hw)
 double topt_hw_collective_share(const struct topt_hw *hw)
 {
     return hw->collective_share;
+}
+
+int64_t topt_hw_capacity_bytes(const struct topt_hw *hw)
+{
+    return hw->capacity_bytes;
 }
 
 int64_t topt_hw_memory_bytes(const struct topt_hw *hw)

@@ -79,10 +79,10 @@ static json_t *load_base(const char *name, struct topt_error *err)
     size_t len;
     const char *text = topt_hw_shipped_text(name, &len);
     json_t *base = text ? topt_json_parse(text, len, name, err) : NULL;
-    if (!text)
-        topt_fail(err, TOPT_ERR_INVAL,
-                  "like: '%.60s' is not a shipped profile; 'topt hw list' names them",
-                  name);
+    if (!text) {
+        topt_hw_refuse_name(name, TOPT_ERR_INVAL, err);
+        topt_wrap(err, "like");
+    }
     if (base && json_object_get(base, "like")) {
         json_decref(base);
         topt_fail(err, TOPT_ERR_INVAL, "like: '%.60s' is itself told by another", name);

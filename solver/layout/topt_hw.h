@@ -52,6 +52,7 @@ const char *topt_hw_name(const struct topt_hw *hw);
 int topt_hw_max_nodes(const struct topt_hw *hw);
 int topt_hw_gpus_per_node(const struct topt_hw *hw);
 const char *topt_hw_device(const struct topt_hw *hw);
+int64_t topt_hw_capacity_bytes(const struct topt_hw *hw); /* all that a device has */
 int64_t
 topt_hw_memory_bytes(const struct topt_hw *hw); /* usable: capacity less reserve */
 int64_t

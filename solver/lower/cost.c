@@ -127,6 +127,8 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
     t->rounds = 1;
     if (topt_has_backward(f->model, op) && topt_fragment_end(f, op, c, &b))
         return -1;
+    t->cost.class_bytes[TOPT_CLASS_BUFFERS] += topt_param_buffers(f, op, c);
+    t->cost.class_bytes[TOPT_CLASS_PARAM] -= topt_param_uncounted(f, op, c);
     topt_tally_hide(t);
     topt_tally_eager(t, op, c->recompute ? TOPT_CLASS_REMADE : TOPT_CLASS_KEPT);
     return 0;
@@ -160,7 +162,7 @@ int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config 
     struct topt_tally t;
     if (topt_tally_op(&t, k, op, c, err))
         return -1;
-    *ret = topt_tally_cost(&t);
+    *ret = topt_tally_cost(&t, op);
     return 0;
 }
 
@@ -172,7 +174,7 @@ static int cost_op_open(const struct topt_costing *k, int op, const struct topt_
     *ret_open = 0;
     if (tally_whole(&t, k, op, c, ret_open, floors, err))
         return -1;
-    *ret = topt_tally_cost(&t);
+    *ret = topt_tally_cost(&t, op);
     return 0;
 }
 
@@ -207,7 +209,7 @@ int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hu
     for (int i = 1; x->needs_gradient && i < x->nconsumers; i++)
         if (topt_fragment_add(&f, x->producer, grad, grad))
             return -1;
-    *ret = topt_tally_cost(&t);
+    *ret = topt_tally_cost(&t, x->producer);
     return 0;
 }
 
@@ -244,7 +246,8 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
                               .recompute = c->recompute,
                               .needed =
                                   c->recompute || topt_reads_back(k->model, op, input),
-                              .op_bytes = op_transient};
+                              .op_bytes = op_transient,
+                              .apart_bytes = topt_apart_bytes(k, op)};
     for (int i = 0; i < o->ninputs; i++) {
         int y = o->input[i];
         struct topt_shape s = topt_operand_shape(o, y);
@@ -264,7 +267,7 @@ int64_t topt_cost_block(const struct topt_costing *k, int tensor,
                         const struct topt_layout *l)
 {
     struct topt_shape shape = topt_tensor_shape(&k->model->tensor[tensor]);
-    return block(k, &shape, l);
+    return topt_with_allocator(k, block(k, &shape, l));
 }
 
 int topt_cost_move_by(const struct topt_costing *k, const struct topt_route *by,
@@ -291,8 +294,8 @@ int topt_cost_move(const struct topt_costing *k, int tensor,
     if (topt_router_route(k->router, &shape, topt_dtype_bytes(k->settings->dtype),
                           k->settings->granule_bytes, from, to, &r, err))
         return -1;
-    return topt_cost_move_by(k, r, block(k, &shape, from), block(k, &shape, to), ret,
-                             err);
+    return topt_cost_move_by(k, r, topt_cost_block(k, tensor, from),
+                             topt_cost_block(k, tensor, to), ret, err);
 }
 
 static int64_t larger(int64_t a, int64_t b)
@@ -360,7 +363,8 @@ static int cost_kept(const struct edge *e, struct topt_edge_alternative *a)
         return 2;
     }
     int64_t again = to->out_bytes + to->others_bytes + e->there->transient_bytes;
-    b->transient = larger(larger(a->transient, again), to->op_bytes + e->after);
+    b->transient =
+        larger(larger(a->transient, again), to->op_bytes + to->apart_bytes + e->after);
     return 2;
 }
 
@@ -388,10 +392,12 @@ int topt_edge_alternatives(const struct topt_costing *k, const struct topt_edge_
         n = cost_remade(&e, ret);
     else
         n = cost_kept(&e, ret);
-    for (int i = 0; i < n; i++) {
-        ret[i].kept = topt_weigh_bytes(k, TOPT_CLASS_KEPT, ret[i].kept);
-        ret[i].remade = topt_weigh_bytes(k, TOPT_CLASS_REMADE, ret[i].remade);
-        ret[i].transient = topt_in_flight(k, ret[i].transient);
+    const struct topt_weights *w = &topt_weights[k->settings->accounting];
+    for (int i = 0; i < n; i++) { /* both ends have the allocator's share already */
+        ret[i].kept *= w->cls[TOPT_CLASS_KEPT];
+        ret[i].remade *= w->cls[TOPT_CLASS_REMADE];
+        ret[i].transient =
+            topt_apart(topt_in_flight(k, ret[i].transient), to->apart_bytes);
     }
     return n;
 }

@@ -376,11 +376,17 @@ const char *topt_overlap_name(enum topt_overlap o)
     return (unsigned)o < TOPT_OVERLAP_COUNT ? name[o] : "unknown";
 }
 
+const char *topt_gather_name(enum topt_gather g)
+{
+    static const char *const name[] = {"operator", "unit", "pool"};
+    return (unsigned)g < TOPT_GATHER_COUNT ? name[g] : "unknown";
+}
+
 const char *topt_class_name(enum topt_class c)
 {
     static const char *const name[] = {"parameters", "gradients",    "optimizer",
-                                       "data",       "activations",  "recomputed",
-                                       "transient",  "communication"};
+                                       "data",       "buffers",      "activations",
+                                       "recomputed", "transient",    "communication"};
     return (unsigned)c < TOPT_CLASS_COUNT ? name[c] : "unknown";
 }
 

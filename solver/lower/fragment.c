@@ -28,7 +28,7 @@ int topt_element_bytes(const struct topt_settings *s, enum topt_element e)
     case TOPT_ELEM_REAL:
         return topt_dtype_bytes(s->dtype);
     case TOPT_ELEM_STATE:
-        return s->dtype == TOPT_F64 ? 8 : 4;
+        return s->dtype == TOPT_F64 ? 8 : s->state_bf16 ? topt_dtype_bytes(s->dtype) : 4;
     case TOPT_ELEM_INT32:
         return 4;
     default:

@@ -148,6 +148,13 @@ void topt_remaking_fini(struct topt_remaking *r);
 /* f32 numbers that the steps of a framework's optimizer move for each of a parameter; 0: it
  * is one kernel. */
 int topt_optimizer_eager(enum topt_optimizer o);
+/* Bytes that a system which gathers by unit or from pools (settings.gather) holds at once for this operator's
+ * share, beside what rests; 0 by operator.  And bytes of resting blocks that it does not have, as the
+ * master copy stands for them (settings.shard_f32). */
+int64_t topt_param_buffers(const struct topt_fragments *f, int op,
+                           const struct topt_config *c);
+int64_t topt_param_uncounted(const struct topt_fragments *f, int op,
+                             const struct topt_config *c);
 int topt_param_init(const struct topt_fragments *f, int op, int operand,
                     const struct topt_config *c, struct topt_op_buffers *b);
 /* What kernels of one direction read as b->value, and its end. */

@@ -125,6 +125,12 @@ static void pack(const struct topt_fragments *f, int64_t bits, struct topt_buffe
     b->elem = TOPT_ELEM_BYTE;
 }
 
+/* Is there a master copy of parameters in f32 beside them? */
+static int has_master(const struct topt_settings *s)
+{
+    return s->dtype == TOPT_BF16 && !s->state_bf16;
+}
+
 static enum topt_element grad_element(const struct topt_settings *s)
 {
     return s->gradient_f32 && s->dtype == TOPT_BF16 ? TOPT_ELEM_STATE : TOPT_ELEM_REAL;
@@ -137,7 +143,9 @@ int topt_parameter_bytes(const struct topt_settings *s)
     if (s->accounting == TOPT_ACCOUNTING_PAPER)
         return bytes;
     bytes += topt_element_bytes(s, grad_element(s));
-    bytes += s->dtype == TOPT_BF16 ? number : 0;
+    bytes += has_master(s) ? number : 0;
+    if (s->shard_f32 && has_master(s)) /* as far as it is sharded */
+        bytes -= topt_element_bytes(s, TOPT_ELEM_REAL);
     for (int k = 0; k < 2; k++) {
         enum keeps keeps = optimizers[s->optimizer].state[k];
         bytes += keeps == NUMBERS ? number : keeps == EIGHTHS;
@@ -293,9 +301,7 @@ static int init_trained(const struct topt_fragments *f, int op, int operand,
                        state, b))
             return -1;
     /* The master copy in f32 has the last place, whatever the optimizer keeps. */
-    return f->settings->dtype == TOPT_BF16
-               ? init_state(f, op, operand, 2, NUMBERS, state, b)
-               : 0;
+    return has_master(f->settings) ? init_state(f, op, operand, 2, NUMBERS, state, b) : 0;
 }
 
 int topt_param_init(const struct topt_fragments *f, int op, int operand,
@@ -413,7 +419,9 @@ int topt_param_grads_open(const struct topt_fragments *f, int op,
         if (level(f, o, x, c) < TOPT_ZERO_GRADIENT)
             continue;
         struct topt_layout l = topt_grad_layout(o, x, c, f->mesh);
+        topt_fragment_aside(f, TOPT_ASIDE_GRADIENT);
         b->grad[x] = topt_fragment_block(f, grad_of(f, op, x, l, TOPT_CLASS_TRANSIENT));
+        topt_fragment_aside(f, TOPT_ASIDE_NOTHING);
         if (b->grad[x] < 0 || zero_buffer(f, op, 1, b->grad[x]))
             return -1;
     }
@@ -465,6 +473,106 @@ int topt_param_grads_close(const struct topt_fragments *f, int op,
         b->grad[x] = -1;
     }
     return 0;
+}
+
+/* ---- what another system holds beside it ------------------------------------------------------- */
+
+/* Bytes of an operator's parameters, and of the gradients of these, that are whole on a device
+ * though they rest in parts. */
+struct gathered {
+    int64_t value, grad;
+};
+
+static struct gathered gathered_of(const struct topt_fragments *f, int op, int operand,
+                                   const struct topt_config *c)
+{
+    const struct topt_op *o = &f->model->op[op];
+    const struct topt_settings *s = f->settings;
+    struct topt_shape shape = topt_operand_shape(o, operand);
+    struct topt_layout l = topt_value_layout(o, operand, c, f->mesh);
+    int64_t value = topt_block_bytes(f->mesh, s, &shape, &l, TOPT_ELEM_REAL);
+    if (o->attrs.bits) { /* gathered as it is stored, unpacked for one kernel at a time */
+        struct topt_buffer packed = buffer_of(f, op, operand, l, TOPT_CLASS_PARAM);
+        pack(f, o->attrs.bits, &packed);
+        value = packed.bytes;
+    }
+    int64_t reduced = topt_block_bytes(f->mesh, s, &shape, &l, grad_element(s));
+    enum topt_zero at = level(f, o, operand, c);
+    struct gathered g = {0, 0};
+    if (at == TOPT_ZERO_PARAM)
+        g.value = value;
+    if (!topt_is_trained(o, operand))
+        return g;
+    if (at >= TOPT_ZERO_GRADIENT) /* as backward makes it, and as it is reduced */
+        g.grad = reduced == value ? value : value + reduced;
+    else if (topt_replica_axes(o, operand, c, f->mesh))
+        g.grad = reduced; /* buckets */
+    if (at == TOPT_ZERO_STATE && s->shard_f32 && has_master(s)) {
+        /* The weights themselves are in f32 there, whole: only the optimizer's states are shared. */
+        struct topt_layout rest = topt_rest_layout(o, operand, c, f->mesh);
+        g.grad += topt_block_bytes(f->mesh, s, &shape, &l, TOPT_ELEM_STATE) -
+                  topt_block_bytes(f->mesh, s, &shape, &rest, TOPT_ELEM_STATE);
+    }
+    return g;
+}
+
+/* Of all parameters 'pool' numbers at most. */
+static int64_t pooled(const struct topt_fragments *f, int64_t bytes, int64_t pool)
+{
+    double all = f->model->parameters;
+    return all > (double)pool ? (int64_t)((double)bytes * (double)pool / all) : bytes;
+}
+
+static int64_t held_in_pools(const struct topt_fragments *f, struct gathered g)
+{
+    return pooled(f, g.value, f->settings->pool_numbers) +
+           pooled(f, g.grad, f->settings->bucket_numbers);
+}
+
+/* Of 'n' blocks two are gathered at once in backward, and the gradients of one on their way, as backward makes
+ * them and as they are reduced.  What is outside of blocks (n 0) is one unit, gathered all the time, whose
+ * gradients wait until the end, when nothing else is gathered any more.  What does not rest in parts, the
+ * buckets of all gradients, is all there at once. */
+static int64_t held_in_units(struct gathered g, enum topt_zero at, int n)
+{
+    if (at < TOPT_ZERO_GRADIENT)
+        return g.grad;
+    if (n < 2)
+        return g.value + (g.value ? g.value : g.grad);
+    return (2 * g.value + g.grad + n - 1) / n;
+}
+
+int64_t topt_param_buffers(const struct topt_fragments *f, int op,
+                           const struct topt_config *c)
+{
+    const struct topt_op *o = &f->model->op[op];
+    int64_t bytes = 0;
+    if (f->settings->gather == TOPT_GATHER_OPERATOR)
+        return 0;
+    for (int x = 0; x < o->spec->noperands; x++) {
+        if (!is_param(o, x))
+            continue;
+        struct gathered g = gathered_of(f, op, x, c);
+        bytes += f->settings->gather == TOPT_GATHER_UNIT
+                     ? held_in_units(g, level(f, o, x, c), f->model->repeats[op])
+                     : held_in_pools(f, g);
+    }
+    return bytes;
+}
+
+int64_t topt_param_uncounted(const struct topt_fragments *f, int op,
+                             const struct topt_config *c)
+{
+    const struct topt_op *o = &f->model->op[op];
+    int64_t bytes = 0;
+    for (int x = 0; x < o->spec->noperands; x++) {
+        if (!topt_is_trained(o, x) || level(f, o, x, c) < TOPT_ZERO_PARAM)
+            continue;
+        struct topt_shape shape = topt_operand_shape(o, x);
+        struct topt_layout rest = topt_rest_layout(o, x, c, f->mesh);
+        bytes += topt_block_bytes(f->mesh, f->settings, &shape, &rest, TOPT_ELEM_REAL);
+    }
+    return f->settings->shard_f32 && has_master(f->settings) ? bytes : 0;
 }
 
 /* ---- at the end of a step ---------------------------------------------------------------------- */

@@ -9,6 +9,14 @@ static int in_flight(enum topt_class c)
     return c == TOPT_CLASS_TRANSIENT || c == TOPT_CLASS_STAGING;
 }
 
+/* Gathered parameters, and gradients on their way, of a system that holds them in units or pools of
+ * its own: topt_param_buffers() says what these take. */
+static int held_by_system(const struct topt_tally *t)
+{
+    return t->k->settings->gather != TOPT_GATHER_OPERATOR &&
+           t->aside != TOPT_ASIDE_NOTHING;
+}
+
 static int tally_alloc(struct topt_sink *sink, const struct topt_buffer *b,
                        struct topt_error *err)
 {
@@ -17,13 +25,14 @@ static int tally_alloc(struct topt_sink *sink, const struct topt_buffer *b,
         return topt_fail(err, TOPT_ERR_LIMIT, "a fragment of more than %d buffers",
                          TOPT_TALLY_BUFFERS);
     int n = t->nbuffers++;
+    int elsewhere = t->muted || held_by_system(t);
     t->buffer[n] = *b;
-    t->counted[n] = !t->muted && in_flight(b->cls);
+    t->counted[n] = !elsewhere && in_flight(b->cls);
     if (t->counted[n]) {
         t->live += b->bytes;
         if (t->live > t->cost.transient_bytes)
             t->cost.transient_bytes = t->live;
-    } else if (!t->muted) {
+    } else if (!elsewhere) {
         t->cost.class_bytes[b->cls] += b->bytes;
     }
     return n;
@@ -319,16 +328,17 @@ void topt_tally_hide(struct topt_tally *t)
 }
 
 const struct topt_weights topt_weights[TOPT_ACCOUNTING_COUNT] = {
-    [TOPT_ACCOUNTING_RUN] = {{1, 1, 1, 1, 1, 1, 1, 1}, 1, 0},
+    [TOPT_ACCOUNTING_RUN] = {{1, 1, 1, 1, 1, 1, 1, 1, 1}, 1, 0},
     [TOPT_ACCOUNTING_PAPER] = {{[TOPT_CLASS_PARAM] = 1}, 0, 2},
 };
 
-struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t)
+struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t, int op)
 {
     struct topt_fragment_cost c = t->cost;
     for (int i = 0; i < TOPT_CLASS_COUNT; i++)
         c.class_bytes[i] = topt_weigh_bytes(t->k, (enum topt_class)i, c.class_bytes[i]);
-    c.transient_bytes = topt_in_flight(t->k, c.transient_bytes);
+    c.transient_bytes =
+        topt_apart(topt_in_flight(t->k, c.transient_bytes), topt_apart_bytes(t->k, op));
     c.class_bytes[TOPT_CLASS_KEPT] +=
         topt_weights[t->k->settings->accounting].output * t->output_bytes;
     return c;

@@ -69,22 +69,38 @@ void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls);
  * adds up over operators, which a search needs. */
 void topt_tally_hide(struct topt_tally *t);
 
-/* What was added up, weighed by the accounting of the settings. */
-struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t);
+/* What was added up of an operator (a hub: its producer), weighed as the settings say. */
+struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t, int op);
 
 /* What counts how often: the one place where the papers' accounting differs. */
 extern const struct topt_weights {
     int64_t cls[TOPT_CLASS_COUNT], flight, output;
 } topt_weights[];
+/* With what a caching allocator holds beside what comes and goes; the operands are far from where that
+ * could overflow (topt_model.h limits a tensor). */
+static inline int64_t topt_with_allocator(const struct topt_costing *k, int64_t bytes)
+{
+    return bytes + bytes / 1000 * k->settings->allocator_permille;
+}
 static inline int64_t topt_weigh_bytes(const struct topt_costing *k, enum topt_class cls,
                                        int64_t bytes)
 {
-    return bytes * topt_weights[k->settings->accounting].cls[cls];
+    bytes *= topt_weights[k->settings->accounting].cls[cls];
+    return cls < TOPT_CLASS_BUFFERS ? bytes : topt_with_allocator(k, bytes);
+}
+/* What an operator outside of blocks may use of what blocks are charged for; 0 inside. */
+static inline int64_t topt_apart_bytes(const struct topt_costing *k, int op)
+{
+    return k->model->repeats[op] ? 0 : k->settings->apart_bytes;
+}
+static inline int64_t topt_apart(int64_t transient, int64_t apart)
+{
+    return transient > apart ? transient - apart : 0;
 }
 /* Bytes that wait. */
 static inline int64_t topt_in_flight(const struct topt_costing *k, int64_t bytes)
 {
-    return bytes * topt_weights[k->settings->accounting].flight;
+    return topt_with_allocator(k, bytes * topt_weights[k->settings->accounting].flight);
 }
 
 #endif

@@ -67,6 +67,17 @@ enum topt_eager_part {
     TOPT_EAGER_OPTIMIZER = 8
 };
 
+/* What the executing system holds beside the program's own buffers where parameters are sharded. */
+enum topt_gather {
+    TOPT_GATHER_OPERATOR, /* an operator's parameters at a time, inside the arena: our runtime */
+    /* Units of parameters as PyTorch's FSDP2 and DDP hold them: everything outside of blocks is
+     * one unit, which stays gathered; of blocks two are at once, the second one prefetched. */
+    TOPT_GATHER_UNIT,
+    TOPT_GATHER_POOL, /* shares of all parameters: pools of a fixed size (DeepSpeed) */
+    TOPT_GATHER_COUNT
+};
+const char *topt_gather_name(enum topt_gather g);
+
 /* What decides bytes besides the layouts. */
 struct topt_settings {
     enum topt_dtype dtype;         /* of activations, weights and gradients */
@@ -76,6 +87,17 @@ struct topt_settings {
      * and adds the gradients up; at least 1. */
     int64_t micro_batches;
     int gradient_f32; /* bf16: gradients of parameters are added up in f32 */
+    int state_bf16; /* bf16: no master copy in f32, and what the optimizer keeps is bf16 too */
+    int shard_f32; /* bf16: a sharded parameter rests as its f32 master copy alone */
+    enum topt_gather gather;
+    int64_t pool_numbers;   /* POOL: parameters gathered at once, at most */
+    int64_t bucket_numbers; /* POOL: gradients in a bucket that is reduced */
+    /* While an operator outside of blocks runs, nothing is made again and no block's gradients are on their way: of
+     * what it has in flight so many bytes are not charged, as others are for these.  No more than they take. */
+    int64_t apart_bytes;
+    /* Of memory that comes and goes in a step, so many thousandths more are charged: what a caching
+     * allocator holds and can't use.  Our runtime's arena: 0. */
+    int allocator_permille;
     enum topt_accounting accounting;
     enum topt_overlap overlap;
     int eager; /* bits of enum topt_eager_part */
@@ -195,6 +217,7 @@ enum topt_class {
     TOPT_CLASS_GRAD,
     TOPT_CLASS_STATE,     /* optimizer state; for bf16 also the f32 master copy */
     TOPT_CLASS_DATA,      /* tokens and labels, 32-bit */
+    TOPT_CLASS_BUFFERS,   /* costs only: what enum topt_gather says */
     TOPT_CLASS_KEPT,      /* activations and statistics that backward reads */
     TOPT_CLASS_REMADE,    /* the same, made again in backward: one block's at a time */
     TOPT_CLASS_TRANSIENT, /* everything else: values and gradients in flight, work */
@@ -348,6 +371,7 @@ struct topt_edge_end {
     int64_t others_bytes; /* consumer: its other inputs, live beside this one */
     int64_t op_bytes;     /* consumer: transients of its own fragments */
     int64_t out_bytes;    /* consumer: gradient of its output */
+    int64_t apart_bytes;  /* consumer: settings.apart_bytes where it is in no block */
 };
 
 /* The ends that follow from configurations. */

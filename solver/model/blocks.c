@@ -43,17 +43,15 @@ static int same_op(const struct topt_op *a, const struct topt_op *b)
 }
 
 /* Most operators repeat one of the last few kinds, so those are compared first. */
-int topt_model_find_alike(struct topt_model *m, struct topt_error *err)
+static int find_alike(struct topt_model *m, struct topt_error *err)
 {
     int *seen = malloc(((size_t)m->nops + 1) * sizeof *seen), n = 0; /* latest last */
-    m->alike = TOPT_NEW(m->arena, m->nops + 1, int);
-    if (!seen || !m->alike) {
-        free(seen);
+    if (!seen)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the model");
-    }
     for (int i = 0; i < m->nops; i++) {
         int k = n - 1;
-        while (k >= 0 && !same_op(&m->op[seen[k]], &m->op[i]))
+        while (k >= 0 && (m->repeats[seen[k]] != m->repeats[i] ||
+                          !same_op(&m->op[seen[k]], &m->op[i])))
             k--;
         if (k < 0)
             seen[n++] = i;
@@ -235,4 +233,21 @@ void topt_blocks_fini(struct topt_blocks *b)
     free(b->position);
     free(b->kind);
     *b = (struct topt_blocks){0};
+}
+
+/* Alike operators tell the blocks, and those tell operators inside of blocks from others. */
+int topt_model_find_repeats(struct topt_model *m, struct topt_error *err)
+{
+    struct topt_blocks b;
+    m->alike = TOPT_NEW(m->arena, m->nops + 1, int);
+    m->repeats = TOPT_NEW(m->arena, m->nops + 1, int);
+    if (!m->alike || !m->repeats)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the model");
+    memset(m->repeats, 0, ((size_t)m->nops + 1) * sizeof *m->repeats);
+    if (find_alike(m, err) || topt_model_blocks(m, &b, err))
+        return -1;
+    for (int i = 0; i < m->nops; i++)
+        m->repeats[i] = b.kind[i] >= 0 ? b.of[b.kind[i]].count : 0;
+    topt_blocks_fini(&b);
+    return find_alike(m, err);
 }

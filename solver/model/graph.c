@@ -352,7 +352,9 @@ int topt_model_finish(struct topt_model *m, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "the model has no loss (such as cross_entropy)");
     m->vocab = m->op[m->loss].count[2];
-    return topt_model_find_alike(m, err);
+    for (int i = 0; i < m->nops; i++)
+        m->parameters += topt_op_parameters(&m->op[i]);
+    return topt_model_find_repeats(m, err);
 }
 
 static int set_text(struct topt_model *m, const char **field, const char *text,
@@ -440,6 +442,15 @@ static int64_t operand_elements(const struct topt_op *op, int o)
     int64_t n = 1;
     for (int i = 0; i < topt_operand_rank(op, o); i++)
         n *= extent(op->operand[o].dim[i]);
+    return n;
+}
+
+double topt_op_parameters(const struct topt_op *op)
+{
+    double n = 0;
+    for (int o = 0; o < op->spec->noperands; o++)
+        if (op->operand[o].role == TOPT_PARAM && op->operand[o].present)
+            n += (double)operand_elements(op, o);
     return n;
 }
 

@@ -6,6 +6,7 @@
 #include "hf.h"
 #include "model_impl.h"
 #include "topt_json.h"
+#include "topt_near.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,14 +26,25 @@ static const struct hf_family *find_family(const char *type, const char *archite
     return NULL;
 }
 
-/* Names who is unknown, and what it would take. */
-static void refuse_unknown(const char *what, const char *name, struct topt_error *err)
+/* Names who is unknown, what it may be a slip of, and what it would take: most often it is no
+ * slip but another family.  Names of architectures share most of their letters. */
+static void refuse_unknown(const char *type, const char *architecture,
+                           struct topt_error *err)
 {
+    enum { SLIPS = 2 };
+    int by_type = type || !architecture;
+    struct topt_near near = {.name = type ? type : architecture ? architecture : "null"};
+    char meant[TOPT_NEAR_WORDS];
+    for (const struct hf_family *f = topt_hf_families; f->model_type; f++)
+        topt_near_try(&near, by_type ? f->model_type : f->architecture);
+    const char *close = near.distance <= SLIPS ? topt_near_words(&near, meant) : "";
     topt_fail(
-        err, TOPT_ERR_INVAL,
-        "%s \"%.40s\" is not known: it would need a reader in solver/model/hf_read_*.c, "
-        "and rows for what its blocks do that no operator does",
-        what, name);
+        err, TOPT_ERR_USAGE,
+        "%s \"%.40s\" is not known%s%s it would need a reader in "
+        "solver/model/hf_read_*.c, and rows for what its blocks do that no operator "
+        "does",
+        by_type ? "model_type" : "architecture", near.name, close,
+        *close ? " Else" : ":");
 }
 
 /* The one name in "architectures", or NULL where there is none. */
@@ -60,18 +72,14 @@ static const struct hf_family *choose(const json_t *doc, struct topt_error *err)
         type || architecture ? find_family(type, type ? NULL : architecture) : NULL;
     const struct hf_family *row = f ? find_family(type, architecture) : NULL;
     if (!f) {
-        refuse_unknown(type || !architecture ? "model_type" : "architecture",
-                       type           ? type
-                       : architecture ? architecture
-                                      : "null",
-                       err);
+        refuse_unknown(type, architecture, err);
     } else if (!f->read) {
         topt_fail(err, TOPT_ERR_INVAL,
                   "model_type \"%s\" needs %s, which no operator does yet", f->model_type,
                   f->missing);
         return NULL;
     } else if (!row) {
-        topt_fail(err, TOPT_ERR_INVAL,
+        topt_fail(err, TOPT_ERR_USAGE,
                   "architecture \"%.60s\" is not known; %s is, of %s", architecture,
                   f->architecture, f->model_type);
     }

@@ -6,6 +6,7 @@
  * it. */
 #include "model_impl.h"
 #include "topt_json.h"
+#include "topt_near.h"
 #include "topt_text.h"
 
 #include <stdio.h>
@@ -107,6 +108,8 @@ static void name_from(const char *what, char *ret, size_t size)
 
 static int check_options(const struct topt_import_options *o, struct topt_error *err)
 {
+    static const char *const losses[] = {"cross_entropy", "mse", NULL};
+    char meant[TOPT_NEAR_WORDS];
     if (o && (o->batch < 0 || o->batch > 1 << 24))
         return topt_fail(err, TOPT_ERR_USAGE, "batch %lld must be 1..16777216",
                          (long long)o->batch);
@@ -114,8 +117,9 @@ static int check_options(const struct topt_import_options *o, struct topt_error 
         return topt_fail(err, TOPT_ERR_USAGE, "seq %lld must be 1..16777216",
                          (long long)o->seq);
     if (o && o->loss && strcmp(o->loss, "cross_entropy") && strcmp(o->loss, "mse"))
-        return topt_fail(err, TOPT_ERR_USAGE, "loss is '%.40s', not cross_entropy or mse",
-                         o->loss);
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "unknown loss '%.40s'%s (one of cross_entropy, mse)", o->loss,
+                         topt_near_among(o->loss, losses, meant));
     return 0;
 }
 

@@ -8,7 +8,7 @@
 enum { TOPT_DEFAULT_BATCH = 8, TOPT_DEFAULT_SEQ = 1024 };
 
 /* Fills 'alike' of a model whose operators are all there. */
-int topt_model_find_alike(struct topt_model *m, struct topt_error *err) TOPT_MUST_CHECK;
+int topt_model_find_repeats(struct topt_model *m, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Fills what an operator's backward does, once its inputs are known (backward.c). */
 void topt_op_find_backward(struct topt_op *op);

@@ -5,6 +5,7 @@
  * norm, sum and activation (a projection with its bias and so on) as one operator: all but the
  * counted one are marked as fused. */
 #include "model_impl.h"
+#include "topt_near.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -245,12 +246,18 @@ struct topt_model *topt_paper_build(const char *name, const struct topt_import_o
                                     struct topt_error *err)
 {
     char known[100] = "";
+    struct topt_near near = {.name = name};
     for (int k = 0; k < PAPERS; k++) {
         if (!strcmp(papers[k].name, name))
             return make(k, o, err);
+        topt_near_try(&near, papers[k].name);
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
                  k ? ", " : "", papers[k].name);
     }
-    topt_fail(err, TOPT_ERR_USAGE, "no model 'paper:%.40s'; there are %s", name, known);
+    const char *meant = topt_near_name(&near);
+    topt_fail(err, TOPT_ERR_USAGE,
+              meant ? "unknown model 'paper:%.40s'; did you mean paper:%s? (one of %s)"
+                    : "unknown model 'paper:%.40s'%s (one of %s)",
+              name, meant ? meant : "", known);
     return NULL;
 }

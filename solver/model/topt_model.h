@@ -485,13 +485,16 @@ static inline int topt_operand_rank(const struct topt_op *op, int operand)
 struct topt_model {
     const char *name;
     int64_t batch, seq, vocab;
+    double parameters; /* numbers, of a finished model */
     int nops, ntensors;
     struct topt_op *op;
     struct topt_tensor *tensor;
     int loss; /* operator whose output is the loss */
-    /* By operator, of a finished model: the first of same row, attributes, extents and
-     * operands, whatever the tensors are. */
+    /* By operator, of a finished model: the first of same row, attributes, extents, operands and
+     * repeats, whatever the tensors are. */
     int *alike;
+    /* By operator, of a finished model: how many blocks of its kind there are; 0: it is in none. */
+    int *repeats;
     /* What is not as in the model that was imported, for who plans it to know ("; " between);
      * and what of it no operator computes though it costs the same, so that it can be planned
      * and not run.  NULL: nothing. */
@@ -607,6 +610,8 @@ int topt_model_blocks(const struct topt_model *m, struct topt_blocks *ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
 void topt_blocks_fini(struct topt_blocks *b);
 
+/* Numbers that an operator's parameters hold. */
+double topt_op_parameters(const struct topt_op *op);
 /* Numbers that people check first.  flops_per_sample counts forward and backward. */
 struct topt_model_stats {
     int64_t parameters, trained; /* all of them; those that are not frozen */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "topt_near.h"
 #include "topt_text.h"
 
 const struct topt_fusion topt_horovod = {.bucket_bytes = 64 << 20, .cycle_ns = 5000000};
@@ -64,6 +65,8 @@ int topt_algorithm_check(const char *name, struct topt_error *err)
 {
     const char *const *searches = topt_search_algorithms();
     struct topt_text all = {0};
+    struct topt_near near = {.name = name};
+    char meant[TOPT_NEAR_WORDS];
     if (!name || topt_algorithm_find(name))
         return 0;
     for (int i = 0; searches[i]; i++) {
@@ -71,12 +74,15 @@ int topt_algorithm_check(const char *name, struct topt_error *err)
             topt_text_fini(&all);
             return 0;
         }
+        topt_near_try(&near, searches[i]);
         topt_text_add(&all, "%s%s", i ? ", " : "", searches[i]);
     }
-    for (int i = 0; i < ALGORITHMS; i++)
+    for (int i = 0; i < ALGORITHMS; i++) {
+        topt_near_try(&near, algorithms[i].name);
         topt_text_add(&all, ", %s", algorithms[i].name);
-    topt_fail(err, TOPT_ERR_INVAL, "unknown algorithm '%.40s'; one of %s", name,
-              all.s ? all.s : "");
+    }
+    topt_fail(err, TOPT_ERR_INVAL, "unknown algorithm '%.40s'%s (one of %s)", name,
+              topt_near_words(&near, meant), all.s ? all.s : "");
     topt_text_fini(&all);
     return -1;
 }

@@ -79,6 +79,7 @@ static int write_checked(struct topt_shape_search *s, const struct topt_best *b,
                                 .space = b->space,
                                 .alike = b->alike,
                                 .variant = &best->variant,
+                                .framework = r->framework,
                                 .algorithm = r->algorithm,
                                 .mode = topt_mode_name(r->mode),
                                 .why = why,
@@ -98,8 +99,8 @@ static int write_checked(struct topt_shape_search *s, const struct topt_best *b,
                                                : 0;
 }
 
-static int write_answer(struct topt_micros *m, const struct topt_best *b, const char *why,
-                        json_t **ret, struct topt_error *err)
+int topt_answer_write(struct topt_micros *m, const struct topt_best *b, const char *why,
+                      json_t **ret, struct topt_error *err)
 {
     struct topt_shape_search s;
     int rc =
@@ -120,8 +121,8 @@ static int no_plan(const struct topt_request *r, enum topt_fits fits, const char
     return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the answer");
 }
 
-static int unfinished(const struct topt_request *r, int64_t gpus, json_t **ret,
-                      struct topt_error *err)
+int topt_answer_unfinished(const struct topt_request *r, int64_t gpus, json_t **ret,
+                           struct topt_error *err)
 {
     char why[200];
     snprintf(
@@ -135,14 +136,38 @@ static int unfinished(const struct topt_request *r, int64_t gpus, json_t **ret,
     return 0;
 }
 
+int topt_answer_unshared(const struct topt_micros *m, int64_t gpus,
+                         const int64_t nearest[2], json_t **ret, struct topt_error *err)
+{
+    char why[200], less[48] = "";
+    if (nearest[0])
+        snprintf(less, sizeof less, "%lld or ", (long long)nearest[0]);
+    snprintf(why, sizeof why,
+             "%lld GPUs can't take equal shares of a batch of %lld; with --batch %s%lld "
+             "they can",
+             (long long)gpus, (long long)m->request->model->batch, less,
+             (long long)nearest[1]);
+    if (no_plan(m->request, TOPT_FITS_NOT, why, ret, err))
+        return -1;
+    json_t *batches = json_array();
+    for (int i = 0; i < 2; i++)
+        if (nearest[i])
+            json_array_append_new(batches, json_integer(nearest[i]));
+    json_object_set_new(*ret, "batches", batches);
+    return 0;
+}
+
 /* Not even what is lightest was found. */
 static int none_at_all(const struct topt_request *r, const struct topt_best *b,
                        int64_t gpus, json_t **ret, struct topt_error *err)
 {
     char why[120];
     if (topt_best_fits(b) == TOPT_FITS_NOT)
-        return topt_fail(err, TOPT_ERR_INFEASIBLE, "no plan for %lld GPUs in this space",
-                         (long long)gpus);
+        return topt_fail(
+            err, TOPT_ERR_INFEASIBLE,
+            "no plan for %lld GPUs in this space: nothing splits the model into "
+            "parts for as many",
+            (long long)gpus);
     snprintf(
         why, sizeof why,
         "no plan was found for %lld GPUs, as operators were decided by heuristic; give "
@@ -185,13 +210,13 @@ static int too_heavy(const struct topt_request *r, const struct topt_best *b,
     return 0;
 }
 
-static int infeasible(struct topt_micros *m, int64_t gpus, int doubt, json_t **ret,
-                      struct topt_error *err)
+int topt_answer_infeasible(struct topt_micros *m, int64_t gpus, int doubt, json_t **ret,
+                           struct topt_error *err)
 {
     const struct topt_request *r = m->request;
     struct topt_best b;
     if (topt_count_solve(m, gpus, 0, TOPT_GOAL_LEAST, &b, err))
-        return topt_request_stopped(r) ? unfinished(r, gpus, ret, err) : -1;
+        return topt_request_stopped(r) ? topt_answer_unfinished(r, gpus, ret, err) : -1;
     int rc = b.found ? too_heavy(r, &b, gpus, doubt, ret, err)
                      : none_at_all(r, &b, gpus, ret, err);
     if (!rc && b.claim.decided) {
@@ -204,173 +229,85 @@ static int infeasible(struct topt_micros *m, int64_t gpus, int doubt, json_t **r
 
 /* ---- the modes ----------------------------------------------------------------------------- */
 
+/* Where tensor parallelism is a last resort, it is tried where nothing fits without. */
+static int fastest_of_count(struct topt_micros *m, struct topt_best *ret,
+                            struct topt_error *err)
+{
+    const struct topt_request *r = m->request;
+    *ret = (struct topt_best){.found = 0};
+    for (int i = 0; !ret->found && !ret->stopped; i++) {
+        int where = topt_request_tensor(r, i);
+        if (where < 0)
+            return 0;
+        m->tensor = (enum topt_tensor_where)where;
+        topt_best_fini(ret);
+        if (topt_count_solve(m, r->gpus, topt_request_limit(r), TOPT_GOAL_FASTEST, ret,
+                             err))
+            return -1;
+    }
+    return 0;
+}
+
 static int mini_time(struct topt_micros *m, json_t **ret, struct topt_error *err)
 {
     const struct topt_request *r = m->request;
     struct topt_best b;
+    int64_t nearest[2];
     char why[160], limit[32];
-    if (topt_count_solve(m, r->gpus, topt_request_limit(r), TOPT_GOAL_FASTEST, &b, err))
+    if (fastest_of_count(m, &b, err))
         return -1;
     if (!b.found) {
         int gave_up = b.stopped;
         topt_best_fini(&b);
-        return gave_up ? unfinished(r, r->gpus, ret, err)
-                       : infeasible(m, r->gpus, 0, ret, err);
+        if (m->tensor > TOPT_TENSOR_NODE)
+            m->tensor =
+                TOPT_TENSOR_NODE; /* a model spread over nodes whole is no answer to that */
+        if (!gave_up && !topt_count_shares(m, r->gpus, nearest))
+            return topt_answer_unshared(m, r->gpus, nearest, ret, err);
+        return gave_up ? topt_answer_unfinished(r, r->gpus, ret, err)
+                       : topt_answer_infeasible(m, r->gpus, 0, ret, err);
     }
     snprintf(why, sizeof why, "%s on %d GPU%s within %s a GPU",
              b.stopped ? "fastest found so far" : "fastest", b.mesh.devices,
              b.mesh.devices > 1 ? "s" : "",
              topt_show_bytes(topt_request_limit(r), limit, sizeof limit));
-    int rc = write_answer(m, &b, why, ret, err);
+    int rc = topt_answer_write(m, &b, why, ret, err);
     topt_best_fini(&b);
     return rc;
 }
 
-/* Counts tried for the fewest. */
-struct fewest {
-    struct topt_best best;
-    int64_t gpus;  /* where that is, or the search was stopped */
-    int64_t fewer; /* the count before; 0: none */
-    int64_t
-        doubt; /* the first count of which it is not known whether anything fits; 0: none */
-};
-
-/* Why the count before was not enough. */
-static int why_not_fewer(struct topt_micros *m, const struct fewest *f, char *why,
-                         size_t size, struct topt_error *err)
+/* Factors that were not searched, and how to ask for them; NULL: none were left out.  Freed by the caller. */
+static char *left_out(const struct topt_request *r, const json_t *answer)
 {
-    const struct topt_request *r = m->request;
-    char limit[32], need[32];
-    topt_show_bytes(topt_request_limit(r), limit, sizeof limit);
-    if (!f->fewer) {
-        snprintf(why, size, "it fits on one GPU of %s", limit);
-        return 0;
-    }
-    if (f->doubt && f->doubt != f->fewer) {
-        snprintf(why, size,
-                 "fewest GPUs that were found to fit %s each: on %lld operators were "
-                 "decided by heuristic",
-                 limit, (long long)f->doubt);
-        return 0;
-    }
-    int64_t bound = topt_count_least_bytes(m, f->fewer);
-    if (bound > topt_request_limit(r)) {
-        snprintf(why, size, "fewest GPUs that fit %s each: %lld would need more than %s",
-                 limit, (long long)f->fewer, topt_show_bytes(bound, need, sizeof need));
-        return 0;
-    }
-    struct topt_best b;
-    int n = snprintf(why, size, "fewest GPUs that fit %s each", limit);
-    if (topt_count_solve(m, f->fewer, 0, TOPT_GOAL_LEAST, &b, err))
-        return topt_request_stopped(r) ? 0 : -1;
-    int open = b.claim.decided || topt_best_floor(&b) <= topt_request_limit(r);
-    topt_show_bytes(open ? b.solution.memory_bytes : topt_best_floor(&b), need,
-                    sizeof need);
-    if (b.found && n > 0 && (size_t)n < size)
-        snprintf(
-            why + n, size - (size_t)n,
-            b.claim.decided
-                ? " as far as was found: %lld need %s with operators decided by heuristic"
-            : open ? " as far as was found: %lld need %s, perhaps less"
-                   : ": %lld would need at least %s",
-            (long long)f->fewer, need);
-    topt_best_fini(&b);
-    return 0;
+    static const char *const names[] = {"sharding over replicas (ZeRO, FSDP)",
+                                        "recomputation", "micro-batches"};
+    int64_t gpus = json_integer_value(json_object_get(answer, "gpus"));
+    enum topt_space space = topt_space_resolve(r->space, gpus ? (int)gpus : (int)r->gpus);
+    int missing = TOPT_FACTORS_ALL & ~topt_request_factors(r, space);
+    struct topt_text t = {0};
+    if (r->micro_batches)
+        missing &= ~TOPT_FACTOR_MICRO;
+    for (int i = 0; i < 3 && !r->algorithm; i++)
+        if (missing >> i & 1)
+            topt_text_add(&t, "%s%s", t.len ? ", " : "", names[i]);
+    if (t.len)
+        topt_text_add(&t, " (--factors all searches them)");
+    return t.s;
 }
 
-/* The first count that something fits on, or where the search was stopped. */
-static int first_fit(struct topt_micros *m, const int64_t *count, int n,
-                     struct fewest *ret, struct topt_error *err)
+/* What it answers; what a script has to do for it. */
+static void put_question(const struct topt_request *r, json_t *answer)
 {
-    int64_t limit = topt_request_limit(m->request);
-    for (int i = 0; i < n && !ret->best.found && !ret->best.stopped; i++) {
-        ret->gpus = count[i];
-        ret->fewer = i ? count[i - 1] : 0;
-        if (topt_count_least_bytes(m, count[i]) > limit)
-            continue;
-        topt_best_fini(&ret->best);
-        if (topt_count_solve(m, count[i], limit, TOPT_GOAL_FASTEST, &ret->best, err))
-            return -1;
-        if (topt_best_fits(&ret->best) == TOPT_FITS_UNKNOWN && !ret->doubt)
-            ret->doubt = count[i];
-    }
-    return 0;
-}
-
-/* Counts that are tried where a search was stopped. */
-enum { TRIES = 4 };
-
-static int answer_stand_in(struct topt_micros *uniform, int64_t gpus, struct fewest *f,
-                           json_t **ret, struct topt_error *err)
-{
-    char why[200], limit[32];
-    if (!f->best.found)
-        return unfinished(uniform->request, gpus, ret, err);
-    f->best.stopped = 1;
-    f->best.claim.exact = 0;
-    f->best.claim.epsilon = INFINITY;
-    snprintf(why, sizeof why,
-             "it fits %s each; fewer GPUs may do, as the search was stopped at %lld",
-             topt_show_bytes(topt_request_limit(uniform->request), limit, sizeof limit),
-             (long long)gpus);
-    return write_answer(uniform, &f->best, why, ret, err);
-}
-
-/* Stopped at a count before anything was found: what the uniform space has on the next powers of two, which is cheap,
- * is better than nothing. */
-static int stand_in(const struct topt_request *asked, int64_t gpus, json_t **ret,
-                    struct topt_error *err)
-{
-    enum topt_space space = topt_space_resolve(asked->space, (int)gpus);
-    struct topt_request r =
-        topt_request_uniform(asked, topt_request_factors(asked, space));
-    struct topt_micros uniform;
-    struct fewest f = {.best = {0}};
-    int64_t *count;
-    int n, from = 0, rc = -1;
-    r.pow2_counts = 1;
-    r.stop = NULL;
-    r.max_work = 0;
-    if (topt_request_counts(&r, &count, &n, err))
-        return -1;
-    while (from < n && count[from] < gpus)
-        from++;
-    n = n - from < TRIES ? n - from : TRIES;
-    if (!topt_micros_init(&uniform, &r, err)) {
-        if (!first_fit(&uniform, count + from, n, &f, err))
-            rc = answer_stand_in(&uniform, gpus, &f, ret, err);
-        topt_best_fini(&f.best);
-        topt_micros_fini(&uniform);
-    }
-    free(count);
-    return rc;
-}
-
-static int mini_parallelism(struct topt_micros *m, json_t **ret, struct topt_error *err)
-{
-    const struct topt_request *r = m->request;
-    int64_t *count;
-    int n, rc = -1;
-    struct fewest f = {.best = {0}};
-    char why[200];
-    if (topt_request_counts(r, &count, &n, err))
-        return -1;
-    if (n == 0)
-        topt_fail(err, TOPT_ERR_INVAL, "'%s' has no GPUs to plan for",
-                  topt_hw_name(r->hw));
-    else if (first_fit(m, count, n, &f, err))
-        rc = -1;
-    else if (f.best.found)
-        rc = why_not_fewer(m, &f, why, sizeof why, err) ||
-             write_answer(m, &f.best, why, ret, err);
-    else if (f.best.stopped)
-        rc = topt_algorithm_find(r->algorithm) ? unfinished(r, f.gpus, ret, err)
-                                               : stand_in(r, f.gpus, ret, err);
-    else
-        rc = infeasible(m, count[n - 1], f.doubt && f.doubt != count[n - 1], ret, err);
-    topt_best_fini(&f.best);
-    free(count);
-    return rc ? -1 : 0;
+    const json_t *uniform = json_object_get(answer, "uniform");
+    json_object_set_new(answer, "job", topt_request_job(r));
+    json_object_set_new(answer, "assumed", topt_request_assumed(r));
+    char *without = left_out(r, answer);
+    if (without)
+        json_object_set_new(answer, "left_out", json_string(without));
+    free(without);
+    if (r->framework && r->framework->tensor_needs &&
+        json_integer_value(json_object_get(uniform, "tp")) > 1)
+        json_object_set_new(answer, "needs", json_string(r->framework->tensor_needs));
 }
 
 int topt_plan(const struct topt_request *r, json_t **ret, struct topt_error *err)
@@ -382,7 +319,9 @@ int topt_plan(const struct topt_request *r, json_t **ret, struct topt_error *err
     if (topt_request_check(r, err) || topt_micros_init(&m, r, err))
         return -1;
     int rc = r->mode == TOPT_MINI_TIME ? mini_time(&m, ret, err)
-                                       : mini_parallelism(&m, ret, err);
+                                       : topt_answer_fewest(&m, ret, err);
     topt_micros_fini(&m);
+    if (!rc)
+        put_question(r, *ret);
     return rc;
 }

@@ -11,6 +11,9 @@
 /* The models of a request by number of micro-batches, made when asked for. */
 struct topt_micros {
     const struct topt_request *request;
+    enum topt_tensor_where
+        tensor;    /* where tensor parallelism of the uniform space may lie now */
+    int64_t heads; /* tensor parallelism divides it; 0: no attention */
     struct topt_parameter_floor parameters;
     double activation_bytes;   /* that backward reads, of the whole batch */
     struct topt_blocks blocks; /* of all of them */
@@ -19,8 +22,9 @@ struct topt_micros {
     struct topt_micro {
         int64_t batches;
         const struct topt_model *model;
-        struct topt_model *owned; /* NULL for the request's own */
-        struct topt_settings settings;
+        struct topt_model *owned;      /* NULL for the request's own */
+        struct topt_settings settings; /* apart_bytes not yet in them */
+        int64_t remade; /* what one device would make again of it; 0: not asked for yet */
     } * at;
 };
 /* All divisors of the batch where micro-batches are searched, ascending; one number else. */
@@ -43,6 +47,10 @@ struct topt_shape_search {
     const struct topt_algorithm *algorithm; /* of another system, or NULL */
     enum topt_space space;
     int alike, factors;
+    struct topt_variant_settings { /* those of variants that were costed; owned */
+        struct topt_settings settings;
+        struct topt_variant_settings *next;
+    } * settings;
     int nvariants;
     struct topt_variant *variant;
     struct topt_problem_stats stats;
@@ -86,11 +94,19 @@ int topt_shape_solve(struct topt_shape_search *s, enum topt_goal goal, int64_t l
 
 /* The next shape of 'gpus' devices after '*nodes' (start from 0); 0 when there is none. */
 int topt_next_shape(const struct topt_hw *hw, int64_t gpus, int *nodes, int *per_node);
+/* Those of them that a request may use: of counts that are booked whole, or powers of two, the one with the fewest nodes. */
+int topt_request_shape(const struct topt_request *r, int64_t gpus, int *nodes,
+                       int *per_node);
 int topt_no_shape(const struct topt_request *r, int64_t gpus,
                   struct topt_error *err); /* fails: there is none */
 /* Is what is asked possible at all? */
 int topt_request_check(const struct topt_request *r,
                        struct topt_error *err) TOPT_MUST_CHECK;
+/* Where tensor parallelism is tried at the n-th attempt (0, 1...), each only where nothing fits by those before;
+ * -1 past the last. */
+int topt_request_tensor(const struct topt_request *r, int n);
+/* Does the framework split samples, heads and features into equal parts only? */
+int topt_request_even(const struct topt_request *r);
 int64_t topt_request_limit(const struct topt_request *r);
 /* What is searched beside splits on so many devices. */
 int topt_request_factors(const struct topt_request *r, enum topt_space space);
@@ -101,6 +117,13 @@ int topt_request_stopped(const struct topt_request *r);
 /* Counts a request asks for, ascending; owned by the caller. */
 int topt_request_counts(const struct topt_request *r, int64_t **ret, int *ret_n,
                         struct topt_error *err) TOPT_MUST_CHECK;
+/* Can so many devices take equal shares of the batch, where the framework wants that?  If not, the batches
+ * nearest to it that they can share are in 'ret_nearest' (the smaller one 0 where there is none; may be NULL). */
+int topt_count_shares(const struct topt_micros *m, int64_t gpus, int64_t ret_nearest[2]);
+/* Devices along the axes before 'cut'. */
+int64_t topt_data_ranks(const struct topt_mesh *mesh, int cut);
+/* The first axis that tensor parallelism may take. */
+int topt_tensor_from(const struct topt_mesh *mesh, enum topt_tensor_where where);
 /* What no plan on so many devices can go below. */
 int64_t topt_count_least_bytes(const struct topt_micros *m, int64_t gpus);
 
@@ -120,6 +143,28 @@ int topt_count_solve(struct topt_micros *m, int64_t gpus, int64_t limit,
                      enum topt_goal goal, struct topt_best *ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 void topt_best_fini(struct topt_best *b);
+
+/* ---- answer.c: answers as documents ------------------------------------------------------------ */
+
+/* The checked plan, and why it is the one. */
+int topt_answer_write(struct topt_micros *m, const struct topt_best *b, const char *why,
+                      json_t **ret, struct topt_error *err) TOPT_MUST_CHECK;
+/* Nothing was found on so many before the search was stopped. */
+int topt_answer_unfinished(const struct topt_request *r, int64_t gpus, json_t **ret,
+                           struct topt_error *err) TOPT_MUST_CHECK;
+/* Nothing fits on so many: the lightest that there is; 'doubt': of fewer it is not known. */
+int topt_answer_infeasible(struct topt_micros *m, int64_t gpus, int doubt, json_t **ret,
+                           struct topt_error *err) TOPT_MUST_CHECK;
+/* So many can't share the batch (topt_count_shares). */
+int topt_answer_unshared(const struct topt_micros *m, int64_t gpus,
+                         const int64_t nearest[2], json_t **ret,
+                         struct topt_error *err) TOPT_MUST_CHECK;
+/* fewest.c: a request of mode mini-parallelism. */
+int topt_answer_fewest(struct topt_micros *m, json_t **ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
+/* tradeoff.c: the fastest on so many as a point of a curve; NULL where a search was stopped before it knew. */
+int topt_count_point(struct topt_micros *m, int64_t gpus, json_t **ret,
+                     struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Does anything fit, as far as is known?  Where nothing was found but that is not proven (the search was stopped,
  * operators were decided by heuristic), something may.  Written as true, false and null. */

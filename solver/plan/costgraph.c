@@ -165,7 +165,7 @@ static int add_shapes(struct union_builder *u)
     struct topt_micros m;
     if (topt_micros_init(&m, u->r, u->err))
         return -1;
-    for (; !rc && topt_next_shape(u->r->hw, u->r->gpus, &nodes, &per_node); shapes++)
+    for (; !rc && topt_request_shape(u->r, u->r->gpus, &nodes, &per_node); shapes++)
         rc = add_shape(u, &m, nodes, per_node);
     topt_micros_fini(&m);
     return rc || shapes ? rc : topt_no_shape(u->r, u->r->gpus, u->err);

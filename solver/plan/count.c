@@ -9,6 +9,32 @@
 
 enum { MAX_DEVICES = 1 << 14 };
 
+/* Divisors of a node, and whole nodes. */
+static int is_whole(const struct topt_hw *hw, int64_t gpus)
+{
+    int per_node = topt_hw_gpus_per_node(hw);
+    return gpus <= per_node
+               ? per_node % gpus == 0
+               : gpus % per_node == 0 && gpus / per_node <= topt_hw_max_nodes(hw);
+}
+
+int topt_request_shape(const struct topt_request *r, int64_t gpus, int *nodes,
+                       int *per_node)
+{
+    int most = topt_hw_gpus_per_node(r->hw), dense = r->counts != TOPT_COUNTS_ANY;
+    if (!dense || (!is_whole(r->hw, gpus) && r->counts == TOPT_COUNTS_WHOLE))
+        return topt_next_shape(r->hw, gpus, nodes, per_node);
+    /* the fewest nodes that have them */
+    if (*nodes)
+        return 0;
+    if (gpus <= most) {
+        *nodes = 1;
+        *per_node = (int)gpus;
+        return 1;
+    }
+    return topt_next_shape(r->hw, gpus, nodes, per_node);
+}
+
 int topt_next_shape(const struct topt_hw *hw, int64_t gpus, int *nodes, int *per_node)
 {
     for (int n = *nodes + 1; n <= topt_hw_max_nodes(hw) && n <= gpus; n++)
@@ -22,7 +48,7 @@ int topt_next_shape(const struct topt_hw *hw, int64_t gpus, int *nodes, int *per
 
 int topt_no_shape(const struct topt_request *r, int64_t gpus, struct topt_error *err)
 {
-    return topt_fail(err, TOPT_ERR_INVAL,
+    return topt_fail(err, TOPT_ERR_USAGE,
                      "%lld GPUs can't be had on '%s': at most %d nodes of %d",
                      (long long)gpus, topt_hw_name(r->hw), topt_hw_max_nodes(r->hw),
                      topt_hw_gpus_per_node(r->hw));
@@ -33,12 +59,20 @@ int topt_request_check(const struct topt_request *r, struct topt_error *err)
     if (topt_algorithm_check(r->algorithm, err))
         return -1;
     if (!topt_hw_has_dtype(r->hw, r->settings.dtype))
-        return topt_fail(err, TOPT_ERR_INVAL, "'%s' says nothing of the speed of %s",
+        return topt_fail(err, TOPT_ERR_USAGE, "'%s' says nothing of the speed of %s",
                          topt_hw_name(r->hw), topt_dtype_name(r->settings.dtype));
     if (r->gpus < 0 || r->gpus > MAX_DEVICES || r->max_gpus < 0 || r->memory_limit < 0)
-        return topt_fail(err, TOPT_ERR_INVAL, "GPUs and memory must be positive");
+        return topt_fail(err, TOPT_ERR_USAGE, "GPUs and memory must be positive");
+    for (int i = 0; i < (r->ngpu_list ? r->ngpu_list : 1) && r->max_gpus; i++) {
+        int64_t asked = r->ngpu_list ? r->gpu_list[i] : r->gpus;
+        if (asked > r->max_gpus)
+            return topt_fail(
+                err, TOPT_ERR_USAGE,
+                "%lld GPUs are asked for, and at most %lld; give one of the two",
+                (long long)asked, (long long)r->max_gpus);
+    }
     if (r->mode == TOPT_MINI_TIME && r->gpus == 0)
-        return topt_fail(err, TOPT_ERR_INVAL,
+        return topt_fail(err, TOPT_ERR_USAGE,
                          "mini-time needs a number of GPUs (at least 1)");
     return 0;
 }
@@ -54,6 +88,29 @@ int topt_request_factors(const struct topt_request *r, enum topt_space space)
     if (a)
         factors = (factors & a->factors) | a->always;
     return r->micro_batches ? factors & ~TOPT_FACTOR_MICRO : factors;
+}
+
+int topt_request_even(const struct topt_request *r)
+{
+    return r->framework && r->framework->even;
+}
+
+/* Nowhere, inside a node, anywhere: from what the row or who asks wants first to the most that it takes. */
+int topt_request_tensor(const struct topt_request *r, int n)
+{
+    const struct topt_framework *f = r->framework;
+    int first = TOPT_TENSOR_ANYWHERE, most = TOPT_TENSOR_ANYWHERE;
+    if (f) {
+        first = f->tensor == TOPT_TENSOR_LAST ? TOPT_TENSOR_NEVER : (int)f->tensor;
+        most = f->tensor == TOPT_TENSOR_NEVER ? TOPT_TENSOR_NEVER : (int)f->tensor_most;
+    }
+    if (f && r->tensor_parallel) {
+        most = (int)f->tensor_most;
+        first =
+            most < TOPT_TENSOR_NODE || first > TOPT_TENSOR_NODE ? most : TOPT_TENSOR_NODE;
+    }
+    int at = first == TOPT_TENSOR_NEVER && n > 0 ? TOPT_TENSOR_NODE + n - 1 : first + n;
+    return at <= most ? at : -1;
 }
 
 int64_t topt_request_limit(const struct topt_request *r)
@@ -86,13 +143,65 @@ int topt_request_counts(const struct topt_request *r, int64_t **ret, int *ret_n,
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the counts");
     for (int i = 0; i < r->ngpu_list; i++)
         list[n++] = r->gpu_list[i];
-    for (int64_t c = 1; !r->ngpu_list && c <= max; c = r->pow2_counts ? 2 * c : c + 1) {
+    int pow2 = r->counts == TOPT_COUNTS_POW2, whole = r->counts == TOPT_COUNTS_WHOLE;
+    for (int64_t c = 1; !r->ngpu_list && c <= max; c = pow2 ? 2 * c : c + 1) {
         int nodes = 0, per_node = 0;
-        if (topt_next_shape(r->hw, c, &nodes, &per_node))
+        if (topt_next_shape(r->hw, c, &nodes, &per_node) &&
+            (!whole || is_whole(r->hw, c)))
             list[n++] = c;
     }
     *ret = list;
     *ret_n = n;
+    return 0;
+}
+
+int64_t topt_data_ranks(const struct topt_mesh *mesh, int cut)
+{
+    int64_t n = 1;
+    for (int a = 0; a < cut; a++)
+        n *= mesh->size[a];
+    return n;
+}
+
+int topt_tensor_from(const struct topt_mesh *mesh, enum topt_tensor_where where)
+{
+    switch (where) {
+    case TOPT_TENSOR_ANYWHERE:
+        return 0;
+    case TOPT_TENSOR_NODE:
+        return mesh->node_axes;
+    default:
+        return mesh->naxes;
+    }
+}
+
+int topt_count_shares(const struct topt_micros *m, int64_t gpus, int64_t ret_nearest[2])
+{
+    const struct topt_request *r = m->request;
+    int64_t samples = r->model->batch / (r->micro_batches ? r->micro_batches : 1);
+    int64_t fewest = gpus;
+    struct topt_mesh mesh;
+    int nodes = 0, per_node = 0;
+    if (!topt_request_even(r) ||
+        topt_space_resolve(r->space, (int)gpus) != TOPT_SPACE_UNIFORM)
+        return 1;
+    while (topt_request_shape(r, gpus, &nodes, &per_node)) {
+        if (topt_mesh_init(&mesh, nodes, per_node, NULL))
+            return 1;
+        for (int cut = topt_tensor_from(&mesh, m->tensor); cut <= mesh.naxes; cut++) {
+            int64_t ranks = topt_data_ranks(&mesh, cut);
+            if (m->heads % (mesh.devices / ranks))
+                continue;
+            if (samples % ranks == 0)
+                return 1;
+            fewest = ranks < fewest ? ranks : fewest;
+        }
+    }
+    if (ret_nearest) {
+        int64_t rounds = r->model->batch / samples;
+        ret_nearest[0] = samples / fewest * fewest * rounds;
+        ret_nearest[1] = (samples / fewest + 1) * fewest * rounds;
+    }
     return 0;
 }
 
@@ -192,7 +301,7 @@ static int list_shapes(const struct topt_request *r, int64_t gpus, struct shapes
     *ret = (struct shapes){0, calloc((size_t)most + 1, sizeof *ret->at)};
     if (!ret->at)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the shapes");
-    while (topt_next_shape(r->hw, gpus, &nodes, &per_node))
+    while (topt_request_shape(r, gpus, &nodes, &per_node))
         ret->at[ret->n++] = (struct shape){.nodes = nodes, .per_node = per_node};
     return ret->n ? 0 : topt_no_shape(r, gpus, err);
 }

@@ -13,6 +13,7 @@
 #include "topt_json.h"
 
 static const size_t MAX_PLAN_BYTES = 64 << 20;
+static const int64_t MAX_NUMBERS = (int64_t)1 << 50; /* of pools and buckets */
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
@@ -99,19 +100,31 @@ static json_t *predicted_json(const struct topt_plan_facts *f)
     return p;
 }
 
+static int64_t data_ranks(const struct topt_plan_facts *f)
+{
+    int64_t n = 1;
+    for (int a = 0; a < f->variant->cut; a++)
+        n *= f->k->mesh->size[a];
+    return n;
+}
+
+/* Of a uniform plan: by one data parallel rank. */
+static int64_t samples_at_once(const struct topt_plan_facts *f)
+{
+    int64_t dp = data_ranks(f);
+    return (f->k->model->batch + dp - 1) / dp;
+}
+
 /* One choice for the whole model, as scripts of other frameworks are told: devices over the
  * batch and over features, and samples that one of the former takes at once. */
 static json_t *uniform_json(const struct topt_plan_facts *f)
 {
     const struct topt_mesh *mesh = f->k->mesh;
     const struct topt_variant *v = f->variant;
-    int64_t dp = 1;
-    for (int a = 0; a < v->cut; a++)
-        dp *= mesh->size[a];
+    int64_t dp = data_ranks(f);
     return json_pack("{s:I, s:I, s:i, s:b, s:I}", "dp", (json_int_t)dp, "tp",
                      (json_int_t)(mesh->devices / dp), "zero", v->zero, "recompute",
-                     v->recompute, "micro_batch",
-                     (json_int_t)((f->k->model->batch + dp - 1) / dp));
+                     v->recompute, "micro_batch", (json_int_t)samples_at_once(f));
 }
 
 static json_t *mesh_json(const struct topt_mesh *mesh)
@@ -167,43 +180,73 @@ json_t *topt_pricing_json(const struct topt_problem_stats *s)
                      (json_int_t)s->priced_moves, "routes", (json_int_t)s->routes);
 }
 
+static void put_int(json_t *o, const char *key, int64_t value, int64_t unsaid)
+{
+    if (value != unsaid)
+        json_object_set_new(o, key, json_integer(value));
+}
+
+static void put_flag(json_t *o, const char *key, int value)
+{
+    if (value)
+        json_object_set_new(o, key, json_true());
+}
+
+/* What is as in our own runtime is left out. */
+static json_t *settings_json(const struct topt_settings *s)
+{
+    json_t *o = json_pack("{s:s, s:s, s:I}", "dtype", topt_dtype_name(s->dtype),
+                          "optimizer", topt_optimizer_name(s->optimizer), "granule_bytes",
+                          (json_int_t)s->granule_bytes);
+    put_int(o, "micro_batches", s->micro_batches, 1);
+    put_flag(o, "gradient_f32", s->gradient_f32);
+    put_flag(o, "state_bf16", s->state_bf16);
+    put_flag(o, "shard_f32", s->shard_f32);
+    if (s->accounting != TOPT_ACCOUNTING_RUN)
+        json_object_set_new(o, "accounting",
+                            json_string(topt_accounting_name(s->accounting)));
+    if (s->overlap != TOPT_OVERLAP_NONE)
+        json_object_set_new(o, "overlap", json_string(topt_overlap_name(s->overlap)));
+    if (s->gather != TOPT_GATHER_OPERATOR)
+        json_object_set_new(o, "gather", json_string(topt_gather_name(s->gather)));
+    put_int(o, "pool_numbers", s->pool_numbers, 0);
+    put_int(o, "bucket_numbers", s->bucket_numbers, 0);
+    put_int(o, "allocator_permille", s->allocator_permille, 0);
+    put_int(o, "apart_bytes", s->apart_bytes, 0);
+    if (s->eager) {
+        char *parts = topt_eager_words(s->eager);
+        json_object_set_new(o, "eager", json_string(parts ? parts : ""));
+        free(parts);
+    }
+    return o;
+}
+
 json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
 {
     const struct topt_settings *s = f->k->settings;
+    int uniform = f->framework && f->space == TOPT_SPACE_UNIFORM;
     char *words =
-        topt_strategy_words(f->model, f->k->mesh, f->strategy, s->micro_batches);
+        uniform
+            ? topt_uniform_words(f->framework, f->k->mesh, f->variant, samples_at_once(f))
+            : topt_strategy_words(f->model, f->k->mesh, f->strategy, s->micro_batches);
     json_t *model = topt_model_to_json(f->model), *hw = topt_hw_to_json(f->k->hw);
     json_t *doc = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:o, s:{s:s, s:s, s:I}, s:o, s:o, s:o, s:o, s:o}",
-        "format", "topt-plan/1", "mode", f->mode, "space", topt_space_name(f->space),
-        "algorithm", f->algorithm ? f->algorithm : "ft", "strategy", words ? words : "",
-        "mesh", mesh_json(f->k->mesh), "settings", "dtype", topt_dtype_name(s->dtype),
-        "optimizer", topt_optimizer_name(s->optimizer), "granule_bytes",
-        (json_int_t)s->granule_bytes, "predicted", predicted_json(f), "ops", ops_json(f),
-        "hubs", hubs_json(f), "model", model, "hw", hw);
+        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "format",
+        "topt-plan/1", "mode", f->mode, "space", topt_space_name(f->space), "algorithm",
+        f->algorithm ? f->algorithm : "ft", "strategy", words ? words : "", "mesh",
+        mesh_json(f->k->mesh), "settings", settings_json(s), "predicted",
+        predicted_json(f), "ops", ops_json(f), "hubs", hubs_json(f), "model", model, "hw",
+        hw);
     free(words);
     if (!doc) {
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan document");
         return NULL;
     }
     topt_claim_write(doc, f->model, f->claim);
-    if (s->micro_batches > 1)
-        json_object_set_new(json_object_get(doc, "settings"), "micro_batches",
-                            json_integer(s->micro_batches));
-    if (s->gradient_f32)
-        json_object_set_new(json_object_get(doc, "settings"), "gradient_f32",
-                            json_true());
-    if (s->accounting != TOPT_ACCOUNTING_RUN)
-        json_object_set_new(json_object_get(doc, "settings"), "accounting",
-                            json_string(topt_accounting_name(s->accounting)));
-    if (s->overlap != TOPT_OVERLAP_NONE)
-        json_object_set_new(json_object_get(doc, "settings"), "overlap",
-                            json_string(topt_overlap_name(s->overlap)));
-    if (s->eager) {
-        char *parts = topt_eager_words(s->eager);
-        json_object_set_new(json_object_get(doc, "settings"), "eager",
-                            json_string(parts ? parts : ""));
-        free(parts);
+    if (f->framework) {
+        json_object_set_new(doc, "framework", json_string(f->framework->name));
+        json_object_set_new(json_object_get(doc, "settings"), "precision",
+                            json_string(topt_precision_of(s)->name));
     }
     if (f->alike)
         json_object_set_new(doc, "blocks",
@@ -334,15 +377,30 @@ static int read_hubs(const json_t *hubs, struct topt_plan_doc *p, struct topt_er
 static int read_settings(const json_t *s, struct topt_settings *ret,
                          struct topt_error *err)
 {
-    static const char *const allowed[] = {
-        "dtype",         "optimizer",    "granule_bytes",
-        "micro_batches", "gradient_f32", "accounting",
-        "overlap",       "eager",        NULL};
+    static const char *const allowed[] = {"dtype",
+                                          "optimizer",
+                                          "granule_bytes",
+                                          "micro_batches",
+                                          "gradient_f32",
+                                          "accounting",
+                                          "overlap",
+                                          "eager",
+                                          "state_bf16",
+                                          "shard_f32",
+                                          "gather",
+                                          "pool_numbers",
+                                          "bucket_numbers",
+                                          "allocator_permille",
+                                          "apart_bytes",
+                                          "precision",
+                                          NULL};
     const char *dtype, *optimizer,
         *accounting = topt_accounting_name(TOPT_ACCOUNTING_RUN),
-        *overlap = topt_overlap_name(TOPT_OVERLAP_NONE), *eager = "none";
-    ret->micro_batches = 1;
-    ret->gradient_f32 = 0;
+        *overlap = topt_overlap_name(TOPT_OVERLAP_NONE), *eager = "none",
+        *gather = topt_gather_name(TOPT_GATHER_OPERATOR), *precision = "f32";
+    const struct topt_precision *known; /* dtype and state_bf16 say the same */
+    int64_t allocator = 0;
+    *ret = (struct topt_settings){.micro_batches = 1};
     return topt_json_only(s, "settings", allowed, err) ||
            topt_json_string(s, "settings", "dtype", &dtype, err) ||
            topt_dtype_parse(dtype, &ret->dtype, err) ||
@@ -358,7 +416,22 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
            topt_json_string_or(s, "settings", "overlap", &overlap, err) ||
            topt_overlap_parse(overlap, &ret->overlap, err) ||
            topt_json_string_or(s, "settings", "eager", &eager, err) ||
-           topt_eager_parse(eager, &ret->eager, err);
+           topt_eager_parse(eager, &ret->eager, err) ||
+           topt_json_bool_or(s, "settings", "state_bf16", &ret->state_bf16, err) ||
+           topt_json_bool_or(s, "settings", "shard_f32", &ret->shard_f32, err) ||
+           topt_json_string_or(s, "settings", "gather", &gather, err) ||
+           topt_gather_parse(gather, &ret->gather, err) ||
+           topt_json_string_or(s, "settings", "precision", &precision, err) ||
+           topt_precision_find(precision, &known, err) ||
+           topt_json_int_or(s, "settings", "pool_numbers", 0, MAX_NUMBERS,
+                            &ret->pool_numbers, err) ||
+           topt_json_int_or(s, "settings", "bucket_numbers", 0, MAX_NUMBERS,
+                            &ret->bucket_numbers, err) ||
+           topt_json_int_or(s, "settings", "allocator_permille", 0, 1000, &allocator,
+                            err) ||
+           topt_json_int_or(s, "settings", "apart_bytes", 0, INT64_MAX / 4,
+                            &ret->apart_bytes, err) ||
+           (ret->allocator_permille = (int)allocator, 0);
 }
 
 static int read_mesh(const json_t *m, struct topt_mesh *ret, struct topt_error *err)
@@ -428,16 +501,21 @@ static int read_choices(const json_t *doc, struct topt_error *err)
     if (topt_json_string_or(doc, "", "blocks", &blocks, err) ||
         topt_blocks_parse(blocks, &choice, err))
         return -1;
+    const struct topt_framework *framework;
+    const char *name = "topt";
+    if (topt_json_string_or(doc, "", "framework", &name, err) ||
+        topt_framework_find(name, &framework, err))
+        return -1;
     return uniform ? topt_json_only(uniform, "uniform", fields, err) : 0;
 }
 
 static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_error *err)
 {
     static const char *const allowed[] = {
-        "format",    "id",        "mode", "space",    "exact",        "epsilon",
-        "heuristic", "strategy",  "mesh", "settings", "predicted",    "ops",
-        "hubs",      "model",     "hw",   "why",      "memory_limit", "blocks",
-        "uniform",   "algorithm", NULL};
+        "format",    "id",        "mode",      "space",    "exact",        "epsilon",
+        "heuristic", "strategy",  "mesh",      "settings", "predicted",    "ops",
+        "hubs",      "model",     "hw",        "why",      "memory_limit", "blocks",
+        "uniform",   "algorithm", "framework", NULL};
     const char *id = "";
     if (topt_json_format(doc, "plan", err) || topt_json_only(doc, "", allowed, err) ||
         topt_json_string_or(doc, "", "id", &id, err) ||

@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "topt_near.h"
 #include "topt_text.h"
 
 static const char *const modes[] = {"mini-time", "mini-parallelism", "profiling"};
 static const char *const spaces[] = {"auto", "full", "canonical", "uniform"};
+static const char *const counts[] = {"any", "pow2", "whole"};
 static const char *const blocks[] = {"auto", "free", "alike"};
 static const struct bits {
     const char *name;
@@ -29,11 +31,14 @@ static const struct bits eager_parts[] = {
     {"none", 0}};
 enum { EAGER_PARTS = sizeof eager_parts / sizeof *eager_parts, EAGER_ALONE = 4 };
 
-static int find(const char *what, const char *name, const char *(*at)(int), int n,
-                int *ret, struct topt_error *err)
+int topt_name_find(const char *what, const char *name, const char *(*at)(int), int n,
+                   int *ret, struct topt_error *err)
 {
     struct topt_text all = {0};
+    struct topt_near near = {.name = name};
+    char meant[TOPT_NEAR_WORDS];
     for (int i = 0; i < n; i++) {
+        topt_near_try(&near, at(i));
         if (!strcmp(at(i), name)) {
             *ret = i;
             topt_text_fini(&all);
@@ -41,8 +46,8 @@ static int find(const char *what, const char *name, const char *(*at)(int), int 
         }
         topt_text_add(&all, "%s%s", i ? ", " : "", at(i));
     }
-    topt_fail(err, TOPT_ERR_INVAL, "unknown %s '%.40s'; one of %s", what, name,
-              all.s ? all.s : "");
+    topt_fail(err, TOPT_ERR_INVAL, "unknown %s '%.40s'%s (one of %s)", what, name,
+              topt_near_words(&near, meant), all.s ? all.s : "");
     topt_text_fini(&all);
     return -1;
 }
@@ -55,6 +60,11 @@ static const char *mode_at(int i)
 static const char *space_at(int i)
 {
     return spaces[i];
+}
+
+static const char *counts_at(int i)
+{
+    return counts[i];
 }
 
 static const char *blocks_at(int i)
@@ -82,6 +92,11 @@ static const char *overlap_at(int i)
     return topt_overlap_name((enum topt_overlap)i);
 }
 
+static const char *gather_at(int i)
+{
+    return topt_gather_name((enum topt_gather)i);
+}
+
 static const char *eager_at(int i)
 {
     return eager_parts[i].name;
@@ -95,7 +110,7 @@ static const char *optimizer_at(int i)
 int topt_mode_parse(const char *name, enum topt_mode *ret, struct topt_error *err)
 {
     int i;
-    if (find("mode", name, mode_at, TOPT_MODE_COUNT, &i, err))
+    if (topt_name_find("mode", name, mode_at, TOPT_MODE_COUNT, &i, err))
         return -1;
     *ret = (enum topt_mode)i;
     return 0;
@@ -104,17 +119,31 @@ int topt_mode_parse(const char *name, enum topt_mode *ret, struct topt_error *er
 int topt_space_parse(const char *name, enum topt_space *ret, struct topt_error *err)
 {
     int i;
-    if (find("space", name, space_at, TOPT_SPACE_COUNT, &i, err))
+    if (topt_name_find("space", name, space_at, TOPT_SPACE_COUNT, &i, err))
         return -1;
     *ret = (enum topt_space)i;
     return 0;
+}
+
+int topt_counts_parse(const char *name, enum topt_counts *ret, struct topt_error *err)
+{
+    int i;
+    if (topt_name_find("choice of counts", name, counts_at, TOPT_COUNTS_COUNT, &i, err))
+        return -1;
+    *ret = (enum topt_counts)i;
+    return 0;
+}
+
+const char *topt_counts_name(enum topt_counts c)
+{
+    return (unsigned)c < TOPT_COUNTS_COUNT ? counts[c] : "unknown";
 }
 
 int topt_blocks_parse(const char *name, enum topt_block_choice *ret,
                       struct topt_error *err)
 {
     int i;
-    if (find("choice of blocks", name, blocks_at, TOPT_BLOCKS_COUNT, &i, err))
+    if (topt_name_find("choice of blocks", name, blocks_at, TOPT_BLOCKS_COUNT, &i, err))
         return -1;
     *ret = (enum topt_block_choice)i;
     return 0;
@@ -124,22 +153,18 @@ int topt_blocks_parse(const char *name, enum topt_block_choice *ret,
 static int read_list(const char *what, const char *list, const struct bits *names, int n,
                      int alone, const char *(*at)(int), int *ret, struct topt_error *err)
 {
-    int bits = 0, count = 0, whole = 0;
-    for (const char *from = list;; count++) {
-        char name[16];
-        size_t len = strcspn(from, ",");
-        int i;
-        memcpy(name, from, len < sizeof name ? len : sizeof name - 1);
-        name[len < sizeof name ? len : sizeof name - 1] = '\0';
-        if (find(what, name, at, n, &i, err))
+    const char *from = NULL;
+    char name[64];
+    int bits = 0, count = 0, whole = 0, i, rc;
+    for (; (rc = topt_list_next(list, &from, name, sizeof name, err)) > 0; count++) {
+        if (topt_name_find(what, name, at, n, &i, err))
             return -1;
         bits |= names[i].bits;
         whole |= i >= alone;
-        from += len;
-        if (!*from++)
-            break;
     }
-    if (whole && count > 0)
+    if (rc)
+        return topt_wrap(err, "%ss", what);
+    if (whole && count > 1)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "%ss '%.40s': %s and those after it stand alone", what, list,
                          names[alone].name);
@@ -161,7 +186,7 @@ int topt_eager_parse(const char *list, int *ret, struct topt_error *err)
 int topt_dtype_parse(const char *name, enum topt_dtype *ret, struct topt_error *err)
 {
     int i;
-    if (find("dtype", name, dtype_at, TOPT_DTYPE_COUNT, &i, err))
+    if (topt_name_find("dtype", name, dtype_at, TOPT_DTYPE_COUNT, &i, err))
         return -1;
     *ret = (enum topt_dtype)i;
     return 0;
@@ -171,7 +196,7 @@ int topt_accounting_parse(const char *name, enum topt_accounting *ret,
                           struct topt_error *err)
 {
     int i;
-    if (find("accounting", name, accounting_at, TOPT_ACCOUNTING_COUNT, &i, err))
+    if (topt_name_find("accounting", name, accounting_at, TOPT_ACCOUNTING_COUNT, &i, err))
         return -1;
     *ret = (enum topt_accounting)i;
     return 0;
@@ -180,9 +205,18 @@ int topt_accounting_parse(const char *name, enum topt_accounting *ret,
 int topt_overlap_parse(const char *name, enum topt_overlap *ret, struct topt_error *err)
 {
     int i;
-    if (find("overlap", name, overlap_at, TOPT_OVERLAP_COUNT, &i, err))
+    if (topt_name_find("overlap", name, overlap_at, TOPT_OVERLAP_COUNT, &i, err))
         return -1;
     *ret = (enum topt_overlap)i;
+    return 0;
+}
+
+int topt_gather_parse(const char *name, enum topt_gather *ret, struct topt_error *err)
+{
+    int i;
+    if (topt_name_find("way to gather", name, gather_at, TOPT_GATHER_COUNT, &i, err))
+        return -1;
+    *ret = (enum topt_gather)i;
     return 0;
 }
 
@@ -201,7 +235,7 @@ int topt_optimizer_parse(const char *name, enum topt_optimizer *ret,
                          struct topt_error *err)
 {
     int i;
-    if (find("optimizer", name, optimizer_at, TOPT_OPTIMIZER_COUNT, &i, err))
+    if (topt_name_find("optimizer", name, optimizer_at, TOPT_OPTIMIZER_COUNT, &i, err))
         return -1;
     *ret = (enum topt_optimizer)i;
     return 0;

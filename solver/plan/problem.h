@@ -35,6 +35,9 @@ struct topt_aim {
 struct topt_space_options {
     enum topt_space space; /* not AUTO */
     int cut;               /* uniform: axes before it are the data axes */
+    /* Samples, heads and features are split into equal parts only; the vocabulary, that of many rows, is not held to it. */
+    int even;
+    int64_t vocab;
     int sequence;
     const struct topt_blocks *blocks; /* of the model; NULL: as if there were none */
     int alike;                        /* blocks of a kind choose alike, else freely */
@@ -169,6 +172,7 @@ struct topt_variant {
     int cut, zero;        /* uniform: data axes; level of sharding for all.  Else 0 */
     int recompute;        /* may operators be recomputed?  uniform: are all? */
     uint32_t mesh_starts; /* of systems with one device mesh, else 0 */
+    int64_t apart_bytes;  /* as of settings */
 };
 
 struct topt_solution {

@@ -28,6 +28,25 @@ static int searches_micro(const struct topt_request *r)
     return topt_request_factors(r, r->space) & TOPT_FACTOR_MICRO && may_split_batch(r);
 }
 
+/* The number that splits of attention have to divide: of each operator's heads, or groups of them. */
+static int64_t heads_of(const struct topt_model *m)
+{
+    int64_t all = 0;
+    for (int i = 0; i < m->nops; i++)
+        for (int d = 0; d < m->op[i].spec->ndims; d++) {
+            const struct topt_opdim_spec *dim = &m->op[i].spec->dim[d];
+            if (dim->split != TOPT_SPLIT_FEATURE || strcmp(dim->name, "h"))
+                continue;
+            int64_t n = topt_fewest_counts(&m->op[i], d);
+            while (n) {
+                int64_t rest = all % n;
+                all = n;
+                n = rest;
+            }
+        }
+    return all;
+}
+
 int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
                      struct topt_error *err)
 {
@@ -37,6 +56,8 @@ int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
     struct topt_model_stats stats;
     topt_model_stats(r->model, &stats);
     *m = (struct topt_micros){.request = r,
+                              .tensor = topt_request_tensor(r, 0),
+                              .heads = heads_of(r->model),
                               .parameters = topt_parameter_floor(r->model, &r->settings),
                               .activation_bytes =
                                   papers ? 0
@@ -46,7 +67,7 @@ int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
     for (int64_t u = 1; u <= batch; u++)
         n += all ? batch % u == 0 : u == given;
     if (given < 1 || n == 0 || batch % given)
-        return topt_fail(err, TOPT_ERR_INVAL,
+        return topt_fail(err, TOPT_ERR_USAGE,
                          "%lld micro-batches do not divide the batch of %lld",
                          (long long)given, (long long)batch);
     if (topt_model_blocks(r->model, &m->blocks, err))
@@ -140,12 +161,40 @@ static int add_recompute(struct lister *l, struct topt_variant v)
     return 0;
 }
 
+/* The levels of sharding that there are, as bits. */
+static int levels(const struct topt_shape_search *s)
+{
+    int all = s->factors & TOPT_FACTOR_ZERO ? (1 << TOPT_ZERO_COUNT) - 1 : 1;
+    const struct topt_framework *f = s->request->framework;
+    if (s->algorithm && s->algorithm->zero && all > 1)
+        all = s->algorithm->zero;
+    return f ? all & f->zero : all;
+}
+
+/* Attention is split by heads, those of keys and values too: no framework leaves it whole beside split products. */
+static int heads_fit(const struct topt_shape_search *s, const struct topt_variant *v)
+{
+    int64_t tensor = s->mesh.devices / topt_data_ranks(&s->mesh, v->cut);
+    return !topt_request_even(s->request) || s->micros->heads % tensor == 0;
+}
+
+/* Where parts are equal the batch is data parallel ranks x micro-batch x accumulation. */
+static int batch_fits(const struct topt_shape_search *s, const struct topt_variant *v)
+{
+    int64_t samples = s->request->model->batch / v->micro_batches;
+    return !topt_request_even(s->request) ||
+           samples % topt_data_ranks(&s->mesh, v->cut) == 0;
+}
+
 static int add_uniform(struct lister *l, struct topt_variant v)
 {
-    for (v.cut = 0; v.cut <= l->s->mesh.naxes; v.cut++) {
-        int last = l->s->factors & TOPT_FACTOR_ZERO && v.cut ? TOPT_ZERO_COUNT - 1 : 0;
-        for (v.zero = 0; v.zero <= last; v.zero++)
-            if (add_recompute(l, v))
+    int all = levels(l->s);
+    for (v.cut = topt_tensor_from(&l->s->mesh, l->s->micros->tensor);
+         v.cut <= l->s->mesh.naxes; v.cut++) {
+        if (!batch_fits(l->s, &v) || !heads_fit(l->s, &v))
+            continue;
+        for (v.zero = 0; v.zero < TOPT_ZERO_COUNT; v.zero++)
+            if ((v.cut ? all >> v.zero & 1 : v.zero == 0) && add_recompute(l, v))
                 return -1;
     }
     return 0;
@@ -211,6 +260,11 @@ int topt_shape_open(struct topt_shape_search *s, struct topt_micros *m, int node
 
 void topt_shape_close(struct topt_shape_search *s)
 {
+    while (s->settings) {
+        struct topt_variant_settings *next = s->settings->next;
+        free(s->settings);
+        s->settings = next;
+    }
     topt_router_destroy(s->router);
     free(s->variant);
     free(s->known);
@@ -219,25 +273,120 @@ void topt_shape_close(struct topt_shape_search *s)
     s->variant = NULL;
 }
 
+/* ---- what is never in memory together -------------------------------------------------------- */
+
+/* Bytes that one device makes again of a model at most, by the strategy that keeps fewest copies. */
+static int remade_on_one(const struct topt_micros *m, const struct topt_micro *t,
+                         int64_t *ret, struct topt_error *err)
+{
+    struct topt_mesh one;
+    struct topt_strategy *all = topt_strategy_create(t->model);
+    struct topt_router *router = NULL;
+    uint8_t *may = NULL;
+    int rc = !all || topt_mesh_init(&one, 1, 1, err) ||
+             topt_recomputable(t->model, &m->blocks, &may, err) ||
+             !(router = topt_router_create(m->request->hw, &one));
+    *ret = INT64_MAX;
+    for (int keep = TOPT_HUB_DROP; keep <= TOPT_HUB_REMAKE && !rc; keep++) {
+        struct topt_costing k = {t->model,     m->request->hw, &one,
+                                 &t->settings, router,         NULL};
+        struct topt_strategy_cost cost;
+        for (int i = 0; i < t->model->nops; i++)
+            all->config[i].recompute = may[i];
+        for (int i = 0; i < t->model->ntensors; i++)
+            all->hub[i].keep =
+                keep == TOPT_HUB_REMAKE && !may[t->model->tensor[i].producer]
+                    ? TOPT_HUB_DROP
+                    : keep;
+        if (keep == TOPT_HUB_KEEP)
+            continue;
+        rc = topt_cost_strategy(&k, all, &cost, err);
+        if (!rc && cost.remade_bytes < *ret)
+            *ret = cost.remade_bytes;
+    }
+    topt_router_destroy(router);
+    topt_strategy_destroy(all);
+    free(may);
+    return rc ? topt_wrap(err, "what is made again") : 0;
+}
+
+/* Numbers of trained parameters in one block of each kind. */
+static double block_numbers(const struct topt_model *m)
+{
+    double n = 0;
+    for (int i = 0; i < m->nops; i++)
+        if (m->repeats[i] && !m->op[i].attrs.frozen)
+            n += topt_op_parameters(&m->op[i]) / m->repeats[i];
+    return n;
+}
+
+/* Of uniform strategies of another framework: what backward makes again, and a block's gradients on their way, are
+ * not there while an operator outside of blocks runs (the head and the loss, which take most at once).  A floor of
+ * both, less a tenth, as parts are rounded up. */
+static int find_apart(struct topt_shape_search *s, struct topt_variant *v,
+                      struct topt_error *err)
+{
+    struct topt_micro *t;
+    double all = s->mesh.devices,
+           tensor = all / (double)topt_data_ranks(&s->mesh, v->cut);
+    double bytes = 0;
+    if (s->space != TOPT_SPACE_UNIFORM || !topt_request_even(s->request) ||
+        v->apart_bytes)
+        return 0;
+    t = micro_of(s->micros, v->micro_batches, err);
+    if (!t)
+        return -1;
+    const struct topt_settings *x = &t->settings;
+    if (v->recompute) {
+        if (!t->remade && remade_on_one(s->micros, t, &t->remade, err))
+            return -1;
+        bytes += (double)t->remade / all;
+    }
+    if (v->zero >= TOPT_ZERO_GRADIENT && x->gather == TOPT_GATHER_UNIT)
+        bytes += block_numbers(t->model) / tensor * topt_dtype_bytes(x->dtype) *
+                 (x->gradient_f32 ? 3 : 1);
+    v->apart_bytes = (int64_t)(0.9 * bytes);
+    return 0;
+}
+
+/* The settings of a variant, which stay where they are until the shape is closed: costings borrow them. */
+static struct topt_variant_settings *settings_of(struct topt_shape_search *s,
+                                                 const struct topt_variant *v,
+                                                 struct topt_micro *t,
+                                                 struct topt_error *err)
+{
+    struct topt_variant_settings *at = s->settings;
+    while (at && (at->settings.micro_batches != v->micro_batches ||
+                  at->settings.apart_bytes != v->apart_bytes))
+        at = at->next;
+    if (at)
+        return at;
+    at = calloc(1, sizeof *at);
+    if (!at) {
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
+        return NULL;
+    }
+    *at = (struct topt_variant_settings){t->settings, s->settings};
+    at->settings.apart_bytes = v->apart_bytes;
+    s->settings = at;
+    return at;
+}
+
 int topt_shape_costing(struct topt_shape_search *s, const struct topt_variant *v,
                        struct topt_costing *ret, struct topt_error *err)
 {
-    const struct topt_micro *t = micro_of(s->micros, v->micro_batches, err);
-    if (!t)
+    struct topt_micro *t = micro_of(s->micros, v->micro_batches, err);
+    const struct topt_variant_settings *x = t ? settings_of(s, v, t, err) : NULL;
+    if (!x)
         return -1;
     *ret = (struct topt_costing){t->model,     s->request->hw, &s->mesh,
-                                 &t->settings, s->router,      s->request->cancel};
+                                 &x->settings, s->router,      s->request->cancel};
     return 0;
 }
 
 static int zero_levels(const struct topt_shape_search *s, const struct topt_variant *v)
 {
-    int all = (1 << TOPT_ZERO_COUNT) - 1;
-    if (s->space == TOPT_SPACE_UNIFORM)
-        return 1 << v->zero;
-    if (s->algorithm && s->algorithm->zero)
-        all = s->algorithm->zero;
-    return s->factors & TOPT_FACTOR_ZERO ? all : 1;
+    return s->space == TOPT_SPACE_UNIFORM ? 1 << v->zero : levels(s);
 }
 
 static enum topt_recompute recompute_of(const struct topt_shape_search *s,
@@ -279,6 +428,8 @@ static int make_problem(struct topt_shape_search *s, const struct topt_variant *
     struct topt_costing k;
     struct topt_space_options o = {.space = s->space,
                                    .cut = v->cut,
+                                   .even = topt_request_even(r),
+                                   .vocab = r->model->vocab,
                                    .sequence = r->sequence_splits,
                                    .blocks = &s->micros->blocks,
                                    .alike = s->alike,
@@ -317,6 +468,9 @@ int topt_shape_priced(struct topt_shape_search *s, const struct topt_variant *v,
 int topt_shape_holds(const struct topt_shape_search *s, const struct topt_strategy *st)
 {
     struct topt_space_options o = {.space = s->space,
+                                   .even = topt_request_even(s->request),
+                                   .vocab = s->request->model->vocab,
+                                   .zero = levels(s),
                                    .sequence = s->request->sequence_splits};
     return topt_space_holds(s->request->model, &s->mesh, &o, st);
 }
@@ -534,7 +688,7 @@ static void tell_progress(const struct solver *v, const struct topt_variant *var
     TOPT_PROGRESS(p, phase, TOPT_PHASE_PRICING);
 }
 
-static int solve_variant(struct solver *v, const struct topt_variant *variant)
+static int solve_variant(struct solver *v, struct topt_variant *variant)
 {
     const atomic_bool *cancel = v->s->request->cancel;
     struct topt_problem *p = NULL;
@@ -543,6 +697,8 @@ static int solve_variant(struct solver *v, const struct topt_variant *variant)
         return topt_fail(v->err, TOPT_ERR_CANCELED, "the search was canceled");
     if (beyond(topt_shape_least_bytes(v->s, variant), memory_limit(v)))
         return 0;
+    if (find_apart(v->s, variant, v->err))
+        return -1;
     tell_progress(v, variant);
     int rc = price_and_search(v, variant, &p, &part) ||
              charge_what_it_costs(v, variant, p, &part);

@@ -19,7 +19,8 @@ struct lister {
     const struct topt_splits *splits;
     const struct topt_space_options *options;
     struct topt_config_list *list;
-    int cap;
+    int cap, batch; /* 'batch': the dimension that is, or -1 */
+    int new_only;   /* what is listed already is not added */
     struct topt_error *err;
 };
 
@@ -69,6 +70,14 @@ static int batch_like(enum topt_split s)
     return s == TOPT_SPLIT_BATCH || s == TOPT_SPLIT_SPATIAL || s == TOPT_SPLIT_SEQUENCE;
 }
 
+/* Must all parts of a dimension be equal?  Tables without samples rest in parts as parameters do, which are padded. */
+static int equal_parts(const struct lister *l, int d)
+{
+    if (l->splits->even[d] || !l->options->even)
+        return l->splits->even[d];
+    return l->batch >= 0 && l->splits->count[d] != l->options->vocab;
+}
+
 /* Has every dimension work for all its parts? */
 static int has_work(const struct lister *l, const struct topt_config *c)
 {
@@ -80,16 +89,24 @@ static int has_work(const struct lister *l, const struct topt_config *c)
             int d = c->dim[a];
             parts[d] *= l->mesh->size[a];
             if (parts[d] > l->splits->count[d] ||
-                (l->splits->even[d] && l->splits->count[d] % parts[d]))
+                (equal_parts(l, d) && l->splits->count[d] % parts[d]))
                 return 0;
         }
     return 1;
 }
 
+static int listed(const struct topt_config_list *list, const struct topt_config *c)
+{
+    for (int i = 0; i < list->n; i++)
+        if (!memcmp(list->config[i].dim, c->dim, sizeof c->dim))
+            return 1;
+    return 0;
+}
+
 /* Add a configuration that has. */
 static int add(struct lister *l, const struct topt_config *c)
 {
-    if (!has_work(l, c))
+    if (!has_work(l, c) || (l->new_only && listed(l->list, c)))
         return 0;
     if (l->list->n == l->cap) {
         int cap = l->cap ? 2 * l->cap : 64;
@@ -184,6 +201,15 @@ static int list_tensor_axes(struct lister *l, struct topt_config c)
     return 0;
 }
 
+static int batch_of(const struct topt_splits *s)
+{
+    int batch = -1;
+    for (int d = 0; d < s->ndims; d++)
+        if (s->split[d] == TOPT_SPLIT_BATCH)
+            batch = d;
+    return batch;
+}
+
 static void give_data_axes(const struct lister *l, struct topt_config *c, int d)
 {
     for (int a = 0; a < l->options->cut; a++)
@@ -195,10 +221,7 @@ static void give_data_axes(const struct lister *l, struct topt_config *c, int d)
 static int list_uniform(struct lister *l)
 {
     struct topt_config c = topt_config_none();
-    int batch = -1, sharded = l->options->zero == 1 << TOPT_ZERO_PARAM;
-    for (int d = 0; d < l->splits->ndims; d++)
-        if (l->splits->split[d] == TOPT_SPLIT_BATCH)
-            batch = d;
+    int batch = l->batch, sharded = l->options->zero >> TOPT_ZERO_PARAM & 1;
     give_data_axes(l, &c, batch);
     if (list_tensor_axes(l, c))
         return -1;
@@ -211,18 +234,39 @@ static int list_uniform(struct lister *l)
     return 0;
 }
 
+/* The canonical space takes features from the inside alone.  Where a table without samples is sharded over the
+ * data axes, that is not so: what the uniform space lists of it, whatever the cut, belongs to it too. */
+static int list_tables(struct lister *l)
+{
+    struct topt_space_options o = *l->options;
+    struct lister uniform = *l;
+    int rc = 0;
+    if (l->batch >= 0 || !(o.zero >> TOPT_ZERO_PARAM & 1))
+        return 0;
+    uniform.options = &o;
+    uniform.new_only = 1;
+    for (o.cut = 0; o.cut <= l->mesh->naxes && !rc; o.cut++)
+        rc = list_uniform(&uniform);
+    l->cap = uniform.cap;
+    return rc;
+}
+
 int topt_space_configs(const struct topt_mesh *mesh, const struct topt_splits *splits,
                        const struct topt_space_options *options,
                        struct topt_config_list *ret, struct topt_error *err)
 {
-    struct lister l = {
-        .mesh = mesh, .splits = splits, .options = options, .list = ret, .err = err};
+    struct lister l = {.mesh = mesh,
+                       .splits = splits,
+                       .options = options,
+                       .list = ret,
+                       .batch = batch_of(splits),
+                       .err = err};
     struct topt_config c = topt_config_none();
     *ret = (struct topt_config_list){0};
     int rc;
     switch (options->space) {
     case TOPT_SPACE_CANONICAL:
-        rc = list_level(&l, &c, 0, 0, 0, mesh->node_axes);
+        rc = list_level(&l, &c, 0, 0, 0, mesh->node_axes) || list_tables(&l) ? -1 : 0;
         break;
     case TOPT_SPACE_UNIFORM:
         rc = list_uniform(&l);
@@ -237,14 +281,6 @@ int topt_space_configs(const struct topt_mesh *mesh, const struct topt_splits *s
     return rc;
 }
 
-static int listed(const struct topt_config_list *list, const struct topt_config *c)
-{
-    for (int i = 0; i < list->n; i++)
-        if (!memcmp(list->config[i].dim, c->dim, sizeof c->dim))
-            return 1;
-    return 0;
-}
-
 /* What list_full would list, which is long. */
 static int full_holds(const struct lister *l, const struct topt_config *c)
 {
@@ -257,7 +293,8 @@ static int full_holds(const struct lister *l, const struct topt_config *c)
 static int holds(const struct topt_mesh *mesh, const struct topt_space_options *options,
                  struct topt_splits splits, const struct topt_config *c)
 {
-    struct lister l = {.mesh = mesh, .splits = &splits, .options = options};
+    struct lister l = {
+        .mesh = mesh, .splits = &splits, .options = options, .batch = batch_of(&splits)};
     struct topt_config_list list;
     if (options->space == TOPT_SPACE_FULL)
         return full_holds(&l, c);

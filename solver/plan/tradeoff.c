@@ -42,29 +42,41 @@ static int put_cost(struct topt_micros *m, const struct topt_best *b, json_t *po
     return 0;
 }
 
-static int curve_point(struct topt_micros *m, int64_t gpus, json_t *curve,
-                       struct topt_error *err)
+/* As the plan's document would say it. */
+static char *strategy_of(const struct topt_request *r, const struct topt_best *b)
+{
+    const struct topt_variant *v = &b->solution.variant;
+    if (!r->framework || b->space != TOPT_SPACE_UNIFORM)
+        return topt_strategy_words(r->model, &b->mesh, b->solution.strategy,
+                                   v->micro_batches);
+    int64_t ranks = topt_data_ranks(&b->mesh, v->cut);
+    int64_t samples = r->model->batch / v->micro_batches;
+    return topt_uniform_words(r->framework, &b->mesh, v, (samples + ranks - 1) / ranks);
+}
+
+int topt_count_point(struct topt_micros *m, int64_t gpus, json_t **ret,
+                     struct topt_error *err)
 {
     int rc = 0;
     struct topt_best b = {.claim = topt_claim_exact()};
     int64_t limit = topt_request_limit(m->request);
+    *ret = NULL;
     if (topt_count_least_bytes(m, gpus) <= limit &&
         topt_count_solve(m, gpus, limit, TOPT_GOAL_FASTEST, &b, err))
         return -1;
-    if (b.stopped)
-        json_object_set_new(curve, "stopped", json_true());
     if (b.stopped && !b.found) { /* of which nothing is known */
         topt_best_fini(&b);
         return 0;
     }
     json_t *p = json_pack("{s:I, s:o, s:I}", "gpus", (json_int_t)gpus, "feasible",
                           topt_fits_json(topt_best_fits(&b)), "limit", (json_int_t)limit);
+    if (b.stopped)
+        json_object_set_new(p, "stopped", json_true());
     if (!b.found && b.claim.decided)
         topt_claim_write(p, m->request->model, &b.claim);
     if (b.found) {
         char space[48];
-        char *words = topt_strategy_words(m->request->model, &b.mesh, b.solution.strategy,
-                                          b.solution.variant.micro_batches);
+        char *words = strategy_of(m->request, &b);
         json_object_set_new(p, "nodes", json_integer(b.mesh.nodes));
         json_object_set_new(p, "memory_bytes", json_integer(b.solution.memory_bytes));
         json_object_set_new(p, "time_ns", json_integer(b.solution.time_ns));
@@ -76,16 +88,81 @@ static int curve_point(struct topt_micros *m, int64_t gpus, json_t *curve,
         free(words);
         rc = put_cost(m, &b, p, err);
     }
-    json_array_append_new(json_object_get(curve, "points"), p);
     topt_best_fini(&b);
+    if (rc)
+        json_decref(p);
+    else
+        *ret = p;
     return rc;
+}
+
+/* A count whose GPUs can't share the batch: which batches they could. */
+static json_t *unshared_point(const struct topt_request *r, int64_t gpus,
+                              const int64_t nearest[2])
+{
+    json_t *p = json_pack("{s:I, s:b, s:I, s:[]}", "gpus", (json_int_t)gpus, "feasible",
+                          0, "limit", (json_int_t)topt_request_limit(r), "batches");
+    for (int i = 0; i < 2; i++)
+        if (nearest[i])
+            json_array_append_new(json_object_get(p, "batches"),
+                                  json_integer(nearest[i]));
+    return p;
+}
+
+static int put_points(struct topt_micros *m, const int64_t *count, int n, json_t *curve,
+                      struct topt_error *err)
+{
+    json_t *points = json_object_get(curve, "points"), *p;
+    for (int i = 0; i < n; i++) {
+        int64_t nearest[2];
+        if (!topt_count_shares(m, count[i], nearest)) {
+            json_array_append_new(points, unshared_point(m->request, count[i], nearest));
+            continue;
+        }
+        if (topt_count_point(m, count[i], &p, err))
+            return -1;
+        int stopped = !p || json_object_get(p, "stopped");
+        if (p) {
+            json_object_del(p, "stopped");
+            json_array_append_new(points, p);
+        }
+        if (stopped) {
+            json_object_set_new(curve, "stopped", json_true());
+            return 0;
+        }
+    }
+    return 0;
+}
+
+static int any_fits(const json_t *curve)
+{
+    const json_t *points = json_object_get(curve, "points");
+    for (size_t i = 0; i < json_array_size(points); i++)
+        if (!json_is_false(json_object_get(json_array_get(points, i), "feasible")))
+            return 1;
+    return json_object_get(curve, "stopped") != NULL;
+}
+
+/* Where tensor parallelism is a last resort, it is tried where no count fits without. */
+static int put_curve(struct topt_micros *m, const int64_t *count, int n, json_t *curve,
+                     struct topt_error *err)
+{
+    for (int i = 0;; i++) {
+        int where = topt_request_tensor(m->request, i);
+        if (where < 0 || any_fits(curve))
+            return 0;
+        m->tensor = (enum topt_tensor_where)where;
+        json_array_clear(json_object_get(curve, "points"));
+        if (put_points(m, count, n, curve, err))
+            return -1;
+    }
 }
 
 int topt_plan_curve(const struct topt_request *r, json_t **ret, struct topt_error *err)
 {
     struct topt_micros m;
     int64_t *count;
-    int n, rc = 0;
+    int n;
     *ret = NULL;
     if ((r->mode == TOPT_PROFILING && topt_request_check(r, err)) ||
         topt_micros_init(&m, r, err))
@@ -95,8 +172,8 @@ int topt_plan_curve(const struct topt_request *r, json_t **ret, struct topt_erro
         return -1;
     }
     json_t *curve = curve_head(r);
-    for (int i = 0; i < n && !rc && !json_object_get(curve, "stopped"); i++)
-        rc = curve_point(&m, count[i], curve, err);
+    json_object_set_new(curve, "assumed", topt_request_assumed(r));
+    int rc = put_curve(&m, count, n, curve, err);
     free(count);
     topt_micros_fini(&m);
     if (rc) {
@@ -261,8 +338,8 @@ static void put_job(json_t *doc, const struct topt_request *r)
     json_object_set_new(doc, "memory_limit", json_integer(topt_request_limit(r)));
 }
 
-static int put_points(struct topt_micros *micros, struct merged *m, json_t **ret,
-                      struct topt_error *err)
+static int put_frontier(struct topt_micros *micros, struct merged *m, json_t **ret,
+                        struct topt_error *err)
 {
     const struct topt_request *r = micros->request;
     char space[48];
@@ -297,14 +374,23 @@ int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_e
     int nodes = 0, per_node = 0, rc = 0, shapes = 0;
     *ret = NULL;
     if (r->gpus < 1)
-        return topt_fail(err, TOPT_ERR_INVAL,
+        return topt_fail(err, TOPT_ERR_USAGE,
                          "a frontier needs a number of GPUs (at least 1)");
     if (topt_request_check(r, err) || topt_micros_init(&micros, r, err))
         return -1;
-    for (; !rc && topt_next_shape(r->hw, r->gpus, &nodes, &per_node); shapes++)
-        rc = merge_shape(&m, &micros, nodes, per_node, err);
+    /* Where tensor parallelism is a last resort, it is tried where nothing fits without. */
+    for (int i = 0; !rc && !m.n; i++) {
+        int where = topt_request_tensor(r, i);
+        if (where < 0)
+            break;
+        micros.tensor = (enum topt_tensor_where)where;
+        for (nodes = per_node = 0;
+             !rc && topt_request_shape(r, r->gpus, &nodes, &per_node); shapes++)
+            rc = merge_shape(&m, &micros, nodes, per_node, err);
+    }
     if (!rc)
-        rc = shapes ? put_points(&micros, &m, ret, err) : topt_no_shape(r, r->gpus, err);
+        rc =
+            shapes ? put_frontier(&micros, &m, ret, err) : topt_no_shape(r, r->gpus, err);
     merged_fini(&m);
     topt_micros_fini(&micros);
     return rc;

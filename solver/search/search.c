@@ -4,6 +4,7 @@
  * search sees it: indices in range, tables well shaped, costs of at least 0, no cycle.  The
  * searches then index without looking. */
 #include "search_impl.h"
+#include "topt_near.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -303,8 +304,11 @@ int topt_search(const struct topt_search_problem *problem,
     if (!options)
         options = &defaults;
     const char *name = options->algorithm ? options->algorithm : "ft";
+    struct topt_near near = {.name = name};
+    char meant[TOPT_NEAR_WORDS];
     *ret = NULL;
     for (size_t i = 0; i < NALGORITHMS; i++) {
+        topt_near_try(&near, algorithms[i].name);
         if (strcmp(algorithms[i].name, name))
             continue;
         if (check_options(options, err) || topt_search_check(problem, err))
@@ -315,10 +319,9 @@ int topt_search(const struct topt_search_problem *problem,
         return 0;
     }
     return topt_fail(
-        err, TOPT_ERR_NOTFOUND,
-        "no search is called '%.40s'; there are ft, ft-plain, ft-elimination "
-        "and brute-force",
-        name);
+        err, TOPT_ERR_USAGE,
+        "unknown algorithm '%.40s'%s (one of ft, ft-plain, ft-elimination, brute-force)",
+        name, topt_near_words(&near, meant));
 }
 
 /* ---- how much slower ---- */

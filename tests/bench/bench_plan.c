@@ -188,7 +188,7 @@ static void ask(const struct row *row, struct topt_request *r)
     topt_request_init(r);
     r->mode = TOPT_MINI_PARALLELISM;
     r->max_gpus = (int64_t)row->nodes * row->per_node;
-    r->pow2_counts = 1;
+    r->counts = TOPT_COUNTS_POW2;
     r->space = (enum topt_space)row->space;
     r->blocks = (enum topt_block_choice)row->blocks;
     r->factors = row->factors;

@@ -27,7 +27,7 @@ hw=$(curl -s --unix-socket "$sock" http://localhost/v1/hardware | grep -o '"name
 [ -n "$hw" ]; ok $? "profiles are shipped: $hw"
 topt_client status; says 'is ready'; ok $? "topt client status"
 topt_client plan "$dir/config.json" "${small[@]}"
-[ "$status" = 1 ] && says 'hw is missing'; ok $? "without a default profile one must be named"
+[ "$status" = 2 ] && says 'hw is missing'; ok $? "without a default profile one must be named"
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" -o "$dir/plan.json"
 [ "$status" = 0 ] && says '^1 GPU '; ok $? "topt client plan"
 id=$(sed -n 's/^  plan  *//p' "$dir/body")
@@ -36,7 +36,7 @@ ask POST "/v1/plan?mode=mini-parallelism&batch=8&seq=64&max_gpus=4&hw=$hw&name=c
 check "the same plan as text" 200 "^TOPT_PLAN_ID=$id\$"
 [ "$(metric topt_cache_hits_total)" = 1 ]; ok $? "from the store"
 less=$(($(sed -n 's/TOPT_MEMORY_BYTES=//p' "$dir/body") * 7 / 10))
-ask POST "/v1/plan?mode=mini-parallelism&batch=8&seq=64&max_gpus=4&hw=$hw&memory=$less" \
+ask POST "/v1/plan?mode=mini-parallelism&batch=8&seq=64&max_gpus=4&hw=$hw&memory_bytes=$less" \
     "${text[@]}" --data-binary "@$dir/config.json"
 check "less memory, more GPUs" 200 '^TOPT_GPUS=[234]$'
 topt_client get-plan "$id" -o "$dir/pinned.json"
@@ -45,15 +45,25 @@ topt_client get-plan p-0000000000000000; [ "$status" = 1 ] && says 'was given ou
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --memory 1MiB
 [ "$status" = 3 ] && says 'nearest'; ok $? "infeasible exits with 3: $(cat "$dir/err")"
 topt_client plan "$dir/unknown.json" "${small[@]}" --hw "$hw"
-[ "$status" = 1 ]; ok $? "unknown architecture: $(cat "$dir/err")"
+[ "$status" = 2 ]; ok $? "unknown architecture: $(cat "$dir/err")"
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --space nosuch
-[ "$status" = 1 ] && says "unknown space"; ok $? "unknown space"
+[ "$status" = 2 ] && says "unknown space"; ok $? "unknown space"
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --algorithm nosuch
-[ "$status" = 1 ] && says "unknown algorithm"; ok $? "unknown algorithm"
+[ "$status" = 2 ] && says "unknown algorithm"; ok $? "unknown algorithm"
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --algorithm data-parallel --mode mini-time --gpus 2
 [ "$status" = 0 ] && says "data 2"; ok $? "a plan as another system has it"
 topt_client plan "$dir/config.json" --mode mini-parallelism --hw "$hw" --overlap fsdp --eager foo
-[ "$status" = 1 ] && says "unknown eager part"; ok $? "unknown part of a framework"
+[ "$status" = 2 ] && says "unknown eager part"; ok $? "unknown part of a framework"
+for wrong in "--batch 0" "--seq 0" "--max-gpus 0" "--micro-batches 0" "--memory 80" "--factors zero,zero" \
+    "--mode profiling --gpus 1,2,2"; do
+    # shellcheck disable=SC2086 # words on purpose
+    topt_client plan "$dir/config.json" --hw "$hw" $wrong
+    [ "$status" = 2 ] && [ "$(wc -l <"$dir/err")" = 1 ]; ok $? "$wrong: $(cat "$dir/err")"
+done
+topt_client plan "$dir/config.json" "${small[@]}" --hw "${hw}x"
+[ "$status" = 2 ] && says "did you mean $hw\\?"; ok $? "unknown hardware: $(cat "$dir/err")"
+topt_client pln "$dir/config.json"; [ "$status" = 2 ] && says 'did you mean plan\?'; ok $? "unknown command"
+topt_client plan "$dir/config.json" --bacth 8; [ "$status" = 2 ] && says 'did you mean --batch\?'; ok $? "unknown option"
 topt_client plan "$dir/config.json" --frobnicate; [ "$status" = 2 ]; ok $? "unknown option exits with 2"
 topt_client curve "$dir/config.json" "${small[@]}" --counts pow2 --hw "$hw"
 [ "$status" = 0 ] && [ "$(grep -cE '^ +[124] ' "$dir/body")" = 3 ]; ok $? "topt client curve is drawn"
@@ -64,11 +74,21 @@ before=$(metric topt_searches_total)
 topt_client curve "$model" "${small[@]}" --counts pow2 --hw "$hw" --json
 [ "$status" = 0 ] && says '"points"' && [ "$(metric topt_searches_total)" = "$before" ]
 ok $? "the curve by id is the one searched before"
+mkdir "$dir/tiny-llama" && sed 's/4096/4095/' "$dir/config.json" >"$dir/tiny-llama/config.json"
+topt_client add-model "$dir/tiny-llama/"; [ "$status" = 0 ] && says ' tiny-llama$'; ok $? "a folder's model has its name"
+topt_client plan tiny-llama "${small[@]}" --hw "$hw"; [ "$status" = 0 ]; ok $? "by which it is planned"
+id=$(sed -n 's/^  plan  *//p' "$dir/body")
+topt_client plan model:tiny-llama "${small[@]}" --hw "$hw"; says "$id"; ok $? "with and without model:"
+topt_client curve "model:$model" "${small[@]}" --counts pow2 --hw "$hw"; [ "$status" = 0 ]; ok $? "or by its id"
+topt_client plan tiny-lama "${small[@]}" --hw "$hw"
+[ "$status" = 2 ] && says 'no such file, and .*did you mean tiny-llama\?'; ok $? "a slip: $(cat "$dir/err")"
+topt_client plan "$dir/nosuch.json" "${small[@]}" --hw "$hw"
+[ "$status" = 1 ] && says "can't open"; ok $? "a file that is not there: $(cat "$dir/err")"
 ask GET "/v1/models/$model/frontier?hw=$hw&gpus=2&batch=8&seq=64"; check "a frontier" 200 '"points":\[\{"memory_bytes"'
 ask GET "/v1/models/$model/frontier?hw=$hw&gpus=2&batch=8&seq=64&max_table_bytes=1KiB"
 check "costs may take less" 413 'more than --max-table-bytes of 1'
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --max-table-bytes 8GiB
-[ "$status" = 1 ] && says 'this server allows 4294967296'; ok $? "not more than the server's"
+[ "$status" = 2 ] && says 'this server allows 4294967296'; ok $? "not more than the server's"
 if "$make_onnx" digits >"$dir/digits.onnx"; then # a binary file travels as it is
     topt_client plan "$dir/digits.onnx" --batch 16 --max-gpus 2 --hw "$hw" -o "$dir/onnx.json"
     [ "$status" = 0 ] && says '^1 GPU ' && grep -q '"name": *"digits"' "$dir/onnx.json"

@@ -68,6 +68,13 @@ static void test_good(void)
     ok(!strcmp(q.factors, "zero,recompute") && !strcmp(q.blocks, "alike") &&
            q.micro_batches == 4,
        "have their values");
+    is_int(
+        url(QUERY_PLAN, "mode=profiling&factors= zero , micro&memory= 80GiB &gpus=1, 2"),
+        0, "blanks around values");
+    ok(!strcmp(q.factors, "zero,micro") && q.memory_bytes == 80LL << 30 && q.ngpus == 2,
+       "are no part of them");
+    is_int(url(QUERY_CURVE, "memory_bytes=5000"), 0, "bytes that are called so are few");
+    is_int(q.memory_bytes, 5000, "or many");
     is_int(url(QUERY_CURVE, "overlap=fsdp&eager=operators,loss"), 0, "another system");
     ok(!strcmp(q.overlap, "fsdp") && !strcmp(q.eager, "operators,loss"),
        "which hides and does not fuse");
@@ -90,6 +97,25 @@ static void test_bad(void)
          "memory_bytes is given twice"},
         {"mode=mini-time&gpus=0", "gpus"},
         {"mode=mini-time&gpus=1,2", "must be one count"},
+        {"mode=profiling&gpus=1,2,2", "gpus: 2 is given twice"},
+        {"mode=profiling&gpus=1, ,2", "gpus: '1, ,2' has an empty place"},
+        {"mode=profiling&gpus=1,,2", "an empty place"},
+        {"mode=profiling&gpus=0,2", "gpus: 0 is too small; give at least 1"},
+        {"mode=mini-parallelism&max_gpus=0", "max_gpus: 0 is too small; give at least 1"},
+        {"mode=mini-parallelism&batch=0", "batch: 0 is too small"},
+        {"mode=mini-parallelism&seq=0", "seq: 0 is too small"},
+        {"mode=mini-parallelism&seq=-1", "seq: -1 is too small"},
+        {"mode=mini-parallelism&micro_batches=0", "micro_batches: 0 is too small"},
+        {"mode=mini-parallelism&memory=80",
+         "memory: 80 is 80 bytes; did you mean 80GiB?"},
+        {"mode=mini-parallelism&memory=80GX", "memory: '80GX' has an unknown unit"},
+        {"mode=mini-parallelism&memory=0", "memory: '0' is no positive size"},
+        {"mode=mini-parallelism&memory_bytes=0", "memory_bytes: '0' is no positive size"},
+        {"mode=mini-parallelism&factors=zero,,zero",
+         "factors: 'zero,,zero' has an empty"},
+        {"mode=mini-parallelism&factors=zero,zero", "factors: zero is given twice"},
+        {"mode=mini-parallelism&eager=loss, loss", "eager: loss is given twice"},
+        {"mode=mini-parallelism&factors=", "an empty place"},
         {"mode=mini-time&gpus=4x", "gpus"},
         {"mode=mini-parallelism&gpus=4", "takes max_gpus"},
         {"mode=mini-parallelism&batch", "batch has no value"},
@@ -130,6 +156,16 @@ static void test_bad_json(void)
         "{\"mode\":\"mini-parallelism\",\"sequence_splits\":1}",
         "{\"mode\":\"mini-parallelism\",\"hw\":{\"format\":\"topt-hw/1\"}}",
         "{\"mode\":\"mini-parallelism\",\"epsilon\":\"0\"}",
+        "{\"mode\":\"mini-parallelism\",\"batch\":0}",
+        "{\"mode\":\"mini-parallelism\",\"seq\":-1}",
+        "{\"mode\":\"mini-parallelism\",\"max_gpus\":0}",
+        "{\"mode\":\"mini-parallelism\",\"micro_batches\":0}",
+        "{\"mode\":\"mini-parallelism\",\"memory\":80}",
+        "{\"mode\":\"mini-parallelism\",\"memory\":\"80\"}",
+        "{\"mode\":\"mini-parallelism\",\"factors\":\"zero,zero\"}",
+        "{\"mode\":\"mini-time\",\"gpus\":0}",
+        "{\"mode\":\"profiling\",\"gpus\":[1,2,2]}",
+        "{\"mode\":\"profiling\",\"gpus\":[0]}",
         "{\"mode\":\"mini-parallelism\",\"hw\":\"a\\nb\"}",
         "{\"mode\":\"mini-parallelism\",\"name\":\"a\\nb\"}",
         "{\"mode\":\"mini-parallelism\",\"memory_bytes\":9223372036854775807}"};
@@ -139,7 +175,7 @@ static void test_bad_json(void)
     }
     char many[1024] = "{\"mode\":\"profiling\",\"gpus\":[1";
     for (int i = 0; i < 70; i++)
-        strcat(many, ",1");
+        snprintf(many + strlen(many), 8, ",%d", i + 2);
     strcat(many, "]}");
     is_int(json(QUERY_PLAN, many), -1, "too many counts are refused");
 }

@@ -38,11 +38,24 @@ static void test_docs(struct store *s)
     const struct store_doc m = {"m-1", "first", "{\"a\":1}"};
     is_int(store_put_model(s, &m, &err), 1, "a model is stored");
     is_int(store_put_model(s, &m, &err), 0, "once");
-    is_int(store_get_model(s, "m-1", &name, &doc, &err), 0, "and found");
+    is_int(store_get_model(s, "m-1", NULL, &name, &doc, &err), 0, "and found");
     ok(!strcmp(name, "first") && !strcmp(doc, "{\"a\":1}"), "as it was");
     free(name);
     free(doc);
-    is_int(store_get_model(s, "m-2", &name, &doc, &err), -1, "another is not");
+    is_int(store_get_model(s, "first", &id, NULL, &doc, &err), 0, "by its name, too");
+    ok(!strcmp(id, "m-1"), "with its id: %s", id);
+    free(id);
+    free(doc);
+    const struct store_doc other = {"m-3", "first", "{\"b\":1}"};
+    const struct store_doc named = {"m-4", "m-3", "{\"c\":1}"};
+    is_int(store_put_model(s, &other, &err), 1, "another of that name");
+    is_int(store_get_model(s, "first", &id, NULL, &doc, &err), -1, "which names neither");
+    is_int(store_put_model(s, &named, &err), 1, "one whose name is another's id");
+    is_int(store_get_model(s, "m-3", &id, NULL, &doc, &err), 0, "an id");
+    ok(!strcmp(id, "m-3"), "comes first: %s", id);
+    free(id);
+    free(doc);
+    is_int(store_get_model(s, "m-2", NULL, &name, &doc, &err), -1, "another is not");
     ok(err.code == TOPT_ERR_NOTFOUND && !name && !doc, "and nothing is given out");
     is_int(store_get_hw(s, "", &id, NULL, &doc, &err), -1, "no profile is the only one");
     is_int(store_put_hw(s, &(struct store_doc){"h-1", "lab", "{}"}, &err), 1,
@@ -98,7 +111,7 @@ static void test_answers(struct store *s)
     is_int(json_array_size(plans), 1, "one plan is listed");
     is_int(json_integer_value(json_object_get(json_array_get(plans, 0), "gpus")), 4,
            "with its numbers");
-    is_int(json_array_size(models), 2, "two models are");
+    is_int(json_array_size(models), 4, "all models are");
     json_decref(plans);
     json_decref(models);
 }

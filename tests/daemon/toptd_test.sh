@@ -32,7 +32,7 @@ check "and flags for Slurm" 200 '"flags":"--nodes=1 --gpus-per-node=4'
 [ "$(metric topt_cache_hits_total)" = 1 ]; ok $? "the second was in the store"
 ask POST "$mini&batch=16&space=uniform" "${text[@]}" --data-binary "@$dir/model.json"
 check "a uniform plan says what scripts obey" 200 '^TOPT_DP=2$'
-for line in TOPT_TP=2 TOPT_FSDP=3 TOPT_RECOMPUTE=1 TOPT_MICRO_BATCH=4; do
+for line in TOPT_TP=2 TOPT_FSDP=3 TOPT_RECOMPUTE=1 TOPT_MICRO_BATCH=4 TOPT_ACCUMULATION=2; do
     grep -qx "$line" "$dir/body"; ok $? "has $line"
 done
 ask GET "/v1/plans/$plan"; check "the plan is pinned" 200 '^\{"format":"topt-plan/1"'
@@ -54,6 +54,16 @@ ask GET "/v1/models/$model/frontier?gpus=4"; check "a frontier" 200 '"points"'
 ask GET "/v1/models/$model/frontier"; check "a frontier of how many?" 400 '"source":"gpus"'
 ask POST "/v1/plan?mode=mini-time&gpus=2&model_id=$model"; check "a plan by model id" 200 '"gpus":2'
 ask GET /v1/models/m-0; check "no such model" 404
+ask POST '/v1/models?name=only%20one' -d '{"fake_bytes":77}'; check "a model with a name" 201
+only=$(field id)
+ask POST '/v1/plan?mode=mini-time&gpus=2&model_id=only%20one'; check "by which it is found" 200 "\"model_id\":\"$only\""
+ask POST '/v1/plan?mode=mini-time&gpus=2&model_id=only%20won'; check "not by another" 404 'did you mean only one\?'
+for bytes in 78 79; do ask POST '/v1/models?name=both' -d "{\"fake_bytes\":$bytes}"; check "one of two of a name" 201; done
+ask GET /v1/models/both; check "which is the name of neither" 404 'not just one the name'
+for field in batch=0 seq=0 max_gpus=0 micro_batches=0 memory=80 factors=zero,zero; do
+    ask POST "$mini&$field" -d '{}'; check "$field" 400 "\"source\":\"${field%%=*}\""
+done
+ask POST '/v1/plan?mode=profiling&gpus=1,2,2' -d '{}'; check "gpus=1,2,2" 400 '"source":"gpus"'
 ask POST /v1/hardware -d '{"format":"topt-hw/1","name":"lab"}'; check "a profile" 201 '"name":"lab"'
 ask POST /v1/hardware -d '{"format":"topt-hw/1","name":"fake-hw"}'; check "a shipped name" 409
 ask POST /v1/hardware -d '{"format":"topt-hw/1","name":"a/b"}'; check "no name" 400
@@ -61,6 +71,8 @@ ask POST /v1/hardware -d '{"format":"topt-hw/1","name":"x","y":1}'; check "unkno
 ask GET /v1/hardware; check "profiles are listed" 200 '"shipped":true'
 ask GET /v1/hardware/lab; check "and shown" 200 '"format":"topt-hw/1"'
 ask POST "$mini&hw=nosuch" -d '{}'; check "no such profile" 404 '"source":"hw"'
+ask POST "$mini&hw=fake-wh" -d '{}'; check "which may be a slip" 404 'did you mean fake-hw\?'
+ask POST "$mini&hw=lba" -d '{}'; check "of one that was registered" 404 'did you mean lab\?'
 ask POST "$mini&hw=/etc/passwd" -d '{}'; check "a file is never opened" 400 'never opened'
 
 ask POST "$mini&name=%ff%fe" -d '{"fake_bytes":3}'; check "a name that is no UTF-8" 200
@@ -69,14 +81,14 @@ ask POST "$mini" -d "{\"fake_bytes\":5,\"name\":\"$(printf 'é%.0s' $(seq 100))\
 ask GET /v1/models; check "do not break the list" 200 '"models":\['
 
 # --- refusals
-ask POST "$mini&memory=1000" "${text[@]}" --data-binary "@$dir/model.json"
+ask POST "$mini&memory_bytes=1000" "${text[@]}" --data-binary "@$dir/model.json"
 check "infeasible" 422 '^ERROR=infeasible$'
 grep -q '^NEAREST=gpus 4, memory_bytes 5000$' "$dir/body"; ok $? "with the nearest"
-ask POST "$mini&memory=1000" --data-binary "@$dir/model.json"
+ask POST "$mini&memory_bytes=1000" --data-binary "@$dir/model.json"
 check "infeasible in JSON" 422 '"nearest":\{"gpus":4'
-ask POST "$mini&memory=1" "${text[@]}" --data-binary "@$dir/model.json"
+ask POST "$mini&memory_bytes=1" "${text[@]}" --data-binary "@$dir/model.json"
 check "undecided" 422 '^ERROR=undecided$'
-ask POST "$mini&memory=1" --data-binary "@$dir/model.json"
+ask POST "$mini&memory_bytes=1" --data-binary "@$dir/model.json"
 check "undecided in JSON" 422 '"feasible":null'
 ask POST "$mini" -d '{"a":'; check "truncated JSON" 400 '"errors":\[\{"error":"invalid"'
 ask POST "$mini" "${text[@]}" -d '{"a":'; check "truncated JSON as text" 400 '^DESCRIPTION='
@@ -185,7 +197,7 @@ ok $? "a second one on the same state is refused"
 "$toptd" --listen 0.0.0.0:80 --socket "$dir/x.sock" --state "$dir/state3" >"$dir/second" 2>&1
 [ $? -eq 2 ] && grep -q 'only loopback' "$dir/second"; ok $? "and one on a public address"
 "$toptd" --hw nosuch --socket "$dir/x.sock" --state "$dir/state3" >"$dir/second" 2>&1
-[ $? -ne 0 ] && grep -q "no hardware profile 'nosuch'" "$dir/second"; ok $? "and an unknown default"
+[ $? -eq 2 ] && grep -q "unknown hardware 'nosuch'" "$dir/second"; ok $? "and an unknown default"
 { stop KILL; } 2>/dev/null
 [ -S "$sock" ]; ok $? "killed, it leaves its socket"
 start --hw fake-hw

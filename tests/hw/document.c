@@ -313,8 +313,12 @@ static void errors(void)
                                   "'per_node':2,'points':[[1,1]],'source':'s'}]"),
             "curves[0].points");
     struct topt_error err = {0};
-    ok(!topt_hw_load("no-such-profile", &err) && err.code == TOPT_ERR_NOTFOUND,
+    ok(!topt_hw_load("no-such-profile", &err) && err.code == TOPT_ERR_USAGE &&
+           !strstr(err.text, "did you mean"),
        "no such profile: %s", err.text);
+    ok(!topt_hw_load("a100-80-dxg", &err) &&
+           strstr(err.text, "unknown hardware 'a100-80-dxg'; did you mean a100-80-dgx?"),
+       "one that is near: %s", err.text);
     ok(!topt_hw_load("/no/such/file.json", &err), "no such file: %s", err.text);
 }
 

@@ -753,7 +753,11 @@ static void refuses(const char *text, int64_t seq, const char *names)
 
 static void errors(void)
 {
-    refuses("{\"model_type\":\"mamba\"}", 0, "\"mamba\"");
+    refuses("{\"model_type\":\"mamba\"}", 0, "\"mamba\" is not known: it would need");
+    refuses("{\"model_type\":\"mistrall\"}", 0, "not known; did you mean mistral? Else");
+    refuses("{\"architectures\":[\"LlamaForCasualLM\"]}", 0,
+            "did you mean LlamaForCausalLM?");
+    refuses("{\"architectures\":[\"GlmForCausalLM\"]}", 0, "is not known: it would need");
     refuses("{\"model_type\":\"t5\"}", 0, "d_model is missing");
     refuses("{\"model_type\":\"gemma4_text\"}", 0, "rope_parameters is missing");
     refuses("{\"model_type\":\"gemma4_text\",\"rope_parameters\":{}}", 0,

@@ -100,6 +100,9 @@ static void check_options(void)
        "images have no sequence: %s", err.text);
     ok(!topt_model_load("paper:vgg", NULL, &err) && strstr(err.text, "vgg16"),
        "an unknown name is told the known ones: %s", err.text);
+    ok(!topt_model_load("paper:vgg61", NULL, &err) && err.code == TOPT_ERR_USAGE &&
+           strstr(err.text, "did you mean paper:vgg16?"),
+       "and one that is near: %s", err.text);
 }
 
 int main(void)

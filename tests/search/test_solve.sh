@@ -105,7 +105,7 @@ if [ -w /dev/full ]; then
 fi
 run "$example" --max-work 1; check "hardly any work" 0
 grep -Eq "above the best|nothing is proven" "$dir/out"; rc=$?; check "says how good the answer is" 0
-run "$example" --algorithm nonsense; check "no such algorithm" 1
+run "$example" --algorithm nonsense; check "no such algorithm" 2
 [ "$(wc -l <"$dir/err")" -eq 1 ]; rc=$?; check "one line on stderr" 0
 run; check "no file" 2
 run --nonsense; check "no such option" 2

@@ -55,7 +55,7 @@ static void test_modes(void)
     ok(whole(json_object_get(never, "nearest"), "memory_bytes") > 100,
        "the nearest is named");
     request(&r, TOPT_PROFILING);
-    r.pow2_counts = 1;
+    r.counts = TOPT_COUNTS_POW2;
     json_t *curve = NULL;
     ok(!topt_plan_curve(&r, &curve, NULL), "a curve");
     is_int(json_array_size(json_object_get(curve, "points")), 4, "1, 2, 4, 8 GPUs");

@@ -1,0 +1,572 @@
+/* sheet.c - public models whose runs are documented: does the documented plan fit here as it did
+ * there, and how few GPUs would do?  Prints both as tables of docs/VALIDATION.md.
+ *
+ *     sheet [--rows] [--fewest] [--parts] [--only TEXT] [--wrong MOST]
+ *
+ * Each row (sheet_rows.c) is a run that somebody documented with its outcome.  The same plan is
+ * costed here: model, data and tensor parallelism, sharding, micro-batch, length, recomputation,
+ * precision and optimizer; nothing is tuned to a row.  Where a plan leaves something open, which
+ * dimension of an operator the tensor axes split, the lightest choice is taken.  Fails where
+ * more outcomes than MOST are others than predicted. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "hw_impl.h"
+#include "problem.h"
+#include "sheet_rows.h"
+#include "topt_lower.h"
+#include "topt_model.h"
+#include "topt_plan.h"
+
+#define GIB ((double)((int64_t)1 << 30))
+
+__attribute__((noreturn)) static void give_up(const char *what,
+                                              const struct topt_error *err)
+{
+    fprintf(stderr, "sheet: %s: %s\n", what, err->text);
+    exit(1);
+}
+
+/* ---- models -------------------------------------------------------------------------------- */
+
+static int ends(const char *s, const char *with)
+{
+    size_t n = strlen(s), m = strlen(with);
+    return n >= m && !strcmp(s + n - m, with);
+}
+
+static json_t *op_of(const char *name, const char *end, const char *kind)
+{
+    const char *dot = strrchr(name, '.');
+    return json_pack("{s:s%+, s:s}", "name", name, dot ? (size_t)(dot - name) : (size_t)0,
+                     end, "kind", kind);
+}
+
+static void read_from(json_t *op, const json_t *a, const char *b)
+{
+    json_t *inputs = json_array();
+    json_array_append(inputs, json_object_get(a, "name"));
+    if (b)
+        json_array_append_new(inputs, json_string(b));
+    json_object_set_new(op, "inputs", inputs);
+}
+
+/* A product of gate and up in one as two, and what is made of it as an activation and a product:
+ * recomputation tells them apart. */
+static void split_gate(json_t *into, const json_t *both, const json_t *made)
+{
+    const char *name = json_string_value(json_object_get(both, "name"));
+    static const char *const half[] = {".gate", ".up"};
+    json_t *product[2], *silu = op_of(name, ".silu", "unary"), *gated = json_object();
+    for (int i = 0; i < 2; i++) {
+        product[i] = json_copy((json_t *)both);
+        json_t *named = op_of(name, half[i], "linear");
+        json_object_set(product[i], "name", json_object_get(named, "name"));
+        json_object_set_new(product[i], "features_unit", json_integer(1));
+        json_array_append_new(into, product[i]);
+        json_decref(named);
+    }
+    json_object_set(silu, "activation", json_object_get(made, "activation"));
+    read_from(silu, product[0], NULL);
+    json_array_append_new(into, silu);
+    json_object_set(gated, "name", json_object_get(made, "name"));
+    json_object_set_new(gated, "kind", json_string("mul"));
+    read_from(gated, silu, json_string_value(json_object_get(product[1], "name")));
+    json_array_append_new(into, gated);
+}
+
+static struct topt_model *gates_apart(struct topt_model *m, const char *what)
+{
+    struct topt_error err = {0};
+    json_t *doc = topt_model_to_json(m), *ops = json_object_get(doc, "ops"),
+           *apart = json_array(), *op;
+    size_t i;
+    json_array_foreach(ops, i, op)
+    {
+        const char *name = json_string_value(json_object_get(op, "name"));
+        if (ends(name, ".gate_up"))
+            split_gate(apart, op, json_array_get(ops, ++i));
+        else
+            json_array_append(apart, op);
+    }
+    json_object_set_new(doc, "ops", apart);
+    topt_model_destroy(m);
+    m = topt_model_from_json(doc, &err);
+    json_decref(doc);
+    if (!m)
+        give_up(what, &err);
+    return m;
+}
+
+static void check_parameters(const struct sheet_model *of, const struct topt_model *m)
+{
+    struct topt_error err = {0};
+    struct topt_model_stats stats;
+    topt_model_stats(m, &stats);
+    topt_fail(&err, TOPT_ERR_INVAL, "has %lld parameters, published are %lld",
+              (long long)stats.parameters, (long long)of->parameters);
+    if (of->parameters && stats.parameters != of->parameters)
+        give_up(of->name, &err);
+}
+
+static struct topt_model *load(const struct sheet_row *r, int64_t batch)
+{
+    struct topt_error err = {0};
+    struct topt_import_options o = {.batch = batch, .seq = r->seq};
+    struct topt_model *m = topt_model_import(r->model->config, strlen(r->model->config),
+                                             r->model->name, &o, &err);
+    if (!m)
+        give_up(r->model->name, &err);
+    check_parameters(r->model, m);
+    return r->again == SHEET_PRODUCTS ? gates_apart(m, r->model->name) : m;
+}
+
+/* ---- their plan ---------------------------------------------------------------------------- */
+
+/* What decides bytes.  Numbers that a setting has no name for take what is nearest: weights of
+ * 16 bits with an f32 master have as many bytes in all as f32 ones. */
+static struct topt_settings settings_of(const struct sheet_row *r)
+{
+    struct topt_settings s = topt_settings_default();
+    s.dtype = r->precision == SHEET_F32 ? TOPT_F32 : TOPT_BF16;
+    s.gradient_f32 = r->precision == SHEET_MAIN_F32;
+    s.optimizer = TOPT_ADAMW;
+    s.micro_batches = r->accumulation;
+    s.overlap = r->zero == TOPT_ZERO_PARAM ? TOPT_OVERLAP_FSDP : TOPT_OVERLAP_DDP;
+    s.eager = r->eager;
+    s.granule_bytes = 512;
+    return s;
+}
+
+/* Between the products of attention and of the feed-forward half every second one is kept. */
+static int is_kept(const struct topt_op *op)
+{
+    static const char *const kept[] = {".qkv",    ".q",    ".kv",  ".attention",
+                                       ".attend", ".gate", ".down"};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (ends(op->name, kept[i]))
+            return 1;
+    return 0;
+}
+
+static int runs_again(const struct sheet_row *r, const struct topt_op *op, int block)
+{
+    switch (r->again) {
+    case SHEET_BLOCKS:
+        return 1;
+    case SHEET_HALF:
+        return block % 2 == 0;
+    case SHEET_PRODUCTS:
+        return !is_kept(op);
+    case SHEET_SCORES:
+        return !strcmp(op->spec->name, "attention") || !strcmp(op->spec->name, "attend");
+    default:
+        return 0;
+    }
+}
+
+/* Recomputation of single operators, which no variant of the uniform space has. */
+static void flag(const struct sheet_row *r, const struct topt_model *m,
+                 const struct topt_blocks *blocks, struct topt_strategy *s)
+{
+    struct topt_error err = {0};
+    uint8_t *may = NULL, *asked = calloc((size_t)m->nops + 1, 1);
+    if (!asked || topt_recomputable(m, blocks, &may, &err))
+        give_up(r->model->name, &err);
+    for (int i = 0; i < m->nops; i++)
+        s->config[i].recompute =
+            (uint8_t)(may[i] && runs_again(r, &m->op[i], blocks->block[i]));
+    for (int t = 0; t < m->ntensors; t++)
+        s->hub[t].keep =
+            s->config[m->tensor[t].producer].recompute ? TOPT_HUB_REMAKE : TOPT_HUB_KEEP;
+    topt_remake_demand(m, s, asked);
+    for (int i = 0; i < m->nops; i++)
+        s->config[i].recompute = s->config[i].recompute && asked[i];
+    for (int t = 0; t < m->ntensors; t++)
+        if (!s->config[m->tensor[t].producer].recompute)
+            s->hub[t].keep = TOPT_HUB_KEEP;
+    free(may);
+    free(asked);
+}
+
+static int by_operator(const struct sheet_row *r)
+{
+    return r->again == SHEET_HALF || r->again == SHEET_PRODUCTS ||
+           r->again == SHEET_SCORES;
+}
+
+/* The lightest strategy with the documented numbers: data axes, level of sharding, all blocks
+ * recomputed or none. */
+static struct topt_strategy *plan_of(const struct sheet_row *r,
+                                     const struct topt_costing *k)
+{
+    struct topt_error err = {0};
+    struct topt_blocks blocks;
+    struct topt_problem *p;
+    struct topt_solutions all = {0};
+    struct topt_search_options search = {.threads = 1};
+    int cut = k->mesh->naxes;
+    for (int parts = r->tensor; parts > 1; parts /= k->mesh->size[cut])
+        cut--;
+    if (topt_model_blocks(k->model, &blocks, &err))
+        give_up(r->model->name, &err);
+    struct topt_space_options o = {
+        .space = TOPT_SPACE_UNIFORM,
+        .cut = cut,
+        .blocks = &blocks,
+        .alike = 1,
+        .zero = 1 << (cut ? r->zero : TOPT_ZERO_NONE),
+        .recompute = r->again == SHEET_BLOCKS ? TOPT_RECOMPUTE_ALL : TOPT_RECOMPUTE_NONE,
+        .threads = 1};
+    if (topt_problem_create(k, &o, &p, &err) ||
+        topt_problem_least(p, &search, 0, &all, &err))
+        give_up(r->model->name, &err);
+    topt_fail(&err, TOPT_ERR_NOTFOUND, "no strategy has these numbers");
+    if (!all.n)
+        give_up(r->model->name, &err);
+    struct topt_strategy *s = all.at[0].strategy;
+    all.at[0].strategy = NULL;
+    if (by_operator(r))
+        flag(r, k->model, &blocks, s);
+    topt_solutions_fini(&all);
+    topt_problem_destroy(p);
+    topt_blocks_fini(&blocks);
+    return s;
+}
+
+/* ---- (a) does it fit? ---------------------------------------------------------------------- */
+
+struct weighed {
+    struct topt_strategy_cost cost;
+    int64_t peak; /* of the program that our runtime would run */
+    double limit; /* bytes of a GPU that tensors may take */
+};
+
+/* As profiles have it: a twentieth of the device, and at least 1.5 GiB, is the driver's. */
+static double limit_of(const struct sheet_row *r, const struct topt_hw *hw)
+{
+    double gib = r->gpu_gib;
+    return gib > 0 ? (gib - fmax(gib / 20, 1.5)) * GIB : (double)topt_hw_memory_bytes(hw);
+}
+
+static struct weighed weigh(const struct sheet_row *r)
+{
+    struct topt_error err = {0};
+    struct topt_mesh mesh;
+    struct topt_settings settings = settings_of(r);
+    struct weighed w;
+    int gpus = r->shards ? r->shards : r->gpus;
+    int node = gpus < r->per_node ? gpus : r->per_node;
+    struct topt_hw *hw = topt_hw_load(r->hw, &err);
+    if (!hw || topt_mesh_init(&mesh, gpus / node, node, &err))
+        give_up(r->model->name, &err);
+    struct topt_model *m = load(r, (int64_t)(gpus / r->tensor) * r->micro);
+    struct topt_router *router = topt_router_create(hw, &mesh);
+    struct topt_costing k = {
+        .model = m, .hw = hw, .mesh = &mesh, .settings = &settings, .router = router};
+    struct topt_strategy *s = plan_of(r, &k);
+    struct topt_audit *audit = topt_audit_create(&k, &err);
+    if (!router || !audit || topt_audit_strategy(audit, s, &w.cost, &w.peak, &err))
+        give_up(r->model->name, &err);
+    topt_audit_destroy(audit);
+    w.limit = limit_of(r, hw);
+    topt_strategy_destroy(s);
+    topt_router_destroy(router);
+    topt_model_destroy(m);
+    topt_hw_destroy(hw);
+    return w;
+}
+
+/* Does the documented plan fit?  What a framework takes beside tensors belongs here. */
+static int row_fits(const struct sheet_row *r, const struct weighed *w)
+{
+    (void)r;
+    return (double)w->cost.memory_bytes <= w->limit;
+}
+
+/* ---- words --------------------------------------------------------------------------------- */
+
+static const char *again_words(enum sheet_again again)
+{
+    static const char *const words[] = {
+        [SHEET_NOTHING] = "",
+        [SHEET_BLOCKS] = ", blocks recomputed",
+        [SHEET_PRODUCTS] = ", all but every second product recomputed",
+        [SHEET_HALF] = ", every second block recomputed",
+        [SHEET_SCORES] = ", attention recomputed",
+    };
+    return words[again];
+}
+
+static const char *precision_words(enum sheet_precision p)
+{
+    static const char *const words[] = {
+        [SHEET_F32] = "f32",
+        [SHEET_MIXED] = "bf16 mixed",
+        [SHEET_AUTOCAST] = "autocast",
+        [SHEET_MAIN_F32] = "bf16, f32 gradients",
+        [SHEET_PURE_BF16] = "bf16 alone",
+    };
+    return words[p];
+}
+
+static const char *seen_words(enum sheet_seen seen)
+{
+    static const char *const words[] = {
+        [SHEET_NO_FIGURE] = "",
+        [SHEET_RESERVED] = " reserved",
+        [SHEET_ACTIVE] = " in tensors",
+        [SHEET_SMI] = " shown",
+        [SHEET_AT_FAILURE] = " at failure",
+    };
+    return words[seen];
+}
+
+static void print_plan(const struct sheet_row *r)
+{
+    static const char *const level[] = {"", ", ZeRO-1", ", ZeRO-2", ", ZeRO-3"};
+    printf("%s, data %d", r->framework, r->gpus / r->tensor);
+    if (r->tensor > 1)
+        printf(" x tensor %d", r->tensor);
+    printf("%s", r->zero == TOPT_ZERO_PARAM && strcmp(r->framework, "deepspeed") != 0
+                     ? ", FSDP"
+                     : level[r->zero]);
+    printf(", micro-batch %d", r->micro);
+    if (r->accumulation > 1)
+        printf(" x %d", r->accumulation);
+    if (r->seq > 1)
+        printf(", %d positions", r->seq);
+    printf("%s, %s", again_words(r->again), precision_words(r->precision));
+}
+
+/* ---- the tables ---------------------------------------------------------------------------- */
+
+/* Why a row's outcome says nothing of ours; NULL: it does. */
+static const char *not_counted(const struct sheet_row *r)
+{
+    return r->precision == SHEET_PURE_BF16 ? "moments of 16 bits, which no setting has"
+                                           : r->open;
+}
+
+static const char *outcome_words(int fits)
+{
+    return fits ? "fits" : "does not";
+}
+
+static void print_row(const struct sheet_row *r, const struct weighed *w)
+{
+    int fits = row_fits(r, w), seen = r->outcome == SHEET_FITS;
+    printf("| %s | %d %s | ", r->model->name, r->gpus, r->gpu);
+    print_plan(r);
+    printf(" | %s", outcome_words(seen));
+    if (r->seen != SHEET_NO_FIGURE)
+        printf(", %.1f GiB%s", r->gib, seen_words(r->seen));
+    const char *mark = fits == seen || not_counted(r) ? "" : "**";
+    printf(" | %s%s, %.1f of %.1f GiB%s | ", mark, outcome_words(fits),
+           (double)w->cost.memory_bytes / GIB, w->limit / GIB, mark);
+    if (r->technique)
+        printf("%s; ", r->technique);
+    if (not_counted(r))
+        printf("not counted: %s; ", not_counted(r));
+    printf("%s |\n", r->source);
+}
+
+/* Where the bytes are, for who looks for those that are missing. */
+static void print_parts(const struct weighed *w)
+{
+    printf("   ");
+    for (int c = 0; c < TOPT_CLASS_COUNT; c++)
+        if (w->cost.sum.class_bytes[c])
+            printf(" %s %.2f", topt_class_name((enum topt_class)c),
+                   (double)w->cost.sum.class_bytes[c] / GIB);
+    printf(" remade-at-once %.2f transient %.2f crossing %d x %.2f; program's peak %.2f "
+           "GiB\n",
+           (double)w->cost.remade_bytes / GIB, (double)w->cost.transient_cap / GIB,
+           w->cost.crossing, (double)w->cost.crossing_cap / GIB, (double)w->peak / GIB);
+}
+
+struct asked {
+    int rows, fewest, parts, most_wrong;
+    const char *only;
+};
+
+static int wanted(const struct asked *a, const struct sheet_row *r)
+{
+    return !a->only || strstr(r->model->name, a->only) || strstr(r->framework, a->only);
+}
+
+/* How many outcomes are others than predicted. */
+static int print_rows(const struct asked *a)
+{
+    int n = 0, right = 0, fits = 0, right_fits = 0;
+    printf(
+        "## Public models: what fits\n\n"
+        "Memory is what tensors take at most, of what the driver and libraries leave of "
+        "the GPU.\n\n"
+        "| model | GPUs | plan | documented | predicted | source |\n"
+        "|---|---|---|---|---|---|\n");
+    for (int i = 0; i < sheet_nrows; i++) {
+        const struct sheet_row *r = &sheet_rows[i];
+        if (!wanted(a, r))
+            continue;
+        struct weighed w = weigh(r);
+        int good = row_fits(r, &w) == (r->outcome == SHEET_FITS),
+            counts = !not_counted(r);
+        n += counts;
+        right += counts && good;
+        fits += counts && r->outcome == SHEET_FITS;
+        right_fits += counts && good && r->outcome == SHEET_FITS;
+        print_row(r, &w);
+        if (a->parts)
+            print_parts(&w);
+        fflush(stdout);
+    }
+    printf(
+        "\nDocumented fits that fit: %d of %d. Documented out-of-memory that does not: "
+        "%d of %d.\n\n",
+        right_fits, fits, right - right_fits, n - fits);
+    return n - right;
+}
+
+/* ---- (b) the fewest GPUs ------------------------------------------------------------------- */
+
+static const char *const clusters[] = {"a100-40-dgx", "a100-80-dgx", "h100-80-dgx"};
+enum { CLUSTERS = sizeof clusters / sizeof *clusters };
+
+/* The question of a row: its job, its framework's space, its recomputation. */
+static struct topt_request request_of(const struct sheet_row *r,
+                                      const struct topt_model *m,
+                                      const struct topt_hw *hw)
+{
+    struct topt_request q;
+    topt_request_init(&q);
+    q.model = m;
+    q.hw = hw;
+    q.mode = TOPT_MINI_PARALLELISM;
+    q.counts = TOPT_COUNTS_POW2;
+    q.max_gpus = 1024;
+    q.space = TOPT_SPACE_UNIFORM;
+    q.factors = TOPT_FACTOR_ZERO | TOPT_FACTOR_MICRO |
+                (r->again == SHEET_NOTHING ? 0 : TOPT_FACTOR_RECOMPUTE);
+    q.settings = settings_of(r);
+    q.settings.granule_bytes = 0;
+    q.epsilon = 0.01;
+    return q;
+}
+
+static int64_t whole(const json_t *o, const char *key)
+{
+    return json_integer_value(json_object_get(o, key));
+}
+
+/* By which technique the answer's plan is another than theirs. */
+static void print_differences(const struct sheet_row *r, const json_t *answer,
+                              int64_t batch)
+{
+    static const char *const level[] = {"copies", "ZeRO-1", "ZeRO-2", "FSDP"};
+    const json_t *u = json_object_get(answer, "uniform");
+    int64_t tp = whole(u, "tp"), dp = whole(u, "dp"), micro = whole(u, "micro_batch");
+    int64_t times = dp && micro ? (batch + dp * micro - 1) / (dp * micro) : 0;
+    int remake = json_is_true(json_object_get(u, "recompute")), n = 0;
+    int zero = dp > 1 ? (int)whole(u, "zero") : TOPT_ZERO_NONE;
+    if (!u)
+        return;
+    if (tp != r->tensor)
+        n += printf("%stensor %d", n ? ", " : " (", (int)tp);
+    if (dp > 1 && zero != (int)r->zero)
+        n += printf("%s%s", n ? ", " : " (", level[zero]);
+    if (micro != r->micro || times != r->accumulation)
+        n += printf("%smicro-batch %d x %d", n ? ", " : " (", (int)micro, (int)times);
+    if (remake != (r->again != SHEET_NOTHING))
+        n +=
+            printf("%s%s", n ? ", " : " (", remake ? "recomputed" : "nothing recomputed");
+    printf("%s", n ? ")" : " (as they did)");
+}
+
+static void print_fewest(const struct sheet_row *r, const struct topt_model *m,
+                         const char *cluster)
+{
+    struct topt_error err = {0};
+    struct topt_hw *hw = topt_hw_load(cluster, &err);
+    json_t *answer = NULL;
+    clock_t from = clock();
+    if (!hw)
+        give_up(cluster, &err);
+    struct topt_request q = request_of(r, m, hw);
+    if (topt_plan(&q, &answer, &err))
+        give_up(r->model->name, &err);
+    fprintf(stderr, "%s on %s: %.1f s\n", r->model->name, cluster,
+            (double)(clock() - from) / CLOCKS_PER_SEC);
+    if (json_is_true(json_object_get(answer, "feasible"))) {
+        printf(" %d", (int)whole(answer, "gpus"));
+        print_differences(r, answer, m->batch);
+        printf(" |");
+    } else {
+        printf(" none |");
+    }
+    json_decref(answer);
+    topt_hw_destroy(hw);
+}
+
+static void print_all_fewest(const struct asked *a)
+{
+    printf("## Public models: the fewest GPUs\n\n"
+           "For the same batch, length, optimizer and recomputation or none; what is "
+           "done otherwise than\nthere stands in parentheses.\n\n"
+           "| model | batch, positions | they ran on |");
+    for (int c = 0; c < CLUSTERS; c++)
+        printf(" fewest on %s |", clusters[c]);
+    printf(" source |\n|---|---|---|---|");
+    for (int c = 0; c < CLUSTERS; c++)
+        printf("---|");
+    printf("\n");
+    for (int i = 0; i < sheet_nrows; i++) {
+        const struct sheet_row *r = &sheet_rows[i];
+        int64_t batch = (int64_t)(r->gpus / r->tensor) * r->micro * r->accumulation;
+        if (!r->ask || !wanted(a, r))
+            continue;
+        struct topt_model *m = load(r, batch);
+        printf("| %s | %lld, %d | %d %s: ", r->model->name, (long long)batch, r->seq,
+               r->gpus, r->gpu);
+        print_plan(r);
+        printf(" |");
+        for (int c = 0; c < CLUSTERS; c++)
+            print_fewest(r, m, clusters[c]);
+        printf(" %s |\n", r->source);
+        fflush(stdout);
+        topt_model_destroy(m);
+    }
+    printf("\n");
+}
+
+static void print_left_out(void)
+{
+    printf("Left out, since no plan here says them:\n\n");
+    for (int i = 0; i < sheet_nleft_out; i++)
+        printf("- %s: %s (%s).\n", sheet_left_out[i].what, sheet_left_out[i].why,
+               sheet_left_out[i].source);
+}
+
+int main(int argc, char **argv)
+{
+    struct asked a = {.most_wrong = sheet_nrows};
+    int wrong = 0;
+    for (int i = 1; i < argc; i++) {
+        a.rows |= !strcmp(argv[i], "--rows");
+        a.fewest |= !strcmp(argv[i], "--fewest");
+        a.parts |= !strcmp(argv[i], "--parts");
+        if (!strcmp(argv[i], "--only") && i + 1 < argc)
+            a.only = argv[++i];
+        else if (!strcmp(argv[i], "--wrong") && i + 1 < argc)
+            a.most_wrong = atoi(argv[++i]);
+    }
+    if (a.rows || !a.fewest)
+        wrong = print_rows(&a);
+    if (a.fewest || !a.rows)
+        print_all_fewest(&a);
+    print_left_out();
+    return wrong > a.most_wrong;
+}
