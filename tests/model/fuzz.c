@@ -175,7 +175,7 @@ static void try(const char *text, size_t len)
     if (m) {
         imported++;
         again(m);
-        if (m->nops < 200 && imported % 16 == 0)
+        if (m->nops < 200 && imported % 64 == 0)
             trained(m);
     } else {
         refused++;
