@@ -3,7 +3,7 @@
 
     python3 memory.py --config CONFIG.json --ranks N [--micro-batch B] [--sequence S]
         [--precision bf16-mixed|bf16|f32] [--checkpoint] [--no-reshard] [--units blocks|ends]
-        [--replicate R] [--accumulation A [--no-sync]] [--optimizer foreach|fused|single] [--list PHASE]
+        [--ddp [views]] [--replicate R] [--accumulation A [--no-sync]] [--optimizer foreach|fused|single] [--list PHASE]
 
 A judge of topt's memory model that is independent of it.  transformers builds the model on the meta
 device, fully_shard wraps each decoder block and the root, and one step (forward, loss, backward,
@@ -27,6 +27,9 @@ What is measured
   - Precision: bf16-mixed keeps parameters, gradients and moments in f32, gathers and computes in
     bf16 and reduces gradients in f32 (MixedPrecisionPolicy(param_dtype=bf16, reduce_dtype=f32));
     bf16 keeps everything in bf16.
+  - --ddp wraps the model in DistributedDataParallel instead (bf16-mixed is then autocast over f32 parameters), whose
+    collectives are replaced by none; buckets are what gradients are reduced in, sharded_ components are whole. With --ddp views,
+    gradients are views of buckets (gradient_as_bucket_view).  Its phases: forward, head, head_backward (all of backward), step.
   - The loss is the model's own: transformers casts logits to f32 and takes cross_entropy of
     them; both are counted as they are.
   - Attention is that of a GPU: aten's flash attention, with the logarithms of sums (f32, one per head and
@@ -69,8 +72,10 @@ import transformers
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed._tools.common_utils import get_untyped_storages
 from torch.distributed._tools.fsdp2_mem_tracker import FSDPMemTracker, _FSDPRefType
+from torch.distributed._tools.mem_tracker import MemTracker, _MemRefType
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from torch.nn.parallel import DistributedDataParallel
 from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils.weak import WeakIdKeyDictionary
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
@@ -88,6 +93,10 @@ NAMES = {
     "Temp": "temporaries",
     "Buffer": "buffers",
     "Inputs": "inputs",
+    "Parameter": "sharded_parameters",
+    "Gradient": "sharded_gradients",
+    "Optstate": "optimizer",
+    "Other": "buckets",
     "Total": "total",
 }
 
@@ -129,26 +138,89 @@ def attend(module, query, key, value, mask, scaling=None, is_causal=None, **_):
     return out.transpose(1, 2).contiguous(), None
 
 
-class Tracker(FSDPMemTracker):
-    """FSDPMemTracker that keeps the largest moment of each phase of a step apart."""
+class Moments:
+    """What both trackers share: the largest moment of each phase of a step, apart from the others."""
 
-    def __init__(self, model, optimizer, listed):
-        super().__init__(model, optimizer)
+    def begin(self, listed):
         self.phase = "forward"
         self.prefix = ""
         self.moments = {}
-        self.blocks = list(blocks_of(model))
         self.operation = ""
         self.unit = ""
         self.making = None
         self.listed = listed
         self.origins = WeakIdKeyDictionary()
-        self.units = [(n or "root", m) for n, m in model.named_modules() if isinstance(m, FSDPModule)]
-        self.names = {m: n for n, m in self.units}
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         self.operation = str(func)
         return super().__torch_dispatch__(func, types, args, kwargs)
+
+    def _track(self, reftype, t):
+        super()._track(self.making or reftype, t)
+        if self.listed:
+            for st in get_untyped_storages(t):
+                self.origins.setdefault(st, f"{self.operation} {list(t.shape)} {str(t.dtype)[6:]}")
+
+    def _list(self):
+        """What is alive now: component, operation that made it, shape, type; how often and bytes in all."""
+        found = {}
+        for st, (info, _) in self._WINFO.items():
+            key = (NAMES[info.reftype.value], self.origins.get(st, "before the step"))
+            count, held = found.get(key, (0, 0))
+            found[key] = (count + 1, held + info.mem_consumed)
+        rows = [{"component": c, "of": o, "count": n, "bytes": b} for (c, o), (n, b) in found.items() if b]
+        return sorted(rows, key=lambda r: -r["bytes"])
+
+    def _update_peak_stats(self, peak_state):
+        super()._update_peak_stats(peak_state)
+        phase = self.prefix + self.phase
+        snap = next((s for d, s in self._curr_mem_snap.items() if d.type == "cpu"), None)
+        if snap is None or snap["Total"] <= self.moments.get(phase, {"total": -1})["total"]:
+            return
+        self.label()
+        moment = {NAMES[getattr(k, "value", k)]: v for k, v in snap.items()}
+        moment["unit"] = self.unit
+        moment["operation"] = self.operation
+        moment["gathered"] = self.gathered()
+        if phase == self.listed:
+            moment["alive"] = self._list()
+        self.moments[phase] = moment
+
+    def label(self):
+        """Gives what is alive its right component, before a moment is noted."""
+
+    def gathered(self):
+        return []
+
+
+class Replicas(Moments, MemTracker):
+    """A tracker of DDP: parameters, gradients and the buckets that these are reduced in."""
+
+    def __init__(self, model, optimizer, args):
+        super().__init__()
+        self.begin(args.list)
+        self.track_external(model, optimizer)
+        self.making = _MemRefType.OTH
+        with self:
+            self.module = replicate(model, args)
+        self.making = None
+        blocks_of(model)[-1].register_forward_hook(lambda *_: self.after_blocks())
+
+    def after_blocks(self):
+        if self.phase == "forward":
+            self.phase = "head"
+
+
+class Tracker(Moments, FSDPMemTracker):
+    """A tracker of FSDP2 that knows which of its units a step is at."""
+
+    def __init__(self, model, optimizer, args):
+        super().__init__(model, optimizer)
+        self.begin(args.list)
+        self.module = model
+        self.blocks = list(blocks_of(model))
+        self.units = [(n or "root", m) for n, m in model.named_modules() if isinstance(m, FSDPModule)]
+        self.names = {m: n for n, m in self.units}
 
     def _fsdp_state_pre_forward(self, fsdp_mod, orig_fsdp_state_pre_fw):
         inner = super()._fsdp_state_pre_forward(fsdp_mod, orig_fsdp_state_pre_fw)
@@ -212,24 +284,10 @@ class Tracker(FSDPMemTracker):
         self.making = None
         return result
 
-    def _track(self, reftype, t):
-        super()._track(self.making or reftype, t)
-        if self.listed:
-            for st in get_untyped_storages(t):
-                self.origins.setdefault(st, f"{self.operation} {list(t.shape)} {str(t.dtype)[6:]}")
-
-    def _list(self):
-        """What is alive now: component, operation that made it, shape, type; how often and bytes in all."""
-        found = {}
-        for st, (info, _) in self._WINFO.items():
-            key = (NAMES[info.reftype.value], self.origins.get(st, "before the step"))
-            count, held = found.get(key, (0, 0))
-            found[key] = (count + 1, held + info.mem_consumed)
-        rows = [{"component": c, "of": o, "count": n, "bytes": b} for (c, o), (n, b) in found.items() if b]
-        return sorted(rows, key=lambda r: -r["bytes"])
-
-    def _label_gradients(self):
+    def label(self):
         """Gradients of gathered units are called so as soon as they are there, not first when reduced."""
+        if self.phase in ("forward", "head"):
+            return
         for _, unit in self.units:
             for p in unit._get_fsdp_state()._fsdp_param_group.fsdp_params:
                 for grad in (getattr(p, "_unsharded_param", None) is not None and p._unsharded_param.grad,
@@ -237,26 +295,8 @@ class Tracker(FSDPMemTracker):
                     if isinstance(grad, torch.Tensor):
                         self._update_and_maybe_create_winfos(grad, _FSDPRefType.UNSHARDED_GRAD)
 
-    def _update_peak_stats(self, peak_state):
-        super()._update_peak_stats(peak_state)
-        phase = self.prefix + self.phase
-        snap = next((s for d, s in self._curr_mem_snap.items() if d.type == "cpu"), None)
-        if snap is None or snap["Total"] <= self.moments.get(phase, {"total": -1})["total"]:
-            return
-        if phase not in ("forward", "head"):
-            self._label_gradients()
-        moment = {NAMES[getattr(k, "value", k)]: v for k, v in snap.items()}
-        moment["unit"] = self.unit
-        moment["operation"] = self.operation
-        moment["gathered"] = [n for n, m in self.units if gathered(m)]
-        if phase == self.listed:
-            moment["alive"] = self._list()
-        self.moments[phase] = moment
-
-
-def gathered(unit):
-    group = unit._get_fsdp_state()._fsdp_param_group
-    return group is not None and group.is_unsharded
+    def gathered(self):
+        return [n for n, m in self.units if m._get_fsdp_state()._fsdp_param_group.is_unsharded]
 
 
 def blocks_of(model):
@@ -280,15 +320,29 @@ def shard(model, mesh, args):
     fully_shard(model, **options)
 
 
+def replicate(model, args):
+    """DDP, its collectives replaced by none."""
+
+    def reduced(_, bucket):
+        future = torch.futures.Future()
+        future.set_result(bucket.buffer())
+        return future
+
+    module = DistributedDataParallel(model, init_sync=False, gradient_as_bucket_view=args.ddp == "views")
+    module.register_comm_hook(None, reduced)
+    return module
+
+
 def make_model(config, mesh, args):
     dtype = torch.bfloat16 if args.precision == "bf16" else torch.float32
-    with torch.device("meta"):
+    with torch.device("cpu" if args.ddp else "meta"):
         model = transformers.AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation="gpu")
     model.train()
     if args.checkpoint:
         model.gradient_checkpointing_enable({"use_reentrant": False})
-    shard(model, mesh, args)
-    model.to_empty(device="cpu")
+    if not args.ddp:
+        shard(model, mesh, args)
+        model.to_empty(device="cpu")
     return model
 
 
@@ -303,15 +357,20 @@ def make_optimizer(model, args):
     return optimizer
 
 
-def run_step(model, optimizer, tracker, ids, args):
+def run_step(optimizer, tracker, ids, args):
+    model = tracker.module
+    cast = args.ddp and args.precision == "bf16-mixed"
     for i in range(args.accumulation):
         last = i + 1 == args.accumulation
-        if args.no_sync:
+        if args.ddp:
+            model.require_backward_grad_sync = last or not args.no_sync
+        elif args.no_sync:
             model.set_requires_gradient_sync(last)
         tracker.reset_mod_stats()
         tracker.prefix = "" if last else "earlier_"
         tracker.phase = "forward"
-        loss = model(input_ids=ids, labels=ids, use_cache=False).loss
+        with torch.autocast("cpu", torch.bfloat16, enabled=bool(cast)):
+            loss = model(input_ids=ids, labels=ids, use_cache=False).loss
         tracker.phase = "head_backward"
         tracker.unit = "root"
         loss.backward()
@@ -326,10 +385,13 @@ def measure(config, mesh, args):
         model = make_model(config, mesh, args)
         optimizer = make_optimizer(model, args)
         ids = torch.zeros(args.micro_batch, args.sequence, dtype=torch.int64)
-        tracker = Tracker(model, optimizer, args.list)
-        tracker.track_inputs((ids,))
+        if args.ddp:
+            tracker = Replicas(model, optimizer, args)
+        else:
+            tracker = Tracker(model, optimizer, args)
+            tracker.track_inputs((ids,))
         with tracker:
-            run_step(model, optimizer, tracker, ids, args)
+            run_step(optimizer, tracker, ids, args)
         tracker.moments["parameters"] = sum(p.numel() for p in model.parameters())
     return tracker.moments
 
@@ -338,6 +400,8 @@ def parse(argv):
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--config", required=True)
     p.add_argument("--ranks", type=int, required=True)
+    p.add_argument("--ddp", nargs="?", const="plain", choices=["plain", "views"],
+                   help="DDP instead of FSDP2; views: gradient_as_bucket_view")
     p.add_argument("--replicate", type=int, default=1, help="ranks that hold each shard (HSDP)")
     p.add_argument("--micro-batch", type=int, default=1)
     p.add_argument("--sequence", type=int, default=4096)
