@@ -2,11 +2,13 @@
 """memory.py - what a rank holds while PyTorch's FSDP2 trains a Hugging Face model, without a GPU.
 
     python3 memory.py --config CONFIG.json --ranks N [--micro-batch B] [--sequence S]
-        [--precision bf16-mixed|bf16|f32] [--checkpoint] [--no-reshard] [--units blocks|ends]
+        [--precision bf16-mixed|bf16|f32] [--checkpoint [children]] [--no-reshard] [--units blocks|ends|tail]
         [--ddp [views]] [--replicate R] [--accumulation A [--no-sync]] [--optimizer foreach|fused|single] [--list PHASE]
 
 A judge of topt's memory model that is independent of it.  transformers builds the model on the meta
-device, fully_shard wraps each decoder block and the root, and one step (forward, loss, backward,
+device, fully_shard wraps each decoder block and the root (--units ends: embedding and head too, as
+topt_apply.py does; tail: the same with the head kept gathered after forward, as accelerate 1.14 and torchtitan do, there
+with the last norm, which lies in the root here), and one step (forward, loss, backward,
 AdamW) runs on fake tensors in a fake process group of N ranks: every tensor has its shape, type and
 lifetime, none has contents.  PyTorch's own FSDPMemTracker adds up the storages that are alive after each
 operation.  What is printed, as JSON on one line: for each phase of the step, the bytes of each component
@@ -73,6 +75,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed._tools.common_utils import get_untyped_storages
 from torch.distributed._tools.fsdp2_mem_tracker import FSDPMemTracker, _FSDPRefType
 from torch.distributed._tools.mem_tracker import MemTracker, _MemRefType
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.nn.parallel import DistributedDataParallel
@@ -219,7 +222,7 @@ class Tracker(Moments, FSDPMemTracker):
         self.begin(args.list)
         self.module = model
         self.blocks = list(blocks_of(model))
-        self.units = [(n or "root", m) for n, m in model.named_modules() if isinstance(m, FSDPModule)]
+        self.units = [(n or "root", m) for n, m in model.named_modules() if isinstance(m, FSDPModule) and m._get_fsdp_state()._fsdp_param_group]
         self.names = {m: n for n, m in self.units}
 
     def _fsdp_state_pre_forward(self, fsdp_mod, orig_fsdp_state_pre_fw):
@@ -314,9 +317,14 @@ def shard(model, mesh, args):
         options["reshard_after_forward"] = False
     for block in blocks_of(model):
         fully_shard(block, **options)
-    if args.units == "ends":
-        fully_shard(model.get_input_embeddings(), **options)
-        fully_shard(model.get_output_embeddings(), **options)
+    first, last = model.get_input_embeddings(), model.get_output_embeddings()
+    tied = first.weight is last.weight
+    if args.units != "blocks" and not tied:
+        fully_shard(first, **options)
+    if args.units == "ends" and not tied:
+        fully_shard(last, **options)
+    if args.units == "tail":
+        fully_shard(first if tied else last, **{**options, "reshard_after_forward": False})
     fully_shard(model, **options)
 
 
@@ -338,7 +346,11 @@ def make_model(config, mesh, args):
     with torch.device("cpu" if args.ddp else "meta"):
         model = transformers.AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation="gpu")
     model.train()
-    if args.checkpoint:
+    if args.checkpoint == "children":
+        for block in blocks_of(model):
+            for name, child in list(block.named_children()):
+                block.register_module(name, checkpoint_wrapper(child, preserve_rng_state=False))
+    elif args.checkpoint:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     if not args.ddp:
         shard(model, mesh, args)
@@ -406,9 +418,11 @@ def parse(argv):
     p.add_argument("--micro-batch", type=int, default=1)
     p.add_argument("--sequence", type=int, default=4096)
     p.add_argument("--precision", choices=["bf16-mixed", "bf16", "f32"], default="bf16-mixed")
-    p.add_argument("--checkpoint", action="store_true", help="recompute each block in backward")
+    p.add_argument("--checkpoint", nargs="?", const="blocks", choices=["blocks", "children"],
+                   help="recompute each block in backward; children: each of its modules by itself")
     p.add_argument("--no-reshard", action="store_true", help="reshard_after_forward=False")
-    p.add_argument("--units", choices=["blocks", "ends"], default="blocks", help="ends: embedding and head too")
+    p.add_argument("--units", choices=["blocks", "ends", "tail"], default="blocks",
+                   help="ends: embedding and head too; tail: so, and the head is kept gathered after forward")
     p.add_argument("--accumulation", type=int, default=1)
     p.add_argument("--no-sync", action="store_true", help="reduce gradients after the last pass only")
     p.add_argument("--optimizer", choices=["foreach", "fused", "single"], default="foreach")
