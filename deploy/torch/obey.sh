@@ -1,11 +1,12 @@
 #!/bin/bash
 # obey.sh - does PyTorch, as the files of `topt launch` set it up, train what the plan says?
 #
-#   deploy/torch/obey.sh TOPT CHROOT
+#   deploy/torch/obey.sh TOPT CHROOT [CASES]
 #
 #   TOPT     the program topt, which makes the plans and writes the files
 #   CHROOT   a folder with a Debian that has python3-torch 2.14 or so, python3-transformers and
 #            python3-accelerate (deploy/torch/memory.py tells how to make one); root is needed
+#   CASES    a pattern of grep -E: only those whose names at the end of this file match, and 'one'
 #
 # A small Llama is trained for some steps by 1, 2 and 4 processes on the CPU over gloo: FSDP2 with and without
 # resharding, DDP with accumulation, ZeRO-1, tensor parallelism by DTensor, both together, blocks made again in
@@ -28,7 +29,7 @@ case ${1-} in
 esac
 topt=$(realpath "$1") chroot=$(realpath "${2:?obey.sh: which chroot?}")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-python=/usr/bin/python3 steps=5 batch=16
+only=${3:-.} python=/usr/bin/python3 steps=5 batch=16
 dir=$chroot/tmp/obey.$$ inside=/tmp/obey.$$
 mounted=() failed=0 count=0
 
@@ -177,6 +178,7 @@ check() # STATUS TEXT
 
 obeys() # NAME TEXT GPUS DP TP ZERO RECOMPUTE STEPS
 {
+    [ "$1" = one ] || grep -qE "$only" <<<"$1" || return
     plan "$1" "${@:3}" && ranks torchrun "$1" "$3" && judge "$@" 1 torchrun
     check $? "torchrun: $2"
 }
@@ -184,6 +186,7 @@ obeys() # NAME TEXT GPUS DP TP ZERO RECOMPUTE STEPS
 configured() # NAME TEXT GPUS DP TP ZERO RECOMPUTE STEPS REPLICAS: by accelerate's file
 {
     local words=()
+    grep -qE "$only" <<<"$1" || return
     plan "$1" "${@:3:6}" && {
         if [ "$9" -gt 1 ]; then
             printf 'parallelism_config:\n  parallelism_config_%s: %d\n' dp_replicate_size "$9" >>"$dir/$1/accelerate.yaml"

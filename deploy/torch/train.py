@@ -18,6 +18,7 @@ import transformers
 from torch.distributed.tensor import DTensor
 
 SEQ = 64
+ADAMW = {"lr": 3e-3, "eps": 1e-3}  # with so large an eps the scale of gradients matters, too
 
 
 def build(path):
@@ -101,7 +102,7 @@ def by_topt_apply(config, text, steps, path):
     model = build(config)
     vocabulary = model.config.vocab_size
     model = topt_apply.apply(model, device)
-    optimizer = topt_apply.optimizer(model, torch.optim.AdamW, lr=1e-3)
+    optimizer = topt_apply.optimizer(model, torch.optim.AdamW, **ADAMW)
     seen = seen_forward(model)
     batch = topt_apply.DP * topt_apply.MICRO_BATCH * topt_apply.ACCUMULATION
     losses = []
@@ -141,7 +142,7 @@ def by_accelerate(config, text, steps, path):
     vocabulary = model.config.vocab_size
     if os.environ["OBEY_RECOMPUTE"] == "1" and os.environ.get("FSDP_ACTIVATION_CHECKPOINTING") != "true":
         model.gradient_checkpointing_enable({"use_reentrant": False})
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    optimizer = torch.optim.AdamW(model.parameters(), **ADAMW)
     model, optimizer = accelerator.prepare(model, optimizer)
     seen = seen_forward(model)
     shares = int(os.environ["OBEY_DP"])
