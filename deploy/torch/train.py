@@ -121,22 +121,23 @@ def by_topt_apply(config, text, steps, path):
     report(model, optimizer, losses, seen, steps, path)
 
 
-def on_the_cpu():
-    """accelerate shards on accelerators alone: it is told that this machine's CPU ranks are such."""
+def on_the_cpu(sharded):
+    """accelerate shards on accelerators alone: it is told that this machine's CPU ranks are such; and else takes MPI."""
     from accelerate import state
-    state.PartialState._prepare_backend = lambda self, *_, **__: ("gloo", state.DistributedType.MULTI_GPU)
+    kind = state.DistributedType.MULTI_GPU if sharded else state.DistributedType.MULTI_CPU
+    state.PartialState._prepare_backend = lambda self, *_, **__: ("gloo", kind)
     state.PartialState.set_device = lambda self: setattr(self, "device", torch.device("cpu"))
     state.PartialState.default_device = property(lambda self: torch.device("cpu"))
 
 
 def by_accelerate(config, text, steps, path):
     sharded = os.environ.get("ACCELERATE_USE_FSDP") == "true"
-    if sharded and not torch.cuda.is_available():
-        on_the_cpu()
+    if not torch.cuda.is_available():
+        on_the_cpu(sharded)
     from accelerate import Accelerator
     from accelerate.utils import GradientAccumulationPlugin
     micro, accumulation = int(os.environ["OBEY_MICRO_BATCH"]), int(os.environ["OBEY_ACCUMULATION"])
-    accelerator = Accelerator(cpu=not sharded, gradient_accumulation_plugin=GradientAccumulationPlugin(
+    accelerator = Accelerator(gradient_accumulation_plugin=GradientAccumulationPlugin(
         num_steps=accumulation, sync_each_batch=True))
     model = build(config)
     vocabulary = model.config.vocab_size
