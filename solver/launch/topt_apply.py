@@ -16,6 +16,7 @@
 The numbers of the plan are below; TOPT_* in the environment replace them.
 """
 import contextlib
+import inspect
 import os
 
 import torch
@@ -184,7 +185,13 @@ def apply(model, device):
 
 
 def optimizer(model, kind, **options):
-    """An optimizer of this kind; with ZeRO-1 its state is shared out over the ranks."""
+    """An optimizer of this kind; with ZeRO-1 its state is shared out over the ranks.
+
+    On GPUs its step is fused where it can be: else it holds another f32 copy of the parameters, which the plan
+    leaves no room for."""
+    on_gpu = next(model.parameters()).device.type == "cuda"
+    if on_gpu and "fused" in inspect.signature(kind).parameters:
+        options.setdefault("fused", True)
     if ZERO == 1:
         from torch.distributed.optim import ZeroRedundancyOptimizer
         return ZeroRedundancyOptimizer(model.parameters(), optimizer_class=kind, **options)
