@@ -38,6 +38,8 @@ static const struct field fields[] = {
     FIELD("TOPT_RECOMPUTE", NUMBER, recompute),
     FIELD("TOPT_MICRO_BATCH", NUMBER, micro_batch),
     FIELD("TOPT_WHY", TEXT, why),
+    FIELD("TOPT_STRATEGY", TEXT, strategy),
+    FIELD("TOPT_HINT", TEXT, hint),
     FIELD("ERROR", TEXT, error),
     FIELD("DESCRIPTION", TEXT, description),
     FIELD("NEAREST", TEXT, nearest),

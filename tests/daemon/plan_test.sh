@@ -31,7 +31,7 @@ topt_client plan "$dir/config.json" "${small[@]}"
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" -o "$dir/plan.json"
 [ "$status" = 0 ] && says '^1 GPU '; ok $? "topt client plan"
 id=$(sed -n 's/^  plan  *//p' "$dir/body")
-ask POST "/v1/plan?mode=mini-parallelism&batch=8&seq=64&max_gpus=4&hw=$hw&name=config.json" \
+ask POST "/v1/plan?mode=mini-parallelism&batch=8&seq=64&max_gpus=4&hw=$hw&name=$(basename "$dir")" \
     "${text[@]}" --data-binary "@$dir/config.json"
 check "the same plan as text" 200 "^TOPT_PLAN_ID=$id\$"
 [ "$(metric topt_cache_hits_total)" = 1 ]; ok $? "from the store"
