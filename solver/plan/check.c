@@ -51,6 +51,7 @@ int topt_plan_check(const struct topt_costing *k, const struct topt_strategy *s,
 /* Of strategies of one costing. */
 struct checker {
     struct topt_costing k;
+    struct topt_settings settings; /* its own, as those of a shape change with the variant */
     struct topt_audit *audit;
     int checked; /* one by the plain code */
 };
@@ -64,6 +65,8 @@ static struct checker *checker_create(const struct topt_costing *k,
         return NULL;
     }
     c->k = *k;
+    c->settings = *k->settings;
+    c->k.settings = &c->settings;
     c->audit = topt_audit_create(&c->k, err);
     if (!c->audit) {
         free(c);
@@ -108,14 +111,14 @@ static int check_one(struct checker *c, const struct topt_strategy *s,
     return c->checked ? 0 : check_plainly(c, s, memory_bytes, time_ns, *ret_peak, err);
 }
 
-/* What points are checked with, made once: shapes, and for each a checker by micro-batches. */
+/* What points are checked with, made once: shapes, and for each a checker by micro-batches and what is apart. */
 struct shapes {
     struct topt_micros *micros;
     struct open_shape {
         struct topt_shape_search s;
         struct open_checker {
             struct checker *checker;
-            int64_t micro_batches;
+            int64_t micro_batches, apart_bytes;
             struct open_checker *next;
         } * checkers;
         struct open_shape *next;
@@ -145,17 +148,19 @@ static struct checker *checker_of(struct open_shape *o, const struct topt_varian
                                   struct topt_error *err)
 {
     struct topt_costing k;
-    for (struct open_checker *c = o->checkers; c; c = c->next)
-        if (c->micro_batches == v->micro_batches)
-            return c->checker;
     if (topt_shape_costing(&o->s, v, &k, err))
         return NULL;
+    for (struct open_checker *c = o->checkers; c; c = c->next)
+        if (c->micro_batches == v->micro_batches &&
+            c->apart_bytes == k.settings->apart_bytes)
+            return c->checker;
     struct open_checker *c = calloc(1, sizeof *c);
     if (!c) {
         no_memory(err);
         return NULL;
     }
     c->micro_batches = v->micro_batches;
+    c->apart_bytes = k.settings->apart_bytes;
     c->next = o->checkers;
     o->checkers = c;
     c->checker = checker_create(&k, err);
