@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ask.h"
+#include "show_plan.h"
 #include "topt_search_cmd.h"
 #include "topt_text.h"
 
@@ -64,148 +65,6 @@ static int write_svg(char *svg, const char *path, struct topt_error *err)
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 
-enum { COLUMNS = 80, INDENT = 11 };
-
-/* A line of words under a heading of the answer, folded. */
-static void show_words(const char *heading, const char *text)
-{
-    struct topt_text t = {0};
-    topt_text_fold(&t, text, strlen(text), INDENT, COLUMNS);
-    printf("  %-8s %s\n", heading, t.s ? t.s : "");
-    topt_text_fini(&t);
-}
-
-/* What memory consists of, without what there is none of. */
-static void show_parts(const json_t *parts)
-{
-    char part[64], x[32];
-    const char *key;
-    json_t *value;
-    int column = INDENT;
-    printf("%*s", INDENT, "");
-    json_object_foreach((json_t *)parts, key, value)
-    {
-        if (!json_integer_value(value))
-            continue;
-        int n = snprintf(part, sizeof part, "%s %s", key,
-                         topt_show_bytes(json_integer_value(value), x, sizeof x));
-        if (column > INDENT && column + n + 2 > COLUMNS) {
-            printf(",\n%*s", INDENT, "");
-            column = INDENT;
-        }
-        column += printf("%s%s", column > INDENT ? ", " : "", part);
-    }
-    printf("\n");
-}
-
-static void show_memory(const json_t *a)
-{
-    char x[32], y[32], z[32];
-    const json_t *band = json_object_get(json_object_get(a, "band"), "memory");
-    printf("  memory   %s a GPU at most, %s at the program's peak; limit %s\n",
-           topt_show_bytes(topt_cli_whole(a, "memory_bytes"), x, sizeof x),
-           topt_show_bytes(topt_cli_whole(a, "peak_bytes"), y, sizeof y),
-           topt_show_bytes(topt_cli_whole(a, "memory_limit"), z, sizeof z));
-    printf("           on the device %s to %s, context and libraries included\n",
-           topt_show_bytes(topt_cli_whole(band, "low_bytes"), x, sizeof x),
-           topt_show_bytes(topt_cli_whole(band, "high_bytes"), y, sizeof y));
-    show_parts(json_object_get(a, "memory_parts"));
-}
-
-static void show_time(const json_t *a)
-{
-    char x[32], y[32], z[32];
-    const char *key;
-    json_t *value;
-    const json_t *band = json_object_get(json_object_get(a, "band"), "time");
-    int64_t all = topt_cli_whole(a, "time_ns");
-    printf("  time     %s a step: %s computing, %s on the network\n",
-           topt_show_ns(all, x, sizeof x),
-           topt_show_ns(topt_cli_whole(a, "compute_ns"), y, sizeof y),
-           topt_show_ns(topt_cli_whole(a, "network_ns"), z, sizeof z));
-    printf("           %s to %s, resting on",
-           topt_show_ns(topt_cli_whole(band, "low_ns"), x, sizeof x),
-           topt_show_ns(topt_cli_whole(band, "high_ns"), y, sizeof y));
-    json_object_foreach(json_object_get(band, "rests_on_ns"), key,
-                        value) if (json_integer_value(value))
-        printf(" %s %.0f %%", key,
-               100.0 * (double)json_integer_value(value) / (double)(all ? all : 1));
-    printf("\n");
-}
-
-/* How good an answer is known to be, where it is not exact. */
-static void show_claim(const json_t *a)
-{
-    enum { SHOWN = 6 };
-    const json_t *epsilon = json_object_get(a, "epsilon"),
-                 *decided = json_object_get(a, "heuristic");
-    if (json_is_true(json_object_get(a, "stopped")))
-        printf("  stopped  before the search was finished: this is the best so far\n");
-    if (json_is_null(epsilon))
-        printf("  proven   nothing: faster ones may be anywhere\n");
-    else if (json_number_value(epsilon) > 0)
-        printf("  proven   times at most %.3g %% above the best\n",
-               100 * json_number_value(epsilon));
-    else if (json_is_true(json_object_get(a, "stopped")))
-        printf("  proven   none is faster%s\n", decided ? ", with what was decided" : "");
-    size_t n = json_array_size(decided);
-    for (size_t i = 0; i < n && i < SHOWN; i++)
-        printf("%s%s", i ? ", " : "  decided  by heuristic: ",
-               json_string_value(json_array_get(decided, i)));
-    if (n > SHOWN)
-        printf(" and %zu more", n - SHOWN);
-    if (n > 0)
-        printf("\n");
-}
-
-static void show_plan(const json_t *a)
-{
-    const json_t *uniform = json_object_get(a, "uniform");
-    if (!json_is_true(json_object_get(a, "feasible"))) {
-        printf("%s: %s\n",
-               json_is_null(json_object_get(a, "feasible")) ? "undecided" : "infeasible",
-               topt_cli_words(a, "why"));
-        return;
-    }
-    printf("%lld GPU%s (%lld node%s of %lld): %s\n", (long long)topt_cli_whole(a, "gpus"),
-           topt_cli_whole(a, "gpus") > 1 ? "s" : "",
-           (long long)topt_cli_whole(a, "nodes"),
-           topt_cli_whole(a, "nodes") > 1 ? "s" : "",
-           (long long)topt_cli_whole(a, "gpus_per_node"), topt_cli_words(a, "strategy"));
-    show_words("why", topt_cli_words(a, "why"));
-    show_memory(a);
-    show_time(a);
-    if (uniform)
-        printf("  uniform  dp %lld, tp %lld, ZeRO %lld, recomputation %s, %lld samples a "
-               "micro-batch of a rank\n",
-               (long long)topt_cli_whole(uniform, "dp"),
-               (long long)topt_cli_whole(uniform, "tp"),
-               (long long)topt_cli_whole(uniform, "zero"),
-               json_is_true(json_object_get(uniform, "recompute")) ? "on" : "off",
-               (long long)topt_cli_whole(uniform, "micro_batch"));
-    printf("  space    %s, %s; %lld configurations, %lld layouts, %lld edge entries\n",
-           topt_cli_words(a, "space"),
-           json_is_true(json_object_get(a, "exact")) ? "exact" : "not exact",
-           (long long)topt_cli_whole(a, "configs"),
-           (long long)topt_cli_whole(a, "layouts"),
-           (long long)topt_cli_whole(a, "edge_entries"));
-    show_claim(a);
-    printf("  plan     %s\n", topt_cli_words(a, "plan_id"));
-}
-
-/* What who runs the plan should know of the model. */
-static void show_notes(const struct topt_model *m)
-{
-    if (m->note)
-        show_words("note", m->note);
-    if (m->plan_only) {
-        struct topt_text t = {0};
-        topt_text_add(&t, "not possible: no operator computes %s", m->plan_only);
-        show_words("run", t.s ? t.s : "");
-        topt_text_fini(&t);
-    }
-}
-
 static int put_answer(const struct topt_question *q, const json_t *answer,
                       struct topt_error *err)
 {
@@ -219,8 +78,8 @@ static int put_answer(const struct topt_question *q, const json_t *answer,
             printf("stopped early: counts are missing, or not the fastest\n");
         return 0;
     }
-    show_plan(answer);
-    show_notes(q->model);
+    topt_show_plan(answer, q->a.output);
+    topt_show_notes(q->model);
     return 0;
 }
 
@@ -325,7 +184,7 @@ int topt_cmd_frontier(int argc, char **argv)
     } else if (!rc) {
         char *plot = topt_plot_frontier(doc, topt_cli_width());
         fputs(plot ? plot : "", stdout);
-        show_claim(doc);
+        topt_show_claim(doc);
         free(plot);
     }
     if (!rc)

@@ -376,11 +376,8 @@ static struct gathered gathered_of(const struct topt_fragments *f, int op, int o
 /* Of all parameters 'pool' numbers at most. */
 static int64_t pooled(const struct topt_fragments *f, int64_t bytes, int64_t pool)
 {
-    struct topt_model_stats all;
-    topt_model_stats(f->model, &all);
-    return all.parameters > pool
-               ? (int64_t)((double)bytes * (double)pool / (double)all.parameters)
-               : bytes;
+    double all = f->model->parameters;
+    return all > (double)pool ? (int64_t)((double)bytes * (double)pool / all) : bytes;
 }
 
 static int64_t held_in_pools(const struct topt_fragments *f, struct gathered g)

@@ -79,6 +79,7 @@ static int write_checked(struct topt_shape_search *s, const struct topt_best *b,
                                 .space = b->space,
                                 .alike = b->alike,
                                 .variant = &best->variant,
+                                .framework = r->framework,
                                 .algorithm = r->algorithm,
                                 .mode = topt_mode_name(r->mode),
                                 .why = why,
@@ -162,7 +163,9 @@ static int none_at_all(const struct topt_request *r, const struct topt_best *b,
 {
     char why[120];
     if (topt_best_fits(b) == TOPT_FITS_NOT)
-        return topt_fail(err, TOPT_ERR_INFEASIBLE, "no plan for %lld GPUs in this space",
+        return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                         "no plan for %lld GPUs in this space: nothing splits the model into "
+                         "parts for as many",
                          (long long)gpus);
     snprintf(
         why, sizeof why,
@@ -255,6 +258,8 @@ static int mini_time(struct topt_micros *m, json_t **ret, struct topt_error *err
     if (!b.found) {
         int gave_up = b.stopped;
         topt_best_fini(&b);
+        if (m->tensor > TOPT_TENSOR_NODE)
+            m->tensor = TOPT_TENSOR_NODE; /* a model spread over nodes whole is no answer to that */
         if (!gave_up && !topt_count_shares(m, r->gpus, nearest))
             return topt_answer_unshared(m, r->gpus, nearest, ret, err);
         return gave_up ? topt_answer_unfinished(r, r->gpus, ret, err)
@@ -269,6 +274,17 @@ static int mini_time(struct topt_micros *m, json_t **ret, struct topt_error *err
     return rc;
 }
 
+/* What it answers; what a script has to do for it. */
+static void put_question(const struct topt_request *r, json_t *answer)
+{
+    const json_t *uniform = json_object_get(answer, "uniform");
+    json_object_set_new(answer, "job", topt_request_job(r));
+    json_object_set_new(answer, "assumed", topt_request_assumed(r));
+    if (r->framework && r->framework->tensor_needs &&
+        json_integer_value(json_object_get(uniform, "tp")) > 1)
+        json_object_set_new(answer, "needs", json_string(r->framework->tensor_needs));
+}
+
 int topt_plan(const struct topt_request *r, json_t **ret, struct topt_error *err)
 {
     struct topt_micros m;
@@ -280,5 +296,7 @@ int topt_plan(const struct topt_request *r, json_t **ret, struct topt_error *err
     int rc = r->mode == TOPT_MINI_TIME ? mini_time(&m, ret, err)
                                        : topt_answer_fewest(&m, ret, err);
     topt_micros_fini(&m);
+    if (!rc)
+        put_question(r, *ret);
     return rc;
 }

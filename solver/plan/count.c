@@ -181,6 +181,8 @@ int topt_count_shares(const struct topt_micros *m, int64_t gpus, int64_t ret_nea
             return 1;
         for (int cut = topt_tensor_from(&mesh, m->tensor); cut <= mesh.naxes; cut++) {
             int64_t ranks = topt_data_ranks(&mesh, cut);
+            if (m->heads % (mesh.devices / ranks))
+                continue;
             if (samples % ranks == 0)
                 return 1;
             fewest = ranks < fewest ? ranks : fewest;

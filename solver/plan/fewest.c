@@ -1,6 +1,6 @@
 /* fewest.c - mini-parallelism: the fewest GPUs that fit, why not fewer, and what more would buy.
  *
- * Counts are tried upwards until one fits.  In the uniform space, where a count takes a millisecond, all others are
+ * Counts are tried upwards until one fits.  In the uniform space of a framework, where a count takes milliseconds, all others are
  * tried too, so that who asks sees beside the fewest the knee and the fastest, and can ask for an efficiency
  * instead (alternatives.c). */
 #include <math.h>
@@ -257,7 +257,8 @@ static int answer_found(struct topt_micros *m, const struct counts *c,
     int first = 0, rc = why_not_fewer(m, f, why, sizeof why, err);
     while (c->at[first] < f->gpus)
         first++;
-    if (!rc && topt_space_resolve(r->space, (int)f->gpus) == TOPT_SPACE_UNIFORM)
+    if (!rc && topt_request_even(r) &&
+        topt_space_resolve(r->space, (int)f->gpus) == TOPT_SPACE_UNIFORM)
         rc = topt_alternatives_find(m, c->at + first, c->n - first, why, &all, err);
     int64_t efficient = topt_alternatives_efficient(&all, r->min_efficiency);
     if (!rc)

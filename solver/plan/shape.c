@@ -28,6 +28,25 @@ static int searches_micro(const struct topt_request *r)
     return topt_request_factors(r, r->space) & TOPT_FACTOR_MICRO && may_split_batch(r);
 }
 
+/* The number that splits of attention have to divide: of each operator's heads, or groups of them. */
+static int64_t heads_of(const struct topt_model *m)
+{
+    int64_t all = 0;
+    for (int i = 0; i < m->nops; i++)
+        for (int d = 0; d < m->op[i].spec->ndims; d++) {
+            const struct topt_opdim_spec *dim = &m->op[i].spec->dim[d];
+            if (dim->split != TOPT_SPLIT_FEATURE || strcmp(dim->name, "h"))
+                continue;
+            int64_t n = topt_fewest_counts(&m->op[i], d);
+            while (n) {
+                int64_t rest = all % n;
+                all = n;
+                n = rest;
+            }
+        }
+    return all;
+}
+
 int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
                      struct topt_error *err)
 {
@@ -38,6 +57,7 @@ int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
     topt_model_stats(r->model, &stats);
     *m = (struct topt_micros){.request = r,
                               .tensor = topt_request_tensor(r, 0),
+                              .heads = heads_of(r->model),
                               .parameters = stats.parameters,
                               .activation_bytes =
                                   papers ? 0
@@ -151,6 +171,13 @@ static int levels(const struct topt_shape_search *s)
     return f ? all & f->zero : all;
 }
 
+/* Attention is split by heads, those of keys and values too: no framework leaves it whole beside split products. */
+static int heads_fit(const struct topt_shape_search *s, const struct topt_variant *v)
+{
+    int64_t tensor = s->mesh.devices / topt_data_ranks(&s->mesh, v->cut);
+    return !topt_request_even(s->request) || s->micros->heads % tensor == 0;
+}
+
 /* Where parts are equal the batch is data parallel ranks x micro-batch x accumulation. */
 static int batch_fits(const struct topt_shape_search *s, const struct topt_variant *v)
 {
@@ -162,7 +189,7 @@ static int add_uniform(struct lister *l, struct topt_variant v)
 {
     int all = levels(l->s);
     for (v.cut = topt_tensor_from(&l->s->mesh, l->s->micros->tensor); v.cut <= l->s->mesh.naxes; v.cut++) {
-        if (!batch_fits(l->s, &v))
+        if (!batch_fits(l->s, &v) || !heads_fit(l->s, &v))
             continue;
         for (v.zero = 0; v.zero < TOPT_ZERO_COUNT; v.zero++)
             if ((v.cut ? all >> v.zero & 1 : v.zero == 0) && add_recompute(l, v))

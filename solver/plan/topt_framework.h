@@ -25,9 +25,11 @@ struct topt_framework {
     int uniform_only;   /* it obeys one choice for the whole model; else any space */
     int even;           /* samples, heads and features split into equal parts only */
     int zero;           /* levels of enum topt_zero that it has, as bits */
+    const char *level[TOPT_ZERO_COUNT]; /* what people call them there */
     enum topt_tensor_where tensor;     /* where nobody says */
     enum topt_tensor_where tensor_most; /* the most that can be asked for */
     const char *tensor_needs; /* what a script must do to obey it; NULL: nothing, it is an option there */
+    const char *lacks; /* what it can do and is not searched; NULL: nothing */
     int gradient_f32, shard_f32;  /* under bf16-mixed: as of topt_settings */
     enum topt_overlap overlap;
     int eager; /* bits of enum topt_eager_part */

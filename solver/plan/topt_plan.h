@@ -122,6 +122,11 @@ int topt_request_read(const struct topt_words *w, struct topt_request *r,
  * where none was named, and the precision that the device has.  INVAL where the limit is more than it has. */
 int topt_request_complete(struct topt_request *r, struct topt_error *err) TOPT_MUST_CHECK;
 
+/* What was not said, as [{"what", "value", "option"}, ...]; and what the job is: {"model", "hw", "parameters", "batch",
+ * "seq", "precision", "optimizer", "framework", ...}.  New references. */
+json_t *topt_request_assumed(const struct topt_request *r);
+json_t *topt_request_job(const struct topt_request *r);
+
 /* The request's settings with the profile's granule where none is given. */
 struct topt_settings topt_request_settings(const struct topt_request *r);
 

@@ -42,6 +42,18 @@ static int put_cost(struct topt_micros *m, const struct topt_best *b, json_t *po
     return 0;
 }
 
+/* As the plan's document would say it. */
+static char *strategy_of(const struct topt_request *r, const struct topt_best *b)
+{
+    const struct topt_variant *v = &b->solution.variant;
+    if (!r->framework || b->space != TOPT_SPACE_UNIFORM)
+        return topt_strategy_words(r->model, &b->mesh, b->solution.strategy,
+                                   v->micro_batches);
+    int64_t ranks = topt_data_ranks(&b->mesh, v->cut);
+    int64_t samples = r->model->batch / v->micro_batches;
+    return topt_uniform_words(r->framework, &b->mesh, v, (samples + ranks - 1) / ranks);
+}
+
 int topt_count_point(struct topt_micros *m, int64_t gpus, json_t **ret,
                      struct topt_error *err)
 {
@@ -64,8 +76,7 @@ int topt_count_point(struct topt_micros *m, int64_t gpus, json_t **ret,
         topt_claim_write(p, m->request->model, &b.claim);
     if (b.found) {
         char space[48];
-        char *words = topt_strategy_words(m->request->model, &b.mesh, b.solution.strategy,
-                                          b.solution.variant.micro_batches);
+        char *words = strategy_of(m->request, &b);
         json_object_set_new(p, "nodes", json_integer(b.mesh.nodes));
         json_object_set_new(p, "memory_bytes", json_integer(b.solution.memory_bytes));
         json_object_set_new(p, "time_ns", json_integer(b.solution.time_ns));
@@ -161,6 +172,7 @@ int topt_plan_curve(const struct topt_request *r, json_t **ret, struct topt_erro
         return -1;
     }
     json_t *curve = curve_head(r);
+    json_object_set_new(curve, "assumed", topt_request_assumed(r));
     int rc = put_curve(&m, count, n, curve, err);
     free(count);
     topt_micros_fini(&m);
