@@ -200,7 +200,8 @@ static struct reply plan_text(const json_t *answer)
                  {"TOPT_TIME_NS", "time_ns"},
                  {"TOPT_SPACE", "space"},
                  {"TOPT_STRATEGY", "strategy"},
-                 {"TOPT_WHY", "why"}};
+                 {"TOPT_WHY", "why"},
+                 {"TOPT_NEEDS", "needs"}};
     struct topt_text t = {0};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         add_line(&t, lines[i].key, json_object_get(answer, lines[i].field));

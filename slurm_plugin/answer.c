@@ -39,6 +39,7 @@ static const struct field fields[] = {
     FIELD("TOPT_MICRO_BATCH", NUMBER, micro_batch),
     FIELD("TOPT_WHY", TEXT, why),
     FIELD("TOPT_STRATEGY", TEXT, strategy),
+    FIELD("TOPT_NEEDS", TEXT, needs),
     FIELD("TOPT_HINT", TEXT, hint),
     FIELD("ERROR", TEXT, error),
     FIELD("DESCRIPTION", TEXT, description),

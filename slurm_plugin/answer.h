@@ -20,7 +20,8 @@ struct topt_answer {
      * at once.  'dp' 0: another plan. */
     int64_t dp, tp, fsdp, recompute, micro_batch;
     char why[512], strategy[512];
-    char hint[256]; /* another question that is worth asking */
+    char needs[256]; /* what the script must support */
+    char hint[256];  /* another question that is worth asking */
     char error[64], description[512], nearest[256];
 };
 

@@ -196,6 +196,8 @@ static void say_plan(const struct topt_answer *plan, const struct topt_bounds *b
                *plan->why ? ": " : "", plan->why, *plan->strategy ? "; " : "",
                plan->strategy, plan->plan_id, *words ? " (within " : "", words,
                *words ? ")" : "");
+    if (*plan->needs)
+        slurm_info("topt: %s", plan->needs);
     if (*plan->hint)
         slurm_info("topt: %s", plan->hint);
 }
