@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ask.h"
+#include "batches.h"
 #include "show_plan.h"
 #include "topt_search_cmd.h"
 #include "topt_text.h"
@@ -20,10 +21,12 @@ static const struct topt_option plan_options[] = {
      "how many; profiling takes a list"},
     {"max-gpus", TOPT_OPT_COUNT, ASK_AT(max_gpus), "N", "at most so many"},
     {"counts", TOPT_OPT_STRING, ASK_WORD(counts), "whole|pow2|any",
-     "numbers of GPUs that are tried: divisors of a node and whole nodes (default), powers "
+     "numbers of GPUs that are tried: divisors of a node and whole nodes (default), "
+     "powers "
      "of two, or any"},
     {"min-efficiency", TOPT_OPT_REAL, ASK_AT(min_efficiency), "E",
-     "mini-parallelism: the most GPUs that keep this share (0 to 1) of the best speed a GPU"},
+     "mini-parallelism: the most GPUs that keep this share (0 to 1) of the best speed a "
+     "GPU"},
     {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "profiling: draw the curve there"},
     ASK_JOB,
     ASK_SPACE,
@@ -78,6 +81,13 @@ static int put_answer(const struct topt_question *q, const json_t *answer,
             printf("stopped early: counts are missing, or not the fastest\n");
         return 0;
     }
+    if (q->nbatch > 1) {
+        topt_show_question(answer);
+        topt_show_rows(json_object_get(answer, "batches"), 1);
+        return 0;
+    }
+    if (q->batch_auto)
+        topt_show_rows(json_object_get(answer, "tried"), 1);
     topt_show_plan(answer, q->a.output);
     topt_show_notes(q->model);
     return 0;
@@ -92,12 +102,29 @@ static int exit_of(const json_t *answer)
                                     : topt_err_exit(TOPT_ERR_INFEASIBLE);
 }
 
+/* One batch, several, or the one that fills a GPU. */
+static int ask_batches(struct topt_question *q, json_t **ret, struct topt_error *err)
+{
+    int several = q->nbatch > 1 || q->batch_auto;
+    if (several && q->r.mode == TOPT_PROFILING)
+        return topt_fail(err, TOPT_ERR_USAGE, "--mode profiling takes one --batch");
+    if (q->nbatch > 1 && q->a.output)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "-o writes one plan; give --batch the one that you choose");
+    return q->batch_auto ? topt_batches_fill(q, ret, err)
+           : several     ? topt_batches_compare(q, ret, err)
+                         : topt_plan(&q->r, ret, err);
+}
+
 int topt_cmd_plan(int argc, char **argv)
 {
     static const char usage[] =
-        "topt plan MODEL --hw HW --mode MODE [options]\n"
-        "mini-parallelism: the fewest GPUs that fit, and the fastest plan for them.\n"
-        "mini-time: the fastest plan for --gpus N.  profiling: time against GPUs.";
+        "topt plan MODEL --hw HW [--batch N] [--seq N] [options]\n"
+        "How many GPUs a training job needs, and the best strategy for them.\n"
+        "Without more: the fewest GPUs that fit, beside them the knee and the fastest.\n"
+        "--gpus N: the fastest plan on so many.  --batch N,N...: batches side by side;\n"
+        "--batch auto: the one that fills a GPU.  --mode profiling: every number of "
+        "GPUs.";
     struct topt_question q;
     struct topt_error err = {0};
     json_t *answer = NULL;
@@ -118,9 +145,9 @@ int topt_cmd_plan(int argc, char **argv)
         q.r.stop = topt_stop_after(q.a.seconds);
     if (!rc)
         topt_ask_watch(&q);
-    rc = rc ? rc : topt_plan(&q.r, &answer, &err);
+    rc = rc ? rc : ask_batches(&q, &answer, &err);
     topt_watch_stop(&q.watch);
-    int status = q.r.mode == TOPT_PROFILING ? 0 : exit_of(answer);
+    int status = q.r.mode == TOPT_PROFILING || q.nbatch > 1 ? 0 : exit_of(answer);
     json_t *document =
         q.r.mode == TOPT_PROFILING ? answer : json_object_get(answer, "plan");
     if (!rc && q.a.output && !status)

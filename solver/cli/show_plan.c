@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ask.h"
+#include "topt_plan.h"
 #include "topt_text.h"
 
 enum { COLUMNS = 100, INDENT = 10 };
@@ -50,8 +51,13 @@ static const char *rounded(double x, char buf[32])
 /* 8.03e9 as "8.03 B". */
 static const char *parameters(int64_t n, char buf[32])
 {
-    snprintf(buf, 32, n >= 1000000000 ? "%.3g B" : n >= 1000000 ? "%.3g M" : "%.3g",
-             (double)n / (n >= 1000000000 ? 1e9 : n >= 1000000 ? 1e6 : 1));
+    snprintf(buf, 32,
+             n >= 1000000000 ? "%.3g B"
+             : n >= 1000000  ? "%.3g M"
+                             : "%.3g",
+             (double)n / (n >= 1000000000 ? 1e9
+                          : n >= 1000000  ? 1e6
+                                          : 1));
     return buf;
 }
 
@@ -76,7 +82,8 @@ static void add_assumed(struct topt_text *t, const json_t *assumed, const char *
             topt_text_add(t, "%s %lld", topt_cli_words(x, "what"),
                           (long long)json_integer_value(value));
         else
-            topt_text_add(t, "%s %s", topt_cli_words(x, "what"), json_string_value(value));
+            topt_text_add(t, "%s %s", topt_cli_words(x, "what"),
+                          json_string_value(value));
     }
 }
 
@@ -113,9 +120,8 @@ static void add_names(char *buf, size_t size, const json_t *row)
     size_t i, at = 0;
     json_t *x;
     buf[0] = '\0';
-    json_array_foreach(json_object_get(row, "names"), i, x)
-        at += (size_t)snprintf(buf + at, size - at, "%s%s", i ? ", " : "",
-                               json_string_value(x));
+    json_array_foreach(json_object_get(row, "names"), i, x) at += (size_t)snprintf(
+        buf + at, size - at, "%s%s", i ? ", " : "", json_string_value(x));
 }
 
 static void show_row(const json_t *row, int by_batch)
@@ -127,12 +133,13 @@ static void show_row(const json_t *row, int by_batch)
         grouped(topt_cli_whole(row, "batch"), label);
     else
         add_names(label, sizeof label, row);
-    if (!topt_cli_whole(row, "gpus")) {
+    if (!json_is_true(json_object_get(row, "feasible")) && by_batch) {
         printf("%-14s %s\n", label, topt_cli_words(row, "why"));
         return;
     }
-    snprintf(gpus, sizeof gpus, "%lld (%lld node%s)", (long long)topt_cli_whole(row, "gpus"),
-             (long long)nodes, nodes == 1 ? "" : "s");
+    snprintf(gpus, sizeof gpus, "%lld (%lld node%s)",
+             (long long)topt_cli_whole(row, "gpus"), (long long)nodes,
+             nodes == 1 ? "" : "s");
     printf("%-14s %-14s %8s %10s %8s %10s  %s\n", label, gpus,
            topt_show_ns(topt_cli_whole(row, "time_ns"), a, sizeof a),
            rounded(tokens > 0 ? tokens : real_of(row, "samples_per_second"), b),
@@ -164,7 +171,7 @@ static void show_parts(const json_t *parts)
     json_object_foreach((json_t *)parts, key, value)
     {
         if (json_integer_value(value) >> 20)
-            topt_text_add(&t, "%s%s %s", t.len ? ", " : "", key,
+            topt_text_add(&t, "%s%s %s", t.len ? ", " : "", topt_part_words(key),
                           topt_show_bytes(json_integer_value(value), x, sizeof x));
     }
     if (t.s)
@@ -195,7 +202,8 @@ static void show_time(const json_t *a)
            topt_show_ns(topt_cli_whole(a, "time_ns"), x, sizeof x),
            topt_show_ns(topt_cli_whole(a, "compute_ns"), y, sizeof y),
            topt_show_ns(topt_cli_whole(a, "network_ns"), z, sizeof z));
-    printf("          \u00b1%.0f %%: %.0f %% estimated from data sheets, %.0f %% between measured "
+    printf("          \u00b1%.0f %%: %.0f %% estimated from data sheets, %.0f %% between "
+           "measured "
            "sizes, %.0f %% measured\n",
            100 * wide, 100 * sheets, 100 * (1 - sheets - measured), 100 * measured);
     if (sheets > 0.5)
@@ -239,6 +247,12 @@ static void show_next(const json_t *a, const char *path)
     printf("\n");
 }
 
+static void show_left_out(const json_t *a)
+{
+    if (json_object_get(a, "left_out"))
+        show_words("left out", topt_cli_words(a, "left_out"));
+}
+
 static void show_infeasible(const json_t *a)
 {
     const json_t *near = json_object_get(a, "nearest");
@@ -251,6 +265,7 @@ static void show_infeasible(const json_t *a)
                (long long)topt_cli_whole(near, "gpus"),
                topt_show_bytes(topt_cli_whole(near, "memory_bytes"), x, sizeof x));
     show_with(a);
+    show_left_out(a);
     const json_t *job = json_object_get(a, "job");
     if (json_object_get(job, "not_searched"))
         show_words("not tried", topt_cli_words(job, "not_searched"));
@@ -279,6 +294,7 @@ void topt_show_plan(const json_t *a, const char *path)
     show_memory(a);
     show_time(a);
     show_search(a);
+    show_left_out(a);
     topt_show_claim(a);
     show_next(a, path);
 }
@@ -320,4 +336,3 @@ void topt_show_notes(const struct topt_model *m)
         topt_text_fini(&t);
     }
 }
-

@@ -211,9 +211,7 @@ int topt_param_init(const struct topt_fragments *f, int op, int operand,
                        state, b))
             return -1;
     /* The master copy in f32 has the last place, whatever the optimizer keeps. */
-    return has_master(f->settings)
-               ? init_state(f, op, operand, 2, NUMBERS, state, b)
-               : 0;
+    return has_master(f->settings) ? init_state(f, op, operand, 2, NUMBERS, state, b) : 0;
 }
 
 int topt_fragment_begin(const struct topt_fragments *f, int op,

@@ -11,9 +11,10 @@
 /* The models of a request by number of micro-batches, made when asked for. */
 struct topt_micros {
     const struct topt_request *request;
-    enum topt_tensor_where tensor;   /* where tensor parallelism of the uniform space may lie now */
-    int64_t heads;             /* tensor parallelism divides it; 0: no attention */
-    int64_t parameters;        /* numbers */
+    enum topt_tensor_where
+        tensor;         /* where tensor parallelism of the uniform space may lie now */
+    int64_t heads;      /* tensor parallelism divides it; 0: no attention */
+    int64_t parameters; /* numbers */
     double activation_bytes;   /* that backward reads, of the whole batch */
     struct topt_blocks blocks; /* of all of them */
     int64_t work;              /* of searches so far */
@@ -21,7 +22,7 @@ struct topt_micros {
     struct topt_micro {
         int64_t batches;
         const struct topt_model *model;
-        struct topt_model *owned; /* NULL for the request's own */
+        struct topt_model *owned;      /* NULL for the request's own */
         struct topt_settings settings; /* apart_bytes not yet in them */
         int64_t remade; /* what one device would make again of it; 0: not asked for yet */
     } * at;
@@ -46,7 +47,10 @@ struct topt_shape_search {
     const struct topt_algorithm *algorithm; /* of another system, or NULL */
     enum topt_space space;
     int alike, factors;
-    struct topt_settings settings; /* of the variant that is costed now */
+    struct topt_variant_settings { /* those of variants that were costed; owned */
+        struct topt_settings settings;
+        struct topt_variant_settings *next;
+    } * settings;
     int nvariants;
     struct topt_variant *variant;
     struct topt_problem_stats stats;

@@ -53,7 +53,6 @@ int topt_plan_check(const struct topt_costing *k, const struct topt_strategy *s,
 /* Of strategies of one costing. */
 struct checker {
     struct topt_costing k;
-    struct topt_settings settings; /* its own, as those of a shape change with the variant */
     struct topt_audit *audit;
     int checked; /* one by the plain code */
 };
@@ -67,8 +66,6 @@ static struct checker *checker_create(const struct topt_costing *k,
         return NULL;
     }
     c->k = *k;
-    c->settings = *k->settings;
-    c->k.settings = &c->settings;
     c->audit = topt_audit_create(&c->k, err);
     if (!c->audit) {
         free(c);
@@ -113,7 +110,7 @@ static int check_one(struct checker *c, const struct topt_strategy *s,
     return c->checked ? 0 : check_plainly(c, s, memory_bytes, time_ns, *ret_peak, err);
 }
 
-/* What points are checked with, made once: shapes, and for each a checker by micro-batches and what is apart. */
+/* What points are checked with, made once: shapes, and for each a checker by micro-batches. */
 struct shapes {
     struct topt_micros *micros;
     struct open_shape {
@@ -150,19 +147,18 @@ static struct checker *checker_of(struct open_shape *o, const struct topt_varian
                                   struct topt_error *err)
 {
     struct topt_costing k;
+    for (struct open_checker *c = o->checkers; c; c = c->next)
+        if (c->micro_batches == v->micro_batches && c->apart_bytes == v->apart_bytes)
+            return c->checker;
     if (topt_shape_costing(&o->s, v, &k, err))
         return NULL;
-    for (struct open_checker *c = o->checkers; c; c = c->next)
-        if (c->micro_batches == v->micro_batches &&
-            c->apart_bytes == k.settings->apart_bytes)
-            return c->checker;
     struct open_checker *c = calloc(1, sizeof *c);
     if (!c) {
         no_memory(err);
         return NULL;
     }
     c->micro_batches = v->micro_batches;
-    c->apart_bytes = k.settings->apart_bytes;
+    c->apart_bytes = v->apart_bytes;
     c->next = o->checkers;
     o->checkers = c;
     c->checker = checker_create(&k, err);

@@ -13,9 +13,9 @@ enum { MAX_DEVICES = 1 << 14 };
 static int is_whole(const struct topt_hw *hw, int64_t gpus)
 {
     int per_node = topt_hw_gpus_per_node(hw);
-    return gpus <= per_node ? per_node % gpus == 0
-                            : gpus % per_node == 0 &&
-                                  gpus / per_node <= topt_hw_max_nodes(hw);
+    return gpus <= per_node
+               ? per_node % gpus == 0
+               : gpus % per_node == 0 && gpus / per_node <= topt_hw_max_nodes(hw);
 }
 
 int topt_request_shape(const struct topt_request *r, int64_t gpus, int *nodes,
@@ -48,7 +48,7 @@ int topt_next_shape(const struct topt_hw *hw, int64_t gpus, int *nodes, int *per
 
 int topt_no_shape(const struct topt_request *r, int64_t gpus, struct topt_error *err)
 {
-    return topt_fail(err, TOPT_ERR_INVAL,
+    return topt_fail(err, TOPT_ERR_USAGE,
                      "%lld GPUs can't be had on '%s': at most %d nodes of %d",
                      (long long)gpus, topt_hw_name(r->hw), topt_hw_max_nodes(r->hw),
                      topt_hw_gpus_per_node(r->hw));
@@ -59,12 +59,20 @@ int topt_request_check(const struct topt_request *r, struct topt_error *err)
     if (topt_algorithm_check(r->algorithm, err))
         return -1;
     if (!topt_hw_has_dtype(r->hw, r->settings.dtype))
-        return topt_fail(err, TOPT_ERR_INVAL, "'%s' says nothing of the speed of %s",
+        return topt_fail(err, TOPT_ERR_USAGE, "'%s' says nothing of the speed of %s",
                          topt_hw_name(r->hw), topt_dtype_name(r->settings.dtype));
     if (r->gpus < 0 || r->gpus > MAX_DEVICES || r->max_gpus < 0 || r->memory_limit < 0)
-        return topt_fail(err, TOPT_ERR_INVAL, "GPUs and memory must be positive");
+        return topt_fail(err, TOPT_ERR_USAGE, "GPUs and memory must be positive");
+    for (int i = 0; i < (r->ngpu_list ? r->ngpu_list : 1) && r->max_gpus; i++) {
+        int64_t asked = r->ngpu_list ? r->gpu_list[i] : r->gpus;
+        if (asked > r->max_gpus)
+            return topt_fail(
+                err, TOPT_ERR_USAGE,
+                "%lld GPUs are asked for, and at most %lld; give one of the two",
+                (long long)asked, (long long)r->max_gpus);
+    }
     if (r->mode == TOPT_MINI_TIME && r->gpus == 0)
-        return topt_fail(err, TOPT_ERR_INVAL,
+        return topt_fail(err, TOPT_ERR_USAGE,
                          "mini-time needs a number of GPUs (at least 1)");
     return 0;
 }
@@ -98,8 +106,8 @@ int topt_request_tensor(const struct topt_request *r, int n)
     }
     if (f && r->tensor_parallel) {
         most = (int)f->tensor_most;
-        first = most < TOPT_TENSOR_NODE || first > TOPT_TENSOR_NODE ? most
-                                                                    : TOPT_TENSOR_NODE;
+        first =
+            most < TOPT_TENSOR_NODE || first > TOPT_TENSOR_NODE ? most : TOPT_TENSOR_NODE;
     }
     int at = first == TOPT_TENSOR_NEVER && n > 0 ? TOPT_TENSOR_NODE + n - 1 : first + n;
     return at <= most ? at : -1;
@@ -138,7 +146,8 @@ int topt_request_counts(const struct topt_request *r, int64_t **ret, int *ret_n,
     int pow2 = r->counts == TOPT_COUNTS_POW2, whole = r->counts == TOPT_COUNTS_WHOLE;
     for (int64_t c = 1; !r->ngpu_list && c <= max; c = pow2 ? 2 * c : c + 1) {
         int nodes = 0, per_node = 0;
-        if (topt_next_shape(r->hw, c, &nodes, &per_node) && (!whole || is_whole(r->hw, c)))
+        if (topt_next_shape(r->hw, c, &nodes, &per_node) &&
+            (!whole || is_whole(r->hw, c)))
             list[n++] = c;
     }
     *ret = list;

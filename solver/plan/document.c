@@ -195,10 +195,9 @@ static void put_flag(json_t *o, const char *key, int value)
 /* What is as in our own runtime is left out. */
 static json_t *settings_json(const struct topt_settings *s)
 {
-    json_t *o =
-        json_pack("{s:s, s:s, s:I}", "dtype", topt_dtype_name(s->dtype), "optimizer",
-                  topt_optimizer_name(s->optimizer), "granule_bytes",
-                  (json_int_t)s->granule_bytes);
+    json_t *o = json_pack("{s:s, s:s, s:I}", "dtype", topt_dtype_name(s->dtype),
+                          "optimizer", topt_optimizer_name(s->optimizer), "granule_bytes",
+                          (json_int_t)s->granule_bytes);
     put_int(o, "micro_batches", s->micro_batches, 1);
     put_flag(o, "gradient_f32", s->gradient_f32);
     put_flag(o, "state_bf16", s->state_bf16);
@@ -227,17 +226,17 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
     const struct topt_settings *s = f->k->settings;
     int uniform = f->framework && f->space == TOPT_SPACE_UNIFORM;
     char *words =
-        uniform ? topt_uniform_words(f->framework, f->k->mesh, f->variant,
-                                     samples_at_once(f))
-                : topt_strategy_words(f->model, f->k->mesh, f->strategy, s->micro_batches);
+        uniform
+            ? topt_uniform_words(f->framework, f->k->mesh, f->variant, samples_at_once(f))
+            : topt_strategy_words(f->model, f->k->mesh, f->strategy, s->micro_batches);
     json_t *model = topt_model_to_json(f->model), *hw = topt_hw_to_json(f->k->hw);
     json_t *doc = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-        "format", "topt-plan/1", "mode", f->mode, "space", topt_space_name(f->space),
-        "algorithm", f->algorithm ? f->algorithm : "ft", "strategy", words ? words : "",
-        "mesh", mesh_json(f->k->mesh), "settings", settings_json(s), "predicted",
-        predicted_json(f), "ops", ops_json(f),
-        "hubs", hubs_json(f), "model", model, "hw", hw);
+        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "format",
+        "topt-plan/1", "mode", f->mode, "space", topt_space_name(f->space), "algorithm",
+        f->algorithm ? f->algorithm : "ft", "strategy", words ? words : "", "mesh",
+        mesh_json(f->k->mesh), "settings", settings_json(s), "predicted",
+        predicted_json(f), "ops", ops_json(f), "hubs", hubs_json(f), "model", model, "hw",
+        hw);
     free(words);
     if (!doc) {
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan document");
@@ -378,12 +377,23 @@ static int read_hubs(const json_t *hubs, struct topt_plan_doc *p, struct topt_er
 static int read_settings(const json_t *s, struct topt_settings *ret,
                          struct topt_error *err)
 {
-    static const char *const allowed[] = {
-        "dtype",         "optimizer",    "granule_bytes",
-        "micro_batches", "gradient_f32", "accounting",
-        "overlap",       "eager",        "state_bf16",
-        "shard_f32",     "gather",       "pool_numbers",
-        "bucket_numbers", "allocator_permille", "apart_bytes", "precision", NULL};
+    static const char *const allowed[] = {"dtype",
+                                          "optimizer",
+                                          "granule_bytes",
+                                          "micro_batches",
+                                          "gradient_f32",
+                                          "accounting",
+                                          "overlap",
+                                          "eager",
+                                          "state_bf16",
+                                          "shard_f32",
+                                          "gather",
+                                          "pool_numbers",
+                                          "bucket_numbers",
+                                          "allocator_permille",
+                                          "apart_bytes",
+                                          "precision",
+                                          NULL};
     const char *dtype, *optimizer,
         *accounting = topt_accounting_name(TOPT_ACCOUNTING_RUN),
         *overlap = topt_overlap_name(TOPT_OVERLAP_NONE), *eager = "none",
@@ -502,9 +512,9 @@ static int read_choices(const json_t *doc, struct topt_error *err)
 static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_error *err)
 {
     static const char *const allowed[] = {
-        "format",    "id",        "mode", "space",    "exact",        "epsilon",
-        "heuristic", "strategy",  "mesh", "settings", "predicted",    "ops",
-        "hubs",      "model",     "hw",   "why",      "memory_limit", "blocks",
+        "format",    "id",        "mode",      "space",    "exact",        "epsilon",
+        "heuristic", "strategy",  "mesh",      "settings", "predicted",    "ops",
+        "hubs",      "model",     "hw",        "why",      "memory_limit", "blocks",
         "uniform",   "algorithm", "framework", NULL};
     const char *id = "";
     if (topt_json_format(doc, "plan", err) || topt_json_only(doc, "", allowed, err) ||

@@ -34,8 +34,9 @@ static const struct topt_framework frameworks[] = {
                "FSDP2 without resharding after forward", "FSDP2"},
      .tensor = TOPT_TENSOR_LAST,
      .tensor_most = TOPT_TENSOR_ANYWHERE,
-     .tensor_needs = "tensor parallelism has to be in the script (DTensor's parallelize_module); "
-                     "a plain FSDP script does not have it",
+     .tensor_needs =
+         "tensor parallelism has to be in the script (DTensor's parallelize_module); "
+         "a plain FSDP script does not have it",
      .lacks = "pipeline and context parallelism",
      .gradient_f32 = 1,
      .shard_f32 = 1,
@@ -104,7 +105,8 @@ enum { FRAMEWORKS = sizeof frameworks / sizeof *frameworks };
 
 static const struct topt_precision precisions[] = {
     {"bf16-mixed", TOPT_BF16, 0,
-     "computed in bf16; a master copy of the weights and what the optimizer keeps in f32"},
+     "computed in bf16; a master copy of the weights and what the optimizer keeps in "
+     "f32"},
     {"bf16", TOPT_BF16, 1, "weights, gradients and what the optimizer keeps in bf16"},
     {"f32", TOPT_F32, 0, "everything in f32"},
     {"f64", TOPT_F64, 0, "everything in f64"},
@@ -154,8 +156,8 @@ int topt_precision_find(const char *name, const struct topt_precision **ret,
 const struct topt_precision *topt_precision_of(const struct topt_settings *s)
 {
     int i = 0;
-    while (i + 1 < PRECISIONS && (precisions[i].dtype != s->dtype ||
-                                  precisions[i].state_bf16 != s->state_bf16))
+    while (i + 1 < PRECISIONS &&
+           (precisions[i].dtype != s->dtype || precisions[i].state_bf16 != s->state_bf16))
         i++;
     return &precisions[i];
 }

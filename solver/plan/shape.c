@@ -67,7 +67,7 @@ int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
     for (int64_t u = 1; u <= batch; u++)
         n += all ? batch % u == 0 : u == given;
     if (given < 1 || n == 0 || batch % given)
-        return topt_fail(err, TOPT_ERR_INVAL,
+        return topt_fail(err, TOPT_ERR_USAGE,
                          "%lld micro-batches do not divide the batch of %lld",
                          (long long)given, (long long)batch);
     if (topt_model_blocks(r->model, &m->blocks, err))
@@ -182,13 +182,15 @@ static int heads_fit(const struct topt_shape_search *s, const struct topt_varian
 static int batch_fits(const struct topt_shape_search *s, const struct topt_variant *v)
 {
     int64_t samples = s->request->model->batch / v->micro_batches;
-    return !topt_request_even(s->request) || samples % topt_data_ranks(&s->mesh, v->cut) == 0;
+    return !topt_request_even(s->request) ||
+           samples % topt_data_ranks(&s->mesh, v->cut) == 0;
 }
 
 static int add_uniform(struct lister *l, struct topt_variant v)
 {
     int all = levels(l->s);
-    for (v.cut = topt_tensor_from(&l->s->mesh, l->s->micros->tensor); v.cut <= l->s->mesh.naxes; v.cut++) {
+    for (v.cut = topt_tensor_from(&l->s->mesh, l->s->micros->tensor);
+         v.cut <= l->s->mesh.naxes; v.cut++) {
         if (!batch_fits(l->s, &v) || !heads_fit(l->s, &v))
             continue;
         for (v.zero = 0; v.zero < TOPT_ZERO_COUNT; v.zero++)
@@ -258,6 +260,11 @@ int topt_shape_open(struct topt_shape_search *s, struct topt_micros *m, int node
 
 void topt_shape_close(struct topt_shape_search *s)
 {
+    while (s->settings) {
+        struct topt_variant_settings *next = s->settings->next;
+        free(s->settings);
+        s->settings = next;
+    }
     topt_router_destroy(s->router);
     free(s->variant);
     free(s->known);
@@ -281,14 +288,16 @@ static int remade_on_one(const struct topt_micros *m, const struct topt_micro *t
              !(router = topt_router_create(m->request->hw, &one));
     *ret = INT64_MAX;
     for (int keep = TOPT_HUB_DROP; keep <= TOPT_HUB_REMAKE && !rc; keep++) {
-        struct topt_costing k = {t->model, m->request->hw, &one, &t->settings, router, NULL};
+        struct topt_costing k = {t->model,     m->request->hw, &one,
+                                 &t->settings, router,         NULL};
         struct topt_strategy_cost cost;
         for (int i = 0; i < t->model->nops; i++)
             all->config[i].recompute = may[i];
         for (int i = 0; i < t->model->ntensors; i++)
-            all->hub[i].keep = keep == TOPT_HUB_REMAKE && !may[t->model->tensor[i].producer]
-                                   ? TOPT_HUB_DROP
-                                   : keep;
+            all->hub[i].keep =
+                keep == TOPT_HUB_REMAKE && !may[t->model->tensor[i].producer]
+                    ? TOPT_HUB_DROP
+                    : keep;
         if (keep == TOPT_HUB_KEEP)
             continue;
         rc = topt_cost_strategy(&k, all, &cost, err);
@@ -314,15 +323,20 @@ static double block_numbers(const struct topt_model *m)
 /* Of uniform strategies of another framework: what backward makes again, and a block's gradients on their way, are
  * not there while an operator outside of blocks runs (the head and the loss, which take most at once).  A floor of
  * both, less a tenth, as parts are rounded up. */
-static int find_apart(struct topt_shape_search *s, const struct topt_variant *v,
-                      struct topt_micro *t, int64_t *ret, struct topt_error *err)
+static int find_apart(struct topt_shape_search *s, struct topt_variant *v,
+                      struct topt_error *err)
 {
-    const struct topt_settings *x = &t->settings;
-    double all = s->mesh.devices, tensor = all / (double)topt_data_ranks(&s->mesh, v->cut);
+    struct topt_micro *t;
+    double all = s->mesh.devices,
+           tensor = all / (double)topt_data_ranks(&s->mesh, v->cut);
     double bytes = 0;
-    *ret = 0;
-    if (s->space != TOPT_SPACE_UNIFORM || !topt_request_even(s->request))
+    if (s->space != TOPT_SPACE_UNIFORM || !topt_request_even(s->request) ||
+        v->apart_bytes)
         return 0;
+    t = micro_of(s->micros, v->micro_batches, err);
+    if (!t)
+        return -1;
+    const struct topt_settings *x = &t->settings;
     if (v->recompute) {
         if (!t->remade && remade_on_one(s->micros, t, &t->remade, err))
             return -1;
@@ -331,21 +345,41 @@ static int find_apart(struct topt_shape_search *s, const struct topt_variant *v,
     if (v->zero >= TOPT_ZERO_GRADIENT && x->gather == TOPT_GATHER_UNIT)
         bytes += block_numbers(t->model) / tensor * topt_dtype_bytes(x->dtype) *
                  (x->gradient_f32 ? 3 : 1);
-    *ret = (int64_t)(0.9 * bytes);
+    v->apart_bytes = (int64_t)(0.9 * bytes);
     return 0;
+}
+
+/* The settings of a variant, which stay where they are until the shape is closed: costings borrow them. */
+static struct topt_variant_settings *
+settings_of(struct topt_shape_search *s, const struct topt_variant *v,
+            struct topt_micro *t, struct topt_error *err)
+{
+    struct topt_variant_settings *at = s->settings;
+    while (at && (at->settings.micro_batches != v->micro_batches ||
+                  at->settings.apart_bytes != v->apart_bytes))
+        at = at->next;
+    if (at)
+        return at;
+    at = calloc(1, sizeof *at);
+    if (!at) {
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
+        return NULL;
+    }
+    *at = (struct topt_variant_settings){t->settings, s->settings};
+    at->settings.apart_bytes = v->apart_bytes;
+    s->settings = at;
+    return at;
 }
 
 int topt_shape_costing(struct topt_shape_search *s, const struct topt_variant *v,
                        struct topt_costing *ret, struct topt_error *err)
 {
     struct topt_micro *t = micro_of(s->micros, v->micro_batches, err);
-    if (!t)
-        return -1;
-    s->settings = t->settings;
-    if (find_apart(s, v, t, &s->settings.apart_bytes, err))
+    const struct topt_variant_settings *x = t ? settings_of(s, v, t, err) : NULL;
+    if (!x)
         return -1;
     *ret = (struct topt_costing){t->model,     s->request->hw, &s->mesh,
-                                 &s->settings, s->router,      s->request->cancel};
+                                 &x->settings, s->router,      s->request->cancel};
     return 0;
 }
 
@@ -659,7 +693,7 @@ static void tell_progress(const struct solver *v, const struct topt_variant *var
     TOPT_PROGRESS(p, phase, TOPT_PHASE_PRICING);
 }
 
-static int solve_variant(struct solver *v, const struct topt_variant *variant)
+static int solve_variant(struct solver *v, struct topt_variant *variant)
 {
     const atomic_bool *cancel = v->s->request->cancel;
     struct topt_problem *p = NULL;
@@ -668,6 +702,8 @@ static int solve_variant(struct solver *v, const struct topt_variant *variant)
         return topt_fail(v->err, TOPT_ERR_CANCELED, "the search was canceled");
     if (beyond(topt_shape_least_bytes(v->s, variant), memory_limit(v)))
         return 0;
+    if (find_apart(v->s, variant, v->err))
+        return -1;
     tell_progress(v, variant);
     int rc = price_and_search(v, variant, &p, &part) ||
              charge_what_it_costs(v, variant, p, &part);

@@ -339,7 +339,7 @@ static void put_job(json_t *doc, const struct topt_request *r)
 }
 
 static int put_frontier(struct topt_micros *micros, struct merged *m, json_t **ret,
-                      struct topt_error *err)
+                        struct topt_error *err)
 {
     const struct topt_request *r = micros->request;
     char space[48];
@@ -374,15 +374,23 @@ int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_e
     int nodes = 0, per_node = 0, rc = 0, shapes = 0;
     *ret = NULL;
     if (r->gpus < 1)
-        return topt_fail(err, TOPT_ERR_INVAL,
+        return topt_fail(err, TOPT_ERR_USAGE,
                          "a frontier needs a number of GPUs (at least 1)");
     if (topt_request_check(r, err) || topt_micros_init(&micros, r, err))
         return -1;
-    for (; !rc && topt_request_shape(r, r->gpus, &nodes, &per_node);
-         shapes++)
-        rc = merge_shape(&m, &micros, nodes, per_node, err);
+    /* Where tensor parallelism is a last resort, it is tried where nothing fits without. */
+    for (int i = 0; !rc && !m.n; i++) {
+        int where = topt_request_tensor(r, i);
+        if (where < 0)
+            break;
+        micros.tensor = (enum topt_tensor_where)where;
+        for (nodes = per_node = 0;
+             !rc && topt_request_shape(r, r->gpus, &nodes, &per_node); shapes++)
+            rc = merge_shape(&m, &micros, nodes, per_node, err);
+    }
     if (!rc)
-        rc = shapes ? put_frontier(&micros, &m, ret, err) : topt_no_shape(r, r->gpus, err);
+        rc =
+            shapes ? put_frontier(&micros, &m, ret, err) : topt_no_shape(r, r->gpus, err);
     merged_fini(&m);
     topt_micros_fini(&micros);
     return rc;
