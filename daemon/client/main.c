@@ -20,7 +20,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MAX_FILE = 64 << 20, WAIT_MS = 20000, MARGIN_S = 15 };
@@ -175,16 +174,23 @@ static void give_up(struct client *c, const char *task)
     complain(c, &err);
 }
 
+/* Milliseconds that the next request may wait: what is left of --timeout, in parts. */
+static int wait_of(const struct client *c)
+{
+    int64_t left = c->args.timeout * 1000 - (client_now_ms() - c->began_ms);
+    return left > WAIT_MS ? WAIT_MS : left > 0 ? (int)left : 0;
+}
+
 /* Follow a task until it ends.  'r' goes from the 202 to the last answer. */
 static int follow(struct client *c, struct client_reply *r)
 {
-    time_t until = time(NULL) + (time_t)c->args.timeout;
     char task[128], path[192];
     while (r->status == 202) {
+        int wait = wait_of(c);
         snprintf(task, sizeof task, "%s", r->location);
-        snprintf(path, sizeof path, "%s?wait_ms=%d", task, (int)WAIT_MS);
+        snprintf(path, sizeof path, "%s?wait_ms=%d", task, wait);
         client_reply_fini(r);
-        if (time(NULL) >= until) {
+        if (!wait) {
             give_up(c, task);
             return -1;
         }
@@ -287,8 +293,9 @@ static int put_curve(struct client *c, const json_t *curve)
 
 /* ---- subcommands ------------------------------------------------------------------------- */
 
-static void add_question(const struct args *a, struct topt_text *path)
+static void add_question(const struct client *c, struct topt_text *path)
 {
+    const struct args *a = &c->args;
 #define X(field, option, key, arg, help)                                                 \
     if (a->field)                                                                        \
         client_add_query(path, key, a->field);
@@ -299,7 +306,7 @@ static void add_question(const struct args *a, struct topt_text *path)
     if (a->tensor_parallel)
         client_add_query(path, "tensor_parallel", "1");
     char wait[16];
-    snprintf(wait, sizeof wait, "%d", (int)WAIT_MS);
+    snprintf(wait, sizeof wait, "%d", wait_of(c));
     client_add_query(path, "wait_ms", wait);
 }
 
@@ -331,7 +338,7 @@ static json_t *ask_about_file(struct client *c)
     char name[TOPT_LABEL];
     topt_label(c->path, name);
     topt_text_add(&path, "/v1/plan");
-    add_question(&c->args, &path);
+    add_question(c, &path);
     client_add_query(&path, "name", name);
     json_t *answer = ask_json(c, "POST", path.s, text, len, "application/octet-stream");
     topt_text_fini(&path);
@@ -362,7 +369,7 @@ static json_t *ask_about_model(struct client *c)
     c->no_file = key == c->arg;
     topt_text_add(&path, "/v1/plan");
     client_add_query(&path, "model_id", key);
-    add_question(&c->args, &path);
+    add_question(c, &path);
     json_t *answer = ask_json(c, "POST", path.s, "", 0, "application/octet-stream");
     topt_text_fini(&path);
     return answer;
