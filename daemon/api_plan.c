@@ -223,7 +223,8 @@ static char *nearest_line(const json_t *answer)
     struct topt_text t = {0};
     if (gpus > 0)
         topt_text_add(&t, "%lld GPU%s with %s%s", gpus, gpus == 1 ? "" : "s",
-                      topt_show_bytes(bytes, each, sizeof each), gpus == 1 ? "" : " each");
+                      topt_show_bytes(bytes, each, sizeof each),
+                      gpus == 1 ? "" : " each");
     if (with)
         topt_text_add(&t, "%s%s", t.len ? "; " : "", with);
     free(with);

@@ -138,8 +138,8 @@ static char *read_regular(const char *path, size_t *ret_len, struct topt_error *
     return NULL;
 }
 
-char *topt_ask_model(const struct topt_ask *ask, size_t *ret_len, char ret_name[TOPT_LABEL],
-                     struct topt_error *err)
+char *topt_ask_model(const struct topt_ask *ask, size_t *ret_len,
+                     char ret_name[TOPT_LABEL], struct topt_error *err)
 {
     const char *path = ask->value[TOPT_ASK_MODEL];
     struct topt_text file = {0};

@@ -38,7 +38,7 @@ enum topt_ask_kind {
       "bf16-mixed (default where the GPU has bf16), bf16 or f32")                        \
     X(EFFICIENCY, "topt-min-efficiency", "E", "min_efficiency", TEXT,                    \
       "the most GPUs that keep this share (0 to 1) of the best speed a GPU")             \
-    X(TENSOR, "topt-tensor-parallel", NULL, "tensor_parallel", FLAG,                      \
+    X(TENSOR, "topt-tensor-parallel", NULL, "tensor_parallel", FLAG,                     \
       "split operators over GPUs too; the script must support it")                       \
     X(SPACE, "topt-space", "NAME", "space", TEXT,                                        \
       "experts: uniform, canonical or full (else as the framework obeys)")               \
@@ -46,12 +46,13 @@ enum topt_ask_kind {
       "searched beside splits: zero,recompute,micro or all, none, auto")                 \
     X(ALGORITHM, "topt-algorithm", "NAME", "algorithm", TEXT,                            \
       "search as another system does: data-parallel, tofu, ...")                         \
-    X(OPTIMIZER, "topt-optimizer", "NAME", "optimizer", TEXT, "sgd, momentum, adam or adamw") \
+    X(OPTIMIZER, "topt-optimizer", "NAME", "optimizer", TEXT,                            \
+      "sgd, momentum, adam or adamw")                                                    \
     X(OVERLAP, "topt-overlap", "NAME", "overlap", TEXT,                                  \
       "what the script's framework communicates meanwhile: none, ddp or fsdp")           \
     X(EAGER, "topt-eager", "LIST", "eager", TEXT,                                        \
       "what it does not fuse: operators,scores,loss,optimizer or all, none")             \
-    X(DRY_RUN, "topt-dry-run", NULL, NULL, FLAG, "say what the job would get, and end")    \
+    X(DRY_RUN, "topt-dry-run", NULL, NULL, FLAG, "say what the job would get, and end")  \
     X(ON_ERROR, "topt-on-error", "WHAT", NULL, ON_ERROR,                                 \
       "when the planner can't be reached: submit (the job as asked) or abort")
 
@@ -94,8 +95,8 @@ int topt_ask_aborts(const char *on_error);
 
 /* Read the model file (a folder stands for its config.json) of at most 64 MiB.  The bytes
  * are the caller's to free; 'ret_name' is what plans call it. */
-char *topt_ask_model(const struct topt_ask *ask, size_t *ret_len, char ret_name[TOPT_LABEL],
-                     struct topt_error *err) TOPT_MUST_CHECK;
+char *topt_ask_model(const struct topt_ask *ask, size_t *ret_len,
+                     char ret_name[TOPT_LABEL], struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Append "/v1/plan?mode=..&batch=..&name=.." to 'out' (its oom tells failure).
  * 'bound' is the most GPUs that the job's options allow, 0 for no bound (mini-time without

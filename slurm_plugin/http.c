@@ -345,8 +345,7 @@ static int connect_to(struct talk *t, struct topt_error *err)
 }
 
 /* Send until done or until something is there to read. */
-static int send_all(struct talk *t, const char *p, size_t len,
-                    struct topt_error *err)
+static int send_all(struct talk *t, const char *p, size_t len, struct topt_error *err)
 {
     while (len > 0) {
         short ready = 0;
@@ -368,8 +367,7 @@ static int send_all(struct talk *t, const char *p, size_t len,
     return 0;
 }
 
-static int receive(struct talk *t, struct topt_http_reply *ret,
-                   struct topt_error *err)
+static int receive(struct talk *t, struct topt_http_reply *ret, struct topt_error *err)
 {
     struct topt_text got = {0};
     char chunk[4096];

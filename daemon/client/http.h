@@ -22,7 +22,8 @@ struct client_request {
     const char *body, *type; /* NULL: none */
     size_t body_len;
     long timeout_s;
-    int64_t began_ms; /* of client_now_ms: on a terminal a line says how long that is ago; 0: none does */
+    int64_t
+        began_ms; /* of client_now_ms: on a terminal a line says how long that is ago; 0: none does */
 };
 /* Milliseconds of the monotonic clock. */
 int64_t client_now_ms(void);

@@ -5,7 +5,7 @@
  * until --timeout. */
 #include "hint.h"
 #include "http.h"
-#include "show_plan.h"
+#include "topt_show_plan.h"
 #include "topt_json.h"
 #include "topt_label.h"
 #include "topt_near.h"
@@ -40,7 +40,7 @@ enum { MAX_FILE = 64 << 20, WAIT_MS = 20000, MARGIN_S = 15 };
       "the most GPUs that keep this share of the best speed a GPU")                      \
     X(space, "space", "space", "NAME", "experts: full, canonical or uniform")            \
     X(counts, "counts", "counts", "whole|pow2|any", "which counts are tried")            \
-    X(optimizer, "optimizer", "optimizer", "O", "sgd, momentum, adam or adamw")                 \
+    X(optimizer, "optimizer", "optimizer", "O", "sgd, momentum, adam or adamw")          \
     X(overlap, "overlap", "overlap", "O", "the network meanwhile: none, ddp or fsdp")    \
     X(eager, "eager", "eager", "LIST", "operators,scores,loss,optimizer or all, none")   \
     X(blocks, "blocks", "blocks", "NAME", "repeated blocks choose auto, free or alike")  \
@@ -88,7 +88,7 @@ struct client {
     char path[4096]; /* of the file that it names */
     int no_file;     /* it is none, and was taken for a model that the server has */
     int64_t began_ms;
-    int status;      /* exit status where a function returned -1 and printed */
+    int status; /* exit status where a function returned -1 and printed */
 };
 
 /* ---- failing ----------------------------------------------------------------------------- */
@@ -538,7 +538,8 @@ static void help(FILE *out)
 
 static int run_sub(int i, int argc, char **argv)
 {
-    struct client c = {.sub = subcommands[i].name, .args = {.timeout = 900},
+    struct client c = {.sub = subcommands[i].name,
+                       .args = {.timeout = 900},
                        .began_ms = client_now_ms()};
     struct topt_error err = {0};
     char found[512];

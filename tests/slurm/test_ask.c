@@ -79,7 +79,8 @@ static void test_target(void)
     give(&ask, TOPT_ASK_HW, "mine");
     give(&ask, TOPT_ASK_FRAMEWORK, "topt");
     topt_ask_target(&ask, "m", 4, "site", &out);
-    ok(strstr(out.s, "&hw=mine&framework=topt&tensor_parallel=1&gpus=4") && !strstr(out.s, "site"),
+    ok(strstr(out.s, "&hw=mine&framework=topt&tensor_parallel=1&gpus=4") &&
+           !strstr(out.s, "site"),
        "mini-time takes the bound as its number, the user's profile wins: %s", out.s);
     topt_text_fini(&out);
     give(&ask, TOPT_ASK_GPUS, "2");

@@ -257,7 +257,8 @@ static void test_sized(void)
     ok(strcmp(shown("gpus-per-node"), "a100:3") == 0, "the GPU type is kept");
     ok(strcmp(shown("ntasks-per-node"), "3") == 0, "tasks per node");
     ok(strcmp(shown("gres"), "fs:2") == 0, "other GRES are kept");
-    ok(strstr(said, "topt: 6 GPUs (2 nodes of 3): it fits; data 6; plan p-1 (within -N 4"),
+    ok(strstr(said,
+              "topt: 6 GPUs (2 nodes of 3): it fits; data 6; plan p-1 (within -N 4"),
        "said");
     ok(strstr(said, "\ntopt: 12 GPUs would be faster\n") != NULL, "and what else to ask");
     ok(strcmp(getenv("SLURM_TOPT_PLAN"), "p-1") == 0 &&
