@@ -133,6 +133,17 @@ doors "another framework" large-llama large-llama --topt-dry-run mode=mini-paral
 doors "a number of GPUs" large-llama large-llama --topt-dry-run mode=mini-time gpus=16 hw=a100-80-dgx batch=64 seq=8192 \
     framework=deepspeed
 
+# What the rows beside an answer say chooses them does.
+"$TOPT" plan large-llama --hw a100-80-dgx --batch 512 --seq 8192 --json >cli.json
+ok "there are rows beside the answer" [ "$(python3 -c 'import json; print(len(json.load(open("cli.json"))["alternatives"]))')" -gt 1 ]
+while read -r gpus efficiency; do
+    is "$("$TOPT" plan large-llama --hw a100-80-dgx --batch 512 --seq 8192 --min-efficiency "$efficiency" --json | of gpus)" \
+        "$gpus" "an efficiency of $efficiency chooses $gpus GPUs"
+done < <(python3 -c '
+import json
+for row in json.load(open("cli.json"))["alternatives"]:
+    if "min_efficiency" in row: print(row["gpus"], row["min_efficiency"])')
+
 # What can't be: in the same words.
 for args in "--hw lab-cpu --batch 64 --seq 8192" "--hw a100-80-dgx --gpus 24 --batch 64 --seq 8192"; do
     # shellcheck disable=SC2086
