@@ -358,6 +358,9 @@ static int order_by_promise(struct topt_micros *m, int64_t gpus, int64_t limit,
     if (topt_micros_init(&uniform, &r, err))
         return -1;
     uniform.work = m->work;
+    /* The other spaces take tensor parallelism wherever the framework has it. */
+    for (int n = 1, where; (where = topt_request_tensor(&r, n)) >= 0; n++)
+        uniform.tensor = (enum topt_tensor_where)where;
     int rc = 0;
     r.stop = NULL;
     for (int i = 0; i < shapes->n && !rc; i++) {
@@ -408,9 +411,16 @@ static int solve_shape(struct topt_micros *m, struct shape *at, int64_t limit,
     return rc;
 }
 
-static int solve_shapes(struct topt_micros *m, int64_t gpus, int64_t limit,
-                        enum topt_goal goal, struct topt_best *ret,
-                        struct topt_error *err)
+static void claim_epsilon(struct topt_best *b)
+{
+    b->claim.epsilon = b->found || b->claim.exact
+                           ? topt_claim_epsilon(&b->claim, b->solution.time_ns)
+                           : INFINITY;
+}
+
+static int search_shapes(struct topt_micros *m, int64_t gpus, int64_t limit,
+                         enum topt_goal goal, struct topt_best *ret,
+                         struct topt_error *err)
 {
     struct shapes shapes;
     *ret = (struct topt_best){.claim = topt_claim_exact()};
@@ -419,13 +429,73 @@ static int solve_shapes(struct topt_micros *m, int64_t gpus, int64_t limit,
         rc = order_by_promise(m, gpus, limit, &shapes, &ret->claim, err);
     for (int i = 0; i < shapes.n && !rc; i++)
         rc = solve_shape(m, &shapes.at[i], limit, goal, ret, err);
-    ret->claim.epsilon = ret->found || ret->claim.exact
-                             ? topt_claim_epsilon(&ret->claim, ret->solution.time_ns)
-                             : INFINITY;
+    claim_epsilon(ret);
     shapes_fini(&shapes);
     if (rc)
         topt_best_fini(ret);
     return rc ? -1 : 0;
+}
+
+/* The full space with operators that were decided by heuristic may have missed what a smaller space finds. */
+static int asks_smaller(const struct topt_micros *m, int64_t gpus, enum topt_goal goal,
+                        const struct topt_best *b)
+{
+    return promises(m->request, gpus, goal) && b->claim.decided && !b->stopped &&
+           topt_space_resolve(m->request->space, (int)gpus) == TOPT_SPACE_FULL;
+}
+
+/* Take what the canonical space has, where it is better and lies in the request's own. */
+static int adopt_smaller(struct topt_micros *m, struct topt_best *smaller,
+                         struct topt_best *ret, struct topt_error *err)
+{
+    struct topt_shape_search s;
+    if (!smaller->found ||
+        !better(&smaller->solution, &smaller->mesh, ret, TOPT_GOAL_FASTEST))
+        return 0;
+    int rc = topt_shape_open(&s, m, smaller->mesh.nodes, smaller->mesh.per_node,
+                             TOPT_GOAL_FASTEST, err);
+    if (!rc && topt_shape_holds(&s, smaller->solution.strategy)) {
+        take(ret, &s, &smaller->solution);
+        ret->stats = smaller->stats;
+        claim_epsilon(ret);
+    }
+    topt_shape_close(&s);
+    return rc;
+}
+
+static int ask_smaller(struct topt_micros *m, int64_t gpus, int64_t limit,
+                       struct topt_best *ret, struct topt_error *err)
+{
+    struct topt_request r = *m->request;
+    struct topt_claim work = topt_claim_exact();
+    struct topt_micros canonical;
+    struct topt_best b;
+    r.space = TOPT_SPACE_CANONICAL;
+    r.factors = topt_request_factors(m->request, TOPT_SPACE_FULL);
+    if (topt_micros_init(&canonical, &r, err))
+        return -1;
+    canonical.work = m->work;
+    int rc = search_shapes(&canonical, gpus, limit, TOPT_GOAL_FASTEST, &b, err);
+    if (!rc) {
+        m->work = canonical.work;
+        work.stats = b.claim.stats;
+        rc = topt_claim_merge(&ret->claim, &work, err) || adopt_smaller(m, &b, ret, err);
+        topt_best_fini(&b);
+    }
+    topt_micros_fini(&canonical);
+    return rc ? -1 : 0;
+}
+
+static int solve_shapes(struct topt_micros *m, int64_t gpus, int64_t limit,
+                        enum topt_goal goal, struct topt_best *ret,
+                        struct topt_error *err)
+{
+    if (search_shapes(m, gpus, limit, goal, ret, err))
+        return -1;
+    if (!asks_smaller(m, gpus, goal, ret) || !ask_smaller(m, gpus, limit, ret, err))
+        return 0;
+    topt_best_fini(ret);
+    return -1;
 }
 
 /* Who looks at time alone has one answer, which fits or not. */

@@ -350,9 +350,10 @@ static int find_apart(struct topt_shape_search *s, struct topt_variant *v,
 }
 
 /* The settings of a variant, which stay where they are until the shape is closed: costings borrow them. */
-static struct topt_variant_settings *
-settings_of(struct topt_shape_search *s, const struct topt_variant *v,
-            struct topt_micro *t, struct topt_error *err)
+static struct topt_variant_settings *settings_of(struct topt_shape_search *s,
+                                                 const struct topt_variant *v,
+                                                 struct topt_micro *t,
+                                                 struct topt_error *err)
 {
     struct topt_variant_settings *at = s->settings;
     while (at && (at->settings.micro_batches != v->micro_batches ||
