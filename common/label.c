@@ -28,7 +28,8 @@ static void last_part(const char *path, char ret[TOPT_LABEL])
 
 void topt_label(const char *path, char ret[TOPT_LABEL])
 {
-    static const char *const endings[] = {".onnx", ".json", ".config"};
+    static const char *const endings[] = {".onnx", ".json", ".config",
+                                          ".sh",   ".txt",  ".args"};
     last_part(path, ret);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         char *dot = strrchr(ret, '.');

@@ -43,12 +43,18 @@ void model_name(const json_t *doc, const char *given, char ret[MODEL_NAME])
     one_line(label, ret, MODEL_NAME);
 }
 
+/* Of the first byte that is no blank: no JSON of a model starts with it. */
+static int is_foreign(const struct request *q)
+{
+    size_t at = strspn(q->body, " \t\r\n");
+    return q->body_len > at && !strchr("{[\"", q->body[at]);
+}
+
 json_t *parse_model(const struct request *q, const char *what, int64_t batch, int64_t seq,
                     struct reply *ret)
 {
-    enum { ONNX_STARTS_WITH = 8 }; /* the tag of its first field; no JSON does */
     struct topt_error err = {0};
-    if (!q->body_len || q->body[0] != ONNX_STARTS_WITH)
+    if (!is_foreign(q))
         return parse_body(q, what, ret);
     json_t *doc = planner_model_document(q->body, q->body_len, what, batch, seq, &err);
     if (!doc)

@@ -124,8 +124,8 @@ int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
 int find_model(struct server *s, const char *key, char **ret_id, char **ret_name,
                char **ret_doc, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Parse a body that is a model's file: JSON, or ONNX, which becomes a native document of so many
- * samples and positions (0: the file's).  NULL with '*ret' filled. */
+/* Parse a body that is a model's file: JSON, or else what can be imported (ONNX, Megatron-LM's arguments), which
+ * becomes a native document of so many samples and positions (0: the file's).  NULL with '*ret' filled. */
 json_t *parse_model(const struct request *q, const char *what, int64_t batch, int64_t seq,
                     struct reply *ret);
 

@@ -145,6 +145,7 @@ char *topt_ask_model(const struct topt_ask *ask, size_t *ret_len,
     struct topt_text file = {0};
     struct stat st;
     char *bytes = NULL;
+    path += *path == '@'; /* as in arguments of Megatron-LM: the file that holds them */
     int is_folder = !stat(path, &st) && S_ISDIR(st.st_mode);
     topt_text_add(&file, "%s%s", path, is_folder ? "/config.json" : "");
     if (file.oom)

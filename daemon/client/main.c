@@ -315,12 +315,12 @@ static char *read_input(struct client *c, size_t *ret_len)
 {
     struct stat st;
     struct topt_error err = {0};
-    int is_dir = !stat(c->arg, &st) && S_ISDIR(st.st_mode);
-    int len = (int)strlen(c->arg);
-    while (is_dir && len > 1 && c->arg[len - 1] == '/')
+    const char *arg = c->arg + (*c->arg == '@'); /* as in arguments of Megatron-LM */
+    int is_dir = !stat(arg, &st) && S_ISDIR(st.st_mode);
+    int len = (int)strlen(arg);
+    while (is_dir && len > 1 && arg[len - 1] == '/')
         len--;
-    snprintf(c->path, sizeof c->path, "%.*s%s", len, c->arg,
-             is_dir ? "/config.json" : "");
+    snprintf(c->path, sizeof c->path, "%.*s%s", len, arg, is_dir ? "/config.json" : "");
     char *text = topt_read_file(c->path, MAX_FILE, ret_len, &err);
     if (!text)
         complain(c, &err);
@@ -354,7 +354,7 @@ static const char *registered(const struct client *c)
     const char *s = c->arg, *dot = strrchr(s, '.');
     if (!strncmp(s, prefix, sizeof prefix - 1))
         return s + sizeof prefix - 1;
-    int path = strchr(s, '/') || !strcmp(s, "-") ||
+    int path = *s == '@' || strchr(s, '/') || !strcmp(s, "-") ||
                (dot && (!strcmp(dot, ".json") || !strcmp(dot, ".onnx")));
     return path || !access(s, F_OK) ? NULL : s;
 }

@@ -58,7 +58,7 @@ int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
     *m = (struct topt_micros){.request = r,
                               .tensor = topt_request_tensor(r, 0),
                               .heads = heads_of(r->model),
-                              .parameters = stats.parameters,
+                              .parameters = topt_parameter_floor(r->model, &r->settings),
                               .activation_bytes =
                                   papers ? 0
                                          : (double)stats.activation_bytes_per_sample / 4 *
@@ -310,12 +310,12 @@ static int remade_on_one(const struct topt_micros *m, const struct topt_micro *t
     return rc ? topt_wrap(err, "what is made again") : 0;
 }
 
-/* Numbers of parameters in one block of each kind. */
+/* Numbers of trained parameters in one block of each kind. */
 static double block_numbers(const struct topt_model *m)
 {
     double n = 0;
     for (int i = 0; i < m->nops; i++)
-        if (m->repeats[i])
+        if (m->repeats[i] && !m->op[i].attrs.frozen)
             n += topt_op_parameters(&m->op[i]) / m->repeats[i];
     return n;
 }
@@ -498,15 +498,9 @@ static struct spread spread_of(const struct topt_shape_search *s,
 /* Parameters, gradients, states, and what backward reads, each once and spread evenly. */
 int64_t topt_shape_least_bytes(struct topt_shape_search *s, const struct topt_variant *v)
 {
-    const struct topt_request *r = s->request;
-    double each = topt_parameter_bytes(&r->settings),
-           value = topt_dtype_bytes(r->settings.dtype);
-    value = value < each ? value : each;
-    double gradient = 2 * value < each ? value : each - value;
+    const struct topt_parameter_floor *p = &s->micros->parameters;
     struct spread n = spread_of(s, v);
-    double bytes =
-        (double)s->micros->parameters *
-        (value / n.value + gradient / n.gradient + (each - value - gradient) / n.state);
+    double bytes = p->value / n.value + p->gradient / n.gradient + p->state / n.state;
     if (!v->recompute)
         bytes += s->micros->activation_bytes / (double)v->micro_batches / s->mesh.devices;
     return (int64_t)(bytes * (1 - 1e-9));

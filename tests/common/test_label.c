@@ -20,6 +20,8 @@ int main(void)
         {"digits.onnx", "digits"},
         {"v1.2.onnx", "v1.2"},
         {"a.json.config", "a"},
+        {"pretrain_gpt.sh", "pretrain_gpt"},
+        {"x/llama.args", "llama"},
         {"-", "-"},
         {"", "model"},
         {" ", "model"},

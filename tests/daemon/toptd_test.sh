@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# toptd_test.sh TOPTD - the daemon from outside, with a planner that does as the model says.
+# toptd_test.sh TOPTD TOPT-CLIENT - the daemon from outside, with a planner that does as the model says.
 # shellcheck source-path=SCRIPTDIR source=sys.sh
 . "$(dirname "$0")/sys.sh"
 json=(-H 'Content-Type: application/json')
@@ -165,6 +165,12 @@ ask POST "$mini&wait_ms=20" -d '{"fake_ms":300,"fake_bytes":1}'; check "a shorte
 task=$(field task)
 ask GET "/v1/tasks/$task?wait_ms=20000"; check "is waited for" 200 '"plan_id"'
 ask GET "/v1/tasks/$task" "${text[@]}"; check "and answers as text too" 200 '^TOPT_PLAN_ID='
+
+echo '{"fake_ms":20002}' >"$dir/slow.json"
+script -qec "'$2' client plan '$dir/slow.json' --url unix:$sock --timeout 2" /dev/null >"$dir/body" 2>&1
+status=$?
+[ $status = 1 ] && grep -q 'asking the planner, 1 s' "$dir/body" && grep -q 'longer than 2 s; raise --timeout' "$dir/body"
+ok $? "topt client says on a terminal how long it takes, and gives up in time"
 
 # --- many at once share one search
 before=$(metric topt_searches_total)

@@ -45,6 +45,11 @@ cat >large-llama/config.json <<'M'
  "rms_norm_eps": 1e-5, "tie_word_embeddings": false, "_name_or_path": "somebody/else"}
 M
 cp "$source_dir/deploy/quickstart/gpt-small.json" .
+cat >megatron.sh <<'M'
+#!/bin/bash
+torchrun pretrain_gpt.py --num-layers 4 --hidden-size 256 --num-attention-heads 4 --seq-length 64 \
+    --max-position-embeddings 64 --position-embedding-type rope --vocab-size 4096 --global-batch-size 16
+M
 
 # A question's fields as options of commands, of sbatch, and as members of JSON.
 options() { local f; for f in "$@"; do echo "--${f/=/ }" | tr _ -; done | xargs; }
@@ -73,9 +78,14 @@ doors() # TEXT MODEL NAME MORE FIELD=VALUE...
     like "$id" p- "$text: topt plan gives $id, $(of gpus <cli.json) GPUs"
     # shellcheck disable=SC2086
     is "$("$TOPT" client plan "$model" $options --json --url "$url" | of plan_id)" "$id" "$text: topt client"
-    is "$(echo "{\"name\":\"$name\",\"model\":$(cat "$file")$(members "$@")}" |
-        rest -H 'Content-Type: application/json' -d @- http://localhost/v1/plan | of plan_id)" \
-        "$id" "$text: REST with JSON"
+    if [ "${file%.json}" != "$file" ]; then
+        is "$(echo "{\"name\":\"$name\",\"model\":$(cat "$file")$(members "$@")}" |
+            rest -H 'Content-Type: application/json' -d @- http://localhost/v1/plan | of plan_id)" \
+            "$id" "$text: REST with JSON"
+    else
+        is "$(rest --data-binary "@$file" "http://localhost/v1/plan?name=$name$(printf '&%s' "$@")" | of plan_id)" \
+            "$id" "$text: REST with the file"
+    fi
     got=$("$TOPT" client add-model "$model" --url "$url" | cut -d' ' -f1)
     is "$(rest -H 'Content-Type: application/json' -d "{\"model_id\":\"$got\"$(members "$@")}" \
         http://localhost/v1/plan | of plan_id)" "$id" "$text: by the model's id, as the dashboard asks"
@@ -120,6 +130,8 @@ is "$(sed -n 's/^TOPT_PLAN=//p' out)" "$(of plan_id <cli.json)" "and its plan"
 doors "less memory" small-llama small-llama "" mode=mini-parallelism hw=lab-cpu batch=8 seq=64 memory=48MiB
 wait_job "$(cat job)"
 doors "a native model" gpt-small.json gpt-small "" mode=mini-time gpus=4 hw=lab-cpu batch=8 seq=64
+wait_job "$(cat job)"
+doors "Megatron-LM's arguments" megatron.sh megatron "" mode=mini-parallelism hw=lab-cpu framework=megatron
 wait_job "$(cat job)"
 doors "for our own runtime" gpt-small.json gpt-small "" mode=mini-time gpus=2 hw=lab-cpu batch=8 seq=64 framework=topt
 wait_job "$(cat job)"
