@@ -1,6 +1,6 @@
 /* show_plan.c - an answer as a person reads it: what was asked and assumed, the choices side by side, why, where memory
  * and time go, and what to do next.  Every figure is a field of the JSON answer. */
-#include "show_plan.h"
+#include "topt_show_plan.h"
 
 #include <math.h>
 #include <stdio.h>
