@@ -7,16 +7,16 @@
 #include <string.h>
 
 static struct topt_model *import(const char *text, const char *what, int64_t batch,
-                                 int64_t seq, struct topt_error *err)
+                                 int64_t seq, const char *train, struct topt_error *err)
 {
-    struct topt_import_options options = {.batch = batch, .seq = seq};
+    struct topt_import_options options = {.batch = batch, .seq = seq, .train = train};
     return topt_model_import(text, strlen(text), what, &options, err);
 }
 
 int planner_model_facts(const char *text, const char *what, struct planner_facts *ret,
                         struct topt_error *err)
 {
-    struct topt_model *m = import(text, what, 0, 0, err);
+    struct topt_model *m = import(text, what, 0, 0, NULL, err);
     if (!m)
         return -1;
     struct topt_model_stats stats;
@@ -164,7 +164,8 @@ int planner_answer(const struct planner_question *q, json_t **ret, struct topt_e
     struct topt_model *m = NULL;
     json_t *doc = topt_json_parse(q->hw, strlen(q->hw), "the profile", err);
     if (doc && (hw = topt_hw_from_json(doc, err)) &&
-        (m = import(q->model, q->what, q->query->batch, q->query->seq, err)))
+        (m = import(q->model, q->what, q->query->batch, q->query->seq,
+                    said(q->query->train), err)))
         rc = ask(q, m, hw, ret, err);
     topt_model_destroy(m);
     topt_hw_destroy(hw);

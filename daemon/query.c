@@ -51,6 +51,7 @@ static const struct field fields[] = {
     {"optimizer", WORD, ANY, 1, TEXT(optimizer)},
     {"framework", WORD, ANY, 1, TEXT(framework)},
     {"precision", WORD, ANY, 1, TEXT(precision)},
+    {"train", LABEL, ANY, 1, TEXT(train)},
     {"tensor_parallel", BOOL, ANY, 1, NUM(tensor_parallel), 0, 1},
     {"min_efficiency", REAL, PLAN, 1, NUM(min_efficiency), 0, 1},
     {"overlap", WORD, ANY, 1, TEXT(overlap)},

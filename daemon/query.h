@@ -19,7 +19,7 @@ struct query {
     enum query_kind kind;
     /* "": not said */
     char mode[24], framework[16], space[24], blocks[16], factors[40], algorithm[24],
-        optimizer[24], precision[16], counts[8], overlap[8], eager[48];
+        optimizer[24], precision[16], train[200], counts[8], overlap[8], eager[48];
     char hw[80], model_id[128], name[128];
     int64_t gpus[QUERY_MAX_COUNTS];
     int ngpus;

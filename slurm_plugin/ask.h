@@ -36,6 +36,8 @@ enum topt_ask_kind {
       "what trains it: pytorch (default), deepspeed, megatron, torchtitan or topt")      \
     X(PRECISION, "topt-precision", "NAME", "precision", TEXT,                            \
       "bf16-mixed (default where the GPU has bf16), bf16 or f32")                        \
+    X(TRAIN, "topt-train", "WHAT", "train", TEXT,                                        \
+      "all (default), lora[:RANK[:NAMES]], or names of what is trained")                 \
     X(EFFICIENCY, "topt-min-efficiency", "E", "min_efficiency", TEXT,                    \
       "the most GPUs that keep this share (0 to 1) of the best speed a GPU")             \
     X(TENSOR, "topt-tensor-parallel", NULL, "tensor_parallel", FLAG,                     \

@@ -36,6 +36,7 @@ enum { MAX_FILE = 64 << 20, WAIT_MS = 20000, MARGIN_S = 15 };
     X(framework, "framework", "framework", "NAME",                                       \
       "pytorch (default), deepspeed, megatron, torchtitan or topt")                      \
     X(precision, "precision", "precision", "P", "bf16-mixed, bf16, f32 or f64")          \
+    X(train, "train", "train", "WHAT", "all (default), lora[:RANK[:NAMES]], or names")   \
     X(efficiency, "min-efficiency", "min_efficiency", "E",                               \
       "the most GPUs that keep this share of the best speed a GPU")                      \
     X(space, "space", "space", "NAME", "experts: full, canonical or uniform")            \

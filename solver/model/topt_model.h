@@ -495,7 +495,8 @@ struct topt_model {
     int *alike;
     /* By operator, of a finished model: how many blocks of its kind there are; 0: it is in none. */
     int *repeats;
-    struct topt_blocks *blocks; /* of a finished model; topt_model_blocks() hands out copies */
+    struct topt_blocks
+        *blocks; /* of a finished model; topt_model_blocks() hands out copies */
     /* What is not as in the model that was imported, for who plans it to know ("; " between);
      * and what of it no operator computes though it costs the same, so that it can be planned
      * and not run.  NULL: nothing. */

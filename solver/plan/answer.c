@@ -255,6 +255,9 @@ static int shares_inside_nodes(struct topt_micros *m, int64_t ret_nearest[2])
     if (m->tensor > TOPT_TENSOR_NODE)
         m->tensor = TOPT_TENSOR_NODE;
     int shares = topt_count_shares(m, m->request->gpus, ret_nearest);
+    m->tensor = (enum topt_tensor_where)topt_request_tensor(m->request, 0);
+    if (!shares) /* by what it is asked for first */
+        topt_count_shares(m, m->request->gpus, ret_nearest);
     m->tensor = where;
     return shares;
 }
