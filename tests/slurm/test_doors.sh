@@ -138,6 +138,7 @@ wait_job "$(cat job)"
 doors "a large model" large-llama large-llama --topt-dry-run mode=mini-parallelism hw=a100-80-dgx batch=64 seq=8192
 is "$(cat job)" "" "a dry run submits nothing"
 like "$(cat err)" "times as fast" "and says what else to ask: $(sed -n 2p err)"
+doors "adapters" large-llama large-llama --topt-dry-run mode=mini-parallelism hw=a100-80-dgx batch=64 seq=4096 train=lora:8
 doors "an efficiency" large-llama large-llama --topt-dry-run mode=mini-parallelism hw=a100-80-dgx batch=64 seq=8192 \
     min_efficiency=0.9
 doors "another framework" large-llama large-llama --topt-dry-run mode=mini-parallelism hw=a100-80-dgx batch=64 seq=8192 \
