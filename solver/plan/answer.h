@@ -21,8 +21,9 @@ struct topt_micros {
         int64_t batches;
         const struct topt_model *model;
         struct topt_model *owned; /* NULL for the request's own */
-        struct topt_settings settings; /* apart_bytes not yet in them */
-        int64_t remade; /* what one device would make again of it; 0: not asked for yet */
+        struct topt_settings settings; /* without what is never in memory together */
+        /* What one device would make again of it, of a block of each kind and of all blocks; 0: not asked for yet. */
+        int64_t remade, remade_all;
     } * at;
 };
 /* All divisors of the batch where micro-batches are searched, ascending; one number else. */

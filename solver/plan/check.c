@@ -14,6 +14,13 @@ static int no_memory(struct topt_error *err)
     return topt_fail(err, TOPT_ERR_NOMEM, "no memory for checking strategies");
 }
 
+/* Is what our runtime's program needs bounded by what is charged?  Where another framework never has things together that
+ * the program has, it need not be. */
+static int bounds_program(const struct topt_settings *s)
+{
+    return s->accounting == TOPT_ACCOUNTING_RUN && !s->apart_bytes && !s->late_permille;
+}
+
 /* Is that what the search says, and does the program fit in it? */
 static int hold(const struct topt_costing *k, const struct topt_strategy_cost *cost,
                 int64_t peak, int64_t memory_bytes, int64_t time_ns,
@@ -25,7 +32,7 @@ static int hold(const struct topt_costing *k, const struct topt_strategy_cost *c
             "check: the search says %lld bytes, %lld ns; the plan costs %lld, %lld",
             (long long)memory_bytes, (long long)time_ns, (long long)cost->memory_bytes,
             (long long)cost->time_ns);
-    if (k->settings->accounting == TOPT_ACCOUNTING_RUN && peak > memory_bytes)
+    if (bounds_program(k->settings) && peak > memory_bytes)
         return topt_fail(err, TOPT_ERR_INTERNAL,
                          "check: the program needs %lld bytes, the plan says %lld",
                          (long long)peak, (long long)memory_bytes);
