@@ -1,7 +1,7 @@
 /* sheet.c - public models whose runs are documented: does the documented plan fit here as it did
  * there, and how few GPUs would do?  Prints both as tables of docs/VALIDATION.md.
  *
- *     sheet [--rows] [--fewest] [--parts] [--only TEXT] [--wrong MOST]
+ *     sheet [--rows] [--tracked] [--fewest] [--parts] [--only TEXT] [--wrong MOST]
  *
  * Each row (sheet_rows.c) is a run that somebody documented with its outcome.  The same plan is
  * costed here: model, data and tensor parallelism, sharding, micro-batch, length, recomputation,
@@ -224,9 +224,8 @@ static const struct topt_variant *variant_of(const struct sheet_row *r,
     for (int parts = r->tensor; parts > 1; parts /= s->mesh.size[cut])
         cut--;
     int zero = cut ? (int)r->zero : TOPT_ZERO_NONE, again = r->again == SHEET_BLOCKS;
-    while (i < s->nvariants &&
-           (s->variant[i].cut != cut || s->variant[i].zero != zero ||
-            s->variant[i].recompute != again))
+    while (i < s->nvariants && (s->variant[i].cut != cut || s->variant[i].zero != zero ||
+                                s->variant[i].recompute != again))
         i++;
     topt_fail(&err, TOPT_ERR_NOTFOUND, "%s does not have this plan", r->framework);
     if (i == s->nvariants)
@@ -281,16 +280,27 @@ static void cost(const struct sheet_row *r, const struct topt_costing *k,
     topt_audit_destroy(audit);
 }
 
-/* What single operators make again is not there while the loss runs either (shape.c, find_apart). */
-static void cost_by_operator(const struct sheet_row *r, struct topt_costing k,
-                             const struct topt_blocks *blocks, struct topt_strategy *s,
+/* What single operators make again is not there while the loss runs either; what they keep lies
+ * between what is kept where nothing recomputes and where everything does (shape.c, find_apart). */
+static void cost_by_operator(const struct sheet_row *r, struct topt_shape_search *shape,
+                             const struct topt_variant *v, struct topt_strategy *s,
                              struct weighed *w)
 {
+    struct topt_error err = {0};
+    struct topt_variant all = *v;
+    struct topt_costing k;
+    all.recompute = 1;
+    if (topt_shape_costing(shape, &all, &k, &err))
+        give_up(r->model->name, &err);
+    int late = k.settings->late_permille;
+    if (topt_shape_costing(shape, v, &k, &err))
+        give_up(r->model->name, &err);
     struct topt_settings settings = *k.settings;
-    flag(r, k.model, blocks, s);
+    settings.late_permille = late;
+    k.settings = &settings;
+    flag(r, k.model, &shape->micros->blocks, s);
     cost(r, &k, s, w);
     settings.apart_bytes += (int64_t)(0.9 * (double)w->cost.remade_bytes);
-    k.settings = &settings;
     cost(r, &k, s, w);
 }
 
@@ -304,7 +314,7 @@ static void weigh_shape(const struct sheet_row *r, struct topt_shape_search *s,
     if (topt_shape_costing(s, v, &k, &err))
         give_up(r->model->name, &err);
     if (by_operator(r))
-        cost_by_operator(r, k, &s->micros->blocks, plan, w);
+        cost_by_operator(r, s, v, plan, w);
     else
         cost(r, &k, plan, w);
     topt_strategy_destroy(plan);
@@ -444,7 +454,7 @@ static void print_parts(const struct weighed *w)
 }
 
 struct asked {
-    int rows, fewest, parts, most_wrong;
+    int rows, tracked, fewest, parts, most_wrong;
     const char *only;
 };
 
@@ -468,8 +478,7 @@ static int print_rows(const struct asked *a)
         if (!wanted(a, r))
             continue;
         struct weighed w = weigh(r);
-        int good = row_fits(&w) == (r->outcome == SHEET_FITS),
-            counts = !not_counted(r);
+        int good = row_fits(&w) == (r->outcome == SHEET_FITS), counts = !not_counted(r);
         n += counts;
         right += counts && good;
         fits += counts && r->outcome == SHEET_FITS;
@@ -484,6 +493,32 @@ static int print_rows(const struct asked *a)
         "%d of %d.\n\n",
         right_fits, fits, right - right_fits, n - fits);
     return n - right;
+}
+
+/* ---- held against PyTorch's memory tracker -------------------------------------------------- */
+
+static int print_tracked(const struct asked *a)
+{
+    int low = 0;
+    printf("## Held against PyTorch's own memory tracker\n\n"
+           "| model | GPUs | plan | tracker | predicted | error |\n"
+           "|---|---|---|---|---|---|\n");
+    for (int i = 0; i < sheet_ntracked; i++) {
+        const struct sheet_row *r = &sheet_tracked[i];
+        if (!wanted(a, r))
+            continue;
+        struct weighed w = weigh(r);
+        double gib = (double)w.cost.memory_bytes / GIB;
+        printf("| %s | %d | ", r->model->name, r->gpus);
+        print_plan(r);
+        printf(" | %.2f GiB | %.2f GiB | %+.1f %% |\n", r->gib, gib,
+               100 * (gib / r->gib - 1));
+        if (a->parts)
+            print_parts(&w);
+        low += gib < 0.98 * r->gib;
+    }
+    printf("\nSource: %s.\n\n", sheet_tracker);
+    return low;
 }
 
 /* ---- (b) the fewest GPUs ------------------------------------------------------------------- */
@@ -609,15 +644,19 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         a.rows |= !strcmp(argv[i], "--rows");
         a.fewest |= !strcmp(argv[i], "--fewest");
+        a.tracked |= !strcmp(argv[i], "--tracked");
         a.parts |= !strcmp(argv[i], "--parts");
         if (!strcmp(argv[i], "--only") && i + 1 < argc)
             a.only = argv[++i];
         else if (!strcmp(argv[i], "--wrong") && i + 1 < argc)
             a.most_wrong = atoi(argv[++i]);
     }
-    if (a.rows || !a.fewest)
-        wrong = print_rows(&a);
-    if (a.fewest || !a.rows)
+    int all = !a.rows && !a.tracked && !a.fewest;
+    if (a.rows || all)
+        wrong += print_rows(&a);
+    if (a.tracked || all)
+        wrong += print_tracked(&a);
+    if (a.fewest || all)
         print_all_fewest(&a);
     print_left_out();
     return wrong > a.most_wrong;

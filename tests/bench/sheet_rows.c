@@ -9,6 +9,7 @@
 
 enum {
     EAGER = TOPT_EAGER_OPERATORS | TOPT_EAGER_LOSS | TOPT_EAGER_OPTIMIZER,
+    TRAINER = TOPT_EAGER_OPERATORS | TOPT_EAGER_LOSS, /* its optimizer is one kernel */
     COMPILED = TOPT_EAGER_LOSS | TOPT_EAGER_OPTIMIZER,
     SCORES = EAGER | TOPT_EAGER_SCORES,
     MEGATRON = TOPT_EAGER_OPERATORS, /* its loss and optimizer are one kernel each */
@@ -68,6 +69,13 @@ static const struct sheet_model
          "\"intermediate_size\":8192,\"vocab_size\":128256,\"hidden_act\":\"silu\","
          "\"max_position_embeddings\":131072,\"tie_word_embeddings\":true}",
          3212749824},
+    qwen3_600m =
+        {"Qwen3 0.6B",
+         "{\"model_type\":\"qwen3\",\"hidden_size\":1024,\"num_hidden_layers\":28,"
+         "\"num_attention_heads\":16,\"num_key_value_heads\":8,\"head_dim\":128,"
+         "\"intermediate_size\":3072,\"vocab_size\":151936,\"hidden_act\":\"silu\","
+         "\"max_position_embeddings\":40960,\"tie_word_embeddings\":true}",
+         596049920},
     llama2_7b = {"Llama 2 7B", LLAMA(4096, 32, 32, 32, 11008, 32000), 6738415616},
     llama3_8b = {"Llama 3.1 8B", LLAMA(4096, 32, 32, 8, 14336, 128256), 8030261248},
     llama2_13b = {"Llama 2 13B", LLAMA(5120, 40, 40, 40, 13824, 32000), 13015864320},
@@ -558,6 +566,54 @@ const struct sheet_row sheet_rows[] = {
      OOM, .source = TITAN_405B},
 };
 const int sheet_nrows = (int)(sizeof sheet_rows / sizeof *sheet_rows);
+
+/* ---- as PyTorch's memory tracker has it ---------------------------------------------------- */
+
+const char sheet_tracker[] =
+    "torch 2.14.1 (torch.distributed._tools.mem_tracker) and transformers 5.12.1, "
+    "2026-11-22: whole models on a fake process group, fully_shard on each decoder "
+    "block and on the root, bf16 with f32 reduction on f32 parameters, attention as one "
+    "kernel, the second step; AdamW fused, which needs nothing more than its states "
+    "(with "
+    "foreach, which copies its shard, Llama 3.1 8B on 2 GPUs with blocks recomputed has "
+    "its "
+    "peak in the optimizer's step, 74.79 GiB)";
+
+#define TRACKED_AS(sharded, kept, n, times, size, length, makes, peak)                   \
+    ON_H100_80, PLAN(n, 8, sharded, size, times, length),                                \
+        .framework = "pytorch", .again = makes, .precision = SHEET_##kept,               \
+        .eager = TRAINER, .gib = peak, .seen = SHEET_ACTIVE
+#define TRACKED(of, n, size, length, makes, peak)                                        \
+    .model = &(of), TRACKED_AS(PARAM, MIXED, n, 1, size, length, makes, peak)
+
+const struct sheet_row sheet_tracked[] = {
+    {TRACKED(llama3_8b, 8, 1, 4096, SHEET_BLOCKS, 20.58)},
+    {TRACKED(llama3_8b, 8, 1, 4096, SHEET_NOTHING, 44.10)},
+    {TRACKED(llama3_8b, 2, 1, 4096, SHEET_BLOCKS, 64.72)},
+    {TRACKED(llama3_8b, 2, 1, 4096, SHEET_NOTHING, 77.75)},
+    {TRACKED(llama3_8b, 2, 4, 8192, SHEET_BLOCKS, 103.21)},
+    {TRACKED(llama3_8b, 64, 1, 4096, SHEET_BLOCKS, 10.76)},
+    {TRACKED(llama3_8b, 64, 1, 4096, SHEET_NOTHING, 34.28)},
+    {TRACKED(llama3_8b, 64, 1, 8192, SHEET_BLOCKS, 17.76)},
+    {.model = &llama3_8b,
+     TRACKED_AS(GRADIENT, MIXED, 8, 1, 1, 4096, SHEET_BLOCKS, 33.17),
+     .technique = "not resharded after forward"},
+    {.model = &llama3_8b, TRACKED_AS(PARAM, MIXED, 8, 2, 1, 4096, SHEET_BLOCKS, 24.32)},
+    {.model = &llama3_8b,
+     TRACKED_AS(PARAM, PURE_BF16, 8, 1, 1, 4096, SHEET_BLOCKS, 14.97)},
+    {TRACKED(llama3_8b, 8, 1, 2048, SHEET_BLOCKS, 20.34)},
+    {TRACKED(llama3_8b, 8, 1, 2048, SHEET_NOTHING, 28.84)},
+    {TRACKED(llama3_8b, 8, 1, 8192, SHEET_BLOCKS, 27.58)},
+    {TRACKED(llama3_8b, 8, 1, 8192, SHEET_NOTHING, 74.61)},
+    {TRACKED(llama3_8b, 8, 4, 4096, SHEET_BLOCKS, 41.57)},
+    {TRACKED(llama3_8b, 8, 4, 4096, SHEET_NOTHING, 135.63)},
+    {TRACKED(llama3_8b, 8, 4, 8192, SHEET_BLOCKS, 69.55)},
+    {TRACKED(qwen3_600m, 1, 4, 4096, SHEET_BLOCKS, 35.77)},
+    {TRACKED(qwen3_600m, 1, 4, 4096, SHEET_NOTHING, 65.60)},
+    {TRACKED(qwen3_600m, 8, 4, 4096, SHEET_NOTHING, 59.80)},
+    {TRACKED(llama3_70b, 64, 1, 4096, SHEET_BLOCKS, 32.07)},
+};
+const int sheet_ntracked = (int)(sizeof sheet_tracked / sizeof *sheet_tracked);
 
 /* ---- left out ------------------------------------------------------------------------------ */
 
