@@ -14,8 +14,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "answer.h"
 #include "hw_impl.h"
+#include "peak.h"
 #include "sheet_rows.h"
 #include "topt_lower.h"
 #include "topt_model.h"
@@ -258,8 +258,7 @@ static struct topt_strategy *plan_of(const struct sheet_row *r,
 /* ---- (a) does it fit? ---------------------------------------------------------------------- */
 
 struct weighed {
-    struct topt_strategy_cost cost;
-    int64_t peak; /* of the program that our runtime would run */
+    struct peak at;
     double limit; /* bytes of a GPU that tensors may take */
 };
 
@@ -268,40 +267,6 @@ static double limit_of(const struct sheet_row *r, const struct topt_request *q)
 {
     double gib = r->gpu_gib;
     return gib > 0 ? (gib - fmax(gib / 20, 1.5)) * GIB : (double)topt_request_limit(q);
-}
-
-static void cost(const struct sheet_row *r, const struct topt_costing *k,
-                 const struct topt_strategy *s, struct weighed *w)
-{
-    struct topt_error err = {0};
-    struct topt_audit *audit = topt_audit_create(k, &err);
-    if (!audit || topt_audit_strategy(audit, s, &w->cost, &w->peak, &err))
-        give_up(r->model->name, &err);
-    topt_audit_destroy(audit);
-}
-
-/* What single operators make again is not there while the loss runs either; what they keep lies
- * between what is kept where nothing recomputes and where everything does (shape.c, find_apart). */
-static void cost_by_operator(const struct sheet_row *r, struct topt_shape_search *shape,
-                             const struct topt_variant *v, struct topt_strategy *s,
-                             struct weighed *w)
-{
-    struct topt_error err = {0};
-    struct topt_variant all = *v;
-    struct topt_costing k;
-    all.recompute = 1;
-    if (topt_shape_costing(shape, &all, &k, &err))
-        give_up(r->model->name, &err);
-    int late = k.settings->late_permille;
-    if (topt_shape_costing(shape, v, &k, &err))
-        give_up(r->model->name, &err);
-    struct topt_settings settings = *k.settings;
-    settings.late_permille = late;
-    k.settings = &settings;
-    flag(r, k.model, &shape->micros->blocks, s);
-    cost(r, &k, s, w);
-    settings.apart_bytes += (int64_t)(0.9 * (double)w->cost.remade_bytes);
-    cost(r, &k, s, w);
 }
 
 static void weigh_shape(const struct sheet_row *r, struct topt_shape_search *s,
@@ -314,9 +279,12 @@ static void weigh_shape(const struct sheet_row *r, struct topt_shape_search *s,
     if (topt_shape_costing(s, v, &k, &err))
         give_up(r->model->name, &err);
     if (by_operator(r))
-        cost_by_operator(r, s, v, plan, w);
-    else
-        cost(r, &k, plan, w);
+        flag(r, k.model, &s->micros->blocks, plan);
+    peak_of(r->model->name, s, v, plan,
+            !by_operator(r)              ? PEAK_AS_VARIANT
+            : r->again == SHEET_PRODUCTS ? PEAK_PRODUCTS
+                                         : PEAK_OPERATORS,
+            &w->at);
     topt_strategy_destroy(plan);
 }
 
@@ -350,7 +318,7 @@ static struct weighed weigh(const struct sheet_row *r)
 
 static int row_fits(const struct weighed *w)
 {
-    return (double)w->cost.memory_bytes <= w->limit;
+    return (double)w->at.cost.memory_bytes <= w->limit;
 }
 
 /* ---- words --------------------------------------------------------------------------------- */
@@ -431,7 +399,7 @@ static void print_row(const struct sheet_row *r, const struct weighed *w)
         printf(", %.1f GiB%s", r->gib, seen_words(r->seen));
     const char *mark = fits == seen || not_counted(r) ? "" : "**";
     printf(" | %s%s, %.1f of %.1f GiB%s | ", mark, outcome_words(fits),
-           (double)w->cost.memory_bytes / GIB, w->limit / GIB, mark);
+           (double)w->at.cost.memory_bytes / GIB, w->limit / GIB, mark);
     if (r->technique)
         printf("%s; ", r->technique);
     if (not_counted(r))
@@ -444,13 +412,14 @@ static void print_parts(const struct weighed *w)
 {
     printf("   ");
     for (int c = 0; c < TOPT_CLASS_COUNT; c++)
-        if (w->cost.sum.class_bytes[c])
+        if (w->at.cost.sum.class_bytes[c])
             printf(" %s %.2f", topt_class_name((enum topt_class)c),
-                   (double)w->cost.sum.class_bytes[c] / GIB);
+                   (double)w->at.cost.sum.class_bytes[c] / GIB);
     printf(" remade-at-once %.2f transient %.2f crossing %d x %.2f; program's peak %.2f "
            "GiB\n",
-           (double)w->cost.remade_bytes / GIB, (double)w->cost.transient_cap / GIB,
-           w->cost.crossing, (double)w->cost.crossing_cap / GIB, (double)w->peak / GIB);
+           (double)w->at.cost.remade_bytes / GIB, (double)w->at.cost.transient_cap / GIB,
+           w->at.cost.crossing, (double)w->at.cost.crossing_cap / GIB,
+           (double)w->at.program / GIB);
 }
 
 struct asked {
@@ -508,7 +477,7 @@ static int print_tracked(const struct asked *a)
         if (!wanted(a, r))
             continue;
         struct weighed w = weigh(r);
-        double gib = (double)w.cost.memory_bytes / GIB;
+        double gib = (double)w.at.cost.memory_bytes / GIB;
         printf("| %s | %d | ", r->model->name, r->gpus);
         print_plan(r);
         printf(" | %.2f GiB | %.2f GiB | %+.1f %% |\n", r->gib, gib,
