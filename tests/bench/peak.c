@@ -52,8 +52,8 @@ static int64_t unread(const struct topt_costing *k, const struct topt_strategy *
     for (int i = 0; i < m->nops; i++) {
         const struct topt_op *op = &m->op[i];
         int tensor = op->operand[op->output].tensor;
-        if (!m->repeats[i] || s->config[i].recompute || strcmp(op->spec->name, "linear") ||
-            read_in_backward(m, tensor))
+        if (!m->repeats[i] || s->config[i].recompute ||
+            strcmp(op->spec->name, "linear") || read_in_backward(m, tensor))
             continue;
         struct topt_layout l = topt_value_layout(op, op->output, &s->config[i], k->mesh);
         bytes += topt_cost_block(k, tensor, &l);
@@ -80,8 +80,9 @@ static void by_operator(const char *what, struct topt_shape_search *shape,
     cost(what, &k, s, ret);
 }
 
-void peak_of(const char *what, struct topt_shape_search *shape, const struct topt_variant *v,
-             const struct topt_strategy *s, enum peak_again again, struct peak *ret)
+void peak_of(const char *what, struct topt_shape_search *shape,
+             const struct topt_variant *v, const struct topt_strategy *s,
+             enum peak_again again, struct peak *ret)
 {
     struct topt_costing k = costing(what, shape, v);
     struct topt_settings staying = *k.settings;

@@ -12,13 +12,14 @@ struct peak {
 /* What recomputation does beside what a variant says. */
 enum peak_again {
     PEAK_AS_VARIANT, /* all blocks or none */
-    PEAK_STAYING,    /* the same, and gradients are there all the time, as before PyTorch 2.0 */
-    PEAK_OPERATORS,  /* flagged by operator in the strategy */
-    PEAK_PRODUCTS    /* ... and the outputs of products that are kept are kept whether read or not */
+    PEAK_STAYING, /* the same, and gradients are there all the time, as before PyTorch 2.0 */
+    PEAK_OPERATORS, /* flagged by operator in the strategy */
+    PEAK_PRODUCTS /* ... and the outputs of products that are kept are kept whether read or not */
 };
 
 /* A strategy of a variant, costed as the planner does.  Exits with a line where that fails. */
-void peak_of(const char *what, struct topt_shape_search *shape, const struct topt_variant *v,
-             const struct topt_strategy *s, enum peak_again again, struct peak *ret);
+void peak_of(const char *what, struct topt_shape_search *shape,
+             const struct topt_variant *v, const struct topt_strategy *s,
+             enum peak_again again, struct peak *ret);
 
 #endif

@@ -438,8 +438,12 @@ static int print_rows(const struct asked *a)
     int n = 0, right = 0, fits = 0, right_fits = 0;
     printf(
         "## Public models: what fits\n\n"
-        "Memory is what tensors take at most, of what the driver and libraries leave of "
-        "the GPU.\n\n"
+        "The documented plan, costed by the row of its framework (`--framework`) as "
+        "`topt plan` counts it: what is\n"
+        "gathered, reduced and in flight, and the allocator's share. Of what the driver "
+        "and libraries leave of the\n"
+        "GPU; nothing is tuned to a row. Predictions that are not as documented are "
+        "bold.\n\n"
         "| model | GPUs | plan | documented | predicted | source |\n"
         "|---|---|---|---|---|---|\n");
     for (int i = 0; i < sheet_nrows; i++) {
@@ -470,6 +474,11 @@ static int print_tracked(const struct asked *a)
 {
     int low = 0;
     printf("## Held against PyTorch's own memory tracker\n\n"
+           "FSDP2's peak of tensors, without an allocator, and `memory_bytes` with the "
+           "allocator's share. An error above\n"
+           "0 says that more is predicted than there is: caps of what is in flight are "
+           "those of the largest operator,\n"
+           "rounded up to an eighth at most.\n\n"
            "| model | GPUs | plan | tracker | predicted | error |\n"
            "|---|---|---|---|---|---|\n");
     for (int i = 0; i < sheet_ntracked; i++) {
@@ -569,10 +578,13 @@ static void print_fewest(const struct sheet_row *r, const struct topt_model *m,
 
 static void print_all_fewest(const struct asked *a)
 {
-    printf("## Public models: the fewest GPUs\n\n"
-           "For the same batch, length, optimizer and recomputation or none; what is "
-           "done otherwise than\nthere stands in parentheses.\n\n"
-           "| model | batch, positions | they ran on |");
+    printf(
+        "## Public models: the fewest GPUs\n\n"
+        "`topt plan --framework ...` for the same batch and length, with no other "
+        "option; what is done\notherwise than there stands in parentheses. Where it is "
+        "fewer GPUs than they had, they wanted\nto be done sooner: the fewest is a "
+        "question of memory alone.\n\n"
+        "| model | batch, positions | they ran on |");
     for (int c = 0; c < CLUSTERS; c++)
         printf(" fewest on %s |", clusters[c]);
     printf(" source |\n|---|---|---|---|");

@@ -300,7 +300,7 @@ const struct sheet_row sheet_rows[] = {
     {WHISPER_ON(whisper_small, 16, 2), ON_V100_16},
     {WHISPER_ON(whisper_medium, 2, 16), ON_V100_16},
     {WHISPER_ON(whisper_small, 64, 1), ON_A100_40},
-    {WHISPER_ON(whisper_medium, 32, 1), ON_A100_40, .ask = 1},
+    {WHISPER_ON(whisper_medium, 32, 1), ON_A100_40},
     {.model = &t5_xl,
      ON_V100_16,
      FSDP(4, 4, 1, 1, 500),

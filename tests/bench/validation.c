@@ -525,8 +525,10 @@ static const char head[] =
     "\n"
     "Written by one command; nothing in it is typed by hand:\n"
     "\n"
-    "    cmake --build --preset release --target validation\n"
-    "    cd build/release/tests && ./validation ../../../docs/validation.svg \\\n"
+    "    cmake --build --preset release --target validation sheet\n"
+    "    cd build/release/tests && { ./validation ../../../docs/validation.svg && "
+    "./sheet; } "
+    "\\\n"
     "        >../../../docs/VALIDATION.md\n"
     "\n"
     "Each row is a run that others published, and the same plan costed by topt: their\n"
@@ -541,9 +543,14 @@ static const char head[] =
     "that\n"
     "the profile names; no number was fitted to a row or to a group. Errors are "
     "(predicted -\n"
-    "measured) / measured. Memory is what `memory_bytes` says: tensors, without the "
-    "driver's\n"
-    "context.\n"
+    "measured) / measured. Memory is what `memory_bytes` says for the framework that ran "
+    "it (`--framework`):\n"
+    "tensors and what its allocator can't use, without the driver's context.\n"
+    "\n"
+    "Further down: which documented runs of public models fit and which do not, peaks "
+    "held "
+    "against\n"
+    "PyTorch's own memory tracker, and the fewest GPUs beside what people ran on.\n"
     "\n"
     "![predicted against measured time of a step](validation.svg)\n"
     "\n";
@@ -559,7 +566,10 @@ static const char standing[] =
     "thought here. A profile measured on the cluster itself (`topt profile`) and\n"
     "`--overlap none` have neither question. What stands in the way of less than 5 % of "
     "all\n"
-    "memory: what an allocator loses in gaps, which published figures include.\n"
+    "memory: what an allocator loses in gaps, which published figures include in full, "
+    "and "
+    "predictions\n"
+    "with the twentieth that is not given back when memory runs out.\n"
     "\n";
 
 static const char tail[] =
@@ -575,7 +585,8 @@ static const char tail[] =
     "- The optimizer of Megatron-LM is one kernel, PyTorch's own is a dozen: `--eager` "
     "says\n"
     "  which, but not how often the host is too slow to start them.\n"
-    "- What an allocator loses in gaps.\n";
+    "- What an allocator loses in gaps, run by run.\n"
+    "\n";
 
 static const char columns[] =
     "| model | GPUs | plan | step, measured | predicted | error |";
