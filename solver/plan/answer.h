@@ -22,7 +22,8 @@ struct topt_micros {
         const struct topt_model *model;
         struct topt_model *owned; /* NULL for the request's own */
         struct topt_settings settings; /* without what is never in memory together */
-        /* What one device would make again of it, of a block of each kind and of all blocks; 0: not asked for yet. */
+        /* What one device would make again of it, of a block of each kind and of all blocks. */
+        int remade_known;
         int64_t remade, remade_all;
     } * at;
 };

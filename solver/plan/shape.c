@@ -252,7 +252,7 @@ static int remade_on_one(const struct topt_micros *m, struct topt_micro *t,
     int rc = !all || topt_mesh_init(&one, 1, 1, err) ||
              topt_recomputable(t->model, &m->blocks, &may, err) ||
              !(router = topt_router_create(m->request->hw, &one));
-    t->remade = t->remade_all = INT64_MAX;
+    int64_t least = INT64_MAX, of_all = 0;
     for (int keep = TOPT_HUB_DROP; keep <= TOPT_HUB_REMAKE && !rc; keep++) {
         struct topt_costing k = {t->model, m->request->hw, &one, &t->settings, router, NULL};
         struct topt_strategy_cost cost;
@@ -265,14 +265,17 @@ static int remade_on_one(const struct topt_micros *m, struct topt_micro *t,
         if (keep == TOPT_HUB_KEEP)
             continue;
         rc = topt_cost_strategy(&k, all, &cost, err);
-        if (!rc && cost.remade_bytes < t->remade) {
-            t->remade = cost.remade_bytes;
-            t->remade_all = cost.sum.class_bytes[TOPT_CLASS_REMADE];
+        if (!rc && cost.remade_bytes < least) {
+            least = cost.remade_bytes;
+            of_all = cost.sum.class_bytes[TOPT_CLASS_REMADE];
         }
     }
     topt_router_destroy(router);
     topt_strategy_destroy(all);
     free(may);
+    t->remade = least;
+    t->remade_all = of_all;
+    t->remade_known = !rc;
     return rc ? topt_wrap(err, "what is made again") : 0;
 }
 
@@ -370,7 +373,7 @@ static int find_apart(struct topt_shape_search *s, const struct topt_variant *v,
     double all = s->mesh.devices, tensor = all / (double)topt_data_ranks(&s->mesh, v->cut);
     if (s->space != TOPT_SPACE_UNIFORM || !topt_request_even(s->request))
         return 0;
-    if (!t->remade && remade_on_one(s->micros, t, err))
+    if (!t->remade_known && remade_on_one(s->micros, t, err))
         return -1;
     double remade = v->recompute ? 0.9 * (double)t->remade / all : 0, bytes = remade;
     if (x->gather == TOPT_GATHER_UNIT) {
