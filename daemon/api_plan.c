@@ -196,6 +196,8 @@ static struct reply plan_text(const json_t *answer)
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         add_line(&t, lines[i].key, json_object_get(answer, lines[i].field));
     add_uniform(&t, json_object_get(answer, "uniform"));
+    if (json_object_get(answer, "uniform"))
+        add_line(&t, "TOPT_ACCUMULATION", json_object_get(answer, "micro_batches"));
     if (t.oom)
         topt_text_fini(&t);
     return reply_owned(200, "text/plain; charset=utf-8", t.s);

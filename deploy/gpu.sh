@@ -191,7 +191,7 @@ fi
 train_both()
 {
     local plan=$out/plan.json text=$out/text device
-    "$tools/topt-solver" plan "$model" --hw h100-80-dgx --mode mini-time --gpus 1 -o "$plan" || return 1
+    "$tools/topt-solver" plan "$model" --hw h100-80-dgx --framework topt --precision f32 --gpus 1 -o "$plan" || return 1
     for i in $(seq 400); do
         echo "$i small crowds of numbers add themselves up over $((i * i % 97)) quiet machines."
     done >"$text"

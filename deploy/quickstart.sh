@@ -204,10 +204,10 @@ train() # LIMIT: submits, waits, and adds the job to 'jobs'
 {
     local job gpus nodes
     say
-    say "\$ sbatch --topt-mode=mini-parallelism --topt-model=gpt-small.json --topt-batch=$batch --topt-seq=$seq --topt-memory=$1 --topt-space=full train.sh"
+    say "\$ sbatch --topt-mode=mini-parallelism --topt-model=gpt-small.json --topt-batch=$batch --topt-seq=$seq --topt-memory=$1 --topt-framework=topt train.sh"
     job=$(STEPS=$steps sbatch --parsable --output="$state/job-%j.out" \
         --topt-mode=mini-parallelism --topt-model="$small" --topt-batch="$batch" \
-        --topt-seq="$seq" --topt-memory="$1" --topt-space=full "$here/train.sh" 2> >(tee "$logs/sbatch-$1.log" | sed 's/^/  /' >&2)) ||
+        --topt-seq="$seq" --topt-memory="$1" --topt-framework=topt "$here/train.sh" 2> >(tee "$logs/sbatch-$1.log" | sed 's/^/  /' >&2)) ||
         fail "sbatch refused the job"
     nodes=$(job_field "$job" NumNodes)
     gpus=$(job_field "$job" TresPerNode)
@@ -296,8 +296,7 @@ compare()
 
 large_curve()
 {
-    local options=(--hw "$large_hw" --batch 32 --seq 4096 --dtype bf16 --space uniform
-        --counts pow2 --max-gpus 256)
+    local options=(--hw "$large_hw" --batch 32 --seq 4096 --framework pytorch --max-gpus 256)
     title "6. Asking toptd about a larger model on a larger cluster"
     say "\$ topt client curve $(basename "$large") ${options[*]}"
     run_step "search" curve topt client curve "$large" "${options[@]}" ||

@@ -37,6 +37,7 @@ static const struct field fields[] = {
     FIELD("TOPT_FSDP", NUMBER, fsdp),
     FIELD("TOPT_RECOMPUTE", NUMBER, recompute),
     FIELD("TOPT_MICRO_BATCH", NUMBER, micro_batch),
+    FIELD("TOPT_ACCUMULATION", NUMBER, accumulation),
     FIELD("TOPT_WHY", TEXT, why),
     FIELD("ERROR", TEXT, error),
     FIELD("DESCRIPTION", TEXT, description),

@@ -17,8 +17,8 @@ struct topt_answer {
     int64_t memory_bytes, time_ns;
     /* Of a plan with one choice for the whole model ('dp' at least 1): data and tensor
      * parallel ranks, level of sharding 0..3, recomputation 0 or 1, samples that a rank takes
-     * at once.  'dp' 0: another plan. */
-    int64_t dp, tp, fsdp, recompute, micro_batch;
+     * at once, and how often a step does (0: not said).  'dp' 0: another plan. */
+    int64_t dp, tp, fsdp, recompute, micro_batch, accumulation;
     char why[512];
     char error[64], description[512], nearest[256];
 };

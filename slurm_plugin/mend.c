@@ -17,8 +17,9 @@ enum { VALUE_SIZE = 512 };
 /* "TOPT_<name>" in the job, "SLURM_TOPT_<name>" on the way.  PLAN is what a job hands to
  * `topt run`; PLAN_ID is the same id under its own name. */
 static const char *const names[] = {
-    "PLAN_ID", "PLAN", "GPUS", "NODES", "URL",       "GPUS_PER_NODE", "MEMORY_BYTES",
-    "TIME_NS", "DP",   "TP",   "FSDP",  "RECOMPUTE", "MICRO_BATCH"};
+    "PLAN_ID",       "PLAN",         "GPUS",        "NODES",        "URL",
+    "GPUS_PER_NODE", "MEMORY_BYTES", "TIME_NS",     "DP",           "TP",
+    "FSDP",          "RECOMPUTE",    "MICRO_BATCH", "ACCUMULATION", "TORCHRUN"};
 enum { NAMES = sizeof names / sizeof *names };
 
 static void set_both(const struct topt_env *env, const char *name, const char *value)
@@ -34,6 +35,16 @@ static void set_number(const struct topt_env *env, const char *name, int64_t val
     char text[24];
     snprintf(text, sizeof text, "%lld", (long long)value);
     set_both(env, name, text);
+}
+
+/* The arguments of torchrun; how several nodes meet is the script's to say. */
+static void set_torchrun(const struct topt_env *env, const struct topt_answer *plan)
+{
+    char text[80];
+    snprintf(text, sizeof text, "--nnodes=%lld --nproc-per-node=%lld%s",
+             (long long)plan->nodes, (long long)plan->gpus_per_node,
+             plan->nodes == 1 ? " --standalone" : "");
+    set_both(env, "TORCHRUN", text);
 }
 
 void topt_mend_plan(const struct topt_env *env, const struct topt_answer *plan,
@@ -53,6 +64,9 @@ void topt_mend_plan(const struct topt_env *env, const struct topt_answer *plan,
         set_number(env, "FSDP", plan->fsdp);
         set_number(env, "RECOMPUTE", plan->recompute);
         set_number(env, "MICRO_BATCH", plan->micro_batch);
+        if (plan->accumulation > 0)
+            set_number(env, "ACCUMULATION", plan->accumulation);
+        set_torchrun(env, plan);
     }
 }
 

@@ -84,8 +84,7 @@ static int load(struct topt_question *q, struct topt_error *err)
     if (!q->a.hw)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--hw is needed; `topt hw list` shows profiles");
-    if (topt_ask_batch(q, q->a.words.batch, err) ||
-        !(q->hw = topt_hw_load(q->a.hw, err)))
+    if (topt_ask_batch(q, q->a.words.batch, err) || !(q->hw = topt_hw_load(q->a.hw, err)))
         return -1;
     q->r.hw = q->hw;
     if (!topt_request_complete(&q->r, err))

@@ -66,11 +66,11 @@ struct topt_question {
 
 /* Which strategies there are. */
 #define ASK_SPACE                                                                        \
-    {"space", TOPT_OPT_STRING, ASK_WORD(space), "NAME",                                    \
+    {"space", TOPT_OPT_STRING, ASK_WORD(space), "NAME",                                  \
      "auto, full, canonical or uniform"},                                                \
-        {"blocks", TOPT_OPT_STRING, ASK_WORD(blocks), "NAME",                              \
+        {"blocks", TOPT_OPT_STRING, ASK_WORD(blocks), "NAME",                            \
          "repeated blocks choose auto, free or alike"},                                  \
-        {"factors", TOPT_OPT_STRING, ASK_WORD(factors), "LIST",                            \
+        {"factors", TOPT_OPT_STRING, ASK_WORD(factors), "LIST",                          \
          "zero,recompute,micro or all, none, auto"},                                     \
         {"micro-batches", TOPT_OPT_COUNT, ASK_AT(micro), "N", "just so many a step"},    \
         {"tensor-parallel", TOPT_OPT_FLAG, ASK_WORD(tensor_parallel), "",                \
@@ -87,7 +87,7 @@ struct topt_question {
 
 #define ASK_ALGORITHM                                                                    \
     {                                                                                    \
-        "algorithm", TOPT_OPT_STRING, ASK_WORD(algorithm), "NAME",                         \
+        "algorithm", TOPT_OPT_STRING, ASK_WORD(algorithm), "NAME",                       \
             "search, or another system's way (default ft)"                               \
     }
 
@@ -134,7 +134,8 @@ struct topt_question {
 int topt_ask_batch(struct topt_question *q, int64_t batch,
                    struct topt_error *err) TOPT_MUST_CHECK;
 int topt_ask(struct topt_question *q, const struct topt_option *table, const char *usage,
-             const char *framework, int argc, char **argv, struct topt_error *err) TOPT_MUST_CHECK;
+             const char *framework, int argc, char **argv,
+             struct topt_error *err) TOPT_MUST_CHECK;
 void topt_ask_fini(struct topt_question *q);
 /* From here on the search may take long: a terminal is told, until topt_watch_stop(). */
 void topt_ask_watch(struct topt_question *q);

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "ask.h"
+#include "batches.h"
+#include "show_plan.h"
 #include "topt_search_cmd.h"
 #include "topt_text.h"
 
@@ -19,10 +21,12 @@ static const struct topt_option plan_options[] = {
      "how many; profiling takes a list"},
     {"max-gpus", TOPT_OPT_COUNT, ASK_AT(max_gpus), "N", "at most so many"},
     {"counts", TOPT_OPT_STRING, ASK_WORD(counts), "whole|pow2|any",
-     "numbers of GPUs that are tried: divisors of a node and whole nodes (default), powers "
+     "numbers of GPUs that are tried: divisors of a node and whole nodes (default), "
+     "powers "
      "of two, or any"},
     {"min-efficiency", TOPT_OPT_REAL, ASK_AT(min_efficiency), "E",
-     "mini-parallelism: the most GPUs that keep this share (0 to 1) of the best speed a GPU"},
+     "mini-parallelism: the most GPUs that keep this share (0 to 1) of the best speed a "
+     "GPU"},
     {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "profiling: draw the curve there"},
     ASK_JOB,
     ASK_SPACE,
@@ -64,148 +68,6 @@ static int write_svg(char *svg, const char *path, struct topt_error *err)
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 
-enum { COLUMNS = 80, INDENT = 11 };
-
-/* A line of words under a heading of the answer, folded. */
-static void show_words(const char *heading, const char *text)
-{
-    struct topt_text t = {0};
-    topt_text_fold(&t, text, strlen(text), INDENT, COLUMNS);
-    printf("  %-8s %s\n", heading, t.s ? t.s : "");
-    topt_text_fini(&t);
-}
-
-/* What memory consists of, without what there is none of. */
-static void show_parts(const json_t *parts)
-{
-    char part[64], x[32];
-    const char *key;
-    json_t *value;
-    int column = INDENT;
-    printf("%*s", INDENT, "");
-    json_object_foreach((json_t *)parts, key, value)
-    {
-        if (!json_integer_value(value))
-            continue;
-        int n = snprintf(part, sizeof part, "%s %s", key,
-                         topt_show_bytes(json_integer_value(value), x, sizeof x));
-        if (column > INDENT && column + n + 2 > COLUMNS) {
-            printf(",\n%*s", INDENT, "");
-            column = INDENT;
-        }
-        column += printf("%s%s", column > INDENT ? ", " : "", part);
-    }
-    printf("\n");
-}
-
-static void show_memory(const json_t *a)
-{
-    char x[32], y[32], z[32];
-    const json_t *band = json_object_get(json_object_get(a, "band"), "memory");
-    printf("  memory   %s a GPU at most, %s at the program's peak; limit %s\n",
-           topt_show_bytes(topt_cli_whole(a, "memory_bytes"), x, sizeof x),
-           topt_show_bytes(topt_cli_whole(a, "peak_bytes"), y, sizeof y),
-           topt_show_bytes(topt_cli_whole(a, "memory_limit"), z, sizeof z));
-    printf("           on the device %s to %s, context and libraries included\n",
-           topt_show_bytes(topt_cli_whole(band, "low_bytes"), x, sizeof x),
-           topt_show_bytes(topt_cli_whole(band, "high_bytes"), y, sizeof y));
-    show_parts(json_object_get(a, "memory_parts"));
-}
-
-static void show_time(const json_t *a)
-{
-    char x[32], y[32], z[32];
-    const char *key;
-    json_t *value;
-    const json_t *band = json_object_get(json_object_get(a, "band"), "time");
-    int64_t all = topt_cli_whole(a, "time_ns");
-    printf("  time     %s a step: %s computing, %s on the network\n",
-           topt_show_ns(all, x, sizeof x),
-           topt_show_ns(topt_cli_whole(a, "compute_ns"), y, sizeof y),
-           topt_show_ns(topt_cli_whole(a, "network_ns"), z, sizeof z));
-    printf("           %s to %s, resting on",
-           topt_show_ns(topt_cli_whole(band, "low_ns"), x, sizeof x),
-           topt_show_ns(topt_cli_whole(band, "high_ns"), y, sizeof y));
-    json_object_foreach(json_object_get(band, "rests_on_ns"), key,
-                        value) if (json_integer_value(value))
-        printf(" %s %.0f %%", key,
-               100.0 * (double)json_integer_value(value) / (double)(all ? all : 1));
-    printf("\n");
-}
-
-/* How good an answer is known to be, where it is not exact. */
-static void show_claim(const json_t *a)
-{
-    enum { SHOWN = 6 };
-    const json_t *epsilon = json_object_get(a, "epsilon"),
-                 *decided = json_object_get(a, "heuristic");
-    if (json_is_true(json_object_get(a, "stopped")))
-        printf("  stopped  before the search was finished: this is the best so far\n");
-    if (json_is_null(epsilon))
-        printf("  proven   nothing: faster ones may be anywhere\n");
-    else if (json_number_value(epsilon) > 0)
-        printf("  proven   times at most %.3g %% above the best\n",
-               100 * json_number_value(epsilon));
-    else if (json_is_true(json_object_get(a, "stopped")))
-        printf("  proven   none is faster%s\n", decided ? ", with what was decided" : "");
-    size_t n = json_array_size(decided);
-    for (size_t i = 0; i < n && i < SHOWN; i++)
-        printf("%s%s", i ? ", " : "  decided  by heuristic: ",
-               json_string_value(json_array_get(decided, i)));
-    if (n > SHOWN)
-        printf(" and %zu more", n - SHOWN);
-    if (n > 0)
-        printf("\n");
-}
-
-static void show_plan(const json_t *a)
-{
-    const json_t *uniform = json_object_get(a, "uniform");
-    if (!json_is_true(json_object_get(a, "feasible"))) {
-        printf("%s: %s\n",
-               json_is_null(json_object_get(a, "feasible")) ? "undecided" : "infeasible",
-               topt_cli_words(a, "why"));
-        return;
-    }
-    printf("%lld GPU%s (%lld node%s of %lld): %s\n", (long long)topt_cli_whole(a, "gpus"),
-           topt_cli_whole(a, "gpus") > 1 ? "s" : "",
-           (long long)topt_cli_whole(a, "nodes"),
-           topt_cli_whole(a, "nodes") > 1 ? "s" : "",
-           (long long)topt_cli_whole(a, "gpus_per_node"), topt_cli_words(a, "strategy"));
-    show_words("why", topt_cli_words(a, "why"));
-    show_memory(a);
-    show_time(a);
-    if (uniform)
-        printf("  uniform  dp %lld, tp %lld, ZeRO %lld, recomputation %s, %lld samples a "
-               "micro-batch of a rank\n",
-               (long long)topt_cli_whole(uniform, "dp"),
-               (long long)topt_cli_whole(uniform, "tp"),
-               (long long)topt_cli_whole(uniform, "zero"),
-               json_is_true(json_object_get(uniform, "recompute")) ? "on" : "off",
-               (long long)topt_cli_whole(uniform, "micro_batch"));
-    printf("  space    %s, %s; %lld configurations, %lld layouts, %lld edge entries\n",
-           topt_cli_words(a, "space"),
-           json_is_true(json_object_get(a, "exact")) ? "exact" : "not exact",
-           (long long)topt_cli_whole(a, "configs"),
-           (long long)topt_cli_whole(a, "layouts"),
-           (long long)topt_cli_whole(a, "edge_entries"));
-    show_claim(a);
-    printf("  plan     %s\n", topt_cli_words(a, "plan_id"));
-}
-
-/* What who runs the plan should know of the model. */
-static void show_notes(const struct topt_model *m)
-{
-    if (m->note)
-        show_words("note", m->note);
-    if (m->plan_only) {
-        struct topt_text t = {0};
-        topt_text_add(&t, "not possible: no operator computes %s", m->plan_only);
-        show_words("run", t.s ? t.s : "");
-        topt_text_fini(&t);
-    }
-}
-
 static int put_answer(const struct topt_question *q, const json_t *answer,
                       struct topt_error *err)
 {
@@ -219,8 +81,15 @@ static int put_answer(const struct topt_question *q, const json_t *answer,
             printf("stopped early: counts are missing, or not the fastest\n");
         return 0;
     }
-    show_plan(answer);
-    show_notes(q->model);
+    if (q->nbatch > 1) {
+        topt_show_question(answer);
+        topt_show_rows(json_object_get(answer, "batches"), 1);
+        return 0;
+    }
+    if (q->batch_auto)
+        topt_show_rows(json_object_get(answer, "tried"), 1);
+    topt_show_plan(answer, q->a.output);
+    topt_show_notes(q->model);
     return 0;
 }
 
@@ -233,12 +102,29 @@ static int exit_of(const json_t *answer)
                                     : topt_err_exit(TOPT_ERR_INFEASIBLE);
 }
 
+/* One batch, several, or the one that fills a GPU. */
+static int ask_batches(struct topt_question *q, json_t **ret, struct topt_error *err)
+{
+    int several = q->nbatch > 1 || q->batch_auto;
+    if (several && q->r.mode == TOPT_PROFILING)
+        return topt_fail(err, TOPT_ERR_USAGE, "--mode profiling takes one --batch");
+    if (q->nbatch > 1 && q->a.output)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "-o writes one plan; give --batch the one that you choose");
+    return q->batch_auto ? topt_batches_fill(q, ret, err)
+           : several     ? topt_batches_compare(q, ret, err)
+                         : topt_plan(&q->r, ret, err);
+}
+
 int topt_cmd_plan(int argc, char **argv)
 {
     static const char usage[] =
-        "topt plan MODEL --hw HW --mode MODE [options]\n"
-        "mini-parallelism: the fewest GPUs that fit, and the fastest plan for them.\n"
-        "mini-time: the fastest plan for --gpus N.  profiling: time against GPUs.";
+        "topt plan MODEL --hw HW [--batch N] [--seq N] [options]\n"
+        "How many GPUs a training job needs, and the best strategy for them.\n"
+        "Without more: the fewest GPUs that fit, beside them the knee and the fastest.\n"
+        "--gpus N: the fastest plan on so many.  --batch N,N...: batches side by side;\n"
+        "--batch auto: the one that fills a GPU.  --mode profiling: every number of "
+        "GPUs.";
     struct topt_question q;
     struct topt_error err = {0};
     json_t *answer = NULL;
@@ -259,9 +145,9 @@ int topt_cmd_plan(int argc, char **argv)
         q.r.stop = topt_stop_after(q.a.seconds);
     if (!rc)
         topt_ask_watch(&q);
-    rc = rc ? rc : topt_plan(&q.r, &answer, &err);
+    rc = rc ? rc : ask_batches(&q, &answer, &err);
     topt_watch_stop(&q.watch);
-    int status = q.r.mode == TOPT_PROFILING ? 0 : exit_of(answer);
+    int status = q.r.mode == TOPT_PROFILING || q.nbatch > 1 ? 0 : exit_of(answer);
     json_t *document =
         q.r.mode == TOPT_PROFILING ? answer : json_object_get(answer, "plan");
     if (!rc && q.a.output && !status)
@@ -325,7 +211,7 @@ int topt_cmd_frontier(int argc, char **argv)
     } else if (!rc) {
         char *plot = topt_plot_frontier(doc, topt_cli_width());
         fputs(plot ? plot : "", stdout);
-        show_claim(doc);
+        topt_show_claim(doc);
         free(plot);
     }
     if (!rc)

@@ -6,6 +6,7 @@ int topt_cmd_plan(int argc, char **argv);
 int topt_cmd_frontier(int argc, char **argv);
 int topt_cmd_compare(int argc, char **argv);
 int topt_cmd_explain(int argc, char **argv);
+int topt_cmd_launch(int argc, char **argv);
 int topt_cmd_evaluate(int argc, char **argv);
 int topt_cmd_sample(int argc, char **argv);
 int topt_cmd_costgraph(int argc, char **argv);

@@ -19,6 +19,7 @@ static const struct {
     {"inspect", "topt-solver", "operators, parameters, flops and bytes of a model"},
     {"import", "topt-solver", "turn a model into topt's own document"},
     {"explain", "topt-solver", "a plan in words"},
+    {"launch", "topt-solver", "a plan as another framework's command or files"},
     {"evaluate", "topt-solver", "what a given plan costs, by part and by operator"},
     {"sample", "topt-solver", "random valid plans"},
     {"costgraph", "topt-solver", "the bare combinatorial problem of a model"},

@@ -15,7 +15,7 @@ static const struct {
     {"sample", topt_cmd_sample},   {"costgraph", topt_cmd_costgraph},
     {"compare", topt_cmd_compare}, {"solve", topt_cmd_solve},
     {"hw", topt_cmd_hw},           {"import", topt_cmd_import},
-    {"inspect", topt_cmd_inspect},
+    {"inspect", topt_cmd_inspect}, {"launch", topt_cmd_launch},
 };
 
 /* What was printed has to have arrived: on a full disk nothing was answered. */

@@ -382,8 +382,8 @@ static int cost_kept(const struct edge *e, struct topt_edge_alternative *a)
         return 2;
     }
     int64_t again = to->out_bytes + to->others_bytes + e->there->transient_bytes;
-    b->transient = larger(larger(a->transient, again),
-                          to->op_bytes + to->apart_bytes + e->after);
+    b->transient =
+        larger(larger(a->transient, again), to->op_bytes + to->apart_bytes + e->after);
     return 2;
 }
 

@@ -382,9 +382,9 @@ const char *topt_gather_name(enum topt_gather g)
 
 const char *topt_class_name(enum topt_class c)
 {
-    static const char *const name[] = {"parameters", "gradients",    "optimizer",
-                                       "data",       "buffers",      "activations",
-                                       "recomputed", "transient",    "communication"};
+    static const char *const name[] = {"parameters", "gradients", "optimizer",
+                                       "data",       "buffers",   "activations",
+                                       "recomputed", "transient", "communication"};
     return (unsigned)c < TOPT_CLASS_COUNT ? name[c] : "unknown";
 }
 

@@ -211,9 +211,7 @@ int topt_param_init(const struct topt_fragments *f, int op, int operand,
                        state, b))
             return -1;
     /* The master copy in f32 has the last place, whatever the optimizer keeps. */
-    return has_master(f->settings)
-               ? init_state(f, op, operand, 2, NUMBERS, state, b)
-               : 0;
+    return has_master(f->settings) ? init_state(f, op, operand, 2, NUMBERS, state, b) : 0;
 }
 
 int topt_fragment_begin(const struct topt_fragments *f, int op,
@@ -377,11 +375,8 @@ static struct gathered gathered_of(const struct topt_fragments *f, int op, int o
 /* Of all parameters 'pool' numbers at most. */
 static int64_t pooled(const struct topt_fragments *f, int64_t bytes, int64_t pool)
 {
-    struct topt_model_stats all;
-    topt_model_stats(f->model, &all);
-    return all.parameters > pool
-               ? (int64_t)((double)bytes * (double)pool / (double)all.parameters)
-               : bytes;
+    double all = f->model->parameters;
+    return all > (double)pool ? (int64_t)((double)bytes * (double)pool / all) : bytes;
 }
 
 static int64_t held_in_pools(const struct topt_fragments *f, struct gathered g)

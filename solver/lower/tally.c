@@ -335,8 +335,8 @@ struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t, int op)
     struct topt_fragment_cost c = t->cost;
     for (int i = 0; i < TOPT_CLASS_COUNT; i++)
         c.class_bytes[i] = topt_weigh_bytes(t->k, (enum topt_class)i, c.class_bytes[i]);
-    c.transient_bytes = topt_apart(topt_in_flight(t->k, c.transient_bytes),
-                                   topt_apart_bytes(t->k, op));
+    c.transient_bytes =
+        topt_apart(topt_in_flight(t->k, c.transient_bytes), topt_apart_bytes(t->k, op));
     c.class_bytes[TOPT_CLASS_KEPT] +=
         topt_weights[t->k->settings->accounting].output * t->output_bytes;
     return c;

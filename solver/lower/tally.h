@@ -100,8 +100,7 @@ static inline int64_t topt_apart(int64_t transient, int64_t apart)
 /* Bytes that wait. */
 static inline int64_t topt_in_flight(const struct topt_costing *k, int64_t bytes)
 {
-    return topt_with_allocator(k,
-                               bytes * topt_weights[k->settings->accounting].flight);
+    return topt_with_allocator(k, bytes * topt_weights[k->settings->accounting].flight);
 }
 
 #endif

@@ -87,8 +87,8 @@ struct topt_settings {
      * and adds the gradients up; at least 1. */
     int64_t micro_batches;
     int gradient_f32; /* bf16: gradients of parameters are added up in f32 */
-    int state_bf16;   /* bf16: no master copy in f32, and what the optimizer keeps is bf16 too */
-    int shard_f32;    /* bf16: a sharded parameter rests as its f32 master copy alone */
+    int state_bf16; /* bf16: no master copy in f32, and what the optimizer keeps is bf16 too */
+    int shard_f32; /* bf16: a sharded parameter rests as its f32 master copy alone */
     enum topt_gather gather;
     int64_t pool_numbers;   /* POOL: parameters gathered at once, at most */
     int64_t bucket_numbers; /* POOL: gradients in a bucket that is reduced */

@@ -336,6 +336,8 @@ int topt_model_finish(struct topt_model *m, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "the model has no loss (such as cross_entropy)");
     m->vocab = m->op[m->loss].count[2];
+    for (int i = 0; i < m->nops; i++)
+        m->parameters += topt_op_parameters(&m->op[i]);
     return topt_model_find_repeats(m, err);
 }
 

@@ -481,6 +481,7 @@ static inline int topt_operand_rank(const struct topt_op *op, int operand)
 struct topt_model {
     const char *name;
     int64_t batch, seq, vocab;
+    double parameters; /* numbers, of a finished model */
     int nops, ntensors;
     struct topt_op *op;
     struct topt_tensor *tensor;

@@ -6,7 +6,8 @@
 
 struct topt_alternatives {
     json_t *points; /* those of a curve, of the counts that fit */
-    json_t *named;  /* the fewest, the knee and the fastest, ascending; one that is several once */
+    json_t *
+        named; /* the fewest, the knee and the fastest, ascending; one that is several once */
 };
 
 /* Solve the counts (ascending, the first fits) and name those that people book.  'why': of the first.  Always followed by

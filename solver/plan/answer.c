@@ -79,6 +79,7 @@ static int write_checked(struct topt_shape_search *s, const struct topt_best *b,
                                 .space = b->space,
                                 .alike = b->alike,
                                 .variant = &best->variant,
+                                .framework = r->framework,
                                 .algorithm = r->algorithm,
                                 .mode = topt_mode_name(r->mode),
                                 .why = why,
@@ -99,7 +100,7 @@ static int write_checked(struct topt_shape_search *s, const struct topt_best *b,
 }
 
 int topt_answer_write(struct topt_micros *m, const struct topt_best *b, const char *why,
-                        json_t **ret, struct topt_error *err)
+                      json_t **ret, struct topt_error *err)
 {
     struct topt_shape_search s;
     int rc =
@@ -121,7 +122,7 @@ static int no_plan(const struct topt_request *r, enum topt_fits fits, const char
 }
 
 int topt_answer_unfinished(const struct topt_request *r, int64_t gpus, json_t **ret,
-                      struct topt_error *err)
+                           struct topt_error *err)
 {
     char why[200];
     snprintf(
@@ -162,8 +163,11 @@ static int none_at_all(const struct topt_request *r, const struct topt_best *b,
 {
     char why[120];
     if (topt_best_fits(b) == TOPT_FITS_NOT)
-        return topt_fail(err, TOPT_ERR_INFEASIBLE, "no plan for %lld GPUs in this space",
-                         (long long)gpus);
+        return topt_fail(
+            err, TOPT_ERR_INFEASIBLE,
+            "no plan for %lld GPUs in this space: nothing splits the model into "
+            "parts for as many",
+            (long long)gpus);
     snprintf(
         why, sizeof why,
         "no plan was found for %lld GPUs, as operators were decided by heuristic; give "
@@ -207,7 +211,7 @@ static int too_heavy(const struct topt_request *r, const struct topt_best *b,
 }
 
 int topt_answer_infeasible(struct topt_micros *m, int64_t gpus, int doubt, json_t **ret,
-                      struct topt_error *err)
+                           struct topt_error *err)
 {
     const struct topt_request *r = m->request;
     struct topt_best b;
@@ -255,6 +259,9 @@ static int mini_time(struct topt_micros *m, json_t **ret, struct topt_error *err
     if (!b.found) {
         int gave_up = b.stopped;
         topt_best_fini(&b);
+        if (m->tensor > TOPT_TENSOR_NODE)
+            m->tensor =
+                TOPT_TENSOR_NODE; /* a model spread over nodes whole is no answer to that */
         if (!gave_up && !topt_count_shares(m, r->gpus, nearest))
             return topt_answer_unshared(m, r->gpus, nearest, ret, err);
         return gave_up ? topt_answer_unfinished(r, r->gpus, ret, err)
@@ -269,6 +276,40 @@ static int mini_time(struct topt_micros *m, json_t **ret, struct topt_error *err
     return rc;
 }
 
+/* Factors that were not searched, and how to ask for them; NULL: none were left out.  Freed by the caller. */
+static char *left_out(const struct topt_request *r, const json_t *answer)
+{
+    static const char *const names[] = {"sharding over replicas (ZeRO, FSDP)",
+                                        "recomputation", "micro-batches"};
+    int64_t gpus = json_integer_value(json_object_get(answer, "gpus"));
+    enum topt_space space = topt_space_resolve(r->space, gpus ? (int)gpus : (int)r->gpus);
+    int missing = TOPT_FACTORS_ALL & ~topt_request_factors(r, space);
+    struct topt_text t = {0};
+    if (r->micro_batches)
+        missing &= ~TOPT_FACTOR_MICRO;
+    for (int i = 0; i < 3 && !r->algorithm; i++)
+        if (missing >> i & 1)
+            topt_text_add(&t, "%s%s", t.len ? ", " : "", names[i]);
+    if (t.len)
+        topt_text_add(&t, " (--factors all searches them)");
+    return t.s;
+}
+
+/* What it answers; what a script has to do for it. */
+static void put_question(const struct topt_request *r, json_t *answer)
+{
+    const json_t *uniform = json_object_get(answer, "uniform");
+    json_object_set_new(answer, "job", topt_request_job(r));
+    json_object_set_new(answer, "assumed", topt_request_assumed(r));
+    char *without = left_out(r, answer);
+    if (without)
+        json_object_set_new(answer, "left_out", json_string(without));
+    free(without);
+    if (r->framework && r->framework->tensor_needs &&
+        json_integer_value(json_object_get(uniform, "tp")) > 1)
+        json_object_set_new(answer, "needs", json_string(r->framework->tensor_needs));
+}
+
 int topt_plan(const struct topt_request *r, json_t **ret, struct topt_error *err)
 {
     struct topt_micros m;
@@ -280,5 +321,7 @@ int topt_plan(const struct topt_request *r, json_t **ret, struct topt_error *err
     int rc = r->mode == TOPT_MINI_TIME ? mini_time(&m, ret, err)
                                        : topt_answer_fewest(&m, ret, err);
     topt_micros_fini(&m);
+    if (!rc)
+        put_question(r, *ret);
     return rc;
 }

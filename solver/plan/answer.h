@@ -11,8 +11,10 @@
 /* The models of a request by number of micro-batches, made when asked for. */
 struct topt_micros {
     const struct topt_request *request;
-    enum topt_tensor_where tensor;   /* where tensor parallelism of the uniform space may lie now */
-    int64_t parameters;        /* numbers */
+    enum topt_tensor_where
+        tensor;         /* where tensor parallelism of the uniform space may lie now */
+    int64_t heads;      /* tensor parallelism divides it; 0: no attention */
+    int64_t parameters; /* numbers */
     double activation_bytes;   /* that backward reads, of the whole batch */
     struct topt_blocks blocks; /* of all of them */
     int64_t work;              /* of searches so far */
@@ -20,7 +22,7 @@ struct topt_micros {
     struct topt_micro {
         int64_t batches;
         const struct topt_model *model;
-        struct topt_model *owned; /* NULL for the request's own */
+        struct topt_model *owned;      /* NULL for the request's own */
         struct topt_settings settings; /* without what is never in memory together */
         /* What one device would make again of it, of a block of each kind and of all blocks. */
         int remade_known;
@@ -47,7 +49,10 @@ struct topt_shape_search {
     const struct topt_algorithm *algorithm; /* of another system, or NULL */
     enum topt_space space;
     int alike, factors;
-    struct topt_settings settings; /* of the variant that is costed now */
+    struct topt_variant_settings { /* those of variants that were costed; owned */
+        struct topt_settings settings;
+        struct topt_variant_settings *next;
+    } * settings;
     int nvariants;
     struct topt_variant *variant;
     struct topt_problem_stats stats;
@@ -64,6 +69,11 @@ int topt_shape_open(struct topt_shape_search *s, struct topt_micros *m, int node
                     int per_node, enum topt_goal goal,
                     struct topt_error *err) TOPT_MUST_CHECK;
 void topt_shape_close(struct topt_shape_search *s);
+/* What uniform strategies of another framework never have in memory together, into the variant: what backward makes again,
+ * and a block's gradients on their way, are not there while an operator outside of blocks runs (the head and the loss,
+ * which take most at once); in a step of one micro-batch no gradients are. */
+int topt_shape_apart(struct topt_shape_search *s, struct topt_variant *v,
+                     struct topt_error *err) TOPT_MUST_CHECK;
 /* What costs of a variant are taken with; borrows from the shape. */
 int topt_shape_costing(struct topt_shape_search *s, const struct topt_variant *v,
                        struct topt_costing *ret, struct topt_error *err) TOPT_MUST_CHECK;

@@ -14,13 +14,6 @@ static int no_memory(struct topt_error *err)
     return topt_fail(err, TOPT_ERR_NOMEM, "no memory for checking strategies");
 }
 
-/* Is what our runtime's program needs bounded by what is charged?  Where another framework never has things together that
- * the program has, it need not be. */
-static int bounds_program(const struct topt_settings *s)
-{
-    return s->accounting == TOPT_ACCOUNTING_RUN && !s->apart_bytes && !s->late_permille;
-}
-
 /* Is that what the search says, and does the program fit in it? */
 static int hold(const struct topt_costing *k, const struct topt_strategy_cost *cost,
                 int64_t peak, int64_t memory_bytes, int64_t time_ns,
@@ -32,7 +25,9 @@ static int hold(const struct topt_costing *k, const struct topt_strategy_cost *c
             "check: the search says %lld bytes, %lld ns; the plan costs %lld, %lld",
             (long long)memory_bytes, (long long)time_ns, (long long)cost->memory_bytes,
             (long long)cost->time_ns);
-    if (bounds_program(k->settings) && peak > memory_bytes)
+    /* Of a system that gathers otherwise the program of our runtime says nothing. */
+    if (k->settings->accounting == TOPT_ACCOUNTING_RUN &&
+        k->settings->gather == TOPT_GATHER_OPERATOR && peak > memory_bytes)
         return topt_fail(err, TOPT_ERR_INTERNAL,
                          "check: the program needs %lld bytes, the plan says %lld",
                          (long long)peak, (long long)memory_bytes);
@@ -122,7 +117,8 @@ struct shapes {
         struct topt_shape_search s;
         struct open_checker {
             struct checker *checker;
-            int64_t micro_batches;
+            int64_t micro_batches, apart_bytes;
+            int late_permille;
             struct open_checker *next;
         } * checkers;
         struct open_shape *next;
@@ -153,7 +149,8 @@ static struct checker *checker_of(struct open_shape *o, const struct topt_varian
 {
     struct topt_costing k;
     for (struct open_checker *c = o->checkers; c; c = c->next)
-        if (c->micro_batches == v->micro_batches)
+        if (c->micro_batches == v->micro_batches && c->apart_bytes == v->apart_bytes &&
+            c->late_permille == v->late_permille)
             return c->checker;
     if (topt_shape_costing(&o->s, v, &k, err))
         return NULL;
@@ -163,6 +160,8 @@ static struct checker *checker_of(struct open_shape *o, const struct topt_varian
         return NULL;
     }
     c->micro_batches = v->micro_batches;
+    c->apart_bytes = v->apart_bytes;
+    c->late_permille = v->late_permille;
     c->next = o->checkers;
     o->checkers = c;
     c->checker = checker_create(&k, err);

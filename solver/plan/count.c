@@ -13,9 +13,9 @@ enum { MAX_DEVICES = 1 << 14 };
 static int is_whole(const struct topt_hw *hw, int64_t gpus)
 {
     int per_node = topt_hw_gpus_per_node(hw);
-    return gpus <= per_node ? per_node % gpus == 0
-                            : gpus % per_node == 0 &&
-                                  gpus / per_node <= topt_hw_max_nodes(hw);
+    return gpus <= per_node
+               ? per_node % gpus == 0
+               : gpus % per_node == 0 && gpus / per_node <= topt_hw_max_nodes(hw);
 }
 
 int topt_request_shape(const struct topt_request *r, int64_t gpus, int *nodes,
@@ -48,7 +48,7 @@ int topt_next_shape(const struct topt_hw *hw, int64_t gpus, int *nodes, int *per
 
 int topt_no_shape(const struct topt_request *r, int64_t gpus, struct topt_error *err)
 {
-    return topt_fail(err, TOPT_ERR_INVAL,
+    return topt_fail(err, TOPT_ERR_USAGE,
                      "%lld GPUs can't be had on '%s': at most %d nodes of %d",
                      (long long)gpus, topt_hw_name(r->hw), topt_hw_max_nodes(r->hw),
                      topt_hw_gpus_per_node(r->hw));
@@ -59,12 +59,20 @@ int topt_request_check(const struct topt_request *r, struct topt_error *err)
     if (topt_algorithm_check(r->algorithm, err))
         return -1;
     if (!topt_hw_has_dtype(r->hw, r->settings.dtype))
-        return topt_fail(err, TOPT_ERR_INVAL, "'%s' says nothing of the speed of %s",
+        return topt_fail(err, TOPT_ERR_USAGE, "'%s' says nothing of the speed of %s",
                          topt_hw_name(r->hw), topt_dtype_name(r->settings.dtype));
     if (r->gpus < 0 || r->gpus > MAX_DEVICES || r->max_gpus < 0 || r->memory_limit < 0)
-        return topt_fail(err, TOPT_ERR_INVAL, "GPUs and memory must be positive");
+        return topt_fail(err, TOPT_ERR_USAGE, "GPUs and memory must be positive");
+    for (int i = 0; i < (r->ngpu_list ? r->ngpu_list : 1) && r->max_gpus; i++) {
+        int64_t asked = r->ngpu_list ? r->gpu_list[i] : r->gpus;
+        if (asked > r->max_gpus)
+            return topt_fail(
+                err, TOPT_ERR_USAGE,
+                "%lld GPUs are asked for, and at most %lld; give one of the two",
+                (long long)asked, (long long)r->max_gpus);
+    }
     if (r->mode == TOPT_MINI_TIME && r->gpus == 0)
-        return topt_fail(err, TOPT_ERR_INVAL,
+        return topt_fail(err, TOPT_ERR_USAGE,
                          "mini-time needs a number of GPUs (at least 1)");
     return 0;
 }
@@ -98,8 +106,8 @@ int topt_request_tensor(const struct topt_request *r, int n)
     }
     if (f && r->tensor_parallel) {
         most = (int)f->tensor_most;
-        first = most < TOPT_TENSOR_NODE || first > TOPT_TENSOR_NODE ? most
-                                                                    : TOPT_TENSOR_NODE;
+        first =
+            most < TOPT_TENSOR_NODE || first > TOPT_TENSOR_NODE ? most : TOPT_TENSOR_NODE;
     }
     int at = first == TOPT_TENSOR_NEVER && n > 0 ? TOPT_TENSOR_NODE + n - 1 : first + n;
     return at <= most ? at : -1;
@@ -138,7 +146,8 @@ int topt_request_counts(const struct topt_request *r, int64_t **ret, int *ret_n,
     int pow2 = r->counts == TOPT_COUNTS_POW2, whole = r->counts == TOPT_COUNTS_WHOLE;
     for (int64_t c = 1; !r->ngpu_list && c <= max; c = pow2 ? 2 * c : c + 1) {
         int nodes = 0, per_node = 0;
-        if (topt_next_shape(r->hw, c, &nodes, &per_node) && (!whole || is_whole(r->hw, c)))
+        if (topt_next_shape(r->hw, c, &nodes, &per_node) &&
+            (!whole || is_whole(r->hw, c)))
             list[n++] = c;
     }
     *ret = list;
@@ -181,6 +190,8 @@ int topt_count_shares(const struct topt_micros *m, int64_t gpus, int64_t ret_nea
             return 1;
         for (int cut = topt_tensor_from(&mesh, m->tensor); cut <= mesh.naxes; cut++) {
             int64_t ranks = topt_data_ranks(&mesh, cut);
+            if (m->heads % (mesh.devices / ranks))
+                continue;
             if (samples % ranks == 0)
                 return 1;
             fewest = ranks < fewest ? ranks : fewest;
@@ -349,6 +360,9 @@ static int order_by_promise(struct topt_micros *m, int64_t gpus, int64_t limit,
     if (topt_micros_init(&uniform, &r, err))
         return -1;
     uniform.work = m->work;
+    /* The other spaces take tensor parallelism wherever the framework has it. */
+    for (int n = 1, where; (where = topt_request_tensor(&r, n)) >= 0; n++)
+        uniform.tensor = (enum topt_tensor_where)where;
     int rc = 0;
     r.stop = NULL;
     for (int i = 0; i < shapes->n && !rc; i++) {
@@ -399,9 +413,16 @@ static int solve_shape(struct topt_micros *m, struct shape *at, int64_t limit,
     return rc;
 }
 
-static int solve_shapes(struct topt_micros *m, int64_t gpus, int64_t limit,
-                        enum topt_goal goal, struct topt_best *ret,
-                        struct topt_error *err)
+static void claim_epsilon(struct topt_best *b)
+{
+    b->claim.epsilon = b->found || b->claim.exact
+                           ? topt_claim_epsilon(&b->claim, b->solution.time_ns)
+                           : INFINITY;
+}
+
+static int search_shapes(struct topt_micros *m, int64_t gpus, int64_t limit,
+                         enum topt_goal goal, struct topt_best *ret,
+                         struct topt_error *err)
 {
     struct shapes shapes;
     *ret = (struct topt_best){.claim = topt_claim_exact()};
@@ -410,13 +431,73 @@ static int solve_shapes(struct topt_micros *m, int64_t gpus, int64_t limit,
         rc = order_by_promise(m, gpus, limit, &shapes, &ret->claim, err);
     for (int i = 0; i < shapes.n && !rc; i++)
         rc = solve_shape(m, &shapes.at[i], limit, goal, ret, err);
-    ret->claim.epsilon = ret->found || ret->claim.exact
-                             ? topt_claim_epsilon(&ret->claim, ret->solution.time_ns)
-                             : INFINITY;
+    claim_epsilon(ret);
     shapes_fini(&shapes);
     if (rc)
         topt_best_fini(ret);
     return rc ? -1 : 0;
+}
+
+/* The full space with operators that were decided by heuristic may have missed what a smaller space finds. */
+static int asks_smaller(const struct topt_micros *m, int64_t gpus, enum topt_goal goal,
+                        const struct topt_best *b)
+{
+    return promises(m->request, gpus, goal) && b->claim.decided && !b->stopped &&
+           topt_space_resolve(m->request->space, (int)gpus) == TOPT_SPACE_FULL;
+}
+
+/* Take what the canonical space has, where it is better and lies in the request's own. */
+static int adopt_smaller(struct topt_micros *m, struct topt_best *smaller,
+                         struct topt_best *ret, struct topt_error *err)
+{
+    struct topt_shape_search s;
+    if (!smaller->found ||
+        !better(&smaller->solution, &smaller->mesh, ret, TOPT_GOAL_FASTEST))
+        return 0;
+    int rc = topt_shape_open(&s, m, smaller->mesh.nodes, smaller->mesh.per_node,
+                             TOPT_GOAL_FASTEST, err);
+    if (!rc && topt_shape_holds(&s, smaller->solution.strategy)) {
+        take(ret, &s, &smaller->solution);
+        ret->stats = smaller->stats;
+        claim_epsilon(ret);
+    }
+    topt_shape_close(&s);
+    return rc;
+}
+
+static int ask_smaller(struct topt_micros *m, int64_t gpus, int64_t limit,
+                       struct topt_best *ret, struct topt_error *err)
+{
+    struct topt_request r = *m->request;
+    struct topt_claim work = topt_claim_exact();
+    struct topt_micros canonical;
+    struct topt_best b;
+    r.space = TOPT_SPACE_CANONICAL;
+    r.factors = topt_request_factors(m->request, TOPT_SPACE_FULL);
+    if (topt_micros_init(&canonical, &r, err))
+        return -1;
+    canonical.work = m->work;
+    int rc = search_shapes(&canonical, gpus, limit, TOPT_GOAL_FASTEST, &b, err);
+    if (!rc) {
+        m->work = canonical.work;
+        work.stats = b.claim.stats;
+        rc = topt_claim_merge(&ret->claim, &work, err) || adopt_smaller(m, &b, ret, err);
+        topt_best_fini(&b);
+    }
+    topt_micros_fini(&canonical);
+    return rc ? -1 : 0;
+}
+
+static int solve_shapes(struct topt_micros *m, int64_t gpus, int64_t limit,
+                        enum topt_goal goal, struct topt_best *ret,
+                        struct topt_error *err)
+{
+    if (search_shapes(m, gpus, limit, goal, ret, err))
+        return -1;
+    if (!asks_smaller(m, gpus, goal, ret) || !ask_smaller(m, gpus, limit, ret, err))
+        return 0;
+    topt_best_fini(ret);
+    return -1;
 }
 
 /* Who looks at time alone has one answer, which fits or not. */

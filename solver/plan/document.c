@@ -100,19 +100,31 @@ static json_t *predicted_json(const struct topt_plan_facts *f)
     return p;
 }
 
+static int64_t data_ranks(const struct topt_plan_facts *f)
+{
+    int64_t n = 1;
+    for (int a = 0; a < f->variant->cut; a++)
+        n *= f->k->mesh->size[a];
+    return n;
+}
+
+/* Of a uniform plan: by one data parallel rank. */
+static int64_t samples_at_once(const struct topt_plan_facts *f)
+{
+    int64_t dp = data_ranks(f);
+    return (f->k->model->batch + dp - 1) / dp;
+}
+
 /* One choice for the whole model, as scripts of other frameworks are told: devices over the
  * batch and over features, and samples that one of the former takes at once. */
 static json_t *uniform_json(const struct topt_plan_facts *f)
 {
     const struct topt_mesh *mesh = f->k->mesh;
     const struct topt_variant *v = f->variant;
-    int64_t dp = 1;
-    for (int a = 0; a < v->cut; a++)
-        dp *= mesh->size[a];
+    int64_t dp = data_ranks(f);
     return json_pack("{s:I, s:I, s:i, s:b, s:I}", "dp", (json_int_t)dp, "tp",
                      (json_int_t)(mesh->devices / dp), "zero", v->zero, "recompute",
-                     v->recompute, "micro_batch",
-                     (json_int_t)((f->k->model->batch + dp - 1) / dp));
+                     v->recompute, "micro_batch", (json_int_t)samples_at_once(f));
 }
 
 static json_t *mesh_json(const struct topt_mesh *mesh)
@@ -183,10 +195,9 @@ static void put_flag(json_t *o, const char *key, int value)
 /* What is as in our own runtime is left out. */
 static json_t *settings_json(const struct topt_settings *s)
 {
-    json_t *o =
-        json_pack("{s:s, s:s, s:I}", "dtype", topt_dtype_name(s->dtype), "optimizer",
-                  topt_optimizer_name(s->optimizer), "granule_bytes",
-                  (json_int_t)s->granule_bytes);
+    json_t *o = json_pack("{s:s, s:s, s:I}", "dtype", topt_dtype_name(s->dtype),
+                          "optimizer", topt_optimizer_name(s->optimizer), "granule_bytes",
+                          (json_int_t)s->granule_bytes);
     put_int(o, "micro_batches", s->micro_batches, 1);
     put_flag(o, "gradient_f32", s->gradient_f32);
     put_flag(o, "state_bf16", s->state_bf16);
@@ -214,22 +225,30 @@ static json_t *settings_json(const struct topt_settings *s)
 json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
 {
     const struct topt_settings *s = f->k->settings;
+    int uniform = f->framework && f->space == TOPT_SPACE_UNIFORM;
     char *words =
-        topt_strategy_words(f->model, f->k->mesh, f->strategy, s->micro_batches);
+        uniform
+            ? topt_uniform_words(f->framework, f->k->mesh, f->variant, samples_at_once(f))
+            : topt_strategy_words(f->model, f->k->mesh, f->strategy, s->micro_batches);
     json_t *model = topt_model_to_json(f->model), *hw = topt_hw_to_json(f->k->hw);
     json_t *doc = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-        "format", "topt-plan/1", "mode", f->mode, "space", topt_space_name(f->space),
-        "algorithm", f->algorithm ? f->algorithm : "ft", "strategy", words ? words : "",
-        "mesh", mesh_json(f->k->mesh), "settings", settings_json(s), "predicted",
-        predicted_json(f), "ops", ops_json(f),
-        "hubs", hubs_json(f), "model", model, "hw", hw);
+        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "format",
+        "topt-plan/1", "mode", f->mode, "space", topt_space_name(f->space), "algorithm",
+        f->algorithm ? f->algorithm : "ft", "strategy", words ? words : "", "mesh",
+        mesh_json(f->k->mesh), "settings", settings_json(s), "predicted",
+        predicted_json(f), "ops", ops_json(f), "hubs", hubs_json(f), "model", model, "hw",
+        hw);
     free(words);
     if (!doc) {
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan document");
         return NULL;
     }
     topt_claim_write(doc, f->model, f->claim);
+    if (f->framework) {
+        json_object_set_new(doc, "framework", json_string(f->framework->name));
+        json_object_set_new(json_object_get(doc, "settings"), "precision",
+                            json_string(topt_precision_of(s)->name));
+    }
     if (f->alike)
         json_object_set_new(doc, "blocks",
                             json_string(topt_blocks_name(TOPT_BLOCKS_ALIKE)));
@@ -359,17 +378,29 @@ static int read_hubs(const json_t *hubs, struct topt_plan_doc *p, struct topt_er
 static int read_settings(const json_t *s, struct topt_settings *ret,
                          struct topt_error *err)
 {
-    static const char *const allowed[] = {
-        "dtype",         "optimizer",    "granule_bytes",
-        "micro_batches", "gradient_f32", "accounting",
-        "overlap",       "eager",        "state_bf16",
-        "shard_f32",     "gather",       "pool_numbers",
-        "bucket_numbers", "allocator_permille", "apart_bytes",
-        "late_permille", NULL};
+    static const char *const allowed[] = {"dtype",
+                                          "optimizer",
+                                          "granule_bytes",
+                                          "micro_batches",
+                                          "gradient_f32",
+                                          "accounting",
+                                          "overlap",
+                                          "eager",
+                                          "state_bf16",
+                                          "shard_f32",
+                                          "gather",
+                                          "pool_numbers",
+                                          "bucket_numbers",
+                                          "allocator_permille",
+                                          "apart_bytes",
+                                          "late_permille",
+                                          "precision",
+                                          NULL};
     const char *dtype, *optimizer,
         *accounting = topt_accounting_name(TOPT_ACCOUNTING_RUN),
         *overlap = topt_overlap_name(TOPT_OVERLAP_NONE), *eager = "none",
-        *gather = topt_gather_name(TOPT_GATHER_OPERATOR);
+        *gather = topt_gather_name(TOPT_GATHER_OPERATOR), *precision = "f32";
+    const struct topt_precision *known; /* dtype and state_bf16 say the same */
     int64_t allocator = 0, late = 0;
     *ret = (struct topt_settings){.micro_batches = 1};
     return topt_json_only(s, "settings", allowed, err) ||
@@ -392,6 +423,8 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
            topt_json_bool_or(s, "settings", "shard_f32", &ret->shard_f32, err) ||
            topt_json_string_or(s, "settings", "gather", &gather, err) ||
            topt_gather_parse(gather, &ret->gather, err) ||
+           topt_json_string_or(s, "settings", "precision", &precision, err) ||
+           topt_precision_find(precision, &known, err) ||
            topt_json_int_or(s, "settings", "pool_numbers", 0, MAX_NUMBERS,
                             &ret->pool_numbers, err) ||
            topt_json_int_or(s, "settings", "bucket_numbers", 0, MAX_NUMBERS,
@@ -471,16 +504,21 @@ static int read_choices(const json_t *doc, struct topt_error *err)
     if (topt_json_string_or(doc, "", "blocks", &blocks, err) ||
         topt_blocks_parse(blocks, &choice, err))
         return -1;
+    const struct topt_framework *framework;
+    const char *name = "topt";
+    if (topt_json_string_or(doc, "", "framework", &name, err) ||
+        topt_framework_find(name, &framework, err))
+        return -1;
     return uniform ? topt_json_only(uniform, "uniform", fields, err) : 0;
 }
 
 static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_error *err)
 {
     static const char *const allowed[] = {
-        "format",    "id",        "mode", "space",    "exact",        "epsilon",
-        "heuristic", "strategy",  "mesh", "settings", "predicted",    "ops",
-        "hubs",      "model",     "hw",   "why",      "memory_limit", "blocks",
-        "uniform",   "algorithm", NULL};
+        "format",    "id",        "mode",      "space",    "exact",        "epsilon",
+        "heuristic", "strategy",  "mesh",      "settings", "predicted",    "ops",
+        "hubs",      "model",     "hw",        "why",      "memory_limit", "blocks",
+        "uniform",   "algorithm", "framework", NULL};
     const char *id = "";
     if (topt_json_format(doc, "plan", err) || topt_json_only(doc, "", allowed, err) ||
         topt_json_string_or(doc, "", "id", &id, err) ||

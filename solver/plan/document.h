@@ -15,6 +15,7 @@ struct topt_plan_facts {
     int alike; /* blocks choose alike */
     const struct topt_variant
         *variant; /* uniform: what was chosen for all; else unread */
+    const struct topt_framework *framework; /* NULL: nobody asked for one */
     const char *algorithm;
     const char *mode, *why;         /* why: NULL where nobody asked */
     int64_t memory_limit;           /* 0: none */
@@ -45,6 +46,11 @@ int topt_gather_parse(const char *name, enum topt_gather *ret,
  * memory. */
 char *topt_strategy_words(const struct topt_model *m, const struct topt_mesh *mesh,
                           const struct topt_strategy *s, int64_t micro_batches);
+
+/* The same of a uniform plan, as its framework calls it: "FSDP2 over 8 GPUs, checkpointing, micro-batch 1, 4
+ * accumulation steps". */
+char *topt_uniform_words(const struct topt_framework *f, const struct topt_mesh *mesh,
+                         const struct topt_variant *v, int64_t micro_batch);
 
 /* names.c: "full, blocks alike"; returns 'buf'. */
 const char *topt_space_words(enum topt_space space, int alike, char *buf, size_t size);

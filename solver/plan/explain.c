@@ -16,11 +16,14 @@ static void put_head(struct topt_text *t, const struct topt_plan_doc *p,
                      const json_t *doc)
 {
     char a[32], b[32], c[32];
-    char *words = topt_plan_strategy_words(p);
+    const struct topt_framework *f = NULL;
+    const char *words = json_string_value(json_object_get(doc, "strategy"));
+    const char *name = json_string_value(json_object_get(doc, "framework"));
     topt_text_add(t, "%s on %d GPU%s (%d node%s of %d): %s\n", p->model->name,
                   p->mesh.devices, p->mesh.devices > 1 ? "s" : "", p->mesh.nodes,
                   p->mesh.nodes > 1 ? "s" : "", p->mesh.per_node, words ? words : "");
-    free(words);
+    if (name && !topt_framework_find(name, &f, NULL))
+        topt_text_add(t, "For %s, as it is in %s.\n", f->title, f->source);
     const char *why = json_string_value(json_object_get(doc, "why"));
     if (why)
         topt_text_add(t, "Why: %s.\n", why);
@@ -35,8 +38,8 @@ static void put_head(struct topt_text *t, const struct topt_plan_doc *p,
                   topt_optimizer_name(p->settings.optimizer));
     if (p->settings.micro_batches > 1)
         topt_text_add(t,
-                      "It runs %lld micro-batches of %lld samples and adds their "
-                      "gradients up.\n",
+                      "It has %lld accumulation steps: gradients of as many times %lld "
+                      "samples are added up.\n",
                       (long long)p->settings.micro_batches, (long long)p->micro->batch);
 }
 
@@ -77,7 +80,7 @@ static void put_part(struct topt_text *t, const char *name, int64_t bytes, int64
     if (!bytes)
         return;
     int n = (int)((double)bytes / (double)(all > 0 ? all : 1) * WIDTH + 0.5);
-    topt_text_add(t, "  %-14s %10s %3.0f %%  ", name, topt_show_bytes(bytes, a, sizeof a),
+    topt_text_add(t, "  %-32s %10s %3.0f %%  ", name, topt_show_bytes(bytes, a, sizeof a),
                   100.0 * (double)bytes / (double)(all > 0 ? all : 1));
     for (int i = 0; i < n && i < WIDTH; i++)
         topt_text_add(t, "\u2588");
@@ -92,16 +95,18 @@ static void put_memory(struct topt_text *t, const struct topt_plan_doc *p,
     json_t *value;
     int64_t limit = whole(doc, "memory_limit");
     json_t *parts = json_object_get(json_object_get(doc, "predicted"), "memory_parts");
-    topt_text_add(t, "\nMemory of one GPU, %s at most (%s at the peak of the program)",
-                  topt_show_bytes(p->memory_bytes, a, sizeof a),
-                  topt_show_bytes(p->program->peak_bytes, b, sizeof b));
+    topt_text_add(t, "\nMemory of one GPU, %s at most",
+                  topt_show_bytes(p->memory_bytes, a, sizeof a));
+    if (p->settings.gather == TOPT_GATHER_OPERATOR)
+        topt_text_add(t, " (%s at the peak of the program)",
+                      topt_show_bytes(p->program->peak_bytes, b, sizeof b));
     if (limit)
         topt_text_add(t, " of %s", topt_show_bytes(limit, c, sizeof c));
     topt_text_add(t, ":\n");
     json_object_foreach(parts, key, value)
     {
         if (strcmp(key, "reserve"))
-            put_part(t, key, json_integer_value(value), p->memory_bytes);
+            put_part(t, topt_part_words(key), json_integer_value(value), p->memory_bytes);
     }
     if (whole(parts, "reserve"))
         topt_text_add(t, "  beside it context, libraries and fragmentation: up to %s\n",

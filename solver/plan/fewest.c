@@ -1,6 +1,6 @@
 /* fewest.c - mini-parallelism: the fewest GPUs that fit, why not fewer, and what more would buy.
  *
- * Counts are tried upwards until one fits.  In the uniform space, where a count takes a millisecond, all others are
+ * Counts are tried upwards until one fits.  In the uniform space of a framework, where a count takes milliseconds, all others are
  * tried too, so that who asks sees beside the fewest the knee and the fastest, and can ask for an efficiency
  * instead (alternatives.c). */
 #include <math.h>
@@ -87,9 +87,6 @@ static int first_fit(struct topt_micros *m, const int64_t *count, int n,
     return 0;
 }
 
-/* Counts that are tried where a search was stopped. */
-enum { TRIES = 4 };
-
 static int answer_stand_in(struct topt_micros *uniform, int64_t gpus, struct fewest *f,
                            json_t **ret, struct topt_error *err)
 {
@@ -125,7 +122,7 @@ static int stand_in(const struct topt_request *asked, int64_t gpus, json_t **ret
         return -1;
     while (from < n && count[from] < gpus)
         from++;
-    n = n - from < TRIES ? n - from : TRIES;
+    n -= from;
     if (!topt_micros_init(&uniform, &r, err)) {
         if (!first_fit(&uniform, count + from, n, &f, err))
             rc = answer_stand_in(&uniform, gpus, &f, ret, err);
@@ -198,8 +195,8 @@ static int try_relaxed(const struct topt_request *asked, const struct relaxation
         return -1;
     int rc = first_fit(&m, count, n, &f, err);
     if (!rc && f.best.found)
-        json_array_append_new(with, json_pack("{s:s, s:I}", "ask", x->ask, "gpus",
-                                              (json_int_t)f.gpus));
+        json_array_append_new(
+            with, json_pack("{s:s, s:I}", "ask", x->ask, "gpus", (json_int_t)f.gpus));
     topt_best_fini(&f.best);
     topt_micros_fini(&m);
     return rc;
@@ -240,8 +237,7 @@ static int answer_efficient(struct topt_micros *m, int64_t gpus, json_t **ret,
     if (topt_count_solve(m, gpus, topt_request_limit(m->request), TOPT_GOAL_FASTEST, &b,
                          err))
         return -1;
-    snprintf(why, sizeof why,
-             "the most GPUs that keep %.3g %% of the best speed a GPU",
+    snprintf(why, sizeof why, "the most GPUs that keep %.3g %% of the best speed a GPU",
              100 * m->request->min_efficiency);
     int rc = topt_answer_write(m, &b, why, ret, err);
     topt_best_fini(&b);
@@ -257,7 +253,8 @@ static int answer_found(struct topt_micros *m, const struct counts *c,
     int first = 0, rc = why_not_fewer(m, f, why, sizeof why, err);
     while (c->at[first] < f->gpus)
         first++;
-    if (!rc && topt_space_resolve(r->space, (int)f->gpus) == TOPT_SPACE_UNIFORM)
+    if (!rc && topt_request_even(r) &&
+        topt_space_resolve(r->space, (int)f->gpus) == TOPT_SPACE_UNIFORM)
         rc = topt_alternatives_find(m, c->at + first, c->n - first, why, &all, err);
     int64_t efficient = topt_alternatives_efficient(&all, r->min_efficiency);
     if (!rc)
@@ -314,7 +311,7 @@ int topt_answer_fewest(struct topt_micros *m, json_t **ret, struct topt_error *e
     if (topt_request_counts(r, &c.at, &c.n, err))
         return -1;
     if (c.n == 0)
-        topt_fail(err, TOPT_ERR_INVAL, "'%s' has no GPUs to plan for",
+        topt_fail(err, TOPT_ERR_USAGE, "'%s' has no GPUs to plan for",
                   topt_hw_name(r->hw));
     else if (!widen_until_it_fits(m, &c, &f, err))
         rc = f.best.found ? answer_found(m, &c, &f, ret, err)

@@ -31,10 +31,14 @@ static const struct topt_framework frameworks[] = {
      .uniform_only = 1,
      .even = 1,
      .zero = ALL,
+     .level = {"DDP", "DDP with ZeroRedundancyOptimizer",
+               "FSDP2 without resharding after forward", "FSDP2"},
      .tensor = TOPT_TENSOR_LAST,
      .tensor_most = TOPT_TENSOR_ANYWHERE,
-     .tensor_needs = "tensor parallelism has to be in the script (DTensor's parallelize_module); "
-                     "a plain FSDP script does not have it",
+     .tensor_needs =
+         "tensor parallelism has to be in the script (DTensor's parallelize_module); "
+         "a plain FSDP script does not have it",
+     .lacks = "pipeline and context parallelism",
      .gradient_f32 = 1,
      .shard_f32 = 1,
      .overlap = TOPT_OVERLAP_FSDP,
@@ -47,9 +51,11 @@ static const struct topt_framework frameworks[] = {
      .uniform_only = 1,
      .even = 1,
      .zero = ALL,
+     .level = {"data parallel", "ZeRO-1", "ZeRO-2", "ZeRO-3"},
      .tensor = TOPT_TENSOR_NEVER,
      .tensor_most = TOPT_TENSOR_NODE,
      .tensor_needs = "AutoTP knows the models of transformers only",
+     .lacks = "pipelines, expert parallelism and offloading to the host",
      .overlap = TOPT_OVERLAP_FSDP,
      .eager = TOPT_EAGER_OPERATORS | TOPT_EAGER_LOSS,
      .gather = TOPT_GATHER_POOL,
@@ -62,8 +68,10 @@ static const struct topt_framework frameworks[] = {
      .uniform_only = 1,
      .even = 1,
      .zero = NONE | STATE,
+     .level = {"data parallel", "data parallel with the distributed optimizer"},
      .tensor = TOPT_TENSOR_NODE,
      .tensor_most = TOPT_TENSOR_ANYWHERE,
+     .lacks = "pipeline, expert and context parallelism",
      .gradient_f32 = 1,
      .overlap = TOPT_OVERLAP_DDP,
      .eager = TOPT_EAGER_LOSS,
@@ -74,8 +82,12 @@ static const struct topt_framework frameworks[] = {
      .uniform_only = 1,
      .even = 1,
      .zero = NONE | GRADIENT | PARAM,
+     .level = {[TOPT_ZERO_NONE] = "data parallel",
+               [TOPT_ZERO_GRADIENT] = "FSDP without resharding after forward",
+               [TOPT_ZERO_PARAM] = "FSDP"},
      .tensor = TOPT_TENSOR_NODE,
      .tensor_most = TOPT_TENSOR_ANYWHERE,
+     .lacks = "pipeline, expert and context parallelism",
      .gradient_f32 = 1,
      .shard_f32 = 1,
      .overlap = TOPT_OVERLAP_FSDP,
@@ -86,6 +98,7 @@ static const struct topt_framework frameworks[] = {
      .title = "topt run",
      .source = "this project",
      .zero = ALL,
+     .level = {"data parallel", "ZeRO-1", "ZeRO-2", "FSDP (ZeRO-3)"},
      .tensor = TOPT_TENSOR_ANYWHERE,
      .tensor_most = TOPT_TENSOR_ANYWHERE},
 };
@@ -93,7 +106,8 @@ enum { FRAMEWORKS = sizeof frameworks / sizeof *frameworks };
 
 static const struct topt_precision precisions[] = {
     {"bf16-mixed", TOPT_BF16, 0,
-     "computed in bf16; a master copy of the weights and what the optimizer keeps in f32"},
+     "computed in bf16; a master copy of the weights and what the optimizer keeps in "
+     "f32"},
     {"bf16", TOPT_BF16, 1, "weights, gradients and what the optimizer keeps in bf16"},
     {"f32", TOPT_F32, 0, "everything in f32"},
     {"f64", TOPT_F64, 0, "everything in f64"},
@@ -143,8 +157,8 @@ int topt_precision_find(const char *name, const struct topt_precision **ret,
 const struct topt_precision *topt_precision_of(const struct topt_settings *s)
 {
     int i = 0;
-    while (i + 1 < PRECISIONS && (precisions[i].dtype != s->dtype ||
-                                  precisions[i].state_bf16 != s->state_bf16))
+    while (i + 1 < PRECISIONS &&
+           (precisions[i].dtype != s->dtype || precisions[i].state_bf16 != s->state_bf16))
         i++;
     return &precisions[i];
 }

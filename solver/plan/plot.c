@@ -97,6 +97,12 @@ static int feasible(const json_t *point)
     return json_is_true(json_object_get(point, "feasible"));
 }
 
+/* Can its GPUs not take equal shares of the batch? */
+static int unshared(const json_t *point)
+{
+    return json_array_size(json_object_get(point, "batches")) > 0;
+}
+
 /* What is said of a count that has no plan. */
 static void put_no_plan(struct topt_text *t, const json_t *point)
 {
@@ -189,6 +195,34 @@ static void put_count(struct topt_text *t, const json_t *curve, const json_t *p,
                   topt_show_ns(topt_plot_whole(p, "time_ns"), b, sizeof b));
 }
 
+/* Counts whose GPUs can't share the batch have one line together. */
+static void put_unshared(struct topt_text *t, const json_t *curve)
+{
+    enum { NAMED = 12 };
+    const json_t *points = json_object_get(curve, "points"), *first = NULL;
+    size_t i, n = 0;
+    json_t *p;
+    json_array_foreach(points, i, p)
+    {
+        if (!unshared(p))
+            continue;
+        first = first ? first : p;
+        if (n++ < NAMED)
+            topt_text_add(t, "%s%lld", n == 1 ? "Left out: " : ", ",
+                          (long long)topt_plot_whole(p, "gpus"));
+    }
+    if (!n)
+        return;
+    if (n > NAMED)
+        topt_text_add(t, " and %zu more", n - NAMED);
+    topt_text_add(t, " GPUs can't take equal shares of a batch of %lld; %lld GPUs can of",
+                  (long long)topt_plot_whole(curve, "batch"),
+                  (long long)topt_plot_whole(first, "gpus"));
+    json_array_foreach(json_object_get(first, "batches"), i, p)
+        topt_text_add(t, "%s %lld", i ? " or" : "", (long long)json_integer_value(p));
+    topt_text_add(t, ".\n");
+}
+
 char *topt_plot_curve(const json_t *curve, int width)
 {
     struct topt_text t = {0};
@@ -206,6 +240,8 @@ char *topt_plot_curve(const json_t *curve, int width)
     topt_text_add(&t, "\n");
     json_array_foreach(points, i, p)
     {
+        if (unshared(p))
+            continue;
         if (shown(points, i))
             put_count(&t, curve, p, max, each, width);
         else
@@ -213,6 +249,7 @@ char *topt_plot_curve(const json_t *curve, int width)
     }
     if (hidden)
         topt_text_add(&t, "%zu counts between are not shown; --json has all.\n", hidden);
+    put_unshared(&t, curve);
     if (each > 0)
         topt_text_add(&t, "kept: of the first row's speed a GPU.\n");
     return topt_plot_done(&t);
@@ -234,7 +271,7 @@ static struct topt_series *add_counts(struct topt_chart *c, const json_t *curve,
     s->n = 0;
     json_array_foreach(points, i, p)
     {
-        if (feasible(p) == fit)
+        if (feasible(p) == fit && !unshared(p))
             s->x[s->n++] = topt_plot_number(p, "gpus");
     }
     return s;
@@ -264,7 +301,7 @@ static int add_notes(struct topt_series *s, const json_t *curve, int fit)
     json_t *p;
     json_array_foreach(json_object_get(curve, "points"), i, p)
     {
-        if (feasible(p) == fit && !(s->note[n++] = count_note(curve, p)))
+        if (feasible(p) == fit && !unshared(p) && !(s->note[n++] = count_note(curve, p)))
             return -1;
     }
     return 0;

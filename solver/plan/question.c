@@ -135,11 +135,12 @@ static int check_memory(const struct topt_request *r, struct topt_error *err)
     char asked[32], have[32];
     if (r->memory_limit <= has)
         return 0;
-    return topt_fail(err, TOPT_ERR_INVAL,
-                     "%s of memory a GPU are more than the %s of a %s; ask for less, or for "
-                     "other hardware",
-                     topt_show_bytes(r->memory_limit, asked, sizeof asked),
-                     topt_show_bytes(has, have, sizeof have), topt_hw_device(r->hw));
+    return topt_fail(
+        err, TOPT_ERR_USAGE,
+        "%s of memory a GPU are more than the %s of a %s; ask for less, or for "
+        "other hardware",
+        topt_show_bytes(r->memory_limit, asked, sizeof asked),
+        topt_show_bytes(has, have, sizeof have), topt_hw_device(r->hw));
 }
 
 int topt_request_complete(struct topt_request *r, struct topt_error *err)
@@ -148,4 +149,51 @@ int topt_request_complete(struct topt_request *r, struct topt_error *err)
         return -1;
     take_row(r);
     return 0;
+}
+
+/* ---- what was taken for granted ---------------------------------------------------------------- */
+
+static void assume(json_t *list, const struct topt_request *r, enum topt_given bit,
+                   const char *what, json_t *value, const char *option)
+{
+    if (r->given & (int)bit)
+        json_decref(value);
+    else
+        json_array_append_new(list, json_pack("{s:s, s:o, s:s}", "what", what, "value",
+                                              value, "option", option));
+}
+
+json_t *topt_request_assumed(const struct topt_request *r)
+{
+    json_t *list = json_array();
+    if (r->framework)
+        assume(list, r, TOPT_GIVEN_FRAMEWORK, "framework",
+               json_string(r->framework->name), "--framework");
+    assume(list, r, TOPT_GIVEN_PRECISION, "precision",
+           json_string(topt_precision_of(&r->settings)->name), "--precision");
+    assume(list, r, TOPT_GIVEN_OPTIMIZER, "optimizer",
+           json_string(topt_optimizer_name(r->settings.optimizer)), "--optimizer");
+    assume(list, r, TOPT_GIVEN_BATCH, "batch", json_integer(r->model->batch), "--batch");
+    if (r->model->seq > 1)
+        assume(list, r, TOPT_GIVEN_SEQ, "seq", json_integer(r->model->seq), "--seq");
+    return list;
+}
+
+json_t *topt_request_job(const struct topt_request *r)
+{
+    struct topt_model_stats stats;
+    topt_model_stats(r->model, &stats);
+    json_t *job =
+        json_pack("{s:s, s:s, s:I, s:I, s:I, s:s, s:s}", "model", r->model->name, "hw",
+                  topt_hw_name(r->hw), "parameters", (json_int_t)stats.parameters,
+                  "batch", (json_int_t)r->model->batch, "seq", (json_int_t)r->model->seq,
+                  "precision", topt_precision_of(&r->settings)->name, "optimizer",
+                  topt_optimizer_name(r->settings.optimizer));
+    if (r->framework) {
+        json_object_set_new(job, "framework", json_string(r->framework->name));
+        json_object_set_new(job, "framework_title", json_string(r->framework->title));
+        if (r->framework->lacks)
+            json_object_set_new(job, "not_searched", json_string(r->framework->lacks));
+    }
+    return job;
 }

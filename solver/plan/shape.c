@@ -28,6 +28,25 @@ static int searches_micro(const struct topt_request *r)
     return topt_request_factors(r, r->space) & TOPT_FACTOR_MICRO && may_split_batch(r);
 }
 
+/* The number that splits of attention have to divide: of each operator's heads, or groups of them. */
+static int64_t heads_of(const struct topt_model *m)
+{
+    int64_t all = 0;
+    for (int i = 0; i < m->nops; i++)
+        for (int d = 0; d < m->op[i].spec->ndims; d++) {
+            const struct topt_opdim_spec *dim = &m->op[i].spec->dim[d];
+            if (dim->split != TOPT_SPLIT_FEATURE || strcmp(dim->name, "h"))
+                continue;
+            int64_t n = topt_fewest_counts(&m->op[i], d);
+            while (n) {
+                int64_t rest = all % n;
+                all = n;
+                n = rest;
+            }
+        }
+    return all;
+}
+
 int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
                      struct topt_error *err)
 {
@@ -38,6 +57,7 @@ int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
     topt_model_stats(r->model, &stats);
     *m = (struct topt_micros){.request = r,
                               .tensor = topt_request_tensor(r, 0),
+                              .heads = heads_of(r->model),
                               .parameters = stats.parameters,
                               .activation_bytes =
                                   papers ? 0
@@ -47,7 +67,7 @@ int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
     for (int64_t u = 1; u <= batch; u++)
         n += all ? batch % u == 0 : u == given;
     if (given < 1 || n == 0 || batch % given)
-        return topt_fail(err, TOPT_ERR_INVAL,
+        return topt_fail(err, TOPT_ERR_USAGE,
                          "%lld micro-batches do not divide the batch of %lld",
                          (long long)given, (long long)batch);
     if (topt_model_blocks(r->model, &m->blocks, err))
@@ -151,18 +171,27 @@ static int levels(const struct topt_shape_search *s)
     return f ? all & f->zero : all;
 }
 
+/* Attention is split by heads, those of keys and values too: no framework leaves it whole beside split products. */
+static int heads_fit(const struct topt_shape_search *s, const struct topt_variant *v)
+{
+    int64_t tensor = s->mesh.devices / topt_data_ranks(&s->mesh, v->cut);
+    return !topt_request_even(s->request) || s->micros->heads % tensor == 0;
+}
+
 /* Where parts are equal the batch is data parallel ranks x micro-batch x accumulation. */
 static int batch_fits(const struct topt_shape_search *s, const struct topt_variant *v)
 {
     int64_t samples = s->request->model->batch / v->micro_batches;
-    return !topt_request_even(s->request) || samples % topt_data_ranks(&s->mesh, v->cut) == 0;
+    return !topt_request_even(s->request) ||
+           samples % topt_data_ranks(&s->mesh, v->cut) == 0;
 }
 
 static int add_uniform(struct lister *l, struct topt_variant v)
 {
     int all = levels(l->s);
-    for (v.cut = topt_tensor_from(&l->s->mesh, l->s->micros->tensor); v.cut <= l->s->mesh.naxes; v.cut++) {
-        if (!batch_fits(l->s, &v))
+    for (v.cut = topt_tensor_from(&l->s->mesh, l->s->micros->tensor);
+         v.cut <= l->s->mesh.naxes; v.cut++) {
+        if (!batch_fits(l->s, &v) || !heads_fit(l->s, &v))
             continue;
         for (v.zero = 0; v.zero < TOPT_ZERO_COUNT; v.zero++)
             if ((v.cut ? all >> v.zero & 1 : v.zero == 0) && add_recompute(l, v))
@@ -231,6 +260,11 @@ int topt_shape_open(struct topt_shape_search *s, struct topt_micros *m, int node
 
 void topt_shape_close(struct topt_shape_search *s)
 {
+    while (s->settings) {
+        struct topt_variant_settings *next = s->settings->next;
+        free(s->settings);
+        s->settings = next;
+    }
     topt_router_destroy(s->router);
     free(s->variant);
     free(s->known);
@@ -254,14 +288,16 @@ static int remade_on_one(const struct topt_micros *m, struct topt_micro *t,
              !(router = topt_router_create(m->request->hw, &one));
     int64_t least = INT64_MAX, of_all = 0;
     for (int keep = TOPT_HUB_DROP; keep <= TOPT_HUB_REMAKE && !rc; keep++) {
-        struct topt_costing k = {t->model, m->request->hw, &one, &t->settings, router, NULL};
+        struct topt_costing k = {t->model,     m->request->hw, &one,
+                                 &t->settings, router,         NULL};
         struct topt_strategy_cost cost;
         for (int i = 0; i < t->model->nops; i++)
             all->config[i].recompute = may[i];
         for (int i = 0; i < t->model->ntensors; i++)
-            all->hub[i].keep = keep == TOPT_HUB_REMAKE && !may[t->model->tensor[i].producer]
-                                   ? TOPT_HUB_DROP
-                                   : keep;
+            all->hub[i].keep =
+                keep == TOPT_HUB_REMAKE && !may[t->model->tensor[i].producer]
+                    ? TOPT_HUB_DROP
+                    : keep;
         if (keep == TOPT_HUB_KEEP)
             continue;
         rc = topt_cost_strategy(&k, all, &cost, err);
@@ -362,45 +398,68 @@ static double late_bytes(const struct topt_shape_search *s, const struct topt_va
                                 : late + smaller(kept / s->mesh.devices, u->gradients);
 }
 
-/* What uniform strategies of another framework never have in memory together.  What backward makes again, and a block's
- * gradients on their way, are not there while an operator outside of blocks runs (the head and the loss, which take most
- * at once), and in a step of one micro-batch no gradients are.  Floors of all, less a hundredth, as bytes are weighed by
- * thousandths. */
-static int find_apart(struct topt_shape_search *s, const struct topt_variant *v,
-                      struct topt_micro *t, struct topt_settings *x,
-                      struct topt_error *err)
+/* Floors of all, less a hundredth, as bytes are weighed by thousandths. */
+int topt_shape_apart(struct topt_shape_search *s, struct topt_variant *v,
+                     struct topt_error *err)
 {
-    double all = s->mesh.devices, tensor = all / (double)topt_data_ranks(&s->mesh, v->cut);
-    if (s->space != TOPT_SPACE_UNIFORM || !topt_request_even(s->request))
+    double all = s->mesh.devices,
+           tensor = all / (double)topt_data_ranks(&s->mesh, v->cut);
+    if (s->space != TOPT_SPACE_UNIFORM || !topt_request_even(s->request) ||
+        v->apart_bytes || v->late_permille)
         return 0;
-    if (!t->remade_known && remade_on_one(s->micros, t, err))
+    struct topt_micro *t = micro_of(s->micros, v->micro_batches, err);
+    if (!t || (!t->remade_known && remade_on_one(s->micros, t, err)))
         return -1;
+    const struct topt_settings *x = &t->settings;
     double remade = v->recompute ? 0.9 * (double)t->remade / all : 0, bytes = remade;
     if (x->gather == TOPT_GATHER_UNIT) {
         struct units u = units_of(x, v, t->model, all, tensor);
         double late = 0, of = u.gradients + u.block;
         if (tensor == 1 && of > 0)
             late = late_bytes(s, v, t, &u, remade) / of;
-        x->late_permille = (int)(1000 * smaller(late, 1));
-        bytes += u.aside - of * x->late_permille / 1000;
+        v->late_permille = (int)(1000 * smaller(late, 1));
+        bytes += u.aside - of * v->late_permille / 1000;
         if (v->micro_batches == 1)
             bytes += u.gradients + u.outside;
     }
-    x->apart_bytes = bytes > 0 ? (int64_t)(0.99 * bytes) : 0;
+    v->apart_bytes = bytes > 0 ? (int64_t)(0.99 * bytes) : 0;
     return 0;
+}
+
+/* The settings of a variant, which stay where they are until the shape is closed: costings borrow them. */
+static struct topt_variant_settings *settings_of(struct topt_shape_search *s,
+                                                 const struct topt_variant *v,
+                                                 struct topt_micro *t,
+                                                 struct topt_error *err)
+{
+    struct topt_variant_settings *at = s->settings;
+    while (at && (at->settings.micro_batches != v->micro_batches ||
+                  at->settings.apart_bytes != v->apart_bytes ||
+                  at->settings.late_permille != v->late_permille))
+        at = at->next;
+    if (at)
+        return at;
+    at = calloc(1, sizeof *at);
+    if (!at) {
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
+        return NULL;
+    }
+    *at = (struct topt_variant_settings){t->settings, s->settings};
+    at->settings.apart_bytes = v->apart_bytes;
+    at->settings.late_permille = v->late_permille;
+    s->settings = at;
+    return at;
 }
 
 int topt_shape_costing(struct topt_shape_search *s, const struct topt_variant *v,
                        struct topt_costing *ret, struct topt_error *err)
 {
     struct topt_micro *t = micro_of(s->micros, v->micro_batches, err);
-    if (!t)
-        return -1;
-    s->settings = t->settings;
-    if (find_apart(s, v, t, &s->settings, err))
+    const struct topt_variant_settings *x = t ? settings_of(s, v, t, err) : NULL;
+    if (!x)
         return -1;
     *ret = (struct topt_costing){t->model,     s->request->hw, &s->mesh,
-                                 &s->settings, s->router,      s->request->cancel};
+                                 &x->settings, s->router,      s->request->cancel};
     return 0;
 }
 
@@ -719,7 +778,7 @@ static void tell_progress(const struct solver *v, const struct topt_variant *var
     TOPT_PROGRESS(p, phase, TOPT_PHASE_PRICING);
 }
 
-static int solve_variant(struct solver *v, const struct topt_variant *variant)
+static int solve_variant(struct solver *v, struct topt_variant *variant)
 {
     const atomic_bool *cancel = v->s->request->cancel;
     struct topt_problem *p = NULL;
@@ -728,6 +787,8 @@ static int solve_variant(struct solver *v, const struct topt_variant *variant)
         return topt_fail(v->err, TOPT_ERR_CANCELED, "the search was canceled");
     if (beyond(topt_shape_least_bytes(v->s, variant), memory_limit(v)))
         return 0;
+    if (topt_shape_apart(v->s, variant, v->err))
+        return -1;
     tell_progress(v, variant);
     int rc = price_and_search(v, variant, &p, &part) ||
              charge_what_it_costs(v, variant, p, &part);

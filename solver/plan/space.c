@@ -293,10 +293,8 @@ static int full_holds(const struct lister *l, const struct topt_config *c)
 static int holds(const struct topt_mesh *mesh, const struct topt_space_options *options,
                  struct topt_splits splits, const struct topt_config *c)
 {
-    struct lister l = {.mesh = mesh,
-                       .splits = &splits,
-                       .options = options,
-                       .batch = batch_of(&splits)};
+    struct lister l = {
+        .mesh = mesh, .splits = &splits, .options = options, .batch = batch_of(&splits)};
     struct topt_config_list list;
     if (options->space == TOPT_SPACE_FULL)
         return full_holds(&l, c);

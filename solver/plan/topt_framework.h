@@ -13,22 +13,26 @@
 /* Where tensor parallelism is searched. */
 enum topt_tensor_where {
     TOPT_TENSOR_NEVER,
-    TOPT_TENSOR_LAST,   /* inside a node, and only where nothing else fits */
-    TOPT_TENSOR_NODE,   /* inside a node */
+    TOPT_TENSOR_LAST,    /* inside a node, and only where nothing else fits */
+    TOPT_TENSOR_NODE,    /* inside a node */
     TOPT_TENSOR_ANYWHERE /* also across nodes */
 };
 
 struct topt_framework {
     const char *name;  /* as people write it */
     const char *title; /* as answers call it: "PyTorch (FSDP2, DDP)" */
-    const char *source; /* the repository, and the version or commit and date at which the row was read */
-    int uniform_only;   /* it obeys one choice for the whole model; else any space */
-    int even;           /* samples, heads and features split into equal parts only */
-    int zero;           /* levels of enum topt_zero that it has, as bits */
-    enum topt_tensor_where tensor;     /* where nobody says */
+    const char *
+        source; /* the repository, and the version or commit and date at which the row was read */
+    int uniform_only; /* it obeys one choice for the whole model; else any space */
+    int even;         /* samples, heads and features split into equal parts only */
+    int zero;         /* levels of enum topt_zero that it has, as bits */
+    const char *level[TOPT_ZERO_COUNT]; /* what people call them there */
+    enum topt_tensor_where tensor;      /* where nobody says */
     enum topt_tensor_where tensor_most; /* the most that can be asked for */
-    const char *tensor_needs; /* what a script must do to obey it; NULL: nothing, it is an option there */
-    int gradient_f32, shard_f32;  /* under bf16-mixed: as of topt_settings */
+    const char *
+        tensor_needs; /* what a script must do to obey it; NULL: nothing, it is an option there */
+    const char *lacks;           /* what it can do and is not searched; NULL: nothing */
+    int gradient_f32, shard_f32; /* under bf16-mixed: as of topt_settings */
     enum topt_overlap overlap;
     int eager; /* bits of enum topt_eager_part */
     enum topt_gather gather;
@@ -44,7 +48,7 @@ int topt_framework_find(const char *name, const struct topt_framework **ret,
 
 /* What numbers of a training job are kept in. */
 struct topt_precision {
-    const char *name; /* "bf16-mixed" */
+    const char *name;      /* "bf16-mixed" */
     enum topt_dtype dtype; /* of products and activations */
     int state_bf16;
     const char *means; /* weights, gradients, master copy and moments in words */

@@ -49,8 +49,8 @@ enum topt_factor {
 
 /* Which numbers of GPUs are tried where nobody names them. */
 enum topt_counts {
-    TOPT_COUNTS_ANY,   /* every number, on every grid of nodes x equal devices a node */
-    TOPT_COUNTS_POW2,  /* powers of two, on the fewest nodes that have them, as the next */
+    TOPT_COUNTS_ANY,  /* every number, on every grid of nodes x equal devices a node */
+    TOPT_COUNTS_POW2, /* powers of two, on the fewest nodes that have them, as the next */
     TOPT_COUNTS_WHOLE, /* what people book: divisors of a node, then whole nodes */
     TOPT_COUNTS_COUNT
 };
@@ -91,7 +91,8 @@ struct topt_request {
     int tensor_parallel; /* as much as the framework can be asked for */
     const struct topt_precision *precision; /* NULL: settings.dtype is as it is */
     int given;                              /* bits of enum topt_given */
-    double min_efficiency; /* mini-parallelism: take the most GPUs that are at least so efficient; 0: the fewest */
+    double
+        min_efficiency; /* mini-parallelism: take the most GPUs that are at least so efficient; 0: the fewest */
     /* granule_bytes 0: the profile's; micro_batches is not read */
     struct topt_settings settings;
     const atomic_bool *cancel;      /* polled: fail with CANCELED; may be NULL */
@@ -121,6 +122,11 @@ int topt_request_read(const struct topt_words *w, struct topt_request *r,
 /* With the model and the profile in it: what was not said is taken from the framework's row, the default one
  * where none was named, and the precision that the device has.  INVAL where the limit is more than it has. */
 int topt_request_complete(struct topt_request *r, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* What was not said, as [{"what", "value", "option"}, ...]; and what the job is: {"model", "hw", "parameters", "batch",
+ * "seq", "precision", "optimizer", "framework", ...}.  New references. */
+json_t *topt_request_assumed(const struct topt_request *r);
+json_t *topt_request_job(const struct topt_request *r);
 
 /* The request's settings with the profile's granule where none is given. */
 struct topt_settings topt_request_settings(const struct topt_request *r);
@@ -208,6 +214,8 @@ void topt_plan_doc_destroy(struct topt_plan_doc *p);
 /* Memory of the largest device by component: what adds up to memory_bytes, and the reserve
  * beside it.  A new reference. */
 json_t *topt_memory_parts(const struct topt_hw *hw, const struct topt_strategy_cost *c);
+/* What people call such a part. */
+const char *topt_part_words(const char *part);
 /* Between what and what memory of the device and time will be, and what the time rests on:
  * {"memory":{"low_bytes","high_bytes"},"time":{"low_ns","high_ns","rests_on_ns":{...}}}. */
 json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_strategy_cost *c,

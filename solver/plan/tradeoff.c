@@ -42,6 +42,18 @@ static int put_cost(struct topt_micros *m, const struct topt_best *b, json_t *po
     return 0;
 }
 
+/* As the plan's document would say it. */
+static char *strategy_of(const struct topt_request *r, const struct topt_best *b)
+{
+    const struct topt_variant *v = &b->solution.variant;
+    if (!r->framework || b->space != TOPT_SPACE_UNIFORM)
+        return topt_strategy_words(r->model, &b->mesh, b->solution.strategy,
+                                   v->micro_batches);
+    int64_t ranks = topt_data_ranks(&b->mesh, v->cut);
+    int64_t samples = r->model->batch / v->micro_batches;
+    return topt_uniform_words(r->framework, &b->mesh, v, (samples + ranks - 1) / ranks);
+}
+
 int topt_count_point(struct topt_micros *m, int64_t gpus, json_t **ret,
                      struct topt_error *err)
 {
@@ -64,8 +76,7 @@ int topt_count_point(struct topt_micros *m, int64_t gpus, json_t **ret,
         topt_claim_write(p, m->request->model, &b.claim);
     if (b.found) {
         char space[48];
-        char *words = topt_strategy_words(m->request->model, &b.mesh, b.solution.strategy,
-                                          b.solution.variant.micro_batches);
+        char *words = strategy_of(m->request, &b);
         json_object_set_new(p, "nodes", json_integer(b.mesh.nodes));
         json_object_set_new(p, "memory_bytes", json_integer(b.solution.memory_bytes));
         json_object_set_new(p, "time_ns", json_integer(b.solution.time_ns));
@@ -161,6 +172,7 @@ int topt_plan_curve(const struct topt_request *r, json_t **ret, struct topt_erro
         return -1;
     }
     json_t *curve = curve_head(r);
+    json_object_set_new(curve, "assumed", topt_request_assumed(r));
     int rc = put_curve(&m, count, n, curve, err);
     free(count);
     topt_micros_fini(&m);
@@ -327,7 +339,7 @@ static void put_job(json_t *doc, const struct topt_request *r)
 }
 
 static int put_frontier(struct topt_micros *micros, struct merged *m, json_t **ret,
-                      struct topt_error *err)
+                        struct topt_error *err)
 {
     const struct topt_request *r = micros->request;
     char space[48];
@@ -362,15 +374,23 @@ int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_e
     int nodes = 0, per_node = 0, rc = 0, shapes = 0;
     *ret = NULL;
     if (r->gpus < 1)
-        return topt_fail(err, TOPT_ERR_INVAL,
+        return topt_fail(err, TOPT_ERR_USAGE,
                          "a frontier needs a number of GPUs (at least 1)");
     if (topt_request_check(r, err) || topt_micros_init(&micros, r, err))
         return -1;
-    for (; !rc && topt_request_shape(r, r->gpus, &nodes, &per_node);
-         shapes++)
-        rc = merge_shape(&m, &micros, nodes, per_node, err);
+    /* Where tensor parallelism is a last resort, it is tried where nothing fits without. */
+    for (int i = 0; !rc && !m.n; i++) {
+        int where = topt_request_tensor(r, i);
+        if (where < 0)
+            break;
+        micros.tensor = (enum topt_tensor_where)where;
+        for (nodes = per_node = 0;
+             !rc && topt_request_shape(r, r->gpus, &nodes, &per_node); shapes++)
+            rc = merge_shape(&m, &micros, nodes, per_node, err);
+    }
     if (!rc)
-        rc = shapes ? put_frontier(&micros, &m, ret, err) : topt_no_shape(r, r->gpus, err);
+        rc =
+            shapes ? put_frontier(&micros, &m, ret, err) : topt_no_shape(r, r->gpus, err);
     merged_fini(&m);
     topt_micros_fini(&micros);
     return rc;

@@ -139,3 +139,27 @@ char *topt_strategy_words(const struct topt_model *m, const struct topt_mesh *me
         topt_text_fini(&t);
     return t.s;
 }
+
+char *topt_uniform_words(const struct topt_framework *f, const struct topt_mesh *mesh,
+                         const struct topt_variant *v, int64_t micro_batch)
+{
+    struct topt_text t = {0};
+    int64_t data = 1;
+    for (int a = 0; a < v->cut; a++)
+        data *= mesh->size[a];
+    int64_t tensor = mesh->devices / data;
+    const char *level = f->level[v->zero] ? f->level[v->zero] : "data parallel";
+    if (data > 1)
+        topt_text_add(&t, "%s over %lld GPUs", level, (long long)data);
+    if (tensor > 1)
+        topt_text_add(&t, "%stensor parallel over %lld", t.len ? ", " : "",
+                      (long long)tensor);
+    if (!t.len)
+        topt_text_add(&t, "one GPU");
+    if (v->recompute)
+        topt_text_add(&t, ", checkpointing");
+    topt_text_add(&t, ", micro-batch %lld", (long long)micro_batch);
+    if (v->micro_batches > 1)
+        topt_text_add(&t, ", %lld accumulation steps", (long long)v->micro_batches);
+    return t.s;
+}

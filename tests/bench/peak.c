@@ -23,12 +23,14 @@ static void cost(const char *what, const struct topt_costing *k,
     topt_audit_destroy(audit);
 }
 
+/* With what the variant never has in memory together, as the planner finds it. */
 static struct topt_costing costing(const char *what, struct topt_shape_search *shape,
-                                   const struct topt_variant *v)
+                                   struct topt_variant v)
 {
     struct topt_error err = {0};
     struct topt_costing k;
-    if (topt_shape_costing(shape, v, &k, &err))
+    v.apart_bytes = v.late_permille = 0;
+    if (topt_shape_apart(shape, &v, &err) || topt_shape_costing(shape, &v, &k, &err))
         give_up(what, &err);
     return k;
 }
@@ -69,8 +71,8 @@ static void by_operator(const char *what, struct topt_shape_search *shape,
 {
     struct topt_variant all = *v;
     all.recompute = 1;
-    struct topt_settings most = *costing(what, shape, &all).settings;
-    struct topt_costing k = costing(what, shape, v);
+    struct topt_settings most = *costing(what, shape, all).settings;
+    struct topt_costing k = costing(what, shape, *v);
     struct topt_settings settings = *k.settings;
     k.settings = &settings;
     if (settings.late_permille > most.late_permille)
@@ -84,7 +86,7 @@ void peak_of(const char *what, struct topt_shape_search *shape,
              const struct topt_variant *v, const struct topt_strategy *s,
              enum peak_again again, struct peak *ret)
 {
-    struct topt_costing k = costing(what, shape, v);
+    struct topt_costing k = costing(what, shape, *v);
     struct topt_settings staying = *k.settings;
     staying.late_permille = 0;
     staying.apart_bytes = 0;

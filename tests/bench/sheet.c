@@ -274,13 +274,15 @@ static void weigh_shape(const struct sheet_row *r, struct topt_shape_search *s,
 {
     struct topt_error err = {0};
     struct topt_costing k;
-    const struct topt_variant *v = variant_of(r, s);
-    struct topt_strategy *plan = plan_of(r, s, v);
-    if (topt_shape_costing(s, v, &k, &err))
+    struct topt_variant v = *variant_of(r, s);
+    if (topt_shape_apart(s, &v, &err))
+        give_up(r->model->name, &err);
+    struct topt_strategy *plan = plan_of(r, s, &v);
+    if (topt_shape_costing(s, &v, &k, &err))
         give_up(r->model->name, &err);
     if (by_operator(r))
         flag(r, k.model, &s->micros->blocks, plan);
-    peak_of(r->model->name, s, v, plan,
+    peak_of(r->model->name, s, &v, plan,
             !by_operator(r)              ? PEAK_AS_VARIANT
             : r->again == SHEET_PRODUCTS ? PEAK_PRODUCTS
                                          : PEAK_OPERATORS,

@@ -42,7 +42,7 @@ TOPT_FAKE_GPUS=0 refused 1 'no GPU here' run plan1-0.json --device cuda
 check "no GPU"
 refused 2 'host or cuda' run plan1-0.json --device gpu
 check "an unknown device"
-refused 2 'auto, mpi, nccl or staged' run plan1-0.json --comm fast
+refused 2 "unknown --comm 'fast'" run plan1-0.json --comm fast
 check "an unknown communicator"
 refused 2 'device cuda' run plan1-0.json --comm nccl
 check "NCCL without GPUs"

@@ -110,6 +110,7 @@ static json_t *plan_answer(const struct query *q, int64_t bytes)
                   (json_int_t)gpus, "memory_bytes", (json_int_t)bytes, "peak_bytes",
                   (json_int_t)bytes, "time_ns", (json_int_t)1000, "space", "full",
                   "strategy", "data 4", "why", "one line\nwith a break", "plan", plan);
+    json_object_set_new(a, "micro_batches", json_integer(2));
     if (!strcmp(q->space, "uniform"))
         json_object_set_new(a, "uniform",
                             json_pack("{s:i, s:i, s:i, s:b, s:i}", "dp", 2, "tp", 2,

@@ -32,7 +32,7 @@ check "and flags for Slurm" 200 '"flags":"--nodes=1 --gpus-per-node=4'
 [ "$(metric topt_cache_hits_total)" = 1 ]; ok $? "the second was in the store"
 ask POST "$mini&batch=16&space=uniform" "${text[@]}" --data-binary "@$dir/model.json"
 check "a uniform plan says what scripts obey" 200 '^TOPT_DP=2$'
-for line in TOPT_TP=2 TOPT_FSDP=3 TOPT_RECOMPUTE=1 TOPT_MICRO_BATCH=4; do
+for line in TOPT_TP=2 TOPT_FSDP=3 TOPT_RECOMPUTE=1 TOPT_MICRO_BATCH=4 TOPT_ACCUMULATION=2; do
     grep -qx "$line" "$dir/body"; ok $? "has $line"
 done
 ask GET "/v1/plans/$plan"; check "the plan is pinned" 200 '^\{"format":"topt-plan/1"'

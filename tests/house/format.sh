@@ -8,12 +8,11 @@ if [ -z "$tool" ]; then
     echo "1..0 # skipped: clang-format-14 is not installed"
     exit 77
 fi
-bad=0
-while IFS= read -r file; do
-    if ! "$tool" --style=file "$file" | cmp -s - "$file"; then
-        echo "not ok - $file (clang-format-14 -i $file)"
-        bad=1
-    fi
-done < <(find common solver runtime daemon slurm_plugin tests -name '*.[ch]' | sort)
-[ $bad = 1 ] || echo "ok - all formatted"
-exit $bad
+# Many files at once: starting the tool takes longer than what it does to one.
+if find common solver runtime daemon slurm_plugin tests -name '*.[ch]' -print0 | sort -z |
+    xargs -0 "$tool" --style=file --dry-run --Werror --ferror-limit=1; then
+    echo "ok - all formatted"
+else
+    echo "not ok - of the files above (clang-format-14 -i FILE)"
+    exit 1
+fi

@@ -54,9 +54,10 @@ same() # same WHAT HAVE WANT: two lists of options
 # topt: what each command takes, and each option described once.
 of_commands=$(section topt.1 "OPTIONS OF EACH COMMAND")
 all=
+told_of=$(section topt.1 COMMANDS) # whole: a reader that leaves early would end the pipe
 for command in $("$bin/topt" --help | awk '/^  / { print $1 }'); do
     checked=$((checked + 1))
-    section topt.1 COMMANDS | grep -qE "topt $command\b" || complain "topt.1 does not tell of topt $command"
+    grep -qE "topt $command\b" <<<"$told_of" || complain "topt.1 does not tell of topt $command"
     [ "$command" != client ] || continue
     told=$(echo "$of_commands" | awk -v name=".B topt $command" '/^\./ { in_it = $0 == name; next } in_it' | options)
     [ -n "$told" ] || complain "topt.1 has no options of topt $command"

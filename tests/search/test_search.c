@@ -261,7 +261,7 @@ static void test_corners(void)
     struct topt_search_options o = {.algorithm = "ft", .cancel = &stop};
     is_int(fails(&p, &o), TOPT_ERR_CANCELED, "canceled");
     o = (struct topt_search_options){.algorithm = "genius"};
-    is_int(fails(&p, &o), TOPT_ERR_NOTFOUND, "no such algorithm");
+    is_int(fails(&p, &o), TOPT_ERR_USAGE, "no such algorithm");
     o = (struct topt_search_options){.epsilon = NAN};
     is_int(fails(&p, &o), TOPT_ERR_INVAL, "epsilon is not a number");
     o = (struct topt_search_options){.threads = 100000};

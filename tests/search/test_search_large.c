@@ -5,6 +5,7 @@
  * of the plain steps. */
 #include "../bench/instances.h"
 #include "frontiers.h"
+#include "sizes.h"
 #include "tap.h"
 
 #include <pthread.h>
@@ -13,6 +14,9 @@ static const char *const shapes[] = {"star",  "isolated", "comb",
                                      "chain", "branches", "parallel"};
 
 enum { NSHAPES = sizeof shapes / sizeof shapes[0], STACK = 256 << 10 };
+
+/* Operators: so many that what is not linear is seen, by the optimised build at the latest. */
+enum { MANY = TOPT_TEST_SIZE_FROM(20000, 4000) };
 
 /* ---- many ---- */
 
@@ -46,7 +50,7 @@ static void on_small_stack(struct large *l)
 static void check_many(const char *shape, int fastest)
 {
     struct instance *in = instance_make(
-        &(struct instance_spec){.shape = shape, .size = 20000, .configs = 4});
+        &(struct instance_spec){.shape = shape, .size = MANY, .configs = 4});
     if (!in)
         abort();
     struct large l = {.p = instance_problem(in),

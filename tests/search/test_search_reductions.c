@@ -10,10 +10,12 @@
 #include "narrow.h"
 #include "outdo.h"
 #include "random_problem.h"
+#include "sizes.h"
 #include "strategies.h"
 #include "tap.h"
 
-enum { PROBLEMS = 1500, LARGEST = 20000 };
+/* Of every few problems one is condensed by several threads too. */
+enum { PROBLEMS = TOPT_TEST_SIZE(1500), LARGEST = 20000, BY_THREADS = TOPT_TEST_SIZE(4) };
 
 struct tally {
     int tried, narrow, narrowed, thin, thinned, condense, condensed, threads, condition,
@@ -131,7 +133,7 @@ static void check_condense(struct rng *r, const struct topt_search_problem *p,
     t->condense +=
         !good || !same_costs(all, f.frontier) || !lifts_back(p, &c, f.frontier);
     t->condensed += good && c.problem.nops < p->nops;
-    if (good && t->tried % 4 == 0)
+    if (good && t->tried % BY_THREADS == 0)
         t->threads += !same_by_threads(p, keep, &c);
     topt_condition_fini(&f);
     topt_condense_fini(&c);
@@ -430,7 +432,7 @@ static void random_problems(void)
     ok(t.left_out > PROBLEMS / 4, "... and is not, %d times", t.left_out);
     is_int(t.weights, 0, "weighed row by row as entry by entry");
     ok(t.rows > PROBLEMS, "%d tables were", t.rows);
-    ok(t.matrices > 100, "products of matrices were, %d times", t.matrices);
+    ok(t.matrices > PROBLEMS / 15, "products of matrices were, %d times", t.matrices);
     ok(t.in_rows > PROBLEMS, "and rows of both factors, %d times", t.in_rows);
     is_int(t.cuts, 0, "cut operators are those that hold components together");
     is_int(t.cutsets, 0, "cutsets are small");
@@ -438,7 +440,7 @@ static void random_problems(void)
 
 /* ---- slices that an earlier one makes superfluous ---- */
 
-enum { PORTS = 3, ENTRIES = 4, ALTERNATIVES = 2, PAIRS = 4000 };
+enum { PORTS = 3, ENTRIES = 4, ALTERNATIVES = 2, PAIRS = TOPT_TEST_SIZE(4000) };
 
 /* Ports of a slice, with room for what they are of. */
 struct slice {
@@ -548,7 +550,7 @@ static void outdone_slices(void)
 
 /* ---- arms ---- */
 
-enum { RINGS = 400, RING_OPS = 5 };
+enum { RINGS = TOPT_TEST_SIZE(400), RING_OPS = 5 };
 
 /* A chain whose ends are joined; few different costs, so that much is as good as other. */
 static void random_ring(struct random_problem *g, struct rng *r)
@@ -662,7 +664,13 @@ static void arms(void)
 
 /* ---- slices that are nearly as good as another ---- */
 
-enum { LONG_RINGS = 8, LONG_OPS = 48, LONG_CONFIGS = 4, HUB_CLASSES = 4, HUB_LOSS = 300 };
+enum {
+    LONG_RINGS = TOPT_TEST_SIZE_FROM(8, 4),
+    LONG_OPS = 48,
+    LONG_CONFIGS = 4,
+    HUB_CLASSES = 4,
+    HUB_LOSS = 300
+};
 
 /* Costs between classes: nothing but a little noise between those that are alike, else 'change'. */
 static const struct topt_table *noisy_table(struct random_problem *g, int from, int to,
@@ -798,6 +806,7 @@ static void rivals(void)
 /* ---- blocks that are alike between neighbours that are not ---- */
 
 enum { BRANCHES = 6, BLOCKS = 2, BLOCK_OPS = BRANCHES + 1 };
+enum { BRANCHED = TOPT_TEST_SIZE(40) };
 
 /* Blocks of branches from one end to the next; the first has nothing before it, the last
  * nothing after it, so that different points of one table are outdone. */
@@ -832,7 +841,7 @@ static void random_branches(struct random_problem *g, struct rng *r)
 static void alike_blocks(void)
 {
     int bad = 0, condensed = 0;
-    for (uint64_t seed = 1; seed <= 40; seed++) {
+    for (uint64_t seed = 1; seed <= BRANCHED; seed++) {
         struct rng r = {seed};
         struct random_problem g;
         struct topt_search_options o = {0};
@@ -853,7 +862,7 @@ static void alike_blocks(void)
         problem_free(&g);
     }
     is_int(bad, 0, "one table between different neighbours: the same frontier");
-    is_int(condensed, 40, "every block has become an edge");
+    is_int(condensed, BRANCHED, "every block has become an edge");
 }
 
 /* ---- graphs that are known ---- */

@@ -3,6 +3,7 @@
 #include "../bench/instances.h"
 #include "frontiers.h"
 #include "search_impl.h"
+#include "sizes.h"
 #include "tap.h"
 
 #include <math.h>
@@ -19,7 +20,7 @@ static const struct instance_spec specs[] = {
     {.shape = "comb", .size = 60, .configs = 6, .range = 2000},
 };
 
-enum { SPECS = sizeof specs / sizeof specs[0], MOMENTS = 16 };
+enum { SPECS = sizeof specs / sizeof specs[0], MOMENTS = TOPT_TEST_SIZE_FROM(16, 4) };
 
 static atomic_bool stop;
 

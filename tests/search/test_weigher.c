@@ -2,6 +2,7 @@
  * plain dynamic programming. */
 #include "matrix.h"
 #include "random_problem.h"
+#include "sizes.h"
 #include "tap.h"
 #include "topt_weigher.h"
 
@@ -237,8 +238,9 @@ static int relaxed_one(struct rng *rng, enum shape shape, int *relaxed, int *tig
 static void test_relaxed(void)
 {
     struct rng rng = {5};
+    enum { RELAXED = TOPT_TEST_SIZE(4000) };
     int good = 0, relaxed = 0, tight = 0, n = 0;
-    for (; n < 4000; n++)
+    for (; n < RELAXED; n++)
         good += relaxed_one(&rng, (enum shape)(n % SHAPES), &relaxed, &tight);
     is_int(good, n,
            "what a relaxed graph weighs bounds each configuration's least weight");

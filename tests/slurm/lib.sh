@@ -65,7 +65,7 @@ start_planner()
     mkfifo "$work/hold"
     python3 "$source_dir/tests/slurm/fake_toptd.py" "$work" <"$work/hold" &
     exec 7>"$work/hold"
-    local left=100
+    local left=600
     while [ ! -f "$work/url" ] && [ $left -gt 0 ]; do
         left=$((left - 1))
         sleep 0.05
@@ -141,7 +141,7 @@ shape() # JOB
 
 wait_job() # JOB
 {
-    local left=200
+    local left=1200 # a minute, on a busy machine
     while squeue -h -j "$1" -o %T 2>/dev/null | grep -qE 'PENDING|RUNNING|COMPLETING|CONFIGURING'; do
         left=$((left - 1))
         [ $left -gt 0 ] || return 1

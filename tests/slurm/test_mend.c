@@ -105,6 +105,7 @@ static void test_uniform(void)
     one.tp = 2;
     one.fsdp = 3;
     one.micro_batch = 4;
+    one.accumulation = 5;
     table = (struct table){0};
     topt_mend_plan(&env, &one, "unix:/s");
     is_value("TOPT_DP", "3");
@@ -112,7 +113,10 @@ static void test_uniform(void)
     is_value("TOPT_FSDP", "3");
     is_value("TOPT_RECOMPUTE", "0");
     is_value("TOPT_MICRO_BATCH", "4");
+    is_value("TOPT_ACCUMULATION", "5");
+    is_value("SLURM_TOPT_TORCHRUN", "--nnodes=2 --nproc-per-node=3");
     topt_mend_forget(&env);
+    is_value("TOPT_TORCHRUN", "(unset)");
     is_value("TOPT_DP", "(unset)");
     is_value("SLURM_TOPT_RECOMPUTE", "(unset)");
 }

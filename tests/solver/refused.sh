@@ -31,7 +31,7 @@ plan "--seconds: -1 is too small" --seconds=-1
 plan "--memory: 80 is 80 bytes; did you mean 80GiB?" --memory 80
 plan "--memory: '80GX' has an unknown unit" --memory 80GX
 plan "--memory: '0' is no positive size" --memory 0
-"$topt" plan "$model" --hw lab-cpu --mode mini-time --gpus " 2 " --memory " 2GiB " >out 2>err
+"$topt" plan "$model" --hw lab-cpu --mode mini-time --gpus " 2 " --memory " 512MiB " >out 2>err
 check "blanks around a value are passed over"
 no "--batch: 0 is too small" inspect "$model" --batch 0
 no "--seq: 0 is too small" import "$model" --seq 0
@@ -66,11 +66,12 @@ plan "unknown space 'unifrom'; did you mean uniform?" --space unifrom
 plan "unknown choice of blocks 'alik'; did you mean alike?" --blocks alik
 plan "unknown factor 'recompte'; did you mean recompute?" --factors zero,recompte
 plan "unknown algorithm 'optcn'; did you mean optcnn?" --algorithm optcn
-plan "unknown dtype 'fp32'; did you mean f32?" --dtype fp32
+plan "unknown precision 'fp32'; did you mean f32?" --precision fp32
+plan "unknown framework 'pytroch'; did you mean pytorch?" --framework pytroch
 plan "unknown optimizer 'AdamW'; did you mean adamw?" --optimizer AdamW
 plan "unknown overlap 'fsdp2'; did you mean fsdp?" --overlap fsdp2
 plan "unknown accounting 'papr'; did you mean paper?" --accounting papr
-plan "--counts is pow2 or all" --counts odd
+plan "unknown choice of counts 'odd' (one of any, pow2, whole)" --counts odd
 no "did you mean paper:vgg16?" inspect paper:vgg61
 no "unknown loss 'mes'; did you mean mse?" inspect "$model" --loss mes
 printf '{"model_type":"mistrall"}' >slip.json

@@ -5,6 +5,7 @@
 
 #include "answer.h"
 #include "random_model.h"
+#include "sizes.h"
 #include "tap.h"
 
 static struct topt_hw *hw;
@@ -289,8 +290,8 @@ int main(void)
         ok(0, "the profile is there");
         return done_testing();
     }
-    test_models(0, 200);
-    test_models(1, 120);
+    test_models(0, TOPT_TEST_SIZE_FROM(200, 60));
+    test_models(1, TOPT_TEST_SIZE_FROM(120, 60));
     test_shapes();
     topt_hw_destroy(hw);
     return done_testing();

@@ -10,6 +10,7 @@
 
 #include "answer.h"
 #include "random_model.h"
+#include "sizes.h"
 #include "tap.h"
 #include "topt_text.h"
 
@@ -77,6 +78,9 @@ static void request_fini(struct topt_request *r)
 /* ---- each count by itself ------------------------------------------------------------------- */
 
 enum { MAX_COUNT = 18 };
+
+/* Random requests, and models of which many searches are stopped. */
+enum { REQUESTS = TOPT_TEST_SIZE_FROM(28, 10), STOPPED = TOPT_TEST_SIZE_FROM(30, 8) };
 
 /* Every point of every shape, unlimited and unordered. */
 struct alone {
@@ -326,7 +330,7 @@ static int stands_for_all(const json_t *few, const json_t *all, double epsilon)
 static void test_tolerance(void)
 {
     int failed = 0, n = 0, missed = 0;
-    for (uint64_t seed = 1; seed <= 24; seed++) {
+    for (uint64_t seed = 1; seed <= TOPT_TEST_SIZE_FROM(24, 8); seed++) {
         struct topt_request r;
         json_t *all = NULL, *few = NULL;
         if (random_request(seed, &r)) {
@@ -351,7 +355,7 @@ static void test_tolerance(void)
 static void test_counts(void)
 {
     struct tally t = {0};
-    for (uint64_t seed = 1; seed <= 28; seed++) {
+    for (uint64_t seed = 1; seed <= REQUESTS; seed++) {
         struct topt_request r;
         if (random_request(seed, &r))
             compare_counts(seed, &r, &t);
@@ -362,7 +366,9 @@ static void test_counts(void)
     ok(!t.untrue && t.unproven > 0 && t.stopped > 0 && t.unknown > 0,
        "in small tables nothing untrue is said, %d times that nothing was found",
        t.unproven);
-    ok(t.tried > 20 && t.points > 100 && t.infeasible > 20 && t.odd > 40 && t.reasons > 3,
+    ok(t.tried > 5 * REQUESTS / 7 && t.points > 25 * REQUESTS / 7 &&
+           t.infeasible > 5 * REQUESTS / 7 && t.odd > 10 * REQUESTS / 7 &&
+           t.reasons > REQUESTS / 9,
        "%d points, %d do not fit, %d no powers of two, %d say what fewer would need",
        t.points, t.infeasible, t.odd, t.reasons);
 }
@@ -387,9 +393,10 @@ static int64_t least_on(struct topt_request *r, int64_t gpus)
  * alone says. */
 static void test_dozens(void)
 {
+    enum { MODELS = TOPT_TEST_SIZE_FROM(4, 2) };
     static const int counts[] = {5, 9, 12, 24, 36, 48};
     int same = 0, n = 0, some = 0;
-    for (uint64_t seed = 1; seed <= 4; seed++) {
+    for (uint64_t seed = 1; seed <= MODELS; seed++) {
         struct topt_request r;
         json_t *curve = NULL, *p;
         size_t k;
@@ -423,7 +430,8 @@ static void test_dozens(void)
         request_fini(&r);
     }
     is_int(same, n, "up to 48 devices of 6 a node: curves as each count alone");
-    ok(n >= 20 && some > 4 && some < n, "%d counts, %d of them fit", n, some);
+    ok(n >= 5 * MODELS && some > MODELS && some < n, "%d counts, %d of them fit", n,
+       some);
 }
 
 /* ---- random plans ------------------------------------------------------------------------------ */
@@ -433,7 +441,7 @@ static void test_samples(void)
 {
     static struct alone alone;
     int above = 0, n = 0;
-    for (uint64_t seed = 1; seed <= 28; seed++) {
+    for (uint64_t seed = 1; seed <= REQUESTS; seed++) {
         struct topt_request r;
         json_t *all = NULL, *doc;
         size_t i;
@@ -454,7 +462,7 @@ static void test_samples(void)
         request_fini(&r);
     }
     is_int(above, n, "no random plan is better than the frontier");
-    ok(n > 200, "%d random plans", n);
+    ok(n > 50 * REQUESTS / 7, "%d random plans", n);
 }
 
 /* ---- what must hold between answers --------------------------------------------------------- */
@@ -613,7 +621,7 @@ static void check_claims(struct topt_request *r, const struct topt_solutions *al
 static void test_claims(void)
 {
     struct claims t = {0};
-    for (uint64_t seed = 1; seed <= 30; seed++) {
+    for (uint64_t seed = 1; seed <= STOPPED; seed++) {
         struct topt_request r;
         struct topt_solutions all, free_of_limit;
         topt_request_init(&r);
@@ -640,7 +648,8 @@ static void test_claims(void)
         topt_solutions_fini(&free_of_limit);
         request_fini(&r);
     }
-    ok(t.tried > 400 && t.unfinished > 50 && t.proven > 10,
+    ok(t.tried > 40 * STOPPED / 3 && t.unfinished > 5 * STOPPED / 3 &&
+           t.proven > STOPPED / 3,
        "%d searches with tolerances or little work, %d not exact, %d stopped with a "
        "bound",
        t.tried, t.unfinished, t.proven);

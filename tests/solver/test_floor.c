@@ -5,11 +5,15 @@
 
 #include "hw_impl.h"
 #include "random_model.h"
+#include "sizes.h"
 #include "tap.h"
 #include "topt_layout.h"
 #include "topt_orbits.h"
 
-enum { PAIRS = 200, EVERY = 4 /* of these, orbits are made for one */ };
+enum {
+    PAIRS = TOPT_TEST_SIZE_FROM(200, 20),
+    EVERY = 4 /* of these, orbits are made for one */
+};
 
 static const int shapes[][2] = {{1, 2}, {1, 4}, {2, 2}, {1, 8}, {2, 4},
                                 {3, 2}, {2, 6}, {4, 1}, {4, 4}, {8, 8}};

@@ -7,6 +7,7 @@
 
 #include "answer.h"
 #include "random_model.h"
+#include "sizes.h"
 #include "tap.h"
 
 static struct topt_hw *hw;
@@ -210,8 +211,9 @@ static void verdict(const struct tally *t, int wanted, const char *what)
 
 static void test_against_brute_force(void)
 {
+    enum { WANTED = TOPT_TEST_SIZE_FROM(200, 48) };
     struct tally t = {0};
-    for (uint64_t seed = 1; t.compared < 200 && seed < 1500; seed++) {
+    for (uint64_t seed = 1; t.compared < WANTED && seed < 1500; seed++) {
         const struct shape *k = &shapes[seed % 6];
         struct topt_request r;
         topt_request_init(&r);
@@ -228,15 +230,16 @@ static void test_against_brute_force(void)
             compare(&r, k->nodes, k->per_node, &t);
         topt_model_destroy(m);
     }
-    verdict(&t, 200, "random models");
+    verdict(&t, WANTED, "random models");
 }
 
 /* Strategies are expanded to all blocks and costed whole. */
 static void test_blocks_alike(void)
 {
+    enum { WANTED = TOPT_TEST_SIZE_FROM(80, 24) };
     struct tally t = {0};
     int folded = 0, models = 0;
-    for (uint64_t seed = 1; t.compared < 80 && seed < 1500; seed++) {
+    for (uint64_t seed = 1; t.compared < WANTED && seed < 1500; seed++) {
         const struct shape *k = &shapes[seed % 4];
         struct topt_request r;
         topt_request_init(&r);
@@ -257,7 +260,7 @@ static void test_blocks_alike(void)
         topt_model_destroy(m);
     }
     is_int(folded, models, "all models have blocks");
-    verdict(&t, 80, "blocks alike");
+    verdict(&t, WANTED, "blocks alike");
 }
 
 /* ---- factors: sharding, recomputation, micro-batches ------------------------------------------ */
@@ -335,9 +338,10 @@ static void compare_shape(struct topt_shape_search *s, struct tally *t, int *fla
 
 static void test_factors(void)
 {
+    enum { WANTED = 24 }; /* fewer, and none recomputes */
     struct tally t = {0};
     int flagged[3] = {0};
-    for (uint64_t seed = 1; t.compared < 24 && seed < 600; seed++) {
+    for (uint64_t seed = 1; t.compared < WANTED && seed < 600; seed++) {
         const struct shape *k = &shapes[seed % 4];
         struct topt_request r;
         struct topt_micros micros;
@@ -359,7 +363,7 @@ static void test_factors(void)
         topt_micros_fini(&micros);
         topt_model_destroy(m);
     }
-    verdict(&t, 24, "all factors");
+    verdict(&t, WANTED, "all factors");
     ok(flagged[0] && flagged[1] && flagged[2],
        "frontiers shard (%d), recompute (%d) and take micro-batches (%d)", flagged[0],
        flagged[1], flagged[2]);

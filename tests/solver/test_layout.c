@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "random_model.h"
+#include "sizes.h"
 #include "tap.h"
 #include "topt_layout.h"
 
@@ -84,7 +85,7 @@ static void test_blocks(void)
 {
     uint64_t seed = 11;
     int good = 1;
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < TOPT_TEST_SIZE(3000); i++) {
         static const int shape[][2] = {{1, 4}, {2, 4}, {2, 3}, {3, 2}, {1, 8}};
         struct topt_mesh m;
         struct topt_layout l;
@@ -147,7 +148,7 @@ static void test_reach(const char *profile, int nodes, int per_node)
         return;
     struct topt_router *r = topt_router_create(near, &m);
     struct topt_shape s = {1, {{(int64_t)m.devices * 2, 512}}};
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < TOPT_TEST_SIZE(200); i++) {
         struct topt_layout end[2];
         const struct topt_path *p;
         for (int k = 0; k < 2; k++)
@@ -207,7 +208,7 @@ static void test_shortest(const char *profile)
         return;
     struct topt_router *r = topt_router_create(near, &m);
     struct topt_shape s = {3, {{64, 1}, {8192, 1}, {4096, 1}}};
-    for (int i = 0; i < 6000; i++) {
+    for (int i = 0; i < TOPT_TEST_SIZE(6000); i++) {
         struct topt_layout a, b;
         const struct topt_path *p;
         random_layout(&seed, &m, 3, 1, &a);
@@ -234,7 +235,7 @@ static void test_routes(const char *profile, int nodes, int per_node)
         return;
     struct topt_router *r = topt_router_create(routed, &m);
     struct topt_shape s = {3, {{64, 1}, {4096, 1}, {32, 128}}};
-    for (int i = 0; i < 400; i++) {
+    for (int i = 0; i < TOPT_TEST_SIZE_FROM(400, 40); i++) {
         struct topt_layout a, b, c;
         const struct topt_path *ab, *bc, *ac, *aa;
         random_layout(&seed, &m, 3, 1, &a);
@@ -326,7 +327,7 @@ static void test_interchange(const char *profile, int nodes, int per_node)
         return;
     struct topt_router *r = topt_router_create(near, &m);
     struct topt_shape s = {3, {{64, 1}, {100, 3}, {4096, 1}}};
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < TOPT_TEST_SIZE_FROM(300, 30); i++) {
         struct topt_layout a, b;
         const struct topt_path *p, *q;
         random_layout(&seed, &m, 3, 1, &a);
@@ -359,7 +360,7 @@ static void test_dimensions(const char *profile, int nodes, int per_node)
         return;
     struct topt_router *r = topt_router_create(near, &m);
     struct topt_shape s = {2, {{1024, 1}, {4096, 3}}}, t = {2, {{2048, 3}, {2048, 1}}};
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < TOPT_TEST_SIZE_FROM(300, 30); i++) {
         struct topt_layout end[2], swap[2];
         const struct topt_path *p, *q;
         for (int k = 0; k < 2; k++) {

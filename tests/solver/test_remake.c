@@ -6,7 +6,10 @@
 
 #include "answer.h"
 #include "random_model.h"
+#include "sizes.h"
 #include "tap.h"
+
+enum { MODELS = TOPT_TEST_SIZE_FROM(60, 12) };
 
 static struct topt_hw *hw;
 
@@ -227,20 +230,20 @@ int main(void)
     hw = topt_hw_load("v100-dgx1-2x8", NULL);
     if (!hw)
         return 1;
-    for (uint64_t seed = 1; seed <= 60; seed++)
+    for (uint64_t seed = 1; seed <= MODELS; seed++)
         test_model(seed, &t);
-    ok(t.asked > 100 && t.found == t.asked, "%d questions, %d with an answer", t.asked,
-       t.found);
+    ok(t.asked > 5 * MODELS / 3 && t.found == t.asked, "%d questions, %d with an answer",
+       t.asked, t.found);
     is_int(t.untrue, 0, "each costs what it is said to");
     is_int(t.heavy, 0, "and fits");
     is_int(t.claims, t.found, "and is as near to the floor as is claimed");
     is_int(t.beaten, 0, "which none of %d random strategies is below, nor blocks alike",
            t.rolled);
-    ok(t.least > 20 && t.open > 0, "%d have a least memory, %d of which is not proven",
-       t.least, t.open);
+    ok(t.least > MODELS / 3 && t.open > 0,
+       "%d have a least memory, %d of which is not proven", t.least, t.open);
     is_int(t.lighter, 0, "and nothing needs less than is said");
-    ok(t.faster > 5 && t.uneven > 5, "%d are faster than blocks alike, %d not even",
-       t.faster, t.uneven);
+    ok(t.faster > MODELS / 12 && t.uneven > MODELS / 12,
+       "%d are faster than blocks alike, %d not even", t.faster, t.uneven);
     topt_hw_destroy(hw);
     return done_testing();
 }

@@ -7,6 +7,7 @@
 
 #include "answer.h"
 #include "random_model.h"
+#include "sizes.h"
 #include "tap.h"
 
 static struct topt_hw *hw;
@@ -511,9 +512,9 @@ int main(void)
     hw = topt_hw_load("v100-dgx1-2x8", NULL);
     if (!hw)
         return 1;
-    test_models(0, 250);
-    test_models(1, 150);
-    test_orbits(500);
+    test_models(0, TOPT_TEST_SIZE_FROM(250, 60));
+    test_models(1, TOPT_TEST_SIZE_FROM(150, 60));
+    test_orbits(TOPT_TEST_SIZE_FROM(500, 96));
     test_stop();
     most_entries = 60;
     test_models(0, 60);

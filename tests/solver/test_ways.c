@@ -9,6 +9,7 @@
 
 #include "lanes.h"
 #include "random_model.h"
+#include "sizes.h"
 #include "tap.h"
 #include "ways.h"
 
@@ -271,6 +272,7 @@ static void test_definition(const struct topt_hw *hw, const struct topt_mesh *me
     struct topt_ways *ways = topt_ways_create(hw, mesh);
     uint64_t seed = (uint64_t)(ngroups * 100 + ndims * 10 + partial);
     int same = 1, alone = 1;
+    sources = TOPT_TEST_SIZE(sources);
     for (int i = 0; i < sources; i++) {
         struct topt_way_source w;
         struct topt_way_question q[TARGETS], *all[TARGETS];
@@ -334,10 +336,11 @@ static void test_together(const struct topt_hw *hw, const struct topt_mesh *mesh
 static void test_rest(const struct topt_hw *hw, const struct topt_mesh *mesh,
                       const char *what, int ngroups)
 {
+    enum { WAYS = TOPT_TEST_SIZE_FROM(6, 2) };
     struct topt_ways *ways = topt_ways_create(hw, mesh);
     uint64_t seed = 5;
     int same = 1, longest = 0;
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < WAYS; i++) {
         struct topt_way_source w;
         random_source(&seed, ngroups, 2, 1, &w);
         struct topt_way_question q = {.source = w, .to = random_state(&seed, 0)},

@@ -1,0 +1,162 @@
+/* cmd_launch.c - launch: a plan as the command or the files of the framework that trains by it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ask.h"
+#include "cmd_plan.h"
+#include "topt_json.h"
+#include "topt_launch.h"
+#include "topt_text.h"
+
+enum { MAX_PLAN_FILE = 64 << 20 };
+
+struct args {
+    const char *target, *dir;
+    int env, exports, json;
+};
+
+#define AT(field) offsetof(struct args, field)
+static const struct topt_option options[] = {
+    {"for", TOPT_OPT_STRING, AT(target), "NAME",
+     "torchrun, accelerate, deepspeed, megatron or torchtitan"},
+    {"env", TOPT_OPT_FLAG, AT(env), "",
+     "one line for srun: env, then the plan as NAME=VALUE"},
+    {"export", TOPT_OPT_FLAG, AT(exports), "",
+     "the same and TOPT_TORCHRUN for a shell's eval"},
+    {"json", TOPT_OPT_FLAG, AT(json), "", "JSON on standard output"},
+    {"o", TOPT_OPT_STRING, AT(dir), "DIR", "write the files into a folder"},
+    {0}};
+static const char usage[] =
+    "topt launch [plan.json] --for NAME [options]\n"
+    "The command or the configuration files that make a framework train by a plan.\n"
+    "Without a plan, the file that $TOPT_PLAN names; with --env and --export in a job\n"
+    "that topt sized, what its environment says.";
+
+/* Each of the files into 'dir', which is made where it is not there. */
+static int write_files(const json_t *launch, const char *dir, struct topt_error *err)
+{
+    size_t i;
+    json_t *f;
+    if (mkdir(dir, 0755) && access(dir, W_OK))
+        return topt_fail(err, TOPT_ERR_IO, "can't make the folder '%s'", dir);
+    json_array_foreach(json_object_get(launch, "files"), i, f)
+    {
+        struct topt_text path = {0};
+        const char *text = topt_cli_words(f, "text");
+        topt_text_add(&path, "%s/%s", dir, topt_cli_words(f, "name"));
+        int rc = path.oom ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for a path")
+                          : topt_write_file(path.s, text, strlen(text), err);
+        if (!rc)
+            printf("%s\n", path.s);
+        topt_text_fini(&path);
+        if (rc)
+            return -1;
+    }
+    return 0;
+}
+
+/* TOPT_TORCHRUN has blanks, which words of a command line can't have. */
+static void print_environment(const json_t *env, const struct args *a)
+{
+    const char *name;
+    json_t *value;
+    if (!a->exports)
+        printf("env");
+    json_object_foreach((json_t *)env, name, value)
+    {
+        if (a->exports)
+            printf("export %s='%s'\n", name, json_string_value(value));
+        else if (strcmp(name, "TOPT_TORCHRUN"))
+            printf(" %s=%s", name, json_string_value(value));
+    }
+    if (!a->exports)
+        printf("\n");
+}
+
+static int in_job(void)
+{
+    return getenv("TOPT_DP") && getenv("TOPT_PLAN_ID");
+}
+
+/* In a job that topt sized without a plan's file: what its environment says. */
+static json_t *of_job(void)
+{
+    static const char *const names[] = {
+        "TOPT_PLAN_ID",     "TOPT_GPUS",         "TOPT_NODES",   "TOPT_GPUS_PER_NODE",
+        "TOPT_DP",          "TOPT_TP",           "TOPT_FSDP",    "TOPT_RECOMPUTE",
+        "TOPT_MICRO_BATCH", "TOPT_ACCUMULATION", "TOPT_TORCHRUN"};
+    json_t *env = json_object();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i]))
+            json_object_set_new(env, names[i], json_string(getenv(names[i])));
+    return env;
+}
+
+static int environment(const json_t *plan, const struct args *a, struct topt_error *err)
+{
+    json_t *env = plan ? NULL : of_job();
+    int rc = plan ? topt_launch_environment(plan, &env, err) : 0;
+    if (!rc && a->json)
+        rc = topt_cli_write_json(env, "-", err);
+    else if (!rc)
+        print_environment(env, a);
+    json_decref(env);
+    return rc;
+}
+
+static int launch(const json_t *plan, const struct args *a, struct topt_error *err)
+{
+    json_t *answer = NULL;
+    int rc = topt_launch(plan, a->target, &answer, err);
+    char *text = rc || a->json || a->dir ? NULL : topt_launch_text(answer);
+    if (!rc && a->dir)
+        rc = write_files(answer, a->dir, err);
+    if (!rc && a->json)
+        rc = topt_cli_write_json(answer, "-", err);
+    else if (!rc && !a->dir)
+        rc = text ? fputs(text, stdout) < 0
+                  : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the answer");
+    free(text);
+    json_decref(answer);
+    return rc;
+}
+
+static int check(const struct args *a, const char **path, int n, struct topt_error *err)
+{
+    if (!n)
+        *path = getenv("TOPT_PLAN");
+    if (!n && *path && access(*path, R_OK) && !a->target && in_job()) {
+        *path = NULL; /* the id of a plan */
+        return 0;
+    }
+    if (!*path)
+        return topt_fail(err, TOPT_ERR_USAGE, "which plan? usage: %.*s",
+                         (int)strcspn(usage, "\n"), usage);
+    if (!!a->target + !!a->env + !!a->exports != 1)
+        return topt_fail(err, TOPT_ERR_USAGE, "one of --for, --env, --export is needed");
+    if (!a->target && a->dir)
+        return topt_fail(err, TOPT_ERR_USAGE, "-o writes the files of --for");
+    return 0;
+}
+
+int topt_cmd_launch(int argc, char **argv)
+{
+    struct args a = {0};
+    struct topt_error err = {0};
+    const char *path[1] = {NULL};
+    int n, rc = topt_options_parse(options, argc, argv, &a, path, 1, &n, &err);
+    if (rc == 1) {
+        topt_options_help(stdout, usage, options);
+        return 0;
+    }
+    rc = rc || check(&a, path, n, &err);
+    json_t *plan = rc || !path[0] ? NULL : topt_json_load(path[0], MAX_PLAN_FILE, &err);
+    if (!plan && (rc || path[0]))
+        return topt_cli_fail("launch", &err);
+    rc = a.target ? launch(plan, &a, &err) : environment(plan, &a, &err);
+    json_decref(plan);
+    return rc ? topt_cli_fail("launch", &err) : 0;
+}

@@ -1,0 +1,20 @@
+/* show_plan.h - answers about plans as text.  Private to cli/; prints on standard output. */
+#ifndef TOPT_SHOW_PLAN_H
+#define TOPT_SHOW_PLAN_H
+
+#include <jansson.h>
+
+#include "topt_model.h"
+
+/* The answer of topt_plan.  'path': the file that the plan is written to, or NULL. */
+void topt_show_plan(const json_t *answer, const char *path);
+/* The question's head: model, cluster, framework; and what was assumed. */
+void topt_show_question(const json_t *answer);
+/* Rows of alternatives, or of answers for several batches ('by_batch'). */
+void topt_show_rows(const json_t *rows, int by_batch);
+/* How good an answer is known to be, where it is not exact. */
+void topt_show_claim(const json_t *answer);
+/* What who runs the plan should know of the model. */
+void topt_show_notes(const struct topt_model *m);
+
+#endif

@@ -1,0 +1,89 @@
+/* deepspeed.c - DeepSpeed: ds_config.json and its launcher.
+ *
+ * Its batch equation multiplies micro-batch and accumulation by all ranks, those of tensor
+ * parallelism included, so the batch itself is only written where there is none. */
+#include "job.h"
+
+#include <stdlib.h>
+
+#include "topt_json.h"
+
+static json_t *config(const struct job *j)
+{
+    json_t *c =
+        json_pack("{s:I, s:I, s:{s:I}, s:{s:b}}", "train_micro_batch_size_per_gpu",
+                  (json_int_t)j->micro, "gradient_accumulation_steps",
+                  (json_int_t)j->steps, "zero_optimization", "stage", (json_int_t)j->zero,
+                  "bf16", "enabled", j->precision != JOB_F32);
+    if (!c)
+        return NULL;
+    if (j->tp == 1)
+        json_object_set_new(c, "train_batch_size", json_integer(j->batch));
+    else
+        json_object_set_new(c, "tensor_parallel",
+                            json_pack("{s:I}", "autotp_size", (json_int_t)j->tp));
+    if (j->precision == JOB_BF16) {
+        json_t *b = json_object_get(c, "bf16");
+        json_object_set_new(b, "bf16_master_weights_and_grads", json_true());
+        json_object_set_new(b, "bf16_optimizer_states", json_true());
+    }
+    return c;
+}
+
+static int write_config(const struct job *j, struct sheet *s, struct topt_error *err)
+{
+    struct topt_text t = {0};
+    json_t *c = config(j);
+    char *text = c ? topt_json_text(c, 2) : NULL;
+    json_decref(c);
+    if (text)
+        topt_text_add(&t, "%s\n", text);
+    else
+        t.oom = 1;
+    free(text);
+    return topt_sheet_file(s, "ds_config.json", &t, err);
+}
+
+static void remarks(const struct job *j, struct sheet *s)
+{
+    topt_sheet_script(s,
+                      "deepspeed.initialize() gets the optimizer (%s), the loader %lld "
+                      "samples a rank at once",
+                      j->optimizer, (long long)j->micro);
+    if (j->recompute)
+        topt_sheet_script(s,
+                          "model.gradient_checkpointing_enable(): the configuration can "
+                          "only tune checkpoints that the model makes");
+    if (j->tp > 1) {
+        topt_sheet_script(s,
+                          "the ranks of a tensor parallel group (%lld neighbours) load "
+                          "the same samples; the batch that DeepSpeed prints counts "
+                          "them all",
+                          (long long)j->tp);
+        topt_sheet_differs(s, "embeddings are not split");
+    }
+}
+
+int topt_launch_deepspeed(const struct job *j, struct sheet *s, struct topt_error *err)
+{
+    struct topt_text t = {0};
+    if (topt_job_splits(j, "deepspeed", 0, err))
+        return -1;
+    if (j->tp > 1 && j->model.experts)
+        return topt_job_refuse(j, "deepspeed", err,
+                               "DeepSpeed does not split experts by tensor parallelism");
+    if (j->precision == JOB_BF16 && j->zero == 0)
+        return topt_job_refuse(j, "deepspeed", err,
+                               "DeepSpeed keeps optimizer states in bf16 only with ZeRO");
+    topt_text_add(&t, "deepspeed");
+    if (j->nodes > 1)
+        topt_text_add(&t, " --hostfile hostfile");
+    topt_text_add(
+        &t,
+        " --num_nodes %lld --num_gpus %lld train.py --deepspeed_config ds_config.json\n",
+        (long long)j->nodes, (long long)j->per_node);
+    if (topt_sheet_file(s, "launch.sh", &t, err))
+        return -1;
+    remarks(j, s);
+    return write_config(j, s, err);
+}

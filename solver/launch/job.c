@@ -1,0 +1,375 @@
+/* job.c - reading a plan document for a framework.
+ *
+ * Only the document is read, by the fields that a launch needs, so that a plan need not be
+ * lowered again to be started.  The shape of a decoder is recognised from its operators: an
+ * embedding, attention in every block, and the linear operator that feeds an activation. */
+#include "job.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "topt_json.h"
+
+enum { MAX_RANKS = 1 << 20, MAX_SIZE = 1 << 30 };
+
+/* ---- the model --------------------------------------------------------------------------- */
+
+static const char *word(const json_t *o, const char *key)
+{
+    const char *s = json_string_value(json_object_get(o, key));
+    return s ? s : "";
+}
+
+static int64_t whole(const json_t *o, const char *key, int64_t absent)
+{
+    const json_t *v = json_object_get(o, key);
+    return json_is_integer(v) ? json_integer_value(v) : absent;
+}
+
+static double number(const json_t *o, const char *key, double absent)
+{
+    const json_t *v = json_object_get(o, key);
+    return json_is_number(v) ? json_number_value(v) : absent;
+}
+
+static const json_t *named(const json_t *ops, const char *name)
+{
+    size_t i;
+    json_t *o;
+    json_array_foreach(ops, i, o)
+    {
+        if (!strcmp(word(o, "name"), name))
+            return o;
+    }
+    return NULL;
+}
+
+/* The linear operator before 'o', past a bias. */
+static const json_t *linear_before(const json_t *ops, const json_t *o)
+{
+    for (int step = 0; o && step < 3; step++) {
+        const char *from =
+            json_string_value(json_array_get(json_object_get(o, "inputs"), 0));
+        o = from ? named(ops, from) : NULL;
+        if (o && !strcmp(word(o, "kind"), "linear"))
+            return o;
+        if (o && strcmp(word(o, "kind"), "bias"))
+            return NULL;
+    }
+    return NULL;
+}
+
+/* Rotary positions: plain, or scaled as Llama 3.1 does; anything else is another form. */
+static void read_rotary(struct job_model *m, const json_t *o)
+{
+    m->theta = number(o, "rope_theta", 0);
+    m->rotary = m->theta > 0;
+    m->rope_factor = number(o, "rope_factor", 0);
+    if (whole(o, "rope_dim", 0) != whole(o, "head_dim", 0) && whole(o, "rope_dim", 0))
+        m->other = "rotary positions of a part of each head";
+    if (m->rope_factor > 0 &&
+        (json_is_true(json_object_get(o, "rope_by_pair")) ||
+         number(o, "rope_slow", 0) != 1 || number(o, "rope_fast", 0) != 4 ||
+         number(o, "rope_context", 0) != 8192))
+        m->other = "rotary positions scaled in a way of their own";
+}
+
+static void read_attention(struct job_model *m, const json_t *o)
+{
+    static const char *const forms[] = {"window", "chunk", "cap", "distance"};
+    m->layers++;
+    m->heads = whole(o, "heads", 0);
+    m->kv_heads = whole(o, "kv_heads", m->heads);
+    m->head_dim = whole(o, "head_dim", 0);
+    m->causal = m->causal || json_is_true(json_object_get(o, "causal"));
+    if (json_object_get(o, "rope_theta"))
+        read_rotary(m, o);
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (json_object_get(o, forms[i]))
+            m->other = "attention with a mask or scores of another form";
+    if (whole(o, "v_head_dim", m->head_dim) != m->head_dim ||
+        json_array_size(json_object_get(o, "inputs")) > 2 || number(o, "scale", 0) > 0)
+        m->other = "attention of another form";
+}
+
+/* An activation: what comes before it has the inner features of a block. */
+static void read_activation(struct job_model *m, const json_t *ops, const json_t *o)
+{
+    const json_t *linear = linear_before(ops, o);
+    if (!linear)
+        return;
+    if (m->experts)
+        m->other = "blocks with dense layers and experts";
+    m->dense = 1;
+    m->gated = !strcmp(word(o, "kind"), "glu");
+    m->ffn =
+        whole(linear, "features", 0) * (m->gated ? 1 : whole(linear, "features_unit", 1));
+    m->activation = word(o, "activation");
+}
+
+/* Some families have biases of queries, keys and values alone. */
+static void read_bias(struct job_model *m, const char *name)
+{
+    static const char *const own[] = {"qkv.bias", ".q.bias", ".k.bias", ".v.bias"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strstr(name, own[i])) {
+            m->qkv_bias = 1;
+            return;
+        }
+    m->bias = 1;
+}
+
+static void read_op(struct job_model *m, const json_t *ops, const json_t *o)
+{
+    static const char *const plain[] = {"add",           "concat",  "linear",  "dispatch",
+                                        "cross_entropy", "combine", "dropout", NULL};
+    const char *kind = word(o, "kind");
+    int i = 0;
+    if (!strcmp(kind, "embedding") || !strcmp(kind, "variable")) {
+        m->tied = m->tied || !strcmp(kind, "variable");
+        m->hidden = whole(o, "features", m->hidden);
+        m->vocab = whole(o, "vocab", m->vocab);
+    } else if (!strcmp(kind, "position")) {
+        m->positions = whole(o, "positions", 0);
+    } else if (!strcmp(kind, "norm")) {
+        m->rms = json_is_true(json_object_get(o, "rms"));
+        m->eps = number(o, "eps", 1e-5);
+    } else if (!strcmp(kind, "bias")) {
+        read_bias(m, word(o, "name"));
+    } else if (!strcmp(kind, "attention") || !strcmp(kind, "attend")) {
+        read_attention(m, o);
+    } else if (!strcmp(kind, "rotary")) {
+        read_rotary(m, o);
+    } else if (!strcmp(kind, "head_norm")) {
+        m->head_norm = 1;
+    } else if (!strcmp(kind, "unary") || !strcmp(kind, "glu")) {
+        read_activation(m, ops, o);
+    } else if (!strcmp(kind, "route")) {
+        const json_t *router = linear_before(ops, o);
+        m->experts = router ? whole(router, "features", 0) : 0;
+        m->top_k = whole(o, "top_k", 0);
+    } else if (!strcmp(kind, "experts")) {
+        if (m->ffn && m->dense)
+            m->other = "blocks with dense layers and experts";
+        m->ffn = whole(o, "features", 0);
+        m->gated = json_is_true(json_object_get(o, "gated"));
+        m->activation = word(o, "activation");
+    } else {
+        while (plain[i] && strcmp(plain[i], kind))
+            i++;
+        if (!plain[i])
+            m->other = kind;
+    }
+}
+
+static void read_model(struct job_model *m, const json_t *ops)
+{
+    size_t i;
+    json_t *o;
+    json_array_foreach(ops, i, o)
+    {
+        read_op(m, ops, o);
+    }
+    if (!m->layers && !m->other)
+        m->other = "no attention";
+}
+
+/* ---- the plan ---------------------------------------------------------------------------- */
+
+static int read_precision(const json_t *settings, struct job *j, struct topt_error *err)
+{
+    static const char *const names[] = {[JOB_F32] = "f32",
+                                        [JOB_BF16_MIXED] = "bf16-mixed",
+                                        [JOB_BF16] = "bf16",
+                                        [JOB_F64] = "f64"};
+    const char *dtype, *precision = NULL;
+    if (topt_json_string(settings, "settings", "dtype", &dtype, err) ||
+        topt_json_string_or(settings, "settings", "precision", &precision, err))
+        return -1;
+    if (!precision) /* f32 master weights and optimizer state go with bf16 */
+        precision = strcmp(dtype, "bf16") ? dtype : "bf16-mixed";
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
+        if (!strcmp(names[i], precision)) {
+            j->precision = (enum job_precision)i;
+            return 0;
+        }
+    return topt_fail(err, TOPT_ERR_INVAL, "settings.precision: no such '%.40s'",
+                     precision);
+}
+
+const char *topt_job_precision(enum job_precision p)
+{
+    static const char *const names[] = {"f32", "bf16-mixed", "bf16", "f64"};
+    return names[p];
+}
+
+static int read_mesh(const json_t *plan, struct job *j, struct topt_error *err)
+{
+    const json_t *mesh = json_object_get(plan, "mesh");
+    if (topt_json_int(mesh, "mesh", "nodes", 1, MAX_RANKS, &j->nodes, err) ||
+        topt_json_int(mesh, "mesh", "gpus_per_node", 1, MAX_RANKS, &j->per_node, err))
+        return -1;
+    j->gpus = j->nodes * j->per_node;
+    return 0;
+}
+
+static int read_uniform(const json_t *plan, struct job *j, struct topt_error *err)
+{
+    const json_t *u = json_object_get(plan, "uniform");
+    if (!u)
+        return topt_job_refuse(j, "pytorch", err,
+                               "this plan splits operators each in its own way, which "
+                               "only `topt run` obeys");
+    if (topt_json_int(u, "uniform", "dp", 1, MAX_RANKS, &j->dp, err) ||
+        topt_json_int(u, "uniform", "tp", 1, MAX_RANKS, &j->tp, err) ||
+        topt_json_int(u, "uniform", "zero", 0, 3, &j->zero, err) ||
+        topt_json_int(u, "uniform", "micro_batch", 1, MAX_SIZE, &j->micro, err) ||
+        topt_json_bool_or(u, "uniform", "recompute", &j->recompute, err))
+        return -1;
+    if (j->dp * j->tp != j->gpus)
+        return topt_fail(err, TOPT_ERR_INVAL, "uniform: %lld x %lld ranks are not %lld",
+                         (long long)j->dp, (long long)j->tp, (long long)j->gpus);
+    if (j->batch % (j->dp * j->micro) || j->batch / (j->dp * j->micro) != j->steps)
+        return topt_job_refuse(j, "pytorch", err,
+                               "batch %lld is not %lld ranks x micro-batch %lld x %lld",
+                               (long long)j->batch, (long long)j->dp, (long long)j->micro,
+                               (long long)j->steps);
+    return 0;
+}
+
+/* What is written into scripts is of a few letters: nothing that a shell would read. */
+static int read_names(const json_t *plan, struct job *j, struct topt_error *err)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    if (topt_json_string_or(plan, "plan", "framework", &j->framework, err) ||
+        topt_json_string_or(plan, "plan", "id", &j->id, err))
+        return -1;
+    if (j->id[strspn(j->id, letters)] || strlen(j->id) > 32)
+        return topt_fail(err, TOPT_ERR_INVAL, "id is no plan's: '%.40s'", j->id);
+    if (j->framework[strspn(j->framework, letters)] || strlen(j->framework) > 32)
+        return topt_fail(err, TOPT_ERR_INVAL, "framework: no such '%.40s'", j->framework);
+    return 0;
+}
+
+int topt_job_read(const json_t *plan, struct job *ret, struct topt_error *err)
+{
+    struct job j = {.framework = "topt", .mode = "", .id = "", .hw = "HW", .steps = 1};
+    const json_t *settings = json_object_get(plan, "settings");
+    const json_t *model = json_object_get(plan, "model"), *ops;
+    if (topt_json_format(plan, "plan", err))
+        return -1;
+    if (!json_is_object(settings) || !json_is_object(model) ||
+        !json_is_object(json_object_get(plan, "mesh")))
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "the plan lacks its mesh, settings or model");
+    if (read_names(plan, &j, err) ||
+        topt_json_string(settings, "settings", "optimizer", &j.optimizer, err) ||
+        topt_json_int_or(settings, "settings", "micro_batches", 1, MAX_SIZE, &j.steps,
+                         err) ||
+        topt_json_string(model, "model", "name", &j.name, err) ||
+        topt_json_int(model, "model", "batch", 1, MAX_SIZE, &j.batch, err) ||
+        topt_json_int(model, "model", "seq", 1, MAX_SIZE, &j.seq, err) ||
+        topt_json_array(model, "model", "ops", &ops, err) ||
+        read_precision(settings, &j, err) || read_mesh(plan, &j, err))
+        return -1;
+    const char *overlap = word(settings, "overlap");
+    j.overlap = *overlap && strcmp(overlap, "none");
+    if (json_is_string(json_object_get(json_object_get(plan, "hw"), "name")))
+        j.hw = word(json_object_get(plan, "hw"), "name");
+    if (read_uniform(plan, &j, err))
+        return -1;
+    read_model(&j.model, ops);
+    *ret = j;
+    return 0;
+}
+
+/* ---- refusals ---------------------------------------------------------------------------- */
+
+int topt_job_refuse(const struct job *j, const char *framework, struct topt_error *err,
+                    const char *reason, ...)
+{
+    char why[160];
+    va_list ap;
+    va_start(ap, reason);
+    vsnprintf(why, sizeof why, reason, ap);
+    va_end(ap);
+    return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                     "%s; ask: topt plan MODEL --hw %.40s --batch %lld --seq %lld --mode "
+                     "mini-time --gpus %lld --framework %s",
+                     why, j->hw, (long long)j->batch, (long long)j->seq,
+                     (long long)j->gpus, framework);
+}
+
+int topt_job_splits(const struct job *j, const char *framework, int replicate,
+                    struct topt_error *err)
+{
+    const struct job_model *m = &j->model;
+    if (j->tp == 1)
+        return 0;
+    if (!m->layers)
+        return topt_job_refuse(j, framework, err,
+                               "tensor parallelism needs attention blocks to split");
+    if (m->heads % j->tp)
+        return topt_job_refuse(j, framework, err,
+                               "tensor parallelism %lld does not divide %lld query heads",
+                               (long long)j->tp, (long long)m->heads);
+    if (m->kv_heads % j->tp && !(replicate && j->tp % m->kv_heads == 0))
+        return topt_job_refuse(
+            j, framework, err,
+            "tensor parallelism %lld does not fit %lld key-value heads", (long long)j->tp,
+            (long long)m->kv_heads);
+    if (m->ffn % j->tp)
+        return topt_job_refuse(
+            j, framework, err,
+            "tensor parallelism %lld does not divide %lld inner features",
+            (long long)j->tp, (long long)m->ffn);
+    return 0;
+}
+
+/* ---- what targets write into ------------------------------------------------------------- */
+
+static void remark(json_t *list, const char *fmt, va_list ap)
+{
+    char text[400];
+    vsnprintf(text, sizeof text, fmt, ap);
+    json_array_append_new(list, json_string(text));
+}
+
+void topt_sheet_differs(struct sheet *s, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    remark(s->differs, fmt, ap);
+    va_end(ap);
+}
+
+void topt_sheet_script(struct sheet *s, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    remark(s->script, fmt, ap);
+    va_end(ap);
+}
+
+int topt_sheet_file(struct sheet *s, const char *name, struct topt_text *text,
+                    struct topt_error *err)
+{
+    int rc = text->oom
+                 ? -1
+                 : json_array_append_new(
+                       s->files, json_pack("{s:s, s:s}", "name", name, "text", text->s));
+    topt_text_fini(text);
+    return rc ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for the file %s", name) : 0;
+}
+
+void topt_job_torchrun(const struct job *j, struct topt_text *t)
+{
+    topt_text_add(t, "--nnodes=%lld --nproc-per-node=%lld", (long long)j->nodes,
+                  (long long)j->per_node);
+    if (j->nodes == 1)
+        topt_text_add(t, " --standalone");
+    else
+        topt_text_add(t, " --rdzv-backend=c10d"
+                         " --rdzv-endpoint=\"$MASTER_ADDR:${MASTER_PORT:-29500}\"");
+}

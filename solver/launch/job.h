@@ -1,0 +1,66 @@
+/* job.h - what a plan document says to a framework: ranks, batch, precision, and the shape of a
+ * decoder.  Private to launch/. */
+#ifndef TOPT_LAUNCH_JOB_H
+#define TOPT_LAUNCH_JOB_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "topt_error.h"
+#include "topt_text.h"
+
+enum job_precision { JOB_F32, JOB_BF16_MIXED, JOB_BF16, JOB_F64 };
+
+/* The shape of the model as far as frameworks ask for it; zeros where it has no such thing. */
+struct job_model {
+    int64_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab, positions, experts,
+        top_k;
+    int dense, causal, rms, gated, bias, qkv_bias, tied, head_norm, rotary;
+    double eps, theta, rope_factor; /* above 0: angles scaled as Llama 3.1 does */
+    const char *activation;
+    const char *other; /* an operator that a plain decoder does not have, or NULL */
+};
+
+/* Strings are borrowed from the document. */
+struct job {
+    const char *id, *framework, *optimizer, *name, *hw, *mode;
+    enum job_precision precision;
+    int64_t nodes, per_node, gpus, dp, tp, zero, micro, steps, batch, seq;
+    int recompute, overlap; /* hides reductions behind computation */
+    struct job_model model;
+};
+
+int topt_job_read(const json_t *plan, struct job *ret,
+                  struct topt_error *err) TOPT_MUST_CHECK;
+
+/* INFEASIBLE: "REASON; ask: topt plan MODEL ... --framework NAME". */
+int topt_job_refuse(const struct job *j, const char *framework, struct topt_error *err,
+                    const char *reason, ...) TOPT_PRINTF(4, 5);
+/* Refuse unless tensor parallelism divides query heads, key-value heads and the inner features.
+ * 'replicate': key-value heads may be fewer than it, if they divide it. */
+int topt_job_splits(const struct job *j, const char *framework, int replicate,
+                    struct topt_error *err) TOPT_MUST_CHECK;
+
+const char *topt_job_precision(enum job_precision p);
+
+/* What a target writes into: remarks and files of the answer. */
+struct sheet {
+    json_t *differs, *script, *files;
+};
+void topt_sheet_differs(struct sheet *s, const char *fmt, ...) TOPT_PRINTF(2, 3);
+void topt_sheet_script(struct sheet *s, const char *fmt, ...) TOPT_PRINTF(2, 3);
+/* Takes the text. */
+int topt_sheet_file(struct sheet *s, const char *name, struct topt_text *text,
+                    struct topt_error *err) TOPT_MUST_CHECK;
+
+/* "--nnodes=2 --nproc-per-node=8", and where there are several nodes how they meet. */
+void topt_job_torchrun(const struct job *j, struct topt_text *t);
+
+/* The targets. */
+int topt_launch_torchrun(const struct job *j, struct sheet *s, struct topt_error *err);
+int topt_launch_accelerate(const struct job *j, struct sheet *s, struct topt_error *err);
+int topt_launch_deepspeed(const struct job *j, struct sheet *s, struct topt_error *err);
+int topt_launch_megatron(const struct job *j, struct sheet *s, struct topt_error *err);
+int topt_launch_torchtitan(const struct job *j, struct sheet *s, struct topt_error *err);
+
+#endif

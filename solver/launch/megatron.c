@@ -1,0 +1,150 @@
+/* megatron.c - Megatron-LM: arguments of pretrain_gpt.py.
+ *
+ * Its data parallelism shards at most the optimizer state (the distributed optimizer).  The
+ * arguments of the architecture are written where the model is a plain decoder; what Megatron
+ * needs beside the plan (data, tokenizer, learning rate) is handed on to it. */
+#include "job.h"
+
+#include <string.h>
+
+static void flag(struct topt_text *t, int on, const char *name)
+{
+    if (on)
+        topt_text_add(t, " \\\n    %s", name);
+}
+
+static void number(struct topt_text *t, const char *name, int64_t value)
+{
+    topt_text_add(t, " \\\n    %s %lld", name, (long long)value);
+}
+
+static void write_parallel(const struct job *j, struct topt_text *t)
+{
+    number(t, "--tensor-model-parallel-size", j->tp);
+    number(t, "--pipeline-model-parallel-size", 1);
+    flag(t, j->tp > 1 && j->model.experts, "--sequence-parallel");
+    number(t, "--micro-batch-size", j->micro);
+    number(t, "--global-batch-size", j->batch);
+    flag(t, j->zero == 1 && j->dp > 1, "--use-distributed-optimizer");
+    flag(t, j->dp > 1 && j->overlap, "--overlap-grad-reduce");
+    flag(t, j->dp > 1 && j->overlap && j->zero == 1, "--overlap-param-gather");
+    flag(t, j->recompute,
+         "--recompute-granularity full --recompute-method uniform "
+         "--recompute-num-layers 1");
+    flag(t, j->precision == JOB_BF16_MIXED, "--bf16");
+    flag(t, 1, strncmp(j->optimizer, "adam", 4) ? "--optimizer sgd" : "--optimizer adam");
+}
+
+static void write_positions(const struct job *j, struct topt_text *t)
+{
+    const struct job_model *m = &j->model;
+    int64_t positions = m->positions > j->seq ? m->positions : j->seq;
+    number(t, "--seq-length", j->seq);
+    number(t, "--max-position-embeddings", positions);
+    topt_text_add(t, " \\\n    --position-embedding-type %s",
+                  m->rotary      ? "rope"
+                  : m->positions ? "learned_absolute"
+                                 : "none");
+    if (m->rotary)
+        number(t, "--rotary-base", (int64_t)m->theta);
+    if (m->rope_factor > 0)
+        topt_text_add(t, " \\\n    --use-rope-scaling \\\n    --rope-scaling-factor %g",
+                      m->rope_factor);
+}
+
+static void write_model(const struct job *j, struct topt_text *t)
+{
+    const struct job_model *m = &j->model;
+    number(t, "--num-layers", m->layers);
+    number(t, "--hidden-size", m->hidden);
+    number(t, "--ffn-hidden-size", m->ffn);
+    number(t, "--num-attention-heads", m->heads);
+    number(t, "--kv-channels", m->head_dim);
+    if (m->kv_heads < m->heads) {
+        flag(t, 1, "--group-query-attention");
+        number(t, "--num-query-groups", m->kv_heads);
+    }
+    write_positions(j, t);
+    number(t, "--vocab-size", m->vocab);
+    topt_text_add(t, " \\\n    --normalization %s", m->rms ? "RMSNorm" : "LayerNorm");
+    topt_text_add(t, " \\\n    --norm-epsilon %g", m->eps);
+    flag(t, m->gated, "--swiglu");
+    flag(t, !m->bias, "--disable-bias-linear");
+    flag(t, m->qkv_bias && !m->bias, "--add-qkv-bias");
+    flag(t, m->head_norm, "--qk-layernorm");
+    flag(t, !m->tied, "--untie-embeddings-and-output-weights");
+    flag(t, 1, "--hidden-dropout 0.0");
+    flag(t, 1, "--attention-dropout 0.0");
+    if (m->experts) {
+        number(t, "--num-experts", m->experts);
+        number(t, "--moe-router-topk", m->top_k);
+    }
+}
+
+static int check(const struct job *j, struct topt_error *err)
+{
+    if (topt_job_splits(j, "megatron", 1, err))
+        return -1;
+    if (j->dp > 1 && j->zero > 1)
+        return topt_job_refuse(
+            j, "megatron", err,
+            "Megatron-LM shards optimizer states at most, and this plan "
+            "has ZeRO-%lld",
+            (long long)j->zero);
+    if (j->precision == JOB_BF16)
+        return topt_job_refuse(
+            j, "megatron", err,
+            "Megatron-LM keeps gradients and optimizer state of bf16 in "
+            "f32");
+    if (strncmp(j->optimizer, "adam", 4) && strcmp(j->optimizer, "sgd") &&
+        strcmp(j->optimizer, "momentum"))
+        return topt_job_refuse(j, "megatron", err, "Megatron-LM has no optimizer %s",
+                               j->optimizer);
+    return 0;
+}
+
+static int is_decoder(const struct job_model *m)
+{
+    const char *a = m->activation ? m->activation : "";
+    return !m->other && m->causal && m->vocab &&
+           (m->gated ? !strcmp(a, "silu") : !strncmp(a, "gelu", 4));
+}
+
+static void remarks(const struct job *j, struct sheet *s)
+{
+    const struct job_model *m = &j->model;
+    int64_t multiple = 128 * j->tp;
+    topt_sheet_script(s, "data, tokenizer, learning rate and number of steps are yours: "
+                         "launch.sh ARGUMENTS hands them on");
+    if (!is_decoder(m))
+        topt_sheet_script(s,
+                          "the arguments of the architecture: this model is no plain "
+                          "decoder (%s)",
+                          m->other ? m->other : "its activation or its mask");
+    if (m->vocab % multiple)
+        topt_sheet_differs(s, "the vocabulary of %lld is padded to a multiple of %lld",
+                           (long long)m->vocab, (long long)multiple);
+    if (j->tp > 1 && m->experts)
+        topt_sheet_differs(s, "positions are split too between blocks (sequence "
+                              "parallelism), which experts with tensor parallelism need");
+    if (m->activation && !strcmp(m->activation, "gelu"))
+        topt_sheet_differs(s, "the activation is the exact gelu, not its tanh form");
+}
+
+int topt_launch_megatron(const struct job *j, struct sheet *s, struct topt_error *err)
+{
+    struct topt_text t = {0};
+    if (check(j, err))
+        return -1;
+    if (j->nodes > 1)
+        topt_text_add(&t, "# on every node, MASTER_ADDR the first one's name\n");
+    topt_text_add(&t, "torchrun ");
+    topt_job_torchrun(j, &t);
+    topt_text_add(&t, " pretrain_gpt.py");
+    write_parallel(j, &t);
+    if (is_decoder(&j->model))
+        write_model(j, &t);
+    topt_text_add(&t, " \\\n    \"$@\"\n");
+    remarks(j, s);
+    return topt_sheet_file(s, "launch.sh", &t, err);
+}

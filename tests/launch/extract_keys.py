@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""extract_keys.py NAME SOURCE COMMIT DATE - the keys that a framework reads, from its source.
+
+NAME is torchrun, accelerate, deepspeed, megatron or torchtitan; SOURCE is the folder of its
+repository (of PyTorch, the folder that holds torch/).  Nothing is imported: files are parsed.
+What is printed stands in solver/launch/keys/NAME.txt: a key a line, sorted, options with their
+dashes, members of nested configurations with dots, Python names with their modules and
+parameters in brackets.
+"""
+import ast
+import os
+import sys
+
+REPOSITORIES = {"torchrun": "pytorch/pytorch", "accelerate": "huggingface/accelerate",
+                "deepspeed": "deepspeedai/DeepSpeed", "megatron": "NVIDIA/Megatron-LM",
+                "torchtitan": "pytorch/torchtitan"}
+
+
+def parse(root, path):
+    with open(os.path.join(root, path), encoding="utf-8") as f:
+        return ast.parse(f.read())
+
+
+def words(node):
+    """Constant strings of a list, or of one."""
+    nodes = node.elts if isinstance(node, (ast.List, ast.Tuple)) else [node]
+    return [n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+
+
+def options(tree):
+    """Option strings of add_argument()."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
+            found.update(w for a in node.args for w in words(a) if w.startswith("-"))
+    return found
+
+
+def classes(tree):
+    return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+
+
+def fields(node):
+    """Annotated members of a class: (name, value or None, annotation)."""
+    return [(n.target.id, n.value, n.annotation) for n in node.body
+            if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)]
+
+
+def keyword(call, name):
+    for k in call.keywords if isinstance(call, ast.Call) else []:
+        if k.arg == name:
+            return k.value
+    return None
+
+
+# ---- PyTorch: names of Python -------------------------------------------------------------------
+
+TORCH = {
+    "torch.distributed.fsdp": ("torch/distributed/fsdp/_fully_shard/", [
+        ("_fully_shard.py", "fully_shard"), ("_fully_shard.py", "FSDPModule"),
+        ("_fsdp_api.py", "MixedPrecisionPolicy")]),
+    "torch.distributed.tensor": ("torch/distributed/tensor/", [("placement_types.py", "Replicate")]),
+    "torch.distributed.tensor.parallel": ("torch/distributed/tensor/parallel/", [
+        ("style.py", "ColwiseParallel"), ("style.py", "RowwiseParallel"),
+        ("api.py", "parallelize_module")]),
+    "torch.distributed.device_mesh": ("torch/distributed/", [("device_mesh.py", "init_device_mesh")]),
+    "torch.distributed.optim": ("torch/distributed/optim/", [
+        ("zero_redundancy_optimizer.py", "ZeroRedundancyOptimizer")]),
+    "torch.distributed.algorithms._checkpoint.checkpoint_wrapper": (
+        "torch/distributed/algorithms/_checkpoint/", [
+            ("checkpoint_wrapper.py", "checkpoint_wrapper"), ("checkpoint_wrapper.py", "CheckpointImpl")]),
+    "torch.distributed": ("torch/distributed/", [("distributed_c10d.py", "init_process_group")]),
+    "torch.nn.parallel": ("torch/nn/parallel/", [("distributed.py", "DistributedDataParallel")]),
+    "torch.nn": ("torch/nn/modules/", [
+        ("module.py", "Module"), ("container.py", "ModuleList"), ("linear.py", "Linear"),
+        ("sparse.py", "Embedding")]),
+    "torch": ("torch/amp/", [("autocast_mode.py", "autocast")]),
+    "torch.cuda": ("torch/cuda/", [("__init__.py", "is_available"), ("__init__.py", "set_device")]),
+}
+
+
+def parameters(function):
+    a = function.args
+    return [p.arg for p in a.posonlyargs + a.args + a.kwonlyargs if p.arg not in ("self", "cls")]
+
+
+def names_of(module, node):
+    found = {f"{module}.{node.name}"}
+    if isinstance(node, ast.FunctionDef):
+        found.update(f"{module}.{node.name}({p})" for p in parameters(node))
+        return found
+    for member in node.body:
+        if isinstance(member, ast.FunctionDef) and member.name == "__init__":
+            found.update(f"{module}.{node.name}({p})" for p in parameters(member))
+        elif isinstance(member, ast.FunctionDef) and not member.name.startswith("_"):
+            found.add(f"{module}.{node.name}.{member.name}")
+            found.update(f"{module}.{node.name}.{member.name}({p})" for p in parameters(member))
+        elif isinstance(member, ast.Assign):
+            found.update(f"{module}.{node.name}.{t.id}" for t in member.targets if isinstance(t, ast.Name))
+    found.update(f"{module}.{node.name}({name})" for name, _, _ in fields(node))
+    return found
+
+
+def torchrun(root):
+    found = options(parse(root, "torch/distributed/run.py"))
+    for module, (folder, members) in TORCH.items():
+        for file, name in members:
+            for node in ast.walk(parse(root, folder + file)):
+                if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name == name:
+                    found |= names_of(module, node)
+    return found
+
+
+# ---- accelerate: a dataclass, and options that sections of its file stand for ------------------
+
+def accelerate(root):
+    source = "src/accelerate/commands/"
+    of_class = classes(parse(root, source + "config/config_args.py"))
+    found = {name for c in ("BaseConfig", "ClusterConfig") for name, _, _ in fields(of_class[c])}
+    launched = options(parse(root, source + "launch.py"))
+    for option in launched:
+        name = option.lstrip("-")
+        for section in ("fsdp", "parallelism_config"):
+            if name.startswith(section + "_"):
+                found.add(f"{section if section.endswith('config') else section + '_config'}.{name}")
+    return found | launched
+
+
+# ---- DeepSpeed: models of pydantic, and names that are constants -------------------------------
+
+DEEPSPEED = {"zero_optimization": ("deepspeed/runtime/zero/config.py", "DeepSpeedZeroConfig"),
+             "bf16": ("deepspeed/runtime/precision_config.py", "DeepSpeedBF16Config"),
+             "tensor_parallel": ("deepspeed/runtime/tensor_parallel/config.py", "TPTrainingConfig")}
+
+
+def deepspeed(root):
+    found = options(parse(root, "deepspeed/launcher/runner.py"))
+    found |= options(parse(root, "deepspeed/__init__.py"))
+    for section, (path, name) in DEEPSPEED.items():
+        found.add(section)
+        for field, value, _ in fields(classes(parse(root, path))[name]):
+            alias = keyword(value, "alias")
+            found.add(f"{section}.{alias.value if alias else field}")
+    constants = {}
+    for node in parse(root, "deepspeed/runtime/constants.py").body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            constants[node.targets[0].id] = node.value.value
+    for node in ast.walk(parse(root, "deepspeed/runtime/config.py")):
+        value = constants.get(node.id) if isinstance(node, ast.Name) else None
+        if isinstance(value, str) and value.isidentifier() and not node.id.endswith("_DEFAULT"):
+            found.add(value)
+    return found
+
+
+# ---- Megatron-LM: options, and dataclasses that become options ---------------------------------
+
+MEGATRON = {"TransformerConfig": "megatron/core/transformer/transformer_config.py",
+            "ModelParallelConfig": "megatron/core/model_parallel_config.py"}
+
+
+def dataclass_options(node, exclude):
+    found = set()
+    for name, value, annotation in fields(node):
+        if name in exclude:
+            continue
+        metadata = keyword(value, "metadata")
+        given = None
+        for k in ast.walk(metadata) if metadata else []:
+            if isinstance(k, ast.Dict):
+                for key, v in zip(k.keys, k.values):
+                    if isinstance(key, ast.Constant) and key.value == "arg_names":
+                        given = words(v)
+        default = keyword(value, "default") if isinstance(value, ast.Call) else value
+        flag = name.replace("_", "-")
+        if given:
+            found.update(given)
+        elif isinstance(annotation, ast.Name) and annotation.id == "bool" and \
+                isinstance(default, ast.Constant) and default.value is True:
+            found.update(("--no-" + flag, "--disable-" + flag))
+        else:
+            found.add("--" + flag)
+    return found
+
+
+def megatron(root):
+    path = "megatron/training/arguments.py"
+    tree = parse(root, path)
+    found = options(tree)
+    of_class = dict()
+    for file in os.listdir(os.path.join(root, "megatron/training/config")):
+        if file.endswith(".py"):
+            of_class.update(classes(parse(root, "megatron/training/config/" + file)))
+    for name, file in MEGATRON.items():
+        of_class[name] = classes(parse(root, file))[name]
+    lists = {t.id: words(n.value) for n in ast.walk(tree) if isinstance(n, ast.Assign)
+             for t in n.targets if isinstance(t, ast.Name) and isinstance(n.value, ast.List)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "ArgumentGroupFactory":
+            exclude = keyword(node, "exclude")
+            exclude = lists.get(exclude.id, []) if isinstance(exclude, ast.Name) else \
+                words(exclude) if exclude else []
+            names = [node.args[0].id]
+            while names:
+                name = names.pop()
+                if name in of_class:
+                    found |= dataclass_options(of_class[name], exclude)
+                    names += [b.id for b in of_class[name].bases if isinstance(b, ast.Name)]
+    return found
+
+
+# ---- torchtitan: dataclasses of sections, and what its configurations are made of ---------------
+
+TORCHTITAN = {"training": "TrainingConfig", "parallelism": "ParallelismConfig"}
+
+
+def torchtitan(root):
+    found = {"--module", "--config"}
+    of_class = classes(parse(root, "torchtitan/config/configs.py"))
+    for section, name in TORCHTITAN.items():
+        found.update(f"{section}.{field}" for field, _, _ in fields(of_class[name]))
+    trainer = classes(parse(root, "torchtitan/trainer.py"))["Config"]
+    found.update(name for name, _, _ in fields(trainer))
+    policies = classes(parse(root, "torchtitan/distributed/activation_checkpoint.py"))
+    found.update(f"torchtitan.distributed.activation_checkpoint.{name}" for name in policies if name.endswith("AC"))
+    models = os.path.join(root, "torchtitan/models")
+    for model in sorted(os.listdir(models)):
+        path = f"torchtitan/models/{model}/config_registry.py"
+        if os.path.exists(os.path.join(root, path)):
+            found.update(f"torchtitan.models.{model}.config_registry.{n.name}"
+                         for n in parse(root, path).body
+                         if isinstance(n, ast.FunctionDef) and not n.name.startswith("_"))
+    assert os.path.exists(os.path.join(root, "torchtitan/train.py"))
+    return found | {"-m torchtitan.train"}
+
+
+def main():
+    if len(sys.argv) != 5 or sys.argv[1] not in REPOSITORIES:
+        sys.exit(__doc__)
+    name, root, commit, date = sys.argv[1:]
+    found = globals()[name](root)
+    print(f"# repository {REPOSITORIES[name]}\n# commit {commit}\n# date {date}\n"
+          f"# made by tests/launch/extract_keys.py {name} SOURCE {commit} {date}")
+    print("\n".join(sorted(found)))
+
+
+main()
