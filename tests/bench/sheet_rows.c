@@ -155,15 +155,16 @@ static const struct sheet_model
     "github.com/philschmid/deep-learning-pytorch-huggingface, "                          \
     "training/deepseed-flan-t5-summarization.ipynb at 009d1be"
 #define SWIFT                                                                            \
-    "github.com/modelscope/ms-swift, docs/source_en/Megatron-SWIFT/Quick-start.md and "  \
+    "github.com/modelscope/ms-swift, source_en/Megatron-SWIFT/Quick-start.md (docs) "    \
+    "and "                                                                               \
     "examples/megatron at 3602360 of 2026-08-22"
-#define TULU "github.com/allenai/open-instruct, docs/tulu3.md at e6c3044 of 2026-08-20"
+#define TULU "github.com/allenai/open-instruct, tulu3.md (docs) at e6c3044 of 2026-08-20"
 #define TITAN_64                                                                         \
-    "github.com/pytorch/torchtitan, docs/performance.md and train_configs at 157a12c "   \
+    "github.com/pytorch/torchtitan, performance.md (docs) and train_configs at 157a12c " \
     "of "                                                                                \
     "2024-04-24"
 #define TITAN_405B                                                                       \
-    "github.com/pytorch/torchtitan, docs/performance.md and train_configs at 9515a14 "   \
+    "github.com/pytorch/torchtitan, performance.md (docs) and train_configs at 9515a14 " \
     "of "                                                                                \
     "2024-08-22"
 #define TITAN_H100                                                                       \
@@ -172,7 +173,7 @@ static const struct sheet_model
     "github.com/huggingface/community-events, whisper-fine-tuning-event/README.md at "   \
     "a2d9115"
 #define DS_BERT                                                                          \
-    "github.com/deepspeedai/DeepSpeed, docs/_tutorials/bert-finetuning.md, tables 2 "    \
+    "github.com/deepspeedai/DeepSpeed, _tutorials/bert-finetuning.md (docs), tables 2 "  \
     "and 3"
 #define HF_FSDP "huggingface.co/blog/pytorch-fsdp of 2022-04-29, table 2"
 #define MAE     "github.com/facebookresearch/mae, FINETUNE.md at efb2a80"
@@ -328,7 +329,7 @@ const struct sheet_row sheet_rows[] = {
      .precision = SHEET_MIXED,
      .eager = SCORES,
      FITS,
-     .source = "github.com/lm-sys/FastChat, docs/training.md at 0e6d3e4"},
+     .source = "github.com/lm-sys/FastChat, training.md (docs) at 0e6d3e4"},
     {.model = &t5_xxl,
      ON_A100_40,
      FSDP(8, 8, 8, 1, 500),
@@ -618,7 +619,7 @@ const int sheet_ntracked = (int)(sizeof sheet_tracked / sizeof *sheet_tracked);
 /* ---- left out ------------------------------------------------------------------------------ */
 
 #define AUTOMODEL                                                                        \
-    "github.com/NVIDIA-NeMo/Automodel, docs/performance-summary.mdx at 36044ad"
+    "github.com/NVIDIA-NeMo/Automodel, performance-summary.mdx (docs) at 36044ad"
 
 const struct sheet_left_out sheet_left_out[] = {
     {"Llama 3.1 405B on 512 H100 GPUs", "a pipeline of 8 stages, 8-bit numbers",
