@@ -225,7 +225,7 @@ jobs=() job_gpus=() job_limits=()
 train_all()
 {
     local limit
-    title "4. Submitting one script three times; a GPU has less memory each time"
+    title "4. Submitting one script three times, which trains by topt run; a GPU has less memory each time"
     for limit in "${limits[@]}"; do
         train "$limit"
     done
@@ -296,8 +296,9 @@ compare()
 
 large_curve()
 {
-    local options=(--hw "$large_hw" --batch 32 --seq 4096 --framework pytorch --max-gpus 256)
-    title "6. Asking toptd about a larger model on a larger cluster"
+    local options=(--hw "$large_hw" --batch 256 --seq 4096 --framework pytorch --counts pow2
+        --max-gpus 256)
+    title "6. Asking toptd about a larger model on a larger cluster, trained by PyTorch"
     say "\$ topt client curve $(basename "$large") ${options[*]}"
     run_step "search" curve topt client curve "$large" "${options[@]}" ||
         fail "toptd did not answer: see $logs/curve.log"

@@ -51,6 +51,8 @@ static struct init_value value_of(const struct topt_session *s,
     case TOPT_START_NORMAL:
         break;
     }
+    if (op->attrs.zero)
+        v.deviation = 0;
     return v;
 }
 

@@ -184,7 +184,8 @@ static void gru_bwd(const struct topt_kernel_call *c)
             p[2] = dn * r;
             carry[out] = dh * u;
             state[at] = before;
-            dbh[j] += p[2];
+            if (dbh)
+                dbh[j] += p[2];
             if (dpre)
                 memcpy(dpre + 3 * at, (real[3]){p[0], p[1], dn}, 3 * sizeof *dpre);
         }

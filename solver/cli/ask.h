@@ -14,7 +14,7 @@
 enum { TOPT_ASK_COUNTS = 64 };
 
 struct topt_args {
-    const char *hw, *gpus, *batch, *output, *plan, *svg, *loss;
+    const char *hw, *gpus, *batch, *output, *plan, *svg, *loss, *train;
     int64_t max_gpus, memory, micro, threads, count, seed, work, entries, table_bytes;
     double epsilon, seconds, min_efficiency;
     int json, quiet, sequence;
@@ -49,6 +49,8 @@ struct topt_question {
          "topt (topt run)"},                                                             \
         {"loss", TOPT_OPT_STRING, ASK_AT(loss), "NAME",                                  \
          "of an ONNX graph: cross_entropy or mse (default: by its output)"},             \
+        {"train", TOPT_OPT_STRING, ASK_AT(train), "WHAT",                                \
+         "all (default), names, or lora[:RANK[:NAMES]]; +4bit or +8bit"},                \
         {"precision", TOPT_OPT_STRING, ASK_WORD(precision), "P",                         \
          "bf16-mixed (default where the device has bf16), bf16, f32 or f64"},            \
         {"optimizer", TOPT_OPT_STRING, ASK_WORD(optimizer), "O",                         \

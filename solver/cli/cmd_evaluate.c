@@ -20,6 +20,7 @@ static const struct topt_option evaluate_options[] = {
     {"hw", TOPT_OPT_STRING, ASK_AT(hw), "NAME|FILE", "hardware profile (topt hw list)"},
     {"batch", TOPT_OPT_STRING, ASK_AT(batch), "N", "samples a step, over all GPUs"},
     {"seq", TOPT_OPT_COUNT, ASK_WORD(seq), "N", "positions a sample"},
+    {"train", TOPT_OPT_STRING, ASK_AT(train), "WHAT", "what the plan trains of MODEL"},
     {"loss", TOPT_OPT_STRING, ASK_AT(loss), "NAME",
      "of an ONNX graph: cross_entropy or mse (default: by its output)"},
     ASK_JSON,

@@ -27,14 +27,16 @@ struct args {
             "positions of a sample (default: the model's, at most 1024)"                 \
     }
 
-#define LOSS                                                                             \
+#define LOSS_AND_TRAIN                                                                   \
+    {"loss", TOPT_OPT_STRING, offsetof(struct args, import.loss), "NAME",                \
+     "of an ONNX graph: cross_entropy or mse (default: by its output)"},                 \
     {                                                                                    \
-        "loss", TOPT_OPT_STRING, offsetof(struct args, import.loss), "NAME",             \
-            "of an ONNX graph: cross_entropy or mse (default: by its output)"            \
+        "train", TOPT_OPT_STRING, offsetof(struct args, import.train), "WHAT",           \
+            "all (default), names, or lora[:RANK[:NAMES]]; +4bit or +8bit"               \
     }
 
 static const struct topt_option import_table[] = {BATCH_AND_SEQ,
-                                                  LOSS,
+                                                  LOSS_AND_TRAIN,
                                                   {"o", TOPT_OPT_STRING,
                                                    offsetof(struct args, out), "FILE",
                                                    "write there, - is stdout"},
@@ -42,7 +44,7 @@ static const struct topt_option import_table[] = {BATCH_AND_SEQ,
 
 static const struct topt_option inspect_table[] = {
     BATCH_AND_SEQ,
-    LOSS,
+    LOSS_AND_TRAIN,
     {"json", TOPT_OPT_FLAG, offsetof(struct args, json), NULL, "print JSON"},
     {0}};
 
@@ -119,19 +121,22 @@ static int inspect_json(const struct topt_model *m, const struct topt_model_stat
     for (int k = 0; (kind = next_kind(m, &k, &one));)
         json_object_set_new(
             kinds, kind,
-            json_pack("{s:I, s:I, s:I, s:I}", "operators", (json_int_t)one.operators,
-                      "parameters", (json_int_t)one.parameters, "flops_per_sample",
+            json_pack("{s:I, s:I, s:I, s:I, s:I}", "operators", (json_int_t)one.operators,
+                      "parameters", (json_int_t)one.parameters, "trained",
+                      (json_int_t)one.trained, "flops_per_sample",
                       (json_int_t)one.flops_per_sample, "activation_bytes_per_sample",
                       (json_int_t)one.activation_bytes_per_sample));
-    json_t *doc =
-        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "name", m->name,
-                  "batch", (json_int_t)m->batch, "seq", (json_int_t)m->seq, "vocab",
-                  (json_int_t)m->vocab, "parameters", (json_int_t)s->parameters,
-                  "operators", (json_int_t)s->operators, "flops_per_sample",
-                  (json_int_t)s->flops_per_sample, "activation_bytes_per_sample",
-                  (json_int_t)s->activation_bytes_per_sample, "kinds", kinds);
+    json_t *doc = json_pack(
+        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "name", m->name, "batch",
+        (json_int_t)m->batch, "seq", (json_int_t)m->seq, "vocab", (json_int_t)m->vocab,
+        "parameters", (json_int_t)s->parameters, "trained", (json_int_t)s->trained,
+        "operators", (json_int_t)s->operators, "flops_per_sample",
+        (json_int_t)s->flops_per_sample, "activation_bytes_per_sample",
+        (json_int_t)s->activation_bytes_per_sample, "kinds", kinds);
     if (doc && m->note)
         json_object_set_new(doc, "note", json_string(m->note));
+    if (doc && m->train)
+        json_object_set_new(doc, "train", json_string(m->train));
     if (doc && m->plan_only)
         json_object_set_new(doc, "plan_only", json_string(m->plan_only));
     struct topt_error err;
@@ -268,6 +273,10 @@ static void inspect_text(const struct topt_model *m, const struct topt_model_sta
     printf("  parameters               %s (%s in f32, %s in bf16)\n",
            in_threes(s->parameters, a), topt_show_bytes(4 * s->parameters, b, sizeof b),
            topt_show_bytes(2 * s->parameters, c, sizeof c));
+    if (s->trained < s->parameters)
+        printf("  trained                  %s (%.3g %%)%s%s\n", in_threes(s->trained, a),
+               percent(s->trained, s->parameters), m->train ? ": " : "",
+               m->train ? m->train : "");
     printf("  operators                %s\n", in_threes(s->operators, a));
     show_blocks(m);
     printf("  flops per sample         %s (forward and backward)\n",

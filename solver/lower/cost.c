@@ -25,7 +25,7 @@ static int give_inputs(const struct topt_fragments *f, struct topt_tally *t, int
     for (int k = 0; k < o->ninputs; k++) {
         int x = o->input[k];
         b->value[x] = -1;
-        if (backward && !o->spec->operand[x].needed)
+        if (backward && !topt_reads_back(f->model, op, k))
             continue;
         struct topt_layout l = topt_value_layout(o, x, c, f->mesh);
         t->muted = !charged_here(f->model, op, k);

@@ -138,11 +138,13 @@ int64_t topt_fewest_counts(const struct topt_op *op, int d)
     return n;
 }
 
+/* Of a frozen parameter there is nothing but the value. */
 static int has_replicas(const struct topt_op *op, const struct topt_config *c,
                         const struct topt_mesh *mesh)
 {
     for (int o = 0; o < op->spec->noperands; o++)
-        if (topt_replica_axes(op, o, c, mesh))
+        if ((c->zero == TOPT_ZERO_PARAM || topt_is_trained(op, o)) &&
+            topt_replica_axes(op, o, c, mesh))
             return 1;
     return 0;
 }

@@ -58,7 +58,7 @@ int64_t topt_bytes_on(const struct topt_model *m, const struct topt_mesh *mesh,
                       const struct topt_settings *s, const struct topt_config *c,
                       const struct topt_buffer *b, int device)
 {
-    if (device < 0 || b->shape.ndim == 0)
+    if (device < 0 || b->shape.ndim == 0 || b->elem == TOPT_ELEM_BYTE)
         return b->bytes;
     struct topt_box box =
         b->window ? topt_operand_box(&m->op[b->op], b->operand, c, mesh, device)
@@ -413,6 +413,12 @@ static int emit_step(const struct topt_fragments *f, int op, int backward,
     }
 }
 
+/* Forward does all of its row; backward what leads to a gradient that is wanted. */
+static int step_runs(const struct topt_op *o, int backward, const struct topt_step *s)
+{
+    return !backward || o->runs_back >> (s - o->spec->backward) & 1;
+}
+
 /* The steps [from, to) of a loop over dimension 'd': all rounds, or one that counts for all
  * where the sink adds up. */
 static int emit_loop(const struct topt_fragments *f, int op, int backward,
@@ -424,7 +430,8 @@ static int emit_loop(const struct topt_fragments *f, int op, int backward,
         f->sink->repeat(f->sink, from->loop - 1, n);
     for (int64_t k = 0; k < rounds; k++)
         for (const struct topt_step *s = from; s < to; s++)
-            if (emit_step(f, op, backward, c, s, backward ? n - 1 - k : k, b))
+            if (step_runs(&f->model->op[op], backward, s) &&
+                emit_step(f, op, backward, c, s, backward ? n - 1 - k : k, b))
                 return -1;
     if (f->sink->repeat)
         f->sink->repeat(f->sink, -1, 1);
@@ -442,7 +449,8 @@ static int emit_steps(const struct topt_fragments *f, int op, int backward,
         while (s->loop && next < end && next->kind && next->loop == s->loop)
             next++;
         if (s->loop ? emit_loop(f, op, backward, c, s, next, b)
-                    : emit_step(f, op, backward, c, s, 0, b))
+                    : step_runs(&f->model->op[op], backward, s) &&
+                          emit_step(f, op, backward, c, s, 0, b))
             return -1;
         s = next;
     }
@@ -460,7 +468,8 @@ static int grad_window(const struct topt_fragments *f, int op, int operand,
                : alloc_window(f, op, operand, c);
 }
 
-/* Buffers of the given role; allocated or released together. */
+/* Buffers of the given role, of which 'cls' is what backward reads or touches; the rest is in
+ * flight, and of backward left out.  Allocated or released together. */
 static int alloc_role(const struct topt_fragments *f, int op, const struct topt_config *c,
                       enum topt_role role, enum topt_class cls, struct topt_op_buffers *b)
 {
@@ -469,11 +478,15 @@ static int alloc_role(const struct topt_fragments *f, int op, const struct topt_
         if (o->operand[x].role != role || !o->operand[x].present ||
             o->spec->operand[x].made)
             continue;
+        if (role == TOPT_WORK_BWD && !(o->touches_back >> x & 1))
+            continue;
         struct topt_layout l = topt_value_layout(o, x, c, f->mesh);
+        int waits = role != TOPT_SAVED || o->reads_back >> x & 1;
         if (o->spec->operand[x].of_grad)
             b->value[x] = grad_window(f, op, x, c, b);
         else
-            b->value[x] = topt_fragment_operand(f, op, x, &l, cls);
+            b->value[x] =
+                topt_fragment_operand(f, op, x, &l, waits ? cls : TOPT_CLASS_TRANSIENT);
         if (b->value[x] < 0 && o->spec->operand[x].of_grad &&
             b->grad[o->spec->operand[x].window_of - 1] < 0)
             continue; /* nobody wants it */
@@ -490,6 +503,16 @@ static void release_role(const struct topt_fragments *f, int op, enum topt_role 
     /* those that share another's buffer first */
     for (int x = o->spec->noperands - 1; x >= 0; x--)
         if (o->operand[x].role == role)
+            release_value(f, b, x);
+}
+
+/* Saved values that backward does not read, or all of them. */
+static void release_saved(const struct topt_fragments *f, int op, int all,
+                          struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    for (int x = o->spec->noperands - 1; x >= 0; x--)
+        if (o->operand[x].role == TOPT_SAVED && (all || !(o->reads_back >> x & 1)))
             release_value(f, b, x);
 }
 
@@ -518,8 +541,7 @@ int topt_fragment_forward(const struct topt_fragments *f, int op,
     }
     topt_params_close(f, op, b);
     release_role(f, op, TOPT_WORK_FWD, b);
-    if (!keeps)
-        release_role(f, op, TOPT_SAVED, b);
+    release_saved(f, op, !keeps, b);
     return 0;
 }
 
@@ -555,7 +577,7 @@ int topt_fragment_backward(const struct topt_fragments *f, int op,
         return -1;
     topt_params_close(f, op, b);
     release_role(f, op, TOPT_WORK_BWD, b);
-    release_role(f, op, TOPT_SAVED, b);
+    release_saved(f, op, 1, b);
     return topt_param_grads_close(f, op, c, b);
 }
 

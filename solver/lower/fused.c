@@ -57,9 +57,8 @@ static void pack(struct fuser *f, uint32_t axes, int64_t bytes)
 static void pack_op(struct fuser *f, const struct topt_op *o, const struct topt_config *c)
 {
     for (int x = 0; x < o->spec->noperands; x++) {
-        uint32_t axes = o->operand[x].role == TOPT_PARAM && o->operand[x].present
-                            ? topt_replica_axes(o, x, c, f->k->mesh)
-                            : 0;
+        uint32_t axes =
+            topt_is_trained(o, x) ? topt_replica_axes(o, x, c, f->k->mesh) : 0;
         if (!axes)
             continue;
         struct topt_layout l = topt_value_layout(o, x, c, f->k->mesh);

@@ -11,7 +11,11 @@
  *      gradient    whole     resting    resting   reduce-scatter in each micro-batch, all-gather
  *      param       resting   resting    resting   all-gather before each use, reduce-scatter
  *
- * Moves are the router's, so that they cost and run like any other. */
+ * Moves are the router's, so that they cost and run like any other.
+ *
+ * A frozen parameter is a value alone: it rests whole or, under 'param', in parts.  It may be
+ * stored in few bits (plans only), as QLoRA does (Dettmers et al. 2023): what a kernel reads is
+ * then unpacked for it each time, after it was gathered in few bits. */
 #include "fragment.h"
 
 /* What is sharded of this operand: an operator may have parameters with and without
@@ -72,6 +76,55 @@ int topt_optimizer_eager(enum topt_optimizer o)
     return optimizers[o].eager;
 }
 
+/* ---- few bits --------------------------------------------------------------------------------- */
+
+/* Blocks of 4-bit numbers share a scale of 8 bits, and 256 such scales one of f32: 0.127 bits a
+ * number beside the 4 (Dettmers et al., QLoRA, 2023, "double quantization").  8-bit ones have an
+ * f32 scale a row (Dettmers et al., LLM.int8(), 2022). */
+enum { BLOCK_4 = 64, SCALES_4 = 256 };
+
+static int64_t parts(int64_t n, int64_t of)
+{
+    return (n + of - 1) / of;
+}
+
+/* Bytes of 'n' numbers in rows of 'cols'. */
+static int64_t packed_bytes(int64_t bits, int64_t n, int64_t cols)
+{
+    if (bits == 8)
+        return n + 4 * parts(n, cols > 0 ? cols : 1);
+    int64_t scales = parts(n, BLOCK_4);
+    return parts(n, 2) + scales + 4 * parts(scales, SCALES_4);
+}
+
+/* The shape of as many bytes as the numbers take: what is moved. */
+static struct topt_shape packed_shape(struct topt_shape s, int64_t bits)
+{
+    int widest = 0;
+    if (bits == 8)
+        return s;
+    for (int i = 0; i < s.ndim; i++) {
+        if (s.dim[i].unit % 2 == 0) {
+            s.dim[i].unit /= 2;
+            return s;
+        }
+        widest = s.dim[i].count > s.dim[widest].count ? i : widest;
+    }
+    s.dim[widest].count = parts(s.dim[widest].count, 2);
+    return s;
+}
+
+/* A frozen parameter's buffer where it rests. */
+static void pack(const struct topt_fragments *f, int64_t bits, struct topt_buffer *b)
+{
+    struct topt_box box = topt_layout_box(f->mesh, &b->shape, &b->layout, 0);
+    int last = b->shape.ndim - 1;
+    int64_t n = topt_layout_elements(f->mesh, &b->shape, &b->layout);
+    b->bytes = packed_bytes(bits, n, box.len[last] * b->shape.dim[last].unit);
+    b->shape = packed_shape(b->shape, bits);
+    b->elem = TOPT_ELEM_BYTE;
+}
+
 /* Is there a master copy of parameters in f32 beside them? */
 static int has_master(const struct topt_settings *s)
 {
@@ -98,6 +151,36 @@ int topt_parameter_bytes(const struct topt_settings *s)
         bytes += keeps == NUMBERS ? number : keeps == EIGHTHS;
     }
     return bytes;
+}
+
+static double numbers_of(const struct topt_op *o, int operand)
+{
+    double n = 1;
+    for (int i = 0; i < topt_operand_rank(o, operand); i++)
+        n *= (double)o->operand[operand].dim[i].count *
+             (double)o->operand[operand].dim[i].unit;
+    return n;
+}
+
+struct topt_parameter_floor topt_parameter_floor(const struct topt_model *m,
+                                                 const struct topt_settings *s)
+{
+    struct topt_parameter_floor sum = {0};
+    double each = topt_parameter_bytes(s), value = topt_element_bytes(s, TOPT_ELEM_REAL);
+    double gradient = each > value ? topt_element_bytes(s, grad_element(s)) : 0;
+    for (int i = 0; i < m->nops; i++)
+        for (int x = 0; x < m->op[i].spec->noperands; x++) {
+            const struct topt_op *o = &m->op[i];
+            if (o->operand[x].role != TOPT_PARAM || !o->operand[x].present)
+                continue;
+            double n = numbers_of(o, x), bits = (double)o->attrs.bits;
+            sum.value += n * (bits > 0 ? bits / 8 : value);
+            if (!topt_is_trained(o, x))
+                continue;
+            sum.gradient += n * gradient;
+            sum.state += n * (each - value - gradient);
+        }
+    return sum;
 }
 
 /* A mean over dimension 'dim' is the same along the axes that split it. */
@@ -187,24 +270,31 @@ static int init_state(const struct topt_fragments *f, int op, int operand, int i
     return buffer < 0 ? -1 : zero_buffer(f, op, 0, buffer);
 }
 
-int topt_param_init(const struct topt_fragments *f, int op, int operand,
-                    const struct topt_config *c, struct topt_op_buffers *b)
+/* The value where it rests. */
+static int init_value(const struct topt_fragments *f, int op, int operand,
+                      const struct topt_config *c, struct topt_op_buffers *b)
 {
     const struct topt_op *o = &f->model->op[op];
-    struct topt_layout value = layout_at(f, o, operand, c, TOPT_ZERO_PARAM);
+    struct topt_layout l = layout_at(f, o, operand, c, TOPT_ZERO_PARAM);
+    struct topt_buffer v = buffer_of(f, op, operand, l, TOPT_CLASS_PARAM);
+    if (o->attrs.bits)
+        pack(f, o->attrs.bits, &v);
+    struct topt_instr i = topt_fragment_instr(TOPT_I_INIT, op, 0);
+    i.a = b->param[operand] = topt_fragment_block(f, v);
+    return i.a < 0 || topt_fragment_emit(f, i) ? -1 : 0;
+}
+
+static int init_trained(const struct topt_fragments *f, int op, int operand,
+                        const struct topt_config *c, struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
     struct topt_layout grad = layout_at(f, o, operand, c, TOPT_ZERO_GRADIENT);
     if (level(f, o, operand, c) == TOPT_ZERO_STATE) /* else it is reduced in place */
         grad = topt_grad_layout(o, operand, c, f->mesh);
     struct topt_layout state = layout_at(f, o, operand, c, TOPT_ZERO_STATE);
-    b->param[operand] =
-        topt_fragment_block(f, buffer_of(f, op, operand, value, TOPT_CLASS_PARAM));
     b->param_grad[operand] =
         topt_fragment_block(f, grad_of(f, op, operand, grad, TOPT_CLASS_GRAD));
-    if (b->param[operand] < 0 || b->param_grad[operand] < 0)
-        return -1;
-    struct topt_instr i = topt_fragment_instr(TOPT_I_INIT, op, 0);
-    i.a = b->param[operand];
-    if (topt_fragment_emit(f, i))
+    if (b->param_grad[operand] < 0)
         return -1;
     for (int k = 0; k < 2; k++)
         if (init_state(f, op, operand, k, optimizers[f->settings->optimizer].state[k],
@@ -214,12 +304,22 @@ int topt_param_init(const struct topt_fragments *f, int op, int operand,
     return has_master(f->settings) ? init_state(f, op, operand, 2, NUMBERS, state, b) : 0;
 }
 
+int topt_param_init(const struct topt_fragments *f, int op, int operand,
+                    const struct topt_config *c, struct topt_op_buffers *b)
+{
+    if (init_value(f, op, operand, c, b))
+        return -1;
+    return topt_is_trained(&f->model->op[op], operand)
+               ? init_trained(f, op, operand, c, b)
+               : 0;
+}
+
 int topt_fragment_begin(const struct topt_fragments *f, int op,
                         const struct topt_op_buffers *b)
 {
     const struct topt_op *o = &f->model->op[op];
     for (int x = 0; x < o->spec->noperands; x++)
-        if (is_param(o, x) && zero_buffer(f, op, 0, b->param_grad[x]))
+        if (topt_is_trained(o, x) && zero_buffer(f, op, 0, b->param_grad[x]))
             return -1;
     return 0;
 }
@@ -229,32 +329,70 @@ int topt_fragment_begin(const struct topt_fragments *f, int op,
 /* Does a kernel of the direction read the operand's value? */
 static int is_read(const struct topt_op *o, int backward, int operand)
 {
-    const struct topt_step *s = backward ? o->spec->backward : o->spec->forward;
+    const struct topt_step *s = o->spec->forward;
+    if (backward)
+        return (int)(o->reads_back >> operand & 1);
     for (int i = 0; i < TOPT_MAX_STEPS && s[i].kind != TOPT_STEP_END; i++)
         if (s[i].reads >> operand & 1)
             return 1;
     return 0;
 }
 
+/* Gather what rests in parts. */
+static int gather(const struct topt_fragments *f, int op, int operand,
+                  const struct topt_config *c, int backward, int from, int *ret)
+{
+    const struct topt_op *o = &f->model->op[op];
+    struct topt_layout rest = topt_rest_layout(o, operand, c, f->mesh);
+    struct topt_layout whole = topt_value_layout(o, operand, c, f->mesh);
+    struct topt_shape shape = topt_operand_shape(o, operand);
+    if (o->attrs.bits)
+        shape = packed_shape(shape, o->attrs.bits);
+    topt_fragment_aside(f, TOPT_ASIDE_PARAM);
+    int rc = topt_fragment_move(f, op, backward, from, &shape, &rest, &whole, ret);
+    topt_fragment_aside(f, TOPT_ASIDE_NOTHING);
+    return rc;
+}
+
+/* As kernels read it; 'packed' is no more needed unless it stays. */
+static int unpack(const struct topt_fragments *f, int op, int operand,
+                  const struct topt_config *c, int backward, int packed,
+                  struct topt_op_buffers *b)
+{
+    struct topt_layout l = topt_value_layout(&f->model->op[op], operand, c, f->mesh);
+    struct topt_instr i = topt_fragment_instr(TOPT_I_UNPACK, op, backward);
+    i.a = packed;
+    i.b = b->value[operand] =
+        topt_fragment_block(f, buffer_of(f, op, operand, l, TOPT_CLASS_TRANSIENT));
+    if (i.b < 0 || topt_fragment_emit(f, i))
+        return -1;
+    if (packed != b->param[operand])
+        f->sink->release(f->sink, packed);
+    return 0;
+}
+
+static int open_param(const struct topt_fragments *f, int op, int operand,
+                      const struct topt_config *c, int backward,
+                      struct topt_op_buffers *b)
+{
+    const struct topt_op *o = &f->model->op[op];
+    int value = b->value[operand] = b->param[operand];
+    if (!is_read(o, backward, operand))
+        return 0;
+    if (level(f, o, operand, c) == TOPT_ZERO_PARAM &&
+        gather(f, op, operand, c, backward, value, &value))
+        return -1;
+    b->value[operand] = value;
+    return o->attrs.bits ? unpack(f, op, operand, c, backward, value, b) : 0;
+}
+
 int topt_params_open(const struct topt_fragments *f, int op, const struct topt_config *c,
                      int backward, struct topt_op_buffers *b)
 {
     const struct topt_op *o = &f->model->op[op];
-    for (int x = 0; x < o->spec->noperands; x++) {
-        if (!is_param(o, x))
-            continue;
-        b->value[x] = b->param[x];
-        if (level(f, o, x, c) < TOPT_ZERO_PARAM || !is_read(o, backward, x))
-            continue;
-        struct topt_layout from = topt_rest_layout(o, x, c, f->mesh);
-        struct topt_layout to = topt_value_layout(o, x, c, f->mesh);
-        struct topt_shape shape = topt_operand_shape(o, x);
-        topt_fragment_aside(f, TOPT_ASIDE_PARAM);
-        if (topt_fragment_move(f, op, backward, b->param[x], &shape, &from, &to,
-                               &b->value[x]))
+    for (int x = 0; x < o->spec->noperands; x++)
+        if (is_param(o, x) && open_param(f, op, x, c, backward, b))
             return -1;
-        topt_fragment_aside(f, TOPT_ASIDE_NOTHING);
-    }
     return 0;
 }
 
@@ -275,7 +413,7 @@ int topt_param_grads_open(const struct topt_fragments *f, int op,
 {
     const struct topt_op *o = &f->model->op[op];
     for (int x = 0; x < o->spec->noperands; x++) {
-        if (!is_param(o, x))
+        if (!topt_is_trained(o, x))
             continue;
         b->grad[x] = b->param_grad[x];
         if (level(f, o, x, c) < TOPT_ZERO_GRADIENT)
@@ -323,7 +461,7 @@ int topt_param_grads_close(const struct topt_fragments *f, int op,
     const struct topt_op *o = &f->model->op[op];
     for (int x = 0; x < o->spec->noperands; x++) {
         int part;
-        if (!is_param(o, x))
+        if (!topt_is_trained(o, x))
             continue;
         if (b->grad[x] != b->param_grad[x]) {
             if (reduce_scatter(f, op, x, c, b->grad[x], &part) ||
@@ -354,11 +492,19 @@ static struct gathered gathered_of(const struct topt_fragments *f, int op, int o
     struct topt_shape shape = topt_operand_shape(o, operand);
     struct topt_layout l = topt_value_layout(o, operand, c, f->mesh);
     int64_t value = topt_block_bytes(f->mesh, s, &shape, &l, TOPT_ELEM_REAL);
+    if (o->attrs.bits) { /* gathered as it is stored, unpacked for one kernel at a time */
+        struct topt_buffer packed = buffer_of(f, op, operand, l, TOPT_CLASS_PARAM);
+        pack(f, o->attrs.bits, &packed);
+        value = packed.bytes;
+    }
     int64_t reduced = topt_block_bytes(f->mesh, s, &shape, &l, grad_element(s));
     enum topt_zero at = level(f, o, operand, c);
-    struct gathered g = {0, 0, value};
+    struct gathered g = {0, 0, 0};
     if (at == TOPT_ZERO_PARAM)
         g.value = value;
+    if (!topt_is_trained(o, operand))
+        return g;
+    g.made = value;
     if (at >= TOPT_ZERO_GRADIENT) /* as backward makes it, and as it is reduced */
         g.grad = reduced == value ? value : value + reduced;
     else if (topt_replica_axes(o, operand, c, f->mesh))
@@ -422,7 +568,7 @@ int64_t topt_param_uncounted(const struct topt_fragments *f, int op,
     const struct topt_op *o = &f->model->op[op];
     int64_t bytes = 0;
     for (int x = 0; x < o->spec->noperands; x++) {
-        if (!is_param(o, x) || level(f, o, x, c) < TOPT_ZERO_PARAM)
+        if (!topt_is_trained(o, x) || level(f, o, x, c) < TOPT_ZERO_PARAM)
             continue;
         struct topt_shape shape = topt_operand_shape(o, x);
         struct topt_layout rest = topt_rest_layout(o, x, c, f->mesh);
@@ -492,7 +638,7 @@ int topt_fragment_end(const struct topt_fragments *f, int op, const struct topt_
 {
     const struct topt_op *o = &f->model->op[op];
     for (int x = 0; x < o->spec->noperands; x++)
-        if (is_param(o, x) && end_param(f, op, x, c, b))
+        if (topt_is_trained(o, x) && end_param(f, op, x, c, b))
             return -1;
     return 0;
 }

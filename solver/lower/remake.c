@@ -20,7 +20,7 @@ int topt_has_backward(const struct topt_model *m, int op)
 int topt_reads_back(const struct topt_model *m, int op, int input)
 {
     const struct topt_op *o = &m->op[op];
-    return o->spec->operand[o->input[input]].needed && topt_has_backward(m, op);
+    return (int)(o->reads_back >> o->input[input] & 1);
 }
 
 static int any_recompute(const struct topt_strategy *s)
@@ -38,10 +38,12 @@ int topt_is_remade(const struct topt_model *m, const struct topt_strategy *s, in
            (t->nconsumers < 2 || s->hub[tensor].keep == TOPT_HUB_REMAKE);
 }
 
+/* Does backward read what forward saves? */
 static int saves(const struct topt_op *o)
 {
     for (int x = 0; x < o->spec->noperands; x++)
-        if (o->operand[x].role == TOPT_SAVED && o->operand[x].present)
+        if (o->operand[x].role == TOPT_SAVED && o->operand[x].present &&
+            o->reads_back >> x & 1)
             return 1;
     return 0;
 }
@@ -53,7 +55,7 @@ void topt_remake_demand(const struct topt_model *m, const struct topt_strategy *
     memset(ret_demanded, 0, (size_t)m->nops);
     for (int i = any_recompute(s) ? m->nops - 1 : -1; i >= 0; i--) {
         const struct topt_op *o = &m->op[i];
-        int asked = ret_demanded[i] || (saves(o) && topt_has_backward(m, i));
+        int asked = ret_demanded[i] || saves(o);
         ret_demanded[i] = s->config[i].recompute && asked;
         for (int k = 0; k < o->ninputs; k++) {
             int t = o->operand[o->input[k]].tensor;

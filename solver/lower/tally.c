@@ -210,6 +210,8 @@ static struct topt_time price(struct topt_tally *t, const struct topt_instr *i,
         return elementwise(t, 3 * bytes_of(t, i->a));
     case TOPT_I_UPDATE:
         return update(t, i);
+    case TOPT_I_UNPACK:
+        return elementwise(t, bytes_of(t, i->a) + bytes_of(t, i->b));
     default:
         return (struct topt_time){0, TOPT_BASIS_MEASURED};
     }

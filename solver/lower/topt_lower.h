@@ -112,8 +112,14 @@ struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 int topt_settings_fit(const struct topt_model *m, const struct topt_settings *s,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Bytes that one number of a parameter stays with at least: value, gradient and state. */
+/* Bytes that one number of a trained parameter stays with at least: value, gradient and state. */
 int topt_parameter_bytes(const struct topt_settings *s);
+/* Bytes that all parameters of a model stay with at least, over all devices. */
+struct topt_parameter_floor {
+    double value, gradient, state;
+};
+struct topt_parameter_floor topt_parameter_floor(const struct topt_model *m,
+                                                 const struct topt_settings *s);
 
 /* What one use of a tensor does about backward (the paper's tensor reuse). */
 enum topt_keep {
@@ -181,7 +187,7 @@ struct topt_layout topt_grad_layout(const struct topt_op *op, int operand,
                                     const struct topt_mesh *mesh);
 struct topt_layout topt_hub_layout(const struct topt_hub *h,
                                    const struct topt_mesh *mesh);
-/* Axes along which a PARAM has replicas, each of which sees a part of its gradient. */
+/* Axes along which a PARAM has replicas, each of which sees a part of its gradient where it has one. */
 uint32_t topt_replica_axes(const struct topt_op *op, int operand,
                            const struct topt_config *c, const struct topt_mesh *mesh);
 /* The value layout of a PARAM with its replicas' axes innermost in the dimension that has
@@ -192,7 +198,8 @@ struct topt_layout topt_rest_layout(const struct topt_op *op, int operand,
 /* Most parts that a dimension can be split into so that each operand has work for all. */
 int64_t topt_fewest_counts(const struct topt_op *op, int d);
 /* Is every split of 'c' one that the operator's row allows and that leaves work for all?
- * 'zero' is allowed only where a parameter has replicas, so that no two are the same. */
+ * 'zero' is allowed only where a parameter that it shards something of has replicas, so that no
+ * two are the same. */
 int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
                       const struct topt_mesh *mesh);
 
@@ -248,6 +255,7 @@ enum topt_instr_kind {
     TOPT_I_ADD,    /* b += a */
     TOPT_I_LOSS,   /* a: per-token losses; report their mean over all tokens */
     TOPT_I_UPDATE, /* optimizer: a parameter, b gradient; c, d, e: states 0, 1, 2 or -1 */
+    TOPT_I_UNPACK, /* b: the numbers of a, which are stored in few bits; plans only */
 };
 
 struct topt_instr {

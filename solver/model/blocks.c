@@ -203,8 +203,8 @@ static int *last_uses(const struct topt_model *m)
     return last;
 }
 
-int topt_model_blocks(const struct topt_model *m, struct topt_blocks *ret,
-                      struct topt_error *err)
+static int find_blocks(const struct topt_model *m, struct topt_blocks *ret,
+                       struct topt_error *err)
 {
     size_t n = (size_t)m->nops + 1;
     struct finder f = {m, ret};
@@ -235,19 +235,65 @@ void topt_blocks_fini(struct topt_blocks *b)
     *b = (struct topt_blocks){0};
 }
 
+static void *copy_of(const void *from, size_t n, size_t size)
+{
+    void *to = malloc((n + 1) * size);
+    if (to)
+        memcpy(to, from, n * size);
+    return to;
+}
+
+int topt_model_blocks(const struct topt_model *m, struct topt_blocks *ret,
+                      struct topt_error *err)
+{
+    const struct topt_blocks *b = m->blocks;
+    size_t n = (size_t)m->nops;
+    *ret = (struct topt_blocks){.nkinds = b->nkinds,
+                                .of = copy_of(b->of, (size_t)b->nkinds, sizeof *b->of),
+                                .block = copy_of(b->block, n, sizeof *b->block),
+                                .position = copy_of(b->position, n, sizeof *b->position),
+                                .kind = copy_of(b->kind, n, sizeof *b->kind)};
+    if (ret->of && ret->block && ret->position && ret->kind)
+        return 0;
+    topt_blocks_fini(ret);
+    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the blocks of a model");
+}
+
 /* Alike operators tell the blocks, and those tell operators inside of blocks from others. */
 int topt_model_find_repeats(struct topt_model *m, struct topt_error *err)
 {
-    struct topt_blocks b;
     m->alike = TOPT_NEW(m->arena, m->nops + 1, int);
     m->repeats = TOPT_NEW(m->arena, m->nops + 1, int);
-    if (!m->alike || !m->repeats)
+    m->blocks = calloc(1, sizeof *m->blocks);
+    if (!m->alike || !m->repeats || !m->blocks)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the model");
     memset(m->repeats, 0, ((size_t)m->nops + 1) * sizeof *m->repeats);
-    if (find_alike(m, err) || topt_model_blocks(m, &b, err))
+    if (find_alike(m, err) || find_blocks(m, m->blocks, err))
         return -1;
     for (int i = 0; i < m->nops; i++)
-        m->repeats[i] = b.kind[i] >= 0 ? b.of[b.kind[i]].count : 0;
-    topt_blocks_fini(&b);
+        m->repeats[i] =
+            m->blocks->kind[i] >= 0 ? m->blocks->of[m->blocks->kind[i]].count : 0;
     return find_alike(m, err);
+}
+
+int topt_model_copy_repeats(struct topt_model *to, const struct topt_model *from,
+                            struct topt_error *err)
+{
+    size_t bytes = ((size_t)from->nops + 1) * sizeof *from->alike;
+    to->alike = TOPT_NEW(to->arena, from->nops + 1, int);
+    to->repeats = TOPT_NEW(to->arena, from->nops + 1, int);
+    to->blocks = calloc(1, sizeof *to->blocks);
+    if (!to->alike || !to->repeats || !to->blocks)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the model");
+    memcpy(to->alike, from->alike, bytes);
+    memcpy(to->repeats, from->repeats, bytes);
+    return topt_model_blocks(from, to->blocks, err);
+}
+
+void topt_model_free_blocks(struct topt_model *m)
+{
+    if (m->blocks)
+        topt_blocks_fini(m->blocks);
+    free(m->blocks);
+    m->blocks = NULL;
 }

@@ -40,6 +40,7 @@ void topt_model_destroy(struct topt_model *m)
 {
     if (!m)
         return;
+    topt_model_free_blocks(m);
     topt_arena_destroy(m->arena);
     free(m->op);
     free(m->tensor);
@@ -132,6 +133,20 @@ static int check_tied(const struct topt_op *op, struct topt_error *err)
                              "the weight is a tensor, so %s can't be given",
                              op->attrs.features ? "features" : "vocab");
     return 0;
+}
+
+/* Few bits are for what is not updated. */
+static int check_bits(const struct topt_op *op, struct topt_error *err)
+{
+    int64_t bits = op->attrs.bits;
+    if (bits && bits != 4 && bits != 8)
+        return topt_fail(err, TOPT_ERR_INVAL, "bits are 4 or 8, not %lld",
+                         (long long)bits);
+    return bits && !op->attrs.frozen
+               ? topt_fail(err, TOPT_ERR_INVAL,
+                           "parameters of %lld bits are not trained: they need frozen",
+                           (long long)bits)
+               : 0;
 }
 
 static int64_t extent(struct topt_dim d)
@@ -230,7 +245,7 @@ static int append_output(struct topt_model *m, struct topt_op *op)
     memcpy(t->dim, y->dim, sizeof t->dim);
     for (int o = 0; o < op->spec->noperands; o++) {
         const struct topt_operand *x = &op->operand[o];
-        if (x->role == TOPT_PARAM && x->present)
+        if (topt_is_trained(op, o))
             t->needs_gradient = 1;
         if (x->role == TOPT_INPUT && x->present) {
             m->tensor[x->tensor].nconsumers++;
@@ -306,17 +321,19 @@ int topt_model_add(struct topt_model *m, const char *kind, const char *name, int
             op.output = o;
     }
     if (ninputs > TOPT_MAX_INPUTS || bind_inputs(m, &op, ninputs, inputs, err) ||
-        check_tied(&op, err) || spec->shape(&op, err) || fill_operands(&op, err) ||
-        check_volume(&op, spec->forward, err) || check_volume(&op, spec->backward, err))
+        check_tied(&op, err) || check_bits(&op, err) || spec->shape(&op, err) ||
+        fill_operands(&op, err) || check_volume(&op, spec->forward, err) ||
+        check_volume(&op, spec->backward, err))
         return topt_wrap(err, "operator '%.60s' (%s)", name, kind);
     op.operand[op.output].tensor = append_output(m, &op);
+    topt_op_find_backward(&op);
     m->op[m->nops] = op;
     m->named[slot_of(m, op.name)] = m->nops + 1;
     m->nops++;
     return op.operand[op.output].tensor;
 }
 
-int topt_model_finish(struct topt_model *m, struct topt_error *err)
+static int find_loss(struct topt_model *m, struct topt_error *err)
 {
     m->loss = -1;
     for (int t = 0; t < m->ntensors; t++) {
@@ -338,7 +355,12 @@ int topt_model_finish(struct topt_model *m, struct topt_error *err)
     m->vocab = m->op[m->loss].count[2];
     for (int i = 0; i < m->nops; i++)
         m->parameters += topt_op_parameters(&m->op[i]);
-    return topt_model_find_repeats(m, err);
+    return 0;
+}
+
+int topt_model_finish(struct topt_model *m, struct topt_error *err)
+{
+    return find_loss(m, err) || topt_model_find_repeats(m, err) ? -1 : 0;
 }
 
 static int set_text(struct topt_model *m, const char **field, const char *text,
@@ -361,8 +383,28 @@ int topt_model_plan_only(struct topt_model *m, const char *why, struct topt_erro
     return set_text(m, &m->plan_only, why, err);
 }
 
+int topt_model_say_trained(struct topt_model *m, const char *spec, struct topt_error *err)
+{
+    return set_text(m, &m->train, spec, err);
+}
+
+/* Nobody runs parameters of few bits, which plans charge as others store them. */
+static const struct topt_op *stored_in_bits(const struct topt_model *m)
+{
+    for (int i = 0; i < m->nops; i++)
+        if (m->op[i].attrs.bits)
+            return &m->op[i];
+    return NULL;
+}
+
 int topt_model_check_run(const struct topt_model *m, struct topt_error *err)
 {
+    const struct topt_op *few = stored_in_bits(m);
+    if (few)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "model '%.60s' can be planned, not run: the parameters of "
+                         "'%.60s' are stored in %lld bits",
+                         m->name, few->name, (long long)few->attrs.bits);
     return m->plan_only ? topt_fail(err, TOPT_ERR_INVAL,
                                     "model '%.60s' can be planned, not run: no operator "
                                     "computes %s",
@@ -391,8 +433,10 @@ struct topt_model *topt_model_rebatch(const struct topt_model *m, int64_t batch,
     for (int i = 0; i < m->nops && !rc; i++)
         rc = add_again(r, &m->op[i], err);
     if (!rc)
-        rc = topt_model_finish(r, err) || topt_model_note(r, m->note, err) ||
-             topt_model_plan_only(r, m->plan_only, err);
+        rc = find_loss(r, err) || topt_model_copy_repeats(r, m, err) ||
+             topt_model_note(r, m->note, err) ||
+             topt_model_plan_only(r, m->plan_only, err) ||
+             topt_model_say_trained(r, m->train, err);
     if (!rc)
         return r;
     topt_model_destroy(r);
@@ -424,7 +468,8 @@ static double op_flops(const struct topt_op *op)
     for (int l = 0; l < 2; l++)
         for (const struct topt_step *s = lists[l];
              s < lists[l] + TOPT_MAX_STEPS && s->kind; s++)
-            if (s->kind == TOPT_STEP_KERNEL)
+            if (s->kind == TOPT_STEP_KERNEL &&
+                (l == 0 || op->runs_back >> (s - lists[l]) & 1))
                 total += (double)op->spec->flops(op, s->kernel, op->count) *
                          (s->loop ? (double)op->count[s->loop - 1] : 1);
     return total;
@@ -452,10 +497,12 @@ static int gives_parameter(const struct topt_op *op)
 static int keeps(const struct topt_model *m, const struct topt_op *op, int o, char *seen)
 {
     const struct topt_operand *x = &op->operand[o];
+    if (!(op->reads_back >> o & 1) || !x->present)
+        return 0;
     if (x->role == TOPT_SAVED)
-        return x->present;
-    if (x->role != TOPT_INPUT || !x->present || !op->spec->operand[o].needed ||
-        seen[x->tensor] || gives_parameter(&m->op[m->tensor[x->tensor].producer]))
+        return 1;
+    if (x->role != TOPT_INPUT || seen[x->tensor] ||
+        gives_parameter(&m->op[m->tensor[x->tensor].producer]))
         return 0;
     return seen[x->tensor] = 1;
 }
@@ -475,8 +522,10 @@ void topt_model_kind_stats(const struct topt_model *m, const char *kind,
         for (int o = 0; o < op->spec->noperands; o++) {
             const struct topt_operand *x = &op->operand[o];
             if (counts && x->role == TOPT_PARAM && x->present &&
-                ret->parameters < (int64_t)1 << 62)
+                ret->parameters < (int64_t)1 << 62) {
                 ret->parameters += operand_elements(op, o);
+                ret->trained += op->attrs.frozen ? 0 : operand_elements(op, o);
+            }
             if (keeps(m, op, o, seen) && counts)
                 kept += (double)operand_elements(op, o) * 4;
         }

@@ -550,9 +550,9 @@ static int visit_row(struct visit *v, const struct row *r, int64_t layer)
     name_of(r->op, layer, 0, op_name, sizeof op_name);
     const struct topt_op *op = op_named(v->m, op_name);
     const struct topt_operand *x = operand_of(op, r->operand);
-    struct topt_weight w = {.name = name};
     if (!x)
         return 0;
+    struct topt_weight w = {.name = name, .op = (int)(op - v->m->op)};
     int64_t each = strchr(r->tensor, '@') ? x->dim[0].count : 1;
     shape_of(v->m, op, x, op->spec->operand[x - op->operand].ndim, r->piece, &w);
     for (int64_t e = 0; e < each; e++) {

@@ -1,6 +1,9 @@
 /* import.c - a model from text or a file, told apart by content and never by name: a native
- * document says its format, a Hugging Face config its model_type or architectures, and ONNX
- * is protobuf, which no JSON text looks like. */
+ * document says its format, a Hugging Face config its model_type or architectures, Megatron-LM's
+ * arguments their names, and ONNX is protobuf, which no JSON text looks like.
+ *
+ * A PyTorch module is a program, which is not run here; it is refused with the lines that export
+ * it. */
 #include "model_impl.h"
 #include "topt_json.h"
 #include "topt_near.h"
@@ -28,18 +31,53 @@ static int looks_like_onnx(const char *text, size_t len)
     return len > 2 && text[0] == 0x08 && text[1] > 0 && text[1] < 0x20;
 }
 
+/* Bytes somewhere in the first part of a text. */
+static int holds(const char *text, size_t len, const char *what)
+{
+    enum { FIRST = 1 << 20 };
+    return memmem(text, len < FIRST ? len : FIRST, what, strlen(what)) != NULL;
+}
+
+/* What torch.save writes, a zip of pickles or before 1.6 a pickle, and modules as Python. */
+static int looks_like_torch(const char *text, size_t len, const char *what)
+{
+    static const char *const ends[] = {".py'", ".pt'", ".pth'", ".bin'", ".ckpt'"};
+    size_t n = strlen(what);
+    if (len > 4 && (!memcmp(text, "PK\3\4", 4) || !memcmp(text, "\x80\2", 2)))
+        return 1;
+    for (int i = 0; i < 5; i++)
+        if (n > strlen(ends[i]) && !strcmp(what + n - strlen(ends[i]), ends[i]))
+            return 1;
+    return holds(text, len, "import torch") || holds(text, len, "from torch") ||
+           holds(text, len, "nn.Module");
+}
+
+/* An error is one line, and Python takes the three statements on one. */
+static int refuse_torch(const char *what, struct topt_error *err)
+{
+    return topt_fail(err, TOPT_ERR_INVAL,
+                     "%.60s is a PyTorch module or its weights; export it where it runs: "
+                     "import torch; x = torch.zeros(1, 1024, dtype=torch.long); "
+                     "torch.onnx.export(model, (x,), \"model.onnx\")",
+                     what);
+}
+
 /* Why bytes that are not JSON can't be read, as exactly as their start tells. */
 static int refuse_bytes(const char *text, size_t len, const char *what,
                         struct topt_error *err)
 {
+    if (looks_like_torch(text, len, what))
+        return refuse_torch(what, err);
     if (len > 8 && text[8] == '{' && !text[7])
         return topt_fail(err, TOPT_ERR_INVAL,
                          "%s looks like safetensors, which holds weights and no "
                          "architecture; give the config.json beside it",
                          what);
-    return topt_fail(err, TOPT_ERR_INVAL,
-                     "%s is neither a native model, a Hugging Face config.json nor ONNX",
-                     what);
+    return topt_fail(
+        err, TOPT_ERR_INVAL,
+        "%s is neither a native model, a Hugging Face config.json, a script or "
+        "file of Megatron-LM's arguments nor ONNX",
+        what);
 }
 
 /* "dir/my-model.config.json" -> "my-model"; a plain config.json takes its directory's name. */
@@ -57,8 +95,9 @@ static void name_from(const char *what, char *ret, size_t size)
             break;
         end = start;
     }
-    static const char *const endings[] = {".onnx", ".json", ".config"};
-    for (int i = 0; i < 3; i++) {
+    static const char *const endings[] = {".onnx", ".json", ".config",
+                                          ".sh",   ".txt",  ".args"};
+    for (int i = 0; i < 6; i++) {
         char *dot = strrchr(ret, '.');
         if (dot && dot > ret && !strcmp(dot, endings[i]))
             *dot = '\0';
@@ -122,9 +161,21 @@ static struct topt_model *build_onnx(const char *text, size_t len, const char *w
     return m;
 }
 
-struct topt_model *topt_model_import(const char *text, size_t len, const char *what,
-                                     const struct topt_import_options *options,
-                                     struct topt_error *err)
+static struct topt_model *build_megatron(const char *text, size_t len, const char *what,
+                                         const struct topt_import_options *o,
+                                         struct topt_error *err)
+{
+    char name[80];
+    name_from(what, name, sizeof name);
+    struct topt_model *m = topt_megatron_build(text, len, name, o, err);
+    if (!m)
+        topt_wrap(err, "%s", what);
+    return m;
+}
+
+static struct topt_model *import(const char *text, size_t len, const char *what,
+                                 const struct topt_import_options *options,
+                                 struct topt_error *err)
 {
     if (check_options(options, err))
         return NULL;
@@ -140,6 +191,8 @@ struct topt_model *topt_model_import(const char *text, size_t len, const char *w
         topt_fail(err, TOPT_ERR_INVAL, "%s is empty", what);
         return NULL;
     }
+    if (first != '{' && topt_megatron_looks_like(text, len))
+        return build_megatron(text, len, what, options, err);
     if (first != '{') {
         refuse_bytes(text, len, what, err);
         return NULL;
@@ -150,9 +203,27 @@ struct topt_model *topt_model_import(const char *text, size_t len, const char *w
     return m;
 }
 
-struct topt_model *topt_model_load(const char *path,
-                                   const struct topt_import_options *options,
-                                   struct topt_error *err)
+/* Once all is known of the model as it is. */
+static struct topt_model *trained(struct topt_model *m,
+                                  const struct topt_import_options *options,
+                                  struct topt_error *err)
+{
+    if (m && options && options->train && topt_model_train(&m, options->train, err)) {
+        topt_model_destroy(m);
+        return NULL;
+    }
+    return m;
+}
+
+struct topt_model *topt_model_import(const char *text, size_t len, const char *what,
+                                     const struct topt_import_options *options,
+                                     struct topt_error *err)
+{
+    return trained(import(text, len, what, options, err), options, err);
+}
+
+static struct topt_model *
+load(const char *path, const struct topt_import_options *options, struct topt_error *err)
 {
     static const char paper[] = "paper:";
     char file[4096], what[200];
@@ -161,6 +232,7 @@ struct topt_model *topt_model_load(const char *path,
         return check_options(options, err)
                    ? NULL
                    : topt_paper_build(path + sizeof paper - 1, options, err);
+    path += *path == '@'; /* as in arguments: the file that holds them */
     int dir = strcmp(path, "-") && !stat(path, &st) && S_ISDIR(st.st_mode);
     size_t n = strlen(path);
     if (n + sizeof "/config.json" > sizeof file) {
@@ -174,7 +246,7 @@ struct topt_model *topt_model_load(const char *path,
     char *text = topt_read_file(file, MAX_MODEL_BYTES, &len, err);
     if (!text)
         return NULL;
-    struct topt_model *m = topt_model_import(text, len, what, options, err);
+    struct topt_model *m = import(text, len, what, options, err);
     free(text);
     if (m && dir && topt_safetensors_check(path, m, err)) {
         topt_wrap(err, "'%.150s'", path);
@@ -182,4 +254,11 @@ struct topt_model *topt_model_load(const char *path,
         return NULL;
     }
     return m;
+}
+
+struct topt_model *topt_model_load(const char *path,
+                                   const struct topt_import_options *options,
+                                   struct topt_error *err)
+{
+    return trained(load(path, options, err), options, err);
 }

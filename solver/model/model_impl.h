@@ -8,7 +8,19 @@
 enum { TOPT_DEFAULT_BATCH = 8, TOPT_DEFAULT_SEQ = 1024 };
 
 /* Fills 'alike' of a model whose operators are all there. */
+/* blocks.c: fill m->alike, m->repeats and m->blocks; or take them from the same model of another batch, on which they
+ * do not depend. */
 int topt_model_find_repeats(struct topt_model *m, struct topt_error *err) TOPT_MUST_CHECK;
+int topt_model_copy_repeats(struct topt_model *to, const struct topt_model *from,
+                            struct topt_error *err) TOPT_MUST_CHECK;
+void topt_model_free_blocks(struct topt_model *m);
+
+/* Fills what an operator's backward does, once its inputs are known (backward.c). */
+void topt_op_find_backward(struct topt_op *op);
+
+/* Set 'train' of a model to a copy of 'spec'. */
+int topt_model_say_trained(struct topt_model *m, const char *spec,
+                           struct topt_error *err) TOPT_MUST_CHECK;
 
 /* topt_model_from_json with the document's batch and seq replaced where 'o' sets them. */
 struct topt_model *topt_native_build(const json_t *doc,
@@ -21,6 +33,12 @@ int topt_hf_looks_like(const json_t *doc);
 struct topt_model *topt_hf_build(const json_t *doc, const char *name,
                                  const struct topt_import_options *o,
                                  struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Does the text hold the arguments that every decoder of Megatron-LM has, and a model from them. */
+int topt_megatron_looks_like(const char *text, size_t len);
+struct topt_model *topt_megatron_build(const char *text, size_t len, const char *name,
+                                       const struct topt_import_options *o,
+                                       struct topt_error *err) TOPT_MUST_CHECK;
 
 /* A model by its name in papers on strategy search; 'name' without the "paper:" before it. */
 struct topt_model *topt_paper_build(const char *name, const struct topt_import_options *o,

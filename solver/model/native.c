@@ -29,16 +29,28 @@ static const struct attr_row {
 #undef X
 };
 
-/* What is said of an operator rather than to it. */
+/* What is said of an operator rather than to it: of any, and of one with parameters. */
 static const topt_attr_set any_kind =
     (topt_attr_set)1 << TOPT_A_FUSED | (topt_attr_set)1 << TOPT_A_INSIDE;
+static const topt_attr_set with_parameters =
+    (topt_attr_set)1 << TOPT_A_FROZEN | (topt_attr_set)1 << TOPT_A_BITS;
 
 _Static_assert(TOPT_ATTR_COUNT <= 8 * sizeof(topt_attr_set),
                "kinds have a bit for each attribute");
 
+static int has_parameters(const struct topt_op_spec *kind)
+{
+    for (int o = 0; o < kind->noperands; o++)
+        if (kind->operand[o].role == TOPT_PARAM)
+            return 1;
+    return 0;
+}
+
 static int takes(const struct topt_op_spec *kind, int attr)
 {
-    return (int)((kind->attrs | any_kind) >> attr & 1);
+    topt_attr_set all =
+        kind->attrs | any_kind | (has_parameters(kind) ? with_parameters : 0);
+    return (int)(all >> attr & 1);
 }
 
 /* ---- writing --------------------------------------------------------------------------- */
@@ -93,6 +105,8 @@ json_t *topt_model_to_json(const struct topt_model *m)
         json_object_set_new(doc, "note", json_string(m->note));
     if (m->plan_only)
         json_object_set_new(doc, "plan_only", json_string(m->plan_only));
+    if (m->train)
+        json_object_set_new(doc, "train", json_string(m->train));
     for (int i = 0; i < m->nops; i++)
         json_array_append_new(ops, op_to_json(m, &m->op[i]));
     json_object_set_new(doc, "ops", ops);
@@ -234,14 +248,19 @@ static int add_ops(struct topt_model *m, const json_t *ops, struct topt_error *e
 static int read_words(const json_t *doc, struct topt_model *m, struct topt_error *err)
 {
     enum { MOST = 1000 };
-    const char *note = NULL, *why = NULL;
+    const char *note = NULL, *why = NULL, *train = NULL;
     if (topt_json_string_or(doc, "", "note", &note, err) ||
-        topt_json_string_or(doc, "", "plan_only", &why, err))
+        topt_json_string_or(doc, "", "plan_only", &why, err) ||
+        topt_json_string_or(doc, "", "train", &train, err))
         return -1;
-    if ((note && strlen(note) > MOST) || (why && strlen(why) > MOST))
+    if ((note && strlen(note) > MOST) || (why && strlen(why) > MOST) ||
+        (train && strlen(train) > MOST))
         return topt_fail(err, TOPT_ERR_INVAL,
-                         "note and plan_only must have at most %d bytes", MOST);
-    return topt_model_note(m, note, err) || topt_model_plan_only(m, why, err) ? -1 : 0;
+                         "note, plan_only and train must have at most %d bytes", MOST);
+    return topt_model_note(m, note, err) || topt_model_plan_only(m, why, err) ||
+                   topt_model_say_trained(m, train, err)
+               ? -1
+               : 0;
 }
 
 static int check_vocab(const json_t *doc, const struct topt_model *m,
@@ -261,7 +280,7 @@ struct topt_model *topt_native_build(const json_t *doc,
                                      struct topt_error *err)
 {
     static const char *const fields[] = {"format", "name",      "batch", "seq", "vocab",
-                                         "note",   "plan_only", "ops",   NULL};
+                                         "note",   "plan_only", "train", "ops", NULL};
     const char *name;
     const json_t *ops;
     int64_t batch, seq;

@@ -78,7 +78,8 @@ static enum topt_eager_how eager_bias(const struct topt_op *op, const int64_t *l
                                       int scores, struct topt_eager *ret)
 {
     (void)scores;
-    *ret = (struct topt_eager){.moved[1].real = topt_output_numbers(op, len)};
+    *ret = (struct topt_eager){.moved[1].real =
+                                   op->attrs.frozen ? 0 : topt_output_numbers(op, len)};
     return TOPT_EAGER_INSTEAD;
 }
 
@@ -139,7 +140,8 @@ int topt_shape_weigh(struct topt_op *op, struct topt_error *err)
 
 /* Layer norm is one kernel each way, and one for the parameters.  RMS norm is written out:
  * to f32, square, mean, product, back, product with the gain; its backward in the same steps.
- * It keeps the input in f32 and what is normalised in the input's place. */
+ * It keeps the input in f32 and what is normalised in the input's place.  A frozen gain has no
+ * gradient: no second kernel, or no product and its sum. */
 static enum topt_eager_how eager_norm(const struct topt_op *op, const int64_t *len,
                                       int scores, struct topt_eager *ret)
 {
@@ -147,11 +149,13 @@ static enum topt_eager_how eager_norm(const struct topt_op *op, const int64_t *l
     (void)scores;
     if (op->attrs.rms)
         *ret = (struct topt_eager){
-            .moved = {{.real = 4 * n, .f32 = 7 * n}, {.real = 9 * n, .f32 = 14 * n}},
+            .moved = {{.real = 4 * n, .f32 = 7 * n},
+                      {.real = (op->attrs.frozen ? 5 : 9) * n, .f32 = 14 * n}},
             .kept.f32 = n,
             .work = {{.f32 = n}, {.real = n, .f32 = 3 * n}}};
     else
-        *ret = (struct topt_eager){.moved = {{.real = 2 * n}, {.real = 5 * n}}};
+        *ret = (struct topt_eager){
+            .moved = {{.real = 2 * n}, {.real = (op->attrs.frozen ? 3 : 5) * n}}};
     return TOPT_EAGER_INSTEAD;
 }
 
@@ -248,20 +252,18 @@ const struct topt_op_spec topt_ops_dense[] = {
      .shape = shape_embedding,
      .flops = topt_flops_none},
     {.name = "linear",
-     .attrs = A(FEATURES) | A(FEATURES_UNIT) | A(INIT_STD),
+     .attrs = A(FEATURES) | A(FEATURES_UNIT) | A(INIT_STD) | A(ZERO),
      .ndims = 4,
      .dim = {BATCH, SEQ, {"k", TOPT_SPLIT_FEATURE}, {"n", TOPT_SPLIT_FEATURE}},
      .noperands = 3,
-     .operand =
-         {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
-          {.name = "w",
-           .role = TOPT_PARAM,
-           .ndim = 2,
-           .dim = {3, 2},
-           .needed = 1,
-           .tensor_ok = 1,
-           .start = TOPT_START_FAN_IN},
-          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 3}}},
+     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "w",
+                  .role = TOPT_PARAM,
+                  .ndim = 2,
+                  .dim = {3, 2},
+                  .tensor_ok = 1,
+                  .start = TOPT_START_FAN_IN},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 3}}},
      .forward = {KERNEL(LINEAR_FWD, V(0) | V(1), V(2))},
      .backward = {KERNEL(LINEAR_BWD_W, V(0) | G(2), G(1)),
                   KERNEL(LINEAR_BWD_X, V(1) | G(2), G(0))},
@@ -300,9 +302,8 @@ const struct topt_op_spec topt_ops_dense[] = {
      .ndims = 3,
      .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_FEATURE}},
      .noperands = 2,
-     .operand =
-         {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
-          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
      .forward = {KERNEL(UNARY_FWD, V(0), V(1))},
      .backward = {KERNEL(UNARY_BWD, V(0) | G(1), G(0))},
      .shape = topt_shape_unary,
@@ -323,9 +324,8 @@ const struct topt_op_spec topt_ops_dense[] = {
      .ndims = 3,
      .dim = {BATCH, SEQ, {"f", TOPT_SPLIT_FEATURE}},
      .noperands = 2,
-     .operand =
-         {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
-          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
      .forward = {KERNEL(GLU_FWD, V(0), V(1))},
      .backward = {KERNEL(GLU_BWD, V(0) | G(1), G(0))},
      .shape = shape_glu,
@@ -347,10 +347,9 @@ const struct topt_op_spec topt_ops_dense[] = {
      .ndims = 3,
      .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_FEATURE}},
      .noperands = 3,
-     .operand =
-         {{.name = "a", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
-          {.name = "b", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
-          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .operand = {{.name = "a", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "b", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
      .forward = {KERNEL(MUL_FWD, V(0) | V(1), V(2))},
      .backward = {KERNEL(MUL_BWD, V(0) | V(1) | G(2), G(0) | G(1))},
      .shape = topt_shape_same,
@@ -360,10 +359,9 @@ const struct topt_op_spec topt_ops_dense[] = {
      .ndims = 4,
      .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_FEATURE}, {"one", TOPT_SPLIT_NEVER}},
      .noperands = 3,
-     .operand =
-         {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
-          {.name = "g", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 3}, .needed = 1},
-          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "g", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 3}},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
      .forward = {KERNEL(WEIGH_FWD, V(0) | V(1), V(2))},
      .backward = {KERNEL(WEIGH_BWD, V(0) | V(1) | G(2), G(0) | G(1))},
      .shape = topt_shape_weigh,
@@ -373,25 +371,24 @@ const struct topt_op_spec topt_ops_dense[] = {
      .ndims = 3,
      .dim = {BATCH, SEQ, {"d", TOPT_SPLIT_STAT}},
      .noperands = 8,
-     .operand =
-         {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
-          {.name = "g",
-           .role = TOPT_PARAM,
-           .ndim = 1,
-           .dim = {2},
-           .optional = 1,
-           .start = TOPT_START_ONE},
-          {.name = "bias",
-           .role = TOPT_PARAM,
-           .ndim = 1,
-           .dim = {2},
-           .optional = 1,
-           .start = TOPT_START_ZERO},
-          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}},
-          {.name = "mean", .role = TOPT_SAVED, .ndim = 2, .dim = {0, 1}},
-          {.name = "var", .role = TOPT_SAVED, .ndim = 2, .dim = {0, 1}},
-          {.name = "s1", .role = TOPT_WORK_BWD, .ndim = 2, .dim = {0, 1}},
-          {.name = "s2", .role = TOPT_WORK_BWD, .ndim = 2, .dim = {0, 1}}},
+     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "g",
+                  .role = TOPT_PARAM,
+                  .ndim = 1,
+                  .dim = {2},
+                  .optional = 1,
+                  .start = TOPT_START_ONE},
+                 {.name = "bias",
+                  .role = TOPT_PARAM,
+                  .ndim = 1,
+                  .dim = {2},
+                  .optional = 1,
+                  .start = TOPT_START_ZERO},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "mean", .role = TOPT_SAVED, .ndim = 2, .dim = {0, 1}},
+                 {.name = "var", .role = TOPT_SAVED, .ndim = 2, .dim = {0, 1}},
+                 {.name = "s1", .role = TOPT_WORK_BWD, .ndim = 2, .dim = {0, 1}},
+                 {.name = "s2", .role = TOPT_WORK_BWD, .ndim = 2, .dim = {0, 1}}},
      .forward = {KERNEL(NORM_MEAN, V(0), V(4)), SUM(4, D(2)),
                  KERNEL(NORM_VAR, V(0) | V(4), V(5)), SUM(5, D(2)),
                  KERNEL(NORM_APPLY, V(0) | V(1) | V(2) | V(4) | V(5), V(3))},
@@ -408,25 +405,24 @@ const struct topt_op_spec topt_ops_dense[] = {
      .ndims = 4,
      .dim = {BATCH, SEQ, {"h", TOPT_SPLIT_FEATURE}, {"e", TOPT_SPLIT_NEVER}},
      .noperands = 8, /* as norm has them, for its kernels */
-     .operand =
-         {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}, .needed = 1},
-          {.name = "g",
-           .role = TOPT_PARAM,
-           .ndim = 1,
-           .dim = {3},
-           .optional = 1,
-           .start = TOPT_START_ONE},
-          {.name = "bias",
-           .role = TOPT_PARAM,
-           .ndim = 1,
-           .dim = {3},
-           .optional = 1,
-           .start = TOPT_START_ZERO},
-          {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}},
-          {.name = "mean", .role = TOPT_SAVED, .ndim = 3, .dim = {0, 1, 2}},
-          {.name = "var", .role = TOPT_SAVED, .ndim = 3, .dim = {0, 1, 2}},
-          {.name = "s1", .role = TOPT_WORK_BWD, .ndim = 3, .dim = {0, 1, 2}},
-          {.name = "s2", .role = TOPT_WORK_BWD, .ndim = 3, .dim = {0, 1, 2}}},
+     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "g",
+                  .role = TOPT_PARAM,
+                  .ndim = 1,
+                  .dim = {3},
+                  .optional = 1,
+                  .start = TOPT_START_ONE},
+                 {.name = "bias",
+                  .role = TOPT_PARAM,
+                  .ndim = 1,
+                  .dim = {3},
+                  .optional = 1,
+                  .start = TOPT_START_ZERO},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "mean", .role = TOPT_SAVED, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "var", .role = TOPT_SAVED, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "s1", .role = TOPT_WORK_BWD, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "s2", .role = TOPT_WORK_BWD, .ndim = 3, .dim = {0, 1, 2}}},
      .forward = {KERNEL(NORM_MEAN, V(0), V(4)), KERNEL(NORM_VAR, V(0) | V(4), V(5)),
                  KERNEL(NORM_APPLY, V(0) | V(1) | V(2) | V(4) | V(5), V(3))},
      .backward = {KERNEL(NORM_BWD_SUM, V(0) | V(1) | V(4) | V(5) | G(3),
@@ -441,11 +437,7 @@ const struct topt_op_spec topt_ops_dense[] = {
      .ndims = 3,
      .dim = {BATCH, SEQ, {"v", TOPT_SPLIT_STAT}},
      .noperands = 6,
-     .operand = {{.name = "logits",
-                  .role = TOPT_INPUT,
-                  .ndim = 3,
-                  .dim = {0, 1, 2},
-                  .needed = 1},
+     .operand = {{.name = "logits", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
                  {.name = "labels", .role = TOPT_DATA, .ndim = 2, .dim = {0, 1}},
                  {.name = "loss", .role = TOPT_OUTPUT, .ndim = 2, .dim = {0, 1}},
                  {.name = "max", .role = TOPT_SAVED, .ndim = 2, .dim = {0, 1}},

@@ -183,7 +183,7 @@ enum topt_work topt_kernel_work(enum topt_kernel k);
 enum topt_role {
     TOPT_INPUT, /* tensor from another operator; has a gradient where that one needs it */
     TOPT_DATA,  /* from the loader (tokens, labels, targets); no gradient */
-    TOPT_PARAM, /* trained; has a gradient and optimizer state */
+    TOPT_PARAM, /* trained, with a gradient and optimizer state, unless the operator is frozen */
     TOPT_OUTPUT, /* exactly one */
     TOPT_SAVED,  /* written by forward, read by backward */
     TOPT_WORK_FWD,
@@ -218,7 +218,6 @@ struct topt_operand_spec {
     enum topt_role role;
     int ndim;
     int8_t dim[TOPT_MAX_RANK]; /* operator dimension of each tensor dimension */
-    uint8_t needed;            /* INPUT: backward reads its value */
     uint8_t optional;          /* present only where the operator's attributes say so */
     uint8_t tensor_ok;         /* PARAM that may be another operator's tensor instead */
     uint8_t unitless;          /* statistics: unit 1 whatever the dimension's unit is */
@@ -384,6 +383,9 @@ const char *topt_activation_name(enum topt_activation a);
     X(PLAIN, plain, BOOLEAN)               /* norm: nothing trained */                     \
     X(EPS, eps, REAL)                                                                      \
     X(INIT_STD, init_std, REAL)            /* 0: the kind's default */                     \
+    X(ZERO, zero, BOOLEAN)                 /* linear: weights start as zeros */            \
+    X(FROZEN, frozen, BOOLEAN)             /* parameters are read, not trained */          \
+    X(BITS, bits, WHOLE)                   /* frozen: that a number is stored in, 4 or 8; 0: as dtype says */ \
     X(CHANNELS, channels, WHOLE)           /* image */                                     \
     X(HEIGHT, height, WHOLE)                                                               \
     X(WIDTH, width, WHOLE)                                                                 \
@@ -459,6 +461,9 @@ struct topt_op {
     int ninputs;
     int input[TOPT_MAX_INPUTS]; /* operand numbers of the INPUTs, in order */
     int output;                 /* operand number of the OUTPUT */
+    /* Of the row's backward: bit i: step i runs, since what it makes leads to a gradient that
+     * somebody wants; bit o: these steps read the value of operand o (reads_back), or touch it. */
+    uint32_t runs_back, reads_back, touches_back;
     const struct topt_model *model;
 };
 
@@ -468,7 +473,7 @@ struct topt_tensor {
     struct topt_dim dim[TOPT_MAX_RANK];
     int producer;       /* operator */
     int nconsumers;     /* uses, counted with repetition */
-    int needs_gradient; /* a parameter lies upstream */
+    int needs_gradient; /* a parameter that is trained lies upstream */
 };
 
 /* Tensor dimensions of an operand. */
@@ -491,10 +496,12 @@ struct topt_model {
     int *alike;
     /* By operator, of a finished model: how many blocks of its kind there are; 0: it is in none. */
     int *repeats;
+    struct topt_blocks *blocks; /* of a finished model; topt_model_blocks() hands out copies */
     /* What is not as in the model that was imported, for who plans it to know ("; " between);
      * and what of it no operator computes though it costs the same, so that it can be planned
      * and not run.  NULL: nothing. */
     const char *note, *plan_only;
+    const char *train;  /* what topt_model_train() was told; NULL: all is trained */
     const char *family; /* of an imported config: its model_type; not in documents */
     struct topt_arena *arena;
     int *named, named_cap; /* hash of names, see topt_model_find() */
@@ -543,6 +550,26 @@ int topt_model_plan_only(struct topt_model *m, const char *why,
 int topt_model_check_run(const struct topt_model *m,
                          struct topt_error *err) TOPT_MUST_CHECK;
 
+/* A parameter that has a gradient and is updated. */
+static inline int topt_is_trained(const struct topt_op *op, int operand)
+{
+    return op->operand[operand].role == TOPT_PARAM && op->operand[operand].present &&
+           !op->attrs.frozen;
+}
+
+/* Make of a finished model what is trained of it:
+ *
+ *     all                    every parameter
+ *     NAME[,NAME...]         the parameters with these names (shell patterns, of operators or of
+ *                            a checkpoint's tensors), the rest is frozen
+ *     lora[:RANK[:NAMES]]    all is frozen, and beside linear maps with these names are adapters
+ *                            of rank 16 or RANK; beside all but the head's where none is given
+ *     ...+4bit, ...+8bit     frozen matrices of linear maps and experts are stored in few bits
+ *
+ * '*m' is replaced; on failure it is as it was. */
+int topt_model_train(struct topt_model **m, const char *spec,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+
 /* The operator of that name, or -1. */
 int topt_model_find(const struct topt_model *m, const char *name);
 
@@ -561,6 +588,7 @@ struct topt_model *topt_model_rebatch(const struct topt_model *m, int64_t batch,
 enum { TOPT_WEIGHT_RANK = 4 };
 struct topt_weight {
     const char *name;
+    int op;   /* that holds it */
     int ndim; /* -1: of any shape */
     int64_t dim[TOPT_WEIGHT_RANK];
 };
@@ -588,7 +616,8 @@ void topt_blocks_fini(struct topt_blocks *b);
 double topt_op_parameters(const struct topt_op *op);
 /* Numbers that people check first.  flops_per_sample counts forward and backward. */
 struct topt_model_stats {
-    int64_t parameters, operators, flops_per_sample, activation_bytes_per_sample;
+    int64_t parameters, trained; /* all of them; those that are not frozen */
+    int64_t operators, flops_per_sample, activation_bytes_per_sample;
 };
 void topt_model_stats(const struct topt_model *m, struct topt_model_stats *ret);
 /* The same of the operators of one kind; NULL: of all. */
@@ -605,6 +634,7 @@ struct topt_import_options {
     int64_t batch, seq;
     const char
         *loss; /* of an ONNX graph: "cross_entropy" or "mse"; NULL: by its output */
+    const char *train; /* what topt_model_train() is told; NULL: as it is */
 };
 
 /* A model from text: a native document, a Hugging Face config.json or an ONNX file, told apart

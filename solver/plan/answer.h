@@ -12,9 +12,9 @@
 struct topt_micros {
     const struct topt_request *request;
     enum topt_tensor_where
-        tensor;         /* where tensor parallelism of the uniform space may lie now */
-    int64_t heads;      /* tensor parallelism divides it; 0: no attention */
-    int64_t parameters; /* numbers */
+        tensor;    /* where tensor parallelism of the uniform space may lie now */
+    int64_t heads; /* tensor parallelism divides it; 0: no attention */
+    struct topt_parameter_floor parameters;
     double activation_bytes;   /* that backward reads, of the whole batch */
     struct topt_blocks blocks; /* of all of them */
     int64_t work;              /* of searches so far */

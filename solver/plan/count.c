@@ -211,7 +211,8 @@ int64_t topt_count_least_bytes(const struct topt_micros *m, int64_t gpus)
 {
     const struct topt_request *r = m->request;
     enum topt_space space = topt_space_resolve(r->space, (int)gpus);
-    double bytes = (double)m->parameters * topt_parameter_bytes(&r->settings);
+    const struct topt_parameter_floor *p = &m->parameters;
+    double bytes = p->value + p->gradient + p->state;
     int late = r->settings.gather == TOPT_GATHER_UNIT && m->at[0].batches == 1;
     if (!(topt_request_factors(r, space) & TOPT_FACTOR_RECOMPUTE) && !late)
         bytes += m->activation_bytes / (double)m->at[m->n - 1].batches;

@@ -131,6 +131,20 @@ static int charge(int64_t *sum, int64_t by, int64_t times)
            __builtin_add_overflow(*sum, all, sum);
 }
 
+/* What the blocks of part 'k' make again beyond those of the parts before: there is room for the
+ * largest once, and a first block without gradients at its start makes less. */
+static int64_t remade_beyond(const struct topt_problem *p, const struct part *part, int k,
+                             int config)
+{
+    int64_t most = 0, own = 0;
+    for (int j = 0; j <= k; j++) {
+        const struct family *f = &p->family[part[j].family];
+        most = own > most ? own : most;
+        own = f->remade[config] / f->among;
+    }
+    return own > most ? own - most : 0;
+}
+
 int topt_parts_sum(const struct topt_problem *p, const struct part *part, int nparts,
                    struct topt_cost *cost, int64_t *transient, int64_t *waiting)
 {
@@ -140,7 +154,7 @@ int topt_parts_sum(const struct topt_problem *p, const struct part *part, int np
         for (int i = 0; i < f->n; i++) {
             bad |= charge(&cost[i].memory, f->cost[i].memory, part[k].times) |
                    charge(&cost[i].time, f->cost[i].time, part[k].times) |
-                   charge(&cost[i].memory, f->remade[i] / f->among, k == 0);
+                   charge(&cost[i].memory, remade_beyond(p, part, k, i), 1);
             if (f->transient[i] > transient[i])
                 transient[i] = f->transient[i];
             if (f->waiting[i] > waiting[i])
@@ -335,6 +349,13 @@ static int mirror_of(struct topt_problem *p, const struct node *n, struct topt_e
     return p->nplaces++;
 }
 
+/* Of two tables at one place, which a block pays for what is made again there: one of a tensor that
+ * has a gradient before one of a first block's that has none, else the first. */
+static int pays_instead(const struct topt_problem *p, const struct link *l, int table)
+{
+    return l->once && p->table[table].trained && !p->table[l->toll].trained;
+}
+
 /* A block uses a tensor once at an input of a place; a second table there is what the first or
  * last block pays instead. */
 static int link_of(struct topt_problem *p, const struct edge *e, struct topt_error *err)
@@ -344,12 +365,16 @@ static int link_of(struct topt_problem *p, const struct edge *e, struct topt_err
     if (a->place == b->place && (to = mirror_of(p, b, err)) < 0)
         return -1;
     for (int i = stand(p, b) >= 0 ? 0 : p->nlinks; i < p->nlinks; i++) {
-        const struct link *l = &p->link[i];
+        struct link *l = &p->link[i];
         if (l->from != a->place || l->to != to || l->input != e->input)
             continue;
         alone = 0;
         if (l->toll == e->table)
             return i;
+        if (pays_instead(p, l, e->table)) {
+            l->once = 0;
+            alone = 1;
+        }
     }
     p->link[p->nlinks] = (struct link){.from = a->place,
                                        .to = to,

@@ -70,7 +70,7 @@ static void mark_reread(struct topt_problem *p)
         for (int k = 0; k < m->op[i].ninputs; k++) {
             int x = m->op[i].input[k];
             p->reread[m->op[i].operand[x].tensor] |=
-                m->op[i].spec->operand[x].needed || topt_problem_remakes(p, i);
+                (m->op[i].reads_back >> x & 1) || topt_problem_remakes(p, i);
         }
 }
 

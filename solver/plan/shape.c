@@ -58,7 +58,7 @@ int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
     *m = (struct topt_micros){.request = r,
                               .tensor = topt_request_tensor(r, 0),
                               .heads = heads_of(r->model),
-                              .parameters = stats.parameters,
+                              .parameters = topt_parameter_floor(r->model, &r->settings),
                               .activation_bytes =
                                   papers ? 0
                                          : (double)stats.activation_bytes_per_sample / 4 *
@@ -315,20 +315,26 @@ static int remade_on_one(const struct topt_micros *m, struct topt_micro *t,
     return rc ? topt_wrap(err, "what is made again") : 0;
 }
 
-/* Numbers of parameters. */
+/* Of parameters. */
 struct numbers {
-    double block; /* of one block of each kind */
-    double blocks, outside;
+    double block_bytes; /* values of one block of each kind */
+    double block, blocks,
+        outside; /* numbers that are trained: of these, of all blocks, of what is in none */
 };
 
-static struct numbers numbers_of(const struct topt_model *m)
+static struct numbers numbers_of(const struct topt_model *m, double value)
 {
-    struct numbers n = {0, 0, 0};
+    struct numbers n = {0, 0, 0, 0};
     for (int i = 0; i < m->nops; i++) {
-        double own = topt_op_parameters(&m->op[i]);
-        if (m->repeats[i])
-            n.block += own / m->repeats[i];
-        *(m->repeats[i] ? &n.blocks : &n.outside) += own;
+        const struct topt_attrs *a = &m->op[i].attrs;
+        double own = topt_op_parameters(&m->op[i]), trained = a->frozen ? 0 : own;
+        if (!m->repeats[i]) {
+            n.outside += trained;
+            continue;
+        }
+        n.block_bytes += own * (a->bits ? (double)a->bits / 8 : value) / m->repeats[i];
+        n.block += trained / m->repeats[i];
+        n.blocks += trained;
     }
     return n;
 }
@@ -364,8 +370,9 @@ struct units {
 static struct units units_of(const struct topt_settings *x, const struct topt_variant *v,
                              const struct topt_model *m, double all, double tensor)
 {
-    struct numbers n = numbers_of(m);
-    double value = topt_dtype_bytes(x->dtype), each = x->gradient_f32 ? 4 : value;
+    double value = topt_dtype_bytes(x->dtype);
+    struct numbers n = numbers_of(m, value);
+    double each = x->gradient_f32 ? 4 : value;
     double reduced = value + (x->gradient_f32 ? 4 : 0);
     double ranks = v->zero >= TOPT_ZERO_GRADIENT ? all : tensor;
     struct units u = {.gradients = n.blocks * each / ranks,
@@ -376,8 +383,8 @@ static struct units units_of(const struct topt_settings *x, const struct topt_va
     u.block = n.block * reduced / tensor;
     u.aside = u.block + n.outside * value / tensor;
     if (v->zero == TOPT_ZERO_PARAM) {
-        u.block += 2 * n.block * value / tensor;
-        u.aside += n.block * value / tensor; /* one of two is there */
+        u.block += 2 * n.block_bytes / tensor;
+        u.aside += n.block_bytes / tensor; /* one of two is there */
     }
     return u;
 }
@@ -578,19 +585,13 @@ static struct spread spread_of(const struct topt_shape_search *s,
  * and what backward reads, no more than may be charged. */
 int64_t topt_shape_least_bytes(struct topt_shape_search *s, const struct topt_variant *v)
 {
-    const struct topt_request *r = s->request;
-    double each = topt_parameter_bytes(&r->settings),
-           value = topt_dtype_bytes(r->settings.dtype);
-    value = value < each ? value : each;
-    double gradient = 2 * value < each ? value : each - value;
+    const struct topt_parameter_floor *p = &s->micros->parameters;
     struct spread n = spread_of(s, v);
-    double bytes =
-        (double)s->micros->parameters *
-        (value / n.value + gradient / n.gradient + (each - value - gradient) / n.state);
+    double bytes = p->value / n.value + p->gradient / n.gradient + p->state / n.state;
     double kept =
         s->micros->activation_bytes / (double)v->micro_batches / s->mesh.devices;
-    if (r->settings.gather == TOPT_GATHER_UNIT && v->micro_batches == 1)
-        kept -= (double)s->micros->parameters * 4 / n.gradient; /* late_bytes */
+    if (s->request->settings.gather == TOPT_GATHER_UNIT && v->micro_batches == 1)
+        kept -= p->gradient / n.gradient; /* late_bytes */
     if (!v->recompute && kept > 0)
         bytes += kept;
     return (int64_t)(bytes * (1 - 1e-9));

@@ -38,10 +38,11 @@ static struct topt_costing costing(const char *what, struct topt_shape_search *s
 static int read_in_backward(const struct topt_model *m, int tensor)
 {
     for (int i = 0; i < m->nops; i++)
-        for (int k = 0; k < m->op[i].ninputs; k++)
-            if (m->op[i].operand[m->op[i].input[k]].tensor == tensor &&
-                m->op[i].spec->operand[m->op[i].input[k]].needed)
+        for (int k = 0; k < m->op[i].ninputs; k++) {
+            int x = m->op[i].input[k];
+            if (m->op[i].operand[x].tensor == tensor && m->op[i].reads_back >> x & 1)
                 return 1;
+        }
     return 0;
 }
 

@@ -16,6 +16,7 @@ cd "$work"
 model=$root/deploy/quickstart/gpt-small.json
 ask=(--batch 4 --seq 32 --hw lab-cpu)
 "$topt" import "$model" --batch 4 --seq 32 -o model.json
+"$topt" import "$model" --batch 4 --seq 32 --train lora:4+4bit -o adapters.json
 "$topt" hw show lab-cpu >hw.json
 "$topt" plan "$model" "${ask[@]}" --mode mini-time --gpus 4 -o plan.json >/dev/null
 "$topt" plan "$model" "${ask[@]}" --mode mini-time --gpus 4 --space uniform --memory 4MiB -o uniform.json >/dev/null
@@ -61,6 +62,7 @@ def check(kind, path):
 
 for kind in ("model", "hw", "plan", "curve", "costs", "compare"):
     check(kind, kind + ".json")
+check("model", "adapters.json")
 check("plan", "uniform.json")
 check("plan", "decided.json")
 check("plan", "random/plan-0000.json")
@@ -76,6 +78,6 @@ for name in sorted(table ^ known - {"name", "kind", "inputs"}):
     bad = 1
     print(f"not ok - attribute {name} is in only one of topt_model.h and model.schema.json")
 if not bad:
-    print(f"ok - {7 + len(profiles)} documents are as their schemas say")
+    print(f"ok - {8 + len(profiles)} documents are as their schemas say")
 sys.exit(bad)
 PYTHON

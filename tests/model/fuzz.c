@@ -107,6 +107,17 @@ static const char *const seeds[] = {
     "{\"name\":\"r\",\"kind\":\"add\",\"inputs\":[\"a\",\"e\"]},"
     "{\"name\":\"y\",\"kind\":\"linear\",\"inputs\":[\"r\",\"w\"]},"
     "{\"name\":\"l\",\"kind\":\"cross_entropy\",\"inputs\":[\"y\"]}]}",
+    "{'format':'topt-model/1','name':'m','batch':2,'seq':4,'train':'lora:1+4bit','ops':["
+    "{'name':'e','kind':'embedding','vocab':9,'features':6,'frozen':true},"
+    "{'name':'q','kind':'linear','inputs':['e'],'features':6,'frozen':true,'bits':4},"
+    "{'name':'u','kind':'linear','inputs':['e'],'features':1},"
+    "{'name':'d','kind':'linear','inputs':['u'],'features':6,'zero':true},"
+    "{'name':'s','kind':'add','inputs':['q','d']},"
+    "{'name':'l','kind':'cross_entropy','inputs':['s']}]}",
+    "W=64 # width\nA=\"--hidden-size $W --num-layers ${L:-2} \\\n --swiglu\"\n"
+    "B=(--num-attention-heads 4 --seq-length 16 --disable-bias-linear)\n"
+    "python pretrain_gpt.py $A --position-embedding-type rope --vocab-size=50 "
+    "--num-experts 4 --moe-layer-freq \"([0]*1+[1]*1)*1\" --norm-epsilon 1e-6\n",
     "\x08\x07\x12\x07pytorch\x1a\x03:\x10\x12\x04main"};
 
 enum { SEEDS = sizeof seeds / sizeof *seeds };
@@ -135,6 +146,24 @@ static void again(struct topt_model *m)
     json_decref(doc);
 }
 
+/* What is trained of it may be anything too. */
+static void trained(struct topt_model *m)
+{
+    static const char *const specs[] = {"lora:2", "lora:1:q*,*_proj+4bit", "*",
+                                        "e,q",    "*norm*+8bit",           "lora:"};
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        struct topt_error err = {0};
+        struct topt_model *t = topt_model_rebatch(m, 1, &err);
+        if (t)
+            t->family = m->family;
+        if (t && topt_model_train(&t, specs[i], &err))
+            wrong += !err.text[0];
+        else if (t)
+            again(t);
+        topt_model_destroy(t);
+    }
+}
+
 static void try(const char *text, size_t len)
 {
     /* A copy of the exact size, so that reading past the end shows. */
@@ -146,6 +175,8 @@ static void try(const char *text, size_t len)
     if (m) {
         imported++;
         again(m);
+        if (m->nops < 200 && imported % 64 == 0)
+            trained(m);
     } else {
         refused++;
         wrong += !err.text[0] || err.code == TOPT_OK || strchr(err.text, '\n') != NULL;

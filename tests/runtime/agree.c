@@ -1,6 +1,7 @@
 /* agree.c - every plan trains the same model.
  *
  * usage: mpirun -n 8 runtime_agree [--plans N] [--steps N] [--seed S] [--model NAME] [--mesh NxG]
+ *                                  [--train WHAT|some]
  *
  * Random strategies of the tests' models (half of them by topt_plan_sample, written as documents
  * and read back), in random numbers of micro-batches, on 2 to 8 ranks (or those of --mesh, of as
@@ -10,6 +11,9 @@
  * Adam; in f32 those that are smooth, since a routed token or a maximum that goes the other way
  * is another training.  Without --plans a sample that the seed draws: each model in one of
  * these ways on one mesh.
+ *
+ * With --train the models are trained in part: as that says, or 'some', adapters or parameters
+ * that the seed draws.
  *
  * Then bugs are planted, and the same comparison must notice each. */
 #include "models.h"
@@ -36,6 +40,7 @@ struct suite {
     int plans, steps;
     int mesh[2]; /* 0: all of 'meshes', or one that is drawn */
     uint64_t seed;
+    const char *train; /* NULL: all */
     struct topt_hw *hw;
     struct topt_model *model;
     const struct way *way;
@@ -246,11 +251,72 @@ static void check_learns(const struct suite *u)
         last);
 }
 
+/* ---- trained in part ------------------------------------------------------------------------ */
+
+static int has_parameters(const struct topt_op *op)
+{
+    for (int o = 0; o < op->spec->noperands; o++)
+        if (op->operand[o].role == TOPT_PARAM && op->operand[o].present)
+            return 1;
+    return 0;
+}
+
+/* Each operator's parameters are trained or not; some are. */
+static void roll_names(const struct topt_model *m, struct dice *d, char *ret, size_t size)
+{
+    size_t n = 0;
+    int last = 0;
+    for (int i = 0; i < m->nops; i++) {
+        last = has_parameters(&m->op[i]) ? i : last;
+        if (has_parameters(&m->op[i]) && roll(d, 2) && n + 60 < size)
+            n += (size_t)snprintf(ret + n, size - n, "%s%s", n ? "," : "", m->op[i].name);
+    }
+    if (n == 0)
+        snprintf(ret, size, "%s", m->op[last].name);
+}
+
+static struct topt_model *trained_in_part(const struct suite *u, struct topt_model *m,
+                                          struct dice *d)
+{
+    struct topt_error err = {0};
+    char names[800];
+    if (!u->train)
+        return m;
+    roll_names(m, d, names, sizeof names);
+    int some = !strcmp(u->train, "some");
+    if (some && roll(d, 2) && !topt_model_train(&m, "lora:2", &err))
+        return m;
+    if (topt_model_train(&m, some ? names : u->train, &err))
+        give_up(&err);
+    return m;
+}
+
+/* What is trained has the gradients that it has where all is: parameters of the same operators. */
+static void check_gradients(const struct suite *u, int number)
+{
+    struct suite all = *u;
+    double worst = 0;
+    all.steps = 1;
+    begin(&all, test_models[number].build(), u->way);
+    for (int i = 0; i < u->ref.ngrads; i++) {
+        const struct grad *g = &u->ref.grad[i], *h = same_grad(&all.ref, g);
+        for (int64_t k = 0; h && k < g->n; k++)
+            worst = fmax(worst, fabs(g->x[k] - h->x[k]) / fmax(largest(h), 1e-3));
+        worst = h ? worst : INFINITY;
+    }
+    ok0(u->ref.ngrads > 0 && u->ref.ngrads <= all.ref.ngrads && worst <= u->way->bound,
+        "%s: %d of %d gradients, which are those of training all (off by %.1e)",
+        u->model->name, u->ref.ngrads, all.ref.ngrads, worst);
+    end(&all);
+    topt_model_destroy(all.model);
+}
+
 /* All ways and meshes, or one of each that the seed draws. */
 static void check_model(struct suite *u, int number, const char *name, struct dice *d)
 {
     struct topt_model *m = test_models[number].build();
     int skip = name && strcmp(name, m->name);
+    m = skip ? m : trained_in_part(u, m, d);
     int nways = test_models[number].smooth ? 3 : 2;
     int all = u->plans > 0, plans = u->plans, way = roll(d, nways),
         mesh = roll(d, MESHES);
@@ -259,7 +325,12 @@ static void check_model(struct suite *u, int number, const char *name, struct di
         if (!all && w != way)
             continue;
         begin(u, m, &ways[w]);
-        check_learns(u);
+        if (m->train && !world_rank)
+            printf("# %s trains %s\n", m->name, m->train);
+        if (!u->train)
+            check_learns(u);
+        else if (strncmp(m->train, "lora", 4) != 0)
+            check_gradients(u, number);
         for (int k = 0; k < MESHES && !u->mesh[0]; k++)
             if (all || k == mesh)
                 check_world(u, meshes[k]);
@@ -335,9 +406,13 @@ static void check_plant(struct suite *u, enum plant kind)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"plans", 1, NULL, 'p'}, {"steps", 1, NULL, 's'}, {"seed", 1, NULL, 'r'},
-        {"model", 1, NULL, 'm'}, {"mesh", 1, NULL, 'x'},  {0}};
+    static const struct option options[] = {{"plans", 1, NULL, 'p'},
+                                            {"steps", 1, NULL, 's'},
+                                            {"seed", 1, NULL, 'r'},
+                                            {"model", 1, NULL, 'm'},
+                                            {"mesh", 1, NULL, 'x'},
+                                            {"train", 1, NULL, 't'},
+                                            {0}};
     struct topt_error err = {0};
     struct suite u = {.steps = 50};
     const char *seed = NULL, *name = NULL;
@@ -351,6 +426,8 @@ int main(int argc, char **argv)
             seed = optarg;
         else if (c == 'm')
             name = optarg;
+        else if (c == 't')
+            u.train = optarg;
         else if (c != 'x' || sscanf(optarg, "%dx%d", &u.mesh[0], &u.mesh[1]) != 2)
             return 2;
     }
@@ -367,7 +444,7 @@ int main(int argc, char **argv)
     for (size_t k = 0; k < sizeof test_models / sizeof *test_models; k++)
         check_model(&u, (int)k, name, &d);
     u.steps = PLANTED_STEPS;
-    for (int kind = 0; !name && kind < PLANT_COUNT; kind++)
+    for (int kind = 0; !name && !u.train && kind < PLANT_COUNT; kind++)
         check_plant(&u, (enum plant)kind);
     topt_hw_destroy(u.hw);
     return world_end();

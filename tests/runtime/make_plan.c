@@ -1,6 +1,6 @@
 /* make_plan.c - random plans of the tests' models as files, without the search.
  *
- * usage: make_plan MODEL GPUS SEED COUNT PREFIX   writes PREFIX0.json, PREFIX1.json... */
+ * usage: make_plan MODEL GPUS SEED COUNT PREFIX [TRAIN]   writes PREFIX0.json, PREFIX1.json... */
 #include "models.h"
 #include "topt_json.h"
 #include "topt_plan.h"
@@ -34,16 +34,20 @@ int main(int argc, char **argv)
 {
     struct topt_error err = {0};
     json_t *plans = NULL;
-    if (argc != 6)
+    if (argc != 6 && argc != 7)
         return 2;
     struct topt_request r;
     topt_request_init(&r);
     struct topt_model *m = model_of(argv[1]);
     struct topt_hw *hw = topt_hw_load("lab-cpu", &err);
-    r.model = m;
     r.hw = hw;
     r.gpus = atoi(argv[2]);
     r.settings.optimizer = TOPT_MOMENTUM;
+    if (m && argc == 7 && topt_model_train(&m, argv[6], &err)) {
+        fprintf(stderr, "make_plan: %s\n", err.text);
+        return 1;
+    }
+    r.model = m;
     int rc =
         !hw || !m ||
         topt_plan_sample(&r, atoi(argv[4]), strtoull(argv[3], NULL, 10), &plans, &err);

@@ -26,6 +26,21 @@ done
     grep -q '"optimizer": "adam"' out && [ -s grads/index.json ] && [ -s grads/004-w.f64 ]
 check "other numbers, another optimizer, gradients of the first step"
 
+# adapters beside frozen maps: what has a gradient is they alone
+for gpus in 1 2; do
+    "$make_plan" llama $gpus 7 1 lora$gpus- lora:2 >out 2>err
+    check "a plan of adapters for $gpus devices"
+done
+"$mpiexec" -n 2 "$runtime" run lora2-0.json --data text --steps 8 --dump-gradients adapters >out 2>err &&
+    [ "$(grep -c '"op"' adapters/index.json)" = "$(grep -c '"op": .*lora_[ab]"' adapters/index.json)" ] &&
+    [ "$(grep -c '"op"' adapters/index.json)" -gt 0 ]
+check "only adapters have gradients"
+[ "$(grep -o 'loss.*to [0-9.]*' out)" = "$("$runtime" run lora1-0.json --data text --steps 8 | grep -o 'loss.*to [0-9.]*')" ]
+check "... and two ranks train them to the loss of one"
+"$make_plan" llama 1 7 1 packed- lora:2+4bit >out 2>err
+refused 1 'are stored in 4 bits' "$runtime" run packed-0.json --data text
+check "parameters of 4 bits are for plans"
+
 # a plan by its id: from topt-client beside the program, asked by one rank alone
 mkdir bin && cp "$runtime" bin/topt-runtime
 cat >bin/topt-client <<END

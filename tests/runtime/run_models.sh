@@ -1,6 +1,7 @@
 #!/bin/sh
 # run_models.sh - from a native model to a trained one on the command line: a plan for two
-# devices, two ranks that run it, the losses of one device, in the memory that was planned.
+# devices, two ranks that run it, the losses of one device, in the memory that was planned;
+# and plans that were made for another framework.
 # usage: run_models.sh TOPT MPIEXEC MODELS_DIR MAKE_ONNX
 topt=$1 mpiexec=$2 models=$3 make_onnx=$4
 fashion=/usr/share/datasets/fashion-mnist
@@ -11,6 +12,10 @@ numbers() { # numbers NAME FILE: those of that name in a report, measured and th
 }
 losses() { # losses FILE: one a line
     sed -n '/"losses": \[/,/\]/p' "$1" | tr -d ' ,' | grep '^[0-9]'
+}
+same_losses() { # same_losses STEPS: of the reports one and two, which are left in FILE.losses
+    losses one >one.losses && losses two >two.losses && [ "$(wc -l <one.losses)" -eq "$1" ] &&
+        paste one.losses two.losses | awk '{ d = $1 - $2; if (d * d > 1e-6 * $1 * $1) bad = 1 } END { exit bad }'
 }
 try_model() { # try_model MODEL STEPS LR DATA...: on one device and on two
     model=$1 steps=$2 lr=$3
@@ -24,8 +29,7 @@ try_model() { # try_model MODEL STEPS LR DATA...: on one device and on two
     "$topt" run plan1 "$@" --steps "$steps" --lr "$lr" --report one --quiet >out 2>err &&
         "$mpiexec" -n 2 "$topt" run plan2 "$@" --steps "$steps" --lr "$lr" --report two --quiet >out 2>err
     check "$model: one rank and two train${2:+ on $2}"
-    losses one >one.losses && losses two >two.losses && [ "$(wc -l <one.losses)" -eq "$steps" ] &&
-        paste one.losses two.losses | awk '{ d = $1 - $2; if (d * d > 1e-6 * $1 * $1) bad = 1 } END { exit bad }'
+    same_losses "$steps"
     check "... to the same losses"
     head -1 two.losses >out && tail -1 two.losses >>out && awk 'NR == 1 { first = $1 } END { exit !($1 < 0.9 * first) }' out
     check "... that fall"
@@ -74,6 +78,24 @@ for model in t5 gemma2 llama4 deepseek; do
     "$topt" import $model.json --batch 8 --seq 16 -o $model.native >out 2>err
     check "$model is imported"
     try_model $model.native 24 0.01 --data synthetic
+done
+# One choice for the whole model for another framework, whose memory is accounted for otherwise, is a plan like any.
+yes 'a small crowd of numbers adds itself up over four quiet machines. ' | head -30 >text
+gpt="$models/gpt-small.json --batch 4 --seq 32 --hw lab-cpu --optimizer adam --framework"
+# shellcheck disable=SC2086 # words on purpose
+"$topt" plan $gpt topt --gpus 1 -o plan1 >out 2>err && "$topt" run plan1 --data text --steps 12 --report one --quiet
+check "gpt-small: a plan for 1 that runs"
+for of in pytorch:14MiB pytorch:10MiB deepspeed:14MiB megatron:8MiB; do
+    framework=${of%:*}
+    # shellcheck disable=SC2086
+    "$topt" plan $gpt $framework --gpus 2 --memory "${of#*:}" -o plan2 >out 2>err &&
+        grep -q '"space": "uniform"' plan2 && grep -q "\"framework\": \"$framework\"" plan2 &&
+        "$mpiexec" -n 2 "$topt" run plan2 --data text --steps 12 --report two --quiet >out 2>err
+    check "gpt-small: two ranks train by a plan for $framework ($(sed -n 's/.*"strategy": "\(.*\)".*/\1/p' plan2 | head -1))"
+    same_losses 12
+    check "... to the same losses"
+    numbers peak_bytes two | paste -s | awk '{ exit !($1 <= $2) }'
+    check "... in what the program was said to take"
 done
 "$topt" plan llama4.json --batch 2 --seq 8192 --mode mini-time --gpus 1 --hw lab-cpu -o long >out 2>err &&
     grep -q "^ *run  *not possible" out

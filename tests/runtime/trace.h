@@ -9,7 +9,7 @@
 #include "mpi_world.h"
 #include "topt_runtime.h"
 
-enum { MAX_STEPS = 200, MAX_GRADS = 128 };
+enum { MAX_STEPS = 200, MAX_GRADS = 512 };
 
 struct trace {
     double loss[MAX_STEPS];

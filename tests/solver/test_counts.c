@@ -112,7 +112,7 @@ static int search_alone(const struct topt_request *r, int64_t gpus, struct alone
     *a = (struct alone){.least = INT64_MAX};
     if (topt_micros_init(&m, r, NULL))
         return -1;
-    while (!rc && topt_next_shape(r->hw, gpus, &nodes, &per_node))
+    while (!rc && topt_request_shape(r, gpus, &nodes, &per_node))
         rc = add_shape(&m, nodes, per_node, a);
     topt_micros_fini(&m);
     return rc;

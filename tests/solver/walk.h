@@ -98,7 +98,9 @@ static int64_t network_of(const struct topt_program *p, const struct topt_hw *hw
 {
     struct topt_group g = topt_mesh_group(&p->mesh, i->axes);
     const struct topt_buffer *a = i->a >= 0 ? &p->buffer[i->a] : NULL;
-    int bytes = a && a->elem == TOPT_ELEM_INT32 ? 4 : topt_dtype_bytes(p->settings.dtype);
+    int bytes = a && a->elem == TOPT_ELEM_INT32  ? 4
+                : a && a->elem == TOPT_ELEM_BYTE ? 1
+                                                 : topt_dtype_bytes(p->settings.dtype);
     int64_t differ;
     switch (i->kind) {
     case TOPT_I_MOVE:

@@ -1,0 +1,233 @@
+/* Megatron-LM's arguments: parameter counts are the published ones, models are those of the
+ * Hugging Face configs of the same models, and what can't be read is refused by its name. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tap.h"
+#include "topt_json.h"
+#include "topt_model.h"
+
+static struct topt_model *import(const char *text, struct topt_error *err)
+{
+    return topt_model_import(text, strlen(text), "'train.sh'", NULL, err);
+}
+
+/* examples/gpt3/train_gpt3_175b_distributed.sh. */
+static const char gpt3[] =
+    "#!/bin/bash\n"
+    "# Runs the \"175B\" parameter model\n"
+    "GPUS_PER_NODE=8\n"
+    "CHECKPOINT_PATH=$1 #<Specify path>\n"
+    "GPT_MODEL_ARGS=(\n"
+    "    --num-layers 96 \n    --hidden-size 12288 \n    --num-attention-heads 96 \n"
+    "    --seq-length 2048 \n    --max-position-embeddings 2048 \n"
+    "    --attention-backend auto # Can use (flash/fused/unfused/local)\n)\n"
+    "TRAINING_ARGS=(\n    --micro-batch-size 1 \n    --global-batch-size 1536 \n"
+    "    --rampup-batch-size 16 16 5859375 \n    --clip-grad 1.0\n)\n"
+    "MODEL_PARALLEL_ARGS=(\n\t--tensor-model-parallel-size 8 \n"
+    "\t--pipeline-model-parallel-size 16 \n)\n"
+    "DATA_ARGS=(\n    --data-path $DATA_PATH \n    --vocab-file $VOCAB_FILE \n"
+    "    --tokenizer-type GPT2BPETokenizer\n    --split 949,50,1\n)\n"
+    "torchrun ${DISTRIBUTED_ARGS[@]} pretrain_gpt.py \\\n    ${GPT_MODEL_ARGS[@]} \\\n"
+    "    ${TRAINING_ARGS[@]}\n";
+
+/* Narayanan et al. (2021): 12 l h^2 (1 + 13 / (12 h) + (V + s) / (12 l h)), and the last norm. */
+static void test_gpt3(void)
+{
+    const int64_t l = 96, h = 12288, v = 51200, s = 2048;
+    struct topt_error err = {0};
+    struct topt_model_stats n = {0};
+    struct topt_model *m = import(gpt3, &err);
+    if (!ok(m != NULL, "GPT-3 %s", err.text))
+        return;
+    topt_model_stats(m, &n);
+    is_int(n.parameters, 12 * l * h * h + 13 * l * h + (v + s) * h + 2 * h,
+           "174.6 billion parameters, the vocabulary padded for 8 parts");
+    ok(m->batch == 1536 && m->seq == 2048 && !strcmp(m->name, "train"),
+       "a step's samples and positions, the file's name");
+    ok(m->note && strstr(m->note, "dropout"), "dropout is left out: %s", m->note);
+    topt_model_destroy(m);
+}
+
+/* ---- the same as Hugging Face's ------------------------------------------------------------------ */
+
+static json_t *document(const char *text)
+{
+    struct topt_error err = {0};
+    struct topt_import_options o = {.batch = 8, .seq = 512};
+    struct topt_model *m = topt_model_import(text, strlen(text), "model", &o, &err);
+    if (!m)
+        printf("# %s\n", err.text);
+    json_t *doc = m ? topt_model_to_json(m) : NULL;
+    json_object_del(doc, "note");
+    topt_model_destroy(m);
+    return doc;
+}
+
+static void test_same(const char *what, const char *megatron, const char *config)
+{
+    json_t *a = document(megatron), *b = document(config);
+    ok(a && b && json_equal(a, b), "%s is the model of its Hugging Face config", what);
+    json_decref(a);
+    json_decref(b);
+}
+
+static void test_alike(void)
+{
+    test_same(
+        "Llama-3.1-8B",
+        "HID=4096\n"
+        "ARGS=\"--num-layers ${LAYERS:-32} --hidden-size $HID \\\n"
+        "  --ffn-hidden-size=14336 --num-attention-heads 32 --group-query-attention \\\n"
+        "  --num-query-groups 8 --max-position-embeddings 131072\"\n"
+        "python pretrain_gpt.py $ARGS --position-embedding-type rope \\\n"
+        "  --rotary-base 500000 --use-rope-scaling --swiglu --normalization RMSNorm \\\n"
+        "  --disable-bias-linear --untie-embeddings-and-output-weights \\\n"
+        "  --tokenizer-type HuggingFaceTokenizer --vocab-size 128256 \\\n"
+        "  --hidden-dropout 0 --attention-dropout 0\n",
+        "{\"model_type\":\"llama\",\"hidden_size\":4096,\"intermediate_size\":14336,"
+        "\"num_hidden_layers\":32,\"num_attention_heads\":32,"
+        "\"num_key_value_heads\":8,\"vocab_size\":128256,"
+        "\"max_position_embeddings\":131072,\"rms_norm_eps\":1e-5,"
+        "\"rope_theta\":500000.0,\"rope_scaling\":{\"factor\":8.0,"
+        "\"high_freq_factor\":4.0,\"low_freq_factor\":1.0,"
+        "\"original_max_position_embeddings\":8192,\"rope_type\":\"llama3\"},"
+        "\"tie_word_embeddings\":false}");
+    test_same("Qwen3-30B-A3B",
+              "--disable-bias-linear --qk-layernorm --group-query-attention\n"
+              "--num-attention-heads 32 --num-query-groups 4 --kv-channels 128\n"
+              "--num-layers 48 --hidden-size 2048 --ffn-hidden-size 6144\n"
+              "--normalization RMSNorm --position-embedding-type rope\n"
+              "--norm-epsilon 1e-6 --rotary-percent 1.0 --swiglu\n"
+              "--untie-embeddings-and-output-weights --vocab-size 151936\n"
+              "--rotary-base 1000000\n# moe\n--moe-ffn-hidden-size 768\n"
+              "--moe-router-score-function softmax --moe-router-topk 8\n"
+              "--moe-layer-freq \"'([1]*48)'\" --num-experts 128\n",
+              "{\"model_type\":\"qwen3_moe\",\"hidden_size\":2048,"
+              "\"intermediate_size\":6144,\"num_hidden_layers\":48,"
+              "\"num_attention_heads\":32,\"num_key_value_heads\":4,\"head_dim\":128,"
+              "\"vocab_size\":151936,\"max_position_embeddings\":40960,"
+              "\"rms_norm_eps\":1e-6,\"rope_theta\":1000000.0,\"num_experts\":128,"
+              "\"num_experts_per_tok\":8,\"moe_intermediate_size\":768,"
+              "\"norm_topk_prob\":true,\"tie_word_embeddings\":false}");
+    test_same("Qwen2.5-1.5B",
+              "--swiglu --num-layers 28 --hidden-size 1536 --ffn-hidden-size 8960\n"
+              "--num-attention-heads 12 --use-rotary-position-embeddings\n"
+              "--disable-bias-linear --add-qkv-bias --normalization \"RMSNorm\"\n"
+              "--norm-epsilon 1e-6 --rotary-base 1000000 --group-query-attention\n"
+              "--num-query-groups 2 --vocab-size 151936\n",
+              "{\"model_type\":\"qwen2\",\"hidden_size\":1536,\"intermediate_size\":8960,"
+              "\"num_hidden_layers\":28,\"num_attention_heads\":12,"
+              "\"num_key_value_heads\":2,\"vocab_size\":151936,"
+              "\"max_position_embeddings\":32768,\"rms_norm_eps\":1e-6,"
+              "\"rope_theta\":1000000.0,\"tie_word_embeddings\":true}");
+    test_same("GPT-2",
+              "--num-layers 12 --hidden-size 768 --num-attention-heads 12\n"
+              "--max-position-embeddings 1024 --padded-vocab-size 50257\n",
+              "{\"model_type\":\"gpt2\",\"n_embd\":768,\"n_layer\":12,\"n_head\":12,"
+              "\"n_positions\":1024,\"vocab_size\":50257}");
+}
+
+/* ---- details ---------------------------------------------------------------------------------------- */
+
+#define SMALL "--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 32 "
+#define ROPE  SMALL "--position-embedding-type rope --vocab-size 100 "
+#define MOE   ROPE "--disable-bias-linear --swiglu --num-experts 8 "
+
+static void test_vocab(void)
+{
+    static const struct {
+        const char *text;
+        int vocab;
+    } of[] = {
+        {ROPE, 128},
+        {ROPE "--make-vocab-size-divisible-by 32", 128},
+        {ROPE "--make-vocab-size-divisible-by 50", 100},
+        {ROPE "--make-vocab-size-divisible-by 32 --tensor-model-parallel-size 2", 128},
+        {ROPE "--tensor-model-parallel-size 4", 512},
+        {ROPE "--padded-vocab-size 101", 101},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct topt_error err = {0};
+        struct topt_model *m = import(of[i].text, &err);
+        is_int(m ? m->vocab : 0, of[i].vocab, "%s: the vocabulary %s",
+               of[i].text + sizeof SMALL - 1, err.text);
+        topt_model_destroy(m);
+    }
+}
+
+/* Which of four layers have experts, as bits. */
+static void test_layers(void)
+{
+    static const struct {
+        const char *text;
+        int layers;
+    } of[] = {
+        {MOE, 15},
+        {MOE "--moe-layer-freq 2", 5},
+        {MOE "--moe-layer-freq '([0]*1+[1]*3)*1'", 14},
+        {MOE "--moe-layer-freq ([0]*3+[1])", 8},
+        {MOE "--moe-layer-freq [0]*1+[1]*3", 14},
+        {MOE "--moe-layer-freq \"([1,0])*2\"", 5},
+        {"F=\"([0]*2+[1]*2)\"\n" MOE "--moe-layer-freq \"$F\"", 12},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct topt_error err = {0};
+        struct topt_model *m = import(of[i].text, &err);
+        int layers = 0;
+        for (int k = 0; m && k < 4; k++) {
+            char name[20];
+            snprintf(name, sizeof name, "h%d.experts", k);
+            layers |= (topt_model_find(m, name) >= 0) << k;
+        }
+        is_int(layers, of[i].layers, "layers with experts %s", err.text);
+        topt_model_destroy(m);
+    }
+}
+
+static void test_refused(void)
+{
+    static const char *const of[][2] = {
+        {ROPE "--squared-relu", "--squared-relu makes another model"},
+        {ROPE "--multi-latent-attention", "--multi-latent-attention makes another"},
+        {ROPE "--mtp-num-layers 1", "--mtp-num-layers makes another model"},
+        {ROPE "--softmax-type learnable", "--softmax-type learnable"},
+        {ROPE "--normalization BatchNorm", "--normalization BatchNorm is not known"},
+        {SMALL "--position-embedding-type mrope --vocab-size 9", "mrope: no reader"},
+        {SMALL "--position-embedding-type rope", "--vocab-size is missing"},
+        {SMALL "--vocab-size 9", "--max-position-embeddings is missing"},
+        {ROPE "--num-layers 5", "--num-layers: it is given twice, as '4' and '5'"},
+        {ROPE "--ffn-hidden-size x", "--ffn-hidden-size: "},
+        {ROPE "--ffn-hidden-size", "--ffn-hidden-size: its value is missing"},
+        {ROPE "--ffn-hidden-size $FFN", "the file does not set $FFN"},
+        {"FFN=1\nFFN=2\n" ROPE "--ffn-hidden-size $FFN", "sets $FFN to '1' and to '2'"},
+        {"FFN=$FFN\n" ROPE "--ffn-hidden-size $FFN", "'$FFN' is not worked out"},
+        {ROPE "--ffn-hidden-size $((4 * 64))", "is not worked out here"},
+        {ROPE "--num-experts 8", "without --disable-bias-linear"},
+        {MOE "--moe-layer-freq '([1]*3)'", "is no pattern of 4 layers"},
+        {MOE "--moe-layer-freq '([2]*4)'", "is no pattern of 4 layers"},
+        {MOE "--moe-layer-freq '([1]*4'", "is no pattern of 4 layers"},
+        {"torchrun pretrain_bert.py " ROPE, "pretrain_bert.py trains another model"},
+        {ROPE "--group-query-attention --num-query-groups 3", "is not a multiple"},
+        {"import torch\nclass Model(torch.nn.Module): pass\n",
+         "torch.onnx.export(model, (x,), \"model.onnx\")"},
+        {"PK\3\4 some zip", "torch.onnx.export(model, (x,), \"model.onnx\")"},
+        {"--num-layers 4", "a script or file of Megatron-LM's arguments"},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct topt_error err = {0};
+        struct topt_model *m = import(of[i][0], &err);
+        ok(!m && strstr(err.text, of[i][1]), "refused: %s", err.text);
+        topt_model_destroy(m);
+    }
+}
+
+int main(void)
+{
+    test_gpt3();
+    test_alike();
+    test_vocab();
+    test_layers();
+    test_refused();
+    return done_testing();
+}
