@@ -2,6 +2,7 @@
 #include "planner.h"
 #include "server.h"
 #include "topt_json.h"
+#include "topt_label.h"
 #include "topt_near.h"
 
 #include <stdio.h>
@@ -22,23 +23,38 @@ static json_t *facts_json(const char *id, const struct planner_facts *f)
                      (json_int_t)f->batch, "seq", (json_int_t)f->seq);
 }
 
-const char *model_name(const json_t *doc, const char *given)
+static const char *text_of(const json_t *doc, const char *key)
 {
-    const char *name =
-        given && *given ? given : json_string_value(json_object_get(doc, "name"));
-    if (!name || !*name)
-        name = json_string_value(json_object_get(doc, "_name_or_path"));
-    if (!name || !*name)
-        name = json_string_value(json_object_get(doc, "model_type"));
-    return name && *name ? name : "model";
+    const char *s = json_string_value(json_object_get(doc, key));
+    return s && *s ? s : NULL;
+}
+
+void model_name(const json_t *doc, const char *given, char ret[MODEL_NAME])
+{
+    const char *own = text_of(doc, "name"), *name = given && *given ? given : own;
+    if (own && text_of(doc, "format")) { /* a native document: it says so itself */
+        one_line(own, ret, MODEL_NAME);
+        return;
+    }
+    char label[TOPT_LABEL];
+    name = name ? name : text_of(doc, "_name_or_path");
+    name = name ? name : text_of(doc, "model_type");
+    topt_label(name ? name : "model", label);
+    one_line(label, ret, MODEL_NAME);
+}
+
+/* Of the first byte that is no blank: no JSON of a model starts with it. */
+static int is_foreign(const struct request *q)
+{
+    size_t at = strspn(q->body, " \t\r\n");
+    return q->body_len > at && !strchr("{[\"", q->body[at]);
 }
 
 json_t *parse_model(const struct request *q, const char *what, int64_t batch, int64_t seq,
                     struct reply *ret)
 {
-    enum { ONNX_STARTS_WITH = 8 }; /* the tag of its first field; no JSON does */
     struct topt_error err = {0};
-    if (!q->body_len || q->body[0] != ONNX_STARTS_WITH)
+    if (!is_foreign(q))
         return parse_body(q, what, ret);
     json_t *doc = planner_model_document(q->body, q->body_len, what, batch, seq, &err);
     if (!doc)
@@ -52,16 +68,15 @@ static struct reply add_model(const struct request *q, const json_t *doc,
     char id[40];
     struct topt_error err = {0};
     struct planner_facts facts;
-    char *text = canonical(doc, "m", id), line[121];
+    char *text = canonical(doc, "m", id), line[MODEL_NAME];
     struct reply r;
     if (!text)
         return reply_owned(503, NULL, NULL);
-    one_line(model_name(doc, name), line, sizeof line);
+    model_name(doc, name, line);
     int rc = planner_model_facts(text, line, &facts, &err);
     if (rc < 0) {
         r = reply_fail(q, "model", &err);
     } else {
-        one_line(facts.name, line, sizeof line);
         strcpy(facts.name, line);
         const struct store_doc m = {id, facts.name, text};
         rc = store_put_model(q->server->store, &m, &err);

@@ -7,6 +7,7 @@
  *
  * A worker's last act is to store what it found (model, plan and answer together), so a plan
  * is pinned before anybody hears of it, and fresh, cached and polled answers are one path. */
+#include "hint.h"
 #include "planner.h"
 #include "server.h"
 #include "topt_json.h"
@@ -178,6 +179,14 @@ static void add_uniform(struct topt_text *t, const json_t *uniform)
                       json_is_true(json_object_get(uniform, "recompute")));
 }
 
+/* A line of words that is given up; none where there are no words. */
+static void add_words(struct topt_text *t, const char *key, char *words)
+{
+    if (words)
+        topt_text_add(t, "%s=%s\n", key, words);
+    free(words);
+}
+
 static struct reply plan_text(const json_t *answer)
 {
     static const struct {
@@ -191,51 +200,64 @@ static struct reply plan_text(const json_t *answer)
                  {"TOPT_TIME_NS", "time_ns"},
                  {"TOPT_SPACE", "space"},
                  {"TOPT_STRATEGY", "strategy"},
-                 {"TOPT_WHY", "why"}};
+                 {"TOPT_WHY", "why"},
+                 {"TOPT_NEEDS", "needs"}};
     struct topt_text t = {0};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         add_line(&t, lines[i].key, json_object_get(answer, lines[i].field));
     add_uniform(&t, json_object_get(answer, "uniform"));
     if (json_object_get(answer, "uniform"))
         add_line(&t, "TOPT_ACCUMULATION", json_object_get(answer, "micro_batches"));
+    char *hint = hint_line(answer, "--topt-min-efficiency=");
+    add_words(&t, "TOPT_HINT", hint ? hint : hint_with(answer, "--topt-"));
     if (t.oom)
         topt_text_fini(&t);
     return reply_owned(200, "text/plain; charset=utf-8", t.s);
 }
 
-/* What would fit, in a line; NULL where nothing is near. */
-static char *nearest_line(const json_t *nearest)
+/* What is nearest to fitting, and what would fit if it had been asked for, in a line; NULL where there is neither. */
+static char *nearest_line(const json_t *answer)
 {
+    const json_t *nearest = json_object_get(answer, "nearest");
+    long long gpus = json_integer_value(json_object_get(nearest, "gpus"));
+    long long bytes = json_integer_value(json_object_get(nearest, "memory_bytes"));
+    char *with = hint_with(answer, "--topt-"), each[32];
     struct topt_text t = {0};
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)nearest, key, value)
-    {
-        if (json_is_integer(value))
-            topt_text_add(&t, "%s%s %lld", t.len ? ", " : "", key,
-                          (long long)json_integer_value(value));
-    }
+    if (gpus > 0)
+        topt_text_add(&t, "%lld GPU%s with %s%s", gpus, gpus == 1 ? "" : "s",
+                      topt_show_bytes(bytes, each, sizeof each),
+                      gpus == 1 ? "" : " each");
+    if (with)
+        topt_text_add(&t, "%s%s", t.len ? "; " : "", with);
+    free(with);
     return t.s;
+}
+
+/* The refusal as the envelope of errors, with what the answer says of why and of what to ask instead. */
+static struct reply refusal_json(const json_t *answer, const char *name, const char *why)
+{
+    static const char *const fields[] = {"feasible", "nearest", "with", "batches",
+                                         "assumed",  "job",     NULL};
+    json_t *e = json_pack("{s:s, s:s, s:O?}", "error", name, "description", why,
+                          "nearest", json_object_get(answer, "nearest"));
+    json_t *doc = json_pack("{s:[o], s:s}", "errors", e, "why", why);
+    for (int i = 0; doc && fields[i]; i++)
+        if (json_object_get(answer, fields[i]))
+            json_object_set(doc, fields[i], json_object_get(answer, fields[i]));
+    return reply_json(422, doc);
 }
 
 /* Nothing fits, or nothing was found that does. */
 static struct reply without_plan(const struct request *q, const json_t *answer)
 {
     const char *why = json_string_value(json_object_get(answer, "why"));
-    json_t *nearest = json_object_get(answer, "nearest");
-    json_t *feasible = json_object_get(answer, "feasible");
+    const json_t *feasible = json_object_get(answer, "feasible");
     const char *name = json_is_null(feasible) ? "undecided" : "infeasible";
-    char *line = nearest_line(nearest);
     why = why ? why : "nothing fits";
-    struct reply r;
-    if (q->wants_text) {
-        r = reply_error(q, 422, name, NULL, line, why);
-    } else {
-        json_t *e = json_pack("{s:s, s:s, s:O?}", "error", name, "description", why,
-                              "nearest", nearest);
-        r = reply_json(422, json_pack("{s:[o], s:O, s:s, s:O?}", "errors", e, "feasible",
-                                      feasible, "why", why, "nearest", nearest));
-    }
+    if (!q->wants_text)
+        return refusal_json(answer, name, why);
+    char *line = nearest_line(answer);
+    struct reply r = reply_error(q, 422, name, NULL, line, why);
     free(line);
     return r;
 }
@@ -431,6 +453,7 @@ static int complete(const struct request *q, struct question *x, struct reply *r
     }
     if (rc == 0) {
         query_text(&x->query, &t);
+        topt_text_add(&t, "model=%s;", x->model_name); /* a plan holds it */
         x->text = t.s;
         if (t.oom)
             rc = topt_fail(&err, TOPT_ERR_NOMEM, "out of memory");
@@ -449,8 +472,8 @@ static int inline_model(const struct request *q, struct question *x, const json_
         return -1;
     }
     x->model = canonical(doc, "m", x->model_id);
-    char name[121];
-    one_line(model_name(doc, x->query.name), name, sizeof name);
+    char name[MODEL_NAME];
+    model_name(doc, x->query.name, name);
     x->model_name = strdup(name);
     if (x->model && x->model_name)
         return 0;

@@ -22,7 +22,7 @@ struct planner_facts {
 int planner_model_facts(const char *text, const char *what, struct planner_facts *ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The native document of a model in a binary file (ONNX); batch and seq 0: the file's.  New. */
+/* The native document of a model in a file that is not JSON; batch and seq 0: the file's.  New. */
 json_t *planner_model_document(const char *bytes, size_t len, const char *what,
                                int64_t batch, int64_t seq,
                                struct topt_error *err) TOPT_MUST_CHECK;

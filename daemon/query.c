@@ -309,7 +309,9 @@ static int check(struct query *q, const char **ret_source, struct topt_error *er
         return 0;
     *ret_source = "mode";
     if (!*q->mode)
-        strcpy(q->mode, q->ngpus ? "mini-time" : "mini-parallelism");
+        strcpy(q->mode, q->ngpus > 1    ? "profiling"
+                        : q->ngpus == 1 ? "mini-time"
+                                        : "mini-parallelism");
     if (!strcmp(q->mode, "profiling")) {
         q->kind = QUERY_CURVE;
         *q->mode = '\0';

@@ -124,13 +124,15 @@ int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
 int find_model(struct server *s, const char *key, char **ret_id, char **ret_name,
                char **ret_doc, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Parse a body that is a model's file: JSON, or ONNX, which becomes a native document of so many
- * samples and positions (0: the file's).  NULL with '*ret' filled. */
+/* Parse a body that is a model's file: JSON, or else what can be imported (ONNX, Megatron-LM's arguments), which
+ * becomes a native document of so many samples and positions (0: the file's).  NULL with '*ret' filled. */
 json_t *parse_model(const struct request *q, const char *what, int64_t batch, int64_t seq,
                     struct reply *ret);
 
-/* What a model is called: as given (may be NULL or ""), else as it says itself. */
-const char *model_name(const json_t *doc, const char *given);
+enum { MODEL_NAME = 121 };
+/* What a model is called, as in plans: a native document as it says itself, others by the label of what is given (may
+ * be NULL or ""), else of what they say. */
+void model_name(const json_t *doc, const char *given, char ret[MODEL_NAME]);
 
 /* Canonical text (compact, sorted keys) of a document and its id; owned. */
 char *canonical(const json_t *doc, const char *prefix, char ret_id[40]);

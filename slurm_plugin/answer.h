@@ -19,7 +19,9 @@ struct topt_answer {
      * parallel ranks, level of sharding 0..3, recomputation 0 or 1, samples that a rank takes
      * at once, and how often a step does (0: not said).  'dp' 0: another plan. */
     int64_t dp, tp, fsdp, recompute, micro_batch, accumulation;
-    char why[512];
+    char why[512], strategy[512];
+    char needs[256]; /* what the script must support */
+    char hint[256];  /* another question that is worth asking */
     char error[64], description[512], nearest[256];
 };
 

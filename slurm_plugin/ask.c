@@ -84,6 +84,8 @@ static int check_value(enum topt_ask_kind kind, const char *value, struct topt_e
             return topt_fail(err, TOPT_ERR_INVAL, "'%.60s' is neither submit nor abort%s",
                              value, topt_near_among(value, answers, meant));
         return 0;
+    case TOPT_ASK_IS_FLAG:
+        return 0;
     case TOPT_ASK_IS_FILE:
     case TOPT_ASK_IS_TEXT:
         break;
@@ -116,12 +118,6 @@ int topt_ask_check(const struct topt_ask *ask, struct topt_error *err)
     return 0;
 }
 
-static const char *last_component(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* Only a regular file is opened: a pipe would hold the submission up. */
 static char *read_regular(const char *path, size_t *ret_len, struct topt_error *err)
 {
@@ -142,27 +138,25 @@ static char *read_regular(const char *path, size_t *ret_len, struct topt_error *
     return NULL;
 }
 
-char *topt_ask_model(const struct topt_ask *ask, size_t *ret_len, const char **ret_name,
-                     struct topt_error *err)
+char *topt_ask_model(const struct topt_ask *ask, size_t *ret_len,
+                     char ret_name[TOPT_LABEL], struct topt_error *err)
 {
     const char *path = ask->value[TOPT_ASK_MODEL];
-    struct topt_text inside = {0};
+    struct topt_text file = {0};
     struct stat st;
     char *bytes = NULL;
-    const char *name = last_component(path);
-    if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
-        topt_text_add(&inside, "%s/config.json", path);
-        name = "config.json";
-    }
-    if (inside.oom)
+    path += *path == '@'; /* as in arguments of Megatron-LM: the file that holds them */
+    int is_folder = !stat(path, &st) && S_ISDIR(st.st_mode);
+    topt_text_add(&file, "%s%s", path, is_folder ? "/config.json" : "");
+    if (file.oom)
         topt_fail(err, TOPT_ERR_NOMEM, "no memory to read '%s'", path);
     else
-        bytes = read_regular(inside.s ? inside.s : path, ret_len, err);
-    topt_text_fini(&inside);
+        bytes = read_regular(file.s, ret_len, err);
     if (bytes)
-        *ret_name = name;
+        topt_label(file.s, ret_name);
     else
         topt_wrap(err, "--topt-model");
+    topt_text_fini(&file);
     return bytes;
 }
 
@@ -191,7 +185,8 @@ void topt_ask_target(const struct topt_ask *ask, const char *name, int64_t bound
     for (int i = 0; i < TOPT_ASK_COUNT; i++) {
         const struct topt_ask_row *row = &topt_ask_table[i];
         if (row->query && ask->value[i] && i != TOPT_ASK_MAX_GPUS && i != TOPT_ASK_GPUS)
-            add_field(out, row->query, ask->value[i]);
+            add_field(out, row->query,
+                      row->kind == TOPT_ASK_IS_FLAG ? "1" : ask->value[i]);
     }
     if (hw && !ask->value[TOPT_ASK_HW])
         add_field(out, "hw", hw);

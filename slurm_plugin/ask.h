@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "topt_error.h"
+#include "topt_label.h"
 #include "topt_text.h"
 
 enum topt_ask_kind {
@@ -15,6 +16,7 @@ enum topt_ask_kind {
     TOPT_ASK_IS_COUNT,
     TOPT_ASK_IS_BYTES,
     TOPT_ASK_IS_TEXT,
+    TOPT_ASK_IS_FLAG, /* takes no argument */
     TOPT_ASK_IS_ON_ERROR,
 };
 
@@ -36,17 +38,21 @@ enum topt_ask_kind {
       "bf16-mixed (default where the GPU has bf16), bf16 or f32")                        \
     X(EFFICIENCY, "topt-min-efficiency", "E", "min_efficiency", TEXT,                    \
       "the most GPUs that keep this share (0 to 1) of the best speed a GPU")             \
+    X(TENSOR, "topt-tensor-parallel", NULL, "tensor_parallel", FLAG,                     \
+      "split operators over GPUs too; the script must support it")                       \
     X(SPACE, "topt-space", "NAME", "space", TEXT,                                        \
       "experts: uniform, canonical or full (else as the framework obeys)")               \
     X(FACTORS, "topt-factors", "LIST", "factors", TEXT,                                  \
       "searched beside splits: zero,recompute,micro or all, none, auto")                 \
     X(ALGORITHM, "topt-algorithm", "NAME", "algorithm", TEXT,                            \
       "search as another system does: data-parallel, tofu, ...")                         \
-    X(OPTIMIZER, "topt-optimizer", "NAME", "optimizer", TEXT, "sgd, momentum or adam")   \
+    X(OPTIMIZER, "topt-optimizer", "NAME", "optimizer", TEXT,                            \
+      "sgd, momentum, adam or adamw")                                                    \
     X(OVERLAP, "topt-overlap", "NAME", "overlap", TEXT,                                  \
       "what the script's framework communicates meanwhile: none, ddp or fsdp")           \
     X(EAGER, "topt-eager", "LIST", "eager", TEXT,                                        \
       "what it does not fuse: operators,scores,loss,optimizer or all, none")             \
+    X(DRY_RUN, "topt-dry-run", NULL, NULL, FLAG, "say what the job would get, and end")  \
     X(ON_ERROR, "topt-on-error", "WHAT", NULL, ON_ERROR,                                 \
       "when the planner can't be reached: submit (the job as asked) or abort")
 
@@ -88,10 +94,9 @@ int topt_ask_mini_time(const struct topt_ask *ask);
 int topt_ask_aborts(const char *on_error);
 
 /* Read the model file (a folder stands for its config.json) of at most 64 MiB.  The bytes
- * are the caller's to free; '*ret_name' is its last path component, borrowed from 'ask'
- * or static. */
-char *topt_ask_model(const struct topt_ask *ask, size_t *ret_len, const char **ret_name,
-                     struct topt_error *err) TOPT_MUST_CHECK;
+ * are the caller's to free; 'ret_name' is what plans call it. */
+char *topt_ask_model(const struct topt_ask *ask, size_t *ret_len,
+                     char ret_name[TOPT_LABEL], struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Append "/v1/plan?mode=..&batch=..&name=.." to 'out' (its oom tells failure).
  * 'bound' is the most GPUs that the job's options allow, 0 for no bound (mini-time without

@@ -36,7 +36,8 @@ union address {
 
 struct talk {
     int fd;
-    int64_t deadline_ms;
+    int64_t deadline_ms, said_ms;
+    void (*waiting)(void); /* NULL: called, or nothing to call */
     const char *url;
 };
 
@@ -285,15 +286,27 @@ static int read_url(const char *url, union address *ret, socklen_t *ret_len,
                      "'%s': the address must be numeric (names aren't looked up)", url);
 }
 
+/* Milliseconds until something is to be done; who waits with us is told when it is time. */
+static int patience(struct talk *t)
+{
+    int64_t now = topt_http_now_ms(), until = t->deadline_ms;
+    if (t->waiting && now >= t->said_ms && now < until) {
+        t->waiting();
+        t->waiting = NULL;
+    }
+    if (t->waiting && t->said_ms < until)
+        until = t->said_ms;
+    return until - now > 1 << 30 ? 1 << 30 : until > now ? (int)(until - now) : 0;
+}
+
 /* Wait for 'events'; fails past the deadline. */
-static int wait_for(const struct talk *t, short events, short *ret,
-                    struct topt_error *err)
+static int wait_for(struct talk *t, short events, short *ret, struct topt_error *err)
 {
     struct pollfd p = {.fd = t->fd, .events = events};
     for (;;) {
-        int64_t left = t->deadline_ms - topt_http_now_ms();
-        int n = left <= 0 ? 0 : poll(&p, 1, left > 1 << 30 ? 1 << 30 : (int)left);
-        if (n < 0 && errno == EINTR)
+        int left = patience(t);
+        int n = left <= 0 ? 0 : poll(&p, 1, left);
+        if ((n < 0 && errno == EINTR) || (n == 0 && topt_http_now_ms() < t->deadline_ms))
             continue;
         if (n < 0)
             return topt_fail(err, TOPT_ERR_IO, "poll: %s", strerror(errno));
@@ -332,8 +345,7 @@ static int connect_to(struct talk *t, struct topt_error *err)
 }
 
 /* Send until done or until something is there to read. */
-static int send_all(const struct talk *t, const char *p, size_t len,
-                    struct topt_error *err)
+static int send_all(struct talk *t, const char *p, size_t len, struct topt_error *err)
 {
     while (len > 0) {
         short ready = 0;
@@ -355,8 +367,7 @@ static int send_all(const struct talk *t, const char *p, size_t len,
     return 0;
 }
 
-static int receive(const struct talk *t, struct topt_http_reply *ret,
-                   struct topt_error *err)
+static int receive(struct talk *t, struct topt_http_reply *ret, struct topt_error *err)
 {
     struct topt_text got = {0};
     char chunk[4096];
@@ -388,8 +399,11 @@ static int receive(const struct talk *t, struct topt_http_reply *ret,
 int topt_http_post(const struct topt_http_request *q, struct topt_http_reply *ret,
                    struct topt_error *err)
 {
-    struct talk t = {
-        .fd = -1, .deadline_ms = topt_http_now_ms() + q->timeout_ms, .url = q->url};
+    struct talk t = {.fd = -1,
+                     .deadline_ms = topt_http_now_ms() + q->timeout_ms,
+                     .said_ms = q->said_ms,
+                     .waiting = q->waiting,
+                     .url = q->url};
     struct topt_text head = {0};
     int rc = -1;
     topt_text_add(&head,

@@ -20,7 +20,9 @@ struct topt_http_request {
     const char *target; /* "/v1/plan?..."; already escaped */
     const void *body;
     size_t len;
-    int64_t timeout_ms; /* for everything together: connect, send and receive */
+    int64_t timeout_ms;    /* for everything together: connect, send and receive */
+    int64_t said_ms;       /* of the clock below: when 'waiting' is called */
+    void (*waiting)(void); /* once, where the reply isn't there by then; may be NULL */
 };
 
 /* Send and wait for the whole reply (at most 64 KiB).  Fails with CANCELED past the

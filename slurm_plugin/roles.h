@@ -11,7 +11,8 @@
 void topt_submit_begin(void);
 
 /* The same, with all options read: size the job.  Returns 0 to go on, -1 when the
- * submission is refused (said so already).  'argv' is plugstack.conf's. */
+ * submission is refused (said so already), 1 when all that was asked for is said and
+ * nothing is to be submitted.  'argv' is plugstack.conf's. */
 int topt_submit(const struct topt_ask *ask, int argc, char **argv);
 
 /* slurmstepd, as the user, about to start a task: give it its plan.  Never fails: a step

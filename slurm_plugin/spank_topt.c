@@ -48,7 +48,7 @@ int slurm_spank_init(spank_t spank, int argc, char **argv)
         struct spank_option option = {.name = (char *)row->option,
                                       .arginfo = (char *)row->arg,
                                       .usage = (char *)row->help,
-                                      .has_arg = 1,
+                                      .has_arg = row->kind != TOPT_ASK_IS_FLAG,
                                       .val = i,
                                       .cb = take_option};
         if (spank_option_register(spank, &option) != ESPANK_SUCCESS)
@@ -60,8 +60,9 @@ int slurm_spank_init(spank_t spank, int argc, char **argv)
 int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 {
     (void)spank;
-    if (submitting() && topt_submit(&the_ask, argc, argv))
-        exit(1);
+    int rc = submitting() ? topt_submit(&the_ask, argc, argv) : 0;
+    if (rc)
+        exit(rc < 0 ? 1 : 0);
     return ESPANK_SUCCESS;
 }
 

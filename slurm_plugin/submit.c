@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "answer.h"
 #include "host.h"
@@ -23,7 +24,7 @@
 
 extern char **environ;
 
-enum { RETRY_MS = 200 };
+enum { RETRY_MS = 200, PATIENCE_MS = 1000 };
 
 static int process_get(void *ctx, const char *name, char *buf, size_t size)
 {
@@ -85,10 +86,22 @@ void topt_submit_begin(void)
         topt_mend_forget(&process_env);
 }
 
+/* Somebody looks at a terminal where nothing happens. */
+static void say_waiting(void)
+{
+    static int said;
+    if (!said++ && isatty(STDERR_FILENO))
+        slurm_info("topt: asking the planner ...");
+}
+
 /* The planner is of no help.  Returns what topt_submit returns. */
 static int without_plan(const struct topt_ask *ask, const struct topt_site *site,
                         const struct topt_error *err)
 {
+    if (ask->value[TOPT_ASK_DRY_RUN]) {
+        slurm_error("topt: %s", err->text);
+        return -1;
+    }
     const char *wish = ask->value[TOPT_ASK_ON_ERROR];
     if (topt_ask_aborts(wish ? wish : site->on_error) > 0) {
         slurm_error("topt: %s; not submitted (on-error=abort)", err->text);
@@ -138,12 +151,12 @@ static enum topt_verdict find_plan(const struct topt_ask *ask, struct topt_site 
 {
     enum topt_verdict verdict = TOPT_VERDICT_REFUSED;
     struct topt_text target = {0};
-    const char *name;
+    char name[TOPT_LABEL];
     size_t len = 0;
     int64_t bound = 0;
     char *model = NULL, words[160];
     if (topt_shape_bound(ask, bounds, &bound, err) ||
-        !(model = topt_ask_model(ask, &len, &name, err)))
+        !(model = topt_ask_model(ask, &len, name, err)))
         goto out;
     topt_ask_target(ask, name, bound, site->hw, &target);
     /* So that a long search is told from a planner that hangs, just before the deadline. */
@@ -159,7 +172,9 @@ static enum topt_verdict find_plan(const struct topt_ask *ask, struct topt_site 
                                   .target = target.s,
                                   .body = model,
                                   .len = len,
-                                  .timeout_ms = site->timeout_ms};
+                                  .timeout_ms = site->timeout_ms,
+                                  .said_ms = topt_http_now_ms() + PATIENCE_MS,
+                                  .waiting = say_waiting};
     verdict = ask_planner(&q, ret, err);
     if (verdict == TOPT_VERDICT_REFUSED && err->code == TOPT_ERR_INFEASIBLE &&
         *topt_shape_words(bounds, words, sizeof words))
@@ -170,15 +185,30 @@ out:
     return verdict;
 }
 
+/* How many, why so many, what each does; and what else could be asked. */
 static void say_plan(const struct topt_answer *plan, const struct topt_bounds *bounds)
 {
     char words[160];
     topt_shape_words(bounds, words, sizeof words);
-    slurm_info("topt: %lld GPU%s (%lld node%s of %lld)%s%s; plan %s%s%s%s",
+    slurm_info("topt: %lld GPU%s (%lld node%s of %lld)%s%s%s%s; plan %s%s%s%s",
                (long long)plan->gpus, plan->gpus == 1 ? "" : "s", (long long)plan->nodes,
                plan->nodes == 1 ? "" : "s", (long long)plan->gpus_per_node,
-               *plan->why ? ": " : "", plan->why, plan->plan_id,
-               *words ? " (within " : "", words, *words ? ")" : "");
+               *plan->why ? ": " : "", plan->why, *plan->strategy ? "; " : "",
+               plan->strategy, plan->plan_id, *words ? " (within " : "", words,
+               *words ? ")" : "");
+    if (*plan->needs)
+        slurm_info("topt: %s", plan->needs);
+    if (*plan->hint)
+        slurm_info("topt: %s", plan->hint);
+}
+
+/* What else is of interest where nothing is submitted. */
+static void say_prediction(const struct topt_answer *plan)
+{
+    char memory[32], time[32];
+    slurm_info("topt: %s a GPU, %s a step; nothing is submitted (--topt-dry-run)",
+               topt_show_bytes(plan->memory_bytes, memory, sizeof memory),
+               topt_show_ns(plan->time_ns, time, sizeof time));
 }
 
 /* The host lets itself be sized: do it. */
@@ -200,6 +230,11 @@ static int submit_with(const struct topt_host *host, const struct topt_ask *ask,
     }
     if (topt_shape_fits(&bounds, &plan, &err))
         return refuse(&err);
+    if (ask->value[TOPT_ASK_DRY_RUN]) {
+        say_plan(&plan, &bounds);
+        say_prediction(&plan);
+        return 1;
+    }
     if (topt_host_resize(host, &plan, bounds.gpu_type, &err))
         return without_plan(ask, site, &err);
     topt_mend_plan(&process_env, &plan, site->url);

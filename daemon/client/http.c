@@ -2,10 +2,38 @@
 #include "http.h"
 
 #include <curl/curl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-enum { CONNECT_MS = 5000 };
+enum { CONNECT_MS = 5000, SILENT_MS = 1000 };
+
+int64_t client_now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* A wait, as a line on the terminal that is written over. */
+struct wait {
+    int64_t began_ms, shown_s; /* the last that was written; 0: none */
+};
+
+static int show_wait(void *to, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+    struct wait *w = to;
+    int64_t ms = client_now_ms() - w->began_ms;
+    (void)a, (void)b, (void)c, (void)d;
+    if (ms >= SILENT_MS && ms / 1000 > w->shown_s) {
+        w->shown_s = ms / 1000;
+        fprintf(stderr, "\r\033[Kasking the planner, %lld s", (long long)w->shown_s);
+        fflush(stderr);
+    }
+    return 0;
+}
 
 static size_t take(char *data, size_t size, size_t n, void *to)
 {
@@ -94,6 +122,20 @@ static void set_request(CURL *c, const struct client_request *q, struct client_r
     }
 }
 
+static CURLcode perform(CURL *c, const struct client_request *q)
+{
+    struct wait w = {.began_ms = q->began_ms};
+    if (q->began_ms && isatty(STDERR_FILENO)) {
+        curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+        curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, show_wait);
+        curl_easy_setopt(c, CURLOPT_XFERINFODATA, &w);
+    }
+    CURLcode code = curl_easy_perform(c);
+    if (w.shown_s)
+        fprintf(stderr, "\r\033[K");
+    return code;
+}
+
 int client_ask(const struct client_request *q, struct client_reply *ret,
                struct topt_error *err)
 {
@@ -111,7 +153,7 @@ int client_ask(const struct client_request *q, struct client_reply *ret,
         if (q->body)
             headers = curl_slist_append(headers, type);
         set_request(c, q, ret, headers, why);
-        CURLcode code = curl_easy_perform(c);
+        CURLcode code = perform(c, q);
         if (code != CURLE_OK)
             rc = topt_fail(err, TOPT_ERR_IO,
                            "no answer from %s: %s; is toptd running? (`toptd` starts it)",

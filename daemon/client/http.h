@@ -3,6 +3,8 @@
 #ifndef TOPT_CLIENT_HTTP_H
 #define TOPT_CLIENT_HTTP_H
 
+#include <stdint.h>
+
 #include "topt_error.h"
 #include "topt_text.h"
 
@@ -20,7 +22,11 @@ struct client_request {
     const char *body, *type; /* NULL: none */
     size_t body_len;
     long timeout_s;
+    int64_t
+        began_ms; /* of client_now_ms: on a terminal a line says how long that is ago; 0: none does */
 };
+/* Milliseconds of the monotonic clock. */
+int64_t client_now_ms(void);
 
 /* Any status is a success here; -1 where there was no answer. */
 int client_ask(const struct client_request *q, struct client_reply *ret,

@@ -3,8 +3,11 @@
  * Options of a question are passed on as they are written, and the server checks them: so
  * the client knows their names only.  A search that takes longer is polled, by long requests,
  * until --timeout. */
+#include "hint.h"
 #include "http.h"
+#include "topt_show_plan.h"
 #include "topt_json.h"
+#include "topt_label.h"
 #include "topt_near.h"
 #include "topt_options.h"
 #include "topt_place.h"
@@ -17,7 +20,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MAX_FILE = 64 << 20, WAIT_MS = 20000, MARGIN_S = 15 };
@@ -38,7 +40,7 @@ enum { MAX_FILE = 64 << 20, WAIT_MS = 20000, MARGIN_S = 15 };
       "the most GPUs that keep this share of the best speed a GPU")                      \
     X(space, "space", "space", "NAME", "experts: full, canonical or uniform")            \
     X(counts, "counts", "counts", "whole|pow2|any", "which counts are tried")            \
-    X(optimizer, "optimizer", "optimizer", "O", "sgd, momentum or adam")                 \
+    X(optimizer, "optimizer", "optimizer", "O", "sgd, momentum, adam or adamw")          \
     X(overlap, "overlap", "overlap", "O", "the network meanwhile: none, ddp or fsdp")    \
     X(eager, "eager", "eager", "LIST", "operators,scores,loss,optimizer or all, none")   \
     X(blocks, "blocks", "blocks", "NAME", "repeated blocks choose auto, free or alike")  \
@@ -53,7 +55,7 @@ struct args {
 #define X(field, option, key, arg, help) const char *field;
     QUESTION(X)
 #undef X
-    int sequence_splits, json;
+    int sequence_splits, tensor_parallel, json;
     const char *url, *output, *svg;
     int64_t timeout;
 };
@@ -65,6 +67,8 @@ static const struct topt_option table[] = {
 #undef X
         {"sequence-splits", TOPT_OPT_FLAG, offsetof(struct args, sequence_splits), "",
          "split positions too"},
+    {"tensor-parallel", TOPT_OPT_FLAG, offsetof(struct args, tensor_parallel), "",
+     "split operators over GPUs too; the script must support it"},
     {"o", TOPT_OPT_STRING, offsetof(struct args, output), "FILE",
      "write there (- is stdout)"},
     {"svg", TOPT_OPT_STRING, offsetof(struct args, svg), "FILE",
@@ -83,7 +87,8 @@ struct client {
     const char *arg; /* the positional one, or NULL */
     char path[4096]; /* of the file that it names */
     int no_file;     /* it is none, and was taken for a model that the server has */
-    int status;      /* exit status where a function returned -1 and printed */
+    int64_t began_ms;
+    int status; /* exit status where a function returned -1 and printed */
 };
 
 /* ---- failing ----------------------------------------------------------------------------- */
@@ -152,7 +157,8 @@ static int ask(struct client *c, const char *method, const char *path, const cha
                                      .body = body,
                                      .body_len = len,
                                      .type = type,
-                                     .timeout_s = WAIT_MS / 1000 + MARGIN_S};
+                                     .timeout_s = WAIT_MS / 1000 + MARGIN_S,
+                                     .began_ms = c->began_ms};
     return client_ask(&q, ret, &err) < 0 ? complain(c, &err) : 0;
 }
 
@@ -168,16 +174,23 @@ static void give_up(struct client *c, const char *task)
     complain(c, &err);
 }
 
+/* Milliseconds that the next request may wait: what is left of --timeout, in parts. */
+static int wait_of(const struct client *c)
+{
+    int64_t left = c->args.timeout * 1000 - (client_now_ms() - c->began_ms);
+    return left > WAIT_MS ? WAIT_MS : left > 0 ? (int)left : 0;
+}
+
 /* Follow a task until it ends.  'r' goes from the 202 to the last answer. */
 static int follow(struct client *c, struct client_reply *r)
 {
-    time_t until = time(NULL) + (time_t)c->args.timeout;
     char task[128], path[192];
     while (r->status == 202) {
+        int wait = wait_of(c);
         snprintf(task, sizeof task, "%s", r->location);
-        snprintf(path, sizeof path, "%s?wait_ms=%d", task, (int)WAIT_MS);
+        snprintf(path, sizeof path, "%s?wait_ms=%d", task, wait);
         client_reply_fini(r);
-        if (time(NULL) >= until) {
+        if (!wait) {
             give_up(c, task);
             return -1;
         }
@@ -220,11 +233,6 @@ static json_t *ask_json(struct client *c, const char *method, const char *path,
 
 /* ---- showing ----------------------------------------------------------------------------- */
 
-static long long whole(const json_t *o, const char *key)
-{
-    return json_integer_value(json_object_get(o, key));
-}
-
 static const char *words(const json_t *o, const char *key)
 {
     const char *s = json_string_value(json_object_get(o, key));
@@ -239,20 +247,15 @@ static int print_json(const json_t *doc)
     return 0;
 }
 
-static int show_plan(const json_t *a)
+/* The same as `topt plan`, and what to ask next. */
+static int show_plan(const struct client *c, const json_t *a)
 {
-    char x[32], y[32];
-    printf("%lld GPU%s (%lld node%s of %lld): %s\n", whole(a, "gpus"),
-           whole(a, "gpus") == 1 ? "" : "s", whole(a, "nodes"),
-           whole(a, "nodes") == 1 ? "" : "s", whole(a, "gpus_per_node"),
-           words(a, "strategy"));
-    printf("  why      %s\n", words(a, "why"));
-    printf("  memory   %s a GPU at most, %s at the program's peak\n",
-           topt_show_bytes(whole(a, "memory_bytes"), x, sizeof x),
-           topt_show_bytes(whole(a, "peak_bytes"), y, sizeof y));
-    printf("  time     %s a step\n", topt_show_ns(whole(a, "time_ns"), x, sizeof x));
-    printf("  slurm    %s\n", words(json_object_get(a, "slurm"), "flags"));
-    printf("  plan     %s\n", words(a, "plan_id"));
+    char *hint = hint_line(a, "--min-efficiency ");
+    topt_show_plan(a, c->args.output);
+    if (hint)
+        printf("or        %s\n", hint);
+    printf("slurm     %s\n", words(json_object_get(a, "slurm"), "flags"));
+    free(hint);
     return 0;
 }
 
@@ -290,8 +293,9 @@ static int put_curve(struct client *c, const json_t *curve)
 
 /* ---- subcommands ------------------------------------------------------------------------- */
 
-static void add_question(const struct args *a, struct topt_text *path)
+static void add_question(const struct client *c, struct topt_text *path)
 {
+    const struct args *a = &c->args;
 #define X(field, option, key, arg, help)                                                 \
     if (a->field)                                                                        \
         client_add_query(path, key, a->field);
@@ -299,22 +303,11 @@ static void add_question(const struct args *a, struct topt_text *path)
 #undef X
     if (a->sequence_splits)
         client_add_query(path, "sequence_splits", "1");
+    if (a->tensor_parallel)
+        client_add_query(path, "tensor_parallel", "1");
     char wait[16];
-    snprintf(wait, sizeof wait, "%d", (int)WAIT_MS);
+    snprintf(wait, sizeof wait, "%d", wait_of(c));
     client_add_query(path, "wait_ms", wait);
-}
-
-/* The last component of a path; of a config.json the one before it too, which is the model's
- * name. */
-static const char *label_of(const char *path)
-{
-    const char *last = strrchr(path, '/');
-    last = last ? last + 1 : path;
-    if (strcmp(last, "config.json") || last == path)
-        return last;
-    for (last--; last > path && last[-1] != '/';)
-        last--;
-    return last;
 }
 
 /* The bytes of the file that c->arg names; its path goes to c->path. */
@@ -322,12 +315,12 @@ static char *read_input(struct client *c, size_t *ret_len)
 {
     struct stat st;
     struct topt_error err = {0};
-    int is_dir = !stat(c->arg, &st) && S_ISDIR(st.st_mode);
-    int len = (int)strlen(c->arg);
-    while (is_dir && len > 1 && c->arg[len - 1] == '/')
+    const char *arg = c->arg + (*c->arg == '@'); /* as in arguments of Megatron-LM */
+    int is_dir = !stat(arg, &st) && S_ISDIR(st.st_mode);
+    int len = (int)strlen(arg);
+    while (is_dir && len > 1 && arg[len - 1] == '/')
         len--;
-    snprintf(c->path, sizeof c->path, "%.*s%s", len, c->arg,
-             is_dir ? "/config.json" : "");
+    snprintf(c->path, sizeof c->path, "%.*s%s", len, arg, is_dir ? "/config.json" : "");
     char *text = topt_read_file(c->path, MAX_FILE, ret_len, &err);
     if (!text)
         complain(c, &err);
@@ -342,9 +335,11 @@ static json_t *ask_about_file(struct client *c)
     struct topt_text path = {0};
     if (!text)
         return NULL;
+    char name[TOPT_LABEL];
+    topt_label(c->path, name);
     topt_text_add(&path, "/v1/plan");
-    add_question(&c->args, &path);
-    client_add_query(&path, "name", label_of(c->path));
+    add_question(c, &path);
+    client_add_query(&path, "name", name);
     json_t *answer = ask_json(c, "POST", path.s, text, len, "application/octet-stream");
     topt_text_fini(&path);
     free(text);
@@ -359,7 +354,7 @@ static const char *registered(const struct client *c)
     const char *s = c->arg, *dot = strrchr(s, '.');
     if (!strncmp(s, prefix, sizeof prefix - 1))
         return s + sizeof prefix - 1;
-    int path = strchr(s, '/') || !strcmp(s, "-") ||
+    int path = *s == '@' || strchr(s, '/') || !strcmp(s, "-") ||
                (dot && (!strcmp(dot, ".json") || !strcmp(dot, ".onnx")));
     return path || !access(s, F_OK) ? NULL : s;
 }
@@ -374,7 +369,7 @@ static json_t *ask_about_model(struct client *c)
     c->no_file = key == c->arg;
     topt_text_add(&path, "/v1/plan");
     client_add_query(&path, "model_id", key);
-    add_question(&c->args, &path);
+    add_question(c, &path);
     json_t *answer = ask_json(c, "POST", path.s, "", 0, "application/octet-stream");
     topt_text_fini(&path);
     return answer;
@@ -393,8 +388,6 @@ static int save_plan(struct client *c, const json_t *answer)
 
 static int run_plan(struct client *c)
 {
-    if (!c->args.mode)
-        c->args.mode = "mini-parallelism";
     json_t *answer = ask_about_model(c);
     if (!answer)
         return -1;
@@ -402,7 +395,7 @@ static int run_plan(struct client *c)
     if (rc == 0)
         rc = json_object_get(answer, "points") ? put_curve(c, answer)
              : c->args.json                    ? print_json(answer)
-                                               : show_plan(answer);
+                                               : show_plan(c, answer);
     json_decref(answer);
     return rc;
 }
@@ -440,9 +433,11 @@ static int run_add(struct client *c, const char *to, int named)
     char *text = read_input(c, &len);
     if (!text)
         return -1;
+    char name[TOPT_LABEL];
+    topt_label(c->path, name);
     topt_text_add(&path, "%s", to);
     if (named)
-        client_add_query(&path, "name", label_of(c->path));
+        client_add_query(&path, "name", name);
     json_t *answer = ask_json(c, "POST", path.s, text, len, "application/json");
     topt_text_fini(&path);
     free(text);
@@ -543,7 +538,9 @@ static void help(FILE *out)
 
 static int run_sub(int i, int argc, char **argv)
 {
-    struct client c = {.sub = subcommands[i].name, .args = {.timeout = 900}};
+    struct client c = {.sub = subcommands[i].name,
+                       .args = {.timeout = 900},
+                       .began_ms = client_now_ms()};
     struct topt_error err = {0};
     char found[512];
     int nargs = 0, want = subcommands[i].arg != NULL;

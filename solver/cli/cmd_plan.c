@@ -9,7 +9,7 @@
 
 #include "ask.h"
 #include "batches.h"
-#include "show_plan.h"
+#include "topt_show_plan.h"
 #include "topt_search_cmd.h"
 #include "topt_text.h"
 

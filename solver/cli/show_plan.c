@@ -1,6 +1,6 @@
 /* show_plan.c - an answer as a person reads it: what was asked and assumed, the choices side by side, why, where memory
  * and time go, and what to do next.  Every figure is a field of the JSON answer. */
-#include "show_plan.h"
+#include "topt_show_plan.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -100,6 +100,8 @@ void topt_show_question(const json_t *answer)
         printf(" x %s tokens a step", grouped(positions, seq));
     else
         printf(" samples a step");
+    if (json_object_get(job, "train"))
+        printf(", training %s", topt_cli_words(job, "train"));
     printf(", %s, for %s on %s\n", topt_cli_words(job, "precision"),
            topt_cli_words(job, "framework_title"), topt_cli_words(job, "hw"));
     if (!json_array_size(assumed))
@@ -230,8 +232,10 @@ static void show_with(const json_t *a)
     json_array_foreach(json_object_get(a, "with"), i, x)
     {
         long long n = topt_cli_whole(x, "gpus");
-        printf("%-9s %s: %lld GPU%s would do\n", i ? "" : "but with",
-               topt_cli_words(x, "ask"), n, n == 1 ? "" : "s");
+        char need[32];
+        printf("%-9s %s: %lld GPU%s would do, with %s each\n", i ? "" : "but with",
+               topt_cli_words(x, "ask"), n, n == 1 ? "" : "s",
+               topt_show_bytes(topt_cli_whole(x, "memory_bytes"), need, sizeof need));
     }
 }
 

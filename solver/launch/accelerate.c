@@ -15,10 +15,10 @@ static void write_fsdp(const struct job *j, struct topt_text *t)
                   "  fsdp_version: 2\n"
                   "  fsdp_reshard_after_forward: %s\n"
                   "  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP\n"
-                  "  fsdp_activation_checkpointing: %s\n"
+                  "  fsdp_activation_checkpointing: false\n"
                   "  fsdp_offload_params: false\n"
                   "  fsdp_state_dict_type: SHARDED_STATE_DICT\n",
-                  yes(j->zero == 3), yes(j->recompute));
+                  yes(j->zero == 3));
     if (j->tp > 1)
         topt_text_add(t,
                       "parallelism_config:\n"
@@ -88,7 +88,8 @@ static void remarks(const struct job *j, struct sheet *s)
                          : "");
     if (j->zero >= 2 && j->precision == JOB_BF16_MIXED)
         topt_sheet_differs(s, "gradients are reduced in bf16, not in f32");
-    if (j->recompute && j->zero < 2)
+    /* accelerate's own wraps each module of a block by itself, and so keeps several inputs of it. */
+    if (j->recompute)
         topt_sheet_script(s, "model.gradient_checkpointing_enable()");
     if (j->precision == JOB_BF16)
         topt_sheet_script(s, "the model is loaded in bf16");

@@ -17,6 +17,10 @@ static json_t *config(const struct job *j)
                   "bf16", "enabled", j->precision != JOB_F32);
     if (!c)
         return NULL;
+    /* By itself it hides communication from level 3 on alone. */
+    if (j->overlap && j->zero >= 1)
+        json_object_set_new(json_object_get(c, "zero_optimization"), "overlap_comm",
+                            json_true());
     if (j->tp == 1)
         json_object_set_new(c, "train_batch_size", json_integer(j->batch));
     else

@@ -139,10 +139,21 @@ def recompute(blocks):
     return wrapped
 
 
+def placement(parameter):
+    """The dimension that ranks share out: the first, unless there are fewer rows than ranks (experts of a mixture), and
+    another one can be shared equally."""
+    from torch.distributed.tensor import Shard
+    if parameter.ndim > 1 and parameter.shape[0] < DP:
+        for i in range(1, parameter.ndim):
+            if parameter.shape[i] % DP == 0:
+                return Shard(i)
+    return None
+
+
 def shard(model, blocks, mesh):
     """FSDP2: each block is a unit, the ends are, and the root holds the rest."""
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
-    options = {"mesh": mesh, "reshard_after_forward": ZERO == 3}
+    options = {"mesh": mesh, "reshard_after_forward": ZERO == 3, "shard_placement_fn": placement}
     if PRECISION == "bf16-mixed":
         options["mp_policy"] = MixedPrecisionPolicy(param_dtype=torch.bfloat16,
                                                     reduce_dtype=torch.float32)

@@ -6,6 +6,7 @@
  * it. */
 #include "model_impl.h"
 #include "topt_json.h"
+#include "topt_label.h"
 #include "topt_near.h"
 #include "topt_text.h"
 
@@ -80,32 +81,6 @@ static int refuse_bytes(const char *text, size_t len, const char *what,
         what);
 }
 
-/* "dir/my-model.config.json" -> "my-model"; a plain config.json takes its directory's name. */
-static void name_from(const char *what, char *ret, size_t size)
-{
-    size_t end = strlen(what);
-    for (int pass = 0; pass < 2; pass++) {
-        while (end && (what[end - 1] == '/' || what[end - 1] == '\''))
-            end--;
-        size_t start = end;
-        while (start && what[start - 1] != '/' && what[start - 1] != '\'')
-            start--;
-        snprintf(ret, size, "%.*s", (int)(end - start), what + start);
-        if (strcmp(ret, "config.json") || !start)
-            break;
-        end = start;
-    }
-    static const char *const endings[] = {".onnx", ".json", ".config",
-                                          ".sh",   ".txt",  ".args"};
-    for (int i = 0; i < 6; i++) {
-        char *dot = strrchr(ret, '.');
-        if (dot && dot > ret && !strcmp(dot, endings[i]))
-            *dot = '\0';
-    }
-    if (!*ret || strchr(" .", *ret))
-        snprintf(ret, size, "model");
-}
-
 static int check_options(const struct topt_import_options *o, struct topt_error *err)
 {
     static const char *const losses[] = {"cross_entropy", "mse", NULL};
@@ -127,7 +102,7 @@ static struct topt_model *build(const json_t *doc, const char *what,
                                 const struct topt_import_options *o,
                                 struct topt_error *err)
 {
-    char name[80];
+    char name[TOPT_LABEL];
     struct topt_model *m;
     if (o && o->loss) {
         topt_fail(err, TOPT_ERR_USAGE, "a loss can be asked for of ONNX files only");
@@ -135,7 +110,7 @@ static struct topt_model *build(const json_t *doc, const char *what,
     } else if (json_object_get(doc, "format")) {
         m = topt_native_build(doc, o, err);
     } else if (topt_hf_looks_like(doc)) {
-        name_from(what, name, sizeof name);
+        topt_label(what, name);
         m = topt_hf_build(doc, name, o, err);
     } else {
         topt_fail(
@@ -153,8 +128,8 @@ static struct topt_model *build_onnx(const char *text, size_t len, const char *w
                                      const struct topt_import_options *o,
                                      struct topt_error *err)
 {
-    char name[80];
-    name_from(what, name, sizeof name);
+    char name[TOPT_LABEL];
+    topt_label(what, name);
     struct topt_model *m = topt_onnx_build(text, len, name, o, err);
     if (!m)
         topt_wrap(err, "%s", what);
@@ -165,8 +140,8 @@ static struct topt_model *build_megatron(const char *text, size_t len, const cha
                                          const struct topt_import_options *o,
                                          struct topt_error *err)
 {
-    char name[80];
-    name_from(what, name, sizeof name);
+    char name[TOPT_LABEL];
+    topt_label(what, name);
     struct topt_model *m = topt_megatron_build(text, len, name, o, err);
     if (!m)
         topt_wrap(err, "%s", what);

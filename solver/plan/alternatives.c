@@ -4,9 +4,12 @@
  *   efficiency   speed a GPU, as a share of the best one of this and smaller counts
  *   knee         the last count, going up, at which each GPU more than at the knee so far adds at least half of
  *                the best speed a GPU
- *   fastest      no count that was tried is faster */
+ *   fastest      no count that was tried is faster
+ *
+ * "min_efficiency" of each is the roundest one that would choose it. */
 #include "alternatives.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,6 +87,24 @@ static void add_row(const struct topt_request *r, json_t *rows, const json_t *po
         json_array_append_new(rows, row_of(r, point, name, why));
 }
 
+/* The efficiency with the fewest digits that 'row' has and no larger count; none where one has it too. */
+static void put_choice(const json_t *points, json_t *row)
+{
+    double own = number(row, "efficiency"), above = 0, tens = 10;
+    for (size_t i = json_array_size(points); i-- > 0;) {
+        const json_t *p = json_array_get(points, i);
+        if (number(p, "gpus") > number(row, "gpus") && number(p, "efficiency") > above)
+            above = number(p, "efficiency");
+    }
+    for (int digits = 1; digits <= 6 && above < own; digits++, tens *= 10) {
+        double rounded = floor(own * tens) / tens;
+        if (rounded > above && rounded <= own) {
+            json_object_set_new(row, "min_efficiency", json_real(rounded));
+            return;
+        }
+    }
+}
+
 int topt_alternatives_find(struct topt_micros *m, const int64_t *count, int n,
                            const char *why, struct topt_alternatives *ret,
                            struct topt_error *err)
@@ -109,6 +130,8 @@ int topt_alternatives_find(struct topt_micros *m, const int64_t *count, int n,
                 "beyond it each further GPU adds less than half of the best speed a GPU");
     add_row(m->request, ret->named, json_array_get(ret->points, fastest), "fastest",
             "no number of GPUs that the batch can be shared by is faster");
+    for (size_t i = 0; i < json_array_size(ret->named); i++)
+        put_choice(ret->points, json_array_get(ret->named, i));
     return 0;
 }
 

@@ -248,6 +248,17 @@ static int fastest_of_count(struct topt_micros *m, struct topt_best *ret,
     return 0;
 }
 
+/* Can the GPUs share the batch, where the model is not spread over nodes?  That it then is is no answer. */
+static int shares_inside_nodes(struct topt_micros *m, int64_t ret_nearest[2])
+{
+    enum topt_tensor_where where = m->tensor;
+    if (m->tensor > TOPT_TENSOR_NODE)
+        m->tensor = TOPT_TENSOR_NODE;
+    int shares = topt_count_shares(m, m->request->gpus, ret_nearest);
+    m->tensor = where;
+    return shares;
+}
+
 static int mini_time(struct topt_micros *m, json_t **ret, struct topt_error *err)
 {
     const struct topt_request *r = m->request;
@@ -259,10 +270,7 @@ static int mini_time(struct topt_micros *m, json_t **ret, struct topt_error *err
     if (!b.found) {
         int gave_up = b.stopped;
         topt_best_fini(&b);
-        if (m->tensor > TOPT_TENSOR_NODE)
-            m->tensor =
-                TOPT_TENSOR_NODE; /* a model spread over nodes whole is no answer to that */
-        if (!gave_up && !topt_count_shares(m, r->gpus, nearest))
+        if (!gave_up && !shares_inside_nodes(m, nearest))
             return topt_answer_unshared(m, r->gpus, nearest, ret, err);
         return gave_up ? topt_answer_unfinished(r, r->gpus, ret, err)
                        : topt_answer_infeasible(m, r->gpus, 0, ret, err);

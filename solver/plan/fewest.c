@@ -139,7 +139,8 @@ static int stand_in(const struct topt_request *asked, int64_t gpus, json_t **ret
 struct relaxation {
     const char *ask;
     int (*excluded)(const struct topt_micros *m);
-    void (*allow)(struct topt_request *r);
+    void (*allow)(struct topt_request *r); /* NULL: as it is */
+    const char *train;                     /* what is trained instead; NULL: the same */
 };
 
 static int excludes_tensor(const struct topt_micros *m)
@@ -166,6 +167,11 @@ static void allow_factors(struct topt_request *r)
     r->factors = TOPT_FACTORS_ALL;
 }
 
+static int trains_all(const struct topt_micros *m)
+{
+    return !m->request->model->train;
+}
+
 static int excludes_micro(const struct topt_micros *m)
 {
     return m->request->micro_batches > 0;
@@ -177,9 +183,10 @@ static void allow_micro(struct topt_request *r)
 }
 
 static const struct relaxation relaxations[] = {
-    {"--tensor-parallel", excludes_tensor, allow_tensor},
-    {"--factors all", excludes_factors, allow_factors},
-    {"other --micro-batches", excludes_micro, allow_micro},
+    {"--tensor-parallel", excludes_tensor, allow_tensor, NULL},
+    {"--factors all", excludes_factors, allow_factors, NULL},
+    {"other --micro-batches", excludes_micro, allow_micro, NULL},
+    {"--train lora", trains_all, NULL, "lora"},
 };
 enum { RELAXATIONS = sizeof relaxations / sizeof *relaxations };
 
@@ -188,21 +195,38 @@ static int try_relaxed(const struct topt_request *asked, const struct relaxation
                        const int64_t *count, int n, json_t *with, struct topt_error *err)
 {
     struct topt_request r = *asked;
+    struct topt_model *other = NULL;
     struct topt_micros m;
     struct fewest f = {.best = {0}};
-    x->allow(&r);
-    if (topt_micros_init(&m, &r, err))
-        return -1;
-    int rc = first_fit(&m, count, n, &f, err);
-    if (!rc && f.best.found)
-        json_array_append_new(
-            with, json_pack("{s:s, s:I}", "ask", x->ask, "gpus", (json_int_t)f.gpus));
-    topt_best_fini(&f.best);
-    topt_micros_fini(&m);
+    if (x->allow)
+        x->allow(&r);
+    if (x->train) {
+        other = topt_model_rebatch(asked->model, asked->model->batch, err);
+        if (!other)
+            return -1;
+        int of_this_model = !topt_model_train(&other, x->train, NULL);
+        r.model = other;
+        if (!of_this_model) {
+            topt_model_destroy(other);
+            return 0;
+        }
+    }
+    int rc = topt_micros_init(&m, &r, err);
+    if (!rc) {
+        rc = first_fit(&m, count, n, &f, err);
+        if (!rc && f.best.found)
+            json_array_append_new(with,
+                                  json_pack("{s:s, s:I, s:I}", "ask", x->ask, "gpus",
+                                            (json_int_t)f.gpus, "memory_bytes",
+                                            (json_int_t)f.best.solution.memory_bytes));
+        topt_best_fini(&f.best);
+        topt_micros_fini(&m);
+    }
+    topt_model_destroy(other);
     return rc;
 }
 
-/* "limits": what would fit on fewer than 'below' GPUs if it had been asked for.  Of spaces that take long nothing
+/* "with": what would fit on fewer than 'below' GPUs if it had been asked for.  Of spaces that take long nothing
  * is tried. */
 static int put_relaxed(struct topt_micros *m, const int64_t *count, int n, int64_t below,
                        json_t *answer, struct topt_error *err)

@@ -171,6 +171,8 @@ json_t *topt_request_assumed(const struct topt_request *r)
                json_string(r->framework->name), "--framework");
     assume(list, r, TOPT_GIVEN_PRECISION, "precision",
            json_string(topt_precision_of(&r->settings)->name), "--precision");
+    if (!r->model->train)
+        assume(list, r, 0, "training", json_string("all parameters"), "--train");
     assume(list, r, TOPT_GIVEN_OPTIMIZER, "optimizer",
            json_string(topt_optimizer_name(r->settings.optimizer)), "--optimizer");
     assume(list, r, TOPT_GIVEN_BATCH, "batch", json_integer(r->model->batch), "--batch");
@@ -189,6 +191,8 @@ json_t *topt_request_job(const struct topt_request *r)
                   "batch", (json_int_t)r->model->batch, "seq", (json_int_t)r->model->seq,
                   "precision", topt_precision_of(&r->settings)->name, "optimizer",
                   topt_optimizer_name(r->settings.optimizer));
+    if (r->model->train)
+        json_object_set_new(job, "train", json_string(r->model->train));
     if (r->framework) {
         json_object_set_new(job, "framework", json_string(r->framework->name));
         json_object_set_new(job, "framework_title", json_string(r->framework->title));

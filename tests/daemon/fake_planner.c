@@ -97,9 +97,11 @@ static json_t *plan_answer(const struct query *q, int64_t bytes)
     if (q->memory_bytes == 1) /* whether anything fits in a byte is left open */
         return json_pack("{s:n, s:s}", "feasible", "why", "nothing was found");
     if (q->memory_bytes && q->memory_bytes < bytes)
-        return json_pack("{s:b, s:s, s:{s:I, s:I}}", "feasible", 0, "why", "nothing fits",
-                         "nearest", "gpus", (json_int_t)gpus, "memory_bytes",
-                         (json_int_t)bytes);
+        return json_pack("{s:b, s:s, s:{s:I, s:I}, s:[{s:s, s:i}], s:[{s:s}]}",
+                         "feasible", 0, "why", "nothing fits", "nearest", "gpus",
+                         (json_int_t)gpus, "memory_bytes", (json_int_t)bytes, "with",
+                         "ask", "--tensor-parallel", "gpus", 2, "assumed", "what",
+                         "framework");
     struct topt_text text = {0};
     query_text(q, &text);
     json_t *plan = json_pack("{s:s, s:s}", "format", "topt-plan/1", "question", text.s);
@@ -111,6 +113,13 @@ static json_t *plan_answer(const struct query *q, int64_t bytes)
                   (json_int_t)bytes, "time_ns", (json_int_t)1000, "space", "full",
                   "strategy", "data 4", "why", "one line\nwith a break", "plan", plan);
     json_object_set_new(a, "micro_batches", json_integer(2));
+    if (q->min_efficiency > 0) /* another answer that it is beside */
+        json_object_set_new(
+            a, "alternatives",
+            json_pack("[{s:i, s:i, s:f}, {s:i, s:i, s:f}, {s:i, s:i, s:f}]", "gpus", 4,
+                      "time_ns", 1000, "min_efficiency", 1.0, "gpus", 16, "time_ns", 256,
+                      "min_efficiency", 0.9, "gpus", 64, "time_ns", 90, "min_efficiency",
+                      0.6));
     if (!strcmp(q->space, "uniform"))
         json_object_set_new(a, "uniform",
                             json_pack("{s:i, s:i, s:i, s:b, s:i}", "dp", 2, "tp", 2,

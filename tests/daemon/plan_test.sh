@@ -11,6 +11,7 @@ topt_client()
     "$client" client "$@" >"$dir/body" 2>"$dir/err"
     status=$?
 }
+planned() { sed -nE 's/^plan +(p-[0-9a-f]+).*/\1/p' "$dir/body"; }
 says() { cat "$dir/body" "$dir/err" | grep -qE -- "$1"; }
 
 cat >"$dir/config.json" <<'M'
@@ -29,13 +30,13 @@ topt_client status; says 'is ready'; ok $? "topt client status"
 topt_client plan "$dir/config.json" "${small[@]}"
 [ "$status" = 2 ] && says 'hw is missing'; ok $? "without a default profile one must be named"
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" -o "$dir/plan.json"
-[ "$status" = 0 ] && says '^1 GPU '; ok $? "topt client plan"
-id=$(sed -n 's/^  plan  *//p' "$dir/body")
-ask POST "/v1/plan?mode=mini-parallelism&batch=8&seq=64&max_gpus=4&hw=$hw&name=config.json" \
+[ "$status" = 0 ] && says '^1 GPU ' && says '^assumed +framework pytorch'; ok $? "topt client plan"
+id=$(planned)
+ask POST "/v1/plan?mode=mini-parallelism&batch=8&seq=64&max_gpus=4&hw=$hw&name=$(basename "$dir")" \
     "${text[@]}" --data-binary "@$dir/config.json"
 check "the same plan as text" 200 "^TOPT_PLAN_ID=$id\$"
 [ "$(metric topt_cache_hits_total)" = 1 ]; ok $? "from the store"
-less=$(($(sed -n 's/TOPT_MEMORY_BYTES=//p' "$dir/body") * 7 / 10))
+less=$(($(sed -n 's/TOPT_MEMORY_BYTES=//p' "$dir/body") * 4 / 10))
 ask POST "/v1/plan?mode=mini-parallelism&batch=8&seq=64&max_gpus=4&hw=$hw&memory_bytes=$less" \
     "${text[@]}" --data-binary "@$dir/config.json"
 check "less memory, more GPUs" 200 '^TOPT_GPUS=[234]$'
@@ -48,6 +49,14 @@ topt_client plan "$dir/unknown.json" "${small[@]}" --hw "$hw"
 [ "$status" = 2 ]; ok $? "unknown architecture: $(cat "$dir/err")"
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --space nosuch
 [ "$status" = 2 ] && says "unknown space"; ok $? "unknown space"
+for field in framework precision; do # what the API's description lists is what there is
+    listed=$(curl -s --unix-socket "$sock" http://localhost/openapi.json | tr -d ' \n' |
+        grep -o "\"$field\":{\"type\":\"string\",\"enum\":\[[^]]*\]" | head -1 | sed 's/.*\[//; s/[]"]//g')
+    topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --$field nosuch
+    [ "$status" = 2 ] && [ -n "$listed" ] && says "\(.*${listed//,/, }\)"; ok $? "unknown $field: $(cat "$dir/err")"
+    topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --$field "${listed##*,}"
+    [ "$status" = 0 ]; ok $? "the last of $listed"
+done
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --algorithm nosuch
 [ "$status" = 2 ] && says "unknown algorithm"; ok $? "unknown algorithm"
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --algorithm data-parallel --mode mini-time --gpus 2
@@ -77,7 +86,7 @@ ok $? "the curve by id is the one searched before"
 mkdir "$dir/tiny-llama" && sed 's/4096/4095/' "$dir/config.json" >"$dir/tiny-llama/config.json"
 topt_client add-model "$dir/tiny-llama/"; [ "$status" = 0 ] && says ' tiny-llama$'; ok $? "a folder's model has its name"
 topt_client plan tiny-llama "${small[@]}" --hw "$hw"; [ "$status" = 0 ]; ok $? "by which it is planned"
-id=$(sed -n 's/^  plan  *//p' "$dir/body")
+id=$(planned)
 topt_client plan model:tiny-llama "${small[@]}" --hw "$hw"; says "$id"; ok $? "with and without model:"
 topt_client curve "model:$model" "${small[@]}" --counts pow2 --hw "$hw"; [ "$status" = 0 ]; ok $? "or by its id"
 topt_client plan tiny-lama "${small[@]}" --hw "$hw"
@@ -85,7 +94,7 @@ topt_client plan tiny-lama "${small[@]}" --hw "$hw"
 topt_client plan "$dir/nosuch.json" "${small[@]}" --hw "$hw"
 [ "$status" = 1 ] && says "can't open"; ok $? "a file that is not there: $(cat "$dir/err")"
 ask GET "/v1/models/$model/frontier?hw=$hw&gpus=2&batch=8&seq=64"; check "a frontier" 200 '"points":\[\{"memory_bytes"'
-ask GET "/v1/models/$model/frontier?hw=$hw&gpus=2&batch=8&seq=64&max_table_bytes=1KiB"
+ask GET "/v1/models/$model/frontier?hw=$hw&gpus=2&batch=8&seq=64&framework=topt&max_table_bytes=1KiB"
 check "costs may take less" 413 'more than --max-table-bytes of 1'
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --max-table-bytes 8GiB
 [ "$status" = 2 ] && says 'this server allows 4294967296'; ok $? "not more than the server's"
@@ -93,7 +102,7 @@ if "$make_onnx" digits >"$dir/digits.onnx"; then # a binary file travels as it i
     topt_client plan "$dir/digits.onnx" --batch 16 --max-gpus 2 --hw "$hw" -o "$dir/onnx.json"
     [ "$status" = 0 ] && says '^1 GPU ' && grep -q '"name": *"digits"' "$dir/onnx.json"
     ok $? "topt client plan of an ONNX file"
-    id=$(sed -n 's/^  plan  *//p' "$dir/body")
+    id=$(planned)
     ask POST "/v1/plan?mode=mini-parallelism&batch=16&max_gpus=2&hw=$hw&name=digits.onnx" \
         "${text[@]}" --data-binary "@$dir/digits.onnx"
     check "the same plan by curl" 200 "^TOPT_PLAN_ID=$id\$"
@@ -112,7 +121,7 @@ topt_client plan "$dir/config.json" "${small[@]}"
 big='{"model_type":"llama","architectures":["LlamaForCausalLM"],"hidden_size":4096,"intermediate_size":14336,
 "num_hidden_layers":32,"num_attention_heads":32,"num_key_value_heads":8,"vocab_size":128256,
 "max_position_embeddings":8192,"rms_norm_eps":1e-5,"tie_word_embeddings":false}'
-ask POST "/v1/plan?mode=mini-time&gpus=16&batch=64&seq=4096&hw=$hw&memory=64GiB&wait_ms=100" -d "$big"
+ask POST "/v1/plan?mode=mini-time&gpus=16&batch=64&seq=4096&hw=a100-80-dgx&framework=topt&space=full&wait_ms=100" -d "$big"
 check "a large model takes longer" 202 '"task"'
 began=$(date +%s%N)
 stop TERM; ok $? "SIGTERM ends it while it searches"

@@ -26,9 +26,10 @@ static const char *const seeds[] = {
     "{\"mode\":\"mini-time\",\"gpus\":4,\"epsilon\":0.25,\"sequence_splits\":true}",
     "{\"mode\":\"profiling\",\"gpus\":[1,2,4],\"counts\":\"pow2\",\"model\":{\"a\":[]}}",
     "mode=mini-parallelism&hw=lab&batch=8&memory=16MiB&wait_ms=5",
-    ("mode=mini-time&gpus=4&epsilon=0.25&dtype=bf16&optimizer=sgd&space=full&overlap=ddp&"
+    ("mode=mini-time&gpus=4&epsilon=0.25&precision=bf16&optimizer=sgd&space=full&overlap="
+     "ddp&"
      "eager=loss"),
-    "mode=profiling&gpus=1,2,4&counts=all&seq=64&name=config.json",
+    "mode=profiling&gpus=1,2,4&counts=any&framework=topt&seq=64&name=config.json",
 };
 enum { NSEEDS = sizeof seeds / sizeof *seeds };
 

@@ -79,7 +79,18 @@ static void test_good(void)
     ok(!strcmp(q.overlap, "fsdp") && !strcmp(q.eager, "operators,loss"),
        "which hides and does not fuse");
     is_int(url(QUERY_CURVE, ""), 0, "a curve needs nothing");
-    ok(!strcmp(q.factors, "auto") && !strcmp(q.blocks, "auto"), "and asks for no more");
+    ok(!*q.factors && !*q.blocks && !*q.framework && !*q.precision && !*q.counts,
+       "and says no more");
+    is_int(url(QUERY_PLAN, "framework=megatron&precision=bf16-mixed&tensor_parallel=1&"
+                           "min_efficiency=0.8&counts=pow2"),
+           0, "what trains it, in which precision");
+    ok(!strcmp(q.framework, "megatron") && !strcmp(q.precision, "bf16-mixed") &&
+           q.tensor_parallel && q.min_efficiency == 0.8 && !strcmp(q.counts, "pow2"),
+       "are kept");
+    is_int(url(QUERY_PLAN, ""), 0, "nothing said");
+    ok(!strcmp(q.mode, "mini-parallelism"), "asks for the fewest GPUs");
+    is_int(url(QUERY_PLAN, "gpus=4"), 0, "a number of GPUs");
+    ok(!strcmp(q.mode, "mini-time"), "for the fastest on it");
     is_int(json(QUERY_PLAN, "{\"mode\":\"mini-time\",\"gpus\":4,\"hw\":null}"), 0,
            "null is nothing");
 }
@@ -90,7 +101,6 @@ static void test_bad(void)
         const char *text, *says;
     } bad_url[] = {
         {"mode=mini-time", "gpus is missing"},
-        {"", "mode is missing"},
         {"mode=mini-time&gpus=4&colour=red", "colour: unknown field"},
         {"mode=mini-time&gpus=4&gpus=4", "gpus is given twice"},
         {"mode=mini-parallelism&memory=1GiB&memory_bytes=5",
@@ -127,7 +137,10 @@ static void test_bad(void)
         {"mode=mini-parallelism&epsilon=nan", "epsilon must be a number"},
         {"mode=mini-parallelism&epsilon=2", "epsilon"},
         {"mode=mini-parallelism&factors=zero;micro", "words with commas"},
-        {"mode=mini-parallelism&counts=odd", "counts must be all or pow2"},
+        {"mode=mini-parallelism&dtype=bf16", "dtype: unknown field"},
+        {"mode=mini-parallelism&tensor_parallel=2", "must be true or false"},
+        {"mode=mini-parallelism&min_efficiency=1.5", "min_efficiency"},
+        {"mode=mini-parallelism&framework=a/b", "framework must be a name"},
         {"mode=mini-parallelism&wait_ms=100000000", "wait_ms"},
         {"mode=mini-parallelism&memory=lots", "memory"},
         {"mode=mini-parallelism&sequence_splits=maybe", "true or false"},

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# toptd_test.sh TOPTD - the daemon from outside, with a planner that does as the model says.
+# toptd_test.sh TOPTD TOPT-CLIENT - the daemon from outside, with a planner that does as the model says.
 # shellcheck source-path=SCRIPTDIR source=sys.sh
 . "$(dirname "$0")/sys.sh"
 json=(-H 'Content-Type: application/json')
@@ -13,7 +13,7 @@ status=$(curl -s -o "$dir/body" -w '%{http_code}' "http://127.0.0.1:$port/livez"
 check "over TCP too" 200
 
 # --- a plan, both ways
-echo '{"name":"tiny","fake_bytes":5000}' >"$dir/model.json"
+echo '{"format":"topt-model/1","name":"tiny","fake_bytes":5000}' >"$dir/model.json"
 ask POST "$mini&batch=8&seq=64&name=config.json" "${text[@]}" --data-binary "@$dir/model.json"
 check "a plan as text" 200 '^TOPT_PLAN_ID=p-[0-9a-f]{16}$'
 for line in TOPT_GPUS=4 TOPT_NODES=1 TOPT_GPUS_PER_NODE=4 TOPT_MEMORY_BYTES=5000 \
@@ -24,7 +24,7 @@ done
 [ "$(wc -l <"$dir/body")" = 10 ]; ok $? "and nothing else"
 plan=$(sed -n 's/TOPT_PLAN_ID=//p' "$dir/body")
 ask POST /v1/plan "${json[@]}" -d '{"mode":"mini-parallelism","batch":8,"seq":64,
-    "model":{"fake_bytes":5000,"name":"tiny"}}'
+    "model":{"fake_bytes":5000,"name":"tiny","format":"topt-model/1"}}'
 check "the same in JSON" 200 "\"plan_id\":\"$plan\""
 check "with the plan inside" 200 '"plan":\{"format":"topt-plan/1"'
 check "and flags for Slurm" 200 '"flags":"--nodes=1 --gpus-per-node=4'
@@ -35,6 +35,18 @@ check "a uniform plan says what scripts obey" 200 '^TOPT_DP=2$'
 for line in TOPT_TP=2 TOPT_FSDP=3 TOPT_RECOMPUTE=1 TOPT_MICRO_BATCH=4 TOPT_ACCUMULATION=2; do
     grep -qx "$line" "$dir/body"; ok $? "has $line"
 done
+ask POST "$mini&batch=16&min_efficiency=0.1" "${text[@]}" --data-binary "@$dir/model.json"
+check "another count that is worth asking for" 200 \
+    '^TOPT_HINT=16 GPUs would be 3.9 times as fast for the same GPU-hours: --topt-min-efficiency=0.9$'
+ask POST /v1/plan "${json[@]}" -d '{"min_efficiency":0.2,"model":{"fake_bytes":5000}}'
+check "in JSON the alternatives" 200 '"alternatives":\[\{"gpus":4'
+ask POST "$mini&name=a/config.json" "${text[@]}" -d '{"fake_bytes":6}'
+check "a model without a name" 200
+a=$(metric topt_searches_total)
+ask POST "$mini&name=a" "${text[@]}" -d '{"fake_bytes":6}'
+[ "$(metric topt_searches_total)" = "$a" ]; ok $? "is called after its folder"
+ask POST "$mini&name=b" "${text[@]}" -d '{"fake_bytes":6}'
+[ "$(metric topt_searches_total)" = $((a + 1)) ]; ok $? "and with another name is another model"
 ask GET "/v1/plans/$plan"; check "the plan is pinned" 200 '^\{"format":"topt-plan/1"'
 ask GET /v1/plans; check "and listed" 200 "\"id\":\"$plan\""
 ask POST "$mini&gpus=4" -d '{}'; check "a field of another mode" 400 '"source":"gpus"'
@@ -83,9 +95,11 @@ ask GET /v1/models; check "do not break the list" 200 '"models":\['
 # --- refusals
 ask POST "$mini&memory_bytes=1000" "${text[@]}" --data-binary "@$dir/model.json"
 check "infeasible" 422 '^ERROR=infeasible$'
-grep -q '^NEAREST=gpus 4, memory_bytes 5000$' "$dir/body"; ok $? "with the nearest"
+grep -q '^NEAREST=4 GPUs with 4.88 KiB each; with --topt-tensor-parallel 2 GPUs would hold it$' "$dir/body"
+ok $? "with the nearest, and what to ask instead"
 ask POST "$mini&memory_bytes=1000" --data-binary "@$dir/model.json"
 check "infeasible in JSON" 422 '"nearest":\{"gpus":4'
+check "with what was taken for granted" 422 '"with":\[\{"ask":"--tensor-parallel".*"assumed":\['
 ask POST "$mini&memory_bytes=1" "${text[@]}" --data-binary "@$dir/model.json"
 check "undecided" 422 '^ERROR=undecided$'
 ask POST "$mini&memory_bytes=1" --data-binary "@$dir/model.json"
@@ -151,6 +165,12 @@ ask POST "$mini&wait_ms=20" -d '{"fake_ms":300,"fake_bytes":1}'; check "a shorte
 task=$(field task)
 ask GET "/v1/tasks/$task?wait_ms=20000"; check "is waited for" 200 '"plan_id"'
 ask GET "/v1/tasks/$task" "${text[@]}"; check "and answers as text too" 200 '^TOPT_PLAN_ID='
+
+echo '{"fake_ms":20002}' >"$dir/slow.json"
+script -qec "'$2' client plan '$dir/slow.json' --url unix:$sock --timeout 2" /dev/null >"$dir/body" 2>&1
+status=$?
+[ $status = 1 ] && grep -q 'asking the planner, 1 s' "$dir/body" && grep -q 'longer than 2 s; raise --timeout' "$dir/body"
+ok $? "topt client says on a terminal how long it takes, and gives up in time"
 
 # --- many at once share one search
 before=$(metric topt_searches_total)

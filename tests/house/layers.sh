@@ -18,7 +18,7 @@ declare -A knows=(
     [solver/launch]="common"
     [solver/cli]="common solver/model solver/layout solver/lower solver/search solver/plan solver/launch"
     [runtime]="common solver/model solver/layout solver/lower solver/plan"
-    [daemon]="common solver/model solver/layout solver/lower solver/search solver/plan"
+    [daemon]="common solver/model solver/layout solver/lower solver/search solver/plan solver/cli"
     [slurm_plugin]="common"
 )
 # library header (extended regular expression): the parts that may include it
@@ -33,7 +33,7 @@ declare -A library=(
     ['jansson\.h']="common solver runtime daemon"
 )
 # All that the plugin may know of common: no JSON, since Slurm's has clashing symbols.
-plugin_headers="topt_error.h topt_text.h topt_near.h topt_place.h"
+plugin_headers="topt_error.h topt_text.h topt_near.h topt_label.h topt_place.h"
 
 files=() bad=0 checked=0
 while IFS= read -r f; do

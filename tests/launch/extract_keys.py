@@ -59,7 +59,7 @@ TORCH = {
     "torch.distributed.fsdp": ("torch/distributed/fsdp/_fully_shard/", [
         ("_fully_shard.py", "fully_shard"), ("_fully_shard.py", "FSDPModule"),
         ("_fsdp_api.py", "MixedPrecisionPolicy")]),
-    "torch.distributed.tensor": ("torch/distributed/tensor/", [("placement_types.py", "Replicate")]),
+    "torch.distributed.tensor": ("torch/distributed/tensor/", [("placement_types.py", "Replicate"), ("placement_types.py", "Shard")]),
     "torch.distributed.tensor.parallel": ("torch/distributed/tensor/parallel/", [
         ("style.py", "ColwiseParallel"), ("style.py", "RowwiseParallel"),
         ("api.py", "parallelize_module")]),

@@ -3,6 +3,7 @@ framework, the numbers are the plan's, and what can't be obeyed is refused with 
 """
 import ast
 import contextlib
+import inspect
 import itertools
 import json
 import os
@@ -138,7 +139,7 @@ def keys_of_torch(text):
     """Names of PyTorch with their keywords, and methods that are no own ones of Python."""
     tree = ast.parse(text)
     stands = imports_of(tree, "torch")
-    own = set().union(*map(dir, (str, list, dict, set, contextlib.ExitStack, os.environ, contextlib)))
+    own = set().union(*map(dir, (str, list, dict, set, contextlib.ExitStack, os.environ, contextlib, inspect)))
     plain = {"torch", "torch.nn", "torch.distributed", "torch.bfloat16", "torch.float32", "torch.device"}
     found = set()
     for node in ast.walk(tree):
@@ -283,7 +284,7 @@ def check_numbers(gpt, llama):
        "Megatron-LM's arguments", words)
     text = files["accelerate"]["accelerate.yaml"]
     for line in ("distributed_type: FSDP", "num_processes: 16", "num_machines: 2", "fsdp_version: 2",
-                 "fsdp_reshard_after_forward: true", "fsdp_activation_checkpointing: true",
+                 "fsdp_reshard_after_forward: true", "fsdp_activation_checkpointing: false",
                  "parallelism_config_tp_size: 2", "parallelism_config_dp_shard_size: 8"):
         ok(line in text, f"accelerate: {line}", text)
     text = files["torchrun"]["topt_apply.py"]

@@ -19,6 +19,7 @@ static void test_plan(void)
         "TOPT_GPUS_PER_NODE=4\nTOPT_MEMORY_BYTES=123456789012\n"
         "TOPT_DP=4\nTOPT_TP=2\nTOPT_FSDP=3\nTOPT_RECOMPUTE=1\nTOPT_MICRO_BATCH=16\n"
         "TOPT_ACCUMULATION=3\n"
+        "TOPT_STRATEGY=data 8\nTOPT_HINT=8 GPUs: --a=0.8\n"
         "TOPT_TIME_NS=7\nTOPT_FUTURE=x\nTOPT_WHY=a=b \x1b[2J, c";
     struct topt_answer a;
     struct topt_error err = {0};
@@ -31,6 +32,8 @@ static void test_plan(void)
            a.accumulation == 3,
        "one choice for the whole model");
     ok(strcmp(a.why, "a=b  [2J, c") == 0, "no escape sequences reach a terminal");
+    ok(!strcmp(a.strategy, "data 8") && !strcmp(a.hint, "8 GPUs: --a=0.8"),
+       "what each does, and what else to ask");
     ok(topt_answer_judge(200, &a, &err) == TOPT_VERDICT_PLAN, "a plan");
     ok(topt_answer_judge(202, &a, &err) == TOPT_VERDICT_OUTAGE, "not with 202");
 }

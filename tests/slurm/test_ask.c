@@ -68,15 +68,19 @@ static void test_target(void)
     give(&ask, TOPT_ASK_MEMORY, "16 GiB");
     give(&ask, TOPT_ASK_MAX_GPUS, "8");
     give(&ask, TOPT_ASK_ON_ERROR, "abort");
+    give(&ask, TOPT_ASK_TENSOR, "");
+    give(&ask, TOPT_ASK_DRY_RUN, "");
     topt_ask_target(&ask, "a&b\n\xc3\xa9.json", 4, "site hw", &out);
     ok(strcmp(out.s, "/v1/plan?name=a%26b%0A%C3%A9.json&mode=mini-parallelism"
-                     "&memory=16%20GiB&hw=site%20hw&space=uniform&max_gpus=4") == 0,
+                     "&memory=16%20GiB&tensor_parallel=1&hw=site%20hw&max_gpus=4") == 0,
        "escaped: %s", out.s);
     topt_text_fini(&out);
     give(&ask, TOPT_ASK_MODE, "mini-time");
     give(&ask, TOPT_ASK_HW, "mine");
+    give(&ask, TOPT_ASK_FRAMEWORK, "topt");
     topt_ask_target(&ask, "m", 4, "site", &out);
-    ok(strstr(out.s, "&hw=mine&space=uniform&gpus=4") && !strstr(out.s, "site"),
+    ok(strstr(out.s, "&hw=mine&framework=topt&tensor_parallel=1&gpus=4") &&
+           !strstr(out.s, "site"),
        "mini-time takes the bound as its number, the user's profile wins: %s", out.s);
     topt_text_fini(&out);
     give(&ask, TOPT_ASK_GPUS, "2");
@@ -91,7 +95,7 @@ static void test_model(void)
     char folder[] = "/tmp/topt-ask.XXXXXX", path[64];
     struct topt_ask ask = {0};
     struct topt_error err = {0};
-    const char *name = NULL;
+    char name[TOPT_LABEL] = "";
     size_t len = 0;
     if (!mkdtemp(folder))
         abort();
@@ -99,25 +103,26 @@ static void test_model(void)
     int fd = open(path, O_WRONLY | O_CREAT, 0600);
     ok(fd >= 0 && write(fd, "{\0}", 3) == 3 && !close(fd), "a file");
     give(&ask, TOPT_ASK_MODEL, path);
-    char *bytes = topt_ask_model(&ask, &len, &name, &err);
+    char *bytes = topt_ask_model(&ask, &len, name, &err);
     ok(bytes && len == 3 && memcmp(bytes, "{\0}", 3) == 0, "its bytes");
-    ok(name && strcmp(name, "config.json") == 0, "its name");
+    ok(strcmp(name, folder + strlen("/tmp/")) == 0, "its folder's name: %s", name);
     free(bytes);
     give(&ask, TOPT_ASK_MODEL, folder);
-    bytes = topt_ask_model(&ask, &len, &name, &err);
-    ok(bytes && len == 3 && strcmp(name, "config.json") == 0, "a folder's config.json");
+    bytes = topt_ask_model(&ask, &len, name, &err);
+    ok(bytes && len == 3 && strcmp(name, folder + strlen("/tmp/")) == 0,
+       "a folder's config.json");
     free(bytes);
     ok(!unlink(path) && !mkfifo(path, 0600), "a pipe");
-    ok(!topt_ask_model(&ask, &len, &name, &err) && strstr(err.text, "not a file"),
+    ok(!topt_ask_model(&ask, &len, name, &err) && strstr(err.text, "not a file"),
        "a pipe isn't opened: %s", err.text);
     unlink(path);
-    ok(!topt_ask_model(&ask, &len, &name, &err) && strstr(err.text, "--topt-model: "),
+    ok(!topt_ask_model(&ask, &len, name, &err) && strstr(err.text, "--topt-model: "),
        "missing: %s", err.text);
     rmdir(folder);
     const char *const bad[] = {"-", "/dev/zero", "/nowhere/m.json"};
     for (size_t i = 0; i < 3; i++) {
         give(&ask, TOPT_ASK_MODEL, bad[i]);
-        ok(!topt_ask_model(&ask, &len, &name, &err), "%s: %s", bad[i], err.text);
+        ok(!topt_ask_model(&ask, &len, name, &err), "%s: %s", bad[i], err.text);
     }
     topt_ask_fini(&ask);
 }

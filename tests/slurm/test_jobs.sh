@@ -17,7 +17,7 @@ for want in "1 1" "1 2" "1 4" "2 1" "2 4"; do
     plan "$1" "$2"
     job=$(sbatch --parsable $topt -o out tasks.sh 2>err)
     is "$?" 0 "sbatch: $1 x $2 is submitted"
-    is "$(cat err)" "sbatch: topt: $(($1 * $2)) GPU$([ $(($1 * $2)) = 1 ] || echo s) ($1 node$([ $1 = 1 ] || echo s) of $2): needs 1 MiB a GPU on $(($1 * $2)); plan p-0123456789abcdef" "one line says what and why"
+    is "$(cat err)" "sbatch: topt: $(($1 * $2)) GPU$([ $(($1 * $2)) = 1 ] || echo s) ($1 node$([ $1 = 1 ] || echo s) of $2): needs 1 MiB a GPU on $(($1 * $2)); data parallel; plan p-0123456789abcdef" "one line says what and why"
     wait_job "$job"
     is "$(shape "$job")" "$1/$(($1 * $2))/gres:gpu:$2" "the controller sees nodes/tasks/GPUs"
     is "$(sort -u -k2 out | cut -d' ' -f2,4- | sort -u)" "$(($1 * $2)) $2 p-0123456789abcdef $(($1 * $2))" "every task has its number, GPUs and plan"
@@ -42,6 +42,23 @@ wait_job "$job"
 is "$(grep -E '^TOPT_(DP|TP|FSDP|RECOMPUTE|MICRO_BATCH)=' out | sort | tr '\n' ' ')" \
     "TOPT_DP=4 TOPT_FSDP=3 TOPT_MICRO_BATCH=16 TOPT_RECOMPUTE=1 TOPT_TP=2 " "a uniform plan says it all"
 
+# --- another number that is worth asking for, and a question without a job
+plan 1 2
+echo 'TOPT_HINT=8 GPUs would be 3.9 times as fast for the same GPU-hours: --topt-min-efficiency=0.8' >>"$answer"
+job=$(sbatch --parsable $topt -o out env.sh 2>err)
+is "$(sed -n 2p err)" "sbatch: topt: 8 GPUs would be 3.9 times as fast for the same GPU-hours: --topt-min-efficiency=0.8" "a second line says what else to ask"
+wait_job "$job"
+: >requests
+sbatch --parsable $topt --topt-dry-run --topt-tensor-parallel -o out env.sh >job 2>err
+is "$?/$(cat job)/$(wc -l <err)" "0//3" "--topt-dry-run says it all and submits nothing"
+like "$(cat err)" "1.00 MiB a GPU, 2.50 ms a step; nothing is submitted" "with memory and time"
+like "$(cat requests)" "&tensor_parallel=1&" "a flag is sent"
+plan 1 2
+sed -i '1s/.*/later 6/' "$answer"
+job=$(script -qec "sbatch --parsable $topt -o out env.sh" /dev/null)
+like "$job" "sbatch: topt: asking the planner ..." "a terminal is told what is waited for"
+wait_job "$(echo "$job" | tail -1 | tr -d '\r')"
+
 # --- where options may stand
 plan 1 2
 {
@@ -52,7 +69,7 @@ plan 1 2
 job=$(sbatch --parsable -n 4 --topt-batch=8 --topt-seq=64 --topt-memory=16MiB --topt-hw='a b' lines.sh 2>err)
 wait_job "$job"
 is "$(shape "$job")" "1/2/gres:gpu:2" "#SBATCH lines are heard"
-is "$(cut -d' ' -f1 requests)" "/v1/plan?name=config.json&mode=mini-parallelism&batch=8&seq=64&memory=16MiB&hw=a%20b&space=uniform&max_gpus=4&wait_ms=9000" "and the command line wins over them"
+is "$(cut -d' ' -f1 requests)" "/v1/plan?name=config&mode=mini-parallelism&batch=8&seq=64&memory=16MiB&hw=a%20b&max_gpus=4&wait_ms=9000" "and the command line wins over them"
 is "$(cut -d' ' -f2- requests)" "$(wc -c <config.json) $(sha256sum <config.json | cut -d' ' -f1)" "the model's bytes are sent"
 job=$(sbatch --parsable <lines.sh 2>err)
 is "$?" 1 "-n 1 from the #SBATCH line bounds"
@@ -67,7 +84,7 @@ is "$?" 0 "--test-only"
 is "$(sbatch -Q $topt -o out env.sh 2>&1)" "" "-Q: not a word"
 mkdir folder && cp config.json folder/
 is "$(sbatch -Q --topt-mode=mini-time --topt-gpus=2 --topt-model=folder -o out env.sh >/dev/null 2>&1; echo $?)" 0 "a folder stands for its config.json"
-like "$(tail -1 requests)" "name=config.json&mode=mini-time&space=uniform&gpus=2&wait_ms=9000 " "mini-time sends its number"
+like "$(tail -1 requests)" "name=folder&mode=mini-time&gpus=2&wait_ms=9000 " "mini-time sends its number"
 : >out && chmod 666 out
 # A build inside a private home can't be entered by others, and so not its plugin.
 if su nobody -s /bin/bash -c "test -r '$TOPT_PLUGIN'"; then

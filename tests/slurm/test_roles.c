@@ -161,6 +161,7 @@ spank_err_t spank_unsetenv(spank_t spank, const char *var)
 static const char *const good =
     "HTTP/1.1 200 OK\r\n\r\nTOPT_PLAN_ID=p-1\nTOPT_GPUS=6\nTOPT_NODES=2\n"
     "TOPT_GPUS_PER_NODE=3\nTOPT_TIME_NS=9\nTOPT_WHY=it fits\n"
+    "TOPT_STRATEGY=data 6\nTOPT_HINT=12 GPUs would be faster\n"
     "TOPT_DP=3\nTOPT_TP=2\nTOPT_FSDP=3\nTOPT_RECOMPUTE=1\nTOPT_MICRO_BATCH=4\n";
 
 static pid_t serve(const char *answer, char *url, size_t size)
@@ -256,8 +257,10 @@ static void test_sized(void)
     ok(strcmp(shown("gpus-per-node"), "a100:3") == 0, "the GPU type is kept");
     ok(strcmp(shown("ntasks-per-node"), "3") == 0, "tasks per node");
     ok(strcmp(shown("gres"), "fs:2") == 0, "other GRES are kept");
-    ok(strstr(said, "topt: 6 GPUs (2 nodes of 3): it fits; plan p-1 (within -N 4"),
+    ok(strstr(said,
+              "topt: 6 GPUs (2 nodes of 3): it fits; data 6; plan p-1 (within -N 4"),
        "said");
+    ok(strstr(said, "\ntopt: 12 GPUs would be faster\n") != NULL, "and what else to ask");
     ok(strcmp(getenv("SLURM_TOPT_PLAN"), "p-1") == 0 &&
            strcmp(getenv("TOPT_GPUS"), "6") == 0,
        "carried");
@@ -267,6 +270,26 @@ static void test_sized(void)
     said[0] = '\0';
     ok(submit(ask_words) == -1 && strstr(said, "heterogeneous"), "a second part: %s",
        said);
+}
+
+static void test_dry_run(void)
+{
+    const char *const words[] = {ask_words[0], ask_words[1], "topt-dry-run=", NULL};
+    answer = good;
+    option("nodes", "2-4");
+    ok(submit(words) == 1 && strstr(said, "data 6; plan p-1") &&
+           strstr(said, "nothing is submitted"),
+       "a dry run says what it would get: %s", said);
+    ok(strcmp(shown("nodes"), "2-4") == 0 && !getenv("SLURM_TOPT_PLAN"), "and no more");
+}
+
+static void test_dry_outage(void)
+{
+    const char *const words[] = {ask_words[0], ask_words[1], "topt-dry-run=", NULL};
+    answer = NULL;
+    ok(submit(words) == -1 && strstr(said, "error: topt: nobody answers") &&
+           !strstr(said, "goes on"),
+       "nobody there: %s", said);
 }
 
 static void test_others_reset(void)
@@ -408,6 +431,8 @@ int main(void)
 {
     unsetenv("SLURM_JOB_ID");
     scenario("sized", test_sized);
+    scenario("dry run", test_dry_run);
+    scenario("dry run, nobody there", test_dry_outage);
     scenario("other words are reset", test_others_reset);
     scenario("put back", test_put_back);
     scenario("outage", test_outage);

@@ -1,0 +1,17 @@
+/* hint.h - the next question worth asking, in a line.
+ * Thread safety: reentrant. */
+#ifndef TOPTD_HINT_H
+#define TOPTD_HINT_H
+
+#include <jansson.h>
+
+/* Of an answer's "alternatives" the largest count of GPUs that is faster than the answer's for at most a quarter more
+ * GPU-hours, with the efficiency that would choose it after 'option' ("--min-efficiency="): "8 GPUs would be 3.9 times as
+ * fast for the same GPU-hours: --min-efficiency=0.8".  Owned; NULL where there is none. */
+char *hint_line(const json_t *answer, const char *option);
+
+/* What would fit if it had been asked for (an answer's "with"), options written with 'prefix' ("--", "--topt-"): "with
+ * --topt-tensor-parallel 8 GPUs would hold it".  Owned; NULL where nothing would. */
+char *hint_with(const json_t *answer, const char *prefix);
+
+#endif
