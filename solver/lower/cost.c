@@ -99,6 +99,15 @@ static int tally_backward(const struct topt_fragments *f, struct topt_tally *t, 
     return 0;
 }
 
+static void leave_late(struct topt_tally *t)
+{
+    static const enum topt_class late[] = {TOPT_CLASS_GRAD, TOPT_CLASS_BUFFERS};
+    for (int i = 0; i < 2; i++) {
+        int64_t *bytes = &t->cost.class_bytes[late[i]];
+        *bytes -= *bytes / 1000 * t->k->settings->late_permille;
+    }
+}
+
 static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op,
                     const struct topt_config *c)
 {
@@ -129,6 +138,8 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
         return -1;
     t->cost.class_bytes[TOPT_CLASS_BUFFERS] += topt_param_buffers(f, op, c);
     t->cost.class_bytes[TOPT_CLASS_PARAM] -= topt_param_uncounted(f, op, c);
+    if (f->model->repeats[op])
+        leave_late(t);
     topt_tally_hide(t);
     topt_tally_eager(t, op, c->recompute ? TOPT_CLASS_REMADE : TOPT_CLASS_KEPT);
     return 0;
@@ -236,6 +247,15 @@ struct topt_edge_end topt_edge_hub(const struct topt_costing *k, const struct to
     return (struct topt_edge_end){.value = l, .grad = l, .hub = 1, .hub_keep = h->keep};
 }
 
+/* Does a consumer have its input kept for backward?  A framework's loss does not, which comes last in forward and first
+ * in backward: what it holds meanwhile is told with its kernels (struct topt_eager). */
+static int keeps_input(const struct topt_costing *k, int op, int input)
+{
+    int eager = k->settings->eager & TOPT_EAGER_LOSS && op == k->model->loss &&
+                k->model->op[op].spec->eager;
+    return topt_reads_back(k->model, op, input) && !eager;
+}
+
 struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, int input,
                                         const struct topt_config *c, int64_t op_transient)
 {
@@ -244,8 +264,7 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
     struct topt_edge_end e = {.value = topt_value_layout(o, x, c, k->mesh),
                               .grad = topt_grad_layout(o, x, c, k->mesh),
                               .recompute = c->recompute,
-                              .needed =
-                                  c->recompute || topt_reads_back(k->model, op, input),
+                              .needed = c->recompute || keeps_input(k, op, input),
                               .op_bytes = op_transient,
                               .apart_bytes = topt_apart_bytes(k, op)};
     for (int i = 0; i < o->ninputs; i++) {

@@ -481,6 +481,7 @@ int topt_param_grads_close(const struct topt_fragments *f, int op,
  * though they rest in parts. */
 struct gathered {
     int64_t value, grad;
+    int64_t made; /* of the gradient what backward makes, before it is reduced */
 };
 
 static struct gathered gathered_of(const struct topt_fragments *f, int op, int operand,
@@ -498,11 +499,12 @@ static struct gathered gathered_of(const struct topt_fragments *f, int op, int o
     }
     int64_t reduced = topt_block_bytes(f->mesh, s, &shape, &l, grad_element(s));
     enum topt_zero at = level(f, o, operand, c);
-    struct gathered g = {0, 0};
+    struct gathered g = {0, 0, 0};
     if (at == TOPT_ZERO_PARAM)
         g.value = value;
     if (!topt_is_trained(o, operand))
         return g;
+    g.made = value;
     if (at >= TOPT_ZERO_GRADIENT) /* as backward makes it, and as it is reduced */
         g.grad = reduced == value ? value : value + reduced;
     else if (topt_replica_axes(o, operand, c, f->mesh))
@@ -531,14 +533,14 @@ static int64_t held_in_pools(const struct topt_fragments *f, struct gathered g)
 
 /* Of 'n' blocks two are gathered at once in backward, and the gradients of one on their way, as backward makes
  * them and as they are reduced.  What is outside of blocks (n 0) is one unit, gathered all the time, whose
- * gradients wait until the end, when nothing else is gathered any more.  What does not rest in parts, the
+ * gradients wait until the end, and are reduced when nothing else is gathered any more.  What does not rest in parts, the
  * buckets of all gradients, is all there at once. */
 static int64_t held_in_units(struct gathered g, enum topt_zero at, int n)
 {
     if (at < TOPT_ZERO_GRADIENT)
         return g.grad;
     if (n < 2)
-        return g.value + (g.value ? g.value : g.grad);
+        return g.value + g.made;
     return (2 * g.value + g.grad + n - 1) / n;
 }
 

@@ -95,6 +95,9 @@ struct topt_settings {
     /* While an operator outside of blocks runs, nothing is made again and no block's gradients are on their way: of
      * what it has in flight so many bytes are not charged, as others are for these.  No more than they take. */
     int64_t apart_bytes;
+    /* Gradients of blocks, and what is on its way of them, come while activations go, block by block: so many
+     * thousandths of both are not charged beside these. */
+    int late_permille;
     /* Of memory that comes and goes in a step, so many thousandths more are charged: what a caching
      * allocator holds and can't use.  Our runtime's arena: 0. */
     int allocator_permille;

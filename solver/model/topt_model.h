@@ -281,7 +281,8 @@ struct topt_eager {
     int64_t flops[2];             /* of matrix products: forward, backward */
     struct topt_numbers moved[2]; /* read or written: forward, backward */
     struct topt_numbers kept;     /* for backward, beside what the row says */
-    struct topt_numbers work[2];  /* alive besides while it runs: forward, backward */
+    struct topt_numbers work
+        [2]; /* alive besides while it runs: forward, backward; a loss: with its input */
 };
 
 struct topt_op_spec {

@@ -23,8 +23,10 @@ struct topt_micros {
         int64_t batches;
         const struct topt_model *model;
         struct topt_model *owned;      /* NULL for the request's own */
-        struct topt_settings settings; /* apart_bytes not yet in them */
-        int64_t remade; /* what one device would make again of it; 0: not asked for yet */
+        struct topt_settings settings; /* without what is never in memory together */
+        /* What one device would make again of it, of a block of each kind and of all blocks. */
+        int remade_known;
+        int64_t remade, remade_all;
     } * at;
 };
 /* All divisors of the batch where micro-batches are searched, ascending; one number else. */
@@ -67,6 +69,11 @@ int topt_shape_open(struct topt_shape_search *s, struct topt_micros *m, int node
                     int per_node, enum topt_goal goal,
                     struct topt_error *err) TOPT_MUST_CHECK;
 void topt_shape_close(struct topt_shape_search *s);
+/* What uniform strategies of another framework never have in memory together, into the variant: what backward makes again,
+ * and a block's gradients on their way, are not there while an operator outside of blocks runs (the head and the loss,
+ * which take most at once); in a step of one micro-batch no gradients are. */
+int topt_shape_apart(struct topt_shape_search *s, struct topt_variant *v,
+                     struct topt_error *err) TOPT_MUST_CHECK;
 /* What costs of a variant are taken with; borrows from the shape. */
 int topt_shape_costing(struct topt_shape_search *s, const struct topt_variant *v,
                        struct topt_costing *ret, struct topt_error *err) TOPT_MUST_CHECK;

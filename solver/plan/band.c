@@ -43,10 +43,12 @@ static json_t *time_band(const struct topt_hw *hw, const struct topt_strategy_co
 json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_strategy_cost *c,
                              int64_t peak_bytes)
 {
-    int64_t low, high;
+    int64_t low, high, least = peak_bytes;
     topt_hw_runtime_bytes(hw, &low, &high);
+    if (least > c->memory_bytes) /* another framework needs less than our program */
+        least = c->memory_bytes;
     return json_pack("{s:{s:I, s:I}, s:o}", "memory", "low_bytes",
-                     (json_int_t)(peak_bytes + low), "high_bytes",
+                     (json_int_t)(least + low), "high_bytes",
                      (json_int_t)(c->memory_bytes + high), "time", time_band(hw, c));
 }
 

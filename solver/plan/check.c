@@ -118,6 +118,7 @@ struct shapes {
         struct open_checker {
             struct checker *checker;
             int64_t micro_batches, apart_bytes;
+            int late_permille;
             struct open_checker *next;
         } * checkers;
         struct open_shape *next;
@@ -148,7 +149,8 @@ static struct checker *checker_of(struct open_shape *o, const struct topt_varian
 {
     struct topt_costing k;
     for (struct open_checker *c = o->checkers; c; c = c->next)
-        if (c->micro_batches == v->micro_batches && c->apart_bytes == v->apart_bytes)
+        if (c->micro_batches == v->micro_batches && c->apart_bytes == v->apart_bytes &&
+            c->late_permille == v->late_permille)
             return c->checker;
     if (topt_shape_costing(&o->s, v, &k, err))
         return NULL;
@@ -159,6 +161,7 @@ static struct checker *checker_of(struct open_shape *o, const struct topt_varian
     }
     c->micro_batches = v->micro_batches;
     c->apart_bytes = v->apart_bytes;
+    c->late_permille = v->late_permille;
     c->next = o->checkers;
     o->checkers = c;
     c->checker = checker_create(&k, err);

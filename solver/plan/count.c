@@ -205,14 +205,16 @@ int topt_count_shares(const struct topt_micros *m, int64_t gpus, int64_t ret_nea
     return 0;
 }
 
-/* Parameters, gradients, optimizer state and what backward reads, each once, spread evenly. */
+/* Parameters, gradients, optimizer state and what backward reads, each once, spread evenly.  Where gradients may come late
+ * (shape.c, late_bytes) what backward reads is left out. */
 int64_t topt_count_least_bytes(const struct topt_micros *m, int64_t gpus)
 {
     const struct topt_request *r = m->request;
     enum topt_space space = topt_space_resolve(r->space, (int)gpus);
     const struct topt_parameter_floor *p = &m->parameters;
     double bytes = p->value + p->gradient + p->state;
-    if (!(topt_request_factors(r, space) & TOPT_FACTOR_RECOMPUTE))
+    int late = r->settings.gather == TOPT_GATHER_UNIT && m->at[0].batches == 1;
+    if (!(topt_request_factors(r, space) & TOPT_FACTOR_RECOMPUTE) && !late)
         bytes += m->activation_bytes / (double)m->at[m->n - 1].batches;
     return (int64_t)(bytes * (1 - 1e-9) / (double)gpus);
 }

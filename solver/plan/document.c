@@ -213,6 +213,7 @@ static json_t *settings_json(const struct topt_settings *s)
     put_int(o, "bucket_numbers", s->bucket_numbers, 0);
     put_int(o, "allocator_permille", s->allocator_permille, 0);
     put_int(o, "apart_bytes", s->apart_bytes, 0);
+    put_int(o, "late_permille", s->late_permille, 0);
     if (s->eager) {
         char *parts = topt_eager_words(s->eager);
         json_object_set_new(o, "eager", json_string(parts ? parts : ""));
@@ -377,29 +378,21 @@ static int read_hubs(const json_t *hubs, struct topt_plan_doc *p, struct topt_er
 static int read_settings(const json_t *s, struct topt_settings *ret,
                          struct topt_error *err)
 {
-    static const char *const allowed[] = {"dtype",
-                                          "optimizer",
-                                          "granule_bytes",
-                                          "micro_batches",
-                                          "gradient_f32",
-                                          "accounting",
-                                          "overlap",
-                                          "eager",
-                                          "state_bf16",
-                                          "shard_f32",
-                                          "gather",
-                                          "pool_numbers",
-                                          "bucket_numbers",
-                                          "allocator_permille",
-                                          "apart_bytes",
-                                          "precision",
-                                          NULL};
+    static const char *const allowed[] = {"dtype",          "optimizer",
+                                          "granule_bytes",  "micro_batches",
+                                          "gradient_f32",   "accounting",
+                                          "overlap",        "eager",
+                                          "state_bf16",     "shard_f32",
+                                          "gather",         "pool_numbers",
+                                          "bucket_numbers", "allocator_permille",
+                                          "apart_bytes",    "late_permille",
+                                          "precision",      NULL};
     const char *dtype, *optimizer,
         *accounting = topt_accounting_name(TOPT_ACCOUNTING_RUN),
         *overlap = topt_overlap_name(TOPT_OVERLAP_NONE), *eager = "none",
         *gather = topt_gather_name(TOPT_GATHER_OPERATOR), *precision = "f32";
     const struct topt_precision *known; /* dtype and state_bf16 say the same */
-    int64_t allocator = 0;
+    int64_t allocator = 0, late = 0;
     *ret = (struct topt_settings){.micro_batches = 1};
     return topt_json_only(s, "settings", allowed, err) ||
            topt_json_string(s, "settings", "dtype", &dtype, err) ||
@@ -431,7 +424,8 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
                             err) ||
            topt_json_int_or(s, "settings", "apart_bytes", 0, INT64_MAX / 4,
                             &ret->apart_bytes, err) ||
-           (ret->allocator_permille = (int)allocator, 0);
+           topt_json_int_or(s, "settings", "late_permille", 0, 1000, &late, err) ||
+           (ret->allocator_permille = (int)allocator, ret->late_permille = (int)late, 0);
 }
 
 static int read_mesh(const json_t *m, struct topt_mesh *ret, struct topt_error *err)

@@ -173,6 +173,7 @@ struct topt_variant {
     int recompute;        /* may operators be recomputed?  uniform: are all? */
     uint32_t mesh_starts; /* of systems with one device mesh, else 0 */
     int64_t apart_bytes;  /* as of settings */
+    int late_permille;    /* the same */
 };
 
 struct topt_solution {

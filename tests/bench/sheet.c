@@ -1,7 +1,7 @@
 /* sheet.c - public models whose runs are documented: does the documented plan fit here as it did
  * there, and how few GPUs would do?  Prints both as tables of docs/VALIDATION.md.
  *
- *     sheet [--rows] [--fewest] [--parts] [--only TEXT] [--wrong MOST]
+ *     sheet [--rows] [--tracked] [--fewest] [--parts] [--only TEXT] [--wrong MOST]
  *
  * Each row (sheet_rows.c) is a run that somebody documented with its outcome.  The same plan is
  * costed here: model, data and tensor parallelism, sharding, micro-batch, length, recomputation,
@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "hw_impl.h"
-#include "problem.h"
+#include "peak.h"
 #include "sheet_rows.h"
 #include "topt_lower.h"
 #include "topt_model.h"
@@ -126,19 +126,35 @@ static struct topt_model *load(const struct sheet_row *r, int64_t batch)
 
 /* ---- their plan ---------------------------------------------------------------------------- */
 
-/* What decides bytes.  Numbers that a setting has no name for take what is nearest: weights of
- * 16 bits with an f32 master have as many bytes in all as f32 ones. */
-static struct topt_settings settings_of(const struct sheet_row *r)
+/* The run as a request: the framework's row, with what the source says was otherwise. */
+static struct topt_request run_of(const struct sheet_row *r, const struct topt_model *m,
+                                  const struct topt_hw *hw)
 {
-    struct topt_settings s = topt_settings_default();
-    s.dtype = r->precision == SHEET_F32 ? TOPT_F32 : TOPT_BF16;
-    s.gradient_f32 = r->precision == SHEET_MAIN_F32;
-    s.optimizer = TOPT_ADAMW;
-    s.micro_batches = r->accumulation;
-    s.overlap = r->zero == TOPT_ZERO_PARAM ? TOPT_OVERLAP_FSDP : TOPT_OVERLAP_DDP;
-    s.eager = r->eager;
-    s.granule_bytes = 512;
-    return s;
+    static const char *const precision[] = {
+        [SHEET_F32] = "f32",
+        [SHEET_MIXED] = "bf16-mixed",
+        [SHEET_AUTOCAST] = "bf16-mixed",
+        [SHEET_MAIN_F32] = "bf16-mixed",
+        [SHEET_PURE_BF16] = "bf16",
+    };
+    struct topt_words words = {.mode = "profiling",
+                               .framework = r->framework,
+                               .precision = precision[r->precision],
+                               .optimizer = "adamw"};
+    struct topt_error err = {0};
+    struct topt_request q;
+    topt_request_init(&q);
+    if (topt_request_read(&words, &q, NULL, &err))
+        give_up(r->model->name, &err);
+    q.model = m;
+    q.hw = hw;
+    q.threads = 1;
+    q.micro_batches = r->accumulation;
+    q.settings.eager = r->eager;
+    q.given |= TOPT_GIVEN_EAGER;
+    if (topt_request_complete(&q, &err))
+        give_up(r->model->name, &err);
+    return q;
 }
 
 /* Between the products of attention and of the feed-forward half every second one is kept. */
@@ -198,93 +214,113 @@ static int by_operator(const struct sheet_row *r)
            r->again == SHEET_SCORES;
 }
 
-/* The lightest strategy with the documented numbers: data axes, level of sharding, all blocks
- * recomputed or none. */
-static struct topt_strategy *plan_of(const struct sheet_row *r,
-                                     const struct topt_costing *k)
+/* The documented numbers, as one of what the framework can obey: data axes, level of sharding, all
+ * blocks recomputed or none. */
+static const struct topt_variant *variant_of(const struct sheet_row *r,
+                                             const struct topt_shape_search *s)
 {
     struct topt_error err = {0};
-    struct topt_blocks blocks;
+    int cut = s->mesh.naxes, i = 0;
+    for (int parts = r->tensor; parts > 1; parts /= s->mesh.size[cut])
+        cut--;
+    int zero = cut ? (int)r->zero : TOPT_ZERO_NONE, again = r->again == SHEET_BLOCKS;
+    while (i < s->nvariants && (s->variant[i].cut != cut || s->variant[i].zero != zero ||
+                                s->variant[i].recompute != again))
+        i++;
+    topt_fail(&err, TOPT_ERR_NOTFOUND, "%s does not have this plan", r->framework);
+    if (i == s->nvariants)
+        give_up(r->model->name, &err);
+    return &s->variant[i];
+}
+
+/* Of these the lightest strategy. */
+static struct topt_strategy *plan_of(const struct sheet_row *r,
+                                     struct topt_shape_search *s,
+                                     const struct topt_variant *v)
+{
+    struct topt_error err = {0};
     struct topt_problem *p;
     struct topt_solutions all = {0};
     struct topt_search_options search = {.threads = 1};
-    int cut = k->mesh->naxes;
-    for (int parts = r->tensor; parts > 1; parts /= k->mesh->size[cut])
-        cut--;
-    if (topt_model_blocks(k->model, &blocks, &err))
-        give_up(r->model->name, &err);
-    struct topt_space_options o = {
-        .space = TOPT_SPACE_UNIFORM,
-        .cut = cut,
-        .blocks = &blocks,
-        .alike = 1,
-        .zero = 1 << (cut ? r->zero : TOPT_ZERO_NONE),
-        .recompute = r->again == SHEET_BLOCKS ? TOPT_RECOMPUTE_ALL : TOPT_RECOMPUTE_NONE,
-        .threads = 1};
-    if (topt_problem_create(k, &o, &p, &err) ||
+    if (topt_shape_priced(s, v, &p, &err) ||
         topt_problem_least(p, &search, 0, &all, &err))
         give_up(r->model->name, &err);
     topt_fail(&err, TOPT_ERR_NOTFOUND, "no strategy has these numbers");
     if (!all.n)
         give_up(r->model->name, &err);
-    struct topt_strategy *s = all.at[0].strategy;
+    struct topt_strategy *ret = all.at[0].strategy;
     all.at[0].strategy = NULL;
-    if (by_operator(r))
-        flag(r, k->model, &blocks, s);
     topt_solutions_fini(&all);
     topt_problem_destroy(p);
-    topt_blocks_fini(&blocks);
-    return s;
+    return ret;
 }
 
 /* ---- (a) does it fit? ---------------------------------------------------------------------- */
 
 struct weighed {
-    struct topt_strategy_cost cost;
-    int64_t peak; /* of the program that our runtime would run */
+    struct peak at;
     double limit; /* bytes of a GPU that tensors may take */
 };
 
 /* As profiles have it: a twentieth of the device, and at least 1.5 GiB, is the driver's. */
-static double limit_of(const struct sheet_row *r, const struct topt_hw *hw)
+static double limit_of(const struct sheet_row *r, const struct topt_request *q)
 {
     double gib = r->gpu_gib;
-    return gib > 0 ? (gib - fmax(gib / 20, 1.5)) * GIB : (double)topt_hw_memory_bytes(hw);
+    return gib > 0 ? (gib - fmax(gib / 20, 1.5)) * GIB : (double)topt_request_limit(q);
+}
+
+static void weigh_shape(const struct sheet_row *r, struct topt_shape_search *s,
+                        struct weighed *w)
+{
+    struct topt_error err = {0};
+    struct topt_costing k;
+    struct topt_variant v = *variant_of(r, s);
+    if (topt_shape_apart(s, &v, &err))
+        give_up(r->model->name, &err);
+    struct topt_strategy *plan = plan_of(r, s, &v);
+    if (topt_shape_costing(s, &v, &k, &err))
+        give_up(r->model->name, &err);
+    if (by_operator(r))
+        flag(r, k.model, &s->micros->blocks, plan);
+    peak_of(r->model->name, s, &v, plan,
+            !by_operator(r)              ? PEAK_AS_VARIANT
+            : r->again == SHEET_PRODUCTS ? PEAK_PRODUCTS
+                                         : PEAK_OPERATORS,
+            &w->at);
+    topt_strategy_destroy(plan);
 }
 
 static struct weighed weigh(const struct sheet_row *r)
 {
     struct topt_error err = {0};
-    struct topt_mesh mesh;
-    struct topt_settings settings = settings_of(r);
+    struct topt_shape_search s;
+    struct topt_micros micros;
     struct weighed w;
     int gpus = r->shards ? r->shards : r->gpus;
     int node = gpus < r->per_node ? gpus : r->per_node;
     struct topt_hw *hw = topt_hw_load(r->hw, &err);
-    if (!hw || topt_mesh_init(&mesh, gpus / node, node, &err))
+    if (!hw)
+        give_up(r->hw, &err);
+    struct topt_model *m =
+        load(r, (int64_t)(gpus / r->tensor) * r->micro * r->accumulation);
+    struct topt_request q = run_of(r, m, hw);
+    if (topt_micros_init(&micros, &q, &err))
         give_up(r->model->name, &err);
-    struct topt_model *m = load(r, (int64_t)(gpus / r->tensor) * r->micro);
-    struct topt_router *router = topt_router_create(hw, &mesh);
-    struct topt_costing k = {
-        .model = m, .hw = hw, .mesh = &mesh, .settings = &settings, .router = router};
-    struct topt_strategy *s = plan_of(r, &k);
-    struct topt_audit *audit = topt_audit_create(&k, &err);
-    if (!router || !audit || topt_audit_strategy(audit, s, &w.cost, &w.peak, &err))
+    micros.tensor = TOPT_TENSOR_ANYWHERE;
+    if (topt_shape_open(&s, &micros, gpus / node, node, TOPT_GOAL_LEAST, &err))
         give_up(r->model->name, &err);
-    topt_audit_destroy(audit);
-    w.limit = limit_of(r, hw);
-    topt_strategy_destroy(s);
-    topt_router_destroy(router);
+    weigh_shape(r, &s, &w);
+    w.limit = limit_of(r, &q);
+    topt_shape_close(&s);
+    topt_micros_fini(&micros);
     topt_model_destroy(m);
     topt_hw_destroy(hw);
     return w;
 }
 
-/* Does the documented plan fit?  What a framework takes beside tensors belongs here. */
-static int row_fits(const struct sheet_row *r, const struct weighed *w)
+static int row_fits(const struct weighed *w)
 {
-    (void)r;
-    return (double)w->cost.memory_bytes <= w->limit;
+    return (double)w->at.cost.memory_bytes <= w->limit;
 }
 
 /* ---- words --------------------------------------------------------------------------------- */
@@ -347,8 +383,7 @@ static void print_plan(const struct sheet_row *r)
 /* Why a row's outcome says nothing of ours; NULL: it does. */
 static const char *not_counted(const struct sheet_row *r)
 {
-    return r->precision == SHEET_PURE_BF16 ? "moments of 16 bits, which no setting has"
-                                           : r->open;
+    return r->open;
 }
 
 static const char *outcome_words(int fits)
@@ -358,7 +393,7 @@ static const char *outcome_words(int fits)
 
 static void print_row(const struct sheet_row *r, const struct weighed *w)
 {
-    int fits = row_fits(r, w), seen = r->outcome == SHEET_FITS;
+    int fits = row_fits(w), seen = r->outcome == SHEET_FITS;
     printf("| %s | %d %s | ", r->model->name, r->gpus, r->gpu);
     print_plan(r);
     printf(" | %s", outcome_words(seen));
@@ -366,7 +401,7 @@ static void print_row(const struct sheet_row *r, const struct weighed *w)
         printf(", %.1f GiB%s", r->gib, seen_words(r->seen));
     const char *mark = fits == seen || not_counted(r) ? "" : "**";
     printf(" | %s%s, %.1f of %.1f GiB%s | ", mark, outcome_words(fits),
-           (double)w->cost.memory_bytes / GIB, w->limit / GIB, mark);
+           (double)w->at.cost.memory_bytes / GIB, w->limit / GIB, mark);
     if (r->technique)
         printf("%s; ", r->technique);
     if (not_counted(r))
@@ -379,17 +414,18 @@ static void print_parts(const struct weighed *w)
 {
     printf("   ");
     for (int c = 0; c < TOPT_CLASS_COUNT; c++)
-        if (w->cost.sum.class_bytes[c])
+        if (w->at.cost.sum.class_bytes[c])
             printf(" %s %.2f", topt_class_name((enum topt_class)c),
-                   (double)w->cost.sum.class_bytes[c] / GIB);
+                   (double)w->at.cost.sum.class_bytes[c] / GIB);
     printf(" remade-at-once %.2f transient %.2f crossing %d x %.2f; program's peak %.2f "
            "GiB\n",
-           (double)w->cost.remade_bytes / GIB, (double)w->cost.transient_cap / GIB,
-           w->cost.crossing, (double)w->cost.crossing_cap / GIB, (double)w->peak / GIB);
+           (double)w->at.cost.remade_bytes / GIB, (double)w->at.cost.transient_cap / GIB,
+           w->at.cost.crossing, (double)w->at.cost.crossing_cap / GIB,
+           (double)w->at.program / GIB);
 }
 
 struct asked {
-    int rows, fewest, parts, most_wrong;
+    int rows, tracked, fewest, parts, most_wrong;
     const char *only;
 };
 
@@ -404,8 +440,12 @@ static int print_rows(const struct asked *a)
     int n = 0, right = 0, fits = 0, right_fits = 0;
     printf(
         "## Public models: what fits\n\n"
-        "Memory is what tensors take at most, of what the driver and libraries leave of "
-        "the GPU.\n\n"
+        "The documented plan, costed by the row of its framework (`--framework`) as "
+        "`topt plan` counts it: what is\n"
+        "gathered, reduced and in flight, and the allocator's share. Of what the driver "
+        "and libraries leave of the\n"
+        "GPU; nothing is tuned to a row. Predictions that are not as documented are "
+        "bold.\n\n"
         "| model | GPUs | plan | documented | predicted | source |\n"
         "|---|---|---|---|---|---|\n");
     for (int i = 0; i < sheet_nrows; i++) {
@@ -413,8 +453,7 @@ static int print_rows(const struct asked *a)
         if (!wanted(a, r))
             continue;
         struct weighed w = weigh(r);
-        int good = row_fits(r, &w) == (r->outcome == SHEET_FITS),
-            counts = !not_counted(r);
+        int good = row_fits(&w) == (r->outcome == SHEET_FITS), counts = !not_counted(r);
         n += counts;
         right += counts && good;
         fits += counts && r->outcome == SHEET_FITS;
@@ -431,29 +470,58 @@ static int print_rows(const struct asked *a)
     return n - right;
 }
 
+/* ---- held against PyTorch's memory tracker -------------------------------------------------- */
+
+/* How many are missed: by more than 2 % from below, which would run out, or a fifth from above. */
+static int print_tracked(const struct asked *a)
+{
+    int missed = 0;
+    printf("## Held against PyTorch's own memory tracker\n\n"
+           "FSDP2's peak of tensors, without an allocator, and `memory_bytes` with the "
+           "allocator's share. An error above\n"
+           "0 says that more is predicted than there is: caps of what is in flight are "
+           "those of the largest operator,\n"
+           "rounded up to an eighth at most.\n\n"
+           "| model | GPUs | plan | tracker | predicted | error |\n"
+           "|---|---|---|---|---|---|\n");
+    for (int i = 0; i < sheet_ntracked; i++) {
+        const struct sheet_row *r = &sheet_tracked[i];
+        if (!wanted(a, r))
+            continue;
+        struct weighed w = weigh(r);
+        double gib = (double)w.at.cost.memory_bytes / GIB;
+        printf("| %s | %d | ", r->model->name, r->gpus);
+        print_plan(r);
+        printf(" | %.2f GiB | %.2f GiB | %+.1f %% |\n", r->gib, gib,
+               100 * (gib / r->gib - 1));
+        if (a->parts)
+            print_parts(&w);
+        missed += gib < 0.98 * r->gib || gib > 1.2 * r->gib;
+    }
+    printf("\nSource: %s.\n\n", sheet_tracker);
+    return missed;
+}
+
 /* ---- (b) the fewest GPUs ------------------------------------------------------------------- */
 
 static const char *const clusters[] = {"a100-40-dgx", "a100-80-dgx", "h100-80-dgx"};
 enum { CLUSTERS = sizeof clusters / sizeof *clusters };
 
-/* The question of a row: its job, its framework's space, its recomputation. */
-static struct topt_request request_of(const struct sheet_row *r,
-                                      const struct topt_model *m,
-                                      const struct topt_hw *hw)
+/* The question as the command line asks it with the job and the framework alone. */
+static struct topt_request question_of(const struct sheet_row *r,
+                                       const struct topt_model *m,
+                                       const struct topt_hw *hw)
 {
+    struct topt_words words = {
+        .mode = "mini-parallelism", .framework = r->framework, .counts = "whole"};
+    struct topt_error err = {0};
     struct topt_request q;
     topt_request_init(&q);
     q.model = m;
     q.hw = hw;
-    q.mode = TOPT_MINI_PARALLELISM;
-    q.counts = TOPT_COUNTS_POW2;
-    q.max_gpus = 1024;
-    q.space = TOPT_SPACE_UNIFORM;
-    q.factors = TOPT_FACTOR_ZERO | TOPT_FACTOR_MICRO |
-                (r->again == SHEET_NOTHING ? 0 : TOPT_FACTOR_RECOMPUTE);
-    q.settings = settings_of(r);
-    q.settings.granule_bytes = 0;
-    q.epsilon = 0.01;
+    q.threads = 1;
+    if (topt_request_read(&words, &q, NULL, &err) || topt_request_complete(&q, &err))
+        give_up(r->model->name, &err);
     return q;
 }
 
@@ -495,7 +563,7 @@ static void print_fewest(const struct sheet_row *r, const struct topt_model *m,
     clock_t from = clock();
     if (!hw)
         give_up(cluster, &err);
-    struct topt_request q = request_of(r, m, hw);
+    struct topt_request q = question_of(r, m, hw);
     if (topt_plan(&q, &answer, &err))
         give_up(r->model->name, &err);
     fprintf(stderr, "%s on %s: %.1f s\n", r->model->name, cluster,
@@ -513,10 +581,13 @@ static void print_fewest(const struct sheet_row *r, const struct topt_model *m,
 
 static void print_all_fewest(const struct asked *a)
 {
-    printf("## Public models: the fewest GPUs\n\n"
-           "For the same batch, length, optimizer and recomputation or none; what is "
-           "done otherwise than\nthere stands in parentheses.\n\n"
-           "| model | batch, positions | they ran on |");
+    printf(
+        "## Public models: the fewest GPUs\n\n"
+        "`topt plan --framework ...` for the same batch and length, with no other "
+        "option; what is done\notherwise than there stands in parentheses. Where it is "
+        "fewer GPUs than they had, they wanted\nto be done sooner: the fewest is a "
+        "question of memory alone.\n\n"
+        "| model | batch, positions | they ran on |");
     for (int c = 0; c < CLUSTERS; c++)
         printf(" fewest on %s |", clusters[c]);
     printf(" source |\n|---|---|---|---|");
@@ -557,15 +628,19 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         a.rows |= !strcmp(argv[i], "--rows");
         a.fewest |= !strcmp(argv[i], "--fewest");
+        a.tracked |= !strcmp(argv[i], "--tracked");
         a.parts |= !strcmp(argv[i], "--parts");
         if (!strcmp(argv[i], "--only") && i + 1 < argc)
             a.only = argv[++i];
         else if (!strcmp(argv[i], "--wrong") && i + 1 < argc)
             a.most_wrong = atoi(argv[++i]);
     }
-    if (a.rows || !a.fewest)
-        wrong = print_rows(&a);
-    if (a.fewest || !a.rows)
+    int all = !a.rows && !a.tracked && !a.fewest;
+    if (a.rows || all)
+        wrong += print_rows(&a);
+    if (a.tracked || all)
+        wrong += print_tracked(&a);
+    if (a.fewest || all)
         print_all_fewest(&a);
     print_left_out();
     return wrong > a.most_wrong;

@@ -9,6 +9,7 @@
 
 enum {
     EAGER = TOPT_EAGER_OPERATORS | TOPT_EAGER_LOSS | TOPT_EAGER_OPTIMIZER,
+    TRAINER = TOPT_EAGER_OPERATORS | TOPT_EAGER_LOSS, /* its optimizer is one kernel */
     COMPILED = TOPT_EAGER_LOSS | TOPT_EAGER_OPTIMIZER,
     SCORES = EAGER | TOPT_EAGER_SCORES,
     MEGATRON = TOPT_EAGER_OPERATORS, /* its loss and optimizer are one kernel each */
@@ -68,6 +69,13 @@ static const struct sheet_model
          "\"intermediate_size\":8192,\"vocab_size\":128256,\"hidden_act\":\"silu\","
          "\"max_position_embeddings\":131072,\"tie_word_embeddings\":true}",
          3212749824},
+    qwen3_600m =
+        {"Qwen3 0.6B",
+         "{\"model_type\":\"qwen3\",\"hidden_size\":1024,\"num_hidden_layers\":28,"
+         "\"num_attention_heads\":16,\"num_key_value_heads\":8,\"head_dim\":128,"
+         "\"intermediate_size\":3072,\"vocab_size\":151936,\"hidden_act\":\"silu\","
+         "\"max_position_embeddings\":40960,\"tie_word_embeddings\":true}",
+         596049920},
     llama2_7b = {"Llama 2 7B", LLAMA(4096, 32, 32, 32, 11008, 32000), 6738415616},
     llama3_8b = {"Llama 3.1 8B", LLAMA(4096, 32, 32, 8, 14336, 128256), 8030261248},
     llama2_13b = {"Llama 2 13B", LLAMA(5120, 40, 40, 40, 13824, 32000), 13015864320},
@@ -147,15 +155,16 @@ static const struct sheet_model
     "github.com/philschmid/deep-learning-pytorch-huggingface, "                          \
     "training/deepseed-flan-t5-summarization.ipynb at 009d1be"
 #define SWIFT                                                                            \
-    "github.com/modelscope/ms-swift, docs/source_en/Megatron-SWIFT/Quick-start.md and "  \
+    "github.com/modelscope/ms-swift, source_en/Megatron-SWIFT/Quick-start.md (docs) "    \
+    "and "                                                                               \
     "examples/megatron at 3602360 of 2026-08-22"
-#define TULU "github.com/allenai/open-instruct, docs/tulu3.md at e6c3044 of 2026-08-20"
+#define TULU "github.com/allenai/open-instruct, tulu3.md (docs) at e6c3044 of 2026-08-20"
 #define TITAN_64                                                                         \
-    "github.com/pytorch/torchtitan, docs/performance.md and train_configs at 157a12c "   \
+    "github.com/pytorch/torchtitan, performance.md (docs) and train_configs at 157a12c " \
     "of "                                                                                \
     "2024-04-24"
 #define TITAN_405B                                                                       \
-    "github.com/pytorch/torchtitan, docs/performance.md and train_configs at 9515a14 "   \
+    "github.com/pytorch/torchtitan, performance.md (docs) and train_configs at 9515a14 " \
     "of "                                                                                \
     "2024-08-22"
 #define TITAN_H100                                                                       \
@@ -164,7 +173,7 @@ static const struct sheet_model
     "github.com/huggingface/community-events, whisper-fine-tuning-event/README.md at "   \
     "a2d9115"
 #define DS_BERT                                                                          \
-    "github.com/deepspeedai/DeepSpeed, docs/_tutorials/bert-finetuning.md, tables 2 "    \
+    "github.com/deepspeedai/DeepSpeed, _tutorials/bert-finetuning.md (docs), tables 2 "  \
     "and 3"
 #define HF_FSDP "huggingface.co/blog/pytorch-fsdp of 2022-04-29, table 2"
 #define MAE     "github.com/facebookresearch/mae, FINETUNE.md at efb2a80"
@@ -292,7 +301,7 @@ const struct sheet_row sheet_rows[] = {
     {WHISPER_ON(whisper_small, 16, 2), ON_V100_16},
     {WHISPER_ON(whisper_medium, 2, 16), ON_V100_16},
     {WHISPER_ON(whisper_small, 64, 1), ON_A100_40},
-    {WHISPER_ON(whisper_medium, 32, 1), ON_A100_40, .ask = 1},
+    {WHISPER_ON(whisper_medium, 32, 1), ON_A100_40},
     {.model = &t5_xl,
      ON_V100_16,
      FSDP(4, 4, 1, 1, 500),
@@ -320,7 +329,7 @@ const struct sheet_row sheet_rows[] = {
      .precision = SHEET_MIXED,
      .eager = SCORES,
      FITS,
-     .source = "github.com/lm-sys/FastChat, docs/training.md at 0e6d3e4"},
+     .source = "github.com/lm-sys/FastChat, training.md (docs) at 0e6d3e4"},
     {.model = &t5_xxl,
      ON_A100_40,
      FSDP(8, 8, 8, 1, 500),
@@ -559,10 +568,58 @@ const struct sheet_row sheet_rows[] = {
 };
 const int sheet_nrows = (int)(sizeof sheet_rows / sizeof *sheet_rows);
 
+/* ---- as PyTorch's memory tracker has it ---------------------------------------------------- */
+
+const char sheet_tracker[] =
+    "torch 2.14.1 (torch.distributed._tools.mem_tracker) and transformers 5.12.1, "
+    "2026-11-22: whole models on a fake process group, fully_shard on each decoder "
+    "block and on the root, bf16 with f32 reduction on f32 parameters, attention as one "
+    "kernel, the second step; AdamW fused, which needs nothing more than its states "
+    "(with "
+    "foreach, which copies its shard, Llama 3.1 8B on 2 GPUs with blocks recomputed has "
+    "its "
+    "peak in the optimizer's step, 74.79 GiB)";
+
+#define TRACKED_AS(sharded, kept, n, times, size, length, makes, peak)                   \
+    ON_H100_80, PLAN(n, 8, sharded, size, times, length),                                \
+        .framework = "pytorch", .again = makes, .precision = SHEET_##kept,               \
+        .eager = TRAINER, .gib = peak, .seen = SHEET_ACTIVE
+#define TRACKED(of, n, size, length, makes, peak)                                        \
+    .model = &(of), TRACKED_AS(PARAM, MIXED, n, 1, size, length, makes, peak)
+
+const struct sheet_row sheet_tracked[] = {
+    {TRACKED(llama3_8b, 8, 1, 4096, SHEET_BLOCKS, 20.58)},
+    {TRACKED(llama3_8b, 8, 1, 4096, SHEET_NOTHING, 44.10)},
+    {TRACKED(llama3_8b, 2, 1, 4096, SHEET_BLOCKS, 64.72)},
+    {TRACKED(llama3_8b, 2, 1, 4096, SHEET_NOTHING, 77.75)},
+    {TRACKED(llama3_8b, 2, 4, 8192, SHEET_BLOCKS, 103.21)},
+    {TRACKED(llama3_8b, 64, 1, 4096, SHEET_BLOCKS, 10.76)},
+    {TRACKED(llama3_8b, 64, 1, 4096, SHEET_NOTHING, 34.28)},
+    {TRACKED(llama3_8b, 64, 1, 8192, SHEET_BLOCKS, 17.76)},
+    {.model = &llama3_8b,
+     TRACKED_AS(GRADIENT, MIXED, 8, 1, 1, 4096, SHEET_BLOCKS, 33.17),
+     .technique = "not resharded after forward"},
+    {.model = &llama3_8b, TRACKED_AS(PARAM, MIXED, 8, 2, 1, 4096, SHEET_BLOCKS, 24.32)},
+    {.model = &llama3_8b,
+     TRACKED_AS(PARAM, PURE_BF16, 8, 1, 1, 4096, SHEET_BLOCKS, 14.97)},
+    {TRACKED(llama3_8b, 8, 1, 2048, SHEET_BLOCKS, 20.34)},
+    {TRACKED(llama3_8b, 8, 1, 2048, SHEET_NOTHING, 28.84)},
+    {TRACKED(llama3_8b, 8, 1, 8192, SHEET_BLOCKS, 27.58)},
+    {TRACKED(llama3_8b, 8, 1, 8192, SHEET_NOTHING, 74.61)},
+    {TRACKED(llama3_8b, 8, 4, 4096, SHEET_BLOCKS, 41.57)},
+    {TRACKED(llama3_8b, 8, 4, 4096, SHEET_NOTHING, 135.63)},
+    {TRACKED(llama3_8b, 8, 4, 8192, SHEET_BLOCKS, 69.55)},
+    {TRACKED(qwen3_600m, 1, 4, 4096, SHEET_BLOCKS, 35.77)},
+    {TRACKED(qwen3_600m, 1, 4, 4096, SHEET_NOTHING, 65.60)},
+    {TRACKED(qwen3_600m, 8, 4, 4096, SHEET_NOTHING, 59.80)},
+    {TRACKED(llama3_70b, 64, 1, 4096, SHEET_BLOCKS, 32.07)},
+};
+const int sheet_ntracked = (int)(sizeof sheet_tracked / sizeof *sheet_tracked);
+
 /* ---- left out ------------------------------------------------------------------------------ */
 
 #define AUTOMODEL                                                                        \
-    "github.com/NVIDIA-NeMo/Automodel, docs/performance-summary.mdx at 36044ad"
+    "github.com/NVIDIA-NeMo/Automodel, performance-summary.mdx (docs) at 36044ad"
 
 const struct sheet_left_out sheet_left_out[] = {
     {"Llama 3.1 405B on 512 H100 GPUs", "a pipeline of 8 stages, 8-bit numbers",

@@ -68,6 +68,11 @@ struct sheet_row {
 extern const struct sheet_row sheet_rows[];
 extern const int sheet_nrows;
 
+/* Peaks of FSDP2 as PyTorch's own memory tracker has them, and of which versions, when. */
+extern const struct sheet_row sheet_tracked[];
+extern const int sheet_ntracked;
+extern const char sheet_tracker[];
+
 /* Documented runs that have pipelines or what else no plan says, left out by name. */
 struct sheet_left_out {
     const char *what, *why, *source;

@@ -11,6 +11,7 @@
 
 #include "chart.h"
 #include "hw_impl.h"
+#include "peak.h"
 #include "topt_lower.h"
 #include "topt_model.h"
 #include "topt_plan.h"
@@ -178,10 +179,10 @@ static void check_parameters(const struct sizes *of, const struct topt_model *m)
         give_up(of->name, &err);
 }
 
-static struct topt_model *build(const struct run *r)
+static struct topt_model *build(const struct run *r, int64_t batch)
 {
     struct builder b = {.of = r->model};
-    b.m = topt_model_create(r->model->name, r->batch / r->micro_batches, r->seq, &b.err);
+    b.m = topt_model_create(r->model->name, batch, r->seq, &b.err);
     if (!b.m)
         give_up(r->model->name, &b.err);
     build_ops(&b, r->seq);
@@ -371,6 +372,68 @@ static int inside_band(const struct topt_hw *hw, const struct topt_strategy_cost
     return ns >= low && ns <= high;
 }
 
+/* The run as a request: the framework's row, with what the source says was otherwise. */
+static struct topt_request run_of(const struct run *r, const struct topt_model *whole,
+                                  const struct topt_hw *hw)
+{
+    struct topt_words words = {.mode = "profiling",
+                               .framework = r->framework,
+                               .precision = r->dtype == TOPT_F32 ? "f32" : "bf16-mixed",
+                               .optimizer = topt_optimizer_name(r->optimizer)};
+    struct topt_error err = {0};
+    struct topt_request q;
+    topt_request_init(&q);
+    if (topt_request_read(&words, &q, NULL, &err))
+        give_up(r->model->name, &err);
+    q.model = whole;
+    q.hw = hw;
+    q.micro_batches = r->micro_batches;
+    q.settings.eager = r->eager;
+    q.given |= TOPT_GIVEN_EAGER;
+    if (topt_request_complete(&q, &err))
+        give_up(r->model->name, &err);
+    return q;
+}
+
+static enum peak_again again_of(const struct run *r)
+{
+    switch (r->again) {
+    case AGAIN_SECOND:
+    case AGAIN_ATTENTION:
+        return PEAK_OPERATORS;
+    case AGAIN_PRODUCTS:
+        return PEAK_PRODUCTS;
+    default:
+        return r->staying ? PEAK_STAYING : PEAK_AS_VARIANT;
+    }
+}
+
+/* Memory as the planner counts it for the framework that ran it. */
+static double memory_of(const struct run *r, const struct topt_hw *hw,
+                        const struct topt_strategy *s)
+{
+    struct topt_error err = {0};
+    struct topt_shape_search shape;
+    struct topt_micros micros;
+    struct peak at;
+    struct topt_model *whole = build(r, r->batch);
+    struct topt_request q = run_of(r, whole, hw);
+    if (topt_micros_init(&micros, &q, &err) ||
+        topt_shape_open(&shape, &micros, r->gpus / r->per_node, r->per_node,
+                        TOPT_GOAL_LEAST, &err))
+        give_up(r->model->name, &err);
+    struct topt_variant v = {.micro_batches = r->micro_batches,
+                             .cut = shape.mesh.naxes,
+                             .zero = (int)r->zero,
+                             .recompute =
+                                 r->again == AGAIN_WHOLE || r->again == AGAIN_ASKED};
+    peak_of(r->model->name, &shape, &v, s, again_of(r), &at);
+    topt_shape_close(&shape);
+    topt_micros_fini(&micros);
+    topt_model_destroy(whole);
+    return (double)at.cost.memory_bytes;
+}
+
 static struct outcome predict(const struct run *r)
 {
     struct topt_error err = {0};
@@ -386,7 +449,7 @@ static struct outcome predict(const struct run *r)
     struct topt_hw *hw = topt_hw_load(r->hw, &err);
     if (!hw || topt_mesh_init(&mesh, r->gpus / r->per_node, r->per_node, &err))
         give_up(r->model->name, &err);
-    struct topt_model *m = build(r);
+    struct topt_model *m = build(r, r->batch / r->micro_batches);
     struct topt_router *router = topt_router_create(hw, &mesh);
     struct topt_strategy *s = plan_of(r, m, &mesh);
     struct topt_costing k = {
@@ -394,10 +457,11 @@ static struct outcome predict(const struct run *r)
     if (!router || topt_cost_strategy(&k, s, &cost, &err))
         give_up(r->model->name, &err);
     double seen = measured(r);
+    double bytes = r->framework ? memory_of(r, hw, s) : (double)cost.memory_bytes;
     struct outcome o = {.seconds = (double)cost.time_ns / 1e9,
                         .seen = seen,
-                        .mib = (double)cost.memory_bytes / (1 << 20),
-                        .fits = cost.memory_bytes <= topt_hw_memory_bytes(hw),
+                        .mib = bytes / (1 << 20),
+                        .fits = bytes <= (double)topt_hw_memory_bytes(hw),
                         .inside = inside_band(hw, &cost, seen * 1e9)};
     topt_strategy_destroy(s);
     topt_router_destroy(router);
@@ -461,8 +525,10 @@ static const char head[] =
     "\n"
     "Written by one command; nothing in it is typed by hand:\n"
     "\n"
-    "    cmake --build --preset release --target validation\n"
-    "    cd build/release/tests && ./validation ../../../docs/validation.svg \\\n"
+    "    cmake --build --preset release --target validation sheet\n"
+    "    cd build/release/tests && { ./validation ../../../docs/validation.svg && "
+    "./sheet; } "
+    "\\\n"
     "        >../../../docs/VALIDATION.md\n"
     "\n"
     "Each row is a run that others published, and the same plan costed by topt: their\n"
@@ -477,9 +543,14 @@ static const char head[] =
     "that\n"
     "the profile names; no number was fitted to a row or to a group. Errors are "
     "(predicted -\n"
-    "measured) / measured. Memory is what `memory_bytes` says: tensors, without the "
-    "driver's\n"
-    "context.\n"
+    "measured) / measured. Memory is what `memory_bytes` says for the framework that ran "
+    "it (`--framework`):\n"
+    "tensors and what its allocator can't use, without the driver's context.\n"
+    "\n"
+    "Further down: which documented runs of public models fit and which do not, peaks "
+    "held "
+    "against\n"
+    "PyTorch's own memory tracker, and the fewest GPUs beside what people ran on.\n"
     "\n"
     "![predicted against measured time of a step](validation.svg)\n"
     "\n";
@@ -495,7 +566,10 @@ static const char standing[] =
     "thought here. A profile measured on the cluster itself (`topt profile`) and\n"
     "`--overlap none` have neither question. What stands in the way of less than 5 % of "
     "all\n"
-    "memory: what an allocator loses in gaps, which published figures include.\n"
+    "memory: what an allocator loses in gaps, which published figures include in full, "
+    "and "
+    "predictions\n"
+    "with the twentieth that is not given back when memory runs out.\n"
     "\n";
 
 static const char tail[] =
@@ -511,7 +585,8 @@ static const char tail[] =
     "- The optimizer of Megatron-LM is one kernel, PyTorch's own is a dozen: `--eager` "
     "says\n"
     "  which, but not how often the host is too slow to start them.\n"
-    "- What an allocator loses in gaps.\n";
+    "- What an allocator loses in gaps, run by run.\n"
+    "\n";
 
 static const char columns[] =
     "| model | GPUs | plan | step, measured | predicted | error |";

@@ -148,7 +148,7 @@ static const struct sizes llama8b = {"Llama 3 8B", LLAMA,  4096,       32, 32, 8
     .model = &(sizes), .hw = cluster, .gpus = n, .per_node = 8, .tensor = 1,             \
     .zero = TOPT_ZERO_PARAM, .again = makes, .seq = length, .batch = (n) * (local),      \
     .micro_batches = 1, .dtype = TOPT_BF16, .optimizer = TOPT_ADAMW,                     \
-    .overlap = TOPT_OVERLAP_FSDP, .tokens = rate
+    .overlap = TOPT_OVERLAP_FSDP, .tokens = rate, .framework = "torchtitan"
 
 static const struct run titan_h96[] = {
     {TITAN("h100-96-500w", llama8b, 8, 2, 8192, AGAIN_PRODUCTS, 5762), .eager = EAGER,
@@ -189,7 +189,7 @@ static const struct sizes bert = {"BERT large", BERT, 1024,  24,        16,
     .model = &bert, .hw = "v100-pcie-1x8", .gpus = 1, .per_node = 1, .tensor = 1,        \
     .again = makes, .seq = 512, .batch = 4, .micro_batches = micro, .dtype = TOPT_F32,   \
     .optimizer = optim, .eager = EAGER | TOPT_EAGER_SCORES, .seconds = (all)*4 / 512,    \
-    .mib = memory
+    .mib = memory, .framework = "pytorch", .staying = 1
 
 static const struct run trainer[] = {
     {TRAINER(1, NONE, TOPT_ADAMW, 57.82, 14949), .job = "BERT large on one GPU, AdamW"},

@@ -41,6 +41,9 @@ struct run {
     enum topt_optimizer optimizer;
     enum topt_overlap overlap;
     int eager;
+    const char *
+        framework; /* whose row says what memory it takes; NULL: memory was not published */
+    int staying;   /* by PyTorch 1, whose gradients are there all the time */
     /* Measured: one of seconds a step, tokens a second and GPU, TFLOP/s a GPU. */
     double seconds, tokens, tflops;
     double mib;      /* memory of a GPU; 0: not published */

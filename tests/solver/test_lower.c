@@ -292,18 +292,21 @@ static void test_overlap(void)
     }
 }
 
-/* A framework's kernels: logits' log-softmax stays in f32, a bias is an epilogue. */
+/* A framework's kernels: logits' log-softmax is in f32, a bias is an epilogue. */
 static void test_kernels(void)
 {
     enum { LOGITS = 4 * 2 * 8 };
     struct topt_settings s = topt_settings_default();
     s.granule_bytes = 1;
+    s.dtype = TOPT_BF16;
     struct topt_strategy_cost own = cost_small(&s, 1, TOPT_ZERO_NONE);
     s.eager = TOPT_EAGER_OPERATORS | TOPT_EAGER_LOSS;
     struct topt_strategy_cost eager = cost_small(&s, 1, TOPT_ZERO_NONE);
     is_int(eager.sum.class_bytes[TOPT_CLASS_KEPT],
-           own.sum.class_bytes[TOPT_CLASS_KEPT] + 4 * LOGITS,
-           "a log-softmax is kept in f32");
+           own.sum.class_bytes[TOPT_CLASS_KEPT] - 2 * LOGITS,
+           "logits are not kept beyond their log-softmax");
+    ok(topt_transient_code(eager.transient_cap) >= topt_transient_code(12 * LOGITS),
+       "... which is in f32 as two gradients are");
     ok(eager.transient_cap > own.transient_cap, "... and more is alive at once");
     is_int(eager.sum.class_bytes[TOPT_CLASS_PARAM], own.sum.class_bytes[TOPT_CLASS_PARAM],
            "parameters are what they are");

@@ -1,0 +1,103 @@
+/* peak.c - what a documented plan takes by the row of its framework: the planner's own settings
+ * of its variant, and what no variant says of recomputation by operator. */
+#include "peak.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+__attribute__((noreturn)) static void give_up(const char *what,
+                                              const struct topt_error *err)
+{
+    fprintf(stderr, "%s: %s\n", what, err->text);
+    exit(1);
+}
+
+static void cost(const char *what, const struct topt_costing *k,
+                 const struct topt_strategy *s, struct peak *ret)
+{
+    struct topt_error err = {0};
+    struct topt_audit *audit = topt_audit_create(k, &err);
+    if (!audit || topt_audit_strategy(audit, s, &ret->cost, &ret->program, &err))
+        give_up(what, &err);
+    topt_audit_destroy(audit);
+}
+
+/* With what the variant never has in memory together, as the planner finds it. */
+static struct topt_costing costing(const char *what, struct topt_shape_search *shape,
+                                   struct topt_variant v)
+{
+    struct topt_error err = {0};
+    struct topt_costing k;
+    v.apart_bytes = v.late_permille = 0;
+    if (topt_shape_apart(shape, &v, &err) || topt_shape_costing(shape, &v, &k, &err))
+        give_up(what, &err);
+    return k;
+}
+
+static int read_in_backward(const struct topt_model *m, int tensor)
+{
+    for (int i = 0; i < m->nops; i++)
+        for (int k = 0; k < m->op[i].ninputs; k++) {
+            int x = m->op[i].input[k];
+            if (m->op[i].operand[x].tensor == tensor && m->op[i].reads_back >> x & 1)
+                return 1;
+        }
+    return 0;
+}
+
+/* PyTorch's selective checkpointing keeps the output of an operator that is not to run again, also
+ * where no gradient needs it: that of a block's last product, which is only added. */
+static int64_t unread(const struct topt_costing *k, const struct topt_strategy *s)
+{
+    const struct topt_model *m = k->model;
+    int64_t bytes = 0;
+    for (int i = 0; i < m->nops; i++) {
+        const struct topt_op *op = &m->op[i];
+        int tensor = op->operand[op->output].tensor;
+        if (!m->repeats[i] || s->config[i].recompute ||
+            strcmp(op->spec->name, "linear") || read_in_backward(m, tensor))
+            continue;
+        struct topt_layout l = topt_value_layout(op, op->output, &s->config[i], k->mesh);
+        bytes += topt_cost_block(k, tensor, &l);
+    }
+    return bytes;
+}
+
+/* What single operators make again is not there while the loss runs either, and what they keep
+ * lies between what is kept where nothing recomputes and where everything does (plan/shape.c). */
+static void by_operator(const char *what, struct topt_shape_search *shape,
+                        const struct topt_variant *v, const struct topt_strategy *s,
+                        struct peak *ret)
+{
+    struct topt_variant all = *v;
+    all.recompute = 1;
+    struct topt_settings most = *costing(what, shape, all).settings;
+    struct topt_costing k = costing(what, shape, *v);
+    struct topt_settings settings = *k.settings;
+    k.settings = &settings;
+    if (settings.late_permille > most.late_permille)
+        settings.late_permille = most.late_permille;
+    cost(what, &k, s, ret);
+    settings.apart_bytes += (int64_t)(0.9 * (double)ret->cost.remade_bytes);
+    cost(what, &k, s, ret);
+}
+
+void peak_of(const char *what, struct topt_shape_search *shape,
+             const struct topt_variant *v, const struct topt_strategy *s,
+             enum peak_again again, struct peak *ret)
+{
+    struct topt_costing k = costing(what, shape, *v);
+    struct topt_settings staying = *k.settings;
+    staying.late_permille = 0;
+    staying.apart_bytes = 0;
+    k.settings = again == PEAK_STAYING ? &staying : k.settings;
+    if (again <= PEAK_STAYING) {
+        cost(what, &k, s, ret);
+        return;
+    }
+    by_operator(what, shape, v, s, ret);
+    int64_t more = again == PEAK_PRODUCTS ? unread(&k, s) : 0;
+    ret->cost.sum.class_bytes[TOPT_CLASS_KEPT] += more;
+    ret->cost.memory_bytes += more;
+}
