@@ -306,6 +306,37 @@ static char *left_out(const struct topt_request *r, const json_t *answer)
     return t.s;
 }
 
+/* Has it a parameter whose first dimension, experts, has fewer counts than there are ranks to share it? */
+static int few_rows(const struct topt_model *m, int64_t ranks)
+{
+    for (int i = 0; i < m->nops; i++)
+        for (int o = 0; o < m->op[i].spec->noperands; o++) {
+            const struct topt_operand *x = &m->op[i].operand[o];
+            if (x->role == TOPT_PARAM && x->present &&
+                topt_operand_rank(&m->op[i], o) > 2 &&
+                x->dim[0].count * x->dim[0].unit < ranks)
+                return 1;
+        }
+    return 0;
+}
+
+/* What a script has to do for a plan of this framework; NULL: nothing. */
+static const char *needs_of(const struct topt_request *r, const json_t *uniform)
+{
+    int64_t dp = json_integer_value(json_object_get(uniform, "dp"));
+    int64_t zero = json_integer_value(json_object_get(uniform, "zero"));
+    if (json_integer_value(json_object_get(uniform, "tp")) > 1 &&
+        r->framework->tensor_needs)
+        return r->framework->tensor_needs;
+    if (r->framework->gather == TOPT_GATHER_UNIT && zero >= TOPT_ZERO_GRADIENT &&
+        few_rows(r->model, dp))
+        return "experts have to be shared out by another dimension than the first, of "
+               "which "
+               "there are fewer than GPUs (fully_shard's shard_placement_fn, as "
+               "topt_apply.py does)";
+    return NULL;
+}
+
 /* What it answers; what a script has to do for it. */
 static void put_question(const struct topt_request *r, json_t *answer)
 {
@@ -316,9 +347,9 @@ static void put_question(const struct topt_request *r, json_t *answer)
     if (without)
         json_object_set_new(answer, "left_out", json_string(without));
     free(without);
-    if (r->framework && r->framework->tensor_needs &&
-        json_integer_value(json_object_get(uniform, "tp")) > 1)
-        json_object_set_new(answer, "needs", json_string(r->framework->tensor_needs));
+    const char *needs = r->framework ? needs_of(r, uniform) : NULL;
+    if (needs)
+        json_object_set_new(answer, "needs", json_string(needs));
 }
 
 int topt_plan(const struct topt_request *r, json_t **ret, struct topt_error *err)

@@ -34,8 +34,9 @@ static void put_head(struct topt_text *t, const struct topt_plan_doc *p,
     if (band)
         topt_text_add(t, " (%s to %s)", topt_show_ns(whole(band, "low_ns"), b, sizeof b),
                       topt_show_ns(whole(band, "high_ns"), c, sizeof c));
-    topt_text_add(t, " in %s, with %s.\n", topt_dtype_name(p->settings.dtype),
-                  topt_optimizer_name(p->settings.optimizer));
+    topt_text_add(
+        t, " with %s.\nPrecision %s: %s.\n", topt_optimizer_name(p->settings.optimizer),
+        topt_precision_of(&p->settings)->name, topt_precision_of(&p->settings)->means);
     if (p->settings.micro_batches > 1)
         topt_text_add(t,
                       "It has %lld accumulation steps: gradients of as many times %lld "
