@@ -69,11 +69,12 @@ struct topt_question {
 /* Which strategies there are. */
 #define ASK_SPACE                                                                        \
     {"space", TOPT_OPT_STRING, ASK_WORD(space), "NAME",                                  \
-     "auto, full, canonical or uniform"},                                                \
+     "experts: uniform, canonical, full or auto (else what the framework obeys)"},       \
         {"blocks", TOPT_OPT_STRING, ASK_WORD(blocks), "NAME",                            \
-         "repeated blocks choose auto, free or alike"},                                  \
+         "experts: repeated blocks choose auto, free or alike"},                         \
         {"factors", TOPT_OPT_STRING, ASK_WORD(factors), "LIST",                          \
-         "zero,recompute,micro or all, none, auto"},                                     \
+         "experts: what is searched beside splits: zero,recompute,micro or all, none, "  \
+         "auto"},                                                                        \
         {"micro-batches", TOPT_OPT_COUNT, ASK_AT(micro), "N", "just so many a step"},    \
         {"tensor-parallel", TOPT_OPT_FLAG, ASK_WORD(tensor_parallel), "",                \
          "search tensor parallelism inside a node too (the script has to support it)"},  \
