@@ -11,22 +11,6 @@ static int64_t whole(const json_t *o, const char *key)
     return json_integer_value(json_object_get(o, key));
 }
 
-static int can_be_had(const struct topt_hw *hw, int64_t gpus)
-{
-    int nodes = 0, per_node = 0;
-    return gpus > 0 && topt_next_shape(hw, gpus, &nodes, &per_node);
-}
-
-/* The nearest count in the direction that the hardware has, or 0. */
-static int64_t neighbour(const struct topt_hw *hw, int64_t gpus, int step)
-{
-    int64_t most = (int64_t)topt_hw_max_nodes(hw) * topt_hw_gpus_per_node(hw);
-    for (gpus += step; gpus > 0 && gpus <= most; gpus += step)
-        if (can_be_had(hw, gpus))
-            return gpus;
-    return 0;
-}
-
 /* The request that the plan answers, as far as its document says. */
 static int request_of(const struct topt_plan_doc *p, const json_t *doc,
                       const struct topt_explain_options *o, struct topt_request *r,
@@ -92,17 +76,36 @@ static void put_feasible(struct topt_text *t, const struct topt_plan_doc *p,
         topt_text_add(t, "it fits too, and takes %.2f times as long", 1 / times);
 }
 
-/* The counts that are asked about, ascending; returns how many. */
-static int counts_of(const struct topt_plan_doc *p, int64_t ret[3])
+/* The counts that are asked about, ascending: the nearest ones that the request tries and that can share the batch, and
+ * twice as many.  Returns how many, or -1. */
+static int counts_of(const struct topt_request *r, int64_t gpus, int64_t ret[3],
+                     struct topt_error *err)
 {
-    int64_t gpus = p->mesh.devices, next = neighbour(p->hw, gpus, 1);
-    const int64_t all[] = {neighbour(p->hw, gpus, -1), next,
-                           next != 2 * gpus && can_be_had(p->hw, 2 * gpus) ? 2 * gpus
-                                                                           : 0};
-    int n = 0;
+    int64_t *count, fewer = 0, more = 0, twice = 0;
+    struct topt_micros m;
+    int all, n = 0;
+    if (topt_micros_init(&m, r, err))
+        return -1;
+    if (topt_request_counts(r, &count, &all, err)) {
+        topt_micros_fini(&m);
+        return -1;
+    }
+    for (int i = 0; i < all; i++) {
+        if (!topt_count_shares(&m, count[i], NULL))
+            continue;
+        if (count[i] < gpus)
+            fewer = count[i];
+        if (count[i] > gpus && !more)
+            more = count[i];
+        if (count[i] == 2 * gpus)
+            twice = count[i];
+    }
+    topt_micros_fini(&m);
+    free(count);
+    const int64_t near[] = {fewer, more, twice != more ? twice : 0};
     for (int i = 0; i < 3; i++)
-        if (all[i])
-            ret[n++] = all[i];
+        if (near[i])
+            ret[n++] = near[i];
     return n;
 }
 
@@ -112,8 +115,9 @@ json_t *topt_explain_around_json(const struct topt_plan_doc *p, const json_t *do
 {
     struct topt_request r;
     int64_t count[3];
-    int n = counts_of(p, count);
-    if (request_of(p, doc, o, &r, err))
+    int n =
+        request_of(p, doc, o, &r, err) ? -1 : counts_of(&r, p->mesh.devices, count, err);
+    if (n < 0)
         return NULL;
     json_t *list = json_array();
     for (int i = 0; i < n; i++) {
