@@ -329,7 +329,7 @@ int topt_job_splits(const struct job *j, const char *framework, int replicate,
 
 /* ---- what targets write into ------------------------------------------------------------- */
 
-static void remark(json_t *list, const char *fmt, va_list ap)
+static void TOPT_PRINTF(2, 0) remark(json_t *list, const char *fmt, va_list ap)
 {
     char text[400];
     vsnprintf(text, sizeof text, fmt, ap);

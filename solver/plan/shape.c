@@ -56,7 +56,7 @@ int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
     struct topt_model_stats stats;
     topt_model_stats(r->model, &stats);
     *m = (struct topt_micros){.request = r,
-                              .tensor = topt_request_tensor(r, 0),
+                              .tensor = (enum topt_tensor_where)topt_request_tensor(r, 0),
                               .heads = heads_of(r->model),
                               .parameters = topt_parameter_floor(r->model, &r->settings),
                               .activation_bytes =
