@@ -544,21 +544,54 @@ static int64_t held_in_units(struct gathered g, enum topt_zero at, int n)
     return (2 * g.value + g.grad + n - 1) / n;
 }
 
+/* Bytes of the rows that pad a device's part of a table of the vocabulary. */
+static int64_t padding(const struct topt_fragments *f, int op, int operand,
+                       const struct topt_config *c)
+{
+    const struct topt_op *o = &f->model->op[op];
+    int64_t vocab = f->model->vocab, multiple = f->settings->vocab_multiple, parts = 1;
+    struct topt_shape shape = topt_operand_shape(o, operand);
+    struct topt_layout l = topt_value_layout(o, operand, c, f->mesh);
+    int d = 0;
+    while (d < shape.ndim && shape.dim[d].count * shape.dim[d].unit != vocab)
+        d++;
+    if (!multiple || d == shape.ndim || f->model->repeats[op])
+        return 0;
+    for (int a = 0; a < f->mesh->naxes; a++)
+        parts *= l.at[a] == d ? f->mesh->size[a] : 1;
+    int64_t whole =
+        (vocab + multiple * parts - 1) / (multiple * parts) * multiple * parts;
+    double row =
+        (double)topt_layout_elements(f->mesh, &shape, &l) * (double)parts / (double)vocab;
+    return (int64_t)(row * (double)(whole - vocab) / (double)parts *
+                     topt_parameter_bytes(f->settings));
+}
+
+static int64_t held(const struct topt_fragments *f, int op, int operand,
+                    const struct topt_config *c)
+{
+    struct gathered g = gathered_of(f, op, operand, c);
+    enum topt_zero at = level(f, &f->model->op[op], operand, c);
+    switch (f->settings->gather) {
+    case TOPT_GATHER_UNIT:
+        return held_in_units(g, at, f->model->repeats[op]);
+    case TOPT_GATHER_POOL:
+        return held_in_pools(f, g);
+    default:
+        return 0;
+    }
+}
+
 int64_t topt_param_buffers(const struct topt_fragments *f, int op,
                            const struct topt_config *c)
 {
     const struct topt_op *o = &f->model->op[op];
     int64_t bytes = 0;
-    if (f->settings->gather == TOPT_GATHER_OPERATOR)
+    if (f->settings->gather == TOPT_GATHER_OPERATOR && !f->settings->vocab_multiple)
         return 0;
-    for (int x = 0; x < o->spec->noperands; x++) {
-        if (!is_param(o, x))
-            continue;
-        struct gathered g = gathered_of(f, op, x, c);
-        bytes += f->settings->gather == TOPT_GATHER_UNIT
-                     ? held_in_units(g, level(f, o, x, c), f->model->repeats[op])
-                     : held_in_pools(f, g);
-    }
+    for (int x = 0; x < o->spec->noperands; x++)
+        if (is_param(o, x))
+            bytes += held(f, op, x, c) + padding(f, op, x, c);
     return bytes;
 }
 

@@ -92,6 +92,8 @@ struct topt_settings {
     enum topt_gather gather;
     int64_t pool_numbers;   /* POOL: parameters gathered at once, at most */
     int64_t bucket_numbers; /* POOL: gradients in a bucket that is reduced */
+    int64_t
+        vocab_multiple; /* tables of the vocabulary are padded to this times their parts; 0: not */
     /* While an operator outside of blocks runs, nothing is made again and no block's gradients are on their way: of
      * what it has in flight so many bytes are not charged, as others are for these.  No more than they take. */
     int64_t apart_bytes;

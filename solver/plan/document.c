@@ -212,6 +212,7 @@ static json_t *settings_json(const struct topt_settings *s)
     put_int(o, "pool_numbers", s->pool_numbers, 0);
     put_int(o, "bucket_numbers", s->bucket_numbers, 0);
     put_int(o, "allocator_permille", s->allocator_permille, 0);
+    put_int(o, "vocab_multiple", s->vocab_multiple, 0);
     put_int(o, "apart_bytes", s->apart_bytes, 0);
     put_int(o, "late_permille", s->late_permille, 0);
     if (s->eager) {
@@ -378,15 +379,25 @@ static int read_hubs(const json_t *hubs, struct topt_plan_doc *p, struct topt_er
 static int read_settings(const json_t *s, struct topt_settings *ret,
                          struct topt_error *err)
 {
-    static const char *const allowed[] = {"dtype",          "optimizer",
-                                          "granule_bytes",  "micro_batches",
-                                          "gradient_f32",   "accounting",
-                                          "overlap",        "eager",
-                                          "state_bf16",     "shard_f32",
-                                          "gather",         "pool_numbers",
-                                          "bucket_numbers", "allocator_permille",
-                                          "apart_bytes",    "late_permille",
-                                          "precision",      NULL};
+    static const char *const allowed[] = {"dtype",
+                                          "optimizer",
+                                          "granule_bytes",
+                                          "micro_batches",
+                                          "gradient_f32",
+                                          "accounting",
+                                          "overlap",
+                                          "eager",
+                                          "state_bf16",
+                                          "shard_f32",
+                                          "gather",
+                                          "pool_numbers",
+                                          "bucket_numbers",
+                                          "allocator_permille",
+                                          "apart_bytes",
+                                          "late_permille",
+                                          "vocab_multiple",
+                                          "precision",
+                                          NULL};
     const char *dtype, *optimizer,
         *accounting = topt_accounting_name(TOPT_ACCOUNTING_RUN),
         *overlap = topt_overlap_name(TOPT_OVERLAP_NONE), *eager = "none",
@@ -422,6 +433,8 @@ static int read_settings(const json_t *s, struct topt_settings *ret,
                             &ret->bucket_numbers, err) ||
            topt_json_int_or(s, "settings", "allocator_permille", 0, 1000, &allocator,
                             err) ||
+           topt_json_int_or(s, "settings", "vocab_multiple", 0, 1 << 20,
+                            &ret->vocab_multiple, err) ||
            topt_json_int_or(s, "settings", "apart_bytes", 0, INT64_MAX / 4,
                             &ret->apart_bytes, err) ||
            topt_json_int_or(s, "settings", "late_permille", 0, 1000, &late, err) ||

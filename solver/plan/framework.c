@@ -72,6 +72,7 @@ static const struct topt_framework frameworks[] = {
      .tensor = TOPT_TENSOR_NODE,
      .tensor_most = TOPT_TENSOR_ANYWHERE,
      .lacks = "pipeline, expert and context parallelism",
+     .vocab_multiple = 128,
      .gradient_f32 = 1,
      .overlap = TOPT_OVERLAP_DDP,
      .eager = TOPT_EAGER_LOSS,

@@ -116,6 +116,7 @@ static void take_row(struct topt_request *r)
         s->optimizer = f->uniform_only ? TOPT_ADAMW : TOPT_ADAM;
     s->shard_f32 = mixed && f->shard_f32;
     s->gather = f->gather;
+    s->vocab_multiple = f->vocab_multiple;
     s->pool_numbers = f->pool_numbers;
     s->bucket_numbers = f->bucket_numbers;
     s->allocator_permille = f->allocator_permille;

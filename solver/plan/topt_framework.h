@@ -36,6 +36,8 @@ struct topt_framework {
     enum topt_overlap overlap;
     int eager; /* bits of enum topt_eager_part */
     enum topt_gather gather;
+    int64_t
+        vocab_multiple; /* a vocabulary is padded to this times the parts of its table; 0: not */
     int64_t pool_numbers, bucket_numbers;
     int allocator_permille;
 };

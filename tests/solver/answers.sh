@@ -61,6 +61,14 @@ check "batches are compared"
         | .job.batch == (.tried[] | select(.samples_per_second == $m) | .batch)'
 check "the batch that fills a GPU is the one of the largest speed"
 
+jq '.vocab_size = 50257' "$model" >odd.json && jq '.vocab_size = 50304' "$model" >even.json
+for vocab in odd even; do
+    "$topt" plan $vocab.json --hw a100-80-dgx --batch 64 --seq 2048 --gpus 8 --framework megatron --json 2>err |
+        jq '.memory_parts.buffers' >$vocab.bytes
+done
+[ "$(cat even.bytes)" -eq 0 ] && [ "$(cat odd.bytes)" -gt 0 ]
+check "Megatron-LM pads a vocabulary that is no multiple of 128, and that is charged"
+
 refused 2 "at most 4" "$topt" plan "$model" --hw a100-80-dgx --gpus 8 --max-gpus 4
 check "more GPUs than at most are no question"
 refused 2 "more than the 80.00 GiB" "$topt" plan "$model" --hw a100-80-dgx --memory 100GiB
