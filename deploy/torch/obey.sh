@@ -72,7 +72,7 @@ PYTHON
 plan() # NAME GPUS DP TP ZERO RECOMPUTE STEPS: the planner's plan with this strategy, and its files
 {
     "$topt" plan "$dir/config.json" --hw lab-cpu --gpus "$2" --batch $batch --seq 64 --mode mini-time \
-        --space uniform --dtype f32 --optimizer adamw --quiet -o "$dir/plan.json" >/dev/null || return 1
+        --precision f32 --optimizer adamw --quiet -o "$dir/plan.json" >/dev/null || return 1
     $python - "$dir/plan.json" "$dir/$1.json" $batch "${@:3}" <<'PYTHON' || return 1
 import json, sys
 plan = json.load(open(sys.argv[1]))
