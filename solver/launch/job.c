@@ -373,3 +373,11 @@ void topt_job_torchrun(const struct job *j, struct topt_text *t)
         topt_text_add(t, " --rdzv-backend=c10d"
                          " --rdzv-endpoint=\"$MASTER_ADDR:${MASTER_PORT:-29500}\"");
 }
+
+void topt_job_start_torchrun(const struct job *j, struct topt_text *t)
+{
+    if (j->nodes > 1)
+        topt_text_add(t, "# on every node, MASTER_ADDR the first one's name\n");
+    topt_text_add(t, "torchrun ");
+    topt_job_torchrun(j, t);
+}

@@ -136,10 +136,7 @@ int topt_launch_megatron(const struct job *j, struct sheet *s, struct topt_error
     struct topt_text t = {0};
     if (check(j, err))
         return -1;
-    if (j->nodes > 1)
-        topt_text_add(&t, "# on every node, MASTER_ADDR the first one's name\n");
-    topt_text_add(&t, "torchrun ");
-    topt_job_torchrun(j, &t);
+    topt_job_start_torchrun(j, &t);
     topt_text_add(&t, " pretrain_gpt.py");
     write_parallel(j, &t);
     if (is_decoder(&j->model))

@@ -68,10 +68,7 @@ int topt_launch_torchrun(const struct job *j, struct sheet *s, struct topt_error
     struct topt_text t = {0};
     if (check(j, err))
         return -1;
-    if (j->nodes > 1)
-        topt_text_add(&t, "# on every node, MASTER_ADDR the first one's name\n");
-    topt_text_add(&t, "torchrun ");
-    topt_job_torchrun(j, &t);
+    topt_job_start_torchrun(j, &t);
     topt_text_add(&t, " train.py\n");
     if (topt_sheet_file(s, "launch.sh", &t, err))
         return -1;

@@ -134,11 +134,6 @@ int topt_counts_parse(const char *name, enum topt_counts *ret, struct topt_error
     return 0;
 }
 
-const char *topt_counts_name(enum topt_counts c)
-{
-    return (unsigned)c < TOPT_COUNTS_COUNT ? counts[c] : "unknown";
-}
-
 int topt_blocks_parse(const char *name, enum topt_block_choice *ret,
                       struct topt_error *err)
 {

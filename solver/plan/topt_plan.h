@@ -64,8 +64,7 @@ enum topt_given {
     TOPT_GIVEN_EAGER = 16,
     TOPT_GIVEN_GRADIENT = 32,
     TOPT_GIVEN_BATCH = 64,
-    TOPT_GIVEN_SEQ = 128,
-    TOPT_GIVEN_ALL = 255
+    TOPT_GIVEN_SEQ = 128
 };
 
 struct topt_request {
@@ -161,7 +160,6 @@ int topt_optimizer_parse(const char *name, enum topt_optimizer *ret,
 const char *topt_mode_name(enum topt_mode m);
 const char *topt_space_name(enum topt_space s);
 const char *topt_blocks_name(enum topt_block_choice b);
-const char *topt_counts_name(enum topt_counts c);
 
 /* Answer a mini-time or mini-parallelism request.
  *  0 and '*ret' the answer, a new reference:
