@@ -1,6 +1,6 @@
 /* question.c - one question, asked and measured; used by questions.sh.
  *
- *     question ask [--runs N] [--limit S] [--count S] [--keep FILE] -- COMMAND...
+ *     question ask [--runs N] [--limit S] [--count S] [--keep FILE] [--with WORD] -- COMMAND...
  *     question compare BEFORE AFTER TOLERANCE
  *
  * "ask" runs a command that writes a JSON answer, N times (3; once where a run takes more than 5 s
@@ -8,6 +8,8 @@
  * memory in MiB, and the digest of what was answered, without how it was found.  With --count it
  * prints between them the instructions that cachegrind counted, "-" where a run takes more than S
  * seconds.  A run of more than --limit (60) seconds is stopped.  --keep writes the answer to a file.
+ * --with WORD runs the command once more with that word after it, and takes the answer from there: to
+ * write all strategies of a bare problem takes as long as to find them.
  *
  * "compare" says what two kept answers have in common, and exits with 1 where they contradict each
  * other:
@@ -31,16 +33,17 @@
 #include "topt_json.h"
 
 static const double LONG_RUN = 5, NAP = 0.002;
-enum { KIB = 1024, MOST_RUNS = 99, BUSY = 3, STOPPED = 124 };
+enum { KIB = 1024, MOST_RUNS = 99, RUNS = 3, MOST_WORDS = 56, STOPPED = 124 };
 
 /* How an answer was found: sizes of what was searched, work, and names that follow from these. */
 static const char *const found[] = {"stats",        "pricing", "configs", "layouts",
                                     "edge_entries", "plan_id", "id"};
 /* What an answer promises whoever asked. */
 static const char *const figures[] = {
-    "feasible", "gpus",  "memory_bytes", "time_ns", "exact",   "epsilon",      "stopped",
-    "points",   "batch", "batches",      "systems", "system",  "alternatives", "names",
-    "nearest",  "with",  "ask",          "fits",    "samples", "least_bytes",  "limit"};
+    "frontier", "memory",  "time",    "feasible",     "gpus",        "memory_bytes",
+    "time_ns",  "exact",   "epsilon", "stopped",      "points",      "batch",
+    "batches",  "systems", "system",  "alternatives", "names",       "nearest",
+    "with",     "ask",     "fits",    "samples",      "least_bytes", "limit"};
 
 static int is_in(const char *const *list, size_t n, const char *key)
 {
@@ -76,7 +79,7 @@ static json_t *reduce(const json_t *v, int only_figures)
 
 struct ask {
     char **command;
-    const char *keep;
+    const char *keep, *with;
     int runs;
     double limit, count; /* count 0: nothing is counted */
 };
@@ -151,7 +154,7 @@ static int64_t read_refs(FILE *f)
 static int64_t count(const struct ask *a)
 {
     char log[] = "/tmp/question.XXXXXX", option[64];
-    const char *argv[64] = {
+    const char *argv[MOST_WORDS + 8] = {
         "valgrind",        "--tool=cachegrind",    "--cache-sim=no",
         "--branch-sim=no", "--trace-children=yes", "--cachegrind-out-file=/dev/null"};
     int fd = mkstemp(log), n = 6;
@@ -161,7 +164,7 @@ static int64_t count(const struct ask *a)
         return -1;
     snprintf(option, sizeof option, "--log-file=%s", log);
     argv[n++] = option;
-    for (int i = 0; a->command[i] && n < 63; i++)
+    for (int i = 0; a->command[i] && i < MOST_WORDS; i++)
         argv[n++] = a->command[i];
     if (!run((char **)argv, "/dev/null", 60 * a->limit, &r) && !r.stopped) {
         FILE *f = fdopen(fd, "r");
@@ -175,11 +178,42 @@ static int64_t count(const struct ask *a)
     return refs > 0 ? refs : -1;
 }
 
-static int print(const struct ask *a, const struct run *r, const char *out)
+/* Of each point of a bare problem's frontier, a line: its costs, without the strategy.  The last one's line goes on. */
+static void drop_strategy(char *line)
+{
+    char *configs = strstr(line, ",\"configs\":"), *rest;
+    if (strncmp(line, "{\"memory\":", 10) || !configs)
+        return;
+    rest = strstr(configs, "}],\"stats\":");
+    if (!rest)
+        rest = line[strlen(line) - 2] == ',' ? "},\n" : "}\n";
+    memmove(configs, rest, strlen(rest) + 1);
+}
+
+static json_t *read_answer(const char *path)
 {
     struct topt_error err = {0};
+    char *line = NULL, *text = NULL;
+    size_t room = 0, size = 0;
+    FILE *in = fopen(path, "r"), *all = open_memstream(&text, &size);
+    while (in && all && getline(&line, &room, in) > 0) {
+        drop_strategy(line);
+        fputs(line, all);
+    }
+    if (in)
+        fclose(in);
+    if (all)
+        fclose(all);
+    json_t *ret = text ? topt_json_parse(text, size, path, &err) : NULL;
+    free(line);
+    free(text);
+    return ret;
+}
+
+static int print(const struct ask *a, const struct run *r, const char *out)
+{
     char digest[17];
-    json_t *whole = topt_json_load(out, (size_t)1 << 31, &err), *said;
+    json_t *whole = read_answer(out), *said;
     if (!whole) {
         int code = WIFEXITED(r->status) ? WEXITSTATUS(r->status) : -1;
         printf("no answer (exit status %d)\n", code);
@@ -201,6 +235,20 @@ static int print(const struct ask *a, const struct run *r, const char *out)
     json_decref(said);
     json_decref(whole);
     return 0;
+}
+
+static int run_with(const struct ask *a, const char *out, int *ret_status)
+{
+    const char *argv[MOST_WORDS + 2];
+    struct run r;
+    int n = 0;
+    while (a->command[n] && n < MOST_WORDS)
+        argv[n] = a->command[n], n++;
+    argv[n] = a->with;
+    argv[n + 1] = NULL;
+    int rc = run((char **)argv, out, a->limit, &r);
+    *ret_status = r.status;
+    return rc;
 }
 
 static int ask(const struct ask *a)
@@ -225,6 +273,8 @@ static int ask(const struct ask *a)
         if (r.seconds > LONG_RUN)
             break;
     }
+    if (!rc && a->with)
+        rc = run_with(a, out, &best.status);
     rc = rc || print(a, &best, out);
     unlink(out);
     return rc;
@@ -306,7 +356,7 @@ static int usage(void)
 
 int main(int argc, char **argv)
 {
-    struct ask a = {.runs = BUSY, .limit = 60};
+    struct ask a = {.runs = RUNS, .limit = 60};
     int i = 2;
     if (argc == 5 && !strcmp(argv[1], "compare"))
         return compare(argv[2], argv[3], strtod(argv[4], NULL));
@@ -321,6 +371,8 @@ int main(int argc, char **argv)
             a.count = strtod(argv[i + 1], NULL);
         else if (!strcmp(argv[i], "--keep"))
             a.keep = argv[i + 1];
+        else if (!strcmp(argv[i], "--with"))
+            a.with = argv[i + 1];
         else
             return usage();
     if (i + 1 >= argc || a.runs < 1 || a.runs > MOST_RUNS)

@@ -69,7 +69,9 @@ make_problem() {
 ask() {
     solver=$1/libexec/topt/topt-solver keep=$2
     shift 2
-    "$build/tests/question" ask --runs $runs ${count:+--count "$count"} --keep "$keep" -- "$solver" "$@"
+    set -- -- "$solver" "$@"
+    [ "$3" != solve ] || set -- --with --json "$@"
+    "$build/tests/question" ask --runs $runs ${count:+--count "$count"} --keep "$keep" "$@"
 }
 
 tolerance_of() {
