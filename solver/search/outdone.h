@@ -39,9 +39,4 @@ struct outdone_table {
 int topt_outdone(const struct outdone_table *t, const struct outdone_end *const end[2],
                  char *alive, struct topt_pool *pool, int64_t *work);
 
-/* What swaps of classes cost at most outside, by v * n + w of 'n' classes; beyond TOPT_SWAP_MOST where nothing
- * is known, as of classes of several values. */
-int topt_outdone_swaps(const struct outdone_end *end, int n, struct topt_cost *ret,
-                       struct topt_pool *pool);
-
 #endif

@@ -30,15 +30,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEPT_PART = 8 };
-
 struct sweep {
     struct plan *plan;
     const struct topt_search_options *options;
     struct known_costs had;    /* of others, and crossovers */
     struct topt_cost *own_had; /* owned, where there are any */
     struct crosser crosser;    /* empty where nobody asks for crossovers */
-    int keeps;                 /* tables of bands */
     struct topt_error *err;
     struct topt_cost most, limit; /* of any strategy; of those that are wanted */
     struct topt_pool *pool;
@@ -50,7 +47,7 @@ struct sweep {
     struct topt_cost *known;      /* ends and middles of bands */
     struct strategies strategies; /* theirs */
     int nknown, cap_known;
-    int64_t work, points, most_bytes, kept_bytes;
+    int64_t work, points, most_bytes;
     int max_frontier, stopped;
 };
 
@@ -100,7 +97,6 @@ static int add_bander(struct sweep *s)
                          i ? &s->bander_err[i] : s->err))
         return -1;
     s->bander[i].known = s->had;
-    s->bander[i].keeps = s->keeps;
     return 0;
 }
 
@@ -631,27 +627,6 @@ static void tell(const struct sweep *s, struct topt_frontier *f)
     f->exact = f->epsilon <= 0;
 }
 
-/* Tables that bands kept become the caller's, as long as they take a part of the memory only. */
-static int keep_tables(struct sweep *s, struct kept *keep)
-{
-    int64_t room = s->plan->tables.max_bytes / KEPT_PART;
-    keep->band = calloc((size_t)s->nbands + 1, sizeof *keep->band);
-    if (!keep->band)
-        return topt_search_nomem(s->err);
-    for (int i = 0; i < s->nbands; i++) {
-        struct band *b = &s->band[i];
-        if (b->kept)
-            room -= topt_maker_bytes(b->kept);
-        if (!b->kept || room < 0)
-            continue;
-        keep->band[keep->n++] =
-            (struct kept_band){b->left.memory, b->right.memory, *b->kept};
-        free(b->kept);
-        b->kept = NULL;
-    }
-    return 0;
-}
-
 static int answer(struct sweep *s, struct topt_frontier **ret)
 {
     size_t n;
@@ -669,19 +644,13 @@ static int answer(struct sweep *s, struct topt_frontier **ret)
 }
 
 int topt_sweep(struct plan *plan, const struct topt_search_options *options,
-               struct known_costs known, struct kept *keep, struct topt_frontier **ret,
+               struct known_costs known, struct topt_frontier **ret,
                struct topt_error *err)
 {
-    struct sweep s = {.plan = plan,
-                      .options = options,
-                      .had = known,
-                      .keeps = keep != NULL,
-                      .err = err};
+    struct sweep s = {.plan = plan, .options = options, .had = known, .err = err};
     int rc = init(&s);
     if (!rc)
         rc = too_heavy(&s) ? search_plainly(&s) : search_all(&s);
-    if (!rc && keep)
-        rc = keep_tables(&s, keep);
     if (!rc)
         rc = answer(&s, ret);
     fini(&s);

@@ -52,6 +52,13 @@ struct outside_end {
     int number, nsides, edge[TOPT_MOST_SIDES];
 };
 
+/* Another table over the same operators. */
+struct beside {
+    const struct table *table; /* NULL: there is none */
+    const int32_t
+        *entry[2]; /* offsets into it by class of the one end and of the other */
+};
+
 /* What a strategy has outside of a factor. */
 struct outside {
     struct beside beside;
@@ -138,9 +145,6 @@ int topt_thinner_init(struct thinner *t, struct plan *plan, struct maker *maker,
 void topt_thinner_fini(struct thinner *t)
 {
     topt_arena_destroy(t->arena);
-    topt_arena_destroy(t->ahead);
-    free(t->swap[0]);
-    free(t->swap[1]);
     for (int i = 0; i < t->nready; i++)
         free(t->ready[i]);
     free(t->ready);
@@ -359,6 +363,13 @@ static int thin_points(const struct thinner *t, const struct factor *f,
     return rc;
 }
 
+static struct run beside_entry(const struct maker *k, const struct beside *b, int x,
+                               int y)
+{
+    return topt_made_entry(k, b->table,
+                           b->table->first_entry + b->entry[0][x] + b->entry[1][y]);
+}
+
 /* Runs of what stands beside a factor's entries; malloc'ed. */
 static struct run *runs_beside(const struct thinner *t, const struct factor *f,
                                const struct beside *b)
@@ -367,7 +378,7 @@ static struct run *runs_beside(const struct thinner *t, const struct factor *f,
     struct run *run = malloc(((size_t)n * (size_t)m + 1) * sizeof *run);
     for (int x = 0; run && x < n; x++)
         for (int y = 0; y < m; y++)
-            run[(int64_t)x * m + y] = topt_beside_entry(t->maker, b, x, y);
+            run[(int64_t)x * m + y] = beside_entry(t->maker, b, x, y);
     return run;
 }
 
@@ -540,45 +551,6 @@ int topt_thin(struct thinner *t, int factor, int fresh, struct topt_error *err)
                           : have_points(t, f->table, err);
     topt_arena_destroy(a);
     return rc;
-}
-
-/* ---- before a table is made ---- */
-
-static int find_swaps(struct thinner *t, const struct factor *f, const struct outside *o,
-                      int d)
-{
-    int n = f->view[d].n;
-    struct outdone_end end;
-    struct topt_arena *a = topt_arena_create(0);
-    struct topt_cost *swap =
-        realloc(t->swap[d], ((size_t)n * (size_t)n + 1) * sizeof *swap);
-    t->swap[d] = swap ? swap : t->swap[d];
-    int rc = !a || !swap || describe(t, f, d, &o->end[d], a, &end) ||
-             topt_outdone_swaps(&end, n, swap, t->pool);
-    topt_arena_destroy(a);
-    return rc;
-}
-
-int topt_thin_ahead(struct thinner *t, int factor, struct surroundings *ret,
-                    struct topt_error *err)
-{
-    const struct factor *f = &t->plan->factor[factor];
-    struct outside o;
-    *ret = (struct surroundings){.table = NULL};
-    topt_arena_destroy(t->ahead);
-    t->ahead = topt_arena_create(0);
-    if (!t->ahead || find_outside(t, f, t->ahead, &o, err))
-        return nomem(err);
-    for (int d = 0; d < 2; d++) {
-        if (o.end[d].number == NO_END)
-            continue;
-        if (find_swaps(t, f, &o, d))
-            return nomem(err);
-        ret->swap[d] = t->swap[d];
-        ret->table = f->table;
-    }
-    ret->beside = o.beside;
-    return 0;
 }
 
 /* ---- several by threads ---- */

@@ -95,7 +95,7 @@ static int narrow(struct zoom *z)
     if (rc ||
         topt_search_pairs(&z->narrowed.problem) * GAIN > topt_search_pairs(plan->problem))
         return rc ? -1 : 0;
-    return topt_excerpt(&z->narrowed, NULL, NULL, b->err) ? -1 : 1;
+    return topt_excerpt(&z->narrowed, b->err) ? -1 : 1;
 }
 
 /* 1, 0 where what is left is too entangled to be searched exactly (in another order its tables may be
@@ -104,7 +104,7 @@ static int search(struct zoom *z)
 {
     const struct band *band = z->band;
     struct topt_search_options o = *z->b->options;
-    struct known_costs known = {z->b->known.at, z->b->known.n, NULL};
+    struct known_costs known = {z->b->known.at, z->b->known.n};
     struct topt_error why = {0};
     struct plan plan;
     o.threads = 1;
