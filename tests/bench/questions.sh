@@ -127,7 +127,10 @@ wanted() {
     return 1
 }
 
+# The questions name these.
+# shellcheck disable=SC2034
 a='--hw a100-80-dgx --threads 1 --json'
+# shellcheck disable=SC2034
 p='--hw v100-dgx1-2x8 --batch 256 --framework topt --accounting paper --threads 1 --json'
 if [ -n "$other" ]; then
     printf '%-21s %9s %9s %9s %-12s %9s %9s  %s\n' question 's before' 's after' ratio of 'MiB' 'MiB' answer
