@@ -10,7 +10,10 @@
  * which is all that sums and peaks need.  Strategies that come one after the other differ in few
  * choices: what an operator was found to be for one is looked up again only where it differs. */
 #include "alive.h"
+#include "operator.h"
 #include "order.h"
+#include "param.h"
+#include "recompute.h"
 #include "total.h"
 
 #include <stddef.h>
@@ -270,7 +273,7 @@ static int follow_forward(struct topt_audit *a, const struct topt_fragments *f, 
     if (give_inputs(f, op, &e->config, 0, b))
         return -1;
     topt_alive_mark(&a->alive);
-    if (topt_fragment_forward(f, op, &e->config, pass, b))
+    if (topt_op_forward(f, op, &e->config, pass, b))
         return -1;
     e->piece[again ? AGAIN : FORWARD] = put_piece(a);
     if (!again)
@@ -293,7 +296,7 @@ static int follow_backward(struct topt_audit *a, const struct topt_fragments *f,
     if (give_inputs(f, op, &e->config, 1, b))
         return -1;
     topt_alive_mark(&a->alive);
-    if (topt_fragment_backward(f, op, &e->config, b))
+    if (topt_op_backward(f, op, &e->config, b))
         return -1;
     e->piece[BACKWARD] = put_piece(a);
     for (int k = 0; k < o->ninputs; k++) {
@@ -311,7 +314,7 @@ static int follow_op(struct topt_audit *a, int op, struct entry *e)
     int again = e->config.recompute;
     topt_op_buffers_clear(&b);
     topt_alive_start(&a->alive, &e->config);
-    if (topt_fragment_init(&f, op, &e->config, &b) || topt_fragment_begin(&f, op, &b) ||
+    if (topt_op_init(&f, op, &e->config, &b) || topt_params_zero(&f, op, &b) ||
         (e->piece[INIT] = put_piece(a)) < 0)
         return -1;
     if (follow_forward(a, &f, op, again ? TOPT_PASS_DROP : TOPT_PASS_KEEP, e, &b) ||
@@ -319,7 +322,7 @@ static int follow_op(struct topt_audit *a, int op, struct entry *e)
         (topt_has_backward(f.model, op) && follow_backward(a, &f, op, e, &b)))
         return -1;
     topt_alive_mark(&a->alive);
-    if (topt_fragment_end(&f, op, &e->config, &b) || (e->piece[END] = put_piece(a)) < 0)
+    if (topt_params_update(&f, op, &e->config, &b) || (e->piece[END] = put_piece(a)) < 0)
         return -1;
     e->windows = a->alive.windows;
     return 0;

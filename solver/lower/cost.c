@@ -1,7 +1,10 @@
 /* cost.c - what an operator, a hub and an edge cost: their fragments written into the tally.
  *
  * A strategy's cost (total.c) is the plain sum over them, plus caps on what is in flight. */
-#include "tally.h"
+#include "cost.h"
+#include "operator.h"
+#include "param.h"
+#include "recompute.h"
 
 #include <string.h>
 
@@ -68,7 +71,7 @@ static int tally_forward(const struct topt_fragments *f, struct topt_tally *t, i
 {
     const struct topt_op *o = &f->model->op[op];
     t->told = 0;
-    if (give_inputs(f, t, op, c, 0, b) || topt_fragment_forward(f, op, c, pass, b))
+    if (give_inputs(f, t, op, c, 0, b) || topt_op_forward(f, op, c, pass, b))
         return -1;
     take_inputs(f, op, b);
     if (count_output(t, o, t->buffer[b->value[o->output]].bytes, f->err))
@@ -90,7 +93,7 @@ static int tally_backward(const struct topt_fragments *f, struct topt_tally *t, 
         if (b->grad[o->output] < 0)
             return -1;
     }
-    if (give_inputs(f, t, op, c, 1, b) || topt_fragment_backward(f, op, c, b))
+    if (give_inputs(f, t, op, c, 1, b) || topt_op_backward(f, op, c, b))
         return -1;
     take_inputs(f, op, b);
     for (int x = 0; x < o->spec->noperands; x++)
@@ -114,14 +117,14 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
     struct topt_op_buffers b;
     int64_t rounds = t->rounds;
     topt_op_buffers_clear(&b);
-    if (topt_fragment_init(f, op, c, &b))
+    if (topt_op_init(f, op, c, &b))
         return -1;
     t->cost.compute_ns = 0; /* initialisation is not part of a step */
     memset(t->cost.basis_ns, 0, sizeof t->cost.basis_ns);
     memset(t->spent, 0, sizeof t->spent);
     t->phase = TOPT_PHASE_END;
     t->rounds = 1;
-    if (topt_fragment_begin(f, op, &b))
+    if (topt_params_zero(f, op, &b))
         return -1;
     t->rounds = rounds;
     t->phase = TOPT_PHASE_FORWARD;
@@ -134,7 +137,7 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
         return -1;
     t->phase = TOPT_PHASE_END;
     t->rounds = 1;
-    if (topt_has_backward(f->model, op) && topt_fragment_end(f, op, c, &b))
+    if (topt_has_backward(f->model, op) && topt_params_update(f, op, c, &b))
         return -1;
     t->cost.class_bytes[TOPT_CLASS_BUFFERS] += topt_param_buffers(f, op, c);
     t->cost.class_bytes[TOPT_CLASS_PARAM] -= topt_param_uncounted(f, op, c);

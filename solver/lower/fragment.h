@@ -10,6 +10,13 @@
 /* What a system may move while it computes. */
 enum topt_aside { TOPT_ASIDE_NOTHING, TOPT_ASIDE_GRADIENT, TOPT_ASIDE_PARAM };
 
+/* What becomes of what forward saves for backward. */
+enum topt_pass {
+    TOPT_PASS_KEEP,
+    TOPT_PASS_DROP,  /* nothing is kept: it is run again */
+    TOPT_PASS_AGAIN, /* ... which is now; data is still there */
+};
+
 struct topt_sink {
     /* Number of the new buffer, or -1 (err filled). */
     int (*alloc)(struct topt_sink *s, const struct topt_buffer *b,
@@ -99,72 +106,7 @@ int topt_fragment_block(const struct topt_fragments *f, struct topt_buffer b);
 struct topt_instr topt_fragment_instr(enum topt_instr_kind kind, int op, int backward);
 int topt_fragment_emit(const struct topt_fragments *f, struct topt_instr i);
 void topt_fragment_aside(const struct topt_fragments *f, enum topt_aside what);
-
-/* Parameters, gradients, optimizer state and data of an operator: allocated once. */
-int topt_fragment_init(const struct topt_fragments *f, int op,
-                       const struct topt_config *c, struct topt_op_buffers *b);
-/* Start of a step: gradients that stay are zero. */
-int topt_fragment_begin(const struct topt_fragments *f, int op,
-                        const struct topt_op_buffers *b);
-/* What becomes of what forward saves for backward. */
-enum topt_pass {
-    TOPT_PASS_KEEP,
-    TOPT_PASS_DROP,  /* nothing is kept: it is run again */
-    TOPT_PASS_AGAIN, /* ... which is now; data is still there */
-};
-/* Inputs are in b->value; makes the output, the saved and the work buffers. */
-int topt_fragment_forward(const struct topt_fragments *f, int op,
-                          const struct topt_config *c, enum topt_pass pass,
-                          struct topt_op_buffers *b);
-/* b->grad of the output is given; makes gradients of inputs that need one and adds to those
- * of the parameters. */
-int topt_fragment_backward(const struct topt_fragments *f, int op,
-                           const struct topt_config *c, struct topt_op_buffers *b);
-/* End of a step: parameter gradients are reduced over the replicas, parameters updated. */
-int topt_fragment_end(const struct topt_fragments *f, int op, const struct topt_config *c,
-                      const struct topt_op_buffers *b);
+/* Add the values of one buffer to those of another. */
 int topt_fragment_add(const struct topt_fragments *f, int op, int from, int into);
-
-/* ---- remake.c: what is made again ---------------------------------------------------------- */
-
-int topt_has_backward(const struct topt_model *m, int op);
-/* Does backward of an operator read the value of that input? */
-int topt_reads_back(const struct topt_model *m, int op, int input);
-/* Is a tensor not kept where it waits, but made again there? */
-int topt_is_remade(const struct topt_model *m, const struct topt_strategy *s, int tensor);
-/* What recomputation knows of a model: empty until a strategy recomputes. */
-struct topt_remaking {
-    struct topt_blocks blocks;
-    uint8_t *may; /* by operator */
-    int any;      /* the last strategy that was checked recomputes */
-};
-/* May those recompute that do?  'r' starts as zero and is kept for other strategies. */
-int topt_remake_check(const struct topt_model *m, const struct topt_strategy *s,
-                      struct topt_remaking *r, struct topt_error *err) TOPT_MUST_CHECK;
-void topt_remaking_fini(struct topt_remaking *r);
-
-/* ---- param.c: a parameter's own life, called by the fragments above ----------------------- */
-
-/* f32 numbers that the steps of a framework's optimizer move for each of a parameter; 0: it
- * is one kernel. */
-int topt_optimizer_eager(enum topt_optimizer o);
-/* Bytes that a system which gathers by unit or from pools (settings.gather) holds at once for this operator's
- * share, beside what rests; 0 by operator.  And bytes of resting blocks that it does not have, as the
- * master copy stands for them (settings.shard_f32). */
-int64_t topt_param_buffers(const struct topt_fragments *f, int op,
-                           const struct topt_config *c);
-int64_t topt_param_uncounted(const struct topt_fragments *f, int op,
-                             const struct topt_config *c);
-int topt_param_init(const struct topt_fragments *f, int op, int operand,
-                    const struct topt_config *c, struct topt_op_buffers *b);
-/* What kernels of one direction read as b->value, and its end. */
-int topt_params_open(const struct topt_fragments *f, int op, const struct topt_config *c,
-                     int backward, struct topt_op_buffers *b);
-void topt_params_close(const struct topt_fragments *f, int op, struct topt_op_buffers *b);
-/* What backward's kernels add to as b->grad, and its end. */
-int topt_param_grads_open(const struct topt_fragments *f, int op,
-                          const struct topt_config *c, struct topt_op_buffers *b);
-int topt_param_grads_close(const struct topt_fragments *f, int op,
-                           const struct topt_config *c, struct topt_op_buffers *b);
 
 #endif

@@ -13,7 +13,8 @@
  * 2018; Li et al., PyTorch Distributed, 2020).  Everything else takes the time that it takes
  * without: communication of backward itself hides nothing here, nor do micro-batches but the
  * last. */
-#include "tally.h"
+#include "cost.h"
+#include "recompute.h"
 
 struct fuser {
     const struct topt_costing *k;

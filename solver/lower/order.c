@@ -12,6 +12,8 @@
  * last in backward: so only tensors that cross other operators wait beside it. */
 #include "order.h"
 
+#include "recompute.h"
+
 #include <stdlib.h>
 
 /* What the order asks of an operator, which are many and large. */
@@ -134,12 +136,12 @@ static int init_use(struct topt_order *l, int op, int k)
 
 static int init_places(struct topt_order *l)
 {
-    topt_remake_demand(l->m, l->s, l->demanded);
+    topt_recompute_demand(l->m, l->s, l->demanded);
     for (int t = 0; t < l->m->ntensors; t++) {
         struct topt_place *p = &l->place[t];
         p->value = p->grad = -1;
         p->uses = p->again = 0;
-        p->remade = (uint8_t)topt_is_remade(l->m, l->s, t);
+        p->remade = (uint8_t)topt_is_recomputed(l->m, l->s, t);
     }
     for (int i = 0; i < l->m->nops; i++)
         for (int k = 0; k < l->stop[i].ninputs; k++)

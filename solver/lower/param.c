@@ -16,7 +16,7 @@
  * A frozen parameter is a value alone: it rests whole or, under 'param', in parts.  It may be
  * stored in few bits (plans only), as QLoRA does (Dettmers et al. 2023): what a kernel reads is
  * then unpacked for it each time, after it was gathered in few bits. */
-#include "fragment.h"
+#include "param.h"
 
 /* What is sharded of this operand: an operator may have parameters with and without
  * replicas. */
@@ -314,8 +314,8 @@ int topt_param_init(const struct topt_fragments *f, int op, int operand,
                : 0;
 }
 
-int topt_fragment_begin(const struct topt_fragments *f, int op,
-                        const struct topt_op_buffers *b)
+int topt_params_zero(const struct topt_fragments *f, int op,
+                     const struct topt_op_buffers *b)
 {
     const struct topt_op *o = &f->model->op[op];
     for (int x = 0; x < o->spec->noperands; x++)
@@ -666,8 +666,8 @@ static int end_param(const struct topt_fragments *f, int op, int operand,
     }
 }
 
-int topt_fragment_end(const struct topt_fragments *f, int op, const struct topt_config *c,
-                      const struct topt_op_buffers *b)
+int topt_params_update(const struct topt_fragments *f, int op,
+                       const struct topt_config *c, const struct topt_op_buffers *b)
 {
     const struct topt_op *o = &f->model->op[op];
     for (int x = 0; x < o->spec->noperands; x++)

@@ -25,15 +25,8 @@ static int record_emit(struct topt_sink *sink, const struct topt_instr *i,
 static struct topt_instr on_buffer(enum topt_instr_kind kind,
                                    const struct topt_program *p, int buffer)
 {
-    struct topt_instr i = {.kind = kind,
-                           .op = p->buffer[buffer].op,
-                           .a = buffer,
-                           .b = -1,
-                           .c = -1,
-                           .d = -1,
-                           .e = -1};
-    memset(i.value, -1, sizeof i.value);
-    memset(i.grad, -1, sizeof i.grad);
+    struct topt_instr i = topt_fragment_instr(kind, p->buffer[buffer].op, 0);
+    i.a = buffer;
     return i;
 }
 

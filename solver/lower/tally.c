@@ -2,6 +2,8 @@
  * and follows how many bytes are live. */
 #include "tally.h"
 
+#include "param.h"
+
 #include <string.h>
 
 static int in_flight(enum topt_class c)

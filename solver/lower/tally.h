@@ -44,10 +44,6 @@ struct topt_tally {
 
 void topt_tally_init(struct topt_tally *t, const struct topt_costing *k);
 struct topt_fragments topt_tally_fragments(struct topt_tally *t, struct topt_error *err);
-/* All fragments of an operator of one step, into a fresh tally. */
-int topt_tally_op(struct topt_tally *t, const struct topt_costing *k, int op,
-                  const struct topt_config *c, struct topt_error *err) TOPT_MUST_CHECK;
-
 /* What a framework's kernels keep and hold at once beside ours: 'cls' is where they keep. */
 void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls);
 

@@ -212,7 +212,7 @@ int topt_recomputable(const struct topt_model *m, const struct topt_blocks *bloc
 
 /* Which of the operators that recompute backward runs again: the others' results nobody asks
  * for there, so that they need not.  By operator, in 'ret_demanded'. */
-void topt_remake_demand(const struct topt_model *m, const struct topt_strategy *s,
+void topt_recompute_demand(const struct topt_model *m, const struct topt_strategy *s,
                         uint8_t *ret_demanded);
 
 /* ---- the program ---------------------------------------------------------------------- */

@@ -100,7 +100,7 @@ int topt_totals_init(struct topt_totals *t, const struct topt_model *m,
 void topt_totals_fini(struct topt_totals *t)
 {
     free(t->remade);
-    topt_remaking_fini(&t->remaking);
+    topt_recomputation_fini(&t->remaking);
     topt_spans_fini(&t->spans);
     topt_spans_fini(&t->spans_remaking);
 }
@@ -216,7 +216,7 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
 {
     struct topt_strategy_cost cost = {.time_ns = 0};
     struct total s = {.t = t, .pieces = p, .cost = &cost, .err = err};
-    if (topt_remake_check(t->model, st, &t->remaking, err) || find_spans(&s) ||
+    if (topt_recompute_check(t->model, st, &t->remaking, err) || find_spans(&s) ||
         add_all(&s))
         return -1;
     cost.transient_cap = topt_round_transient(cost.sum.transient_bytes);

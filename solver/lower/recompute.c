@@ -6,7 +6,7 @@
  * within the block's backward, and blocks, which have their backward one after the other,
  * need room for the largest of them only (Chen et al., Training Deep Nets with Sublinear
  * Memory Cost, 2016).  That is why flags are for operators inside of blocks. */
-#include "fragment.h"
+#include "recompute.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,8 @@ static int any_recompute(const struct topt_strategy *s)
     return 0;
 }
 
-int topt_is_remade(const struct topt_model *m, const struct topt_strategy *s, int tensor)
+int topt_is_recomputed(const struct topt_model *m, const struct topt_strategy *s,
+                       int tensor)
 {
     const struct topt_tensor *t = &m->tensor[tensor];
     return s->config[t->producer].recompute &&
@@ -49,8 +50,8 @@ static int saves(const struct topt_op *o)
 }
 
 /* Consumers come after producers, so one pass from the end knows all who ask. */
-void topt_remake_demand(const struct topt_model *m, const struct topt_strategy *s,
-                        uint8_t *ret_demanded)
+void topt_recompute_demand(const struct topt_model *m, const struct topt_strategy *s,
+                           uint8_t *ret_demanded)
 {
     memset(ret_demanded, 0, (size_t)m->nops);
     for (int i = any_recompute(s) ? m->nops - 1 : -1; i >= 0; i--) {
@@ -59,7 +60,8 @@ void topt_remake_demand(const struct topt_model *m, const struct topt_strategy *
         ret_demanded[i] = s->config[i].recompute && asked;
         for (int k = 0; k < o->ninputs; k++) {
             int t = o->operand[o->input[k]].tensor;
-            if ((ret_demanded[i] || topt_reads_back(m, i, k)) && topt_is_remade(m, s, t))
+            if ((ret_demanded[i] || topt_reads_back(m, i, k)) &&
+                topt_is_recomputed(m, s, t))
                 ret_demanded[m->tensor[t].producer] = 1;
         }
     }
@@ -98,7 +100,7 @@ static int check_hubs(const struct topt_model *m, const struct topt_strategy *s,
 }
 
 /* Found for the first strategy that asks. */
-static int find_blocks(const struct topt_model *m, struct topt_remaking *r,
+static int find_blocks(const struct topt_model *m, struct topt_recomputation *r,
                        struct topt_error *err)
 {
     if (r->may)
@@ -108,8 +110,8 @@ static int find_blocks(const struct topt_model *m, struct topt_remaking *r,
     return topt_recomputable(m, &r->blocks, &r->may, err);
 }
 
-int topt_remake_check(const struct topt_model *m, const struct topt_strategy *s,
-                      struct topt_remaking *r, struct topt_error *err)
+int topt_recompute_check(const struct topt_model *m, const struct topt_strategy *s,
+                         struct topt_recomputation *r, struct topt_error *err)
 {
     r->any = any_recompute(s);
     if (check_hubs(m, s, err) || (r->any && find_blocks(m, r, err)))
@@ -124,7 +126,7 @@ int topt_remake_check(const struct topt_model *m, const struct topt_strategy *s,
     return 0;
 }
 
-void topt_remaking_fini(struct topt_remaking *r)
+void topt_recomputation_fini(struct topt_recomputation *r)
 {
     free(r->may);
     topt_blocks_fini(&r->blocks);
