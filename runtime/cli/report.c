@@ -1,6 +1,5 @@
 /* report.c - what a run measured, beside what was predicted. */
-#include "cli.h"
-#include "topt_plan.h"
+#include "report.h"
 
 #include "topt_text.h"
 

@@ -4,9 +4,12 @@
  * line of error appears and every rank ends.  During the steps a failing rank aborts the
  * others, which wait for it in a collective. */
 #include "cli.h"
+#include "devices.h"
+#include "plan_source.h"
+#include "rank.h"
+#include "report.h"
 #include "topt_json.h"
 #include "topt_options.h"
-#include "topt_plan.h"
 #include "topt_text.h"
 
 #include <errno.h>

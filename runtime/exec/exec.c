@@ -3,8 +3,9 @@
  * All ranks execute the same list in the same order; what differs is the local box of each
  * buffer.  Nothing here knows operators: a KERNEL is handed to the device with its local
  * extents, a LOAD to the feed. */
-#include "exec.h"
 #include "exchange.h"
+#include "init.h"
+#include "memory.h"
 #include "number.h"
 
 #include <math.h>

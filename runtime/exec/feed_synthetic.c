@@ -3,7 +3,8 @@
  * Each position of a sample has a hidden class, drawn anew.  Labels are the class, tokens one of
  * those that stand for it, features a fixed pattern of the class under noise, targets another
  * pattern without.  Whoever finds out what stands for what has a loss of 0. */
-#include "feed.h"
+#include "feed_file.h"
+#include "feed_model.h"
 #include "random.h"
 
 #include <stdlib.h>

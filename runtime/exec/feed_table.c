@@ -2,7 +2,9 @@
  *
  * A row has the features of a sample and its answers: a class for a loss over classes, else
  * targets.  The row of a sample is drawn by (seed, step, place in the batch). */
-#include "feed.h"
+#include "feed_file.h"
+#include "feed_model.h"
+#include "feed_table.h"
 #include "random.h"
 #include "topt_text.h"
 

@@ -3,7 +3,8 @@
  * Element i of a whole tensor is a function of (seed, operator, operand, i); each rank fills
  * the elements of its box, so that every plan starts from the same weights and no rank ever
  * holds a whole tensor. */
-#include "exec.h"
+#include "init.h"
+#include "memory.h"
 #include "number.h"
 #include "random.h"
 

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "host.h"
+#include "host_math.h"
 
 #if TOPT_REAL_IS_DOUBLE
 typedef double real;

@@ -1,11 +1,9 @@
-/* feed.h - inside the feeds: what of a model takes samples, where a number of a box stands in
- * its sample, and the ways to open each kind. */
-#ifndef TOPT_FEED_H
-#define TOPT_FEED_H
+/* feed_model.h - inside the feeds: what of a model takes samples, and where a number of a box stands in
+ * its sample. */
+#ifndef TOPT_FEED_MODEL_H
+#define TOPT_FEED_MODEL_H
 
 #include "topt_runtime.h"
-
-enum { TOPT_FEED_MAX_BYTES = 1 << 30 };
 
 /* What a model takes.  Labels and targets are the data of its loss; tokens and features are
  * that of all else. */
@@ -33,20 +31,5 @@ int64_t topt_feed_elements(const struct topt_op *op, int operand,
 /* -1 where a box reaches beyond the global batch, which is our bug. */
 int topt_feed_check(const struct topt_op *op, const struct topt_box *box, int64_t batch,
                     struct topt_error *err) TOPT_MUST_CHECK;
-
-uint64_t topt_feed_digest(const void *bytes, size_t len);
-
-/* A whole file, unpacked where it is compressed. */
-char *topt_feed_read(const char *path, size_t *ret_len,
-                     struct topt_error *err) TOPT_MUST_CHECK;
-
-/* Is this the start of an idx file? */
-int topt_feed_is_idx(const char *bytes, size_t len);
-/* 'path' is that of the images; the labels' is made from it. */
-int topt_feed_idx(const char *images, size_t len, const char *path,
-                  const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
-                  struct topt_error *err) TOPT_MUST_CHECK;
-int topt_feed_csv(const char *text, size_t len, const struct topt_model *m, uint64_t seed,
-                  struct topt_feed *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif
