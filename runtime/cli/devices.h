@@ -5,9 +5,9 @@
 #include "topt_comm.h"
 #include "topt_device.h"
 
-/* What a rank computes on and how devices talk: 'device' "host" or "cuda", 'comm' "auto", "mpi",
- * "nccl" or "staged"; 'host' between the hosts.  auto: NCCL where each rank has a GPU of its
- * own, staged where they share. */
+/* What a rank computes on and how devices talk: 'device' "host" or "cuda", 'comm'
+ * "auto", "mpi", "nccl" or "staged"; 'host' between the hosts.  auto: NCCL where each
+ * rank has a GPU of its own, staged where they share. */
 struct topt_module;
 struct topt_run_device {
     const char *device, *comm;
@@ -20,8 +20,8 @@ struct topt_run_device {
 /* Each rank by itself; close 'dev' afterwards. */
 int topt_run_device_open(struct topt_run_device *d, enum topt_dtype dtype,
                          struct topt_error *err) TOPT_MUST_CHECK;
-/* All ranks, after all have opened: the communicator of their sessions, which is 'host' itself
- * or borrows it. */
+/* All ranks, after all have opened: the communicator of their sessions, which is
+ * 'host' itself or borrows it. */
 int topt_run_device_connect(struct topt_run_device *d, struct topt_comm **ret,
                             struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -6,8 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* OpenBLAS reads its environment when it is loaded.  Ranks are the parallelism, so it gets
- * one thread; and it takes some AVX-512 machines for older ones, which halves its speed. */
+/* OpenBLAS reads its environment when it is loaded.  Ranks are the parallelism, so it
+ * gets one thread; and it takes some AVX-512 machines for older ones, which halves its
+ * speed. */
 static void settle_blas(char **argv)
 {
     if (getenv("TOPT_BLAS_SETTLED"))

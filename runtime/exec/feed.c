@@ -1,8 +1,9 @@
-/* feed.c - where samples come from: told apart by what is there and what the model takes.
+/* feed.c - where samples come from: told apart by what is there and what the model
+ * takes.
  *
- * All kinds share one rule: the sample at a place of the global batch is a function of (seed,
- * step, place), so each rank makes just the numbers of its box and every plan sees the same
- * batches, however a batch is split over ranks or time. */
+ * All kinds share one rule: the sample at a place of the global batch is a function of
+ * (seed, step, place), so each rank makes just the numbers of its box and every plan
+ * sees the same batches, however a batch is split over ranks or time. */
 #include "feed_file.h"
 #include "feed_model.h"
 #include "feed_table.h"
@@ -66,7 +67,8 @@ static const char *images_among(struct dirent **entry, int n)
     return found;
 }
 
-/* The images, or all files together as one text; 'ret_path' is the images' or the directory's. */
+/* The images, or all files together as one text; 'ret_path' is the images' or the
+ * directory's. */
 static char *read_directory(const char *dir, char *ret_path, size_t size, size_t *ret_len,
                             struct topt_error *err)
 {

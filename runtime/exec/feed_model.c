@@ -1,5 +1,5 @@
-/* feed_model.c - what a model takes of its samples, and which number of a sample stands where in a
- * rank's box. */
+/* feed_model.c - what a model takes of its samples, and which number of a sample
+ * stands where in a rank's box. */
 #include "feed_model.h"
 
 #include <string.h>

@@ -1,12 +1,12 @@
-/* feed_model.h - inside the feeds: what of a model takes samples, and where a number of a box stands in
- * its sample. */
+/* feed_model.h - inside the feeds: what of a model takes samples, and where a number
+ * of a box stands in its sample. */
 #ifndef TOPT_FEED_MODEL_H
 #define TOPT_FEED_MODEL_H
 
 #include "topt_runtime.h"
 
-/* What a model takes.  Labels and targets are the data of its loss; tokens and features are
- * that of all else. */
+/* What a model takes.  Labels and targets are the data of its loss; tokens and
+ * features are that of all else. */
 struct topt_feed_needs {
     const struct topt_op *tokens, *features; /* the first that takes them, or NULL */
     int nfeatures;                           /* operators that take features */
@@ -17,10 +17,12 @@ struct topt_feed_needs {
     int64_t answers; /* labels or targets of a sample */
 };
 struct topt_feed_needs topt_feed_needs_of(const struct topt_model *m);
-/* Whole numbers that an operator takes are below this: the extent of its dimension "v". */
+/* Whole numbers that an operator takes are below this: the extent of its dimension
+ * "v". */
 int64_t topt_feed_classes(const struct topt_op *op);
 
-/* Element 'i' of a box, row-major: its sample in the global batch and its number in it. */
+/* Element 'i' of a box, row-major: its sample in the global batch and its number in
+ * it. */
 struct topt_feed_place {
     int64_t sample, element;
 };

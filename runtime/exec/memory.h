@@ -1,4 +1,5 @@
-/* memory.h - a rank's buffers, and how many bytes of them are alive.  Inside the executor. */
+/* memory.h - a rank's buffers, and how many bytes of them are alive.  Inside the
+ * executor. */
 #ifndef TOPT_MEMORY_H
 #define TOPT_MEMORY_H
 

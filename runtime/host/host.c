@@ -64,7 +64,8 @@ static int64_t region_start(const struct topt_shape *s, const struct topt_box *b
 /* Work on a row: destination, source, elements. */
 typedef void row_fn(void *dst, const void *src, int64_t n);
 
-/* Call 'row' for each row of a region, along its last dimension; an odometer counts the others. */
+/* Call 'row' for each row of a region, along its last dimension; an odometer counts
+ * the others. */
 static void box_rows(const struct topt_box_copy *c, row_fn *row)
 {
     const struct topt_shape *s = c->shape;

@@ -1,5 +1,5 @@
-/* host_math.h - the host backend's tables of kernels by enum topt_kernel, one for each precision.
- * Thread safety: kernels keep no state. */
+/* host_math.h - the host backend's tables of kernels by enum topt_kernel, one for each
+ * precision.  Thread safety: kernels keep no state. */
 #ifndef TOPT_HOST_MATH_H
 #define TOPT_HOST_MATH_H
 

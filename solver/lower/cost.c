@@ -1,6 +1,8 @@
-/* cost.c - what an operator, a hub and an edge cost: their fragments written into the tally.
+/* cost.c - what an operator, a hub and an edge cost: their fragments written into the
+ * tally.
  *
- * A strategy's cost (total.c) is the plain sum over them, plus caps on what is in flight. */
+ * A strategy's cost (total.c) is the plain sum over them, plus caps on what is in
+ * flight. */
 #include "cost.h"
 #include "operator.h"
 #include "param.h"
@@ -8,10 +10,11 @@
 
 #include <string.h>
 
-/* ---- operators ------------------------------------------------------------------------------ */
+/* ---- operators --------------------------------------------------------------------- */
 
-/* Inputs that backward reads are counted where they are kept, by the edge; only an operator
- * that reads several is charged for all of them here, since both may be fetched again. */
+/* Inputs that backward reads are counted where they are kept, by the edge; only an
+ * operator that reads several is charged for all of them here, since both may be
+ * fetched again. */
 static int charged_here(const struct topt_model *m, int op, int input)
 {
     int reads = 0;
@@ -227,7 +230,7 @@ int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hu
     return 0;
 }
 
-/* ---- edges ------------------------------------------------------------------------------------ */
+/* ---- edges ------------------------------------------------------------------------- */
 
 static int64_t block(const struct topt_costing *k, const struct topt_shape *s,
                      const struct topt_layout *l)
@@ -250,8 +253,9 @@ struct topt_edge_end topt_edge_hub(const struct topt_costing *k, const struct to
     return (struct topt_edge_end){.value = l, .grad = l, .hub = 1, .hub_keep = h->keep};
 }
 
-/* Does a consumer have its input kept for backward?  A framework's loss does not, which comes last in forward and first
- * in backward: what it holds meanwhile is told with its kernels (struct topt_eager). */
+/* Does a consumer have its input kept for backward?  A framework's loss does not,
+ * which comes last in forward and first in backward: what it holds meanwhile is told
+ * with its kernels (struct topt_eager). */
 static int keeps_input(const struct topt_costing *k, int op, int input)
 {
     int eager = k->settings->eager & TOPT_EAGER_LOSS && op == k->model->loss &&
@@ -341,7 +345,8 @@ struct edge {
     const struct topt_move_cost *there;
 };
 
-/* Into a hub: its copy is dropped, kept, or made again from a producer that recomputes. */
+/* Into a hub: its copy is dropped, kept, or made again from a producer that
+ * recomputes. */
 static int cost_into_hub(const struct edge *e, struct topt_edge_alternative *a)
 {
     if (e->to->hub_keep == TOPT_HUB_KEEP)

@@ -1,4 +1,5 @@
-/* fragment.c - the pieces a program is made of: buffers, instructions, and moves between layouts. */
+/* fragment.c - the pieces a program is made of: buffers, instructions, and moves
+ * between layouts. */
 #include "fragment.h"
 
 #include <string.h>
@@ -114,7 +115,7 @@ void topt_fragment_aside(const struct topt_fragments *f, enum topt_aside what)
         f->sink->aside(f->sink, what);
 }
 
-/* ---- moves ------------------------------------------------------------------------------ */
+/* ---- moves ------------------------------------------------------------------------- */
 
 /* One move; the staging buffer lives only as long as it takes. */
 static int emit_move(const struct topt_fragments *f, int op, int backward,

@@ -1,7 +1,8 @@
-/* fragment.h - the pieces a program is made of, written into a sink.  Private to lower/.
+/* fragment.h - the pieces a program is made of, written into a sink.  Private to
+ * lower/.
  *
- * A sink that records makes the program; a sink that adds up makes the cost.  Fragments never
- * know which one they write to. */
+ * A sink that records makes the program; a sink that adds up makes the cost.
+ * Fragments never know which one they write to. */
 #ifndef TOPT_FRAGMENT_H
 #define TOPT_FRAGMENT_H
 
@@ -26,12 +27,12 @@ struct topt_sink {
     void (*keep)(struct topt_sink *s, int buffer, enum topt_class cls);
     int (*emit)(struct topt_sink *s, const struct topt_instr *i, struct topt_error *err);
     const struct topt_buffer *(*get)(struct topt_sink *s, int buffer);
-    /* May be NULL.  A sink that adds up is told that what follows happens 'times' times, each
-     * at one count of the operator's dimension 'd', until told again (-1, once); one that
-     * records is given every round of a loop. */
+    /* May be NULL.  A sink that adds up is told that what follows happens 'times'
+     * times, each at one count of the operator's dimension 'd', until told again (-1,
+     * once); one that records is given every round of a loop. */
     void (*repeat)(struct topt_sink *s, int d, int64_t times);
-    /* May be NULL.  Moves from now on are of parameters or of their gradients, which other
-     * operators' computation may hide, until told TOPT_ASIDE_NOTHING. */
+    /* May be NULL.  Moves from now on are of parameters or of their gradients, which
+     * other operators' computation may hide, until told TOPT_ASIDE_NOTHING. */
     void (*aside)(struct topt_sink *s, enum topt_aside what);
     /* May be NULL.  A move along a way that nobody has found takes at least so long. */
     int (*least)(struct topt_sink *s, int64_t ns, struct topt_error *err);
@@ -44,17 +45,19 @@ struct topt_fragments {
     struct topt_router *router;
     struct topt_sink *sink;
     struct topt_error *err;
-    /* NULL: ways between layouts are found where they are needed.  Else a move whose way is not known is asked
-     * for, writes its result alone, and sets this: what was written means nothing. */
+    /* NULL: ways between layouts are found where they are needed.  Else a move whose
+     * way is not known is asked for, writes its result alone, and sets this: what was
+     * written means nothing. */
     int *open;
-    /* NULL, or what such a move takes at least (of the same machine and mesh), which is what it then costs: nothing is
-     * asked for, and what was written is a bound from below. */
+    /* NULL, or what such a move takes at least (of the same machine and mesh), which
+     * is what it then costs: nothing is asked for, and what was written is a bound
+     * from below. */
     struct topt_orbit_set *floors;
 };
 
-/* Buffers of one operator, by operand number; -1 where there is none.  'value' and 'grad' are
- * what its kernels see; 'param' and 'param_grad' what stays of a parameter, which is the same
- * where nothing is sharded over its replicas. */
+/* Buffers of one operator, by operand number; -1 where there is none.  'value' and
+ * 'grad' are what its kernels see; 'param' and 'param_grad' what stays of a parameter,
+ * which is the same where nothing is sharded over its replicas. */
 struct topt_op_buffers {
     int value[TOPT_MAX_OPERANDS], grad[TOPT_MAX_OPERANDS];
     int param[TOPT_MAX_OPERANDS], param_grad[TOPT_MAX_OPERANDS];
@@ -77,16 +80,17 @@ int64_t topt_block_bytes(const struct topt_mesh *mesh, const struct topt_setting
 int64_t topt_bytes_on(const struct topt_model *m, const struct topt_mesh *mesh,
                       const struct topt_settings *s, const struct topt_config *c,
                       const struct topt_buffer *b, int device);
-/* The first device has the largest block of everything but windows, which are largest in the
- * middle: of programs with those the peak is looked for on each device, up to so many. */
+/* The first device has the largest block of everything but windows, which are largest
+ * in the middle: of programs with those the peak is looked for on each device, up to
+ * so many. */
 enum { TOPT_PEAK_DEVICES = 64 };
 
 /* Buffer for an operand's value or gradient. */
 int topt_fragment_operand(const struct topt_fragments *f, int op, int operand,
                           const struct topt_layout *l, enum topt_class cls);
 
-/* Bring 'src' (in 'from') into 'to'; '*ret' is 'src' itself where they are equal, else a new
- * transient buffer.  'src' is not released. */
+/* Bring 'src' (in 'from') into 'to'; '*ret' is 'src' itself where they are equal, else
+ * a new transient buffer.  'src' is not released. */
 int topt_fragment_move(const struct topt_fragments *f, int op, int backward, int src,
                        const struct topt_shape *shape, const struct topt_layout *from,
                        const struct topt_layout *to, int *ret);
@@ -101,7 +105,8 @@ int topt_fragment_all_reduce(const struct topt_fragments *f, int op, int buffer,
                              const struct topt_shape *shape,
                              const struct topt_layout *partial,
                              const struct topt_layout *whole);
-/* A buffer of b.bytes, or where that is 0 of the largest block; rounded up to the granule. */
+/* A buffer of b.bytes, or where that is 0 of the largest block; rounded up to the
+ * granule. */
 int topt_fragment_block(const struct topt_fragments *f, struct topt_buffer b);
 struct topt_instr topt_fragment_instr(enum topt_instr_kind kind, int op, int backward);
 int topt_fragment_emit(const struct topt_fragments *f, struct topt_instr i);

@@ -1,9 +1,9 @@
 /* lower.c - a whole strategy written as the program of every rank.
  *
- * The order (order.c) says what is moved where and which operator runs; here that is written as
- * fragments into the sink that records, between what is allocated once, what starts a step and
- * what ends it.  Layouts follow from configurations: that of the place where a tensor waits is
- * its hub's, or the producer's where it has none. */
+ * The order (order.c) says what is moved where and which operator runs; here that is
+ * written as fragments into the sink that records, between what is allocated once,
+ * what starts a step and what ends it.  Layouts follow from configurations: that of
+ * the place where a tensor waits is its hub's, or the producer's where it has none. */
 #include "operator.h"
 #include "order.h"
 #include "param.h"
@@ -22,7 +22,7 @@ struct lowering {
     struct topt_op_buffers *op;       /* by operator */
 };
 
-/* ---- the order carried out ------------------------------------------------------------------- */
+/* ---- the order carried out --------------------------------------------------------- */
 
 static struct topt_layout read_layout(const struct lowering *l, int op, int k)
 {
@@ -157,7 +157,7 @@ static const struct topt_carrier carrier = {
     carry_take_grad, carry_give_grad, carry_add,      carry_forward,
     carry_backward,  carry_release,   carry_keep};
 
-/* ---- the whole --------------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------- */
 
 static int lowering_init(struct lowering *l, struct topt_error *err)
 {

@@ -1,7 +1,8 @@
-/* operator.c - what one operator writes into a program: its buffers, kernels and exchanges.
+/* operator.c - what one operator writes into a program: its buffers, kernels and
+ * exchanges.
  *
- * The steps come from the operator's row in the table of kinds; where a step's operands are split
- * decides which exchanges it needs. */
+ * The steps come from the operator's row in the table of kinds; where a step's
+ * operands are split decides which exchanges it needs. */
 #include "operator.h"
 
 #include "param.h"
@@ -49,7 +50,7 @@ static int emit_kernel(const struct topt_fragments *f, int op, int backward,
     return writes ? topt_fragment_emit(f, i) : 0; /* nobody wants the result */
 }
 
-/* ---- exchanges inside an operator -------------------------------------------------------- */
+/* ---- exchanges inside an operator -------------------------------------------------- */
 
 static uint32_t axes_over(const struct topt_fragments *f, const struct topt_config *c,
                           uint32_t dims)
@@ -191,8 +192,8 @@ static int step_runs(const struct topt_op *o, int backward, const struct topt_st
     return !backward || o->runs_back >> (s - o->spec->backward) & 1;
 }
 
-/* The steps [from, to) of a loop over dimension 'd': all rounds, or one that counts for all
- * where the sink adds up. */
+/* The steps [from, to) of a loop over dimension 'd': all rounds, or one that counts
+ * for all where the sink adds up. */
 static int emit_loop(const struct topt_fragments *f, int op, int backward,
                      const struct topt_config *c, const struct topt_step *from,
                      const struct topt_step *to, struct topt_op_buffers *b)
@@ -240,8 +241,8 @@ static int grad_window(const struct topt_fragments *f, int op, int operand,
                : alloc_window(f, op, operand, c);
 }
 
-/* Buffers of the given role, of which 'cls' is what backward reads or touches; the rest is in
- * flight, and of backward left out.  Allocated or released together. */
+/* Buffers of the given role, of which 'cls' is what backward reads or touches; the
+ * rest is in flight, and of backward left out.  Allocated or released together. */
 static int alloc_role(const struct topt_fragments *f, int op, const struct topt_config *c,
                       enum topt_role role, enum topt_class cls, struct topt_op_buffers *b)
 {

@@ -1,16 +1,17 @@
-/* param.h - a parameter's buffers, moves and update, by how it is sharded over its replicas.  Private
- * to lower/. */
+/* param.h - a parameter's buffers, moves and update, by how it is sharded over its
+ * replicas.  Private to lower/. */
 #ifndef TOPT_PARAM_H
 #define TOPT_PARAM_H
 
 #include "fragment.h"
 
-/* f32 numbers that the steps of a framework's optimizer move for each of a parameter; 0: it
- * is one kernel. */
+/* f32 numbers that the steps of a framework's optimizer move for each of a parameter;
+ * 0: it is one kernel. */
 int topt_optimizer_eager(enum topt_optimizer o);
-/* Bytes that a system which gathers by unit or from pools (settings.gather) holds at once for this operator's
- * share, beside what rests; 0 by operator.  And bytes of resting blocks that it does not have, as the
- * master copy stands for them (settings.shard_f32). */
+/* Bytes that a system which gathers by unit or from pools (settings.gather) holds at
+ * once for this operator's share, beside what rests; 0 by operator.  And bytes of
+ * resting blocks that it does not have, as the master copy stands for them
+ * (settings.shard_f32). */
 int64_t topt_param_buffers(const struct topt_fragments *f, int op,
                            const struct topt_config *c);
 int64_t topt_param_uncounted(const struct topt_fragments *f, int op,
@@ -29,7 +30,8 @@ int topt_param_grads_close(const struct topt_fragments *f, int op,
 /* Start of a step: gradients that stay are zero. */
 int topt_params_zero(const struct topt_fragments *f, int op,
                      const struct topt_op_buffers *b);
-/* End of a step: parameter gradients are reduced over the replicas, parameters updated. */
+/* End of a step: parameter gradients are reduced over the replicas, parameters
+ * updated. */
 int topt_params_update(const struct topt_fragments *f, int op,
                        const struct topt_config *c, const struct topt_op_buffers *b);
 

@@ -1,11 +1,13 @@
-/* remake.c - recomputation: what is not kept after forward, and what backward asks for again.
+/* remake.c - recomputation: what is not kept after forward, and what backward asks for
+ * again.
  *
- * A flagged operator keeps neither its output nor what it saves.  Backward asks for it where
- * it reads one of them: then the operator's forward runs again, which may ask for the outputs
- * of flagged operators before it, down to what was kept.  So what one block makes again lives
- * within the block's backward, and blocks, which have their backward one after the other,
- * need room for the largest of them only (Chen et al., Training Deep Nets with Sublinear
- * Memory Cost, 2016).  That is why flags are for operators inside of blocks. */
+ * A flagged operator keeps neither its output nor what it saves.  Backward asks for it
+ * where it reads one of them: then the operator's forward runs again, which may ask
+ * for the outputs of flagged operators before it, down to what was kept.  So what one
+ * block makes again lives within the block's backward, and blocks, which have their
+ * backward one after the other, need room for the largest of them only (Chen et al.,
+ * Training Deep Nets with Sublinear Memory Cost, 2016).  That is why flags are for
+ * operators inside of blocks. */
 #include "recompute.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* recompute.h - which operators run again in backward, and which tensors that brings back.  Private to
- * lower/. */
+/* recompute.h - which operators run again in backward, and which tensors that brings
+ * back.  Private to lower/. */
 #ifndef TOPT_RECOMPUTE_H
 #define TOPT_RECOMPUTE_H
 

@@ -1,12 +1,12 @@
-/* total.h - the sums and caps that make the cost of a strategy, over pieces that somebody knows.
- * Private to lower/. */
+/* total.h - the sums and caps that make the cost of a strategy, over pieces that
+ * somebody knows.  Private to lower/. */
 #ifndef TOPT_TOTAL_H
 #define TOPT_TOTAL_H
 
 #include "recompute.h"
 
-/* What the pieces of the strategy at hand cost, borrowed until the next question; NULL where
- * that fails (error filled). */
+/* What the pieces of the strategy at hand cost, borrowed until the next question; NULL
+ * where that fails (error filled). */
 struct topt_pieces {
     /* An operator, with the moves to its inputs. */
     const struct topt_fragment_cost *(*op)(struct topt_pieces *p, int op);

@@ -1,7 +1,6 @@
-/* megatron.h - what the reader of Megatron-LM's arguments and that of the text around them share.
- * Private to model/. */
-#ifndef TOPT_MEGATRON_H
-#define TOPT_MEGATRON_H
+/* megatron_text.h - the words of a script that starts Megatron-LM.  Private to model/. */
+#ifndef TOPT_MEGATRON_TEXT_H
+#define TOPT_MEGATRON_TEXT_H
 
 #include <stddef.h>
 
@@ -18,8 +17,8 @@ int topt_megatron_split(struct megatron_text *t, const char *text, size_t len,
                         struct topt_error *err) TOPT_MUST_CHECK;
 void topt_megatron_fini(struct megatron_text *t);
 
-/* A word with its variables filled in, owned by the caller; NULL with an error where the text does
- * not say a variable's value, or says two. */
+/* A word with its variables filled in, owned by the caller; NULL with an error where
+ * the text does not say a variable's value, or says two. */
 char *topt_megatron_fill(const struct megatron_text *t, const char *word,
                          struct topt_error *err) TOPT_MUST_CHECK;
 
