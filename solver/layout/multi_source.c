@@ -1,21 +1,21 @@
-/* lanes.c - the cheapest ways from many sources at once.
+/* multi_source.c - the cheapest paths from many sources at once.
  *
- * Where there are not many layouts, and ways to most of them are asked for, it is quickest to find all
- * ways, from a number of sources together: each layout has as many keys side by side, the lanes, so
+ * Where there are not many layouts, and paths to most of them are asked for, it is quickest to find all
+ * paths, from a number of sources together: each layout has as many keys side by side, the lanes, so
  * that a move is looked up once for all of them and keys are compared without branches.
  *
  * Keys are corrected until none changes (Bellman, 1958; Ford, 1956).  In sweeps: layouts with more
  * sums come first, since these never come back, then those where more is replicated, since slices
- * come first on most ways.  A layout takes the least of what the moves that lead to it bring: its keys
+ * come first on most paths.  A layout takes the least of what the moves that lead to it bring: its keys
  * stay in registers meanwhile, and what has not changed since it was looked at is passed over.
  *
- * What a layout is come to from is not kept: a way is read backward from its target, along moves whose keys are
+ * What a layout is come to from is not kept: a path is read backward from its target, along moves whose keys are
  * the difference of those of their ends.  All keys of some sources are kept for a while: who has asked for
- * some ways often asks for others from there.
+ * some paths often asks for others from there.
  *
  * Keys are floating-point numbers, which processors compare two or four at a time: whole ones, and exact
  * up to 2 ** 53. */
-#include "lanes.h"
+#include "multi_source.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,11 +26,11 @@
 #endif
 
 enum {
-    LANES = TOPT_LANES,
-    NONE = TOPT_ATLAS_NONE,
-    MOST_SPOTS = 4096, /* else what is known of them outgrows caches */
-    WORTH = 100,       /* layouts that may be looked at for one question */
-    KEPT = 4           /* runs */
+    LANES = TOPT_MULTI_SOURCE_LANES,
+    NONE = TOPT_GRAPH_NONE,
+    MOST_VERTICES = 4096, /* else what is known of them outgrows caches */
+    WORTH = 100,          /* layouts that may be looked at for one question */
+    KEPT = 4              /* runs */
 };
 
 static const double MOST_KEY = 4503599627370496.0; /* 2 ** 52, more than an hour */
@@ -41,51 +41,51 @@ typedef int64_t mask __attribute__((vector_size(16)));
 /* All layouts of as many groups and dimensions, in the order of sweeps, and the moves that lead to them. */
 struct chart {
     int n;
-    int32_t *spot;  /* by place in that order */
-    int32_t *place; /* by spot */
-    int32_t *first; /* of the moves to a place, and one more */
-    int32_t *from;  /* of a move: the place, ... */
-    int32_t *class; /* ... and which it is */
+    int32_t *vertex; /* by place in that order */
+    int32_t *place;  /* by vertex */
+    int32_t *first;  /* of the moves to a place, and one more */
+    int32_t *from;   /* of a move: the place, ... */
+    int32_t *class;  /* ... and which it is */
 };
 
-/* The ways from some sources. */
+/* The paths from some sources. */
 struct run {
-    const struct topt_tariff *tariff; /* NULL: none */
+    const struct topt_move_costs *costs; /* NULL: none */
     int n, quads;
     uint64_t from[LANES];
-    double *way; /* keys of the ways to a place, 4 * quads of each */
-    size_t nways;
+    double *path; /* keys of the paths to a place, 4 * quads of each */
+    size_t npaths;
 };
 
-struct topt_lanes {
-    topt_lower_fn *lower; /* the best for this processor */
-    struct chart chart[TOPT_WAY_GROUPS + 1][TOPT_MAX_RANK + 1];
+struct topt_multi_source {
+    topt_relax_fn *lower; /* the best for this processor */
+    struct chart chart[TOPT_STATE_GROUPS + 1][TOPT_MAX_RANK + 1];
     struct run run[KEPT];
     int next; /* the oldest run */
     /* what is answered now */
-    struct topt_tariff *tariff;
-    struct topt_atlas *atlas;
+    struct topt_move_costs *costs;
+    struct topt_layout_graph *graph;
     const struct chart *on;
-    /* by move of the chart, under the tariff 'priced' (NULL: none): its key, or INFINITY where there is no such move */
-    const struct topt_tariff *priced;
+    /* by move of the chart, under the costs 'priced' (NULL: none): its key, or INFINITY where there is no such move */
+    const struct topt_move_costs *priced;
     double *step;
     int32_t nsteps;
     uint16_t *when; /* by place: the sweep in which it got cheaper last */
     int nplaces;
 };
 
-struct topt_lanes *topt_lanes_create(void)
+struct topt_multi_source *topt_multi_source_create(void)
 {
-    topt_lower_fn *lower[TOPT_LOWERS];
-    struct topt_lanes *l = calloc(1, sizeof *l);
+    topt_relax_fn *lower[TOPT_RELAXATIONS];
+    struct topt_multi_source *l = calloc(1, sizeof *l);
     if (l)
-        l->lower = lower[topt_lanes_lowers(lower) - 1];
+        l->lower = lower[topt_multi_source_relaxations(lower) - 1];
     return l;
 }
 
 static void chart_fini(struct chart *c)
 {
-    free(c->spot);
+    free(c->vertex);
     free(c->place);
     free(c->first);
     free(c->from);
@@ -93,32 +93,32 @@ static void chart_fini(struct chart *c)
     *c = (struct chart){0};
 }
 
-void topt_lanes_drop(struct topt_lanes *l, const struct topt_tariff *t)
+void topt_multi_source_drop(struct topt_multi_source *l, const struct topt_move_costs *t)
 {
     for (int i = 0; i < KEPT; i++)
-        if (l->run[i].tariff == t)
-            l->run[i].tariff = NULL;
+        if (l->run[i].costs == t)
+            l->run[i].costs = NULL;
     if (l->priced == t)
         l->priced = NULL;
 }
 
-void topt_lanes_forget(struct topt_lanes *l)
+void topt_multi_source_forget(struct topt_multi_source *l)
 {
-    for (int g = 0; g <= TOPT_WAY_GROUPS; g++)
+    for (int g = 0; g <= TOPT_STATE_GROUPS; g++)
         for (int d = 0; d <= TOPT_MAX_RANK; d++)
             chart_fini(&l->chart[g][d]);
     for (int i = 0; i < KEPT; i++)
-        l->run[i].tariff = NULL;
+        l->run[i].costs = NULL;
     l->priced = NULL;
 }
 
-void topt_lanes_destroy(struct topt_lanes *l)
+void topt_multi_source_destroy(struct topt_multi_source *l)
 {
     if (!l)
         return;
-    topt_lanes_forget(l);
+    topt_multi_source_forget(l);
     for (int i = 0; i < KEPT; i++)
-        free(l->run[i].way);
+        free(l->run[i].path);
     free(l->step);
     free(l->when);
     free(l);
@@ -128,19 +128,19 @@ void topt_lanes_destroy(struct topt_lanes *l)
  * others are replicated or sums. */
 static int64_t count_layouts(int groups, int dims)
 {
-    int64_t all = 0, ways = 1; /* of k groups in dimensions */
+    int64_t all = 0, paths = 1; /* of k groups in dimensions */
     for (int k = 0; k <= groups; k++) {
-        all += ways << (groups - k);
-        ways = ways * (groups - k) * (dims + k) / (k + 1);
+        all += paths << (groups - k);
+        paths = paths * (groups - k) * (dims + k) / (k + 1);
     }
     return all;
 }
 
 /* Is a run worth while for so many questions? */
-static int suits(const struct topt_way_source *s, int questions)
+static int suits(const struct topt_path_source *s, int questions)
 {
     int64_t n = count_layouts(s->ngroups, s->ndims);
-    return n <= MOST_SPOTS && n <= (int64_t)WORTH * questions;
+    return n <= MOST_VERTICES && n <= (int64_t)WORTH * questions;
 }
 
 /* ---- charts ----------------------------------------------------------------------------------------- */
@@ -148,7 +148,7 @@ static int suits(const struct topt_way_source *s, int questions)
 /* Not by number, which depends on what was asked before. */
 struct ranked {
     int rank;
-    int32_t spot;
+    int32_t vertex;
     uint64_t state;
 };
 
@@ -159,38 +159,38 @@ static int by_rank(const void *a, const void *b)
                               : (x->state > y->state) - (x->state < y->state);
 }
 
-static int rank_of(const struct topt_atlas *a, int32_t spot)
+static int rank_of(const struct topt_layout_graph *a, int32_t vertex)
 {
     int rank = 0;
     for (int g = 0; g < a->ngroups; g++) {
-        int at = topt_way_at(a->spot[spot].state, g);
-        rank -= at == TOPT_WAY_P ? TOPT_WAY_GROUPS + 1 : at == TOPT_WAY_R;
+        int at = topt_state_at(a->vertex[vertex].state, g);
+        rank -= at == TOPT_STATE_P ? TOPT_STATE_GROUPS + 1 : at == TOPT_STATE_R;
     }
     return rank;
 }
 
-static int put_in_order(struct chart *c, const struct topt_atlas *a)
+static int put_in_order(struct chart *c, const struct topt_layout_graph *a)
 {
     struct ranked *r = malloc((size_t)c->n * sizeof *r);
     if (!r)
         return -1;
     for (int i = 0; i < c->n; i++)
-        r[i] = (struct ranked){rank_of(a, i), i, a->spot[i].state};
+        r[i] = (struct ranked){rank_of(a, i), i, a->vertex[i].state};
     qsort(r, (size_t)c->n, sizeof *r, by_rank);
     for (int i = 0; i < c->n; i++) {
-        c->spot[i] = r[i].spot;
-        c->place[r[i].spot] = i;
+        c->vertex[i] = r[i].vertex;
+        c->place[r[i].vertex] = i;
     }
     free(r);
     return 0;
 }
 
 /* Sort the moves by where they lead to: count, then put. */
-static void list_arrivals(struct chart *c, const struct topt_atlas *a)
+static void list_arrivals(struct chart *c, const struct topt_layout_graph *a)
 {
     for (int pass = 0; pass < 2; pass++) {
         for (int32_t p = 0; p < c->n; p++) {
-            struct topt_atlas_moves m = a->spot[c->spot[p]].out;
+            struct topt_move_classes m = a->vertex[c->vertex[p]].out;
             for (int32_t i = m.first; i < m.first + m.n; i++)
                 for (int k = 0; k < a->class[i].narcs; k++) {
                     int32_t to = c->place[a->arc[a->class[i].arc + k]];
@@ -207,17 +207,17 @@ static void list_arrivals(struct chart *c, const struct topt_atlas *a)
     }
 }
 
-static int make_chart(struct chart *c, struct topt_atlas *a)
+static int make_chart(struct chart *c, struct topt_layout_graph *a)
 {
-    if (topt_atlas_list_all(a))
+    if (topt_layout_graph_list_all(a))
         return -1;
-    c->n = a->nspots;
-    c->spot = malloc((size_t)c->n * sizeof *c->spot);
+    c->n = a->nvertices;
+    c->vertex = malloc((size_t)c->n * sizeof *c->vertex);
     c->place = malloc((size_t)c->n * sizeof *c->place);
     c->first = calloc((size_t)c->n + 1, sizeof *c->first);
     c->from = malloc((size_t)a->narcs * sizeof *c->from + 1);
     c->class = malloc((size_t)a->narcs * sizeof *c->class + 1);
-    if (!c->spot || !c->place || !c->first || !c->from || !c->class ||
+    if (!c->vertex || !c->place || !c->first || !c->from || !c->class ||
         put_in_order(c, a)) {
         chart_fini(c);
         return -1;
@@ -228,7 +228,7 @@ static int make_chart(struct chart *c, struct topt_atlas *a)
 
 /* ---- sweeps ----------------------------------------------------------------------------------------- */
 
-static int lower(double *to, const double *way, const struct topt_arrivals *by, int quads)
+static int lower(double *to, const double *path, const struct topt_arcs_in *by, int quads)
 {
     pair best[LANES / 2];
     mask any = {0, 0};
@@ -236,7 +236,7 @@ static int lower(double *to, const double *way, const struct topt_arrivals *by, 
     for (int k = 0; k < pairs; k++)
         best[k] = (pair){to[2 * k], to[2 * k + 1]};
     for (int i = 0; i < by->n; i++) {
-        const double *at = way + (size_t)by->from[i] * 4 * (size_t)quads;
+        const double *at = path + (size_t)by->from[i] * 4 * (size_t)quads;
         if (by->when[by->from[i]] < by->since)
             continue;
         for (int k = 0; k < pairs; k++) {
@@ -256,13 +256,13 @@ static int lower(double *to, const double *way, const struct topt_arrivals *by, 
 #ifdef WIDE
 /* 'quads' is known where this is put: 'best' then is in registers. */
 WIDE static inline __attribute__((always_inline)) int
-lower_quads(double *to, const double *way, const struct topt_arrivals *by, int quads)
+lower_quads(double *to, const double *path, const struct topt_arcs_in *by, int quads)
 {
     __m256d best[LANES / 4], any = _mm256_setzero_pd();
     for (int k = 0; k < quads; k++)
         best[k] = _mm256_loadu_pd(to + 4 * k);
     for (int i = 0; i < by->n; i++) {
-        const double *at = way + (size_t)by->from[i] * 4 * (size_t)quads;
+        const double *at = path + (size_t)by->from[i] * 4 * (size_t)quads;
         if (by->when[by->from[i]] < by->since)
             continue;
         __m256d step = _mm256_set1_pd(by->step[i]);
@@ -278,23 +278,23 @@ lower_quads(double *to, const double *way, const struct topt_arrivals *by, int q
     return _mm256_movemask_pd(any) != 0;
 }
 
-WIDE static int lower_wide(double *to, const double *way, const struct topt_arrivals *by,
+WIDE static int lower_wide(double *to, const double *path, const struct topt_arcs_in *by,
                            int quads)
 {
     switch (quads) {
     case 1:
-        return lower_quads(to, way, by, 1);
+        return lower_quads(to, path, by, 1);
     case 2:
-        return lower_quads(to, way, by, 2);
+        return lower_quads(to, path, by, 2);
     case 3:
-        return lower_quads(to, way, by, 3);
+        return lower_quads(to, path, by, 3);
     default:
-        return lower_quads(to, way, by, 4);
+        return lower_quads(to, path, by, 4);
     }
 }
 #endif
 
-int topt_lanes_lowers(topt_lower_fn *ret[TOPT_LOWERS])
+int topt_multi_source_relaxations(topt_relax_fn *ret[TOPT_RELAXATIONS])
 {
     int n = 0;
     ret[n++] = lower;
@@ -306,7 +306,7 @@ int topt_lanes_lowers(topt_lower_fn *ret[TOPT_LOWERS])
 }
 
 /* Sources got theirs in the first sweep, from which the second one goes on. */
-static void sweep(struct topt_lanes *l, struct run *r)
+static void sweep(struct topt_multi_source *l, struct run *r)
 {
     const struct chart *c = l->on;
     size_t width = 4 * (size_t)r->quads;
@@ -315,9 +315,9 @@ static void sweep(struct topt_lanes *l, struct run *r)
         any = 0;
         for (int p = 0; p < c->n; p++) {
             int32_t i = c->first[p];
-            struct topt_arrivals by = {c->first[p + 1] - i, c->from + i, l->step + i,
-                                       l->when, k - 1};
-            if (!l->lower(r->way + (size_t)p * width, r->way, &by, r->quads))
+            struct topt_arcs_in by = {c->first[p + 1] - i, c->from + i, l->step + i,
+                                      l->when, k - 1};
+            if (!l->lower(r->path + (size_t)p * width, r->path, &by, r->quads))
                 continue;
             l->when[p] = (uint16_t)k;
             any = 1;
@@ -327,11 +327,11 @@ static void sweep(struct topt_lanes *l, struct run *r)
 
 /* ---- runs ------------------------------------------------------------------------------------------- */
 
-/* What all moves take under the tariff. */
-static int set_steps(struct topt_lanes *l)
+/* What all moves take under the costs. */
+static int set_steps(struct topt_multi_source *l)
 {
     const struct chart *c = l->on;
-    if (l->priced == l->tariff)
+    if (l->priced == l->costs)
         return 0;
     l->priced = NULL;
     if (l->nsteps < c->first[c->n]) {
@@ -342,17 +342,17 @@ static int set_steps(struct topt_lanes *l)
             return -1;
     }
     for (int p = 0; p < c->n; p++)
-        topt_tariff_moves(l->tariff, p);
-    if (topt_tariff_failed(l->tariff))
+        topt_move_costs_moves(l->costs, p);
+    if (topt_move_costs_failed(l->costs))
         return -1;
-    const int64_t *key = topt_tariff_keys(l->tariff);
+    const int64_t *key = topt_move_costs_keys(l->costs);
     for (int32_t i = 0; i < c->first[c->n]; i++)
         l->step[i] = key[c->class[i]] == NONE ? INFINITY : (double)key[c->class[i]];
-    l->priced = l->tariff;
+    l->priced = l->costs;
     return 0;
 }
 
-static int places_fit(struct topt_lanes *l, int n)
+static int places_fit(struct topt_multi_source *l, int n)
 {
     if (l->nplaces >= n)
         return 0;
@@ -365,32 +365,32 @@ static int places_fit(struct topt_lanes *l, int n)
 /* Room for a number of keys, none of which is known. */
 static int run_fit(struct run *r, size_t n)
 {
-    if (r->nways < n) {
-        free(r->way);
-        r->way = malloc(n * sizeof *r->way);
-        r->nways = r->way ? n : 0;
+    if (r->npaths < n) {
+        free(r->path);
+        r->path = malloc(n * sizeof *r->path);
+        r->npaths = r->path ? n : 0;
     }
-    for (size_t i = 0; r->way && i < n; i++)
-        r->way[i] = INFINITY;
-    return r->way ? 0 : -1;
+    for (size_t i = 0; r->path && i < n; i++)
+        r->path[i] = INFINITY;
+    return r->path ? 0 : -1;
 }
 
-/* Is one under this tariff? */
-static int has_run(const struct topt_lanes *l, const struct topt_tariff *t)
+/* Is one under this costs? */
+static int has_run(const struct topt_multi_source *l, const struct topt_move_costs *t)
 {
     int has = 0;
     for (int i = 0; i < KEPT; i++)
-        has |= l->run[i].tariff == t;
+        has |= l->run[i].costs == t;
     return has;
 }
 
-/* The run under this tariff that has a source, and in which lane; NULL: none has it. */
-static const struct run *find_run(const struct topt_lanes *l, uint64_t from,
+/* The run under this costs that has a source, and in which lane; NULL: none has it. */
+static const struct run *find_run(const struct topt_multi_source *l, uint64_t from,
                                   int *ret_lane)
 {
     for (int i = 0; i < KEPT; i++) {
         const struct run *r = &l->run[i];
-        for (int k = 0; r->tariff == l->tariff && k < r->n; k++)
+        for (int k = 0; r->costs == l->costs && k < r->n; k++)
             if (r->from[k] == from) {
                 *ret_lane = k;
                 return r;
@@ -400,24 +400,24 @@ static const struct run *find_run(const struct topt_lanes *l, uint64_t from,
 }
 
 /* The sources of questions that have no answer. */
-static int list_sources(struct topt_way_question *const *question, int n,
+static int list_sources(struct topt_path_question *const *question, int n,
                         uint64_t ret[LANES])
 {
     int count = 0;
     for (int i = 0; i < n; i++) {
         uint64_t from = question[i]->source.from;
-        if (!question[i]->way.step && (!count || from != ret[count - 1]))
+        if (!question[i]->path.step && (!count || from != ret[count - 1]))
             ret[count++] = from;
     }
     return count;
 }
 
 /* A run from these takes the place of the oldest. */
-static int make_run(struct topt_lanes *l, struct topt_way_question *const *question,
-                    int n)
+static int make_run(struct topt_multi_source *l,
+                    struct topt_path_question *const *question, int n)
 {
     struct run *r = &l->run[l->next];
-    r->tariff = NULL;
+    r->costs = NULL;
     r->n = list_sources(question, n, r->from);
     r->quads = (r->n + 3) / 4;
     size_t width = 4 * (size_t)r->quads;
@@ -425,12 +425,12 @@ static int make_run(struct topt_lanes *l, struct topt_way_question *const *quest
         return -1;
     memset(l->when, 0, (size_t)l->on->n * sizeof *l->when);
     for (int k = 0; k < r->n; k++) {
-        int32_t place = l->on->place[topt_atlas_number(l->atlas, r->from[k])];
-        r->way[(size_t)place * width + (size_t)k] = 0;
+        int32_t place = l->on->place[topt_layout_graph_number(l->graph, r->from[k])];
+        r->path[(size_t)place * width + (size_t)k] = 0;
         l->when[place] = 1;
     }
     sweep(l, r);
-    r->tariff = l->tariff;
+    r->costs = l->costs;
     l->next = (l->next + 1) % KEPT;
     return 0;
 }
@@ -439,20 +439,20 @@ static int make_run(struct topt_lanes *l, struct topt_way_question *const *quest
 
 static inline double key_at(const struct run *r, int lane, int32_t place)
 {
-    return r->way[(size_t)place * 4 * (size_t)r->quads + (size_t)lane];
+    return r->path[(size_t)place * 4 * (size_t)r->quads + (size_t)lane];
 }
 
-static uint64_t state_at(const struct topt_lanes *l, int32_t place)
+static uint64_t state_at(const struct topt_multi_source *l, int32_t place)
 {
-    return l->atlas->spot[l->on->spot[place]].state;
+    return l->graph->vertex[l->on->vertex[place]].state;
 }
 
-/* The last stop before a place: of equal ways the one whose last stop is cheapest, then first. */
-static int32_t stop_before(const struct topt_lanes *l, const struct run *r, int lane,
-                           int32_t place)
+/* The last stop before a place: of equal paths the one whose last stop is cheapest, then first. */
+static int32_t stop_before(const struct topt_multi_source *l, const struct run *r,
+                           int lane, int32_t place)
 {
     const struct chart *c = l->on;
-    const int64_t *key = topt_tariff_keys(l->tariff);
+    const int64_t *key = topt_move_costs_keys(l->costs);
     double here = key_at(r, lane, place), least = INFINITY;
     int32_t best = NONE;
     for (int32_t i = c->first[place]; i < c->first[place + 1]; i++) {
@@ -467,30 +467,31 @@ static int32_t stop_before(const struct topt_lanes *l, const struct run *r, int 
     return best;
 }
 
-static int answer(const struct topt_lanes *l, const struct run *r, int lane,
-                  struct topt_way_question *q, struct topt_arena *arena)
+static int answer(const struct topt_multi_source *l, const struct run *r, int lane,
+                  struct topt_path_question *q, struct topt_arena *arena)
 {
     int32_t stop[1 << TOPT_KEY_BITS];
-    int32_t place = l->on->place[topt_atlas_number(l->atlas, q->to)];
-    double way = key_at(r, lane, place);
-    if (way >= MOST_KEY)
+    int32_t place = l->on->place[topt_layout_graph_number(l->graph, q->to)];
+    double path = key_at(r, lane, place);
+    if (path >= MOST_KEY)
         return 0;
-    int len = topt_key_moves((int64_t)way);
+    int len = topt_key_moves((int64_t)path);
     for (int i = len; i >= 0; i--) {
-        stop[i] = l->on->spot[place];
+        stop[i] = l->on->vertex[place];
         place = i ? stop_before(l, r, lane, place) : NONE;
     }
-    q->way.ns = (int64_t)way >> TOPT_KEY_BITS;
-    q->way.step = TOPT_NEW(arena, len, struct topt_way_step);
-    if (!q->way.step)
+    q->path.ns = (int64_t)path >> TOPT_KEY_BITS;
+    q->path.step = TOPT_NEW(arena, len, struct topt_path_step);
+    if (!q->path.step)
         return -1;
-    q->way.nsteps = topt_atlas_steps(l->atlas, q->source.size, stop, len, q->way.step);
+    q->path.nsteps =
+        topt_layout_graph_steps(l->graph, q->source.size, stop, len, q->path.step);
     return 0;
 }
 
 /* Those whose sources are known; '*ret_left': how many others there are. */
-static int answer_known(const struct topt_lanes *l,
-                        struct topt_way_question *const *question, int n,
+static int answer_known(const struct topt_multi_source *l,
+                        struct topt_path_question *const *question, int n,
                         struct topt_arena *arena, int *ret_left)
 {
     const struct run *r = NULL;
@@ -498,7 +499,7 @@ static int answer_known(const struct topt_lanes *l,
     *ret_left = 0;
     for (int i = 0; i < n; i++) {
         uint64_t from = question[i]->source.from;
-        if (question[i]->way.step)
+        if (question[i]->path.step)
             continue;
         if (!r || r->from[lane] != from)
             r = find_run(l, from, &lane);
@@ -509,24 +510,26 @@ static int answer_known(const struct topt_lanes *l,
     return 0;
 }
 
-static int begin(struct topt_lanes *l, struct topt_tariff *t, struct topt_atlas *a)
+static int begin(struct topt_multi_source *l, struct topt_move_costs *t,
+                 struct topt_layout_graph *a)
 {
     struct chart *c = &l->chart[a->ngroups][a->ndims];
-    l->tariff = t;
-    l->atlas = a;
+    l->costs = t;
+    l->graph = a;
     l->on = c;
     return c->n ? 0 : make_chart(c, a);
 }
 
-int topt_lanes_answer(struct topt_lanes *l, struct topt_tariff *t,
-                      struct topt_atlas *atlas, struct topt_way_question *const *question,
-                      int n, struct topt_arena *arena)
+int topt_multi_source_answer(struct topt_multi_source *l, struct topt_move_costs *t,
+                             struct topt_layout_graph *graph,
+                             struct topt_path_question *const *question, int n,
+                             struct topt_arena *arena)
 {
-    const struct topt_way_source *s = &question[0]->source;
+    const struct topt_path_source *s = &question[0]->source;
     int left = n;
     if (!suits(s, n) && !has_run(l, t))
         return 0;
-    if (begin(l, t, atlas) || answer_known(l, question, n, arena, &left))
+    if (begin(l, t, graph) || answer_known(l, question, n, arena, &left))
         return -1;
     if (!left || !suits(s, left))
         return 0;

@@ -1,12 +1,12 @@
-/* times.c - what collectives take, remembered.
+/* collective_times.c - what collectives take, remembered.
  *
  * A hardware profile's curve is looked at for each of a few sizes again and again: a table keeps
  * the last answers, of which a later one takes an earlier one's place. */
-#include "times.h"
+#include "collective_times.h"
 
 #include <stdlib.h>
 
-#include "ways.h"
+#include "layout_state.h"
 
 enum { KEPT = 8192 };
 
@@ -16,16 +16,16 @@ struct kept {
     struct topt_time time;
 };
 
-struct topt_times {
+struct topt_collective_times {
     const struct topt_hw *hw;
     int per_node; /* devices of a node */
     struct kept kept[KEPT];
 };
 
-struct topt_times *topt_times_create(const struct topt_hw *hw,
-                                     const struct topt_mesh *mesh)
+struct topt_collective_times *topt_collective_times_create(const struct topt_hw *hw,
+                                                           const struct topt_mesh *mesh)
 {
-    struct topt_times *t = calloc(1, sizeof *t);
+    struct topt_collective_times *t = calloc(1, sizeof *t);
     if (!t)
         return NULL;
     t->hw = hw;
@@ -33,13 +33,14 @@ struct topt_times *topt_times_create(const struct topt_hw *hw,
     return t;
 }
 
-void topt_times_destroy(struct topt_times *t)
+void topt_collective_times_destroy(struct topt_collective_times *t)
 {
     free(t);
 }
 
-struct topt_time topt_times_of(struct topt_times *t, enum topt_collective c, int nodes,
-                               int per_node, int64_t bytes)
+struct topt_time topt_collective_times_of(struct topt_collective_times *t,
+                                          enum topt_collective c, int nodes, int per_node,
+                                          int64_t bytes)
 {
     uint32_t across = (uint32_t)nodes << 16 | (uint32_t)per_node;
     uint64_t h = topt_mix((uint64_t)bytes, (uint64_t)across << 8 | (uint64_t)c);

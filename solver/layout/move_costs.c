@@ -1,15 +1,15 @@
-/* tariff.c - what moves cost between the layouts of one tensor.
+/* move_costs.c - what moves cost between the layouts of one tensor.
  *
  * A move's time depends on its collective, on how many nodes and devices its groups span, and on
  * the bytes of a block: few numbers of bytes come up, so each has a row of all times, filled
  * when one is asked for. */
-#include "tariff.h"
+#include "move_costs.h"
 
 #include <stdlib.h>
 
 enum {
-    SETS = 1 << TOPT_WAY_GROUPS,
-    NONE = TOPT_ATLAS_NONE,
+    SETS = 1 << TOPT_STATE_GROUPS,
+    NONE = TOPT_GRAPH_NONE,
     KINDS = TOPT_MOVE_ALL_REDUCE + 1
 };
 
@@ -20,12 +20,12 @@ struct block {
     uint32_t whole; /* dimensions whose parts are equal, as bits */
 };
 
-struct topt_tariff {
-    struct topt_times *times;
+struct topt_move_costs {
+    struct topt_collective_times *times;
 
     /* the source, and what follows from it by set of groups */
-    struct topt_way_source source;
-    struct topt_atlas *atlas; /* NULL: none yet */
+    struct topt_path_source source;
+    struct topt_layout_graph *graph; /* NULL: none yet */
     uint32_t stamp;
     int nacross;
     uint32_t across[SETS];             /* nodes << 16 | devices of each */
@@ -44,15 +44,15 @@ struct topt_tariff {
 
     int64_t *key;   /* by class of moves */
     uint32_t *have; /* stamp, by layout: moves from it have their keys */
-    int nkeys, nspots;
+    int nkeys, nvertices;
     int failed; /* memory was short */
 };
 
 /* ---- what follows from a source -------------------------------------------------------------- */
 
-static void set_across(struct topt_tariff *t)
+static void set_across(struct topt_move_costs *t)
 {
-    const struct topt_way_source *s = &t->source;
+    const struct topt_path_source *s = &t->source;
     t->across[0] = 1u << 16 | 1;
     t->across_of[0] = 0;
     t->nacross = 1;
@@ -71,9 +71,9 @@ static void set_across(struct topt_tariff *t)
 }
 
 /* Ceilings nest, so the order of groups does not matter. */
-static void set_parts(struct topt_tariff *t)
+static void set_parts(struct topt_move_costs *t)
 {
-    const struct topt_way_source *s = &t->source;
+    const struct topt_path_source *s = &t->source;
     int64_t split[SETS] = {1};
     for (uint32_t set = 0; set < 1u << s->ngroups; set++) {
         if (set)
@@ -92,22 +92,22 @@ static void set_parts(struct topt_tariff *t)
 }
 
 /* Bytes of the largest block. */
-static int64_t block_bytes(const struct topt_tariff *t, uint64_t shape)
+static int64_t block_bytes(const struct topt_move_costs *t, uint64_t shape)
 {
     int64_t parts = 1;
     uint32_t even = 0;
     for (int d = 0; d < t->source.ndims; d++) {
         if (t->source.count[d])
-            parts *= t->part[d][topt_atlas_set(shape, d)];
+            parts *= t->part[d][topt_layout_graph_set(shape, d)];
         else
-            even |= topt_atlas_set(shape, d);
+            even |= topt_layout_graph_set(shape, d);
     }
     return parts * t->rest[even];
 }
 
 /* ---- rows of times ----------------------------------------------------------------------------- */
 
-static int32_t *row_slot(const struct topt_tariff *t, int64_t bytes)
+static int32_t *row_slot(const struct topt_move_costs *t, int64_t bytes)
 {
     uint32_t mask = (uint32_t)t->nslots - 1;
     uint32_t h = (uint32_t)(topt_mix(0, (uint64_t)bytes) >> 32) & mask;
@@ -116,7 +116,7 @@ static int32_t *row_slot(const struct topt_tariff *t, int64_t bytes)
     return &t->slot[h];
 }
 
-static int rows_grow(struct topt_tariff *t)
+static int rows_grow(struct topt_move_costs *t)
 {
     int cap = 2 * t->nrows + 64;
     int64_t *row = realloc(t->row, (size_t)cap * (size_t)t->width * sizeof *row);
@@ -127,7 +127,7 @@ static int rows_grow(struct topt_tariff *t)
     return 0;
 }
 
-static int slots_grow(struct topt_tariff *t)
+static int slots_grow(struct topt_move_costs *t)
 {
     int n = t->nslots ? 2 * t->nslots : 256;
     int32_t *slot = realloc(t->slot, (size_t)n * sizeof *slot);
@@ -141,7 +141,7 @@ static int slots_grow(struct topt_tariff *t)
     return 0;
 }
 
-static void rows_clear(struct topt_tariff *t)
+static void rows_clear(struct topt_move_costs *t)
 {
     t->nrows = 0;
     t->width = 1 + KINDS * t->nacross;
@@ -150,7 +150,7 @@ static void rows_clear(struct topt_tariff *t)
 }
 
 /* The row of so many bytes; 0 where memory is short. */
-static int row_of(struct topt_tariff *t, int64_t bytes)
+static int row_of(struct topt_move_costs *t, int64_t bytes)
 {
     if ((2 * t->nrows >= t->nslots && slots_grow(t)) ||
         ((t->nrows + 1) * t->width > t->row_cap && rows_grow(t))) {
@@ -170,9 +170,9 @@ static int row_of(struct topt_tariff *t, int64_t bytes)
 
 /* ---- keys ---------------------------------------------------------------------------------------- */
 
-static int blocks_fit(struct topt_tariff *t)
+static int blocks_fit(struct topt_move_costs *t)
 {
-    size_t n = (size_t)t->atlas->shape_cap, old = (size_t)t->nblocks;
+    size_t n = (size_t)t->graph->shape_cap, old = (size_t)t->nblocks;
     struct block *block = realloc(t->block, n * sizeof *block);
     if (!block)
         return -1;
@@ -182,27 +182,29 @@ static int blocks_fit(struct topt_tariff *t)
     return 0;
 }
 
-int32_t topt_tariff_row(struct topt_tariff *t, uint64_t shape, uint32_t *ret_whole)
+int32_t topt_move_costs_row(struct topt_move_costs *t, uint64_t shape,
+                            uint32_t *ret_whole)
 {
     *ret_whole = 0;
     for (int d = 0; d < t->source.ndims; d++)
-        *ret_whole |= t->whole[topt_atlas_set(shape, d)] & 1u << d;
+        *ret_whole |= t->whole[topt_layout_graph_set(shape, d)] & 1u << d;
     return row_of(t, block_bytes(t, shape));
 }
 
 /* The key of one move. */
-static int64_t price(struct topt_tariff *t, enum topt_move_kind kind, uint32_t groups,
+static int64_t price(struct topt_move_costs *t, enum topt_move_kind kind, uint32_t groups,
                      int64_t bytes)
 {
     uint32_t across = t->across[t->across_of[groups]];
-    int64_t ns = topt_times_of(t->times, topt_move_collective(kind), (int)(across >> 16),
-                               (int)(across & 0xffff), bytes)
-                     .ns;
+    int64_t ns =
+        topt_collective_times_of(t->times, topt_move_collective(kind),
+                                 (int)(across >> 16), (int)(across & 0xffff), bytes)
+            .ns;
     return ns < TOPT_KEY_FAR >> TOPT_KEY_BITS ? (ns << TOPT_KEY_BITS) + 1 : TOPT_KEY_FAR;
 }
 
-int64_t topt_tariff_row_key(struct topt_tariff *t, int32_t number,
-                            enum topt_move_kind kind, uint32_t groups)
+int64_t topt_move_costs_row_key(struct topt_move_costs *t, int32_t number,
+                                enum topt_move_kind kind, uint32_t groups)
 {
     int64_t *row = &t->row[(size_t)number * (size_t)t->width];
     int64_t *key = &row[1 + (int)kind * t->nacross + t->across_of[groups]];
@@ -212,7 +214,7 @@ int64_t topt_tariff_row_key(struct topt_tariff *t, int32_t number,
 }
 
 /* What is known of a shape of blocks, which may be new to this source. */
-static const struct block *block_of(struct topt_tariff *t, int32_t shape)
+static const struct block *block_of(struct topt_move_costs *t, int32_t shape)
 {
     if (shape >= t->nblocks && blocks_fit(t)) {
         t->failed = 1;
@@ -221,81 +223,83 @@ static const struct block *block_of(struct topt_tariff *t, int32_t shape)
     struct block *b = &t->block[shape];
     if (b->stamp != t->stamp) {
         b->stamp = t->stamp;
-        b->row = topt_tariff_row(t, t->atlas->shape[shape], &b->whole);
+        b->row = topt_move_costs_row(t, t->graph->shape[shape], &b->whole);
     }
     return t->failed ? NULL : b;
 }
 
-static int64_t key_of(struct topt_tariff *t, const struct topt_atlas_class *c)
+static int64_t key_of(struct topt_move_costs *t, const struct topt_move_class *c)
 {
     if (c->kind == TOPT_MOVE_SLICE)
         return 1;
     const struct block *b = block_of(t, c->shape);
     if (!b || (c->kind == TOPT_MOVE_PERMUTE && !(b->whole >> c->dim & 1)))
         return NONE;
-    uint32_t groups = c->between ? topt_atlas_groups(c, t->source.size) : c->groups;
-    return topt_tariff_row_key(t, b->row, (enum topt_move_kind)c->kind, groups);
+    uint32_t groups =
+        c->between ? topt_layout_graph_groups(c, t->source.size) : c->groups;
+    return topt_move_costs_row_key(t, b->row, (enum topt_move_kind)c->kind, groups);
 }
 
-static int keys_fit(struct topt_tariff *t)
+static int keys_fit(struct topt_move_costs *t)
 {
-    int64_t *key = realloc(t->key, (size_t)t->atlas->class_cap * sizeof *key);
+    int64_t *key = realloc(t->key, (size_t)t->graph->class_cap * sizeof *key);
     if (!key)
         return -1;
     t->key = key;
-    t->nkeys = t->atlas->class_cap;
+    t->nkeys = t->graph->class_cap;
     return 0;
 }
 
-static int spots_fit(struct topt_tariff *t)
+static int vertices_fit(struct topt_move_costs *t)
 {
-    size_t n = (size_t)t->atlas->spot_cap, old = (size_t)t->nspots;
+    size_t n = (size_t)t->graph->vertex_cap, old = (size_t)t->nvertices;
     uint32_t *have = realloc(t->have, n * sizeof *have);
     if (!have)
         return -1;
     memset(have + old, 0, (n - old) * sizeof *have);
     t->have = have;
-    t->nspots = (int)n;
+    t->nvertices = (int)n;
     return 0;
 }
 
-static void set_keys(struct topt_tariff *t, int32_t spot)
+static void set_keys(struct topt_move_costs *t, int32_t vertex)
 {
-    struct topt_atlas *a = t->atlas;
-    if (topt_atlas_list_out(a, spot) || (t->nkeys < a->nclasses && keys_fit(t)) ||
-        (t->nspots < a->nspots && spots_fit(t))) {
+    struct topt_layout_graph *a = t->graph;
+    if (topt_layout_graph_list_out(a, vertex) ||
+        (t->nkeys < a->nclasses && keys_fit(t)) ||
+        (t->nvertices < a->nvertices && vertices_fit(t))) {
         t->failed = 1;
         return;
     }
-    struct topt_atlas_moves m = a->spot[spot].out;
+    struct topt_move_classes m = a->vertex[vertex].out;
     for (int32_t i = m.first; i < m.first + m.n; i++)
         t->key[i] = key_of(t, &a->class[i]);
-    t->have[spot] = t->stamp;
+    t->have[vertex] = t->stamp;
 }
 
-struct topt_atlas_moves topt_tariff_moves(struct topt_tariff *t, int32_t spot)
+struct topt_move_classes topt_move_costs_moves(struct topt_move_costs *t, int32_t vertex)
 {
-    if (spot >= t->nspots || t->have[spot] != t->stamp)
-        set_keys(t, spot);
-    return t->failed ? (struct topt_atlas_moves){0, 0} : t->atlas->spot[spot].out;
+    if (vertex >= t->nvertices || t->have[vertex] != t->stamp)
+        set_keys(t, vertex);
+    return t->failed ? (struct topt_move_classes){0, 0} : t->graph->vertex[vertex].out;
 }
 
-const int64_t *topt_tariff_keys(const struct topt_tariff *t)
+const int64_t *topt_move_costs_keys(const struct topt_move_costs *t)
 {
     return t->key;
 }
 
 /* ---- one after the other ---------------------------------------------------------------------------- */
 
-struct topt_tariff *topt_tariff_create(struct topt_times *times)
+struct topt_move_costs *topt_move_costs_create(struct topt_collective_times *times)
 {
-    struct topt_tariff *t = calloc(1, sizeof *t);
+    struct topt_move_costs *t = calloc(1, sizeof *t);
     if (t)
         t->times = times;
     return t;
 }
 
-void topt_tariff_destroy(struct topt_tariff *t)
+void topt_move_costs_destroy(struct topt_move_costs *t)
 {
     if (!t)
         return;
@@ -307,36 +311,38 @@ void topt_tariff_destroy(struct topt_tariff *t)
     free(t);
 }
 
-int topt_tariff_is(const struct topt_tariff *t, const struct topt_way_source *source)
+int topt_move_costs_is(const struct topt_move_costs *t,
+                       const struct topt_path_source *source)
 {
-    return t->atlas && !t->failed && topt_way_alike(&t->source, source);
+    return t->graph && !t->failed && topt_path_same_costs(&t->source, source);
 }
 
-void topt_tariff_end(struct topt_tariff *t)
+void topt_move_costs_end(struct topt_move_costs *t)
 {
-    t->atlas = NULL;
+    t->graph = NULL;
 }
 
-void topt_tariff_begin(struct topt_tariff *t, const struct topt_way_source *source,
-                       struct topt_atlas *atlas)
+void topt_move_costs_begin(struct topt_move_costs *t,
+                           const struct topt_path_source *source,
+                           struct topt_layout_graph *graph)
 {
     if (++t->stamp == 0) { /* as many as there are numbers */
         free(t->block);
         free(t->have);
         t->block = NULL;
         t->have = NULL;
-        t->nblocks = t->nspots = 0;
+        t->nblocks = t->nvertices = 0;
         t->stamp = 1;
     }
     t->source = *source;
-    t->atlas = atlas;
+    t->graph = graph;
     t->failed = 0;
     set_across(t);
     set_parts(t);
     rows_clear(t);
 }
 
-int topt_tariff_failed(const struct topt_tariff *t)
+int topt_move_costs_failed(const struct topt_move_costs *t)
 {
     return t->failed;
 }

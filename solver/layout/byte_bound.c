@@ -1,4 +1,4 @@
-/* floor.c - what moving a tensor between two layouts takes at least.
+/* byte_bound.c - what moving a tensor between two layouts takes at least.
  *
  * Whatever the way is, what a device (a node) is to have and does not have must come to it, and
  * where partial sums end, all contributions to an element must meet.  Counted in bytes that

@@ -1,10 +1,10 @@
-/* orbit.c - what moves between layouts take at least, whatever their axes are called.
+/* symmetry_bound.c - what moves between layouts take at least, whatever their axes are called.
  *
  * Forget which of alike axes does what: the axes of a dimension become a word whose letters are kinds of axes, outermost
  * first, and of sums and copies only numbers are left.  A collective becomes a step between such orbits, which takes as
  * long, since that follows from how many axes of each kind it varies along and how large blocks are.  So the
- * shortest path between orbits is no longer than the cheapest way between any two of their layouts (an
- * abstraction that keeps every way: Holte, Mkadmi, Zimmer and MacDonald, Speeding up problem solving by abstraction, 1996),
+ * shortest path between orbits is no longer than the cheapest path between any two of their layouts (an
+ * abstraction that keeps every path: Holte, Mkadmi, Zimmer and MacDonald, Speeding up problem solving by abstraction, 1996),
  * and there are few of them. */
 #include "topt_orbits.h"
 
@@ -452,7 +452,7 @@ static int list_steps(struct topt_orbits *o)
 
 static int leave(struct topt_orbits *o, int64_t *far, struct topt_heap_entry e)
 {
-    for (int i = o->first[e.spot]; i < o->first[e.spot + 1]; i++) {
+    for (int i = o->first[e.vertex]; i < o->first[e.vertex + 1]; i++) {
         const struct arc *a = &o->arc[i];
         if (e.key + a->ns >= far[a->to])
             continue;
@@ -473,7 +473,7 @@ static int find_far(struct topt_orbits *o, int from, int64_t *far)
         return -1;
     while (o->heap.n) {
         struct topt_heap_entry e = topt_heap_pop(&o->heap);
-        if (e.key == far[e.spot] && leave(o, far, e))
+        if (e.key == far[e.vertex] && leave(o, far, e))
             return -1;
     }
     return 0;
