@@ -58,7 +58,7 @@ const struct topt_plan_doc *topt_train_plan(const struct topt_train *t)
     return t->plan;
 }
 
-/* ---- the model ------------------------------------------------------------------------------ */
+/* ---- the model --------------------------------------------------------------------- */
 
 int topt_train_apply(struct topt_train *t, const char *kind, const char *name,
                      int ninputs, const int *inputs, const struct topt_attrs *attrs)
@@ -99,7 +99,7 @@ int topt_train_loss(struct topt_train *t, int logits)
     return topt_train_apply(t, "cross_entropy", "loss", 1, &logits, NULL);
 }
 
-/* ---- the strategy --------------------------------------------------------------------------- */
+/* ---- the strategy ------------------------------------------------------------------ */
 
 /* On rank 0: the plan as text. */
 static int search(const struct topt_train *t, const struct topt_request *r, char **ret,
@@ -165,7 +165,7 @@ int topt_train_find_strategy(struct topt_train *t, const char *hw,
     return rc;
 }
 
-/* ---- running -------------------------------------------------------------------------------- */
+/* ---- running ----------------------------------------------------------------------- */
 
 int topt_train_build(struct topt_train *t, const char *data, double lr, uint64_t seed,
                      struct topt_error *err)

@@ -1,5 +1,5 @@
 /* devices.c - which device a rank computes on, and how the devices talk. */
-#include "cli.h"
+#include "devices.h"
 #include "comm_staged.h"
 #include "topt_near.h"
 #include "topt_module.h"

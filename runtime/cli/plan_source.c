@@ -1,10 +1,10 @@
-/* plan_source.c - where `topt run` gets its plan: a file, or a plan's id that toptd knows.
+/* plan_source.c - where `topt run` gets its plan: a file, or a plan's id that toptd
+ * knows.
  *
- * Only rank 0 touches either; the others get the document's bytes from it, so a job needs
- * neither a shared disk nor a server that stands a thousand questions at once. */
-#include "cli.h"
+ * Only rank 0 touches either; the others get the document's bytes from it, so a job
+ * needs neither a shared disk nor a server that stands a thousand questions at once. */
+#include "plan_source.h"
 #include "topt_json.h"
-#include "topt_plan.h"
 #include "topt_text.h"
 
 #include <ctype.h>

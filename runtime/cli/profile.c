@@ -1,6 +1,7 @@
 /* profile.c - `topt profile`: measure this machine's ranks as a hardware profile. */
 #include "profile.h"
 #include "cli.h"
+#include "rank.h"
 #include "topt_json.h"
 #include "topt_options.h"
 #include "topt_text.h"

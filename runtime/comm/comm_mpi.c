@@ -1,8 +1,8 @@
 /* comm_mpi.c - the communicator over MPI.
  *
- * Groups are sub-communicators, split once per set of axes and kept.  Errors are returned
- * (MPI_ERRORS_RETURN) and every return is looked at.  Counts are 32-bit in MPI 3, so a call
- * above that is refused rather than wrapped. */
+ * Groups are sub-communicators, split once per set of axes and kept.  Errors are
+ * returned (MPI_ERRORS_RETURN) and every return is looked at.  Counts are 32-bit in
+ * MPI 3, so a call above that is refused rather than wrapped. */
 #include "comm_mpi.h"
 
 #include <limits.h>

@@ -1,9 +1,10 @@
 /* comm_socket.c - processes that find each other at an address, without MPI.
  *
- * A star: rank 0 listens, the others connect and say who they are.  In a collective each rank
- * sends rank 0 its call and its data, rank 0 works out everybody's result and sends it back.
- * That is slow and simple; it is for the small messages beside a device's own communicator
- * (ids, losses, failures), and for runs of a few ranks where there is no MPI. */
+ * A star: rank 0 listens, the others connect and say who they are.  In a collective
+ * each rank sends rank 0 its call and its data, rank 0 works out everybody's result
+ * and sends it back.  That is slow and simple; it is for the small messages beside a
+ * device's own communicator (ids, losses, failures), and for runs of a few ranks where
+ * there is no MPI. */
 #include "topt_comm.h"
 
 #include <errno.h>
@@ -46,7 +47,7 @@ static struct star *star_of(struct topt_comm *c)
     return c->impl;
 }
 
-/* ---- bytes -------------------------------------------------------------------------------- */
+/* ---- bytes ------------------------------------------------------------------------- */
 
 static int put(int fd, const void *data, int64_t bytes, struct topt_error *err)
 {
@@ -116,7 +117,7 @@ static int socket_broadcast(struct topt_comm *c, void *data, int64_t bytes,
     return 0;
 }
 
-/* ---- collectives ----------------------------------------------------------------------------- */
+/* ---- collectives ------------------------------------------------------------------- */
 
 static void fold(void *into, const void *x, int64_t i, enum topt_comm_number t, int max)
 {
@@ -383,7 +384,7 @@ static void socket_destroy(struct topt_comm *c)
     free(s);
 }
 
-/* ---- finding each other ------------------------------------------------------------------------ */
+/* ---- finding each other ------------------------------------------------------------ */
 
 static int number_from(const char *name, int least, int most, int *ret,
                        struct topt_error *err)

@@ -1,7 +1,7 @@
 /* comm_staged.c - collectives between devices by way of the hosts' memory.
  *
- * Two buffers of the host, grown on demand, in memory that the device copies fastest.  bf16 is
- * added up in f32, since hosts' communicators have no sum of it. */
+ * Two buffers of the host, grown on demand, in memory that the device copies fastest.
+ * bf16 is added up in f32, since hosts' communicators have no sum of it. */
 #include "comm_staged.h"
 #include "number.h"
 

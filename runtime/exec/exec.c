@@ -1,10 +1,11 @@
 /* exec.c - runs a program: one function for each kind of instruction.
  *
- * All ranks execute the same list in the same order; what differs is the local box of each
- * buffer.  Nothing here knows operators: a KERNEL is handed to the device with its local
- * extents, a LOAD to the feed. */
-#include "exec.h"
+ * All ranks execute the same list in the same order; what differs is the local box of
+ * each buffer.  Nothing here knows operators: a KERNEL is handed to the device with
+ * its local extents, a LOAD to the feed. */
 #include "exchange.h"
+#include "init.h"
+#include "memory.h"
 #include "number.h"
 
 #include <math.h>
@@ -196,7 +197,8 @@ static int do_add(struct topt_session *s, const struct topt_instr *i,
                             topt_buffer_elements(s, i->b), err);
 }
 
-/* Ranks that hold copies of the same tokens: only the one at 0 along each such axis counts. */
+/* Ranks that hold copies of the same tokens: only the one at 0 along each such axis
+ * counts. */
 static int counts_loss(const struct topt_session *s, const struct topt_layout *l)
 {
     for (int a = 0; a < s->p->mesh.naxes; a++)

@@ -1,8 +1,11 @@
-/* feed_table.c - samples that stand in a table of numbers: idx files (as of MNIST) and csv.
+/* feed_table.c - samples that stand in a table of numbers: idx files (as of MNIST) and
+ * csv.
  *
- * A row has the features of a sample and its answers: a class for a loss over classes, else
- * targets.  The row of a sample is drawn by (seed, step, place in the batch). */
-#include "feed.h"
+ * A row has the features of a sample and its answers: a class for a loss over classes,
+ * else targets.  The row of a sample is drawn by (seed, step, place in the batch). */
+#include "feed_file.h"
+#include "feed_model.h"
+#include "feed_table.h"
 #include "random.h"
 #include "topt_text.h"
 
@@ -102,9 +105,10 @@ static struct topt_feed table_feed(struct table *t, const char *kind, uint64_t d
                               .digest = digest};
 }
 
-/* ---- idx ----------------------------------------------------------------------------------- */
+/* ---- idx --------------------------------------------------------------------------- */
 
-/* Two zero bytes, the type (8: bytes), the number of dimensions, their big-endian extents. */
+/* Two zero bytes, the type (8: bytes), the number of dimensions, their big-endian
+ * extents. */
 int topt_feed_is_idx(const char *bytes, size_t len)
 {
     return len >= 4 && !bytes[0] && !bytes[1] && bytes[2] >= 8 && bytes[2] <= 14 &&
@@ -230,10 +234,10 @@ out:
     return rc;
 }
 
-/* ---- csv ----------------------------------------------------------------------------------- */
+/* ---- csv --------------------------------------------------------------------------- */
 
-/* One line's numbers into 'ret' (at most 'n').  Returns how many fields there are, or -1 with
- * the number of the first that is no number in 'ret_bad'. */
+/* One line's numbers into 'ret' (at most 'n').  Returns how many fields there are, or
+ * -1 with the number of the first that is no number in 'ret_bad'. */
 static int64_t parse_line(const char *s, const char *end, double *ret, int64_t n,
                           int64_t *ret_bad)
 {

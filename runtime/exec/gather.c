@@ -1,5 +1,5 @@
 /* gather.c - a whole tensor on rank 0, for gradients that people and tests compare. */
-#include "exec.h"
+#include "memory.h"
 #include "host.h"
 #include "number.h"
 

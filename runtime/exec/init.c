@@ -1,9 +1,10 @@
 /* init.c - parameters before the first step.
  *
- * Element i of a whole tensor is a function of (seed, operator, operand, i); each rank fills
- * the elements of its box, so that every plan starts from the same weights and no rank ever
- * holds a whole tensor. */
-#include "exec.h"
+ * Element i of a whole tensor is a function of (seed, operator, operand, i); each rank
+ * fills the elements of its box, so that every plan starts from the same weights and
+ * no rank ever holds a whole tensor. */
+#include "init.h"
+#include "memory.h"
 #include "number.h"
 #include "random.h"
 
@@ -56,8 +57,8 @@ static struct init_value value_of(const struct topt_session *s,
     return v;
 }
 
-/* Rows of the last dimension: 'row' is the number of a local row; returns the global number
- * of its first element. */
+/* Rows of the last dimension: 'row' is the number of a local row; returns the global
+ * number of its first element. */
 static int64_t row_start(const struct topt_shape *s, const struct topt_box *box,
                          int64_t row)
 {

@@ -35,9 +35,10 @@ static struct heads heads_of(const struct topt_kernel_call *c)
                           .rope = a->rope_theta > 0 ? a : NULL};
 }
 
-/* dst = rows [first, first + n) rotated by their positions; sign -1 turns back.  May be in
- * place.  Without rotation: a plain copy.  Along a pair's rows the angle grows by a constant,
- * so cosine and sine are stepped instead of called (in double: off by n * 1e-16). */
+/* dst = rows [first, first + n) rotated by their positions; sign -1 turns back.  May
+ * be in place.  Without rotation: a plain copy.  Along a pair's rows the angle grows
+ * by a constant, so cosine and sine are stepped instead of called (in double: off by n
+ * * 1e-16). */
 static void rotate(const struct heads *h, real *dst, int64_t ldd, const real *src,
                    int64_t lds, int64_t first, int64_t n, double sign)
 {
@@ -173,7 +174,8 @@ static void head_probabilities(const struct heads *h, const real *rq, const real
     }
 }
 
-/* dp becomes the gradient of the unscaled scores: scale p (dp - sum of p dp in the row). */
+/* dp becomes the gradient of the unscaled scores: scale p (dp - sum of p dp in the
+ * row). */
 static void softmax_rows_bwd(const struct heads *h, const real *p, real *dp)
 {
     for (int64_t i = 0; i < h->s; i++) {

@@ -1,8 +1,9 @@
 /* curves.c - times of the collectives, by geometry of group and by size.
  *
- * Measured as training runs them: through topt_exchange, packing included, with all groups of
- * the mesh at work at once, a few calls back to back, since a barrier between calls would be
- * measured too.  A sample is the slowest rank's; a point is the median of its samples. */
+ * Measured as training runs them: through topt_exchange, packing included, with all
+ * groups of the mesh at work at once, a few calls back to back, since a barrier
+ * between calls would be measured too.  A sample is the slowest rank's; a point is the
+ * median of its samples. */
 #include "exchange.h"
 #include "profile.h"
 
@@ -73,8 +74,9 @@ static int choose_move(struct probe *p, enum topt_collective kind, uint32_t axes
     return kind != TOPT_PERMUTE || __builtin_popcount(axes) > 1;
 }
 
-/* A tensor of f32 whose collective is priced as 'bytes': all-gather, reduce-scatter and
- * all-reduce by the whole, the others by what one device holds.  Returns its real size. */
+/* A tensor of f32 whose collective is priced as 'bytes': all-gather, reduce-scatter
+ * and all-reduce by the whole, the others by what one device holds.  Returns its real
+ * size. */
 static int64_t choose_shape(struct probe *p, enum topt_collective kind, int group,
                             int64_t bytes)
 {

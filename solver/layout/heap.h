@@ -10,7 +10,7 @@
 
 struct topt_heap_entry {
     int64_t key;
-    int32_t spot;
+    int32_t vertex;
 };
 
 /* Begins as zeros. */
@@ -20,7 +20,7 @@ struct topt_heap {
 };
 
 /* -1 where memory is short. */
-static inline int topt_heap_push(struct topt_heap *h, int64_t key, int32_t spot)
+static inline int topt_heap_push(struct topt_heap *h, int64_t key, int32_t vertex)
 {
     if (h->n == h->cap) {
         int cap = h->cap ? 2 * h->cap : 256;
@@ -33,7 +33,7 @@ static inline int topt_heap_push(struct topt_heap *h, int64_t key, int32_t spot)
     int i = h->n++;
     for (; i > 0 && key < h->at[(i - 1) / 4].key; i = (i - 1) / 4)
         h->at[i] = h->at[(i - 1) / 4];
-    h->at[i] = (struct topt_heap_entry){key, spot};
+    h->at[i] = (struct topt_heap_entry){key, vertex};
     return 0;
 }
 

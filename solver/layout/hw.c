@@ -26,7 +26,6 @@
  * rounded up once: the same on every machine with IEEE arithmetic. */
 #include "topt_hw.h"
 #include "hw_impl.h"
-#include "topt_near.h"
 #include "topt_json.h"
 
 #include <math.h>
@@ -568,16 +567,6 @@ struct topt_hw *topt_hw_from_json(const json_t *doc, struct topt_error *err)
         return NULL;
     }
     return hw;
-}
-
-void topt_hw_refuse_name(const char *name, enum topt_err code, struct topt_error *err)
-{
-    struct topt_near near = {.name = name};
-    char meant[TOPT_NEAR_WORDS];
-    for (const char *const *known = topt_hw_shipped(); *known; known++)
-        topt_near_try(&near, *known);
-    topt_fail(err, code, "unknown hardware '%.80s'%s ('topt hw list' names all)", name,
-              topt_near_words(&near, meant));
 }
 
 static json_t *load_document(const char *name, struct topt_error *err)

@@ -156,7 +156,7 @@ int topt_router_seek(struct topt_router *r, const struct topt_shape *s, int elem
                      const struct topt_layout *from, const struct topt_layout *to,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
-/* What any way takes at least, by what has to travel: no way is looked for (floor.c).  Read only
+/* What any way takes at least, by what has to travel: no way is looked for (byte_bound.c).  Read only
  * once made; borrows nothing.  NULL: no memory. */
 struct topt_floors;
 struct topt_floors *topt_floors_create(const struct topt_hw *hw,

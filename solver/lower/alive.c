@@ -1,7 +1,8 @@
 /* alive.c - the sink that follows how many bytes fragments make alive.
  *
- * A piece of a program changes what is alive by a number of bytes, and on the way there rises by
- * some: whatever is alive around it.  So the peak of a program follows from its pieces. */
+ * A piece of a program changes what is alive by a number of bytes, and on the way
+ * there rises by some: whatever is alive around it.  So the peak of a program follows
+ * from its pieces. */
 #include "alive.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* graph.c - building a model operator by operator, checking shapes at each step.
  *
- * Operators are appended in an order of execution, so every input exists before its user and
- * no cycle can arise. */
+ * Operators are appended in an order of execution, so every input exists before its
+ * user and no cycle can arise. */
 #include "model_impl.h"
 
 #include <stdlib.h>
@@ -159,8 +159,8 @@ static int is_work(const struct topt_op *op, int o)
     return op->operand[o].role == TOPT_WORK_FWD || op->operand[o].role == TOPT_WORK_BWD;
 }
 
-/* Times that one operand which a step reads or writes has a dimension (scores have it twice); 1 of what a loop goes
- * over. */
+/* Times that one operand which a step reads or writes has a dimension (scores have it
+ * twice); 1 of what a loop goes over. */
 static int times_in(const struct topt_op *op, const struct topt_step *step, int d)
 {
     uint32_t touched = step->reads | step->writes;
@@ -186,8 +186,8 @@ static double widest(const struct topt_op *op, int d)
     return (double)most;
 }
 
-/* Floating-point operations must stay far from 2^63: what a kernel goes over does, the space of all that it
- * reads and writes. */
+/* Floating-point operations must stay far from 2^63: what a kernel goes over does, the
+ * space of all that it reads and writes. */
 static int check_volume(const struct topt_op *op, const struct topt_step *list,
                         struct topt_error *err)
 {
@@ -255,9 +255,10 @@ static int append_output(struct topt_model *m, struct topt_op *op)
     return m->ntensors++;
 }
 
-/* ---- names ----------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------- */
 
-/* Operators by name: open addressing, at most half full, 1 + the operator in each slot. */
+/* Operators by name: open addressing, at most half full, 1 + the operator in each
+ * slot. */
 static uint32_t slot_of(const struct topt_model *m, const char *name)
 {
     uint32_t h = 2166136261u; /* FNV-1a */
@@ -492,8 +493,8 @@ static int gives_parameter(const struct topt_op *op)
     return param && !data;
 }
 
-/* Does backward keep this operand of its own?  A tensor counts with the first that needs it,
- * a parameter's copy with nobody. */
+/* Does backward keep this operand of its own?  A tensor counts with the first that
+ * needs it, a parameter's copy with nobody. */
 static int keeps(const struct topt_model *m, const struct topt_op *op, int o, char *seen)
 {
     const struct topt_operand *x = &op->operand[o];

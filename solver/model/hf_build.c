@@ -1,10 +1,11 @@
 /* hf_build.c - the operators of a transformer that a Hugging Face config describes.
  *
- * Fused projections: the query, key and value projections are one linear whose outputs are
- * counted in key-value heads of (q + 2) * head_dim numbers, q queries to a key-value head,
- * so that splitting them keeps each group together; gate and up are one linear of pairs.
- * Where something happens to queries or keys before attention they are projected apart. */
-#include "hf.h"
+ * Fused projections: the query, key and value projections are one linear whose outputs
+ * are counted in key-value heads of (q + 2) * head_dim numbers, q queries to a
+ * key-value head, so that splitting them keeps each group together; gate and up are
+ * one linear of pairs.  Where something happens to queries or keys before attention
+ * they are projected apart. */
+#include "hf_build.h"
 #include "model_impl.h"
 
 #include <math.h>
@@ -55,7 +56,7 @@ static int unary(struct hf_builder *b, int x, int activation, const char *name)
     return topt_hf_add(b, "unary", x, -1, &attrs, "%s", name);
 }
 
-/* ---- blocks ---------------------------------------------------------------------------- */
+/* ---- blocks ------------------------------------------------------------------------ */
 
 static int layer_is(const struct hf_builder *b, int what)
 {
@@ -165,8 +166,8 @@ static int attention_apart(struct hf_builder *b, int x)
     return topt_hf_attend(b, (int[]){q, kv, -1, b->relative}, &attrs, "attend");
 }
 
-/* Keys and values of all heads made of one narrow tensor, the rotated part of the keys shared
- * by all heads (DeepSeek-AI, 2024). */
+/* Keys and values of all heads made of one narrow tensor, the rotated part of the keys
+ * shared by all heads (DeepSeek-AI, 2024). */
 static int attention_latent(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
@@ -186,8 +187,8 @@ static int attention_latent(struct hf_builder *b, int x)
     return topt_hf_attend(b, (int[]){q, kv, kr, -1}, &attrs, "attend");
 }
 
-/* Query, key and value of each head in one tensor.  What multiplies both queries and keys does
- * so twice to their scores. */
+/* Query, key and value of each head in one tensor.  What multiplies both queries and
+ * keys does so twice to their scores. */
 static int attention_fused(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
@@ -238,8 +239,8 @@ static int dense_mlp(struct hf_builder *b, int x, int64_t inner, const char *par
     return topt_hf_linear(b, x, a->width, 1, a->mlp_bias, name);
 }
 
-/* Each token times the weight of the one expert that it goes to: the route's weights, of which
- * one is not 0, added up.  Returns weights of 1 for the same choice. */
+/* Each token times the weight of the one expert that it goes to: the route's weights,
+ * of which one is not 0, added up.  Returns weights of 1 for the same choice. */
 static int weigh_input(struct hf_builder *b, int logits, int *x)
 {
     const struct hf_arch *a = b->a;
@@ -280,7 +281,8 @@ static int through_experts(struct hf_builder *b, int x, int g)
     return topt_hf_add(b, "combine", x, g, NULL, "combine");
 }
 
-/* Expert feed-forwards that a router sends each token to, and one that all tokens take. */
+/* Expert feed-forwards that a router sends each token to, and one that all tokens
+ * take. */
 static int expert_mlp(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
@@ -298,8 +300,9 @@ static int expert_mlp(struct hf_builder *b, int x)
     return topt_hf_add(b, "add", y, shared, NULL, "add_shared");
 }
 
-/* Experts and the dense feed-forward side by side, each between norms of its own; 'x' is the
- * block's sum, which the router sees by a norm too.  Each expert's weights have a factor. */
+/* Experts and the dense feed-forward side by side, each between norms of its own; 'x'
+ * is the block's sum, which the router sees by a norm too.  Each expert's weights have
+ * a factor. */
 static int mlp_beside_experts(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
@@ -371,7 +374,7 @@ int topt_hf_block(struct hf_builder *b, int x)
                                                          : serial_block(b, x);
 }
 
-/* ---- the whole ------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------- */
 
 /* Tokens, their types and positions; 'table' is the tied one's tensor or -1. */
 static int embedding(struct hf_builder *b, int table)

@@ -8,8 +8,8 @@
 enum { TOPT_DEFAULT_BATCH = 8, TOPT_DEFAULT_SEQ = 1024 };
 
 /* Fills 'alike' of a model whose operators are all there. */
-/* blocks.c: fill m->alike, m->repeats and m->blocks; or take them from the same model of another batch, on which they
- * do not depend. */
+/* blocks.c: fill m->alike, m->repeats and m->blocks; or take them from the same model
+ * of another batch, on which they do not depend. */
 int topt_model_find_repeats(struct topt_model *m, struct topt_error *err) TOPT_MUST_CHECK;
 int topt_model_copy_repeats(struct topt_model *to, const struct topt_model *from,
                             struct topt_error *err) TOPT_MUST_CHECK;
@@ -34,23 +34,26 @@ struct topt_model *topt_hf_build(const json_t *doc, const char *name,
                                  const struct topt_import_options *o,
                                  struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Does the text hold the arguments that every decoder of Megatron-LM has, and a model from them. */
+/* Does the text hold the arguments that every decoder of Megatron-LM has, and a model
+ * from them. */
 int topt_megatron_looks_like(const char *text, size_t len);
 struct topt_model *topt_megatron_build(const char *text, size_t len, const char *name,
                                        const struct topt_import_options *o,
                                        struct topt_error *err) TOPT_MUST_CHECK;
 
-/* A model by its name in papers on strategy search; 'name' without the "paper:" before it. */
+/* A model by its name in papers on strategy search; 'name' without the "paper:" before
+ * it. */
 struct topt_model *topt_paper_build(const char *name, const struct topt_import_options *o,
                                     struct topt_error *err) TOPT_MUST_CHECK;
 
-/* A model from the bytes of an ONNX file; an error that says so where ONNX was not built in. */
+/* A model from the bytes of an ONNX file; an error that says so where ONNX was not
+ * built in. */
 struct topt_model *topt_onnx_build(const char *bytes, size_t len, const char *name,
                                    const struct topt_import_options *o,
                                    struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Are the weights in a directory (*.safetensors and their index; none is well) the model's, by
- * name and shape?  -1 with the differences named. */
+/* Are the weights in a directory (*.safetensors and their index; none is well) the
+ * model's, by name and shape?  -1 with the differences named. */
 int topt_safetensors_check(const char *dir, const struct topt_model *m,
                            struct topt_error *err) TOPT_MUST_CHECK;
 

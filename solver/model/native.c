@@ -1,9 +1,10 @@
 /* native.c - the document "topt-model/1": a model as the list of its operators.
  *
- * An operator's only output has the operator's name, so "inputs" are names of operators that
- * stand earlier in the list, and no document can hold a cycle.  Each kind has the attributes
- * that it reads and no others; writing leaves out those that are zero, so that what is
- * written is read back to the same model, and written again to the same bytes. */
+ * An operator's only output has the operator's name, so "inputs" are names of
+ * operators that stand earlier in the list, and no document can hold a cycle.  Each
+ * kind has the attributes that it reads and no others; writing leaves out those that
+ * are zero, so that what is written is read back to the same model, and written again
+ * to the same bytes. */
 #include "model_impl.h"
 #include "topt_json.h"
 #include "topt_text.h"
@@ -53,7 +54,7 @@ static int takes(const struct topt_op_spec *kind, int attr)
     return (int)(all >> attr & 1);
 }
 
-/* ---- writing --------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------- */
 
 /* The value of an attribute, or NULL where it is zero and need not be written. */
 static json_t *attr_to_json(const struct attr_row *row, const struct topt_attrs *attrs)
@@ -113,7 +114,7 @@ json_t *topt_model_to_json(const struct topt_model *m)
     return doc;
 }
 
-/* ---- reading --------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 static int activation_from_json(const json_t *obj, const char *path, int *ret,
                                 struct topt_error *err)

@@ -1,14 +1,16 @@
-/* ops_conv.c - rows of the operator table: images, [batch, channels, height, width], and what
- * is done to them.
+/* ops_conv.c - rows of the operator table: images, [batch, channels, height, width],
+ * and what is done to them.
  *
- * Rows and columns may be split like a batch.  What slides a window over the image then needs
- * some rows of its neighbours: the operand 'xw' is the part of x that a rank's block of the
- * output reads, filled before use; where nothing is split, or each window stays inside its
- * block, it is x itself.  Channels may come in groups of several (units), which are never
- * split: so grouped convolutions find their groups whole. */
-#include "ops.h"
+ * Rows and columns may be split like a batch.  What slides a window over the image
+ * then needs some rows of its neighbours: the operand 'xw' is the part of x that a
+ * rank's block of the output reads, filled before use; where nothing is split, or each
+ * window stays inside its block, it is x itself.  Channels may come in groups of
+ * several (units), which are never split: so grouped convolutions find their groups
+ * whole. */
+#include "ops_extents.h"
+#include "ops_rows.h"
 
-/* ---- sources --------------------------------------------------------------------------- */
+/* ---- sources ----------------------------------------------------------------------- */
 
 static int shape_image(struct topt_op *op, struct topt_error *err)
 {
@@ -37,7 +39,7 @@ static int shape_input(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
-/* ---- windows --------------------------------------------------------------------------- */
+/* ---- windows ----------------------------------------------------------------------- */
 
 static int64_t or_one(int64_t x)
 {
@@ -90,7 +92,8 @@ static int count_windows(const struct topt_op *op, int along_rows, int64_t exten
     return 0;
 }
 
-/* Strides and dilations of 1 where nothing is said; limits, so that no product overflows. */
+/* Strides and dilations of 1 where nothing is said; limits, so that no product
+ * overflows. */
 static int settle_slides(struct topt_op *op, struct topt_error *err)
 {
     enum { MOST = 1 << 15, MOST_AREA = 1 << 16 };
@@ -133,7 +136,7 @@ static void set_image(struct topt_op *op, int operand, int64_t unit)
     op->operand[operand].dim[3] = op->operand[0].dim[3];
 }
 
-/* ---- convolution ------------------------------------------------------------------------- */
+/* ---- convolution ------------------------------------------------------------------- */
 
 /* Patches are the image itself: a matrix product of pixels. */
 static int is_pointwise(const struct topt_attrs *a)
@@ -194,7 +197,7 @@ static int shape_conv_grouped(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
-/* ---- transposed convolution ------------------------------------------------------------ */
+/* ---- transposed convolution -------------------------------------------------------- */
 
 /* Inputs whose window touches counts [off, off + len) of the output. */
 static void window_spread(const struct topt_op *op, int d, int64_t off, int64_t len,
@@ -207,8 +210,8 @@ static void window_spread(const struct topt_op *op, int d, int64_t off, int64_t 
     *ret_len = last / s.stride + 1 - first;
 }
 
-/* The output's extent where nobody says, and the most that anybody may: whose last windows
- * start before the next stride. */
+/* The output's extent where nobody says, and the most that anybody may: whose last
+ * windows start before the next stride. */
 static int count_spread(const struct topt_op *op, int along_rows, int64_t extent,
                         int64_t *ret, struct topt_error *err)
 {
@@ -249,7 +252,8 @@ static int shape_conv_transpose(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
-/* Each weight once for each pixel of the input, of which a stride of the output has one. */
+/* Each weight once for each pixel of the input, of which a stride of the output has
+ * one. */
 static int64_t flops_conv_transpose(const struct topt_op *op, enum topt_kernel k,
                                     const int64_t *len)
 {
@@ -272,7 +276,7 @@ static int64_t flops_conv(const struct topt_op *op, enum topt_kernel k,
            len[w[1]] * weight[1].unit;
 }
 
-/* ---- pooling and normalisation ----------------------------------------------------------- */
+/* ---- pooling and normalisation ----------------------------------------------------- */
 
 static int shape_pool(struct topt_op *op, struct topt_error *err)
 {
@@ -335,7 +339,7 @@ static int64_t flops_lrn(const struct topt_op *op, enum topt_kernel k, const int
            2 * op->attrs.size * len[0] * len[1] * len[2] * len[3];
 }
 
-/* ---- between images and features ------------------------------------------------------- */
+/* ---- between images and features --------------------------------------------------- */
 
 static int shape_global_pool(struct topt_op *op, struct topt_error *err)
 {
@@ -367,7 +371,7 @@ static int shape_tokens(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
-/* ---- rows ------------------------------------------------------------------------------ */
+/* ---- rows -------------------------------------------------------------------------- */
 
 /* clang-format off */
 #define CHANNELS {"c", TOPT_SPLIT_FEATURE}

@@ -1,0 +1,76 @@
+/* layout_graph.h - layouts without names, and the moves between them.  Private to layout/.
+ *
+ * Which moves there are depends on the number of groups and dimensions alone, so that all searches
+ * on as many share them; they are listed where somebody comes to a layout, so far not at others.
+ * Moves from a layout that are alike (one kind, one set of groups) take the same time: they are one
+ * class, and a search that has no use for such a time skips all of them. */
+#ifndef TOPT_LAYOUT_GRAPH_H
+#define TOPT_LAYOUT_GRAPH_H
+
+#include "layout_state.h"
+
+enum { TOPT_GRAPH_NONE = -1, TOPT_GRAPH_REORDERED = 4 };
+
+struct topt_move_class {
+    int32_t shape; /* whose blocks are sent, or result from a gather */
+    int32_t arc;   /* the first of the layouts there */
+    int32_t narcs;
+    uint16_t groups;   /* that they vary along */
+    uint8_t kind, dim; /* 'dim' of a permutation */
+    /* Of a permutation: groups that keep their place between others, and what comes to stand outside of them, and
+     * no longer does.  Where these are of different sizes such a group's blocks move, too. */
+    uint16_t between, in, out;
+};
+
+/* Moves from a layout: classes.  n NONE: not listed yet. */
+struct topt_move_classes {
+    int32_t first, n;
+};
+
+struct topt_layout_vertex {
+    uint64_t state;
+    int32_t shape; /* which groups split which dimension */
+    struct topt_move_classes out;
+};
+
+struct topt_layout_graph {
+    int ngroups, ndims;
+    struct topt_layout_vertex *vertex;
+    int nvertices, vertex_cap, nlisted; /* of all the first so many */
+    int32_t *slot;                      /* hash of states */
+    int nslots;
+    uint64_t *shape; /* sets by dimension, TOPT_STATE_GROUPS bits each */
+    int nshapes, shape_cap;
+    int32_t *shape_slot;
+    int nshape_slots;
+    struct topt_move_class *class;
+    int nclasses, class_cap;
+    int32_t *arc; /* numbers of layouts */
+    int32_t narcs, arc_cap;
+    int failed; /* memory was short */
+};
+
+void topt_layout_graph_fini(struct topt_layout_graph *a);
+int64_t topt_layout_graph_bytes(const struct topt_layout_graph *a);
+/* Number of a state, new or not; NONE where memory is short. */
+int32_t topt_layout_graph_number(struct topt_layout_graph *a, uint64_t state);
+/* List moves from a layout; from all that there are. */
+int topt_layout_graph_list_out(struct topt_layout_graph *a,
+                               int32_t vertex) TOPT_MUST_CHECK;
+int topt_layout_graph_list_all(struct topt_layout_graph *a) TOPT_MUST_CHECK;
+
+/* The groups that a class of moves varies along, by the groups' sizes. */
+uint32_t topt_layout_graph_groups(const struct topt_move_class *c, const uint16_t *size);
+
+/* The steps of a path by its stops, one more than 'len', and the groups' sizes: slices that follow each other
+ * are one.  Returns how many. */
+int topt_layout_graph_steps(const struct topt_layout_graph *a, const uint16_t *size,
+                            const int32_t *stop, int len, struct topt_path_step *step);
+
+static inline uint32_t topt_layout_graph_set(uint64_t shape, int dim)
+{
+    return (uint32_t)(shape >> (TOPT_STATE_GROUPS * dim)) &
+           ((1u << TOPT_STATE_GROUPS) - 1);
+}
+
+#endif

@@ -1,0 +1,538 @@
+/* multi_source.c - the cheapest paths from many sources at once.
+ *
+ * Where there are not many layouts, and paths to most of them are asked for, it is quickest to find all
+ * paths, from a number of sources together: each layout has as many keys side by side, the lanes, so
+ * that a move is looked up once for all of them and keys are compared without branches.
+ *
+ * Keys are corrected until none changes (Bellman, 1958; Ford, 1956).  In sweeps: layouts with more
+ * sums come first, since these never come back, then those where more is replicated, since slices
+ * come first on most paths.  A layout takes the least of what the moves that lead to it bring: its keys
+ * stay in registers meanwhile, and what has not changed since it was looked at is passed over.
+ *
+ * What a layout is come to from is not kept: a path is read backward from its target, along moves whose keys are
+ * the difference of those of their ends.  All keys of some sources are kept for a while: who has asked for
+ * some paths often asks for others from there.
+ *
+ * Keys are floating-point numbers, which processors compare two or four at a time: whole ones, and exact
+ * up to 2 ** 53. */
+#include "multi_source.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#define WIDE __attribute__((target("avx2")))
+#endif
+
+enum {
+    LANES = TOPT_MULTI_SOURCE_LANES,
+    NONE = TOPT_GRAPH_NONE,
+    MOST_VERTICES = 4096, /* else what is known of them outgrows caches */
+    WORTH = 100,          /* layouts that may be looked at for one question */
+    KEPT = 4              /* runs */
+};
+
+static const double MOST_KEY = 4503599627370496.0; /* 2 ** 52, more than an hour */
+
+typedef double pair __attribute__((vector_size(16)));
+typedef int64_t mask __attribute__((vector_size(16)));
+
+/* All layouts of as many groups and dimensions, in the order of sweeps, and the moves that lead to them. */
+struct chart {
+    int n;
+    int32_t *vertex; /* by place in that order */
+    int32_t *place;  /* by vertex */
+    int32_t *first;  /* of the moves to a place, and one more */
+    int32_t *from;   /* of a move: the place, ... */
+    int32_t *class;  /* ... and which it is */
+};
+
+/* The paths from some sources. */
+struct run {
+    const struct topt_move_costs *costs; /* NULL: none */
+    int n, quads;
+    uint64_t from[LANES];
+    double *path; /* keys of the paths to a place, 4 * quads of each */
+    size_t npaths;
+};
+
+struct topt_multi_source {
+    topt_relax_fn *lower; /* the best for this processor */
+    struct chart chart[TOPT_STATE_GROUPS + 1][TOPT_MAX_RANK + 1];
+    struct run run[KEPT];
+    int next; /* the oldest run */
+    /* what is answered now */
+    struct topt_move_costs *costs;
+    struct topt_layout_graph *graph;
+    const struct chart *on;
+    /* by move of the chart, under the costs 'priced' (NULL: none): its key, or INFINITY where there is no such move */
+    const struct topt_move_costs *priced;
+    double *step;
+    int32_t nsteps;
+    uint16_t *when; /* by place: the sweep in which it got cheaper last */
+    int nplaces;
+};
+
+struct topt_multi_source *topt_multi_source_create(void)
+{
+    topt_relax_fn *lower[TOPT_RELAXATIONS];
+    struct topt_multi_source *l = calloc(1, sizeof *l);
+    if (l)
+        l->lower = lower[topt_multi_source_relaxations(lower) - 1];
+    return l;
+}
+
+static void chart_fini(struct chart *c)
+{
+    free(c->vertex);
+    free(c->place);
+    free(c->first);
+    free(c->from);
+    free(c->class);
+    *c = (struct chart){0};
+}
+
+void topt_multi_source_drop(struct topt_multi_source *l, const struct topt_move_costs *t)
+{
+    for (int i = 0; i < KEPT; i++)
+        if (l->run[i].costs == t)
+            l->run[i].costs = NULL;
+    if (l->priced == t)
+        l->priced = NULL;
+}
+
+void topt_multi_source_forget(struct topt_multi_source *l)
+{
+    for (int g = 0; g <= TOPT_STATE_GROUPS; g++)
+        for (int d = 0; d <= TOPT_MAX_RANK; d++)
+            chart_fini(&l->chart[g][d]);
+    for (int i = 0; i < KEPT; i++)
+        l->run[i].costs = NULL;
+    l->priced = NULL;
+}
+
+void topt_multi_source_destroy(struct topt_multi_source *l)
+{
+    if (!l)
+        return;
+    topt_multi_source_forget(l);
+    for (int i = 0; i < KEPT; i++)
+        free(l->run[i].path);
+    free(l->step);
+    free(l->when);
+    free(l);
+}
+
+/* Layouts with k of the groups in dimensions: which ones, in what order, cut into dimensions where;
+ * others are replicated or sums. */
+static int64_t count_layouts(int groups, int dims)
+{
+    int64_t all = 0, paths = 1; /* of k groups in dimensions */
+    for (int k = 0; k <= groups; k++) {
+        all += paths << (groups - k);
+        paths = paths * (groups - k) * (dims + k) / (k + 1);
+    }
+    return all;
+}
+
+/* Is a run worth while for so many questions? */
+static int suits(const struct topt_path_source *s, int questions)
+{
+    int64_t n = count_layouts(s->ngroups, s->ndims);
+    return n <= MOST_VERTICES && n <= (int64_t)WORTH * questions;
+}
+
+/* ---- charts ----------------------------------------------------------------------------------------- */
+
+/* Not by number, which depends on what was asked before. */
+struct ranked {
+    int rank;
+    int32_t vertex;
+    uint64_t state;
+};
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    return x->rank != y->rank ? x->rank - y->rank
+                              : (x->state > y->state) - (x->state < y->state);
+}
+
+static int rank_of(const struct topt_layout_graph *a, int32_t vertex)
+{
+    int rank = 0;
+    for (int g = 0; g < a->ngroups; g++) {
+        int at = topt_state_at(a->vertex[vertex].state, g);
+        rank -= at == TOPT_STATE_P ? TOPT_STATE_GROUPS + 1 : at == TOPT_STATE_R;
+    }
+    return rank;
+}
+
+static int put_in_order(struct chart *c, const struct topt_layout_graph *a)
+{
+    struct ranked *r = malloc((size_t)c->n * sizeof *r);
+    if (!r)
+        return -1;
+    for (int i = 0; i < c->n; i++)
+        r[i] = (struct ranked){rank_of(a, i), i, a->vertex[i].state};
+    qsort(r, (size_t)c->n, sizeof *r, by_rank);
+    for (int i = 0; i < c->n; i++) {
+        c->vertex[i] = r[i].vertex;
+        c->place[r[i].vertex] = i;
+    }
+    free(r);
+    return 0;
+}
+
+/* Sort the moves by where they lead to: count, then put. */
+static void list_arrivals(struct chart *c, const struct topt_layout_graph *a)
+{
+    for (int pass = 0; pass < 2; pass++) {
+        for (int32_t p = 0; p < c->n; p++) {
+            struct topt_move_classes m = a->vertex[c->vertex[p]].out;
+            for (int32_t i = m.first; i < m.first + m.n; i++)
+                for (int k = 0; k < a->class[i].narcs; k++) {
+                    int32_t to = c->place[a->arc[a->class[i].arc + k]];
+                    if (!pass) {
+                        c->first[to]++;
+                        continue;
+                    }
+                    c->from[--c->first[to]] = p;
+                    c->class[c->first[to]] = i;
+                }
+        }
+        for (int p = 1; !pass && p <= c->n; p++)
+            c->first[p] += c->first[p - 1];
+    }
+}
+
+static int make_chart(struct chart *c, struct topt_layout_graph *a)
+{
+    if (topt_layout_graph_list_all(a))
+        return -1;
+    c->n = a->nvertices;
+    c->vertex = malloc((size_t)c->n * sizeof *c->vertex);
+    c->place = malloc((size_t)c->n * sizeof *c->place);
+    c->first = calloc((size_t)c->n + 1, sizeof *c->first);
+    c->from = malloc((size_t)a->narcs * sizeof *c->from + 1);
+    c->class = malloc((size_t)a->narcs * sizeof *c->class + 1);
+    if (!c->vertex || !c->place || !c->first || !c->from || !c->class ||
+        put_in_order(c, a)) {
+        chart_fini(c);
+        return -1;
+    }
+    list_arrivals(c, a);
+    return 0;
+}
+
+/* ---- sweeps ----------------------------------------------------------------------------------------- */
+
+static int lower(double *to, const double *path, const struct topt_arcs_in *by, int quads)
+{
+    pair best[LANES / 2];
+    mask any = {0, 0};
+    int pairs = 2 * quads;
+    for (int k = 0; k < pairs; k++)
+        best[k] = (pair){to[2 * k], to[2 * k + 1]};
+    for (int i = 0; i < by->n; i++) {
+        const double *at = path + (size_t)by->from[i] * 4 * (size_t)quads;
+        if (by->when[by->from[i]] < by->since)
+            continue;
+        for (int k = 0; k < pairs; k++) {
+            pair new = {at[2 * k] + by->step[i], at[2 * k + 1] + by->step[i]};
+            mask less = new < best[k];
+            best[k] = (pair)((less & (mask) new) | (~less & (mask)best[k]));
+            any |= less;
+        }
+    }
+    for (int k = 0; k < pairs; k++) {
+        to[2 * k] = best[k][0];
+        to[2 * k + 1] = best[k][1];
+    }
+    return (any[0] | any[1]) != 0;
+}
+
+#ifdef WIDE
+/* 'quads' is known where this is put: 'best' then is in registers. */
+WIDE static inline __attribute__((always_inline)) int
+lower_quads(double *to, const double *path, const struct topt_arcs_in *by, int quads)
+{
+    __m256d best[LANES / 4], any = _mm256_setzero_pd();
+    for (int k = 0; k < quads; k++)
+        best[k] = _mm256_loadu_pd(to + 4 * k);
+    for (int i = 0; i < by->n; i++) {
+        const double *at = path + (size_t)by->from[i] * 4 * (size_t)quads;
+        if (by->when[by->from[i]] < by->since)
+            continue;
+        __m256d step = _mm256_set1_pd(by->step[i]);
+        for (int k = 0; k < quads; k++)
+            best[k] =
+                _mm256_min_pd(_mm256_add_pd(_mm256_loadu_pd(at + 4 * k), step), best[k]);
+    }
+    for (int k = 0; k < quads; k++) {
+        __m256d old = _mm256_loadu_pd(to + 4 * k);
+        any = _mm256_or_pd(any, _mm256_cmp_pd(best[k], old, _CMP_LT_OQ));
+        _mm256_storeu_pd(to + 4 * k, best[k]);
+    }
+    return _mm256_movemask_pd(any) != 0;
+}
+
+WIDE static int lower_wide(double *to, const double *path, const struct topt_arcs_in *by,
+                           int quads)
+{
+    switch (quads) {
+    case 1:
+        return lower_quads(to, path, by, 1);
+    case 2:
+        return lower_quads(to, path, by, 2);
+    case 3:
+        return lower_quads(to, path, by, 3);
+    default:
+        return lower_quads(to, path, by, 4);
+    }
+}
+#endif
+
+int topt_multi_source_relaxations(topt_relax_fn *ret[TOPT_RELAXATIONS])
+{
+    int n = 0;
+    ret[n++] = lower;
+#ifdef WIDE
+    if (__builtin_cpu_supports("avx2"))
+        ret[n++] = lower_wide;
+#endif
+    return n;
+}
+
+/* Sources got theirs in the first sweep, from which the second one goes on. */
+static void sweep(struct topt_multi_source *l, struct run *r)
+{
+    const struct chart *c = l->on;
+    size_t width = 4 * (size_t)r->quads;
+    int any = 1;
+    for (int k = 2; any && k <= UINT16_MAX; k++) {
+        any = 0;
+        for (int p = 0; p < c->n; p++) {
+            int32_t i = c->first[p];
+            struct topt_arcs_in by = {c->first[p + 1] - i, c->from + i, l->step + i,
+                                      l->when, k - 1};
+            if (!l->lower(r->path + (size_t)p * width, r->path, &by, r->quads))
+                continue;
+            l->when[p] = (uint16_t)k;
+            any = 1;
+        }
+    }
+}
+
+/* ---- runs ------------------------------------------------------------------------------------------- */
+
+/* What all moves take under the costs. */
+static int set_steps(struct topt_multi_source *l)
+{
+    const struct chart *c = l->on;
+    if (l->priced == l->costs)
+        return 0;
+    l->priced = NULL;
+    if (l->nsteps < c->first[c->n]) {
+        free(l->step);
+        l->step = malloc((size_t)c->first[c->n] * sizeof *l->step);
+        l->nsteps = l->step ? c->first[c->n] : 0;
+        if (!l->step)
+            return -1;
+    }
+    for (int p = 0; p < c->n; p++)
+        topt_move_costs_moves(l->costs, p);
+    if (topt_move_costs_failed(l->costs))
+        return -1;
+    const int64_t *key = topt_move_costs_keys(l->costs);
+    for (int32_t i = 0; i < c->first[c->n]; i++)
+        l->step[i] = key[c->class[i]] == NONE ? INFINITY : (double)key[c->class[i]];
+    l->priced = l->costs;
+    return 0;
+}
+
+static int places_fit(struct topt_multi_source *l, int n)
+{
+    if (l->nplaces >= n)
+        return 0;
+    free(l->when);
+    l->when = malloc((size_t)n * sizeof *l->when);
+    l->nplaces = l->when ? n : 0;
+    return l->when ? 0 : -1;
+}
+
+/* Room for a number of keys, none of which is known. */
+static int run_fit(struct run *r, size_t n)
+{
+    if (r->npaths < n) {
+        free(r->path);
+        r->path = malloc(n * sizeof *r->path);
+        r->npaths = r->path ? n : 0;
+    }
+    for (size_t i = 0; r->path && i < n; i++)
+        r->path[i] = INFINITY;
+    return r->path ? 0 : -1;
+}
+
+/* Is one under this costs? */
+static int has_run(const struct topt_multi_source *l, const struct topt_move_costs *t)
+{
+    int has = 0;
+    for (int i = 0; i < KEPT; i++)
+        has |= l->run[i].costs == t;
+    return has;
+}
+
+/* The run under this costs that has a source, and in which lane; NULL: none has it. */
+static const struct run *find_run(const struct topt_multi_source *l, uint64_t from,
+                                  int *ret_lane)
+{
+    for (int i = 0; i < KEPT; i++) {
+        const struct run *r = &l->run[i];
+        for (int k = 0; r->costs == l->costs && k < r->n; k++)
+            if (r->from[k] == from) {
+                *ret_lane = k;
+                return r;
+            }
+    }
+    return NULL;
+}
+
+/* The sources of questions that have no answer. */
+static int list_sources(struct topt_path_question *const *question, int n,
+                        uint64_t ret[LANES])
+{
+    int count = 0;
+    for (int i = 0; i < n; i++) {
+        uint64_t from = question[i]->source.from;
+        if (!question[i]->path.step && (!count || from != ret[count - 1]))
+            ret[count++] = from;
+    }
+    return count;
+}
+
+/* A run from these takes the place of the oldest. */
+static int make_run(struct topt_multi_source *l,
+                    struct topt_path_question *const *question, int n)
+{
+    struct run *r = &l->run[l->next];
+    r->costs = NULL;
+    r->n = list_sources(question, n, r->from);
+    r->quads = (r->n + 3) / 4;
+    size_t width = 4 * (size_t)r->quads;
+    if (run_fit(r, (size_t)l->on->n * width) || places_fit(l, l->on->n) || set_steps(l))
+        return -1;
+    memset(l->when, 0, (size_t)l->on->n * sizeof *l->when);
+    for (int k = 0; k < r->n; k++) {
+        int32_t place = l->on->place[topt_layout_graph_number(l->graph, r->from[k])];
+        r->path[(size_t)place * width + (size_t)k] = 0;
+        l->when[place] = 1;
+    }
+    sweep(l, r);
+    r->costs = l->costs;
+    l->next = (l->next + 1) % KEPT;
+    return 0;
+}
+
+/* ---- answers ---------------------------------------------------------------------------------------- */
+
+static inline double key_at(const struct run *r, int lane, int32_t place)
+{
+    return r->path[(size_t)place * 4 * (size_t)r->quads + (size_t)lane];
+}
+
+static uint64_t state_at(const struct topt_multi_source *l, int32_t place)
+{
+    return l->graph->vertex[l->on->vertex[place]].state;
+}
+
+/* The last stop before a place: of equal paths the one whose last stop is cheapest, then first. */
+static int32_t stop_before(const struct topt_multi_source *l, const struct run *r,
+                           int lane, int32_t place)
+{
+    const struct chart *c = l->on;
+    const int64_t *key = topt_move_costs_keys(l->costs);
+    double here = key_at(r, lane, place), least = INFINITY;
+    int32_t best = NONE;
+    for (int32_t i = c->first[place]; i < c->first[place + 1]; i++) {
+        int64_t step = key[c->class[i]];
+        double at = key_at(r, lane, c->from[i]);
+        if (at > least || at >= here || step == NONE || at + (double)step != here)
+            continue;
+        if (at < least || state_at(l, c->from[i]) < state_at(l, best))
+            best = c->from[i];
+        least = at;
+    }
+    return best;
+}
+
+static int answer(const struct topt_multi_source *l, const struct run *r, int lane,
+                  struct topt_path_question *q, struct topt_arena *arena)
+{
+    int32_t stop[1 << TOPT_KEY_BITS];
+    int32_t place = l->on->place[topt_layout_graph_number(l->graph, q->to)];
+    double path = key_at(r, lane, place);
+    if (path >= MOST_KEY)
+        return 0;
+    int len = topt_key_moves((int64_t)path);
+    for (int i = len; i >= 0; i--) {
+        stop[i] = l->on->vertex[place];
+        place = i ? stop_before(l, r, lane, place) : NONE;
+    }
+    q->path.ns = (int64_t)path >> TOPT_KEY_BITS;
+    q->path.step = TOPT_NEW(arena, len, struct topt_path_step);
+    if (!q->path.step)
+        return -1;
+    q->path.nsteps =
+        topt_layout_graph_steps(l->graph, q->source.size, stop, len, q->path.step);
+    return 0;
+}
+
+/* Those whose sources are known; '*ret_left': how many others there are. */
+static int answer_known(const struct topt_multi_source *l,
+                        struct topt_path_question *const *question, int n,
+                        struct topt_arena *arena, int *ret_left)
+{
+    const struct run *r = NULL;
+    int lane = 0;
+    *ret_left = 0;
+    for (int i = 0; i < n; i++) {
+        uint64_t from = question[i]->source.from;
+        if (question[i]->path.step)
+            continue;
+        if (!r || r->from[lane] != from)
+            r = find_run(l, from, &lane);
+        if (r && answer(l, r, lane, question[i], arena))
+            return -1;
+        *ret_left += !r;
+    }
+    return 0;
+}
+
+static int begin(struct topt_multi_source *l, struct topt_move_costs *t,
+                 struct topt_layout_graph *a)
+{
+    struct chart *c = &l->chart[a->ngroups][a->ndims];
+    l->costs = t;
+    l->graph = a;
+    l->on = c;
+    return c->n ? 0 : make_chart(c, a);
+}
+
+int topt_multi_source_answer(struct topt_multi_source *l, struct topt_move_costs *t,
+                             struct topt_layout_graph *graph,
+                             struct topt_path_question *const *question, int n,
+                             struct topt_arena *arena)
+{
+    const struct topt_path_source *s = &question[0]->source;
+    int left = n;
+    if (!suits(s, n) && !has_run(l, t))
+        return 0;
+    if (begin(l, t, graph) || answer_known(l, question, n, arena, &left))
+        return -1;
+    if (!left || !suits(s, left))
+        return 0;
+    return make_run(l, question, n) || answer_known(l, question, n, arena, &left) ? -1
+                                                                                  : 0;
+}
