@@ -29,8 +29,6 @@ struct outdone_table {
     int n[2];
     const struct run *run;
     size_t npoints;
-    const struct run
-        *beside; /* another over the same operators, by entry; NULL: there is none */
 };
 
 /* Unmark in 'alive' (by point) what any swap at an end outdoes; points that are not marked still

@@ -348,13 +348,52 @@ struct round {
     int *by;                 /* which thread had a band */
 };
 
+/* Search what is left of the problem within a band.  1, 0 where it is too entangled to be searched exactly (in
+ * another order its tables may be larger), or -1. */
+static int search_zoomed(struct zoom *z)
+{
+    const struct band *band = z->band;
+    struct topt_search_options o = *z->b->options;
+    struct known_costs known = {z->b->known.at, z->b->known.n};
+    struct topt_error why = {0};
+    struct plan plan;
+    o.threads = 1;
+    o.progress = NULL;
+    o.memory_limit = band->corner.memory;
+    o.max_work = z->b->work_budget;
+    int rc = 1;
+    if (topt_plan_exactly(&plan, &z->narrowed.problem, &o, &why))
+        rc = why.code == TOPT_ERR_LIMIT ? 0 : -1;
+    else if (topt_sweep_between(&plan, &o, known, band->left, band->right, &z->frontier,
+                                &why))
+        rc = -1;
+    topt_plan_fini(&plan);
+    if (rc < 0 && z->b->err)
+        *z->b->err = why;
+    return rc;
+}
+
+/* Search a band on a problem of its own, if that is much less; then the band is done. */
+static int zoom(struct bander *b, struct band *band)
+{
+    struct zoom z;
+    int rc = 0;
+    if (!topt_zoom_begin(&z, b, band))
+        return 0;
+    for (int i = 0; i < TOPT_ZOOM_TRIES && !rc; i++) {
+        rc = topt_zoom_narrow(&z);
+        rc = topt_zoom_end(&z, rc > 0 ? search_zoomed(&z) : rc);
+    }
+    return rc < 0 ? -1 : 0;
+}
+
 /* A band that is to be parted may be searched by itself.  Where the search is stopped in the midst of a band, that
  * is left as it is. */
 static int search_band(struct bander *b, struct band *band, int stop)
 {
     int rc = topt_band_search(b, band, stop);
     if (!rc && band->state == BAND_SPLIT)
-        rc = topt_zoom(b, band);
+        rc = zoom(b, band);
     return rc && topt_search_gave_up(b->options, b->err) ? topt_band_leave(b, band) : rc;
 }
 

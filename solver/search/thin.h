@@ -23,8 +23,8 @@ struct thinner {
     struct numbers views, ends, kinds; /* by what they are */
     const struct table **leaf;         /* by edge: its own table */
     int64_t work;                      /* pairs of points and of entries looked at */
-    int *mark, stamp;   /* by edge: is it part of the factor, or beside it? */
-    int *first, *edges; /* by operator: its edges */
+    int *mark, stamp;                  /* by edge: is it part of the factor? */
+    int *first, *edges;                /* by operator: its edges */
     char **ready; /* by factor: what topt_thin_prepare found of its points, or NULL */
     int nready;
 };
