@@ -60,8 +60,7 @@ struct topt_shape_search {
      * need not be found. */
     struct topt_cost *known;
     int nknown;
-    /* What problems are made for from now on; NULL: everything.  Borrowed. */
-    const struct topt_aim *aim;
+    int once;    /* problems are searched once from now on */
     int fastest; /* only the fastest of them is asked for */
 };
 
@@ -88,10 +87,6 @@ int topt_shape_problem(struct topt_shape_search *s, const struct topt_variant *v
 /* The same with exact prices of everything, for who reads them. */
 int topt_shape_priced(struct topt_shape_search *s, const struct topt_variant *v,
                       struct topt_problem **ret, struct topt_error *err) TOPT_MUST_CHECK;
-/* What is known before a shape is searched: the frontier within 'limit' of the uniform space, as far as it
- * lies in the shape's own, into an empty 'ret'.  None where it would not pay to look. */
-int topt_shape_before(struct topt_shape_search *s, int64_t limit,
-                      struct topt_solutions *ret, struct topt_error *err) TOPT_MUST_CHECK;
 /* Points of all variants within 'limit' (0: none) and no slower than 'time_limit' (0: none). */
 int topt_shape_solve(struct topt_shape_search *s, enum topt_goal goal, int64_t limit,
                      int64_t time_limit, struct topt_solutions *ret,

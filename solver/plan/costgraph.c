@@ -137,7 +137,7 @@ static int add_blocks(struct union_builder *u, struct topt_problem *p)
     struct topt_solutions s = {0};
     struct topt_search_options o = {.memory_limit = u->r->memory_limit, .threads = 1};
     double *n = calloc((size_t)topt_problem_under(p, -1, -1)->nops + 1, sizeof *n);
-    int rc = n ? topt_problem_frontier(p, &o, 0, &s, u->err) : no_memory(u->err);
+    int rc = n ? topt_problem_frontier(p, &o, &s, u->err) : no_memory(u->err);
     for (int i = 0; !rc && i < s.ncaps; i++)
         rc = add_block(u, p, s.caps[i], n);
     topt_solutions_fini(&s);

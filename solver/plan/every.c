@@ -17,7 +17,6 @@ int topt_problem_again(const struct topt_problem *p, int every, int floors,
     o.floors = floors;
     o.among = p;
     o.every = every;
-    o.aim = NULL;
     int rc = topt_problem_create(&p->k, &o, ret, err);
     if (!rc)
         (*ret)->options.among = NULL; /* the caller's */

@@ -85,7 +85,6 @@ void topt_family_fini(struct family *f)
     free(f->remade);
     free(f->transient);
     free(f->waiting);
-    free(f->open);
     free(f->from_class);
     free(f->from_end);
     for (int i = 0; i < TOPT_MAX_INPUTS; i++) {
@@ -149,7 +148,7 @@ static int classify_ops(struct listing *l, struct topt_error *err)
     for (int i = 0; i < f->n; i++)
         if (classify_op(l, i, err))
             return -1;
-    for (int i = 0; i < f->n && !f->open; i++)
+    for (int i = 0; i < f->n; i++)
         f->transient[i] = topt_round_transient(f->transient[i]);
     return 0;
 }
@@ -213,24 +212,6 @@ static int make_family(struct topt_problem *p, struct family *f, struct topt_err
     f->ninputs = f->op >= 0 ? p->k.model->op[f->op].ninputs : 1;
     struct listing l = listing_of(p, f);
     int rc = topt_family_list(p, f, err) || price_family(&l, err) ? -1 : 0;
-    listing_fini(&l);
-    return rc;
-}
-
-/* Classes begin anew, since what is in flight of an operator tells them apart. */
-int topt_family_finish(struct topt_problem *p, struct family *f, struct topt_error *err)
-{
-    if (!f->open)
-        return 0;
-    if (topt_family_settle(p, f, f->open, err))
-        return -1;
-    free(f->open);
-    f->open = NULL;
-    f->nfrom = 0;
-    for (int k = 0; k < f->ninputs; k++)
-        f->nto[k] = 0;
-    struct listing l = listing_of(p, f);
-    int rc = classify_ops(&l, err);
     listing_fini(&l);
     return rc;
 }

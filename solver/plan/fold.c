@@ -91,7 +91,7 @@ static int make_places(struct topt_problem *p, struct topt_error *err)
     return rc;
 }
 
-int topt_problem_places(struct topt_problem *p, struct topt_error *err)
+static int find_places(struct topt_problem *p, struct topt_error *err)
 {
     /* Each may have a mirror. */
     p->place = malloc(2 * ((size_t)p->nnodes + 1) * sizeof *p->place);
@@ -443,8 +443,8 @@ int topt_problem_fold(struct topt_problem *p, struct topt_error *err)
     if (!p->choice || !p->mirror || !p->link || !p->toll || !p->search_op ||
         !p->search_edge)
         return no_memory(err);
-    if (((p->of ? take_places(p, err) : !p->place && topt_problem_places(p, err))) ||
-        make_choices(p, err) || make_links(p, err))
+    if (((p->of ? take_places(p, err) : find_places(p, err))) || make_choices(p, err) ||
+        make_links(p, err))
         return -1;
     for (int i = 0; i < p->nmirrors; i++)
         if (fill_mirror(p, &p->mirror[i]))

@@ -113,11 +113,9 @@ static struct topt_cost *known_sums(const struct topt_problem *p,
 }
 
 int topt_problem_frontier(struct topt_problem *p,
-                          const struct topt_search_options *options, int fastest,
+                          const struct topt_search_options *options,
                           struct topt_solutions *ret, struct topt_error *err)
 {
-    if (fastest)
-        return topt_problem_fastest(p, options, ret, err);
     return p->floors ? topt_sift_frontier(p, options, ret, err)
                      : topt_caps_frontier(p, options, ret, err);
 }

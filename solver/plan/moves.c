@@ -283,14 +283,6 @@ int topt_moves_ask(struct topt_problem *p, struct topt_moves *m, int from, int t
     return is_known(p, m, from, to) ? 0 : ask_first(p, m, from, to, err);
 }
 
-int64_t topt_moves_ns(struct topt_problem *p, struct topt_moves *m, int from, int to,
-                      struct topt_error *err)
-{
-    return is_known(p, m, from, to) || !ask_first(p, m, from, to, err)
-               ? m->row[from].ns[to]
-               : -1;
-}
-
 int topt_moves_settle(struct topt_problem *p, struct topt_moves *m, int from, int to,
                       struct topt_error *err)
 {

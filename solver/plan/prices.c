@@ -1,8 +1,7 @@
 /* prices.c - what the configurations of a family of operators cost.
  *
  * A configuration's fragment is priced once for all that differ from it only by names of axes.  Moves inside it
- * (of a recurrence, of a halo) take ways that are found together, by threads; where a problem looks ahead they have
- * floors at first, and exact prices where these matter (ahead.c). */
+ * (of a recurrence, of a halo) take ways that are found together, by threads. */
 #include "problem_impl.h"
 #include "topt_hash.h"
 
@@ -56,11 +55,8 @@ static void keep_cost(struct family *f, int i, const struct topt_fragment_cost *
 /* On the way to the price of a configuration. */
 enum state { LEFT, WANTED, WAITING /* for ways */, SETTLED };
 
-typedef void keep_fn(struct family *f, int i, const struct topt_fragment_cost *c);
-
-/* What the fragments of what is WANTED cost, as far as ways are known; or, where 'floors' are, at least. */
-static int ask_wanted(const struct topt_problem *p, struct family *f,
-                      struct topt_orbit_set *floors, keep_fn *keep, uint8_t *state,
+/* What the fragments of what is WANTED cost, as far as ways are known. */
+static int ask_wanted(const struct topt_problem *p, struct family *f, uint8_t *state,
                       struct topt_error *err)
 {
     struct topt_fragment_cost c;
@@ -69,12 +65,10 @@ static int ask_wanted(const struct topt_problem *p, struct family *f,
         if (state[i] != WANTED)
             continue;
         if (topt_problem_canceled(p, err) ||
-            (floors ? topt_cost_op_least(&p->k, f->op, &f->config[i], floors, &c, &waits,
-                                         err)
-                    : topt_cost_op_ask(&p->k, f->op, &f->config[i], &c, &waits, err)))
+            topt_cost_op_ask(&p->k, f->op, &f->config[i], &c, &waits, err))
             return -1;
         state[i] = waits ? WAITING : SETTLED;
-        keep(f, i, &c);
+        keep_cost(f, i, &c);
     }
     return 0;
 }
@@ -85,8 +79,7 @@ static int ask_firsts(const struct topt_problem *p, struct family *f, const int3
 {
     for (int i = 0; i < f->n; i++)
         state[i] = same[i] == i ? WANTED : LEFT;
-    return ask_wanted(p, f, topt_problem_looks_ahead(p) ? p->orbits : NULL, keep_cost,
-                      state, err);
+    return ask_wanted(p, f, state, err);
 }
 
 /* Ways are found together, and then what waits for them is written once more. */
@@ -108,17 +101,6 @@ static int settle_waiting(const struct topt_problem *p, struct family *f, uint8_
     return 0;
 }
 
-/* Prices that wait stay floors. */
-static int leave_open(struct family *f, const int32_t *same, const uint8_t *state)
-{
-    if (!memchr(state, WAITING, (size_t)f->n))
-        return 0;
-    f->open = malloc((size_t)f->n);
-    for (int i = 0; f->open && i < f->n; i++)
-        f->open[i] = state[same[i]] == WAITING;
-    return f->open ? 0 : -1;
-}
-
 int topt_family_cost(const struct topt_problem *p, struct family *f,
                      struct topt_error *err)
 {
@@ -127,10 +109,8 @@ int topt_family_cost(const struct topt_problem *p, struct family *f,
     int rc = !same || !state || find_same(p->k.mesh, f, same)
                  ? no_memory(err)
                  : ask_firsts(p, f, same, state, err);
-    if (!rc && !topt_problem_looks_ahead(p))
+    if (!rc)
         rc = settle_waiting(p, f, state, err);
-    else if (!rc && leave_open(f, same, state))
-        rc = no_memory(err);
     for (int i = 0; !rc && i < f->n; i++) {
         f->cost[i] = f->cost[same[i]];
         f->remade[i] = f->remade[same[i]];
@@ -139,38 +119,4 @@ int topt_family_cost(const struct topt_problem *p, struct family *f,
     free(same);
     free(state);
     return rc;
-}
-
-int topt_family_settle(const struct topt_problem *p, struct family *f,
-                       const uint8_t *want, struct topt_error *err)
-{
-    if (!f->open)
-        return 0;
-    int32_t *same = malloc(((size_t)f->n + 1) * sizeof *same);
-    uint8_t *state = calloc((size_t)f->n + 1, 1);
-    int rc = !same || !state || find_same(p->k.mesh, f, same) ? no_memory(err) : 0;
-    for (int i = 0; !rc && i < f->n; i++)
-        if (want[i] && f->open[i])
-            state[same[i]] = WANTED;
-    if (!rc)
-        rc = ask_wanted(p, f, NULL, keep_time, state, err) ||
-                     settle_waiting(p, f, state, err)
-                 ? -1
-                 : 0;
-    for (int i = 0; !rc && i < f->n; i++) {
-        f->open[i] &= state[same[i]] != SETTLED;
-        f->cost[i].time = f->cost[same[i]].time;
-        f->transient[i] = f->transient[same[i]];
-    }
-    free(same);
-    free(state);
-    return rc;
-}
-
-int topt_families_open(const struct topt_problem *p)
-{
-    int any = 0;
-    for (int i = 0; i < p->nfamilies; i++)
-        any |= p->family[i].open != NULL;
-    return any;
 }

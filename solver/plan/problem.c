@@ -51,7 +51,7 @@ static int add_all(struct topt_problem *p, int *source, struct topt_error *err)
 /* Tables are most of the work and of the memory: they are priced once all are known to fit. */
 static int price_tables(struct topt_problem *p, struct topt_error *err)
 {
-    if (topt_problem_narrow(p, err) || topt_problem_fits(p, err))
+    if (topt_problem_fits(p, err))
         return -1;
     for (int i = 0; i < p->ntables; i++)
         if (topt_table_price(p, &p->table[i], err))
@@ -112,10 +112,10 @@ static int make_floors(struct topt_problem *p)
 {
     if (p->options.floors && !(p->floors = topt_floors_create(p->k.hw, p->k.mesh)))
         return -1;
-    if (p->floors || topt_problem_looks_ahead(p))
-        p->orbits = topt_orbit_set_create(p->k.hw, p->k.mesh);
+    if (p->floors && !(p->orbits = topt_orbit_set_create(p->k.hw, p->k.mesh)))
+        return -1;
     p->by_orbits = p->options.orbits;
-    return (p->floors || topt_problem_looks_ahead(p)) && !p->orbits ? -1 : 0;
+    return 0;
 }
 
 int topt_problem_create(const struct topt_costing *k,

@@ -20,18 +20,6 @@ struct topt_splits {
 struct topt_splits topt_splits_of_op(const struct topt_op *op);
 struct topt_splits topt_splits_of_tensor(const struct topt_model *m, int tensor);
 
-/* What is looked for where something is known already: strategies that are none of these may be left
- * out of a problem. */
-struct topt_aim {
-    int64_t memory_limit, time_limit; /* 0: none */
-    /* Strategies that none of these costs (memory ascending, time strictly descending) is as
-     * good as, within a tolerance of time. */
-    const struct topt_cost *known;
-    int nknown;
-    double epsilon;
-    int thorough; /* look even where operators alone say that little will go */
-};
-
 struct topt_space_options {
     enum topt_space space; /* not AUTO */
     int cut;               /* uniform: axes before it are the data axes */
@@ -60,8 +48,6 @@ struct topt_space_options {
     const struct topt_problem *among;
     int every;
     int once; /* it is searched once: what it needs for that alone is given back where a part of it is all that is left */
-    const struct topt_aim
-        *aim;           /* borrowed until the problem is made; NULL: all strategies */
     int threads;        /* that look for routes; prices do not depend on it */
     int64_t max_bytes;  /* of its tables; 0: TOPT_PROBLEM_MAX_BYTES */
     int keep_dominated; /* list configurations that others of their classes beat */
@@ -235,9 +221,9 @@ int topt_problem_fastest(struct topt_problem *p,
                          struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The frontier of a problem: points above 'memory_limit' (0: none) are left out, and may be where
- * one of options->known is as good; 'fastest' keeps only the fastest.  Stopped, or out of work, it is what was found so far. */
+ * one of options->known is as good.  Stopped, or out of work, it is what was found so far. */
 int topt_problem_frontier(struct topt_problem *p,
-                          const struct topt_search_options *options, int fastest,
+                          const struct topt_search_options *options,
                           struct topt_solutions *ret,
                           struct topt_error *err) TOPT_MUST_CHECK;
 /* Add 'from' to 'into' (which takes its strategies) and reduce. */

@@ -38,8 +38,7 @@ struct family {
     struct topt_cost *cost;
     int64_t *remade;    /* bytes that are made again, ... */
     int among;          /* ... of which each of so many blocks pays its part */
-    int64_t *transient; /* rounded; not while some are 'open' */
-    uint8_t *open;      /* time and transient are floors; NULL: none are */
+    int64_t *transient; /* rounded */
     int64_t *waiting;   /* bytes of the output where it waits; 0 where no cap applies */
     int nfrom;          /* classes as a producer */
     int32_t *from_class;
@@ -169,13 +168,12 @@ struct topt_problem {
     struct topt_arena *names;
     /* Prices of moves are floors until they are asked for exactly; NULL: all are exact. */
     struct topt_floors *floors;
-    /* Also those that ways between orbits take, once 'by_orbits': of parts, and while configurations are left out
-     * ahead, where these are the only ones. */
+    /* Also those that ways between orbits take, once 'by_orbits': of parts. */
     struct topt_orbit_set *orbits;
     int by_orbits;
     struct topt_problem
         *of; /* it is a part of that one, which has its moves (within.c) */
-    /* How large the space was before configurations were left out ahead; zeros: none were. */
+    /* With orbits: how large the space is that they stand for. */
     struct topt_problem_stats listed;
     int nmoves; /* shapes of tensors */
     struct topt_moves **moves;
@@ -202,9 +200,6 @@ static inline int topt_problem_remakes(const struct topt_problem *p, int op)
  * -1 with an error. */
 int topt_problem_family(struct topt_problem *p, int op, int tensor,
                         struct topt_error *err) TOPT_MUST_CHECK;
-/* Exact prices for all that still have floors, and the classes that these have. */
-int topt_family_finish(struct topt_problem *p, struct family *f,
-                       struct topt_error *err) TOPT_MUST_CHECK;
 /* Room for all of so many configurations but themselves; -1: memory. */
 int topt_family_alloc(struct family *f, int n) TOPT_MUST_CHECK;
 void topt_family_fini(struct family *f);
@@ -216,14 +211,9 @@ int topt_family_list(struct topt_problem *p, struct family *f,
  * that alone, since within a dimension axes keep their order. */
 struct topt_config topt_config_nameless(const struct topt_mesh *m, struct topt_config c);
 
-/* prices.c: what those of operators cost.  Of a problem that looks ahead, operators that have ways of their own to
- * find have floors for prices at first. */
+/* prices.c: what those of operators cost. */
 int topt_family_cost(const struct topt_problem *p, struct family *f,
                      struct topt_error *err) TOPT_MUST_CHECK;
-/* Exact ones for those marked. */
-int topt_family_settle(const struct topt_problem *p, struct family *f,
-                       const uint8_t *want, struct topt_error *err) TOPT_MUST_CHECK;
-int topt_families_open(const struct topt_problem *p); /* are some still floors? */
 
 /* table.c: the table between two families, listed where it is new, priced later. */
 int topt_problem_table(struct topt_problem *p, int from, int to, int input);
@@ -239,11 +229,6 @@ void topt_table_fini(struct edge_table *e);
 /* room.c: will the tables take no more memory than the options allow? */
 int topt_problem_fits(const struct topt_problem *p,
                       struct topt_error *err) TOPT_MUST_CHECK;
-
-/* ahead.c: leave out what can't be part of anything that the options aim at; before tables are priced.  Will it
- * look?  Then families have floors for prices, and it gives those that stay their exact ones. */
-int topt_problem_looks_ahead(const struct topt_problem *p);
-int topt_problem_narrow(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* toll.c: what tolls charge, once all are listed; under a cap; with memory for time, and back. */
 int topt_tolls_charge(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;
@@ -270,9 +255,6 @@ int topt_moves_answer(struct topt_problem *p, struct topt_moves *m,
 /* Where prices are floors: ask for the exact one. */
 int topt_moves_settle(struct topt_problem *p, struct topt_moves *m, int from, int to,
                       struct topt_error *err) TOPT_MUST_CHECK;
-/* Ask, and what it takes as far as is known; -1. */
-int64_t topt_moves_ns(struct topt_problem *p, struct topt_moves *m, int from, int to,
-                      struct topt_error *err);
 /* Is the price at a pair exact, and not its floor? */
 int topt_moves_exact(const struct topt_moves *m, int from, int to);
 /* Without what its time rests on. */
@@ -281,8 +263,6 @@ void topt_moves_fini(struct topt_problem *p);
 
 /* within.c: the part of a problem with floors (or of a part of it) that has the configurations that
  * 'keep' marks, by family and number; families of one place have the same marks.  It borrows from the problem, which must outlive it. */
-/* The configurations listed of a family; to be freed even where memory is short, -1. */
-int topt_family_pick(const struct family *f, const int *list, int n, struct family *ret);
 int topt_problem_within(struct topt_problem *p, uint8_t *const *keep,
                         struct topt_problem **ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
@@ -318,8 +298,6 @@ int topt_sift_frontier(struct topt_problem *p, const struct topt_search_options 
 
 /* fold.c: places and links of the nodes and edges. */
 int topt_problem_fold(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;
-/* Places alone, if they are wanted before tables are priced. */
-int topt_problem_places(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;
 void topt_problem_unfold(struct topt_problem *p); /* frees them */
 /* Another part of a problem is all that is left: the one before it goes, which is freed, or was the whole.  Of that the
  * tables go, of which parts need none, if it is searched once (problem.h). */

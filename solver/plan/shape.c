@@ -483,15 +483,6 @@ static enum topt_recompute recompute_of(const struct topt_shape_search *s,
     return s->space == TOPT_SPACE_UNIFORM ? TOPT_RECOMPUTE_ALL : TOPT_RECOMPUTE_FREE;
 }
 
-/* From so many axes on configurations are so many that it pays to leave some out ahead (ahead.c). */
-enum { AHEAD_AXES = 4 };
-
-static int looks_ahead(const struct topt_shape_search *s)
-{
-    return s->space == TOPT_SPACE_FULL && s->mesh.naxes >= AHEAD_AXES && !s->algorithm &&
-           by_ft(s);
-}
-
 /* From so many axes on finding ways between layouts takes longer than all else. */
 enum { MANY_AXES = 5, PRICED_FIRST = 2048 };
 
@@ -524,9 +515,7 @@ static int make_problem(struct topt_shape_search *s, const struct topt_variant *
                                    .mesh_starts = v->mesh_starts,
                                    .floors = floors,
                                    .orbits = floors && wants_orbits(s),
-                                   .once = s->aim != NULL,
-                                   .aim =
-                                       looks_ahead(s) && !wants_orbits(s) ? s->aim : NULL,
+                                   .once = s->once,
                                    .threads = r->threads,
                                    .max_bytes = r->max_table_bytes,
                                    .progress = r->progress};
@@ -666,7 +655,8 @@ static int search_variant(struct solver *v, struct topt_problem *p,
         return 0;
     if (v->goal == TOPT_GOAL_LEAST)
         return topt_problem_least(p, &v->o, o.memory_limit, ret, v->err);
-    return topt_problem_frontier(p, &o, v->goal == TOPT_GOAL_FASTEST, ret, v->err);
+    return v->goal == TOPT_GOAL_FASTEST ? topt_problem_fastest(p, &o, ret, v->err)
+                                        : topt_problem_frontier(p, &o, ret, v->err);
 }
 
 /* Of what was found, only the best by the goal. */
@@ -707,19 +697,13 @@ static int64_t work_left(const struct solver *v)
     return most && v->goal != TOPT_GOAL_LEAST ? most - done : 0;
 }
 
-/* What is left to be found. */
 static int pose(struct solver *v, const struct topt_variant *variant,
-                const struct topt_search_options *o, struct topt_problem **ret)
+                struct topt_problem **ret)
 {
-    struct topt_aim aim = {.memory_limit = o->memory_limit,
-                           .time_limit = o->time_limit,
-                           .known = o->known,
-                           .nknown = o->nknown,
-                           .epsilon = o->epsilon};
-    v->s->aim = v->goal == TOPT_GOAL_LEAST ? NULL : &aim;
+    v->s->once = v->goal != TOPT_GOAL_LEAST;
     v->s->fastest = v->goal == TOPT_GOAL_FASTEST;
     int rc = topt_shape_problem(v->s, variant, ret, v->err);
-    v->s->aim = NULL;
+    v->s->once = 0;
     v->s->fastest = 0;
     return rc;
 }
@@ -733,7 +717,7 @@ static int price_and_search(struct solver *v, const struct topt_variant *variant
         return -1;
     o.time_limit = time_limit(v);
     o.memory_limit = memory_limit(v);
-    if (pose(v, variant, &o, p) || search_variant(v, *p, &o, part)) {
+    if (pose(v, variant, p) || search_variant(v, *p, &o, part)) {
         if (!stopping(v))
             return -1;
         give_up(v);
@@ -849,15 +833,6 @@ static int solve_uniform(struct topt_shape_search *s, enum topt_goal goal, int64
     return rc ? -1 : 0;
 }
 
-int topt_shape_before(struct topt_shape_search *s, int64_t limit,
-                      struct topt_solutions *ret, struct topt_error *err)
-{
-    *ret = (struct topt_solutions){.claim = topt_claim_exact()};
-    return looks_ahead(s)
-               ? solve_uniform(s, TOPT_GOAL_FRONTIER, limit, s->request->stop, ret, err)
-               : 0;
-}
-
 /* A frontier whose search was stopped before it had anything has at least the fastest of the uniform space. */
 static int stand_in(struct topt_shape_search *s, int64_t limit,
                     struct topt_solutions *ret, struct topt_error *err)
@@ -890,9 +865,8 @@ int topt_shape_solve(struct topt_shape_search *s, enum topt_goal goal, int64_t l
                              .max_entries = r->max_entries},
                        .ret = ret,
                        .err = err};
-    int rc = goal == TOPT_GOAL_FRONTIER ? topt_shape_before(s, limit, ret, err) : 0;
-    if (goal != TOPT_GOAL_FRONTIER || rc)
-        *ret = (struct topt_solutions){.claim = topt_claim_exact()};
+    int rc = 0;
+    *ret = (struct topt_solutions){.claim = topt_claim_exact()};
     /* What needs least comes last among the variants, what is fastest first. */
     for (int i = 0; i < s->nvariants && !rc; i++) {
         int at = goal == TOPT_GOAL_LEAST ? s->nvariants - 1 - i : i;

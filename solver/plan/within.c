@@ -45,7 +45,8 @@ static int pick_classes(const int32_t *class, const struct topt_edge_end *end,
     return bad ? -1 : 0;
 }
 
-int topt_family_pick(const struct family *f, const int *list, int n, struct family *ret)
+/* The configurations listed of a family; to be freed even where memory is short, -1. */
+static int pick_family(const struct family *f, const int *list, int n, struct family *ret)
 {
     *ret = (struct family){.op = f->op,
                            .tensor = f->tensor,
@@ -59,9 +60,8 @@ int topt_family_pick(const struct family *f, const int *list, int n, struct fami
     ret->remade = pick(f->remade, sizeof *f->remade, list, n);
     ret->transient = pick(f->transient, sizeof *f->transient, list, n);
     ret->waiting = pick(f->waiting, sizeof *f->waiting, list, n);
-    ret->open = f->open ? pick(f->open, sizeof *f->open, list, n) : NULL;
     int bad = !ret->config || !ret->hub_keep || !ret->cost || !ret->remade ||
-              !ret->transient || !ret->waiting || (f->open && !ret->open);
+              !ret->transient || !ret->waiting;
     bad |= pick_classes(f->from_class, f->from_end, f->nfrom, list, n, &ret->nfrom,
                         &ret->from_class, &ret->from_end);
     for (int k = 0; k < f->ninputs; k++)
@@ -82,7 +82,7 @@ static int pick_families(const struct topt_problem *p, uint8_t *const *keep,
         for (int c = 0; c < f->n; c++)
             if (keep[i][c])
                 list[n++] = c;
-        bad = topt_family_pick(f, list, n, &ret->family[ret->nfamilies++]);
+        bad = pick_family(f, list, n, &ret->family[ret->nfamilies++]);
         free(list);
     }
     return bad;

@@ -244,18 +244,17 @@ static void keep_best(struct result *r, const struct topt_solutions *all,
 
 /* What is best so far, for the next variant. */
 static int know(const struct row *row, const struct topt_solutions *all,
-                struct topt_search_options *o, struct topt_aim *aim)
+                struct topt_search_options *o)
 {
     struct topt_cost *known = malloc(((size_t)all->n + 1) * sizeof *known);
     if (!known)
         return -1;
     for (int i = 0; i < all->n; i++)
         known[i] = (struct topt_cost){all->at[i].memory_bytes, all->at[i].time_ns};
-    aim->known = known;
     if (row->question == FASTEST && all->n)
-        o->time_limit = aim->time_limit = all->at[all->n - 1].time_ns;
+        o->time_limit = all->at[all->n - 1].time_ns;
     if (row->question == FRONTIER)
-        o->nknown = aim->nknown = all->n;
+        o->nknown = all->n;
     o->known = known;
     return 0;
 }
@@ -276,10 +275,9 @@ static int solve_variant(const struct row *row, struct topt_shape_search *s,
     double t = bench_processor();
     if (o.memory_limit && topt_shape_least_bytes(s, v) > o.memory_limit)
         return 0;
-    struct topt_aim aim = {.memory_limit = o.memory_limit, .epsilon = row->epsilon};
-    if (know(row, all, &o, &aim))
+    if (know(row, all, &o))
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for what is known");
-    s->aim = row->question == LEAST ? NULL : &aim;
+    s->once = row->question != LEAST;
     s->fastest = row->question == FASTEST;
     r->phase = PRICE;
     int rc = topt_shape_problem(s, v, &p, err);
@@ -289,14 +287,14 @@ static int solve_variant(const struct row *row, struct topt_shape_search *s,
         topt_problem_stats_add(&r->space, &stats);
         r->phase = SEARCH;
         int64_t below = all->n ? all->at[0].memory_bytes : 0;
-        rc = row->question == LEAST
-                 ? topt_problem_least(p, &o, below, &part, err)
-                 : topt_problem_frontier(p, &o, row->question == FASTEST, &part, err);
+        rc = row->question == LEAST     ? topt_problem_least(p, &o, below, &part, err)
+             : row->question == FASTEST ? topt_problem_fastest(p, &o, &part, err)
+                                        : topt_problem_frontier(p, &o, &part, err);
         rc = rc || topt_solutions_merge(all, &part, err);
         r->cpu[SEARCH] += since(&t);
     }
-    s->aim = NULL;
-    free((void *)aim.known);
+    s->once = 0;
+    free((void *)o.known);
     topt_solutions_fini(&part);
     topt_problem_destroy(p);
     return rc ? -1 : 0;
@@ -318,9 +316,6 @@ static int run_shape(const struct row *row, struct topt_request *q, struct resul
                              err) ||
              list_configs(&s, err);
     r->cpu[LIST] += since(&t);
-    if (!rc && row->question == FRONTIER)
-        rc = topt_shape_before(&s, q->memory_limit, &all, err);
-    r->cpu[SEARCH] += since(&t);
     for (int i = 0; !rc && i < s.nvariants; i++)
         rc = solve_variant(row, &s, &s.variant[i], &all, r, err);
     keep_best(r, &all, row->question);

@@ -129,7 +129,7 @@ static int fastest_equal(struct topt_problem *p, const struct topt_cost *want, s
         o.memory_limit = i < n ? want[i].memory + (int64_t)(i % 2) : 0;
         if (i == n + 1)
             o.memory_limit = want[0].memory > 1 ? want[0].memory - 1 : 1;
-        int rc = topt_problem_frontier(p, &o, 1, &fastest, NULL);
+        int rc = topt_problem_fastest(p, &o, &fastest, NULL);
         while (i < n && k + 1 < n && want[k + 1].memory <= o.memory_limit)
             k++;
         good = good && !rc && fastest.n == (i <= n);
@@ -166,7 +166,7 @@ static void compare_variant(struct topt_shape_search *s, const struct topt_varia
     struct topt_cost *want = brute(&k, p, !s->alike, &n);
     if (want) {
         struct topt_search_options o = {.threads = 1};
-        int rc = topt_problem_frontier(p, &o, 0, &found, NULL);
+        int rc = topt_problem_frontier(p, &o, &found, NULL);
         t->compared++;
         t->equal += !rc && same_frontier(&found, want, n);
         topt_solutions_fini(&found);

@@ -180,7 +180,7 @@ static void ask_all(const struct topt_costing *k, struct topt_space_options *o,
     o->alike = 1;
     if (topt_problem_create(k, o, &p, NULL))
         return;
-    if (!topt_problem_frontier(p, &any, 0, &all, NULL)) {
+    if (!topt_problem_frontier(p, &any, &all, NULL)) {
         o->alike = 0;
         o->floors = seed % 3 ? 0 : 1 + (int)(seed * 7 % 900);
         if (all.n)

@@ -126,7 +126,7 @@ static void compare_frontiers(const struct topt_costing *k, struct topt_space_op
     struct topt_solutions b;
     if (topt_problem_create(k, so, &p, NULL))
         return;
-    if (topt_problem_frontier(p, o, 0, &b, NULL)) {
+    if (topt_problem_frontier(p, o, &b, NULL)) {
         t->untrue++;
     } else {
         t->asked++;
@@ -154,7 +154,7 @@ static void ask_frontiers(const struct topt_costing *k, struct topt_space_option
     so->floors = 0;
     if (topt_problem_create(k, so, &exact, NULL))
         return;
-    int rc = topt_problem_frontier(exact, &all, 0, &a, NULL);
+    int rc = topt_problem_frontier(exact, &all, &a, NULL);
     int64_t moves = moves_of(exact);
     so->floors = 1 + (int)(seed * 7 % 40) * (int)(seed * 7 % 40);
     for (int i = 0; !rc && a.n && i < 6; i++) {
@@ -488,7 +488,8 @@ static void test_stop(void)
     atomic_store(&told, 1);
     for (int fastest = 0; fastest < 2; fastest++) {
         struct topt_search_options some = {.threads = 1, .max_work = 1};
-        rc = topt_problem_frontier(p, &some, fastest, &b, NULL);
+        rc = fastest ? topt_problem_fastest(p, &some, &b, NULL)
+                     : topt_problem_frontier(p, &some, &b, NULL);
         ok(!rc && b.stopped && !b.claim.exact && b.claim.floor_ns <= a.at[0].time_ns,
            "%s: stopped while prices are found",
            fastest ? "the fastest" : "the frontier");
