@@ -1,29 +1,27 @@
-/* multi_source.c - the cheapest paths from many sources at once.
+/* multi_source.c - shortest paths from many sources at once.
  *
- * Where there are not many layouts, and paths to most of them are asked for, it is quickest to find all
- * paths, from a number of sources together: each layout has as many keys side by side, the lanes, so
- * that a move is looked up once for all of them and keys are compared without branches.
+ * Where the graph is small and paths to most layouts are asked for, the fastest way is
+ * to find all paths from up to 16 sources together: each layout has one key a source,
+ * the lanes, side by side, so that a move is looked up once for all lanes and keys are
+ * compared without branches.
  *
- * Keys are corrected until none changes (Bellman, 1958; Ford, 1956).  In sweeps: layouts with more
- * sums come first, since these never come back, then those where more is replicated, since slices
- * come first on most paths.  A layout takes the least of what the moves that lead to it bring: its keys
- * stay in registers meanwhile, and what has not changed since it was looked at is passed over.
+ * Keys are corrected until none changes (Bellman, 1958; Ford, 1956), in sweeps over
+ * all layouts.  Layouts with more partial groups come first, since no move leads back
+ * to them, then layouts with more replicated groups, since slices come first on most
+ * paths.  A layout takes the least key that its incoming moves offer; predecessors
+ * whose keys have not changed since the last sweep are passed over.
  *
- * What a layout is come to from is not kept: a path is read backward from its target, along moves whose keys are
- * the difference of those of their ends.  All keys of some sources are kept for a while: who has asked for
- * some paths often asks for others from there.
+ * Predecessors are not stored: a path is read backward from its target, along moves
+ * whose keys are the difference of the keys at their ends.  The keys of the last few
+ * runs are kept, since a caller who asked for some paths of a source often asks for
+ * others.
  *
- * Keys are floating-point numbers, which processors compare two or four at a time: whole ones, and exact
- * up to 2 ** 53. */
+ * Keys are floating-point numbers that hold whole numbers, exact up to 2 ** 53,
+ * because processors compare several of those at a time. */
 #include "multi_source.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#define WIDE __attribute__((target("avx2")))
-#endif
 
 enum {
     LANES = TOPT_MULTI_SOURCE_LANES,
@@ -38,7 +36,8 @@ static const double MOST_KEY = 4503599627370496.0; /* 2 ** 52, more than an hour
 typedef double pair __attribute__((vector_size(16)));
 typedef int64_t mask __attribute__((vector_size(16)));
 
-/* All layouts of as many groups and dimensions, in the order of sweeps, and the moves that lead to them. */
+/* All layouts of as many groups and dimensions, in the order of sweeps, and the moves
+ * that lead to them. */
 struct chart {
     int n;
     int32_t *vertex; /* by place in that order */
@@ -58,7 +57,6 @@ struct run {
 };
 
 struct topt_multi_source {
-    topt_relax_fn *lower; /* the best for this processor */
     struct chart chart[TOPT_STATE_GROUPS + 1][TOPT_MAX_RANK + 1];
     struct run run[KEPT];
     int next; /* the oldest run */
@@ -66,7 +64,8 @@ struct topt_multi_source {
     struct topt_move_costs *costs;
     struct topt_layout_graph *graph;
     const struct chart *on;
-    /* by move of the chart, under the costs 'priced' (NULL: none): its key, or INFINITY where there is no such move */
+    /* by move of the chart, under the costs 'priced' (NULL: none): its key, or
+     * INFINITY where there is no such move */
     const struct topt_move_costs *priced;
     double *step;
     int32_t nsteps;
@@ -76,11 +75,7 @@ struct topt_multi_source {
 
 struct topt_multi_source *topt_multi_source_create(void)
 {
-    topt_relax_fn *lower[TOPT_RELAXATIONS];
-    struct topt_multi_source *l = calloc(1, sizeof *l);
-    if (l)
-        l->lower = lower[topt_multi_source_relaxations(lower) - 1];
-    return l;
+    return calloc(1, sizeof(struct topt_multi_source));
 }
 
 static void chart_fini(struct chart *c)
@@ -124,8 +119,8 @@ void topt_multi_source_destroy(struct topt_multi_source *l)
     free(l);
 }
 
-/* Layouts with k of the groups in dimensions: which ones, in what order, cut into dimensions where;
- * others are replicated or sums. */
+/* Layouts with k of the groups in dimensions: which ones, in what order, cut into
+ * dimensions where; others are replicated or sums. */
 static int64_t count_layouts(int groups, int dims)
 {
     int64_t all = 0, paths = 1; /* of k groups in dimensions */
@@ -143,7 +138,7 @@ static int suits(const struct topt_path_source *s, int questions)
     return n <= MOST_VERTICES && n <= (int64_t)WORTH * questions;
 }
 
-/* ---- charts ----------------------------------------------------------------------------------------- */
+/* ---- charts ------------------------------------------------------------------------ */
 
 /* Not by number, which depends on what was asked before. */
 struct ranked {
@@ -226,9 +221,21 @@ static int make_chart(struct chart *c, struct topt_layout_graph *a)
     return 0;
 }
 
-/* ---- sweeps ----------------------------------------------------------------------------------------- */
+/* ---- sweeps ------------------------------------------------------------------------ */
 
-static int lower(double *to, const double *path, const struct topt_arcs_in *by, int quads)
+/* Moves that lead to a layout. */
+struct arcs_in {
+    int n;
+    const int32_t *from; /* places of layouts */
+    const double *step;  /* keys of the moves */
+    const uint16_t *when;
+    int since; /* moves from layouts whose 'when' is less are left out */
+};
+
+/* Make the paths to a layout as cheap as those by its predecessors and a move; 1 where
+ * any got cheaper.  A layout has 4 * quads keys.  The compiler makes vector
+ * instructions of pairs. */
+static int relax(double *to, const double *path, const struct arcs_in *by, int quads)
 {
     pair best[LANES / 2];
     mask any = {0, 0};
@@ -253,58 +260,6 @@ static int lower(double *to, const double *path, const struct topt_arcs_in *by, 
     return (any[0] | any[1]) != 0;
 }
 
-#ifdef WIDE
-/* 'quads' is known where this is put: 'best' then is in registers. */
-WIDE static inline __attribute__((always_inline)) int
-lower_quads(double *to, const double *path, const struct topt_arcs_in *by, int quads)
-{
-    __m256d best[LANES / 4], any = _mm256_setzero_pd();
-    for (int k = 0; k < quads; k++)
-        best[k] = _mm256_loadu_pd(to + 4 * k);
-    for (int i = 0; i < by->n; i++) {
-        const double *at = path + (size_t)by->from[i] * 4 * (size_t)quads;
-        if (by->when[by->from[i]] < by->since)
-            continue;
-        __m256d step = _mm256_set1_pd(by->step[i]);
-        for (int k = 0; k < quads; k++)
-            best[k] =
-                _mm256_min_pd(_mm256_add_pd(_mm256_loadu_pd(at + 4 * k), step), best[k]);
-    }
-    for (int k = 0; k < quads; k++) {
-        __m256d old = _mm256_loadu_pd(to + 4 * k);
-        any = _mm256_or_pd(any, _mm256_cmp_pd(best[k], old, _CMP_LT_OQ));
-        _mm256_storeu_pd(to + 4 * k, best[k]);
-    }
-    return _mm256_movemask_pd(any) != 0;
-}
-
-WIDE static int lower_wide(double *to, const double *path, const struct topt_arcs_in *by,
-                           int quads)
-{
-    switch (quads) {
-    case 1:
-        return lower_quads(to, path, by, 1);
-    case 2:
-        return lower_quads(to, path, by, 2);
-    case 3:
-        return lower_quads(to, path, by, 3);
-    default:
-        return lower_quads(to, path, by, 4);
-    }
-}
-#endif
-
-int topt_multi_source_relaxations(topt_relax_fn *ret[TOPT_RELAXATIONS])
-{
-    int n = 0;
-    ret[n++] = lower;
-#ifdef WIDE
-    if (__builtin_cpu_supports("avx2"))
-        ret[n++] = lower_wide;
-#endif
-    return n;
-}
-
 /* Sources got theirs in the first sweep, from which the second one goes on. */
 static void sweep(struct topt_multi_source *l, struct run *r)
 {
@@ -315,9 +270,9 @@ static void sweep(struct topt_multi_source *l, struct run *r)
         any = 0;
         for (int p = 0; p < c->n; p++) {
             int32_t i = c->first[p];
-            struct topt_arcs_in by = {c->first[p + 1] - i, c->from + i, l->step + i,
-                                      l->when, k - 1};
-            if (!l->lower(r->path + (size_t)p * width, r->path, &by, r->quads))
+            struct arcs_in by = {c->first[p + 1] - i, c->from + i, l->step + i, l->when,
+                                 k - 1};
+            if (!relax(r->path + (size_t)p * width, r->path, &by, r->quads))
                 continue;
             l->when[p] = (uint16_t)k;
             any = 1;
@@ -325,7 +280,7 @@ static void sweep(struct topt_multi_source *l, struct run *r)
     }
 }
 
-/* ---- runs ------------------------------------------------------------------------------------------- */
+/* ---- runs -------------------------------------------------------------------------- */
 
 /* What all moves take under the costs. */
 static int set_steps(struct topt_multi_source *l)
@@ -435,7 +390,7 @@ static int make_run(struct topt_multi_source *l,
     return 0;
 }
 
-/* ---- answers ---------------------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------- */
 
 static inline double key_at(const struct run *r, int lane, int32_t place)
 {
@@ -447,7 +402,8 @@ static uint64_t state_at(const struct topt_multi_source *l, int32_t place)
     return l->graph->vertex[l->on->vertex[place]].state;
 }
 
-/* The last stop before a place: of equal paths the one whose last stop is cheapest, then first. */
+/* The last stop before a place: of equal paths the one whose last stop is cheapest,
+ * then first. */
 static int32_t stop_before(const struct topt_multi_source *l, const struct run *r,
                            int lane, int32_t place)
 {

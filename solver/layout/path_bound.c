@@ -1,13 +1,15 @@
-/* path_bound.c - what a path costs at least.
+/* path_bound.c - a lower bound on the cost of a path, as A* needs it.
  *
- * Forget all but a few groups, a part: layouts become the few that these can have, and a move becomes
- * theirs, or none where it leaves them as they are.  With the least that any move costs which looks
- * like it, whatever the others do, a shortest path between those is never dearer than the path itself
- * (pattern databases: Culberson and Schaeffer, 1998).  Parts are of one level, since what is
- * due between nodes costs most and is hidden, in a search, by all that can be done inside a node
- * for as much.  The largest of all parts' counts.
+ * The groups are split into a few parts.  Projected onto one part, layouts become few,
+ * and a move becomes a move of the part, or none where it leaves the part as it is.
+ * Each projected move costs the least of all moves that project onto it, so a shortest
+ * path in the projection never costs more than the path itself (pattern databases:
+ * Culberson and Schaeffer, 1998).  A part has groups of one level only, since the cost
+ * between nodes dominates, and a search that mixes the levels hides it behind all that
+ * can be done inside a node for as much.  The bound is the maximum over the parts.
  *
- * It is consistent: it never falls by more than the move takes.  So A* settles a layout once. */
+ * The bound is consistent: along a move it never falls by more than the move costs.
+ * So A* settles a layout once. */
 #include "path_bound.h"
 
 #include <stdlib.h>
@@ -78,7 +80,7 @@ void topt_path_bound_destroy(struct topt_path_bound *b)
     free(b);
 }
 
-/* ---- the least that moves cost ------------------------------------------------------------------ */
+/* ---- the least that moves cost ----------------------------------------------------- */
 
 /* A shape of a part's groups, as a number: digits are their dimensions. */
 static int shape_code(const struct part *p, uint64_t shape, int first, int ndims)
@@ -170,9 +172,10 @@ static void look_at_shapes(struct topt_path_bound *b, struct topt_move_costs *t,
                                     : shape);
 }
 
-/* ---- parts ------------------------------------------------------------------------------------------ */
+/* ---- parts ------------------------------------------------------------------------- */
 
-/* Nothing is known of the shapes that these groups can have: most parts are smaller than a part may be. */
+/* Nothing is known of the shapes that these groups can have: most parts are smaller
+ * than a part may be. */
 static void forget(struct part *p, int ndims)
 {
     size_t shapes = 1;
@@ -254,7 +257,7 @@ int topt_path_bound_begin(struct topt_path_bound *b, struct topt_move_costs *t,
     return 0;
 }
 
-/* ---- where layouts are ------------------------------------------------------------------------------ */
+/* ---- where layouts are ------------------------------------------------------------- */
 
 /* A layout of a part's groups alone. */
 static uint64_t state_in(const struct part *p, uint64_t state)
@@ -284,7 +287,7 @@ int topt_path_bound_place(struct topt_path_bound *b, uint64_t state,
     return 0;
 }
 
-/* ---- paths of a part -------------------------------------------------------------------------------- */
+/* ---- paths of a part --------------------------------------------------------------- */
 
 static int leave(struct topt_path_bound *b, const struct part *p,
                  struct topt_heap_entry e)
@@ -330,7 +333,7 @@ static const double *far_from(struct topt_path_bound *b, struct part *p, int fro
     return far;
 }
 
-/* ---- targets ---------------------------------------------------------------------------------------- */
+/* ---- targets ----------------------------------------------------------------------- */
 
 int topt_path_bound_aim(struct topt_path_bound *b,
                         const struct topt_path_bound_place *target, int n)

@@ -1,4 +1,4 @@
-/* path_bound.h - what a path costs at least.  Private to layout/. */
+/* path_bound.h - a lower bound on the cost of a path.  Private to layout/. */
 #ifndef TOPT_PATH_BOUND_H
 #define TOPT_PATH_BOUND_H
 
@@ -20,13 +20,14 @@ int topt_path_bound_begin(struct topt_path_bound *b, struct topt_move_costs *t,
                           const struct topt_path_source *source) TOPT_MUST_CHECK;
 int topt_path_bound_place(struct topt_path_bound *b, uint64_t state,
                           struct topt_path_bound_place *ret) TOPT_MUST_CHECK;
-/* From now on to these targets; then without the i-th, whose number the last one takes. */
+/* From now on to these targets; then without the i-th, whose number the last one
+ * takes. */
 int topt_path_bound_aim(struct topt_path_bound *b,
                         const struct topt_path_bound_place *target,
                         int n) TOPT_MUST_CHECK;
 void topt_path_bound_drop(struct topt_path_bound *b, int i);
-/* The key of no path from there to any of them is smaller; negative where memory is short.
- * '*ret_target': which one that is of. */
+/* The key of no path from there to any of them is smaller; negative where memory is
+ * short.  '*ret_target': which one that is of. */
 int64_t topt_path_bound_of(struct topt_path_bound *b,
                            const struct topt_path_bound_place *from, int *ret_target);
 

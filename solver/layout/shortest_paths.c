@@ -1,19 +1,22 @@
-/* shortest_paths.c - the cheapest path from one layout to another, without names.
+/* shortest_paths.c - the shortest path from one layout to another, without names.
  *
- * Layouts of a tensor are the nodes of a graph whose edges are single collectives (or the
- * free local slice); a redistribution is a shortest path (TensorOpt, section 4.3).  The graph is
- * in layout_graph.c, what a move costs in move_costs.c, and in path_bound.c what is left to the targets at least.
+ * Layouts of a tensor are the vertices of a graph whose arcs are single collectives
+ * (or the free local slice); a redistribution is a shortest path (TensorOpt, section
+ * 4.3).  The graph is in layout_graph.c, the cost of a move in move_costs.c, and the
+ * lower bound on what is left to the targets in path_bound.c.
  *
- * One search a source finds the paths to all of its targets: A* (Hart, Nilsson and Raphael, 1968), which
- * settles next the layout whose path, with what is left at least to the nearest target that is still
- * open, is cheapest.  When a target is passed by, it is open no more: bounds to the others
- * are larger, and what waits with an earlier one is looked at again when it is its turn.
+ * One search a source finds the paths to all of its targets by A* (Hart, Nilsson and
+ * Raphael, 1968): it settles next the layout with the least sum of its path and the
+ * bound to the nearest open target.  A target that the search has passed is closed;
+ * the bounds to the others are larger, and an entry of the heap that rests on a closed
+ * target is computed again when its turn comes.
  *
- * A target is closed only when all that waits costs more: then every layout on any path that is as
- * cheap is settled, and of these paths the same is taken, whatever was asked beside it.
+ * A target is closed only when all entries of the heap cost more.  Then every layout
+ * on any path of the same cost is settled, and among these paths the choice is the
+ * same, whatever else was asked beside it.
  *
- * Where there are few layouts and many targets, all paths from many sources are found at once instead
- * (multi_source.c). */
+ * On a small graph with many targets, multi_source.c finds all paths from many sources
+ * at once instead. */
 #include "shortest_paths.h"
 
 #include <stdlib.h>
@@ -102,7 +105,7 @@ int64_t topt_state_bytes(const struct topt_path_source *w, uint64_t s)
     return bytes;
 }
 
-/* ---- what is known of layouts ------------------------------------------------------------------- */
+/* ---- what is known of layouts ------------------------------------------------------ */
 
 static int vertices_fit(struct topt_paths *w)
 {
@@ -151,14 +154,15 @@ static int known(const struct topt_paths *w, int32_t vertex)
     return (w->from[vertex].stamp & ~(uint32_t)DONE) == w->stamp;
 }
 
-/* ---- the search ------------------------------------------------------------------------------------- */
+/* ---- the search -------------------------------------------------------------------- */
 
 static int is_open(const struct topt_paths *w, int32_t target)
 {
     return w->vertex[target].open == w->stamp;
 }
 
-/* Is its bound that to a target that was closed since?  Else none to another is smaller. */
+/* Is its bound that to a target that was closed since?  Else none to another is
+ * smaller. */
 static int is_late(const struct topt_paths *w, int32_t vertex)
 {
     return w->vertex[vertex].seen != w->stamp || !is_open(w, w->vertex[vertex].nearest);
@@ -286,7 +290,7 @@ static void search(struct topt_paths *w)
     }
 }
 
-/* ---- questions ---------------------------------------------------------------------------------------- */
+/* ---- questions --------------------------------------------------------------------- */
 
 struct topt_paths *topt_paths_create(const struct topt_hw *hw,
                                      const struct topt_mesh *mesh)
