@@ -1,25 +1,26 @@
-/* byte_bound.c - what moving a tensor between two layouts takes at least.
+/* byte_bound.c - a lower bound on the time of a redistribution, from the bytes that travel.
  *
- * Whatever the way is, what a device (a node) is to have and does not have must come
- * to it, and where partial sums end, all contributions to an element must meet.
- * Counted in bytes that come in, that follows from both layouts alone:
+ * On any path, what a device (a node) lacks of its target block must come to it, and where
+ * partial sums end, all contributions to an element must meet.  The bytes that come in follow
+ * from the two layouts alone:
  *
- *     no partial sums     what a device is to have, less what it has of that
- *     sums over n parts   every element takes n - 1 meetings, then copies for all but one of its
- *                         replicas (2 (n - 1) / n of an all-reduce's bytes a device: Patarasu and Yuan,
- *                         Bandwidth optimal all-reduce algorithms for clusters of workstations, 2009)
+ *     no partial sums     the target block, less what the device has of it
+ *     sums over n parts   every element takes n - 1 meetings, then copies for all but one of
+ *                         its replicas (2 (n - 1) / n of an all-reduce's bytes a device:
+ *                         Patarasu and Yuan, Bandwidth optimal all-reduce algorithms for
+ *                         clusters of workstations, 2009)
  *
- * A way is some collectives, each of which brings a certain number of bytes in a
- * certain time.  For any number x: either one of them brings more than x, which takes
- * at least so long; or all bring at most x, and then bytes come at the best rate r of
- * such collectives, and the first costs its latency a:
+ * A path is a few collectives, each of which brings a number of bytes in a time.  For any x,
+ * either one of them brings more than x bytes, which takes at least the least such time; or
+ * all bring at most x bytes each, and then bytes come at the best rate r of such collectives,
+ * and the first costs its latency a:
  *
  *     time >= min( least time of what brings more than x,  a(x) + bytes / r(x) )
  *
- * The largest of these over x is a curve of time against bytes, made once for devices
- * and once for nodes (through whose network all of their devices' groups go).  Times
- * of collectives grow with bytes, so between two sizes that were looked at nothing is
- * faster than the first or brings more than the second. */
+ * The maximum over x is a curve of time against bytes, computed once for devices and once for
+ * nodes (all groups of a node's devices share its network).  Times of collectives grow with
+ * bytes, so between two sampled sizes nothing is faster than the first or brings more than
+ * the second. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -185,7 +185,7 @@ static int read_sizes(struct topt_hw *hw, const json_t *list, int t,
     c->bytes = calloc(n, sizeof *c->bytes);
     c->ns = calloc(n, sizeof *c->ns);
     if (!c->bytes || !c->ns)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a curve");
+        return topt_nomem(err, "a curve");
     for (size_t i = 0; i < n; i++) {
         const json_t *pair = json_array_get(list, i);
         double ops = json_number_value(json_array_get(pair, 0));
@@ -440,7 +440,7 @@ static int read_points(struct curve *c, const char *path, const json_t *points,
     c->bytes = calloc(n, sizeof *c->bytes);
     c->ns = calloc(n, sizeof *c->ns);
     if (!c->bytes || !c->ns)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a curve");
+        return topt_nomem(err, "a curve");
     for (size_t i = 0; i < n; i++)
         if (read_point(c, path, json_array_get(points, i), i, err))
             return -1;
@@ -520,7 +520,7 @@ static int read_curves(struct topt_hw *hw, const json_t *doc, struct topt_error 
                          MAX_CURVES);
     hw->curve = calloc(n + 1, sizeof *hw->curve);
     if (!hw->curve)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for curves");
+        return topt_nomem(err, "curves");
     for (size_t i = 0; i < n; i++)
         if (read_curve(hw, json_array_get(list, i), i, err))
             return -1;
@@ -560,7 +560,7 @@ struct topt_hw *topt_hw_from_json(const json_t *doc, struct topt_error *err)
     if (hw)
         hw->doc = json_deep_copy(doc);
     if (!hw || !hw->doc) {
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a hardware profile");
+        topt_nomem(err, "a hardware profile");
         free(hw);
         return NULL;
     }

@@ -73,10 +73,10 @@ static int team_grow(struct topt_path_pool *t, int n, struct topt_error *err)
         n > t->npaths ? realloc(t->paths, (size_t)n * sizeof(struct topt_paths *))
                       : t->paths;
     if (!paths)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for redistributions");
+        return topt_nomem(err, "redistributions");
     for (t->paths = paths; t->npaths < n; t->npaths++)
         if (!(paths[t->npaths] = topt_paths_create(t->hw, &t->mesh)))
-            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for redistributions");
+            return topt_nomem(err, "redistributions");
     if (t->pool && topt_pool_threads(t->pool) >= n)
         return 0;
     topt_pool_destroy(t->pool);
@@ -140,7 +140,7 @@ int topt_path_pool_answer(struct topt_path_pool *t, struct topt_path_question **
         qsort(question, (size_t)n, sizeof(struct topt_path_question *), by_source);
     j.run = find_runs(question, n, &j.nruns);
     if (!j.run)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for redistributions");
+        return topt_nomem(err, "redistributions");
     int many = threads > 1 && n > FEW_QUESTIONS && j.nruns > 1;
     int rc = many ? team_grow(t, threads, err) : 0;
     if (!rc && many)
@@ -151,6 +151,6 @@ int topt_path_pool_answer(struct topt_path_pool *t, struct topt_path_question **
     if (!rc && atomic_load(&j.canceled))
         return topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled");
     if (!rc && atomic_load(&j.failed))
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for redistributions");
+        return topt_nomem(err, "redistributions");
     return rc;
 }

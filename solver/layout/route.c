@@ -480,7 +480,7 @@ static struct route *route_of(struct topt_router *r, const struct topt_path_ques
     struct route *x = find_route(r, hash, q);
     x = x ? x : add_route(r, hash, q);
     if (!x)
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+        topt_nomem(err, "a redistribution");
     return x;
 }
 
@@ -600,7 +600,7 @@ int topt_router_ask(struct topt_router *r, const struct topt_shape *s, int eleme
     x->pub.granule = granule;
     *ret = &x->pub;
     if (!x->question.path.step && !x->open && add_open(r, x))
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+        return topt_nomem(err, "a redistribution");
     return 0;
 }
 
@@ -662,7 +662,7 @@ static int name_path(struct topt_router *r, const struct asked *q, const struct 
     const struct topt_step_path *path = &x->question.path;
     struct topt_move *move = TOPT_NEW(r->arena, path->nsteps, struct topt_move);
     if (!move)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+        return topt_nomem(err, "a redistribution");
     struct topt_layout at = name_state(&r->mesh, q, q->question.source.from);
     for (int i = 0; i < path->nsteps; i++) {
         struct topt_layout next = name_state(&r->mesh, q, path->step[i].to);
@@ -705,7 +705,7 @@ static struct found *found_of(struct topt_router *r, const struct topt_shape *s,
     }
     struct found *f = TOPT_NEW(r->arena, 1, struct found);
     if (!f) {
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+        topt_nomem(err, "a redistribution");
         return NULL;
     }
     *f = (struct found){.entry.hash = hash,
@@ -718,7 +718,7 @@ static struct found *found_of(struct topt_router *r, const struct topt_shape *s,
         return NULL;
     if (!table_add(&r->paths, &f->entry))
         return f;
-    topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+    topt_nomem(err, "a redistribution");
     return NULL;
 }
 
@@ -731,9 +731,8 @@ int topt_router_seek(struct topt_router *r, const struct topt_shape *s, int elem
         return -1;
     if (f->route->question.path.step)
         return 1;
-    return f->route->open || !add_open(r, f->route)
-               ? 0
-               : topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+    return f->route->open || !add_open(r, f->route) ? 0
+                                                    : topt_nomem(err, "a redistribution");
 }
 
 int topt_router_path(struct topt_router *r, const struct topt_shape *s, int element_bytes,

@@ -522,5 +522,5 @@ int topt_paths_answer(struct topt_paths *w, struct topt_path_question *const *qu
         bad =
             count_open(question + i, end - i) && answer_source(w, question + i, end - i);
     }
-    return bad ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution") : 0;
+    return bad ? topt_nomem(err, "a redistribution") : 0;
 }
