@@ -1,8 +1,9 @@
-/* byte_bound.c - a lower bound on the time of a redistribution, from the bytes that travel.
+/* byte_bound.c - a lower bound on the time of a redistribution, from the bytes that
+ * travel.
  *
- * On any path, what a device (a node) lacks of its target block must come to it, and where
- * partial sums end, all contributions to an element must meet.  The bytes that come in follow
- * from the two layouts alone:
+ * On any path, what a device (a node) lacks of its target block must come to it, and
+ * where partial sums end, all contributions to an element must meet.  The bytes that
+ * come in follow from the two layouts alone:
  *
  *     no partial sums     the target block, less what the device has of it
  *     sums over n parts   every element takes n - 1 meetings, then copies for all but one of
@@ -10,17 +11,17 @@
  *                         Patarasu and Yuan, Bandwidth optimal all-reduce algorithms for
  *                         clusters of workstations, 2009)
  *
- * A path is a few collectives, each of which brings a number of bytes in a time.  For any x,
- * either one of them brings more than x bytes, which takes at least the least such time; or
- * all bring at most x bytes each, and then bytes come at the best rate r of such collectives,
- * and the first costs its latency a:
+ * A path is a few collectives, each of which brings a number of bytes in a time.  For
+ * any x, either one of them brings more than x bytes, which takes at least the least
+ * such time; or all bring at most x bytes each, and then bytes come at the best rate r
+ * of such collectives, and the first costs its latency a:
  *
  *     time >= min( least time of what brings more than x,  a(x) + bytes / r(x) )
  *
- * The maximum over x is a curve of time against bytes, computed once for devices and once for
- * nodes (all groups of a node's devices share its network).  Times of collectives grow with
- * bytes, so between two sampled sizes nothing is faster than the first or brings more than
- * the second. */
+ * The maximum over x is a curve of time against bytes, computed once for devices and
+ * once for nodes (all groups of a node's devices share its network).  Times of
+ * collectives grow with bytes, so between two sampled sizes nothing is faster than the
+ * first or brings more than the second. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

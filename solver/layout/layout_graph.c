@@ -257,7 +257,7 @@ static void gather(const struct view *v, int d)
     }
 }
 
-/* Hand the innermost 1, 2, ... groups of dimension 'd' to 'e'. */
+/* All-to-all: hand the innermost 1, 2, ... groups of dimension 'd' to 'e'. */
 static void hand_over(const struct view *v, int d, int e)
 {
     uint32_t set = 0;
@@ -378,7 +378,7 @@ int topt_layout_graph_list_out(struct topt_layout_graph *a, int32_t vertex)
     return a->failed ? -1 : 0;
 }
 
-/* All come from sums of all groups. */
+/* All layouts are reached from the one where all groups are partial. */
 int topt_layout_graph_list_all(struct topt_layout_graph *a)
 {
     uint64_t sums = 0;

@@ -39,7 +39,7 @@ struct topt_layout_vertex {
 struct topt_layout_graph {
     int ngroups, ndims;
     struct topt_layout_vertex *vertex;
-    int nvertices, vertex_cap, nlisted; /* of all the first so many */
+    int nvertices, vertex_cap, nlisted; /* the moves of the first so many are listed */
     int32_t *slot;                      /* hash of states */
     int nslots;
     uint64_t *shape; /* sets by dimension, TOPT_STATE_GROUPS bits each */
@@ -55,9 +55,9 @@ struct topt_layout_graph {
 
 void topt_layout_graph_fini(struct topt_layout_graph *a);
 int64_t topt_layout_graph_bytes(const struct topt_layout_graph *a);
-/* Number of a state, new or not; NONE where memory is short. */
+/* The vertex of a state, which may be new; NONE where memory is short. */
 int32_t topt_layout_graph_number(struct topt_layout_graph *a, uint64_t state);
-/* List moves from a layout; from all that there are. */
+/* List the moves from one layout; from all layouts. */
 int topt_layout_graph_list_out(struct topt_layout_graph *a,
                                int32_t vertex) TOPT_MUST_CHECK;
 int topt_layout_graph_list_all(struct topt_layout_graph *a) TOPT_MUST_CHECK;

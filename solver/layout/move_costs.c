@@ -13,7 +13,7 @@ enum {
     KINDS = TOPT_MOVE_ALL_REDUCE + 1
 };
 
-/* What is known of a shape of blocks. */
+/* A shape of blocks. */
 struct block {
     uint32_t stamp; /* that of the source; else nothing is known */
     int32_t row;    /* of its bytes */
@@ -290,7 +290,7 @@ const int64_t *topt_move_costs_keys(const struct topt_move_costs *t)
     return t->key;
 }
 
-/* ---- one after the other ----------------------------------------------------------- */
+/* ---- sources, one after the other -------------------------------------------------- */
 
 struct topt_move_costs *topt_move_costs_create(struct topt_collective_times *times)
 {
@@ -327,7 +327,7 @@ void topt_move_costs_begin(struct topt_move_costs *t,
                            const struct topt_path_source *source,
                            struct topt_layout_graph *graph)
 {
-    if (++t->stamp == 0) { /* as many as there are numbers */
+    if (++t->stamp == 0) { /* it has wrapped */
         free(t->block);
         free(t->have);
         t->block = NULL;

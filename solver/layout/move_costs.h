@@ -29,13 +29,13 @@ struct topt_move_costs;
 struct topt_move_costs *
 topt_move_costs_create(struct topt_collective_times *times); /* which the caller keeps */
 void topt_move_costs_destroy(struct topt_move_costs *t);
-/* Is it that of a source, wherever that begins? */
+/* Are these the costs of a source, wherever it begins? */
 int topt_move_costs_is(const struct topt_move_costs *t,
                        const struct topt_path_source *source);
-/* It is of none: its graph goes. */
+/* Forget the source, before the graph is dropped. */
 void topt_move_costs_end(struct topt_move_costs *t);
-/* From now on that of a source, between the layouts of 'graph', which moves are listed
- * in. */
+/* Begin the costs of a source, in 'graph', which lists its moves when they are asked
+ * for. */
 void topt_move_costs_begin(struct topt_move_costs *t,
                            const struct topt_path_source *source,
                            struct topt_layout_graph *graph);
@@ -43,7 +43,7 @@ void topt_move_costs_begin(struct topt_move_costs *t,
  * its moves, or NONE where there are none for this source.  Where memory is short
  * there are none, and topt_move_costs_failed(). */
 struct topt_move_classes topt_move_costs_moves(struct topt_move_costs *t, int32_t vertex);
-/* By class, where moves were asked for; until more are. */
+/* Keys by class of moves, valid until more moves are asked for. */
 const int64_t *topt_move_costs_keys(const struct topt_move_costs *t);
 /* The row of blocks of a shape (sets by dimension), and in '*ret_whole' the dimensions
  * whose parts are equal, as bits; then the key of a move along 'groups' that sends

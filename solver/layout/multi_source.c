@@ -26,8 +26,8 @@
 enum {
     LANES = TOPT_MULTI_SOURCE_LANES,
     NONE = TOPT_GRAPH_NONE,
-    MOST_VERTICES = 4096, /* else what is known of them outgrows caches */
-    WORTH = 100,          /* layouts that may be looked at for one question */
+    MOST_VERTICES = 4096, /* larger graphs outgrow the caches */
+    WORTH = 100,          /* the largest number of layouts for each question */
     KEPT = 4              /* runs */
 };
 
@@ -36,9 +36,8 @@ static const double MOST_KEY = 4503599627370496.0; /* 2 ** 52, more than an hour
 typedef double pair __attribute__((vector_size(16)));
 typedef int64_t mask __attribute__((vector_size(16)));
 
-/* All layouts of as many groups and dimensions, in the order of sweeps, and the moves
- * that lead to them. */
-struct chart {
+/* All layouts of a graph in the order of sweeps, with their incoming moves. */
+struct sweep_order {
     int n;
     int32_t *vertex; /* by place in that order */
     int32_t *place;  /* by vertex */
@@ -57,14 +56,14 @@ struct run {
 };
 
 struct topt_multi_source {
-    struct chart chart[TOPT_STATE_GROUPS + 1][TOPT_MAX_RANK + 1];
+    struct sweep_order sweep_order[TOPT_STATE_GROUPS + 1][TOPT_MAX_RANK + 1];
     struct run run[KEPT];
     int next; /* the oldest run */
-    /* what is answered now */
+    /* the questions at hand */
     struct topt_move_costs *costs;
     struct topt_layout_graph *graph;
-    const struct chart *on;
-    /* by move of the chart, under the costs 'priced' (NULL: none): its key, or
+    const struct sweep_order *on;
+    /* by move of the sweep_order, under the costs 'priced' (NULL: none): its key, or
      * INFINITY where there is no such move */
     const struct topt_move_costs *priced;
     double *step;
@@ -78,14 +77,14 @@ struct topt_multi_source *topt_multi_source_create(void)
     return calloc(1, sizeof(struct topt_multi_source));
 }
 
-static void chart_fini(struct chart *c)
+static void sweep_order_fini(struct sweep_order *c)
 {
     free(c->vertex);
     free(c->place);
     free(c->first);
     free(c->from);
     free(c->class);
-    *c = (struct chart){0};
+    *c = (struct sweep_order){0};
 }
 
 void topt_multi_source_drop(struct topt_multi_source *l, const struct topt_move_costs *t)
@@ -101,7 +100,7 @@ void topt_multi_source_forget(struct topt_multi_source *l)
 {
     for (int g = 0; g <= TOPT_STATE_GROUPS; g++)
         for (int d = 0; d <= TOPT_MAX_RANK; d++)
-            chart_fini(&l->chart[g][d]);
+            sweep_order_fini(&l->sweep_order[g][d]);
     for (int i = 0; i < KEPT; i++)
         l->run[i].costs = NULL;
     l->priced = NULL;
@@ -131,14 +130,14 @@ static int64_t count_layouts(int groups, int dims)
     return all;
 }
 
-/* Is a run worth while for so many questions? */
-static int suits(const struct topt_path_source *s, int questions)
+/* Is a run worth its cost for so many questions? */
+static int is_worth_while(const struct topt_path_source *s, int questions)
 {
     int64_t n = count_layouts(s->ngroups, s->ndims);
     return n <= MOST_VERTICES && n <= (int64_t)WORTH * questions;
 }
 
-/* ---- charts ------------------------------------------------------------------------ */
+/* ---- sweep orders ------------------------------------------------------------------ */
 
 /* Not by number, which depends on what was asked before. */
 struct ranked {
@@ -164,7 +163,7 @@ static int rank_of(const struct topt_layout_graph *a, int32_t vertex)
     return rank;
 }
 
-static int put_in_order(struct chart *c, const struct topt_layout_graph *a)
+static int put_in_order(struct sweep_order *c, const struct topt_layout_graph *a)
 {
     struct ranked *r = malloc((size_t)c->n * sizeof *r);
     if (!r)
@@ -181,7 +180,7 @@ static int put_in_order(struct chart *c, const struct topt_layout_graph *a)
 }
 
 /* Sort the moves by where they lead to: count, then put. */
-static void list_arrivals(struct chart *c, const struct topt_layout_graph *a)
+static void list_arcs_in(struct sweep_order *c, const struct topt_layout_graph *a)
 {
     for (int pass = 0; pass < 2; pass++) {
         for (int32_t p = 0; p < c->n; p++) {
@@ -202,7 +201,7 @@ static void list_arrivals(struct chart *c, const struct topt_layout_graph *a)
     }
 }
 
-static int make_chart(struct chart *c, struct topt_layout_graph *a)
+static int make_sweep_order(struct sweep_order *c, struct topt_layout_graph *a)
 {
     if (topt_layout_graph_list_all(a))
         return -1;
@@ -214,10 +213,10 @@ static int make_chart(struct chart *c, struct topt_layout_graph *a)
     c->class = malloc((size_t)a->narcs * sizeof *c->class + 1);
     if (!c->vertex || !c->place || !c->first || !c->from || !c->class ||
         put_in_order(c, a)) {
-        chart_fini(c);
+        sweep_order_fini(c);
         return -1;
     }
-    list_arrivals(c, a);
+    list_arcs_in(c, a);
     return 0;
 }
 
@@ -260,10 +259,10 @@ static int relax(double *to, const double *path, const struct arcs_in *by, int q
     return (any[0] | any[1]) != 0;
 }
 
-/* Sources got theirs in the first sweep, from which the second one goes on. */
+/* The first sweep is the sources themselves; the second goes on from there. */
 static void sweep(struct topt_multi_source *l, struct run *r)
 {
-    const struct chart *c = l->on;
+    const struct sweep_order *c = l->on;
     size_t width = 4 * (size_t)r->quads;
     int any = 1;
     for (int k = 2; any && k <= UINT16_MAX; k++) {
@@ -282,10 +281,10 @@ static void sweep(struct topt_multi_source *l, struct run *r)
 
 /* ---- runs -------------------------------------------------------------------------- */
 
-/* What all moves take under the costs. */
+/* Set the keys of all moves. */
 static int set_steps(struct topt_multi_source *l)
 {
-    const struct chart *c = l->on;
+    const struct sweep_order *c = l->on;
     if (l->priced == l->costs)
         return 0;
     l->priced = NULL;
@@ -330,7 +329,7 @@ static int run_fit(struct run *r, size_t n)
     return r->path ? 0 : -1;
 }
 
-/* Is one under this costs? */
+/* Is there a run under these costs? */
 static int has_run(const struct topt_multi_source *l, const struct topt_move_costs *t)
 {
     int has = 0;
@@ -339,7 +338,7 @@ static int has_run(const struct topt_multi_source *l, const struct topt_move_cos
     return has;
 }
 
-/* The run under this costs that has a source, and in which lane; NULL: none has it. */
+/* Find the run under these costs that has a source, and its lane; NULL: there is none. */
 static const struct run *find_run(const struct topt_multi_source *l, uint64_t from,
                                   int *ret_lane)
 {
@@ -354,7 +353,7 @@ static const struct run *find_run(const struct topt_multi_source *l, uint64_t fr
     return NULL;
 }
 
-/* The sources of questions that have no answer. */
+/* List the sources of questions without an answer. */
 static int list_sources(struct topt_path_question *const *question, int n,
                         uint64_t ret[LANES])
 {
@@ -367,7 +366,7 @@ static int list_sources(struct topt_path_question *const *question, int n,
     return count;
 }
 
-/* A run from these takes the place of the oldest. */
+/* Make a run from these sources in the place of the oldest run. */
 static int make_run(struct topt_multi_source *l,
                     struct topt_path_question *const *question, int n)
 {
@@ -407,7 +406,7 @@ static uint64_t state_at(const struct topt_multi_source *l, int32_t place)
 static int32_t stop_before(const struct topt_multi_source *l, const struct run *r,
                            int lane, int32_t place)
 {
-    const struct chart *c = l->on;
+    const struct sweep_order *c = l->on;
     const int64_t *key = topt_move_costs_keys(l->costs);
     double here = key_at(r, lane, place), least = INFINITY;
     int32_t best = NONE;
@@ -445,7 +444,7 @@ static int answer(const struct topt_multi_source *l, const struct run *r, int la
     return 0;
 }
 
-/* Those whose sources are known; '*ret_left': how many others there are. */
+/* Answer questions whose sources have a run; '*ret_left' counts the others. */
 static int answer_known(const struct topt_multi_source *l,
                         struct topt_path_question *const *question, int n,
                         struct topt_arena *arena, int *ret_left)
@@ -469,11 +468,11 @@ static int answer_known(const struct topt_multi_source *l,
 static int begin(struct topt_multi_source *l, struct topt_move_costs *t,
                  struct topt_layout_graph *a)
 {
-    struct chart *c = &l->chart[a->ngroups][a->ndims];
+    struct sweep_order *c = &l->sweep_order[a->ngroups][a->ndims];
     l->costs = t;
     l->graph = a;
     l->on = c;
-    return c->n ? 0 : make_chart(c, a);
+    return c->n ? 0 : make_sweep_order(c, a);
 }
 
 int topt_multi_source_answer(struct topt_multi_source *l, struct topt_move_costs *t,
@@ -483,11 +482,11 @@ int topt_multi_source_answer(struct topt_multi_source *l, struct topt_move_costs
 {
     const struct topt_path_source *s = &question[0]->source;
     int left = n;
-    if (!suits(s, n) && !has_run(l, t))
+    if (!is_worth_while(s, n) && !has_run(l, t))
         return 0;
     if (begin(l, t, graph) || answer_known(l, question, n, arena, &left))
         return -1;
-    if (!left || !suits(s, left))
+    if (!left || !is_worth_while(s, left))
         return 0;
     return make_run(l, question, n) || answer_known(l, question, n, arena, &left) ? -1
                                                                                   : 0;

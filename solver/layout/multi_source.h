@@ -5,13 +5,14 @@
 #include "move_costs.h"
 #include "topt_arena.h"
 
-/* So many sources are searched from together. */
+/* The number of sources of one run. */
 enum { TOPT_MULTI_SOURCE_LANES = 16 };
 
 struct topt_multi_source;
 struct topt_multi_source *topt_multi_source_create(void);
 void topt_multi_source_destroy(struct topt_multi_source *l);
-/* Before graphs are begun anew; before a costs is. */
+/* Forget all runs, before graphs are dropped; those under some costs, before these
+ * change. */
 void topt_multi_source_forget(struct topt_multi_source *l);
 void topt_multi_source_drop(struct topt_multi_source *l, const struct topt_move_costs *t);
 /* Answer questions of TOPT_MULTI_SOURCE_LANES sources at most, those of one source

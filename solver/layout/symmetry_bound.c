@@ -1,14 +1,15 @@
-/* symmetry_bound.c - a lower bound on the time of a redistribution, equal for all layouts that a
- * permutation of like axes maps onto each other.
+/* symmetry_bound.c - a lower bound on the time of a redistribution, equal for all
+ * layouts that a permutation of like axes maps onto each other.
  *
- * Axes of one level and one size are alike.  Forgetting which of them does what turns a layout
- * into its orbit: the axes of a dimension become a word whose letters are kinds of axes,
- * outermost first, and of partial and replicated axes only counts are left.  A collective
- * becomes a step between orbits that takes as long, since its time follows from how many
- * axes of each kind it varies along and from the size of blocks.  So the shortest path
- * between two orbits is no longer than the shortest path between any two of their layouts
- * (an abstraction that keeps every path: Holte, Mkadmi, Zimmer and MacDonald, Speeding up
- * problem solving by abstraction, 1996), and there are few orbits. */
+ * Axes of one level and one size are alike.  Forgetting which of them does what turns
+ * a layout into its orbit: the axes of a dimension become a word whose letters are
+ * kinds of axes, outermost first, and of partial and replicated axes only counts are
+ * left.  A collective becomes a step between orbits that takes as long, since its time
+ * follows from how many axes of each kind it varies along and from the size of blocks.
+ * So the shortest path between two orbits is no longer than the shortest path between
+ * any two of their layouts (an abstraction that keeps every path: Holte, Mkadmi,
+ * Zimmer and MacDonald, Speeding up problem solving by abstraction, 1996), and there
+ * are few orbits. */
 #include "topt_orbits.h"
 
 #include <stdlib.h>
@@ -20,7 +21,8 @@ enum {
     KINDS = TOPT_MAX_AXES, /* of axes, at most */
     WORD_BITS = 12,
     WORDS = 1 << WORD_BITS,
-    /* 7 axes have 2,000 orbits in two dimensions: paths between all take half a second. */
+    /* 7 axes have 2,000 orbits in two dimensions: paths between all take half a
+     * second. */
     MOST_AXES = 7,
     NONE = -1
 };
