@@ -20,7 +20,7 @@ int topt_train_open(int *argc, char ***argv, const char *name, int64_t batch, in
 {
     struct topt_train *t = calloc(1, sizeof *t);
     if (!t)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     if (topt_comm_open(argc, argv, &t->comm, err)) {
         topt_train_close(t);
         return -1;
@@ -116,7 +116,7 @@ static int search(const struct topt_train *t, const struct topt_request *r, char
                        t->model->name, t->comm->size, why ? why : "nothing fits");
     *ret = rc ? NULL : topt_json_text(plan, 0);
     if (!rc && !*ret)
-        rc = topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        rc = topt_nomem(err, NULL);
     *ret_len = *ret ? strlen(*ret) : 0;
     json_decref(answer);
     return rc;

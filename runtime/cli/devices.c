@@ -66,7 +66,7 @@ static int shared_by_ranks(struct topt_run_device *d, int *ret, struct topt_erro
                                .src = &d->identity,
                                .dst = all,
                                .counts = counts};
-    int rc = counts && all ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    int rc = counts && all ? 0 : topt_nomem(err, NULL);
     for (int i = 0; i < n && !rc; i++)
         counts[i] = 1;
     if (!rc)

@@ -113,7 +113,7 @@ static int read_plan(const char *arg, struct topt_text *out, struct topt_error *
         return -1;
     topt_text_put(out, s, len);
     free(s);
-    return out->oom ? topt_fail(err, TOPT_ERR_NOMEM, "out of memory") : 0;
+    return out->oom ? topt_nomem(err, NULL) : 0;
 }
 
 static int parse(const char *text, size_t len, const char *what,

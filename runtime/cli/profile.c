@@ -62,7 +62,7 @@ static int write_profile(const struct args *a, const struct topt_mesh *mesh,
 {
     json_t *doc = topt_profile_json(a->name, mesh, machines_of(mesh), rates, curves, n);
     char *text = doc ? topt_json_text(doc, 1) : NULL;
-    int rc = text ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory for the profile");
+    int rc = text ? 0 : topt_nomem(err, "the profile");
     struct topt_hw *hw = rc ? NULL : topt_hw_from_json(doc, err);
     if (!rc)
         rc = hw ? topt_write_file(a->out, text, strlen(text), err) : -1;

@@ -157,7 +157,7 @@ static int prepare_alone(struct run *r, struct topt_error *err)
         return -1;
     r->loss = calloc((size_t)r->args.steps + 1, sizeof *r->loss);
     r->step_ns = calloc((size_t)r->args.steps + 1, sizeof *r->step_ns);
-    return r->loss && r->step_ns ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    return r->loss && r->step_ns ? 0 : topt_nomem(err, NULL);
 }
 
 /* Ranks that read different data would train nonsense without a word. */
@@ -215,7 +215,7 @@ static int write_index(struct run *r, struct topt_error *err)
 {
     char path[4096];
     char *text = topt_json_text(r->gradients, 1);
-    int rc = !text ? topt_fail(err, TOPT_ERR_NOMEM, "out of memory") : 0;
+    int rc = !text ? topt_nomem(err, NULL) : 0;
     snprintf(path, sizeof path, "%s/index.json", r->args.gradients);
     if (!rc)
         rc = topt_write_file(path, text, strlen(text), err);
@@ -338,7 +338,7 @@ static int finish(struct run *r, struct topt_error *err)
         return 0;
     json_t *doc = topt_report_json(&r->report);
     char *text = doc ? topt_json_text(doc, 1) : NULL;
-    int rc = text ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory for the report");
+    int rc = text ? 0 : topt_nomem(err, "the report");
     if (!rc && r->args.report)
         rc = topt_write_file(r->args.report, text, strlen(text), err);
     if (!rc && r->gradients)

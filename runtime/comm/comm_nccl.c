@@ -107,7 +107,7 @@ static int split_off(struct topt_comm *c, uint32_t axes, const struct topt_comm_
         }
     struct split *s = calloc(1, sizeof *s);
     if (!s)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     if (check(&w->api, w->api.CommSplit(w->comm, g->device[0], c->rank, &s->comm, NULL),
               "ncclCommSplit", err)) {
         free(s);
@@ -349,7 +349,7 @@ int topt_cuda_communicator(struct topt_comm *control, struct topt_device *d,
     if (!c || !w) {
         free(c);
         free(w);
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     }
     *w = (struct world){.control = control,
                         .stream = ((struct cuda_device *)d->impl)->stream};

@@ -125,7 +125,7 @@ int topt_comm_single(struct topt_comm **ret, struct topt_error *err)
     };
     struct topt_comm *c = calloc(1, sizeof *c);
     if (!c)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     c->ops = &ops;
     c->size = 1;
     *ret = c;

@@ -426,7 +426,7 @@ static int cuda_open(enum topt_dtype dtype, int index, struct topt_device *ret,
         return -1;
     struct cuda_device *c = calloc(1, sizeof *c);
     if (!c)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     c->index = index % n;
     c->math = dtype == TOPT_F64    ? &topt_cu_f64
               : dtype == TOPT_BF16 ? &topt_cu_bf16

@@ -131,7 +131,7 @@ static int find(struct topt_device *dev, const struct shape *s, struct cuda_prod
         }
     struct cuda_product *p = calloc(1, sizeof *p);
     if (!p)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     p->shape = *s;
     cublasStatus_t rc = describe(p, dev->dtype);
     if (!rc)

@@ -91,7 +91,7 @@ static int load(struct topt_session *s, const struct topt_op *op, int operand, i
     int whole = s->p->buffer[buffer].elem == TOPT_ELEM_INT32;
     void *host = topt_scratch(s, whole ? bytes : n * (int64_t)sizeof(double));
     if (!host)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     if (!whole && !feed->load_real)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "'%s' takes real numbers, the data has none", op->name);
@@ -216,7 +216,7 @@ static int do_loss(struct topt_session *s, const struct topt_instr *i,
     int64_t n = topt_buffer_elements(s, i->a), bytes = topt_buffer_bytes(s, i->a);
     void *host = topt_scratch(s, bytes);
     if (!host)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     if (s->dev->ops->read(s->dev, host, s->ptr[i->a], bytes, err))
         return -1;
     double sum = 0, tokens = 1;
@@ -314,9 +314,7 @@ static int allocate(struct topt_session *s, struct topt_error *err)
     s->ptr = calloc(n + 1, sizeof *s->ptr);
     s->bytes = calloc(n + 1, sizeof *s->bytes);
     s->counts = calloc(2 * (size_t)s->comm->size, sizeof *s->counts);
-    return s->ptr && s->bytes && s->counts
-               ? 0
-               : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    return s->ptr && s->bytes && s->counts ? 0 : topt_nomem(err, NULL);
 }
 
 static int check_settings(const struct topt_settings *s, struct topt_error *err)
@@ -346,7 +344,7 @@ int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
         return -1;
     struct topt_session *s = calloc(1, sizeof *s);
     if (!s)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     s->p = p;
     s->comm = comm;
     s->dev = device;

@@ -26,7 +26,7 @@ static int inflate_into(struct topt_text *all, const char *packed, size_t len,
     char part[1 << 16];
     z_stream z = {.next_in = (const Bytef *)packed, .avail_in = (uInt)len};
     if (inflateInit2(&z, 15 + 16) != Z_OK)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     int rc = Z_OK;
     while ((rc == Z_OK || (rc == Z_STREAM_END && z.avail_in)) &&
            all->len <= TOPT_FEED_MAX_BYTES && !all->oom) {
@@ -39,7 +39,7 @@ static int inflate_into(struct topt_text *all, const char *packed, size_t len,
     }
     inflateEnd(&z);
     if (all->oom)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     if (all->len > TOPT_FEED_MAX_BYTES)
         return topt_fail(err, TOPT_ERR_LIMIT, "unpacks to more than 1 GiB");
     return rc == Z_STREAM_END

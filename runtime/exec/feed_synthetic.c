@@ -105,7 +105,7 @@ int topt_feed_synthetic(const struct topt_model *m, uint64_t seed, struct topt_f
     struct topt_feed_needs n = topt_feed_needs_of(m);
     struct synthetic *f = calloc(1, sizeof *f);
     if (!f)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     *f = (struct synthetic){.batch = m->batch,
                             .positions = n.loss->operand[n.loss->output].dim[1].count,
                             .classes = MOST_CLASSES,

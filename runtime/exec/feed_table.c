@@ -85,7 +85,7 @@ static struct table *table_create(const struct topt_model *m,
     }
     struct table *t = calloc(1, sizeof *t);
     if (!t) {
-        topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        topt_nomem(err, NULL);
         return NULL;
     }
     *t = (struct table){.width = n->sample,
@@ -176,7 +176,7 @@ static int take_images(struct table *t, const struct idx *x, struct topt_error *
     t->rows = x->rows;
     t->pixels = malloc((size_t)(x->rows * x->width));
     if (!t->pixels)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     memcpy(t->pixels, x->byte, (size_t)(x->rows * x->width));
     return 0;
 }
@@ -194,7 +194,7 @@ static int take_labels(struct table *t, const struct idx *x,
                          n->classes ? "classes" : "real numbers");
     t->answers = malloc((size_t)x->rows * sizeof *t->answers);
     if (!t->answers)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     for (int64_t i = 0; i < x->rows; i++) {
         if (x->byte[i] >= n->classes)
             return topt_fail(err, TOPT_ERR_INVAL, "label %d, '%s' has %lld classes",
@@ -286,7 +286,7 @@ static int grow(struct table *t, struct topt_error *err)
     float *y = realloc(t->answers, cap * (size_t)t->nanswers * sizeof *y);
     if (y)
         t->answers = y;
-    return x && y ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    return x && y ? 0 : topt_nomem(err, NULL);
 }
 
 static int take_line(struct table *t, const char *s, const char *end, int64_t line,
@@ -343,7 +343,7 @@ static int take_lines(struct table *t, const char *text, size_t len,
 {
     const char *end = text + len;
     double *field = calloc((size_t)(t->width + t->nanswers), sizeof *field);
-    int rc = field ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    int rc = field ? 0 : topt_nomem(err, NULL);
     int64_t line = 1;
     for (const char *s = text; !rc && s < end; line++) {
         const char *stop = memchr(s, '\n', (size_t)(end - s));

@@ -90,7 +90,7 @@ int topt_feed_text(const char *bytes, size_t len, const struct topt_model *m,
     if (!f || !copy) {
         free(f);
         free(copy);
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     }
     memcpy(copy, bytes, len);
     *f = (struct text){.byte = copy,

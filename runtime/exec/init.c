@@ -85,7 +85,7 @@ int topt_init_param(struct topt_session *s, int buffer, struct topt_error *err)
     int64_t row_bytes = cols * s->dev->real_bytes;
     void *row = topt_scratch(s, row_bytes);
     if (!row)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     for (int64_t r = 0; r < rows; r++) {
         int64_t first = row_start(&b->shape, &box, r);
         for (int64_t j = 0; j < cols; j++)

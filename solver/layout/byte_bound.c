@@ -1,23 +1,27 @@
-/* byte_bound.c - what moving a tensor between two layouts takes at least.
+/* byte_bound.c - a lower bound on the time of a redistribution, from the bytes that
+ * travel.
  *
- * Whatever the way is, what a device (a node) is to have and does not have must come to it, and
- * where partial sums end, all contributions to an element must meet.  Counted in bytes that
- * come in, that follows from both layouts alone:
+ * On any path, what a device (a node) lacks of its target block must come to it, and
+ * where partial sums end, all contributions to an element must meet.  The bytes that
+ * come in follow from the two layouts alone:
  *
- *     no partial sums     what a device is to have, less what it has of that
- *     sums over n parts   every element takes n - 1 meetings, then copies for all but one of its
- *                         replicas (2 (n - 1) / n of an all-reduce's bytes a device: Patarasu and Yuan,
- *                         Bandwidth optimal all-reduce algorithms for clusters of workstations, 2009)
+ *     no partial sums     the target block, less what the device has of it
+ *     sums over n parts   every element takes n - 1 meetings, then copies for all but one of
+ *                         its replicas (2 (n - 1) / n of an all-reduce's bytes a device:
+ *                         Patarasu and Yuan, Bandwidth optimal all-reduce algorithms for
+ *                         clusters of workstations, 2009)
  *
- * A way is some collectives, each of which brings a certain number of bytes in a certain time.  For any
- * number x: either one of them brings more than x, which takes at least so long; or all bring at most x,
- * and then bytes come at the best rate r of such collectives, and the first costs its latency a:
+ * A path is a few collectives, each of which brings a number of bytes in a time.  For
+ * any x, either one of them brings more than x bytes, which takes at least the least
+ * such time; or all bring at most x bytes each, and then bytes come at the best rate r
+ * of such collectives, and the first costs its latency a:
  *
  *     time >= min( least time of what brings more than x,  a(x) + bytes / r(x) )
  *
- * The largest of these over x is a curve of time against bytes, made once for devices and once for nodes
- * (through whose network all of their devices' groups go).  Times of collectives grow with bytes, so
- * between two sizes that were looked at nothing is faster than the first or brings more than the second. */
+ * The maximum over x is a curve of time against bytes, computed once for devices and
+ * once for nodes (all groups of a node's devices share its network).  Times of
+ * collectives grow with bytes, so between two sampled sizes nothing is faster than the
+ * first or brings more than the second. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,10 +54,10 @@ struct topt_floors {
     struct curve device[2], node[2]; /* without partial sums, and with */
 };
 
-/* ---- collectives ---------------------------------------------------------------------------- */
+/* ---- collectives ------------------------------------------------------------------- */
 
-/* A size has for its number the exponent and the first bits of what it is as a floating-point number: they are
- * asked for often. */
+/* A size has for its number the exponent and the first bits of what it is as a
+ * floating-point number: they are asked for often. */
 enum { SIZE_SHIFT = 52 - FINE_BITS, SIZE_ONE = 1023 << FINE_BITS };
 
 static double size_at(int i)
@@ -96,8 +100,8 @@ static void bring(struct brought *b, double bytes, double ns)
     b->most[i] = bytes > b->most[i] ? bytes : b->most[i];
 }
 
-/* What one byte of a collective brings to each device of a group, and to a node by all the groups in
- * it. */
+/* What one byte of a collective brings to each device of a group, and to a node by all
+ * the groups in it. */
 static void volumes(enum topt_collective c, struct topt_group g, double *ret_device,
                     double *ret_node)
 {
@@ -124,7 +128,7 @@ static void bring_all(const struct topt_hw *hw, const struct sizes *s,
     }
 }
 
-/* ---- curves ---------------------------------------------------------------------------------- */
+/* ---- curves ------------------------------------------------------------------------ */
 
 /* A latency and a rate that hold up to some size, and what anything beyond takes. */
 struct line {
@@ -140,8 +144,9 @@ static void raise_curve(struct curve *c, const struct sizes *s, const struct lin
     }
 }
 
-/* Those of what was brought that nothing between two others takes less than: the rest needs no look, whatever a
- * byte takes (the lower hull: Andrew, Another efficient algorithm for convex hulls in two dimensions, 1979). */
+/* Those of what was brought that nothing between two others takes less than: the rest
+ * needs no look, whatever a byte takes (the lower hull: Andrew, Another efficient
+ * algorithm for convex hulls in two dimensions, 1979). */
 struct hull {
     int n;
     double bytes[SIZES], ns[SIZES];
@@ -209,7 +214,7 @@ static void make_curve(struct brought *b, const struct sizes *s, struct curve *r
         ret->ns[i] *= 1 - 1e-9;
 }
 
-/* ---- groups ------------------------------------------------------------------------------------ */
+/* ---- groups ------------------------------------------------------------------------ */
 
 /* Different products of some of the axes. */
 static int products(const int *size, int n, int *ret)
@@ -284,7 +289,7 @@ void topt_floors_destroy(struct topt_floors *f)
     free(f);
 }
 
-/* ---- what has to travel ------------------------------------------------------------------------ */
+/* ---- what has to travel ------------------------------------------------------------ */
 
 /* The axes that split a dimension, outermost first: four bits each. */
 static int axis_at(uint64_t axes, int i)
@@ -321,9 +326,10 @@ struct share {
     double of_device, of_node;
 };
 
-/* Where axes split a dimension into blocks that are not all of one size, we look at a part of the tensor that they
- * do split evenly: as many counts of each of the finest blocks.  Halves of halves lie at the same
- * places whichever axes they are of, and differ by one count at most.  Of other splits nothing is known. */
+/* Where axes split a dimension into blocks that are not all of one size, we look at a
+ * part of the tensor that they do split evenly: as many counts of each of the finest
+ * blocks.  Halves of halves lie at the same places whichever axes they are of, and
+ * differ by one count at most.  Of other splits nothing is known. */
 static double even_part(int64_t count, const struct topt_floor_end *from,
                         const struct topt_floor_end *to, int dim)
 {
@@ -334,8 +340,9 @@ static double even_part(int64_t count, const struct topt_floor_end *from,
     return (double)(count / finest * finest) / (double)count;
 }
 
-/* Axis 'x' chooses the node, and its coordinate a digit of the counts of a dimension that a node has.
- * 'before' digits are more significant.  What part of what the node is to have has that digit? */
+/* Axis 'x' chooses the node, and its coordinate a digit of the counts of a dimension
+ * that a node has.  'before' digits are more significant.  What part of what the node
+ * is to have has that digit? */
 static double part_of_node(const struct topt_mesh *m, int x, int before,
                            const struct topt_floor_end *end, int dim)
 {
@@ -349,7 +356,8 @@ static double part_of_node(const struct topt_mesh *m, int x, int before,
     int at = axis_at(to, k);
     if (above != before || m->size[at] != m->size[x] || at == x)
         return 1;
-    /* Its devices are to have each another digit; or all have one, and of some node another. */
+    /* Its devices are to have each another digit; or all have one, and of some node
+     * another. */
     return at >= m->node_axes ? 1.0 / m->size[x] : 0;
 }
 
@@ -393,7 +401,8 @@ static void parts_of_sums(const struct topt_mesh *m, uint32_t ends, double *ret_
     }
 }
 
-/* Meetings of 'parts', and copies for all replicas but one: of each of 'n' devices, or nodes. */
+/* Meetings of 'parts', and copies for all replicas but one: of each of 'n' devices, or
+ * nodes. */
 static double of_sums(double parts, double share, double n)
 {
     return (parts - 1 + n * share - 1) / n;

@@ -1,7 +1,7 @@
-/* collective_times.c - what collectives take, remembered.
+/* collective_times.c - a cache of the times of collectives.
  *
- * A hardware profile's curve is looked at for each of a few sizes again and again: a table keeps
- * the last answers, of which a later one takes an earlier one's place. */
+ * A search asks a hardware profile for the same few sizes again and again.  The cache is
+ * direct-mapped: an entry takes the place of an earlier one with the same hash. */
 #include "collective_times.h"
 
 #include <stdlib.h>

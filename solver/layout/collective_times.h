@@ -1,4 +1,4 @@
-/* collective_times.h - what collectives take, remembered.  Private to layout/. */
+/* collective_times.h - a cache of the times of collectives.  Private to layout/. */
 #ifndef TOPT_COLLECTIVE_TIMES_H
 #define TOPT_COLLECTIVE_TIMES_H
 

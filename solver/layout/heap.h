@@ -1,7 +1,8 @@
-/* heap.h - what comes next, by key.  Private to layout/.
+/* heap.h - a priority queue of vertices by key.  Private to layout/.
  *
- * As it was pushed: what gets cheaper is pushed again, and the dearer entry is skipped by who
- * takes it.  Four children a node: fewer levels, and they lie side by side. */
+ * There is no decrease-key: a vertex that becomes cheaper is pushed again, and who
+ * pops the dearer entry skips it.  Four children a node: fewer levels, and they lie
+ * side by side. */
 #ifndef TOPT_HEAP_H
 #define TOPT_HEAP_H
 

@@ -1,5 +1,5 @@
-/* hw_shipped.c - the profiles of profiles/, put into the library by the assembler, so that
- * a program needs no data directory.  The file is found through the include path. */
+/* hw_shipped.c - the profiles of profiles/, put into the library by the assembler, so
+ * that a program needs no data directory.  The file is found through the include path. */
 #include "hw_impl.h"
 #include "topt_hw.h"
 #include "topt_near.h"

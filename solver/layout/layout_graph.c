@@ -1,7 +1,6 @@
-/* layout_graph.c - layouts without names, and the moves between them.
+/* layout_graph.c - the graph of layouts without names.
  *
- * A layout is a node of a graph whose edges are single collectives, or the local slice.
- */
+ * A layout is a vertex; an arc is a single collective, or the local slice. */
 #include "layout_graph.h"
 
 #include <stdlib.h>
@@ -34,7 +33,7 @@ int64_t topt_layout_graph_bytes(const struct topt_layout_graph *a)
            (int64_t)sizeof *a->arc * a->arc_cap;
 }
 
-/* ---- numbers of states and shapes --------------------------------------------------------------- */
+/* ---- numbers of states and shapes -------------------------------------------------- */
 
 static uint32_t hash_of(uint64_t x)
 {
@@ -143,7 +142,7 @@ int32_t topt_layout_graph_number(struct topt_layout_graph *a, uint64_t state)
     return *slot;
 }
 
-/* ---- listing --------------------------------------------------------------------------------------- */
+/* ---- listing ----------------------------------------------------------------------- */
 
 static void view_of(struct topt_layout_graph *a, int32_t vertex, struct view *v)
 {
@@ -258,7 +257,7 @@ static void gather(const struct view *v, int d)
     }
 }
 
-/* Hand the innermost 1, 2, ... groups of dimension 'd' to 'e'. */
+/* All-to-all: hand the innermost 1, 2, ... groups of dimension 'd' to 'e'. */
 static void hand_over(const struct view *v, int d, int e)
 {
     uint32_t set = 0;
@@ -272,7 +271,8 @@ static void hand_over(const struct view *v, int d, int e)
     }
 }
 
-/* Places of a dimension that some orders of its groups displace, and those that stand still between them. */
+/* Places of a dimension that some orders of its groups displace, and those that stand
+ * still between them. */
 struct reordering {
     int dim;
     uint32_t places, between;
@@ -287,8 +287,9 @@ static void begin_reordering(const struct view *v, const struct reordering *r)
     v->a->class[v->a->nclasses - 1].dim = (uint8_t)r->dim;
 }
 
-/* A class of its own for an order in which groups stand between those that are displaced.  Of four places
- * two stand between only where the ends are exchanged, so for all the same comes to stand outside. */
+/* A class of its own for an order in which groups stand between those that are
+ * displaced.  Of four places two stand between only where the ends are exchanged, so
+ * for all the same comes to stand outside. */
 static void begin_parted(const struct view *v, const struct reordering *r, uint64_t to)
 {
     begin_reordering(v, r);
@@ -377,7 +378,7 @@ int topt_layout_graph_list_out(struct topt_layout_graph *a, int32_t vertex)
     return a->failed ? -1 : 0;
 }
 
-/* All come from sums of all groups. */
+/* All layouts are reached from the one where all groups are partial. */
 int topt_layout_graph_list_all(struct topt_layout_graph *a)
 {
     uint64_t sums = 0;
@@ -391,7 +392,7 @@ int topt_layout_graph_list_all(struct topt_layout_graph *a)
     return 0;
 }
 
-/* ---- paths through it -------------------------------------------------------------------------------- */
+/* ---- paths through it -------------------------------------------------------------- */
 
 /* How many parts of a dimension stand outside of a group's. */
 static int64_t outside(const struct topt_layout_graph *a, const uint16_t *size,

@@ -1,9 +1,11 @@
-/* layout_graph.h - layouts without names, and the moves between them.  Private to layout/.
+/* layout_graph.h - the graph of layouts without names: layouts are its vertices, moves
+ * its arcs.  Private to layout/.
  *
- * Which moves there are depends on the number of groups and dimensions alone, so that all searches
- * on as many share them; they are listed where somebody comes to a layout, so far not at others.
- * Moves from a layout that are alike (one kind, one set of groups) take the same time: they are one
- * class, and a search that has no use for such a time skips all of them. */
+ * The graph depends on the number of groups and of dimensions alone, so that all
+ * searches on as many share it.  The moves from a layout are listed when a search
+ * first settles it.  Moves from a layout that have the same kind and the same groups
+ * take the same time: they are one class, and a search that has no use for that time
+ * skips all of them. */
 #ifndef TOPT_LAYOUT_GRAPH_H
 #define TOPT_LAYOUT_GRAPH_H
 
@@ -17,8 +19,9 @@ struct topt_move_class {
     int32_t narcs;
     uint16_t groups;   /* that they vary along */
     uint8_t kind, dim; /* 'dim' of a permutation */
-    /* Of a permutation: groups that keep their place between others, and what comes to stand outside of them, and
-     * no longer does.  Where these are of different sizes such a group's blocks move, too. */
+    /* Of a permutation: groups that keep their place between others, and what comes to
+     * stand outside of them, and no longer does.  Where these are of different sizes
+     * such a group's blocks move, too. */
     uint16_t between, in, out;
 };
 
@@ -36,7 +39,7 @@ struct topt_layout_vertex {
 struct topt_layout_graph {
     int ngroups, ndims;
     struct topt_layout_vertex *vertex;
-    int nvertices, vertex_cap, nlisted; /* of all the first so many */
+    int nvertices, vertex_cap, nlisted; /* the moves of the first so many are listed */
     int32_t *slot;                      /* hash of states */
     int nslots;
     uint64_t *shape; /* sets by dimension, TOPT_STATE_GROUPS bits each */
@@ -52,9 +55,9 @@ struct topt_layout_graph {
 
 void topt_layout_graph_fini(struct topt_layout_graph *a);
 int64_t topt_layout_graph_bytes(const struct topt_layout_graph *a);
-/* Number of a state, new or not; NONE where memory is short. */
+/* The vertex of a state, which may be new; NONE where memory is short. */
 int32_t topt_layout_graph_number(struct topt_layout_graph *a, uint64_t state);
-/* List moves from a layout; from all that there are. */
+/* List the moves from one layout; from all layouts. */
 int topt_layout_graph_list_out(struct topt_layout_graph *a,
                                int32_t vertex) TOPT_MUST_CHECK;
 int topt_layout_graph_list_all(struct topt_layout_graph *a) TOPT_MUST_CHECK;
@@ -62,8 +65,8 @@ int topt_layout_graph_list_all(struct topt_layout_graph *a) TOPT_MUST_CHECK;
 /* The groups that a class of moves varies along, by the groups' sizes. */
 uint32_t topt_layout_graph_groups(const struct topt_move_class *c, const uint16_t *size);
 
-/* The steps of a path by its stops, one more than 'len', and the groups' sizes: slices that follow each other
- * are one.  Returns how many. */
+/* The steps of a path by its stops, one more than 'len', and the groups' sizes: slices
+ * that follow each other are one.  Returns how many. */
 int topt_layout_graph_steps(const struct topt_layout_graph *a, const uint16_t *size,
                             const int32_t *stop, int len, struct topt_path_step *step);
 

@@ -1,10 +1,10 @@
-/* layout_state.h - layouts whose axes and dimensions have no names, and questions for paths
- * between them.  Private to layout/.
+/* layout_state.h - layouts whose axes and dimensions have no names, and questions for
+ * paths between them.  Private to layout/.
  *
  * The cost of a move depends on the size of blocks and on how many nodes and devices a
- * group of axes spans, not on the names of axes or dimensions.  A state therefore numbers
- * groups of axes and dimensions, and redistributions that are alike ask the same question.
- * route.c makes the questions and gives the answers their names. */
+ * group of axes spans, not on the names of axes or dimensions.  A state therefore
+ * numbers groups of axes and dimensions, and redistributions that are alike ask the
+ * same question. route.c makes the questions and gives the answers their names. */
 #ifndef TOPT_LAYOUT_STATE_H
 #define TOPT_LAYOUT_STATE_H
 
@@ -52,8 +52,8 @@ static inline uint64_t topt_state_put(uint64_t s, int g, int at, int pos)
 struct topt_path_source {
     /* The size of the whole tensor, without the dimensions that have a count below. */
     int64_t bytes;
-    /* 0: what the groups can split divides it, and it is part of 'bytes'; negative: as many,
-     * but blocks are of different sizes already */
+    /* 0: what the groups can split divides it, and it is part of 'bytes'; negative: as
+     * many, but blocks are of different sizes already */
     int64_t count[TOPT_MAX_RANK];
     uint64_t from;
     uint16_t size[TOPT_STATE_GROUPS];

@@ -1,8 +1,8 @@
-/* move_costs.c - what moves cost between the layouts of one tensor.
+/* move_costs.c - the cost of moves between the layouts of one tensor.
  *
- * A move's time depends on its collective, on how many nodes and devices its groups span, and on
- * the bytes of a block: few numbers of bytes come up, so each has a row of all times, filled
- * when one is asked for. */
+ * The time of a move depends on its collective, on how many nodes and devices its groups
+ * span, and on the size of a block.  Few sizes occur, so each has a row of times, and an
+ * entry of a row is computed when a search first asks for it. */
 #include "move_costs.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ enum {
     KINDS = TOPT_MOVE_ALL_REDUCE + 1
 };
 
-/* What is known of a shape of blocks. */
+/* A shape of blocks. */
 struct block {
     uint32_t stamp; /* that of the source; else nothing is known */
     int32_t row;    /* of its bytes */
@@ -34,7 +34,8 @@ struct topt_move_costs {
     int64_t part[TOPT_MAX_RANK][SETS]; /* count of the largest part of a dimension */
     uint8_t whole[SETS];               /* dimensions whose parts are equal, as bits */
 
-    /* times of collectives by bytes of blocks: a row for each number of bytes, 'width' long */
+    /* times of collectives by bytes of blocks: a row for each number of bytes, 'width'
+     * long */
     int64_t *row;
     int nrows, row_cap, width;
     int32_t *slot; /* hash of rows; -1: free */
@@ -48,7 +49,7 @@ struct topt_move_costs {
     int failed; /* memory was short */
 };
 
-/* ---- what follows from a source -------------------------------------------------------------- */
+/* ---- what follows from a source ---------------------------------------------------- */
 
 static void set_across(struct topt_move_costs *t)
 {
@@ -105,7 +106,7 @@ static int64_t block_bytes(const struct topt_move_costs *t, uint64_t shape)
     return parts * t->rest[even];
 }
 
-/* ---- rows of times ----------------------------------------------------------------------------- */
+/* ---- rows of times ----------------------------------------------------------------- */
 
 static int32_t *row_slot(const struct topt_move_costs *t, int64_t bytes)
 {
@@ -168,7 +169,7 @@ static int row_of(struct topt_move_costs *t, int64_t bytes)
     return *slot;
 }
 
-/* ---- keys ---------------------------------------------------------------------------------------- */
+/* ---- keys -------------------------------------------------------------------------- */
 
 static int blocks_fit(struct topt_move_costs *t)
 {
@@ -289,7 +290,7 @@ const int64_t *topt_move_costs_keys(const struct topt_move_costs *t)
     return t->key;
 }
 
-/* ---- one after the other ---------------------------------------------------------------------------- */
+/* ---- sources, one after the other -------------------------------------------------- */
 
 struct topt_move_costs *topt_move_costs_create(struct topt_collective_times *times)
 {
@@ -326,7 +327,7 @@ void topt_move_costs_begin(struct topt_move_costs *t,
                            const struct topt_path_source *source,
                            struct topt_layout_graph *graph)
 {
-    if (++t->stamp == 0) { /* as many as there are numbers */
+    if (++t->stamp == 0) { /* it has wrapped */
         free(t->block);
         free(t->have);
         t->block = NULL;

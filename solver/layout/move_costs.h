@@ -1,15 +1,17 @@
-/* move_costs.h - what moves cost between the layouts of one tensor.  Private to layout/.
+/* move_costs.h - the cost of moves between the layouts of one tensor.  Private to
+ * layout/.
  *
- * Sources that are alike but for the layout they begin with have one costs.  Blocks of as many
- * bytes share a row of times. */
+ * Sources that differ only by the layout they begin with have the same costs.  Blocks
+ * of the same size share a row of times. */
 #ifndef TOPT_MOVE_COSTS_H
 #define TOPT_MOVE_COSTS_H
 
 #include "layout_graph.h"
 #include "collective_times.h"
 
-/* What a path costs is one number, a key: nanoseconds, then moves (a slice of each group is one) in the
- * last bits.  Nothing is farther than FAR, which is more than three months. */
+/* What a path costs is one number, a key: nanoseconds, then moves (a slice of each
+ * group is one) in the last bits.  Nothing is farther than FAR, which is more than
+ * three months. */
 enum { TOPT_KEY_BITS = 8 };
 #define TOPT_KEY_FAR ((int64_t)1 << 61)
 
@@ -27,22 +29,25 @@ struct topt_move_costs;
 struct topt_move_costs *
 topt_move_costs_create(struct topt_collective_times *times); /* which the caller keeps */
 void topt_move_costs_destroy(struct topt_move_costs *t);
-/* Is it that of a source, wherever that begins? */
+/* Are these the costs of a source, wherever it begins? */
 int topt_move_costs_is(const struct topt_move_costs *t,
                        const struct topt_path_source *source);
-/* It is of none: its graph goes. */
+/* Forget the source, before the graph is dropped. */
 void topt_move_costs_end(struct topt_move_costs *t);
-/* From now on that of a source, between the layouts of 'graph', which moves are listed in. */
+/* Begin the costs of a source, in 'graph', which lists its moves when they are asked
+ * for. */
 void topt_move_costs_begin(struct topt_move_costs *t,
                            const struct topt_path_source *source,
                            struct topt_layout_graph *graph);
-/* Moves from a layout, with a key for each class in topt_move_costs_keys(): of each of its moves, or NONE where
- * there are none for this source.  Where memory is short there are none, and topt_move_costs_failed(). */
+/* Moves from a layout, with a key for each class in topt_move_costs_keys(): of each of
+ * its moves, or NONE where there are none for this source.  Where memory is short
+ * there are none, and topt_move_costs_failed(). */
 struct topt_move_classes topt_move_costs_moves(struct topt_move_costs *t, int32_t vertex);
-/* By class, where moves were asked for; until more are. */
+/* Keys by class of moves, valid until more moves are asked for. */
 const int64_t *topt_move_costs_keys(const struct topt_move_costs *t);
-/* The row of blocks of a shape (sets by dimension), and in '*ret_whole' the dimensions whose parts are
- * equal, as bits; then the key of a move along 'groups' that sends such blocks, or gathers them. */
+/* The row of blocks of a shape (sets by dimension), and in '*ret_whole' the dimensions
+ * whose parts are equal, as bits; then the key of a move along 'groups' that sends
+ * such blocks, or gathers them. */
 int32_t topt_move_costs_row(struct topt_move_costs *t, uint64_t shape,
                             uint32_t *ret_whole);
 int64_t topt_move_costs_row_key(struct topt_move_costs *t, int32_t row,

@@ -1,35 +1,33 @@
-/* multi_source.c - the cheapest paths from many sources at once.
+/* multi_source.c - shortest paths from many sources at once.
  *
- * Where there are not many layouts, and paths to most of them are asked for, it is quickest to find all
- * paths, from a number of sources together: each layout has as many keys side by side, the lanes, so
- * that a move is looked up once for all of them and keys are compared without branches.
+ * Where the graph is small and paths to most layouts are asked for, the fastest way is
+ * to find all paths from up to 16 sources together: each layout has one key a source,
+ * the lanes, side by side, so that a move is looked up once for all lanes and keys are
+ * compared without branches.
  *
- * Keys are corrected until none changes (Bellman, 1958; Ford, 1956).  In sweeps: layouts with more
- * sums come first, since these never come back, then those where more is replicated, since slices
- * come first on most paths.  A layout takes the least of what the moves that lead to it bring: its keys
- * stay in registers meanwhile, and what has not changed since it was looked at is passed over.
+ * Keys are corrected until none changes (Bellman, 1958; Ford, 1956), in sweeps over
+ * all layouts.  Layouts with more partial groups come first, since no move leads back
+ * to them, then layouts with more replicated groups, since slices come first on most
+ * paths.  A layout takes the least key that its incoming moves offer; predecessors
+ * whose keys have not changed since the last sweep are passed over.
  *
- * What a layout is come to from is not kept: a path is read backward from its target, along moves whose keys are
- * the difference of those of their ends.  All keys of some sources are kept for a while: who has asked for
- * some paths often asks for others from there.
+ * Predecessors are not stored: a path is read backward from its target, along moves
+ * whose keys are the difference of the keys at their ends.  The keys of the last few
+ * runs are kept, since a caller who asked for some paths of a source often asks for
+ * others.
  *
- * Keys are floating-point numbers, which processors compare two or four at a time: whole ones, and exact
- * up to 2 ** 53. */
+ * Keys are floating-point numbers that hold whole numbers, exact up to 2 ** 53,
+ * because processors compare several of those at a time. */
 #include "multi_source.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#define WIDE __attribute__((target("avx2")))
-#endif
-
 enum {
     LANES = TOPT_MULTI_SOURCE_LANES,
     NONE = TOPT_GRAPH_NONE,
-    MOST_VERTICES = 4096, /* else what is known of them outgrows caches */
-    WORTH = 100,          /* layouts that may be looked at for one question */
+    MOST_VERTICES = 4096, /* larger graphs outgrow the caches */
+    WORTH = 100,          /* the largest number of layouts for each question */
     KEPT = 4              /* runs */
 };
 
@@ -38,8 +36,8 @@ static const double MOST_KEY = 4503599627370496.0; /* 2 ** 52, more than an hour
 typedef double pair __attribute__((vector_size(16)));
 typedef int64_t mask __attribute__((vector_size(16)));
 
-/* All layouts of as many groups and dimensions, in the order of sweeps, and the moves that lead to them. */
-struct chart {
+/* All layouts of a graph in the order of sweeps, with their incoming moves. */
+struct sweep_order {
     int n;
     int32_t *vertex; /* by place in that order */
     int32_t *place;  /* by vertex */
@@ -58,15 +56,15 @@ struct run {
 };
 
 struct topt_multi_source {
-    topt_relax_fn *lower; /* the best for this processor */
-    struct chart chart[TOPT_STATE_GROUPS + 1][TOPT_MAX_RANK + 1];
+    struct sweep_order sweep_order[TOPT_STATE_GROUPS + 1][TOPT_MAX_RANK + 1];
     struct run run[KEPT];
     int next; /* the oldest run */
-    /* what is answered now */
+    /* the questions at hand */
     struct topt_move_costs *costs;
     struct topt_layout_graph *graph;
-    const struct chart *on;
-    /* by move of the chart, under the costs 'priced' (NULL: none): its key, or INFINITY where there is no such move */
+    const struct sweep_order *on;
+    /* by move of the sweep_order, under the costs 'priced' (NULL: none): its key, or
+     * INFINITY where there is no such move */
     const struct topt_move_costs *priced;
     double *step;
     int32_t nsteps;
@@ -76,21 +74,17 @@ struct topt_multi_source {
 
 struct topt_multi_source *topt_multi_source_create(void)
 {
-    topt_relax_fn *lower[TOPT_RELAXATIONS];
-    struct topt_multi_source *l = calloc(1, sizeof *l);
-    if (l)
-        l->lower = lower[topt_multi_source_relaxations(lower) - 1];
-    return l;
+    return calloc(1, sizeof(struct topt_multi_source));
 }
 
-static void chart_fini(struct chart *c)
+static void sweep_order_fini(struct sweep_order *c)
 {
     free(c->vertex);
     free(c->place);
     free(c->first);
     free(c->from);
     free(c->class);
-    *c = (struct chart){0};
+    *c = (struct sweep_order){0};
 }
 
 void topt_multi_source_drop(struct topt_multi_source *l, const struct topt_move_costs *t)
@@ -106,7 +100,7 @@ void topt_multi_source_forget(struct topt_multi_source *l)
 {
     for (int g = 0; g <= TOPT_STATE_GROUPS; g++)
         for (int d = 0; d <= TOPT_MAX_RANK; d++)
-            chart_fini(&l->chart[g][d]);
+            sweep_order_fini(&l->sweep_order[g][d]);
     for (int i = 0; i < KEPT; i++)
         l->run[i].costs = NULL;
     l->priced = NULL;
@@ -124,8 +118,8 @@ void topt_multi_source_destroy(struct topt_multi_source *l)
     free(l);
 }
 
-/* Layouts with k of the groups in dimensions: which ones, in what order, cut into dimensions where;
- * others are replicated or sums. */
+/* Layouts with k of the groups in dimensions: which ones, in what order, cut into
+ * dimensions where; others are replicated or sums. */
 static int64_t count_layouts(int groups, int dims)
 {
     int64_t all = 0, paths = 1; /* of k groups in dimensions */
@@ -136,14 +130,14 @@ static int64_t count_layouts(int groups, int dims)
     return all;
 }
 
-/* Is a run worth while for so many questions? */
-static int suits(const struct topt_path_source *s, int questions)
+/* Is a run worth its cost for so many questions? */
+static int is_worth_while(const struct topt_path_source *s, int questions)
 {
     int64_t n = count_layouts(s->ngroups, s->ndims);
     return n <= MOST_VERTICES && n <= (int64_t)WORTH * questions;
 }
 
-/* ---- charts ----------------------------------------------------------------------------------------- */
+/* ---- sweep orders ------------------------------------------------------------------ */
 
 /* Not by number, which depends on what was asked before. */
 struct ranked {
@@ -169,7 +163,7 @@ static int rank_of(const struct topt_layout_graph *a, int32_t vertex)
     return rank;
 }
 
-static int put_in_order(struct chart *c, const struct topt_layout_graph *a)
+static int put_in_order(struct sweep_order *c, const struct topt_layout_graph *a)
 {
     struct ranked *r = malloc((size_t)c->n * sizeof *r);
     if (!r)
@@ -186,7 +180,7 @@ static int put_in_order(struct chart *c, const struct topt_layout_graph *a)
 }
 
 /* Sort the moves by where they lead to: count, then put. */
-static void list_arrivals(struct chart *c, const struct topt_layout_graph *a)
+static void list_arcs_in(struct sweep_order *c, const struct topt_layout_graph *a)
 {
     for (int pass = 0; pass < 2; pass++) {
         for (int32_t p = 0; p < c->n; p++) {
@@ -207,7 +201,7 @@ static void list_arrivals(struct chart *c, const struct topt_layout_graph *a)
     }
 }
 
-static int make_chart(struct chart *c, struct topt_layout_graph *a)
+static int make_sweep_order(struct sweep_order *c, struct topt_layout_graph *a)
 {
     if (topt_layout_graph_list_all(a))
         return -1;
@@ -219,16 +213,28 @@ static int make_chart(struct chart *c, struct topt_layout_graph *a)
     c->class = malloc((size_t)a->narcs * sizeof *c->class + 1);
     if (!c->vertex || !c->place || !c->first || !c->from || !c->class ||
         put_in_order(c, a)) {
-        chart_fini(c);
+        sweep_order_fini(c);
         return -1;
     }
-    list_arrivals(c, a);
+    list_arcs_in(c, a);
     return 0;
 }
 
-/* ---- sweeps ----------------------------------------------------------------------------------------- */
+/* ---- sweeps ------------------------------------------------------------------------ */
 
-static int lower(double *to, const double *path, const struct topt_arcs_in *by, int quads)
+/* Moves that lead to a layout. */
+struct arcs_in {
+    int n;
+    const int32_t *from; /* places of layouts */
+    const double *step;  /* keys of the moves */
+    const uint16_t *when;
+    int since; /* moves from layouts whose 'when' is less are left out */
+};
+
+/* Make the paths to a layout as cheap as those by its predecessors and a move; 1 where
+ * any got cheaper.  A layout has 4 * quads keys.  The compiler makes vector
+ * instructions of pairs. */
+static int relax(double *to, const double *path, const struct arcs_in *by, int quads)
 {
     pair best[LANES / 2];
     mask any = {0, 0};
@@ -253,71 +259,19 @@ static int lower(double *to, const double *path, const struct topt_arcs_in *by, 
     return (any[0] | any[1]) != 0;
 }
 
-#ifdef WIDE
-/* 'quads' is known where this is put: 'best' then is in registers. */
-WIDE static inline __attribute__((always_inline)) int
-lower_quads(double *to, const double *path, const struct topt_arcs_in *by, int quads)
-{
-    __m256d best[LANES / 4], any = _mm256_setzero_pd();
-    for (int k = 0; k < quads; k++)
-        best[k] = _mm256_loadu_pd(to + 4 * k);
-    for (int i = 0; i < by->n; i++) {
-        const double *at = path + (size_t)by->from[i] * 4 * (size_t)quads;
-        if (by->when[by->from[i]] < by->since)
-            continue;
-        __m256d step = _mm256_set1_pd(by->step[i]);
-        for (int k = 0; k < quads; k++)
-            best[k] =
-                _mm256_min_pd(_mm256_add_pd(_mm256_loadu_pd(at + 4 * k), step), best[k]);
-    }
-    for (int k = 0; k < quads; k++) {
-        __m256d old = _mm256_loadu_pd(to + 4 * k);
-        any = _mm256_or_pd(any, _mm256_cmp_pd(best[k], old, _CMP_LT_OQ));
-        _mm256_storeu_pd(to + 4 * k, best[k]);
-    }
-    return _mm256_movemask_pd(any) != 0;
-}
-
-WIDE static int lower_wide(double *to, const double *path, const struct topt_arcs_in *by,
-                           int quads)
-{
-    switch (quads) {
-    case 1:
-        return lower_quads(to, path, by, 1);
-    case 2:
-        return lower_quads(to, path, by, 2);
-    case 3:
-        return lower_quads(to, path, by, 3);
-    default:
-        return lower_quads(to, path, by, 4);
-    }
-}
-#endif
-
-int topt_multi_source_relaxations(topt_relax_fn *ret[TOPT_RELAXATIONS])
-{
-    int n = 0;
-    ret[n++] = lower;
-#ifdef WIDE
-    if (__builtin_cpu_supports("avx2"))
-        ret[n++] = lower_wide;
-#endif
-    return n;
-}
-
-/* Sources got theirs in the first sweep, from which the second one goes on. */
+/* The first sweep is the sources themselves; the second goes on from there. */
 static void sweep(struct topt_multi_source *l, struct run *r)
 {
-    const struct chart *c = l->on;
+    const struct sweep_order *c = l->on;
     size_t width = 4 * (size_t)r->quads;
     int any = 1;
     for (int k = 2; any && k <= UINT16_MAX; k++) {
         any = 0;
         for (int p = 0; p < c->n; p++) {
             int32_t i = c->first[p];
-            struct topt_arcs_in by = {c->first[p + 1] - i, c->from + i, l->step + i,
-                                      l->when, k - 1};
-            if (!l->lower(r->path + (size_t)p * width, r->path, &by, r->quads))
+            struct arcs_in by = {c->first[p + 1] - i, c->from + i, l->step + i, l->when,
+                                 k - 1};
+            if (!relax(r->path + (size_t)p * width, r->path, &by, r->quads))
                 continue;
             l->when[p] = (uint16_t)k;
             any = 1;
@@ -325,12 +279,12 @@ static void sweep(struct topt_multi_source *l, struct run *r)
     }
 }
 
-/* ---- runs ------------------------------------------------------------------------------------------- */
+/* ---- runs -------------------------------------------------------------------------- */
 
-/* What all moves take under the costs. */
+/* Set the keys of all moves. */
 static int set_steps(struct topt_multi_source *l)
 {
-    const struct chart *c = l->on;
+    const struct sweep_order *c = l->on;
     if (l->priced == l->costs)
         return 0;
     l->priced = NULL;
@@ -375,7 +329,7 @@ static int run_fit(struct run *r, size_t n)
     return r->path ? 0 : -1;
 }
 
-/* Is one under this costs? */
+/* Is there a run under these costs? */
 static int has_run(const struct topt_multi_source *l, const struct topt_move_costs *t)
 {
     int has = 0;
@@ -384,7 +338,7 @@ static int has_run(const struct topt_multi_source *l, const struct topt_move_cos
     return has;
 }
 
-/* The run under this costs that has a source, and in which lane; NULL: none has it. */
+/* Find the run under these costs that has a source, and its lane; NULL: there is none. */
 static const struct run *find_run(const struct topt_multi_source *l, uint64_t from,
                                   int *ret_lane)
 {
@@ -399,7 +353,7 @@ static const struct run *find_run(const struct topt_multi_source *l, uint64_t fr
     return NULL;
 }
 
-/* The sources of questions that have no answer. */
+/* List the sources of questions without an answer. */
 static int list_sources(struct topt_path_question *const *question, int n,
                         uint64_t ret[LANES])
 {
@@ -412,7 +366,7 @@ static int list_sources(struct topt_path_question *const *question, int n,
     return count;
 }
 
-/* A run from these takes the place of the oldest. */
+/* Make a run from these sources in the place of the oldest run. */
 static int make_run(struct topt_multi_source *l,
                     struct topt_path_question *const *question, int n)
 {
@@ -435,7 +389,7 @@ static int make_run(struct topt_multi_source *l,
     return 0;
 }
 
-/* ---- answers ---------------------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------- */
 
 static inline double key_at(const struct run *r, int lane, int32_t place)
 {
@@ -447,11 +401,12 @@ static uint64_t state_at(const struct topt_multi_source *l, int32_t place)
     return l->graph->vertex[l->on->vertex[place]].state;
 }
 
-/* The last stop before a place: of equal paths the one whose last stop is cheapest, then first. */
+/* The last stop before a place: of equal paths the one whose last stop is cheapest,
+ * then first. */
 static int32_t stop_before(const struct topt_multi_source *l, const struct run *r,
                            int lane, int32_t place)
 {
-    const struct chart *c = l->on;
+    const struct sweep_order *c = l->on;
     const int64_t *key = topt_move_costs_keys(l->costs);
     double here = key_at(r, lane, place), least = INFINITY;
     int32_t best = NONE;
@@ -489,7 +444,7 @@ static int answer(const struct topt_multi_source *l, const struct run *r, int la
     return 0;
 }
 
-/* Those whose sources are known; '*ret_left': how many others there are. */
+/* Answer questions whose sources have a run; '*ret_left' counts the others. */
 static int answer_known(const struct topt_multi_source *l,
                         struct topt_path_question *const *question, int n,
                         struct topt_arena *arena, int *ret_left)
@@ -513,11 +468,11 @@ static int answer_known(const struct topt_multi_source *l,
 static int begin(struct topt_multi_source *l, struct topt_move_costs *t,
                  struct topt_layout_graph *a)
 {
-    struct chart *c = &l->chart[a->ngroups][a->ndims];
+    struct sweep_order *c = &l->sweep_order[a->ngroups][a->ndims];
     l->costs = t;
     l->graph = a;
     l->on = c;
-    return c->n ? 0 : make_chart(c, a);
+    return c->n ? 0 : make_sweep_order(c, a);
 }
 
 int topt_multi_source_answer(struct topt_multi_source *l, struct topt_move_costs *t,
@@ -527,11 +482,11 @@ int topt_multi_source_answer(struct topt_multi_source *l, struct topt_move_costs
 {
     const struct topt_path_source *s = &question[0]->source;
     int left = n;
-    if (!suits(s, n) && !has_run(l, t))
+    if (!is_worth_while(s, n) && !has_run(l, t))
         return 0;
     if (begin(l, t, graph) || answer_known(l, question, n, arena, &left))
         return -1;
-    if (!left || !suits(s, left))
+    if (!left || !is_worth_while(s, left))
         return 0;
     return make_run(l, question, n) || answer_known(l, question, n, arena, &left) ? -1
                                                                                   : 0;

@@ -1,13 +1,15 @@
-/* path_bound.c - what a path costs at least.
+/* path_bound.c - a lower bound on the cost of a path, as A* needs it.
  *
- * Forget all but a few groups, a part: layouts become the few that these can have, and a move becomes
- * theirs, or none where it leaves them as they are.  With the least that any move costs which looks
- * like it, whatever the others do, a shortest path between those is never dearer than the path itself
- * (pattern databases: Culberson and Schaeffer, 1998).  Parts are of one level, since what is
- * due between nodes costs most and is hidden, in a search, by all that can be done inside a node
- * for as much.  The largest of all parts' counts.
+ * The groups are split into a few parts.  Projected onto one part, layouts become few,
+ * and a move becomes a move of the part, or none where it leaves the part as it is.
+ * Each projected move costs the least of all moves that project onto it, so a shortest
+ * path in the projection never costs more than the path itself (pattern databases:
+ * Culberson and Schaeffer, 1998).  A part has groups of one level only, since the cost
+ * between nodes dominates, and a search that mixes the levels hides it behind all that
+ * can be done inside a node for as much.  The bound is the maximum over the parts.
  *
- * It is consistent: it never falls by more than the move takes.  So A* settles a layout once. */
+ * The bound is consistent: along a move it never falls by more than the move costs.
+ * So A* settles a layout once. */
 #include "path_bound.h"
 
 #include <stdlib.h>
@@ -22,20 +24,20 @@ enum {
     SHAPES = 625 /* of MOST groups: each in a dimension, or in none */
 };
 
-/* Larger bounds are this, so that all are whole numbers. */
+/* Bounds are cut off here, so that all of them are exact whole numbers. */
 static const double MOST_KEY = 4503599627370496.0; /* 2 ** 52 */
 
 struct part {
     int first, n; /* groups */
     struct topt_layout_graph *graph;
-    int64_t least[KINDS][SHAPES][SETS]; /* of a permutation by dimension, not set */
-    int64_t *key;                       /* by class of moves */
-    int64_t *path;                      /* of the search */
-    double *far;                        /* from a layout to each, a row */
-    double *due;                        /* from a layout to the targets, a row */
-    uint32_t *far_stamp, *due_stamp;    /* by row: it is there */
+    int64_t least[KINDS][SHAPES][SETS];    /* of a permutation by dimension, not set */
+    int64_t *key;                          /* by class of moves */
+    int64_t *path;                         /* keys of the search */
+    double *distance;                      /* from a vertex to each, a row */
+    double *rest;                          /* from a vertex to the targets, a row */
+    uint32_t *distance_stamp, *rest_stamp; /* by row: it is known */
     int nkeys, nvertices;
-    int64_t ndue;
+    int64_t nrest;
     uint16_t *target;
     int target_cap;
 };
@@ -45,7 +47,7 @@ struct topt_path_bound {
     struct part part[TOPT_PATH_BOUND_PARTS];
     int nparts, ngroups, ndims;
     int ntargets, width;
-    uint32_t stamp, aim;
+    uint32_t stamp, target_stamp;
     struct topt_heap heap;
 };
 
@@ -58,10 +60,10 @@ static void part_fini(struct part *p)
 {
     free(p->key);
     free(p->path);
-    free(p->far);
-    free(p->due);
-    free(p->far_stamp);
-    free(p->due_stamp);
+    free(p->distance);
+    free(p->rest);
+    free(p->distance_stamp);
+    free(p->rest_stamp);
     free(p->target);
 }
 
@@ -78,7 +80,7 @@ void topt_path_bound_destroy(struct topt_path_bound *b)
     free(b);
 }
 
-/* ---- the least that moves cost ------------------------------------------------------------------ */
+/* ---- the least that moves cost ----------------------------------------------------- */
 
 /* A shape of a part's groups, as a number: digits are their dimensions. */
 static int shape_code(const struct part *p, uint64_t shape, int first, int ndims)
@@ -99,9 +101,9 @@ static void lower(int64_t *least, int64_t key)
         *least = key;
 }
 
-/* A move along 'groups' whose blocks are of one shape, as each part sees it. */
-static void lower_all(struct topt_path_bound *b, const int *code,
-                      enum topt_move_kind kind, uint32_t groups, int dim, int64_t key)
+/* Project a move along 'groups' onto each part. */
+static void lower_parts(struct topt_path_bound *b, const int *code,
+                        enum topt_move_kind kind, uint32_t groups, int dim, int64_t key)
 {
     for (int i = 0; i < b->nparts; i++) {
         struct part *p = &b->part[i];
@@ -113,17 +115,17 @@ static void lower_all(struct topt_path_bound *b, const int *code,
     }
 }
 
-/* What may be done with any of the groups that split dimension 'd'. */
+/* Moves of any of the groups that split dimension 'd'. */
 static void moves_in(struct topt_path_bound *b, struct topt_move_costs *t,
                      const int *code, int32_t row, uint32_t in, int d, int even)
 {
     int reorders = even && __builtin_popcount(in) <= TOPT_GRAPH_REORDERED;
     for (uint32_t set = in; set; set = (set - 1) & in) {
-        lower_all(b, code, TOPT_MOVE_ALL_TO_ALL, set, d,
-                  topt_move_costs_row_key(t, row, TOPT_MOVE_ALL_TO_ALL, set));
+        lower_parts(b, code, TOPT_MOVE_ALL_TO_ALL, set, d,
+                    topt_move_costs_row_key(t, row, TOPT_MOVE_ALL_TO_ALL, set));
         if (reorders && set & (set - 1))
-            lower_all(b, code, TOPT_MOVE_PERMUTE, set, d,
-                      topt_move_costs_row_key(t, row, TOPT_MOVE_PERMUTE, set));
+            lower_parts(b, code, TOPT_MOVE_PERMUTE, set, d,
+                        topt_move_costs_row_key(t, row, TOPT_MOVE_PERMUTE, set));
     }
 }
 
@@ -134,12 +136,12 @@ static void moves_out(struct topt_path_bound *b, struct topt_move_costs *t,
         TOPT_MOVE_ALL_REDUCE, TOPT_MOVE_REDUCE_SCATTER, TOPT_MOVE_ALL_GATHER};
     for (uint32_t set = rest; set; set = (set - 1) & rest)
         for (int i = 0; i < 3; i++)
-            lower_all(b, code, kind[i], set, 0,
-                      topt_move_costs_row_key(t, row, kind[i], set));
+            lower_parts(b, code, kind[i], set, 0,
+                        topt_move_costs_row_key(t, row, kind[i], set));
 }
 
-static void look_at_shape(struct topt_path_bound *b, struct topt_move_costs *t,
-                          uint64_t shape)
+static void bound_shape(struct topt_path_bound *b, struct topt_move_costs *t,
+                        uint64_t shape)
 {
     int code[TOPT_PATH_BOUND_PARTS];
     uint32_t whole, split = 0;
@@ -156,23 +158,24 @@ static void look_at_shape(struct topt_path_bound *b, struct topt_move_costs *t,
     moves_out(b, t, code, row, ((1u << b->ngroups) - 1) & ~split);
 }
 
-/* All shapes that groups from 'g' on can have beside it. */
-static void look_at_shapes(struct topt_path_bound *b, struct topt_move_costs *t, int g,
-                           uint64_t shape)
+/* Extend a shape by all shapes that the groups from 'g' on can have. */
+static void bound_shapes(struct topt_path_bound *b, struct topt_move_costs *t, int g,
+                         uint64_t shape)
 {
     if (g == b->ngroups) {
-        look_at_shape(b, t, shape);
+        bound_shape(b, t, shape);
         return;
     }
     for (int d = 0; d <= b->ndims; d++)
-        look_at_shapes(b, t, g + 1,
-                       d < b->ndims ? shape | (uint64_t)1 << (TOPT_STATE_GROUPS * d + g)
-                                    : shape);
+        bound_shapes(b, t, g + 1,
+                     d < b->ndims ? shape | (uint64_t)1 << (TOPT_STATE_GROUPS * d + g)
+                                  : shape);
 }
 
-/* ---- parts ------------------------------------------------------------------------------------------ */
+/* ---- parts ------------------------------------------------------------------------- */
 
-/* Nothing is known of the shapes that these groups can have: most parts are smaller than a part may be. */
+/* Set the costs of all shapes of these groups to infinity; most parts have fewer than
+ * MOST groups. */
 static void forget(struct part *p, int ndims)
 {
     size_t shapes = 1;
@@ -216,8 +219,8 @@ static int part_fit(struct part *p)
         p->nkeys = p->graph->nclasses;
     }
     if (p->nvertices < n) {
-        if (GROW(p->path, n) || GROW(p->far, (size_t)n * (size_t)n) ||
-            GROW(p->far_stamp, n) || GROW(p->due_stamp, n))
+        if (GROW(p->path, n) || GROW(p->distance, (size_t)n * (size_t)n) ||
+            GROW(p->distance_stamp, n) || GROW(p->rest_stamp, n))
             return -1;
         p->nvertices = n;
     }
@@ -243,7 +246,7 @@ int topt_path_bound_begin(struct topt_path_bound *b, struct topt_move_costs *t,
     b->ndims = source->ndims;
     split_level(b, 0, source->node_groups);
     split_level(b, source->node_groups, source->ngroups);
-    look_at_shapes(b, t, 0, 0);
+    bound_shapes(b, t, 0, 0);
     if (topt_move_costs_failed(t))
         return -1;
     for (int i = 0; i < b->nparts; i++) {
@@ -254,9 +257,9 @@ int topt_path_bound_begin(struct topt_path_bound *b, struct topt_move_costs *t,
     return 0;
 }
 
-/* ---- where layouts are ------------------------------------------------------------------------------ */
+/* ---- where layouts are ------------------------------------------------------------- */
 
-/* A layout of a part's groups alone. */
+/* Project a state onto a part. */
 static uint64_t state_in(const struct part *p, uint64_t state)
 {
     uint64_t s = 0;
@@ -271,8 +274,8 @@ static uint64_t state_in(const struct part *p, uint64_t state)
     return s;
 }
 
-int topt_path_bound_place(struct topt_path_bound *b, uint64_t state,
-                          struct topt_path_bound_place *ret)
+int topt_path_bound_project(struct topt_path_bound *b, uint64_t state,
+                            struct topt_path_projection *ret)
 {
     for (int i = 0; i < b->nparts; i++) {
         int32_t vertex =
@@ -284,7 +287,7 @@ int topt_path_bound_place(struct topt_path_bound *b, uint64_t state,
     return 0;
 }
 
-/* ---- paths of a part -------------------------------------------------------------------------------- */
+/* ---- paths of a part --------------------------------------------------------------- */
 
 static int leave(struct topt_path_bound *b, const struct part *p,
                  struct topt_heap_entry e)
@@ -308,13 +311,13 @@ static int leave(struct topt_path_bound *b, const struct part *p,
     return 0;
 }
 
-/* From one layout to each; NULL where memory is short. */
-static const double *far_from(struct topt_path_bound *b, struct part *p, int from)
+/* Shortest paths from one vertex to all others (Dijkstra); NULL where memory is short. */
+static const double *distances_from(struct topt_path_bound *b, struct part *p, int from)
 {
     int n = p->graph->nvertices;
-    double *far = &p->far[(size_t)from * (size_t)n];
-    if (p->far_stamp[from] == b->stamp)
-        return far;
+    double *distance = &p->distance[(size_t)from * (size_t)n];
+    if (p->distance_stamp[from] == b->stamp)
+        return distance;
     for (int s = 0; s < n; s++)
         p->path[s] = TOPT_KEY_FAR;
     p->path[from] = 0;
@@ -325,26 +328,26 @@ static const double *far_from(struct topt_path_bound *b, struct part *p, int fro
         if (leave(b, p, topt_heap_pop(&b->heap)))
             return NULL;
     for (int s = 0; s < n; s++)
-        far[s] = (double)p->path[s] < MOST_KEY ? (double)p->path[s] : MOST_KEY;
-    p->far_stamp[from] = b->stamp;
-    return far;
+        distance[s] = (double)p->path[s] < MOST_KEY ? (double)p->path[s] : MOST_KEY;
+    p->distance_stamp[from] = b->stamp;
+    return distance;
 }
 
-/* ---- targets ---------------------------------------------------------------------------------------- */
+/* ---- targets ----------------------------------------------------------------------- */
 
-int topt_path_bound_aim(struct topt_path_bound *b,
-                        const struct topt_path_bound_place *target, int n)
+int topt_path_bound_set_targets(struct topt_path_bound *b,
+                                const struct topt_path_projection *target, int n)
 {
-    b->aim++;
+    b->target_stamp++;
     b->ntargets = n;
     b->width = n;
     for (int i = 0; i < b->nparts; i++) {
         struct part *p = &b->part[i];
-        int64_t ndue = (int64_t)b->width * p->nvertices;
-        if ((p->ndue < ndue && GROW(p->due, ndue)) ||
+        int64_t nrest = (int64_t)b->width * p->nvertices;
+        if ((p->nrest < nrest && GROW(p->rest, nrest)) ||
             (p->target_cap < n && GROW(p->target, n)))
             return -1;
-        p->ndue = p->ndue < ndue ? ndue : p->ndue;
+        p->nrest = p->nrest < nrest ? nrest : p->nrest;
         p->target_cap = n > p->target_cap ? n : p->target_cap;
         for (int k = 0; k < n; k++)
             p->target[k] = target[k].at[i];
@@ -352,45 +355,45 @@ int topt_path_bound_aim(struct topt_path_bound *b,
     return 0;
 }
 
-static const double *due_from(struct topt_path_bound *b, struct part *p, int from)
+static const double *rest_from(struct topt_path_bound *b, struct part *p, int from)
 {
-    double *due = &p->due[(size_t)from * (size_t)b->width];
-    if (p->due_stamp[from] == b->aim)
-        return due;
-    const double *far = far_from(b, p, from);
-    for (int k = 0; far && k < b->ntargets; k++)
-        due[k] = far[p->target[k]];
-    p->due_stamp[from] = b->aim;
-    return far ? due : NULL;
+    double *rest = &p->rest[(size_t)from * (size_t)b->width];
+    if (p->rest_stamp[from] == b->target_stamp)
+        return rest;
+    const double *distance = distances_from(b, p, from);
+    for (int k = 0; distance && k < b->ntargets; k++)
+        rest[k] = distance[p->target[k]];
+    p->rest_stamp[from] = b->target_stamp;
+    return distance ? rest : NULL;
 }
 
-void topt_path_bound_drop(struct topt_path_bound *b, int i)
+void topt_path_bound_remove_target(struct topt_path_bound *b, int i)
 {
     int last = --b->ntargets;
     for (int k = 0; k < b->nparts; k++) {
         struct part *p = &b->part[k];
         p->target[i] = p->target[last];
         for (int s = 0; s < p->graph->nvertices; s++)
-            if (p->due_stamp[s] == b->aim) {
-                double *due = &p->due[(size_t)s * (size_t)b->width];
-                due[i] = due[last];
+            if (p->rest_stamp[s] == b->target_stamp) {
+                double *rest = &p->rest[(size_t)s * (size_t)b->width];
+                rest[i] = rest[last];
             }
     }
 }
 
 int64_t topt_path_bound_of(struct topt_path_bound *b,
-                           const struct topt_path_bound_place *from, int *ret_target)
+                           const struct topt_path_projection *from, int *ret_target)
 {
-    const double *due[TOPT_PATH_BOUND_PARTS];
+    const double *rest[TOPT_PATH_BOUND_PARTS];
     double least = 2 * MOST_KEY;
     *ret_target = 0;
     for (int i = 0; i < b->nparts; i++)
-        if (!(due[i] = due_from(b, &b->part[i], from->at[i])))
+        if (!(rest[i] = rest_from(b, &b->part[i], from->at[i])))
             return -1;
     for (int k = 0; b->nparts && k < b->ntargets; k++) {
-        double most = due[0][k];
+        double most = rest[0][k];
         for (int i = 1; i < b->nparts; i++)
-            most = due[i][k] > most ? due[i][k] : most;
+            most = rest[i][k] > most ? rest[i][k] : most;
         if (most < least) {
             least = most;
             *ret_target = k;

@@ -1,14 +1,16 @@
-/* path_pool.c - many paths at once: questions of one source together, sources shared out over threads.
+/* path_pool.c - many questions at once: those of one source together, sources shared
+ * out over threads.
  *
- * A path follows from its question alone, so it does not matter who answers what, or beside what
- * else it was asked. */
+ * A path follows from its question alone, so it does not matter which thread answers
+ * it, or beside what else it was asked. */
 #include "path_pool.h"
 
 #include <stdlib.h>
 
 #include "topt_pool.h"
 
-/* So few questions are not worth waking threads up for; so many sources are one thread's at most. */
+/* So few questions are not worth waking threads up for; so many sources are one
+ * thread's at most. */
 enum { FEW_QUESTIONS = 256, RUN_SOURCES = 128 };
 
 struct topt_path_pool {
@@ -19,8 +21,8 @@ struct topt_path_pool {
     struct topt_paths **paths;
 };
 
-/* Questions in order of their sources; a run is those of sources that are alike but for where they
- * begin. */
+/* Questions in order of their sources; a run is those of sources that are alike but
+ * for where they begin. */
 struct job {
     struct topt_path_pool *team;
     struct topt_path_question **question;
@@ -71,10 +73,10 @@ static int team_grow(struct topt_path_pool *t, int n, struct topt_error *err)
         n > t->npaths ? realloc(t->paths, (size_t)n * sizeof(struct topt_paths *))
                       : t->paths;
     if (!paths)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for redistributions");
+        return topt_nomem(err, "redistributions");
     for (t->paths = paths; t->npaths < n; t->npaths++)
         if (!(paths[t->npaths] = topt_paths_create(t->hw, &t->mesh)))
-            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for redistributions");
+            return topt_nomem(err, "redistributions");
     if (t->pool && topt_pool_threads(t->pool) >= n)
         return 0;
     topt_pool_destroy(t->pool);
@@ -82,7 +84,8 @@ static int team_grow(struct topt_path_pool *t, int n, struct topt_error *err)
     return t->pool ? 0 : -1;
 }
 
-/* First by all but where they begin, of which a hash will do: a run ends where it differs. */
+/* First by all but where they begin, of which a hash will do: a run ends where it
+ * differs. */
 static int by_source(const void *a, const void *b)
 {
     const struct topt_path_question *x = *(struct topt_path_question *const *)a;
@@ -137,7 +140,7 @@ int topt_path_pool_answer(struct topt_path_pool *t, struct topt_path_question **
         qsort(question, (size_t)n, sizeof(struct topt_path_question *), by_source);
     j.run = find_runs(question, n, &j.nruns);
     if (!j.run)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for redistributions");
+        return topt_nomem(err, "redistributions");
     int many = threads > 1 && n > FEW_QUESTIONS && j.nruns > 1;
     int rc = many ? team_grow(t, threads, err) : 0;
     if (!rc && many)
@@ -148,6 +151,6 @@ int topt_path_pool_answer(struct topt_path_pool *t, struct topt_path_question **
     if (!rc && atomic_load(&j.canceled))
         return topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled");
     if (!rc && atomic_load(&j.failed))
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for redistributions");
+        return topt_nomem(err, "redistributions");
     return rc;
 }

@@ -1,20 +1,21 @@
 /* route.c - the cheapest path from one layout to another.
  *
- * What a path may pass through: dimensions that the source or the target splits; partial sums
- * only where the source has them.
+ * What a path may pass through: dimensions that the source or the target splits;
+ * partial sums only where the source has them.
  *
- * Times depend on sizes, not on names (shortest_paths.h).  So a pair of layouts becomes a question that
- * pairs alike have in common: axes of one level and one size, and dimensions of one count, are
- * brought into an order of their own; on many axes neighbours that behave alike in source and
- * target are merged into one, and axes whose dimension does not change at all stand still, and
- * are left out; dimensions that all splits divide count by their bytes alone.  The answer is
- * renamed back.
+ * Times depend on sizes, not on names (shortest_paths.h).  So a pair of layouts
+ * becomes a question that pairs alike have in common: axes of one level and one size,
+ * and dimensions of one count, are brought into an order of their own; on many axes
+ * neighbours that behave alike in source and target are merged into one, and axes
+ * whose dimension does not change at all stand still, and are left out; dimensions
+ * that all splits divide count by their bytes alone.  The answer is renamed back.
  *
- * Merged axes move as one.  So on more than FREE_AXES axes a path that parts them on its path (two go
- * over to another dimension together, one of them comes back alone) is not found: of random layouts there one
- * route in a thousand takes longer than two others by way of a third layout, up to 1.4 times in what was seen.
- * Paths are real and so are their times; bounds and tables see the same ones.  Where every axis may move by
- * itself the triangle inequality holds. */
+ * Merged axes move as one.  So on more than FREE_AXES axes a path that parts them on
+ * its path (two go over to another dimension together, one of them comes back alone)
+ * is not found: of random layouts there one route in a thousand takes longer than two
+ * others by way of a third layout, up to 1.4 times in what was seen.  Paths are real
+ * and so are their times; bounds and tables see the same ones.  Where every axis may
+ * move by itself the triangle inequality holds. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +95,7 @@ int64_t topt_router_routes(const struct topt_router *r)
     return (int64_t)r->routes.n;
 }
 
-/* ---- tables ----------------------------------------------------------------------------- */
+/* ---- tables ------------------------------------------------------------------------ */
 
 static int table_grow(struct table *t)
 {
@@ -114,7 +115,8 @@ static int table_grow(struct table *t)
     return 0;
 }
 
-/* Keep an entry for the next who asks; where memory is short chains grow longer instead. */
+/* Keep an entry for the next who asks; where memory is short chains grow longer
+ * instead. */
 static int table_add(struct table *t, struct entry *e)
 {
     if (t->n >= t->nbuckets && table_grow(t) && !t->nbuckets)
@@ -130,7 +132,7 @@ static struct entry *table_find(const struct table *t, uint64_t hash)
     return t->nbuckets ? t->at[hash & (t->nbuckets - 1)] : NULL;
 }
 
-/* ---- a pair of layouts as a question ----------------------------------------------------- */
+/* ---- a pair of layouts as a question ----------------------------------------------- */
 
 /* Axes that move together, in the order of the pair. */
 struct group {
@@ -160,7 +162,8 @@ struct found {
     struct topt_path path; /* without moves: nobody has wanted it */
 };
 
-/* Where an axis is in a pair, as a number: dimension and place of the source, then of the target, four bits each. */
+/* Where an axis is in a pair, as a number: dimension and place of the source, then of
+ * the target, four bits each. */
 static uint32_t axis_key(const struct topt_layout *from, const struct topt_layout *to,
                          int a)
 {
@@ -295,8 +298,8 @@ static int group_before(const struct group *x, const struct group *y)
     return x->size > y->size;
 }
 
-/* What is at each dimension, told without names: in the source, which trees of paths are shared
- * by, and beside it in the target. */
+/* What is at each dimension, told without names: in the source, which trees of paths
+ * are shared by, and beside it in the target. */
 static void look(const struct group *group, int n, uint64_t ret[TOPT_MAX_RANK])
 {
     uint32_t from[TOPT_MAX_RANK] = {0}, to[TOPT_MAX_RANK] = {0};
@@ -313,8 +316,9 @@ static void look(const struct group *group, int n, uint64_t ret[TOPT_MAX_RANK])
         ret[d] = (uint64_t)from[d] << 32 | to[d];
 }
 
-/* Dimensions of one count are interchangeable where nothing is partial (sums are scattered in
- * the order of groups): put them in an order that does not depend on their names, and rename. */
+/* Dimensions of one count are interchangeable where nothing is partial (sums are
+ * scattered in the order of groups): put them in an order that does not depend on
+ * their names, and rename. */
 static void order_dims(struct asked *q, struct group *group, int n)
 {
     struct topt_path_source *w = &q->question.source;
@@ -359,7 +363,8 @@ static void order_groups(struct group *group, int n)
         }
 }
 
-/* How many groups are outside of one in its dimension: of single axes, as many as places. */
+/* How many groups are outside of one in its dimension: of single axes, as many as
+ * places. */
 static int groups_outside(const struct group *group, int n, int i, int g)
 {
     int pos = 0;
@@ -368,7 +373,8 @@ static int groups_outside(const struct group *group, int n, int i, int g)
     return pos;
 }
 
-/* The state of side 'i'; 'merged': groups may be of several axes, or some axes in none. */
+/* The state of side 'i'; 'merged': groups may be of several axes, or some axes in
+ * none. */
 static uint64_t state_of(const struct group *group, int n, int i, int merged)
 {
     uint64_t s = 0;
@@ -420,7 +426,7 @@ static int ask(const struct topt_router *r, const struct topt_shape *s, int elem
     return 0;
 }
 
-/* ---- its answer ---------------------------------------------------------------------------- */
+/* ---- its answer -------------------------------------------------------------------- */
 
 static int add_open(struct topt_router *r, struct route *x)
 {
@@ -474,7 +480,7 @@ static struct route *route_of(struct topt_router *r, const struct topt_path_ques
     struct route *x = find_route(r, hash, q);
     x = x ? x : add_route(r, hash, q);
     if (!x)
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+        topt_nomem(err, "a redistribution");
     return x;
 }
 
@@ -498,8 +504,9 @@ static struct topt_time step_time(struct topt_router *r, const struct topt_path_
                            nodes, per_node, s->kind == TOPT_MOVE_ALL_GATHER ? to : from);
 }
 
-/* As lower/ writes a path: the source stays, each step makes a buffer and stages beside it, then
- * what it was made from is freed.  (Who audits strategies holds this against what is written.) */
+/* As lower/ writes a path: the source stays, each step makes a buffer and stages
+ * beside it, then what it was made from is freed.  (Who audits strategies holds this
+ * against what is written.) */
 static void price(struct topt_router *r, struct route *x, int64_t granule)
 {
     const struct topt_path_source *w = &x->question.source;
@@ -536,8 +543,8 @@ static struct route *route_of_open(const struct topt_router *r, int i)
     return (struct route *)(void *)(question - offsetof(struct route, question));
 }
 
-/* Those that were answered alone meanwhile, or for another batch that came to nothing, need nothing
- * more. */
+/* Those that were answered alone meanwhile, or for another batch that came to nothing,
+ * need nothing more. */
 static void leave_unanswered(struct topt_router *r)
 {
     int n = 0;
@@ -593,7 +600,7 @@ int topt_router_ask(struct topt_router *r, const struct topt_shape *s, int eleme
     x->pub.granule = granule;
     *ret = &x->pub;
     if (!x->question.path.step && !x->open && add_open(r, x))
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+        return topt_nomem(err, "a redistribution");
     return 0;
 }
 
@@ -612,7 +619,7 @@ int topt_router_route(struct topt_router *r, const struct topt_shape *s,
     return 0;
 }
 
-/* ---- with names ------------------------------------------------------------------------------ */
+/* ---- with names -------------------------------------------------------------------- */
 
 /* Give the axes of a group, in order, to a dimension. */
 static void name_group(const struct asked *q, int g, int dim, int8_t *depth,
@@ -655,7 +662,7 @@ static int name_path(struct topt_router *r, const struct asked *q, const struct 
     const struct topt_step_path *path = &x->question.path;
     struct topt_move *move = TOPT_NEW(r->arena, path->nsteps, struct topt_move);
     if (!move)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+        return topt_nomem(err, "a redistribution");
     struct topt_layout at = name_state(&r->mesh, q, q->question.source.from);
     for (int i = 0; i < path->nsteps; i++) {
         struct topt_layout next = name_state(&r->mesh, q, path->step[i].to);
@@ -698,7 +705,7 @@ static struct found *found_of(struct topt_router *r, const struct topt_shape *s,
     }
     struct found *f = TOPT_NEW(r->arena, 1, struct found);
     if (!f) {
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+        topt_nomem(err, "a redistribution");
         return NULL;
     }
     *f = (struct found){.entry.hash = hash,
@@ -711,7 +718,7 @@ static struct found *found_of(struct topt_router *r, const struct topt_shape *s,
         return NULL;
     if (!table_add(&r->paths, &f->entry))
         return f;
-    topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+    topt_nomem(err, "a redistribution");
     return NULL;
 }
 
@@ -724,9 +731,8 @@ int topt_router_seek(struct topt_router *r, const struct topt_shape *s, int elem
         return -1;
     if (f->route->question.path.step)
         return 1;
-    return f->route->open || !add_open(r, f->route)
-               ? 0
-               : topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+    return f->route->open || !add_open(r, f->route) ? 0
+                                                    : topt_nomem(err, "a redistribution");
 }
 
 int topt_router_path(struct topt_router *r, const struct topt_shape *s, int element_bytes,

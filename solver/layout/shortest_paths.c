@@ -1,19 +1,22 @@
-/* shortest_paths.c - the cheapest path from one layout to another, without names.
+/* shortest_paths.c - the shortest path from one layout to another, without names.
  *
- * Layouts of a tensor are the nodes of a graph whose edges are single collectives (or the
- * free local slice); a redistribution is a shortest path (TensorOpt, section 4.3).  The graph is
- * in layout_graph.c, what a move costs in move_costs.c, and in path_bound.c what is left to the targets at least.
+ * Layouts of a tensor are the vertices of a graph whose arcs are single collectives
+ * (or the free local slice); a redistribution is a shortest path (TensorOpt, section
+ * 4.3).  The graph is in layout_graph.c, the cost of a move in move_costs.c, and the
+ * lower bound on what is left to the targets in path_bound.c.
  *
- * One search a source finds the paths to all of its targets: A* (Hart, Nilsson and Raphael, 1968), which
- * settles next the layout whose path, with what is left at least to the nearest target that is still
- * open, is cheapest.  When a target is passed by, it is open no more: bounds to the others
- * are larger, and what waits with an earlier one is looked at again when it is its turn.
+ * One search a source finds the paths to all of its targets by A* (Hart, Nilsson and
+ * Raphael, 1968): it settles next the layout with the least sum of its path and the
+ * bound to the nearest open target.  A target that the search has passed is closed;
+ * the bounds to the others are larger, and an entry of the heap that rests on a closed
+ * target is computed again when its turn comes.
  *
- * A target is closed only when all that waits costs more: then every layout on any path that is as
- * cheap is settled, and of these paths the same is taken, whatever was asked beside it.
+ * A target is closed only when all entries of the heap cost more.  Then every layout
+ * on any path of the same cost is settled, and among these paths the choice is the
+ * same, whatever else was asked beside it.
  *
- * Where there are few layouts and many targets, all paths from many sources are found at once instead
- * (multi_source.c). */
+ * On a small graph with many targets, multi_source.c finds all paths from many sources
+ * at once instead. */
 #include "shortest_paths.h"
 
 #include <stdlib.h>
@@ -24,32 +27,33 @@
 
 enum {
     NONE = TOPT_GRAPH_NONE,
-    DONE = 1,          /* in a stamp */
-    FEW_QUESTIONS = 8, /* of one costs: bounds for less would cost more than they save */
-    KEPT = 4           /* costs: who asks again and again asks of these */
+    DONE = 1, /* in a stamp */
+    FEW_QUESTIONS =
+        8,   /* under the same costs: bounds for fewer would cost more than they save */
+    KEPT = 4 /* structs of costs: repeated callers ask about these */
 };
 
-/* What graphs may take before they are begun anew, as a sum. */
+/* The largest size of all graphs together before they are dropped. */
 static const int64_t GRAPH_BYTES = 128 << 20;
 
-/* What the search knows of a layout. */
+/* The path to a layout in the search at hand. */
 struct reached {
     int64_t key;
     uint32_t stamp; /* of the source, DONE where it is settled; else nothing is known */
     int32_t prev;
 };
 
-/* Of a layout, under this costs. */
+/* The bound of a layout under the costs at hand. */
 struct vertex {
-    int64_t rest;    /* to the nearest open target, at least */
-    int32_t nearest; /* which was this */
-    uint32_t seen;   /* stamps of the source: these are known */
-    uint32_t open;   /* it is a target that is open */
-    uint32_t placed; /* stamp of the costs: 'place' is known */
-    struct topt_path_bound_place place;
+    int64_t rest;       /* lower bound to the nearest open target */
+    int32_t nearest;    /* number of that target */
+    uint32_t seen;      /* stamp of the source: the bound is known */
+    uint32_t open;      /* stamp of the source: this is an open target */
+    uint32_t projected; /* stamp of the costs: 'place' is known */
+    struct topt_path_projection place;
 };
 
-/* A costs and when it was used last. */
+/* Costs, and when they were used last. */
 struct kept {
     struct topt_move_costs *costs; /* NULL: none yet */
     uint64_t used;
@@ -65,11 +69,11 @@ struct topt_paths {
     struct topt_arena *arena;
     struct topt_layout_graph graph[TOPT_STATE_GROUPS + 1][TOPT_MAX_RANK + 1];
 
-    /* questions of one costs */
+    /* questions under the same costs */
     struct topt_layout_graph *on;
     uint32_t costs_stamp;
-    int aims, bounded;     /* searches go by bounds; these are known */
-    struct vertex *vertex; /* by layout, as the next */
+    int use_bound, bound_ready; /* searches relax_arc by bounds; these are known */
+    struct vertex *vertex;      /* by layout, as the next */
     struct reached *from;
     int nvertices;
 
@@ -77,7 +81,7 @@ struct topt_paths {
     struct topt_heap heap;
     uint32_t stamp;
     int32_t *target; /* those that are open */
-    struct topt_path_bound_place *place;
+    struct topt_path_projection *place;
     int ntargets, target_cap;
     int64_t nearest, farthest; /* of the open targets, as far as is known */
     int failed;                /* memory was short */
@@ -102,7 +106,7 @@ int64_t topt_state_bytes(const struct topt_path_source *w, uint64_t s)
     return bytes;
 }
 
-/* ---- what is known of layouts ------------------------------------------------------------------- */
+/* ---- what is known of layouts ------------------------------------------------------ */
 
 static int vertices_fit(struct topt_paths *w)
 {
@@ -121,13 +125,13 @@ static int vertices_fit(struct topt_paths *w)
     return 0;
 }
 
-/* Make room for what is known of new layouts. */
+/* Make room for new layouts of the graph. */
 static void fit(struct topt_paths *w)
 {
     w->failed |= w->nvertices < w->on->nvertices && vertices_fit(w);
 }
 
-/* A layout's number, with room for what is known of it. */
+/* The number of a layout, which may be new. */
 static int32_t number(struct topt_paths *w, uint64_t state)
 {
     int32_t vertex = topt_layout_graph_number(w->on, state);
@@ -136,13 +140,13 @@ static int32_t number(struct topt_paths *w, uint64_t state)
     return w->failed ? NONE : vertex;
 }
 
-static const struct topt_path_bound_place *place_of(struct topt_paths *w, int32_t vertex)
+static const struct topt_path_projection *place_of(struct topt_paths *w, int32_t vertex)
 {
     struct vertex *x = &w->vertex[vertex];
-    if (x->placed != w->costs_stamp)
-        w->failed |=
-            topt_path_bound_place(w->bound, w->on->vertex[vertex].state, &x->place) != 0;
-    x->placed = w->costs_stamp;
+    if (x->projected != w->costs_stamp)
+        w->failed |= topt_path_bound_project(w->bound, w->on->vertex[vertex].state,
+                                             &x->place) != 0;
+    x->projected = w->costs_stamp;
     return &x->place;
 }
 
@@ -151,38 +155,39 @@ static int known(const struct topt_paths *w, int32_t vertex)
     return (w->from[vertex].stamp & ~(uint32_t)DONE) == w->stamp;
 }
 
-/* ---- the search ------------------------------------------------------------------------------------- */
+/* ---- the search -------------------------------------------------------------------- */
 
 static int is_open(const struct topt_paths *w, int32_t target)
 {
     return w->vertex[target].open == w->stamp;
 }
 
-/* Is its bound that to a target that was closed since?  Else none to another is smaller. */
-static int is_late(const struct topt_paths *w, int32_t vertex)
+/* Does its bound rest on a target that was closed since?  Bounds to others are larger. */
+static int is_stale(const struct topt_paths *w, int32_t vertex)
 {
     return w->vertex[vertex].seen != w->stamp || !is_open(w, w->vertex[vertex].nearest);
 }
 
-/* Of a path by there to the nearest open target, at least, as was known last. */
-static int64_t key_through(const struct topt_paths *w, int32_t vertex)
+/* The estimate that A* sorts by: the path so far and the last known bound. */
+static int64_t estimate(const struct topt_paths *w, int32_t vertex)
 {
     return topt_key_sum(w->from[vertex].key, w->vertex[vertex].rest);
 }
 
-/* Let a layout wait for its turn. */
+/* Put a layout into the heap. */
 static void push(struct topt_paths *w, int32_t vertex)
 {
     struct vertex *x = &w->vertex[vertex];
-    if (is_late(w, vertex)) {
+    if (is_stale(w, vertex)) {
         int nearest = 0;
-        x->rest =
-            w->aims ? topt_path_bound_of(w->bound, place_of(w, vertex), &nearest) : 0;
+        x->rest = w->use_bound
+                      ? topt_path_bound_of(w->bound, place_of(w, vertex), &nearest)
+                      : 0;
         x->nearest = w->target[nearest];
         x->seen = w->stamp;
         w->failed |= x->rest < 0;
     }
-    int64_t key = key_through(w, vertex);
+    int64_t key = estimate(w, vertex);
     if (key <= w->farthest)
         w->failed |= topt_heap_push(&w->heap, key, vertex) != 0;
 }
@@ -193,8 +198,8 @@ static int64_t way_to(const struct topt_paths *w, int i)
     return known(w, w->target[i]) ? w->from[w->target[i]].key : TOPT_KEY_FAR;
 }
 
-/* How far the open targets are now. */
-static void look_at_targets(struct topt_paths *w)
+/* Update the nearest and the farthest open target. */
+static void update_targets(struct topt_paths *w)
 {
     w->nearest = TOPT_KEY_FAR;
     w->farthest = 0;
@@ -205,7 +210,8 @@ static void look_at_targets(struct topt_paths *w)
     }
 }
 
-/* Of equal paths the one whose last stop is cheapest, then first. */
+/* Break ties: prefer the predecessor that is cheaper, then first in the order of
+ * states. */
 static int comes_earlier(const struct topt_paths *w, int32_t prev, int32_t than)
 {
     int64_t key = w->from[prev].key, other = w->from[than].key;
@@ -213,7 +219,8 @@ static int comes_earlier(const struct topt_paths *w, int32_t prev, int32_t than)
                         : w->on->vertex[prev].state < w->on->vertex[than].state;
 }
 
-static inline void go(struct topt_paths *w, int32_t at, int64_t key, int32_t vertex)
+static inline void relax_arc(struct topt_paths *w, int32_t at, int64_t key,
+                             int32_t vertex)
 {
     struct reached *x = &w->from[vertex];
     if (known(w, vertex)) {
@@ -227,7 +234,7 @@ static inline void go(struct topt_paths *w, int32_t at, int64_t key, int32_t ver
     }
     *x = (struct reached){key, w->stamp, at};
     if (is_open(w, vertex))
-        look_at_targets(w);
+        update_targets(w);
     push(w, vertex);
 }
 
@@ -248,11 +255,11 @@ static void settle(struct topt_paths *w, int32_t vertex)
         if (step[i] == NONE)
             continue;
         for (int k = 0; k < c->narcs; k++)
-            go(w, vertex, key, a->arc[c->arc + k]);
+            relax_arc(w, vertex, key, a->arc[c->arc + k]);
     }
 }
 
-/* Close the targets that all that waits is dearer than. */
+/* Close the targets that are cheaper than every entry of the heap. */
 static void close_before(struct topt_paths *w, int64_t key)
 {
     for (int i = 0; i < w->ntargets;) {
@@ -261,11 +268,11 @@ static void close_before(struct topt_paths *w, int64_t key)
             continue;
         }
         w->vertex[w->target[i]].open = 0;
-        if (w->aims)
-            topt_path_bound_drop(w->bound, i);
+        if (w->use_bound)
+            topt_path_bound_remove_target(w->bound, i);
         w->target[i] = w->target[--w->ntargets];
     }
-    look_at_targets(w);
+    update_targets(w);
 }
 
 static void search(struct topt_paths *w)
@@ -277,16 +284,16 @@ static void search(struct topt_paths *w)
         }
         struct topt_heap_entry e = topt_heap_pop(&w->heap);
         int32_t vertex = e.vertex;
-        if ((w->from[vertex].stamp & DONE) || e.key != key_through(w, vertex))
+        if ((w->from[vertex].stamp & DONE) || e.key != estimate(w, vertex))
             continue; /* it was pushed again */
-        if (is_late(w, vertex))
+        if (is_stale(w, vertex))
             push(w, vertex);
         else
             settle(w, vertex);
     }
 }
 
-/* ---- questions ---------------------------------------------------------------------------------------- */
+/* ---- questions --------------------------------------------------------------------- */
 
 struct topt_paths *topt_paths_create(const struct topt_hw *hw,
                                      const struct topt_mesh *mesh)
@@ -347,7 +354,7 @@ void topt_paths_destroy(struct topt_paths *w)
     free(w);
 }
 
-/* The costs that was not used for longest becomes the source's. */
+/* Reuse the struct of costs that was not used for longest. */
 static int take_costs(struct topt_paths *w, const struct topt_path_source *s)
 {
     struct kept *x = &w->kept[0];
@@ -363,7 +370,7 @@ static int take_costs(struct topt_paths *w, const struct topt_path_source *s)
     return 0;
 }
 
-/* A source's costs, if it is known. */
+/* Find the costs of a source, if they are kept. */
 static int find_costs(struct topt_paths *w, const struct topt_path_source *s)
 {
     for (int i = 0; i < KEPT; i++)
@@ -383,7 +390,7 @@ static int begin_costs(struct topt_paths *w, const struct topt_path_source *s)
     w->on->ngroups = s->ngroups;
     w->on->ndims = s->ndims;
     w->costs_stamp++;
-    w->failed = w->bounded = 0;
+    w->failed = w->bound_ready = 0;
     return find_costs(w, s) ? 0 : take_costs(w, s);
 }
 
@@ -394,14 +401,14 @@ static int targets_fit(struct topt_paths *w, int n)
     int32_t *target = realloc(w->target, (size_t)n * sizeof *target);
     if (target)
         w->target = target;
-    struct topt_path_bound_place *place = realloc(w->place, (size_t)n * sizeof *place);
+    struct topt_path_projection *place = realloc(w->place, (size_t)n * sizeof *place);
     if (place)
         w->place = place;
     w->target_cap = target && place ? n : w->target_cap;
     return target && place ? 0 : -1;
 }
 
-/* Aim from a source at the targets of its questions. */
+/* Begin a search from a source to the targets of its questions. */
 static int begin_source(struct topt_paths *w, struct topt_path_question *const *question,
                         int n)
 {
@@ -415,14 +422,14 @@ static int begin_source(struct topt_paths *w, struct topt_path_question *const *
         if (w->failed)
             return -1;
         w->vertex[w->target[i]].open = w->stamp;
-        if (w->aims)
+        if (w->use_bound)
             w->place[i] = *place_of(w, w->target[i]);
     }
     int32_t root = number(w, question[0]->source.from);
-    if (w->failed || (w->aims && topt_path_bound_aim(w->bound, w->place, n)))
+    if (w->failed || (w->use_bound && topt_path_bound_set_targets(w->bound, w->place, n)))
         return -1;
     w->from[root] = (struct reached){0, w->stamp, NONE};
-    look_at_targets(w);
+    update_targets(w);
     push(w, root);
     return w->failed ? -1 : 0;
 }
@@ -451,20 +458,20 @@ static int answer(struct topt_paths *w, struct topt_path_question *q)
     return 0;
 }
 
-/* Bounds are large, and many searches do without. */
+/* The bound takes much memory, and many searches do without. */
 static int begin_bound(struct topt_paths *w, const struct topt_path_source *s)
 {
     if (!w->bound && !(w->bound = topt_path_bound_create()))
         return -1;
-    w->bounded = 1;
+    w->bound_ready = 1;
     return topt_path_bound_begin(w->bound, w->costs, s);
 }
 
-/* Questions of one source; those of its lane that went too far among them. */
+/* Answer the questions of one source. */
 static int answer_source(struct topt_paths *w, struct topt_path_question *const *question,
                          int n)
 {
-    if (w->aims && !w->bounded && begin_bound(w, &question[0]->source))
+    if (w->use_bound && !w->bound_ready && begin_bound(w, &question[0]->source))
         return -1;
     if (begin_source(w, question, n))
         return -1;
@@ -480,7 +487,8 @@ static int is_source_after(struct topt_path_question *const *question, int i)
     return i > 0 && question[i]->source.from != question[i - 1]->source.from;
 }
 
-/* Questions of as many sources at a time as there are lanes. */
+/* Hand questions to the multi-source search, as many sources at a time as it has
+ * lanes. */
 static int ask_lanes(struct topt_paths *w, struct topt_path_question *const *question,
                      int n)
 {
@@ -511,12 +519,12 @@ int topt_paths_answer(struct topt_paths *w, struct topt_path_question *const *qu
         question[i]->path.step = NULL;
     int bad = n && (begin_costs(w, &question[0]->source) || ask_lanes(w, question, n));
     int open = bad ? 0 : count_open(question, n);
-    w->aims = open >= FEW_QUESTIONS;
+    w->use_bound = open >= FEW_QUESTIONS;
     for (int i = 0, end; i < n && open && !bad; i = end) {
         for (end = i + 1; end < n && !is_source_after(question, end);)
             end++;
         bad =
             count_open(question + i, end - i) && answer_source(w, question + i, end - i);
     }
-    return bad ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution") : 0;
+    return bad ? topt_nomem(err, "a redistribution") : 0;
 }

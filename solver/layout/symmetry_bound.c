@@ -1,11 +1,15 @@
-/* symmetry_bound.c - what moves between layouts take at least, whatever their axes are called.
+/* symmetry_bound.c - a lower bound on the time of a redistribution, equal for all
+ * layouts that a permutation of like axes maps onto each other.
  *
- * Forget which of alike axes does what: the axes of a dimension become a word whose letters are kinds of axes, outermost
- * first, and of sums and copies only numbers are left.  A collective becomes a step between such orbits, which takes as
- * long, since that follows from how many axes of each kind it varies along and how large blocks are.  So the
- * shortest path between orbits is no longer than the cheapest path between any two of their layouts (an
- * abstraction that keeps every path: Holte, Mkadmi, Zimmer and MacDonald, Speeding up problem solving by abstraction, 1996),
- * and there are few of them. */
+ * Axes of one level and one size are alike.  Forgetting which of them does what turns
+ * a layout into its orbit: the axes of a dimension become a word whose letters are
+ * kinds of axes, outermost first, and of partial and replicated axes only counts are
+ * left.  A collective becomes a step between orbits that takes as long, since its time
+ * follows from how many axes of each kind it varies along and from the size of blocks.
+ * So the shortest path between two orbits is no longer than the shortest path between
+ * any two of their layouts (an abstraction that keeps every path: Holte, Mkadmi,
+ * Zimmer and MacDonald, Speeding up problem solving by abstraction, 1996), and there
+ * are few orbits. */
 #include "topt_orbits.h"
 
 #include <stdlib.h>
@@ -17,8 +21,9 @@ enum {
     KINDS = TOPT_MAX_AXES, /* of axes, at most */
     WORD_BITS = 12,
     WORDS = 1 << WORD_BITS,
-    MOST_AXES =
-        7, /* of which there are 2,000 orbits in two dimensions: paths between all take half a second */
+    /* 7 axes have 2,000 orbits in two dimensions: paths between all take half a
+     * second. */
+    MOST_AXES = 7,
     NONE = -1
 };
 
@@ -64,7 +69,7 @@ struct topt_orbits {
     struct topt_heap heap;
 };
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ------------------------------------------------------------------------- */
 
 static int comes_before(const struct topt_layout *l, int a, int b)
 {
@@ -101,7 +106,7 @@ static void find_kinds(struct topt_orbits *o)
     }
 }
 
-/* ---- words ------------------------------------------------------------------------------------ */
+/* ---- words ------------------------------------------------------------------------- */
 
 static int32_t add_word(struct topt_orbits *o, int32_t before, int letter)
 {
@@ -158,7 +163,7 @@ static int sums_of(const struct topt_orbits *o, uint64_t orbit, int kind)
     return (int)(orbit / o->kind[kind].unit % n);
 }
 
-/* ---- orbits ----------------------------------------------------------------------------------- */
+/* ---- orbits ------------------------------------------------------------------------ */
 
 static int32_t *slot_of(const struct topt_orbits *o, uint64_t orbit)
 {
@@ -249,7 +254,7 @@ int topt_orbits_number(const struct topt_orbits *o, const struct topt_layout *l)
     return *slot_of(o, orbit);
 }
 
-/* ---- steps ------------------------------------------------------------------------------------ */
+/* ---- steps ------------------------------------------------------------------------- */
 
 /* An orbit while steps from it are listed. */
 struct view {
@@ -384,7 +389,8 @@ static void slice(struct view *v)
                         0);
 }
 
-/* What it takes at least that some axes change places, with whatever others of the dimension. */
+/* What it takes at least that some axes change places, with whatever others of the
+ * dimension. */
 static int64_t least_permuting(const struct topt_orbits *o, const uint8_t *count,
                                const uint8_t *most, int64_t bytes)
 {
@@ -448,7 +454,7 @@ static int list_steps(struct topt_orbits *o)
     return 0;
 }
 
-/* ---- paths ------------------------------------------------------------------------------------ */
+/* ---- paths ------------------------------------------------------------------------- */
 
 static int leave(struct topt_orbits *o, int64_t *far, struct topt_heap_entry e)
 {
@@ -492,7 +498,7 @@ int64_t topt_orbits_ns(struct topt_orbits *o, int from, int to)
     return o->far[from][to];
 }
 
-/* ---- all of a shape --------------------------------------------------------------------------- */
+/* ---- all of a shape ---------------------------------------------------------------- */
 
 int topt_orbits_few(const struct topt_mesh *mesh)
 {
@@ -535,7 +541,7 @@ void topt_orbits_destroy(struct topt_orbits *o)
     free(o);
 }
 
-/* ---- all shapes ------------------------------------------------------------------------------ */
+/* ---- all shapes -------------------------------------------------------------------- */
 
 struct topt_orbit_set {
     const struct topt_hw *hw;

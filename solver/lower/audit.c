@@ -162,7 +162,7 @@ static struct use *use_at(const struct topt_audit *a, int i)
 
 static int no_memory(struct topt_audit *a)
 {
-    return topt_fail(a->err, TOPT_ERR_NOMEM, "no memory for checking strategies");
+    return topt_nomem(a->err, "checking strategies");
 }
 
 /* ---- what is alike ----------------------------------------------------------------- */
@@ -788,7 +788,7 @@ struct topt_audit *topt_audit_create(const struct topt_costing *k, struct topt_e
 {
     struct topt_audit *a = calloc(1, sizeof *a);
     if (!a) {
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for checking strategies");
+        topt_nomem(err, "checking strategies");
         return NULL;
     }
     a->err = err;

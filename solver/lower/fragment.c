@@ -170,7 +170,7 @@ static int leave_open(const struct topt_fragments *f, int src,
     if (*ret < 0 || !f->floors)
         return *ret < 0 ? -1 : 0;
     int64_t ns = topt_orbit_set_ns(f->floors, shape, bytes, from, to);
-    return ns < 0 ? topt_fail(f->err, TOPT_ERR_NOMEM, "no memory for a redistribution")
+    return ns < 0 ? topt_nomem(f->err, "a redistribution")
                   : f->sink->least(f->sink, ns, f->err);
 }
 

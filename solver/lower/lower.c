@@ -166,7 +166,7 @@ static int lowering_init(struct lowering *l, struct topt_error *err)
     l->grad = calloc((size_t)m->ntensors + 1, sizeof *l->grad);
     l->op = malloc(((size_t)m->nops + 1) * sizeof *l->op);
     if (!l->value || !l->grad || !l->op)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the program");
+        return topt_nomem(err, "the program");
     for (int i = 0; i < m->nops; i++)
         topt_op_buffers_clear(&l->op[i]);
     for (int t = 0; t < m->ntensors; t++) {
@@ -213,9 +213,8 @@ static int lower_all(struct lowering *l, struct topt_program *p, struct topt_err
     for (int i = 0; i < l->m->nops; i++)
         if (topt_params_update(&l->f, i, &l->s->config[i], &l->op[i]))
             return -1;
-    return ((struct topt_recorder *)l->f.sink)->failed
-               ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for the program")
-               : 0;
+    return ((struct topt_recorder *)l->f.sink)->failed ? topt_nomem(err, "the program")
+                                                       : 0;
 }
 
 static int check_strategy(const struct topt_model *m, const struct topt_mesh *mesh,
@@ -249,7 +248,7 @@ int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
         return -1;
     struct topt_program *p = topt_program_create(m, mesh, settings, s);
     if (!p)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the program");
+        return topt_nomem(err, "the program");
     struct topt_recorder r = topt_recorder(p);
     struct lowering l = {
         carrier, {m, mesh, settings, router, &r.sink, err, NULL, NULL}, .m = m, .s = s};

@@ -63,7 +63,7 @@ int topt_order_init(struct topt_order *o, const struct topt_model *m,
     o->use = calloc((size_t)m->nops * TOPT_MAX_INPUTS + 1, sizeof *o->use);
     o->demanded = calloc((size_t)m->nops + 1, 1);
     if (!o->stop || !o->place || !o->use || !o->demanded)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the order of a step");
+        return topt_nomem(err, "the order of a step");
     for (int i = 0; i < m->nops; i++)
         look_at(o, m, i);
     for (int t = 0; t < m->ntensors; t++) {

@@ -74,7 +74,7 @@ int topt_recomputable(const struct topt_model *m, const struct topt_blocks *bloc
 {
     uint8_t *may = calloc((size_t)m->nops + 1, 1);
     if (!may)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the model's blocks");
+        return topt_nomem(err, "the model's blocks");
     for (int i = 0; i < m->nops; i++)
         may[i] = blocks->kind[i] >= 0 && i != m->loss;
     for (int i = 0; i < m->nops; i++)

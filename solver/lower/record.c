@@ -14,7 +14,7 @@ static int record_emit(struct topt_sink *sink, const struct topt_instr *i,
         int cap = r->instr_cap ? 2 * r->instr_cap : 256;
         struct topt_instr *grown = realloc(p->instr, (size_t)cap * sizeof *grown);
         if (!grown)
-            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the program");
+            return topt_nomem(err, "the program");
         p->instr = grown;
         r->instr_cap = cap;
     }
@@ -39,7 +39,7 @@ static int record_alloc(struct topt_sink *sink, const struct topt_buffer *b,
         int cap = r->buffer_cap ? 2 * r->buffer_cap : 256;
         struct topt_buffer *grown = realloc(p->buffer, (size_t)cap * sizeof *grown);
         if (!grown)
-            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the program");
+            return topt_nomem(err, "the program");
         p->buffer = grown;
         r->buffer_cap = cap;
     }

@@ -29,7 +29,7 @@ int topt_spans_init(struct topt_spans *s, const struct topt_model *m,
         free(last);
         free(open);
         topt_spans_fini(s);
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the model's spans");
+        return topt_nomem(err, "the model's spans");
     }
     for (int i = 0; i < m->nops; i++)
         for (int k = 0; k < m->op[i].ninputs; k++)
@@ -94,7 +94,7 @@ int topt_totals_init(struct topt_totals *t, const struct topt_model *m,
     *t = (struct topt_totals){.model = m};
     t->remade = calloc((size_t)m->nops + 1, sizeof *t->remade);
     if (!t->remade)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a strategy's cost");
+        return topt_nomem(err, "a strategy's cost");
     return topt_spans_init(&t->spans, m, err);
 }
 

@@ -48,7 +48,7 @@ static int find_alike(struct topt_model *m, struct topt_error *err)
 {
     int *seen = malloc(((size_t)m->nops + 1) * sizeof *seen), n = 0; /* latest last */
     if (!seen)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the model");
+        return topt_nomem(err, "the model");
     for (int i = 0; i < m->nops; i++) {
         int k = n - 1;
         while (k >= 0 && (m->repeats[seen[k]] != m->repeats[i] ||
@@ -217,7 +217,7 @@ static int find_blocks(const struct topt_model *m, struct topt_blocks *ret,
     int bad = !last || !ret->of || !ret->block || !ret->position || !ret->kind;
     if (bad) {
         topt_blocks_fini(ret);
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for the blocks of a model");
+        topt_nomem(err, "the blocks of a model");
     } else {
         for (int i = 0; i < m->nops; i++)
             ret->block[i] = ret->kind[i] = -1;
@@ -257,7 +257,7 @@ int topt_model_blocks(const struct topt_model *m, struct topt_blocks *ret,
     if (ret->of && ret->block && ret->position && ret->kind)
         return 0;
     topt_blocks_fini(ret);
-    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the blocks of a model");
+    return topt_nomem(err, "the blocks of a model");
 }
 
 /* Alike operators tell the blocks, and those tell operators inside of blocks from
@@ -268,7 +268,7 @@ int topt_model_find_repeats(struct topt_model *m, struct topt_error *err)
     m->repeats = TOPT_NEW(m->arena, m->nops + 1, int);
     m->blocks = calloc(1, sizeof *m->blocks);
     if (!m->alike || !m->repeats || !m->blocks)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the model");
+        return topt_nomem(err, "the model");
     memset(m->repeats, 0, ((size_t)m->nops + 1) * sizeof *m->repeats);
     if (find_alike(m, err) || find_blocks(m, m->blocks, err))
         return -1;
@@ -286,7 +286,7 @@ int topt_model_copy_repeats(struct topt_model *to, const struct topt_model *from
     to->repeats = TOPT_NEW(to->arena, from->nops + 1, int);
     to->blocks = calloc(1, sizeof *to->blocks);
     if (!to->alike || !to->repeats || !to->blocks)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the model");
+        return topt_nomem(err, "the model");
     memcpy(to->alike, from->alike, bytes);
     memcpy(to->repeats, from->repeats, bytes);
     return topt_model_blocks(from, to->blocks, err);

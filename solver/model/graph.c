@@ -4,6 +4,7 @@
  * user and no cycle can arise. */
 #include "model_impl.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +26,7 @@ struct topt_model *topt_model_create(const char *name, int64_t batch, int64_t se
     if (!copy) {
         topt_arena_destroy(a);
         free(m);
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a model");
+        topt_nomem(err, "a model");
         return NULL;
     }
     m->arena = a;
@@ -62,7 +63,7 @@ static int grow(struct topt_model *m, struct topt_error *err)
     struct topt_tensor *tensor = realloc(m->tensor, cap * sizeof *tensor);
     if (tensor)
         m->tensor = tensor;
-    return op && tensor ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for an operator");
+    return op && tensor ? 0 : topt_nomem(err, "an operator");
 }
 
 static int bind_input(struct topt_model *m, struct topt_op *op, int operand, int tensor,
@@ -284,7 +285,7 @@ static int grow_names(struct topt_model *m, struct topt_error *err)
     int cap = m->named_cap ? 2 * m->named_cap : 64;
     int *named = calloc((size_t)cap, sizeof *named);
     if (!named)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for an operator's name");
+        return topt_nomem(err, "an operator's name");
     free(m->named);
     m->named = named;
     m->named_cap = cap;
@@ -369,7 +370,7 @@ static int set_text(struct topt_model *m, const char **field, const char *text,
 {
     const char *copy = text ? topt_arena_strdup(m->arena, text) : NULL;
     if (text && !copy)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a note");
+        return topt_nomem(err, "a note");
     *field = copy;
     return 0;
 }
@@ -539,4 +540,19 @@ void topt_model_kind_stats(const struct topt_model *m, const char *kind,
 void topt_model_stats(const struct topt_model *m, struct topt_model_stats *ret)
 {
     topt_model_kind_stats(m, NULL, ret);
+}
+
+int topt_model_append(struct topt_model *m, int *failed, const char *prefix,
+                      const char *kind, int x, int y, const struct topt_attrs *attrs,
+                      struct topt_error *err, const char *fmt, va_list ap)
+{
+    char name[80], leaf[48];
+    int inputs[] = {x, y};
+    vsnprintf(leaf, sizeof leaf, fmt, ap);
+    snprintf(name, sizeof name, "%s%s", prefix, leaf);
+    int t = *failed
+                ? -1
+                : topt_model_add(m, kind, name, (x >= 0) + (y >= 0), inputs, attrs, err);
+    *failed |= t < 0;
+    return t;
 }

@@ -103,7 +103,7 @@ static int nested_text(const json_t *doc, json_t **ret, struct topt_error *err)
     *ret = json_copy(text);
     if (*ret && tied && !json_object_get(text, "tie_word_embeddings"))
         json_object_set(*ret, "tie_word_embeddings", tied);
-    return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for text_config");
+    return *ret ? 0 : topt_nomem(err, "text_config");
 }
 
 /* Classes have a head of their own, whatever the family's language model has. */

@@ -15,17 +15,11 @@
 int topt_hf_add(struct hf_builder *b, const char *kind, int x, int y,
                 const struct topt_attrs *attrs, const char *fmt, ...)
 {
-    char name[80], leaf[48];
-    int inputs[] = {x, y};
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(leaf, sizeof leaf, fmt, ap);
+    int t = topt_model_append(b->m, &b->failed, b->prefix, kind, x, y, attrs, b->err, fmt,
+                              ap);
     va_end(ap);
-    snprintf(name, sizeof name, "%s%s", b->prefix, leaf);
-    int t = b->failed ? -1
-                      : topt_model_add(b->m, kind, name, (x >= 0) + (y >= 0), inputs,
-                                       attrs, b->err);
-    b->failed |= t < 0;
     return t;
 }
 

@@ -213,7 +213,7 @@ static int read_place(const json_t *doc, const char *place, struct hf_arch *a,
     if (local) {
         struct hf_arch *aside = calloc(1, sizeof *aside);
         if (!aside)
-            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a config");
+            return topt_nomem(err, "a config");
         *aside = *a;
         aside->rope = a->local_rope;
         aside->rope.rope_dim = a->head_dim;

@@ -147,7 +147,7 @@ static int read_text(const char *s, char **ret, struct topt_error *err)
 {
     free(*ret);
     *ret = strdup(s);
-    return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for an argument");
+    return *ret ? 0 : topt_nomem(err, "an argument");
 }
 
 static int read_value(const struct megatron_text *t, const struct row *r,

@@ -246,6 +246,6 @@ char *topt_megatron_fill(const struct megatron_text *t, const char *word,
     char *copy = strdup(out.s ? out.s : "");
     topt_text_fini(&out);
     if (!copy)
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for an argument");
+        topt_nomem(err, "an argument");
     return copy;
 }

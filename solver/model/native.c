@@ -238,7 +238,7 @@ static int add_ops(struct topt_model *m, const json_t *ops, struct topt_error *e
         return topt_fail(err, TOPT_ERR_LIMIT, "ops has %zu operators, more than %d", n,
                          MAX_NATIVE_OPS);
     json_t *tensors = json_object();
-    int rc = tensors ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for a model");
+    int rc = tensors ? 0 : topt_nomem(err, "a model");
     for (size_t i = 0; !rc && i < n; i++)
         rc = add_op(m, json_array_get(ops, i), i, tensors, err);
     json_decref(tensors);

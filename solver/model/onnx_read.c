@@ -176,9 +176,7 @@ static int alloc_tables(struct onnx *x)
     x->slot = TOPT_NEW(x->arena, x->nslots, int);
     x->value = TOPT_NEW(x->arena, names + 1, struct onnx_value);
     x->node = TOPT_NEW(x->arena, nodes + 1, struct onnx_node);
-    return x->slot && x->value && x->node
-               ? 0
-               : topt_fail(x->err, TOPT_ERR_NOMEM, "no memory for the graph's tables");
+    return x->slot && x->value && x->node ? 0 : topt_nomem(x->err, "the graph's tables");
 }
 
 static int check_shape(const struct onnx_shape *s)
@@ -264,7 +262,7 @@ static int bind_names(struct onnx *x, char **names, size_t n, int **ret)
     *ret = TOPT_NEW(x->arena, n + 1, int);
     for (size_t i = 0; *ret && i < n; i++)
         (*ret)[i] = value_of(x, names[i]);
-    return *ret ? 0 : topt_fail(x->err, TOPT_ERR_NOMEM, "no memory for the graph");
+    return *ret ? 0 : topt_nomem(x->err, "the graph");
 }
 
 /* "Conv" of ONNX itself; a type of another domain has it in front. */
@@ -283,7 +281,7 @@ static int add_capture(struct onnx *x, struct onnx_node *n, int value)
 {
     int *in = TOPT_NEW(x->arena, n->nin + 1, int);
     if (!in)
-        return topt_fail(x->err, TOPT_ERR_NOMEM, "no memory for the graph");
+        return topt_nomem(x->err, "the graph");
     memcpy(in, n->in, sizeof *in * (size_t)n->nin);
     in[n->nin++] = value;
     n->in = in;
@@ -526,7 +524,7 @@ int topt_onnx_take_branch(struct onnx *x, int i, int condition)
     for (int k = 0; k < taken.nout; k++) {
         Onnx__NodeProto *p = same_as(x, g->output[k]->name, taken.proto->output[k]);
         if (!p || read_node(x, i + 1 + (int)g->n_node + k, p))
-            return p ? -1 : topt_fail(x->err, TOPT_ERR_NOMEM, "no memory for the graph");
+            return p ? -1 : topt_nomem(x->err, "the graph");
     }
     for (int k = 0; k < x->nvalues; k++)
         x->value[k].uses = 0;

@@ -384,6 +384,26 @@ static int shape_tokens(struct topt_op *op, struct topt_error *err)
 /* The window of operand 0, over dimensions that are its own; and of its gradient. */
 #define WINDOW(n, when, over, ...) {.name = (n), .role = (when), .ndim = 4, .dim = {__VA_ARGS__}, .made = 1, .own = (over), .window_of = 1}
 #define GRAD_WINDOW(n, over, ...)  {.name = (n), .role = TOPT_WORK_BWD, .ndim = 4, .dim = {__VA_ARGS__}, .own = (over), .window_of = 1, .of_grad = 1, .partial = 1}
+/* Operands and steps of a convolution, by the operator's dimensions that its image, its
+ * weights, its output and its columns (patches side by side, for a product) have. */
+#define LIST(...) __VA_ARGS__
+#define COLUMNS(n, when, ...)                                                            \
+    {.name = (n), .role = (when), .ndim = 3, .dim = {__VA_ARGS__}, .optional = 1}
+#define CONVOLUTION(image, weights, output, columns)                                     \
+    .noperands = 8,                                                                      \
+    .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 4, .dim = {LIST image},        \
+                 .own = IMAGE_OWN},                                                      \
+                {.name = "w", .role = TOPT_PARAM, .ndim = 2, .dim = {LIST weights},      \
+                 .start = TOPT_START_FAN_IN},                                            \
+                {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {LIST output}},     \
+                WINDOW("xw", TOPT_WORK_FWD, IMAGE_OWN, LIST image),                      \
+                WINDOW("xw_bwd", TOPT_WORK_BWD, IMAGE_OWN, LIST image),                  \
+                GRAD_WINDOW("dxw", IMAGE_OWN, LIST image),                               \
+                COLUMNS("col", TOPT_WORK_FWD, LIST columns),                             \
+                COLUMNS("col_bwd", TOPT_WORK_BWD, LIST columns)},                        \
+    .forward = {HALO(0, 3), KERNEL(CONV_FWD, V(1) | V(3) | V(6), V(2))},                 \
+    .backward = {HALO(0, 4), KERNEL(CONV_BWD_W, V(4) | V(7) | G(2), G(1)),               \
+                 KERNEL(CONV_BWD_X, V(1) | V(7) | G(2), V(5)), HALO_ADD(5, 0)}
 /* clang-format on */
 
 const struct topt_op_spec topt_ops_conv[] = {
@@ -469,34 +489,7 @@ const struct topt_op_spec topt_ops_conv[] = {
      .attrs = A(FEATURES) | A(FEATURES_UNIT) | SLIDE | A(INIT_STD),
      .ndims = 5,
      .dim = {BATCH, {"k", TOPT_SPLIT_FEATURE}, {"n", TOPT_SPLIT_FEATURE}, ROWS, COLS},
-     .noperands = 8,
-     .operand = {{.name = "x",
-                  .role = TOPT_INPUT,
-                  .ndim = 4,
-                  .dim = {0, 1, 3, 4},
-                  .own = IMAGE_OWN},
-                 {.name = "w",
-                  .role = TOPT_PARAM,
-                  .ndim = 2,
-                  .dim = {2, 1},
-                  .start = TOPT_START_FAN_IN},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 2, 3, 4}},
-                 WINDOW("xw", TOPT_WORK_FWD, IMAGE_OWN, 0, 1, 3, 4),
-                 WINDOW("xw_bwd", TOPT_WORK_BWD, IMAGE_OWN, 0, 1, 3, 4),
-                 GRAD_WINDOW("dxw", IMAGE_OWN, 0, 1, 3, 4),
-                 {.name = "col",
-                  .role = TOPT_WORK_FWD,
-                  .ndim = 3,
-                  .dim = {1, 3, 4},
-                  .optional = 1},
-                 {.name = "col_bwd",
-                  .role = TOPT_WORK_BWD,
-                  .ndim = 3,
-                  .dim = {1, 3, 4},
-                  .optional = 1}},
-     .forward = {HALO(0, 3), KERNEL(CONV_FWD, V(1) | V(3) | V(6), V(2))},
-     .backward = {HALO(0, 4), KERNEL(CONV_BWD_W, V(4) | V(7) | G(2), G(1)),
-                  KERNEL(CONV_BWD_X, V(1) | V(7) | G(2), V(5)), HALO_ADD(5, 0)},
+     CONVOLUTION((0, 1, 3, 4), (2, 1), (0, 2, 3, 4), (1, 3, 4)),
      .shape = shape_conv,
      .flops = flops_conv,
      .window = window_slide},
@@ -504,34 +497,7 @@ const struct topt_op_spec topt_ops_conv[] = {
      .attrs = A(GROUPS) | A(FEATURES_UNIT) | SLIDE | A(INIT_STD),
      .ndims = 5,
      .dim = {BATCH, {"g", TOPT_SPLIT_FEATURE}, ROWS, COLS, {"r", TOPT_SPLIT_NEVER}},
-     .noperands = 8,
-     .operand = {{.name = "x",
-                  .role = TOPT_INPUT,
-                  .ndim = 4,
-                  .dim = {0, 1, 2, 3},
-                  .own = IMAGE_OWN},
-                 {.name = "w",
-                  .role = TOPT_PARAM,
-                  .ndim = 2,
-                  .dim = {1, 4},
-                  .start = TOPT_START_FAN_IN},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
-                 WINDOW("xw", TOPT_WORK_FWD, IMAGE_OWN, 0, 1, 2, 3),
-                 WINDOW("xw_bwd", TOPT_WORK_BWD, IMAGE_OWN, 0, 1, 2, 3),
-                 GRAD_WINDOW("dxw", IMAGE_OWN, 0, 1, 2, 3),
-                 {.name = "col",
-                  .role = TOPT_WORK_FWD,
-                  .ndim = 3,
-                  .dim = {4, 2, 3},
-                  .optional = 1},
-                 {.name = "col_bwd",
-                  .role = TOPT_WORK_BWD,
-                  .ndim = 3,
-                  .dim = {4, 2, 3},
-                  .optional = 1}},
-     .forward = {HALO(0, 3), KERNEL(CONV_FWD, V(1) | V(3) | V(6), V(2))},
-     .backward = {HALO(0, 4), KERNEL(CONV_BWD_W, V(4) | V(7) | G(2), G(1)),
-                  KERNEL(CONV_BWD_X, V(1) | V(7) | G(2), V(5)), HALO_ADD(5, 0)},
+     CONVOLUTION((0, 1, 2, 3), (1, 4), (0, 1, 2, 3), (4, 2, 3)),
      .shape = shape_conv_grouped,
      .flops = flops_conv,
      .window = window_slide},

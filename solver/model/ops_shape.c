@@ -186,6 +186,14 @@ static int64_t flops_of_input(const struct topt_op *op, enum topt_kernel k,
                   .backward = {KERNEL(CONCAT_BWD, G(4), G(0) | G(1) | G(2) | G(3))}
 /* clang-format on */
 
+/* One count is left of positions or of features: 'd1' and 'd2' are those of the output. */
+#define ONE_LEFT(n, attr, k, d1, d2)                                                     \
+    .name = (n), .attrs = A(attr), .ndims = 4, .dim = {BATCH, SEQ, FEATURES, ONE},       \
+    .noperands = 2,                                                                      \
+    .operand = {IN("x", 0),                                                              \
+                {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, d1, d2}}},      \
+    .forward = {KERNEL(k##_FWD, V(0), V(1))}, .backward = {KERNEL(k##_BWD, G(1), G(0))}
+
 const struct topt_op_spec topt_ops_shape[] = {
     {.name = "slice",
      .attrs = A(OFFSET) | A(FEATURES_UNIT),
@@ -299,39 +307,12 @@ const struct topt_op_spec topt_ops_shape[] = {
      .shape = shape_transpose,
      .flops = topt_flops_none},
     /* Sum or mean over all positions, or over all features; one is left. */
-    {.name = "reduce_sequence",
-     .attrs = A(MEAN),
-     .ndims = 4,
-     .dim = {BATCH, SEQ, FEATURES, ONE},
-     .noperands = 2,
-     .operand = {IN("x", 0),
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 3, 2}}},
-     .forward = {KERNEL(REDUCE_SEQUENCE_FWD, V(0), V(1))},
-     .backward = {KERNEL(REDUCE_SEQUENCE_BWD, G(1), G(0))},
-     .shape = shape_reduce_sequence,
-     .flops = flops_of_input},
-    {.name = "reduce_features",
-     .attrs = A(MEAN),
-     .ndims = 4,
-     .dim = {BATCH, SEQ, FEATURES, ONE},
-     .noperands = 2,
-     .operand = {IN("x", 0),
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 3}}},
-     .forward = {KERNEL(REDUCE_FEATURES_FWD, V(0), V(1))},
-     .backward = {KERNEL(REDUCE_FEATURES_BWD, G(1), G(0))},
-     .shape = shape_reduce_features,
-     .flops = flops_of_input},
+    {ONE_LEFT("reduce_sequence", MEAN, REDUCE_SEQUENCE, 3, 2),
+     .shape = shape_reduce_sequence, .flops = flops_of_input},
+    {ONE_LEFT("reduce_features", MEAN, REDUCE_FEATURES, 1, 3),
+     .shape = shape_reduce_features, .flops = flops_of_input},
     /* One position; ranks that have others give 0. */
-    {.name = "select",
-     .attrs = A(OFFSET),
-     .ndims = 4,
-     .dim = {BATCH, SEQ, FEATURES, ONE},
-     .noperands = 2,
-     .operand = {IN("x", 0),
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 3, 2}}},
-     .forward = {KERNEL(SELECT_FWD, V(0), V(1))},
-     .backward = {KERNEL(SELECT_BWD, G(1), G(0))},
-     .shape = shape_select,
+    {ONE_LEFT("select", OFFSET, SELECT, 3, 2), .shape = shape_select,
      .flops = topt_flops_none},
     /* One more position before all others: a trained one, the same for each sample. */
     {.name = "prepend",

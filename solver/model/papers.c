@@ -27,18 +27,12 @@ TOPT_PRINTF(7, 8)
 static int add(struct paper *p, int fused, const char *kind, int x, int y,
                struct topt_attrs attrs, const char *fmt, ...)
 {
-    char name[80], leaf[48];
-    int inputs[] = {x, y};
     va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(leaf, sizeof leaf, fmt, ap);
-    va_end(ap);
-    snprintf(name, sizeof name, "%s%s", p->prefix, leaf);
     attrs.fused = fused == FUSED;
-    int t = p->failed ? -1
-                      : topt_model_add(p->m, kind, name, (x >= 0) + (y >= 0), inputs,
-                                       &attrs, p->err);
-    p->failed |= t < 0;
+    va_start(ap, fmt);
+    int t = topt_model_append(p->m, &p->failed, p->prefix, kind, x, y, &attrs, p->err,
+                              fmt, ap);
+    va_end(ap);
     return t;
 }
 

@@ -49,14 +49,14 @@ static int add_tensor(struct weights *w, const struct topt_weight *t,
         int cap = w->cap ? 2 * w->cap : 64;
         struct topt_weight *more = realloc(w->at, (size_t)cap * sizeof *more);
         if (!more)
-            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the names of tensors");
+            return topt_nomem(err, "the names of tensors");
         w->at = more;
         w->cap = cap;
     }
     struct topt_weight copy = *t;
     copy.name = topt_arena_strdup(w->arena, t->name);
     if (!copy.name)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the names of tensors");
+        return topt_nomem(err, "the names of tensors");
     w->at[w->n++] = copy;
     return 0;
 }
@@ -158,7 +158,7 @@ static int read_entries(struct weights *w, const json_t *doc, int64_t bytes,
     int n = 0, rc = 0;
     struct span *span = calloc(json_object_size(doc) + 1, sizeof *span);
     if (!span)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a header");
+        return topt_nomem(err, "a header");
     if (json_object_size(doc) > MAX_TENSORS)
         rc = topt_fail(err, TOPT_ERR_LIMIT, "more than %d tensors", MAX_TENSORS);
     json_object_foreach((json_t *)doc, name, t) if (!rc && strcmp(name, "__metadata__"))
@@ -320,7 +320,7 @@ static int add_base(struct weights *w, const char *base, const struct weights *w
         size_t size = strlen(base) + strlen(w->at[i].name) + 1;
         char *full = TOPT_NEW(w->arena, size, char);
         if (!full)
-            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a name");
+            return topt_nomem(err, "a name");
         snprintf(full, size, "%s%s", base, w->at[i].name);
         if (!is_in(want, w->at[i].name) && is_in(want, full))
             w->at[i].name = full;
@@ -491,7 +491,7 @@ int topt_safetensors_check(const char *dir, const struct topt_model *m,
 {
     struct weights w = {.arena = topt_arena_create(0)};
     if (!w.arena)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the names of tensors");
+        return topt_nomem(err, "the names of tensors");
     int rc = read_directory(&w, dir, err);
     rc = rc ? rc : read_index(dir, &w, err);
     rc = rc || !w.n ? rc : compare(&w, m, err);

@@ -60,13 +60,13 @@ static int note_module(void *ctx, const struct topt_weight *w)
         int cap = t->modules_cap ? 2 * t->modules_cap : 64;
         struct module *grown = realloc(t->module, (size_t)cap * sizeof *grown);
         if (!grown)
-            return topt_fail(t->err, TOPT_ERR_NOMEM, "no memory for names");
+            return topt_nomem(t->err, "names");
         t->module = grown;
         t->modules_cap = cap;
     }
     char *name = strdup(w->name);
     if (!name)
-        return topt_fail(t->err, TOPT_ERR_NOMEM, "no memory for names");
+        return topt_nomem(t->err, "names");
     t->module[t->nmodules++] = (struct module){name, w->op, w->ndim > 0 ? w->dim[0] : 0};
     return 0;
 }
@@ -454,7 +454,7 @@ static int train(struct trainer *t, const char *spec)
     t->adapted = calloc((size_t)m->nops + 1, 1);
     t->head = find_head(m);
     if (!t->tensor || !t->trained || !t->adapted)
-        return topt_fail(t->err, TOPT_ERR_NOMEM, "no memory for what is trained");
+        return topt_nomem(t->err, "what is trained");
     if (topt_model_weights(m, note_module, t) || read_spec(t, spec))
         return -1;
     t->to = topt_model_create(m->name, m->batch, m->seq, t->err);

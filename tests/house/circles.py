@@ -11,6 +11,7 @@ Prints each circle with what makes it, and exits 1 if there is one.
 """
 
 import collections
+import functools
 import os
 import re
 import subprocess
@@ -45,6 +46,7 @@ def objects_in(build):
     return objects
 
 
+@functools.lru_cache(maxsize=None)
 def symbols_of(path):
     """What an object file defines for others, and what it wants of them."""
     defined, wanted = set(), set()

@@ -1,9 +1,10 @@
-/* test_shortest_paths.c - the cheapest ways between layouts without names, held against the definition.
+/* test_shortest_paths.c - shortest paths between layouts without names, held against
+ * the definition.
  *
- * The definition, as plainly as it can be written: layouts are nodes, collectives and slices edges;
- * Dijkstra's algorithm settles them by nanoseconds, then moves, then number, and a layout keeps who
- * came to it first.  No tables, no classes, no bounds, one source at a time. */
-#include <math.h>
+ * The definition, as plainly as it can be written: layouts are nodes, collectives and
+ * slices edges; Dijkstra's algorithm settles them by nanoseconds, then moves, then
+ * number, and a layout keeps who came to it first.  No tables, no classes, no bounds,
+ * one source at a time. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,7 +130,8 @@ static int even(uint64_t s, int d)
     return source->count[d] >= 0 && source->count[d] % parts == 0;
 }
 
-/* Devices next to each other along 'group' of dimension 'd' have parts so far from each other. */
+/* Devices next to each other along 'group' of dimension 'd' have parts so far from
+ * each other. */
 static int64_t stride(uint64_t s, int d, int group)
 {
     int64_t n = 1;
@@ -206,21 +208,21 @@ static void settle_all(void)
 }
 
 /* The same steps, the slices in a row being one? */
-static int is_way_to(int n, const struct topt_step_path *way)
+static int is_path_to(int n, const struct topt_step_path *path)
 {
     int64_t ns = node[n].ns;
-    int left = way->nsteps;
+    int left = path->nsteps;
     while (node[n].moves > 0) {
         struct topt_path_step want = node[n].step;
         for (n = node[n].prev; want.kind == TOPT_MOVE_SLICE && node[n].moves > 0 &&
                                node[n].step.kind == TOPT_MOVE_SLICE;
              n = node[n].prev)
             want.groups |= node[n].step.groups;
-        if (--left < 0 || way->step[left].kind != want.kind ||
-            way->step[left].groups != want.groups || way->step[left].to != want.to)
+        if (--left < 0 || path->step[left].kind != want.kind ||
+            path->step[left].groups != want.groups || path->step[left].to != want.to)
             return 0;
     }
-    return !left && way->ns == ns;
+    return !left && path->ns == ns;
 }
 
 static uint64_t random_state(uint64_t *seed, int partial)
@@ -284,10 +286,10 @@ static void test_definition(const struct topt_hw *hw, const struct topt_mesh *me
         }
         same &= !topt_paths_answer(ways, all, TARGETS, NULL);
         for (int k = 0; k < TARGETS && same; k++)
-            same &= is_way_to(number(q[k].to), &q[k].path);
+            same &= is_path_to(number(q[k].to), &q[k].path);
         for (int k = 0; k < 2; k++) {
             alone &= !topt_paths_answer(ways, &all[k], 1, NULL);
-            alone = alone && is_way_to(number(q[k].to), &q[k].path);
+            alone = alone && is_path_to(number(q[k].to), &q[k].path);
         }
     }
     ok(same,
@@ -297,8 +299,8 @@ static void test_definition(const struct topt_hw *hw, const struct topt_mesh *me
     topt_paths_destroy(ways);
 }
 
-/* Many sources under one tariff, each with many targets: searched from together.  Of so many 'bytes'
- * that some ways take hours: these are found one by one. */
+/* Many sources under one tariff, each with many targets: searched from together.  Of
+ * so many 'bytes' that some ways take hours: these are found one by one. */
 static void test_together(const struct topt_hw *hw, const struct topt_mesh *mesh,
                           const char *what, int ngroups, int ndims, int targets,
                           int64_t bytes)
@@ -325,14 +327,15 @@ static void test_together(const struct topt_hw *hw, const struct topt_mesh *mesh
         w.from = q[i].source.from;
         if (i % targets == 0)
             settle_all();
-        same &= is_way_to(number(q[i].to), &q[i].path);
+        same &= is_path_to(number(q[i].to), &q[i].path);
     }
     ok(same, "%s, %d groups, %d dimensions: %d sources together%s", what, ngroups, ndims,
        SOURCES, bytes ? ", hours" : "");
     topt_paths_destroy(ways);
 }
 
-/* On more groups than can be searched plainly: what is left of a way is the way from there. */
+/* On more groups than can be searched plainly: what is left of a way is the way from
+ * there. */
 static void test_rest(const struct topt_hw *hw, const struct topt_mesh *mesh,
                       const char *what, int ngroups)
 {
@@ -359,12 +362,13 @@ static void test_rest(const struct topt_hw *hw, const struct topt_mesh *mesh,
         }
         same &= ns == 0 && at == q.to;
     }
-    ok(same && longest > 2, "%s, %d groups: the rest of a way is the way from there",
+    ok(same && longest > 2, "%s, %d groups: the rest of a path is the path from there",
        what, ngroups);
     topt_paths_destroy(ways);
 }
 
-/* A team answers as one does, whatever the number of threads and the order of questions. */
+/* A team answers as one does, whatever the number of threads and the order of
+ * questions. */
 static void test_team(const struct topt_hw *hw, const struct topt_mesh *mesh)
 {
     enum { N = 400 };
@@ -401,7 +405,7 @@ static void test_team(const struct topt_hw *hw, const struct topt_mesh *mesh)
     }
     for (int i = 0; i < N; i++)
         free(q[0][i].path.step);
-    ok(same, "1 thread, backward, 3 threads: the same ways");
+    ok(same, "1 thread, backward, 3 threads: the same paths");
     struct topt_path_pool *team = topt_path_pool_create(hw, mesh);
     struct topt_error err = {0};
     atomic_bool cancel = 1;
@@ -413,60 +417,9 @@ static void test_team(const struct topt_hw *hw, const struct topt_mesh *mesh)
     topt_path_pool_destroy(team);
 }
 
-static double random_key(uint64_t *seed)
-{
-    return random_below(seed, 4) ? (double)random_below(seed, 100) : (double)INFINITY;
-}
-
-/* What compares several lanes at a time against what it means. */
-static int lower_differs(topt_relax_fn *lower, uint64_t *seed)
-{
-    enum { SPOTS = 6 };
-    double way[SPOTS * TOPT_MULTI_SOURCE_LANES], to[TOPT_MULTI_SOURCE_LANES],
-        want[TOPT_MULTI_SOURCE_LANES], step[SPOTS];
-    int32_t from[SPOTS];
-    uint16_t when[SPOTS];
-    int quads = 1 + random_below(seed, TOPT_MULTI_SOURCE_LANES / 4), differs = 0,
-        cheaper = 0;
-    struct topt_arcs_in by = {random_below(seed, SPOTS + 1), from, step, when, 2};
-    for (int i = 0; i < SPOTS * 4 * quads; i++)
-        way[i] = random_key(seed);
-    for (int k = 0; k < 4 * quads; k++)
-        to[k] = want[k] = random_key(seed);
-    for (int i = 0; i < SPOTS; i++) {
-        from[i] = random_below(seed, SPOTS);
-        step[i] = random_key(seed);
-        when[i] = (uint16_t)random_below(seed, 4);
-    }
-    for (int i = 0; i < by.n; i++)
-        for (int k = 0; k < 4 * quads && when[from[i]] >= by.since; k++) {
-            double key = way[4 * quads * from[i] + k] + step[i];
-            cheaper |= key < want[k];
-            want[k] = key < want[k] ? key : want[k];
-        }
-    differs = !lower(to, way, &by, quads) != !cheaper;
-    for (int k = 0; k < 4 * quads; k++)
-        differs |= to[k] < want[k] || to[k] > want[k];
-    return differs;
-}
-
-static void test_lowers(void)
-{
-    topt_relax_fn *lower[TOPT_RELAXATIONS];
-    int n = topt_multi_source_relaxations(lower);
-    for (int i = 0; i < n; i++) {
-        uint64_t seed = 5;
-        int wrong = 0;
-        for (int k = 0; k < 1000; k++)
-            wrong += lower_differs(lower[i], &seed);
-        is_int(wrong, 0, "lanes are lowered, way %d of %d", i + 1, n);
-    }
-}
-
 int main(void)
 {
     static const char *const profile[] = {"a100-80-dgx", "v100-dgx1-2x8"};
-    test_lowers();
     for (int p = 0; p < 2; p++) {
         struct topt_hw *hw = topt_hw_load(profile[p], NULL);
         struct topt_mesh mesh;
