@@ -3,7 +3,10 @@
  * Two odometers: over the configurations of all operators, and inside over the alternatives
  * of all edges.  Each strategy is costed by topt_search_cost, the plainest code there is.
  * The frontier is a sorted list; the first strategy found for a cost is its witness. */
-#include "search_impl.h"
+#include "brute.h"
+
+#include "frontier.h"
+#include "search_common.h"
 
 #include <math.h>
 #include <stdlib.h>

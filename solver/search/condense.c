@@ -19,6 +19,8 @@
 
 #include "graph.h"
 #include "left.h"
+#include "product.h"
+#include "search_common.h"
 #include "thin.h"
 
 #include <math.h>

@@ -15,7 +15,12 @@
  * The others are searched in the order of what they promise (their lightest strategies by one
  * weighing), a few at a time, and what the earlier ones found is known to the later.  How many are searched at a time is
  * fixed, so that answers and counts do not depend on the number of threads. */
+#include "condition.h"
+
+#include "frontier.h"
+#include "search_common.h"
 #include "slices.h"
+#include "sweep.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef TOPT_SEARCH_CONDITION_H
 #define TOPT_SEARCH_CONDITION_H
 
-#include "sweep.h"
+#include "topt_search.h"
 
 struct conditioned {
     struct topt_frontier *frontier; /* with its epsilon and the counts of all slices */

@@ -3,7 +3,7 @@
 #ifndef TOPT_COSTS_H
 #define TOPT_COSTS_H
 
-#include "search_impl.h"
+#include "search_common.h"
 
 /* An edge's matrix as it stands in the file. */
 struct matrix {

@@ -3,7 +3,7 @@
 #ifndef TOPT_SEARCH_CROSSOVER_H
 #define TOPT_SEARCH_CROSSOVER_H
 
-#include "search_impl.h"
+#include "search_common.h"
 
 /* Two strategies: configurations by operator, then alternatives by edge.  Where their
  * configurations meet on an edge, the alternative is taken that weighs least. */

@@ -2,6 +2,7 @@
  *
  * Costs are an array; strategies are a list of differences (strategies.h), which readers make
  * whole one at a time. */
+#include "frontier.h"
 #include "strategies.h"
 
 #include <stdlib.h>

@@ -21,11 +21,16 @@
  * points of the frontier's convex hull little is within such bounds, so tables of points are
  * made for one such band at a time (band.c), and the bands together are the frontier
  * (sweep.c). */
+#include "ft.h"
+
 #include "condense.h"
 #include "condition.h"
+#include "frontier.h"
 #include "graph.h"
 #include "lift.h"
 #include "narrow.h"
+#include "search_common.h"
+#include "sweep.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef TOPT_SEARCH_GRAPH_H
 #define TOPT_SEARCH_GRAPH_H
 
-#include "search_impl.h"
+#include "search_common.h"
 
 /* Without the operators that 'removed' marks (NULL: none), the graph is blocks (biconnected
  * components) that hang together at cut operators.

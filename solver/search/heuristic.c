@@ -8,8 +8,11 @@
  *
  * And whole strategies are put together so where a search is stopped before it has any: each
  * operator takes what is cheapest beside what those before it took. */
-#include "eliminate.h"
+#include "heuristic.h"
+
+#include "frontier.h"
 #include "graph.h"
+#include "search_common.h"
 
 #include <math.h>
 #include <stdlib.h>

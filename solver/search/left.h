@@ -3,7 +3,20 @@
 #ifndef TOPT_SEARCH_LEFT_H
 #define TOPT_SEARCH_LEFT_H
 
-#include "condense.h"
+#include "eliminate.h"
+#include "make.h"
+
+struct condensed {
+    struct topt_search_problem problem;
+    int *op;        /* by operator: its number in the original */
+    int *op_factor; /* by operator, by edge: the factor that it is */
+    int *edge_factor;
+    const uint32_t **point; /* by operator, by configuration: its factor's point */
+    struct plan plan;       /* of the original */
+    struct maker maker;
+    struct topt_arena *arena;
+    int64_t work; /* pairs of points looked at */
+};
 
 /* The factor over one operator alone, of which there is one as long as it stays; '*ret': its number. */
 const struct factor *topt_own_factor(const struct plan *p, int op, int *ret);

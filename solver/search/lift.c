@@ -5,6 +5,7 @@
  * points it was made, down to the leaves, which are the original's own choices.  Strategies
  * come as differences (strategies.h): only what an operator's change touches, itself and its
  * edges, is walked again. */
+#include "frontier.h"
 #include "lift.h"
 
 #include "strategies.h"

@@ -5,6 +5,9 @@
  * sums that leave room for their lightest completion are looked at. */
 #include "make.h"
 
+#include "product.h"
+#include "search_common.h"
+
 #include <stdlib.h>
 
 int topt_maker_init(struct maker *k, const struct tables *ts,
@@ -40,16 +43,6 @@ void topt_maker_trim(struct maker *k)
     k->first = first ? first : k->first;
     k->count = count ? count : k->count;
     k->cap_entries = n;
-}
-
-struct run topt_made_entry(const struct maker *k, const struct table *t, int64_t entry)
-{
-    if (t->leaf) {
-        const uint32_t *first = &t->first[entry - t->first_entry];
-        return (struct run){t->cost + first[0], first[1] - first[0], first[0], entry, 0};
-    }
-    return (struct run){k->merge.cost + k->first[entry], k->count[entry], k->first[entry],
-                        entry, 1};
 }
 
 /* What the bounds leave for an entry; 0 where that is nothing. */

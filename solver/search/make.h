@@ -3,23 +3,7 @@
 #ifndef TOPT_MAKE_H
 #define TOPT_MAKE_H
 
-#include "product.h"
-#include "weigh.h"
-
-/* Points of all entries stand in the merge's output, entry after entry. */
-struct maker {
-    const struct tables *tables;
-    struct merge merge;
-    uint32_t *first, *count; /* by entry; those of leaves are not used */
-    size_t cap_entries;      /* that these have room for */
-    struct topt_cost most;   /* heavier or slower strategies are not looked for */
-    int nbounds;
-    const struct bound *bound[TOPT_MAX_BOUNDS];
-    struct product *product; /* makes products row by row; NULL: nobody does */
-    int max_frontier;
-    int64_t budget; /* points to look at; 0: any number */
-    double mean;    /* points of an entry, about, that are too many; 0: any number */
-};
+#include "made.h"
 
 int topt_maker_init(struct maker *k, const struct tables *ts,
                     const struct topt_search_options *options,
@@ -51,8 +35,5 @@ int topt_make_part(struct maker *k, struct table *from, const char *marked,
 /* Make a table that was moved once more. */
 int topt_make_again(struct maker *k, struct table *t,
                     struct topt_error *err) TOPT_MUST_CHECK;
-
-/* The points of a table's entry (by its number among all). */
-struct run topt_made_entry(const struct maker *k, const struct table *t, int64_t entry);
 
 #endif

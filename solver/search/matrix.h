@@ -3,16 +3,11 @@
 #ifndef TOPT_MATRIX_H
 #define TOPT_MATRIX_H
 
-#include "weigh.h"
-
-/* Is the step one, and how?  Sets s->matrix. */
-void topt_matrix_find(struct step *s);
-/* Numbers that weighing such a step takes. */
-int64_t topt_matrix_room(const struct step *s);
+#include "bound.h"
 
 /* ret[row][column] = least over k of  a[k][row] + b[k][column].  All tiles that the processor can do give the same;
  * the fastest is last.  Returns how many. */
-enum { TOPT_TILE_ROWS = 4, TOPT_TILE_COLUMNS = 16, TOPT_TILES = 3 };
+enum { TOPT_TILES = 3 };
 typedef void topt_tile_fn(const double *a, const double *b, int nk, double *ret);
 int topt_matrix_tiles(topt_tile_fn *ret[TOPT_TILES]);
 

@@ -3,7 +3,7 @@
 #ifndef TOPT_MERGE_H
 #define TOPT_MERGE_H
 
-#include "search_impl.h"
+#include "search_common.h"
 
 /* Which point of the left and of the right factor made a point (numbers in their tables). */
 struct back {

@@ -3,7 +3,7 @@
 #ifndef TOPT_SEARCH_NARROW_H
 #define TOPT_SEARCH_NARROW_H
 
-#include "search_impl.h"
+#include "search_common.h"
 
 struct narrowed {
     struct topt_search_problem problem; /* borrows the original's tables */

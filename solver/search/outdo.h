@@ -3,7 +3,7 @@
 #ifndef TOPT_SEARCH_OUTDO_H
 #define TOPT_SEARCH_OUTDO_H
 
-#include "search_impl.h"
+#include "search_common.h"
 
 /* Where slices differ: the costs of an operator that has one value in a slice, or an edge at
  * one.  Entries are by what the other end takes; of an operator's own costs there is one. */

@@ -8,7 +8,10 @@
  * operator has to do with. */
 #include "points.h"
 
-#include "table.h"
+#include "points.h"
+
+#include "search_common.h"
+#include "topt_hash.h"
 
 #include <stdlib.h>
 #include <string.h>

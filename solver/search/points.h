@@ -4,7 +4,7 @@
 #ifndef TOPT_SEARCH_POINTS_H
 #define TOPT_SEARCH_POINTS_H
 
-#include "search_impl.h"
+#include "search_common.h"
 
 struct points {
     int64_t nentries;

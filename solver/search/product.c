@@ -8,7 +8,7 @@
  * time, each by one thread into an output of its own, and put behind one another in order. */
 #include "product.h"
 
-#include "make.h"
+#include "made.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "condition.h"
+#include "eliminate.h"
 #include "outdo.h"
 #include "topt_pool.h"
 
@@ -27,6 +27,7 @@ struct slice {
     int64_t work;
 };
 
+struct conditioned;
 struct conditioning {
     const struct topt_search_problem *p;
     const struct topt_search_options *options;

@@ -4,7 +4,7 @@
 #ifndef TOPT_SEARCH_STRATEGIES_H
 #define TOPT_SEARCH_STRATEGIES_H
 
-#include "search_impl.h"
+#include "search_common.h"
 
 /* The choice at one place: configurations by operator, then alternatives by edge. */
 struct change {
@@ -53,22 +53,5 @@ int topt_strategy_reader_init(struct strategy_reader *r, const struct strategies
 void topt_strategy_reader_fini(struct strategy_reader *r);
 /* The i-th strategy's choices; borrowed until the next call. */
 const int32_t *topt_strategy_read(struct strategy_reader *r, size_t i);
-
-/* One more point of a frontier that has one already, by what differs from its last. */
-int topt_frontier_add_changes(struct topt_frontier *f, struct topt_cost cost,
-                              const struct change *change, size_t n,
-                              struct topt_error *err) TOPT_MUST_CHECK;
-
-/* A point that has the strategy 'at' of the list with a number. */
-struct pick {
-    struct topt_cost cost;
-    uint32_t list, at;
-};
-
-/* What nothing beats of the picks (which are reduced in place; of equal costs the first list's stays) becomes
- * points of an empty frontier. */
-int topt_frontier_collect(struct topt_frontier *f, const struct strategies *const *list,
-                          size_t nlists, struct pick *pick, size_t n,
-                          struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

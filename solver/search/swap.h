@@ -3,7 +3,7 @@
 #ifndef TOPT_SWAP_H
 #define TOPT_SWAP_H
 
-#include "search_impl.h"
+#include "search_common.h"
 
 /* Costs beyond it are not compared: a swap that may cost more is not possible, one that saves
  * more saves that much. */

@@ -19,6 +19,7 @@
  * Where only the fastest strategy within a limit is wanted, only the band that the limit goes
  * through is.  Every band knows what it has not explored, so the search may stop anywhere and
  * still say how far from the truth its answer can be. */
+#include "frontier.h"
 #include "sweep.h"
 
 #include "band.h"

@@ -1,5 +1,7 @@
 /* table.c - factor tables: leaves with their costs, and steps that make a new table of two. */
-#include "matrix.h"
+#include "table.h"
+
+#include "search_common.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -20,7 +20,9 @@
  * below 2^53.  So is a matrix times a matrix (matrix.c), and what else reads entries one after the other that
  * are neighbours; what is scattered is done number by number. */
 #include "weigh.h"
+
 #include "matrix.h"
+#include "search_common.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,28 +30,6 @@
 static int64_t min(int64_t a, int64_t b)
 {
     return a < b ? a : b;
-}
-
-int topt_bound_init(struct bound *b, const struct tables *ts, struct topt_error *err)
-{
-    *b = (struct bound){0};
-    b->least = malloc((size_t)ts->nentries * sizeof *b->least);
-    b->rest = malloc((size_t)ts->nentries * sizeof *b->rest);
-    b->flat = malloc((size_t)ts->nentries * sizeof *b->flat);
-    b->row = malloc(((size_t)ts->longest_row + 1) * sizeof *b->row);
-    b->room = malloc(((size_t)ts->matrix_room + 1) * sizeof *b->room);
-    return b->least && b->rest && b->flat && b->row && b->room ? 0
-                                                               : topt_search_nomem(err);
-}
-
-void topt_bound_fini(struct bound *b)
-{
-    free(b->least);
-    free(b->rest);
-    free(b->flat);
-    free(b->row);
-    free(b->room);
-    *b = (struct bound){0};
 }
 
 /* Of an entry, by its number among all; of no table 0. */

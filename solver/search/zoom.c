@@ -16,6 +16,7 @@
  * it is in the corner of a step, and all corners that weigh more than the guess are seen.
  * Then it is done once more, with what the corners weigh. */
 #include "zoom.h"
+#include "frontier.h"
 
 #include "excerpt.h"
 

@@ -2,6 +2,8 @@
  * of what is left is brute force's of the whole, and its strategies lifted back cost the
  * same.  And blocks and cut operators against their plain definition. */
 #include "condense.h"
+#include "ft.h"
+#include "frontier.h"
 #include "condition.h"
 #include "frontiers.h"
 #include "graph.h"
@@ -12,6 +14,10 @@
 #include "sizes.h"
 #include "strategies.h"
 #include "tap.h"
+
+typedef int topt_search_fn(const struct topt_search_problem *problem,
+                           const struct topt_search_options *options,
+                           struct topt_frontier **ret, struct topt_error *err);
 
 /* Of every few problems one is condensed by several threads too. */
 enum { PROBLEMS = TOPT_TEST_SIZE(1500), LARGEST = 20000, BY_THREADS = TOPT_TEST_SIZE(4) };

@@ -2,7 +2,7 @@
  * it misses no more than it claims.  When exactly a stop comes depends on the machine; what has to hold does not. */
 #include "../bench/instances.h"
 #include "frontiers.h"
-#include "search_impl.h"
+#include "search_common.h"
 #include "sizes.h"
 #include "tap.h"
 
@@ -10,6 +10,10 @@
 #include <signal.h>
 #include <sys/time.h>
 #include <time.h>
+
+typedef int topt_search_fn(const struct topt_search_problem *problem,
+                           const struct topt_search_options *options,
+                           struct topt_frontier **ret, struct topt_error *err);
 
 static const struct instance_spec specs[] = {
     {.shape = "chain", .costs = "split", .size = 60, .configs = 6, .range = 5000},

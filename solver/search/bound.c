@@ -1,0 +1,28 @@
+/* bound.c - a weighing of costs, and what every entry of every table weighs at least by it. */
+#include "bound.h"
+
+#include "search_common.h"
+
+#include <stdlib.h>
+
+int topt_bound_init(struct bound *b, const struct tables *ts, struct topt_error *err)
+{
+    *b = (struct bound){0};
+    b->least = malloc((size_t)ts->nentries * sizeof *b->least);
+    b->rest = malloc((size_t)ts->nentries * sizeof *b->rest);
+    b->flat = malloc((size_t)ts->nentries * sizeof *b->flat);
+    b->row = malloc(((size_t)ts->longest_row + 1) * sizeof *b->row);
+    b->room = malloc(((size_t)ts->matrix_room + 1) * sizeof *b->room);
+    return b->least && b->rest && b->flat && b->row && b->room ? 0
+                                                               : topt_search_nomem(err);
+}
+
+void topt_bound_fini(struct bound *b)
+{
+    free(b->least);
+    free(b->rest);
+    free(b->flat);
+    free(b->row);
+    free(b->room);
+    *b = (struct bound){0};
+}
