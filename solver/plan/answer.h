@@ -60,7 +60,6 @@ struct topt_shape_search {
      * need not be found. */
     struct topt_cost *known;
     int nknown;
-    int once;    /* problems are searched once from now on */
     int fastest; /* only the fastest of them is asked for */
 };
 

@@ -515,7 +515,6 @@ static int make_problem(struct topt_shape_search *s, const struct topt_variant *
                                    .mesh_starts = v->mesh_starts,
                                    .floors = floors,
                                    .orbits = floors && wants_orbits(s),
-                                   .once = s->once,
                                    .threads = r->threads,
                                    .max_bytes = r->max_table_bytes,
                                    .progress = r->progress};
@@ -700,10 +699,8 @@ static int64_t work_left(const struct solver *v)
 static int pose(struct solver *v, const struct topt_variant *variant,
                 struct topt_problem **ret)
 {
-    v->s->once = v->goal != TOPT_GOAL_LEAST;
     v->s->fastest = v->goal == TOPT_GOAL_FASTEST;
     int rc = topt_shape_problem(v->s, variant, ret, v->err);
-    v->s->once = 0;
     v->s->fastest = 0;
     return rc;
 }

@@ -311,7 +311,8 @@ static int keep_rest(struct sift *s)
         return -1;
     topt_hull_fini(&s->hull); /* it borrows from the part */
     topt_levels_fini(&s->levels);
-    topt_problem_let_go(s->whole, s->part);
+    if (s->part != s->whole)
+        topt_problem_destroy(s->part);
     s->part = next;
     return 0;
 }

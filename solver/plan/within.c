@@ -117,18 +117,6 @@ static int price_tables(const struct topt_problem *p, struct topt_problem *ret,
     return 0;
 }
 
-void topt_problem_let_go(struct topt_problem *whole, struct topt_problem *part)
-{
-    if (part != whole)
-        topt_problem_destroy(part);
-    if (part != whole || !whole->options.once)
-        return;
-    for (int i = 0; i < whole->ntolls; i++)
-        topt_toll_fini(&whole->toll[i]);
-    for (int i = 0; i < whole->ntables; i++)
-        topt_table_fini(&whole->table[i]);
-}
-
 int topt_problem_within(struct topt_problem *p, uint8_t *const *keep,
                         struct topt_problem **ret, struct topt_error *err)
 {
