@@ -200,11 +200,9 @@ static inline int topt_problem_remakes(const struct topt_problem *p, int op)
  * -1 with an error. */
 int topt_problem_family(struct topt_problem *p, int op, int tensor,
                         struct topt_error *err) TOPT_MUST_CHECK;
-/* Room for all of so many configurations but themselves; -1: memory. */
-int topt_family_alloc(struct family *f, int n) TOPT_MUST_CHECK;
 void topt_family_fini(struct family *f);
 
-/* configs.c: the configurations of a new family, with room for what they cost. */
+/* configs.c: the configurations of a new family. */
 int topt_family_list(struct topt_problem *p, struct family *f,
                      struct topt_error *err) TOPT_MUST_CHECK;
 /* With axes that are alike in an order that does not depend on their names: what a configuration costs follows from

@@ -40,10 +40,19 @@ int64_t topt_floor_of(const struct topt_frontier *f);
  * little more than the tolerance that led to them, unless the search was stopped or left something 'open'. */
 double topt_run_epsilon(const struct run *r, int open);
 
+/* What the least memory is searched with: it is to be exact, and all of it.  A bound on it is of no use: where the
+ * search is to stop, it gives up. */
+struct topt_search_options
+topt_run_options_for_least(struct topt_search_options o);
+
 /* Keep a point as a solution that takes so much memory, where none is as good.  Solutions are
  * to be reduced before anybody reads them. */
 int topt_run_keep(struct run *r, const struct topt_search_point *point,
                   int64_t memory) TOPT_MUST_CHECK;
+/* Copies of 'n' more, which take over their strategies. */
+int topt_solutions_append(struct topt_solutions *s, const struct topt_solution *more, int n,
+                          struct topt_error *err) TOPT_MUST_CHECK;
+/* In order, without what others are as good as. */
 int topt_solutions_reduce(struct topt_solutions *s,
                           struct topt_error *err) TOPT_MUST_CHECK;
 /* Time of the fastest so far, or of the slowest thinkable. */
