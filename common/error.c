@@ -47,6 +47,13 @@ int topt_fail(struct topt_error *err, enum topt_err code, const char *fmt, ...)
     return -1;
 }
 
+int topt_nomem(struct topt_error *err, const char *what)
+{
+    if (what)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for %s", what);
+    return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+}
+
 int topt_wrap(struct topt_error *err, const char *fmt, ...)
 {
     if (!err)

@@ -36,6 +36,9 @@ struct topt_error {
 int topt_fail(struct topt_error *err, enum topt_err code, const char *fmt, ...)
     TOPT_PRINTF(3, 4);
 
+/* Fail with NOMEM: "no memory for WHAT", or "out of memory" where 'what' is NULL. */
+int topt_nomem(struct topt_error *err, const char *what);
+
 /* Put "prefix: " before the text already in 'err'.  Returns -1. */
 int topt_wrap(struct topt_error *err, const char *fmt, ...) TOPT_PRINTF(2, 3);
 

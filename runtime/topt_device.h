@@ -1,12 +1,13 @@
 /* topt_device.h - what a rank computes with: memory, kernels, the optimizer's update.
  *
- * A backend is one table of functions.  The host backend (C and BLAS, f32 and f64) is always
- * built and is the reference; another one is a second table.  Pointers that alloc() returned
- * are the backend's own: the host program reads and writes them through the table only.
+ * A backend is one table of functions.  The host backend (C and BLAS, f32 and f64) is
+ * always built and is the reference; another one is a second table.  Pointers that
+ * alloc() returned are the backend's own: the host program reads and writes them
+ * through the table only.
  *
- * Local blocks are dense and row-major in elements; a dimension's elements are its counts
- * times its unit.  Blocks may be empty, which every function takes.
- * Thread safety: a device belongs to one thread at a time. */
+ * Local blocks are dense and row-major in elements; a dimension's elements are its
+ * counts times its unit.  Blocks may be empty, which every function takes.  Thread
+ * safety: a device belongs to one thread at a time. */
 #ifndef TOPT_DEVICE_H
 #define TOPT_DEVICE_H
 
@@ -31,7 +32,8 @@ struct topt_kernel_call {
     void *value[TOPT_MAX_OPERANDS], *grad[TOPT_MAX_OPERANDS];
 };
 
-/* Copy 'region' (global counts, inside both boxes) between two local blocks of a tensor. */
+/* Copy 'region' (global counts, inside both boxes) between two local blocks of a
+ * tensor. */
 struct topt_box_copy {
     const struct topt_shape *shape;
     int element_bytes;
@@ -40,10 +42,10 @@ struct topt_box_copy {
     struct topt_box src_box, dst_box, region;
 };
 
-/* One step of the optimizer on 'n' elements; 'step' counts from 1.  state[0] and state[1] are
- * the optimizer's own, state[2] the master copy of weights kept in few bits (bf16): it starts
- * as what the parameter is at step 1, and the parameter is rounded from it.  NULL where there
- * is none. */
+/* One step of the optimizer on 'n' elements; 'step' counts from 1.  state[0] and
+ * state[1] are the optimizer's own, state[2] the master copy of weights kept in few
+ * bits (bf16): it starts as what the parameter is at step 1, and the parameter is
+ * rounded from it.  NULL where there is none. */
 struct topt_update_call {
     enum topt_optimizer optimizer;
     int64_t n, step;
@@ -86,8 +88,8 @@ struct topt_device_ops {
     int (*update)(struct topt_device *d, const struct topt_update_call *c,
                   struct topt_error *err);
     int (*sync)(struct topt_device *d, struct topt_error *err); /* all work is done */
-    /* Memory of the host from which and to which write() and read() are fastest.  NULL where
-     * any is as good. */
+    /* Memory of the host from which and to which write() and read() are fastest.  NULL
+     * where any is as good. */
     int (*alloc_host)(struct topt_device *d, int64_t bytes, void **ret,
                       struct topt_error *err);
     void (*release_host)(struct topt_device *d, void *p);

@@ -8,11 +8,10 @@
  *     topt_session_create(plan->program, comm, &device, &options, &s, &err)
  *     for (...) topt_session_step(s, &loss, &err)
  *
- * Whole tensors are initialised from one seed by counting elements, then only the local block
- * is filled, so every plan starts from the same weights.  The losses of a run depend on the
- * plan by rounding alone.
- * Errors: a failed step leaves the other ranks waiting; abort the communicator.
- * Thread safety: one thread a process. */
+ * Whole tensors are initialised from one seed by counting elements, then only the
+ * local block is filled, so every plan starts from the same weights.  The losses of a
+ * run depend on the plan by rounding alone.  Errors: a failed step leaves the other
+ * ranks waiting; abort the communicator.  Thread safety: one thread a process. */
 #ifndef TOPT_RUNTIME_H
 #define TOPT_RUNTIME_H
 
@@ -23,11 +22,11 @@
 #include "topt_device.h"
 #include "topt_lower.h"
 
-/* ---- samples ---------------------------------------------------------------------------- */
+/* ---- samples ----------------------------------------------------------------------- */
 
-/* Where samples come from.  A load fills 'ret' with the numbers of one data operand inside
- * 'box' (row-major), for a step counted from 0; samples of the box are counted in the global
- * batch.  The same call gives the same numbers on every rank. */
+/* Where samples come from.  A load fills 'ret' with the numbers of one data operand
+ * inside 'box' (row-major), for a step counted from 0; samples of the box are counted
+ * in the global batch.  The same call gives the same numbers on every rank. */
 struct topt_feed {
     int (*load)(void *ctx, const struct topt_op *op, int operand, int64_t step,
                 const struct topt_box *box, int32_t *ret, struct topt_error *err);
@@ -59,7 +58,7 @@ int topt_feed_text(const char *bytes, size_t len, const struct topt_model *m,
                    struct topt_error *err) TOPT_MUST_CHECK;
 void topt_feed_close(struct topt_feed *f); /* an empty one, too */
 
-/* ---- sessions --------------------------------------------------------------------------- */
+/* ---- sessions ---------------------------------------------------------------------- */
 
 struct topt_session;
 
@@ -77,8 +76,9 @@ struct topt_session_options {
 /* sgd 0.1, momentum 0.02, adam and adamw 0.0003 */
 double topt_default_lr(enum topt_optimizer o);
 
-/* Runs the program's INIT section.  Borrows everything.  Every rank calls it; where one rank
- * fails, all do.  INVAL for settings that only plans know (topt_optimizer_runs). */
+/* Runs the program's INIT section.  Borrows everything.  Every rank calls it; where
+ * one rank fails, all do.  INVAL for settings that only plans know
+ * (topt_optimizer_runs). */
 int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
                         struct topt_device *device,
                         const struct topt_session_options *options,
@@ -90,11 +90,11 @@ void topt_session_destroy(struct topt_session *s);
 int topt_session_step(struct topt_session *s, double *ret_loss,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Most bytes of buffers alive at once on this rank so far, each rounded up to the granule:
- * counted from what was allocated, apart from the plan's own figure. */
+/* Most bytes of buffers alive at once on this rank so far, each rounded up to the
+ * granule: counted from what was allocated, apart from the plan's own figure. */
 int64_t topt_session_peak_bytes(const struct topt_session *s);
-/* Time spent on this rank in all steps so far.  Waiting for other ranks is part of what the
- * collectives took. */
+/* Time spent on this rank in all steps so far.  Waiting for other ranks is part of
+ * what the collectives took. */
 struct topt_session_times {
     int64_t kernel_ns[TOPT_KERNEL_COUNT], kernel_calls[TOPT_KERNEL_COUNT];
     int64_t move_ns[TOPT_MOVE_ALL_REDUCE + 1], move_calls[TOPT_MOVE_ALL_REDUCE + 1];
@@ -105,9 +105,9 @@ struct topt_session_times topt_session_times(const struct topt_session *s);
 
 const struct topt_program *topt_session_program(const struct topt_session *s);
 
-/* A live buffer as a whole tensor of doubles on rank 0 ('*ret' owned by the caller; NULL on
- * the others).  'ret_spread', may be NULL: largest difference between copies that should be
- * equal.  INVAL for partial layouts.  Every rank calls it. */
+/* A live buffer as a whole tensor of doubles on rank 0 ('*ret' owned by the caller;
+ * NULL on the others).  'ret_spread', may be NULL: largest difference between copies
+ * that should be equal.  INVAL for partial layouts.  Every rank calls it. */
 int topt_session_gather(struct topt_session *s, int buffer, double **ret, int64_t *ret_n,
                         double *ret_spread, struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -12,10 +12,10 @@
  *     topt_train_run(t, 100, losses, &err);
  *     topt_train_close(t);
  *
- * Under mpirun or srun the ranks are the devices; alone it is one.  An operator that can't be
- * makes its tensor -1, which every later call passes on; topt_train_find_strategy() then
- * fails with the first reason.
- * Thread safety: one thread a process, one training at a time. */
+ * Under mpirun or srun the ranks are the devices; alone it is one.  An operator that
+ * can't be makes its tensor -1, which every later call passes on;
+ * topt_train_find_strategy() then fails with the first reason.  Thread safety: one
+ * thread a process, one training at a time. */
 #ifndef TOPT_TRAIN_H
 #define TOPT_TRAIN_H
 
@@ -39,19 +39,21 @@ int topt_train_apply(struct topt_train *t, const char *kind, const char *name,
                      int ninputs, const int *inputs, const struct topt_attrs *attrs);
 int topt_train_loss(struct topt_train *t, int logits);
 
-/* The fastest strategy on as many devices as there are ranks, within 'memory_bytes' each (0:
- * what the profile's device has).  Rank 0 searches, the others get its plan.  INFEASIBLE
- * where nothing fits. */
+/* The fastest strategy on as many devices as there are ranks, within 'memory_bytes'
+ * each (0: what the profile's device has).  Rank 0 searches, the others get its plan.
+ * INFEASIBLE where nothing fits. */
 int topt_train_find_strategy(struct topt_train *t, const char *hw,
                              enum topt_optimizer optimizer, int64_t memory_bytes,
                              struct topt_error *err) TOPT_MUST_CHECK;
 const struct topt_plan_doc *topt_train_plan(const struct topt_train *t); /* or NULL */
 
-/* Samples from 'data' as topt_feed_open() takes it; weights from 'seed'; 'lr' 0: the optimizer's default. */
+/* Samples from 'data' as topt_feed_open() takes it; weights from 'seed'; 'lr' 0: the
+ * optimizer's default. */
 int topt_train_build(struct topt_train *t, const char *data, double lr, uint64_t seed,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
-/* 'steps' more steps; their losses in ret_losses (may be NULL), the same on every rank. */
+/* 'steps' more steps; their losses in ret_losses (may be NULL), the same on every
+ * rank. */
 int topt_train_run(struct topt_train *t, int steps, double *ret_losses,
                    struct topt_error *err) TOPT_MUST_CHECK;
 

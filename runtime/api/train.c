@@ -20,7 +20,7 @@ int topt_train_open(int *argc, char ***argv, const char *name, int64_t batch, in
 {
     struct topt_train *t = calloc(1, sizeof *t);
     if (!t)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     if (topt_comm_open(argc, argv, &t->comm, err)) {
         topt_train_close(t);
         return -1;
@@ -58,7 +58,7 @@ const struct topt_plan_doc *topt_train_plan(const struct topt_train *t)
     return t->plan;
 }
 
-/* ---- the model ------------------------------------------------------------------------------ */
+/* ---- the model --------------------------------------------------------------------- */
 
 int topt_train_apply(struct topt_train *t, const char *kind, const char *name,
                      int ninputs, const int *inputs, const struct topt_attrs *attrs)
@@ -99,7 +99,7 @@ int topt_train_loss(struct topt_train *t, int logits)
     return topt_train_apply(t, "cross_entropy", "loss", 1, &logits, NULL);
 }
 
-/* ---- the strategy --------------------------------------------------------------------------- */
+/* ---- the strategy ------------------------------------------------------------------ */
 
 /* On rank 0: the plan as text. */
 static int search(const struct topt_train *t, const struct topt_request *r, char **ret,
@@ -116,7 +116,7 @@ static int search(const struct topt_train *t, const struct topt_request *r, char
                        t->model->name, t->comm->size, why ? why : "nothing fits");
     *ret = rc ? NULL : topt_json_text(plan, 0);
     if (!rc && !*ret)
-        rc = topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        rc = topt_nomem(err, NULL);
     *ret_len = *ret ? strlen(*ret) : 0;
     json_decref(answer);
     return rc;
@@ -165,7 +165,7 @@ int topt_train_find_strategy(struct topt_train *t, const char *hw,
     return rc;
 }
 
-/* ---- running -------------------------------------------------------------------------------- */
+/* ---- running ----------------------------------------------------------------------- */
 
 int topt_train_build(struct topt_train *t, const char *data, double lr, uint64_t seed,
                      struct topt_error *err)

@@ -1,5 +1,5 @@
 /* devices.c - which device a rank computes on, and how the devices talk. */
-#include "cli.h"
+#include "devices.h"
 #include "comm_staged.h"
 #include "topt_near.h"
 #include "topt_module.h"
@@ -66,7 +66,7 @@ static int shared_by_ranks(struct topt_run_device *d, int *ret, struct topt_erro
                                .src = &d->identity,
                                .dst = all,
                                .counts = counts};
-    int rc = counts && all ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    int rc = counts && all ? 0 : topt_nomem(err, NULL);
     for (int i = 0; i < n && !rc; i++)
         counts[i] = 1;
     if (!rc)

@@ -6,23 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-int topt_launch_rank(void)
-{
-    static const char *const name[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-                                       "SLURM_PROCID", NULL};
-    for (int i = 0; name[i]; i++)
-        if (getenv(name[i]))
-            return atoi(getenv(name[i]));
-    return 0;
-}
-
-void topt_complain(const char *cmd, const struct topt_error *err)
-{
-    fprintf(stderr, "topt %s: %s\n", cmd, err->text);
-}
-
-/* OpenBLAS reads its environment when it is loaded.  Ranks are the parallelism, so it gets
- * one thread; and it takes some AVX-512 machines for older ones, which halves its speed. */
+/* OpenBLAS reads its environment when it is loaded.  Ranks are the parallelism, so it
+ * gets one thread; and it takes some AVX-512 machines for older ones, which halves its
+ * speed. */
 static void settle_blas(char **argv)
 {
     if (getenv("TOPT_BLAS_SETTLED"))

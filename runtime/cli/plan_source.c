@@ -1,10 +1,10 @@
-/* plan_source.c - where `topt run` gets its plan: a file, or a plan's id that toptd knows.
+/* plan_source.c - where `topt run` gets its plan: a file, or a plan's id that toptd
+ * knows.
  *
- * Only rank 0 touches either; the others get the document's bytes from it, so a job needs
- * neither a shared disk nor a server that stands a thousand questions at once. */
-#include "cli.h"
+ * Only rank 0 touches either; the others get the document's bytes from it, so a job
+ * needs neither a shared disk nor a server that stands a thousand questions at once. */
+#include "plan_source.h"
 #include "topt_json.h"
-#include "topt_plan.h"
 #include "topt_text.h"
 
 #include <ctype.h>
@@ -113,7 +113,7 @@ static int read_plan(const char *arg, struct topt_text *out, struct topt_error *
         return -1;
     topt_text_put(out, s, len);
     free(s);
-    return out->oom ? topt_fail(err, TOPT_ERR_NOMEM, "out of memory") : 0;
+    return out->oom ? topt_nomem(err, NULL) : 0;
 }
 
 static int parse(const char *text, size_t len, const char *what,

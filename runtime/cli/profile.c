@@ -1,6 +1,7 @@
 /* profile.c - `topt profile`: measure this machine's ranks as a hardware profile. */
 #include "profile.h"
 #include "cli.h"
+#include "rank.h"
 #include "topt_json.h"
 #include "topt_options.h"
 #include "topt_text.h"
@@ -61,7 +62,7 @@ static int write_profile(const struct args *a, const struct topt_mesh *mesh,
 {
     json_t *doc = topt_profile_json(a->name, mesh, machines_of(mesh), rates, curves, n);
     char *text = doc ? topt_json_text(doc, 1) : NULL;
-    int rc = text ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory for the profile");
+    int rc = text ? 0 : topt_nomem(err, "the profile");
     struct topt_hw *hw = rc ? NULL : topt_hw_from_json(doc, err);
     if (!rc)
         rc = hw ? topt_write_file(a->out, text, strlen(text), err) : -1;

@@ -1,6 +1,5 @@
 /* report.c - what a run measured, beside what was predicted. */
-#include "cli.h"
-#include "topt_plan.h"
+#include "report.h"
 
 #include "topt_text.h"
 
@@ -26,7 +25,7 @@ int64_t topt_median_ns(const int64_t *values, int64_t n)
     return median;
 }
 
-/* ---- where the time went ------------------------------------------------------------------ */
+/* ---- where the time went ----------------------------------------------------------- */
 
 enum { MAX_PARTS = TOPT_KERNEL_COUNT + TOPT_MOVE_ALL_REDUCE + 5 };
 

@@ -4,9 +4,12 @@
  * line of error appears and every rank ends.  During the steps a failing rank aborts the
  * others, which wait for it in a collective. */
 #include "cli.h"
+#include "devices.h"
+#include "plan_source.h"
+#include "rank.h"
+#include "report.h"
 #include "topt_json.h"
 #include "topt_options.h"
-#include "topt_plan.h"
 #include "topt_text.h"
 
 #include <errno.h>
@@ -98,9 +101,10 @@ static int64_t status_bytes(const char *key)
     return kb * 1024;
 }
 
-/* ---- before the first step ---------------------------------------------------------------- */
+/* ---- before the first step --------------------------------------------------------- */
 
-/* Other numbers or another optimizer are other bytes: lower and cost the strategy again. */
+/* Other numbers or another optimizer are other bytes: lower and cost the strategy
+ * again. */
 static int choose_program(struct run *r, struct topt_error *err)
 {
     struct topt_plan_doc *p = r->plan;
@@ -153,7 +157,7 @@ static int prepare_alone(struct run *r, struct topt_error *err)
         return -1;
     r->loss = calloc((size_t)r->args.steps + 1, sizeof *r->loss);
     r->step_ns = calloc((size_t)r->args.steps + 1, sizeof *r->step_ns);
-    return r->loss && r->step_ns ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    return r->loss && r->step_ns ? 0 : topt_nomem(err, NULL);
 }
 
 /* Ranks that read different data would train nonsense without a word. */
@@ -170,7 +174,7 @@ static int check_same_data(struct run *r, struct topt_error *err)
                            r->args.data);
 }
 
-/* ---- gradients of the first step ------------------------------------------------------------ */
+/* ---- gradients of the first step --------------------------------------------------- */
 
 static int write_gradient(struct run *r, const struct topt_buffer *b, const double *x,
                           int64_t n, struct topt_error *err)
@@ -211,7 +215,7 @@ static int write_index(struct run *r, struct topt_error *err)
 {
     char path[4096];
     char *text = topt_json_text(r->gradients, 1);
-    int rc = !text ? topt_fail(err, TOPT_ERR_NOMEM, "out of memory") : 0;
+    int rc = !text ? topt_nomem(err, NULL) : 0;
     snprintf(path, sizeof path, "%s/index.json", r->args.gradients);
     if (!rc)
         rc = topt_write_file(path, text, strlen(text), err);
@@ -219,7 +223,7 @@ static int write_index(struct run *r, struct topt_error *err)
     return rc;
 }
 
-/* ---- steps ----------------------------------------------------------------------------------- */
+/* ---- steps ------------------------------------------------------------------------- */
 
 /* In place on a terminal, else a line every few seconds; only rank 0. */
 static void progress(struct run *r, int last)
@@ -287,7 +291,7 @@ static int start_session(struct run *r, struct topt_error *err)
     return topt_session_create(r->program, r->comm, &r->device.dev, &o, &r->session, err);
 }
 
-/* ---- after ------------------------------------------------------------------------------------- */
+/* ---- after ------------------------------------------------------------------------- */
 
 static int measure(struct run *r, struct topt_error *err)
 {
@@ -334,7 +338,7 @@ static int finish(struct run *r, struct topt_error *err)
         return 0;
     json_t *doc = topt_report_json(&r->report);
     char *text = doc ? topt_json_text(doc, 1) : NULL;
-    int rc = text ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory for the report");
+    int rc = text ? 0 : topt_nomem(err, "the report");
     if (!rc && r->args.report)
         rc = topt_write_file(r->args.report, text, strlen(text), err);
     if (!rc && r->gradients)
@@ -426,7 +430,8 @@ int topt_cmd_run(int argc, char **argv)
         return topt_err_exit(err.code);
     }
     rc = perform(&r, &err);
-    /* the first rank that failed speaks; of lone processes under one launcher the first */
+    /* the first rank that failed speaks; of lone processes under one launcher the
+     * first */
     if (rc && !topt_comm_failed_elsewhere(&err) && (r.comm->size > 1 || !rank))
         topt_complain("run", &err);
     clean_up(&r);

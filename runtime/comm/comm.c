@@ -61,7 +61,7 @@ int topt_comm_share_text(struct topt_comm *c, int failed, char **text, size_t *l
     if (c->rank) {
         *len = (size_t)n;
         *text = calloc(1, *len + 1);
-        failed = *text ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        failed = *text ? 0 : topt_nomem(err, NULL);
     }
     return topt_comm_agree(c, failed, err) || c->ops->broadcast(c, *text, n, err) ? -1
                                                                                   : 0;

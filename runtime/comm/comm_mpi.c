@@ -1,8 +1,8 @@
 /* comm_mpi.c - the communicator over MPI.
  *
- * Groups are sub-communicators, split once per set of axes and kept.  Errors are returned
- * (MPI_ERRORS_RETURN) and every return is looked at.  Counts are 32-bit in MPI 3, so a call
- * above that is refused rather than wrapped. */
+ * Groups are sub-communicators, split once per set of axes and kept.  Errors are
+ * returned (MPI_ERRORS_RETURN) and every return is looked at.  Counts are 32-bit in
+ * MPI 3, so a call above that is refused rather than wrapped. */
 #include "comm_mpi.h"
 
 #include <limits.h>
@@ -85,13 +85,13 @@ static int group_make(struct topt_comm *c, uint32_t axes, struct subgroup **ret,
     struct world *w = c->impl;
     struct subgroup *s = calloc(1, sizeof *s);
     if (!s)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     s->axes = axes;
     s->comm = MPI_COMM_NULL;
     s->device = calloc((size_t)c->size, sizeof *s->device);
     if (!s->device) {
         group_free(s);
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     }
     s->g.size = topt_comm_members(&c->mesh, axes, c->rank, s->device);
     s->g.device = s->device;
@@ -292,7 +292,7 @@ int topt_comm_mpi(MPI_Comm mpi, struct topt_comm **ret, struct topt_error *err)
     if (!c || !w) {
         free(c);
         free(w);
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     }
     c->ops = &ops;
     c->impl = w;
@@ -307,8 +307,7 @@ int topt_comm_mpi(MPI_Comm mpi, struct topt_comm **ret, struct topt_error *err)
     w->scratch = rc ? NULL : calloc(4 * (size_t)c->size, sizeof *w->scratch);
     if (rc || !w->scratch) {
         topt_comm_destroy(c);
-        return rc ? fail(rc, "MPI_Comm_dup", err)
-                  : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return rc ? fail(rc, "MPI_Comm_dup", err) : topt_nomem(err, NULL);
     }
     *ret = c;
     return 0;

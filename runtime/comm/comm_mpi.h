@@ -1,4 +1,5 @@
-/* comm_mpi.h - a communicator over any MPI communicator; for tests that split the world. */
+/* comm_mpi.h - a communicator over any MPI communicator; for tests that split the
+ * world. */
 #ifndef TOPT_COMM_MPI_H
 #define TOPT_COMM_MPI_H
 

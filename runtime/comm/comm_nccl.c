@@ -1,11 +1,12 @@
-/* comm_nccl.c - the communicator between GPUs over NCCL; part of the CUDA backend's module.
+/* comm_nccl.c - the communicator between GPUs over NCCL; part of the CUDA backend's
+ * module.
  *
  * One communicator of the world is made from an id that rank 0 draws and the control
- * communicator spreads; groups are split off it once per set of axes and kept.  Everything is
- * enqueued on the device's stream, so a collective waits for the kernels before it and the
- * kernels after it for the collective.  What NCCL has for equal blocks only is made of grouped
- * calls where blocks differ.  What is in the hosts' memory (losses, texts, failures) goes by
- * the control communicator. */
+ * communicator spreads; groups are split off it once per set of axes and kept.
+ * Everything is enqueued on the device's stream, so a collective waits for the kernels
+ * before it and the kernels after it for the collective.  What NCCL has for equal
+ * blocks only is made of grouped calls where blocks differ.  What is in the hosts'
+ * memory (losses, texts, failures) goes by the control communicator. */
 #include "cuda.h"
 #include "nccl_api.h"
 
@@ -58,7 +59,7 @@ static ncclDataType_t type_of(enum topt_comm_number n)
     return type[n];
 }
 
-/* ---- groups ---------------------------------------------------------------------------------- */
+/* ---- groups ------------------------------------------------------------------------ */
 
 /* Communicators go once their work is done. */
 static void nccl_forget(struct topt_comm *c)
@@ -93,7 +94,8 @@ static int nccl_group(struct topt_comm *c, uint32_t axes, struct topt_comm_group
                : 0;
 }
 
-/* Every rank splits at the same place of its program; the smallest member names a group. */
+/* Every rank splits at the same place of its program; the smallest member names a
+ * group. */
 static int split_off(struct topt_comm *c, uint32_t axes, const struct topt_comm_group *g,
                      ncclComm_t *ret, struct topt_error *err)
 {
@@ -105,7 +107,7 @@ static int split_off(struct topt_comm *c, uint32_t axes, const struct topt_comm_
         }
     struct split *s = calloc(1, sizeof *s);
     if (!s)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     if (check(&w->api, w->api.CommSplit(w->comm, g->device[0], c->rank, &s->comm, NULL),
               "ncclCommSplit", err)) {
         free(s);
@@ -132,7 +134,7 @@ static int prepare(struct topt_comm *c, const struct topt_comm_call *k,
                : 0;
 }
 
-/* ---- collectives ------------------------------------------------------------------------------- */
+/* ---- collectives ------------------------------------------------------------------- */
 
 static int all_equal(const int64_t *counts, int n)
 {
@@ -246,7 +248,7 @@ static int nccl_all_to_all(struct topt_comm *c, const struct topt_comm_call *k,
     return check(n.api, rc != ncclSuccess ? rc : end, "ncclSend and ncclRecv", err);
 }
 
-/* ---- the hosts' memory -------------------------------------------------------------------------- */
+/* ---- the hosts' memory ------------------------------------------------------------- */
 
 static int nccl_broadcast(struct topt_comm *c, void *data, int64_t bytes,
                           struct topt_error *err)
@@ -287,7 +289,7 @@ static void nccl_abort(struct topt_comm *c, int status)
     control->ops->abort(control, status);
 }
 
-/* ---- starting ------------------------------------------------------------------------------------ */
+/* ---- starting ---------------------------------------------------------------------- */
 
 static int open_library(struct nccl_api *api, struct topt_error *err)
 {
@@ -347,7 +349,7 @@ int topt_cuda_communicator(struct topt_comm *control, struct topt_device *d,
     if (!c || !w) {
         free(c);
         free(w);
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     }
     *w = (struct world){.control = control,
                         .stream = ((struct cuda_device *)d->impl)->stream};

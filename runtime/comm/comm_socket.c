@@ -1,9 +1,10 @@
 /* comm_socket.c - processes that find each other at an address, without MPI.
  *
- * A star: rank 0 listens, the others connect and say who they are.  In a collective each rank
- * sends rank 0 its call and its data, rank 0 works out everybody's result and sends it back.
- * That is slow and simple; it is for the small messages beside a device's own communicator
- * (ids, losses, failures), and for runs of a few ranks where there is no MPI. */
+ * A star: rank 0 listens, the others connect and say who they are.  In a collective
+ * each rank sends rank 0 its call and its data, rank 0 works out everybody's result
+ * and sends it back.  That is slow and simple; it is for the small messages beside a
+ * device's own communicator (ids, losses, failures), and for runs of a few ranks where
+ * there is no MPI. */
 #include "topt_comm.h"
 
 #include <errno.h>
@@ -46,7 +47,7 @@ static struct star *star_of(struct topt_comm *c)
     return c->impl;
 }
 
-/* ---- bytes -------------------------------------------------------------------------------- */
+/* ---- bytes ------------------------------------------------------------------------- */
 
 static int put(int fd, const void *data, int64_t bytes, struct topt_error *err)
 {
@@ -116,7 +117,7 @@ static int socket_broadcast(struct topt_comm *c, void *data, int64_t bytes,
     return 0;
 }
 
-/* ---- collectives ----------------------------------------------------------------------------- */
+/* ---- collectives ------------------------------------------------------------------- */
 
 static void fold(void *into, const void *x, int64_t i, enum topt_comm_number t, int max)
 {
@@ -196,9 +197,7 @@ static int message_room(struct topt_comm *c, struct message *m, struct topt_erro
     m->counts = calloc(2 * (size_t)c->size, sizeof *m->counts);
     m->data = malloc((size_t)m->q.out + 1);
     m->result = malloc((size_t)m->q.in + 1);
-    return m->counts && m->data && m->result
-               ? 0
-               : topt_fail(err, TOPT_ERR_NOMEM, "out of memory for a message");
+    return m->counts && m->data && m->result ? 0 : topt_nomem(err, "a message");
 }
 
 static void message_fini(struct message *m)
@@ -337,7 +336,7 @@ static int world(struct topt_comm *c, double *values, int n, int max,
 {
     int64_t bytes = n * (int64_t)sizeof *values;
     double *theirs = calloc((size_t)n + 1, sizeof *theirs);
-    int rc = theirs ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    int rc = theirs ? 0 : topt_nomem(err, NULL);
     if (!rc && c->rank)
         rc = put(star_of(c)->fd[0], values, bytes, err);
     for (int r = 1; r < c->size && !rc && !c->rank; r++) {
@@ -383,7 +382,7 @@ static void socket_destroy(struct topt_comm *c)
     free(s);
 }
 
-/* ---- finding each other ------------------------------------------------------------------------ */
+/* ---- finding each other ------------------------------------------------------------ */
 
 static int number_from(const char *name, int least, int most, int *ret,
                        struct topt_error *err)
@@ -523,7 +522,7 @@ int topt_comm_sockets(struct topt_comm **ret, struct topt_error *err)
     if (!c || !s) {
         free(c);
         free(s);
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     }
     *c = (struct topt_comm){.ops = &ops, .rank = rank, .size = size, .impl = s};
     s->fd = malloc((size_t)size * sizeof *s->fd);
@@ -531,9 +530,7 @@ int topt_comm_sockets(struct topt_comm **ret, struct topt_error *err)
     s->message = calloc((size_t)size, sizeof *s->message);
     for (int r = 0; s->fd && r < size; r++)
         s->fd[r] = -1;
-    int rc = s->fd && s->device && s->message
-                 ? 0
-                 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    int rc = s->fd && s->device && s->message ? 0 : topt_nomem(err, NULL);
     if (rc || (size > 1 && meet(c, err))) {
         topt_comm_destroy(c);
         return -1;

@@ -1,7 +1,7 @@
 /* comm_staged.c - collectives between devices by way of the hosts' memory.
  *
- * Two buffers of the host, grown on demand, in memory that the device copies fastest.  bf16 is
- * added up in f32, since hosts' communicators have no sum of it. */
+ * Two buffers of the host, grown on demand, in memory that the device copies fastest.
+ * bf16 is added up in f32, since hosts' communicators have no sum of it. */
 #include "comm_staged.h"
 #include "number.h"
 
@@ -40,7 +40,7 @@ static int room_grow(struct staged *s, struct room *r, int64_t bytes,
         r->p = malloc((size_t)bytes + 1);
     }
     if (!r->p)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory for a message");
+        return topt_nomem(err, "a message");
     r->bytes = bytes;
     return 0;
 }
@@ -226,7 +226,7 @@ int topt_comm_staged(struct topt_comm *host, struct topt_device *d,
     if (!c || !s) {
         free(c);
         free(s);
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     }
     *s = (struct staged){.host = host, .device = d};
     *c = (struct topt_comm){.ops = &ops,

@@ -1,5 +1,6 @@
-/* comm_staged.h - a communicator between devices that goes by way of the hosts' memory: device
- * to host, a host's communicator, host to device.  Any number of ranks may share a device. */
+/* comm_staged.h - a communicator between devices that goes by way of the hosts'
+ * memory: device to host, a host's communicator, host to device.  Any number of ranks
+ * may share a device. */
 #ifndef TOPT_COMM_STAGED_H
 #define TOPT_COMM_STAGED_H
 

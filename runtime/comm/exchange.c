@@ -1,10 +1,11 @@
 /* exchange.c - moves by boxes.
  *
- * Every layout gives every device a box, so what goes from one member of the group to another
- * is the intersection of the sender's box before and the receiver's box after.  All-gather,
- * all-to-all and permute are this same sentence; they differ only in which of MPI's calls
- * carries the blocks.  Blocks are packed one after the other into the front of the staging
- * buffer and received behind it, so that the staging holds one block before and one after. */
+ * Every layout gives every device a box, so what goes from one member of the group to
+ * another is the intersection of the sender's box before and the receiver's box after.
+ * All-gather, all-to-all and permute are this same sentence; they differ only in which
+ * of MPI's calls carries the blocks.  Blocks are packed one after the other into the
+ * front of the staging buffer and received behind it, so that the staging holds one
+ * block before and one after. */
 #include "exchange.h"
 
 struct topt_box topt_box_meet(int ndim, const struct topt_box *a,
@@ -49,8 +50,8 @@ static int copy(const struct topt_exchange *x, void *dst, const struct topt_box 
     return x->device->ops->copy_box(x->device, &c, err);
 }
 
-/* What each member gets from me (or, 'incoming', gives me): its count, and a copy between my
- * block and the staging area at 'area' unless that is NULL. */
+/* What each member gets from me (or, 'incoming', gives me): its count, and a copy
+ * between my block and the staging area at 'area' unless that is NULL. */
 static int visit(const struct topt_exchange *x, const struct topt_comm_group *g,
                  int incoming, char *area, int64_t *counts, struct topt_error *err)
 {
@@ -170,7 +171,7 @@ int topt_exchange(const struct topt_exchange *x, struct topt_error *err)
     }
 }
 
-/* ---- windows ------------------------------------------------------------------------------ */
+/* ---- windows ----------------------------------------------------------------------- */
 
 static struct topt_box halo_box(const struct topt_halo *x, int window, int device)
 {

@@ -7,7 +7,8 @@
 #include "topt_device.h"
 
 /* This rank's block of a tensor, and where it is to go.  'staging' has at least
- * topt_move_staging_bytes (may be NULL where that is 0); 'counts' has room for 2 * ranks. */
+ * topt_move_staging_bytes (may be NULL where that is 0); 'counts' has room for 2 *
+ * ranks. */
 struct topt_exchange {
     struct topt_comm *comm;
     struct topt_device *device;
@@ -23,9 +24,9 @@ struct topt_exchange {
 /* Every rank of the mesh calls it. */
 int topt_exchange(const struct topt_exchange *x, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The windows of an operand filled from the blocks of their neighbours; or, 'add', windows of
- * its gradient added up into blocks, which are zero before.  'staging' has at least
- * topt_window_staging elements. */
+/* The windows of an operand filled from the blocks of their neighbours; or, 'add',
+ * windows of its gradient added up into blocks, which are zero before.  'staging' has
+ * at least topt_window_staging elements. */
 struct topt_halo {
     struct topt_comm *comm;
     struct topt_device *device;

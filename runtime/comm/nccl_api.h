@@ -1,8 +1,9 @@
 /* nccl_api.h - NCCL's functions, found when they are wanted.
  *
- * The library is opened by name (libnccl.so.2, or what $TOPT_NCCL says), so that a machine
- * with one GPU needs none.  Where NCCL's own header is there, it declares the functions; else
- * the lines below do, with NCCL's names and numbers.  At least NCCL 2.18. */
+ * The library is opened by name (libnccl.so.2, or what $TOPT_NCCL says), so that a
+ * machine with one GPU needs none.  Where NCCL's own header is there, it declares the
+ * functions; else the lines below do, with NCCL's names and numbers.  At least NCCL
+ * 2.18. */
 #ifndef TOPT_NCCL_API_H
 #define TOPT_NCCL_API_H
 

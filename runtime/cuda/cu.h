@@ -1,9 +1,9 @@
 /* cu.h - what the C side of the CUDA backend asks of its kernels.
  *
- * Read by C and by nvcc alike, so it knows none of the project's other headers: a call is
- * flattened (operands as matrices of rows and columns) and passed to kernels by value.  Every
- * function enqueues on a stream and returns the CUDA runtime's status, 0 where all went well.
- * Thread safety: as the stream. */
+ * Read by C and by nvcc alike, so it knows none of the project's other headers: a call
+ * is flattened (operands as matrices of rows and columns) and passed to kernels by
+ * value.  Every function enqueues on a stream and returns the CUDA runtime's status, 0
+ * where all went well.  Thread safety: as the stream. */
 #ifndef TOPT_CU_H
 #define TOPT_CU_H
 
@@ -40,8 +40,8 @@ enum cu_activation {
     CU_COS
 };
 
-/* A kernel call on local blocks; 'rows' x 'cols' is an operand as a matrix, rows of its last
- * dimension.  NULL where there is no value or gradient. */
+/* A kernel call on local blocks; 'rows' x 'cols' is an operand as a matrix, rows of
+ * its last dimension.  NULL where there is no value or gradient. */
 struct cu_call {
     int64_t rows[CU_OPERANDS], cols[CU_OPERANDS];
     void *value[CU_OPERANDS], *grad[CU_OPERANDS];
@@ -76,7 +76,8 @@ enum cu_kernel {
 
 typedef int cu_launch(void *stream, const struct cu_call *c);
 
-/* Between the products of attention.  Scores are 's' x 's', a head's numbers 'ld' apart. */
+/* Between the products of attention.  Scores are 's' x 's', a head's numbers 'ld'
+ * apart. */
 struct
     cu_rotate { /* dst = rows of 'head' numbers turned by their positions, sign -1 back */
     void *dst;

@@ -1,10 +1,9 @@
 /* cuda.h - inside the CUDA backend: its device, and matrix products on it.
  *
- * Everything a device does is in the order of one stream, allocations too, so nothing waits
- * but reads and writes of the host's memory.  What the plan does not know of is fixed: a
- * workspace for cuBLASLt, and room for the rotated heads of one attention head, which grows
- * to the longest sequence seen.
- * Thread safety: as topt_device.h. */
+ * Everything a device does is in the order of one stream, allocations too, so nothing
+ * waits but reads and writes of the host's memory.  What the plan does not know of is
+ * fixed: a workspace for cuBLASLt, and room for the rotated heads of one attention
+ * head, which grows to the longest sequence seen.  Thread safety: as topt_device.h. */
 #ifndef TOPT_CUDA_H
 #define TOPT_CUDA_H
 
@@ -35,8 +34,8 @@ int topt_cuda_check(cudaError_t rc, const char *what, struct topt_error *err);
 int topt_cuda_scratch(struct topt_device *d, int64_t bytes, void **ret,
                       struct topt_error *err);
 
-/* c[m,n] = alpha a b + beta c, row-major, of the device's numbers; 'ta'/'tb' transpose, 'ld'
- * are distances of rows.  Any of the sizes may be 0. */
+/* c[m,n] = alpha a b + beta c, row-major, of the device's numbers; 'ta'/'tb'
+ * transpose, 'ld' are distances of rows.  Any of the sizes may be 0. */
 struct cuda_gemm {
     int ta, tb;
     int64_t m, n, k;

@@ -1,4 +1,5 @@
-/* device.c - a GPU as a device: memory in the order of a stream, and the kernels by number. */
+/* device.c - a GPU as a device: memory in the order of a stream, and the kernels by
+ * number. */
 #include "cuda.h"
 
 #include <math.h>
@@ -42,7 +43,7 @@ static struct cuda_device *cuda_of(const struct topt_device *d)
     return d->impl;
 }
 
-/* ---- memory -------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------ */
 
 static int cuda_alloc(struct topt_device *d, int64_t bytes, void **ret,
                       struct topt_error *err)
@@ -128,7 +129,7 @@ int topt_cuda_scratch(struct topt_device *d, int64_t bytes, void **ret,
     return 0;
 }
 
-/* ---- boxes and sums -------------------------------------------------------------------------- */
+/* ---- boxes and sums ---------------------------------------------------------------- */
 
 /* A region of two blocks as extents and steps, and where it starts in each. */
 static struct cu_box box_of(const struct topt_box_copy *c)
@@ -187,7 +188,7 @@ static int cuda_add(struct topt_device *d, void *dst, const void *src, int64_t n
         (cudaError_t)cuda_of(d)->math->add(cuda_of(d)->stream, dst, src, n), "sum", err);
 }
 
-/* ---- kernels ----------------------------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------------------------- */
 
 /* 1 + enum cu_kernel; 0: not one of them. */
 static const uint8_t plain[TOPT_KERNEL_COUNT] = {
@@ -288,7 +289,7 @@ static int cuda_kernel_run(struct topt_device *d, const struct topt_kernel_call 
     return topt_cuda_launched(dev->math->kernel[own - 1](dev->stream, &f), c, err);
 }
 
-/* ---- the optimizer ------------------------------------------------------------------------------ */
+/* ---- the optimizer ----------------------------------------------------------------- */
 
 static int cuda_update(struct topt_device *d, const struct topt_update_call *c,
                        struct topt_error *err)
@@ -324,7 +325,7 @@ static int cuda_update(struct topt_device *d, const struct topt_update_call *c,
                            "update", err);
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------- */
 
 static void cuda_close(struct topt_device *d)
 {
@@ -425,7 +426,7 @@ static int cuda_open(enum topt_dtype dtype, int index, struct topt_device *ret,
         return -1;
     struct cuda_device *c = calloc(1, sizeof *c);
     if (!c)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     c->index = index % n;
     c->math = dtype == TOPT_F64    ? &topt_cu_f64
               : dtype == TOPT_BF16 ? &topt_cu_bf16

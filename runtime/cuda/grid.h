@@ -1,7 +1,8 @@
-/* grid.h - how kernels are written, so that one source runs on a GPU and, for tests, on a CPU.
+/* grid.h - how kernels are written, so that one source runs on a GPU and, for tests,
+ * on a CPU.
  *
- * A kernel is a function of one argument, a struct by value, run by a grid of blocks of
- * THREADS threads.  It is made of
+ * A kernel is a function of one argument, a struct by value, run by a grid of blocks
+ * of THREADS threads.  It is made of
  *
  *     EACH(i, n) { ... }        every i below n once, somewhere in the grid, no order
  *     BLOCKS(r, n) { ... }      every r below n by one block, whose threads share it
@@ -10,12 +11,13 @@
  *     BLOCK_FOLD(x, op)         x[0] = x[0] op x[1] ... over a SHARED array, as a tree
  *     WAIT                      what was read of SHARED may be overwritten from here on
  *
- * What threads hand to each other, and what one keeps from phase to phase, is in SHARED arrays
- * of THREADS.  Everything outside phases is the same for all threads of a block; a phase may
- * 'continue' (this thread is done), never return.
+ * What threads hand to each other, and what one keeps from phase to phase, is in
+ * SHARED arrays of THREADS.  Everything outside phases is the same for all threads of
+ * a block; a phase may 'continue' (this thread is done), never return.
  *
- * nvcc gets the usual grid.  A C compiler gets loops: blocks one after the other, in each the
- * phases one after the other, in each the threads.  Sums come out in the same order. */
+ * nvcc gets the usual grid.  A C compiler gets loops: blocks one after the other, in
+ * each the phases one after the other, in each the threads.  Sums come out in the same
+ * order. */
 #ifndef TOPT_CU_GRID_H
 #define TOPT_CU_GRID_H
 

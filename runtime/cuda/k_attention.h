@@ -1,5 +1,6 @@
-/* k_attention.h - what attention does between its matrix products (products.c): turning heads
- * by their positions, and softmax over rows of scores, forward and backward. */
+/* k_attention.h - what attention does between its matrix products (products.c):
+ * turning heads by their positions, and softmax over rows of scores, forward and
+ * backward. */
 #include "real.h"
 
 DEVICE double clamped(double x, double low, double high)
@@ -33,7 +34,8 @@ DEVICE double rope_step(const struct cu_rotate *c, int64_t j)
     return kept < 1 ? step * (kept + (1 - kept) / c->factor) : step;
 }
 
-/* Element j of the first half of a head and its partner in the second.  May be in place. */
+/* Element j of the first half of a head and its partner in the second.  May be in
+ * place. */
 KERNEL rotate_each(CALL(cu_rotate) c)
 {
     int64_t half = c.head / 2;
@@ -120,7 +122,8 @@ static int probabilities(void *stream, const struct cu_softmax *c)
     return 0;
 }
 
-/* dp becomes the gradient of the unscaled scores: scale p (dp - sum of p dp in the row). */
+/* dp becomes the gradient of the unscaled scores: scale p (dp - sum of p dp in the
+ * row). */
 KERNEL softmax_bwd_rows(CALL(cu_softmax) c)
 {
     SHARED wide sum[THREADS];

@@ -1,7 +1,8 @@
 /* k_elementwise.h - activations, gated units, scale, add, mul. */
 #include "real.h"
 
-/* Far out, where nothing is left of it, the argument is held so that no power overflows. */
+/* Far out, where nothing is left of it, the argument is held so that no power
+ * overflows. */
 DEVICE num sigmoid(num x)
 {
     x = x < -40 ? N(-40) : x;

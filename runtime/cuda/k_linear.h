@@ -29,9 +29,9 @@ KERNEL zero_table(CALL(cu_call) c)
     put(OUT(c.grad[TABLE]), i, 0);
 }
 
-/* Several tokens share a row of the table.  The block of a token that no earlier one equals
- * adds up all of them, in order: no two blocks write the same row, and the sum is always the
- * same. */
+/* Several tokens share a row of the table.  The block of a token that no earlier one
+ * equals adds up all of them, in order: no two blocks write the same row, and the sum
+ * is always the same. */
 KERNEL embedding_bwd_rows(CALL(cu_call) c)
 {
     enum { ID, TABLE, Y, VOCAB = 2 };

@@ -1,9 +1,10 @@
-/* k_norm.h - layer norm and RMS norm around partial sums, a block a row; of heads, a block a head.
+/* k_norm.h - layer norm and RMS norm around partial sums, a block a row; of heads, a
+ * block a head.
  *
  * With xhat = (x - mean) r, r = 1/sqrt(var + eps):
  *     s1 = mean of g dy,  s2 = mean of g dy xhat,  dx = r (g dy - s1 - xhat s2)
- * and for RMS norm the same with mean = 0 and s1 = 0.  The features may be split: what is
- * summed here is this rank's share, already divided by the whole width. */
+ * and for RMS norm the same with mean = 0 and s1 = 0.  The features may be split: what
+ * is summed here is this rank's share, already divided by the whole width. */
 #include "real.h"
 
 enum { NORM_X, NORM_G, NORM_B, NORM_Y, NORM_MU, NORM_V, NORM_S1, NORM_S2 };

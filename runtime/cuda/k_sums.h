@@ -1,7 +1,7 @@
 /* k_sums.h - sums over rows, for the gradients of what all rows share.
  *
- * A block has a strip of STRIP columns and LANES rows of threads: neighbours read neighbouring
- * numbers, a column's sum is put together from its lanes in order. */
+ * A block has a strip of STRIP columns and LANES rows of threads: neighbours read
+ * neighbouring numbers, a column's sum is put together from its lanes in order. */
 #include "real.h"
 
 struct column_sums {

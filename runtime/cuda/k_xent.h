@@ -1,5 +1,6 @@
-/* k_xent.h - softmax cross-entropy over a vocabulary that may be split, a block a token:
- * maximum, sum and the label's logit are each one rank's share, reduced between kernels. */
+/* k_xent.h - softmax cross-entropy over a vocabulary that may be split, a block a
+ * token: maximum, sum and the label's logit are each one rank's share, reduced between
+ * kernels. */
 #include "real.h"
 
 enum { XENT_X, XENT_LABEL, XENT_Y, XENT_M, XENT_S, XENT_T };

@@ -1,9 +1,10 @@
 /* products.c - matrix products by cuBLASLt, and attention made around them.
  *
- * What cuBLASLt needs to know of a product (descriptors and the algorithm that its heuristic
- * picks) is worked out once a shape and kept.  Single precision stays single: TF32 is not
- * used, so that plans agree with each other and with the CPU; bf16 multiplies bf16 and adds up
- * in f32.  cuBLASLt counts columns first, so a row-major c = a b is its c' = b' a'. */
+ * What cuBLASLt needs to know of a product (descriptors and the algorithm that its
+ * heuristic picks) is worked out once a shape and kept.  Single precision stays
+ * single: TF32 is not used, so that plans agree with each other and with the CPU; bf16
+ * multiplies bf16 and adds up in f32.  cuBLASLt counts columns first, so a row-major c
+ * = a b is its c' = b' a'. */
 #include "cuda.h"
 
 #include <math.h>
@@ -50,7 +51,8 @@ void topt_cuda_gemm_forget(struct cuda_device *d)
     d->products = NULL;
 }
 
-/* Largest power of two, at most 256, that divides all addresses: algorithms ask for it. */
+/* Largest power of two, at most 256, that divides all addresses: algorithms ask for
+ * it. */
 static int64_t alignment(const struct cuda_gemm *g)
 {
     uintptr_t all = (uintptr_t)g->a | (uintptr_t)g->b | (uintptr_t)g->c | 256;
@@ -129,7 +131,7 @@ static int find(struct topt_device *dev, const struct shape *s, struct cuda_prod
         }
     struct cuda_product *p = calloc(1, sizeof *p);
     if (!p)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     p->shape = *s;
     cublasStatus_t rc = describe(p, dev->dtype);
     if (!rc)
@@ -189,7 +191,7 @@ int topt_cuda_gemm(struct topt_device *d, const struct cuda_gemm *g,
               : 0;
 }
 
-/* ---- linear --------------------------------------------------------------------------------- */
+/* ---- linear ------------------------------------------------------------------------ */
 
 enum { LINEAR_X, LINEAR_W, LINEAR_Y };
 
@@ -254,12 +256,13 @@ int topt_cuda_linear_bwd_w(struct topt_device *d, const struct topt_kernel_call 
                           err);
 }
 
-/* ---- attention -------------------------------------------------------------------------------- */
+/* ---- attention --------------------------------------------------------------------- */
 
-/* One query head after the other: scores of the whole sequence in the operator's [s, s] work
- * buffer, two products around a softmax of rows.  Backward recomputes the probabilities from
- * qkv and the saved log-sum-exp.  Rotated queries and keys of a head are kept in the device's
- * scratch; rotation is orthogonal, so gradients are turned back by the opposite angle. */
+/* One query head after the other: scores of the whole sequence in the operator's [s,
+ * s] work buffer, two products around a softmax of rows.  Backward recomputes the
+ * probabilities from qkv and the saved log-sum-exp.  Rotated queries and keys of a
+ * head are kept in the device's scratch; rotation is orthogonal, so gradients are
+ * turned back by the opposite angle. */
 struct heads {
     struct topt_device *dev;
     const struct topt_kernel_call *call;

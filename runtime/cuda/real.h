@@ -1,9 +1,11 @@
-/* real.h - the first include of each kernel source: the number type, and small helpers.
+/* real.h - the first include of each kernel source: the number type, and small
+ * helpers.
  *
- * The kernels are written once, in the common part of C and CUDA C++, and compiled for each
- * type: kernels_f32.cu, kernels_f64.cu and kernels_bf16.cu define TOPT_CU_TYPE (32, 64, 16)
- * and include all of them.  'real' is what memory holds, 'num' what is computed with, 'wide'
- * what sums are carried in (double, but for bf16), 'state' what optimizers keep. */
+ * The kernels are written once, in the common part of C and CUDA C++, and compiled for
+ * each type: kernels_f32.cu, kernels_f64.cu and kernels_bf16.cu define TOPT_CU_TYPE
+ * (32, 64, 16) and include all of them.  'real' is what memory holds, 'num' what is
+ * computed with, 'wide' what sums are carried in (double, but for bf16), 'state' what
+ * optimizers keep. */
 #ifndef TOPT_CU_REAL_H
 #define TOPT_CU_REAL_H
 

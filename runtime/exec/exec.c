@@ -1,10 +1,11 @@
 /* exec.c - runs a program: one function for each kind of instruction.
  *
- * All ranks execute the same list in the same order; what differs is the local box of each
- * buffer.  Nothing here knows operators: a KERNEL is handed to the device with its local
- * extents, a LOAD to the feed. */
-#include "exec.h"
+ * All ranks execute the same list in the same order; what differs is the local box of
+ * each buffer.  Nothing here knows operators: a KERNEL is handed to the device with
+ * its local extents, a LOAD to the feed. */
 #include "exchange.h"
+#include "init.h"
+#include "memory.h"
 #include "number.h"
 
 #include <math.h>
@@ -90,7 +91,7 @@ static int load(struct topt_session *s, const struct topt_op *op, int operand, i
     int whole = s->p->buffer[buffer].elem == TOPT_ELEM_INT32;
     void *host = topt_scratch(s, whole ? bytes : n * (int64_t)sizeof(double));
     if (!host)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     if (!whole && !feed->load_real)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "'%s' takes real numbers, the data has none", op->name);
@@ -196,7 +197,8 @@ static int do_add(struct topt_session *s, const struct topt_instr *i,
                             topt_buffer_elements(s, i->b), err);
 }
 
-/* Ranks that hold copies of the same tokens: only the one at 0 along each such axis counts. */
+/* Ranks that hold copies of the same tokens: only the one at 0 along each such axis
+ * counts. */
 static int counts_loss(const struct topt_session *s, const struct topt_layout *l)
 {
     for (int a = 0; a < s->p->mesh.naxes; a++)
@@ -214,7 +216,7 @@ static int do_loss(struct topt_session *s, const struct topt_instr *i,
     int64_t n = topt_buffer_elements(s, i->a), bytes = topt_buffer_bytes(s, i->a);
     void *host = topt_scratch(s, bytes);
     if (!host)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     if (s->dev->ops->read(s->dev, host, s->ptr[i->a], bytes, err))
         return -1;
     double sum = 0, tokens = 1;
@@ -312,9 +314,7 @@ static int allocate(struct topt_session *s, struct topt_error *err)
     s->ptr = calloc(n + 1, sizeof *s->ptr);
     s->bytes = calloc(n + 1, sizeof *s->bytes);
     s->counts = calloc(2 * (size_t)s->comm->size, sizeof *s->counts);
-    return s->ptr && s->bytes && s->counts
-               ? 0
-               : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    return s->ptr && s->bytes && s->counts ? 0 : topt_nomem(err, NULL);
 }
 
 static int check_settings(const struct topt_settings *s, struct topt_error *err)
@@ -344,7 +344,7 @@ int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
         return -1;
     struct topt_session *s = calloc(1, sizeof *s);
     if (!s)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     s->p = p;
     s->comm = comm;
     s->dev = device;

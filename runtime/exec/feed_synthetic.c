@@ -1,9 +1,11 @@
 /* feed_synthetic.c - samples without a file, with a relation that can be learnt.
  *
- * Each position of a sample has a hidden class, drawn anew.  Labels are the class, tokens one of
- * those that stand for it, features a fixed pattern of the class under noise, targets another
- * pattern without.  Whoever finds out what stands for what has a loss of 0. */
-#include "feed.h"
+ * Each position of a sample has a hidden class, drawn anew.  Labels are the class,
+ * tokens one of those that stand for it, features a fixed pattern of the class under
+ * noise, targets another pattern without.  Whoever finds out what stands for what has
+ * a loss of 0. */
+#include "feed_file.h"
+#include "feed_model.h"
 #include "random.h"
 
 #include <stdlib.h>
@@ -16,7 +18,8 @@ struct synthetic {
     uint64_t seed;
 };
 
-/* Numbers of one purpose; of operators of the same name the same, in any copy of the model. */
+/* Numbers of one purpose; of operators of the same name the same, in any copy of the
+ * model. */
 static uint64_t stream(const struct synthetic *f, const struct topt_op *op, int purpose)
 {
     return topt_mix(f->seed ^ topt_feed_digest(op->name, strlen(op->name))) +
@@ -102,7 +105,7 @@ int topt_feed_synthetic(const struct topt_model *m, uint64_t seed, struct topt_f
     struct topt_feed_needs n = topt_feed_needs_of(m);
     struct synthetic *f = calloc(1, sizeof *f);
     if (!f)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     *f = (struct synthetic){.batch = m->batch,
                             .positions = n.loss->operand[n.loss->output].dim[1].count,
                             .classes = MOST_CLASSES,

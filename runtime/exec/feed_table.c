@@ -1,8 +1,11 @@
-/* feed_table.c - samples that stand in a table of numbers: idx files (as of MNIST) and csv.
+/* feed_table.c - samples that stand in a table of numbers: idx files (as of MNIST) and
+ * csv.
  *
- * A row has the features of a sample and its answers: a class for a loss over classes, else
- * targets.  The row of a sample is drawn by (seed, step, place in the batch). */
-#include "feed.h"
+ * A row has the features of a sample and its answers: a class for a loss over classes,
+ * else targets.  The row of a sample is drawn by (seed, step, place in the batch). */
+#include "feed_file.h"
+#include "feed_model.h"
+#include "feed_table.h"
 #include "random.h"
 #include "topt_text.h"
 
@@ -82,7 +85,7 @@ static struct table *table_create(const struct topt_model *m,
     }
     struct table *t = calloc(1, sizeof *t);
     if (!t) {
-        topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        topt_nomem(err, NULL);
         return NULL;
     }
     *t = (struct table){.width = n->sample,
@@ -102,9 +105,10 @@ static struct topt_feed table_feed(struct table *t, const char *kind, uint64_t d
                               .digest = digest};
 }
 
-/* ---- idx ----------------------------------------------------------------------------------- */
+/* ---- idx --------------------------------------------------------------------------- */
 
-/* Two zero bytes, the type (8: bytes), the number of dimensions, their big-endian extents. */
+/* Two zero bytes, the type (8: bytes), the number of dimensions, their big-endian
+ * extents. */
 int topt_feed_is_idx(const char *bytes, size_t len)
 {
     return len >= 4 && !bytes[0] && !bytes[1] && bytes[2] >= 8 && bytes[2] <= 14 &&
@@ -172,7 +176,7 @@ static int take_images(struct table *t, const struct idx *x, struct topt_error *
     t->rows = x->rows;
     t->pixels = malloc((size_t)(x->rows * x->width));
     if (!t->pixels)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     memcpy(t->pixels, x->byte, (size_t)(x->rows * x->width));
     return 0;
 }
@@ -190,7 +194,7 @@ static int take_labels(struct table *t, const struct idx *x,
                          n->classes ? "classes" : "real numbers");
     t->answers = malloc((size_t)x->rows * sizeof *t->answers);
     if (!t->answers)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     for (int64_t i = 0; i < x->rows; i++) {
         if (x->byte[i] >= n->classes)
             return topt_fail(err, TOPT_ERR_INVAL, "label %d, '%s' has %lld classes",
@@ -230,10 +234,10 @@ out:
     return rc;
 }
 
-/* ---- csv ----------------------------------------------------------------------------------- */
+/* ---- csv --------------------------------------------------------------------------- */
 
-/* One line's numbers into 'ret' (at most 'n').  Returns how many fields there are, or -1 with
- * the number of the first that is no number in 'ret_bad'. */
+/* One line's numbers into 'ret' (at most 'n').  Returns how many fields there are, or
+ * -1 with the number of the first that is no number in 'ret_bad'. */
 static int64_t parse_line(const char *s, const char *end, double *ret, int64_t n,
                           int64_t *ret_bad)
 {
@@ -282,7 +286,7 @@ static int grow(struct table *t, struct topt_error *err)
     float *y = realloc(t->answers, cap * (size_t)t->nanswers * sizeof *y);
     if (y)
         t->answers = y;
-    return x && y ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    return x && y ? 0 : topt_nomem(err, NULL);
 }
 
 static int take_line(struct table *t, const char *s, const char *end, int64_t line,
@@ -339,7 +343,7 @@ static int take_lines(struct table *t, const char *text, size_t len,
 {
     const char *end = text + len;
     double *field = calloc((size_t)(t->width + t->nanswers), sizeof *field);
-    int rc = field ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    int rc = field ? 0 : topt_nomem(err, NULL);
     int64_t line = 1;
     for (const char *s = text; !rc && s < end; line++) {
         const char *stop = memchr(s, '\n', (size_t)(end - s));

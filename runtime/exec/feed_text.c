@@ -1,6 +1,7 @@
-/* feed_text.c - character-level text as samples: a window of the text for each, labels the next
- * characters.  Byte values that occur are numbered from 0 in order. */
-#include "feed.h"
+/* feed_text.c - character-level text as samples: a window of the text for each, labels
+ * the next characters.  Byte values that occur are numbered from 0 in order. */
+#include "feed_file.h"
+#include "feed_model.h"
 #include "random.h"
 
 #include <stdlib.h>
@@ -89,7 +90,7 @@ int topt_feed_text(const char *bytes, size_t len, const struct topt_model *m,
     if (!f || !copy) {
         free(f);
         free(copy);
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     }
     memcpy(copy, bytes, len);
     *f = (struct text){.byte = copy,

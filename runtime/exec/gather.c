@@ -1,5 +1,5 @@
 /* gather.c - a whole tensor on rank 0, for gradients that people and tests compare. */
-#include "exec.h"
+#include "memory.h"
 #include "host.h"
 #include "number.h"
 
@@ -15,7 +15,7 @@ static double *local_block(struct topt_session *s, int buffer, int64_t n,
     void *host = topt_scratch(s, topt_buffer_bytes(s, buffer));
     if (!block || !host) {
         free(block);
-        topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        topt_nomem(err, NULL);
         return NULL;
     }
     if (s->dev->ops->read(s->dev, host, s->ptr[buffer], topt_buffer_bytes(s, buffer),
@@ -69,7 +69,7 @@ static int collect(struct topt_session *s, int buffer, double *block, double *wh
     const struct topt_buffer *b = &s->p->buffer[buffer];
     int64_t largest = topt_layout_elements(&s->p->mesh, &b->shape, &b->layout);
     double *other = calloc(2 * (size_t)largest + 1, sizeof *other);
-    int rc = other ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    int rc = other ? 0 : topt_nomem(err, NULL);
     if (!rc)
         place(s, buffer, 0, block, whole, other + largest, ret_spread);
     for (int r = 1; r < s->comm->size && !rc; r++) {
@@ -104,7 +104,7 @@ int topt_session_gather(struct topt_session *s, int buffer, double **ret, int64_
     } else {
         whole = calloc((size_t)total, sizeof *whole);
         rc = whole ? collect(s, buffer, block, whole, &spread, err)
-                   : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+                   : topt_nomem(err, NULL);
     }
     free(block);
     if (rc) {

@@ -1,9 +1,10 @@
 /* init.c - parameters before the first step.
  *
- * Element i of a whole tensor is a function of (seed, operator, operand, i); each rank fills
- * the elements of its box, so that every plan starts from the same weights and no rank ever
- * holds a whole tensor. */
-#include "exec.h"
+ * Element i of a whole tensor is a function of (seed, operator, operand, i); each rank
+ * fills the elements of its box, so that every plan starts from the same weights and
+ * no rank ever holds a whole tensor. */
+#include "init.h"
+#include "memory.h"
 #include "number.h"
 #include "random.h"
 
@@ -56,8 +57,8 @@ static struct init_value value_of(const struct topt_session *s,
     return v;
 }
 
-/* Rows of the last dimension: 'row' is the number of a local row; returns the global number
- * of its first element. */
+/* Rows of the last dimension: 'row' is the number of a local row; returns the global
+ * number of its first element. */
 static int64_t row_start(const struct topt_shape *s, const struct topt_box *box,
                          int64_t row)
 {
@@ -84,7 +85,7 @@ int topt_init_param(struct topt_session *s, int buffer, struct topt_error *err)
     int64_t row_bytes = cols * s->dev->real_bytes;
     void *row = topt_scratch(s, row_bytes);
     if (!row)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     for (int64_t r = 0; r < rows; r++) {
         int64_t first = row_start(&b->shape, &box, r);
         for (int64_t j = 0; j < cols; j++)

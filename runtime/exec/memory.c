@@ -2,7 +2,7 @@
  *
  * The count is kept from the allocations as they are made and rounded up to the plan's
  * granule, so that its high-water mark can be held against the plan's peak_bytes. */
-#include "exec.h"
+#include "memory.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* number.h - numbers of a dtype in the host's memory, read and written as doubles.  bf16 is the
- * upper half of an f32, rounded to the nearest, ties to even. */
+/* number.h - numbers of a dtype in the host's memory, read and written as doubles.
+ * bf16 is the upper half of an f32, rounded to the nearest, ties to even. */
 #ifndef TOPT_NUMBER_H
 #define TOPT_NUMBER_H
 

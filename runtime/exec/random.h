@@ -1,5 +1,5 @@
-/* random.h - random numbers by counter: element i of stream k is a function of (k, i) alone,
- * so any block of a tensor can be filled without the rest. */
+/* random.h - random numbers by counter: element i of stream k is a function of (k, i)
+ * alone, so any block of a tensor can be filled without the rest. */
 #ifndef TOPT_RANDOM_H
 #define TOPT_RANDOM_H
 

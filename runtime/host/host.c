@@ -1,5 +1,6 @@
 /* host.c - the CPU as a device: plain memory, and the kernels by number. */
 #include "host.h"
+#include "host_math.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -60,8 +61,12 @@ static int64_t region_start(const struct topt_shape *s, const struct topt_box *b
     return at;
 }
 
-/* Rows of the last dimension, with an odometer over the others. */
-void topt_host_box_rows(const struct topt_box_copy *c, topt_host_row *row)
+/* Work on a row: destination, source, elements. */
+typedef void row_fn(void *dst, const void *src, int64_t n);
+
+/* Call 'row' for each row of a region, along its last dimension; an odometer counts
+ * the others. */
+static void box_rows(const struct topt_box_copy *c, row_fn *row)
 {
     const struct topt_shape *s = c->shape;
     int64_t step_src[TOPT_MAX_RANK], step_dst[TOPT_MAX_RANK], at[TOPT_MAX_RANK] = {0};
@@ -108,7 +113,7 @@ static void copy_8(void *dst, const void *src, int64_t n)
 
 void topt_host_copy_box(const struct topt_box_copy *c)
 {
-    topt_host_box_rows(c, c->element_bytes == 8 ? copy_8 : copy_4);
+    box_rows(c, c->element_bytes == 8 ? copy_8 : copy_4);
 }
 
 static int host_copy_box(struct topt_device *d, const struct topt_box_copy *c,
@@ -128,7 +133,7 @@ static int host_add_box(struct topt_device *d, const struct topt_box_copy *c,
                         struct topt_error *err)
 {
     (void)err;
-    topt_host_box_rows(c, math_of(d)->add);
+    box_rows(c, math_of(d)->add);
     return 0;
 }
 

@@ -1,13 +1,15 @@
 /* k_attend.h - attention of queries to keys of the same or another sequence.
  *
- * A block of queries of one head at a time: its scores with all keys that any of its rows sees
- * stand in the work buffer, [rows, keys], between two matrix products.  So memory grows with
- * the keys alone, rows of the softmax are whole, and causal blocks skip the keys behind them.
- * Backward makes the probabilities again from the log-sum-exp of each row.
+ * A block of queries of one head at a time: its scores with all keys that any of its
+ * rows sees stand in the work buffer, [rows, keys], between two matrix products.  So
+ * memory grows with the keys alone, rows of the softmax are whole, and causal blocks
+ * skip the keys behind them.  Backward makes the probabilities again from the
+ * log-sum-exp of each row.
  *
- * Where a rank has a part of the keys, forward leaves the softmax over that part and its
- * log-sum-exp, -infinity where it sees none; the merge weighs it by its share of the whole.
- * Backward then needs the rows' sums of p dp over all keys before anything else. */
+ * Where a rank has a part of the keys, forward leaves the softmax over that part and
+ * its log-sum-exp, -infinity where it sees none; the merge weighs it by its share of
+ * the whole.  Backward then needs the rows' sums of p dp over all keys before anything
+ * else. */
 #include "real.h"
 
 enum { MOST_BUCKETS = 1024 }; /* as the row takes */
@@ -27,14 +29,15 @@ enum {
     ATTEND_DELTA
 };
 
-/* The table of relative positions: 'n' buckets a side, bucket k from distance start[k] on. */
+/* The table of relative positions: 'n' buckets a side, bucket k from distance start[k]
+ * on. */
 struct near {
     int64_t n, ld; /* 0: there is no table; of its rows */
     int64_t start[MOST_BUCKETS];
 };
 
-/* Half of a side's buckets hold one distance each; those of the other half end in equal steps of
- * its logarithm. */
+/* Half of a side's buckets hold one distance each; those of the other half end in
+ * equal steps of its logarithm. */
 static void near_init(struct near *w, const struct topt_kernel_call *c)
 {
     const struct topt_attrs *a = &c->op->attrs;
@@ -50,7 +53,8 @@ static void near_init(struct near *w, const struct topt_kernel_call *c)
     }
 }
 
-/* The bucket of a key 'apart' positions after the query; near the last one that was asked for. */
+/* The bucket of a key 'apart' positions after the query; near the last one that was
+ * asked for. */
 static int64_t bucket_of(const struct near *w, int causal, int64_t apart, int64_t *last)
 {
     int64_t far = apart < 0 ? -apart : causal ? 0 : apart, k = *last;
@@ -62,7 +66,8 @@ static int64_t bucket_of(const struct near *w, int causal, int64_t apart, int64_
     return k + (!causal && apart > 0 ? w->n : 0);
 }
 
-/* Local sizes.  A key is 'shared' numbers of kr, then 'own' of kv; its value follows there. */
+/* Local sizes.  A key is 'shared' numbers of kr, then 'own' of kv; its value follows
+ * there. */
 struct attend {
     int64_t batch, heads, group, s, t, shared, own, vd, rows;
     int64_t ldq, ldkv, ldkr, ldy, ldl; /* from one position to the next */
@@ -104,8 +109,8 @@ static void attend_init(struct attend *ret, const struct topt_kernel_call *c)
     near_init(&ret->near, c);
 }
 
-/* A block of queries of one head: pointers at its first row; keys [from, to) are those that
- * any of its rows sees. */
+/* A block of queries of one head: pointers at its first row; keys [from, to) are those
+ * that any of its rows sees. */
 struct attend_block {
     int64_t first, n, from, to;
     const real *q, *kv, *kr, *rp, *dy;
@@ -183,8 +188,8 @@ static void adjust_row(const struct attend *a, const struct attend_block *k, int
         row[j] = cap * TANH(row[j] / cap);
 }
 
-/* From the slopes of what scores became to their own, of one row; what one became is known from
- * its p.  Adds to the gradient of the table. */
+/* From the slopes of what scores became to their own, of one row; what one became is
+ * known from its p.  Adds to the gradient of the table. */
 static void adjust_row_bwd(const struct attend *a, const struct attend_block *k,
                            int64_t i, int64_t from, int64_t to)
 {
@@ -373,8 +378,8 @@ static void set_by_queries(const struct attend_block *k, const real *keys, int64
                         .ldc = ldc});
 }
 
-/* dp becomes the gradient of q k^T: scale p (dp - the row's sum of p dp over all keys), by way of
- * what is done to scores. */
+/* dp becomes the gradient of q k^T: scale p (dp - the row's sum of p dp over all
+ * keys), by way of what is done to scores. */
 static void block_slopes(const struct attend *a, const struct attend_block *k, int whole)
 {
     int64_t width = k->to - k->from, from, to;

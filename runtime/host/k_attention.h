@@ -35,9 +35,10 @@ static struct heads heads_of(const struct topt_kernel_call *c)
                           .rope = a->rope_theta > 0 ? a : NULL};
 }
 
-/* dst = rows [first, first + n) rotated by their positions; sign -1 turns back.  May be in
- * place.  Without rotation: a plain copy.  Along a pair's rows the angle grows by a constant,
- * so cosine and sine are stepped instead of called (in double: off by n * 1e-16). */
+/* dst = rows [first, first + n) rotated by their positions; sign -1 turns back.  May
+ * be in place.  Without rotation: a plain copy.  Along a pair's rows the angle grows
+ * by a constant, so cosine and sine are stepped instead of called (in double: off by n
+ * * 1e-16). */
 static void rotate(const struct heads *h, real *dst, int64_t ldd, const real *src,
                    int64_t lds, int64_t first, int64_t n, double sign)
 {
@@ -173,7 +174,8 @@ static void head_probabilities(const struct heads *h, const real *rq, const real
     }
 }
 
-/* dp becomes the gradient of the unscaled scores: scale p (dp - sum of p dp in the row). */
+/* dp becomes the gradient of the unscaled scores: scale p (dp - sum of p dp in the
+ * row). */
 static void softmax_rows_bwd(const struct heads *h, const real *p, real *dp)
 {
     for (int64_t i = 0; i < h->s; i++) {
@@ -212,6 +214,25 @@ static void head_query_grad(const struct heads *h, const real *ds, const real *k
     rotate(h, dq, h->ldx, dq, h->ldx, 0, h->s, -1);
 }
 
+/* What the queries give to keys or values: the transpose of their scores times 'b', added to what
+ * is there where 'more'. */
+static void add_keys(const struct heads *h, const real *scores, const real *b,
+                     int64_t ldb, int more, real *c)
+{
+    gemm(&(struct gemm){.ta = 1,
+                        .m = h->s,
+                        .n = h->hd,
+                        .k = h->s,
+                        .alpha = 1,
+                        .beta = more ? 1 : 0,
+                        .a = scores,
+                        .lda = h->s,
+                        .b = b,
+                        .ldb = ldb,
+                        .c = c,
+                        .ldc = h->ldx});
+}
+
 /* One group: its query heads share a key and a value, whose gradients add up. */
 static void group_bwd(const struct topt_kernel_call *c, const struct heads *h,
                       const real *x, real *dx, const real *dy, const real *lse,
@@ -226,18 +247,7 @@ static void group_bwd(const struct topt_kernel_call *c, const struct heads *h,
         const real *dyi = dy + i * h->hd;
         rotate(h, dq, h->ldx, x + i * h->hd, h->ldx, 0, h->s, 1);
         head_probabilities(h, dq, k, p, lse + i, ldl);
-        gemm(&(struct gemm){.ta = 1,
-                            .m = h->s,
-                            .n = h->hd,
-                            .k = h->s,
-                            .alpha = 1,
-                            .beta = i > 0 ? 1 : 0,
-                            .a = p,
-                            .lda = h->s,
-                            .b = dyi,
-                            .ldb = h->ldy,
-                            .c = dv,
-                            .ldc = h->ldx});
+        add_keys(h, p, dyi, h->ldy, i > 0, dv);
         gemm(&(struct gemm){.tb = 1,
                             .m = h->s,
                             .n = h->s,
@@ -250,18 +260,7 @@ static void group_bwd(const struct topt_kernel_call *c, const struct heads *h,
                             .c = dp,
                             .ldc = h->s});
         softmax_rows_bwd(h, p, dp);
-        gemm(&(struct gemm){.ta = 1,
-                            .m = h->s,
-                            .n = h->hd,
-                            .k = h->s,
-                            .alpha = 1,
-                            .beta = i > 0 ? 1 : 0,
-                            .a = dp,
-                            .lda = h->s,
-                            .b = dq,
-                            .ldb = h->ldx,
-                            .c = dk,
-                            .ldc = h->ldx});
+        add_keys(h, dp, dq, h->ldx, i > 0, dk);
         head_query_grad(h, dp, k, dq);
     }
     rotate(h, dk, h->ldx, dk, h->ldx, 0, h->s, -1);

@@ -1,8 +1,9 @@
-/* k_batch_norm.h - batch norm around partial sums: each channel has the mean and variance of
- * all its pixels in the whole batch, so where those are split each reduction is a kernel that
- * leaves this rank's share, divided by the whole number of pixels, and an all-reduce between
- * two kernels.  With xhat = (x - mean) r, r = 1/sqrt(var + eps):
- *     s1 = mean of dy,  s2 = mean of dy xhat,  dx = g r (dy - s1 - xhat s2)  */
+/* k_batch_norm.h - batch norm around partial sums: each channel has the mean and
+ * variance of all its pixels in the whole batch, so where those are split each
+ * reduction is a kernel that leaves this rank's share, divided by the whole number of
+ * pixels, and an all-reduce between two kernels.  With xhat = (x - mean) r, r =
+ * 1/sqrt(var + eps):
+ *     s1 = mean of dy,  s2 = mean of dy xhat,  dx = g r (dy - s1 - xhat s2) */
 #include "real.h"
 
 enum { BN_X, BN_G, BN_B, BN_Y, BN_MU, BN_V, BN_S1, BN_S2 };

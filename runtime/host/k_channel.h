@@ -1,8 +1,8 @@
-/* k_channel.h - channels of images, or features, with numbers of their own: gains, slopes below
- * 0, and the norms of groups of channels.
+/* k_channel.h - channels of images, or features, with numbers of their own: gains,
+ * slopes below 0, and the norms of groups of channels.
  *
- * Numbers are seen as [outer, channels, inner]: of an image samples, channels, pixels; of rows
- * of features rows, features, one. */
+ * Numbers are seen as [outer, channels, inner]: of an image samples, channels, pixels;
+ * of rows of features rows, features, one. */
 #include "real.h"
 
 struct channels {
@@ -83,11 +83,12 @@ static void prelu_bwd(const struct topt_kernel_call *c)
     }
 }
 
-/* ---- norms of groups --------------------------------------------------------------------- */
+/* ---- norms of groups --------------------------------------------------------------- */
 
-/* Each group of channels of each sample has the mean and variance of all its pixels, around
- * partial sums where rows or columns are split, as batch norm's (k_batch_norm.h).  With t = g dy:
- *     s1 = mean of t,  s2 = mean of t xhat,  dx = r (t - s1 - xhat s2)  */
+/* Each group of channels of each sample has the mean and variance of all its pixels,
+ * around partial sums where rows or columns are split, as batch norm's
+ * (k_batch_norm.h).  With t = g dy:
+ *     s1 = mean of t,  s2 = mean of t xhat,  dx = r (t - s1 - xhat s2) */
 enum { GN_X, GN_G, GN_B, GN_Y, GN_MU, GN_V, GN_S1, GN_S2 };
 
 struct groups {

@@ -1,10 +1,11 @@
 /* k_conv.h - convolution as products of matrices, an image at a time.
  *
- * The patches of an image that the windows see, as columns of a matrix ("col": a row for each
- * channel and place in the window, a column for each pixel of the output), make the output by
- * one product with the weights; backward is two products, and the patches' gradients added up
- * where they came from.  With groups there is such a product for each.  x is what this rank's
- * block of the output reads; pixels outside of it are padding. */
+ * The patches of an image that the windows see, as columns of a matrix ("col": a row
+ * for each channel and place in the window, a column for each pixel of the output),
+ * make the output by one product with the weights; backward is two products, and the
+ * patches' gradients added up where they came from.  With groups there is such a
+ * product for each.  x is what this rank's block of the output reads; pixels outside
+ * of it are padding. */
 #include "real.h"
 
 /* Where windows lie in this rank's part of an image: place (r, q) of the window of output
@@ -91,7 +92,8 @@ static void scatter_place(const struct windows *w, real *dx, int64_t r, int64_t 
     }
 }
 
-/* Sizes of the products, by group: patches are 'inner' x 'pixels', weights 'out' x 'inner'. */
+/* Sizes of the products, by group: patches are 'inner' x 'pixels', weights 'out' x
+ * 'inner'. */
 struct conv {
     struct windows w;
     int64_t batch, groups, in, out, inner, pixels;

@@ -1,8 +1,8 @@
 /* k_elementwise.h - activations, gated units, scale, add, mul, weigh. */
 #include "real.h"
 
-/* gelu(x) = x/2 (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3); (1 + tanh(u)) / 2 is the
- * sigmoid of 2u. */
+/* gelu(x) = x/2 (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3); (1 + tanh(u)) / 2 is
+ * the sigmoid of 2u. */
 #define GELU_SCALE R(0.79788456080286535588)
 #define GELU_CUBE  R(0.044715)
 
@@ -41,8 +41,8 @@ static inline real gelu_slope(real x)
     return s + 2 * x * s * (1 - s) * du;
 }
 
-/* The exact one is x times the share of a normal distribution below x.  By erfc, since 1 + erf
- * would cancel on the left. */
+/* The exact one is x times the share of a normal distribution below x.  By erfc, since
+ * 1 + erf would cancel on the left. */
 static inline real normal_below(real x)
 {
     return ERFC(x * R(-0.70710678118654752440)) / 2;

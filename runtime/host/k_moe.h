@@ -1,13 +1,14 @@
 /* k_moe.h - mixtures of experts: route, dispatch, experts, combine.
  *
- * An expert's slots are given out in order of position among the tokens whose weight for it is
- * not 0; blocks hold all positions of a sample, so that a rank counts slots by itself. */
+ * An expert's slots are given out in order of position among the tokens whose weight
+ * for it is not 0; blocks hold all positions of a sample, so that a rank counts slots
+ * by itself. */
 #include "real.h"
 
-/* ---- route ------------------------------------------------------------------------------- */
+/* ---- route ------------------------------------------------------------------------- */
 
-/* One token's experts: the weights (0 outside of what they are over), who is kept, and what is
- * left of 1 by the sigmoid. */
+/* One token's experts: the weights (0 outside of what they are over), who is kept, and
+ * what is left of 1 by the sigmoid. */
 struct routed {
     double weight[TOPT_MAX_EXPERTS], rest[TOPT_MAX_EXPERTS];
     uint8_t kept[TOPT_MAX_EXPERTS];
@@ -67,8 +68,8 @@ static void choose(const struct topt_attrs *a, const double *score, int64_t expe
     }
 }
 
-/* What the weights are shares of: powers, or sigmoids of the logits.  The scores that decide who
- * is chosen into 'score'. */
+/* What the weights are shares of: powers, or sigmoids of the logits.  The scores that
+ * decide who is chosen into 'score'. */
 static void shares_of(const struct topt_kernel_call *c, const real *logit,
                       int64_t experts, struct routed *t, double *score)
 {
@@ -156,9 +157,10 @@ static void route_bwd(const struct topt_kernel_call *c)
     }
 }
 
-/* ---- dispatch and combine ------------------------------------------------------------------ */
+/* ---- dispatch and combine ---------------------------------------------------------- */
 
-/* Extents of the local blocks: slots [b, e, slots, d], tokens [b, s, d], weights [b, s, e]. */
+/* Extents of the local blocks: slots [b, e, slots, d], tokens [b, s, d], weights [b,
+ * s, e]. */
 struct slotted {
     int64_t batch, experts, slots, seq, d;
 };
@@ -280,14 +282,17 @@ static void combine_bwd(const struct topt_kernel_call *c)
     visit_slots(c, &x, c->value[G], combine_bwd_token);
 }
 
-/* ---- experts ----------------------------------------------------------------------------------
+/* ---- experts
+ * ----------------------------------------------------------------------------------
  *
- *     h = x up^T    a = act(h)    y = a down^T       for each expert and sample by itself */
+ *     h = x up^T    a = act(h)    y = a down^T       for each expert and sample by itself
+ */
 
 enum { EX, EUP, EDOWN, EY, EH, EA, EDA, EDH };
 
-/* The products of one operand: rows are the slots of one sample and expert, weights follow the
- * expert.  With 'weights' the product is a weight's gradient, which samples add up in. */
+/* The products of one operand: rows are the slots of one sample and expert, weights
+ * follow the expert.  With 'weights' the product is a weight's gradient, which samples
+ * add up in. */
 struct expert_product {
     int a, b, c;         /* operands, as in c = a b */
     const real *pa, *pb; /* where they are */

@@ -1,8 +1,8 @@
 /* k_norm.h - layer norm and RMS norm, of rows and of heads, around partial sums.
  *
- * The features may be split, so each reduction over them is a kernel that leaves this rank's
- * share (already divided by the whole width) and an all-reduce between two kernels.  With
- * xhat = (x - mean) r, r = 1/sqrt(var + eps):
+ * The features may be split, so each reduction over them is a kernel that leaves this
+ * rank's share (already divided by the whole width) and an all-reduce between two
+ * kernels.  With xhat = (x - mean) r, r = 1/sqrt(var + eps):
  *     s1 = mean of g dy,  s2 = mean of g dy xhat,  dx = r (g dy - s1 - xhat s2)
  * and for RMS norm the same with mean = 0 and s1 = 0. */
 #include "real.h"

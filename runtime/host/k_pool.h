@@ -1,8 +1,8 @@
-/* k_pool.h - what slides over an image without weights: pooling; and normalisation by the
- * neighbouring channels.
+/* k_pool.h - what slides over an image without weights: pooling; and normalisation by
+ * the neighbouring channels.
  *
- * The largest of a window is remembered by its place in the window, so that backward needs
- * neither the input nor a search. */
+ * The largest of a window is remembered by its place in the window, so that backward
+ * needs neither the input nor a search. */
 #include "real.h"
 
 enum { POOL_X, POOL_Y, POOL_WHICH, POOL_XW, POOL_DXW };
@@ -10,8 +10,8 @@ enum { POOL_X, POOL_Y, POOL_WHICH, POOL_XW, POOL_DXW };
 struct pool {
     struct windows w;
     int64_t planes;
-    /* Divisors of means: with padding counted, extents are those of the padded image, where
-     * this rank's first window starts at 'first'. */
+    /* Divisors of means: with padding counted, extents are those of the padded image,
+     * where this rank's first window starts at 'first'. */
     int count_pad;
     int64_t first_row, first_col, padded_h, padded_w;
 };
@@ -66,7 +66,8 @@ static double pool_share(const struct pool *p, const struct places *at, int64_t 
     return n > 0 ? 1 / (double)n : 0;
 }
 
-/* One place of the window over outputs of a row: what is larger there, and from which place. */
+/* One place of the window over outputs of a row: what is larger there, and from which
+ * place. */
 static void take_larger(const real *x, int64_t stride, int64_t n, real place, real *y,
                         real *which)
 {
@@ -84,7 +85,8 @@ static void add_strided(const real *x, int64_t stride, int64_t n, real *y)
         y[j] += x[j * stride];
 }
 
-/* Row i of the output, place by place.  A window of nothing but padding gives 0, from none. */
+/* Row i of the output, place by place.  A window of nothing but padding gives 0, from
+ * none. */
 static void pool_row(const struct pool *p, const real *x, int64_t i, real *y, real *which)
 {
     const struct windows *w = &p->w;
@@ -160,11 +162,11 @@ static void pool_bwd(const struct topt_kernel_call *c)
                     spread_mean(&p, dx + k * plane, i, j, dy[at]);
 }
 
-/* ---- local response normalisation -------------------------------------------------------- */
+/* ---- local response normalisation -------------------------------------------------- */
 
-/* y = x / s^beta, s = bias + alpha / size (sum of x^2 over the neighbouring channels).  With
- * t = -2 alpha beta / size dy x s^(-beta - 1) the gradient of x is dy / s^beta, and x t' summed
- * over the channels whose neighbour it is. */
+/* y = x / s^beta, s = bias + alpha / size (sum of x^2 over the neighbouring channels).
+ * With t = -2 alpha beta / size dy x s^(-beta - 1) the gradient of x is dy / s^beta,
+ * and x t' summed over the channels whose neighbour it is. */
 enum { LRN_X, LRN_Y, LRN_XW, LRN_XW_BWD, LRN_DXW, LRN_STRIP = 64 };
 
 struct lrn {
@@ -234,7 +236,8 @@ static void lrn_fwd(const struct topt_kernel_call *c)
     }
 }
 
-/* What 'n' pixels of one channel of the output give to the gradients of its neighbours. */
+/* What 'n' pixels of one channel of the output give to the gradients of its
+ * neighbours. */
 static void lrn_spread(const struct lrn *l, const real *x, const real *dy, real *dx,
                        int64_t channel, int64_t n)
 {

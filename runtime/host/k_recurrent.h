@@ -4,11 +4,12 @@
  *     RNN    h' = f(.)                              (Elman 1990)
  *     GRU    h' = (1 - u) n + u h, n = tanh(. + r q)   (Cho et al. 2014, reset after product)
  *
- * What came before the first step is 0, and so is what comes back from behind the last one:
- * operands that would hold it may be absent then.  Backward goes from the last step to the
- * first and turns what was saved of a step into what the weights' gradient needs of it: gates
- * into their gradients, the state into the hidden state that the step started from.  So the
- * gradient of the weights is one product over all steps at the end. */
+ * What came before the first step is 0, and so is what comes back from behind the last
+ * one: operands that would hold it may be absent then.  Backward goes from the last
+ * step to the first and turns what was saved of a step into what the weights' gradient
+ * needs of it: gates into their gradients, the state into the hidden state that the
+ * step started from.  So the gradient of the weights is one product over all steps at
+ * the end. */
 #include "real.h"
 
 enum {
@@ -28,7 +29,8 @@ enum {
     GRU_BH
 };
 
-/* Local sizes: samples, steps, cells, gates of a cell, inputs of the recurrent product. */
+/* Local sizes: samples, steps, cells, gates of a cell, inputs of the recurrent
+ * product. */
 struct steps {
     int64_t batch, n, cells, gates, k, at;
     int first, last;

@@ -1,12 +1,14 @@
-/* k_resample.h - images in other extents: resizing, transposed convolution, positions as pixels.
+/* k_resample.h - images in other extents: resizing, transposed convolution, positions
+ * as pixels.
  *
- * A transposed convolution is the gradient of a convolution run forward: each pixel of the
- * input is spread over a window of the output.  Where rows or columns are split, this rank
- * takes the pixels whose windows touch its block of the output, and what falls outside of the
- * block is another rank's.  So in backward as well each pair of pixels is one rank's. */
+ * A transposed convolution is the gradient of a convolution run forward: each pixel of
+ * the input is spread over a window of the output.  Where rows or columns are split,
+ * this rank takes the pixels whose windows touch its block of the output, and what
+ * falls outside of the block is another rank's.  So in backward as well each pair of
+ * pixels is one rank's. */
 #include "real.h"
 
-/* ---- resize ---------------------------------------------------------------------------- */
+/* ---- resize ------------------------------------------------------------------------ */
 
 enum { RESIZE_X, RESIZE_Y, RESIZE_XW, RESIZE_DXW };
 
@@ -70,12 +72,12 @@ static void resize_bwd(const struct topt_kernel_call *c)
         }
 }
 
-/* ---- transposed convolution ------------------------------------------------------------ */
+/* ---- transposed convolution -------------------------------------------------------- */
 
 enum { CT_X, CT_W, CT_Y, CT_XW, CT_XW_BWD, CT_DXW };
 
-/* Windows over this rank's block of the output, one for each pixel of the part of the input;
- * 'in' and 'out' channels. */
+/* Windows over this rank's block of the output, one for each pixel of the part of the
+ * input; 'in' and 'out' channels. */
 struct spread {
     struct windows w;
     int64_t batch, in, out, area;
@@ -187,7 +189,7 @@ static void conv_transpose_bwd_x(const struct topt_kernel_call *c)
     spread_all(&s, spread_bwd_x, dx, c->grad[CT_Y], c->value[CT_W]);
 }
 
-/* ---- positions as pixels --------------------------------------------------------------- */
+/* ---- positions as pixels ----------------------------------------------------------- */
 
 static void untokens_fwd(const struct topt_kernel_call *c)
 {

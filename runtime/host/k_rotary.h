@@ -1,10 +1,12 @@
-/* k_rotary.h - rotary positions: pairs of a head's numbers are turned by their position. */
+/* k_rotary.h - rotary positions: pairs of a head's numbers are turned by their
+ * position. */
 #include "real.h"
 
 enum { MOST_PAIRS = 512 };
 
-/* Cosines and sines of a position's angles.  From one position to the next each angle grows
- * by a constant, so they are stepped instead of called (in double: off by n * 1e-16). */
+/* Cosines and sines of a position's angles.  From one position to the next each angle
+ * grows by a constant, so they are stepped instead of called (in double: off by n *
+ * 1e-16). */
 struct turn {
     int64_t pairs;
     double scale;

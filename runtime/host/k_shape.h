@@ -1,9 +1,10 @@
-/* k_shape.h - cutting, joining, rearranging and reducing; dropout, softmax, mean squares. */
+/* k_shape.h - cutting, joining, rearranging and reducing; dropout, softmax, mean
+ * squares. */
 #include "real.h"
 
 #include "random.h"
 
-/* ---- inside and over counts ------------------------------------------------------------ */
+/* ---- inside and over counts -------------------------------------------------------- */
 
 /* Numbers that a count of the features holds side by side; of channels, whole planes. */
 static int64_t counted_run(const struct topt_kernel_call *c, int operand)
@@ -67,8 +68,8 @@ static void shuffle_bwd(const struct topt_kernel_call *c)
 
 enum { JOINED = 4 };
 
-/* Numbers of an operand that stay together: of one count, or, where counts are joined, of all
- * of them and what is inside. */
+/* Numbers of an operand that stay together: of one count, or, where counts are joined,
+ * of all of them and what is inside. */
 static int64_t joined_run(const struct topt_kernel_call *c, int operand)
 {
     int rank = c->op->spec->operand[operand].ndim, own = c->op->spec->operand[0].own;
@@ -109,7 +110,7 @@ static void concat_bwd(const struct topt_kernel_call *c)
     }
 }
 
-/* ---- rearranging and reducing ---------------------------------------------------------- */
+/* ---- rearranging and reducing ------------------------------------------------------ */
 
 static void transpose_fwd(const struct topt_kernel_call *c)
 {
@@ -266,10 +267,10 @@ static void reverse_bwd(const struct topt_kernel_call *c)
     reverse_rows(c, c->grad[X], c->grad[Y]);
 }
 
-/* ---- dropout --------------------------------------------------------------------------- */
+/* ---- dropout ----------------------------------------------------------------------- */
 
-/* Global number of the first element of a local row of 'operand'; samples are counted over
- * the whole batch of the step. */
+/* Global number of the first element of a local row of 'operand'; samples are counted
+ * over the whole batch of the step. */
 static uint64_t row_number(const struct topt_kernel_call *c, int operand, int64_t row)
 {
     const struct topt_operand *x = &c->op->operand[operand];
@@ -319,7 +320,7 @@ static void dropout_bwd(const struct topt_kernel_call *c)
     drop_out(c, c->grad[X], c->grad[Y]);
 }
 
-/* ---- softmax --------------------------------------------------------------------------- */
+/* ---- softmax ----------------------------------------------------------------------- */
 
 enum { SOFTMAX_X, SOFTMAX_Y, SOFTMAX_D, SOFTMAX_M, SOFTMAX_S };
 
@@ -381,7 +382,7 @@ static void softmax_bwd(const struct topt_kernel_call *c)
         }
 }
 
-/* ---- mean of squares ------------------------------------------------------------------- */
+/* ---- mean of squares --------------------------------------------------------------- */
 
 enum { MSE_X, MSE_TARGET, MSE_Y };
 

@@ -1,5 +1,5 @@
-/* k_update.h - element sums, and the optimizers.  States are of the same type as the weights
- * here: f32 with f32, f64 with f64. */
+/* k_update.h - element sums, and the optimizers.  States are of the same type as the
+ * weights here: f32 with f32, f64 with f64. */
 #include "real.h"
 
 static void add_elements(void *dst, const void *src, int64_t n)

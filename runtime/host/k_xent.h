@@ -1,7 +1,7 @@
-/* k_xent.h - softmax cross-entropy over a vocabulary that may be split: maximum, sum and the
- * label's logit are each one rank's share, reduced between kernels.  The loss is the mean
- * over all tokens of the global batch, so the gradient divides by that count on every rank
- * and in every micro-batch, however few tokens are local. */
+/* k_xent.h - softmax cross-entropy over a vocabulary that may be split: maximum, sum
+ * and the label's logit are each one rank's share, reduced between kernels.  The loss
+ * is the mean over all tokens of the global batch, so the gradient divides by that
+ * count on every rank and in every micro-batch, however few tokens are local. */
 #include "real.h"
 
 enum { XENT_X, XENT_LABEL, XENT_Y, XENT_M, XENT_S, XENT_T };

@@ -1,9 +1,9 @@
 /* real.h - the first include of each kernel source: the number type and small helpers.
  *
  * The kernels are written once and compiled twice: host_f32.c and host_f64.c define
- * TOPT_REAL_IS_DOUBLE and include all of them.  Sums are carried in double wherever that
- * costs nothing beside the memory traffic, so that f32 runs of different splits differ only
- * by the rounding of stored values. */
+ * TOPT_REAL_IS_DOUBLE and include all of them.  Sums are carried in double wherever
+ * that costs nothing beside the memory traffic, so that f32 runs of different splits
+ * differ only by the rounding of stored values. */
 #ifndef TOPT_HOST_REAL_H
 #define TOPT_HOST_REAL_H
 
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "host.h"
+#include "host_math.h"
 
 #if TOPT_REAL_IS_DOUBLE
 typedef double real;
@@ -26,9 +26,9 @@ typedef float real;
 #define TANH(x) tanh_f32(x)
 #define ERFC(x) erfcf(x)
 
-/* e^x of x in [-87, 88], in operations that compilers turn into vectors (a call of expf they
- * do not): with x = k ln 2 + r the result is 2^k times a polynomial in r, within 2 units in the
- * last place. */
+/* e^x of x in [-87, 88], in operations that compilers turn into vectors (a call of
+ * expf they do not): with x = k ln 2 + r the result is 2^k times a polynomial in r,
+ * within 2 units in the last place. */
 static inline float exp_within(float x)
 {
     const float round = 12582912.0f; /* 1.5 * 2^23: adding it rounds to a whole number */
@@ -122,7 +122,8 @@ static inline void add_column_sums(real *dst, const real *x, int64_t rows, int64
     }
 }
 
-/* c[m,n] = alpha a b + beta c, row-major, 'ta'/'tb' transpose; any of the sizes may be 0. */
+/* c[m,n] = alpha a b + beta c, row-major, 'ta'/'tb' transpose; any of the sizes may be
+ * 0. */
 struct gemm {
     int ta, tb;
     int64_t m, n, k;

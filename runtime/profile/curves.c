@@ -1,8 +1,9 @@
 /* curves.c - times of the collectives, by geometry of group and by size.
  *
- * Measured as training runs them: through topt_exchange, packing included, with all groups of
- * the mesh at work at once, a few calls back to back, since a barrier between calls would be
- * measured too.  A sample is the slowest rank's; a point is the median of its samples. */
+ * Measured as training runs them: through topt_exchange, packing included, with all
+ * groups of the mesh at work at once, a few calls back to back, since a barrier
+ * between calls would be measured too.  A sample is the slowest rank's; a point is the
+ * median of its samples. */
 #include "exchange.h"
 #include "profile.h"
 
@@ -73,8 +74,9 @@ static int choose_move(struct probe *p, enum topt_collective kind, uint32_t axes
     return kind != TOPT_PERMUTE || __builtin_popcount(axes) > 1;
 }
 
-/* A tensor of f32 whose collective is priced as 'bytes': all-gather, reduce-scatter and
- * all-reduce by the whole, the others by what one device holds.  Returns its real size. */
+/* A tensor of f32 whose collective is priced as 'bytes': all-gather, reduce-scatter
+ * and all-reduce by the whole, the others by what one device holds.  Returns its real
+ * size. */
 static int64_t choose_shape(struct probe *p, enum topt_collective kind, int group,
                             int64_t bytes)
 {
@@ -95,7 +97,7 @@ static int probe_init(struct probe *p, struct topt_error *err)
     int64_t staging = topt_move_staging_bytes(m, &p->shape, &p->move, 4);
     p->x.counts = calloc(2 * (size_t)p->comm->size, sizeof *p->x.counts);
     if (!p->x.counts)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     if (d->ops->alloc(d, from, &p->src, err) || d->ops->alloc(d, to, &p->dst, err) ||
         d->ops->alloc(d, staging, &p->staging, err) || d->ops->zero(d, p->src, from, err))
         return -1;
@@ -184,7 +186,7 @@ int topt_measure_curves(struct topt_comm *comm, struct topt_device *dev,
     struct topt_curve *c = calloc((size_t)masks * TOPT_COLLECTIVE_COUNT, sizeof *c);
     int n = 0;
     if (!c)
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+        return topt_nomem(err, NULL);
     for (uint32_t axes = 1; axes < masks; axes++)
         for (int k = 0; k < TOPT_COLLECTIVE_COUNT; k++) {
             struct topt_group g = topt_mesh_group(&comm->mesh, axes);

@@ -47,8 +47,8 @@ static json_t *device_json(const struct topt_mesh *mesh, int machines,
         "ranks");
 }
 
-/* The curve of a kind whose group lies on one node (or: one member on each node), the most
- * members first. */
+/* The curve of a kind whose group lies on one node (or: one member on each node), the
+ * most members first. */
 static const struct topt_curve *pick(const struct topt_curve *c, int n,
                                      enum topt_collective kind, int across)
 {

@@ -32,8 +32,8 @@ int topt_measure_curves(struct topt_comm *comm, struct topt_device *dev,
                         int64_t max_bytes, struct topt_curve **ret, int *ret_n,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The document "topt-hw/1"; new reference.  'machines' really run the mesh's nodes: cores and
- * memory are theirs. */
+/* The document "topt-hw/1"; new reference.  'machines' really run the mesh's nodes:
+ * cores and memory are theirs. */
 json_t *topt_profile_json(const char *name, const struct topt_mesh *mesh, int machines,
                           const struct topt_rates *rates, const struct topt_curve *curves,
                           int ncurves);

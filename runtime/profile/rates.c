@@ -1,7 +1,7 @@
 /* rates.c - what a rank computes a second, by the kernels that training runs.
  *
- * Measured by one rank while the others wait: the profile says apart from this how many cores
- * the ranks of a node share. */
+ * Measured by one rank while the others wait: the profile says apart from this how
+ * many cores the ranks of a node share. */
 #include "profile.h"
 
 #include <stdlib.h>
@@ -119,7 +119,8 @@ static struct topt_model *rates_model(struct topt_error *err)
     return m;
 }
 
-/* A kernel on next to nothing, with the buffer of its result: what every instruction costs. */
+/* A kernel on next to nothing, with the buffer of its result: what every instruction
+ * costs. */
 static int measure_launch(double *ret, struct topt_error *err)
 {
     struct topt_attrs table = {.vocab = 8, .features = 8};
@@ -185,7 +186,8 @@ int topt_measure_rates(struct topt_rates *ret, struct topt_error *err)
         rate_of(&m->op[ADD], TOPT_K_ADD_FWD, TOPT_F32, &ignored, &add_ns, err) ||
         measure_bandwidth(&ret->memory_bandwidth, err) ||
         measure_launch(&ret->launch_ns, err);
-    /* one figure stands for all elementwise kernels: between the dearest and the cheapest */
+    /* one figure stands for all elementwise kernels: between the dearest and the
+     * cheapest */
     double flops = rc ? 0
                       : (double)m->op[ADD].spec->flops(&m->op[ADD], TOPT_K_ADD_FWD,
                                                        m->op[ADD].count);

@@ -1,7 +1,8 @@
-/* heap.h - what comes next, by key.  Private to layout/.
+/* heap.h - a priority queue of vertices by key.  Private to layout/.
  *
- * As it was pushed: what gets cheaper is pushed again, and the dearer entry is skipped by who
- * takes it.  Four children a node: fewer levels, and they lie side by side. */
+ * There is no decrease-key: a vertex that becomes cheaper is pushed again, and who
+ * pops the dearer entry skips it.  Four children a node: fewer levels, and they lie
+ * side by side. */
 #ifndef TOPT_HEAP_H
 #define TOPT_HEAP_H
 
@@ -10,7 +11,7 @@
 
 struct topt_heap_entry {
     int64_t key;
-    int32_t spot;
+    int32_t vertex;
 };
 
 /* Begins as zeros. */
@@ -20,7 +21,7 @@ struct topt_heap {
 };
 
 /* -1 where memory is short. */
-static inline int topt_heap_push(struct topt_heap *h, int64_t key, int32_t spot)
+static inline int topt_heap_push(struct topt_heap *h, int64_t key, int32_t vertex)
 {
     if (h->n == h->cap) {
         int cap = h->cap ? 2 * h->cap : 256;
@@ -33,7 +34,7 @@ static inline int topt_heap_push(struct topt_heap *h, int64_t key, int32_t spot)
     int i = h->n++;
     for (; i > 0 && key < h->at[(i - 1) / 4].key; i = (i - 1) / 4)
         h->at[i] = h->at[(i - 1) / 4];
-    h->at[i] = (struct topt_heap_entry){key, spot};
+    h->at[i] = (struct topt_heap_entry){key, vertex};
     return 0;
 }
 

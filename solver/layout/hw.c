@@ -1,8 +1,9 @@
 /* hw.c - hardware profiles: reading "topt-hw/1" and pricing kernels and collectives.
  *
- * A collective has two descriptions.  The two-level model: g groups lie on N nodes with m
- * members each; inside a node a member moves its share at the node link's rate, between nodes
- * the g groups share the node's rate, and every step waits the link's latency.  For S bytes:
+ * A collective has two descriptions.  The two-level model: g groups lie on N nodes
+ * with m members each; inside a node a member moves its share at the node link's rate,
+ * between nodes the g groups share the node's rate, and every step waits the link's
+ * latency.  For S bytes:
  *
  *     all-reduce              2(m-1)/m S / local     2(N-1)/N S / net
  *     all-gather, reduce-sc.   (m-1)/m S / local      (N-1)/N S / net
@@ -10,23 +11,23 @@
  *     permute                        S / local           m  S / net     (the slower one)
  *     with net = min(node rate / g, m * device rate)
  *
- * added, or the longer of the two where the profile says that the levels are pipelined.  And
- * measured curves: time against bytes, straight lines between points, flat below the first,
- * at the last point's rate above the last.  A group that was measured gets its curve.  Another
- * one gets the nearest curve of its kind, moved by what the two-level model says is different:
- * t(S) = curve(S * r) + d, with r the ratio of the model's times per byte and d the
- * difference of its latencies.  A curve so keeps its knees, and both numbers are 1 and 0
- * for the measured group.  A curve of one node says nothing of several: there the model
- * adds the network's part to the price inside a node, measured or not.
+ * added, or the longer of the two where the profile says that the levels are
+ * pipelined.  And measured curves: time against bytes, straight lines between points,
+ * flat below the first, at the last point's rate above the last.  A group that was
+ * measured gets its curve.  Another one gets the nearest curve of its kind, moved by
+ * what the two-level model says is different: t(S) = curve(S * r) + d, with r the
+ * ratio of the model's times per byte and d the difference of its latencies.  A curve
+ * so keeps its knees, and both numbers are 1 and 0 for the measured group.  A curve of
+ * one node says nothing of several: there the model adds the network's part to the
+ * price inside a node, measured or not.
  *
- * More bytes are never cheaper: a point slower than one of more bytes is lowered to it (the
- * message could have been padded), and everything else grows with S.
+ * More bytes are never cheaper: a point slower than one of more bytes is lowered to it
+ * (the message could have been padded), and everything else grows with S.
  *
- * Every time is computed in double with + - * / and comparisons only, in one order, and
- * rounded up once: the same on every machine with IEEE arithmetic. */
+ * Every time is computed in double with + - * / and comparisons only, in one order,
+ * and rounded up once: the same on every machine with IEEE arithmetic. */
 #include "topt_hw.h"
 #include "hw_impl.h"
-#include "topt_near.h"
 #include "topt_json.h"
 
 #include <math.h>
@@ -124,7 +125,7 @@ int topt_dtype_bytes(enum topt_dtype t)
     return t == TOPT_F64 ? 8 : t == TOPT_BF16 ? 2 : 4;
 }
 
-/* ---- reading --------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 /* Every section names where its figures come from. */
 static int need_source(const json_t *obj, const char *path, struct topt_error *err)
@@ -184,7 +185,7 @@ static int read_sizes(struct topt_hw *hw, const json_t *list, int t,
     c->bytes = calloc(n, sizeof *c->bytes);
     c->ns = calloc(n, sizeof *c->ns);
     if (!c->bytes || !c->ns)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a curve");
+        return topt_nomem(err, "a curve");
     for (size_t i = 0; i < n; i++) {
         const json_t *pair = json_array_get(list, i);
         double ops = json_number_value(json_array_get(pair, 0));
@@ -439,7 +440,7 @@ static int read_points(struct curve *c, const char *path, const json_t *points,
     c->bytes = calloc(n, sizeof *c->bytes);
     c->ns = calloc(n, sizeof *c->ns);
     if (!c->bytes || !c->ns)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a curve");
+        return topt_nomem(err, "a curve");
     for (size_t i = 0; i < n; i++)
         if (read_point(c, path, json_array_get(points, i), i, err))
             return -1;
@@ -519,7 +520,7 @@ static int read_curves(struct topt_hw *hw, const json_t *doc, struct topt_error 
                          MAX_CURVES);
     hw->curve = calloc(n + 1, sizeof *hw->curve);
     if (!hw->curve)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for curves");
+        return topt_nomem(err, "curves");
     for (size_t i = 0; i < n; i++)
         if (read_curve(hw, json_array_get(list, i), i, err))
             return -1;
@@ -559,7 +560,7 @@ struct topt_hw *topt_hw_from_json(const json_t *doc, struct topt_error *err)
     if (hw)
         hw->doc = json_deep_copy(doc);
     if (!hw || !hw->doc) {
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a hardware profile");
+        topt_nomem(err, "a hardware profile");
         free(hw);
         return NULL;
     }
@@ -568,16 +569,6 @@ struct topt_hw *topt_hw_from_json(const json_t *doc, struct topt_error *err)
         return NULL;
     }
     return hw;
-}
-
-void topt_hw_refuse_name(const char *name, enum topt_err code, struct topt_error *err)
-{
-    struct topt_near near = {.name = name};
-    char meant[TOPT_NEAR_WORDS];
-    for (const char *const *known = topt_hw_shipped(); *known; known++)
-        topt_near_try(&near, *known);
-    topt_fail(err, code, "unknown hardware '%.80s'%s ('topt hw list' names all)", name,
-              topt_near_words(&near, meant));
 }
 
 static json_t *load_document(const char *name, struct topt_error *err)
@@ -631,7 +622,7 @@ json_t *topt_hw_to_json(const struct topt_hw *hw)
     return json_deep_copy(hw->doc);
 }
 
-/* ---- questions ------------------------------------------------------------------------- */
+/* ---- questions --------------------------------------------------------------------- */
 
 const char *topt_hw_name(const struct topt_hw *hw)
 {
@@ -689,7 +680,7 @@ int topt_hw_has_dtype(const struct topt_hw *hw, enum topt_dtype t)
     return (unsigned)t < TOPT_DTYPE_COUNT && hw->flops[t] > 0;
 }
 
-/* ---- times ----------------------------------------------------------------------------- */
+/* ---- times ------------------------------------------------------------------------- */
 
 static int64_t round_up(double ns)
 {
@@ -734,7 +725,8 @@ int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum top
     return round_up(busy + hw->launch_ns);
 }
 
-/* A product's size says what it takes only roughly, so that curves make no better basis. */
+/* A product's size says what it takes only roughly, so that curves make no better
+ * basis. */
 struct topt_time topt_hw_compute(const struct topt_hw *hw, enum topt_dtype t,
                                  enum topt_work w, int64_t flops, int64_t bytes,
                                  int devices)
@@ -764,8 +756,8 @@ struct line {
     double latency_ns, ns_per_byte;
 };
 
-/* Bytes that cross each level for one byte of the collective: through a member's local link,
- * and through a node's network for one group. */
+/* Bytes that cross each level for one byte of the collective: through a member's local
+ * link, and through a node's network for one group. */
 static void volumes(enum topt_collective c, double m, double n, double *ret_local,
                     double *ret_net)
 {
@@ -785,8 +777,8 @@ static void volumes(enum topt_collective c, double m, double n, double *ret_loca
     }
 }
 
-/* Steps that wait for one another: rings inside a node, a tree between nodes for all-reduce
- * and a ring for its halves; the messages of an all-to-all overlap. */
+/* Steps that wait for one another: rings inside a node, a tree between nodes for
+ * all-reduce and a ring for its halves; the messages of an all-to-all overlap. */
 static double latency_of(const struct topt_hw *hw, enum topt_collective c,
                          struct topt_group g)
 {
@@ -878,7 +870,8 @@ static const struct curve *nearest(const struct topt_hw *hw, enum topt_collectiv
     return best;
 }
 
-/* What one stage takes by its bytes: the nearest curve moved to the group, or the model alone. */
+/* What one stage takes by its bytes: the nearest curve moved to the group, or the
+ * model alone. */
 struct stage {
     const struct curve *curve;
     int own;           /* the curve is the group's */
@@ -898,7 +891,8 @@ static struct stage stage_of(const struct topt_hw *hw, enum topt_collective c,
     struct line measured = two_level(hw, s.curve->kind, s.curve->group);
     s.same = s.model.ns_per_byte / measured.ns_per_byte;
     s.more = s.model.latency_ns - measured.latency_ns;
-    /* Where the curve's floor is below the model's latencies, it can't go under a launch. */
+    /* Where the curve's floor is below the model's latencies, it can't go under a
+     * launch. */
     s.least = hw->collective_launch_ns;
     return s;
 }
@@ -913,8 +907,8 @@ static double stage_ns(const struct stage *s, double bytes)
     return ns > s->least ? ns : s->least;
 }
 
-/* What a collective takes by its bytes.  Over nodes without a curve: what happens inside the nodes, which may be
- * measured, and what crosses between them. */
+/* What a collective takes by its bytes.  Over nodes without a curve: what happens
+ * inside the nodes, which may be measured, and what crosses between them. */
 struct schedule {
     const struct curve *curve; /* the nearest to the whole group */
     struct stage stage;        /* all of it, or what is inside the nodes */
@@ -997,7 +991,7 @@ void topt_hw_collective_all(const struct topt_hw *hw, enum topt_collective c,
             moves_nothing(g, bytes[i]) ? 0 : round_up(schedule_ns(&s, (double)bytes[i]));
 }
 
-/* ---- what 'topt hw check' tells -------------------------------------------------------- */
+/* ---- what 'topt hw check' tells ---------------------------------------------------- */
 
 const char *topt_hw_basis(const struct topt_hw *hw, enum topt_collective c,
                           struct topt_group g, char *buf, size_t size)

@@ -1,8 +1,8 @@
-/* hw_check.c - what a careful reader would remark on a profile: what can't well be so, and what
- * nobody has measured.
+/* hw_check.c - what a careful reader would remark on a profile: what can't well be so,
+ * and what nobody has measured.
  *
- * It reads the document and asks for prices as anybody would.  Remarks are sentences; none of
- * them makes a profile unusable, since clusters are strange. */
+ * It reads the document and asks for prices as anybody would.  Remarks are sentences;
+ * none of them makes a profile unusable, since clusters are strange. */
 #include "hw_impl.h"
 
 #include <math.h>
@@ -44,7 +44,7 @@ static const json_t *link_of(const json_t *doc, const char *level)
     return NULL;
 }
 
-/* ---- a device ------------------------------------------------------------------------------ */
+/* ---- a device ---------------------------------------------------------------------- */
 
 static void check_shares(const json_t *device, json_t *list)
 {
@@ -88,7 +88,7 @@ static void check_device(const json_t *doc, json_t *list)
         remark(list, "device.reserve_bytes is more than half of the memory");
 }
 
-/* ---- links and curves ---------------------------------------------------------------------- */
+/* ---- links and curves -------------------------------------------------------------- */
 
 /* Bytes that a member of a ring sends for one byte of the collective. */
 static double sent(const char *collective, double members)
@@ -197,7 +197,7 @@ static void check_curves(const json_t *doc, json_t *list)
     }
 }
 
-/* ---- prices -------------------------------------------------------------------------------- */
+/* ---- prices ------------------------------------------------------------------------ */
 
 /* A half of an all-reduce is dearer than the whole: one of both curves is wrong. */
 static void check_halves(const struct topt_hw *hw, json_t *list)
@@ -233,7 +233,7 @@ json_t *topt_hw_warnings(const struct topt_hw *hw)
     return list;
 }
 
-/* ---- what nobody has measured -------------------------------------------------------------- */
+/* ---- what nobody has measured ------------------------------------------------------ */
 
 /* Collectives without a curve of their own, inside a node or between nodes. */
 static void missing_curves(const json_t *doc, int across, json_t *list)

@@ -1,4 +1,5 @@
-/* hw_impl.h - what 'topt hw' and the tests see beside topt_hw.h; not for other folders. */
+/* hw_impl.h - what 'topt hw' and the tests see beside topt_hw.h; not for other
+ * folders. */
 #ifndef TOPT_HW_IMPL_H
 #define TOPT_HW_IMPL_H
 
@@ -9,21 +10,22 @@
 /* The text of a shipped profile, or NULL.  Static. */
 const char *topt_hw_shipped_text(const char *name, size_t *ret_len);
 
-/* No shipped profile has that name: fails with 'code', and with the one that may be meant. */
+/* No shipped profile has that name: fails with 'code', and with the one that may be
+ * meant. */
 void topt_hw_refuse_name(const char *name, enum topt_err code, struct topt_error *err);
 
-/* hw_like.c: a document that says 'like' which shipped profile it is becomes a whole one, in
- * place.  INVAL where there is no such profile. */
+/* hw_like.c: a document that says 'like' which shipped profile it is becomes a whole
+ * one, in place.  INVAL where there is no such profile. */
 int topt_hw_expand(json_t **doc, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* What topt_hw_collective_ns goes by: "measured", "all_reduce 1x8" (the curve of that group,
- * moved by the two-level model), "two-level", or "two-level+curve" where the part inside the
- * nodes comes from a curve.  Returns 'buf'. */
+/* What topt_hw_collective_ns goes by: "measured", "all_reduce 1x8" (the curve of that
+ * group, moved by the two-level model), "two-level", or "two-level+curve" where the
+ * part inside the nodes comes from a curve.  Returns 'buf'. */
 const char *topt_hw_basis(const struct topt_hw *hw, enum topt_collective c,
                           struct topt_group g, char *buf, size_t size);
 
-/* hw_check.c: sentences about what can't well be so, and about what was not measured.  New
- * references to arrays of strings, empty where there is nothing to say. */
+/* hw_check.c: sentences about what can't well be so, and about what was not measured.
+ * New references to arrays of strings, empty where there is nothing to say. */
 json_t *topt_hw_warnings(const struct topt_hw *hw);
 json_t *topt_hw_missing(const struct topt_hw *hw);
 

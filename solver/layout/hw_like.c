@@ -1,10 +1,11 @@
-/* hw_like.c - profiles told by what is different: {"like": "v100-dgx1-2x8", "links": [...]}.
+/* hw_like.c - profiles told by what is different: {"like": "v100-dgx1-2x8", "links":
+ * [...]}.
  *
- * Clusters differ in a link more often than in everything, and a copy of all figures would
- * hide in what.  The shipped profile that 'like' names is taken, its top-level fields are
- * replaced by those given, 'device' field by field, 'links' level by level and 'curves' group
- * by group; its curves of groups that use a replaced link say nothing any more and are left
- * out. */
+ * Clusters differ in a link more often than in everything, and a copy of all figures
+ * would hide in what.  The shipped profile that 'like' names is taken, its top-level
+ * fields are replaced by those given, 'device' field by field, 'links' level by level
+ * and 'curves' group by group; its curves of groups that use a replaced link say
+ * nothing any more and are left out. */
 #include "hw_impl.h"
 #include "topt_json.h"
 

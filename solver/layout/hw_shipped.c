@@ -1,7 +1,8 @@
-/* hw_shipped.c - the profiles of profiles/, put into the library by the assembler, so that
- * a program needs no data directory.  The file is found through the include path. */
+/* hw_shipped.c - the profiles of profiles/, put into the library by the assembler, so
+ * that a program needs no data directory.  The file is found through the include path. */
 #include "hw_impl.h"
 #include "topt_hw.h"
+#include "topt_near.h"
 
 #include <string.h>
 
@@ -58,4 +59,14 @@ const char *topt_hw_shipped_text(const char *name, size_t *ret_len)
             return text[i];
         }
     return NULL;
+}
+
+void topt_hw_refuse_name(const char *name, enum topt_err code, struct topt_error *err)
+{
+    struct topt_near near = {.name = name};
+    char meant[TOPT_NEAR_WORDS];
+    for (const char *const *known = topt_hw_shipped(); *known; known++)
+        topt_near_try(&near, *known);
+    topt_fail(err, code, "unknown hardware '%.80s'%s ('topt hw list' names all)", name,
+              topt_near_words(&near, meant));
 }

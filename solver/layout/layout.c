@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- mesh ------------------------------------------------------------------------------ */
+/* ---- mesh -------------------------------------------------------------------------- */
 
 static int add_factors(struct topt_mesh *mesh, int n)
 {
@@ -87,7 +87,7 @@ int topt_mesh_axis_find(const struct topt_mesh *mesh, const char *name)
     return -1;
 }
 
-/* ---- layouts --------------------------------------------------------------------------- */
+/* ---- layouts ----------------------------------------------------------------------- */
 
 struct topt_layout topt_layout_replicated(void)
 {
@@ -175,7 +175,7 @@ int64_t topt_layout_elements(const struct topt_mesh *mesh, const struct topt_sha
     return n;
 }
 
-/* ---- moves ----------------------------------------------------------------------------- */
+/* ---- moves ------------------------------------------------------------------------- */
 
 const char *topt_move_name(enum topt_move_kind k)
 {

@@ -1,25 +1,26 @@
-/* route.c - the cheapest way from one layout to another.
+/* route.c - the cheapest path from one layout to another.
  *
- * What a path may pass through: dimensions that the source or the target splits; partial sums
- * only where the source has them.
+ * What a path may pass through: dimensions that the source or the target splits;
+ * partial sums only where the source has them.
  *
- * Times depend on sizes, not on names (ways.h).  So a pair of layouts becomes a question that
- * pairs alike have in common: axes of one level and one size, and dimensions of one count, are
- * brought into an order of their own; on many axes neighbours that behave alike in source and
- * target are merged into one, and axes whose dimension does not change at all stand still, and
- * are left out; dimensions that all splits divide count by their bytes alone.  The answer is
- * renamed back.
+ * Times depend on sizes, not on names (shortest_paths.h).  So a pair of layouts
+ * becomes a question that pairs alike have in common: axes of one level and one size,
+ * and dimensions of one count, are brought into an order of their own; on many axes
+ * neighbours that behave alike in source and target are merged into one, and axes
+ * whose dimension does not change at all stand still, and are left out; dimensions
+ * that all splits divide count by their bytes alone.  The answer is renamed back.
  *
- * Merged axes move as one.  So on more than FREE_AXES axes a way that parts them on its way (two go
- * over to another dimension together, one of them comes back alone) is not found: of random layouts there one
- * route in a thousand takes longer than two others by way of a third layout, up to 1.4 times in what was seen.
- * Ways are real and so are their times; bounds and tables see the same ones.  Where every axis may move by
- * itself the triangle inequality holds. */
+ * Merged axes move as one.  So on more than FREE_AXES axes a path that parts them on
+ * its path (two go over to another dimension together, one of them comes back alone)
+ * is not found: of random layouts there one route in a thousand takes longer than two
+ * others by way of a third layout, up to 1.4 times in what was seen.  Paths are real
+ * and so are their times; bounds and tables see the same ones.  Where every axis may
+ * move by itself the triangle inequality holds. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ways.h"
+#include "path_pool.h"
 
 /* On so many axes every one may move by itself. */
 enum { FREE_AXES = 4 };
@@ -38,7 +39,7 @@ struct table {
 /* A question, answered or not. */
 struct route {
     struct entry entry;
-    struct topt_way_question question;
+    struct topt_path_question question;
     struct topt_route pub;
     int open; /* listed among those to be answered */
 };
@@ -47,9 +48,9 @@ struct topt_router {
     struct topt_mesh mesh;
     uint32_t alike; /* axes that are like the one before, as bits */
     struct topt_arena *arena;
-    struct topt_team *team;
+    struct topt_path_pool *pool;
     struct table routes, paths;
-    struct topt_way_question **open; /* not answered yet */
+    struct topt_path_question **open; /* not answered yet */
     int nopen, open_cap;
 };
 
@@ -63,8 +64,8 @@ struct topt_router *topt_router_create(const struct topt_hw *hw,
     for (int a = 1; a < mesh->naxes; a++)
         r->alike |= topt_mesh_alike(mesh, a - 1, a) ? 1u << a : 0;
     r->arena = topt_arena_create(0);
-    r->team = topt_team_create(hw, mesh);
-    if (r->arena && r->team)
+    r->pool = topt_path_pool_create(hw, mesh);
+    if (r->arena && r->pool)
         return r;
     topt_router_destroy(r);
     return NULL;
@@ -75,7 +76,7 @@ void topt_router_destroy(struct topt_router *r)
     if (!r)
         return;
     topt_arena_destroy(r->arena);
-    topt_team_destroy(r->team);
+    topt_path_pool_destroy(r->pool);
     free(r->open);
     free(r->routes.at);
     free(r->paths.at);
@@ -86,7 +87,7 @@ struct topt_time topt_router_time(struct topt_router *r, enum topt_collective c,
                                   uint32_t axes, int64_t bytes)
 {
     struct topt_group g = topt_mesh_group(&r->mesh, axes);
-    return topt_ways_time(topt_team_ways(r->team), c, g.nodes, g.per_node, bytes);
+    return topt_paths_time(topt_path_pool_first(r->pool), c, g.nodes, g.per_node, bytes);
 }
 
 int64_t topt_router_routes(const struct topt_router *r)
@@ -94,7 +95,7 @@ int64_t topt_router_routes(const struct topt_router *r)
     return (int64_t)r->routes.n;
 }
 
-/* ---- tables ----------------------------------------------------------------------------- */
+/* ---- tables ------------------------------------------------------------------------ */
 
 static int table_grow(struct table *t)
 {
@@ -114,7 +115,8 @@ static int table_grow(struct table *t)
     return 0;
 }
 
-/* Keep an entry for the next who asks; where memory is short chains grow longer instead. */
+/* Keep an entry for the next who asks; where memory is short chains grow longer
+ * instead. */
 static int table_add(struct table *t, struct entry *e)
 {
     if (t->n >= t->nbuckets && table_grow(t) && !t->nbuckets)
@@ -130,7 +132,7 @@ static struct entry *table_find(const struct table *t, uint64_t hash)
     return t->nbuckets ? t->at[hash & (t->nbuckets - 1)] : NULL;
 }
 
-/* ---- a pair of layouts as a question ----------------------------------------------------- */
+/* ---- a pair of layouts as a question ----------------------------------------------- */
 
 /* Axes that move together, in the order of the pair. */
 struct group {
@@ -141,12 +143,12 @@ struct group {
 
 /* The question with the names that it leaves out. */
 struct asked {
-    struct topt_way_question way;
-    int8_t order[TOPT_MAX_AXES];    /* the axis that comes to place i */
-    struct topt_layout from, to;    /* with axes in that order */
-    uint32_t mask[TOPT_WAY_GROUPS]; /* places of each group */
-    int8_t dim[TOPT_MAX_RANK];      /* dimension of each of the question's */
-    uint32_t still;                 /* places that are left out */
+    struct topt_path_question question;
+    int8_t order[TOPT_MAX_AXES];      /* the axis that comes to place i */
+    struct topt_layout from, to;      /* with axes in that order */
+    uint32_t mask[TOPT_STATE_GROUPS]; /* places of each group */
+    int8_t dim[TOPT_MAX_RANK];        /* dimension of each of the question's */
+    uint32_t still;                   /* places that are left out */
 };
 
 /* A question with names, and its answer once somebody wants it. */
@@ -160,7 +162,8 @@ struct found {
     struct topt_path path; /* without moves: nobody has wanted it */
 };
 
-/* Where an axis is in a pair, as a number: dimension and place of the source, then of the target, four bits each. */
+/* Where an axis is in a pair, as a number: dimension and place of the source, then of
+ * the target, four bits each. */
 static uint32_t axis_key(const struct topt_layout *from, const struct topt_layout *to,
                          int a)
 {
@@ -256,7 +259,7 @@ static uint32_t split_dims(const struct topt_mesh *m, const struct asked *q)
 static void set_shape(const struct topt_mesh *m, const struct topt_shape *s,
                       int element_bytes, struct asked *q)
 {
-    struct topt_way_source *w = &q->way.source;
+    struct topt_path_source *w = &q->question.source;
     uint32_t dims = split_dims(m, q);
     int64_t all = 1;
     for (int g = 0; g < w->ngroups; g++)
@@ -295,8 +298,8 @@ static int group_before(const struct group *x, const struct group *y)
     return x->size > y->size;
 }
 
-/* What is at each dimension, told without names: in the source, which trees of ways are shared
- * by, and beside it in the target. */
+/* What is at each dimension, told without names: in the source, which trees of paths
+ * are shared by, and beside it in the target. */
 static void look(const struct group *group, int n, uint64_t ret[TOPT_MAX_RANK])
 {
     uint32_t from[TOPT_MAX_RANK] = {0}, to[TOPT_MAX_RANK] = {0};
@@ -313,11 +316,12 @@ static void look(const struct group *group, int n, uint64_t ret[TOPT_MAX_RANK])
         ret[d] = (uint64_t)from[d] << 32 | to[d];
 }
 
-/* Dimensions of one count are interchangeable where nothing is partial (sums are scattered in
- * the order of groups): put them in an order that does not depend on their names, and rename. */
+/* Dimensions of one count are interchangeable where nothing is partial (sums are
+ * scattered in the order of groups): put them in an order that does not depend on
+ * their names, and rename. */
 static void order_dims(struct asked *q, struct group *group, int n)
 {
-    struct topt_way_source *w = &q->way.source;
+    struct topt_path_source *w = &q->question.source;
     uint64_t seen[TOPT_MAX_RANK], here_of[TOPT_MAX_RANK] = {0};
     int8_t number[TOPT_MAX_RANK] = {0};
     int partial = 0;
@@ -359,7 +363,8 @@ static void order_groups(struct group *group, int n)
         }
 }
 
-/* How many groups are outside of one in its dimension: of single axes, as many as places. */
+/* How many groups are outside of one in its dimension: of single axes, as many as
+ * places. */
 static int groups_outside(const struct group *group, int n, int i, int g)
 {
     int pos = 0;
@@ -368,7 +373,8 @@ static int groups_outside(const struct group *group, int n, int i, int g)
     return pos;
 }
 
-/* The state of side 'i'; 'merged': groups may be of several axes, or some axes in none. */
+/* The state of side 'i'; 'merged': groups may be of several axes, or some axes in
+ * none. */
 static uint64_t state_of(const struct group *group, int n, int i, int merged)
 {
     uint64_t s = 0;
@@ -376,11 +382,11 @@ static uint64_t state_of(const struct group *group, int n, int i, int merged)
         int at = group[g].at[i], pos = at >= 0 ? group[g].pos[i] : 0;
         if (merged && at >= 0)
             pos = groups_outside(group, n, i, g);
-        s = topt_way_put(s, g,
-                         at == TOPT_REPLICATE ? TOPT_WAY_R
-                         : at == TOPT_PARTIAL ? TOPT_WAY_P
-                                              : at,
-                         pos);
+        s = topt_state_put(s, g,
+                           at == TOPT_REPLICATE ? TOPT_STATE_R
+                           : at == TOPT_PARTIAL ? TOPT_STATE_P
+                                                : at,
+                           pos);
     }
     return s;
 }
@@ -390,19 +396,19 @@ static int ask(const struct topt_router *r, const struct topt_shape *s, int elem
                struct asked *q, struct topt_error *err)
 {
     const struct topt_mesh *m = &r->mesh;
-    struct topt_way_source *w = &q->way.source;
+    struct topt_path_source *w = &q->question.source;
     struct group group[TOPT_MAX_AXES];
     int merge = m->naxes > FREE_AXES;
-    memset(&q->way, 0, sizeof q->way);
+    memset(&q->question, 0, sizeof q->question);
     q->still = 0;
     order_axes(r, from, to, q);
     if (merge)
         leave_out(m, q);
     int n = make_groups(m, q, merge, group);
-    if (n > TOPT_WAY_GROUPS)
+    if (n > TOPT_STATE_GROUPS)
         return topt_fail(err, TOPT_ERR_LIMIT,
                          "a redistribution over more than %d groups of axes",
-                         TOPT_WAY_GROUPS);
+                         TOPT_STATE_GROUPS);
     w->ngroups = (uint16_t)n;
     for (int g = 0; g < n; g++)
         w->size[g] = (uint16_t)group[g].size;
@@ -415,19 +421,19 @@ static int ask(const struct topt_router *r, const struct topt_shape *s, int elem
         w->node_groups = (uint16_t)(w->node_groups + group[g].node);
     }
     w->from = state_of(group, n, 0, merge);
-    q->way.to = state_of(group, n, 1, merge);
-    q->way.tariff = topt_way_tariff(w);
+    q->question.to = state_of(group, n, 1, merge);
+    q->question.costs_hash = topt_path_costs_hash(w);
     return 0;
 }
 
-/* ---- its answer ---------------------------------------------------------------------------- */
+/* ---- its answer -------------------------------------------------------------------- */
 
 static int add_open(struct topt_router *r, struct route *x)
 {
     if (r->nopen == r->open_cap) {
         int cap = r->open_cap ? 2 * r->open_cap : 16;
-        struct topt_way_question **open =
-            realloc(r->open, (size_t)cap * sizeof(struct topt_way_question *));
+        struct topt_path_question **open =
+            realloc(r->open, (size_t)cap * sizeof(struct topt_path_question *));
         if (!open)
             return -1;
         r->open = open;
@@ -438,14 +444,14 @@ static int add_open(struct topt_router *r, struct route *x)
     return 0;
 }
 
-static int same_question(const struct topt_way_question *a,
-                         const struct topt_way_question *b)
+static int same_question(const struct topt_path_question *a,
+                         const struct topt_path_question *b)
 {
     return a->to == b->to && !memcmp(&a->source, &b->source, sizeof a->source);
 }
 
 static struct route *find_route(const struct topt_router *r, uint64_t hash,
-                                const struct topt_way_question *q)
+                                const struct topt_path_question *q)
 {
     for (struct entry *e = table_find(&r->routes, hash); e; e = e->next) {
         struct route *x = (struct route *)e;
@@ -456,7 +462,7 @@ static struct route *find_route(const struct topt_router *r, uint64_t hash,
 }
 
 static struct route *add_route(struct topt_router *r, uint64_t hash,
-                               const struct topt_way_question *q)
+                               const struct topt_path_question *q)
 {
     struct route *x = TOPT_NEW(r->arena, 1, struct route);
     if (!x)
@@ -467,14 +473,14 @@ static struct route *add_route(struct topt_router *r, uint64_t hash,
 }
 
 /* The route of a question, which has no steps where it has no answer. */
-static struct route *route_of(struct topt_router *r, const struct topt_way_question *q,
+static struct route *route_of(struct topt_router *r, const struct topt_path_question *q,
                               struct topt_error *err)
 {
-    uint64_t hash = topt_mix(topt_mix(q->tariff, q->source.from), q->to);
+    uint64_t hash = topt_mix(topt_mix(q->costs_hash, q->source.from), q->to);
     struct route *x = find_route(r, hash, q);
     x = x ? x : add_route(r, hash, q);
     if (!x)
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+        topt_nomem(err, "a redistribution");
     return x;
 }
 
@@ -484,8 +490,9 @@ static int64_t round_up(int64_t bytes, int64_t granule)
 }
 
 /* What a step takes, between blocks of so many bytes. */
-static struct topt_time step_time(struct topt_router *r, const struct topt_way_source *w,
-                                  const struct topt_way_step *s, int64_t from, int64_t to)
+static struct topt_time step_time(struct topt_router *r, const struct topt_path_source *w,
+                                  const struct topt_path_step *s, int64_t from,
+                                  int64_t to)
 {
     int nodes = 1, per_node = 1;
     if (s->kind == TOPT_MOVE_SLICE)
@@ -493,22 +500,23 @@ static struct topt_time step_time(struct topt_router *r, const struct topt_way_s
     for (int g = 0; g < w->ngroups; g++)
         if (s->groups >> g & 1)
             *(g < w->node_groups ? &nodes : &per_node) *= w->size[g];
-    return topt_ways_time(topt_team_ways(r->team), topt_move_collective(s->kind), nodes,
-                          per_node, s->kind == TOPT_MOVE_ALL_GATHER ? to : from);
+    return topt_paths_time(topt_path_pool_first(r->pool), topt_move_collective(s->kind),
+                           nodes, per_node, s->kind == TOPT_MOVE_ALL_GATHER ? to : from);
 }
 
-/* As lower/ writes a way: the source stays, each step makes a buffer and stages beside it, then
- * what it was made from is freed.  (Who audits strategies holds this against what is written.) */
+/* As lower/ writes a path: the source stays, each step makes a buffer and stages
+ * beside it, then what it was made from is freed.  (Who audits strategies holds this
+ * against what is written.) */
 static void price(struct topt_router *r, struct route *x, int64_t granule)
 {
-    const struct topt_way_source *w = &x->question.source;
-    int64_t at = topt_way_bytes(w, w->from), source = round_up(at, granule), held = 0;
+    const struct topt_path_source *w = &x->question.source;
+    int64_t at = topt_state_bytes(w, w->from), source = round_up(at, granule), held = 0;
     x->pub.granule = granule;
     x->pub.transient_bytes = source;
     memset(x->pub.basis_ns, 0, sizeof x->pub.basis_ns);
-    for (int i = 0; i < x->question.way.nsteps; i++) {
-        const struct topt_way_step *s = &x->question.way.step[i];
-        int64_t to = topt_way_bytes(w, s->to), next = round_up(to, granule);
+    for (int i = 0; i < x->question.path.nsteps; i++) {
+        const struct topt_path_step *s = &x->question.path.step[i];
+        int64_t to = topt_state_bytes(w, s->to), next = round_up(to, granule);
         int64_t live =
             source + held + next + round_up(topt_move_staging(s->kind, at, to), granule);
         struct topt_time t = step_time(r, w, s, at, to);
@@ -525,7 +533,8 @@ static struct route *route_between(struct topt_router *r, const struct topt_shap
                                    const struct topt_layout *to, struct asked *q,
                                    struct topt_error *err)
 {
-    return ask(r, s, element_bytes, from, to, q, err) ? NULL : route_of(r, &q->way, err);
+    return ask(r, s, element_bytes, from, to, q, err) ? NULL
+                                                      : route_of(r, &q->question, err);
 }
 
 static struct route *route_of_open(const struct topt_router *r, int i)
@@ -534,22 +543,22 @@ static struct route *route_of_open(const struct topt_router *r, int i)
     return (struct route *)(void *)(question - offsetof(struct route, question));
 }
 
-/* Those that were answered alone meanwhile, or for another batch that came to nothing, need nothing
- * more. */
+/* Those that were answered alone meanwhile, or for another batch that came to nothing,
+ * need nothing more. */
 static void leave_unanswered(struct topt_router *r)
 {
     int n = 0;
     for (int i = 0; i < r->nopen; i++) {
-        route_of_open(r, i)->open = !r->open[i]->way.step;
+        route_of_open(r, i)->open = !r->open[i]->path.step;
         r->open[n] = r->open[i];
-        n += !r->open[i]->way.step;
+        n += !r->open[i]->path.step;
     }
     r->nopen = n;
 }
 
 static void take_answer(struct topt_router *r, struct route *x)
 {
-    x->pub.time_ns = x->question.way.ns;
+    x->pub.time_ns = x->question.path.ns;
     if (x->pub.granule) /* else nobody has asked what it costs */
         price(r, x, x->pub.granule);
 }
@@ -558,9 +567,9 @@ int topt_router_answer(struct topt_router *r, int threads, const atomic_bool *ca
                        struct topt_error *err)
 {
     leave_unanswered(r);
-    int rc = topt_team_answer(r->team, r->open, r->nopen, threads, cancel, err);
+    int rc = topt_path_pool_answer(r->pool, r->open, r->nopen, threads, cancel, err);
     for (int i = 0; i < r->nopen; i++)
-        if (r->open[i]->way.step)
+        if (r->open[i]->path.step)
             take_answer(r, route_of_open(r, i));
     leave_unanswered(r);
     return rc;
@@ -568,10 +577,10 @@ int topt_router_answer(struct topt_router *r, int threads, const atomic_bool *ca
 
 static int answer_one(struct topt_router *r, struct route *x, struct topt_error *err)
 {
-    struct topt_way_question *question = &x->question;
-    if (question->way.step)
+    struct topt_path_question *question = &x->question;
+    if (question->path.step)
         return 0;
-    if (topt_team_answer(r->team, &question, 1, 1, NULL, err))
+    if (topt_path_pool_answer(r->pool, &question, 1, 1, NULL, err))
         return -1;
     take_answer(r, x);
     return 0;
@@ -586,12 +595,12 @@ int topt_router_ask(struct topt_router *r, const struct topt_shape *s, int eleme
     struct route *x = route_between(r, s, element_bytes, from, to, &q, err);
     if (!x)
         return -1;
-    if (x->question.way.step && x->pub.granule != granule)
+    if (x->question.path.step && x->pub.granule != granule)
         price(r, x, granule);
     x->pub.granule = granule;
     *ret = &x->pub;
-    if (!x->question.way.step && !x->open && add_open(r, x))
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+    if (!x->question.path.step && !x->open && add_open(r, x))
+        return topt_nomem(err, "a redistribution");
     return 0;
 }
 
@@ -610,7 +619,7 @@ int topt_router_route(struct topt_router *r, const struct topt_shape *s,
     return 0;
 }
 
-/* ---- with names ------------------------------------------------------------------------------ */
+/* ---- with names -------------------------------------------------------------------- */
 
 /* Give the axes of a group, in order, to a dimension. */
 static void name_group(const struct asked *q, int g, int dim, int8_t *depth,
@@ -629,7 +638,7 @@ static struct topt_layout name_state(const struct topt_mesh *m, const struct ask
 {
     struct topt_layout l = topt_layout_replicated();
     int8_t depth[TOPT_MAX_RANK] = {0}, none = 0;
-    int n = q->way.source.ngroups;
+    int n = q->question.source.ngroups;
     for (int i = 0; i < m->naxes; i++)
         if (q->still >> i & 1 && q->from.at[i] >= 0) {
             l.at[q->order[i]] = q->from.at[i];
@@ -637,12 +646,12 @@ static struct topt_layout name_state(const struct topt_mesh *m, const struct ask
             depth[q->from.at[i]]++;
         }
     for (int g = 0; g < n; g++)
-        if (topt_way_at(s, g) == TOPT_WAY_P)
+        if (topt_state_at(s, g) == TOPT_STATE_P)
             name_group(q, g, TOPT_PARTIAL, &none, &l);
-    for (int d = 0; d < q->way.source.ndims; d++)
+    for (int d = 0; d < q->question.source.ndims; d++)
         for (int pos = 0; pos < n; pos++)
             for (int g = 0; g < n; g++)
-                if (topt_way_at(s, g) == d && topt_way_pos(s, g) == pos)
+                if (topt_state_at(s, g) == d && topt_state_pos(s, g) == pos)
                     name_group(q, g, q->dim[d], &depth[q->dim[d]], &l);
     return l;
 }
@@ -650,20 +659,20 @@ static struct topt_layout name_state(const struct topt_mesh *m, const struct ask
 static int name_path(struct topt_router *r, const struct asked *q, const struct route *x,
                      struct topt_path *ret, struct topt_error *err)
 {
-    const struct topt_way *way = &x->question.way;
-    struct topt_move *move = TOPT_NEW(r->arena, way->nsteps, struct topt_move);
+    const struct topt_step_path *path = &x->question.path;
+    struct topt_move *move = TOPT_NEW(r->arena, path->nsteps, struct topt_move);
     if (!move)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
-    struct topt_layout at = name_state(&r->mesh, q, q->way.source.from);
-    for (int i = 0; i < way->nsteps; i++) {
-        struct topt_layout next = name_state(&r->mesh, q, way->step[i].to);
-        move[i] = (struct topt_move){.kind = way->step[i].kind, .from = at, .to = next};
-        for (uint32_t g = way->step[i].groups; g; g &= g - 1)
+        return topt_nomem(err, "a redistribution");
+    struct topt_layout at = name_state(&r->mesh, q, q->question.source.from);
+    for (int i = 0; i < path->nsteps; i++) {
+        struct topt_layout next = name_state(&r->mesh, q, path->step[i].to);
+        move[i] = (struct topt_move){.kind = path->step[i].kind, .from = at, .to = next};
+        for (uint32_t g = path->step[i].groups; g; g &= g - 1)
             for (uint32_t m = q->mask[__builtin_ctz(g)]; m; m &= m - 1)
                 move[i].axes |= 1u << q->order[__builtin_ctz(m)];
         at = next;
     }
-    *ret = (struct topt_path){way->nsteps, move, way->ns};
+    *ret = (struct topt_path){path->nsteps, move, path->ns};
     return 0;
 }
 
@@ -696,7 +705,7 @@ static struct found *found_of(struct topt_router *r, const struct topt_shape *s,
     }
     struct found *f = TOPT_NEW(r->arena, 1, struct found);
     if (!f) {
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+        topt_nomem(err, "a redistribution");
         return NULL;
     }
     *f = (struct found){.entry.hash = hash,
@@ -709,7 +718,7 @@ static struct found *found_of(struct topt_router *r, const struct topt_shape *s,
         return NULL;
     if (!table_add(&r->paths, &f->entry))
         return f;
-    topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+    topt_nomem(err, "a redistribution");
     return NULL;
 }
 
@@ -720,11 +729,10 @@ int topt_router_seek(struct topt_router *r, const struct topt_shape *s, int elem
     const struct found *f = found_of(r, s, element_bytes, from, to, err);
     if (!f)
         return -1;
-    if (f->route->question.way.step)
+    if (f->route->question.path.step)
         return 1;
-    return f->route->open || !add_open(r, f->route)
-               ? 0
-               : topt_fail(err, TOPT_ERR_NOMEM, "no memory for a redistribution");
+    return f->route->open || !add_open(r, f->route) ? 0
+                                                    : topt_nomem(err, "a redistribution");
 }
 
 int topt_router_path(struct topt_router *r, const struct topt_shape *s, int element_bytes,

@@ -2,9 +2,9 @@
  *
  * A profile describes a cluster of equal nodes of equal devices, in the document
  * "topt-hw/1" with the source of every figure.  Times come from measured curves
- * (interpolated in time between sizes) where the profile has one for the group, else from a
- * two-level model of links.
- * Thread safety: a loaded profile is only read, by any number of threads. */
+ * (interpolated in time between sizes) where the profile has one for the group, else
+ * from a two-level model of links.  Thread safety: a loaded profile is only read, by
+ * any number of threads. */
 #ifndef TOPT_HW_H
 #define TOPT_HW_H
 
@@ -24,9 +24,9 @@ enum topt_collective {
 };
 const char *topt_collective_name(enum topt_collective c);
 
-/* How the groups of one collective lie on the cluster: 'per_node' members on each of 'nodes'
- * nodes (a group has nodes * per_node members), and 'siblings' groups with a member on one
- * node run at once and share its links. */
+/* How the groups of one collective lie on the cluster: 'per_node' members on each of
+ * 'nodes' nodes (a group has nodes * per_node members), and 'siblings' groups with a
+ * member on one node run at once and share its links. */
 struct topt_group {
     int nodes, per_node, siblings;
 };
@@ -82,8 +82,9 @@ struct topt_time {
 };
 
 /* Nanoseconds of one kernel on one device while 'devices' devices of the cluster work:
- * the longer of flops over the achieved rate and bytes over memory bandwidth, plus launch.
- * Rounded once.  'devices' matters where a profile says that devices share cores. */
+ * the longer of flops over the achieved rate and bytes over memory bandwidth, plus
+ * launch.  Rounded once.  'devices' matters where a profile says that devices share
+ * cores. */
 int64_t topt_hw_compute_ns(const struct topt_hw *hw, enum topt_dtype t, enum topt_work w,
                            int64_t flops, int64_t bytes, int devices);
 

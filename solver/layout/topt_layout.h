@@ -1,12 +1,13 @@
 /* topt_layout.h - where the pieces of a tensor are.
  *
- * Devices are numbered row-major over a list of axes, outermost first: 2 nodes of 8 GPUs is
- * [n:2 | g:2 g:2 g:2].  A layout says for each axis whether the tensor is Replicated along
- * it, Sharded in one of its dimensions, or Partial (the values along the axis must be added
- * up).  A dimension sharded by several axes carries their order, outermost first, and splits
- * one axis after the other: at each, a block of c counts becomes pieces of ceil(c / size),
- * the last ones short or empty.  So gathering over the innermost axis undoes exactly the last
- * split, and every layout has an offset and a length for each device.
+ * Devices are numbered row-major over a list of axes, outermost first: 2 nodes of 8
+ * GPUs is [n:2 | g:2 g:2 g:2].  A layout says for each axis whether the tensor is
+ * Replicated along it, Sharded in one of its dimensions, or Partial (the values along
+ * the axis must be added up).  A dimension sharded by several axes carries their
+ * order, outermost first, and splits one axis after the other: at each, a block of c
+ * counts becomes pieces of ceil(c / size), the last ones short or empty.  So gathering
+ * over the innermost axis undoes exactly the last split, and every layout has an
+ * offset and a length for each device.
  *
  * Thread safety: plain values; redistribution caches belong to one thread at a time. */
 #ifndef TOPT_LAYOUT_H
@@ -21,8 +22,8 @@
 
 enum { TOPT_MAX_AXES = 14 };
 
-/* nodes * per_node devices as axes: the node level's prime factors, then the device level's,
- * large factors first. */
+/* nodes * per_node devices as axes: the node level's prime factors, then the device
+ * level's, large factors first. */
 struct topt_mesh {
     int naxes, node_axes; /* the first 'node_axes' axes choose the node */
     int size[TOPT_MAX_AXES];
@@ -35,16 +36,16 @@ int topt_mesh_init(struct topt_mesh *mesh, int nodes, int per_node,
 int topt_mesh_coord(const struct topt_mesh *mesh, int device, int axis);
 /* How the groups that vary along 'axes' (bit mask) lie on the cluster. */
 struct topt_group topt_mesh_group(const struct topt_mesh *mesh, uint32_t axes);
-/* Are two axes of one level and one size?  Such axes are neighbours, and nothing that is done along them takes more or
- * less where they change places. */
+/* Are two axes of one level and one size?  Such axes are neighbours, and nothing that
+ * is done along them takes more or less where they change places. */
 int topt_mesh_alike(const struct topt_mesh *mesh, int a, int b);
 /* "n0 n1 g0 g1": a name of an axis; returns 'buf'. */
 const char *topt_mesh_axis_name(const struct topt_mesh *mesh, int axis, char buf[8]);
 int topt_mesh_axis_find(const struct topt_mesh *mesh, const char *name); /* or -1 */
 
-/* at[a]: dimension of the tensor (0..), TOPT_REPLICATE or TOPT_PARTIAL.  pos[a]: place among
- * the axes of the same dimension, 0 outermost; 0 for the others.  Unused axes are zero with
- * at = TOPT_REPLICATE, so layouts compare with memcmp. */
+/* at[a]: dimension of the tensor (0..), TOPT_REPLICATE or TOPT_PARTIAL.  pos[a]: place
+ * among the axes of the same dimension, 0 outermost; 0 for the others.  Unused axes
+ * are zero with at = TOPT_REPLICATE, so layouts compare with memcmp. */
 enum { TOPT_REPLICATE = -1, TOPT_PARTIAL = -2 };
 
 struct topt_layout {
@@ -75,7 +76,8 @@ int64_t topt_box_elements(const struct topt_shape *s, const struct topt_box *b);
 /* Elements of the largest block (that of device 0). */
 int64_t topt_layout_elements(const struct topt_mesh *mesh, const struct topt_shape *s,
                              const struct topt_layout *l);
-/* First count and number of counts of one dimension of 'count' split by the given axes. */
+/* First count and number of counts of one dimension of 'count' split by the given
+ * axes. */
 void topt_split_block(const struct topt_mesh *mesh, int64_t count, const int8_t *axes,
                       int naxes, int device, int64_t *ret_off, int64_t *ret_len);
 
@@ -127,9 +129,10 @@ struct topt_time topt_router_time(struct topt_router *r, enum topt_collective c,
                                   uint32_t axes, int64_t bytes);
 /* The time of what takes more than three months. */
 #define TOPT_ROUTE_FAR (INT64_MAX / 2)
-/* What redistributions cost; the same for all that differ by names only: of axes of one level, of
- * dimensions that all splits divide, of axes that stay as they are.  'transient_bytes': alive at
- * once at most, source and result included, where every buffer is rounded up to 'granule'. */
+/* What redistributions cost; the same for all that differ by names only: of axes of
+ * one level, of dimensions that all splits divide, of axes that stay as they are.
+ * 'transient_bytes': alive at once at most, source and result included, where every
+ * buffer is rounded up to 'granule'. */
 struct topt_route {
     int64_t time_ns, basis_ns[TOPT_BASIS_COUNT];
     int64_t granule, transient_bytes;
@@ -140,9 +143,10 @@ int topt_router_route(struct topt_router *r, const struct topt_shape *s,
                       const struct topt_layout *to, const struct topt_route **ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The same, of many: first all are asked for, then they are found together, by 'threads' threads
- * (who find the same as one).  What '*ret' points to is filled when topt_router_answer() has returned
- * 0.  'cancel' may be NULL; where it is set meanwhile, TOPT_ERR_CANCELED. */
+/* The same, of many: first all are asked for, then they are found together, by
+ * 'threads' threads (who find the same as one).  What '*ret' points to is filled when
+ * topt_router_answer() has returned 0.  'cancel' may be NULL; where it is set
+ * meanwhile, TOPT_ERR_CANCELED. */
 int topt_router_ask(struct topt_router *r, const struct topt_shape *s, int element_bytes,
                     int64_t granule, const struct topt_layout *from,
                     const struct topt_layout *to, const struct topt_route **ret,
@@ -150,14 +154,14 @@ int topt_router_ask(struct topt_router *r, const struct topt_shape *s, int eleme
 int topt_router_answer(struct topt_router *r, int threads, const atomic_bool *cancel,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Is a path known (1), so that topt_router_path() need not look for it?  Else (0) it is asked for, and
- * found beside others by topt_router_answer(). */
+/* Is a path known (1), so that topt_router_path() need not look for it?  Else (0) it
+ * is asked for, and found beside others by topt_router_answer(). */
 int topt_router_seek(struct topt_router *r, const struct topt_shape *s, int element_bytes,
                      const struct topt_layout *from, const struct topt_layout *to,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
-/* What any way takes at least, by what has to travel: no way is looked for (floor.c).  Read only
- * once made; borrows nothing.  NULL: no memory. */
+/* What any way takes at least, by what has to travel: no way is looked for
+ * (byte_bound.c).  Read only once made; borrows nothing.  NULL: no memory. */
 struct topt_floors;
 struct topt_floors *topt_floors_create(const struct topt_hw *hw,
                                        const struct topt_mesh *mesh);
@@ -167,7 +171,8 @@ int64_t topt_floor_ns(const struct topt_floors *f, const struct topt_shape *s,
                       int element_bytes, const struct topt_layout *from,
                       const struct topt_layout *to);
 
-/* The same of many layouts of one shape, of each of which it is worked out once what a floor needs. */
+/* The same of many layouts of one shape, of each of which it is worked out once what a
+ * floor needs. */
 struct topt_floor_end {
     uint64_t
         axes[TOPT_MAX_RANK]; /* that split a dimension, outermost first: four bits each */
@@ -185,8 +190,8 @@ int64_t topt_floor_between(const struct topt_floors *f, const struct topt_shape 
                            int element_bytes, const struct topt_floor_end *from,
                            const struct topt_floor_end *to);
 
-/* How many different routes were asked for.  (What finding them took depends on which thread
- * remembers what, and is not counted.) */
+/* How many different routes were asked for.  (What finding them took depends on which
+ * thread remembers what, and is not counted.) */
 int64_t topt_router_routes(const struct topt_router *r);
 
 /* Cheapest path of 's' from one layout to another ('to' is never partial where 'from' is

@@ -1,8 +1,10 @@
-/* topt_orbits.h - layouts whose axes have no names, and what moves between those take at least.
+/* topt_orbits.h - layouts whose axes have no names, and what moves between those take
+ * at least.
  *
- * Axes of one level and one size are alike (topt_mesh_alike).  Layouts that differ only by which of such axes
- * do what are one orbit: it says of what kinds the axes are that split a dimension, in their order, and how
- * many of each kind are partial, or replicated.  On 64 devices thousands of layouts have a few hundred orbits.
+ * Axes of one level and one size are alike (topt_mesh_alike).  Layouts that differ
+ * only by which of such axes do what are one orbit: it says of what kinds the axes are
+ * that split a dimension, in their order, and how many of each kind are partial, or
+ * replicated.  On 64 devices thousands of layouts have a few hundred orbits.
  *
  * Thread safety: one owner. */
 #ifndef TOPT_ORBITS_H
@@ -13,8 +15,8 @@
 /* The layout that stands for all of its orbit, in its place. */
 void topt_orbit_first(const struct topt_mesh *mesh, struct topt_layout *l);
 
-/* The orbits of layouts of tensors of one shape that split some of its dimensions ('dims', as bits); borrows the
- * profile.  NULL: no memory. */
+/* The orbits of layouts of tensors of one shape that split some of its dimensions
+ * ('dims', as bits); borrows the profile.  NULL: no memory. */
 struct topt_orbits;
 struct topt_orbits *topt_orbits_create(const struct topt_hw *hw,
                                        const struct topt_mesh *mesh,
@@ -24,11 +26,12 @@ void topt_orbits_destroy(struct topt_orbits *o);
 /* Are there so few that paths between all of them are soon found? */
 int topt_orbits_few(const struct topt_mesh *mesh);
 int topt_orbits_number(const struct topt_orbits *o, const struct topt_layout *l);
-/* Nanoseconds, never more than topt_router_route finds between any of a layout's orbit and any of another's;
- * TOPT_ROUTE_FAR where there is no way.  -1: no memory. */
+/* Nanoseconds, never more than topt_router_route finds between any of a layout's orbit
+ * and any of another's; TOPT_ROUTE_FAR where there is no way.  -1: no memory. */
 int64_t topt_orbits_ns(struct topt_orbits *o, int from, int to);
 
-/* The orbits of all shapes that are asked for, made when they are; borrows the profile.  NULL: no memory. */
+/* The orbits of all shapes that are asked for, made when they are; borrows the
+ * profile.  NULL: no memory. */
 struct topt_orbit_set;
 struct topt_orbit_set *topt_orbit_set_create(const struct topt_hw *hw,
                                              const struct topt_mesh *mesh);

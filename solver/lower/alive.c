@@ -1,7 +1,8 @@
 /* alive.c - the sink that follows how many bytes fragments make alive.
  *
- * A piece of a program changes what is alive by a number of bytes, and on the way there rises by
- * some: whatever is alive around it.  So the peak of a program follows from its pieces. */
+ * A piece of a program changes what is alive by a number of bytes, and on the way
+ * there rises by some: whatever is alive around it.  So the peak of a program follows
+ * from its pieces. */
 #include "alive.h"
 
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static int alive_alloc(struct topt_sink *sink, const struct topt_buffer *b,
 {
     struct topt_alive *a = (struct topt_alive *)sink;
     if (a->n == a->cap && grow(a))
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a program's peak");
+        return topt_nomem(err, "a program's peak");
     int64_t *bytes = &a->bytes[(size_t)a->n * (size_t)a->lanes];
     a->buffer[a->n] = *b;
     a->windows |= b->window;

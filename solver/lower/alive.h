@@ -5,8 +5,8 @@
 
 #include "fragment.h"
 
-/* Bytes are followed in lanes: as if each block were the largest one; and, where an operator of
- * the model has windows, on each device. */
+/* Bytes are followed in lanes: as if each block were the largest one; and, where an
+ * operator of the model has windows, on each device. */
 enum { TOPT_ALIVE_LANES = 1 + TOPT_PEAK_DEVICES };
 
 struct topt_alive {
@@ -22,8 +22,8 @@ struct topt_alive {
 
 struct topt_alive topt_alive(const struct topt_costing *k); /* borrows 'k' */
 void topt_alive_fini(struct topt_alive *a);
-/* Forget all buffers: what follows is of an operator of this configuration, which may be NULL
- * for moves. */
+/* Forget all buffers: what follows is of an operator of this configuration, which may
+ * be NULL for moves. */
 void topt_alive_start(struct topt_alive *a, const struct topt_config *config);
 void topt_alive_mark(struct topt_alive *a);
 struct topt_fragments topt_alive_fragments(struct topt_alive *a, struct topt_error *err);

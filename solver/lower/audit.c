@@ -1,23 +1,29 @@
-/* audit.c - what many strategies of one model cost, and how much their programs need at once.
+/* audit.c - what many strategies of one model cost, and how much their programs need
+ * at once.
  *
- * Each strategy is costed and followed as a plain one is: the same sums (total.c), the same order
- * of the same fragments (order.c).  But fragments are functions of little: an operator's of its
- * row, its extents and its configuration, a move's of the layouts at both ends.  So they are
- * written once for all operators alike and all strategies, and remembered as
+ * Each strategy is costed and followed as a plain one is: the same sums (total.c), the
+ * same order of the same fragments (order.c).  But fragments are functions of little:
+ * an operator's of its row, its extents and its configuration, a move's of the layouts
+ * at both ends.  So they are written once for all operators alike and all strategies,
+ * and remembered as
  *
  *     what they cost, and by how many bytes what is alive rises within them and after them,
  *
- * which is all that sums and peaks need.  Strategies that come one after the other differ in few
- * choices: what an operator was found to be for one is looked up again only where it differs. */
+ * which is all that sums and peaks need.  Strategies that come one after the other
+ * differ in few choices: what an operator was found to be for one is looked up again
+ * only where it differs. */
 #include "alive.h"
+#include "operator.h"
 #include "order.h"
+#include "param.h"
+#include "recompute.h"
 #include "total.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- tables of numbered things ---------------------------------------------------------------- */
+/* ---- tables of numbered things ----------------------------------------------------- */
 
 /* What is in a table begins with this. */
 struct link {
@@ -94,12 +100,12 @@ static uint64_t mix(uint64_t h, const void *data, size_t size)
     return h ^ h >> 32;
 }
 
-/* ---- what is remembered ------------------------------------------------------------------------- */
+/* ---- what is remembered ------------------------------------------------------------ */
 
 enum piece { INIT, FORWARD, AGAIN, BACKWARD, END, PIECES };
 
-/* An operator, or a hub, in a configuration.  Numbers of bytes are places in audit.bytes: what a
- * piece rises by, then by what it changes what is alive. */
+/* An operator, or a hub, in a configuration.  Numbers of bytes are places in
+ * audit.bytes: what a piece rises by, then by what it changes what is alive. */
 struct entry {
     struct link link;
     int kind;
@@ -112,8 +118,8 @@ struct entry {
     int windows, partial;
 };
 
-/* A use of a tensor, from the entry where it waits to that of its consumer, or from its producer
- * into its hub. */
+/* A use of a tensor, from the entry where it waits to that of its consumer, or from
+ * its producer into its hub. */
 struct use {
     struct link link;
     int from, to, input;
@@ -156,10 +162,10 @@ static struct use *use_at(const struct topt_audit *a, int i)
 
 static int no_memory(struct topt_audit *a)
 {
-    return topt_fail(a->err, TOPT_ERR_NOMEM, "no memory for checking strategies");
+    return topt_nomem(a->err, "checking strategies");
 }
 
-/* ---- what is alike ------------------------------------------------------------------------------ */
+/* ---- what is alike ----------------------------------------------------------------- */
 
 static int same_tensor(const struct topt_model *m, int a, int b)
 {
@@ -190,8 +196,8 @@ static int same_hub(const struct topt_audit *a, int x, int y)
            a->kind_of_op[t[x].producer] == a->kind_of_op[t[y].producer];
 }
 
-/* A kind is the number of the first operator of it; of hubs, after all operators, that of the
- * first tensor. */
+/* A kind is the number of the first operator of it; of hubs, after all operators, that
+ * of the first tensor. */
 static void find_kinds(struct topt_audit *a)
 {
     const struct topt_model *m = a->k.model;
@@ -213,7 +219,7 @@ static void find_kinds(struct topt_audit *a)
     }
 }
 
-/* ---- numbers of bytes ----------------------------------------------------------------------------- */
+/* ---- numbers of bytes -------------------------------------------------------------- */
 
 /* Remember bytes of all lanes; -1 without memory. */
 static int put_bytes(struct topt_audit *a, const int64_t *bytes)
@@ -243,7 +249,7 @@ static int put_piece(struct topt_audit *a)
     return rise < 0 || put_bytes(a, a->alive.now) < 0 ? -1 : rise;
 }
 
-/* ---- an operator's fragments ----------------------------------------------------------------------- */
+/* ---- an operator's fragments ------------------------------------------------------- */
 
 static int give_inputs(const struct topt_fragments *f, int op,
                        const struct topt_config *c, int backward,
@@ -270,7 +276,7 @@ static int follow_forward(struct topt_audit *a, const struct topt_fragments *f, 
     if (give_inputs(f, op, &e->config, 0, b))
         return -1;
     topt_alive_mark(&a->alive);
-    if (topt_fragment_forward(f, op, &e->config, pass, b))
+    if (topt_op_forward(f, op, &e->config, pass, b))
         return -1;
     e->piece[again ? AGAIN : FORWARD] = put_piece(a);
     if (!again)
@@ -293,7 +299,7 @@ static int follow_backward(struct topt_audit *a, const struct topt_fragments *f,
     if (give_inputs(f, op, &e->config, 1, b))
         return -1;
     topt_alive_mark(&a->alive);
-    if (topt_fragment_backward(f, op, &e->config, b))
+    if (topt_op_backward(f, op, &e->config, b))
         return -1;
     e->piece[BACKWARD] = put_piece(a);
     for (int k = 0; k < o->ninputs; k++) {
@@ -311,7 +317,7 @@ static int follow_op(struct topt_audit *a, int op, struct entry *e)
     int again = e->config.recompute;
     topt_op_buffers_clear(&b);
     topt_alive_start(&a->alive, &e->config);
-    if (topt_fragment_init(&f, op, &e->config, &b) || topt_fragment_begin(&f, op, &b) ||
+    if (topt_op_init(&f, op, &e->config, &b) || topt_params_zero(&f, op, &b) ||
         (e->piece[INIT] = put_piece(a)) < 0)
         return -1;
     if (follow_forward(a, &f, op, again ? TOPT_PASS_DROP : TOPT_PASS_KEEP, e, &b) ||
@@ -319,7 +325,7 @@ static int follow_op(struct topt_audit *a, int op, struct entry *e)
         (topt_has_backward(f.model, op) && follow_backward(a, &f, op, e, &b)))
         return -1;
     topt_alive_mark(&a->alive);
-    if (topt_fragment_end(&f, op, &e->config, &b) || (e->piece[END] = put_piece(a)) < 0)
+    if (topt_params_update(&f, op, &e->config, &b) || (e->piece[END] = put_piece(a)) < 0)
         return -1;
     e->windows = a->alive.windows;
     return 0;
@@ -384,7 +390,7 @@ static int entry_of(struct topt_audit *a, int op, int tensor,
     return n;
 }
 
-/* ---- a tensor's moves -------------------------------------------------------------------------------- */
+/* ---- a tensor's moves -------------------------------------------------------------- */
 
 /* The fragment of a move, which must need what its cost says. */
 static int follow_move(struct topt_audit *a, int tensor, const struct topt_layout *from,
@@ -450,7 +456,7 @@ static int use_of(struct topt_audit *a, int tensor, int from, int to, int input)
     return n;
 }
 
-/* ---- the strategy at hand ------------------------------------------------------------------------------ */
+/* ---- the strategy at hand ---------------------------------------------------------- */
 
 static int find_entry(struct topt_audit *a, int op, int tensor,
                       const struct topt_config *config, int hub_keep, int *entry)
@@ -495,8 +501,8 @@ static int place_of(const struct topt_audit *a, int tensor)
     return t->nconsumers > 1 ? a->hub[tensor] : a->op[t->producer];
 }
 
-/* Uses belong to the entries at their ends, so that what an operator costs with them changes
- * where one of them does, or what it keeps. */
+/* Uses belong to the entries at their ends, so that what an operator costs with them
+ * changes where one of them does, or what it keeps. */
 static int find_op_uses(struct topt_audit *a, const struct topt_strategy *s, int op)
 {
     const struct topt_op *o = &a->k.model->op[op];
@@ -546,7 +552,7 @@ static int find_uses(struct topt_audit *a, const struct topt_strategy *s)
     return 0;
 }
 
-/* ---- its cost ------------------------------------------------------------------------------------------ */
+/* ---- its cost ---------------------------------------------------------------------- */
 
 static const struct topt_audit *auditor(const struct topt_pieces *p)
 {
@@ -572,7 +578,7 @@ static int64_t waiting_bytes(struct topt_pieces *p, int tensor)
 
 static const struct topt_pieces pieces = {cost_of_op, cost_of_hub, waiting_bytes};
 
-/* ---- its peak ------------------------------------------------------------------------------------------ */
+/* ---- its peak ---------------------------------------------------------------------- */
 
 static const int64_t *bytes_at(const struct topt_audit *a, int number)
 {
@@ -712,7 +718,7 @@ static int find_peak(struct topt_audit *a, const struct topt_strategy *s,
     return 0;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------- */
 
 /* After a failure what is known of the strategy at hand is of no use to the next. */
 static void forget(struct topt_audit *a)
@@ -782,7 +788,7 @@ struct topt_audit *topt_audit_create(const struct topt_costing *k, struct topt_e
 {
     struct topt_audit *a = calloc(1, sizeof *a);
     if (!a) {
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for checking strategies");
+        topt_nomem(err, "checking strategies");
         return NULL;
     }
     a->err = err;

@@ -1,14 +1,20 @@
-/* cost.c - what an operator, a hub and an edge cost: their fragments written into the tally.
+/* cost.c - what an operator, a hub and an edge cost: their fragments written into the
+ * tally.
  *
- * A strategy's cost (total.c) is the plain sum over them, plus caps on what is in flight. */
-#include "tally.h"
+ * A strategy's cost (total.c) is the plain sum over them, plus caps on what is in
+ * flight. */
+#include "cost.h"
+#include "operator.h"
+#include "param.h"
+#include "recompute.h"
 
 #include <string.h>
 
-/* ---- operators ------------------------------------------------------------------------------ */
+/* ---- operators --------------------------------------------------------------------- */
 
-/* Inputs that backward reads are counted where they are kept, by the edge; only an operator
- * that reads several is charged for all of them here, since both may be fetched again. */
+/* Inputs that backward reads are counted where they are kept, by the edge; only an
+ * operator that reads several is charged for all of them here, since both may be
+ * fetched again. */
 static int charged_here(const struct topt_model *m, int op, int input)
 {
     int reads = 0;
@@ -68,7 +74,7 @@ static int tally_forward(const struct topt_fragments *f, struct topt_tally *t, i
 {
     const struct topt_op *o = &f->model->op[op];
     t->told = 0;
-    if (give_inputs(f, t, op, c, 0, b) || topt_fragment_forward(f, op, c, pass, b))
+    if (give_inputs(f, t, op, c, 0, b) || topt_op_forward(f, op, c, pass, b))
         return -1;
     take_inputs(f, op, b);
     if (count_output(t, o, t->buffer[b->value[o->output]].bytes, f->err))
@@ -90,7 +96,7 @@ static int tally_backward(const struct topt_fragments *f, struct topt_tally *t, 
         if (b->grad[o->output] < 0)
             return -1;
     }
-    if (give_inputs(f, t, op, c, 1, b) || topt_fragment_backward(f, op, c, b))
+    if (give_inputs(f, t, op, c, 1, b) || topt_op_backward(f, op, c, b))
         return -1;
     take_inputs(f, op, b);
     for (int x = 0; x < o->spec->noperands; x++)
@@ -114,14 +120,14 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
     struct topt_op_buffers b;
     int64_t rounds = t->rounds;
     topt_op_buffers_clear(&b);
-    if (topt_fragment_init(f, op, c, &b))
+    if (topt_op_init(f, op, c, &b))
         return -1;
     t->cost.compute_ns = 0; /* initialisation is not part of a step */
     memset(t->cost.basis_ns, 0, sizeof t->cost.basis_ns);
     memset(t->spent, 0, sizeof t->spent);
     t->phase = TOPT_PHASE_END;
     t->rounds = 1;
-    if (topt_fragment_begin(f, op, &b))
+    if (topt_params_zero(f, op, &b))
         return -1;
     t->rounds = rounds;
     t->phase = TOPT_PHASE_FORWARD;
@@ -134,7 +140,7 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
         return -1;
     t->phase = TOPT_PHASE_END;
     t->rounds = 1;
-    if (topt_has_backward(f->model, op) && topt_fragment_end(f, op, c, &b))
+    if (topt_has_backward(f->model, op) && topt_params_update(f, op, c, &b))
         return -1;
     t->cost.class_bytes[TOPT_CLASS_BUFFERS] += topt_param_buffers(f, op, c);
     t->cost.class_bytes[TOPT_CLASS_PARAM] -= topt_param_uncounted(f, op, c);
@@ -224,7 +230,7 @@ int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hu
     return 0;
 }
 
-/* ---- edges ------------------------------------------------------------------------------------ */
+/* ---- edges ------------------------------------------------------------------------- */
 
 static int64_t block(const struct topt_costing *k, const struct topt_shape *s,
                      const struct topt_layout *l)
@@ -247,8 +253,9 @@ struct topt_edge_end topt_edge_hub(const struct topt_costing *k, const struct to
     return (struct topt_edge_end){.value = l, .grad = l, .hub = 1, .hub_keep = h->keep};
 }
 
-/* Does a consumer have its input kept for backward?  A framework's loss does not, which comes last in forward and first
- * in backward: what it holds meanwhile is told with its kernels (struct topt_eager). */
+/* Does a consumer have its input kept for backward?  A framework's loss does not,
+ * which comes last in forward and first in backward: what it holds meanwhile is told
+ * with its kernels (struct topt_eager). */
 static int keeps_input(const struct topt_costing *k, int op, int input)
 {
     int eager = k->settings->eager & TOPT_EAGER_LOSS && op == k->model->loss &&
@@ -338,7 +345,8 @@ struct edge {
     const struct topt_move_cost *there;
 };
 
-/* Into a hub: its copy is dropped, kept, or made again from a producer that recomputes. */
+/* Into a hub: its copy is dropped, kept, or made again from a producer that
+ * recomputes. */
 static int cost_into_hub(const struct edge *e, struct topt_edge_alternative *a)
 {
     if (e->to->hub_keep == TOPT_HUB_KEEP)

@@ -1,9 +1,11 @@
-/* derive.c - what follows from a configuration: layouts of values and gradients, local boxes.
+/* derive.c - what follows from a configuration: layouts of values and gradients, local
+ * boxes.
  *
  * A configuration gives each axis to one dimension of the operator or to none.  For an
- * operand that has the dimension, the axis shards it.  One that lacks it is replicated -
- * except that an output which sums over the dimension is partial, and so is the gradient of
- * an input or parameter (each device saw only its part of the batch, or of the outputs). */
+ * operand that has the dimension, the axis shards it.  One that lacks it is replicated
+ * - except that an output which sums over the dimension is partial, and so is the
+ * gradient of an input or parameter (each device saw only its part of the batch, or of
+ * the outputs). */
 #include "topt_lower.h"
 
 #include <stdlib.h>
@@ -70,7 +72,8 @@ uint32_t topt_replica_axes(const struct topt_op *op, int operand,
     return topt_layout_partial_mask(&l);
 }
 
-/* The dimension of an operand with most counts in its largest block; the first of equals. */
+/* The dimension of an operand with most counts in its largest block; the first of
+ * equals. */
 static int widest(const struct topt_op *op, int operand, const struct topt_layout *l,
                   const struct topt_mesh *mesh)
 {
@@ -181,7 +184,7 @@ static int axes_of(const struct topt_config *c, const struct topt_mesh *mesh, in
     return n;
 }
 
-/* ---- boxes and windows --------------------------------------------------------------------- */
+/* ---- boxes and windows ------------------------------------------------------------- */
 
 static int windowed(const struct topt_op *op, int operand, int i)
 {
@@ -189,7 +192,8 @@ static int windowed(const struct topt_op *op, int operand, int i)
     return spec->window_of && spec->own >> i & 1;
 }
 
-/* One dimension of an operand's block; of a window, what the block of the output reads. */
+/* One dimension of an operand's block; of a window, what the block of the output
+ * reads. */
 static void block_of(const struct topt_op *op, int operand, int i,
                      const struct topt_config *c, const struct topt_mesh *mesh,
                      int device, int64_t *ret_off, int64_t *ret_len)
@@ -264,7 +268,8 @@ int64_t topt_operand_largest(const struct topt_op *op, int operand,
     return elements;
 }
 
-/* The next device that differs from the first along the given axes alone; the first again after the last. */
+/* The next device that differs from the first along the given axes alone; the first
+ * again after the last. */
 static int next_along(const struct topt_mesh *mesh, const int8_t *axes, int n, int device)
 {
     int stride = 1, a = mesh->naxes - 1;
@@ -278,8 +283,9 @@ static int next_along(const struct topt_mesh *mesh, const int8_t *axes, int n, i
     return device;
 }
 
-/* Sum over all parts of what part 'of' of a dimension shares with their windows, and the
- * window itself, at most over parts.  Parts follow from the axes of that dimension: others change nothing. */
+/* Sum over all parts of what part 'of' of a dimension shares with their windows, and
+ * the window itself, at most over parts.  Parts follow from the axes of that
+ * dimension: others change nothing. */
 static void overlaps(const struct topt_op *op, int operand, int i,
                      const struct topt_config *c, const struct topt_mesh *mesh,
                      int64_t *ret_shared, int64_t *ret_window)
@@ -362,7 +368,7 @@ void topt_strategy_destroy(struct topt_strategy *s)
     free(s);
 }
 
-/* ---- names ------------------------------------------------------------------------------ */
+/* ---- names ------------------------------------------------------------------------- */
 
 const char *topt_accounting_name(enum topt_accounting a)
 {

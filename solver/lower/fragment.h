@@ -1,7 +1,8 @@
-/* fragment.h - the pieces a program is made of, written into a sink.  Private to lower/.
+/* fragment.h - the pieces a program is made of, written into a sink.  Private to
+ * lower/.
  *
- * A sink that records makes the program; a sink that adds up makes the cost.  Fragments never
- * know which one they write to. */
+ * A sink that records makes the program; a sink that adds up makes the cost.
+ * Fragments never know which one they write to. */
 #ifndef TOPT_FRAGMENT_H
 #define TOPT_FRAGMENT_H
 
@@ -9,6 +10,13 @@
 
 /* What a system may move while it computes. */
 enum topt_aside { TOPT_ASIDE_NOTHING, TOPT_ASIDE_GRADIENT, TOPT_ASIDE_PARAM };
+
+/* What becomes of what forward saves for backward. */
+enum topt_pass {
+    TOPT_PASS_KEEP,
+    TOPT_PASS_DROP,  /* nothing is kept: it is run again */
+    TOPT_PASS_AGAIN, /* ... which is now; data is still there */
+};
 
 struct topt_sink {
     /* Number of the new buffer, or -1 (err filled). */
@@ -19,12 +27,12 @@ struct topt_sink {
     void (*keep)(struct topt_sink *s, int buffer, enum topt_class cls);
     int (*emit)(struct topt_sink *s, const struct topt_instr *i, struct topt_error *err);
     const struct topt_buffer *(*get)(struct topt_sink *s, int buffer);
-    /* May be NULL.  A sink that adds up is told that what follows happens 'times' times, each
-     * at one count of the operator's dimension 'd', until told again (-1, once); one that
-     * records is given every round of a loop. */
+    /* May be NULL.  A sink that adds up is told that what follows happens 'times'
+     * times, each at one count of the operator's dimension 'd', until told again (-1,
+     * once); one that records is given every round of a loop. */
     void (*repeat)(struct topt_sink *s, int d, int64_t times);
-    /* May be NULL.  Moves from now on are of parameters or of their gradients, which other
-     * operators' computation may hide, until told TOPT_ASIDE_NOTHING. */
+    /* May be NULL.  Moves from now on are of parameters or of their gradients, which
+     * other operators' computation may hide, until told TOPT_ASIDE_NOTHING. */
     void (*aside)(struct topt_sink *s, enum topt_aside what);
     /* May be NULL.  A move along a way that nobody has found takes at least so long. */
     int (*least)(struct topt_sink *s, int64_t ns, struct topt_error *err);
@@ -37,17 +45,19 @@ struct topt_fragments {
     struct topt_router *router;
     struct topt_sink *sink;
     struct topt_error *err;
-    /* NULL: ways between layouts are found where they are needed.  Else a move whose way is not known is asked
-     * for, writes its result alone, and sets this: what was written means nothing. */
+    /* NULL: ways between layouts are found where they are needed.  Else a move whose
+     * way is not known is asked for, writes its result alone, and sets this: what was
+     * written means nothing. */
     int *open;
-    /* NULL, or what such a move takes at least (of the same machine and mesh), which is what it then costs: nothing is
-     * asked for, and what was written is a bound from below. */
+    /* NULL, or what such a move takes at least (of the same machine and mesh), which
+     * is what it then costs: nothing is asked for, and what was written is a bound
+     * from below. */
     struct topt_orbit_set *floors;
 };
 
-/* Buffers of one operator, by operand number; -1 where there is none.  'value' and 'grad' are
- * what its kernels see; 'param' and 'param_grad' what stays of a parameter, which is the same
- * where nothing is sharded over its replicas. */
+/* Buffers of one operator, by operand number; -1 where there is none.  'value' and
+ * 'grad' are what its kernels see; 'param' and 'param_grad' what stays of a parameter,
+ * which is the same where nothing is sharded over its replicas. */
 struct topt_op_buffers {
     int value[TOPT_MAX_OPERANDS], grad[TOPT_MAX_OPERANDS];
     int param[TOPT_MAX_OPERANDS], param_grad[TOPT_MAX_OPERANDS];
@@ -70,16 +80,17 @@ int64_t topt_block_bytes(const struct topt_mesh *mesh, const struct topt_setting
 int64_t topt_bytes_on(const struct topt_model *m, const struct topt_mesh *mesh,
                       const struct topt_settings *s, const struct topt_config *c,
                       const struct topt_buffer *b, int device);
-/* The first device has the largest block of everything but windows, which are largest in the
- * middle: of programs with those the peak is looked for on each device, up to so many. */
+/* The first device has the largest block of everything but windows, which are largest
+ * in the middle: of programs with those the peak is looked for on each device, up to
+ * so many. */
 enum { TOPT_PEAK_DEVICES = 64 };
 
 /* Buffer for an operand's value or gradient. */
 int topt_fragment_operand(const struct topt_fragments *f, int op, int operand,
                           const struct topt_layout *l, enum topt_class cls);
 
-/* Bring 'src' (in 'from') into 'to'; '*ret' is 'src' itself where they are equal, else a new
- * transient buffer.  'src' is not released. */
+/* Bring 'src' (in 'from') into 'to'; '*ret' is 'src' itself where they are equal, else
+ * a new transient buffer.  'src' is not released. */
 int topt_fragment_move(const struct topt_fragments *f, int op, int backward, int src,
                        const struct topt_shape *shape, const struct topt_layout *from,
                        const struct topt_layout *to, int *ret);
@@ -94,77 +105,13 @@ int topt_fragment_all_reduce(const struct topt_fragments *f, int op, int buffer,
                              const struct topt_shape *shape,
                              const struct topt_layout *partial,
                              const struct topt_layout *whole);
-/* A buffer of b.bytes, or where that is 0 of the largest block; rounded up to the granule. */
+/* A buffer of b.bytes, or where that is 0 of the largest block; rounded up to the
+ * granule. */
 int topt_fragment_block(const struct topt_fragments *f, struct topt_buffer b);
 struct topt_instr topt_fragment_instr(enum topt_instr_kind kind, int op, int backward);
 int topt_fragment_emit(const struct topt_fragments *f, struct topt_instr i);
 void topt_fragment_aside(const struct topt_fragments *f, enum topt_aside what);
-
-/* Parameters, gradients, optimizer state and data of an operator: allocated once. */
-int topt_fragment_init(const struct topt_fragments *f, int op,
-                       const struct topt_config *c, struct topt_op_buffers *b);
-/* Start of a step: gradients that stay are zero. */
-int topt_fragment_begin(const struct topt_fragments *f, int op,
-                        const struct topt_op_buffers *b);
-/* What becomes of what forward saves for backward. */
-enum topt_pass {
-    TOPT_PASS_KEEP,
-    TOPT_PASS_DROP,  /* nothing is kept: it is run again */
-    TOPT_PASS_AGAIN, /* ... which is now; data is still there */
-};
-/* Inputs are in b->value; makes the output, the saved and the work buffers. */
-int topt_fragment_forward(const struct topt_fragments *f, int op,
-                          const struct topt_config *c, enum topt_pass pass,
-                          struct topt_op_buffers *b);
-/* b->grad of the output is given; makes gradients of inputs that need one and adds to those
- * of the parameters. */
-int topt_fragment_backward(const struct topt_fragments *f, int op,
-                           const struct topt_config *c, struct topt_op_buffers *b);
-/* End of a step: parameter gradients are reduced over the replicas, parameters updated. */
-int topt_fragment_end(const struct topt_fragments *f, int op, const struct topt_config *c,
-                      const struct topt_op_buffers *b);
+/* Add the values of one buffer to those of another. */
 int topt_fragment_add(const struct topt_fragments *f, int op, int from, int into);
-
-/* ---- remake.c: what is made again ---------------------------------------------------------- */
-
-int topt_has_backward(const struct topt_model *m, int op);
-/* Does backward of an operator read the value of that input? */
-int topt_reads_back(const struct topt_model *m, int op, int input);
-/* Is a tensor not kept where it waits, but made again there? */
-int topt_is_remade(const struct topt_model *m, const struct topt_strategy *s, int tensor);
-/* What recomputation knows of a model: empty until a strategy recomputes. */
-struct topt_remaking {
-    struct topt_blocks blocks;
-    uint8_t *may; /* by operator */
-    int any;      /* the last strategy that was checked recomputes */
-};
-/* May those recompute that do?  'r' starts as zero and is kept for other strategies. */
-int topt_remake_check(const struct topt_model *m, const struct topt_strategy *s,
-                      struct topt_remaking *r, struct topt_error *err) TOPT_MUST_CHECK;
-void topt_remaking_fini(struct topt_remaking *r);
-
-/* ---- param.c: a parameter's own life, called by the fragments above ----------------------- */
-
-/* f32 numbers that the steps of a framework's optimizer move for each of a parameter; 0: it
- * is one kernel. */
-int topt_optimizer_eager(enum topt_optimizer o);
-/* Bytes that a system which gathers by unit or from pools (settings.gather) holds at once for this operator's
- * share, beside what rests; 0 by operator.  And bytes of resting blocks that it does not have, as the
- * master copy stands for them (settings.shard_f32). */
-int64_t topt_param_buffers(const struct topt_fragments *f, int op,
-                           const struct topt_config *c);
-int64_t topt_param_uncounted(const struct topt_fragments *f, int op,
-                             const struct topt_config *c);
-int topt_param_init(const struct topt_fragments *f, int op, int operand,
-                    const struct topt_config *c, struct topt_op_buffers *b);
-/* What kernels of one direction read as b->value, and its end. */
-int topt_params_open(const struct topt_fragments *f, int op, const struct topt_config *c,
-                     int backward, struct topt_op_buffers *b);
-void topt_params_close(const struct topt_fragments *f, int op, struct topt_op_buffers *b);
-/* What backward's kernels add to as b->grad, and its end. */
-int topt_param_grads_open(const struct topt_fragments *f, int op,
-                          const struct topt_config *c, struct topt_op_buffers *b);
-int topt_param_grads_close(const struct topt_fragments *f, int op,
-                           const struct topt_config *c, struct topt_op_buffers *b);
 
 #endif

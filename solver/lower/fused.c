@@ -1,19 +1,22 @@
-/* fused.c - the time of a strategy whose gradients are all-reduced in buckets, behind backward.
+/* fused.c - the time of a strategy whose gradients are all-reduced in buckets, behind
+ * backward.
  *
- * Backward goes from the last operator to the first.  What each has computed when it ends are
- * gradients; they are packed into a bucket until no more fit (a larger gradient is a bucket by
- * itself), and a bucket is all-reduced as soon as it is packed and the network is free.  Where
- * gradients are looked at in cycles, those of one cycle share buckets, which go at its end.
+ * Backward goes from the last operator to the first.  What each has computed when it
+ * ends are gradients; they are packed into a bucket until no more fit (a larger
+ * gradient is a bucket by itself), and a bucket is all-reduced as soon as it is packed
+ * and the network is free.  Where gradients are looked at in cycles, those of one
+ * cycle share buckets, which go at its end.
  *
  *     computing  | bwd n | bwd n-1 |  ...  | bwd 1 |
  *     network            |  bucket 1  |  bucket 2  |  bucket 3  |
  *                                                   <-exposed-->
  *
- * What the network does after the last backward is exposed (Sergeev and Del Balso, Horovod,
- * 2018; Li et al., PyTorch Distributed, 2020).  Everything else takes the time that it takes
- * without: communication of backward itself hides nothing here, nor do micro-batches but the
- * last. */
-#include "tally.h"
+ * What the network does after the last backward is exposed (Sergeev and Del Balso,
+ * Horovod, 2018; Li et al., PyTorch Distributed, 2020).  Everything else takes the
+ * time that it takes without: communication of backward itself hides nothing here, nor
+ * do micro-batches but the last. */
+#include "cost.h"
+#include "recompute.h"
 
 struct fuser {
     const struct topt_costing *k;

@@ -1,10 +1,13 @@
 /* lower.c - a whole strategy written as the program of every rank.
  *
- * The order (order.c) says what is moved where and which operator runs; here that is written as
- * fragments into the sink that records, between what is allocated once, what starts a step and
- * what ends it.  Layouts follow from configurations: that of the place where a tensor waits is
- * its hub's, or the producer's where it has none. */
+ * The order (order.c) says what is moved where and which operator runs; here that is
+ * written as fragments into the sink that records, between what is allocated once,
+ * what starts a step and what ends it.  Layouts follow from configurations: that of
+ * the place where a tensor waits is its hub's, or the producer's where it has none. */
+#include "operator.h"
 #include "order.h"
+#include "param.h"
+#include "recompute.h"
 #include "record.h"
 
 #include <stdlib.h>
@@ -19,7 +22,7 @@ struct lowering {
     struct topt_op_buffers *op;       /* by operator */
 };
 
-/* ---- the order carried out ------------------------------------------------------------------- */
+/* ---- the order carried out --------------------------------------------------------- */
 
 static struct topt_layout read_layout(const struct lowering *l, int op, int k)
 {
@@ -110,7 +113,7 @@ static int carry_forward(struct topt_carrier *c, int op, enum topt_pass pass,
     struct topt_op_buffers *b = &l->op[op];
     int y = l->m->op[op].output;
     show_inputs(l, op, input);
-    if (topt_fragment_forward(&l->f, op, &l->s->config[op], pass, b))
+    if (topt_op_forward(&l->f, op, &l->s->config[op], pass, b))
         return -1;
     show_inputs(l, op, NULL);
     int out = b->value[y];
@@ -126,7 +129,7 @@ static int carry_backward(struct topt_carrier *c, int op, int grad, const int *i
     struct topt_op_buffers *b = &l->op[op];
     show_inputs(l, op, input);
     b->grad[o->output] = grad;
-    if (topt_fragment_backward(&l->f, op, &l->s->config[op], b))
+    if (topt_op_backward(&l->f, op, &l->s->config[op], b))
         return -1;
     show_inputs(l, op, NULL);
     b->grad[o->output] = -1;
@@ -154,7 +157,7 @@ static const struct topt_carrier carrier = {
     carry_take_grad, carry_give_grad, carry_add,      carry_forward,
     carry_backward,  carry_release,   carry_keep};
 
-/* ---- the whole --------------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------- */
 
 static int lowering_init(struct lowering *l, struct topt_error *err)
 {
@@ -163,7 +166,7 @@ static int lowering_init(struct lowering *l, struct topt_error *err)
     l->grad = calloc((size_t)m->ntensors + 1, sizeof *l->grad);
     l->op = malloc(((size_t)m->nops + 1) * sizeof *l->op);
     if (!l->value || !l->grad || !l->op)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the program");
+        return topt_nomem(err, "the program");
     for (int i = 0; i < m->nops; i++)
         topt_op_buffers_clear(&l->op[i]);
     for (int t = 0; t < m->ntensors; t++) {
@@ -197,22 +200,21 @@ static int lower_micro(struct lowering *l, struct topt_error *err)
 static int lower_all(struct lowering *l, struct topt_program *p, struct topt_error *err)
 {
     for (int i = 0; i < l->m->nops; i++)
-        if (topt_fragment_init(&l->f, i, &l->s->config[i], &l->op[i]))
+        if (topt_op_init(&l->f, i, &l->s->config[i], &l->op[i]))
             return -1;
     p->init_end = p->ninstr;
     for (int i = 0; i < l->m->nops; i++)
-        if (topt_fragment_begin(&l->f, i, &l->op[i]))
+        if (topt_params_zero(&l->f, i, &l->op[i]))
             return -1;
     p->micro_begin = p->ninstr;
     if (lower_micro(l, err))
         return -1;
     p->micro_end = p->ninstr;
     for (int i = 0; i < l->m->nops; i++)
-        if (topt_fragment_end(&l->f, i, &l->s->config[i], &l->op[i]))
+        if (topt_params_update(&l->f, i, &l->s->config[i], &l->op[i]))
             return -1;
-    return ((struct topt_recorder *)l->f.sink)->failed
-               ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for the program")
-               : 0;
+    return ((struct topt_recorder *)l->f.sink)->failed ? topt_nomem(err, "the program")
+                                                       : 0;
 }
 
 static int check_strategy(const struct topt_model *m, const struct topt_mesh *mesh,
@@ -231,9 +233,9 @@ static int check_strategy(const struct topt_model *m, const struct topt_mesh *me
                 return topt_fail(err, TOPT_ERR_INVAL,
                                  "tensor '%.60s' has no dimension %d", m->tensor[t].name,
                                  s->hub[t].layout.dim[a]);
-    struct topt_remaking r = {.any = 0};
-    int rc = topt_remake_check(m, s, &r, err);
-    topt_remaking_fini(&r);
+    struct topt_recomputation r = {.any = 0};
+    int rc = topt_recompute_check(m, s, &r, err);
+    topt_recomputation_fini(&r);
     return rc;
 }
 
@@ -246,7 +248,7 @@ int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
         return -1;
     struct topt_program *p = topt_program_create(m, mesh, settings, s);
     if (!p)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the program");
+        return topt_nomem(err, "the program");
     struct topt_recorder r = topt_recorder(p);
     struct lowering l = {
         carrier, {m, mesh, settings, router, &r.sink, err, NULL, NULL}, .m = m, .s = s};

@@ -1,16 +1,19 @@
 /* order.c - in which order a micro-batch runs, and how long everything stays.
  *
- * Forward in order and backward in reverse.  A tensor waits for its consumers in one place: the
- * producer's output, or, where it has several consumers, its hub.  Every place counts its uses,
- * those of backward too, and is freed after the last.  The value of an operator that recomputes
- * is freed after its last use in forward, and made again when backward first comes to the place.
+ * Forward in order and backward in reverse.  A tensor waits for its consumers in one
+ * place: the producer's output, or, where it has several consumers, its hub.  Every
+ * place counts its uses, those of backward too, and is freed after the last.  The
+ * value of an operator that recomputes is freed after its last use in forward, and
+ * made again when backward first comes to the place.
  *
  *     producer --move--> [hub] --move--> consumer      values, forward
  *     producer <--move-- [hub] <--move-- consumer      gradients, backward (hub adds up)
  *
- * Of an operator's inputs the one from the operator just before comes first in forward and
- * last in backward: so only tensors that cross other operators wait beside it. */
+ * Of an operator's inputs the one from the operator just before comes first in forward
+ * and last in backward: so only tensors that cross other operators wait beside it. */
 #include "order.h"
+
+#include "recompute.h"
 
 #include <stdlib.h>
 
@@ -60,7 +63,7 @@ int topt_order_init(struct topt_order *o, const struct topt_model *m,
     o->use = calloc((size_t)m->nops * TOPT_MAX_INPUTS + 1, sizeof *o->use);
     o->demanded = calloc((size_t)m->nops + 1, 1);
     if (!o->stop || !o->place || !o->use || !o->demanded)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the order of a step");
+        return topt_nomem(err, "the order of a step");
     for (int i = 0; i < m->nops; i++)
         look_at(o, m, i);
     for (int t = 0; t < m->ntensors; t++) {
@@ -78,7 +81,7 @@ void topt_order_fini(struct topt_order *o)
     free(o->demanded);
 }
 
-/* ---- places -------------------------------------------------------------------------------- */
+/* ---- places ------------------------------------------------------------------------ */
 
 static struct topt_use *use_of(const struct topt_order *l, int op, int k)
 {
@@ -109,7 +112,8 @@ static void drop_use(struct topt_order *l, int tensor)
     }
 }
 
-/* Forward uses the place once; backward as often as it reads there, or once to move again. */
+/* Forward uses the place once; backward as often as it reads there, or once to move
+ * again. */
 static int init_use(struct topt_order *l, int op, int k)
 {
     struct topt_place *p = place_of(l, op, k);
@@ -134,12 +138,12 @@ static int init_use(struct topt_order *l, int op, int k)
 
 static int init_places(struct topt_order *l)
 {
-    topt_remake_demand(l->m, l->s, l->demanded);
+    topt_recompute_demand(l->m, l->s, l->demanded);
     for (int t = 0; t < l->m->ntensors; t++) {
         struct topt_place *p = &l->place[t];
         p->value = p->grad = -1;
         p->uses = p->again = 0;
-        p->remade = (uint8_t)topt_is_remade(l->m, l->s, t);
+        p->remade = (uint8_t)topt_is_recomputed(l->m, l->s, t);
     }
     for (int i = 0; i < l->m->nops; i++)
         for (int k = 0; k < l->stop[i].ninputs; k++)
@@ -148,7 +152,7 @@ static int init_places(struct topt_order *l)
     return 0;
 }
 
-/* ---- forward --------------------------------------------------------------------------------- */
+/* ---- forward ----------------------------------------------------------------------- */
 
 /* The operator's own copy where it does not read in place. */
 static int fetch_input(struct topt_order *l, int op, int k, int backward)
@@ -246,12 +250,12 @@ static int forward(struct topt_order *l, int op)
     return place_output(l, op, pass, out);
 }
 
-/* ---- what was not kept ------------------------------------------------------------------------ */
+/* ---- what was not kept ------------------------------------------------------------- */
 
 static int remake(struct topt_order *l, int op);
 
-/* The value is where the operator's backward, or its forward again, reads it; a copy made now
- * stays until both have. */
+/* The value is where the operator's backward, or its forward again, reads it; a copy
+ * made now stays until both have. */
 static int ensure_input(struct topt_order *l, int op, int k)
 {
     struct topt_use *u = use_of(l, op, k);
@@ -280,8 +284,9 @@ static void end_use(struct topt_order *l, int op, int k)
     }
 }
 
-/* Forward once more, from inputs that are there or are made again themselves.  All that is
- * made again is there before the first input is moved, so that moves have room. */
+/* Forward once more, from inputs that are there or are made again themselves.  All
+ * that is made again is there before the first input is moved, so that moves have
+ * room. */
 static int remake(struct topt_order *l, int op)
 {
     int n = l->stop[op].ninputs;
@@ -303,9 +308,10 @@ static int remake(struct topt_order *l, int op)
     return place_output(l, op, TOPT_PASS_AGAIN, out);
 }
 
-/* ---- backward -------------------------------------------------------------------------------- */
+/* ---- backward ---------------------------------------------------------------------- */
 
-/* The gradient of the operator's output, in the layout its backward wants; -1 on failure. */
+/* The gradient of the operator's output, in the layout its backward wants; -1 on
+ * failure. */
 static int take_output_grad(struct topt_order *l, int op)
 {
     int t = l->stop[op].output;
@@ -394,7 +400,7 @@ static int backward(struct topt_order *l, int op)
     return 0;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------- */
 
 int topt_order_run(struct topt_order *o, const struct topt_strategy *s,
                    struct topt_carrier *c, struct topt_error *err)

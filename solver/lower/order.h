@@ -1,16 +1,17 @@
-/* order.h - the order of a micro-batch: what is brought where before which operator runs, and how
- * long each value and gradient stays.  Private to lower/.
+/* order.h - the order of a micro-batch: what is brought where before which operator
+ * runs, and how long each value and gradient stays.  Private to lower/.
  *
- * The order is told to a carrier, who writes the program (lower.c) or adds up how many bytes that
- * makes alive (audit.c).  The order knows no layouts and no bytes, a carrier no uses. */
+ * The order is told to a carrier, who writes the program (lower.c) or adds up how many
+ * bytes that makes alive (audit.c).  The order knows no layouts and no bytes, a
+ * carrier no uses. */
 #ifndef TOPT_ORDER_H
 #define TOPT_ORDER_H
 
 #include "fragment.h"
 
-/* Values and gradients go by the carrier's numbers, from 0; -1 stands for none.  What brings
- * something returns the number of what it made, or of its source where nothing has to be moved,
- * or -1 (error filled); the source is not released. */
+/* Values and gradients go by the carrier's numbers, from 0; -1 stands for none.  What
+ * brings something returns the number of what it made, or of its source where nothing
+ * has to be moved, or -1 (error filled); the source is not released. */
 struct topt_carrier {
     /* Does the operator read its input where that waits? */
     int (*in_place)(struct topt_carrier *c, int op, int input);
@@ -27,8 +28,8 @@ struct topt_carrier {
     int (*add)(struct topt_carrier *c, int op, int grad, int into); /* -1: failed */
     /* The operator's output, from values of its inputs. */
     int (*forward)(struct topt_carrier *c, int op, enum topt_pass pass, const int *input);
-    /* Gradients of the inputs (-1: needs none) from that of the output (-1: the loss) and the
-     * inputs that are read (others -1).  -1: failed. */
+    /* Gradients of the inputs (-1: needs none) from that of the output (-1: the loss)
+     * and the inputs that are read (others -1).  -1: failed. */
     int (*backward)(struct topt_carrier *c, int op, int grad, const int *input,
                     int *ret_input_grad);
     void (*release)(struct topt_carrier *c, int what);

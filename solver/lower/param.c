@@ -1,9 +1,10 @@
 /* param.c - a parameter's life: where it rests, who gathers it, how it is updated.
  *
- * Devices along the axes that split what a parameter lacks (the batch) are its replicas: all
- * hold the same value, each has a part of the gradient.  What a step needs of them is the sum
- * of the parts, and that nothing is kept more often than a configuration's 'zero' says
- * (Rajbhandari et al., ZeRO, 2020).  What is sharded rests in topt_rest_layout:
+ * Devices along the axes that split what a parameter lacks (the batch) are its
+ * replicas: all hold the same value, each has a part of the gradient.  What a step
+ * needs of them is the sum of the parts, and that nothing is kept more often than a
+ * configuration's 'zero' says (Rajbhandari et al., ZeRO, 2020).  What is sharded rests
+ * in topt_rest_layout:
  *
  *      zero        value     gradient   state     moves of a step
  *      none        whole     whole      whole     all-reduce of the gradient, once
@@ -13,10 +14,10 @@
  *
  * Moves are the router's, so that they cost and run like any other.
  *
- * A frozen parameter is a value alone: it rests whole or, under 'param', in parts.  It may be
- * stored in few bits (plans only), as QLoRA does (Dettmers et al. 2023): what a kernel reads is
- * then unpacked for it each time, after it was gathered in few bits. */
-#include "fragment.h"
+ * A frozen parameter is a value alone: it rests whole or, under 'param', in parts.  It
+ * may be stored in few bits (plans only), as QLoRA does (Dettmers et al. 2023): what a
+ * kernel reads is then unpacked for it each time, after it was gathered in few bits. */
+#include "param.h"
 
 /* What is sharded of this operand: an operator may have parameters with and without
  * replicas. */
@@ -36,7 +37,7 @@ static struct topt_layout layout_at(const struct topt_fragments *f,
                                            : topt_value_layout(o, operand, c, f->mesh);
 }
 
-/* ---- what an optimizer keeps ---------------------------------------------------------------- */
+/* ---- what an optimizer keeps ------------------------------------------------------- */
 
 enum keeps {
     NOTHING,
@@ -76,11 +77,12 @@ int topt_optimizer_eager(enum topt_optimizer o)
     return optimizers[o].eager;
 }
 
-/* ---- few bits --------------------------------------------------------------------------------- */
+/* ---- few bits ---------------------------------------------------------------------- */
 
-/* Blocks of 4-bit numbers share a scale of 8 bits, and 256 such scales one of f32: 0.127 bits a
- * number beside the 4 (Dettmers et al., QLoRA, 2023, "double quantization").  8-bit ones have an
- * f32 scale a row (Dettmers et al., LLM.int8(), 2022). */
+/* Blocks of 4-bit numbers share a scale of 8 bits, and 256 such scales one of f32:
+ * 0.127 bits a number beside the 4 (Dettmers et al., QLoRA, 2023, "double
+ * quantization").  8-bit ones have an f32 scale a row (Dettmers et al., LLM.int8(),
+ * 2022). */
 enum { BLOCK_4 = 64, SCALES_4 = 256 };
 
 static int64_t parts(int64_t n, int64_t of)
@@ -257,7 +259,7 @@ static int zero_buffer(const struct topt_fragments *f, int op, int backward, int
     return topt_fragment_emit(f, i);
 }
 
-/* ---- once ----------------------------------------------------------------------------------- */
+/* ---- once -------------------------------------------------------------------------- */
 
 static int init_state(const struct topt_fragments *f, int op, int operand, int index,
                       enum keeps keeps, struct topt_layout l, struct topt_op_buffers *b)
@@ -314,8 +316,8 @@ int topt_param_init(const struct topt_fragments *f, int op, int operand,
                : 0;
 }
 
-int topt_fragment_begin(const struct topt_fragments *f, int op,
-                        const struct topt_op_buffers *b)
+int topt_params_zero(const struct topt_fragments *f, int op,
+                     const struct topt_op_buffers *b)
 {
     const struct topt_op *o = &f->model->op[op];
     for (int x = 0; x < o->spec->noperands; x++)
@@ -324,7 +326,7 @@ int topt_fragment_begin(const struct topt_fragments *f, int op,
     return 0;
 }
 
-/* ---- in each micro-batch --------------------------------------------------------------------- */
+/* ---- in each micro-batch ----------------------------------------------------------- */
 
 /* Does a kernel of the direction read the operand's value? */
 static int is_read(const struct topt_op *o, int backward, int operand)
@@ -475,10 +477,10 @@ int topt_param_grads_close(const struct topt_fragments *f, int op,
     return 0;
 }
 
-/* ---- what another system holds beside it ------------------------------------------------------- */
+/* ---- what another system holds beside it ------------------------------------------- */
 
-/* Bytes of an operator's parameters, and of the gradients of these, that are whole on a device
- * though they rest in parts. */
+/* Bytes of an operator's parameters, and of the gradients of these, that are whole on
+ * a device though they rest in parts. */
 struct gathered {
     int64_t value, grad;
     int64_t made; /* of the gradient what backward makes, before it is reduced */
@@ -510,7 +512,8 @@ static struct gathered gathered_of(const struct topt_fragments *f, int op, int o
     else if (topt_replica_axes(o, operand, c, f->mesh))
         g.grad = reduced; /* buckets */
     if (at == TOPT_ZERO_STATE && s->shard_f32 && has_master(s)) {
-        /* The weights themselves are in f32 there, whole: only the optimizer's states are shared. */
+        /* The weights themselves are in f32 there, whole: only the optimizer's states
+         * are shared. */
         struct topt_layout rest = topt_rest_layout(o, operand, c, f->mesh);
         g.grad += topt_block_bytes(f->mesh, s, &shape, &l, TOPT_ELEM_STATE) -
                   topt_block_bytes(f->mesh, s, &shape, &rest, TOPT_ELEM_STATE);
@@ -531,10 +534,11 @@ static int64_t held_in_pools(const struct topt_fragments *f, struct gathered g)
            pooled(f, g.grad, f->settings->bucket_numbers);
 }
 
-/* Of 'n' blocks two are gathered at once in backward, and the gradients of one on their way, as backward makes
- * them and as they are reduced.  What is outside of blocks (n 0) is one unit, gathered all the time, whose
- * gradients wait until the end, and are reduced when nothing else is gathered any more.  What does not rest in parts, the
- * buckets of all gradients, is all there at once. */
+/* Of 'n' blocks two are gathered at once in backward, and the gradients of one on
+ * their way, as backward makes them and as they are reduced.  What is outside of
+ * blocks (n 0) is one unit, gathered all the time, whose gradients wait until the end,
+ * and are reduced when nothing else is gathered any more.  What does not rest in
+ * parts, the buckets of all gradients, is all there at once. */
 static int64_t held_in_units(struct gathered g, enum topt_zero at, int n)
 {
     if (at < TOPT_ZERO_GRADIENT)
@@ -610,7 +614,7 @@ int64_t topt_param_uncounted(const struct topt_fragments *f, int op,
     return f->settings->shard_f32 && has_master(f->settings) ? bytes : 0;
 }
 
-/* ---- at the end of a step ---------------------------------------------------------------------- */
+/* ---- at the end of a step ---------------------------------------------------------- */
 
 static int update(const struct topt_fragments *f, int op, int param, int grad,
                   const int state[3])
@@ -666,8 +670,8 @@ static int end_param(const struct topt_fragments *f, int op, int operand,
     }
 }
 
-int topt_fragment_end(const struct topt_fragments *f, int op, const struct topt_config *c,
-                      const struct topt_op_buffers *b)
+int topt_params_update(const struct topt_fragments *f, int op,
+                       const struct topt_config *c, const struct topt_op_buffers *b)
 {
     const struct topt_op *o = &f->model->op[op];
     for (int x = 0; x < o->spec->noperands; x++)

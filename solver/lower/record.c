@@ -1,5 +1,5 @@
-/* record.c - the sink that records: a program's buffers and instructions in the order in which
- * fragments write them, and how many bytes that makes alive at once. */
+/* record.c - the sink that records: a program's buffers and instructions in the order
+ * in which fragments write them, and how many bytes that makes alive at once. */
 #include "record.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static int record_emit(struct topt_sink *sink, const struct topt_instr *i,
         int cap = r->instr_cap ? 2 * r->instr_cap : 256;
         struct topt_instr *grown = realloc(p->instr, (size_t)cap * sizeof *grown);
         if (!grown)
-            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the program");
+            return topt_nomem(err, "the program");
         p->instr = grown;
         r->instr_cap = cap;
     }
@@ -25,15 +25,8 @@ static int record_emit(struct topt_sink *sink, const struct topt_instr *i,
 static struct topt_instr on_buffer(enum topt_instr_kind kind,
                                    const struct topt_program *p, int buffer)
 {
-    struct topt_instr i = {.kind = kind,
-                           .op = p->buffer[buffer].op,
-                           .a = buffer,
-                           .b = -1,
-                           .c = -1,
-                           .d = -1,
-                           .e = -1};
-    memset(i.value, -1, sizeof i.value);
-    memset(i.grad, -1, sizeof i.grad);
+    struct topt_instr i = topt_fragment_instr(kind, p->buffer[buffer].op, 0);
+    i.a = buffer;
     return i;
 }
 
@@ -46,7 +39,7 @@ static int record_alloc(struct topt_sink *sink, const struct topt_buffer *b,
         int cap = r->buffer_cap ? 2 * r->buffer_cap : 256;
         struct topt_buffer *grown = realloc(p->buffer, (size_t)cap * sizeof *grown);
         if (!grown)
-            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the program");
+            return topt_nomem(err, "the program");
         p->buffer = grown;
         r->buffer_cap = cap;
     }
@@ -129,9 +122,9 @@ static int has_windows(const struct topt_program *p)
     return 0;
 }
 
-/* The first device has the largest block of everything but windows, which are largest in the
- * middle: with those, each device is looked at, or, where they are many, one that has the
- * largest of all. */
+/* The first device has the largest block of everything but windows, which are largest
+ * in the middle: with those, each device is looked at, or, where they are many, one
+ * that has the largest of all. */
 void topt_program_find_peak(struct topt_program *p)
 {
     if (!has_windows(p) || p->mesh.devices > TOPT_PEAK_DEVICES) {

@@ -1,6 +1,8 @@
-/* tally.c - the sink that adds up: prices each kernel and each collective once, as integers,
- * and follows how many bytes are live. */
+/* tally.c - the sink that adds up: prices each kernel and each collective once, as
+ * integers, and follows how many bytes are live. */
 #include "tally.h"
+
+#include "param.h"
 
 #include <string.h>
 
@@ -9,8 +11,8 @@ static int in_flight(enum topt_class c)
     return c == TOPT_CLASS_TRANSIENT || c == TOPT_CLASS_STAGING;
 }
 
-/* Gathered parameters, and gradients on their way, of a system that holds them in units or pools of
- * its own: topt_param_buffers() says what these take. */
+/* Gathered parameters, and gradients on their way, of a system that holds them in
+ * units or pools of its own: topt_param_buffers() says what these take. */
 static int held_by_system(const struct topt_tally *t)
 {
     return t->k->settings->gather != TOPT_GATHER_OPERATOR &&
@@ -302,8 +304,8 @@ struct topt_fragments topt_tally_fragments(struct topt_tally *t, struct topt_err
                                    &t->sink, err,     NULL,        NULL};
 }
 
-/* Hide what moved in 'phase' behind at most 'room' of computation, less what moving takes of
- * the device; returns how much. */
+/* Hide what moved in 'phase' behind at most 'room' of computation, less what moving
+ * takes of the device; returns how much. */
 static int64_t hide(struct topt_tally *t, enum topt_phase phase, int64_t room)
 {
     int64_t left = room;

@@ -44,11 +44,8 @@ struct topt_tally {
 
 void topt_tally_init(struct topt_tally *t, const struct topt_costing *k);
 struct topt_fragments topt_tally_fragments(struct topt_tally *t, struct topt_error *err);
-/* All fragments of an operator of one step, into a fresh tally. */
-int topt_tally_op(struct topt_tally *t, const struct topt_costing *k, int op,
-                  const struct topt_config *c, struct topt_error *err) TOPT_MUST_CHECK;
-
-/* What a framework's kernels keep and hold at once beside ours: 'cls' is where they keep. */
+/* What a framework's kernels keep and hold at once beside ours: 'cls' is where they
+ * keep. */
 void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls);
 
 /* Take off the network's time what the operator's own computation hides:
@@ -57,16 +54,16 @@ void topt_tally_eager(struct topt_tally *t, int op, enum topt_class cls);
  *                         micro-batches
  *     end                 the same of what the last backward computes, as far as that is left
  *
- * with s the share of the device that moving takes (topt_hw_collective_share).  So m of moves
- * beside c of computation take max(m, c + s m).
+ * with s the share of the device that moving takes (topt_hw_collective_share).  So m
+ * of moves beside c of computation take max(m, c + s m).
  *
- * One stream that moves and one that computes need, for operators 1..n in order, with moves
- * m_i before (or after) computations c_i, at most
+ * One stream that moves and one that computes need, for operators 1..n in order, with
+ * moves m_i before (or after) computations c_i, at most
  *
  *     max over j of (m_1 + .. + m_j + c_j + .. + c_n)  <=  sum of max(m_i, c_i) + min(m_j, c_j)
  *
- * (Johnson 1954, two machines; s m_i is part of c_i here), so that the sum is right up to one operator's share, and it
- * adds up over operators, which a search needs. */
+ * (Johnson 1954, two machines; s m_i is part of c_i here), so that the sum is right up
+ * to one operator's share, and it adds up over operators, which a search needs. */
 void topt_tally_hide(struct topt_tally *t);
 
 /* What was added up of an operator (a hub: its producer), weighed as the settings say. */
@@ -76,8 +73,8 @@ struct topt_fragment_cost topt_tally_cost(const struct topt_tally *t, int op);
 extern const struct topt_weights {
     int64_t cls[TOPT_CLASS_COUNT], flight, output;
 } topt_weights[];
-/* With what a caching allocator holds beside what comes and goes; the operands are far from where that
- * could overflow (topt_model.h limits a tensor). */
+/* With what a caching allocator holds beside what comes and goes; the operands are far
+ * from where that could overflow (topt_model.h limits a tensor). */
 static inline int64_t topt_with_allocator(const struct topt_costing *k, int64_t bytes)
 {
     return bytes + bytes / 1000 * k->settings->allocator_permille;

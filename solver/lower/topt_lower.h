@@ -1,20 +1,22 @@
 /* topt_lower.h - (model, strategy) -> the program that every rank runs.
  *
- * There is one description of what a configuration does: the fragment written here.  Written
- * into a sink that adds up, a fragment is a cost; written into a sink that records, it is the
- * program the runtime executes.  All ranks run the same program; a buffer's local box follows
- * from its shape, its layout and the rank.
+ * There is one description of what a configuration does: the fragment written here.
+ * Written into a sink that adds up, a fragment is a cost; written into a sink that
+ * records, it is the program the runtime executes.  All ranks run the same program; a
+ * buffer's local box follows from its shape, its layout and the rank.
  *
  * A step of training is: start the gradients from zero; for each micro-batch, for each
- * operator in order, bring its inputs into the layout its configuration wants (moves), run its
- * forward steps; then in reverse order bring back what was not kept, run its backward steps,
- * and move its input gradients to the layout their producers want; at the end reduce the
- * gradients of parameters over their replicas and update every parameter.
+ * operator in order, bring its inputs into the layout its configuration wants (moves),
+ * run its forward steps; then in reverse order bring back what was not kept, run its
+ * backward steps, and move its input gradients to the layout their producers want; at
+ * the end reduce the gradients of parameters over their replicas and update every
+ * parameter.
  *
  * Micro-batches: the model that is lowered and costed is that of one micro-batch
  * (topt_model_rebatch); settings.micro_batches says how often a step runs it.
  *
- * Thread safety: a finished program is only read; lowering is reentrant with a router each. */
+ * Thread safety: a finished program is only read; lowering is reentrant with a router
+ * each. */
 #ifndef TOPT_LOWER_H
 #define TOPT_LOWER_H
 
@@ -40,15 +42,16 @@ int topt_optimizer_runs(enum topt_optimizer o); /* 0: plans count its bytes, no 
 /* What memory_bytes counts. */
 enum topt_accounting {
     TOPT_ACCOUNTING_RUN, /* what a run needs */
-    /* What the papers count (Cai et al., TensorOpt, 2020), which no run could live on: 4 bytes
-     * a parameter, and every output that is not fused with the operator before it, and what
-     * that makes inside, twice. */
+    /* What the papers count (Cai et al., TensorOpt, 2020), which no run could live on:
+     * 4 bytes a parameter, and every output that is not fused with the operator before
+     * it, and what that makes inside, twice. */
     TOPT_ACCOUNTING_PAPER,
     TOPT_ACCOUNTING_COUNT
 };
 const char *topt_accounting_name(enum topt_accounting a);
 
-/* Which communication the executing system runs beside computation.  Our runtime: none. */
+/* Which communication the executing system runs beside computation.  Our runtime:
+ * none. */
 enum topt_overlap {
     TOPT_OVERLAP_NONE,
     TOPT_OVERLAP_DDP, /* gradients are reduced behind backward (Li et al., VLDB 2020) */
@@ -57,8 +60,8 @@ enum topt_overlap {
 };
 const char *topt_overlap_name(enum topt_overlap o);
 
-/* What of a step PyTorch's own kernels run, one after the other, in place of fused ones; bits.
- * Our runtime: nothing. */
+/* What of a step PyTorch's own kernels run, one after the other, in place of fused
+ * ones; bits.  Our runtime: nothing. */
 enum topt_eager_part {
     TOPT_EAGER_OPERATORS = 1, /* but losses; attention is one kernel there too */
     TOPT_EAGER_SCORES =
@@ -67,11 +70,13 @@ enum topt_eager_part {
     TOPT_EAGER_OPTIMIZER = 8
 };
 
-/* What the executing system holds beside the program's own buffers where parameters are sharded. */
+/* What the executing system holds beside the program's own buffers where parameters
+ * are sharded. */
 enum topt_gather {
     TOPT_GATHER_OPERATOR, /* an operator's parameters at a time, inside the arena: our runtime */
-    /* Units of parameters as PyTorch's FSDP2 and DDP hold them: everything outside of blocks is
-     * one unit, which stays gathered; of blocks two are at once, the second one prefetched. */
+    /* Units of parameters as PyTorch's FSDP2 and DDP hold them: everything outside of
+     * blocks is one unit, which stays gathered; of blocks two are at once, the second
+     * one prefetched. */
     TOPT_GATHER_UNIT,
     TOPT_GATHER_POOL, /* shares of all parameters: pools of a fixed size (DeepSpeed) */
     TOPT_GATHER_COUNT
@@ -83,8 +88,8 @@ struct topt_settings {
     enum topt_dtype dtype;         /* of activations, weights and gradients */
     enum topt_optimizer optimizer; /* states are kept in f32, or f64 where dtype is f64 */
     int64_t granule_bytes;         /* every buffer is rounded up to this; at least 1 */
-    /* The step runs forward and backward so often, on models of the batch divided by this,
-     * and adds the gradients up; at least 1. */
+    /* The step runs forward and backward so often, on models of the batch divided by
+     * this, and adds the gradients up; at least 1. */
     int64_t micro_batches;
     int gradient_f32; /* bf16: gradients of parameters are added up in f32 */
     int state_bf16; /* bf16: no master copy in f32, and what the optimizer keeps is bf16 too */
@@ -94,14 +99,15 @@ struct topt_settings {
     int64_t bucket_numbers; /* POOL: gradients in a bucket that is reduced */
     int64_t
         vocab_multiple; /* tables of the vocabulary are padded to this times their parts; 0: not */
-    /* While an operator outside of blocks runs, nothing is made again and no block's gradients are on their way: of
-     * what it has in flight so many bytes are not charged, as others are for these.  No more than they take. */
+    /* While an operator outside of blocks runs, nothing is made again and no block's
+     * gradients are on their way: of what it has in flight so many bytes are not
+     * charged, as others are for these.  No more than they take. */
     int64_t apart_bytes;
-    /* Gradients of blocks, and what is on its way of them, come while activations go, block by block: so many
-     * thousandths of both are not charged beside these. */
+    /* Gradients of blocks, and what is on its way of them, come while activations go,
+     * block by block: so many thousandths of both are not charged beside these. */
     int late_permille;
-    /* Of memory that comes and goes in a step, so many thousandths more are charged: what a caching
-     * allocator holds and can't use.  Our runtime's arena: 0. */
+    /* Of memory that comes and goes in a step, so many thousandths more are charged:
+     * what a caching allocator holds and can't use.  Our runtime's arena: 0. */
     int allocator_permille;
     enum topt_accounting accounting;
     enum topt_overlap overlap;
@@ -109,12 +115,13 @@ struct topt_settings {
 };
 struct topt_settings topt_settings_default(void); /* f32, adam, 64 */
 
-/* Does the model train under these settings?  INVAL with what does not fit: an operator that
- * mixes samples takes no micro-batches. */
+/* Does the model train under these settings?  INVAL with what does not fit: an
+ * operator that mixes samples takes no micro-batches. */
 int topt_settings_fit(const struct topt_model *m, const struct topt_settings *s,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Bytes that one number of a trained parameter stays with at least: value, gradient and state. */
+/* Bytes that one number of a trained parameter stays with at least: value, gradient
+ * and state. */
 int topt_parameter_bytes(const struct topt_settings *s);
 /* Bytes that all parameters of a model stay with at least, over all devices. */
 struct topt_parameter_floor {
@@ -129,9 +136,9 @@ enum topt_keep {
     TOPT_KEEP_BEFORE, /* keep the producer's copy and move it again in backward */
 };
 
-/* What is sharded over the replicas of a parameter, beside its own splits (ZeRO: Rajbhandari
- * et al. 2020).  Replicas differ along the axes along which its gradient is partial; what is
- * sharded rests in topt_rest_layout. */
+/* What is sharded over the replicas of a parameter, beside its own splits (ZeRO:
+ * Rajbhandari et al. 2020).  Replicas differ along the axes along which its gradient
+ * is partial; what is sharded rests in topt_rest_layout. */
 enum topt_zero {
     TOPT_ZERO_NONE,
     TOPT_ZERO_STATE,    /* optimizer state (ZeRO-1) */
@@ -140,11 +147,11 @@ enum topt_zero {
     TOPT_ZERO_COUNT
 };
 
-/* An operator's configuration: the dimension each axis splits, or -1 for none (every device
- * along that axis computes the same); axes of one dimension split in axis order.  'zero': the
- * axes along which a parameter's gradient is partial shard what enum topt_zero says.
- * 'recompute': what the operator makes is not kept; backward runs its forward again where it
- * needs that. */
+/* An operator's configuration: the dimension each axis splits, or -1 for none (every
+ * device along that axis computes the same); axes of one dimension split in axis
+ * order.  'zero': the axes along which a parameter's gradient is partial shard what
+ * enum topt_zero says.  'recompute': what the operator makes is not kept; backward
+ * runs its forward again where it needs that. */
 struct topt_config {
     int8_t dim[TOPT_MAX_AXES];
     uint8_t zero, recompute;
@@ -165,9 +172,9 @@ struct topt_hub {
     int keep;
 };
 
-/* A whole strategy.  Arrays by operator, by tensor (hubs: only read where the tensor has
- * several uses), and by operator and input ('keep' at op * TOPT_MAX_INPUTS + i; for the move
- * from the producer into a hub nothing is chosen). */
+/* A whole strategy.  Arrays by operator, by tensor (hubs: only read where the tensor
+ * has several uses), and by operator and input ('keep' at op * TOPT_MAX_INPUTS + i;
+ * for the move from the producer into a hub nothing is chosen). */
 struct topt_strategy {
     int nops, ntensors;
     struct topt_config *config;
@@ -182,14 +189,15 @@ void topt_strategy_destroy(struct topt_strategy *s);
 struct topt_layout topt_value_layout(const struct topt_op *op, int operand,
                                      const struct topt_config *c,
                                      const struct topt_mesh *mesh);
-/* Of the gradient an operator produces for an INPUT or PARAM (may be partial), or needs of
- * its OUTPUT (never partial). */
+/* Of the gradient an operator produces for an INPUT or PARAM (may be partial), or
+ * needs of its OUTPUT (never partial). */
 struct topt_layout topt_grad_layout(const struct topt_op *op, int operand,
                                     const struct topt_config *c,
                                     const struct topt_mesh *mesh);
 struct topt_layout topt_hub_layout(const struct topt_hub *h,
                                    const struct topt_mesh *mesh);
-/* Axes along which a PARAM has replicas, each of which sees a part of its gradient where it has one. */
+/* Axes along which a PARAM has replicas, each of which sees a part of its gradient
+ * where it has one. */
 uint32_t topt_replica_axes(const struct topt_op *op, int operand,
                            const struct topt_config *c, const struct topt_mesh *mesh);
 /* The value layout of a PARAM with its replicas' axes innermost in the dimension that has
@@ -199,23 +207,23 @@ struct topt_layout topt_rest_layout(const struct topt_op *op, int operand,
                                     const struct topt_mesh *mesh);
 /* Most parts that a dimension can be split into so that each operand has work for all. */
 int64_t topt_fewest_counts(const struct topt_op *op, int d);
-/* Is every split of 'c' one that the operator's row allows and that leaves work for all?
- * 'zero' is allowed only where a parameter that it shards something of has replicas, so that no
- * two are the same. */
+/* Is every split of 'c' one that the operator's row allows and that leaves work for
+ * all?  'zero' is allowed only where a parameter that it shards something of has
+ * replicas, so that no two are the same. */
 int topt_config_valid(const struct topt_op *op, const struct topt_config *c,
                       const struct topt_mesh *mesh);
 
-/* Which operators may recompute: inside a block, read by nobody outside of it, no loss.  By
- * operator; owned by the caller. */
+/* Which operators may recompute: inside a block, read by nobody outside of it, no
+ * loss.  By operator; owned by the caller. */
 int topt_recomputable(const struct topt_model *m, const struct topt_blocks *blocks,
                       uint8_t **ret, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Which of the operators that recompute backward runs again: the others' results nobody asks
- * for there, so that they need not.  By operator, in 'ret_demanded'. */
-void topt_remake_demand(const struct topt_model *m, const struct topt_strategy *s,
-                        uint8_t *ret_demanded);
+/* Which of the operators that recompute backward runs again: the others' results
+ * nobody asks for there, so that they need not.  By operator, in 'ret_demanded'. */
+void topt_recompute_demand(const struct topt_model *m, const struct topt_strategy *s,
+                           uint8_t *ret_demanded);
 
-/* ---- the program ---------------------------------------------------------------------- */
+/* ---- the program ------------------------------------------------------------------- */
 
 enum topt_class {
     TOPT_CLASS_PARAM,
@@ -281,8 +289,8 @@ struct topt_program {
     struct topt_config *config; /* by operator: local boxes of kernels follow from it */
     int nbuffers;
     struct topt_buffer *buffer;
-    /* [0, init_end) once; each step [init_end, micro_begin) once, [micro_begin, micro_end)
-     * for each micro-batch, [micro_end, ninstr) once. */
+    /* [0, init_end) once; each step [init_end, micro_begin) once, [micro_begin,
+     * micro_end) for each micro-batch, [micro_end, ninstr) once. */
     int ninstr, init_end, micro_begin, micro_end;
     struct topt_instr *instr;
     int64_t peak_bytes; /* largest sum of live buffers over init and step */
@@ -297,8 +305,8 @@ struct topt_box topt_operand_box(const struct topt_op *op, int operand,
 /* Elements of the largest block of an operand. */
 int64_t topt_operand_largest(const struct topt_op *op, int operand,
                              const struct topt_config *c, const struct topt_mesh *mesh);
-/* Axes along which 'operand', a window, reaches out of the block that it is the window of: 0
- * where it is just that block. */
+/* Axes along which 'operand', a window, reaches out of the block that it is the window
+ * of: 0 where it is just that block. */
 uint32_t topt_window_axes(const struct topt_op *op, int operand,
                           const struct topt_config *c, const struct topt_mesh *mesh);
 
@@ -322,7 +330,7 @@ void topt_program_destroy(struct topt_program *p);
 /* One line an instruction, for people and for golden tests. */
 char *topt_program_text(const struct topt_program *p);
 
-/* ---- costs ------------------------------------------------------------------------------ */
+/* ---- costs ------------------------------------------------------------------------- */
 
 struct topt_fragment_cost {
     int64_t compute_ns,
@@ -350,15 +358,16 @@ struct topt_costing {
 int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config *c,
                  struct topt_fragment_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The same of many configurations: where a way between layouts is not known it is asked for, '*ret_open' is set,
- * and time and transient bytes mean nothing; topt_router_answer() finds all of these ways together, and then
- * topt_cost_op() has them. */
+/* The same of many configurations: where a way between layouts is not known it is
+ * asked for, '*ret_open' is set, and time and transient bytes mean nothing;
+ * topt_router_answer() finds all of these ways together, and then topt_cost_op() has
+ * them. */
 int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_config *c,
                      struct topt_fragment_cost *ret, int *ret_open,
                      struct topt_error *err) TOPT_MUST_CHECK;
-/* With the floors of moves (those of the costing's machine and mesh) for the ways that would have to be found,
- * '*ret_open': there are some, so that time and transient bytes are no more than topt_cost_op() says; all else is the
- * same. */
+/* With the floors of moves (those of the costing's machine and mesh) for the ways that
+ * would have to be found, '*ret_open': there are some, so that time and transient
+ * bytes are no more than topt_cost_op() says; all else is the same. */
 int topt_cost_op_least(const struct topt_costing *k, int op, const struct topt_config *c,
                        struct topt_orbit_set *floors, struct topt_fragment_cost *ret,
                        int *ret_open, struct topt_error *err) TOPT_MUST_CHECK;
@@ -388,8 +397,8 @@ struct topt_edge_end topt_edge_consumer(const struct topt_costing *k, int op, in
                                         const struct topt_config *c,
                                         int64_t op_transient);
 
-/* Moving a tensor once in each micro-batch: its time, most bytes live with source and result,
- * and the bytes of these. */
+/* Moving a tensor once in each micro-batch: its time, most bytes live with source and
+ * result, and the bytes of these. */
 struct topt_move_cost {
     int64_t network_ns, basis_ns[TOPT_BASIS_COUNT];
     int64_t transient_bytes, from_bytes, to_bytes;
@@ -397,7 +406,8 @@ struct topt_move_cost {
 int topt_cost_move(const struct topt_costing *k, int tensor,
                    const struct topt_layout *from, const struct topt_layout *to,
                    struct topt_move_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
-/* The same by its route, which was asked for beside many others, and the bytes of both ends. */
+/* The same by its route, which was asked for beside many others, and the bytes of both
+ * ends. */
 int topt_cost_move_by(const struct topt_costing *k, const struct topt_route *by,
                       int64_t from_bytes, int64_t to_bytes, struct topt_move_cost *ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
@@ -406,9 +416,9 @@ struct topt_shape topt_tensor_shape(const struct topt_tensor *t);
 int64_t topt_cost_block(const struct topt_costing *k, int tensor,
                         const struct topt_layout *l);
 
-/* Cost of an edge under each choice of what backward keeps: 1 or 2 alternatives, the first
- * always TOPT_KEEP_AFTER.  None between ends that do not go together: a hub can't remake what
- * its producer keeps. */
+/* Cost of an edge under each choice of what backward keeps: 1 or 2 alternatives, the
+ * first always TOPT_KEEP_AFTER.  None between ends that do not go together: a hub
+ * can't remake what its producer keeps. */
 struct topt_edge_cost {
     int nalts;
     struct topt_fragment_cost alt[2];
@@ -418,9 +428,9 @@ int topt_cost_edge(const struct topt_costing *k, int tensor,
                    const struct topt_edge_end *from, const struct topt_edge_end *to,
                    struct topt_edge_cost *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The same, where the move of the value there and of the gradient back (NULL: there is none)
- * have been priced, without what its time rests on: tables have millions of these.  'in_place': both
- * ends have the same layout of the value.  Returns how many. */
+/* The same, where the move of the value there and of the gradient back (NULL: there is
+ * none) have been priced, without what its time rests on: tables have millions of
+ * these.  'in_place': both ends have the same layout of the value.  Returns how many. */
 struct topt_edge_alternative {
     enum topt_keep keep;
     int moves; /* of the value there, in each micro-batch; the gradient is moved once */
@@ -449,8 +459,9 @@ struct topt_spans {
 };
 int topt_spans_init(struct topt_spans *s, const struct topt_model *m,
                     struct topt_error *err) TOPT_MUST_CHECK;
-/* Where some operator recomputes: while a block is made again the gradient of the output that
- * asked for it waits, so that outputs of operators in blocks cross, and one more at once. */
+/* Where some operator recomputes: while a block is made again the gradient of the
+ * output that asked for it waits, so that outputs of operators in blocks cross, and
+ * one more at once. */
 void topt_spans_recompute(struct topt_spans *s, const struct topt_model *m,
                           const struct topt_blocks *blocks);
 void topt_spans_fini(struct topt_spans *s);
@@ -458,9 +469,9 @@ void topt_spans_fini(struct topt_spans *s);
 int64_t topt_span_bytes(const struct topt_costing *k, int tensor,
                         const struct topt_layout *where);
 
-/* Transients are rounded up to four significant bits before they are compared, so that there are
- * few different caps; and few enough that a small number tells them apart, which orders them as
- * they are. */
+/* Transients are rounded up to four significant bits before they are compared, so that
+ * there are few different caps; and few enough that a small number tells them apart,
+ * which orders them as they are. */
 enum { TOPT_TRANSIENT_CODES = 512 };
 static inline int topt_transient_code(int64_t bytes)
 {
@@ -477,8 +488,8 @@ int64_t topt_round_transient(int64_t bytes);
 
 /* Cost of a whole strategy, by the plainest sum over fragments:
  *     memory_bytes = what stays + remade_bytes + transient_cap + crossing * crossing_cap,
- * an upper bound of the program's peak_bytes.  The caps are the largest that occur; of what is
- * made again the largest block of each kind counts. */
+ * an upper bound of the program's peak_bytes.  The caps are the largest that occur; of
+ * what is made again the largest block of each kind counts. */
 struct topt_strategy_cost {
     struct topt_fragment_cost sum;
     int64_t memory_bytes, time_ns;
@@ -489,10 +500,10 @@ int topt_cost_strategy(const struct topt_costing *k, const struct topt_strategy 
                        struct topt_strategy_cost *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The costs of many strategies of one model, and the peak_bytes of the programs they are lowered
- * to: as topt_cost_strategy and topt_lower say, but fragments of alike operators with the same
- * configuration, and moves between the same layouts, are written once.  Belongs to one thread at
- * a time; borrows what the costing points to. */
+/* The costs of many strategies of one model, and the peak_bytes of the programs they
+ * are lowered to: as topt_cost_strategy and topt_lower say, but fragments of alike
+ * operators with the same configuration, and moves between the same layouts, are
+ * written once.  Belongs to one thread at a time; borrows what the costing points to. */
 struct topt_audit;
 struct topt_audit *topt_audit_create(const struct topt_costing *k,
                                      struct topt_error *err); /* NULL: failed */
@@ -501,8 +512,8 @@ int topt_audit_strategy(struct topt_audit *a, const struct topt_strategy *s,
                         struct topt_strategy_cost *ret_cost, int64_t *ret_peak,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The time of the same strategy on a system that packs gradients which only wait for their
- * sum over replicas into buckets, and all-reduces them behind backward. */
+/* The time of the same strategy on a system that packs gradients which only wait for
+ * their sum over replicas into buckets, and all-reduces them behind backward. */
 struct topt_fusion {
     int64_t bucket_bytes; /* at most, or one gradient */
     int64_t cycle_ns; /* gradients are looked at so often; 0: a bucket waits until full */

@@ -6,8 +6,8 @@
  *         W  tensors that wait past other operators, at once, at most
  *         U  bytes of the largest of them
  *
- * What is made again is alive in forward too, for a while and for one block at a time: R has
- * room for it then as well. */
+ * What is made again is alive in forward too, for a while and for one block at a time:
+ * R has room for it then as well. */
 #include "tally.h"
 #include "total.h"
 
@@ -29,14 +29,15 @@ int topt_spans_init(struct topt_spans *s, const struct topt_model *m,
         free(last);
         free(open);
         topt_spans_fini(s);
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the model's spans");
+        return topt_nomem(err, "the model's spans");
     }
     for (int i = 0; i < m->nops; i++)
         for (int k = 0; k < m->op[i].ninputs; k++)
             last[m->op[i].operand[m->op[i].input[k]].tensor] = i;
     for (int t = 0; t < m->ntensors; t++) {
         int length = last[t] - m->tensor[t].producer, uses = m->tensor[t].nconsumers;
-        /* Used twice by the next operator, one gradient waits in the hub for the other's move. */
+        /* Used twice by the next operator, one gradient waits in the hub for the
+         * other's move. */
         if (uses == 0 || (length <= 1 && uses == 1))
             continue;
         /* A residual crosses a block, a tied weight the whole model. */
@@ -85,7 +86,7 @@ int64_t topt_round_transient(int64_t bytes)
     return topt_transient_of(topt_transient_code(bytes));
 }
 
-/* ---- sums ------------------------------------------------------------------------------------ */
+/* ---- sums -------------------------------------------------------------------------- */
 
 int topt_totals_init(struct topt_totals *t, const struct topt_model *m,
                      struct topt_error *err)
@@ -93,14 +94,14 @@ int topt_totals_init(struct topt_totals *t, const struct topt_model *m,
     *t = (struct topt_totals){.model = m};
     t->remade = calloc((size_t)m->nops + 1, sizeof *t->remade);
     if (!t->remade)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a strategy's cost");
+        return topt_nomem(err, "a strategy's cost");
     return topt_spans_init(&t->spans, m, err);
 }
 
 void topt_totals_fini(struct topt_totals *t)
 {
     free(t->remade);
-    topt_remaking_fini(&t->remaking);
+    topt_recomputation_fini(&t->remaking);
     topt_spans_fini(&t->spans);
     topt_spans_fini(&t->spans_remaking);
 }
@@ -216,7 +217,7 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
 {
     struct topt_strategy_cost cost = {.time_ns = 0};
     struct total s = {.t = t, .pieces = p, .cost = &cost, .err = err};
-    if (topt_remake_check(t->model, st, &t->remaking, err) || find_spans(&s) ||
+    if (topt_recompute_check(t->model, st, &t->remaking, err) || find_spans(&s) ||
         add_all(&s))
         return -1;
     cost.transient_cap = topt_round_transient(cost.sum.transient_bytes);
@@ -232,7 +233,7 @@ int topt_totals_sum(struct topt_totals *t, const struct topt_strategy *st,
     return 0;
 }
 
-/* ---- pieces one by one ------------------------------------------------------------------------ */
+/* ---- pieces one by one ------------------------------------------------------------- */
 
 /* The plainest source of pieces: each fragment is written when it is asked for. */
 struct plain {

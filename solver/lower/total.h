@@ -1,12 +1,12 @@
-/* total.h - the sums and caps that make the cost of a strategy, over pieces that somebody knows.
- * Private to lower/. */
+/* total.h - the sums and caps that make the cost of a strategy, over pieces that
+ * somebody knows.  Private to lower/. */
 #ifndef TOPT_TOTAL_H
 #define TOPT_TOTAL_H
 
-#include "fragment.h"
+#include "recompute.h"
 
-/* What the pieces of the strategy at hand cost, borrowed until the next question; NULL where
- * that fails (error filled). */
+/* What the pieces of the strategy at hand cost, borrowed until the next question; NULL
+ * where that fails (error filled). */
 struct topt_pieces {
     /* An operator, with the moves to its inputs. */
     const struct topt_fragment_cost *(*op)(struct topt_pieces *p, int op);
@@ -27,7 +27,7 @@ const struct topt_fragment_cost *topt_edge_choice(const struct topt_edge_cost *e
 struct topt_totals {
     const struct topt_model *model; /* borrowed */
     struct topt_spans spans, spans_remaking;
-    struct topt_remaking remaking;
+    struct topt_recomputation remaking;
     int64_t *remade; /* by first operator of a block: bytes made again */
 };
 int topt_totals_init(struct topt_totals *t, const struct topt_model *m,

@@ -1,9 +1,10 @@
 /* backward.c - which steps of an operator's backward run.
  *
- * A row's backward makes every gradient that there could be.  Somebody wants those of trained
- * parameters, and of inputs with a trained parameter upstream; a step runs where it makes one of
- * them, or a value that a later step that runs reads.  So a frozen linear map has one product in
- * backward instead of two, and does not read its input there, which then need not be kept. */
+ * A row's backward makes every gradient that there could be.  Somebody wants those of
+ * trained parameters, and of inputs with a trained parameter upstream; a step runs
+ * where it makes one of them, or a value that a later step that runs reads.  So a
+ * frozen linear map has one product in backward instead of two, and does not read its
+ * input there, which then need not be kept. */
 #include "model_impl.h"
 
 enum { GRAD = 16 }; /* bit of an operand's gradient in a step's masks */
@@ -34,8 +35,8 @@ struct touch {
     uint32_t reads, writes;
 };
 
-/* Exchanges as reads and writes of values.  A sum is part of what wrote its operand: who reads
- * that wants it, and it wants nothing for itself. */
+/* Exchanges as reads and writes of values.  A sum is part of what wrote its operand:
+ * who reads that wants it, and it wants nothing for itself. */
 static struct touch touch_of(const struct topt_step *s)
 {
     uint32_t from = 1u << s->operand, into = 1u << s->into;
@@ -60,8 +61,8 @@ static int count_steps(const struct topt_step *s)
     return n;
 }
 
-/* One pass from the last step to the first.  What is written outright is wanted no more before;
- * in a loop each round writes a part. */
+/* One pass from the last step to the first.  What is written outright is wanted no
+ * more before; in a loop each round writes a part. */
 static uint32_t steps_for(const struct topt_op *op, uint32_t wanted)
 {
     const struct topt_step *s = op->spec->backward;

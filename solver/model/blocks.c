@@ -1,10 +1,11 @@
 /* blocks.c - repeated blocks of a model, found from the operators alone.
  *
- * Operator i matches operator i + p where both are alike and each input of the second comes
- * from p operators after where the first one's comes from, or from the very same tensor.  A
- * stretch of matches has period p, and every window of p operators in it is a block as good as
- * the next: taken is the one that most operators are in blocks of, then the one whose blocks
- * hand the fewest tensors on.  The first block may get its inputs from anywhere.
+ * Operator i matches operator i + p where both are alike and each input of the second
+ * comes from p operators after where the first one's comes from, or from the very same
+ * tensor.  A stretch of matches has period p, and every window of p operators in it is
+ * a block as good as the next: taken is the one that most operators are in blocks of,
+ * then the one whose blocks hand the fewest tensors on.  The first block may get its
+ * inputs from anywhere.
  *
  * The best run is taken out and what is left on both sides is searched again. */
 #include "model_impl.h"
@@ -23,7 +24,7 @@ struct run {
     int first, length, count, handed; /* 'handed': tensors that leave a block */
 };
 
-/* ---- alike operators ---------------------------------------------------------------------- */
+/* ---- alike operators --------------------------------------------------------------- */
 
 static int same_operand(const struct topt_operand *a, const struct topt_operand *b)
 {
@@ -47,7 +48,7 @@ static int find_alike(struct topt_model *m, struct topt_error *err)
 {
     int *seen = malloc(((size_t)m->nops + 1) * sizeof *seen), n = 0; /* latest last */
     if (!seen)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the model");
+        return topt_nomem(err, "the model");
     for (int i = 0; i < m->nops; i++) {
         int k = n - 1;
         while (k >= 0 && (m->repeats[seen[k]] != m->repeats[i] ||
@@ -61,7 +62,7 @@ static int find_alike(struct topt_model *m, struct topt_error *err)
     return 0;
 }
 
-/* ---- runs ----------------------------------------------------------------------------------- */
+/* ---- runs -------------------------------------------------------------------------- */
 
 static int producer(const struct topt_model *m, int op, int input)
 {
@@ -140,8 +141,8 @@ static int multiple(const struct run *best, int p, int from)
            from < best->first + best->length * best->count;
 }
 
-/* Try every window of a stretch of matches [from, to); the first block may begin before it,
- * since its inputs don't match. */
+/* Try every window of a stretch of matches [from, to); the first block may begin
+ * before it, since its inputs don't match. */
 static void try_stretch(const struct finder *f, const int *last, int lo, int hi, int p,
                         int from, int to, struct run *best)
 {
@@ -178,8 +179,8 @@ static void take(struct finder *f, const struct run *r)
     b->of[b->nkinds++] = (struct topt_block_kind){r->first, r->length, r->count};
 }
 
-/* Operators [lo, hi), of which none is in a block yet.  Recursion is as deep as there are kinds
- * side by side. */
+/* Operators [lo, hi), of which none is in a block yet.  Recursion is as deep as there
+ * are kinds side by side. */
 static void search(struct finder *f, const int *last, int lo, int hi)
 {
     struct run best = {0};
@@ -192,7 +193,7 @@ static void search(struct finder *f, const int *last, int lo, int hi)
     search(f, last, best.first + best.length * best.count, hi);
 }
 
-/* ---- the whole -------------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------- */
 
 static int *last_uses(const struct topt_model *m)
 {
@@ -216,7 +217,7 @@ static int find_blocks(const struct topt_model *m, struct topt_blocks *ret,
     int bad = !last || !ret->of || !ret->block || !ret->position || !ret->kind;
     if (bad) {
         topt_blocks_fini(ret);
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for the blocks of a model");
+        topt_nomem(err, "the blocks of a model");
     } else {
         for (int i = 0; i < m->nops; i++)
             ret->block[i] = ret->kind[i] = -1;
@@ -256,17 +257,18 @@ int topt_model_blocks(const struct topt_model *m, struct topt_blocks *ret,
     if (ret->of && ret->block && ret->position && ret->kind)
         return 0;
     topt_blocks_fini(ret);
-    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the blocks of a model");
+    return topt_nomem(err, "the blocks of a model");
 }
 
-/* Alike operators tell the blocks, and those tell operators inside of blocks from others. */
+/* Alike operators tell the blocks, and those tell operators inside of blocks from
+ * others. */
 int topt_model_find_repeats(struct topt_model *m, struct topt_error *err)
 {
     m->alike = TOPT_NEW(m->arena, m->nops + 1, int);
     m->repeats = TOPT_NEW(m->arena, m->nops + 1, int);
     m->blocks = calloc(1, sizeof *m->blocks);
     if (!m->alike || !m->repeats || !m->blocks)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the model");
+        return topt_nomem(err, "the model");
     memset(m->repeats, 0, ((size_t)m->nops + 1) * sizeof *m->repeats);
     if (find_alike(m, err) || find_blocks(m, m->blocks, err))
         return -1;
@@ -284,7 +286,7 @@ int topt_model_copy_repeats(struct topt_model *to, const struct topt_model *from
     to->repeats = TOPT_NEW(to->arena, from->nops + 1, int);
     to->blocks = calloc(1, sizeof *to->blocks);
     if (!to->alike || !to->repeats || !to->blocks)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the model");
+        return topt_nomem(err, "the model");
     memcpy(to->alike, from->alike, bytes);
     memcpy(to->repeats, from->repeats, bytes);
     return topt_model_blocks(from, to->blocks, err);

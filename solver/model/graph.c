@@ -1,9 +1,10 @@
 /* graph.c - building a model operator by operator, checking shapes at each step.
  *
- * Operators are appended in an order of execution, so every input exists before its user and
- * no cycle can arise. */
+ * Operators are appended in an order of execution, so every input exists before its
+ * user and no cycle can arise. */
 #include "model_impl.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +26,7 @@ struct topt_model *topt_model_create(const char *name, int64_t batch, int64_t se
     if (!copy) {
         topt_arena_destroy(a);
         free(m);
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a model");
+        topt_nomem(err, "a model");
         return NULL;
     }
     m->arena = a;
@@ -62,7 +63,7 @@ static int grow(struct topt_model *m, struct topt_error *err)
     struct topt_tensor *tensor = realloc(m->tensor, cap * sizeof *tensor);
     if (tensor)
         m->tensor = tensor;
-    return op && tensor ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for an operator");
+    return op && tensor ? 0 : topt_nomem(err, "an operator");
 }
 
 static int bind_input(struct topt_model *m, struct topt_op *op, int operand, int tensor,
@@ -159,8 +160,8 @@ static int is_work(const struct topt_op *op, int o)
     return op->operand[o].role == TOPT_WORK_FWD || op->operand[o].role == TOPT_WORK_BWD;
 }
 
-/* Times that one operand which a step reads or writes has a dimension (scores have it twice); 1 of what a loop goes
- * over. */
+/* Times that one operand which a step reads or writes has a dimension (scores have it
+ * twice); 1 of what a loop goes over. */
 static int times_in(const struct topt_op *op, const struct topt_step *step, int d)
 {
     uint32_t touched = step->reads | step->writes;
@@ -186,8 +187,8 @@ static double widest(const struct topt_op *op, int d)
     return (double)most;
 }
 
-/* Floating-point operations must stay far from 2^63: what a kernel goes over does, the space of all that it
- * reads and writes. */
+/* Floating-point operations must stay far from 2^63: what a kernel goes over does, the
+ * space of all that it reads and writes. */
 static int check_volume(const struct topt_op *op, const struct topt_step *list,
                         struct topt_error *err)
 {
@@ -255,9 +256,10 @@ static int append_output(struct topt_model *m, struct topt_op *op)
     return m->ntensors++;
 }
 
-/* ---- names ----------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------- */
 
-/* Operators by name: open addressing, at most half full, 1 + the operator in each slot. */
+/* Operators by name: open addressing, at most half full, 1 + the operator in each
+ * slot. */
 static uint32_t slot_of(const struct topt_model *m, const char *name)
 {
     uint32_t h = 2166136261u; /* FNV-1a */
@@ -283,7 +285,7 @@ static int grow_names(struct topt_model *m, struct topt_error *err)
     int cap = m->named_cap ? 2 * m->named_cap : 64;
     int *named = calloc((size_t)cap, sizeof *named);
     if (!named)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for an operator's name");
+        return topt_nomem(err, "an operator's name");
     free(m->named);
     m->named = named;
     m->named_cap = cap;
@@ -368,7 +370,7 @@ static int set_text(struct topt_model *m, const char **field, const char *text,
 {
     const char *copy = text ? topt_arena_strdup(m->arena, text) : NULL;
     if (text && !copy)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a note");
+        return topt_nomem(err, "a note");
     *field = copy;
     return 0;
 }
@@ -492,8 +494,8 @@ static int gives_parameter(const struct topt_op *op)
     return param && !data;
 }
 
-/* Does backward keep this operand of its own?  A tensor counts with the first that needs it,
- * a parameter's copy with nobody. */
+/* Does backward keep this operand of its own?  A tensor counts with the first that
+ * needs it, a parameter's copy with nobody. */
 static int keeps(const struct topt_model *m, const struct topt_op *op, int o, char *seen)
 {
     const struct topt_operand *x = &op->operand[o];
@@ -538,4 +540,19 @@ void topt_model_kind_stats(const struct topt_model *m, const char *kind,
 void topt_model_stats(const struct topt_model *m, struct topt_model_stats *ret)
 {
     topt_model_kind_stats(m, NULL, ret);
+}
+
+int topt_model_append(struct topt_model *m, int *failed, const char *prefix,
+                      const char *kind, int x, int y, const struct topt_attrs *attrs,
+                      struct topt_error *err, const char *fmt, va_list ap)
+{
+    char name[80], leaf[48];
+    int inputs[] = {x, y};
+    vsnprintf(leaf, sizeof leaf, fmt, ap);
+    snprintf(name, sizeof name, "%s%s", prefix, leaf);
+    int t = *failed
+                ? -1
+                : topt_model_add(m, kind, name, (x >= 0) + (y >= 0), inputs, attrs, err);
+    *failed |= t < 0;
+    return t;
 }

@@ -1,9 +1,11 @@
 /* hf.c - a Hugging Face config.json to a model: which family it is of.
  *
- * A family is known by its model_type, or by its architecture where that is absent; nothing is
- * guessed.  A config that nests the language model's (text_config) gives that model alone, and
- * is named after it. */
-#include "hf.h"
+ * A family is known by its model_type, or by its architecture where that is absent;
+ * nothing is guessed.  A config that nests the language model's (text_config) gives
+ * that model alone, and is named after it. */
+#include "hf_build.h"
+#include "hf_families.h"
+#include "hf_read.h"
 #include "model_impl.h"
 #include "topt_json.h"
 #include "topt_near.h"
@@ -26,8 +28,9 @@ static const struct hf_family *find_family(const char *type, const char *archite
     return NULL;
 }
 
-/* Names who is unknown, what it may be a slip of, and what it would take: most often it is no
- * slip but another family.  Names of architectures share most of their letters. */
+/* Names who is unknown, what it may be a slip of, and what it would take: most often
+ * it is no slip but another family.  Names of architectures share most of their
+ * letters. */
 static void refuse_unknown(const char *type, const char *architecture,
                            struct topt_error *err)
 {
@@ -86,8 +89,8 @@ static const struct hf_family *choose(const json_t *doc, struct topt_error *err)
     return row;
 }
 
-/* The config of the language model inside one of several towers; NULL where there is none.
- * What only the outer one says about both holds for it too. */
+/* The config of the language model inside one of several towers; NULL where there is
+ * none.  What only the outer one says about both holds for it too. */
 static int nested_text(const json_t *doc, json_t **ret, struct topt_error *err)
 {
     json_t *text = json_object_get(doc, "text_config");
@@ -100,7 +103,7 @@ static int nested_text(const json_t *doc, json_t **ret, struct topt_error *err)
     *ret = json_copy(text);
     if (*ret && tied && !json_object_get(text, "tie_word_embeddings"))
         json_object_set(*ret, "tie_word_embeddings", tied);
-    return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for text_config");
+    return *ret ? 0 : topt_nomem(err, "text_config");
 }
 
 /* Classes have a head of their own, whatever the family's language model has. */

@@ -1,10 +1,11 @@
 /* hf_build.c - the operators of a transformer that a Hugging Face config describes.
  *
- * Fused projections: the query, key and value projections are one linear whose outputs are
- * counted in key-value heads of (q + 2) * head_dim numbers, q queries to a key-value head,
- * so that splitting them keeps each group together; gate and up are one linear of pairs.
- * Where something happens to queries or keys before attention they are projected apart. */
-#include "hf.h"
+ * Fused projections: the query, key and value projections are one linear whose outputs
+ * are counted in key-value heads of (q + 2) * head_dim numbers, q queries to a
+ * key-value head, so that splitting them keeps each group together; gate and up are
+ * one linear of pairs.  Where something happens to queries or keys before attention
+ * they are projected apart. */
+#include "hf_build.h"
 #include "model_impl.h"
 
 #include <math.h>
@@ -14,17 +15,11 @@
 int topt_hf_add(struct hf_builder *b, const char *kind, int x, int y,
                 const struct topt_attrs *attrs, const char *fmt, ...)
 {
-    char name[80], leaf[48];
-    int inputs[] = {x, y};
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(leaf, sizeof leaf, fmt, ap);
+    int t = topt_model_append(b->m, &b->failed, b->prefix, kind, x, y, attrs, b->err, fmt,
+                              ap);
     va_end(ap);
-    snprintf(name, sizeof name, "%s%s", b->prefix, leaf);
-    int t = b->failed ? -1
-                      : topt_model_add(b->m, kind, name, (x >= 0) + (y >= 0), inputs,
-                                       attrs, b->err);
-    b->failed |= t < 0;
     return t;
 }
 
@@ -55,7 +50,7 @@ static int unary(struct hf_builder *b, int x, int activation, const char *name)
     return topt_hf_add(b, "unary", x, -1, &attrs, "%s", name);
 }
 
-/* ---- blocks ---------------------------------------------------------------------------- */
+/* ---- blocks ------------------------------------------------------------------------ */
 
 static int layer_is(const struct hf_builder *b, int what)
 {
@@ -165,8 +160,8 @@ static int attention_apart(struct hf_builder *b, int x)
     return topt_hf_attend(b, (int[]){q, kv, -1, b->relative}, &attrs, "attend");
 }
 
-/* Keys and values of all heads made of one narrow tensor, the rotated part of the keys shared
- * by all heads (DeepSeek-AI, 2024). */
+/* Keys and values of all heads made of one narrow tensor, the rotated part of the keys
+ * shared by all heads (DeepSeek-AI, 2024). */
 static int attention_latent(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
@@ -186,8 +181,8 @@ static int attention_latent(struct hf_builder *b, int x)
     return topt_hf_attend(b, (int[]){q, kv, kr, -1}, &attrs, "attend");
 }
 
-/* Query, key and value of each head in one tensor.  What multiplies both queries and keys does
- * so twice to their scores. */
+/* Query, key and value of each head in one tensor.  What multiplies both queries and
+ * keys does so twice to their scores. */
 static int attention_fused(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
@@ -238,8 +233,8 @@ static int dense_mlp(struct hf_builder *b, int x, int64_t inner, const char *par
     return topt_hf_linear(b, x, a->width, 1, a->mlp_bias, name);
 }
 
-/* Each token times the weight of the one expert that it goes to: the route's weights, of which
- * one is not 0, added up.  Returns weights of 1 for the same choice. */
+/* Each token times the weight of the one expert that it goes to: the route's weights,
+ * of which one is not 0, added up.  Returns weights of 1 for the same choice. */
 static int weigh_input(struct hf_builder *b, int logits, int *x)
 {
     const struct hf_arch *a = b->a;
@@ -280,7 +275,8 @@ static int through_experts(struct hf_builder *b, int x, int g)
     return topt_hf_add(b, "combine", x, g, NULL, "combine");
 }
 
-/* Expert feed-forwards that a router sends each token to, and one that all tokens take. */
+/* Expert feed-forwards that a router sends each token to, and one that all tokens
+ * take. */
 static int expert_mlp(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
@@ -298,8 +294,9 @@ static int expert_mlp(struct hf_builder *b, int x)
     return topt_hf_add(b, "add", y, shared, NULL, "add_shared");
 }
 
-/* Experts and the dense feed-forward side by side, each between norms of its own; 'x' is the
- * block's sum, which the router sees by a norm too.  Each expert's weights have a factor. */
+/* Experts and the dense feed-forward side by side, each between norms of its own; 'x'
+ * is the block's sum, which the router sees by a norm too.  Each expert's weights have
+ * a factor. */
 static int mlp_beside_experts(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
@@ -371,7 +368,7 @@ int topt_hf_block(struct hf_builder *b, int x)
                                                          : serial_block(b, x);
 }
 
-/* ---- the whole ------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------- */
 
 /* Tokens, their types and positions; 'table' is the tied one's tensor or -1. */
 static int embedding(struct hf_builder *b, int table)

@@ -1,9 +1,11 @@
-/* hf_names.c - tensors of Hugging Face checkpoints by name, and the parameters that they are here.
+/* hf_names.c - tensors of Hugging Face checkpoints by name, and the parameters that
+ * they are here.
  *
- * A row says: this tensor of a checkpoint is this operand of this operator, or a piece of it.
- * '#' in both is a layer, '@' in the tensor's name an expert.  A row whose operator a model does
- * not have says nothing of it, so families that differ in what a config switches on share rows.
- * Where two rows give one name, the tensor holds both, one after the other. */
+ * A row says: this tensor of a checkpoint is this operand of this operator, or a piece
+ * of it.  '#' in both is a layer, '@' in the tensor's name an expert.  A row whose
+ * operator a model does not have says nothing of it, so families that differ in what a
+ * config switches on share rows.  Where two rows give one name, the tensor holds both,
+ * one after the other. */
 #include "model_impl.h"
 #include "weights.h"
 
@@ -31,7 +33,7 @@ struct row {
     enum piece piece;
 };
 
-/* ---- rows ------------------------------------------------------------------------------ */
+/* ---- rows -------------------------------------------------------------------------- */
 
 /* clang-format off */
 #define LINEAR_OF(t, o, p)     {t ".weight", o, "w", p}, {t ".bias", o ".bias", "b", WHOLE}
@@ -347,13 +349,13 @@ static const struct row t5[] = {
     TABLE("lm_head", "lm_head"),
     {0}};
 
-/* ---- families -------------------------------------------------------------------------- */
+/* ---- families ---------------------------------------------------------------------- */
 
 /* Layers behind the last, which predict further tokens. */
 static const char further_layers[] = "model.layers.";
 
-/* The rows of a family; 'extra' are starts of names that may be there and are not the model's:
- * tables that are tied, heads for another task, layers that are left out. */
+/* The rows of a family; 'extra' are starts of names that may be there and are not the
+ * model's: tables that are tied, heads for another task, layers that are left out. */
 static const struct naming {
     const char *family, *base;
     const struct row *rows[4];
@@ -455,7 +457,7 @@ int topt_weights_may_be_there(const struct topt_model *m, const char *name)
     return extra;
 }
 
-/* ---- from rows to tensors -------------------------------------------------------------- */
+/* ---- from rows to tensors ---------------------------------------------------------- */
 
 struct visit {
     const struct topt_model *m;
@@ -498,8 +500,8 @@ static int64_t extent(struct topt_dim d)
     return d.count * d.unit;
 }
 
-/* Rows of the queries (or of the key, or value) of all heads, by the attention that reads the
- * projection: "h3.qkv", "h3.qkv.bias" -> "h3.attention". */
+/* Rows of the queries (or of the key, or value) of all heads, by the attention that
+ * reads the projection: "h3.qkv", "h3.qkv.bias" -> "h3.attention". */
 static int64_t head_rows(const struct topt_model *m, const char *op, enum piece piece)
 {
     char name[80];

@@ -1,5 +1,6 @@
 /* hf_read_encoders.c - readers of models with an encoder: of text, images, sound. */
-#include "hf.h"
+#include "hf_read_encoders.h"
+#include "hf_read.h"
 #include "topt_json.h"
 
 #include <math.h>
@@ -65,7 +66,7 @@ int topt_hf_read_distilbert(const json_t *doc, struct hf_arch *a, struct topt_er
     return topt_hf_activation(doc, "activation", &a->activation, err);
 }
 
-/* ---- towers ---------------------------------------------------------------------------- */
+/* ---- towers ------------------------------------------------------------------------ */
 
 /* Classes by the names that a config gives them. */
 int topt_hf_read_vit(const json_t *doc, struct hf_arch *a, struct topt_error *err)
@@ -138,7 +139,7 @@ int topt_hf_read_whisper(const json_t *doc, struct hf_arch *a, struct topt_error
     return topt_hf_activation(doc, "activation_function", &a->activation, err);
 }
 
-/* ---- text to text ---------------------------------------------------------------------- */
+/* ---- text to text ------------------------------------------------------------------ */
 
 /* "relu", "gated-gelu": the latter means the tanh form. */
 static int read_feed_forward(const json_t *doc, const char *usual, struct hf_arch *a,
@@ -155,8 +156,8 @@ static int read_feed_forward(const json_t *doc, const char *usual, struct hf_arc
                                     &a->activation, err);
 }
 
-/* Scores are not divided by anything, and know positions by a table of each stack; a tied head
- * reads its input over the root of the width. */
+/* Scores are not divided by anything, and know positions by a table of each stack; a
+ * tied head reads its input over the root of the width. */
 static int read_like_t5(const json_t *doc, const char *feed_forward, struct hf_arch *a,
                         struct topt_error *err)
 {

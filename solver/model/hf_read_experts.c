@@ -1,5 +1,8 @@
 /* hf_read_experts.c - readers of decoders with mixtures of experts. */
-#include "hf.h"
+#include "hf_read_experts.h"
+#include "hf_read.h"
+#include "hf_read_llama.h"
+#include "hf_rope.h"
 #include "topt_json.h"
 
 #include <math.h>
@@ -35,7 +38,7 @@ int topt_hf_read_mixtral(const json_t *doc, struct hf_arch *a, struct topt_error
     return 0;
 }
 
-/* ---- Qwen ------------------------------------------------------------------------------ */
+/* ---- Qwen -------------------------------------------------------------------------- */
 
 /* Dense are the layers that are listed, and all but every so-and-so-many-th. */
 static int read_dense_layers(const json_t *doc, struct hf_arch *a, struct topt_error *err)
@@ -93,7 +96,7 @@ int topt_hf_read_qwen2_moe(const json_t *doc, struct hf_arch *a, struct topt_err
     return 0;
 }
 
-/* ---- DeepSeek -------------------------------------------------------------------------- */
+/* ---- DeepSeek ---------------------------------------------------------------------- */
 
 /* YaRN's factor of queries and keys is one of their scores there. */
 static int read_deepseek_scores(const json_t *doc, struct hf_arch *a,
@@ -176,10 +179,11 @@ int topt_hf_read_deepseek_v3(const json_t *doc, struct hf_arch *a, struct topt_e
     return read_deepseek_scores(doc, a, err);
 }
 
-/* ---- Llama 4 --------------------------------------------------------------------------- */
+/* ---- Llama 4 ----------------------------------------------------------------------- */
 
-/* "no_rope_layers" has a 0 for each layer that knows no positions, in spite of its name; by
- * default every so-and-so-many-th.  All others see their own chunk of the keys. */
+/* "no_rope_layers" has a 0 for each layer that knows no positions, in spite of its
+ * name; by default every so-and-so-many-th.  All others see their own chunk of the
+ * keys. */
 static int read_unturned(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     const json_t *list = json_object_get(doc, "no_rope_layers");
@@ -224,7 +228,8 @@ static int read_llama4_experts(const json_t *doc, struct hf_arch *a,
     return 0;
 }
 
-/* Queries of layers that know no positions are scaled by theirs, by 1 up to the first floor. */
+/* Queries of layers that know no positions are scaled by theirs, by 1 up to the first
+ * floor. */
 static int read_temperature(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     int tuned = 1;
@@ -239,8 +244,9 @@ static int read_temperature(const json_t *doc, struct hf_arch *a, struct topt_er
     return 0;
 }
 
-/* Experts take tokens times their weight, beside one that all take.  Pairs that are turned are
- * neighbours there and halves of a head here, which is another order of the same weights. */
+/* Experts take tokens times their weight, beside one that all take.  Pairs that are
+ * turned are neighbours there and halves of a head here, which is another order of the
+ * same weights. */
 int topt_hf_read_llama4(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     static const struct hf_size optional[] = {

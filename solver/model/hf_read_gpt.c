@@ -1,6 +1,9 @@
-/* hf_read_gpt.c - readers of decoders with learned positions, and of those whose attention and
- * feed-forward stand side by side. */
-#include "hf.h"
+/* hf_read_gpt.c - readers of decoders with learned positions, and of those whose
+ * attention and feed-forward stand side by side. */
+#include "hf_read_gpt.h"
+#include "hf_read.h"
+#include "hf_read_llama.h"
+#include "hf_rope.h"
 #include "topt_json.h"
 
 int topt_hf_read_gpt2(const json_t *doc, struct hf_arch *a, struct topt_error *err)
@@ -78,7 +81,7 @@ int topt_hf_read_opt(const json_t *doc, struct hf_arch *a, struct topt_error *er
     return topt_hf_activation(doc, "activation_function", &a->activation, err);
 }
 
-/* ---- parallel blocks ------------------------------------------------------------------- */
+/* ---- parallel blocks --------------------------------------------------------------- */
 
 int topt_hf_read_gpt_neox(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {

@@ -1,5 +1,8 @@
-/* hf_read_llama.c - readers of decoders with rotary positions: Llama, its relatives, Gemma. */
-#include "hf.h"
+/* hf_read_llama.c - readers of decoders with rotary positions: Llama, its relatives,
+ * Gemma. */
+#include "hf_read_llama.h"
+#include "hf_read.h"
+#include "hf_rope.h"
 #include "topt_json.h"
 
 #include <math.h>
@@ -112,7 +115,7 @@ int topt_hf_read_starcoder2(const json_t *doc, struct hf_arch *a, struct topt_er
     return 0;
 }
 
-/* ---- Gemma ----------------------------------------------------------------------------- */
+/* ---- Gemma ------------------------------------------------------------------------- */
 
 static int refuse_sight(const json_t *doc, struct topt_error *err)
 {
@@ -120,9 +123,10 @@ static int refuse_sight(const json_t *doc, struct topt_error *err)
                                "no reader does that yet", err);
 }
 
-/* Gains are stored as what is added to 1, which trains the same.  The root of the width that
- * embeddings are multiplied with is rounded there to the weights' type.  hidden_act is not
- * asked: the family's code takes the tanh form of GELU whatever it says. */
+/* Gains are stored as what is added to 1, which trains the same.  The root of the
+ * width that embeddings are multiplied with is rounded there to the weights' type.
+ * hidden_act is not asked: the family's code takes the tanh form of GELU whatever it
+ * says. */
 int topt_hf_read_gemma(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     *a = (struct hf_arch){.tied = 1, .head_dim = 256};
@@ -138,8 +142,8 @@ int topt_hf_read_gemma(const json_t *doc, struct hf_arch *a, struct topt_error *
     return 0;
 }
 
-/* What Gemma 2 and 3 share: norms before and after, layers with a window among those without,
- * scores divided by a root of their own, caps.  'a' has what may be left out. */
+/* What Gemma 2 and 3 share: norms before and after, layers with a window among those
+ * without, scores divided by a root of their own, caps.  'a' has what may be left out. */
 static int read_like_gemma2(const json_t *doc, double scalar, struct hf_arch *a,
                             struct topt_error *err)
 {
@@ -232,7 +236,7 @@ int topt_hf_read_gemma3(const json_t *doc, struct hf_arch *a, struct topt_error 
     return topt_hf_local_layers(doc, 0, full_every, a, err);
 }
 
-/* ---- Gemma 4 --------------------------------------------------------------------------- */
+/* ---- Gemma 4 ----------------------------------------------------------------------- */
 
 /* Layers without a window may have heads of their own, whose keys may be values too. */
 static int read_full_heads(const json_t *doc, struct hf_arch *a, struct topt_error *err)
@@ -270,8 +274,8 @@ static int read_beside(const json_t *doc, struct hf_arch *a, struct topt_error *
     return topt_hf_sizes(doc, sizes, a, err);
 }
 
-/* What the small ones have and no reader knows: a table for each layer, keys and values that are
- * another layer's; and who sees what. */
+/* What the small ones have and no reader knows: a table for each layer, keys and
+ * values that are another layer's; and who sees what. */
 static int refuse_small(const json_t *doc, struct topt_error *err)
 {
     static const char *const keys[] = {"hidden_size_per_layer_input",

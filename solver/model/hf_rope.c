@@ -1,12 +1,14 @@
 /* hf_rope.c - rotary angles of Hugging Face configs.
  *
- * A config has a base, and may say how angles are scaled so that a model reaches beyond the
- * positions that it was first trained on.  The row of the operator takes a base, a factor for
- * slow angles and where slow ends and fast begins, which is what linear, Llama 3's and YaRN's
- * scaling come to.  "dynamic" scales nothing up to the config's context, above which no model is
- * made.  "longrope" divides each angle by a number of its own: where all are the same that is
- * linear, else it is told of and not run. */
-#include "hf.h"
+ * A config has a base, and may say how angles are scaled so that a model reaches
+ * beyond the positions that it was first trained on.  The row of the operator takes a
+ * base, a factor for slow angles and where slow ends and fast begins, which is what
+ * linear, Llama 3's and YaRN's scaling come to.  "dynamic" scales nothing up to the
+ * config's context, above which no model is made.  "longrope" divides each angle by a
+ * number of its own: where all are the same that is linear, else it is told of and not
+ * run. */
+#include "hf_rope.h"
+#include "hf_read.h"
 #include "topt_json.h"
 
 #include <math.h>
@@ -95,7 +97,8 @@ static int read_yarn(const struct scaling *s, struct hf_arch *a, struct topt_err
                              err);
 }
 
-/* The number that all of a list are; -1: they differ; 0 with an error: it is no such list. */
+/* The number that all of a list are; -1: they differ; 0 with an error: it is no such
+ * list. */
 static double same_number(const struct scaling *s, const char *key, int64_t n,
                           struct topt_error *err)
 {
@@ -121,8 +124,8 @@ static double same_number(const struct scaling *s, const char *key, int64_t n,
     return first;
 }
 
-/* Short factors up to the original context, long ones above; what is turned is scaled by how
- * much longer the new one is, in both. */
+/* Short factors up to the original context, long ones above; what is turned is scaled
+ * by how much longer the new one is, in both. */
 static int read_longrope(const struct scaling *s, struct hf_arch *a,
                          struct topt_error *err)
 {
@@ -148,8 +151,8 @@ static int read_longrope(const struct scaling *s, struct hf_arch *a,
                              &a->rope.scale, err);
 }
 
-/* A share of a head is turned, by the first of the angles that the whole head would have: those of
- * a base that is less by as much. */
+/* A share of a head is turned, by the first of the angles that the whole head would
+ * have: those of a base that is less by as much. */
 static int read_proportional(const struct scaling *s, struct hf_arch *a,
                              struct topt_error *err)
 {
@@ -210,7 +213,7 @@ static int read_place(const json_t *doc, const char *place, struct hf_arch *a,
     if (local) {
         struct hf_arch *aside = calloc(1, sizeof *aside);
         if (!aside)
-            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a config");
+            return topt_nomem(err, "a config");
         *aside = *a;
         aside->rope = a->local_rope;
         aside->rope.rope_dim = a->head_dim;

@@ -1,6 +1,8 @@
-/* hf_towers.c - models of Hugging Face configs that are no single stack over tokens: images to
- * classes (ViT), sound or text to text by an encoder and a decoder (Whisper, T5). */
-#include "hf.h"
+/* hf_towers.c - models of Hugging Face configs that are no single stack over tokens:
+ * images to classes (ViT), sound or text to text by an encoder and a decoder (Whisper,
+ * T5). */
+#include "hf_towers.h"
+#include "hf_build.h"
 
 static int convolution(struct hf_builder *b, int x, const struct topt_attrs *attrs,
                        const char *name)
@@ -60,8 +62,8 @@ static int decoder_block(struct hf_builder *b, int x)
     return topt_hf_add(b, "add", x, y, NULL, "add2");
 }
 
-/* Two convolutions over the spectrum, the second of stride 2, then blocks that see all of it.
- * Its table of positions is a fixed one there, and trained here. */
+/* Two convolutions over the spectrum, the second of stride 2, then blocks that see all
+ * of it.  Its table of positions is a fixed one there, and trained here. */
 static int encoder_of_sound(struct hf_builder *b)
 {
     const struct hf_arch *a = b->a;
@@ -110,7 +112,7 @@ void topt_hf_build_speech(struct hf_builder *b)
     topt_hf_head(b, x, w);
 }
 
-/* ---- text to text ---------------------------------------------------------------------- */
+/* ---- text to text ------------------------------------------------------------------ */
 
 /* Every stack has a table of relative positions that all its layers read. */
 static int relative_table(struct hf_builder *b, const char *name)

@@ -1,9 +1,10 @@
-/* import.c - a model from text or a file, told apart by content and never by name: a native
- * document says its format, a Hugging Face config its model_type or architectures, Megatron-LM's
- * arguments their names, and ONNX is protobuf, which no JSON text looks like.
+/* import.c - a model from text or a file, told apart by content and never by name: a
+ * native document says its format, a Hugging Face config its model_type or
+ * architectures, Megatron-LM's arguments their names, and ONNX is protobuf, which no
+ * JSON text looks like.
  *
- * A PyTorch module is a program, which is not run here; it is refused with the lines that export
- * it. */
+ * A PyTorch module is a program, which is not run here; it is refused with the lines
+ * that export it. */
 #include "model_impl.h"
 #include "topt_json.h"
 #include "topt_label.h"
@@ -39,7 +40,8 @@ static int holds(const char *text, size_t len, const char *what)
     return memmem(text, len < FIRST ? len : FIRST, what, strlen(what)) != NULL;
 }
 
-/* What torch.save writes, a zip of pickles or before 1.6 a pickle, and modules as Python. */
+/* What torch.save writes, a zip of pickles or before 1.6 a pickle, and modules as
+ * Python. */
 static int looks_like_torch(const char *text, size_t len, const char *what)
 {
     static const char *const ends[] = {".py'", ".pt'", ".pth'", ".bin'", ".ckpt'"};

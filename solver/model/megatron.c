@@ -1,13 +1,16 @@
 /* megatron.c - a decoder as Megatron-LM's arguments describe it.
  *
- * The arguments become the same 'struct hf_arch' that the readers of Hugging Face configs fill,
- * so that the same blocks come out.  Names and defaults are those of
- * megatron/training/arguments.py at commit 000c4ac2.  What changes the model and is not done here
- * is refused by its name; all other arguments (of optimizers, data, parallelism, logging) are not
- * looked at, but for those that say how the vocabulary is padded and what a step has. */
-#include "megatron.h"
+ * The arguments become the same 'struct hf_arch' that the readers of Hugging Face
+ * configs fill, so that the same blocks come out.  Names and defaults are those of
+ * megatron/training/arguments.py at commit 000c4ac2.  What changes the model and is
+ * not done here is refused by its name; all other arguments (of optimizers, data,
+ * parallelism, logging) are not looked at, but for those that say how the vocabulary
+ * is padded and what a step has. */
+#include "megatron_text.h"
 
-#include "hf.h"
+#include "hf_arch.h"
+#include "hf_build.h"
+#include "hf_read.h"
 #include "model_impl.h"
 #include "topt_text.h"
 
@@ -25,7 +28,7 @@ struct arguments {
     char *normalization, *position, *score, *layer_freq, *tokenizer;
 };
 
-/* ---- which arguments there are ------------------------------------------------------------------- */
+/* ---- which arguments there are ----------------------------------------------------- */
 
 enum kind { WHOLE, REAL, FLAG, TEXT };
 
@@ -129,7 +132,7 @@ static const char *const programs[] = {"pretrain_bert.py",
                                        "pretrain_vision_inpaint.py",
                                        NULL};
 
-/* ---- values --------------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------ */
 
 static int read_real(const char *s, double *ret, struct topt_error *err)
 {
@@ -144,7 +147,7 @@ static int read_text(const char *s, char **ret, struct topt_error *err)
 {
     free(*ret);
     *ret = strdup(s);
-    return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for an argument");
+    return *ret ? 0 : topt_nomem(err, "an argument");
 }
 
 static int read_value(const struct megatron_text *t, const struct row *r,
@@ -165,8 +168,8 @@ static int read_value(const struct megatron_text *t, const struct row *r,
     return rc;
 }
 
-/* The value given before, or NULL: arguments that a file gives twice must agree, since only one of
- * them can be meant. */
+/* The value given before, or NULL: arguments that a file gives twice must agree, since
+ * only one of them can be meant. */
 static int check_again(const char **given, int row, const char *value,
                        struct topt_error *err)
 {
@@ -240,7 +243,7 @@ static int read_all(const struct megatron_text *t, struct arguments *a,
     return 0;
 }
 
-/* ---- patterns of layers ----------------------------------------------------------------------------- */
+/* ---- patterns of layers ------------------------------------------------------------ */
 
 /* "([0]*3+[1]*58)": sums and multiples of lists. */
 struct pattern {
@@ -311,7 +314,8 @@ static void read_sum(struct pattern *p, int depth)
     }
 }
 
-/* Layers without experts: a pattern, or all but every so-and-so-many-th from the first on. */
+/* Layers without experts: a pattern, or all but every so-and-so-many-th from the first
+ * on. */
 static int mark_dense(const struct arguments *x, struct hf_arch *a,
                       struct topt_error *err)
 {
@@ -336,7 +340,7 @@ static int mark_dense(const struct arguments *x, struct hf_arch *a,
     return 0;
 }
 
-/* ---- the model ---------------------------------------------------------------------------------------- */
+/* ---- the model --------------------------------------------------------------------- */
 
 static int missing(const char *name, int64_t value, int64_t most, struct topt_error *err)
 {

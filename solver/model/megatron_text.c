@@ -1,9 +1,11 @@
-/* megatron_text.c - the words of a script that starts Megatron-LM, or of a file of arguments.
+/* megatron_text.c - the words of a script that starts Megatron-LM, or of a file of
+ * arguments.
  *
- * No shell is run.  Arguments are where they are written: in a command, an array, or a quoted
- * list ("--num-layers 24 --hidden-size 1024"), whose words count like any others.  Variables
- * are filled in where the text sets them to one value, and from ${NAME:-value}. */
-#include "megatron.h"
+ * No shell is run.  Arguments are where they are written: in a command, an array, or a
+ * quoted list ("--num-layers 24 --hidden-size 1024"), whose words count like any
+ * others.  Variables are filled in where the text sets them to one value, and from
+ * ${NAME:-value}. */
+#include "megatron_text.h"
 #include "topt_text.h"
 
 #include <ctype.h>
@@ -12,7 +14,7 @@
 
 enum { MAX_WORDS = 1 << 16, MAX_DEPTH = 8 };
 
-/* ---- words -------------------------------------------------------------------------------------- */
+/* ---- words ------------------------------------------------------------------------- */
 
 struct splitter {
     struct megatron_text *t;
@@ -160,7 +162,7 @@ void topt_megatron_fini(struct megatron_text *t)
     free(t->word);
 }
 
-/* ---- variables ---------------------------------------------------------------------------------- */
+/* ---- variables --------------------------------------------------------------------- */
 
 static size_t name_length(const char *s)
 {
@@ -170,7 +172,8 @@ static size_t name_length(const char *s)
     return n;
 }
 
-/* The value that the text sets a variable to; NULL: none.  Two different ones are an error. */
+/* The value that the text sets a variable to; NULL: none.  Two different ones are an
+ * error. */
 static int value_of(const struct megatron_text *t, const char *name, size_t n,
                     const char **ret, struct topt_error *err)
 {
@@ -243,6 +246,6 @@ char *topt_megatron_fill(const struct megatron_text *t, const char *word,
     char *copy = strdup(out.s ? out.s : "");
     topt_text_fini(&out);
     if (!copy)
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for an argument");
+        topt_nomem(err, "an argument");
     return copy;
 }

@@ -1,9 +1,10 @@
 /* native.c - the document "topt-model/1": a model as the list of its operators.
  *
- * An operator's only output has the operator's name, so "inputs" are names of operators that
- * stand earlier in the list, and no document can hold a cycle.  Each kind has the attributes
- * that it reads and no others; writing leaves out those that are zero, so that what is
- * written is read back to the same model, and written again to the same bytes. */
+ * An operator's only output has the operator's name, so "inputs" are names of
+ * operators that stand earlier in the list, and no document can hold a cycle.  Each
+ * kind has the attributes that it reads and no others; writing leaves out those that
+ * are zero, so that what is written is read back to the same model, and written again
+ * to the same bytes. */
 #include "model_impl.h"
 #include "topt_json.h"
 #include "topt_text.h"
@@ -53,7 +54,7 @@ static int takes(const struct topt_op_spec *kind, int attr)
     return (int)(all >> attr & 1);
 }
 
-/* ---- writing --------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------- */
 
 /* The value of an attribute, or NULL where it is zero and need not be written. */
 static json_t *attr_to_json(const struct attr_row *row, const struct topt_attrs *attrs)
@@ -113,7 +114,7 @@ json_t *topt_model_to_json(const struct topt_model *m)
     return doc;
 }
 
-/* ---- reading --------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 static int activation_from_json(const json_t *obj, const char *path, int *ret,
                                 struct topt_error *err)
@@ -237,7 +238,7 @@ static int add_ops(struct topt_model *m, const json_t *ops, struct topt_error *e
         return topt_fail(err, TOPT_ERR_LIMIT, "ops has %zu operators, more than %d", n,
                          MAX_NATIVE_OPS);
     json_t *tensors = json_object();
-    int rc = tensors ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for a model");
+    int rc = tensors ? 0 : topt_nomem(err, "a model");
     for (size_t i = 0; !rc && i < n; i++)
         rc = add_op(m, json_array_get(ops, i), i, tensors, err);
     json_decref(tensors);

@@ -1,36 +1,22 @@
 /* onnx.c - an ONNX file to a model for training.
  *
- * A file holds a function of samples; the loss asked for is put on its first output, and the
- * graph from the samples to the loss is the model.  A softmax before a cross entropy is part of
- * the loss.  The batch of the file's shapes need not be the model's. */
+ * A file holds a function of samples; the loss asked for is put on its first output,
+ * and the graph from the samples to the loss is the model.  A softmax before a cross
+ * entropy is part of the loss.  The batch of the file's shapes need not be the
+ * model's. */
 #include "model_impl.h"
+#include "onnx_fuse.h"
+#include "onnx_infer.h"
 #include "onnx_map.h"
+#include "onnx_node.h"
+#include "onnx_read.h"
+#include "onnx_view.h"
 #include "topt_text.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* ---- inputs ---------------------------------------------------------------------------- */
-
-/* Is input 'i' of such a node a weight? */
-static int is_weight_place(const struct onnx *x, const struct onnx_node *n, int i)
-{
-    if (!strcmp(n->kind->name, "MatMul"))
-        return i == 1 && x->value[n->in[1]].shape.ndim == 2;
-    return i < 32 && (n->kind->weights | n->kind->ignored) >> i & 1;
-}
-
-void topt_onnx_mark_weights(struct onnx *x)
-{
-    for (int i = 0; i < x->nvalues; i++)
-        x->value[i].constant |= x->value[i].input && x->value[i].known;
-    for (int i = 0; i < x->nnodes; i++)
-        for (int k = 0; x->node[i].needed && k < x->node[i].nin; k++) {
-            int v = x->node[i].in[k];
-            if (v >= 0 && x->value[v].input && !is_weight_place(x, &x->node[i], k))
-                x->value[v].constant = 0;
-        }
-}
+/* ---- inputs ------------------------------------------------------------------------ */
 
 /* How nodes read the values that are their first inputs. */
 static void mark_readings(struct onnx *x)
@@ -138,7 +124,7 @@ static int start_model(struct onnx *x, const char *name,
     return x->model ? 0 : -1;
 }
 
-/* ---- nodes and loss -------------------------------------------------------------------- */
+/* ---- nodes and loss ---------------------------------------------------------------- */
 
 /* Whole numbers are tokens, which their table loads, or nobody's. */
 static int is_mapped(const struct onnx *x, const struct onnx_node *n)
@@ -189,7 +175,8 @@ static int map_nodes(struct onnx *x)
     return 0;
 }
 
-/* Features of the prediction: those of a position, or of a pixel where there is an image. */
+/* Features of the prediction: those of a position, or of a pixel where there is an
+ * image. */
 static int put_loss(struct onnx *x)
 {
     const struct onnx_value *y = &x->value[x->output];

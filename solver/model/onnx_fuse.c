@@ -1,9 +1,13 @@
 /* onnx_fuse.c - groups of nodes that exporters write for what is one operator here.
  *
- * A pattern is looked for backwards from its last node.  All its inner values must be used by
- * the pattern alone, else the nodes stay as they are.  Found are layer and RMS norms, GELU by
- * erf, x times its sigmoid, and attention. */
-#include "onnx_map.h"
+ * A pattern is looked for backwards from its last node.  All its inner values must be
+ * used by the pattern alone, else the nodes stay as they are.  Found are layer and RMS
+ * norms, GELU by erf, x times its sigmoid, and attention. */
+#include "onnx_fuse.h"
+#include "onnx_map_product.h"
+#include "onnx_map_unary.h"
+#include "onnx_node.h"
+#include "onnx_shape.h"
 
 #include <math.h>
 #include <string.h>
@@ -52,7 +56,7 @@ static int is_last_mean(const struct onnx *x, const struct onnx_node *n)
            (axes[0] == -1 || axes[0] == ndim - 1) && topt_onnx_int(n, "keepdims", 1);
 }
 
-/* ---- norms ----------------------------------------------------------------------------- */
+/* ---- norms ------------------------------------------------------------------------- */
 
 /* The square of a value: the value, or -1. */
 static int square_of(const struct onnx *x, int value, struct onnx_node **ret)
@@ -156,7 +160,7 @@ static int fuse_norm(struct onnx *x, struct onnx_node *n)
     return 1;
 }
 
-/* ---- activations ----------------------------------------------------------------------- */
+/* ---- activations ------------------------------------------------------------------- */
 
 /* 1 + erf(v / sqrt 2): v, or -1. */
 static int erf_of(const struct onnx *x, int value, struct onnx_node *inner[3])
@@ -176,8 +180,8 @@ static int erf_of(const struct onnx *x, int value, struct onnx_node *inner[3])
                                                                       : -1;
 }
 
-/* v (1 + erf(v / sqrt 2)) / 2, multiplied in any order by two nodes of which 'n' is the last:
- * v, or -1. */
+/* v (1 + erf(v / sqrt 2)) / 2, multiplied in any order by two nodes of which 'n' is
+ * the last: v, or -1. */
 static int find_gelu(const struct onnx *x, const struct onnx_node *n,
                      struct onnx_node *inner[4])
 {
@@ -233,17 +237,18 @@ static int fuse_activation(struct onnx *x, struct onnx_node *n)
     return 0;
 }
 
-/* ---- attention ------------------------------------------------------------------------- */
+/* ---- attention --------------------------------------------------------------------- */
 
-/* Nodes between the scores and their softmax: the product of their factors, and whether a mask
- * among them hides what is ahead. */
+/* Nodes between the scores and their softmax: the product of their factors, and
+ * whether a mask among them hides what is ahead. */
 struct scores {
     struct onnx_node *inner[8];
     int ninner, causal;
     double factor;
 };
 
-/* Does a mask of large negative numbers hide just the positions ahead? -1: some other mask. */
+/* Does a mask of large negative numbers hide just the positions ahead? -1: some other
+ * mask. */
 static int is_causal(const struct onnx_value *m)
 {
     int64_t cols = m->shape.ndim ? m->shape.dim[m->shape.ndim - 1] : 0, any = 0;
@@ -319,10 +324,10 @@ static int fuse_attention(struct onnx *x, struct onnx_node *n)
     return 1;
 }
 
-/* ---- all ------------------------------------------------------------------------------- */
+/* ---- all --------------------------------------------------------------------------- */
 
-/* Patterns are looked for at their last nodes, from the first on: so that an inner node of a
- * later pattern is never the last of an earlier one that was not found. */
+/* Patterns are looked for at their last nodes, from the first on: so that an inner
+ * node of a later pattern is never the last of an earlier one that was not found. */
 void topt_onnx_fuse(struct onnx *x)
 {
     for (int i = 0; i < x->nnodes; i++) {

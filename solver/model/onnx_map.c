@@ -1,14 +1,17 @@
-/* onnx_map.c - what the makers of operators share: names, and the layouts that operators need.
+/* onnx_map.c - what the makers of operators share: names, and the layouts that
+ * operators need.
  *
- * Float constants that stand where weights do are parameters: their numbers in the file do not
- * matter, and neither does the order of features between two products, since it is the weights'
- * that follows. */
+ * Float constants that stand where weights do are parameters: their numbers in the
+ * file do not matter, and neither does the order of features between two products,
+ * since it is the weights' that follows. */
 #include "onnx_map.h"
+#include "onnx_node.h"
+#include "onnx_view.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* ---- helpers --------------------------------------------------------------------------- */
+/* ---- helpers ----------------------------------------------------------------------- */
 
 /* A name from a value's: printable ASCII, at most 180 bytes, not taken. */
 void topt_onnx_name(struct onnx *x, const char *value, const char *suffix, char *ret,
@@ -93,7 +96,7 @@ void topt_onnx_move_axes(struct onnx_view *v, const int8_t *to)
     }
 }
 
-/* ---- the layouts that operators need --------------------------------------------------- */
+/* ---- the layouts that operators need ----------------------------------------------- */
 
 int topt_onnx_regroup(struct onnx *x, const struct onnx_node *n, int tensor,
                       int64_t count, int64_t unit)
@@ -168,8 +171,8 @@ static int is_outside(const struct onnx_view *v, int first)
     return outside;
 }
 
-/* Features of one position become several positions of 'width' features each, by way of an
- * image whose channels are the positions. */
+/* Features of one position become several positions of 'width' features each, by way
+ * of an image whose channels are the positions. */
 static int split_rows(struct onnx *x, const struct onnx_node *n, struct onnx_view *v,
                       int first, int64_t width)
 {
@@ -235,7 +238,8 @@ int topt_onnx_axis_of_dim(const struct onnx *x, const struct onnx_value *a, int 
     return -1;
 }
 
-/* Do the atoms of dimensions [from, to) make up an axis in their order, and is it all of it? */
+/* Do the atoms of dimensions [from, to) make up an axis in their order, and is it all
+ * of it? */
 static int fills_axis(const struct onnx *x, const struct onnx_value *a, int axis,
                       int from, int to)
 {
@@ -251,8 +255,8 @@ static int fills_axis(const struct onnx *x, const struct onnx_value *a, int axis
            topt_onnx_extent_of(tensor_of(x, &a->view), axis);
 }
 
-/* Channels that lie as [groups][channels of a group] the other way round: how many groups the
- * tensor has; 0 where they lie otherwise. */
+/* Channels that lie as [groups][channels of a group] the other way round: how many
+ * groups the tensor has; 0 where they lie otherwise. */
 static int64_t shuffled(const struct onnx *x, const struct onnx_value *a)
 {
     const struct onnx_atom *outer = NULL, *inner = NULL;
@@ -277,7 +281,8 @@ static int64_t shuffled(const struct onnx *x, const struct onnx_value *a)
     return topt_onnx_is_image(x, &plain) ? inner->extent : 0;
 }
 
-/* An image of rows of features: all pixels are in its features, or its pixels are positions. */
+/* An image of rows of features: all pixels are in its features, or its pixels are
+ * positions. */
 static int image_of_rows(struct onnx *x, const struct onnx_node *n,
                          const struct onnx_value *a)
 {

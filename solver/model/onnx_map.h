@@ -1,52 +1,47 @@
-/* onnx_map.h - making operators of nodes: what mapping and fusing share. */
+/* onnx_map.h - what the makers of operators share.  Private to model/. */
 #ifndef TOPT_ONNX_MAP_H
 #define TOPT_ONNX_MAP_H
 
-#include "onnx.h"
+#include "onnx_graph.h"
 
-/* Attributes of operators are below it. */
-#define ONNX_MAX_NUMBER 1e18
-
-static inline const struct topt_tensor *tensor_of(const struct onnx *x,
-                                                  const struct onnx_view *v)
-{
-    return &x->model->tensor[v->tensor];
-}
-
-/* A name for an operator from a value's: printable ASCII, at most 180 bytes, not taken. */
+/* A name for an operator from a value's: printable ASCII, at most 180 bytes, not
+ * taken. */
 void topt_onnx_name(struct onnx *x, const char *value, const char *suffix, char *ret,
                     size_t size);
 
 /* The first output lies as 'like' does, in another tensor; -1 where 'tensor' is none. */
 int topt_onnx_put(struct onnx *x, const struct onnx_node *n, const struct onnx_view *like,
                   int tensor);
+
 /* ... is an image of its own. */
 int topt_onnx_put_image(struct onnx *x, const struct onnx_node *n, int tensor);
 
 /* A value of 3 or 4 dimensions is the image in a tensor. */
 void topt_onnx_image_view(struct onnx_value *v, int tensor);
+
 /* Move atoms to other axes: to[axis], those of several old axes in their order. */
 void topt_onnx_move_axes(struct onnx_view *v, const int8_t *to);
 
-/* Numbers on an axis of a tensor; those of them within dimensions [from, to) of a value. */
+/* Numbers on an axis of a tensor; those of them within dimensions [from, to) of a
+ * value. */
 int64_t topt_onnx_extent_of(const struct topt_tensor *t, int axis);
 int64_t topt_onnx_extent_on(const struct onnx_view *v, int axis, int from, int to);
+
 /* The axis of the tensor that dimension 'd' is all of; -1 where it is none. */
 int topt_onnx_axis_of_dim(const struct onnx *x, const struct onnx_value *a, int d);
+
 /* Is the value an image as it is: samples, channels, rows, columns? */
 int topt_onnx_is_image(const struct onnx *x, const struct onnx_value *a);
+
 /* The tensor that holds the value as an image (a signal is one row); made of features or
  * positions, or with channels brought in order, where it lies so; -1 with an error. */
 int topt_onnx_image(struct onnx *x, const struct onnx_node *n,
                     const struct onnx_value *a);
-/* A view of 'a' in a tensor [batch, positions, features] with dimension 'd' as its features. */
+
+/* A view of 'a' in a tensor [batch, positions, features] with dimension 'd' as its
+ * features. */
 int topt_onnx_features(struct onnx *x, const struct onnx_node *n,
                        const struct onnx_value *a, int d, struct onnx_view *ret);
-
-/* x W^T (+ bias) over the dimensions from 'first' on; the features are of dimension 'first'. */
-int topt_onnx_product(struct onnx *x, const struct onnx_node *n,
-                      const struct onnx_value *a, int first, int64_t features, int bias,
-                      double factor);
 
 /* Append an operator named after the node's output; its tensor, or -1. */
 int topt_onnx_emit(struct onnx *x, const struct onnx_node *n, const char *kind,
@@ -63,24 +58,5 @@ int topt_onnx_rows(struct onnx *x, const struct onnx_node *n, const struct onnx_
 /* The tensor with its features in other counts and units. */
 int topt_onnx_regroup(struct onnx *x, const struct onnx_node *n, int tensor,
                       int64_t count, int64_t unit);
-
-/* The node's output is the norm of 'a' over its dimensions from 'first' on. */
-int topt_onnx_put_norm(struct onnx *x, const struct onnx_node *n,
-                       const struct onnx_value *a, int first, int rms, double eps);
-/* ... is factor 'a' + shift. */
-int topt_onnx_put_scaled(struct onnx *x, const struct onnx_node *n,
-                         const struct onnx_value *a, double factor, double shift);
-/* ... is 'a', not below 'low' nor above 'high'. */
-int topt_onnx_put_clipped(struct onnx *x, const struct onnx_node *n,
-                          const struct onnx_value *a, double low, double high);
-/* ... is an activation of 'a'. */
-int topt_onnx_put_activation(struct onnx *x, const struct onnx_node *n,
-                             const struct onnx_value *a, enum topt_activation activation);
-
-/* Attention of queries base[0], keys (transposed) base[1] and values base[2]. */
-topt_onnx_step topt_onnx_map_attention;
-
-/* Give groups of nodes that are one operator here a map of their own. */
-void topt_onnx_fuse(struct onnx *x);
 
 #endif

@@ -1,13 +1,18 @@
-/* onnx_map_elementwise.c - operators of nodes on two or more tensors, number by number: sums,
- * products, the larger ones. */
-#include "onnx_table.h"
+/* onnx_map_elementwise.c - operators of nodes on two or more tensors, number by
+ * number: sums, products, the larger ones. */
+#include "onnx_map_elementwise.h"
+#include "onnx_map.h"
+#include "onnx_map_unary.h"
+#include "onnx_node.h"
+#include "onnx_view.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- constants along dimensions -------------------------------------------------------- */
+/* ---- constants along dimensions ---------------------------------------------------- */
 
-/* Which axes of the tensor a constant runs along, as bits; -1 where it runs along parts. */
+/* Which axes of the tensor a constant runs along, as bits; -1 where it runs along
+ * parts. */
 static int axes_along(const struct onnx *x, const struct onnx_value *a,
                       const struct onnx_value *c)
 {
@@ -93,11 +98,11 @@ int topt_onnx_map_prelu(struct onnx *x, const struct onnx_node *n)
                                         a->view.tensor, -1, &attrs));
 }
 
-/* ---- two inputs ------------------------------------------------------------------------ */
+/* ---- two inputs -------------------------------------------------------------------- */
 
-/* The inputs of a node on two: with dimensions of 1 before those they have, so that both have
- * as many as the output.  'constant' is the one that is none of samples, or NULL; 'a' the first
- * that is, and 'swapped' where that is not the node's first. */
+/* The inputs of a node on two: with dimensions of 1 before those they have, so that
+ * both have as many as the output.  'constant' is the one that is none of samples, or
+ * NULL; 'a' the first that is, and 'swapped' where that is not the node's first. */
 struct pair {
     struct onnx_value a, b;
     const struct onnx_value *constant;

@@ -1,10 +1,16 @@
 /* onnx_map_image.c - operators of nodes on images: windows, means, norms of channels. */
-#include "onnx_table.h"
+#include "onnx_map_image.h"
+#include "onnx_map.h"
+#include "onnx_map_product.h"
+#include "onnx_map_unary.h"
+#include "onnx_node.h"
+#include "onnx_shape_image.h"
+#include "onnx_view.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- images ---------------------------------------------------------------------------- */
+/* ---- images ------------------------------------------------------------------------ */
 
 static struct topt_attrs slide(const struct onnx_window *w)
 {
@@ -21,7 +27,8 @@ static struct topt_attrs slide(const struct onnx_window *w)
                                .ceil = w->ceil};
 }
 
-/* Groups of channels are the units of the image's.  The tensor that is convolved, or -1. */
+/* Groups of channels are the units of the image's.  The tensor that is convolved, or
+ * -1. */
 static int group_channels(struct onnx *x, const struct onnx_node *n, int tensor,
                           struct topt_attrs *attrs)
 {
@@ -93,8 +100,8 @@ int topt_onnx_map_conv_transpose(struct onnx *x, const struct onnx_node *n)
     return with_bias(x, n, "conv_transpose", topt_onnx_image(x, n, a), &attrs);
 }
 
-/* Zeros around the image, as the mean of windows of one pixel that counts padding; another
- * number by way of its difference to zero. */
+/* Zeros around the image, as the mean of windows of one pixel that counts padding;
+ * another number by way of its difference to zero. */
 int topt_onnx_map_pad(struct onnx *x, const struct onnx_node *n)
 {
     const struct onnx_value *a = topt_onnx_sample(x, n, 0), *v = topt_onnx_in(x, n, 2);
@@ -238,7 +245,7 @@ int topt_onnx_map_lrn(struct onnx *x, const struct onnx_node *n)
     return topt_onnx_put_image(x, n, t);
 }
 
-/* ---- other extents --------------------------------------------------------------------- */
+/* ---- other extents ----------------------------------------------------------------- */
 
 /* The attribute, a string. */
 static int says(const struct onnx_node *n, const char *name, const char *value,

@@ -1,10 +1,16 @@
 /* onnx_map_order.c - operators of nodes that rearrange, cut, join and reduce. */
-#include "onnx_table.h"
+#include "onnx_map_order.h"
+#include "onnx_map.h"
+#include "onnx_map_unary.h"
+#include "onnx_node.h"
+#include "onnx_shape.h"
+#include "onnx_shape_order.h"
+#include "onnx_view.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* ---- arrangement ----------------------------------------------------------------------- */
+/* ---- arrangement ------------------------------------------------------------------- */
 
 int topt_onnx_map_reshape(struct onnx *x, const struct onnx_node *n)
 {
@@ -255,7 +261,7 @@ int topt_onnx_map_repeat(struct onnx *x, const struct onnx_node *n)
                : topt_onnx_fail(x, n, "it repeats samples' numbers: no row does that");
 }
 
-/* ---- reductions ------------------------------------------------------------------------ */
+/* ---- reductions -------------------------------------------------------------------- */
 
 /* What is done before and after a sum or mean to get the node's reduction. */
 static const struct reduction {
@@ -281,8 +287,8 @@ static const struct reduction *reduction_of(const struct onnx_node *n)
     return &reductions[i];
 }
 
-/* Axes of the tensor (bits) that lie in the dimensions (bits) and nowhere else; -1 where one
- * lies in others too. */
+/* Axes of the tensor (bits) that lie in the dimensions (bits) and nowhere else; -1
+ * where one lies in others too. */
 static int axes_within(const struct onnx_value *a, int dims)
 {
     int in = 0, out = 0;

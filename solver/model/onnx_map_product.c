@@ -1,12 +1,17 @@
 /* onnx_map_product.c - operators of nodes with matrix products: linear maps, attention,
  * recurrences. */
-#include "onnx_table.h"
+#include "onnx_map_product.h"
+#include "onnx_map.h"
+#include "onnx_map_unary.h"
+#include "onnx_node.h"
+#include "onnx_view.h"
 
 #include <string.h>
 
-/* ---- products -------------------------------------------------------------------------- */
+/* ---- products ---------------------------------------------------------------------- */
 
-/* Features of dimension 'dim' of the output after a product, in place of those of 'rows'. */
+/* Features of dimension 'dim' of the output after a product, in place of those of
+ * 'rows'. */
 static void put_product(struct onnx_view *v, int first, int64_t features, int dim,
                         int axis)
 {
@@ -20,7 +25,8 @@ static void put_product(struct onnx_view *v, int first, int64_t features, int di
             .extent = features, .axis = (int8_t)axis, .dim = (int8_t)dim};
 }
 
-/* x W^T (+ bias) over the dimensions from 'first' on; the features are of dimension 'first'. */
+/* x W^T (+ bias) over the dimensions from 'first' on; the features are of dimension
+ * 'first'. */
 int topt_onnx_product(struct onnx *x, const struct onnx_node *n,
                       const struct onnx_value *a, int first, int64_t features, int bias,
                       double factor)
@@ -89,7 +95,7 @@ int topt_onnx_map_gemm(struct onnx *x, const struct onnx_node *n)
                : 0;
 }
 
-/* ---- recurrences ----------------------------------------------------------------------- */
+/* ---- recurrences ------------------------------------------------------------------- */
 
 /* An initial state must be left out or zero. */
 static int refuse_state(struct onnx *x, const struct onnx_node *n, int i)
@@ -170,8 +176,8 @@ static int check_recurrent(struct onnx *x, const struct onnx_node *n)
     return refuse_state(x, n, 5) || refuse_state(x, n, 6) ? -1 : 0;
 }
 
-/* One direction: products of all inputs, then the steps; backward ones on reversed positions.
- * Its outputs at all positions as a tensor, and that of its last step. */
+/* One direction: products of all inputs, then the steps; backward ones on reversed
+ * positions.  Its outputs at all positions as a tensor, and that of its last step. */
 static int one_direction(struct onnx *x, const struct onnx_node *n,
                          const struct recurrence *r, int rows, int backward, int last,
                          int ret[2])
@@ -243,10 +249,11 @@ int topt_onnx_map_recurrent(struct onnx *x, const struct onnx_node *n)
     return 0;
 }
 
-/* ---- attention ------------------------------------------------------------------------- */
+/* ---- attention --------------------------------------------------------------------- */
 
-/* A value of heads: positions in dimension 'pos', the numbers of a head in 'num', heads in what
- * is left beside the samples.  The number of heads, 0 where it lies otherwise. */
+/* A value of heads: positions in dimension 'pos', the numbers of a head in 'num',
+ * heads in what is left beside the samples.  The number of heads, 0 where it lies
+ * otherwise. */
 static int64_t heads_of(const struct onnx *x, const struct onnx_value *v, int pos,
                         int num)
 {
@@ -303,10 +310,10 @@ int topt_onnx_map_attention(struct onnx *x, const struct onnx_node *n)
                : topt_onnx_put(x, n, &y, t);
 }
 
-/* ---- types of another domain ------------------------------------------------------------- */
+/* ---- types of another domain ------------------------------------------------------- */
 
-/* Queries, keys and values by one product, then attention.  Masks are of padding, which there
- * is none of in training, nor is there a past. */
+/* Queries, keys and values by one product, then attention.  Masks are of padding,
+ * which there is none of in training, nor is there a past. */
 int topt_onnx_map_whole_attention(struct onnx *x, const struct onnx_node *n)
 {
     const struct onnx_value *a = topt_onnx_sample(x, n, 0), *w = topt_onnx_in(x, n, 1);

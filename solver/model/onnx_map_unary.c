@@ -1,14 +1,18 @@
-/* onnx_map_unary.c - operators of nodes on one tensor, number by number: functions, scaling,
- * dropout; and norms. */
-#include "onnx_table.h"
+/* onnx_map_unary.c - operators of nodes on one tensor, number by number: functions,
+ * scaling, dropout; and norms. */
+#include "onnx_map_unary.h"
+#include "onnx_map.h"
+#include "onnx_node.h"
+#include "onnx_shape.h"
+#include "onnx_view.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- functions ------------------------------------------------------------------------- */
+/* ---- functions --------------------------------------------------------------------- */
 
-/* A type, its function, what alpha and beta are called and where they are not given; and a
- * factor after it. */
+/* A type, its function, what alpha and beta are called and where they are not given;
+ * and a factor after it. */
 static const struct function {
     const char *type;
     enum topt_activation f;
@@ -188,7 +192,7 @@ int topt_onnx_map_dropout(struct onnx *x, const struct onnx_node *n)
                          topt_onnx_emit(x, n, "dropout", "", a->view.tensor, -1, &attrs));
 }
 
-/* ---- norms ----------------------------------------------------------------------------- */
+/* ---- norms ------------------------------------------------------------------------- */
 
 int topt_onnx_put_norm(struct onnx *x, const struct onnx_node *n,
                        const struct onnx_value *a, int first, int rms, double eps)

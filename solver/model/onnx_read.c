@@ -1,10 +1,14 @@
-/* onnx_read.c - the bytes of an ONNX file: limits, protobuf, names of values, what is needed.
+/* onnx_read.c - the bytes of an ONNX file: limits, protobuf, names of values, what is
+ * needed.
  *
- * Unpacking allocates for every message, and recurses where messages nest, so what bytes would
- * become is measured first, by the descriptors that unpacking itself goes by. */
-#include "onnx.h"
+ * Unpacking allocates for every message, and recurses where messages nest, so what
+ * bytes would become is measured first, by the descriptors that unpacking itself goes
+ * by. */
+#include "onnx_read.h"
+#include "onnx_node.h"
+#include "onnx_numbers.h"
+#include "onnx_table.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +19,7 @@
 enum { MAX_DEPTH = 24 };
 static const int64_t MAX_UNPACKED = (int64_t)1 << 30;
 
-/* ---- measuring ------------------------------------------------------------------------- */
+/* ---- measuring --------------------------------------------------------------------- */
 
 struct wire {
     const uint8_t *at, *end;
@@ -55,8 +59,8 @@ static int read_field(struct wire *w, uint64_t tag, struct wire *ret)
     return 0;
 }
 
-/* Bytes that unpacking takes, about and not less; -1 where the wire format is broken and -2
- * where messages nest too deep. */
+/* Bytes that unpacking takes, about and not less; -1 where the wire format is broken
+ * and -2 where messages nest too deep. */
 static int64_t measure(struct wire w, const ProtobufCMessageDescriptor *d, int depth)
 {
     enum { EACH = 40 };
@@ -107,62 +111,7 @@ int topt_onnx_check_bytes(const uint8_t *bytes, size_t len, struct topt_error *e
                                            (long long)MAX_UNPACKED >> 20);
 }
 
-/* ---- attributes ------------------------------------------------------------------------ */
-
-const Onnx__AttributeProto *topt_onnx_attr(const struct onnx_node *n, const char *name)
-{
-    for (size_t i = 0; i < n->proto->n_attribute; i++)
-        if (n->proto->attribute[i]->name && !strcmp(n->proto->attribute[i]->name, name))
-            return n->proto->attribute[i];
-    return NULL;
-}
-
-int64_t topt_onnx_int(const struct onnx_node *n, const char *name, int64_t otherwise)
-{
-    const Onnx__AttributeProto *a = topt_onnx_attr(n, name);
-    return a && a->has_i ? a->i : otherwise;
-}
-
-double topt_onnx_real(const struct onnx_node *n, const char *name, double otherwise)
-{
-    const Onnx__AttributeProto *a = topt_onnx_attr(n, name);
-    return a && a->has_f ? (double)a->f : otherwise;
-}
-
-int topt_onnx_ints(const struct onnx_node *n, const char *name, int64_t *ret, int max)
-{
-    const Onnx__AttributeProto *a = topt_onnx_attr(n, name);
-    for (size_t i = 0; a && i < a->n_ints && i < (size_t)max; i++)
-        ret[i] = a->ints[i];
-    return a ? (int)(a->n_ints < (size_t)max ? a->n_ints : (size_t)max) : -1;
-}
-
-/* ---- values ---------------------------------------------------------------------------- */
-
-struct onnx_value *topt_onnx_in(const struct onnx *x, const struct onnx_node *n, int i)
-{
-    return i < n->nin && n->in[i] >= 0 ? &x->value[n->in[i]] : NULL;
-}
-
-int64_t topt_onnx_elements(const struct onnx_shape *s)
-{
-    int64_t n = 1;
-    for (int i = 0; i < s->ndim; i++)
-        n *= s->dim[i];
-    return n;
-}
-
-int topt_onnx_fail(const struct onnx *x, const struct onnx_node *n, const char *fmt, ...)
-{
-    char text[160];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    const char *name = n->nout && n->out[0] >= 0 ? x->value[n->out[0]].name : "?";
-    return topt_fail(x->err, TOPT_ERR_INVAL, "%.40s (makes '%.60s'): %s",
-                     n->proto->op_type, name, text);
-}
+/* ---- values ------------------------------------------------------------------------ */
 
 /* The slot of a name: its value's number + 1, or 0 where it is new. */
 static int *slot_of(struct onnx *x, const char *name)
@@ -197,7 +146,8 @@ static int value_of(struct onnx *x, const char *name)
     return *slot - 1;
 }
 
-/* Names and nodes of a graph and of those in its nodes, which may come to stand among them. */
+/* Names and nodes of a graph and of those in its nodes, which may come to stand among
+ * them. */
 static void count_graph(const Onnx__GraphProto *g, size_t *names, size_t *nodes)
 {
     *names += g->n_initializer + g->n_input + g->n_output;
@@ -226,9 +176,7 @@ static int alloc_tables(struct onnx *x)
     x->slot = TOPT_NEW(x->arena, x->nslots, int);
     x->value = TOPT_NEW(x->arena, names + 1, struct onnx_value);
     x->node = TOPT_NEW(x->arena, nodes + 1, struct onnx_node);
-    return x->slot && x->value && x->node
-               ? 0
-               : topt_fail(x->err, TOPT_ERR_NOMEM, "no memory for the graph's tables");
+    return x->slot && x->value && x->node ? 0 : topt_nomem(x->err, "the graph's tables");
 }
 
 static int check_shape(const struct onnx_shape *s)
@@ -307,14 +255,14 @@ static int read_input(struct onnx *x, const Onnx__ValueInfoProto *info,
     return 0;
 }
 
-/* ---- nodes ----------------------------------------------------------------------------- */
+/* ---- nodes ------------------------------------------------------------------------- */
 
 static int bind_names(struct onnx *x, char **names, size_t n, int **ret)
 {
     *ret = TOPT_NEW(x->arena, n + 1, int);
     for (size_t i = 0; *ret && i < n; i++)
         (*ret)[i] = value_of(x, names[i]);
-    return *ret ? 0 : topt_fail(x->err, TOPT_ERR_NOMEM, "no memory for the graph");
+    return *ret ? 0 : topt_nomem(x->err, "the graph");
 }
 
 /* "Conv" of ONNX itself; a type of another domain has it in front. */
@@ -333,7 +281,7 @@ static int add_capture(struct onnx *x, struct onnx_node *n, int value)
 {
     int *in = TOPT_NEW(x->arena, n->nin + 1, int);
     if (!in)
-        return topt_fail(x->err, TOPT_ERR_NOMEM, "no memory for the graph");
+        return topt_nomem(x->err, "the graph");
     memcpy(in, n->in, sizeof *in * (size_t)n->nin);
     in[n->nin++] = value;
     n->in = in;
@@ -495,7 +443,7 @@ static int refuse_unknown(struct onnx *x)
     return kinds ? -1 : 0;
 }
 
-/* ---- branches -------------------------------------------------------------------------- */
+/* ---- branches ---------------------------------------------------------------------- */
 
 static const Onnx__GraphProto *branch_of(const struct onnx_node *n, int condition)
 {
@@ -519,6 +467,26 @@ static Onnx__NodeProto *same_as(struct onnx *x, char *from, char *to)
     p->input = names;
     p->output = names + 1;
     return p;
+}
+
+/* Is input 'i' of such a node a weight? */
+static int is_weight_place(const struct onnx *x, const struct onnx_node *n, int i)
+{
+    if (!strcmp(n->kind->name, "MatMul"))
+        return i == 1 && x->value[n->in[1]].shape.ndim == 2;
+    return i < 32 && (n->kind->weights | n->kind->ignored) >> i & 1;
+}
+
+void topt_onnx_mark_weights(struct onnx *x)
+{
+    for (int i = 0; i < x->nvalues; i++)
+        x->value[i].constant |= x->value[i].input && x->value[i].known;
+    for (int i = 0; i < x->nnodes; i++)
+        for (int k = 0; x->node[i].needed && k < x->node[i].nin; k++) {
+            int v = x->node[i].in[k];
+            if (v >= 0 && x->value[v].input && !is_weight_place(x, &x->node[i], k))
+                x->value[v].constant = 0;
+        }
 }
 
 /* Room for 'count' nodes behind node 'i'. */
@@ -556,7 +524,7 @@ int topt_onnx_take_branch(struct onnx *x, int i, int condition)
     for (int k = 0; k < taken.nout; k++) {
         Onnx__NodeProto *p = same_as(x, g->output[k]->name, taken.proto->output[k]);
         if (!p || read_node(x, i + 1 + (int)g->n_node + k, p))
-            return p ? -1 : topt_fail(x->err, TOPT_ERR_NOMEM, "no memory for the graph");
+            return p ? -1 : topt_nomem(x->err, "the graph");
     }
     for (int k = 0; k < x->nvalues; k++)
         x->value[k].uses = 0;

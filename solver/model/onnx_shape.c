@@ -1,13 +1,16 @@
 /* onnx_shape.c - the shape of every value that the output needs: what the rules share,
  * elementwise nodes, matrix products, constants.
  *
- * One function a way of inferring.  Constants are folded on the way, since shapes are computed
- * from them.  The rules are those of the operators' documentation, sets 1 to 19. */
-#include "onnx_table.h"
+ * One function a way of inferring.  Constants are folded on the way, since shapes are
+ * computed from them.  The rules are those of the operators' documentation, sets 1 to
+ * 19. */
+#include "onnx_shape.h"
+#include "onnx_node.h"
+#include "onnx_numbers.h"
 
 #include <string.h>
 
-/* ---- helpers --------------------------------------------------------------------------- */
+/* ---- helpers ----------------------------------------------------------------------- */
 
 int topt_onnx_set(struct onnx *x, const struct onnx_node *n, const struct onnx_shape *s,
                   int integer)
@@ -63,7 +66,7 @@ int topt_onnx_need(const struct onnx *x, const struct onnx_node *n, int count)
     return 0;
 }
 
-/* ---- elementwise ----------------------------------------------------------------------- */
+/* ---- elementwise ------------------------------------------------------------------- */
 
 int topt_onnx_infer_same(struct onnx *x, const struct onnx_node *n)
 {
@@ -104,8 +107,8 @@ int topt_onnx_broadcast(const struct onnx_shape *a, struct onnx_shape *ret)
     return 0;
 }
 
-/* Before set 7 the second input's dimensions may be those of the first from an axis on (slopes
- * of PRelu are those of channels): it gets dimensions of 1 behind them. */
+/* Before set 7 the second input's dimensions may be those of the first from an axis on
+ * (slopes of PRelu are those of channels): it gets dimensions of 1 behind them. */
 static int align(struct onnx *x, const struct onnx_node *n)
 {
     struct onnx_value *a = topt_onnx_in(x, n, 0), *b = topt_onnx_in(x, n, 1);
@@ -143,7 +146,7 @@ int topt_onnx_infer_broadcast(struct onnx *x, const struct onnx_node *n)
     return topt_onnx_set(x, n, &s, integer);
 }
 
-/* ---- products -------------------------------------------------------------------------- */
+/* ---- products ---------------------------------------------------------------------- */
 
 int topt_onnx_infer_matmul(struct onnx *x, const struct onnx_node *n)
 {
@@ -182,7 +185,8 @@ int topt_onnx_infer_gemm(struct onnx *x, const struct onnx_node *n)
     return topt_onnx_set(x, n, &s, 0);
 }
 
-/* x is [steps, samples, features], or samples first; y has directions behind the steps. */
+/* x is [steps, samples, features], or samples first; y has directions behind the
+ * steps. */
 int topt_onnx_infer_recurrent(struct onnx *x, const struct onnx_node *n)
 {
     if (topt_onnx_need(x, n, 3))
@@ -206,7 +210,7 @@ int topt_onnx_infer_recurrent(struct onnx *x, const struct onnx_node *n)
     return onnx_out(x, n, 0) ? topt_onnx_set(x, n, &s, 0) : 0;
 }
 
-/* ---- shapes and constants -------------------------------------------------------------- */
+/* ---- shapes and constants ---------------------------------------------------------- */
 
 int topt_onnx_infer_shape(struct onnx *x, const struct onnx_node *n)
 {
@@ -236,7 +240,8 @@ int topt_onnx_infer_cast_like(struct onnx *x, const struct onnx_node *n)
                                                    topt_onnx_in(x, n, 1)->integer);
 }
 
-/* Rows of the first table for the tokens of input 0; output 2 is the sum before the norm. */
+/* Rows of the first table for the tokens of input 0; output 2 is the sum before the
+ * norm. */
 int topt_onnx_infer_embed_norm(struct onnx *x, const struct onnx_node *n)
 {
     const struct onnx_value *at = topt_onnx_in(x, n, 0), *w = topt_onnx_in(x, n, 2),
@@ -382,40 +387,5 @@ int topt_onnx_infer_constant_of_shape(struct onnx *x, const struct onnx_node *n)
     for (int64_t i = 0; held && i < total; i++)
         held[i] = value ? value[0] : 0;
     onnx_out(x, n, 0)->held = held;
-    return 0;
-}
-
-static int infer_node(struct onnx *x, const struct onnx_node *n)
-{
-    int constant = 1;
-    for (int i = 0; i < n->nin; i++) {
-        const struct onnx_value *a = topt_onnx_in(x, n, i);
-        if (i < 32 && n->kind->ignored >> i & 1)
-            continue;
-        if (a && !a->known)
-            return topt_onnx_fail(x, n, "the shape of '%.60s' is not known%s", a->name,
-                                  a->input ? "; --seq fills what an input leaves open"
-                                           : "");
-        constant &= !a || a->constant;
-    }
-    if (n->kind->infer(x, n))
-        return -1;
-    for (int i = 0; i < n->nout; i++)
-        if (onnx_out(x, n, i))
-            onnx_out(x, n, i)->constant = constant || n->kind->of_shape;
-    return topt_onnx_fold(x, n);
-}
-
-int topt_onnx_infer(struct onnx *x)
-{
-    for (int i = 0; i < x->nnodes; i++) {
-        const struct onnx_node *n = &x->node[i];
-        const struct onnx_value *c = n->needed ? topt_onnx_in(x, n, 0) : NULL;
-        if (c && n->kind->branches && c->held && topt_onnx_elements(&c->shape) == 1 &&
-            topt_onnx_take_branch(x, i, c->held[0] < 0 || c->held[0] > 0))
-            return -1;
-        if (x->node[i].needed && infer_node(x, &x->node[i]))
-            return -1;
-    }
     return 0;
 }

@@ -1,10 +1,12 @@
 /* onnx_shape_image.c - shapes of what slides a window over images. */
-#include "onnx_table.h"
+#include "onnx_shape_image.h"
+#include "onnx_node.h"
+#include "onnx_shape.h"
 
 #include <math.h>
 #include <string.h>
 
-/* ---- windows --------------------------------------------------------------------------- */
+/* ---- windows ----------------------------------------------------------------------- */
 
 static int same_padding(const struct onnx_node *n, int *ret_lower)
 {
@@ -123,7 +125,7 @@ int topt_onnx_infer_global_pool(struct onnx *x, const struct onnx_node *n)
     return topt_onnx_set(x, n, &s, 0);
 }
 
-/* ---- what makes images larger ---------------------------------------------------------- */
+/* ---- what makes images larger ------------------------------------------------------ */
 
 /* Padding that leaves an output of 'want'. */
 static void pad_to_output(struct onnx_window *w, int k, int64_t whole, int64_t want,
@@ -134,7 +136,8 @@ static void pad_to_output(struct onnx_window *w, int k, int64_t whole, int64_t w
     w->after[k] = total - w->before[k];
 }
 
-/* Extents of the output of a transposed convolution; pads where they follow from those. */
+/* Extents of the output of a transposed convolution; pads where they follow from
+ * those. */
 static int spread_extents(const struct onnx *x, const struct onnx_node *n,
                           struct onnx_window *w, int64_t *ret)
 {

@@ -1,9 +1,11 @@
 /* onnx_shape_order.c - shapes of what rearranges, cuts, joins and reduces. */
-#include "onnx_table.h"
+#include "onnx_shape_order.h"
+#include "onnx_node.h"
+#include "onnx_shape.h"
 
 #include <string.h>
 
-/* ---- arrangement ----------------------------------------------------------------------- */
+/* ---- arrangement ------------------------------------------------------------------- */
 
 int topt_onnx_infer_reshape(struct onnx *x, const struct onnx_node *n)
 {

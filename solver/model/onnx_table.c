@@ -1,7 +1,17 @@
-/* onnx_table.c - the table of ONNX's operator types: a row says how the shape of the output
- * follows from the inputs', how numbers are folded where all inputs are constants, and what
- * operators a node on samples becomes.  Types without the last are done on constants alone. */
+/* onnx_table.c - the table of ONNX's operator types: a row says how the shape of the
+ * output follows from the inputs', how numbers are folded where all inputs are
+ * constants, and what operators a node on samples becomes.  Types without the last are
+ * done on constants alone. */
 #include "onnx_table.h"
+#include "onnx_const.h"
+#include "onnx_map_elementwise.h"
+#include "onnx_map_image.h"
+#include "onnx_map_order.h"
+#include "onnx_map_product.h"
+#include "onnx_map_unary.h"
+#include "onnx_shape.h"
+#include "onnx_shape_image.h"
+#include "onnx_shape_order.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* onnx_view.c - how the numbers of an ONNX value lie in a tensor.
  *
- * Dimensions of values are products of atoms, factors of the tensor's dimensions.  A reshape
- * regroups atoms, splitting some; a transpose permutes them: neither moves a number.  What an
- * operator needs of its input's order is then a question about atoms. */
-#include "onnx.h"
+ * Dimensions of values are products of atoms, factors of the tensor's dimensions.  A
+ * reshape regroups atoms, splitting some; a transpose permutes them: neither moves a
+ * number.  What an operator needs of its input's order is then a question about atoms. */
+#include "onnx_view.h"
 
 #include <string.h>
 

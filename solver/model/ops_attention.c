@@ -1,13 +1,14 @@
 /* ops_attention.c - rows of the operator table: attention and what belongs to it.
  *
- * 'attention' takes queries, keys and values of one sequence in one tensor and rotates them
- * itself; 'attend' takes queries of one sequence and keys and values of the same or another.
- * There both sequences may be split: queries freely, keys by merging what each part makes
- * of its own softmax (as Dao et al. 2022 merge tiles):
+ * 'attention' takes queries, keys and values of one sequence in one tensor and rotates
+ * them itself; 'attend' takes queries of one sequence and keys and values of the same
+ * or another.  There both sequences may be split: queries freely, keys by merging what
+ * each part makes of its own softmax (as Dao et al. 2022 merge tiles):
  *
  *     m = max of the parts' log-sum-exps, w = sum of e^(lse - m), y = sum of e^(lse - m) / w y
- */
-#include "ops.h"
+ * / */
+#include "ops_extents.h"
+#include "ops_rows.h"
 
 #include <math.h>
 
@@ -28,7 +29,7 @@ static int check_heads(struct topt_attrs *a, struct topt_error *err)
     return 0;
 }
 
-/* ---- rotary angles --------------------------------------------------------------------- */
+/* ---- rotary angles ----------------------------------------------------------------- */
 
 static double clamp(double x, double low, double high)
 {
@@ -79,7 +80,7 @@ static int check_rope(const struct topt_attrs *a, struct topt_error *err)
                            "rope_by_pair needs a rope_theta above 1");
 }
 
-/* ---- attention ------------------------------------------------------------------------- */
+/* ---- attention --------------------------------------------------------------------- */
 
 static int shape_attention(struct topt_op *op, struct topt_error *err)
 {
@@ -114,9 +115,9 @@ static int64_t flops_attention(const struct topt_op *op, enum topt_kernel k,
     return op->attrs.causal ? products * product / 2 : products * product;
 }
 
-/* Scores as Korthikanti et al. (2022) count them: written by a product, read and written by
- * softmax and by dropout, read by the next product; kept are softmax's and dropout's outputs
- * and a byte each that says what was dropped. */
+/* Scores as Korthikanti et al. (2022) count them: written by a product, read and
+ * written by softmax and by dropout, read by the next product; kept are softmax's and
+ * dropout's outputs and a byte each that says what was dropped. */
 static struct topt_eager eager_scores(int64_t pairs, int64_t key, int64_t value)
 {
     return (struct topt_eager){
@@ -149,7 +150,7 @@ static enum topt_eager_how eager_attention(const struct topt_op *op, const int64
     return scores ? TOPT_EAGER_INSTEAD : TOPT_EAGER_BESIDE;
 }
 
-/* ---- attend ---------------------------------------------------------------------------- */
+/* ---- attend ------------------------------------------------------------------------ */
 
 enum { ATTEND_ROWS = 64, MOST_BUCKETS = 1024, DEFAULT_DISTANCE = 128 };
 
@@ -169,7 +170,8 @@ static int attend_lengths(const struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
-/* A table of relative positions: buckets of one side, or of both where there is no mask. */
+/* A table of relative positions: buckets of one side, or of both where there is no
+ * mask. */
 static int check_relative(struct topt_op *op, struct topt_error *err)
 {
     struct topt_attrs *a = &op->attrs;
@@ -283,7 +285,7 @@ static enum topt_eager_how eager_attend(const struct topt_op *op, const int64_t 
     return TOPT_EAGER_INSTEAD;
 }
 
-/* ---- rotary ---------------------------------------------------------------------------- */
+/* ---- rotary ------------------------------------------------------------------------ */
 
 static int shape_rotary(struct topt_op *op, struct topt_error *err)
 {
@@ -317,7 +319,7 @@ static enum topt_eager_how eager_rotary(const struct topt_op *op, const int64_t 
     return TOPT_EAGER_INSTEAD;
 }
 
-/* ---- rows ------------------------------------------------------------------------------ */
+/* ---- rows -------------------------------------------------------------------------- */
 
 #define ROPE                                                                             \
     (A(ROPE_THETA) | A(ROPE_FACTOR) | A(ROPE_CONTEXT) | A(ROPE_SLOW) | A(ROPE_FAST) |    \
@@ -340,14 +342,15 @@ const struct topt_op_spec topt_ops_attention[] = {
      .shape = shape_attention,
      .flops = flops_attention,
      .eager = eager_attention},
-    /* A count of q holds the heads of a group, one of kv the key and then the value that they
-     * share.  With 'kr' the first numbers of each key come from there and are the same for all
-     * heads (multi-head latent attention).  Query i sees the keys up to i + t - s where
-     * causal, the last 'window' of them where that is set, those of its own run of 'chunk' where
-     * that is.  With 'rp', a table of numbers by head, one is added to each score by how far key
-     * and query are apart: in buckets, exact at first, then growing as powers up to 'distance'
-     * (Raffel et al. 2020); where there is no mask the second half of the table is for keys
-     * after the query.  Scores are kept for a few queries at a time. */
+    /* A count of q holds the heads of a group, one of kv the key and then the value
+     * that they share.  With 'kr' the first numbers of each key come from there and
+     * are the same for all heads (multi-head latent attention).  Query i sees the keys
+     * up to i + t - s where causal, the last 'window' of them where that is set, those
+     * of its own run of 'chunk' where that is.  With 'rp', a table of numbers by head,
+     * one is added to each score by how far key and query are apart: in buckets, exact
+     * at first, then growing as powers up to 'distance' (Raffel et al. 2020); where
+     * there is no mask the second half of the table is for keys after the query.
+     * Scores are kept for a few queries at a time. */
     {.name = "attend",
      .attrs = A(HEADS) | A(KV_HEADS) | A(HEAD_DIM) | A(V_HEAD_DIM) | A(CAUSAL) |
               A(WINDOW) | A(CHUNK) | A(SCALE) | A(CAP) | A(DISTANCE),
@@ -393,8 +396,8 @@ const struct topt_op_spec topt_ops_attention[] = {
      .shape = shape_attend,
      .flops = flops_attend,
      .eager = eager_attend},
-    /* The first rope_dim of each head_dim numbers are turned by their position, number j with
-     * number j + rope_dim / 2. */
+    /* The first rope_dim of each head_dim numbers are turned by their position, number
+     * j with number j + rope_dim / 2. */
     {.name = "rotary",
      .attrs = A(HEAD_DIM) | A(ROPE_DIM) | A(SCALE) | ROPE,
      .ndims = 3,

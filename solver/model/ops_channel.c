@@ -1,8 +1,10 @@
-/* ops_channel.c - rows of the operator table: what is done to each channel of an image, or to
- * each feature, with numbers of its own.
+/* ops_channel.c - rows of the operator table: what is done to each channel of an
+ * image, or to each feature, with numbers of its own.
  *
- * Both ranks of a kind share their kernels, which see numbers as [outer, channels, inner]. */
-#include "ops.h"
+ * Both ranks of a kind share their kernels, which see numbers as [outer, channels,
+ * inner]. */
+#include "ops_extents.h"
+#include "ops_rows.h"
 
 static int shape_shared(struct topt_op *op, struct topt_error *err)
 {
@@ -73,7 +75,8 @@ const struct topt_op_spec topt_ops_channel[] = {
      .operand = {IN(IMAGE), EACH("g", 1, ONE), OUT(IMAGE)},
      GAIN,
      .shape = topt_shape_same},
-    /* x above 0, a x below (He et al. 2015): with a number for each channel, or one for all. */
+    /* x above 0, a x below (He et al. 2015): with a number for each channel, or one
+     * for all. */
     {.name = "prelu",
      .attrs = A(INIT_STD),
      .ndims = 3,

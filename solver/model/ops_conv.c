@@ -1,14 +1,16 @@
-/* ops_conv.c - rows of the operator table: images, [batch, channels, height, width], and what
- * is done to them.
+/* ops_conv.c - rows of the operator table: images, [batch, channels, height, width],
+ * and what is done to them.
  *
- * Rows and columns may be split like a batch.  What slides a window over the image then needs
- * some rows of its neighbours: the operand 'xw' is the part of x that a rank's block of the
- * output reads, filled before use; where nothing is split, or each window stays inside its
- * block, it is x itself.  Channels may come in groups of several (units), which are never
- * split: so grouped convolutions find their groups whole. */
-#include "ops.h"
+ * Rows and columns may be split like a batch.  What slides a window over the image
+ * then needs some rows of its neighbours: the operand 'xw' is the part of x that a
+ * rank's block of the output reads, filled before use; where nothing is split, or each
+ * window stays inside its block, it is x itself.  Channels may come in groups of
+ * several (units), which are never split: so grouped convolutions find their groups
+ * whole. */
+#include "ops_extents.h"
+#include "ops_rows.h"
 
-/* ---- sources --------------------------------------------------------------------------- */
+/* ---- sources ----------------------------------------------------------------------- */
 
 static int shape_image(struct topt_op *op, struct topt_error *err)
 {
@@ -37,7 +39,7 @@ static int shape_input(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
-/* ---- windows --------------------------------------------------------------------------- */
+/* ---- windows ----------------------------------------------------------------------- */
 
 static int64_t or_one(int64_t x)
 {
@@ -90,7 +92,8 @@ static int count_windows(const struct topt_op *op, int along_rows, int64_t exten
     return 0;
 }
 
-/* Strides and dilations of 1 where nothing is said; limits, so that no product overflows. */
+/* Strides and dilations of 1 where nothing is said; limits, so that no product
+ * overflows. */
 static int settle_slides(struct topt_op *op, struct topt_error *err)
 {
     enum { MOST = 1 << 15, MOST_AREA = 1 << 16 };
@@ -133,7 +136,7 @@ static void set_image(struct topt_op *op, int operand, int64_t unit)
     op->operand[operand].dim[3] = op->operand[0].dim[3];
 }
 
-/* ---- convolution ------------------------------------------------------------------------- */
+/* ---- convolution ------------------------------------------------------------------- */
 
 /* Patches are the image itself: a matrix product of pixels. */
 static int is_pointwise(const struct topt_attrs *a)
@@ -194,7 +197,7 @@ static int shape_conv_grouped(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
-/* ---- transposed convolution ------------------------------------------------------------ */
+/* ---- transposed convolution -------------------------------------------------------- */
 
 /* Inputs whose window touches counts [off, off + len) of the output. */
 static void window_spread(const struct topt_op *op, int d, int64_t off, int64_t len,
@@ -207,8 +210,8 @@ static void window_spread(const struct topt_op *op, int d, int64_t off, int64_t 
     *ret_len = last / s.stride + 1 - first;
 }
 
-/* The output's extent where nobody says, and the most that anybody may: whose last windows
- * start before the next stride. */
+/* The output's extent where nobody says, and the most that anybody may: whose last
+ * windows start before the next stride. */
 static int count_spread(const struct topt_op *op, int along_rows, int64_t extent,
                         int64_t *ret, struct topt_error *err)
 {
@@ -249,7 +252,8 @@ static int shape_conv_transpose(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
-/* Each weight once for each pixel of the input, of which a stride of the output has one. */
+/* Each weight once for each pixel of the input, of which a stride of the output has
+ * one. */
 static int64_t flops_conv_transpose(const struct topt_op *op, enum topt_kernel k,
                                     const int64_t *len)
 {
@@ -272,7 +276,7 @@ static int64_t flops_conv(const struct topt_op *op, enum topt_kernel k,
            len[w[1]] * weight[1].unit;
 }
 
-/* ---- pooling and normalisation ----------------------------------------------------------- */
+/* ---- pooling and normalisation ----------------------------------------------------- */
 
 static int shape_pool(struct topt_op *op, struct topt_error *err)
 {
@@ -335,7 +339,7 @@ static int64_t flops_lrn(const struct topt_op *op, enum topt_kernel k, const int
            2 * op->attrs.size * len[0] * len[1] * len[2] * len[3];
 }
 
-/* ---- between images and features ------------------------------------------------------- */
+/* ---- between images and features --------------------------------------------------- */
 
 static int shape_global_pool(struct topt_op *op, struct topt_error *err)
 {
@@ -367,7 +371,7 @@ static int shape_tokens(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
-/* ---- rows ------------------------------------------------------------------------------ */
+/* ---- rows -------------------------------------------------------------------------- */
 
 /* clang-format off */
 #define CHANNELS {"c", TOPT_SPLIT_FEATURE}
@@ -380,6 +384,26 @@ static int shape_tokens(struct topt_op *op, struct topt_error *err)
 /* The window of operand 0, over dimensions that are its own; and of its gradient. */
 #define WINDOW(n, when, over, ...) {.name = (n), .role = (when), .ndim = 4, .dim = {__VA_ARGS__}, .made = 1, .own = (over), .window_of = 1}
 #define GRAD_WINDOW(n, over, ...)  {.name = (n), .role = TOPT_WORK_BWD, .ndim = 4, .dim = {__VA_ARGS__}, .own = (over), .window_of = 1, .of_grad = 1, .partial = 1}
+/* Operands and steps of a convolution, by the operator's dimensions that its image, its
+ * weights, its output and its columns (patches side by side, for a product) have. */
+#define LIST(...) __VA_ARGS__
+#define COLUMNS(n, when, ...)                                                            \
+    {.name = (n), .role = (when), .ndim = 3, .dim = {__VA_ARGS__}, .optional = 1}
+#define CONVOLUTION(image, weights, output, columns)                                     \
+    .noperands = 8,                                                                      \
+    .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 4, .dim = {LIST image},        \
+                 .own = IMAGE_OWN},                                                      \
+                {.name = "w", .role = TOPT_PARAM, .ndim = 2, .dim = {LIST weights},      \
+                 .start = TOPT_START_FAN_IN},                                            \
+                {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {LIST output}},     \
+                WINDOW("xw", TOPT_WORK_FWD, IMAGE_OWN, LIST image),                      \
+                WINDOW("xw_bwd", TOPT_WORK_BWD, IMAGE_OWN, LIST image),                  \
+                GRAD_WINDOW("dxw", IMAGE_OWN, LIST image),                               \
+                COLUMNS("col", TOPT_WORK_FWD, LIST columns),                             \
+                COLUMNS("col_bwd", TOPT_WORK_BWD, LIST columns)},                        \
+    .forward = {HALO(0, 3), KERNEL(CONV_FWD, V(1) | V(3) | V(6), V(2))},                 \
+    .backward = {HALO(0, 4), KERNEL(CONV_BWD_W, V(4) | V(7) | G(2), G(1)),               \
+                 KERNEL(CONV_BWD_X, V(1) | V(7) | G(2), V(5)), HALO_ADD(5, 0)}
 /* clang-format on */
 
 const struct topt_op_spec topt_ops_conv[] = {
@@ -465,34 +489,7 @@ const struct topt_op_spec topt_ops_conv[] = {
      .attrs = A(FEATURES) | A(FEATURES_UNIT) | SLIDE | A(INIT_STD),
      .ndims = 5,
      .dim = {BATCH, {"k", TOPT_SPLIT_FEATURE}, {"n", TOPT_SPLIT_FEATURE}, ROWS, COLS},
-     .noperands = 8,
-     .operand = {{.name = "x",
-                  .role = TOPT_INPUT,
-                  .ndim = 4,
-                  .dim = {0, 1, 3, 4},
-                  .own = IMAGE_OWN},
-                 {.name = "w",
-                  .role = TOPT_PARAM,
-                  .ndim = 2,
-                  .dim = {2, 1},
-                  .start = TOPT_START_FAN_IN},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 2, 3, 4}},
-                 WINDOW("xw", TOPT_WORK_FWD, IMAGE_OWN, 0, 1, 3, 4),
-                 WINDOW("xw_bwd", TOPT_WORK_BWD, IMAGE_OWN, 0, 1, 3, 4),
-                 GRAD_WINDOW("dxw", IMAGE_OWN, 0, 1, 3, 4),
-                 {.name = "col",
-                  .role = TOPT_WORK_FWD,
-                  .ndim = 3,
-                  .dim = {1, 3, 4},
-                  .optional = 1},
-                 {.name = "col_bwd",
-                  .role = TOPT_WORK_BWD,
-                  .ndim = 3,
-                  .dim = {1, 3, 4},
-                  .optional = 1}},
-     .forward = {HALO(0, 3), KERNEL(CONV_FWD, V(1) | V(3) | V(6), V(2))},
-     .backward = {HALO(0, 4), KERNEL(CONV_BWD_W, V(4) | V(7) | G(2), G(1)),
-                  KERNEL(CONV_BWD_X, V(1) | V(7) | G(2), V(5)), HALO_ADD(5, 0)},
+     CONVOLUTION((0, 1, 3, 4), (2, 1), (0, 2, 3, 4), (1, 3, 4)),
      .shape = shape_conv,
      .flops = flops_conv,
      .window = window_slide},
@@ -500,34 +497,7 @@ const struct topt_op_spec topt_ops_conv[] = {
      .attrs = A(GROUPS) | A(FEATURES_UNIT) | SLIDE | A(INIT_STD),
      .ndims = 5,
      .dim = {BATCH, {"g", TOPT_SPLIT_FEATURE}, ROWS, COLS, {"r", TOPT_SPLIT_NEVER}},
-     .noperands = 8,
-     .operand = {{.name = "x",
-                  .role = TOPT_INPUT,
-                  .ndim = 4,
-                  .dim = {0, 1, 2, 3},
-                  .own = IMAGE_OWN},
-                 {.name = "w",
-                  .role = TOPT_PARAM,
-                  .ndim = 2,
-                  .dim = {1, 4},
-                  .start = TOPT_START_FAN_IN},
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 4, .dim = {0, 1, 2, 3}},
-                 WINDOW("xw", TOPT_WORK_FWD, IMAGE_OWN, 0, 1, 2, 3),
-                 WINDOW("xw_bwd", TOPT_WORK_BWD, IMAGE_OWN, 0, 1, 2, 3),
-                 GRAD_WINDOW("dxw", IMAGE_OWN, 0, 1, 2, 3),
-                 {.name = "col",
-                  .role = TOPT_WORK_FWD,
-                  .ndim = 3,
-                  .dim = {4, 2, 3},
-                  .optional = 1},
-                 {.name = "col_bwd",
-                  .role = TOPT_WORK_BWD,
-                  .ndim = 3,
-                  .dim = {4, 2, 3},
-                  .optional = 1}},
-     .forward = {HALO(0, 3), KERNEL(CONV_FWD, V(1) | V(3) | V(6), V(2))},
-     .backward = {HALO(0, 4), KERNEL(CONV_BWD_W, V(4) | V(7) | G(2), G(1)),
-                  KERNEL(CONV_BWD_X, V(1) | V(7) | G(2), V(5)), HALO_ADD(5, 0)},
+     CONVOLUTION((0, 1, 2, 3), (1, 4), (0, 1, 2, 3), (4, 2, 3)),
      .shape = shape_conv_grouped,
      .flops = flops_conv,
      .window = window_slide},

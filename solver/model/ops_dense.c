@@ -1,8 +1,9 @@
-/* ops_dense.c - rows of the operator table: embeddings, linear maps, elementwise operators,
- * norms, losses.  Activations are [batch, sequence, features]. */
-#include "ops.h"
+/* ops_dense.c - rows of the operator table: embeddings, linear maps, elementwise
+ * operators, norms, losses.  Activations are [batch, sequence, features]. */
+#include "ops_extents.h"
+#include "ops_rows.h"
 
-/* ---- embedding ------------------------------------------------------------------------- */
+/* ---- embedding --------------------------------------------------------------------- */
 
 static int shape_embedding(struct topt_op *op, struct topt_error *err)
 {
@@ -22,7 +23,7 @@ static int shape_embedding(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
-/* ---- linear ---------------------------------------------------------------------------- */
+/* ---- linear ------------------------------------------------------------------------ */
 
 static int shape_linear(struct topt_op *op, struct topt_error *err)
 {
@@ -58,20 +59,7 @@ static int64_t flops_linear(const struct topt_op *op, enum topt_kernel k,
     return 2 * len[0] * len[1] * len[2] * inner * len[3] * outer;
 }
 
-/* ---- elementwise ----------------------------------------------------------------------- */
-
-static int refuse_activation(const struct topt_op *op, struct topt_error *err)
-{
-    int a = op->attrs.activation;
-    return a >= 0 && a < TOPT_ACT_COUNT
-               ? 0
-               : topt_fail(err, TOPT_ERR_INVAL, "unknown activation %d", a);
-}
-
-int topt_shape_unary(struct topt_op *op, struct topt_error *err)
-{
-    return refuse_activation(op, err) ? -1 : topt_shape_same(op, err);
-}
+/* ---- elementwise ------------------------------------------------------------------- */
 
 /* An epilogue of the product before it, and a sum of the gradient. */
 static enum topt_eager_how eager_bias(const struct topt_op *op, const int64_t *len,
@@ -107,7 +95,7 @@ static enum topt_eager_how eager_glu(const struct topt_op *op, const int64_t *le
 
 static int shape_glu(struct topt_op *op, struct topt_error *err)
 {
-    if (refuse_activation(op, err))
+    if (topt_refuse_activation(op, err))
         return -1;
     topt_counts_from_input(op, 0);
     if (topt_refuse_units(op, 0, 2, err))
@@ -129,19 +117,12 @@ static int shape_position(struct topt_op *op, struct topt_error *err)
     return topt_shape_same(op, err);
 }
 
-/* The last dimension of the operator is the one that the weights have in place of others. */
-int topt_shape_weigh(struct topt_op *op, struct topt_error *err)
-{
-    op->count[op->spec->ndims - 1] = 1;
-    return topt_shape_same(op, err);
-}
+/* ---- norm -------------------------------------------------------------------------- */
 
-/* ---- norm ------------------------------------------------------------------------------ */
-
-/* Layer norm is one kernel each way, and one for the parameters.  RMS norm is written out:
- * to f32, square, mean, product, back, product with the gain; its backward in the same steps.
- * It keeps the input in f32 and what is normalised in the input's place.  A frozen gain has no
- * gradient: no second kernel, or no product and its sum. */
+/* Layer norm is one kernel each way, and one for the parameters.  RMS norm is written
+ * out: to f32, square, mean, product, back, product with the gain; its backward in the
+ * same steps.  It keeps the input in f32 and what is normalised in the input's place.
+ * A frozen gain has no gradient: no second kernel, or no product and its sum. */
 static enum topt_eager_how eager_norm(const struct topt_op *op, const int64_t *len,
                                       int scores, struct topt_eager *ret)
 {
@@ -189,7 +170,7 @@ static int shape_head_norm(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
-/* ---- loss and variable ----------------------------------------------------------------- */
+/* ---- loss and variable ------------------------------------------------------------- */
 
 static int shape_cross_entropy(struct topt_op *op, struct topt_error *err)
 {
@@ -204,9 +185,10 @@ static int64_t flops_cross_entropy(const struct topt_op *op, enum topt_kernel k,
     return 4 * len[0] * len[1] * len[2];
 }
 
-/* Logits to f32, and their log-softmax, which is what backward reads: who trains lets go of the
- * outputs before.  Backward makes the gradient of the loss for each logit and that of the
- * log-softmax, both in f32; when it is rounded to the logits' own type, two of the three are gone. */
+/* Logits to f32, and their log-softmax, which is what backward reads: who trains lets
+ * go of the outputs before.  Backward makes the gradient of the loss for each logit
+ * and that of the log-softmax, both in f32; when it is rounded to the logits' own
+ * type, two of the three are gone. */
 static enum topt_eager_how eager_cross_entropy(const struct topt_op *op,
                                                const int64_t *len, int scores,
                                                struct topt_eager *ret)
@@ -235,7 +217,7 @@ static int64_t flops_variable(const struct topt_op *op, enum topt_kernel k,
     return len[0] * len[1];
 }
 
-/* ---- rows ------------------------------------------------------------------------------ */
+/* ---- rows -------------------------------------------------------------------------- */
 
 const struct topt_op_spec topt_ops_dense[] = {
     {.name = "embedding",

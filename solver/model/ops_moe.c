@@ -1,16 +1,19 @@
 /* ops_moe.c - rows of the operator table: mixtures of experts.
  *
- * After Shazeer et al. 2017 and GShard (Lepikhin et al. 2020), with a sample as the group that
- * shares an expert's capacity: every expert has the same number of slots for each sample, given
- * out in order of position, so that what is dropped does not depend on how anything is split.
+ * After Shazeer et al. 2017 and GShard (Lepikhin et al. 2020), with a sample as the
+ * group that shares an expert's capacity: every expert has the same number of slots
+ * for each sample, given out in order of position, so that what is dropped does not
+ * depend on how anything is split.
  *
  *     x[b,s,d] --linear--> logits[b,s,e] --route--> g[b,s,e]      weights, 0: not sent there
  *     x, g --dispatch--> [b, e:slots, d] --experts--> [b, e:slots, d] --combine (with g)--> [b,s,d]
  *
- * A tensor of slots has the experts as its middle dimension, in units of the slots of one.  With
- * samples split before the experts and experts within, the moves between are the all-to-alls of
- * expert parallelism.  There is no loss that balances the experts. */
-#include "ops.h"
+ * A tensor of slots has the experts as its middle dimension, in units of the slots of
+ * one.  With samples split before the experts and experts within, the moves between
+ * are the all-to-alls of expert parallelism.  There is no loss that balances the
+ * experts. */
+#include "ops_extents.h"
+#include "ops_rows.h"
 
 #include <math.h>
 
@@ -145,10 +148,10 @@ static int64_t flops_experts(const struct topt_op *op, enum topt_kernel k,
 }
 
 const struct topt_op_spec topt_ops_moe[] = {
-    /* Weights are of a softmax, or sigmoids of the logits.  Chosen are those with the largest
-     * logit, or sigmoid plus the correction, within the groups whose two best add up to the most
-     * (DeepSeek-AI 2024).  The correction is trained by counting tokens, which nobody does here:
-     * its gradient is 0. */
+    /* Weights are of a softmax, or sigmoids of the logits.  Chosen are those with the
+     * largest logit, or sigmoid plus the correction, within the groups whose two best
+     * add up to the most (DeepSeek-AI 2024).  The correction is trained by counting
+     * tokens, which nobody does here: its gradient is 0. */
     {.name = "route",
      .attrs = A(TOP_K) | A(CAPACITY) | A(UNNORMALIZED) | A(SIGMOID) | A(CORRECTED) |
               A(GROUPS) | A(TOP_GROUPS) | A(FACTOR),

@@ -1,17 +1,20 @@
 /* ops_recurrent.c - rows of the operator table: recurrences over the sequence.
  *
- * One layer, one direction.  The product with the inputs of all steps is an ordinary linear
- * before it (features n, units of 4 or 3 gates, its bias a bias row), so that only the product
- * with the hidden state is left to the steps.  The hidden state has two roles with extents
- * alike: n, what the cells make, and k, what the next step's product takes.  Step by step:
+ * One layer, one direction.  The product with the inputs of all steps is an ordinary
+ * linear before it (features n, units of 4 or 3 gates, its bias a bias row), so that
+ * only the product with the hidden state is left to the steps.  The hidden state has
+ * two roles with extents alike: n, what the cells make, and k, what the next step's
+ * product takes.  Step by step:
  *
  *     z[b,n] = h[b,k] wh[n,k]     summed over k where it is split
  *     cell:  z, pre -> gates, state, h[b,n]
  *     h[b,n] moves to h[b,k]      a gather where n is split
  *
- * and backward the same in reverse, where the gradient by k is partial over n.  k is of the
- * class STAT: its sums are in the steps, and all ranks along it hold the same cells. */
-#include "ops.h"
+ * and backward the same in reverse, where the gradient by k is partial over n.  k is
+ * of the class STAT: its sums are in the steps, and all ranks along it hold the same
+ * cells. */
+#include "ops_extents.h"
+#include "ops_rows.h"
 
 /* Operands that the rows have in common; shared kernels rely on the numbers. */
 enum { PRE, WH, Y, GATES, STATE };
@@ -104,9 +107,9 @@ const struct topt_op_spec topt_ops_recurrent[] = {
                   MOVE(4, 11), KERNEL(RECURRENT_BWD_W, V(3) | V(11), G(1))},
      .shape = shape_lstm,
      .flops = flops_recurrent},
-    /* Gates in the order r, u, n; the reset gate is applied after the product with the hidden
-     * state (n = tanh(pre + r (wh h + bh)), cuDNN's form), so that a step has one product.
-     * The state is the hidden state. */
+    /* Gates in the order r, u, n; the reset gate is applied after the product with the
+     * hidden state (n = tanh(pre + r (wh h + bh)), cuDNN's form), so that a step has
+     * one product.  The state is the hidden state. */
     {.name = "gru",
      .ndims = 4,
      .dim = DIMS,

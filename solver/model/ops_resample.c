@@ -1,10 +1,11 @@
-/* ops_resample.c - rows of the operator table: images in other extents, and images made of
- * features or positions.
+/* ops_resample.c - rows of the operator table: images in other extents, and images
+ * made of features or positions.
  *
  * What a block of the output reads of the input is a window of it, as in ops_conv.c. */
-#include "ops.h"
+#include "ops_extents.h"
+#include "ops_rows.h"
 
-/* ---- resize ---------------------------------------------------------------------------- */
+/* ---- resize ------------------------------------------------------------------------ */
 
 struct topt_taps topt_resize_taps(const struct topt_op *op, int along_rows, int64_t at)
 {
@@ -65,7 +66,7 @@ static int shape_resize(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
-/* ---- images from features and positions ------------------------------------------------ */
+/* ---- images from features and positions -------------------------------------------- */
 
 static int shape_unflatten(struct topt_op *op, struct topt_error *err)
 {
@@ -103,7 +104,7 @@ static int shape_untokens(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
-/* ---- rows ------------------------------------------------------------------------------ */
+/* ---- rows -------------------------------------------------------------------------- */
 
 /* clang-format off */
 #define CHANNELS {"c", TOPT_SPLIT_FEATURE}

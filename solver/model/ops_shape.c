@@ -1,13 +1,15 @@
-/* ops_shape.c - rows of the operator table: what cuts, joins, rearranges and reduces tensors,
- * drops numbers at random, and what ends a model of real numbers.
+/* ops_shape.c - rows of the operator table: what cuts, joins, rearranges and reduces
+ * tensors, drops numbers at random, and what ends a model of real numbers.
  *
- * Features are counts of a unit.  What works inside the unit (slice, concat) leaves the counts
- * as they are, so they may be split as ever; what works on the counts (concat_counts) needs
- * them whole; regroup keeps the numbers' order and gives them other counts, so blocks of both
- * are the same numbers where the parts divide both counts: the dimension is 'even'. */
-#include "ops.h"
+ * Features are counts of a unit.  What works inside the unit (slice, concat) leaves
+ * the counts as they are, so they may be split as ever; what works on the counts
+ * (concat_counts) needs them whole; regroup keeps the numbers' order and gives them
+ * other counts, so blocks of both are the same numbers where the parts divide both
+ * counts: the dimension is 'even'. */
+#include "ops_extents.h"
+#include "ops_rows.h"
 
-/* ---- inside the unit ------------------------------------------------------------------- */
+/* ---- inside the unit --------------------------------------------------------------- */
 
 static int shape_slice(struct topt_op *op, struct topt_error *err)
 {
@@ -35,7 +37,7 @@ static int shape_concat(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
-/* ---- over counts ----------------------------------------------------------------------- */
+/* ---- over counts ------------------------------------------------------------------- */
 
 /* Features are the dimension that the rows mark as the operands' own. */
 static int shape_concat_counts(struct topt_op *op, struct topt_error *err)
@@ -140,7 +142,7 @@ static int shape_prepend(struct topt_op *op, struct topt_error *err)
     return 0;
 }
 
-/* ---- numbers --------------------------------------------------------------------------- */
+/* ---- numbers ----------------------------------------------------------------------- */
 
 /* The output, and a byte a number that says what was dropped. */
 static enum topt_eager_how eager_dropout(const struct topt_op *op, const int64_t *len,
@@ -169,7 +171,7 @@ static int64_t flops_of_input(const struct topt_op *op, enum topt_kernel k,
     return 8 * len[0] * len[1] * len[2] * op->operand[0].dim[2].unit;
 }
 
-/* ---- rows ------------------------------------------------------------------------------ */
+/* ---- rows -------------------------------------------------------------------------- */
 
 /* clang-format off */
 #define FEATURES  {"d", TOPT_SPLIT_FEATURE}
@@ -183,6 +185,14 @@ static int64_t flops_of_input(const struct topt_op *op, enum topt_kernel k,
                   .forward = {KERNEL(CONCAT_FWD, V(0) | V(1) | V(2) | V(3), V(4))},        \
                   .backward = {KERNEL(CONCAT_BWD, G(4), G(0) | G(1) | G(2) | G(3))}
 /* clang-format on */
+
+/* One count is left of positions or of features: 'd1' and 'd2' are those of the output. */
+#define ONE_LEFT(n, attr, k, d1, d2)                                                     \
+    .name = (n), .attrs = A(attr), .ndims = 4, .dim = {BATCH, SEQ, FEATURES, ONE},       \
+    .noperands = 2,                                                                      \
+    .operand = {IN("x", 0),                                                              \
+                {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, d1, d2}}},      \
+    .forward = {KERNEL(k##_FWD, V(0), V(1))}, .backward = {KERNEL(k##_BWD, G(1), G(0))}
 
 const struct topt_op_spec topt_ops_shape[] = {
     {.name = "slice",
@@ -209,7 +219,8 @@ const struct topt_op_spec topt_ops_shape[] = {
      .backward = {KERNEL(SLICE_BWD, G(1), G(0))},
      .shape = shape_slice,
      .flops = topt_flops_none},
-    /* Channels from [groups][channels of a group] to the other way round (Zhang et al. 2018). */
+    /* Channels from [groups][channels of a group] to the other way round (Zhang et al.
+     * 2018). */
     {.name = "shuffle",
      .attrs = A(GROUPS),
      .ndims = 4,
@@ -296,39 +307,12 @@ const struct topt_op_spec topt_ops_shape[] = {
      .shape = shape_transpose,
      .flops = topt_flops_none},
     /* Sum or mean over all positions, or over all features; one is left. */
-    {.name = "reduce_sequence",
-     .attrs = A(MEAN),
-     .ndims = 4,
-     .dim = {BATCH, SEQ, FEATURES, ONE},
-     .noperands = 2,
-     .operand = {IN("x", 0),
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 3, 2}}},
-     .forward = {KERNEL(REDUCE_SEQUENCE_FWD, V(0), V(1))},
-     .backward = {KERNEL(REDUCE_SEQUENCE_BWD, G(1), G(0))},
-     .shape = shape_reduce_sequence,
-     .flops = flops_of_input},
-    {.name = "reduce_features",
-     .attrs = A(MEAN),
-     .ndims = 4,
-     .dim = {BATCH, SEQ, FEATURES, ONE},
-     .noperands = 2,
-     .operand = {IN("x", 0),
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 3}}},
-     .forward = {KERNEL(REDUCE_FEATURES_FWD, V(0), V(1))},
-     .backward = {KERNEL(REDUCE_FEATURES_BWD, G(1), G(0))},
-     .shape = shape_reduce_features,
-     .flops = flops_of_input},
+    {ONE_LEFT("reduce_sequence", MEAN, REDUCE_SEQUENCE, 3, 2),
+     .shape = shape_reduce_sequence, .flops = flops_of_input},
+    {ONE_LEFT("reduce_features", MEAN, REDUCE_FEATURES, 1, 3),
+     .shape = shape_reduce_features, .flops = flops_of_input},
     /* One position; ranks that have others give 0. */
-    {.name = "select",
-     .attrs = A(OFFSET),
-     .ndims = 4,
-     .dim = {BATCH, SEQ, FEATURES, ONE},
-     .noperands = 2,
-     .operand = {IN("x", 0),
-                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 3, 2}}},
-     .forward = {KERNEL(SELECT_FWD, V(0), V(1))},
-     .backward = {KERNEL(SELECT_BWD, G(1), G(0))},
-     .shape = shape_select,
+    {ONE_LEFT("select", OFFSET, SELECT, 3, 2), .shape = shape_select,
      .flops = topt_flops_none},
     /* One more position before all others: a trained one, the same for each sample. */
     {.name = "prepend",
@@ -354,8 +338,8 @@ const struct topt_op_spec topt_ops_shape[] = {
      .backward = {KERNEL(REVERSE_BWD, G(1), G(0))},
      .shape = topt_shape_same,
      .flops = topt_flops_none},
-    /* The mask is a function of (seed, step, operator, global index): every split and every
-     * micro-batch drops the same numbers, and backward finds them again. */
+    /* The mask is a function of (seed, step, operator, global index): every split and
+     * every micro-batch drops the same numbers, and backward finds them again. */
     {.name = "dropout",
      .attrs = A(RATE),
      .ndims = 3,

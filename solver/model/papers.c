@@ -1,9 +1,10 @@
-/* papers.c - the models that papers on strategy search measure, made by name: "paper:vgg16".
+/* papers.c - the models that papers on strategy search measure, made by name:
+ * "paper:vgg16".
  *
- * Built as Cai et al. (TensorOpt, 2020) describe theirs; where that leaves something open, so
- * that the sizes they print come out.  Their accounting of memory takes a convolution with its
- * norm, sum and activation (a projection with its bias and so on) as one operator: all but the
- * counted one are marked as fused. */
+ * Built as Cai et al. (TensorOpt, 2020) describe theirs; where that leaves something
+ * open, so that the sizes they print come out.  Their accounting of memory takes a
+ * convolution with its norm, sum and activation (a projection with its bias and so on)
+ * as one operator: all but the counted one are marked as fused. */
 #include "model_impl.h"
 #include "topt_near.h"
 
@@ -26,18 +27,12 @@ TOPT_PRINTF(7, 8)
 static int add(struct paper *p, int fused, const char *kind, int x, int y,
                struct topt_attrs attrs, const char *fmt, ...)
 {
-    char name[80], leaf[48];
-    int inputs[] = {x, y};
     va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(leaf, sizeof leaf, fmt, ap);
-    va_end(ap);
-    snprintf(name, sizeof name, "%s%s", p->prefix, leaf);
     attrs.fused = fused == FUSED;
-    int t = p->failed ? -1
-                      : topt_model_add(p->m, kind, name, (x >= 0) + (y >= 0), inputs,
-                                       &attrs, p->err);
-    p->failed |= t < 0;
+    va_start(ap, fmt);
+    int t = topt_model_append(p->m, &p->failed, p->prefix, kind, x, y, &attrs, p->err,
+                              fmt, ap);
+    va_end(ap);
     return t;
 }
 
@@ -73,9 +68,10 @@ static int image(struct paper *p, int64_t size)
                ATTRS(.channels = 3, .height = size, .width = size), "image");
 }
 
-/* ---- recurrent network ------------------------------------------------------------------- */
+/* ---- recurrent network ------------------------------------------------------------- */
 
-/* LSTM layers alone: what they read is as wide as they are, and so is what they are to say. */
+/* LSTM layers alone: what they read is as wide as they are, and so is what they are to
+ * say. */
 static void make_rnn(struct paper *p)
 {
     enum { LAYERS = 6, WIDTH = 24576, GATES = 4 };
@@ -89,7 +85,7 @@ static void make_rnn(struct paper *p)
     add(p, COUNTED, "mse", x, -1, ATTRS(0), "loss");
 }
 
-/* ---- networks of images ------------------------------------------------------------------ */
+/* ---- networks of images ------------------------------------------------------------ */
 
 static int conv_norm(struct paper *p, int x, int64_t channels, struct topt_attrs attrs,
                      const char *name)
@@ -159,7 +155,7 @@ static void make_vgg16(struct paper *p)
     add(p, COUNTED, "cross_entropy", x, -1, ATTRS(0), "loss");
 }
 
-/* ---- transformers ------------------------------------------------------------------------ */
+/* ---- transformers ------------------------------------------------------------------ */
 
 enum { HEAD = 128 };
 
@@ -205,7 +201,7 @@ static void make_transformer_s(struct paper *p)
     make_transformer_of(p, 1792);
 }
 
-/* ---- by name ----------------------------------------------------------------------------- */
+/* ---- by name ----------------------------------------------------------------------- */
 
 static const struct {
     const char *name;

@@ -1,10 +1,11 @@
-/* safetensors.c - do the weights that lie beside a config belong to the model made of it?
+/* safetensors.c - do the weights that lie beside a config belong to the model made of
+ * it?
  *
- * A safetensors file starts with 8 bytes of length (little endian) and as much JSON: for each
- * tensor its type, shape and place.  Weights themselves are never read.  Where the names of the
- * family's tensors are known (hf_names.c), each must be there in its shape and no other may be;
- * where only an index lies there, names alone are compared.  Of other families the number of
- * parameters must be the same. */
+ * A safetensors file starts with 8 bytes of length (little endian) and as much JSON:
+ * for each tensor its type, shape and place.  Weights themselves are never read.
+ * Where the names of the family's tensors are known (hf_names.c), each must be there
+ * in its shape and no other may be; where only an index lies there, names alone are
+ * compared.  Of other families the number of parameters must be the same. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ struct weights {
     int n, cap;
 };
 
-/* ---- one file -------------------------------------------------------------------------- */
+/* ---- one file ---------------------------------------------------------------------- */
 
 static int type_bytes(const char *type)
 {
@@ -48,14 +49,14 @@ static int add_tensor(struct weights *w, const struct topt_weight *t,
         int cap = w->cap ? 2 * w->cap : 64;
         struct topt_weight *more = realloc(w->at, (size_t)cap * sizeof *more);
         if (!more)
-            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the names of tensors");
+            return topt_nomem(err, "the names of tensors");
         w->at = more;
         w->cap = cap;
     }
     struct topt_weight copy = *t;
     copy.name = topt_arena_strdup(w->arena, t->name);
     if (!copy.name)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the names of tensors");
+        return topt_nomem(err, "the names of tensors");
     w->at[w->n++] = copy;
     return 0;
 }
@@ -157,7 +158,7 @@ static int read_entries(struct weights *w, const json_t *doc, int64_t bytes,
     int n = 0, rc = 0;
     struct span *span = calloc(json_object_size(doc) + 1, sizeof *span);
     if (!span)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a header");
+        return topt_nomem(err, "a header");
     if (json_object_size(doc) > MAX_TENSORS)
         rc = topt_fail(err, TOPT_ERR_LIMIT, "more than %d tensors", MAX_TENSORS);
     json_object_foreach((json_t *)doc, name, t) if (!rc && strcmp(name, "__metadata__"))
@@ -219,7 +220,7 @@ static int read_file(struct weights *w, const char *dir, const char *leaf,
     return rc ? topt_wrap(err, "'%.100s'", leaf) : 0;
 }
 
-/* ---- a directory ----------------------------------------------------------------------- */
+/* ---- a directory ------------------------------------------------------------------- */
 
 static int is_weights(const struct dirent *e)
 {
@@ -241,8 +242,8 @@ static int read_directory(struct weights *w, const char *dir, struct topt_error 
     return rc;
 }
 
-/* The index names every tensor; where it says other than the files, one of them is not of this
- * model.  Where there are no files its names are what there is. */
+/* The index names every tensor; where it says other than the files, one of them is not
+ * of this model.  Where there are no files its names are what there is. */
 static int read_index(const char *dir, struct weights *w, struct topt_error *err)
 {
     char path[4096 + 64];
@@ -270,7 +271,7 @@ static int read_index(const char *dir, struct weights *w, struct topt_error *err
     return doc ? rc : -1;
 }
 
-/* ---- against the model ----------------------------------------------------------------- */
+/* ---- against the model ------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -283,8 +284,8 @@ static int starts_with(const char *s, const char *start)
     return !strncmp(s, start, strlen(start));
 }
 
-/* Of a checkpoint of several towers the language model's tensors alone: "language_model." is
- * before their names, or behind the first part of them. */
+/* Of a checkpoint of several towers the language model's tensors alone:
+ * "language_model." is before their names, or behind the first part of them. */
 static void keep_own(struct weights *w)
 {
     static const char inner[] = "language_model.", behind[] = "model.language_model.";
@@ -310,7 +311,8 @@ static int is_in(const struct weights *sorted, const char *name)
     return bsearch(&key, sorted->at, (size_t)sorted->n, sizeof key, by_name) != NULL;
 }
 
-/* Where 'base' before a name gives one of the model's, it was left out: a bare model's are. */
+/* Where 'base' before a name gives one of the model's, it was left out: a bare model's
+ * are. */
 static int add_base(struct weights *w, const char *base, const struct weights *want,
                     struct topt_error *err)
 {
@@ -318,7 +320,7 @@ static int add_base(struct weights *w, const char *base, const struct weights *w
         size_t size = strlen(base) + strlen(w->at[i].name) + 1;
         char *full = TOPT_NEW(w->arena, size, char);
         if (!full)
-            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a name");
+            return topt_nomem(err, "a name");
         snprintf(full, size, "%s%s", base, w->at[i].name);
         if (!is_in(want, w->at[i].name) && is_in(want, full))
             w->at[i].name = full;
@@ -489,7 +491,7 @@ int topt_safetensors_check(const char *dir, const struct topt_model *m,
 {
     struct weights w = {.arena = topt_arena_create(0)};
     if (!w.arena)
-        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the names of tensors");
+        return topt_nomem(err, "the names of tensors");
     int rc = read_directory(&w, dir, err);
     rc = rc ? rc : read_index(dir, &w, err);
     rc = rc || !w.n ? rc : compare(&w, m, err);

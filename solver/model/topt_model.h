@@ -1,13 +1,15 @@
 /* topt_model.h - operators as iteration spaces, and the graph of a model.
  *
- * An operator has named dimensions with extents; each operand (input, parameter, output,
- * saved or work buffer) is a projection onto some of them: linear is (b, s, k, n) with
- * x[b,s,k], w[n,k], y[b,s,n].  An operator kind is one row of a table (ops.c): dimensions,
- * projections, which dimensions may be split and at what price, what backward needs kept,
- * which kernels run.  Nothing outside the table and its kernels switches on the kind.
+ * An operator has named dimensions with extents; each operand (input, parameter,
+ * output, saved or work buffer) is a projection onto some of them: linear is (b, s, k,
+ * n) with x[b,s,k], w[n,k], y[b,s,n].  An operator kind is one row of a table (ops.c):
+ * dimensions, projections, which dimensions may be split and at what price, what
+ * backward needs kept, which kernels run.  Nothing outside the table and its kernels
+ * switches on the kind.
  *
- * An extent is count * unit: only the count is ever split, so that "heads" of 64 numbers
- * stay whole.  A dimension's count is the same in every operand; its unit may differ.
+ * An extent is count * unit: only the count is ever split, so that "heads" of 64
+ * numbers stay whole.  A dimension's count is the same in every operand; its unit may
+ * differ.
  *
  * Thread safety: a finished model is only read, by any number of threads. */
 #ifndef TOPT_MODEL_H
@@ -225,12 +227,13 @@ struct topt_operand_spec {
     uint8_t slots;   /* INPUT of rank 3: its middle dimension may come in units */
     uint8_t partial; /* SAVED/WORK: a sum over the split dimensions it lacks */
     uint8_t made;    /* SAVED/WORK: by a HALO or MOVE step, not allocated before */
-    /* Tensor dimensions (bit i) whose count is the operand's own instead of the operator's:
-     * the input of a strided window.  They are split by the same axes. */
+    /* Tensor dimensions (bit i) whose count is the operand's own instead of the
+     * operator's: the input of a strided window.  They are split by the same axes. */
     uint8_t own;
-    /* WORK: 1 + the operand of which this is the window (window() of the row): what a rank's
-     * block of the output reads, neighbours' rows included.  Where the windowed dimensions are
-     * not split it is that operand itself.  'of_grad': the window of its gradient. */
+    /* WORK: 1 + the operand of which this is the window (window() of the row): what a
+     * rank's block of the output reads, neighbours' rows included.  Where the windowed
+     * dimensions are not split it is that operand itself.  'of_grad': the window of
+     * its gradient. */
     uint8_t window_of, of_grad;
     enum topt_start start; /* PARAM */
 };
@@ -246,10 +249,10 @@ enum topt_step_kind {
     TOPT_STEP_MOVE /* 'operand' into the layout of 'into', an operand of equal shape */
 };
 
-/* A step is a kernel or an exchange of SAVED/WORK operands that does nothing where nothing is
- * split.  Consecutive steps with the same 'loop' are the body of a loop over the counts of
- * dimension loop - 1, from the first in forward and from the last in backward; kernels get the
- * count they are at. */
+/* A step is a kernel or an exchange of SAVED/WORK operands that does nothing where
+ * nothing is split.  Consecutive steps with the same 'loop' are the body of a loop
+ * over the counts of dimension loop - 1, from the first in forward and from the last
+ * in backward; kernels get the count they are at. */
 struct topt_step {
     enum topt_step_kind kind;
     enum topt_kernel kernel;
@@ -293,25 +296,26 @@ struct topt_op_spec {
     uint8_t coupled; /* mixes samples of a batch: micro-batches would change the result */
     int ndims;
     struct topt_opdim_spec dim[TOPT_MAX_OPDIMS];
-    /* Dimensions (bit d) that are split only into parts that divide the operator's count,
-     * which divides those of all operands that have counts of their own: so the parts of all
-     * are the same fraction. */
+    /* Dimensions (bit d) that are split only into parts that divide the operator's
+     * count, which divides those of all operands that have counts of their own: so the
+     * parts of all are the same fraction. */
     uint32_t even;
     int noperands;
     struct topt_operand_spec operand[TOPT_MAX_OPERANDS];
     struct topt_step forward[TOPT_MAX_STEPS], backward[TOPT_MAX_STEPS];
-    /* Units, output dimensions and attributes from the inputs; -1 with an error that names
-     * what does not fit.  Fills op->dim, operand units and the output tensor. */
+    /* Units, output dimensions and attributes from the inputs; -1 with an error that
+     * names what does not fit.  Fills op->dim, operand units and the output tensor. */
     int (*shape)(struct topt_op *op, struct topt_error *err);
-    /* Floating-point operations of one kernel on a local box ('len' by operator dimension,
-     * in counts); of one round of a loop. */
+    /* Floating-point operations of one kernel on a local box ('len' by operator
+     * dimension, in counts); of one round of a loop. */
     int64_t (*flops)(const struct topt_op *op, enum topt_kernel k, const int64_t *len);
     /* May be NULL: ALIKE.  What PyTorch's own kernels do for a local box; with 'scores'
      * attention is made of matrix products that write their scores. */
     enum topt_eager_how (*eager)(const struct topt_op *op, const int64_t *len, int scores,
                                  struct topt_eager *ret);
-    /* Rows with windows: counts [off, off + len) of an output dimension 'd' of the operator
-     * read these of the windowed operand; may reach outside, which the caller cuts off. */
+    /* Rows with windows: counts [off, off + len) of an output dimension 'd' of the
+     * operator read these of the windowed operand; may reach outside, which the caller
+     * cuts off. */
     void (*window)(const struct topt_op *op, int d, int64_t off, int64_t len,
                    int64_t *ret_off, int64_t *ret_len);
 };
@@ -461,8 +465,9 @@ struct topt_op {
     int ninputs;
     int input[TOPT_MAX_INPUTS]; /* operand numbers of the INPUTs, in order */
     int output;                 /* operand number of the OUTPUT */
-    /* Of the row's backward: bit i: step i runs, since what it makes leads to a gradient that
-     * somebody wants; bit o: these steps read the value of operand o (reads_back), or touch it. */
+    /* Of the row's backward: bit i: step i runs, since what it makes leads to a
+     * gradient that somebody wants; bit o: these steps read the value of operand o
+     * (reads_back), or touch it. */
     uint32_t runs_back, reads_back, touches_back;
     const struct topt_model *model;
 };
@@ -491,16 +496,17 @@ struct topt_model {
     struct topt_op *op;
     struct topt_tensor *tensor;
     int loss; /* operator whose output is the loss */
-    /* By operator, of a finished model: the first of same row, attributes, extents, operands and
-     * repeats, whatever the tensors are. */
+    /* By operator, of a finished model: the first of same row, attributes, extents,
+     * operands and repeats, whatever the tensors are. */
     int *alike;
-    /* By operator, of a finished model: how many blocks of its kind there are; 0: it is in none. */
+    /* By operator, of a finished model: how many blocks of its kind there are; 0: it
+     * is in none. */
     int *repeats;
     struct topt_blocks
         *blocks; /* of a finished model; topt_model_blocks() hands out copies */
-    /* What is not as in the model that was imported, for who plans it to know ("; " between);
-     * and what of it no operator computes though it costs the same, so that it can be planned
-     * and not run.  NULL: nothing. */
+    /* What is not as in the model that was imported, for who plans it to know ("; "
+     * between); and what of it no operator computes though it costs the same, so that
+     * it can be planned and not run.  NULL: nothing. */
     const char *note, *plan_only;
     const char *train;  /* what topt_model_train() was told; NULL: all is trained */
     const char *family; /* of an imported config: its model_type; not in documents */
@@ -508,7 +514,8 @@ struct topt_model {
     int *named, named_cap; /* hash of names, see topt_model_find() */
 };
 
-/* The row of a kind for a first input of 'rank' dimensions; 0: any, the first in the table. */
+/* The row of a kind for a first input of 'rank' dimensions; 0: any, the first in the
+ * table. */
 const struct topt_op_spec *topt_op_spec_find(const char *name, int rank);
 const struct topt_op_spec *topt_op_spec_at(int i); /* NULL past the end */
 
@@ -517,11 +524,12 @@ struct topt_model *topt_model_create(const char *name, int64_t batch, int64_t se
                                      struct topt_error *err) TOPT_MUST_CHECK;
 void topt_model_destroy(struct topt_model *m);
 
-/* Radians by which rotary embedding turns pair 'pair' of 'width' numbers from one position to
- * the next.  Unscaled: theta^(-2 pair / width).  With rope_factor slow angles, which make at most
- * rope_slow turns over rope_context positions, are divided by it, fast ones are not, and between
- * both it is a mean, linear in the turns (Llama 3) or, with rope_by_pair, in the pair's number
- * between the two whole numbers around (YaRN, Peng et al. 2023). */
+/* Radians by which rotary embedding turns pair 'pair' of 'width' numbers from one
+ * position to the next.  Unscaled: theta^(-2 pair / width).  With rope_factor slow
+ * angles, which make at most rope_slow turns over rope_context positions, are divided
+ * by it, fast ones are not, and between both it is a mean, linear in the turns (Llama
+ * 3) or, with rope_by_pair, in the pair's number between the two whole numbers around
+ * (YaRN, Peng et al. 2023). */
 double topt_rope_step(const struct topt_attrs *a, int64_t width, int64_t pair);
 
 /* Slots that each expert has for one sample of 'seq' tokens. */
@@ -535,15 +543,15 @@ struct topt_taps {
 };
 struct topt_taps topt_resize_taps(const struct topt_op *op, int along_rows, int64_t at);
 
-/* Append an operator on 'ninputs' tensors (numbers as returned before).  Returns its output
- * tensor, or -1.  'attrs' NULL means all zero; a weight that is one of the inputs has its own shape, so
- * that neither features nor vocab can be given. */
+/* Append an operator on 'ninputs' tensors (numbers as returned before).  Returns its
+ * output tensor, or -1.  'attrs' NULL means all zero; a weight that is one of the
+ * inputs has its own shape, so that neither features nor vocab can be given. */
 int topt_model_add(struct topt_model *m, const char *kind, const char *name, int ninputs,
                    const int *inputs, const struct topt_attrs *attrs,
                    struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Say what 'note' and 'plan_only' hold; the text is copied.  topt_model_check_run() refuses a
- * model that is for planning alone. */
+/* Say what 'note' and 'plan_only' hold; the text is copied.  topt_model_check_run()
+ * refuses a model that is for planning alone. */
 int topt_model_note(struct topt_model *m, const char *note,
                     struct topt_error *err) TOPT_MUST_CHECK;
 int topt_model_plan_only(struct topt_model *m, const char *why,
@@ -577,15 +585,15 @@ int topt_model_find(const struct topt_model *m, const char *name);
 /* Check the whole: one loss, every tensor consumed; fills needs_gradient. */
 int topt_model_finish(struct topt_model *m, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The same finished model for another batch (that of a micro-batch): operators and tensors
- * keep their numbers.  Owned by the caller, borrows nothing. */
+/* The same finished model for another batch (that of a micro-batch): operators and
+ * tensors keep their numbers.  Owned by the caller, borrows nothing. */
 struct topt_model *topt_model_rebatch(const struct topt_model *m, int64_t batch,
                                       struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Tensors of a checkpoint of the config that the model was imported from: names and shapes.  A
- * tensor that holds several parameters one after the other comes once for each, with the rows
- * of that one.  Stops with -1 where 'f' does; visits nothing where the family's names are not
- * known.  'name' lives for the call. */
+/* Tensors of a checkpoint of the config that the model was imported from: names and
+ * shapes.  A tensor that holds several parameters one after the other comes once for
+ * each, with the rows of that one.  Stops with -1 where 'f' does; visits nothing where
+ * the family's names are not known.  'name' lives for the call. */
 enum { TOPT_WEIGHT_RANK = 4 };
 struct topt_weight {
     const char *name;
@@ -596,17 +604,17 @@ struct topt_weight {
 typedef int topt_weight_visit(void *ctx, const struct topt_weight *w);
 int topt_model_weights(const struct topt_model *m, topt_weight_visit *f, void *ctx);
 
-/* Repeated blocks: runs of operators that occur several times one after the other, alike in
- * rows, attributes, extents and in how they read from each other.  Encoder and decoder blocks
- * are two kinds.  A block reads from itself, from the block of its kind before it, and from
- * outside of all blocks of its kind. */
+/* Repeated blocks: runs of operators that occur several times one after the other,
+ * alike in rows, attributes, extents and in how they read from each other.  Encoder
+ * and decoder blocks are two kinds.  A block reads from itself, from the block of its
+ * kind before it, and from outside of all blocks of its kind. */
 struct topt_blocks {
     int nkinds;
     struct topt_block_kind {
         int first, length, count; /* first operator, operators a block, blocks */
     } * of;                       /* by kind */
-    /* By operator: number of its block among those of the kind (-1: in none), place in the
-     * block, and kind (-1: none). */
+    /* By operator: number of its block among those of the kind (-1: in none), place in
+     * the block, and kind (-1: none). */
     int *block, *position, *kind;
 };
 int topt_model_blocks(const struct topt_model *m, struct topt_blocks *ret,
@@ -638,13 +646,13 @@ struct topt_import_options {
     const char *train; /* what topt_model_train() is told; NULL: as it is */
 };
 
-/* A model from text: a native document, a Hugging Face config.json or an ONNX file, told apart
- * by content.  'what' names it in messages. */
+/* A model from text: a native document, a Hugging Face config.json or an ONNX file,
+ * told apart by content.  'what' names it in messages. */
 struct topt_model *topt_model_import(const char *text, size_t len, const char *what,
                                      const struct topt_import_options *options,
                                      struct topt_error *err) TOPT_MUST_CHECK;
-/* The same from a file or a directory that holds a config.json; or "paper:NAME", a model that
- * papers on strategy search measure. */
+/* The same from a file or a directory that holds a config.json; or "paper:NAME", a
+ * model that papers on strategy search measure. */
 struct topt_model *topt_model_load(const char *path,
                                    const struct topt_import_options *options,
                                    struct topt_error *err) TOPT_MUST_CHECK;

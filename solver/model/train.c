@@ -1,16 +1,18 @@
-/* train.c - what of a model is trained: all of it, parameters by name, or adapters beside it.
+/* train.c - what of a model is trained: all of it, parameters by name, or adapters
+ * beside it.
  *
- * The model is built once more, operator by operator.  What is not trained is frozen: it has a
- * value and nothing else.  An adapter (Hu et al., LoRA: Low-Rank Adaptation, 2021) stands beside
- * a frozen linear map and adds to what that makes:
+ * The model is built once more, operator by operator.  What is not trained is frozen:
+ * it has a value and nothing else.  An adapter (Hu et al., LoRA: Low-Rank Adaptation,
+ * 2021) stands beside a frozen linear map and adds to what that makes:
  *
  *     x --W--> y --------------.
  *     x --A--> r numbers --B--> + --> the readers of y          B starts as zeros
  *
- * These are operators like any other, so that they are split, priced and run as such.  The
- * factor alpha / r of the paper is 1, as where alpha is the rank.  Where a projection here is
- * several modules of a checkpoint (query, key and value; gate and up) each has an adapter of its
- * own, as such frameworks do that wrap modules one by one. */
+ * These are operators like any other, so that they are split, priced and run as such.
+ * The factor alpha / r of the paper is 1, as where alpha is the rank.  Where a
+ * projection here is several modules of a checkpoint (query, key and value; gate and
+ * up) each has an adapter of its own, as such frameworks do that wrap modules one by
+ * one. */
 #include "model_impl.h"
 #include "topt_text.h"
 
@@ -49,7 +51,7 @@ struct trainer {
     struct topt_error *err;
 };
 
-/* ---- names ----------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------- */
 
 static int note_module(void *ctx, const struct topt_weight *w)
 {
@@ -58,13 +60,13 @@ static int note_module(void *ctx, const struct topt_weight *w)
         int cap = t->modules_cap ? 2 * t->modules_cap : 64;
         struct module *grown = realloc(t->module, (size_t)cap * sizeof *grown);
         if (!grown)
-            return topt_fail(t->err, TOPT_ERR_NOMEM, "no memory for names");
+            return topt_nomem(t->err, "names");
         t->module = grown;
         t->modules_cap = cap;
     }
     char *name = strdup(w->name);
     if (!name)
-        return topt_fail(t->err, TOPT_ERR_NOMEM, "no memory for names");
+        return topt_nomem(t->err, "names");
     t->module[t->nmodules++] = (struct module){name, w->op, w->ndim > 0 ? w->dim[0] : 0};
     return 0;
 }
@@ -123,7 +125,7 @@ static int find_head(const struct topt_model *m)
     return op;
 }
 
-/* ---- the parts of an operator ------------------------------------------------------------------ */
+/* ---- the parts of an operator ------------------------------------------------------ */
 
 /* The modules that one linear map is here, in the order of its outputs' units. */
 struct parts {
@@ -150,7 +152,7 @@ static struct parts parts_of(const struct trainer *t, int op)
     return p.n > 1 && rows == y->count * y->unit ? p : (struct parts){0};
 }
 
-/* ---- by name ------------------------------------------------------------------------------------ */
+/* ---- by name ----------------------------------------------------------------------- */
 
 /* Does the pattern name the operator's parameters?  Some of its tensors alone: -1. */
 static int names_op(const struct trainer *t, const char *pattern, int op)
@@ -168,7 +170,8 @@ static int names_op(const struct trainer *t, const char *pattern, int op)
     return some == all ? some > 0 : some ? -1 : 0;
 }
 
-/* Which parts of the operator does the pattern name, as bits; bit 0 of one without parts. */
+/* Which parts of the operator does the pattern name, as bits; bit 0 of one without
+ * parts. */
 static int names_parts(const struct trainer *t, const char *pattern, int op)
 {
     struct parts p = parts_of(t, op);
@@ -246,7 +249,7 @@ static int mark_patterns(struct trainer *t, char *list, int linear)
     return n ? 0 : topt_fail(t->err, TOPT_ERR_INVAL, "no name is given");
 }
 
-/* ---- building ------------------------------------------------------------------------------------- */
+/* ---- building ---------------------------------------------------------------------- */
 
 static int add(struct trainer *t, const char *kind, const char *name, int n,
                const int *inputs, const struct topt_attrs *attrs)
@@ -384,7 +387,7 @@ static int build(struct trainer *t)
                : 0;
 }
 
-/* ---- what is asked for ------------------------------------------------------------------------------ */
+/* ---- what is asked for ------------------------------------------------------------- */
 
 /* Cut "+4bit" or "+8bit" off. */
 static int read_bits(struct trainer *t, char *spec)
@@ -451,7 +454,7 @@ static int train(struct trainer *t, const char *spec)
     t->adapted = calloc((size_t)m->nops + 1, 1);
     t->head = find_head(m);
     if (!t->tensor || !t->trained || !t->adapted)
-        return topt_fail(t->err, TOPT_ERR_NOMEM, "no memory for what is trained");
+        return topt_nomem(t->err, "what is trained");
     if (topt_model_weights(m, note_module, t) || read_spec(t, spec))
         return -1;
     t->to = topt_model_create(m->name, m->batch, m->seq, t->err);

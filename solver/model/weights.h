@@ -1,15 +1,16 @@
-/* weights.h - what reading a checkpoint's headers and knowing its tensors' names share.  Private
- * to model/. */
+/* weights.h - what reading a checkpoint's headers and knowing its tensors' names
+ * share.  Private to model/. */
 #ifndef TOPT_WEIGHTS_H
 #define TOPT_WEIGHTS_H
 
 #include "topt_model.h"
 
-/* May the checkpoint hold a tensor of that name beside the model's parameters?  Buffers, tied
- * tables stored twice, heads for another task, layers that are left out here. */
+/* May the checkpoint hold a tensor of that name beside the model's parameters?
+ * Buffers, tied tables stored twice, heads for another task, layers that are left out
+ * here. */
 int topt_weights_may_be_there(const struct topt_model *m, const char *name);
-/* The first part of the names of a family's models ("transformer."), which checkpoints of the
- * bare model lack; "" where there is none. */
+/* The first part of the names of a family's models ("transformer."), which checkpoints
+ * of the bare model lack; "" where there is none. */
 const char *topt_weights_base(const struct topt_model *m);
 
 #endif

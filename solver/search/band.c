@@ -43,7 +43,6 @@ enum {
     DEAR_PART = 3,        /* or only a part farther where it costs a lot */
     CHEAP_PART = 4,       /* cheap is less than a part of a weighing, ... */
     DEAR_TIMES = 2,       /* dear is more than so many */
-    KEEP_TIMES = 4,       /* ... and from so many on tables are worth their memory */
     STEP_BACK = 4,        /* so much less far where tables took too much, ... */
     BUDGET_TIMES = 16,    /* and so much more may be taken from then on */
     REST_REACH = 8,       /* rests are found so many times farther at a time */
@@ -99,7 +98,6 @@ void topt_bander_fini(struct bander *b)
     for (int i = 0; i < TOPT_MAX_BOUNDS; i++)
         topt_bound_fini(&b->bound[i]);
     topt_maker_fini(&b->maker);
-    topt_rivalry_end(&b->rivalry);
     free(b->stack);
 }
 
@@ -108,9 +106,6 @@ void topt_band_fini(struct band *band)
     free(band->found);
     topt_strategies_fini(&band->strategies);
     free(band->middle.choice);
-    if (band->kept)
-        topt_maker_fini(band->kept);
-    free(band->kept);
 }
 
 /* ---- weighings ---- */
@@ -398,27 +393,6 @@ static int unroll_points(struct bander *b, struct band *band, struct run r,
     return 0;
 }
 
-/* The tables become the band's, and the maker begins anew, where they took so long that they are
- * worth their memory. */
-static int keep_tables(struct bander *b, struct band *band)
-{
-    struct maker *k = &b->maker;
-    if (!b->keeps || k->merge.products < KEEP_TIMES * b->plan->tables.npairs)
-        return 0;
-    struct maker fresh;
-    band->kept = calloc(1, sizeof *band->kept);
-    if (!band->kept)
-        return topt_search_nomem(b->err);
-    if (topt_maker_init(&fresh, k->tables, b->options, b->err)) {
-        topt_maker_fini(&fresh);
-        return -1;
-    }
-    topt_maker_only_points(k);
-    *band->kept = *k;
-    *k = fresh;
-    return 0;
-}
-
 /* The points that were made become the band's answer. */
 static int keep_points(struct bander *b, struct band *band)
 {
@@ -428,7 +402,7 @@ static int keep_points(struct bander *b, struct band *band)
         return topt_search_nomem(b->err);
     int rc = unroll_points(b, band, r, keep, thin(b, band, r, keep));
     free(keep);
-    return rc ? rc : keep_tables(b, band);
+    return rc;
 }
 
 static enum topt_made make(struct bander *b, struct band *band, int64_t budget)
@@ -580,29 +554,6 @@ static int explore(struct bander *b, struct band *band, int64_t opt, int64_t nee
     return 0;
 }
 
-/* Do rivals leave anything in the band?  1, 0 (then it is done) or -1. */
-static int rivals_leave(struct bander *b, struct band *band, int64_t need)
-{
-    const struct plan *plan = b->plan;
-    struct bound *x = &b->bound[0];
-    if (!b->known.rivals || !b->known.rivals->nby)
-        return 1;
-    x->allowance = need;
-    band->work += plan->tables.npairs;
-    if (topt_weigh_all_rest(&plan->tables, plan->place[plan->root].table, b->options, x,
-                            b->err))
-        return -1;
-    topt_rivalry_end(&b->rivalry);
-    int left = topt_rivalry_start(&b->rivalry, b->known.rivals, plan, x,
-                                  band->left.memory, band->right.memory);
-    if (!left) {
-        band->explored = need;
-        band->state = BAND_DONE;
-    }
-    b->maker.rivalry = b->rivalry.kept ? &b->rivalry : NULL;
-    return left < 0 ? topt_search_nomem(b->err) : left;
-}
-
 int topt_band_search(struct bander *b, struct band *band, int stop)
 {
     struct bound *x = &b->bound[0];
@@ -630,8 +581,7 @@ int topt_band_search(struct bander *b, struct band *band, int stop)
         band->state = BAND_SPLIT;
         return 0;
     }
-    int left = rivals_leave(b, band, need);
-    return left > 0 ? explore(b, band, opt, need, can_split) : left;
+    return explore(b, band, opt, need, can_split);
 }
 
 int topt_band_leave(struct bander *b, struct band *band)

@@ -5,7 +5,6 @@
 
 #include "eliminate.h"
 #include "make.h"
-#include "rival.h"
 #include "strategies.h"
 
 /* A strategy: configurations by operator, then alternatives by edge. */
@@ -34,7 +33,6 @@ struct band {
     struct topt_cost *found;        /* sorted */
     int nfound;
     struct strategies strategies; /* of 'found' */
-    struct maker *kept;           /* its tables, where they are to be kept; owned */
     double left_out; /* how much slower those are that stand for points left out */
     /* Counts. */
     int64_t work, points, bytes,
@@ -42,12 +40,10 @@ struct band {
     int max_frontier;
 };
 
-/* Costs that are had already, as a frontier; what they beat is not looked for.  Nor is what other
- * slices of the same problem have as well, whose points are among them. */
+/* Costs that are had already, as a frontier; what they beat is not looked for. */
 struct known_costs {
     const struct topt_cost *at;
     int n;
-    const struct rivals *rivals; /* NULL: none */
 };
 
 /* What a thread needs to search bands. */
@@ -59,12 +55,10 @@ struct bander {
     struct topt_cost most; /* of any strategy, at most */
     struct bound bound[TOPT_MAX_BOUNDS];
     struct maker maker;
-    int keeps;              /* tables of bands that take long are kept */
-    struct rivalry rivalry; /* of the band at hand */
-    int64_t *stack;         /* for walks: places and what they stand at */
-    uint32_t *base;         /* by place: the point that 'choice' has there */
-    int32_t *choice;        /* the strategy that was unrolled last */
-    int64_t work_budget;    /* of a band that can't be split; 0: none */
+    int64_t *stack;      /* for walks: places and what they stand at */
+    uint32_t *base;      /* by place: the point that 'choice' has there */
+    int32_t *choice;     /* the strategy that was unrolled last */
+    int64_t work_budget; /* of a band that can't be split; 0: none */
 };
 
 int topt_bander_init(struct bander *b, const struct plan *plan,

@@ -11,9 +11,7 @@
  * table (eliminate.c finds them), so a model's depth costs nothing here, while every layer
  * stays free to choose.
  *
- * Every table, the edges' own first, is thinned (thin.c) before anything is made of it.  Of the last
- * products of a block, and where blocks are taken together, a part in forty stays: most of the rest is not even made
- * (foresee.c).
+ * Every table, the edges' own first, is thinned (thin.c) before anything is made of it.
  *
  * An operator goes only if the table that comes of it is over at most two others, has few
  * points an entry and takes a bounded number of sums; otherwise it stays an operator. */
@@ -21,7 +19,6 @@
 
 #include "graph.h"
 #include "left.h"
-#include "reclaim.h"
 #include "thin.h"
 
 #include <math.h>
@@ -42,14 +39,11 @@ enum {
     THIN_PART = 8,         /* a part of them that makes it worth while is left out */
     THIN_AT_ONCE = 16,     /* edges */
     MANY_LINKS = 4,        /* of a kind, that it is worth leaving out */
-    MORE_PART = 4, /* what nobody needs is looked for when there is such a part more; */
-    POINT_ENTRIES = 3, /* so many entries take the room of a point */
-    FEW_FACTORS = 16,  /* that see an operator, among which branches are looked for */
+    FEW_FACTORS = 16,      /* that see an operator, among which branches are looked for */
 };
 
-/* Of a table: BROKEN is one whose points are not made, nor of any that is made of it, or are gone; where it is GONE
- * some are left, which others' were made of. */
-enum verdict { NOT_MADE, ACCEPTED, REFUSED, BROKEN, GONE };
+/* Of a table: BROKEN is one whose points are not made, nor those of any that is made of it. */
+enum verdict { NOT_MADE, ACCEPTED, REFUSED, BROKEN };
 
 struct condensing {
     const struct topt_search_problem *p;
@@ -63,15 +57,12 @@ struct condensing {
     int *span;     /* by operator: others that it shares a factor with, up to 3 */
     char *verdict; /* by table */
     size_t nverdicts, nmade; /* tables whose points are made, or that are broken */
-    size_t many;             /* points, of which it is worth to look which are needed */
     int64_t work, max_work;
     struct thinner thinner;
     struct topt_pool *pool; /* NULL: no threads */
     struct product product;
     int64_t thick, thinned; /* points of tables before they were thinned, and after */
-    int fresh;              /* the factor that is being made, ... */
-    int foreseen;    /* ... whose table has not all the points it would elsewhere */
-    int64_t largest; /* table that is kept, by its size; 0: any */
+    int64_t largest;        /* table that is kept, by its size; 0: any */
 };
 
 static int nomem(struct condensing *k)
@@ -83,7 +74,7 @@ static int nomem(struct condensing *k)
 
 static int is_broken(const struct condensing *k, const struct table *t)
 {
-    return k->verdict[t->id] >= BROKEN || t->moved;
+    return k->verdict[t->id] == BROKEN || t->moved;
 }
 
 static int made_of_broken(const struct condensing *k)
@@ -254,9 +245,7 @@ static int thin(struct condensing *k, int factor, int fresh)
     if (rc) {
         give_up(k, points);
         table->moved = moved;
-        broken = moved || (fresh && k->foreseen);
-        if (broken && !moved) /* elsewhere it would need more points */
-            k->verdict[table->id] = BROKEN;
+        broken = moved;
     } else {
         memset(k->verdict + k->nmade, ACCEPTED, k->nverdicts - k->nmade);
         note_means(k);
@@ -284,65 +273,6 @@ static int thin_edges(struct condensing *k)
                 return -1;
     }
     return 0;
-}
-
-/* Before a table is made that nobody else has: what will it be thinned by? */
-static int look_around(void *ctx, const struct table *t, struct surroundings *ret)
-{
-    struct condensing *k = ctx;
-    if (t != k->c->plan.factor[k->fresh].table || !thinning_pays(k))
-        return 0;
-    if (topt_thin_ahead(&k->thinner, k->fresh, ret, k->err))
-        return -1;
-    k->foreseen = ret->table != NULL;
-    return 0;
-}
-
-/* ---- points that nobody needs any more ---- */
-
-static int has_points(const struct condensing *k, const struct table *t)
-{
-    return !t->leaf && !t->moved && (size_t)t->id < k->nmade &&
-           k->verdict[t->id] != BROKEN;
-}
-
-/* From how many points on it pays to look which are needed. */
-static size_t enough_to_reclaim(const struct condensing *k)
-{
-    size_t n = k->c->maker.merge.n, entries = (size_t)k->c->plan.tables.nentries;
-    return n + (n + entries / POINT_ENTRIES) / MORE_PART + 1;
-}
-
-static int reclaim_all(struct condensing *k, char *needed, char *has)
-{
-    const struct tables *ts = &k->c->plan.tables;
-    struct merge *m = &k->c->maker.merge;
-    size_t before = m->n;
-    for (size_t i = 0; i < ts->nall; i++)
-        has[i] = (char)has_points(k, ts->all[i]);
-    topt_reclaim_needed(&k->c->plan, needed);
-    for (size_t i = 0; i < ts->nall; i++)
-        if (!needed[i] && has[i])
-            k->verdict[i] = GONE;
-    if (topt_reclaim(&k->c->maker, &k->c->plan.tables, needed, has, k->err))
-        return -1;
-    for (size_t i = 0; i < ts->nall; i++)
-        if (k->verdict[i] == GONE && !has[i])
-            k->verdict[i] = BROKEN;
-    k->c->nreclaimed += before - m->n;
-    k->many = enough_to_reclaim(k);
-    return 0;
-}
-
-/* Take out the points that nobody needs; nothing may be taken back then that was done before. */
-static int reclaim(struct condensing *k)
-{
-    size_t n = k->c->plan.tables.nall;
-    char *needed = calloc(n + 1, 1), *has = calloc(n + 1, 1);
-    int rc = !needed || !has || make_verdicts(k) ? nomem(k) : reclaim_all(k, needed, has);
-    free(needed);
-    free(has);
-    return rc;
 }
 
 /* ---- trying, and taking back ---- */
@@ -376,13 +306,8 @@ static int attempt(struct condensing *k, int op, int a, int b)
 {
     struct plan *p = &k->c->plan;
     int before = p->nfactors, ntables = (int)p->tables.nall;
-    if (k->c->maker.merge.n >= k->many && k->nmade == p->tables.nall && reclaim(k))
-        return -1;
     int made = op >= 0 ? topt_plan_eliminate(p, op) : topt_plan_multiply(p, a, b);
     int fresh = made >= 0 && p->factor[made].table->id >= ntables;
-    k->fresh = made;
-    k->foreseen = 0;
-    k->product.look_around = fresh ? look_around : NULL;
     int rc = made < 0 ? refused(k) : judge(k, p->factor[made].table, MEAN_POINTS);
     if (rc > 0 && p->factor[made].nops == 1)
         rc = add_to_own(k, made);
@@ -679,10 +604,8 @@ static int start_making(struct condensing *k)
             *k->err = k->failed;
         return -1;
     }
-    k->product.ctx = k;
     c->maker.product = &k->product;
     k->nmade = c->plan.tables.nall;
-    k->many = enough_to_reclaim(k);
     if (o->memory_limit)
         c->maker.merge.limit = o->memory_limit;
     if (o->time_limit)
@@ -709,7 +632,7 @@ static int start(struct condensing *k, const char *keep)
 static int condense(struct condensing *k, const char *keep)
 {
     if (start(k, keep) || thin_edges(k) || eliminate_blocks(k) || multiply_edges(k) ||
-        shorten_chains(k, keep) || multiply_edges(k) || reclaim(k))
+        shorten_chains(k, keep) || multiply_edges(k))
         return -1;
     topt_maker_trim(&k->c->maker);
     return topt_condensed_problem(k->c, k->gone, k->err);

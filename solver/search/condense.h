@@ -15,8 +15,7 @@ struct condensed {
     struct plan plan;       /* of the original */
     struct maker maker;
     struct topt_arena *arena;
-    int64_t work;      /* pairs of points looked at */
-    size_t nreclaimed; /* points that were made, and nobody needed any more */
+    int64_t work; /* pairs of points looked at */
 };
 
 /* Of operators of 'p', those stay that 'keep' marks and those where blocks hang together; of

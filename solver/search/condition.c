@@ -10,12 +10,10 @@
  *    o-o-o-o-o    -->    ...                          frontier and bounds of its own
  *
  * Slices (slices.c) differ in few tables.  What another one can do as well at these is taken out of a
- * slice, and most slices are nothing then; which goes first there, their cheapest entries say.  The
- * same is done again from some steps away (reach.c).
+ * slice, and most slices are nothing then; which goes first there, their cheapest entries say.
  *
  * The others are searched in the order of what they promise (their lightest strategies by one
- * weighing), a few at a time, and what the earlier ones found is known to the later, which are
- * compared with the first once more, point by point (rival.c).  How many are searched at a time is
+ * weighing), a few at a time, and what the earlier ones found is known to the later.  How many are searched at a time is
  * fixed, so that answers and counts do not depend on the number of threads. */
 #include "slices.h"
 
@@ -52,13 +50,6 @@ static struct topt_search_options slice_options(const struct conditioning *c)
     return o;
 }
 
-/* Do arms say what the slice has beside others?  Where only the fastest is wanted little is left to
- * compare. */
-static int is_comparable(const struct conditioning *c, const struct slice *s)
-{
-    return c->narms && s->reach && !c->options->fastest;
-}
-
 static int plan_slice(struct conditioning *c, struct slice *s)
 {
     s->planned = 1;
@@ -85,25 +76,6 @@ static int promise_balance(struct conditioning *c, struct slice *s)
     return 0;
 }
 
-/* What the slices that were searched have as well; nothing where arms do not say. */
-static int find_rivals(struct conditioning *c, struct slice *s, struct rivals *ret)
-{
-    *ret = (struct rivals){.cut = c->op,
-                           .arm = c->arm,
-                           .ncut = c->ncut,
-                           .narms = c->narms,
-                           .port = s->reach,
-                           .config = s->config,
-                           .by = c->by,
-                           .nby = is_comparable(c, s) ? c->nby : 0};
-    if (!ret->nby || !c->kept.n)
-        return 0;
-    ret->plan = &c->first->plan;
-    ret->plan_config = c->first->config;
-    ret->kept = &c->kept;
-    return topt_rivals_match(ret, &s->plan, s->arena);
-}
-
 /* The search was stopped before the slice was planned. */
 static int leave_slice(struct slice *s)
 {
@@ -116,12 +88,9 @@ static int leave_slice(struct slice *s)
 static int search_slice(struct conditioning *c, struct slice *s)
 {
     struct topt_search_options o = slice_options(c);
-    struct rivals rivals;
-    struct known_costs known = {c->known, o.fastest ? 0 : c->nknown, &rivals};
-    struct kept *keep =
-        !c->nparts && c->nleft > 1 && is_comparable(c, s) ? &c->kept : NULL;
-    if ((!s->planned && plan_slice(c, s)) || find_rivals(c, s, &rivals) ||
-        topt_sweep(&s->plan, &o, known, keep, &s->frontier, &s->err))
+    struct known_costs known = {c->known, o.fastest ? 0 : c->nknown};
+    if ((!s->planned && plan_slice(c, s)) ||
+        topt_sweep(&s->plan, &o, known, &s->frontier, &s->err))
         return topt_search_gave_up(&o, &s->err) ? leave_slice(s) : -1;
     return 0;
 }
@@ -140,8 +109,8 @@ static void work_on(void *ctx, int worker)
 }
 
 /* Slices [from, to) of the order; the first that fails says why. */
-int topt_slices_do(struct conditioning *c, int from, int to,
-                   int (*job)(struct conditioning *c, struct slice *s))
+static int do_slices(struct conditioning *c, int from, int to,
+                     int (*job)(struct conditioning *c, struct slice *s))
 {
     c->job = job;
     c->from = from;
@@ -164,13 +133,58 @@ int topt_slices_do(struct conditioning *c, int from, int to,
 
 /* ---- the order ---- */
 
+static int by_weight(const void *x, const void *y, void *ctx)
+{
+    const struct slice *s = ctx;
+    double a = s[*(const int *)x].weight, b = s[*(const int *)y].weight;
+    if (a < b || a > b)
+        return a < b ? -1 : 1;
+    return *(const int *)x - *(const int *)y;
+}
+
+static double weight_of_port(const struct conditioning *c, const struct port *p)
+{
+    double least = INFINITY;
+    for (int32_t i = 0; i < p->first[p->n]; i++)
+        least = fmin(least, c->balance[0] * (double)p->cost[i].memory +
+                                c->balance[1] * (double)p->cost[i].time);
+    return least;
+}
+
+/* The slices that have something that no earlier one has; the others are closed. */
+static void drop_dominated_slices(struct conditioning *c)
+{
+    for (int i = 0; i < c->nslices; i++) {
+        struct slice *s = &c->slice[i];
+        s->weight = 0;
+        for (int k = 0; k < s->nports; k++)
+            s->weight += weight_of_port(c, &s->port[k]);
+    }
+    qsort_r(c->order, (size_t)c->nslices, sizeof *c->order, by_weight, c->slice);
+    c->nleft = 0;
+    for (int i = 0; i < c->nslices; i++) {
+        struct slice *s = &c->slice[c->order[i]];
+        int left = 1;
+        for (int k = 0; k < c->nleft && left; k++)
+            left = topt_outdo(c->slice[c->order[k]].port, s->port, s->nports);
+        if (!left) {
+            topt_slice_close(s);
+            continue;
+        }
+        c->order[c->nleft++] = c->order[i];
+    }
+    for (int i = 0; i < c->nleft; i++)
+        for (int k = 0; k < c->slice[c->order[i]].nports; k++)
+            topt_outdo_drop(&c->slice[c->order[i]].port[k]);
+}
+
 /* The line from the lightest to the fastest of one slice says what memory and time count. */
 static int find_balance(struct conditioning *c)
 {
     int found = 0;
     for (int i = 0; i < c->nslices && !found; i++) {
         struct slice *s = &c->slice[i];
-        if (topt_slices_do(c, i, i + 1, promise_ends))
+        if (do_slices(c, i, i + 1, promise_ends))
             return -1;
         found = s->some;
         c->balance[0] =
@@ -187,11 +201,10 @@ static int find_order(struct conditioning *c)
 {
     if (find_balance(c))
         return -1;
-    topt_slices_leave(c);
-    if (topt_slices_leave_arms(c) || topt_slices_do(c, 0, c->nleft, promise_balance))
+    drop_dominated_slices(c);
+    if (do_slices(c, 0, c->nleft, promise_balance))
         return -1;
-    qsort_r(c->order, (size_t)c->nleft, sizeof *c->order, topt_slices_by_weight,
-            c->slice);
+    qsort_r(c->order, (size_t)c->nleft, sizeof *c->order, by_weight, c->slice);
     return 0;
 }
 
@@ -239,12 +252,7 @@ static int take(struct conditioning *c, int number)
         return -1;
     c->part[c->nparts++] = f;
     s->frontier = NULL;
-    if (is_comparable(c, s))
-        c->by[c->nby++] = s->reach;
-    if (c->kept.n && !c->first)
-        c->first = s;
-    else
-        topt_slice_close_plan(s);
+    topt_slice_close_plan(s);
     return 0;
 }
 
@@ -278,8 +286,6 @@ static int unite(struct conditioning *c)
     else if (!(c->ret->frontier = topt_frontier_create(c->p, c->err)) || collect(c, n))
         return -1;
     c->ret->nslices = c->nslices;
-    for (int i = 0; i < c->kept.n; i++)
-        c->stats.peak_bytes += topt_maker_bytes(&c->kept.band[i].maker);
     c->ret->frontier->stats = c->stats;
     c->ret->frontier->epsilon = c->epsilon;
     return 0;
@@ -304,8 +310,7 @@ static int init(struct conditioning *c, const char *cutset)
     c->slice = calloc(n, sizeof *c->slice);
     c->order = calloc(n, sizeof *c->order);
     c->part = calloc(n, sizeof(*c->part));
-    c->by = calloc(n, sizeof(*c->by));
-    if (!c->slice || !c->order || !c->part || !c->by)
+    if (!c->slice || !c->order || !c->part)
         return nomem(c);
     for (int i = 0; i < c->nslices; i++) {
         c->order[i] = i;
@@ -330,7 +335,6 @@ static int init(struct conditioning *c, const char *cutset)
 static void fini(struct conditioning *c)
 {
     topt_pool_destroy(c->pool);
-    topt_kept_fini(&c->kept);
     for (int i = 0; c->slice && i < c->nslices; i++) {
         topt_frontier_destroy(c->slice[i].frontier);
         topt_slice_close(&c->slice[i]);
@@ -341,9 +345,6 @@ static void fini(struct conditioning *c)
         topt_frontier_destroy(c->part[i]);
     topt_points_fini(&c->store);
     free(c->part);
-    free(c->arm);
-    free(c->grown);
-    free(c->by);
     free(c->op);
     free(c->value);
     free(c->nvalues);
@@ -374,7 +375,7 @@ static int search_all(struct conditioning *c)
         to = from + (from ? AT_A_TIME : 1); /* the first has most to tell the others */
         to = to < c->nleft ? to : c->nleft;
         tell_progress(c, from);
-        if (topt_slices_do(c, from, to, search_slice))
+        if (do_slices(c, from, to, search_slice))
             return -1;
         for (int i = from; i < to; i++)
             if (take(c, c->order[i]))

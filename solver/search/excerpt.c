@@ -1,14 +1,12 @@
-/* excerpt.c - a problem without some configurations and some pairs of them.
+/* excerpt.c - a problem without some configurations, with tables of its own.
  *
  * What a search is to look at now may be a small part of a problem.  So that it costs no more than such a
- * part, tables are copied: rows and columns of those classes that configurations still have, and of these
- * only the entries that are marked.  Alternatives keep their numbers, since an entry stays whole or goes.
+ * part, tables are copied: rows and columns of those classes that configurations still have.
  *
  * What was alike stays alike: equal lists of classes, and equal parts of a table, are one in memory, as the
  * searches know repeated blocks by that. */
 #include "excerpt.h"
 
-#include "bits.h"
 #include "topt_hash.h"
 
 #include <string.h>
@@ -26,7 +24,6 @@ struct shared_list {
 /* A part of a table; lists are shared, so pointers tell. */
 struct excerpt {
     const struct topt_table *table; /* the original */
-    int64_t at;                     /* where its marks begin; -1: every entry stays */
     const int32_t *from, *to;       /* the classes that are left */
     int nfrom, nto;
     const struct topt_table *part;
@@ -35,7 +32,6 @@ struct excerpt {
 
 struct excerpting {
     struct narrowed *ret;
-    const uint64_t *mark;
     struct shared_list *list[NBUCKETS];
     struct excerpt *part[NBUCKETS];
 };
@@ -87,13 +83,6 @@ static int64_t original(const struct excerpt *u, int from, int to)
     return (int64_t)u->from[from] * u->table->to_classes + u->to[to];
 }
 
-static int32_t length(const struct excerpting *x, const struct excerpt *u, int64_t entry)
-{
-    const int32_t *first = &u->table->first[entry];
-    int gone = u->at >= 0 && !topt_bits_has(x->mark, (size_t)(u->at + entry));
-    return gone ? 0 : first[1] - first[0];
-}
-
 static int copy_table(const struct excerpting *x, struct excerpt *u)
 {
     struct topt_arena *a = x->ret->arena;
@@ -103,8 +92,10 @@ static int copy_table(const struct excerpting *x, struct excerpt *u)
     if (!ret || !first)
         return -1;
     for (int i = 0; i < u->nfrom; i++)
-        for (int k = 0; k < u->nto; k++, at++)
-            at[1] = at[0] + length(x, u, original(u, i, k));
+        for (int k = 0; k < u->nto; k++, at++) {
+            const int32_t *of = &u->table->first[original(u, i, k)];
+            at[1] = at[0] + (of[1] - of[0]);
+        }
     struct topt_cost *alt = TOPT_NEW(a, *at, struct topt_cost);
     if (!alt)
         return -1;
@@ -121,14 +112,14 @@ static int copy_table(const struct excerpting *x, struct excerpt *u)
 
 static int same_part(const struct excerpt *u, const struct excerpt *v)
 {
-    return u->table == v->table && u->at == v->at && u->from == v->from &&
-           u->to == v->to && u->nfrom == v->nfrom && u->nto == v->nto;
+    return u->table == v->table && u->from == v->from && u->to == v->to &&
+           u->nfrom == v->nfrom && u->nto == v->nto;
 }
 
 static const struct topt_table *part_of(struct excerpting *x, const struct excerpt *u)
 {
     const void *key[] = {u->table, u->from, u->to};
-    uint64_t hash = topt_hash(key, sizeof key, (uint64_t)u->at);
+    uint64_t hash = topt_hash(key, sizeof key, 0);
     struct excerpt **b = &x->part[hash % NBUCKETS];
     for (struct excerpt *v = *b; v; v = v->next)
         if (same_part(u, v))
@@ -142,10 +133,10 @@ static const struct topt_table *part_of(struct excerpting *x, const struct excer
     return copy_table(x, v) ? NULL : v->part;
 }
 
-static int cut_edge(struct excerpting *x, struct topt_search_edge *edge, int64_t at)
+static int cut_edge(struct excerpting *x, struct topt_search_edge *edge)
 {
     const struct topt_search_problem *p = &x->ret->problem;
-    struct excerpt u = {.table = edge->table, .at = at};
+    struct excerpt u = {.table = edge->table};
     edge->from_class = renumber(x, edge->from_class, p->op[edge->from].nconfigs,
                                 u.table->from_classes, &u.from, &u.nfrom);
     edge->to_class = renumber(x, edge->to_class, p->op[edge->to].nconfigs,
@@ -156,16 +147,14 @@ static int cut_edge(struct excerpting *x, struct topt_search_edge *edge, int64_t
     return edge->table ? 0 : -1;
 }
 
-int topt_excerpt(struct narrowed *n, const uint64_t *mark, const int64_t *at,
-                 struct topt_error *err)
+int topt_excerpt(struct narrowed *n, struct topt_error *err)
 {
     struct excerpting *x = TOPT_NEW(n->arena, 1, struct excerpting);
     if (!x)
         return topt_search_nomem(err);
     x->ret = n;
-    x->mark = mark;
     for (int e = 0; e < n->problem.nedges; e++)
-        if (cut_edge(x, (struct topt_search_edge *)&n->problem.edge[e], at ? at[e] : -1))
+        if (cut_edge(x, (struct topt_search_edge *)&n->problem.edge[e]))
             return topt_search_nomem(err);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* excerpt.h - a problem without some configurations and some pairs of them.
+/* excerpt.h - a problem without some configurations, with tables of its own.
  * Internal to this folder.  Thread safety: reentrant. */
 #ifndef TOPT_SEARCH_EXCERPT_H
 #define TOPT_SEARCH_EXCERPT_H
@@ -6,10 +6,7 @@
 #include "narrow.h"
 
 /* Give a problem that has few of its configurations left (topt_narrow_to) tables of its own, of their
- * classes alone.  'mark' is a set (bits.h) of the pairs that stay allowed: 'at' says by edge where the marks of its table's
- * entries begin, as that is now; where it is -1, or 'at' NULL, all do.  Edges that share a table and marks share
- * the new one. */
-int topt_excerpt(struct narrowed *n, const uint64_t *mark, const int64_t *at,
-                 struct topt_error *err) TOPT_MUST_CHECK;
+ * classes alone.  Edges that share a table and have the same classes left share the new one. */
+int topt_excerpt(struct narrowed *n, struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

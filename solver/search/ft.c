@@ -11,8 +11,6 @@
  *                                                            |
  *                            frontier <--sweep.c-- bands <--band.c
  *
- * Of very large problems that is done in parts, each on what it needs of the problem (parts.c).
- *
  * Configurations that another always beats are left out.  Blocks between two operators are
  * solved whole and become edges.  What makes everything hang together is gone through value
  * by value.  What is left of a model then is a chain.
@@ -28,7 +26,6 @@
 #include "graph.h"
 #include "lift.h"
 #include "narrow.h"
-#include "parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -125,7 +122,7 @@ static void tell(const struct ft *f, struct topt_frontier *ret)
     ret->stats.products += f->narrowed.work + f->condensed.work + f->work;
     ret->stats.tables += ts->stats.tables;
     ret->stats.shared += ts->stats.shared;
-    ret->stats.points += (int64_t)(f->condensed.maker.merge.n + f->condensed.nreclaimed);
+    ret->stats.points += (int64_t)(f->condensed.maker.merge.n);
     ret->stats.peak_bytes += ts->stats.peak_bytes;
     ret->epsilon = f->conditioned.frontier->epsilon;
     ret->exact = ret->epsilon <= 0 && !ret->nheuristic;
@@ -186,10 +183,10 @@ static int search_at_once(const struct topt_search_problem *problem,
     struct plan plan;
     /* The fastest is to be the lightest of its kind, too, unless a tolerance is given. */
     int knows = !options->fastest || options->epsilon > 0;
-    struct known_costs known = {options->known, knows ? options->nknown : 0, NULL};
+    struct known_costs known = {options->known, knows ? options->nknown : 0};
     int rc = topt_plan_init(&plan, problem, NULL, options, err);
     if (!rc)
-        rc = topt_sweep(&plan, options, known, NULL, ret, err);
+        rc = topt_sweep(&plan, options, known, ret, err);
     if (!rc) {
         (*ret)->exact = (*ret)->exact && !plan.nfixed;
         rc = topt_frontier_decided(*ret, plan.fixed, problem->nops, err);
@@ -210,7 +207,5 @@ int topt_search_ft(const struct topt_search_problem *problem,
      * problem than solving blocks whole would cost. */
     if (options->fastest || options->time_limit || problem->nops < MANY_OPS)
         return search_at_once(problem, options, ret, err);
-    if (topt_parts_pay(problem, options))
-        return topt_search_parts(problem, options, ret, err);
     return topt_search_smaller(problem, options, ret, err);
 }

@@ -4,7 +4,6 @@
  * entry that is no part of any strategy within the bounds is empty; of the others, only the
  * sums that leave room for their lightest completion are looked at. */
 #include "make.h"
-#include "rival.h"
 
 #include <stdlib.h>
 
@@ -27,16 +26,6 @@ void topt_maker_fini(struct maker *k)
     free(k->count);
 }
 
-void topt_maker_only_points(struct maker *k)
-{
-    struct merge m = {.n = k->merge.n, .cost = k->merge.cost};
-    struct topt_cost *cost = realloc(m.cost, (m.n + 1) * sizeof *cost);
-    k->merge.cost = NULL;
-    topt_merge_fini(&k->merge);
-    m.cost = cost ? cost : m.cost;
-    k->merge = m;
-}
-
 void topt_maker_trim(struct maker *k)
 {
     struct merge *m = &k->merge;
@@ -51,12 +40,6 @@ void topt_maker_trim(struct maker *k)
     k->first = first ? first : k->first;
     k->count = count ? count : k->count;
     k->cap_entries = n;
-}
-
-int64_t topt_maker_bytes(const struct maker *k)
-{
-    return (int64_t)(k->merge.n * sizeof *k->merge.cost) +
-           k->tables->nentries * (int64_t)(sizeof *k->first + sizeof *k->count);
 }
 
 struct run topt_made_entry(const struct maker *k, const struct table *t, int64_t entry)
@@ -113,16 +96,11 @@ static int make_table(struct maker *k, const struct table *t)
     size_t first = m->n;
     if (!t->nentries)
         return 0;
-    if (k->rivalry)
-        topt_rivalry_table(k->rivalry, t);
     if (k->product && !k->nbounds && topt_product_is(s))
         return topt_product_make(k->product, k, t);
     for (struct cursor c = topt_cursor_start(s); entry < end; topt_cursor_next(&c))
         for (int g = 0; g < s->ngroups; g++, entry++) {
             k->first[entry] = (uint32_t)m->n;
-            m->rival.n = 0;
-            if (k->rivalry)
-                topt_rivalry_entry(k->rivalry, t, entry, &m->rival);
             if (set_bounds(k, entry) && make_entry(k, s, c.a, c.b, g))
                 return -1;
             k->count[entry] = (uint32_t)(m->n - k->first[entry]);
@@ -138,8 +116,6 @@ static int make_table(struct maker *k, const struct table *t)
                 return -1;
             }
         }
-    if (k->rivalry)
-        topt_rivalry_learn(k->rivalry, k, t);
     return 0;
 }
 
@@ -261,8 +237,6 @@ enum topt_made topt_make(struct maker *k, int64_t budget, struct topt_error *err
     struct merge *m = &k->merge;
     if (topt_merge_begin(m))
         return failed(k, err);
-    if (k->rivalry)
-        topt_rivalry_begin(k->rivalry);
     k->budget = budget / 16;
     m->limit = k->most.memory;
     m->slowest = k->most.time;

@@ -6,8 +6,6 @@
 #include "product.h"
 #include "weigh.h"
 
-struct rivalry;
-
 /* Points of all entries stand in the merge's output, entry after entry. */
 struct maker {
     const struct tables *tables;
@@ -17,7 +15,6 @@ struct maker {
     struct topt_cost most;   /* heavier or slower strategies are not looked for */
     int nbounds;
     const struct bound *bound[TOPT_MAX_BOUNDS];
-    struct rivalry *rivalry; /* says what is superfluous (rival.h); NULL: nothing does */
     struct product *product; /* makes products row by row; NULL: nobody does */
     int max_frontier;
     int64_t budget; /* points to look at; 0: any number */
@@ -29,10 +26,8 @@ int topt_maker_init(struct maker *k, const struct tables *ts,
                     struct topt_error *err) TOPT_MUST_CHECK;
 void topt_maker_fini(struct maker *k);
 
-/* Give back room that nothing stands in; what points do not need, either; and what these take. */
+/* Give back memory that no points stand in. */
 void topt_maker_trim(struct maker *k);
-void topt_maker_only_points(struct maker *k);
-int64_t topt_maker_bytes(const struct maker *k);
 
 enum topt_made { TOPT_MADE, TOPT_MADE_TOO_MUCH, TOPT_MADE_STOPPED, TOPT_MADE_FAILED };
 

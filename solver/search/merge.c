@@ -291,16 +291,6 @@ static int merge_list(struct merge *m, uint32_t source)
     return 0;
 }
 
-/* Is all of a list, moved by a fixed point, outdone by what was to be merged against? */
-static int is_outdone(struct merge *m, struct run list, struct topt_cost fixed)
-{
-    int64_t memory = sum(list.cost[0].memory, fixed.memory);
-    int64_t time = sum(list.cost[list.n - 1].time, fixed.time);
-    size_t i = gallop_memory(m->now, 0, m->nnow, memory);
-    m->products++;
-    return i && m->now[i - 1].time <= time;
-}
-
 int topt_merge_add(struct merge *m, struct run a, struct run b)
 {
     int list_is_b = b.n > a.n;
@@ -312,8 +302,7 @@ int topt_merge_add(struct merge *m, struct run a, struct run b)
     if (m->nsources + fixed.n > m->cap_sources && grow_sources(m, m->nsources + fixed.n))
         return -1;
     for (uint32_t i = 0; i < fixed.n; i++)
-        if ((fixed.n == 1 || !hopeless(m, fixed.cost[i], list)) &&
-            !(m->nforeign && is_outdone(m, list, fixed.cost[i])))
+        if (fixed.n == 1 || !hopeless(m, fixed.cost[i], list))
             m->source[m->nsources++] = (struct merge_source){
                 .list = list.cost,
                 .memory = fixed.cost[i].memory,
@@ -327,22 +316,10 @@ int topt_merge_add(struct merge *m, struct run a, struct run b)
     return 0;
 }
 
-int topt_merge_against(struct merge *m, struct run points, struct topt_cost loss)
-{
-    if (m->nsources == m->cap_sources && grow_sources(m, m->nsources + 1))
-        return -1;
-    if (!m->nsources)
-        m->nnow = 0;
-    m->source[m->nsources++] = (struct merge_source){
-        .list = points.cost, .memory = loss.memory, .time = loss.time, .end = points.n};
-    m->nforeign = m->nsources;
-    return merge_list(m, (uint32_t)m->nsources - 1);
-}
-
 /* Lists with the lightest and with the fastest point (the first of equals). */
 static void find_ends(const struct merge *m, size_t *ret_lightest, size_t *ret_fastest)
 {
-    size_t light = m->nforeign, fast = light;
+    size_t light = 0, fast = 0;
     for (size_t i = light + 1; i < m->nsources; i++) {
         const struct merge_source *s = &m->source[i], *l = &m->source[light],
                                   *f = &m->source[fast];
@@ -360,13 +337,12 @@ static void find_ends(const struct merge *m, size_t *ret_lightest, size_t *ret_f
 static int merge_lists(struct merge *m)
 {
     size_t light, fast;
-    if (!m->nforeign)
-        m->nnow = 0;
+    m->nnow = 0;
     find_ends(m, &light, &fast);
     if (merge_list(m, (uint32_t)light) ||
         (fast != light && merge_list(m, (uint32_t)fast)))
         return -1;
-    for (size_t i = m->nforeign; i < m->nsources; i++)
+    for (size_t i = 0; i < m->nsources; i++)
         if (i != light && i != fast && (poll(m) || merge_list(m, (uint32_t)i)))
             return -1;
     return 0;
@@ -382,37 +358,14 @@ static int passes_bound(const struct merge *m, const struct merge_point *p)
     return 0;
 }
 
-/* How many points of the rival's run are not too heavy yet, by its losses. */
-struct rival_walk {
-    uint32_t at[TOPT_RIVAL_WAYS];
-};
-
-/* Is a point superfluous?  They come in the order of memory. */
-static int outdone(const struct merge *m, struct rival_walk *walk,
-                   const struct merge_point *p)
-{
-    const struct merge_rival *r = &m->rival;
-    for (int i = 0; r->n && i < r->nways; i++) {
-        uint32_t *at = &walk->at[i];
-        while (*at < r->n && r->cost[*at].memory + r->loss[i].memory <= p->memory)
-            ++*at;
-        if (*at && r->cost[*at - 1].time + r->loss[i].time <= p->time)
-            return 1;
-    }
-    return 0;
-}
-
-/* The finished frontier, less what passes a bound or is superfluous, to the output. */
+/* The finished frontier, less what passes a bound, to the output. */
 static int put_out(struct merge *m)
 {
-    struct rival_walk walk = {{0}};
     for (size_t i = 0; i < m->nnow; i++) {
         const struct merge_point *p = &m->now[i];
-        if (p->source < m->nforeign)
-            continue;
         if (p->memory == INT64_MAX || p->time == INT64_MAX)
             return fail(m, TOPT_ERR_LIMIT);
-        if (!passes_bound(m, p) && !outdone(m, &walk, p) && emit(m, p))
+        if (!passes_bound(m, p) && emit(m, p))
             return -1;
     }
     return 0;
@@ -422,7 +375,6 @@ static int put_out(struct merge *m)
 static int put_list(struct merge *m)
 {
     struct merge_source *s = &m->source[0];
-    struct rival_walk walk = {{0}};
     while (m->cap - m->n < s->end)
         if (grow_output(m))
             return -1;
@@ -437,7 +389,7 @@ static int put_list(struct merge *m)
         m->products++;
         if (p.memory == INT64_MAX || p.time == INT64_MAX)
             return fail(m, TOPT_ERR_LIMIT);
-        if (!passes_bound(m, &p) && !outdone(m, &walk, &p) && emit(m, &p))
+        if (!passes_bound(m, &p) && emit(m, &p))
             return -1;
     }
     return 0;
@@ -445,7 +397,7 @@ static int put_list(struct merge *m)
 
 int topt_merge_begin(struct merge *m)
 {
-    m->n = m->nsources = m->nforeign = 0;
+    m->n = m->nsources = 0;
     m->products = 0;
     m->failed = TOPT_OK;
     m->too_big = 0;
@@ -455,10 +407,10 @@ int topt_merge_begin(struct merge *m)
 int topt_merge_run(struct merge *m)
 {
     int rc = 0;
-    if (m->nsources == 1 && !m->nforeign)
+    if (m->nsources == 1)
         rc = put_list(m);
-    else if (m->nsources > m->nforeign)
+    else if (m->nsources)
         rc = merge_lists(m) || put_out(m);
-    m->nsources = m->nforeign = 0;
+    m->nsources = 0;
     return rc ? -1 : 0;
 }

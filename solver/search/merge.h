@@ -43,22 +43,9 @@ struct run {
 
 #define TOPT_MAX_BOUNDS 8
 
-enum { TOPT_RIVAL_WAYS = 4 };
-
-/* A run of other points, by which points are superfluous: those that one of the run, with one of
- * the losses added, is as good as.  A loss may be negative. */
-struct merge_rival {
-    const struct topt_cost *cost;
-    uint32_t n; /* 0: none */
-    const struct topt_cost *loss;
-    int nways; /* at most TOPT_RIVAL_WAYS */
-};
-
 struct merge {
     struct merge_source *source;
     size_t nsources, cap_sources;
-    size_t
-        nforeign; /* the first ones' points stand in the frontier already, and are not put out */
     struct merge_point *now, *next; /* the frontier so far, and the one it becomes */
     size_t nnow, cap_frontier;
     struct topt_cost *cost; /* the output grows here */
@@ -68,7 +55,6 @@ struct merge {
     int64_t slowest; /* slower points are dropped; INT64_MAX: none */
     struct merge_bound bound[TOPT_MAX_BOUNDS];
     int nbounds;
-    struct merge_rival rival;
     int64_t max_bytes; /* of the output */
     int64_t products;  /* points looked at */
     int64_t polls;
@@ -84,11 +70,6 @@ int topt_merge_begin(struct merge *m) TOPT_MUST_CHECK;
 
 /* Queue the product of two runs.  -1 with 'failed' set. */
 int topt_merge_add(struct merge *m, struct run a, struct run b) TOPT_MUST_CHECK;
-
-/* Before anything is queued: what one of these points, with the loss added, is as good as is left out.  They are not
- * put out.  A loss may be negative. */
-int topt_merge_against(struct merge *m, struct run points,
-                       struct topt_cost loss) TOPT_MUST_CHECK;
 
 /* Append one point as it is. */
 int topt_merge_put(struct merge *m, struct topt_cost cost,

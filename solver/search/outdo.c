@@ -15,12 +15,18 @@
  * is earlier still, and the first loses none. */
 #include "outdo.h"
 
+/* What changing a port to another slice's saves at least; may be negative. */
+struct saving {
+    int possible;
+    int64_t memory, time;
+};
+
 static int64_t min(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-struct saving topt_saving_least(struct saving a, struct saving b)
+static struct saving least_saving(struct saving a, struct saving b)
 {
     return (struct saving){a.possible && b.possible, min(a.memory, b.memory),
                            min(a.time, b.time)};
@@ -51,7 +57,7 @@ static struct saving saving_at(const struct port *by, const struct port *s, int 
                 memory = by->cost[i].memory;
             }
         struct saving one = {time < INT64_MAX, own.memory - memory, own.time - time};
-        ret = topt_saving_least(ret, one);
+        ret = least_saving(ret, one);
     }
     return ret;
 }
@@ -61,22 +67,13 @@ static int stays(const struct port *s, int entry)
     return !s->gone[entry] && s->first[entry] < s->first[entry + 1];
 }
 
-struct saving topt_saving_of(const struct port *by, const struct port *s)
+static struct saving saving_of(const struct port *by, const struct port *s)
 {
     struct saving ret = nothing_yet();
     for (int i = 0; i < s->n; i++)
         if (stays(s, i))
-            ret = topt_saving_least(ret, saving_at(by, s, i));
+            ret = least_saving(ret, saving_at(by, s, i));
     return ret;
-}
-
-struct saving topt_saving_sum(struct saving a, struct saving b)
-{
-    struct saving sum = {a.possible && b.possible, 0, 0};
-    if (__builtin_add_overflow(a.memory, b.memory, &sum.memory) ||
-        __builtin_add_overflow(a.time, b.time, &sum.time))
-        sum.possible = 0;
-    return sum;
 }
 
 /* Over many ports. */
@@ -103,11 +100,11 @@ static int outdone(struct saving a, const struct sum *beside)
 static int outdo_port(const struct port *by, const struct port *s, struct sum *all)
 {
     int more = 0;
-    count(all, topt_saving_of(by, s), -1);
+    count(all, saving_of(by, s), -1);
     for (int i = 0; i < s->n; i++)
         if (stays(s, i) && outdone(saving_at(by, s, i), all))
             more = s->gone[i] = 1;
-    count(all, topt_saving_of(by, s), 1);
+    count(all, saving_of(by, s), 1);
     return more;
 }
 
@@ -129,7 +126,7 @@ int topt_outdo(const struct port *by, const struct port *s, int nports)
     struct sum all = {0, 0, 0};
     int more = 1;
     for (int p = 0; p < nports; p++)
-        count(&all, topt_saving_of(&by[p], &s[p]), 1);
+        count(&all, saving_of(&by[p], &s[p]), 1);
     while (more && something_left(s, nports)) {
         more = 0;
         for (int p = 0; p < nports; p++)

@@ -18,18 +18,6 @@ struct port {
  * are of the same edges in the same order.  Returns whether strategies may be left. */
 int topt_outdo(const struct port *by, const struct port *s, int nports);
 
-/* What changing a port to another slice's saves at least; may be negative. */
-struct saving {
-    int possible;
-    int64_t memory, time;
-};
-
-/* Over all alternatives of entries that stay: each becomes the fastest that is no heavier. */
-struct saving topt_saving_of(const struct port *by, const struct port *s);
-struct saving topt_saving_least(struct saving a, struct saving b);
-/* Of both; not possible where it passes 63 bits. */
-struct saving topt_saving_sum(struct saving a, struct saving b);
-
 /* Take out of a port's alternatives those of the entries that are gone. */
 void topt_outdo_drop(struct port *s);
 

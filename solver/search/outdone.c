@@ -135,7 +135,6 @@ static struct known_swap find_swap(const struct outdone_end *k, int v, int w,
 /* What is left of an entry's points, in order: numbers in the entry. */
 struct remains {
     struct run p;
-    struct topt_cost beside; /* the most that stands beside the entry */
     uint32_t *left, n;
 };
 
@@ -209,26 +208,11 @@ static float at_most(int64_t x)
     return f + fabsf(f) * 0x1p-22f;
 }
 
-/* The heaviest and the slowest of the points that are left, with what stands beside them. */
+/* The heaviest and the slowest of the points that are left. */
 static struct topt_cost most_of(const struct remains *r)
 {
-    return (struct topt_cost){r->p.cost[r->left[r->n - 1]].memory + r->beside.memory,
-                              r->p.cost[r->left[0]].time + r->beside.time};
-}
-
-static struct run beside(const struct pass *p, int value, int o)
-{
-    return p->table->beside[number_of(p, p->end->class_of[value], o)];
-}
-
-/* Add what the swap costs beside the table, in row o; 0 where that can't be. */
-static int add_beside(const struct pass *p, int c, int w, int o, struct known_swap *swap)
-{
-    struct run from = beside(p, c, o), to = beside(p, w, o);
-    struct swap s = topt_swap_lists(from.cost, (int32_t)from.n, to.cost, (int32_t)to.n);
-    swap->memory += clamp(s.memory);
-    swap->time += clamp(s.time);
-    return s.seen != TOPT_SWAP_NEVER;
+    return (struct topt_cost){r->p.cost[r->left[r->n - 1]].memory,
+                              r->p.cost[r->left[0]].time};
 }
 
 /* Take out of value c in row o what value w outdoes: how many. */
@@ -251,10 +235,7 @@ static uint32_t try_swap(const struct pass *ps, struct scratch *s, int c, int w,
     }
     if (!swap->wholly || swap->memory > limit.memory || swap->time > limit.time)
         return 0;
-    struct known_swap both = *swap;
-    if (ps->table->beside && !add_beside(ps, c, w, o, &both))
-        return 0;
-    return take_out(r, entry(ps, ps->end->class_of[w], o), &both);
+    return take_out(r, entry(ps, ps->end->class_of[w], o), swap);
 }
 
 enum {
@@ -342,17 +323,10 @@ static void try_all(const struct pass *ps, struct scratch *s, int c, int o,
 static void thin_entry(const struct pass *ps, struct scratch *s, int c, int o, int wholly)
 {
     struct remains r = {.p = entry(ps, ps->end->class_of[c], o), .left = s->left};
-    struct run b = {.n = 0};
-    if (ps->table->beside && r.p.n) {
-        b = beside(ps, c, o);
-        if (!b.n)
-            return;
-        r.beside = (struct topt_cost){b.cost[b.n - 1].memory, b.cost[0].time};
-    }
     for (uint32_t i = 0; i < r.p.n; i++)
         if (ps->alive[r.p.base + i])
             r.left[r.n++] = i;
-    if (r.n && !heavy(r.p) && !heavy(b)) {
+    if (r.n && !heavy(r.p)) {
         try_recent(ps, s, c, o, &r);
         if (wholly)
             try_all(ps, s, c, o, &r);
@@ -452,15 +426,10 @@ static void find_least(const struct pass *p, struct least *least)
 {
     for (int o = 0; o < p->other; o++)
         for (int k = 0; k < p->n; k++) {
-            static const struct topt_cost zero;
-            struct run r = entry(p, k, o), b = p->table->beside
-                                                   ? p->table->beside[number_of(p, k, o)]
-                                                   : (struct run){.cost = &zero, .n = 1};
-            struct least *l = &least[(int64_t)o * p->n + k];
-            *l = r.n && b.n && !heavy(b)
-                     ? (struct least){r.cost[0].memory + b.cost[0].memory,
-                                      r.cost[r.n - 1].time + b.cost[b.n - 1].time}
-                     : (struct least){INT64_MAX / 2, INT64_MAX / 2};
+            struct run r = entry(p, k, o);
+            least[(int64_t)o * p->n + k] =
+                r.n ? (struct least){r.cost[0].memory, r.cost[r.n - 1].time}
+                    : (struct least){INT64_MAX / 2, INT64_MAX / 2};
         }
 }
 
@@ -527,54 +496,4 @@ int topt_outdone(const struct outdone_table *t, const struct outdone_end *const 
     for (int i = 0; i < n; i++)
         pass_fini(&pass[i], nworkers);
     return rc;
-}
-
-/* ---- before a table is made ---- */
-
-struct swaps {
-    const struct outdone_end *end;
-    int n;
-    const int *value_of; /* by class: its only value, or -1 */
-    struct topt_cost *ret;
-    atomic_int next;
-};
-
-static struct topt_cost whole_swap(const struct swaps *s, int v, int w)
-{
-    static const struct topt_cost any = {ROOM * TOPT_SWAP_MOST, ROOM * TOPT_SWAP_MOST},
-                                  never = {INT64_MAX, INT64_MAX};
-    if (v < 0 || w < 0 || v == w)
-        return never;
-    struct known_swap swap = find_swap(s->end, v, w, any);
-    return swap.wholly ? (struct topt_cost){swap.memory, swap.time} : never;
-}
-
-static void find_swaps(void *ctx, int worker)
-{
-    struct swaps *s = ctx;
-    (void)worker;
-    for (int v; (v = s->next++) < s->n;)
-        for (int w = 0; w < s->n; w++)
-            s->ret[(int64_t)v * s->n + w] = whole_swap(s, s->value_of[v], s->value_of[w]);
-}
-
-int topt_outdone_swaps(const struct outdone_end *end, int n, struct topt_cost *ret,
-                       struct topt_pool *pool)
-{
-    int *value_of = malloc(((size_t)n + 1) * sizeof *value_of);
-    int *values = calloc((size_t)n + 1, sizeof *values);
-    if (value_of && values) {
-        for (int c = 0; c < n; c++)
-            value_of[c] = -1;
-        for (int v = 0; v < end->nvalues; v++)
-            value_of[end->class_of[v]] = values[end->class_of[v]]++ ? -1 : v;
-        struct swaps s = {.end = end, .n = n, .value_of = value_of, .ret = ret};
-        if (pool)
-            topt_pool_run(pool, find_swaps, &s);
-        else
-            find_swaps(&s, 0);
-    }
-    free(value_of);
-    free(values);
-    return value_of && values ? 0 : -1;
 }

@@ -29,8 +29,6 @@ struct outdone_table {
     int n[2];
     const struct run *run;
     size_t npoints;
-    const struct run
-        *beside; /* another over the same operators, by entry; NULL: there is none */
 };
 
 /* Unmark in 'alive' (by point) what any swap at an end outdoes; points that are not marked still
@@ -38,10 +36,5 @@ struct outdone_table {
  * pairs of values that there are, for each end.  0, or -1: memory. */
 int topt_outdone(const struct outdone_table *t, const struct outdone_end *const end[2],
                  char *alive, struct topt_pool *pool, int64_t *work);
-
-/* What swaps of classes cost at most outside, by v * n + w of 'n' classes; beyond TOPT_SWAP_MOST where nothing
- * is known, as of classes of several values. */
-int topt_outdone_swaps(const struct outdone_end *end, int n, struct topt_cost *ret,
-                       struct topt_pool *pool);
 
 #endif

@@ -16,12 +16,27 @@
 
 enum { WAVE = 16 }; /* rows, however many threads there are */
 
+/* One operand: the table, and its entry (x, k) or (k, y). */
+struct operand {
+    const struct table *table;
+    const int32_t *off; /* by row (or by y) */
+    const int32_t *k;   /* by k */
+};
+
+/* A product by rows: row x is made of those entries (x, k) of the one operand that have points, and
+ * of those (k, y) of the other. */
+struct rows {
+    const struct maker *maker;
+    struct operand row, other;
+    int nrows, ny, nk, row_is_a;
+    const int32_t *y_first, *y; /* by k: those y that the other has points for */
+};
+
 /* What a thread has for itself. */
 struct worker_rows {
     struct merge merge;
     int32_t *start, *list; /* of every y: numbers k; 'start' of each y */
     int64_t cap_list;
-    struct foreseen foreseen;
 };
 
 /* A row that was made: of whom, where in his output; and how many points each entry has. */
@@ -33,9 +48,7 @@ struct made_row {
 struct job {
     struct product *product;
     struct rows rows;
-    const struct beside *beside;       /* NULL: all entries are wanted */
-    const struct foresight *foresight; /* NULL: nothing is known of what is outdone */
-    int from, to;                      /* rows of this wave */
+    int from, to; /* rows of this wave */
     atomic_int next, failed;
     struct made_row made[WAVE];
     uint32_t *count; /* by row of the wave and y */
@@ -55,7 +68,6 @@ void topt_product_fini(struct product *p)
         topt_merge_fini(&p->worker[i].merge);
         free(p->worker[i].start);
         free(p->worker[i].list);
-        topt_foreseen_fini(&p->worker[i].foreseen);
     }
     free(p->worker);
 }
@@ -85,16 +97,10 @@ int topt_product_is(const struct step *s)
     return (!sees(s, 0, 1) && !sees(s, 1, 0)) || (!sees(s, 0, 0) && !sees(s, 1, 1));
 }
 
-struct run topt_rows_entry(const struct rows *r, const struct operand *o, int x, int k)
+static struct run rows_entry(const struct rows *r, const struct operand *o, int x, int k)
 {
     return topt_made_entry(r->maker, o->table,
                            o->table->first_entry + o->off[x] + o->k[k]);
-}
-
-struct run topt_beside_entry(const struct maker *k, const struct beside *b, int x, int y)
-{
-    return topt_made_entry(k, b->table,
-                           b->table->first_entry + b->entry[0][x] + b->entry[1][y]);
 }
 
 /* ---- one row ---- */
@@ -117,7 +123,7 @@ static int collect(const struct rows *r, struct worker_rows *w, int x)
     int32_t *at = w->start;
     memset(at, 0, ((size_t)r->ny + 2) * sizeof *at);
     for (int k = 0; k < r->nk; k++)
-        if (topt_rows_entry(r, &r->row, x, k).n)
+        if (rows_entry(r, &r->row, x, k).n)
             for (int32_t i = r->y_first[k]; i < r->y_first[k + 1]; i++)
                 at[r->y[i] + 2]++;
     for (int y = 2; y <= r->ny + 1; y++)
@@ -125,28 +131,19 @@ static int collect(const struct rows *r, struct worker_rows *w, int x)
     if (grow_list(w, at[r->ny + 1] + 1))
         return -1;
     for (int k = 0; k < r->nk; k++)
-        if (topt_rows_entry(r, &r->row, x, k).n)
+        if (rows_entry(r, &r->row, x, k).n)
             for (int32_t i = r->y_first[k]; i < r->y_first[k + 1]; i++)
                 w->list[at[r->y[i] + 1]++] = k;
     return 0;
-}
-
-static int is_wanted(const struct job *j, int x, int y)
-{
-    return !j->beside || topt_beside_entry(j->rows.maker, j->beside, x, y).n;
 }
 
 static int make_entry(const struct job *j, struct worker_rows *w, int x, int y)
 {
     const struct rows *r = &j->rows;
     struct merge *m = &w->merge;
-    /* First what outdoes others: most have nothing to add to it. */
-    if (j->foresight && w->start[y] < w->start[y + 1] &&
-        topt_foresee_entry(j->foresight, &w->foreseen, y, m))
-        return -1;
     for (int32_t i = w->start[y]; i < w->start[y + 1]; i++) {
-        struct run a = topt_rows_entry(r, &r->row, x, w->list[i]);
-        struct run b = topt_rows_entry(r, &r->other, y, w->list[i]);
+        struct run a = rows_entry(r, &r->row, x, w->list[i]);
+        struct run b = rows_entry(r, &r->other, y, w->list[i]);
         a.moves = b.moves = 0; /* of the maker's output, not of this one */
         if (topt_merge_add(m, r->row_is_a ? a : b, r->row_is_a ? b : a))
             return -1;
@@ -161,11 +158,9 @@ static int make_row(const struct job *j, struct worker_rows *w, int x, uint32_t 
         m->failed = TOPT_ERR_NOMEM;
         return -1;
     }
-    if (j->foresight)
-        topt_foresee_row(j->foresight, &w->foreseen, x);
     for (int y = 0; y < j->rows.ny; y++) {
         size_t before = m->n;
-        if (is_wanted(j, x, y) && make_entry(j, w, x, y))
+        if (make_entry(j, w, x, y))
             return -1;
         count[y] = (uint32_t)(m->n - before);
     }
@@ -192,7 +187,7 @@ static void find_others(const struct rows *r, int32_t *first, int32_t *y)
     for (int k = 0; k < r->nk; k++) {
         first[k] = n;
         for (int i = 0; i < r->ny; i++)
-            if (topt_rows_entry(r, &r->other, i, k).n)
+            if (rows_entry(r, &r->other, i, k).n)
                 y[n++] = i;
     }
     first[r->nk] = n;
@@ -295,60 +290,12 @@ static struct rows describe(const struct maker *k, const struct step *s)
                                    row_is_a ? s->kb : s->ka}};
 }
 
-/* Pairs of points that are looked at without foresight, and about what foresight takes, in such pairs. */
-static int64_t count_pairs(const struct rows *r)
-{
-    int64_t n = 0;
-    for (int k = 0; k < r->nk; k++) {
-        int64_t row = 0, other = 0;
-        for (int x = 0; x < r->nrows; x++)
-            row += topt_rows_entry(r, &r->row, x, k).n;
-        for (int y = 0; y < r->ny; y++)
-            other += topt_rows_entry(r, &r->other, y, k).n;
-        n += row * other;
-    }
-    return n;
-}
-
-static int64_t foresight_takes(const struct rows *r)
-{
-    int64_t n = r->nrows, m = r->ny;
-    return n * m * (n + m) / 8;
-}
-
-/* Find what need not be made, where something is known of what stands around the table. */
-static int foresee(struct job *j, struct surroundings *around, struct foresight *f,
-                   const struct table *t)
-{
-    struct product *p = j->product;
-    if (!p->look_around || count_pairs(&j->rows) < foresight_takes(&j->rows))
-        return 0;
-    if (p->look_around(p->ctx, t, around))
-        return -1;
-    if (!around->table)
-        return 0;
-    if (around->beside.table)
-        j->beside = &around->beside;
-    j->foresight = f;
-    int rc = topt_foresee(f, &j->rows, around, p->pool);
-    for (int i = 0; i < p->nworkers && !rc; i++) {
-        topt_foreseen_fini(&p->worker[i].foreseen);
-        rc = topt_foreseen_init(&p->worker[i].foreseen, j->rows.ny);
-    }
-    return rc;
-}
-
 static int make(struct job *j, struct maker *k, const struct table *t)
 {
-    struct foresight f = {.rows = NULL};
-    struct surroundings around = {.table = NULL};
-    int rc = -1;
-    if (start_workers(j->product, k, j->rows.ny) || foresee(j, &around, &f, t))
-        k->merge.failed = TOPT_ERR_NOMEM;
-    else
-        rc = make_rows(j, k, t);
-    topt_foresight_fini(&f);
-    return rc;
+    if (!start_workers(j->product, k, j->rows.ny))
+        return make_rows(j, k, t);
+    k->merge.failed = TOPT_ERR_NOMEM;
+    return -1;
 }
 
 int topt_product_make(struct product *p, struct maker *k, const struct table *t)

@@ -3,16 +3,13 @@
 #ifndef TOPT_PRODUCT_H
 #define TOPT_PRODUCT_H
 
-#include "foresee.h"
+#include "table.h"
+#include "topt_pool.h"
 
 struct maker;
 
 struct product {
     struct topt_pool *pool; /* NULL: no threads */
-    /* Asked of a table before it is made, if a product is large: what stands around it?  0, or -1.  NULL: nobody
-     * knows. */
-    int (*look_around)(void *ctx, const struct table *t, struct surroundings *ret);
-    void *ctx;
     int nworkers;
     struct worker_rows *worker;
     struct topt_error *err;

@@ -22,8 +22,6 @@ topt_search_fn topt_search_ft, topt_search_plain, topt_search_elimination,
     topt_search_brute;
 /* What topt_search_ft does with large problems (ft.c); for tests, of any size. */
 topt_search_fn topt_search_smaller;
-/* The same on parts of the problem (parts.h). */
-topt_search_fn topt_search_parts;
 
 /* A frontier without points; then point after point, in its order ('choice', of operators and
  * then of edges, is copied). */

@@ -1,11 +1,10 @@
 /* slices.h - a problem cut at some operators: a slice for every configuration of these, as far as edges tell them
- * apart.  Shared by condition.c, slices.c and reach.c; nobody else includes it. */
+ * apart. */
 #ifndef TOPT_SEARCH_SLICES_H
 #define TOPT_SEARCH_SLICES_H
 
 #include <stdatomic.h>
 
-#include "arm.h"
 #include "condition.h"
 #include "outdo.h"
 #include "topt_pool.h"
@@ -16,8 +15,6 @@ struct slice {
     const int32_t **config; /* by operator: numbers in the whole; NULL: all */
     struct port *port;      /* its own tables */
     int nports;
-    struct port *reach; /* the same by its arms (arm.h); NULL: not known */
-    char **gone;        /* by operator: configurations that nobody needs; NULL: none */
     struct plan plan;
     int planned;
     struct topt_frontier *frontier;
@@ -51,15 +48,6 @@ struct conditioning {
     int64_t work;
     double balance[2]; /* what memory and time count in a promise */
     const char *cut;   /* by operator */
-    struct arm *arm;
-    signed char *grown; /* by arm: 1: it has just become longer; -1: it can't any more */
-    int narms;
-    /* Of the slices that were searched: their reaches, and what the first one leaves to compare
-     * the others with. */
-    const struct port **by;
-    int nby;
-    struct slice *first;
-    struct kept kept;
     struct topt_pool *pool;
     /* The job at hand. */
     int (*job)(struct conditioning *c, struct slice *s);
@@ -74,16 +62,5 @@ void topt_slice_close_plan(struct slice *s);
 void topt_slice_close(struct slice *s);
 /* Its number among the operators cut at, or -1. */
 int topt_slice_cut_at(const struct conditioning *c, int op);
-
-/* reach.c: leave, in order, the slices in which something is left that no earlier one has, by their ports; and by the
- * chains that begin there.  What no longer matters of those is taken out of them. */
-void topt_slices_leave(struct conditioning *c);
-int topt_slices_leave_arms(struct conditioning *c) TOPT_MUST_CHECK;
-
-/* condition.c: slices [from, to) of the order, by threads; the first that fails says why. */
-int topt_slices_do(struct conditioning *c, int from, int to,
-                   int (*job)(struct conditioning *c, struct slice *s)) TOPT_MUST_CHECK;
-/* For qsort_r: numbers of slices by weight, with the slices. */
-int topt_slices_by_weight(const void *x, const void *y, void *slices);
 
 #endif

@@ -30,15 +30,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEPT_PART = 8 };
-
 struct sweep {
     struct plan *plan;
     const struct topt_search_options *options;
     struct known_costs had;    /* of others, and crossovers */
     struct topt_cost *own_had; /* owned, where there are any */
     struct crosser crosser;    /* empty where nobody asks for crossovers */
-    int keeps;                 /* tables of bands */
     struct topt_error *err;
     struct topt_cost most, limit; /* of any strategy; of those that are wanted */
     struct topt_pool *pool;
@@ -50,7 +47,7 @@ struct sweep {
     struct topt_cost *known;      /* ends and middles of bands */
     struct strategies strategies; /* theirs */
     int nknown, cap_known;
-    int64_t work, points, most_bytes, kept_bytes;
+    int64_t work, points, most_bytes;
     int max_frontier, stopped;
 };
 
@@ -100,7 +97,6 @@ static int add_bander(struct sweep *s)
                          i ? &s->bander_err[i] : s->err))
         return -1;
     s->bander[i].known = s->had;
-    s->bander[i].keeps = s->keeps;
     return 0;
 }
 
@@ -352,13 +348,52 @@ struct round {
     int *by;                 /* which thread had a band */
 };
 
+/* Search what is left of the problem within a band.  1, 0 where it is too entangled to be searched exactly (in
+ * another order its tables may be larger), or -1. */
+static int search_zoomed(struct zoom *z)
+{
+    const struct band *band = z->band;
+    struct topt_search_options o = *z->b->options;
+    struct known_costs known = {z->b->known.at, z->b->known.n};
+    struct topt_error why = {0};
+    struct plan plan;
+    o.threads = 1;
+    o.progress = NULL;
+    o.memory_limit = band->corner.memory;
+    o.max_work = z->b->work_budget;
+    int rc = 1;
+    if (topt_plan_exactly(&plan, &z->narrowed.problem, &o, &why))
+        rc = why.code == TOPT_ERR_LIMIT ? 0 : -1;
+    else if (topt_sweep_between(&plan, &o, known, band->left, band->right, &z->frontier,
+                                &why))
+        rc = -1;
+    topt_plan_fini(&plan);
+    if (rc < 0 && z->b->err)
+        *z->b->err = why;
+    return rc;
+}
+
+/* Search a band on a problem of its own, if that is much less; then the band is done. */
+static int zoom(struct bander *b, struct band *band)
+{
+    struct zoom z;
+    int rc = 0;
+    if (!topt_zoom_begin(&z, b, band))
+        return 0;
+    for (int i = 0; i < TOPT_ZOOM_TRIES && !rc; i++) {
+        rc = topt_zoom_narrow(&z);
+        rc = topt_zoom_end(&z, rc > 0 ? search_zoomed(&z) : rc);
+    }
+    return rc < 0 ? -1 : 0;
+}
+
 /* A band that is to be parted may be searched by itself.  Where the search is stopped in the midst of a band, that
  * is left as it is. */
 static int search_band(struct bander *b, struct band *band, int stop)
 {
     int rc = topt_band_search(b, band, stop);
     if (!rc && band->state == BAND_SPLIT)
-        rc = topt_zoom(b, band);
+        rc = zoom(b, band);
     return rc && topt_search_gave_up(b->options, b->err) ? topt_band_leave(b, band) : rc;
 }
 
@@ -631,27 +666,6 @@ static void tell(const struct sweep *s, struct topt_frontier *f)
     f->exact = f->epsilon <= 0;
 }
 
-/* Tables that bands kept become the caller's, as long as they take a part of the memory only. */
-static int keep_tables(struct sweep *s, struct kept *keep)
-{
-    int64_t room = s->plan->tables.max_bytes / KEPT_PART;
-    keep->band = calloc((size_t)s->nbands + 1, sizeof *keep->band);
-    if (!keep->band)
-        return topt_search_nomem(s->err);
-    for (int i = 0; i < s->nbands; i++) {
-        struct band *b = &s->band[i];
-        if (b->kept)
-            room -= topt_maker_bytes(b->kept);
-        if (!b->kept || room < 0)
-            continue;
-        keep->band[keep->n++] =
-            (struct kept_band){b->left.memory, b->right.memory, *b->kept};
-        free(b->kept);
-        b->kept = NULL;
-    }
-    return 0;
-}
-
 static int answer(struct sweep *s, struct topt_frontier **ret)
 {
     size_t n;
@@ -669,19 +683,13 @@ static int answer(struct sweep *s, struct topt_frontier **ret)
 }
 
 int topt_sweep(struct plan *plan, const struct topt_search_options *options,
-               struct known_costs known, struct kept *keep, struct topt_frontier **ret,
+               struct known_costs known, struct topt_frontier **ret,
                struct topt_error *err)
 {
-    struct sweep s = {.plan = plan,
-                      .options = options,
-                      .had = known,
-                      .keeps = keep != NULL,
-                      .err = err};
+    struct sweep s = {.plan = plan, .options = options, .had = known, .err = err};
     int rc = init(&s);
     if (!rc)
         rc = too_heavy(&s) ? search_plainly(&s) : search_all(&s);
-    if (!rc && keep)
-        rc = keep_tables(&s, keep);
     if (!rc)
         rc = answer(&s, ret);
     fini(&s);

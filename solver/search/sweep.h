@@ -6,10 +6,9 @@
 #include "band.h"
 
 /* The frontier within the options' limits, or at least its fastest point where only that is
- * wanted.  0 and an owned frontier, or -1; '*keep' (NULL: nothing is kept) is to be finished by the
- * caller, before the plan is. */
+ * wanted.  0 and an owned frontier, or -1. */
 int topt_sweep(struct plan *plan, const struct topt_search_options *options,
-               struct known_costs known, struct kept *keep, struct topt_frontier **ret,
+               struct known_costs known, struct topt_frontier **ret,
                struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The same of what is between two strategies that nothing beats, both left out. */

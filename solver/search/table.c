@@ -1,6 +1,5 @@
 /* table.c - factor tables: leaves with their costs, and steps that make a new table of two. */
 #include "matrix.h"
-#include "twins.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +12,7 @@ int topt_tables_init(struct tables *ts, const struct topt_search_options *option
     *ts = (struct tables){.nentries = 1};
     ts->max_bytes = options->max_bytes ? options->max_bytes : TOPT_SEARCH_MAX_BYTES;
     ts->bucket = calloc(NBUCKETS, sizeof(*ts->bucket));
-    ts->kin = calloc(TOPT_KIN_BUCKETS, sizeof(*ts->kin));
-    return ts->bucket && ts->kin ? 0 : topt_search_nomem(err);
+    return ts->bucket ? 0 : topt_search_nomem(err);
 }
 
 static void free_table(struct table *t)
@@ -29,7 +27,6 @@ void topt_tables_fini(struct tables *ts)
         free_table(ts->all[i]);
     free(ts->all);
     free(ts->bucket);
-    free(ts->kin);
 }
 
 int topt_tables_account(struct tables *ts, int64_t bytes, struct topt_error *err)
@@ -213,7 +210,6 @@ struct table *topt_tables_step(struct tables *ts, struct step *s, struct topt_er
         t->nparts = MAX_PARTS;
     topt_matrix_find(&t->how);
     keep_weights(ts, t);
-    topt_twin_find(ts, t);
     t->hash = h;
     t->next = ts->bucket[h % NBUCKETS];
     ts->bucket[h % NBUCKETS] = t;

@@ -68,16 +68,13 @@ struct table {
     struct step how;
     uint64_t hash; /* of the recipe */
     struct table *next;
-    int readers;                     /* steps that it is a factor of */
-    struct table *twin, *heir, *kin; /* twins.h; of the same bucket there */
+    int readers; /* steps that it is a factor of */
 };
-
-enum { TOPT_KIN_BUCKETS = 1024 };
 
 struct tables {
     struct table **all; /* a table stands after those it is made of */
     size_t nall, cap_all;
-    struct table **bucket, **kin;
+    struct table **bucket;
     int64_t nentries;    /* of all tables, and one in front */
     int64_t npairs;      /* pairs of entries that all steps look at */
     int longest_row;     /* of those that are read row by row */

@@ -11,9 +11,6 @@
  * parts are still there.  (Of equal ones both stay: one could be left out for the other's sake
  * and the other for its.)
  *
- * What stands beside F, another table over u and c (a residual block's short way), need not be bounded
- * by the worst u: in row u it costs what it costs.  So a block's table is thinned before it is multiplied with that.
- *
  * narrow.c asks the same of a configuration for all u at once.  Few configurations are beaten
  * by one other wherever the neighbour is, but nearly all are for a given neighbour: next to a
  * matrix product split by rows, only a few of 175 layouts make sense. Of an edge's
@@ -39,7 +36,6 @@ enum {
 /* What an operator has outside of a factor; factors with the same are thinned alike. */
 struct end_key {
     int own, view, nsides; /* table of the operator's own costs; how the factor sees it */
-    int beside;            /* the number of what stands beside the factor, or -1 */
     struct {
         int table, is_from, of; /* an edge's table; how that sees the operator; ... */
         int used;               /* ... and which of its classes the other end may take */
@@ -54,7 +50,6 @@ struct outside_end {
 
 /* What a strategy has outside of a factor. */
 struct outside {
-    struct beside beside;
     struct outside_end end[2];
 };
 
@@ -138,15 +133,12 @@ int topt_thinner_init(struct thinner *t, struct plan *plan, struct maker *maker,
 void topt_thinner_fini(struct thinner *t)
 {
     topt_arena_destroy(t->arena);
-    topt_arena_destroy(t->ahead);
-    free(t->swap[0]);
-    free(t->swap[1]);
     for (int i = 0; i < t->nready; i++)
         free(t->ready[i]);
     free(t->ready);
 }
 
-/* ---- what stands beside a factor ---- */
+/* ---- which edges a factor is made of ---- */
 
 /* Mark the edges that a place is made of. */
 static void mark_edges(struct thinner *t, int place)
@@ -158,67 +150,6 @@ static void mark_edges(struct thinner *t, int place)
         mark_edges(t, p->left);
     if (p->right >= 0)
         mark_edges(t, p->right);
-}
-
-/* The only other factor over the same operators; NULL: there is none, or several, or too many to look. */
-static const struct factor *find_parallel(const struct thinner *t, const struct factor *f)
-{
-    const struct plan *p = t->plan;
-    const struct factor *ret = NULL;
-    int a = f->op[0], b = f->op[1], op = p->factors_of[a].n < p->factors_of[b].n ? a : b;
-    if (a == b || p->factors_of[op].n > MOST_FACTORS)
-        return NULL;
-    for (int i = p->factors_of[op].first; i >= 0; i = topt_factor_after(p, op, i)) {
-        const struct factor *g = &p->factor[i];
-        if (g == f || g->nops != 2 || g->table->moved ||
-            !((g->op[0] == a && g->op[1] == b) || (g->op[0] == b && g->op[1] == a)))
-            continue;
-        if (ret)
-            return NULL;
-        ret = g;
-    }
-    return ret;
-}
-
-/* Offsets into the parallel factor's table by class of the factor's end d; NULL: where a class has several there,
- * or memory. */
-static int32_t *find_offsets(const struct thinner *t, const struct factor *f, int d,
-                             const struct factor *g, struct topt_arena *a)
-{
-    int e = g->op[d] == f->op[d] ? d : 1 - d;
-    int32_t step = e ? 1 : g->view[1].n;
-    int32_t *ret = TOPT_NEW(a, f->view[d].n, int32_t);
-    for (int c = 0; ret && c < f->view[d].n; c++)
-        ret[c] = -1;
-    for (int v = 0; ret && v < t->plan->nvalues[f->op[d]]; v++) {
-        int32_t *at = &ret[f->view[d].of[v]], off = g->view[e].of[v] * step;
-        if (*at >= 0 && *at != off)
-            return NULL;
-        *at = off;
-    }
-    for (int c = 0; ret && c < f->view[d].n; c++)
-        ret[c] = ret[c] < 0 ? 0 : ret[c]; /* of no value */
-    return ret;
-}
-
-/* What stands beside the factor; its place's edges are marked.  '*ret_number': a number for it, or -1. */
-static struct beside find_beside(struct thinner *t, const struct factor *f,
-                                 struct topt_arena *a, int *ret_number)
-{
-    static const struct beside none;
-    const struct factor *g = find_parallel(t, f);
-    struct beside b = {.table = g ? g->table : NULL};
-    *ret_number = -1;
-    for (int d = 0; d < 2 && b.table; d++)
-        if (!(b.entry[d] = find_offsets(t, f, d, g, a)))
-            return none;
-    if (!b.table)
-        return none;
-    int key[] = {b.table->id, number_of_ints(t, b.entry[0], f->view[0].n),
-                 number_of_ints(t, b.entry[1], f->view[1].n)};
-    *ret_number = number_of(t, &t->ends, key, sizeof key);
-    mark_edges(t, g->place);
-    return b;
 }
 
 /* ---- what is outside of a factor ---- */
@@ -241,7 +172,7 @@ static char *find_used(const struct thinner *t, int edge, int is_from,
     return used;
 }
 
-/* A number for them: of blocks alike, one may stand beside an operator that has less to choose. */
+/* A number for them: of blocks alike, one may be next to an operator that has less to choose. */
 static int number_of_used(struct thinner *t, int edge, int is_from, struct topt_arena *a)
 {
     const struct factor *f = &t->plan->factor[t->plan->problem->nops + edge];
@@ -280,13 +211,12 @@ static int find_sides(struct thinner *t, int op, int most, struct topt_arena *a,
 }
 
 /* What a factor's end has outside: NO_END where that is too much.  0, or -1: memory. */
-static int find_end(struct thinner *t, const struct factor *f, int d, int beside,
-                    int most, struct topt_arena *a, struct outside_end *ret)
+static int find_end(struct thinner *t, const struct factor *f, int d, int most,
+                    struct topt_arena *a, struct outside_end *ret)
 {
     int op = f->op[d];
     struct end_key end;
     memset(&end, 0, sizeof end);
-    end.beside = beside;
     *ret = (struct outside_end){.number = NO_END};
     if (t->plan->nvalues[op] > MOST_VALUES)
         return 0;
@@ -359,18 +289,6 @@ static int thin_points(const struct thinner *t, const struct factor *f,
     return rc;
 }
 
-/* Runs of what stands beside a factor's entries; malloc'ed. */
-static struct run *runs_beside(const struct thinner *t, const struct factor *f,
-                               const struct beside *b)
-{
-    int n = f->view[0].n, m = f->view[1].n;
-    struct run *run = malloc(((size_t)n * (size_t)m + 1) * sizeof *run);
-    for (int x = 0; run && x < n; x++)
-        for (int y = 0; y < m; y++)
-            run[(int64_t)x * m + y] = topt_beside_entry(t->maker, b, x, y);
-    return run;
-}
-
 /* Runs of a table's entries, counted from its first point; malloc'ed. */
 static struct run *runs_of(const struct thinner *t, const struct table *table,
                            size_t *ret_points)
@@ -435,31 +353,20 @@ static int put_table(struct thinner *t, struct factor *f, struct table *to)
     return f->place < 0 ? -1 : 0;
 }
 
-/* What stands beside is a table of blocks: then their product is thinned, which takes less than to find out here what
- * each of its many points allows. */
-static int is_left_to_product(const struct outside *o)
-{
-    return o->beside.table && o->beside.table->nparts > 1;
-}
-
 /* By point of a factor's table: may it be on the frontier?  Malloc'ed; NULL: memory. */
 static char *find_alive(const struct thinner *t, const struct factor *f,
                         const struct outside *o, struct topt_pool *pool, int64_t *work)
 {
     struct outdone_table table = {.n = {f->view[0].n, f->view[1].n}};
     struct run *run = runs_of(t, f->table, &table.npoints);
-    struct run *beside = o->beside.table ? runs_beside(t, f, &o->beside) : NULL;
     char *alive = malloc(table.npoints + 1);
-    int rc = run && alive && (beside || !o->beside.table) ? 0 : -1;
+    int rc = run && alive ? 0 : -1;
     table.run = run;
-    table.beside = beside;
     if (!rc) {
         memset(alive, 1, table.npoints);
-        if (!is_left_to_product(o))
-            rc = thin_points(t, f, o, &table, alive, pool, work);
+        rc = thin_points(t, f, o, &table, alive, pool, work);
     }
     free(run);
-    free(beside);
     if (!rc)
         return alive;
     free(alive);
@@ -498,15 +405,13 @@ static int find_outside(struct thinner *t, const struct factor *f, struct topt_a
                         struct outside *ret, struct topt_error *err)
 {
     int most = f->table->nparts > 1 ? MOST_SIDES : TOPT_MOST_SIDES;
-    int beside;
     *ret = (struct outside){.end = {{.number = NO_END}, {.number = NO_END}}};
     if (f->nops != 2 || !f->table->nentries || f->table->nparts > MOST_PARTS)
         return 0;
     t->stamp++;
     mark_edges(t, f->place);
-    ret->beside = find_beside(t, f, a, &beside);
     for (int d = 0; d < 2; d++)
-        if (find_end(t, f, d, beside, most, a, &ret->end[d]))
+        if (find_end(t, f, d, most, a, &ret->end[d]))
             return nomem(err);
     return 0;
 }
@@ -540,45 +445,6 @@ int topt_thin(struct thinner *t, int factor, int fresh, struct topt_error *err)
                           : have_points(t, f->table, err);
     topt_arena_destroy(a);
     return rc;
-}
-
-/* ---- before a table is made ---- */
-
-static int find_swaps(struct thinner *t, const struct factor *f, const struct outside *o,
-                      int d)
-{
-    int n = f->view[d].n;
-    struct outdone_end end;
-    struct topt_arena *a = topt_arena_create(0);
-    struct topt_cost *swap =
-        realloc(t->swap[d], ((size_t)n * (size_t)n + 1) * sizeof *swap);
-    t->swap[d] = swap ? swap : t->swap[d];
-    int rc = !a || !swap || describe(t, f, d, &o->end[d], a, &end) ||
-             topt_outdone_swaps(&end, n, swap, t->pool);
-    topt_arena_destroy(a);
-    return rc;
-}
-
-int topt_thin_ahead(struct thinner *t, int factor, struct surroundings *ret,
-                    struct topt_error *err)
-{
-    const struct factor *f = &t->plan->factor[factor];
-    struct outside o;
-    *ret = (struct surroundings){.table = NULL};
-    topt_arena_destroy(t->ahead);
-    t->ahead = topt_arena_create(0);
-    if (!t->ahead || find_outside(t, f, t->ahead, &o, err))
-        return nomem(err);
-    for (int d = 0; d < 2; d++) {
-        if (o.end[d].number == NO_END)
-            continue;
-        if (find_swaps(t, f, &o, d))
-            return nomem(err);
-        ret->swap[d] = t->swap[d];
-        ret->table = f->table;
-    }
-    ret->beside = o.beside;
-    return 0;
 }
 
 /* ---- several by threads ---- */

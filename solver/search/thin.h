@@ -23,10 +23,8 @@ struct thinner {
     struct numbers views, ends, kinds; /* by what they are */
     const struct table **leaf;         /* by edge: its own table */
     int64_t work;                      /* pairs of points and of entries looked at */
-    int *mark, stamp;         /* by edge: is it part of the factor, or beside it? */
-    int *first, *edges;       /* by operator: its edges */
-    struct topt_arena *ahead; /* of the last topt_thin_ahead */
-    struct topt_cost *swap[2];
+    int *mark, stamp;                  /* by edge: is it part of the factor? */
+    int *first, *edges;                /* by operator: its edges */
     char **ready; /* by factor: what topt_thin_prepare found of its points, or NULL */
     int nready;
 };
@@ -44,10 +42,5 @@ int topt_thin(struct thinner *t, int factor, int fresh,
 /* Find what topt_thin will leave out of these factors, whose tables are there, by threads. */
 int topt_thin_prepare(struct thinner *t, int from, int to,
                       struct topt_error *err) TOPT_MUST_CHECK;
-
-/* What is known of such a factor before its table is made: in '*ret', which borrows it until the next call.  Its
- * 'table' is NULL where nothing is.  A table that is made with it is for this factor alone, and is to be thinned. */
-int topt_thin_ahead(struct thinner *t, int factor, struct surroundings *ret,
-                    struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

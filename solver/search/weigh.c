@@ -21,7 +21,6 @@
  * are neighbours; what is scattered is done number by number. */
 #include "weigh.h"
 #include "matrix.h"
-#include "twins.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,10 +38,8 @@ int topt_bound_init(struct bound *b, const struct tables *ts, struct topt_error 
     b->flat = malloc((size_t)ts->nentries * sizeof *b->flat);
     b->row = malloc(((size_t)ts->longest_row + 1) * sizeof *b->row);
     b->room = malloc(((size_t)ts->matrix_room + 1) * sizeof *b->room);
-    b->shift = calloc(ts->nall + 1, sizeof *b->shift);
-    return b->least && b->rest && b->flat && b->row && b->room && b->shift
-               ? 0
-               : topt_search_nomem(err);
+    return b->least && b->rest && b->flat && b->row && b->room ? 0
+                                                               : topt_search_nomem(err);
 }
 
 void topt_bound_fini(struct bound *b)
@@ -52,7 +49,6 @@ void topt_bound_fini(struct bound *b)
     free(b->flat);
     free(b->row);
     free(b->room);
-    free(b->shift);
     *b = (struct bound){0};
 }
 
@@ -302,7 +298,6 @@ int topt_weigh_least(const struct tables *ts, const struct topt_search_options *
                      struct bound *b, struct topt_error *err)
 {
     b->least[0] = 0; /* of a step's missing factor */
-    memset(b->shift, 0, ts->nall * sizeof *b->shift);
     for (size_t i = 0; i < ts->nall; i++) {
         const struct table *t = ts->all[i];
         if (topt_search_poll(options, err))
@@ -311,8 +306,6 @@ int topt_weigh_least(const struct tables *ts, const struct topt_search_options *
             half_least(t, b, b->least + t->first_entry);
         else if (t->leaf && t->weighed)
             leaf_least(t, b, b->least + t->first_entry);
-        else if (!t->leaf && topt_twin_least(t, b))
-            ;
         else if (!t->leaf && b->light)
             step_light(t, b);
         else if (!t->leaf && t->how.b && !t->how.b->weighed)
@@ -334,7 +327,7 @@ static void step_rest(const struct table *t, struct bound *b, int all)
     int64_t *rest = b->rest, e = t->first_entry, end = e + t->nentries;
     int for_a = !s->a->leaf || (all && s->a->rest_wanted);
     int for_b = s->b && (!s->b->leaf || (all && s->b->rest_wanted));
-    if (!t->nentries || !(for_a || for_b) || topt_twin_rest(t, b, for_a, for_b))
+    if (!t->nentries || !(for_a || for_b))
         return;
     if (s->matrix && b->light) {
         topt_matrix_rest(t, b, for_a, for_b);

@@ -14,12 +14,6 @@
 /* Weights are so small that whatever a strategy may weigh is below this. */
 #define TOPT_HEAVY ((int64_t)1 << 60)
 
-/* What a table weighs more than its twin (twins.h), if that 'is' so. */
-struct shift {
-    int looked, is;
-    int64_t by;
-};
-
 /* A weighing of costs.  Arrays are by entry; no array is had before topt_bound_init. */
 struct bound {
     int64_t time, memory; /* a point weighs time * its time + memory * its memory */
@@ -30,7 +24,6 @@ struct bound {
     double *flat;         /* as 'least', of tables that are read row by row */
     double *row;          /* room for one row */
     double *room;         /* for one product */
-    struct shift *shift;  /* by table */
 };
 
 int topt_bound_init(struct bound *b, const struct tables *ts,

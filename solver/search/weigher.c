@@ -1,8 +1,7 @@
 /* weigher.c - a problem whose strategies are weighed: the passes of weigh.c over a plan, for others. */
-#include "weigher.h"
+#include "topt_weigher.h"
 
 #include "band.h"
-#include "bits.h"
 #include "relax.h"
 #include "sweep.h"
 
@@ -21,8 +20,7 @@ struct topt_weigher {
     struct plan plan;
     struct bander bander;
     const struct table **leaf; /* by operator */
-    int64_t *marks_at;   /* by table, where pairs are looked at: its first mark, or -1 */
-    int64_t least, work; /* least: of all strategies */
+    int64_t least, work;       /* least: of all strategies */
 };
 
 void topt_weigher_destroy(struct topt_weigher *w)
@@ -33,7 +31,6 @@ void topt_weigher_destroy(struct topt_weigher *w)
     topt_plan_fini(&w->plan);
     topt_relaxed_fini(&w->relaxed);
     free(w->leaf);
-    free(w->marks_at);
     free(w);
 }
 
@@ -94,12 +91,6 @@ const char *topt_weigher_relaxed_edges(const struct topt_weigher *w)
 int topt_weigher_relaxed(const struct topt_weigher *w)
 {
     return w->relaxed.nedges;
-}
-
-int topt_weigher_light(const struct topt_weigher *w)
-{
-    struct topt_cost most = w->bander.most;
-    return most.memory <= TOPT_LIGHT && most.time <= TOPT_LIGHT;
 }
 
 static const struct table *root_of(const struct topt_weigher *w)
@@ -173,87 +164,4 @@ int64_t topt_weigher_through(const struct topt_weigher *w, int op, int config)
 int64_t topt_weigher_work(const struct topt_weigher *w)
 {
     return w->work;
-}
-
-/* ---- pairs ---- */
-
-static int is_pairs(const struct place *p)
-{
-    return p->edge >= 0 && p->table->leaf && !p->table->half.edge;
-}
-
-int64_t topt_weigher_pairs(struct topt_weigher *w, int64_t **ret_at,
-                           struct topt_error *err)
-{
-    const struct plan *plan = &w->plan;
-    size_t ntables = plan->tables.nall, nedges = (size_t)w->problem->nedges;
-    int64_t n = 0;
-    w->marks_at = malloc((ntables + 1) * sizeof *w->marks_at);
-    *ret_at = malloc((nedges + 1) * sizeof **ret_at);
-    if (!w->marks_at || !*ret_at)
-        return topt_search_nomem(err);
-    memset(w->marks_at, 0xff, ntables * sizeof *w->marks_at);
-    memset(*ret_at, 0xff, nedges * sizeof **ret_at);
-    for (int i = 0; i < plan->nplaces; i++) {
-        const struct place *p = &plan->place[i];
-        struct table *t = plan->tables.all[p->table->id];
-        if (!is_pairs(p))
-            continue;
-        if (w->marks_at[t->id] < 0) {
-            t->rest_wanted = 1;
-            w->marks_at[t->id] = n;
-            n += t->nentries;
-        }
-        (*ret_at)[p->edge] = w->marks_at[t->id];
-    }
-    return n;
-}
-
-/* What an entry weighs that is not kept where its table is read (weigh.c). */
-static int64_t least_of(const struct bound *x, const struct table *t, int64_t e)
-{
-    return t->weighed ? x->least[t->first_entry + e] : topt_weigh(x, t->cost[e]);
-}
-
-static int64_t mark_table(const struct bound *x, const struct table *t, uint64_t *mark,
-                          int64_t at)
-{
-    const int64_t *rest = x->rest + t->first_entry;
-    int64_t n = 0;
-    for (int64_t e = 0; e < t->nentries; e++) {
-        if (rest[e] > x->allowance || least_of(x, t, e) > x->allowance - rest[e])
-            continue;
-        topt_bits_add(mark, (size_t)(at + e));
-        n++;
-    }
-    return n;
-}
-
-int64_t topt_weigher_mark(const struct topt_weigher *w, uint64_t *mark)
-{
-    int64_t n = 0;
-    for (size_t i = 0; i < w->plan.tables.nall; i++)
-        if (w->marks_at[i] >= 0)
-            n += mark_table(&w->bander.bound[0], w->plan.tables.all[i], mark,
-                            w->marks_at[i]);
-    return n;
-}
-
-int topt_weigher_strategy(struct topt_weigher *w, int32_t **ret_choice,
-                          struct topt_cost *ret, struct topt_error *err)
-{
-    struct found f = {{0, 0}, NULL};
-    struct topt_error why = {0};
-    w->bander.err = err;
-    *ret_choice = NULL;
-    if (w->least < TOPT_NOTHING && topt_band_walk(&w->bander, &f))
-        return -1;
-    /* Where all is exact that is what the walk has added up. */
-    if (f.choice &&
-        topt_search_cost(w->problem, f.choice, f.choice + w->problem->nops, ret, &why)) {
-        free(f.choice);
-        f.choice = NULL;
-    }
-    *ret_choice = f.choice;
-    return 0;
 }

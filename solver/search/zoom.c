@@ -18,7 +18,6 @@
 #include "zoom.h"
 
 #include "excerpt.h"
-#include "sweep.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -28,7 +27,6 @@ enum {
     MIN_DEPTH = 4,       /* of bands: before that, hardly anything is left out */
     MIN_PAIRS = 1 << 12, /* of entries: what looks at less is not worth a plan */
     GAIN = 3,            /* times fewer pairs of configurations */
-    TRIES = 2,
 };
 
 static int64_t min(int64_t a, int64_t b)
@@ -42,14 +40,6 @@ static int64_t max(int64_t a, int64_t b)
 }
 
 /* ---- what is left ---- */
-
-struct zoom {
-    struct bander *b;
-    struct band *band;
-    int64_t allowance;
-    struct narrowed narrowed;
-    struct topt_frontier *frontier;
-};
 
 static int is_left(const struct zoom *z, int op, int config)
 {
@@ -74,10 +64,7 @@ static char **find_left(const struct zoom *z, struct topt_arena *a)
     return left;
 }
 
-/* ---- the search ---- */
-
-/* The problem of what is left within the allowance.  1, 0 where that is not much less, or -1. */
-static int narrow(struct zoom *z)
+int topt_zoom_narrow(struct zoom *z)
 {
     struct bander *b = z->b;
     const struct plan *plan = b->plan;
@@ -95,32 +82,7 @@ static int narrow(struct zoom *z)
     if (rc ||
         topt_search_pairs(&z->narrowed.problem) * GAIN > topt_search_pairs(plan->problem))
         return rc ? -1 : 0;
-    return topt_excerpt(&z->narrowed, NULL, NULL, b->err) ? -1 : 1;
-}
-
-/* 1, 0 where what is left is too entangled to be searched exactly (in another order its tables may be
- * larger), or -1. */
-static int search(struct zoom *z)
-{
-    const struct band *band = z->band;
-    struct topt_search_options o = *z->b->options;
-    struct known_costs known = {z->b->known.at, z->b->known.n, NULL};
-    struct topt_error why = {0};
-    struct plan plan;
-    o.threads = 1;
-    o.progress = NULL;
-    o.memory_limit = band->corner.memory;
-    o.max_work = z->b->work_budget;
-    int rc = 1;
-    if (topt_plan_exactly(&plan, &z->narrowed.problem, &o, &why))
-        rc = why.code == TOPT_ERR_LIMIT ? 0 : -1;
-    else if (topt_sweep_between(&plan, &o, known, band->left, band->right, &z->frontier,
-                                &why))
-        rc = -1;
-    topt_plan_fini(&plan);
-    if (rc < 0 && z->b->err)
-        *z->b->err = why;
-    return rc;
+    return topt_excerpt(&z->narrowed, b->err) ? -1 : 1;
 }
 
 /* Is everything that was found in the band? */
@@ -166,14 +128,10 @@ static void count(struct zoom *z)
         band->max_frontier = s->max_frontier;
 }
 
-/* One try.  1 where the band is done or not to be searched so, 0 where it takes a larger
- * allowance, which is set; or -1. */
-static int try(struct zoom *z)
+int topt_zoom_end(struct zoom *z, int searched)
 {
-    int rc = narrow(z);
-    if (rc > 0)
-        rc = search(z);
-    if (rc > 0) {
+    int rc = searched ? searched : 1;
+    if (searched > 0) {
         const struct topt_frontier *f = z->frontier;
         count(z);
         int64_t need = topt_band_needed(z->b, z->band, f->cost, f->npoints);
@@ -186,8 +144,6 @@ static int try(struct zoom *z)
             z->allowance = need;
             rc = 0;
         }
-    } else if (rc == 0) {
-        rc = 1;
     }
     topt_frontier_destroy(z->frontier);
     topt_narrow_fini(&z->narrowed);
@@ -196,19 +152,16 @@ static int try(struct zoom *z)
     return rc;
 }
 
-int topt_zoom(struct bander *b, struct band *band)
+int topt_zoom_begin(struct zoom *z, struct bander *b, struct band *band)
 {
     const struct plan *plan = b->plan;
     const struct bound *x = &b->bound[0];
+    *z = (struct zoom){.b = b, .band = band};
     if (b->options->fastest || plan->nfixed || band->depth < MIN_DEPTH ||
         plan->tables.npairs < MIN_PAIRS || !band->corner.memory || !band->corner.time)
         return 0;
     int64_t ends = max(topt_weigh(x, band->left), topt_weigh(x, band->right));
     int64_t least = topt_weigh(x, band->middle.cost);
-    struct zoom z = {.b = b, .band = band};
-    z.allowance = min(2 * ends - least, topt_band_needed(b, band, NULL, 0));
-    int rc = 0;
-    for (int i = 0; i < TRIES && !rc; i++)
-        rc = try(&z);
-    return rc < 0 ? -1 : 0;
+    z->allowance = min(2 * ends - least, topt_band_needed(b, band, NULL, 0));
+    return 1;
 }

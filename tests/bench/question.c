@@ -308,9 +308,11 @@ static int covers(const json_t *a, const json_t *b, double tolerance)
 static int agree(const json_t *a, const json_t *b, double tolerance)
 {
     const json_t *points[] = {json_object_get(a, "points"), json_object_get(b, "points")};
-    if (!(tolerance > 0) ||
-        !json_equal(json_object_get(a, "feasible"), json_object_get(b, "feasible")) ||
-        number(a, "gpus") != number(b, "gpus"))
+    const json_t *fits[] = {json_object_get(a, "feasible"),
+                            json_object_get(b, "feasible")};
+    /* A frontier does not say whether anything fits. */
+    int alike = fits[0] && fits[1] ? json_equal(fits[0], fits[1]) : fits[0] == fits[1];
+    if (!(tolerance > 0) || !alike || number(a, "gpus") != number(b, "gpus"))
         return 0;
     if (number(b, "epsilon") > tolerance && number(b, "epsilon") > number(a, "epsilon"))
         return 0;

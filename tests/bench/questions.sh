@@ -3,7 +3,8 @@
 #
 # A line a question: name, seconds of the processor (the least of 3 runs; one where it takes more than 5),
 # peak of resident memory in MiB, and a digest of the answer without how it was found.
-#   --count [S]      also the instructions, as cachegrind counts them, of questions of up to S seconds (2)
+#   --count [S]      also the instructions, as cachegrind counts them, of questions of up to S seconds (2);
+#                    the same program differs by up to 2 %, as the hashing of JSON is seeded at random
 #   --against OTHER  ask another build too: seconds of both, the ratio of instructions, or of seconds where
 #                    these are not counted, MiB of both, and whether the answers are the same (question.c
 #                    says what that means).  The exit status is 1 where one contradicts the other's
@@ -11,7 +12,7 @@
 #   --quick          one run each, and no guard rows
 # A question of more than 60 s is stopped.
 here=$(cd "$(dirname "$0")" && pwd)
-usage() { sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '2,13s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 [ $# -ge 1 ] || usage
 build=$(cd "$1" && pwd) || exit 2
 shift
@@ -126,7 +127,10 @@ wanted() {
     return 1
 }
 
+# The questions name these.
+# shellcheck disable=SC2034
 a='--hw a100-80-dgx --threads 1 --json'
+# shellcheck disable=SC2034
 p='--hw v100-dgx1-2x8 --batch 256 --framework topt --accounting paper --threads 1 --json'
 if [ -n "$other" ]; then
     printf '%-21s %9s %9s %9s %-12s %9s %9s  %s\n' question 's before' 's after' ratio of 'MiB' 'MiB' answer

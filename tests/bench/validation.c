@@ -312,7 +312,7 @@ static void flag(const struct run *r, const struct topt_model *m, struct topt_st
     for (int t = 0; t < m->ntensors; t++)
         s->hub[t].keep =
             s->config[m->tensor[t].producer].recompute ? TOPT_HUB_REMAKE : TOPT_HUB_KEEP;
-    topt_remake_demand(m, s, asked);
+    topt_recompute_demand(m, s, asked);
     for (int i = 0; i < m->nops && r->again != AGAIN_WHOLE; i++)
         s->config[i].recompute = s->config[i].recompute && asked[i];
     free(may);

@@ -1,6 +1,6 @@
 /* feeds_fuzz.c - tables, images and compressed files under bytes nobody chose: seeded, so
  * repeatable.  What is read gives numbers that a model can take; what is not has a reason. */
-#include "feed.h"
+#include "feed_table.h"
 #include "models.h"
 #include "tap.h"
 

@@ -1,5 +1,5 @@
 /* session.c - a run in a single process: samples, initial weights, bytes, errors. */
-#include "exec.h"
+#include "memory.h"
 #include "models.h"
 #include "plant.h"
 #include "tap.h"

@@ -1,0 +1,14 @@
+/* plan_source.h - the plan that all ranks run. */
+#ifndef TOPT_RUNTIME_PLAN_SOURCE_H
+#define TOPT_RUNTIME_PLAN_SOURCE_H
+
+#include "topt_comm.h"
+#include "topt_plan.h"
+
+/* A plan on every rank: rank 0 reads the file, or asks the server where 'arg' is the
+ * id of a plan, and broadcasts it. */
+int topt_plan_everywhere(struct topt_comm *comm, const char *arg,
+                         struct topt_plan_doc **ret,
+                         struct topt_error *err) TOPT_MUST_CHECK;
+
+#endif

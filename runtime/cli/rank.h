@@ -1,0 +1,13 @@
+/* rank.h - a rank before there is a communicator: its number, and how it complains. */
+#ifndef TOPT_RUNTIME_RANK_H
+#define TOPT_RUNTIME_RANK_H
+
+#include "topt_error.h"
+
+/* Rank as the launcher's environment has it, before there is a communicator; 0 alone. */
+int topt_launch_rank(void);
+
+/* The line "topt CMD: ..." on standard error. */
+void topt_complain(const char *cmd, const struct topt_error *err);
+
+#endif

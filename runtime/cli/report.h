@@ -1,0 +1,31 @@
+/* report.h - what a run measured, as a document and for people. */
+#ifndef TOPT_RUNTIME_REPORT_H
+#define TOPT_RUNTIME_REPORT_H
+
+#include <stdio.h>
+
+#include "topt_plan.h"
+#include "topt_runtime.h"
+
+/* Whole of what a run measured. */
+struct topt_run_report {
+    const struct topt_plan_doc *plan;
+    const struct topt_program *program; /* as it ran */
+    int64_t predicted_time_ns, predicted_memory_bytes;
+    const char *data;
+    double lr;
+    uint64_t seed;
+    int64_t steps;                            /* done */
+    const double *loss;                       /* by step */
+    const int64_t *step_ns;                   /* by step */
+    int64_t peak_bytes, process_growth_bytes; /* largest over ranks */
+    struct topt_session_times times;          /* of rank 0 */
+};
+
+/* "topt-report/1"; new reference. */
+json_t *topt_report_json(const struct topt_run_report *r);
+/* Where rank 0's time went, a line a kernel and collective; the dearest first. */
+void topt_report_print_times(const struct topt_run_report *r, FILE *out);
+int64_t topt_median_ns(const int64_t *values, int64_t n);
+
+#endif

@@ -1,0 +1,16 @@
+/* feed_table.h - inside the feeds: images in idx files, and tables of numbers (csv). */
+#ifndef TOPT_FEED_TABLE_H
+#define TOPT_FEED_TABLE_H
+
+#include "topt_runtime.h"
+
+/* Is this the start of an idx file? */
+int topt_feed_is_idx(const char *bytes, size_t len);
+/* 'path' is that of the images; the labels' is made from it. */
+int topt_feed_idx(const char *images, size_t len, const char *path,
+                  const struct topt_model *m, uint64_t seed, struct topt_feed *ret,
+                  struct topt_error *err) TOPT_MUST_CHECK;
+int topt_feed_csv(const char *text, size_t len, const struct topt_model *m, uint64_t seed,
+                  struct topt_feed *ret, struct topt_error *err) TOPT_MUST_CHECK;
+
+#endif

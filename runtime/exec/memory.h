@@ -1,0 +1,20 @@
+/* memory.h - a rank's buffers, and how many bytes of them are alive.  Inside the
+ * executor. */
+#ifndef TOPT_MEMORY_H
+#define TOPT_MEMORY_H
+
+#include "session.h"
+
+/* Local box, elements and bytes of one of the program's buffers on this rank. */
+struct topt_box topt_buffer_box(const struct topt_session *s, int buffer);
+int64_t topt_buffer_elements(const struct topt_session *s, int buffer);
+int topt_session_element_bytes(const struct topt_session *s, enum topt_element e);
+int64_t topt_buffer_bytes(const struct topt_session *s, int buffer);
+int topt_buffer_alloc(struct topt_session *s, int buffer,
+                      struct topt_error *err) TOPT_MUST_CHECK;
+void topt_buffer_free(struct topt_session *s, int buffer);
+
+/* At least 'bytes' of host memory, valid until the next call.  NULL: out of memory. */
+void *topt_scratch(struct topt_session *s, int64_t bytes);
+
+#endif

@@ -1,0 +1,27 @@
+/* session.h - inside the executor: what a rank has while it runs a program. */
+#ifndef TOPT_SESSION_H
+#define TOPT_SESSION_H
+
+#include "topt_runtime.h"
+
+struct topt_meter {
+    int64_t granule, live, peak;
+};
+
+struct topt_session {
+    const struct topt_program *p;
+    struct topt_comm *comm;
+    struct topt_device *dev;
+    struct topt_session_options options;
+    void **ptr;      /* by buffer; NULL where not alive */
+    int64_t *bytes;  /* by buffer, as charged */
+    int64_t *counts; /* 2 * ranks, for exchanges */
+    struct topt_meter meter;
+    int64_t step, micro; /* finished steps; micro-batch of this one */
+    double loss;         /* sum over the micro-batches so far */
+    struct topt_session_times times;
+    void *scratch; /* host memory, grown on demand */
+    int64_t scratch_bytes;
+};
+
+#endif

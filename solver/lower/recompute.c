@@ -1,0 +1,135 @@
+/* remake.c - recomputation: what is not kept after forward, and what backward asks for
+ * again.
+ *
+ * A flagged operator keeps neither its output nor what it saves.  Backward asks for it
+ * where it reads one of them: then the operator's forward runs again, which may ask
+ * for the outputs of flagged operators before it, down to what was kept.  So what one
+ * block makes again lives within the block's backward, and blocks, which have their
+ * backward one after the other, need room for the largest of them only (Chen et al.,
+ * Training Deep Nets with Sublinear Memory Cost, 2016).  That is why flags are for
+ * operators inside of blocks. */
+#include "recompute.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int topt_has_backward(const struct topt_model *m, int op)
+{
+    const struct topt_op *o = &m->op[op];
+    return m->tensor[o->operand[o->output].tensor].needs_gradient;
+}
+
+int topt_reads_back(const struct topt_model *m, int op, int input)
+{
+    const struct topt_op *o = &m->op[op];
+    return (int)(o->reads_back >> o->input[input] & 1);
+}
+
+static int any_recompute(const struct topt_strategy *s)
+{
+    for (int i = 0; i < s->nops; i++)
+        if (s->config[i].recompute)
+            return 1;
+    return 0;
+}
+
+int topt_is_recomputed(const struct topt_model *m, const struct topt_strategy *s,
+                       int tensor)
+{
+    const struct topt_tensor *t = &m->tensor[tensor];
+    return s->config[t->producer].recompute &&
+           (t->nconsumers < 2 || s->hub[tensor].keep == TOPT_HUB_REMAKE);
+}
+
+/* Does backward read what forward saves? */
+static int saves(const struct topt_op *o)
+{
+    for (int x = 0; x < o->spec->noperands; x++)
+        if (o->operand[x].role == TOPT_SAVED && o->operand[x].present &&
+            o->reads_back >> x & 1)
+            return 1;
+    return 0;
+}
+
+/* Consumers come after producers, so one pass from the end knows all who ask. */
+void topt_recompute_demand(const struct topt_model *m, const struct topt_strategy *s,
+                           uint8_t *ret_demanded)
+{
+    memset(ret_demanded, 0, (size_t)m->nops);
+    for (int i = any_recompute(s) ? m->nops - 1 : -1; i >= 0; i--) {
+        const struct topt_op *o = &m->op[i];
+        int asked = ret_demanded[i] || saves(o);
+        ret_demanded[i] = s->config[i].recompute && asked;
+        for (int k = 0; k < o->ninputs; k++) {
+            int t = o->operand[o->input[k]].tensor;
+            if ((ret_demanded[i] || topt_reads_back(m, i, k)) &&
+                topt_is_recomputed(m, s, t))
+                ret_demanded[m->tensor[t].producer] = 1;
+        }
+    }
+}
+
+int topt_recomputable(const struct topt_model *m, const struct topt_blocks *blocks,
+                      uint8_t **ret, struct topt_error *err)
+{
+    uint8_t *may = calloc((size_t)m->nops + 1, 1);
+    if (!may)
+        return topt_nomem(err, "the model's blocks");
+    for (int i = 0; i < m->nops; i++)
+        may[i] = blocks->kind[i] >= 0 && i != m->loss;
+    for (int i = 0; i < m->nops; i++)
+        for (int k = 0; k < m->op[i].ninputs; k++) {
+            int p = m->tensor[m->op[i].operand[m->op[i].input[k]].tensor].producer;
+            if (blocks->kind[p] != blocks->kind[i] ||
+                blocks->block[p] != blocks->block[i])
+                may[p] = 0;
+        }
+    *ret = may;
+    return 0;
+}
+
+/* Hubs remake where the producer does, and only there. */
+static int check_hubs(const struct topt_model *m, const struct topt_strategy *s,
+                      struct topt_error *err)
+{
+    for (int t = 0; t < m->ntensors; t++)
+        if (m->tensor[t].nconsumers > 1 && s->hub[t].keep == TOPT_HUB_REMAKE &&
+            !s->config[m->tensor[t].producer].recompute)
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "tensor '%.60s' can't be made again: its operator keeps it",
+                             m->tensor[t].name);
+    return 0;
+}
+
+/* Found for the first strategy that asks. */
+static int find_blocks(const struct topt_model *m, struct topt_recomputation *r,
+                       struct topt_error *err)
+{
+    if (r->may)
+        return 0;
+    if (topt_model_blocks(m, &r->blocks, err))
+        return -1;
+    return topt_recomputable(m, &r->blocks, &r->may, err);
+}
+
+int topt_recompute_check(const struct topt_model *m, const struct topt_strategy *s,
+                         struct topt_recomputation *r, struct topt_error *err)
+{
+    r->any = any_recompute(s);
+    if (check_hubs(m, s, err) || (r->any && find_blocks(m, r, err)))
+        return -1;
+    for (int i = 0; r->any && i < m->nops; i++)
+        if (s->config[i].recompute && !r->may[i])
+            return topt_fail(
+                err, TOPT_ERR_INVAL,
+                "operator '%.60s' can't be run again in backward: its output "
+                "is used outside of a repeated block",
+                m->op[i].name);
+    return 0;
+}
+
+void topt_recomputation_fini(struct topt_recomputation *r)
+{
+    free(r->may);
+    topt_blocks_fini(&r->blocks);
+}

@@ -1,0 +1,26 @@
+/* recompute.h - which operators run again in backward, and which tensors that brings
+ * back.  Private to lower/. */
+#ifndef TOPT_RECOMPUTE_H
+#define TOPT_RECOMPUTE_H
+
+#include "topt_lower.h"
+
+int topt_has_backward(const struct topt_model *m, int op);
+/* Does backward of an operator read the value of that input? */
+int topt_reads_back(const struct topt_model *m, int op, int input);
+/* Is a tensor not kept where it waits, but made again there? */
+int topt_is_recomputed(const struct topt_model *m, const struct topt_strategy *s,
+                       int tensor);
+/* What recomputation knows of a model: empty until a strategy recomputes. */
+struct topt_recomputation {
+    struct topt_blocks blocks;
+    uint8_t *may; /* by operator */
+    int any;      /* the last strategy that was checked recomputes */
+};
+/* May those recompute that do?  'r' starts as zero and is kept for other strategies. */
+int topt_recompute_check(const struct topt_model *m, const struct topt_strategy *s,
+                         struct topt_recomputation *r,
+                         struct topt_error *err) TOPT_MUST_CHECK;
+void topt_recomputation_fini(struct topt_recomputation *r);
+
+#endif

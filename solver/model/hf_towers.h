@@ -1,0 +1,13 @@
+/* hf_towers.h - models of Hugging Face configs that are no single stack over tokens.
+ * Private to model/. */
+#ifndef TOPT_HF_TOWERS_H
+#define TOPT_HF_TOWERS_H
+
+#include "hf_arch.h"
+
+/* Images to classes; sound to text; text to text. */
+void topt_hf_build_vision(struct hf_builder *b);
+void topt_hf_build_speech(struct hf_builder *b);
+void topt_hf_build_translation(struct hf_builder *b);
+
+#endif
