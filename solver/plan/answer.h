@@ -33,6 +33,9 @@ struct topt_micros {
 int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
                      struct topt_error *err) TOPT_MUST_CHECK;
 void topt_micros_fini(struct topt_micros *m);
+/* That with so many, its model made; NULL with an error. */
+struct topt_micro *topt_micros_at(struct topt_micros *m, int64_t batches,
+                                  struct topt_error *err);
 
 enum topt_goal {
     TOPT_GOAL_FRONTIER,
@@ -60,7 +63,6 @@ struct topt_shape_search {
      * need not be found. */
     struct topt_cost *known;
     int nknown;
-    int once;    /* problems are searched once from now on */
     int fastest; /* only the fastest of them is asked for */
 };
 
@@ -73,6 +75,10 @@ void topt_shape_close(struct topt_shape_search *s);
  * which take most at once); in a step of one micro-batch no gradients are. */
 int topt_shape_apart(struct topt_shape_search *s, struct topt_variant *v,
                      struct topt_error *err) TOPT_MUST_CHECK;
+/* The levels of sharding that there are, as bits. */
+int topt_variants_levels(const struct topt_shape_search *s);
+/* All variants of a grid. */
+int topt_variants_list(struct topt_shape_search *s, struct topt_error *err) TOPT_MUST_CHECK;
 /* What costs of a variant are taken with; borrows from the shape. */
 int topt_shape_costing(struct topt_shape_search *s, const struct topt_variant *v,
                        struct topt_costing *ret, struct topt_error *err) TOPT_MUST_CHECK;

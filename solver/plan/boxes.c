@@ -345,19 +345,6 @@ static int part_box(struct boxes *b, const struct box *x, const struct optimum *
 
 /* ---- all of them ------------------------------------------------------------------------- */
 
-/* The least memory is to be exact, and all of it.  A bound on it is of no use: where the search is to stop, it
- * gives up. */
-static struct topt_search_options options_for_least(struct topt_search_options o)
-{
-    o.memory_limit = o.time_limit = o.max_work = 0;
-    o.epsilon = 0;
-    o.known = NULL; /* of times */
-    o.nknown = 0;
-    o.cancel = o.stop ? o.stop : o.cancel;
-    o.stop = NULL;
-    return o;
-}
-
 /* Before many boxes are looked at for the fastest: does anything fit?  That takes weighings
  * only, and says in which time.  1 (perhaps), 0 where nothing does, or -1. */
 static int something_fits(struct boxes *b)
@@ -367,7 +354,7 @@ static int something_fits(struct boxes *b)
     int64_t below = limit < INT64_MAX ? limit + 1 : 0;
     struct topt_search_options o = *b->run.options;
     o.stop = NULL; /* it is short, and its answer one */
-    o = options_for_least(o);
+    o = topt_run_options_for_least(o);
     if (topt_boxes_least(b->run.p, &o, below, &least, b->run.err))
         return -1;
     int slow = least.n && time && least.at[0].time_ns > time;
@@ -413,9 +400,6 @@ static int search_boxes(struct boxes *b)
     *b->run.ret = (struct topt_solutions){.claim = topt_claim_exact()};
     if (all.high.transient < 0 || all.high.crossing < 0)
         return 0;
-    int some = b->least ? 1 : topt_run_fit(&b->run, all.low, &all.high);
-    if (some <= 0)
-        return some;
     return push(b, all) || search_all(b) ? -1 : 0;
 }
 
@@ -465,14 +449,6 @@ static void keep_best(struct boxes *b)
     if (s->n)
         s->at[0] = s->at[best];
     s->n = s->n > 0;
-}
-
-int topt_problem_fastest(struct topt_problem *p,
-                         const struct topt_search_options *options,
-                         struct topt_solutions *ret, struct topt_error *err)
-{
-    return p->floors ? topt_settle_fastest(p, options, ret, err)
-                     : topt_boxes_fastest(p, options, ret, err);
 }
 
 /* Told to stop where that could not be finished: what was found before is the answer. */
@@ -528,12 +504,4 @@ int topt_boxes_least(struct topt_problem *p, const struct topt_search_options *o
     }
     fini(&b, rc);
     return rc;
-}
-
-int topt_problem_least(struct topt_problem *p, const struct topt_search_options *options,
-                       int64_t below, struct topt_solutions *ret, struct topt_error *err)
-{
-    struct topt_search_options o = options_for_least(*options);
-    return p->floors ? topt_settle_least(p, &o, below, ret, err)
-                     : topt_boxes_least(p, &o, below, ret, err);
 }

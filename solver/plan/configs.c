@@ -46,7 +46,8 @@ static int list_hub(struct topt_problem *p, struct family *f,
         f->config[n] = h.layout;
         f->hub_keep[n++] = (uint8_t)h.keep;
     }
-    return topt_family_alloc(f, n);
+    f->n = n;
+    return 0;
 }
 
 /* Levels of sharding that a configuration takes, as bits: those asked for that mean something,
@@ -84,7 +85,8 @@ static int list_op(struct topt_problem *p, struct family *f,
                                     &f->config[n]);
             }
     }
-    return topt_family_alloc(f, n);
+    f->n = n;
+    return 0;
 }
 
 /* ---- another problem's ---------------------------------------------------------------------- */
@@ -164,7 +166,8 @@ static int relist(struct topt_problem *p, struct family *f, struct topt_error *e
     f->hub_keep = malloc(n + 1);
     if (!f->config || !f->hub_keep)
         return no_memory(err);
-    return topt_family_alloc(f, list_among(p, of, f)) ? no_memory(err) : 0;
+    f->n = list_among(p, of, f);
+    return 0;
 }
 
 int topt_family_list(struct topt_problem *p, struct family *f, struct topt_error *err)

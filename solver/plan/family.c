@@ -60,10 +60,10 @@ static int alike_hubs(const struct topt_problem *p, int a, int b)
 
 /* ---- families ---------------------------------------------------------------------------- */
 
-int topt_family_alloc(struct family *f, int n)
+/* Room for what so many configurations cost. */
+static int alloc_costs(struct family *f)
 {
-    size_t z = (size_t)(n > 0 ? n : 1);
-    f->n = n;
+    size_t z = (size_t)(f->n > 0 ? f->n : 1);
     f->cost = calloc(z, sizeof *f->cost);
     f->remade = calloc(z, sizeof *f->remade);
     f->transient = calloc(z, sizeof *f->transient);
@@ -211,7 +211,9 @@ static int make_family(struct topt_problem *p, struct family *f, struct topt_err
 {
     f->ninputs = f->op >= 0 ? p->k.model->op[f->op].ninputs : 1;
     struct listing l = listing_of(p, f);
-    int rc = topt_family_list(p, f, err) || price_family(&l, err) ? -1 : 0;
+    int rc = topt_family_list(p, f, err);
+    if (!rc)
+        rc = alloc_costs(f) ? no_memory(err) : price_family(&l, err);
     listing_fini(&l);
     return rc;
 }

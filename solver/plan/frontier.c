@@ -112,14 +112,6 @@ static struct topt_cost *known_sums(const struct topt_problem *p,
     return sum;
 }
 
-int topt_problem_frontier(struct topt_problem *p,
-                          const struct topt_search_options *options,
-                          struct topt_solutions *ret, struct topt_error *err)
-{
-    return p->floors ? topt_sift_frontier(p, options, ret, err)
-                     : topt_caps_frontier(p, options, ret, err);
-}
-
 int topt_caps_frontier(struct topt_problem *p, const struct topt_search_options *options,
                        struct topt_solutions *ret, struct topt_error *err)
 {

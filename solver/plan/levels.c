@@ -99,31 +99,6 @@ void topt_levels_find(struct levels *l, const struct topt_weigher *w,
     }
 }
 
-/* Counted by level, from the nearest on; of one level in their own order. */
-static void rank_family(const uint16_t *level, uint16_t *rank, int n)
-{
-    int before[TOPT_LEVELS + 1] = {0};
-    for (int c = 0; c < n; c++)
-        before[level[c] + 1]++;
-    for (int k = 0; k < TOPT_LEVELS; k++)
-        before[k + 1] += before[k];
-    for (int c = 0; c < n; c++) {
-        int at = before[level[c]]++;
-        if (level[c] < TOPT_LEVEL_BEYOND && at < TOPT_LEVEL_BEYOND)
-            rank[c] = (uint16_t)at;
-    }
-}
-
-int topt_levels_rank(const struct levels *l, struct levels *ret, struct topt_error *err)
-{
-    if (topt_levels_init(ret, l->p, err))
-        return -1;
-    for (int i = 0; i < l->n; i++)
-        rank_family(l->of[i], ret->of[i], l->p->family[i].n);
-    topt_levels_share(ret);
-    return 0;
-}
-
 static int is_of(const struct family *f, int c, const struct node *n,
                  const struct topt_strategy *s)
 {

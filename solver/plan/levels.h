@@ -31,12 +31,6 @@ int topt_level_of(double part);
 void topt_levels_find(struct levels *l, const struct topt_weigher *w,
                       struct topt_cost begin, struct topt_cost end);
 
-/* Levels that say how many of its family are nearer.  Where an operator stands for those of many blocks, its second
- * nearest configuration is farther than all of an operator that is there once: by these, each has some.  'ret' as
- * after topt_levels_init. */
-int topt_levels_rank(const struct levels *l, struct levels *ret,
-                     struct topt_error *err) TOPT_MUST_CHECK;
-
 /* What a strategy takes is near. */
 void topt_levels_include(struct levels *l, const struct topt_strategy *s);
 /* Families of a place get the nearest level of all. */

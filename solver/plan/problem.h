@@ -47,7 +47,6 @@ struct topt_space_options {
      * 'every': and those which they stand for. */
     const struct topt_problem *among;
     int every;
-    int once; /* it is searched once: what it needs for that alone is given back where a part of it is all that is left */
     int threads;        /* that look for routes; prices do not depend on it */
     int64_t max_bytes;  /* of its tables; 0: TOPT_PROBLEM_MAX_BYTES */
     int keep_dominated; /* list configurations that others of their classes beat */

@@ -200,11 +200,9 @@ static inline int topt_problem_remakes(const struct topt_problem *p, int op)
  * -1 with an error. */
 int topt_problem_family(struct topt_problem *p, int op, int tensor,
                         struct topt_error *err) TOPT_MUST_CHECK;
-/* Room for all of so many configurations but themselves; -1: memory. */
-int topt_family_alloc(struct family *f, int n) TOPT_MUST_CHECK;
 void topt_family_fini(struct family *f);
 
-/* configs.c: the configurations of a new family, with room for what they cost. */
+/* configs.c: the configurations of a new family. */
 int topt_family_list(struct topt_problem *p, struct family *f,
                      struct topt_error *err) TOPT_MUST_CHECK;
 /* With axes that are alike in an order that does not depend on their names: what a configuration costs follows from
@@ -299,9 +297,6 @@ int topt_sift_frontier(struct topt_problem *p, const struct topt_search_options 
 /* fold.c: places and links of the nodes and edges. */
 int topt_problem_fold(struct topt_problem *p, struct topt_error *err) TOPT_MUST_CHECK;
 void topt_problem_unfold(struct topt_problem *p); /* frees them */
-/* Another part of a problem is all that is left: the one before it goes, which is freed, or was the whole.  Of that the
- * tables go, of which parts need none, if it is searched once (problem.h). */
-void topt_problem_let_go(struct topt_problem *whole, struct topt_problem *part);
 /* What nodes of some families cost together, by configuration: added to what is there; what is made again counts once,
  * and of what is in flight the most.  1 where that overflows. */
 int topt_parts_sum(const struct topt_problem *p, const struct part *part, int nparts,

@@ -27,10 +27,7 @@ int64_t topt_run_work_left(const struct run *r);
 int topt_run_over(const struct run *r);
 /* Did something fail only because it is to answer with what it has? */
 int topt_run_stopped(const struct run *r, const struct topt_error *why);
-/* fit.c: lower caps to what can be in flight of what fits, 'low' at least.  1, 0 where nothing fits, or -1. */
-int topt_run_fit(struct run *r, struct topt_caps low,
-                 struct topt_caps *high) TOPT_MUST_CHECK;
-/* Can anything fit, by that?  1, 0 or -1. */
+/* fit.c: can anything fit, as far as caps that are lowered to what fits beside the lightest sum tell?  1, 0 or -1. */
 int topt_run_may_fit(struct run *r) TOPT_MUST_CHECK;
 /* Note that a search under such caps was made. */
 int topt_run_note(struct run *r, struct topt_caps caps) TOPT_MUST_CHECK;
@@ -43,10 +40,19 @@ int64_t topt_floor_of(const struct topt_frontier *f);
  * little more than the tolerance that led to them, unless the search was stopped or left something 'open'. */
 double topt_run_epsilon(const struct run *r, int open);
 
+/* What the least memory is searched with: it is to be exact, and all of it.  A bound on it is of no use: where the
+ * search is to stop, it gives up. */
+struct topt_search_options
+topt_run_options_for_least(struct topt_search_options o);
+
 /* Keep a point as a solution that takes so much memory, where none is as good.  Solutions are
  * to be reduced before anybody reads them. */
 int topt_run_keep(struct run *r, const struct topt_search_point *point,
                   int64_t memory) TOPT_MUST_CHECK;
+/* Copies of 'n' more, which take over their strategies. */
+int topt_solutions_append(struct topt_solutions *s, const struct topt_solution *more, int n,
+                          struct topt_error *err) TOPT_MUST_CHECK;
+/* In order, without what others are as good as. */
 int topt_solutions_reduce(struct topt_solutions *s,
                           struct topt_error *err) TOPT_MUST_CHECK;
 /* Time of the fastest so far, or of the slowest thinkable. */

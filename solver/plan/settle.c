@@ -21,10 +21,7 @@ enum {
     NEAR_MOST = 16384, /* ... at most */
     NEARER_TIMES = 4,  /* entries in a small problem, to those in the one before */
     SMALL_TIMES = 4,   /* what is larger by this only is searched as a whole */
-    STUCK_TIMES = 32,  /* ... where hardly anything of it has gone since the last look */
-    STUCK_MOST = 1 << 20, /* ... as long as pricing it takes seconds */
-    STUCK_PART = 8,       /* of what was left: if less of it has gone, that is */
-    PROOF_PART = 2,       /* of the tolerance, by which orbits are searched */
+    PROOF_PART = 2,    /* of the tolerance, by which orbits are searched */
 };
 
 struct settle {
@@ -35,7 +32,6 @@ struct settle {
     struct topt_search_options own;    /* of searches: with what is left of the work, */
     struct topt_cost known;            /* and what is had, whatever it needs */
     int64_t near;                      /* entries of the next small problem */
-    int64_t left;                      /* entries that the last look left */
     int64_t floor;                     /* nothing that was left out is faster */
     int open;                          /* nor is that proven within the tolerance */
     struct survey survey;              /* of the part */
@@ -91,12 +87,11 @@ static int take(struct settle *s, struct topt_solutions *found, struct topt_clai
 }
 
 /* Search what is up to a level. */
-static int search_within(struct settle *s, const struct levels *levels, int level,
-                         struct topt_claim *ret)
+static int search_within(struct settle *s, int level, struct topt_claim *ret)
 {
     struct topt_problem *exact;
     struct topt_solutions found = {0};
-    if (topt_levels_exact(levels, level, &exact, s->err))
+    if (topt_levels_exact(&s->levels, level, &exact, s->err))
         return -1;
     find_options(s);
     int rc = topt_boxes_fastest(exact, &s->own, &found, s->err);
@@ -198,35 +193,22 @@ static enum step finish(struct settle *s, int level)
     struct topt_claim c;
     if (s->whole->options.orbits)
         return finish_orbits(s, level);
-    if (search_within(s, &s->levels, level, &c))
+    if (search_within(s, level, &c))
         return FAILED;
     close_with(s, &c);
     return DONE;
 }
 
 /* What is near is searched, so that there is a best. */
-static int search_some(struct settle *s, const struct levels *levels)
+static int search_near(struct settle *s)
 {
     struct topt_claim c;
-    int level = topt_levels_with(levels, s->near);
+    int level = topt_levels_with(&s->levels, s->near);
     s->near *= NEARER_TIMES;
-    if (search_within(s, levels, level, &c))
+    if (search_within(s, level, &c))
         return -1;
     topt_claim_fini(&c);
     return 0;
-}
-
-/* What is near of all; where nothing of that fits ('again'), what is near of each family. */
-static int search_near(struct settle *s, int again)
-{
-    struct levels ranks;
-    if (!again)
-        return search_some(s, &s->levels);
-    if (topt_levels_rank(&s->levels, &ranks, s->err))
-        return -1;
-    int rc = search_some(s, &ranks);
-    topt_levels_fini(&ranks);
-    return rc;
 }
 
 /* Only what can be as good as the best is left. */
@@ -235,7 +217,8 @@ static int keep_rest(struct settle *s, int level)
     struct topt_problem *next;
     if (topt_levels_part(&s->levels, level, &next, s->err))
         return -1;
-    topt_problem_let_go(s->whole, s->part);
+    if (s->part != s->whole)
+        topt_problem_destroy(s->part);
     s->part = next;
     return 0;
 }
@@ -250,11 +233,11 @@ static int something_fits(struct settle *s)
 
 /* What is near is searched, more and more of it while nothing fits.  1 where something is known that does, 0
  * where not, or -1; '*ret_any': may anything fit at all? */
-static int look_near(struct settle *s, int64_t all, int times, int *ret_any)
+static int look_near(struct settle *s, int64_t all, int *ret_any)
 {
     *ret_any = 1;
-    for (int n = 0; *ret_any && all > times * s->near && !over(s); n++) {
-        if (search_near(s, n > 0))
+    for (int n = 0; *ret_any && all > SMALL_TIMES * s->near && !over(s); n++) {
+        if (search_near(s))
             return -1;
         if (aim_of(s) < INT64_MAX)
             return 1;
@@ -268,9 +251,7 @@ static enum step look(struct settle *s, int known)
 {
     int last = TOPT_LEVEL_BEYOND - known, any;
     int64_t left = topt_levels_entries(&s->levels, last);
-    int stuck = known && left <= STUCK_MOST && left > s->left - s->left / STUCK_PART;
-    s->left = left;
-    int found = look_near(s, left, stuck ? STUCK_TIMES : SMALL_TIMES, &any);
+    int found = look_near(s, left, &any);
     if (found < 0)
         return FAILED;
     if (over(s) || !any)
@@ -354,7 +335,6 @@ int topt_settle_fastest(struct topt_problem *p, const struct topt_search_options
                        .whole = p,
                        .part = p,
                        .near = first_near(p),
-                       .left = INT64_MAX,
                        .floor = INT64_MAX};
     enum step step = MORE;
     *ret = (struct topt_solutions){.claim = topt_claim_exact()};

@@ -162,7 +162,8 @@ static int may_be_lighter(struct sift *s, int64_t below)
 static int look_for_lighter(struct sift *s, int64_t below)
 {
     struct topt_solutions least;
-    if (topt_problem_least(s->part, s->options, below, &least, s->err))
+    struct topt_search_options o = topt_run_options_for_least(*s->options);
+    if (topt_settle_least(s->part, &o, below, &least, s->err))
         return -1;
     if (!least.claim.decided)
         s->lightest = least.n ? least.at[0].memory_bytes : below;
@@ -311,7 +312,8 @@ static int keep_rest(struct sift *s)
         return -1;
     topt_hull_fini(&s->hull); /* it borrows from the part */
     topt_levels_fini(&s->levels);
-    topt_problem_let_go(s->whole, s->part);
+    if (s->part != s->whole)
+        topt_problem_destroy(s->part);
     s->part = next;
     return 0;
 }

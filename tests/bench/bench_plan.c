@@ -277,7 +277,6 @@ static int solve_variant(const struct row *row, struct topt_shape_search *s,
         return 0;
     if (know(row, all, &o))
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for what is known");
-    s->once = row->question != LEAST;
     s->fastest = row->question == FASTEST;
     r->phase = PRICE;
     int rc = topt_shape_problem(s, v, &p, err);
@@ -293,7 +292,6 @@ static int solve_variant(const struct row *row, struct topt_shape_search *s,
         rc = rc || topt_solutions_merge(all, &part, err);
         r->cpu[SEARCH] += since(&t);
     }
-    s->once = 0;
     free((void *)o.known);
     topt_solutions_fini(&part);
     topt_problem_destroy(p);

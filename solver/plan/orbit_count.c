@@ -1,29 +1,12 @@
-/* every.c - what a problem with orbits stands for.
+/* orbit_count.c - how large the space is that a problem with orbits stands for.
  *
  *     full          b n0    b n1    b n0,n1  ...       configurations, thousands of an operator
  *                     |       |        |
  *     with orbits     `- b n -'     b n,n    ...       hundreds: which of alike axes they take is left open
  *
- * It has for each strategy of the full space one that costs no more, so that what it says of the fastest holds there.  A
- * strategy is one of the full space only where moves cost what they cost between just these layouts: so configurations are
- * listed once more, as they are or with all that they stand for, as a problem of its own. */
+ * A problem with orbits has for each strategy of the full space one that costs no more, so that what it says of the
+ * fastest strategy holds there. */
 #include "problem_impl.h"
-
-int topt_problem_again(const struct topt_problem *p, int every, int floors,
-                       struct topt_problem **ret, struct topt_error *err)
-{
-    struct topt_space_options o = p->options;
-    o.orbits = 0;
-    o.floors = floors;
-    o.among = p;
-    o.every = every;
-    int rc = topt_problem_create(&p->k, &o, ret, err);
-    if (!rc)
-        (*ret)->options.among = NULL; /* the caller's */
-    return rc;
-}
-
-/* ---- how much that is ---------------------------------------------------------------------------- */
 
 /* Orders of some axes of which so many of each kind do the same: each is the next of its kind or another. */
 static int64_t orders(const int *what, int n)

@@ -1,7 +1,11 @@
-/* within.c - a part of a problem: the same nodes and edges, with some of the configurations.
+/* subproblem.c - problems with some of the configurations of another one, on the same nodes and edges.
  *
  * Prices of operators are taken over; tables are priced anew, from moves that the whole problem keeps,
- * with what is known of them by now. */
+ * with what is known of them by now.
+ *
+ * A strategy of a problem with orbits (orbit_count.c) is one of the full space only where moves cost what they cost
+ * between just these layouts: its configurations are listed once more, as they are or with all that they stand for, as
+ * a problem of its own. */
 #include "problem_impl.h"
 
 #include <stdlib.h>
@@ -117,18 +121,6 @@ static int price_tables(const struct topt_problem *p, struct topt_problem *ret,
     return 0;
 }
 
-void topt_problem_let_go(struct topt_problem *whole, struct topt_problem *part)
-{
-    if (part != whole)
-        topt_problem_destroy(part);
-    if (part != whole || !whole->options.once)
-        return;
-    for (int i = 0; i < whole->ntolls; i++)
-        topt_toll_fini(&whole->toll[i]);
-    for (int i = 0; i < whole->ntables; i++)
-        topt_table_fini(&whole->table[i]);
-}
-
 int topt_problem_within(struct topt_problem *p, uint8_t *const *keep,
                         struct topt_problem **ret, struct topt_error *err)
 {
@@ -151,4 +143,18 @@ int topt_problem_within(struct topt_problem *p, uint8_t *const *keep,
     }
     *ret = part;
     return 0;
+}
+
+int topt_problem_again(const struct topt_problem *p, int every, int floors,
+                       struct topt_problem **ret, struct topt_error *err)
+{
+    struct topt_space_options o = p->options;
+    o.orbits = 0;
+    o.floors = floors;
+    o.among = p;
+    o.every = every;
+    int rc = topt_problem_create(&p->k, &o, ret, err);
+    if (!rc)
+        (*ret)->options.among = NULL; /* the caller's */
+    return rc;
 }
