@@ -400,6 +400,9 @@ static int search_boxes(struct boxes *b)
     *b->run.ret = (struct topt_solutions){.claim = topt_claim_exact()};
     if (all.high.transient < 0 || all.high.crossing < 0)
         return 0;
+    int some = b->least ? 1 : topt_run_fit(&b->run, all.low, &all.high);
+    if (some <= 0)
+        return some;
     return push(b, all) || search_all(b) ? -1 : 0;
 }
 

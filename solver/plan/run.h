@@ -27,7 +27,10 @@ int64_t topt_run_work_left(const struct run *r);
 int topt_run_over(const struct run *r);
 /* Did something fail only because it is to answer with what it has? */
 int topt_run_stopped(const struct run *r, const struct topt_error *why);
-/* fit.c: can anything fit, as far as caps that are lowered to what fits beside the lightest sum tell?  1, 0 or -1. */
+/* fit.c: lower caps to what can be in flight of what fits, 'low' at least.  1, 0 where nothing fits, or -1. */
+int topt_run_fit(struct run *r, struct topt_caps low,
+                 struct topt_caps *high) TOPT_MUST_CHECK;
+/* Can anything fit, by that?  1, 0 or -1. */
 int topt_run_may_fit(struct run *r) TOPT_MUST_CHECK;
 /* Note that a search under such caps was made. */
 int topt_run_note(struct run *r, struct topt_caps caps) TOPT_MUST_CHECK;
