@@ -103,11 +103,16 @@ int main(void)
 {
     struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
     sigaction(SIGALRM, &action, NULL);
+    int stopped = 0, proven = 0;
     for (int i = 0; i < SPECS; i++) {
         struct tally t = {0};
         check(&specs[i], &t);
         is_int(t.wrong, 0, "%s: %d of %d searches stopped, %d of which prove something",
                specs[i].shape, t.stopped, MOMENTS * 4, t.proven);
+        stopped += t.stopped;
+        proven += t.proven;
     }
+    ok(stopped > 0 && proven > 0,
+       "%d searches stopped in the midst, %d of them prove something", stopped, proven);
     return done_testing();
 }
