@@ -91,7 +91,8 @@ static void add_row(const struct topt_request *r, json_t *rows, const json_t *po
         json_array_append_new(rows, row_of(r, point, name, why));
 }
 
-/* The efficiency with the fewest digits that 'row' has and no larger count; none where one has it too. */
+/* The efficiency with the fewest digits that 'row' has and no larger count; none where
+ * one has it too. */
 static void put_choice(const json_t *points, json_t *row)
 {
     double own = number(row, "efficiency"), above = 0, tens = 10;

@@ -12,8 +12,8 @@ struct topt_alternatives {
         named; /* the fewest, the knee and the fastest, ascending; one that is several once */
 };
 
-/* Solve the counts (ascending, the first fits) and name those that people book.  'why': of the first.  Always followed by
- * topt_alternatives_fini. */
+/* Solve the counts (ascending, the first fits) and name those that people book.  'why':
+ * of the first.  Always followed by topt_alternatives_fini. */
 int topt_alternatives_find(struct topt_micros *m, const int64_t *count, int n,
                            const char *why, struct topt_alternatives *ret,
                            struct topt_error *err) TOPT_MUST_CHECK;

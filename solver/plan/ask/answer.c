@@ -1,4 +1,5 @@
-/* answer.c - one answer written down: the best plan checked, with why it is the one, or why there is none. */
+/* answer.c - one answer written down: the best plan checked, with why it is the one, or
+ * why there is none. */
 #include "answer.h"
 #include "algorithm.h"
 #include "check.h"
@@ -19,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- writing ------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------- */
 
 static json_t *answer_json(const struct topt_plan_facts *f, const struct topt_best *b,
                            json_t *plan)
@@ -119,7 +120,7 @@ int topt_answer_write(struct topt_micros *m, const struct topt_best *b, const ch
     return rc ? -1 : 0;
 }
 
-/* ---- when nothing fits --------------------------------------------------------------------- */
+/* ---- when nothing fits ------------------------------------------------------------- */
 
 /* An answer without a plan. */
 static int no_plan(const struct topt_request *r, enum topt_fits fits, const char *why,
@@ -192,8 +193,9 @@ static json_t *nearest_json(const struct topt_best *b)
                      "time_ns", (json_int_t)b->solution.time_ns);
 }
 
-/* The lightest that was found takes more than there is.  That nothing fits is not proven where operators were decided
- * by heuristic, for it or on a smaller number of GPUs ('doubt'), or something may need as much less. */
+/* The lightest that was found takes more than there is.  That nothing fits is not proven
+ * where operators were decided by heuristic, for it or on a smaller number of GPUs
+ * ('doubt'), or something may need as much less. */
 static int too_heavy(const struct topt_request *r, const struct topt_best *b,
                      int64_t gpus, int doubt, json_t **ret, struct topt_error *err)
 {

@@ -12,7 +12,8 @@ int topt_answer_write(struct topt_micros *m, const struct topt_best *b, const ch
 int topt_answer_unfinished(const struct topt_request *r, int64_t gpus, json_t **ret,
                            struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Nothing fits on so many: the lightest that there is; 'doubt': of fewer it is not known. */
+/* Nothing fits on so many: the lightest that there is; 'doubt': of fewer it is not
+ * known. */
 int topt_answer_infeasible(struct topt_micros *m, int64_t gpus, int doubt, json_t **ret,
                            struct topt_error *err) TOPT_MUST_CHECK;
 

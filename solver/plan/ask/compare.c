@@ -1,7 +1,7 @@
 /* compare.c - all systems asked the same question, in one table.
  *
- * Each answers with its fastest strategy within the limit, or, where it has none, with the one
- * that needs least.  Every strategy is costed again by the checker. */
+ * Each answers with its fastest strategy within the limit, or, where it has none, with
+ * the one that needs least.  Every strategy is costed again by the checker. */
 #include "algorithm.h"
 #include "check.h"
 #include "count.h"
@@ -22,7 +22,7 @@
 
 static const char OURS[] = "ft";
 
-/* ---- asking -------------------------------------------------------------------------------- */
+/* ---- asking ------------------------------------------------------------------------ */
 
 struct times {
     int64_t all_ns, network_ns;
@@ -93,7 +93,8 @@ static enum topt_fits fits_of(const struct topt_best *best, const struct topt_be
                                                           : topt_best_fits(best);
 }
 
-/* The system's row, with the least memory that it can do with, if that is found before the search is stopped. */
+/* The system's row, with the least memory that it can do with, if that is found before
+ * the search is stopped. */
 static json_t *ask(const struct topt_request *r, const char *name, const char *means,
                    struct topt_error *err)
 {
@@ -125,7 +126,7 @@ out:
     return row;
 }
 
-/* ---- the whole ----------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------- */
 
 static int64_t whole(const json_t *o, const char *key)
 {
@@ -207,7 +208,8 @@ static void add_names(struct topt_text *t, const json_t *rows, const char *what,
     }
 }
 
-/* "ft takes 1.2 s a step; horovod takes 1.10 times as long, tofu 1.31; do not fit: optcnn". */
+/* "ft takes 1.2 s a step; horovod takes 1.10 times as long, tofu 1.31; do not fit:
+ * optcnn". */
 static char *read_rows(const json_t *rows, int64_t limit)
 {
     struct topt_text t = {0};
@@ -296,7 +298,7 @@ int topt_plan_compare(const struct topt_request *r, json_t **ret, struct topt_er
     return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the comparison");
 }
 
-/* ---- for people ---------------------------------------------------------------------------- */
+/* ---- for people -------------------------------------------------------------------- */
 
 static void show_row(struct topt_text *t, const json_t *row)
 {

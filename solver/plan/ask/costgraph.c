@@ -1,20 +1,23 @@
-/* costgraph.c - a request's frontier as one bare problem, for programs that know no models.
+/* costgraph.c - a request's frontier as one bare problem, for programs that know no
+ * models.
  *
- * A frontier is a union: over shapes of N devices, over their variants and over pairs of caps.
- * Each member of the union is a block of configurations; every operator has them all, one
- * block after the other, and an extra operator "in-flight" charges the block's caps:
+ * A frontier is a union: over shapes of N devices, over their variants and over pairs of
+ * caps.  Each member of the union is a block of configurations; every operator has them
+ * all, one block after the other, and an extra operator "in-flight" charges the block's
+ * caps:
  *
  *     in-flight   [ block 0 | block 1 | ... ]   cost: T + W * U
  *     operator    [ c c c   | c c     | ... ]
  *
- * An edge joins configurations of one block only.  A pair that is not allowed costs more in
- * memory and in time than any allowed strategy, so it is never part of a frontier.
+ * An edge joins configurations of one block only.  A pair that is not allowed costs more
+ * in memory and in time than any allowed strategy, so it is never part of a frontier.
  *
- * Members need not have the same graph: where blocks of the model choose alike, what recomputes
- * may set other hubs and edges apart.  Operators are the same by name, edges by their ends and
- * which of several between these they are.  What a member lacks costs it nothing: an operator has
- * one configuration there, an edge one class at both ends.  Edges lead from the operator that was
- * seen first to the other, so that there is no circle. */
+ * Members need not have the same graph: where blocks of the model choose alike, what
+ * recomputes may set other hubs and edges apart.  Operators are the same by name, edges
+ * by their ends and which of several between these they are.  What a member lacks costs
+ * it nothing: an operator has one configuration there, an edge one class at both ends.
+ * Edges lead from the operator that was seen first to the other, so that there is no
+ * circle. */
 #include "caps.h"
 #include "grid.h"
 #include "grid_data.h"
@@ -121,7 +124,8 @@ static int check_entries(const struct union_builder *u, double entries)
                      entries, (long long)MAX_ENTRIES);
 }
 
-/* One more block: a problem under caps.  'n' counts configurations by operator, over the blocks of the problem. */
+/* One more block: a problem under caps.  'n' counts configurations by operator, over the
+ * blocks of the problem. */
 static int add_block(struct union_builder *u, struct topt_problem *p,
                      struct topt_caps caps, double *n)
 {
@@ -182,7 +186,7 @@ static int add_shapes(struct union_builder *u)
     return rc || shapes ? rc : topt_no_grid(u->r, u->r->gpus, u->err);
 }
 
-/* ---- what members have in common -------------------------------------------------------------- */
+/* ---- what members have in common --------------------------------------------------- */
 
 static int find_op(const struct union_builder *u, const char *name)
 {
@@ -297,7 +301,7 @@ static struct end end_of(const struct union_builder *u, const struct block *b, i
                : (struct end){configs, e->table->to_classes, e->to_class};
 }
 
-/* ---- joining ---------------------------------------------------------------------------------- */
+/* ---- joining ----------------------------------------------------------------------- */
 
 static int raise(int64_t *sum, int64_t by)
 {
@@ -517,7 +521,8 @@ static int join(struct union_builder *u, char **ret)
     return topt_costs_write(&all, ret, u->err);
 }
 
-/* Operators of the union are the same by name, so the model's must differ from those made here and in block_folding.c. */
+/* Operators of the union are the same by name, so the model's must differ from those made
+ * here and in block_folding.c. */
 static int check_names(const struct topt_model *m, struct topt_error *err)
 {
     for (int i = 0; i < m->nops; i++) {

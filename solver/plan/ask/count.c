@@ -1,5 +1,5 @@
-/* count.c - a number of devices: every nodes x devices-per-node shape that the hardware allows,
- * and the best plan over all of them. */
+/* count.c - a number of devices: every nodes x devices-per-node shape that the hardware
+ * allows, and the best plan over all of them. */
 #include "count.h"
 #include "algorithm.h"
 #include "claim.h"
@@ -48,8 +48,9 @@ int topt_count_shares(const struct topt_micros *m, int64_t gpus, int64_t ret_nea
     return 0;
 }
 
-/* Parameters, gradients, optimizer state and what backward reads, each once, spread evenly.  Where gradients may come late
- * (grid.c, late_bytes) what backward reads is left out. */
+/* Parameters, gradients, optimizer state and what backward reads, each once, spread
+ * evenly.  Where gradients may come late (grid.c, late_bytes) what backward reads is left
+ * out. */
 int64_t topt_count_least_bytes(const struct topt_micros *m, int64_t gpus)
 {
     const struct topt_request *r = m->request;
@@ -62,7 +63,7 @@ int64_t topt_count_least_bytes(const struct topt_micros *m, int64_t gpus)
     return (int64_t)(bytes * (1 - 1e-9) / (double)gpus);
 }
 
-/* ---- the best of a count ------------------------------------------------------------------- */
+/* ---- the best of a count ----------------------------------------------------------- */
 
 void topt_best_fini(struct topt_best *b)
 {
@@ -151,12 +152,13 @@ static int list_shapes(const struct topt_request *r, int64_t gpus, struct shapes
     return ret->n ? 0 : topt_no_grid(r, gpus, err);
 }
 
-/* ---- promise ------------------------------------------------------------------------------- */
+/* ---- promise ----------------------------------------------------------------------- */
 
-/* The uniform space takes a hundredth of the time of the others and lies within them, but for
- * what canonical forbids to shared tables.  Its best on each shape says which shape to search
- * first, bounds the time of all from the start, and is an answer where a search is stopped
- * early: so that there is one, it is searched until it has something, stopped or not. */
+/* The uniform space takes a hundredth of the time of the others and lies within them, but
+ * for what canonical forbids to shared tables.  Its best on each shape says which shape
+ * to search first, bounds the time of all from the start, and is an answer where a search
+ * is stopped early: so that there is one, it is searched until it has something, stopped
+ * or not. */
 static int promises(const struct topt_request *r, int64_t gpus, enum topt_goal goal)
 {
     return goal == TOPT_GOAL_FASTEST &&
@@ -220,9 +222,10 @@ static int order_by_promise(struct topt_micros *m, int64_t gpus, int64_t limit,
     return rc;
 }
 
-/* ---- solving ------------------------------------------------------------------------------- */
+/* ---- solving ----------------------------------------------------------------------- */
 
-/* What is best so far bounds what is still of interest; of equal ones the fewest nodes. */
+/* What is best so far bounds what is still of interest; of equal ones the fewest
+ * nodes. */
 static int search_shape(struct topt_grid_search *s, int64_t limit, enum topt_goal goal,
                         struct topt_best *ret, struct topt_error *err)
 {
@@ -282,7 +285,8 @@ static int search_shapes(struct topt_micros *m, int64_t gpus, int64_t limit,
     return rc ? -1 : 0;
 }
 
-/* The full space with operators that were decided by heuristic may have missed what a smaller space finds. */
+/* The full space with operators that were decided by heuristic may have missed what a
+ * smaller space finds. */
 static int asks_smaller(const struct topt_micros *m, int64_t gpus, enum topt_goal goal,
                         const struct topt_best *b)
 {

@@ -1,8 +1,10 @@
-/* fewest.c - mini-parallelism: the fewest GPUs that fit, why not fewer, and what more would buy.
+/* fewest.c - mini-parallelism: the fewest GPUs that fit, why not fewer, and what more
+ * would buy.
  *
- * Counts are tried upwards until one fits.  In the uniform space of a framework, where a count takes milliseconds, all others are
- * tried too, so that who asks sees beside the fewest the knee and the fastest, and can ask for an efficiency
- * instead (alternatives.c). */
+ * Counts are tried upwards until one fits.  In the uniform space of a framework, where a
+ * count takes milliseconds, all others are tried too, so that who asks sees beside the
+ * fewest the knee and the fastest, and can ask for an efficiency instead
+ * (alternatives.c). */
 #include "fewest.h"
 #include "algorithm.h"
 #include "alternatives.h"
@@ -28,7 +30,8 @@ struct fewest {
     int64_t gpus;  /* where that is, or the search was stopped */
     int64_t fewer; /* the count before; 0: none */
     int64_t
-        doubt; /* the first count of which it is not known whether anything fits; 0: none */
+        /* the first count of which it is not known whether anything fits; 0: none */
+        doubt;
 };
 
 /* Why the count before was not enough. */
@@ -74,8 +77,8 @@ static int why_not_fewer(struct topt_micros *m, const struct fewest *f, char *wh
     return 0;
 }
 
-/* The first count that something fits on, or where the search was stopped; counts that can't take equal shares of
- * the batch are passed over. */
+/* The first count that something fits on, or where the search was stopped; counts that
+ * can't take equal shares of the batch are passed over. */
 static int first_fit(struct topt_micros *m, const int64_t *count, int n,
                      struct fewest *ret, struct topt_error *err)
 {
@@ -112,8 +115,8 @@ static int answer_stand_in(struct topt_micros *uniform, int64_t gpus, struct few
     return topt_answer_write(uniform, &f->best, why, ret, err);
 }
 
-/* Stopped at a count before anything was found: what the uniform space has on the next powers of two, which is cheap,
- * is better than nothing. */
+/* Stopped at a count before anything was found: what the uniform space has on the next
+ * powers of two, which is cheap, is better than nothing. */
 static int stand_in(const struct topt_request *asked, int64_t gpus, json_t **ret,
                     struct topt_error *err)
 {
@@ -142,7 +145,7 @@ static int stand_in(const struct topt_request *asked, int64_t gpus, json_t **ret
     return rc;
 }
 
-/* ---- what was left out of the question ------------------------------------------------------- */
+/* ---- what was left out of the question --------------------------------------------- */
 
 /* Something that who asks excluded, knowingly or not, and how to have it. */
 struct relaxation {
@@ -235,8 +238,8 @@ static int try_relaxed(const struct topt_request *asked, const struct relaxation
     return rc;
 }
 
-/* "with": what would fit on fewer than 'below' GPUs if it had been asked for.  Of spaces that take long nothing
- * is tried. */
+/* "with": what would fit on fewer than 'below' GPUs if it had been asked for.  Of spaces
+ * that take long nothing is tried. */
 static int put_relaxed(struct topt_micros *m, const int64_t *count, int n, int64_t below,
                        json_t *answer, struct topt_error *err)
 {
@@ -254,7 +257,7 @@ static int put_relaxed(struct topt_micros *m, const int64_t *count, int n, int64
     return rc;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------- */
 
 struct counts {
     int64_t *at;
@@ -317,7 +320,8 @@ static int answer_not_found(struct topt_micros *m, const struct counts *c,
     return put_relaxed(m, c->at, c->n, INT64_MAX, *ret, err);
 }
 
-/* Where tensor parallelism is a last resort, it is tried on all counts after all were tried without. */
+/* Where tensor parallelism is a last resort, it is tried on all counts after all were
+ * tried without. */
 static int widen_until_it_fits(struct topt_micros *m, const struct counts *c,
                                struct fewest *f, struct topt_error *err)
 {

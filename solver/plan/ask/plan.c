@@ -1,5 +1,5 @@
-/* plan.c - requests for one plan answered, by mode: counts of devices tried, the best plan written down (answer.c), and
- * what the question was. */
+/* plan.c - requests for one plan answered, by mode: counts of devices tried, the best
+ * plan written down (answer.c), and what the question was. */
 #include "answer.h"
 #include "count.h"
 #include "fewest.h"
@@ -37,7 +37,8 @@ static int fastest_of_count(struct topt_micros *m, struct topt_best *ret,
     return 0;
 }
 
-/* Can the GPUs share the batch, where the model is not spread over nodes?  That it then is is no answer. */
+/* Can the GPUs share the batch, where the model is not spread over nodes?  That it then
+ * is is no answer. */
 static int shares_inside_nodes(struct topt_micros *m, int64_t ret_nearest[2])
 {
     enum topt_tensor_where where = m->tensor;
@@ -76,7 +77,8 @@ static int mini_time(struct topt_micros *m, json_t **ret, struct topt_error *err
     return rc;
 }
 
-/* Factors that were not searched, and how to ask for them; NULL: none were left out.  Freed by the caller. */
+/* Factors that were not searched, and how to ask for them; NULL: none were left out.
+ * Freed by the caller. */
 static char *left_out(const struct topt_request *r, const json_t *answer)
 {
     static const char *const names[] = {"sharding over replicas (ZeRO, FSDP)",
@@ -95,7 +97,8 @@ static char *left_out(const struct topt_request *r, const json_t *answer)
     return t.s;
 }
 
-/* Has it a parameter whose first dimension, experts, has fewer counts than there are ranks to share it? */
+/* Has it a parameter whose first dimension, experts, has fewer counts than there are
+ * ranks to share it? */
 static int few_rows(const struct topt_model *m, int64_t ranks)
 {
     for (int i = 0; i < m->nops; i++)

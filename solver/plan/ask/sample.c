@@ -1,5 +1,5 @@
-/* sample.c - random valid strategies as plans, so that anybody can check what plans promise;
- * and the bare combinatorial problem, so that outside programs can search it. */
+/* sample.c - random valid strategies as plans, so that anybody can check what plans
+ * promise; and the bare combinatorial problem, so that outside programs can search it. */
 #include "check.h"
 #include "document.h"
 #include "grid.h"

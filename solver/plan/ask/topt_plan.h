@@ -23,8 +23,9 @@
 int topt_plan(const struct topt_request *r, json_t **ret,
               struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Answer a profiling request: {"points":[{"gpus","nodes","feasible","limit","memory_bytes",
- * "time_ns"},...], "model", "hw", "space", "batch", "seq"}. */
+/* Answer a profiling request:
+ * {"points":[{"gpus","nodes","feasible","limit","memory_bytes", "time_ns"},...], "model",
+ * "hw", "space", "batch", "seq"}. */
 int topt_plan_curve(const struct topt_request *r, json_t **ret,
                     struct topt_error *err) TOPT_MUST_CHECK;
 
@@ -33,8 +34,8 @@ int topt_plan_curve(const struct topt_request *r, json_t **ret,
 int topt_plan_frontier(const struct topt_request *r, json_t **ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
-/* All systems on r->gpus devices: "topt-compare/1", rows sorted by time.  Each has its fastest
- * plan within the limit, or where it has none the one that needs least. */
+/* All systems on r->gpus devices: "topt-compare/1", rows sorted by time.  Each has its
+ * fastest plan within the limit, or where it has none the one that needs least. */
 int topt_plan_compare(const struct topt_request *r, json_t **ret,
                       struct topt_error *err) TOPT_MUST_CHECK;
 /* The same as a table for people; freed by the caller. */
@@ -55,7 +56,8 @@ char *topt_plan_explain(const json_t *plan, const struct topt_explain_options *o
 json_t *topt_plan_explain_json(const json_t *plan, const struct topt_explain_options *o,
                                struct topt_error *err);
 
-/* 'count' random valid strategies (seeded, repeatable) as plan documents: a JSON array. */
+/* 'count' random valid strategies (seeded, repeatable) as plan documents: a JSON
+ * array. */
 int topt_plan_sample(const struct topt_request *r, int count, uint64_t seed, json_t **ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -1,5 +1,5 @@
-/* tradeoff.c - whole trade-offs: the best time for each number of devices, and every point of
- * memory against time for one number. */
+/* tradeoff.c - whole trade-offs: the best time for each number of devices, and every
+ * point of memory against time for one number. */
 #include "tradeoff.h"
 #include "algorithm.h"
 #include "check.h"
@@ -24,7 +24,7 @@
 
 #include <stdlib.h>
 
-/* ---- the curve ----------------------------------------------------------------------------- */
+/* ---- the curve --------------------------------------------------------------------- */
 
 static json_t *curve_head(const struct topt_request *r)
 {
@@ -37,7 +37,8 @@ static json_t *curve_head(const struct topt_request *r)
                      (json_int_t)topt_request_limit(r), "points");
 }
 
-/* What the best of a count costs by part, from scratch, and between what and what it may be. */
+/* What the best of a count costs by part, from scratch, and between what and what it may
+ * be. */
 static int put_cost(struct topt_micros *m, const struct topt_best *b, json_t *point,
                     struct topt_error *err)
 {
@@ -202,7 +203,7 @@ int topt_plan_curve(const struct topt_request *r, json_t **ret, struct topt_erro
     return 0;
 }
 
-/* ---- the frontier -------------------------------------------------------------------------- */
+/* ---- the frontier ------------------------------------------------------------------ */
 
 static int no_memory(struct topt_error *err)
 {
@@ -396,7 +397,8 @@ int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_e
                          "a frontier needs a number of GPUs (at least 1)");
     if (topt_request_check(r, err) || topt_micros_init(&micros, r, err))
         return -1;
-    /* Where tensor parallelism is a last resort, it is tried where nothing fits without. */
+    /* Where tensor parallelism is a last resort, it is tried where nothing fits
+     * without. */
     for (int i = 0; !rc && !m.n; i++) {
         int where = topt_request_tensor(r, i);
         if (where < 0)

@@ -6,7 +6,8 @@
 
 #include "micros.h"
 
-/* The fastest on so many as a point of a curve; NULL where a search was stopped before it knew. */
+/* The fastest on so many as a point of a curve; NULL where a search was stopped before it
+ * knew. */
 int topt_count_point(struct topt_micros *m, int64_t gpus, json_t **ret,
                      struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -1,5 +1,5 @@
-/* explain.c - a plan in the words a researcher uses: why it is the one, memory by part, what is
- * split where, where the time goes, how good the search was. */
+/* explain.c - a plan in the words a researcher uses: why it is the one, memory by part,
+ * what is split where, where the time goes, how good the search was. */
 #include "explain_around.h"
 #include "explain_split.h"
 #include "explain_time.h"

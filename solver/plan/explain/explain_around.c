@@ -82,8 +82,8 @@ static void put_feasible(struct topt_text *t, const struct topt_plan_doc *p,
         topt_text_add(t, "it fits too, and takes %.2f times as long", 1 / times);
 }
 
-/* The counts that are asked about, ascending: the nearest ones that the request tries and that can share the batch, and
- * twice as many.  Returns how many, or -1. */
+/* The counts that are asked about, ascending: the nearest ones that the request tries and
+ * that can share the batch, and twice as many.  Returns how many, or -1. */
 static int counts_of(const struct topt_request *r, int64_t gpus, int64_t ret[3],
                      struct topt_error *err)
 {

@@ -1,7 +1,7 @@
 /* explain_split.c - what a plan splits where, in few lines.
  *
- * Operators that do the same are told together, repeated blocks that do the same once with the
- * numbers of all of them: most models are a handful of lines, however deep. */
+ * Operators that do the same are told together, repeated blocks that do the same once
+ * with the numbers of all of them: most models are a handful of lines, however deep. */
 #include "explain_split.h"
 #include "words.h"
 #include "topt_plan_doc.h"
@@ -11,7 +11,7 @@
 
 enum { COLUMNS = 96, INDENT = 6 };
 
-/* ---- which blocks do the same -------------------------------------------------------------- */
+/* ---- which blocks do the same ------------------------------------------------------ */
 
 static int same_choice(const struct topt_plan_doc *p, int a, int b)
 {
@@ -49,7 +49,7 @@ int topt_explain_first_like(const struct topt_plan_doc *p, const struct topt_blo
     return k->first + first_like(p, k, b->block[op]) * k->length + b->position[op];
 }
 
-/* ---- one operator -------------------------------------------------------------------------- */
+/* ---- one operator ------------------------------------------------------------------ */
 
 /* Names of the dimensions that axes split, but for the batch: " over n". */
 static void put_dimensions(struct topt_text *t, const struct topt_op *op,
@@ -91,7 +91,7 @@ static char *choice_words(const struct topt_plan_doc *p, int i)
     return t.s;
 }
 
-/* ---- operators together -------------------------------------------------------------------- */
+/* ---- operators together ------------------------------------------------------------ */
 
 /* Characters that all names of [from, to) begin with, up to and with a dot. */
 static size_t common_prefix(const struct topt_model *m, int from, int to)
@@ -124,7 +124,8 @@ static void put_name(struct topt_text *t, const char *name, size_t *column)
     *column += len;
 }
 
-/* Operators [from, to), those that do the same together, in the order of the first ones. */
+/* Operators [from, to), those that do the same together, in the order of the first
+ * ones. */
 static void put_together(struct topt_text *t, const struct topt_plan_doc *p, int from,
                          int to)
 {
@@ -209,7 +210,7 @@ static void put_each(struct topt_text *t, const struct topt_plan_doc *p)
     }
 }
 
-/* ---- axes ---------------------------------------------------------------------------------- */
+/* ---- axes -------------------------------------------------------------------------- */
 
 static const char *const uses[] = {"data", "tensor", "spatial", "sequence", "repeated"};
 enum { DATA, TENSOR, SPATIAL, SEQUENCE, REPEATED, USES };

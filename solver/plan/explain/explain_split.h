@@ -11,12 +11,13 @@
 void topt_explain_splits(struct topt_text *t, const struct topt_plan_doc *p,
                          const struct topt_blocks *b, int all);
 
-/* The operator in the same place of the first block that does all that this one's block does;
- * itself outside of blocks. */
+/* The operator in the same place of the first block that does all that this one's block
+ * does; itself outside of blocks. */
 int topt_explain_first_like(const struct topt_plan_doc *p, const struct topt_blocks *b,
                             int op);
 
-/* {"axes":[{"name","size","level","operators":{"data":N,...}}],"operators":{words:[names]}} */
+/*
+ * {"axes":[{"name","size","level","operators":{"data":N,...}}],"operators":{words:[names]}} */
 json_t *topt_explain_splits_json(const struct topt_plan_doc *p);
 
 #endif

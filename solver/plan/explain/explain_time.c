@@ -1,5 +1,5 @@
-/* explain_time.c - where the time of a step goes: computing by kind of operator, the network by
- * collective, by what is sent and by how far it goes.
+/* explain_time.c - where the time of a step goes: computing by kind of operator, the
+ * network by collective, by what is sent and by how far it goes.
  *
  * The collectives are those of the program that ranks run, priced one by one. */
 #include "explain_time.h"
@@ -41,7 +41,7 @@ static int longest(const void *x, const void *y)
     return a->ns < b->ns ? 1 : a->ns > b->ns ? -1 : 0;
 }
 
-/* ---- computing ----------------------------------------------------------------------------- */
+/* ---- computing --------------------------------------------------------------------- */
 
 static int add_operators(struct lines *l, const struct topt_plan_doc *p,
                          struct topt_error *err)
@@ -56,7 +56,7 @@ static int add_operators(struct lines *l, const struct topt_plan_doc *p,
     return 0;
 }
 
-/* ---- the network --------------------------------------------------------------------------- */
+/* ---- the network ------------------------------------------------------------------- */
 
 /* What an instruction sends, in the words of people. */
 static const char *sent(const struct topt_program *g, const struct topt_instr *i)
@@ -122,7 +122,7 @@ static void add_collectives(struct lines *l, const struct topt_plan_doc *p)
     }
 }
 
-/* ---- both ---------------------------------------------------------------------------------- */
+/* ---- both -------------------------------------------------------------------------- */
 
 static int64_t sum(const struct lines *l)
 {

@@ -1,5 +1,5 @@
-/* notation.c - a plan as papers write it: the devices as a list of mesh dimensions, and for every
- * tensor a map from its dimensions to those, -1 where a dimension is whole. */
+/* notation.c - a plan as papers write it: the devices as a list of mesh dimensions, and
+ * for every tensor a map from its dimensions to those, -1 where a dimension is whole. */
 #include "notation.h"
 #include "explain_split.h"
 #include "topt_plan_doc.h"

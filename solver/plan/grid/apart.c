@@ -1,4 +1,5 @@
-/* apart.c - what uniform strategies of another framework never have in memory together. */
+/* apart.c - what uniform strategies of another framework never have in memory
+ * together. */
 #include "apart.h"
 #include "grid_data.h"
 #include "micros.h"
@@ -10,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes that one device makes again of a model at most, by the strategy that keeps fewest copies. */
+/* Bytes that one device makes again of a model at most, by the strategy that keeps fewest
+ * copies. */
 static int remade_on_one(const struct topt_micros *m, struct topt_micro *t,
                          struct topt_error *err)
 {
@@ -54,7 +56,8 @@ static int remade_on_one(const struct topt_micros *m, struct topt_micro *t,
 struct numbers {
     double block_bytes; /* values of one block of each kind */
     double block, blocks,
-        outside; /* numbers that are trained: of these, of all blocks, of what is in none */
+        /* numbers that are trained: of these, of all blocks, of what is in none */
+        outside;
 };
 
 static struct numbers numbers_of(const struct topt_model *m, double value)
@@ -129,8 +132,9 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
-/* Two things come as fast as others go, so that the larger of both is the most: a block's gradients as what was made again
- * of it ('remade'); and, in a step of one micro-batch, the gradients of all blocks as what these kept. */
+/* Two things come as fast as others go, so that the larger of both is the most: a block's
+ * gradients as what was made again of it ('remade'); and, in a step of one micro-batch,
+ * the gradients of all blocks as what these kept. */
 static double late_bytes(const struct topt_grid_search *s, const struct topt_variant *v,
                          const struct topt_micro *t, const struct units *u, double remade)
 {

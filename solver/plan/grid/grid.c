@@ -1,4 +1,5 @@
-/* grid.c - a request on a grid of nodes x devices, and each of its variants as a problem. */
+/* grid.c - a request on a grid of nodes x devices, and each of its variants as a
+ * problem. */
 #include "grid.h"
 #include "algorithm.h"
 #include "grid_data.h"
@@ -22,8 +23,9 @@ static int by_ft(const struct topt_grid_search *s)
     return !search || !strcmp(search, "ft");
 }
 
-/* With recomputation the cost of free blocks is known to a little less than it is (problem_data.h), which serves
- * who asks for the fastest within a tolerance; frontiers, the least memory and exact answers are of blocks alike. */
+/* With recomputation the cost of free blocks is known to a little less than it is
+ * (problem_data.h), which serves who asks for the fastest within a tolerance; frontiers,
+ * the least memory and exact answers are of blocks alike. */
 static int resolve_blocks(struct topt_grid_search *s, enum topt_goal goal,
                           struct topt_error *err)
 {
@@ -76,7 +78,8 @@ void topt_grid_close(struct topt_grid_search *s)
     s->variant = NULL;
 }
 
-/* The settings of a variant, which stay where they are until the shape is closed: costings borrow them. */
+/* The settings of a variant, which stay where they are until the shape is closed:
+ * costings borrow them. */
 static struct topt_variant_settings *settings_of(struct topt_grid_search *s,
                                                  const struct topt_variant *v,
                                                  struct topt_micro *t,
@@ -192,9 +195,10 @@ int topt_grid_holds(const struct topt_grid_search *s, const struct topt_strategy
     return topt_space_holds(s->request->model, &s->mesh, &o, st);
 }
 
-/* ---- what every strategy of a variant needs ------------------------------------------------ */
+/* ---- what every strategy of a variant needs ---------------------------------------- */
 
-/* Devices over which a variant can spread a parameter's value, gradient and state at most. */
+/* Devices over which a variant can spread a parameter's value, gradient and state at
+ * most. */
 struct spread {
     double value, gradient, state;
 };
@@ -212,8 +216,8 @@ static struct spread spread_of(const struct topt_grid_search *s,
                            v->zero >= TOPT_ZERO_STATE ? all : tensor};
 }
 
-/* Parameters, gradients, states, and what backward reads, each once and spread evenly; of gradients that come late
- * and what backward reads, no more than may be charged. */
+/* Parameters, gradients, states, and what backward reads, each once and spread evenly; of
+ * gradients that come late and what backward reads, no more than may be charged. */
 int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_variant *v)
 {
     const struct topt_parameter_floor *p = &s->micros->parameters;

@@ -29,8 +29,8 @@ struct topt_grid_search {
     int nvariants;
     struct topt_variant *variant;
     struct topt_problem_stats stats;
-    /* Points of other shapes (owned), a frontier: of this one's, those that they are as good as
-     * need not be found. */
+    /* Points of other shapes (owned), a frontier: of this one's, those that they are as
+     * good as need not be found. */
     struct topt_cost *known;
     int nknown;
     int fastest; /* only the fastest of them is asked for */

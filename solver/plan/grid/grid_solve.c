@@ -1,8 +1,9 @@
 /* grid_solve.c - the variants of a request on a grid solved, and their union.
  *
- * A variant that can't matter is left out as early as possible: by bytes that every strategy
- * of it needs, before operators are priced; by the sums of what is least for each choice,
- * before anything is searched; by the best found so far, within the search. */
+ * A variant that can't matter is left out as early as possible: by bytes that every
+ * strategy of it needs, before operators are priced; by the sums of what is least for
+ * each choice, before anything is searched; by the best found so far, within the
+ * search. */
 #include "grid_solve.h"
 #include "algorithm.h"
 #include "apart.h"
@@ -161,8 +162,8 @@ static int price_and_search(struct solver *v, const struct topt_variant *variant
     return 0;
 }
 
-/* What makes nothing again costs less than a problem says that is free to: without a tolerance another variant has
- * that for less, with one it may have left it out. */
+/* What makes nothing again costs less than a problem says that is free to: without a
+ * tolerance another variant has that for less, with one it may have left it out. */
 static int charge_what_it_costs(struct solver *v, const struct topt_variant *variant,
                                 const struct topt_problem *p, struct topt_solutions *part)
 {
@@ -266,7 +267,8 @@ static int solve_uniform(struct topt_grid_search *s, enum topt_goal goal, int64_
     return rc ? -1 : 0;
 }
 
-/* A frontier whose search was stopped before it had anything has at least the fastest of the uniform space. */
+/* A frontier whose search was stopped before it had anything has at least the fastest of
+ * the uniform space. */
 static int stand_in(struct topt_grid_search *s, int64_t limit, struct topt_solutions *ret,
                     struct topt_error *err)
 {

@@ -5,7 +5,8 @@
 
 #include "grid_data.h"
 
-/* Points of all variants within 'limit' (0: none) and no slower than 'time_limit' (0: none). */
+/* Points of all variants within 'limit' (0: none) and no slower than 'time_limit' (0:
+ * none). */
 int topt_grid_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t limit,
                     int64_t time_limit, struct topt_solutions *ret,
                     struct topt_error *err) TOPT_MUST_CHECK;

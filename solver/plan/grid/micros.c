@@ -1,4 +1,5 @@
-/* micros.c - the numbers of micro-batches of a request, and the model of each, made when it is asked for. */
+/* micros.c - the numbers of micro-batches of a request, and the model of each, made when
+ * it is asked for. */
 #include "micros.h"
 #include "request.h"
 #include "topt_choices.h"
@@ -24,7 +25,8 @@ static int searches_micro(const struct topt_request *r)
     return topt_request_factors(r, r->space) & TOPT_FACTOR_MICRO && may_split_batch(r);
 }
 
-/* The number that splits of attention have to divide: of each operator's heads, or groups of them. */
+/* The number that splits of attention have to divide: of each operator's heads, or groups
+ * of them. */
 static int64_t heads_of(const struct topt_model *m)
 {
     int64_t all = 0;

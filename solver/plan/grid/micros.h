@@ -21,13 +21,15 @@ struct topt_micros {
         const struct topt_model *model;
         struct topt_model *owned;      /* NULL for the request's own */
         struct topt_settings settings; /* without what is never in memory together */
-        /* What one device would make again of it, of a block of each kind and of all blocks. */
+        /* What one device would make again of it, of a block of each kind and of all
+         * blocks. */
         int remade_known;
         int64_t remade, remade_all;
     } * at;
 };
 
-/* All divisors of the batch where micro-batches are searched, ascending; one number else. */
+/* All divisors of the batch where micro-batches are searched, ascending; one number
+ * else. */
 int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
                      struct topt_error *err) TOPT_MUST_CHECK;
 

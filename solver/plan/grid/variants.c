@@ -1,5 +1,6 @@
-/* variants.c - what is chosen for the whole model on a grid: number of micro-batches, recomputation, device meshes, and
- * in the uniform space the data axes and the level of sharding. */
+/* variants.c - what is chosen for the whole model on a grid: number of micro-batches,
+ * recomputation, device meshes, and in the uniform space the data axes and the level of
+ * sharding. */
 #include "variants.h"
 #include "grid_data.h"
 #include "request.h"
@@ -61,7 +62,8 @@ int topt_variants_levels(const struct topt_grid_search *s)
     return f ? all & f->zero : all;
 }
 
-/* Attention is split by heads, those of keys and values too: no framework leaves it whole beside split products. */
+/* Attention is split by heads, those of keys and values too: no framework leaves it whole
+ * beside split products. */
 static int heads_fit(const struct topt_grid_search *s, const struct topt_variant *v)
 {
     int64_t tensor = s->mesh.devices / topt_data_ranks(&s->mesh, v->cut);

@@ -1,13 +1,14 @@
 /* block_folding.c - blocks that choose alike, as one block.
  *
- * All nodes at one place of the blocks of a kind become one place, which pays for them all; all
- * alike edges between two places become one link.  The edge from a block to the next becomes
- * one that leads back: a link is written from the lower place to the higher, with its table
- * transposed where that is against the flow, so that the search sees no circle.  What is made
- * again in backward is there for one block at a time and counts once.
+ * All nodes at one place of the blocks of a kind become one place, which pays for them
+ * all; all alike edges between two places become one link.  The edge from a block to the
+ * next becomes one that leads back: a link is written from the lower place to the higher,
+ * with its table transposed where that is against the flow, so that the search sees no
+ * circle.  What is made again in backward is there for one block at a time and counts
+ * once.
  *
- * Boundaries are no special case: the first block's edges come from elsewhere and are links of
- * their own. */
+ * Boundaries are no special case: the first block's edges come from elsewhere and are
+ * links of their own. */
 #include "block_folding.h"
 #include "edge_multiplicity.h"
 #include "problem_data.h"
@@ -22,7 +23,7 @@ static int no_memory(struct topt_error *err)
     return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the problem");
 }
 
-/* ---- places -------------------------------------------------------------------------------- */
+/* ---- places ------------------------------------------------------------------------ */
 
 /* The operator in the first block that a node stands at, or -1. */
 static int stand(const struct topt_problem *p, const struct node *n)
@@ -114,7 +115,7 @@ static int take_places(struct topt_problem *p, struct topt_error *err)
     return 0;
 }
 
-/* ---- choices ------------------------------------------------------------------------------- */
+/* ---- choices ----------------------------------------------------------------------- */
 
 int topt_parts_same(const struct part *a, int na, const struct part *b, int nb)
 {
@@ -134,8 +135,8 @@ static int charge(int64_t *sum, int64_t by, int64_t times)
            __builtin_add_overflow(*sum, all, sum);
 }
 
-/* What the blocks of part 'k' make again beyond those of the parts before: there is room for the
- * largest once, and a first block without gradients at its start makes less. */
+/* What the blocks of part 'k' make again beyond those of the parts before: there is room
+ * for the largest once, and a first block without gradients at its start makes less. */
 static int64_t remade_beyond(const struct topt_problem *p, const struct part *part, int k,
                              int config)
 {
@@ -195,8 +196,8 @@ static int no_worse(const struct choice *c, int a, int b)
            c->transient[a] <= c->transient[b] && c->waiting[a] <= c->waiting[b];
 }
 
-/* List the configurations that none in the same classes is at least as good as; of equals the
- * first stays.  'next' chains the configurations of a producer's class. */
+/* List the configurations that none in the same classes is at least as good as; of equals
+ * the first stays.  'next' chains the configurations of a producer's class. */
 static int drop_dominated(const struct topt_problem *p, struct choice *c,
                           struct topt_error *err)
 {
@@ -327,7 +328,7 @@ static int make_choices(struct topt_problem *p, struct topt_error *err)
     return rc;
 }
 
-/* ---- links --------------------------------------------------------------------------------- */
+/* ---- links ------------------------------------------------------------------------- */
 
 static int part_number(const struct topt_problem *p, const struct node *n)
 {
@@ -352,15 +353,16 @@ static int mirror_of(struct topt_problem *p, const struct node *n, struct topt_e
     return p->nplaces++;
 }
 
-/* Of two tables at one place, which a block pays for what is made again there: one of a tensor that
- * has a gradient before one of a first block's that has none, else the first. */
+/* Of two tables at one place, which a block pays for what is made again there: one of a
+ * tensor that has a gradient before one of a first block's that has none, else the
+ * first. */
 static int pays_instead(const struct topt_problem *p, const struct link *l, int table)
 {
     return l->once && p->table[table].trained && !p->table[l->multiplicity].trained;
 }
 
-/* A block uses a tensor once at an input of a place; a second table there is what the first or
- * last block pays instead. */
+/* A block uses a tensor once at an input of a place; a second table there is what the
+ * first or last block pays instead. */
 static int link_of(struct topt_problem *p, const struct edge *e, struct topt_error *err)
 {
     const struct node *a = &p->node[e->from], *b = &p->node[e->to];
@@ -438,7 +440,8 @@ static int fill_mirror(const struct topt_problem *p, struct mirror *m)
 int topt_fold_blocks(struct topt_problem *p, struct topt_error *err)
 {
     size_t nodes = (size_t)p->nnodes + 1, edges = (size_t)p->nedges + 1;
-    /* Room for as many as there can be, most of it never touched; each is set as a whole. */
+    /* Room for as many as there can be, most of it never touched; each is set as a
+     * whole. */
     p->choice = malloc(nodes * sizeof *p->choice);
     p->mirror = malloc(nodes * sizeof *p->mirror);
     p->link = malloc(edges * sizeof *p->link);
@@ -457,7 +460,7 @@ int topt_fold_blocks(struct topt_problem *p, struct topt_error *err)
     return 0;
 }
 
-/* ---- freeing ------------------------------------------------------------------------------- */
+/* ---- freeing ----------------------------------------------------------------------- */
 
 static void choice_fini(struct choice *c)
 {

@@ -1,8 +1,9 @@
 /* configs.c - which configurations a family has.
  *
- * Those of the space, each with the levels of sharding and with or without recomputation that the options allow;
- * of a hub, each layout with what may become of the copy.  Or those of another problem's family, and on request all
- * that differ from these only by which of alike axes do what. */
+ * Those of the space, each with the levels of sharding and with or without recomputation
+ * that the options allow; of a hub, each layout with what may become of the copy.  Or
+ * those of another problem's family, and on request all that differ from these only by
+ * which of alike axes do what. */
 #include "configs.h"
 #include "problem_data.h"
 #include "problem_stats.h"
@@ -17,10 +18,10 @@ static int no_memory(struct topt_error *err)
     return topt_fail(err, TOPT_ERR_NOMEM, "no memory for configurations");
 }
 
-/* ---- the space's ---------------------------------------------------------------------------- */
+/* ---- the space's ------------------------------------------------------------------- */
 
-/* What a hub may do with its copy; the producer's flag decides between keeping it and making
- * it again, and a table allows only what fits. */
+/* What a hub may do with its copy; the producer's flag decides between keeping it and
+ * making it again, and a table allows only what fits. */
 static int hub_keeps(const struct topt_problem *p, int tensor, uint8_t ret[3])
 {
     int n = 0;
@@ -53,8 +54,8 @@ static int list_hub(struct topt_problem *p, struct family *f,
     return 0;
 }
 
-/* Levels of sharding that a configuration takes, as bits: those asked for that mean something,
- * else none. */
+/* Levels of sharding that a configuration takes, as bits: those asked for that mean
+ * something, else none. */
 static int levels_of(const struct topt_problem *p, const struct topt_op *op,
                      struct topt_config c)
 {
@@ -92,7 +93,7 @@ static int list_op(struct topt_problem *p, struct family *f,
     return 0;
 }
 
-/* ---- another problem's ---------------------------------------------------------------------- */
+/* ---- another problem's ------------------------------------------------------------- */
 
 struct topt_config topt_config_nameless(const struct topt_mesh *m, struct topt_config c)
 {
@@ -106,7 +107,8 @@ struct topt_config topt_config_nameless(const struct topt_mesh *m, struct topt_c
     return c;
 }
 
-/* The next order of some dimensions, where they were in ascending order first; they are again after the last. */
+/* The next order of some dimensions, where they were in ascending order first; they are
+ * again after the last. */
 static int next_order(int8_t *dim, int n)
 {
     int i = n - 2, last = n - 1;
@@ -127,8 +129,8 @@ static int next_order(int8_t *dim, int n)
     return i >= 0;
 }
 
-/* The next configuration that differs only by which of alike axes do what; 0 after the last, which is followed by the
- * nameless. */
+/* The next configuration that differs only by which of alike axes do what; 0 after the
+ * last, which is followed by the nameless. */
 static int next_names(const struct topt_mesh *m, struct topt_config *c)
 {
     for (int first, end = m->naxes; end > 0; end = first) {
@@ -141,7 +143,8 @@ static int next_names(const struct topt_mesh *m, struct topt_config *c)
     return 0;
 }
 
-/* Configurations of a family, and where 'every' is asked for those which they stand for; listed where 'f' has room. */
+/* Configurations of a family, and where 'every' is asked for those which they stand for;
+ * listed where 'f' has room. */
 static int list_among(const struct topt_problem *p, const struct family *of,
                       struct family *f)
 {

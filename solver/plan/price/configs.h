@@ -8,8 +8,9 @@
 int topt_family_list(struct topt_problem *p, struct family *f,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
-/* With axes that are alike in an order that does not depend on their names: what a configuration costs follows from
- * that alone, since within a dimension axes keep their order. */
+/* With axes that are alike in an order that does not depend on their names: what a
+ * configuration costs follows from that alone, since within a dimension axes keep their
+ * order. */
 struct topt_config topt_config_nameless(const struct topt_mesh *m, struct topt_config c);
 
 #endif

@@ -1,8 +1,9 @@
-/* multiplicity.c - what links pay: the costs of a table, so many times, under a cap on transients.
+/* multiplicity.c - what links pay: the costs of a table, so many times, under a cap on
+ * transients.
  *
- * Tables are large, so nothing is copied that can be shared.  Most tables have one multiplicity, whose
- * times are multiplied into the table itself; most caps leave out nothing of most tables, which
- * then are shown to the search as they are. */
+ * Tables are large, so nothing is copied that can be shared.  Most tables have one
+ * multiplicity, whose times are multiplied into the table itself; most caps leave out
+ * nothing of most tables, which then are shown to the search as they are. */
 #include "edge_multiplicity.h"
 #include "edge_table.h"
 #include "problem_data.h"
@@ -23,7 +24,7 @@ static int64_t entry_of(const struct multiplicity *t, int64_t i, int64_t j)
     return t->transposed ? j * t->whole.from_classes + i : i * t->whole.to_classes + j;
 }
 
-/* ---- what is charged --------------------------------------------------------------------- */
+/* ---- what is charged --------------------------------------------------------------- */
 
 /* Is a table's cost charged as it is? */
 static int is_plain(const struct edge_table *e, const struct multiplicity *t)
@@ -48,7 +49,8 @@ static int64_t multiply(int64_t by, int64_t times, int *ret_bad)
     return all;
 }
 
-/* Charge the alternatives of an entry of the table, into 'ret', which may be their own place. */
+/* Charge the alternatives of an entry of the table, into 'ret', which may be their own
+ * place. */
 static int charge_entry(const struct topt_problem *p, struct multiplicity *t,
                         int64_t entry, struct topt_cost *ret)
 {
@@ -145,7 +147,8 @@ static int charge(struct topt_problem *p, struct multiplicity *t, int multiplici
     return rc;
 }
 
-/* Room for what caps leave: memory that is not touched before one does leave something out. */
+/* Room for what caps leave: memory that is not touched before one does leave something
+ * out. */
 static int make_room(const struct topt_problem *p, struct multiplicity *t)
 {
     const struct edge_table *e = table_of(p, t);
@@ -181,7 +184,7 @@ void topt_multiplicity_fini(struct multiplicity *t)
     *t = (struct multiplicity){.table = t->table, .times = t->times};
 }
 
-/* ---- under caps -------------------------------------------------------------------------- */
+/* ---- under caps -------------------------------------------------------------------- */
 
 /* Does any alternative of a table need more than 'most'? */
 static int leaves_out(const struct edge_table *e, int most)

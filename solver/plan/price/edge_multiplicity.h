@@ -4,7 +4,8 @@
 
 #include "problem_data.h"
 
-/* What multiplicities charge, once all are listed; under a cap; with memory for time, and back. */
+/* What multiplicities charge, once all are listed; under a cap; with memory for time, and
+ * back. */
 int topt_multiplicities_charge(struct topt_problem *p,
                                struct topt_error *err) TOPT_MUST_CHECK;
 

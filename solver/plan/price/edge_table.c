@@ -1,9 +1,9 @@
 /* edge_table.c - what edges between the configurations of two families cost, by class.
  *
  * An entry has one alternative or two: the consumer's copy is kept for backward, or the
- * producer's, which is moved again.  One that another is as good as in everything is left out, and
- * what stays is written by memory ascending, which is how the search wants it: it then
- * reads the table as it is. */
+ * producer's, which is moved again.  One that another is as good as in everything is left
+ * out, and what stays is written by memory ascending, which is how the search wants it:
+ * it then reads the table as it is. */
 #include "edge_table.h"
 #include "moves.h"
 #include "problem_data.h"
@@ -74,7 +74,8 @@ static int which_remade(int64_t remade, int64_t from, int64_t to)
     return which;
 }
 
-/* Is an alternative no worse than another, whatever the caps and however often it is paid? */
+/* Is an alternative no worse than another, whatever the caps and however often it is
+ * paid? */
 static int no_worse(const struct topt_edge_alternative *a,
                     const struct topt_edge_alternative *b, int64_t move_ns)
 {

@@ -2,7 +2,7 @@
  *
  *     who is alike (here)  ->  which configurations (configs.c)  ->  what they cost (prices.c)
  *                                                            ->  how they look from edges (classes.c)
- */
+ * */
 #include "family.h"
 #include "classes.h"
 #include "configs.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- who is alike ------------------------------------------------------------------------ */
+/* ---- who is alike ------------------------------------------------------------------ */
 
 static int multi(const struct topt_model *m, int tensor)
 {
@@ -63,7 +63,7 @@ static int alike_hubs(const struct topt_problem *p, int a, int b)
     return !memcmp(&s, &t, sizeof s);
 }
 
-/* ---- families ---------------------------------------------------------------------------- */
+/* ---- families ---------------------------------------------------------------------- */
 
 /* Room for what so many configurations cost. */
 static int alloc_costs(struct family *f)
@@ -98,7 +98,7 @@ void topt_family_fini(struct family *f)
     }
 }
 
-/* ---- what it costs, and how it looks from edges ------------------------------------------- */
+/* ---- what it costs, and how it looks from edges ------------------------------------ */
 
 /* A family while it is priced. */
 struct listing {
@@ -112,7 +112,8 @@ static int no_memory(struct topt_error *err)
     return topt_fail(err, TOPT_ERR_NOMEM, "no memory for configurations");
 }
 
-/* Bytes of a tensor where it waits past other operators: those that wait for long stay, of others a cap counts. */
+/* Bytes of a tensor where it waits past other operators: those that wait for long stay,
+ * of others a cap counts. */
 static void charge_waiting(const struct topt_problem *p, struct family *f, int i,
                            int tensor, int span, const struct topt_layout *where)
 {
@@ -223,8 +224,8 @@ static int make_family(struct topt_problem *p, struct family *f, struct topt_err
     return rc;
 }
 
-/* Operators of a family are alike as such, hubs mostly have producers that are: those families
- * are chained, the latest first. */
+/* Operators of a family are alike as such, hubs mostly have producers that are: those
+ * families are chained, the latest first. */
 static int find_chained(const struct topt_problem *p, int op, int tensor)
 {
     const struct topt_model *m = p->k.model;

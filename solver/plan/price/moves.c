@@ -1,12 +1,14 @@
 /* moves.c - what it costs to move tensors of one shape between layouts, each pair once.
  *
- * Tables of edges ask for the same pairs again and again: layouts are numbered, and a row of
- * costs is kept for each that something moves from.  What a table needs is asked for first, and then
- * found together: ways from one source share work, and threads share the sources.
+ * Tables of edges ask for the same pairs again and again: layouts are numbered, and a row
+ * of costs is kept for each that something moves from.  What a table needs is asked for
+ * first, and then found together: ways from one source share work, and threads share the
+ * sources.
  *
- * On many devices ways are what making a problem costs, and few of them matter.  There a move first costs what the
- * bytes say that have to travel (layout/floor.c), in parts of the problem also what a way between orbits takes
- * (layout/orbit.c), which knows that a byte may have to travel twice, and its exact price only where that is asked for
+ * On many devices ways are what making a problem costs, and few of them matter.  There a
+ * move first costs what the bytes say that have to travel (layout/floor.c), in parts of
+ * the problem also what a way between orbits takes (layout/orbit.c), which knows that a
+ * byte may have to travel twice, and its exact price only where that is asked for
  * (lazy_pricing.c). */
 #include "moves.h"
 #include "problem_data.h"
@@ -144,7 +146,8 @@ static int moves_grow(const struct topt_problem *p, struct topt_moves *m)
     return 0;
 }
 
-/* What floors need.  Orbits of layouts that split no other dimensions are not those of the next. */
+/* What floors need.  Orbits of layouts that split no other dimensions are not those of
+ * the next. */
 static void set_end(const struct topt_problem *p, struct topt_moves *m,
                     const struct topt_layout *l)
 {

@@ -7,7 +7,8 @@
 #include "topt_lower.h"
 
 /* Costs of moving tensors of the shape of 'tensor'.  Layouts are numbered (-1: no
- * memory); what is read at a pair has been asked for, and all that was asked for answered. */
+ * memory); what is read at a pair has been asked for, and all that was asked for
+ * answered. */
 struct topt_moves *topt_moves_of(struct topt_problem *p, int tensor,
                                  struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -4,13 +4,14 @@
  *                     |       |        |
  *     with orbits     `- b n -'     b n,n    ...       hundreds: which of alike axes they take is left open
  *
- * A problem with orbits has for each strategy of the full space one that costs no more, so that what it says of the
- * fastest strategy holds there. */
+ * A problem with orbits has for each strategy of the full space one that costs no more,
+ * so that what it says of the fastest strategy holds there. */
 #include "orbit_count.h"
 #include "problem_data.h"
 #include "problem_stats.h"
 
-/* Orders of some axes of which so many of each kind do the same: each is the next of its kind or another. */
+/* Orders of some axes of which so many of each kind do the same: each is the next of its
+ * kind or another. */
 static int64_t orders(const int *what, int n)
 {
     int64_t all = 1;

@@ -1,7 +1,8 @@
 /* prices.c - what the configurations of a family of operators cost.
  *
- * A configuration's fragment is priced once for all that differ from it only by names of axes.  Moves inside it
- * (of a recurrence, of a halo) take ways that are found together, by threads. */
+ * A configuration's fragment is priced once for all that differ from it only by names of
+ * axes.  Moves inside it (of a recurrence, of a halo) take ways that are found together,
+ * by threads. */
 #include "prices.h"
 #include "configs.h"
 #include "problem_data.h"

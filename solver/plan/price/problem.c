@@ -1,9 +1,9 @@
 /* problem.c - a model on a mesh as a combinatorial problem.
  *
  * Operators that are alike share a family: one list of configurations, one list of costs.
- * Edges between the same two families share a table, by class of configuration (layouts of
- * the tensor at that end).  So repeated blocks cost nothing extra here, and the search can
- * recognise them by pointer. */
+ * Edges between the same two families share a table, by class of configuration (layouts
+ * of the tensor at that end).  So repeated blocks cost nothing extra here, and the search
+ * can recognise them by pointer. */
 #include "problem.h"
 #include "block_folding.h"
 #include "edge_table.h"
@@ -57,7 +57,8 @@ static int add_all(struct topt_problem *p, int *source, struct topt_error *err)
     return 0;
 }
 
-/* Tables are most of the work and of the memory: they are priced once all are known to fit. */
+/* Tables are most of the work and of the memory: they are priced once all are known to
+ * fit. */
 static int price_tables(struct topt_problem *p, struct topt_error *err)
 {
     if (topt_table_budget_check(p, err))
@@ -223,7 +224,7 @@ void topt_problem_stats_add(struct topt_problem_stats *into,
     into->routes += from->routes;
 }
 
-/* ---- random strategies --------------------------------------------------------------------- */
+/* ---- random strategies ------------------------------------------------------------- */
 
 /* splitmix64 */
 static uint64_t next_random(uint64_t *seed)
@@ -234,8 +235,8 @@ static uint64_t next_random(uint64_t *seed)
     return z ^ (z >> 31);
 }
 
-/* A hub keeps what its producer keeps, and makes again what that makes again: the two stand
- * side by side in a list that has both. */
+/* A hub keeps what its producer keeps, and makes again what that makes again: the two
+ * stand side by side in a list that has both. */
 static int fitting_keep(const struct family *f, int c, const struct topt_strategy *s,
                         const struct topt_model *m)
 {

@@ -9,8 +9,9 @@
 void topt_problem_stats_add(struct topt_problem_stats *into,
                             const struct topt_problem_stats *from);
 
-/* Price a model on a mesh.  LIMIT, before anything large is made, where its tables would take more
- * than the options allow: the line says which operators' choices they are, and what to do. */
+/* Price a model on a mesh.  LIMIT, before anything large is made, where its tables would
+ * take more than the options allow: the line says which operators' choices they are, and
+ * what to do. */
 int topt_problem_create(const struct topt_costing *k,
                         const struct topt_space_options *options,
                         struct topt_problem **ret,
@@ -20,8 +21,8 @@ void topt_problem_destroy(struct topt_problem *p);
 
 void topt_problem_stats(const struct topt_problem *p, struct topt_problem_stats *ret);
 
-/* Has every operator something to choose?  (One choice for a whole model may fit some operator
- * nowhere, and then there is no strategy.) */
+/* Has every operator something to choose?  (One choice for a whole model may fit some
+ * operator nowhere, and then there is no strategy.) */
 int topt_problem_some(const struct topt_problem *p);
 
 /* A random strategy of a space that has some (seeded state advanced). */

@@ -10,10 +10,10 @@
  *
  * Where every block is free, places are nodes and links are edges.
  *
- * What is made again in backward is there for one block at a time, the largest of its kind.  Blocks that
- * choose alike pay for it once.  Free ones pay the mean of all, each its part, which adds up and is never
- * more: a problem of free blocks has strategies for less than they cost, and its bounds hold.  What is missing
- * is a point's excess. */
+ * What is made again in backward is there for one block at a time, the largest of its
+ * kind.  Blocks that choose alike pay for it once.  Free ones pay the mean of all, each
+ * its part, which adds up and is never more: a problem of free blocks has strategies for
+ * less than they cost, and its bounds hold.  What is missing is a point's excess. */
 #ifndef TOPT_PROBLEM_DATA_H
 #define TOPT_PROBLEM_DATA_H
 
@@ -50,8 +50,9 @@ struct family {
     struct topt_edge_end *to_end[TOPT_MAX_INPUTS];
 };
 
-/* Costs between the classes of two families: by far the most of a problem's memory, which is why
- * an alternative takes 18 bytes, and multiplicities and searches look at the same. */
+/* Costs between the classes of two families: by far the most of a problem's memory, which
+ * is why an alternative takes 18 bytes, and multiplicities and searches look at the
+ * same. */
 struct edge_table {
     int from, to, input; /* families; input of an operator, 0 for a hub */
     int32_t *first;
@@ -61,8 +62,8 @@ struct edge_table {
     uint64_t occurs[TOPT_TRANSIENT_CODES / 64]; /* codes of transients, as bits */
     int remakes;        /* some alternative makes something again */
     int64_t *end_bytes; /* of the tensor, by class of the producer, then the consumer */
-    /* Numbers of the layouts at the ends, value and gradient of each class of the producer, then
-     * of the consumer; and whose moves they are. */
+    /* Numbers of the layouts at the ends, value and gradient of each class of the
+     * producer, then of the consumer; and whose moves they are. */
     int32_t *number;
     struct topt_moves *moves;
     int trained; /* gradients come back */
@@ -87,8 +88,8 @@ struct part {
     int32_t *from_class, *to_class[TOPT_MAX_INPUTS];
 };
 
-/* What places choose from: the configurations of their families, which have the same list.
- * Shared by places that are alike. */
+/* What places choose from: the configurations of their families, which have the same
+ * list.  Shared by places that are alike. */
 struct choice {
     int nparts;
     struct part *part;
@@ -103,15 +104,16 @@ struct choice {
     struct topt_cost *kept_cost;
 };
 
-/* What links pay: a table, so many times, perhaps with its ends exchanged so that no circle
- * arises.  Shared by links that are alike. */
+/* What links pay: a table, so many times, perhaps with its ends exchanged so that no
+ * circle arises.  Shared by links that are alike. */
 struct multiplicity {
     int table;
     int64_t times;
     int once;       /* charged with what is made again, which counts once */
     int transposed; /* rows are the consumer's classes */
-    /* All alternatives, charged: the table's own costs where no other multiplicity needs them, which
-     * then are charged in place, or where that changes nothing; else a copy. */
+    /* All alternatives, charged: the table's own costs where no other multiplicity needs
+     * them, which then are charged in place, or where that changes nothing; else a
+     * copy. */
     struct topt_table whole;
     struct topt_cost least; /* of both, over all alternatives */
     int32_t *own_first;
@@ -136,8 +138,8 @@ struct link {
     int once;
 };
 
-/* A block of one operator reads its own place: a second place takes the same configuration,
- * and the link leads there. */
+/* A block of one operator reads its own place: a second place takes the same
+ * configuration, and the link leads there. */
 struct mirror {
     int place, of; /* places */
     struct topt_cost *cost, *alt;
@@ -168,7 +170,8 @@ struct topt_problem {
     struct topt_search_edge *search_edge;
     struct topt_search_problem search;
     struct topt_arena *names;
-    /* Prices of moves are floors until they are asked for exactly; NULL: all are exact. */
+    /* Prices of moves are floors until they are asked for exactly; NULL: all are
+     * exact. */
     struct topt_floors *floors;
     /* Also those that ways between orbits take, once 'by_orbits': of parts. */
     struct topt_orbit_set *orbits;

@@ -1,4 +1,5 @@
-/* problem_stats.h - how large a problem is and what pricing it took.  Private to plan/. */
+/* problem_stats.h - how large a problem is and what pricing it took.  Private to
+ * plan/. */
 #ifndef TOPT_PROBLEM_STATS_H
 #define TOPT_PROBLEM_STATS_H
 

@@ -1,11 +1,12 @@
-/* subproblem.c - problems with some of the configurations of another one, on the same nodes and edges.
+/* subproblem.c - problems with some of the configurations of another one, on the same
+ * nodes and edges.
  *
- * Prices of operators are taken over; tables are priced anew, from moves that the whole problem keeps,
- * with what is known of them by now.
+ * Prices of operators are taken over; tables are priced anew, from moves that the whole
+ * problem keeps, with what is known of them by now.
  *
- * A strategy of a problem with orbits (orbit_count.c) is one of the full space only where moves cost what they cost
- * between just these layouts: its configurations are listed once more, as they are or with all that they stand for, as
- * a problem of its own. */
+ * A strategy of a problem with orbits (orbit_count.c) is one of the full space only where
+ * moves cost what they cost between just these layouts: its configurations are listed
+ * once more, as they are or with all that they stand for, as a problem of its own. */
 #include "subproblem.h"
 #include "block_folding.h"
 #include "edge_table.h"
@@ -31,7 +32,8 @@ static void *pick(const void *from, size_t size, const int *list, int n)
     return to;
 }
 
-/* Classes of the configurations listed, numbered anew in their order, and the ends of these. */
+/* Classes of the configurations listed, numbered anew in their order, and the ends of
+ * these. */
 static int pick_classes(const int32_t *class, const struct topt_edge_end *end,
                         int nclasses, const int *list, int n, int *ret_n,
                         int32_t **ret_class, struct topt_edge_end **ret_end)

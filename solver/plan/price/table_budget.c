@@ -1,8 +1,8 @@
 /* table_budget.c - will a problem's tables have room?
  *
- * Their sizes are known before their entries are: from how many classes the configurations of the
- * operators at both ends have.  What would fill the machine's memory for minutes is refused
- * there, with what makes it smaller. */
+ * Their sizes are known before their entries are: from how many classes the
+ * configurations of the operators at both ends have.  What would fill the machine's
+ * memory for minutes is refused there, with what makes it smaller. */
 #include "table_budget.h"
 #include "edge_table.h"
 #include "problem_data.h"

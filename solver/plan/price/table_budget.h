@@ -5,7 +5,8 @@
 #include "problem_stats.h"
 #include "topt_error.h"
 
-/* What a problem's tables may take where nobody says: most machines have that to spare. */
+/* What a problem's tables may take where nobody says: most machines have that to
+ * spare. */
 #define TOPT_PROBLEM_MAX_BYTES ((int64_t)4 << 30)
 
 /* Will the tables take no more memory than the options allow? */

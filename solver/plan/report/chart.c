@@ -1,7 +1,8 @@
 /* chart.c - what all drawings of a chart share: ranges, ticks, the knee.
  *
- * A tick is a round number of the unit that people would say the largest value in: 1, 2 or 5
- * times a power of ten of it, and of bytes below a thousand of a unit that is a power of 1024. */
+ * A tick is a round number of the unit that people would say the largest value in: 1, 2
+ * or 5 times a power of ten of it, and of bytes below a thousand of a unit that is a
+ * power of 1024. */
 #include "chart.h"
 
 #include <math.h>
@@ -54,7 +55,8 @@ static void power_ticks(struct topt_axis *a, int want)
         add_tick(a, ldexp(1, k));
 }
 
-/* Decades, over few of them their doubles and fives too, and over less than one round steps. */
+/* Decades, over few of them their doubles and fives too, and over less than one round
+ * steps. */
 static void log_ticks(struct topt_axis *a, int want)
 {
     static const double part[] = {1, 2, 5};

@@ -1,9 +1,9 @@
 /* chart.h - a picture of a trade-off, whatever it is drawn with.  Private to plan/.
  *
  * A chart is two axes and, over them, series of points and straight rules.  chart.c finds
- * ranges and ticks, chart_svg.c and chart_text.c draw.  Everything is plain arithmetic on the
- * numbers given, so the same numbers are the same bytes.
- * Thread safety: reentrant; a chart has one owner. */
+ * ranges and ticks, chart_svg.c and chart_text.c draw.  Everything is plain arithmetic on
+ * the numbers given, so the same numbers are the same bytes.  Thread safety: reentrant; a
+ * chart has one owner. */
 #ifndef TOPT_CHART_H
 #define TOPT_CHART_H
 
@@ -69,8 +69,9 @@ struct topt_series *topt_chart_add(struct topt_chart *c, enum topt_series_kind k
                                    const char *name, int n, int notes);
 void topt_chart_fini(struct topt_chart *c);
 
-/* The point farthest from the straight line between the ends, both axes scaled to the same
- * length: where more of x begins to buy less.  -1 where there is none to speak of. */
+/* The point farthest from the straight line between the ends, both axes scaled to the
+ * same length: where more of x begins to buy less.  -1 where there is none to speak
+ * of. */
 int topt_chart_knee(const double *x, const double *y, int n);
 
 #endif

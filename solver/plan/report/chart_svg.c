@@ -1,8 +1,8 @@
 /* chart_svg.c - charts as SVG that stands alone: no script, no font, nothing to fetch.
  *
- * Colours are classes, so that a viewer that prefers dark gets dark; a title and a description
- * are there for those who hear the picture.  Coordinates have two decimals.  Points that fall
- * on the same spot are drawn once. */
+ * Colours are classes, so that a viewer that prefers dark gets dark; a title and a
+ * description are there for those who hear the picture.  Coordinates have two decimals.
+ * Points that fall on the same spot are drawn once. */
 #include "chart_svg.h"
 #include "chart.h"
 #include "topt_text.h"
@@ -87,7 +87,7 @@ static double at_y(const struct place *p, double y)
     return p->top + (1 - topt_axis_at(&p->c->y, y)) * plot_height();
 }
 
-/* ---- axes ---------------------------------------------------------------------------------- */
+/* ---- axes -------------------------------------------------------------------------- */
 
 static void put_axes(struct topt_text *t, const struct place *p)
 {
@@ -135,7 +135,7 @@ static void put_rules(struct topt_text *t, const struct place *p)
     }
 }
 
-/* ---- series -------------------------------------------------------------------------------- */
+/* ---- series ------------------------------------------------------------------------ */
 
 /* Has the pen moved since the last point that was put down? */
 static int moved(double x, double y, double last[2])
@@ -232,7 +232,7 @@ static void put_series(struct topt_text *t, const struct place *p,
         put_dots(t, p, s, "dot", s->n > MANY / 2 ? 2.5 : 3.5);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- the whole --------------------------------------------------------------------- */
 
 /* What a series looks like and its name, at x; returns where the next one goes. */
 static double put_key(struct topt_text *t, const struct topt_series *s, double x)

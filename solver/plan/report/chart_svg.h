@@ -8,7 +8,8 @@
 struct topt_caption {
     const char *title, *subtitle, *footnote, *description;
 };
-/* One picture of 'n' charts, below one another; freed by the caller, NULL without memory. */
+/* One picture of 'n' charts, below one another; freed by the caller, NULL without
+ * memory. */
 char *topt_chart_svg(const struct topt_caption *caption, const struct topt_chart *c,
                      int n);
 

@@ -1,8 +1,8 @@
 /* chart_text.c - charts for a terminal.
  *
- * A character cell is two by four dots (the Braille patterns, U+2800 and on), which is enough
- * for a staircase to be seen as one.  Dots are set column by column; marks and rules take a
- * whole cell. */
+ * A character cell is two by four dots (the Braille patterns, U+2800 and on), which is
+ * enough for a staircase to be seen as one.  Dots are set column by column; marks and
+ * rules take a whole cell. */
 #include "chart_text.h"
 #include "chart.h"
 #include "topt_text.h"

@@ -4,8 +4,9 @@
 
 #include "chart.h"
 
-/* Lines, steps, marks and vertical rules drawn with characters of a terminal 'width' columns
- * wide, 'height' rows without the axis; freed by the caller, NULL without memory. */
+/* Lines, steps, marks and vertical rules drawn with characters of a terminal 'width'
+ * columns wide, 'height' rows without the axis; freed by the caller, NULL without
+ * memory. */
 char *topt_chart_text(const struct topt_chart *c, int width, int height);
 
 #endif

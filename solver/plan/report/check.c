@@ -1,8 +1,9 @@
 /* check.c - nobody gets a plan that was not costed again from scratch and lowered.
  *
- * The search knows tables; this knows only the model, the strategy and the fragments.  Of many
- * strategies each is audited (topt_lower.h), and the first by the plain code as well, which the
- * audit is held against.  Threads take a run of neighbours each, which differ in little. */
+ * The search knows tables; this knows only the model, the strategy and the fragments.  Of
+ * many strategies each is audited (topt_lower.h), and the first by the plain code as
+ * well, which the audit is held against.  Threads take a run of neighbours each, which
+ * differ in little. */
 #include "check.h"
 #include "grid.h"
 #include "grid_data.h"
@@ -51,7 +52,7 @@ int topt_plan_check(const struct topt_costing *k, const struct topt_strategy *s,
     return hold(k, ret_cost, *ret_peak, memory_bytes, time_ns, err);
 }
 
-/* ---- many ------------------------------------------------------------------------------------ */
+/* ---- many -------------------------------------------------------------------------- */
 
 /* Of strategies of one costing. */
 struct checker {
@@ -113,7 +114,8 @@ static int check_one(struct checker *c, const struct topt_strategy *s,
     return c->checked ? 0 : check_plainly(c, s, memory_bytes, time_ns, *ret_peak, err);
 }
 
-/* What points are checked with, made once: shapes, and for each a checker by micro-batches. */
+/* What points are checked with, made once: shapes, and for each a checker by
+ * micro-batches. */
 struct shapes {
     struct topt_micros *micros;
     struct open_shape {
@@ -202,7 +204,7 @@ static int check_point(struct shapes *shapes, const struct topt_placed *p,
     return 0;
 }
 
-/* ---- by several threads ------------------------------------------------------------------------ */
+/* ---- by several threads ------------------------------------------------------------ */
 
 enum { WORTH_A_THREAD = 64 }; /* points */
 

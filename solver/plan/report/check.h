@@ -18,9 +18,10 @@ struct topt_checked {
     int64_t peak_bytes; /* of its program */
 };
 
-/* Each of 'n' solutions costed and followed from scratch, as topt_plan_check does, into 'ret' by
- * number; what they have in common is worked out once.  Points that were searched for with 'm'.
- * By the request's threads; the answer does not depend on how many. */
+/* Each of 'n' solutions costed and followed from scratch, as topt_plan_check does, into
+ * 'ret' by number; what they have in common is worked out once.  Points that were
+ * searched for with 'm'.  By the request's threads; the answer does not depend on how
+ * many. */
 int topt_points_check(struct topt_micros *m, const struct topt_placed *at, int n,
                       struct topt_checked *ret, struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -1,8 +1,8 @@
 /* document.c - plans as documents: "topt-plan/1" written and read back.
  *
- * A document is all a rank needs: the model, the profile (so that every rank finds the same
- * routes), the devices, and per operator the dimension each axis splits.  Reading checks it as
- * if a stranger had written it, and lowers it. */
+ * A document is all a rank needs: the model, the profile (so that every rank finds the
+ * same routes), the devices, and per operator the dimension each axis splits.  Reading
+ * checks it as if a stranger had written it, and lowers it. */
 #include "document.h"
 #include "claim.h"
 #include "names.h"
@@ -23,7 +23,7 @@
 static const size_t MAX_PLAN_BYTES = 64 << 20;
 static const int64_t MAX_NUMBERS = (int64_t)1 << 50; /* of pools and buckets */
 
-/* ---- writing ------------------------------------------------------------------------------ */
+/* ---- writing ----------------------------------------------------------------------- */
 
 /* {"n0": "b", "g0": "n"}: axes that split nothing are left out. */
 static json_t *axes_json(const struct topt_mesh *mesh, const struct topt_config *c,
@@ -123,8 +123,8 @@ static int64_t samples_at_once(const struct topt_plan_facts *f)
     return (f->k->model->batch + dp - 1) / dp;
 }
 
-/* One choice for the whole model, as scripts of other frameworks are told: devices over the
- * batch and over features, and samples that one of the former takes at once. */
+/* One choice for the whole model, as scripts of other frameworks are told: devices over
+ * the batch and over features, and samples that one of the former takes at once. */
 static json_t *uniform_json(const struct topt_plan_facts *f)
 {
     const struct topt_mesh *mesh = f->k->mesh;
@@ -274,7 +274,7 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
     return doc;
 }
 
-/* ---- reading ------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------- */
 
 static int read_axes(const json_t *axes, const struct topt_mesh *mesh,
                      const char *const *name, int n, struct topt_config *ret,

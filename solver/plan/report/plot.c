@@ -1,8 +1,9 @@
 /* plot.c - curves drawn: time, and so speed, for each number of devices.
  *
- * In a terminal a curve is a list of rows, a bar as long as the speed of each count: bars need
- * no axes to be read and no more than one column a step to be exact.  As SVG it is two charts
- * (chart.h): speed against devices with the line of perfect scaling, and memory below it. */
+ * In a terminal a curve is a list of rows, a bar as long as the speed of each count: bars
+ * need no axes to be read and no more than one column a step to be exact.  As SVG it is
+ * two charts (chart.h): speed against devices with the line of perfect scaling, and
+ * memory below it. */
 #include "plot.h"
 #include "chart.h"
 #include "chart_svg.h"
@@ -14,7 +15,7 @@
 
 enum { LABEL = 12, NOTE = 44, ROWS = 32 /* that a screen holds */ };
 
-/* ---- shared with plot_frontier.c ----------------------------------------------------------- */
+/* ---- shared with plot_frontier.c --------------------------------------------------- */
 
 double topt_plot_number(const json_t *o, const char *key)
 {
@@ -92,7 +93,7 @@ char *topt_plot_svg(struct topt_plot_texts *x, const struct topt_chart *c, int n
     return svg;
 }
 
-/* ---- what a curve says --------------------------------------------------------------------- */
+/* ---- what a curve says ------------------------------------------------------------- */
 
 static int feasible(const json_t *point)
 {
@@ -127,7 +128,8 @@ static double samples_per_second(const json_t *curve, const json_t *point)
     return feasible(point) ? speed_at(curve, topt_plot_number(point, "time_ns")) : 0;
 }
 
-/* The highest speed, and that of one device of the first count that fits (0: none does). */
+/* The highest speed, and that of one device of the first count that fits (0: none
+ * does). */
 static double find_speeds(const json_t *curve, double *ret_max)
 {
     size_t i;
@@ -144,7 +146,7 @@ static double find_speeds(const json_t *curve, double *ret_max)
     return each;
 }
 
-/* ---- bars ---------------------------------------------------------------------------------- */
+/* ---- bars -------------------------------------------------------------------------- */
 
 static void put_bar(struct topt_text *t, double value, double max, int width)
 {
@@ -167,8 +169,8 @@ static int bar_width(int width)
     return w < 10 ? 10 : w;
 }
 
-/* Of many counts those shown: powers of two, each where it begins or ceases to fit, the ends,
- * and so many of the others that a screen holds all. */
+/* Of many counts those shown: powers of two, each where it begins or ceases to fit, the
+ * ends, and so many of the others that a screen holds all. */
 static int shown(const json_t *points, size_t i)
 {
     size_t n = json_array_size(points), stride = (n + ROWS - 1) / ROWS;
@@ -257,9 +259,10 @@ char *topt_plot_curve(const json_t *curve, int width)
     return topt_plot_done(&t);
 }
 
-/* ---- as SVG -------------------------------------------------------------------------------- */
+/* ---- as SVG ------------------------------------------------------------------------ */
 
-/* Counts that fit, or those that do not, as a series whose values are set by the caller. */
+/* Counts that fit, or those that do not, as a series whose values are set by the
+ * caller. */
 static struct topt_series *add_counts(struct topt_chart *c, const json_t *curve, int fit,
                                       enum topt_series_kind kind, const char *name)
 {

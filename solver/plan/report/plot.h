@@ -1,5 +1,5 @@
-/* plot.h - what drawings of curves and of frontiers share: reading their documents.  Private to
- * plan/. */
+/* plot.h - what drawings of curves and of frontiers share: reading their documents.
+ * Private to plan/. */
 #ifndef TOPT_PLOT_H
 #define TOPT_PLOT_H
 
@@ -17,8 +17,8 @@ const char *topt_plot_words(const json_t *o, const char *key); /* never NULL */
 void topt_plot_job(struct topt_text *t, const json_t *doc);
 /* The band of a point's time; the time itself where the document says none. */
 void topt_plot_time_band(const json_t *point, double *ret_low, double *ret_high);
-/* Between what and what the time and the memory of the fastest that fits may be; nothing where the
- * document has no band. */
+/* Between what and what the time and the memory of the fastest that fits may be; nothing
+ * where the document has no band. */
 void topt_plot_band_words(struct topt_text *t, const json_t *point);
 /* A limit is drawn if the values from 'lo' to 'hi' are still to be told apart then. */
 int topt_plot_near(double limit, double lo, double hi);

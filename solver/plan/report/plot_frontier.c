@@ -1,5 +1,5 @@
-/* plot_frontier.c - frontiers drawn: a staircase of memory against time, with the points worth
- * knowing: the ends, the knee, the fastest that fits. */
+/* plot_frontier.c - frontiers drawn: a staircase of memory against time, with the points
+ * worth knowing: the ends, the knee, the fastest that fits. */
 #include "chart.h"
 #include "chart_text.h"
 #include "plot.h"
@@ -54,9 +54,10 @@ static char *point_note(const json_t *p)
     return topt_plot_done(&t);
 }
 
-/* ---- the chart ----------------------------------------------------------------------------- */
+/* ---- the chart --------------------------------------------------------------------- */
 
-/* The band of times where it leaves the staircase to be seen; '*lo' and '*hi' are widened. */
+/* The band of times where it leaves the staircase to be seen; '*lo' and '*hi' are
+ * widened. */
 static int add_band(struct topt_chart *c, const json_t *frontier, double *lo, double *hi)
 {
     int n = count(frontier);
@@ -134,7 +135,7 @@ static int frontier_chart(const json_t *frontier, int bands, const char *limit,
     return 0;
 }
 
-/* ---- for a terminal ------------------------------------------------------------------------ */
+/* ---- for a terminal ---------------------------------------------------------------- */
 
 static void list_point(struct topt_text *t, const json_t *frontier, const json_t *p,
                        const char *what)
@@ -223,7 +224,7 @@ char *topt_plot_frontier(const json_t *frontier, int width)
     return topt_plot_done(&t);
 }
 
-/* ---- as SVG -------------------------------------------------------------------------------- */
+/* ---- as SVG ------------------------------------------------------------------------ */
 
 static void describe(struct topt_text *t, const json_t *frontier, int knee)
 {

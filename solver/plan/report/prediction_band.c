@@ -1,8 +1,9 @@
 /* prediction_band.c - what a prediction is worth: its parts, and the band around it.
  *
- * Memory lies between the peak of the program with the least that the runtime takes beside it,
- * and the sum that decides with the most.  Time is wrong by a share that depends on what each
- * part rests on: measured, interpolated, or worked out from data sheets. */
+ * Memory lies between the peak of the program with the least that the runtime takes
+ * beside it, and the sum that decides with the most.  Time is wrong by a share that
+ * depends on what each part rests on: measured, interpolated, or worked out from data
+ * sheets. */
 #include "topt_plan_doc.h"
 
 #include <jansson.h>

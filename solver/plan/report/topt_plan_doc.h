@@ -32,12 +32,14 @@ int topt_plan_load(const char *path, struct topt_plan_doc **ret,
                    struct topt_error *err) TOPT_MUST_CHECK;
 void topt_plan_doc_destroy(struct topt_plan_doc *p);
 
-/* Memory of the largest device by component: what adds up to memory_bytes, and the reserve
- * beside it.  A new reference. */
+/* Memory of the largest device by component: what adds up to memory_bytes, and the
+ * reserve beside it.  A new reference. */
 json_t *topt_memory_parts(const struct topt_hw *hw, const struct topt_strategy_cost *c);
 /* What people call such a part. */
 const char *topt_part_words(const char *part);
-/* Between what and what memory of the device and time will be, and what the time rests on:
+/* Between what and what memory of the device and time will be, and what the time rests
+ * on:
+ *
  * {"memory":{"low_bytes","high_bytes"},"time":{"low_ns","high_ns","rests_on_ns":{...}}}. */
 json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_strategy_cost *c,
                              int64_t peak_bytes);

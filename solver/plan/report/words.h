@@ -6,13 +6,13 @@
 #include "topt_framework.h"
 #include "topt_text.h"
 
-/* words.c: "data 2 x tensor 4", what a strategy splits; freed by the caller, NULL when out of
- * memory. */
+/* words.c: "data 2 x tensor 4", what a strategy splits; freed by the caller, NULL when
+ * out of memory. */
 char *topt_strategy_words(const struct topt_model *m, const struct topt_mesh *mesh,
                           const struct topt_strategy *s, int64_t micro_batches);
 
-/* The same of a uniform plan, as its framework calls it: "FSDP2 over 8 GPUs, checkpointing, micro-batch 1, 4
- * accumulation steps". */
+/* The same of a uniform plan, as its framework calls it: "FSDP2 over 8 GPUs,
+ * checkpointing, micro-batch 1, 4 accumulation steps". */
 char *topt_uniform_words(const struct topt_framework *f, const struct topt_mesh *mesh,
                          const struct topt_variant *v, int64_t micro_batch);
 

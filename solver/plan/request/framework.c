@@ -6,9 +6,10 @@
  *   DeepSpeed   runtime/zero/config.py (buckets of 5e8, 1e9 parameters live), runtime/config.py (the batch).
  *   Megatron-LM core/distributed (one f32 gradient buffer), core/optimizer/distrib_optimizer.py, training/arguments.py.
  *   torchtitan  torchtitan/distributed, config/configs.py (FSDP2 throughout; heads that tensor parallelism has to divide).
- * The allocator's share: published peaks of reserved memory lie 1 to 15 %, 8 % on the mean, above what tensors are
- * predicted to take of what comes and goes (torchtitan's four runs of Llama 3 8B in docs/VALIDATION.md), gaps included
- * that are given back when memory runs out.  Two thirds of the mean are taken to be lost. */
+ * The allocator's share: published peaks of reserved memory lie 1 to 15 %, 8 % on the
+ * mean, above what tensors are predicted to take of what comes and goes (torchtitan's
+ * four runs of Llama 3 8B in docs/VALIDATION.md), gaps included that are given back when
+ * memory runs out.  Two thirds of the mean are taken to be lost. */
 #include "names.h"
 #include "topt_framework.h"
 

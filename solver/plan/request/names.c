@@ -145,7 +145,8 @@ int topt_blocks_parse(const char *name, enum topt_block_choice *ret,
     return 0;
 }
 
-/* A list of names with commas, each of which says bits; those from 'alone' on stand alone. */
+/* A list of names with commas, each of which says bits; those from 'alone' on stand
+ * alone. */
 static int read_list(const char *what, const char *list, const struct bits *names, int n,
                      int alone, const char *(*at)(int), int *ret, struct topt_error *err)
 {

@@ -6,7 +6,8 @@
 #include "topt_choices.h"
 #include "topt_lower.h"
 
-/* Which of 'n' names it is; INVAL with all of them where it is none, and the one it may be a slip of. */
+/* Which of 'n' names it is; INVAL with all of them where it is none, and the one it may
+ * be a slip of. */
 int topt_name_find(const char *what, const char *name, const char *(*at)(int), int n,
                    int *ret, struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -1,5 +1,6 @@
-/* question.c - what people ask, in words, as a request: the one place where all doors (command line, REST, sbatch,
- * dashboard) get what was not said from the framework's row, so that one question has one answer. */
+/* question.c - what people ask, in words, as a request: the one place where all doors
+ * (command line, REST, sbatch, dashboard) get what was not said from the framework's row,
+ * so that one question has one answer. */
 #include "algorithm.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
@@ -156,7 +157,7 @@ int topt_request_complete(struct topt_request *r, struct topt_error *err)
     return 0;
 }
 
-/* ---- what was taken for granted ---------------------------------------------------------------- */
+/* ---- what was taken for granted ---------------------------------------------------- */
 
 static void assume(json_t *list, const struct topt_request *r, enum topt_given bit,
                    const char *what, json_t *value, const char *option)

@@ -1,5 +1,5 @@
-/* request.c - what a request allows: numbers of devices and their grids, factors, where tensor parallelism may lie,
- * and whether it can be answered at all. */
+/* request.c - what a request allows: numbers of devices and their grids, factors, where
+ * tensor parallelism may lie, and whether it can be answered at all. */
 #include "request.h"
 #include "algorithm.h"
 #include "topt_choices.h"
@@ -96,7 +96,8 @@ int topt_request_even(const struct topt_request *r)
     return r->framework && r->framework->even;
 }
 
-/* Nowhere, inside a node, anywhere: from what the row or who asks wants first to the most that it takes. */
+/* Nowhere, inside a node, anywhere: from what the row or who asks wants first to the most
+ * that it takes. */
 int topt_request_tensor(const struct topt_request *r, int n)
 {
     const struct topt_framework *f = r->framework;

@@ -4,10 +4,12 @@
 
 #include "topt_question.h"
 
-/* The next shape of 'gpus' devices after '*nodes' (start from 0); 0 when there is none. */
+/* The next shape of 'gpus' devices after '*nodes' (start from 0); 0 when there is
+ * none. */
 int topt_next_grid(const struct topt_hw *hw, int64_t gpus, int *nodes, int *per_node);
 
-/* Those of them that a request may use: of counts that are booked whole, or powers of two, the one with the fewest nodes. */
+/* Those of them that a request may use: of counts that are booked whole, or powers of
+ * two, the one with the fewest nodes. */
 int topt_request_grid(const struct topt_request *r, int64_t gpus, int *nodes,
                       int *per_node);
 
@@ -18,8 +20,8 @@ int topt_no_grid(const struct topt_request *r, int64_t gpus,
 int topt_request_check(const struct topt_request *r,
                        struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Where tensor parallelism is tried at the n-th attempt (0, 1...), each only where nothing fits by those before;
- * -1 past the last. */
+/* Where tensor parallelism is tried at the n-th attempt (0, 1...), each only where
+ * nothing fits by those before; -1 past the last. */
 int topt_request_tensor(const struct topt_request *r, int n);
 
 /* Does the framework split samples, heads and features into equal parts only? */

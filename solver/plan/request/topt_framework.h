@@ -1,10 +1,11 @@
 /* topt_framework.h - the systems that plans are made for, as rows of one table.
  *
- * A row says what a system can obey (the space, which levels of sharding, where tensor parallelism may lie,
- * what has to divide), what it does while it runs (when it gathers, what it hides and does not fuse, what its
- * allocator can't use), and how numbers are kept.  Every figure was read in public source at the commit that
- * the row names.  Nothing else in the planner knows a framework by name.
- * Thread safety: constant data. */
+ * A row says what a system can obey (the space, which levels of sharding, where tensor
+ * parallelism may lie, what has to divide), what it does while it runs (when it gathers,
+ * what it hides and does not fuse, what its allocator can't use), and how numbers are
+ * kept.  Every figure was read in public source at the commit that the row names.
+ * Nothing else in the planner knows a framework by name.  Thread safety: constant
+ * data. */
 #ifndef TOPT_FRAMEWORK_H
 #define TOPT_FRAMEWORK_H
 
@@ -37,7 +38,8 @@ struct topt_framework {
     int eager; /* bits of enum topt_eager_part */
     enum topt_gather gather;
     int64_t
-        vocab_multiple; /* a vocabulary is padded to this times the parts of its table; 0: not */
+        /* a vocabulary is padded to this times the parts of its table; 0: not */
+        vocab_multiple;
     int64_t pool_numbers, bucket_numbers;
     int allocator_permille;
 };

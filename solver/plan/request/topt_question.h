@@ -54,18 +54,22 @@ struct topt_request {
     double epsilon;
     int threads;
     int64_t micro_batches; /* just so many; 0: searched, or 1 where they are not */
-    /* Of the uniform space: the row decides what it may be.  NULL: nothing is left out (topt's own). */
+    /* Of the uniform space: the row decides what it may be.  NULL: nothing is left out
+     * (topt's own). */
     const struct topt_framework *framework;
     int tensor_parallel; /* as much as the framework can be asked for */
     const struct topt_precision *precision; /* NULL: settings.dtype is as it is */
     int given;                              /* bits of enum topt_given */
     double
-        min_efficiency; /* mini-parallelism: take the most GPUs that are at least so efficient; 0: the fewest */
+        /* mini-parallelism: take the most GPUs that are at least so efficient; 0: the
+         * fewest */
+        min_efficiency;
     /* granule_bytes 0: the profile's; micro_batches is not read */
     struct topt_settings settings;
     const atomic_bool *cancel;      /* polled: fail with CANCELED; may be NULL */
     struct topt_progress *progress; /* told what the search is at; may be NULL */
-    /* Polled: answer with the best so far, and how good it is known to be; may be NULL. */
+    /* Polled: answer with the best so far, and how good it is known to be; may be
+     * NULL. */
     const atomic_bool *stop;
     int64_t max_work; /* the same after so much counted work of the search; 0: no limit */
     int64_t
@@ -84,15 +88,18 @@ struct topt_words {
     int64_t batch, seq;
     int gradient_f32, tensor_parallel;
 };
-/* Put words into a request (after topt_request_init).  '*ret_field' names the one at fault; may be NULL. */
+/* Put words into a request (after topt_request_init).  '*ret_field' names the one at
+ * fault; may be NULL. */
 int topt_request_read(const struct topt_words *w, struct topt_request *r,
                       const char **ret_field, struct topt_error *err) TOPT_MUST_CHECK;
-/* With the model and the profile in it: what was not said is taken from the framework's row, the default one
- * where none was named, and the precision that the device has.  INVAL where the limit is more than it has. */
+/* With the model and the profile in it: what was not said is taken from the framework's
+ * row, the default one where none was named, and the precision that the device has.
+ * INVAL where the limit is more than it has. */
 int topt_request_complete(struct topt_request *r, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* What was not said, as [{"what", "value", "option"}, ...]; and what the job is: {"model", "hw", "parameters", "batch",
- * "seq", "precision", "optimizer", "framework", ...}.  New references. */
+/* What was not said, as [{"what", "value", "option"}, ...]; and what the job is:
+ * {"model", "hw", "parameters", "batch", "seq", "precision", "optimizer", "framework",
+ * ...}.  New references. */
 json_t *topt_request_assumed(const struct topt_request *r);
 json_t *topt_request_job(const struct topt_request *r);
 

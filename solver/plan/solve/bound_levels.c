@@ -1,8 +1,9 @@
-/* bound_levels.c - how near to what is wanted configurations are, and the parts of a problem that are near.
+/* bound_levels.c - how near to what is wanted configurations are, and the parts of a
+ * problem that are near.
  *
- * Where moves cost floors until their price matters, a weighing of all strategies says of every configuration how
- * good a strategy with it can be at best.  The nearest are a small problem whose prices are few; what is too far is
- * left out of the next one. */
+ * Where moves cost floors until their price matters, a weighing of all strategies says of
+ * every configuration how good a strategy with it can be at best.  The nearest are a
+ * small problem whose prices are few; what is too far is left out of the next one. */
 #include "bound_levels.h"
 #include "edge_table.h"
 #include "moves.h"
@@ -55,7 +56,7 @@ int topt_bound_level_of(double part)
                      : TOPT_LEVEL_BEYOND;
 }
 
-/* ---- levels ------------------------------------------------------------------------------------ */
+/* ---- levels ------------------------------------------------------------------------ */
 
 /* Of the families of a place all have the level of the nearest. */
 static int share_once(const struct bound_levels *l)
@@ -129,7 +130,7 @@ void topt_bound_levels_include(struct bound_levels *l, const struct topt_strateg
     }
 }
 
-/* ---- entries ----------------------------------------------------------------------------------- */
+/* ---- entries ----------------------------------------------------------------------- */
 
 int64_t topt_bound_levels_entries(const struct bound_levels *l, int level)
 {
@@ -167,7 +168,7 @@ int topt_bound_levels_with(const struct bound_levels *l, int64_t entries)
     return lo;
 }
 
-/* ---- parts ------------------------------------------------------------------------------------- */
+/* ---- parts ------------------------------------------------------------------------- */
 
 int topt_bound_levels_part(const struct bound_levels *l, int level,
                            struct topt_problem **ret, struct topt_error *err)

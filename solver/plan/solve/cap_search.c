@@ -1,11 +1,12 @@
-/* cap_search.c - the fastest strategy that fits, and the lightest: branch and bound over caps.
+/* cap_search.c - the fastest strategy that fits, and the lightest: branch and bound over
+ * caps.
  *
  *     memory(S) = sum(S) + T(S) + W * U(S)
  *
- * A box is the strategies that need between its low and its high caps.  One search answers for
- * a whole box: under its high caps, charged with its low ones only.  What that finds, nothing in
- * the box is better than.  If it fits with what it really needs, it is the best of the box.  If
- * not, its need parts the box:
+ * A box is the strategies that need between its low and its high caps.  One search
+ * answers for a whole box: under its high caps, charged with its low ones only.  What
+ * that finds, nothing in the box is better than.  If it fits with what it really needs,
+ * it is the best of the box.  If not, its need parts the box:
  *
  *     high  +-----------+          T' is its need: below T' it is not, and from T' on
  *           | from T'   |          it is charged with T' at least, or it is the crossing
@@ -13,10 +14,11 @@
  *           | below T'  |
  *      low  +-----------+
  *
- * Boxes wait by what bounds them, so that the first of which nothing can be better than what
- * was found ends it.  Since most boxes but the first are only looked at to be parted or left, they
- * are searched roughly, and more exactly only where that does not decide; at once as exactly as is asked for
- * where there was nothing to find, which takes little. */
+ * Boxes wait by what bounds them, so that the first of which nothing can be better than
+ * what was found ends it.  Since most boxes but the first are only looked at to be parted
+ * or left, they are searched roughly, and more exactly only where that does not decide;
+ * at once as exactly as is asked for where there was nothing to find, which takes
+ * little. */
 #include "cap_search.h"
 #include "caps.h"
 #include "claim.h"
@@ -27,7 +29,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* After so many searches of which none found what fits, it is asked whether anything does. */
+/* After so many searches of which none found what fits, it is asked whether anything
+ * does. */
 enum { DOUBT = 3 };
 
 /* Searches for what fits beside its excess, at most, in a box. */
@@ -35,8 +38,8 @@ enum { BELOW = 4 };
 
 struct box {
     struct topt_caps low, high;
-    /* Nothing in it has less of what is asked for than 'bound', nor with just that a total
-     * memory below 'memory'. */
+    /* Nothing in it has less of what is asked for than 'bound', nor with just that a
+     * total memory below 'memory'. */
     int64_t bound, memory;
     int64_t number; /* they are made in this order */
     int level;      /* how exactly it is searched next */
@@ -55,10 +58,12 @@ struct cap_search {
     int64_t made;
     int64_t floor; /* nothing in the boxes that were left has less of what is asked for */
     struct topt_cost known; /* what is had, whatever it needs */
-    int open; /* a box was left whose best does not fit for its excess: what is a little slower may */
+    /* a box was left whose best does not fit for its excess: what is a little slower
+     * may */
+    int open;
 };
 
-/* ---- the heap ---------------------------------------------------------------------------- */
+/* ---- the heap ---------------------------------------------------------------------- */
 
 static int before(const struct box *a, const struct box *b)
 {
@@ -103,7 +108,7 @@ static struct box pop(struct cap_search *b)
     return top;
 }
 
-/* ---- bounds ------------------------------------------------------------------------------ */
+/* ---- bounds ------------------------------------------------------------------------ */
 
 static int64_t charge(const struct cap_search *b, struct topt_caps c)
 {
@@ -185,7 +190,7 @@ static int limits_of(struct cap_search *b, const struct box *x,
     return !b->run.options->memory_limit || ret->memory_limit > 0;
 }
 
-/* ---- one box ----------------------------------------------------------------------------- */
+/* ---- one box ----------------------------------------------------------------------- */
 
 /* What is best in a box, but for what it has in flight, and in excess. */
 struct optimum {
@@ -222,8 +227,8 @@ static int take(struct cap_search *b, const struct topt_search_point *point,
            topt_solutions_reduce(b->run.ret, b->run.err);
 }
 
-/* What a search that found nothing proves: with a tolerance, that nothing is faster than its limit
- * by more than that. */
+/* What a search that found nothing proves: with a tolerance, that nothing is faster than
+ * its limit by more than that. */
 static int64_t floor_of_none(const struct cap_search *b, const struct box *x,
                              const struct topt_frontier *f, int64_t time_limit)
 {
@@ -254,8 +259,8 @@ static int search_within(struct cap_search *b, const struct box *x,
     return rc;
 }
 
-/* The best of a box fits but for its excess: then what is a little lighter may fit, too.  That says nothing of
- * what is in the box, but may be the answer. */
+/* The best of a box fits but for its excess: then what is a little lighter may fit, too.
+ * That says nothing of what is in the box, but may be the answer. */
 static int search_below(struct cap_search *b, const struct box *x,
                         const struct topt_search_options *options, struct optimum best)
 {
@@ -300,7 +305,8 @@ static int push_part(struct cap_search *b, struct box part, const struct optimum
     return 0;
 }
 
-/* The same box again, more exactly; where it was searched as asked for, nothing is left of it. */
+/* The same box again, more exactly; where it was searched as asked for, nothing is left
+ * of it. */
 static int look_closer(struct cap_search *b, struct box x, int level, int64_t floor)
 {
     x.bound = floor > x.bound ? floor : x.bound;
@@ -347,10 +353,10 @@ static int part_box(struct cap_search *b, const struct box *x, const struct opti
     return push_part(b, above, best) || push_part(b, below, best) ? -1 : 0;
 }
 
-/* ---- all of them ------------------------------------------------------------------------- */
+/* ---- all of them ------------------------------------------------------------------- */
 
-/* Before many boxes are looked at for the fastest: does anything fit?  That takes weighings
- * only, and says in which time.  1 (perhaps), 0 where nothing does, or -1. */
+/* Before many boxes are looked at for the fastest: does anything fit?  That takes
+ * weighings only, and says in which time.  1 (perhaps), 0 where nothing does, or -1. */
 static int something_fits(struct cap_search *b)
 {
     struct topt_solutions least;
@@ -414,8 +420,8 @@ static void fini(struct cap_search *b, int rc)
         topt_solutions_fini(b->run.ret);
 }
 
-/* Nothing was found, but operators were decided by heuristic, perhaps so that nothing fits, or what was found
- * had an excess.  The lightest may fit. */
+/* Nothing was found, but operators were decided by heuristic, perhaps so that nothing
+ * fits, or what was found had an excess.  The lightest may fit. */
 static int look_for_lightest(struct cap_search *b)
 {
     int some = something_fits(b);

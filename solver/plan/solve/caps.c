@@ -1,4 +1,5 @@
-/* caps.c - a problem under caps on what is in flight, and what a point of its search means.
+/* caps.c - a problem under caps on what is in flight, and what a point of its search
+ * means.
  *
  * Configurations and alternatives that need more than a cap are left out of the lists. */
 #include "caps.h"
@@ -30,7 +31,8 @@ static struct topt_cost seen(const struct topt_problem *p, struct topt_cost c)
     return p->exchanged ? (struct topt_cost){c.time, c.memory} : c;
 }
 
-/* Bytes in flight that are charged to a configuration: its own, or of several places each its part. */
+/* Bytes in flight that are charged to a configuration: its own, or of several places each
+ * its part. */
 static int64_t charged(const struct topt_problem *p, const struct choice *c, int i)
 {
     int64_t transient = c->charge_transient ? c->transient[i] / c->charge_transient : 0;
@@ -111,7 +113,7 @@ void topt_problem_exchange(struct topt_problem *p, int exchanged)
     p->exchanged = exchanged;
 }
 
-/* ---- bounds -------------------------------------------------------------------------------- */
+/* ---- bounds ------------------------------------------------------------------------ */
 
 static struct topt_cost least_cost(struct topt_cost a, struct topt_cost b)
 {
@@ -194,7 +196,7 @@ void topt_problem_charge(struct topt_problem *p, int on)
         waiting->charge_waiting = places_of(p, waiting);
 }
 
-/* ---- caps that matter ---------------------------------------------------------------------- */
+/* ---- caps that matter -------------------------------------------------------------- */
 
 int topt_problem_crossing(const struct topt_problem *p)
 {
@@ -253,7 +255,7 @@ int64_t topt_problem_crossing_above(const struct topt_problem *p, int64_t above)
     return nearest_crossing(p, above, 1);
 }
 
-/* ---- points -------------------------------------------------------------------------------- */
+/* ---- points ------------------------------------------------------------------------ */
 
 /* What a point takes on link 'l'. */
 static struct edge_fact taken(const struct topt_problem *p, int l,
@@ -308,7 +310,8 @@ void topt_problem_caps(const struct topt_problem *p,
     *ret_crossing = crossing;
 }
 
-/* The sum of its block that what operator 'op', or its tensor's hub, makes again is part of. */
+/* The sum of its block that what operator 'op', or its tensor's hub, makes again is part
+ * of. */
 static int64_t *block_sum(const struct topt_problem *p, int op, int64_t *sum)
 {
     const struct topt_blocks *b = p->options.blocks;
@@ -320,7 +323,8 @@ static int operator_of(const struct topt_problem *p, const struct node *n)
     return n->op >= 0 ? n->op : p->k.model->tensor[n->tensor].producer;
 }
 
-/* What all make again, into 'sum' by the first operator of each block; what is paid for it. */
+/* What all make again, into 'sum' by the first operator of each block; what is paid for
+ * it. */
 static int64_t add_remade(const struct topt_problem *p,
                           const struct topt_search_point *point, int64_t *sum)
 {

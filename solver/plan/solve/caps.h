@@ -7,21 +7,22 @@
 #include "topt_lower.h"
 #include "topt_search.h"
 
-/* Bytes in flight: of an operator's or a move's own, and of a tensor that waits meanwhile. */
+/* Bytes in flight: of an operator's or a move's own, and of a tensor that waits
+ * meanwhile. */
 struct topt_caps {
     int64_t transient, crossing;
 };
 
-/* The search problem under one pair of caps (negative: none), borrowed until the next call
- * with other caps.  Nothing allowed gives an operator without configurations. */
+/* The search problem under one pair of caps (negative: none), borrowed until the next
+ * call with other caps.  Nothing allowed gives an operator without configurations. */
 const struct topt_search_problem *
 topt_problem_under(struct topt_problem *p, int64_t transient_cap, int64_t crossing_cap);
 
 /* From now on memory is time and time is memory, or not. */
 void topt_problem_exchange(struct topt_problem *p, int exchanged);
 
-/* A point of a search under the current caps as a strategy (owned), and the caps it really
- * needs. */
+/* A point of a search under the current caps as a strategy (owned), and the caps it
+ * really needs. */
 struct topt_strategy *topt_problem_strategy(const struct topt_problem *p,
                                             const struct topt_search_point *point);
 
@@ -31,8 +32,8 @@ void topt_problem_caps(const struct topt_problem *p,
 
 int topt_problem_crossing(const struct topt_problem *p); /* W */
 
-/* Operators of the search are nodes of the model: mark those of one, in 'mark' by operator,
- * then by tensor (its hub). */
+/* Operators of the search are nodes of the model: mark those of one, in 'mark' by
+ * operator, then by tensor (its hub). */
 void topt_problem_mark(const struct topt_problem *p, int search_op, uint8_t *mark);
 
 int topt_problem_nodes(const struct topt_problem *p); /* operators and tensors */
@@ -50,20 +51,23 @@ int64_t topt_problem_transient_above(const struct topt_problem *p, int64_t above
 
 int64_t topt_problem_crossing_above(const struct topt_problem *p, int64_t above);
 
-/* What a point takes beside its memory and its caps: what is made again of the largest block of a kind, where the
- * point has the mean of all (problem_data.h); 0 where blocks choose alike.  -1: no memory. */
+/* What a point takes beside its memory and its caps: what is made again of the largest
+ * block of a kind, where the point has the mean of all (problem_data.h); 0 where blocks
+ * choose alike.  -1: no memory. */
 int64_t topt_problem_excess(const struct topt_problem *p,
                             const struct topt_search_point *point);
 
-/* Is a strategy charged here what it costs?  Where recomputation is free to choose, one that
- * chooses none is not: a problem without recomputation has it for less. */
+/* Is a strategy charged here what it costs?  Where recomputation is free to choose, one
+ * that chooses none is not: a problem without recomputation has it for less. */
 int topt_problem_charges(const struct topt_problem *p, const struct topt_strategy *s);
 
-/* Below these no strategy of the problem is: the sums of what is least for each choice. */
+/* Below these no strategy of the problem is: the sums of what is least for each
+ * choice. */
 struct topt_cost topt_problem_bound(const struct topt_problem *p);
 
-/* From now on what is in flight counts as memory, or not: of the operators that need most at least,
- * what they need themselves.  Every strategy needs that much beside its sum, and most no more. */
+/* From now on what is in flight counts as memory, or not: of the operators that need most
+ * at least, what they need themselves.  Every strategy needs that much beside its sum,
+ * and most no more. */
 void topt_problem_charge(struct topt_problem *p, int on);
 
 #endif

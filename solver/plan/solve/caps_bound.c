@@ -2,8 +2,8 @@
  *
  *     memory(S) = sum(S) + T(S) + W * U(S) <= limit
  *
- * Weighed by memory and time together, with the balance that the room for what adds up sets, all strategies say
- * how fast what fits can be (Lagrange's multiplier):
+ * Weighed by memory and time together, with the balance that the room for what adds up
+ * sets, all strategies say how fast what fits can be (Lagrange's multiplier):
  *
  *      time |  light
  *           |   o            bound: where the line meets the room.  So much less room, or so much
@@ -13,11 +13,12 @@
  *           +--------+------- memory
  *                  room
  *
- * A range of caps is the strategies that have in flight what lies between its low and its high caps: under the high
- * ones they are weighed, and the low ones leave the room.  How much more in flight the bound can bear lowers
- * the high caps, under which the bound is higher, and bears less; then halves of the range, each with its own room, are
- * looked at by themselves.  What matters to none of them matters to nobody.  This is what cap_search.c does by searches, at
- * the price of weighings. */
+ * A range of caps is the strategies that have in flight what lies between its low and its
+ * high caps: under the high ones they are weighed, and the low ones leave the room.  How
+ * much more in flight the bound can bear lowers the high caps, under which the bound is
+ * higher, and bears less; then halves of the range, each with its own room, are looked at
+ * by themselves.  What matters to none of them matters to nobody.  This is what
+ * cap_search.c does by searches, at the price of weighings. */
 #include "caps_bound.h"
 #include "bound_levels.h"
 #include "caps.h"
@@ -34,12 +35,14 @@ enum {
     WEIGHINGS = 24, /* at most, for one balance */
     RANGES = 16,    /* at most, that are looked at */
     PAID =
-        8, /* of what is between the bound and what is wanted; a rise by less did not pay */
+        /* of what is between the bound and what is wanted; a rise by less did not pay */
+    8,
     WIDE = 2,  /* the same, of what narrower caps can tell */
     GUESS = 4, /* where nothing is known that fits: a part slower than the bound */
 };
 
-/* More than what numbers lose when they are divided and added: of a sum, and of a level. */
+/* More than what numbers lose when they are divided and added: of a sum, and of a
+ * level. */
 static const double LOST = 1e-14, SLACK = 1e-9;
 
 struct range {
@@ -61,10 +64,10 @@ struct scope {
     double least; /* bound of these */
 };
 
-/* ---- the balance ------------------------------------------------------------------------------- */
+/* ---- the balance ------------------------------------------------------------------- */
 
-/* What weights are to be right up to: the less that is, the better is a balance kept to.  Nothing that matters takes
- * twice the time of the lightest. */
+/* What weights are to be right up to: the less that is, the better is a balance kept to.
+ * Nothing that matters takes twice the time of the lightest. */
 static struct topt_cost corner_of(const struct scope *c)
 {
     int64_t most = (int64_t)1 << 50, time = c->s->aim, light = c->at.light.time;
@@ -90,8 +93,8 @@ static double near_enough(const struct scope *c)
     return fmax(c->s->run.options->epsilon / 8, 1.0 / 8192);
 }
 
-/* What the last weighing says of strategies that need the room or less: by its own weights, whose ratio is only about
- * that which was asked for. */
+/* What the last weighing says of strategies that need the room or less: by its own
+ * weights, whose ratio is only about that which was asked for. */
 static void raise_bound(struct scope *c)
 {
     struct topt_weights by = topt_weigher_weights(c->weigher);
@@ -113,7 +116,8 @@ static int is_between(const struct scope *c)
            r->light.time > r->fast.time;
 }
 
-/* The fastest, and where that does not fit, the lightest; time counts in the last weighing.  '*ret_some': can anything fit at all? */
+/* The fastest, and where that does not fit, the lightest; time counts in the last
+ * weighing.  '*ret_some': can anything fit at all? */
 static int find_ends(struct scope *c, int *ret_some)
 {
     struct range *r = &c->at;
@@ -132,8 +136,8 @@ static int find_ends(struct scope *c, int *ret_some)
     return weigh(c, (struct topt_weighing){0, 1}, &r->fast, ret_some);
 }
 
-/* Weigh by the line through the ends, below which there is nothing, and put the lightest in the place of
- * one of them.  1 where that is worth another time, 0, or -1. */
+/* Weigh by the line through the ends, below which there is nothing, and put the lightest
+ * in the place of one of them.  1 where that is worth another time, 0, or -1. */
 static int move_end(struct scope *c)
 {
     __extension__ typedef __int128 wide;
@@ -154,8 +158,8 @@ static int move_end(struct scope *c)
     return 1;
 }
 
-/* The balance by which the bound is best.  Where it is known of something like this, the search begins there, and
- * mostly ends.  '*ret_some': can anything fit at all? */
+/* The balance by which the bound is best.  Where it is known of something like this, the
+ * search begins there, and mostly ends.  '*ret_some': can anything fit at all? */
 static int find_balance(struct scope *c, int *ret_some)
 {
     int more = 1;
@@ -167,7 +171,7 @@ static int find_balance(struct scope *c, int *ret_some)
     return more < 0 ? -1 : 0;
 }
 
-/* ---- one range --------------------------------------------------------------------------------- */
+/* ---- one range --------------------------------------------------------------------- */
 
 static int64_t charge(const struct scope *c, struct topt_caps caps)
 {
@@ -215,7 +219,7 @@ static void unweigh(struct scope *c)
     c->weigher = NULL;
 }
 
-/* ---- all ranges -------------------------------------------------------------------------------- */
+/* ---- all ranges -------------------------------------------------------------------- */
 
 /* What begins where the first range's bound is ends with what is wanted. */
 static void find_scale(struct scope *c)
@@ -291,7 +295,8 @@ static void halve(const struct scope *c, const struct range *r, struct range *be
     }
 }
 
-/* Is the range's bound, which was 'before', so much higher that more of that is worth a look? */
+/* Is the range's bound, which was 'before', so much higher that more of that is worth a
+ * look? */
 static int paid(const struct scope *c, double before)
 {
     return (c->bound - before) * PAID > (double)c->s->aim - before;
@@ -305,8 +310,8 @@ static int worth(const struct scope *c, const struct range *r)
     return (double)wider * c->slope * WIDE > (double)c->s->aim - c->bound;
 }
 
-/* Is more to be looked at than the range as a whole?  Not at first ('before' is 0), when prices of what is near
- * raise the bound by more. */
+/* Is more to be looked at than the range as a whole?  Not at first ('before' is 0), when
+ * prices of what is near raise the bound by more. */
 static int goes_on(const struct scope *c, const struct range *r, double before)
 {
     return before > 0 && c->s->aim < INT64_MAX && c->seen < RANGES && paid(c, before) &&
@@ -315,8 +320,9 @@ static int goes_on(const struct scope *c, const struct range *r, double before)
 
 static int look(struct scope *c, struct range r, double before);
 
-/* Look at what is left of a range: at once where that is hardly half, else by its parts.  High caps that come down need
- * not raise the bound for low ones to do so: whether it paid is said of both together. */
+/* Look at what is left of a range: at once where that is hardly half, else by its parts.
+ * High caps that come down need not raise the bound for low ones to do so: whether it
+ * paid is said of both together. */
 static int look_on(struct scope *c, const struct range *r, const struct range *left,
                    double before)
 {
@@ -329,7 +335,8 @@ static int look_on(struct scope *c, const struct range *r, const struct range *l
     return look(c, below, bound) || look(c, above, bound) ? -1 : 0;
 }
 
-/* Look at a range, of which nothing is faster than 'before': as a whole, or at narrower ones. */
+/* Look at a range, of which nothing is faster than 'before': as a whole, or at narrower
+ * ones. */
 static int look(struct scope *c, struct range r, double before)
 {
     int some;

@@ -2,10 +2,11 @@
  *
  *     memory(S) = sum(S) + T(S) + W * U(S)
  *
- * is not a sum, but for fixed caps T and U it is.  Caps are taken from the largest down.  Let
- * a search under caps (T, U) find points of which the hungriest needs T' <= T: every search
- * with a cap between T' and T would find the same points, so the next cap is the largest one
- * below T'.  Each point is charged what it really needs.  The same holds for U, outside.
+ * is not a sum, but for fixed caps T and U it is.  Caps are taken from the largest down.
+ * Let a search under caps (T, U) find points of which the hungriest needs T' <= T: every
+ * search with a cap between T' and T would find the same points, so the next cap is the
+ * largest one below T'.  Each point is charged what it really needs.  The same holds for
+ * U, outside.
  *
  * Where only one point is wanted there is a shorter way (cap_search.c). */
 #include "caps_frontier.h"
@@ -18,8 +19,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Keep what of a search's points is within the limit, and say which are the largest caps that
- * any of them needs: -1 where there is none. */
+/* Keep what of a search's points is within the limit, and say which are the largest caps
+ * that any of them needs: -1 where there is none. */
 static int keep_points(struct run *r, const struct topt_frontier *f,
                        struct topt_caps *ret_need)
 {
@@ -52,7 +53,8 @@ static int search_under(struct run *r, struct topt_caps caps, struct topt_caps *
     return rc || topt_solutions_reduce(r->ret, r->err) ? -1 : 0;
 }
 
-/* All transient caps under one crossing cap.  '*ret_crossing': the largest that was needed. */
+/* All transient caps under one crossing cap.  '*ret_crossing': the largest that was
+ * needed. */
 static int search_crossing(struct run *r, int64_t crossing, int64_t *ret_crossing)
 {
     struct topt_caps need;
@@ -75,7 +77,8 @@ static int search_crossing(struct run *r, int64_t crossing, int64_t *ret_crossin
     return 0;
 }
 
-/* Below this no strategy is as fast, where all searches were made and lose 'epsilon' at most. */
+/* Below this no strategy is as fast, where all searches were made and lose 'epsilon' at
+ * most. */
 static int64_t floor_within(const struct run *r, double epsilon)
 {
     int64_t best = topt_solutions_best(r->ret);
@@ -100,8 +103,8 @@ static void conclude(struct run *r)
         c->floor_ns = bound;
 }
 
-/* What the caller has, as sums, which are what searches find: a strategy that costs as much or
- * more has as much of a sum, less what any has in flight. */
+/* What the caller has, as sums, which are what searches find: a strategy that costs as
+ * much or more has as much of a sum, less what any has in flight. */
 static struct topt_cost *known_sums(const struct topt_problem *p,
                                     const struct topt_search_options *o, int *ret_n)
 {

@@ -1,8 +1,9 @@
 /* claim.c - what is claimed of an answer that many searches gave together.
  *
- * An answer is exact where each of its searches was.  What it may lose is a bound on times: of
- * whole frontiers the largest of all searches; where only the fastest is wanted, the ratio of
- * the answer to the least floor, below which no search left anything unexplored. */
+ * An answer is exact where each of its searches was.  What it may lose is a bound on
+ * times: of whole frontiers the largest of all searches; where only the fastest is
+ * wanted, the ratio of the answer to the least floor, below which no search left anything
+ * unexplored. */
 #include "claim.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* dual_bound.c - what weighings from the lightest strategy to the fastest say of every configuration.
+/* dual_bound.c - what weighings from the lightest strategy to the fastest say of every
+ * configuration.
  *
  *     time |o                  each line is a weighing (search/topt_weigher.h): no strategy is below it.
  *          | \                 Together they are the lower convex hull of what strategies cost, found from
@@ -8,9 +9,9 @@
  *          |         `-o
  *          +------------------ memory
  *
- * Memory is a sum, and what is in flight beside.  Of that the place that needs most at least is charged with what it
- * needs itself: as little as every strategy has in flight, and of most the whole of it, so that lines are
- * near what strategies cost in truth. */
+ * Memory is a sum, and what is in flight beside.  Of that the place that needs most at
+ * least is charged with what it needs itself: as little as every strategy has in flight,
+ * and of most the whole of it, so that lines are near what strategies cost in truth. */
 #include "dual_bound.h"
 #include "caps.h"
 #include "problem_data.h"
@@ -26,7 +27,7 @@ static int no_memory(struct topt_error *err)
     return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
 }
 
-/* ---- sheets ------------------------------------------------------------------------------------ */
+/* ---- sheets ------------------------------------------------------------------------ */
 
 static void sheet_fini(const struct topt_problem *p, struct sheet *x)
 {
@@ -76,7 +77,7 @@ void topt_dual_bound_fini(struct dual_bound *h)
     h->n = 0;
 }
 
-/* ---- weighings --------------------------------------------------------------------------------- */
+/* ---- weighings --------------------------------------------------------------------- */
 
 /* Two strategies between which the hull is looked for. */
 struct segment {
@@ -98,7 +99,8 @@ static struct topt_cost times(struct topt_cost c, double by)
                               (int64_t)((double)c.time * by)};
 }
 
-/* The lightest strategy by a weighing that is exact up to a corner.  '*ret_some': is there one? */
+/* The lightest strategy by a weighing that is exact up to a corner.  '*ret_some': is
+ * there one? */
 static int weigh(struct weighing *x, struct topt_weighing by, struct topt_cost corner,
                  struct topt_cost *ret, int *ret_some)
 {
@@ -121,7 +123,8 @@ static int is_wanted(const struct weighing *x, struct segment s)
            s.light.memory <= x->o->limit.memory && s.fast.time <= x->o->limit.time;
 }
 
-/* Weigh by the line through both ends; what is below it parts the segment, where it is by enough. */
+/* Weigh by the line through both ends; what is below it parts the segment, where it is by
+ * enough. */
 static int part_segment(struct weighing *x, struct segment s)
 {
     struct topt_weighing by = {s.light.time - s.fast.time,
@@ -180,7 +183,7 @@ int topt_dual_bound_init(struct dual_bound *h, struct topt_problem *p,
     return rc;
 }
 
-/* ---- what they say ----------------------------------------------------------------------------- */
+/* ---- what they say ----------------------------------------------------------------- */
 
 static wide weight(const struct sheet *x, struct topt_cost c)
 {

@@ -11,8 +11,9 @@
 /* One weighing. */
 struct sheet {
     struct topt_weights by;
-    /* By family and configuration: what the lightest strategy with it weighs; INT64_MAX beyond
-     * the allowance.  Of places that are alike, and of families of one place, one has it. */
+    /* By family and configuration: what the lightest strategy with it weighs; INT64_MAX
+     * beyond the allowance.  Of places that are alike, and of families of one place, one
+     * has it. */
     int64_t **of;
 };
 
@@ -31,8 +32,8 @@ struct dual_bound_options {
     double fine; /* a corner by which the hull is nearer by a part is worth a weighing */
 };
 
-/* Weigh a problem.  '*ret_some': can anything be within the limits?  LIMIT where it can't be weighed; where
- * it fails there is nothing to free. */
+/* Weigh a problem.  '*ret_some': can anything be within the limits?  LIMIT where it can't
+ * be weighed; where it fails there is nothing to free. */
 int topt_dual_bound_init(struct dual_bound *h, struct topt_problem *p,
                          const struct dual_bound_options *o, int *ret_some,
                          struct topt_error *err) TOPT_MUST_CHECK;
@@ -43,8 +44,8 @@ void topt_dual_bound_fini(struct dual_bound *h);
 int topt_dual_bound_reaches(const struct dual_bound *h, int family, int config,
                             const struct topt_cost *corner, int ncorners);
 
-/* Where the lightest strategy with it stands, by the weighing that is best for it: 0 on the hull, 1 where the
- * reach ends, or beyond that. */
+/* Where the lightest strategy with it stands, by the weighing that is best for it: 0 on
+ * the hull, 1 where the reach ends, or beyond that. */
 double topt_dual_bound_at(const struct dual_bound *h, int family, int config);
 
 /* By what part a cost is farther than the hull, by the weighing that tells the least. */

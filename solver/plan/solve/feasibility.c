@@ -2,12 +2,14 @@
  *
  *     memory(S) = sum(S) + T(S) + W * U(S) <= limit
  *
- * Beside the lightest sum so much of the limit is left for what is in flight; what has more there does not
- * fit.  Under caps that are lowered to that the lightest sum is heavier, and leaves less:
+ * Beside the lightest sum so much of the limit is left for what is in flight; what has
+ * more there does not fit.  Under caps that are lowered to that the lightest sum is
+ * heavier, and leaves less:
  *
  *     caps  ->  lightest sum under them  ->  limit - sum: the next caps  ->  ...
  *
- * until they stay, or nothing is left.  Each step is one weighing (search/topt_weigher.h). */
+ * until they stay, or nothing is left.  Each step is one weighing
+ * (search/topt_weigher.h). */
 #include "feasibility.h"
 #include "caps.h"
 #include "run.h"
@@ -16,8 +18,8 @@
 /* Caps come down fast, or hardly: then it is time to search. */
 enum { STEPS = 16 };
 
-/* The least that adds up under some caps; 0 where that can't be weighed.  1, 0 where there is no strategy,
- * or -1. */
+/* The least that adds up under some caps; 0 where that can't be weighed.  1, 0 where
+ * there is no strategy, or -1. */
 static int lightest(struct run *r, struct topt_caps caps, int64_t *ret)
 {
     const struct topt_search_problem *under =

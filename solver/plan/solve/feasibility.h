@@ -4,7 +4,8 @@
 
 #include "run.h"
 
-/* Can anything fit, as far as caps that are lowered to what fits beside the lightest sum tell?  1, 0 or -1. */
+/* Can anything fit, as far as caps that are lowered to what fits beside the lightest sum
+ * tell?  1, 0 or -1. */
 int topt_feasible(struct run *r) TOPT_MUST_CHECK;
 
 #endif

@@ -14,9 +14,10 @@
  *          |   hull   ..  o
  *          +------------------ memory
  *
- * until hardly anything more goes, and what is left is priced and searched as a whole.  Nothing is lost, since
- * prices only grow when they become exact.  Only the lightest strategy has a corner that no point bounds: whether
- * something is lighter is asked by itself (feasibility.c, cap_search.c). */
+ * until hardly anything more goes, and what is left is priced and searched as a whole.
+ * Nothing is lost, since prices only grow when they become exact.  Only the lightest
+ * strategy has a corner that no point bounds: whether something is lighter is asked by
+ * itself (feasibility.c, cap_search.c). */
 #include "lazy_frontier.h"
 #include "bound_levels.h"
 #include "caps_frontier.h"
@@ -43,7 +44,8 @@ enum {
     NEAR = TOPT_LEVEL_BEYOND - 1,
     WEIGHED_ENTRIES = 1 << 20, /* a weighing of these takes some hundredths of a second */
 };
-/* Of the first small problem; where the hull's corners are by so much nearer they are of no use. */
+/* Of the first small problem; where the hull's corners are by so much nearer they are of
+ * no use. */
 static const double ROUGH = 1.0 / 1024, FINEST = 1.0 / 8192;
 /* What is looked at first: all that is slower, or heavier, than the hull by that part. */
 static const double FIRST_REACH = 1.0 / 64;
@@ -83,7 +85,7 @@ static struct topt_cost limits_of(const struct lazy_frontier *s)
                               o->time_limit ? o->time_limit : INT64_MAX};
 }
 
-/* ---- what is known ------------------------------------------------------------------------------- */
+/* ---- what is known ----------------------------------------------------------------- */
 
 static int find_known(struct lazy_frontier *s)
 {
@@ -111,7 +113,8 @@ static int64_t min(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* The i-th corner (0..nknown): up to the i-th known point's memory, faster than the one before. */
+/* The i-th corner (0..nknown): up to the i-th known point's memory, faster than the one
+ * before. */
 static struct topt_cost corner_at(const struct lazy_frontier *s, int i)
 {
     struct topt_cost c = limits_of(s);
@@ -148,9 +151,10 @@ static double find_gap(const struct lazy_frontier *s)
     return gap;
 }
 
-/* ---- the lightest -------------------------------------------------------------------------------- */
+/* ---- the lightest ------------------------------------------------------------------ */
 
-/* Of tables that are weighed: what takes larger ones is weighed by parts (topt_weigher.h). */
+/* Of tables that are weighed: what takes larger ones is weighed by parts
+ * (topt_weigher.h). */
 static int64_t most_entries(const struct lazy_frontier *s)
 {
     int64_t most = s->options->max_entries;
@@ -167,7 +171,8 @@ static int may_be_lighter(struct lazy_frontier *s, int64_t below)
     return below > 1 ? topt_feasible(&r) : 0;
 }
 
-/* The lightest below that, if any.  Where operators were decided by heuristic there may be lighter ones. */
+/* The lightest below that, if any.  Where operators were decided by heuristic there may
+ * be lighter ones. */
 static int look_for_lighter(struct lazy_frontier *s, int64_t below)
 {
     struct topt_solutions least;
@@ -199,7 +204,7 @@ static int find_lightest(struct lazy_frontier *s)
     return some;
 }
 
-/* ---- what is near, and what can matter ----------------------------------------------------------- */
+/* ---- what is near, and what can matter --------------------------------------------- */
 
 static int find_levels(struct lazy_frontier *s)
 {
@@ -218,8 +223,9 @@ static int find_levels(struct lazy_frontier *s)
     return 0;
 }
 
-/* The corner of what is lighter than all that is known has room for whatever does not need much memory, however
- * slow.  Where that is most of what is left, it is asked for by itself. */
+/* The corner of what is lighter than all that is known has room for whatever does not
+ * need much memory, however slow.  Where that is most of what is left, it is asked for by
+ * itself. */
 static int clear_corner(struct lazy_frontier *s)
 {
     int64_t lightest = s->lightest, with = topt_bound_levels_entries(&s->levels, NEAR);
@@ -286,7 +292,7 @@ static int search_near(struct lazy_frontier *s)
     return 0;
 }
 
-/* ---- one round ----------------------------------------------------------------------------------- */
+/* ---- one round --------------------------------------------------------------------- */
 
 enum step { FAILED = -1, MORE, DONE };
 
@@ -388,7 +394,7 @@ static enum step go(struct lazy_frontier *s)
     return step;
 }
 
-/* ---- the answer ---------------------------------------------------------------------------------- */
+/* ---- the answer -------------------------------------------------------------------- */
 
 static void conclude(struct lazy_frontier *s, enum step step)
 {

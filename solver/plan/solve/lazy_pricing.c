@@ -1,16 +1,19 @@
-/* lazy_pricing.c - the fastest strategy that fits, where moves cost floors until their price matters.
+/* lazy_pricing.c - the fastest strategy that fits, where moves cost floors until their
+ * price matters.
  *
- * On many devices nearly all of the time goes into finding ways between layouts, for tables of which
- * hardly an entry can be part of a good strategy.  So every move first costs its floor (layout/floor.c), and what
- * all strategies weigh with these (search/topt_weigher.h; memory and time at the balance that the limit
- * sets, by which the bound is best: Lagrange's multiplier) says what matters:
+ * On many devices nearly all of the time goes into finding ways between layouts, for
+ * tables of which hardly an entry can be part of a good strategy.  So every move first
+ * costs its floor (layout/floor.c), and what all strategies weigh with these
+ * (search/topt_weigher.h; memory and time at the balance that the limit sets, by which
+ * the bound is best: Lagrange's multiplier) says what matters:
  *
  *     weigh the problem   ->  bound: nothing that fits is faster
  *     what is near it     ->  a small problem; priced exactly, and searched (cap_search.c)  ->  best so far
  *     what can be as good as the best so far  ->  the next problem, which has only that
  *
- * until that is nothing, or is small enough to be priced and searched as a whole.  Nothing is lost: prices
- * only grow when they become exact, so what weighs too much with floors does so in truth. */
+ * until that is nothing, or is small enough to be priced and searched as a whole.
+ * Nothing is lost: prices only grow when they become exact, so what weighs too much with
+ * floors does so in truth. */
 #include "lazy_pricing.h"
 #include "bound_levels.h"
 #include "cap_search.h"
@@ -50,7 +53,7 @@ struct lazy_pricing {
     struct bound_levels levels;
 };
 
-/* ---- limits ---------------------------------------------------------------------------------- */
+/* ---- limits ------------------------------------------------------------------------ */
 
 /* Slower strategies are of no interest; INT64_MAX: all are. */
 static int64_t aim_of(const struct lazy_pricing *s)
@@ -83,9 +86,10 @@ static int over(const struct lazy_pricing *s)
     return topt_run_over(&r);
 }
 
-/* ---- parts ------------------------------------------------------------------------------------- */
+/* ---- parts ------------------------------------------------------------------------- */
 
-/* Take what a search found, which is empty then; its claim is of what it looked at alone. */
+/* Take what a search found, which is empty then; its claim is of what it looked at
+ * alone. */
 static int take(struct lazy_pricing *s, struct topt_solutions *found,
                 struct topt_claim *ret)
 {
@@ -112,7 +116,7 @@ static int search_within(struct lazy_pricing *s, int level, struct topt_claim *r
     return rc ? -1 : take(s, &found, ret);
 }
 
-/* ---- one round --------------------------------------------------------------------------------- */
+/* ---- one round --------------------------------------------------------------------- */
 
 enum step { FAILED = -1, MORE, DONE };
 
@@ -132,7 +136,8 @@ static void close_with(struct lazy_pricing *s, struct topt_claim *c)
     all->nnodes = c->nnodes;
 }
 
-/* What proves that nothing is as good as is wanted: a part of the tolerance, beyond which nothing is of interest. */
+/* What proves that nothing is as good as is wanted: a part of the tolerance, beyond which
+ * nothing is of interest. */
 static void find_proof_options(struct lazy_pricing *s)
 {
     int64_t aim = aim_of(s);
@@ -144,8 +149,8 @@ static void find_proof_options(struct lazy_pricing *s)
     s->known.time = s->own.time_limit;
 }
 
-/* Of orbits: '*ret_some': may any strategy that they stand for be as good as is wanted?  None is faster than what is
- * claimed here. */
+/* Of orbits: '*ret_some': may any strategy that they stand for be as good as is wanted?
+ * None is faster than what is claimed here. */
 static int search_orbits(struct lazy_pricing *s, struct topt_problem *part, int *ret_some,
                          struct topt_claim *ret)
 {
@@ -160,7 +165,8 @@ static int search_orbits(struct lazy_pricing *s, struct topt_problem *part, int 
     return take(s, &found, ret);
 }
 
-/* All that orbits stand for.  Where that is too much, what is known of the orbits is all that is claimed. */
+/* All that orbits stand for.  Where that is too much, what is known of the orbits is all
+ * that is claimed. */
 static int search_every(struct lazy_pricing *s, const struct topt_problem *part,
                         struct topt_claim *ret)
 {
@@ -236,16 +242,16 @@ static int keep_rest(struct lazy_pricing *s, int level)
     return 0;
 }
 
-/* Can anything fit?  1, 0 or -1.  What is in flight is counted as it is with floors, which is no more than it
- * takes. */
+/* Can anything fit?  1, 0 or -1.  What is in flight is counted as it is with floors,
+ * which is no more than it takes. */
 static int something_fits(struct lazy_pricing *s)
 {
     struct run r = {.p = s->part, .options = s->options, .ret = s->ret, .err = s->err};
     return topt_feasible(&r);
 }
 
-/* What is near is searched, more and more of it while nothing fits.  1 where something is known that does, 0
- * where not, or -1; '*ret_any': may anything fit at all? */
+/* What is near is searched, more and more of it while nothing fits.  1 where something is
+ * known that does, 0 where not, or -1; '*ret_any': may anything fit at all? */
 static int look_near(struct lazy_pricing *s, int64_t all, int *ret_any)
 {
     *ret_any = 1;
@@ -302,7 +308,7 @@ static enum step go(struct lazy_pricing *s)
     return DONE;
 }
 
-/* ---- the answer -------------------------------------------------------------------------------- */
+/* ---- the answer -------------------------------------------------------------------- */
 
 static void keep_best(struct topt_solutions *r)
 {
@@ -327,7 +333,8 @@ static void conclude(struct lazy_pricing *s, int stopped)
     keep_best(s->ret);
 }
 
-/* Large enough that more would take longer to price than it tells, beside weighing all. */
+/* Large enough that more would take longer to price than it tells, beside weighing
+ * all. */
 static int64_t first_near(const struct topt_problem *p)
 {
     int64_t all = 0;
@@ -389,8 +396,9 @@ static int least_priced(struct topt_problem *p, const struct topt_search_options
     return rc;
 }
 
-/* What adds up is no question of prices, and with floors no more is in flight than in truth.  So nothing needs
- * less than the least with floors, and what is the fastest that needs no more is the least. */
+/* What adds up is no question of prices, and with floors no more is in flight than in
+ * truth.  So nothing needs less than the least with floors, and what is the fastest that
+ * needs no more is the least. */
 int topt_lazy_pricing_least(struct topt_problem *p,
                             const struct topt_search_options *options, int64_t below,
                             struct topt_solutions *ret, struct topt_error *err)

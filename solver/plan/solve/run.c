@@ -1,4 +1,5 @@
-/* run.c - searches of a problem under caps, the solutions that they find and what they prove. */
+/* run.c - searches of a problem under caps, the solutions that they find and what they
+ * prove. */
 #include "run.h"
 #include "caps.h"
 #include "claim.h"
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- one search -------------------------------------------------------------------------- */
+/* ---- one search -------------------------------------------------------------------- */
 
 int topt_run_note(struct run *r, struct topt_caps caps)
 {
@@ -21,7 +22,8 @@ int topt_run_note(struct run *r, struct topt_caps caps)
     return 0;
 }
 
-/* Is one of what earlier searches found, which is in order, at least as good in both ways? */
+/* Is one of what earlier searches found, which is in order, at least as good in both
+ * ways? */
 static int dominated(const struct run *r, int64_t memory, int64_t time)
 {
     const struct topt_solution *at = r->ret->at;

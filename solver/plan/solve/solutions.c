@@ -1,4 +1,5 @@
-/* solutions.c - solutions of problems: kept in order, reduced to a frontier, put together. */
+/* solutions.c - solutions of problems: kept in order, reduced to a frontier, put
+ * together. */
 #include "solutions.h"
 #include "claim.h"
 

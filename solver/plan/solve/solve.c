@@ -1,5 +1,6 @@
-/* solve.c - the three questions that may be asked of a problem: its fastest strategy, the one that needs least memory,
- * and its whole frontier.  Where its prices are floors, they become exact on the way. */
+/* solve.c - the three questions that may be asked of a problem: its fastest strategy, the
+ * one that needs least memory, and its whole frontier.  Where its prices are floors, they
+ * become exact on the way. */
 #include "solve.h"
 #include "cap_search.h"
 #include "caps_frontier.h"

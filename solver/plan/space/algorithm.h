@@ -26,8 +26,8 @@ const struct topt_algorithm *topt_algorithm_at(int i); /* NULL past the end */
 /* The row of the table of searches that does it. */
 const char *topt_algorithm_search(const char *name);
 
-/* INVAL with all names where there is none such: a search (topt_search.h), or another system's.
- * NULL is ft. */
+/* INVAL with all names where there is none such: a search (topt_search.h), or another
+ * system's.  NULL is ft. */
 int topt_algorithm_check(const char *name, struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

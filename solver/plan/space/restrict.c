@@ -15,7 +15,7 @@
 #include "restrict.h"
 #include "space.h"
 
-/* ---- batch ----------------------------------------------------------------------------------- */
+/* ---- batch ------------------------------------------------------------------------- */
 
 static int batch_dim(const enum topt_split *split, int n)
 {
@@ -53,7 +53,7 @@ static int batch_hub(const struct topt_space_options *o, const struct topt_mesh 
 
 const struct topt_restriction topt_restrict_batch = {batch_op, batch_hub, NULL};
 
-/* ---- spread ------------------------------------------------------------------------------ */
+/* ---- spread ------------------------------------------------------------------------ */
 
 /* Does each axis split the tensor? */
 static int spread(const struct topt_mesh *mesh, const struct topt_layout *l)
@@ -106,7 +106,7 @@ static int spread_edge(const struct topt_mesh *mesh, const struct topt_edge_end 
 
 const struct topt_restriction topt_restrict_spread = {spread_op, spread_hub, spread_edge};
 
-/* ---- named --------------------------------------------------------------------------------- */
+/* ---- named ------------------------------------------------------------------------- */
 
 /* Axes that dimension 'd' takes, as bits. */
 static uint32_t axes_of(const struct topt_mesh *mesh, const struct topt_config *c, int d)
@@ -170,7 +170,7 @@ static int named_edge(const struct topt_mesh *mesh, const struct topt_edge_end *
 
 const struct topt_restriction topt_restrict_named = {named_op, named_hub, named_edge};
 
-/* ---- one channel --------------------------------------------------------------------------- */
+/* ---- one channel ------------------------------------------------------------------- */
 
 static int is_channel(const struct topt_splits *s, int d)
 {
@@ -178,7 +178,8 @@ static int is_channel(const struct topt_splits *s, int d)
            (s->split[d] == TOPT_SPLIT_FEATURE || s->split[d] == TOPT_SPLIT_STAT);
 }
 
-/* All channels take the same axes; an axis takes one dimension, so two of them take none. */
+/* All channels take the same axes; an axis takes one dimension, so two of them take
+ * none. */
 static int by_one_name(const struct topt_mesh *mesh, const struct topt_splits *s,
                        const struct topt_config *c)
 {
@@ -209,7 +210,7 @@ static int one_channel_hub(const struct topt_space_options *o,
 const struct topt_restriction topt_restrict_one_channel = {one_channel_op,
                                                            one_channel_hub, named_edge};
 
-/* ---- asked by who lists configurations ------------------------------------------------------- */
+/* ---- asked by who lists configurations --------------------------------------------- */
 
 int topt_allows_op(const struct topt_space_options *o, const struct topt_mesh *mesh,
                    const struct topt_op *op, const struct topt_config *c)

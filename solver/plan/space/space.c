@@ -71,7 +71,8 @@ static int batch_like(enum topt_split s)
     return s == TOPT_SPLIT_BATCH || s == TOPT_SPLIT_SPATIAL || s == TOPT_SPLIT_SEQUENCE;
 }
 
-/* Must all parts of a dimension be equal?  Tables without samples rest in parts as parameters do, which are padded. */
+/* Must all parts of a dimension be equal?  Tables without samples rest in parts as
+ * parameters do, which are padded. */
 static int equal_parts(const struct lister *l, int d)
 {
     if (l->splits->even[d] || !l->options->even)
@@ -127,8 +128,8 @@ static int add(struct lister *l, const struct topt_config *c)
     return 0;
 }
 
-/* From the outside: batch-like dimensions, nothing, feature-like ones backward.  In this order alike axes do what they do
- * in the canonical space. */
+/* From the outside: batch-like dimensions, nothing, feature-like ones backward.  In this
+ * order alike axes do what they do in the canonical space. */
 static int place_of(const struct lister *l, int d)
 {
     if (d < 0)
@@ -136,7 +137,8 @@ static int place_of(const struct lister *l, int d)
     return batch_like(l->splits->split[d]) ? d : 2 * TOPT_MAX_OPDIMS - d;
 }
 
-/* Where one stands for all that differ by which of alike axes do what: may this axis do that beside the one before? */
+/* Where one stands for all that differ by which of alike axes do what: may this axis do
+ * that beside the one before? */
 static int in_order(const struct lister *l, const struct topt_config *c, int axis)
 {
     return !l->options->orbits || !axis || !topt_mesh_alike(l->mesh, axis - 1, axis) ||
@@ -157,7 +159,8 @@ static int list_full(struct lister *l, struct topt_config *c, int axis)
     return 0;
 }
 
-/* Give axes [lo, hi) of a level: dimension 'd' takes some, the rest goes to later ones. */
+/* Give axes [lo, hi) of a level: dimension 'd' takes some, the rest goes to later
+ * ones. */
 static int list_level(struct lister *l, struct topt_config *c, int level, int d, int lo,
                       int hi)
 {
@@ -235,8 +238,9 @@ static int list_uniform(struct lister *l)
     return 0;
 }
 
-/* The canonical space takes features from the inside alone.  Where a table without samples is sharded over the
- * data axes, that is not so: what the uniform space lists of it, whatever the cut, belongs to it too. */
+/* The canonical space takes features from the inside alone.  Where a table without
+ * samples is sharded over the data axes, that is not so: what the uniform space lists of
+ * it, whatever the cut, belongs to it too. */
 static int list_tables(struct lister *l)
 {
     struct topt_space_options o = *l->options;

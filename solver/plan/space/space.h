@@ -24,28 +24,32 @@ struct topt_splits topt_splits_of_tensor(const struct topt_model *m, int tensor)
 struct topt_space_options {
     enum topt_space space; /* not AUTO */
     int cut;               /* uniform: axes before it are the data axes */
-    /* Samples, heads and features are split into equal parts only; the vocabulary, that of many rows, is not held to it. */
+    /* Samples, heads and features are split into equal parts only; the vocabulary, that
+     * of many rows, is not held to it. */
     int even;
     int64_t vocab;
     int sequence;
     const struct topt_blocks *blocks; /* of the model; NULL: as if there were none */
     int alike;                        /* blocks of a kind choose alike, else freely */
-    /* Levels of enum topt_zero, as bits, where an operator can; uniform: the one for all. */
+    /* Levels of enum topt_zero, as bits, where an operator can; uniform: the one for
+     * all. */
     int zero;
     enum topt_recompute {
         TOPT_RECOMPUTE_NONE,
         TOPT_RECOMPUTE_ALL, /* every operator that may be */
         TOPT_RECOMPUTE_FREE /* each chooses */
     } recompute;
-    /* Moves cost floors until that matters, and so many entries of tables are priced exactly at first
-     * (lazy_pricing.c, lazy_frontier.c); only the fastest or the frontier may be asked for.  0: all is priced exactly. */
+    /* Moves cost floors until that matters, and so many entries of tables are priced
+     * exactly at first (lazy_pricing.c, lazy_frontier.c); only the fastest or the
+     * frontier may be asked for.  0: all is priced exactly. */
     int floors;
-    /* With floors, in the full space: configurations that differ only by which of alike axes do what are listed once,
-     * and a move costs what it takes at least between any of those (layout/orbit.c).  A problem that has a strategy for no
-     * more than each of the space's, of which only the fastest may be asked for. */
+    /* With floors, in the full space: configurations that differ only by which of alike
+     * axes do what are listed once, and a move costs what it takes at least between any
+     * of those (layout/orbit.c).  A problem that has a strategy for no more than each of
+     * the space's, of which only the fastest may be asked for. */
     int orbits;
-    /* What is listed instead of a space: the configurations of a problem with orbits, which stays until this one is made.
-     * 'every': and those which they stand for. */
+    /* What is listed instead of a space: the configurations of a problem with orbits,
+     * which stays until this one is made.  'every': and those which they stand for. */
     const struct topt_problem *among;
     int every;
     int threads;        /* that look for routes; prices do not depend on it */

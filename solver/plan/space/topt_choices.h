@@ -1,4 +1,5 @@
-/* topt_choices.h - what a search may choose from: spaces, whether blocks choose alike, factors. */
+/* topt_choices.h - what a search may choose from: spaces, whether blocks choose alike,
+ * factors. */
 #ifndef TOPT_CHOICES_H
 #define TOPT_CHOICES_H
 
@@ -12,8 +13,8 @@ enum topt_space {
 
 /* Does every repeated block choose by itself, or do all of a kind choose alike? */
 enum topt_block_choice {
-    /* Alike in the uniform space; where recomputation is searched, too, but for the fastest within a
-     * tolerance. */
+    /* Alike in the uniform space; where recomputation is searched, too, but for the
+     * fastest within a tolerance. */
     TOPT_BLOCKS_AUTO,
     TOPT_BLOCKS_FREE,
     TOPT_BLOCKS_ALIKE,
