@@ -8,6 +8,7 @@
  * its own for every row.  A row that is not done within a limit of processor time says in which
  * phase it was.  Rows of a series end in a slope.  Then what the smaller spaces lose: the least
  * memory, and the fastest within a quarter more than full's least. */
+#include "problem_stats.h"
 #include "bench.h"
 
 #include <inttypes.h>
@@ -16,7 +17,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer.h"
+#include "claim.h"
+#include "grid.h"
+#include "grid_data.h"
+#include "micros.h"
+#include "problem.h"
+#include "solutions.h"
+#include "solve.h"
+#include "space.h"
+#include "topt_plan.h"
+#include "topt_choices.h"
 
 #define GPT2(layers, width, heads, seq, vocab)                                           \
     "{\"model_type\":\"gpt2\",\"n_layer\":" #layers ",\"n_embd\":" #width                \
@@ -202,7 +212,7 @@ static void ask(const struct row *row, struct topt_request *r)
 }
 
 /* Configurations of one of each kind of operator, for themselves. */
-static int list_configs(const struct topt_shape_search *s, struct topt_error *err)
+static int list_configs(const struct topt_grid_search *s, struct topt_error *err)
 {
     const struct topt_model *m = s->request->model;
     struct topt_space_options o = {.space = s->space, .zero = 1};
@@ -260,7 +270,7 @@ static int know(const struct row *row, const struct topt_solutions *all,
 }
 
 /* A variant priced and searched, within what is best so far. */
-static int solve_variant(const struct row *row, struct topt_shape_search *s,
+static int solve_variant(const struct row *row, struct topt_grid_search *s,
                          const struct topt_variant *v, struct topt_solutions *all,
                          struct result *r, struct topt_error *err)
 {
@@ -273,13 +283,13 @@ static int solve_variant(const struct row *row, struct topt_shape_search *s,
                                     .threads = row->threads,
                                     .cancel = s->request->cancel};
     double t = bench_processor();
-    if (o.memory_limit && topt_shape_least_bytes(s, v) > o.memory_limit)
+    if (o.memory_limit && topt_grid_least_bytes(s, v) > o.memory_limit)
         return 0;
     if (know(row, all, &o))
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for what is known");
     s->fastest = row->question == FASTEST;
     r->phase = PRICE;
-    int rc = topt_shape_problem(s, v, &p, err);
+    int rc = topt_grid_problem(s, v, &p, err);
     r->cpu[PRICE] += since(&t);
     if (!rc) {
         topt_problem_stats(p, &stats);
@@ -302,23 +312,23 @@ static int run_shape(const struct row *row, struct topt_request *q, struct resul
                      struct topt_error *err)
 {
     struct topt_micros micros;
-    struct topt_shape_search s;
+    struct topt_grid_search s;
     struct topt_solutions all = {.claim = topt_claim_exact()};
     double t = bench_processor();
     r->phase = LIST;
     if (topt_micros_init(&micros, q, err))
         return -1;
-    int rc = topt_shape_open(&s, &micros, row->nodes, row->per_node,
-                             row->question == FRONTIER ? TOPT_GOAL_FRONTIER
-                                                       : TOPT_GOAL_FASTEST,
-                             err) ||
-             list_configs(&s, err);
+    int rc =
+        topt_grid_open(&s, &micros, row->nodes, row->per_node,
+                       row->question == FRONTIER ? TOPT_GOAL_FRONTIER : TOPT_GOAL_FASTEST,
+                       err) ||
+        list_configs(&s, err);
     r->cpu[LIST] += since(&t);
     for (int i = 0; !rc && i < s.nvariants; i++)
         rc = solve_variant(row, &s, &s.variant[i], &all, r, err);
     keep_best(r, &all, row->question);
     topt_solutions_fini(&all);
-    topt_shape_close(&s);
+    topt_grid_close(&s);
     topt_micros_fini(&micros);
     return rc ? -1 : 0;
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chart.h"
+#include "chart_svg.h"
 #include "papers_study.h"
 #include "topt_text.h"
 

@@ -1,4 +1,17 @@
 /* papers_study.c - the questions of the papers' figures, put to problems that are made once. */
+#include "algorithm.h"
+#include "claim.h"
+#include "grid.h"
+#include "grid_data.h"
+#include "micros.h"
+#include "problem.h"
+#include "problem_stats.h"
+#include "restrict.h"
+#include "solutions.h"
+#include "solve.h"
+#include "space.h"
+#include "topt_choices.h"
+#include "topt_plan.h"
 #include "papers_study.h"
 
 #include <math.h>
@@ -124,8 +137,8 @@ void study_open(struct study *s, const struct study_ask *ask)
     s->r.algorithm = ask->algorithm;
     s->r.settings.accounting = TOPT_ACCOUNTING_PAPER;
     if (topt_micros_init(&s->micros, &s->r, &err) ||
-        topt_shape_open(&s->shape, &s->micros, ask->nodes, ask->per_node,
-                        TOPT_GOAL_FRONTIER, &err))
+        topt_grid_open(&s->shape, &s->micros, ask->nodes, ask->per_node,
+                       TOPT_GOAL_FRONTIER, &err))
         give_up(ask->model, &err);
     if (!ask->rows)
         leave_out_rows(s);
@@ -139,7 +152,7 @@ void study_close(struct study *s)
     for (int i = 0; i < s->shape.nvariants; i++)
         topt_problem_destroy(s->problem[i]);
     free(s->problem);
-    topt_shape_close(&s->shape);
+    topt_grid_close(&s->shape);
     topt_micros_fini(&s->micros);
     topt_model_destroy(s->model);
     topt_hw_destroy(s->hw);
@@ -148,8 +161,8 @@ void study_close(struct study *s)
 static struct topt_problem *problem_of(struct study *s, int variant)
 {
     struct topt_error err = {0};
-    if (!s->problem[variant] && topt_shape_problem(&s->shape, &s->shape.variant[variant],
-                                                   &s->problem[variant], &err))
+    if (!s->problem[variant] && topt_grid_problem(&s->shape, &s->shape.variant[variant],
+                                                  &s->problem[variant], &err))
         give_up(s->model->name, &err);
     return s->problem[variant];
 }
@@ -162,7 +175,7 @@ static struct figure figure_of(struct study *s, const struct topt_solution *at)
     static const struct topt_fusion each = {.bucket_bytes = 1};
     struct topt_fused_cost fused, apart;
     struct topt_error err = {0};
-    if (topt_shape_costing(&s->shape, &at->variant, &k, &err) ||
+    if (topt_grid_costing(&s->shape, &at->variant, &k, &err) ||
         topt_cost_strategy(&k, at->strategy, &c, &err) ||
         topt_cost_fused(&k, at->strategy, &topt_horovod, &fused, &err) ||
         topt_cost_fused(&k, at->strategy, &each, &apart, &err))

@@ -2,8 +2,13 @@
 #ifndef TOPT_PAPERS_STUDY_H
 #define TOPT_PAPERS_STUDY_H
 
+#include "problem_stats.h"
 #include "algorithm.h"
-#include "answer.h"
+#include "grid_data.h"
+#include "micros.h"
+#include "restrict.h"
+#include "topt_plan.h"
+#include "topt_choices.h"
 
 struct study_ask {
     const char *model; /* "paper:transformer" */
@@ -28,7 +33,7 @@ struct study {
     struct topt_model *model;
     struct topt_hw *hw;
     struct topt_micros micros;
-    struct topt_shape_search shape;
+    struct topt_grid_search shape;
     struct topt_algorithm algorithm; /* the row, restricted further */
     struct study_restriction restriction;
     struct topt_problem **problem; /* by variant, made when asked for */

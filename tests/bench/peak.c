@@ -1,5 +1,9 @@
 /* peak.c - what a documented plan takes by the row of its framework: the planner's own settings
  * of its variant, and what no variant says of recomputation by operator. */
+#include "apart.h"
+#include "grid.h"
+#include "grid_data.h"
+#include "solutions.h"
 #include "peak.h"
 
 #include <stdio.h>
@@ -24,13 +28,13 @@ static void cost(const char *what, const struct topt_costing *k,
 }
 
 /* With what the variant never has in memory together, as the planner finds it. */
-static struct topt_costing costing(const char *what, struct topt_shape_search *shape,
+static struct topt_costing costing(const char *what, struct topt_grid_search *shape,
                                    struct topt_variant v)
 {
     struct topt_error err = {0};
     struct topt_costing k;
     v.apart_bytes = v.late_permille = 0;
-    if (topt_shape_apart(shape, &v, &err) || topt_shape_costing(shape, &v, &k, &err))
+    if (topt_grid_apart(shape, &v, &err) || topt_grid_costing(shape, &v, &k, &err))
         give_up(what, &err);
     return k;
 }
@@ -65,8 +69,8 @@ static int64_t unread(const struct topt_costing *k, const struct topt_strategy *
 }
 
 /* What single operators make again is not there while the loss runs either, and what they keep
- * lies between what is kept where nothing recomputes and where everything does (plan/shape.c). */
-static void by_operator(const char *what, struct topt_shape_search *shape,
+ * lies between what is kept where nothing recomputes and where everything does (plan/grid/apart.c). */
+static void by_operator(const char *what, struct topt_grid_search *shape,
                         const struct topt_variant *v, const struct topt_strategy *s,
                         struct peak *ret)
 {
@@ -83,7 +87,7 @@ static void by_operator(const char *what, struct topt_shape_search *shape,
     cost(what, &k, s, ret);
 }
 
-void peak_of(const char *what, struct topt_shape_search *shape,
+void peak_of(const char *what, struct topt_grid_search *shape,
              const struct topt_variant *v, const struct topt_strategy *s,
              enum peak_again again, struct peak *ret)
 {

@@ -2,7 +2,8 @@
 #ifndef TOPT_BENCH_PEAK_H
 #define TOPT_BENCH_PEAK_H
 
-#include "answer.h"
+#include "grid_data.h"
+#include "solutions.h"
 
 struct peak {
     struct topt_strategy_cost cost;
@@ -18,7 +19,7 @@ enum peak_again {
 };
 
 /* A strategy of a variant, costed as the planner does.  Exits with a line where that fails. */
-void peak_of(const char *what, struct topt_shape_search *shape,
+void peak_of(const char *what, struct topt_grid_search *shape,
              const struct topt_variant *v, const struct topt_strategy *s,
              enum peak_again again, struct peak *ret);
 

@@ -14,6 +14,16 @@
 #include <string.h>
 #include <time.h>
 
+#include "apart.h"
+#include "grid.h"
+#include "grid_data.h"
+#include "micros.h"
+#include "problem.h"
+#include "problem_stats.h"
+#include "request.h"
+#include "solutions.h"
+#include "solve.h"
+#include "topt_framework.h"
 #include "hw_impl.h"
 #include "peak.h"
 #include "sheet_rows.h"
@@ -217,7 +227,7 @@ static int by_operator(const struct sheet_row *r)
 /* The documented numbers, as one of what the framework can obey: data axes, level of sharding, all
  * blocks recomputed or none. */
 static const struct topt_variant *variant_of(const struct sheet_row *r,
-                                             const struct topt_shape_search *s)
+                                             const struct topt_grid_search *s)
 {
     struct topt_error err = {0};
     int cut = s->mesh.naxes, i = 0;
@@ -235,15 +245,14 @@ static const struct topt_variant *variant_of(const struct sheet_row *r,
 
 /* Of these the lightest strategy. */
 static struct topt_strategy *plan_of(const struct sheet_row *r,
-                                     struct topt_shape_search *s,
+                                     struct topt_grid_search *s,
                                      const struct topt_variant *v)
 {
     struct topt_error err = {0};
     struct topt_problem *p;
     struct topt_solutions all = {0};
     struct topt_search_options search = {.threads = 1};
-    if (topt_shape_priced(s, v, &p, &err) ||
-        topt_problem_least(p, &search, 0, &all, &err))
+    if (topt_grid_priced(s, v, &p, &err) || topt_problem_least(p, &search, 0, &all, &err))
         give_up(r->model->name, &err);
     topt_fail(&err, TOPT_ERR_NOTFOUND, "no strategy has these numbers");
     if (!all.n)
@@ -269,16 +278,16 @@ static double limit_of(const struct sheet_row *r, const struct topt_request *q)
     return gib > 0 ? (gib - fmax(gib / 20, 1.5)) * GIB : (double)topt_request_limit(q);
 }
 
-static void weigh_shape(const struct sheet_row *r, struct topt_shape_search *s,
+static void weigh_shape(const struct sheet_row *r, struct topt_grid_search *s,
                         struct weighed *w)
 {
     struct topt_error err = {0};
     struct topt_costing k;
     struct topt_variant v = *variant_of(r, s);
-    if (topt_shape_apart(s, &v, &err))
+    if (topt_grid_apart(s, &v, &err))
         give_up(r->model->name, &err);
     struct topt_strategy *plan = plan_of(r, s, &v);
-    if (topt_shape_costing(s, &v, &k, &err))
+    if (topt_grid_costing(s, &v, &k, &err))
         give_up(r->model->name, &err);
     if (by_operator(r))
         flag(r, k.model, &s->micros->blocks, plan);
@@ -293,7 +302,7 @@ static void weigh_shape(const struct sheet_row *r, struct topt_shape_search *s,
 static struct weighed weigh(const struct sheet_row *r)
 {
     struct topt_error err = {0};
-    struct topt_shape_search s;
+    struct topt_grid_search s;
     struct topt_micros micros;
     struct weighed w;
     int gpus = r->shards ? r->shards : r->gpus;
@@ -307,11 +316,11 @@ static struct weighed weigh(const struct sheet_row *r)
     if (topt_micros_init(&micros, &q, &err))
         give_up(r->model->name, &err);
     micros.tensor = TOPT_TENSOR_ANYWHERE;
-    if (topt_shape_open(&s, &micros, gpus / node, node, TOPT_GOAL_LEAST, &err))
+    if (topt_grid_open(&s, &micros, gpus / node, node, TOPT_GOAL_LEAST, &err))
         give_up(r->model->name, &err);
     weigh_shape(r, &s, &w);
     w.limit = limit_of(r, &q);
-    topt_shape_close(&s);
+    topt_grid_close(&s);
     topt_micros_fini(&micros);
     topt_model_destroy(m);
     topt_hw_destroy(hw);

@@ -10,6 +10,11 @@
 #include <string.h>
 
 #include "chart.h"
+#include "grid.h"
+#include "grid_data.h"
+#include "micros.h"
+#include "solutions.h"
+#include "chart_svg.h"
 #include "hw_impl.h"
 #include "peak.h"
 #include "topt_lower.h"
@@ -413,14 +418,14 @@ static double memory_of(const struct run *r, const struct topt_hw *hw,
                         const struct topt_strategy *s)
 {
     struct topt_error err = {0};
-    struct topt_shape_search shape;
+    struct topt_grid_search shape;
     struct topt_micros micros;
     struct peak at;
     struct topt_model *whole = build(r, r->batch);
     struct topt_request q = run_of(r, whole, hw);
     if (topt_micros_init(&micros, &q, &err) ||
-        topt_shape_open(&shape, &micros, r->gpus / r->per_node, r->per_node,
-                        TOPT_GOAL_LEAST, &err))
+        topt_grid_open(&shape, &micros, r->gpus / r->per_node, r->per_node,
+                       TOPT_GOAL_LEAST, &err))
         give_up(r->model->name, &err);
     struct topt_variant v = {.micro_batches = r->micro_batches,
                              .cut = shape.mesh.naxes,
@@ -428,7 +433,7 @@ static double memory_of(const struct run *r, const struct topt_hw *hw,
                              .recompute =
                                  r->again == AGAIN_WHOLE || r->again == AGAIN_ASKED};
     peak_of(r->model->name, &shape, &v, s, again_of(r), &at);
-    topt_shape_close(&shape);
+    topt_grid_close(&shape);
     topt_micros_fini(&micros);
     topt_model_destroy(whole);
     return (double)at.cost.memory_bytes;

@@ -8,7 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer.h"
+#include "claim.h"
+#include "grid.h"
+#include "grid_data.h"
+#include "grid_solve.h"
+#include "micros.h"
+#include "request.h"
+#include "solutions.h"
+#include "topt_plan.h"
+#include "topt_choices.h"
 #include "random_model.h"
 #include "sizes.h"
 #include "tap.h"
@@ -91,17 +99,17 @@ struct alone {
 
 static int add_shape(struct topt_micros *m, int nodes, int per_node, struct alone *a)
 {
-    struct topt_shape_search s;
+    struct topt_grid_search s;
     struct topt_solutions all = {0};
-    int rc = topt_shape_open(&s, m, nodes, per_node, TOPT_GOAL_FRONTIER, NULL) ||
-             topt_shape_solve(&s, TOPT_GOAL_FRONTIER, 0, 0, &all, NULL);
+    int rc = topt_grid_open(&s, m, nodes, per_node, TOPT_GOAL_FRONTIER, NULL) ||
+             topt_grid_solve(&s, TOPT_GOAL_FRONTIER, 0, 0, &all, NULL);
     for (int i = 0; i < all.n && a->npoints < 4000; i++) {
         int64_t memory = all.at[i].memory_bytes;
         a->point[a->npoints++] = (struct topt_cost){memory, all.at[i].time_ns};
         a->least = memory < a->least ? memory : a->least;
     }
     topt_solutions_fini(&all);
-    topt_shape_close(&s);
+    topt_grid_close(&s);
     return rc;
 }
 
@@ -112,7 +120,7 @@ static int search_alone(const struct topt_request *r, int64_t gpus, struct alone
     *a = (struct alone){.least = INT64_MAX};
     if (topt_micros_init(&m, r, NULL))
         return -1;
-    while (!rc && topt_request_shape(r, gpus, &nodes, &per_node))
+    while (!rc && topt_request_grid(r, gpus, &nodes, &per_node))
         rc = add_shape(&m, nodes, per_node, a);
     topt_micros_fini(&m);
     return rc;
@@ -487,13 +495,13 @@ static int solve(const struct topt_request *r, int nodes, int per_node,
                  enum topt_goal goal, struct topt_solutions *ret)
 {
     struct topt_micros m;
-    struct topt_shape_search s;
+    struct topt_grid_search s;
     memset(ret, 0, sizeof *ret);
     if (topt_micros_init(&m, r, NULL))
         return -1;
-    int rc = topt_shape_open(&s, &m, nodes, per_node, TOPT_GOAL_FRONTIER, NULL) ||
-             topt_shape_solve(&s, goal, r->memory_limit, 0, ret, NULL);
-    topt_shape_close(&s);
+    int rc = topt_grid_open(&s, &m, nodes, per_node, TOPT_GOAL_FRONTIER, NULL) ||
+             topt_grid_solve(&s, goal, r->memory_limit, 0, ret, NULL);
+    topt_grid_close(&s);
     topt_micros_fini(&m);
     return rc;
 }

@@ -5,7 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer.h"
+#include "problem_stats.h"
+#include "caps.h"
+#include "grid.h"
+#include "grid_data.h"
+#include "grid_solve.h"
+#include "micros.h"
+#include "problem.h"
+#include "solutions.h"
+#include "solve.h"
+#include "topt_plan.h"
+#include "topt_choices.h"
 #include "random_model.h"
 #include "sizes.h"
 #include "tap.h"
@@ -154,14 +164,14 @@ static int least_equal(struct topt_problem *p, const struct topt_cost *want)
     return good;
 }
 
-static void compare_variant(struct topt_shape_search *s, const struct topt_variant *v,
+static void compare_variant(struct topt_grid_search *s, const struct topt_variant *v,
                             struct tally *t)
 {
     struct topt_problem *p;
     struct topt_costing k;
     struct topt_solutions found;
     size_t n;
-    if (topt_shape_costing(s, v, &k, NULL) || topt_shape_problem(s, v, &p, NULL))
+    if (topt_grid_costing(s, v, &k, NULL) || topt_grid_problem(s, v, &p, NULL))
         return;
     struct topt_cost *want = brute(&k, p, !s->alike, &n);
     if (want) {
@@ -183,13 +193,13 @@ static void compare(const struct topt_request *r, int nodes, int per_node,
                     struct tally *t)
 {
     struct topt_micros micros;
-    struct topt_shape_search s;
+    struct topt_grid_search s;
     if (topt_micros_init(&micros, r, NULL))
         return;
-    if (!topt_shape_open(&s, &micros, nodes, per_node, TOPT_GOAL_FRONTIER, NULL))
+    if (!topt_grid_open(&s, &micros, nodes, per_node, TOPT_GOAL_FRONTIER, NULL))
         for (int i = 0; i < s.nvariants; i++)
             compare_variant(&s, &s.variant[i], t);
-    topt_shape_close(&s);
+    topt_grid_close(&s);
     topt_micros_fini(&micros);
 }
 
@@ -266,7 +276,7 @@ static void test_blocks_alike(void)
 /* ---- factors: sharding, recomputation, micro-batches ------------------------------------------ */
 
 /* Every strategy of every variant; NULL where that would take too long. */
-static struct topt_cost *brute_variants(struct topt_shape_search *s, size_t *ret_n)
+static struct topt_cost *brute_variants(struct topt_grid_search *s, size_t *ret_n)
 {
     struct topt_cost *all = NULL;
     size_t n = 0;
@@ -275,8 +285,8 @@ static struct topt_cost *brute_variants(struct topt_shape_search *s, size_t *ret
         struct topt_problem *p;
         struct topt_costing k;
         size_t m = 0;
-        if (topt_shape_costing(s, &s->variant[i], &k, NULL) ||
-            topt_shape_problem(s, &s->variant[i], &p, NULL))
+        if (topt_grid_costing(s, &s->variant[i], &k, NULL) ||
+            topt_grid_problem(s, &s->variant[i], &p, NULL))
             break;
         int none = count(topt_problem_under(p, -1, -1)) < 1;
         struct topt_cost *some = none ? NULL : brute(&k, p, 0, &m);
@@ -296,18 +306,18 @@ static struct topt_cost *brute_variants(struct topt_shape_search *s, size_t *ret
     return all;
 }
 
-static int one_equals(struct topt_shape_search *s, enum topt_goal goal, int64_t limit,
+static int one_equals(struct topt_grid_search *s, enum topt_goal goal, int64_t limit,
                       const struct topt_cost *want, int memory_only)
 {
     struct topt_solutions found;
-    int rc = topt_shape_solve(s, goal, limit, 0, &found, NULL);
+    int rc = topt_grid_solve(s, goal, limit, 0, &found, NULL);
     int good = !rc && found.n == 1 && found.at[0].memory_bytes == want->memory &&
                (memory_only || found.at[0].time_ns == want->time);
     topt_solutions_fini(&found);
     return good;
 }
 
-static void compare_shape(struct topt_shape_search *s, struct tally *t, int *flagged)
+static void compare_shape(struct topt_grid_search *s, struct tally *t, int *flagged)
 {
     struct topt_solutions found;
     size_t n;
@@ -316,7 +326,7 @@ static void compare_shape(struct topt_shape_search *s, struct tally *t, int *fla
         t->skipped++;
         return;
     }
-    int rc = topt_shape_solve(s, TOPT_GOAL_FRONTIER, 0, 0, &found, NULL);
+    int rc = topt_grid_solve(s, TOPT_GOAL_FRONTIER, 0, 0, &found, NULL);
     t->compared++;
     t->equal += !rc && same_frontier(&found, want, n);
     for (int i = 0; !rc && i < found.n; i++) {
@@ -345,7 +355,7 @@ static void test_factors(void)
         const struct shape *k = &shapes[seed % 4];
         struct topt_request r;
         struct topt_micros micros;
-        struct topt_shape_search s;
+        struct topt_grid_search s;
         topt_request_init(&r);
         struct topt_model *m = block_model(seed, 2, 1 + (seed % 4 > 1));
         r.model = m;
@@ -356,10 +366,9 @@ static void test_factors(void)
         r.settings.optimizer = (enum topt_optimizer)(seed % 3);
         if (!m || topt_micros_init(&micros, &r, NULL))
             continue;
-        if (!topt_shape_open(&s, &micros, k->nodes, k->per_node, TOPT_GOAL_FRONTIER,
-                             NULL))
+        if (!topt_grid_open(&s, &micros, k->nodes, k->per_node, TOPT_GOAL_FRONTIER, NULL))
             compare_shape(&s, &t, flagged);
-        topt_shape_close(&s);
+        topt_grid_close(&s);
         topt_micros_fini(&micros);
         topt_model_destroy(m);
     }

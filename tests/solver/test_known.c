@@ -3,7 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer.h"
+#include "problem_stats.h"
+#include "grid.h"
+#include "grid_data.h"
+#include "grid_solve.h"
+#include "micros.h"
+#include "problem.h"
+#include "solutions.h"
+#include "solve.h"
+#include "space.h"
+#include "topt_plan.h"
+#include "topt_choices.h"
 #include "random_model.h"
 #include "sizes.h"
 #include "tap.h"
@@ -155,7 +165,7 @@ static void test_models(int alike, int wanted)
         const struct shape *k = &shapes[seed % NSHAPES];
         struct topt_request r;
         struct topt_micros micros;
-        struct topt_shape_search s;
+        struct topt_grid_search s;
         struct topt_costing costing;
         topt_request_init(&r);
         struct topt_model *m = alike ? block_model(seed, 3, 1 + (int)(seed % 3))
@@ -169,9 +179,9 @@ static void test_models(int alike, int wanted)
             topt_model_destroy(m);
             continue;
         }
-        if (!topt_shape_open(&s, &micros, k->nodes, k->per_node, TOPT_GOAL_FRONTIER,
-                             NULL) &&
-            !topt_shape_costing(&s, &s.variant[0], &costing, NULL)) {
+        if (!topt_grid_open(&s, &micros, k->nodes, k->per_node, TOPT_GOAL_FRONTIER,
+                            NULL) &&
+            !topt_grid_costing(&s, &s.variant[0], &costing, NULL)) {
             struct topt_space_options o = {.space = k->space,
                                            .zero = seed % 2 ? 15 : 1,
                                            .blocks = &micros.blocks,
@@ -181,7 +191,7 @@ static void test_models(int alike, int wanted)
                                                             : TOPT_RECOMPUTE_NONE};
             ask_all(&costing, &o, seed, &frontier, &rough, &fastest);
         }
-        topt_shape_close(&s);
+        topt_grid_close(&s);
         topt_micros_fini(&micros);
         topt_model_destroy(m);
     }
@@ -202,16 +212,16 @@ static int is_witness(const struct topt_costing *k, const struct topt_solution *
 }
 
 /* 0: as it should be. */
-static int compare_shape(struct topt_shape_search *s)
+static int compare_shape(struct topt_grid_search *s)
 {
     struct topt_costing k;
     struct topt_problem *whole;
     struct topt_solutions want, got;
     struct topt_search_options o = {.threads = 1};
-    if (topt_shape_costing(s, &s->variant[0], &k, NULL) ||
-        topt_shape_problem(s, &s->variant[0], &whole, NULL) ||
+    if (topt_grid_costing(s, &s->variant[0], &k, NULL) ||
+        topt_grid_problem(s, &s->variant[0], &whole, NULL) ||
         topt_problem_frontier(whole, &o, &want, NULL) ||
-        topt_shape_solve(s, TOPT_GOAL_FRONTIER, 0, 0, &got, NULL))
+        topt_grid_solve(s, TOPT_GOAL_FRONTIER, 0, 0, &got, NULL))
         return 1;
     int wrong = want.n != got.n || !got.claim.exact;
     for (int i = 0; !wrong && i < got.n; i++)
@@ -230,7 +240,7 @@ static void test_shapes(void)
     for (uint64_t seed = 1; seed <= 12; seed++) {
         struct topt_request r;
         struct topt_micros micros;
-        struct topt_shape_search s;
+        struct topt_grid_search s;
         topt_request_init(&r);
         r.model = random_model(seed, 3 + (int)(seed % 4));
         r.hw = hw;
@@ -238,9 +248,9 @@ static void test_shapes(void)
         r.factors = seed % 2 ? TOPT_FACTOR_ZERO : 0;
         if (r.model && !topt_micros_init(&micros, &r, NULL)) {
             asked++;
-            wrong += topt_shape_open(&s, &micros, 2, 8, TOPT_GOAL_FRONTIER, NULL) ||
+            wrong += topt_grid_open(&s, &micros, 2, 8, TOPT_GOAL_FRONTIER, NULL) ||
                      compare_shape(&s);
-            topt_shape_close(&s);
+            topt_grid_close(&s);
             topt_micros_fini(&micros);
         }
         topt_model_destroy((struct topt_model *)r.model);

@@ -3,7 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer.h"
+#include "problem_stats.h"
+#include "grid.h"
+#include "grid_data.h"
+#include "micros.h"
+#include "problem.h"
+#include "topt_plan.h"
+#include "topt_choices.h"
 #include "audited.h"
 #include "factors.h"
 #include "random_model.h"
@@ -87,14 +93,14 @@ static int check_model(struct topt_model *m, struct topt_request *r, int nodes,
                        struct counts *n)
 {
     struct topt_micros micros;
-    struct topt_shape_search s;
+    struct topt_grid_search s;
     struct topt_problem *p;
     struct topt_costing costing;
     r->model = m;
     if (!m || topt_micros_init(&micros, r, NULL) ||
-        topt_shape_open(&s, &micros, nodes, per_node, TOPT_GOAL_FRONTIER, NULL) ||
-        topt_shape_costing(&s, &s.variant[0], &costing, NULL) ||
-        topt_shape_problem(&s, &s.variant[0], &p, NULL))
+        topt_grid_open(&s, &micros, nodes, per_node, TOPT_GOAL_FRONTIER, NULL) ||
+        topt_grid_costing(&s, &s.variant[0], &costing, NULL) ||
+        topt_grid_problem(&s, &s.variant[0], &p, NULL))
         return -1;
     struct topt_settings settings = *costing.settings;
     settings.micro_batches = micro_batches;
@@ -109,7 +115,7 @@ static int check_model(struct topt_model *m, struct topt_request *r, int nodes,
     }
     topt_audit_destroy(audit);
     topt_problem_destroy(p);
-    topt_shape_close(&s);
+    topt_grid_close(&s);
     topt_micros_fini(&micros);
     return 0;
 }

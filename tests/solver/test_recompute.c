@@ -4,7 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer.h"
+#include "problem_stats.h"
+#include "caps.h"
+#include "claim.h"
+#include "grid.h"
+#include "grid_data.h"
+#include "micros.h"
+#include "problem.h"
+#include "solutions.h"
+#include "solve.h"
+#include "space.h"
+#include "topt_plan.h"
+#include "topt_choices.h"
 #include "random_model.h"
 #include "sizes.h"
 #include "tap.h"
@@ -199,7 +210,7 @@ static void test_model(uint64_t seed, struct tally *t)
 {
     struct topt_request r;
     struct topt_micros micros;
-    struct topt_shape_search s;
+    struct topt_grid_search s;
     struct topt_costing costing;
     topt_request_init(&r);
     struct topt_model *m = block_model(seed, 3 + (int)(seed % 3), 1 + (int)(seed % 4));
@@ -209,16 +220,16 @@ static void test_model(uint64_t seed, struct tally *t)
     r.settings.granule_bytes = 1;
     r.factors = 0;
     if (m && !topt_micros_init(&micros, &r, NULL)) {
-        if (!topt_shape_open(&s, &micros, 1 + (int)(seed % 2), 2, TOPT_GOAL_FASTEST,
-                             NULL) &&
-            !topt_shape_costing(&s, &s.variant[0], &costing, NULL)) {
+        if (!topt_grid_open(&s, &micros, 1 + (int)(seed % 2), 2, TOPT_GOAL_FASTEST,
+                            NULL) &&
+            !topt_grid_costing(&s, &s.variant[0], &costing, NULL)) {
             struct topt_space_options o = {.space = r.space,
                                            .zero = seed % 2 ? 15 : 1,
                                            .blocks = &micros.blocks,
                                            .recompute = TOPT_RECOMPUTE_FREE};
             ask_all(&costing, &o, seed, t);
         }
-        topt_shape_close(&s);
+        topt_grid_close(&s);
         topt_micros_fini(&micros);
     }
     topt_model_destroy(m);

@@ -5,7 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer.h"
+#include "problem_stats.h"
+#include "grid.h"
+#include "grid_data.h"
+#include "micros.h"
+#include "problem.h"
+#include "solutions.h"
+#include "solve.h"
+#include "space.h"
+#include "topt_plan.h"
+#include "topt_choices.h"
 #include "random_model.h"
 #include "sizes.h"
 #include "tap.h"
@@ -267,7 +276,7 @@ static void test_models(int alike, int wanted)
         const struct shape *k = &shapes[seed % NSHAPES];
         struct topt_request r;
         struct topt_micros micros;
-        struct topt_shape_search s;
+        struct topt_grid_search s;
         struct topt_costing costing;
         topt_request_init(&r);
         struct topt_model *m = alike ? block_model(seed, 3, 1 + (int)(seed % 3))
@@ -282,9 +291,9 @@ static void test_models(int alike, int wanted)
         r.factors = 0;
         if (!m || topt_micros_init(&micros, &r, NULL))
             continue;
-        if (!topt_shape_open(&s, &micros, k->nodes, k->per_node, TOPT_GOAL_FRONTIER,
-                             NULL) &&
-            !topt_shape_costing(&s, &s.variant[0], &costing, NULL)) {
+        if (!topt_grid_open(&s, &micros, k->nodes, k->per_node, TOPT_GOAL_FRONTIER,
+                            NULL) &&
+            !topt_grid_costing(&s, &s.variant[0], &costing, NULL)) {
             struct topt_space_options o = {.space = k->space,
                                            .zero = seed % 2 ? 15 : 1,
                                            .blocks = &micros.blocks,
@@ -295,7 +304,7 @@ static void test_models(int alike, int wanted)
             ask_all(&costing, &o, seed, &t, &loose);
             ask_frontiers(&costing, &o, seed, &whole);
         }
-        topt_shape_close(&s);
+        topt_grid_close(&s);
         topt_micros_fini(&micros);
         topt_model_destroy(m);
     }
@@ -407,7 +416,7 @@ static void test_orbits(int wanted)
         int blocks = seed % 2, alike = seed % 4 == 1;
         struct topt_request r;
         struct topt_micros micros;
-        struct topt_shape_search s;
+        struct topt_grid_search s;
         struct topt_costing costing;
         topt_request_init(&r);
         struct topt_model *m = blocks ? block_model(seed, 3, 1 + (int)(seed % 2))
@@ -420,9 +429,9 @@ static void test_orbits(int wanted)
         r.factors = 0;
         if (!m || topt_micros_init(&micros, &r, NULL))
             continue;
-        if (!topt_shape_open(&s, &micros, k->nodes, k->per_node, TOPT_GOAL_FASTEST,
-                             NULL) &&
-            !topt_shape_costing(&s, &s.variant[0], &costing, NULL)) {
+        if (!topt_grid_open(&s, &micros, k->nodes, k->per_node, TOPT_GOAL_FASTEST,
+                            NULL) &&
+            !topt_grid_costing(&s, &s.variant[0], &costing, NULL)) {
             struct topt_space_options o = {.space = TOPT_SPACE_FULL,
                                            .zero = seed % 3 ? 15 : 1,
                                            .blocks = &micros.blocks,
@@ -432,7 +441,7 @@ static void test_orbits(int wanted)
                                                             : TOPT_RECOMPUTE_NONE};
             ask_orbits(&costing, &o, seed, &t);
         }
-        topt_shape_close(&s);
+        topt_grid_close(&s);
         topt_micros_fini(&micros);
         topt_model_destroy(m);
     }
@@ -449,7 +458,7 @@ static void test_stop(void)
 {
     struct topt_request r;
     struct topt_micros micros;
-    struct topt_shape_search s;
+    struct topt_grid_search s;
     struct topt_costing k;
     struct topt_problem *p, *exact;
     struct topt_solutions a = {0}, b = {0};
@@ -463,8 +472,8 @@ static void test_stop(void)
     r.space = TOPT_SPACE_CANONICAL;
     r.factors = 0;
     int rc = topt_micros_init(&micros, &r, NULL) ||
-             topt_shape_open(&s, &micros, 2, 4, TOPT_GOAL_FRONTIER, NULL) ||
-             topt_shape_costing(&s, &s.variant[0], &k, NULL);
+             topt_grid_open(&s, &micros, 2, 4, TOPT_GOAL_FRONTIER, NULL) ||
+             topt_grid_costing(&s, &s.variant[0], &k, NULL);
     k.cancel = &told;
     rc = rc || topt_problem_create(&k, &o, &p, NULL);
     o.floors = 0;
@@ -503,7 +512,7 @@ static void test_stop(void)
     topt_solutions_fini(&a);
     topt_problem_destroy(p);
     topt_problem_destroy(exact);
-    topt_shape_close(&s);
+    topt_grid_close(&s);
     topt_micros_fini(&micros);
     topt_model_destroy(m);
 }

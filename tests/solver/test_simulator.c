@@ -8,7 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer.h"
+#include "grid_data.h"
+#include "problem.h"
+#include "problem_stats.h"
+#include "topt_choices.h"
+#include "topt_plan.h"
+#include "grid.h"
+#include "micros.h"
 #include "tap.h"
 #include "walk.h"
 
@@ -182,7 +188,7 @@ int main(void)
 {
     struct topt_request r;
     struct topt_micros micros;
-    struct topt_shape_search s;
+    struct topt_grid_search s;
     struct topt_problem *p;
     struct topt_costing k;
     struct topt_import_options o = {.batch = 16, .seq = 128};
@@ -196,9 +202,9 @@ int main(void)
     r.settings.granule_bytes = 512;
     r.factors = 0;
     if (!ok(r.hw && r.model && !topt_micros_init(&micros, &r, NULL) &&
-                !topt_shape_open(&s, &micros, 2, 2, TOPT_GOAL_FRONTIER, NULL) &&
-                !topt_shape_costing(&s, &s.variant[0], &k, NULL) &&
-                !topt_shape_problem(&s, &s.variant[0], &p, NULL),
+                !topt_grid_open(&s, &micros, 2, 2, TOPT_GOAL_FRONTIER, NULL) &&
+                !topt_grid_costing(&s, &s.variant[0], &k, NULL) &&
+                !topt_grid_problem(&s, &s.variant[0], &p, NULL),
             "a GPT on 2 nodes of 2"))
         return done_testing();
     for (int i = 0; i < STRATEGIES; i++) {
@@ -215,7 +221,7 @@ int main(void)
        "within)",
        100 * e[2].sum / e[2].n, 100 * e[2].worst, e[2].within, e[2].n);
     topt_problem_destroy(p);
-    topt_shape_close(&s);
+    topt_grid_close(&s);
     topt_micros_fini(&micros);
     topt_model_destroy((struct topt_model *)r.model);
     topt_hw_destroy((struct topt_hw *)r.hw);

@@ -1,0 +1,160 @@
+/* alternatives.c - one answer beside others: the fewest GPUs, the knee, the fastest.
+ *
+ *   speed        samples a second
+ *   efficiency   speed a GPU, as a share of the best one of this and smaller counts
+ *   knee         the last count, going up, at which each GPU more than at the knee so far adds at least half of
+ *                the best speed a GPU
+ *   fastest      no count that was tried is faster
+ *
+ * "min_efficiency" of each is the roundest one that would choose it. */
+#include "alternatives.h"
+#include "count.h"
+#include "micros.h"
+#include "tradeoff.h"
+#include "topt_question.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double KNEE_SHARE = 0.5;
+
+static double number(const json_t *o, const char *key)
+{
+    return json_number_value(json_object_get(o, key));
+}
+
+static double speed(const json_t *point)
+{
+    return 1 / number(point, "time_ns");
+}
+
+static double speed_a_gpu(const json_t *point)
+{
+    return speed(point) / number(point, "gpus");
+}
+
+/* Efficiency of each point, and the number of the knee. */
+static size_t rate_points(json_t *points)
+{
+    double best = 0;
+    size_t knee = 0, i;
+    json_t *p;
+    json_array_foreach(points, i, p)
+    {
+        const json_t *k = json_array_get(points, knee);
+        double more = number(p, "gpus") - number(k, "gpus");
+        best = speed_a_gpu(p) > best ? speed_a_gpu(p) : best;
+        json_object_set_new(p, "efficiency", json_real(speed_a_gpu(p) / best));
+        if (i && speed(p) - speed(k) >= KNEE_SHARE * best * more)
+            knee = i;
+    }
+    return knee;
+}
+
+static size_t fastest_of(const json_t *points)
+{
+    size_t at = 0;
+    for (size_t i = 1; i < json_array_size(points); i++)
+        if (speed(json_array_get(points, i)) > speed(json_array_get(points, at)))
+            at = i;
+    return at;
+}
+
+/* What people compare: samples and tokens a second, GPU-hours. */
+static json_t *row_of(const struct topt_request *r, const json_t *point, const char *name,
+                      const char *why)
+{
+    double seconds = number(point, "time_ns") / 1e9, gpus = number(point, "gpus");
+    double samples = (double)r->model->batch / seconds;
+    json_t *row = json_pack("{s:[s], s:s}", "names", name, "why", why);
+    json_object_update(row, (json_t *)point);
+    json_object_del(row, "limit");
+    json_object_del(row, "feasible");
+    json_object_set_new(row, "samples_per_second", json_real(samples));
+    if (r->model->seq > 1)
+        json_object_set_new(row, "tokens_per_second",
+                            json_real(samples * (double)r->model->seq));
+    json_object_set_new(row, "gpu_hours_per_million_samples",
+                        json_real(1e6 / samples * gpus / 3600));
+    return row;
+}
+
+/* The same count once, with all its names. */
+static void add_row(const struct topt_request *r, json_t *rows, const json_t *point,
+                    const char *name, const char *why)
+{
+    json_t *last = json_array_get(rows, json_array_size(rows) - 1);
+    if (last && number(last, "gpus") == number(point, "gpus"))
+        json_array_append_new(json_object_get(last, "names"), json_string(name));
+    else
+        json_array_append_new(rows, row_of(r, point, name, why));
+}
+
+/* The efficiency with the fewest digits that 'row' has and no larger count; none where
+ * one has it too. */
+static void put_choice(const json_t *points, json_t *row)
+{
+    double own = number(row, "efficiency"), above = 0, tens = 10;
+    for (size_t i = json_array_size(points); i-- > 0;) {
+        const json_t *p = json_array_get(points, i);
+        if (number(p, "gpus") > number(row, "gpus") && number(p, "efficiency") > above)
+            above = number(p, "efficiency");
+    }
+    for (int digits = 1; digits <= 6 && above < own; digits++, tens *= 10) {
+        double rounded = floor(own * tens) / tens;
+        if (rounded > above && rounded <= own) {
+            json_object_set_new(row, "min_efficiency", json_real(rounded));
+            return;
+        }
+    }
+}
+
+int topt_alternatives_find(struct topt_micros *m, const int64_t *count, int n,
+                           const char *why, struct topt_alternatives *ret,
+                           struct topt_error *err)
+{
+    *ret = (struct topt_alternatives){json_array(), json_array()};
+    for (int i = 0; i < n; i++) {
+        json_t *point;
+        if (!topt_count_shares(m, count[i], NULL))
+            continue;
+        if (topt_count_point(m, count[i], &point, err))
+            return -1;
+        if (json_is_true(json_object_get(point, "feasible")))
+            json_array_append(ret->points, point);
+        json_decref(point);
+    }
+    if (!json_array_size(ret->points))
+        return 0;
+    size_t knee = rate_points(ret->points), fastest = fastest_of(ret->points);
+    const json_t *at = json_array_get(ret->points, 0);
+    add_row(m->request, ret->named, at, "fewest", why);
+    if (knee <= fastest)
+        add_row(m->request, ret->named, json_array_get(ret->points, knee), "knee",
+                "beyond it each further GPU adds less than half of the best speed a GPU");
+    add_row(m->request, ret->named, json_array_get(ret->points, fastest), "fastest",
+            "no number of GPUs that the batch can be shared by is faster");
+    for (size_t i = 0; i < json_array_size(ret->named); i++)
+        put_choice(ret->points, json_array_get(ret->named, i));
+    return 0;
+}
+
+int64_t topt_alternatives_efficient(const struct topt_alternatives *a,
+                                    double min_efficiency)
+{
+    int64_t gpus = 0;
+    for (size_t i = 0; min_efficiency > 0 && i < json_array_size(a->points); i++) {
+        const json_t *p = json_array_get(a->points, i);
+        if (number(p, "efficiency") >= min_efficiency)
+            gpus = json_integer_value(json_object_get(p, "gpus"));
+    }
+    return gpus;
+}
+
+void topt_alternatives_fini(struct topt_alternatives *a)
+{
+    json_decref(a->points);
+    json_decref(a->named);
+    *a = (struct topt_alternatives){0};
+}

@@ -1,0 +1,239 @@
+/* answer.c - one answer written down: the best plan checked, with why it is the one, or
+ * why there is none. */
+#include "answer.h"
+#include "algorithm.h"
+#include "check.h"
+#include "count.h"
+#include "document.h"
+#include "grid.h"
+#include "grid_data.h"
+#include "micros.h"
+#include "names.h"
+#include "problem_stats.h"
+#include "request.h"
+#include "solutions.h"
+#include "topt_question.h"
+#include "topt_text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- writing ----------------------------------------------------------------------- */
+
+static json_t *answer_json(const struct topt_plan_facts *f, const struct topt_best *b,
+                           json_t *plan)
+{
+    const struct topt_problem_stats *stats = &b->stats;
+    const struct topt_strategy_cost *c = f->cost;
+    const struct topt_mesh *mesh = f->k->mesh;
+    char space[48];
+    json_t *a = json_pack(
+        "{s:b, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:O, s:s}", "feasible",
+        1, "gpus", mesh->devices, "nodes", mesh->nodes, "gpus_per_node", mesh->per_node,
+        "memory_bytes", (json_int_t)c->memory_bytes, "peak_bytes",
+        (json_int_t)f->peak_bytes, "memory_limit", (json_int_t)f->memory_limit, "time_ns",
+        (json_int_t)c->time_ns, "compute_ns", (json_int_t)c->sum.compute_ns, "network_ns",
+        (json_int_t)c->sum.network_ns, "why", f->why, "strategy",
+        json_object_get(plan, "strategy"), "space",
+        topt_space_words(f->space, f->alike, space, sizeof space));
+    topt_claim_write(a, f->model, f->claim);
+    if (b->stopped)
+        json_object_set_new(a, "stopped", json_true());
+    json_object_set_new(a, "micro_batches", json_integer(f->k->settings->micro_batches));
+    json_t *predicted = json_object_get(plan, "predicted");
+    json_object_set(a, "memory_parts", json_object_get(predicted, "memory_parts"));
+    json_object_set(a, "band", json_object_get(predicted, "band"));
+    json_t *uniform = json_object_get(plan, "uniform");
+    if (uniform)
+        json_object_set(a, "uniform", uniform);
+    json_object_set_new(a, "configs", json_integer(stats->configs));
+    json_object_set_new(a, "layouts", json_integer(stats->layouts));
+    json_object_set_new(a, "edge_entries", json_integer(stats->edge_entries));
+    json_object_set_new(a, "stats", topt_work_json(&b->claim.stats));
+    json_object_set_new(a, "pricing", topt_pricing_json(stats));
+    json_object_set_new(a, "plan_id", json_incref(json_object_get(plan, "id")));
+    json_object_set_new(a, "plan", plan);
+    return a;
+}
+
+/* What the system that packs gradients takes for the plan. */
+static int put_fused(const struct topt_costing *k, const struct topt_strategy *s,
+                     json_t *answer, struct topt_error *err)
+{
+    struct topt_fused_cost c;
+    if (topt_cost_fused(k, s, &topt_horovod, &c, err))
+        return -1;
+    json_object_set_new(answer, "fused",
+                        json_pack("{s:I, s:I, s:I, s:I, s:i}", "time_ns",
+                                  (json_int_t)c.time_ns, "exposed_ns",
+                                  (json_int_t)c.exposed_ns, "reduce_ns",
+                                  (json_int_t)c.reduce_ns, "apart_ns",
+                                  (json_int_t)c.apart_ns, "buckets", c.buckets));
+    return 0;
+}
+
+/* Check the plan and write it with everything that is said about it. */
+static int write_checked(struct topt_grid_search *s, const struct topt_best *b,
+                         const char *why, json_t **ret, struct topt_error *err)
+{
+    const struct topt_request *r = s->request;
+    const struct topt_solution *best = &b->solution;
+    struct topt_strategy_cost cost;
+    struct topt_costing k;
+    struct topt_plan_facts f = {.k = &k,
+                                .model = r->model,
+                                .strategy = best->strategy,
+                                .cost = &cost,
+                                .space = b->space,
+                                .alike = b->alike,
+                                .variant = &best->variant,
+                                .framework = r->framework,
+                                .algorithm = r->algorithm,
+                                .mode = topt_mode_name(r->mode),
+                                .why = why,
+                                .memory_limit = topt_request_limit(r),
+                                .claim = &b->claim};
+    if (topt_grid_costing(s, &best->variant, &k, err) ||
+        topt_plan_check(&k, best->strategy, best->memory_bytes, best->time_ns, &cost,
+                        &f.peak_bytes, err))
+        return -1;
+    json_t *plan = topt_plan_write(&f, err);
+    if (!plan)
+        return -1;
+    *ret = answer_json(&f, b, plan);
+    if (!*ret)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the plan");
+    return s->algorithm && s->algorithm->fused ? put_fused(&k, best->strategy, *ret, err)
+                                               : 0;
+}
+
+int topt_answer_write(struct topt_micros *m, const struct topt_best *b, const char *why,
+                      json_t **ret, struct topt_error *err)
+{
+    struct topt_grid_search s;
+    int rc =
+        topt_grid_open(&s, m, b->mesh.nodes, b->mesh.per_node, TOPT_GOAL_FASTEST, err) ||
+        write_checked(&s, b, why, ret, err);
+    topt_grid_close(&s);
+    return rc ? -1 : 0;
+}
+
+/* ---- when nothing fits ------------------------------------------------------------- */
+
+/* An answer without a plan. */
+static int no_plan(const struct topt_request *r, enum topt_fits fits, const char *why,
+                   json_t **ret, struct topt_error *err)
+{
+    *ret = json_pack("{s:o, s:s, s:I}", "feasible", topt_fits_json(fits), "why", why,
+                     "memory_limit", (json_int_t)topt_request_limit(r));
+    return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the answer");
+}
+
+int topt_answer_unfinished(const struct topt_request *r, int64_t gpus, json_t **ret,
+                           struct topt_error *err)
+{
+    char why[200];
+    snprintf(
+        why, sizeof why,
+        "stopped before anything was found that fits on %lld GPUs; give more time or "
+        "work, or take a smaller space (--space uniform)",
+        (long long)gpus);
+    if (no_plan(r, TOPT_FITS_UNKNOWN, why, ret, err))
+        return -1;
+    json_object_set_new(*ret, "stopped", json_true());
+    return 0;
+}
+
+int topt_answer_unshared(const struct topt_micros *m, int64_t gpus,
+                         const int64_t nearest[2], json_t **ret, struct topt_error *err)
+{
+    char why[200], less[48] = "";
+    if (nearest[0])
+        snprintf(less, sizeof less, "%lld or ", (long long)nearest[0]);
+    snprintf(why, sizeof why,
+             "%lld GPUs can't take equal shares of a batch of %lld; with --batch %s%lld "
+             "they can",
+             (long long)gpus, (long long)m->request->model->batch, less,
+             (long long)nearest[1]);
+    if (no_plan(m->request, TOPT_FITS_NOT, why, ret, err))
+        return -1;
+    json_t *batches = json_array();
+    for (int i = 0; i < 2; i++)
+        if (nearest[i])
+            json_array_append_new(batches, json_integer(nearest[i]));
+    json_object_set_new(*ret, "batches", batches);
+    return 0;
+}
+
+/* Not even what is lightest was found. */
+static int none_at_all(const struct topt_request *r, const struct topt_best *b,
+                       int64_t gpus, json_t **ret, struct topt_error *err)
+{
+    char why[120];
+    if (topt_best_fits(b) == TOPT_FITS_NOT)
+        return topt_fail(
+            err, TOPT_ERR_INFEASIBLE,
+            "no plan for %lld GPUs in this space: nothing splits the model into "
+            "parts for as many",
+            (long long)gpus);
+    snprintf(
+        why, sizeof why,
+        "no plan was found for %lld GPUs, as operators were decided by heuristic; give "
+        "more --max-entries",
+        (long long)gpus);
+    return no_plan(r, TOPT_FITS_UNKNOWN, why, ret, err);
+}
+
+static json_t *nearest_json(const struct topt_best *b)
+{
+    return json_pack("{s:i, s:i, s:I, s:I}", "gpus", b->mesh.devices, "nodes",
+                     b->mesh.nodes, "memory_bytes", (json_int_t)b->solution.memory_bytes,
+                     "time_ns", (json_int_t)b->solution.time_ns);
+}
+
+/* The lightest that was found takes more than there is.  That nothing fits is not proven
+ * where operators were decided by heuristic, for it or on a smaller number of GPUs
+ * ('doubt'), or something may need as much less. */
+static int too_heavy(const struct topt_request *r, const struct topt_best *b,
+                     int64_t gpus, int doubt, json_t **ret, struct topt_error *err)
+{
+    int64_t floor = topt_best_floor(b), limit = topt_request_limit(r);
+    int open = b->claim.decided || floor <= limit;
+    char have[32], need[32], why[200];
+    topt_show_bytes(limit, have, sizeof have);
+    topt_show_bytes(open ? b->solution.memory_bytes : floor, need, sizeof need);
+    snprintf(
+        why, sizeof why,
+        b->claim.decided
+            ? "nothing was found that fits in %s a GPU: %lld GPUs need %s with operators "
+              "decided by heuristic, perhaps less with more --max-entries"
+        : open
+            ? "nothing was found that fits in %s a GPU: %lld GPUs need %s, perhaps less"
+        : doubt ? "nothing was found that fits in %s a GPU: %lld GPUs need at least %s, "
+                  "of fewer it is not known"
+                : "nothing fits in %s a GPU: %lld GPUs need at least %s",
+        have, (long long)gpus, need);
+    if (no_plan(r, open || doubt ? TOPT_FITS_UNKNOWN : TOPT_FITS_NOT, why, ret, err))
+        return -1;
+    json_object_set_new(*ret, "nearest", nearest_json(b));
+    return 0;
+}
+
+int topt_answer_infeasible(struct topt_micros *m, int64_t gpus, int doubt, json_t **ret,
+                           struct topt_error *err)
+{
+    const struct topt_request *r = m->request;
+    struct topt_best b;
+    if (topt_count_solve(m, gpus, 0, TOPT_GOAL_LEAST, &b, err))
+        return topt_request_stopped(r) ? topt_answer_unfinished(r, gpus, ret, err) : -1;
+    int rc = b.found ? too_heavy(r, &b, gpus, doubt, ret, err)
+                     : none_at_all(r, &b, gpus, ret, err);
+    if (!rc && b.claim.decided) {
+        b.claim.epsilon = INFINITY; /* of times */
+        topt_claim_write(*ret, r->model, &b.claim);
+    }
+    topt_best_fini(&b);
+    return rc;
+}

@@ -1,0 +1,359 @@
+/* fewest.c - mini-parallelism: the fewest GPUs that fit, why not fewer, and what more
+ * would buy.
+ *
+ * Counts are tried upwards until one fits.  In the uniform space of a framework, where a
+ * count takes milliseconds, all others are tried too, so that who asks sees beside the
+ * fewest the knee and the fastest, and can ask for an efficiency instead
+ * (alternatives.c). */
+#include "fewest.h"
+#include "algorithm.h"
+#include "alternatives.h"
+#include "answer.h"
+#include "count.h"
+#include "grid_data.h"
+#include "micros.h"
+#include "request.h"
+#include "space.h"
+#include "topt_choices.h"
+#include "topt_framework.h"
+#include "topt_question.h"
+#include "topt_text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Counts tried for the fewest. */
+struct fewest {
+    struct topt_best best;
+    int64_t gpus;  /* where that is, or the search was stopped */
+    int64_t fewer; /* the count before; 0: none */
+    int64_t
+        /* the first count of which it is not known whether anything fits; 0: none */
+        doubt;
+};
+
+/* Why the count before was not enough. */
+static int why_not_fewer(struct topt_micros *m, const struct fewest *f, char *why,
+                         size_t size, struct topt_error *err)
+{
+    const struct topt_request *r = m->request;
+    char limit[32], need[32];
+    topt_show_bytes(topt_request_limit(r), limit, sizeof limit);
+    if (!f->fewer) {
+        snprintf(why, size, "it fits on one GPU of %s", limit);
+        return 0;
+    }
+    if (f->doubt && f->doubt != f->fewer) {
+        snprintf(why, size,
+                 "fewest GPUs that were found to fit %s each: on %lld operators were "
+                 "decided by heuristic",
+                 limit, (long long)f->doubt);
+        return 0;
+    }
+    int64_t bound = topt_count_least_bytes(m, f->fewer);
+    if (bound > topt_request_limit(r)) {
+        snprintf(why, size, "fewest GPUs that fit %s each: %lld would need more than %s",
+                 limit, (long long)f->fewer, topt_show_bytes(bound, need, sizeof need));
+        return 0;
+    }
+    struct topt_best b;
+    int n = snprintf(why, size, "fewest GPUs that fit %s each", limit);
+    if (topt_count_solve(m, f->fewer, 0, TOPT_GOAL_LEAST, &b, err))
+        return topt_request_stopped(r) ? 0 : -1;
+    int open = b.claim.decided || topt_best_floor(&b) <= topt_request_limit(r);
+    topt_show_bytes(open ? b.solution.memory_bytes : topt_best_floor(&b), need,
+                    sizeof need);
+    if (b.found && n > 0 && (size_t)n < size)
+        snprintf(
+            why + n, size - (size_t)n,
+            b.claim.decided
+                ? " as far as was found: %lld need %s with operators decided by heuristic"
+            : open ? " as far as was found: %lld need %s, perhaps less"
+                   : ": %lld would need at least %s",
+            (long long)f->fewer, need);
+    topt_best_fini(&b);
+    return 0;
+}
+
+/* The first count that something fits on, or where the search was stopped; counts that
+ * can't take equal shares of the batch are passed over. */
+static int first_fit(struct topt_micros *m, const int64_t *count, int n,
+                     struct fewest *ret, struct topt_error *err)
+{
+    int64_t limit = topt_request_limit(m->request);
+    for (int i = 0; i < n && !ret->best.found && !ret->best.stopped; i++) {
+        if (!topt_count_shares(m, count[i], NULL))
+            continue;
+        ret->fewer = ret->gpus;
+        ret->gpus = count[i];
+        if (topt_count_least_bytes(m, count[i]) > limit)
+            continue;
+        topt_best_fini(&ret->best);
+        if (topt_count_solve(m, count[i], limit, TOPT_GOAL_FASTEST, &ret->best, err))
+            return -1;
+        if (topt_best_fits(&ret->best) == TOPT_FITS_UNKNOWN && !ret->doubt)
+            ret->doubt = count[i];
+    }
+    return 0;
+}
+
+static int answer_stand_in(struct topt_micros *uniform, int64_t gpus, struct fewest *f,
+                           json_t **ret, struct topt_error *err)
+{
+    char why[200], limit[32];
+    if (!f->best.found)
+        return topt_answer_unfinished(uniform->request, gpus, ret, err);
+    f->best.stopped = 1;
+    f->best.claim.exact = 0;
+    f->best.claim.epsilon = INFINITY;
+    snprintf(why, sizeof why,
+             "it fits %s each; fewer GPUs may do, as the search was stopped at %lld",
+             topt_show_bytes(topt_request_limit(uniform->request), limit, sizeof limit),
+             (long long)gpus);
+    return topt_answer_write(uniform, &f->best, why, ret, err);
+}
+
+/* Stopped at a count before anything was found: what the uniform space has on the next
+ * powers of two, which is cheap, is better than nothing. */
+static int stand_in(const struct topt_request *asked, int64_t gpus, json_t **ret,
+                    struct topt_error *err)
+{
+    enum topt_space space = topt_space_resolve(asked->space, (int)gpus);
+    struct topt_request r =
+        topt_request_uniform(asked, topt_request_factors(asked, space));
+    struct topt_micros uniform;
+    struct fewest f = {.best = {0}};
+    int64_t *count;
+    int n, from = 0, rc = -1;
+    r.counts = TOPT_COUNTS_POW2;
+    r.stop = NULL;
+    r.max_work = 0;
+    if (topt_request_counts(&r, &count, &n, err))
+        return -1;
+    while (from < n && count[from] < gpus)
+        from++;
+    n -= from;
+    if (!topt_micros_init(&uniform, &r, err)) {
+        if (!first_fit(&uniform, count + from, n, &f, err))
+            rc = answer_stand_in(&uniform, gpus, &f, ret, err);
+        topt_best_fini(&f.best);
+        topt_micros_fini(&uniform);
+    }
+    free(count);
+    return rc;
+}
+
+/* ---- what was left out of the question --------------------------------------------- */
+
+/* Something that who asks excluded, knowingly or not, and how to have it. */
+struct relaxation {
+    const char *ask;
+    int (*excluded)(const struct topt_micros *m);
+    void (*allow)(struct topt_request *r); /* NULL: as it is */
+    const char *train;                     /* what is trained instead; NULL: the same */
+};
+
+static int excludes_tensor(const struct topt_micros *m)
+{
+    const struct topt_framework *f = m->request->framework;
+    return f && !m->request->tensor_parallel && m->tensor == TOPT_TENSOR_NEVER &&
+           f->tensor_most > TOPT_TENSOR_NEVER;
+}
+
+static void allow_tensor(struct topt_request *r)
+{
+    r->tensor_parallel = 1;
+}
+
+static int excludes_factors(const struct topt_micros *m)
+{
+    const struct topt_request *r = m->request;
+    int all = TOPT_FACTORS_ALL & ~(r->micro_batches ? TOPT_FACTOR_MICRO : 0);
+    return r->space == TOPT_SPACE_UNIFORM && topt_request_factors(r, r->space) != all;
+}
+
+static void allow_factors(struct topt_request *r)
+{
+    r->factors = TOPT_FACTORS_ALL;
+}
+
+static int trains_all(const struct topt_micros *m)
+{
+    return !m->request->model->train;
+}
+
+static int excludes_micro(const struct topt_micros *m)
+{
+    return m->request->micro_batches > 0;
+}
+
+static void allow_micro(struct topt_request *r)
+{
+    r->micro_batches = 0;
+}
+
+static const struct relaxation relaxations[] = {
+    {"--tensor-parallel", excludes_tensor, allow_tensor, NULL},
+    {"--factors all", excludes_factors, allow_factors, NULL},
+    {"other --micro-batches", excludes_micro, allow_micro, NULL},
+    {"--train lora", trains_all, NULL, "lora"},
+};
+enum { RELAXATIONS = sizeof relaxations / sizeof *relaxations };
+
+/* The fewest of these counts that fit with it, into 'with' where there are any. */
+static int try_relaxed(const struct topt_request *asked, const struct relaxation *x,
+                       const int64_t *count, int n, json_t *with, struct topt_error *err)
+{
+    struct topt_request r = *asked;
+    struct topt_model *other = NULL;
+    struct topt_micros m;
+    struct fewest f = {.best = {0}};
+    if (x->allow)
+        x->allow(&r);
+    if (x->train) {
+        other = topt_model_rebatch(asked->model, asked->model->batch, err);
+        if (!other)
+            return -1;
+        int of_this_model = !topt_model_train(&other, x->train, NULL);
+        r.model = other;
+        if (!of_this_model) {
+            topt_model_destroy(other);
+            return 0;
+        }
+    }
+    int rc = topt_micros_init(&m, &r, err);
+    if (!rc) {
+        rc = first_fit(&m, count, n, &f, err);
+        if (!rc && f.best.found)
+            json_array_append_new(with,
+                                  json_pack("{s:s, s:I, s:I}", "ask", x->ask, "gpus",
+                                            (json_int_t)f.gpus, "memory_bytes",
+                                            (json_int_t)f.best.solution.memory_bytes));
+        topt_best_fini(&f.best);
+        topt_micros_fini(&m);
+    }
+    topt_model_destroy(other);
+    return rc;
+}
+
+/* "with": what would fit on fewer than 'below' GPUs if it had been asked for.  Of spaces
+ * that take long nothing is tried. */
+static int put_relaxed(struct topt_micros *m, const int64_t *count, int n, int64_t below,
+                       json_t *answer, struct topt_error *err)
+{
+    const struct topt_request *r = m->request;
+    json_t *with = json_array();
+    int rc = 0;
+    while (n > 0 && count[n - 1] >= below)
+        n--;
+    for (int i = 0; i < RELAXATIONS && !rc && r->space == TOPT_SPACE_UNIFORM; i++)
+        if (relaxations[i].excluded(m))
+            rc = try_relaxed(r, &relaxations[i], count, n, with, err);
+    if (!rc && json_array_size(with))
+        json_object_set(answer, "with", with);
+    json_decref(with);
+    return rc;
+}
+
+/* ---- the whole --------------------------------------------------------------------- */
+
+struct counts {
+    int64_t *at;
+    int n;
+};
+
+/* The answer for the count that an efficiency asks for instead of the fewest. */
+static int answer_efficient(struct topt_micros *m, int64_t gpus, json_t **ret,
+                            struct topt_error *err)
+{
+    struct topt_best b;
+    char why[160];
+    if (topt_count_solve(m, gpus, topt_request_limit(m->request), TOPT_GOAL_FASTEST, &b,
+                         err))
+        return -1;
+    snprintf(why, sizeof why, "the most GPUs that keep %.3g %% of the best speed a GPU",
+             100 * m->request->min_efficiency);
+    int rc = topt_answer_write(m, &b, why, ret, err);
+    topt_best_fini(&b);
+    return rc;
+}
+
+static int answer_found(struct topt_micros *m, const struct counts *c,
+                        const struct fewest *f, json_t **ret, struct topt_error *err)
+{
+    const struct topt_request *r = m->request;
+    struct topt_alternatives all = {0};
+    char why[200];
+    int first = 0, rc = why_not_fewer(m, f, why, sizeof why, err);
+    while (c->at[first] < f->gpus)
+        first++;
+    if (!rc && topt_request_even(r) &&
+        topt_space_resolve(r->space, (int)f->gpus) == TOPT_SPACE_UNIFORM)
+        rc = topt_alternatives_find(m, c->at + first, c->n - first, why, &all, err);
+    int64_t efficient = topt_alternatives_efficient(&all, r->min_efficiency);
+    if (!rc)
+        rc = efficient > f->gpus ? answer_efficient(m, efficient, ret, err)
+                                 : topt_answer_write(m, &f->best, why, ret, err);
+    if (!rc && all.named)
+        json_object_set(*ret, "alternatives", all.named);
+    if (!rc)
+        rc = put_relaxed(m, c->at, c->n, f->gpus, *ret, err);
+    topt_alternatives_fini(&all);
+    return rc;
+}
+
+static int answer_not_found(struct topt_micros *m, const struct counts *c,
+                            const struct fewest *f, json_t **ret, struct topt_error *err)
+{
+    const struct topt_request *r = m->request;
+    int64_t nearest[2];
+    if (f->best.stopped)
+        return topt_algorithm_find(r->algorithm)
+                   ? topt_answer_unfinished(r, f->gpus, ret, err)
+                   : stand_in(r, f->gpus, ret, err);
+    if (!f->gpus && !topt_count_shares(m, c->at[0], nearest))
+        return topt_answer_unshared(m, c->at[0], nearest, ret, err);
+    if (topt_answer_infeasible(m, f->gpus, f->doubt && f->doubt != f->gpus, ret, err))
+        return -1;
+    return put_relaxed(m, c->at, c->n, INT64_MAX, *ret, err);
+}
+
+/* Where tensor parallelism is a last resort, it is tried on all counts after all were
+ * tried without. */
+static int widen_until_it_fits(struct topt_micros *m, const struct counts *c,
+                               struct fewest *f, struct topt_error *err)
+{
+    for (int i = 0;; i++) {
+        int where = topt_request_tensor(m->request, i);
+        if (where < 0)
+            return 0;
+        m->tensor = (enum topt_tensor_where)where;
+        topt_best_fini(&f->best);
+        *f = (struct fewest){.best = {0}};
+        if (first_fit(m, c->at, c->n, f, err))
+            return -1;
+        if (f->best.found || f->best.stopped)
+            return 0;
+    }
+}
+
+int topt_answer_fewest(struct topt_micros *m, json_t **ret, struct topt_error *err)
+{
+    const struct topt_request *r = m->request;
+    struct counts c;
+    struct fewest f = {.best = {0}};
+    int rc = -1;
+    if (topt_request_counts(r, &c.at, &c.n, err))
+        return -1;
+    if (c.n == 0)
+        topt_fail(err, TOPT_ERR_USAGE, "'%s' has no GPUs to plan for",
+                  topt_hw_name(r->hw));
+    else if (!widen_until_it_fits(m, &c, &f, err))
+        rc = f.best.found ? answer_found(m, &c, &f, ret, err)
+                          : answer_not_found(m, &c, &f, ret, err);
+    topt_best_fini(&f.best);
+    free(c.at);
+    return rc ? -1 : 0;
+}

@@ -1,0 +1,161 @@
+/* plan.c - requests for one plan answered, by mode: counts of devices tried, the best
+ * plan written down (answer.c), and what the question was. */
+#include "answer.h"
+#include "count.h"
+#include "fewest.h"
+#include "grid_data.h"
+#include "micros.h"
+#include "request.h"
+#include "space.h"
+#include "topt_choices.h"
+#include "topt_framework.h"
+#include "topt_plan.h"
+#include "topt_question.h"
+#include "topt_text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where tensor parallelism is a last resort, it is tried where nothing fits without. */
+static int fastest_of_count(struct topt_micros *m, struct topt_best *ret,
+                            struct topt_error *err)
+{
+    const struct topt_request *r = m->request;
+    *ret = (struct topt_best){.found = 0};
+    for (int i = 0; !ret->found && !ret->stopped; i++) {
+        int where = topt_request_tensor(r, i);
+        if (where < 0)
+            return 0;
+        m->tensor = (enum topt_tensor_where)where;
+        topt_best_fini(ret);
+        if (topt_count_solve(m, r->gpus, topt_request_limit(r), TOPT_GOAL_FASTEST, ret,
+                             err))
+            return -1;
+    }
+    return 0;
+}
+
+/* Can the GPUs share the batch, where the model is not spread over nodes?  That it then
+ * is is no answer. */
+static int shares_inside_nodes(struct topt_micros *m, int64_t ret_nearest[2])
+{
+    enum topt_tensor_where where = m->tensor;
+    if (m->tensor > TOPT_TENSOR_NODE)
+        m->tensor = TOPT_TENSOR_NODE;
+    int shares = topt_count_shares(m, m->request->gpus, ret_nearest);
+    m->tensor = (enum topt_tensor_where)topt_request_tensor(m->request, 0);
+    if (!shares) /* by what it is asked for first */
+        topt_count_shares(m, m->request->gpus, ret_nearest);
+    m->tensor = where;
+    return shares;
+}
+
+static int mini_time(struct topt_micros *m, json_t **ret, struct topt_error *err)
+{
+    const struct topt_request *r = m->request;
+    struct topt_best b;
+    int64_t nearest[2];
+    char why[160], limit[32];
+    if (fastest_of_count(m, &b, err))
+        return -1;
+    if (!b.found) {
+        int gave_up = b.stopped;
+        topt_best_fini(&b);
+        if (!gave_up && !shares_inside_nodes(m, nearest))
+            return topt_answer_unshared(m, r->gpus, nearest, ret, err);
+        return gave_up ? topt_answer_unfinished(r, r->gpus, ret, err)
+                       : topt_answer_infeasible(m, r->gpus, 0, ret, err);
+    }
+    snprintf(why, sizeof why, "%s on %d GPU%s within %s a GPU",
+             b.stopped ? "fastest found so far" : "fastest", b.mesh.devices,
+             b.mesh.devices > 1 ? "s" : "",
+             topt_show_bytes(topt_request_limit(r), limit, sizeof limit));
+    int rc = topt_answer_write(m, &b, why, ret, err);
+    topt_best_fini(&b);
+    return rc;
+}
+
+/* Factors that were not searched, and how to ask for them; NULL: none were left out.
+ * Freed by the caller. */
+static char *left_out(const struct topt_request *r, const json_t *answer)
+{
+    static const char *const names[] = {"sharding over replicas (ZeRO, FSDP)",
+                                        "recomputation", "micro-batches"};
+    int64_t gpus = json_integer_value(json_object_get(answer, "gpus"));
+    enum topt_space space = topt_space_resolve(r->space, gpus ? (int)gpus : (int)r->gpus);
+    int missing = TOPT_FACTORS_ALL & ~topt_request_factors(r, space);
+    struct topt_text t = {0};
+    if (r->micro_batches)
+        missing &= ~TOPT_FACTOR_MICRO;
+    for (int i = 0; i < 3 && !r->algorithm; i++)
+        if (missing >> i & 1)
+            topt_text_add(&t, "%s%s", t.len ? ", " : "", names[i]);
+    if (t.len)
+        topt_text_add(&t, " (--factors all searches them)");
+    return t.s;
+}
+
+/* Has it a parameter whose first dimension, experts, has fewer counts than there are
+ * ranks to share it? */
+static int few_rows(const struct topt_model *m, int64_t ranks)
+{
+    for (int i = 0; i < m->nops; i++)
+        for (int o = 0; o < m->op[i].spec->noperands; o++) {
+            const struct topt_operand *x = &m->op[i].operand[o];
+            if (x->role == TOPT_PARAM && x->present &&
+                topt_operand_rank(&m->op[i], o) > 2 &&
+                x->dim[0].count * x->dim[0].unit < ranks)
+                return 1;
+        }
+    return 0;
+}
+
+/* What a script has to do for a plan of this framework; NULL: nothing. */
+static const char *needs_of(const struct topt_request *r, const json_t *uniform)
+{
+    int64_t dp = json_integer_value(json_object_get(uniform, "dp"));
+    int64_t zero = json_integer_value(json_object_get(uniform, "zero"));
+    if (json_integer_value(json_object_get(uniform, "tp")) > 1 &&
+        r->framework->tensor_needs)
+        return r->framework->tensor_needs;
+    if (r->framework->gather == TOPT_GATHER_UNIT && zero >= TOPT_ZERO_GRADIENT &&
+        few_rows(r->model, dp))
+        return "experts have to be shared out by another dimension than the first, of "
+               "which "
+               "there are fewer than GPUs (fully_shard's shard_placement_fn, as "
+               "topt_apply.py does)";
+    return NULL;
+}
+
+/* What it answers; what a script has to do for it. */
+static void put_question(const struct topt_request *r, json_t *answer)
+{
+    const json_t *uniform = json_object_get(answer, "uniform");
+    json_object_set_new(answer, "job", topt_request_job(r));
+    json_object_set_new(answer, "assumed", topt_request_assumed(r));
+    char *without = left_out(r, answer);
+    if (without)
+        json_object_set_new(answer, "left_out", json_string(without));
+    free(without);
+    const char *needs = r->framework ? needs_of(r, uniform) : NULL;
+    if (needs)
+        json_object_set_new(answer, "needs", json_string(needs));
+}
+
+int topt_plan(const struct topt_request *r, json_t **ret, struct topt_error *err)
+{
+    struct topt_micros m;
+    *ret = NULL;
+    if (r->mode == TOPT_PROFILING)
+        return topt_plan_curve(r, ret, err);
+    if (topt_request_check(r, err) || topt_micros_init(&m, r, err))
+        return -1;
+    int rc = r->mode == TOPT_MINI_TIME ? mini_time(&m, ret, err)
+                                       : topt_answer_fewest(&m, ret, err);
+    topt_micros_fini(&m);
+    if (!rc)
+        put_question(r, *ret);
+    return rc;
+}

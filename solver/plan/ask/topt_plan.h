@@ -1,0 +1,69 @@
+/* topt_plan.h - questions people ask, answered as documents.
+ *
+ * A request (model, hardware, mode, limits) becomes a plan document "topt-plan/1": the
+ * chosen strategy with everything a rank needs to run it (the model inside), what it is
+ * predicted to cost, and why it was chosen.  Every plan is re-costed and lowered by the
+ * checker before anyone gets it.
+ * Thread safety: reentrant; requests, models and profiles are only read. */
+#ifndef TOPT_PLAN_H
+#define TOPT_PLAN_H
+
+#include "topt_drawing.h"
+#include "topt_plan_doc.h"
+#include "topt_question.h"
+#include "topt_search.h"
+
+/* Answer a mini-time or mini-parallelism request.
+ *  0 and '*ret' the answer, a new reference:
+ *      {"feasible":true,"gpus","nodes","gpus_per_node","memory_bytes","peak_bytes","time_ns",
+ *       "compute_ns","network_ns","why","strategy","space",...,"plan":{topt-plan/1}}
+ *    or, when nothing fits,
+ *      {"feasible":false,"why","nearest":{"gpus","memory_bytes",...}}   (no "plan")
+ * -1: the request is malformed, was canceled, or passed a limit. */
+int topt_plan(const struct topt_request *r, json_t **ret,
+              struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Answer a profiling request:
+ * {"points":[{"gpus","nodes","feasible","limit","memory_bytes", "time_ns"},...], "model",
+ * "hw", "space", "batch", "seq"}. */
+int topt_plan_curve(const struct topt_request *r, json_t **ret,
+                    struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The whole frontier for r->gpus devices: {"points":[{"memory_bytes","time_ns",
+ * "compute_ns","network_ns","nodes"},...],"exact","epsilon","space",...}. */
+int topt_plan_frontier(const struct topt_request *r, json_t **ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
+
+/* All systems on r->gpus devices: "topt-compare/1", rows sorted by time.  Each has its
+ * fastest plan within the limit, or where it has none the one that needs least. */
+int topt_plan_compare(const struct topt_request *r, json_t **ret,
+                      struct topt_error *err) TOPT_MUST_CHECK;
+/* The same as a table for people; freed by the caller. */
+char *topt_compare_text(const json_t *compare);
+
+/* What the plan does in paragraphs; freed by the caller. */
+struct topt_explain_options {
+    int operators; /* every operator by itself */
+    int notation;  /* also as a device mesh and tensor maps */
+    /* Also what fewer and more GPUs would do, which is searched as the plan was. */
+    int around, threads;
+    const atomic_bool *cancel;
+    struct topt_progress *progress;
+};
+char *topt_plan_explain(const json_t *plan, const struct topt_explain_options *o,
+                        struct topt_error *err);
+/* The same as numbers and lists, a new reference: docs/FORMATS.md. */
+json_t *topt_plan_explain_json(const json_t *plan, const struct topt_explain_options *o,
+                               struct topt_error *err);
+
+/* 'count' random valid strategies (seeded, repeatable) as plan documents: a JSON
+ * array. */
+int topt_plan_sample(const struct topt_request *r, int count, uint64_t seed, json_t **ret,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The bare problem of r->gpus devices as a "topt-costs/1" text, freed by the caller: its
+ * frontier is topt_plan_frontier's.  LIMIT where it would be too large. */
+int topt_plan_costgraph(const struct topt_request *r, char **ret_text,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+
+#endif

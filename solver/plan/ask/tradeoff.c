@@ -1,0 +1,416 @@
+/* tradeoff.c - whole trade-offs: the best time for each number of devices, and every
+ * point of memory against time for one number. */
+#include "tradeoff.h"
+#include "algorithm.h"
+#include "check.h"
+#include "claim.h"
+#include "count.h"
+#include "document.h"
+#include "grid.h"
+#include "grid_data.h"
+#include "grid_solve.h"
+#include "micros.h"
+#include "names.h"
+#include "problem.h"
+#include "problem_stats.h"
+#include "request.h"
+#include "solutions.h"
+#include "words.h"
+#include "topt_choices.h"
+#include "topt_framework.h"
+#include "topt_plan.h"
+#include "topt_plan_doc.h"
+#include "topt_question.h"
+
+#include <stdlib.h>
+
+/* ---- the curve --------------------------------------------------------------------- */
+
+static json_t *curve_head(const struct topt_request *r)
+{
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:I, s:[]}", "format",
+                     "topt-curve/1", "model", r->model->name, "hw", topt_hw_name(r->hw),
+                     "batch", (json_int_t)r->model->batch, "seq",
+                     (json_int_t)r->model->seq, "space", topt_space_name(r->space),
+                     "dtype", topt_dtype_name(r->settings.dtype), "optimizer",
+                     topt_optimizer_name(r->settings.optimizer), "memory_limit",
+                     (json_int_t)topt_request_limit(r), "points");
+}
+
+/* What the best of a count costs by part, from scratch, and between what and what it may
+ * be. */
+static int put_cost(struct topt_micros *m, const struct topt_best *b, json_t *point,
+                    struct topt_error *err)
+{
+    struct topt_grid_search s;
+    struct topt_strategy_cost cost;
+    struct topt_costing k;
+    int64_t peak;
+    int rc =
+        topt_grid_open(&s, m, b->mesh.nodes, b->mesh.per_node, TOPT_GOAL_FASTEST, err) ||
+        topt_grid_costing(&s, &b->solution.variant, &k, err) ||
+        topt_plan_check(&k, b->solution.strategy, b->solution.memory_bytes,
+                        b->solution.time_ns, &cost, &peak, err);
+    topt_grid_close(&s);
+    if (rc)
+        return -1;
+    json_object_set_new(point, "peak_bytes", json_integer(peak));
+    json_object_set_new(point, "compute_ns", json_integer(cost.sum.compute_ns));
+    json_object_set_new(point, "network_ns", json_integer(cost.sum.network_ns));
+    json_object_set_new(point, "band", topt_prediction_band(m->request->hw, &cost, peak));
+    return 0;
+}
+
+/* As the plan's document would say it. */
+static char *strategy_of(const struct topt_request *r, const struct topt_best *b)
+{
+    const struct topt_variant *v = &b->solution.variant;
+    if (!r->framework || b->space != TOPT_SPACE_UNIFORM)
+        return topt_strategy_words(r->model, &b->mesh, b->solution.strategy,
+                                   v->micro_batches);
+    int64_t ranks = topt_data_ranks(&b->mesh, v->cut);
+    int64_t samples = r->model->batch / v->micro_batches;
+    return topt_uniform_words(r->framework, &b->mesh, v, (samples + ranks - 1) / ranks);
+}
+
+int topt_count_point(struct topt_micros *m, int64_t gpus, json_t **ret,
+                     struct topt_error *err)
+{
+    int rc = 0;
+    struct topt_best b = {.claim = topt_claim_exact()};
+    int64_t limit = topt_request_limit(m->request);
+    *ret = NULL;
+    if (topt_count_least_bytes(m, gpus) <= limit &&
+        topt_count_solve(m, gpus, limit, TOPT_GOAL_FASTEST, &b, err))
+        return -1;
+    if (b.stopped && !b.found) { /* of which nothing is known */
+        topt_best_fini(&b);
+        return 0;
+    }
+    json_t *p = json_pack("{s:I, s:o, s:I}", "gpus", (json_int_t)gpus, "feasible",
+                          topt_fits_json(topt_best_fits(&b)), "limit", (json_int_t)limit);
+    if (b.stopped)
+        json_object_set_new(p, "stopped", json_true());
+    if (!b.found && b.claim.decided)
+        topt_claim_write(p, m->request->model, &b.claim);
+    if (b.found) {
+        char space[48];
+        char *words = strategy_of(m->request, &b);
+        json_object_set_new(p, "nodes", json_integer(b.mesh.nodes));
+        json_object_set_new(p, "memory_bytes", json_integer(b.solution.memory_bytes));
+        json_object_set_new(p, "time_ns", json_integer(b.solution.time_ns));
+        topt_claim_write(p, m->request->model, &b.claim);
+        json_object_set_new(
+            p, "space",
+            json_string(topt_space_words(b.space, b.alike, space, sizeof space)));
+        json_object_set_new(p, "strategy", json_string(words ? words : ""));
+        free(words);
+        rc = put_cost(m, &b, p, err);
+    }
+    topt_best_fini(&b);
+    if (rc)
+        json_decref(p);
+    else
+        *ret = p;
+    return rc;
+}
+
+/* A count whose GPUs can't share the batch: which batches they could. */
+static json_t *unshared_point(const struct topt_request *r, int64_t gpus,
+                              const int64_t nearest[2])
+{
+    json_t *p = json_pack("{s:I, s:b, s:I, s:[]}", "gpus", (json_int_t)gpus, "feasible",
+                          0, "limit", (json_int_t)topt_request_limit(r), "batches");
+    for (int i = 0; i < 2; i++)
+        if (nearest[i])
+            json_array_append_new(json_object_get(p, "batches"),
+                                  json_integer(nearest[i]));
+    return p;
+}
+
+static int put_points(struct topt_micros *m, const int64_t *count, int n, json_t *curve,
+                      struct topt_error *err)
+{
+    json_t *points = json_object_get(curve, "points"), *p;
+    for (int i = 0; i < n; i++) {
+        int64_t nearest[2];
+        if (!topt_count_shares(m, count[i], nearest)) {
+            json_array_append_new(points, unshared_point(m->request, count[i], nearest));
+            continue;
+        }
+        if (topt_count_point(m, count[i], &p, err))
+            return -1;
+        int stopped = !p || json_object_get(p, "stopped");
+        if (p) {
+            json_object_del(p, "stopped");
+            json_array_append_new(points, p);
+        }
+        if (stopped) {
+            json_object_set_new(curve, "stopped", json_true());
+            return 0;
+        }
+    }
+    return 0;
+}
+
+static int any_fits(const json_t *curve)
+{
+    const json_t *points = json_object_get(curve, "points");
+    for (size_t i = 0; i < json_array_size(points); i++)
+        if (!json_is_false(json_object_get(json_array_get(points, i), "feasible")))
+            return 1;
+    return json_object_get(curve, "stopped") != NULL;
+}
+
+/* Where tensor parallelism is a last resort, it is tried where no count fits without. */
+static int put_curve(struct topt_micros *m, const int64_t *count, int n, json_t *curve,
+                     struct topt_error *err)
+{
+    for (int i = 0;; i++) {
+        int where = topt_request_tensor(m->request, i);
+        if (where < 0 || any_fits(curve))
+            return 0;
+        m->tensor = (enum topt_tensor_where)where;
+        json_array_clear(json_object_get(curve, "points"));
+        if (put_points(m, count, n, curve, err))
+            return -1;
+    }
+}
+
+int topt_plan_curve(const struct topt_request *r, json_t **ret, struct topt_error *err)
+{
+    struct topt_micros m;
+    int64_t *count;
+    int n;
+    *ret = NULL;
+    if ((r->mode == TOPT_PROFILING && topt_request_check(r, err)) ||
+        topt_micros_init(&m, r, err))
+        return -1;
+    if (topt_request_counts(r, &count, &n, err)) {
+        topt_micros_fini(&m);
+        return -1;
+    }
+    json_t *curve = curve_head(r);
+    json_object_set_new(curve, "assumed", topt_request_assumed(r));
+    int rc = put_curve(&m, count, n, curve, err);
+    free(count);
+    topt_micros_fini(&m);
+    if (rc) {
+        json_decref(curve);
+        return -1;
+    }
+    *ret = curve;
+    return 0;
+}
+
+/* ---- the frontier ------------------------------------------------------------------ */
+
+static int no_memory(struct topt_error *err)
+{
+    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the frontier");
+}
+
+/* All shapes of a count: each point with the mesh it is for. */
+struct merged {
+    int n, stopped, alike;
+    struct topt_claim claim;
+    enum topt_space space;
+    struct topt_problem_stats stats;
+    struct topt_placed *at;
+};
+
+static int merged_order(const void *x, const void *y)
+{
+    const struct topt_placed *a = x, *b = y;
+    if (a->s.memory_bytes != b->s.memory_bytes)
+        return a->s.memory_bytes < b->s.memory_bytes ? -1 : 1;
+    if (a->s.time_ns != b->s.time_ns)
+        return a->s.time_ns < b->s.time_ns ? -1 : 1;
+    return a->nodes - b->nodes;
+}
+
+static int merge_points(struct merged *m, struct topt_solutions *s,
+                        const struct topt_mesh *mesh, struct topt_error *err)
+{
+    struct topt_placed *at =
+        realloc(m->at, ((size_t)m->n + (size_t)s->n + 1) * sizeof *at);
+    if (!at)
+        return no_memory(err);
+    m->at = at;
+    for (int i = 0; i < s->n; i++)
+        m->at[m->n++] = (struct topt_placed){s->at[i], mesh->nodes, mesh->per_node};
+    s->n = 0;
+    return 0;
+}
+
+/* Tell a shape what others came to. */
+static int tell_known(const struct merged *m, struct topt_grid_search *s,
+                      struct topt_error *err)
+{
+    s->known = malloc(((size_t)m->n + 1) * sizeof *s->known);
+    if (!s->known)
+        return no_memory(err);
+    for (int i = 0; i < m->n; i++)
+        s->known[i] = (struct topt_cost){m->at[i].s.memory_bytes, m->at[i].s.time_ns};
+    s->nknown = (int)topt_reduce(s->known, (size_t)m->n);
+    return 0;
+}
+
+static int time_only(const struct topt_request *r)
+{
+    const struct topt_algorithm *a = topt_algorithm_find(r->algorithm);
+    return a && a->time_only;
+}
+
+static int merge_shape(struct merged *m, struct topt_micros *micros, int nodes,
+                       int per_node, struct topt_error *err)
+{
+    struct topt_grid_search s;
+    struct topt_solutions all = {0};
+    int fastest = time_only(micros->request);
+    enum topt_goal goal = fastest ? TOPT_GOAL_FASTEST : TOPT_GOAL_FRONTIER;
+    int rc = topt_grid_open(&s, micros, nodes, per_node, goal, err) ||
+             tell_known(m, &s, err) ||
+             topt_grid_solve(&s, goal, fastest ? 0 : micros->request->memory_limit, 0,
+                             &all, err) ||
+             topt_claim_merge(&m->claim, &all.claim, err) ||
+             merge_points(m, &all, &s.mesh, err);
+    m->stopped |= all.stopped;
+    m->space = s.space;
+    m->alike = s.alike;
+    topt_problem_stats_add(&m->stats, &s.stats);
+    topt_solutions_fini(&all);
+    topt_grid_close(&s);
+    return rc ? -1 : 0;
+}
+
+static void merged_fini(struct merged *m)
+{
+    for (int i = 0; i < m->n; i++)
+        topt_strategy_destroy(m->at[i].s.strategy);
+    free(m->at);
+    topt_claim_fini(&m->claim);
+}
+
+static void merged_reduce(struct merged *m)
+{
+    int n = 0;
+    if (m->n > 1)
+        qsort(m->at, (size_t)m->n, sizeof *m->at, merged_order);
+    for (int i = 0; i < m->n; i++) {
+        if (n > 0 && m->at[i].s.time_ns >= m->at[n - 1].s.time_ns)
+            topt_strategy_destroy(m->at[i].s.strategy);
+        else
+            m->at[n++] = m->at[i];
+    }
+    m->n = n;
+}
+
+/* Of a system that looks at time alone: its answer, if it fits. */
+static void merged_fastest(struct merged *m, int64_t limit)
+{
+    if (m->n > 1) {
+        struct topt_placed last = m->at[m->n - 1];
+        m->at[m->n - 1] = m->at[0];
+        m->at[0] = last;
+    }
+    int keep = m->n && (!limit || m->at[0].s.memory_bytes <= limit);
+    while (m->n > keep)
+        topt_strategy_destroy(m->at[--m->n].s.strategy);
+}
+
+static json_t *point_json(const struct topt_request *r, const struct topt_placed *p,
+                          const struct topt_checked *c)
+{
+    const struct topt_strategy_cost *cost = &c->cost;
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:I, s:o}", "memory_bytes",
+                     (json_int_t)cost->memory_bytes, "time_ns", (json_int_t)cost->time_ns,
+                     "compute_ns", (json_int_t)cost->sum.compute_ns, "network_ns",
+                     (json_int_t)cost->sum.network_ns, "peak_bytes",
+                     (json_int_t)c->peak_bytes, "nodes", p->nodes, "gpus_per_node",
+                     p->per_node, "micro_batches", (json_int_t)p->s.variant.micro_batches,
+                     "band", topt_prediction_band(r->hw, cost, c->peak_bytes));
+}
+
+/* Check all and write them down. */
+static int put_all(struct topt_micros *micros, const struct merged *m, json_t *points,
+                   struct topt_error *err)
+{
+    struct topt_checked *checked = malloc(((size_t)m->n + 1) * sizeof *checked);
+    int rc =
+        checked ? topt_points_check(micros, m->at, m->n, checked, err) : no_memory(err);
+    for (int i = 0; i < m->n && !rc; i++)
+        json_array_append_new(points,
+                              point_json(micros->request, &m->at[i], &checked[i]));
+    free(checked);
+    return rc;
+}
+
+/* What the points are of, beside model and hardware. */
+static void put_job(json_t *doc, const struct topt_request *r)
+{
+    json_object_set_new(doc, "batch", json_integer(r->model->batch));
+    json_object_set_new(doc, "seq", json_integer(r->model->seq));
+    json_object_set_new(doc, "dtype", json_string(topt_dtype_name(r->settings.dtype)));
+    json_object_set_new(doc, "optimizer",
+                        json_string(topt_optimizer_name(r->settings.optimizer)));
+    json_object_set_new(doc, "memory_limit", json_integer(topt_request_limit(r)));
+}
+
+static int put_frontier(struct topt_micros *micros, struct merged *m, json_t **ret,
+                        struct topt_error *err)
+{
+    const struct topt_request *r = micros->request;
+    char space[48];
+    merged_reduce(m);
+    if (time_only(r))
+        merged_fastest(m, r->memory_limit);
+    TOPT_PROGRESS(r->progress, points, m->n);
+    TOPT_PROGRESS(r->progress, phase, TOPT_PHASE_CHECKING);
+    json_t *doc = json_pack(
+        "{s:[], s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:o, s:o}", "points", "gpus",
+        (json_int_t)r->gpus, "model", r->model->name, "hw", topt_hw_name(r->hw), "space",
+        topt_space_words(m->space, m->alike, space, sizeof space), "configs",
+        (json_int_t)m->stats.configs, "layouts", (json_int_t)m->stats.layouts,
+        "edge_entries", (json_int_t)m->stats.edge_entries, "stats",
+        topt_work_json(&m->claim.stats), "pricing", topt_pricing_json(&m->stats));
+    topt_claim_write(doc, r->model, &m->claim);
+    put_job(doc, r);
+    if (m->stopped)
+        json_object_set_new(doc, "stopped", json_true());
+    int rc = put_all(micros, m, json_object_get(doc, "points"), err);
+    if (rc)
+        json_decref(doc);
+    else
+        *ret = doc;
+    return rc;
+}
+
+int topt_plan_frontier(const struct topt_request *r, json_t **ret, struct topt_error *err)
+{
+    struct topt_micros micros;
+    struct merged m = {.claim = topt_claim_exact()};
+    int nodes = 0, per_node = 0, rc = 0, shapes = 0;
+    *ret = NULL;
+    if (r->gpus < 1)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "a frontier needs a number of GPUs (at least 1)");
+    if (topt_request_check(r, err) || topt_micros_init(&micros, r, err))
+        return -1;
+    /* Where tensor parallelism is a last resort, it is tried where nothing fits
+     * without. */
+    for (int i = 0; !rc && !m.n; i++) {
+        int where = topt_request_tensor(r, i);
+        if (where < 0)
+            break;
+        micros.tensor = (enum topt_tensor_where)where;
+        for (nodes = per_node = 0;
+             !rc && topt_request_grid(r, r->gpus, &nodes, &per_node); shapes++)
+            rc = merge_shape(&m, &micros, nodes, per_node, err);
+    }
+    if (!rc)
+        rc = shapes ? put_frontier(&micros, &m, ret, err) : topt_no_grid(r, r->gpus, err);
+    merged_fini(&m);
+    topt_micros_fini(&micros);
+    return rc;
+}

@@ -1,0 +1,205 @@
+/* explain.c - a plan in the words a researcher uses: why it is the one, memory by part,
+ * what is split where, where the time goes, how good the search was. */
+#include "explain_around.h"
+#include "explain_split.h"
+#include "explain_time.h"
+#include "notation.h"
+#include "topt_framework.h"
+#include "topt_plan.h"
+#include "topt_plan_doc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t whole(const json_t *o, const char *key)
+{
+    return json_integer_value(json_object_get(o, key));
+}
+
+static void put_head(struct topt_text *t, const struct topt_plan_doc *p,
+                     const json_t *doc)
+{
+    char a[32], b[32], c[32];
+    const struct topt_framework *f = NULL;
+    const char *words = json_string_value(json_object_get(doc, "strategy"));
+    const char *name = json_string_value(json_object_get(doc, "framework"));
+    topt_text_add(t, "%s on %d GPU%s (%d node%s of %d): %s\n", p->model->name,
+                  p->mesh.devices, p->mesh.devices > 1 ? "s" : "", p->mesh.nodes,
+                  p->mesh.nodes > 1 ? "s" : "", p->mesh.per_node, words ? words : "");
+    if (name && !topt_framework_find(name, &f, NULL))
+        topt_text_add(t, "For %s, as it is in %s.\n", f->title, f->source);
+    const char *why = json_string_value(json_object_get(doc, "why"));
+    if (why)
+        topt_text_add(t, "Why: %s.\n", why);
+    const json_t *band = json_object_get(
+        json_object_get(json_object_get(doc, "predicted"), "band"), "time");
+    topt_text_add(t, "A step of %lld samples takes %s", (long long)p->model->batch,
+                  topt_show_ns(p->time_ns, a, sizeof a));
+    if (band)
+        topt_text_add(t, " (%s to %s)", topt_show_ns(whole(band, "low_ns"), b, sizeof b),
+                      topt_show_ns(whole(band, "high_ns"), c, sizeof c));
+    topt_text_add(
+        t, " with %s.\nPrecision %s: %s.\n", topt_optimizer_name(p->settings.optimizer),
+        topt_precision_of(&p->settings)->name, topt_precision_of(&p->settings)->means);
+    if (p->settings.micro_batches > 1)
+        topt_text_add(t,
+                      "It has %lld accumulation steps: gradients of as many times %lld "
+                      "samples are added up.\n",
+                      (long long)p->settings.micro_batches, (long long)p->micro->batch);
+}
+
+/* How good the search was: relative to which space, proven how far, what was guessed. */
+static void put_search(struct topt_text *t, const json_t *doc)
+{
+    enum { SHOWN = 12 };
+    const json_t *epsilon = json_object_get(doc, "epsilon");
+    const json_t *decided = json_object_get(doc, "heuristic");
+    size_t i, n = json_array_size(decided);
+    json_t *name;
+    topt_text_add(t, "Search: space %s, ",
+                  json_string_value(json_object_get(doc, "space")));
+    if (json_is_true(json_object_get(doc, "exact")))
+        topt_text_add(t, "exact: nothing in it is better.\n");
+    else if (json_is_number(epsilon) && json_number_value(epsilon) > 0)
+        topt_text_add(t, "proven to be at most %.3g %% slower than the best in it.\n",
+                      100 * json_number_value(epsilon));
+    else if (n > 0)
+        topt_text_add(t, "the best but for what was decided by heuristic.\n");
+    else
+        topt_text_add(t, "nothing is proven of how good it is.\n");
+    if (n > 0)
+        topt_text_add(t, "Decided by heuristic: ");
+    json_array_foreach(decided, i, name)
+    {
+        if (i < SHOWN)
+            topt_text_add(t, "%s%s", i ? ", " : "", json_string_value(name));
+    }
+    if (n > 0)
+        topt_text_add(t, n > SHOWN ? " and %zu more.\n" : ".\n", n - SHOWN);
+}
+
+static void put_part(struct topt_text *t, const char *name, int64_t bytes, int64_t all)
+{
+    enum { WIDTH = 30 };
+    char a[32];
+    if (!bytes)
+        return;
+    int n = (int)((double)bytes / (double)(all > 0 ? all : 1) * WIDTH + 0.5);
+    topt_text_add(t, "  %-32s %10s %3.0f %%  ", name, topt_show_bytes(bytes, a, sizeof a),
+                  100.0 * (double)bytes / (double)(all > 0 ? all : 1));
+    for (int i = 0; i < n && i < WIDTH; i++)
+        topt_text_add(t, "\u2588");
+    topt_text_add(t, "\n");
+}
+
+static void put_memory(struct topt_text *t, const struct topt_plan_doc *p,
+                       const json_t *doc)
+{
+    char a[32], b[32], c[32];
+    const char *key;
+    json_t *value;
+    int64_t limit = whole(doc, "memory_limit");
+    json_t *parts = json_object_get(json_object_get(doc, "predicted"), "memory_parts");
+    topt_text_add(t, "\nMemory of one GPU, %s at most",
+                  topt_show_bytes(p->memory_bytes, a, sizeof a));
+    if (p->settings.gather == TOPT_GATHER_OPERATOR)
+        topt_text_add(t, " (%s at the peak of the program)",
+                      topt_show_bytes(p->program->peak_bytes, b, sizeof b));
+    if (limit)
+        topt_text_add(t, " of %s", topt_show_bytes(limit, c, sizeof c));
+    topt_text_add(t, ":\n");
+    json_object_foreach(parts, key, value)
+    {
+        if (strcmp(key, "reserve"))
+            put_part(t, topt_part_words(key), json_integer_value(value), p->memory_bytes);
+    }
+    if (whole(parts, "reserve"))
+        topt_text_add(t, "  beside it context, libraries and fragmentation: up to %s\n",
+                      topt_show_bytes(whole(parts, "reserve"), a, sizeof a));
+}
+
+static int explain(struct topt_text *t, const struct topt_plan_doc *p, const json_t *doc,
+                   const struct topt_explain_options *o, struct topt_error *err)
+{
+    struct topt_blocks b = {0};
+    json_t *around = NULL;
+    if (topt_model_blocks(p->model, &b, err))
+        return -1;
+    put_head(t, p, doc);
+    put_search(t, doc);
+    put_memory(t, p, doc);
+    int rc = topt_explain_time(t, p, doc, err);
+    topt_explain_splits(t, p, &b, o->operators);
+    if (o->notation)
+        topt_explain_notation(t, p, &b);
+    if (!rc && o->around) {
+        around = topt_explain_around_json(p, doc, o, err);
+        rc = around ? 0 : -1;
+    }
+    if (around)
+        topt_explain_around(t, p, around);
+    json_decref(around);
+    topt_blocks_fini(&b);
+    return rc;
+}
+
+/* The plan inside of an answer, or the plan. */
+static const json_t *plan_of(const json_t *plan)
+{
+    const json_t *inner = json_object_get(plan, "plan");
+    return inner ? inner : plan;
+}
+
+char *topt_plan_explain(const json_t *plan, const struct topt_explain_options *o,
+                        struct topt_error *err)
+{
+    struct topt_plan_doc *p;
+    struct topt_text t = {0};
+    const json_t *doc = plan_of(plan);
+    if (topt_plan_read(doc, &p, err))
+        return NULL;
+    int rc = explain(&t, p, doc, o, err);
+    if (!rc && t.oom)
+        rc = topt_fail(err, TOPT_ERR_NOMEM, "no memory to explain the plan");
+    topt_plan_doc_destroy(p);
+    if (rc)
+        topt_text_fini(&t);
+    return t.s;
+}
+
+/* What the document says of itself, without model and operators. */
+static json_t *said(const json_t *doc)
+{
+    static const char *const keys[] = {"id",    "why",       "strategy",     "space",
+                                       "exact", "epsilon",   "heuristic",    "mesh",
+                                       "mode",  "algorithm", "memory_limit", "settings"};
+    json_t *ret = json_object();
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (json_object_get(doc, keys[i]))
+            json_object_set(ret, keys[i], json_object_get(doc, keys[i]));
+    return ret;
+}
+
+json_t *topt_plan_explain_json(const json_t *plan, const struct topt_explain_options *o,
+                               struct topt_error *err)
+{
+    struct topt_plan_doc *p;
+    const json_t *doc = plan_of(plan), *predicted = json_object_get(doc, "predicted");
+    if (topt_plan_read(doc, &p, err))
+        return NULL;
+    json_t *ret = said(doc), *time = topt_explain_time_json(p, doc, err);
+    json_t *around = time && o->around ? topt_explain_around_json(p, doc, o, err) : NULL;
+    int rc = time && (around || !o->around) ? 0 : -1;
+    json_object_set_new(ret, "model", json_string(p->model->name));
+    json_object_set(ret, "memory_parts", json_object_get(predicted, "memory_parts"));
+    json_object_set(ret, "memory_bytes", json_object_get(predicted, "memory_bytes"));
+    json_object_set(ret, "peak_bytes", json_object_get(predicted, "peak_bytes"));
+    json_object_set_new(ret, "time", time ? time : json_null());
+    json_object_set_new(ret, "splits", topt_explain_splits_json(p));
+    if (around)
+        json_object_set_new(ret, "around", around);
+    topt_plan_doc_destroy(p);
+    if (rc)
+        json_decref(ret);
+    return rc ? NULL : ret;
+}

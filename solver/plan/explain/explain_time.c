@@ -1,0 +1,246 @@
+/* explain_time.c - where the time of a step goes: computing by kind of operator, the
+ * network by collective, by what is sent and by how far it goes.
+ *
+ * The collectives are those of the program that ranks run, priced one by one. */
+#include "explain_time.h"
+#include "topt_plan_doc.h"
+#include "fragment.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_LINES = 128, SHOWN = 6 };
+
+struct line {
+    const char *what; /* static, or of the table of operators */
+    enum topt_collective collective;
+    const char *far;
+    int64_t ns;
+};
+
+struct lines {
+    int n;
+    struct line at[MAX_LINES];
+};
+
+static void add(struct lines *l, struct line x)
+{
+    for (int i = 0; i < l->n; i++)
+        if (l->at[i].what == x.what && l->at[i].far == x.far &&
+            l->at[i].collective == x.collective) {
+            l->at[i].ns += x.ns;
+            return;
+        }
+    if (x.ns > 0 && l->n < MAX_LINES)
+        l->at[l->n++] = x;
+}
+
+static int longest(const void *x, const void *y)
+{
+    const struct line *a = x, *b = y;
+    return a->ns < b->ns ? 1 : a->ns > b->ns ? -1 : 0;
+}
+
+/* ---- computing --------------------------------------------------------------------- */
+
+static int add_operators(struct lines *l, const struct topt_plan_doc *p,
+                         struct topt_error *err)
+{
+    struct topt_costing k = {p->micro, p->hw, &p->mesh, &p->settings, p->router, NULL};
+    for (int i = 0; i < p->micro->nops; i++) {
+        struct topt_fragment_cost c;
+        if (topt_cost_op(&k, i, &p->strategy->config[i], &c, err))
+            return -1;
+        add(l, (struct line){.what = p->micro->op[i].spec->name, .ns = c.compute_ns});
+    }
+    return 0;
+}
+
+/* ---- the network ------------------------------------------------------------------- */
+
+/* What an instruction sends, in the words of people. */
+static const char *sent(const struct topt_program *g, const struct topt_instr *i)
+{
+    const struct topt_buffer *b = &g->buffer[i->a];
+    int param = b->op >= 0 && b->operand >= 0 &&
+                g->model->op[b->op].operand[b->operand].role == TOPT_PARAM;
+    int sums = i->kind == TOPT_I_REDUCE ||
+               (i->kind == TOPT_I_MOVE && (i->move.kind == TOPT_MOVE_ALL_REDUCE ||
+                                           i->move.kind == TOPT_MOVE_REDUCE_SCATTER));
+    if (i->kind == TOPT_I_LOSS)
+        return "the loss";
+    if (param || b->cls == TOPT_CLASS_PARAM || b->cls == TOPT_CLASS_GRAD)
+        return sums || b->cls == TOPT_CLASS_GRAD ? "gradients of parameters"
+                                                 : "parameters";
+    return i->backward ? "activations and their gradients, in backward"
+                       : "activations, in forward";
+}
+
+/* The collective of an instruction and its bytes; 0 where it sends nothing. */
+static int communicates(const struct topt_program *g, const struct topt_instr *i,
+                        enum topt_collective *ret, int64_t *ret_bytes)
+{
+    const struct topt_buffer *a = &g->buffer[i->a >= 0 ? i->a : 0];
+    switch (i->kind) {
+    case TOPT_I_MOVE:
+        if (i->move.kind == TOPT_MOVE_SLICE)
+            return 0;
+        *ret = topt_move_collective(i->move.kind);
+        *ret_bytes = topt_move_bytes(&g->mesh, &a->shape, &i->move,
+                                     topt_element_bytes(&g->settings, a->elem));
+        return 1;
+    case TOPT_I_REDUCE:
+    case TOPT_I_LOSS:
+        *ret = TOPT_ALL_REDUCE;
+        *ret_bytes = i->kind == TOPT_I_LOSS ? 8 : a->bytes;
+        return 1;
+    case TOPT_I_HALO:
+    case TOPT_I_HALO_ADD:
+        *ret = TOPT_PERMUTE;
+        *ret_bytes = llabs(g->buffer[i->a].bytes - g->buffer[i->b].bytes);
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static void add_collectives(struct lines *l, const struct topt_plan_doc *p)
+{
+    const struct topt_program *g = p->program;
+    for (int n = g->init_end; n < g->ninstr; n++) {
+        const struct topt_instr *i = &g->instr[n];
+        enum topt_collective c;
+        int64_t bytes, times = n >= g->micro_begin && n < g->micro_end
+                                   ? p->settings.micro_batches
+                                   : 1;
+        if (!communicates(g, i, &c, &bytes))
+            continue;
+        int across = topt_mesh_group(&g->mesh, i->axes).nodes > 1;
+        int64_t ns = topt_router_time(p->router, c, i->axes, bytes).ns;
+        add(l, (struct line){sent(g, i), c, across ? "between nodes" : "inside a node",
+                             ns * times});
+    }
+}
+
+/* ---- both -------------------------------------------------------------------------- */
+
+static int64_t sum(const struct lines *l)
+{
+    int64_t ns = 0;
+    for (int i = 0; i < l->n; i++)
+        ns += l->at[i].ns;
+    return ns;
+}
+
+static double percent(int64_t part, int64_t whole)
+{
+    return 100.0 * (double)part / (double)(whole > 0 ? whole : 1);
+}
+
+static void put_lines(struct topt_text *t, const struct lines *l, int64_t whole)
+{
+    char a[32];
+    int64_t rest = 0;
+    for (int i = 0; i < l->n; i++) {
+        const struct line *x = &l->at[i];
+        if (i >= SHOWN || percent(x->ns, whole) < 0.5) {
+            rest += x->ns;
+            continue;
+        }
+        topt_text_add(t, "    %10s %3.0f %%  %s", topt_show_ns(x->ns, a, sizeof a),
+                      percent(x->ns, whole),
+                      x->far ? topt_collective_name(x->collective) : "");
+        topt_text_add(t, "%s%s%s%s\n", x->far ? " of " : "", x->what, x->far ? ", " : "",
+                      x->far ? x->far : "");
+    }
+    if (rest)
+        topt_text_add(t, "    %10s %3.0f %%  the rest\n", topt_show_ns(rest, a, sizeof a),
+                      percent(rest, whole));
+}
+
+static void put_bound(struct topt_text *t, const struct lines *compute,
+                      const struct lines *network, int64_t compute_ns, int64_t network_ns)
+{
+    int64_t all = compute_ns + network_ns;
+    const struct lines *l = network_ns > compute_ns ? network : compute;
+    if (!l->n || all <= 0)
+        return;
+    topt_text_add(t, "%s bounds the step: %.0f %% of it",
+                  l == network ? "The network" : "Computing",
+                  percent(l == network ? network_ns : compute_ns, all));
+    if (l == network)
+        topt_text_add(t, ", most by %s of %s, %s",
+                      topt_collective_name(l->at[0].collective), l->at[0].what,
+                      l->at[0].far);
+    else
+        topt_text_add(t, ", most in operators of kind %s", l->at[0].what);
+    topt_text_add(t, ".\n");
+}
+
+/* Where the time goes, the longest first. */
+struct shares {
+    struct lines compute, network;
+    int64_t compute_ns, network_ns;
+};
+
+static int find_shares(struct shares *s, const struct topt_plan_doc *p, const json_t *doc,
+                       struct topt_error *err)
+{
+    const json_t *predicted = json_object_get(doc, "predicted");
+    memset(s, 0, sizeof *s);
+    s->compute_ns = json_integer_value(json_object_get(predicted, "compute_ns"));
+    s->network_ns = json_integer_value(json_object_get(predicted, "network_ns"));
+    if (add_operators(&s->compute, p, err))
+        return -1;
+    add(&s->compute, (struct line){.what = "sums of gradients between operators",
+                                   .ns = s->compute_ns - sum(&s->compute)});
+    add_collectives(&s->network, p);
+    qsort(s->compute.at, (size_t)s->compute.n, sizeof *s->compute.at, longest);
+    qsort(s->network.at, (size_t)s->network.n, sizeof *s->network.at, longest);
+    return 0;
+}
+
+int topt_explain_time(struct topt_text *t, const struct topt_plan_doc *p,
+                      const json_t *doc, struct topt_error *err)
+{
+    struct shares s;
+    char a[32], b[32];
+    if (find_shares(&s, p, doc, err))
+        return -1;
+    topt_text_add(t, "\nTime of a step, %s:\n", topt_show_ns(p->time_ns, a, sizeof a));
+    topt_text_add(t, "  %s computing\n", topt_show_ns(s.compute_ns, a, sizeof a));
+    put_lines(t, &s.compute, p->time_ns);
+    if (p->mesh.devices > 1) {
+        topt_text_add(t, "  %s on the network", topt_show_ns(s.network_ns, a, sizeof a));
+        if (sum(&s.network) > s.network_ns)
+            topt_text_add(t, ", beside %s hidden behind computing",
+                          topt_show_ns(sum(&s.network) - s.network_ns, b, sizeof b));
+        topt_text_add(t, "\n");
+        put_lines(t, &s.network, p->time_ns);
+    }
+    put_bound(t, &s.compute, &s.network, s.compute_ns, s.network_ns);
+    return 0;
+}
+
+json_t *topt_explain_time_json(const struct topt_plan_doc *p, const json_t *doc,
+                               struct topt_error *err)
+{
+    struct shares s;
+    if (find_shares(&s, p, doc, err))
+        return NULL;
+    json_t *compute = json_array(), *network = json_array();
+    for (int i = 0; i < s.compute.n; i++)
+        json_array_append_new(compute,
+                              json_pack("{s:s, s:I}", "kind", s.compute.at[i].what, "ns",
+                                        (json_int_t)s.compute.at[i].ns));
+    for (int i = 0; i < s.network.n; i++) {
+        const struct line *l = &s.network.at[i];
+        json_array_append_new(network, json_pack("{s:s, s:s, s:s, s:I}", "collective",
+                                                 topt_collective_name(l->collective),
+                                                 "of", l->what, "where", l->far, "ns",
+                                                 (json_int_t)l->ns));
+    }
+    return json_pack("{s:I, s:I, s:I, s:o, s:o}", "time_ns", (json_int_t)p->time_ns,
+                     "compute_ns", (json_int_t)s.compute_ns, "network_ns",
+                     (json_int_t)s.network_ns, "compute", compute, "network", network);
+}

@@ -1,0 +1,173 @@
+/* apart.c - what uniform strategies of another framework never have in memory
+ * together. */
+#include "apart.h"
+#include "grid_data.h"
+#include "micros.h"
+#include "request.h"
+#include "solutions.h"
+#include "topt_choices.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes that one device makes again of a model at most, by the strategy that keeps fewest
+ * copies. */
+static int remade_on_one(const struct topt_micros *m, struct topt_micro *t,
+                         struct topt_error *err)
+{
+    struct topt_mesh one;
+    struct topt_strategy *all = topt_strategy_create(t->model);
+    struct topt_router *router = NULL;
+    uint8_t *may = NULL;
+    int rc = !all || topt_mesh_init(&one, 1, 1, err) ||
+             topt_recomputable(t->model, &m->blocks, &may, err) ||
+             !(router = topt_router_create(m->request->hw, &one));
+    int64_t least = INT64_MAX, of_all = 0;
+    for (int keep = TOPT_HUB_DROP; keep <= TOPT_HUB_REMAKE && !rc; keep++) {
+        struct topt_costing k = {t->model,     m->request->hw, &one,
+                                 &t->settings, router,         NULL};
+        struct topt_strategy_cost cost;
+        for (int i = 0; i < t->model->nops; i++)
+            all->config[i].recompute = may[i];
+        for (int i = 0; i < t->model->ntensors; i++)
+            all->hub[i].keep =
+                keep == TOPT_HUB_REMAKE && !may[t->model->tensor[i].producer]
+                    ? TOPT_HUB_DROP
+                    : keep;
+        if (keep == TOPT_HUB_KEEP)
+            continue;
+        rc = topt_cost_strategy(&k, all, &cost, err);
+        if (!rc && cost.remade_bytes < least) {
+            least = cost.remade_bytes;
+            of_all = cost.sum.class_bytes[TOPT_CLASS_REMADE];
+        }
+    }
+    topt_router_destroy(router);
+    topt_strategy_destroy(all);
+    free(may);
+    t->remade = least;
+    t->remade_all = of_all;
+    t->remade_known = !rc;
+    return rc ? topt_wrap(err, "what is made again") : 0;
+}
+
+/* Of parameters. */
+struct numbers {
+    double block_bytes; /* values of one block of each kind */
+    double block, blocks,
+        /* numbers that are trained: of these, of all blocks, of what is in none */
+        outside;
+};
+
+static struct numbers numbers_of(const struct topt_model *m, double value)
+{
+    struct numbers n = {0, 0, 0, 0};
+    for (int i = 0; i < m->nops; i++) {
+        const struct topt_attrs *a = &m->op[i].attrs;
+        double own = topt_op_parameters(&m->op[i]), trained = a->frozen ? 0 : own;
+        if (!m->repeats[i]) {
+            n.outside += trained;
+            continue;
+        }
+        n.block_bytes += own * (a->bits ? (double)a->bits / 8 : value) / m->repeats[i];
+        n.block += trained / m->repeats[i];
+        n.blocks += trained;
+    }
+    return n;
+}
+
+/* What blocks begin with, which is kept where all else of them is made again. */
+static double input_bytes(const struct topt_micros *m, const struct topt_micro *t)
+{
+    double bytes = 0;
+    for (int i = 0; i < m->blocks.nkinds; i++) {
+        const struct topt_block_kind *b = &m->blocks.of[i];
+        const struct topt_op *o = &t->model->op[b->first];
+        double n = topt_dtype_bytes(t->settings.dtype);
+        if (!o->ninputs)
+            continue;
+        struct topt_shape s =
+            topt_tensor_shape(&t->model->tensor[o->operand[o->input[0]].tensor]);
+        for (int d = 0; d < s.ndim; d++)
+            n *= (double)s.dim[d].count * (double)s.dim[d].unit;
+        bytes += n * b->count;
+    }
+    return bytes;
+}
+
+/* What a uniform strategy in units is charged for on a device at least, in bytes. */
+struct units {
+    double made;      /* gradients of one block as backward makes them */
+    double block;     /* what is gathered and on its way of blocks: BUFFERS */
+    double aside;     /* of BUFFERS in all, what is not there while the loss runs */
+    double gradients; /* of parameters in blocks, which stay: GRAD */
+    double outside;   /* the same of what is outside of blocks */
+};
+
+static struct units units_of(const struct topt_settings *x, const struct topt_variant *v,
+                             const struct topt_model *m, double all, double tensor)
+{
+    double value = topt_dtype_bytes(x->dtype);
+    struct numbers n = numbers_of(m, value);
+    double each = x->gradient_f32 ? 4 : value;
+    double reduced = value + (x->gradient_f32 ? 4 : 0);
+    double ranks = v->zero >= TOPT_ZERO_GRADIENT ? all : tensor;
+    struct units u = {.gradients = n.blocks * each / ranks,
+                      .outside = n.outside * each / ranks};
+    if (v->zero < TOPT_ZERO_GRADIENT)
+        return u;
+    u.made = n.block * value / tensor;
+    u.block = n.block * reduced / tensor;
+    u.aside = u.block + n.outside * value / tensor;
+    if (v->zero == TOPT_ZERO_PARAM) {
+        u.block += 2 * n.block_bytes / tensor;
+        u.aside += n.block_bytes / tensor; /* one of two is there */
+    }
+    return u;
+}
+
+static double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* Two things come as fast as others go, so that the larger of both is the most: a block's
+ * gradients as what was made again of it ('remade'); and, in a step of one micro-batch,
+ * the gradients of all blocks as what these kept. */
+static double late_bytes(const struct topt_grid_search *s, const struct topt_variant *v,
+                         const struct topt_micro *t, const struct units *u, double remade)
+{
+    double kept = v->recompute ? input_bytes(s->micros, t) : (double)t->remade_all;
+    double late = v->recompute ? smaller(remade, u->made) : 0;
+    return v->micro_batches > 1 ? late
+                                : late + smaller(kept / s->mesh.devices, u->gradients);
+}
+
+/* Floors of all, less a hundredth, as bytes are weighed by thousandths. */
+int topt_grid_apart(struct topt_grid_search *s, struct topt_variant *v,
+                    struct topt_error *err)
+{
+    double all = s->mesh.devices,
+           tensor = all / (double)topt_data_ranks(&s->mesh, v->cut);
+    if (s->space != TOPT_SPACE_UNIFORM || !topt_request_even(s->request) ||
+        v->apart_bytes || v->late_permille)
+        return 0;
+    struct topt_micro *t = topt_micros_at(s->micros, v->micro_batches, err);
+    if (!t || (!t->remade_known && remade_on_one(s->micros, t, err)))
+        return -1;
+    const struct topt_settings *x = &t->settings;
+    double remade = v->recompute ? 0.9 * (double)t->remade / all : 0, bytes = remade;
+    if (x->gather == TOPT_GATHER_UNIT) {
+        struct units u = units_of(x, v, t->model, all, tensor);
+        double late = 0, of = u.gradients + u.block;
+        if (tensor == 1 && of > 0)
+            late = late_bytes(s, v, t, &u, remade) / of;
+        v->late_permille = (int)(1000 * smaller(late, 1));
+        bytes += u.aside - of * v->late_permille / 1000;
+        if (v->micro_batches == 1)
+            bytes += u.gradients + u.outside;
+    }
+    v->apart_bytes = bytes > 0 ? (int64_t)(0.99 * bytes) : 0;
+    return 0;
+}

@@ -1,0 +1,233 @@
+/* grid.c - a request on a grid of nodes x devices, and each of its variants as a
+ * problem. */
+#include "grid.h"
+#include "algorithm.h"
+#include "grid_data.h"
+#include "micros.h"
+#include "problem.h"
+#include "problem_stats.h"
+#include "request.h"
+#include "solutions.h"
+#include "space.h"
+#include "variants.h"
+#include "topt_choices.h"
+#include "topt_question.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_ft(const struct topt_grid_search *s)
+{
+    const char *search = topt_algorithm_search(s->request->algorithm);
+    return !search || !strcmp(search, "ft");
+}
+
+/* With recomputation the cost of free blocks is known to a little less than it is
+ * (problem_data.h), which serves who asks for the fastest within a tolerance; frontiers,
+ * the least memory and exact answers are of blocks alike. */
+static int resolve_blocks(struct topt_grid_search *s, enum topt_goal goal,
+                          struct topt_error *err)
+{
+    enum topt_block_choice asked = s->request->blocks;
+    int remake = s->factors & TOPT_FACTOR_RECOMPUTE;
+    int whole = goal == TOPT_GOAL_FRONTIER || !by_ft(s);
+    s->alike = asked == TOPT_BLOCKS_ALIKE;
+    if (asked == TOPT_BLOCKS_AUTO)
+        s->alike =
+            s->space == TOPT_SPACE_UNIFORM || (s->algorithm && s->algorithm->alike) ||
+            (remake && (whole || goal == TOPT_GOAL_LEAST || s->request->epsilon <= 0));
+    return remake && whole && !s->alike
+               ? topt_fail(err, TOPT_ERR_INVAL,
+                           "a frontier with recomputation is searched only where blocks "
+                           "choose alike; take blocks alike, or factors without "
+                           "recompute")
+               : 0;
+}
+
+int topt_grid_open(struct topt_grid_search *s, struct topt_micros *m, int nodes,
+                   int per_node, enum topt_goal goal, struct topt_error *err)
+{
+    const struct topt_request *r = m->request;
+    memset(s, 0, sizeof *s);
+    s->request = r;
+    s->micros = m;
+    if (topt_mesh_init(&s->mesh, nodes, per_node, err))
+        return -1;
+    s->algorithm = topt_algorithm_find(r->algorithm);
+    s->space = topt_space_resolve(r->space, s->mesh.devices);
+    s->factors = topt_request_factors(r, s->space);
+    if (resolve_blocks(s, goal, err) || topt_variants_list(s, err))
+        return -1;
+    s->router = topt_router_create(r->hw, &s->mesh);
+    return s->router ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
+}
+
+void topt_grid_close(struct topt_grid_search *s)
+{
+    while (s->settings) {
+        struct topt_variant_settings *next = s->settings->next;
+        free(s->settings);
+        s->settings = next;
+    }
+    topt_router_destroy(s->router);
+    free(s->variant);
+    free(s->known);
+    s->known = NULL;
+    s->router = NULL;
+    s->variant = NULL;
+}
+
+/* The settings of a variant, which stay where they are until the shape is closed:
+ * costings borrow them. */
+static struct topt_variant_settings *settings_of(struct topt_grid_search *s,
+                                                 const struct topt_variant *v,
+                                                 struct topt_micro *t,
+                                                 struct topt_error *err)
+{
+    struct topt_variant_settings *at = s->settings;
+    while (at && (at->settings.micro_batches != v->micro_batches ||
+                  at->settings.apart_bytes != v->apart_bytes ||
+                  at->settings.late_permille != v->late_permille))
+        at = at->next;
+    if (at)
+        return at;
+    at = calloc(1, sizeof *at);
+    if (!at) {
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
+        return NULL;
+    }
+    *at = (struct topt_variant_settings){t->settings, s->settings};
+    at->settings.apart_bytes = v->apart_bytes;
+    at->settings.late_permille = v->late_permille;
+    s->settings = at;
+    return at;
+}
+
+int topt_grid_costing(struct topt_grid_search *s, const struct topt_variant *v,
+                      struct topt_costing *ret, struct topt_error *err)
+{
+    struct topt_micro *t = topt_micros_at(s->micros, v->micro_batches, err);
+    const struct topt_variant_settings *x = t ? settings_of(s, v, t, err) : NULL;
+    if (!x)
+        return -1;
+    *ret = (struct topt_costing){t->model,     s->request->hw, &s->mesh,
+                                 &x->settings, s->router,      s->request->cancel};
+    return 0;
+}
+
+static int zero_levels(const struct topt_grid_search *s, const struct topt_variant *v)
+{
+    return s->space == TOPT_SPACE_UNIFORM ? 1 << v->zero : topt_variants_levels(s);
+}
+
+static enum topt_recompute recompute_of(const struct topt_grid_search *s,
+                                        const struct topt_variant *v)
+{
+    if (!v->recompute)
+        return TOPT_RECOMPUTE_NONE;
+    return s->space == TOPT_SPACE_UNIFORM ? TOPT_RECOMPUTE_ALL : TOPT_RECOMPUTE_FREE;
+}
+
+/* From so many axes on finding ways between layouts takes longer than all else. */
+enum { MANY_AXES = 5, PRICED_FIRST = 2048 };
+
+static int wants_floors(const struct topt_grid_search *s)
+{
+    return s->space != TOPT_SPACE_UNIFORM && s->mesh.naxes >= MANY_AXES && by_ft(s);
+}
+
+/* Of the full space a hundredth tells all but what axes are called. */
+static int wants_orbits(const struct topt_grid_search *s)
+{
+    return s->fastest && s->space == TOPT_SPACE_FULL && !s->algorithm &&
+           wants_floors(s) && topt_orbits_few(&s->mesh);
+}
+
+static int make_problem(struct topt_grid_search *s, const struct topt_variant *v,
+                        int floors, struct topt_problem **ret, struct topt_error *err)
+{
+    const struct topt_request *r = s->request;
+    struct topt_costing k;
+    struct topt_space_options o = {.space = s->space,
+                                   .cut = v->cut,
+                                   .even = topt_request_even(r),
+                                   .vocab = r->model->vocab,
+                                   .sequence = r->sequence_splits,
+                                   .blocks = &s->micros->blocks,
+                                   .alike = s->alike,
+                                   .zero = zero_levels(s, v),
+                                   .recompute = recompute_of(s, v),
+                                   .mesh_starts = v->mesh_starts,
+                                   .floors = floors,
+                                   .orbits = floors && wants_orbits(s),
+                                   .threads = r->threads,
+                                   .max_bytes = r->max_table_bytes,
+                                   .progress = r->progress};
+    if (s->algorithm)
+        o.restriction = s->algorithm->restriction;
+    if (topt_grid_costing(s, v, &k, err))
+        return -1;
+    /* Prices are of no use before they are complete. */
+    k.cancel = r->stop ? r->stop : r->cancel;
+    return topt_problem_create(&k, &o, ret, err);
+}
+
+int topt_grid_problem(struct topt_grid_search *s, const struct topt_variant *v,
+                      struct topt_problem **ret, struct topt_error *err)
+{
+    return make_problem(s, v, wants_floors(s) ? PRICED_FIRST : 0, ret, err);
+}
+
+int topt_grid_priced(struct topt_grid_search *s, const struct topt_variant *v,
+                     struct topt_problem **ret, struct topt_error *err)
+{
+    return make_problem(s, v, 0, ret, err);
+}
+
+int topt_grid_holds(const struct topt_grid_search *s, const struct topt_strategy *st)
+{
+    struct topt_space_options o = {.space = s->space,
+                                   .even = topt_request_even(s->request),
+                                   .vocab = s->request->model->vocab,
+                                   .zero = topt_variants_levels(s),
+                                   .sequence = s->request->sequence_splits};
+    return topt_space_holds(s->request->model, &s->mesh, &o, st);
+}
+
+/* ---- what every strategy of a variant needs ---------------------------------------- */
+
+/* Devices over which a variant can spread a parameter's value, gradient and state at
+ * most. */
+struct spread {
+    double value, gradient, state;
+};
+
+static struct spread spread_of(const struct topt_grid_search *s,
+                               const struct topt_variant *v)
+{
+    double all = s->mesh.devices, tensor = 1;
+    if (s->space != TOPT_SPACE_UNIFORM)
+        return (struct spread){all, all, all};
+    for (int a = v->cut; a < s->mesh.naxes; a++)
+        tensor *= s->mesh.size[a];
+    return (struct spread){v->zero >= TOPT_ZERO_PARAM ? all : tensor,
+                           v->zero >= TOPT_ZERO_GRADIENT ? all : tensor,
+                           v->zero >= TOPT_ZERO_STATE ? all : tensor};
+}
+
+/* Parameters, gradients, states, and what backward reads, each once and spread evenly; of
+ * gradients that come late and what backward reads, no more than may be charged. */
+int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_variant *v)
+{
+    const struct topt_parameter_floor *p = &s->micros->parameters;
+    struct spread n = spread_of(s, v);
+    double bytes = p->value / n.value + p->gradient / n.gradient + p->state / n.state;
+    double kept =
+        s->micros->activation_bytes / (double)v->micro_batches / s->mesh.devices;
+    if (s->request->settings.gather == TOPT_GATHER_UNIT && v->micro_batches == 1)
+        kept -= p->gradient / n.gradient; /* late_bytes */
+    if (!v->recompute && kept > 0)
+        bytes += kept;
+    return (int64_t)(bytes * (1 - 1e-9));
+}

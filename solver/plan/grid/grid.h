@@ -1,0 +1,32 @@
+/* grid.h - a request on a grid of nodes x devices, and each of its variants as a
+ * problem.  Private to plan/. */
+#ifndef TOPT_GRID_H
+#define TOPT_GRID_H
+
+#include "grid_data.h"
+
+int topt_grid_open(struct topt_grid_search *s, struct topt_micros *m, int nodes,
+                   int per_node, enum topt_goal goal,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+
+void topt_grid_close(struct topt_grid_search *s);
+
+/* What costs of a variant are taken with; borrows from the shape. */
+int topt_grid_costing(struct topt_grid_search *s, const struct topt_variant *v,
+                      struct topt_costing *ret, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Is a strategy, of whatever space, one of this shape's? */
+int topt_grid_holds(const struct topt_grid_search *s, const struct topt_strategy *st);
+
+/* What no strategy of a variant can go below, without looking at operators. */
+int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_variant *v);
+
+/* A variant as a problem: whose frontier, fastest or least may be asked for. */
+int topt_grid_problem(struct topt_grid_search *s, const struct topt_variant *v,
+                      struct topt_problem **ret, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The same with exact prices of everything, for who reads them. */
+int topt_grid_priced(struct topt_grid_search *s, const struct topt_variant *v,
+                     struct topt_problem **ret, struct topt_error *err) TOPT_MUST_CHECK;
+
+#endif

@@ -1,0 +1,320 @@
+/* grid_solve.c - the variants of a request on a grid solved, and their union.
+ *
+ * A variant that can't matter is left out as early as possible: by bytes that every
+ * strategy of it needs, before operators are priced; by the sums of what is least for
+ * each choice, before anything is searched; by the best found so far, within the
+ * search. */
+#include "grid_solve.h"
+#include "algorithm.h"
+#include "apart.h"
+#include "caps.h"
+#include "claim.h"
+#include "grid.h"
+#include "grid_data.h"
+#include "micros.h"
+#include "problem.h"
+#include "problem_stats.h"
+#include "request.h"
+#include "solutions.h"
+#include "solve.h"
+#include "topt_choices.h"
+#include "topt_question.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add_stats(struct topt_grid_search *s, const struct topt_problem *p)
+{
+    struct topt_problem_stats stats;
+    topt_problem_stats(p, &stats);
+    topt_problem_stats_add(&s->stats, &stats);
+    s->stats.routes = topt_router_routes(s->router); /* of all problems so far */
+}
+
+struct solver {
+    struct topt_grid_search *s;
+    enum topt_goal goal;
+    struct topt_search_options o;
+    struct topt_cost *known; /* of other shapes and variants before */
+    struct topt_solutions *ret;
+    struct topt_error *err;
+};
+
+static int beyond(int64_t value, int64_t limit)
+{
+    return limit && value > limit;
+}
+
+/* Limits as they are now: nothing slower than the fastest, or hungrier than the least. */
+static int64_t time_limit(const struct solver *v)
+{
+    return v->goal == TOPT_GOAL_FASTEST && v->ret->n ? v->ret->at[0].time_ns
+                                                     : v->o.time_limit;
+}
+
+static int64_t memory_limit(const struct solver *v)
+{
+    return v->goal == TOPT_GOAL_LEAST && v->ret->n ? v->ret->at[0].memory_bytes
+                                                   : v->o.memory_limit;
+}
+
+/* Points of a whole frontier that are had already. */
+static int know(struct solver *v, struct topt_search_options *o)
+{
+    size_t n = 0, most = (size_t)v->s->nknown + (size_t)v->ret->n + 1;
+    if (v->goal != TOPT_GOAL_FRONTIER)
+        return 0;
+    struct topt_cost *known = realloc(v->known, most * sizeof *known);
+    if (!known)
+        return topt_fail(v->err, TOPT_ERR_NOMEM, "no memory for the frontier");
+    v->known = known;
+    for (int i = 0; i < v->s->nknown; i++)
+        known[n++] = v->s->known[i];
+    for (int i = 0; i < v->ret->n; i++)
+        known[n++] =
+            (struct topt_cost){v->ret->at[i].memory_bytes, v->ret->at[i].time_ns};
+    o->known = known;
+    o->nknown = (int)topt_reduce(known, n);
+    return 0;
+}
+
+static int search_variant(struct solver *v, struct topt_problem *p,
+                          const struct topt_search_options *options,
+                          struct topt_solutions *ret)
+{
+    struct topt_search_options o = *options;
+    struct topt_cost least = topt_problem_bound(p);
+    if (!topt_problem_some(p))
+        return 0;
+    if (beyond(least.memory, o.memory_limit) || beyond(least.time, o.time_limit))
+        return 0;
+    if (v->goal == TOPT_GOAL_LEAST)
+        return topt_problem_least(p, &v->o, o.memory_limit, ret, v->err);
+    return v->goal == TOPT_GOAL_FASTEST ? topt_problem_fastest(p, &o, ret, v->err)
+                                        : topt_problem_frontier(p, &o, ret, v->err);
+}
+
+/* Of what was found, only the best by the goal. */
+static void keep_best(struct solver *v)
+{
+    struct topt_solutions *s = v->ret;
+    if (v->goal == TOPT_GOAL_FRONTIER || s->n < 2)
+        return;
+    int best = v->goal == TOPT_GOAL_FASTEST ? s->n - 1 : 0;
+    struct topt_solution keep = s->at[best];
+    s->at[best] = s->at[0];
+    s->at[0] = keep;
+    while (s->n > 1)
+        topt_strategy_destroy(s->at[--s->n].strategy);
+}
+
+/* Is the best so far to be the answer?  Of the least, only the least is one. */
+static int stopping(const struct solver *v)
+{
+    const struct topt_request *r = v->s->request;
+    if (v->goal == TOPT_GOAL_LEAST)
+        return 0;
+    return topt_request_stopped(r) || (r->max_work && v->s->micros->work >= r->max_work);
+}
+
+/* Nothing is known of what is left. */
+static void give_up(struct solver *v)
+{
+    struct topt_claim none = {.epsilon = INFINITY, .floor_bytes = INT64_MAX};
+    if (!topt_claim_merge(&v->ret->claim, &none, NULL))
+        v->ret->stopped = 1;
+}
+
+/* Work of this request that is left. */
+static int64_t work_left(const struct solver *v)
+{
+    int64_t most = v->s->request->max_work, done = v->s->micros->work;
+    return most && v->goal != TOPT_GOAL_LEAST ? most - done : 0;
+}
+
+static int pose(struct solver *v, const struct topt_variant *variant,
+                struct topt_problem **ret)
+{
+    v->s->fastest = v->goal == TOPT_GOAL_FASTEST;
+    int rc = topt_grid_problem(v->s, variant, ret, v->err);
+    v->s->fastest = 0;
+    return rc;
+}
+
+static int price_and_search(struct solver *v, const struct topt_variant *variant,
+                            struct topt_problem **p, struct topt_solutions *part)
+{
+    v->o.max_work = work_left(v);
+    struct topt_search_options o = v->o;
+    if (know(v, &o))
+        return -1;
+    o.time_limit = time_limit(v);
+    o.memory_limit = memory_limit(v);
+    if (pose(v, variant, p) || search_variant(v, *p, &o, part)) {
+        if (!stopping(v))
+            return -1;
+        give_up(v);
+        return 0;
+    }
+    v->s->micros->work += part->claim.stats.products;
+    add_stats(v->s, *p);
+    return 0;
+}
+
+/* What makes nothing again costs less than a problem says that is free to: without a
+ * tolerance another variant has that for less, with one it may have left it out. */
+static int charge_what_it_costs(struct solver *v, const struct topt_variant *variant,
+                                const struct topt_problem *p, struct topt_solutions *part)
+{
+    struct topt_costing k;
+    struct topt_audit *audit = NULL;
+    int rc = 0;
+    for (int i = 0; i < part->n && !rc; i++) {
+        struct topt_strategy_cost cost;
+        int64_t peak;
+        if (topt_problem_charges(p, part->at[i].strategy))
+            continue;
+        if (!audit && (topt_grid_costing(v->s, variant, &k, v->err) ||
+                       !(audit = topt_audit_create(&k, v->err))))
+            return -1;
+        rc = topt_audit_strategy(audit, part->at[i].strategy, &cost, &peak, v->err);
+        if (!rc)
+            part->at[i].memory_bytes = cost.memory_bytes;
+    }
+    topt_audit_destroy(audit);
+    return rc;
+}
+
+static void tell_progress(const struct solver *v, const struct topt_variant *variant)
+{
+    struct topt_progress *p = v->s->request->progress;
+    TOPT_PROGRESS(p, gpus, v->s->mesh.devices);
+    TOPT_PROGRESS(p, nodes, v->s->mesh.nodes);
+    TOPT_PROGRESS(p, variant, variant - v->s->variant + 1);
+    TOPT_PROGRESS(p, variants, v->s->nvariants);
+    TOPT_PROGRESS(p, priced, 0);
+    TOPT_PROGRESS(p, phase, TOPT_PHASE_PRICING);
+}
+
+static int solve_variant(struct solver *v, struct topt_variant *variant)
+{
+    const atomic_bool *cancel = v->s->request->cancel;
+    struct topt_problem *p = NULL;
+    struct topt_solutions part = {.claim = topt_claim_exact()};
+    if (cancel && atomic_load(cancel))
+        return topt_fail(v->err, TOPT_ERR_CANCELED, "the search was canceled");
+    if (beyond(topt_grid_least_bytes(v->s, variant), memory_limit(v)))
+        return 0;
+    if (topt_grid_apart(v->s, variant, v->err))
+        return -1;
+    tell_progress(v, variant);
+    int rc = price_and_search(v, variant, &p, &part) ||
+             charge_what_it_costs(v, variant, p, &part);
+    if (!rc) {
+        for (int i = 0; i < part.n; i++)
+            part.at[i].variant = *variant;
+        rc = topt_solutions_merge(v->ret, &part, v->err);
+        keep_best(v);
+    }
+    topt_solutions_fini(&part);
+    topt_problem_destroy(p);
+    return rc ? -1 : 0;
+}
+
+/* Strategies of another space that lie in the shape's own, as its own. */
+static void adopt(const struct topt_grid_search *s, struct topt_solutions *all)
+{
+    int n = 0;
+    for (int i = 0; i < all->n; i++) {
+        if (!topt_grid_holds(s, all->at[i].strategy)) {
+            topt_strategy_destroy(all->at[i].strategy);
+            continue;
+        }
+        all->at[i].variant.cut = all->at[i].variant.zero = 0;
+        all->at[n++] = all->at[i];
+    }
+    all->n = n;
+    topt_claim_fini(&all->claim);
+    all->claim = topt_claim_exact();
+    all->stopped = all->ncaps = 0;
+}
+
+/* What the uniform space has, as far as it lies in the shape's own. */
+static int solve_uniform(struct topt_grid_search *s, enum topt_goal goal, int64_t limit,
+                         const atomic_bool *stop, struct topt_solutions *ret,
+                         struct topt_error *err)
+{
+    struct topt_request r = topt_request_uniform(s->request, s->factors);
+    struct topt_grid_search other = {0};
+    struct topt_micros micros;
+    r.stop = stop;
+    if (topt_micros_init(&micros, &r, err))
+        return -1;
+    micros.work = s->micros->work;
+    int rc = topt_grid_open(&other, &micros, s->mesh.nodes, s->mesh.per_node, goal, err);
+    if (!rc) { /* ways are the same */
+        topt_router_destroy(other.router);
+        other.router = s->router;
+        rc = topt_grid_solve(&other, goal, limit, 0, ret, err);
+        other.router = NULL;
+    }
+    s->micros->work = micros.work;
+    topt_grid_close(&other);
+    topt_micros_fini(&micros);
+    if (!rc)
+        adopt(s, ret);
+    return rc ? -1 : 0;
+}
+
+/* A frontier whose search was stopped before it had anything has at least the fastest of
+ * the uniform space. */
+static int stand_in(struct topt_grid_search *s, int64_t limit, struct topt_solutions *ret,
+                    struct topt_error *err)
+{
+    struct topt_solutions uniform = {.claim = topt_claim_exact()};
+    if (ret->n || !ret->stopped || s->nknown || s->algorithm ||
+        s->space == TOPT_SPACE_UNIFORM)
+        return 0;
+    int rc = solve_uniform(s, TOPT_GOAL_FASTEST, limit, NULL, &uniform, err) ||
+             topt_solutions_merge(ret, &uniform, err);
+    topt_solutions_fini(&uniform);
+    return rc ? -1 : 0;
+}
+
+int topt_grid_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t limit,
+                    int64_t time_limit, struct topt_solutions *ret,
+                    struct topt_error *err)
+{
+    const struct topt_request *r = s->request;
+    struct solver v = {.s = s,
+                       .goal = goal,
+                       .o = {.algorithm = topt_algorithm_search(r->algorithm),
+                             .memory_limit = limit,
+                             .time_limit = time_limit,
+                             .epsilon = r->epsilon,
+                             .threads = r->threads,
+                             .cancel = r->cancel,
+                             .stop = r->stop,
+                             .progress = r->progress,
+                             .max_entries = r->max_entries},
+                       .ret = ret,
+                       .err = err};
+    int rc = 0;
+    *ret = (struct topt_solutions){.claim = topt_claim_exact()};
+    /* What needs least comes last among the variants, what is fastest first. */
+    for (int i = 0; i < s->nvariants && !rc; i++) {
+        int at = goal == TOPT_GOAL_LEAST ? s->nvariants - 1 - i : i;
+        if (stopping(&v)) {
+            give_up(&v);
+            break;
+        }
+        rc = solve_variant(&v, &s->variant[at]);
+    }
+    free(v.known);
+    if (!rc && goal == TOPT_GOAL_FRONTIER)
+        rc = stand_in(s, limit, ret, err);
+    if (rc)
+        topt_solutions_fini(ret);
+    return rc;
+}

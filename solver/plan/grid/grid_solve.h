@@ -1,0 +1,14 @@
+/* grid_solve.h - the variants of a request on a grid solved, and their union.  Private
+ * to plan/. */
+#ifndef TOPT_GRID_SOLVE_H
+#define TOPT_GRID_SOLVE_H
+
+#include "grid_data.h"
+
+/* Points of all variants within 'limit' (0: none) and no slower than 'time_limit' (0:
+ * none). */
+int topt_grid_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t limit,
+                    int64_t time_limit, struct topt_solutions *ret,
+                    struct topt_error *err) TOPT_MUST_CHECK;
+
+#endif

@@ -1,0 +1,116 @@
+/* micros.c - the numbers of micro-batches of a request, and the model of each, made when
+ * it is asked for. */
+#include "micros.h"
+#include "request.h"
+#include "topt_choices.h"
+#include "topt_framework.h"
+#include "topt_question.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int may_split_batch(const struct topt_request *r)
+{
+    struct topt_settings s = r->settings;
+    s.micro_batches = 2;
+    if (s.granule_bytes == 0)
+        s.granule_bytes = 1;
+    return !topt_settings_fit(r->model, &s, NULL);
+}
+
+/* The space that `auto` comes to searches no micro-batches. */
+static int searches_micro(const struct topt_request *r)
+{
+    return topt_request_factors(r, r->space) & TOPT_FACTOR_MICRO && may_split_batch(r);
+}
+
+/* The number that splits of attention have to divide: of each operator's heads, or groups
+ * of them. */
+static int64_t heads_of(const struct topt_model *m)
+{
+    int64_t all = 0;
+    for (int i = 0; i < m->nops; i++)
+        for (int d = 0; d < m->op[i].spec->ndims; d++) {
+            const struct topt_opdim_spec *dim = &m->op[i].spec->dim[d];
+            if (dim->split != TOPT_SPLIT_FEATURE || strcmp(dim->name, "h"))
+                continue;
+            int64_t n = topt_fewest_counts(&m->op[i], d);
+            while (n) {
+                int64_t rest = all % n;
+                all = n;
+                n = rest;
+            }
+        }
+    return all;
+}
+
+int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
+                     struct topt_error *err)
+{
+    int64_t batch = r->model->batch, given = r->micro_batches ? r->micro_batches : 1;
+    int all = searches_micro(r), n = 0;
+    int papers = r->settings.accounting == TOPT_ACCOUNTING_PAPER;
+    struct topt_model_stats stats;
+    topt_model_stats(r->model, &stats);
+    *m = (struct topt_micros){.request = r,
+                              .tensor = (enum topt_tensor_where)topt_request_tensor(r, 0),
+                              .heads = heads_of(r->model),
+                              .parameters = topt_parameter_floor(r->model, &r->settings),
+                              .activation_bytes =
+                                  papers ? 0
+                                         : (double)stats.activation_bytes_per_sample / 4 *
+                                               topt_dtype_bytes(r->settings.dtype) *
+                                               (double)r->model->batch};
+    for (int64_t u = 1; u <= batch; u++)
+        n += all ? batch % u == 0 : u == given;
+    if (given < 1 || n == 0 || batch % given)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "%lld micro-batches do not divide the batch of %lld",
+                         (long long)given, (long long)batch);
+    if (topt_model_blocks(r->model, &m->blocks, err))
+        return -1;
+    m->at = calloc((size_t)n, sizeof *m->at);
+    if (!m->at) {
+        topt_blocks_fini(&m->blocks);
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for micro-batches");
+    }
+    for (int64_t u = 1; u <= batch; u++)
+        if (all ? batch % u == 0 : u == given)
+            m->at[m->n++].batches = u;
+    return 0;
+}
+
+void topt_micros_fini(struct topt_micros *m)
+{
+    for (int i = 0; i < m->n; i++)
+        topt_model_destroy(m->at[i].owned);
+    free(m->at);
+    topt_blocks_fini(&m->blocks);
+    *m = (struct topt_micros){0};
+}
+
+static int make_micro(const struct topt_request *r, struct topt_micro *t,
+                      struct topt_error *err)
+{
+    t->model = r->model;
+    if (t->batches > 1) {
+        t->owned = topt_model_rebatch(r->model, r->model->batch / t->batches, err);
+        if (!t->owned)
+            return -1;
+        t->model = t->owned;
+    }
+    t->settings = topt_request_settings(r);
+    t->settings.micro_batches = t->batches;
+    return topt_settings_fit(t->model, &t->settings, err);
+}
+
+struct topt_micro *topt_micros_at(struct topt_micros *m, int64_t batches,
+                                  struct topt_error *err)
+{
+    int i = 0;
+    while (m->at[i].batches != batches)
+        i++;
+    struct topt_micro *t = &m->at[i];
+    return t->model || !make_micro(m->request, t, err) ? t : NULL;
+}

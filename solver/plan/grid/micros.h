@@ -1,0 +1,42 @@
+/* micros.h - the numbers of micro-batches of a request, and the model of each, made
+ * when it is asked for.  Private to plan/. */
+#ifndef TOPT_MICROS_H
+#define TOPT_MICROS_H
+
+#include "topt_question.h"
+
+/* The models of a request by number of micro-batches, made when asked for. */
+struct topt_micros {
+    const struct topt_request *request;
+    enum topt_tensor_where
+        tensor;    /* where tensor parallelism of the uniform space may lie now */
+    int64_t heads; /* tensor parallelism divides it; 0: no attention */
+    struct topt_parameter_floor parameters;
+    double activation_bytes;   /* that backward reads, of the whole batch */
+    struct topt_blocks blocks; /* of all of them */
+    int64_t work;              /* of searches so far */
+    int n;
+    struct topt_micro {
+        int64_t batches;
+        const struct topt_model *model;
+        struct topt_model *owned;      /* NULL for the request's own */
+        struct topt_settings settings; /* without what is never in memory together */
+        /* What one device would make again of it, of a block of each kind and of all
+         * blocks. */
+        int remade_known;
+        int64_t remade, remade_all;
+    } * at;
+};
+
+/* All divisors of the batch where micro-batches are searched, ascending; one number
+ * else. */
+int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+
+void topt_micros_fini(struct topt_micros *m);
+
+/* That with so many, its model made; NULL with an error. */
+struct topt_micro *topt_micros_at(struct topt_micros *m, int64_t batches,
+                                  struct topt_error *err);
+
+#endif

@@ -1,0 +1,104 @@
+/* variants.c - what is chosen for the whole model on a grid: number of micro-batches,
+ * recomputation, device meshes, and in the uniform space the data axes and the level of
+ * sharding. */
+#include "variants.h"
+#include "grid_data.h"
+#include "request.h"
+#include "solutions.h"
+#include "topt_choices.h"
+#include "topt_framework.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct lister {
+    struct topt_grid_search *s;
+    int cap;
+};
+
+static int add_variant(struct lister *l, const struct topt_variant *v)
+{
+    struct topt_grid_search *s = l->s;
+    if (s->nvariants == l->cap) {
+        int cap = l->cap ? 2 * l->cap : 16;
+        struct topt_variant *grown = realloc(s->variant, (size_t)cap * sizeof *grown);
+        if (!grown)
+            return -1;
+        s->variant = grown;
+        l->cap = cap;
+    }
+    s->variant[s->nvariants++] = *v;
+    return 0;
+}
+
+/* Device meshes: the axes in order, some of them taken together as one dimension. */
+static int add_meshes(struct lister *l, struct topt_variant v)
+{
+    if (!l->s->algorithm || !l->s->algorithm->one_mesh)
+        return add_variant(l, &v);
+    uint32_t last = l->s->mesh.naxes ? 1u << l->s->mesh.naxes : 2;
+    for (v.mesh_starts = 1; v.mesh_starts < last; v.mesh_starts += 2)
+        if (add_variant(l, &v))
+            return -1;
+    return 0;
+}
+
+static int add_recompute(struct lister *l, struct topt_variant v)
+{
+    int last = l->s->factors & TOPT_FACTOR_RECOMPUTE ? 1 : 0;
+    for (v.recompute = 0; v.recompute <= last; v.recompute++)
+        if (add_meshes(l, v))
+            return -1;
+    return 0;
+}
+
+int topt_variants_levels(const struct topt_grid_search *s)
+{
+    int all = s->factors & TOPT_FACTOR_ZERO ? (1 << TOPT_ZERO_COUNT) - 1 : 1;
+    const struct topt_framework *f = s->request->framework;
+    if (s->algorithm && s->algorithm->zero && all > 1)
+        all = s->algorithm->zero;
+    return f ? all & f->zero : all;
+}
+
+/* Attention is split by heads, those of keys and values too: no framework leaves it whole
+ * beside split products. */
+static int heads_fit(const struct topt_grid_search *s, const struct topt_variant *v)
+{
+    int64_t tensor = s->mesh.devices / topt_data_ranks(&s->mesh, v->cut);
+    return !topt_request_even(s->request) || s->micros->heads % tensor == 0;
+}
+
+/* Where parts are equal the batch is data parallel ranks x micro-batch x accumulation. */
+static int batch_fits(const struct topt_grid_search *s, const struct topt_variant *v)
+{
+    int64_t samples = s->request->model->batch / v->micro_batches;
+    return !topt_request_even(s->request) ||
+           samples % topt_data_ranks(&s->mesh, v->cut) == 0;
+}
+
+static int add_uniform(struct lister *l, struct topt_variant v)
+{
+    int all = topt_variants_levels(l->s);
+    for (v.cut = topt_tensor_from(&l->s->mesh, l->s->micros->tensor);
+         v.cut <= l->s->mesh.naxes; v.cut++) {
+        if (!batch_fits(l->s, &v) || !heads_fit(l->s, &v))
+            continue;
+        for (v.zero = 0; v.zero < TOPT_ZERO_COUNT; v.zero++)
+            if ((v.cut ? all >> v.zero & 1 : v.zero == 0) && add_recompute(l, v))
+                return -1;
+    }
+    return 0;
+}
+
+int topt_variants_list(struct topt_grid_search *s, struct topt_error *err)
+{
+    struct lister l = {s, 0};
+    for (int i = 0; i < s->micros->n; i++) {
+        struct topt_variant v = {.micro_batches = s->micros->at[i].batches};
+        if (s->space == TOPT_SPACE_UNIFORM ? add_uniform(&l, v) : add_recompute(&l, v))
+            return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
+    }
+    return 0;
+}

@@ -1,0 +1,500 @@
+/* block_folding.c - blocks that choose alike, as one block.
+ *
+ * All nodes at one place of the blocks of a kind become one place, which pays for them
+ * all; all alike edges between two places become one link.  The edge from a block to the
+ * next becomes one that leads back: a link is written from the lower place to the higher,
+ * with its table transposed where that is against the flow, so that the search sees no
+ * circle.  What is made again in backward is there for one block at a time and counts
+ * once.
+ *
+ * Boundaries are no special case: the first block's edges come from elsewhere and are
+ * links of their own. */
+#include "block_folding.h"
+#include "edge_multiplicity.h"
+#include "problem_data.h"
+#include "problem_stats.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int no_memory(struct topt_error *err)
+{
+    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the problem");
+}
+
+/* ---- places ------------------------------------------------------------------------ */
+
+/* The operator in the first block that a node stands at, or -1. */
+static int stand(const struct topt_problem *p, const struct node *n)
+{
+    const struct topt_blocks *b = p->options.alike ? p->options.blocks : NULL;
+    int op = n->op >= 0 ? n->op : p->k.model->tensor[n->tensor].producer;
+    int kind = b ? b->kind[op] : -1;
+    return kind >= 0 ? b->of[kind].first + b->position[op] : -1;
+}
+
+/* Hubs at one place may differ at the last block, and then choose by themselves. */
+static int same_list(const struct family *a, const struct family *b)
+{
+    return (a->op >= 0) == (b->op >= 0) && a->n == b->n &&
+           !memcmp(a->config, b->config, (size_t)a->n * sizeof *a->config) &&
+           !memcmp(a->hub_keep, b->hub_keep, (size_t)a->n);
+}
+
+/* While places are made: where they stand, and a node of each. */
+struct places {
+    int *stand, *node;
+};
+
+static int place_of(const struct topt_problem *p, const struct places *s, int at,
+                    const struct node *n)
+{
+    for (int i = 0; at >= 0 && i < p->nplaces; i++)
+        if (s->stand[i] == at &&
+            same_list(&p->family[p->node[s->node[i]].family], &p->family[n->family]))
+            return i;
+    return p->nplaces;
+}
+
+/* A hub is named after its tensor, which has the name of its producer. */
+static const char *name_node(struct topt_problem *p, const struct node *n,
+                             const char *prefix)
+{
+    const char *name = p->k.model->tensor[n->tensor].name;
+    if (!*prefix)
+        return name;
+    size_t size = strlen(name) + strlen(prefix) + 1;
+    char *s = topt_arena_alloc(p->names, size, 1);
+    if (s)
+        snprintf(s, size, "%s%s", prefix, name);
+    return s;
+}
+
+static int make_places(struct topt_problem *p, struct topt_error *err)
+{
+    size_t n = (size_t)p->nnodes + 1;
+    struct places s = {malloc(n * sizeof *s.stand), malloc(n * sizeof *s.node)};
+    int rc = s.stand && s.node ? 0 : no_memory(err);
+    for (int i = 0; i < p->nnodes && !rc; i++) {
+        struct node *node = &p->node[i];
+        int at = stand(p, node), place = place_of(p, &s, at, node);
+        node->place = place;
+        if (place < p->nplaces)
+            continue;
+        p->place[place] =
+            (struct place){.name = name_node(p, node, node->op >= 0 ? "" : "hub:")};
+        if (!p->place[place].name)
+            rc = no_memory(err);
+        s.stand[place] = at;
+        s.node[place] = i;
+        p->nplaces++;
+    }
+    free(s.stand);
+    free(s.node);
+    return rc;
+}
+
+static int find_places(struct topt_problem *p, struct topt_error *err)
+{
+    /* Each may have a mirror. */
+    p->place = malloc(2 * ((size_t)p->nnodes + 1) * sizeof *p->place);
+    return p->place ? make_places(p, err) : no_memory(err);
+}
+
+/* A part has the places of the whole, even where lists came to be the same. */
+static int take_places(struct topt_problem *p, struct topt_error *err)
+{
+    p->place = malloc(2 * ((size_t)p->nnodes + 1) * sizeof *p->place);
+    if (!p->place)
+        return no_memory(err);
+    p->nplaces = p->of->nplaces - p->of->nmirrors;
+    memcpy(p->place, p->of->place, (size_t)p->nplaces * sizeof *p->place);
+    for (int i = 0; i < p->nnodes; i++)
+        p->node[i].place = p->of->node[i].place;
+    return 0;
+}
+
+/* ---- choices ----------------------------------------------------------------------- */
+
+int topt_parts_same(const struct part *a, int na, const struct part *b, int nb)
+{
+    if (na != nb)
+        return 0;
+    for (int i = 0; i < na; i++)
+        if (a[i].family != b[i].family || a[i].times != b[i].times)
+            return 0;
+    return 1;
+}
+
+/* Add 'times' times 'by'; 1 where that overflows. */
+static int charge(int64_t *sum, int64_t by, int64_t times)
+{
+    int64_t all = 0;
+    return __builtin_mul_overflow(by, times, &all) ||
+           __builtin_add_overflow(*sum, all, sum);
+}
+
+/* What the blocks of part 'k' make again beyond those of the parts before: there is room
+ * for the largest once, and a first block without gradients at its start makes less. */
+static int64_t remade_beyond(const struct topt_problem *p, const struct part *part, int k,
+                             int config)
+{
+    int64_t most = 0, own = 0;
+    for (int j = 0; j <= k; j++) {
+        const struct family *f = &p->family[part[j].family];
+        most = own > most ? own : most;
+        own = f->remade[config] / f->among;
+    }
+    return own > most ? own - most : 0;
+}
+
+int topt_parts_sum(const struct topt_problem *p, const struct part *part, int nparts,
+                   struct topt_cost *cost, int64_t *transient, int64_t *waiting)
+{
+    int bad = 0;
+    for (int k = 0; k < nparts; k++) {
+        const struct family *f = &p->family[part[k].family];
+        for (int i = 0; i < f->n; i++) {
+            bad |= charge(&cost[i].memory, f->cost[i].memory, part[k].times) |
+                   charge(&cost[i].time, f->cost[i].time, part[k].times) |
+                   charge(&cost[i].memory, remade_beyond(p, part, k, i), 1);
+            if (f->transient[i] > transient[i])
+                transient[i] = f->transient[i];
+            if (f->waiting[i] > waiting[i])
+                waiting[i] = f->waiting[i];
+        }
+    }
+    return bad;
+}
+
+static int add_up(const struct topt_problem *p, struct choice *c, struct topt_error *err)
+{
+    int bad = topt_parts_sum(p, c->part, c->nparts, c->cost, c->transient, c->waiting);
+    return bad ? topt_fail(err, TOPT_ERR_LIMIT, "the cost of repeated blocks overflows")
+               : 0;
+}
+
+/* Do two configurations look the same from every edge? */
+static int same_classes(const struct topt_problem *p, const struct choice *c, int a,
+                        int b)
+{
+    for (int k = 0; k < c->nparts; k++) {
+        const struct family *f = &p->family[c->part[k].family];
+        if (f->from_class[a] != f->from_class[b])
+            return 0;
+        for (int i = 0; i < f->ninputs; i++)
+            if (f->to_class[i][a] != f->to_class[i][b])
+                return 0;
+    }
+    return 1;
+}
+
+static int no_worse(const struct choice *c, int a, int b)
+{
+    return c->cost[a].memory <= c->cost[b].memory && c->cost[a].time <= c->cost[b].time &&
+           c->transient[a] <= c->transient[b] && c->waiting[a] <= c->waiting[b];
+}
+
+/* List the configurations that none in the same classes is at least as good as; of equals
+ * the first stays.  'next' chains the configurations of a producer's class. */
+static int drop_dominated(const struct topt_problem *p, struct choice *c,
+                          struct topt_error *err)
+{
+    const struct family *f = &p->family[c->part[0].family];
+    int *head = malloc(((size_t)f->nfrom + 1) * sizeof *head);
+    int *next = malloc(((size_t)f->n + 1) * sizeof *next);
+    uint8_t *out = calloc((size_t)f->n + 1, 1);
+    int rc = head && next && out ? 0 : no_memory(err);
+    for (int i = 0; i < f->nfrom && !rc; i++)
+        head[i] = -1;
+    for (int i = 0; i < f->n && !rc; i++) {
+        int *first = &head[f->from_class[i]];
+        for (int j = *first; j >= 0 && !p->options.keep_dominated; j = next[j]) {
+            if (out[j] || !same_classes(p, c, i, j))
+                continue;
+            if (no_worse(c, j, i)) {
+                out[i] = 1;
+                break;
+            }
+            out[j] = (uint8_t)no_worse(c, i, j);
+        }
+        next[i] = *first;
+        *first = i;
+    }
+    for (int i = 0; i < f->n && !rc; i++) {
+        if (out[i])
+            continue;
+        int n = c->n++;
+        c->config[n] = i;
+        c->cost[n] = c->cost[i];
+        c->transient[n] = c->transient[i];
+        c->waiting[n] = c->waiting[i];
+    }
+    free(head);
+    free(next);
+    free(out);
+    return rc;
+}
+
+static int alloc_choice(const struct topt_problem *p, struct choice *c, int n)
+{
+    size_t z = (size_t)n + 1;
+    c->config = calloc(z, sizeof *c->config);
+    c->cost = calloc(z, sizeof *c->cost);
+    c->transient = calloc(z, sizeof *c->transient);
+    c->waiting = calloc(z, sizeof *c->waiting);
+    c->kept = calloc(z, sizeof *c->kept);
+    c->kept_cost = calloc(z, sizeof *c->kept_cost);
+    int ok =
+        c->config && c->cost && c->transient && c->waiting && c->kept && c->kept_cost;
+    for (int k = 0; k < c->nparts; k++) {
+        struct part *t = &c->part[k];
+        t->from_class = calloc(z, sizeof *t->from_class);
+        ok = ok && t->from_class;
+        for (int i = 0; i < p->family[t->family].ninputs; i++) {
+            t->to_class[i] = calloc(z, sizeof *t->to_class[i]);
+            ok = ok && t->to_class[i];
+        }
+    }
+    return ok ? 0 : -1;
+}
+
+/* The choice of the given parts, which are copied where it is new. */
+static int choice_of(struct topt_problem *p, const struct part *part, int nparts,
+                     struct topt_error *err)
+{
+    for (int i = 0; i < p->nchoices; i++)
+        if (topt_parts_same(p->choice[i].part, p->choice[i].nparts, part, nparts))
+            return i;
+    struct choice *c = &p->choice[p->nchoices];
+    *c = (struct choice){.part = calloc((size_t)nparts, sizeof *c->part)};
+    p->nchoices++;
+    if (!c->part)
+        return no_memory(err);
+    c->nparts = nparts;
+    for (int k = 0; k < nparts; k++)
+        c->part[k] = (struct part){.family = part[k].family, .times = part[k].times};
+    if (alloc_choice(p, c, p->family[part[0].family].n))
+        return no_memory(err);
+    return add_up(p, c, err) || drop_dominated(p, c, err) ? -1 : p->nchoices - 1;
+}
+
+/* Families of a place's nodes, in the order of the nodes. */
+static int parts_of(const struct topt_problem *p, const int *nodes, int n,
+                    struct part *ret)
+{
+    int nparts = 0;
+    for (int i = 0; i < n; i++) {
+        int k = 0, family = p->node[nodes[i]].family;
+        while (k < nparts && ret[k].family != family)
+            k++;
+        if (k == nparts)
+            ret[nparts++] = (struct part){.family = family};
+        ret[k].times++;
+    }
+    return nparts;
+}
+
+/* Nodes sorted by place, by counting. */
+static void by_place(const struct topt_problem *p, int *first, int *nodes)
+{
+    for (int i = 0; i < p->nnodes; i++)
+        first[p->node[i].place + 1]++;
+    for (int i = 0; i < p->nplaces; i++)
+        first[i + 1] += first[i];
+    for (int i = p->nnodes - 1; i >= 0; i--)
+        nodes[--first[p->node[i].place + 1]] = i;
+    /* first[place + 1] is now where the place begins */
+}
+
+static int make_choices(struct topt_problem *p, struct topt_error *err)
+{
+    size_t n = (size_t)p->nnodes + 2;
+    int *first = calloc(n, sizeof *first), *nodes = calloc(n, sizeof *nodes);
+    struct part *part = calloc(n, sizeof *part);
+    int rc = first && nodes && part ? 0 : no_memory(err);
+    if (!rc)
+        by_place(p, first, nodes);
+    for (int i = 0; i < p->nplaces && !rc; i++) {
+        int from = first[i + 1], to = i + 1 < p->nplaces ? first[i + 2] : p->nnodes;
+        int nparts = parts_of(p, nodes + from, to - from, part);
+        p->place[i].choice = choice_of(p, part, nparts, err);
+        rc = p->place[i].choice < 0 ? -1 : 0;
+    }
+    free(first);
+    free(nodes);
+    free(part);
+    return rc;
+}
+
+/* ---- links ------------------------------------------------------------------------- */
+
+static int part_number(const struct topt_problem *p, const struct node *n)
+{
+    const struct choice *c = &p->choice[p->place[n->place].choice];
+    int k = 0;
+    while (c->part[k].family != n->family)
+        k++;
+    return k;
+}
+
+/* The place that takes what 'place' takes. */
+static int mirror_of(struct topt_problem *p, const struct node *n, struct topt_error *err)
+{
+    for (int i = 0; i < p->nmirrors; i++)
+        if (p->mirror[i].of == n->place)
+            return p->mirror[i].place;
+    const char *name = name_node(p, n, n->op >= 0 ? "next:" : "next:hub:");
+    if (!name)
+        return no_memory(err);
+    p->place[p->nplaces] = (struct place){p->place[n->place].choice, name};
+    p->mirror[p->nmirrors++] = (struct mirror){.place = p->nplaces, .of = n->place};
+    return p->nplaces++;
+}
+
+/* Of two tables at one place, which a block pays for what is made again there: one of a
+ * tensor that has a gradient before one of a first block's that has none, else the
+ * first. */
+static int pays_instead(const struct topt_problem *p, const struct link *l, int table)
+{
+    return l->once && p->table[table].trained && !p->table[l->multiplicity].trained;
+}
+
+/* A block uses a tensor once at an input of a place; a second table there is what the
+ * first or last block pays instead. */
+static int link_of(struct topt_problem *p, const struct edge *e, struct topt_error *err)
+{
+    const struct node *a = &p->node[e->from], *b = &p->node[e->to];
+    int alone = 1, to = b->place;
+    if (a->place == b->place && (to = mirror_of(p, b, err)) < 0)
+        return -1;
+    for (int i = stand(p, b) >= 0 ? 0 : p->nlinks; i < p->nlinks; i++) {
+        struct link *l = &p->link[i];
+        if (l->from != a->place || l->to != to || l->input != e->input)
+            continue;
+        alone = 0;
+        if (l->multiplicity == e->table)
+            return i;
+        if (pays_instead(p, l, e->table)) {
+            l->once = 0;
+            alone = 1;
+        }
+    }
+    p->link[p->nlinks] = (struct link){.from = a->place,
+                                       .to = to,
+                                       .from_part = part_number(p, a),
+                                       .to_part = part_number(p, b),
+                                       .input = e->op >= 0 ? e->input : 0,
+                                       .multiplicity = e->table,
+                                       .once = alone};
+    return p->nlinks++;
+}
+
+/* Until now a link's multiplicity was the number of its table. */
+static int toll_of(struct topt_problem *p, const struct link *l)
+{
+    int transposed = l->from > l->to;
+    for (int i = 0; i < p->nmultiplicities; i++) {
+        const struct multiplicity *t = &p->multiplicity[i];
+        if (t->table == l->multiplicity && t->times == l->times && t->once == l->once &&
+            t->transposed == transposed)
+            return i;
+    }
+    p->multiplicity[p->nmultiplicities] = (struct multiplicity){.table = l->multiplicity,
+                                                                .times = l->times,
+                                                                .once = l->once,
+                                                                .transposed = transposed};
+    return p->nmultiplicities++;
+}
+
+static int make_links(struct topt_problem *p, struct topt_error *err)
+{
+    for (int i = 0; i < p->nedges; i++) {
+        int l = p->edge[i].link = link_of(p, &p->edge[i], err);
+        if (l < 0)
+            return -1;
+        p->link[l].times++;
+    }
+    for (int i = 0; i < p->nlinks; i++)
+        p->link[i].multiplicity = toll_of(p, &p->link[i]);
+    return topt_multiplicities_charge(p, err);
+}
+
+/* Equal numbers only. */
+static int fill_mirror(const struct topt_problem *p, struct mirror *m)
+{
+    int n = p->choice[p->place[m->of].choice].n;
+    size_t z = (size_t)n;
+    m->cost = calloc(z + 1, sizeof *m->cost);
+    m->alt = calloc(z + 1, sizeof *m->alt);
+    m->number = calloc(z + 1, sizeof *m->number);
+    m->first = calloc(z * z + 1, sizeof *m->first);
+    if (!m->cost || !m->alt || !m->number || !m->first)
+        return -1;
+    for (int i = 0; i < n; i++)
+        m->number[i] = i;
+    return 0;
+}
+
+int topt_fold_blocks(struct topt_problem *p, struct topt_error *err)
+{
+    size_t nodes = (size_t)p->nnodes + 1, edges = (size_t)p->nedges + 1;
+    /* Room for as many as there can be, most of it never touched; each is set as a
+     * whole. */
+    p->choice = malloc(nodes * sizeof *p->choice);
+    p->mirror = malloc(nodes * sizeof *p->mirror);
+    p->link = malloc(edges * sizeof *p->link);
+    p->multiplicity = malloc(edges * sizeof *p->multiplicity);
+    p->search_op = malloc(2 * nodes * sizeof *p->search_op);
+    p->search_edge = malloc((edges + nodes) * sizeof *p->search_edge);
+    if (!p->choice || !p->mirror || !p->link || !p->multiplicity || !p->search_op ||
+        !p->search_edge)
+        return no_memory(err);
+    if (((p->of ? take_places(p, err) : find_places(p, err))) || make_choices(p, err) ||
+        make_links(p, err))
+        return -1;
+    for (int i = 0; i < p->nmirrors; i++)
+        if (fill_mirror(p, &p->mirror[i]))
+            return no_memory(err);
+    return 0;
+}
+
+/* ---- freeing ----------------------------------------------------------------------- */
+
+static void choice_fini(struct choice *c)
+{
+    for (int k = 0; k < c->nparts; k++) {
+        free(c->part[k].from_class);
+        for (int i = 0; i < TOPT_MAX_INPUTS; i++)
+            free(c->part[k].to_class[i]);
+    }
+    free(c->part);
+    free(c->config);
+    free(c->cost);
+    free(c->transient);
+    free(c->waiting);
+    free(c->kept);
+    free(c->kept_cost);
+}
+
+void topt_unfold_blocks(struct topt_problem *p)
+{
+    for (int i = 0; p->choice && i < p->nchoices; i++)
+        choice_fini(&p->choice[i]);
+    for (int i = 0; p->multiplicity && i < p->nmultiplicities; i++)
+        topt_multiplicity_fini(&p->multiplicity[i]);
+    for (int i = 0; p->mirror && i < p->nmirrors; i++) {
+        free(p->mirror[i].cost);
+        free(p->mirror[i].alt);
+        free(p->mirror[i].number);
+        free(p->mirror[i].first);
+    }
+    free(p->place);
+    free(p->choice);
+    free(p->mirror);
+    free(p->link);
+    free(p->multiplicity);
+    free(p->search_op);
+    free(p->search_edge);
+}

@@ -1,0 +1,29 @@
+/* edge_multiplicity.h - what links pay.  Private to plan/. */
+#ifndef TOPT_EDGE_MULTIPLICITY_H
+#define TOPT_EDGE_MULTIPLICITY_H
+
+#include "problem_data.h"
+
+/* What multiplicities charge, once all are listed; under a cap; with memory for time, and
+ * back. */
+int topt_multiplicities_charge(struct topt_problem *p,
+                               struct topt_error *err) TOPT_MUST_CHECK;
+
+void topt_multiplicity_cap(const struct topt_problem *p, struct multiplicity *t,
+                           int64_t transient_cap);
+
+void topt_multiplicities_exchange(struct topt_problem *p);
+
+/* Of alternative 'alt' of an entry of t->at. */
+struct edge_fact topt_multiplicity_fact(const struct topt_problem *p,
+                                        const struct multiplicity *t, int from_class,
+                                        int to_class, int alt);
+
+/* Bytes that it makes again. */
+int64_t topt_multiplicity_again(const struct topt_problem *p,
+                                const struct multiplicity *t, int from_class,
+                                int to_class, int alt);
+
+void topt_multiplicity_fini(struct multiplicity *t);
+
+#endif

@@ -1,0 +1,204 @@
+/* problem_data.h - what a problem is made of: types alone.  Private to plan/.
+ *
+ *     node    an operator or hub of the model        edge   a use of a tensor
+ *       |  alike ones share                            |  between two families share
+ *     family  configurations and their costs         table  costs by class of configuration
+ *
+ *     place   what the search chooses for: one node, or all nodes at the same place of blocks
+ *             that choose alike
+ *     link    what the search pays between two places: one edge, or all edges that are alike
+ *
+ * Where every block is free, places are nodes and links are edges.
+ *
+ * What is made again in backward is there for one block at a time, the largest of its
+ * kind.  Blocks that choose alike pay for it once.  Free ones pay the mean of all, each
+ * its part, which adds up and is never more: a problem of free blocks has strategies for
+ * less than they cost, and its bounds hold.  What is missing is a point's excess. */
+#ifndef TOPT_PROBLEM_DATA_H
+#define TOPT_PROBLEM_DATA_H
+
+#include "problem_stats.h"
+#include "space.h"
+#include "topt_search.h"
+
+/* What an alternative of an edge has beside its cost. */
+struct edge_fact {
+    uint16_t transient : 10; /* topt_transient_code */
+    uint16_t remade : 2;     /* which ends' bytes are made again: enum edge_remade */
+    uint16_t keep : 1;
+};
+
+enum edge_remade { REMADE_FROM = 1, REMADE_TO = 2 };
+
+/* Everything about configurations of alike nodes. */
+struct family {
+    int op, tensor; /* a representative; op -1: a hub of 'tensor' */
+    int next;       /* another family of operators, or hubs of such, that are alike; -1 */
+    int n, ninputs;
+    struct topt_config *config;
+    uint8_t *hub_keep; /* hubs */
+    struct topt_cost *cost;
+    int64_t *remade;    /* bytes that are made again, ... */
+    int among;          /* ... of which each of so many blocks pays its part */
+    int64_t *transient; /* rounded */
+    int64_t *waiting;   /* bytes of the output where it waits; 0 where no cap applies */
+    int nfrom;          /* classes as a producer */
+    int32_t *from_class;
+    struct topt_edge_end *from_end; /* by class */
+    int nto[TOPT_MAX_INPUTS];
+    int32_t *to_class[TOPT_MAX_INPUTS];
+    struct topt_edge_end *to_end[TOPT_MAX_INPUTS];
+};
+
+/* Costs between the classes of two families: by far the most of a problem's memory, which
+ * is why an alternative takes 18 bytes, and multiplicities and searches look at the
+ * same. */
+struct edge_table {
+    int from, to, input; /* families; input of an operator, 0 for a hub */
+    int32_t *first;
+    struct topt_cost *cost; /* of what stays; once there are multiplicities, see there */
+    struct edge_fact *fact;
+    struct topt_cost least;                     /* of both, over all alternatives */
+    uint64_t occurs[TOPT_TRANSIENT_CODES / 64]; /* codes of transients, as bits */
+    int remakes;        /* some alternative makes something again */
+    int64_t *end_bytes; /* of the tensor, by class of the producer, then the consumer */
+    /* Numbers of the layouts at the ends, value and gradient of each class of the
+     * producer, then of the consumer; and whose moves they are. */
+    int32_t *number;
+    struct topt_moves *moves;
+    int trained; /* gradients come back */
+};
+
+struct node {
+    int op, tensor; /* op -1: hub */
+    int family, place;
+};
+
+struct edge {
+    int from, to;  /* nodes */
+    int op, input; /* consumer, or op -1: into a hub */
+    int table, link;
+};
+
+/* Nodes of one family that a place stands for. */
+struct part {
+    int family;
+    int64_t times;
+    /* under the current caps */
+    int32_t *from_class, *to_class[TOPT_MAX_INPUTS];
+};
+
+/* What places choose from: the configurations of their families, which have the same
+ * list.  Shared by places that are alike. */
+struct choice {
+    int nparts;
+    struct part *part;
+    int n;
+    int32_t *config; /* numbers in the families' lists: those that nothing dominates */
+    struct topt_cost *cost;
+    int64_t *transient, *waiting;
+    int charge_transient, charge_waiting; /* by so many places together; 0: not charged */
+    /* under the current caps */
+    int nkept;
+    int32_t *kept; /* numbers in 'config' */
+    struct topt_cost *kept_cost;
+};
+
+/* What links pay: a table, so many times, perhaps with its ends exchanged so that no
+ * circle arises.  Shared by links that are alike. */
+struct multiplicity {
+    int table;
+    int64_t times;
+    int once;       /* charged with what is made again, which counts once */
+    int transposed; /* rows are the consumer's classes */
+    /* All alternatives, charged: the table's own costs where no other multiplicity needs
+     * them, which then are charged in place, or where that changes nothing; else a
+     * copy. */
+    struct topt_table whole;
+    struct topt_cost least; /* of both, over all alternatives */
+    int32_t *own_first;
+    struct topt_cost *own_cost;
+    /* under the current caps: 'whole' where they leave out nothing */
+    struct topt_table at;
+    int most; /* code of the transients' cap */
+    int32_t *kept_first;
+    struct topt_cost *kept_cost;
+};
+
+struct place {
+    int choice;
+    const char *name;
+};
+
+struct link {
+    int from, to; /* places of producer and consumer */
+    int from_part, to_part;
+    int input, multiplicity;
+    int64_t times;
+    int once;
+};
+
+/* A block of one operator reads its own place: a second place takes the same
+ * configuration, and the link leads there. */
+struct mirror {
+    int place, of; /* places */
+    struct topt_cost *cost, *alt;
+    int32_t *number, *first;
+    struct topt_table table;
+};
+
+struct topt_problem {
+    struct topt_costing k;
+    struct topt_space_options options;
+    struct topt_spans spans;
+    uint8_t *may_remake; /* by operator: it may be recomputed; NULL: none */
+    uint8_t *reread;     /* by tensor: backward may read it */
+    int exchanged;       /* memory is time and time is memory */
+    int nnodes, nedges, nfamilies, ntables;
+    struct node *node;
+    struct edge *edge;
+    struct family *family;
+    struct edge_table *table;
+    int *of_op, *of_hub; /* families by the first alike operator, -1: none yet */
+    int nplaces, nlinks, nchoices, nmultiplicities, nmirrors;
+    struct place *place;
+    struct link *link;
+    struct choice *choice;
+    struct multiplicity *multiplicity;
+    struct mirror *mirror;
+    struct topt_search_op *search_op;
+    struct topt_search_edge *search_edge;
+    struct topt_search_problem search;
+    struct topt_arena *names;
+    /* Prices of moves are floors until they are asked for exactly; NULL: all are
+     * exact. */
+    struct topt_floors *floors;
+    /* Also those that ways between orbits take, once 'by_orbits': of parts. */
+    struct topt_orbit_set *orbits;
+    int by_orbits;
+    struct topt_problem
+        *of; /* it is a part of that one, which has its moves (subproblem.c) */
+    /* With orbits: how large the space is that they stand for. */
+    struct topt_problem_stats listed;
+    int nmoves; /* shapes of tensors */
+    struct topt_moves **moves;
+    int64_t moves_priced;
+};
+
+/* Asked before each configuration, and each row of a table, is priced. */
+static inline int topt_problem_canceled(const struct topt_problem *p,
+                                        struct topt_error *err)
+{
+    TOPT_PROGRESS_ONE(p->options.progress, priced);
+    return p->k.cancel && atomic_load(p->k.cancel)
+               ? topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled")
+               : 0;
+}
+
+/* May operator 'op' be recomputed here? */
+static inline int topt_problem_remakes(const struct topt_problem *p, int op)
+{
+    return p->may_remake && p->may_remake[op];
+}
+
+#endif

@@ -1,0 +1,599 @@
+/* document.c - plans as documents: "topt-plan/1" written and read back.
+ *
+ * A document is all a rank needs: the model, the profile (so that every rank finds the
+ * same routes), the devices, and per operator the dimension each axis splits.  Reading
+ * checks it as if a stranger had written it, and lowers it. */
+#include "document.h"
+#include "claim.h"
+#include "names.h"
+#include "problem_stats.h"
+#include "solutions.h"
+#include "words.h"
+#include "topt_choices.h"
+#include "topt_framework.h"
+#include "topt_plan_doc.h"
+#include "topt_question.h"
+#include "topt_json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const size_t MAX_PLAN_BYTES = 64 << 20;
+static const int64_t MAX_NUMBERS = (int64_t)1 << 50; /* of pools and buckets */
+
+/* ---- writing ----------------------------------------------------------------------- */
+
+/* {"n0": "b", "g0": "n"}: axes that split nothing are left out. */
+static json_t *axes_json(const struct topt_mesh *mesh, const struct topt_config *c,
+                         const char *const *name)
+{
+    json_t *axes = json_object();
+    char buf[8];
+    for (int a = 0; a < mesh->naxes; a++)
+        if (c->dim[a] >= 0)
+            json_object_set_new(axes, topt_mesh_axis_name(mesh, a, buf),
+                                json_string(name[c->dim[a]]));
+    return axes;
+}
+
+static void op_names(const struct topt_op *op, const char *ret[TOPT_MAX_OPDIMS])
+{
+    for (int d = 0; d < op->spec->ndims; d++)
+        ret[d] = op->spec->dim[d].name;
+}
+
+/* A tensor's dimensions carry the names they have in its producer. */
+static void tensor_names(const struct topt_model *m, int tensor,
+                         const char *ret[TOPT_MAX_RANK])
+{
+    const struct topt_op *op = &m->op[m->tensor[tensor].producer];
+    for (int i = 0; i < m->tensor[tensor].ndim; i++)
+        ret[i] = op->spec->dim[op->spec->operand[op->output].dim[i]].name;
+}
+
+static json_t *ops_json(const struct topt_plan_facts *f)
+{
+    const struct topt_model *m = f->k->model;
+    json_t *ops = json_array();
+    for (int i = 0; i < m->nops; i++) {
+        const char *name[TOPT_MAX_OPDIMS];
+        op_names(&m->op[i], name);
+        json_t *o = json_pack("{s:s, s:o}", "name", m->op[i].name, "axes",
+                              axes_json(f->k->mesh, &f->strategy->config[i], name));
+        if (f->strategy->config[i].zero)
+            json_object_set_new(o, "zero", json_integer(f->strategy->config[i].zero));
+        if (f->strategy->config[i].recompute)
+            json_object_set_new(o, "recompute", json_true());
+        json_t *again = json_array();
+        for (int k = 0; k < m->op[i].ninputs; k++)
+            if (f->strategy->keep[i * TOPT_MAX_INPUTS + k] == TOPT_KEEP_BEFORE)
+                json_array_append_new(again, json_integer(k));
+        if (json_array_size(again))
+            json_object_set(o, "fetch_again", again);
+        json_decref(again);
+        json_array_append_new(ops, o);
+    }
+    return ops;
+}
+
+static json_t *hubs_json(const struct topt_plan_facts *f)
+{
+    const struct topt_model *m = f->k->model;
+    json_t *hubs = json_array();
+    for (int t = 0; t < m->ntensors; t++) {
+        if (m->tensor[t].nconsumers < 2)
+            continue;
+        const char *name[TOPT_MAX_RANK];
+        tensor_names(m, t, name);
+        json_array_append_new(
+            hubs, json_pack("{s:s, s:o, s:b}", "tensor", m->tensor[t].name, "axes",
+                            axes_json(f->k->mesh, &f->strategy->hub[t].layout, name),
+                            "keep", f->strategy->hub[t].keep != TOPT_HUB_DROP));
+    }
+    return hubs;
+}
+
+static json_t *predicted_json(const struct topt_plan_facts *f)
+{
+    const struct topt_strategy_cost *c = f->cost;
+    json_t *p = json_pack("{s:I, s:I, s:I, s:I, s:I}", "memory_bytes",
+                          (json_int_t)c->memory_bytes, "peak_bytes",
+                          (json_int_t)f->peak_bytes, "time_ns", (json_int_t)c->time_ns,
+                          "compute_ns", (json_int_t)c->sum.compute_ns, "network_ns",
+                          (json_int_t)c->sum.network_ns);
+    json_object_set_new(p, "memory_parts", topt_memory_parts(f->k->hw, c));
+    json_object_set_new(p, "band", topt_prediction_band(f->k->hw, c, f->peak_bytes));
+    return p;
+}
+
+static int64_t data_ranks(const struct topt_plan_facts *f)
+{
+    int64_t n = 1;
+    for (int a = 0; a < f->variant->cut; a++)
+        n *= f->k->mesh->size[a];
+    return n;
+}
+
+/* Of a uniform plan: by one data parallel rank. */
+static int64_t samples_at_once(const struct topt_plan_facts *f)
+{
+    int64_t dp = data_ranks(f);
+    return (f->k->model->batch + dp - 1) / dp;
+}
+
+/* One choice for the whole model, as scripts of other frameworks are told: devices over
+ * the batch and over features, and samples that one of the former takes at once. */
+static json_t *uniform_json(const struct topt_plan_facts *f)
+{
+    const struct topt_mesh *mesh = f->k->mesh;
+    const struct topt_variant *v = f->variant;
+    int64_t dp = data_ranks(f);
+    return json_pack("{s:I, s:I, s:i, s:b, s:I}", "dp", (json_int_t)dp, "tp",
+                     (json_int_t)(mesh->devices / dp), "zero", v->zero, "recompute",
+                     v->recompute, "micro_batch", (json_int_t)samples_at_once(f));
+}
+
+static json_t *mesh_json(const struct topt_mesh *mesh)
+{
+    json_t *axes = json_array();
+    char name[8], text[32];
+    for (int a = 0; a < mesh->naxes; a++) {
+        snprintf(text, sizeof text, "%s:%d", topt_mesh_axis_name(mesh, a, name),
+                 mesh->size[a]);
+        json_array_append_new(axes, json_string(text));
+    }
+    return json_pack("{s:i, s:i, s:o}", "nodes", mesh->nodes, "gpus_per_node",
+                     mesh->per_node, "axes", axes);
+}
+
+/* Names of the operators, and of the hubs of tensors, that were decided by heuristic. */
+static json_t *decided_json(const struct topt_model *m, const struct topt_claim *c)
+{
+    json_t *names = json_array();
+    for (int i = 0; i < c->nnodes; i++) {
+        int t = i - m->nops;
+        if (c->decided[i])
+            json_array_append_new(names, t < 0
+                                             ? json_string(m->op[i].name)
+                                             : json_sprintf("hub:%s", m->tensor[t].name));
+    }
+    return names;
+}
+
+void topt_claim_write(json_t *doc, const struct topt_model *m, const struct topt_claim *c)
+{
+    double epsilon = c ? c->epsilon : INFINITY;
+    json_object_set_new(doc, "exact", json_boolean(c && c->exact));
+    json_object_set_new(doc, "epsilon",
+                        isfinite(epsilon) ? json_real(epsilon) : json_null());
+    if (c && c->decided)
+        json_object_set_new(doc, "heuristic", decided_json(m, c));
+}
+
+json_t *topt_work_json(const struct topt_search_stats *s)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:i}", "products",
+                     (json_int_t)s->products, "points", (json_int_t)s->points, "tables",
+                     (json_int_t)s->tables, "shared", (json_int_t)s->shared, "bands",
+                     (json_int_t)s->bands, "peak_bytes", (json_int_t)s->peak_bytes,
+                     "max_frontier", s->max_frontier);
+}
+
+json_t *topt_pricing_json(const struct topt_problem_stats *s)
+{
+    return json_pack("{s:I, s:I, s:I, s:I}", "configs", (json_int_t)s->priced_configs,
+                     "entries", (json_int_t)s->priced_entries, "moves",
+                     (json_int_t)s->priced_moves, "routes", (json_int_t)s->routes);
+}
+
+static void put_int(json_t *o, const char *key, int64_t value, int64_t unsaid)
+{
+    if (value != unsaid)
+        json_object_set_new(o, key, json_integer(value));
+}
+
+static void put_flag(json_t *o, const char *key, int value)
+{
+    if (value)
+        json_object_set_new(o, key, json_true());
+}
+
+/* What is as in our own runtime is left out. */
+static json_t *settings_json(const struct topt_settings *s)
+{
+    json_t *o = json_pack("{s:s, s:s, s:I}", "dtype", topt_dtype_name(s->dtype),
+                          "optimizer", topt_optimizer_name(s->optimizer), "granule_bytes",
+                          (json_int_t)s->granule_bytes);
+    put_int(o, "micro_batches", s->micro_batches, 1);
+    put_flag(o, "gradient_f32", s->gradient_f32);
+    put_flag(o, "state_bf16", s->state_bf16);
+    put_flag(o, "shard_f32", s->shard_f32);
+    if (s->accounting != TOPT_ACCOUNTING_RUN)
+        json_object_set_new(o, "accounting",
+                            json_string(topt_accounting_name(s->accounting)));
+    if (s->overlap != TOPT_OVERLAP_NONE)
+        json_object_set_new(o, "overlap", json_string(topt_overlap_name(s->overlap)));
+    if (s->gather != TOPT_GATHER_OPERATOR)
+        json_object_set_new(o, "gather", json_string(topt_gather_name(s->gather)));
+    put_int(o, "pool_numbers", s->pool_numbers, 0);
+    put_int(o, "bucket_numbers", s->bucket_numbers, 0);
+    put_int(o, "allocator_permille", s->allocator_permille, 0);
+    put_int(o, "vocab_multiple", s->vocab_multiple, 0);
+    put_int(o, "apart_bytes", s->apart_bytes, 0);
+    put_int(o, "late_permille", s->late_permille, 0);
+    if (s->eager) {
+        char *parts = topt_eager_words(s->eager);
+        json_object_set_new(o, "eager", json_string(parts ? parts : ""));
+        free(parts);
+    }
+    return o;
+}
+
+json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
+{
+    const struct topt_settings *s = f->k->settings;
+    int uniform = f->framework && f->space == TOPT_SPACE_UNIFORM;
+    char *words =
+        uniform
+            ? topt_uniform_words(f->framework, f->k->mesh, f->variant, samples_at_once(f))
+            : topt_strategy_words(f->model, f->k->mesh, f->strategy, s->micro_batches);
+    json_t *model = topt_model_to_json(f->model), *hw = topt_hw_to_json(f->k->hw);
+    json_t *doc = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "format",
+        "topt-plan/1", "mode", f->mode, "space", topt_space_name(f->space), "algorithm",
+        f->algorithm ? f->algorithm : "ft", "strategy", words ? words : "", "mesh",
+        mesh_json(f->k->mesh), "settings", settings_json(s), "predicted",
+        predicted_json(f), "ops", ops_json(f), "hubs", hubs_json(f), "model", model, "hw",
+        hw);
+    free(words);
+    if (!doc) {
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan document");
+        return NULL;
+    }
+    topt_claim_write(doc, f->model, f->claim);
+    if (f->framework) {
+        json_object_set_new(doc, "framework", json_string(f->framework->name));
+        json_object_set_new(json_object_get(doc, "settings"), "precision",
+                            json_string(topt_precision_of(s)->name));
+    }
+    if (f->alike)
+        json_object_set_new(doc, "blocks",
+                            json_string(topt_blocks_name(TOPT_BLOCKS_ALIKE)));
+    if (f->space == TOPT_SPACE_UNIFORM)
+        json_object_set_new(doc, "uniform", uniform_json(f));
+    if (f->why)
+        json_object_set_new(doc, "why", json_string(f->why));
+    if (f->memory_limit)
+        json_object_set_new(doc, "memory_limit", json_integer(f->memory_limit));
+    char digest[17], id[24];
+    topt_json_digest(doc, digest);
+    snprintf(id, sizeof id, "p-%s", digest);
+    json_object_set_new(doc, "id", json_string(id));
+    return doc;
+}
+
+/* ---- reading ----------------------------------------------------------------------- */
+
+static int read_axes(const json_t *axes, const struct topt_mesh *mesh,
+                     const char *const *name, int n, struct topt_config *ret,
+                     const char *path, struct topt_error *err)
+{
+    *ret = topt_config_none();
+    if (!json_is_object(axes))
+        return topt_fail(err, TOPT_ERR_INVAL, "%s.axes must be an object", path);
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)axes, key, value)
+    {
+        int a = topt_mesh_axis_find(mesh, key), d = 0;
+        if (a < 0)
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "%s.axes: the devices have no axis '%.20s'", path, key);
+        const char *dim = json_string_value(value);
+        while (dim && d < n && strcmp(name[d], dim))
+            d++;
+        if (!dim || d == n)
+            return topt_fail(err, TOPT_ERR_INVAL, "%s.axes.%.20s: no dimension '%.20s'",
+                             path, key, dim ? dim : "?");
+        ret->dim[a] = (int8_t)d;
+    }
+    return 0;
+}
+
+static int read_factors(const json_t *o, const char *path, struct topt_config *ret,
+                        struct topt_error *err)
+{
+    int64_t zero = 0;
+    int recompute = 0;
+    if (topt_json_int_or(o, path, "zero", 0, TOPT_ZERO_COUNT - 1, &zero, err) ||
+        topt_json_bool_or(o, path, "recompute", &recompute, err))
+        return -1;
+    ret->zero = (uint8_t)zero;
+    ret->recompute = (uint8_t)recompute;
+    return 0;
+}
+
+static int read_op(const json_t *o, int i, struct topt_plan_doc *p,
+                   struct topt_error *err)
+{
+    static const char *const allowed[] = {"name",      "axes",        "zero",
+                                          "recompute", "fetch_again", NULL};
+    const struct topt_op *op = &p->model->op[i];
+    char path[32];
+    const char *have, *name[TOPT_MAX_OPDIMS];
+    snprintf(path, sizeof path, "ops[%d]", i);
+    if (topt_json_only(o, path, allowed, err) ||
+        topt_json_string(o, path, "name", &have, err))
+        return -1;
+    if (strcmp(have, op->name))
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "%s is '%.60s', the model has '%.60s' there", path, have,
+                         op->name);
+    op_names(op, name);
+    if (read_axes(json_object_get(o, "axes"), &p->mesh, name, op->spec->ndims,
+                  &p->strategy->config[i], path, err) ||
+        read_factors(o, path, &p->strategy->config[i], err))
+        return -1;
+    size_t at;
+    json_t *v;
+    json_array_foreach(json_object_get(o, "fetch_again"), at, v)
+    {
+        json_int_t k = json_is_integer(v) ? json_integer_value(v) : -1;
+        if (k < 0 || k >= op->ninputs)
+            return topt_fail(err, TOPT_ERR_INVAL, "%s.fetch_again[%zu] is no input", path,
+                             at);
+        p->strategy->keep[i * TOPT_MAX_INPUTS + k] = TOPT_KEEP_BEFORE;
+    }
+    return 0;
+}
+
+static int read_hubs(const json_t *hubs, struct topt_plan_doc *p, struct topt_error *err)
+{
+    static const char *const allowed[] = {"tensor", "axes", "keep", NULL};
+    const struct topt_model *m = p->model;
+    size_t i = 0;
+    char path[32];
+    for (int t = 0; t < m->ntensors; t++) {
+        if (m->tensor[t].nconsumers < 2)
+            continue;
+        const json_t *h = json_array_get(hubs, i);
+        const char *have, *name[TOPT_MAX_RANK];
+        snprintf(path, sizeof path, "hubs[%zu]", i++);
+        if (topt_json_only(h, path, allowed, err) ||
+            topt_json_string(h, path, "tensor", &have, err))
+            return -1;
+        if (strcmp(have, m->tensor[t].name))
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "%s is '%.60s', '%.60s' is needed there", path, have,
+                             m->tensor[t].name);
+        tensor_names(m, t, name);
+        if (topt_json_bool_or(h, path, "keep", &p->strategy->hub[t].keep, err) ||
+            read_axes(json_object_get(h, "axes"), &p->mesh, name, m->tensor[t].ndim,
+                      &p->strategy->hub[t].layout, path, err))
+            return -1;
+        /* what is kept of a producer that recomputes is what it makes again */
+        if (p->strategy->hub[t].keep &&
+            p->strategy->config[m->tensor[t].producer].recompute)
+            p->strategy->hub[t].keep = TOPT_HUB_REMAKE;
+    }
+    return json_array_size(hubs) == i
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL, "hubs: %zu entries, the model has %zu",
+                           json_array_size(hubs), i);
+}
+
+static int read_settings(const json_t *s, struct topt_settings *ret,
+                         struct topt_error *err)
+{
+    static const char *const allowed[] = {"dtype",
+                                          "optimizer",
+                                          "granule_bytes",
+                                          "micro_batches",
+                                          "gradient_f32",
+                                          "accounting",
+                                          "overlap",
+                                          "eager",
+                                          "state_bf16",
+                                          "shard_f32",
+                                          "gather",
+                                          "pool_numbers",
+                                          "bucket_numbers",
+                                          "allocator_permille",
+                                          "apart_bytes",
+                                          "late_permille",
+                                          "vocab_multiple",
+                                          "precision",
+                                          NULL};
+    const char *dtype, *optimizer,
+        *accounting = topt_accounting_name(TOPT_ACCOUNTING_RUN),
+        *overlap = topt_overlap_name(TOPT_OVERLAP_NONE), *eager = "none",
+        *gather = topt_gather_name(TOPT_GATHER_OPERATOR), *precision = "f32";
+    const struct topt_precision *known; /* dtype and state_bf16 say the same */
+    int64_t allocator = 0, late = 0;
+    *ret = (struct topt_settings){.micro_batches = 1};
+    return topt_json_only(s, "settings", allowed, err) ||
+           topt_json_string(s, "settings", "dtype", &dtype, err) ||
+           topt_dtype_parse(dtype, &ret->dtype, err) ||
+           topt_json_string(s, "settings", "optimizer", &optimizer, err) ||
+           topt_optimizer_parse(optimizer, &ret->optimizer, err) ||
+           topt_json_int(s, "settings", "granule_bytes", 1, 1 << 30, &ret->granule_bytes,
+                         err) ||
+           topt_json_int_or(s, "settings", "micro_batches", 1, 1 << 24,
+                            &ret->micro_batches, err) ||
+           topt_json_bool_or(s, "settings", "gradient_f32", &ret->gradient_f32, err) ||
+           topt_json_string_or(s, "settings", "accounting", &accounting, err) ||
+           topt_accounting_parse(accounting, &ret->accounting, err) ||
+           topt_json_string_or(s, "settings", "overlap", &overlap, err) ||
+           topt_overlap_parse(overlap, &ret->overlap, err) ||
+           topt_json_string_or(s, "settings", "eager", &eager, err) ||
+           topt_eager_parse(eager, &ret->eager, err) ||
+           topt_json_bool_or(s, "settings", "state_bf16", &ret->state_bf16, err) ||
+           topt_json_bool_or(s, "settings", "shard_f32", &ret->shard_f32, err) ||
+           topt_json_string_or(s, "settings", "gather", &gather, err) ||
+           topt_gather_parse(gather, &ret->gather, err) ||
+           topt_json_string_or(s, "settings", "precision", &precision, err) ||
+           topt_precision_find(precision, &known, err) ||
+           topt_json_int_or(s, "settings", "pool_numbers", 0, MAX_NUMBERS,
+                            &ret->pool_numbers, err) ||
+           topt_json_int_or(s, "settings", "bucket_numbers", 0, MAX_NUMBERS,
+                            &ret->bucket_numbers, err) ||
+           topt_json_int_or(s, "settings", "allocator_permille", 0, 1000, &allocator,
+                            err) ||
+           topt_json_int_or(s, "settings", "vocab_multiple", 0, 1 << 20,
+                            &ret->vocab_multiple, err) ||
+           topt_json_int_or(s, "settings", "apart_bytes", 0, INT64_MAX / 4,
+                            &ret->apart_bytes, err) ||
+           topt_json_int_or(s, "settings", "late_permille", 0, 1000, &late, err) ||
+           (ret->allocator_permille = (int)allocator, ret->late_permille = (int)late, 0);
+}
+
+static int read_mesh(const json_t *m, struct topt_mesh *ret, struct topt_error *err)
+{
+    static const char *const allowed[] = {"nodes", "gpus_per_node", "axes", NULL};
+    int64_t nodes, per_node;
+    if (topt_json_only(m, "mesh", allowed, err) ||
+        topt_json_int(m, "mesh", "nodes", 1, 1 << 14, &nodes, err) ||
+        topt_json_int(m, "mesh", "gpus_per_node", 1, 1 << 14, &per_node, err))
+        return -1;
+    return topt_mesh_init(ret, (int)nodes, (int)per_node, err);
+}
+
+static int read_predicted(const json_t *doc, struct topt_plan_doc *p,
+                          struct topt_error *err)
+{
+    const json_t *q = json_object_get(doc, "predicted");
+    return topt_json_int(q, "predicted", "memory_bytes", 0, INT64_MAX, &p->memory_bytes,
+                         err) ||
+           topt_json_int(q, "predicted", "peak_bytes", 0, INT64_MAX, &p->peak_bytes,
+                         err) ||
+           topt_json_int(q, "predicted", "time_ns", 0, INT64_MAX, &p->time_ns, err);
+}
+
+static int read_strategy(const json_t *doc, struct topt_plan_doc *p,
+                         struct topt_error *err)
+{
+    const json_t *ops, *hubs;
+    if (topt_json_array(doc, "", "ops", &ops, err) ||
+        topt_json_array(doc, "", "hubs", &hubs, err))
+        return -1;
+    if (json_array_size(ops) != (size_t)p->model->nops)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "ops: %zu entries, the model has %d operators",
+                         json_array_size(ops), p->model->nops);
+    p->strategy = topt_strategy_create(p->model);
+    if (!p->strategy)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan");
+    for (int i = 0; i < p->model->nops; i++)
+        if (read_op(json_array_get(ops, (size_t)i), i, p, err))
+            return -1;
+    return read_hubs(hubs, p, err);
+}
+
+static int read_model(const json_t *doc, struct topt_plan_doc *p, struct topt_error *err)
+{
+    int64_t n = p->settings.micro_batches;
+    p->model = p->micro = topt_model_from_json(json_object_get(doc, "model"), err);
+    if (!p->model || n == 1)
+        return p->model ? 0 : -1;
+    if (p->model->batch % n)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "settings.micro_batches: %lld does not divide the batch of %lld",
+                         (long long)n, (long long)p->model->batch);
+    p->micro = topt_model_rebatch(p->model, p->model->batch / n, err);
+    return p->micro ? 0 : -1;
+}
+
+/* What is said of the search besides: only that it can be what it says. */
+static int read_choices(const json_t *doc, struct topt_error *err)
+{
+    static const char *const fields[] = {"dp",        "tp",          "zero",
+                                         "recompute", "micro_batch", NULL};
+    enum topt_block_choice choice;
+    const char *blocks = topt_blocks_name(TOPT_BLOCKS_FREE);
+    const json_t *uniform = json_object_get(doc, "uniform");
+    if (topt_json_string_or(doc, "", "blocks", &blocks, err) ||
+        topt_blocks_parse(blocks, &choice, err))
+        return -1;
+    const struct topt_framework *framework;
+    const char *name = "topt";
+    if (topt_json_string_or(doc, "", "framework", &name, err) ||
+        topt_framework_find(name, &framework, err))
+        return -1;
+    return uniform ? topt_json_only(uniform, "uniform", fields, err) : 0;
+}
+
+static int read_all(const json_t *doc, struct topt_plan_doc *p, struct topt_error *err)
+{
+    static const char *const allowed[] = {
+        "format",    "id",        "mode",      "space",    "exact",        "epsilon",
+        "heuristic", "strategy",  "mesh",      "settings", "predicted",    "ops",
+        "hubs",      "model",     "hw",        "why",      "memory_limit", "blocks",
+        "uniform",   "algorithm", "framework", NULL};
+    const char *id = "";
+    if (topt_json_format(doc, "plan", err) || topt_json_only(doc, "", allowed, err) ||
+        topt_json_string_or(doc, "", "id", &id, err) ||
+        read_mesh(json_object_get(doc, "mesh"), &p->mesh, err) ||
+        read_settings(json_object_get(doc, "settings"), &p->settings, err) ||
+        read_predicted(doc, p, err))
+        return -1;
+    snprintf(p->id, sizeof p->id, "%s", id);
+    if (read_choices(doc, err))
+        return -1;
+    if (read_model(doc, p, err))
+        return -1;
+    p->hw = topt_hw_from_json(json_object_get(doc, "hw"), err);
+    if (!p->hw || read_strategy(doc, p, err))
+        return -1;
+    p->router = topt_router_create(p->hw, &p->mesh);
+    if (!p->router)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan");
+    return topt_lower(p->micro, &p->mesh, &p->settings, p->strategy, p->router,
+                      &p->program, err);
+}
+
+int topt_plan_read(const json_t *doc, struct topt_plan_doc **ret, struct topt_error *err)
+{
+    struct topt_plan_doc *p = calloc(1, sizeof *p);
+    if (!p)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan");
+    if (read_all(doc, p, err)) {
+        topt_plan_doc_destroy(p);
+        return topt_wrap(err, "plan");
+    }
+    *ret = p;
+    return 0;
+}
+
+int topt_plan_load(const char *path, struct topt_plan_doc **ret, struct topt_error *err)
+{
+    json_t *doc = topt_json_load(path, MAX_PLAN_BYTES, err);
+    if (!doc)
+        return -1;
+    /* The answer of `topt plan --json` holds the plan inside. */
+    json_t *inner = json_object_get(doc, "plan");
+    int rc = topt_plan_read(inner ? inner : doc, ret, err);
+    json_decref(doc);
+    return rc;
+}
+
+void topt_plan_doc_destroy(struct topt_plan_doc *p)
+{
+    if (!p)
+        return;
+    topt_program_destroy(p->program);
+    topt_router_destroy(p->router);
+    topt_strategy_destroy(p->strategy);
+    topt_hw_destroy(p->hw);
+    if (p->micro != p->model)
+        topt_model_destroy(p->micro);
+    topt_model_destroy(p->model);
+    free(p);
+}
+
+char *topt_plan_strategy_words(const struct topt_plan_doc *p)
+{
+    return topt_strategy_words(p->model, &p->mesh, p->strategy,
+                               p->settings.micro_batches);
+}

@@ -1,0 +1,43 @@
+/* document.h - plans as documents.  Private to plan/. */
+#ifndef TOPT_DOCUMENT_H
+#define TOPT_DOCUMENT_H
+
+#include <jansson.h>
+
+#include "solutions.h"
+#include "topt_choices.h"
+#include "topt_framework.h"
+
+/* What a plan document says beside the strategy. */
+struct topt_plan_facts {
+    const struct topt_costing *k;   /* of a micro-batch */
+    const struct topt_model *model; /* of the whole batch */
+    const struct topt_strategy *strategy;
+    const struct topt_strategy_cost *cost;
+    int64_t peak_bytes;
+    enum topt_space space;
+    int alike; /* blocks choose alike */
+    const struct topt_variant
+        *variant; /* uniform: what was chosen for all; else unread */
+    const struct topt_framework *framework; /* NULL: nobody asked for one */
+    const char *algorithm;
+    const char *mode, *why;         /* why: NULL where nobody asked */
+    int64_t memory_limit;           /* 0: none */
+    const struct topt_claim *claim; /* NULL: nothing was searched */
+};
+
+/* A new "topt-plan/1" document, or NULL. */
+json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err);
+
+/* What is claimed, into a document: "exact", "epsilon" (null: nothing is proven), and
+ * what was decided by heuristic where anything was. */
+void topt_claim_write(json_t *doc, const struct topt_model *m,
+                      const struct topt_claim *c);
+
+/* Counted work, a new reference. */
+json_t *topt_work_json(const struct topt_search_stats *s);
+
+/* The same of making problems, before they are searched. */
+json_t *topt_pricing_json(const struct topt_problem_stats *s);
+
+#endif

@@ -1,0 +1,264 @@
+/* plot_frontier.c - frontiers drawn: a staircase of memory against time, with the points
+ * worth knowing: the ends, the knee, the fastest that fits. */
+#include "chart.h"
+#include "chart_text.h"
+#include "plot.h"
+#include "topt_drawing.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LABEL = 12, HEIGHT = 16, SHOWN = 10 };
+
+static const json_t *point_at(const json_t *frontier, int i)
+{
+    return json_array_get(json_object_get(frontier, "points"), (size_t)i);
+}
+
+static int count(const json_t *frontier)
+{
+    return (int)json_array_size(json_object_get(frontier, "points"));
+}
+
+static int fits(const json_t *frontier, const json_t *p)
+{
+    int64_t limit = topt_plot_whole(frontier, "memory_limit");
+    return !limit || topt_plot_whole(p, "memory_bytes") <= limit;
+}
+
+static int fastest_that_fits(const json_t *frontier)
+{
+    int at = -1;
+    for (int i = 0; i < count(frontier); i++)
+        if (fits(frontier, point_at(frontier, i)))
+            at = i;
+    return at;
+}
+
+static char *point_note(const json_t *p)
+{
+    struct topt_text t = {0};
+    char a[32], b[32], c[32], d[32];
+    double low, high;
+    topt_plot_time_band(p, &low, &high);
+    topt_text_add(&t, "%s a GPU (%s at the peak), %s a step, of which network %s",
+                  topt_show_bytes(topt_plot_whole(p, "memory_bytes"), a, sizeof a),
+                  topt_show_bytes(topt_plot_whole(p, "peak_bytes"), b, sizeof b),
+                  topt_show_ns(topt_plot_whole(p, "time_ns"), c, sizeof c),
+                  topt_show_ns(topt_plot_whole(p, "network_ns"), d, sizeof d));
+    if (high > low)
+        topt_text_add(&t, "; the step may take %s to %s",
+                      topt_show_ns((int64_t)low, a, sizeof a),
+                      topt_show_ns((int64_t)high, b, sizeof b));
+    return topt_plot_done(&t);
+}
+
+/* ---- the chart --------------------------------------------------------------------- */
+
+/* The band of times where it leaves the staircase to be seen; '*lo' and '*hi' are
+ * widened. */
+static int add_band(struct topt_chart *c, const json_t *frontier, double *lo, double *hi)
+{
+    int n = count(frontier);
+    double least = *lo, most = *hi;
+    struct topt_series *s = topt_chart_add(c, TOPT_SERIES_AREA, "band", n, 0);
+    if (!s)
+        return -1;
+    s->steps = 1;
+    for (int i = 0; i < n; i++) {
+        s->x[i] = topt_plot_number(point_at(frontier, i), "memory_bytes");
+        topt_plot_time_band(point_at(frontier, i), &s->y[i], &s->y2[i]);
+        least = s->y[i] < least ? s->y[i] : least;
+        most = s->y2[i] > most ? s->y2[i] : most;
+    }
+    if (n < 2 || most - least > 6 * (*hi - *lo)) {
+        s->n = 0;
+        s->name = NULL;
+        return 0;
+    }
+    *lo = least;
+    *hi = most;
+    return 0;
+}
+
+static int add_points(struct topt_chart *c, const json_t *frontier, int *ret_knee)
+{
+    int n = count(frontier);
+    struct topt_series *s =
+        topt_chart_add(c, TOPT_SERIES_STEPS, "fastest strategy", n, 1);
+    for (int i = 0; s && i < n; i++) {
+        s->x[i] = topt_plot_number(point_at(frontier, i), "memory_bytes");
+        s->y[i] = topt_plot_number(point_at(frontier, i), "time_ns");
+        if (!(s->note[i] = point_note(point_at(frontier, i))))
+            return -1;
+    }
+    *ret_knee = s ? topt_chart_knee(s->x, s->y, n) : -1;
+    return s ? 0 : -1;
+}
+
+static int add_knee(struct topt_chart *c, const json_t *p)
+{
+    struct topt_series *s = topt_chart_add(c, TOPT_SERIES_MARK, "knee", 1, 1);
+    if (!s)
+        return -1;
+    s->x[0] = topt_plot_number(p, "memory_bytes");
+    s->y[0] = topt_plot_number(p, "time_ns");
+    s->note[0] = point_note(p);
+    return s->note[0] ? 0 : -1;
+}
+
+/* The chart of at least one point; '*ret_knee' is -1 where there is none. */
+static int frontier_chart(const json_t *frontier, int bands, const char *limit,
+                          struct topt_chart *c, int *ret_knee)
+{
+    const json_t *first = point_at(frontier, 0);
+    const json_t *last = point_at(frontier, count(frontier) - 1);
+    double lo = topt_plot_number(first, "memory_bytes");
+    double hi = topt_plot_number(last, "memory_bytes");
+    double fast = topt_plot_number(last, "time_ns");
+    double slow = topt_plot_number(first, "time_ns");
+    double at = topt_plot_number(frontier, "memory_limit");
+    c->x = (struct topt_axis){.label = "memory of a GPU", .unit = TOPT_UNIT_BYTES};
+    c->y = (struct topt_axis){.label = "time of a step", .unit = TOPT_UNIT_NS};
+    if ((bands && add_band(c, frontier, &fast, &slow)) ||
+        add_points(c, frontier, ret_knee) ||
+        (*ret_knee >= 0 && add_knee(c, point_at(frontier, *ret_knee))))
+        return -1;
+    if (topt_plot_near(at, lo, hi)) {
+        c->rule[c->nrules++] = (struct topt_rule){1, at, limit};
+        lo = at < lo ? at : lo;
+        hi = at > hi ? at : hi;
+    }
+    topt_axis_fit(&c->x, lo, hi, 8, 0);
+    topt_axis_fit(&c->y, fast, slow, 6, 0);
+    return 0;
+}
+
+/* ---- for a terminal ---------------------------------------------------------------- */
+
+static void list_point(struct topt_text *t, const json_t *frontier, const json_t *p,
+                       const char *what)
+{
+    char a[32], b[32], c[32], d[32];
+    topt_text_add(t, "%*s  %10s  %10s  %10s  %lldx%lld%s%s%s\n", LABEL,
+                  topt_show_bytes(topt_plot_whole(p, "memory_bytes"), a, sizeof a),
+                  topt_show_ns(topt_plot_whole(p, "time_ns"), b, sizeof b),
+                  topt_show_ns(topt_plot_whole(p, "compute_ns"), c, sizeof c),
+                  topt_show_ns(topt_plot_whole(p, "network_ns"), d, sizeof d),
+                  (long long)topt_plot_whole(p, "nodes"),
+                  (long long)topt_plot_whole(p, "gpus_per_node"), *what ? "  " : "", what,
+                  fits(frontier, p) ? "" : "  above the limit");
+}
+
+static void list_points(struct topt_text *t, const json_t *frontier, int knee)
+{
+    int n = count(frontier), fastest = fastest_that_fits(frontier);
+    int stride = n > SHOWN ? (n + SHOWN - 1) / SHOWN : 1;
+    topt_text_add(t, "%*s  %10s  %10s  %10s  nodes\n", LABEL, "memory", "step",
+                  "computing", "network");
+    for (int i = 0; i < n; i++)
+        if (i % stride == 0 || i == n - 1 || i == knee || i == fastest)
+            list_point(t, frontier, point_at(frontier, i),
+                       i == fastest ? "fastest that fits"
+                       : i == knee  ? "knee"
+                       : i == 0     ? "least memory"
+                                    : "");
+    if (n > SHOWN)
+        topt_text_add(t, "%*s  some of the points; --json has all\n", LABEL, "");
+}
+
+static const char *limit_words(const json_t *frontier, char *buf, size_t size)
+{
+    char a[32];
+    snprintf(buf, size, "limit %s",
+             topt_show_bytes(topt_plot_whole(frontier, "memory_limit"), a, sizeof a));
+    return buf;
+}
+
+static void put_title(struct topt_text *t, const json_t *frontier)
+{
+    int64_t gpus = topt_plot_whole(frontier, "gpus");
+    topt_text_add(t, "%s on %lld GPU%s of %s", topt_plot_words(frontier, "model"),
+                  (long long)gpus, gpus == 1 ? "" : "s", topt_plot_words(frontier, "hw"));
+}
+
+static void put_answer(struct topt_text *t, const json_t *frontier)
+{
+    int n = count(frontier);
+    topt_text_add(t, "%d point%s of space %s, %s", n, n == 1 ? "" : "s",
+                  topt_plot_words(frontier, "space"),
+                  json_is_true(json_object_get(frontier, "exact")) ? "exact"
+                                                                   : "not exact");
+}
+
+static void put_terms(struct topt_text *t, const json_t *frontier)
+{
+    char limit[48];
+    topt_plot_job(t, frontier);
+    topt_text_add(t, "; %s a GPU", limit_words(frontier, limit, sizeof limit));
+}
+
+char *topt_plot_frontier(const json_t *frontier, int width)
+{
+    struct topt_text t = {0};
+    struct topt_chart c = {0};
+    char limit[48], *drawn = NULL;
+    int knee = -1;
+    put_title(&t, frontier);
+    topt_text_add(&t, ": ");
+    put_answer(&t, frontier);
+    topt_text_add(&t, "\n");
+    put_terms(&t, frontier);
+    topt_text_add(&t, "\n");
+    if (count(frontier) > 2 &&
+        !frontier_chart(frontier, 0, limit_words(frontier, limit, sizeof limit), &c,
+                        &knee))
+        drawn = topt_chart_text(&c, width < 120 ? width : 120, HEIGHT);
+    if (drawn)
+        topt_text_add(&t, "%s", drawn);
+    if (count(frontier))
+        list_points(&t, frontier, knee);
+    free(drawn);
+    topt_chart_fini(&c);
+    return topt_plot_done(&t);
+}
+
+/* ---- as SVG ------------------------------------------------------------------------ */
+
+static void describe(struct topt_text *t, const json_t *frontier, int knee)
+{
+    int n = count(frontier);
+    const struct {
+        const char *what;
+        int at;
+    } told[] = {{"Least memory", 0}, {"Knee", knee}, {"Fastest", n - 1}};
+    for (int i = 0; i < 3 && n > 0; i++) {
+        char *note = told[i].at >= 0 ? point_note(point_at(frontier, told[i].at)) : NULL;
+        if (note)
+            topt_text_add(t, "%s%s: %s.", i ? " " : "", told[i].what, note);
+        free(note);
+    }
+}
+
+char *topt_svg_frontier(const json_t *frontier)
+{
+    struct topt_plot_texts texts = {0};
+    struct topt_chart c = {0};
+    char limit[48];
+    int knee = -1, n = count(frontier) > 0;
+    put_title(&texts.title, frontier);
+    topt_text_add(&texts.title, ": memory against time");
+    put_terms(&texts.subtitle, frontier);
+    topt_text_add(&texts.subtitle, "; ");
+    put_answer(&texts.subtitle, frontier);
+    if (n && frontier_chart(frontier, 1, limit_words(frontier, limit, sizeof limit), &c,
+                            &knee))
+        texts.title.oom = 1;
+    topt_plot_band_words(&texts.footnote,
+                         point_at(frontier, fastest_that_fits(frontier)));
+    describe(&texts.description, frontier, knee);
+    char *svg = topt_plot_svg(&texts, &c, n);
+    topt_chart_fini(&c);
+    return svg;
+}

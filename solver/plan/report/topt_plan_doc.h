@@ -1,0 +1,50 @@
+/* topt_plan_doc.h - plan documents read back, and what is predicted of them.
+ *
+ * Thread safety: reentrant; a document read has one owner. */
+#ifndef TOPT_PLAN_DOC_H
+#define TOPT_PLAN_DOC_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "topt_hw.h"
+#include "topt_lower.h"
+#include "topt_model.h"
+
+/* A plan document read back: everything a rank needs. */
+struct topt_plan_doc {
+    struct topt_model *model; /* of the global batch */
+    struct topt_model
+        *micro; /* of a micro-batch, which is lowered; 'model' where that is all */
+    struct topt_mesh mesh;
+    struct topt_settings settings;
+    struct topt_strategy *strategy;
+    int64_t memory_bytes, peak_bytes, time_ns; /* as predicted when it was made */
+    char id[24];                               /* "p-<16 hex>" of the document */
+    struct topt_program *program;              /* lowered; what ranks execute */
+    struct topt_router *router;
+    struct topt_hw *hw; /* the profile it was planned for */
+};
+/* Parse, check (known fields, model digest, strategy fits) and lower. */
+int topt_plan_read(const json_t *doc, struct topt_plan_doc **ret,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+int topt_plan_load(const char *path, struct topt_plan_doc **ret,
+                   struct topt_error *err) TOPT_MUST_CHECK;
+void topt_plan_doc_destroy(struct topt_plan_doc *p);
+
+/* Memory of the largest device by component: what adds up to memory_bytes, and the
+ * reserve beside it.  A new reference. */
+json_t *topt_memory_parts(const struct topt_hw *hw, const struct topt_strategy_cost *c);
+/* What people call such a part. */
+const char *topt_part_words(const char *part);
+/* Between what and what memory of the device and time will be, and what the time rests
+ * on:
+ *
+ * {"memory":{"low_bytes","high_bytes"},"time":{"low_ns","high_ns","rests_on_ns":{...}}}. */
+json_t *topt_prediction_band(const struct topt_hw *hw, const struct topt_strategy_cost *c,
+                             int64_t peak_bytes);
+
+/* What the plan does in a line ("data 2 x tensor 2"); freed by the caller. */
+char *topt_plan_strategy_words(const struct topt_plan_doc *p);
+
+#endif

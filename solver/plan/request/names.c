@@ -1,0 +1,283 @@
+/* names.c - the words people write for modes, spaces, types and optimizers. */
+#include "names.h"
+#include "topt_choices.h"
+#include "topt_question.h"
+#include "topt_near.h"
+#include "topt_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const modes[] = {"mini-time", "mini-parallelism", "profiling"};
+static const char *const spaces[] = {"auto", "full", "canonical", "uniform"};
+static const char *const counts[] = {"any", "pow2", "whole"};
+static const char *const blocks[] = {"auto", "free", "alike"};
+static const struct bits {
+    const char *name;
+    int bits;
+} factors[] = {{"zero", TOPT_FACTOR_ZERO},
+               {"recompute", TOPT_FACTOR_RECOMPUTE},
+               {"micro", TOPT_FACTOR_MICRO},
+               {"all", TOPT_FACTORS_ALL},
+               {"none", 0},
+               {"auto", TOPT_FACTORS_AUTO}};
+enum { FACTORS = sizeof factors / sizeof *factors, ALONE = 3 /* from here on */ };
+static const struct bits eager_parts[] = {
+    {"operators", TOPT_EAGER_OPERATORS},
+    {"scores", TOPT_EAGER_OPERATORS | TOPT_EAGER_SCORES},
+    {"loss", TOPT_EAGER_LOSS},
+    {"optimizer", TOPT_EAGER_OPTIMIZER},
+    {"all",
+     TOPT_EAGER_OPERATORS | TOPT_EAGER_SCORES | TOPT_EAGER_LOSS | TOPT_EAGER_OPTIMIZER},
+    {"none", 0}};
+enum { EAGER_PARTS = sizeof eager_parts / sizeof *eager_parts, EAGER_ALONE = 4 };
+
+int topt_name_find(const char *what, const char *name, const char *(*at)(int), int n,
+                   int *ret, struct topt_error *err)
+{
+    struct topt_text all = {0};
+    struct topt_near near = {.name = name};
+    char meant[TOPT_NEAR_WORDS];
+    for (int i = 0; i < n; i++) {
+        topt_near_try(&near, at(i));
+        if (!strcmp(at(i), name)) {
+            *ret = i;
+            topt_text_fini(&all);
+            return 0;
+        }
+        topt_text_add(&all, "%s%s", i ? ", " : "", at(i));
+    }
+    topt_fail(err, TOPT_ERR_INVAL, "unknown %s '%.40s'%s (one of %s)", what, name,
+              topt_near_words(&near, meant), all.s ? all.s : "");
+    topt_text_fini(&all);
+    return -1;
+}
+
+static const char *mode_at(int i)
+{
+    return modes[i];
+}
+
+static const char *space_at(int i)
+{
+    return spaces[i];
+}
+
+static const char *counts_at(int i)
+{
+    return counts[i];
+}
+
+static const char *blocks_at(int i)
+{
+    return blocks[i];
+}
+
+static const char *factor_at(int i)
+{
+    return factors[i].name;
+}
+
+static const char *dtype_at(int i)
+{
+    return topt_dtype_name((enum topt_dtype)i);
+}
+
+static const char *accounting_at(int i)
+{
+    return topt_accounting_name((enum topt_accounting)i);
+}
+
+static const char *overlap_at(int i)
+{
+    return topt_overlap_name((enum topt_overlap)i);
+}
+
+static const char *gather_at(int i)
+{
+    return topt_gather_name((enum topt_gather)i);
+}
+
+static const char *eager_at(int i)
+{
+    return eager_parts[i].name;
+}
+
+static const char *optimizer_at(int i)
+{
+    return topt_optimizer_name((enum topt_optimizer)i);
+}
+
+int topt_mode_parse(const char *name, enum topt_mode *ret, struct topt_error *err)
+{
+    int i;
+    if (topt_name_find("mode", name, mode_at, TOPT_MODE_COUNT, &i, err))
+        return -1;
+    *ret = (enum topt_mode)i;
+    return 0;
+}
+
+int topt_space_parse(const char *name, enum topt_space *ret, struct topt_error *err)
+{
+    int i;
+    if (topt_name_find("space", name, space_at, TOPT_SPACE_COUNT, &i, err))
+        return -1;
+    *ret = (enum topt_space)i;
+    return 0;
+}
+
+int topt_counts_parse(const char *name, enum topt_counts *ret, struct topt_error *err)
+{
+    int i;
+    if (topt_name_find("choice of counts", name, counts_at, TOPT_COUNTS_COUNT, &i, err))
+        return -1;
+    *ret = (enum topt_counts)i;
+    return 0;
+}
+
+int topt_blocks_parse(const char *name, enum topt_block_choice *ret,
+                      struct topt_error *err)
+{
+    int i;
+    if (topt_name_find("choice of blocks", name, blocks_at, TOPT_BLOCKS_COUNT, &i, err))
+        return -1;
+    *ret = (enum topt_block_choice)i;
+    return 0;
+}
+
+/* A list of names with commas, each of which says bits; those from 'alone' on stand
+ * alone. */
+static int read_list(const char *what, const char *list, const struct bits *names, int n,
+                     int alone, const char *(*at)(int), int *ret, struct topt_error *err)
+{
+    const char *from = NULL;
+    char name[64];
+    int bits = 0, count = 0, whole = 0, i, rc;
+    for (; (rc = topt_list_next(list, &from, name, sizeof name, err)) > 0; count++) {
+        if (topt_name_find(what, name, at, n, &i, err))
+            return -1;
+        bits |= names[i].bits;
+        whole |= i >= alone;
+    }
+    if (rc)
+        return topt_wrap(err, "%ss", what);
+    if (whole && count > 1)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "%ss '%.40s': %s and those after it stand alone", what, list,
+                         names[alone].name);
+    *ret = bits;
+    return 0;
+}
+
+int topt_factors_parse(const char *list, int *ret, struct topt_error *err)
+{
+    return read_list("factor", list, factors, FACTORS, ALONE, factor_at, ret, err);
+}
+
+int topt_eager_parse(const char *list, int *ret, struct topt_error *err)
+{
+    return read_list("eager part", list, eager_parts, EAGER_PARTS, EAGER_ALONE, eager_at,
+                     ret, err);
+}
+
+int topt_dtype_parse(const char *name, enum topt_dtype *ret, struct topt_error *err)
+{
+    int i;
+    if (topt_name_find("dtype", name, dtype_at, TOPT_DTYPE_COUNT, &i, err))
+        return -1;
+    *ret = (enum topt_dtype)i;
+    return 0;
+}
+
+int topt_accounting_parse(const char *name, enum topt_accounting *ret,
+                          struct topt_error *err)
+{
+    int i;
+    if (topt_name_find("accounting", name, accounting_at, TOPT_ACCOUNTING_COUNT, &i, err))
+        return -1;
+    *ret = (enum topt_accounting)i;
+    return 0;
+}
+
+int topt_overlap_parse(const char *name, enum topt_overlap *ret, struct topt_error *err)
+{
+    int i;
+    if (topt_name_find("overlap", name, overlap_at, TOPT_OVERLAP_COUNT, &i, err))
+        return -1;
+    *ret = (enum topt_overlap)i;
+    return 0;
+}
+
+int topt_gather_parse(const char *name, enum topt_gather *ret, struct topt_error *err)
+{
+    int i;
+    if (topt_name_find("way to gather", name, gather_at, TOPT_GATHER_COUNT, &i, err))
+        return -1;
+    *ret = (enum topt_gather)i;
+    return 0;
+}
+
+char *topt_eager_words(int parts)
+{
+    struct topt_text t = {0};
+    for (int i = 0; i < EAGER_ALONE; i++)
+        if ((parts & eager_parts[i].bits) == eager_parts[i].bits)
+            topt_text_add(&t, "%s%s", t.s ? "," : "", eager_parts[i].name);
+    if (!t.s)
+        topt_text_add(&t, "none");
+    return t.s;
+}
+
+int topt_optimizer_parse(const char *name, enum topt_optimizer *ret,
+                         struct topt_error *err)
+{
+    int i;
+    if (topt_name_find("optimizer", name, optimizer_at, TOPT_OPTIMIZER_COUNT, &i, err))
+        return -1;
+    *ret = (enum topt_optimizer)i;
+    return 0;
+}
+
+const char *topt_mode_name(enum topt_mode m)
+{
+    return (unsigned)m < TOPT_MODE_COUNT ? modes[m] : "unknown";
+}
+
+const char *topt_space_name(enum topt_space s)
+{
+    return (unsigned)s < TOPT_SPACE_COUNT ? spaces[s] : "unknown";
+}
+
+const char *topt_blocks_name(enum topt_block_choice b)
+{
+    return (unsigned)b < TOPT_BLOCKS_COUNT ? blocks[b] : "unknown";
+}
+
+/* Blocks are alike in the uniform space unless it is said that they are not. */
+const char *topt_space_words(enum topt_space space, int alike, char *buf, size_t size)
+{
+    int uniform = space == TOPT_SPACE_UNIFORM;
+    snprintf(buf, size, "%s%s", topt_space_name(space),
+             alike == uniform ? ""
+             : alike          ? ", blocks alike"
+                              : ", blocks free");
+    return buf;
+}
+
+void topt_request_init(struct topt_request *r)
+{
+    *r = (struct topt_request){.mode = TOPT_MINI_PARALLELISM,
+                               .space = TOPT_SPACE_AUTO,
+                               .factors = TOPT_FACTORS_AUTO,
+                               .settings = topt_settings_default(),
+                               .threads = 1};
+    r->settings.granule_bytes = 0;
+}
+
+struct topt_settings topt_request_settings(const struct topt_request *r)
+{
+    struct topt_settings s = r->settings;
+    if (s.granule_bytes == 0)
+        s.granule_bytes = topt_hw_granule_bytes(r->hw);
+    return s;
+}

@@ -1,0 +1,209 @@
+/* question.c - what people ask, in words, as a request: the one place where all doors
+ * (command line, REST, sbatch, dashboard) get what was not said from the framework's row,
+ * so that one question has one answer. */
+#include "algorithm.h"
+#include "topt_choices.h"
+#include "topt_framework.h"
+#include "topt_question.h"
+#include "topt_text.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+static int read_space(const struct topt_words *w, struct topt_request *r,
+                      const char **field, struct topt_error *err)
+{
+    *field = "space";
+    if (w->space && topt_space_parse(w->space, &r->space, err))
+        return -1;
+    *field = "blocks";
+    if (w->blocks && topt_blocks_parse(w->blocks, &r->blocks, err))
+        return -1;
+    *field = "factors";
+    if (w->factors && topt_factors_parse(w->factors, &r->factors, err))
+        return -1;
+    *field = "counts";
+    if (w->counts && topt_counts_parse(w->counts, &r->counts, err))
+        return -1;
+    *field = "algorithm";
+    return topt_algorithm_check(w->algorithm, err);
+}
+
+static int read_system(const struct topt_words *w, struct topt_request *r,
+                       const char **field, struct topt_error *err)
+{
+    *field = "framework";
+    if (w->framework && topt_framework_find(w->framework, &r->framework, err))
+        return -1;
+    *field = "precision";
+    if (w->precision && topt_precision_find(w->precision, &r->precision, err))
+        return -1;
+    *field = "optimizer";
+    if (w->optimizer && topt_optimizer_parse(w->optimizer, &r->settings.optimizer, err))
+        return -1;
+    *field = "accounting";
+    if (w->accounting &&
+        topt_accounting_parse(w->accounting, &r->settings.accounting, err))
+        return -1;
+    *field = "overlap";
+    if (w->overlap && topt_overlap_parse(w->overlap, &r->settings.overlap, err))
+        return -1;
+    *field = "eager";
+    return w->eager ? topt_eager_parse(w->eager, &r->settings.eager, err) : 0;
+}
+
+int topt_request_read(const struct topt_words *w, struct topt_request *r,
+                      const char **ret_field, struct topt_error *err)
+{
+    const char *field = "mode";
+    if ((w->mode && topt_mode_parse(w->mode, &r->mode, err)) ||
+        read_space(w, r, &field, err) || read_system(w, r, &field, err)) {
+        if (ret_field)
+            *ret_field = field;
+        return -1;
+    }
+    r->algorithm = w->algorithm && strcmp(w->algorithm, "ft") ? w->algorithm : NULL;
+    r->settings.gradient_f32 = w->gradient_f32;
+    r->tensor_parallel = w->tensor_parallel;
+    r->given = 0;
+#define GIVEN(field, bit) r->given |= w->field ? bit : 0
+    GIVEN(framework, TOPT_GIVEN_FRAMEWORK);
+    GIVEN(precision, TOPT_GIVEN_PRECISION);
+    GIVEN(optimizer, TOPT_GIVEN_OPTIMIZER);
+    GIVEN(overlap, TOPT_GIVEN_OVERLAP);
+    GIVEN(eager, TOPT_GIVEN_EAGER);
+    GIVEN(gradient_f32, TOPT_GIVEN_GRADIENT);
+    GIVEN(batch, TOPT_GIVEN_BATCH);
+    GIVEN(seq, TOPT_GIVEN_SEQ);
+#undef GIVEN
+    return 0;
+}
+
+/* Searches of other systems, and the papers' accounting, are about the search itself. */
+static int about_the_search(const struct topt_request *r)
+{
+    return r->algorithm || r->settings.accounting == TOPT_ACCOUNTING_PAPER;
+}
+
+static int choose_framework(struct topt_request *r, struct topt_error *err)
+{
+    if (r->framework)
+        return 0;
+    return topt_framework_find(about_the_search(r) ? "topt" : topt_framework_at(0)->name,
+                               &r->framework, err);
+}
+
+static int choose_precision(struct topt_request *r, struct topt_error *err)
+{
+    int mixed = topt_hw_has_dtype(r->hw, TOPT_BF16) &&
+                r->settings.accounting != TOPT_ACCOUNTING_PAPER;
+    if (!r->precision &&
+        topt_precision_find(mixed ? "bf16-mixed" : "f32", &r->precision, err))
+        return -1;
+    r->settings.dtype = r->precision->dtype;
+    r->settings.state_bf16 = r->precision->state_bf16;
+    return 0;
+}
+
+static void take_row(struct topt_request *r)
+{
+    const struct topt_framework *f = r->framework;
+    struct topt_settings *s = &r->settings;
+    int mixed = s->dtype == TOPT_BF16 && !s->state_bf16;
+    if (!(r->given & TOPT_GIVEN_OVERLAP))
+        s->overlap = f->overlap;
+    if (!(r->given & TOPT_GIVEN_EAGER))
+        s->eager = f->eager;
+    if (!(r->given & TOPT_GIVEN_GRADIENT))
+        s->gradient_f32 = mixed && f->gradient_f32;
+    if (!(r->given & TOPT_GIVEN_OPTIMIZER))
+        s->optimizer = f->uniform_only ? TOPT_ADAMW : TOPT_ADAM;
+    s->shard_f32 = mixed && f->shard_f32;
+    s->gather = f->gather;
+    s->vocab_multiple = f->vocab_multiple;
+    s->pool_numbers = f->pool_numbers;
+    s->bucket_numbers = f->bucket_numbers;
+    s->allocator_permille = f->allocator_permille;
+    if (!f->uniform_only)
+        return;
+    if (r->space == TOPT_SPACE_AUTO)
+        r->space = TOPT_SPACE_UNIFORM;
+    if (r->factors == TOPT_FACTORS_AUTO)
+        r->factors = TOPT_FACTORS_ALL;
+    if (r->blocks == TOPT_BLOCKS_AUTO)
+        r->blocks = TOPT_BLOCKS_ALIKE;
+}
+
+static int check_memory(const struct topt_request *r, struct topt_error *err)
+{
+    int64_t has = topt_hw_capacity_bytes(r->hw);
+    char asked[32], have[32];
+    if (r->memory_limit <= has)
+        return 0;
+    return topt_fail(
+        err, TOPT_ERR_USAGE,
+        "%s of memory a GPU are more than the %s of a %s; ask for less, or for "
+        "other hardware",
+        topt_show_bytes(r->memory_limit, asked, sizeof asked),
+        topt_show_bytes(has, have, sizeof have), topt_hw_device(r->hw));
+}
+
+int topt_request_complete(struct topt_request *r, struct topt_error *err)
+{
+    if (choose_framework(r, err) || choose_precision(r, err) || check_memory(r, err))
+        return -1;
+    take_row(r);
+    return 0;
+}
+
+/* ---- what was taken for granted ---------------------------------------------------- */
+
+static void assume(json_t *list, const struct topt_request *r, enum topt_given bit,
+                   const char *what, json_t *value, const char *option)
+{
+    if (r->given & (int)bit)
+        json_decref(value);
+    else
+        json_array_append_new(list, json_pack("{s:s, s:o, s:s}", "what", what, "value",
+                                              value, "option", option));
+}
+
+json_t *topt_request_assumed(const struct topt_request *r)
+{
+    json_t *list = json_array();
+    if (r->framework)
+        assume(list, r, TOPT_GIVEN_FRAMEWORK, "framework",
+               json_string(r->framework->name), "--framework");
+    assume(list, r, TOPT_GIVEN_PRECISION, "precision",
+           json_string(topt_precision_of(&r->settings)->name), "--precision");
+    if (!r->model->train)
+        assume(list, r, 0, "training", json_string("all parameters"), "--train");
+    assume(list, r, TOPT_GIVEN_OPTIMIZER, "optimizer",
+           json_string(topt_optimizer_name(r->settings.optimizer)), "--optimizer");
+    assume(list, r, TOPT_GIVEN_BATCH, "batch", json_integer(r->model->batch), "--batch");
+    if (r->model->seq > 1)
+        assume(list, r, TOPT_GIVEN_SEQ, "seq", json_integer(r->model->seq), "--seq");
+    return list;
+}
+
+json_t *topt_request_job(const struct topt_request *r)
+{
+    struct topt_model_stats stats;
+    topt_model_stats(r->model, &stats);
+    json_t *job =
+        json_pack("{s:s, s:s, s:I, s:I, s:I, s:s, s:s}", "model", r->model->name, "hw",
+                  topt_hw_name(r->hw), "parameters", (json_int_t)stats.parameters,
+                  "batch", (json_int_t)r->model->batch, "seq", (json_int_t)r->model->seq,
+                  "precision", topt_precision_of(&r->settings)->name, "optimizer",
+                  topt_optimizer_name(r->settings.optimizer));
+    if (r->model->train)
+        json_object_set_new(job, "train", json_string(r->model->train));
+    if (r->framework) {
+        json_object_set_new(job, "framework", json_string(r->framework->name));
+        json_object_set_new(job, "framework_title", json_string(r->framework->title));
+        if (r->framework->lacks)
+            json_object_set_new(job, "not_searched", json_string(r->framework->lacks));
+    }
+    return job;
+}

@@ -1,0 +1,177 @@
+/* request.c - what a request allows: numbers of devices and their grids, factors, where
+ * tensor parallelism may lie, and whether it can be answered at all. */
+#include "request.h"
+#include "algorithm.h"
+#include "topt_choices.h"
+#include "topt_framework.h"
+#include "topt_question.h"
+
+#include <stdlib.h>
+
+enum { MAX_DEVICES = 1 << 14 };
+
+/* Divisors of a node, and whole nodes. */
+static int is_whole(const struct topt_hw *hw, int64_t gpus)
+{
+    int per_node = topt_hw_gpus_per_node(hw);
+    return gpus <= per_node
+               ? per_node % gpus == 0
+               : gpus % per_node == 0 && gpus / per_node <= topt_hw_max_nodes(hw);
+}
+
+int topt_request_grid(const struct topt_request *r, int64_t gpus, int *nodes,
+                      int *per_node)
+{
+    int most = topt_hw_gpus_per_node(r->hw), dense = r->counts != TOPT_COUNTS_ANY;
+    if (!dense || (!is_whole(r->hw, gpus) && r->counts == TOPT_COUNTS_WHOLE))
+        return topt_next_grid(r->hw, gpus, nodes, per_node);
+    /* the fewest nodes that have them */
+    if (*nodes)
+        return 0;
+    if (gpus <= most) {
+        *nodes = 1;
+        *per_node = (int)gpus;
+        return 1;
+    }
+    return topt_next_grid(r->hw, gpus, nodes, per_node);
+}
+
+int topt_next_grid(const struct topt_hw *hw, int64_t gpus, int *nodes, int *per_node)
+{
+    for (int n = *nodes + 1; n <= topt_hw_max_nodes(hw) && n <= gpus; n++)
+        if (gpus % n == 0 && gpus / n <= topt_hw_gpus_per_node(hw)) {
+            *nodes = n;
+            *per_node = (int)(gpus / n);
+            return 1;
+        }
+    return 0;
+}
+
+int topt_no_grid(const struct topt_request *r, int64_t gpus, struct topt_error *err)
+{
+    return topt_fail(err, TOPT_ERR_USAGE,
+                     "%lld GPUs can't be had on '%s': at most %d nodes of %d",
+                     (long long)gpus, topt_hw_name(r->hw), topt_hw_max_nodes(r->hw),
+                     topt_hw_gpus_per_node(r->hw));
+}
+
+int topt_request_check(const struct topt_request *r, struct topt_error *err)
+{
+    if (topt_algorithm_check(r->algorithm, err))
+        return -1;
+    if (!topt_hw_has_dtype(r->hw, r->settings.dtype))
+        return topt_fail(err, TOPT_ERR_USAGE, "'%s' says nothing of the speed of %s",
+                         topt_hw_name(r->hw), topt_dtype_name(r->settings.dtype));
+    if (r->gpus < 0 || r->gpus > MAX_DEVICES || r->max_gpus < 0 || r->memory_limit < 0)
+        return topt_fail(err, TOPT_ERR_USAGE, "GPUs and memory must be positive");
+    for (int i = 0; i < (r->ngpu_list ? r->ngpu_list : 1) && r->max_gpus; i++) {
+        int64_t asked = r->ngpu_list ? r->gpu_list[i] : r->gpus;
+        if (asked > r->max_gpus)
+            return topt_fail(
+                err, TOPT_ERR_USAGE,
+                "%lld GPUs are asked for, and at most %lld; give one of the two",
+                (long long)asked, (long long)r->max_gpus);
+    }
+    if (r->mode == TOPT_MINI_TIME && r->gpus == 0)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "mini-time needs a number of GPUs (at least 1)");
+    return 0;
+}
+
+int topt_request_factors(const struct topt_request *r, enum topt_space space)
+{
+    int factors = r->factors;
+    if (factors == TOPT_FACTORS_AUTO)
+        factors = r->settings.accounting == TOPT_ACCOUNTING_PAPER ? 0
+                  : space == TOPT_SPACE_UNIFORM                   ? TOPT_FACTORS_ALL
+                                                                  : TOPT_FACTOR_ZERO;
+    const struct topt_algorithm *a = topt_algorithm_find(r->algorithm);
+    if (a)
+        factors = (factors & a->factors) | a->always;
+    return r->micro_batches ? factors & ~TOPT_FACTOR_MICRO : factors;
+}
+
+int topt_request_even(const struct topt_request *r)
+{
+    return r->framework && r->framework->even;
+}
+
+/* Nowhere, inside a node, anywhere: from what the row or who asks wants first to the most
+ * that it takes. */
+int topt_request_tensor(const struct topt_request *r, int n)
+{
+    const struct topt_framework *f = r->framework;
+    int first = TOPT_TENSOR_ANYWHERE, most = TOPT_TENSOR_ANYWHERE;
+    if (f) {
+        first = f->tensor == TOPT_TENSOR_LAST ? TOPT_TENSOR_NEVER : (int)f->tensor;
+        most = f->tensor == TOPT_TENSOR_NEVER ? TOPT_TENSOR_NEVER : (int)f->tensor_most;
+    }
+    if (f && r->tensor_parallel) {
+        most = (int)f->tensor_most;
+        first =
+            most < TOPT_TENSOR_NODE || first > TOPT_TENSOR_NODE ? most : TOPT_TENSOR_NODE;
+    }
+    int at = first == TOPT_TENSOR_NEVER && n > 0 ? TOPT_TENSOR_NODE + n - 1 : first + n;
+    return at <= most ? at : -1;
+}
+
+int64_t topt_request_limit(const struct topt_request *r)
+{
+    return r->memory_limit ? r->memory_limit : topt_hw_memory_bytes(r->hw);
+}
+
+struct topt_request topt_request_uniform(const struct topt_request *r, int factors)
+{
+    struct topt_request uniform = *r;
+    uniform.space = TOPT_SPACE_UNIFORM;
+    uniform.blocks = TOPT_BLOCKS_ALIKE;
+    uniform.factors = factors;
+    return uniform;
+}
+
+int topt_request_stopped(const struct topt_request *r)
+{
+    return r->stop && atomic_load(r->stop);
+}
+
+int topt_request_counts(const struct topt_request *r, int64_t **ret, int *ret_n,
+                        struct topt_error *err)
+{
+    int64_t all = (int64_t)topt_hw_max_nodes(r->hw) * topt_hw_gpus_per_node(r->hw);
+    int64_t max = r->max_gpus && r->max_gpus < all ? r->max_gpus : all;
+    int64_t *list = malloc(((size_t)max + (size_t)r->ngpu_list + 1) * sizeof *list);
+    int n = 0;
+    if (!list)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the counts");
+    for (int i = 0; i < r->ngpu_list; i++)
+        list[n++] = r->gpu_list[i];
+    int pow2 = r->counts == TOPT_COUNTS_POW2, whole = r->counts == TOPT_COUNTS_WHOLE;
+    for (int64_t c = 1; !r->ngpu_list && c <= max; c = pow2 ? 2 * c : c + 1) {
+        int nodes = 0, per_node = 0;
+        if (topt_next_grid(r->hw, c, &nodes, &per_node) && (!whole || is_whole(r->hw, c)))
+            list[n++] = c;
+    }
+    *ret = list;
+    *ret_n = n;
+    return 0;
+}
+
+int64_t topt_data_ranks(const struct topt_mesh *mesh, int cut)
+{
+    int64_t n = 1;
+    for (int a = 0; a < cut; a++)
+        n *= mesh->size[a];
+    return n;
+}
+
+int topt_tensor_from(const struct topt_mesh *mesh, enum topt_tensor_where where)
+{
+    switch (where) {
+    case TOPT_TENSOR_ANYWHERE:
+        return 0;
+    case TOPT_TENSOR_NODE:
+        return mesh->node_axes;
+    default:
+        return mesh->naxes;
+    }
+}

@@ -1,0 +1,51 @@
+/* request.h - what a request allows.  Private to plan/. */
+#ifndef TOPT_REQUEST_H
+#define TOPT_REQUEST_H
+
+#include "topt_question.h"
+
+/* The next shape of 'gpus' devices after '*nodes' (start from 0); 0 when there is
+ * none. */
+int topt_next_grid(const struct topt_hw *hw, int64_t gpus, int *nodes, int *per_node);
+
+/* Those of them that a request may use: of counts that are booked whole, or powers of
+ * two, the one with the fewest nodes. */
+int topt_request_grid(const struct topt_request *r, int64_t gpus, int *nodes,
+                      int *per_node);
+
+int topt_no_grid(const struct topt_request *r, int64_t gpus,
+                 struct topt_error *err); /* fails: there is none */
+
+/* Is what is asked possible at all? */
+int topt_request_check(const struct topt_request *r,
+                       struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Where tensor parallelism is tried at the n-th attempt (0, 1...), each only where
+ * nothing fits by those before; -1 past the last. */
+int topt_request_tensor(const struct topt_request *r, int n);
+
+/* Does the framework split samples, heads and features into equal parts only? */
+int topt_request_even(const struct topt_request *r);
+
+int64_t topt_request_limit(const struct topt_request *r);
+
+/* What is searched beside splits on so many devices. */
+int topt_request_factors(const struct topt_request *r, enum topt_space space);
+
+/* A request as of the uniform space, where blocks choose alike, with these factors. */
+struct topt_request topt_request_uniform(const struct topt_request *r, int factors);
+
+/* Is the best so far to be the answer? */
+int topt_request_stopped(const struct topt_request *r);
+
+/* Counts a request asks for, ascending; owned by the caller. */
+int topt_request_counts(const struct topt_request *r, int64_t **ret, int *ret_n,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Devices along the axes before 'cut'. */
+int64_t topt_data_ranks(const struct topt_mesh *mesh, int cut);
+
+/* The first axis that tensor parallelism may take. */
+int topt_tensor_from(const struct topt_mesh *mesh, enum topt_tensor_where where);
+
+#endif

@@ -1,0 +1,66 @@
+/* topt_framework.h - the systems that plans are made for, as rows of one table.
+ *
+ * A row says what a system can obey (the space, which levels of sharding, where tensor
+ * parallelism may lie, what has to divide), what it does while it runs (when it gathers,
+ * what it hides and does not fuse, what its allocator can't use), and how numbers are
+ * kept.  Every figure was read in public source at the commit that the row names.
+ * Nothing else in the planner knows a framework by name.  Thread safety: constant
+ * data. */
+#ifndef TOPT_FRAMEWORK_H
+#define TOPT_FRAMEWORK_H
+
+#include "topt_lower.h"
+
+/* Where tensor parallelism is searched. */
+enum topt_tensor_where {
+    TOPT_TENSOR_NEVER,
+    TOPT_TENSOR_LAST,    /* inside a node, and only where nothing else fits */
+    TOPT_TENSOR_NODE,    /* inside a node */
+    TOPT_TENSOR_ANYWHERE /* also across nodes */
+};
+
+struct topt_framework {
+    const char *name;  /* as people write it */
+    const char *title; /* as answers call it: "PyTorch (FSDP2, DDP)" */
+    const char *
+        source; /* the repository, and the version or commit and date at which the row was read */
+    int uniform_only; /* it obeys one choice for the whole model; else any space */
+    int even;         /* samples, heads and features split into equal parts only */
+    int zero;         /* levels of enum topt_zero that it has, as bits */
+    const char *level[TOPT_ZERO_COUNT]; /* what people call them there */
+    enum topt_tensor_where tensor;      /* where nobody says */
+    enum topt_tensor_where tensor_most; /* the most that can be asked for */
+    const char *
+        tensor_needs; /* what a script must do to obey it; NULL: nothing, it is an option there */
+    const char *lacks;           /* what it can do and is not searched; NULL: nothing */
+    int gradient_f32, shard_f32; /* under bf16-mixed: as of topt_settings */
+    enum topt_overlap overlap;
+    int eager; /* bits of enum topt_eager_part */
+    enum topt_gather gather;
+    int64_t
+        /* a vocabulary is padded to this times the parts of its table; 0: not */
+        vocab_multiple;
+    int64_t pool_numbers, bucket_numbers;
+    int allocator_permille;
+};
+
+/* NULL past the end; the first row is the default. */
+const struct topt_framework *topt_framework_at(int i);
+/* INVAL with all names where there is none such. */
+int topt_framework_find(const char *name, const struct topt_framework **ret,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+
+/* What numbers of a training job are kept in. */
+struct topt_precision {
+    const char *name;      /* "bf16-mixed" */
+    enum topt_dtype dtype; /* of products and activations */
+    int state_bf16;
+    const char *means; /* weights, gradients, master copy and moments in words */
+};
+const struct topt_precision *topt_precision_at(int i); /* NULL past the end */
+int topt_precision_find(const char *name, const struct topt_precision **ret,
+                        struct topt_error *err) TOPT_MUST_CHECK;
+/* The row that settings are of. */
+const struct topt_precision *topt_precision_of(const struct topt_settings *s);
+
+#endif

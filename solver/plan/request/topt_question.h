@@ -1,0 +1,137 @@
+/* topt_question.h - what is asked: the request, its words and their names.
+ *
+ * Thread safety: reentrant; requests, models and profiles are only read. */
+#ifndef TOPT_QUESTION_H
+#define TOPT_QUESTION_H
+
+#include <jansson.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "topt_choices.h"
+#include "topt_framework.h"
+#include "topt_hw.h"
+#include "topt_lower.h"
+#include "topt_model.h"
+#include "topt_progress.h"
+
+enum topt_mode { TOPT_MINI_TIME, TOPT_MINI_PARALLELISM, TOPT_PROFILING, TOPT_MODE_COUNT };
+/* Which numbers of GPUs are tried where nobody names them. */
+enum topt_counts {
+    TOPT_COUNTS_ANY,  /* every number, on every grid of nodes x equal devices a node */
+    TOPT_COUNTS_POW2, /* powers of two, on the fewest nodes that have them, as the next */
+    TOPT_COUNTS_WHOLE, /* what people book: divisors of a node, then whole nodes */
+    TOPT_COUNTS_COUNT
+};
+
+/* What whoever asks said, so that an answer can name what was assumed; bits. */
+enum topt_given {
+    TOPT_GIVEN_FRAMEWORK = 1,
+    TOPT_GIVEN_PRECISION = 2,
+    TOPT_GIVEN_OPTIMIZER = 4,
+    TOPT_GIVEN_OVERLAP = 8,
+    TOPT_GIVEN_EAGER = 16,
+    TOPT_GIVEN_GRADIENT = 32,
+    TOPT_GIVEN_BATCH = 64,
+    TOPT_GIVEN_SEQ = 128
+};
+
+struct topt_request {
+    const struct topt_model *model;
+    const struct topt_hw *hw;
+    enum topt_mode mode;
+    int64_t gpus;     /* mini-time: exactly so many; profiling: 0 */
+    int64_t max_gpus; /* mini-parallelism, profiling: at most; 0: all the profile has */
+    const int64_t *gpu_list; /* profiling: these counts, or NULL for 'counts' up to max */
+    int ngpu_list;
+    enum topt_counts counts;
+    int64_t memory_limit; /* bytes a device; 0: what the profile's device has */
+    enum topt_space space;
+    int sequence_splits; /* search splits of sequence dimensions too */
+    enum topt_block_choice blocks;
+    int factors;           /* bits of enum topt_factor */
+    const char *algorithm; /* NULL: ft */
+    double epsilon;
+    int threads;
+    int64_t micro_batches; /* just so many; 0: searched, or 1 where they are not */
+    /* Of the uniform space: the row decides what it may be.  NULL: nothing is left out
+     * (topt's own). */
+    const struct topt_framework *framework;
+    int tensor_parallel; /* as much as the framework can be asked for */
+    const struct topt_precision *precision; /* NULL: settings.dtype is as it is */
+    int given;                              /* bits of enum topt_given */
+    double
+        /* mini-parallelism: take the most GPUs that are at least so efficient; 0: the
+         * fewest */
+        min_efficiency;
+    /* granule_bytes 0: the profile's; micro_batches is not read */
+    struct topt_settings settings;
+    const atomic_bool *cancel;      /* polled: fail with CANCELED; may be NULL */
+    struct topt_progress *progress; /* told what the search is at; may be NULL */
+    /* Polled: answer with the best so far, and how good it is known to be; may be
+     * NULL. */
+    const atomic_bool *stop;
+    int64_t max_work; /* the same after so much counted work of the search; 0: no limit */
+    int64_t
+        max_entries; /* as of searches: larger tables are decided by heuristic; 0: 2^23 */
+    int64_t
+        max_table_bytes; /* fail with LIMIT where a problem's costs take more; 0: 4 GiB */
+};
+
+/* Sensible values for everything that is not a pointer. */
+void topt_request_init(struct topt_request *r);
+
+/* What is asked, in words; NULL and 0: not said.  Borrowed. */
+struct topt_words {
+    const char *mode, *framework, *space, *blocks, *factors, *counts, *algorithm,
+        *precision, *optimizer, *accounting, *overlap, *eager;
+    int64_t batch, seq;
+    int gradient_f32, tensor_parallel;
+};
+/* Put words into a request (after topt_request_init).  '*ret_field' names the one at
+ * fault; may be NULL. */
+int topt_request_read(const struct topt_words *w, struct topt_request *r,
+                      const char **ret_field, struct topt_error *err) TOPT_MUST_CHECK;
+/* With the model and the profile in it: what was not said is taken from the framework's
+ * row, the default one where none was named, and the precision that the device has.
+ * INVAL where the limit is more than it has. */
+int topt_request_complete(struct topt_request *r, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* What was not said, as [{"what", "value", "option"}, ...]; and what the job is:
+ * {"model", "hw", "parameters", "batch", "seq", "precision", "optimizer", "framework",
+ * ...}.  New references. */
+json_t *topt_request_assumed(const struct topt_request *r);
+json_t *topt_request_job(const struct topt_request *r);
+
+/* The request's settings with the profile's granule where none is given. */
+struct topt_settings topt_request_settings(const struct topt_request *r);
+
+/* Names as people write them, for options and JSON: "mini-time", "full"... */
+int topt_mode_parse(const char *name, enum topt_mode *ret,
+                    struct topt_error *err) TOPT_MUST_CHECK;
+int topt_space_parse(const char *name, enum topt_space *ret,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+int topt_blocks_parse(const char *name, enum topt_block_choice *ret,
+                      struct topt_error *err) TOPT_MUST_CHECK;
+/* "zero,recompute,micro", in any selection, or "all", "none", "auto". */
+int topt_factors_parse(const char *list, int *ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
+int topt_counts_parse(const char *name, enum topt_counts *ret,
+                      struct topt_error *err) TOPT_MUST_CHECK;
+int topt_dtype_parse(const char *name, enum topt_dtype *ret,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+int topt_accounting_parse(const char *name, enum topt_accounting *ret,
+                          struct topt_error *err) TOPT_MUST_CHECK;
+int topt_overlap_parse(const char *name, enum topt_overlap *ret,
+                       struct topt_error *err) TOPT_MUST_CHECK;
+/* "operators,scores,loss,optimizer", in any selection, or "all", "none"; bits of enum
+ * topt_eager_part, and back, NULL without memory, owned by the caller. */
+int topt_eager_parse(const char *list, int *ret, struct topt_error *err) TOPT_MUST_CHECK;
+char *topt_eager_words(int parts);
+int topt_optimizer_parse(const char *name, enum topt_optimizer *ret,
+                         struct topt_error *err) TOPT_MUST_CHECK;
+const char *topt_mode_name(enum topt_mode m);
+const char *topt_space_name(enum topt_space s);
+const char *topt_blocks_name(enum topt_block_choice b);
+
+#endif

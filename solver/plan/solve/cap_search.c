@@ -1,0 +1,522 @@
+/* cap_search.c - the fastest strategy that fits, and the lightest: branch and bound over
+ * caps.
+ *
+ *     memory(S) = sum(S) + T(S) + W * U(S)
+ *
+ * A box is the strategies that need between its low and its high caps.  One search
+ * answers for a whole box: under its high caps, charged with its low ones only.  What
+ * that finds, nothing in the box is better than.  If it fits with what it really needs,
+ * it is the best of the box.  If not, its need parts the box:
+ *
+ *     high  +-----------+          T' is its need: below T' it is not, and from T' on
+ *           | from T'   |          it is charged with T' at least, or it is the crossing
+ *       T'  +-----------+          caps' turn
+ *           | below T'  |
+ *      low  +-----------+
+ *
+ * Boxes wait by what bounds them, so that the first of which nothing can be better than
+ * what was found ends it.  Since most boxes but the first are only looked at to be parted
+ * or left, they are searched roughly, and more exactly only where that does not decide;
+ * at once as exactly as is asked for where there was nothing to find, which takes
+ * little. */
+#include "cap_search.h"
+#include "caps.h"
+#include "claim.h"
+#include "problem_stats.h"
+#include "run.h"
+#include "solutions.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* After so many searches of which none found what fits, it is asked whether anything
+ * does. */
+enum { DOUBT = 3 };
+
+/* Searches for what fits beside its excess, at most, in a box. */
+enum { BELOW = 4 };
+
+struct box {
+    struct topt_caps low, high;
+    /* Nothing in it has less of what is asked for than 'bound', nor with just that a
+     * total memory below 'memory'. */
+    int64_t bound, memory;
+    int64_t number; /* they are made in this order */
+    int level;      /* how exactly it is searched next */
+};
+
+/* Tolerances of rough searches, by level; then comes the one that is asked for. */
+static const double rough[] = {1.0 / 64, 1.0 / 512};
+enum { LEVELS = sizeof rough / sizeof *rough };
+
+struct cap_search {
+    struct run run;
+    int least;        /* memory is asked for: memory is time and time is memory */
+    int64_t below;    /* least: solutions that need as much are of no use; 0: any is */
+    struct box *heap; /* the smallest first */
+    int n, cap;
+    int64_t made;
+    int64_t floor; /* nothing in the boxes that were left has less of what is asked for */
+    struct topt_cost known; /* what is had, whatever it needs */
+    /* a box was left whose best does not fit for its excess: what is a little slower
+     * may */
+    int open;
+};
+
+/* ---- the heap ---------------------------------------------------------------------- */
+
+static int before(const struct box *a, const struct box *b)
+{
+    if (a->bound != b->bound)
+        return a->bound < b->bound;
+    if (a->memory != b->memory)
+        return a->memory < b->memory;
+    return a->number < b->number;
+}
+
+static int push(struct cap_search *b, struct box x)
+{
+    if (b->n == b->cap) {
+        int cap = b->cap ? 2 * b->cap : 16;
+        struct box *heap = realloc(b->heap, (size_t)cap * sizeof *heap);
+        if (!heap)
+            return topt_fail(b->run.err, TOPT_ERR_NOMEM, "no memory for the search");
+        b->heap = heap;
+        b->cap = cap;
+    }
+    x.number = b->made++;
+    int i = b->n++;
+    for (; i > 0 && before(&x, &b->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        b->heap[i] = b->heap[(i - 1) / 2];
+    b->heap[i] = x;
+    return 0;
+}
+
+static struct box pop(struct cap_search *b)
+{
+    struct box top = b->heap[0], last = b->heap[--b->n];
+    int i = 0;
+    for (int c = 1; c < b->n; c = 2 * i + 1) {
+        c += c + 1 < b->n && before(&b->heap[c + 1], &b->heap[c]);
+        if (!before(&b->heap[c], &last))
+            break;
+        b->heap[i] = b->heap[c];
+        i = c;
+    }
+    if (b->n)
+        b->heap[i] = last;
+    return top;
+}
+
+/* ---- bounds ------------------------------------------------------------------------ */
+
+static int64_t charge(const struct cap_search *b, struct topt_caps c)
+{
+    return c.transient + topt_problem_crossing(b->run.p) * c.crossing;
+}
+
+static const struct topt_solution *best_of(const struct cap_search *b)
+{
+    const struct topt_solutions *s = b->run.ret;
+    return s->n ? &s->at[b->least ? 0 : s->n - 1] : NULL;
+}
+
+/* With a tolerance: the time of what is had, be it the caller's; INT64_MAX: nothing. */
+static int64_t time_had(const struct cap_search *b)
+{
+    const struct topt_search_options *o = b->run.options;
+    int64_t best = topt_solutions_best(b->run.ret);
+    int64_t known = o->nknown ? o->known[o->nknown - 1].time : INT64_MAX;
+    return o->epsilon <= 0 ? INT64_MAX : known < best ? known : best;
+}
+
+/* Can nothing in a box be better than what was found? */
+static int hopeless(const struct cap_search *b, const struct box *x)
+{
+    const struct topt_solution *best = best_of(b);
+    double epsilon = b->run.options->epsilon;
+    int64_t had = b->least ? INT64_MAX : time_had(b);
+    if (b->least)
+        return best ? x->bound >= best->memory_bytes : b->below && x->bound >= b->below;
+    if (had < INT64_MAX)
+        return topt_search_excess(had, x->bound) <= epsilon;
+    if (!best)
+        return 0;
+    return x->bound > best->time_ns ||
+           (x->bound == best->time_ns && x->memory >= best->memory_bytes);
+}
+
+/* A box, or what is left of it, is looked at no more. */
+static void leave(struct cap_search *b, int64_t bound)
+{
+    b->floor = bound < b->floor ? bound : b->floor;
+}
+
+static double tolerance(const struct cap_search *b, const struct box *x)
+{
+    return x->level < LEVELS ? rough[x->level] : b->run.options->epsilon;
+}
+
+/* The next level whose tolerance is less. */
+static int next_level(const struct cap_search *b, int level)
+{
+    level++;
+    while (level < LEVELS && rough[level] <= b->run.options->epsilon)
+        level++;
+    return level;
+}
+
+/* The limits of a box's search; 0 where nothing can be within them. */
+static int limits_of(struct cap_search *b, const struct box *x,
+                     struct topt_search_options *ret)
+{
+    const struct topt_solution *best = best_of(b);
+    int64_t low = charge(b, x->low);
+    *ret = *b->run.options;
+    ret->fastest = 1;
+    ret->epsilon = tolerance(b, x);
+    if (b->least) {
+        int64_t most = best ? best->memory_bytes : b->below;
+        ret->time_limit = most ? most - 1 - low : 0;
+        return !most || ret->time_limit > 0;
+    }
+    if (best)
+        ret->time_limit = best->time_ns;
+    b->known = (struct topt_cost){0, time_had(b)};
+    ret->known = &b->known;
+    ret->nknown = b->known.time < INT64_MAX;
+    if (ret->memory_limit)
+        ret->memory_limit -= low;
+    return !b->run.options->memory_limit || ret->memory_limit > 0;
+}
+
+/* ---- one box ----------------------------------------------------------------------- */
+
+/* What is best in a box, but for what it has in flight, and in excess. */
+struct optimum {
+    struct topt_cost cost; /* as the search sees it */
+    struct topt_caps need;
+    int64_t excess;
+    int fits;
+    int64_t floor;
+};
+
+static int take(struct cap_search *b, const struct topt_search_point *point,
+                struct optimum *ret)
+{
+    const struct topt_search_options *o = b->run.options;
+    ret->cost = point->cost;
+    ret->excess = topt_problem_excess(b->run.p, point);
+    if (ret->excess < 0)
+        return topt_fail(b->run.err, TOPT_ERR_NOMEM, "no memory for the search");
+    topt_problem_caps(b->run.p, point, &ret->need.transient, &ret->need.crossing);
+    int64_t memory = charge(b, ret->need) + ret->excess +
+                     (b->least ? point->cost.time : point->cost.memory);
+    if (b->least) {
+        const struct topt_solution *best = best_of(b);
+        ret->fits = best ? memory < best->memory_bytes : !b->below || memory < b->below;
+    } else {
+        ret->fits = !o->memory_limit || memory <= o->memory_limit;
+    }
+    if (!ret->fits)
+        return 0;
+    struct topt_search_point kept = *point;
+    if (b->least)
+        kept.cost = (struct topt_cost){point->cost.time, point->cost.memory};
+    return topt_run_keep(&b->run, &kept, memory) ||
+           topt_solutions_reduce(b->run.ret, b->run.err);
+}
+
+/* What a search that found nothing proves: with a tolerance, that nothing is faster than
+ * its limit by more than that. */
+static int64_t floor_of_none(const struct cap_search *b, const struct box *x,
+                             const struct topt_frontier *f, int64_t time_limit)
+{
+    double epsilon = tolerance(b, x);
+    if (!isfinite(f->epsilon))
+        return x->bound;
+    return epsilon > 0 && time_limit ? topt_floor_under(time_limit, epsilon) : INT64_MAX;
+}
+
+/* 1 and the best of a box within limits, 0 where it has nothing, -1. */
+static int search_within(struct cap_search *b, const struct box *x,
+                         const struct topt_search_options *o, struct optimum *ret)
+{
+    struct topt_frontier *f = NULL;
+    struct topt_frontier_reader *reader = NULL;
+    if (topt_run_search(&b->run,
+                        topt_problem_under(b->run.p, x->high.transient, x->high.crossing),
+                        o, &f))
+        return -1;
+    int rc = f->npoints > 0;
+    ret->floor = rc ? topt_floor_of(f) : floor_of_none(b, x, f, o->time_limit);
+    if (rc && (!(reader = topt_frontier_reader(f, b->run.err)) ||
+               take(b, topt_frontier_read(reader, f->npoints - 1), ret) ||
+               topt_run_note(&b->run, ret->need)))
+        rc = -1;
+    topt_frontier_reader_destroy(reader);
+    topt_frontier_destroy(f);
+    return rc;
+}
+
+/* The best of a box fits but for its excess: then what is a little lighter may fit, too.
+ * That says nothing of what is in the box, but may be the answer. */
+static int search_below(struct cap_search *b, const struct box *x,
+                        const struct topt_search_options *options, struct optimum best)
+{
+    struct topt_search_options o = *options;
+    int some = 1;
+    for (int i = 0; some > 0 && i < BELOW && !best.fits && best.excess > 0; i++) {
+        o.memory_limit = options->memory_limit - best.excess;
+        if (o.memory_limit <= 0 ||
+            best.cost.memory + charge(b, best.need) > b->run.options->memory_limit)
+            break;
+        some = search_within(b, x, &o, &best);
+    }
+    return some < 0 ? -1 : 0;
+}
+
+/* 1 and the best of a box, 0 where it has nothing, -1. */
+static int search_box(struct cap_search *b, const struct box *x, struct optimum *ret)
+{
+    struct topt_search_options o;
+    ret->floor = INT64_MAX;
+    if (!limits_of(b, x, &o))
+        return 0;
+    int some = search_within(b, x, &o, ret);
+    return some > 0 && !b->least && search_below(b, x, &o, *ret) ? -1 : some;
+}
+
+static int push_part(struct cap_search *b, struct box part, const struct optimum *best)
+{
+    int64_t low = charge(b, part.low);
+    if (part.high.transient < part.low.transient ||
+        part.high.crossing < part.low.crossing)
+        return 0;
+    if (b->least) {
+        part.bound = best->cost.time + low;
+    } else {
+        part.bound = best->floor > part.bound ? best->floor : part.bound;
+        part.memory = tolerance(b, &part) > 0 ? 0 : best->cost.memory + low;
+    }
+    if (!hopeless(b, &part))
+        return push(b, part);
+    leave(b, part.bound);
+    return 0;
+}
+
+/* The same box again, more exactly; where it was searched as asked for, nothing is left
+ * of it. */
+static int look_closer(struct cap_search *b, struct box x, int level, int64_t floor)
+{
+    x.bound = floor > x.bound ? floor : x.bound;
+    if (x.level < LEVELS && !hopeless(b, &x)) {
+        x.level = level;
+        return push(b, x);
+    }
+    leave(b, x.bound);
+    return 0;
+}
+
+/* May something in a box be better than what was found, as far as a floor tells? */
+static int is_better(const struct cap_search *b, const struct box *x, int64_t floor)
+{
+    struct box at = *x;
+    at.bound = floor > at.bound ? floor : at.bound;
+    return !hopeless(b, &at);
+}
+
+/* Part a box by what its best needs beyond what the box is charged with. */
+static int part_box(struct cap_search *b, const struct box *x, const struct optimum *best)
+{
+    struct topt_caps over = {best->need.transient - x->low.transient,
+                             best->need.crossing - x->low.crossing};
+    struct box above = *x, below = *x;
+    if ((best->fits && x->level < LEVELS) ||
+        (over.transient <= 0 && over.crossing <= 0)) {
+        b->open |= !b->least && !best->fits && x->level == LEVELS &&
+                   is_better(b, x, best->floor);
+        int64_t floor = b->least ? best->cost.time + charge(b, x->low) : best->floor;
+        return look_closer(b, *x, next_level(b, x->level), floor);
+    }
+    /* The first search was to be the only one; weighings for the least are exact. */
+    if (!x->number && !best->fits && !b->least)
+        above.level = below.level = next_level(b, -1);
+    if (over.transient >= over.crossing * topt_problem_crossing(b->run.p)) {
+        above.low.transient = best->need.transient;
+        below.high.transient =
+            topt_problem_next_transient(b->run.p, best->need.transient);
+    } else {
+        above.low.crossing = best->need.crossing;
+        below.high.crossing = topt_problem_next_crossing(b->run.p, best->need.crossing);
+    }
+    return push_part(b, above, best) || push_part(b, below, best) ? -1 : 0;
+}
+
+/* ---- all of them ------------------------------------------------------------------- */
+
+/* Before many boxes are looked at for the fastest: does anything fit?  That takes
+ * weighings only, and says in which time.  1 (perhaps), 0 where nothing does, or -1. */
+static int something_fits(struct cap_search *b)
+{
+    struct topt_solutions least;
+    int64_t limit = b->run.options->memory_limit, time = b->run.options->time_limit;
+    int64_t below = limit < INT64_MAX ? limit + 1 : 0;
+    struct topt_search_options o = *b->run.options;
+    o.stop = NULL; /* it is short, and its answer one */
+    o = topt_run_options_for_least(o);
+    if (topt_cap_search_least(b->run.p, &o, below, &least, b->run.err))
+        return -1;
+    int slow = least.n && time && least.at[0].time_ns > time;
+    int some = least.n > 0 || least.claim.floor_bytes <= limit;
+    if (!slow && topt_solutions_merge(b->run.ret, &least, b->run.err))
+        some = -1;
+    topt_solutions_fini(&least);
+    return some;
+}
+
+static int search_all(struct cap_search *b)
+{
+    while (b->n && !hopeless(b, &b->heap[0])) {
+        struct optimum best;
+        if (b->run.searched && topt_run_over(&b->run)) {
+            b->run.stopped = 1;
+            break;
+        }
+        struct box x = pop(b);
+        int some = search_box(b, &x, &best);
+        if (some < 0 ||
+            (some ? part_box(b, &x, &best) : look_closer(b, x, LEVELS, best.floor))) {
+            leave(b, x.bound);
+            return -1;
+        }
+        if (!b->least && b->run.searched == DOUBT && !best_of(b) &&
+            time_had(b) == INT64_MAX) {
+            int any = something_fits(b);
+            b->n = any ? b->n : 0;
+            if (any < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+static int search_boxes(struct cap_search *b)
+{
+    struct box all = {.low = topt_problem_least_caps(b->run.p),
+                      .high = {topt_problem_next_transient(b->run.p, INT64_MAX),
+                               topt_problem_next_crossing(b->run.p, INT64_MAX)},
+                      .level = LEVELS};
+    *b->run.ret = (struct topt_solutions){.claim = topt_claim_exact()};
+    if (all.high.transient < 0 || all.high.crossing < 0)
+        return 0;
+    int some = b->least ? 1 : topt_run_fit(&b->run, all.low, &all.high);
+    if (some <= 0)
+        return some;
+    return push(b, all) || search_all(b) ? -1 : 0;
+}
+
+static void fini(struct cap_search *b, int rc)
+{
+    free(b->heap);
+    if (rc)
+        topt_solutions_fini(b->run.ret);
+}
+
+/* Nothing was found, but operators were decided by heuristic, perhaps so that nothing
+ * fits, or what was found had an excess.  The lightest may fit. */
+static int look_for_lightest(struct cap_search *b)
+{
+    int some = something_fits(b);
+    if (some > 0 && b->run.ret->claim.decided)
+        leave(b, 0);
+    return some < 0 ? -1 : 0;
+}
+
+/* What all searches together prove: rough ones too only through the floors of boxes. */
+static void conclude(struct cap_search *b)
+{
+    struct topt_claim *c = &b->run.ret->claim;
+    int64_t best = topt_solutions_best(b->run.ret);
+    if (b->n)
+        leave(b, b->heap[0].bound);
+    c->floor_ns = b->floor < best ? b->floor : best;
+    if (c->floor_ns < best) { /* a look at every table: only where it can tell more */
+        int64_t bound = topt_problem_bound(b->run.p).time;
+        if (bound > c->floor_ns && bound <= best)
+            c->floor_ns = bound;
+    }
+    c->exact = c->floor_ns >= best && !b->run.stopped && !c->decided;
+    b->run.ret->stopped = b->run.stopped || (!c->exact && topt_run_over(&b->run));
+    c->epsilon = topt_run_epsilon(&b->run, b->open);
+}
+
+/* Of what was found only the best is an answer. */
+static void keep_best(struct cap_search *b)
+{
+    struct topt_solutions *s = b->run.ret;
+    int best = b->least ? 0 : s->n - 1;
+    for (int i = 0; i < s->n; i++)
+        if (i != best)
+            topt_strategy_destroy(s->at[i].strategy);
+    if (s->n)
+        s->at[0] = s->at[best];
+    s->n = s->n > 0;
+}
+
+/* Told to stop where that could not be finished: what was found before is the answer. */
+static int stop_early(struct cap_search *b)
+{
+    if (!b->run.searched)
+        leave(b, 0);
+    b->run.stopped = 1;
+    return 0;
+}
+
+int topt_cap_search_fastest(struct topt_problem *p,
+                            const struct topt_search_options *options,
+                            struct topt_solutions *ret, struct topt_error *err)
+{
+    struct topt_error why = {0};
+    struct cap_search b = {
+        .run = {.p = p, .options = options, .ret = ret, .err = &why, .proves = 1},
+        .floor = INT64_MAX};
+    int rc = search_boxes(&b);
+    if (rc && topt_run_stopped(&b.run, &why))
+        rc = stop_early(&b);
+    int doubt = ret->claim.decided || (b.open && time_had(&b) == INT64_MAX);
+    if (!rc && !b.run.stopped && !best_of(&b) && doubt)
+        rc = look_for_lightest(&b);
+    if (!rc) {
+        conclude(&b);
+        keep_best(&b);
+    } else if (err) {
+        *err = why;
+    }
+    fini(&b, rc);
+    return rc;
+}
+
+int topt_cap_search_least(struct topt_problem *p,
+                          const struct topt_search_options *options, int64_t below,
+                          struct topt_solutions *ret, struct topt_error *err)
+{
+    struct cap_search b = {
+        .run = {.p = p, .options = options, .ret = ret, .err = err, .proves = 1},
+        .least = 1,
+        .below = below,
+        .floor = INT64_MAX};
+    topt_problem_exchange(p, 1);
+    int rc = search_boxes(&b);
+    topt_problem_exchange(p, 0);
+    if (!rc) {
+        const struct topt_solution *best = best_of(&b);
+        int64_t wanted = best ? best->memory_bytes : below ? below : INT64_MAX;
+        keep_best(&b);
+        topt_claim_of_least(&ret->claim);
+        if (b.floor < wanted)
+            ret->claim.floor_bytes = b.floor;
+    }
+    fini(&b, rc);
+    return rc;
+}

@@ -1,0 +1,401 @@
+/* caps.c - a problem under caps on what is in flight, and what a point of its search
+ * means.
+ *
+ * Configurations and alternatives that need more than a cap are left out of the lists. */
+#include "caps.h"
+#include "edge_multiplicity.h"
+#include "problem_data.h"
+#include "problem_stats.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int within(int64_t value, int64_t cap)
+{
+    return cap < 0 || value <= cap;
+}
+
+static void cap_part(const struct topt_problem *p, const struct choice *c, struct part *t)
+{
+    const struct family *f = &p->family[t->family];
+    for (int n = 0; n < c->nkept; n++) {
+        int i = c->config[c->kept[n]];
+        t->from_class[n] = f->from_class[i];
+        for (int k = 0; k < f->ninputs; k++)
+            t->to_class[k][n] = f->to_class[k][i];
+    }
+}
+
+static struct topt_cost seen(const struct topt_problem *p, struct topt_cost c)
+{
+    return p->exchanged ? (struct topt_cost){c.time, c.memory} : c;
+}
+
+/* Bytes in flight that are charged to a configuration: its own, or of several places each
+ * its part. */
+static int64_t charged(const struct topt_problem *p, const struct choice *c, int i)
+{
+    int64_t transient = c->charge_transient ? c->transient[i] / c->charge_transient : 0;
+    int64_t waiting = c->charge_waiting ? c->waiting[i] / c->charge_waiting : 0;
+    return transient + topt_problem_crossing(p) * waiting;
+}
+
+static void cap_choice(const struct topt_problem *p, struct choice *c,
+                       int64_t transient_cap, int64_t crossing_cap)
+{
+    c->nkept = 0;
+    for (int i = 0; i < c->n; i++) {
+        if (!within(c->transient[i], transient_cap) ||
+            !within(c->waiting[i], crossing_cap))
+            continue;
+        c->kept[c->nkept] = i;
+        struct topt_cost cost = c->cost[i];
+        cost.memory += charged(p, c, i);
+        c->kept_cost[c->nkept++] = seen(p, cost);
+    }
+    for (int k = 0; k < c->nparts; k++)
+        cap_part(p, c, &c->part[k]);
+}
+
+static void cap_mirror(const struct topt_problem *p, struct mirror *m)
+{
+    int n = p->choice[p->place[m->of].choice].nkept;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            m->first[i * n + j + 1] = i + (j >= i);
+    m->table = (struct topt_table){n, n, m->first, m->alt};
+}
+
+static struct topt_search_edge search_edge(const struct topt_problem *p,
+                                           const struct link *l)
+{
+    const struct multiplicity *t = &p->multiplicity[l->multiplicity];
+    const struct part *from = &p->choice[p->place[l->from].choice].part[l->from_part];
+    const struct part *to = &p->choice[p->place[l->to].choice].part[l->to_part];
+    struct topt_search_edge e = {l->from, l->to, &t->at, from->from_class,
+                                 to->to_class[l->input]};
+    if (t->transposed)
+        e = (struct topt_search_edge){l->to, l->from, &t->at, to->to_class[l->input],
+                                      from->from_class};
+    return e;
+}
+
+const struct topt_search_problem *
+topt_problem_under(struct topt_problem *p, int64_t transient_cap, int64_t crossing_cap)
+{
+    for (int i = 0; i < p->nchoices; i++)
+        cap_choice(p, &p->choice[i], transient_cap, crossing_cap);
+    for (int i = 0; i < p->nmultiplicities; i++)
+        topt_multiplicity_cap(p, &p->multiplicity[i], transient_cap);
+    for (int i = 0; i < p->nplaces; i++) {
+        const struct choice *c = &p->choice[p->place[i].choice];
+        p->search_op[i] =
+            (struct topt_search_op){p->place[i].name, c->nkept, c->kept_cost};
+    }
+    for (int i = 0; i < p->nlinks; i++)
+        p->search_edge[i] = search_edge(p, &p->link[i]);
+    for (int i = 0; i < p->nmirrors; i++) {
+        struct mirror *m = &p->mirror[i];
+        cap_mirror(p, m);
+        p->search_op[m->place].cost = m->cost;
+        p->search_edge[p->nlinks + i] =
+            (struct topt_search_edge){m->of, m->place, &m->table, m->number, m->number};
+    }
+    p->search = (struct topt_search_problem){p->nplaces, p->search_op,
+                                             p->nlinks + p->nmirrors, p->search_edge};
+    return &p->search;
+}
+
+void topt_problem_exchange(struct topt_problem *p, int exchanged)
+{
+    if (p->exchanged != exchanged)
+        topt_multiplicities_exchange(p);
+    p->exchanged = exchanged;
+}
+
+/* ---- bounds ------------------------------------------------------------------------ */
+
+static struct topt_cost least_cost(struct topt_cost a, struct topt_cost b)
+{
+    return (struct topt_cost){a.memory < b.memory ? a.memory : b.memory,
+                              a.time < b.time ? a.time : b.time};
+}
+
+static int64_t least(const int64_t *at, int n)
+{
+    int64_t best = n > 0 ? at[0] : 0;
+    for (int i = 1; i < n; i++)
+        best = at[i] < best ? at[i] : best;
+    return best;
+}
+
+struct topt_caps topt_problem_least_caps(const struct topt_problem *p)
+{
+    struct topt_caps all = {0, 0};
+    for (int i = 0; i < p->nplaces - p->nmirrors; i++) {
+        const struct choice *c = &p->choice[p->place[i].choice];
+        int64_t t = least(c->transient, c->n), w = least(c->waiting, c->n);
+        all.transient = t > all.transient ? t : all.transient;
+        all.crossing = w > all.crossing ? w : all.crossing;
+    }
+    return all;
+}
+
+struct topt_cost topt_problem_bound(const struct topt_problem *p)
+{
+    struct topt_cost sum = {0, 0};
+    struct topt_caps caps = topt_problem_least_caps(p);
+    for (int i = 0; i < p->nplaces - p->nmirrors; i++) {
+        const struct choice *c = &p->choice[p->place[i].choice];
+        struct topt_cost best = {0, 0};
+        for (int k = 0; k < c->n; k++)
+            best = k ? least_cost(best, c->cost[k]) : c->cost[k];
+        sum = (struct topt_cost){sum.memory + best.memory, sum.time + best.time};
+    }
+    for (int i = 0; i < p->nlinks; i++) {
+        struct topt_cost best = p->multiplicity[p->link[i].multiplicity].least;
+        sum = (struct topt_cost){sum.memory + best.memory, sum.time + best.time};
+    }
+    sum.memory += caps.transient + topt_problem_crossing(p) * caps.crossing;
+    return sum;
+}
+
+/* The choice that needs most at least; NULL where none needs anything. */
+static struct choice *neediest(const struct topt_problem *p, int waiting)
+{
+    struct choice *most = NULL;
+    int64_t bytes = 0;
+    for (int i = 0; i < p->nchoices; i++) {
+        struct choice *c = &p->choice[i];
+        int64_t need = least(waiting ? c->waiting : c->transient, c->n);
+        if (need > bytes) {
+            bytes = need;
+            most = c;
+        }
+    }
+    return most;
+}
+
+static int places_of(const struct topt_problem *p, const struct choice *c)
+{
+    int n = 0;
+    for (int i = 0; i < p->nplaces - p->nmirrors; i++)
+        n += &p->choice[p->place[i].choice] == c;
+    return n;
+}
+
+void topt_problem_charge(struct topt_problem *p, int on)
+{
+    for (int i = 0; i < p->nchoices; i++)
+        p->choice[i].charge_transient = p->choice[i].charge_waiting = 0;
+    struct choice *transient = on ? neediest(p, 0) : NULL;
+    struct choice *waiting = on ? neediest(p, 1) : NULL;
+    if (transient)
+        transient->charge_transient = places_of(p, transient);
+    if (waiting)
+        waiting->charge_waiting = places_of(p, waiting);
+}
+
+/* ---- caps that matter -------------------------------------------------------------- */
+
+int topt_problem_crossing(const struct topt_problem *p)
+{
+    return p->spans.crossing;
+}
+
+/* The nearest value to 'from', above or below it; 'best' is what was so far. */
+static int64_t nearer(int64_t best, int64_t value, int64_t from, int above)
+{
+    if (above)
+        return value > from && value < best ? value : best;
+    return value < from && value > best ? value : best;
+}
+
+static int64_t nearest_transient(const struct topt_problem *p, int64_t from, int above)
+{
+    int64_t best = above ? INT64_MAX : -1;
+    for (int i = 0; i < p->nchoices; i++)
+        for (int c = 0; c < p->choice[i].n; c++)
+            best = nearer(best, p->choice[i].transient[c], from, above);
+    for (int code = 0; code < TOPT_TRANSIENT_CODES; code++)
+        for (int i = 0; i < p->ntables; i++)
+            if (p->table[i].occurs[code / 64] >> code % 64 & 1) {
+                best = nearer(best, topt_transient_of(code), from, above);
+                break;
+            }
+    return best;
+}
+
+static int64_t nearest_crossing(const struct topt_problem *p, int64_t from, int above)
+{
+    int64_t best = above ? INT64_MAX : -1;
+    for (int i = 0; i < p->nchoices; i++)
+        for (int c = 0; c < p->choice[i].n; c++)
+            best = nearer(best, p->choice[i].waiting[c], from, above);
+    return best;
+}
+
+int64_t topt_problem_next_transient(const struct topt_problem *p, int64_t below)
+{
+    return nearest_transient(p, below, 0);
+}
+
+int64_t topt_problem_next_crossing(const struct topt_problem *p, int64_t below)
+{
+    return nearest_crossing(p, below, 0);
+}
+
+int64_t topt_problem_transient_above(const struct topt_problem *p, int64_t above)
+{
+    return nearest_transient(p, above, 1);
+}
+
+int64_t topt_problem_crossing_above(const struct topt_problem *p, int64_t above)
+{
+    return nearest_crossing(p, above, 1);
+}
+
+/* ---- points ------------------------------------------------------------------------ */
+
+/* What a point takes on link 'l'. */
+static struct edge_fact taken(const struct topt_problem *p, int l,
+                              const struct topt_search_point *point)
+{
+    const struct topt_search_edge *e = &p->search_edge[l];
+    return topt_multiplicity_fact(p, &p->multiplicity[p->link[l].multiplicity],
+                                  e->from_class[point->config[e->from]],
+                                  e->to_class[point->config[e->to]], point->alt[l]);
+}
+
+struct topt_strategy *topt_problem_strategy(const struct topt_problem *p,
+                                            const struct topt_search_point *point)
+{
+    struct topt_strategy *s = topt_strategy_create(p->k.model);
+    if (!s)
+        return NULL;
+    for (int i = 0; i < p->nnodes; i++) {
+        const struct node *n = &p->node[i];
+        const struct family *f = &p->family[n->family];
+        const struct choice *c = &p->choice[p->place[n->place].choice];
+        int k = c->config[c->kept[point->config[n->place]]];
+        if (n->op >= 0)
+            s->config[n->op] = f->config[k];
+        else
+            s->hub[n->tensor] = (struct topt_hub){f->config[k], f->hub_keep[k]};
+    }
+    for (int i = 0; i < p->nedges; i++) {
+        const struct edge *e = &p->edge[i];
+        if (e->op >= 0)
+            s->keep[e->op * TOPT_MAX_INPUTS + e->input] = taken(p, e->link, point).keep;
+    }
+    return s;
+}
+
+void topt_problem_caps(const struct topt_problem *p,
+                       const struct topt_search_point *point, int64_t *ret_transient,
+                       int64_t *ret_crossing)
+{
+    int64_t transient = 0, crossing = 0;
+    for (int i = 0; i < p->nplaces; i++) {
+        const struct choice *c = &p->choice[p->place[i].choice];
+        int k = c->kept[point->config[i]];
+        transient = c->transient[k] > transient ? c->transient[k] : transient;
+        crossing = c->waiting[k] > crossing ? c->waiting[k] : crossing;
+    }
+    for (int i = 0; i < p->nlinks; i++) {
+        int64_t t = topt_transient_of(taken(p, i, point).transient);
+        transient = t > transient ? t : transient;
+    }
+    *ret_transient = transient;
+    *ret_crossing = crossing;
+}
+
+/* The sum of its block that what operator 'op', or its tensor's hub, makes again is part
+ * of. */
+static int64_t *block_sum(const struct topt_problem *p, int op, int64_t *sum)
+{
+    const struct topt_blocks *b = p->options.blocks;
+    return &sum[op - (b->kind[op] >= 0 ? b->position[op] : 0)];
+}
+
+static int operator_of(const struct topt_problem *p, const struct node *n)
+{
+    return n->op >= 0 ? n->op : p->k.model->tensor[n->tensor].producer;
+}
+
+/* What all make again, into 'sum' by the first operator of each block; what is paid for
+ * it. */
+static int64_t add_remade(const struct topt_problem *p,
+                          const struct topt_search_point *point, int64_t *sum)
+{
+    int64_t paid = 0;
+    for (int i = 0; i < p->nnodes; i++) {
+        const struct node *n = &p->node[i];
+        const struct family *f = &p->family[n->family];
+        const struct choice *c = &p->choice[p->place[n->place].choice];
+        int64_t bytes = f->remade[c->config[c->kept[point->config[n->place]]]];
+        *block_sum(p, operator_of(p, n), sum) += bytes;
+        paid += bytes / f->among;
+    }
+    for (int i = 0; i < p->nedges; i++) {
+        int l = p->edge[i].link;
+        const struct topt_search_edge *e = &p->search_edge[l];
+        const struct node *to = &p->node[p->edge[i].to];
+        int64_t bytes =
+            topt_multiplicity_again(p, &p->multiplicity[p->link[l].multiplicity],
+                                    e->from_class[point->config[e->from]],
+                                    e->to_class[point->config[e->to]], point->alt[l]);
+        *block_sum(p, operator_of(p, to), sum) += bytes;
+        paid += bytes / p->family[to->family].among;
+    }
+    return paid;
+}
+
+int64_t topt_problem_excess(const struct topt_problem *p,
+                            const struct topt_search_point *point)
+{
+    const struct topt_blocks *b = p->options.blocks;
+    if (!p->may_remake || p->options.alike)
+        return 0;
+    int64_t *sum = calloc((size_t)p->k.model->nops + 1, sizeof *sum);
+    if (!sum)
+        return -1;
+    int64_t excess = -add_remade(p, point, sum);
+    for (int i = 0; i < b->nkinds; i++) {
+        const struct topt_block_kind *k = &b->of[i];
+        int64_t most = 0;
+        for (int n = 0; n < k->count; n++)
+            if (sum[k->first + n * k->length] > most)
+                most = sum[k->first + n * k->length];
+        excess += most;
+    }
+    free(sum);
+    return excess;
+}
+
+int topt_problem_nodes(const struct topt_problem *p)
+{
+    return p->k.model->nops + p->k.model->ntensors;
+}
+
+void topt_problem_mark(const struct topt_problem *p, int search_op, uint8_t *mark)
+{
+    for (int i = 0; i < p->nmirrors; i++)
+        if (p->mirror[i].place == search_op)
+            search_op = p->mirror[i].of;
+    for (int i = 0; i < p->nnodes; i++) {
+        const struct node *n = &p->node[i];
+        if (n->place == search_op)
+            mark[n->op >= 0 ? n->op : p->k.model->nops + n->tensor] = 1;
+    }
+}
+
+int topt_problem_charges(const struct topt_problem *p, const struct topt_strategy *s)
+{
+    if (!p->may_remake)
+        return 1;
+    for (int i = 0; i < s->nops; i++)
+        if (s->config[i].recompute)
+            return 1;
+    return 0;
+}

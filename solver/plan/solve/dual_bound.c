@@ -1,0 +1,250 @@
+/* dual_bound.c - what weighings from the lightest strategy to the fastest say of every
+ * configuration.
+ *
+ *     time |o                  each line is a weighing (search/topt_weigher.h): no strategy is below it.
+ *          | \                 Together they are the lower convex hull of what strategies cost, found from
+ *          |  \  x             both ends by bisection.  A second pass of each gives the same lines of the
+ *          |   o               strategies with one configuration (x: where these meet), so a cost that is below
+ *          |     `-.     x     one of the lines no strategy with it has
+ *          |         `-o
+ *          +------------------ memory
+ *
+ * Memory is a sum, and what is in flight beside.  Of that the place that needs most at
+ * least is charged with what it needs itself: as little as every strategy has in flight,
+ * and of most the whole of it, so that lines are near what strategies cost in truth. */
+#include "dual_bound.h"
+#include "caps.h"
+#include "problem_data.h"
+#include "problem_stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+__extension__ typedef __int128 wide;
+
+static int no_memory(struct topt_error *err)
+{
+    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
+}
+
+/* ---- sheets ------------------------------------------------------------------------ */
+
+static void sheet_fini(const struct topt_problem *p, struct sheet *x)
+{
+    for (int f = 0; x->of && f < p->nfamilies; f++)
+        free(x->of[f]);
+    free(x->of);
+}
+
+static int sheet_init(const struct topt_problem *p, struct sheet *x)
+{
+    x->of = calloc((size_t)p->nfamilies + 1, sizeof *x->of);
+    for (int f = 0; x->of && f < p->nfamilies; f++) {
+        int n = p->family[f].n;
+        if (!(x->of[f] = malloc(((size_t)n + 1) * sizeof **x->of)))
+            return -1;
+        for (int c = 0; c < n; c++)
+            x->of[f][c] = INT64_MAX;
+    }
+    return x->of ? 0 : -1;
+}
+
+/* After topt_weigher_within. */
+static int add_sheet(struct dual_bound *h, const struct topt_weigher *w,
+                     struct topt_error *err)
+{
+    const struct topt_problem *p = h->p;
+    struct sheet *x = &h->sheet[h->n++];
+    *x = (struct sheet){.by = topt_weigher_weights(w)};
+    if (sheet_init(p, x))
+        return no_memory(err);
+    for (int i = 0; i < p->nplaces - p->nmirrors; i++) {
+        const struct choice *c = &p->choice[p->place[i].choice];
+        int64_t *of = x->of[c->part[0].family];
+        for (int k = 0; k < c->nkept; k++) {
+            int64_t through = topt_weigher_through(w, i, k);
+            int64_t *least = &of[c->config[c->kept[k]]];
+            *least = through < *least ? through : *least;
+        }
+    }
+    return 0;
+}
+
+void topt_dual_bound_fini(struct dual_bound *h)
+{
+    for (int i = 0; i < h->n; i++)
+        sheet_fini(h->p, &h->sheet[i]);
+    h->n = 0;
+}
+
+/* ---- weighings --------------------------------------------------------------------- */
+
+/* Two strategies between which the hull is looked for. */
+struct segment {
+    struct topt_cost light, fast;
+};
+
+struct weighing {
+    struct dual_bound *h;
+    const struct dual_bound_options *o;
+    struct topt_weigher *weigher;
+    struct topt_error *err;
+    struct segment next[2 * TOPT_DUAL_BOUND_WEIGHINGS]; /* a queue */
+    int done, n;
+};
+
+static struct topt_cost times(struct topt_cost c, double by)
+{
+    return (struct topt_cost){(int64_t)((double)c.memory * by),
+                              (int64_t)((double)c.time * by)};
+}
+
+/* The lightest strategy by a weighing that is exact up to a corner.  '*ret_some': is
+ * there one? */
+static int weigh(struct weighing *x, struct topt_weighing by, struct topt_cost corner,
+                 struct topt_cost *ret, int *ret_some)
+{
+    struct topt_weigher *w = x->weigher;
+    int any;
+    *ret_some = 0;
+    if (topt_weigher_weigh(w, by, corner, x->err) ||
+        topt_weigher_lightest(w, ret_some, ret, x->err))
+        return -1;
+    return *ret_some &&
+                   (topt_weigher_within(w, times(*ret, 1 + x->o->reach), &any, x->err) ||
+                    add_sheet(x->h, w, x->err))
+               ? -1
+               : 0;
+}
+
+static int is_wanted(const struct weighing *x, struct segment s)
+{
+    return s.light.memory < s.fast.memory && s.fast.time < s.light.time &&
+           s.light.memory <= x->o->limit.memory && s.fast.time <= x->o->limit.time;
+}
+
+/* Weigh by the line through both ends; what is below it parts the segment, where it is by
+ * enough. */
+static int part_segment(struct weighing *x, struct segment s)
+{
+    struct topt_weighing by = {s.light.time - s.fast.time,
+                               s.fast.memory - s.light.memory};
+    struct topt_cost middle, ends = {s.fast.memory, s.light.time};
+    int some;
+    if (weigh(x, by, times(ends, 1 + x->o->reach), &middle, &some))
+        return -1;
+    wide all = (wide)by.memory * s.light.memory + (wide)by.time * s.light.time;
+    wide gain = all - (wide)by.memory * middle.memory - (wide)by.time * middle.time;
+    if (some && gain > 0 && (double)gain > (double)all * x->o->fine) {
+        x->next[x->n++] = (struct segment){s.light, middle};
+        x->next[x->n++] = (struct segment){middle, s.fast};
+    }
+    return 0;
+}
+
+static int weigh_all(struct weighing *x, int *ret_some)
+{
+    static const int64_t most = (int64_t)1 << 50; /* as corner where nothing is known */
+    struct topt_cost light, fast, any = {most, most};
+    int some;
+    if (weigh(x, (struct topt_weighing){0, 1}, any, &fast, ret_some))
+        return -1;
+    if (!*ret_some)
+        return 0;
+    if (weigh(x, (struct topt_weighing){1, 0}, any, &light, &some))
+        return -1;
+    *ret_some = light.memory <= x->o->limit.memory && fast.time <= x->o->limit.time;
+    x->next[x->n++] = (struct segment){light, fast};
+    while (*ret_some && x->done < x->n && x->h->n < TOPT_DUAL_BOUND_WEIGHINGS) {
+        struct segment s = x->next[x->done++];
+        if (is_wanted(x, s) && part_segment(x, s))
+            return -1;
+    }
+    return 0;
+}
+
+int topt_dual_bound_init(struct dual_bound *h, struct topt_problem *p,
+                         const struct dual_bound_options *o, int *ret_some,
+                         struct topt_error *err)
+{
+    struct weighing x = {.h = h, .o = o, .err = err};
+    *h = (struct dual_bound){.p = p};
+    topt_problem_charge(p, 1);
+    int rc =
+        topt_weigher_create(topt_problem_under(p, -1, -1), o->search, &x.weigher, err);
+    if (!rc) {
+        rc = weigh_all(&x, ret_some);
+        h->work = topt_weigher_work(x.weigher);
+    }
+    topt_weigher_destroy(x.weigher);
+    topt_problem_charge(p, 0);
+    if (rc)
+        topt_dual_bound_fini(h);
+    return rc;
+}
+
+/* ---- what they say ----------------------------------------------------------------- */
+
+static wide weight(const struct sheet *x, struct topt_cost c)
+{
+    return (wide)x->by.memory * c.memory + (wide)x->by.time * c.time;
+}
+
+/* Does a weighing say that no strategy with a configuration costs so little? */
+static int is_above(const struct sheet *x, int family, int config, struct topt_cost c)
+{
+    int64_t through = x->of[family][config];
+    return (through < INT64_MAX ? through : (wide)x->by.allowance + 1) > weight(x, c);
+}
+
+int topt_dual_bound_reaches(const struct dual_bound *h, int family, int config,
+                            const struct topt_cost *corner, int ncorners)
+{
+    int last = 0; /* what leaves out one corner most often does the next, too */
+    for (int k = 0; k < ncorners; k++) {
+        int i = 0;
+        while (i < h->n &&
+               !is_above(&h->sheet[(i + last) % h->n], family, config, corner[k]))
+            i++;
+        if (i == h->n)
+            return 1;
+        last = (i + last) % h->n;
+    }
+    return 0;
+}
+
+double topt_dual_bound_at(const struct dual_bound *h, int family, int config)
+{
+    double best = INFINITY;
+    for (int i = 0; i < h->n; i++) {
+        const struct sheet *x = &h->sheet[i];
+        int64_t through = x->of[family][config];
+        double beyond = (double)(through - x->by.least);
+        double reach = (double)(x->by.allowance - x->by.least);
+        /* Much is lightest where time does not count at all. */
+        if (through < INT64_MAX && x->by.time)
+            best = fmin(best, beyond > 0 ? beyond / reach : 0);
+    }
+    return best;
+}
+
+double topt_dual_bound_beyond(const struct dual_bound *h, struct topt_cost c)
+{
+    double least = INFINITY;
+    for (int i = 0; i < h->n; i++)
+        least = fmin(least,
+                     (double)weight(&h->sheet[i], c) / (double)h->sheet[i].by.least - 1);
+    return least;
+}
+
+int64_t topt_dual_bound_fastest(const struct dual_bound *h, int64_t memory)
+{
+    int64_t time = 0;
+    for (int i = 0; i < h->n; i++) {
+        const struct topt_weights *by = &h->sheet[i].by;
+        wide left = (wide)by->least - (wide)by->memory * memory;
+        wide at = by->time && left > 0 ? (left + by->time - 1) / by->time : 0;
+        time = at > time ? (int64_t)at : time;
+    }
+    return time;
+}

@@ -1,0 +1,82 @@
+/* feasibility.c - how much can be in flight of what fits.
+ *
+ *     memory(S) = sum(S) + T(S) + W * U(S) <= limit
+ *
+ * Beside the lightest sum so much of the limit is left for what is in flight; what has
+ * more there does not fit.  Under caps that are lowered to that the lightest sum is
+ * heavier, and leaves less:
+ *
+ *     caps  ->  lightest sum under them  ->  limit - sum: the next caps  ->  ...
+ *
+ * until they stay, or nothing is left.  Each step is one lower bound of the scalarised problem
+ * (search/topt_weigher.h).  Searches under caps beside which nothing fits would tell the same
+ * (cap_search.c parts what they find), but where the limit is close to the least memory each of
+ * them takes hundreds of such bounds. */
+#include "feasibility.h"
+#include "caps.h"
+#include "run.h"
+#include "topt_weigher.h"
+
+/* Caps come down fast, or hardly: then it is time to search. */
+enum { STEPS = 16 };
+
+/* The least that adds up under some caps; 0 where that can't be weighed.  1, 0 where
+ * there is no strategy, or -1. */
+static int lightest(struct run *r, struct topt_caps caps, int64_t *ret)
+{
+    const struct topt_search_problem *under =
+        topt_problem_under(r->p, caps.transient, caps.crossing);
+    struct topt_cost light = {0, 0}, corner = {r->options->memory_limit, 0};
+    struct topt_weigher *w;
+    struct topt_error why = {0};
+    int some = 1;
+    *ret = 0;
+    if (topt_weigher_create(under, r->options, &w, &why)) {
+        if (why.code != TOPT_ERR_LIMIT && r->err)
+            *r->err = why;
+        return why.code == TOPT_ERR_LIMIT ? 1 : -1;
+    }
+    int rc = topt_weigher_weigh(w, (struct topt_weighing){1, 0}, corner, r->err) ||
+             topt_weigher_lightest(w, &some, &light, r->err);
+    r->ret->claim.stats.products += topt_weigher_work(w);
+    topt_weigher_destroy(w);
+    *ret = light.memory;
+    return rc ? -1 : some;
+}
+
+/* The largest caps up to 'high' beside so much that adds up. */
+static struct topt_caps caps_beside(const struct run *r, int64_t sum,
+                                    struct topt_caps low, struct topt_caps high)
+{
+    int64_t left = r->options->memory_limit - sum, w = topt_problem_crossing(r->p);
+    int64_t transient = left - w * low.crossing, crossing = left - low.transient;
+    if (transient < high.transient)
+        high.transient = topt_problem_next_transient(r->p, transient + 1);
+    if (w && crossing / w < high.crossing)
+        high.crossing = topt_problem_next_crossing(r->p, crossing / w + 1);
+    return high;
+}
+
+int topt_feasible_caps(struct run *r, struct topt_caps low, struct topt_caps *high)
+{
+    for (int i = 0; i < STEPS && r->options->memory_limit; i++) {
+        struct topt_caps before = *high;
+        int64_t sum;
+        int some = lightest(r, before, &sum);
+        if (some <= 0)
+            return some;
+        *high = caps_beside(r, sum, low, before);
+        if (high->transient < low.transient || high->crossing < low.crossing)
+            return 0;
+        if (high->transient == before.transient && high->crossing == before.crossing)
+            break;
+    }
+    return 1;
+}
+
+int topt_feasible(struct run *r)
+{
+    struct topt_caps high = {topt_problem_next_transient(r->p, INT64_MAX),
+                             topt_problem_next_crossing(r->p, INT64_MAX)};
+    return topt_feasible_caps(r, topt_problem_least_caps(r->p), &high);
+}

@@ -1,0 +1,58 @@
+/* run.h - searches of a problem under caps, the solutions that they find and what they
+ * prove.  Private to plan/. */
+#ifndef TOPT_RUN_H
+#define TOPT_RUN_H
+
+#include "solutions.h"
+
+struct run {
+    struct topt_problem *p;
+    const struct topt_search_options *options;
+    struct topt_solutions *ret;
+    struct topt_error *err;
+    int searched, stopped; /* searches made; the last one that is due was not */
+    int before;            /* solutions that there were when the last search began */
+    int proves;            /* who searches says by itself how good the answer is */
+};
+
+/* One search, with what is left of the work allowed; its claim is added to the answer's.
+ * The frontier is the caller's.  Solutions are reduced before. */
+int topt_run_search(struct run *r, const struct topt_search_problem *problem,
+                    const struct topt_search_options *options,
+                    struct topt_frontier **ret) TOPT_MUST_CHECK;
+
+/* Work that is left of what the caller allows (0: all): at least a little, which finds
+ * the lightest. */
+int64_t topt_run_work_left(const struct run *r);
+
+/* Is it to stop, or out of work? */
+int topt_run_over(const struct run *r);
+
+/* Did something fail only because it is to answer with what it has? */
+int topt_run_stopped(const struct run *r, const struct topt_error *why);
+
+/* Note that a search under such caps was made. */
+int topt_run_note(struct run *r, struct topt_caps caps) TOPT_MUST_CHECK;
+
+/* What nothing is faster than where 'time' is within 'epsilon' of the fastest. */
+int64_t topt_floor_under(int64_t time, double epsilon);
+
+/* Of the fastest point of a search: 0 where nothing is proven, INT64_MAX where there is
+ * none. */
+int64_t topt_floor_of(const struct topt_frontier *f);
+
+/* How far the fastest may be from the truth, by the claim's floor.  Floors are whole
+ * nanoseconds, and so say a little more than the tolerance that led to them, unless the
+ * search was stopped or left something 'open'. */
+double topt_run_epsilon(const struct run *r, int open);
+
+/* What the least memory is searched with: it is to be exact, and all of it.  A bound on
+ * it is of no use: where the search is to stop, it gives up. */
+struct topt_search_options topt_run_options_for_least(struct topt_search_options o);
+
+/* Keep a point as a solution that takes so much memory, where none is as good.  Solutions
+ * are to be reduced before anybody reads them. */
+int topt_run_keep(struct run *r, const struct topt_search_point *point,
+                  int64_t memory) TOPT_MUST_CHECK;
+
+#endif

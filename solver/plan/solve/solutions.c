@@ -1,0 +1,95 @@
+/* solutions.c - solutions of problems: kept in order, reduced to a frontier, put
+ * together. */
+#include "solutions.h"
+#include "claim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void topt_solutions_fini(struct topt_solutions *s)
+{
+    for (int i = 0; i < s->n; i++)
+        topt_strategy_destroy(s->at[i].strategy);
+    free(s->at);
+    free(s->caps);
+    topt_claim_fini(&s->claim);
+    memset(s, 0, sizeof *s);
+}
+
+static int by_memory(const void *x, const void *y)
+{
+    const struct topt_solution *a = x, *b = y;
+    if (a->memory_bytes != b->memory_bytes)
+        return a->memory_bytes < b->memory_bytes ? -1 : 1;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? -1 : 1;
+    return 0;
+}
+
+/* Stable: among equal costs the one that was found first stays. */
+static void sort_solutions(struct topt_solution *at, int n, struct topt_solution *tmp)
+{
+    if (n < 2)
+        return;
+    int half = n / 2, i = 0, j = half, k = 0;
+    sort_solutions(at, half, tmp);
+    sort_solutions(at + half, n - half, tmp);
+    while (i < half && j < n)
+        tmp[k++] = by_memory(&at[i], &at[j]) <= 0 ? at[i++] : at[j++];
+    while (i < half)
+        tmp[k++] = at[i++];
+    while (j < n)
+        tmp[k++] = at[j++];
+    memcpy(at, tmp, (size_t)n * sizeof *at);
+}
+
+int topt_solutions_reduce(struct topt_solutions *s, struct topt_error *err)
+{
+    struct topt_solution *tmp = malloc(((size_t)s->n + 1) * sizeof *tmp);
+    if (!tmp)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the frontier");
+    sort_solutions(s->at, s->n, tmp);
+    free(tmp);
+    int n = 0;
+    for (int i = 0; i < s->n; i++) {
+        if (n > 0 && s->at[i].time_ns >= s->at[n - 1].time_ns)
+            topt_strategy_destroy(s->at[i].strategy);
+        else
+            s->at[n++] = s->at[i];
+    }
+    s->n = n;
+    return 0;
+}
+
+int topt_solutions_append(struct topt_solutions *s, const struct topt_solution *more,
+                          int n, struct topt_error *err)
+{
+    struct topt_solution *at =
+        realloc(s->at, ((size_t)s->n + (size_t)n + 1) * sizeof *at);
+    if (!at)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the frontier");
+    if (n > 0)
+        memcpy(at + s->n, more, (size_t)n * sizeof *at);
+    s->at = at;
+    s->n += n;
+    return 0;
+}
+
+int topt_solutions_merge(struct topt_solutions *into, struct topt_solutions *from,
+                         struct topt_error *err)
+{
+    if (topt_solutions_append(into, from->at, from->n, err))
+        return -1;
+    from->n = 0;
+    into->ncaps += from->ncaps;
+    into->stopped |= from->stopped;
+    return topt_claim_merge(&into->claim, &from->claim, err) ||
+                   topt_solutions_reduce(into, err)
+               ? -1
+               : 0;
+}
+
+int64_t topt_solutions_best(const struct topt_solutions *s)
+{
+    return s->n > 0 ? s->at[s->n - 1].time_ns : INT64_MAX;
+}

@@ -1,0 +1,50 @@
+/* solutions.h - solutions of problems.  Private to plan/. */
+#ifndef TOPT_SOLUTIONS_H
+#define TOPT_SOLUTIONS_H
+
+#include "caps.h"
+#include "claim.h"
+
+/* What is chosen for the whole model, outside of any problem. */
+struct topt_variant {
+    int64_t micro_batches;
+    int cut, zero;        /* uniform: data axes; level of sharding for all.  Else 0 */
+    int recompute;        /* may operators be recomputed?  uniform: are all? */
+    uint32_t mesh_starts; /* of systems with one device mesh, else 0 */
+    int64_t apart_bytes;  /* as of settings */
+    int late_permille;    /* the same */
+};
+
+struct topt_solution {
+    int64_t memory_bytes, time_ns;
+    struct topt_strategy *strategy;
+    struct topt_variant variant; /* of the one who posed the problem */
+};
+
+struct topt_solutions {
+    int n;
+    struct topt_solution *at; /* memory ascending, time strictly descending */
+    struct topt_claim claim;
+    int stopped; /* what was not looked at, nothing is known of */
+    int ncaps;   /* pairs of caps that were solved */
+    struct topt_caps *caps;
+};
+
+/* Add 'from' to 'into' (which takes its strategies) and reduce. */
+int topt_solutions_merge(struct topt_solutions *into, struct topt_solutions *from,
+                         struct topt_error *err) TOPT_MUST_CHECK;
+
+void topt_solutions_fini(struct topt_solutions *s);
+
+/* Copies of 'n' more, which take over their strategies. */
+int topt_solutions_append(struct topt_solutions *s, const struct topt_solution *more,
+                          int n, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* In order, without what others are as good as. */
+int topt_solutions_reduce(struct topt_solutions *s,
+                          struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Time of the fastest so far, or of the slowest thinkable. */
+int64_t topt_solutions_best(const struct topt_solutions *s);
+
+#endif

@@ -1,0 +1,33 @@
+/* algorithm.h - the table of other systems' searches.  Private to plan/. */
+#ifndef TOPT_ALGORITHM_H
+#define TOPT_ALGORITHM_H
+
+#include "restrict.h"
+
+struct topt_algorithm {
+    const char *name, *means;
+    const struct topt_restriction *restriction; /* NULL: none */
+    int factors;   /* bits of enum topt_factor that it may search */
+    int always;    /* ... and those that it does search even where nobody asked */
+    int zero;      /* levels of enum topt_zero it knows, as bits; 0: all */
+    int one_mesh;  /* one device mesh for all operators: a variant for each */
+    int alike;     /* blocks of a kind choose alike unless they are told to be free */
+    int time_only; /* it takes the fastest, which fits or not */
+    int fused;     /* gradients are all-reduced in buckets, beside backward */
+};
+
+extern const struct topt_fusion topt_horovod; /* its fusion buffer and cycle */
+
+/* The row of other systems, or NULL: a search of solver/search, or unknown. */
+const struct topt_algorithm *topt_algorithm_find(const char *name);
+
+const struct topt_algorithm *topt_algorithm_at(int i); /* NULL past the end */
+
+/* The row of the table of searches that does it. */
+const char *topt_algorithm_search(const char *name);
+
+/* INVAL with all names where there is none such: a search (topt_search.h), or another
+ * system's.  NULL is ft. */
+int topt_algorithm_check(const char *name, struct topt_error *err) TOPT_MUST_CHECK;
+
+#endif

@@ -1,0 +1,34 @@
+/* restrict.h - what other systems leave out of a space.  Private to plan/. */
+#ifndef TOPT_RESTRICT_H
+#define TOPT_RESTRICT_H
+
+#include "space.h"
+
+/* What a system leaves out of a space; a function that is NULL leaves out nothing.  Each
+ * says whether something is allowed and sees only what it is given, so that
+ * configurations of one class are treated alike. */
+struct topt_restriction {
+    int (*op)(const struct topt_space_options *o, const struct topt_mesh *mesh,
+              const struct topt_op *op, const struct topt_config *c);
+    int (*hub)(const struct topt_space_options *o, const struct topt_mesh *mesh,
+               const struct topt_splits *splits, const struct topt_hub *h);
+    int (*edge)(const struct topt_mesh *mesh, const struct topt_edge_end *from,
+                const struct topt_edge_end *to, enum topt_keep keep);
+};
+
+/* restrict.c */
+extern const struct topt_restriction topt_restrict_batch, topt_restrict_spread,
+    topt_restrict_named, topt_restrict_one_channel;
+
+/* May a problem have this? */
+int topt_allows_op(const struct topt_space_options *o, const struct topt_mesh *mesh,
+                   const struct topt_op *op, const struct topt_config *c);
+
+int topt_allows_hub(const struct topt_space_options *o, const struct topt_mesh *mesh,
+                    const struct topt_splits *splits, const struct topt_hub *h);
+
+int topt_allows_edge(const struct topt_space_options *o, const struct topt_mesh *mesh,
+                     const struct topt_edge_end *from, const struct topt_edge_end *to,
+                     enum topt_keep keep);
+
+#endif
