@@ -20,6 +20,7 @@
  * at once as exactly as is asked for where there was nothing to find, which takes
  * little. */
 #include "cap_search.h"
+#include "feasibility.h"
 #include "caps.h"
 #include "claim.h"
 #include "problem_stats.h"
@@ -410,7 +411,7 @@ static int search_boxes(struct cap_search *b)
     *b->run.ret = (struct topt_solutions){.claim = topt_claim_exact()};
     if (all.high.transient < 0 || all.high.crossing < 0)
         return 0;
-    int some = b->least ? 1 : topt_run_fit(&b->run, all.low, &all.high);
+    int some = b->least ? 1 : topt_feasible_caps(&b->run, all.low, &all.high);
     if (some <= 0)
         return some;
     return push(b, all) || search_all(b) ? -1 : 0;

@@ -18,7 +18,7 @@
 #include "reduced_cost_fixing.h"
 #include "frontier.h"
 
-#include "subproblem.h"
+#include "reduced_tables.h"
 
 #include <math.h>
 #include <stdlib.h>

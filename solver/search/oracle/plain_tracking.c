@@ -17,7 +17,7 @@
  * goes into the total.  "ft-plain" first marks the operators from the first on, while there is
  * a single successor, eliminates only the others, and then walks the marked chain. */
 #include "plain_tracking.h"
-#include "check.h"
+#include "well_formed.h"
 
 #include "frontier.h"
 #include "search_common.h"

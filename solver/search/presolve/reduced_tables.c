@@ -1,11 +1,11 @@
-/* subproblem.c - a problem without some configurations, with tables of its own.
+/* reduced_tables.c - a problem without some configurations, with tables of its own.
  *
  * What a search is to look at now may be a small part of a problem.  So that it costs no more than such a
  * part, tables are copied: rows and columns of those classes that configurations still have.
  *
  * What was alike stays alike: equal lists of classes, and equal parts of a table, are one in memory, as the
  * searches know repeated blocks by that. */
-#include "subproblem.h"
+#include "reduced_tables.h"
 
 #include "topt_hash.h"
 

@@ -1,4 +1,4 @@
-/* subproblem.h - a problem without some configurations, with tables of its own.
+/* reduced_tables.h - a problem without some configurations, with tables of its own.
  * Internal to this folder.  Thread safety: reentrant. */
 #ifndef TOPT_SEARCH_EXCERPT_H
 #define TOPT_SEARCH_EXCERPT_H

@@ -1,7 +1,7 @@
-/* check.h - is a problem well formed?
+/* well_formed.h - is a problem well formed?
  * Internal to this part.  Thread safety: reentrant. */
-#ifndef TOPT_SEARCH_CHECK_H
-#define TOPT_SEARCH_CHECK_H
+#ifndef TOPT_SEARCH_WELL_FORMED_H
+#define TOPT_SEARCH_WELL_FORMED_H
 
 #include "topt_search.h"
 
