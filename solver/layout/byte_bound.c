@@ -6,8 +6,8 @@
  * come in follow from the two layouts alone:
  *
  *     no partial sums     the target block, less what the device has of it
- *     sums over n parts   every element takes n - 1 meetings, then copies for all but one of
- *                         its replicas (2 (n - 1) / n of an all-reduce's bytes a device:
+ *     sums over n parts   every element takes n - 1 meetings, then copies for all but one
+ *                         of its replicas (2 (n - 1) / n of an all-reduce's bytes a device:
  *                         Patarasu and Yuan, Bandwidth optimal all-reduce algorithms for
  *                         clusters of workstations, 2009)
  *

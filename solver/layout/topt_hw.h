@@ -63,9 +63,9 @@ void topt_hw_runtime_bytes(const struct topt_hw *hw, int64_t *ret_low, int64_t *
 
 /* What a time rests on, and the share of it by which it may be wrong. */
 enum topt_basis {
-    TOPT_BASIS_MEASURED, /* this very kernel or collective, at this size */
-    TOPT_BASIS_INTERPOLATED, /* between or beside measured sizes, or moved from a like group */
-    TOPT_BASIS_ANALYTIC, /* rates of data sheets and a model of links */
+    TOPT_BASIS_MEASURED,     /* this very kernel or collective, at this size */
+    TOPT_BASIS_INTERPOLATED, /* from near sizes, or from a like group */
+    TOPT_BASIS_ANALYTIC,     /* rates of data sheets and a model of links */
     TOPT_BASIS_COUNT
 };
 const char *topt_basis_name(enum topt_basis b);

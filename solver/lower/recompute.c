@@ -1,4 +1,4 @@
-/* remake.c - recomputation: what is not kept after forward, and what backward asks for
+/* recompute.c - recomputation: what is not kept after forward, and what backward asks for
  * again.
  *
  * A flagged operator keeps neither its output nor what it saves.  Backward asks for it

@@ -5,7 +5,7 @@
  * knows what is wanted knows which configurations do not matter.
  *
  * A graph that is too entangled for that is relaxed: some edges are weighed end by end
- * (relax.c), so that what is said of weights is not what a strategy has, but what none is below.
+ * (relaxation.c), so that what is said of weights is not what a strategy has, but what none is below.
  *
  * Thread safety: one owner; the problem is borrowed and must stay as it is. */
 #ifndef TOPT_WEIGHER_H

@@ -1,17 +1,23 @@
 /* Each step that makes a problem smaller, by itself, on small random problems: the frontier
  * of what is left is brute force's of the whole, and its strategies lifted back cost the
  * same.  And blocks and cut operators against their plain definition. */
-#include "condense.h"
-#include "condition.h"
+#include "block_elimination.h"
+#include "frontier_tracking.h"
+#include "frontier.h"
+#include "cutset_conditioning.h"
 #include "frontiers.h"
-#include "graph.h"
+#include "articulation.h"
 #include "lift.h"
-#include "narrow.h"
-#include "outdo.h"
+#include "config_dominance.h"
+#include "slice_dominance.h"
 #include "random_problem.h"
 #include "sizes.h"
 #include "strategies.h"
 #include "tap.h"
+
+typedef int topt_search_fn(const struct topt_search_problem *problem,
+                           const struct topt_search_options *options,
+                           struct topt_frontier **ret, struct topt_error *err);
 
 /* Of every few problems one is condensed by several threads too. */
 enum { PROBLEMS = TOPT_TEST_SIZE(1500), LARGEST = 20000, BY_THREADS = TOPT_TEST_SIZE(4) };
@@ -53,8 +59,8 @@ static void check_narrow(const struct topt_search_problem *p,
                          const struct topt_frontier *all, struct tally *t)
 {
     struct topt_search_options o = {0};
-    struct narrowed n;
-    int good = !topt_narrow(p, &o, &n, NULL), fewer = 0;
+    struct reduced_problem n;
+    int good = !topt_config_dominance(p, &o, &n, NULL), fewer = 0;
     struct topt_frontier *f = good ? solve(&n.problem, "ft-plain") : NULL;
     good = good && same_costs(all, f);
     if (good)
@@ -65,7 +71,7 @@ static void check_narrow(const struct topt_search_problem *p,
     t->narrow += !good;
     t->narrowed += fewer;
     topt_frontier_destroy(f);
-    topt_narrow_fini(&n);
+    topt_reduced_fini(&n);
 }
 
 /* ---- condense ---- */
@@ -109,13 +115,13 @@ static int same_by_threads(const struct topt_search_problem *p, const char *keep
 {
     struct topt_search_options o = {.threads = 3};
     struct condensed d;
-    int good = !topt_condense(p, keep, &o, &d, NULL) && c->work == d.work &&
+    int good = !topt_eliminate_blocks(p, keep, &o, &d, NULL) && c->work == d.work &&
                c->problem.nops == d.problem.nops && c->problem.nedges == d.problem.nedges;
     for (int i = 0; good && i < d.problem.nedges; i++) {
         const struct topt_search_edge *a = &c->problem.edge[i], *b = &d.problem.edge[i];
         good = a->from == b->from && a->to == b->to && same_table(a->table, b->table);
     }
-    topt_condense_fini(&d);
+    topt_condensed_fini(&d);
     return good;
 }
 
@@ -127,15 +133,15 @@ static void check_condense(struct rng *r, const struct topt_search_problem *p,
     struct conditioned f = {0};
     char keep[64], none[64] = {0};
     random_marks(r, p, 20, keep);
-    int good = !topt_condense(p, keep, &o, &c, NULL) && keeps(p, &c, keep);
-    good = good && !topt_condition(&c.problem, none, &o, &f, NULL);
+    int good = !topt_eliminate_blocks(p, keep, &o, &c, NULL) && keeps(p, &c, keep);
+    good = good && !topt_condition_on_cutset(&c.problem, none, &o, &f, NULL);
     t->condense +=
         !good || !same_costs(all, f.frontier) || !lifts_back(p, &c, f.frontier);
     t->condensed += good && c.problem.nops < p->nops;
     if (good && t->tried % BY_THREADS == 0)
         t->threads += !same_by_threads(p, keep, &c);
-    topt_condition_fini(&f);
-    topt_condense_fini(&c);
+    topt_conditioned_fini(&f);
+    topt_condensed_fini(&c);
 }
 
 /* ---- thin ---- */
@@ -170,14 +176,14 @@ static void check_thin(const struct topt_search_problem *p,
     struct conditioned f = {0};
     char keep[64], none[64] = {0};
     memset(keep, 1, sizeof keep);
-    int good = !topt_condense(p, keep, &o, &c, NULL) &&
-               !topt_condition(&c.problem, none, &o, &f, NULL);
+    int good = !topt_eliminate_blocks(p, keep, &o, &c, NULL) &&
+               !topt_condition_on_cutset(&c.problem, none, &o, &f, NULL);
     good = good && c.problem.nops == p->nops && c.problem.nedges <= p->nedges;
     t->thinned += good && c.problem.nedges == p->nedges &&
                   count_alternatives(&c.problem) < count_alternatives(p);
     t->thin += !good || !same_costs(all, f.frontier) || !lifts_back(p, &c, f.frontier);
-    topt_condition_fini(&f);
-    topt_condense_fini(&c);
+    topt_conditioned_fini(&f);
+    topt_condensed_fini(&c);
 }
 
 /* ---- condition ---- */
@@ -189,11 +195,11 @@ static void check_condition(struct rng *r, const struct topt_search_problem *p,
     struct conditioned c;
     char cut[64];
     random_marks(r, p, 30, cut);
-    int good = !topt_condition(p, cut, &o, &c, NULL) && same_costs(all, c.frontier) &&
-               witnesses_hold(p, c.frontier);
+    int good = !topt_condition_on_cutset(p, cut, &o, &c, NULL) &&
+               same_costs(all, c.frontier) && witnesses_hold(p, c.frontier);
     t->condition += !good;
     t->sliced += c.nslices > 1;
-    topt_condition_fini(&c);
+    topt_conditioned_fini(&c);
 }
 
 /* ---- all of them ---- */
@@ -350,18 +356,18 @@ static void check_weights(const struct topt_search_problem *p, struct tally *t)
 {
     struct topt_search_options o = {0};
     struct plan plan;
-    struct bound whole, rows;
+    struct weighting whole, rows;
     if (topt_plan_init(&plan, p, NULL, &o, NULL) ||
-        topt_bound_init(&whole, &plan.tables, NULL) ||
-        topt_bound_init(&rows, &plan.tables, NULL)) {
+        topt_weighting_init(&whole, &plan.tables, NULL) ||
+        topt_weighting_init(&rows, &plan.tables, NULL)) {
         t->weights++;
         return;
     }
     whole.time = rows.time = 3;
     whole.memory = rows.memory = 5;
     rows.light = 1;
-    if (topt_weigh_least(&plan.tables, &o, &whole, NULL) ||
-        topt_weigh_least(&plan.tables, &o, &rows, NULL))
+    if (topt_least_weights(&plan.tables, &o, &whole, NULL) ||
+        topt_least_weights(&plan.tables, &o, &rows, NULL))
         t->weights++;
     for (size_t i = 0; i < plan.tables.nall; i++) {
         const struct table *x = plan.tables.all[i];
@@ -372,8 +378,8 @@ static void check_weights(const struct topt_search_problem *p, struct tally *t)
         t->in_rows += plan.tables.all[i]->how.in_rows > 0;
         t->matrices += plan.tables.all[i]->how.matrix > 0;
     }
-    topt_bound_fini(&whole);
-    topt_bound_fini(&rows);
+    topt_weighting_fini(&whole);
+    topt_weighting_fini(&rows);
     topt_plan_fini(&plan);
 }
 
@@ -508,7 +514,7 @@ static int drops_right(struct slice *s)
     struct slice before = *s;
     int good = 1;
     for (int p = 0; p < PORTS; p++) {
-        topt_outdo_drop(&s->port[p]);
+        topt_slice_dominance_drop(&s->port[p]);
         for (int i = 0; i < s->port[p].n; i++) {
             const int32_t *was = &before.first[p][i], *is = &s->first[p][i];
             int n = before.gone[p][i] ? 0 : was[1] - was[0];
@@ -532,7 +538,7 @@ static void outdone_slices(void)
         int entry[PORTS];
         random_slice(&r, &by, 4);
         random_slice(&r, &s, i % 2 ? 4 : 12); /* half of them much slower */
-        int left = topt_outdo(by.port, s.port, PORTS);
+        int left = topt_slice_dominance(by.port, s.port, PORTS);
         t.whole += !left;
         check_strategies(&by, &s, entry, 0, (struct topt_cost){0, 0}, 0, left, &t);
         bad_drops += !drops_right(&s);
@@ -575,9 +581,9 @@ static void rings_by_slices(void)
         struct topt_search_options o = {.threads = 1 + i % 3};
         struct topt_frontier *all = solve(&g.p, "brute-force");
         struct conditioned c;
-        rings += topt_condition(&g.p, cut, &o, &c, NULL) ||
+        rings += topt_condition_on_cutset(&g.p, cut, &o, &c, NULL) ||
                  !same_costs(all, c.frontier) || !witnesses_hold(&g.p, c.frontier);
-        topt_condition_fini(&c);
+        topt_conditioned_fini(&c);
         topt_frontier_destroy(all);
         problem_free(&g);
     }
@@ -685,10 +691,10 @@ static void nearly_alike_slices(void)
                                         .epsilon = i % 4 == 3 ? 0.001 : 0};
         struct topt_frontier *all = solve(&g.p, "ft-plain");
         struct conditioned c;
-        wrong += topt_condition(&g.p, cut, &o, &c, NULL) ||
+        wrong += topt_condition_on_cutset(&g.p, cut, &o, &c, NULL) ||
                  (o.epsilon <= 0 && !same_costs(all, c.frontier)) ||
                  !witnesses_hold(&g.p, c.frontier);
-        topt_condition_fini(&c);
+        topt_conditioned_fini(&c);
         topt_frontier_destroy(all);
         problem_free(&g);
     }
@@ -744,12 +750,12 @@ static void alike_blocks(void)
         for (int i = 0; i <= BLOCKS; i++)
             keep[i * BLOCK_OPS] = 1;
         struct topt_frontier *all = solve(&g.p, "brute-force");
-        int good = !topt_condense(&g.p, keep, &o, &c, NULL) &&
-                   !topt_condition(&c.problem, none, &o, &f, NULL);
+        int good = !topt_eliminate_blocks(&g.p, keep, &o, &c, NULL) &&
+                   !topt_condition_on_cutset(&c.problem, none, &o, &f, NULL);
         bad += !good || !same_costs(all, f.frontier) || !lifts_back(&g.p, &c, f.frontier);
         condensed += good && c.problem.nops == BLOCKS + 1;
-        topt_condition_fini(&f);
-        topt_condense_fini(&c);
+        topt_conditioned_fini(&f);
+        topt_condensed_fini(&c);
         topt_frontier_destroy(all);
         problem_free(&g);
     }

@@ -1,6 +1,7 @@
 /* Lists of strategies: what is read in any order is what was added, renamed or not, and points
  * of several lists become one frontier, each with its own strategy. */
 #include "strategies.h"
+#include "frontier.h"
 
 #include "random_problem.h"
 #include "tap.h"

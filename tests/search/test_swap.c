@@ -1,6 +1,6 @@
 /* What a swap costs at most, held against its definition, on random edges of every kind. */
 #include "random_problem.h"
-#include "swap.h"
+#include "substitution.h"
 #include "tap.h"
 
 #include <stdlib.h>
@@ -54,19 +54,20 @@ static int64_t max(int64_t a, int64_t b)
 }
 
 /* The definition; 0 where the swap is not possible. */
-static int define(const struct edge *e, int is_from, int v, int w, struct swap *ret)
+static int define(const struct edge *e, int is_from, int v, int w,
+                  struct substitution *ret)
 {
     int nother = is_from ? e->lists.to_classes : e->lists.from_classes;
-    *ret = topt_swap_start();
+    *ret = topt_substitution_start();
     for (int y = 0; y < nother; y++) {
         int a = entry_of(e, is_from, v, y), b = entry_of(e, is_from, w, y);
         int32_t na = (int32_t)(e->first[a + 1] - e->first[a]);
         int32_t nb = (int32_t)(e->first[b + 1] - e->first[b]);
         if (!e->used[y] || !na)
             continue;
-        struct swap one =
-            topt_swap_lists(&e->cost[e->first[a]], na, &e->cost[e->first[b]], nb);
-        if (one.seen == TOPT_SWAP_NEVER)
+        struct substitution one =
+            topt_substitution_lists(&e->cost[e->first[a]], na, &e->cost[e->first[b]], nb);
+        if (one.seen == TOPT_SUBSTITUTION_NEVER)
             return 0;
         ret->memory = max(ret->memory, one.memory);
         ret->time = max(ret->time, one.time);
@@ -78,28 +79,29 @@ static int define(const struct edge *e, int is_from, int v, int w, struct swap *
 static int as_defined(const struct edge *e, const struct swap_side *s, int is_from, int v,
                       int w, struct topt_cost limit)
 {
-    static const struct topt_cost glance = {-TOPT_SWAP_MOST - 1, -TOPT_SWAP_MOST - 1},
-                                  any = {TOPT_SWAP_MOST, TOPT_SWAP_MOST};
-    struct swap want, got = topt_swap_start();
+    static const struct topt_cost glance = {-TOPT_SUBSTITUTION_MOST - 1,
+                                            -TOPT_SUBSTITUTION_MOST - 1},
+                                  any = {TOPT_SUBSTITUTION_MOST, TOPT_SUBSTITUTION_MOST};
+    struct substitution want, got = topt_substitution_start();
     int possible = define(e, is_from, v, w, &want), good = 1;
     const struct topt_cost limits[] = {glance, limit, any};
     for (int i = 0; i < 3; i++) {
-        topt_swap(s, v, w, limits[i], &got);
-        if (got.seen == TOPT_SWAP_NEVER)
+        topt_substitution(s, v, w, limits[i], &got);
+        if (got.seen == TOPT_SUBSTITUTION_NEVER)
             return !possible;
         int beyond = got.memory > limits[i].memory || got.time > limits[i].time;
-        good &= topt_swap_known(s, v, got) || beyond;
+        good &= topt_substitution_known(s, v, got) || beyond;
         good &= !possible || (got.memory <= want.memory && got.time <= want.time);
     }
-    return good && possible && topt_swap_known(s, v, got) && got.memory == want.memory &&
-           got.time == want.time;
+    return good && possible && topt_substitution_known(s, v, got) &&
+           got.memory == want.memory && got.time == want.time;
 }
 
 static int edge_is_right(struct rng *rng, struct edge *e, int is_from)
 {
     struct topt_arena *a = topt_arena_create(0);
     struct swap_side s;
-    int good = a && !topt_swap_side(&s, e->lists, is_from, e->used, a);
+    int good = a && !topt_substitution_side(&s, e->lists, is_from, e->used, a);
     int n = is_from ? e->lists.from_classes : e->lists.to_classes;
     for (int v = 0; v < n && good; v++)
         for (int w = 0; w < n && good; w++)

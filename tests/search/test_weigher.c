@@ -1,6 +1,6 @@
 /* Weighings against every strategy of small random problems, and of deep chains of alike layers against
  * plain dynamic programming. */
-#include "matrix.h"
+#include "min_plus.h"
 #include "random_problem.h"
 #include "sizes.h"
 #include "tap.h"
@@ -384,7 +384,7 @@ static void test_tiles(void)
 {
     enum { MOST = 9, SIZE = TOPT_TILE_ROWS * TOPT_TILE_COLUMNS };
     topt_tile_fn *tile[TOPT_TILES];
-    int n = topt_matrix_tiles(tile), wrong = 0;
+    int n = topt_min_plus_tiles(tile), wrong = 0;
     struct rng r = {29};
     for (int round = 0; round < 500; round++) {
         double a[MOST * TOPT_TILE_ROWS], b[MOST * TOPT_TILE_COLUMNS], want[SIZE],

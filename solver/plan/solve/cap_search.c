@@ -22,6 +22,7 @@
 #include "cap_search.h"
 #include "caps.h"
 #include "claim.h"
+#include "feasibility.h"
 #include "problem_stats.h"
 #include "run.h"
 #include "solutions.h"
@@ -410,6 +411,9 @@ static int search_boxes(struct cap_search *b)
     *b->run.ret = (struct topt_solutions){.claim = topt_claim_exact()};
     if (all.high.transient < 0 || all.high.crossing < 0)
         return 0;
+    int some = b->least ? 1 : topt_feasible_caps(&b->run, all.low, &all.high);
+    if (some <= 0)
+        return some;
     return push(b, all) || search_all(b) ? -1 : 0;
 }
 

@@ -9,7 +9,9 @@
  *     caps  ->  lightest sum under them  ->  limit - sum: the next caps  ->  ...
  *
  * until they stay, or nothing is left.  Each step is one weighing
- * (search/topt_weigher.h). */
+ * (search/topt_weigher.h).  Searches under caps beside which nothing fits would tell the
+ * same (cap_search.c parts what they find), but where the limit is close to the least
+ * memory each of them takes hundreds of weighings. */
 #include "feasibility.h"
 #include "caps.h"
 #include "run.h"
@@ -55,22 +57,26 @@ static struct topt_caps caps_beside(const struct run *r, int64_t sum,
     return high;
 }
 
-int topt_feasible(struct run *r)
+int topt_feasible_caps(struct run *r, struct topt_caps low, struct topt_caps *high)
 {
-    struct topt_caps low = topt_problem_least_caps(r->p);
-    struct topt_caps high = {topt_problem_next_transient(r->p, INT64_MAX),
-                             topt_problem_next_crossing(r->p, INT64_MAX)};
     for (int i = 0; i < STEPS && r->options->memory_limit; i++) {
-        struct topt_caps before = high;
+        struct topt_caps before = *high;
         int64_t sum;
         int some = lightest(r, before, &sum);
         if (some <= 0)
             return some;
-        high = caps_beside(r, sum, low, before);
-        if (high.transient < low.transient || high.crossing < low.crossing)
+        *high = caps_beside(r, sum, low, before);
+        if (high->transient < low.transient || high->crossing < low.crossing)
             return 0;
-        if (high.transient == before.transient && high.crossing == before.crossing)
+        if (high->transient == before.transient && high->crossing == before.crossing)
             break;
     }
     return 1;
+}
+
+int topt_feasible(struct run *r)
+{
+    struct topt_caps high = {topt_problem_next_transient(r->p, INT64_MAX),
+                             topt_problem_next_crossing(r->p, INT64_MAX)};
+    return topt_feasible_caps(r, topt_problem_least_caps(r->p), &high);
 }

@@ -2,10 +2,15 @@
 #ifndef TOPT_FEASIBILITY_H
 #define TOPT_FEASIBILITY_H
 
+#include "caps.h"
 #include "run.h"
 
-/* Can anything fit, as far as caps that are lowered to what fits beside the lightest sum
- * tell?  1, 0 or -1. */
+/* Lower caps to what can be in flight of what fits, 'low' at least.  1, 0 where nothing
+ * fits, or -1. */
+int topt_feasible_caps(struct run *r, struct topt_caps low,
+                       struct topt_caps *high) TOPT_MUST_CHECK;
+
+/* Can anything fit, by that?  1, 0 or -1. */
 int topt_feasible(struct run *r) TOPT_MUST_CHECK;
 
 #endif

@@ -1,0 +1,260 @@
+/* plan_check.c - nobody gets a plan that was not costed again from scratch and lowered.
+ *
+ * The search knows tables; this knows only the model, the strategy and the fragments.  Of
+ * many strategies each is audited (topt_lower.h), and the first by the plain code as
+ * well, which the audit is held against.  Threads take a run of neighbours each, which
+ * differ in little. */
+#include "plan_check.h"
+#include "grid.h"
+#include "grid_data.h"
+#include "micros.h"
+#include "solutions.h"
+#include "topt_pool.h"
+
+#include <stdlib.h>
+
+static int no_memory(struct topt_error *err)
+{
+    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for checking strategies");
+}
+
+/* Is that what the search says, and does the program fit in it? */
+static int hold(const struct topt_costing *k, const struct topt_strategy_cost *cost,
+                int64_t peak, int64_t memory_bytes, int64_t time_ns,
+                struct topt_error *err)
+{
+    if (cost->memory_bytes != memory_bytes || cost->time_ns != time_ns)
+        return topt_fail(
+            err, TOPT_ERR_INTERNAL,
+            "check: the search says %lld bytes, %lld ns; the plan costs %lld, %lld",
+            (long long)memory_bytes, (long long)time_ns, (long long)cost->memory_bytes,
+            (long long)cost->time_ns);
+    /* Of a system that gathers otherwise the program of our runtime says nothing. */
+    if (k->settings->accounting == TOPT_ACCOUNTING_RUN &&
+        k->settings->gather == TOPT_GATHER_OPERATOR && peak > memory_bytes)
+        return topt_fail(err, TOPT_ERR_INTERNAL,
+                         "check: the program needs %lld bytes, the plan says %lld",
+                         (long long)peak, (long long)memory_bytes);
+    return 0;
+}
+
+int topt_plan_check(const struct topt_costing *k, const struct topt_strategy *s,
+                    int64_t memory_bytes, int64_t time_ns,
+                    struct topt_strategy_cost *ret_cost, int64_t *ret_peak,
+                    struct topt_error *err)
+{
+    struct topt_program *program;
+    if (topt_cost_strategy(k, s, ret_cost, err) ||
+        topt_lower(k->model, k->mesh, k->settings, s, k->router, &program, err))
+        return topt_wrap(err, "check");
+    *ret_peak = program->peak_bytes;
+    topt_program_destroy(program);
+    return hold(k, ret_cost, *ret_peak, memory_bytes, time_ns, err);
+}
+
+/* ---- many -------------------------------------------------------------------------- */
+
+/* Of strategies of one costing. */
+struct checker {
+    struct topt_costing k;
+    struct topt_audit *audit;
+    int checked; /* one by the plain code */
+};
+
+static struct checker *checker_create(const struct topt_costing *k,
+                                      struct topt_error *err)
+{
+    struct checker *c = calloc(1, sizeof *c);
+    if (!c) {
+        no_memory(err);
+        return NULL;
+    }
+    c->k = *k;
+    c->audit = topt_audit_create(&c->k, err);
+    if (!c->audit) {
+        free(c);
+        return NULL;
+    }
+    return c;
+}
+
+static void checker_destroy(struct checker *c)
+{
+    if (!c)
+        return;
+    topt_audit_destroy(c->audit);
+    free(c);
+}
+
+static int check_plainly(struct checker *c, const struct topt_strategy *s,
+                         int64_t memory_bytes, int64_t time_ns, int64_t audited_peak,
+                         struct topt_error *err)
+{
+    struct topt_strategy_cost cost;
+    int64_t peak;
+    if (topt_plan_check(&c->k, s, memory_bytes, time_ns, &cost, &peak, err))
+        return -1;
+    c->checked = 1;
+    return peak == audited_peak
+               ? 0
+               : topt_fail(err, TOPT_ERR_INTERNAL,
+                           "check: the program needs %lld bytes, its audit says %lld",
+                           (long long)peak, (long long)audited_peak);
+}
+
+static int check_one(struct checker *c, const struct topt_strategy *s,
+                     int64_t memory_bytes, int64_t time_ns,
+                     struct topt_strategy_cost *ret_cost, int64_t *ret_peak,
+                     struct topt_error *err)
+{
+    if (topt_audit_strategy(c->audit, s, ret_cost, ret_peak, err))
+        return topt_wrap(err, "check");
+    if (hold(&c->k, ret_cost, *ret_peak, memory_bytes, time_ns, err))
+        return -1;
+    return c->checked ? 0 : check_plainly(c, s, memory_bytes, time_ns, *ret_peak, err);
+}
+
+/* What points are checked with, made once: shapes, and for each a checker by
+ * micro-batches. */
+struct shapes {
+    struct topt_micros *micros;
+    struct open_shape {
+        struct topt_grid_search s;
+        struct open_checker {
+            struct checker *checker;
+            int64_t micro_batches, apart_bytes;
+            int late_permille;
+            struct open_checker *next;
+        } * checkers;
+        struct open_shape *next;
+    } * open;
+};
+
+static struct open_shape *shape_of(struct shapes *shapes, const struct topt_placed *p,
+                                   struct topt_error *err)
+{
+    for (struct open_shape *o = shapes->open; o; o = o->next)
+        if (o->s.mesh.nodes == p->nodes)
+            return o;
+    struct open_shape *o = calloc(1, sizeof *o);
+    if (!o) {
+        no_memory(err);
+        return NULL;
+    }
+    o->next = shapes->open;
+    shapes->open = o;
+    return topt_grid_open(&o->s, shapes->micros, p->nodes, p->per_node, TOPT_GOAL_FASTEST,
+                          err)
+               ? NULL
+               : o;
+}
+
+static struct checker *checker_of(struct open_shape *o, const struct topt_variant *v,
+                                  struct topt_error *err)
+{
+    struct topt_costing k;
+    for (struct open_checker *c = o->checkers; c; c = c->next)
+        if (c->micro_batches == v->micro_batches && c->apart_bytes == v->apart_bytes &&
+            c->late_permille == v->late_permille)
+            return c->checker;
+    if (topt_grid_costing(&o->s, v, &k, err))
+        return NULL;
+    struct open_checker *c = calloc(1, sizeof *c);
+    if (!c) {
+        no_memory(err);
+        return NULL;
+    }
+    c->micro_batches = v->micro_batches;
+    c->apart_bytes = v->apart_bytes;
+    c->late_permille = v->late_permille;
+    c->next = o->checkers;
+    o->checkers = c;
+    c->checker = checker_create(&k, err);
+    return c->checker;
+}
+
+static void shape_fini(struct open_shape *o)
+{
+    for (struct open_checker *c = o->checkers, *next; c; c = next) {
+        next = c->next;
+        checker_destroy(c->checker);
+        free(c);
+    }
+    topt_grid_close(&o->s);
+    free(o);
+}
+
+static void shapes_fini(struct shapes *shapes)
+{
+    for (struct open_shape *o = shapes->open, *next; o; o = next) {
+        next = o->next;
+        shape_fini(o);
+    }
+}
+
+static int check_point(struct shapes *shapes, const struct topt_placed *p,
+                       struct topt_checked *ret, struct topt_error *err)
+{
+    struct open_shape *s = shape_of(shapes, p, err);
+    struct checker *c = s ? checker_of(s, &p->s.variant, err) : NULL;
+    if (!c || check_one(c, p->s.strategy, p->s.memory_bytes, p->s.time_ns, &ret->cost,
+                        &ret->peak_bytes, err))
+        return -1;
+    TOPT_PROGRESS_ONE(shapes->micros->request->progress, checked);
+    return 0;
+}
+
+/* ---- by several threads ------------------------------------------------------------ */
+
+enum { WORTH_A_THREAD = 64 }; /* points */
+
+struct team {
+    struct topt_micros *micros;
+    const struct topt_placed *at;
+    struct topt_checked *ret;
+    int n, nworkers;
+    struct worker {
+        int failed;
+        struct topt_error err;
+    } * worker;
+};
+
+static void check_run(void *ctx, int number)
+{
+    struct team *t = ctx;
+    struct worker *w = &t->worker[number];
+    struct shapes shapes = {.micros = t->micros};
+    int from = (int)((int64_t)t->n * number / t->nworkers);
+    int to = (int)((int64_t)t->n * (number + 1) / t->nworkers);
+    for (int i = from; i < to && !w->failed; i++)
+        w->failed = check_point(&shapes, &t->at[i], &t->ret[i], &w->err) != 0;
+    shapes_fini(&shapes);
+}
+
+static int check_by(struct team *t, struct topt_error *err)
+{
+    struct topt_pool *pool = topt_pool_create(t->nworkers, err);
+    if (!pool)
+        return -1;
+    topt_pool_run(pool, check_run, t);
+    topt_pool_destroy(pool);
+    for (int i = 0; i < t->nworkers; i++)
+        if (t->worker[i].failed) {
+            if (err)
+                *err = t->worker[i].err; /* that of the first point that fails */
+            return -1;
+        }
+    return 0;
+}
+
+int topt_points_check(struct topt_micros *m, const struct topt_placed *at, int n,
+                      struct topt_checked *ret, struct topt_error *err)
+{
+    int most = 1 + n / WORTH_A_THREAD, threads = m->request->threads;
+    struct team t = {.micros = m, .at = at, .ret = ret, .n = n};
+    t.nworkers = threads < 1 ? 1 : threads < most ? threads : most;
+    t.worker = calloc((size_t)t.nworkers, sizeof *t.worker);
+    int rc = t.worker ? check_by(&t, err) : no_memory(err);
+    free(t.worker);
+    return rc;
+}

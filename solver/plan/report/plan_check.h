@@ -1,0 +1,34 @@
+/* plan_check.h - nobody gets a plan that was not costed again from scratch and lowered. 
+ * Private to plan/. */
+#ifndef TOPT_PLAN_CHECK_H
+#define TOPT_PLAN_CHECK_H
+
+#include "micros.h"
+#include "solutions.h"
+
+/* A solution and its mesh. */
+struct topt_placed {
+    struct topt_solution s;
+    int nodes, per_node;
+};
+
+/* What checking found a solution to be. */
+struct topt_checked {
+    struct topt_strategy_cost cost;
+    int64_t peak_bytes; /* of its program */
+};
+
+/* Each of 'n' solutions costed and followed from scratch, as topt_plan_check does, into
+ * 'ret' by number; what they have in common is worked out once.  Points that were
+ * searched for with 'm'.  By the request's threads; the answer does not depend on how
+ * many. */
+int topt_points_check(struct topt_micros *m, const struct topt_placed *at, int n,
+                      struct topt_checked *ret, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Re-cost from scratch and lower; fails where the claim does not hold. */
+int topt_plan_check(const struct topt_costing *k, const struct topt_strategy *s,
+                    int64_t memory_bytes, int64_t time_ns,
+                    struct topt_strategy_cost *ret_cost, int64_t *ret_peak,
+                    struct topt_error *err) TOPT_MUST_CHECK;
+
+#endif

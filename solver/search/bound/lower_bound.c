@@ -1,0 +1,166 @@
+/* lower_bound.c - a problem whose strategies are weighed: the passes of min_marginals.c over a plan, for others. */
+#include "topt_weigher.h"
+
+#include "relaxation.h"
+#include "scalarization.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of a graph that is relaxed: a tenth of a second.  (One that need not be is weighed whole, whatever that
+ * takes: what relaxed weighings can't tell apart costs more than they save.) */
+static const int64_t MAX_PAIRS = (int64_t)1 << 30;
+
+struct topt_weigher {
+    const struct topt_search_problem *problem;
+    struct topt_search_options options;
+    struct relaxed relaxed;
+    struct plan plan;
+    struct scalarizer bander;
+    const struct table **leaf; /* by operator */
+    int64_t least, work;       /* least: of all strategies */
+};
+
+void topt_weigher_destroy(struct topt_weigher *w)
+{
+    if (!w)
+        return;
+    topt_scalarizer_fini(&w->bander);
+    topt_plan_fini(&w->plan);
+    topt_relaxation_fini(&w->relaxed);
+    free(w->leaf);
+    free(w);
+}
+
+static int find_leaves(struct topt_weigher *w, struct topt_error *err)
+{
+    w->leaf = calloc((size_t)w->problem->nops + 1, sizeof(*w->leaf));
+    if (!w->leaf)
+        return topt_search_nomem(err);
+    for (int i = 0; i < w->plan.nplaces; i++) {
+        const struct place *p = &w->plan.place[i];
+        if (p->op >= 0 && p->table->leaf)
+            w->leaf[p->op] = p->table;
+    }
+    return 0;
+}
+
+static int init(struct topt_weigher *w, const char *like, struct topt_error *err)
+{
+    struct topt_cost most;
+    if (topt_relaxation_plan(&w->plan, w->problem, &w->options, MAX_PAIRS, like,
+                             &w->relaxed, err) ||
+        find_leaves(w, err) || topt_scalarizer_most(&w->plan, &most, err))
+        return -1;
+    if (most.time >= TOPT_HEAVY / 4 || most.memory >= TOPT_HEAVY / 4)
+        return topt_fail(err, TOPT_ERR_LIMIT, "costs are too large to be weighed");
+    return topt_scalarizer_init(&w->bander, &w->plan, &w->options, most, err);
+}
+
+int topt_weigher_create(const struct topt_search_problem *problem,
+                        const struct topt_search_options *options,
+                        struct topt_weigher **ret, struct topt_error *err)
+{
+    return topt_weigher_create_like(problem, options, NULL, ret, err);
+}
+
+int topt_weigher_create_like(const struct topt_search_problem *problem,
+                             const struct topt_search_options *options, const char *like,
+                             struct topt_weigher **ret, struct topt_error *err)
+{
+    struct topt_weigher *w = calloc(1, sizeof *w);
+    if (!w)
+        return topt_search_nomem(err);
+    w->problem = problem;
+    w->options = *options;
+    if (init(w, like, err)) {
+        topt_weigher_destroy(w);
+        return -1;
+    }
+    *ret = w;
+    return 0;
+}
+
+const char *topt_weigher_relaxed_edges(const struct topt_weigher *w)
+{
+    return w->relaxed.nedges ? w->relaxed.edge : NULL;
+}
+
+int topt_weigher_relaxed(const struct topt_weigher *w)
+{
+    return w->relaxed.nedges;
+}
+
+static const struct table *root_of(const struct topt_weigher *w)
+{
+    return w->plan.place[w->plan.root].table;
+}
+
+int topt_weigher_weigh(struct topt_weigher *w, struct topt_weighing by,
+                       struct topt_cost corner, struct topt_error *err)
+{
+    w->bander.err = err;
+    w->work += w->plan.tables.npairs;
+    if (topt_scalarizer_weigh(&w->bander, by.time, by.memory, corner))
+        return -1;
+    w->least = w->bander.bound[0].least[root_of(w)->first_entry];
+    return 0;
+}
+
+int topt_weigher_lightest(struct topt_weigher *w, int *ret_some, struct topt_cost *ret,
+                          struct topt_error *err)
+{
+    struct found f = {{0, 0}, NULL};
+    w->bander.err = err;
+    if (w->least < TOPT_NOTHING && topt_scalarizer_backtrack(&w->bander, &f))
+        return -1;
+    *ret = f.cost;
+    *ret_some = f.choice != NULL;
+    free(f.choice);
+    return 0;
+}
+
+static double weigh(const struct weighting *x, struct topt_cost c)
+{
+    return (double)x->time * (double)c.time + (double)x->memory * (double)c.memory;
+}
+
+/* The same where that is no more than anything weighs. */
+static int64_t weigh_exactly(const struct weighting *x, struct topt_cost c)
+{
+    return weigh(x, c) < (double)TOPT_HEAVY ? topt_weight(x, c) : TOPT_HEAVY;
+}
+
+int topt_weigher_within(struct topt_weigher *w, struct topt_cost corner, int *ret,
+                        struct topt_error *err)
+{
+    struct weighting *x = &w->bander.bound[0];
+    x->allowance = weigh_exactly(x, corner);
+    *ret = w->least <= x->allowance;
+    w->work += *ret ? w->plan.tables.npairs : 0;
+    return *ret ? topt_min_marginals_all(&w->plan.tables, root_of(w), &w->options, x, err)
+                : 0;
+}
+
+struct topt_weights topt_weigher_weights(const struct topt_weigher *w)
+{
+    const struct weighting *x = &w->bander.bound[0];
+    return (struct topt_weights){x->memory, x->time, w->least, x->allowance};
+}
+
+int64_t topt_weigher_through(const struct topt_weigher *w, int op, int config)
+{
+    const struct weighting *x = &w->bander.bound[0];
+    const struct table *t = w->leaf[op];
+    int64_t rest = x->rest[t->first_entry + w->plan.value[op][config]];
+    if (rest > x->allowance)
+        return INT64_MAX;
+    int64_t weight = weigh_exactly(x, w->problem->op[op].cost[config]) + rest;
+    return weight > x->allowance ? INT64_MAX : weight;
+}
+
+int64_t topt_weigher_work(const struct topt_weigher *w)
+{
+    return w->work;
+}

@@ -1,0 +1,408 @@
+/* cutset_conditioning.c - a problem searched once for every configuration of a few of its operators.
+ *
+ * One operator that both ends of a chain read (a shared embedding) makes every table of the
+ * chain a table over that operator, too, and the whole frontier a union of frontiers that
+ * have little to do with each other: what is light with one of its configurations is far from
+ * every strategy with another, so that bounds over all of them tell nothing.
+ *
+ *      x ---.            x = 0:   o--o--o--o--o       a slice for each configuration (as far as
+ *     / \    \           x = 1:   o--o--o--o--o       edges tell them apart): a chain with a
+ *    o-o-o-o-o    -->    ...                          frontier and bounds of its own
+ *
+ * Slices (slices.c) differ in few tables.  What another one can do as well at these is taken out of a
+ * slice, and most slices are nothing then; which goes first there, their cheapest entries say.
+ *
+ * The others are searched in the order of what they promise (their lightest strategies by one
+ * weighing), a few at a time, and what the earlier ones found is known to the later.  How many are searched at a time is
+ * fixed, so that answers and counts do not depend on the number of threads. */
+#include "cutset_conditioning.h"
+
+#include "frontier.h"
+#include "search_common.h"
+#include "slices.h"
+#include "two_phase.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { AT_A_TIME = 8 }; /* slices, that know nothing of each other yet */
+
+static int nomem(struct conditioning *c)
+{
+    return topt_search_nomem(c->err);
+}
+
+/* ---- what is done with a slice ---- */
+
+static struct topt_search_options slice_options(const struct conditioning *c)
+{
+    struct topt_search_options o = *c->options;
+    int left = c->nleft - c->from;
+    if (c->nslices > 1)
+        o.progress = NULL; /* told by the whole */
+    if (c->to - c->from > 1)
+        o.threads = 1;
+    if (o.max_work) {
+        int64_t rest = o.max_work - c->work;
+        o.max_work = rest > left ? rest / left : 1;
+    }
+    if (o.fastest && c->nknown) {
+        int64_t best = c->known[c->nknown - 1].time;
+        if (best && (!o.time_limit || best < o.time_limit))
+            o.time_limit = best;
+    }
+    return o;
+}
+
+static int plan_slice(struct conditioning *c, struct slice *s)
+{
+    s->planned = 1;
+    return topt_plan_init(&s->plan, &s->problem, &c->store, c->options, &s->err);
+}
+
+/* The lightest and the fastest strategy. */
+static int promise_ends(struct conditioning *c, struct slice *s)
+{
+    return plan_slice(c, s) || topt_two_phase_ends(&s->plan, c->options, &s->some,
+                                                   &s->light, &s->fast, &s->err);
+}
+
+/* The best by the balance of the whole. */
+static int promise_balance(struct conditioning *c, struct slice *s)
+{
+    struct topt_cost cost;
+    if (plan_slice(c, s) || topt_two_phase_lightest(&s->plan, c->options, c->balance,
+                                                    &s->some, &cost, &s->err))
+        return -1;
+    s->weight =
+        s->some ? c->balance[0] * (double)cost.memory + c->balance[1] * (double)cost.time
+                : INFINITY;
+    return 0;
+}
+
+/* The search was stopped before the slice was planned. */
+static int leave_slice(struct slice *s)
+{
+    s->frontier = topt_frontier_create(&s->problem, &s->err);
+    if (s->frontier)
+        s->frontier->epsilon = INFINITY;
+    return s->frontier ? 0 : -1;
+}
+
+static int search_slice(struct conditioning *c, struct slice *s)
+{
+    struct topt_search_options o = slice_options(c);
+    struct known_costs known = {c->known, o.fastest ? 0 : c->nknown};
+    if ((!s->planned && plan_slice(c, s)) ||
+        topt_two_phase(&s->plan, &o, known, &s->frontier, &s->err))
+        return topt_search_gave_up(&o, &s->err) ? leave_slice(s) : -1;
+    return 0;
+}
+
+static void work_on(void *ctx, int worker)
+{
+    struct conditioning *c = ctx;
+    (void)worker;
+    for (;;) {
+        int i = atomic_fetch_add(&c->next, 1);
+        if (i >= c->to)
+            return;
+        struct slice *s = &c->slice[c->order[i]];
+        s->failed = c->job(c, s) != 0;
+    }
+}
+
+/* Slices [from, to) of the order; the first that fails says why. */
+static int do_slices(struct conditioning *c, int from, int to,
+                     int (*job)(struct conditioning *c, struct slice *s))
+{
+    c->job = job;
+    c->from = from;
+    c->to = to;
+    atomic_store(&c->next, from);
+    if (c->pool && to - from > 1)
+        topt_pool_run(c->pool, work_on, c);
+    else
+        work_on(c, 0);
+    for (int i = from; i < to; i++) {
+        struct slice *s = &c->slice[c->order[i]];
+        if (!s->failed)
+            continue;
+        if (c->err)
+            *c->err = s->err;
+        return -1;
+    }
+    return 0;
+}
+
+/* ---- the order ---- */
+
+static int by_weight(const void *x, const void *y, void *ctx)
+{
+    const struct slice *s = ctx;
+    double a = s[*(const int *)x].weight, b = s[*(const int *)y].weight;
+    if (a < b || a > b)
+        return a < b ? -1 : 1;
+    return *(const int *)x - *(const int *)y;
+}
+
+static double weight_of_port(const struct conditioning *c, const struct port *p)
+{
+    double least = INFINITY;
+    for (int32_t i = 0; i < p->first[p->n]; i++)
+        least = fmin(least, c->balance[0] * (double)p->cost[i].memory +
+                                c->balance[1] * (double)p->cost[i].time);
+    return least;
+}
+
+/* The slices that have something that no earlier one has; the others are closed. */
+static void drop_dominated_slices(struct conditioning *c)
+{
+    for (int i = 0; i < c->nslices; i++) {
+        struct slice *s = &c->slice[i];
+        s->weight = 0;
+        for (int k = 0; k < s->nports; k++)
+            s->weight += weight_of_port(c, &s->port[k]);
+    }
+    qsort_r(c->order, (size_t)c->nslices, sizeof *c->order, by_weight, c->slice);
+    c->nleft = 0;
+    for (int i = 0; i < c->nslices; i++) {
+        struct slice *s = &c->slice[c->order[i]];
+        int left = 1;
+        for (int k = 0; k < c->nleft && left; k++)
+            left = topt_slice_dominance(c->slice[c->order[k]].port, s->port, s->nports);
+        if (!left) {
+            topt_slice_close(s);
+            continue;
+        }
+        c->order[c->nleft++] = c->order[i];
+    }
+    for (int i = 0; i < c->nleft; i++)
+        for (int k = 0; k < c->slice[c->order[i]].nports; k++)
+            topt_slice_dominance_drop(&c->slice[c->order[i]].port[k]);
+}
+
+/* The line from the lightest to the fastest of one slice says what memory and time count. */
+static int find_balance(struct conditioning *c)
+{
+    int found = 0;
+    for (int i = 0; i < c->nslices && !found; i++) {
+        struct slice *s = &c->slice[i];
+        if (do_slices(c, i, i + 1, promise_ends))
+            return -1;
+        found = s->some;
+        c->balance[0] =
+            s->light.time > s->fast.time ? (double)(s->light.time - s->fast.time) : 1;
+        c->balance[1] = s->fast.memory > s->light.memory
+                            ? (double)(s->fast.memory - s->light.memory)
+                            : 1;
+        topt_slice_close_plan(s);
+    }
+    return 0;
+}
+
+static int find_order(struct conditioning *c)
+{
+    if (find_balance(c))
+        return -1;
+    drop_dominated_slices(c);
+    if (do_slices(c, 0, c->nleft, promise_balance))
+        return -1;
+    qsort_r(c->order, (size_t)c->nleft, sizeof *c->order, by_weight, c->slice);
+    return 0;
+}
+
+/* ---- what slices found ---- */
+
+static int know(struct conditioning *c, const struct slice *s)
+{
+    const struct topt_frontier *f = s->frontier;
+    size_t n = (size_t)c->nknown + (size_t)f->npoints;
+    struct topt_cost *known = realloc(c->known, (n + 1) * sizeof *known);
+    if (!known)
+        return nomem(c);
+    if (f->npoints)
+        memcpy(known + c->nknown, f->cost, (size_t)f->npoints * sizeof *known);
+    c->known = known;
+    c->nknown = (int)topt_reduce(known, n);
+    return 0;
+}
+
+/* For who watches. */
+static void tell_progress(const struct conditioning *c, int done)
+{
+    struct topt_progress *p = c->options->progress;
+    if (c->nslices < 2)
+        return;
+    TOPT_PROGRESS(p, phase, TOPT_PHASE_SEARCHING);
+    TOPT_PROGRESS(p, points, c->nknown);
+    TOPT_PROGRESS(p, parts, c->nleft - done);
+    TOPT_PROGRESS(p, gap, -1);
+}
+
+/* What a slice found is the whole's from here on. */
+static int take(struct conditioning *c, int number)
+{
+    struct slice *s = &c->slice[number];
+    struct topt_frontier *f = s->frontier;
+    topt_strategies_rename(topt_frontier_strategies(f), s->config, (size_t)c->p->nops);
+    for (int i = 0; i < c->p->nops; i++)
+        c->ret->decided[i] |= s->plan.fixed[i] >= 0;
+    f->stats.products += s->work;
+    topt_search_stats_add(&c->stats, &f->stats);
+    c->epsilon = fmax(c->epsilon, f->epsilon);
+    c->work += f->stats.products;
+    if (know(c, s))
+        return -1;
+    c->part[c->nparts++] = f;
+    s->frontier = NULL;
+    topt_slice_close_plan(s);
+    return 0;
+}
+
+static int collect(struct conditioning *c, size_t n)
+{
+    struct pick *all = malloc((n + 1) * sizeof *all);
+    const struct strategies **list = calloc((size_t)c->nparts + 1, sizeof(*list));
+    int rc = all && list ? 0 : topt_search_nomem(c->err);
+    n = 0;
+    for (int i = 0; i < c->nparts && !rc; i++) {
+        list[i] = topt_frontier_strategies(c->part[i]);
+        for (int k = 0; k < c->part[i]->npoints; k++)
+            all[n++] = (struct pick){c->part[i]->cost[k], (uint32_t)i, (uint32_t)k};
+    }
+    if (!rc)
+        rc = topt_frontier_collect(c->ret->frontier, list, (size_t)c->nparts, all, n,
+                                   c->err);
+    free(all);
+    free(list);
+    return rc;
+}
+
+/* The parts' points as one frontier; of equal costs the first found. */
+static int unite(struct conditioning *c)
+{
+    size_t n = 0;
+    for (int i = 0; i < c->nparts; i++)
+        n += (size_t)c->part[i]->npoints;
+    if (c->nparts == 1)
+        c->ret->frontier = c->part[--c->nparts];
+    else if (!(c->ret->frontier = topt_frontier_create(c->p, c->err)) || collect(c, n))
+        return -1;
+    c->ret->nslices = c->nslices;
+    c->ret->frontier->stats = c->stats;
+    c->ret->frontier->epsilon = c->epsilon;
+    return 0;
+}
+
+/* ---- all of it ---- */
+
+static int init(struct conditioning *c, const char *cutset)
+{
+    size_t n = (size_t)c->p->nops + 1;
+    c->op = calloc(n, sizeof *c->op);
+    c->value = calloc(n, sizeof(*c->value));
+    c->nvalues = calloc(n, sizeof *c->nvalues);
+    c->ret->decided = calloc(n, 1);
+    if (topt_points_init(&c->store, NULL, c->err))
+        return -1;
+    if (!c->op || !c->value || !c->nvalues || !c->ret->decided)
+        return nomem(c);
+    if (topt_slices_values(c, cutset))
+        return -1;
+    n = (size_t)c->nslices + 1;
+    c->slice = calloc(n, sizeof *c->slice);
+    c->order = calloc(n, sizeof *c->order);
+    c->part = calloc(n, sizeof(*c->part));
+    if (!c->slice || !c->order || !c->part)
+        return nomem(c);
+    for (int i = 0; i < c->nslices; i++) {
+        c->order[i] = i;
+        if (topt_slice_open(c, i))
+            return -1;
+    }
+    for (int e = 0; e < c->p->nedges && c->nslices > 1; e++)
+        if (topt_slice_cut_at(c, c->p->edge[e].from) < 0 &&
+            topt_slice_cut_at(c, c->p->edge[e].to) < 0 &&
+            !topt_points_of_table(&c->store, c->p->edge[e].table, c->err))
+            return -1;
+    if (c->nslices > 1 && c->options->threads > 1) {
+        int most = c->nslices < AT_A_TIME ? c->nslices : AT_A_TIME;
+        c->pool = topt_pool_create(
+            c->options->threads < most ? c->options->threads : most, c->err);
+        if (!c->pool)
+            return -1;
+    }
+    return 0;
+}
+
+static void fini(struct conditioning *c)
+{
+    topt_pool_destroy(c->pool);
+    for (int i = 0; c->slice && i < c->nslices; i++) {
+        topt_frontier_destroy(c->slice[i].frontier);
+        topt_slice_close(&c->slice[i]);
+    }
+    for (int k = 0; c->value && k < c->ncut; k++)
+        free(c->value[k]);
+    for (int i = 0; i < c->nparts; i++)
+        topt_frontier_destroy(c->part[i]);
+    topt_points_fini(&c->store);
+    free(c->part);
+    free(c->op);
+    free(c->value);
+    free(c->nvalues);
+    free(c->slice);
+    free(c->order);
+    free(c->known);
+}
+
+/* What the caller has. */
+static int know_first(struct conditioning *c)
+{
+    int n = c->options->fastest ? 0 : c->options->nknown;
+    c->known = malloc(((size_t)n + 1) * sizeof *c->known);
+    if (!c->known)
+        return nomem(c);
+    if (n)
+        memcpy(c->known, c->options->known, (size_t)n * sizeof *c->known);
+    c->nknown = n;
+    return 0;
+}
+
+static int search_all(struct conditioning *c)
+{
+    c->nleft = c->nslices;
+    if (know_first(c) || (c->nslices > 1 && find_order(c)))
+        return -1;
+    for (int from = 0, to; from < c->nleft; from = to) {
+        to = from + (from ? AT_A_TIME : 1); /* the first has most to tell the others */
+        to = to < c->nleft ? to : c->nleft;
+        tell_progress(c, from);
+        if (do_slices(c, from, to, search_slice))
+            return -1;
+        for (int i = from; i < to; i++)
+            if (take(c, c->order[i]))
+                return -1;
+    }
+    return unite(c);
+}
+
+int topt_condition_on_cutset(const struct topt_search_problem *p, const char *cutset,
+                             const struct topt_search_options *options,
+                             struct conditioned *ret, struct topt_error *err)
+{
+    struct conditioning c = {
+        .p = p, .options = options, .ret = ret, .cut = cutset, .err = err};
+    *ret = (struct conditioned){0};
+    int rc = init(&c, cutset) || search_all(&c) ? -1 : 0;
+    fini(&c);
+    return rc;
+}
+
+void topt_conditioned_fini(struct conditioned *c)
+{
+    topt_frontier_destroy(c->frontier);
+    free(c->decided);
+}

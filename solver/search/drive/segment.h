@@ -1,0 +1,57 @@
+/* segment.h - one part of the frontier, between two of its points.
+ * Internal to this folder.  Thread safety: a band and a bander have one owner at a time. */
+#ifndef TOPT_BAND_H
+#define TOPT_BAND_H
+
+#include "scalarization.h"
+
+enum segment_state {
+    SEGMENT_OPEN,  /* to be searched */
+    SEGMENT_SPLIT, /* 'middle' parts it in two */
+    SEGMENT_DONE,
+};
+
+/* What may be between two strategies that nothing beats.  No strategy in it is heavier or
+ * slower than the corner, and none that is not known weighs less than or as much as
+ * 'explored'. */
+struct segment {
+    enum segment_state state;
+    int depth;
+    struct topt_cost left, right, corner;
+    int64_t
+        slowest; /* of what is wanted at all: an end that is slower stands for nothing */
+    struct found middle;            /* its choices are owned */
+    int64_t time, memory, explored; /* the weighing: see struct weighting */
+    struct topt_cost *found;        /* sorted */
+    int nfound;
+    struct strategies strategies; /* of 'found' */
+    double left_out; /* how much slower those are that stand for points left out */
+    /* Counts. */
+    int64_t work, points, bytes,
+        parts; /* parts: bands that it was searched in, if not one */
+    int max_frontier;
+};
+
+/* Search an open band: it is split or done.  With 'stop' set, it is done as it is. */
+int topt_segment_search(struct scalarizer *b, struct segment *band,
+                        int stop) TOPT_MUST_CHECK;
+
+/* The search was stopped before a band was split or done: it is done as it is. */
+int topt_segment_leave(struct scalarizer *b, struct segment *band) TOPT_MUST_CHECK;
+
+/* Everything in the corner at once, without a weighing: for costs too large for one. */
+int topt_segment_plain(struct scalarizer *b, struct segment *band) TOPT_MUST_CHECK;
+
+/* What the heaviest strategy weighs that may be missed in an open band, by bound 0, when only
+ * 'point' and what was known before are had. */
+int64_t topt_segment_needed(const struct scalarizer *b, const struct segment *band,
+                            const struct topt_cost *point, int n);
+
+/* How much slower than the truth the band's answer may be: 0 exact. */
+double topt_segment_gap(const struct segment *band,
+                        const struct topt_search_options *options,
+                        struct known_costs known);
+
+void topt_segment_fini(struct segment *band);
+
+#endif

@@ -1,0 +1,730 @@
+/* two_phase.c - the frontier of a planned problem, band after band.
+ *
+ * The lightest and the fastest strategy are found first, by weighing.  Between them lies one
+ * band (segment.h).  Bands are searched, and parted where that is too much at once, until all
+ * are done:
+ *
+ *     o                      o                       o
+ *      \                      \                       \.
+ *       .                      \                       o
+ *        .           ->         o            ->         \.
+ *         .                      \.                      o
+ *           .                      \ .                     \.
+ *             o                       o                       o
+ *
+ * Bands do not depend on each other, so threads take them from a counter, round after round;
+ * each is searched by the same code from the same numbers, so neither the answer nor the
+ * counts depend on the number of threads.
+ *
+ * Where only the fastest strategy within a limit is wanted, only the band that the limit goes
+ * through is.  Every band knows what it has not explored, so the search may stop anywhere and
+ * still say how far from the truth its answer can be. */
+#include "frontier.h"
+#include "two_phase.h"
+
+#include "segment.h"
+#include "crossover.h"
+#include "topt_pool.h"
+#include "reduced_cost_fixing.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct two_phase {
+    struct plan *plan;
+    const struct topt_search_options *options;
+    struct known_costs had;    /* of others, and crossovers */
+    struct topt_cost *own_had; /* owned, where there are any */
+    struct crosser crosser;    /* empty where nobody asks for crossovers */
+    struct topt_error *err;
+    struct topt_cost most, limit; /* of any strategy; of those that are wanted */
+    struct topt_pool *pool;
+    struct scalarizer *bander; /* by thread */
+    struct topt_error *bander_err;
+    int nbanders;
+    struct segment *band; /* in the order of memory */
+    int nbands;
+    struct topt_cost *known;      /* ends and middles of bands */
+    struct strategies strategies; /* theirs */
+    int nknown, cap_known;
+    int64_t work, points, most_bytes;
+    int max_frontier, stopped;
+};
+
+static int64_t min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- setting up ---- */
+
+static int add_bander(struct two_phase *s)
+{
+    int i = s->nbanders++;
+    if (topt_scalarizer_init(&s->bander[i], s->plan, s->options, s->most,
+                             i ? &s->bander_err[i] : s->err))
+        return -1;
+    s->bander[i].known = s->had;
+    return 0;
+}
+
+static size_t width(const struct two_phase *s)
+{
+    return (size_t)s->plan->problem->nops + (size_t)s->plan->problem->nedges;
+}
+
+/* One bander now; the others when there is something for them to do. */
+static int init(struct two_phase *s)
+{
+    int n = s->options->threads > 1 ? s->options->threads : 1;
+    s->bander = calloc((size_t)n, sizeof *s->bander);
+    s->bander_err = calloc((size_t)n, sizeof *s->bander_err);
+    if (!s->bander || !s->bander_err)
+        return topt_search_nomem(s->err);
+    if (topt_scalarizer_most(s->plan, &s->most, s->err) ||
+        topt_tables_account(&s->plan->tables, topt_scalarizer_bytes(s->plan), s->err))
+        return -1;
+    const struct topt_search_options *o = s->options;
+    s->limit.memory = o->memory_limit ? o->memory_limit : INT64_MAX;
+    s->limit.time = o->time_limit ? o->time_limit : INT64_MAX;
+    if (topt_strategies_init(&s->strategies, width(s), s->err) ||
+        (o->epsilon > 0 && topt_crosser_init(&s->crosser, s->plan->problem, s->err)))
+        return -1;
+    return add_bander(s);
+}
+
+static int start_threads(struct two_phase *s)
+{
+    int64_t each = topt_scalarizer_bytes(s->plan);
+    int64_t room = (s->plan->tables.max_bytes - s->plan->tables.bytes) / each + 1;
+    int n = (int)min(s->options->threads, room);
+    if (s->pool || n < 2)
+        return 0;
+    while (s->nbanders < n)
+        if (add_bander(s)) {
+            if (s->err)
+                *s->err = s->bander_err[s->nbanders - 1];
+            return -1;
+        }
+    s->pool = topt_pool_create(n, s->err);
+    return s->pool ? 0 : -1;
+}
+
+static void fini(struct two_phase *s)
+{
+    topt_pool_destroy(s->pool);
+    for (int i = 0; i < s->nbanders; i++)
+        topt_scalarizer_fini(&s->bander[i]);
+    for (int i = 0; i < s->nbands; i++)
+        topt_segment_fini(&s->band[i]);
+    topt_strategies_fini(&s->strategies);
+    topt_crosser_fini(&s->crosser);
+    free(s->own_had);
+    free(s->bander);
+    free(s->bander_err);
+    free(s->band);
+    free(s->known);
+}
+
+/* ---- what is known ---- */
+
+static int know(struct two_phase *s, struct topt_cost cost, const int32_t *choice)
+{
+    if (s->nknown == s->cap_known) {
+        int cap = s->cap_known ? 2 * s->cap_known : 64;
+        struct topt_cost *known = realloc(s->known, (size_t)cap * sizeof *known);
+        if (!known)
+            return topt_search_nomem(s->err);
+        s->known = known;
+        s->cap_known = cap;
+    }
+    s->known[s->nknown++] = cost;
+    return topt_strategies_add(&s->strategies, choice, s->err);
+}
+
+/* Number of a strategy that costs so much; -1: none is known. */
+static int known_at(const struct two_phase *s, struct topt_cost c)
+{
+    int i = s->nknown - 1;
+    while (i >= 0 && (s->known[i].memory != c.memory || s->known[i].time != c.time))
+        i--;
+    return i;
+}
+
+/* Costs of strategies that are known are had from now on. */
+static int have(struct two_phase *s, const struct topt_cost *more, size_t n)
+{
+    size_t before = (size_t)s->had.n;
+    struct topt_cost *all = malloc((before + n + 1) * sizeof *all);
+    if (!all)
+        return topt_search_nomem(s->err);
+    if (before)
+        memcpy(all, s->had.at, before * sizeof *all);
+    memcpy(all + before, more, n * sizeof *all);
+    free(s->own_had);
+    s->own_had = all;
+    s->had.at = all;
+    s->had.n = (int)topt_reduce(all, before + n);
+    for (int i = 0; i < s->nbanders; i++)
+        s->bander[i].known = s->had;
+    return 0;
+}
+
+/* ---- crossovers of a band's ends ---- */
+
+static int by_memory(const void *x, const void *y)
+{
+    const struct crossover *a = x, *b = y;
+    if (a->cost.memory != b->cost.memory)
+        return a->cost.memory < b->cost.memory ? -1 : 1;
+    if (a->cost.time != b->cost.time)
+        return a->cost.time < b->cost.time ? -1 : 1;
+    return a->first != b->first ? a->first - b->first : a->cut - b->cut;
+}
+
+/* Those in a band's corner that nothing beats, by memory. */
+static int reduce_crossovers(const struct segment *b, struct crossover *x, int n)
+{
+    int64_t last = b->left.time;
+    int kept = 0;
+    qsort(x, (size_t)n, sizeof *x, by_memory);
+    for (int i = 0; i < n && x[i].cost.memory <= b->corner.memory; i++) {
+        if (x[i].cost.memory < b->left.memory || x[i].cost.time > b->corner.time ||
+            x[i].cost.time >= last)
+            continue;
+        last = x[i].cost.time;
+        x[kept++] = x[i];
+    }
+    return kept;
+}
+
+/* Does 'before' stand for all that may be found below so much memory, by the tolerance, if it is wanted itself?  Below
+ * the line between the band's ends nothing is. */
+static int stands_for(const struct two_phase *s, const struct segment *b,
+                      struct topt_cost before, int64_t memory)
+{
+    __extension__ typedef __int128 wide; /* the largest costs are not scaled */
+    wide line = (wide)b->time * b->left.time + (wide)b->memory * b->left.memory;
+    int64_t missed = before.time > s->limit.time
+                         ? s->limit.time
+                         : topt_search_missed(before.time, s->options->epsilon);
+    return (wide)b->time * missed + (wide)b->memory * memory < line;
+}
+
+/* As few as are all that is needed of the band, 0 where they are not.  Where only the fastest is asked for, it is of use
+ * alone. */
+static int choose_crossovers(const struct two_phase *s, const struct segment *b,
+                             struct crossover *x, int n)
+{
+    struct topt_cost before = b->left;
+    int kept = 0, i = 0;
+    if (s->options->fastest && n) {
+        x[0] = x[n - 1];
+        return 1;
+    }
+    while (i < n && stands_for(s, b, before, x[i].cost.memory - 1)) {
+        while (i + 1 < n && stands_for(s, b, before, x[i + 1].cost.memory - 1))
+            i++;
+        before = x[i].cost;
+        x[kept++] = x[i++];
+    }
+    return i == n && stands_for(s, b, before, b->corner.memory) ? kept : 0;
+}
+
+static int know_crossovers(struct two_phase *s, const struct parents *p,
+                           const struct crossover *x, int n)
+{
+    int from = s->nknown, rc = 0;
+    for (int i = 0; i < n && !rc; i++)
+        rc = know(s, x[i].cost, topt_crossover_choice(&s->crosser, p, &x[i]));
+    return rc || n == 0 ? rc : have(s, &s->known[from], (size_t)n);
+}
+
+/* The choices of a known strategy; to be freed, NULL where memory is short. */
+static int32_t *choice_at(const struct two_phase *s, int at)
+{
+    struct strategy_reader r;
+    int32_t *copy = NULL;
+    if (topt_strategy_reader_init(&r, &s->strategies, s->err))
+        return NULL;
+    if ((copy = malloc(width(s) * sizeof *copy + 1)))
+        memcpy(copy, topt_strategy_read(&r, (size_t)at), width(s) * sizeof *copy);
+    else
+        topt_search_nomem(s->err);
+    topt_strategy_reader_fini(&r);
+    return copy;
+}
+
+/* Crossovers of a band's ends become known, where answers within a tolerance are asked for. */
+static int cross(struct two_phase *s, const struct segment *b)
+{
+    int left = known_at(s, b->left), right = known_at(s, b->right), rc = -1;
+    if (!s->crosser.mix || left < 0 || right < 0)
+        return 0;
+    int32_t *l = choice_at(s, left), *r = l ? choice_at(s, right) : NULL;
+    struct crossover *x = malloc((2 * (size_t)s->plan->problem->nops + 1) * sizeof *x);
+    struct parents p = {{l, r}, {b->left, b->right}, b->time, b->memory};
+    if (l && r && x) {
+        int n = topt_crossovers(&s->crosser, &p, x);
+        n = choose_crossovers(s, b, x, reduce_crossovers(b, x, n));
+        rc = know_crossovers(s, &p, x, n);
+        s->work += 2 * (int64_t)width(s);
+    } else if (l && r) {
+        topt_search_nomem(s->err);
+    }
+    free(l);
+    free(r);
+    free(x);
+    return rc;
+}
+
+/* ---- bands ---- */
+
+/* The band between two strategies; 0 where nothing that is wanted can be in it. */
+static int band_between(const struct two_phase *s, struct topt_cost l, struct topt_cost r,
+                        int depth, struct segment *ret)
+{
+    *ret =
+        (struct segment){.depth = depth, .left = l, .right = r, .slowest = s->limit.time};
+    ret->time = r.memory - l.memory;
+    ret->memory = l.time - r.time;
+    ret->corner.memory = min(r.memory - 1, s->limit.memory);
+    ret->corner.time = min(l.time - 1, s->limit.time);
+    if (s->options->fastest && r.memory <= s->limit.memory)
+        return 0; /* 'right' is faster */
+    return ret->corner.memory >= l.memory && ret->corner.time >= r.time &&
+           ret->time > 0 && ret->memory > 0;
+}
+
+/* What has the time of the fastest strategy and less memory, where the weighing by which it
+ * was found was too coarse to tell. */
+static int band_at_end(const struct two_phase *s, struct topt_cost end,
+                       struct segment *ret)
+{
+    *ret = (struct segment){.left = end,
+                            .right = end,
+                            .slowest = s->limit.time,
+                            .time = s->most.memory,
+                            .memory = 1};
+    ret->corner = (struct topt_cost){end.memory - 1, end.time};
+    return s->options->fastest && end.memory <= s->limit.memory && end.memory > 0 &&
+           end.time <= s->limit.time;
+}
+
+struct round {
+    struct two_phase *s;
+    int stop;
+    atomic_int next, failed; /* failed: the first band that did, + 1 */
+    int *by;                 /* which thread had a band */
+};
+
+/* Search what is left of the problem within a band.  1, 0 where it is too entangled to be searched exactly (in
+ * another order its tables may be larger), or -1. */
+static int search_zoomed(struct fixing *z)
+{
+    const struct segment *band = z->band;
+    struct topt_search_options o = *z->b->options;
+    struct known_costs known = {z->b->known.at, z->b->known.n};
+    struct topt_error why = {0};
+    struct plan plan;
+    o.threads = 1;
+    o.progress = NULL;
+    o.memory_limit = band->corner.memory;
+    o.max_work = z->b->work_budget;
+    int rc = 1;
+    if (topt_plan_exactly(&plan, &z->narrowed.problem, &o, &why))
+        rc = why.code == TOPT_ERR_LIMIT ? 0 : -1;
+    else if (topt_two_phase_between(&plan, &o, known, band->left, band->right,
+                                    &z->frontier, &why))
+        rc = -1;
+    topt_plan_fini(&plan);
+    if (rc < 0 && z->b->err)
+        *z->b->err = why;
+    return rc;
+}
+
+/* Search a band on a problem of its own, if that is much less; then the band is done. */
+static int zoom(struct scalarizer *b, struct segment *band)
+{
+    struct fixing z;
+    int rc = 0;
+    if (!topt_fixing_begin(&z, b, band))
+        return 0;
+    for (int i = 0; i < TOPT_FIXING_TRIES && !rc; i++) {
+        rc = topt_fixing_narrow(&z);
+        rc = topt_fixing_end(&z, rc > 0 ? search_zoomed(&z) : rc);
+    }
+    return rc < 0 ? -1 : 0;
+}
+
+/* A band that is to be parted may be searched by itself.  Where the search is stopped in the midst of a band, that
+ * is left as it is. */
+static int search_band(struct scalarizer *b, struct segment *band, int stop)
+{
+    int rc = topt_segment_search(b, band, stop);
+    if (!rc && band->state == SEGMENT_SPLIT)
+        rc = zoom(b, band);
+    return rc && topt_search_gave_up(b->options, b->err) ? topt_segment_leave(b, band)
+                                                         : rc;
+}
+
+static void work_on(void *ctx, int worker)
+{
+    struct round *r = ctx;
+    struct scalarizer *b = &r->s->bander[worker];
+    for (;;) {
+        int i = atomic_fetch_add(&r->next, 1);
+        if (i >= r->s->nbands || atomic_load(&r->failed))
+            return;
+        struct segment *band = &r->s->band[i];
+        r->by[i] = worker;
+        if (band->state == SEGMENT_OPEN && search_band(b, band, r->stop)) {
+            int none = 0;
+            atomic_compare_exchange_strong(&r->failed, &none, i + 1);
+            return;
+        }
+    }
+}
+
+static int count_open(const struct two_phase *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->nbands; i++)
+        n += s->band[i].state == SEGMENT_OPEN;
+    return n;
+}
+
+static int stopping(struct two_phase *s)
+{
+    const struct topt_search_options *o = s->options;
+    if (topt_search_stopped(o) || (o->max_work && s->work >= o->max_work))
+        s->stopped = 1;
+    return s->stopped;
+}
+
+/* Put two bands in the place of each that was parted. */
+static int part_bands(struct two_phase *s)
+{
+    struct segment *all = malloc(2 * (size_t)s->nbands * sizeof *all);
+    int n = 0, rc = 0;
+    if (!all)
+        return topt_search_nomem(s->err);
+    for (int i = 0; i < s->nbands; i++) {
+        struct segment *b = &s->band[i];
+        int first = n;
+        if (b->state != SEGMENT_SPLIT) {
+            all[n++] = *b;
+            continue;
+        }
+        s->work += b->work;
+        s->points += b->points;
+        rc = rc || know(s, b->middle.cost, b->middle.choice);
+        n += band_between(s, b->left, b->middle.cost, b->depth + 1, &all[n]);
+        if (b->middle.cost.memory <= s->limit.memory)
+            n += band_between(s, b->middle.cost, b->right, b->depth + 1, &all[n]);
+        for (int k = first; k < n; k++)
+            rc = rc || cross(s, &all[k]);
+        topt_segment_fini(b);
+    }
+    free(s->band);
+    s->band = all;
+    s->nbands = n;
+    return rc ? -1 : 0;
+}
+
+static int search_round(struct two_phase *s)
+{
+    struct round r = {.s = s, .stop = stopping(s)};
+    int open = count_open(s);
+    if (open > 1 && start_threads(s))
+        return -1;
+    for (int i = 0; s->options->max_work && i < s->nbanders; i++)
+        s->bander[i].work_budget = max((s->options->max_work - s->work) / open, 1);
+    r.by = calloc((size_t)s->nbands, sizeof *r.by);
+    if (!r.by)
+        return topt_search_nomem(s->err);
+    if (s->pool && open > 1)
+        topt_pool_run(s->pool, work_on, &r);
+    else
+        work_on(&r, 0);
+    int failed = atomic_load(&r.failed);
+    int by = failed ? r.by[failed - 1] : 0;
+    free(r.by);
+    if (failed && by && s->err)
+        *s->err = s->bander_err[by];
+    return failed || part_bands(s) ? -1 : 0;
+}
+
+/* The best strategy by a weighing.  1, 0 where there is none at all, or -1. */
+static int find_end(struct two_phase *s, int64_t time, int64_t memory,
+                    struct topt_cost *ret)
+{
+    struct found end;
+    int rc = topt_scalarizer_lightest(&s->bander[0], time, memory, &end) ? -1 : 0;
+    if (!rc && end.choice)
+        rc = know(s, end.cost, end.choice) ? -1 : 1;
+    s->work += s->plan->tables.npairs;
+    *ret = end.cost;
+    free(end.choice);
+    return rc;
+}
+
+/* The lightest and the fastest strategy, each the best of its kind where numbers allow.  1,
+ * 0 where nothing is within the limits, or -1. */
+static int find_ends(struct two_phase *s, struct topt_cost *ret_light,
+                     struct topt_cost *ret_fast)
+{
+    int64_t by_time = TOPT_HEAVY / 2 / max(s->most.time, 1);
+    int64_t by_memory = TOPT_HEAVY / 2 / max(s->most.memory, 1);
+    int exact = by_memory > s->most.time;
+    int rc = find_end(s, exact, exact ? s->most.time + 1 : 1, ret_light);
+    if (rc <= 0)
+        return rc;
+    exact = by_time > s->most.memory;
+    if (find_end(s, exact ? s->most.memory + 1 : 1, exact, ret_fast) < 0)
+        return -1;
+    return ret_light->memory <= s->limit.memory && ret_fast->time <= s->limit.time;
+}
+
+/* For who watches.  Nothing in a band is faster than its right end, and its left end is no
+ * heavier than anything in it. */
+static void tell_progress(const struct two_phase *s)
+{
+    struct topt_progress *p = s->options->progress;
+    int64_t points = s->nknown, parts = 0;
+    double gap = 0;
+    for (int i = 0; i < s->nbands; i++) {
+        const struct segment *b = &s->band[i];
+        points += b->nfound;
+        parts += b->state == SEGMENT_OPEN;
+        if (b->state == SEGMENT_OPEN && b->right.time > 0)
+            gap = fmax(gap, (double)b->left.time / (double)b->right.time - 1);
+    }
+    TOPT_PROGRESS(p, phase, TOPT_PHASE_SEARCHING);
+    TOPT_PROGRESS(p, points, points);
+    TOPT_PROGRESS(p, parts, parts);
+    TOPT_PROGRESS(p, gap, gap < 1e6 ? (int64_t)(1e6 * gap) : -1);
+}
+
+/* Bands until all are done. */
+static int search_bands(struct two_phase *s)
+{
+    while (count_open(s)) {
+        tell_progress(s);
+        if (search_round(s))
+            return -1;
+    }
+    return 0;
+}
+
+/* One band for everything. */
+static int band_of_all(struct two_phase *s)
+{
+    s->band = calloc(1, sizeof *s->band);
+    if (!s->band)
+        return topt_search_nomem(s->err);
+    s->nbands = 1;
+    s->band->corner = s->limit;
+    s->band->slowest = s->limit.time;
+    s->band->left.time = INT64_MAX; /* no point begins it */
+    return 0;
+}
+
+/* The search was stopped before both ends were known: nothing is proven. */
+static int leave_all(struct two_phase *s)
+{
+    if (band_of_all(s))
+        return -1;
+    s->band->state = SEGMENT_DONE;
+    s->band->explored = -1;
+    return 0;
+}
+
+static int search_all(struct two_phase *s)
+{
+    struct topt_cost light, fast = {0, 0};
+    int some = find_ends(s, &light, &fast);
+    if (some < 0 && topt_search_gave_up(s->options, s->err))
+        return leave_all(s);
+    if (some <= 0)
+        return some;
+    s->band = malloc(2 * sizeof *s->band);
+    if (!s->band)
+        return topt_search_nomem(s->err);
+    s->nbands += band_between(s, light, fast, 0, &s->band[s->nbands]);
+    if (s->nbands && cross(s, &s->band[0]))
+        return -1;
+    s->nbands += band_at_end(s, fast, &s->band[s->nbands]);
+    return search_bands(s);
+}
+
+/* Are costs too large to be weighed? */
+static int too_heavy(const struct two_phase *s)
+{
+    return s->most.time >= TOPT_HEAVY / 4 || s->most.memory >= TOPT_HEAVY / 4;
+}
+
+/* Then everything is in one band. */
+static int search_plainly(struct two_phase *s)
+{
+    if (band_of_all(s))
+        return -1;
+    s->band->explored = INT64_MAX;
+    return topt_segment_plain(&s->bander[0], s->band);
+}
+
+/* ---- the answer ---- */
+
+/* All that was found: what was known, then band after band.  Lists are numbered in this order,
+ * too. */
+static struct pick *gather(const struct two_phase *s, size_t *ret_n)
+{
+    size_t n = 0, most = (size_t)s->nknown;
+    for (int i = 0; i < s->nbands; i++)
+        most += (size_t)s->band[i].nfound;
+    struct pick *all = malloc((most + 1) * sizeof *all);
+    if (!all) {
+        topt_search_nomem(s->err);
+        return NULL;
+    }
+    for (int i = 0; i < s->nknown; i++)
+        if (s->known[i].memory <= s->limit.memory)
+            all[n++] = (struct pick){s->known[i], 0, (uint32_t)i};
+    for (int i = 0; i < s->nbands; i++)
+        for (int k = 0; k < s->band[i].nfound; k++)
+            all[n++] = (struct pick){s->band[i].found[k], (uint32_t)i + 1, (uint32_t)k};
+    *ret_n = n;
+    return all;
+}
+
+static int collect(struct two_phase *s, struct pick *all, size_t n,
+                   struct topt_frontier *f)
+{
+    size_t nlists = (size_t)s->nbands + 1;
+    const struct strategies **list = calloc(nlists, sizeof(*list));
+    if (!list)
+        return topt_search_nomem(s->err);
+    list[0] = &s->strategies;
+    for (int i = 0; i < s->nbands; i++)
+        list[i + 1] = &s->band[i].strategies;
+    int rc = topt_frontier_collect(f, list, nlists, all, n, s->err);
+    free(list);
+    return rc;
+}
+
+static void tell(const struct two_phase *s, struct topt_frontier *f)
+{
+    struct topt_search_stats *t = &f->stats;
+    int64_t most = 0;
+    *t = s->plan->tables.stats;
+    t->products = s->work;
+    t->points += s->points;
+    t->bands = s->nbands;
+    f->epsilon = 0;
+    for (int i = 0; i < s->nbands; i++) {
+        const struct segment *b = &s->band[i];
+        t->products += b->work;
+        t->points += b->points;
+        t->bands += b->parts;
+        most = max(most, b->bytes);
+        if (b->max_frontier > t->max_frontier)
+            t->max_frontier = b->max_frontier;
+        f->epsilon = fmax(f->epsilon, b->explored == INT64_MAX
+                                          ? b->left_out
+                                          : topt_segment_gap(b, s->options, s->had));
+    }
+    if (f->npoints > t->max_frontier)
+        t->max_frontier = f->npoints;
+    t->peak_bytes += most + topt_strategies_bytes(topt_frontier_strategies(f));
+    f->exact = f->epsilon <= 0;
+}
+
+static int answer(struct two_phase *s, struct topt_frontier **ret)
+{
+    size_t n;
+    struct pick *all = gather(s, &n);
+    struct topt_frontier *f = topt_frontier_create(s->plan->problem, s->err);
+    int rc = all && f ? collect(s, all, n, f) : -1;
+    free(all);
+    if (rc) {
+        topt_frontier_destroy(f);
+        return -1;
+    }
+    tell(s, f);
+    *ret = f;
+    return 0;
+}
+
+int topt_two_phase(struct plan *plan, const struct topt_search_options *options,
+                   struct known_costs known, struct topt_frontier **ret,
+                   struct topt_error *err)
+{
+    struct two_phase s = {.plan = plan, .options = options, .had = known, .err = err};
+    int rc = init(&s);
+    if (!rc)
+        rc = too_heavy(&s) ? search_plainly(&s) : search_all(&s);
+    if (!rc)
+        rc = answer(&s, ret);
+    fini(&s);
+    return rc;
+}
+
+int topt_two_phase_between(struct plan *plan, const struct topt_search_options *options,
+                           struct known_costs known, struct topt_cost left,
+                           struct topt_cost right, struct topt_frontier **ret,
+                           struct topt_error *err)
+{
+    struct two_phase s = {.plan = plan, .options = options, .had = known, .err = err};
+    int rc = init(&s);
+    s.band = malloc(sizeof *s.band);
+    if (!rc && !s.band)
+        rc = topt_search_nomem(err);
+    if (!rc) {
+        s.nbands = band_between(&s, left, right, 0, s.band);
+        rc = search_bands(&s) || answer(&s, ret) ? -1 : 0;
+    }
+    fini(&s);
+    return rc;
+}
+
+/* ---- only ends ---- */
+
+int topt_two_phase_ends(struct plan *plan, const struct topt_search_options *options,
+                        int *ret_some, struct topt_cost *ret_light,
+                        struct topt_cost *ret_fast, struct topt_error *err)
+{
+    struct two_phase s = {.plan = plan, .options = options, .err = err};
+    *ret_light = *ret_fast = (struct topt_cost){0, 0};
+    int rc = init(&s), heavy = !rc && too_heavy(&s);
+    if (!rc && !heavy && find_ends(&s, ret_light, ret_fast) < 0)
+        rc = -1;
+    *ret_some = heavy || s.nknown > 0;
+    fini(&s);
+    return rc;
+}
+
+int topt_two_phase_lightest(struct plan *plan, const struct topt_search_options *options,
+                            const double balance[2], int *ret_some, struct topt_cost *ret,
+                            struct topt_error *err)
+{
+    struct two_phase s = {.plan = plan, .options = options, .err = err};
+    struct found found = {{0, 0}, NULL};
+    double most = balance[0] > balance[1] ? balance[0] : balance[1];
+    double scale = most > 0x1p40 ? 0x1p40 / most : 1;
+    int rc = init(&s) || topt_scalarizer_lightest(
+                             &s.bander[0], (int64_t)(balance[1] * scale) + 1,
+                             (int64_t)(balance[0] * scale) + 1, &found)
+                 ? -1
+                 : 0;
+    *ret_some = found.choice != NULL;
+    *ret = found.cost;
+    free(found.choice);
+    fini(&s);
+    return rc;
+}

@@ -1,0 +1,77 @@
+/* elimination_order.c - which operator is eliminated next. */
+#include "elimination_order.h"
+
+int topt_elimination_order_init(struct turns *t, int nops, struct topt_arena *a)
+{
+    *t = (struct turns){.op = TOPT_NEW(a, nops, int),
+                        .at = TOPT_NEW(a, nops, int),
+                        .turn = TOPT_NEW(a, nops, struct turn)};
+    if (!t->op || !t->at || !t->turn)
+        return -1;
+    for (int i = 0; i < nops; i++)
+        t->at[i] = -1;
+    return 0;
+}
+
+static int sooner(const struct turns *t, int a, int b)
+{
+    struct turn x = t->turn[a], y = t->turn[b];
+    if (x.rank != y.rank)
+        return x.rank < y.rank;
+    return x.points != y.points ? x.points < y.points : a < b;
+}
+
+static void stand(struct turns *t, int place, int op)
+{
+    t->op[place] = op;
+    t->at[op] = place;
+}
+
+static void move_up(struct turns *t, int op)
+{
+    int place = t->at[op];
+    for (; place > 0 && sooner(t, op, t->op[(place - 1) / 2]); place = (place - 1) / 2)
+        stand(t, place, t->op[(place - 1) / 2]);
+    stand(t, place, op);
+}
+
+static void move_down(struct turns *t, int op)
+{
+    int place = t->at[op];
+    for (int child; (child = 2 * place + 1) < t->n; place = child) {
+        if (child + 1 < t->n && sooner(t, t->op[child + 1], t->op[child]))
+            child++;
+        if (!sooner(t, t->op[child], op))
+            break;
+        stand(t, place, t->op[child]);
+    }
+    stand(t, place, op);
+}
+
+void topt_elimination_order_put(struct turns *t, int op, struct turn turn)
+{
+    if (t->at[op] < 0)
+        stand(t, t->n++, op);
+    t->turn[op] = turn;
+    move_up(t, op);
+    move_down(t, op);
+}
+
+void topt_elimination_order_drop(struct turns *t, int op)
+{
+    int place = t->at[op];
+    if (place < 0)
+        return;
+    int last = t->op[--t->n];
+    t->at[op] = -1;
+    if (last == op)
+        return;
+    stand(t, place, last);
+    move_up(t, last);
+    move_down(t, last);
+}
+
+int topt_elimination_order_first(const struct turns *t)
+{
+    return t->n ? t->op[0] : -1;
+}

@@ -1,0 +1,102 @@
+/* factors.c - a problem as factors: tables over operators, and the lists of who sees which operator. */
+#include "factors.h"
+
+#include "search_common.h"
+
+#include <stdlib.h>
+
+static int nomem(struct plan *p)
+{
+    return topt_search_nomem(p->err);
+}
+
+static int grow(void **array, int *cap, int need, size_t size)
+{
+    if (need <= *cap)
+        return 0;
+    int want = *cap ? 2 * *cap : 64;
+    void *p = realloc(*array, (size_t)want * size);
+    if (!p)
+        return -1;
+    *array = p;
+    *cap = want;
+    return 0;
+}
+
+int topt_plan_place(struct plan *p, struct place place)
+{
+    if (grow((void **)&p->place, &p->cap_places, p->nplaces + 1, sizeof place))
+        return nomem(p);
+    p->place[p->nplaces] = place;
+    return p->nplaces++;
+}
+
+static struct listed *link_of(struct plan *p, int factor, int op)
+{
+    const struct factor *f = &p->factor[factor];
+    int d = 0;
+    while (f->op[d] != op)
+        d++;
+    return &f->link[d];
+}
+
+/* In the operator's list 'after' follows 'before'; -1 is beyond its ends. */
+static void join(struct plan *p, int op, int before, int after)
+{
+    if (before < 0)
+        p->factors_of[op].first = after;
+    else
+        link_of(p, before, op)->after = after;
+    if (after < 0)
+        p->factors_of[op].last = before;
+    else
+        link_of(p, after, op)->before = before;
+}
+
+/* Into the lists of its operators, where its links say. */
+static void enter_lists(struct plan *p, int factor)
+{
+    struct factor *f = &p->factor[factor];
+    for (int d = 0; d < f->nops; d++) {
+        join(p, f->op[d], f->link[d].before, factor);
+        join(p, f->op[d], factor, f->link[d].after);
+        p->factors_of[f->op[d]].n++;
+    }
+    f->gone = 0;
+}
+
+/* It keeps its links: who left last can come back first. */
+void topt_plan_leave_lists(struct plan *p, int factor)
+{
+    struct factor *f = &p->factor[factor];
+    for (int d = 0; d < f->nops; d++) {
+        join(p, f->op[d], f->link[d].before, f->link[d].after);
+        p->factors_of[f->op[d]].n--;
+    }
+    f->gone = 1;
+}
+
+int topt_plan_factor(struct plan *p, struct factor f)
+{
+    f.link = TOPT_NEW(p->arena, f.nops, struct listed);
+    if (f.place < 0 || !f.link ||
+        grow((void **)&p->factor, &p->cap_factors, p->nfactors + 1, sizeof f))
+        return f.place < 0 ? -1 : nomem(p);
+    for (int d = 0; d < f.nops; d++)
+        f.link[d] = (struct listed){p->factors_of[f.op[d]].last, -1};
+    p->factor[p->nfactors] = f;
+    enter_lists(p, p->nfactors);
+    return p->nfactors++;
+}
+
+void topt_plan_take_back(struct plan *p, int nfactors)
+{
+    while (p->nfactors > nfactors) {
+        int made = --p->nfactors;
+        topt_plan_leave_lists(p, made);
+        for (int i = 2; i-- > 0;)
+            if (p->factor[made].of[i] >= 0)
+                enter_lists(p, p->factor[made].of[i]);
+    }
+    p->entangled = 0;
+}

@@ -1,0 +1,85 @@
+/* factors.h - a problem as factors: tables over operators, and the lists of who sees which operator.
+ * Internal to this part.  Thread safety: one owner; once planned, read by many. */
+#ifndef TOPT_SEARCH_FACTORS_H
+#define TOPT_SEARCH_FACTORS_H
+
+#include "table.h"
+#include "elimination_order.h"
+#include "value_classes.h"
+
+/* How a table came about in the problem: shared tables stand in several places. */
+struct place {
+    int left, right; /* places; -1 none */
+    int op, edge;    /* leaves; -1 no */
+    const struct table *table;
+};
+
+/* Neighbours in the list of an operator's factors; -1: none. */
+struct listed {
+    int before, after;
+};
+
+struct factor {
+    struct table *table;
+    int place, nops;
+    int *op;             /* by dimension, outermost first */
+    struct view *view;   /* by dimension; view.n is the dimension's size */
+    struct listed *link; /* by dimension */
+    int of[2];           /* the factors that it was made of, which are gone; -1: none */
+    int gone;
+};
+
+/* The factors that see an operator and are not gone, in the order in which they were made. */
+struct list {
+    int first, last, n;
+};
+
+struct plan {
+    const struct topt_search_problem *problem;
+    const struct topt_search_options *options; /* while it is being made */
+    struct topt_error *err;
+    struct topt_arena *arena;
+    struct tables tables;
+    struct views views;
+    struct point_store store; /* of the leaves */
+    const struct point_store *shared;
+    int *nvalues;            /* by operator */
+    const int32_t **value;   /* by operator: value by configuration */
+    struct list *factors_of; /* by operator */
+    struct factor *factor;
+    int nfactors, cap_factors;
+    struct place *place;
+    int nplaces, cap_places;
+    int *seen; /* scratch, by operator: a stamp */
+    int *slot;
+    int stamp;
+    struct turns turns; /* of the operators that are still there */
+    int *gather_at;     /* by operator: factors from which on alike ones are multiplied */
+    int64_t max_entries; /* of a table */
+    int entangled;       /* a table would have been larger */
+    const char
+        *relaxed;   /* by edge: is it weighed end by end (relaxation.h)?  NULL: none is */
+    int32_t *fixed; /* by operator: the configuration decided by heuristic, or -1 */
+    int nfixed;
+    int root; /* the place of the answer's table, which is over no operator */
+};
+
+/* The factor after 'i' of those that see the operator, or -1. */
+static inline int topt_factor_after(const struct plan *p, int op, int i)
+{
+    const struct factor *f = &p->factor[i];
+    int d = 0;
+    while (f->op[d] != op)
+        d++;
+    return f->link[d].after;
+}
+
+/* Add a place, or a factor, which enters the lists of its operators; its number, or -1: memory. */
+int topt_plan_place(struct plan *p, struct place place);
+int topt_plan_factor(struct plan *p, struct factor f);
+/* The factor is gone: it leaves the lists of its operators. */
+void topt_plan_leave_lists(struct plan *p, int factor);
+/* Undo what was done since there were 'nfactors'; tables stay. */
+void topt_plan_take_back(struct plan *p, int nfactors);
+
+#endif

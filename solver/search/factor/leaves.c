@@ -1,0 +1,263 @@
+/* leaves.c - a problem's own costs as factor tables over classes of configurations.
+ *
+ * An operator's values are the distinct tuples of its configurations' classes on all its
+ * edges; configurations that share a tuple are one frontier from the start.  Equal costs are
+ * one table, however many operators or edges have them. */
+#include "leaves.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int nomem(struct plan *p)
+{
+    return topt_search_nomem(p->err);
+}
+
+/* ---- leaves ---- */
+
+/* Tables of this plan, by their points, to give equal leaves the same. */
+struct known {
+    const struct points *points;
+    struct table *table; /* of halves: the consumer's */
+    int next;
+};
+
+/* Operators whose points were made, by what they came of, and by where that stands. */
+struct known_op {
+    uint64_t hash;
+    int op;
+    const struct points *points;
+    int next;
+};
+
+struct interner {
+    struct known *known;
+    struct known_op *op;
+    int *bucket, *op_bucket;
+    int n, nops, nbuckets;
+};
+
+static int interner_init(struct plan *p, struct interner *in)
+{
+    int n = p->problem->nops + p->problem->nedges;
+    *in = (struct interner){.nbuckets = 2 * n + 1};
+    in->known = TOPT_NEW(p->arena, n, struct known);
+    in->op = TOPT_NEW(p->arena, 2 * p->problem->nops, struct known_op);
+    in->bucket = TOPT_NEW(p->arena, in->nbuckets, int);
+    in->op_bucket = TOPT_NEW(p->arena, in->nbuckets, int);
+    if (!in->known || !in->op || !in->bucket || !in->op_bucket)
+        return nomem(p);
+    for (int i = 0; i < in->nbuckets; i++)
+        in->bucket[i] = in->op_bucket[i] = -1;
+    return 0;
+}
+
+/* Of an edge that is weighed end by end, whose table has so many rows and columns: both halves. */
+static struct table *make_halves(struct plan *p, const struct points *points,
+                                 const struct topt_table *t)
+{
+    struct half half = {points, t->from_classes, t->to_classes, NULL};
+    half.from = topt_tables_half(&p->tables, half, p->err);
+    return half.from ? topt_tables_half(&p->tables, half, p->err) : NULL;
+}
+
+/* The leaf of points; of those of 'halved' edges' tables (NULL: it is none) the consumer's half. */
+static struct table *table_of(struct plan *p, struct interner *in,
+                              const struct points *points,
+                              const struct topt_table *halved)
+{
+    if (!points)
+        return NULL;
+    int b = (int)(((uintptr_t)points >> 4) % (uint64_t)in->nbuckets);
+    for (int k = in->bucket[b]; k >= 0; k = in->known[k].next)
+        if (in->known[k].points == points && !in->known[k].table->half.edge == !halved)
+            return in->known[k].table;
+    struct table *t = halved ? make_halves(p, points, halved)
+                             : topt_tables_leaf(&p->tables, points, p->err);
+    if (!t)
+        return NULL;
+    in->known[in->n] = (struct known){points, t, in->bucket[b]};
+    in->bucket[b] = in->n++;
+    return t;
+}
+
+static int same_op(const struct plan *p, int i, int j)
+{
+    const struct topt_search_op *a = &p->problem->op[i], *b = &p->problem->op[j];
+    size_t n = (size_t)a->nconfigs;
+    return a->nconfigs == b->nconfigs && p->nvalues[i] == p->nvalues[j] &&
+           p->fixed[i] == p->fixed[j] &&
+           (!n || (!memcmp(a->cost, b->cost, n * sizeof *a->cost) &&
+                   !memcmp(p->value[i], p->value[j], n * sizeof *p->value[i])));
+}
+
+static int same_place(const struct plan *p, int i, int j)
+{
+    const struct topt_search_op *a = &p->problem->op[i], *b = &p->problem->op[j];
+    return a->nconfigs == b->nconfigs && a->cost == b->cost &&
+           p->value[i] == p->value[j] && p->fixed[i] == p->fixed[j];
+}
+
+static const struct points *make_op_points(struct plan *p, int op)
+{
+    int n = p->problem->op[op].nconfigs;
+    struct choice *c = malloc(((size_t)n + 1) * sizeof *c);
+    if (!c) {
+        nomem(p);
+        return NULL;
+    }
+    size_t kept = 0;
+    for (int i = 0; i < n; i++)
+        if (p->fixed[op] < 0 || p->fixed[op] == i)
+            c[kept++] = (struct choice){p->problem->op[op].cost[i], p->value[op][i], i};
+    const struct points *ret =
+        topt_points_of_choices(&p->store, c, kept, p->nvalues[op], p->err);
+    free(c);
+    return ret;
+}
+
+/* Whose points are those of 'op': of known ones under 'hash' that are the same by 'same'; -1: of none. */
+static int known_op(const struct plan *p, const struct interner *in, uint64_t hash,
+                    int op, int (*same)(const struct plan *p, int i, int j))
+{
+    for (int k = in->op_bucket[hash % (uint64_t)in->nbuckets]; k >= 0; k = in->op[k].next)
+        if (in->op[k].hash == hash && same(p, in->op[k].op, op))
+            return k;
+    return -1;
+}
+
+static const struct points *remember(struct interner *in, uint64_t hash, int op,
+                                     const struct points *points)
+{
+    int *bucket = &in->op_bucket[hash % (uint64_t)in->nbuckets];
+    in->op[in->nops] = (struct known_op){hash, op, points, *bucket};
+    *bucket = in->nops++;
+    return points;
+}
+
+/* By what its costs are, and, as that takes a look at all of them, first by where they stand. */
+static const struct points *op_points(struct plan *p, struct interner *in, int op)
+{
+    size_t n = (size_t)p->problem->op[op].nconfigs;
+    const void *where[2] = {p->problem->op[op].cost, p->value[op]};
+    uint64_t place = topt_hash((const char *)where, sizeof where, n);
+    int k = known_op(p, in, place, op, same_place);
+    if (k >= 0)
+        return in->op[k].points;
+    uint64_t h = topt_hash(p->problem->op[op].cost, n * sizeof(struct topt_cost), n);
+    h = topt_hash(p->value[op], n * sizeof(int32_t), h);
+    k = known_op(p, in, h, op, same_op);
+    if (k >= 0)
+        return remember(in, place, op, in->op[k].points);
+    const struct points *points = make_op_points(p, op);
+    return points ? remember(in, place, op, remember(in, h, op, points)) : NULL;
+}
+
+static int add_leaf(struct plan *p, struct table *t, int nops, const int *op,
+                    const struct view *view, struct place place)
+{
+    struct factor f = {.table = t, .nops = nops, .of = {-1, -1}};
+    if (!t)
+        return -1;
+    f.op = TOPT_NEW(p->arena, nops, int);
+    f.view = TOPT_NEW(p->arena, nops, struct view);
+    if (!f.op || !f.view)
+        return nomem(p);
+    memcpy(f.op, op, (size_t)nops * sizeof *op);
+    memcpy(f.view, view, (size_t)nops * sizeof *view);
+    place.table = t;
+    f.place = topt_plan_place(p, place);
+    return topt_plan_factor(p, f) < 0 ? -1 : 0;
+}
+
+/* Tell apart what an edge does, but of a decided operator: that has one value. */
+static int split(struct plan *p, int op, const int32_t *class_of)
+{
+    int n = p->problem->op[op].nconfigs;
+    struct view view = {p->nvalues[op], p->value[op]};
+    if (p->fixed[op] >= 0)
+        return 0;
+    if (topt_value_classes_split(&p->views, n, &view, class_of, &view))
+        return nomem(p);
+    p->nvalues[op] = view.n;
+    p->value[op] = view.of;
+    return 0;
+}
+
+/* The values of every operator: the distinct tuples of classes of its configurations. */
+static int find_values(struct plan *p)
+{
+    const struct topt_search_problem *g = p->problem;
+    p->value = TOPT_NEW(p->arena, g->nops, const int32_t *);
+    if (!p->value)
+        return nomem(p);
+    for (int i = 0; i < g->nops; i++) {
+        struct view view;
+        if (topt_value_classes_one(&p->views, g->op[i].nconfigs, &view))
+            return nomem(p);
+        p->nvalues[i] = view.n;
+        p->value[i] = view.of;
+    }
+    for (int e = 0; e < g->nedges; e++)
+        if (split(p, g->edge[e].from, g->edge[e].from_class) ||
+            split(p, g->edge[e].to, g->edge[e].to_class))
+            return -1;
+    return 0;
+}
+
+/* Classes by value, from classes by configuration. */
+static int view_of_edge(struct plan *p, int op, const int32_t *class_of, int nclasses,
+                        struct view *ret)
+{
+    if (p->fixed[op] < 0)
+        return topt_value_classes_of_values(&p->views, p->problem->op[op].nconfigs,
+                                            p->value[op], p->nvalues[op], class_of,
+                                            nclasses, ret)
+                   ? nomem(p)
+                   : 0;
+    int32_t *of = TOPT_NEW(p->arena, 1, int32_t);
+    if (!of)
+        return nomem(p);
+    of[0] = class_of[p->fixed[op]];
+    *ret = (struct view){nclasses, of};
+    return 0;
+}
+
+static int add_edge(struct plan *p, struct interner *in, int number)
+{
+    const struct topt_search_edge *e = &p->problem->edge[number];
+    int halved = p->relaxed && p->relaxed[number];
+    const struct points *points = topt_points_of_table(&p->store, e->table, p->err);
+    struct table *t = table_of(p, in, points, halved ? e->table : NULL);
+    struct place place = {-1, -1, -1, number, NULL};
+    struct view view[2];
+    if (!t || view_of_edge(p, e->from, e->from_class, e->table->from_classes, &view[0]) ||
+        view_of_edge(p, e->to, e->to_class, e->table->to_classes, &view[1]))
+        return -1;
+    if (!halved)
+        return add_leaf(p, t, 2, (int[]){e->from, e->to}, view, place);
+    return add_leaf(p, (struct table *)t->half.from, 1, &e->from, &view[0], place) ||
+           add_leaf(p, t, 1, &e->to, &view[1], place);
+}
+
+int topt_plan_leaves(struct plan *p)
+{
+    const struct topt_search_problem *g = p->problem;
+    struct interner in;
+    if (find_values(p) || interner_init(p, &in))
+        return -1;
+    for (int i = 0; i < g->nops; i++) {
+        struct view view;
+        struct place place = {-1, -1, i, -1, NULL};
+        struct table *t = table_of(p, &in, op_points(p, &in, i), NULL);
+        if (topt_value_classes_all(&p->views, p->nvalues[i], &view))
+            return nomem(p);
+        if (add_leaf(p, t, 1, &i, &view, place))
+            return -1;
+        t->rest_wanted = 1;
+    }
+    for (int i = 0; i < g->nedges; i++)
+        if (topt_search_poll(p->options, p->err) || add_edge(p, &in, i))
+            return -1;
+    return 0;
+}

@@ -1,0 +1,403 @@
+/* min_marginals.c - what every entry of every table weighs at least, and all that is not in it.
+ *
+ * Give every cost one number, w = a * time + b * memory.  The least w of a whole strategy is
+ * found by the planned eliminations with one number an entry instead of a frontier, which is
+ * cheap.  A second pass, from the answer back to the leaves, gives for every entry of every
+ * table the least w of all that is not in the table:
+ *
+ *         entry e of the table        rest(e), known before the table is made
+ *     (time, memory) of a point   +   the lightest completion     >    allowance
+ *
+ * and then no strategy with the point is within the allowance.  A table that stands in
+ * several places has the least rest of them.
+ *
+ * An edge's table is large and read once a pass, so where it has one point an entry that is
+ * weighed when it is read and not kept.
+ *
+ * Along a chain a step is a vector times a matrix, in the algebra of least and plus, and that is
+ * where nearly all of the time goes.  It is done row by row, in doubles, which processors
+ * add and compare several at a time, and which are exact as long as all weights together stay
+ * below 2^53.  So is a matrix times a matrix (min_plus.c), and what else reads entries one after the other that
+ * are neighbours; what is scattered is done number by number. */
+#include "min_marginals.h"
+
+#include "min_plus.h"
+#include "search_common.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Of an entry, by its number among all; of no table 0. */
+static int64_t least_of(const struct table *t, int64_t entry, const struct weighting *b)
+{
+    if (t && !t->weighed)
+        return topt_weight(b, t->cost[entry - t->first_entry]);
+    return b->least[entry];
+}
+
+static void leaf_least(const struct table *t, const struct weighting *b, int64_t *ret)
+{
+    for (int64_t e = 0; e < t->nentries; e++) {
+        ret[e] = TOPT_NOTHING;
+        for (uint32_t i = t->first[e]; i < t->first[e + 1]; i++)
+            ret[e] = min(ret[e], topt_weight(b, t->cost[i]));
+    }
+}
+
+/* ---- halves of edges ---- */
+
+/* The least of an entry of the whole edge's table; '*ret': its point, where there is one. */
+static int64_t edge_least(const struct half *h, int64_t entry, const struct weighting *b,
+                          uint32_t *ret)
+{
+    int64_t least = TOPT_NOTHING;
+    for (uint32_t i = h->edge->first[entry]; i < h->edge->first[entry + 1]; i++) {
+        int64_t w = topt_weight(b, h->edge->cost[i]);
+        if (w < least) {
+            least = w;
+            *ret = i;
+        }
+    }
+    return least;
+}
+
+/* The producer's half has of each row the least, the consumer's of each column the least of what
+ * is left then. */
+static void half_least(const struct table *t, const struct weighting *b, int64_t *ret)
+{
+    const struct half *h = &t->half;
+    const int64_t *had = h->from ? b->least + h->from->first_entry : NULL;
+    uint32_t point;
+    for (int64_t i = 0; i < t->nentries; i++)
+        ret[i] = TOPT_NOTHING;
+    for (int from = 0, e = 0; from < h->nfrom; from++)
+        for (int to = 0; to < h->nto; to++, e++) {
+            int64_t w = edge_least(h, e, b, &point);
+            if (w == TOPT_NOTHING)
+                continue;
+            if (had)
+                ret[to] = min(ret[to], w - had[from]);
+            else
+                ret[from] = min(ret[from], w);
+        }
+}
+
+/* The row by which a column has its least, and the point there. */
+static int row_of_column(const struct table *t, int to, const struct weighting *b,
+                         uint32_t *ret)
+{
+    const struct half *h = &t->half;
+    for (int from = 0;; from++) {
+        int64_t w = edge_least(h, (int64_t)from * h->nto + to, b, ret);
+        if (w < TOPT_NOTHING &&
+            w - b->least[h->from->first_entry + from] == b->least[t->first_entry + to])
+            return from;
+    }
+}
+
+/* The point by which a row of the edge's table has its least. */
+static uint32_t point_of_row(const struct half *h, int from, int64_t least,
+                             const struct weighting *b)
+{
+    uint32_t point = 0;
+    for (int64_t e = (int64_t)from * h->nto; edge_least(h, e, b, &point) != least;)
+        e++;
+    return point;
+}
+
+/* A cost that weighs what an entry of a half does; it has one. */
+static struct topt_cost half_cost(const struct table *t, int at,
+                                  const struct weighting *b)
+{
+    const struct half *h = &t->half;
+    if (!h->from)
+        return h->edge->cost[point_of_row(h, at, b->least[t->first_entry + at], b)];
+    uint32_t point = 0;
+    int from = row_of_column(t, at, b, &point);
+    uint32_t had = point_of_row(h, from, b->least[h->from->first_entry + from], b);
+    struct topt_cost all = h->edge->cost[point], row = h->edge->cost[had];
+    return (struct topt_cost){all.memory - row.memory, all.time - row.time};
+}
+
+/* ---- steps ---- */
+
+static void step_least(const struct table *t, const struct weighting *b)
+{
+    const struct step *s = &t->how;
+    const int64_t *least = b->least;
+    int64_t *ret = b->least + t->first_entry, *end = ret + t->nentries;
+    if (!t->nentries)
+        return;
+    for (struct cursor c = topt_cursor_start(s); ret < end; topt_cursor_next(&c))
+        for (int g = 0; g < s->ngroups; g++) {
+            int64_t best = TOPT_NOTHING;
+            for (int32_t k = s->kfirst[g]; k < s->kfirst[g + 1]; k++)
+                best = min(best, least[c.a + s->ka[k]] + least[c.b + s->kb[k]]);
+            *ret++ = best;
+        }
+}
+
+/* The same where B is a leaf that is not weighed. */
+static void step_least_of_leaf(const struct table *t, const struct weighting *b)
+{
+    const struct step *s = &t->how;
+    const int64_t *least = b->least;
+    const struct topt_cost *cost = s->b->cost - s->b->first_entry;
+    int64_t *ret = b->least + t->first_entry, *end = ret + t->nentries;
+    if (!t->nentries)
+        return;
+    for (struct cursor c = topt_cursor_start(s); ret < end; topt_cursor_next(&c))
+        for (int g = 0; g < s->ngroups; g++) {
+            int64_t best = TOPT_NOTHING;
+            for (int32_t k = s->kfirst[g]; k < s->kfirst[g + 1]; k++)
+                best = min(best,
+                           least[c.a + s->ka[k]] + topt_weight(b, cost[c.b + s->kb[k]]));
+            *ret++ = best;
+        }
+}
+
+/* ---- a vector times a matrix ---- */
+
+static double to_flat(int64_t w)
+{
+    return w < TOPT_NOTHING ? (double)w : TOPT_FLAT_NOTHING;
+}
+
+static void table_flat(const struct table *t, const struct weighting *b)
+{
+    double *ret = b->flat + t->first_entry;
+    const int64_t *least = b->least + t->first_entry;
+    if (!t->leaf || t->weighed)
+        for (int64_t e = 0; e < t->nentries; e++)
+            ret[e] = to_flat(least[e]);
+    else
+        for (int64_t e = 0; e < t->nentries; e++)
+            ret[e] = (double)topt_weight(b, t->cost[e]);
+}
+
+/* ret[i] = min(ret[i], a + b[i]) */
+static void lower_row(double *restrict ret, const double *restrict b, double a, int n)
+{
+    for (int i = 0; i < n; i++) {
+        double w = a + b[i];
+        ret[i] = w < ret[i] ? w : ret[i];
+    }
+}
+
+/* min of a[i] + b[i] */
+static double least_of_rows(const double *restrict a, const double *restrict b, int n)
+{
+    double least = TOPT_FLAT_NOTHING;
+    for (int i = 0; i < n; i++) {
+        double w = a[i] + b[i];
+        least = w < least ? w : least;
+    }
+    return least;
+}
+
+static int64_t from_flat(double w)
+{
+    return w < TOPT_FLAT_NOTHING ? (int64_t)w : TOPT_NOTHING;
+}
+
+/* The operator on its way is B's second: each row with all of A is an entry. */
+static void least_by_rows(const struct table *t, const struct weighting *b, int64_t ea,
+                          int64_t eb)
+{
+    const struct step *s = &t->how;
+    int64_t *ret = b->least + t->first_entry;
+    for (int i = 0; i < s->row; i++)
+        b->row[i] = TOPT_FLAT_NOTHING;
+    for (int32_t k = 0; k < s->kfirst[1]; k++) {
+        double *at = &b->row[s->kb[k]], a = to_flat(b->least[ea + s->ka[k]]);
+        *at = a < *at ? a : *at;
+    }
+    for (int64_t x = 0; x < s->nentries; x++)
+        ret[x] = from_flat(least_of_rows(b->row, b->flat + eb + s->row_off[x], s->row));
+}
+
+/* It is the first: rows are united, each with its entry of A. */
+static void least_of_columns(const struct table *t, const struct weighting *b, int64_t ea,
+                             int64_t eb)
+{
+    const struct step *s = &t->how;
+    int64_t *ret = b->least + t->first_entry;
+    for (int i = 0; i < s->row; i++)
+        b->row[i] = TOPT_FLAT_NOTHING;
+    for (int32_t k = 0; k < s->kfirst[1]; k++) {
+        double a = to_flat(b->least[ea + s->ka[k]]);
+        if (a < TOPT_FLAT_NOTHING)
+            lower_row(b->row, b->flat + eb + s->kb[k], a, s->row);
+    }
+    for (int64_t x = 0; x < s->nentries; x++)
+        ret[x] = from_flat(b->row[s->row_off[x]]);
+}
+
+static void step_by_rows(const struct table *t, const struct weighting *b)
+{
+    const struct step *s = &t->how;
+    int64_t ea = s->a->first_entry, eb = s->b->first_entry;
+    if (s->by_columns)
+        least_of_columns(t, b, ea, eb);
+    else
+        least_by_rows(t, b, ea, eb);
+}
+
+/* ---- rows of both ---- */
+
+static void least_of_both(const struct table *t, const struct weighting *b)
+{
+    const struct step *s = &t->how;
+    int64_t *ret = b->least + t->first_entry, *end = ret + t->nentries;
+    const double *flat_a = b->flat + s->ka[0], *flat_b = b->flat + s->kb[0];
+    for (struct cursor c = topt_cursor_start(s); ret < end; topt_cursor_next(&c))
+        *ret++ = from_flat(least_of_rows(flat_a + c.a, flat_b + c.b, s->kfirst[1]));
+}
+
+/* A step where numbers are light. */
+static void step_light(const struct table *t, struct weighting *b)
+{
+    const struct step *s = &t->how;
+    if (s->row)
+        step_by_rows(t, b);
+    else if (s->matrix)
+        topt_min_plus_least(t, b);
+    else if (s->in_rows && s->kfirst[1] && t->nentries)
+        least_of_both(t, b);
+    else if (s->b && !s->b->weighed)
+        step_least_of_leaf(t, b);
+    else
+        step_least(t, b);
+}
+
+int topt_least_weights(const struct tables *ts, const struct topt_search_options *options,
+                       struct weighting *b, struct topt_error *err)
+{
+    b->least[0] = 0; /* of a step's missing factor */
+    for (size_t i = 0; i < ts->nall; i++) {
+        const struct table *t = ts->all[i];
+        if (topt_search_poll(options, err))
+            return -1;
+        if (t->half.edge)
+            half_least(t, b, b->least + t->first_entry);
+        else if (t->leaf && t->weighed)
+            leaf_least(t, b, b->least + t->first_entry);
+        else if (!t->leaf && b->light)
+            step_light(t, b);
+        else if (!t->leaf && t->how.b && !t->how.b->weighed)
+            step_least_of_leaf(t, b);
+        else if (!t->leaf)
+            step_least(t, b);
+        if (t->by_rows && b->light)
+            table_flat(t, b);
+    }
+    return 0;
+}
+
+/* Lower what is known of the rest of the entries that an entry is made of: of all but leaves,
+ * and of those of which it is wanted if 'all' says so. */
+static void step_rest(const struct table *t, struct weighting *b, int all)
+{
+    const struct step *s = &t->how;
+    const int64_t *least = b->least;
+    int64_t *rest = b->rest, e = t->first_entry, end = e + t->nentries;
+    int for_a = !s->a->leaf || (all && s->a->rest_wanted);
+    int for_b = s->b && (!s->b->leaf || (all && s->b->rest_wanted));
+    if (!t->nentries || !(for_a || for_b))
+        return;
+    if (s->matrix && b->light) {
+        topt_min_plus_rest(t, b, for_a, for_b);
+        return;
+    }
+    for (struct cursor c = topt_cursor_start(s); e < end; topt_cursor_next(&c))
+        for (int g = 0; g < s->ngroups; g++, e++) {
+            int64_t r = rest[e];
+            if (least[e] + r > b->allowance)
+                continue;
+            for (int32_t k = s->kfirst[g]; k < s->kfirst[g + 1]; k++) {
+                int64_t i = c.a + s->ka[k], j = c.b + s->kb[k];
+                if (for_a)
+                    rest[i] = min(rest[i], r + least_of(s->b, j, b));
+                if (for_b)
+                    rest[j] = min(rest[j], r + least[i]);
+            }
+        }
+}
+
+static int weigh_rest(const struct tables *ts, const struct table *root,
+                      const struct topt_search_options *options, struct weighting *b,
+                      int all, struct topt_error *err)
+{
+    /* Of edges' leaves, which are the most by far, it is never touched. */
+    for (size_t i = 0; i < ts->nall; i++) {
+        const struct table *t = ts->all[i];
+        for (int64_t e = 0; (!t->leaf || (all && t->rest_wanted)) && e < t->nentries; e++)
+            b->rest[t->first_entry + e] = TOPT_NOTHING;
+    }
+    b->rest[root->first_entry] = 0;
+    for (size_t i = ts->nall; i-- > 0;) {
+        if (topt_search_poll(options, err))
+            return -1;
+        if (!ts->all[i]->leaf)
+            step_rest(ts->all[i], b, all);
+    }
+    return 0;
+}
+
+int topt_min_marginals(const struct tables *ts, const struct table *root,
+                       const struct topt_search_options *options, struct weighting *b,
+                       struct topt_error *err)
+{
+    return weigh_rest(ts, root, options, b, 0, err);
+}
+
+int topt_min_marginals_all(const struct tables *ts, const struct table *root,
+                           const struct topt_search_options *options, struct weighting *b,
+                           struct topt_error *err)
+{
+    return weigh_rest(ts, root, options, b, 1, err);
+}
+
+static uint32_t lightest_point(const struct table *leaf, int64_t e,
+                               const struct weighting *b)
+{
+    uint32_t best = leaf->first[e];
+    for (uint32_t i = best + 1; i < leaf->first[e + 1]; i++)
+        if (topt_weight(b, leaf->cost[i]) < topt_weight(b, leaf->cost[best]))
+            best = i;
+    return best;
+}
+
+struct topt_cost topt_least_weight_leaf(const struct table *leaf, int64_t entry,
+                                        const struct weighting *b, int32_t *ret_choice)
+{
+    int64_t e = entry - leaf->first_entry;
+    *ret_choice = 0;
+    if (leaf->half.edge)
+        return half_cost(leaf, (int)e, b);
+    uint32_t i = lightest_point(leaf, e, b);
+    *ret_choice = topt_leaf_choice(leaf, i);
+    return leaf->cost[i];
+}
+
+void topt_least_weight_parts(const struct table *t, int64_t entry,
+                             const struct weighting *b, int64_t *ret_a, int64_t *ret_b)
+{
+    const struct step *s = &t->how;
+    const int64_t *least = b->least;
+    int64_t at = entry - t->first_entry, ea, eb;
+    int g = (int)(at % s->ngroups);
+    topt_step_entries(s, at / s->ngroups, &ea, &eb);
+    int32_t best = s->kfirst[g];
+    for (int32_t k = best; k < s->kfirst[g + 1]; k++)
+        if (least[ea + s->ka[k]] + least_of(s->b, eb + s->kb[k], b) <
+            least[ea + s->ka[best]] + least_of(s->b, eb + s->kb[best], b))
+            best = k;
+    *ret_a = ea + s->ka[best];
+    *ret_b = eb + s->kb[best];
+}

@@ -1,0 +1,221 @@
+/* table.c - factor tables: leaves with their costs, and steps that make a new table of two. */
+#include "table.h"
+
+#include "search_common.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NBUCKETS = 4096, MAX_PARTS = 1 << 20 };
+
+int topt_tables_init(struct tables *ts, const struct topt_search_options *options,
+                     struct topt_error *err)
+{
+    *ts = (struct tables){.nentries = 1};
+    ts->max_bytes = options->max_bytes ? options->max_bytes : TOPT_SEARCH_MAX_BYTES;
+    ts->bucket = calloc(NBUCKETS, sizeof(*ts->bucket));
+    return ts->bucket ? 0 : topt_search_nomem(err);
+}
+
+static void free_table(struct table *t)
+{
+    free(t->how.recipe);
+    free(t);
+}
+
+void topt_tables_fini(struct tables *ts)
+{
+    for (size_t i = 0; i < ts->nall; i++)
+        free_table(ts->all[i]);
+    free(ts->all);
+    free(ts->bucket);
+}
+
+int topt_tables_account(struct tables *ts, int64_t bytes, struct topt_error *err)
+{
+    if (bytes > ts->max_bytes - ts->bytes)
+        return topt_fail(err, TOPT_ERR_LIMIT,
+                         "the search needs more than %lld bytes; give a memory limit, an "
+                         "epsilon or fewer configurations",
+                         (long long)ts->max_bytes);
+    ts->bytes += bytes;
+    if (ts->bytes > ts->stats.peak_bytes)
+        ts->stats.peak_bytes = ts->bytes;
+    return 0;
+}
+
+static int remember(struct tables *ts, struct table *t)
+{
+    if (ts->nall == ts->cap_all) {
+        size_t cap = ts->cap_all ? 2 * ts->cap_all : 256;
+        struct table **all = realloc(ts->all, cap * sizeof(*all));
+        if (!all)
+            return -1;
+        ts->all = all;
+        ts->cap_all = cap;
+    }
+    t->id = (int)ts->nall;
+    ts->all[ts->nall++] = t;
+    return 0;
+}
+
+/* A table that takes 'bytes' beside itself. */
+static struct table *add(struct tables *ts, int64_t nentries, int64_t bytes,
+                         struct topt_error *err)
+{
+    struct table *t = NULL;
+    if (topt_tables_account(ts, bytes + (int64_t)sizeof *t, err))
+        return NULL;
+    t = calloc(1, sizeof *t);
+    if (!t || remember(ts, t)) {
+        free(t);
+        topt_search_nomem(err);
+        return NULL;
+    }
+    t->nentries = nentries;
+    t->first_entry = ts->nentries;
+    ts->nentries += nentries;
+    ts->stats.tables++;
+    return t;
+}
+
+struct table *topt_tables_leaf(struct tables *ts, const struct points *points,
+                               struct topt_error *err)
+{
+    int64_t bytes = (points->nentries + 1) * (int64_t)sizeof(uint32_t) +
+                    points->n * (int64_t)(sizeof(struct topt_cost) +
+                                          (points->choice ? sizeof(int32_t) : 0));
+    struct table *t = add(ts, points->nentries, bytes, err);
+    if (!t)
+        return NULL;
+    t->leaf = t->nparts = 1;
+    t->npoints = points->n;
+    t->single = points->single;
+    t->first = points->first;
+    t->cost = points->cost;
+    t->choice = points->choice;
+    ts->stats.points += points->n;
+    if ((int)points->max_frontier > ts->stats.max_frontier)
+        ts->stats.max_frontier = (int)points->max_frontier;
+    return t;
+}
+
+struct table *topt_tables_half(struct tables *ts, struct half half,
+                               struct topt_error *err)
+{
+    int64_t n = half.from ? half.nto : half.nfrom;
+    struct table *t = add(ts, n, 0, err);
+    if (!t)
+        return NULL;
+    t->leaf = t->nparts = t->weighed = 1;
+    t->mean = 1;
+    t->npoints = (uint32_t)n;
+    t->half = half;
+    return t;
+}
+
+int32_t topt_leaf_choice(const struct table *leaf, int64_t point)
+{
+    if (leaf->choice || leaf->single)
+        return leaf->choice ? leaf->choice[point] : 0;
+    int64_t low = 0,
+            high = leaf->nentries; /* the last entry that begins at it or before */
+    while (low + 1 < high) {
+        int64_t middle = (low + high) / 2;
+        if (leaf->first[middle] <= point)
+            low = middle;
+        else
+            high = middle;
+    }
+    return (int32_t)(point - leaf->first[low]);
+}
+
+void topt_step_entries(const struct step *s, int64_t x, int64_t *ret_a, int64_t *ret_b)
+{
+    int64_t ea = s->a->first_entry, eb = s->b ? s->b->first_entry : 0;
+    const int32_t *off = s->kfirst; /* dimensions stand before it, last one nearest */
+    for (int d = s->ndims - 1; d >= 0; d--) {
+        off -= 2 * s->size[d];
+        int64_t at = x % s->size[d];
+        x /= s->size[d];
+        ea += off[at];
+        eb += off[s->size[d] + at];
+    }
+    *ret_a = ea;
+    *ret_b = eb;
+}
+
+static int64_t pairs_of(const struct step *s)
+{
+    return s->ngroups ? s->nentries / s->ngroups * s->kfirst[s->ngroups] : 0;
+}
+
+/* Do 'n' offsets count up? */
+static int count_up(const int32_t *off, int n)
+{
+    for (int i = 1; i < n; i++)
+        if (off[i] != off[0] + i)
+            return 0;
+    return 1;
+}
+
+/* Which tables the step reads as rows, and how long these are. */
+static void keep_rows(struct tables *ts, struct step *s)
+{
+    int n = s->ngroups == 1 ? s->kfirst[1] : 0;
+    s->in_rows = s->b && !s->row && !s->matrix && s->ngroups == 1 && count_up(s->ka, n) &&
+                 count_up(s->kb, n);
+    ts->longest_row = s->row > ts->longest_row ? s->row : ts->longest_row;
+    if (s->in_rows)
+        ts->all[s->a->id]->by_rows = 1;
+    if (s->in_rows || s->row)
+        ts->all[s->b->id]->by_rows = 1;
+}
+
+/* A leaf of single points that a step reads about once as B is weighed while it is read. */
+static void keep_weights(struct tables *ts, struct table *t)
+{
+    const struct step *s = &t->how;
+    t->weighed = 1;
+    ts->all[s->a->id]->weighed = 1;
+    ts->all[s->a->id]->readers++;
+    if (s->b)
+        ts->all[s->b->id]->readers++;
+    if (s->matrix && topt_min_plus_room(s) > ts->matrix_room)
+        ts->matrix_room = topt_min_plus_room(s);
+    keep_rows(ts, &t->how);
+    if (s->b && (!s->b->single || pairs_of(s) > 2 * s->b->nentries))
+        ts->all[s->b->id]->weighed = 1;
+}
+
+struct table *topt_tables_step(struct tables *ts, struct step *s, struct topt_error *err)
+{
+    size_t bytes = s->recipe_len * sizeof *s->recipe;
+    uint64_t h = topt_hash(s->recipe, bytes, 1);
+    for (struct table *t = ts->bucket[h % NBUCKETS]; t; t = t->next)
+        if (t->hash == h && t->how.recipe_len == s->recipe_len &&
+            !memcmp(t->how.recipe, s->recipe, bytes)) {
+            free(s->recipe);
+            s->recipe = NULL;
+            ts->stats.shared++;
+            return t;
+        }
+    struct table *t = add(ts, s->nentries, (int64_t)bytes, err);
+    if (!t) {
+        free(s->recipe);
+        s->recipe = NULL;
+        return NULL;
+    }
+    t->how = *s;
+    t->nparts = s->a->nparts + (s->b ? s->b->nparts : 0);
+    if (t->nparts > MAX_PARTS)
+        t->nparts = MAX_PARTS;
+    topt_min_plus_find(&t->how);
+    keep_weights(ts, t);
+    t->hash = h;
+    t->next = ts->bucket[h % NBUCKETS];
+    ts->bucket[h % NBUCKETS] = t;
+    ts->npairs += pairs_of(&t->how);
+    s->recipe = NULL;
+    return t;
+}

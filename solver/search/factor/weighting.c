@@ -1,0 +1,29 @@
+/* weighting.c - a weighing of costs, and what every entry of every table weighs at least by it. */
+#include "weighting.h"
+
+#include "search_common.h"
+
+#include <stdlib.h>
+
+int topt_weighting_init(struct weighting *b, const struct tables *ts,
+                        struct topt_error *err)
+{
+    *b = (struct weighting){0};
+    b->least = malloc((size_t)ts->nentries * sizeof *b->least);
+    b->rest = malloc((size_t)ts->nentries * sizeof *b->rest);
+    b->flat = malloc((size_t)ts->nentries * sizeof *b->flat);
+    b->row = malloc(((size_t)ts->longest_row + 1) * sizeof *b->row);
+    b->room = malloc(((size_t)ts->matrix_room + 1) * sizeof *b->room);
+    return b->least && b->rest && b->flat && b->row && b->room ? 0
+                                                               : topt_search_nomem(err);
+}
+
+void topt_weighting_fini(struct weighting *b)
+{
+    free(b->least);
+    free(b->rest);
+    free(b->flat);
+    free(b->row);
+    free(b->room);
+    *b = (struct weighting){0};
+}

@@ -1,0 +1,676 @@
+/* block_elimination.c - blocks become edges: tables of what a block costs between its ends, made once.
+ *
+ *          .-- q -- k -- v --.                    T(r, a): for each configuration of the
+ *     --- r                   a ---    -->  r === a    fork and of the join, the frontier of
+ *          '-----------------'                    all that is between
+ *
+ * Where the graph falls apart at an operator (articulation.h), strategies are best carried from one
+ * such operator to the next.  What is between two of them is a small problem of its own: it
+ * is solved whole, to a short frontier for each pair of configurations, and takes the place
+ * of an edge whose alternatives are the frontier's points.  Blocks that are alike are one
+ * table (elimination.c finds them), so a model's depth costs nothing here, while every layer
+ * stays free to choose.
+ *
+ * Every table, the edges' own first, is thinned (table_dominance.c) before anything is made of it.
+ *
+ * An operator goes only if the table that comes of it is over at most two others, has few
+ * points an entry and takes a bounded number of sums; otherwise it stays an operator. */
+#include "block_elimination.h"
+
+#include "articulation.h"
+#include "condensed_problem.h"
+#include "sparse_product.h"
+#include "search_common.h"
+#include "table_dominance.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MEAN_POINTS = 64, /* an entry's, in tables that are kept, ... */
+    OWN_POINTS =
+        256, /* ... and a value's in an operator's list of costs, of which there is one */
+    TABLE_POINTS = 1 << 22,
+    TABLE_WORK = 1 << 27,  /* pairs of points looked at for one table, */
+    TOTAL_WORK = 1 << 30,  /* and for all of them */
+    ENTRY_POINTS = 32,     /* of tables of very many entries: so many for each, */
+    ENTRY_WORK = 1024,     /* and these; */
+    PAIR_WORK = 32,        /* for all tables so many for each pair of configurations */
+    THIN_POINTS = 1 << 15, /* so many are looked at before it is known whether ... */
+    THIN_PART = 8,         /* a part of them that makes it worth while is left out */
+    THIN_AT_ONCE = 16,     /* edges */
+    MANY_LINKS = 4,        /* of a kind, that it is worth leaving out */
+    FEW_FACTORS = 16,      /* that see an operator, among which branches are looked for */
+};
+
+/* Of a table: BROKEN is one whose points are not made, nor those of any that is made of it. */
+enum verdict { NOT_MADE, ACCEPTED, REFUSED, BROKEN };
+
+struct condensing {
+    const struct topt_search_problem *p;
+    const struct topt_search_options *options;
+    struct condensed *c;
+    struct topt_error *err;
+    struct topt_error failed; /* of the plan, where that only refuses a table */
+    char *stays;              /* by operator */
+    char *gone;               /* by operator: eliminated */
+    char *full;               /* by operator: its own list of costs takes no more */
+    int *span;     /* by operator: others that it shares a factor with, up to 3 */
+    char *verdict; /* by table */
+    size_t nverdicts, nmade; /* tables whose points are made, or that are broken */
+    int64_t work, max_work;
+    struct table_dominance thinner;
+    struct topt_pool *pool; /* NULL: no threads */
+    struct product product;
+    int64_t thick, thinned; /* points of tables before they were thinned, and after */
+    int64_t largest;        /* table that is kept, by its size; 0: any */
+};
+
+static int nomem(struct condensing *k)
+{
+    return topt_search_nomem(k->err);
+}
+
+/* ---- making one more table whole ---- */
+
+static int is_broken(const struct condensing *k, const struct table *t)
+{
+    return k->verdict[t->id] == BROKEN || t->moved;
+}
+
+static int made_of_broken(const struct condensing *k)
+{
+    const struct tables *ts = &k->c->plan.tables;
+    for (size_t i = k->nmade; i < ts->nall; i++) {
+        const struct step *how = &ts->all[i]->how;
+        if (is_broken(k, how->a) || (how->b && is_broken(k, how->b)))
+            return 1;
+    }
+    return 0;
+}
+
+/* New tables without points: none of them, nor what was made of them, is used again. */
+static void give_up(struct condensing *k, size_t points)
+{
+    struct maker *m = &k->c->maker;
+    for (size_t i = k->nmade; i < k->c->plan.tables.nall; i++)
+        k->verdict[i] = BROKEN;
+    m->merge.n = points;
+    m->merge.failed = TOPT_OK; /* an overflow may be of what nobody needs */
+    m->merge.too_big = 0;
+}
+
+static int64_t count_points(const struct condensing *k, const struct table *t)
+{
+    int64_t n = 0;
+    if (t->leaf)
+        return t->npoints;
+    for (int64_t e = t->first_entry; e < t->first_entry + t->nentries; e++)
+        n += k->c->maker.count[e];
+    return n;
+}
+
+/* What carrying a frontier across a table costs, about: its entries are weighed, its points
+ * merged. */
+static int64_t size_of(const struct condensing *k, const struct table *t)
+{
+    return t->nentries + count_points(k, t);
+}
+
+/* How many points the new tables have: what comes next is chosen by that. */
+static void note_means(struct condensing *k)
+{
+    const struct tables *ts = &k->c->plan.tables;
+    for (size_t i = k->nmade; i < ts->nall; i++)
+        if (ts->all[i]->nentries)
+            ts->all[i]->mean =
+                ((double)count_points(k, ts->all[i]) + 1) / (double)ts->all[i]->nentries;
+}
+
+static int64_t at_least(int64_t least, int64_t n)
+{
+    return n > least ? n : least;
+}
+
+/* Of the tables that are not made yet the largest's entries. */
+static int64_t largest_entries(const struct condensing *k)
+{
+    const struct tables *ts = &k->c->plan.tables;
+    int64_t n = 0;
+    for (size_t i = k->nmade; i < ts->nall; i++)
+        n = at_least(n, ts->all[i]->nentries);
+    return n;
+}
+
+/* Points of all tables from 'nmade' on.  1, 0 where that takes too much, or -1. */
+static int make_new(struct condensing *k, int mean)
+{
+    struct maker *m = &k->c->maker;
+    size_t points = m->merge.n;
+    int64_t work = m->merge.products;
+    int64_t most = at_least(TABLE_WORK, ENTRY_WORK * largest_entries(k));
+    m->mean = mean;
+    struct topt_error err = {0};
+    enum topt_made made = made_of_broken(k)
+                              ? TOPT_MADE_TOO_MUCH
+                              : topt_make_more(m, k->nmade, work + most, &err);
+    k->work += m->merge.products - work;
+    if (made == TOPT_MADE_FAILED && err.code != TOPT_ERR_LIMIT) {
+        if (k->err)
+            *k->err = err;
+        return -1;
+    }
+    if (made != TOPT_MADE)
+        give_up(k, points);
+    if (made == TOPT_MADE)
+        note_means(k);
+    k->nmade = k->c->plan.tables.nall;
+    return made == TOPT_MADE;
+}
+
+static int make_verdicts(struct condensing *k)
+{
+    size_t n = k->c->plan.tables.nall;
+    if (n <= k->nverdicts)
+        return 0;
+    char *v = realloc(k->verdict, n);
+    if (!v)
+        return nomem(k);
+    memset(v + k->nverdicts, NOT_MADE, n - k->nverdicts);
+    k->verdict = v;
+    k->nverdicts = n;
+    return 0;
+}
+
+/* Is the table of a new factor one to keep, of at most so many points an entry in the mean? */
+static int judge(struct condensing *k, const struct table *t, int mean)
+{
+    if (make_verdicts(k))
+        return -1;
+    if (t->leaf)
+        return 1;
+    if (k->verdict[t->id] == NOT_MADE) {
+        int made = make_new(k, mean);
+        if (made < 0)
+            return -1;
+        int64_t points = made ? count_points(k, t) : 0;
+        if (made)
+            k->verdict[t->id] =
+                points <= at_least(TABLE_POINTS, ENTRY_POINTS * t->nentries) &&
+                        points <= mean * t->nentries
+                    ? ACCEPTED
+                    : REFUSED;
+    }
+    return k->verdict[t->id] == ACCEPTED;
+}
+
+/* Tables of an elimination that was refused before any of them was made: nobody uses them. */
+static int leave_unmade(struct condensing *k)
+{
+    if (make_verdicts(k))
+        return -1;
+    for (; k->nmade < k->c->plan.tables.nall; k->nmade++)
+        k->verdict[k->nmade] = BROKEN;
+    return 0;
+}
+
+/* Did thinning tables pay so far?  Of unrelated costs hardly any is always outdone. */
+static int thinning_pays(const struct condensing *k)
+{
+    return k->thick < THIN_POINTS || (k->thick - k->thinned) * THIN_PART > k->thick;
+}
+
+/* Leave out what a swap at either end outdoes; where that takes too much the table stays as it
+ * is.  1, 0 where there is none then, or -1. */
+static int thin(struct condensing *k, int factor, int fresh)
+{
+    struct table *table = k->c->plan.factor[factor].table;
+    size_t points = k->c->maker.merge.n;
+    int64_t work = k->thinner.work;
+    struct topt_error err = {0};
+    int moved = table->moved, broken = 0;
+    if (k->c->plan.factor[factor].nops != 2 || (!moved && !thinning_pays(k)))
+        return 1;
+    if (leave_unmade(k))
+        return -1;
+    int64_t thick = count_points(k, table);
+    int rc = topt_table_dominance_apply(&k->thinner, factor, fresh, &err);
+    k->work += k->thinner.work - work;
+    if (make_verdicts(k))
+        return -1;
+    if (rc && err.code != TOPT_ERR_LIMIT) {
+        if (k->err)
+            *k->err = err;
+        return -1;
+    }
+    if (rc) {
+        give_up(k, points);
+        table->moved = moved;
+        broken = moved;
+    } else {
+        memset(k->verdict + k->nmade, ACCEPTED, k->nverdicts - k->nmade);
+        note_means(k);
+        k->thick += thick;
+        k->thinned += count_points(k, k->c->plan.factor[factor].table);
+    }
+    k->nmade = k->c->plan.tables.nall;
+    return !broken;
+}
+
+/* Of the edges themselves, before anything is made of them; some at a time, by threads. */
+static int thin_edges(struct condensing *k)
+{
+    int n = k->p->nops + k->p->nedges;
+    for (int from = k->p->nops, to; from < n; from = to) {
+        to = from + THIN_AT_ONCE < n ? from + THIN_AT_ONCE : n;
+        if (topt_search_stopped(k->options))
+            return 0;
+        int64_t work = k->thinner.work;
+        if (thinning_pays(k) &&
+            topt_table_dominance_prepare(&k->thinner, from, to, k->err))
+            return -1;
+        k->work += k->thinner.work - work;
+        for (int i = from; i < to; i++)
+            if (thin(k, i, 0) < 0)
+                return -1;
+    }
+    return 0;
+}
+
+/* ---- trying, and taking back ---- */
+
+/* What a step of the plan that did not go through means: 0 where only the table is refused. */
+static int refused(struct condensing *k)
+{
+    if (k->failed.code == TOPT_ERR_LIMIT)
+        return 0;
+    if (k->err)
+        *k->err = k->failed;
+    return -1;
+}
+
+/* A new factor over one operator and what that costs itself become one, if that is a table to keep:
+ * an operator that stays has one list of costs.  1, 0, or -1. */
+static int add_to_own(struct condensing *k, int made)
+{
+    struct plan *p = &k->c->plan;
+    int op = p->factor[made].op[0], own;
+    topt_own_factor(p, op, &own);
+    int both = topt_plan_multiply(p, own, made);
+    int rc = both < 0 ? refused(k) : judge(k, p->factor[both].table, OWN_POINTS);
+    k->full[op] = rc == 0;
+    return rc;
+}
+
+/* Eliminate operator 'op', or (op -1) multiply two factors, if the table is one to keep.  1, 0,
+ * or -1. */
+static int attempt(struct condensing *k, int op, int a, int b)
+{
+    struct plan *p = &k->c->plan;
+    int before = p->nfactors, ntables = (int)p->tables.nall;
+    int made = op >= 0 ? topt_plan_eliminate(p, op) : topt_plan_multiply(p, a, b);
+    int fresh = made >= 0 && p->factor[made].table->id >= ntables;
+    int rc = made < 0 ? refused(k) : judge(k, p->factor[made].table, MEAN_POINTS);
+    if (rc > 0 && p->factor[made].nops == 1)
+        rc = add_to_own(k, made);
+    else if (rc > 0)
+        rc = thin(k, made, fresh);
+    if (rc > 0 && k->largest && size_of(k, p->factor[made].table) > k->largest)
+        rc = 0;
+    if (rc == 0)
+        topt_plan_take_back(p, before);
+    return rc;
+}
+
+/* ---- which operators go ---- */
+
+/* Does a block begin next to the operator? */
+static int at_beginning(const struct condensing *k, int op)
+{
+    const struct plan *p = &k->c->plan;
+    for (int i = p->factors_of[op].first; i >= 0; i = topt_factor_after(p, op, i)) {
+        const struct factor *f = &p->factor[i];
+        for (int d = 0; d < f->nops; d++)
+            if (k->stays[f->op[d]] && f->op[d] < op)
+                return 1;
+    }
+    return 0;
+}
+
+enum { MOST_SPAN = 2 }; /* with more its table would be over too many; nobody counts on */
+
+static void find_span(struct condensing *k, int op)
+{
+    struct plan *p = &k->c->plan;
+    int stamp = ++p->stamp, others = -1; /* itself */
+    for (int i = p->factors_of[op].first; i >= 0 && others <= MOST_SPAN;
+         i = topt_factor_after(p, op, i)) {
+        const struct factor *f = &p->factor[i];
+        for (int d = 0; d < f->nops; d++) {
+            others += p->seen[f->op[d]] != stamp;
+            p->seen[f->op[d]] = stamp;
+        }
+    }
+    k->span[op] = others;
+}
+
+/* Of operators that may go those next to where a block begins are last, the cheaper one first.  A
+ * table between two others has one edge outside at either end, and is thinned at both; one from a
+ * fork on has several there, and hardly anything of it is left out.  The last step of a
+ * block then is by an edge's own table, which has few points. */
+static void rate(struct condensing *k, int op)
+{
+    struct plan *p = &k->c->plan;
+    find_span(k, op);
+    topt_elimination_order_drop(&p->turns, op);
+    if (k->stays[op] || k->gone[op] || k->span[op] < 1 || k->span[op] > MOST_SPAN)
+        return;
+    struct turn turn = topt_plan_rate(p, op);
+    turn.rank += at_beginning(k, op) ? TOPT_RANKS : 0;
+    topt_elimination_order_put(&p->turns, op, turn);
+}
+
+/* Operators that share a factor with one that has gone look different now. */
+static void rate_again(struct condensing *k, const struct factor *f)
+{
+    for (int d = 0; d < f->nops; d++)
+        rate(k, f->op[d]);
+}
+
+/* Has the operator only one neighbour, whose own list of costs takes no more? */
+static int is_shut_out(const struct condensing *k, int op)
+{
+    const struct plan *p = &k->c->plan;
+    int i = p->factors_of[op].first;
+    if (k->span[op] != 1)
+        return 0;
+    while (p->factor[i].nops < 2)
+        i = topt_factor_after(p, op, i);
+    return k->full[p->factor[i].op[p->factor[i].op[0] == op]];
+}
+
+/* Another factor over the same operators as the one that was made last; -1: there is none, or too many to look. */
+static int find_parallel(const struct plan *p)
+{
+    int made = p->nfactors - 1, op = p->factor[made].op[0];
+    if (p->factors_of[op].n > FEW_FACTORS)
+        return -1;
+    for (int i = p->factors_of[op].first; i >= 0; i = topt_factor_after(p, op, i))
+        if (i != made && topt_plan_same_ops(p, i, made))
+            return i;
+    return -1;
+}
+
+/* The table of a block's branch, between operators that stay, is multiplied at once with those of the other
+ * branches: of their product a hundredth may be left, and until then all of theirs takes room. */
+static int multiply_branches(struct condensing *k)
+{
+    const struct plan *p = &k->c->plan;
+    const struct factor *f = &p->factor[p->nfactors - 1];
+    int other, rc = f->nops == 2 && k->stays[f->op[0]] && k->stays[f->op[1]];
+    while (rc > 0 && (other = find_parallel(p)) >= 0)
+        rc = attempt(k, -1, other, p->nfactors - 1);
+    return rc < 0 ? -1 : 0;
+}
+
+static int eliminate_blocks(struct condensing *k)
+{
+    struct plan *p = &k->c->plan;
+    for (int i = 0; i < k->p->nops; i++)
+        rate(k, i);
+    for (int op; k->work < k->max_work && !topt_search_stopped(k->options) &&
+                 (op = topt_elimination_order_first(&p->turns)) >= 0;) {
+        int rc = is_shut_out(k, op) ? 0 : attempt(k, op, -1, -1);
+        if (rc < 0)
+            return -1;
+        topt_elimination_order_drop(&p->turns, op);
+        if (rc) {
+            k->gone[op] = 1;
+            rate_again(k, &p->factor[p->nfactors - 1]);
+            if (multiply_branches(k))
+                return -1;
+        } else {
+            k->stays[op] = 1;
+        }
+    }
+    return 0;
+}
+
+/* ---- parallel edges ---- */
+
+/* Parallel edges become one, two and two, as far as that does not make them much longer. */
+static int multiply_run(struct condensing *k, int *item, int n)
+{
+    for (; n > 1; n = (n + 1) / 2) {
+        for (int i = 0; i < n / 2; i++) {
+            int rc = attempt(k, -1, item[2 * i], item[2 * i + 1]);
+            if (rc <= 0)
+                return rc;
+            item[i] = k->c->plan.nfactors - 1;
+        }
+        if (n % 2)
+            item[n / 2] = item[n - 1];
+    }
+    return 0;
+}
+
+static int multiply_edges_of(struct condensing *k, int op)
+{
+    struct plan *p = &k->c->plan;
+    int *item, rc = 0, n = topt_plan_alike(p, op, &item);
+    for (int i = 0, end; i < n && !rc; i = end) {
+        for (end = i + 1; end < n && topt_plan_same_ops(p, item[i], item[end]);)
+            end++;
+        rc = multiply_run(k, item + i, end - i);
+    }
+    free(item);
+    return n < 0 ? refused(k) : rc;
+}
+
+static int multiply_edges(struct condensing *k)
+{
+    for (int i = 0; i < k->p->nops; i++)
+        if (!k->gone[i] && multiply_edges_of(k, i))
+            return -1;
+    return 0;
+}
+
+/* ---- links of a chain ---- */
+
+/* An operator that two blocks hang together at, by the tables of its factors. */
+struct link {
+    int op, n;
+    int table[4]; /* ascending */
+};
+
+static int by_tables(const void *x, const void *y)
+{
+    const struct link *a = x, *b = y;
+    for (int i = 0; i < 4; i++)
+        if (a->table[i] != b->table[i])
+            return a->table[i] < b->table[i] ? -1 : 1;
+    return a->op - b->op;
+}
+
+static int find_link(struct condensing *k, int op, const char *keep, struct link *ret)
+{
+    const struct plan *p = &k->c->plan;
+    *ret = (struct link){.op = op, .n = p->factors_of[op].n, .table = {-1, -1, -1, -1}};
+    if (k->gone[op] || keep[op] || k->span[op] != 2 || ret->n > 4)
+        return 0;
+    for (int i = p->factors_of[op].first, n = 0; i >= 0;
+         i = topt_factor_after(p, op, i), n++) {
+        int id = p->factor[i].table->id, at = n;
+        for (; at > 0 && ret->table[at - 1] > id; at--)
+            ret->table[at] = ret->table[at - 1];
+        ret->table[at] = id;
+    }
+    return 1;
+}
+
+/* Does the operator still look as it did? */
+static int same_link(struct condensing *k, const struct link *l, const char *keep)
+{
+    struct link now;
+    return find_link(k, l->op, keep, &now) &&
+           !memcmp(now.table, l->table, sizeof now.table);
+}
+
+/* Leave out a link where the table over its neighbours is smaller than what it is made of.  1, 0, or -1. */
+static int leave_out(struct condensing *k, const struct link *l)
+{
+    const struct tables *ts = &k->c->plan.tables;
+    int64_t size = 0;
+    for (int i = 0; i < l->n; i++)
+        size += size_of(k, ts->all[l->table[i]]);
+    k->largest = size - size / 8;
+    int rc = attempt(k, l->op, -1, -1);
+    k->largest = 0;
+    if (rc > 0) {
+        k->gone[l->op] = 1;
+        rate_again(k, &k->c->plan.factor[k->c->plan.nfactors - 1]);
+    }
+    return rc;
+}
+
+/* Leave out links of one kind, until one does not pay: how many, or -1. */
+static int leave_out_kind(struct condensing *k, const struct link *l, int n,
+                          const char *keep)
+{
+    int done = 0, rc = 1;
+    for (int i = 0; i < n && rc > 0; i++) {
+        if (!same_link(k, &l[i], keep))
+            continue;
+        rc = leave_out(k, &l[i]);
+        done += rc > 0;
+    }
+    return rc < 0 ? -1 : done;
+}
+
+/* One round over the links that there are, into room for all: how many went, or -1. */
+static int leave_out_links(struct condensing *k, struct link *link, const char *keep)
+{
+    int n = 0, done = 0;
+    for (int i = 0; i < k->p->nops; i++)
+        n += find_link(k, i, keep, &link[n]);
+    qsort(link, (size_t)n, sizeof *link, by_tables);
+    for (int i = 0, end; i < n; i = end) {
+        for (end = i + 1;
+             end < n && !memcmp(link[i].table, link[end].table, sizeof link[i].table);)
+            end++;
+        int rc = end - i < MANY_LINKS ? 0 : leave_out_kind(k, link + i, end - i, keep);
+        if (rc < 0)
+            return -1;
+        done += rc;
+    }
+    return done;
+}
+
+/* What is left is chains, which are best walked operator by operator; but where the same links
+ * come again and again, a longer step that is made once saves every walk some. */
+static int shorten_chains(struct condensing *k, const char *keep)
+{
+    int done = 1;
+    struct link *link = malloc(((size_t)k->p->nops + 1) * sizeof *link);
+    if (!link)
+        return nomem(k);
+    while (done > 0 && k->work < k->max_work && !topt_search_stopped(k->options))
+        done = leave_out_links(k, link, keep);
+    free(link);
+    return done < 0 ? -1 : 0;
+}
+
+/* ---- all of it ---- */
+
+/* Those that stay are the operators where blocks hang together, and those that are to be kept. */
+static int find_stays(struct condensing *k, const char *keep)
+{
+    int largest;
+    if (topt_graph_blocks(k->p, keep, k->stays, &largest, k->err))
+        return -1;
+    for (int i = 0; i < k->p->nops; i++)
+        k->stays[i] = k->stays[i] || keep[i];
+    return 0;
+}
+
+static int start_making(struct condensing *k)
+{
+    const struct topt_search_options *o = k->options;
+    struct condensed *c = k->c;
+    if (topt_plan_start(&c->plan, k->p, o, &k->failed) ||
+        topt_maker_init(&c->maker, &c->plan.tables, o, &k->failed) ||
+        topt_make_start(&c->maker, &k->failed) ||
+        topt_sparse_product_init(&k->product, k->pool, &k->failed) ||
+        topt_table_dominance_init(&k->thinner, &c->plan, &c->maker, k->pool,
+                                  &k->failed)) {
+        if (k->err)
+            *k->err = k->failed;
+        return -1;
+    }
+    c->maker.product = &k->product;
+    k->nmade = c->plan.tables.nall;
+    if (o->memory_limit)
+        c->maker.merge.limit = o->memory_limit;
+    if (o->time_limit)
+        c->maker.merge.slowest = o->time_limit;
+    return 0;
+}
+
+static int start(struct condensing *k, const char *keep)
+{
+    size_t n = (size_t)k->p->nops + 1;
+    k->c->arena = topt_arena_create(0);
+    k->stays = calloc(n, 1);
+    k->gone = calloc(n, 1);
+    k->full = calloc(n, 1);
+    k->span = calloc(n, sizeof *k->span);
+    if (!k->c->arena || !k->stays || !k->gone || !k->full || !k->span)
+        return nomem(k);
+    if (k->options->threads > 1 &&
+        !(k->pool = topt_pool_create(k->options->threads, k->err)))
+        return -1;
+    return find_stays(k, keep) || start_making(k) ? -1 : 0;
+}
+
+static int condense(struct condensing *k, const char *keep)
+{
+    if (start(k, keep) || thin_edges(k) || eliminate_blocks(k) || multiply_edges(k) ||
+        shorten_chains(k, keep) || multiply_edges(k))
+        return -1;
+    topt_maker_trim(&k->c->maker);
+    return topt_condensed_problem(k->c, k->gone, k->err);
+}
+
+int topt_eliminate_blocks(const struct topt_search_problem *p, const char *keep,
+                          const struct topt_search_options *options,
+                          struct condensed *ret, struct topt_error *err)
+{
+    struct condensing k = {.p = p, .options = options, .c = ret, .err = err};
+    *ret = (struct condensed){0};
+    k.max_work =
+        at_least(TOTAL_WORK, (int64_t)(PAIR_WORK * fmin(topt_search_pairs(p), 1e12)));
+    if (options->max_work && options->max_work / 4 < k.max_work)
+        k.max_work = options->max_work / 4;
+    int rc = condense(&k, keep);
+    ret->work = k.work;
+    free(k.stays);
+    free(k.gone);
+    free(k.full);
+    free(k.span);
+    free(k.verdict);
+    topt_table_dominance_fini(&k.thinner);
+    topt_sparse_product_fini(&k.product);
+    topt_pool_destroy(k.pool);
+    ret->maker.product = NULL;
+    ret->plan.err = NULL; /* it was this call's */
+    return rc;
+}
+
+void topt_condensed_fini(struct condensed *c)
+{
+    topt_maker_fini(&c->maker);
+    if (c->plan.problem)
+        topt_plan_fini(&c->plan);
+    topt_arena_destroy(c->arena);
+}
