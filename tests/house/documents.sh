@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$1"
 topt=$2
 
-documents=(README.md NEWS.md docs/*.md docs/man/*)
+documents=(README.md NEWS.md CONTRIBUTING.md docs/*.md docs/notes/*.md docs/man/*)
 bad=0 checked=0
 complain()
 {

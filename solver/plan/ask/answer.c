@@ -2,7 +2,7 @@
  * why there is none. */
 #include "answer.h"
 #include "algorithm.h"
-#include "check.h"
+#include "plan_check.h"
 #include "count.h"
 #include "document.h"
 #include "grid.h"

@@ -3,7 +3,7 @@
  * Each answers with its fastest strategy within the limit, or, where it has none, with
  * the one that needs least.  Every strategy is costed again by the checker. */
 #include "algorithm.h"
-#include "check.h"
+#include "plan_check.h"
 #include "count.h"
 #include "document.h"
 #include "grid.h"

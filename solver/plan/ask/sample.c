@@ -1,6 +1,6 @@
 /* sample.c - random valid strategies as plans, so that anybody can check what plans
  * promise; and the bare combinatorial problem, so that outside programs can search it. */
-#include "check.h"
+#include "plan_check.h"
 #include "document.h"
 #include "grid.h"
 #include "grid_data.h"

@@ -2,7 +2,7 @@
  * point of memory against time for one number. */
 #include "tradeoff.h"
 #include "algorithm.h"
-#include "check.h"
+#include "plan_check.h"
 #include "claim.h"
 #include "count.h"
 #include "document.h"

@@ -177,7 +177,7 @@ struct topt_problem {
     struct topt_orbit_set *orbits;
     int by_orbits;
     struct topt_problem
-        *of; /* it is a part of that one, which has its moves (subproblem.c) */
+        *of; /* it is a part of that one, which has its moves (narrowed_problem.c) */
     /* With orbits: how large the space is that they stand for. */
     struct topt_problem_stats listed;
     int nmoves; /* shapes of tensors */

@@ -10,7 +10,7 @@
 #include "problem.h"
 #include "problem_data.h"
 #include "problem_stats.h"
-#include "subproblem.h"
+#include "narrowed_problem.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -181,7 +181,7 @@ int topt_bound_levels_part(const struct bound_levels *l, int level,
         for (int c = 0; !bad && c < p->family[i].n; c++)
             keep[i][c] = l->of[i][c] <= level;
     }
-    int rc = bad ? no_memory(err) : topt_subproblem(l->p, keep, ret, err);
+    int rc = bad ? no_memory(err) : topt_narrowed_problem(l->p, keep, ret, err);
     for (int i = 0; keep && i < p->nfamilies; i++)
         free(keep[i]);
     free(keep);
@@ -211,8 +211,8 @@ int topt_bound_levels_exact(const struct bound_levels *l, int level,
     if (topt_bound_levels_part(l, level, &part, err))
         return -1;
     int orbits = part->options.orbits,
-        rc = orbits ? topt_subproblem_of_orbits(part, 0, 0, ret, err)
-                    : settle_all(part, err);
+        rc =
+            orbits ? topt_problem_of_orbits(part, 0, 0, ret, err) : settle_all(part, err);
     topt_problem_destroy(part);
     if (orbits)
         return rc;

@@ -23,6 +23,7 @@
 #include "feasibility.h"
 #include "caps.h"
 #include "claim.h"
+#include "feasibility.h"
 #include "problem_stats.h"
 #include "run.h"
 #include "solutions.h"

@@ -2,6 +2,7 @@
 #ifndef TOPT_FEASIBILITY_H
 #define TOPT_FEASIBILITY_H
 
+#include "caps.h"
 #include "run.h"
 
 /* Lower caps to what can be in flight of what fits, 'low' at least.  1, 0 where nothing

@@ -26,7 +26,7 @@
 #include "problem_stats.h"
 #include "run.h"
 #include "solutions.h"
-#include "subproblem.h"
+#include "narrowed_problem.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -173,7 +173,7 @@ static int search_every(struct lazy_pricing *s, const struct topt_problem *part,
     struct topt_problem *every;
     struct topt_error why = {0};
     struct topt_solutions found = {0};
-    if (topt_subproblem_of_orbits(part, 1, part->options.floors, &every, &why)) {
+    if (topt_problem_of_orbits(part, 1, part->options.floors, &every, &why)) {
         if (why.code == TOPT_ERR_LIMIT && topt_solutions_best(s->ret) < INT64_MAX)
             return 0;
         *s->err = why;

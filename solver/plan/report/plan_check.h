@@ -1,7 +1,7 @@
-/* check.h - nobody gets a plan that was not costed again from scratch and lowered. 
+/* plan_check.h - nobody gets a plan that was not costed again from scratch and lowered. 
  * Private to plan/. */
-#ifndef TOPT_CHECK_H
-#define TOPT_CHECK_H
+#ifndef TOPT_PLAN_CHECK_H
+#define TOPT_PLAN_CHECK_H
 
 #include "micros.h"
 #include "solutions.h"

@@ -1,10 +1,10 @@
-/* check.c - nobody gets a plan that was not costed again from scratch and lowered.
+/* plan_check.c - nobody gets a plan that was not costed again from scratch and lowered.
  *
  * The search knows tables; this knows only the model, the strategy and the fragments.  Of
  * many strategies each is audited (topt_lower.h), and the first by the plain code as
  * well, which the audit is held against.  Threads take a run of neighbours each, which
  * differ in little. */
-#include "check.h"
+#include "plan_check.h"
 #include "grid.h"
 #include "grid_data.h"
 #include "micros.h"

@@ -1,4 +1,4 @@
-/* subproblem.c - problems with some of the configurations of another one, on the same
+/* narrowed_problem.c - problems with some of the configurations of another one, on the same
  * nodes and edges.
  *
  * Prices of operators are taken over; tables are priced anew, from moves that the whole
@@ -7,7 +7,7 @@
  * A strategy of a problem with orbits (orbit_count.c) is one of the full space only where
  * moves cost what they cost between just these layouts: its configurations are listed
  * once more, as they are or with all that they stand for, as a problem of its own. */
-#include "subproblem.h"
+#include "narrowed_problem.h"
 #include "block_folding.h"
 #include "edge_table.h"
 #include "problem.h"
@@ -129,8 +129,8 @@ static int price_tables(const struct topt_problem *p, struct topt_problem *ret,
     return 0;
 }
 
-int topt_subproblem(struct topt_problem *p, uint8_t *const *keep,
-                    struct topt_problem **ret, struct topt_error *err)
+int topt_narrowed_problem(struct topt_problem *p, uint8_t *const *keep,
+                          struct topt_problem **ret, struct topt_error *err)
 {
     struct topt_problem *part = calloc(1, sizeof *part);
     if (!part)
@@ -153,8 +153,8 @@ int topt_subproblem(struct topt_problem *p, uint8_t *const *keep,
     return 0;
 }
 
-int topt_subproblem_of_orbits(const struct topt_problem *p, int every, int floors,
-                              struct topt_problem **ret, struct topt_error *err)
+int topt_problem_of_orbits(const struct topt_problem *p, int every, int floors,
+                           struct topt_problem **ret, struct topt_error *err)
 {
     struct topt_space_options o = p->options;
     o.orbits = 0;

@@ -1,7 +1,7 @@
-/* subproblem.h - problems with some of the configurations of another one, on the same
+/* narrowed_problem.h - problems with some of the configurations of another one, on the same
  * nodes and edges.  Private to plan/. */
-#ifndef TOPT_SUBPROBLEM_H
-#define TOPT_SUBPROBLEM_H
+#ifndef TOPT_NARROWED_PROBLEM_H
+#define TOPT_NARROWED_PROBLEM_H
 
 #include "problem_stats.h"
 #include "topt_error.h"
@@ -9,14 +9,15 @@
 /* The part of a problem with floors (or of a part of it) that has the configurations that
  * 'keep' marks, by family and number; families of one place have the same marks.  It
  * borrows from the problem, which must outlive it. */
-int topt_subproblem(struct topt_problem *p, uint8_t *const *keep,
-                    struct topt_problem **ret, struct topt_error *err) TOPT_MUST_CHECK;
+int topt_narrowed_problem(struct topt_problem *p, uint8_t *const *keep,
+                          struct topt_problem **ret,
+                          struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The configurations of a problem with orbits, or 'every' one which they stand for, as a
  * problem of its own: with as many floors, of moves between just these.  How many there
  * are of the latter, as what is searched. */
-int topt_subproblem_of_orbits(const struct topt_problem *p, int every, int floors,
-                              struct topt_problem **ret,
-                              struct topt_error *err) TOPT_MUST_CHECK;
+int topt_problem_of_orbits(const struct topt_problem *p, int every, int floors,
+                           struct topt_problem **ret,
+                           struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif
