@@ -22,9 +22,10 @@ void topt_op_find_backward(struct topt_op *op);
 
 /* Append an operator on up to two tensors (negative ones are left out), named with a prefix
  * and a format.  Does nothing and gives -1 where '*failed' is set, and sets it where it fails. */
-int topt_model_append(struct topt_model *m, int *failed, const char *prefix,
-                      const char *kind, int x, int y, const struct topt_attrs *attrs,
-                      struct topt_error *err, const char *fmt, va_list ap);
+__attribute__((format(printf, 9, 0))) int
+topt_model_append(struct topt_model *m, int *failed, const char *prefix, const char *kind,
+                  int x, int y, const struct topt_attrs *attrs, struct topt_error *err,
+                  const char *fmt, va_list ap);
 
 /* Set 'train' of a model to a copy of 'spec'. */
 int topt_model_say_trained(struct topt_model *m, const char *spec,
