@@ -187,6 +187,25 @@ static int needs_points(const json_t *doc, struct topt_error *err)
                      "nothing fits in %s a GPU; give more --memory or --gpus", limit);
 }
 
+/* A question of one number of GPUs, asked and answered: '*ret_doc' is owned by the caller.  As topt_ask says. */
+static int answer_one(struct topt_question *q, const struct topt_option *options,
+                      const char *usage, const char *framework, int argc, char **argv,
+                      int (*answer)(const struct topt_request *r, json_t **ret,
+                                    struct topt_error *err),
+                      json_t **ret_doc, struct topt_error *err)
+{
+    int rc = topt_ask(q, options, usage, framework, argc, argv, err);
+    if (rc)
+        return rc;
+    if (q->r.ngpu_list != 1)
+        return topt_fail(err, TOPT_ERR_USAGE, "%s needs one --gpus N", argv[0]);
+    q->r.stop = topt_stop_after(q->a.seconds);
+    topt_ask_watch(q);
+    rc = answer(&q->r, ret_doc, err);
+    topt_watch_stop(&q->watch);
+    return rc;
+}
+
 int topt_cmd_frontier(int argc, char **argv)
 {
     static const char usage[] =
@@ -195,15 +214,8 @@ int topt_cmd_frontier(int argc, char **argv)
     struct topt_question q;
     struct topt_error err = {0};
     json_t *doc = NULL;
-    int rc = topt_ask(&q, frontier_options, usage, NULL, argc, argv, &err);
-    if (!rc && q.r.ngpu_list != 1)
-        rc = topt_fail(&err, TOPT_ERR_USAGE, "a frontier needs one --gpus N");
-    if (!rc)
-        q.r.stop = topt_stop_after(q.a.seconds);
-    if (!rc)
-        topt_ask_watch(&q);
-    rc = rc ? rc : topt_plan_frontier(&q.r, &doc, &err);
-    topt_watch_stop(&q.watch);
+    int rc = answer_one(&q, frontier_options, usage, NULL, argc, argv, topt_plan_frontier,
+                        &doc, &err);
     if (!rc && q.a.svg)
         rc = write_svg(topt_svg_frontier(doc), q.a.svg, &err);
     if (!rc && (q.a.json || q.a.output)) {
@@ -229,15 +241,8 @@ int topt_cmd_compare(int argc, char **argv)
     struct topt_question q;
     struct topt_error err = {0};
     json_t *doc = NULL;
-    int rc = topt_ask(&q, compare_options, usage, "topt", argc, argv, &err);
-    if (!rc && q.r.ngpu_list != 1)
-        rc = topt_fail(&err, TOPT_ERR_USAGE, "compare needs one --gpus N");
-    if (!rc)
-        q.r.stop = topt_stop_after(q.a.seconds);
-    if (!rc)
-        topt_ask_watch(&q);
-    rc = rc ? rc : topt_plan_compare(&q.r, &doc, &err);
-    topt_watch_stop(&q.watch);
+    int rc = answer_one(&q, compare_options, usage, "topt", argc, argv, topt_plan_compare,
+                        &doc, &err);
     if (!rc && (q.a.json || q.a.output)) {
         rc = topt_cli_write_json(doc, q.a.output ? q.a.output : "-", &err);
     } else if (!rc) {
