@@ -111,7 +111,7 @@ static int one(struct rng *rng, enum shape shape, int *ret_crossed)
 }
 
 /* 96 layers that are alike, each fast or light, and what it costs to change; within a tolerance of the true
- * frontier, which is what so many fast layers make, no band needs to be explored. */
+ * frontier, which is what so many fast layers make, no segment needs to be explored. */
 static void test_layers(void)
 {
     enum { LAYERS = 96 };

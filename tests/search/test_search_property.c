@@ -527,7 +527,7 @@ static void many_threads(void)
     is_int(wrong, 0, "2, 4 and 8 threads at work give what one gives");
 }
 
-/* Long enough that bands are parted, lists are long, and tables are made again and again;
+/* Long enough that segments are parted, lists are long, and tables are made again and again;
  * with a tolerance, within which many points are left out. */
 static void long_chains(void)
 {
@@ -563,7 +563,7 @@ static void long_chains(void)
     is_int(loose, 0, "and with a tolerance what it promises");
 }
 
-/* A chain with so much to leave out that bands are searched on problems of their own: exact,
+/* A chain with so much to leave out that segments are searched on problems of their own: exact,
  * with a tolerance, within a limit, stopped. */
 static void narrow_bands(void)
 {

@@ -355,9 +355,9 @@ static void check_cuts(struct rng *r, const struct topt_search_problem *p,
 static void check_weights(const struct topt_search_problem *p, struct tally *t)
 {
     struct topt_search_options o = {0};
-    struct plan plan;
+    struct elimination_plan plan;
     struct weighting whole, rows;
-    if (topt_plan_init(&plan, p, NULL, &o, NULL) ||
+    if (topt_elimination_init(&plan, p, NULL, &o, NULL) ||
         topt_weighting_init(&whole, &plan.tables, NULL) ||
         topt_weighting_init(&rows, &plan.tables, NULL)) {
         t->weights++;
@@ -380,7 +380,7 @@ static void check_weights(const struct topt_search_problem *p, struct tally *t)
     }
     topt_weighting_fini(&whole);
     topt_weighting_fini(&rows);
-    topt_plan_fini(&plan);
+    topt_elimination_fini(&plan);
 }
 
 static void random_problems(void)

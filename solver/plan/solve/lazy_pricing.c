@@ -3,7 +3,7 @@
  *
  * On many devices nearly all of the time goes into finding ways between layouts, for
  * tables of which hardly an entry can be part of a good strategy.  So every move first
- * costs its floor (layout/floor.c), and what all strategies weigh with these
+ * costs its floor (layout/byte_bound.c), and what all strategies weigh with these
  * (search/topt_weigher.h; memory and time at the balance that the limit sets, by which
  * the bound is best: Lagrange's multiplier) says what matters:
  *

@@ -45,7 +45,7 @@ struct topt_space_options {
     int floors;
     /* With floors, in the full space: configurations that differ only by which of alike
      * axes do what are listed once, and a move costs what it takes at least between any
-     * of those (layout/orbit.c).  A problem that has a strategy for no more than each of
+     * of those (layout/symmetry_bound.c).  A problem that has a strategy for no more than each of
      * the space's, of which only the fastest may be asked for. */
     int orbits;
     /* What is listed instead of a space: the configurations of a problem with orbits,

@@ -16,8 +16,8 @@ struct topt_weigher {
     const struct topt_search_problem *problem;
     struct topt_search_options options;
     struct relaxed relaxed;
-    struct plan plan;
-    struct scalarizer bander;
+    struct elimination_plan plan;
+    struct scalarizer scalarizer;
     const struct table **leaf; /* by operator */
     int64_t least, work;       /* least: of all strategies */
 };
@@ -26,8 +26,8 @@ void topt_weigher_destroy(struct topt_weigher *w)
 {
     if (!w)
         return;
-    topt_scalarizer_fini(&w->bander);
-    topt_plan_fini(&w->plan);
+    topt_scalarizer_fini(&w->scalarizer);
+    topt_elimination_fini(&w->plan);
     topt_relaxation_fini(&w->relaxed);
     free(w->leaf);
     free(w);
@@ -55,7 +55,7 @@ static int init(struct topt_weigher *w, const char *like, struct topt_error *err
         return -1;
     if (most.time >= TOPT_HEAVY / 4 || most.memory >= TOPT_HEAVY / 4)
         return topt_fail(err, TOPT_ERR_LIMIT, "costs are too large to be weighed");
-    return topt_scalarizer_init(&w->bander, &w->plan, &w->options, most, err);
+    return topt_scalarizer_init(&w->scalarizer, &w->plan, &w->options, most, err);
 }
 
 int topt_weigher_create(const struct topt_search_problem *problem,
@@ -100,11 +100,11 @@ static const struct table *root_of(const struct topt_weigher *w)
 int topt_weigher_weigh(struct topt_weigher *w, struct topt_weighing by,
                        struct topt_cost corner, struct topt_error *err)
 {
-    w->bander.err = err;
+    w->scalarizer.err = err;
     w->work += w->plan.tables.npairs;
-    if (topt_scalarizer_weigh(&w->bander, by.time, by.memory, corner))
+    if (topt_scalarizer_weigh(&w->scalarizer, by.time, by.memory, corner))
         return -1;
-    w->least = w->bander.bound[0].least[root_of(w)->first_entry];
+    w->least = w->scalarizer.bound[0].least[root_of(w)->first_entry];
     return 0;
 }
 
@@ -112,8 +112,8 @@ int topt_weigher_lightest(struct topt_weigher *w, int *ret_some, struct topt_cos
                           struct topt_error *err)
 {
     struct found f = {{0, 0}, NULL};
-    w->bander.err = err;
-    if (w->least < TOPT_NOTHING && topt_scalarizer_backtrack(&w->bander, &f))
+    w->scalarizer.err = err;
+    if (w->least < TOPT_NOTHING && topt_scalarizer_backtrack(&w->scalarizer, &f))
         return -1;
     *ret = f.cost;
     *ret_some = f.choice != NULL;
@@ -135,7 +135,7 @@ static int64_t weigh_exactly(const struct weighting *x, struct topt_cost c)
 int topt_weigher_within(struct topt_weigher *w, struct topt_cost corner, int *ret,
                         struct topt_error *err)
 {
-    struct weighting *x = &w->bander.bound[0];
+    struct weighting *x = &w->scalarizer.bound[0];
     x->allowance = weigh_exactly(x, corner);
     *ret = w->least <= x->allowance;
     w->work += *ret ? w->plan.tables.npairs : 0;
@@ -145,13 +145,13 @@ int topt_weigher_within(struct topt_weigher *w, struct topt_cost corner, int *re
 
 struct topt_weights topt_weigher_weights(const struct topt_weigher *w)
 {
-    const struct weighting *x = &w->bander.bound[0];
+    const struct weighting *x = &w->scalarizer.bound[0];
     return (struct topt_weights){x->memory, x->time, w->least, x->allowance};
 }
 
 int64_t topt_weigher_through(const struct topt_weigher *w, int op, int config)
 {
-    const struct weighting *x = &w->bander.bound[0];
+    const struct weighting *x = &w->scalarizer.bound[0];
     const struct table *t = w->leaf[op];
     int64_t rest = x->rest[t->first_entry + w->plan.value[op][config]];
     if (rest > x->allowance)

@@ -47,7 +47,7 @@ struct relaxation {
     const struct topt_search_options *options;
     int64_t max_pairs;
     struct relaxed *ret;
-    struct plan *plan;
+    struct elimination_plan *plan;
     struct topt_error *err;
     struct bond *
         bond; /* by edge, parallel ones and those of a kind together; what loses least first */
@@ -246,9 +246,9 @@ static int try(struct relaxation *r)
 {
     if (topt_search_poll(r->options, r->err))
         return -1;
-    topt_plan_fini(r->plan);
-    int rc = topt_plan_relaxed(r->plan, r->problem, &r->ret->store, r->options,
-                               r->ret->edge, r->err);
+    topt_elimination_fini(r->plan);
+    int rc = topt_elimination_relaxed(r->plan, r->problem, &r->ret->store, r->options,
+                                      r->ret->edge, r->err);
     r->fits = !rc && (!r->max_pairs || r->plan->tables.npairs <= r->max_pairs);
     r->planned = 1;
     return rc && !r->plan->entangled ? -1 : 0;
@@ -329,7 +329,7 @@ static int weigh(struct relaxation *r, double *ret)
 {
     struct weighting b;
     struct topt_cost most;
-    const struct plan *p = r->plan;
+    const struct elimination_plan *p = r->plan;
     *ret = 0;
     if (topt_scalarizer_most(p, &most, r->err))
         return -1;
@@ -429,7 +429,8 @@ static int init(struct relaxation *r)
 
 static int plan_all(struct relaxation *r, const struct topt_search_options *options)
 {
-    return topt_plan_relaxed(r->plan, r->problem, &r->ret->store, options, NULL, r->err);
+    return topt_elimination_relaxed(r->plan, r->problem, &r->ret->store, options, NULL,
+                                    r->err);
 }
 
 /* All edges: as the options allow it, or with tables that are somewhat larger, if that takes not much longer than what is
@@ -443,14 +444,15 @@ static int plan_whole(struct relaxation *r)
     if (r->options->max_entries || !r->max_pairs)
         return 1;
     wide.max_entries = TOPT_SEARCH_EXACT_ENTRIES * WIDER;
-    topt_plan_fini(r->plan);
+    topt_elimination_fini(r->plan);
     rc = plan_all(r, &wide);
     if (rc)
         return r->plan->entangled ? 1 : -1;
     return r->plan->tables.npairs > r->max_pairs * LONGER;
 }
 
-int topt_relaxation_plan(struct plan *plan, const struct topt_search_problem *problem,
+int topt_relaxation_plan(struct elimination_plan *plan,
+                         const struct topt_search_problem *problem,
                          const struct topt_search_options *options, int64_t max_pairs,
                          const char *like, struct relaxed *ret, struct topt_error *err)
 {
@@ -461,7 +463,7 @@ int topt_relaxation_plan(struct plan *plan, const struct topt_search_problem *pr
                            .plan = plan,
                            .err = err};
     *ret = (struct relaxed){0};
-    *plan = (struct plan){0};
+    *plan = (struct elimination_plan){0};
     int rc = init(&r) ? -1 : plan_whole(&r);
     if (rc > 0)
         rc = relax(&r, like) || plan->entangled;

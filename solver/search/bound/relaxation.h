@@ -1,7 +1,7 @@
 /* relaxation.h - weighings of graphs that are too entangled to be weighed as they are.
  * Internal to this folder.  Thread safety: one owner. */
-#ifndef TOPT_RELAX_H
-#define TOPT_RELAX_H
+#ifndef TOPT_SEARCH_RELAXATION_H
+#define TOPT_SEARCH_RELAXATION_H
 
 #include "elimination.h"
 
@@ -17,7 +17,8 @@ struct relaxed {
  * (0: any number), as far as that can be; 'like' (by edge, NULL: nothing) is what was relaxed of a problem like it,
  * which is looked at first.  'ret' is to outlive the plan, which borrows from it; finish both also where this
  * fails. */
-int topt_relaxation_plan(struct plan *plan, const struct topt_search_problem *problem,
+int topt_relaxation_plan(struct elimination_plan *plan,
+                         const struct topt_search_problem *problem,
                          const struct topt_search_options *options, int64_t max_pairs,
                          const char *like, struct relaxed *ret,
                          struct topt_error *err) TOPT_MUST_CHECK;

@@ -32,14 +32,14 @@ static size_t width(const struct scalarizer *b)
     return (size_t)b->plan->problem->nops + (size_t)b->plan->problem->nedges;
 }
 
-int64_t topt_scalarizer_bytes(const struct plan *plan)
+int64_t topt_scalarizer_bytes(const struct elimination_plan *plan)
 {
     int64_t entry = 2 * sizeof(int64_t) + sizeof(double) + 2 * sizeof(uint32_t);
     int64_t place = sizeof(struct visit);
     return plan->tables.nentries * entry + plan->nplaces * place;
 }
 
-int topt_scalarizer_init(struct scalarizer *b, const struct plan *plan,
+int topt_scalarizer_init(struct scalarizer *b, const struct elimination_plan *plan,
                          const struct topt_search_options *options, struct topt_cost most,
                          struct topt_error *err)
 {
@@ -133,8 +133,8 @@ int topt_scalarizer_rest(struct scalarizer *b, struct weighting *x, int64_t allo
     return topt_min_marginals(&b->plan->tables, root, b->options, x, b->err);
 }
 
-static void choose(const struct plan *plan, const struct place *p, int32_t number,
-                   int32_t *choice)
+static void choose(const struct elimination_plan *plan, const struct place *p,
+                   int32_t number, int32_t *choice)
 {
     if (p->op >= 0)
         choice[p->op] = number;
@@ -145,7 +145,7 @@ static void choose(const struct plan *plan, const struct place *p, int32_t numbe
 /* The lightest strategy by what bound 0 has weighed. */
 int topt_scalarizer_backtrack(struct scalarizer *b, struct found *ret)
 {
-    const struct plan *plan = b->plan;
+    const struct elimination_plan *plan = b->plan;
     const struct weighting *bound = &b->bound[0];
     struct visit *stack = (struct visit *)b->stack;
     size_t n = 0;
@@ -186,7 +186,7 @@ int topt_scalarizer_lightest(struct scalarizer *b, int64_t time, int64_t memory,
     return topt_scalarizer_backtrack(b, ret);
 }
 
-int topt_scalarizer_most(const struct plan *plan, struct topt_cost *ret,
+int topt_scalarizer_most(const struct elimination_plan *plan, struct topt_cost *ret,
                          struct topt_error *err)
 {
     const struct tables *ts = &plan->tables;

@@ -21,7 +21,7 @@ struct known_costs {
 
 /* What a thread needs to find optima of weighted sums, and to search segments of the frontier between them. */
 struct scalarizer {
-    const struct plan *plan;
+    const struct elimination_plan *plan;
     const struct topt_search_options *options;
     struct known_costs known;
     struct topt_error *err;
@@ -31,14 +31,14 @@ struct scalarizer {
     int64_t *stack;      /* for walks: places and what they stand at */
     uint32_t *base;      /* by place: the point that 'choice' has there */
     int32_t *choice;     /* the strategy that was unrolled last */
-    int64_t work_budget; /* of a band that can't be split; 0: none */
+    int64_t work_budget; /* of a segment that can't be split; 0: none */
 };
 
-int topt_scalarizer_init(struct scalarizer *b, const struct plan *plan,
+int topt_scalarizer_init(struct scalarizer *b, const struct elimination_plan *plan,
                          const struct topt_search_options *options, struct topt_cost most,
                          struct topt_error *err) TOPT_MUST_CHECK;
 void topt_scalarizer_fini(struct scalarizer *b);
-int64_t topt_scalarizer_bytes(const struct plan *plan);
+int64_t topt_scalarizer_bytes(const struct elimination_plan *plan);
 
 /* The lightest strategy by a weighing, with choices to be freed; 'ret->choice' is NULL where
  * there is no strategy at all. */
@@ -58,7 +58,7 @@ int topt_scalarizer_rest(struct scalarizer *b, struct weighting *x,
                          int64_t allowance) TOPT_MUST_CHECK;
 
 /* The largest costs that a strategy may have, saturating where they are too heavy. */
-int topt_scalarizer_most(const struct plan *plan, struct topt_cost *ret,
+int topt_scalarizer_most(const struct elimination_plan *plan, struct topt_cost *ret,
                          struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -1,7 +1,7 @@
 /* entry_dominance.h - points of a table over two operators that a swap at one end always outdoes.
  * Internal to this folder.  Thread safety: one owner a call; what it is told is only read. */
-#ifndef TOPT_OUTDONE_H
-#define TOPT_OUTDONE_H
+#ifndef TOPT_SEARCH_ENTRY_DOMINANCE_H
+#define TOPT_SEARCH_ENTRY_DOMINANCE_H
 
 #include "pareto_merge.h"
 #include "substitution.h"

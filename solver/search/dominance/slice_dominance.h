@@ -1,7 +1,7 @@
 /* slice_dominance.h - parts of a slice that an earlier slice makes superfluous.
  * Internal to this folder.  Thread safety: reentrant. */
-#ifndef TOPT_SEARCH_OUTDO_H
-#define TOPT_SEARCH_OUTDO_H
+#ifndef TOPT_SEARCH_SLICE_DOMINANCE_H
+#define TOPT_SEARCH_SLICE_DOMINANCE_H
 
 #include "search_common.h"
 

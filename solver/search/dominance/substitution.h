@@ -1,7 +1,7 @@
 /* substitution.h - what it costs at most on an edge that one end takes another class.
  * Internal to this folder.  Thread safety: a side is only read once it is made. */
-#ifndef TOPT_SUBSTITUTION_H
-#define TOPT_SUBSTITUTION_H
+#ifndef TOPT_SEARCH_SUBSTITUTION_H
+#define TOPT_SEARCH_SUBSTITUTION_H
 
 #include "search_common.h"
 

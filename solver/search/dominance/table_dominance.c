@@ -115,7 +115,7 @@ static int find_edges(struct table_dominance *t, const struct topt_search_proble
     return 0;
 }
 
-int topt_table_dominance_init(struct table_dominance *t, struct plan *plan,
+int topt_table_dominance_init(struct table_dominance *t, struct elimination_plan *plan,
                               struct maker *maker, struct topt_pool *pool,
                               struct topt_error *err)
 {
@@ -165,7 +165,7 @@ static int by_side(const void *x, const void *y)
 static char *find_used(const struct table_dominance *t, int edge, int is_from,
                        struct topt_arena *a)
 {
-    const struct plan *p = t->plan;
+    const struct elimination_plan *p = t->plan;
     const struct factor *f = &p->factor[p->problem->nops + edge];
     const struct view *view = &f->view[is_from];
     char *used = TOPT_NEW(a, view->n, char);
@@ -187,7 +187,7 @@ static int number_of_used(struct table_dominance *t, int edge, int is_from,
 static int find_sides(struct table_dominance *t, int op, int most, struct topt_arena *a,
                       struct end_key *end, struct outside_end *ret)
 {
-    const struct plan *p = t->plan;
+    const struct elimination_plan *p = t->plan;
     for (int i = t->first[op]; i < t->first[op + 1]; i++) {
         int e = t->edges[i];
         const struct topt_search_edge *edge = &p->problem->edge[e];
@@ -239,7 +239,7 @@ static int find_end(struct table_dominance *t, const struct factor *f, int d, in
 static struct swap_side *find_side(const struct table_dominance *t, int edge, int is_from,
                                    struct topt_arena *a)
 {
-    const struct plan *p = t->plan;
+    const struct elimination_plan *p = t->plan;
     const struct table *leaf = t->leaf[edge];
     const struct factor *f = &p->factor[p->problem->nops + edge];
     struct swap_lists lists = {leaf->first, leaf->cost, f->view[0].n, f->view[1].n};
@@ -255,7 +255,7 @@ static int describe(const struct table_dominance *t, const struct factor *f, int
                     const struct outside_end *end, struct topt_arena *a,
                     struct outdone_end *ret)
 {
-    const struct plan *p = t->plan;
+    const struct elimination_plan *p = t->plan;
     int op = f->op[d];
     const struct table *own = p->factor[op].table;
     *ret = (struct outdone_end){.nvalues = p->nvalues[op],
@@ -345,13 +345,13 @@ static struct table *plan_table(struct table_dominance *t, const struct factor *
 
 static int put_table(struct table_dominance *t, struct factor *f, struct table *to)
 {
-    struct plan *p = t->plan;
+    struct elimination_plan *p = t->plan;
     struct place place = {f->place, -1, -1, -1, to};
     if (to->inherits) {
         place = p->place[f->place];
         place.table = to;
     }
-    f->place = topt_plan_place(p, place);
+    f->place = topt_elimination_place(p, place);
     f->table = to;
     return f->place < 0 ? -1 : 0;
 }

@@ -1,7 +1,7 @@
 /* table_dominance.h - tables of a plan without points that a swap at one end always outdoes.
  * Internal to this folder.  Thread safety: one owner, who lends it a pool. */
-#ifndef TOPT_SEARCH_THIN_H
-#define TOPT_SEARCH_THIN_H
+#ifndef TOPT_SEARCH_TABLE_DOMINANCE_H
+#define TOPT_SEARCH_TABLE_DOMINANCE_H
 
 #include "elimination.h"
 #include "make_points.h"
@@ -16,7 +16,7 @@ struct numbers {
 };
 
 struct table_dominance {
-    struct plan *plan;
+    struct elimination_plan *plan;
     struct maker *maker;
     struct topt_pool *pool; /* NULL: no threads */
     struct topt_arena *arena;
@@ -30,7 +30,7 @@ struct table_dominance {
     int nready;
 };
 
-int topt_table_dominance_init(struct table_dominance *t, struct plan *plan,
+int topt_table_dominance_init(struct table_dominance *t, struct elimination_plan *plan,
                               struct maker *maker, struct topt_pool *pool,
                               struct topt_error *err) TOPT_MUST_CHECK;
 void topt_table_dominance_fini(struct table_dominance *t);

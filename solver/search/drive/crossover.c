@@ -9,7 +9,7 @@
  *
  * No search finds these quickly: near the line there are as many strategies as ways to say which layers
  * choose how.  But each of them is a step of one operator away from the one before, so that a walk along the
- * operators sees all.  With a tolerance they often are all that is needed of a band (two_phase.c).
+ * operators sees all.  With a tolerance they often are all that is needed of a segment (two_phase.c).
  *
  * Operators are cut in the order in which the problem lists them. */
 #include "crossover.h"

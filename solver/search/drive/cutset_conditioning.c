@@ -58,7 +58,7 @@ static struct topt_search_options slice_options(const struct conditioning *c)
 static int plan_slice(struct conditioning *c, struct slice *s)
 {
     s->planned = 1;
-    return topt_plan_init(&s->plan, &s->problem, &c->store, c->options, &s->err);
+    return topt_elimination_init(&s->plan, &s->problem, &c->store, c->options, &s->err);
 }
 
 /* The lightest and the fastest strategy. */

@@ -1,15 +1,17 @@
 /* frontier_tracking.c - the exact frontier of any graph, in steps that each make the problem smaller.
  *
- *     problem --narrow.c--> fewer configurations
- *             --condense.c--> blocks are edges           (articulation.c says what a block is;
- *                             table_dominance.c leaves points out)
- *             --condition.c--> a slice for every configuration of a cutset
- *                   |
- *      each slice:  leaves.c, elimination.c--> tables and steps --weigh.c--> bounds
- *                                                 |                         |
- *                                                 +---------make.c----------+
- *                                                            |
- *                            frontier <--sweep.c-- bands <--band.c
+ *     problem
+ *       |  config_dominance.c      fewer configurations
+ *       |  block_elimination.c     blocks are edges (articulation.c says what a block is;
+ *       |                          table_dominance.c leaves points out)
+ *       |  cutset_conditioning.c   a slice for every configuration of a cutset
+ *       v
+ *     each slice
+ *       |  leaves.c, elimination.c     tables, and steps that make them: planned once
+ *       |  min_marginals.c             bounds: the steps with one integer an entry
+ *       |  make_points.c               points: the steps with a frontier an entry
+ *       v
+ *     segments of the frontier (segment.c), one after the other (two_phase.c)
  *
  * Configurations that another always beats are left out.  Blocks between two operators are
  * solved whole and become edges.  What makes everything hang together is gone through value
@@ -19,7 +21,7 @@
  * weighing of memory and time makes every table a table of single integers, which is cheap,
  * and bounds what any part of a strategy can become (min_marginals.c).  Between two neighbouring
  * points of the frontier's convex hull little is within such bounds, so tables of points are
- * made for one such band at a time (segment.c), and the bands together are the frontier
+ * made for one such segment at a time (segment.c), and the segments together are the frontier
  * (two_phase.c). */
 #include "frontier_tracking.h"
 
@@ -69,17 +71,17 @@ static int find_whether_fits(struct ft *f)
     const struct topt_search_options *o = f->options;
     struct topt_cost light, fast;
     struct topt_error why = {0};
-    struct plan plan;
+    struct elimination_plan plan;
     int some = 1, unknown;
     if (!o->memory_limit)
         return 0;
-    unknown = topt_plan_exactly(&plan, &f->narrowed.problem, o, &why) ||
+    unknown = topt_elimination_exactly(&plan, &f->narrowed.problem, o, &why) ||
               topt_two_phase_ends(&plan, o, &some, &light, &fast, &why);
     if (!unknown) {
         f->nothing_fits = !some || light.memory > o->memory_limit;
         f->work += 2 * plan.tables.npairs;
     }
-    topt_plan_fini(&plan);
+    topt_elimination_fini(&plan);
     if (!unknown || why.code == TOPT_ERR_LIMIT)
         return 0;
     if (f->err)
@@ -187,11 +189,11 @@ static int search_at_once(const struct topt_search_problem *problem,
                           const struct topt_search_options *options,
                           struct topt_frontier **ret, struct topt_error *err)
 {
-    struct plan plan;
+    struct elimination_plan plan;
     /* The fastest is to be the lightest of its kind, too, unless a tolerance is given. */
     int knows = !options->fastest || options->epsilon > 0;
     struct known_costs known = {options->known, knows ? options->nknown : 0};
-    int rc = topt_plan_init(&plan, problem, NULL, options, err);
+    int rc = topt_elimination_init(&plan, problem, NULL, options, err);
     if (!rc)
         rc = topt_two_phase(&plan, options, known, ret, err);
     if (!rc) {
@@ -200,7 +202,7 @@ static int search_at_once(const struct topt_search_problem *problem,
         if (rc)
             topt_frontier_destroy(*ret);
     }
-    topt_plan_fini(&plan);
+    topt_elimination_fini(&plan);
     return rc;
 }
 

@@ -1,7 +1,7 @@
 /* frontier_tracking.h - frontier tracking: the exact search of any graph.
  * Internal to this part.  Thread safety: reentrant. */
-#ifndef TOPT_SEARCH_FT_H
-#define TOPT_SEARCH_FT_H
+#ifndef TOPT_SEARCH_FRONTIER_TRACKING_H
+#define TOPT_SEARCH_FRONTIER_TRACKING_H
 
 #include "topt_search.h"
 

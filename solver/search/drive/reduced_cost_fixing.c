@@ -1,7 +1,7 @@
-/* reduced_cost_fixing.c - a band of the frontier searched on a problem of its own.
+/* reduced_cost_fixing.c - a segment of the frontier searched on a problem of its own.
  *
- * Bands become narrow quickly, while every weighing and every table still looks at all
- * configurations.  But what is wanted in a band weighs hardly more than its ends:
+ * Segments become narrow quickly, while every weighing and every table still looks at all
+ * configurations.  But what is wanted in a segment weighs hardly more than its ends:
  *
  *     time |  left
  *          |   o .             all of the frontier between two points of its hull is near the
@@ -11,7 +11,7 @@
  *          |          .  . o   of the frontier, 5 in a 32nd
  *          +------------------ memory
  *
- * So a band is searched as a frontier by itself, of the problem without them.  How near is
+ * So a segment is searched as a frontier by itself, of the problem without them.  How near is
  * guessed (as far beyond its ends as these are from its lightest), and held against what was found: a strategy that was left out is wanted only if
  * it is in the corner of a step, and all corners that weigh more than the guess are seen.
  * Then it is done once more, with what the corners weigh. */
@@ -44,7 +44,7 @@ static int64_t max(int64_t a, int64_t b)
 
 static int is_left(const struct fixing *z, int op, int config)
 {
-    const struct plan *plan = z->b->plan;
+    const struct elimination_plan *plan = z->b->plan;
     const struct weighting *x = &z->b->bound[0];
     int64_t entry = plan->factor[op].table->first_entry + plan->value[op][config];
     return topt_weight(x, plan->problem->op[op].cost[config]) + x->rest[entry] <=
@@ -68,10 +68,10 @@ static char **find_left(const struct fixing *z, struct topt_arena *a)
 int topt_fixing_narrow(struct fixing *z)
 {
     struct scalarizer *b = z->b;
-    const struct plan *plan = b->plan;
+    const struct elimination_plan *plan = b->plan;
     struct topt_arena *a = topt_arena_create(0);
     b->bound[0].allowance = z->allowance;
-    z->band->work += plan->tables.npairs;
+    z->segment->work += plan->tables.npairs;
     int rc = a ? topt_min_marginals_all(&plan->tables, plan->place[plan->root].table,
                                         b->options, &b->bound[0], b->err)
                : topt_search_nomem(b->err);
@@ -86,47 +86,47 @@ int topt_fixing_narrow(struct fixing *z)
     return topt_subproblem_tables(&z->narrowed, b->err) ? -1 : 1;
 }
 
-/* Is everything that was found in the band? */
+/* Is everything that was found in the segment? */
 static int within(const struct fixing *z)
 {
     const struct topt_frontier *f = z->frontier;
-    const struct topt_cost c = z->band->corner;
+    const struct topt_cost c = z->segment->corner;
     return !f->npoints ||
            (f->cost[0].time <= c.time && f->cost[f->npoints - 1].memory <= c.memory);
 }
 
-/* What was found becomes the band's. */
+/* What was found becomes the segment's. */
 static int take(struct fixing *z)
 {
     struct topt_frontier *f = z->frontier;
-    struct segment *band = z->band;
+    struct segment *segment = z->segment;
     struct strategies *s = topt_frontier_strategies(f);
     size_t n = (size_t)f->npoints;
-    band->found = malloc((n + 1) * sizeof *band->found);
-    if (!band->found)
+    segment->found = malloc((n + 1) * sizeof *segment->found);
+    if (!segment->found)
         return topt_search_nomem(z->b->err);
     if (n)
-        memcpy(band->found, f->cost, n * sizeof *band->found);
-    band->nfound = f->npoints;
+        memcpy(segment->found, f->cost, n * sizeof *segment->found);
+    segment->nfound = f->npoints;
     topt_strategies_rename(s, z->narrowed.config, (size_t)z->narrowed.problem.nops);
-    band->strategies = *s;
+    segment->strategies = *s;
     *s = (struct strategies){0};
-    band->left_out = f->epsilon;
-    band->explored = z->allowance;
-    band->state = SEGMENT_DONE;
+    segment->left_out = f->epsilon;
+    segment->explored = z->allowance;
+    segment->state = SEGMENT_DONE;
     return 0;
 }
 
 static void count(struct fixing *z)
 {
     const struct topt_search_stats *s = &z->frontier->stats;
-    struct segment *band = z->band;
-    band->work += s->products;
-    band->points += s->points;
-    band->bytes = max(band->bytes, s->peak_bytes);
-    band->parts += s->bands;
-    if (s->max_frontier > band->max_frontier)
-        band->max_frontier = s->max_frontier;
+    struct segment *segment = z->segment;
+    segment->work += s->products;
+    segment->points += s->points;
+    segment->bytes = max(segment->bytes, s->peak_bytes);
+    segment->parts += s->bands;
+    if (s->max_frontier > segment->max_frontier)
+        segment->max_frontier = s->max_frontier;
 }
 
 int topt_fixing_end(struct fixing *z, int searched)
@@ -135,7 +135,7 @@ int topt_fixing_end(struct fixing *z, int searched)
     if (searched > 0) {
         const struct topt_frontier *f = z->frontier;
         count(z);
-        int64_t need = topt_segment_needed(z->b, z->band, f->cost, f->npoints);
+        int64_t need = topt_segment_needed(z->b, z->segment, f->cost, f->npoints);
         int stopped = topt_search_stopped(z->b->options) || z->b->work_budget;
         if (!within(z))
             rc = 1;
@@ -153,16 +153,17 @@ int topt_fixing_end(struct fixing *z, int searched)
     return rc;
 }
 
-int topt_fixing_begin(struct fixing *z, struct scalarizer *b, struct segment *band)
+int topt_fixing_begin(struct fixing *z, struct scalarizer *b, struct segment *segment)
 {
-    const struct plan *plan = b->plan;
+    const struct elimination_plan *plan = b->plan;
     const struct weighting *x = &b->bound[0];
-    *z = (struct fixing){.b = b, .band = band};
-    if (b->options->fastest || plan->nfixed || band->depth < MIN_DEPTH ||
-        plan->tables.npairs < MIN_PAIRS || !band->corner.memory || !band->corner.time)
+    *z = (struct fixing){.b = b, .segment = segment};
+    if (b->options->fastest || plan->nfixed || segment->depth < MIN_DEPTH ||
+        plan->tables.npairs < MIN_PAIRS || !segment->corner.memory ||
+        !segment->corner.time)
         return 0;
-    int64_t ends = max(topt_weight(x, band->left), topt_weight(x, band->right));
-    int64_t least = topt_weight(x, band->middle.cost);
-    z->allowance = min(2 * ends - least, topt_segment_needed(b, band, NULL, 0));
+    int64_t ends = max(topt_weight(x, segment->left), topt_weight(x, segment->right));
+    int64_t least = topt_weight(x, segment->middle.cost);
+    z->allowance = min(2 * ends - least, topt_segment_needed(b, segment, NULL, 0));
     return 1;
 }

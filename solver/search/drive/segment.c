@@ -1,7 +1,7 @@
 /* segment.c - one part of the frontier, between two of its points.
  *
  *     time |  left                 no strategy is below the line that touches the
- *          |   o-----------+       frontier (opt: the lightest by the band's weighing);
+ *          |   o-----------+       frontier (opt: the lightest by the segment's weighing);
  *          |   | .         | c     none that is wanted is above or right of the corner c
  *          |   |  .  x     |
  *          |   |   .  -----|-- explored: all that is lighter is known
@@ -9,7 +9,7 @@
  *          |   +---------- o right
  *          +---------------------- memory
  *
- * The band's weighing counts memory and time at the slope from left to right.  What weighs at
+ * The segment's weighing counts memory and time at the slope from left to right.  What weighs at
  * most 'explored' is found by making the tables with that allowance.  With the strategies
  * found, only the corners of the steps between them can hide others:
  *
@@ -23,9 +23,9 @@
  * within it of a step need not be found.  The allowance is raised step by step from the
  * least, since a little too much costs a lot of points.
  *
- * A band that takes too many points is parted where the lightest strategy is: two smaller
- * bands, each with a weighing that fits it better.  Where there is nothing to part (left and
- * right are neighbours on the convex hull), weighings around the band's own help. */
+ * A segment that takes too many points is parted where the lightest strategy is: two smaller
+ * segments, each with a weighing that fits it better.  Where there is nothing to part (left and
+ * right are neighbours on the convex hull), weighings around the segment's own help. */
 #include "segment.h"
 
 #include "backtrack.h"
@@ -49,7 +49,7 @@ enum {
     KNOWN_PART = 8, /* where known costs leave less than a part, that is tried at once */
     TABLE_PAIRS = 32, /* a table takes as long as that, however small it is */
     TOL = 1,          /* sagging by so many times the tolerance, too */
-    SAG = 64,         /* a band that sags by a part of its corner is parted untried */
+    SAG = 64,         /* a segment that sags by a part of its corner is parted untried */
 };
 
 static int64_t min(int64_t a, int64_t b)
@@ -67,16 +67,16 @@ static size_t width(const struct scalarizer *b)
     return (size_t)b->plan->problem->nops + (size_t)b->plan->problem->nedges;
 }
 
-void topt_segment_fini(struct segment *band)
+void topt_segment_fini(struct segment *segment)
 {
-    free(band->found);
-    topt_strategies_fini(&band->strategies);
-    free(band->middle.choice);
+    free(segment->found);
+    topt_strategies_fini(&segment->strategies);
+    free(segment->middle.choice);
 }
 
 /* ---- what is left to explore ---- */
 
-/* What is had in a band's box: points found, and what was known before. */
+/* What is had in a segment's box: points found, and what was known before. */
 struct steps {
     struct topt_cost *point; /* a frontier */
     int n;
@@ -84,18 +84,18 @@ struct steps {
 };
 
 /* The points and the known costs as one frontier.  -1: memory. */
-static int steps_init(struct steps *s, const struct segment *band,
+static int steps_init(struct steps *s, const struct segment *segment,
                       struct known_costs known, const struct topt_cost *point, int n)
 {
     int i = 0, k = 0;
-    *s = (struct steps){.before = band->left.time};
+    *s = (struct steps){.before = segment->left.time};
     s->point = malloc(((size_t)n + (size_t)known.n + 1) * sizeof *s->point);
     if (!s->point)
         return -1;
-    for (; k < known.n && known.at[k].memory <= band->left.memory; k++)
+    for (; k < known.n && known.at[k].memory <= segment->left.memory; k++)
         s->before = min(s->before, known.at[k].time);
     int64_t last = s->before;
-    while (i < n || (k < known.n && known.at[k].memory <= band->corner.memory)) {
+    while (i < n || (k < known.n && known.at[k].memory <= segment->corner.memory)) {
         int own = k >= known.n || (i < n && point[i].memory <= known.at[k].memory);
         struct topt_cost c = own ? point[i++] : known.at[k++];
         if (c.time >= last)
@@ -113,63 +113,64 @@ struct step_corner {
     struct topt_cost corner;
 };
 
-/* The i-th step (0..n): between the i-1-th point and the i-th, or the band's ends. */
-static struct step_corner step_at(const struct segment *band, const struct steps *all,
+/* The i-th step (0..n): between the i-1-th point and the i-th, or the segment's ends. */
+static struct step_corner step_at(const struct segment *segment, const struct steps *all,
                                   int i)
 {
-    int64_t heaviest = i < all->n ? all->point[i].memory - 1 : band->corner.memory;
+    int64_t heaviest = i < all->n ? all->point[i].memory - 1 : segment->corner.memory;
     int64_t before = i ? all->point[i - 1].time : all->before;
-    int64_t slowest = min(before - 1, band->corner.time);
-    return (struct step_corner){before > band->slowest ? 0 : before, {heaviest, slowest}};
+    int64_t slowest = min(before - 1, segment->corner.time);
+    return (struct step_corner){before > segment->slowest ? 0 : before,
+                                {heaviest, slowest}};
 }
 
 /* What the heaviest strategy weighs that may be missed when only 'point' and what was known
  * before are had; with no memory to tell, as if nothing were. */
-int64_t topt_segment_needed(const struct scalarizer *b, const struct segment *band,
+int64_t topt_segment_needed(const struct scalarizer *b, const struct segment *segment,
                             const struct topt_cost *point, int n)
 {
     const struct topt_search_options *o = b->options;
     struct steps all;
     int64_t most = -1;
-    if (steps_init(&all, band, b->known, point, n))
+    if (steps_init(&all, segment, b->known, point, n))
         return INT64_MAX;
     for (int i = o->fastest ? all.n : 0; i <= all.n; i++) {
-        struct step_corner s = step_at(band, &all, i);
+        struct step_corner s = step_at(segment, &all, i);
         int64_t time =
             s.before ? topt_search_missed(s.before, o->epsilon) : s.corner.time;
         if (time >= 0 && s.corner.memory >= 0)
-            most = max(most, band->time * time + band->memory * s.corner.memory);
+            most = max(most, segment->time * time + segment->memory * s.corner.memory);
     }
     free(all.point);
     return most;
 }
 
 /* How much too slow the point that begins a step may be for what is missed in it. */
-static double step_gap(const struct segment *band, struct step_corner s)
+static double step_gap(const struct segment *segment, struct step_corner s)
 {
     __extension__ typedef __int128 wide;
     if (s.corner.memory < 0 || s.corner.time < 0)
         return 0;
-    if (!band->time) /* stopped, where nothing could be weighed */
+    if (!segment->time) /* stopped, where nothing could be weighed */
         return INFINITY;
-    wide over = (wide)band->explored + 1 - (wide)band->memory * s.corner.memory;
-    int64_t low = over > 0 ? (int64_t)((over + band->time - 1) / band->time) : 0;
-    low = max(low, band->right.time); /* nothing that is wanted here is faster */
+    wide over = (wide)segment->explored + 1 - (wide)segment->memory * s.corner.memory;
+    int64_t low = over > 0 ? (int64_t)((over + segment->time - 1) / segment->time) : 0;
+    low = max(low, segment->right.time); /* nothing that is wanted here is faster */
     if (low > s.corner.time)
         return 0;
     return s.before ? topt_search_excess(s.before, low) : INFINITY;
 }
 
-double topt_segment_gap(const struct segment *band,
+double topt_segment_gap(const struct segment *segment,
                         const struct topt_search_options *options,
                         struct known_costs known)
 {
-    double gap = band->left_out;
+    double gap = segment->left_out;
     struct steps all;
-    if (steps_init(&all, band, known, band->found, band->nfound))
+    if (steps_init(&all, segment, known, segment->found, segment->nfound))
         return INFINITY;
     for (int i = options->fastest ? all.n : 0; i <= all.n; i++)
-        gap = fmax(gap, step_gap(band, step_at(band, &all, i)));
+        gap = fmax(gap, step_gap(segment, step_at(segment, &all, i)));
     free(all.point);
     return gap;
 }
@@ -184,21 +185,21 @@ static struct run root_points(const struct scalarizer *b)
 
 /* Which points are to be kept: with a tolerance, those are left out that the one kept before
  * them stands for, as long as nothing unexplored gets between.  Returns how many. */
-static size_t thin(const struct scalarizer *b, struct segment *band, struct run r,
+static size_t thin(const struct scalarizer *b, struct segment *segment, struct run r,
                    uint32_t *keep)
 {
     const struct topt_search_options *o = b->options;
-    int64_t before = band->left.time; /* of the last that is kept */
-    int kept = before < INT64_MAX && before <= band->slowest; /* is there one? */
+    int64_t before = segment->left.time; /* of the last that is kept */
+    int kept = before < INT64_MAX && before <= segment->slowest; /* is there one? */
     int thinning = o->epsilon > 0 && !o->fastest;
     size_t n = 0;
     for (uint32_t i = 0; i < r.n; i++) {
-        int64_t next = i + 1 < r.n ? r.cost[i + 1].memory - 1 : band->corner.memory;
+        int64_t next = i + 1 < r.n ? r.cost[i + 1].memory - 1 : segment->corner.memory;
         int64_t missed = topt_search_missed(before, o->epsilon);
         if (thinning && kept && missed < r.cost[i].time &&
-            band->time * missed + band->memory * next <= band->explored) {
-            band->left_out =
-                fmax(band->left_out, topt_search_excess(before, r.cost[i].time));
+            segment->time * missed + segment->memory * next <= segment->explored) {
+            segment->left_out =
+                fmax(segment->left_out, topt_search_excess(before, r.cost[i].time));
             continue;
         }
         keep[n++] = r.base + i;
@@ -208,26 +209,26 @@ static size_t thin(const struct scalarizer *b, struct segment *band, struct run 
     return n;
 }
 
-static int start_answer(struct scalarizer *b, struct segment *band, size_t n)
+static int start_answer(struct scalarizer *b, struct segment *segment, size_t n)
 {
-    band->found = malloc((n + 1) * sizeof *band->found);
-    if (!band->found)
+    segment->found = malloc((n + 1) * sizeof *segment->found);
+    if (!segment->found)
         return topt_search_nomem(b->err);
-    return topt_strategies_init(&band->strategies, width(b), b->err);
+    return topt_strategies_init(&segment->strategies, width(b), b->err);
 }
 
-static int unroll_points(struct scalarizer *b, struct segment *band, struct run r,
+static int unroll_points(struct scalarizer *b, struct segment *segment, struct run r,
                          const uint32_t *keep, size_t n)
 {
-    band->state = SEGMENT_DONE;
-    if (start_answer(b, band, n))
+    segment->state = SEGMENT_DONE;
+    if (start_answer(b, segment, n))
         return -1;
     for (size_t i = 0; i < n; i++)
-        band->found[i] = r.cost[keep[i] - r.base];
-    band->nfound = (int)n;
-    if (topt_backtrack(b->plan, &b->maker, keep, n, &band->strategies, b->err))
+        segment->found[i] = r.cost[keep[i] - r.base];
+    segment->nfound = (int)n;
+    if (topt_backtrack(b->plan, &b->maker, keep, n, &segment->strategies, b->err))
         return -1;
-    if (topt_strategies_bytes(&band->strategies) > b->plan->tables.max_bytes)
+    if (topt_strategies_bytes(&segment->strategies) > b->plan->tables.max_bytes)
         return topt_fail(b->err, TOPT_ERR_LIMIT,
                          "the answer has too many points for %lld bytes; give a memory "
                          "limit or an epsilon",
@@ -235,39 +236,39 @@ static int unroll_points(struct scalarizer *b, struct segment *band, struct run 
     return 0;
 }
 
-/* The points that were made become the band's answer. */
-static int keep_points(struct scalarizer *b, struct segment *band)
+/* The points that were made become the segment's answer. */
+static int keep_points(struct scalarizer *b, struct segment *segment)
 {
     struct run r = root_points(b);
     uint32_t *keep = malloc(((size_t)r.n + 1) * sizeof *keep);
     if (!keep)
         return topt_search_nomem(b->err);
-    int rc = unroll_points(b, band, r, keep, thin(b, band, r, keep));
+    int rc = unroll_points(b, segment, r, keep, thin(b, segment, r, keep));
     free(keep);
     return rc;
 }
 
-static enum topt_made make(struct scalarizer *b, struct segment *band, int64_t budget)
+static enum topt_made make(struct scalarizer *b, struct segment *segment, int64_t budget)
 {
     struct maker *k = &b->maker;
-    k->most = band->corner;
+    k->most = segment->corner;
     k->max_frontier = 0;
     enum topt_made made = topt_make(k, budget, b->err);
     int64_t bytes =
         (int64_t)k->merge.n * (int64_t)(sizeof(struct topt_cost) + sizeof(struct back));
-    band->work += k->merge.products;
-    band->points += (int64_t)k->merge.n;
-    band->bytes = max(band->bytes, bytes);
-    band->max_frontier =
-        k->max_frontier > band->max_frontier ? k->max_frontier : band->max_frontier;
+    segment->work += k->merge.products;
+    segment->points += (int64_t)k->merge.n;
+    segment->bytes = max(segment->bytes, bytes);
+    segment->max_frontier =
+        k->max_frontier > segment->max_frontier ? k->max_frontier : segment->max_frontier;
     return made;
 }
 
-/* ---- searching a band ---- */
+/* ---- searching a segment ---- */
 
-/* Weighings around the band's own: each prunes what the others let through, for two passes over
+/* Weighings around the segment's own: each prunes what the others let through, for two passes over
  * all entries.  (Of memory and of time alone prune nothing more.) */
-static int add_bounds(struct scalarizer *b, struct segment *band)
+static int add_bounds(struct scalarizer *b, struct segment *segment)
 {
     static const struct {
         int time, memory;
@@ -277,60 +278,60 @@ static int add_bounds(struct scalarizer *b, struct segment *band)
         struct weighting *x = &b->bound[1 + i];
         if (!x->least && topt_weighting_init(x, &b->plan->tables, b->err))
             return -1;
-        if (topt_scalarizer_least(b, x, band->time / 4 * around[i].time,
-                                  band->memory / 4 * around[i].memory, 0))
+        if (topt_scalarizer_least(b, x, segment->time / 4 * around[i].time,
+                                  segment->memory / 4 * around[i].memory, 0))
             return -1;
-        if (topt_scalarizer_rest(b, x, topt_weight(x, band->corner)))
+        if (topt_scalarizer_rest(b, x, topt_weight(x, segment->corner)))
             return -1;
         b->maker.bound[1 + i] = x;
-        band->work += 2 * b->plan->tables.npairs;
+        segment->work += 2 * b->plan->tables.npairs;
     }
     b->maker.nbounds = 1 + n;
     return 0;
 }
 
 /* A search that is stopped still has the lightest strategy, where it is wanted. */
-static int keep_middle(struct scalarizer *b, struct segment *band)
+static int keep_middle(struct scalarizer *b, struct segment *segment)
 {
-    struct topt_cost c = band->middle.cost;
-    band->state = SEGMENT_DONE;
-    if (c.memory > band->corner.memory || c.time > band->corner.time)
+    struct topt_cost c = segment->middle.cost;
+    segment->state = SEGMENT_DONE;
+    if (c.memory > segment->corner.memory || c.time > segment->corner.time)
         return 0;
-    if (start_answer(b, band, 1))
+    if (start_answer(b, segment, 1))
         return -1;
-    band->found[0] = c;
-    band->nfound = 1;
-    return topt_strategies_add(&band->strategies, band->middle.choice, b->err);
+    segment->found[0] = c;
+    segment->nfound = 1;
+    return topt_strategies_add(&segment->strategies, segment->middle.choice, b->err);
 }
 
 /* What to do with tables that take too many points. */
-static int too_much(struct scalarizer *b, struct segment *band, int can_split,
+static int too_much(struct scalarizer *b, struct segment *segment, int can_split,
                     int64_t *budget)
 {
     if (can_split) {
-        band->state = SEGMENT_SPLIT;
+        segment->state = SEGMENT_SPLIT;
         return 0;
     }
-    if (b->maker.nbounds == 1 && band->time > 4 && band->memory > 4) {
+    if (b->maker.nbounds == 1 && segment->time > 4 && segment->memory > 4) {
         *budget = b->work_budget ? b->work_budget
                   : b->known.n   ? 0 /* all that is needed is tried at once */
                                  : BUDGET_TIMES * *budget;
-        return add_bounds(b, band);
+        return add_bounds(b, segment);
     }
     if (!b->work_budget) {
         *budget *= BUDGET_TIMES;
         return 0;
     }
     /* Out of work: what was explored once more, to keep it. */
-    b->bound[0].allowance = band->explored;
-    switch (make(b, band, 0)) {
+    b->bound[0].allowance = segment->explored;
+    switch (make(b, segment, 0)) {
     case TOPT_MADE:
-        return keep_points(b, band);
+        return keep_points(b, segment);
     case TOPT_MADE_FAILED:
         return -1;
     default:
-        band->explored = topt_weight(&b->bound[0], band->middle.cost) - 1;
-        return keep_middle(b, band);
+        segment->explored = topt_weight(&b->bound[0], segment->middle.cost) - 1;
+        return keep_middle(b, segment);
     }
 }
 
@@ -346,8 +347,8 @@ static int64_t next_reach(const struct scalarizer *b, int64_t opt, int64_t explo
 }
 
 /* Raise the allowance until all that may be missed is explored. */
-static int explore(struct scalarizer *b, struct segment *band, int64_t opt, int64_t need,
-                   int can_split)
+static int explore(struct scalarizer *b, struct segment *segment, int64_t opt,
+                   int64_t need, int can_split)
 {
     const struct topt_search_options *o = b->options;
     int64_t budget =
@@ -355,101 +356,102 @@ static int explore(struct scalarizer *b, struct segment *band, int64_t opt, int6
     int64_t known = opt - 1; /* entries' rests are known up to this allowance */
     int64_t reach = opt + (need - opt) / (o->fastest ? FIRST_REACH_FAST : FIRST_REACH);
     if (b->known.n &&
-        need - opt < (topt_weight(&b->bound[0], band->corner) - opt) / KNOWN_PART)
+        need - opt < (topt_weight(&b->bound[0], segment->corner) - opt) / KNOWN_PART)
         reach = need;
     b->maker.bound[0] = &b->bound[0];
     b->maker.nbounds = 1;
-    while (band->state == SEGMENT_OPEN) {
+    while (segment->state == SEGMENT_OPEN) {
         reach = min(reach, need);
         if (reach > known) {
             known = known < opt ? min(need, opt + REST_REACH * (reach - opt)) : need;
             if (topt_scalarizer_rest(b, &b->bound[0], known))
                 return -1;
-            band->work += b->plan->tables.npairs;
+            segment->work += b->plan->tables.npairs;
         }
         b->bound[0].allowance = reach;
-        enum topt_made made = make(b, band, budget);
+        enum topt_made made = make(b, segment, budget);
         if (made == TOPT_MADE_FAILED ||
-            (made == TOPT_MADE_TOO_MUCH && too_much(b, band, can_split, &budget)))
+            (made == TOPT_MADE_TOO_MUCH && too_much(b, segment, can_split, &budget)))
             return -1;
         if (made == TOPT_MADE_TOO_MUCH) {
             /* What is known says well what is needed, and so do points that were made; two
              * ends alone do not. */
             if (!b->known.n && o->fastest)
-                reach = band->explored + max((reach - band->explored) / STEP_BACK, 1);
+                reach =
+                    segment->explored + max((reach - segment->explored) / STEP_BACK, 1);
             continue;
         }
         if (made == TOPT_MADE_STOPPED) {
-            band->explored = opt - 1;
-            return keep_middle(b, band);
+            segment->explored = opt - 1;
+            return keep_middle(b, segment);
         }
         struct run r = root_points(b);
-        band->explored = b->bound[0].allowance;
-        need = min(need, topt_segment_needed(b, band, r.cost, (int)r.n));
-        if (need <= band->explored)
-            return keep_points(b, band);
+        segment->explored = b->bound[0].allowance;
+        need = min(need, topt_segment_needed(b, segment, r.cost, (int)r.n));
+        if (need <= segment->explored)
+            return keep_points(b, segment);
         if (o->fastest && r.n)
-            band->corner.time = r.cost[r.n - 1].time;
-        reach = next_reach(b, opt, band->explored);
+            segment->corner.time = r.cost[r.n - 1].time;
+        reach = next_reach(b, opt, segment->explored);
         if (reach > need - (need - opt) / 16)
             reach = need;
     }
     return 0;
 }
 
-int topt_segment_search(struct scalarizer *b, struct segment *band, int stop)
+int topt_segment_search(struct scalarizer *b, struct segment *segment, int stop)
 {
     struct weighting *x = &b->bound[0];
-    if (topt_scalarizer_least(b, x, band->time, band->memory, 0) ||
-        topt_scalarizer_backtrack(b, &band->middle))
+    if (topt_scalarizer_least(b, x, segment->time, segment->memory, 0) ||
+        topt_scalarizer_backtrack(b, &segment->middle))
         return -1;
-    band->time = x->time;
-    band->memory = x->memory;
-    band->work += b->plan->tables.npairs;
-    int64_t opt = topt_weight(x, band->middle.cost);
-    int64_t chord = min(topt_weight(x, band->left), topt_weight(x, band->right));
-    int64_t need = topt_segment_needed(b, band, NULL, 0);
+    segment->time = x->time;
+    segment->memory = x->memory;
+    segment->work += b->plan->tables.npairs;
+    int64_t opt = topt_weight(x, segment->middle.cost);
+    int64_t chord = min(topt_weight(x, segment->left), topt_weight(x, segment->right));
+    int64_t need = topt_segment_needed(b, segment, NULL, 0);
     int can_split = opt < chord;
-    band->explored = opt - 1;
+    segment->explored = opt - 1;
     if (need < opt) {
-        band->state = SEGMENT_DONE;
+        segment->state = SEGMENT_DONE;
         return 0;
     }
     if (stop || topt_search_stopped(b->options))
-        return keep_middle(b, band);
+        return keep_middle(b, segment);
     int64_t tolerated =
-        x->time *
-        (band->left.time - 1 - topt_search_missed(band->left.time, b->options->epsilon));
+        x->time * (segment->left.time - 1 -
+                   topt_search_missed(segment->left.time, b->options->epsilon));
     if (can_split && chord - opt > max((need - chord) / SAG, tolerated / TOL)) {
-        band->state = SEGMENT_SPLIT;
+        segment->state = SEGMENT_SPLIT;
         return 0;
     }
-    return explore(b, band, opt, need, can_split);
+    return explore(b, segment, opt, need, can_split);
 }
 
-int topt_segment_leave(struct scalarizer *b, struct segment *band)
+int topt_segment_leave(struct scalarizer *b, struct segment *segment)
 {
-    if (band->state == SEGMENT_SPLIT)
+    if (segment->state == SEGMENT_SPLIT)
         return 0;
-    band->explored =
-        band->middle.choice ? topt_weight(&b->bound[0], band->middle.cost) - 1 : -1;
-    if (band->middle.choice)
-        return keep_middle(b, band);
-    band->state = SEGMENT_DONE;
+    segment->explored =
+        segment->middle.choice ? topt_weight(&b->bound[0], segment->middle.cost) - 1 : -1;
+    if (segment->middle.choice)
+        return keep_middle(b, segment);
+    segment->state = SEGMENT_DONE;
     return 0;
 }
 
-int topt_segment_plain(struct scalarizer *b, struct segment *band)
+int topt_segment_plain(struct scalarizer *b, struct segment *segment)
 {
     b->maker.nbounds = 0;
-    switch (make(b, band, 0)) {
+    switch (make(b, segment, 0)) {
     case TOPT_MADE:
-        return keep_points(b, band);
+        return keep_points(b, segment);
     case TOPT_MADE_FAILED:
         return -1;
     default:
-        band->state = SEGMENT_DONE;
-        band->explored = -1; /* nothing is known */
+        segment->state = SEGMENT_DONE;
+        segment->explored = -1; /* nothing is known */
         return 0;
     }
 }

@@ -1,7 +1,7 @@
 /* segment.h - one part of the frontier, between two of its points.
- * Internal to this folder.  Thread safety: a band and a bander have one owner at a time. */
-#ifndef TOPT_BAND_H
-#define TOPT_BAND_H
+ * Internal to this folder.  Thread safety: a segment and a scalarizer have one owner at a time. */
+#ifndef TOPT_SEARCH_SEGMENT_H
+#define TOPT_SEARCH_SEGMENT_H
 
 #include "scalarization.h"
 
@@ -32,26 +32,26 @@ struct segment {
     int max_frontier;
 };
 
-/* Search an open band: it is split or done.  With 'stop' set, it is done as it is. */
-int topt_segment_search(struct scalarizer *b, struct segment *band,
+/* Search an open segment: it is split or done.  With 'stop' set, it is done as it is. */
+int topt_segment_search(struct scalarizer *b, struct segment *segment,
                         int stop) TOPT_MUST_CHECK;
 
-/* The search was stopped before a band was split or done: it is done as it is. */
-int topt_segment_leave(struct scalarizer *b, struct segment *band) TOPT_MUST_CHECK;
+/* The search was stopped before a segment was split or done: it is done as it is. */
+int topt_segment_leave(struct scalarizer *b, struct segment *segment) TOPT_MUST_CHECK;
 
 /* Everything in the corner at once, without a weighing: for costs too large for one. */
-int topt_segment_plain(struct scalarizer *b, struct segment *band) TOPT_MUST_CHECK;
+int topt_segment_plain(struct scalarizer *b, struct segment *segment) TOPT_MUST_CHECK;
 
-/* What the heaviest strategy weighs that may be missed in an open band, by bound 0, when only
+/* What the heaviest strategy weighs that may be missed in an open segment, by bound 0, when only
  * 'point' and what was known before are had. */
-int64_t topt_segment_needed(const struct scalarizer *b, const struct segment *band,
+int64_t topt_segment_needed(const struct scalarizer *b, const struct segment *segment,
                             const struct topt_cost *point, int n);
 
-/* How much slower than the truth the band's answer may be: 0 exact. */
-double topt_segment_gap(const struct segment *band,
+/* How much slower than the truth the segment's answer may be: 0 exact. */
+double topt_segment_gap(const struct segment *segment,
                         const struct topt_search_options *options,
                         struct known_costs known);
 
-void topt_segment_fini(struct segment *band);
+void topt_segment_fini(struct segment *segment);
 
 #endif

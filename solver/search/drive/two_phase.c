@@ -1,7 +1,7 @@
-/* two_phase.c - the frontier of a planned problem, band after band.
+/* two_phase.c - the frontier of a planned problem, segment after segment.
  *
  * The lightest and the fastest strategy are found first, by weighing.  Between them lies one
- * band (segment.h).  Bands are searched, and parted where that is too much at once, until all
+ * segment (segment.h).  Segments are searched, and parted where that is too much at once, until all
  * are done:
  *
  *     o                      o                       o
@@ -12,12 +12,12 @@
  *           .                      \ .                     \.
  *             o                       o                       o
  *
- * Bands do not depend on each other, so threads take them from a counter, round after round;
+ * Segments do not depend on each other, so threads take them from a counter, round after round;
  * each is searched by the same code from the same numbers, so neither the answer nor the
  * counts depend on the number of threads.
  *
- * Where only the fastest strategy within a limit is wanted, only the band that the limit goes
- * through is.  Every band knows what it has not explored, so the search may stop anywhere and
+ * Where only the fastest strategy within a limit is wanted, only the segment that the limit goes
+ * through is.  Every segment knows what it has not explored, so the search may stop anywhere and
  * still say how far from the truth its answer can be. */
 #include "frontier.h"
 #include "two_phase.h"
@@ -32,7 +32,7 @@
 #include <string.h>
 
 struct two_phase {
-    struct plan *plan;
+    struct elimination_plan *plan;
     const struct topt_search_options *options;
     struct known_costs had;    /* of others, and crossovers */
     struct topt_cost *own_had; /* owned, where there are any */
@@ -40,10 +40,10 @@ struct two_phase {
     struct topt_error *err;
     struct topt_cost most, limit; /* of any strategy; of those that are wanted */
     struct topt_pool *pool;
-    struct scalarizer *bander; /* by thread */
+    struct scalarizer *scalarizer; /* by thread */
     struct topt_error *bander_err;
     int nbanders;
-    struct segment *band; /* in the order of memory */
+    struct segment *segment; /* in the order of memory */
     int nbands;
     struct topt_cost *known;      /* ends and middles of bands */
     struct strategies strategies; /* theirs */
@@ -67,10 +67,10 @@ static int64_t max(int64_t a, int64_t b)
 static int add_bander(struct two_phase *s)
 {
     int i = s->nbanders++;
-    if (topt_scalarizer_init(&s->bander[i], s->plan, s->options, s->most,
+    if (topt_scalarizer_init(&s->scalarizer[i], s->plan, s->options, s->most,
                              i ? &s->bander_err[i] : s->err))
         return -1;
-    s->bander[i].known = s->had;
+    s->scalarizer[i].known = s->had;
     return 0;
 }
 
@@ -79,13 +79,13 @@ static size_t width(const struct two_phase *s)
     return (size_t)s->plan->problem->nops + (size_t)s->plan->problem->nedges;
 }
 
-/* One bander now; the others when there is something for them to do. */
+/* One scalarizer now; the others when there is something for them to do. */
 static int init(struct two_phase *s)
 {
     int n = s->options->threads > 1 ? s->options->threads : 1;
-    s->bander = calloc((size_t)n, sizeof *s->bander);
+    s->scalarizer = calloc((size_t)n, sizeof *s->scalarizer);
     s->bander_err = calloc((size_t)n, sizeof *s->bander_err);
-    if (!s->bander || !s->bander_err)
+    if (!s->scalarizer || !s->bander_err)
         return topt_search_nomem(s->err);
     if (topt_scalarizer_most(s->plan, &s->most, s->err) ||
         topt_tables_account(&s->plan->tables, topt_scalarizer_bytes(s->plan), s->err))
@@ -120,15 +120,15 @@ static void fini(struct two_phase *s)
 {
     topt_pool_destroy(s->pool);
     for (int i = 0; i < s->nbanders; i++)
-        topt_scalarizer_fini(&s->bander[i]);
+        topt_scalarizer_fini(&s->scalarizer[i]);
     for (int i = 0; i < s->nbands; i++)
-        topt_segment_fini(&s->band[i]);
+        topt_segment_fini(&s->segment[i]);
     topt_strategies_fini(&s->strategies);
     topt_crosser_fini(&s->crosser);
     free(s->own_had);
-    free(s->bander);
+    free(s->scalarizer);
     free(s->bander_err);
-    free(s->band);
+    free(s->segment);
     free(s->known);
 }
 
@@ -172,11 +172,11 @@ static int have(struct two_phase *s, const struct topt_cost *more, size_t n)
     s->had.at = all;
     s->had.n = (int)topt_reduce(all, before + n);
     for (int i = 0; i < s->nbanders; i++)
-        s->bander[i].known = s->had;
+        s->scalarizer[i].known = s->had;
     return 0;
 }
 
-/* ---- crossovers of a band's ends ---- */
+/* ---- crossovers of a segment's ends ---- */
 
 static int by_memory(const void *x, const void *y)
 {
@@ -188,7 +188,7 @@ static int by_memory(const void *x, const void *y)
     return a->first != b->first ? a->first - b->first : a->cut - b->cut;
 }
 
-/* Those in a band's corner that nothing beats, by memory. */
+/* Those in a segment's corner that nothing beats, by memory. */
 static int reduce_crossovers(const struct segment *b, struct crossover *x, int n)
 {
     int64_t last = b->left.time;
@@ -205,7 +205,7 @@ static int reduce_crossovers(const struct segment *b, struct crossover *x, int n
 }
 
 /* Does 'before' stand for all that may be found below so much memory, by the tolerance, if it is wanted itself?  Below
- * the line between the band's ends nothing is. */
+ * the line between the segment's ends nothing is. */
 static int stands_for(const struct two_phase *s, const struct segment *b,
                       struct topt_cost before, int64_t memory)
 {
@@ -217,7 +217,7 @@ static int stands_for(const struct two_phase *s, const struct segment *b,
     return (wide)b->time * missed + (wide)b->memory * memory < line;
 }
 
-/* As few as are all that is needed of the band, 0 where they are not.  Where only the fastest is asked for, it is of use
+/* As few as are all that is needed of the segment, 0 where they are not.  Where only the fastest is asked for, it is of use
  * alone. */
 static int choose_crossovers(const struct two_phase *s, const struct segment *b,
                              struct crossover *x, int n)
@@ -261,7 +261,7 @@ static int32_t *choice_at(const struct two_phase *s, int at)
     return copy;
 }
 
-/* Crossovers of a band's ends become known, where answers within a tolerance are asked for. */
+/* Crossovers of a segment's ends become known, where answers within a tolerance are asked for. */
 static int cross(struct two_phase *s, const struct segment *b)
 {
     int left = known_at(s, b->left), right = known_at(s, b->right), rc = -1;
@@ -284,9 +284,9 @@ static int cross(struct two_phase *s, const struct segment *b)
     return rc;
 }
 
-/* ---- bands ---- */
+/* ---- segments ---- */
 
-/* The band between two strategies; 0 where nothing that is wanted can be in it. */
+/* The segment between two strategies; 0 where nothing that is wanted can be in it. */
 static int band_between(const struct two_phase *s, struct topt_cost l, struct topt_cost r,
                         int depth, struct segment *ret)
 {
@@ -320,41 +320,41 @@ static int band_at_end(const struct two_phase *s, struct topt_cost end,
 struct round {
     struct two_phase *s;
     int stop;
-    atomic_int next, failed; /* failed: the first band that did, + 1 */
-    int *by;                 /* which thread had a band */
+    atomic_int next, failed; /* failed: the first segment that did, + 1 */
+    int *by;                 /* which thread had a segment */
 };
 
-/* Search what is left of the problem within a band.  1, 0 where it is too entangled to be searched exactly (in
+/* Search what is left of the problem within a segment.  1, 0 where it is too entangled to be searched exactly (in
  * another order its tables may be larger), or -1. */
 static int search_zoomed(struct fixing *z)
 {
-    const struct segment *band = z->band;
+    const struct segment *segment = z->segment;
     struct topt_search_options o = *z->b->options;
     struct known_costs known = {z->b->known.at, z->b->known.n};
     struct topt_error why = {0};
-    struct plan plan;
+    struct elimination_plan plan;
     o.threads = 1;
     o.progress = NULL;
-    o.memory_limit = band->corner.memory;
+    o.memory_limit = segment->corner.memory;
     o.max_work = z->b->work_budget;
     int rc = 1;
-    if (topt_plan_exactly(&plan, &z->narrowed.problem, &o, &why))
+    if (topt_elimination_exactly(&plan, &z->narrowed.problem, &o, &why))
         rc = why.code == TOPT_ERR_LIMIT ? 0 : -1;
-    else if (topt_two_phase_between(&plan, &o, known, band->left, band->right,
+    else if (topt_two_phase_between(&plan, &o, known, segment->left, segment->right,
                                     &z->frontier, &why))
         rc = -1;
-    topt_plan_fini(&plan);
+    topt_elimination_fini(&plan);
     if (rc < 0 && z->b->err)
         *z->b->err = why;
     return rc;
 }
 
-/* Search a band on a problem of its own, if that is much less; then the band is done. */
-static int zoom(struct scalarizer *b, struct segment *band)
+/* Search a segment on a problem of its own, if that is much less; then the segment is done. */
+static int zoom(struct scalarizer *b, struct segment *segment)
 {
     struct fixing z;
     int rc = 0;
-    if (!topt_fixing_begin(&z, b, band))
+    if (!topt_fixing_begin(&z, b, segment))
         return 0;
     for (int i = 0; i < TOPT_FIXING_TRIES && !rc; i++) {
         rc = topt_fixing_narrow(&z);
@@ -363,28 +363,28 @@ static int zoom(struct scalarizer *b, struct segment *band)
     return rc < 0 ? -1 : 0;
 }
 
-/* A band that is to be parted may be searched by itself.  Where the search is stopped in the midst of a band, that
+/* A segment that is to be parted may be searched by itself.  Where the search is stopped in the midst of a segment, that
  * is left as it is. */
-static int search_band(struct scalarizer *b, struct segment *band, int stop)
+static int search_band(struct scalarizer *b, struct segment *segment, int stop)
 {
-    int rc = topt_segment_search(b, band, stop);
-    if (!rc && band->state == SEGMENT_SPLIT)
-        rc = zoom(b, band);
-    return rc && topt_search_gave_up(b->options, b->err) ? topt_segment_leave(b, band)
+    int rc = topt_segment_search(b, segment, stop);
+    if (!rc && segment->state == SEGMENT_SPLIT)
+        rc = zoom(b, segment);
+    return rc && topt_search_gave_up(b->options, b->err) ? topt_segment_leave(b, segment)
                                                          : rc;
 }
 
 static void work_on(void *ctx, int worker)
 {
     struct round *r = ctx;
-    struct scalarizer *b = &r->s->bander[worker];
+    struct scalarizer *b = &r->s->scalarizer[worker];
     for (;;) {
         int i = atomic_fetch_add(&r->next, 1);
         if (i >= r->s->nbands || atomic_load(&r->failed))
             return;
-        struct segment *band = &r->s->band[i];
+        struct segment *segment = &r->s->segment[i];
         r->by[i] = worker;
-        if (band->state == SEGMENT_OPEN && search_band(b, band, r->stop)) {
+        if (segment->state == SEGMENT_OPEN && search_band(b, segment, r->stop)) {
             int none = 0;
             atomic_compare_exchange_strong(&r->failed, &none, i + 1);
             return;
@@ -396,7 +396,7 @@ static int count_open(const struct two_phase *s)
 {
     int n = 0;
     for (int i = 0; i < s->nbands; i++)
-        n += s->band[i].state == SEGMENT_OPEN;
+        n += s->segment[i].state == SEGMENT_OPEN;
     return n;
 }
 
@@ -408,7 +408,7 @@ static int stopping(struct two_phase *s)
     return s->stopped;
 }
 
-/* Put two bands in the place of each that was parted. */
+/* Put two segments in the place of each that was parted. */
 static int part_bands(struct two_phase *s)
 {
     struct segment *all = malloc(2 * (size_t)s->nbands * sizeof *all);
@@ -416,7 +416,7 @@ static int part_bands(struct two_phase *s)
     if (!all)
         return topt_search_nomem(s->err);
     for (int i = 0; i < s->nbands; i++) {
-        struct segment *b = &s->band[i];
+        struct segment *b = &s->segment[i];
         int first = n;
         if (b->state != SEGMENT_SPLIT) {
             all[n++] = *b;
@@ -432,8 +432,8 @@ static int part_bands(struct two_phase *s)
             rc = rc || cross(s, &all[k]);
         topt_segment_fini(b);
     }
-    free(s->band);
-    s->band = all;
+    free(s->segment);
+    s->segment = all;
     s->nbands = n;
     return rc ? -1 : 0;
 }
@@ -445,7 +445,7 @@ static int search_round(struct two_phase *s)
     if (open > 1 && start_threads(s))
         return -1;
     for (int i = 0; s->options->max_work && i < s->nbanders; i++)
-        s->bander[i].work_budget = max((s->options->max_work - s->work) / open, 1);
+        s->scalarizer[i].work_budget = max((s->options->max_work - s->work) / open, 1);
     r.by = calloc((size_t)s->nbands, sizeof *r.by);
     if (!r.by)
         return topt_search_nomem(s->err);
@@ -466,7 +466,7 @@ static int find_end(struct two_phase *s, int64_t time, int64_t memory,
                     struct topt_cost *ret)
 {
     struct found end;
-    int rc = topt_scalarizer_lightest(&s->bander[0], time, memory, &end) ? -1 : 0;
+    int rc = topt_scalarizer_lightest(&s->scalarizer[0], time, memory, &end) ? -1 : 0;
     if (!rc && end.choice)
         rc = know(s, end.cost, end.choice) ? -1 : 1;
     s->work += s->plan->tables.npairs;
@@ -492,7 +492,7 @@ static int find_ends(struct two_phase *s, struct topt_cost *ret_light,
     return ret_light->memory <= s->limit.memory && ret_fast->time <= s->limit.time;
 }
 
-/* For who watches.  Nothing in a band is faster than its right end, and its left end is no
+/* For who watches.  Nothing in a segment is faster than its right end, and its left end is no
  * heavier than anything in it. */
 static void tell_progress(const struct two_phase *s)
 {
@@ -500,7 +500,7 @@ static void tell_progress(const struct two_phase *s)
     int64_t points = s->nknown, parts = 0;
     double gap = 0;
     for (int i = 0; i < s->nbands; i++) {
-        const struct segment *b = &s->band[i];
+        const struct segment *b = &s->segment[i];
         points += b->nfound;
         parts += b->state == SEGMENT_OPEN;
         if (b->state == SEGMENT_OPEN && b->right.time > 0)
@@ -512,7 +512,7 @@ static void tell_progress(const struct two_phase *s)
     TOPT_PROGRESS(p, gap, gap < 1e6 ? (int64_t)(1e6 * gap) : -1);
 }
 
-/* Bands until all are done. */
+/* Segments until all are done. */
 static int search_bands(struct two_phase *s)
 {
     while (count_open(s)) {
@@ -523,16 +523,16 @@ static int search_bands(struct two_phase *s)
     return 0;
 }
 
-/* One band for everything. */
+/* One segment for everything. */
 static int band_of_all(struct two_phase *s)
 {
-    s->band = calloc(1, sizeof *s->band);
-    if (!s->band)
+    s->segment = calloc(1, sizeof *s->segment);
+    if (!s->segment)
         return topt_search_nomem(s->err);
     s->nbands = 1;
-    s->band->corner = s->limit;
-    s->band->slowest = s->limit.time;
-    s->band->left.time = INT64_MAX; /* no point begins it */
+    s->segment->corner = s->limit;
+    s->segment->slowest = s->limit.time;
+    s->segment->left.time = INT64_MAX; /* no point begins it */
     return 0;
 }
 
@@ -541,8 +541,8 @@ static int leave_all(struct two_phase *s)
 {
     if (band_of_all(s))
         return -1;
-    s->band->state = SEGMENT_DONE;
-    s->band->explored = -1;
+    s->segment->state = SEGMENT_DONE;
+    s->segment->explored = -1;
     return 0;
 }
 
@@ -554,13 +554,13 @@ static int search_all(struct two_phase *s)
         return leave_all(s);
     if (some <= 0)
         return some;
-    s->band = malloc(2 * sizeof *s->band);
-    if (!s->band)
+    s->segment = malloc(2 * sizeof *s->segment);
+    if (!s->segment)
         return topt_search_nomem(s->err);
-    s->nbands += band_between(s, light, fast, 0, &s->band[s->nbands]);
-    if (s->nbands && cross(s, &s->band[0]))
+    s->nbands += band_between(s, light, fast, 0, &s->segment[s->nbands]);
+    if (s->nbands && cross(s, &s->segment[0]))
         return -1;
-    s->nbands += band_at_end(s, fast, &s->band[s->nbands]);
+    s->nbands += band_at_end(s, fast, &s->segment[s->nbands]);
     return search_bands(s);
 }
 
@@ -570,24 +570,24 @@ static int too_heavy(const struct two_phase *s)
     return s->most.time >= TOPT_HEAVY / 4 || s->most.memory >= TOPT_HEAVY / 4;
 }
 
-/* Then everything is in one band. */
+/* Then everything is in one segment. */
 static int search_plainly(struct two_phase *s)
 {
     if (band_of_all(s))
         return -1;
-    s->band->explored = INT64_MAX;
-    return topt_segment_plain(&s->bander[0], s->band);
+    s->segment->explored = INT64_MAX;
+    return topt_segment_plain(&s->scalarizer[0], s->segment);
 }
 
 /* ---- the answer ---- */
 
-/* All that was found: what was known, then band after band.  Lists are numbered in this order,
+/* All that was found: what was known, then segment after segment.  Lists are numbered in this order,
  * too. */
 static struct pick *gather(const struct two_phase *s, size_t *ret_n)
 {
     size_t n = 0, most = (size_t)s->nknown;
     for (int i = 0; i < s->nbands; i++)
-        most += (size_t)s->band[i].nfound;
+        most += (size_t)s->segment[i].nfound;
     struct pick *all = malloc((most + 1) * sizeof *all);
     if (!all) {
         topt_search_nomem(s->err);
@@ -597,8 +597,9 @@ static struct pick *gather(const struct two_phase *s, size_t *ret_n)
         if (s->known[i].memory <= s->limit.memory)
             all[n++] = (struct pick){s->known[i], 0, (uint32_t)i};
     for (int i = 0; i < s->nbands; i++)
-        for (int k = 0; k < s->band[i].nfound; k++)
-            all[n++] = (struct pick){s->band[i].found[k], (uint32_t)i + 1, (uint32_t)k};
+        for (int k = 0; k < s->segment[i].nfound; k++)
+            all[n++] =
+                (struct pick){s->segment[i].found[k], (uint32_t)i + 1, (uint32_t)k};
     *ret_n = n;
     return all;
 }
@@ -612,7 +613,7 @@ static int collect(struct two_phase *s, struct pick *all, size_t n,
         return topt_search_nomem(s->err);
     list[0] = &s->strategies;
     for (int i = 0; i < s->nbands; i++)
-        list[i + 1] = &s->band[i].strategies;
+        list[i + 1] = &s->segment[i].strategies;
     int rc = topt_frontier_collect(f, list, nlists, all, n, s->err);
     free(list);
     return rc;
@@ -628,7 +629,7 @@ static void tell(const struct two_phase *s, struct topt_frontier *f)
     t->bands = s->nbands;
     f->epsilon = 0;
     for (int i = 0; i < s->nbands; i++) {
-        const struct segment *b = &s->band[i];
+        const struct segment *b = &s->segment[i];
         t->products += b->work;
         t->points += b->points;
         t->bands += b->parts;
@@ -661,9 +662,9 @@ static int answer(struct two_phase *s, struct topt_frontier **ret)
     return 0;
 }
 
-int topt_two_phase(struct plan *plan, const struct topt_search_options *options,
-                   struct known_costs known, struct topt_frontier **ret,
-                   struct topt_error *err)
+int topt_two_phase(struct elimination_plan *plan,
+                   const struct topt_search_options *options, struct known_costs known,
+                   struct topt_frontier **ret, struct topt_error *err)
 {
     struct two_phase s = {.plan = plan, .options = options, .had = known, .err = err};
     int rc = init(&s);
@@ -675,18 +676,19 @@ int topt_two_phase(struct plan *plan, const struct topt_search_options *options,
     return rc;
 }
 
-int topt_two_phase_between(struct plan *plan, const struct topt_search_options *options,
+int topt_two_phase_between(struct elimination_plan *plan,
+                           const struct topt_search_options *options,
                            struct known_costs known, struct topt_cost left,
                            struct topt_cost right, struct topt_frontier **ret,
                            struct topt_error *err)
 {
     struct two_phase s = {.plan = plan, .options = options, .had = known, .err = err};
     int rc = init(&s);
-    s.band = malloc(sizeof *s.band);
-    if (!rc && !s.band)
+    s.segment = malloc(sizeof *s.segment);
+    if (!rc && !s.segment)
         rc = topt_search_nomem(err);
     if (!rc) {
-        s.nbands = band_between(&s, left, right, 0, s.band);
+        s.nbands = band_between(&s, left, right, 0, s.segment);
         rc = search_bands(&s) || answer(&s, ret) ? -1 : 0;
     }
     fini(&s);
@@ -695,9 +697,10 @@ int topt_two_phase_between(struct plan *plan, const struct topt_search_options *
 
 /* ---- only ends ---- */
 
-int topt_two_phase_ends(struct plan *plan, const struct topt_search_options *options,
-                        int *ret_some, struct topt_cost *ret_light,
-                        struct topt_cost *ret_fast, struct topt_error *err)
+int topt_two_phase_ends(struct elimination_plan *plan,
+                        const struct topt_search_options *options, int *ret_some,
+                        struct topt_cost *ret_light, struct topt_cost *ret_fast,
+                        struct topt_error *err)
 {
     struct two_phase s = {.plan = plan, .options = options, .err = err};
     *ret_light = *ret_fast = (struct topt_cost){0, 0};
@@ -709,7 +712,8 @@ int topt_two_phase_ends(struct plan *plan, const struct topt_search_options *opt
     return rc;
 }
 
-int topt_two_phase_lightest(struct plan *plan, const struct topt_search_options *options,
+int topt_two_phase_lightest(struct elimination_plan *plan,
+                            const struct topt_search_options *options,
                             const double balance[2], int *ret_some, struct topt_cost *ret,
                             struct topt_error *err)
 {
@@ -718,7 +722,7 @@ int topt_two_phase_lightest(struct plan *plan, const struct topt_search_options 
     double most = balance[0] > balance[1] ? balance[0] : balance[1];
     double scale = most > 0x1p40 ? 0x1p40 / most : 1;
     int rc = init(&s) || topt_scalarizer_lightest(
-                             &s.bander[0], (int64_t)(balance[1] * scale) + 1,
+                             &s.scalarizer[0], (int64_t)(balance[1] * scale) + 1,
                              (int64_t)(balance[0] * scale) + 1, &found)
                  ? -1
                  : 0;

@@ -33,7 +33,7 @@ struct event {
 };
 
 struct unrolling {
-    const struct plan *plan;
+    const struct elimination_plan *plan;
     const struct back *back; /* by point */
     struct waiting *stack;
     size_t nstack;
@@ -178,7 +178,7 @@ static int add_all(const struct unrolling *u, size_t n, struct strategies *into,
     return rc;
 }
 
-int topt_backtrack(const struct plan *plan, const struct maker *made,
+int topt_backtrack(const struct elimination_plan *plan, const struct maker *made,
                    const uint32_t *point, size_t n, struct strategies *into,
                    struct topt_error *err)
 {

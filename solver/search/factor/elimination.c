@@ -43,7 +43,7 @@ enum { MANY = 64 };
 /* Of so few factors all pairs are. */
 enum { FEW = 8 };
 
-static int nomem(struct plan *p)
+static int nomem(struct elimination_plan *p)
 {
     return topt_search_nomem(p->err);
 }
@@ -51,8 +51,8 @@ static int nomem(struct plan *p)
 /* ---- views ---- */
 
 /* The view that tells apart what any of 'views' (some NULL) does. */
-static int join_views(struct plan *p, int op, const struct view *const *views, int nviews,
-                      struct view *ret)
+static int join_views(struct elimination_plan *p, int op, const struct view *const *views,
+                      int nviews, struct view *ret)
 {
     int n = p->nvalues[op];
     if (topt_value_classes_one(&p->views, n, ret))
@@ -79,8 +79,8 @@ static const struct view *view_in(const struct factor *f, int op, int64_t *ret_s
     return view;
 }
 
-static int union_of_ops(struct plan *p, const struct factor *a, const struct factor *b,
-                        int without, int *ops)
+static int union_of_ops(struct elimination_plan *p, const struct factor *a,
+                        const struct factor *b, int without, int *ops)
 {
     int n = 0, stamp = ++p->stamp;
     const struct factor *both[2] = {a, b};
@@ -115,7 +115,7 @@ struct draft {
 };
 
 /* More than a table may have: then an operator is decided by heuristic, if that is allowed. */
-static int too_large(struct plan *p, const struct draft *d, double entries)
+static int too_large(struct elimination_plan *p, const struct draft *d, double entries)
 {
     int op = d->leaving >= 0 ? d->leaving : 0;
     const char *name = p->problem->op[op].name;
@@ -128,7 +128,8 @@ static int too_large(struct plan *p, const struct draft *d, double entries)
         (long long)p->max_entries);
 }
 
-static int draft_views(struct plan *p, struct draft *d, const struct view *remaining)
+static int draft_views(struct elimination_plan *p, struct draft *d,
+                       const struct view *remaining)
 {
     int64_t stride;
     double entries = 1;
@@ -159,8 +160,8 @@ static int draft_views(struct plan *p, struct draft *d, const struct view *remai
 }
 
 /* Offsets into a factor's table by class of 'joint'; 0 where it does not see the operator. */
-static void write_offsets(const struct plan *p, const struct factor *f, int op,
-                          const struct view *joint, int32_t *ret)
+static void write_offsets(const struct elimination_plan *p, const struct factor *f,
+                          int op, const struct view *joint, int32_t *ret)
 {
     int64_t stride = 0;
     const struct view *view = view_in(f, op, &stride);
@@ -168,8 +169,8 @@ static void write_offsets(const struct plan *p, const struct factor *f, int op,
         ret[joint->of[v]] = view ? (int32_t)(view->of[v] * stride) : 0;
 }
 
-static void write_groups(const struct plan *p, const struct draft *d, int32_t *kfirst,
-                         int32_t *ka, int32_t *kb, int32_t *scratch)
+static void write_groups(const struct elimination_plan *p, const struct draft *d,
+                         int32_t *kfirst, int32_t *ka, int32_t *kb, int32_t *scratch)
 {
     int nk = d->inner.n, ng = d->out.n;
     int32_t *group = scratch, *oa = scratch + nk, *ob = oa + nk;
@@ -227,7 +228,7 @@ static void write_rows(struct draft *d)
 
 enum { RECIPE_HEAD = 4 };
 
-static int write_recipe(struct plan *p, struct draft *d)
+static int write_recipe(struct elimination_plan *p, struct draft *d)
 {
     struct step *s = &d->step;
     size_t outer = 0;
@@ -273,7 +274,7 @@ static int write_recipe(struct plan *p, struct draft *d)
 
 /* Multiply factors a and b (-1: none).  Operator 'leaving' is united over all values that
  * 'remaining' does not tell apart (NULL: over all); -1: nothing is.  The new factor, or -1. */
-static int multiply(struct plan *p, int fa, int fb, int leaving,
+static int multiply(struct elimination_plan *p, int fa, int fb, int leaving,
                     const struct view *remaining)
 {
     if (topt_search_poll(p->options, p->err))
@@ -306,14 +307,14 @@ static int multiply(struct plan *p, int fa, int fb, int leaving,
     d.made.table = topt_tables_step(&p->tables, &d.step, p->err);
     if (!d.made.table)
         return -1;
-    d.made.place = topt_plan_place(
+    d.made.place = topt_elimination_place(
         p, (struct place){d.a->place, d.b ? d.b->place : -1, -1, -1, d.made.table});
     d.made.of[0] = fa;
     d.made.of[1] = fb;
-    topt_plan_leave_lists(p, fa);
+    topt_elimination_leave_lists(p, fa);
     if (fb >= 0)
-        topt_plan_leave_lists(p, fb);
-    return topt_plan_factor(p, d.made);
+        topt_elimination_leave_lists(p, fb);
+    return topt_elimination_factor(p, d.made);
 }
 
 /* ---- eliminating an operator ---- */
@@ -332,7 +333,7 @@ static double mean_frontier(const struct table *t)
 
 /* Size of each operator's joint view over some factors, at most; in p->slot by operator.  How
  * many operators were not seen before. */
-static int bound_sizes(struct plan *p, const struct factor *f)
+static int bound_sizes(struct elimination_plan *p, const struct factor *f)
 {
     int fresh = 0;
     for (int d = 0; d < f->nops; d++) {
@@ -351,7 +352,7 @@ static int bound_sizes(struct plan *p, const struct factor *f)
 }
 
 /* Expected points looked at when two factors are multiplied. */
-static double expected(struct plan *p, int fa, int fb)
+static double expected(struct elimination_plan *p, int fa, int fb)
 {
     const struct factor *f[2] = {&p->factor[fa], &p->factor[fb]};
     double points = mean_frontier(f[0]->table) * mean_frontier(f[1]->table);
@@ -368,7 +369,7 @@ static double expected(struct plan *p, int fa, int fb)
     return points;
 }
 
-static int64_t points_of(const struct plan *p, int factor)
+static int64_t points_of(const struct elimination_plan *p, int factor)
 {
     const struct table *t = p->factor[factor].table;
     return t->leaf ? t->npoints : t->nentries;
@@ -393,7 +394,7 @@ static int is_within(const struct factor *f, const struct factor *g)
     return 1;
 }
 
-static struct pair pair_of(struct plan *p, int a, int b)
+static struct pair pair_of(struct elimination_plan *p, int a, int b)
 {
     const struct factor *f = &p->factor[a], *g = &p->factor[b];
     return (struct pair){a < b ? a : b, a < b ? b : a,
@@ -407,7 +408,7 @@ static int is_better(const struct pair *x, const struct pair *than)
 }
 
 /* Is one of a factor and some others better? */
-static void look_at_pairs(struct plan *p, int one, const int *other, int n,
+static void look_at_pairs(struct elimination_plan *p, int one, const int *other, int n,
                           struct pair *best)
 {
     for (int i = 0; i < n; i++) {
@@ -420,7 +421,7 @@ static void look_at_pairs(struct plan *p, int one, const int *other, int n,
 
 /* Which two of an operator's factors to multiply first: of FEW, or of one of fewest points and the others of
  * the first MANY, those that come to no table over more operators, if there are such, and make the least work. */
-static void pick_pair(struct plan *p, int op, int *ret_a, int *ret_b)
+static void pick_pair(struct elimination_plan *p, int op, int *ret_a, int *ret_b)
 {
     int item[MANY] = {0}, n = 0, least = p->factors_of[op].first;
     struct pair best = {.a = -1};
@@ -439,7 +440,8 @@ static void pick_pair(struct plan *p, int op, int *ret_a, int *ret_b)
 }
 
 /* What the factors other than a and b tell apart of an operator. */
-static int remaining_view(struct plan *p, int op, int a, int b, struct view *ret)
+static int remaining_view(struct elimination_plan *p, int op, int a, int b,
+                          struct view *ret)
 {
     const struct list *l = &p->factors_of[op];
     const struct view **views = malloc((size_t)l->n * sizeof(*views));
@@ -457,7 +459,7 @@ static int remaining_view(struct plan *p, int op, int a, int b, struct view *ret
 
 /* Returns the factor that comes of it, or -1.  Of very many factors hardly two less tell less
  * apart, so what all of them do is worked out once. */
-static int eliminate(struct plan *p, int op)
+static int eliminate(struct elimination_plan *p, int op)
 {
     const struct list *l = &p->factors_of[op];
     struct view remaining;
@@ -473,19 +475,19 @@ static int eliminate(struct plan *p, int op)
     return multiply(p, l->first, l->n > 1 ? l->last : -1, op, NULL);
 }
 
-int topt_plan_eliminate(struct plan *p, int op)
+int topt_elimination_step(struct elimination_plan *p, int op)
 {
     return eliminate(p, op);
 }
 
-int topt_plan_multiply(struct plan *p, int a, int b)
+int topt_elimination_multiply(struct elimination_plan *p, int a, int b)
 {
     return multiply(p, a, b, -1, NULL);
 }
 
 /* How dear eliminating an operator looks now: operators in the new table (three and more are
  * alike), then expected points.  A table over very many is the last that is wanted. */
-struct turn topt_plan_rate(struct plan *p, int op)
+struct turn topt_elimination_rate(struct elimination_plan *p, int op)
 {
     struct turn last = {TOPT_RANKS - 1, DBL_MAX};
     double points = 1;
@@ -512,11 +514,12 @@ struct turn topt_plan_rate(struct plan *p, int op)
                          points < last.points ? points : last.points};
 }
 
-static void rate_ops(struct plan *p, int factor)
+static void rate_ops(struct elimination_plan *p, int factor)
 {
     const struct factor *f = &p->factor[factor];
     for (int d = 0; d < f->nops; d++)
-        topt_elimination_order_put(&p->turns, f->op[d], topt_plan_rate(p, f->op[d]));
+        topt_elimination_order_put(&p->turns, f->op[d],
+                                   topt_elimination_rate(p, f->op[d]));
 }
 
 /* ---- factors over the same operators ---- */
@@ -538,7 +541,7 @@ static int by_ops(const void *x, const void *y)
     return order ? order : (a > b) - (a < b);
 }
 
-int topt_plan_alike(struct plan *p, int op, int **ret)
+int topt_elimination_alike(struct elimination_plan *p, int op, int **ret)
 {
     const struct list *l = &p->factors_of[op];
     const struct factor **f = malloc(((size_t)l->n + 1) * sizeof(*f));
@@ -557,13 +560,13 @@ int topt_plan_alike(struct plan *p, int op, int **ret)
     return n;
 }
 
-int topt_plan_same_ops(const struct plan *p, int a, int b)
+int topt_elimination_same_ops(const struct elimination_plan *p, int a, int b)
 {
     return !compare_ops(&p->factor[a], &p->factor[b]);
 }
 
 /* May a table over all values of a factor's operators be made? */
-static int may_gather(const struct plan *p, int factor)
+static int may_gather(const struct elimination_plan *p, int factor)
 {
     const struct factor *f = &p->factor[factor];
     double entries = 1;
@@ -573,7 +576,7 @@ static int may_gather(const struct plan *p, int factor)
 }
 
 /* Multiply factors over the same operators, two and two, until one is left. */
-static int gather_run(struct plan *p, int *item, int n)
+static int gather_run(struct elimination_plan *p, int *item, int n)
 {
     if (n < 2 || !may_gather(p, item[0]))
         return 0;
@@ -591,15 +594,15 @@ static int gather_run(struct plan *p, int *item, int n)
 /* An operator with many consumers comes to have a factor of each.  Those over the same operators
  * are multiplied once there are many, and whenever there are twice as many as were left then, so
  * that they are not all looked at again for each that is added. */
-static int gather(struct plan *p, int op)
+static int gather(struct elimination_plan *p, int op)
 {
     const struct list *l = &p->factors_of[op];
     int *item, rc = 0;
     if (l->n <= p->gather_at[op])
         return 0;
-    int n = topt_plan_alike(p, op, &item);
+    int n = topt_elimination_alike(p, op, &item);
     for (int i = 0, end; i < n && !rc; i = end) {
-        for (end = i + 1; end < n && topt_plan_same_ops(p, item[i], item[end]);)
+        for (end = i + 1; end < n && topt_elimination_same_ops(p, item[i], item[end]);)
             end++;
         rc = gather_run(p, item + i, end - i);
     }
@@ -610,12 +613,12 @@ static int gather(struct plan *p, int op)
 
 /* ---- all of them ---- */
 
-static int eliminate_all(struct plan *p)
+static int eliminate_all(struct elimination_plan *p)
 {
     int made;
     for (int i = 0; i < p->problem->nops; i++) {
         p->gather_at[i] = MANY;
-        topt_elimination_order_put(&p->turns, i, topt_plan_rate(p, i));
+        topt_elimination_order_put(&p->turns, i, topt_elimination_rate(p, i));
     }
     for (int i = 0; i < p->problem->nops; i++)
         if (gather(p, i))
@@ -633,7 +636,7 @@ static int eliminate_all(struct plan *p)
 }
 
 /* Factors over nothing are left, one for each component: multiply them, two and two. */
-static int multiply_components(struct plan *p)
+static int multiply_components(struct elimination_plan *p)
 {
     int one = -1;
     for (int i = 0; i < p->nfactors; i++) { /* what comes of it is behind */
@@ -646,7 +649,7 @@ static int multiply_components(struct plan *p)
     return one;
 }
 
-static int make_room(struct plan *p)
+static int make_room(struct elimination_plan *p)
 {
     int n = p->problem->nops;
     p->arena = topt_arena_create(0);
@@ -667,7 +670,7 @@ static int make_room(struct plan *p)
 }
 
 /* What one try to plan has made. */
-static void clear(struct plan *p)
+static void clear(struct elimination_plan *p)
 {
     topt_tables_fini(&p->tables);
     topt_value_classes_fini(&p->views);
@@ -675,25 +678,25 @@ static void clear(struct plan *p)
     free(p->factor);
     free(p->place);
     topt_arena_destroy(p->arena);
-    *p = (struct plan){.problem = p->problem,
-                       .options = p->options,
-                       .shared = p->shared,
-                       .err = p->err,
-                       .max_entries = p->max_entries,
-                       .relaxed = p->relaxed,
-                       .fixed = p->fixed,
-                       .nfixed = p->nfixed};
+    *p = (struct elimination_plan){.problem = p->problem,
+                                   .options = p->options,
+                                   .shared = p->shared,
+                                   .err = p->err,
+                                   .max_entries = p->max_entries,
+                                   .relaxed = p->relaxed,
+                                   .fixed = p->fixed,
+                                   .nfixed = p->nfixed};
 }
 
-static int start(struct plan *p)
+static int start(struct elimination_plan *p)
 {
     if (topt_tables_init(&p->tables, p->options, p->err) ||
         topt_points_init(&p->store, p->shared, p->err) || make_room(p))
         return -1;
-    return topt_plan_leaves(p);
+    return topt_elimination_leaves(p);
 }
 
-static int try_plan(struct plan *p)
+static int try_plan(struct elimination_plan *p)
 {
     if (start(p) || eliminate_all(p))
         return -1;
@@ -704,11 +707,12 @@ static int try_plan(struct plan *p)
     return 0;
 }
 
-static int open_plan(struct plan *p, const struct topt_search_problem *problem,
+static int open_plan(struct elimination_plan *p,
+                     const struct topt_search_problem *problem,
                      const struct point_store *shared,
                      const struct topt_search_options *options, struct topt_error *err)
 {
-    *p = (struct plan){
+    *p = (struct elimination_plan){
         .problem = problem, .options = options, .shared = shared, .err = err};
     p->max_entries =
         options->max_entries ? options->max_entries : TOPT_SEARCH_EXACT_ENTRIES;
@@ -720,14 +724,16 @@ static int open_plan(struct plan *p, const struct topt_search_problem *problem,
     return 0;
 }
 
-int topt_plan_start(struct plan *p, const struct topt_search_problem *problem,
-                    const struct topt_search_options *options, struct topt_error *err)
+int topt_elimination_start(struct elimination_plan *p,
+                           const struct topt_search_problem *problem,
+                           const struct topt_search_options *options,
+                           struct topt_error *err)
 {
     return open_plan(p, problem, NULL, options, err) ? -1 : start(p);
 }
 
 /* Plan with the first 'n' operators decided.  0; 1 where that is too entangled; or -1. */
-static int try_with(struct plan *p, struct decisions *d, int n)
+static int try_with(struct elimination_plan *p, struct decisions *d, int n)
 {
     clear(p);
     while (d->n < n)
@@ -742,7 +748,7 @@ static int try_with(struct plan *p, struct decisions *d, int n)
 }
 
 /* Decide as few operators as it takes; none are too few. */
-static int decide_few(struct plan *p, struct decisions *d)
+static int decide_few(struct elimination_plan *p, struct decisions *d)
 {
     int few = 0, enough = 1, most = p->problem->nops, rc = 1;
     while (enough <= most && (rc = try_with(p, d, enough)) > 0) {
@@ -760,9 +766,11 @@ static int decide_few(struct plan *p, struct decisions *d)
     return !rc && p->nfixed != enough ? try_with(p, d, enough) : rc;
 }
 
-int topt_plan_init(struct plan *p, const struct topt_search_problem *problem,
-                   const struct point_store *shared,
-                   const struct topt_search_options *options, struct topt_error *err)
+int topt_elimination_init(struct elimination_plan *p,
+                          const struct topt_search_problem *problem,
+                          const struct point_store *shared,
+                          const struct topt_search_options *options,
+                          struct topt_error *err)
 {
     struct decisions d;
     if (open_plan(p, problem, shared, options, err))
@@ -776,10 +784,11 @@ int topt_plan_init(struct plan *p, const struct topt_search_problem *problem,
     return rc ? -1 : 0;
 }
 
-int topt_plan_relaxed(struct plan *p, const struct topt_search_problem *problem,
-                      const struct point_store *shared,
-                      const struct topt_search_options *options, const char *relaxed,
-                      struct topt_error *err)
+int topt_elimination_relaxed(struct elimination_plan *p,
+                             const struct topt_search_problem *problem,
+                             const struct point_store *shared,
+                             const struct topt_search_options *options,
+                             const char *relaxed, struct topt_error *err)
 {
     if (open_plan(p, problem, shared, options, err))
         return -1;
@@ -787,13 +796,15 @@ int topt_plan_relaxed(struct plan *p, const struct topt_search_problem *problem,
     return try_plan(p);
 }
 
-int topt_plan_exactly(struct plan *p, const struct topt_search_problem *problem,
-                      const struct topt_search_options *options, struct topt_error *err)
+int topt_elimination_exactly(struct elimination_plan *p,
+                             const struct topt_search_problem *problem,
+                             const struct topt_search_options *options,
+                             struct topt_error *err)
 {
-    return topt_plan_relaxed(p, problem, NULL, options, NULL, err);
+    return topt_elimination_relaxed(p, problem, NULL, options, NULL, err);
 }
 
-void topt_plan_fini(struct plan *p)
+void topt_elimination_fini(struct elimination_plan *p)
 {
     clear(p);
     free(p->fixed);

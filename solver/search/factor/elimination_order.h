@@ -5,8 +5,8 @@
  * elimination takes the square of their number.  Of equal ones the first in the problem goes
  * first, so that plans do not depend on the heap's history.
  * Internal to this folder.  Thread safety: one owner. */
-#ifndef TOPT_SEARCH_TURNS_H
-#define TOPT_SEARCH_TURNS_H
+#ifndef TOPT_SEARCH_ELIMINATION_ORDER_H
+#define TOPT_SEARCH_ELIMINATION_ORDER_H
 
 #include "topt_arena.h"
 

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-static int nomem(struct plan *p)
+static int nomem(struct elimination_plan *p)
 {
     return topt_search_nomem(p->err);
 }
@@ -23,7 +23,7 @@ static int grow(void **array, int *cap, int need, size_t size)
     return 0;
 }
 
-int topt_plan_place(struct plan *p, struct place place)
+int topt_elimination_place(struct elimination_plan *p, struct place place)
 {
     if (grow((void **)&p->place, &p->cap_places, p->nplaces + 1, sizeof place))
         return nomem(p);
@@ -31,7 +31,7 @@ int topt_plan_place(struct plan *p, struct place place)
     return p->nplaces++;
 }
 
-static struct listed *link_of(struct plan *p, int factor, int op)
+static struct listed *link_of(struct elimination_plan *p, int factor, int op)
 {
     const struct factor *f = &p->factor[factor];
     int d = 0;
@@ -41,7 +41,7 @@ static struct listed *link_of(struct plan *p, int factor, int op)
 }
 
 /* In the operator's list 'after' follows 'before'; -1 is beyond its ends. */
-static void join(struct plan *p, int op, int before, int after)
+static void join(struct elimination_plan *p, int op, int before, int after)
 {
     if (before < 0)
         p->factors_of[op].first = after;
@@ -54,7 +54,7 @@ static void join(struct plan *p, int op, int before, int after)
 }
 
 /* Into the lists of its operators, where its links say. */
-static void enter_lists(struct plan *p, int factor)
+static void enter_lists(struct elimination_plan *p, int factor)
 {
     struct factor *f = &p->factor[factor];
     for (int d = 0; d < f->nops; d++) {
@@ -66,7 +66,7 @@ static void enter_lists(struct plan *p, int factor)
 }
 
 /* It keeps its links: who left last can come back first. */
-void topt_plan_leave_lists(struct plan *p, int factor)
+void topt_elimination_leave_lists(struct elimination_plan *p, int factor)
 {
     struct factor *f = &p->factor[factor];
     for (int d = 0; d < f->nops; d++) {
@@ -76,7 +76,7 @@ void topt_plan_leave_lists(struct plan *p, int factor)
     f->gone = 1;
 }
 
-int topt_plan_factor(struct plan *p, struct factor f)
+int topt_elimination_factor(struct elimination_plan *p, struct factor f)
 {
     f.link = TOPT_NEW(p->arena, f.nops, struct listed);
     if (f.place < 0 || !f.link ||
@@ -89,11 +89,11 @@ int topt_plan_factor(struct plan *p, struct factor f)
     return p->nfactors++;
 }
 
-void topt_plan_take_back(struct plan *p, int nfactors)
+void topt_elimination_take_back(struct elimination_plan *p, int nfactors)
 {
     while (p->nfactors > nfactors) {
         int made = --p->nfactors;
-        topt_plan_leave_lists(p, made);
+        topt_elimination_leave_lists(p, made);
         for (int i = 2; i-- > 0;)
             if (p->factor[made].of[i] >= 0)
                 enter_lists(p, p->factor[made].of[i]);

@@ -34,7 +34,7 @@ struct list {
     int first, last, n;
 };
 
-struct plan {
+struct elimination_plan {
     const struct topt_search_problem *problem;
     const struct topt_search_options *options; /* while it is being made */
     struct topt_error *err;
@@ -65,7 +65,7 @@ struct plan {
 };
 
 /* The factor after 'i' of those that see the operator, or -1. */
-static inline int topt_factor_after(const struct plan *p, int op, int i)
+static inline int topt_factor_after(const struct elimination_plan *p, int op, int i)
 {
     const struct factor *f = &p->factor[i];
     int d = 0;
@@ -75,11 +75,11 @@ static inline int topt_factor_after(const struct plan *p, int op, int i)
 }
 
 /* Add a place, or a factor, which enters the lists of its operators; its number, or -1: memory. */
-int topt_plan_place(struct plan *p, struct place place);
-int topt_plan_factor(struct plan *p, struct factor f);
+int topt_elimination_place(struct elimination_plan *p, struct place place);
+int topt_elimination_factor(struct elimination_plan *p, struct factor f);
 /* The factor is gone: it leaves the lists of its operators. */
-void topt_plan_leave_lists(struct plan *p, int factor);
+void topt_elimination_leave_lists(struct elimination_plan *p, int factor);
 /* Undo what was done since there were 'nfactors'; tables stay. */
-void topt_plan_take_back(struct plan *p, int nfactors);
+void topt_elimination_take_back(struct elimination_plan *p, int nfactors);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int nomem(struct plan *p)
+static int nomem(struct elimination_plan *p)
 {
     return topt_search_nomem(p->err);
 }
@@ -37,7 +37,7 @@ struct interner {
     int n, nops, nbuckets;
 };
 
-static int interner_init(struct plan *p, struct interner *in)
+static int interner_init(struct elimination_plan *p, struct interner *in)
 {
     int n = p->problem->nops + p->problem->nedges;
     *in = (struct interner){.nbuckets = 2 * n + 1};
@@ -53,7 +53,7 @@ static int interner_init(struct plan *p, struct interner *in)
 }
 
 /* Of an edge that is weighed end by end, whose table has so many rows and columns: both halves. */
-static struct table *make_halves(struct plan *p, const struct points *points,
+static struct table *make_halves(struct elimination_plan *p, const struct points *points,
                                  const struct topt_table *t)
 {
     struct half half = {points, t->from_classes, t->to_classes, NULL};
@@ -62,7 +62,7 @@ static struct table *make_halves(struct plan *p, const struct points *points,
 }
 
 /* The leaf of points; of those of 'halved' edges' tables (NULL: it is none) the consumer's half. */
-static struct table *table_of(struct plan *p, struct interner *in,
+static struct table *table_of(struct elimination_plan *p, struct interner *in,
                               const struct points *points,
                               const struct topt_table *halved)
 {
@@ -81,7 +81,7 @@ static struct table *table_of(struct plan *p, struct interner *in,
     return t;
 }
 
-static int same_op(const struct plan *p, int i, int j)
+static int same_op(const struct elimination_plan *p, int i, int j)
 {
     const struct topt_search_op *a = &p->problem->op[i], *b = &p->problem->op[j];
     size_t n = (size_t)a->nconfigs;
@@ -91,14 +91,14 @@ static int same_op(const struct plan *p, int i, int j)
                    !memcmp(p->value[i], p->value[j], n * sizeof *p->value[i])));
 }
 
-static int same_place(const struct plan *p, int i, int j)
+static int same_place(const struct elimination_plan *p, int i, int j)
 {
     const struct topt_search_op *a = &p->problem->op[i], *b = &p->problem->op[j];
     return a->nconfigs == b->nconfigs && a->cost == b->cost &&
            p->value[i] == p->value[j] && p->fixed[i] == p->fixed[j];
 }
 
-static const struct points *make_op_points(struct plan *p, int op)
+static const struct points *make_op_points(struct elimination_plan *p, int op)
 {
     int n = p->problem->op[op].nconfigs;
     struct choice *c = malloc(((size_t)n + 1) * sizeof *c);
@@ -117,8 +117,9 @@ static const struct points *make_op_points(struct plan *p, int op)
 }
 
 /* Whose points are those of 'op': of known ones under 'hash' that are the same by 'same'; -1: of none. */
-static int known_op(const struct plan *p, const struct interner *in, uint64_t hash,
-                    int op, int (*same)(const struct plan *p, int i, int j))
+static int known_op(const struct elimination_plan *p, const struct interner *in,
+                    uint64_t hash, int op,
+                    int (*same)(const struct elimination_plan *p, int i, int j))
 {
     for (int k = in->op_bucket[hash % (uint64_t)in->nbuckets]; k >= 0; k = in->op[k].next)
         if (in->op[k].hash == hash && same(p, in->op[k].op, op))
@@ -136,7 +137,8 @@ static const struct points *remember(struct interner *in, uint64_t hash, int op,
 }
 
 /* By what its costs are, and, as that takes a look at all of them, first by where they stand. */
-static const struct points *op_points(struct plan *p, struct interner *in, int op)
+static const struct points *op_points(struct elimination_plan *p, struct interner *in,
+                                      int op)
 {
     size_t n = (size_t)p->problem->op[op].nconfigs;
     const void *where[2] = {p->problem->op[op].cost, p->value[op]};
@@ -153,7 +155,7 @@ static const struct points *op_points(struct plan *p, struct interner *in, int o
     return points ? remember(in, place, op, remember(in, h, op, points)) : NULL;
 }
 
-static int add_leaf(struct plan *p, struct table *t, int nops, const int *op,
+static int add_leaf(struct elimination_plan *p, struct table *t, int nops, const int *op,
                     const struct view *view, struct place place)
 {
     struct factor f = {.table = t, .nops = nops, .of = {-1, -1}};
@@ -166,12 +168,12 @@ static int add_leaf(struct plan *p, struct table *t, int nops, const int *op,
     memcpy(f.op, op, (size_t)nops * sizeof *op);
     memcpy(f.view, view, (size_t)nops * sizeof *view);
     place.table = t;
-    f.place = topt_plan_place(p, place);
-    return topt_plan_factor(p, f) < 0 ? -1 : 0;
+    f.place = topt_elimination_place(p, place);
+    return topt_elimination_factor(p, f) < 0 ? -1 : 0;
 }
 
 /* Tell apart what an edge does, but of a decided operator: that has one value. */
-static int split(struct plan *p, int op, const int32_t *class_of)
+static int split(struct elimination_plan *p, int op, const int32_t *class_of)
 {
     int n = p->problem->op[op].nconfigs;
     struct view view = {p->nvalues[op], p->value[op]};
@@ -185,7 +187,7 @@ static int split(struct plan *p, int op, const int32_t *class_of)
 }
 
 /* The values of every operator: the distinct tuples of classes of its configurations. */
-static int find_values(struct plan *p)
+static int find_values(struct elimination_plan *p)
 {
     const struct topt_search_problem *g = p->problem;
     p->value = TOPT_NEW(p->arena, g->nops, const int32_t *);
@@ -206,8 +208,8 @@ static int find_values(struct plan *p)
 }
 
 /* Classes by value, from classes by configuration. */
-static int view_of_edge(struct plan *p, int op, const int32_t *class_of, int nclasses,
-                        struct view *ret)
+static int view_of_edge(struct elimination_plan *p, int op, const int32_t *class_of,
+                        int nclasses, struct view *ret)
 {
     if (p->fixed[op] < 0)
         return topt_value_classes_of_values(&p->views, p->problem->op[op].nconfigs,
@@ -223,7 +225,7 @@ static int view_of_edge(struct plan *p, int op, const int32_t *class_of, int ncl
     return 0;
 }
 
-static int add_edge(struct plan *p, struct interner *in, int number)
+static int add_edge(struct elimination_plan *p, struct interner *in, int number)
 {
     const struct topt_search_edge *e = &p->problem->edge[number];
     int halved = p->relaxed && p->relaxed[number];
@@ -240,7 +242,7 @@ static int add_edge(struct plan *p, struct interner *in, int number)
            add_leaf(p, t, 1, &e->to, &view[1], place);
 }
 
-int topt_plan_leaves(struct plan *p)
+int topt_elimination_leaves(struct elimination_plan *p)
 {
     const struct topt_search_problem *g = p->problem;
     struct interner in;

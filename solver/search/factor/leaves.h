@@ -6,6 +6,6 @@
 #include "factors.h"
 
 /* The leaves of a problem as its first factors. */
-int topt_plan_leaves(struct plan *p) TOPT_MUST_CHECK;
+int topt_elimination_leaves(struct elimination_plan *p) TOPT_MUST_CHECK;
 
 #endif

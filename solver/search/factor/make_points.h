@@ -1,7 +1,7 @@
 /* make_points.h - the tables of a search, made once: the points of every entry within bounds.
  * Internal to this folder.  Thread safety: each maker has one owner; tables are read. */
-#ifndef TOPT_MAKE_H
-#define TOPT_MAKE_H
+#ifndef TOPT_SEARCH_MAKE_POINTS_H
+#define TOPT_SEARCH_MAKE_POINTS_H
 
 #include "table_points.h"
 

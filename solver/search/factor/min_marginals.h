@@ -1,7 +1,7 @@
 /* min_marginals.h - what every entry of every table weighs at least, and all that is not in it.
  * Internal to this folder.  Thread safety: each bound has one owner; tables are read. */
-#ifndef TOPT_WEIGH_H
-#define TOPT_WEIGH_H
+#ifndef TOPT_SEARCH_MIN_MARGINALS_H
+#define TOPT_SEARCH_MIN_MARGINALS_H
 
 #include "weighting.h"
 

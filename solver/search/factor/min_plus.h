@@ -1,7 +1,7 @@
 /* min_plus.h - a matrix times a matrix, in the algebra of least and plus.
  * Internal to this folder.  Thread safety: as min_marginals.h. */
-#ifndef TOPT_MATRIX_H
-#define TOPT_MATRIX_H
+#ifndef TOPT_SEARCH_MIN_PLUS_H
+#define TOPT_SEARCH_MIN_PLUS_H
 
 #include "weighting.h"
 

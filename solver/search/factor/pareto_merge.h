@@ -1,7 +1,7 @@
 /* pareto_merge.h - the union of many sorted lists of points, reduced while it is formed.
  * Internal to this folder.  Thread safety: one merge per thread. */
-#ifndef TOPT_MERGE_H
-#define TOPT_MERGE_H
+#ifndef TOPT_SEARCH_PARETO_MERGE_H
+#define TOPT_SEARCH_PARETO_MERGE_H
 
 #include "search_common.h"
 

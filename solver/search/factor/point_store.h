@@ -1,8 +1,8 @@
 /* point_store.h - what a leaf has: for every entry, its choices that nothing beats.
  * Kept in stores, so that problems that share tables share these, too.
  * Internal to this folder.  Thread safety: a store has one owner; as a parent it is read. */
-#ifndef TOPT_SEARCH_POINTS_H
-#define TOPT_SEARCH_POINTS_H
+#ifndef TOPT_SEARCH_POINT_STORE_H
+#define TOPT_SEARCH_POINT_STORE_H
 
 #include "search_common.h"
 

@@ -1,7 +1,7 @@
 /* sparse_product.h - sparse tables multiplied row by row, by threads.
  * Internal to this folder.  Thread safety: one owner, who lends it a pool. */
-#ifndef TOPT_PRODUCT_H
-#define TOPT_PRODUCT_H
+#ifndef TOPT_SEARCH_SPARSE_PRODUCT_H
+#define TOPT_SEARCH_SPARSE_PRODUCT_H
 
 #include "table.h"
 #include "topt_pool.h"

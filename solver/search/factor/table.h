@@ -2,8 +2,8 @@
  * A step is planned, not made: how often it is made, under which bounds and by which thread
  * is the affair of make_points.h.
  * Internal to this folder.  Thread safety: one owner; once complete, read by many. */
-#ifndef TOPT_FACTOR_TABLE_H
-#define TOPT_FACTOR_TABLE_H
+#ifndef TOPT_SEARCH_TABLE_H
+#define TOPT_SEARCH_TABLE_H
 
 #include "pareto_merge.h"
 #include "point_store.h"

@@ -1,7 +1,7 @@
 /* table_points.h - the points of tables that were made, entry after entry.
  * Internal to this part.  Thread safety: each maker has one owner; tables are read. */
-#ifndef TOPT_SEARCH_MADE_H
-#define TOPT_SEARCH_MADE_H
+#ifndef TOPT_SEARCH_TABLE_POINTS_H
+#define TOPT_SEARCH_TABLE_POINTS_H
 
 #include "pareto_merge.h"
 #include "min_marginals.h"

@@ -6,8 +6,8 @@
  *
  * Internal to this folder.  Thread safety: one owner.  Views live in the owner's arena; arrays that they were made
  * of must live as long. */
-#ifndef TOPT_VIEWS_H
-#define TOPT_VIEWS_H
+#ifndef TOPT_SEARCH_VALUE_CLASSES_H
+#define TOPT_SEARCH_VALUE_CLASSES_H
 
 #include "topt_arena.h"
 

@@ -1,7 +1,7 @@
 /* weighting.h - a weighing of costs, and what every entry of every table weighs at least by it.
  * Internal to this part.  Thread safety: each bound has one owner; tables are read. */
-#ifndef TOPT_SEARCH_BOUND_H
-#define TOPT_SEARCH_BOUND_H
+#ifndef TOPT_SEARCH_WEIGHTING_H
+#define TOPT_SEARCH_WEIGHTING_H
 
 #include "table.h"
 

@@ -1,7 +1,7 @@
 /* costs.h - what reading a cost file shares: an edge's matrix, and what was seen before.
  * Internal to this folder.  Thread safety: one owner. */
-#ifndef TOPT_COSTS_H
-#define TOPT_COSTS_H
+#ifndef TOPT_SEARCH_COSTS_H
+#define TOPT_SEARCH_COSTS_H
 
 #include "search_common.h"
 

@@ -4,8 +4,8 @@
  * string, a whole number.  Nothing is kept but a buffer, so memory does not depend on the
  * length of the text.
  * Internal to this folder.  Thread safety: one owner. */
-#ifndef TOPT_JSON_STREAM_H
-#define TOPT_JSON_STREAM_H
+#ifndef TOPT_SEARCH_JSON_STREAM_H
+#define TOPT_SEARCH_JSON_STREAM_H
 
 #include <stddef.h>
 #include <stdint.h>

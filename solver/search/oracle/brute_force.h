@@ -1,7 +1,7 @@
 /* brute_force.h - every strategy, one after the other.
  * Internal to this part.  Thread safety: reentrant. */
-#ifndef TOPT_SEARCH_BRUTE_H
-#define TOPT_SEARCH_BRUTE_H
+#ifndef TOPT_SEARCH_BRUTE_FORCE_H
+#define TOPT_SEARCH_BRUTE_FORCE_H
 
 #include "topt_search.h"
 

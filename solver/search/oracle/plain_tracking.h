@@ -1,7 +1,7 @@
 /* plain_tracking.h - the paper's own search, plainly.
  * Internal to this part.  Thread safety: reentrant. */
-#ifndef TOPT_SEARCH_REFERENCE_H
-#define TOPT_SEARCH_REFERENCE_H
+#ifndef TOPT_SEARCH_PLAIN_TRACKING_H
+#define TOPT_SEARCH_PLAIN_TRACKING_H
 
 #include "topt_search.h"
 

@@ -294,10 +294,10 @@ static int refused(struct condensing *k)
  * an operator that stays has one list of costs.  1, 0, or -1. */
 static int add_to_own(struct condensing *k, int made)
 {
-    struct plan *p = &k->c->plan;
+    struct elimination_plan *p = &k->c->plan;
     int op = p->factor[made].op[0], own;
     topt_own_factor(p, op, &own);
-    int both = topt_plan_multiply(p, own, made);
+    int both = topt_elimination_multiply(p, own, made);
     int rc = both < 0 ? refused(k) : judge(k, p->factor[both].table, OWN_POINTS);
     k->full[op] = rc == 0;
     return rc;
@@ -307,9 +307,10 @@ static int add_to_own(struct condensing *k, int made)
  * or -1. */
 static int attempt(struct condensing *k, int op, int a, int b)
 {
-    struct plan *p = &k->c->plan;
+    struct elimination_plan *p = &k->c->plan;
     int before = p->nfactors, ntables = (int)p->tables.nall;
-    int made = op >= 0 ? topt_plan_eliminate(p, op) : topt_plan_multiply(p, a, b);
+    int made =
+        op >= 0 ? topt_elimination_step(p, op) : topt_elimination_multiply(p, a, b);
     int fresh = made >= 0 && p->factor[made].table->id >= ntables;
     int rc = made < 0 ? refused(k) : judge(k, p->factor[made].table, MEAN_POINTS);
     if (rc > 0 && p->factor[made].nops == 1)
@@ -319,7 +320,7 @@ static int attempt(struct condensing *k, int op, int a, int b)
     if (rc > 0 && k->largest && size_of(k, p->factor[made].table) > k->largest)
         rc = 0;
     if (rc == 0)
-        topt_plan_take_back(p, before);
+        topt_elimination_take_back(p, before);
     return rc;
 }
 
@@ -328,7 +329,7 @@ static int attempt(struct condensing *k, int op, int a, int b)
 /* Does a block begin next to the operator? */
 static int at_beginning(const struct condensing *k, int op)
 {
-    const struct plan *p = &k->c->plan;
+    const struct elimination_plan *p = &k->c->plan;
     for (int i = p->factors_of[op].first; i >= 0; i = topt_factor_after(p, op, i)) {
         const struct factor *f = &p->factor[i];
         for (int d = 0; d < f->nops; d++)
@@ -342,7 +343,7 @@ enum { MOST_SPAN = 2 }; /* with more its table would be over too many; nobody co
 
 static void find_span(struct condensing *k, int op)
 {
-    struct plan *p = &k->c->plan;
+    struct elimination_plan *p = &k->c->plan;
     int stamp = ++p->stamp, others = -1; /* itself */
     for (int i = p->factors_of[op].first; i >= 0 && others <= MOST_SPAN;
          i = topt_factor_after(p, op, i)) {
@@ -361,12 +362,12 @@ static void find_span(struct condensing *k, int op)
  * block then is by an edge's own table, which has few points. */
 static void rate(struct condensing *k, int op)
 {
-    struct plan *p = &k->c->plan;
+    struct elimination_plan *p = &k->c->plan;
     find_span(k, op);
     topt_elimination_order_drop(&p->turns, op);
     if (k->stays[op] || k->gone[op] || k->span[op] < 1 || k->span[op] > MOST_SPAN)
         return;
-    struct turn turn = topt_plan_rate(p, op);
+    struct turn turn = topt_elimination_rate(p, op);
     turn.rank += at_beginning(k, op) ? TOPT_RANKS : 0;
     topt_elimination_order_put(&p->turns, op, turn);
 }
@@ -381,7 +382,7 @@ static void rate_again(struct condensing *k, const struct factor *f)
 /* Has the operator only one neighbour, whose own list of costs takes no more? */
 static int is_shut_out(const struct condensing *k, int op)
 {
-    const struct plan *p = &k->c->plan;
+    const struct elimination_plan *p = &k->c->plan;
     int i = p->factors_of[op].first;
     if (k->span[op] != 1)
         return 0;
@@ -391,13 +392,13 @@ static int is_shut_out(const struct condensing *k, int op)
 }
 
 /* Another factor over the same operators as the one that was made last; -1: there is none, or too many to look. */
-static int find_parallel(const struct plan *p)
+static int find_parallel(const struct elimination_plan *p)
 {
     int made = p->nfactors - 1, op = p->factor[made].op[0];
     if (p->factors_of[op].n > FEW_FACTORS)
         return -1;
     for (int i = p->factors_of[op].first; i >= 0; i = topt_factor_after(p, op, i))
-        if (i != made && topt_plan_same_ops(p, i, made))
+        if (i != made && topt_elimination_same_ops(p, i, made))
             return i;
     return -1;
 }
@@ -406,7 +407,7 @@ static int find_parallel(const struct plan *p)
  * branches: of their product a hundredth may be left, and until then all of theirs takes room. */
 static int multiply_branches(struct condensing *k)
 {
-    const struct plan *p = &k->c->plan;
+    const struct elimination_plan *p = &k->c->plan;
     const struct factor *f = &p->factor[p->nfactors - 1];
     int other, rc = f->nops == 2 && k->stays[f->op[0]] && k->stays[f->op[1]];
     while (rc > 0 && (other = find_parallel(p)) >= 0)
@@ -416,7 +417,7 @@ static int multiply_branches(struct condensing *k)
 
 static int eliminate_blocks(struct condensing *k)
 {
-    struct plan *p = &k->c->plan;
+    struct elimination_plan *p = &k->c->plan;
     for (int i = 0; i < k->p->nops; i++)
         rate(k, i);
     for (int op; k->work < k->max_work && !topt_search_stopped(k->options) &&
@@ -457,10 +458,10 @@ static int multiply_run(struct condensing *k, int *item, int n)
 
 static int multiply_edges_of(struct condensing *k, int op)
 {
-    struct plan *p = &k->c->plan;
-    int *item, rc = 0, n = topt_plan_alike(p, op, &item);
+    struct elimination_plan *p = &k->c->plan;
+    int *item, rc = 0, n = topt_elimination_alike(p, op, &item);
     for (int i = 0, end; i < n && !rc; i = end) {
-        for (end = i + 1; end < n && topt_plan_same_ops(p, item[i], item[end]);)
+        for (end = i + 1; end < n && topt_elimination_same_ops(p, item[i], item[end]);)
             end++;
         rc = multiply_run(k, item + i, end - i);
     }
@@ -495,7 +496,7 @@ static int by_tables(const void *x, const void *y)
 
 static int find_link(struct condensing *k, int op, const char *keep, struct link *ret)
 {
-    const struct plan *p = &k->c->plan;
+    const struct elimination_plan *p = &k->c->plan;
     *ret = (struct link){.op = op, .n = p->factors_of[op].n, .table = {-1, -1, -1, -1}};
     if (k->gone[op] || keep[op] || k->span[op] != 2 || ret->n > 4)
         return 0;
@@ -598,7 +599,7 @@ static int start_making(struct condensing *k)
 {
     const struct topt_search_options *o = k->options;
     struct condensed *c = k->c;
-    if (topt_plan_start(&c->plan, k->p, o, &k->failed) ||
+    if (topt_elimination_start(&c->plan, k->p, o, &k->failed) ||
         topt_maker_init(&c->maker, &c->plan.tables, o, &k->failed) ||
         topt_make_start(&c->maker, &k->failed) ||
         topt_sparse_product_init(&k->product, k->pool, &k->failed) ||
@@ -671,6 +672,6 @@ void topt_condensed_fini(struct condensed *c)
 {
     topt_maker_fini(&c->maker);
     if (c->plan.problem)
-        topt_plan_fini(&c->plan);
+        topt_elimination_fini(&c->plan);
     topt_arena_destroy(c->arena);
 }

@@ -1,7 +1,7 @@
 /* block_elimination.h - a problem whose blocks have become edges.
  * Internal to this folder.  Thread safety: one owner; lift.h reads it. */
-#ifndef TOPT_SEARCH_CONDENSE_H
-#define TOPT_SEARCH_CONDENSE_H
+#ifndef TOPT_SEARCH_BLOCK_ELIMINATION_H
+#define TOPT_SEARCH_BLOCK_ELIMINATION_H
 
 #include "condensed_problem.h"
 

@@ -6,7 +6,7 @@
  * Which factor an operator or an edge was is noted for the way back (lift.h). */
 #include "condensed_problem.h"
 
-const struct factor *topt_own_factor(const struct plan *p, int op, int *ret)
+const struct factor *topt_own_factor(const struct elimination_plan *p, int op, int *ret)
 {
     int i = p->factors_of[op].first;
     while (p->factor[i].nops > 1) /* every operator has its own costs */
@@ -24,7 +24,7 @@ static struct run entry_of(const struct condensed *c, const struct table *t, int
 static int keep_op(struct condensed *c, int op, struct topt_search_op *ret,
                    int32_t **ret_value, const uint32_t **ret_point, int *ret_factor)
 {
-    const struct plan *p = &c->plan;
+    const struct elimination_plan *p = &c->plan;
     const struct factor *f = topt_own_factor(p, op, ret_factor);
     int64_t n = 0;
     for (int v = 0; v < p->nvalues[op]; v++)

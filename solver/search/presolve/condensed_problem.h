@@ -1,7 +1,7 @@
 /* condensed_problem.h - the problem that is left when blocks have become edges.
  * Internal to this folder.  Thread safety: as block_elimination.h. */
-#ifndef TOPT_SEARCH_LEFT_H
-#define TOPT_SEARCH_LEFT_H
+#ifndef TOPT_SEARCH_CONDENSED_PROBLEM_H
+#define TOPT_SEARCH_CONDENSED_PROBLEM_H
 
 #include "elimination.h"
 #include "make_points.h"
@@ -11,15 +11,15 @@ struct condensed {
     int *op;        /* by operator: its number in the original */
     int *op_factor; /* by operator, by edge: the factor that it is */
     int *edge_factor;
-    const uint32_t **point; /* by operator, by configuration: its factor's point */
-    struct plan plan;       /* of the original */
+    const uint32_t **point;       /* by operator, by configuration: its factor's point */
+    struct elimination_plan plan; /* of the original */
     struct maker maker;
     struct topt_arena *arena;
     int64_t work; /* pairs of points looked at */
 };
 
 /* The factor over one operator alone, of which there is one as long as it stays; '*ret': its number. */
-const struct factor *topt_own_factor(const struct plan *p, int op, int *ret);
+const struct factor *topt_own_factor(const struct elimination_plan *p, int op, int *ret);
 
 /* Fill in the problem of a plan whose tables are made, and of whose operators those are eliminated that 'gone' marks.
  * Everything is the arena's, or borrowed from the maker.  0, or -1: memory. */

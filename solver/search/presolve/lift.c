@@ -37,7 +37,7 @@ static void choose(struct lifting *l, int at, int32_t value)
 static void unroll(struct lifting *l, int place, int64_t point)
 {
     const struct condensed *c = l->c;
-    const struct plan *plan = &c->plan;
+    const struct elimination_plan *plan = &c->plan;
     int64_t *stack = l->stack;
     size_t n = 0;
     stack[n++] = place;
@@ -132,7 +132,7 @@ static void find_edges(struct lifting *l)
 
 static int init(struct lifting *l)
 {
-    const struct plan *plan = &l->c->plan;
+    const struct elimination_plan *plan = &l->c->plan;
     size_t nops = (size_t)l->c->problem.nops, nedges = (size_t)l->c->problem.nedges;
     size_t width = (size_t)plan->problem->nops + (size_t)plan->problem->nedges;
     l->stack = malloc(2 * ((size_t)plan->nplaces + 2) * sizeof *l->stack);

@@ -1,7 +1,7 @@
 /* reduced_tables.h - a problem without some configurations, with tables of its own.
  * Internal to this folder.  Thread safety: reentrant. */
-#ifndef TOPT_SEARCH_EXCERPT_H
-#define TOPT_SEARCH_EXCERPT_H
+#ifndef TOPT_SEARCH_REDUCED_TABLES_H
+#define TOPT_SEARCH_REDUCED_TABLES_H
 
 #include "config_dominance.h"
 

@@ -162,7 +162,7 @@ int topt_slice_open(struct conditioning *c, int number)
 void topt_slice_close_plan(struct slice *s)
 {
     if (s->planned)
-        topt_plan_fini(&s->plan);
+        topt_elimination_fini(&s->plan);
     s->planned = 0;
 }
 

@@ -15,7 +15,7 @@ struct slice {
     const int32_t **config; /* by operator: numbers in the whole; NULL: all */
     struct port *port;      /* its own tables */
     int nports;
-    struct plan plan;
+    struct elimination_plan plan;
     int planned;
     struct topt_frontier *frontier;
     struct topt_error err;

@@ -1,7 +1,7 @@
 /* articulation.h - which edges an operator has, and where a problem's graph falls apart.
  * Internal to this folder.  Thread safety: reentrant. */
-#ifndef TOPT_SEARCH_GRAPH_H
-#define TOPT_SEARCH_GRAPH_H
+#ifndef TOPT_SEARCH_ARTICULATION_H
+#define TOPT_SEARCH_ARTICULATION_H
 
 #include "search_common.h"
 

@@ -1,7 +1,7 @@
 /* search_common.h - what every part of the search uses: how it ends early, what it says, and plain sums.
  * Internal to this part.  Thread safety: reentrant. */
-#ifndef TOPT_SEARCH_COMMON_H
-#define TOPT_SEARCH_COMMON_H
+#ifndef TOPT_SEARCH_SEARCH_COMMON_H
+#define TOPT_SEARCH_SEARCH_COMMON_H
 
 #include "topt_arena.h"
 #include "topt_search.h"
