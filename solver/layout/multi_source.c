@@ -22,6 +22,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     LANES = TOPT_MULTI_SOURCE_LANES,
@@ -33,8 +34,17 @@ enum {
 
 static const double MOST_KEY = 4503599627370496.0; /* 2 ** 52, more than an hour */
 
-typedef double pair __attribute__((vector_size(16)));
-typedef int64_t mask __attribute__((vector_size(16)));
+typedef double quad __attribute__((vector_size(32)));
+typedef int64_t mask __attribute__((vector_size(32)));
+
+/* A function that is compiled for wider vectors too, and taken where the processor has them; sanitizers start after
+ * such a choice is made. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                   \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define WIDER_TOO __attribute__((target_clones("avx2", "default")))
+#else
+#define WIDER_TOO
+#endif
 
 /* All layouts of a graph in the order of sweeps, with their incoming moves. */
 struct sweep_order {
@@ -233,30 +243,42 @@ struct arcs_in {
 
 /* Make the paths to a layout as cheap as those by its predecessors and a move; 1 where
  * any got cheaper.  A layout has 4 * quads keys.  The compiler makes vector
- * instructions of pairs. */
-static int relax(double *to, const double *path, const struct arcs_in *by, int quads)
+ * instructions of them, and keeps 'best' in registers, as 'quads' is known where this is put. */
+static inline __attribute__((always_inline)) int
+relax_quads(double *to, const double *path, const struct arcs_in *by, int quads)
 {
-    pair best[LANES / 2];
-    mask any = {0, 0};
-    int pairs = 2 * quads;
-    for (int k = 0; k < pairs; k++)
-        best[k] = (pair){to[2 * k], to[2 * k + 1]};
+    quad best[LANES / 4], new;
+    mask any = {0, 0, 0, 0};
+    memcpy(best, to, (size_t)quads * sizeof *best);
     for (int i = 0; i < by->n; i++) {
         const double *at = path + (size_t)by->from[i] * 4 * (size_t)quads;
         if (by->when[by->from[i]] < by->since)
             continue;
-        for (int k = 0; k < pairs; k++) {
-            pair new = {at[2 * k] + by->step[i], at[2 * k + 1] + by->step[i]};
+        for (int k = 0; k < quads; k++) {
+            memcpy(&new, at + 4 * k, sizeof new);
+            new += by->step[i];
             mask less = new < best[k];
-            best[k] = (pair)((less & (mask) new) | (~less & (mask)best[k]));
+            best[k] = (quad)((less & (mask) new) | (~less & (mask)best[k]));
             any |= less;
         }
     }
-    for (int k = 0; k < pairs; k++) {
-        to[2 * k] = best[k][0];
-        to[2 * k + 1] = best[k][1];
+    memcpy(to, best, (size_t)quads * sizeof *best);
+    return (any[0] | any[1] | any[2] | any[3]) != 0;
+}
+
+WIDER_TOO static int relax(double *to, const double *path, const struct arcs_in *by,
+                           int quads)
+{
+    switch (quads) {
+    case 1:
+        return relax_quads(to, path, by, 1);
+    case 2:
+        return relax_quads(to, path, by, 2);
+    case 3:
+        return relax_quads(to, path, by, 3);
+    default:
+        return relax_quads(to, path, by, 4);
     }
-    return (any[0] | any[1]) != 0;
 }
 
 /* The first sweep is the sources themselves; the second goes on from there. */
