@@ -29,8 +29,6 @@ struct scalarizer {
     struct weighting bound[TOPT_MAX_BOUNDS];
     struct maker maker;
     int64_t *stack;      /* for walks: places and what they stand at */
-    uint32_t *base;      /* by place: the point that 'choice' has there */
-    int32_t *choice;     /* the strategy that was unrolled last */
     int64_t work_budget; /* of a segment that can't be split; 0: none */
 };
 

@@ -249,7 +249,6 @@ static int take(struct conditioning *c, int number)
     topt_strategies_rename(topt_frontier_strategies(f), s->config, (size_t)c->p->nops);
     for (int i = 0; i < c->p->nops; i++)
         c->ret->decided[i] |= s->plan.fixed[i] >= 0;
-    f->stats.products += s->work;
     topt_search_stats_add(&c->stats, &f->stats);
     c->epsilon = fmax(c->epsilon, f->epsilon);
     c->work += f->stats.products;
@@ -393,8 +392,7 @@ int topt_condition_on_cutset(const struct topt_search_problem *p, const char *cu
                              const struct topt_search_options *options,
                              struct conditioned *ret, struct topt_error *err)
 {
-    struct conditioning c = {
-        .p = p, .options = options, .ret = ret, .cut = cutset, .err = err};
+    struct conditioning c = {.p = p, .options = options, .ret = ret, .err = err};
     *ret = (struct conditioned){0};
     int rc = init(&c, cutset) || search_all(&c) ? -1 : 0;
     fini(&c);

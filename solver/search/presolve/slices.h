@@ -24,7 +24,6 @@ struct slice {
     int some; /* is there a strategy at all? */
     struct topt_cost light, fast;
     double weight;
-    int64_t work;
 };
 
 struct conditioned;
@@ -48,7 +47,6 @@ struct conditioning {
     int nknown;
     int64_t work;
     double balance[2]; /* what memory and time count in a promise */
-    const char *cut;   /* by operator */
     struct topt_pool *pool;
     /* The job at hand. */
     int (*job)(struct conditioning *c, struct slice *s);
