@@ -65,7 +65,7 @@ struct topt_search_options {
                               several as fast the lightest where 'epsilon' is 0, else any */
     double epsilon; /* 0 is exact; else each true point has one that is no heavier and at
                        most (1 + epsilon) times as slow */
-    /* Costs that are had already, sorted by memory ascending, time strictly descending; points
+    /* Costs of incumbents, sorted by memory ascending, time strictly descending; points
      * that one of them is as good as may be left out.  What is said of the frontier is said of
      * it and these together.  Where only the fastest is wanted they are read with a tolerance only. */
     const struct topt_cost *known;

@@ -59,7 +59,7 @@ static int64_t memory_limit(const struct solver *v)
                                                    : v->o.memory_limit;
 }
 
-/* Points of a whole frontier that are had already. */
+/* Incumbents of a whole frontier. */
 static int know(struct solver *v, struct topt_search_options *o)
 {
     size_t n = 0, most = (size_t)v->s->nknown + (size_t)v->ret->n + 1;

@@ -1,6 +1,6 @@
 /* family.c - configurations of alike operators, and of alike hubs, made once.
  *
- *     who is alike (here)  ->  which configurations (configs.c)  ->  what they cost (prices.c)
+ *     which operators are alike (here)  ->  which configurations (configs.c)  ->  what they cost (prices.c)
  *                                                            ->  how they look from edges (classes.c)
  * */
 #include "family.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- who is alike ------------------------------------------------------------------ */
+/* ---- which operators are alike ------------------------------------------------------------------ */
 
 static int multi(const struct topt_model *m, int tensor)
 {

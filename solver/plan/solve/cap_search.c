@@ -59,7 +59,7 @@ struct cap_search {
     int n, cap;
     int64_t made;
     int64_t floor; /* nothing in the boxes that were left has less of what is asked for */
-    struct topt_cost known; /* what is had, whatever it needs */
+    struct topt_cost known; /* the incumbent, whatever memory it needs */
     /* a box was left whose best does not fit for its excess: what is a little slower
      * may */
     int open;
@@ -123,7 +123,7 @@ static const struct topt_solution *best_of(const struct cap_search *b)
     return s->n ? &s->at[b->least ? 0 : s->n - 1] : NULL;
 }
 
-/* With a tolerance: the time of what is had, be it the caller's; INT64_MAX: nothing. */
+/* With a tolerance: the time of the incumbent, be it the caller's; INT64_MAX: nothing. */
 static int64_t time_had(const struct cap_search *b)
 {
     const struct topt_search_options *o = b->run.options;

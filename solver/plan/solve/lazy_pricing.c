@@ -45,7 +45,7 @@ struct lazy_pricing {
     struct topt_error *err;
     struct topt_problem *whole, *part; /* part: owned where it is not the whole */
     struct topt_search_options own;    /* of searches: with what is left of the work, */
-    struct topt_cost known;            /* and what is had, whatever it needs */
+    struct topt_cost known;            /* the incumbent, whatever memory it needs */
     int64_t near;                      /* entries of the next small problem */
     int64_t floor;                     /* nothing that was left out is faster */
     int open;                          /* nor is that proven within the tolerance */

@@ -13,7 +13,7 @@ struct found {
     int32_t *choice;
 };
 
-/* Costs that are had already, as a frontier; what they beat is not looked for. */
+/* Costs of incumbents, as a frontier; points that they dominate are not searched for. */
 struct known_costs {
     const struct topt_cost *at;
     int n;

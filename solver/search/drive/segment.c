@@ -76,11 +76,11 @@ void topt_segment_fini(struct segment *segment)
 
 /* ---- what is left to explore ---- */
 
-/* What is had in a segment's box: points found, and what was known before. */
+/* The incumbents in a segment's box: points found, and points known before. */
 struct steps {
     struct topt_cost *point; /* a frontier */
     int n;
-    int64_t before; /* time of what is had left of all of them */
+    int64_t before; /* time of the incumbent left of all of them */
 };
 
 /* The points and the known costs as one frontier.  -1: memory. */

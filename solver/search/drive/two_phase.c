@@ -157,7 +157,7 @@ static int known_at(const struct two_phase *s, struct topt_cost c)
     return i;
 }
 
-/* Costs of strategies that are known are had from now on. */
+/* From now on these costs of known strategies count as incumbents. */
 static int have(struct two_phase *s, const struct topt_cost *more, size_t n)
 {
     size_t before = (size_t)s->had.n;

@@ -21,7 +21,7 @@ void topt_decisions_fini(struct decisions *d);
 /* Take one more; one must be left. */
 void topt_decide(struct decisions *d);
 
-/* What is had where a search gave up before it found anything: strategies that are looked for operator by operator
+/* The answer of a search that gave up before it found anything: strategies that are made operator by operator
  *, of which nothing is proven.  There may be none. */
 int topt_search_greedily(const struct topt_search_problem *problem,
                          const struct topt_search_options *options,

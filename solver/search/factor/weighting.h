@@ -14,7 +14,7 @@
 /* Weights are so small that whatever a strategy may weigh is below this. */
 #define TOPT_HEAVY ((int64_t)1 << 60)
 
-/* A weighing of costs.  Arrays are by entry; no array is had before topt_weighting_init. */
+/* A weighing of costs.  Arrays are by entry; topt_weighting_init allocates them. */
 struct weighting {
     int64_t time, memory; /* a point weighs time * its time + memory * its memory */
     int light;            /* no strategy weighs more than TOPT_LIGHT: doubles will do */

@@ -16,7 +16,7 @@ struct strategies {
     size_t width, n; /* choices of each; strategies */
     struct change *change;
     size_t *end; /* by strategy: where its changes end; those before it end at its own */
-    size_t *key; /* strategies that are had whole, too, the first among them */
+    size_t *key; /* strategies that are also stored whole, the first among them */
     int32_t *whole; /* by key: 'width' choices */
     int32_t *last;  /* the last strategy, whole */
     size_t nkeys, cap, cap_changes, cap_keys;
