@@ -4,7 +4,7 @@
  * the client knows their names only.  A search that takes longer is polled, by long requests,
  * until --timeout. */
 #include "hint.h"
-#include "http.h"
+#include "request.h"
 #include "topt_show_plan.h"
 #include "topt_json.h"
 #include "topt_label.h"

@@ -1,4 +1,4 @@
-/* api_docs.c - models and hardware profiles: registered, listed, shown. */
+/* documents.c - models and hardware profiles: registered, listed, shown. */
 #include "planner.h"
 #include "server.h"
 #include "topt_json.h"

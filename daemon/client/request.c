@@ -1,5 +1,5 @@
-/* http.c - one request to toptd by libcurl. */
-#include "http.h"
+/* request.c - one request to toptd by libcurl. */
+#include "request.h"
 
 #include <curl/curl.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* api_plan.c - questions: from a request to a stored answer.
+/* plans.c - questions: from a request to a stored answer.
  *
  *      request -> question (model, profile, query; each with its digest)
  *              -> in the store?  the answer

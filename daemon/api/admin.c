@@ -1,4 +1,4 @@
-/* api_admin.c - is it alive, is it ready, how much has it done, and the pages. */
+/* admin.c - is it alive, is it ready, how much has it done, and the pages. */
 #include "embed.h"
 #include "server.h"
 

@@ -1,7 +1,7 @@
-/* http.h - one request to toptd, over a Unix socket or TCP, with a deadline.
+/* request.h - one request to toptd, over a Unix socket or TCP, with a deadline.
  * Thread safety: none needed; the client has one thread. */
-#ifndef TOPT_CLIENT_HTTP_H
-#define TOPT_CLIENT_HTTP_H
+#ifndef TOPT_CLIENT_REQUEST_H
+#define TOPT_CLIENT_REQUEST_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* server.h - a request, its reply, and the handlers between them.
  *
- * http.c turns connections into requests and replies into responses; api_*.c hold the
+ * http.c turns connections into requests and replies into responses; the other files here hold the
  * handlers, which know nothing of libmicrohttpd.  A handler runs in its connection's thread:
  * it parses, asks the store, submits jobs and waits, but never searches.
  * Thread safety: a request and its reply belong to one connection; the server is shared. */
@@ -105,13 +105,13 @@ int no_parameters(const struct request *q, struct reply *ret);
 
 /* ---- handlers, by file --------------------------------------------------------------------- */
 
-handler api_plan, api_plans, api_plan_get, api_task_get, api_task_delete; /* api_plan.c */
+handler api_plan, api_plans, api_plan_get, api_task_get, api_task_delete; /* plans.c */
 handler api_model_curve, api_model_frontier;
-handler api_model_add, api_models, api_model_get; /* api_docs.c */
+handler api_model_add, api_models, api_model_get; /* documents.c */
 handler api_hw_add, api_hw_list, api_hw_get;
-handler api_livez, api_readyz, api_metrics, api_openapi, api_dashboard; /* api_admin.c */
+handler api_livez, api_readyz, api_metrics, api_openapi, api_dashboard; /* admin.c */
 
-/* The worker's side of api_plan.c. */
+/* The worker's side of plans.c. */
 int search_run(void *server, void *data, const atomic_bool *cancel,
                struct topt_error *err);
 void search_destroy(void *data);
