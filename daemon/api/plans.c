@@ -79,7 +79,7 @@ static int split(const struct question *x, json_t *answer, struct store_answer *
     const json_t *feasible = json_object_get(answer, "feasible");
     ret->feasible = x->query.kind != QUERY_PLAN || json_is_true(feasible);
     if (x->query.kind == QUERY_PLAN && ret->feasible) {
-        char id[24];
+        char id[TOPT_ID];
         if (!plan)
             return topt_fail(err, TOPT_ERR_INTERNAL, "the answer holds no plan");
         if (planner_plan_id(plan, id, err) < 0)

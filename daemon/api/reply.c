@@ -1,6 +1,6 @@
 /* reply.c - replies, the error envelope, and what every handler checks first. */
 #include "server.h"
-#include "sha256.h"
+#include "topt_digest.h"
 #include "topt_json.h"
 
 #include <ctype.h>
@@ -144,6 +144,6 @@ char *canonical(const json_t *doc, const char *prefix, char ret_id[40])
 {
     char *text = json_dumps(doc, JSON_COMPACT | JSON_SORT_KEYS);
     if (text)
-        digest_id(prefix, text, ret_id);
+        topt_id(*prefix, text, strlen(text), ret_id);
     return text;
 }
