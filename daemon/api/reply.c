@@ -1,7 +1,7 @@
 /* reply.c - replies, the error envelope, and what every handler checks first. */
 #include "server.h"
 #include "scan.h"
-#include "sha256.h"
+#include "topt_digest.h"
 #include "topt_json.h"
 
 #include <ctype.h>
@@ -157,10 +157,10 @@ int no_parameters(const struct request *q, struct reply *ret)
     return -1;
 }
 
-char *canonical(const json_t *doc, const char *prefix, char ret_id[40])
+char *canonical(const json_t *doc, const char *prefix, char ret_id[TOPT_ID])
 {
     char *text = json_dumps(doc, JSON_COMPACT | JSON_SORT_KEYS);
     if (text)
-        digest_id(prefix, text, ret_id);
+        topt_id(*prefix, text, strlen(text), ret_id);
     return text;
 }

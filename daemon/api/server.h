@@ -18,6 +18,7 @@
 #include "config.h"
 #include "jobs.h"
 #include "query.h"
+#include "topt_digest.h"
 #include "store.h"
 
 /* Counters of /metrics. */
@@ -163,6 +164,6 @@ enum { MODEL_NAME = 121 };
 void model_name(const json_t *doc, const char *given, char ret[MODEL_NAME]);
 
 /* Canonical text (compact, sorted keys) of a document and its id; owned. */
-char *canonical(const json_t *doc, const char *prefix, char ret_id[40]);
+char *canonical(const json_t *doc, const char *prefix, char ret_id[TOPT_ID]);
 
 #endif
