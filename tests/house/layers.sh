@@ -52,11 +52,12 @@ declare -A library=(
     ['microhttpd\.h']="daemon"
     ['sqlite3\.h']="daemon"
     ['slurm/.*']="slurm_plugin"
-    ['munge\.h']="slurm_plugin daemon"
+    ['munge\.h']="common"
+    ['nettle/.*']="common"
     ['jansson\.h']="common solver runtime daemon"
 )
 # All that the plugin may know of common: no JSON, since Slurm's has clashing symbols.
-plugin_headers="topt_error.h topt_text.h topt_near.h topt_label.h topt_place.h"
+plugin_headers="topt_error.h topt_text.h topt_near.h topt_label.h topt_place.h topt_credential.h topt_munge.h topt_trust.h"
 
 files=() bad=0 checked=0
 while IFS= read -r f; do
