@@ -28,19 +28,19 @@ static void munged_key(struct munged *m, const char *name)
     close(fd);
 }
 
-/* 'name' tells several apart; skips the whole test where there is no munged. */
-static void munged_start(struct munged *m, const char *name)
+/* 0, or -1 where there is no munged. */
+static int munged_start(struct munged *m)
 {
     static const char program[] = "/usr/sbin/munged";
     char key[96], socket[96], pid[96], log[96], seed[96];
     if (access(program, X_OK))
-        skip_all("munged is not installed");
+        return -1;
     snprintf(m->folder, sizeof m->folder, "/tmp/topt-munge-XXXXXX");
     if (!mkdtemp(m->folder))
         abort();
     if (chmod(m->folder, 0755))
         abort();
-    munged_key(m, name);
+    munged_key(m, "key");
     snprintf(m->socket, sizeof m->socket, "%s/socket", m->folder);
     snprintf(key, sizeof key, "--key-file=%s", m->key);
     snprintf(socket, sizeof socket, "--socket=%s", m->socket);
@@ -59,8 +59,7 @@ static void munged_start(struct munged *m, const char *name)
     }
     for (int i = 0; i < 500 && access(m->socket, F_OK); i++)
         usleep(10000);
-    if (access(m->socket, F_OK))
-        skip_all("munged does not start here");
+    return access(m->socket, F_OK);
 }
 
 static void munged_stop(struct munged *m)
