@@ -116,9 +116,10 @@ int topt_credential_answer(const char *socket, uid_t asker, const char *authoriz
     return sign(socket, asker, &payload, ret, err);
 }
 
-int topt_credential_check_answer(const struct topt_trust *trust, const char *answer,
-                                 const char *authorization, const struct topt_answered *a,
-                                 struct topt_error *err)
+/* Is 'signature' of the daemon's user, and over just this? */
+static int check_signature(const struct topt_trust *trust, const char *signature,
+                           const char *authorization, const struct topt_answered *a,
+                           struct topt_error *err)
 {
     struct topt_text payload = {0};
     struct topt_munge_content c = {0};
@@ -126,7 +127,7 @@ int topt_credential_check_answer(const struct topt_trust *trust, const char *ans
         topt_text_fini(&payload);
         return -1;
     }
-    if (check(trust->socket, answer, &payload, "answer", &c, err) < 0)
+    if (check(trust->socket, signature, &payload, "answer", &c, err) < 0)
         return -1;
     uid_t uid = c.uid;
     topt_munge_fini(&c);
@@ -135,4 +136,26 @@ int topt_credential_check_answer(const struct topt_trust *trust, const char *ans
     return topt_fail(err, TOPT_ERR_INVAL,
                      "signed by uid %u, who is not the daemon's user (TOPT_DAEMON_UID)",
                      (unsigned)uid);
+}
+
+int topt_credential_check_answer(const struct topt_trust *trust, const char *url,
+                                 const char *signature, const char *authorization,
+                                 const struct topt_answered *a, struct topt_error *err)
+{
+    struct topt_error why = {0};
+    if (signature) {
+        if (check_signature(trust, signature, authorization, a, &why) == 0)
+            return 0;
+        return topt_fail(err, TOPT_ERR_IO, "the answer of %.80s is not believed: %s", url,
+                         why.text);
+    }
+    if (a->status == 401)
+        return topt_fail(
+            err, TOPT_ERR_IO,
+            "%.80s does not know who asks (401): do both machines have the same "
+            "MUNGE key, and do their clocks agree?",
+            url);
+    topt_fail(err, TOPT_ERR_IO, "the answer of %.80s (%d) is not signed: not believed",
+              url, a->status);
+    return a->status == 429 || a->status == 503 ? 1 : -1;
 }

@@ -435,30 +435,15 @@ static int check_reply(const struct topt_http_request *q, const char *authorizat
                        struct topt_http_reply *r, struct topt_error *err)
 {
     const struct topt_answered a = {r->status, r->body, r->len};
-    int status = r->status, signature = r->signature != NULL, rc;
-    if (signature) {
-        rc = topt_credential_check_answer(q->trust, r->signature, authorization, &a, err);
-        if (rc == 0)
-            return 0;
-        topt_wrap(err, "the answer of %s is not believed", q->url);
-        err->code = TOPT_ERR_IO;
-    } else if (status == 401) {
-        topt_fail(
-            err, TOPT_ERR_IO,
-            "%s does not know who asks (401): do both machines have the same MUNGE key, "
-            "and do their clocks agree?",
-            q->url);
-    } else {
-        topt_fail(err, TOPT_ERR_IO, "the answer of %s (%d) is not signed: not believed",
-                  q->url, status);
-    }
-    if (!signature && (status == 429 || status == 503)) {
+    int rc = topt_credential_check_answer(q->trust, q->url, r->signature, authorization,
+                                          &a, err);
+    if (rc > 0) {
         *r->body = '\0';
         r->len = 0;
-        return 0;
+    } else if (rc < 0) {
+        topt_http_fini(r);
     }
-    topt_http_fini(r);
-    return -1;
+    return rc < 0 ? -1 : 0;
 }
 
 /* The request's head.  '*ret_signed' is the value of Authorization, NULL on a Unix socket. */

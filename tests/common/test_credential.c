@@ -222,7 +222,7 @@ static int believed(char *made, const char *value, const struct topt_answered *a
 {
     const struct topt_trust t = trusting(daemon);
     topt_error_clear(&err);
-    int rc = topt_credential_check_answer(&t, made, value, a, &err);
+    int rc = topt_credential_check_answer(&t, "http://x", made, value, a, &err);
     free(made);
     return rc;
 }
@@ -251,10 +251,17 @@ static void test_answer(void)
     char *made = answer(me, value), *again = strdup(made);
     is_int(believed(made, value, &reply, me), 0, "read once");
     ok(believed(again, value, &reply, me) == -1, "not twice: %s", err.text);
+    for (int status = 200; status < 600; status++) {
+        a.status = status;
+        int rc = believed(NULL, value, &a, me), later = status == 429 || status == 503;
+        if (rc != (later ? 1 : -1) || err.code != TOPT_ERR_IO)
+            ok(0, "unsigned %d: %d", status, rc);
+    }
+    ok(1, "what is not signed is not believed, whatever its status: %s", err.text);
     if (!me) {
         const struct topt_trust usual = {-1, -1, m.socket};
         made = answer(0, value);
-        ok(!topt_credential_check_answer(&usual, made, value, &reply, &err),
+        ok(!topt_credential_check_answer(&usual, "http://x", made, value, &reply, &err),
            "root's is believed where nobody was named");
         free(made);
         ok(believed(answer(NOBODY, value), value, &reply, 0) == -1 &&
