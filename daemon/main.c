@@ -33,7 +33,7 @@ struct daemon {
     struct config config;
     struct server server;
     struct http *http;
-    int socket_made, port;
+    int socket_made, proxy_socket_made, port;
     sigset_t signals;
 };
 
@@ -75,13 +75,32 @@ static int start_tcp(struct daemon *d, struct topt_error *err)
 {
     const char *file = d->config.port_file;
     char text[16];
-    int fd = listen_tcp(d->config.listen, &d->port, err);
-    if (fd < 0 || http_listen(d->http, fd, d->port, err) < 0)
+    int fd = listen_tcp(d->config.listen, d->config.uses_munge, &d->port, err);
+    if (fd < 0 || http_listen(d->http, fd, DOOR_TCP, err) < 0)
         return -1;
-    topt_log(TOPT_LOG_INFO, "http: listening on port %d of %s", d->port,
-             d->config.listen);
+    topt_log(TOPT_LOG_INFO, "http: listening on port %d of %s, %s", d->port,
+             d->config.listen,
+             d->config.uses_munge ? "for users by MUNGE" : "for nobody in particular");
     int n = snprintf(text, sizeof text, "%d\n", d->port);
     return file ? topt_write_file(file, text, (size_t)n, err) : 0;
+}
+
+static int start_proxy(struct daemon *d, struct topt_error *err)
+{
+    gid_t gid;
+    if (login_uid(d->config.proxy_uid, &d->server.proxy_uid, &gid, err) < 0) {
+        err->code = TOPT_ERR_USAGE;
+        return topt_wrap(err, "--proxy-uid");
+    }
+    int fd = listen_unix(d->config.proxy_socket, err);
+    if (fd < 0)
+        return -1;
+    d->proxy_socket_made = 1;
+    if (http_listen(d->http, fd, DOOR_PROXY, err) < 0)
+        return -1;
+    topt_log(TOPT_LOG_INFO, "http: listening on %s, for uid %d's logins",
+             d->config.proxy_socket, (int)d->server.proxy_uid);
+    return 0;
 }
 
 static int start_http(struct daemon *d, struct topt_error *err)
@@ -92,9 +111,11 @@ static int start_http(struct daemon *d, struct topt_error *err)
     if (fd < 0)
         return -1;
     d->socket_made = 1;
-    if (http_listen(d->http, fd, 0, err) < 0)
+    if (http_listen(d->http, fd, DOOR_UNIX, err) < 0)
         return -1;
     topt_log(TOPT_LOG_INFO, "http: listening on %s", d->config.socket_path);
+    if (d->config.proxy_socket && start_proxy(d, err) < 0)
+        return -1;
     return d->config.listen ? start_tcp(d, err) : 0;
 }
 
@@ -120,7 +141,8 @@ static int start(struct daemon *d, struct topt_error *err)
     struct server *s = &d->server;
     s->config = c;
     s->started = (int64_t)time(NULL);
-    if (store_open(c->state_dir, &s->store, err) < 0 || check_default_hw(s, err) < 0)
+    if (roles_create(c->admins, c->operators, &s->roles, err) < 0 ||
+        store_open(c->state_dir, &s->store, err) < 0 || check_default_hw(s, err) < 0)
         return -1;
     const struct jobs_config jobs = {.workers = (int)c->workers,
                                      .queue = (int)c->queue,
@@ -159,6 +181,8 @@ static void stop(struct daemon *d)
     int stuck = http_destroy(d->http, STOP_ANSWER_MS);
     if (d->socket_made)
         unlink(d->config.socket_path);
+    if (d->proxy_socket_made)
+        unlink(d->config.proxy_socket);
     if (d->port && d->config.port_file)
         unlink(d->config.port_file);
     if (s->jobs && (stuck || jobs_join(s->jobs, STOP_SEARCH_MS) < 0)) {
@@ -168,6 +192,7 @@ static void stop(struct daemon *d)
     }
     jobs_destroy(s->jobs);
     store_close(s->store);
+    roles_destroy(s->roles);
 }
 
 int main(int argc, char **argv)

@@ -114,9 +114,12 @@ int group_gid(const char *name, gid_t *ret, struct topt_error *err)
     if (rc == 0 && found)
         *ret = group.gr_gid;
     free(buf);
-    if (rc == ERANGE) /* more members than fit: it is there, but its number was not told */
-        return topt_fail(err, TOPT_ERR_LIMIT, "the group '%.40s' is too large to look up: "
-                                              "give its number", name);
+    if (rc ==
+        ERANGE) /* more members than fit: it is there, but its number was not told */
+        return topt_fail(err, TOPT_ERR_LIMIT,
+                         "the group '%.40s' is too large to look up: "
+                         "give its number",
+                         name);
     return rc == 0 && found ? 0
                             : topt_fail(err, TOPT_ERR_NOTFOUND,
                                         "this machine has no group '%.40s'", name);
@@ -131,7 +134,8 @@ static int read_list(const char *text, const char *setting, struct list *ret,
     char item[80];
     gid_t gid;
     int rc = 1;
-    while (text && *text && (rc = topt_list_next(text, &at, item, sizeof item, err)) > 0) {
+    while (text && *text &&
+           (rc = topt_list_next(text, &at, item, sizeof item, err)) > 0) {
         if (ret->nusers == MOST_LISTED || ret->ngroups == MOST_LISTED)
             rc = topt_fail(err, TOPT_ERR_USAGE, "more than %d are listed: use a group",
                            MOST_LISTED);

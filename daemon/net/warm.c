@@ -98,7 +98,7 @@ void warm_key(const struct request *q, struct warm_key *ret)
     sha256(q->body, q->body_len, all.body);
     sha256(q->method, strlen(q->method), all.method);
     sha256(q->target, strlen(q->target), all.target);
-    all.uid = q->caller.uid;
+    all.uid = (int)q->caller.uid;
     all.is_json = q->is_json;
     all.wants_text = q->wants_text;
     sha256(&all, sizeof all, ret->digest);
