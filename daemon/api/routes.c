@@ -69,8 +69,7 @@ static struct reply call(const struct route *r, struct request *q)
                 ? "who asks is not known: ask with a credential of MUNGE, as "
                   "topt client does, or over the Unix socket"
                 : "who asks is not known: ask over the Unix socket");
-    snprintf(text, sizeof text, "only %s %s may do that; you are %s",
-             least == ROLE_ADMIN ? "an" : "at least an", role_name(least),
+    snprintf(text, sizeof text, "that takes an %s, and you are %s", role_name(least),
              q->caller.role == ROLE_OPERATOR ? "an operator" : "a user");
     return reply_error(q, 403, "forbidden", NULL, NULL, text);
 }
