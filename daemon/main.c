@@ -1,13 +1,15 @@
 /* main.c - toptd: starts its parts in order, waits for a signal, stops them in reverse.
  *
  *   main thread          signals and a tick a second
- *   connection threads   http.c: one a client; handlers parse, ask the store, wait for jobs
- *   search threads       jobs.c: --workers of them; only they call the solver's searches
+ *   connection threads   http.c: a few for all clients; they only move bytes
+ *   handler threads      handlers.c: a few; they ask the store, and name the jobs to wait for
+ *   search threads       jobs.c: --workers of them
  *
- * Locks, in rank: jobs.lock, then the leaves http.lock and store.lock.  No two are ever held
- * at once, and none while a search runs. */
+ * Locks, in rank: http.lock, jobs.lock, then the leaves (handlers, admit, warm, store).  None is
+ * held while a search or a handler runs. */
 #include "http.h"
 #include "listen.h"
+#include "operation.h"
 #include "planner.h"
 #include "topt_log.h"
 #include "topt_near.h"
@@ -127,7 +129,7 @@ static int start(struct daemon *d, struct topt_error *err)
                                      .task_keep_ms = TASK_KEEP_MS,
                                      .ctx = s,
                                      .run = search_run,
-                                     .destroy = search_destroy};
+                                     .destroy = operation_destroy};
     if (jobs_create(&jobs, &s->jobs, err) < 0)
         return -1;
     return start_http(d, err);
@@ -154,13 +156,14 @@ static void stop(struct daemon *d)
     atomic_store(&s->stopping, true);
     if (s->jobs)
         jobs_stop(s->jobs);
-    http_destroy(d->http, STOP_ANSWER_MS);
+    int stuck = http_destroy(d->http, STOP_ANSWER_MS);
     if (d->socket_made)
         unlink(d->config.socket_path);
     if (d->port && d->config.port_file)
         unlink(d->config.port_file);
-    if (s->jobs && jobs_join(s->jobs, STOP_SEARCH_MS) < 0) {
-        topt_log(TOPT_LOG_WARN, "main: a search does not end; leaving without it");
+    if (s->jobs && (stuck || jobs_join(s->jobs, STOP_SEARCH_MS) < 0)) {
+        topt_log(TOPT_LOG_WARN, "main: a %s does not end; leaving without it",
+                 stuck ? "request" : "search");
         _exit(EXIT_SUCCESS); /* the store is whole at any moment */
     }
     jobs_destroy(s->jobs);
