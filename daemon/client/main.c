@@ -175,13 +175,30 @@ static int wait_of(const struct client *c)
     return left > WAIT_MS ? WAIT_MS : left > 0 ? (int)left : 0;
 }
 
-/* Follow a task until it ends.  'r' goes from the 202 to the last answer. */
+/* The document of a task that has ended becomes the reply that it holds: 1, or 0 where it has not. */
+static int unwrap(struct client_reply *r)
+{
+    json_t *doc = json_loads(r->body.s ? r->body.s : "", 0, NULL);
+    const json_t *result = json_object_get(doc, "result");
+    int has_ended = result != NULL;
+    if (has_ended) {
+        topt_text_fini(&r->body);
+        char *text = json_dumps(result, JSON_COMPACT);
+        topt_text_add(&r->body, "%s", text ? text : "");
+        r->status = (long)json_integer_value(json_object_get(doc, "status"));
+        free(text);
+    }
+    json_decref(doc);
+    return has_ended;
+}
+
+/* Follow a task until it ends.  'r' goes from the 202 to what the question is answered. */
 static int follow(struct client *c, struct client_reply *r)
 {
     char task[128], path[192];
-    while (r->status == 202) {
+    snprintf(task, sizeof task, "%s", r->location);
+    do {
         int wait = wait_of(c);
-        snprintf(task, sizeof task, "%s", r->location);
         snprintf(path, sizeof path, "%s?wait_ms=%d", task, wait);
         client_reply_fini(r);
         if (!wait) {
@@ -190,7 +207,7 @@ static int follow(struct client *c, struct client_reply *r)
         }
         if (ask(c, "GET", path, NULL, 0, NULL, r) < 0)
             return -1;
-    }
+    } while (r->status == 200 && !unwrap(r));
     return 0;
 }
 
