@@ -234,8 +234,9 @@ static void refuse_hw(struct server *s, const char *key, struct topt_error *err)
 int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
             struct topt_error *err)
 {
-    if (!*key && s->config->hw)
-        key = s->config->hw;
+    const struct config *c = s->config;
+    if (!*key && c->hw)
+        key = c->hw;
     if (*key && is_shipped(key))
         return shipped(key, ret_id, ret_doc, err);
     int rc = store_get_hw(s->store, key, ret_id, NULL, ret_doc, err);
@@ -302,9 +303,10 @@ struct reply api_hw_list(struct request *q)
     const char *const *n = list ? planner_hw_shipped() : NULL;
     for (; n && *n; n++)
         json_array_append_new(list, json_pack("{s:s, s:b}", "name", *n, "shipped", 1));
-    if (list && q->server->config->hw)
-        return reply_json(200, json_pack("{s:o, s:s}", "hardware", list, "default",
-                                         q->server->config->hw));
+    const struct config *c = q->server->config;
+    if (list && c->hw)
+        return reply_json(200,
+                          json_pack("{s:o, s:s}", "hardware", list, "default", c->hw));
     return listing(q, "hardware", list, &err);
 }
 

@@ -40,7 +40,7 @@ struct metrics {
 };
 
 struct server {
-    const struct config *config;
+    _Atomic(const struct config *) config; /* replaced by SIGHUP; old ones stay valid */
     struct store *store;
     struct jobs *jobs;
     struct roles *roles;
