@@ -30,10 +30,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* After so many searches of which none found what fits, it is asked whether anything
- * does. */
-enum { DOUBT = 3 };
-
 /* Searches for what fits beside its excess, at most, in a box. */
 enum { BELOW = 4 };
 
@@ -390,13 +386,6 @@ static int search_all(struct cap_search *b)
             (some ? part_box(b, &x, &best) : look_closer(b, x, LEVELS, best.floor))) {
             leave(b, x.bound);
             return -1;
-        }
-        if (!b->least && b->run.searched == DOUBT && !best_of(b) &&
-            time_had(b) == INT64_MAX) {
-            int any = least_fits(b);
-            b->n = any ? b->n : 0;
-            if (any < 0)
-                return -1;
         }
     }
     return 0;

@@ -251,9 +251,7 @@ int topt_lazy_fastest(struct topt_problem *p, const struct topt_search_options *
                                       .near = first_near(p)},
                              .floor = INT64_MAX};
     *ret = (struct topt_solutions){.claim = topt_claim_exact()};
-    int rc = topt_lazy_pricing(&s.lazy, err);
-    topt_caps_bound_fini(&s.survey);
-    return rc;
+    return topt_lazy_pricing(&s.lazy, err);
 }
 
 /* ---- the lightest ------------------------------------------------------------------ */
