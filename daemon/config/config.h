@@ -37,11 +37,14 @@
     X(log_level, "log-level", STRING, "info", "LEVEL",                                   \
       "error, warning, info or debug (info)")                                            \
     X(config, "config", STRING, NULL, "FILE",                                            \
-      "settings as NAME=VALUE lines (default: /etc/topt/toptd.conf if there)")
+      "settings as NAME=VALUE lines (default: /etc/topt/toptd.conf if there)")           \
+    X(check_config, "check-config", FLAG, 0, NULL,                                       \
+      "read the settings, say where the socket and the state would be, and end")
 
 #define TOPTD_TYPE_STRING const char *
 #define TOPTD_TYPE_INT    int64_t
 #define TOPTD_TYPE_BYTES  int64_t
+#define TOPTD_TYPE_FLAG   int
 
 struct config {
 #define X(field, flag, kind, def, arg, help) TOPTD_TYPE_##kind field;
@@ -58,5 +61,12 @@ int config_load(struct config *c, int argc, char **argv,
 void config_fini(struct config *c);
 
 void config_help(FILE *out);
+
+/* The level of --log-level, of topt_log.h; -1 with an error where there is none of the name. */
+int config_log_level(const struct config *c, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The first setting that differs in 'b' and that a running daemon does not take up; NULL where
+ * all of them do. */
+const char *config_needs_restart(const struct config *a, const struct config *b);
 
 #endif

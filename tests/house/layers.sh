@@ -53,6 +53,7 @@ declare -A library=(
     ['sqlite3\.h']="daemon"
     ['slurm/.*']="slurm_plugin"
     ['munge\.h']="slurm_plugin daemon"
+    ['nettle/.*']="common"
     ['jansson\.h']="common solver runtime daemon"
 )
 # All that the plugin may know of common: no JSON, since Slurm's has clashing symbols.
