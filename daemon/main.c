@@ -118,7 +118,10 @@ static int start(struct daemon *d, struct topt_error *err)
     struct server *s = &d->server;
     s->config = c;
     s->started = (int64_t)time(NULL);
-    if (store_open(c->state_dir, &s->store, err) < 0 || check_default_hw(s, err) < 0)
+    if (store_open(c->state_dir, &s->store, err) < 0)
+        return -1;
+    store_limits(s->store, c->cache_bytes, c->keep_plans_days);
+    if (check_default_hw(s, err) < 0)
         return -1;
     const struct jobs_config jobs = {.workers = (int)c->workers,
                                      .queue = (int)c->queue,
@@ -145,6 +148,7 @@ static void serve(struct daemon *d)
         }
         jobs_tick(d->server.jobs);
         http_tick(d->http);
+        store_keep(d->server.store, (int64_t)time(NULL));
     }
 }
 
@@ -178,8 +182,11 @@ int main(int argc, char **argv)
     if (rc == 0) {
         json_object_seed(0); /* before there are threads */
         block_signals(&d);
-        rc = start(&d, &err);
-        if (rc == 0) {
+        if (d.config.backup_to)
+            rc = store_backup(d.config.state_dir, d.config.backup_to, &err);
+        else
+            rc = start(&d, &err);
+        if (rc == 0 && !d.config.backup_to) {
             topt_log(TOPT_LOG_INFO, "main: ready, state in %s", d.config.state_dir);
             serve(&d);
         }

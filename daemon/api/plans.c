@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { WAIT_JSON_MS = 2000, WAIT_TEXT_MS = 25000, LIST_LIMIT = 50 };
 
@@ -27,6 +28,9 @@ struct question {
     char *hw_id, *hw;
     char *text; /* of the query: with the two ids, the key */
     struct query query;
+    struct store_answer
+        found; /* of the search, once there was one: it is given though it can't be stored */
+    int is_found, is_pinned;
 };
 
 void search_destroy(void *data)
@@ -39,6 +43,7 @@ void search_destroy(void *data)
     free(x->hw_id);
     free(x->hw);
     free(x->text);
+    store_answer_fini(&x->found);
     free(x);
 }
 
@@ -124,15 +129,20 @@ int search_run(void *server, void *data, const atomic_bool *cancel,
                struct topt_error *err)
 {
     struct server *s = server;
-    const struct question *x = data;
+    struct question *x = data;
     const struct store_key key = key_of(x);
     const struct store_doc model = {x->model_id, x->model_name, x->model};
     struct store_answer a = {0};
+    int pinned = 1;
     int rc = store_get_answer(s->store, &key, &a, err); /* stored since it was asked? */
     if (rc == 0) {
         rc = search(s, x, cancel, &a, err);
         if (rc == 0)
-            rc = store_publish(s->store, &key, &model, &a, err);
+            rc = store_publish(s->store, &key, &model, &a, (int64_t)geteuid(), &pinned,
+                               err);
+        if (rc == 0 && !pinned)
+            topt_log(TOPT_LOG_WARN, "search %s: answered, but not stored: %s",
+                     x->model_id, err->text);
     }
     if (rc < 0) {
         atomic_fetch_add(&s->metrics.failed, 1);
@@ -145,7 +155,13 @@ int search_run(void *server, void *data, const atomic_bool *cancel,
                               : "no plan",
                  (long long)(a.search_ns / 1000000));
     }
-    store_answer_fini(&a);
+    if (rc >= 0) {
+        x->found = a;
+        x->is_found = 1;
+        x->is_pinned = pinned;
+    } else {
+        store_answer_fini(&a);
+    }
     return rc < 0 ? -1 : 0;
 }
 
@@ -187,7 +203,7 @@ static void add_words(struct topt_text *t, const char *key, char *words)
     free(words);
 }
 
-static struct reply plan_text(const json_t *answer)
+static struct reply plan_text(const json_t *answer, int is_pinned)
 {
     static const struct {
         const char *key, *field;
@@ -210,6 +226,8 @@ static struct reply plan_text(const json_t *answer)
         add_line(&t, "TOPT_ACCUMULATION", json_object_get(answer, "micro_batches"));
     char *hint = hint_line(answer, "--topt-min-efficiency=");
     add_words(&t, "TOPT_HINT", hint ? hint : hint_with(answer, "--topt-"));
+    if (!is_pinned)
+        topt_text_add(&t, "TOPT_PINNED=0\n");
     if (t.oom)
         topt_text_fini(&t);
     return reply_owned(200, "text/plain; charset=utf-8", t.s);
@@ -264,25 +282,30 @@ static struct reply without_plan(const struct request *q, const json_t *answer)
 
 /* The stored answer with its plan put back: both are objects' texts, so they are joined
  * without being parsed again. */
-static struct reply whole(const struct store_answer *a)
+static struct reply whole(const struct store_answer *a, int is_pinned)
 {
     size_t len = strlen(a->doc);
-    if (!a->plan || len < 3)
+    if ((!a->plan && is_pinned) || len < 3)
         return reply_owned(200, "application/json", strdup(a->doc));
     struct topt_text t = {0};
     topt_text_put(&t, a->doc, len - 1);
-    topt_text_put(&t, ",\"plan\":", 8);
-    topt_text_put(&t, a->plan, strlen(a->plan));
+    if (!is_pinned)
+        topt_text_add(&t, ",\"pinned\":false");
+    if (a->plan) {
+        topt_text_put(&t, ",\"plan\":", 8);
+        topt_text_put(&t, a->plan, strlen(a->plan));
+    }
     topt_text_put(&t, "}", 1);
     if (t.oom)
         topt_text_fini(&t);
     return reply_owned(200, "application/json", t.s);
 }
 
-static struct reply answer_reply(const struct request *q, const struct store_answer *a)
+static struct reply answer_reply(const struct request *q, const struct store_answer *a,
+                                 int is_pinned)
 {
     if (a->feasible && !q->wants_text)
-        return whole(a);
+        return whole(a, is_pinned);
     json_t *doc = json_loads(a->doc, 0, NULL);
     struct reply r;
     if (!doc)
@@ -291,7 +314,7 @@ static struct reply answer_reply(const struct request *q, const struct store_ans
     else if (!a->feasible)
         r = without_plan(q, doc);
     else if (a->plan_id)
-        r = plan_text(doc);
+        r = plan_text(doc, is_pinned);
     else
         r = reply_error(q, 406, "not_acceptable", "Accept", NULL,
                         "only a plan has a text/plain form; ask for application/json");
@@ -304,8 +327,10 @@ static struct reply stored_reply(const struct request *q, const struct question 
     const struct store_key key = key_of(x);
     struct store_answer a = {0};
     struct topt_error err = {0};
+    if (x->is_found)
+        return answer_reply(q, &x->found, x->is_pinned);
     int rc = store_get_answer(q->server->store, &key, &a, &err);
-    struct reply r = rc > 0    ? answer_reply(q, &a)
+    struct reply r = rc > 0    ? answer_reply(q, &a, 1)
                      : rc == 0 ? reply_error(q, 500, "internal", NULL, NULL,
                                              "the answer was not stored")
                                : reply_fail(q, NULL, &err);
@@ -416,7 +441,7 @@ static struct reply ask(const struct request *q, struct question *x)
         r = reply_fail(q, NULL, &err);
     } else {
         atomic_fetch_add(&q->server->metrics.cache_hits, 1);
-        r = answer_reply(q, &a);
+        r = answer_reply(q, &a, 1);
         store_answer_fini(&a);
     }
     search_destroy(x);
@@ -600,7 +625,7 @@ struct reply api_plan_get(const struct request *q)
     char *doc;
     if (no_parameters(q, &r) < 0)
         return r;
-    if (store_get_plan(q->server->store, q->arg, &doc, &err) == 0)
+    if (store_get_plan(q->server->store, q->arg, NULL, &doc, &err) == 0)
         return reply_owned(200, "application/json", doc);
     if (err.code == TOPT_ERR_NOTFOUND)
         topt_fail(&err, TOPT_ERR_NOTFOUND, "no plan '%.60s' was given out here", q->arg);
@@ -613,7 +638,8 @@ struct reply api_plans(const struct request *q)
     struct topt_error err = {0};
     if (no_parameters(q, &r) < 0)
         return r;
-    json_t *list = store_list_plans(q->server->store, LIST_LIMIT, &err);
+    struct store_page page = {.limit = LIST_LIMIT};
+    json_t *list = store_list_plans(q->server->store, NULL, &page, &err);
     return list ? reply_json(200, json_pack("{s:o}", "plans", list))
                 : reply_fail(q, NULL, &err);
 }
