@@ -158,7 +158,7 @@ static int prepare(struct publication *p, struct topt_error *err)
 
 int store_publish(struct store *s, const struct store_key *key,
                   const struct store_doc *model, const struct store_answer *a,
-                  int64_t uid, int *ret_pinned, struct topt_error *err)
+                  int64_t uid, enum store_kept *ret, struct topt_error *err)
 {
     struct topt_error why = {0};
     struct publication p = {.key = key, .model = model, .a = a, .uid = uid};
@@ -173,8 +173,8 @@ int store_publish(struct store *s, const struct store_key *key,
     }
     plan_cut_fini(&p.cut);
     free(p.summary);
-    *ret_pinned = c && rc >= 0;
-    if (err && !*ret_pinned)
+    *ret = !c || rc < 0 ? STORE_NOTHING : rc > 0 ? STORE_ALL : STORE_PLAN;
+    if (err && *ret == STORE_NOTHING)
         *err = why;
-    return !*ret_pinned && why.code == TOPT_ERR_INTERNAL ? -1 : 0;
+    return *ret == STORE_NOTHING && why.code == TOPT_ERR_INTERNAL ? -1 : 0;
 }

@@ -179,13 +179,20 @@ void store_answer_fini(struct store_answer *a);
 int store_get_answer(struct store *s, const struct store_key *key,
                      struct store_answer *ret, struct topt_error *err) TOPT_MUST_CHECK;
 
+enum store_kept {
+    STORE_NOTHING, /* it could not be written */
+    STORE_PLAN, /* the plan, where there is one; the answer is not for later, or was there already */
+    STORE_ALL
+};
+
 /* The model, the plan and the answer in one transaction: all or nothing.  The plan becomes 'uid's (-1: nobody's yet), who
- * may read its model by that.  'ret_pinned' is 1 when that is on disk.  Where it can't be, 'ret_pinned' is 0, 'err' says why, and the
- * answer is as good as before: give it, marked so.  -1 only where the answer itself can't be right (its plan's id is
- * another plan's).  An answer of a profile that was replaced meanwhile is not kept, its plan is. */
+ * may read its model by that.  'ret' says what is on disk.  Where nothing is, 'err' says why, and the answer is as good as
+ * before: give it, marked so.  -1 only where the answer itself can't be right (its plan's id is another plan's).  An answer
+ * of a profile that was replaced meanwhile is not kept, its plan is. */
 int store_publish(struct store *s, const struct store_key *key,
                   const struct store_doc *model, const struct store_answer *a,
-                  int64_t uid, int *ret_pinned, struct topt_error *err) TOPT_MUST_CHECK;
+                  int64_t uid, enum store_kept *ret,
+                  struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Forget an answer: whoever reads it finds that it can't be right. */
 int store_drop_answer(struct store *s, const struct store_key *key,

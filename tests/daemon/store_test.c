@@ -139,10 +139,10 @@ static void answer(struct store *s, const char *hw, const char *question)
 {
     const struct store_doc model = {"m-9", "nine", "{}"};
     const struct store_answer a = {.doc = (char *)"{\"why\":\"no\"}"};
-    int pinned = 0;
-    if (store_publish(s, &(struct store_key){"m-9", hw, question}, &model, &a, -1,
-                      &pinned, &err) ||
-        !pinned)
+    enum store_kept kept = STORE_NOTHING;
+    if (store_publish(s, &(struct store_key){"m-9", hw, question}, &model, &a, -1, &kept,
+                      &err) ||
+        kept == STORE_NOTHING)
         ok(0, "an answer is kept: %s", err.text);
 }
 
@@ -247,11 +247,11 @@ static int publish(struct store *s, const char *question, const char *id, char *
         .plan = plan,
         .search_ns = 7,
         .doc = (char *)"{\"gpus\":4,\"strategy\":\"data 4\",\"more\":[1]}"};
-    int pinned = 0;
+    enum store_kept kept = STORE_NOTHING;
     topt_error_clear(&err);
     int rc = store_publish(s, &(struct store_key){"m-9", "h-1", question}, &model, &a,
-                           uid, &pinned, &err);
-    return rc < 0 ? -1 : pinned;
+                           uid, &kept, &err);
+    return rc < 0 ? -1 : kept != STORE_NOTHING;
 }
 
 static int has_plan(struct store *s, const char *id, const struct store_who *who,
@@ -390,7 +390,8 @@ static void test_limit(struct store *s)
     char question[16], *doc = malloc(20001);
     const struct store_doc model = {"m-9", "nine", "{}"};
     struct store_answer a = {.doc = doc};
-    int pinned, left = 0;
+    enum store_kept kept;
+    int left = 0;
     memset(doc, ' ', 20000);
     doc[0] = '{';
     doc[19999] = '}';
@@ -398,8 +399,8 @@ static void test_limit(struct store *s)
     for (int i = 0; i < 100; i++) {
         snprintf(question, sizeof question, "big %d", i);
         if (store_publish(s, &(struct store_key){"m-9", "h-1", question}, &model, &a, -1,
-                          &pinned, &err) ||
-            !pinned)
+                          &kept, &err) ||
+            kept == STORE_NOTHING)
             ok(0, "an answer is kept: %s", err.text);
     }
     tamper("UPDATE answers SET used = used - 100000");

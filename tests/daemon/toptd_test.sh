@@ -109,7 +109,7 @@ ask POST "$mini" "${text[@]}" -d '{"a":'; check "truncated JSON as text" 400 '^D
 ask POST "$mini"; check "no body" 400
 ask POST "$mini" -d '[1]'; check "not an object" 400
 ask POST "$mini" -d '{"a":1,"a":2}'; check "a key twice" 400
-ask POST "$mini" --data-binary "$(printf '[%.0s' $(seq 5000))"; check "too deep" 400 'nested deeper'
+ask POST "$mini" --data-binary "$(printf '[%.0s' $(seq 5000))"; check "too deep" 413 'nested deeper'
 ask POST "$mini" -d '{"model_type":"unknown"}'; check "unknown architecture" 400 'unknown architecture'
 ask POST "$mini&colour=red" -d '{}'; check "unknown parameter" 400 'colour: unknown field'
 ask POST /v1/plan "${json[@]}" -d '{"mode":"mini-parallelism","model":{},"colour":1}'
