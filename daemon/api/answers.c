@@ -98,7 +98,7 @@ static struct reply refusal_json(const json_t *answer, const char *name, const c
 {
     static const char *const fields[] = {"feasible", "nearest", "with", "batches",
                                          "assumed",  "job",     NULL};
-    json_t *e = json_pack("{s:s, s:s, s:O?}", "error", name, "description", why,
+    json_t *e = json_pack("{s:s, s:s, s:O*}", "error", name, "description", why,
                           "nearest", json_object_get(answer, "nearest"));
     json_t *doc = json_pack("{s:[o], s:s}", "errors", e, "why", why);
     for (int i = 0; doc && fields[i]; i++)

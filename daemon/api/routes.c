@@ -1,4 +1,5 @@
 /* routes.c - which handler answers which method and path. */
+#include "route_table.h"
 #include "server.h"
 
 #include <stdio.h>
@@ -7,25 +8,10 @@
 /* Who may do what: a role may do what the roles below it may.  Of models, plans and tasks a user sees
  * those that are the user's own or are shared with a group of theirs. */
 const struct route routes[] = {
-    {"POST", "/v1/plan", api_plan, ROLE_USER},
-    {"GET", "/v1/plans", api_plans, ROLE_USER},
-    {"GET", "/v1/plans/{id}", api_plan_get, ROLE_USER},
-    {"GET", "/v1/tasks/{id}", api_task_get, ROLE_USER},
-    {"DELETE", "/v1/tasks/{id}", api_task_delete, ROLE_USER},
-    {"POST", "/v1/models", api_model_add, ROLE_USER},
-    {"GET", "/v1/models", api_models, ROLE_USER},
-    {"GET", "/v1/models/{id}", api_model_get, ROLE_USER},
-    {"GET", "/v1/models/{id}/curve", api_model_curve, ROLE_USER},
-    {"GET", "/v1/models/{id}/frontier", api_model_frontier, ROLE_USER},
-    {"POST", "/v1/hardware", api_hw_add, ROLE_ADMIN},
-    {"GET", "/v1/hardware", api_hw_list, ROLE_USER},
-    {"GET", "/v1/hardware/{id}", api_hw_get, ROLE_USER},
-    {"GET", "/livez", api_livez, ROLE_NOBODY},
-    {"GET", "/readyz", api_readyz, ROLE_NOBODY},
-    {"GET", "/metrics", api_metrics, ROLE_OPERATOR}, /* but see --open-metrics */
-    {"GET", "/openapi.json", api_openapi, ROLE_NOBODY},
-    {"GET", "/", api_dashboard, ROLE_NOBODY},
-    {0}};
+#define X(METHOD, path, handler, LEAST) {#METHOD, path, handler, ROLE_##LEAST},
+    TOPTD_ROUTES(X)
+#undef X
+        {0}};
 
 /* Does 'path' have the shape of 'pattern'?  The {id} goes to 'arg'. */
 static int matches(const char *pattern, const char *path, char arg[80])
@@ -74,22 +60,46 @@ static struct reply call(const struct route *r, struct request *q)
     return reply_error(q, 403, "forbidden", NULL, NULL, text);
 }
 
+/* What an Allow says, by the bits of methods that there are. */
+enum { GET = 1, POST = 2, PUT = 4, DELETE = 8 };
+static const char *const allow_of[16] = {
+    [GET] = "GET, HEAD",
+    [POST] = "POST",
+    [GET | POST] = "GET, HEAD, POST",
+    [PUT] = "PUT",
+    [GET | PUT] = "GET, HEAD, PUT",
+    [POST | PUT] = "POST, PUT",
+    [GET | POST | PUT] = "GET, HEAD, POST, PUT",
+    [DELETE] = "DELETE",
+    [GET | DELETE] = "GET, HEAD, DELETE",
+    [POST | DELETE] = "POST, DELETE",
+    [GET | POST | DELETE] = "GET, HEAD, POST, DELETE",
+    [PUT | DELETE] = "PUT, DELETE",
+    [GET | PUT | DELETE] = "GET, HEAD, PUT, DELETE",
+    [POST | PUT | DELETE] = "POST, PUT, DELETE",
+    [GET | POST | PUT | DELETE] = "GET, HEAD, POST, PUT, DELETE",
+};
+
+static int bit_of(const char *method)
+{
+    return *method == 'G' ? GET : *method == 'D' ? DELETE : method[1] == 'O' ? POST : PUT;
+}
+
 struct reply dispatch(struct request *q)
 {
     const char *method = strcmp(q->method, "HEAD") ? q->method : "GET";
-    static const char *const known[] = {"GET, HEAD", "POST", "DELETE"};
-    const char *allow = NULL;
+    int there = 0;
     for (const struct route *r = routes; r->method; r++) {
         if (!matches(r->path, q->path, q->arg))
             continue;
         if (!strcmp(r->method, method))
             return call(r, q);
-        allow = *r->method == 'G' ? known[0] : *r->method == 'P' ? known[1] : known[2];
+        there |= bit_of(r->method);
     }
-    if (!allow)
+    if (!there)
         return reply_error(q, 404, "not_found", NULL, NULL, "no such resource");
     struct reply r = reply_error(q, 405, "method_not_allowed", NULL, NULL,
                                  "the resource does not take this method");
-    r.allow = allow;
+    r.allow = allow_of[there];
     return r;
 }

@@ -4,8 +4,8 @@
  * the order of precedence, so a setting means the same and fails the same everywhere. */
 #include "config.h"
 #include "topt_log.h"
-#include "topt_near.h"
 #include "topt_munge.h"
+#include "topt_near.h"
 #include "topt_options.h"
 #include "topt_place.h"
 
@@ -253,7 +253,8 @@ static int is_taken_up(const char *name)
 {
     static const char *const names[] = {
         "hw",        "body-limit", "max-table-bytes", "idle-timeout", "request-timeout",
-        "log-level", "config",     "check-config"};
+        "log-level", "config",     "check-config",    "auth",         "munge-socket",
+        "host",      "admins",     "operators",       "proxy-header", "open-metrics"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(name, names[i]))
             return 1;
