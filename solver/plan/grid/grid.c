@@ -46,8 +46,8 @@ static int resolve_blocks(struct topt_grid_search *s, enum topt_goal goal,
                : 0;
 }
 
-/* Variants are kept where their frontiers are (kept.h), and where work is not counted out,
- * which ends searches in between. */
+/* Variants are kept where their frontiers are (kept.h), for limits that the device has; and
+ * where work is not counted out, which ends searches in between. */
 static int open_kept(struct topt_grid_search *s, enum topt_goal goal,
                      struct topt_error *err)
 {

@@ -17,11 +17,17 @@ struct topt_kept *topt_kept_create(void)
     return calloc(1, sizeof(struct topt_kept));
 }
 
+static void points_fini(struct topt_kept_points *p)
+{
+    for (int i = 0; i < p->n; i++)
+        json_decref(p->at[i].checked);
+    free(p->at);
+}
+
 static void variant_destroy(struct topt_kept_variant *v)
 {
-    for (int i = 0; i < v->n; i++)
-        json_decref(v->at[i].checked);
-    free(v->at);
+    points_fini(&v->fastest);
+    points_fini(&v->lighter);
     free(v);
 }
 
@@ -123,7 +129,8 @@ struct topt_kept_variant *topt_kept_variant(struct topt_kept_grid *g,
 
 /* ---- written ----------------------------------------------------------------------- */
 
-enum { COUNTS = 7, ROW = 10 };
+/* Numbers of a row, and what may stand behind them: the lightest, the fastest, what is lighter. */
+enum { COUNTS = 7, ROW = 11, LIGHTEST = ROW, FASTEST, LIGHTER };
 
 /* The number of a row of counts in the table, added where it is new. */
 static json_int_t row_of(json_t *table, const int64_t *count)
@@ -162,19 +169,35 @@ static json_t *point_json(const struct topt_kept_point *p)
     return o;
 }
 
+/* [] where nothing is known. */
+static json_t *points_json(const struct topt_kept_points *p, json_t *counts)
+{
+    json_t *o = json_array();
+    if (p->known)
+        json_array_append_new(o, json_integer(work_of(counts, &p->work)));
+    for (int i = 0; i < p->n; i++)
+        json_array_append_new(o, point_json(&p->at[i]));
+    return o;
+}
+
 static json_t *variant_json(const struct topt_kept_variant *x, json_t *counts)
 {
     const struct topt_variant *v = &x->variant;
-    json_t *row =
-        json_pack("[I, i, i, i, I, i, i, I, I, I]", (json_int_t)v->micro_batches, v->cut,
-                  v->zero, v->recompute, (json_int_t)v->apart_bytes, v->late_permille,
-                  x->some, (json_int_t)x->least.memory, (json_int_t)x->least.time,
-                  pricing_of(counts, &x->stats));
-    if (!x->searched)
-        return row;
-    json_array_append_new(row, json_integer(work_of(counts, &x->work)));
-    for (int i = 0; i < x->n; i++)
-        json_array_append_new(row, point_json(&x->at[i]));
+    json_t *row = json_pack("[I, i, i, i, I, i, i, I, I, I, i]",
+                            (json_int_t)v->micro_batches, v->cut, v->zero, v->recompute,
+                            (json_int_t)v->apart_bytes, v->late_permille, x->some,
+                            (json_int_t)x->least.memory, (json_int_t)x->least.time,
+                            pricing_of(counts, &x->stats), x->lightest_known);
+    if (x->lightest_known || x->fastest.known)
+        json_array_append_new(row,
+                              x->lightest_known == 2
+                                  ? json_pack("[I, I]", (json_int_t)x->lightest.memory,
+                                              (json_int_t)x->lightest.time)
+                                  : json_array());
+    if (x->fastest.known) {
+        json_array_append_new(row, points_json(&x->fastest, counts));
+        json_array_append_new(row, points_json(&x->lighter, counts));
+    }
     return row;
 }
 
@@ -237,7 +260,7 @@ static int read_point(const struct reader *r, const json_t *o,
     return 0;
 }
 
-static int in_order(const struct topt_kept_variant *x)
+static int in_order(const struct topt_kept_points *x)
 {
     for (int i = 1; i < x->n; i++)
         if (x->at[i].memory_bytes <= x->at[i - 1].memory_bytes ||
@@ -246,20 +269,40 @@ static int in_order(const struct topt_kept_variant *x)
     return 1;
 }
 
-static int read_frontier(const struct reader *r, const json_t *row,
-                         struct topt_kept_variant *x)
+static int read_points(const struct reader *r, const json_t *list,
+                       struct topt_kept_points *ret)
 {
     int64_t at, c[COUNTS];
-    size_t n = json_array_size(row) - ROW - 1;
-    if (read_integers(row, ROW, 1, &at) || read_counts(r, at, c) ||
-        !(x->at = calloc(n + 1, sizeof *x->at)))
+    size_t n = json_array_size(list);
+    if (!n)
+        return json_is_array(list) ? 0 : -1;
+    if (read_integers(list, 0, 1, &at) || read_counts(r, at, c) ||
+        !(ret->at = calloc(n, sizeof *ret->at)))
         return -1;
-    x->work = (struct topt_search_stats){c[0], c[1], c[2], c[3], c[4], c[5], (int)c[6]};
-    for (; (size_t)x->n < n; x->n++)
-        if (read_point(r, json_array_get(row, ROW + 1 + (size_t)x->n), &x->at[x->n]))
+    ret->work = (struct topt_search_stats){c[0], c[1], c[2], c[3], c[4], c[5], (int)c[6]};
+    for (; (size_t)ret->n + 1 < n; ret->n++)
+        if (read_point(r, json_array_get(list, 1 + (size_t)ret->n), &ret->at[ret->n]))
             return -1;
-    x->searched = 1;
-    return in_order(x) ? 0 : -1;
+    ret->known = 1;
+    return in_order(ret) ? 0 : -1;
+}
+
+static int read_found(const struct reader *r, const json_t *row,
+                      struct topt_kept_variant *x)
+{
+    int64_t c[2] = {0, 0};
+    size_t n = json_array_size(row);
+    if (x->lightest_known == 2 && read_integers(json_array_get(row, LIGHTEST), 0, 2, c))
+        return -1;
+    x->lightest = (struct topt_cost){c[0], c[1]};
+    if (n <= FASTEST)
+        return n > ROW || !x->lightest_known ? 0 : -1;
+    return n == LIGHTER + 1 &&
+                   !read_points(r, json_array_get(row, FASTEST), &x->fastest) &&
+                   !read_points(r, json_array_get(row, LIGHTER), &x->lighter) &&
+                   x->fastest.known && x->fastest.n < 2
+               ? 0
+               : -1;
 }
 
 static int read_variant(const struct reader *r, struct topt_kept_grid *g,
@@ -267,7 +310,7 @@ static int read_variant(const struct reader *r, struct topt_kept_grid *g,
 {
     int64_t x[ROW], c[COUNTS];
     if (read_integers(row, 0, ROW, x) || x[1] > TOPT_MAX_AXES ||
-        x[2] >= TOPT_ZERO_COUNT || x[3] > 1 || x[5] > 1000 || x[6] > 1 ||
+        x[2] >= TOPT_ZERO_COUNT || x[3] > 1 || x[5] > 1000 || x[6] > 1 || x[10] > 2 ||
         read_counts(r, x[9], c))
         return -1;
     struct topt_variant v = {.micro_batches = x[0],
@@ -284,7 +327,8 @@ static int read_variant(const struct reader *r, struct topt_kept_grid *g,
     made->least = (struct topt_cost){x[7], x[8]};
     made->stats =
         (struct topt_problem_stats){c[0], c[1], c[2], c[3], c[4], c[5], c[6], 0};
-    return json_array_size(row) > ROW ? read_frontier(r, row, made) : 0;
+    made->lightest_known = (int)x[10];
+    return read_found(r, row, made);
 }
 
 static int read_grid(const struct reader *r, const json_t *o, struct topt_error *err)

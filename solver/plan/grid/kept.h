@@ -1,12 +1,13 @@
 /* kept.h - what was found out about the variants of one problem's grids, whatever limits,
  * counts or mode were asked for.  Private to plan/.
  *
- *     kept ── grid (nodes x devices a node) ── variant ── least costs; its whole frontier, once searched
+ *     kept ── grid (nodes x devices a node) ── variant ── bounds, the fastest, its frontier, the lightest
  *
- * Of each variant two things can be known, one after the other: below which memory and time
- * none of its strategies is, which takes its prices, and its frontier, which takes a search.
- * Neither depends on any limit, nor on what is known of others; so an answer that is put
- * together from them is the same whoever found them out, and when.
+ * Of each variant can be known, in the order in which questions need it: below which memory and
+ * time none of its strategies is, which takes its prices; the fastest that the device can hold;
+ * where a limit excludes that one, the rest of its frontier; and what needs the least memory.
+ * None of these depends on what is asked, nor on what is known of others; so an answer that is
+ * put together from them is the same whoever found them out, and when.
  *
  * Only of the uniform space, where blocks choose alike: there a frontier has few points and
  * takes milliseconds, and a strategy is a few signs (kept_strategy.c).
@@ -28,15 +29,26 @@ struct topt_kept_point {
     json_t *checked;
 };
 
-struct topt_kept_variant {
-    struct topt_variant variant;
-    int priced, searched;
-    int some;                        /* has every operator a configuration? */
-    struct topt_cost least;          /* below these no strategy of it is */
-    struct topt_problem_stats stats; /* but routes, which grids share */
+/* What one search found. */
+struct topt_kept_points {
+    int known;
     struct topt_search_stats work;
     int n;
     struct topt_kept_point *at; /* memory ascending, time strictly descending */
+};
+
+struct topt_kept_variant {
+    struct topt_variant variant;
+    int priced;
+    int some;                        /* has every operator a configuration? */
+    struct topt_cost least;          /* below these no strategy of it is */
+    struct topt_problem_stats stats; /* but routes, which grids share */
+    struct topt_kept_points fastest; /* that the device can hold: one or none */
+    struct topt_kept_points lighter; /* its frontier below that one */
+    /* What needs the least memory, be it more than the device has; 0: not known, 1: there is
+     * nothing, 2: it is known. */
+    int lightest_known;
+    struct topt_cost lightest;
 };
 
 struct topt_kept_grid {
