@@ -12,7 +12,7 @@
 # shellcheck disable=SC2034
 packages_build=(
     gcc libc6-dev cmake ninja-build pkg-config
-    libjansson-dev libmicrohttpd-dev libsqlite3-dev libcurl4-openssl-dev
+    libjansson-dev nettle-dev libmicrohttpd-dev libsqlite3-dev libcurl4-openssl-dev
     libopenmpi-dev openmpi-bin libopenblas-dev zlib1g-dev
     libonnx-dev protobuf-c-compiler libprotobuf-c-dev libsystemd-dev
     libmunge-dev libslurm-dev slurm-wlm-basic-plugins-dev
@@ -27,7 +27,8 @@ packages_slurm=(
 # shellcheck disable=SC2034
 packages_cuda=(
     g++ gcc libc6-dev cmake ninja-build pkg-config
-    libjansson-dev libmicrohttpd-dev libsqlite3-dev libcurl4-openssl-dev libopenblas-dev
+    libjansson-dev nettle-dev libmicrohttpd-dev libsqlite3-dev libcurl4-openssl-dev
+    libopenblas-dev libmunge-dev
 )
 # What only the tests take.
 # shellcheck disable=SC2034

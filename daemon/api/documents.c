@@ -2,7 +2,7 @@
 #include "asking.h"
 #include "planner.h"
 #include "server.h"
-#include "sha256.h"
+#include "topt_digest.h"
 #include "topt_json.h"
 #include "topt_label.h"
 #include "topt_near.h"
@@ -54,12 +54,12 @@ static struct reply read_body(struct request *q, enum operation_kind kind,
     struct operation *o = operation_create(kind);
     struct job *job;
     struct reply r;
-    char id[40], key[400];
+    char id[TOPT_ID], key[400];
     if (!o)
         return reply_owned(503, NULL, NULL);
     o->wants_facts = 1;
     o->name = name ? strdup(name) : NULL;
-    digest_id(kind == OPERATION_PROFILE ? "profile" : "facts", q->body, id);
+    topt_id(kind == OPERATION_PROFILE ? 'h' : 'f', q->body, q->body_len, id);
     snprintf(key, sizeof key, "read %s %.300s", id, name ? name : "");
     o->body = request_take_body(q, &o->body_len);
     if (!o->body || (name && !o->name)) {
@@ -205,7 +205,7 @@ static int shipped(const char *name, char **ret_id, char **ret_doc,
                    struct topt_error *err)
 {
     json_t *doc;
-    char id[40];
+    char id[TOPT_ID];
     if (planner_hw_get(name, &doc, err) < 0)
         return -1;
     char *text = canonical(doc, "h", id);

@@ -8,8 +8,8 @@
  * Each arrow that waits is a handler of its own, called when the job before it has ended. */
 #include "answers.h"
 #include "asking.h"
-#include "sha256.h"
 #include "tasks.h"
+#include "topt_digest.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,13 +212,13 @@ static struct reply read_body(struct request *q, struct question *x)
 {
     struct operation *o = operation_create(OPERATION_READ);
     struct reply r;
-    char id[40], key[400];
+    char id[TOPT_ID], key[400];
     if (!o)
         return no_memory();
     o->is_question = q->is_json;
     o->query = x->plan->query;
     o->name = strdup(x->plan->query.name);
-    digest_id(q->is_json ? "question" : "model", q->body, id);
+    topt_id(q->is_json ? 'q' : 'm', q->body, q->body_len, id);
     snprintf(key, sizeof key, "read %s %lld %lld %s", id, (long long)o->query.batch,
              (long long)o->query.seq, o->query.name);
     o->body = request_take_body(q, &o->body_len);

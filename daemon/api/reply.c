@@ -1,8 +1,9 @@
 /* reply.c - replies, the error envelope, and what every handler checks first. */
 #include "server.h"
 #include "scan.h"
-#include "sha256.h"
+#include "topt_digest.h"
 #include "topt_json.h"
+#include "topt_log.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -89,12 +90,28 @@ void one_line(const char *src, char *dst, size_t size)
     json_decref(probe);
 }
 
+/* The path with bytes that a terminal would act on shown as '?'. */
+static void log_refusal(const struct request *q, int status, const char *why)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%.120s", q->path ? q->path : "");
+    for (char *p = path; *p; p++)
+        if (iscntrl((unsigned char)*p))
+            *p = '?';
+    topt_log(TOPT_LOG_WARN, "refused: %s: %.16s %s: %d to uid %d (%s, %s) at %s: %s",
+             q->id, q->method ? q->method : "", path, status, (int)q->caller.uid,
+             role_name(q->caller.role), how_name(q->caller.how), q->peer ? q->peer : "?",
+             why);
+}
+
 struct reply reply_error(const struct request *q, int status, const char *name,
                          const char *source, const char *nearest, const char *description)
 {
     char line[512], from[96];
     one_line(description, line, sizeof line);
     struct reply r;
+    if (status == 401 || status == 403)
+        log_refusal(q, status, line);
     if (q->wants_text) {
         r = error_text(status, name, nearest, line);
     } else {
@@ -157,10 +174,10 @@ int no_parameters(const struct request *q, struct reply *ret)
     return -1;
 }
 
-char *canonical(const json_t *doc, const char *prefix, char ret_id[40])
+char *canonical(const json_t *doc, const char *prefix, char ret_id[TOPT_ID])
 {
     char *text = json_dumps(doc, JSON_COMPACT | JSON_SORT_KEYS);
     if (text)
-        digest_id(prefix, text, ret_id);
+        topt_id(*prefix, text, strlen(text), ret_id);
     return text;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 const struct route routes[] = {
-#define X(METHOD, path, handler) {#METHOD, path, handler},
+#define X(METHOD, path, handler, least) {#METHOD, path, handler, least},
     TOPTD_ROUTES(X)
 #undef X
         {0}};
@@ -31,6 +31,31 @@ static int matches(const char *pattern, const char *path, char arg[80])
         pattern = strchr(pattern, '}') + 1;
     }
     return !*path;
+}
+
+static enum role least_of(const struct route *r, const struct request *q)
+{
+    if (r->handle == api_metrics && q->is_near && q->server->config->metrics_are_open)
+        return ROLE_NOBODY;
+    return r->least;
+}
+
+static struct reply call(const struct route *r, struct request *q)
+{
+    char text[160];
+    enum role least = least_of(r, q);
+    if (q->caller.role >= least)
+        return r->handle(q);
+    if (q->caller.role == ROLE_NOBODY)
+        return reply_error(
+            q, 401, "unauthorized", NULL, NULL,
+            q->server->config->uses_munge
+                ? "who asks is not known: ask with a credential of MUNGE, as "
+                  "topt client does, or over the Unix socket"
+                : "who asks is not known: ask over the Unix socket");
+    snprintf(text, sizeof text, "that takes an %s, and you are %s", role_name(least),
+             q->caller.role == ROLE_OPERATOR ? "an operator" : "a user");
+    return reply_error(q, 403, "forbidden", NULL, NULL, text);
 }
 
 /* What an Allow says, by the bits of methods that there are. */
@@ -66,7 +91,7 @@ struct reply dispatch(struct request *q)
         if (!matches(r->path, q->path, q->arg))
             continue;
         if (!strcmp(r->method, method))
-            return r->handle(q);
+            return call(r, q);
         there |= bit_of(r->method);
     }
     if (!there)

@@ -44,7 +44,7 @@ static int split(const struct operation *x, json_t *answer, struct store_answer 
     const json_t *feasible = json_object_get(answer, "feasible");
     ret->feasible = x->query.kind != QUERY_PLAN || json_is_true(feasible);
     if (x->query.kind == QUERY_PLAN && ret->feasible) {
-        char id[24];
+        char id[TOPT_ID];
         if (!plan)
             return topt_fail(err, TOPT_ERR_INTERNAL, "the answer holds no plan");
         if (planner_plan_id(plan, id, err) < 0)
@@ -128,7 +128,7 @@ static int is_foreign(const struct operation *o)
 
 static int take_model(struct operation *o, const json_t *doc, struct topt_error *err)
 {
-    char id[40], name[MODEL_NAME];
+    char id[TOPT_ID], name[MODEL_NAME];
     snprintf(o->source, sizeof o->source, "model");
     if (!json_is_object(doc))
         return topt_fail(err, TOPT_ERR_INVAL, "the model must be an object");
@@ -187,7 +187,7 @@ static int run_read(struct operation *o, struct topt_error *err)
 static int run_profile(struct operation *o, struct topt_error *err)
 {
     json_t *given = NULL, *doc = NULL;
-    char id[40];
+    char id[TOPT_ID];
     int rc = -1;
     snprintf(o->source, sizeof o->source, "hardware");
     given = topt_json_parse(o->body, o->body_len, "the profile", err);

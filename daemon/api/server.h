@@ -15,9 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "caller.h"
 #include "config.h"
 #include "jobs.h"
 #include "query.h"
+#include "topt_digest.h"
 #include "store.h"
 
 /* Counters of /metrics. */
@@ -42,6 +44,8 @@ struct server {
     _Atomic(const struct config *) config; /* replaced by SIGHUP; old ones stay valid */
     struct store *store;
     struct jobs *jobs;
+    struct roles *roles;
+    uid_t proxy_uid; /* who may send logins on the proxy's socket */
     struct metrics metrics;
     /* Counts changes of hardware, owners and documents: replies that were kept before one are
      * not given again. */
@@ -52,14 +56,11 @@ struct server {
 
 enum { MAX_PAIRS = 32 };
 
-/* Who asks; -1 where it is not known. */
-struct caller {
-    int uid, gid, pid;
-};
-
 struct request {
     struct server *server;
-    struct caller caller;
+    struct caller caller; /* nobody until it was found out who asks */
+    const char *peer;     /* "uid 1000", "10.0.0.7" */
+    int is_near;          /* from this machine: a Unix socket, or a loopback address */
     char id[24];
     const char *method, *path;
     const char *target; /* path and query as they were sent */
@@ -97,10 +98,12 @@ struct reply {
 struct route {
     const char *method, *path; /* "{id}" stands for one segment */
     handler *handle;
+    enum role least; /* who may ask; handlers look whose a document or a task is */
 };
 extern const struct route routes[]; /* ended by a NULL method */
 
-/* Find and call the handler; 404 and 405 where there is none.  Fills q->arg. */
+/* Find and call the handler; 404 and 405 where there is none, 401 and 403 where the caller may not.
+ * Fills q->arg. */
 struct reply dispatch(struct request *q);
 
 /* The body, which is the caller's to free from now on. */
@@ -117,7 +120,8 @@ struct reply reply_wait(struct job *job, int64_t ms, handler *then);
 struct reply reply_json(int status, json_t *takes);
 struct reply reply_owned(int status, const char *type, char *takes);
 struct reply reply_fixed(int status, const char *type, const char *text);
-/* One error, as the envelope or as text lines.  'source' and 'nearest' may be NULL. */
+/* One error, as the envelope or as text lines.  'source' and 'nearest' may be NULL.  A 401 or 403
+ * leaves a line in the log. */
 struct reply reply_error(const struct request *q, int status, const char *name,
                          const char *source, const char *nearest,
                          const char *description);
@@ -163,6 +167,6 @@ enum { MODEL_NAME = 121 };
 void model_name(const json_t *doc, const char *given, char ret[MODEL_NAME]);
 
 /* Canonical text (compact, sorted keys) of a document and its id; owned. */
-char *canonical(const json_t *doc, const char *prefix, char ret_id[40]);
+char *canonical(const json_t *doc, const char *prefix, char ret_id[TOPT_ID]);
 
 #endif

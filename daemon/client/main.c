@@ -52,7 +52,7 @@ struct args {
     TOPT_FIELDS(X)
 #undef X
     int json;
-    const char *url, *output, *svg;
+    const char *url, *output, *svg, *daemon_uid;
     int64_t timeout;
 };
 
@@ -72,6 +72,8 @@ static const struct topt_option table[] = {
      "the server's answer as it is"},
     {"url", TOPT_OPT_STRING, offsetof(struct args, url), "URL",
      "unix:/PATH or http://HOST:PORT (default: $TOPT_URL, else where toptd listens)"},
+    {"daemon-uid", TOPT_OPT_STRING, offsetof(struct args, daemon_uid), "USER",
+     "who runs toptd (default: $TOPT_DAEMON_UID, else root or the user topt)"},
     {"timeout", TOPT_OPT_COUNT, offsetof(struct args, timeout), "SECONDS",
      "longest wait for a search (900)"},
     {0}};
@@ -82,6 +84,7 @@ struct client {
     const char *arg; /* the positional one, or NULL */
     char path[4096]; /* of the file that it names */
     int no_file;     /* it is none, and was taken for a model that the server has */
+    struct topt_trust trust;
     int64_t began_ms;
     int status; /* exit status where a function returned -1 and printed */
 };
@@ -151,6 +154,7 @@ static int ask(struct client *c, const char *method, const char *path, const cha
                                      .body = body,
                                      .body_len = len,
                                      .type = type,
+                                     .trust = &c->trust,
                                      .timeout_s = WAIT_MS / 1000 + MARGIN_S,
                                      .began_ms = c->began_ms};
     return client_ask(&q, ret, &err) < 0 ? complain(c, &err) : 0;
@@ -504,9 +508,13 @@ static int run_status(struct client *c)
     if (ask_ok(c, "GET", "/readyz", NULL, 0, NULL, &r) < 0)
         return -1;
     client_reply_fini(&r);
-    if (ask_ok(c, "GET", "/metrics", NULL, 0, NULL, &r) < 0)
-        return -1;
     printf("%s is ready\n", c->args.url);
+    if (ask(c, "GET", "/metrics", NULL, 0, NULL, &r) < 0)
+        return -1;
+    if (r.status / 100 != 2) { /* they are for operators */
+        client_reply_fini(&r);
+        return 0;
+    }
     for (char *next = r.body.s, *line; (line = strsep(&next, "\n"));)
         if (*line && *line != '#')
             printf("  %s\n", line);
@@ -567,6 +575,8 @@ static int run_sub(int i, int argc, char **argv)
         rc = topt_place_ask(found, sizeof found, &err);
         c.args.url = found;
     }
+    if (rc == 0)
+        rc = topt_trust_read(c.args.daemon_uid, &c.trust, &err);
     if (rc < 0)
         complain(&c, &err);
     else

@@ -5,6 +5,7 @@
 #include "config.h"
 #include "topt_log.h"
 #include "topt_near.h"
+#include "topt_munge.h"
 #include "topt_options.h"
 #include "topt_place.h"
 
@@ -135,6 +136,27 @@ static int default_places(struct config *c, struct topt_error *err)
     return 0;
 }
 
+/* Who may ask, and how that is known. */
+static int check_access(struct config *c, struct topt_error *err)
+{
+    if (c->auth && strcmp(c->auth, "munge"))
+        return topt_fail(err, TOPT_ERR_USAGE, "--auth '%.40s': only munge is known",
+                         c->auth);
+    if (c->auth && !topt_munge_built())
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--auth munge: this toptd was built without libmunge-dev");
+    c->uses_munge = c->auth != NULL;
+    if (c->proxy_socket && !c->proxy_uid)
+        return topt_fail(err, TOPT_ERR_USAGE, "--proxy-socket needs --proxy-uid");
+    if (c->proxy_socket && strlen(c->proxy_socket) >= TOPT_PLACE_PATH)
+        return topt_fail(err, TOPT_ERR_USAGE, "--proxy-socket: longer than %d bytes",
+                         TOPT_PLACE_PATH - 1);
+    if (strcmp(c->open_metrics, "yes") && strcmp(c->open_metrics, "no"))
+        return topt_fail(err, TOPT_ERR_USAGE, "--open-metrics must be yes or no");
+    c->metrics_are_open = !strcmp(c->open_metrics, "yes");
+    return 0;
+}
+
 static int check(const struct config *c, struct topt_error *err)
 {
     if (c->socket && strlen(c->socket) >= sizeof c->socket_path)
@@ -197,7 +219,7 @@ int config_load(struct config *c, int argc, char **argv, struct topt_error *err)
         return -1;
     if (parse_environment(c, err) < 0 || parse(c, argc, argv, err) < 0)
         return -1;
-    return default_places(c, err) || check(c, err) ? -1 : 0;
+    return default_places(c, err) || check(c, err) || check_access(c, err) ? -1 : 0;
 }
 
 int config_log_level(const struct config *c, struct topt_error *err)

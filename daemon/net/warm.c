@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "sha256.h"
+#include "topt_digest.h"
 
 enum { BUCKETS = 4096, ENTRY_BYTES = 512, LIVE_S = 3600 };
 
@@ -95,13 +95,13 @@ void warm_key(const struct request *q, struct warm_key *ret)
         int uid, is_json, wants_text;
     } all;
     memset(&all, 0, sizeof all);
-    sha256(q->body, q->body_len, all.body);
-    sha256(q->method, strlen(q->method), all.method);
-    sha256(q->target, strlen(q->target), all.target);
-    all.uid = q->caller.uid;
+    topt_sha256(q->body, q->body_len, all.body);
+    topt_sha256(q->method, strlen(q->method), all.method);
+    topt_sha256(q->target, strlen(q->target), all.target);
+    all.uid = (int)q->caller.uid;
     all.is_json = q->is_json;
     all.wants_text = q->wants_text;
-    sha256(&all, sizeof all, ret->digest);
+    topt_sha256(&all, sizeof all, ret->digest);
 }
 
 int warm_send(struct warm *w, const struct warm_key *key, unsigned long long epoch,

@@ -171,12 +171,12 @@ int planner_answer(const struct planner_question *q, json_t **ret, struct topt_e
     return rc;
 }
 
-int planner_plan_id(const json_t *plan, char ret[24], struct topt_error *err)
+int planner_plan_id(const json_t *plan, char ret[TOPT_ID], struct topt_error *err)
 {
     struct topt_plan_doc *p;
     if (topt_plan_read(plan, &p, err) < 0)
         return topt_wrap(err, "the plan just made can't be read back");
-    snprintf(ret, 24, "%s", p->id);
+    snprintf(ret, TOPT_ID, "%s", p->id);
     topt_plan_doc_destroy(p);
     return 0;
 }

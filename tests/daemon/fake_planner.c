@@ -143,11 +143,7 @@ int planner_answer(const struct planner_question *q, json_t **ret, struct topt_e
     return rc;
 }
 
-int planner_plan_id(const json_t *plan, char ret[24], struct topt_error *err)
+int planner_plan_id(const json_t *plan, char ret[TOPT_ID], struct topt_error *err)
 {
-    char hex[17];
-    (void)err;
-    topt_json_digest(plan, hex);
-    snprintf(ret, 24, "p-%s", hex);
-    return 0;
+    return topt_json_id(plan, 'p', ret) < 0 ? topt_nomem(err, NULL) : 0;
 }

@@ -15,7 +15,7 @@ check "over TCP too" 200
 # --- a plan, both ways
 echo '{"format":"topt-model/1","name":"tiny","fake_bytes":5000}' >"$dir/model.json"
 ask POST "$mini&batch=8&seq=64&name=config.json" "${text[@]}" --data-binary "@$dir/model.json"
-check "a plan as text" 200 '^TOPT_PLAN_ID=p-[0-9a-f]{16}$'
+check "a plan as text" 200 '^TOPT_PLAN_ID=p-[0-9a-f]{32}$'
 for line in TOPT_GPUS=4 TOPT_NODES=1 TOPT_GPUS_PER_NODE=4 TOPT_MEMORY_BYTES=5000 \
     TOPT_PEAK_BYTES=5000 TOPT_TIME_NS=1000 TOPT_SPACE=full 'TOPT_STRATEGY=data 4' \
     'TOPT_WHY=one line with a break'; do
