@@ -502,6 +502,13 @@ static int run_hardware(struct client *c)
     return run_list(c, "/v1/hardware", "hardware");
 }
 
+/* Does a line of metrics say that there was none? */
+static int is_zero(const char *line)
+{
+    const char *value = strrchr(line, ' ');
+    return value && !strcmp(value, " 0");
+}
+
 static int run_status(struct client *c)
 {
     struct client_reply r;
@@ -516,7 +523,7 @@ static int run_status(struct client *c)
         return 0;
     }
     for (char *next = r.body.s, *line; (line = strsep(&next, "\n"));)
-        if (*line && *line != '#')
+        if (*line && *line != '#' && !strstr(line, "_bucket{") && !is_zero(line))
             printf("  %s\n", line);
     client_reply_fini(&r);
     return 0;
