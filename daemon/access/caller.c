@@ -31,9 +31,9 @@ struct membership {
 };
 
 struct roles {
-    struct list admins, operators; /* read only */
     uid_t own;
     pthread_mutex_t lock; /* leaf; guards what follows */
+    struct list admins, operators;
     struct membership place[PLACES];
 };
 
@@ -168,6 +168,20 @@ static int lists_group(const struct list *l, const gid_t *group, int n)
     return 0;
 }
 
+int roles_read(struct roles *r, const char *admins, const char *operators,
+               struct topt_error *err)
+{
+    struct list a = {0}, o = {0};
+    if (read_list(admins, "admins", &a, err) < 0 ||
+        read_list(operators, "operators", &o, err) < 0)
+        return -1;
+    pthread_mutex_lock(&r->lock);
+    r->admins = a;
+    r->operators = o;
+    pthread_mutex_unlock(&r->lock);
+    return 0;
+}
+
 int roles_create(const char *admins, const char *operators, struct roles **ret,
                  struct topt_error *err)
 {
@@ -176,8 +190,7 @@ int roles_create(const char *admins, const char *operators, struct roles **ret,
         return topt_nomem(err, NULL);
     r->own = geteuid();
     pthread_mutex_init(&r->lock, NULL);
-    if (read_list(admins, "admins", &r->admins, err) < 0 ||
-        read_list(operators, "operators", &r->operators, err) < 0) {
+    if (roles_read(r, admins, operators, err) < 0) {
         roles_destroy(r);
         return -1;
     }
@@ -274,16 +287,28 @@ int roles_in_group(struct roles *r, const struct caller *c, gid_t group)
 
 /* ---- roles ------------------------------------------------------------------------------- */
 
+/* Of the lists alone; groups are looked up before, and only where a list names one.  Lock held. */
+static enum role role_of(const struct roles *r, uid_t uid, const gid_t *group, int n)
+{
+    if (uid == 0 || uid == r->own || lists_user(&r->admins, uid) ||
+        lists_group(&r->admins, group, n))
+        return ROLE_ADMIN;
+    if (lists_user(&r->operators, uid) || lists_group(&r->operators, group, n))
+        return ROLE_OPERATOR;
+    return ROLE_USER;
+}
+
 struct caller roles_caller(struct roles *r, uid_t uid, gid_t gid, enum how how)
 {
     struct caller c = {uid, gid, ROLE_USER, how};
     gid_t group[ROLES_GROUPS];
-    int n = r->admins.ngroups || r->operators.ngroups ? roles_groups(r, &c, group) : 0;
-    if (uid == 0 || uid == r->own || lists_user(&r->admins, uid) ||
-        lists_group(&r->admins, group, n))
-        c.role = ROLE_ADMIN;
-    else if (lists_user(&r->operators, uid) || lists_group(&r->operators, group, n))
-        c.role = ROLE_OPERATOR;
+    pthread_mutex_lock(&r->lock);
+    int by_group = r->admins.ngroups || r->operators.ngroups;
+    pthread_mutex_unlock(&r->lock);
+    int n = by_group ? roles_groups(r, &c, group) : 0;
+    pthread_mutex_lock(&r->lock);
+    c.role = role_of(r, uid, group, n);
+    pthread_mutex_unlock(&r->lock);
     if (how == HOW_PROXY && c.role > ROLE_OPERATOR)
         c.role = ROLE_OPERATOR; /* a web server's word makes no admin */
     return c;

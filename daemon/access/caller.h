@@ -39,6 +39,9 @@ struct roles;
 int roles_create(const char *admins, const char *operators, struct roles **ret,
                  struct topt_error *err) TOPT_MUST_CHECK;
 void roles_destroy(struct roles *r);
+/* Other lists from now on; on failure those before stay. */
+int roles_read(struct roles *r, const char *admins, const char *operators,
+               struct topt_error *err) TOPT_MUST_CHECK;
 
 /* A caller who is known, with the role of that uid.  Looks up its groups where it was not asked about
  * them for a minute: the user database may be far away, so no thread that serves many connections calls

@@ -94,6 +94,8 @@ struct reply dispatch(struct request *q);
 
 /* The row of the route that a request means, or -1.  Fills q->arg. */
 int route_of(struct request *q);
+/* Whose a document becomes that this request makes: the caller's, or the daemon's own where it is not known. */
+int64_t asker(const struct request *q);
 
 /* The body, which is the caller's to free from now on. */
 char *request_take_body(struct request *q, size_t *ret_len);

@@ -259,7 +259,7 @@ static void complete(json_t *operation, const char *least)
                {"413", "TooLarge"},   {"415", "UnsupportedType"}, {"429", "TooMany"},
                {"503", "Unavailable"}};
     json_t *responses = json_object_get(operation, "responses");
-    int open = !strcmp(least, "ROLE_NOBODY");
+    int open = !strcmp(least, "NOBODY");
     for (size_t i = 0; i < sizeof any / sizeof *any; i++)
         if (!json_object_get(responses, any[i].status) && !(open && i == 1))
             json_object_set_new(
@@ -267,8 +267,8 @@ static void complete(json_t *operation, const char *least)
                 need(json_pack("{s:o}", "$ref",
                                json_sprintf("#/components/responses/%s", any[i].name))));
     char role[16] = "";
-    for (size_t i = strlen("ROLE_"), n = 0; least[i] && n + 1 < sizeof role; i++)
-        role[n++] = (char)(least[i] | 0x20);
+    for (size_t i = 0; least[i] && i + 1 < sizeof role; i++)
+        role[i] = (char)(least[i] | 0x20);
     json_object_set_new(operation, "x-least-role", need(json_string(role)));
 }
 
