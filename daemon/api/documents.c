@@ -82,7 +82,7 @@ static struct reply after_model(struct request *q)
         return r;
     const struct operation *o = job_data(job);
     const struct store_doc m = {o->model_id, o->model_name, o->model};
-    int rc = store_put_model(q->server->store, &m, &err);
+    int rc = store_put_model(q->server->store, &m, asker(q), &err);
     r = rc < 0 ? reply_fail(q, NULL, &err)
                : reply_json(rc ? 201 : 200, facts_json(o->model_id, &o->facts));
     if (rc >= 0)
@@ -116,7 +116,8 @@ struct reply api_models(struct request *q)
     struct topt_error err = {0};
     if (no_parameters(q, &r) < 0)
         return r;
-    return listing(q, "models", store_list_models(q->server->store, LIST_LIMIT, &err),
+    struct store_page page = {.limit = LIST_LIMIT};
+    return listing(q, "models", store_list_models(q->server->store, NULL, &page, &err),
                    &err);
 }
 
@@ -140,10 +141,11 @@ int find_model(struct server *s, const char *key, char **ret_id, char **ret_name
 {
     char meant[TOPT_NEAR_WORDS];
     struct topt_near near = {.name = key};
-    int rc = store_get_model(s->store, key, ret_id, ret_name, ret_doc, err);
+    struct store_page page = {.limit = LIST_LIMIT};
+    int rc = store_get_model(s->store, key, NULL, ret_id, ret_name, ret_doc, err);
     if (rc == 0 || err->code != TOPT_ERR_NOTFOUND)
         return rc;
-    try_names(store_list_models(s->store, LIST_LIMIT, err), &near, meant);
+    try_names(store_list_models(s->store, NULL, &page, err), &near, meant);
     return topt_fail(err, TOPT_ERR_NOTFOUND,
                      "no model has the id '%.60s', and not just one the name%s (GET "
                      "/v1/models lists them)",
@@ -226,7 +228,8 @@ static void refuse_hw(struct server *s, const char *key, struct topt_error *err)
     struct topt_near near = {.name = key};
     for (const char *const *n = planner_hw_shipped(); *n; n++)
         topt_near_try(&near, *n);
-    try_names(store_list_hw(s->store, LIST_LIMIT, err), &near, meant);
+    struct store_page page = {.limit = LIST_LIMIT};
+    try_names(store_list_hw(s->store, 0, &page, err), &near, meant);
     topt_fail(err, TOPT_ERR_NOTFOUND,
               "unknown hardware '%.80s'%s (GET /v1/hardware lists all)", key, meant);
 }
@@ -257,7 +260,7 @@ static struct reply put_hw(const struct request *q, const struct store_doc *d)
         topt_fail(&err, TOPT_ERR_USAGE, "'%.80s' is the name of a shipped profile",
                   d->name);
     else
-        rc = store_put_hw(q->server->store, d, &err);
+        rc = store_put_hw(q->server->store, d, asker(q), STORE_HW_ADD, NULL, &err);
     if (rc < 0 && err.code == TOPT_ERR_USAGE)
         return reply_error(q, 409, "conflict", "name", NULL, err.text);
     if (rc < 0)
@@ -299,7 +302,8 @@ struct reply api_hw_list(struct request *q)
     struct topt_error err = {0};
     if (no_parameters(q, &r) < 0)
         return r;
-    json_t *list = store_list_hw(q->server->store, LIST_LIMIT, &err);
+    struct store_page page = {.limit = LIST_LIMIT};
+    json_t *list = store_list_hw(q->server->store, 0, &page, &err);
     const char *const *n = list ? planner_hw_shipped() : NULL;
     for (; n && *n; n++)
         json_array_append_new(list, json_pack("{s:s, s:b}", "name", *n, "shipped", 1));

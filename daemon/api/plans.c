@@ -118,8 +118,7 @@ static struct reply ask(struct request *q, struct question *x)
     if (rc < 0)
         return reply_fail(q, NULL, &err);
     atomic_fetch_add(&q->server->metrics.cache_hits, 1);
-    struct reply r = answer_reply(q, &a);
-    r.keep = 1;
+    struct reply r = answer_reply(q, &a, 1);
     store_answer_fini(&a);
     return r;
 }
@@ -290,7 +289,7 @@ struct reply api_plan_get(struct request *q)
     char *doc;
     if (no_parameters(q, &r) < 0)
         return r;
-    if (store_get_plan(q->server->store, q->arg, &doc, &err) == 0)
+    if (store_get_plan(q->server->store, q->arg, NULL, &doc, &err) == 0)
         return reply_owned(200, "application/json", doc);
     if (err.code == TOPT_ERR_NOTFOUND)
         topt_fail(&err, TOPT_ERR_NOTFOUND, "no plan '%.60s' was given out here", q->arg);
@@ -303,7 +302,8 @@ struct reply api_plans(struct request *q)
     struct topt_error err = {0};
     if (no_parameters(q, &r) < 0)
         return r;
-    json_t *list = store_list_plans(q->server->store, LIST_LIMIT, &err);
+    struct store_page page = {.limit = LIST_LIMIT};
+    json_t *list = store_list_plans(q->server->store, NULL, &page, &err);
     return list ? reply_json(200, json_pack("{s:o}", "plans", list))
                 : reply_fail(q, NULL, &err);
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char type_json[] = "application/json";
 static const char type_text[] = "text/plain; charset=utf-8";
@@ -39,6 +40,11 @@ struct reply reply_json(int status, json_t *takes)
     char *text = takes ? topt_json_text(takes, 0) : NULL;
     json_decref(takes);
     return reply_owned(status, type_json, text);
+}
+
+int64_t asker(const struct request *q)
+{
+    return q->caller.uid != (uid_t)-1 ? q->caller.uid : geteuid();
 }
 
 char *request_take_body(struct request *q, size_t *ret_len)

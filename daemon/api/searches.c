@@ -85,17 +85,21 @@ static int search(struct server *s, const struct operation *x, const atomic_bool
     return rc;
 }
 
-static int run_plan(struct server *s, const struct operation *x,
-                    const atomic_bool *cancel, struct topt_error *err)
+static int run_plan(struct server *s, struct operation *x, const atomic_bool *cancel,
+                    struct topt_error *err)
 {
     const struct store_key key = {x->model_id, x->hw_id, x->text};
     const struct store_doc model = {x->model_id, x->model_name, x->model};
     struct store_answer a = {0};
+    enum store_kept kept = STORE_ALL;
     int rc = store_get_answer(s->store, &key, &a, err); /* stored since it was asked? */
     if (rc == 0) {
         rc = search(s, x, cancel, &a, err);
         if (rc == 0)
-            rc = store_publish(s->store, &key, &model, &a, err);
+            rc = store_publish(s->store, &key, &model, &a, -1, &kept, err);
+        if (rc == 0 && kept == STORE_NOTHING)
+            topt_log(TOPT_LOG_WARN, "search %s: answered, but not stored: %s",
+                     x->model_id, err->text);
     }
     if (rc < 0) {
         atomic_fetch_add(&s->metrics.failed, 1);
@@ -107,6 +111,16 @@ static int run_plan(struct server *s, const struct operation *x,
                  : a.feasible ? "answered"
                               : "no plan",
                  (long long)(a.search_ns / 1000000));
+    }
+    if (rc >= 0 &&
+        kept != STORE_ALL) { /* the store can't give it, so the operation does */
+        x->found = (struct found){.is_pinned = kept != STORE_NOTHING,
+                                  .feasible = a.feasible,
+                                  .plan_id = a.plan_id,
+                                  .plan = a.plan,
+                                  .doc = a.doc,
+                                  .search_ns = a.search_ns};
+        return 0;
     }
     store_answer_fini(&a);
     return rc < 0 ? -1 : 0;

@@ -106,6 +106,9 @@ extern const struct route routes[]; /* ended by a NULL method */
  * Fills q->arg. */
 struct reply dispatch(struct request *q);
 
+/* Whose a document becomes that this request makes: the caller's, or the daemon's own where it is not known. */
+int64_t asker(const struct request *q);
+
 /* The body, which is the caller's to free from now on. */
 char *request_take_body(struct request *q, size_t *ret_len);
 /* Free what the request owns. */
