@@ -31,11 +31,11 @@ static int is_object(const char *text)
 /* Columns 2 and on.  1, or -1 where the row can't be right or memory does not suffice. */
 static int read_answer(sqlite3_stmt *st, struct store_answer *ret, struct topt_error *err)
 {
+    int has_plan = sqlite3_column_type(st, 3) != SQLITE_NULL, rc = 1;
     struct store_answer a = {.feasible = sqlite3_column_int(st, 2),
                              .plan_id = db_text(st, 3),
                              .doc = db_text(st, 4),
                              .search_ns = sqlite3_column_int64(st, 5)};
-    int has_plan = sqlite3_column_type(st, 3) != SQLITE_NULL, rc = 1;
     if (!a.doc || (has_plan && !a.plan_id))
         rc = topt_nomem(err, NULL);
     else if (!is_object(a.doc))

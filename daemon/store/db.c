@@ -328,7 +328,9 @@ json_t *store_rows(struct conn *c, sqlite3_stmt *st, struct store_page *page,
             page->more = 1;
             break;
         }
-        if (json_array_append_new(out, row(st)))
+        int bad = json_array_append_new(out, row(st));
+        if (bad ||
+            sqlite3_errcode(c->db) == SQLITE_NOMEM) /* a text that could not be had */
             rc = topt_nomem(err, NULL);
     }
     db_done(st);

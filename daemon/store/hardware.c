@@ -5,6 +5,7 @@
 #include "db.h"
 #include "topt_digest.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,11 +62,10 @@ static int in_force(struct conn *c, const char *key, char ret_id[TOPT_ID + 40],
     sqlite3_stmt *st = db_bind(c, err, sql, "s", key);
     int rc = st ? db_step(c, st, err) : -1;
     if (rc > 0) {
-        strncpy(ret_id, db_words(st, 0), TOPT_ID + 39);
-        ret_id[TOPT_ID + 39] = '\0';
+        snprintf(ret_id, TOPT_ID + 40, "%s", db_words(st, 0));
         *ret_version = sqlite3_column_int64(st, 2);
         *ret_name = db_text(st, 1);
-        if (!*ret_name)
+        if (!*ret_name || !*ret_id)
             rc = topt_nomem(err, NULL);
     }
     if (st)

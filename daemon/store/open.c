@@ -91,11 +91,16 @@ static int ask(sqlite3 *db, const char *sql, char *ret, size_t size)
 
 static int ask_number(sqlite3 *db, const char *sql, int64_t *ret, struct topt_error *err)
 {
-    char text[32];
-    if (ask(db, sql, text, sizeof text) < 0)
-        return db_fail(db, "read its head", err);
-    *ret = strtoll(text, NULL, 10);
-    return 0;
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW)
+        *ret = sqlite3_column_int64(st, 0);
+    else
+        db_fail(db, "read its head", err);
+    sqlite3_finalize(st);
+    return rc == SQLITE_ROW ? 0 : -1;
 }
 
 static int past(void *end)
@@ -128,6 +133,9 @@ static int quick_check(sqlite3 *db, int ms, const char *path, struct topt_error 
     }
     if (rc < 0 && code != SQLITE_CORRUPT)
         return db_fail(db, "check the file", err);
+    const char *unread = strstr(said, "unable to get the page. error code=");
+    if ((rc == 0 && !*said) || (unread && atoi(strchr(unread, '=') + 1) == SQLITE_NOMEM))
+        return topt_nomem(err, "checking the file");
     if (rc < 0 || strcmp(said, "ok"))
         return topt_fail(err, TOPT_ERR_IO,
                          "the file is damaged (%.100s); it is left as it is: put a "
@@ -166,11 +174,13 @@ static int check_head(sqlite3 *db, int64_t *ret, struct topt_error *err)
 
 static int can_write(sqlite3 *db, const char *path, struct topt_error *err)
 {
-    if (sqlite3_db_readonly(db, "main") != 1 && access(path, W_OK) == 0)
-        return 0;
-    int sys = errno;
-    return topt_fail(err, TOPT_ERR_IO, "toptd can't write to it (%s)",
-                     sys ? strerror(sys) : "it was opened for reading only");
+    if (access(path, W_OK))
+        return topt_fail(err, TOPT_ERR_IO, "toptd can't write to it: %s",
+                         strerror(errno));
+    if (sqlite3_db_readonly(db, "main") == 1)
+        return topt_fail(err, TOPT_ERR_IO,
+                         "toptd can't write to it: it could be opened for reading only");
+    return 0;
 }
 
 /* ---- migrations ---------------------------------------------------------------------------- */

@@ -104,16 +104,33 @@ void plan_cut_fini(struct plan_cut *p)
 
 /* ---- joining ------------------------------------------------------------------------------- */
 
+/* A text of the row; NULL, and an error, where there is none that should be, or no memory.  A column's type is asked
+ * before its text: without memory the text is gone and the type with it. */
+static const char *text_of(sqlite3_stmt *st, int i, struct topt_error *err)
+{
+    int is_there = sqlite3_column_type(st, i) != SQLITE_NULL;
+    const char *text = (const char *)sqlite3_column_text(st, i);
+    if (!text && is_there)
+        topt_nomem(err, NULL);
+    else if (!text)
+        topt_fail(err, TOPT_ERR_IO, "store: a plan, or a part of it, is missing");
+    return text;
+}
+
 char *plan_join(sqlite3_stmt *st, int first, struct topt_error *err)
 {
-    const char *own = db_words(st, first), *part[2];
+    const char *own = text_of(st, first, err), *part[2] = {NULL, NULL};
+    if (!own)
+        return NULL;
     int64_t at[2], len = (int64_t)strlen(own), from = 0;
     for (int i = 0; i < 2; i++) {
         at[i] = sqlite3_column_int64(st, first + 1 + 3 * i);
-        part[i] = (const char *)sqlite3_column_text(st, first + 3 + 3 * i);
-        int is_cut = sqlite3_column_type(st, first + 2 + 3 * i) != SQLITE_NULL;
-        if (is_cut != (part[i] != NULL) || at[i] < 0 || at[i] > len) {
-            topt_fail(err, TOPT_ERR_IO, "store: a part of a plan is missing");
+        if (sqlite3_column_type(st, first + 2 + 3 * i) == SQLITE_NULL)
+            continue;
+        if (!(part[i] = text_of(st, first + 3 + 3 * i, err)))
+            return NULL;
+        if (at[i] < 0 || at[i] > len) {
+            topt_fail(err, TOPT_ERR_IO, "store: a part of a plan has no place");
             return NULL;
         }
     }

@@ -69,6 +69,16 @@ topt_client plan "$dir/config.json" --frobnicate; [ "$status" = 2 ]; ok $? "unkn
 topt_client curve "$dir/config.json" "${small[@]}" --counts pow2 --hw "$hw"
 [ "$status" = 0 ] && [ "$(grep -cE '^ +[124] ' "$dir/body")" = 3 ]; ok $? "topt client curve is drawn"
 topt_client add-model "$dir/config.json"; [ "$status" = 0 ]; ok $? "topt client add-model"
+topt_client plans; [ "$status" = 0 ] && says "^$id .* 1 GPU "; ok $? "topt client plans"
+topt_client frontier "$dir/config.json" "${small[@]}" --hw "$hw" --gpus 2
+[ "$status" = 0 ] && says 'least memory'; ok $? "topt client frontier"
+topt_client frontier "$dir/config.json" "${small[@]}" --hw "$hw"
+[ "$status" = 2 ] && says 'how many devices'; ok $? "of how many GPUs?"
+began=$(date +%s%N)
+topt_client curve "$dir/config.json" --hw a100-80-dgx --framework topt --space full --batch 512 --timeout 1
+took=$(( ($(date +%s%N) - began) / 1000000 ))
+[ "$status" = 0 ] || { [ "$status" = 1 ] && says 'took longer than 1 s .*raise --timeout' && [ $took -lt 2500 ]; }
+ok $? "--timeout is kept ($took ms)"
 model=$(cut -d' ' -f1 "$dir/body")
 topt_client models; says "$model"; ok $? "topt client models"
 before=$(metric topt_searches_total)
