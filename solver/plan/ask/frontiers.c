@@ -13,7 +13,7 @@
 #include <string.h>
 
 struct topt_frontiers {
-    char problem[17];
+    char problem[TOPT_ID];
     struct topt_kept *kept;
 };
 
@@ -35,7 +35,8 @@ static json_t *settings_json(const struct topt_settings *s)
                      s->allocator_permille, s->accounting, s->overlap, s->eager);
 }
 
-void topt_frontiers_problem(const struct topt_request *r, char ret[17])
+int topt_frontiers_problem(const struct topt_request *r, char ret[TOPT_ID],
+                           struct topt_error *err)
 {
     struct topt_settings s = topt_request_settings(r);
     json_t *doc = json_pack("{s:o, s:o, s:o, s:s, s:i, s:I, s:I}", "model",
@@ -44,19 +45,21 @@ void topt_frontiers_problem(const struct topt_request *r, char ret[17])
                             r->framework ? r->framework->name : "", "sequence",
                             r->sequence_splits, "max_entries", (json_int_t)r->max_entries,
                             "max_table_bytes", (json_int_t)r->max_table_bytes);
-    topt_json_digest(doc, ret);
+    int rc = topt_json_id(doc, 'f', ret);
     json_decref(doc);
+    return rc ? topt_fail(err, TOPT_ERR_NOMEM, "no memory to name the problem") : 0;
 }
 
 static int same_problem(const char *problem, const struct topt_request *r,
                         struct topt_error *err)
 {
-    char own[17];
+    char own[TOPT_ID];
     if (!topt_frontiers_keeps(r))
         return topt_fail(err, TOPT_ERR_INVAL,
                          "frontiers are kept of the uniform space, where blocks choose "
                          "alike and work is not limited");
-    topt_frontiers_problem(r, own);
+    if (topt_frontiers_problem(r, own, err))
+        return -1;
     return strcmp(problem, own)
                ? topt_fail(err, TOPT_ERR_INVAL,
                            "these are frontiers of problem %s, and %s is asked for",
@@ -69,12 +72,12 @@ static int same_problem(const char *problem, const struct topt_request *r,
 static struct topt_frontiers *create(const struct topt_request *r, struct topt_kept *kept)
 {
     struct topt_frontiers *f = calloc(1, sizeof *f);
-    if (!f || !kept) {
+    struct topt_error err;
+    if (!f || !kept || topt_frontiers_problem(r, f->problem, &err)) {
         topt_kept_destroy(kept);
         free(f);
         return NULL;
     }
-    topt_frontiers_problem(r, f->problem);
     f->kept = kept;
     return f;
 }

@@ -20,6 +20,7 @@
 
 #include <jansson.h>
 
+#include "topt_digest.h"
 #include "topt_question.h"
 
 struct topt_frontiers; /* opaque */
@@ -59,7 +60,8 @@ int topt_frontiers_from_json(const json_t *doc, const struct topt_request *r,
                              struct topt_frontiers **ret,
                              struct topt_error *err) TOPT_MUST_CHECK;
 
-/* What names the problem, 16 hex digits: the "problem" of the document. */
-void topt_frontiers_problem(const struct topt_request *r, char ret[17]);
+/* What names the problem, an id of topt_digest.h: the "problem" of the document. */
+int topt_frontiers_problem(const struct topt_request *r, char ret[TOPT_ID],
+                           struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif
