@@ -198,6 +198,7 @@ static struct reply go_on(struct request *q)
 {
     struct question *x = q->state;
     struct reply r;
+    q->lane = lane_of(&x->plan->query);
     return complete(q, x->plan, &r) < 0 ? r : ask(q, x);
 }
 

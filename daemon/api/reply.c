@@ -141,6 +141,7 @@ struct reply reply_error(const struct request *q, int status, const char *name,
             json_object_set_new(e, "nearest", json_string(nearest));
         r = reply_json(status, json_pack("{s:[o]}", "errors", e));
     }
+    r.error = name;
     if (status == 503 || status == 429)
         r.retry_after = status == 503 ? 5 : 1;
     return r;

@@ -86,20 +86,35 @@ static int bit_of(const char *method)
     return *method == 'G' ? GET : *method == 'D' ? DELETE : method[1] == 'O' ? POST : PUT;
 }
 
-struct reply dispatch(struct request *q)
+/* The row of the route, or -1 with the methods that its path takes. */
+static int find(struct request *q, int *ret_there)
 {
     const char *method = strcmp(q->method, "HEAD") ? q->method : "GET";
     char arg[MAX_ARGS][ARG_SIZE] = {{0}};
-    int there = 0;
-    for (const struct route *r = routes; r->method; r++) {
-        if (!matches(r->path, q->path, arg))
+    *ret_there = 0;
+    for (int i = 0; routes[i].method; i++) {
+        if (!matches(routes[i].path, q->path, arg))
             continue;
         memcpy(q->arg, arg[0], sizeof q->arg);
         memcpy(q->group, arg[1], sizeof q->group);
-        if (!strcmp(r->method, method))
-            return call(r, q);
-        there |= bit_of(r->method);
+        if (!strcmp(routes[i].method, method))
+            return i;
+        *ret_there |= bit_of(routes[i].method);
     }
+    return -1;
+}
+
+int route_of(struct request *q)
+{
+    int there;
+    return find(q, &there);
+}
+
+struct reply dispatch(struct request *q)
+{
+    int there, i = find(q, &there);
+    if (i >= 0)
+        return call(&routes[i], q);
     if (!there)
         return reply_error(q, 404, "not_found", NULL, NULL, "no such resource");
     struct reply r = reply_error(q, 405, "method_not_allowed", NULL, NULL,

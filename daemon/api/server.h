@@ -18,27 +18,10 @@
 #include "caller.h"
 #include "config.h"
 #include "jobs.h"
+#include "metrics.h"
 #include "query.h"
 #include "topt_digest.h"
 #include "store.h"
-
-/* Counters of /metrics. */
-#define TOPTD_METRICS(X)                                                                 \
-    X(requests, "topt_requests_total", "Requests answered")                              \
-    X(errors_4xx, "topt_client_errors_total", "Requests refused with 4xx")               \
-    X(errors_5xx, "topt_server_errors_total", "Requests failed with 5xx")                \
-    X(cache_hits, "topt_cache_hits_total", "Questions answered from the store")          \
-    X(searches, "topt_searches_total", "Searches started")                               \
-    X(shared, "topt_searches_shared_total", "Questions that joined a running search")    \
-    X(failed, "topt_searches_failed_total", "Searches that failed or were canceled")     \
-    X(refused, "topt_queue_full_total", "Questions refused because the queue was full")  \
-    X(search_ms, "topt_search_milliseconds_total", "Time spent searching")
-
-struct metrics {
-#define X(field, name, help) atomic_llong field;
-    TOPTD_METRICS(X)
-#undef X
-};
 
 struct server {
     _Atomic(const struct config *) config; /* replaced by SIGHUP; old ones stay valid */
@@ -71,7 +54,9 @@ struct request {
     size_t body_len;
     int is_json;    /* Content-Type: application/json */
     int wants_text; /* Accept: text/plain */
-    int is_gone;    /* the client went while its request waited */
+    int wants_openmetrics;
+    enum metrics_lane lane; /* of a question, once it is known */
+    int is_gone;            /* the client went while its request waited */
     /* A handler's own, kept while the request waits; freed with the request. */
     void *state;
     void (*state_free)(void *state);
@@ -91,7 +76,8 @@ struct reply {
     const char *fixed;
     size_t len;
     char location[64];
-    int retry_after; /* seconds, 0 none */
+    int retry_after;   /* seconds, 0 none */
+    const char *error; /* the word of a refusal; static */
     const char *allow;
 };
 
@@ -106,6 +92,8 @@ extern const struct route routes[]; /* ended by a NULL method */
  * Fills q->arg. */
 struct reply dispatch(struct request *q);
 
+/* The row of the route that a request means, or -1.  Fills q->arg. */
+int route_of(struct request *q);
 /* Whose a document becomes that this request makes: the caller's, or the daemon's own where it is not known. */
 int64_t asker(const struct request *q);
 
@@ -161,6 +149,8 @@ handler api_hw_add, api_hw_replace, api_hw_retire, api_hw_list, api_hw_get;
 handler api_share, api_unshare;                                         /* sharing.c */
 handler api_livez, api_readyz, api_metrics, api_openapi, api_dashboard; /* admin.c */
 
+/* Who a question waits with. */
+enum metrics_lane lane_of(const struct query *q);
 /* Run an operation for a worker of jobs: searches.c */
 int search_run(void *server, void *operation, const atomic_bool *cancel,
                struct topt_error *err);

@@ -360,6 +360,7 @@ def exercise(server):
     """Every operation once with an answer; what is not described is found by Server.hold."""
     ask = server.ask
     ask("GET", "/"), ask("GET", "/livez"), ask("GET", "/readyz"), ask("GET", "/metrics"), ask("GET", "/openapi.json")
+    ask("GET", "/metrics", Accept="application/openmetrics-text")
     profile = ask("GET", "/v1/hardware/lab-cpu").json
     ask("GET", "/v1/hardware")
     ask("GET", "/v1/hardware/nosuch")
