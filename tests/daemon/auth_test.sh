@@ -204,6 +204,7 @@ logged "GET /v1/models: 200 in .* uid $alice " "is known"
 unix $web GET /v1/models; check "nobody else is known there" 401
 unix $web GET / ; check "but the page is there" 200 '<html'
 unix $web GET /v1/models -H 'X-Remote-User: no-such-user'; check "nor is a stranger" 401 'no user'
+unix $web GET /v1/models -H "X-Remote-User: $bob" -H "x-remote-user: $alice"; check "two logins are none" 401 'more than once'
 unix $web POST /v1/hardware -d "$profile" -H 'X-Remote-User: root'; check "root by its word is no admin" 403 'you are an operator'
 unix $alice GET /v1/models -H "X-Remote-User: $bob"; check "nobody but the proxy may use it" 403 "proxy's alone"
 unix 0 GET /v1/models -H "X-Remote-User: $bob"; check "not even root" 403
