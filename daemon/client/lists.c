@@ -254,6 +254,13 @@ int client_cancel(struct client *c)
 
 /* ---- the server -------------------------------------------------------------------------- */
 
+/* Does a line of metrics say that there was none? */
+static int is_zero(const char *line)
+{
+    const char *value = strrchr(line, ' ');
+    return value && !strcmp(value, " 0");
+}
+
 int client_status(struct client *c)
 {
     size_t len;
@@ -265,7 +272,7 @@ int client_status(struct client *c)
     printf("%s is ready\n", c->args.url);
     bytes = client_ask_if(c, "/metrics", &rc); /* they are for operators */
     for (char *next = bytes, *line; next && (line = strsep(&next, "\n"));)
-        if (*line && *line != '#')
+        if (*line && *line != '#' && !strstr(line, "_bucket{") && !is_zero(line))
             printf("  %s\n", line);
     free(bytes);
     return rc;
