@@ -1,0 +1,555 @@
+/* costgraph.c - a request's frontier as one bare problem, for programs that know no
+ * models.
+ *
+ * A frontier is a union: over shapes of N devices, over their variants and over pairs of
+ * caps.  Each member of the union is a block of configurations; every operator has them
+ * all, one block after the other, and an extra operator "in-flight" charges the block's
+ * caps:
+ *
+ *     in-flight   [ block 0 | block 1 | ... ]   cost: T + W * U
+ *     operator    [ c c c   | c c     | ... ]
+ *
+ * An edge joins configurations of one block only.  A pair that is not allowed costs more
+ * in memory and in time than any allowed strategy, so it is never part of a frontier.
+ *
+ * Members need not have the same graph: where blocks of the model choose alike, what
+ * recomputes may set other hubs and edges apart.  Operators are the same by name, edges
+ * by their ends and which of several between these they are.  What a member lacks costs
+ * it nothing: an operator has one configuration there, an edge one class at both ends.
+ * Edges lead from the operator that was seen first to the other, so that there is no
+ * circle. */
+#include "caps.h"
+#include "grid.h"
+#include "grid_data.h"
+#include "micros.h"
+#include "problem.h"
+#include "problem_data.h"
+#include "problem_stats.h"
+#include "request.h"
+#include "solutions.h"
+#include "solve.h"
+#include "topt_export.h"
+#include "topt_question.h"
+#include "topt_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const int64_t MAX_ENTRIES = 4000000;
+static const char IN_FLIGHT[] = "in-flight"; /* the operator that charges caps */
+
+/* A member of the union, copied out of its problem. */
+struct block {
+    int64_t in_flight;
+    struct topt_search_problem p; /* everything owned by the arena */
+    /* By operator and edge of the union: the block's, or -1. */
+    int *op, *edge;
+};
+
+/* An edge of the union. */
+struct joint {
+    int from, to; /* operators of the union, from < to */
+    int which;    /* of those between them */
+};
+
+struct union_builder {
+    const struct topt_request *r;
+    struct topt_arena *arena;
+    struct block *block;
+    int nblocks;
+    const char **name; /* of operators */
+    struct joint *joint;
+    int nops, njoints;
+    struct topt_error *err;
+};
+
+static int no_memory(struct topt_error *err)
+{
+    return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the cost graph");
+}
+
+static void *copy(struct topt_arena *a, const void *from, size_t n, size_t size)
+{
+    void *p = topt_arena_alloc(a, n, size);
+    if (p && n * size > 0)
+        memcpy(p, from, n * size);
+    return p;
+}
+
+/* The caller's problem changes with the next caps. */
+static int copy_problem(struct topt_arena *a, const struct topt_search_problem *p,
+                        struct topt_search_problem *ret)
+{
+    struct topt_search_op *op = copy(a, p->op, (size_t)p->nops, sizeof *op);
+    struct topt_search_edge *edge = copy(a, p->edge, (size_t)p->nedges, sizeof *edge);
+    struct topt_table *table = topt_arena_alloc(a, (size_t)p->nedges, sizeof *table);
+    if (!op || !edge || !table)
+        return -1;
+    for (int i = 0; i < p->nops; i++) {
+        op[i].cost = copy(a, op[i].cost, (size_t)op[i].nconfigs, sizeof *op[i].cost);
+        op[i].name = topt_arena_strdup(a, op[i].name);
+        if (!op[i].cost || !op[i].name)
+            return -1;
+    }
+    for (int i = 0; i < p->nedges; i++) {
+        const struct topt_table *t = edge[i].table;
+        size_t entries = (size_t)t->from_classes * (size_t)t->to_classes;
+        table[i] = *t;
+        table[i].first = copy(a, t->first, entries + 1, sizeof *t->first);
+        table[i].alt = copy(a, t->alt, (size_t)t->first[entries], sizeof *t->alt);
+        edge[i].table = &table[i];
+        edge[i].from_class =
+            copy(a, edge[i].from_class, (size_t)op[edge[i].from].nconfigs,
+                 sizeof *edge[i].from_class);
+        edge[i].to_class = copy(a, edge[i].to_class, (size_t)op[edge[i].to].nconfigs,
+                                sizeof *edge[i].to_class);
+        if (!table[i].first || !table[i].alt || !edge[i].from_class || !edge[i].to_class)
+            return -1;
+    }
+    *ret = (struct topt_search_problem){p->nops, op, p->nedges, edge};
+    return 0;
+}
+
+static int check_entries(const struct union_builder *u, double entries)
+{
+    return entries <= (double)MAX_ENTRIES
+               ? 0
+               : topt_fail(
+                     u->err, TOPT_ERR_LIMIT,
+                     "the cost graph would have at least %.3g edge entries, more than "
+                     "%lld: they grow with the square of the numbers of shapes, "
+                     "variants and caps; take fewer GPUs or layers, --factors none or "
+                     "--space uniform",
+                     entries, (long long)MAX_ENTRIES);
+}
+
+/* One more block: a problem under caps.  'n' counts configurations by operator, over the
+ * blocks of the problem. */
+static int add_block(struct union_builder *u, struct topt_problem *p,
+                     struct topt_caps caps, double *n)
+{
+    const struct topt_search_problem *under =
+        topt_problem_under(p, caps.transient, caps.crossing);
+    double entries = 0;
+    for (int i = 0; i < under->nops; i++)
+        n[i] += under->op[i].nconfigs;
+    for (int i = 0; i < under->nedges; i++)
+        entries += n[under->edge[i].from] * n[under->edge[i].to];
+    if (check_entries(u, entries))
+        return -1;
+    struct block *grown = realloc(u->block, ((size_t)u->nblocks + 1) * sizeof *grown);
+    if (!grown)
+        return no_memory(u->err);
+    u->block = grown;
+    struct block *b = &u->block[u->nblocks++];
+    b->in_flight = caps.transient + topt_problem_crossing(p) * caps.crossing;
+    return copy_problem(u->arena, under, &b->p) ? no_memory(u->err) : 0;
+}
+
+static int add_blocks(struct union_builder *u, struct topt_problem *p)
+{
+    struct topt_solutions s = {0};
+    struct topt_search_options o = {.memory_limit = u->r->memory_limit, .threads = 1};
+    double *n = calloc((size_t)topt_problem_under(p, -1, -1)->nops + 1, sizeof *n);
+    int rc = n ? topt_problem_frontier(p, &o, &s, u->err) : no_memory(u->err);
+    for (int i = 0; !rc && i < s.ncaps; i++)
+        rc = add_block(u, p, s.caps[i], n);
+    topt_solutions_fini(&s);
+    free(n);
+    return rc;
+}
+
+static int add_shape(struct union_builder *u, struct topt_micros *m, int nodes,
+                     int per_node)
+{
+    struct topt_grid_search s;
+    int rc = topt_grid_open(&s, m, nodes, per_node, TOPT_GOAL_FRONTIER, u->err);
+    for (int i = 0; !rc && i < s.nvariants; i++) {
+        struct topt_problem *p = NULL;
+        rc = topt_grid_priced(&s, &s.variant[i], &p, u->err) || add_blocks(u, p);
+        topt_problem_destroy(p);
+    }
+    topt_grid_close(&s);
+    return rc;
+}
+
+static int add_shapes(struct union_builder *u)
+{
+    int nodes = 0, per_node = 0, rc = 0, shapes = 0;
+    struct topt_micros m;
+    if (topt_micros_init(&m, u->r, u->err))
+        return -1;
+    for (; !rc && topt_request_grid(u->r, u->r->gpus, &nodes, &per_node); shapes++)
+        rc = add_shape(u, &m, nodes, per_node);
+    topt_micros_fini(&m);
+    return rc || shapes ? rc : topt_no_grid(u->r, u->r->gpus, u->err);
+}
+
+/* ---- what members have in common --------------------------------------------------- */
+
+static int find_op(const struct union_builder *u, const char *name)
+{
+    int i = 0;
+    while (i < u->nops && strcmp(u->name[i], name))
+        i++;
+    return i;
+}
+
+static int find_joint(const struct union_builder *u, const struct joint *j)
+{
+    int i = 0;
+    while (i < u->njoints && memcmp(&u->joint[i], j, sizeof *j))
+        i++;
+    return i;
+}
+
+/* An edge of a block in the union's terms; 'op': the block's operators there. */
+static struct joint joint_of(const struct topt_search_problem *p, int edge, const int *op)
+{
+    const struct topt_search_edge *e = &p->edge[edge];
+    int a = op[e->from], b = op[e->to];
+    struct joint j = {a < b ? a : b, a < b ? b : a, 0};
+    for (int i = 0; i < edge; i++) {
+        int x = op[p->edge[i].from], y = op[p->edge[i].to];
+        j.which += (x == a && y == b) || (x == b && y == a);
+    }
+    return j;
+}
+
+/* Room for all operators and edges of all blocks. */
+static int alloc_union(struct union_builder *u)
+{
+    size_t nops = 1, nedges = 1;
+    for (int b = 0; b < u->nblocks; b++) {
+        nops += (size_t)u->block[b].p.nops;
+        nedges += (size_t)u->block[b].p.nedges;
+    }
+    u->name = topt_arena_alloc(u->arena, nops, sizeof *u->name);
+    u->joint = topt_arena_alloc(u->arena, nedges, sizeof *u->joint);
+    int bad = !u->name || !u->joint;
+    for (int b = 0; b < u->nblocks && !bad; b++) {
+        struct block *x = &u->block[b];
+        x->op = topt_arena_alloc(u->arena, nops, sizeof *x->op);
+        x->edge = topt_arena_alloc(u->arena, nedges, sizeof *x->edge);
+        bad = !x->op || !x->edge;
+        for (size_t i = 0; i < nops && !bad; i++)
+            x->op[i] = -1;
+        for (size_t i = 0; i < nedges && !bad; i++)
+            x->edge[i] = -1;
+    }
+    return bad ? -1 : 0;
+}
+
+static int add_to_union(struct union_builder *u, struct block *b)
+{
+    int *op = malloc(((size_t)b->p.nops + 1) * sizeof *op); /* of the union */
+    for (int i = 0; op && i < b->p.nops; i++) {
+        op[i] = find_op(u, b->p.op[i].name);
+        if (op[i] == u->nops)
+            u->name[u->nops++] = b->p.op[i].name;
+        b->op[op[i]] = i;
+    }
+    for (int e = 0; op && e < b->p.nedges; e++) {
+        struct joint j = joint_of(&b->p, e, op);
+        int n = find_joint(u, &j);
+        if (n == u->njoints)
+            u->joint[u->njoints++] = j;
+        b->edge[n] = e;
+    }
+    free(op);
+    return op ? 0 : -1;
+}
+
+static int make_union(struct union_builder *u)
+{
+    if (alloc_union(u))
+        return -1;
+    for (int b = 0; b < u->nblocks; b++)
+        if (add_to_union(u, &u->block[b]))
+            return -1;
+    return 0;
+}
+
+/* One end of an edge of the union in a block. */
+struct end {
+    int configs, classes;
+    const int32_t *cls; /* NULL: all of one class */
+};
+
+static int configs_of(const struct block *b, int op)
+{
+    return b->op[op] < 0 ? 1 : b->p.op[b->op[op]].nconfigs;
+}
+
+/* Does the block's edge lead the other way? */
+static int turned(const struct union_builder *u, const struct block *b, int joint)
+{
+    return b->p.edge[b->edge[joint]].from != b->op[u->joint[joint].from];
+}
+
+static struct end end_of(const struct union_builder *u, const struct block *b, int joint,
+                         int is_from)
+{
+    const struct joint *j = &u->joint[joint];
+    int configs = configs_of(b, is_from ? j->from : j->to);
+    if (b->edge[joint] < 0)
+        return (struct end){configs, 1, NULL};
+    const struct topt_search_edge *e = &b->p.edge[b->edge[joint]];
+    return is_from != turned(u, b, joint)
+               ? (struct end){configs, e->table->from_classes, e->from_class}
+               : (struct end){configs, e->table->to_classes, e->to_class};
+}
+
+/* ---- joining ----------------------------------------------------------------------- */
+
+static int raise(int64_t *sum, int64_t by)
+{
+    return __builtin_add_overflow(*sum, by, sum);
+}
+
+/* More than any allowed strategy costs, in each way. */
+static int forbidding(const struct union_builder *u, struct topt_cost *ret)
+{
+    struct topt_cost big = {1, 1};
+    int bad = 0;
+    for (int b = 0; b < u->nblocks; b++) {
+        const struct topt_search_problem *p = &u->block[b].p;
+        struct topt_cost worst = {u->block[b].in_flight, 0};
+        for (int i = 0; i < p->nops; i++) {
+            struct topt_cost m = {0, 0};
+            for (int c = 0; c < p->op[i].nconfigs; c++) {
+                m.memory = p->op[i].cost[c].memory > m.memory ? p->op[i].cost[c].memory
+                                                              : m.memory;
+                m.time = p->op[i].cost[c].time > m.time ? p->op[i].cost[c].time : m.time;
+            }
+            bad |= raise(&worst.memory, m.memory) | raise(&worst.time, m.time);
+        }
+        for (int i = 0; i < p->nedges; i++) {
+            const struct topt_table *t = p->edge[i].table;
+            struct topt_cost m = {0, 0};
+            for (int32_t a = 0; a < t->first[t->from_classes * t->to_classes]; a++) {
+                m.memory = t->alt[a].memory > m.memory ? t->alt[a].memory : m.memory;
+                m.time = t->alt[a].time > m.time ? t->alt[a].time : m.time;
+            }
+            bad |= raise(&worst.memory, m.memory) | raise(&worst.time, m.time);
+        }
+        big.memory = worst.memory >= big.memory ? worst.memory + 1 : big.memory;
+        big.time = worst.time >= big.time ? worst.time + 1 : big.time;
+    }
+    *ret = big;
+    return bad ? -1 : 0;
+}
+
+/* Configurations of an operator over all blocks. */
+static int join_op(struct union_builder *u, int op, struct topt_search_op *ret)
+{
+    int n = 0;
+    for (int b = 0; b < u->nblocks; b++)
+        n += configs_of(&u->block[b], op);
+    struct topt_cost *cost = topt_arena_alloc(u->arena, (size_t)n, sizeof *cost);
+    if (!cost)
+        return -1;
+    *ret = (struct topt_search_op){u->name[op], n, cost};
+    for (int b = 0; b < u->nblocks; b++) {
+        const struct block *x = &u->block[b];
+        for (int c = 0; c < configs_of(x, op); c++)
+            *cost++ =
+                x->op[op] < 0 ? (struct topt_cost){0, 0} : x->p.op[x->op[op]].cost[c];
+    }
+    return 0;
+}
+
+/* Class c of block b becomes base[b] + c. */
+static int join_classes(struct union_builder *u, int joint, int is_from, int32_t *base,
+                        const int32_t **ret)
+{
+    int32_t n = 0, total = 0;
+    for (int b = 0; b < u->nblocks; b++) {
+        struct end e = end_of(u, &u->block[b], joint, is_from);
+        base[b] = total;
+        total += e.classes;
+        n += e.configs;
+    }
+    base[u->nblocks] = total;
+    int32_t *cls = topt_arena_alloc(u->arena, (size_t)n, sizeof *cls);
+    *ret = cls;
+    if (!cls)
+        return -1;
+    for (int b = 0; b < u->nblocks; b++) {
+        struct end e = end_of(u, &u->block[b], joint, is_from);
+        for (int c = 0; c < e.configs; c++)
+            *cls++ = base[b] + (e.cls ? e.cls[c] : 0);
+    }
+    return 0;
+}
+
+/* Costs of a block between its classes 'i' and 'j'; returns how many. */
+static int entry_of(const struct union_builder *u, const struct block *b, int joint,
+                    int i, int j, const struct topt_cost **ret)
+{
+    static const struct topt_cost nothing = {0, 0};
+    *ret = &nothing;
+    if (b->edge[joint] < 0)
+        return 1;
+    const struct topt_table *t = b->p.edge[b->edge[joint]].table;
+    int entry = turned(u, b, joint) ? j * t->to_classes + i : i * t->to_classes + j;
+    *ret = &t->alt[t->first[entry]];
+    return t->first[entry + 1] - t->first[entry];
+}
+
+static int join_table(struct union_builder *u, int joint, struct topt_cost big,
+                      const int32_t *from, const int32_t *to, struct topt_table *ret)
+{
+    int rows = from[u->nblocks], cols = to[u->nblocks];
+    size_t entries = (size_t)rows * (size_t)cols;
+    int32_t *first = topt_arena_alloc(u->arena, entries + 1, sizeof *first);
+    struct topt_cost *alt = topt_arena_alloc(u->arena, 2 * entries, sizeof *alt);
+    if (!first || !alt)
+        return -1;
+    int32_t n = 0;
+    for (int i = 0, b = 0; i < rows; i++) {
+        while (i >= from[b + 1])
+            b++;
+        for (int j = 0; j < cols; j++) {
+            const struct topt_cost *at = NULL;
+            int inside = j >= to[b] && j < to[b + 1];
+            int count =
+                inside ? entry_of(u, &u->block[b], joint, i - from[b], j - to[b], &at)
+                       : 0;
+            for (int a = 0; a < count; a++)
+                alt[n++] = at[a];
+            if (!count)
+                alt[n++] = big;
+            first[(size_t)i * (size_t)cols + (size_t)j + 1] = n;
+        }
+    }
+    *ret = (struct topt_table){rows, cols, first, alt};
+    return 0;
+}
+
+static int join_edge(struct union_builder *u, int joint, struct topt_cost big,
+                     struct topt_search_edge *ret)
+{
+    int32_t *from = topt_arena_alloc(u->arena, (size_t)u->nblocks + 1, sizeof *from);
+    int32_t *to = topt_arena_alloc(u->arena, (size_t)u->nblocks + 1, sizeof *to);
+    struct topt_table *t = topt_arena_alloc(u->arena, 1, sizeof *t);
+    *ret = (struct topt_search_edge){u->joint[joint].from, u->joint[joint].to, t, NULL,
+                                     NULL};
+    return !from || !to || !t || join_classes(u, joint, 1, from, &ret->from_class) ||
+                   join_classes(u, joint, 0, to, &ret->to_class) ||
+                   join_table(u, joint, big, from, to, t)
+               ? -1
+               : 0;
+}
+
+/* "in-flight": one configuration a block, tied to the first operator's. */
+static int join_in_flight(struct union_builder *u, struct topt_cost big, int node,
+                          struct topt_search_op *op, struct topt_search_edge *edge)
+{
+    int n = 0, blocks = u->nblocks;
+    for (int b = 0; b < blocks; b++)
+        n += configs_of(&u->block[b], 0);
+    struct topt_cost *cost = topt_arena_alloc(u->arena, (size_t)blocks, sizeof *cost);
+    struct topt_cost *alt =
+        topt_arena_alloc(u->arena, (size_t)(blocks * blocks), sizeof *alt);
+    int32_t *first =
+        topt_arena_alloc(u->arena, (size_t)(blocks * blocks) + 1, sizeof *first);
+    int32_t *from = topt_arena_alloc(u->arena, (size_t)blocks, sizeof *from);
+    int32_t *to = topt_arena_alloc(u->arena, (size_t)n, sizeof *to);
+    struct topt_table *t = topt_arena_alloc(u->arena, 1, sizeof *t);
+    if (!cost || !alt || !first || !from || !to || !t)
+        return -1;
+    for (int b = 0, k = 0; b < blocks; b++) {
+        cost[b] = (struct topt_cost){u->block[b].in_flight, 0};
+        from[b] = b;
+        for (int c = 0; c < configs_of(&u->block[b], 0); c++)
+            to[k++] = b;
+        for (int c = 0; c < blocks; c++) {
+            alt[b * blocks + c] = b == c ? (struct topt_cost){0, 0} : big;
+            first[b * blocks + c + 1] = b * blocks + c + 1;
+        }
+    }
+    *t = (struct topt_table){blocks, blocks, first, alt};
+    *op = (struct topt_search_op){IN_FLIGHT, blocks, cost};
+    *edge = (struct topt_search_edge){node, 0, t, from, to};
+    return 0;
+}
+
+static int check_size(const struct union_builder *u)
+{
+    double entries = 0;
+    for (int e = 0; e < u->njoints; e++) {
+        double from = 0, to = 0;
+        for (int b = 0; b < u->nblocks; b++) {
+            from += configs_of(&u->block[b], u->joint[e].from);
+            to += configs_of(&u->block[b], u->joint[e].to);
+        }
+        entries += from * to;
+    }
+    return check_entries(u, entries);
+}
+
+static int join(struct union_builder *u, char **ret)
+{
+    char limit[32];
+    if (u->nblocks == 0)
+        return topt_fail(
+            u->err, TOPT_ERR_INFEASIBLE,
+            "no strategy on %lld GPUs fits in %s; give more --memory or --gpus",
+            (long long)u->r->gpus,
+            topt_show_bytes(u->r->memory_limit, limit, sizeof limit));
+    if (make_union(u))
+        return no_memory(u->err);
+    struct topt_search_op *op =
+        topt_arena_alloc(u->arena, (size_t)u->nops + 1, sizeof *op);
+    struct topt_search_edge *edge =
+        topt_arena_alloc(u->arena, (size_t)u->njoints + 1, sizeof *edge);
+    struct topt_cost big;
+    if (check_size(u))
+        return -1;
+    if (forbidding(u, &big))
+        return topt_fail(u->err, TOPT_ERR_LIMIT, "the costs overflow");
+    int bad = !op || !edge;
+    for (int i = 0; i < u->nops && !bad; i++)
+        bad = join_op(u, i, &op[i]);
+    for (int e = 0; e < u->njoints && !bad; e++)
+        bad = join_edge(u, e, big, &edge[e]);
+    if (bad || join_in_flight(u, big, u->nops, &op[u->nops], &edge[u->njoints]))
+        return no_memory(u->err);
+    struct topt_search_problem all = {u->nops + 1, op, u->njoints + 1, edge};
+    return topt_costs_write(&all, ret, u->err);
+}
+
+/* Operators of the union are the same by name, so the model's must differ from those made
+ * here and in block_folding.c. */
+static int check_names(const struct topt_model *m, struct topt_error *err)
+{
+    for (int i = 0; i < m->nops; i++) {
+        const char *name = m->op[i].name;
+        if (!strncmp(name, "hub:", 4) || !strncmp(name, "next:", 5) ||
+            !strcmp(name, IN_FLIGHT))
+            return topt_fail(err, TOPT_ERR_INVAL,
+                             "operator '%.60s' has a name that cost graphs give to their "
+                             "own ('hub:...', 'next:...', '%s'); rename it",
+                             name, IN_FLIGHT);
+    }
+    return 0;
+}
+
+int topt_plan_costgraph(const struct topt_request *r, char **ret_text,
+                        struct topt_error *err)
+{
+    struct union_builder u = {.r = r, .arena = topt_arena_create(0), .err = err};
+    int rc = -1;
+    if (!u.arena)
+        no_memory(err);
+    else if (r->gpus < 1)
+        topt_fail(err, TOPT_ERR_INVAL,
+                  "a cost graph needs a number of GPUs (at least 1)");
+    else if (!check_names(r->model, err) && !add_shapes(&u))
+        rc = join(&u, ret_text);
+    free(u.block);
+    topt_arena_destroy(u.arena);
+    return rc;
+}

@@ -1,0 +1,119 @@
+/* sample.c - random valid strategies as plans, so that anybody can check what plans
+ * promise; and the bare combinatorial problem, so that outside programs can search it. */
+#include "plan_check.h"
+#include "document.h"
+#include "grid.h"
+#include "grid_data.h"
+#include "micros.h"
+#include "problem.h"
+#include "problem_stats.h"
+#include "request.h"
+#include "solutions.h"
+#include "topt_export.h"
+#include "topt_question.h"
+
+static json_t *document_of(struct topt_grid_search *s, const struct topt_variant *v,
+                           const struct topt_strategy *st, struct topt_error *err)
+{
+    struct topt_strategy_cost cost;
+    struct topt_costing k;
+    struct topt_plan_facts f = {.k = &k,
+                                .model = s->request->model,
+                                .strategy = st,
+                                .cost = &cost,
+                                .space = s->space,
+                                .alike = s->alike,
+                                .variant = v,
+                                .mode = "sample",
+                                .algorithm = "random"};
+    if (topt_grid_costing(s, v, &k, err) || topt_cost_strategy(&k, st, &cost, err) ||
+        topt_plan_check(&k, st, cost.memory_bytes, cost.time_ns, &cost, &f.peak_bytes,
+                        err))
+        return NULL;
+    return topt_plan_write(&f, err);
+}
+
+/* The problem of a variant, or of the next one that has any strategy. */
+static int open_variant(struct topt_grid_search *s, int *at, struct topt_problem **p,
+                        struct topt_error *err)
+{
+    for (int tried = 0; tried < s->nvariants; tried++) {
+        if (!*p || s->nvariants > 1) {
+            topt_problem_destroy(*p);
+            *p = NULL;
+            if (topt_grid_priced(s, &s->variant[*at], p, err))
+                return -1;
+        }
+        if (topt_problem_some(*p))
+            return 0;
+        *at = (*at + 1) % s->nvariants;
+    }
+    return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                     "no strategy of space %s is on %d nodes of %d GPUs; take another "
+                     "--space",
+                     topt_space_name(s->space), s->mesh.nodes, s->mesh.per_node);
+}
+
+/* Variants take turns; one problem after the other is made for them. */
+static int sample_shape(struct topt_micros *m, int nodes, int per_node, int count,
+                        uint64_t seed, json_t *into, struct topt_error *err)
+{
+    struct topt_grid_search s;
+    struct topt_problem *p = NULL;
+    int rc = -1;
+    if (topt_grid_open(&s, m, nodes, per_node, TOPT_GOAL_FRONTIER, err))
+        goto out;
+    for (int i = 0; i < count; i++) {
+        int at = (int)(((uint64_t)i + seed) % (uint64_t)s.nvariants);
+        if (open_variant(&s, &at, &p, err))
+            goto out;
+        const struct topt_variant *v = &s.variant[at];
+        struct topt_strategy *st = topt_problem_random(p, &seed);
+        json_t *doc = st ? document_of(&s, v, st, err) : NULL;
+        topt_strategy_destroy(st);
+        if (!doc)
+            goto out;
+        json_array_append_new(into, doc);
+    }
+    rc = 0;
+out:
+    topt_problem_destroy(p);
+    topt_grid_close(&s);
+    return rc;
+}
+
+static int sample_shapes(struct topt_micros *m, int shapes, int count, uint64_t seed,
+                         json_t *into, struct topt_error *err)
+{
+    int nodes = 0, per_node = 0;
+    for (int i = 0; topt_next_grid(m->request->hw, m->request->gpus, &nodes, &per_node);
+         i++) {
+        int share = count / shapes + (i < count % shapes);
+        if (sample_shape(m, nodes, per_node, share, seed + (uint64_t)i, into, err))
+            return -1;
+    }
+    return 0;
+}
+
+int topt_plan_sample(const struct topt_request *r, int count, uint64_t seed, json_t **ret,
+                     struct topt_error *err)
+{
+    int nodes = 0, per_node = 0, shapes = 0;
+    struct topt_micros m;
+    struct topt_request any = *r;
+    any.algorithm = NULL; /* of the whole space */
+    while (topt_next_grid(r->hw, r->gpus, &nodes, &per_node))
+        shapes++;
+    if (!shapes)
+        return topt_no_grid(r, r->gpus, err);
+    if (topt_micros_init(&m, &any, err))
+        return -1;
+    json_t *all = json_array();
+    int rc = sample_shapes(&m, shapes, count, seed, all, err);
+    topt_micros_fini(&m);
+    if (rc)
+        json_decref(all);
+    else
+        *ret = all;
+    return rc;
+}
