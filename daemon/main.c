@@ -40,7 +40,8 @@ struct daemon {
     struct settings *settings; /* the newest */
     struct server server;
     struct http *http;
-    int socket_made, port;
+    int socket_made, proxy_socket_made, port;
+    char proxy_socket[TOPT_PLACE_PATH];
     sigset_t signals;
 };
 
@@ -76,11 +77,12 @@ static int start_tcp(struct daemon *d, const struct service_sockets *given,
     int fd = given->tcp;
     d->port = given->port;
     if (fd < 0)
-        fd = listen_tcp(c->listen, &d->port, err);
-    if (fd < 0 || http_listen(d->http, fd, d->port, err) < 0)
+        fd = listen_tcp(c->listen, c->uses_munge, &d->port, err);
+    if (fd < 0 || http_listen(d->http, fd, DOOR_TCP, err) < 0)
         return -1;
-    topt_log(TOPT_LOG_INFO, "http: listening on port %d%s%s", d->port,
-             given->tcp < 0 ? " of " : ", handed over", given->tcp < 0 ? c->listen : "");
+    topt_log(TOPT_LOG_INFO, "http: listening on port %d%s%s, %s", d->port,
+             given->tcp < 0 ? " of " : ", handed over", given->tcp < 0 ? c->listen : "",
+             c->uses_munge ? "for users by MUNGE" : "for nobody in particular");
     int n = snprintf(text, sizeof text, "%d\n", d->port);
     return c->port_file ? topt_write_file(c->port_file, text, (size_t)n, err) : 0;
 }
@@ -94,10 +96,30 @@ static int start_local(struct daemon *d, const struct service_sockets *given,
         fd = listen_unix(path, err);
         d->socket_made = fd >= 0;
     }
-    if (fd < 0 || http_listen(d->http, fd, 0, err) < 0)
+    if (fd < 0 || http_listen(d->http, fd, DOOR_UNIX, err) < 0)
         return -1;
     topt_log(TOPT_LOG_INFO, "http: listening on %s",
              d->socket_made ? path : "the socket that was handed over");
+    return 0;
+}
+
+static int start_proxy(struct daemon *d, struct topt_error *err)
+{
+    const struct config *c = config_of(d);
+    gid_t gid;
+    if (login_uid(c->proxy_uid, &d->server.proxy_uid, &gid, err) < 0) {
+        err->code = TOPT_ERR_USAGE;
+        return topt_wrap(err, "--proxy-uid");
+    }
+    int fd = listen_unix(c->proxy_socket, err);
+    if (fd < 0)
+        return -1;
+    snprintf(d->proxy_socket, sizeof d->proxy_socket, "%s", c->proxy_socket);
+    d->proxy_socket_made = 1;
+    if (http_listen(d->http, fd, DOOR_PROXY, err) < 0)
+        return -1;
+    topt_log(TOPT_LOG_INFO, "http: listening on %s, for uid %d's logins", c->proxy_socket,
+             (int)d->server.proxy_uid);
     return 0;
 }
 
@@ -106,6 +128,8 @@ static int start_http(struct daemon *d, struct topt_error *err)
     struct service_sockets given;
     if (service_sockets(&given, err) < 0 || http_create(&d->server, &d->http, err) < 0 ||
         start_local(d, &given, err) < 0)
+        return -1;
+    if (config_of(d)->proxy_socket && start_proxy(d, err) < 0)
         return -1;
     return config_of(d)->listen || given.tcp >= 0 ? start_tcp(d, &given, err) : 0;
 }
@@ -132,7 +156,11 @@ static int start(struct daemon *d, struct topt_error *err)
     struct server *s = &d->server;
     atomic_store(&s->config, c);
     s->started = (int64_t)time(NULL);
-    if (store_open(c->state_dir, &s->store, err) < 0 || check_default_hw(s, err) < 0)
+    if (roles_create(c->admins, c->operators, &s->roles, err) < 0 ||
+        store_open(c->state_dir, &s->store, err) < 0)
+        return -1;
+    store_limits(s->store, c->cache_bytes, c->keep_plans_days);
+    if (check_default_hw(s, err) < 0)
         return -1;
     const struct jobs_config jobs = {.workers = (int)c->workers,
                                      .queue = (int)c->queue,
@@ -174,9 +202,15 @@ static void reload(struct daemon *d)
     service_reloading();
     if (load(d, &err) < 0) {
         topt_log(TOPT_LOG_ERR, "main: the settings stay as they were: %s", err.text);
+    } else if (roles_read(d->server.roles, config_of(d)->admins, config_of(d)->operators,
+                          &err) < 0) {
+        topt_log(TOPT_LOG_ERR, "main: admins and operators stay as they were: %s",
+                 err.text);
     } else {
         const char *later = config_needs_restart(was, config_of(d));
         atomic_store(&d->server.config, config_of(d));
+        store_limits(d->server.store, config_of(d)->cache_bytes,
+                     config_of(d)->keep_plans_days);
         atomic_fetch_add(&d->server.epoch, 1);
         topt_log(TOPT_LOG_INFO, "main: settings were read again%s%s%s",
                  later ? "; --" : "", later ? later : "",
@@ -199,6 +233,7 @@ static void serve(struct daemon *d)
             reload(d);
         jobs_tick(d->server.jobs);
         http_tick(d->http);
+        store_keep(d->server.store, (int64_t)time(NULL));
         service_alive();
     }
 }
@@ -213,6 +248,8 @@ static void stop(struct daemon *d)
     int stuck = http_destroy(d->http, STOP_ANSWER_MS);
     if (d->socket_made)
         unlink(config_of(d)->socket_path);
+    if (d->proxy_socket_made)
+        unlink(d->proxy_socket);
     if (d->port && config_of(d)->port_file)
         unlink(config_of(d)->port_file);
     if (s->jobs && (stuck || jobs_join(s->jobs, STOP_SEARCH_MS) < 0)) {
@@ -222,17 +259,38 @@ static void stop(struct daemon *d)
     }
     jobs_destroy(s->jobs);
     store_close(s->store);
+    roles_destroy(s->roles);
+}
+
+/* Are the users and groups of the settings there? */
+static int check_people(const struct config *c, struct topt_error *err)
+{
+    struct roles *r = NULL;
+    uid_t uid;
+    gid_t gid;
+    if (roles_create(c->admins, c->operators, &r, err) < 0)
+        return -1;
+    roles_destroy(r);
+    if (c->proxy_uid && login_uid(c->proxy_uid, &uid, &gid, err) < 0) {
+        err->code = TOPT_ERR_USAGE;
+        return topt_wrap(err, "--proxy-uid");
+    }
+    return 0;
 }
 
 static int run(struct daemon *d, struct topt_error *err)
 {
     const struct config *c = config_of(d);
     if (c->check_config) {
+        if (check_people(c, err) < 0)
+            return -1;
         printf("toptd: the settings can be read; socket %s, state %s%s%s\n",
                c->socket_path, c->state_dir, c->listen ? ", TCP " : "",
                c->listen ? c->listen : "");
         return 0;
     }
+    if (c->backup_to)
+        return store_backup(c->state_dir, c->backup_to, err);
     json_object_seed(0); /* before there are threads */
     block_signals(d);
     int rc = start(d, err);

@@ -3,11 +3,13 @@
 #include "scan.h"
 #include "topt_digest.h"
 #include "topt_json.h"
+#include "topt_log.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char type_json[] = "application/json";
 static const char type_text[] = "text/plain; charset=utf-8";
@@ -38,6 +40,23 @@ struct reply reply_json(int status, json_t *takes)
     char *text = takes ? topt_json_text(takes, 0) : NULL;
     json_decref(takes);
     return reply_owned(status, type_json, text);
+}
+
+int64_t asker(const struct request *q)
+{
+    return q->caller.uid != (uid_t)-1 ? q->caller.uid : geteuid();
+}
+
+const struct store_who *reader_of(const struct request *q, struct reader *r)
+{
+    gid_t group[ROLES_GROUPS];
+    if (q->caller.role == ROLE_ADMIN)
+        return NULL;
+    int n = roles_groups(q->server->roles, &q->caller, group);
+    for (int i = 0; i < n; i++)
+        r->gid[i] = group[i];
+    r->who = (struct store_who){.uid = q->caller.uid, .gid = r->gid, .ngids = n};
+    return &r->who;
 }
 
 char *request_take_body(struct request *q, size_t *ret_len)
@@ -89,12 +108,28 @@ void one_line(const char *src, char *dst, size_t size)
     json_decref(probe);
 }
 
+/* The path with bytes that a terminal would act on shown as '?'. */
+static void log_refusal(const struct request *q, int status, const char *why)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%.120s", q->path ? q->path : "");
+    for (char *p = path; *p; p++)
+        if (iscntrl((unsigned char)*p))
+            *p = '?';
+    topt_log(TOPT_LOG_WARN, "refused: %s: %.16s %s: %d to uid %d (%s, %s) at %s: %s",
+             q->id, q->method ? q->method : "", path, status, (int)q->caller.uid,
+             role_name(q->caller.role), how_name(q->caller.how), q->peer ? q->peer : "?",
+             why);
+}
+
 struct reply reply_error(const struct request *q, int status, const char *name,
                          const char *source, const char *nearest, const char *description)
 {
     char line[512], from[96];
     one_line(description, line, sizeof line);
     struct reply r;
+    if (status == 401 || status == 403)
+        log_refusal(q, status, line);
     if (q->wants_text) {
         r = error_text(status, name, nearest, line);
     } else {
@@ -106,6 +141,7 @@ struct reply reply_error(const struct request *q, int status, const char *name,
             json_object_set_new(e, "nearest", json_string(nearest));
         r = reply_json(status, json_pack("{s:[o]}", "errors", e));
     }
+    r.error = name;
     if (status == 503 || status == 429)
         r.retry_after = status == 503 ? 5 : 1;
     return r;

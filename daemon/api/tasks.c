@@ -34,8 +34,13 @@ static struct reply stored_reply(const struct request *q, const struct operation
     const struct store_key key = {x->model_id, x->hw_id, x->text};
     struct store_answer a = {0};
     struct topt_error err = {0};
+    const struct found *f = &x->found;
+    if (f->doc) {
+        a = (struct store_answer){f->feasible, f->plan_id, f->plan, f->doc, f->search_ns};
+        return answer_reply(q, &a, f->is_pinned);
+    }
     int rc = store_get_answer(q->server->store, &key, &a, &err);
-    struct reply r = rc > 0    ? answer_reply(q, &a)
+    struct reply r = rc > 0    ? answer_reply(q, &a, 1)
                      : rc == 0 ? reply_error(q, 500, "internal", NULL, NULL,
                                              "the answer was not stored")
                                : reply_fail(q, NULL, &err);
@@ -75,18 +80,53 @@ static int task_wait(const struct request *q, int64_t *ret_ms, struct reply *ret
     return 0;
 }
 
-/* What the search has come to. */
-static struct reply show(struct request *q, struct job *job)
+/* A task as a document; 'result', which is taken, is what the question itself would have been
+ * answered, of one that has ended. */
+static struct reply document(const struct request *q, const struct job_status *st,
+                             const char *state, struct reply *result)
+{
+    struct topt_text t = {0};
+    topt_text_add(&t,
+                  "{\"task\":\"%s\",\"state\":\"%s\",\"ahead\":%d,\"elapsed_ms\":%lld",
+                  q->arg, state, st->ahead, (long long)st->elapsed_ms);
+    if (result) {
+        const char *body = result->body ? result->body : result->fixed;
+        topt_text_add(&t, ",\"status\":%d,\"result\":", result->status);
+        topt_text_put(&t, body, strlen(body));
+        reply_fini(result);
+    }
+    topt_text_put(&t, "}", 1);
+    if (t.oom)
+        topt_text_fini(&t);
+    struct reply r = reply_owned(200, "application/json", t.s);
+    r.retry_after = result ? 0 : 1;
+    return r;
+}
+
+static struct reply canceled_reply(const struct request *q)
+{
+    return reply_error(q, 409, "canceled", NULL, NULL, "the task was canceled");
+}
+
+/* What the search has come to: lines say it as an answer to the question would. */
+static struct reply show(struct request *q, struct job *job, int canceled)
 {
     struct job_status st;
+    struct reply r;
     job_wait(job, 0, &st);
-    return st.state < JOB_DONE ? task_pending(q, q->arg, &st) : task_ended(q, job, &st);
+    int ended = canceled || st.state >= JOB_DONE;
+    if (ended)
+        r = canceled ? canceled_reply(q) : task_ended(q, job, &st);
+    if (q->wants_text)
+        return ended ? r : task_pending(q, q->arg, &st);
+    return document(q, &st, job_state_name(canceled ? JOB_CANCELED : st.state),
+                    ended ? &r : NULL);
 }
 
 static struct reply after_wait(struct request *q)
 {
     struct job *job = q->state;
-    struct reply r = q->is_gone ? reply_fixed(499, "text/plain", "") : show(q, job);
+    struct reply r = q->is_gone ? reply_fixed(499, "text/plain", "") : show(q, job, 0);
     task_release(job);
     q->state = NULL;
     return r;
@@ -106,8 +146,7 @@ struct reply api_task_get(struct request *q)
         q->state = job;
         return reply_wait(job, wait_ms, after_wait);
     }
-    r = canceled ? reply_error(q, 409, "canceled", NULL, NULL, "the task was canceled")
-                 : show(q, job);
+    r = show(q, job, canceled);
     task_release(job);
     return r;
 }
@@ -126,6 +165,5 @@ struct reply api_task_delete(struct request *q)
         return no_task(q);
     job_wait(job, 0, &st);
     task_release(job);
-    return reply_json(200, json_pack("{s:s, s:s}", "task", q->arg, "state",
-                                     canceled ? "canceled" : job_state_name(st.state)));
+    return document(q, &st, job_state_name(canceled ? JOB_CANCELED : st.state), NULL);
 }

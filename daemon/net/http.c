@@ -14,6 +14,7 @@
 #include "admit.h"
 #include "handlers.h"
 #include "refuse.h"
+#include "topt_credential.h"
 #include "topt_log.h"
 #include "topt_pool.h"
 #include "warm.h"
@@ -50,7 +51,7 @@ static const int64_t body_bytes = (int64_t)512 << 20, warm_bytes = (int64_t)64 <
 struct listener {
     struct http *http;
     struct MHD_Daemon *daemon;
-    int port;
+    enum door door;
 };
 
 enum stage { HEADERS, BODY, WORKING, SENDING, IDLE };
@@ -59,8 +60,13 @@ enum stage { HEADERS, BODY, WORKING, SENDING, IDLE };
 struct connection {
     struct http *http;
     int fd;
-    char peer[64]; /* "uid 1000", "10.0.0.7" */
-    struct caller caller;
+    enum door door;
+    char peer[64];  /* "uid 1000", "10.0.0.7" */
+    char local[64]; /* of TCP: the address that the client came to */
+    int is_near;    /* the peer is on this machine */
+    uid_t uid;      /* of the peer of a Unix socket; -1 elsewhere */
+    gid_t gid;
+    int pid;
     struct admit_share share; /* guarded by admit's lock */
     /* guarded by http->lock */
     enum stage stage;
@@ -81,9 +87,12 @@ struct exchange {
     size_t dropped;
     int64_t started_ms;
     int is_urgent, is_answered, may_keep;
+    int is_known; /* who asks was found out */
     struct warm_key key;
     unsigned long long epoch;
+    struct evidence evidence;
     struct reply reply;
+    char *signature; /* of the reply, to who came by MUNGE; owned */
     struct handlers_call call;
     /* guarded by http->lock, while it is suspended */
     handler *then;
@@ -118,21 +127,46 @@ static int64_t clock_ms(void)
 
 /* ---- connections ------------------------------------------------------------------------- */
 
+/* A numeric address; one of IPv4 is written so on a socket of IPv6 too. */
+static void write_address(const struct sockaddr_storage *a, socklen_t len, char *ret,
+                          size_t size)
+{
+    static const char mapped[] = "::ffff:";
+    if (getnameinfo((const struct sockaddr *)a, len, ret, (socklen_t)size, NULL, 0,
+                    NI_NUMERICHOST)) {
+        snprintf(ret, size, "unknown");
+        return;
+    }
+    size_t skip = sizeof mapped - 1;
+    if (!strncmp(ret, mapped, skip) && strchr(ret, '.'))
+        memmove(ret, ret + skip, strlen(ret + skip) + 1);
+}
+
 /* Who is at the other end, as far as the socket tells. */
 static void name_peer(struct connection *c)
 {
     struct ucred cred;
     struct sockaddr_storage addr;
     socklen_t len = sizeof cred, addr_len = sizeof addr;
-    c->caller = (struct caller){-1, -1, -1};
-    if (!getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) && cred.pid) {
-        c->caller = (struct caller){(int)cred.uid, (int)cred.gid, (int)cred.pid};
-        snprintf(c->peer, sizeof c->peer, "uid %d", c->caller.uid);
-    } else if (getpeername(c->fd, (struct sockaddr *)&addr, &addr_len) ||
-               getnameinfo((struct sockaddr *)&addr, addr_len, c->peer, sizeof c->peer,
-                           NULL, 0, NI_NUMERICHOST)) {
-        snprintf(c->peer, sizeof c->peer, "unknown");
+    c->uid = (uid_t)-1;
+    c->gid = (gid_t)-1;
+    if (c->door != DOOR_TCP) {
+        c->is_near = 1;
+        if (!getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) && cred.pid) {
+            c->uid = cred.uid;
+            c->gid = cred.gid;
+            c->pid = (int)cred.pid;
+        }
+        snprintf(c->peer, sizeof c->peer, "uid %d", (int)c->uid);
+        return;
     }
+    snprintf(c->peer, sizeof c->peer, "unknown");
+    if (!getpeername(c->fd, (struct sockaddr *)&addr, &addr_len))
+        write_address(&addr, addr_len, c->peer, sizeof c->peer);
+    addr_len = sizeof addr;
+    if (!getsockname(c->fd, (struct sockaddr *)&addr, &addr_len))
+        write_address(&addr, addr_len, c->local, sizeof c->local);
+    c->is_near = !strncmp(c->peer, "127.", 4) || !strcmp(c->peer, "::1");
 }
 
 /* A peer has too many connections on which nothing has come: its oldest makes room for the new
@@ -153,8 +187,9 @@ static void make_room(struct http *h, struct connection *mine)
         shutdown(oldest->fd, SHUT_RDWR);
 }
 
-static void opened(struct http *h, struct MHD_Connection *mc, void **context)
+static void opened(struct listener *l, struct MHD_Connection *mc, void **context)
 {
+    struct http *h = l->http;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(mc, MHD_CONNECTION_INFO_CONNECTION_FD);
     struct connection *c = calloc(1, sizeof *c);
@@ -164,7 +199,8 @@ static void opened(struct http *h, struct MHD_Connection *mc, void **context)
             shutdown(info->connect_fd, SHUT_RDWR);
         return;
     }
-    *c = (struct connection){.http = h, .fd = info->connect_fd, .since_ms = clock_ms()};
+    *c = (struct connection){
+        .http = h, .fd = info->connect_fd, .door = l->door, .since_ms = clock_ms()};
     name_peer(c);
     enum admit_verdict verdict = admit_open(h->admit, c->peer, &c->share);
     pthread_mutex_lock(&h->lock);
@@ -173,6 +209,7 @@ static void opened(struct http *h, struct MHD_Connection *mc, void **context)
     if (c->next)
         c->next->prev = &c->next;
     h->connections = c;
+    atomic_fetch_add(&h->server->metrics.connections, 1);
     if (verdict == ADMIT_TOO_MANY)
         make_room(h, c);
     else if (verdict == ADMIT_NO_ROOM)
@@ -187,6 +224,7 @@ static void closed(struct http *h, struct connection *c)
         *c->prev = c->next;
         if (c->next)
             c->next->prev = c->prev;
+        atomic_fetch_sub(&h->server->metrics.connections, 1);
     }
     pthread_mutex_unlock(&h->lock);
     admit_close(h->admit, &c->share);
@@ -198,7 +236,7 @@ static void notify(void *cls, struct MHD_Connection *mc, void **context,
 {
     struct listener *l = cls;
     if (code == MHD_CONNECTION_NOTIFY_STARTED)
-        opened(l->http, mc, context);
+        opened(l, mc, context);
     else if (*context)
         closed(l->http, *context);
 }
@@ -280,8 +318,9 @@ void http_tick(struct http *h)
 static void add_headers(struct MHD_Response *response, const struct reply *r)
 {
     char seconds[16];
-    MHD_add_response_header(response, "Content-Type", r->type);
-    MHD_add_response_header(response, "Cache-Control", "no-store");
+    if (r->type)
+        MHD_add_response_header(response, "Content-Type", r->type);
+    MHD_add_response_header(response, "Cache-Control", "private, no-store");
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     MHD_add_response_header(
         response, "Content-Security-Policy",
@@ -297,23 +336,20 @@ static void add_headers(struct MHD_Response *response, const struct reply *r)
     }
 }
 
-static void account(const struct exchange *x, int status, enum topt_level level)
+static void account(struct exchange *x, int status, const char *error,
+                    enum topt_level level)
 {
-    struct metrics *m = &x->request.server->metrics;
-    atomic_fetch_add(&m->requests, 1);
-    if (status >= 500)
-        atomic_fetch_add(&m->errors_5xx, 1);
-    else if (status >= 400)
-        atomic_fetch_add(&m->errors_4xx, 1);
+    struct request *q = &x->request;
+    metrics_request(&q->server->metrics, route_of(q), q->lane, status, error,
+                    clock_ms() - x->started_ms);
     char path[128];
     snprintf(path, sizeof path, "%.120s", x->path);
     for (char *p = path; *p; p++)
         if (iscntrl((unsigned char)*p))
             *p = '?';
-    const struct caller *who = &x->request.caller;
     topt_log(level, "%s: %.16s %s: %d in %lld ms, uid %d pid %d", x->request.id,
              x->request.method, path, status, (long long)(clock_ms() - x->started_ms),
-             who->uid, who->pid);
+             (int)x->request.caller.uid, x->connection->pid);
 }
 
 /* Queue the reply, whose body is taken. */
@@ -329,13 +365,17 @@ static enum MHD_Result respond(struct exchange *x, struct reply *r)
         reply_fini(r);
         return MHD_NO;
     }
-    if (!r->type)
+    if (!r->type && r->status != 204)
         r->type = "application/json";
     add_headers(response, r);
+    if (r->status == 401)
+        MHD_add_response_header(response, "WWW-Authenticate", "MUNGE");
+    if (x->signature)
+        MHD_add_response_header(response, TOPT_ANSWER_HEADER, x->signature);
     int stopping = atomic_load(&h->server->stopping);
     if (stopping || r->status == 429)
         MHD_add_response_header(response, "Connection", "close");
-    account(x, r->status, TOPT_LOG_INFO);
+    account(x, r->status, r->error, TOPT_LOG_INFO);
     enter(x->connection, SENDING);
     enum MHD_Result rc = MHD_queue_response(x->mc, (unsigned)r->status, response);
     if (r->keep && x->may_keep && !stopping && rc == MHD_YES)
@@ -358,12 +398,63 @@ static void finish(struct exchange *x)
     MHD_resume_connection(x->mc);
 }
 
-/* In a handler thread: the handler, or who goes on after a wait. */
+static struct reply refuse_crowd(const struct request *q, enum admit_verdict verdict)
+{
+    return verdict == ADMIT_TOO_MANY
+               ? reply_error(
+                     q, 429, "too_many", NULL, NULL,
+                     "you have too many connections or bodies under way here; try "
+                     "again when some have ended")
+               : reply_error(q, 503, "busy", NULL, NULL,
+                             "the server has too many requests under way");
+}
+
+/* Find out who asks; who was only an address until now is counted as that user.  0, or -1 with
+ * '*ret' filled. */
+static int find_caller(struct exchange *x, struct reply *ret)
+{
+    struct request *q = &x->request;
+    char user[32];
+    if (authenticate(q, &x->evidence, ret) < 0)
+        return -1;
+    x->is_known = 1;
+    if (x->evidence.door == DOOR_UNIX || q->caller.role == ROLE_NOBODY)
+        return 0;
+    snprintf(user, sizeof user, "uid %d", (int)q->caller.uid);
+    enum admit_verdict verdict =
+        admit_request(x->http->admit, &x->connection->share, user, x->is_urgent);
+    if (verdict == ADMIT)
+        return 0;
+    *ret = refuse_crowd(q, verdict);
+    return -1;
+}
+
+/* The handler, or who goes on after a wait; before the first, who asks. */
+static struct reply go_on(struct exchange *x)
+{
+    struct request *q = &x->request;
+    struct reply r;
+    if (x->then)
+        return x->then(q);
+    if (!x->is_known && find_caller(x, &r) < 0) {
+        reply_fini(&x->reply);
+        return r;
+    }
+    if (x->reply.status) { /* refused already, but who asks is to get a signed answer */
+        r = x->reply;
+        x->reply = (struct reply){0};
+        return r;
+    }
+    return dispatch(q);
+}
+
+/* In a handler thread. */
 static void handle_request(void *ctx)
 {
     struct exchange *x = ctx;
-    struct reply r = x->then ? x->then(&x->request) : dispatch(&x->request);
+    struct reply r = go_on(x);
     if (r.status) {
+        x->signature = authenticate_reply(&x->request, &x->evidence, &r);
         x->reply = r;
         finish(x);
         return;
@@ -453,6 +544,7 @@ static void completed(void *cls, struct MHD_Connection *mc, void **context,
     enter(x->connection, IDLE);
     request_fini(&x->request);
     reply_fini(&x->reply); /* where it never went out */
+    free(x->signature);
     topt_text_fini(&x->body);
     free(x);
     *context = NULL;
@@ -465,7 +557,18 @@ static void begin(struct exchange *x, const char *url, const char *method)
     struct request *q = &x->request;
     x->begun = 1;
     q->server = x->http->server;
-    q->caller = x->connection->caller;
+    const struct connection *c = x->connection;
+    x->evidence =
+        (struct evidence){.door = c->door,
+                          .uid = c->uid,
+                          .gid = c->gid,
+                          .authorization = refuse_header(x->mc, "Authorization"),
+                          .login = refuse_header(x->mc, q->server->config->proxy_header)};
+    q->caller = (struct caller){(uid_t)-1, (gid_t)-1, ROLE_NOBODY, HOW_UNKNOWN};
+    if (c->door == DOOR_UNIX) /* for the log; the role is found out by a handler thread */
+        q->caller.uid = c->uid;
+    q->peer = c->peer;
+    q->is_near = c->is_near;
     q->method = method;
     snprintf(x->path, sizeof x->path, "%s", url);
     q->path = x->path;
@@ -473,20 +576,12 @@ static void begin(struct exchange *x, const char *url, const char *method)
     q->body = none;
     snprintf(q->id, sizeof q->id, "r-%llu", atomic_fetch_add(&x->http->next_id, 1) + 1);
     q->is_json = refuse_is_type(refuse_header(x->mc, "Content-Type"), "application/json");
-    q->wants_text = accepts_text(refuse_header(x->mc, "Accept"));
+    const char *accept = refuse_header(x->mc, "Accept");
+    q->wants_text = accepts_text(accept);
+    q->wants_openmetrics =
+        accept && strcasestr(accept, "application/openmetrics-text") != NULL;
     x->is_urgent = !strcmp(method, "POST") && !strcmp(url, "/v1/plan");
     enter(x->connection, BODY);
-}
-
-static struct reply refuse_crowd(const struct request *q, enum admit_verdict verdict)
-{
-    return verdict == ADMIT_TOO_MANY
-               ? reply_error(
-                     q, 429, "too_many", NULL, NULL,
-                     "you have too many connections or bodies under way here; try "
-                     "again when some have ended")
-               : reply_error(q, 503, "busy", NULL, NULL,
-                             "the server has too many requests under way");
 }
 
 /* More of the body.  Returns 0, or -1 to drop the connection. */
@@ -506,10 +601,11 @@ static int take_body(struct exchange *x, const char *data, size_t n)
 }
 
 /* What is refused once the whole request is there; 0, or 1 with '*ret' filled. */
-static int refuse(struct exchange *x, int port, struct reply *ret)
+static int refuse(struct exchange *x, struct reply *ret)
 {
     struct request *q = &x->request;
-    if (refuse_request(q, x->mc, port, ret))
+    const struct connection *c = x->connection;
+    if (refuse_request(q, x->mc, c->door == DOOR_TCP ? c->local : NULL, ret))
         return 1;
     if (x->refused)
         *ret = x->refused < 0 ? refuse_too_long(q)
@@ -517,51 +613,76 @@ static int refuse(struct exchange *x, int port, struct reply *ret)
     return x->refused != 0;
 }
 
+/* An answer that was given lately to the same user?  Over TCP and from the proxy it is not known yet
+ * who asks. */
+static int send_kept(struct exchange *x)
+{
+    struct http *h = x->http;
+    struct request *q = &x->request;
+    int status;
+    x->may_keep = x->connection->door == DOOR_UNIX && q->body_len <= KEPT_BODY;
+    if (!x->may_keep)
+        return 0;
+    warm_key(q, &x->key);
+    x->epoch = atomic_load(&q->server->epoch);
+    if (!warm_send(h->warm, &x->key, x->epoch, x->mc, &status))
+        return 0;
+    q->lane = METRICS_WARM;
+    account(x, status, NULL, TOPT_LOG_DEBUG);
+    atomic_fetch_add(&q->server->metrics.cache_hits, 1);
+    enter(x->connection, SENDING);
+    return 1;
+}
+
 /* The whole request is there. */
-static enum MHD_Result serve(struct listener *l, struct exchange *x)
+static enum MHD_Result serve(struct exchange *x)
 {
     struct request *q = &x->request;
     struct reply r;
-    int status;
     MHD_get_connection_values_n(x->mc, MHD_GET_ARGUMENT_KIND, add_pair, q);
-    if (refuse(x, l->port, &r))
+    int is_refused = refuse(x, &r);
+    /* What was refused for more than its length can be answered under a signature. */
+    if (is_refused &&
+        (x->refused || x->connection->door != DOOR_TCP || !x->evidence.authorization))
         return respond(x, &r);
     if (x->body.len) {
         q->body = x->body.s;
         q->body_len = x->body.len;
         x->body = (struct topt_text){0};
     }
-    x->may_keep = q->body_len <= KEPT_BODY;
-    if (x->may_keep)
-        warm_key(q, &x->key);
-    x->epoch = atomic_load(&q->server->epoch);
-    if (x->may_keep && warm_send(l->http->warm, &x->key, x->epoch, x->mc, &status)) {
-        account(x, status, TOPT_LOG_DEBUG);
-        atomic_fetch_add(&q->server->metrics.cache_hits, 1);
-        enter(x->connection, SENDING);
+    if (is_refused)
+        x->reply = r;
+    else if (send_kept(x))
         return MHD_YES;
-    }
     enter(x->connection, WORKING);
     if (suspend(x))
         return MHD_YES;
+    reply_fini(&x->reply);
     r = reply_error(q, 503, "stopping", NULL, NULL, "the server is stopping");
     return respond(x, &r);
+}
+
+/* Who comes over TCP with a credential, or from the proxy, is counted when it is known who that is. */
+static enum admit_verdict admit_now(struct exchange *x)
+{
+    const struct connection *c = x->connection;
+    if (c->door == DOOR_PROXY || (c->door == DOOR_TCP && x->evidence.authorization))
+        return ADMIT;
+    return admit_request(x->http->admit, &x->connection->share, c->peer, x->is_urgent);
 }
 
 static enum MHD_Result handle(void *cls, struct MHD_Connection *mc, const char *url,
                               const char *method, const char *version, const char *data,
                               size_t *size, void **context)
 {
-    struct listener *l = cls;
     struct exchange *x = *context;
     struct reply r;
-    (void)version, (void)mc;
+    (void)cls, (void)version, (void)mc;
     if (!x)
         return MHD_NO;
     if (!x->begun) {
         begin(x, url, method);
-        enum admit_verdict verdict = admit_request(l->http->admit, &x->connection->share,
-                                                   x->connection->peer, x->is_urgent);
+        enum admit_verdict verdict = admit_now(x);
         if (verdict != ADMIT)
             r = refuse_crowd(&x->request, verdict);
         else if (!refuse_length(&x->request, x->mc, &r))
@@ -578,7 +699,7 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *mc, const char *
         x->reply = (struct reply){0};
         return respond(x, &r);
     }
-    return serve(l, x);
+    return serve(x);
 }
 
 /* ---- life -------------------------------------------------------------------------------- */
@@ -616,10 +737,10 @@ int http_create(struct server *server, struct http **ret, struct topt_error *err
     return handlers_create(HANDLER_THREADS, &h->handlers, err);
 }
 
-int http_listen(struct http *h, int fd, int port, struct topt_error *err)
+int http_listen(struct http *h, int fd, enum door door, struct topt_error *err)
 {
     struct listener *l = &h->listener[h->nlisteners];
-    *l = (struct listener){.http = h, .port = port};
+    *l = (struct listener){.http = h, .door = door};
     int pollers = topt_pool_processors();
     pollers = pollers > MAX_POLLERS ? MAX_POLLERS : pollers;
     unsigned flags = MHD_USE_EPOLL | MHD_USE_INTERNAL_POLLING_THREAD |

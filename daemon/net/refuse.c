@@ -1,7 +1,6 @@
-/* refuse.c - see refuse.h.  Who can reach us by TCP without a credential is on this machine; a web
- * page in somebody's browser is not: such requests must name a loopback host, and a foreign Origin
- * is refused. */
+/* refuse.c - see refuse.h. */
 #include "refuse.h"
+#include "origin.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -21,27 +20,17 @@ int refuse_is_type(const char *value, const char *type)
            (!value[n] || value[n] == ';' || isspace((unsigned char)value[n]));
 }
 
-/* "127.0.0.1:80", "localhost", "[::1]:80"... with our port. */
-static int host_is_ours(const char *host, int port)
+/* Why a host or a page may not ask, or NULL. */
+static const char *is_foreign(const struct request *q, struct MHD_Connection *mc,
+                              const char *local, const char **ret_header)
 {
-    static const char *const names[] = {"127.0.0.1", "localhost", "[::1]", NULL};
-    char with_port[40];
-    for (int i = 0; names[i]; i++) {
-        snprintf(with_port, sizeof with_port, "%s:%d", names[i], port);
-        if (!strcasecmp(host, names[i]) || !strcasecmp(host, with_port))
-            return 1;
-    }
-    return 0;
-}
-
-static int is_foreign(struct MHD_Connection *mc, int port)
-{
-    const char *host = refuse_header(mc, "Host"), *origin = refuse_header(mc, "Origin");
-    if (!port)
-        return origin != NULL; /* no browser speaks to a Unix socket */
-    if (!host || !host_is_ours(host, port))
-        return 1;
-    return origin && (strncmp(origin, "http://", 7) || strcasecmp(origin + 7, host));
+    const struct origin o = {.host = refuse_header(mc, "Host"),
+                             .origin = refuse_header(mc, "Origin"),
+                             .writes =
+                                 strcmp(q->method, "GET") && strcmp(q->method, "HEAD"),
+                             .is_json = q->is_json,
+                             .is_unix = !local};
+    return origin_refusal(&o, q->server->config->host, local, ret_header);
 }
 
 static int bad_type(struct MHD_Connection *mc)
@@ -58,12 +47,12 @@ static int bad_type(struct MHD_Connection *mc)
            strncasecmp(charset + 8, "us-ascii", 8);
 }
 
-int refuse_request(const struct request *q, struct MHD_Connection *mc, int port,
+int refuse_request(const struct request *q, struct MHD_Connection *mc, const char *local,
                    struct reply *ret)
 {
-    if (is_foreign(mc, port))
-        *ret = reply_error(q, 403, "forbidden", "Host", NULL,
-                           "requests must come from this machine, not from a web page");
+    const char *header, *why = is_foreign(q, mc, local, &header);
+    if (why)
+        *ret = reply_error(q, 403, "forbidden", header, NULL, why);
     else if (bad_type(mc))
         *ret = reply_error(q, 415, "unsupported_media_type", "Content-Type", NULL,
                            "send the document itself in UTF-8: no form, no compression");

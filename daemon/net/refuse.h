@@ -14,8 +14,8 @@ int refuse_is_type(const char *value, const char *type);
 
 /* 1 with '*ret' filled where a request may not be answered as it is: from a foreign host or a web
  * page of another origin, in a form or an encoding that is not read, with broken parameters.
- * 'port' is the listener's, 0 for a Unix socket. */
-int refuse_request(const struct request *q, struct MHD_Connection *mc, int port,
+ * 'local' is the address that a TCP client came to, NULL for a Unix socket. */
+int refuse_request(const struct request *q, struct MHD_Connection *mc, const char *local,
                    struct reply *ret);
 
 /* 1 with '*ret' filled where the announced length alone is too much. */

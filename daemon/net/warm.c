@@ -98,7 +98,7 @@ void warm_key(const struct request *q, struct warm_key *ret)
     topt_sha256(q->body, q->body_len, all.body);
     topt_sha256(q->method, strlen(q->method), all.method);
     topt_sha256(q->target, strlen(q->target), all.target);
-    all.uid = q->caller.uid;
+    all.uid = (int)q->caller.uid;
     all.is_json = q->is_json;
     all.wants_text = q->wants_text;
     topt_sha256(&all, sizeof all, ret->digest);
