@@ -34,8 +34,13 @@ static struct reply stored_reply(const struct request *q, const struct operation
     const struct store_key key = {x->model_id, x->hw_id, x->text};
     struct store_answer a = {0};
     struct topt_error err = {0};
+    const struct found *f = &x->found;
+    if (f->doc) {
+        a = (struct store_answer){f->feasible, f->plan_id, f->plan, f->doc, f->search_ns};
+        return answer_reply(q, &a, f->is_pinned);
+    }
     int rc = store_get_answer(q->server->store, &key, &a, &err);
-    struct reply r = rc > 0    ? answer_reply(q, &a)
+    struct reply r = rc > 0    ? answer_reply(q, &a, 1)
                      : rc == 0 ? reply_error(q, 500, "internal", NULL, NULL,
                                              "the answer was not stored")
                                : reply_fail(q, NULL, &err);

@@ -18,6 +18,13 @@ enum operation_kind {
     OPERATION_PLAN     /* search */
 };
 
+/* An answer that the store could not take; 'doc' NULL where it did.  Owned. */
+struct found {
+    int is_pinned, feasible; /* pinned: its plan is stored */
+    char *plan_id, *plan, *doc;
+    int64_t search_ns;
+};
+
 struct operation {
     enum operation_kind kind;
     /* READ, PROFILE: what was sent.  Freed once it was read. */
@@ -38,6 +45,7 @@ struct operation {
     /* FACTS, and READ where 'wants_facts', find them. */
     int wants_facts;
     struct planner_facts facts;
+    struct found found; /* PLAN */
     char source[64]; /* what of the request an error is about; "" where it says nothing */
 };
 
