@@ -104,7 +104,9 @@ static struct reply refusal_json(const json_t *answer, const char *name, const c
     for (int i = 0; doc && fields[i]; i++)
         if (json_object_get(answer, fields[i]))
             json_object_set(doc, fields[i], json_object_get(answer, fields[i]));
-    return reply_json(422, doc);
+    struct reply r = reply_json(422, doc);
+    r.error = name;
+    return r;
 }
 
 /* Nothing fits, or nothing was found that does. */

@@ -63,6 +63,14 @@ static int split(const struct operation *x, json_t *answer, struct store_answer 
     return ret->doc ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
 }
 
+/* One choice for the whole model is found in milliseconds. */
+enum metrics_lane lane_of(const struct query *q)
+{
+    int uniform =
+        *q->space ? !strcmp(q->space, "uniform") : strcmp(q->framework, "topt") != 0;
+    return q->kind == QUERY_PLAN && uniform ? METRICS_SUBMIT : METRICS_SEARCH;
+}
+
 static int search(struct server *s, const struct operation *x, const atomic_bool *cancel,
                   struct store_answer *ret, struct topt_error *err)
 {
@@ -78,10 +86,14 @@ static int search(struct server *s, const struct operation *x, const atomic_bool
     atomic_fetch_add(&s->metrics.searches, 1);
     int rc = planner_answer(&pq, &answer, err);
     ret->search_ns = clock_ns() - start;
-    atomic_fetch_add(&s->metrics.search_ms, ret->search_ns / 1000000);
     if (rc == 0)
         rc = split(x, answer, ret, err);
     json_decref(answer);
+    metrics_search(&s->metrics, lane_of(&x->query),
+                   rc == 0 ? ret->feasible ? METRICS_FOUND : METRICS_NOTHING_FITS
+                   : err->code == TOPT_ERR_CANCELED ? METRICS_CANCELED
+                                                    : METRICS_SEARCH_FAILED,
+                   ret->search_ns / 1000000);
     return rc;
 }
 
