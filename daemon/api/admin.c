@@ -47,7 +47,11 @@ struct reply api_metrics(const struct request *q)
 #undef X
     gauge(&t, "topt_queue_length", "Searches that wait", n.queued);
     gauge(&t, "topt_searches_running", "Searches that run", n.running);
-    gauge(&t, "topt_tasks", "Tasks remembered", n.tasks);
+    gauge(&t, "topt_submit_queue_length", "Short questions that wait", n.submit_queued);
+    gauge(&t, "topt_submit_running", "Short questions that run", n.submit_running);
+    gauge(&t, "topt_workers_lost",
+          "Worker processes that crashed, ran out of memory or hung", pool_lost(s->pool));
+    gauge(&t, "topt_tasks", "Tasks remembered", tasks_count(s->tasks));
     gauge(&t, "topt_uptime_seconds", "Seconds since the start",
           (long long)time(NULL) - (long long)s->started);
     if (t.oom)

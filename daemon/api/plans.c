@@ -8,7 +8,6 @@
  * A worker's last act is to store what it found (model, plan and answer together), so a plan
  * is pinned before anybody hears of it, and fresh, cached and polled answers are one path. */
 #include "hint.h"
-#include "planner.h"
 #include "server.h"
 #include "topt_json.h"
 #include "topt_log.h"
@@ -29,7 +28,7 @@ struct question {
     struct query query;
 };
 
-void search_destroy(void *data)
+static void search_destroy(void *data)
 {
     struct question *x = data;
     if (!x)
@@ -56,72 +55,39 @@ static int64_t clock_ns(void)
     return ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* Options for sbatch that ask for what the plan needs. */
-static json_t *slurm_flags(const json_t *answer)
+/* What only the search needs; the ids and the text stay, by which its answer is found. */
+static void search_trim(void *data)
 {
-    long long nodes = json_integer_value(json_object_get(answer, "nodes"));
-    long long per = json_integer_value(json_object_get(answer, "gpus_per_node"));
-    if (nodes < 1 || per < 1)
-        return json_null();
-    char flags[160];
-    snprintf(flags, sizeof flags,
-             "--nodes=%lld --gpus-per-node=%lld --ntasks-per-node=%lld --ntasks=%lld",
-             nodes, per, per, nodes * per);
-    return json_pack("{s:I, s:I, s:s}", "nodes", (json_int_t)nodes, "gpus_per_node",
-                     (json_int_t)per, "flags", flags);
+    struct question *x = data;
+    free(x->model);
+    free(x->hw);
+    x->model = x->hw = NULL;
 }
 
-/* Split the solver's answer into what the store keeps. */
-static int split(const struct question *x, json_t *answer, struct store_answer *ret,
-                 struct topt_error *err)
-{
-    json_t *plan = json_object_get(answer, "plan");
-    const json_t *feasible = json_object_get(answer, "feasible");
-    ret->feasible = x->query.kind != QUERY_PLAN || json_is_true(feasible);
-    if (x->query.kind == QUERY_PLAN && ret->feasible) {
-        char id[24];
-        if (!plan)
-            return topt_fail(err, TOPT_ERR_INTERNAL, "the answer holds no plan");
-        if (planner_plan_id(plan, id, err) < 0)
-            return -1;
-        ret->plan_id = strdup(id);
-        ret->plan = topt_json_text(plan, 0);
-        json_object_set_new(answer, "plan_id", json_string(id));
-        json_object_set_new(answer, "slurm", slurm_flags(answer));
-        json_object_del(answer, "plan");
-        if (!ret->plan_id || !ret->plan)
-            return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
-    }
-    json_object_set_new(answer, "model_id", json_string(x->model_id));
-    json_object_set_new(answer, "hw_id", json_string(x->hw_id));
-    ret->doc = topt_json_text(answer, 0);
-    return ret->doc ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
-}
-
-static int search(struct server *s, const struct question *x, const atomic_bool *cancel,
+static int search(struct server *s, const struct job_run *run, const struct question *x,
                   struct store_answer *ret, struct topt_error *err)
 {
-    const struct planner_question pq = {.model = x->model,
-                                        .what = x->model_name,
-                                        .hw = x->hw,
-                                        .query = &x->query,
-                                        .threads = (int)s->config->threads,
-                                        .max_table_bytes = s->config->max_table_bytes,
-                                        .cancel = cancel};
-    json_t *answer = NULL;
+    char source[POOL_SOURCE];
+    struct call_answer found = {0};
+    const struct call_question cq = {.query = &x->query,
+                                     .model_id = x->model_id,
+                                     .model_name = x->model_name,
+                                     .model = x->model,
+                                     .hw_id = x->hw_id,
+                                     .hw = x->hw,
+                                     .threads = (int)s->config->threads,
+                                     .max_table_bytes = s->config->max_table_bytes};
     int64_t start = clock_ns();
     atomic_fetch_add(&s->metrics.searches, 1);
-    int rc = planner_answer(&pq, &answer, err);
-    ret->search_ns = clock_ns() - start;
+    int rc = call_plan(s->pool, run, &cq, &found, source, err);
+    *ret = (struct store_answer){found.feasible, found.plan_id, found.plan, found.answer,
+                                 clock_ns() - start};
     atomic_fetch_add(&s->metrics.search_ms, ret->search_ns / 1000000);
-    if (rc == 0)
-        rc = split(x, answer, ret, err);
-    json_decref(answer);
     return rc;
 }
 
-int search_run(void *server, void *data, const atomic_bool *cancel,
-               struct topt_error *err)
+static int search_run(void *server, const struct job_run *run, void *data,
+                      struct topt_error *err)
 {
     struct server *s = server;
     const struct question *x = data;
@@ -130,7 +96,7 @@ int search_run(void *server, void *data, const atomic_bool *cancel,
     struct store_answer a = {0};
     int rc = store_get_answer(s->store, &key, &a, err); /* stored since it was asked? */
     if (rc == 0) {
-        rc = search(s, x, cancel, &a, err);
+        rc = search(s, run, x, &a, err);
         if (rc == 0)
             rc = store_publish(s->store, &key, &model, &a, err);
     }
@@ -148,6 +114,8 @@ int search_run(void *server, void *data, const atomic_bool *cancel,
     store_answer_fini(&a);
     return rc < 0 ? -1 : 0;
 }
+
+static const struct job_kind search_kind = {search_run, search_trim, search_destroy};
 
 /* ---- answers as replies ------------------------------------------------------------------ */
 
@@ -366,14 +334,23 @@ static struct reply wait_reply(const struct request *q, struct job *job, int64_t
     struct reply r;
     job_wait(job, wait_ms, &st);
     if (st.state < JOB_DONE) {
-        if (job_to_task(job, task, &err) == 0)
+        enum jobs_refusal rc = task_add(q->server->tasks, job, NOBODY, task, &err);
+        if (rc == JOBS_TAKEN)
             return pending(q, task, &st);
-        r = reply_error(q, 503, "busy", NULL, NULL, err.text);
+        r = refused(q, rc, &err);
     } else {
         r = ended(q, job, &st);
     }
     job_release(job);
     return r;
+}
+
+/* What sbatch asks: the fewest GPUs of the uniform space, which takes milliseconds. */
+static enum job_lane lane_of(const struct query *x)
+{
+    int uniform = !*x->space || !strcmp(x->space, "uniform");
+    int usual = !*x->framework || strcmp(x->framework, "topt");
+    return x->kind == QUERY_PLAN && uniform && usual ? LANE_SUBMIT : LANE_SEARCH;
 }
 
 static struct reply submit(const struct request *q, struct question *x)
@@ -388,18 +365,19 @@ static struct reply submit(const struct request *q, struct question *x)
         search_destroy(x);
         return reply_owned(503, NULL, NULL);
     }
-    struct jobs_work work = {key.s, x};
+    struct jobs_work work = {.key = key.s,
+                             .data = x,
+                             .kind = &search_kind,
+                             .uid = NOBODY,
+                             .lane = lane_of(&x->query)};
     struct job *job;
     int shared = 0;
-    if (jobs_submit(q->server->jobs, &work, &job, &shared, &err) == 0) {
-        if (shared)
-            atomic_fetch_add(&q->server->metrics.shared, 1);
-        return wait_reply(q, job, wait_ms);
-    }
-    if (err.code == TOPT_ERR_LIMIT)
-        atomic_fetch_add(&q->server->metrics.refused, 1);
-    return reply_error(q, 503, err.code == TOPT_ERR_LIMIT ? "queue_full" : "stopping",
-                       NULL, NULL, err.text);
+    enum jobs_refusal rc = jobs_submit(q->server->jobs, &work, &job, &shared, &err);
+    if (rc != JOBS_TAKEN)
+        return refused(q, rc, &err);
+    if (shared)
+        atomic_fetch_add(&q->server->metrics.shared, 1);
+    return wait_reply(q, job, wait_ms);
 }
 
 /* Answer a complete question, which is taken. */
@@ -444,9 +422,7 @@ static int complete(const struct request *q, struct question *x, struct reply *r
     struct topt_error err = {0};
     const char *source = "hw";
     struct topt_text t = {0};
-    int rc = planner_check_query(&x->query, &source, &err);
-    if (rc == 0)
-        rc = check_limits(q->server, &x->query, &source, &err);
+    int rc = check_limits(q->server, &x->query, &source, &err);
     if (rc == 0) {
         source = "hw";
         rc = find_hw(q->server, x->query.hw, &x->hw_id, &x->hw, &err);
@@ -463,24 +439,6 @@ static int complete(const struct request *q, struct question *x, struct reply *r
     return rc;
 }
 
-static int inline_model(const struct request *q, struct question *x, const json_t *doc,
-                        struct reply *ret)
-{
-    if (!json_is_object(doc)) {
-        *ret =
-            reply_error(q, 400, "invalid", "model", NULL, "the model must be an object");
-        return -1;
-    }
-    x->model = canonical(doc, "m", x->model_id);
-    char name[MODEL_NAME];
-    model_name(doc, x->query.name, name);
-    x->model_name = strdup(name);
-    if (x->model && x->model_name)
-        return 0;
-    *ret = reply_owned(503, NULL, NULL);
-    return -1;
-}
-
 static int known_model(const struct request *q, struct question *x, const char *key,
                        struct reply *ret)
 {
@@ -495,100 +453,63 @@ static int known_model(const struct request *q, struct question *x, const char *
     return 0;
 }
 
-/* (a) a JSON request that holds the model or its id. */
-static int from_json(const struct request *q, struct question *x, struct reply *ret)
+/* The body or the query of the URL, read by a worker, into 'x'.  'model_id' is of the path, or NULL. */
+static int read_question(const struct request *q, struct question *x,
+                         enum frame_form form, const char *model_id, struct reply *ret)
 {
     struct topt_error err = {0};
-    const char *source = NULL;
-    int rc = -1;
-    json_t *doc = parse_body(q, "the request", ret);
-    if (!doc)
+    struct reading *takes = reading_of_body(q->server->pool, form, NULL, q->body,
+                                            q->body_len, q->pair, q->npairs, &err);
+    struct job *job = read_now(q, takes, &err, ret);
+    if (!job)
         return -1;
-    const json_t *model = json_object_get(doc, "model");
-    if (no_parameters(q, ret) < 0)
-        ;
-    else if (query_from_json(QUERY_PLAN, doc, &x->query, &source, &err) < 0)
-        *ret = reply_fail(q, source, &err);
-    else if (!model == !*x->query.model_id)
-        *ret = reply_error(q, 400, "invalid", "model", NULL,
-                           "exactly one of model and model_id must be given");
-    else
-        rc = model ? inline_model(q, x, model, ret)
-                   : known_model(q, x, x->query.model_id, ret);
-    json_decref(doc);
+    int rc = 0;
+    const struct reading *got = job_data(job);
+    x->query = got->query;
+    if (got->id) {
+        snprintf(x->model_id, sizeof x->model_id, "%s", got->id);
+        x->model_name = strdup(got->name);
+        x->model = strdup(got->document);
+        if (!x->model || !x->model_name) {
+            *ret = reply_owned(503, NULL, NULL);
+            rc = -1;
+        }
+    } else {
+        rc = known_model(q, x, model_id ? model_id : x->query.model_id, ret);
+    }
+    job_release(job);
     return rc;
 }
 
-/* (b) the body is the model's file; the rest is in the URL. */
-static int from_file(const struct request *q, struct question *x, struct reply *ret)
+static struct reply question(const struct request *q, enum frame_form form,
+                             const char *model_id)
 {
-    struct topt_error err = {0};
-    const char *source = NULL;
-    if (query_from_pairs(QUERY_PLAN, q->pair, q->npairs, &x->query, &source, &err) < 0) {
-        *ret = reply_fail(q, source, &err);
-        return -1;
-    }
-    if (*x->query.model_id && !q->body_len)
-        return known_model(q, x, x->query.model_id, ret);
-    if (*x->query.model_id) {
-        *ret = reply_error(q, 400, "invalid", "model_id", NULL,
-                           "model_id and a body are both given");
-        return -1;
-    }
-    json_t *doc = parse_model(q, *x->query.name ? x->query.name : "the model",
-                              x->query.batch, x->query.seq, ret);
-    if (!doc)
-        return -1;
-    int rc = inline_model(q, x, doc, ret);
-    json_decref(doc);
-    return rc;
+    struct reply r;
+    struct question *x = calloc(1, sizeof *x);
+    if (!x)
+        return reply_owned(503, NULL, NULL);
+    int rc = read_question(q, x, form, model_id, &r);
+    if (rc == 0)
+        rc = complete(q, x, &r);
+    if (rc == 0)
+        return ask(q, x);
+    search_destroy(x);
+    return r;
 }
 
 struct reply api_plan(const struct request *q)
 {
-    struct reply r;
-    struct question *x = calloc(1, sizeof *x);
-    if (!x)
-        return reply_owned(503, NULL, NULL);
-    int rc = q->is_json ? from_json(q, x, &r) : from_file(q, x, &r);
-    if (rc == 0)
-        rc = complete(q, x, &r);
-    if (rc == 0)
-        return ask(q, x);
-    search_destroy(x);
-    return r;
-}
-
-/* Curve or frontier of a registered model. */
-static struct reply about_model(const struct request *q, enum query_kind kind)
-{
-    struct reply r;
-    struct topt_error err = {0};
-    const char *source = NULL;
-    struct question *x = calloc(1, sizeof *x);
-    if (!x)
-        return reply_owned(503, NULL, NULL);
-    int rc = query_from_pairs(kind, q->pair, q->npairs, &x->query, &source, &err);
-    if (rc < 0)
-        r = reply_fail(q, source, &err);
-    else
-        rc = known_model(q, x, q->arg, &r);
-    if (rc == 0)
-        rc = complete(q, x, &r);
-    if (rc == 0)
-        return ask(q, x);
-    search_destroy(x);
-    return r;
+    return question(q, q->is_json ? FORM_JSON : FORM_FILE, NULL);
 }
 
 struct reply api_model_curve(const struct request *q)
 {
-    return about_model(q, QUERY_CURVE);
+    return question(q, FORM_CURVE, q->arg);
 }
 
 struct reply api_model_frontier(const struct request *q)
 {
-    return about_model(q, QUERY_FRONTIER);
+    return question(q, FORM_FRONTIER, q->arg);
 }
 
 /* ---- plans and tasks --------------------------------------------------------------------- */
@@ -651,7 +572,7 @@ struct reply api_task_get(const struct request *q)
     struct job_status st;
     if (task_wait(q, &wait_ms, &r) < 0)
         return r;
-    struct job *job = task_find(q->server->jobs, q->arg, &canceled);
+    struct job *job = task_find(q->server->tasks, NOBODY, q->arg, wait_ms, &canceled);
     if (!job)
         return no_task(q);
     if (canceled) {
@@ -671,9 +592,9 @@ struct reply api_task_delete(const struct request *q)
     struct job_status st;
     if (no_parameters(q, &r) < 0)
         return r;
-    if (task_cancel(q->server->jobs, q->arg) < 0)
+    if (task_cancel(q->server->tasks, NOBODY, q->arg) < 0)
         return no_task(q);
-    struct job *job = task_find(q->server->jobs, q->arg, &canceled);
+    struct job *job = task_find(q->server->tasks, NOBODY, q->arg, 0, &canceled);
     if (!job)
         return no_task(q);
     job_wait(job, 0, &st);

@@ -1,9 +1,7 @@
 /* reply.c - replies, the error envelope, and what every handler checks first. */
 #include "server.h"
-#include "sha256.h"
 #include "topt_json.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,19 +50,6 @@ static struct reply error_text(int status, const char *name, const char *nearest
     return reply_owned(status, type_text, t.s);
 }
 
-void one_line(const char *src, char *dst, size_t size)
-{
-    size_t n = 0;
-    for (; *src && n + 1 < size; src++)
-        dst[n++] = iscntrl((unsigned char)*src) ? ' ' : *src;
-    dst[n] = '\0';
-    json_t *probe = json_string(dst);
-    for (char *p = dst; !probe && *p; p++) /* not UTF-8, or cut within a character */
-        if ((unsigned char)*p >= 0x80)
-            *p = '?';
-    json_decref(probe);
-}
-
 struct reply reply_error(const struct request *q, int status, const char *name,
                          const char *source, const char *nearest, const char *description)
 {
@@ -94,42 +79,6 @@ struct reply reply_fail(const struct request *q, const char *source,
                        NULL, err->text);
 }
 
-/* Nesting of brackets outside strings: deep documents are refused before they are parsed. */
-static int depth(const char *s, size_t len)
-{
-    int now = 0, most = 0, quoted = 0;
-    for (size_t i = 0; i < len; i++) {
-        if (quoted) {
-            if (s[i] == '\\')
-                i++;
-            else if (s[i] == '"')
-                quoted = 0;
-        } else if (s[i] == '"') {
-            quoted = 1;
-        } else if (s[i] == '{' || s[i] == '[') {
-            most = ++now > most ? now : most;
-        } else if (s[i] == '}' || s[i] == ']') {
-            now--;
-        }
-    }
-    return most;
-}
-
-json_t *parse_body(const struct request *q, const char *what, struct reply *ret)
-{
-    struct topt_error err = {0};
-    json_t *doc = NULL;
-    if (!q->body_len)
-        topt_fail(&err, TOPT_ERR_INVAL, "%s is empty", what);
-    else if (depth(q->body, q->body_len) > MAX_DEPTH)
-        topt_fail(&err, TOPT_ERR_INVAL, "%s is nested deeper than %d", what, MAX_DEPTH);
-    else
-        doc = topt_json_parse(q->body, q->body_len, what, &err);
-    if (!doc)
-        *ret = reply_fail(q, "body", &err);
-    return doc;
-}
-
 int no_parameters(const struct request *q, struct reply *ret)
 {
     if (!q->npairs)
@@ -138,12 +87,4 @@ int no_parameters(const struct request *q, struct reply *ret)
     topt_fail(&err, TOPT_ERR_INVAL, "%.60s: unknown parameter", q->pair[0].key);
     *ret = reply_fail(q, q->pair[0].key, &err);
     return -1;
-}
-
-char *canonical(const json_t *doc, const char *prefix, char ret_id[40])
-{
-    char *text = json_dumps(doc, JSON_COMPACT | JSON_SORT_KEYS);
-    if (text)
-        digest_id(prefix, text, ret_id);
-    return text;
 }

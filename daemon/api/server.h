@@ -13,10 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "calls.h"
 #include "config.h"
-#include "jobs.h"
+#include "one_line.h"
 #include "query.h"
 #include "store.h"
+#include "tasks.h"
 
 /* Counters of /metrics. */
 #define TOPTD_METRICS(X)                                                                 \
@@ -39,13 +41,16 @@ struct metrics {
 struct server {
     const struct config *config;
     struct store *store;
+    struct pool *pool;
     struct jobs *jobs;
+    struct tasks *tasks;
+    struct shipped shipped; /* profiles that come with the program */
     struct metrics metrics;
     atomic_bool stopping;
     int64_t started; /* Unix seconds */
 };
 
-enum { MAX_PAIRS = 32, MAX_DEPTH = 64 };
+enum { MAX_PAIRS = 32 };
 
 struct request {
     struct server *server;
@@ -95,11 +100,6 @@ struct reply reply_error(const struct request *q, int status, const char *name,
 struct reply reply_fail(const struct request *q, const char *source,
                         const struct topt_error *err);
 void reply_fini(struct reply *r);
-/* 'src' as one line of valid UTF-8, cut to 'size'. */
-void one_line(const char *src, char *dst, size_t size);
-
-/* Parse a body: JSON, not too deep.  NULL with '*ret' filled. */
-json_t *parse_body(const struct request *q, const char *what, struct reply *ret);
 /* Refuse every query parameter.  0, or -1 with '*ret' filled. */
 int no_parameters(const struct request *q, struct reply *ret);
 
@@ -111,10 +111,17 @@ handler api_model_add, api_models, api_model_get; /* documents.c */
 handler api_hw_add, api_hw_list, api_hw_get;
 handler api_livez, api_readyz, api_metrics, api_openapi, api_dashboard; /* admin.c */
 
-/* The worker's side of plans.c. */
-int search_run(void *server, void *data, const atomic_bool *cancel,
-               struct topt_error *err);
-void search_destroy(void *data);
+/* Whoever asks: nobody is known yet. */
+enum { NOBODY = LANES_NOBODY };
+
+/* Why a job or a task was not taken. */
+struct reply refused(const struct request *q, enum jobs_refusal why,
+                     const struct topt_error *err);
+
+/* Have it read (taken; NULL: 'err' says why not) by a worker process, and wait.  The job, whose data it
+ * is, to be released; NULL with '*ret' filled. */
+struct job *read_now(const struct request *q, struct reading *takes,
+                     const struct topt_error *err, struct reply *ret);
 
 /* A profile by id or name ("" is the default one): owned strings. */
 int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
@@ -123,18 +130,5 @@ int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
 /* A model by id or name: owned strings. */
 int find_model(struct server *s, const char *key, char **ret_id, char **ret_name,
                char **ret_doc, struct topt_error *err) TOPT_MUST_CHECK;
-
-/* Parse a body that is a model's file: JSON, or else what can be imported (ONNX, Megatron-LM's arguments), which
- * becomes a native document of so many samples and positions (0: the file's).  NULL with '*ret' filled. */
-json_t *parse_model(const struct request *q, const char *what, int64_t batch, int64_t seq,
-                    struct reply *ret);
-
-enum { MODEL_NAME = 121 };
-/* What a model is called, as in plans: a native document as it says itself, others by the label of what is given (may
- * be NULL or ""), else of what they say. */
-void model_name(const json_t *doc, const char *given, char ret[MODEL_NAME]);
-
-/* Canonical text (compact, sorted keys) of a document and its id; owned. */
-char *canonical(const json_t *doc, const char *prefix, char ret_id[40]);
 
 #endif

@@ -70,11 +70,13 @@ struct jobs_work {
 /* ---- the whole --------------------------------------------------------------------------- */
 
 struct jobs_config {
-    int reserved, workers; /* slots: for the submit lane alone, for both.  At least one each */
+    int reserved,
+        workers; /* slots: for the submit lane alone, for both.  At least one each */
     struct lanes_config lanes;
-    int64_t limit_ms;     /* longest search: then it is killed */
-    int64_t margin_ms;    /* so long before it is told to stop */
-    int64_t demote_ms;    /* longest job of the submit lane on a reserved slot; an eighth of that for
+    int64_t limit_ms;  /* longest search: then it is killed */
+    int64_t margin_ms; /* so long before it is told to stop */
+    int64_t
+        demote_ms; /* longest job of the submit lane on a reserved slot; an eighth of that for
                              users who had one demoted lately */
     void *ctx;
 };
@@ -86,7 +88,8 @@ int jobs_create(const struct jobs_config *config, struct jobs **ret,
 void jobs_stop(struct jobs *j);
 /* Join the threads within 'grace_ms'.  0, or -1 where a job would not end; then 'j' must stay. */
 int jobs_join(struct jobs *j, int64_t grace_ms);
-void jobs_destroy(struct jobs *j); /* after jobs_join gave 0, and all jobs were given back */
+void jobs_destroy(
+    struct jobs *j); /* after jobs_join gave 0, and all jobs were given back */
 
 struct jobs_counts {
     int queued, running; /* searches */

@@ -135,7 +135,8 @@ static struct lanes_owner *add_owner(struct lanes *l, int64_t uid)
 /* His numbers changed: his place does, or he goes. */
 static void changed(struct lanes *l, struct lanes_owner *o)
 {
-    o->may_run = o->uid == LANES_NOBODY || o->running[LANE_SEARCH] < l->config.running_per_uid;
+    o->may_run =
+        o->uid == LANES_NOBODY || o->running[LANE_SEARCH] < l->config.running_per_uid;
     if (is_idle(o) && !o->slow_until)
         free_owner(l, o);
     else
@@ -203,7 +204,8 @@ static int check_room(const struct lanes *l, const struct lanes_owner *o,
     if (l->counts.queued[item->lane] < room)
         return 0;
     return topt_fail(err, TOPT_ERR_LIMIT, "%d %s are waiting already",
-                     l->counts.queued[item->lane], submit ? "short questions" : "searches");
+                     l->counts.queued[item->lane],
+                     submit ? "short questions" : "searches");
 }
 
 int lanes_add(struct lanes *l, struct lanes_item *item, int idle, int *ret_quota,
@@ -254,6 +256,8 @@ static void stop_running(struct lanes *l, struct lanes_item *item)
     item->running = 0;
     item->owner->running[item->lane]--;
     l->counts.running[item->lane]--;
+    if (item->lane == LANE_SEARCH)
+        item->owner->served = ++l->turn; /* who came meanwhile is before him */
 }
 
 void lanes_leave(struct lanes *l, struct lanes_item *item)
@@ -329,7 +333,9 @@ int lanes_ahead(const struct lanes *l, const struct lanes_item *item)
     }
     for (size_t i = 1; i <= l->order.n; i++) {
         const struct lanes_owner *o = (const struct lanes_owner *)l->order.item[i];
-        n += o == me ? place : least(o->nwaiting[LANE_SEARCH], place + before(&o->item, &me->item));
+        n += o == me
+                 ? place
+                 : least(o->nwaiting[LANE_SEARCH], place + before(&o->item, &me->item));
     }
     return n;
 }

@@ -20,11 +20,13 @@ enum job_lane { LANE_SUBMIT, LANE_SEARCH };
 enum { LANES_NOBODY = -1 };
 
 struct lanes_config {
-    int queue;           /* search lane: jobs that may wait, beside those that a slot is free for */
+    int queue; /* search lane: jobs that may wait, beside those that a slot is free for */
     int running_per_uid; /* search lane: of one user at a time */
     int queued_per_uid;  /* search lane: of one user, waiting */
-    int submit_queue, submit_per_uid; /* submit lane: that may wait, of all and of one user */
-    int64_t slow_ms; /* how long a user counts as slow after one of his jobs was demoted */
+    int submit_queue,
+        submit_per_uid; /* submit lane: that may wait, of all and of one user */
+    int64_t
+        slow_ms; /* how long a user counts as slow after one of his jobs was demoted */
 };
 
 struct lanes;
