@@ -5,14 +5,14 @@
 #include <stdio.h>
 #include <time.h>
 
-struct reply api_livez(const struct request *q)
+struct reply api_livez(struct request *q)
 {
     (void)q;
     return reply_fixed(200, "text/plain", "ok\n");
 }
 
 /* Ready: the store answers, and there is room for a question. */
-struct reply api_readyz(const struct request *q)
+struct reply api_readyz(struct request *q)
 {
     struct topt_error err = {0};
     struct jobs_counts n;
@@ -33,7 +33,7 @@ static void gauge(struct topt_text *t, const char *name, const char *help,
                   value);
 }
 
-struct reply api_metrics(const struct request *q)
+struct reply api_metrics(struct request *q)
 {
     struct server *s = q->server;
     struct topt_text t = {0};
@@ -59,13 +59,13 @@ struct reply api_metrics(const struct request *q)
     return reply_owned(200, "text/plain; version=0.0.4", t.s);
 }
 
-struct reply api_openapi(const struct request *q)
+struct reply api_openapi(struct request *q)
 {
     (void)q;
     return reply_fixed(200, "application/json", openapi_json);
 }
 
-struct reply api_dashboard(const struct request *q)
+struct reply api_dashboard(struct request *q)
 {
     (void)q;
     return reply_fixed(200, "text/html; charset=utf-8", dashboard_html);

@@ -1,5 +1,7 @@
 /* documents.c - models and hardware profiles: registered, listed, shown. */
+#include "asking.h"
 #include "server.h"
+#include "topt_digest.h"
 #include "topt_json.h"
 #include "topt_near.h"
 
@@ -7,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIST_LIMIT = 500 };
+enum { LIST_LIMIT = 500, READ_MS = 30000 };
 
 /* ---- models ------------------------------------------------------------------------------ */
 
-static json_t *facts_json(const char *id, const char *name, const struct call_facts *f)
+static json_t *facts_json(const char *id, const char *name,
+                          const struct operation_facts *f)
 {
     return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "id", id, "name", name,
                      "parameters", (json_int_t)f->parameters, "operators",
@@ -21,36 +24,63 @@ static json_t *facts_json(const char *id, const char *name, const struct call_fa
                      (json_int_t)f->batch, "seq", (json_int_t)f->seq);
 }
 
-static struct reply add_model(const struct request *q, const struct reading *x)
+/* ---- reading what was sent --------------------------------------------------------------- */
+
+/* Hand the body to a worker, and go on with 'then' when it has read it. */
+static struct reply read_body(struct request *q, enum operation_kind kind,
+                              const char *name, handler *then)
 {
+    struct operation *o = operation_create(kind);
+    struct job *job;
+    struct reply r;
+    char id[TOPT_ID], key[400];
+    if (!o)
+        return reply_owned(503, NULL, NULL);
+    o->wants_facts = 1;
+    o->name = name ? strdup(name) : NULL;
+    topt_id(kind == OPERATION_PROFILE ? 'h' : 'f', q->body, q->body_len, id);
+    snprintf(key, sizeof key, "read %s %.300s", id, name ? name : "");
+    o->body = request_take_body(q, &o->body_len);
+    if (!o->body || (name && !o->name)) {
+        operation_destroy(o);
+        return reply_owned(503, NULL, NULL);
+    }
+    if (asking_submit(q, o, key, &job, &r) < 0)
+        return r;
+    q->state = job;
+    return reply_wait(job, READ_MS, then);
+}
+
+static struct reply after_model(struct request *q)
+{
+    struct job *job = q->state;
     struct topt_error err = {0};
-    const struct store_doc m = {x->id, x->name, x->document};
+    struct reply r;
+    q->state = NULL;
+    if (asking_done(q, job, &r) < 0)
+        return r;
+    const struct operation *o = job_data(job);
+    const struct store_doc m = {o->model_id, o->model_name, o->model};
     int rc = store_put_model(q->server->store, &m, &err);
-    if (rc < 0)
-        return reply_fail(q, NULL, &err);
-    struct reply r = reply_json(rc ? 201 : 200, facts_json(x->id, x->name, &x->facts));
-    snprintf(r.location, sizeof r.location, "/v1/models/%s", x->id);
+    r = rc < 0 ? reply_fail(q, NULL, &err)
+               : reply_json(rc ? 201 : 200,
+                            facts_json(o->model_id, o->model_name, &o->facts));
+    if (rc >= 0)
+        snprintf(r.location, sizeof r.location, "/v1/models/%s", o->model_id);
+    if (rc > 0)
+        atomic_fetch_add(&q->server->epoch, 1);
+    job_release(job);
     return r;
 }
 
-struct reply api_model_add(const struct request *q)
+struct reply api_model_add(struct request *q)
 {
     struct reply r;
-    struct topt_error err = {0};
     const char *name = q->npairs ? q->pair[0].value : NULL;
     int named = q->npairs == 1 && !strcmp(q->pair[0].key, "name") && name;
-    if (!named && no_parameters(q, &r) < 0)
+    if ((!named && no_parameters(q, &r) < 0) || check_body(q, &r) < 0)
         return r;
-    struct reading *x = reading_of_body(q->server->pool, FORM_MODEL, name, q->body,
-                                        q->body_len, NULL, 0, &err);
-    if (x)
-        x->with_facts = 1;
-    struct job *job = read_now(q, x, &err, &r);
-    if (job) {
-        r = add_model(q, job_data(job));
-        job_release(job);
-    }
-    return r;
+    return read_body(q, OPERATION_READ, name, after_model);
 }
 
 static struct reply listing(const struct request *q, const char *key, json_t *list,
@@ -60,7 +90,7 @@ static struct reply listing(const struct request *q, const char *key, json_t *li
                 : reply_fail(q, NULL, err);
 }
 
-struct reply api_models(const struct request *q)
+struct reply api_models(struct request *q)
 {
     struct reply r;
     struct topt_error err = {0};
@@ -100,28 +130,44 @@ int find_model(struct server *s, const char *key, char **ret_id, char **ret_name
                      key, meant);
 }
 
-struct reply api_model_get(const struct request *q)
+static struct reply after_facts(struct request *q)
+{
+    struct job *job = q->state;
+    struct reply r;
+    q->state = NULL;
+    if (asking_done(q, job, &r) < 0)
+        return r;
+    const struct operation *o = job_data(job);
+    json_t *out = facts_json(o->model_id, o->model_name, &o->facts);
+    if (out)
+        json_object_set_new(out, "model", json_loads(o->model, 0, NULL));
+    job_release(job);
+    r = reply_json(200, out);
+    r.keep = 1;
+    return r;
+}
+
+struct reply api_model_get(struct request *q)
 {
     struct reply r;
     struct topt_error err = {0};
-    char *id = NULL, *name = NULL, *doc = NULL;
+    struct operation *o;
+    struct job *job;
+    char key[80];
     if (no_parameters(q, &r) < 0)
         return r;
-    if (find_model(q->server, q->arg, &id, &name, &doc, &err) < 0)
+    if (!(o = operation_create(OPERATION_FACTS)))
+        return reply_owned(503, NULL, NULL);
+    if (find_model(q->server, q->arg, &o->model_id, &o->model_name, &o->model, &err) <
+        0) {
+        operation_destroy(o);
         return reply_fail(q, NULL, &err);
-    struct reading *x = reading_of_facts(q->server->pool, name, doc, &err);
-    struct job *job = read_now(q, x, &err, &r);
-    if (job) {
-        json_t *out = facts_json(id, name, &((struct reading *)job_data(job))->facts);
-        if (out)
-            json_object_set_new(out, "model", json_loads(doc, 0, NULL));
-        r = reply_json(200, out);
-        job_release(job);
     }
-    free(id);
-    free(name);
-    free(doc);
-    return r;
+    snprintf(key, sizeof key, "facts of %.60s", o->model_id);
+    if (asking_submit(q, o, key, &job, &r) < 0)
+        return r;
+    q->state = job;
+    return reply_wait(job, READ_MS, after_facts);
 }
 
 /* ---- hardware ---------------------------------------------------------------------------- */
@@ -153,8 +199,9 @@ static void refuse_hw(struct server *s, const char *key, struct topt_error *err)
 int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
             struct topt_error *err)
 {
-    if (!*key && s->config->hw)
-        key = s->config->hw;
+    const struct config *c = s->config;
+    if (!*key && c->hw)
+        key = c->hw;
     const struct shipped_hw *h = shipped_find(&s->shipped, key);
     if (h)
         return shipped(h, ret_id, ret_doc, err);
@@ -181,46 +228,56 @@ static struct reply put_hw(const struct request *q, const struct store_doc *d)
         return reply_error(q, 409, "conflict", "name", NULL, err.text);
     if (rc < 0)
         return reply_fail(q, NULL, &err);
+    if (rc > 0)
+        atomic_fetch_add(&q->server->epoch, 1);
     struct reply r =
         reply_json(rc ? 201 : 200, json_pack("{s:s, s:s}", "id", d->id, "name", d->name));
     snprintf(r.location, sizeof r.location, "/v1/hardware/%s", d->id);
     return r;
 }
 
-struct reply api_hw_add(const struct request *q)
+static struct reply after_profile(struct request *q)
 {
+    struct job *job = q->state;
     struct reply r;
-    struct topt_error err = {0};
-    if (no_parameters(q, &r) < 0)
+    q->state = NULL;
+    if (asking_done(q, job, &r) < 0)
         return r;
-    struct reading *x = reading_of_hw(q->server->pool, q->body, q->body_len, &err);
-    struct job *job = read_now(q, x, &err, &r);
-    if (job) {
-        x = job_data(job);
-        r = put_hw(q, &(struct store_doc){x->id, x->name, x->document});
-        job_release(job);
-    }
+    const struct operation *o = job_data(job);
+    r = put_hw(q, &(struct store_doc){o->hw_id, o->name, o->hw});
+    job_release(job);
     return r;
 }
 
-struct reply api_hw_list(const struct request *q)
+struct reply api_hw_add(struct request *q)
+{
+    struct reply r;
+    if (no_parameters(q, &r) < 0 || check_body(q, &r) < 0)
+        return r;
+    if (!q->body_len)
+        return reply_error(q, 400, "invalid", "body", NULL, "the profile is empty");
+    return read_body(q, OPERATION_PROFILE, NULL, after_profile);
+}
+
+struct reply api_hw_list(struct request *q)
 {
     struct reply r;
     struct topt_error err = {0};
     if (no_parameters(q, &r) < 0)
         return r;
     json_t *list = store_list_hw(q->server->store, LIST_LIMIT, &err);
-    for (int i = 0; list && i < q->server->shipped.n; i++)
+    const struct shipped *come = &q->server->shipped;
+    for (int i = 0; list && i < come->n; i++)
         json_array_append_new(
-            list,
-            json_pack("{s:s, s:b}", "name", q->server->shipped.hw[i].name, "shipped", 1));
-    if (list && q->server->config->hw)
-        return reply_json(200, json_pack("{s:o, s:s}", "hardware", list, "default",
-                                         q->server->config->hw));
+            list, json_pack("{s:s, s:b}", "name", come->hw[i].name, "shipped", 1));
+    const struct config *c = q->server->config;
+    if (list && c->hw)
+        return reply_json(200,
+                          json_pack("{s:o, s:s}", "hardware", list, "default", c->hw));
     return listing(q, "hardware", list, &err);
 }
 
-struct reply api_hw_get(const struct request *q)
+struct reply api_hw_get(struct request *q)
 {
     struct reply r;
     struct topt_error err = {0};

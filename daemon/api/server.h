@@ -1,9 +1,11 @@
 /* server.h - a request, its reply, and the handlers between them.
  *
- * http.c turns connections into requests and replies into responses; the other files here hold the
- * handlers, which know nothing of libmicrohttpd.  A handler runs in its connection's thread:
- * it parses, asks the store, submits jobs and waits, but never searches.
- * Thread safety: a request and its reply belong to one connection; the server is shared. */
+ * net/ turns connections into requests and replies into responses; the other files here hold
+ * the handlers, which know nothing of libmicrohttpd.  A handler runs in one of a few threads
+ * that all share, so it never waits: it answers at once, or names a job and who goes on when
+ * that has ended or time is up (reply_wait).
+ *
+ * Thread safety: a request and its reply belong to one thread at a time; the server is shared. */
 #ifndef TOPTD_SERVER_H
 #define TOPTD_SERVER_H
 
@@ -13,12 +15,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "calls.h"
+#include "caller.h"
 #include "config.h"
 #include "one_line.h"
+#include "operation.h"
 #include "query.h"
+#include "topt_digest.h"
 #include "store.h"
-#include "tasks.h"
+#include "task_table.h"
 
 /* Counters of /metrics. */
 #define TOPTD_METRICS(X)                                                                 \
@@ -39,13 +43,18 @@ struct metrics {
 };
 
 struct server {
-    const struct config *config;
+    _Atomic(const struct config *) config; /* replaced by SIGHUP; old ones stay valid */
     struct store *store;
-    struct pool *pool;
+    struct pool *pool; /* worker processes */
     struct jobs *jobs;
     struct tasks *tasks;
     struct shipped shipped; /* profiles that come with the program */
+    struct roles *roles;
+    uid_t proxy_uid; /* who may send logins on the proxy's socket */
     struct metrics metrics;
+    /* Counts changes of hardware, owners and documents: replies that were kept before one are
+     * not given again. */
+    atomic_ullong epoch;
     atomic_bool stopping;
     int64_t started; /* Unix seconds */
 };
@@ -54,19 +63,34 @@ enum { MAX_PAIRS = 32 };
 
 struct request {
     struct server *server;
+    struct caller caller; /* nobody until it was found out who asks */
+    const char *peer;     /* "uid 1000", "10.0.0.7" */
+    int is_near;          /* from this machine: a Unix socket, or a loopback address */
     char id[24];
     const char *method, *path;
-    char arg[80]; /* the {id} of the path */
+    const char *target; /* path and query as they were sent */
+    char arg[80];       /* the {id} of the path */
     struct query_pair pair[MAX_PAIRS];
     int npairs;
-    const char *body; /* NUL-terminated */
+    char *body; /* NUL-terminated; a handler may take it (request_take_body) */
     size_t body_len;
     int is_json;    /* Content-Type: application/json */
     int wants_text; /* Accept: text/plain */
+    int is_gone;    /* the client went while its request waited */
+    /* A handler's own, kept while the request waits; freed with the request. */
+    void *state;
+    void (*state_free)(void *state);
 };
 
+struct reply;
+typedef struct reply handler(struct request *q);
+
 struct reply {
-    int status;
+    int status; /* 0: not yet, see reply_wait */
+    struct job *job;
+    int64_t wait_ms;
+    handler *then;
+    int keep; /* the same request of the same user may be given the same reply */
     const char *type;
     char *body; /* owned; NULL for a static one */
     const char *fixed;
@@ -76,23 +100,33 @@ struct reply {
     const char *allow;
 };
 
-typedef struct reply handler(const struct request *q);
-
 struct route {
     const char *method, *path; /* "{id}" stands for one segment */
     handler *handle;
+    enum role least; /* who may ask; handlers look whose a document or a task is */
 };
 extern const struct route routes[]; /* ended by a NULL method */
 
-/* Find and call the handler; 404 and 405 where there is none.  Fills q->arg. */
+/* Find and call the handler; 404 and 405 where there is none, 401 and 403 where the caller may not.
+ * Fills q->arg. */
 struct reply dispatch(struct request *q);
 
+/* The body, which is the caller's to free from now on. */
+char *request_take_body(struct request *q, size_t *ret_len);
+/* Free what the request owns. */
+void request_fini(struct request *q);
+
 /* ---- replies ------------------------------------------------------------------------------ */
+
+/* Go on with 'then' when 'job' has ended, after 'ms', or when the client has gone (then
+ * q->is_gone): it gives the job back. */
+struct reply reply_wait(struct job *job, int64_t ms, handler *then);
 
 struct reply reply_json(int status, json_t *takes);
 struct reply reply_owned(int status, const char *type, char *takes);
 struct reply reply_fixed(int status, const char *type, const char *text);
-/* One error, as the envelope or as text lines.  'source' and 'nearest' may be NULL. */
+/* One error, as the envelope or as text lines.  'source' and 'nearest' may be NULL.  A 401 or 403
+ * leaves a line in the log. */
 struct reply reply_error(const struct request *q, int status, const char *name,
                          const char *source, const char *nearest,
                          const char *description);
@@ -100,28 +134,24 @@ struct reply reply_error(const struct request *q, int status, const char *name,
 struct reply reply_fail(const struct request *q, const char *source,
                         const struct topt_error *err);
 void reply_fini(struct reply *r);
+
+/* Refuse a body of JSON with too many values or too deep, before it is parsed.  0, or -1 with
+ * '*ret' filled. */
+int check_body(const struct request *q, struct reply *ret);
 /* Refuse every query parameter.  0, or -1 with '*ret' filled. */
 int no_parameters(const struct request *q, struct reply *ret);
 
 /* ---- handlers, by file --------------------------------------------------------------------- */
 
-handler api_plan, api_plans, api_plan_get, api_task_get, api_task_delete; /* plans.c */
+handler api_plan, api_plans, api_plan_get; /* plans.c */
 handler api_model_curve, api_model_frontier;
+handler api_task_get, api_task_delete;            /* tasks.c */
 handler api_model_add, api_models, api_model_get; /* documents.c */
 handler api_hw_add, api_hw_list, api_hw_get;
 handler api_livez, api_readyz, api_metrics, api_openapi, api_dashboard; /* admin.c */
 
-/* Whoever asks: nobody is known yet. */
-enum { NOBODY = LANES_NOBODY };
-
-/* Why a job or a task was not taken. */
-struct reply refused(const struct request *q, enum jobs_refusal why,
-                     const struct topt_error *err);
-
-/* Have it read (taken; NULL: 'err' says why not) by a worker process, and wait.  The job, whose data it
- * is, to be released; NULL with '*ret' filled. */
-struct job *read_now(const struct request *q, struct reading *takes,
-                     const struct topt_error *err, struct reply *ret);
+/* Operations as jobs: searches.c */
+extern const struct job_kind operation_kind;
 
 /* A profile by id or name ("" is the default one): owned strings. */
 int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,

@@ -6,6 +6,7 @@
 #include "hint.h"
 #include "request.h"
 #include "topt_show_plan.h"
+#include "topt_fields.h"
 #include "topt_json.h"
 #include "topt_label.h"
 #include "topt_near.h"
@@ -24,60 +25,55 @@
 
 enum { MAX_FILE = 64 << 20, WAIT_MS = 20000, MARGIN_S = 15 };
 
-/* X(field, option, query key, argument, help): what makes a question. */
-#define QUESTION(X)                                                                      \
-    X(mode, "mode", "mode", "MODE", "mini-parallelism, mini-time or profiling")          \
-    X(hw, "hw", "hw", "NAME", "hardware profile the server knows")                       \
-    X(gpus, "gpus", "gpus", "N[,N...]", "how many; profiling takes a list")              \
-    X(max_gpus, "max-gpus", "max_gpus", "N", "at most so many")                          \
-    X(memory, "memory", "memory", "BYTES", "limit a GPU, as 14.5GiB")                    \
-    X(batch, "batch", "batch", "N", "samples a step, over all GPUs")                     \
-    X(seq, "seq", "seq", "N", "positions a sample")                                      \
-    X(framework, "framework", "framework", "NAME",                                       \
-      "pytorch (default), deepspeed, megatron, torchtitan or topt")                      \
-    X(precision, "precision", "precision", "P", "bf16-mixed, bf16, f32 or f64")          \
-    X(train, "train", "train", "WHAT", "all (default), lora[:RANK[:NAMES]], or names")   \
-    X(efficiency, "min-efficiency", "min_efficiency", "E",                               \
-      "the most GPUs that keep this share of the best speed a GPU")                      \
-    X(space, "space", "space", "NAME", "experts: full, canonical or uniform")            \
-    X(counts, "counts", "counts", "whole|pow2|any", "which counts are tried")            \
-    X(optimizer, "optimizer", "optimizer", "O", "sgd, momentum, adam or adamw")          \
-    X(overlap, "overlap", "overlap", "O", "the network meanwhile: none, ddp or fsdp")    \
-    X(eager, "eager", "eager", "LIST", "operators,scores,loss,optimizer or all, none")   \
-    X(blocks, "blocks", "blocks", "NAME", "repeated blocks choose auto, free or alike")  \
-    X(factors, "factors", "factors", "LIST", "zero,recompute,micro or all, none, auto")  \
-    X(micro, "micro-batches", "micro_batches", "N", "just so many a step")               \
-    X(algorithm, "algorithm", "algorithm", "NAME", "search, or system (default ft)")     \
-    X(epsilon, "epsilon", "epsilon", "E", "tolerance (default 0: exact)")                \
-    X(table_bytes, "max-table-bytes", "max_table_bytes", "BYTES",                        \
-      "refuse problems whose costs take more")
+/* What makes a question: the rows of the table of fields that are options here. */
+#define TYPE_TEXT        const char *
+#define TYPE_FLAG        int
+#define KIND_TEXT        TOPT_OPT_STRING
+#define KIND_FLAG        TOPT_OPT_FLAG
+#define SAID_TEXT(value) (value)
+#define SAID_FLAG(value) ((value) ? "1" : NULL)
+#define AS_WORD          TEXT
+#define AS_NAME          TEXT
+#define AS_LIST          TEXT
+#define AS_LABEL         TEXT
+#define AS_INT           TEXT
+#define AS_BATCH         TEXT
+#define AS_BYTES         TEXT
+#define AS_MEMORY        TEXT
+#define AS_REAL          TEXT
+#define AS_COUNTS        TEXT
+#define AS_BOOL          FLAG
+#define JOIN(a, b)       JOIN_(a, b)
+#define JOIN_(a, b)      a##b
 
 struct args {
-#define X(field, option, key, arg, help) const char *field;
-    QUESTION(X)
+#define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, INTO, DOORS, ...)                     \
+    TOPT_FIELD_OF_TOPT_##DOORS(JOIN(TYPE_, AS_##KIND) name;)
+    TOPT_FIELDS(X)
 #undef X
-    int sequence_splits, tensor_parallel, json;
-    const char *url, *output, *svg;
+    int json;
+    const char *url, *output, *svg, *daemon_uid;
     int64_t timeout;
 };
 
 static const struct topt_option table[] = {
-#define X(field, option, key, arg, help)                                                 \
-    {option, TOPT_OPT_STRING, offsetof(struct args, field), arg, help},
-    QUESTION(X)
+#define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, INTO, DOORS, OPTION, ARG, OTHER,      \
+          VALUES, HELP)                                                                  \
+    TOPT_FIELD_OF_TOPT_##DOORS({OPTION, JOIN(KIND_, AS_##KIND),                          \
+                                offsetof(struct args, name), ARG,                        \
+                                HELP "; else " OTHER}, )
+    TOPT_FIELDS(X)
 #undef X
-        {"sequence-splits", TOPT_OPT_FLAG, offsetof(struct args, sequence_splits), "",
-         "split positions too"},
-    {"tensor-parallel", TOPT_OPT_FLAG, offsetof(struct args, tensor_parallel), "",
-     "split operators over GPUs too; the script must support it"},
-    {"o", TOPT_OPT_STRING, offsetof(struct args, output), "FILE",
-     "write there (- is stdout)"},
+        {"o", TOPT_OPT_STRING, offsetof(struct args, output), "FILE",
+         "write there (- is stdout)"},
     {"svg", TOPT_OPT_STRING, offsetof(struct args, svg), "FILE",
      "of a curve: draw it there"},
     {"json", TOPT_OPT_FLAG, offsetof(struct args, json), "",
      "the server's answer as it is"},
     {"url", TOPT_OPT_STRING, offsetof(struct args, url), "URL",
      "unix:/PATH or http://HOST:PORT (default: $TOPT_URL, else where toptd listens)"},
+    {"daemon-uid", TOPT_OPT_STRING, offsetof(struct args, daemon_uid), "USER",
+     "who runs toptd (default: $TOPT_DAEMON_UID, else root or the user topt)"},
     {"timeout", TOPT_OPT_COUNT, offsetof(struct args, timeout), "SECONDS",
      "longest wait for a search (900)"},
     {0}};
@@ -88,6 +84,7 @@ struct client {
     const char *arg; /* the positional one, or NULL */
     char path[4096]; /* of the file that it names */
     int no_file;     /* it is none, and was taken for a model that the server has */
+    struct topt_trust trust;
     int64_t began_ms;
     int status; /* exit status where a function returned -1 and printed */
 };
@@ -105,11 +102,10 @@ static int complain(struct client *c, const struct topt_error *err)
 static int was_asked_wrongly(const char *error, const char *source)
 {
     static const char *const fields[] = {
-#define X(field, option, key, arg, help) key,
-        QUESTION(X)
+#define X(ID, name, ...) #name,
+        TOPT_FIELDS(X)
 #undef X
-            "model_id",
-        NULL};
+            NULL};
     if (error && !strcmp(error, topt_err_name(TOPT_ERR_USAGE)))
         return 1;
     for (int i = 0; source && fields[i]; i++)
@@ -158,6 +154,7 @@ static int ask(struct client *c, const char *method, const char *path, const cha
                                      .body = body,
                                      .body_len = len,
                                      .type = type,
+                                     .trust = &c->trust,
                                      .timeout_s = WAIT_MS / 1000 + MARGIN_S,
                                      .began_ms = c->began_ms};
     return client_ask(&q, ret, &err) < 0 ? complain(c, &err) : 0;
@@ -182,13 +179,30 @@ static int wait_of(const struct client *c)
     return left > WAIT_MS ? WAIT_MS : left > 0 ? (int)left : 0;
 }
 
-/* Follow a task until it ends.  'r' goes from the 202 to the last answer. */
+/* The document of a task that has ended becomes the reply that it holds: 1, or 0 where it has not. */
+static int unwrap(struct client_reply *r)
+{
+    json_t *doc = json_loads(r->body.s ? r->body.s : "", 0, NULL);
+    const json_t *result = json_object_get(doc, "result");
+    int has_ended = result != NULL;
+    if (has_ended) {
+        topt_text_fini(&r->body);
+        char *text = json_dumps(result, JSON_COMPACT);
+        topt_text_add(&r->body, "%s", text ? text : "");
+        r->status = (long)json_integer_value(json_object_get(doc, "status"));
+        free(text);
+    }
+    json_decref(doc);
+    return has_ended;
+}
+
+/* Follow a task until it ends.  'r' goes from the 202 to what the question is answered. */
 static int follow(struct client *c, struct client_reply *r)
 {
     char task[128], path[192];
-    while (r->status == 202) {
+    snprintf(task, sizeof task, "%s", r->location);
+    do {
         int wait = wait_of(c);
-        snprintf(task, sizeof task, "%s", r->location);
         snprintf(path, sizeof path, "%s?wait_ms=%d", task, wait);
         client_reply_fini(r);
         if (!wait) {
@@ -197,7 +211,7 @@ static int follow(struct client *c, struct client_reply *r)
         }
         if (ask(c, "GET", path, NULL, 0, NULL, r) < 0)
             return -1;
-    }
+    } while (r->status == 200 && !unwrap(r));
     return 0;
 }
 
@@ -297,15 +311,12 @@ static int put_curve(struct client *c, const json_t *curve)
 static void add_question(const struct client *c, struct topt_text *path)
 {
     const struct args *a = &c->args;
-#define X(field, option, key, arg, help)                                                 \
-    if (a->field)                                                                        \
-        client_add_query(path, key, a->field);
-    QUESTION(X)
+    const char *value;
+#define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, INTO, DOORS, ...)                     \
+    TOPT_FIELD_OF_TOPT_##DOORS(if ((value = JOIN(SAID_, AS_##KIND)(a->name)))            \
+                                   client_add_query(path, #name, value);)
+    TOPT_FIELDS(X)
 #undef X
-    if (a->sequence_splits)
-        client_add_query(path, "sequence_splits", "1");
-    if (a->tensor_parallel)
-        client_add_query(path, "tensor_parallel", "1");
     char wait[16];
     snprintf(wait, sizeof wait, "%d", wait_of(c));
     client_add_query(path, "wait_ms", wait);
@@ -497,9 +508,13 @@ static int run_status(struct client *c)
     if (ask_ok(c, "GET", "/readyz", NULL, 0, NULL, &r) < 0)
         return -1;
     client_reply_fini(&r);
-    if (ask_ok(c, "GET", "/metrics", NULL, 0, NULL, &r) < 0)
-        return -1;
     printf("%s is ready\n", c->args.url);
+    if (ask(c, "GET", "/metrics", NULL, 0, NULL, &r) < 0)
+        return -1;
+    if (r.status / 100 != 2) { /* they are for operators */
+        client_reply_fini(&r);
+        return 0;
+    }
     for (char *next = r.body.s, *line; (line = strsep(&next, "\n"));)
         if (*line && *line != '#')
             printf("  %s\n", line);
@@ -560,6 +575,8 @@ static int run_sub(int i, int argc, char **argv)
         rc = topt_place_ask(found, sizeof found, &err);
         c.args.url = found;
     }
+    if (rc == 0)
+        rc = topt_trust_read(c.args.daemon_uid, &c.trust, &err);
     if (rc < 0)
         complain(&c, &err);
     else

@@ -6,7 +6,7 @@
  * limit and against what is there.
  *
  *      from the daemon                                        from the worker
- *      OP_*     see below                                     PROGRESS  phase, done, of, best
+ *      requests, see below                                    PROGRESS  phase, done, of, best
  *      STOP     answer with the best so far                   DONE      as the operation says
  *      CANCEL   end                                           FAIL      code, field at fault, text
  *
@@ -20,12 +20,15 @@
 #include "topt_error.h"
 
 enum frame_type {
-    FRAME_READ =
-        1, /* form, name, body, (key, value)...  ->  question, its text, model id, name, document */
-    FRAME_PLAN, /* question, model id, name, document, hw id, document, threads, table bytes
-                       ->  feasible, answer, plan id, plan */
+    /* is it a question, the question beside it or "", name, body
+     *   ->  the question in it or "", model id, name, document (or none of these) */
+    FRAME_READ = 1,
+    FRAME_CHECK, /* question  ->  nothing */
+    /* question, model id, name, document, hw id, document, threads, table bytes
+     *   ->  feasible, answer, plan id, plan */
+    FRAME_PLAN,
     FRAME_FACTS,   /* name, document  ->  facts as numbers */
-    FRAME_HW,      /* document as it came  ->  id, name, document */
+    FRAME_PROFILE, /* document as it came  ->  id, name, document */
     FRAME_SHIPPED, /* nothing  ->  (name, id, document)... */
     FRAME_STOP,
     FRAME_CANCEL,
@@ -33,17 +36,6 @@ enum frame_type {
     FRAME_DONE,
     FRAME_FAIL,
     FRAME_TYPES
-};
-
-/* How a body is to be read. */
-enum frame_form {
-    FORM_JSON,  /* a question as JSON, with the model or its id */
-    FORM_FILE,  /* a model's file, the question beside it */
-    FORM_MODEL, /* a model's file or document to be registered */
-    FORM_PLAN,  /* no body: a question of a plan, a curve, a frontier */
-    FORM_CURVE,
-    FORM_FRONTIER,
-    FORM_COUNT
 };
 
 /* Exit status of a worker that has no memory to say so. */

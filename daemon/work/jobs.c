@@ -671,8 +671,8 @@ struct jobs *job_jobs(struct job *job)
     return job->owner;
 }
 
-int job_notify(struct job *job, int64_t ms, void (*done)(void *ctx), void *ctx,
-               struct topt_error *err)
+int job_try_notify(struct job *job, int64_t ms, void (*done)(void *ctx), void *ctx,
+                   struct topt_error *err)
 {
     struct jobs *j = job->owner;
     struct notice *n = calloc(1, sizeof *n);
@@ -696,6 +696,13 @@ int job_notify(struct job *job, int64_t ms, void (*done)(void *ctx), void *ctx,
         return topt_nomem(err, NULL);
     }
     return 0;
+}
+
+void job_notify(struct job *job, int64_t ms, void (*done)(void *ctx), void *ctx)
+{
+    struct topt_error err;
+    if (job_try_notify(job, ms, done, ctx, &err) < 0)
+        done(ctx);
 }
 
 int job_withdraw(struct job *job, const void *ctx)

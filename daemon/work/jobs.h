@@ -130,9 +130,11 @@ struct jobs *job_jobs(struct job *job);
 
 /* Have 'done(ctx)' called exactly once: when the job has ended, or after 'ms' at the latest.  It is
  * called by a thread of jobs that holds no lock, and must not block.  The caller keeps the job until
- * then.  -1 without memory: it will not be called. */
-int job_notify(struct job *job, int64_t ms, void (*done)(void *ctx), void *ctx,
-               struct topt_error *err) TOPT_MUST_CHECK;
+ * then.  Without memory it is called here and now. */
+void job_notify(struct job *job, int64_t ms, void (*done)(void *ctx), void *ctx);
+/* The same; -1 without memory: it will not be called. */
+int job_try_notify(struct job *job, int64_t ms, void (*done)(void *ctx), void *ctx,
+                   struct topt_error *err) TOPT_MUST_CHECK;
 /* Not any more.  1: it will not be called; 0: it was called, or is being called just now. */
 int job_withdraw(struct job *job, const void *ctx);
 

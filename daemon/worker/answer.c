@@ -3,143 +3,60 @@
 #include "documents.h"
 #include "planner.h"
 #include "topt_json.h"
-#include "topt_text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PAIRS = 64 };
-
-/* A body as it came, with what stands beside it; all borrowed from the request. */
-struct body {
-    enum frame_form form;
-    const char *name, *bytes;
-    size_t len;
-    struct query_pair pair[MAX_PAIRS];
-    int npairs;
-};
-
 /* ---- reading ---------------------------------------------------------------------------------- */
 
-static int take_body(struct frame *f, struct body *b, struct topt_error *err)
+static int no_memory(struct topt_error *err)
 {
-    const char *key;
-    *b = (struct body){.form = (enum frame_form)frame_get_int(f)};
-    b->name = frame_get_text(f);
-    b->bytes = frame_get(f, &b->len);
-    while ((key = frame_get(f, NULL))) {
-        if (b->npairs == MAX_PAIRS)
-            return topt_fail(err, TOPT_ERR_INVAL, "more than %d parameters", MAX_PAIRS);
-        int said = frame_get_int(f) != 0;
-        const char *value = frame_get_text(f);
-        b->pair[b->npairs++] = (struct query_pair){key, said ? value : NULL};
-    }
-    return b->bytes && b->form < FORM_COUNT
-               ? 0
-               : topt_fail(err, TOPT_ERR_INTERNAL, "the request is cut short");
+    return topt_nomem(err, NULL);
 }
 
-static int no_pairs(const struct body *b, const char **ret_source, struct topt_error *err)
+/* The question of a request, checked; "" is none. */
+static int take_query(struct frame *f, struct query *ret, const char **ret_source,
+                      struct topt_error *err)
 {
-    if (!b->npairs)
+    const char *text = frame_get_text(f);
+    *ret = (struct query){.wait_ms = -1};
+    if (!*text)
         return 0;
-    *ret_source = b->pair[0].key;
-    return topt_fail(err, TOPT_ERR_INVAL, "%.60s: unknown parameter", b->pair[0].key);
-}
-
-/* (a) a JSON request that holds the model or its id.  '*ret_doc' is the model, new, or NULL. */
-static int read_json(const struct body *b, struct query *q, json_t **ret_doc,
-                     const char **ret_source, struct topt_error *err)
-{
-    int rc = -1;
-    static char field[96]; /* a name out of the document, which is freed here */
-    json_t *doc = parse_body(b->bytes, b->len, "the request", ret_source, err);
-    if (!doc)
-        return -1;
-    json_t *model = json_object_get(doc, "model");
-    if (no_pairs(b, ret_source, err) < 0 ||
-        query_from_json(QUERY_PLAN, doc, q, ret_source, err) < 0) {
-        strncpy(field, *ret_source, sizeof field - 1);
-        *ret_source = field;
-    } else if (!model == !*q->model_id) {
-        *ret_source = "model";
-        topt_fail(err, TOPT_ERR_INVAL, "exactly one of model and model_id must be given");
-    } else {
-        *ret_doc = json_incref(model);
-        rc = 0;
-    }
+    json_t *doc = topt_json_parse(text, strlen(text), "the question", err);
+    int rc = doc ? query_unpack(doc, ret, ret_source, err) : -1;
     json_decref(doc);
-    return rc;
+    return rc ? rc : planner_check_query(ret, ret_source, err);
 }
 
-/* (b) the body is the model's file; the rest is in the URL. */
-static int read_file(const struct body *b, struct query *q, json_t **ret_doc,
-                     const char **ret_source, struct topt_error *err)
-{
-    if (query_from_pairs(QUERY_PLAN, b->pair, b->npairs, q, ret_source, err) < 0)
-        return -1;
-    if (*q->model_id && !b->len)
-        return 0;
-    if (*q->model_id) {
-        *ret_source = "model_id";
-        return topt_fail(err, TOPT_ERR_INVAL, "model_id and a body are both given");
-    }
-    *ret_doc = parse_model(b->bytes, b->len, *q->name ? q->name : "the model", q->batch,
-                           q->seq, ret_source, err);
-    return *ret_doc ? 0 : -1;
-}
-
-static int read_form(const struct body *b, struct query *q, json_t **ret_doc,
-                     const char **ret_source, struct topt_error *err)
-{
-    switch (b->form) {
-    case FORM_JSON:
-        return read_json(b, q, ret_doc, ret_source, err);
-    case FORM_FILE:
-        return read_file(b, q, ret_doc, ret_source, err);
-    case FORM_MODEL:
-        *ret_doc = parse_model(b->bytes, b->len, *b->name ? b->name : "the model", 0, 0,
-                               ret_source, err);
-        return *ret_doc ? 0 : -1;
-    default:
-        return query_from_pairs((enum query_kind)(b->form - FORM_PLAN), b->pair,
-                                b->npairs, q, ret_source, err);
-    }
-}
-
-/* The question, checked: its fields and its text. */
-static int put_query(const struct query *q, struct frame *reply, const char **ret_source,
+/* The question that was found, checked. */
+static int put_query(struct query *q, struct frame *reply, const char **ret_source,
                      struct topt_error *err)
 {
-    struct topt_text line = {0};
-    struct query named = *q;
-    *named.name = '\0'; /* the model's name says it, in UTF-8 */
     if (planner_check_query(q, ret_source, err) < 0)
         return -1;
-    json_t *doc = query_pack(&named, ret_source, err);
+    *q->name = '\0'; /* the model's name says it, in UTF-8 */
+    json_t *doc = query_pack(q, ret_source, err);
     if (!doc)
         return -1;
     char *text = topt_json_text(doc, 0);
-    query_text(q, &line);
-    int rc = text && !line.oom ? 0 : topt_nomem(err, NULL);
-    frame_put_text(reply, text);
-    frame_put_text(reply, line.s);
-    free(text);
-    topt_text_fini(&line);
     json_decref(doc);
+    frame_put_text(reply, text);
+    int rc = text ? 0 : no_memory(err);
+    free(text);
     return rc;
 }
 
 static int put_model(const json_t *doc, const char *given, struct frame *reply,
                      const char **ret_source, struct topt_error *err)
 {
-    char id[40], name[MODEL_NAME];
+    char id[TOPT_ID], name[MODEL_NAME];
     *ret_source = "model";
     if (!json_is_object(doc))
         return topt_fail(err, TOPT_ERR_INVAL, "the model must be an object");
-    char *text = canonical(doc, "m", id);
+    char *text = canonical(doc, 'm', id);
     if (!text)
-        return topt_nomem(err, NULL);
+        return no_memory(err);
     model_name(doc, given, name);
     frame_put_text(reply, id);
     frame_put_text(reply, name);
@@ -148,24 +65,77 @@ static int put_model(const json_t *doc, const char *given, struct frame *reply,
     return 0;
 }
 
+/* The parsed question; its model where it has one. */
+static int take_question(const json_t *doc, struct frame *reply, const char **ret_source,
+                         struct topt_error *err)
+{
+    struct query q;
+    char name[sizeof q.name];
+    const json_t *model = json_object_get(doc, "model");
+    if (query_from_json(QUERY_PLAN, doc, &q, ret_source, err) < 0)
+        return -1;
+    if (!model == !*q.model_id) {
+        *ret_source = "model";
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "exactly one of model and model_id must be given");
+    }
+    memcpy(name, q.name, sizeof name);
+    if (put_query(&q, reply, ret_source, err) < 0)
+        return -1;
+    return model ? put_model(model, name, reply, ret_source, err) : 0;
+}
+
+/* A JSON question that holds the model, or its id. */
+static int read_question(const char *body, size_t len, struct frame *reply,
+                         const char **ret_source, struct topt_error *err)
+{
+    static char
+        field[96]; /* of the work thread: a name in the document, which is freed here */
+    json_t *doc = parse_body(body, len, "the request", ret_source, err);
+    if (!doc)
+        return -1;
+    int rc = take_question(doc, reply, ret_source, err);
+    snprintf(field, sizeof field, "%s", *ret_source);
+    *ret_source = field;
+    json_decref(doc);
+    return rc;
+}
+
+/* The model's file, of so many samples and positions. */
+static int read_file(const char *body, size_t len, const char *name,
+                     const struct query *q, struct frame *reply, const char **ret_source,
+                     struct topt_error *err)
+{
+    json_t *doc = parse_model(body, len, *name ? name : "the model", q->batch, q->seq,
+                              ret_source, err);
+    if (!doc)
+        return -1;
+    frame_put_text(reply, ""); /* no question is in it */
+    int rc = put_model(doc, name, reply, ret_source, err);
+    json_decref(doc);
+    return rc;
+}
+
 static int do_read(struct frame *request, struct frame *reply, const char **ret_source,
                    struct topt_error *err)
 {
-    struct body b;
-    struct query q = {0};
-    json_t *doc = NULL;
-    int rc = take_body(request, &b, err);
-    if (rc == 0)
-        rc = read_form(&b, &q, &doc, ret_source, err);
-    if (rc == 0 && b.form != FORM_MODEL)
-        rc = put_query(&q, reply, ret_source, err);
-    else if (rc == 0)
-        frame_put_text(reply, ""), frame_put_text(reply, "");
-    if (rc == 0 && doc)
-        rc = put_model(doc, b.form == FORM_MODEL ? b.name : q.name, reply, ret_source,
-                       err);
-    json_decref(doc);
-    return rc;
+    struct query q;
+    size_t len = 0;
+    int is_question = frame_get_int(request) != 0;
+    if (take_query(request, &q, ret_source, err) < 0)
+        return -1;
+    const char *name = frame_get_text(request);
+    const char *body = frame_get(request, &len);
+    body = body ? body : "";
+    return is_question ? read_question(body, len, reply, ret_source, err)
+                       : read_file(body, len, name, &q, reply, ret_source, err);
+}
+
+static int do_check(struct frame *request, const char **ret_source,
+                    struct topt_error *err)
+{
+    struct query q;
+    return take_query(request, &q, ret_source, err);
 }
 
 static int do_facts(struct frame *request, struct frame *reply, const char **ret_source,
@@ -190,13 +160,13 @@ static int do_facts(struct frame *request, struct frame *reply, const char **ret
 static int put_hw(const json_t *doc, struct frame *reply, const char **ret_source,
                   struct topt_error *err)
 {
-    char id[40];
+    char id[TOPT_ID];
     const char *name = json_string_value(json_object_get(doc, "name"));
     *ret_source = "name";
     if (!name || !query_is_name(name, 79))
         return topt_fail(err, TOPT_ERR_INVAL,
                          "name must be 1..79 letters, digits and \"._-\"");
-    char *text = canonical(doc, "h", id);
+    char *text = canonical(doc, 'h', id);
     frame_put_text(reply, id);
     frame_put_text(reply, name);
     frame_put_text(reply, text);
@@ -205,8 +175,8 @@ static int put_hw(const json_t *doc, struct frame *reply, const char **ret_sourc
     return rc;
 }
 
-static int do_hw(struct frame *request, struct frame *reply, const char **ret_source,
-                 struct topt_error *err)
+static int do_profile(struct frame *request, struct frame *reply, const char **ret_source,
+                      struct topt_error *err)
 {
     size_t len = 0;
     json_t *doc = NULL;
@@ -225,12 +195,12 @@ static int do_hw(struct frame *request, struct frame *reply, const char **ret_so
 
 static int do_shipped(struct frame *reply, struct topt_error *err)
 {
-    char id[40];
+    char id[TOPT_ID];
     for (const char *const *name = planner_hw_shipped(); *name; name++) {
         json_t *doc = NULL;
         if (planner_hw_get(*name, &doc, err) < 0)
             return -1;
-        char *text = canonical(doc, "h", id);
+        char *text = canonical(doc, 'h', id);
         json_decref(doc);
         if (!text)
             return topt_nomem(err, NULL);
@@ -263,7 +233,7 @@ static json_t *slurm_flags(const json_t *found)
 static int put_answer(const struct query *q, const struct planner_question *pq,
                       json_t *found, struct frame *reply, struct topt_error *err)
 {
-    char id[24] = "", *plan_text = NULL;
+    char id[TOPT_ID] = "", *plan_text = NULL;
     int feasible =
         q->kind != QUERY_PLAN || json_is_true(json_object_get(found, "feasible"));
     if (q->kind == QUERY_PLAN && feasible) {
@@ -295,11 +265,8 @@ static int do_plan(struct planner *planner, struct frame *request, struct watch 
                    struct frame *reply, const char **ret_source, struct topt_error *err)
 {
     struct query q;
-    const char *text = frame_get_text(request);
-    json_t *doc = topt_json_parse(text, strlen(text), "the question", err), *found = NULL;
-    int rc = doc ? query_unpack(doc, &q, ret_source, err) : -1;
-    json_decref(doc);
-    if (rc < 0)
+    json_t *found = NULL;
+    if (take_query(request, &q, ret_source, err) < 0)
         return -1;
     struct planner_question pq = {
         .query = &q, .cancel = &w->cancel, .stop = &w->stop, .progress = &w->progress};
@@ -310,7 +277,7 @@ static int do_plan(struct planner *planner, struct frame *request, struct watch 
     pq.hw = frame_get_text(request);
     pq.threads = (int)frame_get_int(request);
     pq.max_table_bytes = frame_get_int(request);
-    rc = planner_answer(planner, &pq, &found, err);
+    int rc = planner_answer(planner, &pq, &found, err);
     if (rc == 0)
         rc = put_answer(&q, &pq, found, reply, err);
     json_decref(found);
@@ -330,8 +297,10 @@ static int do_request(struct planner *planner, struct frame *request, struct wat
         return do_plan(planner, request, w, reply, ret_source, err);
     case FRAME_FACTS:
         return do_facts(request, reply, ret_source, err);
-    case FRAME_HW:
-        return do_hw(request, reply, ret_source, err);
+    case FRAME_CHECK:
+        return do_check(request, ret_source, err);
+    case FRAME_PROFILE:
+        return do_profile(request, reply, ret_source, err);
     case FRAME_SHIPPED:
         return do_shipped(reply, err);
     default:

@@ -2,32 +2,10 @@
 #include "documents.h"
 #include "one_line.h"
 #include "planner.h"
-#include "sha256.h"
 #include "topt_json.h"
 #include "topt_label.h"
 
 #include <string.h>
-
-/* Nesting of brackets outside strings: deep documents are refused before they are parsed. */
-static int depth(const char *s, size_t len)
-{
-    int now = 0, most = 0, quoted = 0;
-    for (size_t i = 0; i < len; i++) {
-        if (quoted) {
-            if (s[i] == '\\')
-                i++;
-            else if (s[i] == '"')
-                quoted = 0;
-        } else if (s[i] == '"') {
-            quoted = 1;
-        } else if (s[i] == '{' || s[i] == '[') {
-            most = ++now > most ? now : most;
-        } else if (s[i] == '}' || s[i] == ']') {
-            now--;
-        }
-    }
-    return most;
-}
 
 json_t *parse_body(const char *body, size_t len, const char *what,
                    const char **ret_source, struct topt_error *err)
@@ -35,8 +13,6 @@ json_t *parse_body(const char *body, size_t len, const char *what,
     *ret_source = "body";
     if (!len)
         topt_fail(err, TOPT_ERR_INVAL, "%s is empty", what);
-    else if (depth(body, len) > MAX_DEPTH)
-        topt_fail(err, TOPT_ERR_INVAL, "%s is nested deeper than %d", what, MAX_DEPTH);
     else
         return topt_json_parse(body, len, what, err);
     return NULL;
@@ -80,10 +56,10 @@ void model_name(const json_t *doc, const char *given, char ret[MODEL_NAME])
     one_line(label, ret, MODEL_NAME);
 }
 
-char *canonical(const json_t *doc, const char *prefix, char ret_id[40])
+char *canonical(const json_t *doc, char kind, char ret_id[TOPT_ID])
 {
     char *text = json_dumps(doc, JSON_COMPACT | JSON_SORT_KEYS);
     if (text)
-        digest_id(prefix, text, ret_id);
+        topt_id(kind, text, strlen(text), ret_id);
     return text;
 }

@@ -7,11 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "topt_digest.h"
 #include "topt_error.h"
 
-enum { MODEL_NAME = 121, MAX_DEPTH = 64 };
+enum { MODEL_NAME = 121 };
 
-/* Parse a body that is JSON, not too deep.  '*ret_source' names it as a field.  New. */
+/* Parse a body that is JSON.  '*ret_source' names it as a field.  New. */
 json_t *parse_body(const char *body, size_t len, const char *what,
                    const char **ret_source, struct topt_error *err) TOPT_MUST_CHECK;
 
@@ -26,6 +27,6 @@ json_t *parse_model(const char *body, size_t len, const char *what, int64_t batc
 void model_name(const json_t *doc, const char *given, char ret[MODEL_NAME]);
 
 /* Canonical text (compact, sorted keys) of a document and its id; owned, NULL without memory. */
-char *canonical(const json_t *doc, const char *prefix, char ret_id[40]);
+char *canonical(const json_t *doc, char kind, char ret_id[TOPT_ID]);
 
 #endif

@@ -601,15 +601,3 @@ uint32_t topt_orbit_dims(const struct topt_mesh *m, const struct topt_layout *l)
         dims |= l->at[a] >= 0 ? 1u << l->at[a] : 0;
     return dims;
 }
-
-int64_t topt_orbit_set_ns(struct topt_orbit_set *s, const struct topt_shape *shape,
-                          int element_bytes, const struct topt_layout *from,
-                          const struct topt_layout *to)
-{
-    if (topt_layout_equal(from, to))
-        return 0;
-    uint32_t dims = topt_orbit_dims(&s->mesh, from) | topt_orbit_dims(&s->mesh, to);
-    struct topt_orbits *o = topt_orbit_set_of(s, shape, dims, element_bytes);
-    return o ? topt_orbits_ns(o, topt_orbits_number(o, from), topt_orbits_number(o, to))
-             : -1;
-}

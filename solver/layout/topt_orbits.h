@@ -40,10 +40,6 @@ void topt_orbit_set_destroy(struct topt_orbit_set *s);
 struct topt_orbits *topt_orbit_set_of(struct topt_orbit_set *s,
                                       const struct topt_shape *shape, uint32_t dims,
                                       int element_bytes);
-/* As topt_orbits_ns, between layouts of a shape; 0 between equal ones. */
-int64_t topt_orbit_set_ns(struct topt_orbit_set *s, const struct topt_shape *shape,
-                          int element_bytes, const struct topt_layout *from,
-                          const struct topt_layout *to);
 /* The dimensions that a layout splits, as bits. */
 uint32_t topt_orbit_dims(const struct topt_mesh *mesh, const struct topt_layout *l);
 

@@ -111,5 +111,5 @@ struct topt_fragments topt_alive_fragments(struct topt_alive *a, struct topt_err
 {
     const struct topt_costing *k = a->k;
     return (struct topt_fragments){k->model, k->mesh, k->settings, k->router,
-                                   &a->sink, err,     NULL,        NULL};
+                                   &a->sink, err,     NULL};
 }

@@ -151,17 +151,15 @@ static int tally_op(const struct topt_fragments *f, struct topt_tally *t, int op
     return 0;
 }
 
-/* 'open' and 'floors' as in topt_fragments. */
+/* 'open' as in topt_fragments. */
 static int tally_whole(struct topt_tally *t, const struct topt_costing *k, int op,
-                       const struct topt_config *c, int *open,
-                       struct topt_orbit_set *floors, struct topt_error *err)
+                       const struct topt_config *c, int *open, struct topt_error *err)
 {
     int64_t off[TOPT_MAX_OPDIMS];
     topt_tally_init(t, k);
     topt_op_box(&k->model->op[op], c, k->mesh, 0, off, t->len);
     struct topt_fragments f = topt_tally_fragments(t, err);
     f.open = open;
-    f.floors = floors;
     return tally_op(&f, t, op, c)
                ? topt_wrap(err, "operator '%.60s'", k->model->op[op].name)
                : 0;
@@ -170,7 +168,7 @@ static int tally_whole(struct topt_tally *t, const struct topt_costing *k, int o
 int topt_tally_op(struct topt_tally *t, const struct topt_costing *k, int op,
                   const struct topt_config *c, struct topt_error *err)
 {
-    return tally_whole(t, k, op, c, NULL, NULL, err);
+    return tally_whole(t, k, op, c, NULL, err);
 }
 
 int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config *c,
@@ -183,30 +181,16 @@ int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config 
     return 0;
 }
 
-static int cost_op_open(const struct topt_costing *k, int op, const struct topt_config *c,
-                        struct topt_orbit_set *floors, struct topt_fragment_cost *ret,
-                        int *ret_open, struct topt_error *err)
-{
-    struct topt_tally t;
-    *ret_open = 0;
-    if (tally_whole(&t, k, op, c, ret_open, floors, err))
-        return -1;
-    *ret = topt_tally_cost(&t, op);
-    return 0;
-}
-
 int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_config *c,
                      struct topt_fragment_cost *ret, int *ret_open,
                      struct topt_error *err)
 {
-    return cost_op_open(k, op, c, NULL, ret, ret_open, err);
-}
-
-int topt_cost_op_least(const struct topt_costing *k, int op, const struct topt_config *c,
-                       struct topt_orbit_set *floors, struct topt_fragment_cost *ret,
-                       int *ret_open, struct topt_error *err)
-{
-    return cost_op_open(k, op, c, floors, ret, ret_open, err);
+    struct topt_tally t;
+    *ret_open = 0;
+    if (tally_whole(&t, k, op, c, ret_open, err))
+        return -1;
+    *ret = topt_tally_cost(&t, op);
+    return 0;
 }
 
 int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hub *h,

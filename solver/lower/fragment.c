@@ -159,19 +159,14 @@ static int result_of_move(const struct topt_fragments *f, int src,
                                                        .operand = like->operand});
 }
 
-/* A way that is found later, beside others, or not at all. */
+/* A way that is found later, beside others. */
 static int leave_open(const struct topt_fragments *f, int src,
-                      const struct topt_shape *shape, const struct topt_layout *from,
-                      const struct topt_layout *to, int dst, int *ret)
+                      const struct topt_shape *shape, const struct topt_layout *to,
+                      int dst, int *ret)
 {
-    int bytes = topt_element_bytes(f->settings, f->sink->get(f->sink, src)->elem);
     *f->open = 1;
     *ret = dst >= 0 ? dst : result_of_move(f, src, shape, to);
-    if (*ret < 0 || !f->floors)
-        return *ret < 0 ? -1 : 0;
-    int64_t ns = topt_orbit_set_ns(f->floors, shape, bytes, from, to);
-    return ns < 0 ? topt_nomem(f->err, "a redistribution")
-                  : f->sink->least(f->sink, ns, f->err);
+    return *ret < 0 ? -1 : 0;
 }
 
 /* Along the cheapest path; the last move goes to 'dst' unless that is -1. */
@@ -184,11 +179,11 @@ static int move_along(const struct topt_fragments *f, int op, int backward, int 
     if (topt_layout_equal(from, to))
         return 0;
     int bytes = topt_element_bytes(f->settings, f->sink->get(f->sink, src)->elem);
-    int known = !f->floors;
-    if (known && f->open)
+    int known = 1;
+    if (f->open)
         known = topt_router_seek(f->router, shape, bytes, from, to, f->err);
     if (known == 0)
-        return leave_open(f, src, shape, from, to, dst, ret);
+        return leave_open(f, src, shape, to, dst, ret);
     if (known < 0 || topt_router_path(f->router, shape, bytes, from, to, &path, f->err))
         return -1;
     int at = src;

@@ -34,8 +34,6 @@ struct topt_sink {
     /* May be NULL.  Moves from now on are of parameters or of their gradients, which
      * other operators' computation may hide, until told TOPT_ASIDE_NOTHING. */
     void (*aside)(struct topt_sink *s, enum topt_aside what);
-    /* May be NULL.  A move along a way that nobody has found takes at least so long. */
-    int (*least)(struct topt_sink *s, int64_t ns, struct topt_error *err);
 };
 
 struct topt_fragments {
@@ -49,10 +47,6 @@ struct topt_fragments {
      * way is not known is asked for, writes its result alone, and sets this: what was
      * written means nothing. */
     int *open;
-    /* NULL, or what such a move takes at least (of the same machine and mesh), which
-     * is what it then costs: nothing is asked for, and what was written is a bound
-     * from below. */
-    struct topt_orbit_set *floors;
 };
 
 /* Buffers of one operator, by operand number; -1 where there is none.  'value' and

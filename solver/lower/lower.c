@@ -251,7 +251,7 @@ int topt_lower(const struct topt_model *m, const struct topt_mesh *mesh,
         return topt_nomem(err, "the program");
     struct topt_recorder r = topt_recorder(p);
     struct lowering l = {
-        carrier, {m, mesh, settings, router, &r.sink, err, NULL, NULL}, .m = m, .s = s};
+        carrier, {m, mesh, settings, router, &r.sink, err, NULL}, .m = m, .s = s};
     int rc = lowering_init(&l, err) || lower_all(&l, p, err);
     lowering_fini(&l);
     if (rc) {

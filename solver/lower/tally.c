@@ -260,14 +260,6 @@ static int tally_emit(struct topt_sink *sink, const struct topt_instr *i,
     return spend(t, time, network, err);
 }
 
-/* What may be hidden may come to nothing. */
-static int tally_least(struct topt_sink *sink, int64_t ns, struct topt_error *err)
-{
-    struct topt_tally *t = (struct topt_tally *)sink;
-    struct topt_time least = {moves_aside(t) ? 0 : ns, TOPT_BASIS_MEASURED};
-    return spend(t, least, 1, err);
-}
-
 static void tally_aside(struct topt_sink *sink, enum topt_aside what)
 {
     ((struct topt_tally *)sink)->aside = what;
@@ -281,8 +273,8 @@ static void tally_repeat(struct topt_sink *sink, int d, int64_t times)
 
 void topt_tally_init(struct topt_tally *t, const struct topt_costing *k)
 {
-    t->sink = (struct topt_sink){tally_alloc, tally_release, tally_keep,  tally_emit,
-                                 tally_get,   tally_repeat,  tally_aside, tally_least};
+    t->sink = (struct topt_sink){tally_alloc, tally_release, tally_keep, tally_emit,
+                                 tally_get,   tally_repeat,  tally_aside};
     t->k = k;
     t->cost = (struct topt_fragment_cost){0};
     t->rounds = k->settings->micro_batches;
@@ -301,7 +293,7 @@ struct topt_fragments topt_tally_fragments(struct topt_tally *t, struct topt_err
 {
     const struct topt_costing *k = t->k;
     return (struct topt_fragments){k->model, k->mesh, k->settings, k->router,
-                                   &t->sink, err,     NULL,        NULL};
+                                   &t->sink, err,     NULL};
 }
 
 /* Hide what moved in 'phase' behind at most 'room' of computation, less what moving

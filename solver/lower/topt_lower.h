@@ -365,12 +365,6 @@ int topt_cost_op(const struct topt_costing *k, int op, const struct topt_config 
 int topt_cost_op_ask(const struct topt_costing *k, int op, const struct topt_config *c,
                      struct topt_fragment_cost *ret, int *ret_open,
                      struct topt_error *err) TOPT_MUST_CHECK;
-/* With the floors of moves (those of the costing's machine and mesh) for the ways that
- * would have to be found, '*ret_open': there are some, so that time and transient
- * bytes are no more than topt_cost_op() says; all else is the same. */
-int topt_cost_op_least(const struct topt_costing *k, int op, const struct topt_config *c,
-                       struct topt_orbit_set *floors, struct topt_fragment_cost *ret,
-                       int *ret_open, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Cost of a hub itself: adding the gradients of its consumers up. */
 int topt_cost_hub(const struct topt_costing *k, int tensor, const struct topt_hub *h,

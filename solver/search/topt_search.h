@@ -145,9 +145,6 @@ double topt_search_excess(int64_t slow, int64_t fast);
  * stands for by a tolerance of epsilon. */
 int64_t topt_search_missed(int64_t time, double epsilon);
 
-/* Number of the fastest point within 'memory_limit' (0: none), or -1. */
-int topt_frontier_fastest(const struct topt_frontier *f, int64_t memory_limit);
-
 /* Strategies are kept as what differs from point to point, and are made whole one at a time: in
  * order that costs as much as differs, in any other order up to some ten times a strategy's
  * length.  A point is borrowed until the next is read or the reader is destroyed; the frontier

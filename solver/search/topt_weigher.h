@@ -4,9 +4,6 @@
  * all tables; a second says of every configuration what a strategy with it weighs at least, so that who
  * knows what is wanted knows which configurations do not matter.
  *
- * A graph that is too entangled for that is relaxed: some edges are weighed end by end
- * (relaxation.c), so that what is said of weights is not what a strategy has, but what none is below.
- *
  * Thread safety: one owner; the problem is borrowed and must stay as it is. */
 #ifndef TOPT_WEIGHER_H
 #define TOPT_WEIGHER_H
@@ -15,23 +12,13 @@
 
 struct topt_weigher;
 
-/* LIMIT where costs are too large to be weighed, or a single operator has more configurations than tables
- * may have entries. */
+/* LIMIT where costs are too large to be weighed, or the graph is so entangled that a table would have more
+ * entries than the options allow. */
 int topt_weigher_create(const struct topt_search_problem *problem,
                         const struct topt_search_options *options,
                         struct topt_weigher **ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
-/* The same, where a problem like it (a part of it, or of which it is a part: with the same edges) was relaxed: 'like',
- * by edge. */
-int topt_weigher_create_like(const struct topt_search_problem *problem,
-                             const struct topt_search_options *options, const char *like,
-                             struct topt_weigher **ret,
-                             struct topt_error *err) TOPT_MUST_CHECK;
 void topt_weigher_destroy(struct topt_weigher *w);
-/* Which edges are weighed end by end, borrowed; NULL: none. */
-const char *topt_weigher_relaxed_edges(const struct topt_weigher *w);
-/* How many edges are weighed end by end; 0: all that is said is exact. */
-int topt_weigher_relaxed(const struct topt_weigher *w);
 
 /* How much memory and time count: about in that ratio. */
 struct topt_weighing {
@@ -43,13 +30,12 @@ struct topt_weighing {
 int topt_weigher_weigh(struct topt_weigher *w, struct topt_weighing by,
                        struct topt_cost corner, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The cost of the lightest strategy; in a relaxed graph a cost of the least weight, which no strategy need
- * have.  '*ret_some': is there one at all?  (In a relaxed graph there need not be.) */
+/* The cost of the lightest strategy.  '*ret_some': is there one at all? */
 int topt_weigher_lightest(struct topt_weigher *w, int *ret_some, struct topt_cost *ret,
                           struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Find what is part of a strategy that weighs no more than 'corner' does, which weighs no more than the
- * first.  '*ret': is there any?  (In a relaxed graph: may there be?) */
+ * first.  '*ret': is there any? */
 int topt_weigher_within(struct topt_weigher *w, struct topt_cost corner, int *ret,
                         struct topt_error *err) TOPT_MUST_CHECK;
 /* After that: the weights.  A cost weighs memory * its memory + time * its time. */

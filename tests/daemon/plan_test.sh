@@ -49,14 +49,6 @@ topt_client plan "$dir/unknown.json" "${small[@]}" --hw "$hw"
 [ "$status" = 2 ]; ok $? "unknown architecture: $(cat "$dir/err")"
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --space nosuch
 [ "$status" = 2 ] && says "unknown space"; ok $? "unknown space"
-for field in framework precision; do # what the API's description lists is what there is
-    listed=$(curl -s --unix-socket "$sock" http://localhost/openapi.json | tr -d ' \n' |
-        grep -o "\"$field\":{\"type\":\"string\",\"enum\":\[[^]]*\]" | head -1 | sed 's/.*\[//; s/[]"]//g')
-    topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --$field nosuch
-    [ "$status" = 2 ] && [ -n "$listed" ] && says "\(.*${listed//,/, }\)"; ok $? "unknown $field: $(cat "$dir/err")"
-    topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --$field "${listed##*,}"
-    [ "$status" = 0 ]; ok $? "the last of $listed"
-done
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --algorithm nosuch
 [ "$status" = 2 ] && says "unknown algorithm"; ok $? "unknown algorithm"
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --algorithm data-parallel --mode mini-time --gpus 2

@@ -1,5 +1,5 @@
 /* pool_test.c WORKER - worker processes that answer, crash, hang, take too much memory, or lose their daemon. */
-#include "calls.h"
+#include "operation.h"
 #include "sizes.h"
 #include "tap.h"
 
@@ -17,31 +17,25 @@ static const char *worker;
 
 struct search {
     struct pool *pool;
-    char model[128];
-    struct call_answer found;
+    struct operation *plan;
+    struct operation_answer found;
 };
 
 static int run(void *ctx, const struct job_run *r, void *data, struct topt_error *err)
 {
     (void)ctx;
     struct search *s = data;
-    char source[POOL_SOURCE];
-    const struct query query = {
-        .kind = QUERY_PLAN, .mode = "mini-parallelism", .wait_ms = -1};
-    const struct call_question q = {.query = &query,
-                                    .model_id = "m-1",
-                                    .model_name = "a model",
-                                    .model = s->model,
-                                    .hw_id = "h-1",
-                                    .hw = "{}",
-                                    .threads = 1};
-    return call_plan(s->pool, r, &q, &s->found, source, err);
+    const struct operation_limits limits = {.threads = 1};
+    return operation_search(s->pool, r, s->plan, &limits, &s->found, err);
 }
 
 static void destroy(void *data)
 {
     struct search *s = data;
-    call_answer_fini(&s->found);
+    operation_destroy(s->plan);
+    free(s->found.answer);
+    free(s->found.plan_id);
+    free(s->found.plan);
     free(s);
 }
 
@@ -92,8 +86,14 @@ static struct job *search(struct jobs *j, struct pool *p, const char *model)
     char key[24];
     int shared;
     snprintf(key, sizeof key, "%d", ++number);
-    snprintf(s->model, sizeof s->model, "%s", model);
     s->pool = p;
+    s->plan = operation_create(OPERATION_PLAN);
+    s->plan->query = (struct query){.mode = "mini-parallelism", .wait_ms = -1};
+    s->plan->model_id = strdup("m-1");
+    s->plan->model_name = strdup("a model");
+    s->plan->model = strdup(model);
+    s->plan->hw_id = strdup("h-1");
+    s->plan->hw = strdup("{}");
     struct jobs_work work = {
         .key = strdup(key), .data = s, .kind = &kind, .uid = 1, .lane = LANE_SEARCH};
     ok(jobs_submit(j, &work, &job, &shared, &err) == JOBS_TAKEN, "%s", model);
@@ -121,7 +121,7 @@ static void test_answers(void)
     struct pool *p = create_pool(0);
     struct shipped shipped;
     struct topt_error err = {0};
-    is_int(call_shipped(p, &shipped, &err), 0, "profiles: %s", err.text);
+    is_int(shipped_load(p, &shipped, &err), 0, "profiles: %s", err.text);
     const struct shipped_hw *hw = shipped_find(&shipped, "other-hw");
     ok(hw && !strncmp(hw->id, "h-", 2) && strstr(hw->document, "topt-hw/1"),
        "one of them");
@@ -232,91 +232,133 @@ static void test_no_program(void)
     struct topt_error err = {0};
     worker = "/nonexistent/worker";
     struct pool *p = create_pool(0);
-    ok(call_shipped(p, &shipped, &err) < 0 && strstr(err.text, "can't start"), "%s",
+    ok(shipped_load(p, &shipped, &err) < 0 && strstr(err.text, "can't start"), "%s",
        err.text);
     pool_destroy(p);
     worker = "/bin/true";
     p = create_pool(0);
-    ok(call_shipped(p, &shipped, &err) < 0, "a program that is no worker: %s", err.text);
+    ok(shipped_load(p, &shipped, &err) < 0, "a program that is no worker: %s", err.text);
     pool_destroy(p);
     worker = real;
 }
 
-/* ---- readings --------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------------------ */
 
-static struct job *read_it(struct jobs *j, struct reading *r)
+static struct pool *reading_pool;
+
+static int run_reading(void *ctx, const struct job_run *r, void *data,
+                       struct topt_error *err)
+{
+    (void)ctx;
+    return operation_run(reading_pool, r, data, err);
+}
+
+static const struct job_kind reading_kind = {run_reading, operation_trim,
+                                             operation_destroy};
+
+/* Its job, which has ended. */
+static struct job *run_it(struct jobs *j, struct operation *o, const char *body)
 {
     struct job *job = NULL;
     struct topt_error err;
     struct job_status st;
     int shared;
+    o->body = body ? strdup(body) : NULL;
+    o->body_len = body ? strlen(body) : 0;
     struct jobs_work work = {.key = strdup("r"),
-                             .data = r,
+                             .data = o,
                              .kind = &reading_kind,
                              .uid = 1,
                              .lane = LANE_SUBMIT};
-    if (!r || jobs_submit(j, &work, &job, &shared, &err) != JOBS_TAKEN)
-        return NULL;
-    job_wait(job, 60000, &st);
+    if (jobs_submit(j, &work, &job, &shared, &err) == JOBS_TAKEN)
+        job_wait(job, 60000, &st);
     return job;
+}
+
+static void test_question(struct jobs *j)
+{
+    struct job_status st;
+    struct operation *o = operation_create(OPERATION_READ);
+    o->is_question = 1;
+    struct job *job = run_it(
+        j, o,
+        "{\"mode\":\"mini-time\",\"gpus\":4,\"batch\":8,\"min_efficiency\":0.1,"
+        "\"tensor_parallel\":true,\"memory\":\"16GiB\",\"name\":\"x\","
+        "\"model\":{\"b\":1,\"a\":2,\"name\":\"tiny\",\"format\":\"topt-model/1\"}}");
+    const struct query *q = &o->query;
+    ok(q->kind == QUERY_PLAN && q->ngpus == 1 && q->gpus[0] == 4 && q->batch == 8 &&
+           q->min_efficiency == 0.1 && q->tensor_parallel && q->wait_ms == -1 &&
+           q->memory_bytes == (int64_t)16 << 30 && !q->max_gpus,
+       "a question's fields");
+    ok(o->model_id && !strncmp(o->model_id, "m-", 2) && !strcmp(o->model_name, "tiny") &&
+           !strncmp(o->model, "{\"a\":2,\"b\":1", 12),
+       "its model: %s %s", o->model_id, o->model);
+    ok(!o->body, "what was sent is gone");
+    job_release(job);
+
+    o = operation_create(OPERATION_READ);
+    o->is_question = 1;
+    job = run_it(j, o,
+                 "{\"mode\":\"profiling\",\"gpus\":[1,2,4],\"min_efficiency\":0.5,"
+                 "\"model_id\":\"m\"}");
+    ok(o->query.kind == QUERY_CURVE && o->query.ngpus == 3 &&
+           o->query.min_efficiency == 0.5 && !strcmp(o->query.model_id, "m") && !o->model,
+       "a curve that is asked for as a plan");
+    job_release(job);
+
+    o = operation_create(OPERATION_READ);
+    o->is_question = 1;
+    job = run_it(j, o, "{\"colour\":1}");
+    job_status(job, &st);
+    ok(st.state == JOB_FAILED && st.err.code == TOPT_ERR_INVAL &&
+           !strcmp(o->source, "colour"),
+       "a field at fault: %s", st.err.text);
+    job_release(job);
+
+    o = operation_create(OPERATION_CHECK);
+    strcpy(o->query.mode, "maxi");
+    o->query.wait_ms = -1;
+    job = run_it(j, o, NULL);
+    job_status(job, &st);
+    ok(st.state == JOB_FAILED && !strcmp(o->source, "mode"), "a word that is none: %s",
+       st.err.text);
+    job_release(job);
+
+    o = operation_create(OPERATION_CHECK);
+    strcpy(o->query.mode, "mini-time");
+    strcpy(o->query.train, "\xff");
+    job = run_it(j, o, NULL);
+    job_status(job, &st);
+    ok(st.state == JOB_FAILED && !strcmp(o->source, "train"),
+       "a word that is no UTF-8: %s", st.err.text);
+    job_release(job);
 }
 
 static void test_readings(void)
 {
     struct pool *p = create_pool(0);
     struct jobs *j = create_jobs(100000);
-    struct topt_error err;
     struct job_status st;
-    static const char question[] =
-        "{\"mode\":\"mini-time\",\"gpus\":4,\"batch\":8,\"min_efficiency\":0.1,\"tensor_"
-        "parallel\":true,"
-        "\"memory\":\"16GiB\",\"model\":{\"b\":1,\"a\":2,\"name\":\"tiny\"}}";
-    struct job *job = read_it(j, reading_of_body(p, FORM_JSON, NULL, question,
-                                                 strlen(question), NULL, 0, &err));
-    const struct reading *r = job_data(job);
-    ok(r->query.kind == QUERY_PLAN && r->query.ngpus == 1 && r->query.gpus[0] == 4 &&
-           r->query.batch == 8 && r->query.min_efficiency == 0.1 &&
-           r->query.tensor_parallel && r->query.memory_bytes == (int64_t)16 << 30 &&
-           r->query.wait_ms == -1 && !r->query.max_gpus,
-       "a question's fields");
-    ok(r->id && !strncmp(r->id, "m-", 2) && !strcmp(r->name, "tiny") &&
-           !strcmp(r->document, "{\"a\":2,\"b\":1,\"name\":\"tiny\"}"),
-       "its model: %s %s", r->id, r->document);
-    struct topt_text text = {0};
-    query_text(&r->query, &text);
-    ok(!strcmp(text.s, r->question), "its text says the same here: %s", text.s);
-    topt_text_fini(&text);
+    reading_pool = p;
+    test_question(j);
+    struct operation *o = operation_create(OPERATION_READ);
+    o->wants_facts = 1;
+    o->name = strdup("x/config.json");
+    struct job *job = run_it(j, o, "{}");
+    ok(o->facts.parameters == 42 && !strcmp(o->model_name, "x"),
+       "a model with its facts: %s", o->model_name);
     job_release(job);
-
-    const struct query_pair pairs[] = {{"mode", "profiling"},
-                                       {"gpus", "1,2,4"},
-                                       {"seq", "64"},
-                                       {"min_efficiency", "0.5"}};
-    job = read_it(j, reading_of_body(p, FORM_FILE, NULL, "{\"x\":1}", 7, pairs, 4, &err));
-    r = job_data(job);
-    query_text(&r->query, &text);
-    ok(r->query.kind == QUERY_CURVE && r->query.ngpus == 3 &&
-           !strcmp(text.s, r->question),
-       "a curve asked for as a plan: %s", text.s);
-    topt_text_fini(&text);
+    o = operation_create(OPERATION_PROFILE);
+    job = run_it(j, o, "{\"name\":\"lab\",\"format\":\"topt-hw/1\"}");
+    ok(!strncmp(o->hw_id, "h-", 2) && !strcmp(o->name, "lab") &&
+           !strcmp(o->hw, "{\"format\":\"topt-hw/1\",\"name\":\"lab\"}"),
+       "a profile in its normal form: %s", o->hw);
     job_release(job);
-
-    job = read_it(
-        j, reading_of_body(p, FORM_JSON, NULL, "{\"colour\":1}", 12, NULL, 0, &err));
-    r = job_data(job);
+    o = operation_create(OPERATION_PROFILE);
+    job = run_it(j, o, "{\"name\":\"a/b\",\"format\":\"topt-hw/1\"}");
     job_status(job, &st);
-    ok(st.state == JOB_FAILED && !strcmp(r->source, "colour") &&
-           st.err.code == TOPT_ERR_INVAL,
-       "a field at fault: %s", st.err.text);
-    job_release(job);
-
-    struct reading *model =
-        reading_of_body(p, FORM_MODEL, "x/config.json", "{}", 2, NULL, 0, &err);
-    model->with_facts = 1;
-    job = read_it(j, model);
-    r = job_data(job);
-    ok(r->facts.parameters == 42 && !strcmp(r->name, "x"), "a model with its facts: %s",
-       r->name);
+    ok(st.state == JOB_FAILED && !strcmp(o->source, "name"), "one without a name: %s",
+       st.err.text);
     job_release(job);
     finish(j, p);
 }

@@ -1,6 +1,5 @@
 /* store_test.c - the store: schema, documents, answers, and who may open it. */
 #include "store.h"
-#include "sha256.h"
 #include "tap.h"
 
 #include <signal.h>
@@ -173,29 +172,10 @@ static void test_half_migration(void)
     is_int(tamper("SELECT 1 FROM plans"), 0, "and its plans are untouched");
 }
 
-static void test_digest(void)
-{
-    uint8_t sum[32];
-    char id[40], million[1001];
-    sha256("abc", 3, sum);
-    ok(sum[0] == 0xba && sum[1] == 0x78 && sum[31] == 0xad, "SHA-256 of abc");
-    sha256("", 0, sum);
-    ok(sum[0] == 0xe3 && sum[31] == 0x55, "of nothing");
-    sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 56, sum);
-    ok(sum[0] == 0x24 && sum[31] == 0xc1, "of 56 bytes");
-    memset(million, 'a', 1000);
-    million[1000] = '\0';
-    sha256(million, 1000, sum);
-    ok(sum[0] == 0x41 && sum[1] == 0xed, "of a thousand");
-    digest_id("m", "abc", id);
-    ok(!strcmp(id, "m-ba7816bf8f01cfea414140de5dae2223"), "an id: %s", id);
-}
-
 int main(void)
 {
     if (!mkdtemp(dir))
         skip_all("no temporary directory");
-    test_digest();
     struct store *s = open_store();
     test_docs(s);
     test_answers(s);

@@ -106,22 +106,6 @@ static int agrees(struct topt_weigher *w, const struct brute *b, struct topt_cos
     return good;
 }
 
-/* Of a relaxed graph: is what the weigher says never more than the truth? */
-static int bounds(struct topt_weigher *w, const struct brute *b, struct topt_cost corner)
-{
-    int some, good = 1;
-    int64_t most = weight(b->by, corner);
-    if (topt_weigher_within(w, corner, &some, NULL))
-        return 0;
-    if (!some)
-        return b->all > most;
-    for (int i = 0; i < b->p->nops; i++)
-        for (int c = 0; c < b->p->op[i].nconfigs; c++)
-            if (b->least[i][c] <= most)
-                good &= stands(w, corner, i, c) <= 1;
-    return good;
-}
-
 static void start(struct brute *b, const struct topt_search_problem *p, struct rng *rng)
 {
     *b = (struct brute){.p = p, .all = NONE};
@@ -150,7 +134,7 @@ static int one(struct rng *rng, enum shape shape, int *with)
     struct topt_search_options o = {.threads = 1};
     struct topt_cost far = {3000000000, 3000000000}, c;
     int good = !topt_weigher_create(&g.p, &o, &w, NULL);
-    good = good && !topt_weigher_relaxed(w) && !topt_weigher_weigh(w, b.by, far, NULL) &&
+    good = good && !topt_weigher_weigh(w, b.by, far, NULL) &&
            !topt_weigher_lightest(w, &some, &c, NULL) && some == (b.all < NONE) &&
            (!some || weight(b.by, c) == b.all);
     if (good && some) {
@@ -171,81 +155,6 @@ static void test_against_brute_force(void)
         good += one(&rng, (enum shape)(n % SHAPES), &with);
     is_int(good, n, "each configuration's least weight equals brute force");
     ok(with > n / 2 && with < n, "%d of %d have a strategy", with, n);
-}
-
-/* ---- relaxed graphs ------------------------------------------------------------------------ */
-
-/* A weigher that begins with what another has relaxed, or with everything relaxed, weighs no less than the other, and no
- * more than the truth. */
-static int begins_with(const struct topt_weigher *other, const struct brute *b,
-                       const struct topt_search_options *o, int64_t least, int all)
-{
-    struct topt_weigher *w = NULL;
-    struct topt_cost far = {3000000, 3000000}, c;
-    char relaxed[64];
-    int some, n = b->p->nedges;
-    if (n > (int)sizeof relaxed)
-        return 0;
-    memset(relaxed, 1, sizeof relaxed);
-    if (!all)
-        memcpy(relaxed, topt_weigher_relaxed_edges(other), (size_t)n);
-    int good = !topt_weigher_create_like(b->p, o, relaxed, &w, NULL) &&
-               !topt_weigher_weigh(w, b->by, far, NULL) &&
-               !topt_weigher_lightest(w, &some, &c, NULL) && some &&
-               weight(b->by, c) <= b->all && (all || weight(b->by, c) >= least);
-    topt_weigher_destroy(w);
-    return good;
-}
-
-/* Tables may have so few entries that edges are weighed end by end: '*relaxed' counts such graphs, and
- * '*tight' those whose least weight is as with all edges. */
-static int relaxed_one(struct rng *rng, enum shape shape, int *relaxed, int *tight)
-{
-    struct random_problem g;
-    struct topt_weigher *w = NULL;
-    struct brute b;
-    int some;
-    problem_make(&g, rng,
-                 (struct random_spec){.shape = shape,
-                                      .nops = 3 + rng_below(rng, 4),
-                                      .max_configs = 4,
-                                      .max_alternatives = 1 + rng_below(rng, 3),
-                                      .max_cost = 100,
-                                      .empty_percent = rng_below(rng, 2) * 20,
-                                      .classes_percent = rng_below(rng, 2) * 60});
-    start(&b, &g.p, rng);
-    struct topt_search_options o = {.threads = 1, .max_entries = 4 + rng_below(rng, 12)};
-    struct topt_cost far = {3000000, 3000000}, c;
-    int good = !topt_weigher_create(&g.p, &o, &w, NULL) &&
-               !topt_weigher_weigh(w, b.by, far, NULL) &&
-               !topt_weigher_lightest(w, &some, &c, NULL) && (some || b.all == NONE) &&
-               (!some || weight(b.by, c) <= b.all);
-    if (good && some && b.all < NONE) {
-        struct topt_cost near = {c.memory + rng_below(rng, 100), c.time};
-        *relaxed += topt_weigher_relaxed(w) > 0;
-        *tight += topt_weigher_relaxed(w) > 0 && weight(b.by, c) == b.all;
-        good = bounds(w, &b, far) && bounds(w, &b, near);
-        good = good && (topt_weigher_relaxed(w) || agrees(w, &b, near));
-        if (topt_weigher_relaxed(w))
-            good = good && begins_with(w, &b, &o, weight(b.by, c), 0) &&
-                   begins_with(w, &b, &o, weight(b.by, c), 1);
-    }
-    topt_weigher_destroy(w);
-    problem_free(&g);
-    return good;
-}
-
-static void test_relaxed(void)
-{
-    struct rng rng = {5};
-    enum { RELAXED = TOPT_TEST_SIZE(4000) };
-    int good = 0, relaxed = 0, tight = 0, n = 0;
-    for (; n < RELAXED; n++)
-        good += relaxed_one(&rng, (enum shape)(n % SHAPES), &relaxed, &tight);
-    is_int(good, n,
-           "what a relaxed graph weighs bounds each configuration's least weight");
-    ok(relaxed > n / 20 && tight > relaxed / 20 && tight < relaxed,
-       "%d were relaxed, %d of them weigh the same at least", relaxed, tight);
 }
 
 /* Two operators with two edges, in a ring: what lies between them is added up before a third operator comes to it, so
@@ -271,7 +180,7 @@ static void test_ring(void)
     struct topt_search_problem p = {3, op, 4, edge};
     struct topt_search_options o = {.threads = 1, .max_entries = ALL_THREE - 1};
     struct topt_weigher *w = NULL;
-    ok(!topt_weigher_create(&p, &o, &w, NULL) && !topt_weigher_relaxed(w),
+    ok(!topt_weigher_create(&p, &o, &w, NULL),
        "edges between the same operators are no table over a third");
     topt_weigher_destroy(w);
 }
@@ -415,7 +324,6 @@ int main(void)
     test_tiles();
     test_against_brute_force();
     test_deep();
-    test_relaxed();
     test_ring();
     return done_testing();
 }

@@ -117,7 +117,7 @@ static int take_places(struct topt_problem *p, struct topt_error *err)
 
 /* ---- choices ----------------------------------------------------------------------- */
 
-int topt_parts_same(const struct part *a, int na, const struct part *b, int nb)
+static int parts_same(const struct part *a, int na, const struct part *b, int nb)
 {
     if (na != nb)
         return 0;
@@ -149,8 +149,11 @@ static int64_t remade_beyond(const struct topt_problem *p, const struct part *pa
     return own > most ? own - most : 0;
 }
 
-int topt_parts_sum(const struct topt_problem *p, const struct part *part, int nparts,
-                   struct topt_cost *cost, int64_t *transient, int64_t *waiting)
+/* What nodes of some families cost together, by configuration: added to what is there;
+ * what is made again counts once, and of what is in flight the most.  1 where that
+ * overflows. */
+static int parts_sum(const struct topt_problem *p, const struct part *part, int nparts,
+                     struct topt_cost *cost, int64_t *transient, int64_t *waiting)
 {
     int bad = 0;
     for (int k = 0; k < nparts; k++) {
@@ -170,7 +173,7 @@ int topt_parts_sum(const struct topt_problem *p, const struct part *part, int np
 
 static int add_up(const struct topt_problem *p, struct choice *c, struct topt_error *err)
 {
-    int bad = topt_parts_sum(p, c->part, c->nparts, c->cost, c->transient, c->waiting);
+    int bad = parts_sum(p, c->part, c->nparts, c->cost, c->transient, c->waiting);
     return bad ? topt_fail(err, TOPT_ERR_LIMIT, "the cost of repeated blocks overflows")
                : 0;
 }
@@ -265,7 +268,7 @@ static int choice_of(struct topt_problem *p, const struct part *part, int nparts
                      struct topt_error *err)
 {
     for (int i = 0; i < p->nchoices; i++)
-        if (topt_parts_same(p->choice[i].part, p->choice[i].nparts, part, nparts))
+        if (parts_same(p->choice[i].part, p->choice[i].nparts, part, nparts))
             return i;
     struct choice *c = &p->choice[p->nchoices];
     *c = (struct choice){.part = calloc((size_t)nparts, sizeof *c->part)};

@@ -340,11 +340,6 @@ int topt_moves_answer(struct topt_problem *p, struct topt_moves *m,
     return 0;
 }
 
-int topt_moves_exact(const struct topt_moves *m, int from, int to)
-{
-    return m->row[from].known[to] == EXACT;
-}
-
 struct topt_move_cost topt_moves_at(const struct topt_moves *m, int from, int to)
 {
     const struct row *r = &m->row[from];

@@ -25,9 +25,6 @@ int topt_moves_answer(struct topt_problem *p, struct topt_moves *m,
 int topt_moves_ask_exact(struct topt_problem *p, struct topt_moves *m, int from, int to,
                          struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Is the price at a pair exact, and not its floor? */
-int topt_moves_exact(const struct topt_moves *m, int from, int to);
-
 /* Without what its time rests on. */
 struct topt_move_cost topt_moves_at(const struct topt_moves *m, int from, int to);
 

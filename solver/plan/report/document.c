@@ -267,9 +267,12 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
         json_object_set_new(doc, "why", json_string(f->why));
     if (f->memory_limit)
         json_object_set_new(doc, "memory_limit", json_integer(f->memory_limit));
-    char digest[17], id[24];
-    topt_json_digest(doc, digest);
-    snprintf(id, sizeof id, "p-%s", digest);
+    char id[TOPT_ID];
+    if (topt_json_id(doc, 'p', id) < 0) {
+        json_decref(doc);
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan document");
+        return NULL;
+    }
     json_object_set_new(doc, "id", json_string(id));
     return doc;
 }

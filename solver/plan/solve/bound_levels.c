@@ -38,16 +38,21 @@ int topt_bound_levels_init(struct bound_levels *l, struct topt_problem *p,
     *l = (struct bound_levels){.p = p, .n = p->nfamilies};
     l->of = calloc((size_t)l->n + 1, sizeof *l->of);
     bad = !l->of;
-    for (int i = 0; !bad && i < l->n; i++) {
-        size_t n = (size_t)p->family[i].n;
-        bad = !(l->of[i] = malloc((n + 1) * sizeof **l->of));
-        for (size_t c = 0; !bad && c < n; c++)
-            l->of[i][c] = TOPT_LEVEL_BEYOND;
+    for (int i = 0; !bad && i < l->n; i++)
+        bad = !(l->of[i] = malloc(((size_t)p->family[i].n + 1) * sizeof **l->of));
+    if (bad) {
+        topt_bound_levels_fini(l);
+        return no_memory(err);
     }
-    if (!bad)
-        return 0;
-    topt_bound_levels_fini(l);
-    return no_memory(err);
+    topt_bound_levels_clear(l);
+    return 0;
+}
+
+void topt_bound_levels_clear(struct bound_levels *l)
+{
+    for (int i = 0; i < l->n; i++)
+        for (int c = 0; c < l->p->family[i].n; c++)
+            l->of[i][c] = TOPT_LEVEL_BEYOND;
 }
 
 int topt_bound_level_of(double part)

@@ -23,6 +23,9 @@ struct bound_levels {
 int topt_bound_levels_init(struct bound_levels *l, struct topt_problem *p,
                            struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Everything is beyond again. */
+void topt_bound_levels_clear(struct bound_levels *l);
+
 void topt_bound_levels_fini(struct bound_levels *l);
 
 /* The level of what stands 'part' of the way from the best to the end of what matters. */

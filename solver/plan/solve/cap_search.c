@@ -20,7 +20,6 @@
  * at once as exactly as is asked for where there was nothing to find, which takes
  * little. */
 #include "cap_search.h"
-#include "feasibility.h"
 #include "caps.h"
 #include "claim.h"
 #include "feasibility.h"
@@ -30,10 +29,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-
-/* After so many searches of which none found what fits, it is asked whether anything
- * does. */
-enum { DOUBT = 3 };
 
 /* Searches for what fits beside its excess, at most, in a box. */
 enum { BELOW = 4 };
@@ -203,8 +198,8 @@ struct optimum {
     int64_t floor;
 };
 
-static int take(struct cap_search *b, const struct topt_search_point *point,
-                struct optimum *ret)
+static int take_optimum(struct cap_search *b, const struct topt_search_point *point,
+                        struct optimum *ret)
 {
     const struct topt_search_options *o = b->run.options;
     ret->cost = point->cost;
@@ -241,8 +236,8 @@ static int64_t floor_of_none(const struct cap_search *b, const struct box *x,
 }
 
 /* 1 and the best of a box within limits, 0 where it has nothing, -1. */
-static int search_within(struct cap_search *b, const struct box *x,
-                         const struct topt_search_options *o, struct optimum *ret)
+static int search_under_high(struct cap_search *b, const struct box *x,
+                             const struct topt_search_options *o, struct optimum *ret)
 {
     struct topt_frontier *f = NULL;
     struct topt_frontier_reader *reader = NULL;
@@ -253,7 +248,7 @@ static int search_within(struct cap_search *b, const struct box *x,
     int rc = f->npoints > 0;
     ret->floor = rc ? topt_floor_of(f) : floor_of_none(b, x, f, o->time_limit);
     if (rc && (!(reader = topt_frontier_reader(f, b->run.err)) ||
-               take(b, topt_frontier_read(reader, f->npoints - 1), ret) ||
+               take_optimum(b, topt_frontier_read(reader, f->npoints - 1), ret) ||
                topt_run_note(&b->run, ret->need)))
         rc = -1;
     topt_frontier_reader_destroy(reader);
@@ -273,7 +268,7 @@ static int search_below(struct cap_search *b, const struct box *x,
         if (o.memory_limit <= 0 ||
             best.cost.memory + charge(b, best.need) > b->run.options->memory_limit)
             break;
-        some = search_within(b, x, &o, &best);
+        some = search_under_high(b, x, &o, &best);
     }
     return some < 0 ? -1 : 0;
 }
@@ -285,7 +280,7 @@ static int search_box(struct cap_search *b, const struct box *x, struct optimum 
     ret->floor = INT64_MAX;
     if (!limits_of(b, x, &o))
         return 0;
-    int some = search_within(b, x, &o, ret);
+    int some = search_under_high(b, x, &o, ret);
     return some > 0 && !b->least && search_below(b, x, &o, *ret) ? -1 : some;
 }
 
@@ -359,7 +354,7 @@ static int part_box(struct cap_search *b, const struct box *x, const struct opti
 
 /* Before many boxes are looked at for the fastest: does anything fit?  That takes
  * weighings only, and says in which time.  1 (perhaps), 0 where nothing does, or -1. */
-static int something_fits(struct cap_search *b)
+static int least_fits(struct cap_search *b)
 {
     struct topt_solutions least;
     int64_t limit = b->run.options->memory_limit, time = b->run.options->time_limit;
@@ -392,13 +387,6 @@ static int search_all(struct cap_search *b)
             leave(b, x.bound);
             return -1;
         }
-        if (!b->least && b->run.searched == DOUBT && !best_of(b) &&
-            time_had(b) == INT64_MAX) {
-            int any = something_fits(b);
-            b->n = any ? b->n : 0;
-            if (any < 0)
-                return -1;
-        }
     }
     return 0;
 }
@@ -429,14 +417,14 @@ static void fini(struct cap_search *b, int rc)
  * fits, or what was found had an excess.  The lightest may fit. */
 static int look_for_lightest(struct cap_search *b)
 {
-    int some = something_fits(b);
+    int some = least_fits(b);
     if (some > 0 && b->run.ret->claim.decided)
         leave(b, 0);
     return some < 0 ? -1 : 0;
 }
 
 /* What all searches together prove: rough ones too only through the floors of boxes. */
-static void conclude(struct cap_search *b)
+static void claim_boxes(struct cap_search *b)
 {
     struct topt_claim *c = &b->run.ret->claim;
     int64_t best = topt_solutions_best(b->run.ret);
@@ -451,19 +439,6 @@ static void conclude(struct cap_search *b)
     c->exact = c->floor_ns >= best && !b->run.stopped && !c->decided;
     b->run.ret->stopped = b->run.stopped || (!c->exact && topt_run_over(&b->run));
     c->epsilon = topt_run_epsilon(&b->run, b->open);
-}
-
-/* Of what was found only the best is an answer. */
-static void keep_best(struct cap_search *b)
-{
-    struct topt_solutions *s = b->run.ret;
-    int best = b->least ? 0 : s->n - 1;
-    for (int i = 0; i < s->n; i++)
-        if (i != best)
-            topt_strategy_destroy(s->at[i].strategy);
-    if (s->n)
-        s->at[0] = s->at[best];
-    s->n = s->n > 0;
 }
 
 /* Told to stop where that could not be finished: what was found before is the answer. */
@@ -490,8 +465,8 @@ int topt_cap_search_fastest(struct topt_problem *p,
     if (!rc && !b.run.stopped && !best_of(&b) && doubt)
         rc = look_for_lightest(&b);
     if (!rc) {
-        conclude(&b);
-        keep_best(&b);
+        claim_boxes(&b);
+        topt_solutions_keep(ret, ret->n - 1);
     } else if (err) {
         *err = why;
     }
@@ -514,7 +489,7 @@ int topt_cap_search_least(struct topt_problem *p,
     if (!rc) {
         const struct topt_solution *best = best_of(&b);
         int64_t wanted = best ? best->memory_bytes : below ? below : INT64_MAX;
-        keep_best(&b);
+        topt_solutions_keep(ret, 0);
         topt_claim_of_least(&ret->claim);
         if (b.floor < wanted)
             ret->claim.floor_bytes = b.floor;

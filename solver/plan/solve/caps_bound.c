@@ -28,8 +28,6 @@
 #include "topt_weigher.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
     WEIGHINGS = 24, /* at most, for one balance */
@@ -180,20 +178,10 @@ static int64_t charge(const struct scope *c, struct topt_caps caps)
 
 static int make_weigher(struct scope *c)
 {
-    struct caps_bound *s = c->s;
-    struct topt_caps high = c->at.high;
-    const struct topt_search_problem *under =
-        topt_problem_under(s->run.p, high.transient, high.crossing);
-    size_t n = (size_t)under->nedges;
-    if (topt_weigher_create_like(under, s->run.options, s->relaxed, &c->weigher, c->err))
-        return -1;
-    const char *relaxed = topt_weigher_relaxed_edges(c->weigher);
-    if (!relaxed)
-        return 0;
-    if (!s->relaxed && !(s->relaxed = malloc(n + 1)))
-        return topt_fail(c->err, TOPT_ERR_NOMEM, "no memory for the search");
-    memcpy(s->relaxed, relaxed, n);
-    return 0;
+    struct run *r = &c->s->run;
+    return topt_weigher_create(
+        topt_problem_under(r->p, c->at.high.transient, c->at.high.crossing), r->options,
+        &c->weigher, c->err);
 }
 
 /* Bound what is in the range.  '*ret_some': can anything be as fast as is wanted? */
@@ -380,12 +368,6 @@ int topt_caps_bound(struct caps_bound *s, struct bound_levels *levels, int *ret_
         s->bound = fmax(s->bound, c.least);
     topt_bound_levels_share(levels);
     return 0;
-}
-
-void topt_caps_bound_fini(struct caps_bound *s)
-{
-    free(s->relaxed);
-    s->relaxed = NULL;
 }
 
 int topt_caps_bound_level(const struct caps_bound *s, int64_t aim)

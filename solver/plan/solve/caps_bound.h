@@ -16,9 +16,6 @@ struct caps_bound {
      * which one fits and one does not.  Both 0: not known.  That of a part is hardly
      * another than that of the whole, so they are kept from one survey to the next. */
     struct topt_cost fast, light;
-    /* Edges that were relaxed where the problem is too entangled to be weighed; owned,
-     * NULL: none.  Parts of a problem have the same edges. */
-    char *relaxed;
     /* Levels go from 'begin', that of the nearest, to 'end', where what matters ends
      * (ns). */
     int64_t begin, end;
@@ -29,8 +26,6 @@ struct caps_bound {
  * is.  LIMIT where the problem can't be weighed. */
 int topt_caps_bound(struct caps_bound *s, struct bound_levels *levels, int *ret_some,
                     struct topt_error *err) TOPT_MUST_CHECK;
-
-void topt_caps_bound_fini(struct caps_bound *s);
 
 /* After that: the level of what is no slower than 'aim'. */
 int topt_caps_bound_level(const struct caps_bound *s, int64_t aim);

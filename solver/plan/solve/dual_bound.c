@@ -29,9 +29,9 @@ static int no_memory(struct topt_error *err)
 
 /* ---- sheets ------------------------------------------------------------------------ */
 
-static void sheet_fini(const struct topt_problem *p, struct sheet *x)
+static void sheet_fini(struct sheet *x, int nfamilies)
 {
-    for (int f = 0; x->of && f < p->nfamilies; f++)
+    for (int f = 0; x->of && f < nfamilies; f++)
         free(x->of[f]);
     free(x->of);
 }
@@ -73,7 +73,7 @@ static int add_sheet(struct dual_bound *h, const struct topt_weigher *w,
 void topt_dual_bound_fini(struct dual_bound *h)
 {
     for (int i = 0; i < h->n; i++)
-        sheet_fini(h->p, &h->sheet[i]);
+        sheet_fini(&h->sheet[i], h->nfamilies);
     h->n = 0;
 }
 
@@ -168,7 +168,7 @@ int topt_dual_bound_init(struct dual_bound *h, struct topt_problem *p,
                          struct topt_error *err)
 {
     struct weighing x = {.h = h, .o = o, .err = err};
-    *h = (struct dual_bound){.p = p};
+    *h = (struct dual_bound){.p = p, .nfamilies = p->nfamilies};
     topt_problem_charge(p, 1);
     int rc =
         topt_weigher_create(topt_problem_under(p, -1, -1), o->search, &x.weigher, err);

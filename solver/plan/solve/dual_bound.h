@@ -18,7 +18,8 @@ struct sheet {
 };
 
 struct dual_bound {
-    const struct topt_problem *p;
+    const struct topt_problem *p; /* which may be gone when this is finished */
+    int nfamilies;
     struct sheet sheet[TOPT_DUAL_BOUND_WEIGHINGS];
     int n;
     int64_t work; /* pairs of entries that were looked at */

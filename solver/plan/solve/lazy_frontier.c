@@ -1,10 +1,9 @@
-/* lazy_frontier.c - a whole frontier, where moves cost floors until their price matters.
+/* lazy_frontier.c - a whole frontier, where prices of moves are lower bounds until they
+ * matter.
  *
- * What lazy_pricing.c does for one strategy, for all of a frontier at once:
- *
- *     weigh the problem at all slopes (dual_bound.c)  ->  nothing is below the hull
- *     what is near it  ->  a small problem; priced exactly, and searched (caps_frontier.c)  ->  points that exist
- *     what can be in a corner between these     ->  the next problem, which has only that
+ * The loop is lazy_pricing.c's.  Bounded are strategies at all slopes (dual_bound.c), so
+ * that nothing is below the hull; problems with exact prices are searched by
+ * caps_frontier.c:
  *
  *     time |   o--+
  *          |   .  |  +: a strategy that no point stands for is in one of these corners (with a
@@ -14,33 +13,26 @@
  *          |   hull   ..  o
  *          +------------------ memory
  *
- * until hardly anything more goes, and what is left is priced and searched as a whole.
- * Nothing is lost, since prices only grow when they become exact.  Only the lightest
- * strategy has a corner that no point bounds: whether something is lighter is asked by
- * itself (feasibility.c, cap_search.c). */
+ * Only the lightest strategy has a corner that no point bounds: whether something is
+ * lighter is asked by itself (feasibility.c, cap_search.c). */
 #include "lazy_frontier.h"
-#include "bound_levels.h"
 #include "caps_frontier.h"
 #include "claim.h"
 #include "dual_bound.h"
 #include "feasibility.h"
+#include "lazy_fastest.h"
 #include "lazy_pricing.h"
-#include "problem.h"
 #include "problem_data.h"
 #include "problem_stats.h"
 #include "run.h"
-#include "solutions.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum {
-    NEARER_TIMES = 4, /* entries in a small problem, to those in the one before */
-    SMALL_TIMES = 4,  /* what is larger by this only is searched as a whole */
-    SHRINK_TIMES =
-        2, /* so much smaller has a problem to become to be looked at once more */
+    SHRINK_TIMES = 2,  /* so much smaller has a problem to become for another round, */
+    ENOUGH_TIMES = 64, /* unless what was searched is less than such a part of it */
     FINER_TIMES = 16,  /* a small problem's tolerance, to that of the one before */
-    ENOUGH_TIMES = 64, /* ... unless what was searched is less than such a part of it */
     NEAR = TOPT_LEVEL_BEYOND - 1,
     WEIGHED_ENTRIES = 1 << 20, /* a weighing of these takes some hundredths of a second */
 };
@@ -51,36 +43,30 @@ static const double ROUGH = 1.0 / 1024, FINEST = 1.0 / 8192;
 static const double FIRST_REACH = 1.0 / 64;
 
 struct lazy_frontier {
-    const struct topt_search_options *options;
-    struct topt_solutions *ret;
-    struct topt_error *err;
-    struct topt_problem *whole, *part; /* part: owned where it is not the whole */
+    struct lazy_pricing lazy; /* first, so that one is the other */
     struct topt_cost *known;  /* the caller's, and what was found, as a frontier */
     struct topt_cost *corner; /* of what is still wanted */
     int nknown, ncorners;
     int64_t lightest;             /* nothing needs less */
     struct topt_strategy *lights; /* may need just that; NULL: none to be looked at */
-    int64_t near;
     double rough, reach;
     double gap; /* by so much, at most, are strategies faster than what is known */
     struct dual_bound hull;
-    struct bound_levels levels;
 };
+
+static struct lazy_frontier *frontier_of(struct lazy_pricing *s)
+{
+    return (struct lazy_frontier *)s;
+}
 
 static int no_memory(struct topt_error *err)
 {
     return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
 }
 
-static int over(const struct lazy_frontier *s)
-{
-    struct run r = {.options = s->options, .ret = s->ret};
-    return s->ret->stopped || topt_run_over(&r);
-}
-
 static struct topt_cost limits_of(const struct lazy_frontier *s)
 {
-    const struct topt_search_options *o = s->options;
+    const struct topt_search_options *o = s->lazy.options;
     return (struct topt_cost){o->memory_limit ? o->memory_limit : INT64_MAX,
                               o->time_limit ? o->time_limit : INT64_MAX};
 }
@@ -89,8 +75,8 @@ static struct topt_cost limits_of(const struct lazy_frontier *s)
 
 static int find_known(struct lazy_frontier *s)
 {
-    const struct topt_search_options *o = s->options;
-    size_t n = 0, most = (size_t)o->nknown + (size_t)s->ret->n;
+    const struct topt_search_options *o = s->lazy.options;
+    size_t n = 0, most = (size_t)o->nknown + (size_t)s->lazy.ret->n;
     struct topt_cost *known = realloc(s->known, (most + 1) * sizeof *known);
     if (known)
         s->known = known;
@@ -98,12 +84,12 @@ static int find_known(struct lazy_frontier *s)
     if (corner)
         s->corner = corner;
     if (!known || !corner)
-        return no_memory(s->err);
+        return no_memory(s->lazy.err);
     for (int i = 0; i < o->nknown; i++)
         known[n++] = o->known[i];
-    for (int i = 0; i < s->ret->n; i++)
-        known[n++] =
-            (struct topt_cost){s->ret->at[i].memory_bytes, s->ret->at[i].time_ns};
+    for (int i = 0; i < s->lazy.ret->n; i++)
+        known[n++] = (struct topt_cost){s->lazy.ret->at[i].memory_bytes,
+                                        s->lazy.ret->at[i].time_ns};
     s->nknown = (int)topt_reduce(known, n);
     return 0;
 }
@@ -121,8 +107,8 @@ static struct topt_cost corner_at(const struct lazy_frontier *s, int i)
     if (i < s->nknown)
         c.memory = min(c.memory, s->known[i].memory - 1);
     if (i > 0)
-        c.time =
-            min(c.time, topt_search_missed(s->known[i - 1].time, s->options->epsilon));
+        c.time = min(c.time,
+                     topt_search_missed(s->known[i - 1].time, s->lazy.options->epsilon));
     return c;
 }
 
@@ -140,7 +126,7 @@ static void find_corners(struct lazy_frontier *s)
 static double find_gap(const struct lazy_frontier *s)
 {
     struct topt_cost limit = limits_of(s);
-    double gap = s->options->epsilon;
+    double gap = s->lazy.options->epsilon;
     for (int i = 0; i <= s->nknown; i++) {
         int64_t memory = corner_at(s, i).memory;
         int64_t fastest = topt_dual_bound_fastest(&s->hull, memory);
@@ -157,15 +143,16 @@ static double find_gap(const struct lazy_frontier *s)
  * (topt_weigher.h). */
 static int64_t most_entries(const struct lazy_frontier *s)
 {
-    int64_t most = s->options->max_entries;
+    int64_t most = s->lazy.options->max_entries;
     return most && most < WEIGHED_ENTRIES ? most : WEIGHED_ENTRIES;
 }
 
 /* Can anything need less than what is known?  1, 0 or -1. */
 static int may_be_lighter(struct lazy_frontier *s, int64_t below)
 {
-    struct topt_search_options o = *s->options;
-    struct run r = {.p = s->part, .options = &o, .ret = s->ret, .err = s->err};
+    struct topt_search_options o = *s->lazy.options;
+    struct run r = {
+        .p = s->lazy.part, .options = &o, .ret = s->lazy.ret, .err = s->lazy.err};
     o.memory_limit = below - 1;
     o.max_entries = most_entries(s);
     return below > 1 ? topt_feasible(&r) : 0;
@@ -176,8 +163,8 @@ static int may_be_lighter(struct lazy_frontier *s, int64_t below)
 static int look_for_lighter(struct lazy_frontier *s, int64_t below)
 {
     struct topt_solutions least;
-    struct topt_search_options o = topt_run_options_for_least(*s->options);
-    if (topt_lazy_pricing_least(s->part, &o, below, &least, s->err))
+    struct topt_search_options o = topt_run_options_for_least(*s->lazy.options);
+    if (topt_lazy_least(s->lazy.part, &o, below, &least, s->lazy.err))
         return -1;
     if (!least.claim.decided)
         s->lightest = least.n ? least.at[0].memory_bytes : below;
@@ -193,7 +180,7 @@ static int look_for_lighter(struct lazy_frontier *s, int64_t below)
 /* What nothing needs less than, and a strategy that may need just that. */
 static int find_lightest(struct lazy_frontier *s)
 {
-    int64_t limit = s->options->memory_limit;
+    int64_t limit = s->lazy.options->memory_limit;
     int64_t below = s->nknown ? s->known[0].memory : limit ? limit + 1 : 0;
     if (below && below <= s->lightest)
         return 0;
@@ -204,22 +191,24 @@ static int find_lightest(struct lazy_frontier *s)
     return some;
 }
 
-/* ---- what is near, and what can matter --------------------------------------------- */
+/* ---- levels ------------------------------------------------------------------------ */
 
+/* What can matter, beside what is known by now. */
 static int find_levels(struct lazy_frontier *s)
 {
-    const struct topt_problem *p = s->part;
-    topt_bound_levels_fini(&s->levels);
-    if (topt_bound_levels_init(&s->levels, s->part, s->err))
+    struct bound_levels *l = &s->lazy.levels;
+    const struct topt_problem *p = l->p;
+    if (find_known(s))
         return -1;
+    topt_bound_levels_clear(l);
     find_corners(s);
     for (int f = 0; f < p->nfamilies; f++)
         for (int c = 0; c < p->family[f].n; c++) {
             int level = topt_bound_level_of(topt_dual_bound_at(&s->hull, f, c));
             if (topt_dual_bound_reaches(&s->hull, f, c, s->corner, s->ncorners))
-                s->levels.of[f][c] = (uint16_t)(level < NEAR ? level : NEAR);
+                l->of[f][c] = (uint16_t)(level < NEAR ? level : NEAR);
         }
-    topt_bound_levels_share(&s->levels);
+    topt_bound_levels_share(l);
     return 0;
 }
 
@@ -228,13 +217,14 @@ static int find_levels(struct lazy_frontier *s)
  * itself. */
 static int clear_corner(struct lazy_frontier *s)
 {
-    int64_t lightest = s->lightest, with = topt_bound_levels_entries(&s->levels, NEAR);
+    const struct bound_levels *l = &s->lazy.levels;
+    int64_t lightest = s->lightest, with = topt_bound_levels_entries(l, NEAR);
     int in_the_way = !s->nknown;
     if (s->nknown) {
         s->lightest = s->known[0].memory;
         if (find_levels(s))
             return -1;
-        in_the_way = topt_bound_levels_entries(&s->levels, NEAR) * SHRINK_TIMES < with;
+        in_the_way = topt_bound_levels_entries(l, NEAR) * SHRINK_TIMES < with;
         s->lightest = lightest;
     }
     return (in_the_way && find_lightest(s)) || find_levels(s) ? -1 : 0;
@@ -244,8 +234,8 @@ static int clear_corner(struct lazy_frontier *s)
 static struct topt_search_options options_of(const struct lazy_frontier *s,
                                              double epsilon)
 {
-    struct topt_search_options o = *s->options;
-    struct run r = {.options = s->options, .ret = s->ret};
+    struct topt_search_options o = *s->lazy.options;
+    struct run r = {.options = s->lazy.options, .ret = s->lazy.ret};
     o.max_work = topt_run_work_left(&r);
     o.known = s->known;
     o.nknown = s->nknown;
@@ -253,192 +243,138 @@ static struct topt_search_options options_of(const struct lazy_frontier *s,
     return o;
 }
 
-/* Search what is up to a level; its claim is of that alone. */
-static int search_within(struct lazy_frontier *s, int level, double epsilon,
-                         struct topt_claim *ret)
-{
-    struct topt_problem *exact;
-    struct topt_solutions found;
-    struct topt_search_options o = options_of(s, epsilon);
-    if (topt_bound_levels_exact(&s->levels, level, &exact, s->err))
-        return -1;
-    int rc = topt_caps_frontier(exact, &o, &found, s->err);
-    topt_problem_destroy(exact);
-    if (rc)
-        return -1;
-    *ret = found.claim;
-    found.claim = topt_claim_exact();
-    found.claim.stats = ret->stats;
-    rc = topt_solutions_merge(s->ret, &found, s->err) || find_known(s);
-    topt_solutions_fini(&found);
-    if (rc)
-        topt_claim_fini(ret);
-    return rc ? -1 : 0;
-}
+/* ---- a round ----------------------------------------------------------------------- */
 
-/* What is near is searched, so that there are points. */
-static int search_near(struct lazy_frontier *s)
+static int nothing_left(struct lazy_frontier *s)
 {
-    struct topt_claim c;
-    if (s->lights)
-        topt_bound_levels_include(&s->levels, s->lights);
-    topt_bound_levels_share(&s->levels);
-    if (search_within(s, topt_bound_levels_with(&s->levels, s->near),
-                      fmax(s->options->epsilon, s->rough), &c))
-        return -1;
-    topt_claim_fini(&c);
-    s->near *= NEARER_TIMES;
-    s->rough /= FINER_TIMES;
+    s->gap = s->lazy.options->epsilon;
     return 0;
 }
 
-/* ---- one round --------------------------------------------------------------------- */
-
-enum step { FAILED = -1, MORE, DONE };
-
-static enum step nothing_left(struct lazy_frontier *s)
+static int bound_frontier(struct lazy_pricing *lazy, int *ret_level)
 {
-    s->gap = s->options->epsilon;
-    return DONE;
-}
-
-/* All that is left is priced and searched. */
-static enum step finish(struct lazy_frontier *s, int level)
-{
-    struct topt_claim c, *all = &s->ret->claim;
-    if (search_within(s, level, s->options->epsilon, &c))
-        return FAILED;
-    topt_claim_fini(all);
-    all->decided = c.decided;
-    all->nnodes = c.nnodes;
-    all->exact = c.exact;
-    s->gap = isfinite(c.epsilon) ? fmax(c.epsilon, s->options->epsilon) : find_gap(s);
-    return DONE;
-}
-
-/* Only what can matter is left, and from how far that can be. */
-static int keep_rest(struct lazy_frontier *s)
-{
-    struct topt_problem *next;
-    double reach = 0;
-    for (int i = 0; i < s->ncorners; i++)
-        reach = fmax(reach, topt_dual_bound_beyond(&s->hull, s->corner[i]));
-    s->reach = fmin(reach * 1.01, 1); /* a little more, as the hull moves */
-    if (topt_bound_levels_part(&s->levels, NEAR, &next, s->err))
+    struct lazy_frontier *s = frontier_of(lazy);
+    double epsilon = lazy->options->epsilon;
+    int some;
+    *ret_level = NEAR;
+    if (find_known(s))
         return -1;
-    topt_dual_bound_fini(&s->hull); /* it borrows from the part */
-    topt_bound_levels_fini(&s->levels);
-    if (s->part != s->whole)
-        topt_problem_destroy(s->part);
-    s->part = next;
-    return 0;
-}
-
-static enum step go_on(struct lazy_frontier *s)
-{
-    if (find_levels(s))
-        return FAILED;
-    if (!s->ncorners)
-        return nothing_left(s);
-    int64_t before = topt_bound_levels_entries(&s->levels, NEAR);
-    if (before <= SMALL_TIMES * s->near)
-        return finish(s, NEAR);
-    if (search_near(s) || find_levels(s) || clear_corner(s))
-        return FAILED;
-    s->gap = find_gap(s);
-    if (over(s))
-        return MORE;
-    if (!s->ncorners)
-        return nothing_left(s);
-    int64_t left = topt_bound_levels_entries(&s->levels, NEAR);
-    if (s->nknown && left * SHRINK_TIMES > before && before <= ENOUGH_TIMES * s->near)
-        return finish(s, NEAR);
-    return keep_rest(s) ? FAILED : MORE;
-}
-
-/* What can't be weighed is priced as a whole. */
-static enum step give_up(struct lazy_frontier *s)
-{
-    if (topt_bound_levels_init(&s->levels, s->part, s->err))
-        return FAILED;
-    enum step step = finish(s, TOPT_LEVEL_BEYOND);
-    topt_bound_levels_fini(&s->levels);
-    return step;
-}
-
-static enum step weigh_and_go_on(struct lazy_frontier *s)
-{
-    struct topt_error why = {0};
-    struct topt_search_options search = options_of(s, s->options->epsilon);
+    struct topt_search_options search = options_of(s, epsilon);
     search.max_entries = most_entries(s);
     struct dual_bound_options o = {.search = &search,
                                    .limit = limits_of(s),
                                    .reach = s->reach,
-                                   .fine = fmax(s->options->epsilon / 4, FINEST)};
-    int some;
-    if (topt_dual_bound_init(&s->hull, s->part, &o, &some, &why)) {
-        if (why.code == TOPT_ERR_LIMIT)
-            return give_up(s);
-        *s->err = why;
-        return FAILED;
+                                   .fine = fmax(epsilon / 4, FINEST)};
+    topt_dual_bound_fini(&s->hull);
+    if (topt_dual_bound_init(&s->hull, lazy->part, &o, &some, lazy->err))
+        return -1;
+    lazy->ret->claim.stats.products += s->hull.work;
+    if (!some)
+        return nothing_left(s);
+    if (find_levels(s))
+        return -1;
+    if (!s->ncorners)
+        return nothing_left(s);
+    if (s->lights) {
+        topt_bound_levels_include(&lazy->levels, s->lights);
+        topt_bound_levels_share(&lazy->levels);
     }
-    s->ret->claim.stats.products += s->hull.work;
-    return some ? go_on(s) : nothing_left(s);
+    return 1;
 }
 
-static enum step go(struct lazy_frontier *s)
+static int search_frontier(struct lazy_pricing *lazy, struct topt_problem *exact,
+                           int near, struct topt_solutions *ret)
 {
-    enum step step = weigh_and_go_on(s);
-    topt_dual_bound_fini(&s->hull);
-    topt_bound_levels_fini(&s->levels);
-    return step;
+    struct lazy_frontier *s = frontier_of(lazy);
+    double epsilon = lazy->options->epsilon;
+    struct topt_search_options o =
+        options_of(s, near ? fmax(epsilon, s->rough) : epsilon);
+    if (near)
+        s->rough /= FINER_TIMES;
+    return topt_caps_frontier(exact, &o, ret, lazy->err);
+}
+
+/* How far beyond the hull the corners reach that are left; a little more, as the hull
+ * moves. */
+static double find_reach(const struct lazy_frontier *s)
+{
+    double reach = 0;
+    for (int i = 0; i < s->ncorners; i++)
+        reach = fmax(reach, topt_dual_bound_beyond(&s->hull, s->corner[i]));
+    return fmin(reach * 1.01, 1);
+}
+
+static enum lazy_step update_frontier(struct lazy_pricing *lazy, int64_t left, int tries,
+                                      int *ret_level)
+{
+    struct lazy_frontier *s = frontier_of(lazy);
+    (void)tries;
+    if (find_levels(s) || clear_corner(s))
+        return LAZY_FAILED;
+    s->gap = find_gap(s);
+    if (!s->ncorners) {
+        nothing_left(s);
+        return LAZY_DONE;
+    }
+    *ret_level = NEAR;
+    int64_t now = topt_bound_levels_entries(&lazy->levels, NEAR);
+    if (s->nknown && now * SHRINK_TIMES > left && left <= ENOUGH_TIMES * lazy->near)
+        return LAZY_FINISH;
+    s->reach = find_reach(s);
+    return LAZY_KEEP;
+}
+
+static int finish_frontier(struct lazy_pricing *lazy, int level, struct topt_claim *ret)
+{
+    return topt_lazy_search(lazy, level, 0, ret);
 }
 
 /* ---- the answer -------------------------------------------------------------------- */
 
-static void conclude(struct lazy_frontier *s, enum step step)
+static int close_frontier(struct lazy_pricing *lazy, const struct topt_claim *c)
 {
-    struct topt_claim *c = &s->ret->claim;
-    int64_t best = topt_solutions_best(s->ret);
-    s->ret->stopped |= step == MORE;
-    c->exact = c->exact && !s->ret->stopped && s->gap == 0;
+    struct lazy_frontier *s = frontier_of(lazy);
+    if (find_known(s))
+        return -1;
+    lazy->ret->claim.exact = c->exact;
+    s->gap =
+        isfinite(c->epsilon) ? fmax(c->epsilon, lazy->options->epsilon) : find_gap(s);
+    return 0;
+}
+
+static void conclude_frontier(struct lazy_pricing *lazy, int stopped)
+{
+    const struct lazy_frontier *s = frontier_of(lazy);
+    struct topt_claim *c = &lazy->ret->claim;
+    int64_t best = topt_solutions_best(lazy->ret);
+    lazy->ret->stopped = stopped;
+    c->exact = c->exact && !stopped && s->gap == 0;
     c->epsilon = s->gap;
     c->floor_ns = best < INT64_MAX && isfinite(s->gap) ? topt_floor_under(best, s->gap)
-                  : s->ret->stopped                    ? 0
+                  : stopped                            ? 0
                                                        : best;
 }
 
 int topt_lazy_frontier(struct topt_problem *p, const struct topt_search_options *options,
                        struct topt_solutions *ret, struct topt_error *err)
 {
-    struct topt_error why = {0};
-    struct lazy_frontier s = {.options = options,
-                              .ret = ret,
-                              .err = &why,
-                              .whole = p,
-                              .part = p,
+    static const struct lazy_question question = {bound_frontier,  search_frontier,
+                                                  update_frontier, finish_frontier,
+                                                  close_frontier,  conclude_frontier};
+    struct lazy_frontier s = {.lazy = {.question = &question,
+                                       .options = options,
+                                       .ret = ret,
+                                       .whole = p,
+                                       .part = p,
+                                       .near = p->options.floors},
                               .rough = ROUGH,
                               .reach = FIRST_REACH,
-                              .near = p->options.floors,
                               .gap = INFINITY};
     *ret = (struct topt_solutions){.claim = topt_claim_exact()};
-    enum step step = find_known(&s) ? FAILED : MORE;
-    while (step == MORE && !over(&s))
-        step = go(&s);
-    struct run r = {.options = options, .ret = ret};
-    if (step == FAILED && topt_run_stopped(&r, &why))
-        step = MORE;
-    if (step != FAILED)
-        conclude(&s, step);
+    int rc = topt_lazy_pricing(&s.lazy, err);
+    topt_dual_bound_fini(&s.hull);
     free(s.known);
     free(s.corner);
     topt_strategy_destroy(s.lights);
-    if (s.part != p)
-        topt_problem_destroy(s.part);
-    if (step != FAILED)
-        return 0;
-    topt_solutions_fini(ret);
-    if (err)
-        *err = why;
-    return -1;
+    return rc;
 }

@@ -89,6 +89,16 @@ int topt_solutions_merge(struct topt_solutions *into, struct topt_solutions *fro
                : 0;
 }
 
+void topt_solutions_keep(struct topt_solutions *s, int i)
+{
+    for (int k = 0; k < s->n; k++)
+        if (k != i)
+            topt_strategy_destroy(s->at[k].strategy);
+    if (i >= 0 && i < s->n)
+        s->at[0] = s->at[i];
+    s->n = i >= 0 && i < s->n;
+}
+
 int64_t topt_solutions_best(const struct topt_solutions *s)
 {
     return s->n > 0 ? s->at[s->n - 1].time_ns : INT64_MAX;

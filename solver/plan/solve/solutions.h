@@ -44,6 +44,9 @@ int topt_solutions_append(struct topt_solutions *s, const struct topt_solution *
 int topt_solutions_reduce(struct topt_solutions *s,
                           struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Only the i-th is left, or (-1) none. */
+void topt_solutions_keep(struct topt_solutions *s, int i);
+
 /* Time of the fastest so far, or of the slowest thinkable. */
 int64_t topt_solutions_best(const struct topt_solutions *s);
 

@@ -4,8 +4,8 @@
 #include "solve.h"
 #include "cap_search.h"
 #include "caps_frontier.h"
+#include "lazy_fastest.h"
 #include "lazy_frontier.h"
-#include "lazy_pricing.h"
 #include "problem_data.h"
 #include "problem_stats.h"
 #include "run.h"
@@ -15,7 +15,7 @@ int topt_problem_fastest(struct topt_problem *p,
                          const struct topt_search_options *options,
                          struct topt_solutions *ret, struct topt_error *err)
 {
-    return p->floors ? topt_lazy_pricing_fastest(p, options, ret, err)
+    return p->floors ? topt_lazy_fastest(p, options, ret, err)
                      : topt_cap_search_fastest(p, options, ret, err);
 }
 
@@ -23,7 +23,7 @@ int topt_problem_least(struct topt_problem *p, const struct topt_search_options 
                        int64_t below, struct topt_solutions *ret, struct topt_error *err)
 {
     struct topt_search_options o = topt_run_options_for_least(*options);
-    return p->floors ? topt_lazy_pricing_least(p, &o, below, ret, err)
+    return p->floors ? topt_lazy_least(p, &o, below, ret, err)
                      : topt_cap_search_least(p, &o, below, ret, err);
 }
 

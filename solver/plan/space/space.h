@@ -40,7 +40,7 @@ struct topt_space_options {
         TOPT_RECOMPUTE_FREE /* each chooses */
     } recompute;
     /* Moves cost floors until that matters, and so many entries of tables are priced
-     * exactly at first (lazy_pricing.c, lazy_frontier.c); only the fastest or the
+     * exactly at first (lazy_pricing.c); only the fastest or the
      * frontier may be asked for.  0: all is priced exactly. */
     int floors;
     /* With floors, in the full space: configurations that differ only by which of alike

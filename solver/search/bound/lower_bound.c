@@ -1,21 +1,15 @@
 /* lower_bound.c - a problem whose strategies are weighed: the passes of min_marginals.c over a plan, for others. */
 #include "topt_weigher.h"
 
-#include "relaxation.h"
 #include "scalarization.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a graph that is relaxed: a tenth of a second.  (One that need not be is weighed whole, whatever that
- * takes: what relaxed weighings can't tell apart costs more than they save.) */
-static const int64_t MAX_PAIRS = (int64_t)1 << 30;
-
 struct topt_weigher {
     const struct topt_search_problem *problem;
     struct topt_search_options options;
-    struct relaxed relaxed;
     struct elimination_plan plan;
     struct scalarizer scalarizer;
     const struct table **leaf; /* by operator */
@@ -28,7 +22,6 @@ void topt_weigher_destroy(struct topt_weigher *w)
         return;
     topt_scalarizer_fini(&w->scalarizer);
     topt_elimination_fini(&w->plan);
-    topt_relaxation_fini(&w->relaxed);
     free(w->leaf);
     free(w);
 }
@@ -46,11 +39,10 @@ static int find_leaves(struct topt_weigher *w, struct topt_error *err)
     return 0;
 }
 
-static int init(struct topt_weigher *w, const char *like, struct topt_error *err)
+static int init(struct topt_weigher *w, struct topt_error *err)
 {
     struct topt_cost most;
-    if (topt_relaxation_plan(&w->plan, w->problem, &w->options, MAX_PAIRS, like,
-                             &w->relaxed, err) ||
+    if (topt_elimination_exactly(&w->plan, w->problem, &w->options, err) ||
         find_leaves(w, err) || topt_scalarizer_most(&w->plan, &most, err))
         return -1;
     if (most.time >= TOPT_HEAVY / 4 || most.memory >= TOPT_HEAVY / 4)
@@ -62,34 +54,17 @@ int topt_weigher_create(const struct topt_search_problem *problem,
                         const struct topt_search_options *options,
                         struct topt_weigher **ret, struct topt_error *err)
 {
-    return topt_weigher_create_like(problem, options, NULL, ret, err);
-}
-
-int topt_weigher_create_like(const struct topt_search_problem *problem,
-                             const struct topt_search_options *options, const char *like,
-                             struct topt_weigher **ret, struct topt_error *err)
-{
     struct topt_weigher *w = calloc(1, sizeof *w);
     if (!w)
         return topt_search_nomem(err);
     w->problem = problem;
     w->options = *options;
-    if (init(w, like, err)) {
+    if (init(w, err)) {
         topt_weigher_destroy(w);
         return -1;
     }
     *ret = w;
     return 0;
-}
-
-const char *topt_weigher_relaxed_edges(const struct topt_weigher *w)
-{
-    return w->relaxed.nedges ? w->relaxed.edge : NULL;
-}
-
-int topt_weigher_relaxed(const struct topt_weigher *w)
-{
-    return w->relaxed.nedges;
 }
 
 static const struct table *root_of(const struct topt_weigher *w)

@@ -195,8 +195,8 @@ int topt_scalarizer_most(const struct elimination_plan *plan, struct topt_cost *
         return topt_search_nomem(err);
     for (size_t i = 0; i < ts->nall; i++) {
         const struct table *t = ts->all[i], *a = t->how.a, *b = t->how.b;
-        const struct topt_cost *cost = t->half.edge ? t->half.edge->cost : t->cost;
-        uint32_t n = t->half.edge ? t->half.edge->n : t->npoints;
+        const struct topt_cost *cost = t->cost;
+        uint32_t n = t->npoints;
         for (uint32_t p = 0; t->leaf && p < n; p++) {
             most[i].time = max(most[i].time, cost[p].time);
             most[i].memory = max(most[i].memory, cost[p].memory);

@@ -324,6 +324,12 @@ struct round {
     int *by;                 /* which thread had a segment */
 };
 
+static int search_between(struct elimination_plan *plan,
+                          const struct topt_search_options *options,
+                          struct known_costs known, struct topt_cost left,
+                          struct topt_cost right, struct topt_frontier **ret,
+                          struct topt_error *err);
+
 /* Search what is left of the problem within a segment.  1, 0 where it is too entangled to be searched exactly (in
  * another order its tables may be larger), or -1. */
 static int search_zoomed(struct fixing *z)
@@ -340,8 +346,8 @@ static int search_zoomed(struct fixing *z)
     int rc = 1;
     if (topt_elimination_exactly(&plan, &z->narrowed.problem, &o, &why))
         rc = why.code == TOPT_ERR_LIMIT ? 0 : -1;
-    else if (topt_two_phase_between(&plan, &o, known, segment->left, segment->right,
-                                    &z->frontier, &why))
+    else if (search_between(&plan, &o, known, segment->left, segment->right, &z->frontier,
+                            &why))
         rc = -1;
     topt_elimination_fini(&plan);
     if (rc < 0 && z->b->err)
@@ -676,11 +682,12 @@ int topt_two_phase(struct elimination_plan *plan,
     return rc;
 }
 
-int topt_two_phase_between(struct elimination_plan *plan,
-                           const struct topt_search_options *options,
-                           struct known_costs known, struct topt_cost left,
-                           struct topt_cost right, struct topt_frontier **ret,
-                           struct topt_error *err)
+/* The frontier of what is between two strategies that nothing beats, both left out. */
+static int search_between(struct elimination_plan *plan,
+                          const struct topt_search_options *options,
+                          struct known_costs known, struct topt_cost left,
+                          struct topt_cost right, struct topt_frontier **ret,
+                          struct topt_error *err)
 {
     struct two_phase s = {.plan = plan, .options = options, .had = known, .err = err};
     int rc = init(&s);

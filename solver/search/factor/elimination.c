@@ -565,72 +565,18 @@ int topt_elimination_same_ops(const struct elimination_plan *p, int a, int b)
     return !compare_ops(&p->factor[a], &p->factor[b]);
 }
 
-/* May a table over all values of a factor's operators be made? */
-static int may_gather(const struct elimination_plan *p, int factor)
-{
-    const struct factor *f = &p->factor[factor];
-    double entries = 1;
-    for (int d = 0; d < f->nops; d++)
-        entries *= p->nvalues[f->op[d]];
-    return entries <= (double)p->max_entries;
-}
-
-/* Multiply factors over the same operators, two and two, until one is left. */
-static int gather_run(struct elimination_plan *p, int *item, int n)
-{
-    if (n < 2 || !may_gather(p, item[0]))
-        return 0;
-    for (; n > 1; n = (n + 1) / 2) {
-        for (int i = 0; i < n / 2; i++)
-            if ((item[i] = multiply(p, item[2 * i], item[2 * i + 1], -1, NULL)) < 0)
-                return -1;
-        if (n % 2)
-            item[n / 2] = item[n - 1];
-    }
-    rate_ops(p, item[0]);
-    return 0;
-}
-
-/* An operator with many consumers comes to have a factor of each.  Those over the same operators
- * are multiplied once there are many, and whenever there are twice as many as were left then, so
- * that they are not all looked at again for each that is added. */
-static int gather(struct elimination_plan *p, int op)
-{
-    const struct list *l = &p->factors_of[op];
-    int *item, rc = 0;
-    if (l->n <= p->gather_at[op])
-        return 0;
-    int n = topt_elimination_alike(p, op, &item);
-    for (int i = 0, end; i < n && !rc; i = end) {
-        for (end = i + 1; end < n && topt_elimination_same_ops(p, item[i], item[end]);)
-            end++;
-        rc = gather_run(p, item + i, end - i);
-    }
-    free(item);
-    p->gather_at[op] = l->n > MANY / 2 ? 2 * l->n : MANY;
-    return n < 0 ? -1 : rc;
-}
-
 /* ---- all of them ---- */
 
 static int eliminate_all(struct elimination_plan *p)
 {
     int made;
-    for (int i = 0; i < p->problem->nops; i++) {
-        p->gather_at[i] = MANY;
-        topt_elimination_order_put(&p->turns, i, topt_elimination_rate(p, i));
-    }
     for (int i = 0; i < p->problem->nops; i++)
-        if (gather(p, i))
-            return -1;
+        topt_elimination_order_put(&p->turns, i, topt_elimination_rate(p, i));
     for (int op; (op = topt_elimination_order_first(&p->turns)) >= 0;) {
         topt_elimination_order_drop(&p->turns, op);
         if ((made = eliminate(p, op)) < 0)
             return -1;
         rate_ops(p, made);
-        for (int d = 0; d < p->factor[made].nops; d++)
-            if (gather(p, p->factor[made].op[d]))
-                return -1;
     }
     return 0;
 }
@@ -660,8 +606,7 @@ static int make_room(struct elimination_plan *p)
     p->factors_of = TOPT_NEW(p->arena, n, struct list);
     p->seen = TOPT_NEW(p->arena, n, int);
     p->slot = TOPT_NEW(p->arena, n, int);
-    p->gather_at = TOPT_NEW(p->arena, n, int);
-    if (!p->nvalues || !p->factors_of || !p->seen || !p->slot || !p->gather_at ||
+    if (!p->nvalues || !p->factors_of || !p->seen || !p->slot ||
         topt_elimination_order_init(&p->turns, n, p->arena))
         return nomem(p);
     for (int i = 0; i < n; i++)
@@ -683,7 +628,6 @@ static void clear(struct elimination_plan *p)
                                    .shared = p->shared,
                                    .err = p->err,
                                    .max_entries = p->max_entries,
-                                   .relaxed = p->relaxed,
                                    .fixed = p->fixed,
                                    .nfixed = p->nfixed};
 }
@@ -784,24 +728,12 @@ int topt_elimination_init(struct elimination_plan *p,
     return rc ? -1 : 0;
 }
 
-int topt_elimination_relaxed(struct elimination_plan *p,
-                             const struct topt_search_problem *problem,
-                             const struct point_store *shared,
-                             const struct topt_search_options *options,
-                             const char *relaxed, struct topt_error *err)
-{
-    if (open_plan(p, problem, shared, options, err))
-        return -1;
-    p->relaxed = relaxed;
-    return try_plan(p);
-}
-
 int topt_elimination_exactly(struct elimination_plan *p,
                              const struct topt_search_problem *problem,
                              const struct topt_search_options *options,
                              struct topt_error *err)
 {
-    return topt_elimination_relaxed(p, problem, NULL, options, NULL, err);
+    return open_plan(p, problem, NULL, options, err) ? -1 : try_plan(p);
 }
 
 void topt_elimination_fini(struct elimination_plan *p)

@@ -13,13 +13,7 @@ int topt_elimination_init(struct elimination_plan *p,
                           const struct topt_search_options *options,
                           struct topt_error *err) TOPT_MUST_CHECK;
 void topt_elimination_fini(struct elimination_plan *p);
-/* The same without a heuristic: LIMIT where a table would be too large.  Of 'relaxed' edges (by
- * number, borrowed; NULL: none) there are only halves, so that the plan is for weighings alone. */
-int topt_elimination_relaxed(struct elimination_plan *p,
-                             const struct topt_search_problem *problem,
-                             const struct point_store *shared,
-                             const struct topt_search_options *options,
-                             const char *relaxed, struct topt_error *err) TOPT_MUST_CHECK;
+/* The same without a heuristic: LIMIT where a table would be too large. */
 int topt_elimination_exactly(struct elimination_plan *p,
                              const struct topt_search_problem *problem,
                              const struct topt_search_options *options,

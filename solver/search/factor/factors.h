@@ -53,13 +53,10 @@ struct elimination_plan {
     int *seen; /* scratch, by operator: a stamp */
     int *slot;
     int stamp;
-    struct turns turns; /* of the operators that are still there */
-    int *gather_at;     /* by operator: factors from which on alike ones are multiplied */
+    struct turns turns;  /* of the operators that are still there */
     int64_t max_entries; /* of a table */
     int entangled;       /* a table would have been larger */
-    const char
-        *relaxed;   /* by edge: is it weighed end by end (relaxation.h)?  NULL: none is */
-    int32_t *fixed; /* by operator: the configuration decided by heuristic, or -1 */
+    int32_t *fixed;      /* by operator: the configuration decided by heuristic, or -1 */
     int nfixed;
     int root; /* the place of the answer's table, which is over no operator */
 };

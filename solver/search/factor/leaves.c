@@ -18,7 +18,7 @@ static int nomem(struct elimination_plan *p)
 /* Tables of this plan, by their points, to give equal leaves the same. */
 struct known {
     const struct points *points;
-    struct table *table; /* of halves: the consumer's */
+    struct table *table;
     int next;
 };
 
@@ -52,28 +52,17 @@ static int interner_init(struct elimination_plan *p, struct interner *in)
     return 0;
 }
 
-/* Of an edge that is weighed end by end, whose table has so many rows and columns: both halves. */
-static struct table *make_halves(struct elimination_plan *p, const struct points *points,
-                                 const struct topt_table *t)
-{
-    struct half half = {points, t->from_classes, t->to_classes, NULL};
-    half.from = topt_tables_half(&p->tables, half, p->err);
-    return half.from ? topt_tables_half(&p->tables, half, p->err) : NULL;
-}
-
-/* The leaf of points; of those of 'halved' edges' tables (NULL: it is none) the consumer's half. */
+/* The leaf of points. */
 static struct table *table_of(struct elimination_plan *p, struct interner *in,
-                              const struct points *points,
-                              const struct topt_table *halved)
+                              const struct points *points)
 {
     if (!points)
         return NULL;
     int b = (int)(((uintptr_t)points >> 4) % (uint64_t)in->nbuckets);
     for (int k = in->bucket[b]; k >= 0; k = in->known[k].next)
-        if (in->known[k].points == points && !in->known[k].table->half.edge == !halved)
+        if (in->known[k].points == points)
             return in->known[k].table;
-    struct table *t = halved ? make_halves(p, points, halved)
-                             : topt_tables_leaf(&p->tables, points, p->err);
+    struct table *t = topt_tables_leaf(&p->tables, points, p->err);
     if (!t)
         return NULL;
     in->known[in->n] = (struct known){points, t, in->bucket[b]};
@@ -228,18 +217,14 @@ static int view_of_edge(struct elimination_plan *p, int op, const int32_t *class
 static int add_edge(struct elimination_plan *p, struct interner *in, int number)
 {
     const struct topt_search_edge *e = &p->problem->edge[number];
-    int halved = p->relaxed && p->relaxed[number];
     const struct points *points = topt_points_of_table(&p->store, e->table, p->err);
-    struct table *t = table_of(p, in, points, halved ? e->table : NULL);
+    struct table *t = table_of(p, in, points);
     struct place place = {-1, -1, -1, number, NULL};
     struct view view[2];
     if (!t || view_of_edge(p, e->from, e->from_class, e->table->from_classes, &view[0]) ||
         view_of_edge(p, e->to, e->to_class, e->table->to_classes, &view[1]))
         return -1;
-    if (!halved)
-        return add_leaf(p, t, 2, (int[]){e->from, e->to}, view, place);
-    return add_leaf(p, (struct table *)t->half.from, 1, &e->from, &view[0], place) ||
-           add_leaf(p, t, 1, &e->to, &view[1], place);
+    return add_leaf(p, t, 2, (int[]){e->from, e->to}, view, place);
 }
 
 int topt_elimination_leaves(struct elimination_plan *p)
@@ -251,7 +236,7 @@ int topt_elimination_leaves(struct elimination_plan *p)
     for (int i = 0; i < g->nops; i++) {
         struct view view;
         struct place place = {-1, -1, i, -1, NULL};
-        struct table *t = table_of(p, &in, op_points(p, &in, i), NULL);
+        struct table *t = table_of(p, &in, op_points(p, &in, i));
         if (topt_value_classes_all(&p->views, p->nvalues[i], &view))
             return nomem(p);
         if (add_leaf(p, t, 1, &i, &view, place))

@@ -49,81 +49,6 @@ static void leaf_least(const struct table *t, const struct weighting *b, int64_t
     }
 }
 
-/* ---- halves of edges ---- */
-
-/* The least of an entry of the whole edge's table; '*ret': its point, where there is one. */
-static int64_t edge_least(const struct half *h, int64_t entry, const struct weighting *b,
-                          uint32_t *ret)
-{
-    int64_t least = TOPT_NOTHING;
-    for (uint32_t i = h->edge->first[entry]; i < h->edge->first[entry + 1]; i++) {
-        int64_t w = topt_weight(b, h->edge->cost[i]);
-        if (w < least) {
-            least = w;
-            *ret = i;
-        }
-    }
-    return least;
-}
-
-/* The producer's half has of each row the least, the consumer's of each column the least of what
- * is left then. */
-static void half_least(const struct table *t, const struct weighting *b, int64_t *ret)
-{
-    const struct half *h = &t->half;
-    const int64_t *had = h->from ? b->least + h->from->first_entry : NULL;
-    uint32_t point;
-    for (int64_t i = 0; i < t->nentries; i++)
-        ret[i] = TOPT_NOTHING;
-    for (int from = 0, e = 0; from < h->nfrom; from++)
-        for (int to = 0; to < h->nto; to++, e++) {
-            int64_t w = edge_least(h, e, b, &point);
-            if (w == TOPT_NOTHING)
-                continue;
-            if (had)
-                ret[to] = min(ret[to], w - had[from]);
-            else
-                ret[from] = min(ret[from], w);
-        }
-}
-
-/* The row by which a column has its least, and the point there. */
-static int row_of_column(const struct table *t, int to, const struct weighting *b,
-                         uint32_t *ret)
-{
-    const struct half *h = &t->half;
-    for (int from = 0;; from++) {
-        int64_t w = edge_least(h, (int64_t)from * h->nto + to, b, ret);
-        if (w < TOPT_NOTHING &&
-            w - b->least[h->from->first_entry + from] == b->least[t->first_entry + to])
-            return from;
-    }
-}
-
-/* The point by which a row of the edge's table has its least. */
-static uint32_t point_of_row(const struct half *h, int from, int64_t least,
-                             const struct weighting *b)
-{
-    uint32_t point = 0;
-    for (int64_t e = (int64_t)from * h->nto; edge_least(h, e, b, &point) != least;)
-        e++;
-    return point;
-}
-
-/* A cost that weighs what an entry of a half does; it has one. */
-static struct topt_cost half_cost(const struct table *t, int at,
-                                  const struct weighting *b)
-{
-    const struct half *h = &t->half;
-    if (!h->from)
-        return h->edge->cost[point_of_row(h, at, b->least[t->first_entry + at], b)];
-    uint32_t point = 0;
-    int from = row_of_column(t, at, b, &point);
-    uint32_t had = point_of_row(h, from, b->least[h->from->first_entry + from], b);
-    struct topt_cost all = h->edge->cost[point], row = h->edge->cost[had];
-    return (struct topt_cost){all.memory - row.memory, all.time - row.time};
-}
-
 /* ---- steps ---- */
 
 static void step_least(const struct table *t, const struct weighting *b)
@@ -205,20 +130,26 @@ static int64_t from_flat(double w)
     return w < TOPT_FLAT_NOTHING ? (int64_t)w : TOPT_NOTHING;
 }
 
+static double *empty_row(const struct weighting *b, int n)
+{
+    for (int i = 0; i < n; i++)
+        b->row[i] = TOPT_FLAT_NOTHING;
+    return b->row;
+}
+
 /* The operator on its way is B's second: each row with all of A is an entry. */
 static void least_by_rows(const struct table *t, const struct weighting *b, int64_t ea,
                           int64_t eb)
 {
     const struct step *s = &t->how;
     int64_t *ret = b->least + t->first_entry;
-    for (int i = 0; i < s->row; i++)
-        b->row[i] = TOPT_FLAT_NOTHING;
+    double *row = empty_row(b, s->row);
     for (int32_t k = 0; k < s->kfirst[1]; k++) {
-        double *at = &b->row[s->kb[k]], a = to_flat(b->least[ea + s->ka[k]]);
+        double *at = &row[s->kb[k]], a = to_flat(b->least[ea + s->ka[k]]);
         *at = a < *at ? a : *at;
     }
     for (int64_t x = 0; x < s->nentries; x++)
-        ret[x] = from_flat(least_of_rows(b->row, b->flat + eb + s->row_off[x], s->row));
+        ret[x] = from_flat(least_of_rows(row, b->flat + eb + s->row_off[x], s->row));
 }
 
 /* It is the first: rows are united, each with its entry of A. */
@@ -227,15 +158,14 @@ static void least_of_columns(const struct table *t, const struct weighting *b, i
 {
     const struct step *s = &t->how;
     int64_t *ret = b->least + t->first_entry;
-    for (int i = 0; i < s->row; i++)
-        b->row[i] = TOPT_FLAT_NOTHING;
+    double *row = empty_row(b, s->row);
     for (int32_t k = 0; k < s->kfirst[1]; k++) {
         double a = to_flat(b->least[ea + s->ka[k]]);
         if (a < TOPT_FLAT_NOTHING)
-            lower_row(b->row, b->flat + eb + s->kb[k], a, s->row);
+            lower_row(row, b->flat + eb + s->kb[k], a, s->row);
     }
     for (int64_t x = 0; x < s->nentries; x++)
-        ret[x] = from_flat(b->row[s->row_off[x]]);
+        ret[x] = from_flat(row[s->row_off[x]]);
 }
 
 static void step_by_rows(const struct table *t, const struct weighting *b)
@@ -283,9 +213,7 @@ int topt_least_weights(const struct tables *ts, const struct topt_search_options
         const struct table *t = ts->all[i];
         if (topt_search_poll(options, err))
             return -1;
-        if (t->half.edge)
-            half_least(t, b, b->least + t->first_entry);
-        else if (t->leaf && t->weighed)
+        if (t->leaf && t->weighed)
             leaf_least(t, b, b->least + t->first_entry);
         else if (!t->leaf && b->light)
             step_light(t, b);
@@ -377,9 +305,6 @@ struct topt_cost topt_least_weight_leaf(const struct table *leaf, int64_t entry,
                                         const struct weighting *b, int32_t *ret_choice)
 {
     int64_t e = entry - leaf->first_entry;
-    *ret_choice = 0;
-    if (leaf->half.edge)
-        return half_cost(leaf, (int)e, b);
     uint32_t i = lightest_point(leaf, e, b);
     *ret_choice = topt_leaf_choice(leaf, i);
     return leaf->cost[i];

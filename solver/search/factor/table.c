@@ -100,20 +100,6 @@ struct table *topt_tables_leaf(struct tables *ts, const struct points *points,
     return t;
 }
 
-struct table *topt_tables_half(struct tables *ts, struct half half,
-                               struct topt_error *err)
-{
-    int64_t n = half.from ? half.nto : half.nfrom;
-    struct table *t = add(ts, n, 0, err);
-    if (!t)
-        return NULL;
-    t->leaf = t->nparts = t->weighed = 1;
-    t->mean = 1;
-    t->npoints = (uint32_t)n;
-    t->half = half;
-    return t;
-}
-
 int32_t topt_leaf_choice(const struct table *leaf, int64_t point)
 {
     if (leaf->choice || leaf->single)

@@ -12,13 +12,6 @@
 
 struct table;
 
-/* What a leaf has of one end of an edge that is weighed end by end (relaxation.h).  Only weighings read it. */
-struct half {
-    const struct points *edge; /* of the edge's whole table; NULL: the leaf is no half */
-    int nfrom, nto;            /* its rows and columns */
-    const struct table *from;  /* of the consumer's half: the producer's; else NULL */
-};
-
 /* A frontier for each entry; which variables the entries are over is the factor's affair. */
 struct table {
     int id, leaf;
@@ -38,7 +31,6 @@ struct table {
     const uint32_t *first; /* nentries + 1; these three are borrowed from a store */
     const struct topt_cost *cost;
     const int32_t *choice;
-    struct half half;
     /* The others. */
     struct step how;
     uint64_t hash; /* of the recipe */
@@ -64,10 +56,6 @@ void topt_tables_fini(struct tables *ts);
 
 /* A leaf of the points, which it borrows; NULL: LIMIT, NOMEM. */
 struct table *topt_tables_leaf(struct tables *ts, const struct points *points,
-                               struct topt_error *err);
-
-/* A half of an edge; it borrows the points, too. */
-struct table *topt_tables_half(struct tables *ts, struct half half,
                                struct topt_error *err);
 
 /* The configuration or alternative that a leaf's point is. */

@@ -215,14 +215,6 @@ void topt_search_stats_add(struct topt_search_stats *into,
         into->max_frontier = from->max_frontier;
 }
 
-int topt_frontier_fastest(const struct topt_frontier *f, int64_t memory_limit)
-{
-    for (int i = f->npoints - 1; i >= 0; i--)
-        if (memory_limit == 0 || f->cost[i].memory <= memory_limit)
-            return i;
-    return -1;
-}
-
 struct topt_frontier_reader *topt_frontier_reader(const struct topt_frontier *f,
                                                   struct topt_error *err)
 {

@@ -1,4 +1,4 @@
-/* tasks.h - handles on jobs for clients that come back later.
+/* task_table.h - handles on jobs for clients that come back later.
  *
  * A task is one user's interest in a job.  It ends when it is canceled, or when nobody has asked for
  * it for a while; who asks later takes it up again, if the job still runs.  Others do not see it.
@@ -6,8 +6,8 @@
  * ended is forgotten first.
  *
  * Thread safety: any thread.  Its lock is above that of jobs in rank. */
-#ifndef TOPTD_TASKS_H
-#define TOPTD_TASKS_H
+#ifndef TOPTD_TASK_TABLE_H
+#define TOPTD_TASK_TABLE_H
 
 #include "jobs.h"
 

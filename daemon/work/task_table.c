@@ -1,4 +1,4 @@
-/* tasks.c - users' handles on jobs.
+/* task_table.c - users' handles on jobs.
  *
  *      live ──> ended (its job has)          remembered a while, then forgotten
  *       │ ^
@@ -8,7 +8,7 @@
  *
  * A live task holds an interest in its job, the others a bare reference.  Each live task has one
  * notice at its job, which is its timer, too. */
-#include "tasks.h"
+#include "task_table.h"
 #include "topt_hash.h"
 
 #include <pthread.h>
@@ -176,7 +176,7 @@ static void on_notice(void *ctx);
 
 static int watch(struct task *k, int64_t ms, struct topt_error *err)
 {
-    int rc = job_notify(k->job, ms, on_notice, k, err);
+    int rc = job_try_notify(k->job, ms, on_notice, k, err);
     k->refs += rc == 0;
     return rc;
 }

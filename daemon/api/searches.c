@@ -1,0 +1,77 @@
+/* searches.c - what is done for a handler by a worker process: bodies are read, profiles checked,
+ * plans searched.
+ *
+ * The last act of a search is to store what it found (model, plan and answer together), so a plan
+ * is pinned before anybody hears of it, and fresh, cached and polled answers are one path. */
+#include "server.h"
+#include "topt_log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static int64_t clock_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static int search(struct server *s, const struct job_run *run, struct operation *x,
+                  struct store_answer *ret, struct topt_error *err)
+{
+    const struct config *c = s->config;
+    const struct operation_limits limits = {(int)c->threads, c->max_table_bytes};
+    struct operation_answer found;
+    int64_t start = clock_ns();
+    atomic_fetch_add(&s->metrics.searches, 1);
+    int rc = operation_search(s->pool, run, x, &limits, &found, err);
+    int64_t ns = clock_ns() - start;
+    atomic_fetch_add(&s->metrics.search_ms, ns / 1000000);
+    if (rc == 0)
+        *ret = (struct store_answer){.feasible = found.feasible,
+                                     .plan_id = found.plan_id,
+                                     .plan = found.plan,
+                                     .doc = found.answer,
+                                     .search_ns = ns};
+    return rc;
+}
+
+static int run_plan(struct server *s, const struct job_run *run, struct operation *x,
+                    struct topt_error *err)
+{
+    const struct store_key key = {x->model_id, x->hw_id, x->text};
+    const struct store_doc model = {x->model_id, x->model_name, x->model};
+    struct store_answer a = {0};
+    int rc = store_get_answer(s->store, &key, &a, err); /* stored since it was asked? */
+    if (rc == 0) {
+        rc = search(s, run, x, &a, err);
+        if (rc == 0)
+            rc = store_publish(s->store, &key, &model, &a, err);
+    }
+    if (rc < 0) {
+        atomic_fetch_add(&s->metrics.failed, 1);
+        topt_log(TOPT_LOG_INFO, "search %s: %s: %s", x->model_id,
+                 topt_err_name(err->code), err->text);
+    } else {
+        topt_log(TOPT_LOG_INFO, "search %s: %s in %lld ms", x->model_id,
+                 a.plan_id    ? a.plan_id
+                 : a.feasible ? "answered"
+                              : "no plan",
+                 (long long)(a.search_ns / 1000000));
+    }
+    store_answer_fini(&a);
+    return rc < 0 ? -1 : 0;
+}
+
+static int run_operation(void *server, const struct job_run *run, void *operation,
+                         struct topt_error *err)
+{
+    struct server *s = server;
+    struct operation *o = operation;
+    return o->kind == OPERATION_PLAN ? run_plan(s, run, o, err)
+                                     : operation_run(s->pool, run, o, err);
+}
+
+const struct job_kind operation_kind = {run_operation, operation_trim, operation_destroy};

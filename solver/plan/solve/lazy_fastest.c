@@ -1,0 +1,303 @@
+/* lazy_fastest.c - the fastest strategy that fits, and the lightest, where prices of moves
+ * are lower bounds until they matter.
+ *
+ * The loop is lazy_pricing.c's.  Bounded are strategies weighed by memory and time at the
+ * balance that the limit sets, at which the bound is best (Lagrange's multiplier), for
+ * each range of caps (caps_bound.c); problems with exact prices are searched by
+ * cap_search.c.
+ *
+ * A problem with orbits leaves open which of several interchangeable axes an operator
+ * takes (price/orbit_count.c).  Of what is left of it in the end it is first asked whether
+ * any strategy that it stands for can be as good as is wanted, and only then are all names
+ * of axes listed. */
+#include "lazy_fastest.h"
+#include "cap_search.h"
+#include "caps_bound.h"
+#include "claim.h"
+#include "edge_table.h"
+#include "feasibility.h"
+#include "lazy_pricing.h"
+#include "narrowed_problem.h"
+#include "problem.h"
+#include "problem_data.h"
+#include "problem_stats.h"
+#include "run.h"
+
+enum {
+    NEAR_PART = 512,   /* of all entries, that are in the first small problem */
+    NEAR_MOST = 16384, /* ... at most */
+    PROOF_PART = 2,    /* of the tolerance, by which orbits are searched */
+};
+
+struct lazy_fastest {
+    struct lazy_pricing lazy;       /* first, so that one is the other */
+    struct topt_search_options own; /* of searches: with what is left of the work, */
+    struct topt_cost known;         /* the incumbent, whatever memory it needs */
+    int64_t floor;                  /* nothing that was left out is faster */
+    int open;                       /* nor is that proven within the tolerance */
+    int known_before;               /* was there an incumbent when the round began? */
+    struct caps_bound survey;       /* of the part */
+};
+
+static struct lazy_fastest *fastest_of(struct lazy_pricing *s)
+{
+    return (struct lazy_fastest *)s;
+}
+
+/* ---- limits ------------------------------------------------------------------------ */
+
+/* Slower strategies are of no interest; INT64_MAX: all are. */
+static int64_t aim_of(const struct lazy_fastest *s)
+{
+    const struct topt_search_options *o = s->lazy.options;
+    int64_t best = topt_solutions_best(s->lazy.ret);
+    int64_t aim = best < INT64_MAX ? topt_floor_under(best, o->epsilon) : best;
+    return o->time_limit && o->time_limit < aim ? o->time_limit : aim;
+}
+
+static void leave_out(struct lazy_fastest *s, int64_t floor)
+{
+    s->floor = floor < s->floor ? floor : s->floor;
+}
+
+/* What a search may still take. */
+static void set_own_options(struct lazy_fastest *s)
+{
+    const struct topt_search_options *o = s->lazy.options;
+    struct run r = {.options = o, .ret = s->lazy.ret};
+    s->own = *o;
+    s->own.max_work = topt_run_work_left(&r);
+    int64_t best = topt_solutions_best(s->lazy.ret);
+    if (best == INT64_MAX)
+        return;
+    if (!o->time_limit || best < o->time_limit)
+        s->own.time_limit = best;
+    s->known = (struct topt_cost){0, best};
+    s->own.known = &s->known;
+    s->own.nknown = 1;
+}
+
+/* ---- a round ----------------------------------------------------------------------- */
+
+static int bound_fastest(struct lazy_pricing *lazy, int *ret_level)
+{
+    struct lazy_fastest *s = fastest_of(lazy);
+    int64_t aim = aim_of(s);
+    int some;
+    s->known_before = aim < INT64_MAX;
+    s->survey.run = (struct run){
+        .p = lazy->part, .options = lazy->options, .ret = lazy->ret, .err = lazy->err};
+    s->survey.aim = aim;
+    if (topt_caps_bound(&s->survey, &lazy->levels, &some, lazy->err))
+        return -1;
+    if (s->known_before)
+        leave_out(s, aim + 1);
+    *ret_level = TOPT_LEVEL_BEYOND - s->known_before;
+    return some;
+}
+
+static int search_fastest(struct lazy_pricing *lazy, struct topt_problem *exact, int near,
+                          struct topt_solutions *ret)
+{
+    struct lazy_fastest *s = fastest_of(lazy);
+    (void)near;
+    set_own_options(s);
+    return topt_cap_search_fastest(exact, &s->own, ret, lazy->err);
+}
+
+/* While nothing is known that fits: can anything?  What is in flight is counted as it is
+ * with bounds for prices, which is no more than it takes. */
+static enum lazy_step go_further(struct lazy_pricing *s, int tries)
+{
+    struct run r = {.p = s->part, .options = s->options, .ret = s->ret, .err = s->err};
+    int some = tries ? 1 : topt_feasible(&r);
+    return some < 0 ? LAZY_FAILED : some ? LAZY_FURTHER : LAZY_DONE;
+}
+
+static enum lazy_step update_fastest(struct lazy_pricing *lazy, int64_t left, int tries,
+                                     int *ret_level)
+{
+    struct lazy_fastest *s = fastest_of(lazy);
+    int64_t aim = aim_of(s);
+    (void)left;
+    if (aim == INT64_MAX)
+        return go_further(lazy, tries);
+    leave_out(s, aim + 1);
+    if ((double)aim < s->survey.bound)
+        return LAZY_DONE;
+    int all_matters = !s->known_before && aim >= s->survey.end;
+    *ret_level = all_matters ? TOPT_LEVEL_BEYOND : topt_caps_bound_level(&s->survey, aim);
+    return LAZY_KEEP;
+}
+
+/* ---- orbits ------------------------------------------------------------------------ */
+
+/* What proves that nothing is as good as is wanted: a part of the tolerance, beyond which
+ * nothing is of interest. */
+static void set_proof_options(struct lazy_fastest *s)
+{
+    int64_t aim = aim_of(s);
+    set_own_options(s);
+    if (aim == INT64_MAX || s->own.epsilon <= 0)
+        return;
+    s->own.epsilon /= PROOF_PART;
+    s->own.time_limit = (int64_t)((double)aim * (1 + s->own.epsilon)) + 2;
+    s->known.time = s->own.time_limit;
+}
+
+/* Of orbits: '*ret_some': may any strategy that they stand for be as good as is wanted?
+ * None is faster than what is claimed here. */
+static int search_orbits(struct lazy_fastest *s, struct topt_problem *part, int *ret_some,
+                         struct topt_claim *ret)
+{
+    struct topt_solutions found = {0};
+    set_proof_options(s);
+    if (topt_cap_search_fastest(part, &s->own, &found, s->lazy.err))
+        return -1;
+    *ret_some = found.n && found.claim.floor_ns <= aim_of(s);
+    topt_solutions_keep(&found, -1);
+    return topt_lazy_take(&s->lazy, &found, ret);
+}
+
+/* All that orbits stand for.  Where that is too much, what is known of the orbits is all
+ * that is claimed. */
+static int search_every(struct lazy_fastest *s, const struct topt_problem *part,
+                        struct topt_claim *ret)
+{
+    struct topt_problem *every;
+    struct topt_error why = {0};
+    struct topt_solutions found = {0};
+    if (topt_problem_of_orbits(part, 1, part->options.floors, &every, &why)) {
+        if (why.code == TOPT_ERR_LIMIT && topt_solutions_best(s->lazy.ret) < INT64_MAX)
+            return 0;
+        *s->lazy.err = why;
+        return -1;
+    }
+    set_own_options(s);
+    int rc = topt_lazy_fastest(every, &s->own, &found, s->lazy.err);
+    topt_problem_destroy(every);
+    if (rc)
+        return -1;
+    topt_claim_fini(ret);
+    return topt_lazy_take(&s->lazy, &found, ret);
+}
+
+static int finish_fastest(struct lazy_pricing *lazy, int level, struct topt_claim *ret)
+{
+    struct topt_problem *part;
+    struct lazy_fastest *s = fastest_of(lazy);
+    int some;
+    if (!lazy->whole->options.orbits)
+        return topt_lazy_search(lazy, level, 0, ret);
+    if (topt_bound_levels_part(&lazy->levels, level, &part, lazy->err))
+        return -1;
+    int rc = search_orbits(s, part, &some, ret) || (some && search_every(s, part, ret))
+                 ? -1
+                 : 0;
+    topt_problem_destroy(part);
+    return rc;
+}
+
+/* ---- the answer -------------------------------------------------------------------- */
+
+/* Nothing of what is left is faster than its claim says.  The tolerance of orbits was of
+ * these, or of a part. */
+static int close_fastest(struct lazy_pricing *lazy, const struct topt_claim *c)
+{
+    struct lazy_fastest *s = fastest_of(lazy);
+    s->open = lazy->whole->options.orbits || c->epsilon > lazy->options->epsilon;
+    leave_out(s, c->floor_ns);
+    return 0;
+}
+
+static void conclude_fastest(struct lazy_pricing *lazy, int stopped)
+{
+    struct lazy_fastest *s = fastest_of(lazy);
+    struct topt_solutions *ret = lazy->ret;
+    struct run r = {.options = lazy->options, .ret = ret};
+    int64_t best = topt_solutions_best(ret);
+    if (stopped)
+        leave_out(s, (int64_t)s->survey.bound);
+    ret->stopped = stopped;
+    ret->claim.floor_ns = s->floor < best ? s->floor : best;
+    ret->claim.exact = ret->claim.floor_ns >= best && !stopped && !ret->claim.decided;
+    ret->claim.epsilon = topt_run_epsilon(&r, s->open);
+    topt_solutions_keep(ret, ret->n - 1);
+}
+
+/* Large enough that more would take longer to price than it tells, beside weighing
+ * all. */
+static int64_t first_near(const struct topt_problem *p)
+{
+    int64_t all = 0;
+    for (int i = 0; i < p->ntables; i++)
+        all += topt_table_entries(p, &p->table[i]);
+    int64_t near = all / NEAR_PART;
+    near = near < NEAR_MOST ? near : NEAR_MOST;
+    return near > p->options.floors ? near : p->options.floors;
+}
+
+int topt_lazy_fastest(struct topt_problem *p, const struct topt_search_options *options,
+                      struct topt_solutions *ret, struct topt_error *err)
+{
+    static const struct lazy_question question = {bound_fastest,  search_fastest,
+                                                  update_fastest, finish_fastest,
+                                                  close_fastest,  conclude_fastest};
+    struct lazy_fastest s = {.lazy = {.question = &question,
+                                      .options = options,
+                                      .ret = ret,
+                                      .whole = p,
+                                      .part = p,
+                                      .near = first_near(p)},
+                             .floor = INT64_MAX};
+    *ret = (struct topt_solutions){.claim = topt_claim_exact()};
+    return topt_lazy_pricing(&s.lazy, err);
+}
+
+/* ---- the lightest ------------------------------------------------------------------ */
+
+/* The least where everything is priced. */
+static int least_priced(struct topt_problem *p, const struct topt_search_options *options,
+                        int64_t below, struct topt_solutions *ret, struct topt_error *err)
+{
+    struct topt_problem *exact;
+    struct bound_levels all;
+    if (topt_bound_levels_init(&all, p, err))
+        return -1;
+    int rc = topt_bound_levels_exact(&all, TOPT_LEVEL_BEYOND, &exact, err);
+    topt_bound_levels_fini(&all);
+    if (rc)
+        return -1;
+    rc = topt_cap_search_least(exact, options, below, ret, err);
+    topt_problem_destroy(exact);
+    return rc;
+}
+
+/* What adds up is no question of prices, and with bounds for prices no more is in flight
+ * than in truth.  So nothing needs less than the least with bounds, and what is the
+ * fastest that needs no more is the least. */
+int topt_lazy_least(struct topt_problem *p, const struct topt_search_options *options,
+                    int64_t below, struct topt_solutions *ret, struct topt_error *err)
+{
+    struct topt_search_options o = *options;
+    struct topt_solutions least, fastest;
+    if (topt_cap_search_least(p, options, below, &least, err))
+        return -1;
+    if (!least.n) {
+        *ret = least;
+        return 0;
+    }
+    o.memory_limit = least.at[0].memory_bytes;
+    int rc = topt_lazy_fastest(p, &o, &fastest, err);
+    if (!rc && fastest.n) { /* is the least if that is */
+        topt_claim_fini(&fastest.claim);
+        fastest.claim = least.claim;
+        least.claim = topt_claim_exact();
+        *ret = fastest;
+    } else if (!rc) {
+        topt_solutions_fini(&fastest);
+        rc = least_priced(p, options, below, ret, err);
+    }
+    topt_solutions_fini(&least);
+    return rc;
+}
