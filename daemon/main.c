@@ -221,8 +221,10 @@ static int start(struct daemon *d, struct topt_error *err)
     atomic_store(&s->config, c);
     s->started = (int64_t)time(NULL);
     if (roles_create(c->admins, c->operators, &s->roles, err) < 0 ||
-        start_pool(d, err) < 0 || store_open(c->state_dir, &s->store, err) < 0 ||
-        check_default_hw(s, err) < 0 || start_jobs(s, err) < 0)
+        start_pool(d, err) < 0 || store_open(c->state_dir, &s->store, err) < 0)
+        return -1;
+    store_limits(s->store, c->cache_bytes, c->keep_plans_days);
+    if (check_default_hw(s, err) < 0 || start_jobs(s, err) < 0)
         return -1;
     return start_http(d, err);
 }
@@ -261,6 +263,8 @@ static void reload(struct daemon *d)
     } else {
         const char *later = config_needs_restart(was, config_of(d));
         atomic_store(&d->server.config, config_of(d));
+        store_limits(d->server.store, config_of(d)->cache_bytes,
+                     config_of(d)->keep_plans_days);
         atomic_fetch_add(&d->server.epoch, 1);
         topt_log(TOPT_LOG_INFO, "main: settings were read again%s%s%s",
                  later ? "; --" : "", later ? later : "",
@@ -283,6 +287,7 @@ static void serve(struct daemon *d)
             reload(d);
         tasks_tick(d->server.tasks);
         http_tick(d->http);
+        store_keep(d->server.store, (int64_t)time(NULL));
         service_alive();
     }
 }
@@ -341,6 +346,8 @@ static int run(struct daemon *d, struct topt_error *err)
                c->listen ? c->listen : "");
         return 0;
     }
+    if (c->backup_to)
+        return store_backup(c->state_dir, c->backup_to, err);
     json_object_seed(0); /* before there are threads */
     block_signals(d);
     int rc = start(d, err);

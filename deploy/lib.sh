@@ -33,7 +33,8 @@ packages_cuda=(
 # What only the tests take.
 # shellcheck disable=SC2034
 packages_check=(
-    clang clang-format-14 sqlite3 python3 python3-jsonschema openapi-specification libonnx-testdata python3-torch
+    clang clang-format-14 sqlite3 python3 python3-jsonschema openapi-specification
+    python3-prometheus-client libonnx-testdata python3-torch
 )
 
 # Daemons that those packages bring; this project starts its own and never the system's.

@@ -1,6 +1,7 @@
 /* answers.c - a stored answer as a reply: the whole document, or lines for the plugin. */
 #include "answers.h"
 #include "hint.h"
+#include "topt_log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +45,7 @@ static void add_words(struct topt_text *t, const char *key, char *words)
     free(words);
 }
 
-static struct reply plan_text(const json_t *answer)
+static struct reply plan_text(const json_t *answer, int is_pinned)
 {
     static const struct {
         const char *key, *field;
@@ -67,6 +68,8 @@ static struct reply plan_text(const json_t *answer)
         add_line(&t, "TOPT_ACCUMULATION", json_object_get(answer, "micro_batches"));
     char *hint = hint_line(answer, "--topt-min-efficiency=");
     add_words(&t, "TOPT_HINT", hint ? hint : hint_with(answer, "--topt-"));
+    if (!is_pinned)
+        topt_text_add(&t, "TOPT_PINNED=0\n");
     if (t.oom)
         topt_text_fini(&t);
     return reply_owned(200, "text/plain; charset=utf-8", t.s);
@@ -101,7 +104,9 @@ static struct reply refusal_json(const json_t *answer, const char *name, const c
     for (int i = 0; doc && fields[i]; i++)
         if (json_object_get(answer, fields[i]))
             json_object_set(doc, fields[i], json_object_get(answer, fields[i]));
-    return reply_json(422, doc);
+    struct reply r = reply_json(422, doc);
+    r.error = name;
+    return r;
 }
 
 /* Nothing fits, or nothing was found that does. */
@@ -121,25 +126,41 @@ static struct reply without_plan(const struct request *q, const json_t *answer)
 
 /* The stored answer with its plan put back: both are objects' texts, so they are joined
  * without being parsed again. */
-static struct reply whole(const struct store_answer *a)
+static struct reply whole(const struct store_answer *a, int is_pinned)
 {
     size_t len = strlen(a->doc);
-    if (!a->plan || len < 3)
+    if ((!a->plan && is_pinned) || len < 3)
         return reply_owned(200, "application/json", strdup(a->doc));
     struct topt_text t = {0};
     topt_text_put(&t, a->doc, len - 1);
-    topt_text_put(&t, ",\"plan\":", 8);
-    topt_text_put(&t, a->plan, strlen(a->plan));
+    if (!is_pinned)
+        topt_text_add(&t, ",\"pinned\":false");
+    if (a->plan) {
+        topt_text_put(&t, ",\"plan\":", 8);
+        topt_text_put(&t, a->plan, strlen(a->plan));
+    }
     topt_text_put(&t, "}", 1);
     if (t.oom)
         topt_text_fini(&t);
     return reply_owned(200, "application/json", t.s);
 }
 
-struct reply answer_reply(const struct request *q, const struct store_answer *a)
+/* The plan becomes the asker's; does it, on disk? */
+static int own_plan(const struct request *q, const struct store_answer *a)
+{
+    struct topt_error err = {0};
+    if (!a->plan_id || store_own(q->server->store, a->plan_id, asker(q), "", &err) == 0)
+        return 1;
+    topt_log(TOPT_LOG_WARN, "%s: %s is given, but not kept for its asker: %s", q->id,
+             a->plan_id, err.text);
+    return 0;
+}
+
+static struct reply show_answer(const struct request *q, const struct store_answer *a,
+                                int is_pinned)
 {
     if (a->feasible && !q->wants_text)
-        return whole(a);
+        return whole(a, is_pinned);
     json_t *doc = json_loads(a->doc, 0, NULL);
     struct reply r;
     if (!doc)
@@ -148,10 +169,19 @@ struct reply answer_reply(const struct request *q, const struct store_answer *a)
     else if (!a->feasible)
         r = without_plan(q, doc);
     else if (a->plan_id)
-        r = plan_text(doc);
+        r = plan_text(doc, is_pinned);
     else
         r = reply_error(q, 406, "not_acceptable", "Accept", NULL,
                         "only a plan has a text/plain form; ask for application/json");
     json_decref(doc);
+    return r;
+}
+
+struct reply answer_reply(const struct request *q, const struct store_answer *a,
+                          int is_pinned)
+{
+    int kept = is_pinned && own_plan(q, a);
+    struct reply r = show_answer(q, a, kept);
+    r.keep = kept;
     return r;
 }

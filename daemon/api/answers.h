@@ -6,6 +6,7 @@
 
 /* In the form that the request wants: JSON with the plan put back, or lines of KEY=VALUE; 422
  * where nothing fits. */
-struct reply answer_reply(const struct request *q, const struct store_answer *a);
+struct reply answer_reply(const struct request *q, const struct store_answer *a,
+                          int is_pinned);
 
 #endif

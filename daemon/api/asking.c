@@ -18,16 +18,12 @@ struct reply asking_refused(const struct request *q, enum jobs_refusal why,
                        err->text);
 }
 
-/* What sbatch asks, the fewest GPUs or the fastest plan of the uniform space, takes milliseconds;
- * so does all that is no search. */
-static enum job_lane lane_of(const struct operation *o)
+/* What is no search takes milliseconds, too. */
+static enum job_lane job_lane_of(const struct operation *o)
 {
-    const struct query *x = &o->query;
-    if (o->kind != OPERATION_PLAN)
-        return LANE_SUBMIT;
-    int uniform = !*x->space || !strcmp(x->space, "uniform");
-    return x->kind == QUERY_PLAN && uniform && strcmp(x->framework, "topt") ? LANE_SUBMIT
-                                                                            : LANE_SEARCH;
+    return o->kind == OPERATION_PLAN && lane_of(&o->query) == METRICS_SEARCH
+               ? LANE_SEARCH
+               : LANE_SUBMIT;
 }
 
 int asking_submit(const struct request *q, struct operation *takes, const char *key,
@@ -39,7 +35,7 @@ int asking_submit(const struct request *q, struct operation *takes, const char *
                              .data = takes,
                              .kind = &operation_kind,
                              .uid = q->caller.uid,
-                             .lane = lane_of(takes)};
+                             .lane = job_lane_of(takes)};
     if (!work.key) {
         operation_destroy(takes);
         *refusal = reply_owned(503, NULL, NULL);

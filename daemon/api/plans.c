@@ -9,6 +9,7 @@
 #include "answers.h"
 #include "asking.h"
 #include "tasks.h"
+#include "topt_log.h"
 #include "topt_digest.h"
 
 #include <stdio.h>
@@ -28,6 +29,7 @@ struct question {
     struct job *job;        /* that is waited for */
     int64_t wait_ms;
     int is_checked; /* a worker knows its words */
+    int is_given;   /* the request holds the whole model, which so becomes the asker's */
 };
 
 static void question_free(void *state)
@@ -87,6 +89,42 @@ static struct reply after_search(struct request *q)
     return r;
 }
 
+/* Who sends a whole model owns it, as who registers it does.  A store that has no room for that does not keep
+ * the answer back. */
+static void own_model(const struct request *q, const struct question *x,
+                      const struct store_doc *m)
+{
+    struct topt_error err = {0};
+    if (!x->is_given || !m->doc ||
+        store_owns(q->server->store, m->id, asker(q), &err) > 0)
+        return;
+    if (store_put_model(q->server->store, m, asker(q), &err) < 0)
+        topt_log(TOPT_LOG_WARN, "%s: %s is not kept for its asker: %s", q->id, m->id,
+                 err.text);
+}
+
+/* Copies, since the operation's own may be gone as soon as it is handed on. */
+static struct store_doc copy_given(const struct question *x)
+{
+    const struct operation *o = x->plan;
+    struct store_doc m = {0};
+    if (x->is_given)
+        m = (struct store_doc){strdup(o->model_id), strdup(o->model_name),
+                               strdup(o->model)};
+    if (!m.id || !m.name) {
+        free((char *)m.doc);
+        m.doc = NULL;
+    }
+    return m;
+}
+
+static void free_given(struct store_doc *m)
+{
+    free((char *)m->id);
+    free((char *)m->name);
+    free((char *)m->doc);
+}
+
 static struct reply search(struct request *q, struct question *x)
 {
     struct reply r;
@@ -96,6 +134,7 @@ static struct reply search(struct request *q, struct question *x)
         wait_ms = q->wants_text ? WAIT_TEXT_MS : WAIT_JSON_MS;
     topt_text_add(&key, "plan %s %s %s", x->plan->model_id, x->plan->hw_id,
                   x->plan->text);
+    struct store_doc given = copy_given(x);
     struct operation *plan = x->plan;
     x->plan = NULL;
     int rc = -1;
@@ -106,7 +145,12 @@ static struct reply search(struct request *q, struct question *x)
         rc = asking_submit(q, plan, key.s, &x->job, &r);
     }
     topt_text_fini(&key);
-    return rc < 0 ? r : reply_wait(x->job, wait_ms, after_search);
+    if (rc == 0)
+        own_model(q, x, &given);
+    free_given(&given);
+    if (rc < 0)
+        return r;
+    return reply_wait(x->job, wait_ms, after_search);
 }
 
 static struct reply after_check(struct request *q)
@@ -146,8 +190,10 @@ static struct reply ask(struct request *q, struct question *x)
     if (rc < 0)
         return reply_fail(q, NULL, &err);
     atomic_fetch_add(&q->server->metrics.cache_hits, 1);
-    struct reply r = answer_reply(q, &a);
-    r.keep = 1;
+    own_model(
+        q, x,
+        &(struct store_doc){x->plan->model_id, x->plan->model_name, x->plan->model});
+    struct reply r = answer_reply(q, &a, 1);
     store_answer_fini(&a);
     return r;
 }
@@ -165,6 +211,15 @@ static int check_limits(const struct server *s, const struct query *x,
                : topt_fail(err, TOPT_ERR_INVAL,
                            "max_table_bytes is %lld, and this server allows %lld",
                            (long long)x->max_table_bytes, (long long)most);
+}
+
+/* Nobody named a profile, and the server has none: that is no fault of who asks, and asking again will not
+ * help. */
+static struct reply no_default(const struct request *q, const struct topt_error *err)
+{
+    struct reply r = reply_error(q, 503, "no_default", "hw", NULL, err->text);
+    r.retry_after = 0;
+    return r;
 }
 
 /* The question's hardware and text; the model is there already. */
@@ -185,7 +240,9 @@ static int complete(const struct request *q, struct operation *o, struct reply *
         if (t.oom)
             rc = topt_fail(&err, TOPT_ERR_NOMEM, "out of memory");
     }
-    if (rc < 0)
+    if (rc < 0 && err.code == TOPT_ERR_NOTFOUND && !*o->query.hw)
+        *ret = no_default(q, &err);
+    else if (rc < 0)
         *ret = reply_fail(q, source, &err);
     return rc;
 }
@@ -194,6 +251,7 @@ static struct reply go_on(struct request *q)
 {
     struct question *x = q->state;
     struct reply r;
+    q->lane = lane_of(&x->plan->query);
     return complete(q, x->plan, &r) < 0 ? r : ask(q, x);
 }
 
@@ -201,7 +259,7 @@ static struct reply with_known_model(struct request *q, const char *key)
 {
     struct operation *o = ((struct question *)q->state)->plan;
     struct topt_error err = {0};
-    if (find_model(q->server, key, &o->model_id, &o->model_name, &o->model, &err) < 0)
+    if (find_model(q, key, &o->model_id, &o->model_name, &o->model, &err) < 0)
         return reply_fail(q, "model_id", &err);
     return go_on(q);
 }
@@ -227,6 +285,7 @@ static struct reply after_read(struct request *q)
     o->model_name = copy(read->model_name);
     o->model = copy(read->model);
     int is_known = !read->model;
+    x->is_given = !is_known;
     int rc = is_known || (o->model_id && o->model_name && o->model);
     job_release(x->job);
     if (!rc)
@@ -318,7 +377,8 @@ struct reply api_plan_get(struct request *q)
     char *doc;
     if (no_parameters(q, &r) < 0)
         return r;
-    if (store_get_plan(q->server->store, q->arg, &doc, &err) == 0)
+    struct reader reader;
+    if (store_get_plan(q->server->store, q->arg, reader_of(q, &reader), &doc, &err) == 0)
         return reply_owned(200, "application/json", doc);
     if (err.code == TOPT_ERR_NOTFOUND)
         topt_fail(&err, TOPT_ERR_NOTFOUND, "no plan '%.60s' was given out here", q->arg);
@@ -331,7 +391,9 @@ struct reply api_plans(struct request *q)
     struct topt_error err = {0};
     if (no_parameters(q, &r) < 0)
         return r;
-    json_t *list = store_list_plans(q->server->store, LIST_LIMIT, &err);
+    struct store_page page = {.limit = LIST_LIMIT};
+    struct reader reader;
+    json_t *list = store_list_plans(q->server->store, reader_of(q, &reader), &page, &err);
     return list ? reply_json(200, json_pack("{s:o}", "plans", list))
                 : reply_fail(q, NULL, &err);
 }

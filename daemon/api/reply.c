@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char type_json[] = "application/json";
 static const char type_text[] = "text/plain; charset=utf-8";
@@ -39,6 +40,23 @@ struct reply reply_json(int status, json_t *takes)
     char *text = takes ? topt_json_text(takes, 0) : NULL;
     json_decref(takes);
     return reply_owned(status, type_json, text);
+}
+
+int64_t asker(const struct request *q)
+{
+    return q->caller.uid != (uid_t)-1 ? q->caller.uid : geteuid();
+}
+
+const struct store_who *reader_of(const struct request *q, struct reader *r)
+{
+    gid_t group[ROLES_GROUPS];
+    if (q->caller.role == ROLE_ADMIN)
+        return NULL;
+    int n = roles_groups(q->server->roles, &q->caller, group);
+    for (int i = 0; i < n; i++)
+        r->gid[i] = group[i];
+    r->who = (struct store_who){.uid = q->caller.uid, .gid = r->gid, .ngids = n};
+    return &r->who;
 }
 
 char *request_take_body(struct request *q, size_t *ret_len)
@@ -110,6 +128,7 @@ struct reply reply_error(const struct request *q, int status, const char *name,
             json_object_set_new(e, "nearest", json_string(nearest));
         r = reply_json(status, json_pack("{s:[o]}", "errors", e));
     }
+    r.error = name;
     if (status == 503 || status == 429)
         r.retry_after = status == 503 ? 5 : 1;
     return r;

@@ -13,9 +13,10 @@ const struct route routes[] = {
 #undef X
         {0}};
 
-/* Does 'path' have the shape of 'pattern'?  The {id} goes to 'arg'. */
-static int matches(const char *pattern, const char *path, char arg[80])
+/* Does 'path' have the shape of 'pattern'?  What stands for each {...} goes to 'arg'. */
+static int matches(const char *pattern, const char *path, char arg[MAX_ARGS][ARG_SIZE])
 {
+    int nargs = 0;
     while (*pattern) {
         if (*pattern != '{') {
             if (*pattern++ != *path++)
@@ -23,11 +24,11 @@ static int matches(const char *pattern, const char *path, char arg[80])
             continue;
         }
         size_t n = strcspn(path, "/");
-        if (!n || n >= 80)
+        if (!n || n >= ARG_SIZE || nargs == MAX_ARGS)
             return 0;
-        memcpy(arg, path, n);
-        arg[n] = '\0';
-        if (!query_is_name(arg, 79))
+        memcpy(arg[nargs], path, n);
+        arg[nargs][n] = '\0';
+        if (!query_is_name(arg[nargs++], ARG_SIZE - 1))
             return 0;
         path += n;
         pattern = strchr(pattern, '}') + 1;
@@ -85,17 +86,35 @@ static int bit_of(const char *method)
     return *method == 'G' ? GET : *method == 'D' ? DELETE : method[1] == 'O' ? POST : PUT;
 }
 
-struct reply dispatch(struct request *q)
+/* The row of the route, or -1 with the methods that its path takes. */
+static int find(struct request *q, int *ret_there)
 {
     const char *method = strcmp(q->method, "HEAD") ? q->method : "GET";
-    int there = 0;
-    for (const struct route *r = routes; r->method; r++) {
-        if (!matches(r->path, q->path, q->arg))
+    char arg[MAX_ARGS][ARG_SIZE] = {{0}};
+    *ret_there = 0;
+    for (int i = 0; routes[i].method; i++) {
+        if (!matches(routes[i].path, q->path, arg))
             continue;
-        if (!strcmp(r->method, method))
-            return call(r, q);
-        there |= bit_of(r->method);
+        memcpy(q->arg, arg[0], sizeof q->arg);
+        memcpy(q->group, arg[1], sizeof q->group);
+        if (!strcmp(routes[i].method, method))
+            return i;
+        *ret_there |= bit_of(routes[i].method);
     }
+    return -1;
+}
+
+int route_of(struct request *q)
+{
+    int there;
+    return find(q, &there);
+}
+
+struct reply dispatch(struct request *q)
+{
+    int there, i = find(q, &there);
+    if (i >= 0)
+        return call(&routes[i], q);
     if (!there)
         return reply_error(q, 404, "not_found", NULL, NULL, "no such resource");
     struct reply r = reply_error(q, 405, "method_not_allowed", NULL, NULL,

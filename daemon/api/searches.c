@@ -18,6 +18,14 @@ static int64_t clock_ns(void)
     return ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
+/* One choice for the whole model is found in milliseconds. */
+enum metrics_lane lane_of(const struct query *q)
+{
+    int uniform =
+        *q->space ? !strcmp(q->space, "uniform") : strcmp(q->framework, "topt") != 0;
+    return q->kind == QUERY_PLAN && uniform ? METRICS_SUBMIT : METRICS_SEARCH;
+}
+
 static int search(struct server *s, const struct job_run *run, struct operation *x,
                   struct store_answer *ret, struct topt_error *err)
 {
@@ -28,7 +36,11 @@ static int search(struct server *s, const struct job_run *run, struct operation 
     atomic_fetch_add(&s->metrics.searches, 1);
     int rc = operation_search(s->pool, run, x, &limits, &found, err);
     int64_t ns = clock_ns() - start;
-    atomic_fetch_add(&s->metrics.search_ms, ns / 1000000);
+    metrics_search(&s->metrics, lane_of(&x->query),
+                   rc == 0 ? found.feasible ? METRICS_FOUND : METRICS_NOTHING_FITS
+                   : err->code == TOPT_ERR_CANCELED ? METRICS_CANCELED
+                                                    : METRICS_SEARCH_FAILED,
+                   ns / 1000000);
     if (rc == 0)
         *ret = (struct store_answer){.feasible = found.feasible,
                                      .plan_id = found.plan_id,
@@ -44,11 +56,15 @@ static int run_plan(struct server *s, const struct job_run *run, struct operatio
     const struct store_key key = {x->model_id, x->hw_id, x->text};
     const struct store_doc model = {x->model_id, x->model_name, x->model};
     struct store_answer a = {0};
+    enum store_kept kept = STORE_ALL;
     int rc = store_get_answer(s->store, &key, &a, err); /* stored since it was asked? */
     if (rc == 0) {
         rc = search(s, run, x, &a, err);
         if (rc == 0)
-            rc = store_publish(s->store, &key, &model, &a, err);
+            rc = store_publish(s->store, &key, &model, &a, -1, &kept, err);
+        if (rc == 0 && kept == STORE_NOTHING)
+            topt_log(TOPT_LOG_WARN, "search %s: answered, but not stored: %s",
+                     x->model_id, err->text);
     }
     if (rc < 0) {
         atomic_fetch_add(&s->metrics.failed, 1);
@@ -60,6 +76,16 @@ static int run_plan(struct server *s, const struct job_run *run, struct operatio
                  : a.feasible ? "answered"
                               : "no plan",
                  (long long)(a.search_ns / 1000000));
+    }
+    if (rc >= 0 &&
+        kept != STORE_ALL) { /* the store can't give it, so the operation does */
+        x->found = (struct found){.is_pinned = kept != STORE_NOTHING,
+                                  .feasible = a.feasible,
+                                  .plan_id = a.plan_id,
+                                  .plan = a.plan,
+                                  .doc = a.doc,
+                                  .search_ns = a.search_ns};
+        return 0;
     }
     store_answer_fini(&a);
     return rc < 0 ? -1 : 0;

@@ -17,30 +17,13 @@
 
 #include "caller.h"
 #include "config.h"
+#include "metrics.h"
 #include "one_line.h"
 #include "operation.h"
 #include "query.h"
 #include "topt_digest.h"
 #include "store.h"
 #include "task_table.h"
-
-/* Counters of /metrics. */
-#define TOPTD_METRICS(X)                                                                 \
-    X(requests, "topt_requests_total", "Requests answered")                              \
-    X(errors_4xx, "topt_client_errors_total", "Requests refused with 4xx")               \
-    X(errors_5xx, "topt_server_errors_total", "Requests failed with 5xx")                \
-    X(cache_hits, "topt_cache_hits_total", "Questions answered from the store")          \
-    X(searches, "topt_searches_total", "Searches started")                               \
-    X(shared, "topt_searches_shared_total", "Questions that joined a running search")    \
-    X(failed, "topt_searches_failed_total", "Searches that failed or were canceled")     \
-    X(refused, "topt_queue_full_total", "Questions refused because the queue was full")  \
-    X(search_ms, "topt_search_milliseconds_total", "Time spent searching")
-
-struct metrics {
-#define X(field, name, help) atomic_llong field;
-    TOPTD_METRICS(X)
-#undef X
-};
 
 struct server {
     _Atomic(const struct config *) config; /* replaced by SIGHUP; old ones stay valid */
@@ -59,7 +42,7 @@ struct server {
     int64_t started; /* Unix seconds */
 };
 
-enum { MAX_PAIRS = 32 };
+enum { MAX_PAIRS = 32, MAX_ARGS = 2, ARG_SIZE = 80 };
 
 struct request {
     struct server *server;
@@ -68,15 +51,17 @@ struct request {
     int is_near;          /* from this machine: a Unix socket, or a loopback address */
     char id[24];
     const char *method, *path;
-    const char *target; /* path and query as they were sent */
-    char arg[80];       /* the {id} of the path */
+    const char *target;                  /* path and query as they were sent */
+    char arg[ARG_SIZE], group[ARG_SIZE]; /* the {id} and {group} of the path */
     struct query_pair pair[MAX_PAIRS];
     int npairs;
     char *body; /* NUL-terminated; a handler may take it (request_take_body) */
     size_t body_len;
     int is_json;    /* Content-Type: application/json */
     int wants_text; /* Accept: text/plain */
-    int is_gone;    /* the client went while its request waited */
+    int wants_openmetrics;
+    enum metrics_lane lane; /* of a question, once it is known */
+    int is_gone;            /* the client went while its request waited */
     /* A handler's own, kept while the request waits; freed with the request. */
     void *state;
     void (*state_free)(void *state);
@@ -96,12 +81,13 @@ struct reply {
     const char *fixed;
     size_t len;
     char location[64];
-    int retry_after; /* seconds, 0 none */
+    int retry_after;   /* seconds, 0 none */
+    const char *error; /* the word of a refusal; static */
     const char *allow;
 };
 
 struct route {
-    const char *method, *path; /* "{id}" stands for one segment */
+    const char *method, *path; /* "{...}" stands for one segment */
     handler *handle;
     enum role least; /* who may ask; handlers look whose a document or a task is */
 };
@@ -110,6 +96,19 @@ extern const struct route routes[]; /* ended by a NULL method */
 /* Find and call the handler; 404 and 405 where there is none, 401 and 403 where the caller may not.
  * Fills q->arg. */
 struct reply dispatch(struct request *q);
+
+/* The row of the route that a request means, or -1.  Fills q->arg. */
+int route_of(struct request *q);
+/* Whose a document becomes that this request makes: the caller's, or the daemon's own where it is not known. */
+int64_t asker(const struct request *q);
+
+/* What the caller may read, for the store: what is the caller's own or is shared with one of the
+ * caller's groups.  NULL, which is all, for an admin. */
+struct reader {
+    struct store_who who;
+    uint32_t gid[ROLES_GROUPS];
+};
+const struct store_who *reader_of(const struct request *q, struct reader *r);
 
 /* The body, which is the caller's to free from now on. */
 char *request_take_body(struct request *q, size_t *ret_len);
@@ -147,9 +146,12 @@ handler api_plan, api_plans, api_plan_get; /* plans.c */
 handler api_model_curve, api_model_frontier;
 handler api_task_get, api_task_delete;            /* tasks.c */
 handler api_model_add, api_models, api_model_get; /* documents.c */
-handler api_hw_add, api_hw_list, api_hw_get;
+handler api_hw_add, api_hw_replace, api_hw_retire, api_hw_list, api_hw_get;
+handler api_share, api_unshare;                                         /* sharing.c */
 handler api_livez, api_readyz, api_metrics, api_openapi, api_dashboard; /* admin.c */
 
+/* Who a question waits with. */
+enum metrics_lane lane_of(const struct query *q);
 /* Operations as jobs: searches.c */
 extern const struct job_kind operation_kind;
 
@@ -157,8 +159,8 @@ extern const struct job_kind operation_kind;
 int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
             struct topt_error *err) TOPT_MUST_CHECK;
 
-/* A model by id or name: owned strings. */
-int find_model(struct server *s, const char *key, char **ret_id, char **ret_name,
+/* A model by id or name, among those that the caller may read: owned strings. */
+int find_model(const struct request *q, const char *key, char **ret_id, char **ret_name,
                char **ret_doc, struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -36,8 +36,13 @@ static struct reply stored_reply(const struct request *q, const struct operation
     const struct store_key key = {x->model_id, x->hw_id, x->text};
     struct store_answer a = {0};
     struct topt_error err = {0};
+    const struct found *f = &x->found;
+    if (f->doc) {
+        a = (struct store_answer){f->feasible, f->plan_id, f->plan, f->doc, f->search_ns};
+        return answer_reply(q, &a, f->is_pinned);
+    }
     int rc = store_get_answer(q->server->store, &key, &a, &err);
-    struct reply r = rc > 0    ? answer_reply(q, &a)
+    struct reply r = rc > 0    ? answer_reply(q, &a, 1)
                      : rc == 0 ? reply_error(q, 500, "internal", NULL, NULL,
                                              "the answer was not stored")
                                : reply_fail(q, NULL, &err);
@@ -53,7 +58,7 @@ struct reply task_ended(const struct request *q, struct job *job,
 }
 
 /* Whose tasks are seen. */
-static int64_t asker(const struct request *q)
+static int64_t seen_by(const struct request *q)
 {
     return q->caller.role == ROLE_ADMIN ? TASKS_ADMIN : (int64_t)q->caller.uid;
 }
@@ -156,7 +161,7 @@ struct reply api_task_get(struct request *q)
     int canceled;
     if (task_wait(q, &wait_ms, &r) < 0)
         return r;
-    struct job *job = task_find(q->server->tasks, asker(q), q->arg, wait_ms, &canceled);
+    struct job *job = task_find(q->server->tasks, seen_by(q), q->arg, wait_ms, &canceled);
     if (!job)
         return no_task(q);
     if (!canceled && wait_ms) {
@@ -175,9 +180,9 @@ struct reply api_task_delete(struct request *q)
     struct job_status st;
     if (no_parameters(q, &r) < 0)
         return r;
-    if (task_cancel(q->server->tasks, asker(q), q->arg) < 0)
+    if (task_cancel(q->server->tasks, seen_by(q), q->arg) < 0)
         return no_task(q);
-    struct job *job = task_find(q->server->tasks, asker(q), q->arg, 0, &canceled);
+    struct job *job = task_find(q->server->tasks, seen_by(q), q->arg, 0, &canceled);
     if (!job)
         return no_task(q);
     job_wait(job, 0, &st);

@@ -20,6 +20,7 @@ int64_t client_now_ms(void)
 
 /* A wait, as a line on the terminal that is written over. */
 struct wait {
+    const char *doing;
     int64_t began_ms, shown_s; /* the last that was written; 0: none */
 };
 
@@ -30,7 +31,7 @@ static int show_wait(void *to, curl_off_t a, curl_off_t b, curl_off_t c, curl_of
     (void)a, (void)b, (void)c, (void)d;
     if (ms >= SILENT_MS && ms / 1000 > w->shown_s) {
         w->shown_s = ms / 1000;
-        fprintf(stderr, "\r\033[Kasking the planner, %lld s", (long long)w->shown_s);
+        fprintf(stderr, "\r\033[K%s, %lld s", w->doing, (long long)w->shown_s);
         fflush(stderr);
     }
     return 0;
@@ -126,7 +127,7 @@ static void set_request(CURL *c, const struct client_request *q, struct client_r
     curl_easy_setopt(c, CURLOPT_PATH_AS_IS, 1L); /* what is signed is what is sent */
     curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http");
     curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-    curl_easy_setopt(c, CURLOPT_TIMEOUT, q->timeout_s);
+    curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, q->timeout_ms);
     curl_easy_setopt(c, CURLOPT_ERRORBUFFER, why);
     curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take);
     curl_easy_setopt(c, CURLOPT_WRITEDATA, &ret->body);
@@ -166,7 +167,8 @@ static int check_listener(void *to, char *a, char *b, int c, int d)
 
 static CURLcode perform(CURL *c, const struct client_request *q, struct topt_error *err)
 {
-    struct wait w = {.began_ms = q->began_ms};
+    struct wait w = {.doing = q->doing && *q->doing ? q->doing : "asking the planner",
+                     .began_ms = q->began_ms};
     struct line l = {.trust = q->trust, .fd = -1};
     if (!strncmp(q->url, "unix:", 5)) {
         curl_easy_setopt(c, CURLOPT_OPENSOCKETFUNCTION, open_socket);

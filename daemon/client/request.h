@@ -25,9 +25,11 @@ struct client_request {
     const char *body, *type; /* NULL: none */
     size_t body_len;
     const struct topt_trust *trust; /* who may answer */
-    long timeout_s;
+    long timeout_ms;
+    const char
+        *doing; /* what a line on a terminal says; NULL or "": asking the planner */
     int64_t
-        began_ms; /* of client_now_ms: on a terminal a line says how long that is ago; 0: none does */
+        began_ms; /* of client_now_ms: that line says how long it is ago; 0: there is none */
 };
 /* Milliseconds of the monotonic clock. */
 int64_t client_now_ms(void);

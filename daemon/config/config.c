@@ -60,7 +60,8 @@ static int parse_environment(struct config *c, struct topt_error *err)
 {
     for (int i = 0; i < NSETTINGS; i++) {
         const char *value = from_environment(table[i].name);
-        if (!value || table[i].kind == TOPT_OPT_FLAG)
+        if (!value || table[i].kind == TOPT_OPT_FLAG ||
+            !strcmp(table[i].name, "backup-to")) /* acts, not settings */
             continue;
         char flag[64];
         snprintf(flag, sizeof flag, "--%s", table[i].name);
@@ -94,7 +95,7 @@ static int parse_line(struct config *c, char *line, struct topt_error *err)
     char flag[64];
     snprintf(flag, sizeof flag, "--%s", trim(line));
     if (!strcmp(flag, "--config") || !strcmp(flag, "--check-config") ||
-        !strcmp(flag, "--help"))
+        !strcmp(flag, "--help") || !strcmp(flag, "--backup-to"))
         return topt_fail(err, TOPT_ERR_USAGE, "'%s' can't be set in a file", flag + 2);
     char *argv[] = {(char *)"toptd", flag, trim(eq + 1), NULL};
     return parse(c, 3, argv, err);
@@ -183,6 +184,10 @@ static int check(const struct config *c, struct topt_error *err)
         return topt_fail(err, TOPT_ERR_USAGE, "--submit-limit must be 1..60 seconds");
     if (c->worker_memory && c->worker_memory < (int64_t)256 << 20)
         return topt_fail(err, TOPT_ERR_USAGE, "--worker-memory must be at least 256MiB");
+    if (c->cache_bytes < 1 << 20)
+        return topt_fail(err, TOPT_ERR_USAGE, "--cache-bytes must be at least 1MiB");
+    if (c->keep_plans_days < 1 || c->keep_plans_days > 36500)
+        return topt_fail(err, TOPT_ERR_USAGE, "--keep-plans-days must be 1..36500");
     if (c->search_limit < 1 || c->search_limit > 1000000)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--search-limit must be 1..1000000 seconds");

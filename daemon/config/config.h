@@ -57,6 +57,12 @@
       "silence that closes a connection (15)")                                           \
     X(request_timeout, "request-timeout", INT, 30, "SECONDS",                            \
       "longest time a client may take to send a request (30)")                           \
+    X(cache_bytes, "cache-bytes", BYTES, (int64_t)1 << 30, "BYTES",                      \
+      "most bytes of answers that are kept (1GiB)")                                      \
+    X(keep_plans_days, "keep-plans-days", INT, 90, "DAYS",                               \
+      "days that a plan is kept after its last use (90)")                                \
+    X(backup_to, "backup-to", STRING, NULL, "FILE",                                      \
+      "copy the store there, check the copy, and end; also beside a running toptd")      \
     X(log_level, "log-level", STRING, "info", "LEVEL",                                   \
       "error, warning, info or debug (info)")                                            \
     X(config, "config", STRING, NULL, "FILE",                                            \

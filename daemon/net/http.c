@@ -209,6 +209,7 @@ static void opened(struct listener *l, struct MHD_Connection *mc, void **context
     if (c->next)
         c->next->prev = &c->next;
     h->connections = c;
+    atomic_fetch_add(&h->server->metrics.connections, 1);
     if (verdict == ADMIT_TOO_MANY)
         make_room(h, c);
     else if (verdict == ADMIT_NO_ROOM)
@@ -223,6 +224,7 @@ static void closed(struct http *h, struct connection *c)
         *c->prev = c->next;
         if (c->next)
             c->next->prev = c->prev;
+        atomic_fetch_sub(&h->server->metrics.connections, 1);
     }
     pthread_mutex_unlock(&h->lock);
     admit_close(h->admit, &c->share);
@@ -316,8 +318,9 @@ void http_tick(struct http *h)
 static void add_headers(struct MHD_Response *response, const struct reply *r)
 {
     char seconds[16];
-    MHD_add_response_header(response, "Content-Type", r->type);
-    MHD_add_response_header(response, "Cache-Control", "no-store");
+    if (r->type)
+        MHD_add_response_header(response, "Content-Type", r->type);
+    MHD_add_response_header(response, "Cache-Control", "private, no-store");
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     MHD_add_response_header(
         response, "Content-Security-Policy",
@@ -333,14 +336,12 @@ static void add_headers(struct MHD_Response *response, const struct reply *r)
     }
 }
 
-static void account(const struct exchange *x, int status, enum topt_level level)
+static void account(struct exchange *x, int status, const char *error,
+                    enum topt_level level)
 {
-    struct metrics *m = &x->request.server->metrics;
-    atomic_fetch_add(&m->requests, 1);
-    if (status >= 500)
-        atomic_fetch_add(&m->errors_5xx, 1);
-    else if (status >= 400)
-        atomic_fetch_add(&m->errors_4xx, 1);
+    struct request *q = &x->request;
+    metrics_request(&q->server->metrics, route_of(q), q->lane, status, error,
+                    clock_ms() - x->started_ms);
     char path[128];
     snprintf(path, sizeof path, "%.120s", x->path);
     for (char *p = path; *p; p++)
@@ -364,7 +365,7 @@ static enum MHD_Result respond(struct exchange *x, struct reply *r)
         reply_fini(r);
         return MHD_NO;
     }
-    if (!r->type)
+    if (!r->type && r->status != 204)
         r->type = "application/json";
     add_headers(response, r);
     if (r->status == 401)
@@ -374,7 +375,7 @@ static enum MHD_Result respond(struct exchange *x, struct reply *r)
     int stopping = atomic_load(&h->server->stopping);
     if (stopping || r->status == 429)
         MHD_add_response_header(response, "Connection", "close");
-    account(x, r->status, TOPT_LOG_INFO);
+    account(x, r->status, r->error, TOPT_LOG_INFO);
     enter(x->connection, SENDING);
     enum MHD_Result rc = MHD_queue_response(x->mc, (unsigned)r->status, response);
     if (r->keep && x->may_keep && !stopping && rc == MHD_YES)
@@ -575,7 +576,10 @@ static void begin(struct exchange *x, const char *url, const char *method)
     q->body = none;
     snprintf(q->id, sizeof q->id, "r-%llu", atomic_fetch_add(&x->http->next_id, 1) + 1);
     q->is_json = refuse_is_type(refuse_header(x->mc, "Content-Type"), "application/json");
-    q->wants_text = accepts_text(refuse_header(x->mc, "Accept"));
+    const char *accept = refuse_header(x->mc, "Accept");
+    q->wants_text = accepts_text(accept);
+    q->wants_openmetrics =
+        accept && strcasestr(accept, "application/openmetrics-text") != NULL;
     x->is_urgent = !strcmp(method, "POST") && !strcmp(url, "/v1/plan");
     enter(x->connection, BODY);
 }
@@ -623,7 +627,8 @@ static int send_kept(struct exchange *x)
     x->epoch = atomic_load(&q->server->epoch);
     if (!warm_send(h->warm, &x->key, x->epoch, x->mc, &status))
         return 0;
-    account(x, status, TOPT_LOG_DEBUG);
+    q->lane = METRICS_WARM;
+    account(x, status, NULL, TOPT_LOG_DEBUG);
     atomic_fetch_add(&q->server->metrics.cache_hits, 1);
     enter(x->connection, SENDING);
     return 1;

@@ -5,7 +5,8 @@
  *     toptd-document client                the options of docs/man/topt-client.1
  *     toptd-document sbatch                the options of docs/man/spank_topt.8
  *
- * The template describes every route there is or is to be; the description holds those of route_table.h.  In it
+ * The template describes every route there is or is to be; the description holds those of route_table.h, each with
+ * what may be answered to any request.  In it
  * {"$fields": "plan"} stands for what that endpoint takes: in a list for parameters of a URL, but those that
  * the list names itself, and as a member of an object for members of a body.
  *
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "route_table.h"
 #include "topt_fields.h"
@@ -43,9 +45,9 @@ static const struct field fields[] = {
 enum { NFIELDS = sizeof fields / sizeof *fields };
 
 static const struct {
-    const char *method, *path;
+    const char *method, *path, *least; /* least: of roles */
 } routes[] = {
-#define X(METHOD, path, handler, ROLE) {#METHOD, path},
+#define X(METHOD, path, handler, least) {#METHOD, path, #least},
     TOPTD_ROUTES(X)
 #undef X
 };
@@ -239,33 +241,55 @@ static void expand(json_t *v)
     json_array_foreach(v, i, member) expand(member);
 }
 
-static int is_served(const char *path, const char *method)
+/* The row of a route; -1 where it is not served. */
+static int route_of(const char *path, const char *method)
 {
-    for (int i = 0; i < NROUTES; i++) {
-        char lower[8] = "";
-        for (size_t k = 0; routes[i].method[k] && k + 1 < sizeof lower; k++)
-            lower[k] = (char)(routes[i].method[k] | 0x20);
-        if (!strcmp(routes[i].path, path) && !strcmp(lower, method))
-            return 1;
-    }
-    return 0;
+    for (int i = 0; i < NROUTES; i++)
+        if (!strcmp(routes[i].path, path) && !strcasecmp(routes[i].method, method))
+            return i;
+    return -1;
+}
+
+/* What may be answered to any request, and who may ask. */
+static void complete(json_t *operation, const char *least)
+{
+    static const struct {
+        const char *status, *name;
+    } any[] = {{"400", "Malformed"},  {"401", "Unauthorized"},    {"403", "Forbidden"},
+               {"413", "TooLarge"},   {"415", "UnsupportedType"}, {"429", "TooMany"},
+               {"503", "Unavailable"}};
+    json_t *responses = json_object_get(operation, "responses");
+    int open = !strcmp(least, "NOBODY");
+    for (size_t i = 0; i < sizeof any / sizeof *any; i++)
+        if (!json_object_get(responses, any[i].status) && !(open && i == 1))
+            json_object_set_new(
+                responses, any[i].status,
+                need(json_pack("{s:o}", "$ref",
+                               json_sprintf("#/components/responses/%s", any[i].name))));
+    char role[16] = "";
+    for (size_t i = 0; least[i] && i + 1 < sizeof role; i++)
+        role[i] = (char)(least[i] | 0x20);
+    json_object_set_new(operation, "x-least-role", need(json_string(role)));
 }
 
 /* Of the template's routes those that are served; all that are. */
 static void keep_served(json_t *paths)
 {
     const char *path, *method;
-    json_t *methods, *route;
+    json_t *methods, *operation;
     void *tmp, *tmp2;
     int kept = 0;
     json_object_foreach_safe(paths, tmp, path, methods)
     {
-        json_object_foreach_safe(methods, tmp2, method, route)
+        json_object_foreach_safe(methods, tmp2, method, operation)
         {
-            if (is_served(path, method))
-                kept++;
-            else
+            int i = route_of(path, method);
+            if (i < 0) {
                 json_object_del(methods, method);
+                continue;
+            }
+            complete(operation, routes[i].least);
+            kept++;
         }
         if (!json_object_size(methods))
             json_object_del(paths, path);

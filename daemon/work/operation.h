@@ -19,6 +19,13 @@ enum operation_kind {
     OPERATION_PLAN     /* search */
 };
 
+/* An answer that the store could not take; 'doc' NULL where it did.  Owned. */
+struct found {
+    int is_pinned, feasible; /* pinned: its plan is stored */
+    char *plan_id, *plan, *doc;
+    int64_t search_ns;
+};
+
 struct operation_facts {
     int64_t parameters, operators, flops_per_sample, activation_bytes_per_sample;
     int64_t batch, seq;
@@ -46,6 +53,7 @@ struct operation {
     /* FACTS, and READ where 'wants_facts', find them. */
     int wants_facts;
     struct operation_facts facts;
+    struct found found; /* PLAN */
     char source
         [POOL_SOURCE]; /* what of the request an error is about; "" where it says nothing */
 };

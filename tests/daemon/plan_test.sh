@@ -71,6 +71,16 @@ topt_client curve "$dir/config.json" "${small[@]}" --counts pow2 --hw "$hw"
 topt_client add-model "$dir/config.json"; [ "$status" = 0 ]; ok $? "topt client add-model"
 model=$(cut -d' ' -f1 "$dir/body")
 topt_client models; says "$model"; ok $? "topt client models"
+topt_client plans; [ "$status" = 0 ] && says "^$id .* 1 GPU "; ok $? "topt client plans"
+topt_client frontier "$dir/config.json" --batch 16 --hw "$hw" --gpus 2
+[ "$status" = 0 ] && says 'least memory'; ok $? "topt client frontier"
+topt_client frontier "$dir/config.json" --batch 16 --hw "$hw"
+[ "$status" = 2 ] && says 'how many devices'; ok $? "of how many GPUs?"
+began=$(date +%s%N)
+topt_client curve "$dir/config.json" --hw a100-80-dgx --framework topt --space full --batch 512 --timeout 1
+took=$(( ($(date +%s%N) - began) / 1000000 ))
+[ "$status" = 0 ] || { [ "$status" = 1 ] && says 'took longer than 1 s .*raise --timeout' && [ $took -lt 2500 ]; }
+ok $? "--timeout is kept ($took ms)"
 before=$(metric topt_searches_total)
 topt_client curve "$model" "${small[@]}" --counts pow2 --hw "$hw" --json
 [ "$status" = 0 ] && says '"points"' && [ "$(metric topt_searches_total)" = "$before" ]

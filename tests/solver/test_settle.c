@@ -75,10 +75,10 @@ static void compare(struct topt_problem *exact, struct topt_problem *floors,
                   (!b.n && b.claim.floor_ns > time_limit));
     /* With a tolerance nothing may be said where a time limit leaves it open, nor of what was decided. */
     if (epsilon > 0) {
-        t->rough += a.n && (b.claim.decided ||
-                            (b.n && (double)b.at[0].time_ns <=
-                                        (double)a.at[0].time_ns * (1 + epsilon) *
-                                            (1 + 1e-12)));
+        t->rough +=
+            a.n && (b.claim.decided ||
+                    (b.n && (double)b.at[0].time_ns <=
+                                (double)a.at[0].time_ns * (1 + epsilon) * (1 + 1e-12)));
         t->wrong += a.n != b.n && !time_limit;
     } else {
         t->wrong += !same_answer(&a, &b);

@@ -183,9 +183,12 @@ json_t *topt_work_json(const struct topt_search_stats *s)
 
 json_t *topt_pricing_json(const struct topt_problem_stats *s)
 {
-    return json_pack("{s:I, s:I, s:I, s:I}", "configs", (json_int_t)s->priced_configs,
-                     "entries", (json_int_t)s->priced_entries, "moves",
-                     (json_int_t)s->priced_moves, "routes", (json_int_t)s->routes);
+    json_t *o =
+        json_pack("{s:I, s:I, s:I}", "configs", (json_int_t)s->priced_configs, "entries",
+                  (json_int_t)s->priced_entries, "moves", (json_int_t)s->priced_moves);
+    if (s->routes >= 0)
+        json_object_set_new(o, "routes", json_integer(s->routes));
+    return o;
 }
 
 static void put_int(json_t *o, const char *key, int64_t value, int64_t unsaid)
