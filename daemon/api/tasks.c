@@ -57,10 +57,10 @@ struct reply task_ended(const struct request *q, struct job *job,
                                  : asking_failed(q, job, st);
 }
 
-/* Whose tasks are seen. */
-static int64_t seen_by(const struct request *q)
+/* Whose tasks the caller may look at, or end, who needs 'least' for those of others. */
+static int64_t seen_by(const struct request *q, enum role least)
 {
-    return q->caller.role == ROLE_ADMIN ? TASKS_ADMIN : (int64_t)q->caller.uid;
+    return q->caller.role >= least ? TASKS_ADMIN : (int64_t)q->caller.uid;
 }
 
 static struct reply no_task(const struct request *q)
@@ -161,7 +161,8 @@ struct reply api_task_get(struct request *q)
     int canceled;
     if (task_wait(q, &wait_ms, &r) < 0)
         return r;
-    struct job *job = task_find(q->server->tasks, seen_by(q), q->arg, wait_ms, &canceled);
+    struct job *job =
+        task_find(q->server->tasks, seen_by(q, ROLE_ADMIN), q->arg, wait_ms, &canceled);
     if (!job)
         return no_task(q);
     if (!canceled && wait_ms) {
@@ -180,9 +181,10 @@ struct reply api_task_delete(struct request *q)
     struct job_status st;
     if (no_parameters(q, &r) < 0)
         return r;
-    if (task_cancel(q->server->tasks, seen_by(q), q->arg) < 0)
+    if (task_cancel(q->server->tasks, seen_by(q, ROLE_OPERATOR), q->arg) < 0)
         return no_task(q);
-    struct job *job = task_find(q->server->tasks, seen_by(q), q->arg, 0, &canceled);
+    struct job *job =
+        task_find(q->server->tasks, seen_by(q, ROLE_OPERATOR), q->arg, 0, &canceled);
     if (!job)
         return no_task(q);
     job_wait(job, 0, &st);

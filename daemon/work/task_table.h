@@ -13,7 +13,7 @@
 
 struct tasks;
 
-/* Sees every task. */
+/* Who may see every task. */
 enum { TASKS_ADMIN = -1 };
 
 struct tasks_config {
