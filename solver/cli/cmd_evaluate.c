@@ -8,6 +8,7 @@
 
 #include "ask.h"
 #include "cmd_plan.h"
+#include "topt_export.h"
 #include "topt_pool.h"
 #include "topt_json.h"
 #include "topt_text.h"

@@ -11,6 +11,7 @@
 #include "models.h"
 
 #include "comm_staged.h"
+#include "topt_export.h"
 #include "topt_plan.h"
 #include "topt_runtime.h"
 

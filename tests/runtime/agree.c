@@ -19,6 +19,7 @@
 #include "models.h"
 #include "plant.h"
 #include "topt_json.h"
+#include "topt_export.h"
 #include "topt_plan.h"
 #include "trace.h"
 

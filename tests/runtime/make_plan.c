@@ -3,6 +3,7 @@
  * usage: make_plan MODEL GPUS SEED COUNT PREFIX [TRAIN]   writes PREFIX0.json, PREFIX1.json... */
 #include "models.h"
 #include "topt_json.h"
+#include "topt_export.h"
 #include "topt_plan.h"
 #include "topt_text.h"
 

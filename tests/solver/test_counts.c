@@ -15,6 +15,7 @@
 #include "micros.h"
 #include "request.h"
 #include "solutions.h"
+#include "topt_export.h"
 #include "topt_plan.h"
 #include "topt_choices.h"
 #include "random_model.h"

@@ -14,6 +14,7 @@
 #include "problem.h"
 #include "solutions.h"
 #include "solve.h"
+#include "topt_export.h"
 #include "topt_plan.h"
 #include "topt_choices.h"
 #include "random_model.h"

@@ -5,6 +5,7 @@
 #include "random_model.h"
 #include "tap.h"
 #include "topt_json.h"
+#include "topt_export.h"
 #include "topt_plan.h"
 
 static struct topt_hw *hw;

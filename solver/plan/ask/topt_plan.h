@@ -56,14 +56,4 @@ char *topt_plan_explain(const json_t *plan, const struct topt_explain_options *o
 json_t *topt_plan_explain_json(const json_t *plan, const struct topt_explain_options *o,
                                struct topt_error *err);
 
-/* 'count' random valid strategies (seeded, repeatable) as plan documents: a JSON
- * array. */
-int topt_plan_sample(const struct topt_request *r, int count, uint64_t seed, json_t **ret,
-                     struct topt_error *err) TOPT_MUST_CHECK;
-
-/* The bare problem of r->gpus devices as a "topt-costs/1" text, freed by the caller: its
- * frontier is topt_plan_frontier's.  LIMIT where it would be too large. */
-int topt_plan_costgraph(const struct topt_request *r, char **ret_text,
-                        struct topt_error *err) TOPT_MUST_CHECK;
-
 #endif

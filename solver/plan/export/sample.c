@@ -9,7 +9,7 @@
 #include "problem_stats.h"
 #include "request.h"
 #include "solutions.h"
-#include "topt_plan.h"
+#include "topt_export.h"
 #include "topt_question.h"
 
 static json_t *document_of(struct topt_grid_search *s, const struct topt_variant *v,

@@ -28,7 +28,7 @@
 #include "request.h"
 #include "solutions.h"
 #include "solve.h"
-#include "topt_plan.h"
+#include "topt_export.h"
 #include "topt_question.h"
 #include "topt_text.h"
 
