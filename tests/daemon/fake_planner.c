@@ -143,6 +143,14 @@ int planner_answer(const struct planner_question *q, json_t **ret, struct topt_e
     return rc;
 }
 
+/* It keeps nothing. */
+int planner_complete(const struct planner_question *q, struct topt_error *err)
+{
+    (void)err;
+    *q->grown = NULL;
+    return 0;
+}
+
 int planner_plan_id(const json_t *plan, char ret[TOPT_ID], struct topt_error *err)
 {
     return topt_json_id(plan, 'p', ret) < 0 ? topt_nomem(err, NULL) : 0;

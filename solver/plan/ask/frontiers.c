@@ -9,6 +9,7 @@
 #include "request.h"
 #include "topt_json.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,9 +46,17 @@ int topt_frontiers_problem(const struct topt_request *r, char ret[TOPT_ID],
                             r->framework ? r->framework->name : "", "sequence",
                             r->sequence_splits, "max_entries", (json_int_t)r->max_entries,
                             "max_table_bytes", (json_int_t)r->max_table_bytes);
-    int rc = topt_json_id(doc, 'f', ret);
+    int rc = doc ? topt_json_id(doc, 'f', ret) : -1;
     json_decref(doc);
-    return rc ? topt_fail(err, TOPT_ERR_NOMEM, "no memory to name the problem") : 0;
+    return rc ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for frontiers") : 0;
+}
+
+static int unkept(struct topt_error *err)
+{
+    return topt_fail(
+        err, TOPT_ERR_INVAL,
+        "frontiers are kept of the uniform space, where blocks choose alike, "
+        "limits are the device's or less, and work is not limited");
 }
 
 static int same_problem(const char *problem, const struct topt_request *r,
@@ -55,9 +64,7 @@ static int same_problem(const char *problem, const struct topt_request *r,
 {
     char own[TOPT_ID];
     if (!topt_frontiers_keeps(r))
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "frontiers are kept of the uniform space, where blocks choose "
-                         "alike and work is not limited");
+        return unkept(err);
     if (topt_frontiers_problem(r, own, err))
         return -1;
     return strcmp(problem, own)
@@ -69,15 +76,16 @@ static int same_problem(const char *problem, const struct topt_request *r,
 
 /* ---- made -------------------------------------------------------------------------- */
 
-static struct topt_frontiers *create(const struct topt_request *r, struct topt_kept *kept)
+/* Takes what is kept over; NULL without memory. */
+static struct topt_frontiers *wrap(const char *problem, struct topt_kept *kept)
 {
     struct topt_frontiers *f = calloc(1, sizeof *f);
-    struct topt_error err;
-    if (!f || !kept || topt_frontiers_problem(r, f->problem, &err)) {
+    if (!f || !kept) {
         topt_kept_destroy(kept);
         free(f);
         return NULL;
     }
+    snprintf(f->problem, sizeof f->problem, "%s", problem);
     f->kept = kept;
     return f;
 }
@@ -85,11 +93,12 @@ static struct topt_frontiers *create(const struct topt_request *r, struct topt_k
 int topt_frontiers_create(const struct topt_request *r, struct topt_frontiers **ret,
                           struct topt_error *err)
 {
+    char problem[TOPT_ID];
     if (!topt_frontiers_keeps(r))
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "frontiers are kept of the uniform space, where blocks choose "
-                         "alike and work is not limited");
-    *ret = create(r, topt_kept_create());
+        return unkept(err);
+    if (topt_frontiers_problem(r, problem, err))
+        return -1;
+    *ret = wrap(problem, topt_kept_create());
     return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for frontiers");
 }
 
@@ -198,6 +207,11 @@ int64_t topt_frontiers_searches(const struct topt_frontiers *f)
     return f->kept->searches + (f->kept->lora ? f->kept->lora->searches : 0);
 }
 
+int topt_frontiers_grew(const struct topt_frontiers *f)
+{
+    return f->kept->grew || (f->kept->lora && f->kept->lora->grew);
+}
+
 /* ---- documents --------------------------------------------------------------------- */
 
 json_t *topt_frontiers_to_json(const struct topt_frontiers *f)
@@ -230,6 +244,6 @@ int topt_frontiers_from_json(const json_t *doc, const struct topt_request *r,
                          version);
     if (same_problem(problem, r, err) || topt_kept_read(doc, &kept, err))
         return -1;
-    *ret = create(r, kept);
+    *ret = wrap(problem, kept);
     return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for frontiers");
 }
