@@ -221,7 +221,7 @@ unix $alice POST /v1/plan -d "{\"model\":$model}" -H 'Host: localhost:8080' -H '
     -H 'Content-Type: application/json'
 check "which is taken" 200
 
-# --- whose a model and a plan are; users are in a group of their own number, and alice in 61010 too
+# --- whose a model, a plan and a task are; users are in a group of their own number, and alice in 61010 too
 lab=61010
 in_lab() # in_lab UID COMMAND...: of the group, too
 {
@@ -262,6 +262,14 @@ in_lab $bob "$client" client plan "model:$model_id" --url "unix:$sock" --json >"
 unix $bob POST "$q" -d "$own"; check "who has the document himself asks for himself" 200 "\"plan_id\":\"$plan\""
 unix $bob GET "/v1/plans/$plan"; check "and owns plan" 200
 unix $bob GET "/v1/models/$model_id"; check "and model, too" 200
+
+unix $alice POST "$q&wait_ms=20" -d '{"fake_ms":30000}'; check "a long search of alice's" 202
+task=$(field task)
+unix $bob GET "/v1/tasks/$task"; check "bob has no such task" 404
+tcp GET "/v1/tasks/$task" "$(credential 61004 GET "/v1/tasks/$task" '')" ''; check "nor has anybody else" 404
+unix 61004 DELETE "/v1/tasks/$task"; check "whom it can't be ended by" 404
+unix $alice GET "/v1/tasks/$task"; check "but she" 200 '"state":"(running|queued)"'
+unix $bob DELETE "/v1/tasks/$task"; check "an operator may end it" 200
 
 # --- hardware is the admin's
 "$client" client put-hw "$dir/hw.json" --url "unix:$sock" >"$dir/out" 2>&1; [ $? = 1 ]; ok $? "a file that is not there"
