@@ -221,7 +221,7 @@ static int start(struct daemon *d, struct topt_error *err)
     atomic_store(&s->config, c);
     s->started = (int64_t)time(NULL);
     if (roles_create(c->admins, c->operators, &s->roles, err) < 0 ||
-        start_pool(d, err) < 0 || store_open(c->state_dir, &s->store, err) < 0)
+        store_open(c->state_dir, &s->store, err) < 0 || start_pool(d, err) < 0)
         return -1;
     store_limits(s->store, c->cache_bytes, c->keep_plans_days);
     if (check_default_hw(s, err) < 0 || start_jobs(s, err) < 0)
