@@ -45,6 +45,7 @@ enum hf_head {
     HF_LAST_CLASS,
     HF_TOKEN_CLASS,
     HF_ANSWER,
+    HF_ORIGINAL, /* of each position whether its token is the text's own */
     HF_BARE
 };
 
@@ -113,6 +114,11 @@ struct hf_arch {
     int64_t positions, types; /* rows of learned tables; 0: none */
     int64_t embed_width;      /* where it is not the width */
     int embed_norm;
+    int embed_inside;       /* sums and norm are of the narrow embeddings */
+    int no_first_norm;      /* the first block begins without one */
+    int disentangled;       /* scores by positions too, of tables that layers share */
+    int64_t relative_rows;  /* of that table */
+    int64_t unused;         /* parameters of a head that no loss reads */
     double embed_factor; /* 0: 1 */
     /* attention; of 'rope' what rotary embedding takes, rope_theta 0: there is none */
     struct topt_attrs rope,
@@ -153,12 +159,14 @@ struct hf_arch {
     enum hf_head head;
     int pooler; /* the bare model ends with one */
     int pooler_unbiased, pooler_norm;
+    int class_transform; /* classes of positions read what the language head does */
     int tied, head_bias, head_transform, no_final_norm;
     double head_factor; /* of what the head reads; 0: 1 */
     double logit_cap;   /* tanh(x / cap) cap; 0: none */
     /* towers */
     int64_t channels, image, patch, classes;                      /* of images */
     int64_t source, encoder_layers, encoder_inner, encoder_heads; /* of sound, of text */
+    int stack_norms; /* text to text: each stack ends with a norm */
     /* Above so many positions something is computed otherwise, for which there is no
      * operator: NULL: that is not so. */
     const char *not_run; /* the same at any length */
