@@ -6,53 +6,13 @@
  * one linear of pairs.  Where something happens to queries or keys before attention
  * they are projected apart. */
 #include "hf_build.h"
+#include "hf_heads.h"
 #include "hf_mixers.h"
+#include "hf_parts.h"
 #include "model_impl.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-int topt_hf_add(struct hf_builder *b, const char *kind, int x, int y,
-                const struct topt_attrs *attrs, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    int t = topt_model_append(b->m, &b->failed, b->prefix, kind, x, y, attrs, b->err, fmt,
-                              ap);
-    va_end(ap);
-    return t;
-}
-
-int topt_hf_norm(struct hf_builder *b, int x, const char *name)
-{
-    int plain = b->a->unbiased_norms || b->a->untrained_norms;
-    struct topt_attrs attrs = {.rms = b->a->rms, .plain = plain, .eps = b->a->eps};
-    x = topt_hf_add(b, "norm", x, -1, &attrs, "%s", name);
-    return b->a->unbiased_norms ? topt_hf_add(b, "gain", x, -1, NULL, "%s.gain", name)
-                                : x;
-}
-
-int topt_hf_linear(struct hf_builder *b, int x, int64_t features, int64_t unit, int bias,
-                   const char *name)
-{
-    struct topt_attrs attrs = {
-        .features = features, .features_unit = unit, .init_std = b->a->init_std};
-    int y = topt_hf_add(b, "linear", x, -1, &attrs, "%s", name);
-    return bias ? topt_hf_add(b, "bias", y, -1, NULL, "%s.bias", name) : y;
-}
-
-int topt_hf_scale(struct hf_builder *b, int x, double factor, const char *name)
-{
-    struct topt_attrs attrs = {.factor = factor};
-    return topt_hf_add(b, "scale", x, -1, &attrs, "%s", name);
-}
-
-int topt_hf_unary(struct hf_builder *b, int x, int activation, const char *name)
-{
-    struct topt_attrs attrs = {.activation = activation};
-    return topt_hf_add(b, "unary", x, -1, &attrs, "%s", name);
-}
 
 /* ---- blocks ------------------------------------------------------------------------ */
 
@@ -144,20 +104,6 @@ static struct topt_attrs attend_attrs(const struct hf_builder *b)
                                .scale = score_factor(b)};
 }
 
-int topt_hf_attend(struct hf_builder *b, const int input[4],
-                   const struct topt_attrs *attrs, const char *name)
-{
-    char full[60];
-    int list[4], n = 0;
-    for (int i = 0; i < 4; i++)
-        if (input[i] >= 0)
-            list[n++] = input[i];
-    snprintf(full, sizeof full, "%s%s", b->prefix, name);
-    int t = b->failed ? -1 : topt_model_add(b->m, "attend", full, n, list, attrs, b->err);
-    b->failed |= t < 0;
-    return t;
-}
-
 /* Scores of queries by positions and of positions by keys (He et al., 2021), each as
  * much arithmetic as those of queries by keys; 'x' comes back as it is. */
 static int by_positions(struct hf_builder *b, int x, int q, int k)
@@ -215,9 +161,9 @@ static int chosen_keys(struct hf_builder *b, int q, int x)
     q = topt_hf_linear(b, q, 1, a->index_heads * a->index_dim, 0, "index.q");
     int k = topt_hf_linear(b, x, 1, a->index_dim, 0, "index.k");
     k = topt_hf_add(b, "norm", k, -1, &norm, "index.k.norm");
-    int kv = topt_hf_add(b, "concat", k,
-                         topt_hf_add(b, "slice", k, -1, &one, "index.value"), NULL,
-                         "index.kv");
+    int kv =
+        topt_hf_add(b, "concat", k, topt_hf_add(b, "slice", k, -1, &one, "index.value"),
+                    NULL, "index.kv");
     q = topt_hf_add(b, "attend", q, kv, &narrow, "index.scores");
     int w = topt_hf_linear(b, x, 1, a->index_heads, 0, "index.weights");
     q = topt_hf_add(b, "mul", q, w, NULL, "index.weigh");
@@ -276,7 +222,8 @@ static int is_apart(const struct hf_builder *b)
 {
     const struct hf_arch *a = b->a;
     return (is_turned(b) && a->rope.rope_dim != a->head_dim) || a->head_norms ||
-           a->each_head_norms || a->wide_norms || a->sinks || a->disentangled || (a->head_norms_after && is_turned(b)) || a->no_key_bias || a->score_cap > 0 ||
+           a->each_head_norms || a->wide_norms || a->sinks || a->disentangled ||
+           (a->head_norms_after && is_turned(b)) || a->no_key_bias || a->score_cap > 0 ||
            b->relative >= 0 || seen(b, a->window) || seen(b, a->chunk);
 }
 
@@ -286,8 +233,8 @@ static int gated(struct hf_builder *b, int x, int y)
     const struct hf_arch *a = b->a;
     int64_t unit = a->heads / a->kv_heads * a->head_dim;
     int g = topt_hf_linear(b, x, a->kv_heads, unit, a->qkv_bias, "gate");
-    return topt_hf_add(b, "mul", y, topt_hf_unary(b, g, TOPT_ACT_SIGMOID, "gate.sigmoid"), NULL,
-                       "gated");
+    return topt_hf_add(b, "mul", y, topt_hf_unary(b, g, TOPT_ACT_SIGMOID, "gate.sigmoid"),
+                       NULL, "gated");
 }
 
 int topt_hf_attention(struct hf_builder *b, int x)
@@ -367,8 +314,7 @@ static int through_experts(struct hf_builder *b, int x, int g)
 static int expert_mlp(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
-    int read = x,
-        logits = topt_hf_linear(b, x, a->experts, 1, a->expert_bias, "router");
+    int read = x, logits = topt_hf_linear(b, x, a->experts, 1, a->expert_bias, "router");
     int g = a->weigh_input ? weigh_input(b, logits, &read) : route(b, logits);
     int y = through_experts(b, read, g);
     if (!a->shared_inner)
@@ -440,7 +386,8 @@ static int mix(struct hf_builder *b, int x)
 static int mixing_half(struct hf_builder *b, int x)
 {
     enum hf_norms norms = b->a->norms;
-    int bare = norms == HF_POST || norms == HF_AFTER || (!b->layer && b->a->no_first_norm);
+    int bare =
+        norms == HF_POST || norms == HF_AFTER || (!b->layer && b->a->no_first_norm);
     int y = bare ? x : topt_hf_norm(b, x, "norm1");
     y = mix(b, y);
     y = norms == HF_SANDWICH ? topt_hf_norm(b, y, "norm1.after")

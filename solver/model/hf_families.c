@@ -34,16 +34,20 @@ static const struct hf_task encoder[] = {{"ForMaskedLM", HF_LANGUAGE},
                                          {"Model", HF_BARE},
                                          {NULL, 0}};
 static const struct hf_task without_pooler[] = {
-    {"ForMaskedLM", HF_LANGUAGE},      {"ForSequenceClassification", HF_POOLED_GELU},
-    {"ForTokenClassification", HF_TOKEN_CLASS}, {"ForQuestionAnswering", HF_ANSWER},
-    {"ForPreTraining", HF_ORIGINAL},   {"Model", HF_BARE},
+    {"ForMaskedLM", HF_LANGUAGE},
+    {"ForSequenceClassification", HF_POOLED_GELU},
+    {"ForTokenClassification", HF_TOKEN_CLASS},
+    {"ForQuestionAnswering", HF_ANSWER},
+    {"ForPreTraining", HF_ORIGINAL},
+    {"Model", HF_BARE},
     {NULL, 0}};
-static const struct hf_task translation[] = {{"ForConditionalGeneration", HF_LANGUAGE},
-                                             {"MTModel", HF_LANGUAGE},
-                                             {"ForSequenceClassification", HF_POOLED_TANH},
-                                             {"ForQuestionAnswering", HF_ANSWER},
-                                             {"Model", HF_BARE},
-                                             {NULL, 0}};
+static const struct hf_task translation[] = {
+    {"ForConditionalGeneration", HF_LANGUAGE},
+    {"MTModel", HF_LANGUAGE},
+    {"ForSequenceClassification", HF_POOLED_TANH},
+    {"ForQuestionAnswering", HF_ANSWER},
+    {"Model", HF_BARE},
+    {NULL, 0}};
 static const struct hf_task distilled[] = {{"ForMaskedLM", HF_LANGUAGE},
                                            {"ForSequenceClassification", HF_POOLED_RELU},
                                            {"ForTokenClassification", HF_TOKEN_CLASS},

@@ -1,6 +1,7 @@
 /* hf_heads.c - what ends a model that a Hugging Face config describes: logits of the
  * vocabulary, classes, the place of an answer, or nothing; and the loss. */
-#include "hf_build.h"
+#include "hf_heads.h"
+#include "hf_parts.h"
 
 /* A linear map, an activation and a norm before the last map, where the head has them. */
 static int transformed(struct hf_builder *b, int x, int64_t width)
@@ -78,8 +79,8 @@ static void language_head(struct hf_builder *b, int x, int table)
     if (a->head_bias)
         x = topt_hf_add(b, "bias", x, -1, NULL, "lm_head.bias");
     if (a->logit_cap > 0) {
-        x = topt_hf_unary(b, topt_hf_scale(b, x, 1 / a->logit_cap, "cap.in"), TOPT_ACT_TANH,
-                  "cap.tanh");
+        x = topt_hf_unary(b, topt_hf_scale(b, x, 1 / a->logit_cap, "cap.in"),
+                          TOPT_ACT_TANH, "cap.tanh");
         x = topt_hf_scale(b, x, a->logit_cap, "cap.out");
     }
     topt_hf_add(b, "cross_entropy", x, -1, NULL, "loss");

@@ -3,6 +3,8 @@
  * T5). */
 #include "hf_towers.h"
 #include "hf_build.h"
+#include "hf_heads.h"
+#include "hf_parts.h"
 
 #include <stdio.h>
 
