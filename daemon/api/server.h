@@ -38,6 +38,7 @@ struct server {
     /* Counts changes of hardware, owners and documents: replies that were kept before one are
      * not given again. */
     atomic_ullong epoch;
+    atomic_bool completing; /* a job of frontiers.c is under way */
     atomic_bool stopping;
     int64_t started; /* Unix seconds */
 };
