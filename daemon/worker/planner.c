@@ -180,7 +180,7 @@ static int read_frontiers(const char *text, const struct topt_request *r,
                           struct topt_frontiers **ret, struct topt_error *err)
 {
     json_t *doc = text ? topt_json_parse(text, strlen(text), "frontiers", NULL) : NULL;
-    int rc = doc ? topt_frontiers_from_json(doc, r, ret, NULL) : -1;
+    int rc = doc ? topt_frontiers_from_json(doc, ret, NULL) : -1;
     json_decref(doc);
     return rc ? topt_frontiers_create(r, ret, err) : 0;
 }
@@ -223,27 +223,40 @@ static int plan(const struct planner_question *q, const struct topt_request *r,
     return answer_from(q, NULL, r, ret, err);
 }
 
-static int complete(const struct planner_question *q, const struct topt_request *r,
-                    json_t **unused, struct topt_error *err)
+static int complete_from(const struct planner_question *q, const char *frontiers,
+                         const struct topt_request *r, struct topt_error *err)
 {
     struct topt_frontiers *f;
-    (void)unused;
-    *q->grown = NULL;
-    if (!topt_frontiers_keeps(r))
-        return 0;
-    if (read_frontiers(q->frontiers, r, &f, err) < 0)
+    if (read_frontiers(frontiers, r, &f, err) < 0)
         return -1;
-    /* Of all counts, whatever this question asks for. */
-    struct topt_request all = *r;
-    all.mode = TOPT_MINI_PARALLELISM;
-    all.gpus = all.max_gpus = 0;
-    all.gpu_list = NULL;
-    all.ngpu_list = 0;
-    int rc = topt_frontiers_complete(f, &all, err);
+    int rc = topt_frontiers_complete(f, r, err);
     if (rc == 0)
         tell_grown(q, f);
     topt_frontiers_destroy(f);
     return rc;
+}
+
+/* Of all counts, whatever the question asks for. */
+static int complete(const struct planner_question *q, const struct topt_request *r,
+                    json_t **unused, struct topt_error *err)
+{
+    struct topt_error why = {0};
+    struct topt_request all = *r;
+    (void)unused;
+    *q->grown = NULL;
+    if (!topt_frontiers_keeps(r))
+        return 0;
+    all.mode = TOPT_MINI_PARALLELISM;
+    all.gpus = all.max_gpus = 0;
+    all.gpu_list = NULL;
+    all.ngpu_list = 0;
+    if (q->frontiers && complete_from(q, q->frontiers, &all, &why) == 0)
+        return 0;
+    if (why.code == TOPT_ERR_CANCELED) {
+        *err = why;
+        return -1;
+    }
+    return complete_from(q, NULL, &all, err);
 }
 
 static int ask(const struct planner_question *q, const struct topt_request *r,
