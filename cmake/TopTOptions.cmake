@@ -6,7 +6,7 @@ include(GNUInstallDirs)
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
-foreach(part MPI CUDA SLURM ONNX)
+foreach(part MPI CUDA SLURM ONNX MUNGE)
     set(TOPT_${part} AUTO CACHE STRING "Build the ${part} part: AUTO, ON or OFF")
     set_property(CACHE TOPT_${part} PROPERTY STRINGS AUTO ON OFF)
 endforeach()
@@ -46,8 +46,10 @@ if(TOPT_SANITIZE)
 endif()
 
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+pkg_check_modules(NETTLE REQUIRED IMPORTED_TARGET nettle)
 pkg_check_modules(MICROHTTPD REQUIRED IMPORTED_TARGET libmicrohttpd)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
+pkg_check_modules(NETTLE REQUIRED IMPORTED_TARGET nettle)
 
 # topt_part(NAME FOUND "reason"): sets TOPT_HAVE_NAME and TOPT_WHY_NAME from the option.
 function(topt_part name found why)
@@ -112,6 +114,9 @@ if(SLURM_SPANK_INCLUDE)
 endif()
 topt_part(SLURM "${slurm_found}" "slurm/spank.h was not found")
 
+pkg_check_modules(MUNGE QUIET IMPORTED_TARGET munge)
+topt_part(MUNGE "${MUNGE_FOUND}" "libmunge-dev was not found")
+
 pkg_check_modules(PROTOBUFC QUIET IMPORTED_TARGET libprotobuf-c)
 find_program(TOPT_PROTOC_C protoc-c)
 find_path(TOPT_ONNX_PROTO onnx/onnx.proto)
@@ -124,7 +129,7 @@ topt_part(ONNX "${onnx_found}" "libonnx-dev, protobuf-c-compiler or libprotobuf-
 function(topt_print_summary)
     message(STATUS "topt ${PROJECT_VERSION}: ${CMAKE_BUILD_TYPE}, ${CMAKE_C_COMPILER_ID}"
         " ${CMAKE_C_COMPILER_VERSION}, sanitizers: ${TOPT_SANITIZE}")
-    foreach(part MPI CUDA SLURM ONNX)
+    foreach(part MPI CUDA SLURM ONNX MUNGE)
         if(TOPT_HAVE_${part})
             message(STATUS "  ${part}: yes")
         else()

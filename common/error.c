@@ -21,6 +21,8 @@ static const struct {
     [TOPT_ERR_IO] = {"io", 1, 500},
     [TOPT_ERR_DEVICE] = {"device", 1, 500},
     [TOPT_ERR_INTERNAL] = {"internal", 1, 500},
+    [TOPT_ERR_BUSY] = {"busy", 1, 503},
+    [TOPT_ERR_ROOM] = {"no_room", 1, 507},
 };
 
 /* An error is one line, whatever the names in it hold. */

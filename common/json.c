@@ -207,12 +207,18 @@ char *topt_json_text(const json_t *doc, int indent)
     return json_dumps(doc, flags | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY);
 }
 
-void topt_json_digest(const json_t *doc, char ret_hex[17])
+static int add_to_digest(const char *text, size_t len, void *digest)
 {
-    char *text = json_dumps(doc, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
-    uint64_t h = 0xcbf29ce484222325u;
-    for (const char *p = text ? text : ""; *p; p++)
-        h = (h ^ (unsigned char)*p) * 0x100000001b3u;
-    free(text);
-    snprintf(ret_hex, 17, "%016llx", (unsigned long long)h);
+    topt_digest_add(digest, text, len);
+    return 0;
+}
+
+int topt_json_id(const json_t *doc, char kind, char ret[TOPT_ID])
+{
+    struct topt_digest d;
+    topt_digest_begin(&d);
+    int rc = json_dump_callback(doc, add_to_digest, &d,
+                                JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+    topt_digest_end_id(&d, kind, ret);
+    return rc;
 }

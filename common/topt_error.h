@@ -20,6 +20,8 @@ enum topt_err {
     TOPT_ERR_IO,
     TOPT_ERR_DEVICE, /* MPI, CUDA, NCCL */
     TOPT_ERR_INTERNAL,
+    TOPT_ERR_BUSY, /* somebody else holds it; try again */
+    TOPT_ERR_ROOM, /* no room to store it, or no leave to write */
     TOPT_ERR_COUNT
 };
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <jansson.h>
 
+#include "topt_digest.h"
 #include "topt_error.h"
 
 /* Parse text / a file (at most 'max_bytes'); duplicate keys are refused.  New reference. */
@@ -50,7 +51,7 @@ int topt_json_array(const json_t *obj, const char *path, const char *key,
  * the caller; NULL when out of memory. */
 char *topt_json_text(const json_t *doc, int indent);
 
-/* 64-bit FNV-1a of the compact text with sorted keys, as 16 hex digits. */
-void topt_json_digest(const json_t *doc, char ret_hex[17]);
+/* The id of a document (topt_digest.h): of its compact text with sorted keys.  -1 where memory does not suffice. */
+int topt_json_id(const json_t *doc, char kind, char ret[TOPT_ID]) TOPT_MUST_CHECK;
 
 #endif

@@ -1,16 +1,17 @@
 /* main.c - toptd: starts its parts in order, waits for a signal, stops them in reverse.
  *
  *   main thread          signals and a tick a second
- *   connection threads   http.c: one a client; handlers parse, ask the store, wait for jobs
- *   search threads       jobs.c: --workers of them; only they call the solver's searches
+ *   connection threads   http.c: a few for all clients; they only move bytes
+ *   handler threads      handlers.c: a few; they ask the store, and name the jobs to wait for
+ *   search threads       jobs.c: --workers of them
  *
- * Locks, in rank: jobs.lock, then the leaves http.lock and store.lock.  No two are ever held
- * at once, and none while a search runs. */
+ * Locks, in rank: http.lock, jobs.lock, then the leaves (handlers, admit, warm, store).  None is
+ * held while a search or a handler runs. */
 #include "http.h"
 #include "listen.h"
-#include "planner.h"
+#include "operation.h"
+#include "service.h"
 #include "topt_log.h"
-#include "topt_near.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -27,35 +28,34 @@ enum {
     TASK_KEEP_MS = 10 * 60 * 1000,
 };
 
-struct daemon {
+/* Settings as they were read, by age; requests may still look at an old one. */
+struct settings {
     struct config config;
+    struct settings *older;
+};
+
+struct daemon {
+    int argc;
+    char **argv;
+    struct settings *settings; /* the newest */
     struct server server;
     struct http *http;
-    int socket_made, port;
+    int socket_made, proxy_socket_made, port;
+    char proxy_socket[TOPT_PLACE_PATH];
     sigset_t signals;
 };
 
+static const struct config *config_of(const struct daemon *d)
+{
+    return &d->settings->config;
+}
+
 static int set_log(const struct config *c, struct topt_error *err)
 {
-    static const struct {
-        const char *name;
-        enum topt_level level;
-    } levels[] = {{"error", TOPT_LOG_ERR},
-                  {"warning", TOPT_LOG_WARN},
-                  {"info", TOPT_LOG_INFO},
-                  {"debug", TOPT_LOG_DEBUG}};
-    struct topt_near near = {.name = c->log_level};
-    char meant[TOPT_NEAR_WORDS];
-    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
-        topt_near_try(&near, levels[i].name);
-        if (!strcmp(levels[i].name, c->log_level)) {
-            topt_log_init("toptd", levels[i].level, getenv("JOURNAL_STREAM") != NULL);
-            return 0;
-        }
-    }
-    return topt_fail(err, TOPT_ERR_USAGE,
-                     "unknown --log-level '%.40s'%s (one of error, warning, info, debug)",
-                     c->log_level, topt_near_words(&near, meant));
+    int level = config_log_level(c, err);
+    if (level >= 0)
+        topt_log_init("toptd", (enum topt_level)level, getenv("JOURNAL_STREAM") != NULL);
+    return level < 0 ? -1 : 0;
 }
 
 /* Threads inherit the mask, so only the main thread gets them. */
@@ -69,38 +69,76 @@ static void block_signals(struct daemon *d)
     signal(SIGPIPE, SIG_IGN);
 }
 
-static int start_tcp(struct daemon *d, struct topt_error *err)
+static int start_tcp(struct daemon *d, const struct service_sockets *given,
+                     struct topt_error *err)
 {
-    const char *file = d->config.port_file;
+    const struct config *c = config_of(d);
     char text[16];
-    int fd = listen_tcp(d->config.listen, &d->port, err);
-    if (fd < 0 || http_listen(d->http, fd, d->port, err) < 0)
+    int fd = given->tcp;
+    d->port = given->port;
+    if (fd < 0)
+        fd = listen_tcp(c->listen, c->uses_munge, &d->port, err);
+    if (fd < 0 || http_listen(d->http, fd, DOOR_TCP, err) < 0)
         return -1;
-    topt_log(TOPT_LOG_INFO, "http: listening on port %d of %s", d->port,
-             d->config.listen);
+    topt_log(TOPT_LOG_INFO, "http: listening on port %d%s%s, %s", d->port,
+             given->tcp < 0 ? " of " : ", handed over", given->tcp < 0 ? c->listen : "",
+             c->uses_munge ? "for users by MUNGE" : "for nobody in particular");
     int n = snprintf(text, sizeof text, "%d\n", d->port);
-    return file ? topt_write_file(file, text, (size_t)n, err) : 0;
+    return c->port_file ? topt_write_file(c->port_file, text, (size_t)n, err) : 0;
+}
+
+static int start_local(struct daemon *d, const struct service_sockets *given,
+                       struct topt_error *err)
+{
+    const char *path = config_of(d)->socket_path;
+    int fd = given->local;
+    if (fd < 0) {
+        fd = listen_unix(path, err);
+        d->socket_made = fd >= 0;
+    }
+    if (fd < 0 || http_listen(d->http, fd, DOOR_UNIX, err) < 0)
+        return -1;
+    topt_log(TOPT_LOG_INFO, "http: listening on %s",
+             d->socket_made ? path : "the socket that was handed over");
+    return 0;
+}
+
+static int start_proxy(struct daemon *d, struct topt_error *err)
+{
+    const struct config *c = config_of(d);
+    gid_t gid;
+    if (login_uid(c->proxy_uid, &d->server.proxy_uid, &gid, err) < 0) {
+        err->code = TOPT_ERR_USAGE;
+        return topt_wrap(err, "--proxy-uid");
+    }
+    int fd = listen_unix(c->proxy_socket, err);
+    if (fd < 0)
+        return -1;
+    snprintf(d->proxy_socket, sizeof d->proxy_socket, "%s", c->proxy_socket);
+    d->proxy_socket_made = 1;
+    if (http_listen(d->http, fd, DOOR_PROXY, err) < 0)
+        return -1;
+    topt_log(TOPT_LOG_INFO, "http: listening on %s, for uid %d's logins", c->proxy_socket,
+             (int)d->server.proxy_uid);
+    return 0;
 }
 
 static int start_http(struct daemon *d, struct topt_error *err)
 {
-    if (http_create(&d->server, &d->http, err) < 0)
+    struct service_sockets given;
+    if (service_sockets(&given, err) < 0 || http_create(&d->server, &d->http, err) < 0 ||
+        start_local(d, &given, err) < 0)
         return -1;
-    int fd = listen_unix(d->config.socket_path, err);
-    if (fd < 0)
+    if (config_of(d)->proxy_socket && start_proxy(d, err) < 0)
         return -1;
-    d->socket_made = 1;
-    if (http_listen(d->http, fd, 0, err) < 0)
-        return -1;
-    topt_log(TOPT_LOG_INFO, "http: listening on %s", d->config.socket_path);
-    return d->config.listen ? start_tcp(d, err) : 0;
+    return config_of(d)->listen || given.tcp >= 0 ? start_tcp(d, &given, err) : 0;
 }
 
 /* A default profile that does not exist is an error now, not at the first question. */
 static int check_default_hw(struct server *s, struct topt_error *err)
 {
     char *id, *doc;
-    if (!s->config->hw)
+    if (!atomic_load(&s->config)->hw)
         return 0;
     if (find_hw(s, "", &id, &doc, err) < 0) {
         if (err->code == TOPT_ERR_NOTFOUND)
@@ -114,11 +152,15 @@ static int check_default_hw(struct server *s, struct topt_error *err)
 
 static int start(struct daemon *d, struct topt_error *err)
 {
-    const struct config *c = &d->config;
+    const struct config *c = config_of(d);
     struct server *s = &d->server;
-    s->config = c;
+    atomic_store(&s->config, c);
     s->started = (int64_t)time(NULL);
-    if (store_open(c->state_dir, &s->store, err) < 0 || check_default_hw(s, err) < 0)
+    if (roles_create(c->admins, c->operators, &s->roles, err) < 0 ||
+        store_open(c->state_dir, &s->store, err) < 0)
+        return -1;
+    store_limits(s->store, c->cache_bytes, c->keep_plans_days);
+    if (check_default_hw(s, err) < 0)
         return -1;
     const struct jobs_config jobs = {.workers = (int)c->workers,
                                      .queue = (int)c->queue,
@@ -127,10 +169,54 @@ static int start(struct daemon *d, struct topt_error *err)
                                      .task_keep_ms = TASK_KEEP_MS,
                                      .ctx = s,
                                      .run = search_run,
-                                     .destroy = search_destroy};
+                                     .destroy = operation_destroy};
     if (jobs_create(&jobs, &s->jobs, err) < 0)
         return -1;
     return start_http(d, err);
+}
+
+/* Read settings once more; 1 where --help or --version was asked for. */
+static int load(struct daemon *d, struct topt_error *err)
+{
+    struct settings *fresh = calloc(1, sizeof *fresh);
+    if (!fresh)
+        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
+    fresh->older = d->settings;
+    int rc = config_load(&fresh->config, d->argc, d->argv, err);
+    if (rc == 0)
+        rc = set_log(&fresh->config, err);
+    if (rc) {
+        config_fini(&fresh->config);
+        free(fresh);
+        return rc;
+    }
+    d->settings = fresh;
+    return 0;
+}
+
+/* SIGHUP: take up what can be changed while running, and say what can't. */
+static void reload(struct daemon *d)
+{
+    struct topt_error err = {0};
+    const struct config *was = config_of(d);
+    service_reloading();
+    if (load(d, &err) < 0) {
+        topt_log(TOPT_LOG_ERR, "main: the settings stay as they were: %s", err.text);
+    } else if (roles_read(d->server.roles, config_of(d)->admins, config_of(d)->operators,
+                          &err) < 0) {
+        topt_log(TOPT_LOG_ERR, "main: admins and operators stay as they were: %s",
+                 err.text);
+    } else {
+        const char *later = config_needs_restart(was, config_of(d));
+        atomic_store(&d->server.config, config_of(d));
+        store_limits(d->server.store, config_of(d)->cache_bytes,
+                     config_of(d)->keep_plans_days);
+        atomic_fetch_add(&d->server.epoch, 1);
+        topt_log(TOPT_LOG_INFO, "main: settings were read again%s%s%s",
+                 later ? "; --" : "", later ? later : "",
+                 later ? " changes at the next start only" : "");
+    }
+    service_ready("answering");
 }
 
 /* Until SIGTERM or SIGINT. */
@@ -143,28 +229,78 @@ static void serve(struct daemon *d)
             topt_log(TOPT_LOG_INFO, "main: stopping on signal %d", sig);
             return;
         }
+        if (sig == SIGHUP)
+            reload(d);
         jobs_tick(d->server.jobs);
         http_tick(d->http);
+        store_keep(d->server.store, (int64_t)time(NULL));
+        service_alive();
     }
 }
 
 static void stop(struct daemon *d)
 {
     struct server *s = &d->server;
+    service_stopping();
     atomic_store(&s->stopping, true);
     if (s->jobs)
         jobs_stop(s->jobs);
-    http_destroy(d->http, STOP_ANSWER_MS);
+    int stuck = http_destroy(d->http, STOP_ANSWER_MS);
     if (d->socket_made)
-        unlink(d->config.socket_path);
-    if (d->port && d->config.port_file)
-        unlink(d->config.port_file);
-    if (s->jobs && jobs_join(s->jobs, STOP_SEARCH_MS) < 0) {
-        topt_log(TOPT_LOG_WARN, "main: a search does not end; leaving without it");
+        unlink(config_of(d)->socket_path);
+    if (d->proxy_socket_made)
+        unlink(d->proxy_socket);
+    if (d->port && config_of(d)->port_file)
+        unlink(config_of(d)->port_file);
+    if (s->jobs && (stuck || jobs_join(s->jobs, STOP_SEARCH_MS) < 0)) {
+        topt_log(TOPT_LOG_WARN, "main: a %s does not end; leaving without it",
+                 stuck ? "request" : "search");
         _exit(EXIT_SUCCESS); /* the store is whole at any moment */
     }
     jobs_destroy(s->jobs);
     store_close(s->store);
+    roles_destroy(s->roles);
+}
+
+/* Are the users and groups of the settings there? */
+static int check_people(const struct config *c, struct topt_error *err)
+{
+    struct roles *r = NULL;
+    uid_t uid;
+    gid_t gid;
+    if (roles_create(c->admins, c->operators, &r, err) < 0)
+        return -1;
+    roles_destroy(r);
+    if (c->proxy_uid && login_uid(c->proxy_uid, &uid, &gid, err) < 0) {
+        err->code = TOPT_ERR_USAGE;
+        return topt_wrap(err, "--proxy-uid");
+    }
+    return 0;
+}
+
+static int run(struct daemon *d, struct topt_error *err)
+{
+    const struct config *c = config_of(d);
+    if (c->check_config) {
+        if (check_people(c, err) < 0)
+            return -1;
+        printf("toptd: the settings can be read; socket %s, state %s%s%s\n",
+               c->socket_path, c->state_dir, c->listen ? ", TCP " : "",
+               c->listen ? c->listen : "");
+        return 0;
+    }
+    if (c->backup_to)
+        return store_backup(c->state_dir, c->backup_to, err);
+    json_object_seed(0); /* before there are threads */
+    block_signals(d);
+    int rc = start(d, err);
+    if (rc == 0) {
+        topt_log(TOPT_LOG_INFO, "main: ready, state in %s", c->state_dir);
+        service_ready("answering");
+        serve(d);
+    }
+    stop(d);
+    return rc;
 }
 
 int main(int argc, char **argv)
@@ -172,23 +308,19 @@ int main(int argc, char **argv)
     static struct daemon d;
     struct topt_error err = {0};
     int status = EXIT_SUCCESS;
-    int rc = config_load(&d.config, argc, argv, &err);
+    d.argc = argc;
+    d.argv = argv;
+    int rc = load(&d, &err);
     if (rc == 0)
-        rc = set_log(&d.config, &err);
-    if (rc == 0) {
-        json_object_seed(0); /* before there are threads */
-        block_signals(&d);
-        rc = start(&d, &err);
-        if (rc == 0) {
-            topt_log(TOPT_LOG_INFO, "main: ready, state in %s", d.config.state_dir);
-            serve(&d);
-        }
-        stop(&d);
-    }
+        rc = run(&d, &err);
     if (rc < 0) {
         fprintf(stderr, "toptd: %s\n", err.text);
         status = topt_err_exit(err.code);
     }
-    config_fini(&d.config);
+    for (struct settings *s = d.settings, *older; s; s = older) {
+        older = s->older;
+        config_fini(&s->config);
+        free(s);
+    }
     return status;
 }

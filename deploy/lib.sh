@@ -12,9 +12,9 @@
 # shellcheck disable=SC2034
 packages_build=(
     gcc libc6-dev cmake ninja-build pkg-config
-    libjansson-dev libmicrohttpd-dev libsqlite3-dev libcurl4-openssl-dev
+    libjansson-dev nettle-dev libmicrohttpd-dev libsqlite3-dev libcurl4-openssl-dev
     libopenmpi-dev openmpi-bin libopenblas-dev zlib1g-dev
-    libonnx-dev protobuf-c-compiler libprotobuf-c-dev
+    libonnx-dev protobuf-c-compiler libprotobuf-c-dev libsystemd-dev
     libmunge-dev libslurm-dev slurm-wlm-basic-plugins-dev
 )
 # What a private Slurm on this machine takes, and the quick start's tables.
@@ -27,11 +27,15 @@ packages_slurm=(
 # shellcheck disable=SC2034
 packages_cuda=(
     g++ gcc libc6-dev cmake ninja-build pkg-config
-    libjansson-dev libmicrohttpd-dev libsqlite3-dev libcurl4-openssl-dev libopenblas-dev
+    libjansson-dev nettle-dev libmicrohttpd-dev libsqlite3-dev libcurl4-openssl-dev
+    libopenblas-dev libmunge-dev
 )
 # What only the tests take.
 # shellcheck disable=SC2034
-packages_check=(clang clang-format-14 sqlite3 python3 python3-jsonschema libonnx-testdata python3-torch)
+packages_check=(
+    clang clang-format-14 sqlite3 python3 python3-jsonschema openapi-specification
+    python3-prometheus-client libonnx-testdata python3-torch
+)
 
 # Daemons that those packages bring; this project starts its own and never the system's.
 package_services=(munge slurmctld slurmd)

@@ -21,6 +21,7 @@
 #include "topt_comm.h"
 #include "topt_device.h"
 #include "topt_lower.h"
+#include "topt_run_place.h"
 
 /* ---- samples ----------------------------------------------------------------------- */
 
@@ -71,6 +72,7 @@ struct topt_session_options {
     int (*before_update)(void *ctx, struct topt_session *s, int instr,
                          struct topt_error *err);
     void *ctx;
+    struct topt_run_place *place; /* told what is run, for who watches; may be NULL */
 };
 
 /* sgd 0.1, momentum 0.02, adam and adamw 0.0003 */
@@ -104,6 +106,9 @@ struct topt_session_times {
 struct topt_session_times topt_session_times(const struct topt_session *s);
 
 const struct topt_program *topt_session_program(const struct topt_session *s);
+
+/* An instruction in words: "all-reduce of the gradient of 'w' of 'h0.mlp'". */
+void topt_instr_words(const struct topt_program *p, int instr, char *buf, size_t size);
 
 /* A live buffer as a whole tensor of doubles on rank 0 ('*ret' owned by the caller;
  * NULL on the others).  'ret_spread', may be NULL: largest difference between copies

@@ -13,10 +13,28 @@
 enum { MODEL_LIMIT = 64 << 20 };
 static const int64_t count_limit = INT64_C(1) << 30;
 
+#define SHOWN_TEXT(arg)   arg, TOPT_ASK_IS_TEXT
+#define SHOWN_WORD(arg)   SHOWN_TEXT(arg)
+#define SHOWN_NAME(arg)   SHOWN_TEXT(arg)
+#define SHOWN_LIST(arg)   SHOWN_TEXT(arg)
+#define SHOWN_LABEL(arg)  SHOWN_TEXT(arg)
+#define SHOWN_REAL(arg)   SHOWN_TEXT(arg)
+#define SHOWN_INT(arg)    arg, TOPT_ASK_IS_COUNT
+#define SHOWN_BATCH(arg)  arg, TOPT_ASK_IS_COUNT
+#define SHOWN_COUNTS(arg) arg, TOPT_ASK_IS_COUNT
+#define SHOWN_MEMORY(arg) arg, TOPT_ASK_IS_BYTES
+#define SHOWN_BOOL(arg)   NULL, TOPT_ASK_IS_FLAG
 const struct topt_ask_row topt_ask_table[TOPT_ASK_COUNT] = {
-#define X(name, option, arg, query, kind, help)                                          \
-    [TOPT_ASK_##name] = {option, arg, query, help, TOPT_ASK_IS_##kind},
-    TOPT_ASK_OPTIONS(X)
+#define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, INTO, DOORS, OPTION, ARG, OTHER,      \
+          VALUES, HELP)                                                                  \
+    TOPT_FIELD_OF_SBATCH_##DOORS([TOPT_ASK_##ID] = {"topt-" OPTION, #name,               \
+                                                    HELP "; else " OTHER,                \
+                                                    SHOWN_##KIND(ARG)}, )
+    TOPT_FIELDS(X)
+#undef X
+#define X(NAME, option, arg, kind, help)                                                 \
+    [TOPT_ASK_##NAME] = {option, NULL, help, arg, TOPT_ASK_IS_##kind},
+        TOPT_ASK_OPTIONS(X)
 #undef X
 };
 
@@ -67,23 +85,29 @@ static int check_mode(const char *value, struct topt_error *err)
                      topt_near_among(value, modes, meant));
 }
 
-static int check_value(enum topt_ask_kind kind, const char *value, struct topt_error *err)
+static int check_on_error(const char *value, struct topt_error *err)
 {
     static const char *const answers[] = {"submit", "abort", NULL};
     char meant[TOPT_NEAR_WORDS];
+    if (topt_ask_aborts(value) >= 0)
+        return 0;
+    return topt_fail(err, TOPT_ERR_INVAL, "'%.60s' is neither submit nor abort%s", value,
+                     topt_near_among(value, answers, meant));
+}
+
+static int check_value(enum topt_ask_option which, const char *value,
+                       struct topt_error *err)
+{
     int64_t n;
-    switch (kind) {
-    case TOPT_ASK_IS_MODE:
+    if (which == TOPT_ASK_MODE)
         return check_mode(value, err);
+    if (which == TOPT_ASK_ON_ERROR)
+        return check_on_error(value, err);
+    switch (topt_ask_table[which].kind) {
     case TOPT_ASK_IS_COUNT:
         return topt_parse_int(value, 1, count_limit, &n, err);
     case TOPT_ASK_IS_BYTES:
         return topt_parse_memory(value, &n, err);
-    case TOPT_ASK_IS_ON_ERROR:
-        if (topt_ask_aborts(value) < 0)
-            return topt_fail(err, TOPT_ERR_INVAL, "'%.60s' is neither submit nor abort%s",
-                             value, topt_near_among(value, answers, meant));
-        return 0;
     case TOPT_ASK_IS_FLAG:
         return 0;
     case TOPT_ASK_IS_FILE:
@@ -102,7 +126,7 @@ int topt_ask_check(const struct topt_ask *ask, struct topt_error *err)
 {
     for (int i = 0; i < TOPT_ASK_COUNT; i++) {
         const struct topt_ask_row *row = &topt_ask_table[i];
-        if (ask->value[i] && check_value(row->kind, ask->value[i], err))
+        if (ask->value[i] && check_value((enum topt_ask_option)i, ask->value[i], err))
             return topt_wrap(err, "--%s", row->option);
     }
     const char *given = topt_ask_any(ask);

@@ -7,66 +7,41 @@
 #include <stdint.h>
 
 #include "topt_error.h"
+#include "topt_fields.h"
 #include "topt_label.h"
 #include "topt_text.h"
 
 enum topt_ask_kind {
-    TOPT_ASK_IS_MODE,
     TOPT_ASK_IS_FILE,
     TOPT_ASK_IS_COUNT,
     TOPT_ASK_IS_BYTES,
     TOPT_ASK_IS_TEXT,
     TOPT_ASK_IS_FLAG, /* takes no argument */
-    TOPT_ASK_IS_ON_ERROR,
 };
 
-/* X(NAME, option, argument shown, query field or NULL, kind, help) */
+/* X(NAME, option, argument shown, kind, help): what is said to the plugin alone; the rest are the fields of
+ * a question (topt_fields.h) that are options of sbatch. */
 #define TOPT_ASK_OPTIONS(X)                                                              \
-    X(MODE, "topt-mode", "MODE", "mode", MODE,                                           \
-      "let topt size the job: mini-parallelism (fewest GPUs that fit) or mini-time")     \
-    X(MODEL, "topt-model", "FILE", NULL, FILE, "the model: native or a config.json")     \
-    X(BATCH, "topt-batch", "N", "batch", COUNT, "global batch size")                     \
-    X(SEQ, "topt-seq", "N", "seq", COUNT, "sequence length")                             \
-    X(MEMORY, "topt-memory", "SIZE", "memory", BYTES,                                    \
-      "memory of a GPU to use, as 16GiB")                                                \
-    X(MAX_GPUS, "topt-max-gpus", "N", "max_gpus", COUNT, "never more GPUs than this")    \
-    X(GPUS, "topt-gpus", "N", "gpus", COUNT, "mini-time: the number of GPUs")            \
-    X(HW, "topt-hw", "NAME", "hw", TEXT, "hardware profile")                             \
-    X(FRAMEWORK, "topt-framework", "NAME", "framework", TEXT,                            \
-      "what trains it: pytorch (default), deepspeed, megatron, torchtitan or topt")      \
-    X(PRECISION, "topt-precision", "NAME", "precision", TEXT,                            \
-      "bf16-mixed (default where the GPU has bf16), bf16 or f32")                        \
-    X(TRAIN, "topt-train", "WHAT", "train", TEXT,                                        \
-      "all (default), lora[:RANK[:NAMES]], or names of what is trained")                 \
-    X(EFFICIENCY, "topt-min-efficiency", "E", "min_efficiency", TEXT,                    \
-      "the most GPUs that keep this share (0 to 1) of the best speed a GPU")             \
-    X(TENSOR, "topt-tensor-parallel", NULL, "tensor_parallel", FLAG,                     \
-      "split operators over GPUs too; the script must support it")                       \
-    X(SPACE, "topt-space", "NAME", "space", TEXT,                                        \
-      "experts: uniform, canonical or full (else as the framework obeys)")               \
-    X(FACTORS, "topt-factors", "LIST", "factors", TEXT,                                  \
-      "searched beside splits: zero,recompute,micro or all, none, auto")                 \
-    X(ALGORITHM, "topt-algorithm", "NAME", "algorithm", TEXT,                            \
-      "search as another system does: data-parallel, tofu, ...")                         \
-    X(OPTIMIZER, "topt-optimizer", "NAME", "optimizer", TEXT,                            \
-      "sgd, momentum, adam or adamw")                                                    \
-    X(OVERLAP, "topt-overlap", "NAME", "overlap", TEXT,                                  \
-      "what the script's framework communicates meanwhile: none, ddp or fsdp")           \
-    X(EAGER, "topt-eager", "LIST", "eager", TEXT,                                        \
-      "what it does not fuse: operators,scores,loss,optimizer or all, none")             \
-    X(DRY_RUN, "topt-dry-run", NULL, NULL, FLAG, "say what the job would get, and end")  \
-    X(ON_ERROR, "topt-on-error", "WHAT", NULL, ON_ERROR,                                 \
+    X(MODEL, "topt-model", "FILE", FILE,                                                 \
+      "the model: native, a config.json or its folder, ONNX or Megatron-LM's arguments") \
+    X(DRY_RUN, "topt-dry-run", NULL, FLAG, "say what the job would get, and end")        \
+    X(ON_ERROR, "topt-on-error", "WHAT", TEXT,                                           \
       "when the planner can't be reached: submit (the job as asked) or abort")
 
 enum topt_ask_option {
-#define X(name, option, arg, query, kind, help) TOPT_ASK_##name,
-    TOPT_ASK_OPTIONS(X)
+#define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, INTO, DOORS, ...)                     \
+    TOPT_FIELD_OF_SBATCH_##DOORS(TOPT_ASK_##ID, )
+    TOPT_FIELDS(X)
 #undef X
-        TOPT_ASK_COUNT
+#define X(NAME, ...) TOPT_ASK_##NAME,
+        TOPT_ASK_OPTIONS(X)
+#undef X
+            TOPT_ASK_COUNT
 };
 
 struct topt_ask_row {
-    const char *option, *arg, *query, *help;
+    const char *option, *query, *help; /* query: the field, or NULL */
+    const char *arg;                   /* shown; NULL: none */
     enum topt_ask_kind kind;
 };
 extern const struct topt_ask_row topt_ask_table[TOPT_ASK_COUNT];

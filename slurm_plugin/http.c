@@ -5,7 +5,10 @@
  * not looked up (a resolver keeps its own time).  A server that answers before it has read
  * the whole body (413, say) is heard: readable wins over writable.
  *
- * A reply ends by Content-Length, by its last chunk, or by the connection's end. */
+ * A reply ends by Content-Length, by its last chunk, or by the connection's end.
+ *
+ * libmunge has time limits of its own: where munged hangs they come before the deadline is looked at
+ * again, but there sbatch, whose submission munged signs too, hangs as well. */
 #include "http.h"
 
 #include <arpa/inet.h>
@@ -23,6 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "topt_credential.h"
 #include "topt_text.h"
 
 enum { REPLY_LIMIT = 64 << 10 };
@@ -51,6 +55,7 @@ int64_t topt_http_now_ms(void)
 void topt_http_fini(struct topt_http_reply *reply)
 {
     free(reply->body);
+    free(reply->signature);
     *reply = (struct topt_http_reply){0};
 }
 
@@ -189,6 +194,27 @@ static int parse_body(const char *head, const char *body, size_t have, int eof,
     return take_body(&text, status, ret, err);
 }
 
+/* What else of the head is of interest.  1, or -1 without memory. */
+static int take_headers(const char *head, const char *end, struct topt_http_reply *ret,
+                        struct topt_error *err)
+{
+    size_t n = 0;
+    int64_t seconds = 0;
+    char digits[8] = "";
+    const char *v = find_header(head, end, "Retry-After", &n);
+    if (v && n < sizeof digits) {
+        memcpy(digits, v, n);
+        if (!topt_parse_int(digits, 0, 3600, &seconds, NULL))
+            ret->retry_after_s = (int)seconds;
+    }
+    v = find_header(head, end, TOPT_ANSWER_HEADER, &n);
+    if (v && !(ret->signature = strndup(v, n))) {
+        topt_http_fini(ret);
+        return topt_nomem(err, "the planner's answer");
+    }
+    return 1;
+}
+
 int topt_http_parse(const char *bytes, size_t len, int eof, struct topt_http_reply *ret,
                     struct topt_error *err)
 {
@@ -204,8 +230,9 @@ int topt_http_parse(const char *bytes, size_t len, int eof, struct topt_http_rep
     if (status < 0)
         return topt_fail(err, TOPT_ERR_IO, "what answered doesn't speak HTTP");
     const char *head = memchr(bytes, '\n', len);
-    return parse_body(head + 1, body, len - (size_t)(body - bytes), eof, status, ret,
-                      err);
+    int rc =
+        parse_body(head + 1, body, len - (size_t)(body - bytes), eof, status, ret, err);
+    return rc == 1 ? take_headers(head + 1, body, ret, err) : rc;
 }
 
 /* --- the connection ----------------------------------------------------------------- */
@@ -396,6 +423,52 @@ static int receive(struct talk *t, struct topt_http_reply *ret, struct topt_erro
     return rc == 1 ? 0 : -1;
 }
 
+/* --- who is at the other end ---------------------------------------------------------- */
+
+static int is_unix(const char *url)
+{
+    return !strncmp(url, "unix:", 5);
+}
+
+/* Of a reply over TCP: is it the daemon's?  Gives back what is not to be believed. */
+static int check_reply(const struct topt_http_request *q, const char *authorization,
+                       struct topt_http_reply *r, struct topt_error *err)
+{
+    const struct topt_answered a = {r->status, r->body, r->len};
+    int rc = topt_credential_check_answer(q->trust, q->url, r->signature, authorization,
+                                          &a, err);
+    if (rc > 0) {
+        *r->body = '\0';
+        r->len = 0;
+    } else if (rc < 0) {
+        topt_http_fini(r);
+    }
+    return rc < 0 ? -1 : 0;
+}
+
+/* The request's head.  '*ret_signed' is the value of Authorization, NULL on a Unix socket. */
+static int write_head(const struct topt_http_request *q, struct topt_text *head,
+                      char **ret_signed, struct topt_error *err)
+{
+    const struct topt_asked asked = {"POST", q->target, q->body, q->len};
+    const char *host = is_unix(q->url) ? "localhost" : q->url + strlen("http://");
+    *ret_signed = NULL;
+    if (!is_unix(q->url) && topt_credential_ask(q->trust, &asked, ret_signed, err))
+        return -1;
+    topt_text_add(head,
+                  "POST %s HTTP/1.1\r\nHost: %.*s\r\nAccept: text/plain\r\n"
+                  "Content-Type: application/octet-stream\r\nContent-Length: %zu\r\n",
+                  q->target, (int)strcspn(host, "/"), host, q->len);
+    if (*ret_signed)
+        topt_text_add(head, "Authorization: %s\r\n", *ret_signed);
+    topt_text_add(head, "Connection: close\r\n\r\n");
+    if (!head->oom)
+        return 0;
+    free(*ret_signed);
+    *ret_signed = NULL;
+    return topt_nomem(err, "the request");
+}
+
 int topt_http_post(const struct topt_http_request *q, struct topt_http_reply *ret,
                    struct topt_error *err)
 {
@@ -405,23 +478,20 @@ int topt_http_post(const struct topt_http_request *q, struct topt_http_reply *re
                      .waiting = q->waiting,
                      .url = q->url};
     struct topt_text head = {0};
+    char *authorization = NULL;
     int rc = -1;
-    topt_text_add(&head,
-                  "POST %s HTTP/1.1\r\nHost: localhost\r\nAccept: text/plain\r\n"
-                  "Content-Type: application/octet-stream\r\nContent-Length: %zu\r\n"
-                  "Connection: close\r\n\r\n",
-                  q->target, q->len);
-    if (head.oom) {
-        topt_fail(err, TOPT_ERR_NOMEM, "no memory for the request");
+    if (connect_to(&t, err) || (is_unix(q->url) && topt_trust_peer(q->trust, t.fd, err)))
         goto out;
-    }
-    if (connect_to(&t, err) || send_all(&t, head.s, head.len, err) ||
-        send_all(&t, q->body, q->len, err))
+    if (write_head(q, &head, &authorization, err) ||
+        send_all(&t, head.s, head.len, err) || send_all(&t, q->body, q->len, err))
         goto out;
     rc = receive(&t, ret, err);
+    if (rc == 0 && authorization)
+        rc = check_reply(q, authorization, ret, err);
 out:
     if (t.fd >= 0)
         close(t.fd);
+    free(authorization);
     topt_text_fini(&head);
     return rc;
 }

@@ -17,9 +17,9 @@ enum { VALUE_SIZE = 512 };
 /* "TOPT_<name>" in the job, "SLURM_TOPT_<name>" on the way.  PLAN is what a job hands to
  * `topt run`; PLAN_ID is the same id under its own name. */
 static const char *const names[] = {
-    "PLAN_ID",       "PLAN",         "GPUS",        "NODES",        "URL",
-    "GPUS_PER_NODE", "MEMORY_BYTES", "TIME_NS",     "DP",           "TP",
-    "FSDP",          "RECOMPUTE",    "MICRO_BATCH", "ACCUMULATION", "TORCHRUN"};
+    "PLAN_ID",      "PLAN",         "GPUS",     "NODES",     "URL",  "GPUS_PER_NODE",
+    "MEMORY_BYTES", "TIME_NS",      "DP",       "TP",        "FSDP", "RECOMPUTE",
+    "MICRO_BATCH",  "ACCUMULATION", "TORCHRUN", "DAEMON_UID"};
 enum { NAMES = sizeof names / sizeof *names };
 
 static void set_both(const struct topt_env *env, const char *name, const char *value)
@@ -48,11 +48,13 @@ static void set_torchrun(const struct topt_env *env, const struct topt_answer *p
 }
 
 void topt_mend_plan(const struct topt_env *env, const struct topt_answer *plan,
-                    const char *url)
+                    const char *url, int64_t daemon_uid)
 {
     set_both(env, "PLAN_ID", plan->plan_id);
     set_both(env, "PLAN", plan->plan_id);
     set_both(env, "URL", url);
+    if (daemon_uid >= 0)
+        set_number(env, "DAEMON_UID", daemon_uid);
     set_number(env, "GPUS", plan->gpus);
     set_number(env, "NODES", plan->nodes);
     set_number(env, "GPUS_PER_NODE", plan->gpus_per_node);
@@ -78,7 +80,7 @@ void topt_mend_forget(const struct topt_env *env)
     for (int i = 0; i < NAMES; i++) {
         snprintf(full, sizeof full, "SLURM_TOPT_%s", names[i]);
         env->unset(env->ctx, full);
-        if (strcmp(names[i], "URL") != 0)
+        if (strcmp(names[i], "URL") != 0 && strcmp(names[i], "DAEMON_UID") != 0)
             env->unset(env->ctx, full + strlen("SLURM_"));
     }
 }

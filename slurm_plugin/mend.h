@@ -20,11 +20,11 @@ struct topt_env {
 };
 
 /* At submit time: SLURM_TOPT_* (Slurm carries SLURM_* even under --export=NONE) and the
- * plain TOPT_* (for salloc's shell, which is started from here). */
+ * plain TOPT_* (for salloc's shell, which is started from here).  'daemon_uid' -1: nobody was named. */
 void topt_mend_plan(const struct topt_env *env, const struct topt_answer *plan,
-                    const char *url);
+                    const char *url, int64_t daemon_uid);
 
-/* Forget a plan that another job left in the environment; TOPT_URL stays. */
+/* Forget a plan that another job left in the environment; TOPT_URL and TOPT_DAEMON_UID stay. */
 void topt_mend_forget(const struct topt_env *env);
 
 /* In a step: TOPT_* from SLURM_TOPT_*.  Returns 1 when there is a plan, else 0. */

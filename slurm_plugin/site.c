@@ -14,6 +14,10 @@ static int take(const char *arg, struct topt_site *site, struct topt_error *err)
     size_t n = eq ? (size_t)(eq - arg) : 0;
     if (n == 3 && memcmp(arg, "url", n) == 0) {
         site->url = eq + 1;
+    } else if (n == 10 && memcmp(arg, "daemon_uid", n) == 0) {
+        site->daemon_uid = eq + 1;
+    } else if (n == 12 && memcmp(arg, "munge_socket", n) == 0) {
+        site->munge_socket = eq + 1;
     } else if (n == 2 && memcmp(arg, "hw", n) == 0) {
         site->hw = eq + 1;
     } else if (n == 8 && memcmp(arg, "on_error", n) == 0 &&
@@ -26,7 +30,7 @@ static int take(const char *arg, struct topt_site *site, struct topt_error *err)
     } else {
         return topt_fail(err, TOPT_ERR_INVAL,
                          "plugstack.conf: '%s' is none of url=, timeout_ms=, "
-                         "on_error=submit|abort, hw=",
+                         "on_error=submit|abort, hw=, daemon_uid=, munge_socket=",
                          arg);
     }
     return 0;
@@ -43,6 +47,10 @@ int topt_site_read(int argc, char **argv, struct topt_site *ret, struct topt_err
 
 int topt_site_find(struct topt_site *site, struct topt_error *err)
 {
+    if (topt_trust_read(site->daemon_uid, &site->trust, err))
+        return -1;
+    if (site->munge_socket)
+        site->trust.socket = site->munge_socket;
     if (site->url)
         return 0;
     if (topt_place_ask(site->found, sizeof site->found, err))

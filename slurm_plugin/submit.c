@@ -117,6 +117,13 @@ static int refuse(const struct topt_error *err)
     return -1;
 }
 
+/* How long to wait before asking again: what the planner said, but not all that is left. */
+static int pause_of(int retry_after_s, int64_t left_ms)
+{
+    int64_t ms = (int64_t)retry_after_s * 1000;
+    return (int)(ms <= RETRY_MS ? RETRY_MS : ms < left_ms / 2 ? ms : left_ms / 2);
+}
+
 /* One question, asked again while the answer is "still searching" or "busy" and there is
  * time: equal searches are shared on the other side.  When that time runs out, what the
  * planner said before stays the reason. */
@@ -133,14 +140,16 @@ static enum topt_verdict ask_planner(struct topt_http_request *q, struct topt_an
                 *err = failure;
             return verdict;
         }
-        int status = reply.status;
+        int status = reply.status, later = reply.retry_after_s;
         topt_answer_parse(reply.body, reply.len, ret);
         topt_http_fini(&reply);
         verdict = topt_answer_judge(status, ret, err);
         q->timeout_ms = deadline - topt_http_now_ms() - RETRY_MS;
-        if ((status != 202 && status != 503) || q->timeout_ms <= 0)
+        if ((status != 202 && status != 429 && status != 503) || q->timeout_ms <= 0)
             return verdict;
-        poll(NULL, 0, RETRY_MS);
+        int wait = status == 202 ? RETRY_MS : pause_of(later, q->timeout_ms);
+        poll(NULL, 0, wait);
+        q->timeout_ms = deadline - topt_http_now_ms();
     }
 }
 
@@ -174,7 +183,8 @@ static enum topt_verdict find_plan(const struct topt_ask *ask, struct topt_site 
                                   .len = len,
                                   .timeout_ms = site->timeout_ms,
                                   .said_ms = topt_http_now_ms() + PATIENCE_MS,
-                                  .waiting = say_waiting};
+                                  .waiting = say_waiting,
+                                  .trust = &site->trust};
     verdict = ask_planner(&q, ret, err);
     if (verdict == TOPT_VERDICT_REFUSED && err->code == TOPT_ERR_INFEASIBLE &&
         *topt_shape_words(bounds, words, sizeof words))
@@ -237,7 +247,7 @@ static int submit_with(const struct topt_host *host, const struct topt_ask *ask,
     }
     if (topt_host_resize(host, &plan, bounds.gpu_type, &err))
         return without_plan(ask, site, &err);
-    topt_mend_plan(&process_env, &plan, site->url);
+    topt_mend_plan(&process_env, &plan, site->url, site->trust.uid);
     say_plan(&plan, &bounds);
     return 0;
 }

@@ -2,17 +2,20 @@
 #include "embed.h"
 #include "server.h"
 
-#include <stdio.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 
-struct reply api_livez(const struct request *q)
+struct reply api_livez(struct request *q)
 {
     (void)q;
     return reply_fixed(200, "text/plain", "ok\n");
 }
 
 /* Ready: the store answers, and there is room for a question. */
-struct reply api_readyz(const struct request *q)
+struct reply api_readyz(struct request *q)
 {
     struct topt_error err = {0};
     struct jobs_counts n;
@@ -26,42 +29,64 @@ struct reply api_readyz(const struct request *q)
     return reply_fixed(200, "text/plain", "ok\n");
 }
 
-static void gauge(struct topt_text *t, const char *name, const char *help,
-                  long long value)
+/* Bytes of the files in the folder of the state; -1 where it can't be read. */
+static double folder_bytes(const char *path)
 {
-    topt_text_add(t, "# HELP %s %s\n# TYPE %s gauge\n%s %lld\n", name, help, name, name,
-                  value);
+    DIR *dir = opendir(path);
+    double bytes = dir ? 0 : -1;
+    struct stat st;
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        if (!fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+            S_ISREG(st.st_mode))
+            bytes += (double)st.st_size;
+    if (dir)
+        closedir(dir);
+    return bytes;
 }
 
-struct reply api_metrics(const struct request *q)
+static double free_bytes(const char *path)
+{
+    struct statvfs fs;
+    return statvfs(path, &fs) ? -1 : (double)fs.f_bavail * (double)fs.f_frsize;
+}
+
+struct reply api_metrics(struct request *q)
 {
     struct server *s = q->server;
-    struct topt_text t = {0};
+    const struct config *c = s->config;
     struct jobs_counts n;
     jobs_count(s->jobs, &n);
-#define X(field, name, help)                                                             \
-    topt_text_add(&t,                                                                    \
-                  "# HELP " name " " help "\n# TYPE " name " counter\n" name " %lld\n",  \
-                  (long long)atomic_load(&s->metrics.field));
-    TOPTD_METRICS(X)
-#undef X
-    gauge(&t, "topt_queue_length", "Searches that wait", n.queued);
-    gauge(&t, "topt_searches_running", "Searches that run", n.running);
-    gauge(&t, "topt_tasks", "Tasks remembered", n.tasks);
-    gauge(&t, "topt_uptime_seconds", "Seconds since the start",
-          (long long)time(NULL) - (long long)s->started);
-    if (t.oom)
-        topt_text_fini(&t);
-    return reply_owned(200, "text/plain; version=0.0.4", t.s);
+    const struct metrics_gauge gauges[] = {
+        {"topt_queue_length", "Searches that wait", "search", n.queued},
+        {"topt_queue_limit", "Searches that may wait", "search", (double)c->queue},
+        {"topt_searches_running", "Searches that run", "search", n.running},
+        {"topt_workers", "Searches that may run at once", NULL, (double)c->workers},
+        {"topt_tasks", "Tasks remembered", NULL, n.tasks},
+        {"topt_connections", "Connections that are open", NULL,
+         (double)atomic_load(&s->metrics.connections)},
+        {"topt_connections_limit", "Connections that may be open", NULL,
+         (double)c->connections},
+        {"topt_store_bytes", "Size of the store's files", NULL,
+         folder_bytes(c->state_dir)},
+        {"topt_store_free_bytes", "Room where the store is", NULL,
+         free_bytes(c->state_dir)},
+        {"topt_uptime_seconds", "Seconds since the start", NULL,
+         (double)(time(NULL) - s->started)},
+        {0}};
+    return reply_owned(200,
+                       q->wants_openmetrics
+                           ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                           : "text/plain; version=0.0.4",
+                       metrics_text(&s->metrics, gauges, q->wants_openmetrics));
 }
 
-struct reply api_openapi(const struct request *q)
+struct reply api_openapi(struct request *q)
 {
     (void)q;
     return reply_fixed(200, "application/json", openapi_json);
 }
 
-struct reply api_dashboard(const struct request *q)
+struct reply api_dashboard(struct request *q)
 {
     (void)q;
     return reply_fixed(200, "text/html; charset=utf-8", dashboard_html);

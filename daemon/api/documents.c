@@ -1,6 +1,8 @@
 /* documents.c - models and hardware profiles: registered, listed, shown. */
+#include "asking.h"
 #include "planner.h"
 #include "server.h"
+#include "topt_digest.h"
 #include "topt_json.h"
 #include "topt_label.h"
 #include "topt_near.h"
@@ -9,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIST_LIMIT = 500 };
+enum { LIST_LIMIT = 500, READ_MS = 30000 };
 
 /* ---- models ------------------------------------------------------------------------------ */
 
@@ -43,64 +45,62 @@ void model_name(const json_t *doc, const char *given, char ret[MODEL_NAME])
     one_line(label, ret, MODEL_NAME);
 }
 
-/* Of the first byte that is no blank: no JSON of a model starts with it. */
-static int is_foreign(const struct request *q)
-{
-    size_t at = strspn(q->body, " \t\r\n");
-    return q->body_len > at && !strchr("{[\"", q->body[at]);
-}
+/* ---- reading what was sent --------------------------------------------------------------- */
 
-json_t *parse_model(const struct request *q, const char *what, int64_t batch, int64_t seq,
-                    struct reply *ret)
+/* Hand the body to a worker, and go on with 'then' when it has read it. */
+static struct reply read_body(struct request *q, enum operation_kind kind,
+                              const char *name, handler *then)
 {
-    struct topt_error err = {0};
-    if (!is_foreign(q))
-        return parse_body(q, what, ret);
-    json_t *doc = planner_model_document(q->body, q->body_len, what, batch, seq, &err);
-    if (!doc)
-        *ret = reply_fail(q, "model", &err);
-    return doc;
-}
-
-static struct reply add_model(const struct request *q, const json_t *doc,
-                              const char *name)
-{
-    char id[40];
-    struct topt_error err = {0};
-    struct planner_facts facts;
-    char *text = canonical(doc, "m", id), line[MODEL_NAME];
+    struct operation *o = operation_create(kind);
+    struct job *job;
     struct reply r;
-    if (!text)
+    char id[TOPT_ID], key[400];
+    if (!o)
         return reply_owned(503, NULL, NULL);
-    model_name(doc, name, line);
-    int rc = planner_model_facts(text, line, &facts, &err);
-    if (rc < 0) {
-        r = reply_fail(q, "model", &err);
-    } else {
-        strcpy(facts.name, line);
-        const struct store_doc m = {id, facts.name, text};
-        rc = store_put_model(q->server->store, &m, &err);
-        r = rc < 0 ? reply_fail(q, NULL, &err)
-                   : reply_json(rc ? 201 : 200, facts_json(id, &facts));
-        if (rc >= 0)
-            snprintf(r.location, sizeof r.location, "/v1/models/%s", id);
+    o->wants_facts = 1;
+    o->name = name ? strdup(name) : NULL;
+    topt_id(kind == OPERATION_PROFILE ? 'h' : 'f', q->body, q->body_len, id);
+    snprintf(key, sizeof key, "read %s %.300s", id, name ? name : "");
+    o->body = request_take_body(q, &o->body_len);
+    if (!o->body || (name && !o->name)) {
+        operation_destroy(o);
+        return reply_owned(503, NULL, NULL);
     }
-    free(text);
+    if (asking_submit(q, o, key, &job, &r) < 0)
+        return r;
+    q->state = job;
+    return reply_wait(job, READ_MS, then);
+}
+
+static struct reply after_model(struct request *q)
+{
+    struct job *job = q->state;
+    struct topt_error err = {0};
+    struct reply r;
+    q->state = NULL;
+    if (asking_done(q, job, &r) < 0)
+        return r;
+    const struct operation *o = job_data(job);
+    const struct store_doc m = {o->model_id, o->model_name, o->model};
+    int rc = store_put_model(q->server->store, &m, asker(q), &err);
+    r = rc < 0 ? reply_fail(q, NULL, &err)
+               : reply_json(rc ? 201 : 200, facts_json(o->model_id, &o->facts));
+    if (rc >= 0)
+        snprintf(r.location, sizeof r.location, "/v1/models/%s", o->model_id);
+    if (rc > 0)
+        atomic_fetch_add(&q->server->epoch, 1);
+    job_release(job);
     return r;
 }
 
-struct reply api_model_add(const struct request *q)
+struct reply api_model_add(struct request *q)
 {
     struct reply r;
     const char *name = q->npairs ? q->pair[0].value : NULL;
     int named = q->npairs == 1 && !strcmp(q->pair[0].key, "name") && name;
-    if (!named && no_parameters(q, &r) < 0)
+    if ((!named && no_parameters(q, &r) < 0) || check_body(q, &r) < 0)
         return r;
-    json_t *doc = parse_model(q, name && *name ? name : "the model", 0, 0, &r);
-    if (doc)
-        r = add_model(q, doc, name);
-    json_decref(doc);
-    return r;
+    return read_body(q, OPERATION_READ, name, after_model);
 }
 
 static struct reply listing(const struct request *q, const char *key, json_t *list,
@@ -110,13 +110,14 @@ static struct reply listing(const struct request *q, const char *key, json_t *li
                 : reply_fail(q, NULL, err);
 }
 
-struct reply api_models(const struct request *q)
+struct reply api_models(struct request *q)
 {
     struct reply r;
     struct topt_error err = {0};
     if (no_parameters(q, &r) < 0)
         return r;
-    return listing(q, "models", store_list_models(q->server->store, LIST_LIMIT, &err),
+    struct store_page page = {.limit = LIST_LIMIT};
+    return listing(q, "models", store_list_models(q->server->store, NULL, &page, &err),
                    &err);
 }
 
@@ -140,37 +141,55 @@ int find_model(struct server *s, const char *key, char **ret_id, char **ret_name
 {
     char meant[TOPT_NEAR_WORDS];
     struct topt_near near = {.name = key};
-    int rc = store_get_model(s->store, key, ret_id, ret_name, ret_doc, err);
+    struct store_page page = {.limit = LIST_LIMIT};
+    int rc = store_get_model(s->store, key, NULL, ret_id, ret_name, ret_doc, err);
     if (rc == 0 || err->code != TOPT_ERR_NOTFOUND)
         return rc;
-    try_names(store_list_models(s->store, LIST_LIMIT, err), &near, meant);
+    try_names(store_list_models(s->store, NULL, &page, err), &near, meant);
     return topt_fail(err, TOPT_ERR_NOTFOUND,
                      "no model has the id '%.60s', and not just one the name%s (GET "
                      "/v1/models lists them)",
                      key, meant);
 }
 
-struct reply api_model_get(const struct request *q)
+static struct reply after_facts(struct request *q)
+{
+    struct job *job = q->state;
+    struct reply r;
+    q->state = NULL;
+    if (asking_done(q, job, &r) < 0)
+        return r;
+    const struct operation *o = job_data(job);
+    json_t *out = facts_json(o->model_id, &o->facts);
+    if (out)
+        json_object_set_new(out, "model", json_loads(o->model, 0, NULL));
+    job_release(job);
+    r = reply_json(200, out);
+    r.keep = 1;
+    return r;
+}
+
+struct reply api_model_get(struct request *q)
 {
     struct reply r;
     struct topt_error err = {0};
-    struct planner_facts facts;
-    char *id = NULL, *name = NULL, *doc = NULL;
+    struct operation *o;
+    struct job *job;
+    char key[80];
     if (no_parameters(q, &r) < 0)
         return r;
-    if (find_model(q->server, q->arg, &id, &name, &doc, &err) < 0 ||
-        planner_model_facts(doc, name, &facts, &err) < 0) {
-        r = reply_fail(q, NULL, &err);
-    } else {
-        json_t *out = facts_json(id, &facts);
-        if (out)
-            json_object_set_new(out, "model", json_loads(doc, 0, NULL));
-        r = reply_json(200, out);
+    if (!(o = operation_create(OPERATION_FACTS)))
+        return reply_owned(503, NULL, NULL);
+    if (find_model(q->server, q->arg, &o->model_id, &o->model_name, &o->model, &err) <
+        0) {
+        operation_destroy(o);
+        return reply_fail(q, NULL, &err);
     }
-    free(id);
-    free(name);
-    free(doc);
-    return r;
+    snprintf(key, sizeof key, "facts of %.60s", o->model_id);
+    if (asking_submit(q, o, key, &job, &r) < 0)
+        return r;
+    q->state = job;
+    return reply_wait(job, READ_MS, after_facts);
 }
 
 /* ---- hardware ---------------------------------------------------------------------------- */
@@ -188,7 +207,7 @@ static int shipped(const char *name, char **ret_id, char **ret_doc,
                    struct topt_error *err)
 {
     json_t *doc;
-    char id[40];
+    char id[TOPT_ID];
     if (planner_hw_get(name, &doc, err) < 0)
         return -1;
     char *text = canonical(doc, "h", id);
@@ -209,7 +228,8 @@ static void refuse_hw(struct server *s, const char *key, struct topt_error *err)
     struct topt_near near = {.name = key};
     for (const char *const *n = planner_hw_shipped(); *n; n++)
         topt_near_try(&near, *n);
-    try_names(store_list_hw(s->store, LIST_LIMIT, err), &near, meant);
+    struct store_page page = {.limit = LIST_LIMIT};
+    try_names(store_list_hw(s->store, 0, &page, err), &near, meant);
     topt_fail(err, TOPT_ERR_NOTFOUND,
               "unknown hardware '%.80s'%s (GET /v1/hardware lists all)", key, meant);
 }
@@ -217,8 +237,9 @@ static void refuse_hw(struct server *s, const char *key, struct topt_error *err)
 int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
             struct topt_error *err)
 {
-    if (!*key && s->config->hw)
-        key = s->config->hw;
+    const struct config *c = s->config;
+    if (!*key && c->hw)
+        key = c->hw;
     if (*key && is_shipped(key))
         return shipped(key, ret_id, ret_doc, err);
     int rc = store_get_hw(s->store, key, ret_id, NULL, ret_doc, err);
@@ -239,68 +260,61 @@ static struct reply put_hw(const struct request *q, const struct store_doc *d)
         topt_fail(&err, TOPT_ERR_USAGE, "'%.80s' is the name of a shipped profile",
                   d->name);
     else
-        rc = store_put_hw(q->server->store, d, &err);
+        rc = store_put_hw(q->server->store, d, asker(q), STORE_HW_ADD, NULL, &err);
     if (rc < 0 && err.code == TOPT_ERR_USAGE)
         return reply_error(q, 409, "conflict", "name", NULL, err.text);
     if (rc < 0)
         return reply_fail(q, NULL, &err);
+    if (rc > 0)
+        atomic_fetch_add(&q->server->epoch, 1);
     struct reply r =
         reply_json(rc ? 201 : 200, json_pack("{s:s, s:s}", "id", d->id, "name", d->name));
     snprintf(r.location, sizeof r.location, "/v1/hardware/%s", d->id);
     return r;
 }
 
-static struct reply add_hw(const struct request *q, const json_t *given)
+static struct reply after_profile(struct request *q)
 {
-    struct topt_error err = {0};
-    json_t *doc;
-    if (planner_check_hw(given, &doc, &err) < 0)
-        return reply_fail(q, "hardware", &err);
-    char id[40];
-    char *text = canonical(doc, "h", id);
-    const char *name = json_string_value(json_object_get(doc, "name"));
+    struct job *job = q->state;
     struct reply r;
-    if (!text)
-        r = reply_owned(503, NULL, NULL);
-    else if (!name || !query_is_name(name, 79))
-        r = reply_error(q, 400, "invalid", "name", NULL,
-                        "name must be 1..79 letters, digits and \"._-\"");
-    else
-        r = put_hw(q, &(struct store_doc){id, name, text});
-    free(text);
-    json_decref(doc);
-    return r;
-}
-
-struct reply api_hw_add(const struct request *q)
-{
-    struct reply r;
-    if (no_parameters(q, &r) < 0)
+    q->state = NULL;
+    if (asking_done(q, job, &r) < 0)
         return r;
-    json_t *doc = parse_body(q, "the profile", &r);
-    if (doc)
-        r = add_hw(q, doc);
-    json_decref(doc);
+    const struct operation *o = job_data(job);
+    r = put_hw(q, &(struct store_doc){o->hw_id, o->name, o->hw});
+    job_release(job);
     return r;
 }
 
-struct reply api_hw_list(const struct request *q)
+struct reply api_hw_add(struct request *q)
+{
+    struct reply r;
+    if (no_parameters(q, &r) < 0 || check_body(q, &r) < 0)
+        return r;
+    if (!q->body_len)
+        return reply_error(q, 400, "invalid", "body", NULL, "the profile is empty");
+    return read_body(q, OPERATION_PROFILE, NULL, after_profile);
+}
+
+struct reply api_hw_list(struct request *q)
 {
     struct reply r;
     struct topt_error err = {0};
     if (no_parameters(q, &r) < 0)
         return r;
-    json_t *list = store_list_hw(q->server->store, LIST_LIMIT, &err);
+    struct store_page page = {.limit = LIST_LIMIT};
+    json_t *list = store_list_hw(q->server->store, 0, &page, &err);
     const char *const *n = list ? planner_hw_shipped() : NULL;
     for (; n && *n; n++)
         json_array_append_new(list, json_pack("{s:s, s:b}", "name", *n, "shipped", 1));
-    if (list && q->server->config->hw)
-        return reply_json(200, json_pack("{s:o, s:s}", "hardware", list, "default",
-                                         q->server->config->hw));
+    const struct config *c = q->server->config;
+    if (list && c->hw)
+        return reply_json(200,
+                          json_pack("{s:o, s:s}", "hardware", list, "default", c->hw));
     return listing(q, "hardware", list, &err);
 }
 
-struct reply api_hw_get(const struct request *q)
+struct reply api_hw_get(struct request *q)
 {
     struct reply r;
     struct topt_error err = {0};

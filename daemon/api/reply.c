@@ -1,12 +1,15 @@
 /* reply.c - replies, the error envelope, and what every handler checks first. */
 #include "server.h"
-#include "sha256.h"
+#include "scan.h"
+#include "topt_digest.h"
 #include "topt_json.h"
+#include "topt_log.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char type_json[] = "application/json";
 static const char type_text[] = "text/plain; charset=utf-8";
@@ -27,11 +30,39 @@ struct reply reply_owned(int status, const char *type, char *takes)
         .status = status, .type = type, .body = takes, .len = strlen(takes)};
 }
 
+struct reply reply_wait(struct job *job, int64_t ms, handler *then)
+{
+    return (struct reply){.job = job, .wait_ms = ms, .then = then};
+}
+
 struct reply reply_json(int status, json_t *takes)
 {
     char *text = takes ? topt_json_text(takes, 0) : NULL;
     json_decref(takes);
     return reply_owned(status, type_json, text);
+}
+
+int64_t asker(const struct request *q)
+{
+    return q->caller.uid != (uid_t)-1 ? q->caller.uid : geteuid();
+}
+
+char *request_take_body(struct request *q, size_t *ret_len)
+{
+    static char none[] = "";
+    char *body = q->body_len ? q->body : strdup("");
+    *ret_len = q->body_len;
+    q->body = none;
+    q->body_len = 0;
+    return body;
+}
+
+void request_fini(struct request *q)
+{
+    if (q->state && q->state_free)
+        q->state_free(q->state);
+    if (q->body_len)
+        free(q->body);
 }
 
 void reply_fini(struct reply *r)
@@ -65,12 +96,28 @@ void one_line(const char *src, char *dst, size_t size)
     json_decref(probe);
 }
 
+/* The path with bytes that a terminal would act on shown as '?'. */
+static void log_refusal(const struct request *q, int status, const char *why)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%.120s", q->path ? q->path : "");
+    for (char *p = path; *p; p++)
+        if (iscntrl((unsigned char)*p))
+            *p = '?';
+    topt_log(TOPT_LOG_WARN, "refused: %s: %.16s %s: %d to uid %d (%s, %s) at %s: %s",
+             q->id, q->method ? q->method : "", path, status, (int)q->caller.uid,
+             role_name(q->caller.role), how_name(q->caller.how), q->peer ? q->peer : "?",
+             why);
+}
+
 struct reply reply_error(const struct request *q, int status, const char *name,
                          const char *source, const char *nearest, const char *description)
 {
     char line[512], from[96];
     one_line(description, line, sizeof line);
     struct reply r;
+    if (status == 401 || status == 403)
+        log_refusal(q, status, line);
     if (q->wants_text) {
         r = error_text(status, name, nearest, line);
     } else {
@@ -82,8 +129,9 @@ struct reply reply_error(const struct request *q, int status, const char *name,
             json_object_set_new(e, "nearest", json_string(nearest));
         r = reply_json(status, json_pack("{s:[o]}", "errors", e));
     }
-    if (status == 503)
-        r.retry_after = 5;
+    r.error = name;
+    if (status == 503 || status == 429)
+        r.retry_after = status == 503 ? 5 : 1;
     return r;
 }
 
@@ -94,25 +142,18 @@ struct reply reply_fail(const struct request *q, const char *source,
                        NULL, err->text);
 }
 
-/* Nesting of brackets outside strings: deep documents are refused before they are parsed. */
-static int depth(const char *s, size_t len)
+int check_body(const struct request *q, struct reply *ret)
 {
-    int now = 0, most = 0, quoted = 0;
-    for (size_t i = 0; i < len; i++) {
-        if (quoted) {
-            if (s[i] == '\\')
-                i++;
-            else if (s[i] == '"')
-                quoted = 0;
-        } else if (s[i] == '"') {
-            quoted = 1;
-        } else if (s[i] == '{' || s[i] == '[') {
-            most = ++now > most ? now : most;
-        } else if (s[i] == '}' || s[i] == ']') {
-            now--;
-        }
-    }
-    return most;
+    struct scan found = scan_json(q->body, q->body_len);
+    char text[120];
+    if (found.depth > SCAN_MAX_DEPTH)
+        snprintf(text, sizeof text, "the body is nested deeper than %d", SCAN_MAX_DEPTH);
+    else if (found.values > SCAN_MAX_VALUES)
+        snprintf(text, sizeof text, "the body has more than %d values", SCAN_MAX_VALUES);
+    else
+        return 0;
+    *ret = reply_error(q, 413, "limit", "body", NULL, text);
+    return -1;
 }
 
 json_t *parse_body(const struct request *q, const char *what, struct reply *ret)
@@ -121,8 +162,8 @@ json_t *parse_body(const struct request *q, const char *what, struct reply *ret)
     json_t *doc = NULL;
     if (!q->body_len)
         topt_fail(&err, TOPT_ERR_INVAL, "%s is empty", what);
-    else if (depth(q->body, q->body_len) > MAX_DEPTH)
-        topt_fail(&err, TOPT_ERR_INVAL, "%s is nested deeper than %d", what, MAX_DEPTH);
+    else if (check_body(q, ret) < 0)
+        return NULL;
     else
         doc = topt_json_parse(q->body, q->body_len, what, &err);
     if (!doc)
@@ -140,10 +181,10 @@ int no_parameters(const struct request *q, struct reply *ret)
     return -1;
 }
 
-char *canonical(const json_t *doc, const char *prefix, char ret_id[40])
+char *canonical(const json_t *doc, const char *prefix, char ret_id[TOPT_ID])
 {
     char *text = json_dumps(doc, JSON_COMPACT | JSON_SORT_KEYS);
     if (text)
-        digest_id(prefix, text, ret_id);
+        topt_id(*prefix, text, strlen(text), ret_id);
     return text;
 }

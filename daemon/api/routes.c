@@ -1,28 +1,17 @@
 /* routes.c - which handler answers which method and path. */
+#include "route_table.h"
 #include "server.h"
 
 #include <stdio.h>
 #include <string.h>
 
-const struct route routes[] = {{"POST", "/v1/plan", api_plan},
-                               {"GET", "/v1/plans", api_plans},
-                               {"GET", "/v1/plans/{id}", api_plan_get},
-                               {"GET", "/v1/tasks/{id}", api_task_get},
-                               {"DELETE", "/v1/tasks/{id}", api_task_delete},
-                               {"POST", "/v1/models", api_model_add},
-                               {"GET", "/v1/models", api_models},
-                               {"GET", "/v1/models/{id}", api_model_get},
-                               {"GET", "/v1/models/{id}/curve", api_model_curve},
-                               {"GET", "/v1/models/{id}/frontier", api_model_frontier},
-                               {"POST", "/v1/hardware", api_hw_add},
-                               {"GET", "/v1/hardware", api_hw_list},
-                               {"GET", "/v1/hardware/{id}", api_hw_get},
-                               {"GET", "/livez", api_livez},
-                               {"GET", "/readyz", api_readyz},
-                               {"GET", "/metrics", api_metrics},
-                               {"GET", "/openapi.json", api_openapi},
-                               {"GET", "/", api_dashboard},
-                               {0}};
+/* Who may do what: a role may do what the roles below it may.  Of models, plans and tasks a user sees
+ * those that are the user's own or are shared with a group of theirs. */
+const struct route routes[] = {
+#define X(METHOD, path, handler, LEAST) {#METHOD, path, handler, ROLE_##LEAST},
+    TOPTD_ROUTES(X)
+#undef X
+        {0}};
 
 /* Does 'path' have the shape of 'pattern'?  The {id} goes to 'arg'. */
 static int matches(const char *pattern, const char *path, char arg[80])
@@ -46,22 +35,86 @@ static int matches(const char *pattern, const char *path, char arg[80])
     return !*path;
 }
 
-struct reply dispatch(struct request *q)
+static enum role least_of(const struct route *r, const struct request *q)
+{
+    if (r->handle == api_metrics && q->is_near && q->server->config->metrics_are_open)
+        return ROLE_NOBODY;
+    return r->least;
+}
+
+static struct reply call(const struct route *r, struct request *q)
+{
+    char text[160];
+    enum role least = least_of(r, q);
+    if (q->caller.role >= least)
+        return r->handle(q);
+    if (q->caller.role == ROLE_NOBODY)
+        return reply_error(
+            q, 401, "unauthorized", NULL, NULL,
+            q->server->config->uses_munge
+                ? "who asks is not known: ask with a credential of MUNGE, as "
+                  "topt client does, or over the Unix socket"
+                : "who asks is not known: ask over the Unix socket");
+    snprintf(text, sizeof text, "that takes an %s, and you are %s", role_name(least),
+             q->caller.role == ROLE_OPERATOR ? "an operator" : "a user");
+    return reply_error(q, 403, "forbidden", NULL, NULL, text);
+}
+
+/* What an Allow says, by the bits of methods that there are. */
+enum { GET = 1, POST = 2, PUT = 4, DELETE = 8 };
+static const char *const allow_of[16] = {
+    [GET] = "GET, HEAD",
+    [POST] = "POST",
+    [GET | POST] = "GET, HEAD, POST",
+    [PUT] = "PUT",
+    [GET | PUT] = "GET, HEAD, PUT",
+    [POST | PUT] = "POST, PUT",
+    [GET | POST | PUT] = "GET, HEAD, POST, PUT",
+    [DELETE] = "DELETE",
+    [GET | DELETE] = "GET, HEAD, DELETE",
+    [POST | DELETE] = "POST, DELETE",
+    [GET | POST | DELETE] = "GET, HEAD, POST, DELETE",
+    [PUT | DELETE] = "PUT, DELETE",
+    [GET | PUT | DELETE] = "GET, HEAD, PUT, DELETE",
+    [POST | PUT | DELETE] = "POST, PUT, DELETE",
+    [GET | POST | PUT | DELETE] = "GET, HEAD, POST, PUT, DELETE",
+};
+
+static int bit_of(const char *method)
+{
+    return *method == 'G' ? GET : *method == 'D' ? DELETE : method[1] == 'O' ? POST : PUT;
+}
+
+/* The row of the route, or -1 with the methods that its path takes. */
+static int find(struct request *q, int *ret_there)
 {
     const char *method = strcmp(q->method, "HEAD") ? q->method : "GET";
-    static const char *const known[] = {"GET, HEAD", "POST", "DELETE"};
-    const char *allow = NULL;
-    for (const struct route *r = routes; r->method; r++) {
-        if (!matches(r->path, q->path, q->arg))
+    *ret_there = 0;
+    for (int i = 0; routes[i].method; i++) {
+        if (!matches(routes[i].path, q->path, q->arg))
             continue;
-        if (!strcmp(r->method, method))
-            return r->handle(q);
-        allow = *r->method == 'G' ? known[0] : *r->method == 'P' ? known[1] : known[2];
+        if (!strcmp(routes[i].method, method))
+            return i;
+        *ret_there |= bit_of(routes[i].method);
     }
-    if (!allow)
+    return -1;
+}
+
+int route_of(struct request *q)
+{
+    int there;
+    return find(q, &there);
+}
+
+struct reply dispatch(struct request *q)
+{
+    int there, i = find(q, &there);
+    if (i >= 0)
+        return call(&routes[i], q);
+    if (!there)
         return reply_error(q, 404, "not_found", NULL, NULL, "no such resource");
     struct reply r = reply_error(q, 405, "method_not_allowed", NULL, NULL,
                                  "the resource does not take this method");
-    r.allow = allow;
+    r.allow = allow_of[there];
     return r;
 }

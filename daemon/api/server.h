@@ -1,9 +1,11 @@
 /* server.h - a request, its reply, and the handlers between them.
  *
- * http.c turns connections into requests and replies into responses; the other files here hold the
- * handlers, which know nothing of libmicrohttpd.  A handler runs in its connection's thread:
- * it parses, asks the store, submits jobs and waits, but never searches.
- * Thread safety: a request and its reply belong to one connection; the server is shared. */
+ * net/ turns connections into requests and replies into responses; the other files here hold
+ * the handlers, which know nothing of libmicrohttpd.  A handler runs in one of a few threads
+ * that all share, so it never waits: it answers at once, or names a job and who goes on when
+ * that has ended or time is up (reply_wait).
+ *
+ * Thread safety: a request and its reply belong to one thread at a time; the server is shared. */
 #ifndef TOPTD_SERVER_H
 #define TOPTD_SERVER_H
 
@@ -13,81 +15,104 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "caller.h"
 #include "config.h"
 #include "jobs.h"
+#include "metrics.h"
 #include "query.h"
+#include "topt_digest.h"
 #include "store.h"
 
-/* Counters of /metrics. */
-#define TOPTD_METRICS(X)                                                                 \
-    X(requests, "topt_requests_total", "Requests answered")                              \
-    X(errors_4xx, "topt_client_errors_total", "Requests refused with 4xx")               \
-    X(errors_5xx, "topt_server_errors_total", "Requests failed with 5xx")                \
-    X(cache_hits, "topt_cache_hits_total", "Questions answered from the store")          \
-    X(searches, "topt_searches_total", "Searches started")                               \
-    X(shared, "topt_searches_shared_total", "Questions that joined a running search")    \
-    X(failed, "topt_searches_failed_total", "Searches that failed or were canceled")     \
-    X(refused, "topt_queue_full_total", "Questions refused because the queue was full")  \
-    X(search_ms, "topt_search_milliseconds_total", "Time spent searching")
-
-struct metrics {
-#define X(field, name, help) atomic_llong field;
-    TOPTD_METRICS(X)
-#undef X
-};
-
 struct server {
-    const struct config *config;
+    _Atomic(const struct config *) config; /* replaced by SIGHUP; old ones stay valid */
     struct store *store;
     struct jobs *jobs;
+    struct roles *roles;
+    uid_t proxy_uid; /* who may send logins on the proxy's socket */
     struct metrics metrics;
+    /* Counts changes of hardware, owners and documents: replies that were kept before one are
+     * not given again. */
+    atomic_ullong epoch;
     atomic_bool stopping;
     int64_t started; /* Unix seconds */
 };
 
-enum { MAX_PAIRS = 32, MAX_DEPTH = 64 };
+enum { MAX_PAIRS = 32 };
 
 struct request {
     struct server *server;
+    struct caller caller; /* nobody until it was found out who asks */
+    const char *peer;     /* "uid 1000", "10.0.0.7" */
+    int is_near;          /* from this machine: a Unix socket, or a loopback address */
     char id[24];
     const char *method, *path;
-    char arg[80]; /* the {id} of the path */
+    const char *target; /* path and query as they were sent */
+    char arg[80];       /* the {id} of the path */
     struct query_pair pair[MAX_PAIRS];
     int npairs;
-    const char *body; /* NUL-terminated */
+    char *body; /* NUL-terminated; a handler may take it (request_take_body) */
     size_t body_len;
     int is_json;    /* Content-Type: application/json */
     int wants_text; /* Accept: text/plain */
+    int wants_openmetrics;
+    enum metrics_lane lane; /* of a question, once it is known */
+    int is_gone;            /* the client went while its request waited */
+    /* A handler's own, kept while the request waits; freed with the request. */
+    void *state;
+    void (*state_free)(void *state);
 };
 
+struct reply;
+typedef struct reply handler(struct request *q);
+
 struct reply {
-    int status;
+    int status; /* 0: not yet, see reply_wait */
+    struct job *job;
+    int64_t wait_ms;
+    handler *then;
+    int keep; /* the same request of the same user may be given the same reply */
     const char *type;
     char *body; /* owned; NULL for a static one */
     const char *fixed;
     size_t len;
     char location[64];
-    int retry_after; /* seconds, 0 none */
+    int retry_after;   /* seconds, 0 none */
+    const char *error; /* the word of a refusal; static */
     const char *allow;
 };
-
-typedef struct reply handler(const struct request *q);
 
 struct route {
     const char *method, *path; /* "{id}" stands for one segment */
     handler *handle;
+    enum role least; /* who may ask; handlers look whose a document or a task is */
 };
 extern const struct route routes[]; /* ended by a NULL method */
 
-/* Find and call the handler; 404 and 405 where there is none.  Fills q->arg. */
+/* Find and call the handler; 404 and 405 where there is none, 401 and 403 where the caller may not.
+ * Fills q->arg. */
 struct reply dispatch(struct request *q);
 
+/* The row of the route that a request means, or -1.  Fills q->arg. */
+int route_of(struct request *q);
+/* Whose a document becomes that this request makes: the caller's, or the daemon's own where it is not known. */
+int64_t asker(const struct request *q);
+
+/* The body, which is the caller's to free from now on. */
+char *request_take_body(struct request *q, size_t *ret_len);
+/* Free what the request owns. */
+void request_fini(struct request *q);
+
 /* ---- replies ------------------------------------------------------------------------------ */
+
+/* Go on with 'then' when 'job' has ended, after 'ms', or when the client has gone (then
+ * q->is_gone): it gives the job back. */
+struct reply reply_wait(struct job *job, int64_t ms, handler *then);
 
 struct reply reply_json(int status, json_t *takes);
 struct reply reply_owned(int status, const char *type, char *takes);
 struct reply reply_fixed(int status, const char *type, const char *text);
-/* One error, as the envelope or as text lines.  'source' and 'nearest' may be NULL. */
+/* One error, as the envelope or as text lines.  'source' and 'nearest' may be NULL.  A 401 or 403
+ * leaves a line in the log. */
 struct reply reply_error(const struct request *q, int status, const char *name,
                          const char *source, const char *nearest,
                          const char *description);
@@ -98,23 +123,28 @@ void reply_fini(struct reply *r);
 /* 'src' as one line of valid UTF-8, cut to 'size'. */
 void one_line(const char *src, char *dst, size_t size);
 
-/* Parse a body: JSON, not too deep.  NULL with '*ret' filled. */
+/* Refuse a body of JSON with too many values or too deep, before it is parsed.  0, or -1 with
+ * '*ret' filled. */
+int check_body(const struct request *q, struct reply *ret);
+/* Parse a small body of JSON.  NULL with '*ret' filled. */
 json_t *parse_body(const struct request *q, const char *what, struct reply *ret);
 /* Refuse every query parameter.  0, or -1 with '*ret' filled. */
 int no_parameters(const struct request *q, struct reply *ret);
 
 /* ---- handlers, by file --------------------------------------------------------------------- */
 
-handler api_plan, api_plans, api_plan_get, api_task_get, api_task_delete; /* plans.c */
+handler api_plan, api_plans, api_plan_get; /* plans.c */
 handler api_model_curve, api_model_frontier;
+handler api_task_get, api_task_delete;            /* tasks.c */
 handler api_model_add, api_models, api_model_get; /* documents.c */
 handler api_hw_add, api_hw_list, api_hw_get;
 handler api_livez, api_readyz, api_metrics, api_openapi, api_dashboard; /* admin.c */
 
-/* The worker's side of plans.c. */
-int search_run(void *server, void *data, const atomic_bool *cancel,
+/* Who a question waits with. */
+enum metrics_lane lane_of(const struct query *q);
+/* Run an operation for a worker of jobs: searches.c */
+int search_run(void *server, void *operation, const atomic_bool *cancel,
                struct topt_error *err);
-void search_destroy(void *data);
 
 /* A profile by id or name ("" is the default one): owned strings. */
 int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
@@ -124,17 +154,12 @@ int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
 int find_model(struct server *s, const char *key, char **ret_id, char **ret_name,
                char **ret_doc, struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Parse a body that is a model's file: JSON, or else what can be imported (ONNX, Megatron-LM's arguments), which
- * becomes a native document of so many samples and positions (0: the file's).  NULL with '*ret' filled. */
-json_t *parse_model(const struct request *q, const char *what, int64_t batch, int64_t seq,
-                    struct reply *ret);
-
 enum { MODEL_NAME = 121 };
 /* What a model is called, as in plans: a native document as it says itself, others by the label of what is given (may
  * be NULL or ""), else of what they say. */
 void model_name(const json_t *doc, const char *given, char ret[MODEL_NAME]);
 
 /* Canonical text (compact, sorted keys) of a document and its id; owned. */
-char *canonical(const json_t *doc, const char *prefix, char ret_id[40]);
+char *canonical(const json_t *doc, const char *prefix, char ret_id[TOPT_ID]);
 
 #endif

@@ -1,6 +1,6 @@
 /* query.c - the strict parser of questions.
  *
- * Fields are rows of one table.  Values arrive as JSON or as text from a URL; both are stored
+ * Fields are rows of one table (topt_fields.h).  Values arrive as JSON or as text from a URL; both are stored
  * by one function a kind, so the two ways can't come to differ.  Fields that decide the
  * answer are printed in the table's order by query_text: that line is the cache's key. */
 #include "query.h"
@@ -13,57 +13,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { WORD, NAME, LIST, LABEL, INT, BYTES, MEMORY, REAL, BOOL, COUNTS };
-
-enum {
-    PLAN = 1 << QUERY_PLAN,
-    CURVE = 1 << QUERY_CURVE,
-    FRONTIER = 1 << QUERY_FRONTIER,
-    ANY = PLAN | CURVE | FRONTIER
-};
-
 struct field {
     const char *name;
-    enum kind kind;
+    enum topt_field_kind kind;
     int where; /* endpoints that take it */
     int key;   /* it decides the answer */
     size_t offset, size;
     int64_t min, max;
 };
 
-#define TEXT(f) offsetof(struct query, f), sizeof((struct query *)0)->f, 0, 0
-#define NUM(f)  offsetof(struct query, f), 0
+#define AT(name)        offsetof(struct query, name)
+#define TEXT(name)      AT(name), sizeof((struct query *)0)->name
+#define AT_WORD(name)   TEXT(name)
+#define AT_NAME(name)   TEXT(name)
+#define AT_LIST(name)   TEXT(name)
+#define AT_LABEL(name)  TEXT(name)
+#define AT_INT(name)    AT(name), 0
+#define AT_BATCH(name)  AT(name), 0
+#define AT_BYTES(name)  AT(name), 0
+#define AT_REAL(name)   AT(name), 0
+#define AT_BOOL(name)   AT(name), 0
+#define AT_COUNTS(name) AT(name), 0
+#define AT_MEMORY(name) AT(name##_bytes), 0
 static const struct field fields[] = {
-    {"mode", WORD, PLAN, 1, TEXT(mode)},
-    {"model_id", LABEL, PLAN, 0, TEXT(model_id)},
-    {"hw", NAME, ANY, 0, TEXT(hw)},
-    {"gpus", COUNTS, PLAN | FRONTIER, 1, NUM(gpus), 1, 1 << 20},
-    {"max_gpus", INT, PLAN | CURVE, 1, NUM(max_gpus), 1, 1 << 20},
-    {"memory_bytes", BYTES, ANY, 1, NUM(memory_bytes), 1, (int64_t)1 << 61},
-    {"memory", MEMORY, ANY, 0, NUM(memory_bytes), 1, (int64_t)1 << 61},
-    {"batch", INT, ANY, 1, NUM(batch), 1, 1 << 30},
-    {"seq", INT, ANY, 1, NUM(seq), 1, 1 << 30},
-    {"space", WORD, ANY, 1, TEXT(space)},
-    {"blocks", WORD, ANY, 1, TEXT(blocks)},
-    {"factors", LIST, ANY, 1, TEXT(factors)},
-    {"micro_batches", INT, ANY, 1, NUM(micro_batches), 1, 1 << 30},
-    {"algorithm", WORD, PLAN | CURVE | FRONTIER, 1, TEXT(algorithm)},
-    {"optimizer", WORD, ANY, 1, TEXT(optimizer)},
-    {"framework", WORD, ANY, 1, TEXT(framework)},
-    {"precision", WORD, ANY, 1, TEXT(precision)},
-    {"train", LABEL, ANY, 1, TEXT(train)},
-    {"tensor_parallel", BOOL, ANY, 1, NUM(tensor_parallel), 0, 1},
-    {"min_efficiency", REAL, PLAN, 1, NUM(min_efficiency), 0, 1},
-    {"overlap", WORD, ANY, 1, TEXT(overlap)},
-    {"eager", LIST, ANY, 1, TEXT(eager)},
-    {"counts", WORD, PLAN | CURVE, 1, TEXT(counts)},
-    {"epsilon", REAL, ANY, 1, NUM(epsilon), 0, 1},
-    {"max_table_bytes", BYTES, ANY, 1, NUM(max_table_bytes), 1, (int64_t)1 << 61},
-    {"sequence_splits", BOOL, ANY, 1, NUM(sequence_splits), 0, 1},
-    {"wait_ms", INT, ANY, 0, NUM(wait_ms), 0, QUERY_MAX_WAIT_MS},
-    {"name", LABEL, PLAN, 0, TEXT(name)},
+#define X(ID, name, KIND, LEAST, MOST, WHERE, KEY, ...)                                  \
+    {#name, TOPT_FIELD_##KIND, WHERE, KEY, AT_##KIND(name), LEAST, MOST},
+    TOPT_FIELDS(X)
+#undef X
 };
 enum { NFIELDS = sizeof fields / sizeof *fields };
+_Static_assert(NFIELDS <= 64, "fields that were seen are the bits of a word");
+_Static_assert((int)TOPT_IN_PLAN == 1 << QUERY_PLAN &&
+                   (int)TOPT_IN_CURVE == 1 << QUERY_CURVE &&
+                   (int)TOPT_IN_FRONTIER == 1 << QUERY_FRONTIER,
+               "an endpoint's bit is its kind's");
 
 static void set_defaults(enum query_kind kind, struct query *q)
 {
@@ -97,7 +80,7 @@ static int store_text(const struct field *f, const char *s, struct query *q,
     if (strlen(s) >= f->size)
         return topt_fail(err, TOPT_ERR_INVAL, "%s is longer than %zu bytes", f->name,
                          f->size - 1);
-    if (f->kind < LIST && !query_is_name(s, f->size - 1))
+    if (f->kind < TOPT_FIELD_LIST && !query_is_name(s, f->size - 1))
         return topt_fail(err, TOPT_ERR_INVAL,
                          "%s must be a name of letters, digits and \"._-\""
                          "%s",
@@ -163,7 +146,8 @@ static int parse_size(const struct field *f, const char *s, struct query *q,
                       struct topt_error *err)
 {
     int64_t v;
-    if (f->kind == MEMORY ? topt_parse_memory(s, &v, err) : topt_parse_bytes(s, &v, err))
+    if (f->kind == TOPT_FIELD_MEMORY ? topt_parse_memory(s, &v, err)
+                                     : topt_parse_bytes(s, &v, err))
         return topt_wrap(err, "%s", f->name);
     return store_int(f, v, q, err);
 }
@@ -171,7 +155,7 @@ static int parse_size(const struct field *f, const char *s, struct query *q,
 static int parse_counts(const struct field *f, const char *s, struct query *q,
                         struct topt_error *err)
 {
-    return topt_parse_counts(s, f->max, q->gpus, QUERY_MAX_COUNTS, &q->ngpus, err)
+    return topt_parse_counts(s, f->max, q->gpus, TOPT_FIELD_COUNTS_MOST, &q->ngpus, err)
                ? topt_wrap(err, "%s", f->name)
                : 0;
 }
@@ -201,24 +185,25 @@ static int store_string(const struct field *f, const char *s, struct query *q,
 {
     int64_t v;
     switch (f->kind) {
-    case WORD:
-    case NAME:
-    case LABEL:
+    case TOPT_FIELD_WORD:
+    case TOPT_FIELD_NAME:
+    case TOPT_FIELD_LABEL:
         return store_text(f, s, q, err);
-    case LIST:
+    case TOPT_FIELD_LIST:
         return store_list(f, s, q, err);
-    case INT:
+    case TOPT_FIELD_INT:
+    case TOPT_FIELD_BATCH:
         if (topt_parse_int(s, f->min, f->max, &v, err) < 0)
             return topt_wrap(err, "%s", f->name);
         return store_int(f, v, q, err);
-    case BYTES:
-    case MEMORY:
+    case TOPT_FIELD_BYTES:
+    case TOPT_FIELD_MEMORY:
         return parse_size(f, s, q, err);
-    case REAL:
+    case TOPT_FIELD_REAL:
         return parse_real(f, s, q, err);
-    case BOOL:
+    case TOPT_FIELD_BOOL:
         return parse_bool(f, s, q, err);
-    case COUNTS:
+    case TOPT_FIELD_COUNTS:
         return parse_counts(f, s, q, err);
     }
     return topt_fail(err, TOPT_ERR_INTERNAL, "field %s has no kind", f->name);
@@ -230,7 +215,7 @@ static int store_count(const struct field *f, int64_t v, struct query *q,
 {
     if (check_range(f, v, err) < 0)
         return -1;
-    return topt_count_add(v, q->gpus, QUERY_MAX_COUNTS, &q->ngpus, err)
+    return topt_count_add(v, q->gpus, TOPT_FIELD_COUNTS_MOST, &q->ngpus, err)
                ? topt_wrap(err, "%s", f->name)
                : 0;
 }
@@ -261,31 +246,39 @@ static int store_memory(const struct field *f, int64_t v, struct query *q,
     return parse_size(f, digits, q, err);
 }
 
+/* Is a whole number of JSON the value itself? */
+static int is_whole(const struct field *f)
+{
+    return f->kind == TOPT_FIELD_INT || f->kind == TOPT_FIELD_BATCH ||
+           f->kind == TOPT_FIELD_BYTES;
+}
+
 static int store_json(const struct field *f, const json_t *v, struct query *q,
                       struct topt_error *err)
 {
-    int text = f->kind <= LABEL;
-    if (json_is_string(v) && (text || f->kind == BYTES || f->kind == MEMORY))
+    int text = f->kind <= TOPT_FIELD_LABEL;
+    if (json_is_string(v) &&
+        (text || f->kind == TOPT_FIELD_BYTES || f->kind == TOPT_FIELD_MEMORY))
         return store_string(f, json_string_value(v), q, err);
-    if (json_is_integer(v) && (f->kind == INT || f->kind == BYTES))
+    if (json_is_integer(v) && is_whole(f))
         return store_int(f, json_integer_value(v), q, err);
-    if (json_is_integer(v) && f->kind == MEMORY)
+    if (json_is_integer(v) && f->kind == TOPT_FIELD_MEMORY)
         return store_memory(f, json_integer_value(v), q, err);
-    if (json_is_integer(v) && f->kind == COUNTS)
+    if (json_is_integer(v) && f->kind == TOPT_FIELD_COUNTS)
         return store_count(f, json_integer_value(v), q, err);
-    if (json_is_array(v) && f->kind == COUNTS)
+    if (json_is_array(v) && f->kind == TOPT_FIELD_COUNTS)
         return store_array(f, v, q, err);
-    if (json_is_number(v) && f->kind == REAL)
+    if (json_is_number(v) && f->kind == TOPT_FIELD_REAL)
         return store_real(f, json_number_value(v), q, err);
-    if (json_is_boolean(v) && f->kind == BOOL) {
+    if (json_is_boolean(v) && f->kind == TOPT_FIELD_BOOL) {
         *(int *)((char *)q + f->offset) = json_is_true(v);
         return 0;
     }
     return topt_fail(err, TOPT_ERR_INVAL, "%s must be a %s", f->name,
-                     text              ? "string"
-                     : f->kind == BOOL ? "boolean"
-                     : f->kind == REAL ? "number"
-                                       : "whole number");
+                     text                         ? "string"
+                     : f->kind == TOPT_FIELD_BOOL ? "boolean"
+                     : f->kind == TOPT_FIELD_REAL ? "number"
+                                                  : "whole number");
 }
 
 /* ---- the whole --------------------------------------------------------------------------- */
@@ -401,13 +394,13 @@ static void field_text(const struct field *f, const struct query *q,
 {
     const void *at = (const char *)q + f->offset;
     topt_text_add(out, "%s=", f->name);
-    if (f->kind <= LABEL)
+    if (f->kind <= TOPT_FIELD_LABEL)
         topt_text_add(out, "%s", (const char *)at);
-    else if (f->kind == REAL)
+    else if (f->kind == TOPT_FIELD_REAL)
         topt_text_add(out, "%.17g", *(const double *)at);
-    else if (f->kind == BOOL)
+    else if (f->kind == TOPT_FIELD_BOOL)
         topt_text_add(out, "%d", *(const int *)at);
-    else if (f->kind == COUNTS)
+    else if (f->kind == TOPT_FIELD_COUNTS)
         for (int i = 0; i < q->ngpus; i++)
             topt_text_add(out, "%s%lld", i ? "," : "", (long long)q->gpus[i]);
     else

@@ -1,6 +1,6 @@
 /* query.h - a question to the planner as clients write it, in JSON or in a query string.
  *
- * One table (query.c) names the fields, their kinds and limits; whatever is not in it is
+ * The table of topt_fields.h names the fields, their kinds and limits; whatever is not in it is
  * refused by name.  Thread safety: plain values. */
 #ifndef TOPTD_QUERY_H
 #define TOPTD_QUERY_H
@@ -9,25 +9,32 @@
 #include <stdint.h>
 
 #include "topt_error.h"
+#include "topt_fields.h"
 #include "topt_text.h"
 
-enum { QUERY_MAX_COUNTS = 64, QUERY_MAX_WAIT_MS = 60000 };
+enum { QUERY_MAX_WAIT_MS = TOPT_FIELD_WAIT_MOST };
 
 enum query_kind { QUERY_PLAN, QUERY_CURVE, QUERY_FRONTIER };
 
+/* A member a field; text "" and numbers 0: not said. */
+#define QUERY_TEXT(name, most)  char name[(most) + 1];
+#define QUERY_WORD(name, most)  QUERY_TEXT(name, most)
+#define QUERY_NAME(name, most)  QUERY_TEXT(name, most)
+#define QUERY_LIST(name, most)  QUERY_TEXT(name, most)
+#define QUERY_LABEL(name, most) QUERY_TEXT(name, most)
+#define QUERY_INT(name, most)   int64_t name;
+#define QUERY_BATCH(name, most) int64_t name;
+#define QUERY_BYTES(name, most) int64_t name;
+#define QUERY_REAL(name, most)  double name;
+#define QUERY_BOOL(name, most)  int name;
+#define QUERY_COUNTS(name, most)                                                         \
+    int64_t name[TOPT_FIELD_COUNTS_MOST];                                                \
+    int n##name;
+#define QUERY_MEMORY(name, most)                       /* another way to say name_bytes */
+#define QUERY_MEMBER(ID, name, KIND, LEAST, MOST, ...) QUERY_##KIND(name, MOST)
 struct query {
     enum query_kind kind;
-    /* "": not said */
-    char mode[24], framework[16], space[24], blocks[16], factors[40], algorithm[24],
-        optimizer[24], precision[16], train[200], counts[8], overlap[8], eager[48];
-    char hw[80], model_id[128], name[128];
-    int64_t gpus[QUERY_MAX_COUNTS];
-    int ngpus;
-    int64_t max_gpus, memory_bytes, batch, seq, micro_batches,
-        max_table_bytes; /* 0: not said */
-    double epsilon, min_efficiency;
-    int sequence_splits, tensor_parallel;
-    int64_t wait_ms; /* -1: not said */
+    TOPT_FIELDS(QUERY_MEMBER) /* of wait_ms -1 is "not said" */
 };
 
 /* A key and its value from a URL, decoded.  'value' NULL: no '='. */

@@ -7,11 +7,14 @@
 
 #include "topt_error.h"
 #include "topt_text.h"
+#include "topt_trust.h"
 
 struct client_reply {
     long status;
     struct topt_text body; /* owned; "" at least */
     char location[128];
+    int retry_after_s; /* 0: not said */
+    char *signature;   /* owned; the value of Topt-Answer, or NULL */
 };
 void client_reply_fini(struct client_reply *r);
 
@@ -21,14 +24,18 @@ struct client_request {
     const char *path;        /* with its query, encoded */
     const char *body, *type; /* NULL: none */
     size_t body_len;
-    long timeout_s;
+    const struct topt_trust *trust; /* who may answer */
+    long timeout_ms;
+    const char
+        *doing; /* what a line on a terminal says; NULL or "": asking the planner */
     int64_t
-        began_ms; /* of client_now_ms: on a terminal a line says how long that is ago; 0: none does */
+        began_ms; /* of client_now_ms: that line says how long it is ago; 0: there is none */
 };
 /* Milliseconds of the monotonic clock. */
 int64_t client_now_ms(void);
 
-/* Any status is a success here; -1 where there was no answer. */
+/* Any status is a success here; -1 where there was no answer, or it was not the daemon's: on a Unix
+ * socket who listens is known by uid, over TCP what is asked and answered is signed by MUNGE. */
 int client_ask(const struct client_request *q, struct client_reply *ret,
                struct topt_error *err) TOPT_MUST_CHECK;
 

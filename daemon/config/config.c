@@ -3,6 +3,9 @@
  * Each source becomes a list of "--name=value" arguments and goes through the one parser in
  * the order of precedence, so a setting means the same and fails the same everywhere. */
 #include "config.h"
+#include "topt_log.h"
+#include "topt_munge.h"
+#include "topt_near.h"
 #include "topt_options.h"
 #include "topt_place.h"
 
@@ -57,7 +60,8 @@ static int parse_environment(struct config *c, struct topt_error *err)
 {
     for (int i = 0; i < NSETTINGS; i++) {
         const char *value = from_environment(table[i].name);
-        if (!value)
+        if (!value || table[i].kind == TOPT_OPT_FLAG ||
+            !strcmp(table[i].name, "backup-to")) /* acts, not settings */
             continue;
         char flag[64];
         snprintf(flag, sizeof flag, "--%s", table[i].name);
@@ -90,7 +94,8 @@ static int parse_line(struct config *c, char *line, struct topt_error *err)
     *eq = '\0';
     char flag[64];
     snprintf(flag, sizeof flag, "--%s", trim(line));
-    if (!strcmp(flag, "--config") || !strcmp(flag, "--help"))
+    if (!strcmp(flag, "--config") || !strcmp(flag, "--check-config") ||
+        !strcmp(flag, "--help") || !strcmp(flag, "--backup-to"))
         return topt_fail(err, TOPT_ERR_USAGE, "'%s' can't be set in a file", flag + 2);
     char *argv[] = {(char *)"toptd", flag, trim(eq + 1), NULL};
     return parse(c, 3, argv, err);
@@ -132,6 +137,27 @@ static int default_places(struct config *c, struct topt_error *err)
     return 0;
 }
 
+/* Who may ask, and how that is known. */
+static int check_access(struct config *c, struct topt_error *err)
+{
+    if (c->auth && strcmp(c->auth, "munge"))
+        return topt_fail(err, TOPT_ERR_USAGE, "--auth '%.40s': only munge is known",
+                         c->auth);
+    if (c->auth && !topt_munge_built())
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--auth munge: this toptd was built without libmunge-dev");
+    c->uses_munge = c->auth != NULL;
+    if (c->proxy_socket && !c->proxy_uid)
+        return topt_fail(err, TOPT_ERR_USAGE, "--proxy-socket needs --proxy-uid");
+    if (c->proxy_socket && strlen(c->proxy_socket) >= TOPT_PLACE_PATH)
+        return topt_fail(err, TOPT_ERR_USAGE, "--proxy-socket: longer than %d bytes",
+                         TOPT_PLACE_PATH - 1);
+    if (strcmp(c->open_metrics, "yes") && strcmp(c->open_metrics, "no"))
+        return topt_fail(err, TOPT_ERR_USAGE, "--open-metrics must be yes or no");
+    c->metrics_are_open = !strcmp(c->open_metrics, "yes");
+    return 0;
+}
+
 static int check(const struct config *c, struct topt_error *err)
 {
     if (c->socket && strlen(c->socket) >= sizeof c->socket_path)
@@ -154,6 +180,10 @@ static int check(const struct config *c, struct topt_error *err)
     if (c->idle_timeout < 1 || c->idle_timeout > 3600 || c->request_timeout < 1 ||
         c->request_timeout > 3600)
         return topt_fail(err, TOPT_ERR_USAGE, "timeouts must be 1..3600 seconds");
+    if (c->cache_bytes < 1 << 20)
+        return topt_fail(err, TOPT_ERR_USAGE, "--cache-bytes must be at least 1MiB");
+    if (c->keep_plans_days < 1 || c->keep_plans_days > 36500)
+        return topt_fail(err, TOPT_ERR_USAGE, "--keep-plans-days must be 1..36500");
     if (c->search_limit < 1 || c->search_limit > 1000000)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--search-limit must be 1..1000000 seconds");
@@ -194,7 +224,59 @@ int config_load(struct config *c, int argc, char **argv, struct topt_error *err)
         return -1;
     if (parse_environment(c, err) < 0 || parse(c, argc, argv, err) < 0)
         return -1;
-    return default_places(c, err) || check(c, err) ? -1 : 0;
+    return default_places(c, err) || check(c, err) || check_access(c, err) ? -1 : 0;
+}
+
+int config_log_level(const struct config *c, struct topt_error *err)
+{
+    static const struct {
+        const char *name;
+        enum topt_level level;
+    } levels[] = {{"error", TOPT_LOG_ERR},
+                  {"warning", TOPT_LOG_WARN},
+                  {"info", TOPT_LOG_INFO},
+                  {"debug", TOPT_LOG_DEBUG}};
+    struct topt_near near = {.name = c->log_level};
+    char meant[TOPT_NEAR_WORDS];
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        topt_near_try(&near, levels[i].name);
+        if (!strcmp(levels[i].name, c->log_level))
+            return (int)levels[i].level;
+    }
+    return topt_fail(err, TOPT_ERR_USAGE,
+                     "unknown --log-level '%.40s'%s (one of error, warning, info, debug)",
+                     c->log_level, topt_near_words(&near, meant));
+}
+
+/* Settings that are read anew for each request or second. */
+static int is_taken_up(const char *name)
+{
+    static const char *const names[] = {
+        "hw",        "body-limit", "max-table-bytes", "idle-timeout", "request-timeout",
+        "log-level", "config",     "check-config",    "auth",         "munge-socket",
+        "host",      "admins",     "operators",       "proxy-header", "open-metrics"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i]))
+            return 1;
+    return 0;
+}
+
+static int is_same(const struct topt_option *o, const struct config *a,
+                   const struct config *b)
+{
+    const char *x = (const char *)a + o->offset, *y = (const char *)b + o->offset;
+    if (o->kind != TOPT_OPT_STRING)
+        return !memcmp(x, y, o->kind == TOPT_OPT_FLAG ? sizeof(int) : sizeof(int64_t));
+    const char *s = *(const char *const *)x, *t = *(const char *const *)y;
+    return s == t || (s && t && !strcmp(s, t));
+}
+
+const char *config_needs_restart(const struct config *a, const struct config *b)
+{
+    for (int i = 0; i < NSETTINGS; i++)
+        if (!is_taken_up(table[i].name) && !is_same(&table[i], a, b))
+            return table[i].name;
+    return NULL;
 }
 
 void config_fini(struct config *c)

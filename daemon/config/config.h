@@ -16,8 +16,25 @@
     X(socket, "socket", STRING, NULL, "PATH",                                            \
       "Unix socket (default: /run/topt/toptd.sock as root, see the man page)")           \
     X(listen, "listen", STRING, NULL, "ADDR:PORT",                                       \
-      "also listen on a loopback address; port 0 takes a free one")                      \
+      "also listen there; with --auth munge on any address, else on loopback")           \
     X(port_file, "port-file", STRING, NULL, "FILE", "write the TCP port there")          \
+    X(auth, "auth", STRING, NULL, "munge",                                               \
+      "TCP clients show who they are by MUNGE; else they may ask for next to nothing")   \
+    X(munge_socket, "munge-socket", STRING, NULL, "PATH",                                \
+      "of munged, where it is not the usual one")                                        \
+    X(host, "host", STRING, NULL, "NAME[,NAME...]",                                      \
+      "names that requests may be sent to, beside loopback addresses")                   \
+    X(admins, "admins", STRING, NULL, "LIST",                                            \
+      "users and @groups who may all, beside root and the daemon's user")                \
+    X(operators, "operators", STRING, NULL, "LIST",                                      \
+      "users and @groups who may see metrics and cancel tasks of others")                \
+    X(proxy_socket, "proxy-socket", STRING, NULL, "PATH",                                \
+      "Unix socket for the site's web proxy alone, whose logins count")                  \
+    X(proxy_uid, "proxy-uid", STRING, NULL, "USER", "as whom that proxy runs")           \
+    X(proxy_header, "proxy-header", STRING, "X-Remote-User", "NAME",                     \
+      "header with the login (X-Remote-User)")                                           \
+    X(open_metrics, "open-metrics", STRING, "no", "yes|no",                              \
+      "/metrics for anybody on this machine (no: for operators)")                        \
     X(state, "state", STRING, NULL, "DIR",                                               \
       "where the store is kept (default: /var/lib/topt as root)")                        \
     X(hw, "hw", STRING, NULL, "NAME", "hardware profile of requests that name none")     \
@@ -34,14 +51,23 @@
       "silence that closes a connection (15)")                                           \
     X(request_timeout, "request-timeout", INT, 30, "SECONDS",                            \
       "longest time a client may take to send a request (30)")                           \
+    X(cache_bytes, "cache-bytes", BYTES, (int64_t)1 << 30, "BYTES",                      \
+      "most bytes of answers that are kept (1GiB)")                                      \
+    X(keep_plans_days, "keep-plans-days", INT, 90, "DAYS",                               \
+      "days that a plan is kept after its last use (90)")                                \
+    X(backup_to, "backup-to", STRING, NULL, "FILE",                                      \
+      "copy the store there, check the copy, and end; also beside a running toptd")      \
     X(log_level, "log-level", STRING, "info", "LEVEL",                                   \
       "error, warning, info or debug (info)")                                            \
     X(config, "config", STRING, NULL, "FILE",                                            \
-      "settings as NAME=VALUE lines (default: /etc/topt/toptd.conf if there)")
+      "settings as NAME=VALUE lines (default: /etc/topt/toptd.conf if there)")           \
+    X(check_config, "check-config", FLAG, 0, NULL,                                       \
+      "read the settings, say where the socket and the state would be, and end")
 
 #define TOPTD_TYPE_STRING const char *
 #define TOPTD_TYPE_INT    int64_t
 #define TOPTD_TYPE_BYTES  int64_t
+#define TOPTD_TYPE_FLAG   int
 
 struct config {
 #define X(field, flag, kind, def, arg, help) TOPTD_TYPE_##kind field;
@@ -49,6 +75,7 @@ struct config {
 #undef X
     struct topt_text file; /* strings of the settings point in here */
     char socket_path[TOPT_PLACE_PATH], state_dir[512];
+    int uses_munge, metrics_are_open; /* of auth and open_metrics */
 };
 
 /* Defaults, then the file, then the environment, then flags.  Returns 1 where --help or
@@ -58,5 +85,12 @@ int config_load(struct config *c, int argc, char **argv,
 void config_fini(struct config *c);
 
 void config_help(FILE *out);
+
+/* The level of --log-level, of topt_log.h; -1 with an error where there is none of the name. */
+int config_log_level(const struct config *c, struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The first setting that differs in 'b' and that a running daemon does not take up; NULL where
+ * all of them do. */
+const char *config_needs_restart(const struct config *a, const struct config *b);
 
 #endif

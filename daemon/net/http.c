@@ -1,17 +1,28 @@
-/* http.c - connections: libmicrohttpd's side of the server.
+/* http.c - connections and the way of a request through the server.
  *
- * One thread a connection, with a bound on their number: a handler may then simply wait for
- * a search, and a slow client holds up nobody else.  libmicrohttpd closes connections that
- * fall silent; a client that keeps dripping bytes is cut off by http_tick once it has been
- * sending one request for too long.
+ *      accept ──> headers ──> body ──> admitted? ── kept reply (warm.c)? ──> sent
+ *                                          │ else the connection is suspended
+ *                                          v
+ *                  a handler thread answers ──> resumed ──> sent
+ *                        └─ or waits for a job ──> a handler thread goes on ──> resumed ──> sent
  *
- * Who can reach us: anybody on this machine.  A web page in somebody's browser is not
- * anybody: requests by TCP must name a loopback host, and a foreign Origin is refused. */
+ * A few threads serve all connections (epoll); none of them ever waits for anything but sockets,
+ * so thousands of connections cost a little memory each.  libmicrohttpd knows one time-out; how
+ * long a client may take for its headers, for its body and to take the answer is kept here, and a
+ * connection that is over its time is shut down by http_tick. */
 #include "http.h"
+#include "admit.h"
+#include "handlers.h"
+#include "refuse.h"
+#include "topt_credential.h"
 #include "topt_log.h"
+#include "topt_pool.h"
+#include "warm.h"
 
 #include <ctype.h>
 #include <microhttpd.h>
+#include <netdb.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,41 +31,91 @@
 #include <sys/socket.h>
 #include <time.h>
 
-enum { MAX_LISTENERS = 2, STACK_BYTES = 4 << 20, HEADER_BYTES = 64 << 10 };
+enum {
+    MAX_LISTENERS = 3,
+    MAX_POLLERS = 4,
+    HANDLER_THREADS = 4,
+    HEADER_BYTES =
+        16 << 10, /* of a connection: its request's headers, and a piece of its body */
+    HEADER_MS =
+        2000, /* from a connection, or a request's first line, to the last header */
+    SEND_MS = 30000,  /* to take the answer */
+    CROWDED_MS = 100, /* how old an unknown connection is that makes room for another */
+    KNOWN = 64,       /* connections of a user */
+    UNKNOWN = 32,     /* of a peer, on which no request has come yet */
+    KEPT_BODY =
+        256 << 10, /* a larger body is not worth a digest in a thread that serves all */
+};
+static const int64_t body_bytes = (int64_t)512 << 20, warm_bytes = (int64_t)64 << 20;
 
 struct listener {
     struct http *http;
     struct MHD_Daemon *daemon;
-    int port;
+    enum door door;
 };
+
+enum stage { HEADERS, BODY, WORKING, SENDING, IDLE };
 
 /* A client.  On the list from accept to close. */
 struct connection {
-    int fd, uid, pid;
-    int64_t since_ms; /* it has been sending a request since then; 0 while we work */
+    struct http *http;
+    int fd;
+    enum door door;
+    char peer[64];  /* "uid 1000", "10.0.0.7" */
+    char local[64]; /* of TCP: the address that the client came to */
+    int is_near;    /* the peer is on this machine */
+    uid_t uid;      /* of the peer of a Unix socket; -1 elsewhere */
+    gid_t gid;
+    int pid;
+    struct admit_share share; /* guarded by admit's lock */
+    /* guarded by http->lock */
+    enum stage stage;
+    int64_t since_ms;
+    int is_known;
     struct connection *next, **prev;
+};
+
+/* A request, from its first line until its answer is sent. */
+struct exchange {
+    struct request request;
+    struct http *http;
+    struct connection *connection;
+    struct MHD_Connection *mc;
+    struct topt_text body;
+    int begun; /* its headers are there */
+    int refused; /* ADMIT_..., or -1: too long; read on for a while, so that it can be told */
+    size_t dropped;
+    int64_t started_ms;
+    int is_urgent, is_answered, may_keep;
+    int is_known; /* who asks was found out */
+    struct warm_key key;
+    unsigned long long epoch;
+    struct evidence evidence;
+    struct reply reply;
+    char *signature; /* of the reply, to who came by MUNGE; owned */
+    struct handlers_call call;
+    /* guarded by http->lock, while it is suspended */
+    handler *then;
+    struct job *waits_for;
+    struct exchange *next, **prev;
+    char path[512], target[];
 };
 
 struct http {
     struct server *server;
     struct listener listener[MAX_LISTENERS];
     int nlisteners;
-    pthread_mutex_t lock; /* leaf; guards connections, their since_ms, busy */
-    pthread_cond_t idle;  /* busy fell to 0 */
+    struct admit *admit;
+    struct handlers *handlers;
+    struct warm *warm;
+    pthread_mutex_t
+        lock; /* guards the lists and what is marked so; before jobs' lock in rank */
+    pthread_cond_t idle; /* busy fell to 0 */
     struct connection *connections;
-    int busy;
+    struct exchange *suspended;
+    int busy; /* requests that are whole and whose answer is not yet sent */
+    int closing;
     atomic_ullong next_id;
-};
-
-/* A request on its way in. */
-struct exchange {
-    struct request request;
-    struct topt_text body;
-    int too_long, busy; /* busy: counted in http->busy */
-    struct http *http;
-    int64_t started_ms;
-    struct connection *connection;
-    char content_type[80], path[512];
 };
 
 static int64_t clock_ms(void)
@@ -64,29 +125,95 @@ static int64_t clock_ms(void)
     return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* ---- the list of connections ------------------------------------------------------------- */
+/* ---- connections ------------------------------------------------------------------------- */
 
-static void opened(struct http *h, struct MHD_Connection *mc, void **context)
+/* A numeric address; one of IPv4 is written so on a socket of IPv6 too. */
+static void write_address(const struct sockaddr_storage *a, socklen_t len, char *ret,
+                          size_t size)
 {
-    struct connection *c = calloc(1, sizeof *c);
+    static const char mapped[] = "::ffff:";
+    if (getnameinfo((const struct sockaddr *)a, len, ret, (socklen_t)size, NULL, 0,
+                    NI_NUMERICHOST)) {
+        snprintf(ret, size, "unknown");
+        return;
+    }
+    size_t skip = sizeof mapped - 1;
+    if (!strncmp(ret, mapped, skip) && strchr(ret, '.'))
+        memmove(ret, ret + skip, strlen(ret + skip) + 1);
+}
+
+/* Who is at the other end, as far as the socket tells. */
+static void name_peer(struct connection *c)
+{
+    struct ucred cred;
+    struct sockaddr_storage addr;
+    socklen_t len = sizeof cred, addr_len = sizeof addr;
+    c->uid = (uid_t)-1;
+    c->gid = (gid_t)-1;
+    if (c->door != DOOR_TCP) {
+        c->is_near = 1;
+        if (!getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) && cred.pid) {
+            c->uid = cred.uid;
+            c->gid = cred.gid;
+            c->pid = (int)cred.pid;
+        }
+        snprintf(c->peer, sizeof c->peer, "uid %d", (int)c->uid);
+        return;
+    }
+    snprintf(c->peer, sizeof c->peer, "unknown");
+    if (!getpeername(c->fd, (struct sockaddr *)&addr, &addr_len))
+        write_address(&addr, addr_len, c->peer, sizeof c->peer);
+    addr_len = sizeof addr;
+    if (!getsockname(c->fd, (struct sockaddr *)&addr, &addr_len))
+        write_address(&addr, addr_len, c->local, sizeof c->local);
+    c->is_near = !strncmp(c->peer, "127.", 4) || !strcmp(c->peer, "::1");
+}
+
+/* A peer has too many connections on which nothing has come: its oldest makes room for the new
+ * one, unless all are so young that they may still become requests and there are not too many of
+ * those either.  Lock held. */
+static void make_room(struct http *h, struct connection *mine)
+{
+    struct connection *oldest = mine;
+    int young = 0;
+    for (struct connection *c = h->connections; c; c = c->next) {
+        if (c->is_known || strcmp(c->peer, mine->peer))
+            continue;
+        young++;
+        if (c->since_ms < oldest->since_ms)
+            oldest = c;
+    }
+    if (clock_ms() - oldest->since_ms >= CROWDED_MS || young > 4 * UNKNOWN)
+        shutdown(oldest->fd, SHUT_RDWR);
+}
+
+static void opened(struct listener *l, struct MHD_Connection *mc, void **context)
+{
+    struct http *h = l->http;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(mc, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct connection *c = calloc(1, sizeof *c);
     *context = c;
-    if (!c || !info)
+    if (!c || !info) {
+        if (info)
+            shutdown(info->connect_fd, SHUT_RDWR);
         return;
-    *c = (struct connection){.fd = info->connect_fd, .uid = -1, .since_ms = clock_ms()};
-    struct ucred cred;
-    socklen_t len = sizeof cred;
-    if (!getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) && cred.pid) {
-        c->uid = (int)cred.uid;
-        c->pid = (int)cred.pid;
     }
+    *c = (struct connection){
+        .http = h, .fd = info->connect_fd, .door = l->door, .since_ms = clock_ms()};
+    name_peer(c);
+    enum admit_verdict verdict = admit_open(h->admit, c->peer, &c->share);
     pthread_mutex_lock(&h->lock);
     c->next = h->connections;
     c->prev = &h->connections;
     if (c->next)
         c->next->prev = &c->next;
     h->connections = c;
+    atomic_fetch_add(&h->server->metrics.connections, 1);
+    if (verdict == ADMIT_TOO_MANY)
+        make_room(h, c);
+    else if (verdict == ADMIT_NO_ROOM)
+        shutdown(c->fd, SHUT_RDWR);
     pthread_mutex_unlock(&h->lock);
 }
 
@@ -97,8 +224,10 @@ static void closed(struct http *h, struct connection *c)
         *c->prev = c->next;
         if (c->next)
             c->next->prev = c->prev;
+        atomic_fetch_sub(&h->server->metrics.connections, 1);
     }
     pthread_mutex_unlock(&h->lock);
+    admit_close(h->admit, &c->share);
     free(c);
 }
 
@@ -107,49 +236,257 @@ static void notify(void *cls, struct MHD_Connection *mc, void **context,
 {
     struct listener *l = cls;
     if (code == MHD_CONNECTION_NOTIFY_STARTED)
-        opened(l->http, mc, context);
+        opened(l, mc, context);
     else if (*context)
         closed(l->http, *context);
 }
 
-/* A request of 'x' is being answered, from when it is whole until the answer is sent. */
-static void set_busy(struct exchange *x, int busy)
+static int is_busy(enum stage stage)
 {
-    struct http *h = x->http;
+    return stage == WORKING || stage == SENDING;
+}
+
+/* The request of 'c' has come to 'stage'. */
+static void enter(struct connection *c, enum stage stage)
+{
+    struct http *h = c->http;
     pthread_mutex_lock(&h->lock);
-    h->busy += busy - x->busy;
-    x->busy = busy;
-    if (x->connection)
-        x->connection->since_ms = busy ? 0 : clock_ms();
+    h->busy += is_busy(stage) - is_busy(c->stage);
+    c->stage = stage;
+    c->since_ms = clock_ms();
+    c->is_known = c->is_known || stage > HEADERS;
     if (!h->busy)
         pthread_cond_signal(&h->idle);
     pthread_mutex_unlock(&h->lock);
 }
 
+/* How long a connection may stay at its stage; 0: as long as we take. */
+static int64_t most_ms(const struct connection *c)
+{
+    const struct config *config = c->http->server->config;
+    const int64_t most[] = {[HEADERS] = HEADER_MS,
+                            [BODY] = config->request_timeout * 1000,
+                            [WORKING] = 0,
+                            [SENDING] = SEND_MS,
+                            [IDLE] = config->idle_timeout * 1000};
+    return most[c->stage];
+}
+
+/* ---- waiting for jobs -------------------------------------------------------------------- */
+
+/* The job that 'x' waits for has ended, or its time is up. */
+static void ready(void *ctx)
+{
+    struct exchange *x = ctx;
+    pthread_mutex_lock(&x->http->lock);
+    x->waits_for = NULL;
+    pthread_mutex_unlock(&x->http->lock);
+    handlers_add(x->http->handlers, &x->call, x->is_urgent);
+}
+
+/* Go on with 'x' though its job still runs.  Lock held, which 'ready' takes first. */
+static void stop_waiting(struct exchange *x, int is_gone)
+{
+    if (!x->waits_for || !job_withdraw(x->waits_for, x))
+        return;
+    x->waits_for = NULL;
+    x->request.is_gone = is_gone;
+    handlers_add(x->http->handlers, &x->call, x->is_urgent);
+}
+
+static int has_gone(const struct connection *c)
+{
+    struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
+    return poll(&p, 1, 0) > 0 && p.revents & (POLLRDHUP | POLLHUP | POLLERR);
+}
+
 void http_tick(struct http *h)
 {
-    int64_t oldest = clock_ms() - h->server->config->request_timeout * 1000;
+    int64_t now = clock_ms();
     pthread_mutex_lock(&h->lock);
     for (struct connection *c = h->connections; c; c = c->next)
-        if (c->since_ms && c->since_ms < oldest)
+        if (most_ms(c) && now - c->since_ms > most_ms(c))
             shutdown(c->fd, SHUT_RDWR);
+    for (struct exchange *x = h->suspended; x; x = x->next)
+        if (x->waits_for && has_gone(x->connection))
+            stop_waiting(x, 1);
     pthread_mutex_unlock(&h->lock);
 }
 
+/* ---- answering --------------------------------------------------------------------------- */
+
+static void add_headers(struct MHD_Response *response, const struct reply *r)
+{
+    char seconds[16];
+    MHD_add_response_header(response, "Content-Type", r->type);
+    MHD_add_response_header(response, "Cache-Control", "no-store");
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(
+        response, "Content-Security-Policy",
+        "default-src 'none'; style-src 'unsafe-inline'; script-src "
+        "'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'");
+    if (*r->location)
+        MHD_add_response_header(response, "Location", r->location);
+    if (r->allow)
+        MHD_add_response_header(response, "Allow", r->allow);
+    if (r->retry_after) {
+        snprintf(seconds, sizeof seconds, "%d", r->retry_after);
+        MHD_add_response_header(response, "Retry-After", seconds);
+    }
+}
+
+static void account(struct exchange *x, int status, const char *error,
+                    enum topt_level level)
+{
+    struct request *q = &x->request;
+    metrics_request(&q->server->metrics, route_of(q), q->lane, status, error,
+                    clock_ms() - x->started_ms);
+    char path[128];
+    snprintf(path, sizeof path, "%.120s", x->path);
+    for (char *p = path; *p; p++)
+        if (iscntrl((unsigned char)*p))
+            *p = '?';
+    topt_log(level, "%s: %.16s %s: %d in %lld ms, uid %d pid %d", x->request.id,
+             x->request.method, path, status, (long long)(clock_ms() - x->started_ms),
+             (int)x->request.caller.uid, x->connection->pid);
+}
+
+/* Queue the reply, whose body is taken. */
+static enum MHD_Result respond(struct exchange *x, struct reply *r)
+{
+    struct http *h = x->http;
+    size_t len = r->len;
+    struct MHD_Response *response =
+        r->body ? MHD_create_response_from_buffer(r->len, r->body, MHD_RESPMEM_MUST_FREE)
+                : MHD_create_response_from_buffer(r->len, (void *)(uintptr_t)r->fixed,
+                                                  MHD_RESPMEM_PERSISTENT);
+    if (!response) {
+        reply_fini(r);
+        return MHD_NO;
+    }
+    if (!r->type)
+        r->type = "application/json";
+    add_headers(response, r);
+    if (r->status == 401)
+        MHD_add_response_header(response, "WWW-Authenticate", "MUNGE");
+    if (x->signature)
+        MHD_add_response_header(response, TOPT_ANSWER_HEADER, x->signature);
+    int stopping = atomic_load(&h->server->stopping);
+    if (stopping || r->status == 429)
+        MHD_add_response_header(response, "Connection", "close");
+    account(x, r->status, r->error, TOPT_LOG_INFO);
+    enter(x->connection, SENDING);
+    enum MHD_Result rc = MHD_queue_response(x->mc, (unsigned)r->status, response);
+    if (r->keep && x->may_keep && !stopping && rc == MHD_YES)
+        warm_keep(h->warm, &x->key, x->epoch, response, r->status, len);
+    else
+        MHD_destroy_response(response);
+    return rc;
+}
+
+/* The reply is there: back to the threads that serve connections.  'x' may be gone after. */
+static void finish(struct exchange *x)
+{
+    struct http *h = x->http;
+    pthread_mutex_lock(&h->lock);
+    *x->prev = x->next;
+    if (x->next)
+        x->next->prev = x->prev;
+    x->is_answered = 1;
+    pthread_mutex_unlock(&h->lock);
+    MHD_resume_connection(x->mc);
+}
+
+static struct reply refuse_crowd(const struct request *q, enum admit_verdict verdict)
+{
+    return verdict == ADMIT_TOO_MANY
+               ? reply_error(
+                     q, 429, "too_many", NULL, NULL,
+                     "you have too many connections or bodies under way here; try "
+                     "again when some have ended")
+               : reply_error(q, 503, "busy", NULL, NULL,
+                             "the server has too many requests under way");
+}
+
+/* Find out who asks; who was only an address until now is counted as that user.  0, or -1 with
+ * '*ret' filled. */
+static int find_caller(struct exchange *x, struct reply *ret)
+{
+    struct request *q = &x->request;
+    char user[32];
+    if (authenticate(q, &x->evidence, ret) < 0)
+        return -1;
+    x->is_known = 1;
+    if (x->evidence.door == DOOR_UNIX || q->caller.role == ROLE_NOBODY)
+        return 0;
+    snprintf(user, sizeof user, "uid %d", (int)q->caller.uid);
+    enum admit_verdict verdict =
+        admit_request(x->http->admit, &x->connection->share, user, x->is_urgent);
+    if (verdict == ADMIT)
+        return 0;
+    *ret = refuse_crowd(q, verdict);
+    return -1;
+}
+
+/* The handler, or who goes on after a wait; before the first, who asks. */
+static struct reply go_on(struct exchange *x)
+{
+    struct request *q = &x->request;
+    struct reply r;
+    if (x->then)
+        return x->then(q);
+    if (!x->is_known && find_caller(x, &r) < 0) {
+        reply_fini(&x->reply);
+        return r;
+    }
+    if (x->reply.status) { /* refused already, but who asks is to get a signed answer */
+        r = x->reply;
+        x->reply = (struct reply){0};
+        return r;
+    }
+    return dispatch(q);
+}
+
+/* In a handler thread. */
+static void handle_request(void *ctx)
+{
+    struct exchange *x = ctx;
+    struct reply r = go_on(x);
+    if (r.status) {
+        x->signature = authenticate_reply(&x->request, &x->evidence, &r);
+        x->reply = r;
+        finish(x);
+        return;
+    }
+    pthread_mutex_lock(&x->http->lock);
+    x->then = r.then;
+    x->waits_for = r.job;
+    pthread_mutex_unlock(&x->http->lock);
+    job_notify(r.job, r.wait_ms, ready, x);
+}
+
+/* Suspend the connection and hand its request to the handlers; 0 where they are about to end. */
+static int suspend(struct exchange *x)
+{
+    struct http *h = x->http;
+    pthread_mutex_lock(&h->lock);
+    if (h->closing) {
+        pthread_mutex_unlock(&h->lock);
+        return 0;
+    }
+    MHD_suspend_connection(x->mc);
+    x->next = h->suspended;
+    x->prev = &h->suspended;
+    if (x->next)
+        x->next->prev = &x->next;
+    h->suspended = x;
+    pthread_mutex_unlock(&h->lock);
+    x->call = (struct handlers_call){.run = handle_request, .ctx = x};
+    handlers_add(h->handlers, &x->call, x->is_urgent);
+    return 1;
+}
+
 /* ---- reading a request ------------------------------------------------------------------- */
-
-static const char *header(struct MHD_Connection *mc, const char *name)
-{
-    return MHD_lookup_connection_value(mc, MHD_HEADER_KIND, name);
-}
-
-/* Is 'value' "type" or "type; ..."? */
-static int is_type(const char *value, const char *type)
-{
-    size_t n = strlen(type);
-    return value && !strncasecmp(value, type, n) &&
-           (!value[n] || value[n] == ';' || isspace((unsigned char)value[n]));
-}
 
 /* Does Accept prefer text/plain?  It does where it stands before any JSON or wildcard. */
 static int accepts_text(const char *accept)
@@ -175,27 +512,23 @@ static enum MHD_Result add_pair(void *cls, enum MHD_ValueKind kind, const char *
     return MHD_YES;
 }
 
-static struct exchange *exchange_create(struct listener *l, struct MHD_Connection *mc,
-                                        const char *url, const char *method)
+/* The first line of a request is there.  NULL drops the connection. */
+static void *exchange_create(void *cls, const char *target, struct MHD_Connection *mc)
 {
-    struct exchange *x = calloc(1, sizeof *x);
-    if (!x)
-        return NULL;
-    struct request *q = &x->request;
-    const char *type = header(mc, "Content-Type");
+    struct listener *l = cls;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(mc, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    x->connection = info ? info->socket_context : NULL;
-    x->started_ms = clock_ms();
+    struct connection *c = info ? info->socket_context : NULL;
+    size_t len = strlen(target);
+    struct exchange *x = c ? calloc(1, sizeof *x + len + 1) : NULL;
+    if (!x)
+        return NULL;
+    memcpy(x->target, target, len + 1);
     x->http = l->http;
-    q->server = l->http->server;
-    q->method = method;
-    snprintf(x->path, sizeof x->path, "%s", url);
-    q->path = x->path;
-    snprintf(q->id, sizeof q->id, "r-%llu", atomic_fetch_add(&l->http->next_id, 1) + 1);
-    snprintf(x->content_type, sizeof x->content_type, "%s", type ? type : "");
-    q->is_json = is_type(type, "application/json");
-    q->wants_text = accepts_text(header(mc, "Accept"));
+    x->connection = c;
+    x->mc = mc;
+    x->started_ms = clock_ms();
+    enter(c, HEADERS);
     return x;
 }
 
@@ -203,207 +536,169 @@ static void completed(void *cls, struct MHD_Connection *mc, void **context,
                       enum MHD_RequestTerminationCode code)
 {
     struct exchange *x = *context;
-    (void)cls;
-    (void)mc;
-    (void)code;
+    (void)cls, (void)mc, (void)code;
     if (!x)
         return;
-    set_busy(x, 0);
+    admit_forget_body(x->http->admit, &x->connection->share);
+    enter(x->connection, IDLE);
+    request_fini(&x->request);
+    reply_fini(&x->reply); /* where it never went out */
+    free(x->signature);
     topt_text_fini(&x->body);
     free(x);
     *context = NULL;
+}
+
+/* The headers are there. */
+static void begin(struct exchange *x, const char *url, const char *method)
+{
+    static char none[] = "";
+    struct request *q = &x->request;
+    x->begun = 1;
+    q->server = x->http->server;
+    const struct connection *c = x->connection;
+    x->evidence =
+        (struct evidence){.door = c->door,
+                          .uid = c->uid,
+                          .gid = c->gid,
+                          .authorization = refuse_header(x->mc, "Authorization"),
+                          .login = refuse_header(x->mc, q->server->config->proxy_header)};
+    q->caller = (struct caller){(uid_t)-1, (gid_t)-1, ROLE_NOBODY, HOW_UNKNOWN};
+    if (c->door == DOOR_UNIX) /* for the log; the role is found out by a handler thread */
+        q->caller.uid = c->uid;
+    q->peer = c->peer;
+    q->is_near = c->is_near;
+    q->method = method;
+    snprintf(x->path, sizeof x->path, "%s", url);
+    q->path = x->path;
+    q->target = x->target;
+    q->body = none;
+    snprintf(q->id, sizeof q->id, "r-%llu", atomic_fetch_add(&x->http->next_id, 1) + 1);
+    q->is_json = refuse_is_type(refuse_header(x->mc, "Content-Type"), "application/json");
+    const char *accept = refuse_header(x->mc, "Accept");
+    q->wants_text = accepts_text(accept);
+    q->wants_openmetrics =
+        accept && strcasestr(accept, "application/openmetrics-text") != NULL;
+    x->is_urgent = !strcmp(method, "POST") && !strcmp(url, "/v1/plan");
+    enter(x->connection, BODY);
 }
 
 /* More of the body.  Returns 0, or -1 to drop the connection. */
 static int take_body(struct exchange *x, const char *data, size_t n)
 {
     size_t limit = (size_t)x->request.server->config->body_limit;
-    if (x->too_long) { /* read on for a while, so that the refusal can be read */
-        x->body.len += n;
-        return x->body.len > 4 * limit ? -1 : 0;
-    }
-    if (x->body.len + n > limit) {
-        x->too_long = 1;
-        return 0;
+    if (!x->refused && x->body.len + n > limit)
+        x->refused = -1;
+    if (!x->refused)
+        x->refused = (int)admit_body(x->http->admit, &x->connection->share, (int64_t)n);
+    if (x->refused) {
+        x->dropped += n;
+        return x->dropped > 4 * limit ? -1 : 0;
     }
     topt_text_put(&x->body, data, n);
     return x->body.oom ? -1 : 0;
 }
 
-/* ---- what is refused before any handler sees it ------------------------------------------ */
-
-/* "127.0.0.1:80", "localhost", "[::1]:80"... with our port. */
-static int host_is_ours(const char *host, int port)
-{
-    static const char *const names[] = {"127.0.0.1", "localhost", "[::1]", NULL};
-    char with_port[40];
-    for (int i = 0; names[i]; i++) {
-        snprintf(with_port, sizeof with_port, "%s:%d", names[i], port);
-        if (!strcasecmp(host, names[i]) || !strcasecmp(host, with_port))
-            return 1;
-    }
-    return 0;
-}
-
-static int is_foreign(struct MHD_Connection *mc, int port)
-{
-    const char *host = header(mc, "Host"), *origin = header(mc, "Origin");
-    if (!port)
-        return origin != NULL; /* no browser speaks to a Unix socket */
-    if (!host || !host_is_ours(host, port))
-        return 1;
-    return origin && (strncmp(origin, "http://", 7) || strcasecmp(origin + 7, host));
-}
-
-static int bad_type(const struct exchange *x, struct MHD_Connection *mc)
-{
-    const char *encoding = header(mc, "Content-Encoding");
-    const char *charset = strcasestr(x->content_type, "charset=");
-    if (encoding && strcasecmp(encoding, "identity"))
-        return 1;
-    if (is_type(x->content_type, "multipart/form-data"))
-        return 1;
-    return charset && strncasecmp(charset + 8, "utf-8", 5) &&
-           strncasecmp(charset + 8, "\"utf-8", 6) &&
-           strncasecmp(charset + 8, "us-ascii", 8);
-}
-
-static struct reply too_long(const struct request *q)
-{
-    char text[80];
-    snprintf(text, sizeof text, "the body is longer than %lld bytes",
-             (long long)q->server->config->body_limit);
-    return reply_error(q, 413, "limit", "body", NULL, text);
-}
-
-static struct reply answer(struct listener *l, struct exchange *x,
-                           struct MHD_Connection *mc)
+/* What is refused once the whole request is there; 0, or 1 with '*ret' filled. */
+static int refuse(struct exchange *x, struct reply *ret)
 {
     struct request *q = &x->request;
-    MHD_get_connection_values_n(mc, MHD_GET_ARGUMENT_KIND, add_pair, q);
-    if (is_foreign(mc, l->port))
-        return reply_error(q, 403, "forbidden", "Host", NULL,
-                           "requests must come from this machine, not from a web page");
-    if (x->too_long)
-        return too_long(q);
-    if (bad_type(x, mc))
-        return reply_error(q, 415, "unsupported_media_type", "Content-Type", NULL,
-                           "send the document itself in UTF-8: no form, no compression");
-    if (q->npairs < 0)
-        return reply_error(q, 400, "invalid", "query", NULL,
-                           "too many parameters, or zero bytes in one");
-    q->body = x->body.s ? x->body.s : "";
-    q->body_len = x->body.len;
-    return dispatch(q);
-}
-
-/* ---- answering --------------------------------------------------------------------------- */
-
-static void add_headers(struct MHD_Response *response, const struct reply *r)
-{
-    char seconds[16];
-    MHD_add_response_header(response, "Content-Type", r->type);
-    MHD_add_response_header(response, "Cache-Control", "no-store");
-    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    MHD_add_response_header(
-        response, "Content-Security-Policy",
-        "default-src 'none'; style-src 'unsafe-inline'; script-src "
-        "'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'");
-    if (*r->location)
-        MHD_add_response_header(response, "Location", r->location);
-    if (r->allow)
-        MHD_add_response_header(response, "Allow", r->allow);
-    if (r->retry_after) {
-        snprintf(seconds, sizeof seconds, "%d", r->retry_after);
-        MHD_add_response_header(response, "Retry-After", seconds);
-    }
-}
-
-static void account(const struct exchange *x, int status)
-{
-    struct metrics *m = &x->request.server->metrics;
-    atomic_fetch_add(&m->requests, 1);
-    if (status >= 500)
-        atomic_fetch_add(&m->errors_5xx, 1);
-    else if (status >= 400)
-        atomic_fetch_add(&m->errors_4xx, 1);
-    char path[128];
-    snprintf(path, sizeof path, "%.120s", x->path);
-    for (char *p = path; *p; p++)
-        if (iscntrl((unsigned char)*p))
-            *p = '?';
     const struct connection *c = x->connection;
-    topt_log(TOPT_LOG_INFO, "%s: %.16s %s: %d in %lld ms, uid %d pid %d", x->request.id,
-             x->request.method, path, status, (long long)(clock_ms() - x->started_ms),
-             c ? c->uid : -1, c ? c->pid : -1);
+    if (refuse_request(q, x->mc, c->door == DOOR_TCP ? c->local : NULL, ret))
+        return 1;
+    if (x->refused)
+        *ret = x->refused < 0 ? refuse_too_long(q)
+                              : refuse_crowd(q, (enum admit_verdict)x->refused);
+    return x->refused != 0;
 }
 
-/* Queue the reply, whose body is taken. */
-static enum MHD_Result respond(struct MHD_Connection *mc, const struct exchange *x,
-                               struct reply *r)
+/* An answer that was given lately to the same user?  Over TCP and from the proxy it is not known yet
+ * who asks. */
+static int send_kept(struct exchange *x)
 {
-    struct MHD_Response *response =
-        r->body ? MHD_create_response_from_buffer(r->len, r->body, MHD_RESPMEM_MUST_FREE)
-                : MHD_create_response_from_buffer(r->len, (void *)(uintptr_t)r->fixed,
-                                                  MHD_RESPMEM_PERSISTENT);
-    if (!response) {
-        reply_fini(r);
-        return MHD_NO;
+    struct http *h = x->http;
+    struct request *q = &x->request;
+    int status;
+    x->may_keep = x->connection->door == DOOR_UNIX && q->body_len <= KEPT_BODY;
+    if (!x->may_keep)
+        return 0;
+    warm_key(q, &x->key);
+    x->epoch = atomic_load(&q->server->epoch);
+    if (!warm_send(h->warm, &x->key, x->epoch, x->mc, &status))
+        return 0;
+    q->lane = METRICS_WARM;
+    account(x, status, NULL, TOPT_LOG_DEBUG);
+    atomic_fetch_add(&q->server->metrics.cache_hits, 1);
+    enter(x->connection, SENDING);
+    return 1;
+}
+
+/* The whole request is there. */
+static enum MHD_Result serve(struct exchange *x)
+{
+    struct request *q = &x->request;
+    struct reply r;
+    MHD_get_connection_values_n(x->mc, MHD_GET_ARGUMENT_KIND, add_pair, q);
+    int is_refused = refuse(x, &r);
+    /* What was refused for more than its length can be answered under a signature. */
+    if (is_refused &&
+        (x->refused || x->connection->door != DOOR_TCP || !x->evidence.authorization))
+        return respond(x, &r);
+    if (x->body.len) {
+        q->body = x->body.s;
+        q->body_len = x->body.len;
+        x->body = (struct topt_text){0};
     }
-    if (!r->type)
-        r->type = "application/json";
-    add_headers(response, r);
-    if (atomic_load(&x->request.server->stopping))
-        MHD_add_response_header(response, "Connection", "close");
-    account(x, r->status);
-    enum MHD_Result rc = MHD_queue_response(mc, (unsigned)r->status, response);
-    MHD_destroy_response(response);
-    return rc;
+    if (is_refused)
+        x->reply = r;
+    else if (send_kept(x))
+        return MHD_YES;
+    enter(x->connection, WORKING);
+    if (suspend(x))
+        return MHD_YES;
+    reply_fini(&x->reply);
+    r = reply_error(q, 503, "stopping", NULL, NULL, "the server is stopping");
+    return respond(x, &r);
 }
 
-/* The whole request is there.  libmicrohttpd's silence timer must not run while we work. */
-static enum MHD_Result serve(struct listener *l, struct exchange *x,
-                             struct MHD_Connection *mc)
+/* Who comes over TCP with a credential, or from the proxy, is counted when it is known who that is. */
+static enum admit_verdict admit_now(struct exchange *x)
 {
-    MHD_set_connection_option(mc, MHD_CONNECTION_OPTION_TIMEOUT, 0u);
-    set_busy(x, 1);
-    struct reply r = answer(l, x, mc);
-    enum MHD_Result rc = respond(mc, x, &r);
-    MHD_set_connection_option(mc, MHD_CONNECTION_OPTION_TIMEOUT,
-                              (unsigned)l->http->server->config->idle_timeout);
-    return rc;
-}
-
-/* Refused by its announced length alone. */
-static int announced_too_long(const struct exchange *x, struct MHD_Connection *mc)
-{
-    const char *length = header(mc, "Content-Length");
-    return length && strtoull(length, NULL, 10) >
-                         (unsigned long long)x->request.server->config->body_limit;
+    const struct connection *c = x->connection;
+    if (c->door == DOOR_PROXY || (c->door == DOOR_TCP && x->evidence.authorization))
+        return ADMIT;
+    return admit_request(x->http->admit, &x->connection->share, c->peer, x->is_urgent);
 }
 
 static enum MHD_Result handle(void *cls, struct MHD_Connection *mc, const char *url,
                               const char *method, const char *version, const char *data,
                               size_t *size, void **context)
 {
-    struct listener *l = cls;
     struct exchange *x = *context;
-    (void)version;
-    if (!x) {
-        *context = x = exchange_create(l, mc, url, method);
-        if (!x)
-            return MHD_NO;
-        if (!announced_too_long(x, mc))
+    struct reply r;
+    (void)cls, (void)version, (void)mc;
+    if (!x)
+        return MHD_NO;
+    if (!x->begun) {
+        begin(x, url, method);
+        enum admit_verdict verdict = admit_now(x);
+        if (verdict != ADMIT)
+            r = refuse_crowd(&x->request, verdict);
+        else if (!refuse_length(&x->request, x->mc, &r))
             return MHD_YES;
-        struct reply r = too_long(&x->request);
-        return respond(mc, x, &r);
+        return respond(x, &r);
     }
     if (*size) {
         int rc = take_body(x, data, *size);
         *size = 0;
         return rc < 0 ? MHD_NO : MHD_YES;
     }
-    return serve(l, x, mc);
+    if (x->is_answered) {
+        r = x->reply;
+        x->reply = (struct reply){0};
+        return respond(x, &r);
+    }
+    return serve(x);
 }
 
 /* ---- life -------------------------------------------------------------------------------- */
@@ -420,6 +715,14 @@ __attribute__((format(printf, 2, 0))) static void mhd_log(void *cls, const char 
 
 int http_create(struct server *server, struct http **ret, struct topt_error *err)
 {
+    const struct config *c = server->config;
+    int connections = (int)c->connections;
+    const struct admit_config admit = {.connections = connections,
+                                       .reserved = connections / 8,
+                                       .known = KNOWN,
+                                       .unknown = UNKNOWN,
+                                       .bodies = body_bytes,
+                                       .bodies_of_peer = body_bytes / 4};
     struct http *h = calloc(1, sizeof *h);
     if (!h)
         return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
@@ -427,22 +730,29 @@ int http_create(struct server *server, struct http **ret, struct topt_error *err
     pthread_mutex_init(&h->lock, NULL);
     pthread_cond_init(&h->idle, NULL);
     *ret = h;
-    return 0;
+    if (admit_create(&admit, &h->admit, err) < 0 ||
+        warm_create(warm_bytes, &h->warm, err) < 0)
+        return -1;
+    return handlers_create(HANDLER_THREADS, &h->handlers, err);
 }
 
-int http_listen(struct http *h, int fd, int port, struct topt_error *err)
+int http_listen(struct http *h, int fd, enum door door, struct topt_error *err)
 {
     struct listener *l = &h->listener[h->nlisteners];
-    *l = (struct listener){.http = h, .port = port};
-    unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
-                     MHD_USE_POLL | MHD_USE_ITC | MHD_USE_ERROR_LOG;
+    *l = (struct listener){.http = h, .door = door};
+    int pollers = topt_pool_processors();
+    pollers = pollers > MAX_POLLERS ? MAX_POLLERS : pollers;
+    unsigned flags = MHD_USE_EPOLL | MHD_USE_INTERNAL_POLLING_THREAD |
+                     MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC | MHD_USE_ERROR_LOG;
+    /* libmicrohttpd shares its limit out among its threads; ours is the one that counts. */
+    unsigned limit = (unsigned)(h->server->config->connections + 64) * (unsigned)pollers;
     l->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, handle, l, MHD_OPTION_EXTERNAL_LOGGER, mhd_log, NULL,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED, completed, NULL,
-        MHD_OPTION_NOTIFY_CONNECTION, notify, l, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)h->server->config->connections, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)h->server->config->idle_timeout, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)HEADER_BYTES, MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES,
+        MHD_OPTION_NOTIFY_CONNECTION, notify, l, MHD_OPTION_URI_LOG_CALLBACK,
+        exchange_create, l, MHD_OPTION_CONNECTION_LIMIT, limit,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES,
+        MHD_OPTION_THREAD_POOL_SIZE, (unsigned)(pollers > 1 ? pollers : 0),
         MHD_OPTION_END);
     if (!l->daemon) {
         shutdown(fd, SHUT_RDWR);
@@ -452,27 +762,45 @@ int http_listen(struct http *h, int fd, int port, struct topt_error *err)
     return 0;
 }
 
-static void wait_idle(struct http *h, int64_t grace_ms)
+int http_connections(struct http *h)
 {
-    struct timespec ts;
-    clock_gettime(CLOCK_REALTIME, &ts);
-    int64_t at = ts.tv_sec * 1000 + ts.tv_nsec / 1000000 + grace_ms;
-    ts = (struct timespec){.tv_sec = at / 1000, .tv_nsec = at % 1000 * 1000000};
-    pthread_mutex_lock(&h->lock);
-    while (h->busy)
-        if (pthread_cond_timedwait(&h->idle, &h->lock, &ts))
-            break;
-    pthread_mutex_unlock(&h->lock);
+    return admit_count(h->admit);
 }
 
-void http_destroy(struct http *h, int64_t grace_ms)
+/* Wait until every request is answered, for so long.  0, or -1 where one is not. */
+static int wait_idle(struct http *h, int64_t grace_ms)
+{
+    int64_t until = clock_ms() + grace_ms;
+    pthread_mutex_lock(&h->lock);
+    h->closing = 1;
+    while (h->busy && clock_ms() < until) {
+        struct timespec ts;
+        clock_gettime(CLOCK_REALTIME, &ts);
+        ts.tv_nsec += 20 * 1000000;
+        ts.tv_sec += ts.tv_nsec / 1000000000;
+        ts.tv_nsec %= 1000000000;
+        for (struct exchange *x = h->suspended; x; x = x->next)
+            stop_waiting(x, 0);
+        pthread_cond_timedwait(&h->idle, &h->lock, &ts);
+    }
+    int rc = h->suspended ? -1 : 0;
+    pthread_mutex_unlock(&h->lock);
+    return rc;
+}
+
+int http_destroy(struct http *h, int64_t grace_ms)
 {
     if (!h)
-        return;
-    wait_idle(h, grace_ms);
+        return 0;
+    if (wait_idle(h, grace_ms) < 0)
+        return -1;
+    handlers_destroy(h->handlers);
     for (int i = 0; i < h->nlisteners; i++)
         MHD_stop_daemon(h->listener[i].daemon);
+    warm_destroy(h->warm);
+    admit_destroy(h->admit);
     pthread_cond_destroy(&h->idle);
     pthread_mutex_destroy(&h->lock);
     free(h);
+    return 0;
 }

@@ -1,6 +1,6 @@
 /* listen.c - listening sockets.
  *
- * There is no authentication on TCP, so only loopback addresses are taken.  A Unix socket
+ * Without MUNGE nobody is known on TCP, so only loopback addresses are taken then.  A Unix socket
  * that is there already is tried: if nobody answers, its owner died and it is replaced. */
 #include "listen.h"
 #include "topt_text.h"
@@ -80,7 +80,14 @@ int listen_unix(const char *path, struct topt_error *err)
     return fd;
 }
 
-/* "ADDR:PORT" into a loopback address. */
+static int is_loopback(const struct sockaddr_storage *a)
+{
+    if (a->ss_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)a)->sin6_addr);
+    return ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == 127;
+}
+
+/* "ADDR:PORT", "[ADDR]:PORT". */
 static int parse_address(const char *text, struct sockaddr_storage *ret,
                          socklen_t *ret_len, struct topt_error *err)
 {
@@ -96,33 +103,36 @@ static int parse_address(const char *text, struct sockaddr_storage *ret,
     memset(ret, 0, sizeof *ret);
     if (!strcmp(host, "localhost"))
         strcpy(host, "127.0.0.1");
-    if (!strcmp(host, "[::1]")) {
-        *v6 = (struct sockaddr_in6){.sin6_family = AF_INET6,
-                                    .sin6_addr = in6addr_loopback,
-                                    .sin6_port = htons((uint16_t)port)};
+    size_t n = strlen(host);
+    if (*host == '[' && host[n - 1] == ']') {
+        host[n - 1] = '\0';
+        v6->sin6_family = AF_INET6;
+        v6->sin6_port = htons((uint16_t)port);
         *ret_len = sizeof *v6;
-        return 0;
+        if (inet_pton(AF_INET6, host + 1, &v6->sin6_addr) == 1)
+            return 0;
     }
     v4->sin_family = AF_INET;
     v4->sin_port = htons((uint16_t)port);
     *ret_len = sizeof *v4;
-    if (inet_pton(AF_INET, host, &v4->sin_addr) != 1 ||
-        ntohl(v4->sin_addr.s_addr) >> 24 != 127)
-        return topt_fail(
-            err, TOPT_ERR_USAGE,
-            "--listen '%s': only loopback addresses (127.0.0.1, [::1]) are taken,"
-            " since TCP clients are not authenticated",
-            text);
-    return 0;
+    if (inet_pton(AF_INET, host, &v4->sin_addr) == 1)
+        return 0;
+    return topt_fail(err, TOPT_ERR_USAGE, "--listen '%s': ADDR must be a number", text);
 }
 
-int listen_tcp(const char *address, int *ret_port, struct topt_error *err)
+int listen_tcp(const char *address, int any, int *ret_port, struct topt_error *err)
 {
     struct sockaddr_storage addr;
     socklen_t len;
     int yes = 1;
     if (parse_address(address, &addr, &len, err) < 0)
         return -1;
+    if (!any && !is_loopback(&addr))
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "--listen '%s': only loopback addresses (127.0.0.1, [::1]) are taken "
+            "without --auth munge, since TCP clients are not known then",
+            address);
     int fd = socket(addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return sys_fail(-1, "make a socket for", address, err);

@@ -38,10 +38,19 @@ struct task {
     struct task *next;
 };
 
+/* Somebody to be told of a job's end. */
+struct watch {
+    struct job *job;
+    int64_t at_ms;
+    void (*done)(void *ctx);
+    void *ctx;
+    struct watch *next;
+};
+
 struct jobs {
     struct jobs_config config;
-    pthread_t *thread;
-    int nthreads;
+    pthread_t *thread, notifier;
+    int nthreads, notifying;
     pthread_mutex_t
         lock;            /* first in rank; guards all below and the jobs' marked fields */
     pthread_cond_t work; /* workers: something was queued, or stopping */
@@ -49,6 +58,8 @@ struct jobs {
     int stopping, queued, running, ntasks;
     struct job *active;
     struct task *tasks; /* newest first */
+    struct watch *watches;
+    int leaving; /* the notifier is to end */
 };
 
 const char *job_state_name(enum job_state s)
@@ -119,10 +130,10 @@ static void end_job(struct job *job, enum job_state state)
 
 /* ---- workers ----------------------------------------------------------------------------- */
 
-static struct job *next_queued(struct jobs *j)
+static struct job *next_queued(struct jobs *j, int quick_only)
 {
     struct job *job = j->active;
-    while (job && job->state != JOB_QUEUED)
+    while (job && (job->state != JOB_QUEUED || (quick_only && !job->work.is_quick)))
         job = job->next;
     return job;
 }
@@ -150,12 +161,11 @@ static void run_one(struct jobs *j, struct job *job)
     end_job(job, state);
 }
 
-static void *worker(void *arg)
+static void work(struct jobs *j, int quick_only)
 {
-    struct jobs *j = arg;
     pthread_mutex_lock(&j->lock);
     for (;;) {
-        struct job *job = next_queued(j);
+        struct job *job = next_queued(j, quick_only);
         if (job)
             run_one(j, job);
         else if (j->stopping)
@@ -164,7 +174,97 @@ static void *worker(void *arg)
             pthread_cond_wait(&j->work, &j->lock);
     }
     pthread_mutex_unlock(&j->lock);
+}
+
+static void *worker(void *arg)
+{
+    work(arg, 0);
     return NULL;
+}
+
+static void *quick_worker(void *arg)
+{
+    work(arg, 1);
+    return NULL;
+}
+
+/* ---- telling who waits ------------------------------------------------------------------- */
+
+/* Take the watches that are due; '*ret_next_ms' is when the next one is.  Lock held. */
+static struct watch *take_due(struct jobs *j, int64_t *ret_next_ms)
+{
+    struct watch *due = NULL;
+    int64_t now = clock_ms();
+    *ret_next_ms = now + 3600 * 1000;
+    for (struct watch **at = &j->watches; *at;) {
+        struct watch *w = *at;
+        if (ended(w->job) || j->stopping || w->at_ms <= now) {
+            *at = w->next;
+            w->next = due;
+            due = w;
+        } else {
+            *ret_next_ms = w->at_ms < *ret_next_ms ? w->at_ms : *ret_next_ms;
+            at = &w->next;
+        }
+    }
+    return due;
+}
+
+static void *notifier(void *arg)
+{
+    struct jobs *j = arg;
+    int64_t next_ms;
+    pthread_mutex_lock(&j->lock);
+    for (;;) {
+        struct watch *due = take_due(j, &next_ms);
+        struct timespec until = deadline(next_ms);
+        if (!due && j->leaving)
+            break;
+        if (!due) {
+            pthread_cond_timedwait(&j->change, &j->lock, &until);
+            continue;
+        }
+        pthread_mutex_unlock(&j->lock);
+        for (struct watch *next; due; due = next) {
+            next = due->next;
+            due->done(due->ctx);
+            free(due);
+        }
+        pthread_mutex_lock(&j->lock);
+    }
+    pthread_mutex_unlock(&j->lock);
+    return NULL;
+}
+
+void job_notify(struct job *job, int64_t ms, void (*done)(void *ctx), void *ctx)
+{
+    struct jobs *j = job->owner;
+    struct watch *w = calloc(1, sizeof *w);
+    if (!w) { /* told at once, it finds that the job has not ended */
+        done(ctx);
+        return;
+    }
+    *w = (struct watch){.job = job, .at_ms = clock_ms() + ms, .done = done, .ctx = ctx};
+    pthread_mutex_lock(&j->lock);
+    w->next = j->watches;
+    j->watches = w;
+    pthread_cond_broadcast(&j->change);
+    pthread_mutex_unlock(&j->lock);
+}
+
+int job_withdraw(struct job *job, void *ctx)
+{
+    struct jobs *j = job->owner;
+    pthread_mutex_lock(&j->lock);
+    struct watch **at = &j->watches;
+    while (*at && (*at)->ctx != ctx)
+        at = &(*at)->next;
+    struct watch *w = *at;
+    if (w)
+        *at = w->next;
+    pthread_mutex_unlock(&j->lock);
+    free(w);
+    return w != NULL;
 }
 
 static void init_cond(pthread_cond_t *cond)
@@ -178,7 +278,8 @@ static void init_cond(pthread_cond_t *cond)
 
 static int start_worker(struct jobs *j, struct topt_error *err)
 {
-    int rc = pthread_create(&j->thread[j->nthreads], NULL, worker, j);
+    int rc = pthread_create(&j->thread[j->nthreads], NULL,
+                            j->nthreads ? worker : quick_worker, j);
     if (rc)
         return topt_fail(err, TOPT_ERR_NOMEM, "start a worker: %s", strerror(rc));
     char name[16];
@@ -191,7 +292,7 @@ int jobs_create(const struct jobs_config *config, struct jobs **ret,
                 struct topt_error *err)
 {
     struct jobs *j = calloc(1, sizeof *j);
-    if (!j || !(j->thread = calloc((size_t)config->workers, sizeof *j->thread))) {
+    if (!j || !(j->thread = calloc((size_t)config->workers + 1, sizeof *j->thread))) {
         free(j);
         return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
     }
@@ -199,13 +300,15 @@ int jobs_create(const struct jobs_config *config, struct jobs **ret,
     pthread_mutex_init(&j->lock, NULL);
     init_cond(&j->work);
     init_cond(&j->change);
-    while (j->nthreads < config->workers)
+    while (j->nthreads <= config->workers) /* one more, for quick jobs */
         if (start_worker(j, err) < 0) {
             jobs_stop(j);
             if (jobs_join(j, 1000) == 0)
                 jobs_destroy(j);
             return -1;
         }
+    if (pthread_create(&j->notifier, NULL, notifier, j) == 0)
+        j->notifying = 1;
     *ret = j;
     return 0;
 }
@@ -248,6 +351,12 @@ void jobs_destroy(struct jobs *j)
     if (!j)
         return;
     pthread_mutex_lock(&j->lock);
+    j->leaving = 1;
+    pthread_cond_broadcast(&j->change);
+    pthread_mutex_unlock(&j->lock);
+    if (j->notifying)
+        pthread_join(j->notifier, NULL);
+    pthread_mutex_lock(&j->lock);
     for (struct task *t = j->tasks, *next; t; t = next) {
         next = t->next;
         unref(t->job);
@@ -283,8 +392,8 @@ static void append_active(struct jobs *j, struct job *job)
 static int enqueue(struct jobs *j, struct jobs_work *work, struct job **ret,
                    struct topt_error *err)
 {
-    int idle = j->nthreads - j->running;
-    if (j->queued >= j->config.queue + (idle > 0 ? idle : 0))
+    int idle = j->config.workers - j->running;
+    if (!work->is_quick && j->queued >= j->config.queue + (idle > 0 ? idle : 0))
         return topt_fail(err, TOPT_ERR_LIMIT, "%d searches are waiting already",
                          j->queued);
     struct job *job = calloc(1, sizeof *job);
@@ -294,7 +403,7 @@ static int enqueue(struct jobs *j, struct jobs_work *work, struct job **ret,
     *work = (struct jobs_work){0};
     append_active(j, job);
     j->queued++;
-    pthread_cond_signal(&j->work);
+    pthread_cond_broadcast(&j->work);
     *ret = job;
     return 0;
 }

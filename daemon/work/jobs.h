@@ -23,6 +23,8 @@ struct job;
 struct jobs_work {
     char *key;  /* equal keys are the same search */
     void *data; /* the callbacks' own */
+    int is_quick; /* milliseconds: one more worker takes such jobs alone, and the queue's bound is
+                     not theirs */
 };
 
 struct jobs_config {
@@ -65,6 +67,13 @@ int jobs_submit(struct jobs *j, struct jobs_work *work, struct job **ret, int *r
 /* Wait until it has ended, or for 'ms'. */
 void job_wait(struct job *job, int64_t ms, struct job_status *ret);
 void *job_data(struct job *job);
+
+/* Have 'done(ctx)' called once, when the job has ended, after 'ms', or when stopping: by a thread
+ * of its own, no lock held.  The caller's interest in the job must last until then. */
+void job_notify(struct job *job, int64_t ms, void (*done)(void *ctx), void *ctx);
+/* No longer: 1 where 'done' will not be called for 'ctx', 0 where it was or is about to be.  Never
+ * waits for a call. */
+int job_withdraw(struct job *job, void *ctx);
 
 /* No longer interested. */
 void job_release(struct job *job);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "query.h"
+#include "topt_digest.h"
 #include "topt_error.h"
 
 struct planner_facts {
@@ -54,8 +55,8 @@ struct planner_question {
 int planner_answer(const struct planner_question *q, json_t **ret,
                    struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The id of a plan document, "p-<16 hex>". */
-int planner_plan_id(const json_t *plan, char ret[24],
+/* The id of a plan document, "p-<32 hex>". */
+int planner_plan_id(const json_t *plan, char ret[TOPT_ID],
                     struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

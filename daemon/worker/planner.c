@@ -50,26 +50,27 @@ static const char *said(const char *word)
     return *word ? word : NULL;
 }
 
-/* The words of 'q' in 'r', which borrows them. */
+/* What the table of fields says of a query that goes into a request: words, and members of the
+ * same name. */
+#define FILL_WORD(value)         said(value)
+#define FILL_LIST(value)         said(value)
+#define FILL_INT(value)          (value)
+#define FILL_BATCH(value)        (value)
+#define FILL_BOOL(value)         (value)
+#define INTO_WORDS(name, KIND)   w.name = FILL_##KIND(q->name);
+#define INTO_BATCH(name, KIND)   w.name = FILL_##KIND(q->name);
+#define INTO_REQUEST(name, KIND) r->name = q->name;
+#define INTO_OTHER(name, KIND)
+#define FILL(ID, name, KIND, LEAST, MOST, WHERE, KEY, INTO, ...) INTO_##INTO(name, KIND)
+/* 'r' borrows the words of 'q'. */
 static int fill_words(const struct query *q, struct topt_request *r,
                       const char **ret_source, struct topt_error *err)
 {
-    const struct topt_words w = {.mode = q->kind == QUERY_PLAN ? q->mode : "profiling",
-                                 .framework = said(q->framework),
-                                 .space = said(q->space),
-                                 .blocks = said(q->blocks),
-                                 .factors = said(q->factors),
-                                 .counts = said(q->counts),
-                                 .algorithm = said(q->algorithm),
-                                 .precision = said(q->precision),
-                                 .optimizer = said(q->optimizer),
-                                 .overlap = said(q->overlap),
-                                 .eager = said(q->eager),
-                                 .batch = q->batch,
-                                 .seq = q->seq,
-                                 .tensor_parallel = q->tensor_parallel};
+    struct topt_words w = {0};
+    TOPT_FIELDS(FILL)
+    if (q->kind != QUERY_PLAN)
+        w.mode = "profiling";
     r->counts = TOPT_COUNTS_WHOLE;
-    r->min_efficiency = q->min_efficiency;
     return topt_request_read(&w, r, ret_source, err);
 }
 
@@ -128,13 +129,10 @@ static int fill_request(const struct planner_question *q, const struct topt_mode
     } else if (x->ngpus) {
         r->gpus = x->gpus[0];
     }
-    r->max_gpus = x->max_gpus;
     r->memory_limit = x->memory_bytes;
-    r->sequence_splits = x->sequence_splits;
-    r->micro_batches = x->micro_batches;
-    r->epsilon = x->epsilon;
     r->threads = q->threads;
-    r->max_table_bytes = x->max_table_bytes ? x->max_table_bytes : q->max_table_bytes;
+    if (!x->max_table_bytes)
+        r->max_table_bytes = q->max_table_bytes;
     r->cancel = q->cancel;
     return topt_request_complete(r, err);
 }
@@ -173,12 +171,12 @@ int planner_answer(const struct planner_question *q, json_t **ret, struct topt_e
     return rc;
 }
 
-int planner_plan_id(const json_t *plan, char ret[24], struct topt_error *err)
+int planner_plan_id(const json_t *plan, char ret[TOPT_ID], struct topt_error *err)
 {
     struct topt_plan_doc *p;
     if (topt_plan_read(plan, &p, err) < 0)
         return topt_wrap(err, "the plan just made can't be read back");
-    snprintf(ret, 24, "%s", p->id);
+    snprintf(ret, TOPT_ID, "%s", p->id);
     topt_plan_doc_destroy(p);
     return 0;
 }

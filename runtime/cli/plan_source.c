@@ -4,10 +4,10 @@
  * Only rank 0 touches either; the others get the document's bytes from it, so a job
  * needs neither a shared disk nor a server that stands a thousand questions at once. */
 #include "plan_source.h"
+#include "topt_digest.h"
 #include "topt_json.h"
 #include "topt_text.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -22,12 +22,7 @@ extern char **environ;
 
 static int looks_like_id(const char *s)
 {
-    if (strncmp(s, "p-", 2) || strlen(s) != 18)
-        return 0;
-    for (s += 2; *s; s++)
-        if (!isxdigit((unsigned char)*s))
-            return 0;
-    return 1;
+    return *s == 'p' && topt_is_id(s);
 }
 
 /* topt-client is beside this program. */

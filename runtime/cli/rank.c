@@ -3,11 +3,14 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 int topt_launch_rank(void)
 {
     static const char *const name[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                                        "SLURM_PROCID", NULL};
+    if (getenv("TOPT_RENDEZVOUS") && getenv("TOPT_RANK"))
+        return atoi(getenv("TOPT_RANK"));
     for (int i = 0; name[i]; i++)
         if (getenv(name[i]))
             return atoi(getenv(name[i]));
@@ -16,5 +19,11 @@ int topt_launch_rank(void)
 
 void topt_complain(const char *cmd, const struct topt_error *err)
 {
-    fprintf(stderr, "topt %s: %s\n", cmd, err->text);
+    topt_complain_line(cmd, err->text);
+}
+
+void topt_complain_line(const char *cmd, const char *line)
+{
+    fprintf(stderr, "%stopt %s: %s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "", cmd,
+            line);
 }

@@ -9,5 +9,6 @@ int topt_launch_rank(void);
 
 /* The line "topt CMD: ..." on standard error. */
 void topt_complain(const char *cmd, const struct topt_error *err);
+void topt_complain_line(const char *cmd, const char *line);
 
 #endif

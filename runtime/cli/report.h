@@ -12,7 +12,7 @@ struct topt_run_report {
     const struct topt_plan_doc *plan;
     const struct topt_program *program; /* as it ran */
     int64_t predicted_time_ns, predicted_memory_bytes;
-    const char *data;
+    const char *data, *ended; /* why before the last step; NULL: it did not */
     double lr;
     uint64_t seed;
     int64_t steps;                            /* done */

@@ -6,8 +6,10 @@
 #include "comm_mpi.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct subgroup {
     uint32_t axes;
@@ -265,8 +267,9 @@ static int mpi_max(struct topt_comm *c, double *values, int n, struct topt_error
 
 static void mpi_abort(struct topt_comm *c, int status)
 {
+    fflush(NULL);
     MPI_Abort(((struct world *)c->impl)->comm, status);
-    exit(status);
+    _exit(status);
 }
 
 int topt_comm_mpi(MPI_Comm mpi, struct topt_comm **ret, struct topt_error *err)

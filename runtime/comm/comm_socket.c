@@ -6,7 +6,9 @@
  * device's own communicator (ids, losses, failures), and for runs of a few ranks where
  * there is no MPI. */
 #include "topt_comm.h"
+#include "admit.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
 #include <netdb.h>
@@ -19,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_RANKS = 1024, CONNECT_SECONDS = 60 };
+enum { MAX_RANKS = 1024, CONNECT_SECONDS = 60, MOST_BYTES_SHIFT = 34 };
 
 enum action { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, ALL_TO_ALL };
 
@@ -37,6 +39,7 @@ struct message {
 };
 
 struct star {
+    struct topt_secret secret;
     int *fd;     /* rank 0: by rank; the others: fd[0] */
     int *device; /* members of the group asked for last */
     struct message *message;
@@ -208,11 +211,66 @@ static void message_fini(struct message *m)
     memset(m, 0, sizeof *m);
 }
 
+/* What came from another process decides how much is read and kept. */
+static int check_request(struct topt_comm *c, int rank, const struct request *q,
+                         struct topt_error *err)
+{
+    int64_t most = (int64_t)1 << MOST_BYTES_SHIFT;
+    int bytes = q->number < TOPT_COMM_NUMBER_COUNT
+                    ? topt_comm_number_bytes((enum topt_comm_number)q->number)
+                    : 0;
+    return q->action <= ALL_TO_ALL && q->reduce <= TOPT_COMM_MAX && bytes &&
+                   !(q->axes >> c->mesh.naxes) && q->out >= 0 && q->in >= 0 &&
+                   q->out <= most && q->in <= most && q->out % bytes == 0 &&
+                   q->in % bytes == 0
+               ? 0
+               : topt_fail(err, TOPT_ERR_INVAL, "rank %d sent a call that is none", rank);
+}
+
+/* Do the calls of a rank's group go together, so that each block lies inside of what its
+ * member sent? */
+static int check_call(struct topt_comm *c, const struct message *m, int rank,
+                      struct topt_error *err)
+{
+    int *member = star_of(c)->device, me = 0, good = 1;
+    int n = topt_comm_members(&c->mesh, m[rank].q.axes, rank, member);
+    const struct message *mine = &m[rank];
+    int64_t bytes = topt_comm_number_bytes((enum topt_comm_number)mine->q.number), in = 0;
+    while (member[me] != rank)
+        me++;
+    for (int i = 0; i < n && good; i++) {
+        const struct message *from = &m[member[i]];
+        int64_t have = from->q.out / bytes, first = 0, count = mine->q.in / bytes;
+        good = from->q.action == mine->q.action && from->q.axes == mine->q.axes &&
+               from->q.number == mine->q.number && from->q.reduce == mine->q.reduce;
+        for (int k = 0; k < 2 * c->size; k++)
+            good = good && from->counts[k] >= 0 && from->counts[k] <= INT64_MAX / 4096;
+        if (!good || mine->q.action == ALL_REDUCE) {
+            good = good && count == have;
+            continue;
+        }
+        if (mine->q.action == ALL_GATHER)
+            count = mine->counts[i];
+        else
+            first = total(from->counts, me);
+        if (mine->q.action == ALL_TO_ALL)
+            count = mine->counts[c->size + i];
+        in += count;
+        good = first <= have && count <= have - first;
+    }
+    if (mine->q.action == ALL_GATHER || mine->q.action == ALL_TO_ALL)
+        good = good && in == mine->q.in / bytes;
+    return good ? 0
+                : topt_fail(err, TOPT_ERR_INVAL,
+                            "rank %d's collective does not go with the others'", rank);
+}
+
 static int receive_call(struct topt_comm *c, int rank, struct message *m,
                         struct topt_error *err)
 {
     int fd = star_of(c)->fd[rank];
-    if (take(fd, &m->q, sizeof m->q, err) || message_room(c, m, err))
+    if (take(fd, &m->q, sizeof m->q, err) || check_request(c, rank, &m->q, err) ||
+        message_room(c, m, err))
         return -1;
     return take(fd, m->counts, 2 * c->size * (int64_t)sizeof *m->counts, err) ||
                    take(fd, m->data, m->q.out, err)
@@ -229,6 +287,8 @@ static int serve(struct topt_comm *c, struct message *own, void *dst,
     m[0] = *own;
     for (int r = 1; r < c->size && !rc; r++)
         rc = receive_call(c, r, &m[r], err);
+    for (int r = 0; r < c->size && !rc; r++)
+        rc = check_call(c, m, r, err);
     for (int r = 0; r < c->size && !rc; r++)
         work_out(c, m, r);
     if (!rc)
@@ -358,11 +418,13 @@ static int socket_max(struct topt_comm *c, double *values, int n, struct topt_er
     return world(c, values, n, 1, err);
 }
 
-/* The others see the connection end. */
+/* The others see the connection end.  By whatever thread: nothing of the others' is
+ * torn down. */
 static void socket_abort(struct topt_comm *c, int status)
 {
     (void)c;
-    exit(status);
+    fflush(NULL);
+    _exit(status);
 }
 
 static void socket_forget(struct topt_comm *c)
@@ -384,16 +446,18 @@ static void socket_destroy(struct topt_comm *c)
 
 /* ---- finding each other ------------------------------------------------------------ */
 
-static int number_from(const char *name, int least, int most, int *ret,
+/* By our own variable, else by Slurm's of every task. */
+static int number_from(const char *name, const char *slurm, int least, int most, int *ret,
                        struct topt_error *err)
 {
-    const char *text = getenv(name);
+    const char *text = getenv(name) ? getenv(name) : getenv(slurm);
     char *end;
     long n = text ? strtol(text, &end, 10) : -1;
     if (!text || end == text || *end || n < least || n > most)
         return topt_fail(err, TOPT_ERR_INVAL,
-                         "TOPT_RENDEZVOUS is set, so %s has to be a number from %d to %d",
-                         name, least, most);
+                         "TOPT_RENDEZVOUS is set, so %s has to be a number from %d to %d "
+                         "(without it %s is taken)",
+                         name, least, most, slurm);
     *ret = (int)n;
     return 0;
 }
@@ -429,24 +493,62 @@ static int failed(const char *what, struct topt_error *err)
                      strerror(errno));
 }
 
-/* Those who connect say their rank; an address that was left in use is taken over. */
+static int64_t soon_ms(int seconds)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return ((int64_t)t.tv_sec + seconds) * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Those who connect show that they know the secret and say their rank; strangers are
+ * sent away. */
 static int accept_all(struct topt_comm *c, int listener, struct topt_error *err)
 {
-    for (int n = 1; n < c->size; n++) {
-        int32_t rank = -1;
-        int fd = accept(listener, NULL, NULL);
+    struct star *s = star_of(c);
+    int strangers = 0;
+    for (int n = 1; n < c->size;) {
+        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        if (fd < 0 && strangers)
+            return topt_fail(err, TOPT_ERR_IO,
+                             "waiting for other ranks at %s: %d processes came that do "
+                             "not know TOPT_SECRET, or say nothing",
+                             getenv("TOPT_RENDEZVOUS"), strangers);
         if (fd < 0)
             return failed("waiting for other ranks", err);
-        if (take(fd, &rank, sizeof rank, err) || rank < 1 || rank >= c->size ||
-            star_of(c)->fd[rank] >= 0) {
+        int rank = topt_admit(fd, &s->secret, c->size, soon_ms(2));
+        if (rank < 0) {
+            strangers++;
+            close(fd);
+            continue;
+        }
+        if (s->fd[rank] >= 0) {
             close(fd);
             return topt_fail(err, TOPT_ERR_INVAL,
-                             "another process says that it is rank %d of %d", (int)rank,
-                             c->size);
+                             "two processes say that they are rank %d", rank);
         }
         settle(fd);
-        star_of(c)->fd[rank] = fd;
+        s->fd[rank] = fd;
+        n++;
     }
+    return 0;
+}
+
+/* The secret of all ranks.  Where nobody else can listen or connect, none will do. */
+static int find_secret(struct star *s, const struct addrinfo *a, struct topt_error *err)
+{
+    const char *text = getenv("TOPT_SECRET");
+    const struct sockaddr_in *v4 = (const void *)a->ai_addr;
+    const struct sockaddr_in6 *v6 = (const void *)a->ai_addr;
+    int near = a->ai_family == AF_INET    ? ntohl(v4->sin_addr.s_addr) >> 24 == 127
+               : a->ai_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr)
+                                          : 0;
+    if ((!text || !*text) && !near)
+        return topt_fail(
+            err, TOPT_ERR_USAGE,
+            "TOPT_RENDEZVOUS %s is open to a network; set TOPT_SECRET to the "
+            "same random text for all ranks",
+            getenv("TOPT_RENDEZVOUS"));
+    s->secret = topt_secret_of(text ? text : "");
     return 0;
 }
 
@@ -469,15 +571,20 @@ static int listen_for(struct topt_comm *c, const struct addrinfo *a,
 static int connect_to(struct topt_comm *c, const struct addrinfo *a,
                       struct topt_error *err)
 {
-    int32_t rank = c->rank;
     for (int tries = 0; tries < CONNECT_SECONDS * 20; tries++) {
         int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
         if (fd < 0)
             return failed("socket", err);
         if (connect(fd, a->ai_addr, a->ai_addrlen) == 0) {
-            settle(fd);
             star_of(c)->fd[0] = fd;
-            return put(fd, &rank, sizeof rank, err);
+            if (topt_present(fd, &star_of(c)->secret, c->rank, soon_ms(CONNECT_SECONDS)))
+                return topt_fail(
+                    err, TOPT_ERR_INVAL,
+                    "rank 0 at %s has another TOPT_SECRET, another number of "
+                    "ranks, or is none",
+                    getenv("TOPT_RENDEZVOUS"));
+            settle(fd);
+            return 0;
         }
         close(fd);
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
@@ -490,7 +597,9 @@ static int meet(struct topt_comm *c, struct topt_error *err)
     struct addrinfo *a;
     if (lookup(&a, !c->rank, err))
         return -1;
-    int rc = c->rank ? connect_to(c, a, err) : listen_for(c, a, err);
+    int rc = find_secret(star_of(c), a, err);
+    if (!rc)
+        rc = c->rank ? connect_to(c, a, err) : listen_for(c, a, err);
     freeaddrinfo(a);
     return rc;
 }
@@ -514,8 +623,8 @@ int topt_comm_sockets(struct topt_comm **ret, struct topt_error *err)
         .abort = socket_abort,
     };
     int rank = 0, size = 1;
-    if (number_from("TOPT_RANKS", 1, MAX_RANKS, &size, err) ||
-        number_from("TOPT_RANK", 0, size - 1, &rank, err))
+    if (number_from("TOPT_RANKS", "SLURM_NTASKS", 1, MAX_RANKS, &size, err) ||
+        number_from("TOPT_RANK", "SLURM_PROCID", 0, size - 1, &rank, err))
         return -1;
     struct topt_comm *c = calloc(1, sizeof *c);
     struct star *s = calloc(1, sizeof *s);

@@ -285,6 +285,22 @@ static void account(struct topt_session_times *t, const struct topt_instr *i, in
     }
 }
 
+/* Does an instruction wait for other ranks? */
+static int waits(const struct topt_instr *i)
+{
+    switch (i->kind) {
+    case TOPT_I_MOVE:
+        return i->move.kind != TOPT_MOVE_SLICE;
+    case TOPT_I_HALO:
+    case TOPT_I_HALO_ADD:
+    case TOPT_I_REDUCE:
+    case TOPT_I_LOSS:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
 static int run(struct topt_session *s, int from, int to, struct topt_error *err)
 {
     static int (*const perform[])(struct topt_session *, const struct topt_instr *,
@@ -299,6 +315,7 @@ static int run(struct topt_session *s, int from, int to, struct topt_error *err)
     int64_t before = now_ns();
     for (int i = from; i < to; i++) {
         const struct topt_instr *instr = &s->p->instr[i];
+        topt_run_at(s->options.place, s->step, i, waits(instr));
         if (perform[instr->kind](s, instr, err))
             return topt_wrap(err, "instruction %d", i);
         int64_t after = now_ns();

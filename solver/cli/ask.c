@@ -48,6 +48,11 @@ static int read_batches(struct topt_question *q, struct topt_error *err)
     return 0;
 }
 
+#define TAKE_WORDS(name)
+#define TAKE_BATCH(name)
+#define TAKE_OTHER(name)
+#define TAKE_REQUEST(name)                                       r->name = a->name;
+#define TAKE(ID, name, KIND, LEAST, MOST, WHERE, KEY, INTO, ...) TAKE_##INTO(name)
 static int read_words(struct topt_question *q, struct topt_error *err)
 {
     const struct topt_args *a = &q->a;
@@ -55,15 +60,10 @@ static int read_words(struct topt_question *q, struct topt_error *err)
     r->counts = TOPT_COUNTS_WHOLE;
     if (topt_request_read(&a->words, r, NULL, err))
         return -1;
-    r->micro_batches = a->micro;
-    r->max_gpus = a->max_gpus;
+    TOPT_FIELDS(TAKE)
     r->memory_limit = a->memory;
-    r->min_efficiency = a->min_efficiency;
-    r->epsilon = a->epsilon;
     r->max_work = a->work;
     r->max_entries = a->entries;
-    r->max_table_bytes = a->table_bytes;
-    r->sequence_splits = a->sequence;
     return topt_search_threads(a->threads, &r->threads, err);
 }
 

@@ -7,17 +7,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "topt_fields.h"
 #include "topt_options.h"
 #include "topt_plan.h"
 #include "topt_progress.h"
 
 enum { TOPT_ASK_COUNTS = 64 };
 
+/* A member for each field of a question that becomes one of the request (topt_fields.h). */
+#define ASK_TYPE_INT   int64_t
+#define ASK_TYPE_BYTES int64_t
+#define ASK_TYPE_REAL  double
+#define ASK_TYPE_BOOL  int
+#define ASK_HOLD_WORDS(name, KIND)
+#define ASK_HOLD_BATCH(name, KIND)
+#define ASK_HOLD_OTHER(name, KIND)
+#define ASK_HOLD_REQUEST(name, KIND) ASK_TYPE_##KIND name;
+#define ASK_MEMBER(ID, name, KIND, LEAST, MOST, WHERE, KEY, INTO, ...)                   \
+    ASK_HOLD_##INTO(name, KIND)
+
 struct topt_args {
+    TOPT_FIELDS(ASK_MEMBER)
     const char *hw, *gpus, *batch, *output, *plan, *svg, *loss, *train;
-    int64_t max_gpus, memory, micro, threads, count, seed, work, entries, table_bytes;
-    double epsilon, seconds, min_efficiency;
-    int json, quiet, sequence;
+    int64_t memory, threads, count, seed, work, entries;
+    double seconds;
+    int json, quiet;
     struct topt_explain_options explain;
     struct topt_words words; /* .batch: of the list the one that is asked about now */
 };
@@ -37,81 +51,45 @@ struct topt_question {
 /* Options come in groups; a command's table has those that it heeds. */
 #define ASK_AT(field)   offsetof(struct topt_args, field)
 #define ASK_WORD(field) offsetof(struct topt_args, words.field)
-/* The model, the cluster, and how the job runs. */
+/* A row of the table of fields as an option. */
+#define ASK_OPT_WORD         TOPT_OPT_STRING
+#define ASK_OPT_NAME         TOPT_OPT_STRING
+#define ASK_OPT_LIST         TOPT_OPT_STRING
+#define ASK_OPT_LABEL        TOPT_OPT_STRING
+#define ASK_OPT_BATCH        TOPT_OPT_STRING
+#define ASK_OPT_COUNTS       TOPT_OPT_STRING
+#define ASK_OPT_INT          TOPT_OPT_COUNT
+#define ASK_OPT_BYTES        TOPT_OPT_MEMORY
+#define ASK_OPT_MEMORY       TOPT_OPT_MEMORY
+#define ASK_OPT_REAL         TOPT_OPT_REAL
+#define ASK_OPT_BOOL         TOPT_OPT_FLAG
+#define ASK_TO_WORDS(name)   ASK_WORD(name)
+#define ASK_TO_BATCH(name)   ASK_AT(name)
+#define ASK_TO_REQUEST(name) ASK_AT(name)
+#define ASK_TO_OTHER(name)   ASK_AT(name)
+#define ASK_ROW(ID, name, KIND, LEAST, MOST, WHERE, KEY, INTO, DOORS, OPTION, ARG,       \
+                OTHER, VALUES, HELP)                                                     \
+    TOPT_FIELD_OF_TOPT_##DOORS(                                                          \
+        {OPTION, ASK_OPT_##KIND, ASK_TO_##INTO(name), ARG, HELP "; else " OTHER}, )
+
+/* Groups of them, each with the comma after its last: TOPT_FIELDS_JOB(ASK_ROW), ... of topt_fields.h, and what is
+ * said on a command line alone. */
 #define ASK_JOB                                                                          \
-    {"hw", TOPT_OPT_STRING, ASK_AT(hw), "NAME|FILE", "hardware profile (topt hw list)"}, \
-        {"batch", TOPT_OPT_STRING, ASK_AT(batch), "N",                                   \
-         "samples a step, over all GPUs (the global batch)"},                            \
-        {"seq", TOPT_OPT_COUNT, ASK_WORD(seq), "N",                                      \
-         "positions a sample: tokens of a sequence"},                                    \
-        {"framework", TOPT_OPT_STRING, ASK_WORD(framework), "NAME",                      \
-         "what will train it: pytorch (default), deepspeed, megatron, torchtitan, or "   \
-         "topt (topt run)"},                                                             \
-        {"loss", TOPT_OPT_STRING, ASK_AT(loss), "NAME",                                  \
-         "of an ONNX graph: cross_entropy or mse (default: by its output)"},             \
-        {"train", TOPT_OPT_STRING, ASK_AT(train), "WHAT",                                \
-         "all (default), names, or lora[:RANK[:NAMES]]; +4bit or +8bit"},                \
-        {"precision", TOPT_OPT_STRING, ASK_WORD(precision), "P",                         \
-         "bf16-mixed (default where the device has bf16), bf16, f32 or f64"},            \
-        {"optimizer", TOPT_OPT_STRING, ASK_WORD(optimizer), "O",                         \
-         "sgd, momentum, adam, adamw, adafactor or adam8"},                              \
-        {"gradient-f32", TOPT_OPT_FLAG, ASK_WORD(gradient_f32), "",                      \
-         "bf16-mixed: gradients are added up in f32 (else as the framework does)"},      \
-        {"accounting", TOPT_OPT_STRING, ASK_WORD(accounting), "A",                       \
-         "run, or paper: memory as the papers count it"},                                \
-        {"overlap", TOPT_OPT_STRING, ASK_WORD(overlap), "O",                             \
-         "experts: what the network hides: none, ddp or fsdp (else as the framework)"},  \
-    {                                                                                    \
-        "eager", TOPT_OPT_STRING, ASK_WORD(eager), "LIST",                               \
-            "experts: what is not fused: operators,scores,loss,optimizer, all or none"   \
-    }
+    TOPT_FIELDS_JOB(ASK_ROW){                                                            \
+        "loss", TOPT_OPT_STRING, ASK_AT(loss), "NAME",                                   \
+        "of an ONNX graph: cross_entropy or mse; else by its output"},
 
-/* Which strategies there are. */
-#define ASK_SPACE                                                                        \
-    {"space", TOPT_OPT_STRING, ASK_WORD(space), "NAME",                                  \
-     "experts: uniform, canonical, full or auto (else what the framework obeys)"},       \
-        {"blocks", TOPT_OPT_STRING, ASK_WORD(blocks), "NAME",                            \
-         "experts: repeated blocks choose auto, free or alike"},                         \
-        {"factors", TOPT_OPT_STRING, ASK_WORD(factors), "LIST",                          \
-         "experts: what is searched beside splits: zero,recompute,micro or all, none, "  \
-         "auto"},                                                                        \
-        {"micro-batches", TOPT_OPT_COUNT, ASK_AT(micro), "N", "just so many a step"},    \
-        {"tensor-parallel", TOPT_OPT_FLAG, ASK_WORD(tensor_parallel), "",                \
-         "search tensor parallelism inside a node too (the script has to support it)"},  \
-    {                                                                                    \
-        "sequence-splits", TOPT_OPT_FLAG, ASK_AT(sequence), "", "split positions too"    \
-    }
-
-#define ASK_MEMORY                                                                       \
-    {                                                                                    \
-        "memory", TOPT_OPT_MEMORY, ASK_AT(memory), "BYTES",                              \
-            "limit a GPU, as 14.5GiB (default: what the profile's has)"                  \
-    }
-
-#define ASK_ALGORITHM                                                                    \
-    {                                                                                    \
-        "algorithm", TOPT_OPT_STRING, ASK_WORD(algorithm), "NAME",                       \
-            "search, or another system's way (default ft)"                               \
-    }
-
-/* How it is searched, and when to answer with the best so far. */
 #define ASK_SEARCH                                                                       \
-    ASK_MEMORY,                                                                          \
-        {"epsilon", TOPT_OPT_REAL, ASK_AT(epsilon), "E",                                 \
-         "allowed loss of time, proven; 0 is exact"},                                    \
-        {"threads", TOPT_OPT_COUNT, ASK_AT(threads), "N",                                \
-         "threads of the search; else the processors, at most 8"},                       \
+    TOPT_FIELDS_MEMORY(ASK_ROW)                                                          \
+    TOPT_FIELDS_SEARCH(ASK_ROW){                                                         \
+        "threads", TOPT_OPT_COUNT, ASK_AT(threads), "N",                                 \
+        "threads of the search; else the processors, at most 8"},                        \
         {"seconds", TOPT_OPT_POSITIVE, ASK_AT(seconds), "S",                             \
          "answer after so long with the best so far, and how good it is"},               \
         {"max-work", TOPT_OPT_COUNT, ASK_AT(work), "N",                                  \
          "the same after so many pairs of points, the same on any machine"},             \
-        {"max-table-bytes", TOPT_OPT_MEMORY, ASK_AT(table_bytes), "BYTES",               \
-         "refuse problems whose costs take more memory (4GiB)"},                         \
-    {                                                                                    \
-        "max-entries", TOPT_OPT_COUNT, ASK_AT(entries), "N",                             \
-            "decide operators by heuristic where tables would be larger "                \
-            "(8388608)"                                                                  \
-    }
+        {"max-entries", TOPT_OPT_COUNT, ASK_AT(entries), "N",                            \
+         "decide operators by heuristic where tables would be larger; else 8388608"},
 
 #define ASK_QUIET                                                                        \
     {                                                                                    \

@@ -31,16 +31,12 @@ static const struct topt_option sample_options[] = {
     {"gpus", TOPT_OPT_STRING, ASK_AT(gpus), "N", "how many"},
     {"count", TOPT_OPT_COUNT, ASK_AT(count), "K", "how many plans"},
     {"seed", TOPT_OPT_INT, ASK_AT(seed), "S", "of the random choices"},
-    ASK_JOB,
-    ASK_SPACE,
-    {"o", TOPT_OPT_STRING, ASK_AT(output), "DIR", "a folder for them (default: as JSON)"},
+    ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW){"o", TOPT_OPT_STRING, ASK_AT(output), "DIR",
+                                       "a folder for them (default: as JSON)"},
     {0}};
 static const struct topt_option costgraph_options[] = {
     {"gpus", TOPT_OPT_STRING, ASK_AT(gpus), "N", "how many"},
-    ASK_JOB,
-    ASK_SPACE,
-    ASK_MEMORY,
-    ASK_QUIET,
+    ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_MEMORY(ASK_ROW) ASK_QUIET,
     ASK_OUTPUT,
     {0}};
 

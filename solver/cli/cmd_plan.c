@@ -14,45 +14,22 @@
 #include "topt_text.h"
 
 static const struct topt_option plan_options[] = {
-    {"mode", TOPT_OPT_STRING, ASK_WORD(mode), "MODE",
-     "mini-parallelism: the fewest GPUs (default); mini-time: the fastest on --gpus N; "
-     "profiling: every number of GPUs"},
-    {"gpus", TOPT_OPT_STRING, ASK_AT(gpus), "N[,N...]",
-     "how many; profiling takes a list"},
-    {"max-gpus", TOPT_OPT_COUNT, ASK_AT(max_gpus), "N", "at most so many"},
-    {"counts", TOPT_OPT_STRING, ASK_WORD(counts), "whole|pow2|any",
-     "numbers of GPUs that are tried: divisors of a node and whole nodes (default), "
-     "powers "
-     "of two, or any"},
-    {"min-efficiency", TOPT_OPT_REAL, ASK_AT(min_efficiency), "E",
-     "mini-parallelism: the most GPUs that keep this share (0 to 1) of the best speed a "
-     "GPU"},
-    {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "profiling: draw the curve there"},
-    ASK_JOB,
-    ASK_SPACE,
-    ASK_ALGORITHM,
-    ASK_SEARCH,
-    ASK_JSON,
+    TOPT_FIELDS_ASKED(ASK_ROW){"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE",
+                               "profiling: draw the curve there"},
+    ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_ALGORITHM(ASK_ROW) ASK_SEARCH ASK_JSON,
     ASK_QUIET,
     ASK_OUTPUT,
     {0}};
 static const struct topt_option frontier_options[] = {
     {"gpus", TOPT_OPT_STRING, ASK_AT(gpus), "N", "how many"},
     {"svg", TOPT_OPT_STRING, ASK_AT(svg), "FILE", "draw it there"},
-    ASK_JOB,
-    ASK_SPACE,
-    ASK_ALGORITHM,
-    ASK_SEARCH,
-    ASK_JSON,
+    ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) TOPT_FIELDS_ALGORITHM(ASK_ROW) ASK_SEARCH ASK_JSON,
     ASK_QUIET,
     ASK_OUTPUT,
     {0}};
 static const struct topt_option compare_options[] = {
     {"gpus", TOPT_OPT_STRING, ASK_AT(gpus), "N", "how many"},
-    ASK_JOB,
-    ASK_SPACE,
-    ASK_SEARCH,
-    ASK_JSON,
+    ASK_JOB TOPT_FIELDS_SPACE(ASK_ROW) ASK_SEARCH ASK_JSON,
     ASK_QUIET,
     ASK_OUTPUT,
     {0}};

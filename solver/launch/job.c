@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "topt_digest.h"
 #include "topt_json.h"
 
 enum { MAX_RANKS = 1 << 20, MAX_SIZE = 1 << 30 };
@@ -245,7 +246,7 @@ static int read_names(const json_t *plan, struct job *j, struct topt_error *err)
     if (topt_json_string_or(plan, "plan", "framework", &j->framework, err) ||
         topt_json_string_or(plan, "plan", "id", &j->id, err))
         return -1;
-    if (j->id[strspn(j->id, letters)] || strlen(j->id) > 32)
+    if (!topt_is_id(j->id))
         return topt_fail(err, TOPT_ERR_INVAL, "id is no plan's: '%.40s'", j->id);
     if (j->framework[strspn(j->framework, letters)] || strlen(j->framework) > 32)
         return topt_fail(err, TOPT_ERR_INVAL, "framework: no such '%.40s'", j->framework);

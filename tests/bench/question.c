@@ -212,7 +212,7 @@ static json_t *read_answer(const char *path)
 
 static int print(const struct ask *a, const struct run *r, const char *out)
 {
-    char digest[17];
+    char digest[TOPT_ID];
     json_t *whole = read_answer(out), *said;
     if (!whole) {
         int code = WIFEXITED(r->status) ? WEXITSTATUS(r->status) : -1;
@@ -220,7 +220,8 @@ static int print(const struct ask *a, const struct run *r, const char *out)
         return 1;
     }
     said = reduce(whole, 0);
-    topt_json_digest(said, digest);
+    if (topt_json_id(said, 'a', digest) < 0)
+        strcpy(digest, "-");
     printf("%.3f %.1f ", r->seconds, (double)r->kib / KIB);
     if (a->count > 0) {
         int64_t refs = r->seconds <= a->count ? count(a) : -1;

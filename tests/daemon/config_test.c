@@ -2,6 +2,7 @@
 #include "config.h"
 #include "listen.h"
 #include "tap.h"
+#include "topt_munge.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -75,12 +76,16 @@ static void test_listen(void)
                                       "[::]:0",        "127.0.0.1:99999", ":80",
                                       "example.org:80"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        ok(listen_tcp(bad[i], &port, &err) == -1, "refused: %s", err.text);
-    int fd = listen_tcp("127.0.0.1:0", &port, &err);
+        ok(listen_tcp(bad[i], 0, &port, &err) == -1, "refused: %s", err.text);
+    int fd = listen_tcp("127.0.0.1:0", 0, &port, &err);
     ok(fd >= 0 && port > 0, "a free port: %d", port);
+    int open = listen_tcp("0.0.0.0:0", 1, &again, &err);
+    ok(open >= 0 && again > 0, "any address, with MUNGE: %d", again);
+    close(open);
+    ok(listen_tcp("example.org:80", 1, &again, &err) == -1, "but no name: %s", err.text);
     char same[32];
     snprintf(same, sizeof same, "127.0.0.1:%d", port);
-    ok(listen_tcp(same, &again, &err) == -1, "taken: %s", err.text);
+    ok(listen_tcp(same, 0, &again, &err) == -1, "taken: %s", err.text);
     close(fd);
 }
 
@@ -101,6 +106,29 @@ static void test_unix(const char *path)
        err.text);
 }
 
+static void test_access(void)
+{
+    struct config c;
+    static const char *const bad[] = {"--auth=kerberos", "--proxy-socket=/run/p",
+                                      "--open-metrics=maybe"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ok(load(&c, bad[i], NULL) == -1 && err.code == TOPT_ERR_USAGE, "%s: %s", bad[i],
+           err.text);
+        config_fini(&c);
+    }
+    is_int(load(&c, "--proxy-socket=/run/p", "--proxy-uid=www-data"), 0, "a proxy");
+    ok(!strcmp(c.proxy_header, "X-Remote-User") && !c.uses_munge && !c.metrics_are_open,
+       "and what is usual");
+    config_fini(&c);
+    if (topt_munge_built())
+        ok(!load(&c, "--auth=munge", "--open-metrics=yes") && c.uses_munge &&
+               c.metrics_are_open,
+           "MUNGE");
+    else
+        ok(load(&c, "--auth=munge", NULL) == -1, "no MUNGE: %s", err.text);
+    config_fini(&c);
+}
+
 int main(void)
 {
     char path[] = "/tmp/topt-config-XXXXXX";
@@ -110,6 +138,7 @@ int main(void)
     close(fd);
     test_sources(path);
     test_refused(path);
+    test_access();
     test_listen();
     test_unix(path);
     unlink(path);

@@ -97,11 +97,11 @@ static json_t *plan_answer(const struct query *q, int64_t bytes)
     if (q->memory_bytes == 1) /* whether anything fits in a byte is left open */
         return json_pack("{s:n, s:s}", "feasible", "why", "nothing was found");
     if (q->memory_bytes && q->memory_bytes < bytes)
-        return json_pack("{s:b, s:s, s:{s:I, s:I}, s:[{s:s, s:i}], s:[{s:s}]}",
+        return json_pack("{s:b, s:s, s:{s:I, s:I}, s:[{s:s, s:i}], s:[{s:s, s:s}]}",
                          "feasible", 0, "why", "nothing fits", "nearest", "gpus",
                          (json_int_t)gpus, "memory_bytes", (json_int_t)bytes, "with",
                          "ask", "--tensor-parallel", "gpus", 2, "assumed", "what",
-                         "framework");
+                         "framework", "option", "--framework");
     struct topt_text text = {0};
     query_text(q, &text);
     json_t *plan = json_pack("{s:s, s:s}", "format", "topt-plan/1", "question", text.s);
@@ -143,11 +143,7 @@ int planner_answer(const struct planner_question *q, json_t **ret, struct topt_e
     return rc;
 }
 
-int planner_plan_id(const json_t *plan, char ret[24], struct topt_error *err)
+int planner_plan_id(const json_t *plan, char ret[TOPT_ID], struct topt_error *err)
 {
-    char hex[17];
-    (void)err;
-    topt_json_digest(plan, hex);
-    snprintf(ret, 24, "p-%s", hex);
-    return 0;
+    return topt_json_id(plan, 'p', ret) < 0 ? topt_nomem(err, NULL) : 0;
 }

@@ -64,7 +64,7 @@ static struct job *submit(struct jobs *j, const char *key, int *shared,
 {
     struct topt_error err = {0};
     struct job *job = NULL;
-    struct jobs_work work = {strdup(key), strdup(key)};
+    struct jobs_work work = {strdup(key), strdup(key), 0};
     *shared = 0;
     int rc = jobs_submit(j, &work, &job, shared, &err);
     if (code)

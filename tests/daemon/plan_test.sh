@@ -49,14 +49,6 @@ topt_client plan "$dir/unknown.json" "${small[@]}" --hw "$hw"
 [ "$status" = 2 ]; ok $? "unknown architecture: $(cat "$dir/err")"
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --space nosuch
 [ "$status" = 2 ] && says "unknown space"; ok $? "unknown space"
-for field in framework precision; do # what the API's description lists is what there is
-    listed=$(curl -s --unix-socket "$sock" http://localhost/openapi.json | tr -d ' \n' |
-        grep -o "\"$field\":{\"type\":\"string\",\"enum\":\[[^]]*\]" | head -1 | sed 's/.*\[//; s/[]"]//g')
-    topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --$field nosuch
-    [ "$status" = 2 ] && [ -n "$listed" ] && says "\(.*${listed//,/, }\)"; ok $? "unknown $field: $(cat "$dir/err")"
-    topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --$field "${listed##*,}"
-    [ "$status" = 0 ]; ok $? "the last of $listed"
-done
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --algorithm nosuch
 [ "$status" = 2 ] && says "unknown algorithm"; ok $? "unknown algorithm"
 topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" --algorithm data-parallel --mode mini-time --gpus 2
@@ -79,6 +71,16 @@ topt_client curve "$dir/config.json" "${small[@]}" --counts pow2 --hw "$hw"
 topt_client add-model "$dir/config.json"; [ "$status" = 0 ]; ok $? "topt client add-model"
 model=$(cut -d' ' -f1 "$dir/body")
 topt_client models; says "$model"; ok $? "topt client models"
+topt_client plans; [ "$status" = 0 ] && says "^$id .* 1 GPU "; ok $? "topt client plans"
+topt_client frontier "$dir/config.json" --batch 16 --hw "$hw" --gpus 2
+[ "$status" = 0 ] && says 'least memory'; ok $? "topt client frontier"
+topt_client frontier "$dir/config.json" --batch 16 --hw "$hw"
+[ "$status" = 2 ] && says 'how many devices'; ok $? "of how many GPUs?"
+began=$(date +%s%N)
+topt_client curve "$dir/config.json" --hw a100-80-dgx --framework topt --space full --batch 512 --timeout 1
+took=$(( ($(date +%s%N) - began) / 1000000 ))
+[ "$status" = 0 ] || { [ "$status" = 1 ] && says 'took longer than 1 s .*raise --timeout' && [ $took -lt 2500 ]; }
+ok $? "--timeout is kept ($took ms)"
 before=$(metric topt_searches_total)
 topt_client curve "$model" "${small[@]}" --counts pow2 --hw "$hw" --json
 [ "$status" = 0 ] && says '"points"' && [ "$(metric topt_searches_total)" = "$before" ]

@@ -84,7 +84,7 @@ static int round_json(const char *text, size_t len, enum query_kind kind, struct
 {
     const char *source;
     struct reply r = {0};
-    const struct request request = {.body = text, .body_len = len};
+    const struct request request = {.body = (char *)(uintptr_t)text, .body_len = len};
     json_t *doc = parse_body(&request, "body", &r);
     int rc = doc ? query_from_json(kind, doc, q, &source, err) : -1;
     if (!doc) {

@@ -87,6 +87,13 @@ static void test_good(void)
     ok(!strcmp(q.framework, "megatron") && !strcmp(q.precision, "bf16-mixed") &&
            q.tensor_parallel && q.min_efficiency == 0.8 && !strcmp(q.counts, "pow2"),
        "are kept");
+    is_int(url(QUERY_PLAN, "gradient_f32=true&accounting=paper"), 0, "how memory counts");
+    ok(q.gradient_f32 && !strcmp(q.accounting, "paper"), "is kept");
+    struct topt_text of_it = {0};
+    query_text(&q, &of_it);
+    ok(strstr(of_it.s, "gradient_f32=1;accounting=paper;") != NULL,
+       "and decides the answer");
+    topt_text_fini(&of_it);
     is_int(url(QUERY_PLAN, ""), 0, "nothing said");
     ok(!strcmp(q.mode, "mini-parallelism"), "asks for the fewest GPUs");
     is_int(url(QUERY_PLAN, "gpus=4"), 0, "a number of GPUs");

@@ -1,209 +1,515 @@
-/* store_test.c - the store: schema, documents, answers, and who may open it. */
-#include "store.h"
-#include "sha256.h"
-#include "tap.h"
+/* store_test.c - the store: models, profiles, plans, answers, frontiers, observations, who may read them, and how long
+ * they are kept. */
+#include "store_kit.h"
 
-#include <signal.h>
-#include <sqlite3.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
+enum { ALICE = 1001, BOB = 1002, CAROL = 1003, LAB = 500, HOUR = 3600, DAY = 24 * HOUR };
 
-static struct topt_error err;
-static char dir[] = "/tmp/topt-store-XXXXXX";
+static const struct store_who alice = {.uid = ALICE}, bob = {.uid = BOB};
+static const uint32_t lab[] = {LAB};
+static const struct store_who carol = {.uid = CAROL, .gid = lab, .ngids = 1};
 
-static struct store *open_store(void)
+static int64_t at(int64_t later)
 {
-    struct store *s = NULL;
-    topt_error_clear(&err);
-    ok(store_open(dir, &s, &err) == 0, "opens: %s", err.text);
-    return s;
+    return (int64_t)time(NULL) + later;
 }
 
-/* Change the file behind the store's back. */
-static int tamper(const char *sql)
+/* ---- models -------------------------------------------------------------------------------- */
+
+static int finds(struct store *s, const char *key, const struct store_who *who,
+                 const char *want_id)
 {
-    char path[64];
-    sqlite3 *db;
-    snprintf(path, sizeof path, "%s/topt.db", dir);
-    sqlite3_open(path, &db);
-    int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
-    sqlite3_close(db);
-    return rc;
+    char *id, *doc;
+    int rc = store_get_model(s, key, who, &id, NULL, &doc, &err);
+    int good = want_id ? rc == 0 && !strcmp(id, want_id)
+                       : rc < 0 && err.code == TOPT_ERR_NOTFOUND && !doc;
+    free(id);
+    free(doc);
+    return good;
 }
 
-static void test_docs(struct store *s)
+static void test_models(struct store *s)
 {
-    char *name, *doc, *id;
-    const struct store_doc m = {"m-1", "first", "{\"a\":1}"};
-    is_int(store_put_model(s, &m, &err), 1, "a model is stored");
-    is_int(store_put_model(s, &m, &err), 0, "once");
-    is_int(store_get_model(s, "m-1", NULL, &name, &doc, &err), 0, "and found");
+    char *name, *doc;
+    const struct store_doc m = {"m-1", "first", "{\"a\":1}"},
+                           other = {"m-3", "first", "{\"b\":1}"};
+    is_int(store_put_model(s, &m, ALICE, &err), 1, "a model is stored");
+    is_int(store_put_model(s, &m, ALICE, &err), 0, "once");
+    is_int(store_get_model(s, "m-1", &alice, NULL, &name, &doc, &err), 0, "and found");
     ok(!strcmp(name, "first") && !strcmp(doc, "{\"a\":1}"), "as it was");
     free(name);
     free(doc);
-    is_int(store_get_model(s, "first", &id, NULL, &doc, &err), 0, "by its name, too");
-    ok(!strcmp(id, "m-1"), "with its id: %s", id);
+    ok(finds(s, "first", &alice, "m-1"), "by its name, too");
+    ok(finds(s, "m-1", &bob, NULL) && finds(s, "first", &bob, NULL),
+       "not by another: an id is no capability");
+    ok(finds(s, "m-1", NULL, "m-1"), "an admin finds it");
+    is_int(store_put_model(s, &other, ALICE, &err), 1, "another of that name");
+    ok(finds(s, "first", &alice, NULL), "which names neither");
+    is_int(
+        store_put_model(s, &(struct store_doc){"m-4", "m-3", "{\"c\":1}"}, ALICE, &err),
+        1, "one named m-3");
+    ok(finds(s, "m-3", &alice, "m-3"), "an id comes first");
+    ok(finds(s, "m-2", &alice, NULL), "another is not there");
+    const struct store_doc sly = {"m-5", "m-0123456789abcdef", "{}"};
+    is_int(store_put_model(s, &sly, ALICE, &err), -1, "a name like an id is refused: %s",
+           err.text);
+    is_int(err.code, TOPT_ERR_INVAL, "as the asker's fault");
+}
+
+static void test_owners(struct store *s)
+{
+    const struct store_doc same = {"m-1", "mine", "{\"a\":1}"};
+    char *name, *doc;
+    is_int(store_put_model(s, &same, BOB, &err), 0, "another user sends the same");
+    is_int(store_get_model(s, "mine", &bob, NULL, &name, &doc, &err), 0,
+           "and finds it by his name");
+    ok(!strcmp(name, "mine"), "which is his alone: %s", name);
+    free(name);
+    free(doc);
+    ok(finds(s, "mine", &alice, NULL), "not hers");
+    is_int(store_can_read(s, "m-1", &carol, &err), 0, "a third may not read it");
+    is_int(store_share(s, "m-1", CAROL, LAB, &err), -1, "nor share it: %s", err.text);
+    is_int(store_share(s, "m-1", ALICE, LAB, &err), 0, "an owner shares it with a group");
+    is_int(store_share(s, "m-1", BOB, LAB, &err), 0, "and so does the other");
+    is_int(store_can_read(s, "m-1", &carol, &err), 1, "whose members may read it");
+    ok(finds(s, "m-1", &carol, "m-1"), "and find it");
+    json_t *access = store_access(s, "m-1", &err);
+    is_int(json_array_size(json_object_get(access, "owners")), 2, "it has two owners");
+    is_int(json_array_size(json_object_get(access, "groups")), 2, "who share it");
+    json_decref(access);
+    is_int(store_disown(s, "m-1", ALICE, &err), 0, "one lets it go");
+    ok(finds(s, "m-1", &alice, NULL) && finds(s, "m-1", &bob, "m-1"),
+       "it stays the other's");
+    is_int(store_can_read(s, "m-1", &carol, &err), 1, "and is shared by him");
+    is_int(store_unshare(s, "m-1", BOB, LAB, &err), 0, "until he ends that");
+    is_int(store_can_read(s, "m-1", &carol, &err), 0, "then no more");
+    is_int(store_unshare(s, "m-1", BOB, LAB, &err), -1, "once: %s", err.text);
+    is_int(store_disown(s, "m-1", ALICE, &err), -1, "what is let go is gone: %s",
+           err.text);
+    is_int(store_own(s, "m-1", ALICE, "first", &err), 0, "she may own it again");
+    is_int(store_owns(s, "m-1", ALICE, &err), 1, "and does");
+    is_int(store_own(s, "m-none", ALICE, "x", &err), -1,
+           "what is not there can't be owned: %s", err.text);
+}
+
+static void test_pages(struct store *s)
+{
+    struct store_page page = {.limit = 2};
+    char last[80] = "";
+    int seen = 0, pages = 0;
+    do {
+        json_t *list = store_list_models(s, &alice, &page, &err);
+        seen += (int)json_array_size(list);
+        pages++;
+        snprintf(last, sizeof last, "%s",
+                 json_string_value(json_object_get(
+                     json_array_get(list, json_array_size(list) - 1), "id")));
+        page.before = last;
+        json_decref(list);
+    } while (page.more && pages < 9);
+    is_int(seen, 3, "a list in pages has all of hers");
+    is_int(pages, 2, "in as many as it takes");
+    page = (struct store_page){.limit = 9};
+    json_t *list = store_list_models(s, &bob, &page, &err);
+    is_int(json_array_size(list), 1, "and his has his");
+    json_decref(list);
+}
+
+/* ---- hardware ------------------------------------------------------------------------------ */
+
+static int in_force(struct store *s, const char *key, const char *want)
+{
+    char *id, *doc;
+    int rc = store_get_hw(s, key, &id, NULL, &doc, &err);
+    int good =
+        want ? rc == 0 && !strcmp(id, want) : rc < 0 && err.code == TOPT_ERR_NOTFOUND;
     free(id);
     free(doc);
-    const struct store_doc other = {"m-3", "first", "{\"b\":1}"};
-    const struct store_doc named = {"m-4", "m-3", "{\"c\":1}"};
-    is_int(store_put_model(s, &other, &err), 1, "another of that name");
-    is_int(store_get_model(s, "first", &id, NULL, &doc, &err), -1, "which names neither");
-    is_int(store_put_model(s, &named, &err), 1, "one whose name is another's id");
-    is_int(store_get_model(s, "m-3", &id, NULL, &doc, &err), 0, "an id");
-    ok(!strcmp(id, "m-3"), "comes first: %s", id);
-    free(id);
+    return good;
+}
+
+static int answered(struct store *s, const char *hw, const char *question)
+{
+    struct store_answer got = {0};
+    int rc = store_get_answer(s, &(struct store_key){"m-9", hw, question}, &got, &err);
+    store_answer_fini(&got);
+    return rc;
+}
+
+static void answer(struct store *s, const char *hw, const char *question)
+{
+    const struct store_doc model = {"m-9", "nine", "{}"};
+    const struct store_answer a = {.doc = (char *)"{\"why\":\"no\"}"};
+    enum store_kept kept = STORE_NOTHING;
+    if (store_publish(s, &(struct store_key){"m-9", hw, question}, &model, &a, -1, &kept,
+                      &err) ||
+        kept == STORE_NOTHING)
+        ok(0, "an answer is kept: %s", err.text);
+}
+
+static void test_hardware(struct store *s)
+{
+    int version = 0;
+    char *name, *doc;
+    ok(in_force(s, "", NULL), "no profile is the only one");
+    is_int(store_put_hw(s, &(struct store_doc){"h-1", "lab", "{1}"}, 0, STORE_HW_ADD,
+                        &version, &err),
+           1, "a profile");
+    ok(version == 1 && in_force(s, "", "h-1"), "is the only one");
+    is_int(store_put_hw(s, &(struct store_doc){"h-1", "lab", "{1}"}, 0, STORE_HW_ADD,
+                        NULL, &err),
+           0, "again");
+    is_int(store_put_hw(s, &(struct store_doc){"h-2", "lab", "{2}"}, 0, STORE_HW_ADD,
+                        NULL, &err),
+           -1, "another of that name is refused: %s", err.text);
+    is_int(err.code, TOPT_ERR_USAGE, "as a conflict");
+    is_int(store_put_hw(s, &(struct store_doc){"h-2", "h-0123456789abcdef", "{2}"}, 0,
+                        STORE_HW_REPLACE, NULL, &err),
+           -1, "and a name like an id: %s", err.text);
+    is_int(store_put_hw(s, &(struct store_doc){"h-9", "big", "{9}"}, 0, STORE_HW_ADD,
+                        NULL, &err),
+           1, "a second");
+    ok(in_force(s, "", NULL) && in_force(s, "big", "h-9"), "now none is the only one");
+    answer(s, "h-1", "q");
+    answer(s, "h-1", "r");
+    answer(s, "h-9", "q");
+    is_int(store_put_frontier(s, &(struct store_key){"m-9", "h-1", "f"}, "abc", 3, &err),
+           0, "a frontier");
+    is_int(store_put_hw(s, &(struct store_doc){"h-2", "lab", "{2}"}, 7, STORE_HW_REPLACE,
+                        &version, &err),
+           1, "a profile is replaced");
+    ok(version == 2 && in_force(s, "lab", "h-2"), "by its second version");
+    ok(in_force(s, "h-1", NULL), "the first is not in force");
+    is_int(store_get_hw_version(s, "h-1", &name, &doc, &err), 0, "but there");
+    ok(!strcmp(name, "lab") && !strcmp(doc, "{1}"), "as it was");
+    free(name);
     free(doc);
-    is_int(store_get_model(s, "m-2", NULL, &name, &doc, &err), -1, "another is not");
-    ok(err.code == TOPT_ERR_NOTFOUND && !name && !doc, "and nothing is given out");
-    is_int(store_get_hw(s, "", &id, NULL, &doc, &err), -1, "no profile is the only one");
-    is_int(store_put_hw(s, &(struct store_doc){"h-1", "lab", "{}"}, &err), 1,
-           "a profile");
-    is_int(store_get_hw(s, "", &id, NULL, &doc, &err), 0, "is the only one");
-    free(id);
+    ok(!answered(s, "h-1", "q") && !answered(s, "h-1", "r"), "its answers are stale");
+    void *data;
+    size_t len;
+    is_int(
+        store_get_frontier(s, &(struct store_key){"m-9", "h-1", "f"}, &data, &len, &err),
+        0, "and its frontiers");
+    is_int(answered(s, "h-9", "q"), 1, "others are not");
+    answer(s, "h-1", "late");
+    is_int(answered(s, "h-1", "late"), 0, "an answer that comes too late is not kept");
+    is_int(store_put_hw(s, &(struct store_doc){"h-1", "lab", "{1}"}, 0, STORE_HW_REPLACE,
+                        &version, &err),
+           1, "the first document comes back");
+    ok(version == 3 && in_force(s, "lab", "h-1"), "as the third version");
+    struct store_page page = {.limit = 10};
+    json_t *now = store_list_hw(s, 0, &page, &err),
+           *all = store_list_hw(s, 1, &page, &err);
+    is_int(json_array_size(now), 2, "two are in force");
+    is_int(json_array_size(all), 4, "of four");
+    json_decref(now);
+    json_decref(all);
+    is_int(store_drop_hw(s, "big", &err), 0, "one is deleted");
+    ok(in_force(s, "big", NULL) && !answered(s, "h-9", "q"), "with its answers");
+    is_int(store_drop_hw(s, "big", &err), -1, "once: %s", err.text);
+    is_int(store_default_hw(s, &name, &err), 0, "the default");
+    ok(!name, "is not chosen");
+    is_int(store_set_default_hw(s, "lab", &err), 0, "now it is");
+    is_int(store_default_hw(s, &name, &err), 0, "and is read");
+    ok(name && !strcmp(name, "lab"), "as chosen");
+    free(name);
+    is_int(store_set_default_hw(s, NULL, &err), 0, "and no more");
+}
+
+/* ---- answers and plans --------------------------------------------------------------------- */
+
+static char big_part[1000];
+
+/* A plan with a model and a profile that are worth cutting out, and text like theirs where it is not theirs. */
+static char *plan_text(const char *name, int hw_first)
+{
+    static char text[4][3000];
+    static int next;
+    char *t = text[next++ % 4], model[1000], hw[1000];
+    memset(big_part, 'x', sizeof big_part - 1);
+    snprintf(model, sizeof model,
+             "\"model\":{\"t\":\"%.800s\\\"},{\",\"hw\":[1,{\"a\":[]}]}", big_part);
+    snprintf(hw, sizeof hw, "\"hw\":{\"n\":\"%.700s\",\"model\":2}", big_part);
+    snprintf(
+        t, sizeof *text,
+        "{\"format\":\"topt-plan/"
+        "1\",\"x\":{\"model\":1,\"hw\":\"}\"},\"name\":\"%.20s\",%s,%s,\"id\":\"p\"}",
+        name, hw_first ? hw : model, hw_first ? model : hw);
+    return t;
+}
+
+static int publish(struct store *s, const char *question, const char *id, char *plan,
+                   int64_t uid)
+{
+    const struct store_doc model = {"m-9", "nine", "{}"};
+    struct store_answer a = {
+        .feasible = 1,
+        .plan_id = (char *)id,
+        .plan = plan,
+        .search_ns = 7,
+        .doc = (char *)"{\"gpus\":4,\"strategy\":\"data 4\",\"more\":[1]}"};
+    enum store_kept kept = STORE_NOTHING;
+    topt_error_clear(&err);
+    int rc = store_publish(s, &(struct store_key){"m-9", "h-1", question}, &model, &a,
+                           uid, &kept, &err);
+    return rc < 0 ? -1 : kept != STORE_NOTHING;
+}
+
+static int has_plan(struct store *s, const char *id, const struct store_who *who,
+                    const char *want)
+{
+    char *doc;
+    int rc = store_get_plan(s, id, who, &doc, &err);
+    int good = want ? rc == 0 && !strcmp(doc, want)
+                    : rc < 0 && err.code == TOPT_ERR_NOTFOUND && !doc;
     free(doc);
-    is_int(store_put_hw(s, &(struct store_doc){"h-1", "lab", "{}"}, &err), 0, "again");
-    is_int(store_put_hw(s, &(struct store_doc){"h-2", "lab", "{ }"}, &err), -1,
-           "another of that name is refused");
-    ok(err.code == TOPT_ERR_USAGE, "as a conflict");
-    is_int(store_put_hw(s, &(struct store_doc){"h-2", "big", "{ }"}, &err), 1,
-           "a second");
-    is_int(store_get_hw(s, "", &id, NULL, &doc, &err), -1, "now none is the only one");
-    is_int(store_get_hw(s, "big", &id, NULL, &doc, &err), 0, "found by name");
-    ok(!strcmp(id, "h-2"), "with its id");
-    free(id);
-    free(doc);
+    return good;
 }
 
 static void test_answers(struct store *s)
 {
-    const struct store_key key = {"m-9", "h-1", "mode=x"};
-    const struct store_doc model = {"m-9", "nine", "{}"};
-    struct store_answer a = {.feasible = 1,
-                             .plan_id = (char *)"p-1",
-                             .plan = (char *)"{1}",
-                             .doc = (char *)"{\"gpus\":4}",
-                             .search_ns = 7};
     struct store_answer got = {0};
-    char *doc;
+    char *one = plan_text("one", 0), *two = plan_text("two", 1);
+    const struct store_key key = {"m-9", "h-1", "one"};
     is_int(store_get_answer(s, &key, &got, &err), 0, "no answer yet");
-    is_int(store_publish(s, &key, &model, &a, &err), 0, "an answer is published");
+    is_int(publish(s, "one", "p-1", one, ALICE), 1, "an answer is published");
     is_int(store_get_answer(s, &key, &got, &err), 1, "and found");
-    ok(got.feasible && !strcmp(got.plan, "{1}") && got.search_ns == 7, "with its plan");
+    ok(got.feasible && !strcmp(got.plan_id, "p-1") && got.search_ns == 7, "as it was");
+    ok(!strcmp(got.plan, one), "its plan to the byte");
     store_answer_fini(&got);
-    is_int(store_get_plan(s, "p-1", &doc, &err), 0, "the plan is pinned");
-    free(doc);
-    a.plan = (char *)"{2}";
-    is_int(store_publish(s, &(struct store_key){"m-9", "h-1", "y"}, &model, &a, &err), -1,
-           "another plan under its id is refused: %s", err.text);
-    is_int(store_get_answer(s, &(struct store_key){"m-9", "h-1", "y"}, &got, &err), 0,
-           "and its answer with it");
-    a = (struct store_answer){.doc = (char *)"{\"why\":\"no\"}"};
-    is_int(store_publish(s, &(struct store_key){"m-9", "h-1", "z"}, &model, &a, &err), 0,
-           "an infeasible answer");
-    is_int(store_get_answer(s, &(struct store_key){"m-9", "h-1", "z"}, &got, &err), 1,
-           "is kept");
-    ok(!got.feasible && !got.plan_id && !got.plan, "without a plan");
-    store_answer_fini(&got);
-    json_t *plans = store_list_plans(s, 10, &err),
-           *models = store_list_models(s, 10, &err);
-    is_int(json_array_size(plans), 1, "one plan is listed");
-    is_int(json_integer_value(json_object_get(json_array_get(plans, 0), "gpus")), 4,
-           "with its numbers");
-    is_int(json_array_size(models), 4, "all models are");
+    is_int(publish(s, "two", "p-2", two, BOB), 1, "a second, whose profile comes first");
+    ok(has_plan(s, "p-2", &bob, two), "and whose plan is as it was");
+    is_int(number("SELECT count(*) FROM parts"), 2,
+           "models and profiles are stored once");
+    ok(number("SELECT max(length(doc)) FROM plans") < 300, "plans hold neither");
+    is_int(publish(s, "three", "p-3", (char *)"{\"small\":{\"model\":1}}", BOB), 1,
+           "a short one");
+    ok(has_plan(s, "p-3", &bob, "{\"small\":{\"model\":1}}"), "is as it was");
+    is_int(publish(s, "y", "p-1", two, BOB), -1,
+           "another plan under an id is refused: %s", err.text);
+    is_int(answered(s, "h-1", "y"), 0, "and its answer with it");
+    is_int(publish(s, "y", "p-1", one, BOB), 1, "the same plan is not");
+    ok(has_plan(s, "p-1", &alice, one) && has_plan(s, "p-1", &bob, one),
+       "it is both's then");
+    ok(has_plan(s, "p-2", &alice, NULL), "another's is not there");
+    ok(has_plan(s, "p-2", NULL, two), "but for an admin");
+    is_int(store_share(s, "p-2", BOB, LAB, &err), 0, "or a group");
+    ok(has_plan(s, "p-2", &carol, two), "with which it is shared");
+    ok(finds(s, "m-9", &bob, "m-9") && finds(s, "m-9", &carol, NULL),
+       "who owns a plan may read its model");
+    struct store_page page = {.limit = 10};
+    json_t *plans = store_list_plans(s, &alice, &page, &err);
+    json_t *row = json_array_get(plans, 0);
+    is_int(json_array_size(plans), 1, "one plan is hers");
+    is_int(json_integer_value(json_object_get(row, "gpus")), 4, "with its numbers");
+    ok(!json_object_get(row, "more") && !json_object_get(row, "summary"),
+       "that lists show");
     json_decref(plans);
-    json_decref(models);
+    is_int(store_drop_answer(s, &key, &err), 0, "an answer is dropped");
+    is_int(answered(s, "h-1", "one"), 0, "and not found");
+    ok(has_plan(s, "p-1", &alice, one), "its plan is");
+    answer(s, "h-1", "z");
+    is_int(store_get_answer(s, &(struct store_key){"m-9", "h-1", "z"}, &got, &err), 1,
+           "an infeasible answer");
+    ok(!got.feasible && !got.plan_id && !got.plan, "has no plan");
+    store_answer_fini(&got);
 }
+
+/* ---- frontiers and observations ------------------------------------------------------------ */
+
+static void test_frontiers(struct store *s)
+{
+    const struct store_key key = {"m-9", "h-1", "rest"};
+    void *data;
+    size_t len;
+    is_int(store_get_frontier(s, &key, &data, &len, &err), 0, "no frontier yet");
+    is_int(store_put_frontier(s, &key, "a\0b", 3, &err), 0, "one is put");
+    is_int(store_get_frontier(s, &key, &data, &len, &err), 1, "and found");
+    ok(len == 3 && !memcmp(data, "a\0b", 3), "to the byte");
+    free(data);
+    is_int(store_put_frontier(s, &key, "longer", 6, &err), 0, "another replaces it");
+    is_int(store_get_frontier(s, &key, &data, &len, &err), 1, "and is found");
+    ok(len == 6 && !memcmp(data, "longer", 6), "instead");
+    free(data);
+    is_int(store_drop_frontier(s, &key, &err), 0, "and dropped");
+    is_int(store_get_frontier(s, &key, &data, &len, &err), 0, "is gone");
+}
+
+static void test_observations(struct store *s)
+{
+    struct store_observation o = {.plan = "p-1",
+                                  .model = "m-9",
+                                  .hw = "h-1",
+                                  .cluster = "c",
+                                  .job = 17,
+                                  .uid = ALICE,
+                                  .gpus = 4,
+                                  .step_ns = 1000,
+                                  .peak_bytes = 5000,
+                                  .steps = 10};
+    int64_t id = 0, again = 0, other = 0;
+    struct store_page page = {.limit = 10};
+    is_int(store_put_observation(s, &o, &id, &err), 0, "a job reports");
+    o.step_ns = 1100;
+    is_int(store_put_observation(s, &o, &again, &err), 0, "again");
+    ok(id > 0 && again == id, "in its own row");
+    is_int(store_confirm_observation(s, id, &err), 0, "Slurm confirms it");
+    is_int(store_put_observation(s, &o, &again, &err), 0,
+           "it stays confirmed when it reports once more");
+    o.uid = BOB;
+    is_int(store_put_observation(s, &o, &other, &err), 0,
+           "another user's report for the same job");
+    ok(other != id, "is another row");
+    json_t *all = store_list_observations(s, "m-9", "h-1", -1, &page, &err);
+    json_t *hers = store_list_observations(s, NULL, NULL, ALICE, &page, &err);
+    json_t *none = store_list_observations(s, "m-9", "h-2", -1, &page, &err);
+    is_int(json_array_size(all), 2, "both are listed");
+    is_int(json_array_size(hers), 1, "hers");
+    is_int(json_array_size(none), 0, "none of another profile");
+    const json_t *row = json_array_get(hers, 0);
+    is_int(json_integer_value(json_object_get(row, "step_ns")), 1100,
+           "with the later time");
+    is_int(json_integer_value(json_object_get(row, "confirmed")), 1, "confirmed");
+    json_decref(all);
+    json_decref(hers);
+    json_decref(none);
+    is_int(store_drop_observation(s, other, &err), 0, "an admin deletes one");
+    is_int(store_drop_observation(s, other, &err), -1, "once: %s", err.text);
+}
+
+/* ---- housekeeping -------------------------------------------------------------------------- */
+
+static void keep(struct store *s, int64_t later)
+{
+    for (int i = 0; i < 40; i++) /* a little at each call */
+        store_keep(s, at(later) + 120 * i);
+}
+
+/* The least recently used answers go; the one that was used stays, and plans do. */
+static void test_limit(struct store *s)
+{
+    char question[16], *doc = malloc(20001);
+    const struct store_doc model = {"m-9", "nine", "{}"};
+    struct store_answer a = {.doc = doc};
+    enum store_kept kept;
+    int left = 0;
+    memset(doc, ' ', 20000);
+    doc[0] = '{';
+    doc[19999] = '}';
+    doc[20000] = '\0';
+    for (int i = 0; i < 100; i++) {
+        snprintf(question, sizeof question, "big %d", i);
+        if (store_publish(s, &(struct store_key){"m-9", "h-1", question}, &model, &a, -1,
+                          &kept, &err) ||
+            kept == STORE_NOTHING)
+            ok(0, "an answer is kept: %s", err.text);
+    }
+    tamper("UPDATE answers SET used = used - 100000");
+    is_int(answered(s, "h-1", "big 0"), 1, "one is used");
+    store_keep(s, at(0));
+    store_limits(s, 1 << 20, 90);
+    is_int(
+        store_put_frontier(s, &(struct store_key){"m-9", "h-1", "new"}, doc, 20000, &err),
+        0, "there is one more");
+    keep(s, 0);
+    ok(number("SELECT (SELECT sum(bytes) FROM answers) + (SELECT sum(bytes) FROM "
+              "frontiers)") <= 1 << 20,
+       "the cache is within its limit");
+    left = (int)number("SELECT count(*) FROM answers WHERE question LIKE 'big%'");
+    ok(left > 40 && left < 60, "no more goes than must: %d are left", left);
+    is_int(answered(s, "h-1", "big 0"), 1, "the one that was used is one of them");
+    is_int(number("SELECT count(*) FROM plans"), 3, "plans stay");
+    store_limits(s, 1 << 30, 90);
+    free(doc);
+}
+
+static void test_expiry(struct store *s)
+{
+    keep(s, 80 * DAY);
+    is_int(number("SELECT count(*) FROM plans"), 3, "after 80 days all plans are there");
+    tamper("UPDATE plans SET used = used - 100 * 86400");
+    char *doc;
+    is_int(store_get_plan(s, "p-2", NULL, &doc, &err), 0, "one of them is used");
+    free(doc);
+    keep(s, 2 * HOUR);
+    is_int(number("SELECT count(*) FROM plans"), 1, "the others go after 90 days");
+    ok(has_plan(s, "p-2", &bob, plan_text("two", 1)), "that one is whole");
+    ok(has_plan(s, "p-1", NULL, NULL) && !answered(s, "h-1", "y"),
+       "of the others nothing is left, nor their answers");
+    is_int(number("SELECT count(*) FROM owners WHERE id IN ('p-1', 'p-3')"), 0,
+           "nor owners");
+    is_int(number("SELECT count(*) FROM parts"), 2, "and what the last one needs");
+    is_int(number("SELECT count(*) FROM models WHERE id = 'm-9'"), 1,
+           "its model, which nobody registered");
+    is_int(store_disown(s, "p-2", BOB, &err), 0, "its owner deletes it");
+    tamper("DELETE FROM answers");
+    keep(s, 4 * HOUR);
+    is_int(number("SELECT count(*) FROM plans"), 0, "it goes");
+    is_int(number("SELECT count(*) FROM parts"), 0, "with its parts");
+    is_int(number("SELECT count(*) FROM models WHERE id = 'm-9'"), 0, "and its model");
+    is_int(number("SELECT count(*) FROM models"), 3, "models that were registered stay");
+    is_int(store_disown_all(s, "m-4", &err), 0, "until an admin deletes one");
+    keep(s, 8 * HOUR);
+    is_int(number("SELECT count(*) FROM models"), 2, "or its owner");
+}
+
+/* ---- files --------------------------------------------------------------------------------- */
 
 static void test_again(void)
 {
     struct store *second = NULL;
-    char *doc;
     struct store *s = open_store();
-    is_int(store_get_plan(s, "p-1", &doc, &err), 0, "the plan is there after a restart");
-    free(doc);
+    is_int(store_check(s, &err), 0, "it answers");
+    ok(finds(s, "m-1", &bob, "m-1"), "a model is there after a restart");
     is_int(store_open(dir, &second, &err), -1, "a second one is refused: %s", err.text);
     store_close(s);
-    is_int(tamper("PRAGMA user_version = 99"), 0, "a newer schema");
-    is_int(store_open(dir, &second, &err), -1, "is refused: %s", err.text);
-    is_int(tamper("PRAGMA user_version = 1"), 0, "the schema as it was");
-    s = open_store();
-    is_int(store_check(s, &err), 0, "and it answers");
-    store_close(s);
 }
 
-/* A disk that is full: nothing half written, nothing lost, and well again with room. */
-static void test_full_disk(void)
+static void test_backup(void)
 {
-    const struct store_key key = {"m-9", "h-1", "big"};
-    const struct store_doc model = {"m-9", "nine", "{}"};
-    struct store_answer got = {0}, a = {.feasible = 1, .plan_id = (char *)"p-2"};
-    struct rlimit old, small;
-    struct store *s = open_store();
-    char *big = calloc(1, 1 << 20), *doc;
-    if (!s || !big || getrlimit(RLIMIT_FSIZE, &old))
+    char file[80], other[] = "/tmp/topt-store-XXXXXX", path[100];
+    struct store *s = open_store(), *copy = NULL;
+    if (!mkdtemp(other))
         return;
-    memset(big, 'x', (1 << 20) - 1);
-    a.plan = a.doc = big;
-    small = old;
-    small.rlim_cur = 256 << 10;
-    signal(SIGXFSZ, SIG_IGN);
-    setrlimit(RLIMIT_FSIZE, &small);
-    is_int(store_publish(s, &key, &model, &a, &err), -1, "a full disk: %s", err.text);
-    is_int(store_get_answer(s, &key, &got, &err), 0, "the answer is not there");
-    is_int(store_get_plan(s, "p-2", &doc, &err), -1, "nor its plan");
-    is_int(store_get_plan(s, "p-1", &doc, &err), 0, "older plans are");
-    free(doc);
-    setrlimit(RLIMIT_FSIZE, &old);
-    is_int(store_publish(s, &key, &model, &a, &err), 0, "with room again it is stored");
-    is_int(store_get_answer(s, &key, &got, &err), 1, "and found");
-    store_answer_fini(&got);
-    free(big);
+    snprintf(file, sizeof file, "%s/topt.db", other);
+    is_int(publish(s, "kept", "p-7", plan_text("seven", 0), ALICE), 1, "a plan");
+    is_int(store_backup(dir, file, &err), 0, "a backup beside an open store %s",
+           err.text);
+    is_int(publish(s, "later", "p-8", plan_text("eight", 0), ALICE), 1,
+           "a plan after it");
+    is_int(store_open(other, &copy, &err), 0, "the copy is a store %s", err.text);
+    ok(has_plan(copy, "p-7", &alice, plan_text("seven", 0)), "with what was there");
+    ok(has_plan(copy, "p-8", &alice, NULL), "and nothing later");
+    store_close(copy);
+    is_int(store_backup(dir, file, &err), 0, "another takes its place");
+    snprintf(path, sizeof path, "%s.part", file);
+    ok(access(path, F_OK), "nothing half is left");
+    is_int(store_backup(dir, "/nonexistent/x", &err), -1, "a place that is not there: %s",
+           err.text);
+    is_int(store_backup(other + 0, file, &err), 0, "of itself, too");
+    is_int(store_backup("/nonexistent", file, &err), -1, "a store that is not there: %s",
+           err.text);
+    ok(!access(file, F_OK), "leaves the last one");
     store_close(s);
-}
-
-/* A migration that fails half way leaves nothing. */
-static void test_half_migration(void)
-{
-    struct store *s = NULL;
-    int rc = tamper("PRAGMA user_version = 0"); /* the tables are there: 001 must fail */
-    is_int(rc, 0, "a store whose number is wrong");
-    is_int(store_open(dir, &s, &err), -1, "is refused: %s", err.text);
-    is_int(tamper("SELECT 1 FROM plans"), 0, "and its plans are untouched");
-}
-
-static void test_digest(void)
-{
-    uint8_t sum[32];
-    char id[40], million[1001];
-    sha256("abc", 3, sum);
-    ok(sum[0] == 0xba && sum[1] == 0x78 && sum[31] == 0xad, "SHA-256 of abc");
-    sha256("", 0, sum);
-    ok(sum[0] == 0xe3 && sum[31] == 0x55, "of nothing");
-    sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 56, sum);
-    ok(sum[0] == 0x24 && sum[31] == 0xc1, "of 56 bytes");
-    memset(million, 'a', 1000);
-    million[1000] = '\0';
-    sha256(million, 1000, sum);
-    ok(sum[0] == 0x41 && sum[1] == 0xed, "of a thousand");
-    digest_id("m", "abc", id);
-    ok(!strcmp(id, "m-ba7816bf8f01cfea414140de5dae2223"), "an id: %s", id);
+    snprintf(path, sizeof path, "rm -rf %s", other);
+    ok(!system(path), "removed");
 }
 
 int main(void)
 {
     if (!mkdtemp(dir))
         skip_all("no temporary directory");
-    test_digest();
     struct store *s = open_store();
-    test_docs(s);
+    test_models(s);
+    test_owners(s);
+    test_pages(s);
+    test_hardware(s);
     test_answers(s);
+    test_frontiers(s);
+    test_observations(s);
+    test_limit(s);
+    test_expiry(s);
     store_close(s);
     test_again();
-    test_full_disk();
-    test_half_migration();
-    char command[80];
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command) ? EXIT_FAILURE : done_testing();
+    test_backup();
+    return remove_dir() ? EXIT_FAILURE : done_testing();
 }

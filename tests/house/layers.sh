@@ -35,14 +35,15 @@ declare -A knows=(
     [solver/cli]="common solver/model solver/layout solver/lower solver/search solver/search/io solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/plan/explain solver/plan/export solver/launch"
     [runtime]="common solver/model solver/layout solver/lower solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/plan/explain solver/plan/export"
     [daemon/config]="common"
+    [daemon/access]="common"
     [daemon/ask]="common"
     [daemon/store]="common daemon"
     [daemon/work]="common daemon/ask"
-    [daemon/api]="common daemon daemon/config daemon/ask daemon/store daemon/work"
-    [daemon/net]="common daemon/config daemon/ask daemon/store daemon/work daemon/api"
+    [daemon/api]="common daemon daemon/config daemon/access daemon/ask daemon/store daemon/work"
+    [daemon/net]="common daemon/config daemon/access daemon/ask daemon/store daemon/work daemon/api"
     [daemon/worker]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/plan/explain solver/cli daemon/ask daemon/work"
     [daemon/client]="common solver/model solver/layout solver/lower solver/search solver/plan/space solver/plan/price solver/plan/solve solver/plan/request solver/plan/grid solver/plan/report solver/plan/ask solver/plan/explain solver/cli daemon/api"
-    [daemon]="common daemon/config daemon/ask daemon/store daemon/work daemon/api daemon/net"
+    [daemon]="common daemon/config daemon/access daemon/ask daemon/store daemon/work daemon/api daemon/net"
     [slurm_plugin]="common"
 )
 # library header (extended regular expression): the parts that may include it
@@ -53,11 +54,12 @@ declare -A library=(
     ['microhttpd\.h']="daemon"
     ['sqlite3\.h']="daemon"
     ['slurm/.*']="slurm_plugin"
-    ['munge\.h']="slurm_plugin daemon"
+    ['munge\.h']="common"
+    ['nettle/.*']="common"
     ['jansson\.h']="common solver runtime daemon"
 )
 # All that the plugin may know of common: no JSON, since Slurm's has clashing symbols.
-plugin_headers="topt_error.h topt_text.h topt_near.h topt_label.h topt_place.h"
+plugin_headers="topt_error.h topt_fields.h topt_text.h topt_near.h topt_label.h topt_place.h topt_credential.h topt_munge.h topt_trust.h"
 
 files=() bad=0 checked=0
 while IFS= read -r f; do

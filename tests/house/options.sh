@@ -87,7 +87,10 @@ fi
 if [ -x "$bin/toptd" ]; then
     same toptd "$(helped "$bin/toptd")" "$(section toptd.8 OPTIONS | headings)"
 fi
-asked=$(sed -nE 's/.*X\([A-Z_]+, "(topt-[a-z-]+)".*/--\1/p' "$root/slurm_plugin/ask.h" | sort -u)
+asked=$({
+    grep -oE 'SBATCH, "[a-z0-9-]+"' "$root/common/topt_fields.h" | sed -E 's/.*"(.*)"/--topt-\1/'
+    sed -nE 's/.*X\([A-Z_]+, "(topt-[a-z-]+)".*/--\1/p' "$root/slurm_plugin/ask.h"
+} | sort -u)
 same "sbatch" "$asked" "$(page spank_topt.8 | headings | grep -- --topt-)"
 
 [ $bad = 1 ] || echo "ok - options of $checked commands stand in their man pages"

@@ -5,13 +5,13 @@
 need_slurm
 [ -x "${TOPTD:-}" ] && [ -x "${TOPT:-}" ] || skip_all "toptd is not built"
 
+tunnel=
 start_planner()
 {
-    "$TOPTD" --socket "$work/toptd.sock" --state "$work/state" --hw lab-cpu --listen 127.0.0.1:0 \
-        --port-file "$work/port" >"$work/log" 2>&1 7>&- &
+    "$TOPTD" --socket "$work/toptd.sock" --state "$work/state" --hw lab-cpu >"$work/log" 2>&1 7>&- &
     planner=$!
     local left=200
-    while [ ! -s "$work/port" ] && [ $left -gt 0 ]; do
+    while ! curl -s --unix-socket "$work/toptd.sock" http://localhost/readyz >/dev/null && [ $left -gt 0 ]; do
         left=$((left - 1))
         sleep 0.05
     done
@@ -21,6 +21,7 @@ start_planner()
 
 stop_planner()
 {
+    [ -z "$tunnel" ] || kill "$tunnel"
     kill "$planner" && wait "$planner"
 }
 
@@ -96,13 +97,22 @@ doors() # TEXT MODEL NAME MORE FIELD=VALUE...
     curve "$text" "$got" "$@"
 }
 
-# The dashboard itself, where there is a browser that runs without a screen.
+# The dashboard itself, where there is a browser that runs without a screen; through a tunnel, as people reach it.
+tunnel()
+{
+    [ ! -s port ] || return 0
+    python3 "$source_dir/tests/slurm/forward.py" "$work/toptd.sock" port 7>&- &
+    tunnel=$!
+    while [ ! -s port ]; do sleep 0.05; done
+}
+
 page() # TEXT MODEL-ID PLAN FIELD=VALUE...
 {
     local text=$1 model=$2 id=$3 browser hash seen
     shift 3
     browser=$(command -v chromium) || { ok "$text: the dashboard # SKIP no chromium" true; return; }
     hash=$(printf '&%s' "$@" | sed 's/&mode=[^&]*//')
+    tunnel
     seen=$(timeout 100 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/browser" \
         --virtual-time-budget=20000 --dump-dom "http://127.0.0.1:$(cat port)/#model_id=$model$hash" 2>browser.log |
         sed -n 's/.*<code id="plan">\(p-[0-9a-f]*\)<.*/\1/p')

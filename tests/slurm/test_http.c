@@ -9,7 +9,11 @@
 #include <unistd.h>
 
 #include "http.h"
+#include "munged.h"
+#include "topt_credential.h"
 #include "tap.h"
+
+static struct munged m;
 
 /* Parse all prefixes first: none may be taken for whole, and none for broken. */
 static void whole(const char *bytes, size_t len, const char *body, const char *text)
@@ -102,24 +106,73 @@ static void test_mutations(void)
 
 /* --- servers: a child that accepts once and plays a part ------------------------------- */
 
-enum part { ANSWER, ANSWER_EARLY, TRICKLE, SILENT, NO_END, CLOSE, NEVER_ACCEPT };
+enum part {
+    ANSWER,
+    ANSWER_EARLY,
+    TRICKLE,
+    SILENT,
+    NO_END,
+    CLOSE,
+    NEVER_ACCEPT,
+    /* Of TCP alone. */
+    OTHER_BODY,
+    OTHER_STATUS,
+    UNSIGNED,
+    UNSIGNED_401,
+    UNSIGNED_503,
+    GARBLED,
+    STRANGER
+};
+
+/* "Topt-Answer: ..." for the request whose head is 'head', and 'body'; "" on a Unix socket. */
+static void sign(const char *head, enum part part, const char *body, char *line,
+                 size_t size)
+{
+    const struct topt_answered a = {part == OTHER_STATUS ? 404 : 200,
+                                    part == OTHER_BODY ? "A=2\n" : body, strlen(body)};
+    char value[2000], *made = NULL;
+    const char *at = strstr(head, "\r\nAuthorization: ");
+    *line = '\0';
+    if (!at || part == UNSIGNED || part == UNSIGNED_401 || part == UNSIGNED_503)
+        return;
+    at += strlen("\r\nAuthorization: ");
+    snprintf(value, sizeof value, "%.*s", (int)strcspn(at, "\r"), at);
+    if (part == STRANGER && (setgid(65534) || setuid(65534)))
+        _exit(1);
+    if (topt_credential_answer(m.socket, part == STRANGER ? 0 : geteuid(), value, &a,
+                               &made, NULL))
+        _exit(1);
+    if (part == GARBLED)
+        made[20] = made[20] == 'A' ? 'B' : 'A';
+    snprintf(line, size, "Topt-Answer: %s\r\n", made);
+}
 
 static void play(enum part part, int fd)
 {
-    static const char answer[] = OK200 "Content-Length: 4\r\n\r\nA=1\n";
-    char sink[65536];
-    size_t got = 0, want = part == ANSWER ? 300000 : 0;
+    static const char trickle[] = OK200 "Content-Length: 4\r\n\r\nA=1\n";
+    static char sink[1 << 20], answer[4000], line[3000];
+    size_t got = 0,
+           want = part == ANSWER || part > NEVER_ACCEPT ? 300000 : part == ANSWER_EARLY;
     while (got < want) {
-        ssize_t n = read(fd, sink, sizeof sink);
+        ssize_t n = read(fd, sink + got, sizeof sink - 1 - got);
         if (n <= 0)
             break;
         got += (size_t)n;
     }
     ssize_t sent = 1;
-    if (part == ANSWER || part == ANSWER_EARLY)
-        sent = write(fd, answer, sizeof answer - 1);
+    if (part == ANSWER || part == ANSWER_EARLY || part > NEVER_ACCEPT) {
+        sign(sink, part, "A=1\n", line, sizeof line);
+        int len = snprintf(answer, sizeof answer,
+                           "HTTP/1.1 %s Said\r\nRetry-After: 3\r\n%sContent-Length: "
+                           "4\r\n\r\nA=1\n",
+                           part == UNSIGNED_401   ? "401"
+                           : part == UNSIGNED_503 ? "503"
+                                                  : "200",
+                           line);
+        sent = write(fd, answer, (size_t)len);
+    }
     for (size_t i = 0; part == TRICKLE && i < 60 && sent == 1; i++) {
-        sent = send(fd, answer + i % 3, 1, MSG_NOSIGNAL);
+        sent = send(fd, trickle + i % 3, 1, MSG_NOSIGNAL);
         usleep(20000);
     }
     while (part == NO_END && sent > 0)
@@ -166,6 +219,9 @@ static int listen_unix(char *url, size_t size)
     return fd;
 }
 
+/* Who may answer: this test. */
+static struct topt_trust trust;
+
 static int ask(enum part part, int tcp, struct topt_http_reply *r, struct topt_error *err)
 {
     static char body[300000];
@@ -177,7 +233,8 @@ static int ask(enum part part, int tcp, struct topt_http_reply *r, struct topt_e
                                         .target = "/v1/plan?x=y",
                                         .body = body,
                                         .len = sizeof body,
-                                        .timeout_ms = 300};
+                                        .timeout_ms = 300,
+                                        .trust = &trust};
     *r = (struct topt_http_reply){0};
     *err = (struct topt_error){0};
     int64_t start = topt_http_now_ms();
@@ -213,6 +270,40 @@ static void test_post(int tcp)
     ok(ask(CLOSE, tcp, &r, &err) == -1, "closed: %s", err.text);
 }
 
+/* Answers that are not the daemon's. */
+static void test_signatures(void)
+{
+    static const struct {
+        enum part part;
+        const char *says;
+    } bad[] = {{OTHER_BODY, "credential of another answer"},
+               {OTHER_STATUS, "credential of another answer"},
+               {UNSIGNED, "(200) is not signed"},
+               {UNSIGNED_401, "same MUNGE key"},
+               {GARBLED, "altered credential"},
+               {STRANGER, "uid 65534"}};
+    struct topt_http_reply r;
+    struct topt_error err;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        if (bad[i].part == STRANGER && geteuid())
+            continue;
+        ok(ask(bad[i].part, 1, &r, &err) == -1 && err.code == TOPT_ERR_IO && !r.body &&
+               strstr(err.text, bad[i].says),
+           "not believed: %s", err.text);
+    }
+    ok(ask(UNSIGNED_503, 1, &r, &err) == 0 && r.status == 503 && r.len == 0 && !*r.body &&
+           r.retry_after_s == 3,
+       "an unsigned 503 only says to come again");
+    topt_http_fini(&r);
+    trust.uid = geteuid() + 1;
+    ok(ask(ANSWER, 1, &r, &err) == -1, "the daemon is another uid's: %s", err.text);
+    trust.uid = geteuid();
+    trust.socket = "/nonexistent/socket";
+    ok(ask(ANSWER, 1, &r, &err) == -1 && strstr(err.text, "MUNGE"), "no munged: %s",
+       err.text);
+    trust.socket = m.socket;
+}
+
 static void test_urls(void)
 {
     static const char *const bad[] = {
@@ -234,13 +325,16 @@ static void test_urls(void)
     struct topt_error err;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const struct topt_http_request q = {
-            .url = bad[i], .target = "/", .body = "", .timeout_ms = 200};
+            .url = bad[i], .target = "/", .body = "", .timeout_ms = 200, .trust = &trust};
         err = (struct topt_error){0};
         ok(topt_http_post(&q, &r, &err) == -1 && err.code == TOPT_ERR_INVAL,
            "'%.30s': %s", bad[i], err.text);
     }
-    const struct topt_http_request q = {
-        .url = "http://[::1]:1", .target = "/", .body = "", .timeout_ms = 200};
+    const struct topt_http_request q = {.url = "http://[::1]:1",
+                                        .target = "/",
+                                        .body = "",
+                                        .timeout_ms = 200,
+                                        .trust = &trust};
     ok(topt_http_post(&q, &r, &err) == -1 && err.code != TOPT_ERR_INVAL, "IPv6: %s",
        err.text);
 }
@@ -249,8 +343,17 @@ int main(void)
 {
     test_parse();
     test_mutations();
+    trust = (struct topt_trust){geteuid(), -1, m.socket};
     test_post(0);
-    test_post(1);
+    int have_munged = !munged_start(&m);
+    if (have_munged) {
+        test_post(1);
+        test_signatures();
+    } else {
+        printf("# munged is not installed: TCP is not tried\n");
+    }
     test_urls();
+    if (have_munged)
+        munged_stop(&m);
     return done_testing();
 }

@@ -69,7 +69,7 @@ plan 1 2
 job=$(sbatch --parsable -n 4 --topt-batch=8 --topt-seq=64 --topt-memory=16MiB --topt-hw='a b' lines.sh 2>err)
 wait_job "$job"
 is "$(shape "$job")" "1/2/gres:gpu:2" "#SBATCH lines are heard"
-is "$(cut -d' ' -f1 requests)" "/v1/plan?name=config&mode=mini-parallelism&batch=8&seq=64&memory=16MiB&hw=a%20b&max_gpus=4&wait_ms=9000" "and the command line wins over them"
+is "$(cut -d' ' -f1 requests)" "/v1/plan?name=config&mode=mini-parallelism&hw=a%20b&batch=8&seq=64&memory=16MiB&max_gpus=4&wait_ms=9000" "and the command line wins over them"
 is "$(cut -d' ' -f2- requests)" "$(wc -c <config.json) $(sha256sum <config.json | cut -d' ' -f1)" "the model's bytes are sent"
 job=$(sbatch --parsable <lines.sh 2>err)
 is "$?" 1 "-n 1 from the #SBATCH line bounds"

@@ -68,7 +68,7 @@ static void test_carry(void)
 {
     table = (struct table){0};
     is_int(topt_mend_step(&env), 0, "no plan");
-    topt_mend_plan(&env, &plan, "unix:/s");
+    topt_mend_plan(&env, &plan, "unix:/s", 7);
     is_value("SLURM_TOPT_PLAN", "p-7");
     is_value("TOPT_PLAN_ID", "p-7");
     is_value("TOPT_MEMORY_BYTES", "1099511627776");
@@ -82,6 +82,7 @@ static void test_carry(void)
     is_value("TOPT_PLAN_ID", "p-7");
     is_value("TOPT_PLAN", "p-7");
     is_value("TOPT_URL", "unix:/s");
+    is_value("TOPT_DAEMON_UID", "7");
     is_value("TOPT_GPUS", "6");
     is_value("TOPT_NODES", "2");
     is_value("TOPT_GPUS_PER_NODE", "3");
@@ -92,6 +93,8 @@ static void test_carry(void)
     is_value("SLURM_TOPT_URL", "(unset)");
     is_value("TOPT_GPUS", "(unset)");
     is_value("TOPT_URL", "unix:/s");
+    is_value("SLURM_TOPT_DAEMON_UID", "(unset)");
+    is_value("TOPT_DAEMON_UID", "7");
     set(&table, "TOPT_PLAN", "my-own.json");
     topt_mend_forget(&env);
     is_value("TOPT_PLAN", "my-own.json");
@@ -107,7 +110,7 @@ static void test_uniform(void)
     one.micro_batch = 4;
     one.accumulation = 5;
     table = (struct table){0};
-    topt_mend_plan(&env, &one, "unix:/s");
+    topt_mend_plan(&env, &one, "unix:/s", -1);
     is_value("TOPT_DP", "3");
     is_value("SLURM_TOPT_TP", "2");
     is_value("TOPT_FSDP", "3");

@@ -1,13 +1,12 @@
 /* test_roles.c - the whole plugin against a pretended Slurm: this program exports 'opt',
  * slurm_option_* and spank_* as sbatch and slurmstepd do, and a child answers as toptd. */
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <slurm/spank.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -166,14 +165,15 @@ static const char *const good =
 
 static pid_t serve(const char *answer, char *url, size_t size)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET,
-                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof a;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&a, len) || listen(fd, 4) ||
-        getsockname(fd, (struct sockaddr *)&a, &len))
+    static int nth;
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    snprintf(a.sun_path, sizeof a.sun_path, "/tmp/topt-roles.%ld.%d", (long)getpid(),
+             nth++);
+    unlink(a.sun_path);
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) || listen(fd, 4))
         abort();
-    snprintf(url, size, "url=http://127.0.0.1:%d", ntohs(a.sin_port));
+    snprintf(url, size, "url=unix:%s", a.sun_path);
     pid_t pid = fork();
     if (pid == 0) {
         for (;;) {
@@ -230,6 +230,7 @@ static int submit(const char *const *words)
     if (server) {
         kill(server, SIGKILL);
         waitpid(server, NULL, 0);
+        unlink(url + strlen("url=unix:"));
     }
     return rc;
 }

@@ -31,6 +31,16 @@ int main(void)
     ok(!reads((char[]){"on_error=abort"}, &s, &err) && strcmp(s.on_error, "abort") == 0,
        "on_error");
     ok(!reads((char[]){"hw=h200"}, &s, &err) && strcmp(s.hw, "h200") == 0, "hw");
+    ok(!reads((char[]){"daemon_uid=77"}, &s, &err) && !strcmp(s.daemon_uid, "77"),
+       "daemon_uid");
+    s.url = "unix:/x";
+    s.munge_socket = "/run/m";
+    ok(!topt_site_find(&s, &err) && s.trust.uid == 77 &&
+           !strcmp(s.trust.socket, "/run/m"),
+       "is who alone is believed");
+    s.daemon_uid = "no-such-user-here";
+    ok(topt_site_find(&s, &err) == -1 && strstr(err.text, "no-such-user-here"),
+       "unless unknown: %s", err.text);
     const char *const bad[] = {"timeout_ms=0", "timeout_ms=1h", "on_error=no",
                                "ur=x",         "url",           ""};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

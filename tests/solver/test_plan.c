@@ -111,7 +111,7 @@ static void test_round_trip(void)
         is_int(p->mesh.devices, 4, "its devices");
         is_int(p->program->peak_bytes, p->peak_bytes,
                "its program has the predicted peak");
-        ok(!strncmp(p->id, "p-", 2) && strlen(p->id) == 18, "its id is %s", p->id);
+        ok(!strncmp(p->id, "p-", 2) && strlen(p->id) == 34, "its id is %s", p->id);
         char *program = topt_program_text(p->program);
         ok(program && strstr(program, "-- step"), "and its program written out");
         free(program);

@@ -365,3 +365,18 @@ int topt_count_solve(struct topt_micros *m, int64_t gpus, int64_t limit,
     }
     return 0;
 }
+
+int topt_count_complete(struct topt_micros *m, int64_t gpus, int64_t most,
+                        struct topt_error *err)
+{
+    struct topt_solutions seen = {.claim = topt_claim_exact()};
+    int rc = 0, nodes = 0, per_node = 0;
+    while (!rc && topt_request_grid(m->request, gpus, &nodes, &per_node)) {
+        struct topt_grid_search s;
+        rc = topt_grid_open(&s, m, nodes, per_node, TOPT_GOAL_FASTEST, err) ||
+             topt_grid_complete(&s, most, &seen, err);
+        topt_grid_close(&s);
+    }
+    topt_solutions_fini(&seen);
+    return rc ? -1 : 0;
+}

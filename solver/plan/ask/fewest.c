@@ -11,6 +11,7 @@
 #include "answer.h"
 #include "count.h"
 #include "grid_data.h"
+#include "kept.h"
 #include "micros.h"
 #include "request.h"
 #include "space.h"
@@ -202,29 +203,42 @@ static const struct relaxation relaxations[] = {
 };
 enum { RELAXATIONS = sizeof relaxations / sizeof *relaxations };
 
+/* The request with it, and what is kept of that; its model is 'ret_other' (owned) where it is
+ * another one.  1, 0 where it is not of this model, or -1. */
+static int relax(const struct topt_micros *m, const struct relaxation *x,
+                 struct topt_request *ret, struct topt_kept **ret_kept,
+                 struct topt_model **ret_other, struct topt_error *err)
+{
+    *ret = *m->request;
+    *ret_kept = m->kept;
+    *ret_other = NULL;
+    if (x->allow)
+        x->allow(ret);
+    if (!x->train)
+        return 1;
+    if (m->kept && !(*ret_kept = topt_kept_lora(m->kept)))
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the answer");
+    struct topt_model *other = topt_model_rebatch(ret->model, ret->model->batch, err);
+    if (!other)
+        return -1;
+    int of_this_model = !topt_model_train(&other, x->train, NULL);
+    *ret_other = other;
+    ret->model = other;
+    return of_this_model;
+}
+
 /* The fewest of these counts that fit with it, into 'with' where there are any. */
-static int try_relaxed(const struct topt_request *asked, const struct relaxation *x,
+static int try_relaxed(const struct topt_micros *asked, const struct relaxation *x,
                        const int64_t *count, int n, json_t *with, struct topt_error *err)
 {
-    struct topt_request r = *asked;
-    struct topt_model *other = NULL;
+    struct topt_request r;
+    struct topt_kept *kept;
+    struct topt_model *other;
     struct topt_micros m;
     struct fewest f = {.best = {0}};
-    if (x->allow)
-        x->allow(&r);
-    if (x->train) {
-        other = topt_model_rebatch(asked->model, asked->model->batch, err);
-        if (!other)
-            return -1;
-        int of_this_model = !topt_model_train(&other, x->train, NULL);
-        r.model = other;
-        if (!of_this_model) {
-            topt_model_destroy(other);
-            return 0;
-        }
-    }
-    int rc = topt_micros_init(&m, &r, err);
-    if (!rc) {
+    int rc = relax(asked, x, &r, &kept, &other, err);
+    if (rc > 0 && !(rc = topt_micros_init(&m, &r, err))) {
+        m.kept = kept;
         rc = first_fit(&m, count, n, &f, err);
         if (!rc && f.best.found)
             json_array_append_new(with,
@@ -235,6 +249,38 @@ static int try_relaxed(const struct topt_request *asked, const struct relaxation
         topt_micros_fini(&m);
     }
     topt_model_destroy(other);
+    return rc;
+}
+
+static int complete_relaxed(const struct topt_micros *asked, const struct relaxation *x,
+                            const struct topt_reach *of, int n, struct topt_error *err)
+{
+    struct topt_request r;
+    struct topt_kept *kept;
+    struct topt_model *other;
+    struct topt_micros m;
+    int rc = relax(asked, x, &r, &kept, &other, err);
+    if (rc > 0 && !(rc = topt_micros_init(&m, &r, err))) {
+        m.kept = kept;
+        for (int i = 0; i < n && !rc; i++)
+            if (topt_count_shares(&m, of[i].gpus, NULL) &&
+                topt_count_least_bytes(&m, of[i].gpus) <= of[i].most)
+                rc = topt_count_complete(&m, of[i].gpus, of[i].most, err);
+        topt_micros_fini(&m);
+    }
+    topt_model_destroy(other);
+    return rc;
+}
+
+int topt_fewest_complete(struct topt_micros *m, const struct topt_reach *of, int n,
+                         struct topt_error *err)
+{
+    const struct topt_request *r = m->request;
+    int rc = 0;
+    m->tensor = (enum topt_tensor_where)topt_request_tensor(r, 0);
+    for (int i = 0; i < RELAXATIONS && !rc && r->space == TOPT_SPACE_UNIFORM; i++)
+        if (relaxations[i].excluded(m))
+            rc = complete_relaxed(m, &relaxations[i], of, n, err);
     return rc;
 }
 
@@ -250,7 +296,7 @@ static int put_relaxed(struct topt_micros *m, const int64_t *count, int n, int64
         n--;
     for (int i = 0; i < RELAXATIONS && !rc && r->space == TOPT_SPACE_UNIFORM; i++)
         if (relaxations[i].excluded(m))
-            rc = try_relaxed(r, &relaxations[i], count, n, with, err);
+            rc = try_relaxed(m, &relaxations[i], count, n, with, err);
     if (!rc && json_array_size(with))
         json_object_set(answer, "with", with);
     json_decref(with);

@@ -1,12 +1,14 @@
 /* plan.c - requests for one plan answered, by mode: counts of devices tried, the best
  * plan written down (answer.c), and what the question was. */
 #include "answer.h"
+#include "ask.h"
 #include "count.h"
 #include "fewest.h"
 #include "grid_data.h"
 #include "micros.h"
 #include "request.h"
 #include "space.h"
+#include "tradeoff.h"
 #include "topt_choices.h"
 #include "topt_framework.h"
 #include "topt_plan.h"
@@ -144,18 +146,31 @@ static void put_question(const struct topt_request *r, json_t *answer)
         json_object_set_new(answer, "needs", json_string(needs));
 }
 
-int topt_plan(const struct topt_request *r, json_t **ret, struct topt_error *err)
+int topt_answer_plan(const struct topt_request *r, struct topt_kept *kept, json_t **ret,
+                     struct topt_error *err)
 {
     struct topt_micros m;
     *ret = NULL;
     if (r->mode == TOPT_PROFILING)
-        return topt_plan_curve(r, ret, err);
+        return topt_answer_curve(r, kept, ret, err);
     if (topt_request_check(r, err) || topt_micros_init(&m, r, err))
         return -1;
+    m.kept = kept;
     int rc = r->mode == TOPT_MINI_TIME ? mini_time(&m, ret, err)
                                        : topt_answer_fewest(&m, ret, err);
     topt_micros_fini(&m);
     if (!rc)
         put_question(r, *ret);
+    return rc;
+}
+
+int topt_plan(const struct topt_request *r, json_t **ret, struct topt_error *err)
+{
+    struct topt_kept *kept = topt_kept_create();
+    *ret = NULL;
+    if (!kept)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the plan");
+    int rc = topt_answer_plan(r, kept, ret, err);
+    topt_kept_destroy(kept);
     return rc;
 }

@@ -177,7 +177,8 @@ static int put_curve(struct topt_micros *m, const int64_t *count, int n, json_t 
     }
 }
 
-int topt_plan_curve(const struct topt_request *r, json_t **ret, struct topt_error *err)
+int topt_answer_curve(const struct topt_request *r, struct topt_kept *kept, json_t **ret,
+                      struct topt_error *err)
 {
     struct topt_micros m;
     int64_t *count;
@@ -186,6 +187,7 @@ int topt_plan_curve(const struct topt_request *r, json_t **ret, struct topt_erro
     if ((r->mode == TOPT_PROFILING && topt_request_check(r, err)) ||
         topt_micros_init(&m, r, err))
         return -1;
+    m.kept = kept;
     if (topt_request_counts(r, &count, &n, err)) {
         topt_micros_fini(&m);
         return -1;
@@ -201,6 +203,17 @@ int topt_plan_curve(const struct topt_request *r, json_t **ret, struct topt_erro
     }
     *ret = curve;
     return 0;
+}
+
+int topt_plan_curve(const struct topt_request *r, json_t **ret, struct topt_error *err)
+{
+    struct topt_kept *kept = topt_kept_create();
+    *ret = NULL;
+    if (!kept)
+        return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the curve");
+    int rc = topt_answer_curve(r, kept, ret, err);
+    topt_kept_destroy(kept);
+    return rc;
 }
 
 /* ---- the frontier ------------------------------------------------------------------ */

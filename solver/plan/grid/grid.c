@@ -3,6 +3,7 @@
 #include "grid.h"
 #include "algorithm.h"
 #include "grid_data.h"
+#include "kept.h"
 #include "micros.h"
 #include "problem.h"
 #include "problem_stats.h"
@@ -45,6 +46,19 @@ static int resolve_blocks(struct topt_grid_search *s, enum topt_goal goal,
                : 0;
 }
 
+/* Variants are kept where their frontiers are (kept.h), for limits that the device has; and
+ * where work is not counted out, which ends searches in between. */
+static int open_kept(struct topt_grid_search *s, enum topt_goal goal,
+                     struct topt_error *err)
+{
+    const struct topt_request *r = s->request;
+    if (!s->micros->kept || s->space != TOPT_SPACE_UNIFORM || !s->alike || s->algorithm ||
+        !by_ft(s) || r->max_work || goal == TOPT_GOAL_FRONTIER)
+        return 0;
+    s->kept = topt_kept_grid(s->micros->kept, s->mesh.nodes, s->mesh.per_node);
+    return s->kept ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");
+}
+
 int topt_grid_open(struct topt_grid_search *s, struct topt_micros *m, int nodes,
                    int per_node, enum topt_goal goal, struct topt_error *err)
 {
@@ -57,7 +71,8 @@ int topt_grid_open(struct topt_grid_search *s, struct topt_micros *m, int nodes,
     s->algorithm = topt_algorithm_find(r->algorithm);
     s->space = topt_space_resolve(r->space, s->mesh.devices);
     s->factors = topt_request_factors(r, s->space);
-    if (resolve_blocks(s, goal, err) || topt_variants_list(s, err))
+    if (resolve_blocks(s, goal, err) || topt_variants_list(s, err) ||
+        open_kept(s, goal, err))
         return -1;
     s->router = topt_router_create(r->hw, &s->mesh);
     return s->router ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for the search");

@@ -7,6 +7,8 @@
 #include "micros.h"
 #include "solutions.h"
 
+struct topt_kept_grid;
+
 enum topt_goal {
     TOPT_GOAL_FRONTIER,
     TOPT_GOAL_FASTEST, /* only the fastest within the limits */
@@ -28,12 +30,13 @@ struct topt_grid_search {
     } * settings;
     int nvariants;
     struct topt_variant *variant;
-    struct topt_problem_stats stats;
+    struct topt_problem_stats stats; /* routes: -1 where they were not counted */
     /* Points of other shapes (owned), a frontier: of this one's, those that they are as
      * good as need not be found. */
     struct topt_cost *known;
     int nknown;
-    int fastest; /* only the fastest of them is asked for */
+    int fastest;                 /* only the fastest of them is asked for */
+    struct topt_kept_grid *kept; /* of micros->kept; NULL where variants are not kept */
 };
 
 #endif

@@ -11,6 +11,7 @@
 #include "claim.h"
 #include "grid.h"
 #include "grid_data.h"
+#include "kept_solve.h"
 #include "micros.h"
 #include "problem.h"
 #include "problem_stats.h"
@@ -197,28 +198,48 @@ static void tell_progress(const struct solver *v, const struct topt_variant *var
     TOPT_PROGRESS(p, phase, TOPT_PHASE_PRICING);
 }
 
+/* A variant by its own problem. */
+static int solve_anew(struct solver *v, struct topt_variant *variant,
+                      struct topt_solutions *part)
+{
+    struct topt_problem *p = NULL;
+    if (topt_grid_apart(v->s, variant, v->err))
+        return -1;
+    tell_progress(v, variant);
+    int rc = price_and_search(v, variant, &p, part) ||
+             charge_what_it_costs(v, variant, p, part);
+    for (int i = 0; i < part->n && !rc; i++)
+        part->at[i].variant = *variant;
+    topt_problem_destroy(p);
+    return rc ? -1 : 0;
+}
+
+static int solve_kept(struct solver *v, struct topt_variant *variant,
+                      struct topt_solutions *part)
+{
+    struct topt_kept_question q = {v->goal, memory_limit(v), time_limit(v)};
+    if (!topt_kept_solve(v->s, &v->o, &q, variant, part, v->err))
+        return 0;
+    if (!stopping(v))
+        return -1;
+    give_up(v);
+    return 0;
+}
+
 static int solve_variant(struct solver *v, struct topt_variant *variant)
 {
     const atomic_bool *cancel = v->s->request->cancel;
-    struct topt_problem *p = NULL;
     struct topt_solutions part = {.claim = topt_claim_exact()};
     if (cancel && atomic_load(cancel))
         return topt_fail(v->err, TOPT_ERR_CANCELED, "the search was canceled");
     if (beyond(topt_grid_least_bytes(v->s, variant), memory_limit(v)))
         return 0;
-    if (topt_grid_apart(v->s, variant, v->err))
-        return -1;
-    tell_progress(v, variant);
-    int rc = price_and_search(v, variant, &p, &part) ||
-             charge_what_it_costs(v, variant, p, &part);
+    int rc = v->s->kept ? solve_kept(v, variant, &part) : solve_anew(v, variant, &part);
     if (!rc) {
-        for (int i = 0; i < part.n; i++)
-            part.at[i].variant = *variant;
         rc = topt_solutions_merge(v->ret, &part, v->err);
         keep_best(v);
     }
     topt_solutions_fini(&part);
-    topt_problem_destroy(p);
     return rc ? -1 : 0;
 }
 
@@ -282,25 +303,27 @@ static int stand_in(struct topt_grid_search *s, int64_t limit, struct topt_solut
     return rc ? -1 : 0;
 }
 
+/* What a request's searches are made with, but for limits. */
+static struct topt_search_options options_of(const struct topt_request *r)
+{
+    return (struct topt_search_options){.algorithm = topt_algorithm_search(r->algorithm),
+                                        .epsilon = r->epsilon,
+                                        .threads = r->threads,
+                                        .cancel = r->cancel,
+                                        .stop = r->stop,
+                                        .progress = r->progress,
+                                        .max_entries = r->max_entries};
+}
+
 int topt_grid_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t limit,
                     int64_t time_limit, struct topt_solutions *ret,
                     struct topt_error *err)
 {
-    const struct topt_request *r = s->request;
-    struct solver v = {.s = s,
-                       .goal = goal,
-                       .o = {.algorithm = topt_algorithm_search(r->algorithm),
-                             .memory_limit = limit,
-                             .time_limit = time_limit,
-                             .epsilon = r->epsilon,
-                             .threads = r->threads,
-                             .cancel = r->cancel,
-                             .stop = r->stop,
-                             .progress = r->progress,
-                             .max_entries = r->max_entries},
-                       .ret = ret,
-                       .err = err};
+    struct solver v = {
+        .s = s, .goal = goal, .o = options_of(s->request), .ret = ret, .err = err};
     int rc = 0;
+    v.o.memory_limit = limit;
+    v.o.time_limit = time_limit;
     *ret = (struct topt_solutions){.claim = topt_claim_exact()};
     /* What needs least comes last among the variants, what is fastest first. */
     for (int i = 0; i < s->nvariants && !rc; i++) {
@@ -316,5 +339,20 @@ int topt_grid_solve(struct topt_grid_search *s, enum topt_goal goal, int64_t lim
         rc = stand_in(s, limit, ret, err);
     if (rc)
         topt_solutions_fini(ret);
+    return rc;
+}
+
+int topt_grid_complete(struct topt_grid_search *s, int64_t most,
+                       struct topt_solutions *seen, struct topt_error *err)
+{
+    const struct topt_request *r = s->request;
+    struct topt_search_options o = options_of(r);
+    int rc = 0;
+    for (int i = 0; i < s->nvariants && s->kept && !rc; i++) {
+        if (topt_request_stopped(r) || (r->cancel && atomic_load(r->cancel)))
+            return topt_fail(err, TOPT_ERR_CANCELED, "the search was canceled");
+        if (topt_grid_least_bytes(s, &s->variant[i]) <= most)
+            rc = topt_kept_complete(s, &o, most, &s->variant[i], seen, err);
+    }
     return rc;
 }

@@ -5,6 +5,8 @@
 
 #include "topt_question.h"
 
+struct topt_kept;
+
 /* The models of a request by number of micro-batches, made when asked for. */
 struct topt_micros {
     const struct topt_request *request;
@@ -15,6 +17,9 @@ struct topt_micros {
     double activation_bytes;   /* that backward reads, of the whole batch */
     struct topt_blocks blocks; /* of all of them */
     int64_t work;              /* of searches so far */
+    /* What is kept of the request's variants, and gets what is missing; borrowed, NULL: nothing
+     * is. */
+    struct topt_kept *kept;
     int n;
     struct topt_micro {
         int64_t batches;

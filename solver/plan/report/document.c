@@ -183,9 +183,12 @@ json_t *topt_work_json(const struct topt_search_stats *s)
 
 json_t *topt_pricing_json(const struct topt_problem_stats *s)
 {
-    return json_pack("{s:I, s:I, s:I, s:I}", "configs", (json_int_t)s->priced_configs,
-                     "entries", (json_int_t)s->priced_entries, "moves",
-                     (json_int_t)s->priced_moves, "routes", (json_int_t)s->routes);
+    json_t *o =
+        json_pack("{s:I, s:I, s:I}", "configs", (json_int_t)s->priced_configs, "entries",
+                  (json_int_t)s->priced_entries, "moves", (json_int_t)s->priced_moves);
+    if (s->routes >= 0)
+        json_object_set_new(o, "routes", json_integer(s->routes));
+    return o;
 }
 
 static void put_int(json_t *o, const char *key, int64_t value, int64_t unsaid)
@@ -267,9 +270,12 @@ json_t *topt_plan_write(const struct topt_plan_facts *f, struct topt_error *err)
         json_object_set_new(doc, "why", json_string(f->why));
     if (f->memory_limit)
         json_object_set_new(doc, "memory_limit", json_integer(f->memory_limit));
-    char digest[17], id[24];
-    topt_json_digest(doc, digest);
-    snprintf(id, sizeof id, "p-%s", digest);
+    char id[TOPT_ID];
+    if (topt_json_id(doc, 'p', id) < 0) {
+        json_decref(doc);
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory for a plan document");
+        return NULL;
+    }
     json_object_set_new(doc, "id", json_string(id));
     return doc;
 }

@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
+#include "topt_digest.h"
 #include "topt_hw.h"
 #include "topt_lower.h"
 #include "topt_model.h"
@@ -20,7 +21,7 @@ struct topt_plan_doc {
     struct topt_settings settings;
     struct topt_strategy *strategy;
     int64_t memory_bytes, peak_bytes, time_ns; /* as predicted when it was made */
-    char id[24];                               /* "p-<16 hex>" of the document */
+    char id[TOPT_ID];                          /* "p-<32 hex>" of the document */
     struct topt_program *program;              /* lowered; what ranks execute */
     struct topt_router *router;
     struct topt_hw *hw; /* the profile it was planned for */

@@ -1,0 +1,169 @@
+/* topt_fields.h - the fields of a question: one table, which every entrance reads.
+ *
+ * From a row follow the parser of requests and the key under which an answer is kept (daemon/ask), what
+ * the solver is told (daemon/worker, solver/cli), the options of `topt plan`, `topt client` and sbatch with
+ * their help, and, by daemon/page/document.c, the schemas of openapi.json, the table in docs/REST.md
+ * and the lists of options in man pages.  Another field is another row.
+ *
+ * Macros only: whoever includes this pays for what it expands.  A row is
+ *
+ *     X(ID, name, KIND, LEAST, MOST, WHERE, KEY, INTO, DOORS, OPTION, ARG, OTHER, VALUES, HELP)
+ *
+ * ID, name       for enumerators; in JSON and in a URL
+ * KIND           of its value, below
+ * LEAST, MOST    of numbers; of text the longest one, in bytes
+ * WHERE          endpoints that take it, bits of enum topt_field_where
+ * KEY            1: it decides the answer (with model and profile, which are keys by their digests)
+ * INTO           WORDS, REQUEST: the member of its name in topt_words, in topt_request; BATCH: of topt_words, a
+ *                list on a command line; OTHER: a place of its own
+ * DOORS          SBATCH: an option everywhere; TOPT: of topt plan and topt client; REST: of none
+ * OPTION, ARG    the option without its dashes, and what stands for its value in a help text
+ * OTHER          what is taken where it is not said; shown as "HELP; else OTHER"
+ * VALUES         words that it can be, or that a list can hold, with commas between; NULL: not just so many
+ * HELP           what it is, in one sentence
+ */
+#ifndef TOPT_FIELDS_H
+#define TOPT_FIELDS_H
+
+enum topt_field_kind {
+    /* Text. */
+    TOPT_FIELD_WORD,  /* one of few words */
+    TOPT_FIELD_NAME,  /* letters, digits and "._-" */
+    TOPT_FIELD_LIST,  /* words with commas between, each once */
+    TOPT_FIELD_LABEL, /* any without control characters */
+    /* The rest. */
+    TOPT_FIELD_INT,
+    TOPT_FIELD_BATCH,  /* INT; to `topt plan` several, or "auto" */
+    TOPT_FIELD_BYTES,  /* a size, also as "2GiB" */
+    TOPT_FIELD_MEMORY, /* a size; one below 1 MiB needs its unit */
+    TOPT_FIELD_REAL,
+    TOPT_FIELD_BOOL,
+    TOPT_FIELD_COUNTS /* one INT or a list of them */
+};
+
+enum topt_field_where {
+    TOPT_IN_PLAN = 1,
+    TOPT_IN_CURVE = 2,
+    TOPT_IN_FRONTIER = 4,
+    TOPT_IN_ANY = TOPT_IN_PLAN | TOPT_IN_CURVE | TOPT_IN_FRONTIER
+};
+
+enum { TOPT_FIELD_COUNTS_MOST = 64, TOPT_FIELD_WAIT_MOST = 60000 };
+
+/* clang-format off */
+
+/* What is asked. */
+#define TOPT_FIELDS_ASKED(X)                                                                                           \
+    X(MODE, mode, WORD, 0, 23, TOPT_IN_PLAN, 1, WORDS, SBATCH, "mode", "MODE",                                         \
+      "as gpus says: none, one, several", "mini-parallelism,mini-time,profiling",                                      \
+      "mini-parallelism: the fewest GPUs that fit; mini-time: the fastest on a number of GPUs; profiling: a curve "    \
+      "of all numbers, which sizes no job")                                                                            \
+    X(GPUS, gpus, COUNTS, 1, 1 << 20, TOPT_IN_PLAN | TOPT_IN_FRONTIER, 1, OTHER, SBATCH, "gpus", "N",                  \
+      "as the mode finds", NULL, "how many GPUs: a number, or for profiling a list")                                   \
+    X(MAX_GPUS, max_gpus, INT, 1, 1 << 20, TOPT_IN_PLAN | TOPT_IN_CURVE, 1, REQUEST, SBATCH, "max-gpus", "N",          \
+      "all that the profile has", NULL, "never more GPUs than this")                                                   \
+    X(COUNTS, counts, WORD, 0, 7, TOPT_IN_PLAN | TOPT_IN_CURVE, 1, WORDS, TOPT, "counts", "NAME",                      \
+      "whole", "whole,pow2,any",                                                                                       \
+      "which numbers of GPUs are tried: whole (divisors of a node, then whole nodes), pow2 or any")                    \
+    X(MIN_EFFICIENCY, min_efficiency, REAL, 0, 1, TOPT_IN_PLAN, 1, REQUEST, SBATCH, "min-efficiency", "E",             \
+      "the fewest", NULL, "mini-parallelism: the most GPUs that keep this share (0 to 1) of the best speed a GPU")
+
+/* The cluster, and how the job runs. */
+#define TOPT_FIELDS_JOB(X)                                                                                             \
+    X(HW, hw, NAME, 0, 79, TOPT_IN_ANY, 0, OTHER, SBATCH, "hw", "NAME",                                                \
+      "of toptd its default, or the only one registered", NULL,                                                        \
+      "hardware profile by name, of toptd also by id; topt plan takes a file as well (topt hw list)")                  \
+    X(BATCH, batch, BATCH, 1, 1 << 30, TOPT_IN_ANY, 1, BATCH, SBATCH, "batch", "N",                                    \
+      "the model's", NULL, "samples a step, over all GPUs (the global batch)")                                         \
+    X(SEQ, seq, INT, 1, 1 << 30, TOPT_IN_ANY, 1, WORDS, SBATCH, "seq", "N",                                            \
+      "the model's", NULL, "positions a sample: tokens of a sequence")                                                 \
+    X(FRAMEWORK, framework, WORD, 0, 15, TOPT_IN_ANY, 1, WORDS, SBATCH, "framework", "NAME",                           \
+      "pytorch", "pytorch,deepspeed,megatron,torchtitan,topt",                                                         \
+      "what will train it, which decides what a plan may be and costs: pytorch, deepspeed, megatron, torchtitan, or "  \
+      "topt (our runtime, topt run)")                                                                                  \
+    X(TRAIN, train, LABEL, 0, 199, TOPT_IN_ANY, 1, OTHER, SBATCH, "train", "WHAT",                                     \
+      "all", NULL, "what is trained: all, names, or lora[:RANK[:NAMES]]; +4bit or +8bit stores the rest in few bits")  \
+    X(PRECISION, precision, WORD, 0, 15, TOPT_IN_ANY, 1, WORDS, SBATCH, "precision", "P",                              \
+      "bf16-mixed where the GPU has bf16, f32 where not", "bf16-mixed,bf16,f32,f64",                                   \
+      "what numbers are kept in: bf16-mixed, bf16, f32 or f64")                                                        \
+    X(OPTIMIZER, optimizer, WORD, 0, 15, TOPT_IN_ANY, 1, WORDS, SBATCH, "optimizer", "O",                              \
+      "adamw, of topt adam", "adamw,adam,adafactor,adam8,momentum,sgd",                                                \
+      "what updates the parameters: sgd, momentum, adam, adamw, adafactor or adam8")                                   \
+    X(GRADIENT_F32, gradient_f32, BOOL, 0, 1, TOPT_IN_ANY, 1, WORDS, TOPT, "gradient-f32", "",                         \
+      "as the framework does", NULL, "with bf16-mixed gradients are added up in f32")                                  \
+    X(ACCOUNTING, accounting, WORD, 0, 15, TOPT_IN_ANY, 1, WORDS, TOPT, "accounting", "A",                             \
+      "run", "run,paper", "what memory counts: run, what a run needs; paper, what papers count")                       \
+    X(OVERLAP, overlap, WORD, 0, 7, TOPT_IN_ANY, 1, WORDS, SBATCH, "overlap", "O",                                     \
+      "as the framework does", "none,ddp,fsdp",                                                                        \
+      "experts: what the network does behind computation: none, ddp or fsdp")                                          \
+    X(EAGER, eager, LIST, 0, 47, TOPT_IN_ANY, 1, WORDS, SBATCH, "eager", "LIST",                                       \
+      "as the framework does", "operators,scores,loss,optimizer",                                                      \
+      "experts: what is not fused: operators,scores,loss,optimizer, or all, none")
+
+/* Which strategies there are. */
+#define TOPT_FIELDS_SPACE(X)                                                                                           \
+    X(SPACE, space, WORD, 0, 23, TOPT_IN_ANY, 1, WORDS, SBATCH, "space", "NAME",                                       \
+      "what the framework obeys", "uniform,canonical,full,auto",                                                       \
+      "experts: the strategies that are searched: uniform, canonical, full or auto")                                   \
+    X(BLOCKS, blocks, WORD, 0, 15, TOPT_IN_ANY, 1, WORDS, TOPT, "blocks", "NAME",                                      \
+      "auto", "auto,free,alike", "experts: repeated blocks choose auto, free or alike")                                \
+    X(FACTORS, factors, LIST, 0, 39, TOPT_IN_ANY, 1, WORDS, SBATCH, "factors", "LIST",                                 \
+      "auto", "zero,recompute,micro",                                                                                  \
+      "experts: what is searched beside splits: zero,recompute,micro, or all, none, auto")                             \
+    X(MICRO_BATCHES, micro_batches, INT, 1, 1 << 30, TOPT_IN_ANY, 1, REQUEST, TOPT, "micro-batches", "N",              \
+      "searched", NULL, "just so many micro-batches a step")                                                           \
+    X(TENSOR_PARALLEL, tensor_parallel, BOOL, 0, 1, TOPT_IN_ANY, 1, WORDS, SBATCH, "tensor-parallel", "",              \
+      "only where nothing else fits", NULL,                                                                            \
+      "split operators over the GPUs of a node, too; the script has to support it")                                    \
+    X(SEQUENCE_SPLITS, sequence_splits, BOOL, 0, 1, TOPT_IN_ANY, 1, REQUEST, TOPT, "sequence-splits", "",              \
+      "not", NULL, "split positions of a sample over GPUs, too")
+
+#define TOPT_FIELDS_MEMORY(X)                                                                                          \
+    X(MEMORY_BYTES, memory_bytes, BYTES, 1, (int64_t)1 << 61, TOPT_IN_ANY, 1, OTHER, REST, NULL, NULL,                 \
+      "what the profile's GPU has", NULL, "memory that a plan may use of a GPU, in bytes")                             \
+    X(MEMORY, memory, MEMORY, 1, (int64_t)1 << 61, TOPT_IN_ANY, 0, OTHER, SBATCH, "memory", "SIZE",                    \
+      "what the profile's GPU has", NULL, "memory that a plan may use of a GPU, as 14.5GiB")
+
+#define TOPT_FIELDS_ALGORITHM(X)                                                                                       \
+    X(ALGORITHM, algorithm, WORD, 0, 23, TOPT_IN_ANY, 1, WORDS, SBATCH, "algorithm", "NAME",                           \
+      "ft", NULL, "how it is searched, or another system's way: data-parallel, tofu, ...")
+
+/* How it is searched. */
+#define TOPT_FIELDS_SEARCH(X)                                                                                          \
+    X(EPSILON, epsilon, REAL, 0, 1, TOPT_IN_ANY, 1, REQUEST, TOPT, "epsilon", "E",                                     \
+      "0: exact", NULL, "allowed loss of time, proven")                                                                \
+    X(MAX_TABLE_BYTES, max_table_bytes, BYTES, 1, (int64_t)1 << 61, TOPT_IN_ANY, 1, REQUEST, TOPT,                     \
+      "max-table-bytes", "SIZE", "4GiB, or what toptd is set to, which is its most", NULL,                             \
+      "refuse problems whose costs take more memory")
+
+/* Of requests alone. */
+#define TOPT_FIELDS_REQUEST(X)                                                                                         \
+    X(MODEL_ID, model_id, LABEL, 0, 127, TOPT_IN_PLAN, 0, OTHER, REST, NULL, NULL,                                     \
+      "the model in the body", NULL, "a registered model, by id or by a name that no other has")                       \
+    X(NAME, name, LABEL, 0, 127, TOPT_IN_PLAN, 0, OTHER, REST, NULL, NULL,                                             \
+      "what the file says", NULL,                                                                                      \
+      "what the model is called where its file does not say: a path, of which the last part counts, of "               \
+      "x/config.json the folder")                                                                                      \
+    X(WAIT_MS, wait_ms, INT, 0, TOPT_FIELD_WAIT_MOST, TOPT_IN_ANY, 0, OTHER, REST, NULL, NULL,                         \
+      "2000, of text/plain 25000", NULL, "how long to wait before a 202, in milliseconds")
+
+#define TOPT_FIELDS(X)                                                                                                 \
+    TOPT_FIELDS_ASKED(X)                                                                                               \
+    TOPT_FIELDS_JOB(X)                                                                                                 \
+    TOPT_FIELDS_SPACE(X)                                                                                               \
+    TOPT_FIELDS_MEMORY(X)                                                                                              \
+    TOPT_FIELDS_ALGORITHM(X)                                                                                           \
+    TOPT_FIELDS_SEARCH(X)                                                                                              \
+    TOPT_FIELDS_REQUEST(X)
+
+/* clang-format on */
+
+/* What follows where the field is an option of sbatch; of topt plan and topt client. */
+#define TOPT_FIELD_OF_SBATCH_SBATCH(...) __VA_ARGS__
+#define TOPT_FIELD_OF_SBATCH_TOPT(...)
+#define TOPT_FIELD_OF_SBATCH_REST(...)
+#define TOPT_FIELD_OF_TOPT_SBATCH(...) __VA_ARGS__
+#define TOPT_FIELD_OF_TOPT_TOPT(...)   __VA_ARGS__
+#define TOPT_FIELD_OF_TOPT_REST(...)
+
+#endif

@@ -1,0 +1,187 @@
+/* answers.c - a stored answer as a reply: the whole document, or lines for the plugin. */
+#include "answers.h"
+#include "hint.h"
+#include "topt_log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topt_text.h"
+
+static void add_line(struct topt_text *t, const char *key, const json_t *value)
+{
+    if (json_is_integer(value)) {
+        topt_text_add(t, "%s=%lld\n", key, (long long)json_integer_value(value));
+    } else if (json_is_string(value)) {
+        topt_text_add(t, "%s=", key);
+        for (const char *p = json_string_value(value); *p; p++)
+            topt_text_put(t, (unsigned char)*p < ' ' ? " " : p, 1);
+        topt_text_add(t, "\n");
+    }
+}
+
+/* What a script of another framework is told of a plan that makes one choice for all. */
+static void add_uniform(struct topt_text *t, const json_t *uniform)
+{
+    static const struct {
+        const char *key, *field;
+    } lines[] = {{"TOPT_DP", "dp"},
+                 {"TOPT_TP", "tp"},
+                 {"TOPT_FSDP", "zero"},
+                 {"TOPT_MICRO_BATCH", "micro_batch"}};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        add_line(t, lines[i].key, json_object_get(uniform, lines[i].field));
+    if (uniform)
+        topt_text_add(t, "TOPT_RECOMPUTE=%d\n",
+                      json_is_true(json_object_get(uniform, "recompute")));
+}
+
+/* A line of words that is given up; none where there are no words. */
+static void add_words(struct topt_text *t, const char *key, char *words)
+{
+    if (words)
+        topt_text_add(t, "%s=%s\n", key, words);
+    free(words);
+}
+
+static struct reply plan_text(const json_t *answer, int is_pinned)
+{
+    static const struct {
+        const char *key, *field;
+    } lines[] = {{"TOPT_PLAN_ID", "plan_id"},
+                 {"TOPT_GPUS", "gpus"},
+                 {"TOPT_NODES", "nodes"},
+                 {"TOPT_GPUS_PER_NODE", "gpus_per_node"},
+                 {"TOPT_MEMORY_BYTES", "memory_bytes"},
+                 {"TOPT_PEAK_BYTES", "peak_bytes"},
+                 {"TOPT_TIME_NS", "time_ns"},
+                 {"TOPT_SPACE", "space"},
+                 {"TOPT_STRATEGY", "strategy"},
+                 {"TOPT_WHY", "why"},
+                 {"TOPT_NEEDS", "needs"}};
+    struct topt_text t = {0};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        add_line(&t, lines[i].key, json_object_get(answer, lines[i].field));
+    add_uniform(&t, json_object_get(answer, "uniform"));
+    if (json_object_get(answer, "uniform"))
+        add_line(&t, "TOPT_ACCUMULATION", json_object_get(answer, "micro_batches"));
+    char *hint = hint_line(answer, "--topt-min-efficiency=");
+    add_words(&t, "TOPT_HINT", hint ? hint : hint_with(answer, "--topt-"));
+    if (!is_pinned)
+        topt_text_add(&t, "TOPT_PINNED=0\n");
+    if (t.oom)
+        topt_text_fini(&t);
+    return reply_owned(200, "text/plain; charset=utf-8", t.s);
+}
+
+/* What is nearest to fitting, and what would fit if it had been asked for, in a line; NULL where there is neither. */
+static char *nearest_line(const json_t *answer)
+{
+    const json_t *nearest = json_object_get(answer, "nearest");
+    long long gpus = json_integer_value(json_object_get(nearest, "gpus"));
+    long long bytes = json_integer_value(json_object_get(nearest, "memory_bytes"));
+    char *with = hint_with(answer, "--topt-"), each[32];
+    struct topt_text t = {0};
+    if (gpus > 0)
+        topt_text_add(&t, "%lld GPU%s with %s%s", gpus, gpus == 1 ? "" : "s",
+                      topt_show_bytes(bytes, each, sizeof each),
+                      gpus == 1 ? "" : " each");
+    if (with)
+        topt_text_add(&t, "%s%s", t.len ? "; " : "", with);
+    free(with);
+    return t.s;
+}
+
+/* The refusal as the envelope of errors, with what the answer says of why and of what to ask instead. */
+static struct reply refusal_json(const json_t *answer, const char *name, const char *why)
+{
+    static const char *const fields[] = {"feasible", "nearest", "with", "batches",
+                                         "assumed",  "job",     NULL};
+    json_t *e = json_pack("{s:s, s:s, s:O*}", "error", name, "description", why,
+                          "nearest", json_object_get(answer, "nearest"));
+    json_t *doc = json_pack("{s:[o], s:s}", "errors", e, "why", why);
+    for (int i = 0; doc && fields[i]; i++)
+        if (json_object_get(answer, fields[i]))
+            json_object_set(doc, fields[i], json_object_get(answer, fields[i]));
+    struct reply r = reply_json(422, doc);
+    r.error = name;
+    return r;
+}
+
+/* Nothing fits, or nothing was found that does. */
+static struct reply without_plan(const struct request *q, const json_t *answer)
+{
+    const char *why = json_string_value(json_object_get(answer, "why"));
+    const json_t *feasible = json_object_get(answer, "feasible");
+    const char *name = json_is_null(feasible) ? "undecided" : "infeasible";
+    why = why ? why : "nothing fits";
+    if (!q->wants_text)
+        return refusal_json(answer, name, why);
+    char *line = nearest_line(answer);
+    struct reply r = reply_error(q, 422, name, NULL, line, why);
+    free(line);
+    return r;
+}
+
+/* The stored answer with its plan put back: both are objects' texts, so they are joined
+ * without being parsed again. */
+static struct reply whole(const struct store_answer *a, int is_pinned)
+{
+    size_t len = strlen(a->doc);
+    if ((!a->plan && is_pinned) || len < 3)
+        return reply_owned(200, "application/json", strdup(a->doc));
+    struct topt_text t = {0};
+    topt_text_put(&t, a->doc, len - 1);
+    if (!is_pinned)
+        topt_text_add(&t, ",\"pinned\":false");
+    if (a->plan) {
+        topt_text_put(&t, ",\"plan\":", 8);
+        topt_text_put(&t, a->plan, strlen(a->plan));
+    }
+    topt_text_put(&t, "}", 1);
+    if (t.oom)
+        topt_text_fini(&t);
+    return reply_owned(200, "application/json", t.s);
+}
+
+/* The plan becomes the asker's; does it, on disk? */
+static int own_plan(const struct request *q, const struct store_answer *a)
+{
+    struct topt_error err = {0};
+    if (!a->plan_id || store_own(q->server->store, a->plan_id, asker(q), "", &err) == 0)
+        return 1;
+    topt_log(TOPT_LOG_WARN, "%s: %s is given, but not kept for its asker: %s", q->id,
+             a->plan_id, err.text);
+    return 0;
+}
+
+static struct reply show_answer(const struct request *q, const struct store_answer *a,
+                                int is_pinned)
+{
+    if (a->feasible && !q->wants_text)
+        return whole(a, is_pinned);
+    json_t *doc = json_loads(a->doc, 0, NULL);
+    struct reply r;
+    if (!doc)
+        r = reply_error(q, 500, "internal", NULL, NULL,
+                        "the stored answer can't be read");
+    else if (!a->feasible)
+        r = without_plan(q, doc);
+    else if (a->plan_id)
+        r = plan_text(doc, is_pinned);
+    else
+        r = reply_error(q, 406, "not_acceptable", "Accept", NULL,
+                        "only a plan has a text/plain form; ask for application/json");
+    json_decref(doc);
+    return r;
+}
+
+struct reply answer_reply(const struct request *q, const struct store_answer *a,
+                          int is_pinned)
+{
+    int kept = is_pinned && own_plan(q, a);
+    struct reply r = show_answer(q, a, kept);
+    r.keep = kept;
+    return r;
+}

@@ -1,0 +1,199 @@
+/* lists.c - what the server keeps: plans, models, profiles, tasks; and how it is. */
+#include "client.h"
+#include "request.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "topt_label.h"
+
+int client_get_plan(struct client *c)
+{
+    struct topt_error err = {0};
+    char path[200];
+    size_t len;
+    snprintf(path, sizeof path, "/v1/plans/%.100s", c->arg);
+    char *bytes = client_ask_bytes(c, path, &len);
+    if (!bytes)
+        return -1;
+    int rc = topt_write_file(c->args.output ? c->args.output : "-", bytes, len, &err);
+    free(bytes);
+    return rc < 0 ? client_complain(c, &err) : 0;
+}
+
+/* Send the file to 'to'; with the name that it gives a model. */
+static int add(struct client *c, const char *to, int named)
+{
+    size_t len;
+    struct topt_text path = {0};
+    char *text = client_read_input(c, &len);
+    if (!text)
+        return -1;
+    char name[TOPT_LABEL];
+    topt_label(c->path, name);
+    topt_text_add(&path, "%s", to);
+    if (named)
+        client_add_query(&path, "name", name);
+    json_t *answer = client_ask_json(c, "POST", path.s, text, len, "application/json");
+    topt_text_fini(&path);
+    free(text);
+    if (!answer)
+        return -1;
+    if (c->args.json)
+        client_print_json(answer);
+    else
+        printf("%s  %s\n", client_words(answer, "id"), client_words(answer, "name"));
+    json_decref(answer);
+    return 0;
+}
+
+int client_add_model(struct client *c)
+{
+    return add(c, "/v1/models", 1);
+}
+
+int client_add_hw(struct client *c)
+{
+    return add(c, "/v1/hardware", 0);
+}
+
+static int list(struct client *c, const char *path, const char *key)
+{
+    json_t *answer = client_ask_json(c, "GET", path, NULL, 0, NULL);
+    if (!answer)
+        return -1;
+    if (c->args.json)
+        client_print_json(answer);
+    size_t i;
+    json_t *row;
+    json_array_foreach(json_object_get(answer, key), i, row)
+    {
+        const char *id = json_string_value(json_object_get(row, "id"));
+        if (!c->args.json)
+            printf("%-36s %s\n", id ? id : "shipped", client_words(row, "name"));
+    }
+    json_decref(answer);
+    return 0;
+}
+
+int client_models(struct client *c)
+{
+    return list(c, "/v1/models", "models");
+}
+
+int client_hardware(struct client *c)
+{
+    return list(c, "/v1/hardware", "hardware");
+}
+
+/* "2026-11-22 14:05" of Unix seconds. */
+static const char *date_of(const json_t *row, char buf[20])
+{
+    time_t t = (time_t)json_integer_value(json_object_get(row, "created"));
+    struct tm tm;
+    if (!t || !localtime_r(&t, &tm))
+        return "?";
+    strftime(buf, 20, "%Y-%m-%d %H:%M", &tm);
+    return buf;
+}
+
+int client_plans(struct client *c)
+{
+    json_t *answer = client_ask_json(c, "GET", "/v1/plans", NULL, 0, NULL), *row;
+    char date[20];
+    size_t i;
+    if (!answer)
+        return -1;
+    if (c->args.json)
+        client_print_json(answer);
+    json_array_foreach(json_object_get(answer, "plans"), i, row)
+    {
+        json_int_t gpus = json_integer_value(json_object_get(row, "gpus"));
+        if (!c->args.json)
+            printf("%-36s %s  %4lld GPU%s  %s\n", client_words(row, "id"),
+                   date_of(row, date), (long long)gpus, gpus == 1 ? " " : "s",
+                   client_words(row, "model_name"));
+    }
+    json_decref(answer);
+    return 0;
+}
+
+/* ---- tasks ------------------------------------------------------------------------------- */
+
+static void show_task(const json_t *task)
+{
+    const json_t *progress = json_object_get(task, "progress");
+    const char *phase = json_string_value(json_object_get(progress, "phase"));
+    json_int_t ahead = json_integer_value(json_object_get(task, "ahead"));
+    double s = json_number_value(json_object_get(task, "elapsed_ms")) / 1000;
+    printf("%-20s %-9s %8.1f s", client_words(task, "task"), client_words(task, "state"),
+           s);
+    if (ahead)
+        printf("  behind %lld", (long long)ahead);
+    if (phase)
+        printf("  %s", phase);
+    printf("\n");
+}
+
+int client_tasks(struct client *c)
+{
+    json_t *answer = client_ask_json(c, "GET", "/v1/tasks", NULL, 0, NULL), *row;
+    size_t i;
+    if (!answer)
+        return -1;
+    if (c->args.json)
+        client_print_json(answer);
+    json_array_foreach(json_object_get(answer, "tasks"), i, row)
+    {
+        if (!c->args.json)
+            show_task(row);
+    }
+    json_decref(answer);
+    return 0;
+}
+
+static int about_task(struct client *c, const char *method)
+{
+    char path[200];
+    snprintf(path, sizeof path, "/v1/tasks/%.100s", c->arg);
+    json_t *task = client_ask_json(c, method, path, NULL, 0, NULL);
+    if (!task)
+        return -1;
+    if (c->args.json)
+        client_print_json(task);
+    else
+        show_task(task);
+    json_decref(task);
+    return 0;
+}
+
+int client_task(struct client *c)
+{
+    return about_task(c, "GET");
+}
+
+int client_cancel(struct client *c)
+{
+    return about_task(c, "DELETE");
+}
+
+/* ---- the server -------------------------------------------------------------------------- */
+
+int client_status(struct client *c)
+{
+    size_t len;
+    int rc;
+    char *bytes = client_ask_bytes(c, "/readyz", &len);
+    if (!bytes)
+        return -1;
+    free(bytes);
+    printf("%s is ready\n", c->args.url);
+    bytes = client_ask_if(c, "/metrics", &rc); /* they are for operators */
+    for (char *next = bytes, *line; next && (line = strsep(&next, "\n"));)
+        if (*line && *line != '#')
+            printf("  %s\n", line);
+    free(bytes);
+    return rc;
+}

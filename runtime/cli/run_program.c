@@ -1,0 +1,98 @@
+/* run_program.c - the program that a run executes: the plan's, under the settings that our
+ * runtime obeys, and counted again. */
+#include "run_program.h"
+#include "topt_text.h"
+
+#include <string.h>
+
+/* What a plan for another framework counts with and our runtime does not do.  Returns
+ * words for it, or NULL. */
+static const char *keep_what_runs(struct topt_settings *s)
+{
+    const struct topt_settings before = *s;
+    s->overlap = TOPT_OVERLAP_NONE;
+    s->eager = 0;
+    s->gather = TOPT_GATHER_OPERATOR;
+    s->accounting = TOPT_ACCOUNTING_RUN;
+    s->pool_numbers = s->bucket_numbers = s->vocab_multiple = s->apart_bytes = 0;
+    s->late_permille = s->allocator_permille = 0;
+    if (before.overlap != s->overlap)
+        return "communication that overlaps with computation";
+    if (before.eager)
+        return "PyTorch's unfused kernels";
+    if (before.accounting != s->accounting)
+        return "the memory that papers count";
+    return memcmp(&before, s, sizeof before) ? "what another framework holds beside it"
+                                             : NULL;
+}
+
+static int cost_again(struct topt_run *r, const struct topt_settings *s,
+                      struct topt_error *err)
+{
+    const struct topt_plan_doc *p = r->plan;
+    struct topt_strategy_cost cost;
+    struct topt_costing k = {.model = p->micro,
+                             .hw = p->hw,
+                             .mesh = &p->mesh,
+                             .settings = s,
+                             .router = p->router};
+    if (topt_cost_strategy(&k, p->strategy, &cost, err))
+        return -1;
+    r->report.predicted_time_ns = cost.time_ns;
+    r->report.predicted_memory_bytes = cost.memory_bytes;
+    return 0;
+}
+
+static int check_memory(const struct topt_run *r, struct topt_error *err)
+{
+    char have[32], need[32];
+    if (!r->args.memory || r->report.predicted_memory_bytes <= r->args.memory)
+        return 0;
+    return topt_fail(
+        err, TOPT_ERR_INFEASIBLE,
+        "the plan needs %s on a device, --memory gives %s; ask for a plan that "
+        "fits",
+        topt_show_bytes(r->report.predicted_memory_bytes, need, sizeof need),
+        topt_show_bytes(r->args.memory, have, sizeof have));
+}
+
+static void say_what_differs(const struct topt_run *r, const char *foreign, int same)
+{
+    const struct topt_plan_doc *p = r->plan;
+    char time[32], memory[32], said[32];
+    if (foreign)
+        topt_run_note(
+            r,
+            "the plan counts with %s, which topt run does not do; without: %s a "
+            "step, %s a device",
+            foreign, topt_show_ns(r->report.predicted_time_ns, time, sizeof time),
+            topt_show_bytes(r->report.predicted_memory_bytes, memory, sizeof memory));
+    else if (same && p->memory_bytes != r->report.predicted_memory_bytes)
+        topt_run_note(
+            r, "the plan says that it needs %s a device; counted again it is %s",
+            topt_show_bytes(p->memory_bytes, said, sizeof said),
+            topt_show_bytes(r->report.predicted_memory_bytes, memory, sizeof memory));
+}
+
+/* The document's figures are not believed; and other numbers or another optimizer are
+ * other bytes. */
+int topt_run_choose(struct topt_run *r, struct topt_error *err)
+{
+    struct topt_plan_doc *p = r->plan;
+    struct topt_settings s = p->settings;
+    const char *foreign = keep_what_runs(&s);
+    if ((r->args.dtype && topt_dtype_parse(r->args.dtype, &s.dtype, err)) ||
+        (r->args.optimizer && topt_optimizer_parse(r->args.optimizer, &s.optimizer, err)))
+        return -1;
+    int same = s.dtype == p->settings.dtype && s.optimizer == p->settings.optimizer;
+    r->program = p->program;
+    if (!same || foreign) {
+        if (topt_lower(p->micro, &p->mesh, &s, p->strategy, p->router, &r->own, err))
+            return -1;
+        r->program = r->own;
+    }
+    if (cost_again(r, &s, err))
+        return -1;
+    say_what_differs(r, foreign, same);
+    return check_memory(r, err);
+}

@@ -1,0 +1,41 @@
+/* run_state.c - what all parts of a run use. */
+#include "run_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+int64_t topt_run_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void topt_run_note(const struct topt_run *r, const char *fmt, ...)
+{
+    va_list ap;
+    if (r->args.quiet || r->host->rank)
+        return;
+    fprintf(stderr, "note: ");
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "\n");
+}
+
+/* A line "VmHWM:  123 kB" of /proc/self/status, in bytes; 0 where there is none. */
+int64_t topt_run_status_bytes(const char *key)
+{
+    char line[256];
+    int64_t kb = 0;
+    FILE *f = fopen("/proc/self/status", "re");
+    size_t n = strlen(key);
+    while (f && fgets(line, sizeof line, f))
+        if (!strncmp(line, key, n) && line[n] == ':')
+            kb = strtoll(line + n + 1, NULL, 10);
+    if (f)
+        fclose(f);
+    return kb * 1024;
+}

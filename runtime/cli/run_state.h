@@ -1,0 +1,44 @@
+/* run_state.h - inside `topt run`: what a rank has. */
+#ifndef TOPT_RUNTIME_RUN_STATE_H
+#define TOPT_RUNTIME_RUN_STATE_H
+
+#include "devices.h"
+#include "report.h"
+#include "topt_guard.h"
+
+enum { TOPT_EXIT_STOPPED = 143 }; /* told to end by a signal: as shells count SIGTERM */
+
+struct topt_run_args {
+    const char *data, *dtype, *optimizer, *report, *gradients, *device, *comm;
+    int64_t steps, seed, memory, watchdog;
+    double lr, weight_decay;
+    int quiet, json, times;
+};
+
+struct topt_run {
+    struct topt_run_args args;
+    const char *plan_arg;
+    struct topt_comm *comm, *host; /* of the devices, of the hosts; may be the same */
+    struct topt_guard *guard;      /* NULL for a single process */
+    struct topt_plan_doc *plan;
+    struct topt_program *own; /* lowered again for other settings, or NULL */
+    const struct topt_program *program;
+    struct topt_run_device device;
+    struct topt_feed feed;
+    struct topt_session *session;
+    double *loss; /* by step of this run */
+    int64_t *step_ns;
+    atomic_int_least64_t steps; /* that are in these */
+    int64_t start_rss, shown_ns;
+    int stopped;       /* by a signal */
+    json_t *gradients; /* index of those written */
+    struct topt_run_report report;
+};
+
+int64_t topt_run_now_ns(void);
+/* A line for people on rank 0, where it matters to them. */
+void topt_run_note(const struct topt_run *r, const char *fmt, ...) TOPT_PRINTF(2, 3);
+/* A line "VmHWM:  123 kB" of /proc/self/status, in bytes; 0 where there is none. */
+int64_t topt_run_status_bytes(const char *key);
+
+#endif

@@ -1,0 +1,241 @@
+#!/usr/bin/env bash
+# auth_test.sh TOPTD TOPT-CLIENT - users who do not trust each other: over TCP with a munged of the test's own,
+# over the Unix socket, and through the socket of a web proxy.
+# shellcheck source-path=SCRIPTDIR source=sys.sh
+. "$(dirname "$0")/sys.sh"
+client=$2
+skip()
+{
+    echo "1..0 # skipped: $*"
+    exit 77
+}
+[ "$(id -u)" = 0 ] || skip "several users need root"
+PATH=$PATH:/usr/sbin:/sbin
+for tool in munged munge unmunge setpriv; do
+    command -v $tool >/dev/null || skip "$tool is not installed"
+done
+"$toptd" --auth munge --socket "$dir/x" --state "$dir/x" --log-level nonsense 2>&1 | grep -q 'without libmunge' &&
+    skip "built without MUNGE"
+alice=61001 bob=61002 web=61003
+chmod 755 "$dir"
+
+# --- a munged of its own
+mkdir "$dir/munge"
+head -c 128 /dev/urandom >"$dir/munge/key"
+chmod 600 "$dir/munge/key"
+export TOPT_MUNGE_SOCKET=$dir/munge/socket
+munged --foreground --force --num-threads=2 --key-file="$dir/munge/key" --socket="$TOPT_MUNGE_SOCKET" \
+    --pid-file="$dir/munge/pid" --log-file="$dir/munge/log" --seed-file="$dir/munge/seed" \
+    </dev/null >"$dir/munge/out" 2>&1 &
+munged=$!
+trap 'kill $munged 2>/dev/null; cleanup' EXIT
+for _ in $(seq 500); do
+    [ -S "$TOPT_MUNGE_SOCKET" ] && break
+    sleep 0.02
+done
+[ -S "$TOPT_MUNGE_SOCKET" ] || skip "munged does not start here"
+
+as() # as UID COMMAND...
+{
+    local uid=$1
+    shift
+    setpriv --reuid="$uid" --regid="$uid" --clear-groups "$@"
+}
+
+# credential UID METHOD TARGET BODY [MUNGE ARGS...]
+credential()
+{
+    local uid=$1 method=$2 target=$3 body=$4
+    shift 4
+    printf 'topt-request/1\n%s\n%s\n%s\n' "$method" "$target" "$(printf %s "$body" | sha256sum | cut -d' ' -f1)" |
+        as "$uid" munge --socket="$TOPT_MUNGE_SOCKET" --ttl=60 "$@"
+}
+
+# tcp METHOD TARGET CREDENTIAL BODY [CURL ARGS...]: as 'ask', over TCP
+tcp()
+{
+    local method=$1 target=$2 credential=$3 body=$4
+    shift 4
+    status=$(curl -s -o "$dir/body" -D "$dir/head" -w '%{http_code}' -X "$method" --max-time 60 \
+        ${credential:+-H "Authorization: MUNGE $credential"} ${body:+-d "$body"} "$@" "http://127.0.0.1:$port$target")
+}
+
+unix() # unix UID METHOD PATH [CURL ARGS...]: as 'ask', of that user
+{
+    local uid=$1 method=$2 path=$3
+    shift 3
+    as "$uid" curl -s -i -X "$method" --max-time 60 --unix-socket "$sock" "$@" "http://localhost$path" >"$dir/both"
+    status=$(sed -n '1s/^HTTP[^ ]* \([0-9]*\).*/\1/p' "$dir/both")
+    sed '/^\r$/q' "$dir/both" >"$dir/head"
+    sed '1,/^\r$/d' "$dir/both" >"$dir/body"
+}
+
+logged() # logged PATTERN TEXT
+{
+    grep -qE -- "$1" "$dir/log"
+    ok $? "$2"
+}
+
+start --hw fake-hw --auth munge --operators "$bob" --proxy-socket "$dir/p.sock" --proxy-uid "$web" --host planner.example.org
+[ -n "$port" ]; ok $? "it starts"
+q='/v1/plan?mode=mini-parallelism&batch=8' model='{"fake_bytes":5000}'
+
+# --- TCP without a credential is nobody
+tcp GET /livez '' ''; check "it lives, for anybody" 200
+tcp GET /readyz '' ''; check "and is ready" 200
+tcp GET / '' ''; check "it has a page" 200 '<html'
+for path in /v1/models /v1/plans /v1/hardware /metrics; do
+    tcp GET $path '' ''; check "$path is for those who are known" 401 '"error":"unauthorized"'
+done
+header '^WWW-Authenticate: MUNGE'; ok $? "and how is named"
+logged 'refused: r-[0-9]+: GET /v1/models: 401 to uid -1 \(nobody, unknown\) at 127.0.0.1: who asks' "each leaves a line"
+tcp POST "$q" '' "$model"; check "no question either" 401
+tcp GET /v1/models '' '' -H 'Authorization: Basic cm9vdDo='; check "nor with a password" 401 'no credential of MUNGE'
+
+# --- with one
+c=$(credential $alice POST "$q" "$model")
+tcp POST "$q" "$c" "$model" -H 'Accept: text/plain'; check "alice asks" 200 '^TOPT_PLAN_ID='
+answer=$(sed -n 's/^Topt-Answer: MUNGE \([^\r]*\).*/\1/p' "$dir/head")
+[ -n "$answer" ]; ok $? "the answer is signed"
+echo "$answer" >"$dir/answer"
+as $bob unmunge --socket="$TOPT_MUNGE_SOCKET" <"$dir/answer" >"$dir/out" 2>&1
+grep -qi 'unauthorized' "$dir/out"; ok $? "for her alone"
+as $alice unmunge --socket="$TOPT_MUNGE_SOCKET" <"$dir/answer" >"$dir/out" 2>&1
+{ printf 'topt-answer/1\n%s\n200\n' "$(printf %s "MUNGE $c" | sha256sum | cut -d' ' -f1)"
+    sha256sum <"$dir/body" | cut -d' ' -f1; } >"$dir/want"
+tail -4 "$dir/out" | cmp -s - "$dir/want" && grep -qE '^UID: .*\(0\)|^UID: *0' "$dir/out"
+ok $? "by the daemon's user, over her credential, the status and the body"
+tcp POST "$q" "$c" "$model"; check "the same again is refused" 401 'replayed credential'
+header '^Topt-Answer'; [ $? = 1 ]; ok $? "and that is not signed"
+logged 'POST /v1/plan: 401 to uid -1 .* at 127.0.0.1: replayed credential' "it leaves a line"
+tcp POST "$q" "$(credential $alice POST "$q" "$model")" '{"fake_bytes":5001}'; check "another body" 401 'another request'
+tcp POST "$q&seq=9" "$(credential $alice POST "$q" "$model")" "$model"; check "another query" 401 'another request'
+tcp DELETE /v1/models "$(credential $alice GET /v1/models '')" ''; check "another method" 401 'another request'
+c=$(credential $alice GET /v1/models '')
+tcp GET /v1/models "${c:0:40}x${c:41}" ''; check "altered" 401 'altered credential'
+tcp GET /v1/models "$c" ''; check "the true one, afterwards" 200
+tcp GET /v1/models "$(credential $alice GET /v1/models '' --ttl=3600)" ''; check "one that lives for an hour" 401 'longer than 60 s'
+tcp GET /v1/models "$(credential $alice GET /v1/models '' --restrict-uid=$bob)" ''; check "one for another daemon" 401 'another reader'
+tcp GET /v1/models "$(credential $alice GET /v1/models '' --restrict-uid=0)" ''; check "one for this daemon" 200
+c=$(credential $alice GET /v1/models '' --ttl=1)
+sleep 3
+tcp GET /v1/models "$c" ''; check "one that is too old" 401 'expired credential'
+tcp GET /v1/nosuch "$(credential $alice GET /v1/nosuch '')" ''; check "what is not there" 404
+header '^Topt-Answer'; ok $? "is said under a signature"
+tcp GET '/v1/models?%00=1' "$(credential $alice GET '/v1/models?%00=1' '')" ''; check "and what can't be read" 400
+header '^Topt-Answer'; ok $? "too"
+tcp HEAD /v1/models "$(credential $alice HEAD /v1/models '')" '' -I; check "HEAD" 200
+
+# --- topt client
+echo "$model" >"$dir/model.json"
+chmod 644 "$dir/model.json"
+ask_client() # UID ARGS...
+{
+    local uid=$1
+    shift
+    TOPT_URL=http://127.0.0.1:$port as "$uid" "$client" client "$@" >"$dir/body" 2>"$dir/err"
+    status=$?
+}
+ask_client $alice models; check "topt client lists over TCP" 0
+ask_client $alice get-plan no-such; grep -q 'no plan' "$dir/err"; ok $? "and tells the daemon's refusals"
+ask_client $alice plan "$dir/model.json" --json; check "and plans" 0 '"plan_id"'
+ask_client $alice models --daemon-uid $bob
+[ $status = 1 ] && grep -q 'does not know who asks' "$dir/err"; ok $? "it asks nobody but the daemon's user: $(cat "$dir/err")"
+ask_client $alice models --daemon-uid no-such-user
+[ $status = 2 ] && grep -q "no user 'no-such-user'" "$dir/err"; ok $? "who must be known"
+TOPT_URL=unix:$sock as $alice "$client" client models >"$dir/body" 2>"$dir/err"; ok $? "root's socket is trusted"
+
+# --- a stranger's socket, a stranger's server
+python3 - "$dir" $bob "$TOPT_MUNGE_SOCKET" <<'P' &
+import os, socket, sys, threading
+folder, uid = sys.argv[1], int(sys.argv[2])
+folder += "/rogue"
+os.mkdir(folder); os.chown(folder, uid, uid); os.chmod(folder, 0o755)
+os.setgid(uid); os.setuid(uid)
+unix = socket.socket(socket.AF_UNIX); unix.bind(folder + "/sock"); os.chmod(folder + "/sock", 0o777)
+tcp = socket.socket(); tcp.bind(("127.0.0.1", 0))
+for s in unix, tcp:
+    s.listen(8)
+with open(folder + "/tmp", "w") as f:
+    f.write(str(tcp.getsockname()[1]))
+os.rename(folder + "/tmp", folder + "/port")
+def serve(s):
+    while True:
+        c, _ = s.accept()
+        got = c.recv(65536)
+        if got:
+            open(folder + "/got", "ab").write(got)
+            c.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 13\r\nConnection: close\r\n\r\n{"models":[]}')
+        c.close()
+threading.Thread(target=serve, args=(unix,), daemon=True).start()
+serve(tcp)
+P
+rogue=$!
+trap 'kill $munged $rogue 2>/dev/null; cleanup' EXIT
+for _ in $(seq 500); do
+    [ -s "$dir/rogue/port" ] && break
+    sleep 0.02
+done
+TOPT_URL=unix:$dir/rogue/sock as $alice "$client" client models >"$dir/body" 2>"$dir/err"
+[ $? = 1 ] && grep -q "uid $bob: neither root, nor you" "$dir/err"; ok $? "who took the socket's place is not asked: $(cat "$dir/err")"
+[ ! -s "$dir/rogue/got" ]; ok $? "and is sent nothing"
+TOPT_URL=http://127.0.0.1:$(cat "$dir/rogue/port") as $alice "$client" client models >"$dir/body" 2>"$dir/err"
+[ $? = 1 ] && grep -q 'is not signed: not believed' "$dir/err"; ok $? "an answer without a signature is not believed"
+kill $rogue
+
+# --- roles, on the Unix socket
+profile='{"format":"topt-hw/1","name":"lab"}'
+unix $alice POST /v1/hardware -d "$profile"; check "hardware is the admin's" 403 'takes an admin, and you are a user'
+logged "POST /v1/hardware: 403 to uid $alice \(user, socket\) at uid $alice: that takes an admin" "which leaves a line"
+unix $bob POST /v1/hardware -d "$profile"; check "not an operator's" 403 'you are an operator'
+unix 0 POST /v1/hardware -d "$profile"; check "root is one" 201
+unix $alice GET /metrics; check "metrics are the operators'" 403
+unix $bob GET /metrics; check "of whom bob is one" 200 '^topt_requests_total'
+tcp GET /metrics "$(credential $bob GET /metrics '')" ''; check "over TCP too" 200
+unix $alice GET /v1/models -H 'X-Remote-User: root'; check "a login counts nowhere else" 200
+unix $alice POST /v1/hardware -d "$profile" -H 'X-Remote-User: root'; check "not even root's" 403
+TOPT_URL=unix:$sock as $alice "$client" client status >"$dir/body" 2>"$dir/err"
+[ $? = 0 ] && grep -q 'is ready' "$dir/body"; ok $? "topt client status is for users too"
+
+# --- the proxy's socket
+main=$sock sock=$dir/p.sock
+unix $web GET /v1/models -H "X-Remote-User: $alice"; check "whom the proxy logged in" 200
+logged "GET /v1/models: 200 in .* uid $alice " "is known"
+unix $web GET /v1/models; check "nobody else is known there" 401
+unix $web GET / ; check "but the page is there" 200 '<html'
+unix $web GET /v1/models -H 'X-Remote-User: no-such-user'; check "nor is a stranger" 401 'no user'
+unix $web POST /v1/hardware -d "$profile" -H 'X-Remote-User: root'; check "root by its word is no admin" 403 'you are an operator'
+unix $alice GET /v1/models -H "X-Remote-User: $bob"; check "nobody but the proxy may use it" 403 "proxy's alone"
+unix 0 GET /v1/models -H "X-Remote-User: $bob"; check "not even root" 403
+unix $web GET /v1/models -H "X-Remote-User: $alice" -H 'Host: planner.example.org'; check "under the site's name" 200
+sock=$main
+
+# --- pages and hosts
+unix $alice GET /v1/models -H 'Host: evil.example:8080'; check "a name that was made to mean this machine" 403 '"source":"Host"'
+unix $alice GET /v1/models -H 'Host: localhost:8080' -H 'Origin: http://localhost:8080'; check "the page itself, through ssh" 200
+unix $alice GET /v1/models -H 'Host: localhost:8080' -H 'Origin: http://localhost:9'; check "another page" 403 '"source":"Origin"'
+unix $alice POST "$q" -d "$model" -H 'Host: localhost:8080' -H 'Origin: http://localhost:8080'
+check "what a page writes is JSON" 403 '"source":"Content-Type"'
+unix $alice POST /v1/plan -d "{\"model\":$model}" -H 'Host: localhost:8080' -H 'Origin: http://localhost:8080' \
+    -H 'Content-Type: application/json'
+check "which is taken" 200
+
+# --- munged goes away
+kill $munged
+wait $munged 2>/dev/null
+tcp GET /v1/models "$answer" ''; check "without munged that is no fault of the client" 503 '"error":"no_munge"'
+ask_client $alice models
+[ $status = 1 ] && grep -q 'MUNGE can.t make a credential' "$dir/err"; ok $? "whose own error says so"
+unix $alice GET /v1/models; check "the Unix socket needs none" 200
+stop TERM; ok $? "it stops"
+[ ! -e "$dir/p.sock" ]; ok $? "and takes both sockets with it"
+start --hw fake-hw --open-metrics yes
+tcp GET /metrics '' ''; check "metrics that are open" 200
+tcp GET /v1/models "$answer" ''; check "without --auth munge credentials are worth nothing" 401 'over the Unix socket'
+stop TERM
+"$toptd" --listen 0.0.0.0:0 --socket "$dir/y" --state "$dir/state2" >"$dir/out" 2>&1
+[ $? = 2 ] && grep -q 'without --auth munge' "$dir/out"; ok $? "and no address but loopback is taken"
+start --hw fake-hw --auth munge --listen 0.0.0.0:0
+tcp GET /livez '' ''; check "with it any is" 200
+stop TERM
+finish

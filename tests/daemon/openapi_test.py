@@ -1,0 +1,446 @@
+#!/usr/bin/env python3
+"""openapi_test.py SOURCES TOPTD TOPTD-FAKE - the description of the API is true.
+
+It is valid (by the OpenAPI Initiative's schema, and by openapi-spec-validator where that is installed),
+describes the routes that are served and no others, and every operation and every field in it is asked for:
+each field with good values of its schema, which are taken, and with wrong ones, which are refused with 400 and
+the field's name; every reply has a status, a type and a body as described.
+
+TOPTD knows what words mean; TOPTD-FAKE, whose planner does as the model says, takes any number.
+"""
+
+import http.client
+import itertools
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+
+try:
+    import jsonschema
+except ImportError:
+    print("1..0 # skipped: python3-jsonschema is not installed")
+    sys.exit(77)
+
+SOURCES, TOPTD, FAKE = sys.argv[1:4]
+SCHEMA = "/usr/share/openapi-specification/schemas/v3.0/schema.json"
+METHODS = ("get", "post", "put", "delete")
+QUESTIONS = {"plan": "/v1/plan", "curve": "/v1/models/{id}/curve", "frontier": "/v1/models/{id}/frontier"}
+LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 128, "intermediate_size": 256,
+         "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 512,
+         "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "tie_word_embeddings": False}
+# Good values of text that is not one of a few words, and what else some values need.
+SAMPLES = {"hw": ["lab-cpu"], "train": ["all", "lora:4"], "algorithm": ["ft", "data-parallel"],
+           "model_id": ["small", "model of the test"], "name": ["x/config.json", "é"]}
+NEEDS = {("mode", "mini-time"): {"gpus": 2}, ("blocks", "free"): {"factors": "zero"}}
+tests = failed = 0
+
+
+def ok(good, text, detail=""):
+    global tests, failed
+    tests += 1
+    failed += not good
+    print(f"{'ok' if good else 'not ok'} {tests} - {text}")
+    if not good and detail:
+        print("#   " + str(detail)[:600].replace("\n", "\n#   "))
+
+
+class Unix(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=60)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(60)
+        self.sock.connect(self.path)
+
+
+class Reply:
+    def __init__(self, r):
+        self.status, self.headers, body = r.status, r.headers, r.read()
+        self.type = (r.headers.get("Content-Type") or "").split(";")[0]
+        self.text = body.decode()
+        self.json = json.loads(self.text) if self.type == "application/json" else None
+
+    def source(self):
+        return self.json["errors"][0].get("source") if self.json and "errors" in self.json else None
+
+
+class Server:
+    """A toptd of its own; its replies are held against the description."""
+
+    def __init__(self, program, hw):
+        self.folder = tempfile.mkdtemp(prefix="toptd-openapi-")
+        self.socket = self.folder + "/s"
+        self.log = open(self.folder + "/log", "w")
+        env = {k: v for k, v in os.environ.items() if not k.startswith("TOPT_")}
+        self.process = subprocess.Popen(
+            [program, "--socket", self.socket, "--state", self.folder + "/state", "--hw", hw,
+             "--max-table-bytes", str(1 << 61)],
+            stdout=self.log, stderr=self.log, env=env)
+        self.doc = self.connection = None
+        for _ in range(500):
+            if self.process.poll() is not None or os.path.exists(self.socket):
+                break
+            time.sleep(0.02)
+        self.doc = self.ask("GET", "/openapi.json").json
+        self.seen = set()
+        self.wrong = []
+
+    def end(self):
+        self.process.terminate()
+        status = self.process.wait(60)
+        self.log.close()
+        if status:
+            sys.stdout.write(open(self.folder + "/log").read())
+        shutil.rmtree(self.folder)
+        return status
+
+    def ask(self, method, path, body=None, **headers):
+        """A request as it is; a body that is no text goes as JSON."""
+        if body is not None and not isinstance(body, (str, bytes)):
+            body = json.dumps(body)
+            headers.setdefault("Content_Type", "application/json")
+        headers = {k.replace("_", "-"): v for k, v in headers.items()}
+        for again in (True, False):
+            try:
+                self.connection = self.connection or Unix(self.socket)
+                self.connection.request(method, path, body, headers)
+                r = Reply(self.connection.getresponse())
+                break
+            except (http.client.HTTPException, ConnectionError):
+                self.connection = None
+                if not again:
+                    raise
+        if self.doc:
+            self.hold(method, path, r)
+        return r
+
+    def route(self, path):
+        path = path.split("?")[0]
+        for known in self.doc["paths"]:
+            if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", known), path):
+                return known
+        return None
+
+    def hold(self, method, path, r):
+        """Is the reply one that the description has?"""
+        operation = self.doc["paths"].get(self.route(path), {}).get(method.lower())
+        if not operation:
+            return
+        told = operation["responses"].get(str(r.status))
+        if told is None:
+            self.wrong.append(f"{method} {path}: status {r.status} is not described: {r.text[:200]}")
+            return
+        told = follow(self.doc, told)
+        if r.status == 204:
+            return
+        media = told.get("content", {}).get(r.type)
+        if media is None:
+            self.wrong.append(f"{method} {path}: {r.status} has no {r.type}")
+        elif r.json is not None:
+            for e in jsonschema.Draft4Validator(media["schema"], resolver=resolver(self.doc)).iter_errors(r.json):
+                where = ".".join(map(str, e.absolute_path))
+                self.wrong.append(f"{method} {path}: {r.status}: {where}: {e.message[:300]}")
+        if "Location" in told.get("headers", {}) and not r.headers.get("Location"):
+            self.wrong.append(f"{method} {path}: {r.status} has no Location")
+        self.seen.add((operation["operationId"], r.status))
+
+
+def follow(doc, node):
+    while "$ref" in node:
+        part = doc
+        for name in node["$ref"][2:].split("/"):
+            part = part[name]
+        node = part
+    return node
+
+
+def resolver(doc):
+    return jsonschema.RefResolver("", doc)
+
+
+def plain(node):
+    """OpenAPI 3.0 says "nullable" where JSON Schema has a type more."""
+    if isinstance(node, list):
+        return [plain(x) for x in node]
+    if not isinstance(node, dict):
+        return node
+    node = {k: plain(v) for k, v in node.items()}
+    if node.pop("nullable", False) is True:
+        node["type"] = [node["type"], "null"]
+    return node
+
+
+# --- the document itself
+
+def check_document(doc, path):
+    if os.path.exists(SCHEMA):
+        errors = list(jsonschema.Draft4Validator(json.load(open(SCHEMA))).iter_errors(doc))
+        ok(not errors, "the description is valid by the OpenAPI Initiative's schema", errors[:3])
+    else:
+        ok(True, f"valid # SKIP {SCHEMA} is missing (package openapi-specification)")
+    checker = subprocess.run(["python3", "-m", "openapi_spec_validator", path], capture_output=True, text=True,
+                             check=False)
+    if "No module named" in checker.stderr:
+        ok(True, "valid # SKIP openapi-spec-validator is not installed")
+    else:
+        ok(checker.returncode == 0, "and by openapi-spec-validator", checker.stdout + checker.stderr)
+    served = set(re.findall(r'X\((\w+), "([^"]+)"', open(SOURCES + "/daemon/api/route_table.h").read()))
+    described = {(m.upper(), p) for p, ms in doc["paths"].items() for m in ms if m in METHODS}
+    ok(served == described, f"it describes the {len(served)} routes that are served", served ^ described)
+    template = json.load(open(SOURCES + "/daemon/page/openapi.template.json"))
+    for method, path in sorted({(m.upper(), p) for p, ms in template["paths"].items() for m in ms} - served):
+        print(f"# not served yet: {method} {path}")
+
+
+def check_methods(server):
+    """A path takes the methods that it is described with, and says so of others."""
+    for path, methods in server.doc["paths"].items():
+        at = path.replace("{id}", "x")
+        takes = sorted(m.upper() for m in methods if m in METHODS)
+        bad = []
+        for method in METHODS:
+            r = server.ask(method.upper(), at + "?colour=red", *([{}] if method in ("post", "put") else []))
+            if (r.status == 405) != (method not in methods):
+                bad.append((method, r.status))
+            if r.status == 405 and sorted(set(r.headers["Allow"].split(", ")) - {"HEAD"}) != takes:
+                bad.append((method, r.headers["Allow"]))
+            if r.status == 404 and r.json["errors"][0]["description"] == "no such resource":
+                bad.append((method, r.status))
+        ok(not bad, f"{path} takes {' and '.join(takes)}", bad)
+
+
+# --- fields
+
+def good(name, schema):
+    """Values that a field's schema lets through."""
+    kinds = schema.get("anyOf") or schema.get("oneOf")
+    if kinds:
+        return list(itertools.chain.from_iterable(good(name, k) for k in kinds))
+    if "enum" in schema:
+        return schema["enum"]
+    if schema["type"] == "boolean":
+        return [True, False]
+    if schema["type"] in ("integer", "number"):
+        return [schema["minimum"], schema["maximum"]] + ([0.5] if schema["type"] == "number" else [])
+    if schema["type"] == "array":
+        return [[1], [2]]
+    if "x-words" in schema:
+        return schema["x-words"] + [",".join(schema["x-words"])]
+    if name not in SAMPLES:
+        return ["2GiB"] if "pattern" in schema else None
+    return SAMPLES[name]
+
+
+def bad(schema, in_url):
+    """Values of a wrong kind or out of range."""
+    kinds = schema.get("anyOf") or schema.get("oneOf")
+    if kinds and any(k["type"] == "array" for k in kinds):
+        return ["4", [], [0], 0, 4.5, [1, "2"]]
+    if kinds:
+        return ["lots", 0, "1XB"] + ([] if in_url else [True, 0.5])
+    if schema["type"] == "array":
+        return ["x", "", "0", "1,,2"]
+    if schema["type"] == "boolean":
+        return ["maybe", 2]
+    if schema["type"] in ("integer", "number"):
+        some = [schema["minimum"] - 1, schema["maximum"] + 1]
+        return some + (["x", ""] if in_url else ["1", True, []])
+    some = ["x" * (schema.get("maxLength", 100) + 1), "a\nb"]
+    return some + ([] if in_url else [5, [], {}])
+
+
+def in_url(value):
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return str(value)
+
+
+def query(fields):
+    return urllib.parse.urlencode({k: in_url(v) for k, v in fields.items()})
+
+
+class Entrance:
+    """A way to put a question: of an endpoint by its URL, or of a plan in JSON."""
+
+    def __init__(self, server, endpoint, base, as_json=False):
+        self.server, self.base, self.as_json = server, base, as_json
+        self.path = QUESTIONS[endpoint].replace("{id}", "small")
+        operation = server.doc["paths"][QUESTIONS[endpoint]]["get" if endpoint != "plan" else "post"]
+        self.method = "POST" if endpoint == "plan" else "GET"
+        if as_json:
+            self.fields = dict(server.doc["components"]["schemas"]["Question"]["properties"])
+            del self.fields["model"]
+        else:
+            parameters = [follow(server.doc, p) for p in operation["parameters"]]
+            self.fields = {p["name"]: p["schema"] for p in parameters if p["in"] == "query"}
+        self.text = f"{self.method} {QUESTIONS[endpoint]}{' in JSON' if as_json else ''}"
+
+    def ask(self, name, value):
+        asked = {**self.base, **NEEDS.get((name, str(value)), {}), name: value}
+        if name == "memory_bytes":
+            asked.pop("memory", None)
+        if self.method == "POST" and name != "model_id":
+            asked.setdefault("model_id", "small")
+        if not self.as_json:
+            return self.server.ask(self.method, f"{self.path}?{query(asked)}")
+        return self.server.ask(self.method, self.path, asked)
+
+    def check_good(self, words_only):
+        wrong, count = [], 0
+        for name, schema in self.fields.items():
+            values = good(name, schema)
+            if values is None:
+                wrong.append(f"{name}: the test has no sample of it")
+                continue
+            if words_only and schema.get("type") in ("integer", "number"):
+                values = [schema["minimum"]]
+            if words_only and ("anyOf" in schema or "oneOf" in schema):
+                values = values[-1:]
+            for value in values:
+                r = self.ask(name, value)
+                count += 1
+                if r.status not in (200, 202, 422) and not (r.status == 404 and name == "model_id"):
+                    wrong.append(f"{name}={value!r}: {r.status} {r.text[:200]}")
+        ok(not wrong, f"{self.text}: {count} good values of {len(self.fields)} fields are taken", "\n".join(wrong))
+
+    def check_bad(self):
+        wrong, count = [], 0
+        for name, schema in self.fields.items():
+            for value in bad(schema, not self.as_json):
+                r = self.ask(name, value)
+                count += 1
+                if r.status != 400 or r.source() != name:
+                    wrong.append(f"{name}={value!r}: {r.status} {r.text[:200]}")
+        r = self.ask("colour", "red")
+        if r.status != 400 or r.source() != "colour":
+            wrong.append(f"colour: {r.status} {r.text[:200]}")
+        ok(not wrong, f"{self.text}: {count} wrong ones are refused by name", "\n".join(wrong))
+
+    def check_words(self):
+        """No other word than those that are listed."""
+        wrong, count = [], 0
+        for name, schema in self.fields.items():
+            if "enum" not in schema and "x-words" not in schema:
+                continue
+            r = self.ask(name, "nosuch")
+            count += 1
+            if r.status != 400 or r.source() != name:
+                wrong.append(f"{name}=nosuch: {r.status} {r.text[:200]}")
+            listed = re.search(r"\((?:[a-z, ]*: )?([^()]*)\)", r.json["errors"][0]["description"])
+            for word in schema.get("enum", []):
+                if listed and word not in re.split(r"[, ]+", listed.group(1)):
+                    wrong.append(f"{name}: {word} is not in {listed.group(0)}")
+            if listed and "enum" in schema and len(listed.group(1).split(", ")) != len(schema["enum"]):
+                wrong.append(f"{name}: {listed.group(0)} are not those described")
+        ok(not wrong, f"{self.text}: {count} fields know no other words", "\n".join(wrong))
+
+
+def entrances(server, base, bound):
+    yield Entrance(server, "plan", {**base, **bound})
+    yield Entrance(server, "plan", {**base, **bound}, as_json=True)
+    yield Entrance(server, "curve", {**base, **bound})
+    yield Entrance(server, "frontier", {**base, "gpus": 2})
+
+
+# --- operations
+
+def exercise(server):
+    """Every operation once with an answer; what is not described is found by Server.hold."""
+    ask = server.ask
+    ask("GET", "/"), ask("GET", "/livez"), ask("GET", "/readyz"), ask("GET", "/metrics"), ask("GET", "/openapi.json")
+    ask("GET", "/metrics", Accept="application/openmetrics-text")
+    profile = ask("GET", "/v1/hardware/lab-cpu").json
+    ask("GET", "/v1/hardware")
+    ask("GET", "/v1/hardware/nosuch")
+    for name in ("mine", "mine", "lab-cpu", "a/b"):
+        ask("POST", "/v1/hardware", {**profile, "name": name})
+    ask("POST", "/v1/hardware", "{")
+    ask("POST", "/v1/hardware", {"format": "topt-hw/1", "strange": 1})
+    r = ask("POST", "/v1/models?name=small", json.dumps(LLAMA))
+    ask("POST", "/v1/models?name=small", json.dumps(LLAMA))
+    ask("POST", "/v1/models", {"model_type": "nosuch"})
+    ask("POST", "/v1/models", "[1]", Content_Type="multipart/form-data; boundary=x")
+    ask("POST", "/v1/models?name=model%20of%20the%20test", json.dumps({**LLAMA, "vocab_size": 500}))
+    ask("GET", "/v1/models"), ask("GET", "/v1/models/nosuch"), ask("GET", "/v1/models/" + r.json["id"])
+    small = "batch=8&seq=32&hw=lab-cpu"
+    r = ask("POST", f"/v1/plan?{small}&name=small", json.dumps(LLAMA))
+    ask("POST", f"/v1/plan?{small}&name=small", json.dumps(LLAMA), Accept="text/plain")
+    ask("POST", f"/v1/plan?{small}&mode=profiling&name=small", json.dumps(LLAMA), Accept="text/plain")
+    ask("POST", f"/v1/plan?{small}&mode=profiling&gpus=1,2&name=small", json.dumps(LLAMA))
+    ask("POST", f"/v1/plan?{small}&memory=2MiB", json.dumps(LLAMA))
+    ask("POST", f"/v1/plan?{small}&memory=2MiB", json.dumps(LLAMA), Accept="text/plain")
+    ask("POST", f"/v1/plan?{small}", json.dumps(LLAMA), Content_Encoding="gzip")
+    ask("POST", "/v1/plan?hw=nosuch", json.dumps(LLAMA))
+    ask("POST", "/v1/plan", {"model": LLAMA, "batch": 8, "seq": 32})
+    ask("GET", "/v1/plans"), ask("GET", "/v1/plans/" + r.json["plan_id"]), ask("GET", "/v1/plans/p-0")
+    ask("GET", f"/v1/models/small/curve?{small}&max_gpus=4"), ask("GET", "/v1/models/nosuch/curve")
+    ask("GET", f"/v1/models/small/frontier?{small}&gpus=2"), ask("GET", f"/v1/models/small/frontier?{small}")
+
+
+def exercise_tasks(server):
+    """Long searches, which the planner of the tests can do."""
+    ask = server.ask
+    r = ask("POST", "/v1/models?name=small", {"fake_bytes": 10})
+    ask("POST", "/v1/models?name=model%20of%20the%20test", {"fake_bytes": 11})
+    r = ask("POST", "/v1/plan?wait_ms=20", json.dumps({"fake_ms": 300, "fake_bytes": 1}))
+    short = r.headers["Location"]
+    ask("GET", short)
+    ask("GET", short, Accept="text/plain")
+    ask("GET", short + "?wait_ms=20000")
+    ask("GET", short, Accept="text/plain")
+    r = ask("POST", "/v1/plan?wait_ms=20", json.dumps({"fake_ms": 60000}))
+    ask("DELETE", r.headers["Location"]), ask("GET", r.headers["Location"])
+    r = ask("POST", "/v1/plan?wait_ms=20&memory_bytes=5", json.dumps({"fake_ms": 200, "fake_bytes": 50}))
+    ask("GET", r.headers["Location"] + "?wait_ms=20000")
+    ask("GET", "/v1/tasks/t-0"), ask("DELETE", "/v1/tasks/t-0")
+    ask("GET", "/v1/tasks/t-0?colour=red"), ask("DELETE", "/v1/tasks/t-0?colour=red")
+    waits = [follow(server.doc, p) for p in server.doc["paths"]["/v1/tasks/{id}"]["get"]["parameters"]]
+    wait = [p["schema"] for p in waits if p["name"] == "wait_ms"][0]
+    refused = [ask("GET", f"{short}?wait_ms={v}") for v in bad(wait, True)]
+    ok(all(r.status == 400 and r.source() == "wait_ms" for r in refused), "GET /v1/tasks/{id}: wait_ms is a number")
+
+
+def main():
+    fake, real = Server(FAKE, "fake-hw"), Server(TOPTD, "lab-cpu")
+    path = real.folder + "/openapi.json"
+    with open(path, "w") as file:
+        json.dump(real.doc, file)
+    check_document(real.doc, path)
+    for server in fake, real:
+        server.doc = plain(server.doc)
+    exercise(real)
+    exercise_tasks(fake)
+    check_methods(fake)
+    SAMPLES["hw"] = ["fake-hw", "other-hw"]
+    for entrance in entrances(fake, {"wait_ms": 20000}, {}):
+        entrance.check_good(words_only=False)
+        entrance.check_bad()
+    SAMPLES["hw"] = ["lab-cpu", "a100-80-dgx"]
+    job = {"batch": 8, "seq": 32, "wait_ms": 20000, "hw": "a100-80-dgx"}
+    for entrance in entrances(real, job, {"max_gpus": 4}):
+        entrance.check_good(words_only=True)
+        entrance.check_words()
+    operations = {o["operationId"] for ms in real.doc["paths"].values() for m, o in ms.items() if m in METHODS}
+    answered = {name for name, status in fake.seen | real.seen if status < 300}
+    ok(operations == answered, f"each of {len(operations)} operations was asked for and answered",
+       operations - answered)
+    wrong = fake.wrong + real.wrong
+    ok(not wrong, "every reply has a status, a type and a body as described", "\n".join(wrong[:8]))
+    statuses = [server.end() for server in (fake, real)]
+    ok(statuses == [0, 0], "both servers end well", statuses)
+    print(f"1..{tests}")
+    return failed > 0
+
+
+sys.exit(main())
