@@ -145,7 +145,8 @@ static enum topt_verdict ask_planner(struct topt_http_request *q, struct topt_an
         topt_http_fini(&reply);
         verdict = topt_answer_judge(status, ret, err);
         q->timeout_ms = deadline - topt_http_now_ms() - RETRY_MS;
-        if ((status != 202 && status != 429 && status != 503) || q->timeout_ms <= 0)
+        int is_busy = status == 429 || (status == 503 && later);
+        if ((status != 202 && !is_busy) || q->timeout_ms <= 0)
             return verdict;
         int wait = status == 202 ? RETRY_MS : pause_of(later, q->timeout_ms);
         poll(NULL, 0, wait);

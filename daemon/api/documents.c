@@ -117,8 +117,10 @@ struct reply api_models(struct request *q)
     if (no_parameters(q, &r) < 0)
         return r;
     struct store_page page = {.limit = LIST_LIMIT};
-    return listing(q, "models", store_list_models(q->server->store, NULL, &page, &err),
-                   &err);
+    struct reader reader;
+    return listing(
+        q, "models",
+        store_list_models(q->server->store, reader_of(q, &reader), &page, &err), &err);
 }
 
 /* The names in a list of documents that 'near' may be a slip of. */
@@ -136,16 +138,19 @@ static void try_names(json_t *list, struct topt_near *near, char *buf)
     json_decref(list);
 }
 
-int find_model(struct server *s, const char *key, char **ret_id, char **ret_name,
+int find_model(const struct request *q, const char *key, char **ret_id, char **ret_name,
                char **ret_doc, struct topt_error *err)
 {
     char meant[TOPT_NEAR_WORDS];
     struct topt_near near = {.name = key};
     struct store_page page = {.limit = LIST_LIMIT};
-    int rc = store_get_model(s->store, key, NULL, ret_id, ret_name, ret_doc, err);
+    struct store *s = q->server->store;
+    struct reader reader;
+    const struct store_who *who = reader_of(q, &reader);
+    int rc = store_get_model(s, key, who, ret_id, ret_name, ret_doc, err);
     if (rc == 0 || err->code != TOPT_ERR_NOTFOUND)
         return rc;
-    try_names(store_list_models(s->store, NULL, &page, err), &near, meant);
+    try_names(store_list_models(s, who, &page, err), &near, meant);
     return topt_fail(err, TOPT_ERR_NOTFOUND,
                      "no model has the id '%.60s', and not just one the name%s (GET "
                      "/v1/models lists them)",
@@ -180,8 +185,7 @@ struct reply api_model_get(struct request *q)
         return r;
     if (!(o = operation_create(OPERATION_FACTS)))
         return reply_owned(503, NULL, NULL);
-    if (find_model(q->server, q->arg, &o->model_id, &o->model_name, &o->model, &err) <
-        0) {
+    if (find_model(q, q->arg, &o->model_id, &o->model_name, &o->model, &err) < 0) {
         operation_destroy(o);
         return reply_fail(q, NULL, &err);
     }
@@ -244,35 +248,45 @@ int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
         return shipped(key, ret_id, ret_doc, err);
     int rc = store_get_hw(s->store, key, ret_id, NULL, ret_doc, err);
     if (rc < 0 && err->code == TOPT_ERR_NOTFOUND && !*key)
-        topt_fail(
-            err, TOPT_ERR_INVAL,
-            "hw is missing and this server has no default; GET /v1/hardware lists them");
+        topt_fail(err, TOPT_ERR_NOTFOUND,
+                  "this server has no default profile; GET /v1/hardware lists those that "
+                  "hw can "
+                  "name");
     else if (rc < 0 && err->code == TOPT_ERR_NOTFOUND)
         refuse_hw(s, key, err);
     return rc;
 }
 
-static struct reply put_hw(const struct request *q, const struct store_doc *d)
+/* A name of a profile that can't be put. */
+static struct reply conflict(const struct request *q, const char *text)
+{
+    return reply_error(q, 409, "conflict", "name", NULL, text);
+}
+
+static struct reply put_hw(const struct request *q, const struct store_doc *d,
+                           enum store_hw_put how)
 {
     struct topt_error err = {0};
-    int rc = -1;
+    int version = 0, rc = -1;
     if (is_shipped(d->name))
         topt_fail(&err, TOPT_ERR_USAGE, "'%.80s' is the name of a shipped profile",
                   d->name);
     else
-        rc = store_put_hw(q->server->store, d, asker(q), STORE_HW_ADD, NULL, &err);
+        rc = store_put_hw(q->server->store, d, asker(q), how, &version, &err);
     if (rc < 0 && err.code == TOPT_ERR_USAGE)
-        return reply_error(q, 409, "conflict", "name", NULL, err.text);
+        return conflict(q, err.text);
     if (rc < 0)
-        return reply_fail(q, NULL, &err);
+        return reply_fail(q, err.code == TOPT_ERR_INVAL ? "name" : NULL, &err);
     if (rc > 0)
         atomic_fetch_add(&q->server->epoch, 1);
-    struct reply r =
-        reply_json(rc ? 201 : 200, json_pack("{s:s, s:s}", "id", d->id, "name", d->name));
+    struct reply r = reply_json(
+        rc && version == 1 ? 201 : 200,
+        json_pack("{s:s, s:s, s:i}", "id", d->id, "name", d->name, "version", version));
     snprintf(r.location, sizeof r.location, "/v1/hardware/%s", d->id);
     return r;
 }
 
+/* A profile was checked: it is added, or becomes the next version of the path's name. */
 static struct reply after_profile(struct request *q)
 {
     struct job *job = q->state;
@@ -281,7 +295,14 @@ static struct reply after_profile(struct request *q)
     if (asking_done(q, job, &r) < 0)
         return r;
     const struct operation *o = job_data(job);
-    r = put_hw(q, &(struct store_doc){o->hw_id, o->name, o->hw});
+    const struct store_doc d = {o->hw_id, o->name, o->hw};
+    if (!*q->arg)
+        r = put_hw(q, &d, STORE_HW_ADD);
+    else if (strcmp(q->arg, o->name))
+        r = reply_error(q, 400, "invalid", "name", NULL,
+                        "the profile's name is not that of the path");
+    else
+        r = put_hw(q, &d, STORE_HW_REPLACE);
     job_release(job);
     return r;
 }
@@ -294,6 +315,28 @@ struct reply api_hw_add(struct request *q)
     if (!q->body_len)
         return reply_error(q, 400, "invalid", "body", NULL, "the profile is empty");
     return read_body(q, OPERATION_PROFILE, NULL, after_profile);
+}
+
+struct reply api_hw_replace(struct request *q)
+{
+    return api_hw_add(q);
+}
+
+struct reply api_hw_retire(struct request *q)
+{
+    struct topt_error err = {0};
+    struct reply r;
+    if (no_parameters(q, &r) < 0)
+        return r;
+    if (is_shipped(q->arg))
+        return conflict(q, "shipped profiles stay");
+    if (store_drop_hw(q->server->store, q->arg, &err) < 0) {
+        if (err.code == TOPT_ERR_NOTFOUND)
+            refuse_hw(q->server, q->arg, &err);
+        return reply_fail(q, NULL, &err);
+    }
+    atomic_fetch_add(&q->server->epoch, 1);
+    return reply_fixed(204, NULL, "");
 }
 
 struct reply api_hw_list(struct request *q)

@@ -9,6 +9,7 @@
 #include "answers.h"
 #include "asking.h"
 #include "tasks.h"
+#include "topt_log.h"
 #include "topt_digest.h"
 
 #include <stdio.h>
@@ -27,6 +28,7 @@ struct question {
     struct operation *plan; /* PLAN, until it is handed to the workers */
     struct job *job;        /* that is waited for */
     int64_t wait_ms;
+    int is_given; /* the request holds the whole model, which so becomes the asker's */
 };
 
 static void question_free(void *state)
@@ -84,6 +86,20 @@ static struct reply after_search(struct request *q)
     return r;
 }
 
+/* Who sends a whole model owns it, as who registers it does.  A store that has no room for that does not keep
+ * the answer back. */
+static void own_model(const struct request *q, const struct question *x,
+                      const struct operation *o)
+{
+    const struct store_doc m = {o->model_id, o->model_name, o->model};
+    struct topt_error err = {0};
+    if (!x->is_given || store_owns(q->server->store, m.id, asker(q), &err) > 0)
+        return;
+    if (store_put_model(q->server->store, &m, asker(q), &err) < 0)
+        topt_log(TOPT_LOG_WARN, "%s: %s is not kept for its asker: %s", q->id, m.id,
+                 err.text);
+}
+
 static struct reply search(struct request *q, struct question *x)
 {
     struct reply r;
@@ -103,7 +119,10 @@ static struct reply search(struct request *q, struct question *x)
         rc = asking_submit(q, plan, key.s, &x->job, &r);
     }
     topt_text_fini(&key);
-    return rc < 0 ? r : reply_wait(x->job, wait_ms, after_search);
+    if (rc < 0)
+        return r;
+    own_model(q, x, job_data(x->job));
+    return reply_wait(x->job, wait_ms, after_search);
 }
 
 /* Answer a complete question. */
@@ -118,6 +137,7 @@ static struct reply ask(struct request *q, struct question *x)
     if (rc < 0)
         return reply_fail(q, NULL, &err);
     atomic_fetch_add(&q->server->metrics.cache_hits, 1);
+    own_model(q, x, x->plan);
     struct reply r = answer_reply(q, &a, 1);
     store_answer_fini(&a);
     return r;
@@ -136,6 +156,15 @@ static int check_limits(const struct server *s, const struct query *x,
                : topt_fail(err, TOPT_ERR_INVAL,
                            "max_table_bytes is %lld, and this server allows %lld",
                            (long long)x->max_table_bytes, (long long)most);
+}
+
+/* Nobody named a profile, and the server has none: that is no fault of who asks, and asking again will not
+ * help. */
+static struct reply no_default(const struct request *q, const struct topt_error *err)
+{
+    struct reply r = reply_error(q, 503, "no_default", "hw", NULL, err->text);
+    r.retry_after = 0;
+    return r;
 }
 
 /* The query's words, hardware and text; the model is there already. */
@@ -158,7 +187,9 @@ static int complete(const struct request *q, struct operation *o, struct reply *
         if (t.oom)
             rc = topt_fail(&err, TOPT_ERR_NOMEM, "out of memory");
     }
-    if (rc < 0)
+    if (rc < 0 && err.code == TOPT_ERR_NOTFOUND && !*o->query.hw)
+        *ret = no_default(q, &err);
+    else if (rc < 0)
         *ret = reply_fail(q, source, &err);
     return rc;
 }
@@ -175,7 +206,7 @@ static struct reply with_known_model(struct request *q, const char *key)
 {
     struct operation *o = ((struct question *)q->state)->plan;
     struct topt_error err = {0};
-    if (find_model(q->server, key, &o->model_id, &o->model_name, &o->model, &err) < 0)
+    if (find_model(q, key, &o->model_id, &o->model_name, &o->model, &err) < 0)
         return reply_fail(q, "model_id", &err);
     return go_on(q);
 }
@@ -200,6 +231,7 @@ static struct reply after_read(struct request *q)
     o->model_name = copy(read->model_name);
     o->model = copy(read->model);
     int is_known = !read->model;
+    x->is_given = !is_known;
     int rc = is_known || (o->model_id && o->model_name && o->model);
     job_release(x->job);
     if (!rc)
@@ -290,7 +322,8 @@ struct reply api_plan_get(struct request *q)
     char *doc;
     if (no_parameters(q, &r) < 0)
         return r;
-    if (store_get_plan(q->server->store, q->arg, NULL, &doc, &err) == 0)
+    struct reader reader;
+    if (store_get_plan(q->server->store, q->arg, reader_of(q, &reader), &doc, &err) == 0)
         return reply_owned(200, "application/json", doc);
     if (err.code == TOPT_ERR_NOTFOUND)
         topt_fail(&err, TOPT_ERR_NOTFOUND, "no plan '%.60s' was given out here", q->arg);
@@ -304,7 +337,8 @@ struct reply api_plans(struct request *q)
     if (no_parameters(q, &r) < 0)
         return r;
     struct store_page page = {.limit = LIST_LIMIT};
-    json_t *list = store_list_plans(q->server->store, NULL, &page, &err);
+    struct reader reader;
+    json_t *list = store_list_plans(q->server->store, reader_of(q, &reader), &page, &err);
     return list ? reply_json(200, json_pack("{s:o}", "plans", list))
                 : reply_fail(q, NULL, &err);
 }

@@ -47,6 +47,18 @@ int64_t asker(const struct request *q)
     return q->caller.uid != (uid_t)-1 ? q->caller.uid : geteuid();
 }
 
+const struct store_who *reader_of(const struct request *q, struct reader *r)
+{
+    gid_t group[ROLES_GROUPS];
+    if (q->caller.role == ROLE_ADMIN)
+        return NULL;
+    int n = roles_groups(q->server->roles, &q->caller, group);
+    for (int i = 0; i < n; i++)
+        r->gid[i] = group[i];
+    r->who = (struct store_who){.uid = q->caller.uid, .gid = r->gid, .ngids = n};
+    return &r->who;
+}
+
 char *request_take_body(struct request *q, size_t *ret_len)
 {
     static char none[] = "";

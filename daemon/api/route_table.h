@@ -1,6 +1,6 @@
 /* route_table.h - all routes: a method, a path, who answers, and the least role that may ask.
  *
- * X(METHOD, path, handler, ROLE); "{id}" stands for one segment of a path.  routes.c looks requests up in it; the
+ * X(METHOD, path, handler, ROLE); "{...}" stands for one segment of a path, two of them at most.  routes.c looks requests up in it; the
  * description of the API (daemon/page/document.c) describes these routes and no others, and can't be made
  * while one of them is not described. */
 #ifndef TOPTD_ROUTE_TABLE_H
@@ -10,6 +10,8 @@
     X(POST, "/v1/plan", api_plan, USER)                                                  \
     X(GET, "/v1/plans", api_plans, USER)                                                 \
     X(GET, "/v1/plans/{id}", api_plan_get, USER)                                         \
+    X(PUT, "/v1/plans/{id}/groups/{group}", api_share, USER)                             \
+    X(DELETE, "/v1/plans/{id}/groups/{group}", api_unshare, USER)                        \
     X(GET, "/v1/tasks/{id}", api_task_get, USER)                                         \
     X(DELETE, "/v1/tasks/{id}", api_task_delete, USER)                                   \
     X(POST, "/v1/models", api_model_add, USER)                                           \
@@ -17,9 +19,13 @@
     X(GET, "/v1/models/{id}", api_model_get, USER)                                       \
     X(GET, "/v1/models/{id}/curve", api_model_curve, USER)                               \
     X(GET, "/v1/models/{id}/frontier", api_model_frontier, USER)                         \
+    X(PUT, "/v1/models/{id}/groups/{group}", api_share, USER)                            \
+    X(DELETE, "/v1/models/{id}/groups/{group}", api_unshare, USER)                       \
     X(POST, "/v1/hardware", api_hw_add, ADMIN)                                           \
     X(GET, "/v1/hardware", api_hw_list, USER)                                            \
     X(GET, "/v1/hardware/{id}", api_hw_get, USER)                                        \
+    X(PUT, "/v1/hardware/{id}", api_hw_replace, ADMIN)                                   \
+    X(DELETE, "/v1/hardware/{id}", api_hw_retire, ADMIN)                                 \
     X(GET, "/livez", api_livez, NOBODY)                                                  \
     X(GET, "/readyz", api_readyz, NOBODY)                                                \
     X(GET, "/metrics", api_metrics, OPERATOR)                                            \

@@ -13,9 +13,10 @@ const struct route routes[] = {
 #undef X
         {0}};
 
-/* Does 'path' have the shape of 'pattern'?  The {id} goes to 'arg'. */
-static int matches(const char *pattern, const char *path, char arg[80])
+/* Does 'path' have the shape of 'pattern'?  What stands for each {...} goes to 'arg'. */
+static int matches(const char *pattern, const char *path, char arg[MAX_ARGS][ARG_SIZE])
 {
+    int nargs = 0;
     while (*pattern) {
         if (*pattern != '{') {
             if (*pattern++ != *path++)
@@ -23,11 +24,11 @@ static int matches(const char *pattern, const char *path, char arg[80])
             continue;
         }
         size_t n = strcspn(path, "/");
-        if (!n || n >= 80)
+        if (!n || n >= ARG_SIZE || nargs == MAX_ARGS)
             return 0;
-        memcpy(arg, path, n);
-        arg[n] = '\0';
-        if (!query_is_name(arg, 79))
+        memcpy(arg[nargs], path, n);
+        arg[nargs][n] = '\0';
+        if (!query_is_name(arg[nargs++], ARG_SIZE - 1))
             return 0;
         path += n;
         pattern = strchr(pattern, '}') + 1;
@@ -89,10 +90,13 @@ static int bit_of(const char *method)
 static int find(struct request *q, int *ret_there)
 {
     const char *method = strcmp(q->method, "HEAD") ? q->method : "GET";
+    char arg[MAX_ARGS][ARG_SIZE] = {{0}};
     *ret_there = 0;
     for (int i = 0; routes[i].method; i++) {
-        if (!matches(routes[i].path, q->path, q->arg))
+        if (!matches(routes[i].path, q->path, arg))
             continue;
+        memcpy(q->arg, arg[0], sizeof q->arg);
+        memcpy(q->group, arg[1], sizeof q->group);
         if (!strcmp(routes[i].method, method))
             return i;
         *ret_there |= bit_of(routes[i].method);

@@ -37,7 +37,7 @@ struct server {
     int64_t started; /* Unix seconds */
 };
 
-enum { MAX_PAIRS = 32 };
+enum { MAX_PAIRS = 32, MAX_ARGS = 2, ARG_SIZE = 80 };
 
 struct request {
     struct server *server;
@@ -46,8 +46,8 @@ struct request {
     int is_near;          /* from this machine: a Unix socket, or a loopback address */
     char id[24];
     const char *method, *path;
-    const char *target; /* path and query as they were sent */
-    char arg[80];       /* the {id} of the path */
+    const char *target;                  /* path and query as they were sent */
+    char arg[ARG_SIZE], group[ARG_SIZE]; /* the {id} and {group} of the path */
     struct query_pair pair[MAX_PAIRS];
     int npairs;
     char *body; /* NUL-terminated; a handler may take it (request_take_body) */
@@ -82,7 +82,7 @@ struct reply {
 };
 
 struct route {
-    const char *method, *path; /* "{id}" stands for one segment */
+    const char *method, *path; /* "{...}" stands for one segment */
     handler *handle;
     enum role least; /* who may ask; handlers look whose a document or a task is */
 };
@@ -96,6 +96,14 @@ struct reply dispatch(struct request *q);
 int route_of(struct request *q);
 /* Whose a document becomes that this request makes: the caller's, or the daemon's own where it is not known. */
 int64_t asker(const struct request *q);
+
+/* What the caller may read, for the store: what is the caller's own or is shared with one of the
+ * caller's groups.  NULL, which is all, for an admin. */
+struct reader {
+    struct store_who who;
+    uint32_t gid[ROLES_GROUPS];
+};
+const struct store_who *reader_of(const struct request *q, struct reader *r);
 
 /* The body, which is the caller's to free from now on. */
 char *request_take_body(struct request *q, size_t *ret_len);
@@ -137,7 +145,8 @@ handler api_plan, api_plans, api_plan_get; /* plans.c */
 handler api_model_curve, api_model_frontier;
 handler api_task_get, api_task_delete;            /* tasks.c */
 handler api_model_add, api_models, api_model_get; /* documents.c */
-handler api_hw_add, api_hw_list, api_hw_get;
+handler api_hw_add, api_hw_replace, api_hw_retire, api_hw_list, api_hw_get;
+handler api_share, api_unshare;                                         /* sharing.c */
 handler api_livez, api_readyz, api_metrics, api_openapi, api_dashboard; /* admin.c */
 
 /* Who a question waits with. */
@@ -150,8 +159,8 @@ int search_run(void *server, void *operation, const atomic_bool *cancel,
 int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
             struct topt_error *err) TOPT_MUST_CHECK;
 
-/* A model by id or name: owned strings. */
-int find_model(struct server *s, const char *key, char **ret_id, char **ret_name,
+/* A model by id or name, among those that the caller may read: owned strings. */
+int find_model(const struct request *q, const char *key, char **ret_id, char **ret_name,
                char **ret_doc, struct topt_error *err) TOPT_MUST_CHECK;
 
 enum { MODEL_NAME = 121 };

@@ -318,8 +318,9 @@ void http_tick(struct http *h)
 static void add_headers(struct MHD_Response *response, const struct reply *r)
 {
     char seconds[16];
-    MHD_add_response_header(response, "Content-Type", r->type);
-    MHD_add_response_header(response, "Cache-Control", "no-store");
+    if (r->type)
+        MHD_add_response_header(response, "Content-Type", r->type);
+    MHD_add_response_header(response, "Cache-Control", "private, no-store");
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     MHD_add_response_header(
         response, "Content-Security-Policy",
@@ -364,7 +365,7 @@ static enum MHD_Result respond(struct exchange *x, struct reply *r)
         reply_fini(r);
         return MHD_NO;
     }
-    if (!r->type)
+    if (!r->type && r->status != 204)
         r->type = "application/json";
     add_headers(response, r);
     if (r->status == 401)

@@ -141,6 +141,7 @@ class Server:
             return
         told = follow(self.doc, told)
         if r.status == 204:
+            self.seen.add((operation["operationId"], r.status))
             return
         media = told.get("content", {}).get(r.type)
         if media is None:
@@ -204,7 +205,7 @@ def check_document(doc, path):
 def check_methods(server):
     """A path takes the methods that it is described with, and says so of others."""
     for path, methods in server.doc["paths"].items():
-        at = path.replace("{id}", "x")
+        at = re.sub(r"\{\w+\}", "x", path)
         takes = sorted(m.upper() for m in methods if m in METHODS)
         bad = []
         for method in METHODS:
@@ -365,6 +366,10 @@ def exercise(server):
     ask("GET", "/v1/hardware/nosuch")
     for name in ("mine", "mine", "lab-cpu", "a/b"):
         ask("POST", "/v1/hardware", {**profile, "name": name})
+    for name, body in (("mine", "mine"), ("new", "new"), ("mine", "other"), ("lab-cpu", "lab-cpu")):
+        ask("PUT", "/v1/hardware/" + name, {**profile, "name": body})
+    ask("PUT", "/v1/hardware/mine", {"format": "topt-hw/1", "strange": 1})
+    ask("DELETE", "/v1/hardware/new"), ask("DELETE", "/v1/hardware/new"), ask("DELETE", "/v1/hardware/lab-cpu")
     ask("POST", "/v1/hardware", "{")
     ask("POST", "/v1/hardware", {"format": "topt-hw/1", "strange": 1})
     r = ask("POST", "/v1/models?name=small", json.dumps(LLAMA))
@@ -374,7 +379,12 @@ def exercise(server):
     ask("POST", "/v1/models?name=model%20of%20the%20test", json.dumps({**LLAMA, "vocab_size": 500}))
     ask("GET", "/v1/models"), ask("GET", "/v1/models/nosuch"), ask("GET", "/v1/models/" + r.json["id"])
     small = "batch=8&seq=32&hw=lab-cpu"
+    model = r.json["id"]
     r = ask("POST", f"/v1/plan?{small}&name=small", json.dumps(LLAMA))
+    for kind, name in (("models", model), ("plans", r.json["plan_id"])):
+        for group in str(os.getgid()), "no-such-group":
+            ask("PUT", f"/v1/{kind}/{name}/groups/{group}"), ask("DELETE", f"/v1/{kind}/{name}/groups/{group}")
+        ask("PUT", f"/v1/{kind}/x-0/groups/{os.getgid()}"), ask("DELETE", f"/v1/{kind}/x-0/groups/{os.getgid()}")
     ask("POST", f"/v1/plan?{small}&name=small", json.dumps(LLAMA), Accept="text/plain")
     ask("POST", f"/v1/plan?{small}&mode=profiling&name=small", json.dumps(LLAMA), Accept="text/plain")
     ask("POST", f"/v1/plan?{small}&mode=profiling&gpus=1,2&name=small", json.dumps(LLAMA))
