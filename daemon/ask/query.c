@@ -408,11 +408,26 @@ static void field_text(const struct field *f, const struct query *q,
     topt_text_add(out, ";");
 }
 
-void query_text(const struct query *q, struct topt_text *out)
+static void fields_text(const struct query *q, const char *of, struct topt_text *out)
 {
-    static const char *const kinds[] = {"plan", "curve", "frontier"};
-    topt_text_add(out, "%s/%s;", kinds[q->kind], TOPT_VERSION);
+    topt_text_add(out, "%s/%s;", of, TOPT_VERSION);
     for (int i = 0; i < NFIELDS; i++)
         if (fields[i].key)
             field_text(&fields[i], q, out);
+}
+
+void query_text(const struct query *q, struct topt_text *out)
+{
+    static const char *const kinds[] = {"plan", "curve", "frontier"};
+    fields_text(q, kinds[q->kind], out);
+}
+
+void query_problem_text(const struct query *q, struct topt_text *out)
+{
+    struct query problem = *q;
+    problem.mode[0] = problem.counts[0] = problem.factors[0] = 0;
+    problem.memory_bytes = problem.max_gpus = problem.micro_batches = 0;
+    problem.min_efficiency = 0;
+    problem.ngpus = problem.tensor_parallel = 0;
+    fields_text(&problem, "frontiers", out);
 }

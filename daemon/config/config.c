@@ -251,10 +251,24 @@ int config_log_level(const struct config *c, struct topt_error *err)
 /* Settings that are read anew for each request or second. */
 static int is_taken_up(const char *name)
 {
-    static const char *const names[] = {
-        "hw",        "body-limit", "max-table-bytes", "idle-timeout", "request-timeout",
-        "log-level", "config",     "check-config",    "auth",         "munge-socket",
-        "host",      "admins",     "operators",       "proxy-header", "open-metrics"};
+    static const char *const names[] = {"hw",
+                                        "body-limit",
+                                        "max-table-bytes",
+                                        "idle-timeout",
+                                        "request-timeout",
+                                        "log-level",
+                                        "config",
+                                        "check-config",
+                                        "auth",
+                                        "munge-socket",
+                                        "host",
+                                        "admins",
+                                        "operators",
+                                        "proxy-header",
+                                        "open-metrics",
+                                        "cache-bytes",
+                                        "keep-plans-days",
+                                        "backup-to"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(name, names[i]))
             return 1;

@@ -20,7 +20,11 @@
 
 #include "topt_error.h"
 
-enum { STORE_WAIT_MS = 2000 }; /* longest wait for another writer */
+enum {
+    STORE_WAIT_MS = 2000, /* longest wait for another writer */
+    STORE_OWN_MS =
+        500 /* the same of store_own, which is done for answers that are there */
+};
 
 struct store;
 
@@ -88,7 +92,7 @@ json_t *store_list_models(struct store *s, const struct store_who *who,
 /* ---- owners.c: whose a model or a plan is --------------------------------------------------- */
 
 /* 'id' is a model's or a plan's that is there.  Costs a look-up where 'uid' owns it already.  'name' of a model, "" of a
- * plan. */
+ * plan.  Waits for at most STORE_OWN_MS. */
 int store_own(struct store *s, const char *id, int64_t uid, const char *name,
               struct topt_error *err) TOPT_MUST_CHECK;
 /* 'uid' owns it no more, and what he shared is not shared by him.  Others keep theirs; what nobody owns is deleted in time.

@@ -48,12 +48,22 @@ struct planner_question {
     int threads;
     int64_t max_table_bytes; /* where the query says nothing */
     const atomic_bool *cancel;
+    /* What is kept of the question's problem, a "topt-frontiers/1" text that '*grown' got once;
+     * NULL: nothing.  What can't be used counts as nothing. */
+    const char *frontiers;
+    char *
+        *grown; /* gets it where more is kept now (new, freed by the caller), else NULL */
 };
 
 /* Search.  '*ret' is the solver's answer (a new reference); "plan" is in it where a plan was
  * asked for and is feasible. */
 int planner_answer(const struct planner_question *q, json_t **ret,
                    struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Search what other questions of the problem need, so that those that differ in memory limit, mode,
+ * efficiency and most GPUs take no search; into '*q->grown'. */
+int planner_complete(const struct planner_question *q,
+                     struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The id of a plan document, "p-<32 hex>". */
 int planner_plan_id(const json_t *plan, char ret[TOPT_ID],

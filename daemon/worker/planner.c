@@ -1,5 +1,6 @@
 /* planner.c - questions of the daemon put to the solver. */
 #include "planner.h"
+#include "topt_frontiers.h"
 #include "topt_json.h"
 #include "topt_plan.h"
 
@@ -137,38 +138,123 @@ static int fill_request(const struct planner_question *q, const struct topt_mode
     return topt_request_complete(r, err);
 }
 
-static int ask(const struct planner_question *q, const struct topt_model *m,
-               const struct topt_hw *hw, json_t **ret, struct topt_error *err)
+/* What is kept of the request's problem; empty where that is nothing, or is of no use. */
+static int read_frontiers(const char *text, const struct topt_request *r,
+                          struct topt_frontiers **ret, struct topt_error *err)
 {
-    struct topt_request r;
-    if (fill_request(q, m, hw, &r, err) < 0)
+    json_t *doc = text ? topt_json_parse(text, strlen(text), "frontiers", NULL) : NULL;
+    int rc = doc ? topt_frontiers_from_json(doc, r, ret, NULL) : -1;
+    json_decref(doc);
+    return rc ? topt_frontiers_create(r, ret, err) : 0;
+}
+
+static void tell_grown(const struct planner_question *q, const struct topt_frontiers *f)
+{
+    json_t *doc = topt_frontiers_grew(f) ? topt_frontiers_to_json(f) : NULL;
+    *q->grown = doc ? topt_json_text(doc, 0) : NULL;
+    json_decref(doc);
+}
+
+static int answer_from(const struct planner_question *q, const char *frontiers,
+                       const struct topt_request *r, json_t **ret, struct topt_error *err)
+{
+    struct topt_frontiers *f;
+    if (read_frontiers(frontiers, r, &f, err) < 0)
         return -1;
+    int rc = topt_frontiers_answer(f, r, ret, err);
+    if (rc == 0)
+        tell_grown(q, f);
+    topt_frontiers_destroy(f);
+    return rc;
+}
+
+/* Answers that nothing is kept of are searched as such; where what is kept does not serve, it is
+ * as if there were nothing. */
+static int plan(const struct planner_question *q, const struct topt_request *r,
+                json_t **ret, struct topt_error *err)
+{
+    struct topt_error why = {0};
+    if (!q->grown || !topt_frontiers_keeps(r))
+        return topt_plan(r, ret, err);
+    *q->grown = NULL;
+    if (q->frontiers && answer_from(q, q->frontiers, r, ret, &why) == 0)
+        return 0;
+    if (why.code == TOPT_ERR_CANCELED) {
+        *err = why;
+        return -1;
+    }
+    return answer_from(q, NULL, r, ret, err);
+}
+
+static int complete(const struct planner_question *q, const struct topt_request *r,
+                    json_t **unused, struct topt_error *err)
+{
+    struct topt_frontiers *f;
+    (void)unused;
+    *q->grown = NULL;
+    if (!topt_frontiers_keeps(r))
+        return 0;
+    if (read_frontiers(q->frontiers, r, &f, err) < 0)
+        return -1;
+    /* Of all counts, whatever this question asks for. */
+    struct topt_request all = *r;
+    all.mode = TOPT_MINI_PARALLELISM;
+    all.gpus = all.max_gpus = 0;
+    all.gpu_list = NULL;
+    all.ngpu_list = 0;
+    int rc = topt_frontiers_complete(f, &all, err);
+    if (rc == 0)
+        tell_grown(q, f);
+    topt_frontiers_destroy(f);
+    return rc;
+}
+
+static int ask(const struct planner_question *q, const struct topt_request *r,
+               json_t **ret, struct topt_error *err)
+{
+    struct topt_request at = *r;
     switch (q->query->kind) {
     case QUERY_PLAN:
-        return topt_plan(&r, ret, err);
     case QUERY_CURVE:
-        return topt_plan_curve(&r, ret, err);
+        return plan(q, r, ret, err);
     case QUERY_FRONTIER:
-        r.mode = TOPT_MINI_TIME;
-        return topt_plan_frontier(&r, ret, err);
+        at.mode = TOPT_MINI_TIME;
+        return topt_plan_frontier(&at, ret, err);
     }
     return topt_fail(err, TOPT_ERR_INTERNAL, "unknown kind of question");
 }
 
-int planner_answer(const struct planner_question *q, json_t **ret, struct topt_error *err)
+/* With the model and the profile read. */
+static int with_request(const struct planner_question *q,
+                        int (*then)(const struct planner_question *q,
+                                    const struct topt_request *r, json_t **ret,
+                                    struct topt_error *err),
+                        json_t **ret, struct topt_error *err)
 {
     int rc = -1;
     struct topt_hw *hw = NULL;
     struct topt_model *m = NULL;
+    struct topt_request r;
     json_t *doc = topt_json_parse(q->hw, strlen(q->hw), "the profile", err);
     if (doc && (hw = topt_hw_from_json(doc, err)) &&
         (m = import(q->model, q->what, q->query->batch, q->query->seq,
-                    said(q->query->train), err)))
-        rc = ask(q, m, hw, ret, err);
+                    said(q->query->train), err)) &&
+        fill_request(q, m, hw, &r, err) == 0)
+        rc = then(q, &r, ret, err);
     topt_model_destroy(m);
     topt_hw_destroy(hw);
     json_decref(doc);
     return rc;
+}
+
+int planner_answer(const struct planner_question *q, json_t **ret, struct topt_error *err)
+{
+    return with_request(q, ask, ret, err);
+}
+
+int planner_complete(const struct planner_question *q, struct topt_error *err)
+{
+    return with_request(q, complete, NULL, err);
 }
 
 int planner_plan_id(const json_t *plan, char ret[TOPT_ID], struct topt_error *err)

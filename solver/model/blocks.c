@@ -7,17 +7,20 @@
  * then the one whose blocks hand the fewest tensors on.  The first block may get its
  * inputs from anywhere.
  *
- * The best run is taken out and what is left on both sides is searched again. */
+ * The best run is taken out and what is left on both sides is searched again, so long as
+ * that takes a fraction of a second: a model of a thousand layers that all differ has
+ * runs everywhere that gain nothing. */
 #include "model_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PERIOD = 1024 };
+enum { MAX_PERIOD = 1024, MOST_LOOKS = 1 << 25 };
 
 struct finder {
     const struct topt_model *m;
     struct topt_blocks *b;
+    int64_t left; /* operators that may still be looked at */
 };
 
 struct run {
@@ -184,8 +187,10 @@ static void take(struct finder *f, const struct run *r)
 static void search(struct finder *f, const int *last, int lo, int hi)
 {
     struct run best = {0};
-    for (int p = 1; p <= MAX_PERIOD && 2 * p <= hi - lo; p++)
+    for (int p = 1; p <= MAX_PERIOD && 2 * p <= hi - lo && f->left > 0; p++) {
+        f->left -= hi - lo;
         try_period(f, last, lo, hi, p, &best);
+    }
     if (best.count < 2)
         return;
     take(f, &best);
@@ -208,7 +213,7 @@ static int find_blocks(const struct topt_model *m, struct topt_blocks *ret,
                        struct topt_error *err)
 {
     size_t n = (size_t)m->nops + 1;
-    struct finder f = {m, ret};
+    struct finder f = {m, ret, MOST_LOOKS};
     int *last = last_uses(m);
     *ret = (struct topt_blocks){.of = calloc(n, sizeof *ret->of),
                                 .block = calloc(n, sizeof *ret->block),

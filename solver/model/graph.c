@@ -360,11 +360,6 @@ static int find_loss(struct topt_model *m, struct topt_error *err)
     return 0;
 }
 
-int topt_model_finish(struct topt_model *m, struct topt_error *err)
-{
-    return find_loss(m, err) || topt_model_find_repeats(m, err) ? -1 : 0;
-}
-
 static int set_text(struct topt_model *m, const char **field, const char *text,
                     struct topt_error *err)
 {
@@ -373,6 +368,32 @@ static int set_text(struct topt_model *m, const char **field, const char *text,
         return topt_nomem(err, "a note");
     *field = copy;
     return 0;
+}
+
+/* What no backend computes of its operators, each kind once, after what is said
+ * already. */
+static int name_what_is_not_run(struct topt_model *m, struct topt_error *err)
+{
+    enum { MOST = 900 };
+    char text[MOST];
+    for (int i = 0; i < m->nops; i++) {
+        const char *why = m->op[i].spec->plan_only;
+        if (!why || (m->plan_only && strstr(m->plan_only, why)))
+            continue;
+        snprintf(text, sizeof text, "%s%s%s", m->plan_only ? m->plan_only : "",
+                 m->plan_only ? "; " : "", why);
+        if (set_text(m, &m->plan_only, text, err))
+            return -1;
+    }
+    return 0;
+}
+
+int topt_model_finish(struct topt_model *m, struct topt_error *err)
+{
+    return find_loss(m, err) || topt_model_find_repeats(m, err) ||
+                   name_what_is_not_run(m, err)
+               ? -1
+               : 0;
 }
 
 int topt_model_note(struct topt_model *m, const char *note, struct topt_error *err)

@@ -4,13 +4,15 @@
  * nothing is guessed.  A config that nests the language model's (text_config) gives
  * that model alone, and is named after it. */
 #include "hf_build.h"
+#include "hf_complete.h"
 #include "hf_families.h"
 #include "hf_read.h"
+#include "hf_suggest.h"
 #include "model_impl.h"
 #include "topt_json.h"
-#include "topt_near.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int topt_hf_looks_like(const json_t *doc)
@@ -18,44 +20,12 @@ int topt_hf_looks_like(const json_t *doc)
     return json_object_get(doc, "model_type") || json_object_get(doc, "architectures");
 }
 
-/* The row of that type and architecture; NULL stands for any. */
-static const struct hf_family *find_family(const char *type, const char *architecture)
-{
-    for (const struct hf_family *f = topt_hf_families; f->model_type; f++)
-        if ((!type || !strcmp(f->model_type, type)) &&
-            (!architecture || !strcmp(f->architecture, architecture)))
-            return f;
-    return NULL;
-}
-
-/* Names who is unknown, what it may be a slip of, and what it would take: most often
- * it is no slip but another family.  Names of architectures share most of their
- * letters. */
-static void refuse_unknown(const char *type, const char *architecture,
-                           struct topt_error *err)
-{
-    enum { SLIPS = 2 };
-    int by_type = type || !architecture;
-    struct topt_near near = {.name = type ? type : architecture ? architecture : "null"};
-    char meant[TOPT_NEAR_WORDS];
-    for (const struct hf_family *f = topt_hf_families; f->model_type; f++)
-        topt_near_try(&near, by_type ? f->model_type : f->architecture);
-    const char *close = near.distance <= SLIPS ? topt_near_words(&near, meant) : "";
-    topt_fail(
-        err, TOPT_ERR_USAGE,
-        "%s \"%.40s\" is not known%s%s it would need a reader in "
-        "solver/model/hf_read_*.c, and rows for what its blocks do that no operator "
-        "does",
-        by_type ? "model_type" : "architecture", near.name, close,
-        *close ? " Else" : ":");
-}
-
 /* The one name in "architectures", or NULL where there is none. */
 static int read_architecture(const json_t *doc, const char **ret, struct topt_error *err)
 {
     const json_t *list = json_object_get(doc, "architectures");
     *ret = NULL;
-    if (!list || json_is_null(list))
+    if (!list || json_is_null(list) || (json_is_array(list) && !json_array_size(list)))
         return 0;
     *ret = json_string_value(json_array_get(list, 0));
     return *ret && json_array_size(list) == 1
@@ -64,29 +34,81 @@ static int read_architecture(const json_t *doc, const char **ret, struct topt_er
                            "architectures must be an array of one name");
 }
 
-/* The family by model_type, by architectures where that is absent; both must agree. */
-static const struct hf_family *choose(const json_t *doc, struct topt_error *err)
+static void refuse_task(const struct hf_family *f, const char *architecture,
+                        struct topt_error *err)
 {
-    const char *type = NULL, *architecture;
-    if (topt_json_string_or(doc, "", "model_type", &type, err) ||
+    char list[300] = "";
+    size_t n = 0;
+    for (const struct hf_task *t = f->tasks; t->suffix && n + 60 < sizeof list; t++)
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s%s", n ? ", " : "",
+                              f->prefix, t->suffix);
+    topt_fail(err, TOPT_ERR_USAGE,
+              "architecture \"%.60s\" of %s ends in something that is not known; known "
+              "are %s",
+              architecture, f->model_type, list);
+}
+
+static const struct hf_family *find_type(const char *type)
+{
+    for (const struct hf_family *f = topt_hf_families; f->model_type; f++)
+        if (!strcmp(f->model_type, type))
+            return f;
+    return NULL;
+}
+
+/* What an architecture ends with, by the rest of its name after the family's part of it;
+ * where that part is another's, by the longest end that fits.  NULL: nobody knows. */
+static const struct hf_task *find_task(const struct hf_family *f,
+                                       const char *architecture)
+{
+    const struct hf_task *found = NULL;
+    size_t n = strlen(f->prefix), len = strlen(architecture), longest = 0;
+    int own = !strncmp(architecture, f->prefix, n);
+    for (const struct hf_task *t = f->tasks; t->suffix; t++) {
+        size_t k = strlen(t->suffix);
+        if (own && !strcmp(architecture + n, t->suffix))
+            return t;
+        if (len > k && k > longest && !strcmp(architecture + len - k, t->suffix)) {
+            found = t;
+            longest = k;
+        }
+    }
+    return own ? NULL : found;
+}
+
+/* By the architecture alone: the family's part of the name and the end must both fit. */
+static const struct hf_family *find_architecture(const char *architecture)
+{
+    for (const struct hf_family *f = topt_hf_families; f->model_type; f++)
+        if (!strncmp(architecture, f->prefix, strlen(f->prefix)) &&
+            find_task(f, architecture))
+            return f;
+    return NULL;
+}
+
+/* The family by model_type, or as the user says, or by architecture where there is no
+ * type; and what its models end with. */
+static const struct hf_family *choose(const json_t *doc, const char *as,
+                                      const struct hf_task **ret, struct topt_error *err)
+{
+    const char *type = as, *architecture;
+    if ((!as && topt_json_string_or(doc, "", "model_type", &type, err)) ||
         read_architecture(doc, &architecture, err))
         return NULL;
-    const struct hf_family *f =
-        type || architecture ? find_family(type, type ? NULL : architecture) : NULL;
-    const struct hf_family *row = f ? find_family(type, architecture) : NULL;
+    const struct hf_family *f = type           ? find_type(type)
+                                : architecture ? find_architecture(architecture)
+                                               : NULL;
     if (!f) {
-        refuse_unknown(type, architecture, err);
-    } else if (!f->read) {
-        topt_fail(err, TOPT_ERR_INVAL,
-                  "model_type \"%s\" needs %s, which no operator does yet", f->model_type,
-                  f->missing);
+        topt_hf_refuse_unknown(doc, type, architecture, err);
         return NULL;
-    } else if (!row) {
-        topt_fail(err, TOPT_ERR_USAGE,
-                  "architecture \"%.60s\" is not known; %s is, of %s", architecture,
-                  f->architecture, f->model_type);
     }
-    return row;
+    *ret = architecture ? find_task(f, architecture) : f->tasks;
+    if (!*ret && as)
+        *ret = f->tasks;
+    if (*ret)
+        return f;
+    refuse_task(f, architecture, err);
+    return NULL;
 }
 
 /* The config of the language model inside one of several towers; NULL where there is
@@ -116,6 +138,8 @@ static int read_classes(const json_t *doc, enum hf_head head, struct hf_arch *a,
         return 0;
     a->tied = 0;
     topt_hf_classes(doc, a);
+    if (head == HF_ANSWER || head == HF_BARE || head == HF_TOKEN_CLASS)
+        return 0;
     if (topt_json_string_or(doc, "", "problem_type", &kind, err))
         return -1;
     return !kind || !strcmp(kind, a->classes == 1 ? "regression"
@@ -139,19 +163,50 @@ static void note_what_is_left_out(const json_t *doc, struct hf_arch *a)
         topt_hf_note(a, "quantization_config is left out");
 }
 
+/* Sizes that the config left to its class are told of, since they are most of a model. */
+static void note_what_is_filled_in(const json_t *doc, const char *type, struct hf_arch *a)
+{
+    char keys[300], text[360];
+    topt_hf_filled_in(doc, type, keys, sizeof keys);
+    snprintf(text, sizeof text, "the config leaves out, and its class has: %s", keys);
+    if (keys[0])
+        topt_hf_note(a, text);
+}
+
+static struct topt_model *build_family(const json_t *doc, const struct hf_family *f,
+                                       const struct hf_task *task, const char *name,
+                                       const struct topt_import_options *o,
+                                       struct topt_error *err)
+{
+    const char *type = f->like ? f->like : f->model_type;
+    json_t *whole = topt_hf_complete(doc, type, err);
+    struct hf_arch *a = calloc(1, sizeof *a);
+    struct topt_model *m = NULL;
+    if (!a)
+        topt_nomem(err, "a config");
+    if (a && whole) {
+        a->traits = f->traits;
+        int rc = f->read(whole, a, err) || read_classes(doc, task->head, a, err);
+        if (!rc) {
+            note_what_is_left_out(doc, a);
+            note_what_is_filled_in(doc, type, a);
+            m = topt_hf_build_arch(a, name, f->build, o, err);
+        }
+    }
+    if (m)
+        m->family = f->model_type;
+    free(a);
+    json_decref(whole);
+    return m;
+}
+
 static struct topt_model *build_plain(const json_t *doc, const char *name,
                                       const struct topt_import_options *o,
                                       struct topt_error *err)
 {
-    struct hf_arch a = {0};
-    const struct hf_family *f = choose(doc, err);
-    if (!f || f->read(doc, &a, err) || read_classes(doc, f->head, &a, err))
-        return NULL;
-    note_what_is_left_out(doc, &a);
-    struct topt_model *m = topt_hf_build_arch(&a, name, f->build, o, err);
-    if (m)
-        m->family = f->model_type;
-    return m;
+    const struct hf_task *task;
+    const struct hf_family *f = choose(doc, o ? o->as : NULL, &task, err);
+    return f ? build_family(doc, f, task, name, o, err) : NULL;
 }
 
 struct topt_model *topt_hf_build(const json_t *doc, const char *name,

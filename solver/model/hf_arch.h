@@ -9,8 +9,8 @@
 #include "topt_model.h"
 
 /* Where a block's norms are: before attention and feed-forward, after the sums, before
- * and after, or before with both on the same input. */
-enum hf_norms { HF_PRE, HF_POST, HF_SANDWICH, HF_PARALLEL };
+ * and after, before with both on the same input, or after each before it is added. */
+enum hf_norms { HF_PRE, HF_POST, HF_SANDWICH, HF_PARALLEL, HF_AFTER };
 
 /* Limits of what a config may say. */
 enum {
@@ -27,20 +27,86 @@ enum {
     HF_LOCAL = 1,    /* it sees a window or chunk of the keys only */
     HF_UNTURNED = 2, /* queries and keys know no positions */
     HF_DENSE = 4,    /* no experts, where there are some */
+    HF_MIXED = 8,    /* a recurrence or convolution where others have attention */
+    HF_BOTH = 16,    /* the same beside attention */
+    HF_NO_MIX = 32,  /* neither; the feed-forward is all */
+    HF_NO_MLP = 64,  /* no feed-forward */
+    HF_NO_INDEX = 128, /* the choice of keys is the layer's before */
 };
 
-/* What stands on top of a stack: logits of the vocabulary, or classes of the first
- * position by way of a linear map with an activation. */
-enum hf_head { HF_LANGUAGE, HF_POOLED_TANH, HF_POOLED_RELU };
+/* What stands on top of a stack: logits of the vocabulary, or classes: of the first
+ * position by way of a linear map with an activation, of the last one, of each, or of
+ * each as starts and ends of an answer; or nothing. */
+enum hf_head {
+    HF_LANGUAGE,
+    HF_POOLED_TANH,
+    HF_POOLED_RELU,
+    HF_POOLED_GELU,
+    HF_LAST_CLASS,
+    HF_TOKEN_CLASS,
+    HF_ANSWER,
+    HF_BARE
+};
+
+/* What a family is, whatever its configs say. */
+enum hf_trait {
+    HF_T_RMS = 1 << 0,
+    HF_T_GATED = 1 << 1,
+    HF_T_UNBIASED = 1 << 2,   /* norms by mean and deviation, with a gain alone */
+    HF_T_UNTRAINED = 1 << 3,  /* norms with nothing trained */
+    HF_T_HEADS = 1 << 4,      /* queries and keys have norms by head, one gain for all */
+    HF_T_EACH_HEAD = 1 << 5,  /* ... gains of each head */
+    HF_T_WIDE = 1 << 6,       /* ... over all heads */
+    HF_T_PARALLEL = 1 << 7,
+    HF_T_SHARED_NORM = 1 << 8,
+    HF_T_AFTER = 1 << 9,
+    HF_T_SANDWICH = 1 << 10,
+    HF_T_QKV_BIAS = 1 << 11,
+    HF_T_OUT_BIAS = 1 << 12,
+    HF_T_MLP_BIAS = 1 << 13,
+    HF_T_BIAS_OF_QKV = 1 << 14, /* attention_bias is not of the last projection */
+    HF_T_SINKS = 1 << 15,       /* a score of each head that no key has */
+    HF_T_EXPERT_BIAS = 1 << 16, /* of experts and of what chooses them */
+    HF_T_GATE = 1 << 17,        /* attention's output is gated */
+    HF_T_SIGMOID = 1 << 18,     /* experts' weights */
+    HF_T_CORRECTED = 1 << 19,   /* ... and a correction of the choice */
+    HF_T_SHARED_GATE = 1 << 20,
+    HF_T_EMBED_NORM = 1 << 21,
+    HF_T_HEAD_BIAS = 1 << 22,
+    HF_T_ALIBI = 1 << 23,     /* scores by distance, with nothing trained */
+    HF_T_UNTURNED = 1 << 24,  /* no rotary positions */
+    HF_T_POSITIONS = 1 << 25, /* learned ones */
+    HF_T_ALL_EXPERTS = 1 << 26, /* every layer has them: intermediate_size is theirs */
+    HF_T_ROOT_WIDTH = 1 << 27,  /* embeddings times the root of the width */
+    HF_T_ONE_KEY = 1 << 28,     /* one key and value for all queries */
+    HF_T_DENSE_BESIDE = 1 << 29, /* the dense feed-forward is for all tokens, too */
+    HF_T_FIRST_DENSE = 1 << 30,  /* the first layer has no experts where nobody says */
+};
+
+/* What mixes positions where attention does not. */
+enum hf_mix { HF_MAMBA2, HF_MAMBA, HF_DELTA, HF_LIGHTNING, HF_SHORT_CONV };
+struct hf_mixer {
+    enum hf_mix kind;
+    int64_t kernel, chunk;
+    int64_t heads, head_dim;     /* of what is carried on: values */
+    int64_t groups, state;       /* keys: how many, and how wide one is */
+    int64_t rank;                /* Mamba: of what the steps are made of */
+    int bias, out_bias, kernel_bias; /* of projections, the last; of the convolution */
+    int norm;                    /* of what comes out, or of Mamba's parts */
+};
 
 struct hf_arch {
     int64_t width, layers, heads, kv_heads, head_dim, inner, vocab, context;
     const char *context_key;
     int64_t usual_seq; /* where nobody says; 0: the context, at most the default */
+    unsigned traits; /* of the family */
     uint8_t layer[HF_MAX_LAYERS];
     enum hf_norms norms;
     int activation, gated, rms;
+    int squared; /* what the activation gives */
     int shared_norm; /* parallel: attention and feed-forward read one norm */
+    int unbiased_norms, untrained_norms;
+    double residual_factor; /* of what is added; 0: 1 */
     int qkv_bias, out_bias, mlp_bias, bidirectional;
     double eps, init_std;
     /* embedding */
@@ -53,7 +119,10 @@ struct hf_arch {
         local_rope;            /* the latter of local layers, where it is another */
     double rope_share;         /* of a head that is turned; 0: all */
     int head_norms;            /* of queries and keys, before they are turned */
-    int head_norms_after;      /* the same after that, with nothing trained */
+    int each_head_norms;       /* the same with gains of each head */
+    int wide_norms;            /* of all heads at once */
+    int head_norms_after;      /* by head, after that, with nothing trained */
+    int sinks, gate;           /* of each head; of what attention gives */
     int no_key_bias;           /* where the other two have one */
     double score_factor;       /* 0: one over the root of the width of a head */
     int score_by_layer;        /* layer i over i + 1 more */
@@ -71,14 +140,19 @@ struct hf_arch {
     int latent_bias; /* of what leads into the ranks, and of the last projection */
     /* mixture of experts; 0 experts: none */
     int64_t experts, top_k, expert_inner, shared_inner;
-    int unnormalized, sigmoid, corrected, shared_gate;
+    int unnormalized, sigmoid, corrected, shared_gate, expert_bias;
     int experts_beside; /* they and the dense feed-forward read the block's input, each by a
                            norm of its own, and their norms are added up */
     int weigh_input;    /* weights multiply what experts read, not what they make */
     int64_t groups, top_groups;
     double capacity, route_factor;
+    /* what stands in for attention, and what chooses keys for it; 0: nothing */
+    struct hf_mixer mixer;
+    int64_t index_heads, index_dim;
     /* head */
     enum hf_head head;
+    int pooler; /* the bare model ends with one */
+    int pooler_unbiased, pooler_norm;
     int tied, head_bias, head_transform, no_final_norm;
     double head_factor; /* of what the head reads; 0: 1 */
     double logit_cap;   /* tanh(x / cap) cap; 0: none */
@@ -87,10 +161,11 @@ struct hf_arch {
     int64_t source, encoder_layers, encoder_inner, encoder_heads; /* of sound, of text */
     /* Above so many positions something is computed otherwise, for which there is no
      * operator: NULL: that is not so. */
+    const char *not_run; /* the same at any length */
     const char *inexact_why;
     int64_t inexact_above;
     /* What is left out, in words: "; " between. */
-    char note[400];
+    char note[900];
 };
 
 /* Appends operators; after the first failure it does nothing. */
@@ -105,16 +180,24 @@ struct hf_builder {
     struct topt_error *err;
 };
 
-/* A family: what its configs call themselves, the functions that read one and that
- * make the operators (NULL: of one stack over tokens), or what of a known family no
- * operator does.  Rows of one model_type differ in the architecture; the first is what
- * a config means that says none. */
+/* A family: what its configs call themselves (model_type, and how the names of its
+ * architectures begin), the functions that read one and that make the operators (NULL:
+ * of one stack over tokens), what ends its models, what it is whatever a config says, and
+ * whose class gives what a config leaves out (NULL: its own). */
 struct hf_family {
-    const char *model_type, *architecture;
+    const char *model_type, *prefix;
     int (*read)(const json_t *doc, struct hf_arch *ret, struct topt_error *err);
     void (*build)(struct hf_builder *b);
+    const struct hf_task *tasks;
+    unsigned traits;
+    const char *like;
+};
+
+/* How an architecture's name ends, and what the model ends with.  The first of a list is
+ * what a config means that names none; a list ends with an empty one. */
+struct hf_task {
+    const char *suffix;
     enum hf_head head;
-    const char *missing;
 };
 
 typedef int topt_hf_reader(const json_t *doc, struct hf_arch *ret,

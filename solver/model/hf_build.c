@@ -6,6 +6,7 @@
  * one linear of pairs.  Where something happens to queries or keys before attention
  * they are projected apart. */
 #include "hf_build.h"
+#include "hf_mixers.h"
 #include "model_impl.h"
 
 #include <math.h>
@@ -25,8 +26,11 @@ int topt_hf_add(struct hf_builder *b, const char *kind, int x, int y,
 
 int topt_hf_norm(struct hf_builder *b, int x, const char *name)
 {
-    struct topt_attrs attrs = {.rms = b->a->rms, .eps = b->a->eps};
-    return topt_hf_add(b, "norm", x, -1, &attrs, "%s", name);
+    int plain = b->a->unbiased_norms || b->a->untrained_norms;
+    struct topt_attrs attrs = {.rms = b->a->rms, .plain = plain, .eps = b->a->eps};
+    x = topt_hf_add(b, "norm", x, -1, &attrs, "%s", name);
+    return b->a->unbiased_norms ? topt_hf_add(b, "gain", x, -1, NULL, "%s.gain", name)
+                                : x;
 }
 
 int topt_hf_linear(struct hf_builder *b, int x, int64_t features, int64_t unit, int bias,
@@ -44,7 +48,7 @@ int topt_hf_scale(struct hf_builder *b, int x, double factor, const char *name)
     return topt_hf_add(b, "scale", x, -1, &attrs, "%s", name);
 }
 
-static int unary(struct hf_builder *b, int x, int activation, const char *name)
+int topt_hf_unary(struct hf_builder *b, int x, int activation, const char *name)
 {
     struct topt_attrs attrs = {.activation = activation};
     return topt_hf_add(b, "unary", x, -1, &attrs, "%s", name);
@@ -83,14 +87,30 @@ static int rotary(struct hf_builder *b, int x, int64_t head, const char *name)
     return is_turned(b) ? topt_hf_add(b, "rotary", x, -1, &attrs, "%s", name) : x;
 }
 
+/* Queries or keys normalised: by head with one gain for all or one each, or over all
+ * heads. */
+static int normed_heads(struct hf_builder *b, int x, const char *name)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs attrs = {.head_dim = a->head_dim,
+                               .rms = a->rms,
+                               .plain = a->each_head_norms || a->untrained_norms,
+                               .eps = a->eps};
+    if (a->head_norms || a->each_head_norms)
+        x = topt_hf_add(b, "head_norm", x, -1, &attrs, "%s.norm", name);
+    if (a->each_head_norms)
+        x = topt_hf_add(b, "gain", x, -1, NULL, "%s.norm.gain", name);
+    attrs.head_dim = 0;
+    return a->wide_norms ? topt_hf_add(b, "norm", x, -1, &attrs, "%s.norm", name) : x;
+}
+
 /* Heads of queries or keys, normalised and rotated where that is so. */
 static int prepared(struct hf_builder *b, int x, const char *name)
 {
     const struct hf_arch *a = b->a;
     struct topt_attrs attrs = {.head_dim = a->head_dim, .rms = a->rms, .eps = a->eps};
     char part[32];
-    if (a->head_norms)
-        x = topt_hf_add(b, "head_norm", x, -1, &attrs, "%s.norm", name);
+    x = normed_heads(b, x, name);
     snprintf(part, sizeof part, "%s.rotary", name);
     x = rotary(b, x, a->head_dim, part);
     attrs.plain = 1;
@@ -157,7 +177,37 @@ static int attention_apart(struct hf_builder *b, int x)
     if (a->value_norms)
         v = topt_hf_add(b, "head_norm", v, -1, &plain, "v.norm");
     int kv = topt_hf_add(b, "concat", k, v, NULL, "kv");
+    struct topt_attrs sinks = {.extra = a->heads / a->kv_heads};
+    if (a->sinks)
+        q = topt_hf_add(b, "beside", q, -1, &sinks, "sinks");
     return topt_hf_attend(b, (int[]){q, kv, -1, b->relative}, &attrs, "attend");
+}
+
+/* Which keys each query sees is chosen by narrow heads of their own, from what queries
+ * are made of; as much arithmetic as attention of that size. */
+static int chosen_keys(struct hf_builder *b, int q, int x)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs narrow = {.heads = a->index_heads,
+                                .kv_heads = 1,
+                                .head_dim = a->index_dim,
+                                .v_head_dim = 1,
+                                .causal = 1};
+    struct topt_attrs norm = {.eps = 1e-6}, one = {.features_unit = 1};
+    q = topt_hf_linear(b, q, 1, a->index_heads * a->index_dim, 0, "index.q");
+    int k = topt_hf_linear(b, x, 1, a->index_dim, 0, "index.k");
+    k = topt_hf_add(b, "norm", k, -1, &norm, "index.k.norm");
+    int kv = topt_hf_add(b, "concat", k,
+                         topt_hf_add(b, "slice", k, -1, &one, "index.value"), NULL,
+                         "index.kv");
+    q = topt_hf_add(b, "attend", q, kv, &narrow, "index.scores");
+    int w = topt_hf_linear(b, x, 1, a->index_heads, 0, "index.weights");
+    q = topt_hf_add(b, "mul", q, w, NULL, "index.weigh");
+    return topt_hf_add(b, "reduce_features",
+                       topt_hf_add(b, "regroup", q, -1,
+                                   &(struct topt_attrs){.features = a->index_heads},
+                                   "index.each"),
+                       -1, &(struct topt_attrs){.mean = 1}, "index.choice");
 }
 
 /* Keys and values of all heads made of one narrow tensor, the rotated part of the keys
@@ -171,6 +221,7 @@ static int attention_latent(struct hf_builder *b, int x)
     if (a->query_rank)
         q = topt_hf_norm(b, topt_hf_linear(b, x, a->query_rank, 1, bias, "q_down"),
                          "q_norm");
+    int chosen = a->index_heads && !layer_is(b, HF_NO_INDEX) ? chosen_keys(b, q, x) : -1;
     q = topt_hf_linear(b, q, a->heads, a->head_dim, 0, "q");
     q = rotary(b, q, a->head_dim, "q.rotary");
     int kv = topt_hf_norm(b, topt_hf_linear(b, x, a->latent_rank, 1, bias, "kv_down"),
@@ -178,7 +229,8 @@ static int attention_latent(struct hf_builder *b, int x)
     kv = topt_hf_linear(b, kv, a->heads, a->plain_dim + a->value_dim, 0, "kv");
     int kr = topt_hf_linear(b, x, 1, a->rope.rope_dim, bias, "k_shared");
     kr = rotary(b, kr, a->rope.rope_dim, "k_shared.rotary");
-    return topt_hf_attend(b, (int[]){q, kv, kr, -1}, &attrs, "attend");
+    x = topt_hf_attend(b, (int[]){q, kv, kr, -1}, &attrs, "attend");
+    return chosen < 0 ? x : topt_hf_add(b, "weigh", x, chosen, NULL, "index.chosen");
 }
 
 /* Query, key and value of each head in one tensor.  What multiplies both queries and
@@ -206,16 +258,27 @@ static int is_apart(const struct hf_builder *b)
 {
     const struct hf_arch *a = b->a;
     return (is_turned(b) && a->rope.rope_dim != a->head_dim) || a->head_norms ||
-           (a->head_norms_after && is_turned(b)) || a->no_key_bias || a->score_cap > 0 ||
+           a->each_head_norms || a->wide_norms || a->sinks || (a->head_norms_after && is_turned(b)) || a->no_key_bias || a->score_cap > 0 ||
            b->relative >= 0 || seen(b, a->window) || seen(b, a->chunk);
+}
+
+/* What attention gives times how much of it is let through. */
+static int gated(struct hf_builder *b, int x, int y)
+{
+    const struct hf_arch *a = b->a;
+    int64_t unit = a->heads / a->kv_heads * a->head_dim;
+    int g = topt_hf_linear(b, x, a->kv_heads, unit, a->qkv_bias, "gate");
+    return topt_hf_add(b, "mul", y, topt_hf_unary(b, g, TOPT_ACT_SIGMOID, "gate.sigmoid"), NULL,
+                       "gated");
 }
 
 int topt_hf_attention(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
-    x = a->latent_rank ? attention_latent(b, x)
-        : is_apart(b)  ? attention_apart(b, x)
-                       : attention_fused(b, x);
+    int y = a->latent_rank ? attention_latent(b, x)
+            : is_apart(b)  ? attention_apart(b, x)
+                           : attention_fused(b, x);
+    x = a->gate ? gated(b, x, y) : y;
     return topt_hf_linear(b, x, a->width, 1, a->out_bias || a->latent_bias, "out");
 }
 
@@ -224,11 +287,14 @@ static int dense_mlp(struct hf_builder *b, int x, int64_t inner, const char *par
 {
     const struct hf_arch *a = b->a;
     struct topt_attrs attrs = {.activation = a->activation};
+    struct topt_attrs square = {.activation = TOPT_ACT_POWER, .alpha = 2};
     char name[32];
     snprintf(name, sizeof name, "%s%s", part, a->gated ? "gate_up" : "up");
     x = topt_hf_linear(b, x, inner, a->gated ? 2 : 1, a->mlp_bias, name);
     x = a->gated ? topt_hf_add(b, "glu", x, -1, &attrs, "%sglu", part)
                  : topt_hf_add(b, "unary", x, -1, &attrs, "%sactivation", part);
+    if (a->squared)
+        x = topt_hf_add(b, "unary", x, -1, &square, "%ssquare", part);
     snprintf(name, sizeof name, "%sdown", part);
     return topt_hf_linear(b, x, a->width, 1, a->mlp_bias, name);
 }
@@ -270,8 +336,11 @@ static int through_experts(struct hf_builder *b, int x, int g)
                                  .activation = a->activation,
                                  .gated = a->gated,
                                  .init_std = a->init_std};
+    struct topt_attrs biases = {.extra = a->expert_inner * (a->gated ? 2 : 1) + a->width};
     x = topt_hf_add(b, "dispatch", x, g, &slots, "dispatch");
     x = topt_hf_add(b, "experts", x, -1, &experts, "experts");
+    if (a->expert_bias)
+        x = topt_hf_add(b, "beside_experts", x, -1, &biases, "experts.bias");
     return topt_hf_add(b, "combine", x, g, NULL, "combine");
 }
 
@@ -280,7 +349,8 @@ static int through_experts(struct hf_builder *b, int x, int g)
 static int expert_mlp(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
-    int read = x, logits = topt_hf_linear(b, x, a->experts, 1, 0, "router");
+    int read = x,
+        logits = topt_hf_linear(b, x, a->experts, 1, a->expert_bias, "router");
     int g = a->weigh_input ? weigh_input(b, logits, &read) : route(b, logits);
     int y = through_experts(b, read, g);
     if (!a->shared_inner)
@@ -288,7 +358,7 @@ static int expert_mlp(struct hf_builder *b, int x)
     int shared = dense_mlp(b, x, a->shared_inner, "shared.");
     if (a->shared_gate) {
         g = topt_hf_linear(b, x, 1, 1, 0, "shared.gate");
-        g = unary(b, g, TOPT_ACT_SIGMOID, "shared.sigmoid");
+        g = topt_hf_unary(b, g, TOPT_ACT_SIGMOID, "shared.sigmoid");
         shared = topt_hf_add(b, "weigh", shared, g, NULL, "shared.weigh");
     }
     return topt_hf_add(b, "add", y, shared, NULL, "add_shared");
@@ -318,6 +388,16 @@ int topt_hf_mlp(struct hf_builder *b, int x)
                                                 : dense_mlp(b, x, a->inner, "");
 }
 
+/* The sum, of which what is added may have a factor. */
+static int sum(struct hf_builder *b, int x, int y, const char *name)
+{
+    char factor[32];
+    snprintf(factor, sizeof factor, "%s.factor", name);
+    if (b->a->residual_factor > 0)
+        y = topt_hf_scale(b, y, b->a->residual_factor, factor);
+    return topt_hf_add(b, "add", x, y, NULL, "%s", name);
+}
+
 /* One norm, or one for each of the two. */
 static int parallel_block(struct hf_builder *b, int x)
 {
@@ -328,23 +408,50 @@ static int parallel_block(struct hf_builder *b, int x)
     return topt_hf_add(b, "add", x, y, NULL, "add2");
 }
 
-static int serial_block(struct hf_builder *b, int x)
+/* What mixes positions, of the block's input after its norm. */
+static int mix(struct hf_builder *b, int x)
+{
+    if (layer_is(b, HF_MIXED))
+        return topt_hf_mix(b, x);
+    int y = topt_hf_attention(b, x);
+    return layer_is(b, HF_BOTH)
+               ? topt_hf_add(b, "add", y, topt_hf_mix(b, x), NULL, "add_mixer")
+               : y;
+}
+
+static int mixing_half(struct hf_builder *b, int x)
 {
     enum hf_norms norms = b->a->norms;
-    int y = norms == HF_POST ? x : topt_hf_norm(b, x, "norm1");
-    y = topt_hf_attention(b, y);
-    y = norms == HF_SANDWICH ? topt_hf_norm(b, y, "norm1.after") : y;
-    x = topt_hf_add(b, "add", x, y, NULL, "add1");
-    x = norms == HF_POST ? topt_hf_norm(b, x, "norm1") : x;
+    int y = norms == HF_POST || norms == HF_AFTER ? x : topt_hf_norm(b, x, "norm1");
+    y = mix(b, y);
+    y = norms == HF_SANDWICH ? topt_hf_norm(b, y, "norm1.after")
+        : norms == HF_AFTER  ? topt_hf_norm(b, y, "norm1")
+                             : y;
+    x = sum(b, x, y, "add1");
+    return norms == HF_POST ? topt_hf_norm(b, x, "norm1") : x;
+}
+
+static int feeding_half(struct hf_builder *b, int x)
+{
+    enum hf_norms norms = b->a->norms;
+    int y;
     if (b->a->experts_beside) {
         y = mlp_beside_experts(b, x);
     } else {
-        y = norms == HF_POST ? x : topt_hf_norm(b, x, "norm2");
+        y = norms == HF_POST || norms == HF_AFTER ? x : topt_hf_norm(b, x, "norm2");
         y = topt_hf_mlp(b, y);
     }
-    y = norms == HF_SANDWICH ? topt_hf_norm(b, y, "norm2.after") : y;
-    x = topt_hf_add(b, "add", x, y, NULL, "add2");
+    y = norms == HF_SANDWICH ? topt_hf_norm(b, y, "norm2.after")
+        : norms == HF_AFTER  ? topt_hf_norm(b, y, "norm2")
+                             : y;
+    x = sum(b, x, y, "add2");
     return norms == HF_POST ? topt_hf_norm(b, x, "norm2") : x;
+}
+
+static int serial_block(struct hf_builder *b, int x)
+{
+    x = layer_is(b, HF_NO_MIX) ? x : mixing_half(b, x);
+    return layer_is(b, HF_NO_MLP) ? x : feeding_half(b, x);
 }
 
 /* With heads of the size that they have in layers that are not local. */
@@ -393,59 +500,6 @@ static int embedding(struct hf_builder *b, int table)
     return a->embed_norm ? topt_hf_norm(b, x, "embedding.norm") : x;
 }
 
-/* One number is a target, more are classes. */
-void topt_hf_classifier(struct hf_builder *b, int x)
-{
-    x = topt_hf_linear(b, x, b->a->classes, 1, 1, "classifier");
-    topt_hf_add(b, b->a->classes == 1 ? "mse" : "cross_entropy", x, -1, NULL, "loss");
-}
-
-/* Classes of the first position. */
-static void pooled_head(struct hf_builder *b, int x)
-{
-    x = topt_hf_add(b, "select", x, -1, NULL, "first");
-    x = topt_hf_linear(b, x, b->a->width, 1, 1, "pooler");
-    x = unary(b, x, b->a->head == HF_POOLED_TANH ? TOPT_ACT_TANH : TOPT_ACT_RELU,
-              "pooler.activation");
-    topt_hf_classifier(b, x);
-}
-
-/* Logits of the vocabulary. */
-static void language_head(struct hf_builder *b, int x, int table)
-{
-    const struct hf_arch *a = b->a;
-    int64_t width = a->embed_width ? a->embed_width : a->width;
-    if (a->head_factor > 0)
-        x = topt_hf_scale(b, x, a->head_factor, "head.scale");
-    if (width != a->width)
-        x = topt_hf_linear(b, x, width, 1, 0, "project_out");
-    if (a->head_transform) {
-        x = unary(b, topt_hf_linear(b, x, width, 1, 1, "transform"), a->activation,
-                  "transform.activation");
-        x = topt_hf_norm(b, x, "transform.norm");
-    }
-    x = table >= 0 ? topt_hf_add(b, "linear", x, table, NULL, "lm_head")
-                   : topt_hf_linear(b, x, a->vocab, 1, 0, "lm_head");
-    if (a->head_bias)
-        x = topt_hf_add(b, "bias", x, -1, NULL, "lm_head.bias");
-    if (a->logit_cap > 0) {
-        x = unary(b, topt_hf_scale(b, x, 1 / a->logit_cap, "cap.in"), TOPT_ACT_TANH,
-                  "cap.tanh");
-        x = topt_hf_scale(b, x, a->logit_cap, "cap.out");
-    }
-    topt_hf_add(b, "cross_entropy", x, -1, NULL, "loss");
-}
-
-void topt_hf_head(struct hf_builder *b, int x, int table)
-{
-    if (!b->a->no_final_norm)
-        x = topt_hf_norm(b, x, "norm");
-    if (b->a->head == HF_LANGUAGE)
-        language_head(b, x, table);
-    else
-        pooled_head(b, x);
-}
-
 int topt_hf_stack(struct hf_builder *b, int x, int64_t n, const char *prefix,
                   int (*block)(struct hf_builder *b, int x))
 {
@@ -483,9 +537,10 @@ static int64_t usual_seq(const struct hf_arch *a)
 static int tell(struct topt_model *m, const struct hf_arch *a, struct topt_error *err)
 {
     int inexact = a->inexact_why && m->seq > a->inexact_above;
+    const char *why = a->not_run ? a->not_run : inexact ? a->inexact_why : NULL;
     if (a->note[0] && topt_model_note(m, a->note, err))
         return -1;
-    return inexact ? topt_model_plan_only(m, a->inexact_why, err) : 0;
+    return why ? topt_model_plan_only(m, why, err) : 0;
 }
 
 struct topt_model *topt_hf_build_arch(const struct hf_arch *a, const char *name,
@@ -505,7 +560,7 @@ struct topt_model *topt_hf_build_arch(const struct hf_arch *a, const char *name,
         return NULL;
     struct hf_builder b = {.m = m, .a = a, .prefix = "", .relative = -1, .err = err};
     (build ? build : build_stack)(&b);
-    if (b.failed || topt_model_finish(m, err) || tell(m, a, err)) {
+    if (b.failed || tell(m, a, err) || topt_model_finish(m, err)) {
         topt_model_destroy(m);
         return NULL;
     }

@@ -29,9 +29,11 @@ int topt_hf_attend(struct hf_builder *b, const int input[4],
 /* 'n' blocks after each other, named with the prefix and their number. */
 int topt_hf_stack(struct hf_builder *b, int x, int64_t n, const char *prefix,
                   int (*block)(struct hf_builder *b, int x));
+int topt_hf_unary(struct hf_builder *b, int x, int activation, const char *name);
 int topt_hf_scale(struct hf_builder *b, int x, double factor, const char *name);
 
-/* Logits of the vocabulary and the loss; 'table' is the tied one's tensor or -1. */
+/* What the config's architecture ends with, and the loss; 'table' is the tensor of a tied
+ * head's or -1. */
 void topt_hf_head(struct hf_builder *b, int x, int table);
 
 /* Classes from a tensor of one position, and the loss. */

@@ -59,6 +59,8 @@ int topt_hf_activation_named(const char *key, const char *name, int *ret,
         enum topt_activation a;
     } known[] = {{"gelu_new", TOPT_ACT_GELU},  {"gelu", TOPT_ACT_GELU_ERF},
                  {"gelu_fast", TOPT_ACT_GELU}, {"gelu_pytorch_tanh", TOPT_ACT_GELU},
+                 {"gelu_python", TOPT_ACT_GELU_ERF},
+                 {"gelu_accurate", TOPT_ACT_GELU},
                  {"relu", TOPT_ACT_RELU},      {"silu", TOPT_ACT_SILU},
                  {"swish", TOPT_ACT_SILU},     {"tanh", TOPT_ACT_TANH},
                  {"sigmoid", TOPT_ACT_SIGMOID}};
@@ -78,6 +80,27 @@ int topt_hf_activation(const json_t *doc, const char *key, int *ret,
     if (topt_json_string_or(doc, "", key, &name, err))
         return -1;
     return name ? topt_hf_activation_named(key, name, ret, err) : 0;
+}
+
+int topt_hf_activation_of(const char *key, const char *name, struct hf_arch *a,
+                          struct topt_error *err)
+{
+    static const struct {
+        const char *name, *like, *why;
+    } near[] = {{"quick_gelu", "gelu", "quick_gelu"},
+                {"xielu", "silu", "xielu"},
+                {"laplace", "gelu", "laplace"},
+                {"mish", "silu", "mish"}};
+    a->squared = !strcmp(name, "relu2") || !strcmp(name, "relu_squared");
+    if (a->squared)
+        name = "relu";
+    for (size_t i = 0; i < sizeof near / sizeof *near; i++)
+        if (!strcmp(near[i].name, name)) {
+            a->not_run = near[i].why;
+            name = near[i].like;
+            break;
+        }
+    return topt_hf_activation_named(key, name, &a->activation, err);
 }
 
 int topt_hf_set_heads(struct hf_arch *a, struct topt_error *err)
@@ -153,7 +176,11 @@ int topt_hf_local_layers(const json_t *doc, int64_t first, int64_t full_every,
 
 void topt_hf_classes(const json_t *doc, struct hf_arch *a)
 {
-    size_t n = json_object_size(json_object_get(doc, "id2label"));
+    const json_t *names = json_object_get(doc, "id2label");
+    const json_t *number = json_object_get(doc, "num_labels");
+    size_t n = json_object_size(names);
+    if (!n && json_is_integer(number) && json_integer_value(number) > 0)
+        n = (size_t)json_integer_value(number);
     a->classes = n ? (int64_t)n : 2;
 }
 

@@ -25,6 +25,10 @@ int topt_hf_activation(const json_t *doc, const char *key, int *ret,
 int topt_hf_activation_named(const char *key, const char *name, int *ret,
                              struct topt_error *err);
 
+/* The same for a config; one that no operator computes is planned as its nearest. */
+int topt_hf_activation_of(const char *key, const char *name, struct hf_arch *a,
+                          struct topt_error *err);
+
 /* Without its own key a head is its share of the width. */
 int topt_hf_set_heads(struct hf_arch *a, struct topt_error *err);
 
@@ -40,7 +44,7 @@ int topt_hf_window(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 int topt_hf_local_layers(const json_t *doc, int64_t first, int64_t full_every,
                          struct hf_arch *a, struct topt_error *err);
 
-/* Numbers of classes from their names. */
+/* Numbers of classes from their names, or from "num_labels". */
 void topt_hf_classes(const json_t *doc, struct hf_arch *a);
 
 /* No token is dropped there; here each expert has slots for a quarter more than its

@@ -6,6 +6,7 @@
 #include "topt_json.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Losses that are there for experts alone. */
 static int read_balance(const json_t *doc, struct hf_arch *a, struct topt_error *err)
@@ -139,8 +140,56 @@ static int read_deepseek_route(const json_t *doc, struct hf_arch *a,
     return 0;
 }
 
-/* Latent attention; a few dense layers, then experts and one that all tokens take. */
-int topt_hf_read_deepseek_v3(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+/* Dense are the first layers, or those that a list says. */
+static int read_first_dense(const json_t *doc, int64_t dense, struct hf_arch *a,
+                            struct topt_error *err)
+{
+    const json_t *types = json_object_get(doc, "mlp_layer_types");
+    if (topt_json_int_or(doc, "", "first_k_dense_replace", 0, HF_MAX_LAYERS, &dense, err))
+        return -1;
+    for (int64_t i = 0; i < a->layers; i++) {
+        const char *type = json_string_value(json_array_get(types, (size_t)i));
+        a->layer[i] |= (type ? !strcmp(type, "dense") : i < dense) ? HF_DENSE : 0;
+    }
+    return 0;
+}
+
+/* Heads that choose which keys are attended to; some layers take the choice of the one
+ * before. */
+static int read_index(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const struct hf_size sizes[] = {
+        HF_SIZE("index_n_heads", index_heads, HF_MAX_HEADS),
+        HF_SIZE("index_head_dim", index_dim, HF_MAX_WIDTH),
+        HF_SIZE("index_topk", window, HF_MAX_CONTEXT),
+        {0}};
+    const json_t *types = json_object_get(doc, "indexer_types");
+    const char *pattern = NULL;
+    int64_t every = 1, offset = 2;
+    if (topt_hf_sizes_or(doc, sizes, a, err) ||
+        (json_is_string(json_object_get(doc, "index_topk_pattern")) &&
+         topt_json_string_or(doc, "", "index_topk_pattern", &pattern, err)) ||
+        topt_json_int_or(doc, "", "index_topk_freq", 1, HF_MAX_LAYERS, &every, err) ||
+        topt_json_int_or(doc, "", "index_skip_topk_offset", 0, HF_MAX_LAYERS, &offset,
+                         err))
+        return -1;
+    if (!a->index_heads)
+        return 0;
+    a->not_run = "the choice of keys that each query attends to";
+    for (int64_t i = 0; i < a->layers; i++) {
+        const char *type = json_string_value(json_array_get(types, (size_t)i));
+        int64_t after = i - offset + 1 > 0 ? i - offset + 1 : 0;
+        int shared = type ? !strcmp(type, "shared")
+                     : pattern && i < (int64_t)strlen(pattern) ? pattern[i] == 'S'
+                                                               : after % every != 0;
+        a->layer[i] |= (uint8_t)(HF_LOCAL | (shared ? HF_NO_INDEX : 0));
+    }
+    return 0;
+}
+
+/* Ranks, sizes of heads, experts and those that all tokens take. */
+static int read_latent(const json_t *doc, int64_t dense, struct hf_arch *a,
+                       struct topt_error *err)
 {
     static const struct hf_size sizes[] = {
         HF_SIZE("n_routed_experts", experts, HF_MAX_EXPERTS),
@@ -153,23 +202,15 @@ int topt_hf_read_deepseek_v3(const json_t *doc, struct hf_arch *a, struct topt_e
         {0}};
     static const struct hf_size optional[] = {
         HF_SIZE("q_lora_rank", query_rank, HF_MAX_WIDTH), {0}};
-    int64_t shared = 1, dense = 3, further = 0;
-    *a = (struct hf_arch){.activation = TOPT_ACT_SILU,
-                          .groups = 8,
-                          .top_groups = 4,
-                          .route_factor = 2.5,
-                          .head_dim = 2 /* set below */};
+    int64_t shared = 1, further = 0;
     if (topt_hf_sizes(doc, sizes, a, err) || topt_hf_like_llama(doc, a, err) ||
-        topt_hf_sizes_or(doc, optional, a, err) || read_deepseek_route(doc, a, err) ||
-        topt_json_int_or(doc, "", "first_k_dense_replace", 0, HF_MAX_LAYERS, &dense,
-                         err) ||
-        topt_json_int_or(doc, "", "n_shared_experts", 1, 64, &shared, err) ||
+        topt_hf_sizes_or(doc, optional, a, err) ||
+        topt_json_int_or(doc, "", "n_shared_experts", 0, 64, &shared, err) ||
         topt_json_int_or(doc, "", "num_nextn_predict_layers", 0, HF_MAX_LAYERS, &further,
                          err) ||
-        topt_json_bool_or(doc, "", "attention_bias", &a->latent_bias, err))
+        topt_json_bool_or(doc, "", "attention_bias", &a->latent_bias, err) ||
+        read_first_dense(doc, dense, a, err))
         return -1;
-    for (int64_t i = 0; i < dense && i < a->layers; i++)
-        a->layer[i] |= HF_DENSE;
     a->kv_heads = a->heads;
     a->head_dim = a->plain_dim + a->rope.rope_dim;
     a->shared_inner = shared * a->expert_inner;
@@ -177,6 +218,65 @@ int topt_hf_read_deepseek_v3(const json_t *doc, struct hf_arch *a, struct topt_e
         topt_hf_note(a, "the layers that predict further tokens are left out");
     topt_hf_give_slots(a);
     return read_deepseek_scores(doc, a, err);
+}
+
+/* Latent attention; a few dense layers, then experts and one that all tokens take; of
+ * those after it perhaps a choice of keys. */
+static int read_like_v3(const json_t *doc, int64_t dense, struct hf_arch *a,
+                        struct topt_error *err)
+{
+    *a = (struct hf_arch){.activation = TOPT_ACT_SILU,
+                          .groups = 8,
+                          .top_groups = 4,
+                          .route_factor = 2.5,
+                          .head_dim = 2 /* set by the latent sizes */};
+    return read_latent(doc, dense, a, err) || read_deepseek_route(doc, a, err) ||
+                   read_index(doc, a, err)
+               ? -1
+               : 0;
+}
+
+int topt_hf_read_deepseek_v3(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    return read_like_v3(doc, 3, a, err);
+}
+
+int topt_hf_read_glm4_moe_lite(const json_t *doc, struct hf_arch *a,
+                               struct topt_error *err)
+{
+    return read_like_v3(doc, 1, a, err);
+}
+
+/* Experts by a softmax, perhaps of groups that are chosen by their best. */
+int topt_hf_read_deepseek_v2(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    int normalized = 0;
+    const char *method = "greedy";
+    *a = (struct hf_arch){
+        .activation = TOPT_ACT_SILU, .route_factor = 1, .head_dim = 2};
+    if (read_latent(doc, 0, a, err) || topt_hf_expect(doc, "scoring_func", "softmax", err) ||
+        topt_json_string_or(doc, "", "topk_method", &method, err) ||
+        topt_json_bool_or(doc, "", "norm_topk_prob", &normalized, err) ||
+        topt_json_real_or(doc, "", "routed_scaling_factor", 1e-6, 1e6, &a->route_factor,
+                          err))
+        return -1;
+    a->unnormalized = !normalized;
+    if (!strcmp(method, "group_limited_greedy"))
+        a->not_run = "the choice of groups of experts by the best of each";
+    return 0;
+}
+
+/* Experts by a softmax without groups, in every layer. */
+int topt_hf_read_mistral4(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    int normalized = 1;
+    *a = (struct hf_arch){
+        .activation = TOPT_ACT_SILU, .route_factor = 1, .head_dim = 2};
+    if (read_latent(doc, 0, a, err) ||
+        topt_json_bool_or(doc, "", "norm_topk_prob", &normalized, err))
+        return -1;
+    a->unnormalized = !normalized;
+    return 0;
 }
 
 /* ---- Llama 4 ----------------------------------------------------------------------- */

@@ -84,7 +84,7 @@ int topt_hf_read_qwen2(const json_t *doc, struct hf_arch *a, struct topt_error *
 
 int topt_hf_read_qwen3(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
-    *a = (struct hf_arch){.activation = TOPT_ACT_SILU, .head_norms = 1, .head_dim = 128};
+    *a = (struct hf_arch){.activation = TOPT_ACT_SILU, .head_norms = 1};
     if (topt_hf_like_llama(doc, a, err) || read_window_if(doc, a, err) ||
         topt_json_bool_or(doc, "", "attention_bias", &a->qkv_bias, err))
         return -1;

@@ -77,6 +77,7 @@ static int read_yarn(const struct scaling *s, struct hf_arch *a, struct topt_err
 {
     struct topt_attrs *r = &a->rope;
     double m = 0, m_all = 0;
+    int whole = 1;
     r->rope_slow = 1;
     r->rope_fast = 32;
     r->rope_by_pair = 1;
@@ -87,9 +88,10 @@ static int read_yarn(const struct scaling *s, struct hf_arch *a, struct topt_err
                           err) ||
         topt_json_real_or(s->rope, s->place, "mscale", 0, 1e6, &m, err) ||
         topt_json_real_or(s->rope, s->place, "mscale_all_dim", 0, 1e6, &m_all, err) ||
-        topt_hf_refuse_flag(s->rope, "truncate", 1,
-                            "angles are scaled between whole pairs", err))
+        topt_json_bool_or(s->rope, s->place, "truncate", &whole, err))
         return -1;
+    if (!whole)
+        a->not_run = "angles that YaRN scales between parts of pairs";
     r->scale = m > 0 && m_all > 0 ? topt_hf_yarn_scale(r->rope_factor, m) /
                                         topt_hf_yarn_scale(r->rope_factor, m_all)
                                   : topt_hf_yarn_scale(r->rope_factor, 1);

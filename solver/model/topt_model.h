@@ -169,7 +169,15 @@ enum topt_work { TOPT_WORK_MATMUL, TOPT_WORK_ATTENTION, TOPT_WORK_ELEMENTWISE };
     X(PREPEND_FWD, "prepend", ELEMENTWISE)                                                 \
     X(PREPEND_BWD, "prepend_bwd", ELEMENTWISE)                                             \
     X(REVERSE_FWD, "reverse", ELEMENTWISE)                                                 \
-    X(REVERSE_BWD, "reverse_bwd", ELEMENTWISE)
+    X(REVERSE_BWD, "reverse_bwd", ELEMENTWISE)                                             \
+    X(CAUSAL_CONV_FWD, "causal_conv", ELEMENTWISE)  /* from here on: for plans alone */    \
+    X(CAUSAL_CONV_BWD, "causal_conv_bwd", ELEMENTWISE)                                     \
+    X(SCAN_FWD, "scan", ATTENTION)                                                         \
+    X(SCAN_BWD, "scan_bwd", ATTENTION)                                                     \
+    X(BESIDE_FWD, "beside", ELEMENTWISE)                                                   \
+    X(BESIDE_BWD, "beside_bwd", ELEMENTWISE)                                               \
+    X(INSERT_FWD, "insert", ELEMENTWISE)                                                   \
+    X(INSERT_BWD, "insert_bwd", ELEMENTWISE)
 /* clang-format on */
 
 enum topt_kernel {
@@ -293,6 +301,7 @@ struct topt_op_spec {
         *name; /* rows may share a name and differ in the rank of the first input */
     topt_attr_set attrs; /* what it takes */
     uint8_t loss;        /* its output is a loss for each sample or token */
+    const char *plan_only; /* what no backend computes; NULL: the kernels are there */
     uint8_t coupled; /* mixes samples of a batch: micro-batches would change the result */
     int ndims;
     struct topt_opdim_spec dim[TOPT_MAX_OPDIMS];
@@ -421,6 +430,8 @@ const char *topt_activation_name(enum topt_activation a);
     X(SIGMOID, sigmoid, BOOLEAN)           /* route: weights by sigmoids, not a softmax */ \
     X(CORRECTED, corrected, BOOLEAN)       /* route: a number of each expert is added for the choice alone */ \
     X(TOP_GROUPS, top_groups, WHOLE)       /* route: of 'groups' of experts so many are chosen from; 0: all */ \
+    X(STATE, state, WHOLE)                 /* scan: rows of what a head carries on */      \
+    X(EXTRA, extra, WHOLE)                 /* scan, beside: parameters of each count */    \
     X(MEAN, mean, BOOLEAN)                 /* reduce: mean instead of sum */               \
     X(OFFSET, offset, WHOLE)               /* slice: first number of a unit; select: position */ \
     X(FUSED, fused, BOOLEAN)               /* papers' accounting: part of the one before */ \
@@ -644,6 +655,9 @@ struct topt_import_options {
     const char
         *loss; /* of an ONNX graph: "cross_entropy" or "mse"; NULL: by its output */
     const char *train; /* what topt_model_train() is told; NULL: as it is */
+    const char *as;   /* the family of a config whose own is not known */
+    const char *part; /* of a config of several: "text"; NULL: all that is read */
+    double capacity;  /* slots of an expert over its share; 0: the family's */
 };
 
 /* A model from text: a native document, a Hugging Face config.json or an ONNX file,

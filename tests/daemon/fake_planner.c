@@ -59,7 +59,7 @@ int planner_check_query(const struct query *q, const char **ret_source,
 
 int planner_check_hw(const json_t *doc, json_t **ret_doc, struct topt_error *err)
 {
-    static const char *const allowed[] = {"format", "name", NULL};
+    static const char *const allowed[] = {"format", "name", "speed", NULL};
     if (topt_json_only(doc, "", allowed, err) < 0 || topt_json_format(doc, "hw", err) < 0)
         return -1;
     *ret_doc = json_deep_copy(doc);
@@ -141,6 +141,14 @@ int planner_answer(const struct planner_question *q, json_t **ret, struct topt_e
                                10, "feasible", 1);
     json_decref(m);
     return rc;
+}
+
+/* It keeps nothing. */
+int planner_complete(const struct planner_question *q, struct topt_error *err)
+{
+    (void)err;
+    *q->grown = NULL;
+    return 0;
 }
 
 int planner_plan_id(const json_t *plan, char ret[TOPT_ID], struct topt_error *err)

@@ -137,7 +137,7 @@ static void *write_late(void *store)
     struct topt_error mine = {0};
     struct timespec start;
     clock_gettime(CLOCK_MONOTONIC, &start);
-    int rc = store_own(store, "p-1", 77, "", &mine);
+    int rc = store_disown(store, "p-1", 1, &mine);
     return (void *)(intptr_t)(rc < 0 && mine.code == TOPT_ERR_BUSY ? ms_since(&start)
                                                                    : -1);
 }

@@ -170,7 +170,7 @@ ask GET "/v1/tasks/$task" "${text[@]}"; check "and answers as text too" 200 '^TO
 echo '{"fake_ms":20002}' >"$dir/slow.json"
 script -qec "'$2' client plan '$dir/slow.json' --url unix:$sock --timeout 2" /dev/null >"$dir/body" 2>&1
 status=$?
-[ $status = 1 ] && grep -q 'asking the planner, 1 s' "$dir/body" && grep -q 'longer than 2 s; raise --timeout' "$dir/body"
+[ $status = 1 ] && grep -Eq '(asking the planner|searching), 1 s' "$dir/body" && grep -q 'longer than 2 s .*; raise --timeout' "$dir/body"
 ok $? "topt client says on a terminal how long it takes, and gives up in time"
 
 # --- many at once share one search

@@ -174,7 +174,8 @@ static void try(const char *text, size_t len)
     free(exact);
     if (m) {
         imported++;
-        again(m);
+        if (m->nops < 100 || imported % 64 == 0) /* a class's defaults make large ones */
+            again(m);
         if (m->nops < 200 && imported % 64 == 0)
             trained(m);
     } else {

@@ -753,12 +753,15 @@ static void refuses(const char *text, int64_t seq, const char *names)
 
 static void errors(void)
 {
-    refuses("{\"model_type\":\"mamba\"}", 0, "\"mamba\" is not known: it would need");
-    refuses("{\"model_type\":\"mistrall\"}", 0, "not known; did you mean mistral? Else");
+    refuses("{\"model_type\":\"perceiver\"}", 0, "\"perceiver\" is not known");
+    refuses("{\"model_type\":\"mistrall\"}", 0, "not known; did you mean mistral?");
+    refuses(config("'model_type':'fresh'," TINY ",'rms_norm_eps':1e-6,'hidden_act':'silu',"
+                   "'rope_theta':10000,'initializer_range':0.02"),
+            0, "say --as ");
     refuses("{\"architectures\":[\"LlamaForCasualLM\"]}", 0,
             "did you mean LlamaForCausalLM?");
-    refuses("{\"architectures\":[\"GlmForCausalLM\"]}", 0, "is not known: it would need");
-    refuses("{\"model_type\":\"t5\"}", 0, "d_model is missing");
+    refuses("{\"architectures\":[\"BrownForCausalLM\"]}", 0, "is not known");
+    refuses("{\"model_type\":\"t5\",\"d_model\":0}", 0, "d_model");
     refuses("{\"model_type\":\"gemma4_text\"}", 0, "rope_parameters is missing");
     refuses("{\"model_type\":\"gemma4_text\",\"rope_parameters\":{}}", 0,
             "hidden_size_per_layer_input is 256");
@@ -769,8 +772,8 @@ static void errors(void)
     refuses("{\"architectures\":[\"T5Model\"]}", 0, "\"T5Model\"");
     refuses("{\"architectures\":\"T5Model\"}", 0, "architectures");
     refuses(
-        "{\"model_type\":\"gpt2\",\"architectures\":[\"GPT2ForSequenceClassification\"]}",
-        0, "GPT2ForSequenceClassification");
+        "{\"model_type\":\"gpt2\",\"architectures\":[\"GPT2DoubleHeadsModel\"]}",
+        0, "known are GPT2ForCausalLM, GPT2LMHeadModel");
     refuses("{\"model_type\":\"gemma2\",\"layer_types\":[]}", 0, "array of 26 names");
     refuses("{\"model_type\":\"gemma2\",\"num_hidden_layers\":1,"
             "\"layer_types\":[\"linear_attention\"]}",
@@ -793,9 +796,8 @@ static void errors(void)
             0, "\"spiral\"");
     refuses(config("'model_type':'llama'," TINY ",'rope_scaling':{'rope_type':'linear'}"),
             0, "factor is missing");
-    refuses("{\"model_type\":\"gpt2\"}", 0, "n_embd is missing");
-    refuses("{\"model_type\":\"gpt2\",\"n_embd\":768}", 0, "n_layer is missing");
-    refuses("{\"model_type\":\"llama\",\"hidden_size\":64}", 0, "num_hidden_layers");
+    refuses("{\"model_type\":\"llama\",\"num_hidden_layers\":\"6\"}", 0,
+            "num_hidden_layers");
     refuses(gpt2(768, 0, 12, ""), 0, "n_layer");
     refuses(gpt2(768, -4, 12, ""), 0, "n_layer");
     refuses(gpt2(768, 1000000000, 12, ""), 0, "n_layer");

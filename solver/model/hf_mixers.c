@@ -1,0 +1,145 @@
+/* hf_mixers.c - what stands in a Hugging Face model where others have attention: state
+ * space models, linear attention, short convolutions.
+ *
+ * A projection that a checkpoint has as one is several here, so that heads can be split:
+ * its numbers are the same. */
+#include "hf_mixers.h"
+#include "hf_build.h"
+
+#include <stdio.h>
+
+/* Each feature by itself over the last positions, and its activation. */
+static int convolved(struct hf_builder *b, int x, int activated, const char *name)
+{
+    const struct hf_mixer *m = &b->a->mixer;
+    struct topt_attrs attrs = {.kernel_w = m->kernel, .plain = !m->kernel_bias};
+    x = topt_hf_add(b, "causal_conv", x, -1, &attrs, "%s", name);
+    char act[40];
+    snprintf(act, sizeof act, "%s.activation", name);
+    return activated ? topt_hf_unary(b, x, TOPT_ACT_SILU, act) : x;
+}
+
+static int scan(struct hf_builder *b, int x, int shared, int64_t extra)
+{
+    const struct hf_mixer *m = &b->a->mixer;
+    struct topt_attrs attrs = {.features_unit = m->head_dim,
+                               .state = m->state,
+                               .chunk = m->chunk,
+                               .extra = extra};
+    return topt_hf_add(b, "scan", x, shared, &attrs, "scan");
+}
+
+static int gated_by(struct hf_builder *b, int y, int z, int activation)
+{
+    z = topt_hf_unary(b, z, activation, "mixer.gate");
+    return topt_hf_add(b, "mul", y, z, NULL, "mixer.gated");
+}
+
+/* A norm by mean square whatever the model's others are. */
+static int normed(struct hf_builder *b, int x, const char *name)
+{
+    struct topt_attrs attrs = {.rms = 1, .eps = b->a->eps};
+    return topt_hf_add(b, "norm", x, -1, &attrs, "%s", name);
+}
+
+/* The last projection, beside attention's where there is one. */
+static int last(struct hf_builder *b, int x, int bias)
+{
+    int beside = b->a->layer[b->layer] & HF_BOTH;
+    return topt_hf_linear(b, x, b->a->width, 1, bias, beside ? "mixer.out" : "out");
+}
+
+/* Mamba-2 (Dao and Gu, 2024): states of heads, whose keys and queries groups share. */
+static int mamba2(struct hf_builder *b, int x)
+{
+    enum { A_D_AND_STEP = 3 };
+    const struct hf_mixer *m = &b->a->mixer;
+    int z = topt_hf_linear(b, x, m->heads, m->head_dim, m->bias, "in.z");
+    int v = topt_hf_linear(b, x, m->heads, m->head_dim, m->bias, "in.x");
+    int shared = topt_hf_linear(b, x, m->groups, 2 * m->state, m->bias, "in.bc");
+    int step = topt_hf_linear(b, x, m->heads, 1, m->bias, "in.dt");
+    v = convolved(b, v, 1, "conv.x");
+    shared = convolved(b, shared, 1, "conv.bc");
+    v = topt_hf_add(b, "concat", v, step, NULL, "scan.in");
+    v = gated_by(b, scan(b, v, shared, A_D_AND_STEP), z, TOPT_ACT_SILU);
+    v = m->norm ? normed(b, v, "mixer.norm") : v;
+    return last(b, v, m->out_bias);
+}
+
+/* Mamba (Gu and Dao, 2023): a state of each feature, steps by a narrow projection. */
+static int mamba(struct hf_builder *b, int x)
+{
+    const struct hf_mixer *m = &b->a->mixer;
+    int z = topt_hf_linear(b, x, m->heads, 1, m->bias, "in.z");
+    int v = topt_hf_linear(b, x, m->heads, 1, m->bias, "in.x");
+    v = convolved(b, v, 1, "conv.x");
+    int step = topt_hf_linear(b, v, m->rank, 1, 0, "x.dt");
+    int keys = topt_hf_linear(b, v, m->state, 1, 0, "x.b");
+    int queries = topt_hf_linear(b, v, m->state, 1, 0, "x.c");
+    if (m->norm) {
+        step = normed(b, step, "dt.norm");
+        keys = normed(b, keys, "b.norm");
+        queries = normed(b, queries, "c.norm");
+    }
+    step = topt_hf_linear(b, step, m->heads, 1, 1, "dt");
+    int shared = topt_hf_add(b, "concat", keys, queries, NULL, "x.bc");
+    v = topt_hf_add(b, "concat", v, step, NULL, "scan.in");
+    v = gated_by(b, scan(b, v, shared, m->state + 1), z, TOPT_ACT_SILU);
+    return last(b, v, m->out_bias);
+}
+
+/* The gated delta rule (Yang et al., 2024): values of more heads than keys. */
+static int delta(struct hf_builder *b, int x)
+{
+    enum { DECAY_AND_STEP = 2 };
+    const struct hf_mixer *m = &b->a->mixer;
+    struct topt_attrs norm = {.head_dim = m->head_dim, .rms = 1, .eps = b->a->eps};
+    int shared = topt_hf_linear(b, x, m->groups, 2 * m->state, 0, "in.qk");
+    int v = topt_hf_linear(b, x, m->heads, m->head_dim, 0, "in.v");
+    int z = topt_hf_linear(b, x, m->heads, m->head_dim, 0, "in.z");
+    int gates = topt_hf_linear(b, x, m->heads, 2, 0, "in.ba");
+    shared = convolved(b, shared, 1, "conv.qk");
+    v = convolved(b, v, 1, "conv.v");
+    v = topt_hf_add(b, "concat", v, gates, NULL, "scan.in");
+    v = scan(b, v, shared, DECAY_AND_STEP);
+    v = topt_hf_add(b, "head_norm", v, -1, &norm, "mixer.norm");
+    v = gated_by(b, v, z, TOPT_ACT_SILU);
+    return last(b, v, 0);
+}
+
+/* Attention without a softmax, by blocks (Qin et al., 2024), a norm and a gate. */
+static int lightning(struct hf_builder *b, int x)
+{
+    const struct hf_mixer *m = &b->a->mixer;
+    int y = topt_hf_linear(b, x, m->heads, 3 * m->head_dim, 0, "qkv");
+    y = topt_hf_unary(b, y, TOPT_ACT_SILU, "qkv.activation");
+    y = normed(b, scan(b, y, -1, 0), "mixer.norm");
+    int z = topt_hf_linear(b, x, m->heads, m->head_dim, 0, "gate");
+    y = gated_by(b, y, z, TOPT_ACT_SIGMOID);
+    return last(b, y, 0);
+}
+
+/* A convolution between two gates. */
+static int short_conv(struct hf_builder *b, int x)
+{
+    const struct hf_mixer *m = &b->a->mixer;
+    int before = topt_hf_linear(b, x, b->a->width, 1, m->bias, "in.b");
+    int after = topt_hf_linear(b, x, b->a->width, 1, m->bias, "in.c");
+    int y = topt_hf_linear(b, x, b->a->width, 1, m->bias, "in.x");
+    y = topt_hf_add(b, "mul", y, before, NULL, "gate.before");
+    y = convolved(b, y, 0, "conv");
+    y = topt_hf_add(b, "mul", y, after, NULL, "gate.after");
+    return last(b, y, m->bias);
+}
+
+int topt_hf_mix(struct hf_builder *b, int x)
+{
+    static int (*const mixers[])(struct hf_builder *, int) = {
+        [HF_MAMBA2] = mamba2,
+        [HF_MAMBA] = mamba,
+        [HF_DELTA] = delta,
+        [HF_LIGHTNING] = lightning,
+        [HF_SHORT_CONV] = short_conv,
+    };
+    return mixers[b->a->mixer.kind](b, x);
+}

@@ -1,0 +1,200 @@
+/* ops_mixers.c - rows of the operator table: what mixes positions beside attention, and
+ * parameters that another operator's arithmetic has and its row has not.
+ *
+ * No backend computes these yet: a model that has one can be planned, and says why it
+ * can't be run.  Their parameters, operations and bytes are those of what they stand
+ * for. */
+#include "ops_extents.h"
+#include "ops_rows.h"
+
+/* ---- convolution along the sequence ------------------------------------------------ */
+
+static int shape_causal_conv(struct topt_op *op, struct topt_error *err)
+{
+    enum { X, W, BIAS, Y, KERNEL_DIM = 3 };
+    int64_t unit = op->operand[X].dim[2].unit;
+    if (op->attrs.kernel_w < 1 || op->attrs.kernel_w > 1 << 16)
+        return topt_fail(err, TOPT_ERR_INVAL, "needs a kernel_w of 1 to 65536");
+    topt_counts_from_input(op, X);
+    op->count[KERNEL_DIM] = op->attrs.kernel_w;
+    op->operand[BIAS].present = !op->attrs.plain;
+    topt_set_dim(op, W, 0, unit);
+    topt_set_dim(op, BIAS, 0, unit);
+    topt_set_dim(op, Y, 2, unit);
+    return 0;
+}
+
+static int64_t flops_causal_conv(const struct topt_op *op, enum topt_kernel k,
+                                 const int64_t *len)
+{
+    int64_t once = 2 * len[0] * len[1] * len[2] * op->operand[0].dim[2].unit;
+    return once * op->attrs.kernel_w * (k == TOPT_K_CAUSAL_CONV_FWD ? 1 : 2);
+}
+
+/* ---- scan -------------------------------------------------------------------------- */
+
+static int shape_scan(struct topt_op *op, struct topt_error *err)
+{
+    enum { X, SHARED, P, Y, STATES, G = 3, ONE = 4 };
+    const struct topt_attrs *a = &op->attrs;
+    int64_t chunks, width = topt_unit_of(a->features_unit);
+    if (a->state < 1 || a->state > 1 << 20 || width > 1 << 20)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "needs a state of 1 to 2^20 numbers, and units of no more");
+    topt_counts_from_input(op, X);
+    if (op->operand[SHARED].present)
+        op->count[G] = op->operand[SHARED].dim[2].count;
+    else
+        op->count[G] = 1;
+    op->operand[P].present = a->extra > 0;
+    topt_set_dim(op, P, 0, topt_unit_of(a->extra));
+    topt_set_dim(op, Y, 2, width);
+    /* a state at the start of each chunk is kept for backward */
+    chunks = a->chunk > 0 ? (op->count[1] + a->chunk - 1) / a->chunk : op->count[1];
+    op->count[ONE] = chunks;
+    topt_set_dim(op, STATES, 2, a->state * width);
+    return 0;
+}
+
+/* By chunks (Dao and Gu 2024): scores and weighted sum within one as attention has them,
+ * of half of all pairs, what a chunk adds to the state and what it reads of it. */
+static int64_t flops_scan(const struct topt_op *op, enum topt_kernel k,
+                          const int64_t *len)
+{
+    const struct topt_attrs *a = &op->attrs;
+    int64_t width = topt_unit_of(a->features_unit), state = a->state;
+    int64_t chunk = a->chunk < op->count[1] ? a->chunk : op->count[1];
+    int64_t token = chunk * (state + width) + 4 * state * width;
+    return len[0] * len[1] * len[2] * token * (k == TOPT_K_SCAN_FWD ? 1 : 2);
+}
+
+/* ---- beside ------------------------------------------------------------------------ */
+
+static int shape_beside(struct topt_op *op, struct topt_error *err)
+{
+    enum { X, P, Y };
+    if (op->attrs.extra < 1)
+        return topt_fail(err, TOPT_ERR_INVAL, "needs an extra of at least 1");
+    if (topt_shape_same(op, err))
+        return -1;
+    topt_set_dim(op, P, 0, op->attrs.extra);
+    return 0;
+}
+
+/* Tokens of another tower stand at their places among those of a text. */
+static int shape_insert(struct topt_op *op, struct topt_error *err)
+{
+    enum { X, Z, Y, T = 3 };
+    topt_counts_from_input(op, X);
+    op->count[T] = op->operand[Z].dim[1].count;
+    topt_set_dim(op, Y, 2, op->operand[X].dim[2].unit);
+    return topt_refuse_units(op, Z, op->operand[X].dim[2].unit, err);
+}
+
+/* ---- rows -------------------------------------------------------------------------- */
+
+#define FEATURES                                                                         \
+    {                                                                                    \
+        "d", TOPT_SPLIT_FEATURE                                                          \
+    }
+#define WHOLE_SEQ                                                                        \
+    {                                                                                    \
+        "s", TOPT_SPLIT_NEVER                                                            \
+    }
+
+const struct topt_op_spec topt_ops_mixers[] = {
+    /* Each feature by itself, over its kernel_w last positions. */
+    {.name = "causal_conv",
+     .attrs = A(KERNEL_W) | A(PLAIN) | A(INIT_STD),
+     .plan_only = "convolutions along the sequence",
+     .ndims = 4,
+     .dim = {BATCH, WHOLE_SEQ, FEATURES, {"k", TOPT_SPLIT_NEVER}},
+     .noperands = 4,
+     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "w", .role = TOPT_PARAM, .ndim = 2, .dim = {2, 3}},
+                 {.name = "b",
+                  .role = TOPT_PARAM,
+                  .ndim = 1,
+                  .dim = {2},
+                  .optional = 1,
+                  .start = TOPT_START_ZERO},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .forward = {KERNEL(CAUSAL_CONV_FWD, V(0) | V(1) | V(2), V(3))},
+     .backward = {KERNEL(CAUSAL_CONV_BWD, V(0) | V(1) | G(3), G(0) | G(1) | G(2))},
+     .shape = shape_causal_conv,
+     .flops = flops_causal_conv},
+    /* A recurrence that is linear in its state, [state, unit] numbers of each head:
+     * Mamba's, gated linear attention, the delta rule.  A count of x holds what a head
+     * adds, 'shared' what several read alike. */
+    {.name = "scan",
+     .attrs = A(FEATURES_UNIT) | A(STATE) | A(CHUNK) | A(EXTRA) | A(INIT_STD),
+     .plan_only = "recurrences with a state (state space models, linear attention)",
+     .ndims = 5,
+     .dim = {BATCH,
+             WHOLE_SEQ,
+             {"h", TOPT_SPLIT_FEATURE},
+             {"g", TOPT_SPLIT_NEVER},
+             {"c", TOPT_SPLIT_NEVER}},
+     .noperands = 5,
+     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "shared",
+                  .role = TOPT_INPUT,
+                  .ndim = 3,
+                  .dim = {0, 1, 3},
+                  .optional = 1},
+                 {.name = "p", .role = TOPT_PARAM, .ndim = 1, .dim = {2}, .optional = 1},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "states", .role = TOPT_SAVED, .ndim = 3, .dim = {0, 4, 2}}},
+     .forward = {KERNEL(SCAN_FWD, V(0) | V(1) | V(2), V(3) | V(4))},
+     .backward = {KERNEL(SCAN_BWD, V(0) | V(1) | V(2) | V(4) | G(3),
+                         G(0) | G(1) | G(2))},
+     .shape = shape_scan,
+     .flops = flops_scan},
+    /* x as it is, and 'extra' numbers of each feature that the operator after it reads. */
+    {.name = "beside",
+     .attrs = A(EXTRA) | A(INIT_STD),
+     .plan_only = "scores that no key has (attention sinks), and what stands beside "
+                  "other operators",
+     .ndims = 3,
+     .dim = {BATCH, SEQ, FEATURES},
+     .noperands = 3,
+     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "p", .role = TOPT_PARAM, .ndim = 1, .dim = {2}},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .forward = {KERNEL(BESIDE_FWD, V(0), V(2))},
+     .backward = {KERNEL(BESIDE_BWD, G(2), G(0) | G(1))},
+     .shape = shape_beside,
+     .flops = topt_flops_none},
+    /* The same of experts, where they are the middle dimension. */
+    {.name = "beside_experts",
+     .attrs = A(EXTRA) | A(INIT_STD),
+     .plan_only = "biases of experts",
+     .ndims = 3,
+     .dim = {BATCH, {"e", TOPT_SPLIT_FEATURE}, FEATURES},
+     .noperands = 3,
+     .operand = {{.name = "x",
+                  .role = TOPT_INPUT,
+                  .ndim = 3,
+                  .dim = {0, 1, 2},
+                  .slots = 1},
+                 {.name = "p", .role = TOPT_PARAM, .ndim = 1, .dim = {1}},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .forward = {KERNEL(BESIDE_FWD, V(0), V(2))},
+     .backward = {KERNEL(BESIDE_BWD, G(2), G(0) | G(1))},
+     .shape = shape_beside,
+     .flops = topt_flops_none},
+    /* x with rows of z at the places that are theirs. */
+    {.name = "insert",
+     .plan_only = "tokens of images or sounds among those of a text",
+     .ndims = 4,
+     .dim = {BATCH, WHOLE_SEQ, FEATURES, {"t", TOPT_SPLIT_NEVER}},
+     .noperands = 3,
+     .operand = {{.name = "x", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 1, 2}},
+                 {.name = "z", .role = TOPT_INPUT, .ndim = 3, .dim = {0, 3, 2}},
+                 {.name = "y", .role = TOPT_OUTPUT, .ndim = 3, .dim = {0, 1, 2}}},
+     .forward = {KERNEL(INSERT_FWD, V(0) | V(1), V(2))},
+     .backward = {KERNEL(INSERT_BWD, G(2), G(0) | G(1))},
+     .shape = shape_insert,
+     .flops = topt_flops_none},
+    {.name = NULL},
+};

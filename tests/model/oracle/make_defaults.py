@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Write solver/model/hf_defaults.json: what the configuration classes of Hugging Face transformers
+take where a config.json leaves a key out.
+
+    python3 make_defaults.py > ../../../solver/model/hf_defaults.json
+
+Run it where the transformers are whose defaults are wanted (the file says which wrote it).  Of each class
+come the numbers, flags and words that say something of a model's shape or arithmetic, the other names that
+its configs may use, and the base of its rotary angles.  None stands for what the class computes from
+other keys and is left out."""
+import dataclasses
+import json
+
+import transformers
+from transformers import PreTrainedConfig
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+TYPES = """
+afmoe albert apertus arcee audio-spectrogram-transformer bamba bart beit bert biogpt blenderbot bloom camembert
+clip clip_text_model clip_vision_model codegen cohere cohere2 convnext dbrx deberta deberta-v2 deepseek_v2
+deepseek_v3 deepseek_v32 deepseek_v4 deit dinov2 dinov3_vit distilbert dots1 electra ernie4_5 ernie4_5_moe esm
+eurobert exaone4 exaone_moe falcon falcon_h1 falcon_mamba flex_olmo gemma gemma2 gemma3_text gemma3n_text
+gemma4_text glm glm4 glm4_moe glm4_moe_lite glm4v_text glm4v_moe_text glm_moe_dsa gpt2 gpt_bigcode gpt_neo gpt_neox
+gpt_oss gptj granite granitemoe granitemoehybrid granitemoeshared helium hubert hunyuan_v1_dense hunyuan_v1_moe
+hy_v3 internvl_vision jamba lfm2 lfm2_moe llama llama4_text llama4_vision_model longt5 m2m_100 mamba mamba2 marian mbart
+minimax minimax_m2 ministral ministral3 mistral mistral4 mixtral mllama_text_model modernbert modernbert-decoder mpnet mpt
+mt5 nanochat nemotron nemotron_h nomic_bert olmo olmo2 olmo3 olmoe opt pegasus persimmon phi phi3 phimoe pixtral qwen2 qwen2_5_vl
+qwen2_5_vl_text qwen2_5_vl_vision qwen2_moe qwen2_vl qwen2_vl_text qwen2_vl_vision qwen3 qwen3_5_moe_text qwen3_5_moe_vision
+qwen3_5_text qwen3_5_vision qwen3_moe qwen3_next qwen3_vl_moe_text qwen3_vl_moe_vision qwen3_vl_text
+qwen3_vl_vision roberta seed_oss siglip2_vision_model siglip siglip_text_model siglip_vision_model smollm3 solar_open stablelm
+starcoder2 switch_transformers t5 umt5 vaultgemma vit wav2vec2 wavlm whisper xglm xlm-roberta xlm-roberta-xl
+"""
+
+# What says nothing of shapes or arithmetic, or names tokens.
+DULL = ("dropout", "pdrop", "_token", "_coef", "time_step", "time_mask", "mask_", "ctc_", "feat_quantizer", "codevector",
+        "kernels", "pretraining_tp", "use_cache", "num_logits_to_keep", "cache_dtype", "layerdrop", "_loss", "noise",
+        "init_device", "chunk_size_feed", "_init", "residual_in_fp32", "rescale_", "mambapy", "associative_scan",
+        "overlap", "compile", "deterministic", "median", "begin_suppress", "suppress", "dtype", "softmax_in_fp32", "tdnn",
+        "contrastive", "diversity", "xvector", "negatives", "adapter_", "vocab_list", "architecture")
+GENERAL = {f.name for f in dataclasses.fields(PreTrainedConfig)} - {"tie_word_embeddings"}
+
+
+def keys_of(cls):
+    found = {}
+    for field in dataclasses.fields(cls):
+        value = field.default
+        plain = isinstance(value, (bool, int, float, str))
+        if field.name in GENERAL or not plain or any(word in field.name for word in DULL):
+            continue
+        found[field.name] = value
+    return found
+
+
+def empty_of(cls):
+    """Fields that are None where nobody says: computed from others, or switched off."""
+    return [f.name for f in dataclasses.fields(cls)
+            if f.default is None and f.name not in GENERAL and not any(word in f.name for word in DULL)]
+
+
+def main():
+    rows = {}
+    for name in TYPES.split():
+        try:
+            cls = CONFIG_MAPPING[name]
+        except KeyError:
+            cls = None
+        if cls is None:
+            for known in list(CONFIG_MAPPING.keys()):
+                sub = getattr(CONFIG_MAPPING[known], "sub_configs", None) or {}
+                cls = cls or next((c for c in sub.values() if getattr(c, "model_type", "") == name), None)
+        if cls is None:
+            raise SystemExit(f"no class for {name}")
+        row = {"keys": keys_of(cls)}
+        row["none"] = empty_of(cls)
+        if cls.attribute_map:
+            row["also"] = dict(cls.attribute_map)
+        theta = getattr(cls, "default_theta", None)
+        if isinstance(theta, (int, float)) and "rope_parameters" in {f.name for f in dataclasses.fields(cls)}:
+            row["theta"] = theta
+        rows[name] = row
+    lines = [f"{json.dumps(n)}: {json.dumps(r, separators=(',', ':'))}" for n, r in rows.items()]
+    print('{"from": "transformers %s",' % transformers.__version__)
+    print(",\n".join(lines) + "}")
+
+
+if __name__ == "__main__":
+    main()
