@@ -227,6 +227,28 @@ int topt_least_weights(const struct tables *ts, const struct topt_search_options
     return 0;
 }
 
+/* What is left of one factor's entries, by the other's least weights. */
+static void lower_rests(int64_t *restrict rest, const int32_t *at,
+                        const int64_t *restrict least, const int32_t *by, int64_t r,
+                        int32_t n)
+{
+    for (int32_t k = 0; k < n; k++) {
+        int64_t w = r + least[by[k]], *of = &rest[at[k]];
+        *of = w < *of ? w : *of;
+    }
+}
+
+/* The same where B's weights are not kept. */
+static void lower_rests_by_leaf(const struct step *s, const struct cursor *c,
+                                int32_t from, int32_t n, int64_t r, struct scalar_pass *b)
+{
+    const struct topt_cost *cost = s->b->cost - s->b->first_entry + c->b;
+    for (int32_t k = from; k < from + n; k++) {
+        int64_t *of = &b->rest[c->a + s->ka[k]];
+        *of = min(*of, r + topt_weight(b, cost[s->kb[k]]));
+    }
+}
+
 /* Lower what is known of the rest of the entries that an entry is made of: of all but leaves,
  * and of those of which it is wanted if 'all' says so. */
 static void step_rest(const struct table *t, struct scalar_pass *b, int all)
@@ -236,6 +258,7 @@ static void step_rest(const struct table *t, struct scalar_pass *b, int all)
     int64_t *rest = b->rest, e = t->first_entry, end = e + t->nentries;
     int for_a = !s->a->leaf || (all && s->a->rest_wanted);
     int for_b = s->b && (!s->b->leaf || (all && s->b->rest_wanted));
+    int kept = !s->b || s->b->weighed;
     if (!t->nentries || !(for_a || for_b))
         return;
     if (s->matrix && b->light) {
@@ -247,13 +270,13 @@ static void step_rest(const struct table *t, struct scalar_pass *b, int all)
             int64_t r = rest[e];
             if (least[e] + r > b->allowance)
                 continue;
-            for (int32_t k = s->kfirst[g]; k < s->kfirst[g + 1]; k++) {
-                int64_t i = c.a + s->ka[k], j = c.b + s->kb[k];
-                if (for_a)
-                    rest[i] = min(rest[i], r + least_of(s->b, j, b));
-                if (for_b)
-                    rest[j] = min(rest[j], r + least[i]);
-            }
+            int32_t k = s->kfirst[g], n = s->kfirst[g + 1] - k;
+            if (for_a && kept)
+                lower_rests(rest + c.a, s->ka + k, least + c.b, s->kb + k, r, n);
+            else if (for_a)
+                lower_rests_by_leaf(s, &c, k, n, r, b);
+            if (for_b)
+                lower_rests(rest + c.b, s->kb + k, least + c.a, s->ka + k, r, n);
         }
 }
 
