@@ -163,6 +163,26 @@ static void note_what_is_left_out(const json_t *doc, struct hf_arch *a)
         topt_hf_note(a, "quantization_config is left out");
 }
 
+/* Slots of experts: where nobody asks for more, tokens are taken to be balanced, which
+ * costs what training without dropped tokens does. */
+static void take_capacity(double asked, struct hf_arch *a)
+{
+    char text[160];
+    if (!a->experts)
+        return;
+    if (asked > 0) {
+        a->capacity = asked;
+        snprintf(text, sizeof text,
+                 "experts have slots for %g times their share of tokens and drop those "
+                 "beyond",
+                 asked);
+        topt_hf_note(a, text);
+    } else {
+        topt_hf_note(a, "experts get equally many tokens, as if none were dropped; a run "
+                        "drops those beyond (--capacity)");
+    }
+}
+
 /* Sizes that the config left to its class are told of, since they are most of a model. */
 static void note_what_is_filled_in(const json_t *doc, const char *type, struct hf_arch *a)
 {
@@ -191,6 +211,7 @@ static struct topt_model *build_family(const json_t *doc, const struct hf_family
             topt_hf_note(a, "the pooler and the head that tells whether sentences follow "
                             "each other are left out");
         if (!rc) {
+            take_capacity(o ? o->capacity : 0, a);
             note_what_is_left_out(doc, a);
             note_what_is_filled_in(doc, type, a);
             m = topt_hf_build_arch(a, name, f->build, o, err);
@@ -201,6 +222,40 @@ static struct topt_model *build_family(const json_t *doc, const struct hf_family
     free(a);
     json_decref(whole);
     return m;
+}
+
+/* Towers and what joins them to the text, by the names of their configs. */
+static void name_parts(const json_t *doc, char *ret, size_t size)
+{
+    const char *key;
+    json_t *value;
+    size_t n = 0;
+    json_object_foreach((json_t *)doc, key, value)
+    {
+        size_t k = strlen(key);
+        const char *type = json_string_value(json_object_get(value, "model_type"));
+        if (!json_is_object(value) || !strcmp(key, "text_config") || k < 7 ||
+            strcmp(key + k - 7, "_config") || !strcmp(key, "quantization_config") ||
+            n + 120 > size)
+            continue;
+        n += (size_t)snprintf(ret + n, size - n, "%s%.60s%s%.40s%s", n ? ", " : "", key,
+                              type ? " (" : "", type ? type : "", type ? ")" : "");
+    }
+}
+
+/* What of several parts the model does not have; what was asked to be left out is not
+ * told of. */
+static int note_parts(struct topt_model *m, const json_t *doc, const char *part,
+                      struct topt_error *err)
+{
+    char parts[500] = "", note[1500];
+    name_parts(doc, parts, sizeof parts);
+    if (!parts[0] || part)
+        return 0;
+    snprintf(note, sizeof note,
+             "%s%sthe text model alone; left out: %s and what joins them to it", //
+             m->note ? m->note : "", m->note ? "; " : "", parts);
+    return topt_model_note(m, note, err);
 }
 
 static struct topt_model *build_plain(const json_t *doc, const char *name,
@@ -218,6 +273,11 @@ struct topt_model *topt_hf_build(const json_t *doc, const char *name,
 {
     char text_name[120];
     json_t *text;
+    const char *part = o ? o->part : NULL;
+    if (part && strcmp(part, "text")) {
+        topt_fail(err, TOPT_ERR_USAGE, "--part %.40s is not known; text is", part);
+        return NULL;
+    }
     if (nested_text(doc, &text, err))
         return NULL;
     if (!text)
@@ -225,7 +285,11 @@ struct topt_model *topt_hf_build(const json_t *doc, const char *name,
     snprintf(text_name, sizeof text_name, "%s-text", name);
     struct topt_model *m = build_plain(text, text_name, o, err);
     json_decref(text);
-    if (!m)
+    if (!m) {
         topt_wrap(err, "text_config");
+    } else if (note_parts(m, doc, part, err)) {
+        topt_model_destroy(m);
+        m = NULL;
+    }
     return m;
 }

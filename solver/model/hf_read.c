@@ -192,9 +192,5 @@ void topt_hf_note(struct hf_arch *a, const char *what)
 
 void topt_hf_give_slots(struct hf_arch *a)
 {
-    enum { SLOTS_PERCENT = 125 };
-    a->capacity = SLOTS_PERCENT / 100.0;
-    topt_hf_note(a,
-                 "experts have slots for 1.25 times their share of tokens and drop those "
-                 "beyond");
+    a->capacity = 1;
 }
