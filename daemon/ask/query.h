@@ -53,6 +53,17 @@ int query_from_pairs(enum query_kind kind, const struct query_pair *pairs, int n
 /* Everything that decides the answer, except model and hardware, in one canonical line. */
 void query_text(const struct query *q, struct topt_text *out);
 
+/* The same of what decides the problem alone, whose frontiers are kept: without memory limit, mode,
+ * efficiency, numbers of GPUs and selections of what is tried. */
+void query_problem_text(const struct query *q, struct topt_text *out);
+
+/* A question as the daemon and its workers hand it to each other: all of it, as JSON, and back.
+ * A new reference; NULL where a field is no UTF-8. */
+json_t *query_pack(const struct query *q, const char **ret_source,
+                   struct topt_error *err);
+int query_unpack(const json_t *doc, struct query *ret, const char **ret_source,
+                 struct topt_error *err) TOPT_MUST_CHECK;
+
 /* Is 's' 1..max bytes of letters, digits and "._-", and no path? */
 int query_is_name(const char *s, size_t max);
 

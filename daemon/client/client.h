@@ -38,7 +38,7 @@ struct args {
     TOPT_FIELDS(X)
 #undef X
     int json;
-    const char *url, *output, *svg, *daemon_uid;
+    const char *url, *output, *svg, *daemon_uid, *group;
     int64_t timeout;
 };
 
@@ -71,6 +71,9 @@ char *client_ask_bytes(struct client *c, const char *path, size_t *ret_len);
  * refuses.  '*ret_rc' is -1 where there was no answer. */
 char *client_ask_if(struct client *c, const char *path, int *ret_rc);
 
+/* Ask for something to be done, of which nothing is told but that it was.  0, or -1. */
+int client_do(struct client *c, const char *method, const char *path);
+
 /* The bytes of the file that c->arg names (or of the config.json in that folder); its path goes to
  * c->path. */
 char *client_read_input(struct client *c, size_t *ret_len);
@@ -84,7 +87,7 @@ const char *client_words(const json_t *o, const char *key);
 typedef int client_command(struct client *c);
 client_command client_plan, client_curve, client_frontier;
 client_command client_get_plan, client_plans, client_models, client_hardware,
-    client_add_model, client_add_hw, client_tasks, client_task, client_cancel,
-    client_status;
+    client_add_model, client_add_hw, client_put_hw, client_delete_hw, client_share,
+    client_unshare, client_tasks, client_task, client_cancel, client_status;
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "topt_json.h"
 #include "topt_label.h"
 
 int client_get_plan(struct client *c)
@@ -21,6 +22,19 @@ int client_get_plan(struct client *c)
     int rc = topt_write_file(c->args.output ? c->args.output : "-", bytes, len, &err);
     free(bytes);
     return rc < 0 ? client_complain(c, &err) : 0;
+}
+
+/* What the server calls it that was sent. */
+static int show_added(const struct client *c, json_t *takes)
+{
+    if (!takes)
+        return -1;
+    if (c->args.json)
+        client_print_json(takes);
+    else
+        printf("%s  %s\n", client_words(takes, "id"), client_words(takes, "name"));
+    json_decref(takes);
+    return 0;
 }
 
 /* Send the file to 'to'; with the name that it gives a model. */
@@ -39,14 +53,7 @@ static int add(struct client *c, const char *to, int named)
     json_t *answer = client_ask_json(c, "POST", path.s, text, len, "application/json");
     topt_text_fini(&path);
     free(text);
-    if (!answer)
-        return -1;
-    if (c->args.json)
-        client_print_json(answer);
-    else
-        printf("%s  %s\n", client_words(answer, "id"), client_words(answer, "name"));
-    json_decref(answer);
-    return 0;
+    return show_added(c, answer);
 }
 
 int client_add_model(struct client *c)
@@ -57,6 +64,72 @@ int client_add_model(struct client *c)
 int client_add_hw(struct client *c)
 {
     return add(c, "/v1/hardware", 0);
+}
+
+/* The profile becomes the next version of its name. */
+int client_put_hw(struct client *c)
+{
+    struct topt_error err = {0};
+    struct topt_text path = {0};
+    size_t len;
+    char *text = client_read_input(c, &len);
+    json_t *doc = text ? topt_json_parse(text, len, c->path, &err) : NULL, *answer = NULL;
+    const char *name = json_string_value(json_object_get(doc, "name"));
+    if (doc && !name)
+        topt_fail(&err, TOPT_ERR_INVAL, "%s: the profile has no name", c->path);
+    if (name && strlen(name) < 80) {
+        topt_text_add(&path, "/v1/hardware/");
+        client_add_segment(&path, name);
+        answer = client_ask_json(c, "PUT", path.s, text, len, "application/json");
+    } else if (name) {
+        topt_fail(&err, TOPT_ERR_INVAL, "%s: the profile's name is too long", c->path);
+    }
+    int rc = err.code ? client_complain(c, &err) : show_added(c, answer);
+    topt_text_fini(&path);
+    json_decref(doc);
+    free(text);
+    return rc;
+}
+
+/* Have something done to c->arg below 'at', a path, and to what is below that. */
+static int act(struct client *c, const char *method, const char *at, const char *group)
+{
+    struct topt_text path = {0};
+    topt_text_add(&path, "%s", at);
+    client_add_segment(&path, c->arg);
+    if (group) {
+        topt_text_add(&path, "/groups/");
+        client_add_segment(&path, group);
+    }
+    int rc = path.oom ? -1 : client_do(c, method, path.s);
+    topt_text_fini(&path);
+    return rc;
+}
+
+int client_delete_hw(struct client *c)
+{
+    return act(c, "DELETE", "/v1/hardware/", NULL);
+}
+
+/* A model or a plan of one's own, as its id says. */
+static int change_sharing(struct client *c, const char *method)
+{
+    struct topt_error err;
+    if (c->args.group)
+        return act(c, method, *c->arg == 'p' ? "/v1/plans/" : "/v1/models/",
+                   c->args.group);
+    topt_fail(&err, TOPT_ERR_USAGE, "with whom? give --group NAME");
+    return client_complain(c, &err);
+}
+
+int client_share(struct client *c)
+{
+    return change_sharing(c, "PUT");
+}
+
+int client_unshare(struct client *c)
+{
+    return change_sharing(c, "DELETE");
 }
 
 static int list(struct client *c, const char *path, const char *key)
@@ -181,6 +254,13 @@ int client_cancel(struct client *c)
 
 /* ---- the server -------------------------------------------------------------------------- */
 
+/* Does a line of metrics say that there was none? */
+static int is_zero(const char *line)
+{
+    const char *value = strrchr(line, ' ');
+    return value && !strcmp(value, " 0");
+}
+
 int client_status(struct client *c)
 {
     size_t len;
@@ -192,7 +272,7 @@ int client_status(struct client *c)
     printf("%s is ready\n", c->args.url);
     bytes = client_ask_if(c, "/metrics", &rc); /* they are for operators */
     for (char *next = bytes, *line; next && (line = strsep(&next, "\n"));)
-        if (*line && *line != '#')
+        if (*line && *line != '#' && !strstr(line, "_bucket{") && !is_zero(line))
             printf("  %s\n", line);
     free(bytes);
     return rc;

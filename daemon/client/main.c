@@ -29,6 +29,8 @@ static const struct topt_option table[] = {
          "write there (- is stdout)"},
     {"svg", TOPT_OPT_STRING, offsetof(struct args, svg), "FILE",
      "of a curve: draw it there"},
+    {"group", TOPT_OPT_STRING, offsetof(struct args, group), "NAME",
+     "with whom to share, or no longer"},
     {"json", TOPT_OPT_FLAG, offsetof(struct args, json), "",
      "the server's answer as it is"},
     {"url", TOPT_OPT_STRING, offsetof(struct args, url), "URL",
@@ -56,6 +58,10 @@ static const struct {
     {"add-model", client_add_model, "FILE", "register a model"},
     {"hardware", client_hardware, NULL, "hardware profiles the server knows"},
     {"add-hw", client_add_hw, "FILE", "register a hardware profile"},
+    {"put-hw", client_put_hw, "FILE", "register one, or replace that of its name"},
+    {"delete-hw", client_delete_hw, "NAME", "retire a hardware profile"},
+    {"share", client_share, "ID", "let a --group read a model or a plan of yours"},
+    {"unshare", client_unshare, "ID", "let it no longer"},
     {"status", client_status, NULL, "is it ready, and what has it done"},
 };
 enum { NSUBS = sizeof subcommands / sizeof *subcommands };

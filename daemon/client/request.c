@@ -95,6 +95,16 @@ void client_add_query(struct topt_text *path, const char *key, const char *value
     curl_free(encoded);
 }
 
+void client_add_segment(struct topt_text *path, const char *part)
+{
+    char *encoded = curl_easy_escape(NULL, part, 0);
+    if (encoded)
+        topt_text_add(path, "%s", encoded);
+    else
+        path->oom = 1;
+    curl_free(encoded);
+}
+
 /* The URL for libcurl; sets the socket.  0, or -1. */
 static int set_url(CURL *c, const struct client_request *q, struct topt_text *url,
                    struct topt_error *err)

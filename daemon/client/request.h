@@ -42,4 +42,7 @@ int client_ask(const struct client_request *q, struct client_reply *ret,
 /* Add "key=value" to a path, encoded, after '?' or '&'. */
 void client_add_query(struct topt_text *path, const char *key, const char *value);
 
+/* Add a part of a path, encoded. */
+void client_add_segment(struct topt_text *path, const char *part);
+
 #endif

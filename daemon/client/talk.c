@@ -266,6 +266,15 @@ char *client_ask_if(struct client *c, const char *path, int *ret_rc)
     return NULL;
 }
 
+int client_do(struct client *c, const char *method, const char *path)
+{
+    struct client_reply r;
+    if (ask_ok(c, method, path, NULL, 0, NULL, &r) < 0)
+        return -1;
+    client_reply_fini(&r);
+    return 0;
+}
+
 /* ---- files and words ----------------------------------------------------------------------- */
 
 char *client_read_input(struct client *c, size_t *ret_len)

@@ -180,6 +180,10 @@ static int check(const struct config *c, struct topt_error *err)
     if (c->idle_timeout < 1 || c->idle_timeout > 3600 || c->request_timeout < 1 ||
         c->request_timeout > 3600)
         return topt_fail(err, TOPT_ERR_USAGE, "timeouts must be 1..3600 seconds");
+    if (c->submit_limit < 1 || c->submit_limit > 60)
+        return topt_fail(err, TOPT_ERR_USAGE, "--submit-limit must be 1..60 seconds");
+    if (c->worker_memory && c->worker_memory < (int64_t)256 << 20)
+        return topt_fail(err, TOPT_ERR_USAGE, "--worker-memory must be at least 256MiB");
     if (c->cache_bytes < 1 << 20)
         return topt_fail(err, TOPT_ERR_USAGE, "--cache-bytes must be at least 1MiB");
     if (c->keep_plans_days < 1 || c->keep_plans_days > 36500)
@@ -251,10 +255,24 @@ int config_log_level(const struct config *c, struct topt_error *err)
 /* Settings that are read anew for each request or second. */
 static int is_taken_up(const char *name)
 {
-    static const char *const names[] = {
-        "hw",        "body-limit", "max-table-bytes", "idle-timeout", "request-timeout",
-        "log-level", "config",     "check-config",    "auth",         "munge-socket",
-        "host",      "admins",     "operators",       "proxy-header", "open-metrics"};
+    static const char *const names[] = {"hw",
+                                        "body-limit",
+                                        "max-table-bytes",
+                                        "idle-timeout",
+                                        "request-timeout",
+                                        "log-level",
+                                        "config",
+                                        "check-config",
+                                        "auth",
+                                        "munge-socket",
+                                        "host",
+                                        "admins",
+                                        "operators",
+                                        "proxy-header",
+                                        "open-metrics",
+                                        "cache-bytes",
+                                        "keep-plans-days",
+                                        "backup-to"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(name, names[i]))
             return 1;

@@ -44,6 +44,13 @@ static int by_login(struct request *q, const struct evidence *e, struct reply *r
     }
     if (!e->login || !*e->login)
         return 0;
+    if (e->logins > 1) { /* one that the browser sent, and the proxy's */
+        *ret =
+            reply_error(q, 401, "unauthorized", q->server->config->proxy_header, NULL,
+                        "the login is there more than once: the proxy must replace what "
+                        "browsers send");
+        return -1;
+    }
     if (login_uid(e->login, &uid, &gid, &err) < 0) {
         *ret = reply_error(q, 401, "unauthorized", q->server->config->proxy_header, NULL,
                            err.text);

@@ -14,6 +14,7 @@ struct evidence {
     gid_t gid;
     const char *authorization; /* of TCP */
     const char *login;         /* of the proxy's socket */
+    int logins;                /* how many there are */
 };
 
 /* Fill q->caller: nobody where nothing was shown.  -1 with '*ret' filled where what was shown is false

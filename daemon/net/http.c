@@ -550,6 +550,35 @@ static void completed(void *cls, struct MHD_Connection *mc, void **context,
     *context = NULL;
 }
 
+struct counted {
+    const char *name;
+    int n;
+};
+
+static enum MHD_Result count_header(void *cls, enum MHD_ValueKind kind, const char *key,
+                                    const char *value)
+{
+    struct counted *c = cls;
+    (void)kind, (void)value;
+    c->n += !strcasecmp(key, c->name);
+    return MHD_YES;
+}
+
+/* What there is to tell by who asks. */
+static struct evidence evidence_of(struct MHD_Connection *mc, const struct connection *c)
+{
+    const struct config *config = c->http->server->config;
+    struct counted logins = {.name = config->proxy_header};
+    if (c->door == DOOR_PROXY)
+        MHD_get_connection_values(mc, MHD_HEADER_KIND, count_header, &logins);
+    return (struct evidence){.door = c->door,
+                             .uid = c->uid,
+                             .gid = c->gid,
+                             .authorization = refuse_header(mc, "Authorization"),
+                             .login = refuse_header(mc, config->proxy_header),
+                             .logins = logins.n};
+}
+
 /* The headers are there. */
 static void begin(struct exchange *x, const char *url, const char *method)
 {
@@ -558,12 +587,7 @@ static void begin(struct exchange *x, const char *url, const char *method)
     x->begun = 1;
     q->server = x->http->server;
     const struct connection *c = x->connection;
-    x->evidence =
-        (struct evidence){.door = c->door,
-                          .uid = c->uid,
-                          .gid = c->gid,
-                          .authorization = refuse_header(x->mc, "Authorization"),
-                          .login = refuse_header(x->mc, q->server->config->proxy_header)};
+    x->evidence = evidence_of(x->mc, c);
     q->caller = (struct caller){(uid_t)-1, (gid_t)-1, ROLE_NOBODY, HOW_UNKNOWN};
     if (c->door == DOOR_UNIX) /* for the log; the role is found out by a handler thread */
         q->caller.uid = c->uid;

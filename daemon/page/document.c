@@ -2,6 +2,7 @@
  *
  *     toptd-document openapi TEMPLATE OUT  the description of the API, into a file
  *     toptd-document rest                  docs/REST.md's table of fields
+ *     toptd-document slurm                 docs/SLURM.md's table of options
  *     toptd-document client                the options of docs/man/topt-client.1
  *     toptd-document sbatch                the options of docs/man/spank_topt.8
  *
@@ -409,6 +410,16 @@ static void print_rest(void)
     }
 }
 
+static void print_slurm(void)
+{
+    puts("| option | | where it is not said |\n|---|---|---|");
+    for (int i = 0; i < NFIELDS; i++)
+        if (fields[i].doors == SBATCH)
+            printf("| `--topt-%s%s%s` | %s | %s |\n", fields[i].option,
+                   *fields[i].arg ? "=" : "", fields[i].arg, fields[i].help,
+                   fields[i].other);
+}
+
 /* ---- manual pages ------------------------------------------------------------------------ */
 
 static void print_roff(const char *s)
@@ -454,11 +465,13 @@ int main(int argc, char **argv)
         write_openapi(argv[2], argv[3]);
     else if (!strcmp(what, "rest"))
         print_rest();
+    else if (!strcmp(what, "slurm"))
+        print_slurm();
     else if (!strcmp(what, "client"))
         print_options(TOPT, "", " ");
     else if (!strcmp(what, "sbatch"))
         print_options(SBATCH, "topt\\-", "=");
     else
-        fail("usage: toptd-document openapi TEMPLATE OUT|rest|client|sbatch");
+        fail("usage: toptd-document openapi TEMPLATE OUT|rest|slurm|client|sbatch");
     return 0;
 }

@@ -84,7 +84,7 @@ int store_own(struct store *s, const char *id, int64_t uid, const char *name,
     int rc = store_owns(s, id, uid, err);
     if (rc != 0)
         return rc < 0 ? -1 : 0;
-    struct conn *c = store_begin(s, DURABLE, STORE_WAIT_MS, err);
+    struct conn *c = store_begin(s, DURABLE, STORE_OWN_MS, err);
     if (!c)
         return -1;
     rc = db_one(c, err, NULL, there, "s", id);

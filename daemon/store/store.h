@@ -20,7 +20,11 @@
 
 #include "topt_error.h"
 
-enum { STORE_WAIT_MS = 2000 }; /* longest wait for another writer */
+enum {
+    STORE_WAIT_MS = 2000, /* longest wait for another writer */
+    STORE_OWN_MS =
+        500 /* the same of store_own, which is done for answers that are there */
+};
 
 struct store;
 
@@ -28,7 +32,8 @@ struct store;
 
 /* Creates the directory and the file where they are not there, and brings the schema up to
  * date.  Fails, and leaves the file as it is, where another daemon has the directory, or the file is newer than us,
- * damaged, not ours, or can't be written.  The check of a large file is cut after half a second. */
+ * damaged, not ours, or can't be written.  Of a file over 256 MiB the large tables (plans, answers,
+ * frontiers) are not checked. */
 int store_open(const char *dir, struct store **ret,
                struct topt_error *err) TOPT_MUST_CHECK;
 void store_close(struct store *s);
@@ -88,7 +93,7 @@ json_t *store_list_models(struct store *s, const struct store_who *who,
 /* ---- owners.c: whose a model or a plan is --------------------------------------------------- */
 
 /* 'id' is a model's or a plan's that is there.  Costs a look-up where 'uid' owns it already.  'name' of a model, "" of a
- * plan. */
+ * plan.  Waits for at most STORE_OWN_MS. */
 int store_own(struct store *s, const char *id, int64_t uid, const char *name,
               struct topt_error *err) TOPT_MUST_CHECK;
 /* 'uid' owns it no more, and what he shared is not shared by him.  Others keep theirs; what nobody owns is deleted in time.

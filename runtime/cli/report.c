@@ -94,15 +94,15 @@ json_t *topt_report_json(const struct topt_run_report *r)
     }
     return json_pack(
         "{s:s, s:s*, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:s, s:s, s:f, s:I, s:s, s:I, "
-        "s:o, s:o, "
+        "s:I, s:o, s:o, "
         "s:I, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I}}",
         "format", "topt-report/1", "ended", r->ended, "plan", r->plan->id, "model",
         r->plan->model->name, "gpus", mesh->devices, "nodes", mesh->nodes,
         "gpus_per_node", mesh->per_node, "batch", (json_int_t)r->plan->model->batch,
         "seq", (json_int_t)r->plan->model->seq, "dtype", topt_dtype_name(s->dtype),
         "optimizer", topt_optimizer_name(s->optimizer), "lr", r->lr, "seed",
-        (json_int_t)r->seed, "data", r->data, "steps", (json_int_t)r->steps, "losses",
-        losses, "step_ns", times, "median_step_ns",
+        (json_int_t)r->seed, "data", r->data, "first_step", (json_int_t)r->first, "steps",
+        (json_int_t)r->steps, "losses", losses, "step_ns", times, "median_step_ns",
         (json_int_t)topt_median_ns(r->step_ns, r->steps), "compute_ns",
         (json_int_t)mean_ns(r, 0), "network_ns", (json_int_t)mean_ns(r, 1), "peak_bytes",
         (json_int_t)r->peak_bytes, "process_growth_bytes",

@@ -15,7 +15,7 @@ struct topt_run_report {
     const char *data, *ended; /* why before the last step; NULL: it did not */
     double lr;
     uint64_t seed;
-    int64_t steps;                            /* done */
+    int64_t first, steps;                     /* done before this run; in it */
     const double *loss;                       /* by step */
     const int64_t *step_ns;                   /* by step */
     int64_t peak_bytes, process_growth_bytes; /* largest over ranks */

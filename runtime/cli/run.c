@@ -36,6 +36,14 @@ static const struct topt_option options[] = {
      "of the weights and the samples (1)"},
     {"memory", TOPT_OPT_MEMORY, offsetof(struct topt_run_args, memory), "BYTES",
      "refuse a plan that needs more on a device"},
+    {"checkpoint", TOPT_OPT_STRING, offsetof(struct topt_run_args, checkpoint), "DIR",
+     "save what is trained there: every so often, at the end, and on SIGTERM or SIGUSR1"},
+    {"every", TOPT_OPT_COUNT, offsetof(struct topt_run_args, every), "N",
+     "steps between checkpoints (1000)"},
+    {"keep", TOPT_OPT_COUNT, offsetof(struct topt_run_args, keep), "N",
+     "checkpoints that stay (3)"},
+    {"resume", TOPT_OPT_FLAG, offsetof(struct topt_run_args, resume), NULL,
+     "go on from the last checkpoint, with any plan of the model"},
     {"watchdog", TOPT_OPT_INT, offsetof(struct topt_run_args, watchdog), "SECONDS",
      "of stillness until the run ends and says which ranks are missing (60; 0: never)"},
     {"report", TOPT_OPT_STRING, offsetof(struct topt_run_args, report), "FILE",
@@ -97,6 +105,50 @@ static int start_session(struct topt_run *r, struct topt_error *err)
     return topt_session_create(r->program, r->comm, &r->device.dev, &o, &r->session, err);
 }
 
+static void tell_note(void *ctx, const char *text)
+{
+    topt_run_note(ctx, "%s", text);
+}
+
+/* Into the session, where there is one. */
+static int resume(struct topt_run *r, struct topt_error *err)
+{
+    struct topt_checkpoint_facts f;
+    if (topt_checkpoint_load(r->session, r->args.checkpoint, tell_note, r, &f, err))
+        return -1;
+    if (f.step < 0) {
+        topt_run_note(r, "there is no checkpoint in '%s' yet: from the start",
+                      r->args.checkpoint);
+        return 0;
+    }
+    r->first = r->saved = f.step;
+    topt_run_note(r, "going on after step %lld", (long long)f.step);
+    if (f.data != r->feed.digest)
+        topt_run_note(r, "these data are not those of the checkpoint");
+    if (f.seed != (uint64_t)r->args.seed)
+        topt_run_note(r, "--seed %lld; the checkpoint's was %llu",
+                      (long long)r->args.seed, (unsigned long long)f.seed);
+    if (f.batch != r->plan->model->batch || f.seq != r->plan->model->seq)
+        topt_run_note(r,
+                      "the checkpoint's batches were %lld x %lld, this plan's are %lld x "
+                      "%lld",
+                      (long long)f.batch, (long long)f.seq,
+                      (long long)r->plan->model->batch, (long long)r->plan->model->seq);
+    return 0;
+}
+
+static int start_checkpoints(struct topt_run *r, struct topt_error *err)
+{
+    r->saved = -1;
+    if (!r->args.checkpoint)
+        return 0;
+    return topt_saver_open(r->session, r->args.checkpoint, r->args.keep, &r->saver,
+                           err) ||
+                   (r->args.resume && resume(r, err))
+               ? -1
+               : 0;
+}
+
 /* A place of a run in words, for the guard. */
 static void describe(void *ctx, int64_t instr, char *buf, size_t size)
 {
@@ -138,10 +190,12 @@ static int perform(struct topt_run *r, struct topt_error *err)
     if (topt_comm_agree(r->host, prepare_alone(r, err), err) ||
         topt_comm_agree(r->host, topt_run_device_connect(&r->device, &r->comm, err),
                         err) ||
-        topt_comm_agree(r->comm, check_same_data(r, err), err) || start_session(r, err))
+        topt_comm_agree(r->comm, check_same_data(r, err), err) || start_session(r, err) ||
+        start_checkpoints(r, err))
         return -1;
     struct topt_error training = {0};
     int rc = topt_comm_agree(r->comm, topt_run_steps(r, &training), &training);
+    r->report.ended = rc ? training.text : NULL;
     if (topt_run_finish(r, err))
         return -1;
     if (rc)
@@ -152,6 +206,7 @@ static int perform(struct topt_run *r, struct topt_error *err)
 static void clean_up(struct topt_run *r)
 {
     topt_guard_stop(r->guard);
+    topt_saver_close(r->saver);
     topt_session_destroy(r->session);
     topt_feed_close(&r->feed);
     if (r->comm != r->host)
@@ -185,6 +240,8 @@ static int parse(int argc, char **argv, struct topt_run *r, struct topt_error *e
                                      .seed = 1,
                                      .weight_decay = 0.01,
                                      .watchdog = 60,
+                                     .every = 1000,
+                                     .keep = 3,
                                      .device = "host",
                                      .comm = "auto"};
     int rc = topt_options_parse(options, argc, argv, &r->args, &r->plan_arg, 1, &n, err);
@@ -192,6 +249,9 @@ static int parse(int argc, char **argv, struct topt_run *r, struct topt_error *e
         return topt_fail(err, TOPT_ERR_USAGE, "which plan? usage: %s", usage);
     if (!rc && r->args.steps > 100000000)
         return topt_fail(err, TOPT_ERR_USAGE, "--steps has to be 1 to 100000000");
+    if (!rc && r->args.resume && !r->args.checkpoint)
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "--resume: from where? --checkpoint DIR names the folder");
     return rc ? rc : check_names(&r->args, err);
 }
 
@@ -216,5 +276,7 @@ int topt_cmd_run(int argc, char **argv)
     if (rc && !topt_comm_failed_elsewhere(&err) && (r.comm->size > 1 || !rank))
         topt_complain("run", &err);
     clean_up(&r);
-    return rc ? topt_err_exit(err.code) : r.stopped ? TOPT_EXIT_STOPPED : 0;
+    if (rc || !r.stopped)
+        return rc ? topt_err_exit(err.code) : 0;
+    return r.args.checkpoint ? TOPT_EXIT_SAVED : TOPT_EXIT_STOPPED;
 }

@@ -81,7 +81,7 @@ static int dump_gradient(void *ctx, struct topt_session *s, int instr,
     struct topt_run *r = ctx;
     double *x = NULL;
     int64_t n;
-    if (r->steps > 0)
+    if (r->steps > 0 || r->first > 0)
         return 0;
     int buffer = r->program->instr[instr].b;
     if (topt_session_gather(s, buffer, &x, &n, NULL, err))
@@ -122,6 +122,7 @@ static void fill_report(struct topt_run *r)
     p->program = r->program;
     p->data = r->args.data ? r->args.data : r->feed.kind;
     p->seed = (uint64_t)r->args.seed;
+    p->first = r->first;
     p->steps = r->steps;
     p->loss = r->loss;
     p->step_ns = r->step_ns;

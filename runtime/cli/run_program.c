@@ -43,17 +43,29 @@ static int cost_again(struct topt_run *r, const struct topt_settings *s,
     return 0;
 }
 
-static int check_memory(const struct topt_run *r, struct topt_error *err)
+/* The copy that checkpoints are written from is part of what a device's rank holds. */
+static int check_memory(struct topt_run *r, struct topt_error *err)
 {
-    char have[32], need[32];
-    if (!r->args.memory || r->report.predicted_memory_bytes <= r->args.memory)
+    char have[32], need[32], copy[32];
+    int64_t saver = 0;
+    for (int rank = 0; rank < r->program->mesh.devices && r->args.checkpoint; rank++) {
+        int64_t bytes = topt_saver_bytes(r->program, rank);
+        saver = bytes > saver ? bytes : saver;
+    }
+    if (!r->args.memory || r->report.predicted_memory_bytes + saver <= r->args.memory)
         return 0;
+    topt_show_bytes(r->report.predicted_memory_bytes + saver, need, sizeof need);
+    topt_show_bytes(r->args.memory, have, sizeof have);
+    if (saver)
+        return topt_fail(err, TOPT_ERR_INFEASIBLE,
+                         "the plan needs %s on a device, %s of it for --checkpoint; "
+                         "--memory gives %s",
+                         need, topt_show_bytes(saver, copy, sizeof copy), have);
     return topt_fail(
         err, TOPT_ERR_INFEASIBLE,
         "the plan needs %s on a device, --memory gives %s; ask for a plan that "
         "fits",
-        topt_show_bytes(r->report.predicted_memory_bytes, need, sizeof need),
-        topt_show_bytes(r->args.memory, have, sizeof have));
+        need, have);
 }
 
 static void say_what_differs(const struct topt_run *r, const char *foreign, int same)

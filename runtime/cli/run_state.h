@@ -4,12 +4,19 @@
 
 #include "devices.h"
 #include "report.h"
+#include "topt_checkpoint.h"
 #include "topt_guard.h"
 
-enum { TOPT_EXIT_STOPPED = 143 }; /* told to end by a signal: as shells count SIGTERM */
+enum {
+    TOPT_EXIT_STOPPED = 143, /* told to end by a signal: as shells count SIGTERM */
+    TOPT_EXIT_SAVED = 75     /* the same, with all that was done in a checkpoint */
+};
 
 struct topt_run_args {
-    const char *data, *dtype, *optimizer, *report, *gradients, *device, *comm;
+    const char *data, *dtype, *optimizer, *report, *gradients, *device, *comm,
+        *checkpoint;
+    int64_t every, keep;
+    int resume;
     int64_t steps, seed, memory, watchdog;
     double lr, weight_decay;
     int quiet, json, times;
@@ -26,7 +33,9 @@ struct topt_run {
     struct topt_run_device device;
     struct topt_feed feed;
     struct topt_session *session;
-    double *loss; /* by step of this run */
+    struct topt_saver *saver; /* NULL without --checkpoint */
+    int64_t first, saved;     /* steps before this run; in a checkpoint */
+    double *loss;             /* by step of this run */
     int64_t *step_ns;
     atomic_int_least64_t steps; /* that are in these */
     int64_t start_rss, shown_ns;

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t told_to_end;
@@ -39,8 +40,8 @@ static void progress(struct topt_run *r, int last)
     r->shown_ns = t;
     topt_show_ns(topt_median_ns(r->step_ns, r->steps), took, sizeof took);
     fprintf(stderr, "%sstep %lld of %lld, loss %.4f, %s a step%s", tty ? "\r\033[K" : "",
-            (long long)r->steps, (long long)r->args.steps, r->loss[r->steps - 1], took,
-            tty && !last ? "" : "\n");
+            (long long)(r->first + r->steps), (long long)r->args.steps,
+            r->loss[r->steps - 1], took, tty && !last ? "" : "\n");
     fflush(stderr);
 }
 
@@ -54,31 +55,95 @@ static _Noreturn void end_all(struct topt_run *r, const struct topt_error *err)
     _exit(topt_err_exit(err->code));
 }
 
-/* Was any rank told to end? */
-static int ask_all(struct topt_run *r, int *ret_stop, struct topt_error *err)
+/* What the ranks tell each other between two steps. */
+struct word {
+    int end;     /* a rank was told to */
+    int writing; /* a rank still writes its part of a checkpoint */
+};
+
+static int ask_all(struct topt_run *r, int64_t doing, struct word *ret,
+                   struct topt_error *err)
 {
-    double flag = told_to_end;
-    topt_run_at(topt_guard_place(r->guard), r->steps, TOPT_DOING_BETWEEN, 1);
-    if (r->host->ops->max(r->host, &flag, 1, err))
+    double flag[2] = {told_to_end, r->saver && topt_saver_state(r->saver) == 1};
+    topt_run_at(topt_guard_place(r->guard), r->first + r->steps, doing, 1);
+    if (r->host->ops->max(r->host, flag, 2, err))
         return -1;
-    *ret_stop = flag > 0;
+    *ret = (struct word){.end = flag[0] > 0, .writing = flag[1] > 0};
     return 0;
 }
+
+/* ---- checkpoints ------------------------------------------------------------------- */
+
+static int begin_save(struct topt_run *r, struct topt_error *err)
+{
+    struct topt_checkpoint_facts f = {.step = r->first + r->steps,
+                                      .batch = r->plan->model->batch,
+                                      .seq = r->plan->model->seq,
+                                      .seed = (uint64_t)r->args.seed,
+                                      .data = r->feed.digest};
+    topt_run_at(topt_guard_place(r->guard), f.step, TOPT_DOING_SAVE, 1);
+    if (topt_saver_begin(r->saver, &f, err))
+        return -1;
+    r->saved = f.step;
+    return 0;
+}
+
+/* What is written gets its name; what is due begins, unless the last is being written. */
+static int save_between(struct topt_run *r, const struct word *w, struct topt_error *err)
+{
+    if (!r->saver)
+        return 0;
+    int pending = topt_saver_state(r->saver) != 0;
+    if (pending && !w->writing) {
+        topt_run_at(topt_guard_place(r->guard), r->first + r->steps, TOPT_DOING_SAVE, 1);
+        if (topt_saver_commit(r->saver, err))
+            return -1;
+        pending = 0;
+    }
+    return !pending && (r->first + r->steps) % r->args.every == 0 ? begin_save(r, err)
+                                                                  : 0;
+}
+
+static int wait_for_save(struct topt_run *r, struct topt_error *err)
+{
+    struct word w = {.writing = 1};
+    while (topt_saver_state(r->saver) && w.writing) {
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        if (ask_all(r, TOPT_DOING_SAVE, &w, err))
+            return -1;
+    }
+    return topt_saver_state(r->saver) ? topt_saver_commit(r->saver, err) : 0;
+}
+
+/* All that was done is in a checkpoint afterwards. */
+static int save_last(struct topt_run *r, struct topt_error *err)
+{
+    if (!r->saver || wait_for_save(r, err))
+        return r->saver ? -1 : 0;
+    if (r->saved == r->first + r->steps)
+        return 0;
+    return begin_save(r, err) || wait_for_save(r, err) ? -1 : 0;
+}
+
+/* ---- the steps --------------------------------------------------------------------- */
 
 static int one_step(struct topt_run *r, struct topt_error *err)
 {
     int64_t i = r->steps, before = topt_run_now_ns();
-    if (topt_session_step(r->session, &r->loss[i], err) || ask_all(r, &r->stopped, err))
+    struct word w;
+    if (topt_session_step(r->session, &r->loss[i], err) ||
+        ask_all(r, TOPT_DOING_BETWEEN, &w, err))
         end_all(r, err);
     r->step_ns[i] = topt_run_now_ns() - before;
     if (!isfinite(r->loss[i])) /* not a number that a report could hold */
         return topt_fail(err, TOPT_ERR_INVAL,
                          "the loss is not a number any more at step %lld; try a smaller "
                          "--lr than %g",
-                         (long long)i + 1, r->report.lr);
+                         (long long)(r->first + i + 1), r->report.lr);
     r->steps++;
-    progress(r, r->steps == r->args.steps || r->stopped);
-    return 0;
+    r->stopped = w.end;
+    progress(r, r->first + r->steps == r->args.steps || r->stopped);
+    return save_between(r, &w, err);
 }
 
 int topt_run_steps(struct topt_run *r, struct topt_error *err)
@@ -87,8 +152,18 @@ int topt_run_steps(struct topt_run *r, struct topt_error *err)
     listen_to_signals();
     r->shown_ns = topt_run_now_ns();
     topt_guard_look(r->guard, 1);
-    while (!rc && !r->stopped && r->steps < r->args.steps)
+    while (!rc && !r->stopped && r->first + r->steps < r->args.steps)
         rc = one_step(r, err);
+    if (!rc)
+        rc = save_last(r, err);
     topt_guard_look(r->guard, 0);
+    if (!rc && r->stopped && r->saver)
+        topt_run_note(r, "told to end: saved after step %lld in '%s'; --resume goes on",
+                      (long long)r->saved, r->args.checkpoint);
+    else if (!rc && r->stopped)
+        topt_run_note(r,
+                      "told to end after step %lld; nothing is saved without "
+                      "--checkpoint",
+                      (long long)(r->first + r->steps));
     return rc;
 }

@@ -28,21 +28,45 @@ void topt_comm_destroy(struct topt_comm *c)
     free(c);
 }
 
-enum { ELSEWHERE = -1, CODES = 64 };
+enum { ELSEWHERE = -1 };
+
+/* What the rank that failed first says, on all. */
+static int share_error(struct topt_comm *c, int rank, struct topt_error *err)
+{
+    struct topt_error first = *err;
+    int64_t bytes = (int64_t)sizeof first;
+    if (rank && c->rank == rank && c->ops->send(c, 0, &first, bytes, err))
+        return -1;
+    if (rank && !c->rank && c->ops->receive(c, rank, &first, bytes, err))
+        return -1;
+    if (c->ops->broadcast(c, &first, bytes, err))
+        return -1;
+    first.text[sizeof first.text - 1] = '\0';
+    if (c->rank == rank)
+        return 0;
+    *err = first;
+    topt_wrap(err, "rank %d", rank);
+    err->sys = ELSEWHERE;
+    return 0;
+}
 
 int topt_comm_agree(struct topt_comm *c, int failed, struct topt_error *err)
 {
-    struct topt_error none = {.code = TOPT_ERR_INTERNAL};
-    enum topt_err code = (err && err->code ? err : &none)->code;
-    double first = failed ? (double)(c->size - c->rank) * CODES + (double)code : 0;
-    if (c->ops->max(c, &first, 1, err))
+    struct topt_error mine = {.code = TOPT_ERR_INTERNAL, .text = "failed"};
+    if (failed && err && err->code)
+        mine = *err;
+    /* who knows of a failure from another rank only is not the first */
+    int first_hand = failed && mine.sys != ELSEWHERE;
+    double word[2] = {first_hand ? c->size - c->rank : 0, failed ? 1 : 0};
+    if (c->ops->max(c, word, 2, err))
         return -1;
-    int rank = c->size - (int)(first / CODES);
-    if (!(first > 0) || rank == c->rank)
-        return first > 0 ? -1 : 0;
-    topt_fail(err, (enum topt_err)((int)first % CODES), "rank %d failed", rank);
+    if (!(word[1] > 0))
+        return 0;
+    int rank = word[0] > 0 ? c->size - (int)word[0] : 0;
+    if (c->size > 1 && share_error(c, rank, &mine))
+        return -1;
     if (err)
-        err->sys = ELSEWHERE;
+        *err = mine;
     return -1;
 }
 

@@ -95,7 +95,7 @@ int topt_comm_bind(struct topt_comm *c, const struct topt_mesh *mesh,
 void topt_comm_destroy(struct topt_comm *c);
 
 /* -1 on every rank where any of them passes 'failed' (with 'err' filled).  The first
- * that failed keeps its error; on the others it becomes "rank N failed" with the same
+ * that failed keeps its error; on the others it becomes "rank N: " and its text with the same
  * code, and topt_comm_failed_elsewhere() is true of it, so that one rank prints. */
 int topt_comm_agree(struct topt_comm *c, int failed,
                     struct topt_error *err) TOPT_MUST_CHECK;

@@ -204,6 +204,7 @@ logged "GET /v1/models: 200 in .* uid $alice " "is known"
 unix $web GET /v1/models; check "nobody else is known there" 401
 unix $web GET / ; check "but the page is there" 200 '<html'
 unix $web GET /v1/models -H 'X-Remote-User: no-such-user'; check "nor is a stranger" 401 'no user'
+unix $web GET /v1/models -H "X-Remote-User: $bob" -H "x-remote-user: $alice"; check "two logins are none" 401 'more than once'
 unix $web POST /v1/hardware -d "$profile" -H 'X-Remote-User: root'; check "root by its word is no admin" 403 'you are an operator'
 unix $alice GET /v1/models -H "X-Remote-User: $bob"; check "nobody but the proxy may use it" 403 "proxy's alone"
 unix 0 GET /v1/models -H "X-Remote-User: $bob"; check "not even root" 403
@@ -220,6 +221,69 @@ unix $alice POST /v1/plan -d "{\"model\":$model}" -H 'Host: localhost:8080' -H '
     -H 'Content-Type: application/json'
 check "which is taken" 200
 
+# --- whose a model, a plan and a task are; users are in a group of their own number, and alice in 61010 too
+lab=61010
+in_lab() # in_lab UID COMMAND...: of the group, too
+{
+    local uid=$1
+    shift
+    setpriv --reuid="$uid" --regid=$lab --clear-groups "$@"
+}
+own='{"fake_bytes":7000,"name":"secret"}'
+unix $alice POST "$q" -d "$own"; check "alice asks about a model of hers" 200
+plan=$(field plan_id) model_id=$(field model_id)
+unix $alice GET /v1/models; check "it is hers" 200 "$model_id"
+unix $alice GET "/v1/plans/$plan"; check "and so is the plan" 200
+header '^Cache-Control: private'; ok $? "which no cache may share"
+for path in "/v1/models/$model_id" "/v1/models/$model_id/curve" "/v1/plans/$plan" /v1/models/secret; do
+    unix $bob GET "$path"; check "bob has no ${path%-*}" 404
+done
+cp "$dir/body" "$dir/hers"
+unix $bob GET /v1/models/secrets; ! grep -q 'did you mean' "$dir/body"; ok $? "and is not told what there is"
+unix $bob POST "/v1/plan?model_id=$model_id"; check "an id is no capability" 404
+unix $bob POST /v1/plan -H 'Content-Type: application/json' -d "{\"model_id\":\"$model_id\"}"; check "in JSON neither" 404
+tcp GET "/v1/plans/$plan" "$(credential $bob GET "/v1/plans/$plan" '')" ''; check "nor over TCP" 404
+tcp GET "/v1/plans/$plan" "$(credential $alice GET "/v1/plans/$plan" '')" ''; check "where she has it" 200
+unix $bob GET /v1/plans; ! grep -q "$plan" "$dir/body"; ok $? "it is in no list of his"
+unix $bob GET /v1/models; ! grep -q "$model_id" "$dir/body"; ok $? "nor is the model"
+unix 0 GET "/v1/plans/$plan"; check "an admin reads all" 200
+unix $bob PUT "/v1/plans/$plan/groups/$bob"; check "bob can't share it with himself" 404
+unix $alice PUT "/v1/plans/$plan/groups/$lab"; check "alice can't with a group that she is not in" 403 'not in that group'
+in_lab $alice "$client" client share "$plan" --group $lab --url "unix:$sock"; ok $? "with one of hers she can"
+in_lab $bob "$client" client get-plan "$plan" --url "unix:$sock" >"$dir/out"; ok $? "bob, who is in it, reads it"
+unix $bob GET "/v1/plans/$plan"; check "but not where he is not in it" 404
+in_lab $bob "$client" client plans --url "unix:$sock" >"$dir/out"
+grep -q "$plan" "$dir/out"; ok $? "it is in his list then"
+in_lab $bob "$client" client share "$plan" --group $lab --url "unix:$sock" 2>"$dir/err"; [ $? = 1 ]; ok $? "he can't share it on"
+in_lab $alice "$client" client unshare "$plan" --group $lab --url "unix:$sock"; ok $? "she shares it no longer"
+in_lab $bob "$client" client get-plan "$plan" --url "unix:$sock" >"$dir/out" 2>&1; [ $? = 1 ]; ok $? "so he reads it no longer"
+in_lab $alice "$client" client share "$model_id" --group $lab --url "unix:$sock"; ok $? "a model is shared alike"
+in_lab $bob "$client" client plan "model:$model_id" --url "unix:$sock" --json >"$dir/body"; ok $? "and asked about"
+unix $bob POST "$q" -d "$own"; check "who has the document himself asks for himself" 200 "\"plan_id\":\"$plan\""
+unix $bob GET "/v1/plans/$plan"; check "and owns plan" 200
+unix $bob GET "/v1/models/$model_id"; check "and model, too" 200
+
+unix $alice POST "$q&wait_ms=20" -d '{"fake_ms":30000}'; check "a long search of alice's" 202
+task=$(field task)
+unix $bob GET "/v1/tasks/$task"; check "bob has no such task" 404
+tcp GET "/v1/tasks/$task" "$(credential 61004 GET "/v1/tasks/$task" '')" ''; check "nor has anybody else" 404
+unix 61004 DELETE "/v1/tasks/$task"; check "whom it can't be ended by" 404
+unix $alice GET "/v1/tasks/$task"; check "but she" 200 '"state":"(running|queued)"'
+unix $bob DELETE "/v1/tasks/$task"; check "an operator may end it" 200
+
+# --- hardware is the admin's
+"$client" client put-hw "$dir/hw.json" --url "unix:$sock" >"$dir/out" 2>&1; [ $? = 1 ]; ok $? "a file that is not there"
+echo '{"format":"topt-hw/1","name":"lab","speed":2}' >"$dir/hw.json"
+unix 0 GET /v1/hardware; check "one profile" 200 '"name":"lab"'
+"$client" client put-hw "$dir/hw.json" --url "unix:$sock" >"$dir/body"; status=$?; check "is replaced" 0 '^h-[0-9a-f]+  lab$'
+unix $alice PUT /v1/hardware/lab -d "$profile"; check "not by a user" 403
+unix $alice DELETE /v1/hardware/lab; check "who can't retire it either" 403
+as $alice "$client" client delete-hw lab --url "unix:$sock" 2>"$dir/err"; [ $? = 1 ] && grep -q 'takes an admin' "$dir/err"; ok $? "with words"
+"$client" client delete-hw lab --url "unix:$sock"; ok $? "the admin can"
+unix $alice GET /v1/hardware/lab; check "then it is gone" 404
+unix 0 PUT /v1/hardware/other -d "$profile"; check "a name is the path's" 400 '"source":"name"'
+unix 0 DELETE /v1/hardware/fake-hw; check "shipped ones stay" 409
+
 # --- munged goes away
 kill $munged
 wait $munged 2>/dev/null
@@ -229,8 +293,11 @@ ask_client $alice models
 unix $alice GET /v1/models; check "the Unix socket needs none" 200
 stop TERM; ok $? "it stops"
 [ ! -e "$dir/p.sock" ]; ok $? "and takes both sockets with it"
-start --hw fake-hw --open-metrics yes
+start --open-metrics yes
 tcp GET /metrics '' ''; check "metrics that are open" 200
+unix $alice POST "$q" -d '{"fake_bytes":9}'; check "without a default profile the server has an outage" 503 '"error":"no_default"'
+header '^Retry-After'; [ $? = 1 ]; ok $? "which does not end by itself"
+unix $alice POST "$q&hw=nosuch" -d '{"fake_bytes":9}'; check "while a wrong one is the user's" 404 '"source":"hw"'
 tcp GET /v1/models "$answer" ''; check "without --auth munge credentials are worth nothing" 401 'over the Unix socket'
 stop TERM
 "$toptd" --listen 0.0.0.0:0 --socket "$dir/y" --state "$dir/state2" >"$dir/out" 2>&1

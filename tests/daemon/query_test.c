@@ -40,6 +40,43 @@ static int says(const char *text)
     return strstr(err.text, text) != NULL;
 }
 
+/* The problem of a question in JSON; freed by the caller. */
+static char *problem(enum query_kind kind, const char *text)
+{
+    struct topt_text t = {0};
+    if (!json(kind, text))
+        query_problem_text(&q, &t);
+    return t.s ? t.s : strdup("");
+}
+
+static void test_problem(void)
+{
+    static const char *const same[] = {
+        "{\"hw\":\"lab\",\"batch\":8,\"mode\":\"mini-parallelism\",\"max_gpus\":4}",
+        "{\"hw\":\"lab\",\"batch\":8,\"mode\":\"mini-parallelism\",\"memory\":\"4GiB\"}",
+        "{\"hw\":\"lab\",\"batch\":8,\"mode\":\"mini-parallelism\",\"min_efficiency\":0."
+        "7}",
+        "{\"hw\":\"lab\",\"batch\":8,\"mode\":\"mini-time\",\"gpus\":8}"};
+    static const char *const other[] = {
+        "{\"hw\":\"lab\",\"batch\":16}", "{\"hw\":\"lab\",\"batch\":8,\"seq\":64}",
+        "{\"hw\":\"lab\",\"batch\":8,\"train\":\"lora\"}",
+        "{\"hw\":\"lab\",\"batch\":8,\"space\":\"full\"}"};
+    char *one = problem(QUERY_PLAN, "{\"hw\":\"lab\",\"batch\":8}");
+    for (int i = 0; i < 4; i++) {
+        char *a = problem(QUERY_PLAN, same[i]), *b = problem(QUERY_PLAN, other[i]);
+        ok(!strcmp(one, a), "of the same problem: %s", same[i]);
+        ok(*b && strcmp(one, b), "of another one: %s", other[i]);
+        free(a);
+        free(b);
+    }
+    struct topt_text curve = {0};
+    is_int(url(QUERY_CURVE, "batch=8&max_gpus=4"), 0, "a curve");
+    query_problem_text(&q, &curve);
+    ok(!strcmp(one, curve.s), "is of the same problem");
+    topt_text_fini(&curve);
+    free(one);
+}
+
 static void test_good(void)
 {
     struct topt_text a = {0}, b = {0};
@@ -203,6 +240,7 @@ static void test_bad_json(void)
 int main(void)
 {
     test_good();
+    test_problem();
     test_bad();
     test_bad_json();
     return done_testing();

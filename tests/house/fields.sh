@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # fields.sh ROOT DOCUMENT [write] - what documents say of a question's fields is what their table says.
 #
-# In docs/REST.md and in man pages it stands between two comments, "fields: begin" and "fields: end", as the
+# In docs/REST.md, docs/SLURM.md and man pages it stands between two comments, "fields: begin" and "fields: end", as the
 # program DOCUMENT (toptd-document) prints it; with "write" it is put there (cmake --build ... --target fields).
 set -euo pipefail
 cd "$1"
@@ -19,7 +19,7 @@ region() # region FILE PRINTED: the file with that between its two comments
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-for pair in rest:docs/REST.md client:docs/man/topt-client.1 sbatch:docs/man/spank_topt.8; do
+for pair in rest:docs/REST.md slurm:docs/SLURM.md client:docs/man/topt-client.1 sbatch:docs/man/spank_topt.8; do
     file=${pair#*:}
     "$document" "${pair%%:*}" >"$work/printed"
     if ! region "$file" "$work/printed" >"$work/whole"; then

@@ -244,7 +244,7 @@ static void check_agreement(void)
     rc = world_rank == 1 && topt_fail(&err, TOPT_ERR_IO, "no such file");
     rc = topt_comm_agree(c, rc, &err);
     ok0(rc == -1 && err.code == TOPT_ERR_IO && topt_comm_failed_elsewhere(&err) &&
-            !strcmp(err.text, "rank 1 failed"),
+            !strcmp(err.text, "rank 1: no such file"),
         "one failed, all know which and why");
     rc = topt_mesh_init(&mesh, 1, world_size + 1, &err) || topt_comm_bind(c, &mesh, &err);
     ok0(rc && strstr(err.text, "the plan is for 9 devices, but 8 processes were started"),

@@ -9,11 +9,12 @@
 #include "request.h"
 #include "topt_json.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct topt_frontiers {
-    char problem[17];
+    char problem[TOPT_ID];
     struct topt_kept *kept;
 };
 
@@ -35,7 +36,8 @@ static json_t *settings_json(const struct topt_settings *s)
                      s->allocator_permille, s->accounting, s->overlap, s->eager);
 }
 
-void topt_frontiers_problem(const struct topt_request *r, char ret[17])
+int topt_frontiers_problem(const struct topt_request *r, char ret[TOPT_ID],
+                           struct topt_error *err)
 {
     struct topt_settings s = topt_request_settings(r);
     json_t *doc = json_pack("{s:o, s:o, s:o, s:s, s:i, s:I, s:I}", "model",
@@ -44,19 +46,27 @@ void topt_frontiers_problem(const struct topt_request *r, char ret[17])
                             r->framework ? r->framework->name : "", "sequence",
                             r->sequence_splits, "max_entries", (json_int_t)r->max_entries,
                             "max_table_bytes", (json_int_t)r->max_table_bytes);
-    topt_json_digest(doc, ret);
+    int rc = doc ? topt_json_id(doc, 'f', ret) : -1;
     json_decref(doc);
+    return rc ? topt_fail(err, TOPT_ERR_NOMEM, "no memory for frontiers") : 0;
+}
+
+static int unkept(struct topt_error *err)
+{
+    return topt_fail(
+        err, TOPT_ERR_INVAL,
+        "frontiers are kept of the uniform space, where blocks choose alike, "
+        "limits are the device's or less, and work is not limited");
 }
 
 static int same_problem(const char *problem, const struct topt_request *r,
                         struct topt_error *err)
 {
-    char own[17];
+    char own[TOPT_ID];
     if (!topt_frontiers_keeps(r))
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "frontiers are kept of the uniform space, where blocks choose "
-                         "alike and work is not limited");
-    topt_frontiers_problem(r, own);
+        return unkept(err);
+    if (topt_frontiers_problem(r, own, err))
+        return -1;
     return strcmp(problem, own)
                ? topt_fail(err, TOPT_ERR_INVAL,
                            "these are frontiers of problem %s, and %s is asked for",
@@ -66,7 +76,8 @@ static int same_problem(const char *problem, const struct topt_request *r,
 
 /* ---- made -------------------------------------------------------------------------- */
 
-static struct topt_frontiers *create(const struct topt_request *r, struct topt_kept *kept)
+/* Takes what is kept over; NULL without memory. */
+static struct topt_frontiers *wrap(const char *problem, struct topt_kept *kept)
 {
     struct topt_frontiers *f = calloc(1, sizeof *f);
     if (!f || !kept) {
@@ -74,7 +85,7 @@ static struct topt_frontiers *create(const struct topt_request *r, struct topt_k
         free(f);
         return NULL;
     }
-    topt_frontiers_problem(r, f->problem);
+    snprintf(f->problem, sizeof f->problem, "%s", problem);
     f->kept = kept;
     return f;
 }
@@ -82,11 +93,12 @@ static struct topt_frontiers *create(const struct topt_request *r, struct topt_k
 int topt_frontiers_create(const struct topt_request *r, struct topt_frontiers **ret,
                           struct topt_error *err)
 {
+    char problem[TOPT_ID];
     if (!topt_frontiers_keeps(r))
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "frontiers are kept of the uniform space, where blocks choose "
-                         "alike and work is not limited");
-    *ret = create(r, topt_kept_create());
+        return unkept(err);
+    if (topt_frontiers_problem(r, problem, err))
+        return -1;
+    *ret = wrap(problem, topt_kept_create());
     return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for frontiers");
 }
 
@@ -195,6 +207,11 @@ int64_t topt_frontiers_searches(const struct topt_frontiers *f)
     return f->kept->searches + (f->kept->lora ? f->kept->lora->searches : 0);
 }
 
+int topt_frontiers_grew(const struct topt_frontiers *f)
+{
+    return f->kept->grew || (f->kept->lora && f->kept->lora->grew);
+}
+
 /* ---- documents --------------------------------------------------------------------- */
 
 json_t *topt_frontiers_to_json(const struct topt_frontiers *f)
@@ -208,8 +225,8 @@ json_t *topt_frontiers_to_json(const struct topt_frontiers *f)
     return doc;
 }
 
-int topt_frontiers_from_json(const json_t *doc, const struct topt_request *r,
-                             struct topt_frontiers **ret, struct topt_error *err)
+int topt_frontiers_from_json(const json_t *doc, struct topt_frontiers **ret,
+                             struct topt_error *err)
 {
     static const char *const allowed[] = {"format",  "version", "problem",
                                           "counts",  "grids",   "strategies",
@@ -225,8 +242,8 @@ int topt_frontiers_from_json(const json_t *doc, const struct topt_request *r,
         return topt_fail(err, TOPT_ERR_INVAL,
                          "these frontiers were made by topt %.20s, this is " TOPT_VERSION,
                          version);
-    if (same_problem(problem, r, err) || topt_kept_read(doc, &kept, err))
+    if (topt_kept_read(doc, &kept, err))
         return -1;
-    *ret = create(r, kept);
+    *ret = wrap(problem, kept);
     return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for frontiers");
 }

@@ -20,6 +20,7 @@
 
 #include <jansson.h>
 
+#include "topt_digest.h"
 #include "topt_question.h"
 
 struct topt_frontiers; /* opaque */
@@ -52,14 +53,18 @@ int topt_frontiers_make(const struct topt_request *r, struct topt_frontiers **re
  * there. */
 int64_t topt_frontiers_searches(const struct topt_frontiers *f);
 
+/* Is anything kept now that was not when they were made or read?  (Beside what was searched,
+ * what points were found to be when they were checked.) */
+int topt_frontiers_grew(const struct topt_frontiers *f);
+
 /* As a document "topt-frontiers/1" (docs/FORMATS.md), a new reference, and back.  INVAL for
- * what another version of topt made, and for another problem than the request's. */
+ * what another version of topt made.  Which problem they are of is looked at when they are asked. */
 json_t *topt_frontiers_to_json(const struct topt_frontiers *f);
-int topt_frontiers_from_json(const json_t *doc, const struct topt_request *r,
-                             struct topt_frontiers **ret,
+int topt_frontiers_from_json(const json_t *doc, struct topt_frontiers **ret,
                              struct topt_error *err) TOPT_MUST_CHECK;
 
-/* What names the problem, 16 hex digits: the "problem" of the document. */
-void topt_frontiers_problem(const struct topt_request *r, char ret[17]);
+/* What names the problem: the "problem" of the document. */
+int topt_frontiers_problem(const struct topt_request *r, char ret[TOPT_ID],
+                           struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

@@ -37,10 +37,22 @@ static json_t *curve_head(const struct topt_request *r)
                      (json_int_t)topt_request_limit(r), "points");
 }
 
-/* What the best of a count costs by part, from scratch, and between what and what it may
- * be. */
-static int put_cost(struct topt_micros *m, const struct topt_best *b, json_t *point,
-                    struct topt_error *err)
+/* As the plan's document would say it. */
+static char *strategy_of(const struct topt_request *r, const struct topt_best *b)
+{
+    const struct topt_variant *v = &b->solution.variant;
+    if (!r->framework || b->space != TOPT_SPACE_UNIFORM)
+        return topt_strategy_words(r->model, &b->mesh, b->solution.strategy,
+                                   v->micro_batches);
+    int64_t ranks = topt_data_ranks(&b->mesh, v->cut);
+    int64_t samples = r->model->batch / v->micro_batches;
+    return topt_uniform_words(r->framework, &b->mesh, v, (samples + ranks - 1) / ranks);
+}
+
+/* What the best of a count is: in words, what it costs by part, from scratch, and between
+ * what and what it may be.  New; NULL: failed. */
+static json_t *check(struct topt_micros *m, const struct topt_best *b,
+                     struct topt_error *err)
 {
     struct topt_grid_search s;
     struct topt_strategy_cost cost;
@@ -53,24 +65,34 @@ static int put_cost(struct topt_micros *m, const struct topt_best *b, json_t *po
                         b->solution.time_ns, &cost, &peak, err);
     topt_grid_close(&s);
     if (rc)
-        return -1;
-    json_object_set_new(point, "peak_bytes", json_integer(peak));
-    json_object_set_new(point, "compute_ns", json_integer(cost.sum.compute_ns));
-    json_object_set_new(point, "network_ns", json_integer(cost.sum.network_ns));
-    json_object_set_new(point, "band", topt_prediction_band(m->request->hw, &cost, peak));
-    return 0;
+        return NULL;
+    char *words = strategy_of(m->request, b);
+    json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:o}", "strategy", words ? words : "",
+                          "peak_bytes", (json_int_t)peak, "compute_ns",
+                          (json_int_t)cost.sum.compute_ns, "network_ns",
+                          (json_int_t)cost.sum.network_ns, "band",
+                          topt_prediction_band(m->request->hw, &cost, peak));
+    free(words);
+    if (!o)
+        topt_fail(err, TOPT_ERR_NOMEM, "no memory for the curve");
+    return o;
 }
 
-/* As the plan's document would say it. */
-static char *strategy_of(const struct topt_request *r, const struct topt_best *b)
+/* The same into a point; what is kept is checked once. */
+static int put_checked(struct topt_micros *m, const struct topt_best *b, json_t *point,
+                       struct topt_error *err)
 {
-    const struct topt_variant *v = &b->solution.variant;
-    if (!r->framework || b->space != TOPT_SPACE_UNIFORM)
-        return topt_strategy_words(r->model, &b->mesh, b->solution.strategy,
-                                   v->micro_batches);
-    int64_t ranks = topt_data_ranks(&b->mesh, v->cut);
-    int64_t samples = r->model->batch / v->micro_batches;
-    return topt_uniform_words(r->framework, &b->mesh, v, (samples + ranks - 1) / ranks);
+    struct topt_kept_point *kept = b->solution.kept;
+    json_t *o = kept && kept->checked ? json_incref(kept->checked) : check(m, b, err);
+    if (!o)
+        return -1;
+    json_object_update(point, o);
+    if (kept && !kept->checked) {
+        kept->checked = json_incref(o);
+        m->kept->grew = 1;
+    }
+    json_decref(o);
+    return 0;
 }
 
 int topt_count_point(struct topt_micros *m, int64_t gpus, json_t **ret,
@@ -95,7 +117,6 @@ int topt_count_point(struct topt_micros *m, int64_t gpus, json_t **ret,
         topt_claim_write(p, m->request->model, &b.claim);
     if (b.found) {
         char space[48];
-        char *words = strategy_of(m->request, &b);
         json_object_set_new(p, "nodes", json_integer(b.mesh.nodes));
         json_object_set_new(p, "memory_bytes", json_integer(b.solution.memory_bytes));
         json_object_set_new(p, "time_ns", json_integer(b.solution.time_ns));
@@ -103,9 +124,7 @@ int topt_count_point(struct topt_micros *m, int64_t gpus, json_t **ret,
         json_object_set_new(
             p, "space",
             json_string(topt_space_words(b.space, b.alike, space, sizeof space)));
-        json_object_set_new(p, "strategy", json_string(words ? words : ""));
-        free(words);
-        rc = put_cost(m, &b, p, err);
+        rc = put_checked(m, &b, p, err);
     }
     topt_best_fini(&b);
     if (rc)

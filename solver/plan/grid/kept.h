@@ -61,7 +61,9 @@ struct topt_kept {
     struct topt_kept_strategies strategies;
     int n;
     struct topt_kept_grid **at; /* by nodes, then devices a node */
-    int64_t searches; /* variants that were priced or searched since it was made */
+    int64_t
+        searches; /* variants that were priced or searched since it was made or read */
+    int grew;     /* was anything added since? */
     struct topt_kept
         *lora; /* the same of the model with adapters; NULL: nothing is known */
 };

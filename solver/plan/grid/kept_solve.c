@@ -43,6 +43,7 @@ static int pose(struct looker *l)
         return 0;
     tell_progress(l);
     l->s->micros->kept->searches++;
+    l->s->micros->kept->grew = 1;
     return topt_grid_problem(l->s, l->variant, &l->p, l->err);
 }
 
@@ -199,14 +200,13 @@ static int answer_unkept(struct looker *l, const struct topt_kept_question *q,
     return 0;
 }
 
-static int take(struct looker *l, const struct topt_kept_point *p,
-                struct topt_solutions *ret)
+static int take(struct looker *l, struct topt_kept_point *p, struct topt_solutions *ret)
 {
     struct topt_solution s = {p->memory_bytes, p->time_ns,
                               topt_kept_strategy_read(&l->s->micros->kept->strategies,
                                                       p->strategy, l->s->request->model,
                                                       &l->s->mesh, l->variant->cut),
-                              *l->variant};
+                              *l->variant, p};
     if (!s.strategy)
         return topt_fail(l->err, TOPT_ERR_INVAL,
                          "a strategy that is kept is not one of the model");
@@ -247,7 +247,7 @@ static int answer_least(struct looker *l, const struct topt_kept_question *q,
 {
     int rc = know_least(l);
     struct topt_solution s = {l->x->lightest.memory, l->x->lightest.time, NULL,
-                              *l->variant};
+                              *l->variant, NULL};
     if (rc || l->x->lightest_known < 2 || !within(q, s.memory_bytes, s.time_ns))
         return rc;
     return topt_solutions_append(ret, &s, 1, l->err);

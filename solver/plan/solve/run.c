@@ -43,7 +43,7 @@ int topt_run_keep(struct run *r, const struct topt_search_point *point, int64_t 
     if (dominated(r, memory, point->cost.time))
         return 0;
     struct topt_solution s = {
-        memory, point->cost.time, topt_problem_strategy(r->p, point), {0}};
+        memory, point->cost.time, topt_problem_strategy(r->p, point), {0}, NULL};
     if (!s.strategy)
         return topt_fail(r->err, TOPT_ERR_NOMEM, "no memory for a strategy");
     if (topt_solutions_append(r->ret, &s, 1, r->err)) {

@@ -15,10 +15,13 @@ struct topt_variant {
     int late_permille;    /* the same */
 };
 
+struct topt_kept_point;
+
 struct topt_solution {
     int64_t memory_bytes, time_ns;
     struct topt_strategy *strategy;
-    struct topt_variant variant; /* of the one who posed the problem */
+    struct topt_variant variant;  /* of the one who posed the problem */
+    struct topt_kept_point *kept; /* where that one keeps it, borrowed; NULL: nowhere */
 };
 
 struct topt_solutions {

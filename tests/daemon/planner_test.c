@@ -1,0 +1,142 @@
+/* planner_test.c - questions answered from frontiers that an earlier one left. */
+#include "planner.h"
+#include "tap.h"
+#include "topt_json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char model[] =
+    "{\"model_type\":\"llama\",\"hidden_size\":64,\"num_hidden_layers\":3,"
+    "\"num_attention_heads\":4,\"num_key_value_heads\":4,\"intermediate_size\":128,"
+    "\"vocab_size\":256,\"hidden_act\":\"silu\",\"max_position_embeddings\":128,"
+    "\"tie_word_embeddings\":false}";
+static char *hw;
+static struct planner *planner;
+
+/* The answer as text, freed by the caller.  'grown': as of questions. */
+static char *ask(const char *question, const char *frontiers, char **grown)
+{
+    struct query q;
+    struct topt_error err = {0};
+    const char *source = "";
+    json_t *doc = json_loads(question, 0, NULL), *answer = NULL;
+    char *text = NULL;
+    int rc = query_from_json(QUERY_PLAN, doc, &q, &source, &err);
+    struct planner_question pq = {.model_id = "m-1",
+                                  .hw_id = "h-1",
+                                  .model = model,
+                                  .what = "model",
+                                  .hw = hw,
+                                  .query = &q,
+                                  .threads = 1,
+                                  .frontiers = frontiers,
+                                  .grown = grown};
+    if (!rc && !planner_answer(planner, &pq, &answer, &err))
+        text = topt_json_text(answer, 0);
+    else
+        printf("# %s: %s\n", source, err.text);
+    json_decref(answer);
+    json_decref(doc);
+    return text ? text : strdup(err.text);
+}
+
+/* All that any question of the problem needs. */
+static char *complete(const char *question, const char *frontiers)
+{
+    struct query q;
+    struct topt_error err = {0};
+    const char *source = "";
+    char *grown = NULL;
+    json_t *doc = json_loads(question, 0, NULL);
+    struct planner_question pq = {.model_id = "m-1",
+                                  .hw_id = "h-1",
+                                  .model = model,
+                                  .what = "model",
+                                  .hw = hw,
+                                  .query = &q,
+                                  .threads = 1,
+                                  .frontiers = frontiers,
+                                  .grown = &grown};
+    if (query_from_json(QUERY_PLAN, doc, &q, &source, &err) ||
+        planner_complete(planner, &pq, &err))
+        printf("# %s\n", err.text);
+    json_decref(doc);
+    return grown;
+}
+
+static const char *const questions[] = {
+    "{\"batch\":16,\"seq\":64}",
+    "{\"batch\":16,\"seq\":64,\"memory_bytes\":3000000}",
+    "{\"batch\":16,\"seq\":64,\"max_gpus\":2}",
+    "{\"batch\":16,\"seq\":64,\"min_efficiency\":0.5}",
+    "{\"batch\":16,\"seq\":64,\"mode\":\"mini-time\",\"gpus\":4}",
+    "{\"batch\":16,\"seq\":64,\"mode\":\"profiling\",\"memory_bytes\":4000000}"};
+enum { QUESTIONS = sizeof questions / sizeof *questions };
+
+static void test_kept(void)
+{
+    char *first = NULL, *all, *a = ask(questions[0], NULL, &first);
+    ok(first && strstr(first, "topt-frontiers/1"), "a first question leaves frontiers");
+    all = complete(questions[0], first);
+    ok(all && strlen(all) > strlen(first), "which can be made complete: %zu of %zu bytes",
+       strlen(first), all ? strlen(all) : 0);
+    free(a);
+    for (int i = 0; i < QUESTIONS; i++) {
+        char *none = NULL, *grown = NULL;
+        char *searched = ask(questions[i], NULL, NULL);
+        char *kept = ask(questions[i], all, &grown), *again = NULL;
+        ok(!strcmp(searched, kept), "%s is answered from them as by a search",
+           questions[i]);
+        again = ask(questions[i], grown ? grown : all, &none);
+        ok(!none && !strcmp(searched, again), "and once more, which leaves nothing new");
+        free(searched);
+        free(kept);
+        free(again);
+        free(grown);
+    }
+    free(first);
+    free(all);
+}
+
+static void test_useless(void)
+{
+    char *other = NULL, *grown = NULL;
+    free(ask("{\"batch\":8,\"seq\":64}", NULL, &other));
+    char *searched = ask(questions[0], NULL, NULL), *a = ask(questions[0], other, &grown);
+    ok(!strcmp(searched, a) && grown, "another problem's count as none");
+    free(a);
+    free(grown);
+    grown = NULL;
+    a = ask(questions[0], "{\"format\":\"topt-frontiers/1\"}", &grown);
+    ok(!strcmp(searched, a) && grown, "and so do damaged ones");
+    free(a);
+    free(grown);
+    grown = NULL;
+    a = ask("{\"batch\":16,\"seq\":64,\"space\":\"canonical\",\"framework\":\"topt\","
+            "\"mode\":\"mini-time\",\"gpus\":2}",
+            NULL, &grown);
+    ok(strstr(a, "\"feasible\"") && !grown, "of another space nothing is kept");
+    free(a);
+    free(searched);
+    free(other);
+}
+
+int main(void)
+{
+    struct topt_error err = {0};
+    json_t *doc;
+    if (!(planner = planner_create()))
+        return 1;
+    if (planner_hw_get("lab-cpu", &doc, &err)) {
+        printf("# %s\n", err.text);
+        return 1;
+    }
+    hw = topt_json_text(doc, 0);
+    json_decref(doc);
+    test_kept();
+    test_useless();
+    free(hw);
+    planner_destroy(planner);
+    return done_testing();
+}

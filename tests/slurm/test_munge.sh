@@ -1,0 +1,68 @@
+#!/bin/bash
+# test_munge.sh - one toptd for a whole cluster: sbatch asks it over TCP by MUNGE, and so does the job, wherever it runs.
+. "$(dirname "$0")/lib.sh"
+need_slurm
+[ -x "${TOPTD:-}" ] && [ -x "${TOPT:-}" ] || skip_all "toptd is not built"
+
+start_planner()
+{
+    "$TOPTD" --socket "$work/toptd.sock" --state "$work/state" --hw lab-cpu --auth munge --munge-socket \
+        "$work/c/munge/socket" --listen 127.0.0.1:0 --port-file "$work/port" >"$work/log" 2>&1 7>&- &
+    planner=$!
+    local left=200
+    while [ ! -s "$work/port" ] && [ $left -gt 0 ]; do
+        left=$((left - 1))
+        sleep 0.05
+    done
+    if [ ! -s "$work/port" ] && grep -q 'without libmunge' "$work/log"; then
+        skip_all "built without MUNGE"
+    fi
+    url=http://127.0.0.1:$(cat "$work/port")
+}
+
+stop_planner()
+{
+    kill "$planner" && wait "$planner"
+}
+
+plugstack() # ARGS: the plugin's, from now on
+{
+    echo "optional $work/c/spank_topt.so url=$url munge_socket=$work/c/munge/socket $*" >"$work/c/plugstack.conf"
+}
+
+start_all
+plugstack daemon_uid=root
+cp "$source_dir/deploy/quickstart/gpt-small.json" model.json
+topt="--topt-mode=mini-time --topt-gpus=2 --topt-model=model.json --topt-batch=8 --topt-framework=topt"
+cat >job.sh <<JOB
+#!/bin/bash
+env
+"$TOPT" client get-plan "\$TOPT_PLAN" >plan.json && echo got
+JOB
+TOPT_MUNGE_SOCKET=$work/c/munge/socket sbatch --parsable $topt -o out job.sh >id 2>err
+is "$?" 0 "sbatch over TCP: $(cat err)"
+wait_job "$(cat id)"
+is "$(field "$(cat id)" NumTasks)" 2 "the job is sized"
+like "$(cat out)" "TOPT_URL=$url" "it knows where its plan is"
+like "$(cat out)" "TOPT_DAEMON_UID=0" "and whose word for it counts"
+is "$(tail -1 out)" got "where it fetches it"
+plan=$(sed -n 's/^TOPT_PLAN=//p' out)
+like "$(cat plan.json)" '"format":"topt-plan/1"' "$plan"
+other=$(TOPT_MUNGE_SOCKET=$work/c/munge/socket TOPT_URL=$url setpriv --reuid=65534 --regid=65534 --clear-groups \
+    "$TOPT" client get-plan "$plan" 2>&1)
+is "$?" 1 "nobody else fetches it: $other"
+like "$(cat log)" 'POST /v1/plan: 200 in' "the daemon was asked"
+like "$(cat log)" 'uid 0 pid 0' "by root, over TCP"
+
+# --- a daemon that is not the site's
+plugstack daemon_uid=65534
+job=$(sbatch --parsable -n2 $topt -o out job.sh 2>err)
+is "$?/$(wc -l <err)" 0/1 "a daemon of another user is an outage"
+like "$(cat err)" "does not know who asks (401)" "which is said: $(cat err)"
+wait_job "$job"
+is "$(grep -c '^TOPT_PLAN' out)" 0 "the job goes on as it was asked"
+plugstack "daemon_uid=no-such-user on_error=abort"
+sbatch -n2 $topt -o out job.sh >id 2>err
+is "$?" 1 "a mistake in plugstack.conf, with abort"
+like "$(cat err)" "no user 'no-such-user'" "is named: $(cat err)"
+finish
