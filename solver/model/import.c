@@ -252,7 +252,8 @@ static struct topt_model *trained(struct topt_model *m,
                                   const struct topt_import_options *options,
                                   struct topt_error *err)
 {
-    if (m && options && options->train && !m->adapted && topt_model_train(&m, options->train, err)) {
+    if (m && options && options->train && !m->adapted &&
+        topt_model_train(&m, options->train, err)) {
         topt_model_destroy(m);
         return NULL;
     }

@@ -19,11 +19,10 @@ static int join(char ret[TOPT_PLACE], const char *dir, const char *name,
                 struct topt_error *err)
 {
     size_t n = strlen(dir);
-    int k = snprintf(ret, TOPT_PLACE, "%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/",
-                     name);
-    return k < TOPT_PLACE
-               ? 0
-               : topt_fail(err, TOPT_ERR_INVAL, "a model's path is too long");
+    int k =
+        snprintf(ret, TOPT_PLACE, "%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/", name);
+    return k < TOPT_PLACE ? 0
+                          : topt_fail(err, TOPT_ERR_INVAL, "a model's path is too long");
 }
 
 /* ---- a hub's cache ----------------------------------------------------------------- */
