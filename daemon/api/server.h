@@ -17,16 +17,21 @@
 
 #include "caller.h"
 #include "config.h"
-#include "jobs.h"
 #include "metrics.h"
+#include "one_line.h"
+#include "operation.h"
 #include "query.h"
 #include "topt_digest.h"
 #include "store.h"
+#include "task_table.h"
 
 struct server {
     _Atomic(const struct config *) config; /* replaced by SIGHUP; old ones stay valid */
     struct store *store;
+    struct pool *pool; /* worker processes */
     struct jobs *jobs;
+    struct tasks *tasks;
+    struct shipped shipped; /* profiles that come with the program */
     struct roles *roles;
     uid_t proxy_uid; /* who may send logins on the proxy's socket */
     struct metrics metrics;
@@ -128,14 +133,10 @@ struct reply reply_error(const struct request *q, int status, const char *name,
 struct reply reply_fail(const struct request *q, const char *source,
                         const struct topt_error *err);
 void reply_fini(struct reply *r);
-/* 'src' as one line of valid UTF-8, cut to 'size'. */
-void one_line(const char *src, char *dst, size_t size);
 
 /* Refuse a body of JSON with too many values or too deep, before it is parsed.  0, or -1 with
  * '*ret' filled. */
 int check_body(const struct request *q, struct reply *ret);
-/* Parse a small body of JSON.  NULL with '*ret' filled. */
-json_t *parse_body(const struct request *q, const char *what, struct reply *ret);
 /* Refuse every query parameter.  0, or -1 with '*ret' filled. */
 int no_parameters(const struct request *q, struct reply *ret);
 
@@ -151,9 +152,8 @@ handler api_livez, api_readyz, api_metrics, api_openapi, api_dashboard; /* admin
 
 /* Who a question waits with. */
 enum metrics_lane lane_of(const struct query *q);
-/* Run an operation for a worker of jobs: searches.c */
-int search_run(void *server, void *operation, const atomic_bool *cancel,
-               struct topt_error *err);
+/* Operations as jobs: searches.c */
+extern const struct job_kind operation_kind;
 
 /* A profile by id or name ("" is the default one): owned strings. */
 int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
@@ -162,13 +162,5 @@ int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
 /* A model by id or name, among those that the caller may read: owned strings. */
 int find_model(const struct request *q, const char *key, char **ret_id, char **ret_name,
                char **ret_doc, struct topt_error *err) TOPT_MUST_CHECK;
-
-enum { MODEL_NAME = 121 };
-/* What a model is called, as in plans: a native document as it says itself, others by the label of what is given (may
- * be NULL or ""), else of what they say. */
-void model_name(const json_t *doc, const char *given, char ret[MODEL_NAME]);
-
-/* Canonical text (compact, sorted keys) of a document and its id; owned. */
-char *canonical(const json_t *doc, const char *prefix, char ret_id[TOPT_ID]);
 
 #endif

@@ -187,6 +187,9 @@ static struct topt_model *build_family(const json_t *doc, const struct hf_family
     if (a && whole) {
         a->traits = f->traits;
         int rc = f->read(whole, a, err) || read_classes(doc, task->head, a, err);
+        if (!rc && task->head == HF_LANGUAGE && !strcmp(task->suffix, "ForPreTraining"))
+            topt_hf_note(a, "the pooler and the head that tells whether sentences follow "
+                            "each other are left out");
         if (!rc) {
             note_what_is_left_out(doc, a);
             note_what_is_filled_in(doc, type, a);

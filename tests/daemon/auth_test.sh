@@ -262,6 +262,7 @@ in_lab $bob "$client" client plan "model:$model_id" --url "unix:$sock" --json >"
 unix $bob POST "$q" -d "$own"; check "who has the document himself asks for himself" 200 "\"plan_id\":\"$plan\""
 unix $bob GET "/v1/plans/$plan"; check "and owns plan" 200
 unix $bob GET "/v1/models/$model_id"; check "and model, too" 200
+
 unix $alice POST "$q&wait_ms=20" -d '{"fake_ms":30000}'; check "a long search of alice's" 202
 task=$(field task)
 unix $bob GET "/v1/tasks/$task"; check "bob has no such task" 404

@@ -70,7 +70,7 @@ static void test_problem(void)
         free(b);
     }
     struct topt_text curve = {0};
-    is_int(url(QUERY_CURVE, "batch=8&gpus=1,2"), 0, "a curve");
+    is_int(url(QUERY_CURVE, "batch=8&max_gpus=4"), 0, "a curve");
     query_problem_text(&q, &curve);
     ok(!strcmp(one, curve.s), "is of the same problem");
     topt_text_fini(&curve);
