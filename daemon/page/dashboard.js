@@ -19,13 +19,13 @@ function el(name, attributes, ...children) {
 const GIB = 2 ** 30;
 const digits = x => x >= 1000 ? Math.round(x / 10 ** (Math.floor(Math.log10(x)) - 2)) * 10 ** (Math.floor(Math.log10(x)) - 2) : Number(x.toPrecision(3));
 const whole = x => x.toLocaleString("en");
-const count = x => digits(x).toLocaleString("en");
-const bytes = x => x >= GIB ? digits(x / GIB) + " GiB" : x >= 2 ** 20 ? digits(x / 2 ** 20) + " MiB" : x >= 1024 ? digits(x / 1024) + " KiB" : whole(x) + " B";
+const count = x => x > 0 ? digits(x).toLocaleString("en") : "?";
+const bytes = x => x === undefined ? "?" : x >= GIB ? digits(x / GIB) + " GiB" : x >= 2 ** 20 ? digits(x / 2 ** 20) + " MiB" : x >= 1024 ? digits(x / 1024) + " KiB" : whole(x) + " B";
 const time = ns => ns >= 1e9 ? digits(ns / 1e9) + " s" : ns >= 1e6 ? digits(ns / 1e6) + " ms" : digits(ns / 1e3) + " µs";
 const many = (n, what) => `${whole(n)} ${what}${n === 1 ? "" : "s"}`;
 const parameters = n => n >= 1e9 ? digits(n / 1e9) + " B" : n >= 1e6 ? digits(n / 1e6) + " M" : whole(n);
 const when = s => new Date(s * 1000).toLocaleString();
-const lasts = s => s >= 172800 ? many(Math.floor(s / 86400), "day") : s >= 7200 ? many(Math.floor(s / 3600), "hour") : many(Math.floor(s / 60), "minute");
+const lasts = s => s >= 172800 ? many(Math.floor(s / 86400), "day") : s >= 7200 ? many(Math.floor(s / 3600), "hour") : s >= 120 ? many(Math.floor(s / 60), "minute") : many(Math.floor(s), "second");
 const sentence = text => text[0].toUpperCase() + text.slice(1) + (/[.?!]$/.test(text) ? "" : ".");
 const off = (seen, said) => `${seen >= said ? "+" : "−"}${Math.round(Math.abs(100 * (seen / said - 1)))} %`;
 
@@ -69,7 +69,7 @@ function state(task, began) {
   const seconds = Math.round((Date.now() - began) / 1000), p = task.progress;
   if (task.state === "queued")
     return task.ahead ? `queued behind ${whole(task.ahead)}, ${seconds} s` : `queued, next in line, ${seconds} s`;
-  const at = p ? [p.phase, p.of ? `${whole(p.done)} of ${whole(p.of)}` : "", p.best ? `best so far: ${p.best}` : ""].filter(Boolean).join(", ") : "";
+  const at = p ? [(p.phase || "").replace(/^searching, /, ""), p.of ? `${whole(p.done)} of ${whole(p.of)}` : "", p.best ? `best so far: ${p.best}` : ""].filter(Boolean).join(", ") : "";
   return `searching, ${seconds} s` + (at ? ` (${at})` : "");
 }
 const STALE = Symbol("another question was asked since");
@@ -219,17 +219,18 @@ function copyable(name, text, id) {
   return el("p", { class: "copy" }, el("span", {}, name), code, button);
 }
 function choose(r) {
-  if (!r.min_efficiency) return "";
   const button = el("button", { type: "button", class: "quiet small", "aria-label": `Ask for ${many(r.gpus, "GPU")}` }, "Ask for it");
   button.addEventListener("click", () => {
-    $("ask").elements.min_efficiency.value = r.min_efficiency;
+    const form = $("ask").elements;
+    form.min_efficiency.value = r.min_efficiency || "";
+    for (const name of ["gpus", "mode"]) if (form[name]) form[name].value = "";
     ask();
   });
   return button;
 }
 function alternatives(a) {
   const tokens = a.alternatives.some(r => r.tokens_per_second);
-  const rows = a.alternatives.map(r => Object.assign([[r.names.join(", "), "k"], [`${whole(r.gpus)} (${many(r.nodes, "node")})`, "n"], [time(r.time_ns), "n"],
+  const rows = a.alternatives.map(r => Object.assign([[(r.names || []).join(", "), "k"], [`${whole(r.gpus)} (${many(r.nodes, "node")})`, "n"], [time(r.time_ns), "n"],
     [count(r.tokens_per_second || r.samples_per_second), "n"], [count(r.gpu_hours_per_million_samples), "n"], [bytes(r.memory_bytes), "n"],
     [Math.round(100 * r.efficiency) + " %", "n"], [r.strategy, "t"], [r.gpus === a.gpus ? "" : choose(r)]], { chosen: r.gpus === a.gpus }));
   return el("div", { class: "scroll" }, table([["Choices"], ["GPUs", "n"], ["step", "n"], [tokens ? "tokens/s" : "samples/s", "n"],
@@ -252,7 +253,7 @@ function show(a) {
     ...(a.needs ? [el("p", { class: "bad" }, sentence(a.needs))] : []),
     ...(a.stopped ? [el("p", { class: "bad" }, "The time for a search was up: this is the best that was found until then.")] : []),
     el("dl", { class: "facts" }, ...facts(speed(a))),
-    ...(a.alternatives ? [alternatives(a)] : []),
+    ...(a.alternatives ? [alternatives(a)] : [el("div", { id: "beside" })]),
     copyable("for Slurm", a.slurm ? a.slurm.flags : ""),
     copyable("plan", a.plan_id, "plan"),
     ...(a.pinned === false ? [el("p", { class: "bad" }, "The server had no room to keep this plan: its number will not be found later.")] : []),
@@ -393,7 +394,8 @@ function draw() {
   const { points, a } = drawn, j = a.job || { batch: 1 }, tokens = tokensOf(a.job);
   const speedOf = p => j.batch * tokens * 1e9 / p.time_ns, unit = tokens > 1 ? "tokens/s" : "samples/s";
   const box = $("curve"), s = scale(points, speedOf, room(box)), svg = canvas(s.W, s.H, `${unit} against GPUs`);
-  const named = new Map((a.alternatives || (a.gpus ? [{ gpus: a.gpus, names: ["answer"] }] : [])).map(r => [r.gpus, r.names.join(", ")]));
+  const named = new Map((a.alternatives || (a.gpus ? [{ gpus: a.gpus, names: ["answer"] }] : [])).map(r => [r.gpus, (r.names || ["answer"]).join(", ")]));
+  if (a.gpus && !named.has(a.gpus)) named.set(a.gpus, "answer");
   axes(s, svg, unit);
   const words = shade(s, svg, points, a);
   curves(s, svg, speedOf);
@@ -500,7 +502,22 @@ async function front_of(p, question, turn, box, limit) {
 
 /* ---- asking -------------------------------------------------------------------------------- */
 
-const asking = { turn: 0, task: null, question: {} };
+/* Beside an answer for a number of GPUs: what would have been chosen without that.  Milliseconds, of plans of one
+ * choice for the whole model; of others it would be another search, which nobody asked for. */
+async function choices(question, a, turn) {
+  const { mode, gpus, ...rest } = question;
+  if (a.alternatives || a.space !== "uniform" || !gpus) return;
+  try {
+    const free = await plan(rest, turn);
+    if (!free.alternatives || $("plot").hidden) return;
+    $("beside").replaceChildren(alternatives({ ...free, gpus: a.gpus }));
+    drawn.a.alternatives = free.alternatives;
+    draw();
+  } catch (error) {
+    if (error === STALE) throw error; /* else: there are none */
+  }
+}
+const asking = { turn: 0, task: null, question: {}, shown: false };
 function link(point) {
   history.replaceState(null, "", "#" + new URLSearchParams(point ? { ...asking.question, point } : asking.question));
 }
@@ -508,6 +525,10 @@ function busy(on) {
   $("cancel").hidden = !on;
   for (const id of ["said", "curve", "detail"]) $(id).classList.toggle("stale", on);
   $("answer").setAttribute("aria-busy", String(on));
+}
+/* Room is made as soon as something is asked, so that nothing below moves when the answer is there. */
+function reveal(on) {
+  if (!asking.shown) $("answer").hidden = $("plot").hidden = !on;
 }
 function wrong(error) {
   const there = error instanceof Refusal && showError(error.source, error.message);
@@ -542,11 +563,13 @@ async function ask(point) {
   asking.question = question;
   link();
   tell("asking…");
+  reveal(true);
   busy(true);
   try {
     const a = await theAnswer(question, turn);
-    $("answer").hidden = false;
+    asking.shown = true;
     await drawn_of(question, a, turn);
+    await choices(question, a, turn);
     tell("");
     busy(false);
     const mark = point && document.querySelector(`#curve [data-gpus="${Number(point)}"]`);
@@ -555,6 +578,7 @@ async function ask(point) {
   } catch (error) {
     if (error === STALE) return;
     busy(false);
+    reveal(false);
     wrong(error);
   }
 }
@@ -563,6 +587,7 @@ async function cancel() {
   asking.turn++;
   asking.task = null;
   busy(false);
+  reveal(false);
   tell("Canceled.");
   if (task) await sent("DELETE", `v1/tasks/${task}`).catch(() => 0);
   queue();
