@@ -308,7 +308,7 @@ def check_waiting(browser, server):
     else:
         ok(False, "the queue is shown", text(page, "#tasks"))
         server.ask("DELETE", "/v1/tasks/" + task["task"])
-    note = page.until("(t => /^searching, /.test(t) && t)(document.querySelector('#note').textContent)")
+    note = page.until("(t => /^searching, .*8 GPU/.test(t) && t)(document.querySelector('#note').textContent)")
     ok(note and "8 GPUs on 1 node" in note, f"the first one canceled, the second is searched: {note}")
     ok(server.ask("GET", "/v1/tasks/" + task["task"])[2]["state"] == "canceled", "and the first has ended")
     page.run("document.querySelector('#cancel').click()")
