@@ -166,7 +166,7 @@ function clearErrors() {
 }
 /* Where the field is; false where there is no such field. */
 function showError(source, text) {
-  const box = document.querySelector(`.field[data-name="${CSS.escape(source || "")}"]`);
+  const box = document.querySelector(`.field[data-name="${CSS.escape(source === "model" ? "model_id" : source || "")}"]`);
   if (!box) return false;
   const input = box.querySelector("input, select");
   box.append(el("p", { class: "error", id: "e-" + source }, sentence(text.replace(`${source}: `, ""))));
@@ -687,12 +687,12 @@ async function observations() {
     list.map(o => { const said = o.predicted || {}; return [[String(o.job)], [el("code", {}, o.plan_id), "k"], cell(o.step_ns, said.time_ns, time), cell(o.peak_bytes, said.memory_bytes, bytes), [o.steps ? whole(o.steps) : "", "n"], [when(o.created), "k"]]; }),
     "No finished job has reported yet: topt report does."));
 }
-/* Ask again and again while somebody looks, until it is refused. */
+/* Ask again and again while somebody looks, until it is refused.  Done when it was answered for the first time. */
 function watch(f, seconds) {
   let refused = false;
-  const again = () => document.visibilityState === "visible" && !refused ? f().catch(error => { refused = error instanceof Refusal && [401, 403, 404].includes(error.status); }) : 0;
-  again();
-  setInterval(again, seconds * 1000);
+  const once = () => f().catch(error => { refused = error instanceof Refusal && [401, 403, 404].includes(error.status); });
+  setInterval(() => { if (document.visibilityState === "visible" && !refused) once(); }, seconds * 1000);
+  return once();
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */
@@ -715,12 +715,11 @@ async function start() {
   buildForm(await get("openapi.json"));
   const [known, clusters] = await Promise.all([models(), hardware()]);
   $("state").textContent = `${many(known.length, "model")}, ${many(clusters.length, "hardware profile")}`;
-  const point = fromLink();
+  const has = path => (api.paths[path] || {}).get, point = fromLink();
+  if (point) reveal(true);
+  await Promise.all([recent().catch(() => 0), watch(load, 15), has("/v1/tasks") && watch(queue, 5), has("/v1/observations") && watch(observations, 60)]);
+  $("page").hidden = false; /* all at once, so that nothing moves */
   if (point) ask(point);
-  recent().catch(() => 0);
-  if ((api.paths["/v1/tasks"] || {}).get) watch(queue, 5);
-  watch(load, 15);
-  if ((api.paths["/v1/observations"] || {}).get) watch(observations, 60);
 }
 $("ask").addEventListener("submit", event => { event.preventDefault(); ask(); });
 $("cancel").addEventListener("click", cancel);
