@@ -34,6 +34,8 @@
     X(GET, "/readyz", api_readyz, NOBODY)                                                \
     X(GET, "/metrics", api_metrics, OPERATOR)                                            \
     X(GET, "/openapi.json", api_openapi, NOBODY)                                         \
-    X(GET, "/", api_dashboard, NOBODY)
+    X(GET, "/", api_dashboard, NOBODY)                                                   \
+    X(GET, "/dashboard.js", api_dashboard_js, NOBODY)                                    \
+    X(GET, "/dashboard.css", api_dashboard_css, NOBODY)
 
 #endif
