@@ -102,6 +102,7 @@ struct hf_arch {
     const char *context_key;
     int64_t usual_seq; /* where nobody says; 0: the context, at most the default */
     unsigned traits;   /* of the family */
+    int full_every;    /* where a config does not say which layers have windows */
     uint8_t layer[HF_MAX_LAYERS];
     enum hf_norms norms;
     int activation, gated, rms;
@@ -167,7 +168,7 @@ struct hf_arch {
     /* that sees images beside the text, and puts its tokens among it; NULL: none */
     const struct hf_tower *tower;
     int (*look)(struct hf_builder *b, int x);
-    int layer_scale;              /* a gain of what each half of a block adds */
+    int layer_scale; /* a gain of what each half of a block adds */
     /* towers */
     int64_t channels, image, patch, classes;                      /* of images */
     int64_t source, encoder_layers, encoder_inner, encoder_heads; /* of sound, of text */
@@ -204,6 +205,7 @@ struct hf_family {
     const struct hf_task *tasks;
     unsigned traits;
     const char *like;
+    int full_every; /* where a config does not say which layers have windows; 0: all */
 };
 
 /* How an architecture's name ends, and what the model ends with.  The first of a list is

@@ -58,8 +58,9 @@ static int read_blocks(const json_t *doc, struct hf_tower *t, struct topt_error 
         size_of(doc, "image_size", &pixels, err) || activation(doc, t, err))
         return -1;
     if (!a->width || !a->layers || !a->heads || a->layers > HF_MAX_LAYERS)
-        return topt_fail(err, TOPT_ERR_INVAL, "hidden_size, num_hidden_layers or "
-                                              "num_attention_heads is missing");
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "hidden_size, num_hidden_layers or "
+                         "num_attention_heads is missing");
     t->side = pixels / t->patch;
     return topt_hf_set_heads(a, err);
 }
