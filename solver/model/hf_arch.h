@@ -142,6 +142,10 @@ struct hf_arch {
     int64_t full_head_dim, full_kv_heads;
     int full_keys_are_values; /* one projection makes both */
     int value_norms;          /* with nothing trained */
+    /* numbers that each layer gets of a table of its own, and that table's rows; last
+     * layers that take keys and values of one before, and are twice as wide inside */
+    int64_t own_inputs, own_vocab, shared_kv;
+    int wide_where_shared;
     /* latent attention: ranks of what queries and of what keys and values are made; 0:
      * none */
     int64_t query_rank, latent_rank, plain_dim, value_dim;
@@ -190,6 +194,8 @@ struct hf_builder {
     int64_t layer;
     int relative; /* tensor of the table of relative positions, or -1 */
     int encoded;  /* what the encoder made, in a decoder */
+    int own;      /* all layers' own inputs, or -1 */
+    int *kept;    /* keys and values of the last local and the last full layer */
     int failed;
     struct topt_error *err;
 };

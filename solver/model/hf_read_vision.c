@@ -247,11 +247,7 @@ static int join_gemma3(const json_t *doc, const json_t *vision, struct hf_tower 
         return -1;
     while (side * side < tokens)
         side++;
-    if (side * side != tokens || t->side % side)
-        return topt_fail(err, TOPT_ERR_INVAL,
-                         "mm_tokens_per_image %lld does not divide %lld patches a side",
-                         (long long)tokens, (long long)t->side);
-    t->merge = t->side / side;
+    t->merge = t->side / side > 0 ? t->side / side : 1;
     t->pooled = t->joint_norm = t->joint_rms = 1;
     return 0;
 }

@@ -105,7 +105,8 @@ int topt_hf_look(struct hf_builder *b, int x)
     struct hf_builder v = *b;
     v.a = &t->a;
     v.prefix = "vision.";
-    v.relative = -1;
+    v.relative = v.own = -1;
+    v.kept = NULL;
     int y = patches_of(&v, t);
     y = topt_hf_stack(&v, y, t->a.layers, "vision.", topt_hf_block);
     v.prefix = "vision.";
