@@ -172,7 +172,8 @@ struct hf_arch {
     /* that sees images beside the text, and puts its tokens among it; NULL: none */
     const struct hf_tower *tower;
     int (*look)(struct hf_builder *b, int x);
-    int layer_scale; /* a gain of what each half of a block adds */
+    int mask_token, mean_beside, distilled; /* of images: what more they have */
+    int layer_scale;                        /* a gain of what each half of a block adds */
     /* towers */
     int64_t channels, image, patch, classes;                      /* of images */
     int64_t source, encoder_layers, encoder_inner, encoder_heads; /* of sound, of text */

@@ -433,12 +433,12 @@ static int feeding_half(struct hf_builder *b, int x)
     return norms == HF_POST ? topt_hf_norm(b, x, "norm2") : x;
 }
 
-/* A layer's own part of what was made for all, let through by the sum. */
+/* A layer's own part of what was made for all, let through by the sum: in a plan the
+ * first part for each. */
 static int with_own_input(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
-    struct topt_attrs part = {.offset = b->layer * a->own_inputs,
-                              .features_unit = a->own_inputs};
+    struct topt_attrs part = {.features_unit = a->own_inputs}; /* so layers are alike */
     int own = topt_hf_add(b, "slice", b->own, -1, &part, "own");
     int y = topt_hf_linear(b, x, 1, a->own_inputs, 0, "own.gate");
     y = topt_hf_unary(b, y, a->activation, "own.activation");

@@ -12,6 +12,7 @@
 #include "hf_read_llama.h"
 #include "hf_read_text_encoders.h"
 #include "hf_towers.h"
+#include "hf_vision.h"
 
 #include <stddef.h>
 
@@ -56,8 +57,9 @@ static const struct hf_task distilled[] = {{"ForMaskedLM", HF_LANGUAGE},
                                            {NULL, 0}};
 static const struct hf_task generation[] = {{"ForConditionalGeneration", HF_LANGUAGE},
                                             {NULL, 0}};
-static const struct hf_task images[] = {{"ForImageClassification", HF_TOKEN_CLASS},
-                                        {NULL, 0}};
+static const struct hf_task pairs[] = {{"Model", HF_BARE}, {NULL, 0}};
+static const struct hf_task images[] = {
+    {"ForImageClassification", HF_TOKEN_CLASS}, {"Model", HF_BARE}, {NULL, 0}};
 
 /* ---- traits ------------------------------------------------------------------------ */
 
@@ -206,6 +208,10 @@ const struct hf_family topt_hf_families[] = {
     {"marian", "Marian", topt_hf_read_marian, topt_hf_build_seq2seq, translation, 0, NULL, 0},
     {"pegasus", "Pegasus", topt_hf_read_pegasus, topt_hf_build_seq2seq, translation, 0, NULL, 0},
     {"m2m_100", "M2M100", topt_hf_read_m2m_100, topt_hf_build_seq2seq, translation, 0, NULL, 0},
+    {"dinov2", "Dinov2", topt_hf_read_dinov2, topt_hf_build_vision, images, 0, NULL, 0},
+    {"deit", "DeiT", topt_hf_read_deit, topt_hf_build_vision, images, 0, NULL, 0},
+    {"clip_text_model", "CLIP", topt_hf_read_clip_text, topt_hf_build_pair, pairs, 0, NULL, 0},
+    {"siglip_text_model", "Siglip", topt_hf_read_siglip_text, topt_hf_build_pair, pairs, 0, NULL, 0},
     {0},
 };
 /* clang-format on */

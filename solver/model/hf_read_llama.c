@@ -290,6 +290,8 @@ static int read_small(const json_t *doc, struct hf_arch *a, struct topt_error *e
         topt_json_bool_or(doc, "", "use_double_wide_mlp", &a->wide_where_shared, err) ||
         topt_json_string_or(doc, "", "use_bidirectional_attention", &sees, err))
         return -1;
+    if (a->own_inputs)
+        a->not_run = "inputs of each layer's own";
     return !strcmp(sees, "vision")
                ? 0
                : topt_fail(

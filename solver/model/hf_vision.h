@@ -21,8 +21,10 @@ struct hf_tower {
     int64_t joint_beside;
     int64_t hidden, out; /* of its linear maps; 0: one alone */
     int hidden_bias, out_bias, activation;
-    int newline;  /* a trained token ends each row */
-    int64_t deep; /* further projections, of outputs of blocks between */
+    int64_t scales; /* numbers that a comparison with a text has */
+    int text_bias;  /* of the text's projection */
+    int newline;    /* a trained token ends each row */
+    int64_t deep;   /* further projections, of outputs of blocks between */
 };
 
 /* Is there a reader of this composite's tower? */
@@ -31,6 +33,15 @@ int topt_hf_sees(const json_t *doc);
 /* The tower of a composite, and its projection to 'width' numbers. */
 int topt_hf_read_tower(const json_t *doc, int64_t width, struct hf_tower *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;
+
+/* Texts that are compared with images. */
+topt_hf_reader topt_hf_read_clip_text, topt_hf_read_siglip_text;
+
+/* What its blocks make of an image, before any projection. */
+int topt_hf_image(struct hf_builder *b);
+
+/* Text and image side by side, each as one row of numbers that are compared. */
+void topt_hf_build_pair(struct hf_builder *b);
 
 /* Its tokens among those of a text, whose embeddings are 'x'. */
 int topt_hf_look(struct hf_builder *b, int x);

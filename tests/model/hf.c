@@ -786,7 +786,6 @@ static void errors(void)
             "did you mean LlamaForCausalLM?");
     refuses("{\"architectures\":[\"BrownForCausalLM\"]}", 0, "is not known");
     refuses("{\"model_type\":\"t5\",\"d_model\":0}", 0, "d_model");
-    refuses("{\"model_type\":\"gemma4_text\"}", 0, "rope_parameters is missing");
     refuses("{\"model_type\":\"x\",\"text_config\":{\"model_type\":\"y\"}}", 0,
             "text_config");
     refuses("{\"text_config\":7,\"model_type\":\"x\"}", 0, "text_config");
