@@ -107,6 +107,7 @@ struct hf_arch {
     enum hf_norms norms;
     int activation, gated, rms;
     int squared;     /* what the activation gives */
+    int curved;      /* two trained numbers bend it */
     int shared_norm; /* parallel: attention and feed-forward read one norm */
     int unbiased_norms, untrained_norms;
     double residual_factor; /* of what is added; 0: 1 */

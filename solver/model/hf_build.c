@@ -276,6 +276,8 @@ static int dense_mlp(struct hf_builder *b, int x, int64_t inner, const char *par
                  : topt_hf_add(b, "unary", x, -1, &attrs, "%sactivation", part);
     if (a->squared)
         x = topt_hf_add(b, "unary", x, -1, &square, "%ssquare", part);
+    for (int i = 0; a->curved && i < 2; i++)
+        x = topt_hf_add(b, "prelu_shared", x, -1, NULL, "%scurve%d", part, i);
     snprintf(name, sizeof name, "%sdown", part);
     return topt_hf_linear(b, x, a->width, 1, a->mlp_bias, name);
 }
