@@ -299,8 +299,8 @@ struct topt_eager {
 struct topt_op_spec {
     const char
         *name; /* rows may share a name and differ in the rank of the first input */
-    topt_attr_set attrs; /* what it takes */
-    uint8_t loss;        /* its output is a loss for each sample or token */
+    topt_attr_set attrs;   /* what it takes */
+    uint8_t loss;          /* its output is a loss for each sample or token */
     const char *plan_only; /* what no backend computes; NULL: the kernels are there */
     uint8_t coupled; /* mixes samples of a batch: micro-batches would change the result */
     int ndims;
@@ -606,14 +606,30 @@ struct topt_model *topt_model_rebatch(const struct topt_model *m, int64_t batch,
  * each, with the rows of that one.  Stops with -1 where 'f' does; visits nothing where
  * the family's names are not known.  'name' lives for the call. */
 enum { TOPT_WEIGHT_RANK = 4 };
+/* Which numbers of the parameter it is. */
+enum topt_weight_piece {
+    TOPT_WEIGHT_WHOLE,
+    TOPT_WEIGHT_TURNED, /* the transpose */
+    TOPT_WEIGHT_QUERY,  /* of each key-value head's rows those of its queries, */
+    TOPT_WEIGHT_KEY,    /* of the key after them, */
+    TOPT_WEIGHT_VALUE,  /* and of the value */
+    TOPT_WEIGHT_FIRST,  /* of each pair of rows the first */
+    TOPT_WEIGHT_SECOND,
+    TOPT_WEIGHT_OTHER /* kernels of convolutions, experts */
+};
 struct topt_weight {
     const char *name;
-    int op;   /* that holds it */
+    int op;      /* that holds it */
+    int operand; /* of the operator */
+    enum topt_weight_piece piece;
     int ndim; /* -1: of any shape */
     int64_t dim[TOPT_WEIGHT_RANK];
 };
 typedef int topt_weight_visit(void *ctx, const struct topt_weight *w);
 int topt_model_weights(const struct topt_model *m, topt_weight_visit *f, void *ctx);
+/* The first part of the family's names ("transformer."), which checkpoints of the bare
+ * model lack; "" where there is none. */
+const char *topt_weights_base(const struct topt_model *m);
 
 /* Repeated blocks: runs of operators that occur several times one after the other,
  * alike in rows, attributes, extents and in how they read from each other.  Encoder
@@ -655,9 +671,9 @@ struct topt_import_options {
     const char
         *loss; /* of an ONNX graph: "cross_entropy" or "mse"; NULL: by its output */
     const char *train; /* what topt_model_train() is told; NULL: as it is */
-    const char *as;   /* the family of a config whose own is not known */
-    const char *part; /* of a config of several: "text"; NULL: all that is read */
-    double capacity;  /* slots of an expert over its share; 0: the family's */
+    const char *as;    /* the family of a config whose own is not known */
+    const char *part;  /* of a config of several: "text"; NULL: all that is read */
+    double capacity;   /* slots of an expert over its share; 0: the family's */
 };
 
 /* A model from text: a native document, a Hugging Face config.json or an ONNX file,
