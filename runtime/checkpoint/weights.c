@@ -41,7 +41,8 @@ struct naming {
 
 /* Held against transformers by tests/runtime/weights: losses, and gradients by what a step
  * of SGD makes of them. */
-static const char *const families[] = {"gpt2", "llama", "mistral", "qwen2", NULL};
+static const char *const families[] = {"gpt2",  "llama", "mistral",    "qwen2",
+                                       "qwen3", "phi",   "starcoder2", NULL};
 
 /* ---- what there is ----------------------------------------------------------------- */
 
@@ -89,7 +90,7 @@ static int naming_init(struct naming *n, const struct topt_session *s, const cha
     if (!known)
         return topt_fail(err, TOPT_ERR_INVAL,
                          "%s: weights of the family '%.40s' are not read yet; those of "
-                         "gpt2, llama, mistral and qwen2 are",
+                         "gpt2, llama, mistral, qwen2, qwen3, phi and starcoder2 are",
                          config, n->model->family ? n->model->family : "none");
     if (topt_model_weights(n->model, add_piece, n))
         return topt_nomem(err, NULL);

@@ -12,7 +12,8 @@ import sys
 
 import torch
 from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, MistralConfig,
-                          MistralForCausalLM, Qwen2Config, Qwen2ForCausalLM)
+                          MistralForCausalLM, PhiConfig, PhiForCausalLM, Qwen2Config, Qwen2ForCausalLM,
+                          Qwen3Config, Qwen3ForCausalLM, Starcoder2Config, Starcoder2ForCausalLM)
 
 SEQ, BATCH, VOCAB = 8, 4, 32
 
@@ -24,6 +25,11 @@ MODELS = {
     "llama": (LlamaForCausalLM, LlamaConfig(**LLAMA)),
     "mistral": (MistralForCausalLM, MistralConfig(sliding_window=None, **LLAMA)),
     "qwen2": (Qwen2ForCausalLM, Qwen2Config(**dict(LLAMA, tie_word_embeddings=True))),
+    "qwen3": (Qwen3ForCausalLM, Qwen3Config(head_dim=4, **LLAMA)),
+    "phi": (PhiForCausalLM, PhiConfig(**dict(LLAMA, num_key_value_heads=4), resid_pdrop=0, embd_pdrop=0,
+                                      attention_dropout=0)),
+    "starcoder2": (Starcoder2ForCausalLM, Starcoder2Config(sliding_window=None, residual_dropout=0,
+                                                           embedding_dropout=0, attention_dropout=0, **LLAMA)),
 }
 
 
