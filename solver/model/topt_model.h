@@ -521,6 +521,7 @@ struct topt_model {
     const char *note, *plan_only;
     const char *train;  /* what topt_model_train() was told; NULL: all is trained */
     const char *family; /* of an imported config: its model_type; not in documents */
+    int adapted;        /* imported from the config of adapters, which are trained */
     struct topt_arena *arena;
     int *named, named_cap; /* hash of names, see topt_model_find() */
 };
