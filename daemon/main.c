@@ -3,17 +3,20 @@
  *   main thread          signals and a tick a second
  *   connection threads   http.c: a few for all clients; they only move bytes
  *   handler threads      handlers.c: a few; they ask the store, and name the jobs to wait for
- *   search threads       jobs.c: --workers of them
+ *   slot threads         jobs.c: --workers of them and one for short questions; each waits for its
+ *                        worker process, the only program that holds the solver
+ *   clock thread         jobs.c: deadlines, and telling those who wait
  *
- * Locks, in rank: http.lock, jobs.lock, then the leaves (handlers, admit, warm, store).  None is
+ * Locks, in rank: http.lock, tasks.lock, jobs.lock, then the leaves (handlers, admit, warm, store).  None is
  * held while a search or a handler runs. */
 #include "http.h"
 #include "listen.h"
-#include "operation.h"
 #include "service.h"
 #include "topt_log.h"
+#include "topt_text.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,9 +26,23 @@
 
 enum {
     STOP_ANSWER_MS = 300,  /* for handlers to say that we stop */
-    STOP_SEARCH_MS = 1200, /* for searches to notice that they are canceled */
-    MAX_TASKS = 1024,
+    STOP_SEARCH_MS = 1200, /* for worker processes to be ended */
+    RESERVED = 1,          /* slots for short questions alone */
+    /* Searches of one user: one runs and four wait, so that a user's script of many holds nobody up;
+     * short questions are those of an array of jobs. */
+    RUNNING_PER_UID = 1,
+    QUEUED_PER_UID = 4,
+    SUBMIT_PER_UID = 64,
+    SUBMIT_QUEUE = 1024,
+    SLOW_MS =
+        60 *
+        1000, /* who sent a short question that wasn't has less time for the next ones */
+    MARGIN_PART = 10,           /* a tenth of --search-limit, */
+    MARGIN_MOST_MS = 30 * 1000, /* or so long, is for answering with the best so far */
+    MAX_TASKS = 4096,
+    TASKS_PER_UID = 128,
     TASK_KEEP_MS = 10 * 60 * 1000,
+    UNPOLLED_MS = 30 * 1000, /* a client asks every few seconds, or is gone */
 };
 
 /* Settings as they were read, by age; requests may still look at an old one. */
@@ -41,6 +58,7 @@ struct daemon {
     struct server server;
     struct http *http;
     int socket_made, proxy_socket_made, port;
+    char worker[PATH_MAX];
     char proxy_socket[TOPT_PLACE_PATH];
     sigset_t signals;
 };
@@ -150,6 +168,52 @@ static int check_default_hw(struct server *s, struct topt_error *err)
     return 0;
 }
 
+/* Worker processes; the first one is asked for what profiles there are, which also shows that it works. */
+static int start_pool(struct daemon *d, struct topt_error *err)
+{
+    const struct config *c = config_of(d);
+    char memory[32];
+    struct pool_config pool = {.program = c->worker ? c->worker : d->worker,
+                               .slots = RESERVED + (int)c->workers,
+                               .reserved = RESERVED,
+                               .memory = c->worker_memory};
+    if (!c->worker && pool_usual_program(d->worker, sizeof d->worker, err) < 0)
+        return -1;
+    if (!pool.memory)
+        pool.memory = pool_usual_memory(pool.slots);
+    topt_log(TOPT_LOG_INFO, "pool: %d worker processes of at most %s each", pool.slots,
+             topt_show_bytes(pool.memory, memory, sizeof memory));
+    if (pool_create(&pool, &d->server.pool, err) < 0)
+        return -1;
+    return shipped_load(d->server.pool, &d->server.shipped, err);
+}
+
+static int start_jobs(struct server *s, struct topt_error *err)
+{
+    const struct config *c = s->config;
+    int64_t limit = c->search_limit * 1000, margin = limit / MARGIN_PART;
+    const struct tasks_config tasks = {.max = MAX_TASKS,
+                                       .per_uid = TASKS_PER_UID,
+                                       .keep_ms = TASK_KEEP_MS,
+                                       .unpolled_ms = UNPOLLED_MS};
+    const struct jobs_config jobs = {
+        .reserved = RESERVED,
+        .workers = (int)c->workers,
+        .lanes = {.queue = (int)c->queue,
+                  .running_per_uid = RUNNING_PER_UID,
+                  .queued_per_uid = QUEUED_PER_UID,
+                  .submit_queue = SUBMIT_QUEUE,
+                  .submit_per_uid = SUBMIT_PER_UID,
+                  .slow_ms = SLOW_MS},
+        .limit_ms = limit,
+        .margin_ms = margin < MARGIN_MOST_MS ? margin : MARGIN_MOST_MS,
+        .demote_ms = c->submit_limit * 1000,
+        .ctx = s};
+    if (tasks_create(&tasks, &s->tasks, err) < 0)
+        return -1;
+    return jobs_create(&jobs, &s->jobs, err);
+}
+
 static int start(struct daemon *d, struct topt_error *err)
 {
     const struct config *c = config_of(d);
@@ -160,17 +224,7 @@ static int start(struct daemon *d, struct topt_error *err)
         store_open(c->state_dir, &s->store, err) < 0)
         return -1;
     store_limits(s->store, c->cache_bytes, c->keep_plans_days);
-    if (check_default_hw(s, err) < 0)
-        return -1;
-    const struct jobs_config jobs = {.workers = (int)c->workers,
-                                     .queue = (int)c->queue,
-                                     .limit_ms = c->search_limit * 1000,
-                                     .max_tasks = MAX_TASKS,
-                                     .task_keep_ms = TASK_KEEP_MS,
-                                     .ctx = s,
-                                     .run = search_run,
-                                     .destroy = operation_destroy};
-    if (jobs_create(&jobs, &s->jobs, err) < 0)
+    if (start_pool(d, err) < 0 || check_default_hw(s, err) < 0 || start_jobs(s, err) < 0)
         return -1;
     return start_http(d, err);
 }
@@ -231,7 +285,7 @@ static void serve(struct daemon *d)
         }
         if (sig == SIGHUP)
             reload(d);
-        jobs_tick(d->server.jobs);
+        tasks_tick(d->server.tasks);
         http_tick(d->http);
         store_keep(d->server.store, (int64_t)time(NULL));
         service_alive();
@@ -257,7 +311,10 @@ static void stop(struct daemon *d)
                  stuck ? "request" : "search");
         _exit(EXIT_SUCCESS); /* the store is whole at any moment */
     }
+    tasks_destroy(s->tasks);
     jobs_destroy(s->jobs);
+    pool_destroy(s->pool);
+    shipped_fini(&s->shipped);
     store_close(s->store);
     roles_destroy(s->roles);
 }

@@ -56,12 +56,15 @@ struct reply api_metrics(struct request *q)
     const struct config *c = s->config;
     struct jobs_counts n;
     jobs_count(s->jobs, &n);
+    atomic_store(&s->metrics.workers_restarted, pool_lost(s->pool));
     const struct metrics_gauge gauges[] = {
         {"topt_queue_length", "Searches that wait", "search", n.queued},
+        {"topt_queue_length", "Searches that wait", "submit", n.submit_queued},
         {"topt_queue_limit", "Searches that may wait", "search", (double)c->queue},
         {"topt_searches_running", "Searches that run", "search", n.running},
+        {"topt_searches_running", "Searches that run", "submit", n.submit_running},
         {"topt_workers", "Searches that may run at once", NULL, (double)c->workers},
-        {"topt_tasks", "Tasks remembered", NULL, n.tasks},
+        {"topt_tasks", "Tasks remembered", NULL, tasks_count(s->tasks)},
         {"topt_connections", "Connections that are open", NULL,
          (double)atomic_load(&s->metrics.connections)},
         {"topt_connections_limit", "Connections that may be open", NULL,

@@ -4,26 +4,50 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct reply asking_refused(const struct request *q, enum jobs_refusal why,
+                            const struct topt_error *err)
+{
+    static const char *const names[] = {[JOBS_QUOTA] = "too_many",
+                                        [JOBS_FULL] = "queue_full",
+                                        [JOBS_STOPPING] = "stopping"};
+    if (why == JOBS_NOMEM)
+        return reply_owned(503, NULL, NULL);
+    if (why != JOBS_STOPPING)
+        atomic_fetch_add(&q->server->metrics.refused, 1);
+    return reply_error(q, why == JOBS_QUOTA ? 429 : 503, names[why], NULL, NULL,
+                       err->text);
+}
+
+/* What is no search takes milliseconds, too. */
+static enum job_lane job_lane_of(const struct operation *o)
+{
+    return o->kind == OPERATION_PLAN && lane_of(&o->query) == METRICS_SEARCH
+               ? LANE_SEARCH
+               : LANE_SUBMIT;
+}
+
 int asking_submit(const struct request *q, struct operation *takes, const char *key,
                   struct job **ret, struct reply *refusal)
 {
     struct topt_error err = {0};
     int shared = 0, is_search = takes->kind == OPERATION_PLAN;
-    struct jobs_work work = {.key = strdup(key), .data = takes, .is_quick = !is_search};
+    struct jobs_work work = {.key = strdup(key),
+                             .data = takes,
+                             .kind = &operation_kind,
+                             .uid = q->caller.uid,
+                             .lane = job_lane_of(takes)};
     if (!work.key) {
         operation_destroy(takes);
         *refusal = reply_owned(503, NULL, NULL);
         return -1;
     }
-    if (jobs_submit(q->server->jobs, &work, ret, &shared, &err) == 0) {
+    enum jobs_refusal why = jobs_submit(q->server->jobs, &work, ret, &shared, &err);
+    if (why == JOBS_TAKEN) {
         if (shared && is_search)
             atomic_fetch_add(&q->server->metrics.shared, 1);
         return 0;
     }
-    if (err.code == TOPT_ERR_LIMIT)
-        atomic_fetch_add(&q->server->metrics.refused, 1);
-    *refusal = reply_error(q, 503, err.code == TOPT_ERR_LIMIT ? "queue_full" : "stopping",
-                           NULL, NULL, err.text);
+    *refusal = asking_refused(q, why, &err);
     return -1;
 }
 

@@ -11,6 +11,10 @@
 int asking_submit(const struct request *q, struct operation *takes, const char *key,
                   struct job **ret, struct reply *refusal);
 
+/* Why a job or a task was not taken: 429 where its user has too many, else 503. */
+struct reply asking_refused(const struct request *q, enum jobs_refusal why,
+                            const struct topt_error *err);
+
 /* How a job ended that gave no result: the refusal. */
 struct reply asking_failed(const struct request *q, struct job *job,
                            const struct job_status *st);

@@ -1,10 +1,8 @@
 /* documents.c - models and hardware profiles: registered, listed, shown. */
 #include "asking.h"
-#include "planner.h"
 #include "server.h"
 #include "topt_digest.h"
 #include "topt_json.h"
-#include "topt_label.h"
 #include "topt_near.h"
 
 #include <stdio.h>
@@ -15,34 +13,15 @@ enum { LIST_LIMIT = 500, READ_MS = 30000 };
 
 /* ---- models ------------------------------------------------------------------------------ */
 
-static json_t *facts_json(const char *id, const struct planner_facts *f)
+static json_t *facts_json(const char *id, const char *name,
+                          const struct operation_facts *f)
 {
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "id", id, "name",
-                     f->name, "parameters", (json_int_t)f->parameters, "operators",
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "id", id, "name", name,
+                     "parameters", (json_int_t)f->parameters, "operators",
                      (json_int_t)f->operators, "flops_per_sample",
                      (json_int_t)f->flops_per_sample, "activation_bytes_per_sample",
                      (json_int_t)f->activation_bytes_per_sample, "batch",
                      (json_int_t)f->batch, "seq", (json_int_t)f->seq);
-}
-
-static const char *text_of(const json_t *doc, const char *key)
-{
-    const char *s = json_string_value(json_object_get(doc, key));
-    return s && *s ? s : NULL;
-}
-
-void model_name(const json_t *doc, const char *given, char ret[MODEL_NAME])
-{
-    const char *own = text_of(doc, "name"), *name = given && *given ? given : own;
-    if (own && text_of(doc, "format")) { /* a native document: it says so itself */
-        one_line(own, ret, MODEL_NAME);
-        return;
-    }
-    char label[TOPT_LABEL];
-    name = name ? name : text_of(doc, "_name_or_path");
-    name = name ? name : text_of(doc, "model_type");
-    topt_label(name ? name : "model", label);
-    one_line(label, ret, MODEL_NAME);
 }
 
 /* ---- reading what was sent --------------------------------------------------------------- */
@@ -84,7 +63,8 @@ static struct reply after_model(struct request *q)
     const struct store_doc m = {o->model_id, o->model_name, o->model};
     int rc = store_put_model(q->server->store, &m, asker(q), &err);
     r = rc < 0 ? reply_fail(q, NULL, &err)
-               : reply_json(rc ? 201 : 200, facts_json(o->model_id, &o->facts));
+               : reply_json(rc ? 201 : 200,
+                            facts_json(o->model_id, o->model_name, &o->facts));
     if (rc >= 0)
         snprintf(r.location, sizeof r.location, "/v1/models/%s", o->model_id);
     if (rc > 0)
@@ -165,7 +145,7 @@ static struct reply after_facts(struct request *q)
     if (asking_done(q, job, &r) < 0)
         return r;
     const struct operation *o = job_data(job);
-    json_t *out = facts_json(o->model_id, &o->facts);
+    json_t *out = facts_json(o->model_id, o->model_name, &o->facts);
     if (out)
         json_object_set_new(out, "model", json_loads(o->model, 0, NULL));
     job_release(job);
@@ -198,40 +178,25 @@ struct reply api_model_get(struct request *q)
 
 /* ---- hardware ---------------------------------------------------------------------------- */
 
-static int is_shipped(const char *name)
-{
-    const char *const *n = planner_hw_shipped();
-    while (*n && strcmp(*n, name))
-        n++;
-    return *n != NULL;
-}
-
 /* A shipped profile as if it were stored. */
-static int shipped(const char *name, char **ret_id, char **ret_doc,
+static int shipped(const struct shipped_hw *h, char **ret_id, char **ret_doc,
                    struct topt_error *err)
 {
-    json_t *doc;
-    char id[TOPT_ID];
-    if (planner_hw_get(name, &doc, err) < 0)
-        return -1;
-    char *text = canonical(doc, "h", id);
-    json_decref(doc);
-    char *copy = text ? strdup(id) : NULL;
-    if (!copy) {
-        free(text);
-        return topt_fail(err, TOPT_ERR_NOMEM, "out of memory");
-    }
-    *ret_id = copy;
-    *ret_doc = text;
-    return 0;
+    *ret_id = strdup(h->id);
+    *ret_doc = strdup(h->document);
+    if (*ret_id && *ret_doc)
+        return 0;
+    free(*ret_id);
+    free(*ret_doc);
+    return topt_nomem(err, NULL);
 }
 
 static void refuse_hw(struct server *s, const char *key, struct topt_error *err)
 {
     char meant[TOPT_NEAR_WORDS];
     struct topt_near near = {.name = key};
-    for (const char *const *n = planner_hw_shipped(); *n; n++)
-        topt_near_try(&near, *n);
+    for (int i = 0; i < s->shipped.n; i++)
+        topt_near_try(&near, s->shipped.hw[i].name);
     struct store_page page = {.limit = LIST_LIMIT};
     try_names(store_list_hw(s->store, 0, &page, err), &near, meant);
     topt_fail(err, TOPT_ERR_NOTFOUND,
@@ -244,8 +209,9 @@ int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
     const struct config *c = s->config;
     if (!*key && c->hw)
         key = c->hw;
-    if (*key && is_shipped(key))
-        return shipped(key, ret_id, ret_doc, err);
+    const struct shipped_hw *h = shipped_find(&s->shipped, key);
+    if (h)
+        return shipped(h, ret_id, ret_doc, err);
     int rc = store_get_hw(s->store, key, ret_id, NULL, ret_doc, err);
     if (rc < 0 && err->code == TOPT_ERR_NOTFOUND && !*key)
         topt_fail(err, TOPT_ERR_NOTFOUND,
@@ -268,7 +234,7 @@ static struct reply put_hw(const struct request *q, const struct store_doc *d,
 {
     struct topt_error err = {0};
     int version = 0, rc = -1;
-    if (is_shipped(d->name))
+    if (shipped_find(&q->server->shipped, d->name))
         topt_fail(&err, TOPT_ERR_USAGE, "'%.80s' is the name of a shipped profile",
                   d->name);
     else
@@ -328,7 +294,7 @@ struct reply api_hw_retire(struct request *q)
     struct reply r;
     if (no_parameters(q, &r) < 0)
         return r;
-    if (is_shipped(q->arg))
+    if (shipped_find(&q->server->shipped, q->arg))
         return conflict(q, "shipped profiles stay");
     if (store_drop_hw(q->server->store, q->arg, &err) < 0) {
         if (err.code == TOPT_ERR_NOTFOUND)
@@ -347,9 +313,10 @@ struct reply api_hw_list(struct request *q)
         return r;
     struct store_page page = {.limit = LIST_LIMIT};
     json_t *list = store_list_hw(q->server->store, 0, &page, &err);
-    const char *const *n = list ? planner_hw_shipped() : NULL;
-    for (; n && *n; n++)
-        json_array_append_new(list, json_pack("{s:s, s:b}", "name", *n, "shipped", 1));
+    const struct shipped *come = &q->server->shipped;
+    for (int i = 0; list && i < come->n; i++)
+        json_array_append_new(
+            list, json_pack("{s:s, s:b}", "name", come->hw[i].name, "shipped", 1));
     const struct config *c = q->server->config;
     if (list && c->hw)
         return reply_json(200,

@@ -28,7 +28,8 @@ struct question {
     struct operation *plan; /* PLAN, until it is handed to the workers */
     struct job *job;        /* that is waited for */
     int64_t wait_ms;
-    int is_given; /* the request holds the whole model, which so becomes the asker's */
+    int is_checked; /* a worker knows its words */
+    int is_given;   /* the request holds the whole model, which so becomes the asker's */
 };
 
 static void question_free(void *state)
@@ -76,9 +77,11 @@ static struct reply after_search(struct request *q)
     if (q->is_gone) {
         r = reply_fixed(499, "text/plain", "");
     } else if (st.state < JOB_DONE) {
-        if (job_to_task(job, task, &err) == 0)
+        enum jobs_refusal why =
+            task_add(q->server->tasks, job, q->caller.uid, task, &err);
+        if (why == JOBS_TAKEN)
             return task_pending(q, task, &st);
-        r = reply_error(q, 503, "busy", NULL, NULL, err.text);
+        r = asking_refused(q, why, &err);
     } else {
         r = task_ended(q, job, &st);
     }
@@ -89,15 +92,37 @@ static struct reply after_search(struct request *q)
 /* Who sends a whole model owns it, as who registers it does.  A store that has no room for that does not keep
  * the answer back. */
 static void own_model(const struct request *q, const struct question *x,
-                      const struct operation *o)
+                      const struct store_doc *m)
 {
-    const struct store_doc m = {o->model_id, o->model_name, o->model};
     struct topt_error err = {0};
-    if (!x->is_given || store_owns(q->server->store, m.id, asker(q), &err) > 0)
+    if (!x->is_given || !m->doc ||
+        store_owns(q->server->store, m->id, asker(q), &err) > 0)
         return;
-    if (store_put_model(q->server->store, &m, asker(q), &err) < 0)
-        topt_log(TOPT_LOG_WARN, "%s: %s is not kept for its asker: %s", q->id, m.id,
+    if (store_put_model(q->server->store, m, asker(q), &err) < 0)
+        topt_log(TOPT_LOG_WARN, "%s: %s is not kept for its asker: %s", q->id, m->id,
                  err.text);
+}
+
+/* Copies, since the operation's own may be gone as soon as it is handed on. */
+static struct store_doc copy_given(const struct question *x)
+{
+    const struct operation *o = x->plan;
+    struct store_doc m = {0};
+    if (x->is_given)
+        m = (struct store_doc){strdup(o->model_id), strdup(o->model_name),
+                               strdup(o->model)};
+    if (!m.id || !m.name) {
+        free((char *)m.doc);
+        m.doc = NULL;
+    }
+    return m;
+}
+
+static void free_given(struct store_doc *m)
+{
+    free((char *)m->id);
+    free((char *)m->name);
+    free((char *)m->doc);
 }
 
 static struct reply search(struct request *q, struct question *x)
@@ -109,6 +134,7 @@ static struct reply search(struct request *q, struct question *x)
         wait_ms = q->wants_text ? WAIT_TEXT_MS : WAIT_JSON_MS;
     topt_text_add(&key, "plan %s %s %s", x->plan->model_id, x->plan->hw_id,
                   x->plan->text);
+    struct store_doc given = copy_given(x);
     struct operation *plan = x->plan;
     x->plan = NULL;
     int rc = -1;
@@ -119,10 +145,37 @@ static struct reply search(struct request *q, struct question *x)
         rc = asking_submit(q, plan, key.s, &x->job, &r);
     }
     topt_text_fini(&key);
+    if (rc == 0)
+        own_model(q, x, &given);
+    free_given(&given);
     if (rc < 0)
         return r;
-    own_model(q, x, job_data(x->job));
     return reply_wait(x->job, wait_ms, after_search);
+}
+
+static struct reply after_check(struct request *q)
+{
+    struct question *x = q->state;
+    struct reply r;
+    if (asking_done(q, x->job, &r) < 0)
+        return r;
+    job_release(x->job);
+    return search(q, x);
+}
+
+/* A question that no worker has read: are its words known?  At once, though the search may wait. */
+static struct reply check(struct request *q, struct question *x)
+{
+    struct operation *o = operation_create(OPERATION_CHECK);
+    struct reply r;
+    char key[48];
+    if (!o)
+        return no_memory();
+    o->query = x->plan->query;
+    snprintf(key, sizeof key, "check %s", q->id);
+    if (asking_submit(q, o, key, &x->job, &r) < 0)
+        return r;
+    return reply_wait(x->job, READ_MS, after_check);
 }
 
 /* Answer a complete question. */
@@ -133,11 +186,13 @@ static struct reply ask(struct request *q, struct question *x)
     struct store_answer a = {0};
     int rc = store_get_answer(q->server->store, &key, &a, &err);
     if (rc == 0)
-        return search(q, x);
+        return x->is_checked ? search(q, x) : check(q, x);
     if (rc < 0)
         return reply_fail(q, NULL, &err);
     atomic_fetch_add(&q->server->metrics.cache_hits, 1);
-    own_model(q, x, x->plan);
+    own_model(
+        q, x,
+        &(struct store_doc){x->plan->model_id, x->plan->model_name, x->plan->model});
     struct reply r = answer_reply(q, &a, 1);
     store_answer_fini(&a);
     return r;
@@ -167,15 +222,13 @@ static struct reply no_default(const struct request *q, const struct topt_error 
     return r;
 }
 
-/* The query's words, hardware and text; the model is there already. */
+/* The question's hardware and text; the model is there already. */
 static int complete(const struct request *q, struct operation *o, struct reply *ret)
 {
     struct topt_error err = {0};
     const char *source = "hw";
-    struct topt_text t = {0};
-    int rc = planner_check_query(&o->query, &source, &err);
-    if (rc == 0)
-        rc = check_limits(q->server, &o->query, &source, &err);
+    struct topt_text t = {0}, problem = {0};
+    int rc = check_limits(q->server, &o->query, &source, &err);
     if (rc == 0) {
         source = "hw";
         rc = find_hw(q->server, o->query.hw, &o->hw_id, &o->hw, &err);
@@ -183,8 +236,10 @@ static int complete(const struct request *q, struct operation *o, struct reply *
     if (rc == 0) {
         query_text(&o->query, &t);
         topt_text_add(&t, "model=%s;", o->model_name); /* a plan holds it */
+        query_problem_text(&o->query, &problem);
+        o->problem = problem.s;
         o->text = t.s;
-        if (t.oom)
+        if (t.oom || problem.oom)
             rc = topt_fail(&err, TOPT_ERR_NOMEM, "out of memory");
     }
     if (rc < 0 && err.code == TOPT_ERR_NOTFOUND && !*o->query.hw)
@@ -225,6 +280,7 @@ static struct reply after_read(struct request *q)
     if (asking_done(q, x->job, &r) < 0)
         return r;
     const struct operation *read = job_data(x->job);
+    x->is_checked = 1;
     if (read->is_question)
         o->query = read->query;
     o->model_id = copy(read->model_id);
@@ -248,6 +304,7 @@ static struct reply read_body(struct request *q, struct question *x)
     if (!o)
         return no_memory();
     o->is_question = q->is_json;
+    o->has_query = !q->is_json;
     o->query = x->plan->query;
     o->name = strdup(x->plan->query.name);
     topt_id(q->is_json ? 'q' : 'm', q->body, q->body_len, id);

@@ -95,19 +95,6 @@ static struct reply error_text(int status, const char *name, const char *nearest
     return reply_owned(status, type_text, t.s);
 }
 
-void one_line(const char *src, char *dst, size_t size)
-{
-    size_t n = 0;
-    for (; *src && n + 1 < size; src++)
-        dst[n++] = iscntrl((unsigned char)*src) ? ' ' : *src;
-    dst[n] = '\0';
-    json_t *probe = json_string(dst);
-    for (char *p = dst; !probe && *p; p++) /* not UTF-8, or cut within a character */
-        if ((unsigned char)*p >= 0x80)
-            *p = '?';
-    json_decref(probe);
-}
-
 /* The path with bytes that a terminal would act on shown as '?'. */
 static void log_refusal(const struct request *q, int status, const char *why)
 {
@@ -168,21 +155,6 @@ int check_body(const struct request *q, struct reply *ret)
     return -1;
 }
 
-json_t *parse_body(const struct request *q, const char *what, struct reply *ret)
-{
-    struct topt_error err = {0};
-    json_t *doc = NULL;
-    if (!q->body_len)
-        topt_fail(&err, TOPT_ERR_INVAL, "%s is empty", what);
-    else if (check_body(q, ret) < 0)
-        return NULL;
-    else
-        doc = topt_json_parse(q->body, q->body_len, what, &err);
-    if (!doc)
-        *ret = reply_fail(q, "body", &err);
-    return doc;
-}
-
 int no_parameters(const struct request *q, struct reply *ret)
 {
     if (!q->npairs)
@@ -191,12 +163,4 @@ int no_parameters(const struct request *q, struct reply *ret)
     topt_fail(&err, TOPT_ERR_INVAL, "%.60s: unknown parameter", q->pair[0].key);
     *ret = reply_fail(q, q->pair[0].key, &err);
     return -1;
-}
-
-char *canonical(const json_t *doc, const char *prefix, char ret_id[TOPT_ID])
-{
-    char *text = json_dumps(doc, JSON_COMPACT | JSON_SORT_KEYS);
-    if (text)
-        topt_id(*prefix, text, strlen(text), ret_id);
-    return text;
 }

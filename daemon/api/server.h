@@ -17,22 +17,28 @@
 
 #include "caller.h"
 #include "config.h"
-#include "jobs.h"
 #include "metrics.h"
+#include "one_line.h"
+#include "operation.h"
 #include "query.h"
 #include "topt_digest.h"
 #include "store.h"
+#include "task_table.h"
 
 struct server {
     _Atomic(const struct config *) config; /* replaced by SIGHUP; old ones stay valid */
     struct store *store;
+    struct pool *pool; /* worker processes */
     struct jobs *jobs;
+    struct tasks *tasks;
+    struct shipped shipped; /* profiles that come with the program */
     struct roles *roles;
     uid_t proxy_uid; /* who may send logins on the proxy's socket */
     struct metrics metrics;
     /* Counts changes of hardware, owners and documents: replies that were kept before one are
      * not given again. */
     atomic_ullong epoch;
+    atomic_bool completing; /* a job of frontiers.c is under way */
     atomic_bool stopping;
     int64_t started; /* Unix seconds */
 };
@@ -128,14 +134,10 @@ struct reply reply_error(const struct request *q, int status, const char *name,
 struct reply reply_fail(const struct request *q, const char *source,
                         const struct topt_error *err);
 void reply_fini(struct reply *r);
-/* 'src' as one line of valid UTF-8, cut to 'size'. */
-void one_line(const char *src, char *dst, size_t size);
 
 /* Refuse a body of JSON with too many values or too deep, before it is parsed.  0, or -1 with
  * '*ret' filled. */
 int check_body(const struct request *q, struct reply *ret);
-/* Parse a small body of JSON.  NULL with '*ret' filled. */
-json_t *parse_body(const struct request *q, const char *what, struct reply *ret);
 /* Refuse every query parameter.  0, or -1 with '*ret' filled. */
 int no_parameters(const struct request *q, struct reply *ret);
 
@@ -143,7 +145,7 @@ int no_parameters(const struct request *q, struct reply *ret);
 
 handler api_plan, api_plans, api_plan_get; /* plans.c */
 handler api_model_curve, api_model_frontier;
-handler api_task_get, api_task_delete;            /* tasks.c */
+handler api_tasks, api_task_get, api_task_delete; /* tasks.c */
 handler api_model_add, api_models, api_model_get; /* documents.c */
 handler api_hw_add, api_hw_replace, api_hw_retire, api_hw_list, api_hw_get;
 handler api_share, api_unshare;                                         /* sharing.c */
@@ -151,9 +153,8 @@ handler api_livez, api_readyz, api_metrics, api_openapi, api_dashboard; /* admin
 
 /* Who a question waits with. */
 enum metrics_lane lane_of(const struct query *q);
-/* Run an operation for a worker of jobs: searches.c */
-int search_run(void *server, void *operation, const atomic_bool *cancel,
-               struct topt_error *err);
+/* Operations as jobs: searches.c */
+extern const struct job_kind operation_kind;
 
 /* A profile by id or name ("" is the default one): owned strings. */
 int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
@@ -162,13 +163,5 @@ int find_hw(struct server *s, const char *key, char **ret_id, char **ret_doc,
 /* A model by id or name, among those that the caller may read: owned strings. */
 int find_model(const struct request *q, const char *key, char **ret_id, char **ret_name,
                char **ret_doc, struct topt_error *err) TOPT_MUST_CHECK;
-
-enum { MODEL_NAME = 121 };
-/* What a model is called, as in plans: a native document as it says itself, others by the label of what is given (may
- * be NULL or ""), else of what they say. */
-void model_name(const json_t *doc, const char *given, char ret[MODEL_NAME]);
-
-/* Canonical text (compact, sorted keys) of a document and its id; owned. */
-char *canonical(const json_t *doc, const char *prefix, char ret_id[TOPT_ID]);
 
 #endif

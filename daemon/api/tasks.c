@@ -2,9 +2,13 @@
 #include "tasks.h"
 #include "answers.h"
 #include "asking.h"
+#include "topt_json.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { LIST_LIMIT = 500 };
 
 struct reply task_pending(const struct request *q, const char *task,
                           const struct job_status *st)
@@ -55,6 +59,12 @@ struct reply task_ended(const struct request *q, struct job *job,
                                  : asking_failed(q, job, st);
 }
 
+/* Whose tasks the caller may look at, or end, who needs 'least' for those of others. */
+static int64_t seen_by(const struct request *q, enum role least)
+{
+    return q->caller.role >= least ? TASKS_ADMIN : (int64_t)q->caller.uid;
+}
+
 static struct reply no_task(const struct request *q)
 {
     return reply_error(q, 404, "not_found", NULL, NULL,
@@ -80,6 +90,18 @@ static int task_wait(const struct request *q, int64_t *ret_ms, struct reply *ret
     return 0;
 }
 
+static void add_progress(struct topt_text *t, const struct job_progress *p)
+{
+    json_t *doc =
+        json_pack("{s:s, s:I, s:I, s:s}", "phase", p->phase, "done", (json_int_t)p->done,
+                  "of", (json_int_t)p->of, "best", p->best);
+    char *text = doc ? topt_json_text(doc, 0) : NULL;
+    if (text)
+        topt_text_add(t, ",\"progress\":%s", text);
+    free(text);
+    json_decref(doc);
+}
+
 /* A task as a document; 'result', which is taken, is what the question itself would have been
  * answered, of one that has ended. */
 static struct reply document(const struct request *q, const struct job_status *st,
@@ -89,6 +111,8 @@ static struct reply document(const struct request *q, const struct job_status *s
     topt_text_add(&t,
                   "{\"task\":\"%s\",\"state\":\"%s\",\"ahead\":%d,\"elapsed_ms\":%lld",
                   q->arg, state, st->ahead, (long long)st->elapsed_ms);
+    if (!result && *st->progress.phase)
+        add_progress(&t, &st->progress);
     if (result) {
         const char *body = result->body ? result->body : result->fixed;
         topt_text_add(&t, ",\"status\":%d,\"result\":", result->status);
@@ -139,7 +163,8 @@ struct reply api_task_get(struct request *q)
     int canceled;
     if (task_wait(q, &wait_ms, &r) < 0)
         return r;
-    struct job *job = task_find(q->server->jobs, q->arg, &canceled);
+    struct job *job =
+        task_find(q->server->tasks, seen_by(q, ROLE_ADMIN), q->arg, wait_ms, &canceled);
     if (!job)
         return no_task(q);
     if (!canceled && wait_ms) {
@@ -151,6 +176,39 @@ struct reply api_task_get(struct request *q)
     return r;
 }
 
+static json_t *line_json(const struct task_line *line, int with_uid)
+{
+    json_t *doc = json_pack("{s:s, s:s, s:i, s:I}", "task", line->id, "state",
+                            job_state_name(line->state), "ahead", line->ahead,
+                            "elapsed_ms", (json_int_t)line->elapsed_ms);
+    if (doc && with_uid)
+        json_object_set_new(doc, "uid", json_integer(line->uid));
+    if (doc && line->state == JOB_RUNNING && *line->progress.phase)
+        json_object_set_new(doc, "progress",
+                            json_pack("{s:s}", "phase", line->progress.phase));
+    return doc;
+}
+
+struct reply api_tasks(struct request *q)
+{
+    struct reply r;
+    int n;
+    int64_t whose = seen_by(q, ROLE_ADMIN);
+    if (no_parameters(q, &r) < 0)
+        return r;
+    struct task_line *lines = tasks_list(q->server->tasks, whose, &n);
+    if (n < 0)
+        return reply_owned(503, NULL, NULL);
+    json_t *list = json_array();
+    for (int i = 0; i < n && i < LIST_LIMIT; i++)
+        json_array_append_new(list, line_json(&lines[i], whose == TASKS_ADMIN));
+    free(lines);
+    json_t *doc = json_pack("{s:o}", "tasks", list);
+    if (doc && n > LIST_LIMIT)
+        json_object_set_new(doc, "left_out", json_integer(n - LIST_LIMIT));
+    return reply_json(200, doc);
+}
+
 struct reply api_task_delete(struct request *q)
 {
     struct reply r;
@@ -158,9 +216,10 @@ struct reply api_task_delete(struct request *q)
     struct job_status st;
     if (no_parameters(q, &r) < 0)
         return r;
-    if (task_cancel(q->server->jobs, q->arg) < 0)
+    if (task_cancel(q->server->tasks, seen_by(q, ROLE_OPERATOR), q->arg) < 0)
         return no_task(q);
-    struct job *job = task_find(q->server->jobs, q->arg, &canceled);
+    struct job *job =
+        task_find(q->server->tasks, seen_by(q, ROLE_OPERATOR), q->arg, 0, &canceled);
     if (!job)
         return no_task(q);
     job_wait(job, 0, &st);

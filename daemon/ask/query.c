@@ -431,3 +431,64 @@ void query_problem_text(const struct query *q, struct topt_text *out)
     problem.ngpus = problem.tensor_parallel = 0;
     fields_text(&problem, "frontiers", out);
 }
+
+/* ---- between the daemon and its workers ----------------------------------------------------- */
+
+static json_t *field_json(const struct field *f, const struct query *q)
+{
+    const void *at = (const char *)q + f->offset;
+    if (f->kind <= TOPT_FIELD_LABEL)
+        return *(const char *)at ? json_string(at) : json_null();
+    if (f->kind == TOPT_FIELD_REAL)
+        return json_real(*(const double *)at);
+    if (f->kind == TOPT_FIELD_BOOL)
+        return json_boolean(*(const int *)at);
+    if (f->kind != TOPT_FIELD_COUNTS) {
+        int64_t v = *(const int64_t *)at;
+        return v < f->min ? json_null() : json_integer(v); /* not said */
+    }
+    json_t *list = q->ngpus ? json_array() : json_null();
+    for (int i = 0; i < q->ngpus; i++)
+        json_array_append_new(list, json_integer(q->gpus[i]));
+    return list;
+}
+
+json_t *query_pack(const struct query *q, const char **ret_source, struct topt_error *err)
+{
+    json_t *words = json_object();
+    for (int i = 0; i < NFIELDS; i++)
+        if (fields[i].kind != TOPT_FIELD_MEMORY &&
+            json_object_set_new(words, fields[i].name, field_json(&fields[i], q)) < 0) {
+            *ret_source = fields[i].name;
+            topt_fail(err, TOPT_ERR_INVAL, "%s must be UTF-8", fields[i].name);
+            json_decref(words);
+            return NULL;
+        }
+    json_t *doc = json_pack("{s:i, s:o}", "kind", q->kind, "fields", words);
+    if (!doc)
+        topt_nomem(err, NULL);
+    return doc;
+}
+
+int query_unpack(const json_t *doc, struct query *ret, const char **ret_source,
+                 struct topt_error *err)
+{
+    const char *key;
+    json_t *value, *list = json_object_get(doc, "fields");
+    json_int_t kind = json_integer_value(json_object_get(doc, "kind"));
+    if (kind < QUERY_PLAN || kind > QUERY_FRONTIER)
+        return topt_fail(err, TOPT_ERR_INVAL, "a question of no kind");
+    set_defaults((enum query_kind)kind, ret);
+    json_object_foreach(list, key, value)
+    {
+        const struct field *f = NULL;
+        for (int i = 0; i < NFIELDS && !f; i++)
+            f = strcmp(fields[i].name, key) ? NULL : &fields[i];
+        *ret_source = f ? f->name : "";
+        if (!f)
+            return topt_fail(err, TOPT_ERR_INVAL, "%.60s: unknown field", key);
+        if (!json_is_null(value) && store_json(f, value, ret, err) < 0)
+            return -1;
+    }
+    return 0;
+}

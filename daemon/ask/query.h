@@ -57,6 +57,13 @@ void query_text(const struct query *q, struct topt_text *out);
  * efficiency, numbers of GPUs and selections of what is tried. */
 void query_problem_text(const struct query *q, struct topt_text *out);
 
+/* A question as the daemon and its workers hand it to each other: all of it, as JSON, and back.
+ * A new reference; NULL where a field is no UTF-8. */
+json_t *query_pack(const struct query *q, const char **ret_source,
+                   struct topt_error *err);
+int query_unpack(const json_t *doc, struct query *ret, const char **ret_source,
+                 struct topt_error *err) TOPT_MUST_CHECK;
+
 /* Is 's' 1..max bytes of letters, digits and "._-", and no path? */
 int query_is_name(const char *s, size_t max);
 

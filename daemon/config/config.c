@@ -180,6 +180,10 @@ static int check(const struct config *c, struct topt_error *err)
     if (c->idle_timeout < 1 || c->idle_timeout > 3600 || c->request_timeout < 1 ||
         c->request_timeout > 3600)
         return topt_fail(err, TOPT_ERR_USAGE, "timeouts must be 1..3600 seconds");
+    if (c->submit_limit < 1 || c->submit_limit > 60)
+        return topt_fail(err, TOPT_ERR_USAGE, "--submit-limit must be 1..60 seconds");
+    if (c->worker_memory && c->worker_memory < (int64_t)256 << 20)
+        return topt_fail(err, TOPT_ERR_USAGE, "--worker-memory must be at least 256MiB");
     if (c->cache_bytes < 1 << 20)
         return topt_fail(err, TOPT_ERR_USAGE, "--cache-bytes must be at least 1MiB");
     if (c->keep_plans_days < 1 || c->keep_plans_days > 36500)

@@ -41,6 +41,12 @@
     X(workers, "workers", INT, 2, "N", "searches at a time (2)")                         \
     X(threads, "threads", INT, 1, "N", "threads of one search (1)")                      \
     X(queue, "queue", INT, 16, "N", "searches that may wait (16)")                       \
+    X(submit_limit, "submit-limit", INT, 2, "SECONDS",                                   \
+      "short questions that take longer wait among the searches (2)")                    \
+    X(worker, "worker", STRING, NULL, "PROGRAM",                                         \
+      "worker program (default: ../libexec/topt/toptd-worker beside toptd's folder)")    \
+    X(worker_memory, "worker-memory", BYTES, 0, "BYTES",                                 \
+      "most memory of a worker process (default: its share of 3/4 of the machine)")      \
     X(search_limit, "search-limit", INT, 900, "SECONDS", "longest search (900)")         \
     X(max_table_bytes, "max-table-bytes", BYTES, (int64_t)4 << 30, "BYTES",              \
       "most memory that a search's costs may take (4GiB)")                               \

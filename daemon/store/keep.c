@@ -11,6 +11,7 @@
 
 enum {
     BATCH = 32,        /* rows that a transaction deletes */
+    BATCHES = 16,      /* transactions of a call for the cache, which may grow fast */
     COUNT_EVERY_S = 5, /* the cache is added up */
     SWEEP_EVERY_S = 60,
     EXPIRE_EVERY_S = 3600,
@@ -106,21 +107,23 @@ static int oldest(struct conn *c, struct old_row ret[BATCH])
     return n;
 }
 
-/* One transaction; 'over' bytes are too many.  Is there more to do? */
-static int evict(struct store *s, int64_t over)
+/* One transaction; 'over' bytes are too many.  How many then are; -1 where it can't be done now. */
+static int64_t evict(struct store *s, int64_t over)
 {
     static const char answer[] = "DELETE FROM answers WHERE rowid = ?";
     static const char frontier[] = "DELETE FROM frontiers WHERE rowid = ?";
     struct old_row old[BATCH];
     struct conn *c = store_begin(s, CACHE_ONLY, 0, NULL);
     if (!c)
-        return 1;
+        return -1;
     int n = oldest(c, old), rc = 0;
     for (int i = 0; i < n && over > 0 && rc >= 0; i++, over -= old[i - 1].bytes)
         rc = old[i].what == TOUCH_ANSWER ? db_run(c, NULL, answer, "i", old[i].row)
                                          : db_run(c, NULL, frontier, "i", old[i].row);
     atomic_store(&s->orphans, true);
-    return store_end(s, c, rc, NULL) < 0 || over > 0;
+    if (store_end(s, c, rc, NULL) < 0 || !n)
+        return -1;
+    return over > 0 ? over : 0;
 }
 
 static void limit_cache(struct store *s, int64_t now)
@@ -128,8 +131,11 @@ static void limit_cache(struct store *s, int64_t now)
     if (!atomic_load(&s->grown) || now - s->counted < COUNT_EVERY_S)
         return;
     atomic_store(&s->grown, false);
-    int64_t over = cached(s) - atomic_load(&s->cache_bytes);
-    if (over > 0 && evict(s, over))
+    int64_t sum = cached(s), most = atomic_load(&s->cache_bytes);
+    int64_t over = sum < 0 ? -1 : sum > most ? sum - most : 0;
+    for (int i = 0; i < BATCHES && over > 0; i++)
+        over = evict(s, over);
+    if (over)
         atomic_store(&s->grown, true); /* the rest at the next call */
     else
         s->counted = now;

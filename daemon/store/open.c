@@ -5,9 +5,10 @@
  * leaves the schema of before or of after.  WAL survives kill -9 whole, whatever 'synchronous' says.
  *
  * Before anything is written the file is looked at: one that is newer, damaged, another program's or not to be
- * written is named and stays as it is, byte for byte.  The check reads the whole file, which of a large one takes too
- * long for a start, so it ends after CHECK_MS; damage that it did not reach shows when a row is read: a row of the cache is
- * then dropped, and a plan's is an error of its own. */
+ * written is named and stays as it is, byte for byte.  The check reads the whole file, about half a second for 256 MiB; a
+ * start must not take longer, and SQLite's check can't be cut short, so of a larger file only the small tables are
+ * checked.  Damage elsewhere shows when a row is read: a row of the cache is then dropped, and a plan's is an error of
+ * its own. */
 #include "db.h"
 #include "embed.h"
 #include "topt_log.h"
@@ -23,9 +24,8 @@
 #include <unistd.h>
 
 enum {
-    CHECK_MS = 500,
-    READ_WAIT_MS = 200, /* readers wait only while the log is recovered */
-    CHECK_STEPS = 1000, /* between two looks at the clock */
+    CHECK_WHOLE = 256 << 20, /* bytes of a file that is read whole at the start */
+    READ_WAIT_MS = 200,      /* readers wait only while the log is recovered */
 };
 static const int64_t gib = (int64_t)1 << 30, day = 24 * 3600;
 
@@ -103,35 +103,12 @@ static int ask_number(sqlite3 *db, const char *sql, int64_t *ret, struct topt_er
     return rc == SQLITE_ROW ? 0 : -1;
 }
 
-static int past(void *end)
-{
-    struct timespec now;
-    const struct timespec *t = end;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec > t->tv_sec ||
-           (now.tv_sec == t->tv_sec && now.tv_nsec >= t->tv_nsec);
-}
-
-/* Of the whole file, or as much of it as 'ms' allows (0: all). */
-static int quick_check(sqlite3 *db, int ms, const char *path, struct topt_error *err)
+/* One check, whole or of a table; 'sql' says which. */
+static int check(sqlite3 *db, const char *sql, struct topt_error *err)
 {
     char said[160] = "";
-    struct timespec end;
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_nsec += (long)ms * 1000000;
-    end.tv_sec += end.tv_nsec / 1000000000;
-    end.tv_nsec %= 1000000000;
-    if (ms)
-        sqlite3_progress_handler(db, CHECK_STEPS, past, &end);
-    int rc = ask(db, "PRAGMA quick_check(1)", said, sizeof said);
-    int code = rc < 0 ? sqlite3_errcode(db) : SQLITE_OK;
-    sqlite3_progress_handler(db, 0, NULL, NULL);
-    if (code == SQLITE_INTERRUPT) {
-        topt_log(TOPT_LOG_INFO, "store: '%s' is large: checked for %d ms, not whole",
-                 path, ms);
-        return 0;
-    }
-    if (rc < 0 && code != SQLITE_CORRUPT)
+    int rc = ask(db, sql, said, sizeof said);
+    if (rc < 0 && (sqlite3_errcode(db) & 0xff) != SQLITE_CORRUPT)
         return db_fail(db, "check the file", err);
     const char *unread = strstr(said, "unable to get the page. error code=");
     if ((rc == 0 && !*said) || (unread && atoi(strchr(unread, '=') + 1) == SQLITE_NOMEM))
@@ -142,6 +119,39 @@ static int quick_check(sqlite3 *db, int ms, const char *path, struct topt_error 
                          "backup in its place, or move it away",
                          rc < 0 ? sqlite3_errmsg(db) : said);
     return 0;
+}
+
+static int check_whole(sqlite3 *db, struct topt_error *err)
+{
+    return check(db, "PRAGMA quick_check(1)", err);
+}
+
+/* Of a large file the tables that are small. */
+static int check_small(sqlite3 *db, struct topt_error *err)
+{
+    static const char *const names[] = {"models", "hardware", "owners",
+                                        "shares", "settings", "observations"};
+    char sql[120], there[16];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(sql, sizeof sql, "SELECT 1 FROM sqlite_schema WHERE name = '%s'",
+                 names[i]);
+        if (ask(db, sql, there, sizeof there) < 0)
+            continue; /* of a later schema */
+        snprintf(sql, sizeof sql, "PRAGMA quick_check('%s')", names[i]);
+        if (check(db, sql, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int check_start(sqlite3 *db, const char *path, struct topt_error *err)
+{
+    struct stat st;
+    if (stat(path, &st) || st.st_size <= CHECK_WHOLE)
+        return check_whole(db, err);
+    topt_log(TOPT_LOG_INFO, "store: '%s' is large: plans and answers are not checked",
+             path);
+    return check_small(db, err);
 }
 
 static int known_schema(void)
@@ -225,7 +235,7 @@ static int look(struct conn *c, const char *path, int64_t *ret_schema,
     sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     sqlite3_busy_timeout(c->db, STORE_WAIT_MS);
     if (check_head(c->db, ret_schema, err) < 0 || can_write(c->db, path, err) < 0 ||
-        quick_check(c->db, CHECK_MS, path, err) < 0)
+        check_start(c->db, path, err) < 0)
         return -1;
     sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
     return 0;
@@ -354,11 +364,11 @@ static int copy(sqlite3 *from, sqlite3 *to, struct topt_error *err)
 }
 
 /* A copy is one file, not to be opened with a log beside it, and good. */
-static int finish_copy(sqlite3 *to, const char *path, struct topt_error *err)
+static int finish_copy(sqlite3 *to, struct topt_error *err)
 {
     if (exec(to, "PRAGMA journal_mode = DELETE", "finish the copy", err) < 0)
         return -1;
-    return quick_check(to, 0, path, err);
+    return check_whole(to, err);
 }
 
 static int copy_to(const char *from, const char *part, struct topt_error *err)
@@ -374,7 +384,7 @@ static int copy_to(const char *from, const char *part, struct topt_error *err)
         topt_wrap(err, "'%s'", from);
     if (rc == 0 &&
         (open_conn(part, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &copied, err) < 0 ||
-         copy(source.db, copied.db, err) < 0 || finish_copy(copied.db, part, err) < 0))
+         copy(source.db, copied.db, err) < 0 || finish_copy(copied.db, err) < 0))
         rc = topt_wrap(err, "'%s'", part);
     db_close(&copied);
     db_close(&source);

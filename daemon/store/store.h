@@ -32,7 +32,8 @@ struct store;
 
 /* Creates the directory and the file where they are not there, and brings the schema up to
  * date.  Fails, and leaves the file as it is, where another daemon has the directory, or the file is newer than us,
- * damaged, not ours, or can't be written.  The check of a large file is cut after half a second. */
+ * damaged, not ours, or can't be written.  Of a file over 256 MiB the large tables (plans, answers,
+ * frontiers) are not checked. */
 int store_open(const char *dir, struct store **ret,
                struct topt_error *err) TOPT_MUST_CHECK;
 void store_close(struct store *s);

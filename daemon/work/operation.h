@@ -1,21 +1,23 @@
 /* operation.h - one thing that a worker does: all that it needs, and what it found.
  *
  * An operation outlives the request that made it: several requests may share its job.
- * Thread safety: written by its maker, then by its worker; read by anybody once its job has
+ * Thread safety: written by its maker, then by its slot; read by anybody once its job has
  * ended. */
 #ifndef TOPTD_OPERATION_H
 #define TOPTD_OPERATION_H
 
 #include <stddef.h>
 
-#include "planner.h"
+#include "pool.h"
 #include "query.h"
 
 enum operation_kind {
-    OPERATION_READ,  /* a body: find the model in it, and the question where it is one */
-    OPERATION_FACTS, /* count a model's parameters, operators, FLOPs */
+    OPERATION_READ, /* a body: find the model in it, and the question where it is one; check it */
+    OPERATION_CHECK,   /* a question that came without a body: are its words known? */
+    OPERATION_FACTS,   /* count a model's parameters, operators, FLOPs */
     OPERATION_PROFILE, /* check a hardware profile, in its normal form */
-    OPERATION_PLAN     /* search */
+    OPERATION_PLAN,    /* search */
+    OPERATION_COMPLETE /* search what other questions of a PLAN's problem need */
 };
 
 /* An answer that the store could not take; 'doc' NULL where it did.  Owned. */
@@ -25,32 +27,76 @@ struct found {
     int64_t search_ns;
 };
 
+struct operation_facts {
+    int64_t parameters, operators, flops_per_sample, activation_bytes_per_sample;
+    int64_t batch, seq;
+};
+
 struct operation {
     enum operation_kind kind;
-    /* READ, PROFILE: what was sent.  Freed once it was read. */
+    /* READ, PROFILE: what was sent.  Gone when the job has ended. */
     char *body;
     size_t body_len;
     int is_question; /* READ: a JSON question that holds the model; else the model's file */
     /* READ: the model's name where it says none; PROFILE: found */
     char *name;
-    /* The question: READ finds it where 'is_question', and takes batch and seq for files that
-     * need them; PLAN answers it. */
+    /* The question: READ finds it where 'is_question', else it is checked there, and its batch and
+     * seq are taken for files that need them; PLAN answers it. */
     struct query query;
+    int has_query; /* READ of a file: there is a question beside it */
     /* READ finds the model; FACTS and PLAN are given it.  READ of a question without a model
      * leaves them NULL. */
-    char *model_id, *model_name, *model;
+    char *model_id, *model_name,
+        *model; /* the document of PLAN: gone when the job has ended */
     /* PLAN is given the profile; PROFILE finds it. */
-    char *hw_id, *hw;
-    char *text; /* PLAN: of the question; with the two ids it is the store's key */
+    char *hw_id, *hw; /* the document of PLAN as above */
+    char *text;       /* PLAN: of the question; with the two ids it is the store's key */
+    char *problem;    /* PLAN: the same of the problem, whose frontiers are kept */
     /* FACTS, and READ where 'wants_facts', find them. */
     int wants_facts;
-    struct planner_facts facts;
+    struct operation_facts facts;
     struct found found; /* PLAN */
-    char source[64]; /* what of the request an error is about; "" where it says nothing */
+    char source
+        [POOL_SOURCE]; /* what of the request an error is about; "" where it says nothing */
 };
 
 /* A new one of that kind; NULL without memory. */
 struct operation *operation_create(enum operation_kind kind);
 void operation_destroy(void *operation); /* NULL is fine */
+void operation_trim(void *operation);    /* what only its run needs */
+
+/* Have it done by the worker process of the job's slot: all kinds but PLAN. */
+int operation_run(struct pool *p, const struct job_run *run, struct operation *o,
+                  struct topt_error *err) TOPT_MUST_CHECK;
+
+struct operation_limits {
+    int threads;
+    int64_t max_table_bytes; /* where the question says nothing */
+};
+struct operation_answer {
+    int feasible;
+    char *answer;         /* without the plan; owned, as those below */
+    char *plan_id, *plan; /* NULL: none */
+    int searched;         /* else all was kept */
+    char *frontiers; /* what is to be kept of the problem from now on; NULL: as it was */
+};
+/* PLAN, and COMPLETE, which has no answer.  'frontiers' is what is kept of the problem, or NULL. */
+int operation_search(struct pool *p, const struct job_run *run, struct operation *o,
+                     const struct operation_limits *limits, const char *frontiers,
+                     struct operation_answer *ret,
+                     struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The profiles that come with the program, asked for once at the start. */
+struct shipped {
+    int n;
+    struct shipped_hw {
+        char *name, *id, *document;
+    } * hw;
+};
+int shipped_load(struct pool *p, struct shipped *ret,
+                 struct topt_error *err) TOPT_MUST_CHECK;
+const struct shipped_hw *shipped_find(const struct shipped *s,
+                                      const char *name); /* or NULL */
+void shipped_fini(struct shipped *s);
 
 #endif

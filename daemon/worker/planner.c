@@ -1,11 +1,47 @@
 /* planner.c - questions of the daemon put to the solver. */
 #include "planner.h"
+#include "kept.h"
 #include "topt_frontiers.h"
 #include "topt_json.h"
 #include "topt_plan.h"
+#include "topt_text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+struct planner {
+    struct kept models, profiles;
+};
+
+static void destroy_model(void *model)
+{
+    topt_model_destroy(model);
+}
+
+static void destroy_hw(void *hw)
+{
+    topt_hw_destroy(hw);
+}
+
+struct planner *planner_create(void)
+{
+    struct planner *p = calloc(1, sizeof *p);
+    if (p) {
+        p->models.destroy = destroy_model;
+        p->profiles.destroy = destroy_hw;
+    }
+    return p;
+}
+
+void planner_destroy(struct planner *p)
+{
+    if (!p)
+        return;
+    kept_fini(&p->models);
+    kept_fini(&p->profiles);
+    free(p);
+}
 
 static struct topt_model *import(const char *text, const char *what, int64_t batch,
                                  int64_t seq, const char *train, struct topt_error *err)
@@ -29,7 +65,6 @@ int planner_model_facts(const char *text, const char *what, struct planner_facts
                                       stats.activation_bytes_per_sample,
                                   .batch = m->batch,
                                   .seq = m->seq};
-    snprintf(ret->name, sizeof ret->name, "%s", m->name);
     topt_model_destroy(m);
     return 0;
 }
@@ -135,6 +170,8 @@ static int fill_request(const struct planner_question *q, const struct topt_mode
     if (!x->max_table_bytes)
         r->max_table_bytes = q->max_table_bytes;
     r->cancel = q->cancel;
+    r->stop = q->stop;
+    r->progress = q->progress;
     return topt_request_complete(r, err);
 }
 
@@ -143,7 +180,7 @@ static int read_frontiers(const char *text, const struct topt_request *r,
                           struct topt_frontiers **ret, struct topt_error *err)
 {
     json_t *doc = text ? topt_json_parse(text, strlen(text), "frontiers", NULL) : NULL;
-    int rc = doc ? topt_frontiers_from_json(doc, r, ret, NULL) : -1;
+    int rc = doc ? topt_frontiers_from_json(doc, ret, NULL) : -1;
     json_decref(doc);
     return rc ? topt_frontiers_create(r, ret, err) : 0;
 }
@@ -152,6 +189,8 @@ static void tell_grown(const struct planner_question *q, const struct topt_front
 {
     json_t *doc = topt_frontiers_grew(f) ? topt_frontiers_to_json(f) : NULL;
     *q->grown = doc ? topt_json_text(doc, 0) : NULL;
+    if (q->searched)
+        *q->searched = topt_frontiers_searches(f) > 0;
     json_decref(doc);
 }
 
@@ -174,6 +213,8 @@ static int plan(const struct planner_question *q, const struct topt_request *r,
                 json_t **ret, struct topt_error *err)
 {
     struct topt_error why = {0};
+    if (q->searched)
+        *q->searched = 1;
     if (!q->grown || !topt_frontiers_keeps(r))
         return topt_plan(r, ret, err);
     *q->grown = NULL;
@@ -186,27 +227,40 @@ static int plan(const struct planner_question *q, const struct topt_request *r,
     return answer_from(q, NULL, r, ret, err);
 }
 
-static int complete(const struct planner_question *q, const struct topt_request *r,
-                    json_t **unused, struct topt_error *err)
+static int complete_from(const struct planner_question *q, const char *frontiers,
+                         const struct topt_request *r, struct topt_error *err)
 {
     struct topt_frontiers *f;
-    (void)unused;
-    *q->grown = NULL;
-    if (!topt_frontiers_keeps(r))
-        return 0;
-    if (read_frontiers(q->frontiers, r, &f, err) < 0)
+    if (read_frontiers(frontiers, r, &f, err) < 0)
         return -1;
-    /* Of all counts, whatever this question asks for. */
-    struct topt_request all = *r;
-    all.mode = TOPT_MINI_PARALLELISM;
-    all.gpus = all.max_gpus = 0;
-    all.gpu_list = NULL;
-    all.ngpu_list = 0;
-    int rc = topt_frontiers_complete(f, &all, err);
+    int rc = topt_frontiers_complete(f, r, err);
     if (rc == 0)
         tell_grown(q, f);
     topt_frontiers_destroy(f);
     return rc;
+}
+
+/* Of all counts, whatever the question asks for. */
+static int complete(const struct planner_question *q, const struct topt_request *r,
+                    json_t **unused, struct topt_error *err)
+{
+    struct topt_error why = {0};
+    struct topt_request all = *r;
+    (void)unused;
+    *q->grown = NULL;
+    if (!topt_frontiers_keeps(r))
+        return 0;
+    all.mode = TOPT_MINI_PARALLELISM;
+    all.gpus = all.max_gpus = 0;
+    all.gpu_list = NULL;
+    all.ngpu_list = 0;
+    if (q->frontiers && complete_from(q, q->frontiers, &all, &why) == 0)
+        return 0;
+    if (why.code == TOPT_ERR_CANCELED) {
+        *err = why;
+        return -1;
+    }
+    return complete_from(q, NULL, &all, err);
 }
 
 static int ask(const struct planner_question *q, const struct topt_request *r,
@@ -224,37 +278,69 @@ static int ask(const struct planner_question *q, const struct topt_request *r,
     return topt_fail(err, TOPT_ERR_INTERNAL, "unknown kind of question");
 }
 
+/* The profile of the question, kept for the next one. */
+static const struct topt_hw *find_hw(struct planner *p, const struct planner_question *q,
+                                     struct topt_error *err)
+{
+    struct topt_hw *hw = kept_find(&p->profiles, q->hw_id);
+    if (hw)
+        return hw;
+    json_t *doc = topt_json_parse(q->hw, strlen(q->hw), "the profile", err);
+    hw = doc ? topt_hw_from_json(doc, err) : NULL;
+    json_decref(doc);
+    if (!hw || kept_add(&p->profiles, q->hw_id, hw) == 0)
+        return hw;
+    topt_nomem(err, NULL);
+    return NULL;
+}
+
+/* The same of the model: what it is compiled from is the document and these words. */
+static const struct topt_model *
+find_model(struct planner *p, const struct planner_question *q, struct topt_error *err)
+{
+    const struct query *x = q->query;
+    struct topt_text key = {0};
+    struct topt_model *m = NULL;
+    topt_text_add(&key, "%s %lld %lld %s %s", q->model_id, (long long)x->batch,
+                  (long long)x->seq, x->train, q->what);
+    if (!key.oom && (m = kept_find(&p->models, key.s))) {
+        topt_text_fini(&key);
+        return m;
+    }
+    m = import(q->model, q->what, x->batch, x->seq, said(x->train), err);
+    if (m && (key.oom || kept_add(&p->models, key.s, m) < 0)) {
+        if (key.oom)
+            topt_model_destroy(m);
+        topt_nomem(err, NULL);
+        m = NULL;
+    }
+    topt_text_fini(&key);
+    return m;
+}
+
 /* With the model and the profile read. */
-static int with_request(const struct planner_question *q,
+static int with_request(struct planner *p, const struct planner_question *q,
                         int (*then)(const struct planner_question *q,
                                     const struct topt_request *r, json_t **ret,
                                     struct topt_error *err),
                         json_t **ret, struct topt_error *err)
 {
-    int rc = -1;
-    struct topt_hw *hw = NULL;
-    struct topt_model *m = NULL;
     struct topt_request r;
-    json_t *doc = topt_json_parse(q->hw, strlen(q->hw), "the profile", err);
-    if (doc && (hw = topt_hw_from_json(doc, err)) &&
-        (m = import(q->model, q->what, q->query->batch, q->query->seq,
-                    said(q->query->train), err)) &&
-        fill_request(q, m, hw, &r, err) == 0)
-        rc = then(q, &r, ret, err);
-    topt_model_destroy(m);
-    topt_hw_destroy(hw);
-    json_decref(doc);
-    return rc;
+    const struct topt_hw *hw = find_hw(p, q, err);
+    const struct topt_model *m = hw ? find_model(p, q, err) : NULL;
+    return m && fill_request(q, m, hw, &r, err) == 0 ? then(q, &r, ret, err) : -1;
 }
 
-int planner_answer(const struct planner_question *q, json_t **ret, struct topt_error *err)
+int planner_answer(struct planner *p, const struct planner_question *q, json_t **ret,
+                   struct topt_error *err)
 {
-    return with_request(q, ask, ret, err);
+    return with_request(p, q, ask, ret, err);
 }
 
-int planner_complete(const struct planner_question *q, struct topt_error *err)
+int planner_complete(struct planner *p, const struct planner_question *q,
+                     struct topt_error *err)
 {
-    return with_request(q, complete, NULL, err);
+    return with_request(p, q, complete, NULL, err);
 }
 
 int planner_plan_id(const json_t *plan, char ret[TOPT_ID], struct topt_error *err)

@@ -24,13 +24,13 @@ enum {
 
 /* What a layer is beside the others. */
 enum {
-    HF_LOCAL = 1,    /* it sees a window or chunk of the keys only */
-    HF_UNTURNED = 2, /* queries and keys know no positions */
-    HF_DENSE = 4,    /* no experts, where there are some */
-    HF_MIXED = 8,    /* a recurrence or convolution where others have attention */
-    HF_BOTH = 16,    /* the same beside attention */
-    HF_NO_MIX = 32,  /* neither; the feed-forward is all */
-    HF_NO_MLP = 64,  /* no feed-forward */
+    HF_LOCAL = 1,      /* it sees a window or chunk of the keys only */
+    HF_UNTURNED = 2,   /* queries and keys know no positions */
+    HF_DENSE = 4,      /* no experts, where there are some */
+    HF_MIXED = 8,      /* a recurrence or convolution where others have attention */
+    HF_BOTH = 16,      /* the same beside attention */
+    HF_NO_MIX = 32,    /* neither; the feed-forward is all */
+    HF_NO_MLP = 64,    /* no feed-forward */
     HF_NO_INDEX = 128, /* the choice of keys is the layer's before */
 };
 
@@ -45,6 +45,7 @@ enum hf_head {
     HF_LAST_CLASS,
     HF_TOKEN_CLASS,
     HF_ANSWER,
+    HF_ORIGINAL, /* of each position whether its token is the text's own */
     HF_BARE
 };
 
@@ -52,11 +53,11 @@ enum hf_head {
 enum hf_trait {
     HF_T_RMS = 1 << 0,
     HF_T_GATED = 1 << 1,
-    HF_T_UNBIASED = 1 << 2,   /* norms by mean and deviation, with a gain alone */
-    HF_T_UNTRAINED = 1 << 3,  /* norms with nothing trained */
-    HF_T_HEADS = 1 << 4,      /* queries and keys have norms by head, one gain for all */
-    HF_T_EACH_HEAD = 1 << 5,  /* ... gains of each head */
-    HF_T_WIDE = 1 << 6,       /* ... over all heads */
+    HF_T_UNBIASED = 1 << 2,  /* norms by mean and deviation, with a gain alone */
+    HF_T_UNTRAINED = 1 << 3, /* norms with nothing trained */
+    HF_T_HEADS = 1 << 4,     /* queries and keys have norms by head, one gain for all */
+    HF_T_EACH_HEAD = 1 << 5, /* ... gains of each head */
+    HF_T_WIDE = 1 << 6,      /* ... over all heads */
     HF_T_PARALLEL = 1 << 7,
     HF_T_SHARED_NORM = 1 << 8,
     HF_T_AFTER = 1 << 9,
@@ -73,12 +74,12 @@ enum hf_trait {
     HF_T_SHARED_GATE = 1 << 20,
     HF_T_EMBED_NORM = 1 << 21,
     HF_T_HEAD_BIAS = 1 << 22,
-    HF_T_ALIBI = 1 << 23,     /* scores by distance, with nothing trained */
-    HF_T_UNTURNED = 1 << 24,  /* no rotary positions */
-    HF_T_POSITIONS = 1 << 25, /* learned ones */
-    HF_T_ALL_EXPERTS = 1 << 26, /* every layer has them: intermediate_size is theirs */
-    HF_T_ROOT_WIDTH = 1 << 27,  /* embeddings times the root of the width */
-    HF_T_ONE_KEY = 1 << 28,     /* one key and value for all queries */
+    HF_T_ALIBI = 1 << 23,        /* scores by distance, with nothing trained */
+    HF_T_UNTURNED = 1 << 24,     /* no rotary positions */
+    HF_T_POSITIONS = 1 << 25,    /* learned ones */
+    HF_T_ALL_EXPERTS = 1 << 26,  /* every layer has them: intermediate_size is theirs */
+    HF_T_ROOT_WIDTH = 1 << 27,   /* embeddings times the root of the width */
+    HF_T_ONE_KEY = 1 << 28,      /* one key and value for all queries */
     HF_T_DENSE_BESIDE = 1 << 29, /* the dense feed-forward is for all tokens, too */
     HF_T_FIRST_DENSE = 1 << 30,  /* the first layer has no experts where nobody says */
 };
@@ -88,22 +89,23 @@ enum hf_mix { HF_MAMBA2, HF_MAMBA, HF_DELTA, HF_LIGHTNING, HF_SHORT_CONV };
 struct hf_mixer {
     enum hf_mix kind;
     int64_t kernel, chunk;
-    int64_t heads, head_dim;     /* of what is carried on: values */
-    int64_t groups, state;       /* keys: how many, and how wide one is */
-    int64_t rank;                /* Mamba: of what the steps are made of */
+    int64_t heads, head_dim;         /* of what is carried on: values */
+    int64_t groups, state;           /* keys: how many, and how wide one is */
+    int64_t rank;                    /* Mamba: of what the steps are made of */
     int bias, out_bias, kernel_bias; /* of projections, the last; of the convolution */
-    int norm;                    /* of what comes out, or of Mamba's parts */
+    int norm;                        /* of what comes out, or of Mamba's parts */
 };
 
+struct hf_builder;
 struct hf_arch {
     int64_t width, layers, heads, kv_heads, head_dim, inner, vocab, context;
     const char *context_key;
     int64_t usual_seq; /* where nobody says; 0: the context, at most the default */
-    unsigned traits; /* of the family */
+    unsigned traits;   /* of the family */
     uint8_t layer[HF_MAX_LAYERS];
     enum hf_norms norms;
     int activation, gated, rms;
-    int squared; /* what the activation gives */
+    int squared;     /* what the activation gives */
     int shared_norm; /* parallel: attention and feed-forward read one norm */
     int unbiased_norms, untrained_norms;
     double residual_factor; /* of what is added; 0: 1 */
@@ -113,7 +115,12 @@ struct hf_arch {
     int64_t positions, types; /* rows of learned tables; 0: none */
     int64_t embed_width;      /* where it is not the width */
     int embed_norm;
-    double embed_factor; /* 0: 1 */
+    int embed_inside;      /* sums and norm are of the narrow embeddings */
+    int no_first_norm;     /* the first block begins without one */
+    int disentangled;      /* scores by positions too, of tables that layers share */
+    int64_t relative_rows; /* of that table */
+    int64_t unused;        /* parameters of a head that no loss reads */
+    double embed_factor;   /* 0: 1 */
     /* attention; of 'rope' what rotary embedding takes, rope_theta 0: there is none */
     struct topt_attrs rope,
         local_rope;            /* the latter of local layers, where it is another */
@@ -153,12 +160,18 @@ struct hf_arch {
     enum hf_head head;
     int pooler; /* the bare model ends with one */
     int pooler_unbiased, pooler_norm;
+    int class_transform; /* classes of positions read what the language head does */
     int tied, head_bias, head_transform, no_final_norm;
     double head_factor; /* of what the head reads; 0: 1 */
     double logit_cap;   /* tanh(x / cap) cap; 0: none */
+    /* that sees images beside the text, and puts its tokens among it; NULL: none */
+    const struct hf_tower *tower;
+    int (*look)(struct hf_builder *b, int x);
+    int layer_scale;              /* a gain of what each half of a block adds */
     /* towers */
     int64_t channels, image, patch, classes;                      /* of images */
     int64_t source, encoder_layers, encoder_inner, encoder_heads; /* of sound, of text */
+    int stack_norms; /* text to text: each stack ends with a norm */
     /* Above so many positions something is computed otherwise, for which there is no
      * operator: NULL: that is not so. */
     const char *not_run; /* the same at any length */

@@ -6,53 +6,13 @@
  * one linear of pairs.  Where something happens to queries or keys before attention
  * they are projected apart. */
 #include "hf_build.h"
+#include "hf_heads.h"
 #include "hf_mixers.h"
+#include "hf_parts.h"
 #include "model_impl.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-int topt_hf_add(struct hf_builder *b, const char *kind, int x, int y,
-                const struct topt_attrs *attrs, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    int t = topt_model_append(b->m, &b->failed, b->prefix, kind, x, y, attrs, b->err, fmt,
-                              ap);
-    va_end(ap);
-    return t;
-}
-
-int topt_hf_norm(struct hf_builder *b, int x, const char *name)
-{
-    int plain = b->a->unbiased_norms || b->a->untrained_norms;
-    struct topt_attrs attrs = {.rms = b->a->rms, .plain = plain, .eps = b->a->eps};
-    x = topt_hf_add(b, "norm", x, -1, &attrs, "%s", name);
-    return b->a->unbiased_norms ? topt_hf_add(b, "gain", x, -1, NULL, "%s.gain", name)
-                                : x;
-}
-
-int topt_hf_linear(struct hf_builder *b, int x, int64_t features, int64_t unit, int bias,
-                   const char *name)
-{
-    struct topt_attrs attrs = {
-        .features = features, .features_unit = unit, .init_std = b->a->init_std};
-    int y = topt_hf_add(b, "linear", x, -1, &attrs, "%s", name);
-    return bias ? topt_hf_add(b, "bias", y, -1, NULL, "%s.bias", name) : y;
-}
-
-int topt_hf_scale(struct hf_builder *b, int x, double factor, const char *name)
-{
-    struct topt_attrs attrs = {.factor = factor};
-    return topt_hf_add(b, "scale", x, -1, &attrs, "%s", name);
-}
-
-int topt_hf_unary(struct hf_builder *b, int x, int activation, const char *name)
-{
-    struct topt_attrs attrs = {.activation = activation};
-    return topt_hf_add(b, "unary", x, -1, &attrs, "%s", name);
-}
 
 /* ---- blocks ------------------------------------------------------------------------ */
 
@@ -136,7 +96,7 @@ static struct topt_attrs attend_attrs(const struct hf_builder *b)
     return (struct topt_attrs){.heads = a->heads,
                                .kv_heads = a->kv_heads,
                                .head_dim = a->head_dim,
-                               .causal = !a->bidirectional,
+                               .causal = !a->bidirectional || seen(b, a->window),
                                .window = seen(b, a->window),
                                .chunk = seen(b, a->chunk),
                                .cap = a->score_cap,
@@ -144,18 +104,21 @@ static struct topt_attrs attend_attrs(const struct hf_builder *b)
                                .scale = score_factor(b)};
 }
 
-int topt_hf_attend(struct hf_builder *b, const int input[4],
-                   const struct topt_attrs *attrs, const char *name)
+/* Scores of queries by positions and of positions by keys (He et al., 2021), each as
+ * much arithmetic as those of queries by keys; 'x' comes back as it is. */
+static int by_positions(struct hf_builder *b, int x, int q, int k)
 {
-    char full[60];
-    int list[4], n = 0;
-    for (int i = 0; i < 4; i++)
-        if (input[i] >= 0)
-            list[n++] = input[i];
-    snprintf(full, sizeof full, "%s%s", b->prefix, name);
-    int t = b->failed ? -1 : topt_model_add(b->m, "attend", full, n, list, attrs, b->err);
-    b->failed |= t < 0;
-    return t;
+    const struct hf_arch *a = b->a;
+    struct topt_attrs scores = attend_attrs(b), one = {.features_unit = 1},
+                      own = {.features_unit = a->head_dim};
+    scores.v_head_dim = 1;
+    int value = topt_hf_add(b, "slice", k, -1, &one, "position.value");
+    int kv = topt_hf_add(b, "concat", k, value, NULL, "position.kv");
+    int c2p = topt_hf_add(b, "attend", q, kv, &scores, "query.position");
+    int p2c = topt_hf_add(b, "attend", q, kv, &scores, "position.key");
+    x = topt_hf_add(b, "concat", x, topt_hf_add(b, "add", c2p, p2c, NULL, "positions"),
+                    NULL, "by.positions");
+    return topt_hf_add(b, "slice", x, -1, &own, "by.content");
 }
 
 /* Queries, keys and values apart. */
@@ -180,7 +143,8 @@ static int attention_apart(struct hf_builder *b, int x)
     struct topt_attrs sinks = {.extra = a->heads / a->kv_heads};
     if (a->sinks)
         q = topt_hf_add(b, "beside", q, -1, &sinks, "sinks");
-    return topt_hf_attend(b, (int[]){q, kv, -1, b->relative}, &attrs, "attend");
+    x = topt_hf_attend(b, (int[]){q, kv, -1, b->relative}, &attrs, "attend");
+    return a->disentangled ? by_positions(b, x, q, k) : x;
 }
 
 /* Which keys each query sees is chosen by narrow heads of their own, from what queries
@@ -197,9 +161,9 @@ static int chosen_keys(struct hf_builder *b, int q, int x)
     q = topt_hf_linear(b, q, 1, a->index_heads * a->index_dim, 0, "index.q");
     int k = topt_hf_linear(b, x, 1, a->index_dim, 0, "index.k");
     k = topt_hf_add(b, "norm", k, -1, &norm, "index.k.norm");
-    int kv = topt_hf_add(b, "concat", k,
-                         topt_hf_add(b, "slice", k, -1, &one, "index.value"), NULL,
-                         "index.kv");
+    int kv =
+        topt_hf_add(b, "concat", k, topt_hf_add(b, "slice", k, -1, &one, "index.value"),
+                    NULL, "index.kv");
     q = topt_hf_add(b, "attend", q, kv, &narrow, "index.scores");
     int w = topt_hf_linear(b, x, 1, a->index_heads, 0, "index.weights");
     q = topt_hf_add(b, "mul", q, w, NULL, "index.weigh");
@@ -258,7 +222,8 @@ static int is_apart(const struct hf_builder *b)
 {
     const struct hf_arch *a = b->a;
     return (is_turned(b) && a->rope.rope_dim != a->head_dim) || a->head_norms ||
-           a->each_head_norms || a->wide_norms || a->sinks || (a->head_norms_after && is_turned(b)) || a->no_key_bias || a->score_cap > 0 ||
+           a->each_head_norms || a->wide_norms || a->sinks || a->disentangled ||
+           (a->head_norms_after && is_turned(b)) || a->no_key_bias || a->score_cap > 0 ||
            b->relative >= 0 || seen(b, a->window) || seen(b, a->chunk);
 }
 
@@ -268,8 +233,8 @@ static int gated(struct hf_builder *b, int x, int y)
     const struct hf_arch *a = b->a;
     int64_t unit = a->heads / a->kv_heads * a->head_dim;
     int g = topt_hf_linear(b, x, a->kv_heads, unit, a->qkv_bias, "gate");
-    return topt_hf_add(b, "mul", y, topt_hf_unary(b, g, TOPT_ACT_SIGMOID, "gate.sigmoid"), NULL,
-                       "gated");
+    return topt_hf_add(b, "mul", y, topt_hf_unary(b, g, TOPT_ACT_SIGMOID, "gate.sigmoid"),
+                       NULL, "gated");
 }
 
 int topt_hf_attention(struct hf_builder *b, int x)
@@ -349,8 +314,7 @@ static int through_experts(struct hf_builder *b, int x, int g)
 static int expert_mlp(struct hf_builder *b, int x)
 {
     const struct hf_arch *a = b->a;
-    int read = x,
-        logits = topt_hf_linear(b, x, a->experts, 1, a->expert_bias, "router");
+    int read = x, logits = topt_hf_linear(b, x, a->experts, 1, a->expert_bias, "router");
     int g = a->weigh_input ? weigh_input(b, logits, &read) : route(b, logits);
     int y = through_experts(b, read, g);
     if (!a->shared_inner)
@@ -422,11 +386,14 @@ static int mix(struct hf_builder *b, int x)
 static int mixing_half(struct hf_builder *b, int x)
 {
     enum hf_norms norms = b->a->norms;
-    int y = norms == HF_POST || norms == HF_AFTER ? x : topt_hf_norm(b, x, "norm1");
+    int bare =
+        norms == HF_POST || norms == HF_AFTER || (!b->layer && b->a->no_first_norm);
+    int y = bare ? x : topt_hf_norm(b, x, "norm1");
     y = mix(b, y);
     y = norms == HF_SANDWICH ? topt_hf_norm(b, y, "norm1.after")
         : norms == HF_AFTER  ? topt_hf_norm(b, y, "norm1")
                              : y;
+    y = b->a->layer_scale ? topt_hf_add(b, "gain", y, -1, NULL, "scale1") : y;
     x = sum(b, x, y, "add1");
     return norms == HF_POST ? topt_hf_norm(b, x, "norm1") : x;
 }
@@ -444,6 +411,7 @@ static int feeding_half(struct hf_builder *b, int x)
     y = norms == HF_SANDWICH ? topt_hf_norm(b, y, "norm2.after")
         : norms == HF_AFTER  ? topt_hf_norm(b, y, "norm2")
                              : y;
+    y = b->a->layer_scale ? topt_hf_add(b, "gain", y, -1, NULL, "scale2") : y;
     x = sum(b, x, y, "add2");
     return norms == HF_POST ? topt_hf_norm(b, x, "norm2") : x;
 }
@@ -477,6 +445,30 @@ int topt_hf_block(struct hf_builder *b, int x)
 
 /* ---- the whole --------------------------------------------------------------------- */
 
+/* Parameters that belong to the model and that no loss here reads. */
+static int unused(struct hf_builder *b, int x)
+{
+    struct topt_attrs sum = {.mean = 1}, extra = {.extra = b->a->unused};
+    int y = topt_hf_add(b, "reduce_features", x, -1, &sum, "unused.sum");
+    y = topt_hf_add(b, "beside", y, -1, &extra, "unused");
+    return topt_hf_add(b, "weigh", x, y, NULL, "unused.weigh");
+}
+
+/* What is added to tokens' embeddings, of the same width. */
+static int placed(struct hf_builder *b, int x, int64_t width)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs types = {
+        .vocab = a->types, .features = width, .init_std = a->init_std};
+    struct topt_attrs positions = {.positions = a->positions, .init_std = a->init_std};
+    if (a->types)
+        x = topt_hf_add(b, "add", x, topt_hf_add(b, "embedding", -1, -1, &types, "types"),
+                        NULL, "add_types");
+    if (a->positions)
+        x = topt_hf_add(b, "position", x, -1, &positions, "position");
+    return a->embed_norm ? topt_hf_norm(b, x, "embedding.norm") : x;
+}
+
 /* Tokens, their types and positions; 'table' is the tied one's tensor or -1. */
 static int embedding(struct hf_builder *b, int table)
 {
@@ -484,20 +476,19 @@ static int embedding(struct hf_builder *b, int table)
     int64_t width = a->embed_width ? a->embed_width : a->width;
     struct topt_attrs own = {
         .vocab = a->vocab, .features = width, .init_std = a->init_std};
-    struct topt_attrs types = {
-        .vocab = a->types, .features = a->width, .init_std = a->init_std};
-    struct topt_attrs positions = {.positions = a->positions, .init_std = a->init_std};
+    struct topt_attrs relative = {.positions = a->relative_rows};
     int x = topt_hf_add(b, "embedding", table, -1, table < 0 ? &own : NULL, "embedding");
     if (a->embed_factor > 0)
         x = topt_hf_scale(b, x, a->embed_factor, "embedding.scale");
+    x = a->embed_inside ? placed(b, x, width) : x;
     if (width != a->width)
-        x = topt_hf_linear(b, x, a->width, 1, 0, "project_in");
-    if (a->types)
-        x = topt_hf_add(b, "add", x, topt_hf_add(b, "embedding", -1, -1, &types, "types"),
-                        NULL, "add_types");
-    if (a->positions)
-        x = topt_hf_add(b, "position", x, -1, &positions, "position");
-    return a->embed_norm ? topt_hf_norm(b, x, "embedding.norm") : x;
+        x = topt_hf_linear(b, x, a->width, 1, a->embed_inside, "project_in");
+    x = a->embed_inside ? x : placed(b, x, a->width);
+    if (a->disentangled) {
+        x = topt_hf_add(b, "position", x, -1, &relative, "relative");
+        x = a->disentangled > 1 ? topt_hf_norm(b, x, "relative.norm") : x;
+    }
+    return a->unused ? unused(b, x) : x;
 }
 
 int topt_hf_stack(struct hf_builder *b, int x, int64_t n, const char *prefix,
@@ -521,8 +512,12 @@ static void build_stack(struct hf_builder *b)
     struct topt_attrs tied = {.vocab = a->vocab,
                               .features = a->embed_width ? a->embed_width : a->width,
                               .init_std = a->init_std};
+    struct topt_attrs relative = {.vocab = a->buckets, .features = a->heads};
     int table = a->tied ? topt_hf_add(b, "variable", -1, -1, &tied, "wte") : -1;
+    if (a->buckets)
+        b->relative = topt_hf_add(b, "variable", -1, -1, &relative, "relative");
     int x = embedding(b, table);
+    x = a->tower && a->look ? a->look(b, x) : x;
     x = topt_hf_stack(b, x, a->layers, "", topt_hf_block);
     topt_hf_head(b, x, table);
 }

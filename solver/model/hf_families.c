@@ -10,6 +10,7 @@
 #include "hf_read_gpt.h"
 #include "hf_read_hybrid.h"
 #include "hf_read_llama.h"
+#include "hf_read_text_encoders.h"
 #include "hf_towers.h"
 
 #include <stddef.h>
@@ -29,8 +30,24 @@ static const struct hf_task encoder[] = {{"ForMaskedLM", HF_LANGUAGE},
                                          {"ForSequenceClassification", HF_POOLED_TANH},
                                          {"ForTokenClassification", HF_TOKEN_CLASS},
                                          {"ForQuestionAnswering", HF_ANSWER},
+                                         {"ForPreTraining", HF_LANGUAGE},
                                          {"Model", HF_BARE},
                                          {NULL, 0}};
+static const struct hf_task without_pooler[] = {
+    {"ForMaskedLM", HF_LANGUAGE},
+    {"ForSequenceClassification", HF_POOLED_GELU},
+    {"ForTokenClassification", HF_TOKEN_CLASS},
+    {"ForQuestionAnswering", HF_ANSWER},
+    {"ForPreTraining", HF_ORIGINAL},
+    {"Model", HF_BARE},
+    {NULL, 0}};
+static const struct hf_task translation[] = {
+    {"ForConditionalGeneration", HF_LANGUAGE},
+    {"MTModel", HF_LANGUAGE},
+    {"ForSequenceClassification", HF_POOLED_TANH},
+    {"ForQuestionAnswering", HF_ANSWER},
+    {"Model", HF_BARE},
+    {NULL, 0}};
 static const struct hf_task distilled[] = {{"ForMaskedLM", HF_LANGUAGE},
                                            {"ForSequenceClassification", HF_POOLED_RELU},
                                            {"ForTokenClassification", HF_TOKEN_CLASS},
@@ -173,6 +190,21 @@ const struct hf_family topt_hf_families[] = {
     {"whisper", "Whisper", topt_hf_read_whisper, topt_hf_build_speech, generation, 0, NULL},
     {"bert", "Bert", topt_hf_read_bert, NULL, encoder, 0, NULL},
     {"distilbert", "DistilBert", topt_hf_read_distilbert, NULL, distilled, 0, NULL},
+    {"roberta", "Roberta", topt_hf_read_roberta, NULL, encoder, 0, NULL},
+    {"xlm-roberta", "XLMRoberta", topt_hf_read_roberta, NULL, encoder, 0, NULL},
+    {"camembert", "Camembert", topt_hf_read_roberta, NULL, encoder, 0, NULL},
+    {"mpnet", "MPNet", topt_hf_read_mpnet, NULL, encoder, 0, NULL},
+    {"electra", "Electra", topt_hf_read_electra, NULL, without_pooler, 0, NULL},
+    {"deberta-v2", "DebertaV2", topt_hf_read_deberta_v2, NULL, without_pooler, 0, NULL},
+    {"modernbert", "ModernBert", topt_hf_read_modernbert, NULL, without_pooler, 0, NULL},
+    {"esm", "Esm", topt_hf_read_esm, NULL, encoder, 0, NULL},
+    {"nomic_bert", "NomicBert", topt_hf_read_nomic_bert, NULL, encoder, 0, NULL},
+    {"eurobert", "EuroBert", topt_hf_read_eurobert, NULL, without_pooler, 0, NULL},
+    {"bart", "Bart", topt_hf_read_bart, topt_hf_build_seq2seq, translation, 0, NULL},
+    {"mbart", "MBart", topt_hf_read_mbart, topt_hf_build_seq2seq, translation, 0, NULL},
+    {"marian", "Marian", topt_hf_read_marian, topt_hf_build_seq2seq, translation, 0, NULL},
+    {"pegasus", "Pegasus", topt_hf_read_pegasus, topt_hf_build_seq2seq, translation, 0, NULL},
+    {"m2m_100", "M2M100", topt_hf_read_m2m_100, topt_hf_build_seq2seq, translation, 0, NULL},
     {0},
 };
 /* clang-format on */

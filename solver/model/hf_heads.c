@@ -1,6 +1,17 @@
 /* hf_heads.c - what ends a model that a Hugging Face config describes: logits of the
  * vocabulary, classes, the place of an answer, or nothing; and the loss. */
-#include "hf_build.h"
+#include "hf_heads.h"
+#include "hf_parts.h"
+
+/* A linear map, an activation and a norm before the last map, where the head has them. */
+static int transformed(struct hf_builder *b, int x, int64_t width)
+{
+    if (!b->a->head_transform)
+        return x;
+    x = topt_hf_linear(b, x, width, 1, !b->a->pooler_unbiased, "transform");
+    x = topt_hf_unary(b, x, b->a->activation, "transform.activation");
+    return topt_hf_norm(b, x, "transform.norm");
+}
 
 /* One number is a target, more are classes. */
 static void loss_of_classes(struct hf_builder *b, int x)
@@ -38,6 +49,14 @@ static void answer_head(struct hf_builder *b, int x)
     topt_hf_add(b, "cross_entropy", x, -1, NULL, "loss");
 }
 
+static void original_head(struct hf_builder *b, int x)
+{
+    x = topt_hf_linear(b, x, b->a->width, 1, 1, "discriminator");
+    x = topt_hf_unary(b, x, b->a->activation, "discriminator.activation");
+    x = topt_hf_linear(b, x, 1, 1, 1, "original");
+    topt_hf_add(b, "mse", x, -1, NULL, "loss");
+}
+
 /* Nobody says what a model without a head is trained for: its output against targets. */
 static void bare_head(struct hf_builder *b, int x)
 {
@@ -52,20 +71,16 @@ static void language_head(struct hf_builder *b, int x, int table)
     int64_t width = a->embed_width ? a->embed_width : a->width;
     if (a->head_factor > 0)
         x = topt_hf_scale(b, x, a->head_factor, "head.scale");
-    if (width != a->width)
+    if (width != a->width && !a->head_transform)
         x = topt_hf_linear(b, x, width, 1, 0, "project_out");
-    if (a->head_transform) {
-        x = topt_hf_linear(b, x, width, 1, !a->pooler_unbiased, "transform");
-        x = topt_hf_unary(b, x, a->activation, "transform.activation");
-        x = topt_hf_norm(b, x, "transform.norm");
-    }
+    x = transformed(b, x, width);
     x = table >= 0 ? topt_hf_add(b, "linear", x, table, NULL, "lm_head")
                    : topt_hf_linear(b, x, a->vocab, 1, 0, "lm_head");
     if (a->head_bias)
         x = topt_hf_add(b, "bias", x, -1, NULL, "lm_head.bias");
     if (a->logit_cap > 0) {
-        x = topt_hf_unary(b, topt_hf_scale(b, x, 1 / a->logit_cap, "cap.in"), TOPT_ACT_TANH,
-                  "cap.tanh");
+        x = topt_hf_unary(b, topt_hf_scale(b, x, 1 / a->logit_cap, "cap.in"),
+                          TOPT_ACT_TANH, "cap.tanh");
         x = topt_hf_scale(b, x, a->logit_cap, "cap.out");
     }
     topt_hf_add(b, "cross_entropy", x, -1, NULL, "loss");
@@ -91,10 +106,14 @@ void topt_hf_head(struct hf_builder *b, int x, int table)
         last_head(b, x);
         break;
     case HF_TOKEN_CLASS:
+        x = b->a->class_transform ? transformed(b, x, b->a->width) : x;
         topt_hf_classifier(b, x);
         break;
     case HF_ANSWER:
-        answer_head(b, x);
+        answer_head(b, b->a->class_transform ? transformed(b, x, b->a->width) : x);
+        break;
+    case HF_ORIGINAL:
+        original_head(b, x);
         break;
     case HF_BARE:
         bare_head(b, x);

@@ -4,7 +4,7 @@
  * A projection that a checkpoint has as one is several here, so that heads can be split:
  * its numbers are the same. */
 #include "hf_mixers.h"
-#include "hf_build.h"
+#include "hf_parts.h"
 
 #include <stdio.h>
 
@@ -135,11 +135,8 @@ static int short_conv(struct hf_builder *b, int x)
 int topt_hf_mix(struct hf_builder *b, int x)
 {
     static int (*const mixers[])(struct hf_builder *, int) = {
-        [HF_MAMBA2] = mamba2,
-        [HF_MAMBA] = mamba,
-        [HF_DELTA] = delta,
-        [HF_LIGHTNING] = lightning,
-        [HF_SHORT_CONV] = short_conv,
+        [HF_MAMBA2] = mamba2,       [HF_MAMBA] = mamba,           [HF_DELTA] = delta,
+        [HF_LIGHTNING] = lightning, [HF_SHORT_CONV] = short_conv,
     };
     return mixers[b->a->mixer.kind](b, x);
 }

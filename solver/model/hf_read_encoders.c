@@ -19,6 +19,7 @@ static const struct hf_arch bert_like = {
     .tied = 1,
     .head_transform = 1,
     .head_bias = 1,
+    .pooler = 1,
     .eps = 1e-12,
     .init_std = 0.02,
     .context_key = "max_position_embeddings",
@@ -57,6 +58,7 @@ int topt_hf_read_distilbert(const json_t *doc, struct hf_arch *a, struct topt_er
         HF_SIZE("max_position_embeddings", context, HF_MAX_CONTEXT),
         {0}};
     *a = bert_like;
+    a->pooler = 0;
     if (topt_hf_sizes(doc, sizes, a, err) || topt_hf_set_heads(a, err) ||
         topt_json_real_or(doc, "", "initializer_range", 1e-12, 100, &a->init_std, err) ||
         topt_hf_refuse_flag(doc, "sinusoidal_pos_embds", 0, "positions are trained here",
@@ -151,6 +153,8 @@ static int read_feed_forward(const json_t *doc, const char *usual, struct hf_arc
         return -1;
     a->gated = !strncmp(name, gated, sizeof gated - 1);
     name += a->gated ? sizeof gated - 1 : 0;
+    if (topt_json_bool_or(doc, "", "is_gated_act", &a->gated, err))
+        return -1;
     return topt_hf_activation_named("feed_forward_proj",
                                     a->gated && !strcmp(name, "gelu") ? "gelu_new" : name,
                                     &a->activation, err);

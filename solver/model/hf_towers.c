@@ -3,6 +3,10 @@
  * T5). */
 #include "hf_towers.h"
 #include "hf_build.h"
+#include "hf_heads.h"
+#include "hf_parts.h"
+
+#include <stdio.h>
 
 static int convolution(struct hf_builder *b, int x, const struct topt_attrs *attrs,
                        const char *name)
@@ -50,6 +54,17 @@ static int cross_attention(struct hf_builder *b, int x)
     int kv = topt_hf_add(b, "concat", k, v, NULL, "cross.kv");
     x = topt_hf_add(b, "attend", q, kv, &attrs, "cross.attend");
     return topt_hf_linear(b, x, a->width, 1, a->out_bias, "cross.out");
+}
+
+/* The same with norms after the sums. */
+static int decoder_block_post(struct hf_builder *b, int x)
+{
+    x = topt_hf_add(b, "add", x, topt_hf_attention(b, x), NULL, "add1");
+    x = topt_hf_norm(b, x, "norm1");
+    x = topt_hf_add(b, "add", x, cross_attention(b, x), NULL, "add_cross");
+    x = topt_hf_norm(b, x, "norm_cross");
+    x = topt_hf_add(b, "add", x, topt_hf_mlp(b, x), NULL, "add2");
+    return topt_hf_norm(b, x, "norm2");
 }
 
 static int decoder_block(struct hf_builder *b, int x)
@@ -146,4 +161,45 @@ void topt_hf_build_translation(struct hf_builder *b)
     int x = topt_hf_add(b, "embedding", table, -1, NULL, "embedding");
     x = topt_hf_stack(b, x, a->layers, "", decoder_block);
     topt_hf_head(b, x, a->tied ? table : -1);
+}
+
+/* Tokens with what is added to them, of one stack. */
+static int placed_tokens(struct hf_builder *b, int table, const char *prefix)
+{
+    const struct hf_arch *a = b->a;
+    struct topt_attrs positions = {.positions = a->positions, .init_std = a->init_std};
+    char name[40];
+    int x = topt_hf_add(b, "embedding", table, -1, NULL, "%sembedding", prefix);
+    snprintf(name, sizeof name, "%sembedding.scale", prefix);
+    if (a->embed_factor > 0)
+        x = topt_hf_scale(b, x, a->embed_factor, name);
+    if (a->positions)
+        x = topt_hf_add(b, "position", x, -1, &positions, "%sposition", prefix);
+    snprintf(name, sizeof name, "%sembedding.norm", prefix);
+    return a->embed_norm ? topt_hf_norm(b, x, name) : x;
+}
+
+/* As in BART (Lewis et al., 2020) and what came of it. */
+void topt_hf_build_seq2seq(struct hf_builder *b)
+{
+    const struct hf_arch *a = b->a;
+    struct hf_arch inner = *a;
+    struct hf_builder e = *b;
+    struct topt_attrs attrs = {
+        .vocab = a->vocab, .features = a->width, .init_std = a->init_std};
+    int table = topt_hf_add(b, "variable", -1, -1, &attrs, "wte");
+    inner.bidirectional = 1;
+    inner.inner = a->encoder_inner;
+    inner.heads = inner.kv_heads = a->encoder_heads;
+    inner.head_dim = a->width / a->encoder_heads;
+    e.a = &inner;
+    int x = placed_tokens(&e, table, "encoder.");
+    x = topt_hf_stack(&e, x, a->encoder_layers, "encoder.", topt_hf_block);
+    b->encoded = a->stack_norms ? topt_hf_norm(&e, x, "encoder.norm") : x;
+    b->failed |= e.failed;
+    x = placed_tokens(b, table, "");
+    x = topt_hf_stack(b, x, a->layers, "",
+                      a->norms == HF_POST ? decoder_block_post : decoder_block);
+    x = a->stack_norms ? topt_hf_norm(b, x, "norm") : x;
+    topt_hf_head(b, x, a->head == HF_LANGUAGE ? table : -1);
 }

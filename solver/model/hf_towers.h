@@ -9,5 +9,6 @@
 void topt_hf_build_vision(struct hf_builder *b);
 void topt_hf_build_speech(struct hf_builder *b);
 void topt_hf_build_translation(struct hf_builder *b);
+void topt_hf_build_seq2seq(struct hf_builder *b);
 
 #endif

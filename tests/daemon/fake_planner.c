@@ -1,12 +1,15 @@
-/* fake_planner.c - a planner for tests: answers at once or slowly, as the model says.
+/* fake_planner.c - a planner for tests: answers at once or slowly, or fails, as the model says.
  *
- * A model is any object; {"fake_ms": N} makes a search take that long, "fake_stubborn": true
- * makes it ignore cancellation, {"model_type": "unknown"} is refused, and a memory limit below
+ * A model is any object; {"fake_ms": N} makes a search take that long, where it tells how far it is,
+ * and answers with less when it is told to stop; "fake_stubborn": true makes it ignore stop and
+ * cancel, "fake_signal": N ends its process, "fake_eat": true makes it take all the memory there is, {"model_type": "unknown"} is refused, and a memory limit below
  * "fake_bytes" is infeasible.  The plan is a small document that holds the question. */
 #include "planner.h"
 #include "topt_json.h"
 
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -27,6 +30,20 @@ static json_t *import(const char *text, const char *what, struct topt_error *err
     return m;
 }
 
+struct planner {
+    int unused;
+};
+
+struct planner *planner_create(void)
+{
+    return calloc(1, sizeof(struct planner));
+}
+
+void planner_destroy(struct planner *p)
+{
+    free(p);
+}
+
 int planner_model_facts(const char *text, const char *what, struct planner_facts *ret,
                         struct topt_error *err)
 {
@@ -34,7 +51,6 @@ int planner_model_facts(const char *text, const char *what, struct planner_facts
     if (!m)
         return -1;
     *ret = (struct planner_facts){.parameters = 42, .operators = 3};
-    snprintf(ret->name, sizeof ret->name, "%s", what);
     json_decref(m);
     return 0;
 }
@@ -79,13 +95,35 @@ int planner_hw_get(const char *name, json_t **ret_doc, struct topt_error *err)
     return 0;
 }
 
-static int work(int64_t ms, int stubborn, const atomic_bool *cancel,
-                struct topt_error *err)
+/* Until memory ends, in pieces that are used. */
+static int eat(struct topt_error *err)
+{
+    enum { PIECE = 16 << 20, MOST = 1 << 12 };
+    char *piece;
+    for (int i = 0; i < MOST && (piece = malloc(PIECE)); i++)
+        memset(piece, i, PIECE);
+    return topt_nomem(err, "a fake search");
+}
+
+/* 1: it was told to stop. */
+static int work(const json_t *m, const struct planner_question *q, struct topt_error *err)
 {
     const struct timespec step = {.tv_nsec = 5000000};
-    for (; ms > 0; ms -= 5) {
-        if (!stubborn && atomic_load(cancel))
+    int64_t ms = number(m, "fake_ms");
+    int stubborn = json_is_true(json_object_get(m, "fake_stubborn"));
+    if (number(m, "fake_signal"))
+        raise((int)number(m, "fake_signal"));
+    if (json_is_true(json_object_get(m, "fake_eat")))
+        return eat(err);
+    TOPT_PROGRESS(q->progress, phase, TOPT_PHASE_SEARCHING);
+    TOPT_PROGRESS(q->progress, gpus, 8);
+    TOPT_PROGRESS(q->progress, nodes, 1);
+    for (int64_t left = ms; left > 0; left -= 5) {
+        if (!stubborn && atomic_load(q->cancel))
             return topt_fail(err, TOPT_ERR_CANCELED, "canceled");
+        if (!stubborn && atomic_load(q->stop))
+            return 1;
+        TOPT_PROGRESS(q->progress, points, ms - left + 1);
         nanosleep(&step, NULL);
     }
     return 0;
@@ -127,25 +165,30 @@ static json_t *plan_answer(const struct query *q, int64_t bytes)
     return a;
 }
 
-int planner_answer(const struct planner_question *q, json_t **ret, struct topt_error *err)
+int planner_answer(struct planner *p, const struct planner_question *q, json_t **ret,
+                   struct topt_error *err)
 {
+    (void)p;
     json_t *m = import(q->model, q->what, err);
     if (!m)
         return -1;
-    int rc = work(number(m, "fake_ms"), json_is_true(json_object_get(m, "fake_stubborn")),
-                  q->cancel, err);
-    if (rc == 0)
+    int rc = work(m, q, err);
+    if (rc >= 0)
         *ret = q->query->kind == QUERY_PLAN
                    ? plan_answer(q->query, number(m, "fake_bytes"))
                    : json_pack("{s:[{s:i, s:i, s:b}]}", "points", "gpus", 1, "time_ns",
                                10, "feasible", 1);
+    if (rc > 0)
+        json_object_set_new(*ret, "stopped", json_true());
     json_decref(m);
-    return rc;
+    return rc < 0 ? -1 : 0;
 }
 
 /* It keeps nothing. */
-int planner_complete(const struct planner_question *q, struct topt_error *err)
+int planner_complete(struct planner *p, const struct planner_question *q,
+                     struct topt_error *err)
 {
+    (void)p;
     (void)err;
     *q->grown = NULL;
     return 0;

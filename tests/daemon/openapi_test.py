@@ -91,7 +91,7 @@ class Server:
                 break
             time.sleep(0.02)
         self.doc = self.ask("GET", "/openapi.json").json
-        self.seen = set()
+        self.seen, self.taken = set(), set()  # operations with a status, with a parameter
         self.wrong = []
 
     def end(self):
@@ -140,6 +140,8 @@ class Server:
             self.wrong.append(f"{method} {path}: status {r.status} is not described: {r.text[:200]}")
             return
         told = follow(self.doc, told)
+        if r.status < 300:
+            self.taken |= {(operation["operationId"], k) for k, _ in urllib.parse.parse_qsl(path.partition("?")[2])}
         if r.status == 204:
             self.seen.add((operation["operationId"], r.status))
             return
@@ -413,6 +415,10 @@ def exercise_tasks(server):
     ask("DELETE", r.headers["Location"]), ask("GET", r.headers["Location"])
     r = ask("POST", "/v1/plan?wait_ms=20&memory_bytes=5", json.dumps({"fake_ms": 200, "fake_bytes": 50}))
     ask("GET", r.headers["Location"] + "?wait_ms=20000")
+    tasks = ask("GET", "/v1/tasks").json["tasks"]
+    ok({t["task"] for t in tasks} >= {short.split("/")[-1], r.headers["Location"].split("/")[-1]} and
+       {t["state"] for t in tasks} <= {"done", "canceled"}, f"GET /v1/tasks has {len(tasks)} tasks", tasks)
+    ask("GET", "/v1/tasks?colour=red")
     ask("GET", "/v1/tasks/t-0"), ask("DELETE", "/v1/tasks/t-0")
     ask("GET", "/v1/tasks/t-0?colour=red"), ask("DELETE", "/v1/tasks/t-0?colour=red")
     waits = [follow(server.doc, p) for p in server.doc["paths"]["/v1/tasks/{id}"]["get"]["parameters"]]
@@ -445,6 +451,10 @@ def main():
     answered = {name for name, status in fake.seen | real.seen if status < 300}
     ok(operations == answered, f"each of {len(operations)} operations was asked for and answered",
        operations - answered)
+    told = {(o["operationId"], p["name"]) for ms in real.doc["paths"].values() for m, o in ms.items() if m in METHODS
+            for p in (follow(real.doc, p) for p in o.get("parameters", [])) if p["in"] == "query"}
+    taken = fake.taken | real.taken
+    ok(told <= taken, f"each of their {len(told)} parameters was taken", told - taken)
     wrong = fake.wrong + real.wrong
     ok(not wrong, "every reply has a status, a type and a body as described", "\n".join(wrong[:8]))
     statuses = [server.end() for server in (fake, real)]

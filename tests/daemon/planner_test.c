@@ -12,6 +12,7 @@ static const char model[] =
     "\"vocab_size\":256,\"hidden_act\":\"silu\",\"max_position_embeddings\":128,"
     "\"tie_word_embeddings\":false}";
 static char *hw;
+static struct planner *planner;
 
 /* The answer as text, freed by the caller.  'grown': as of questions. */
 static char *ask(const char *question, const char *frontiers, char **grown)
@@ -22,14 +23,16 @@ static char *ask(const char *question, const char *frontiers, char **grown)
     json_t *doc = json_loads(question, 0, NULL), *answer = NULL;
     char *text = NULL;
     int rc = query_from_json(QUERY_PLAN, doc, &q, &source, &err);
-    struct planner_question pq = {.model = model,
+    struct planner_question pq = {.model_id = "m-1",
+                                  .hw_id = "h-1",
+                                  .model = model,
                                   .what = "model",
                                   .hw = hw,
                                   .query = &q,
                                   .threads = 1,
                                   .frontiers = frontiers,
                                   .grown = grown};
-    if (!rc && !planner_answer(&pq, &answer, &err))
+    if (!rc && !planner_answer(planner, &pq, &answer, &err))
         text = topt_json_text(answer, 0);
     else
         printf("# %s: %s\n", source, err.text);
@@ -46,7 +49,9 @@ static char *complete(const char *question, const char *frontiers)
     const char *source = "";
     char *grown = NULL;
     json_t *doc = json_loads(question, 0, NULL);
-    struct planner_question pq = {.model = model,
+    struct planner_question pq = {.model_id = "m-1",
+                                  .hw_id = "h-1",
+                                  .model = model,
                                   .what = "model",
                                   .hw = hw,
                                   .query = &q,
@@ -54,7 +59,7 @@ static char *complete(const char *question, const char *frontiers)
                                   .frontiers = frontiers,
                                   .grown = &grown};
     if (query_from_json(QUERY_PLAN, doc, &q, &source, &err) ||
-        planner_complete(&pq, &err))
+        planner_complete(planner, &pq, &err))
         printf("# %s\n", err.text);
     json_decref(doc);
     return grown;
@@ -121,6 +126,8 @@ int main(void)
 {
     struct topt_error err = {0};
     json_t *doc;
+    if (!(planner = planner_create()))
+        return 1;
     if (planner_hw_get("lab-cpu", &doc, &err)) {
         printf("# %s\n", err.text);
         return 1;
@@ -130,5 +137,6 @@ int main(void)
     test_kept();
     test_useless();
     free(hw);
+    planner_destroy(planner);
     return done_testing();
 }

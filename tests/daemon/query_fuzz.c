@@ -87,14 +87,14 @@ static int round_json(const char *text, size_t len, enum query_kind kind, struct
     const char *source;
     struct reply r = {0};
     const struct request request = {.body = (char *)(uintptr_t)text, .body_len = len};
-    json_t *doc = parse_body(&request, "body", &r);
-    int rc = doc ? query_from_json(kind, doc, q, &source, err) : -1;
-    if (!doc) {
-        if (!r.body || !strstr(r.body, "\"errors\"")) /* a refusal is an envelope */
-            rc = -2;
-        topt_fail(err, TOPT_ERR_INVAL, "not JSON");
+    if (check_body(&request, &r) < 0) {
+        int is_envelope = r.body && strstr(r.body, "\"errors\"");
+        reply_fini(&r);
+        topt_fail(err, TOPT_ERR_INVAL, "too many values");
+        return is_envelope ? -1 : -2;
     }
-    reply_fini(&r);
+    json_t *doc = topt_json_parse(text, len, "body", err);
+    int rc = doc ? query_from_json(kind, doc, q, &source, err) : -1;
     json_decref(doc);
     return rc;
 }
@@ -108,9 +108,33 @@ static int round_url(char *text, enum query_kind kind, struct query *q,
     return query_from_pairs(kind, pairs, n, q, &source, err);
 }
 
+/* A worker gets the same question, where it is UTF-8. */
+static int round_worker(const struct query *q, const char *text)
+{
+    const char *source;
+    struct topt_error err;
+    struct query back;
+    struct topt_text t = {0};
+    json_t *doc = query_pack(q, &source, &err);
+    if (!doc)
+        return strstr(err.text, "UTF-8") ? 0 : -1;
+    int rc = query_unpack(doc, &back, &source, &err);
+    if (rc == 0) {
+        query_text(&back, &t);
+        rc = t.s && !strcmp(t.s, text) && back.wait_ms == q->wait_ms &&
+                     !strcmp(back.name, q->name) && !strcmp(back.hw, q->hw) &&
+                     !strcmp(back.model_id, q->model_id)
+                 ? 0
+                 : -1;
+    }
+    topt_text_fini(&t);
+    json_decref(doc);
+    return rc;
+}
+
 int main(void)
 {
-    int accepted = 0, silent = 0, broken = 0;
+    int accepted = 0, silent = 0, broken = 0, changed = 0;
     for (int i = 0; i < ROUNDS; i++) {
         char buf[MAX_LEN + 1];
         struct query q;
@@ -126,6 +150,7 @@ int main(void)
             query_text(&q, &t);
             accepted++;
             broken += t.oom || strchr(t.s, '\n') != NULL;
+            changed += t.s && round_worker(&q, t.s) < 0;
             topt_text_fini(&t);
         } else {
             broken++;
@@ -134,5 +159,6 @@ int main(void)
     ok(accepted > ROUNDS / 50, "%d of %d were accepted", accepted, ROUNDS);
     is_int(silent, 0, "every refusal has a reason");
     is_int(broken, 0, "whatever was accepted has a text of one line");
+    is_int(changed, 0, "and is the same question to a worker");
     return done_testing();
 }

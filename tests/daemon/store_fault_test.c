@@ -249,6 +249,17 @@ static void test_damage(void)
     ok(has_plan(s, "p-6"), "and its plan kept");
     store_close(s);
     refused("a damaged file", "damaged");
+    char path[80];
+    db_path(path);
+    ok(!truncate(path, 300 << 20), "of a large one (sparse)");
+    s = open_store();
+    ok(s && finds(s, "sound") == 1 && !has_plan(s, "p-5"),
+       "plans and answers are not read at the start");
+    is_int(store_put_model(s, &(struct store_doc){"m-5", "five", big_text('W')}, 1, &err),
+           1, "a model is put");
+    store_close(s);
+    ok(damage('W') > 10, "and damaged");
+    is_int(store_open(dir, &s, &err), -1, "models are: %s", err.text);
 }
 
 static void put_file(const char *bytes, size_t len)

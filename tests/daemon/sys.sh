@@ -9,7 +9,7 @@ pid=
 count=0
 failed=0
 export TSAN_OPTIONS="${TSAN_OPTIONS:-}:report_thread_leaks=0:atexit_sleep_ms=0" # it may leave a search behind
-unset TOPT_URL TOPT_HW TOPT_CONFIG
+unset TOPT_URL TOPT_HW TOPT_CONFIG TOPT_WORKER
 
 cleanup()
 {

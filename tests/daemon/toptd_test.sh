@@ -136,6 +136,8 @@ status=$(curl -s -o "$dir/body" -w '%{http_code}' -H 'Origin: http://evil.exampl
 check "a foreign page" 403
 
 # --- long searches
+uniform=$mini
+mini="$mini&space=full" # a search, not a short question
 slow='{"fake_ms":20000}'
 ask POST "$mini&wait_ms=50" -d "$slow"; check "a long search is a task" 202 '"task":"t-[0-9a-f]{16}"'
 header '^Location: /v1/tasks/t-'; ok $? "with its place"
@@ -158,7 +160,7 @@ for i in 1 2; do
 done
 ask POST "$mini&wait_ms=50" -d '{"fake_ms":22000}'; check "the queue is full" 503 'queue_full'
 header '^Retry-After: '; ok $? "with Retry-After"
-ask POST "$mini&batch=8&seq=64" --data-binary "@$dir/model.json"; check "what is known needs no queue" 200
+ask POST "$uniform&batch=8&seq=64" --data-binary "@$dir/model.json"; check "what is known needs no queue" 200
 for t in $second $third ${queued[1]} ${queued[2]}; do ask DELETE "/v1/tasks/$t"; done
 ask GET "/v1/tasks/$second?wait_ms=5000"; check "all are gone" 200 '"state":"canceled"'
 ask GET /v1/tasks/t-0; check "no such task" 404
@@ -186,6 +188,7 @@ wait "${waits[@]}"
     "6 $(grep -o '"plan_id":"[^"]*"' "$dir/out1")" ]; ok $? "and have one plan"
 
 # --- slow clients
+mini=$uniform
 for i in 1 2 3; do
     { trap '' PIPE; exec 9<>"/dev/tcp/127.0.0.1/$port" && printf 'POST /v1/plan HTTP/1.1\r\nHost: 127' >&9 &&
         for _ in 1 2 3 4 5 6 7 8; do sleep 0.5; printf '.' >&9 || exit 0; done; exit 1; } 2>/dev/null &

@@ -7,7 +7,7 @@
 #include "tap.h"
 #include "topt_model.h"
 
-enum { ROUNDS = 3000, CAP = 4096 };
+enum { ROUNDS = 1500, CAP = 4096 };
 
 static const char *const seeds[] = {
     "{\"model_type\":\"gpt2\",\"n_embd\":32,\"n_head\":4,\"n_layer\":2,\"n_positions\":"

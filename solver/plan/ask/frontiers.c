@@ -225,8 +225,8 @@ json_t *topt_frontiers_to_json(const struct topt_frontiers *f)
     return doc;
 }
 
-int topt_frontiers_from_json(const json_t *doc, const struct topt_request *r,
-                             struct topt_frontiers **ret, struct topt_error *err)
+int topt_frontiers_from_json(const json_t *doc, struct topt_frontiers **ret,
+                             struct topt_error *err)
 {
     static const char *const allowed[] = {"format",  "version", "problem",
                                           "counts",  "grids",   "strategies",
@@ -242,7 +242,7 @@ int topt_frontiers_from_json(const json_t *doc, const struct topt_request *r,
         return topt_fail(err, TOPT_ERR_INVAL,
                          "these frontiers were made by topt %.20s, this is " TOPT_VERSION,
                          version);
-    if (same_problem(problem, r, err) || topt_kept_read(doc, &kept, err))
+    if (topt_kept_read(doc, &kept, err))
         return -1;
     *ret = wrap(problem, kept);
     return *ret ? 0 : topt_fail(err, TOPT_ERR_NOMEM, "no memory for frontiers");

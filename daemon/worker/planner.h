@@ -1,7 +1,7 @@
-/* planner.h - the daemon's only door to the solver.
+/* planner.h - the worker's only door to the solver.
  *
  * planner.c implements it with the solver; tests put a fake in its place.
- * Thread safety: reentrant. */
+ * Thread safety: a planner belongs to one thread. */
 #ifndef TOPTD_PLANNER_H
 #define TOPTD_PLANNER_H
 
@@ -12,9 +12,14 @@
 #include "query.h"
 #include "topt_digest.h"
 #include "topt_error.h"
+#include "topt_progress.h"
+
+/* Keeps what it parsed for the last few questions. */
+struct planner;
+struct planner *planner_create(void); /* NULL without memory */
+void planner_destroy(struct planner *p);
 
 struct planner_facts {
-    char name[128];
     int64_t parameters, operators, flops_per_sample, activation_bytes_per_sample;
     int64_t batch, seq;
 };
@@ -32,7 +37,7 @@ json_t *planner_model_document(const char *bytes, size_t len, const char *what,
 int planner_check_query(const struct query *q, const char **ret_source,
                         struct topt_error *err) TOPT_MUST_CHECK;
 
-/* The name of a profile document, checked.  'ret_doc' gets its normal form (new). */
+/* A profile document, checked.  'ret_doc' gets its normal form (new). */
 int planner_check_hw(const json_t *doc, json_t **ret_doc,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
@@ -42,27 +47,29 @@ int planner_hw_get(const char *name, json_t **ret_doc,
                    struct topt_error *err) TOPT_MUST_CHECK;
 
 struct planner_question {
-    const char *model, *what; /* document, and its name in messages */
-    const char *hw;           /* topt-hw/1 document */
+    const char *model_id, *model, *what; /* document, and its name in messages */
+    const char *hw_id, *hw;              /* topt-hw/1 document */
     const struct query *query;
     int threads;
     int64_t max_table_bytes; /* where the query says nothing */
-    const atomic_bool *cancel;
+    const atomic_bool *cancel, *stop;
+    struct topt_progress *progress;
     /* What is kept of the question's problem, a "topt-frontiers/1" text that '*grown' got once;
      * NULL: nothing.  What can't be used counts as nothing. */
     const char *frontiers;
     char *
         *grown; /* gets it where more is kept now (new, freed by the caller), else NULL */
+    int *searched; /* gets 1 where something had to be searched, else 0; may be NULL */
 };
 
 /* Search.  '*ret' is the solver's answer (a new reference); "plan" is in it where a plan was
  * asked for and is feasible. */
-int planner_answer(const struct planner_question *q, json_t **ret,
+int planner_answer(struct planner *p, const struct planner_question *q, json_t **ret,
                    struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Search what other questions of the problem need, so that those that differ in memory limit, mode,
  * efficiency and most GPUs take no search; into '*q->grown'. */
-int planner_complete(const struct planner_question *q,
+int planner_complete(struct planner *p, const struct planner_question *q,
                      struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The id of a plan document, "p-<32 hex>". */

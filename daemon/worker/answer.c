@@ -1,0 +1,351 @@
+/* answer.c - requests of the daemon: parsed, put to the planner, and answered. */
+#include "answer.h"
+#include "documents.h"
+#include "planner.h"
+#include "topt_json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- reading ---------------------------------------------------------------------------------- */
+
+static int no_memory(struct topt_error *err)
+{
+    return topt_nomem(err, NULL);
+}
+
+/* The question of a request, checked; "" is none. */
+static int take_query(struct frame *f, struct query *ret, const char **ret_source,
+                      struct topt_error *err)
+{
+    const char *text = frame_get_text(f);
+    *ret = (struct query){.wait_ms = -1};
+    if (!*text)
+        return 0;
+    json_t *doc = topt_json_parse(text, strlen(text), "the question", err);
+    int rc = doc ? query_unpack(doc, ret, ret_source, err) : -1;
+    json_decref(doc);
+    return rc ? rc : planner_check_query(ret, ret_source, err);
+}
+
+/* The question that was found, checked. */
+static int put_query(struct query *q, struct frame *reply, const char **ret_source,
+                     struct topt_error *err)
+{
+    if (planner_check_query(q, ret_source, err) < 0)
+        return -1;
+    *q->name = '\0'; /* the model's name says it, in UTF-8 */
+    json_t *doc = query_pack(q, ret_source, err);
+    if (!doc)
+        return -1;
+    char *text = topt_json_text(doc, 0);
+    json_decref(doc);
+    frame_put_text(reply, text);
+    int rc = text ? 0 : no_memory(err);
+    free(text);
+    return rc;
+}
+
+static int put_model(const json_t *doc, const char *given, struct frame *reply,
+                     const char **ret_source, struct topt_error *err)
+{
+    char id[TOPT_ID], name[MODEL_NAME];
+    *ret_source = "model";
+    if (!json_is_object(doc))
+        return topt_fail(err, TOPT_ERR_INVAL, "the model must be an object");
+    char *text = canonical(doc, 'm', id);
+    if (!text)
+        return no_memory(err);
+    model_name(doc, given, name);
+    frame_put_text(reply, id);
+    frame_put_text(reply, name);
+    frame_put_text(reply, text);
+    free(text);
+    return 0;
+}
+
+/* The parsed question; its model where it has one. */
+static int take_question(const json_t *doc, struct frame *reply, const char **ret_source,
+                         struct topt_error *err)
+{
+    struct query q;
+    char name[sizeof q.name];
+    const json_t *model = json_object_get(doc, "model");
+    if (query_from_json(QUERY_PLAN, doc, &q, ret_source, err) < 0)
+        return -1;
+    if (!model == !*q.model_id) {
+        *ret_source = "model";
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "exactly one of model and model_id must be given");
+    }
+    memcpy(name, q.name, sizeof name);
+    if (put_query(&q, reply, ret_source, err) < 0)
+        return -1;
+    return model ? put_model(model, name, reply, ret_source, err) : 0;
+}
+
+/* A JSON question that holds the model, or its id. */
+static int read_question(const char *body, size_t len, struct frame *reply,
+                         const char **ret_source, struct topt_error *err)
+{
+    static char
+        field[96]; /* of the work thread: a name in the document, which is freed here */
+    json_t *doc = parse_body(body, len, "the request", ret_source, err);
+    if (!doc)
+        return -1;
+    int rc = take_question(doc, reply, ret_source, err);
+    snprintf(field, sizeof field, "%s", *ret_source);
+    *ret_source = field;
+    json_decref(doc);
+    return rc;
+}
+
+/* The model's file, of so many samples and positions. */
+static int read_file(const char *body, size_t len, const char *name,
+                     const struct query *q, struct frame *reply, const char **ret_source,
+                     struct topt_error *err)
+{
+    json_t *doc = parse_model(body, len, *name ? name : "the model", q->batch, q->seq,
+                              ret_source, err);
+    if (!doc)
+        return -1;
+    frame_put_text(reply, ""); /* no question is in it */
+    int rc = put_model(doc, name, reply, ret_source, err);
+    json_decref(doc);
+    return rc;
+}
+
+static int do_read(struct frame *request, struct frame *reply, const char **ret_source,
+                   struct topt_error *err)
+{
+    struct query q;
+    size_t len = 0;
+    int is_question = frame_get_int(request) != 0;
+    if (take_query(request, &q, ret_source, err) < 0)
+        return -1;
+    const char *name = frame_get_text(request);
+    const char *body = frame_get(request, &len);
+    body = body ? body : "";
+    return is_question ? read_question(body, len, reply, ret_source, err)
+                       : read_file(body, len, name, &q, reply, ret_source, err);
+}
+
+static int do_check(struct frame *request, const char **ret_source,
+                    struct topt_error *err)
+{
+    struct query q;
+    return take_query(request, &q, ret_source, err);
+}
+
+static int do_facts(struct frame *request, struct frame *reply, const char **ret_source,
+                    struct topt_error *err)
+{
+    struct planner_facts f;
+    const char *name = frame_get_text(request), *text = frame_get_text(request);
+    *ret_source = "model";
+    if (planner_model_facts(text, name, &f, err) < 0)
+        return -1;
+    frame_put_int(reply, f.parameters);
+    frame_put_int(reply, f.operators);
+    frame_put_int(reply, f.flops_per_sample);
+    frame_put_int(reply, f.activation_bytes_per_sample);
+    frame_put_int(reply, f.batch);
+    frame_put_int(reply, f.seq);
+    return 0;
+}
+
+/* ---- profiles --------------------------------------------------------------------------------- */
+
+static int put_hw(const json_t *doc, struct frame *reply, const char **ret_source,
+                  struct topt_error *err)
+{
+    char id[TOPT_ID];
+    const char *name = json_string_value(json_object_get(doc, "name"));
+    *ret_source = "name";
+    if (!name || !query_is_name(name, 79))
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "name must be 1..79 letters, digits and \"._-\"");
+    char *text = canonical(doc, 'h', id);
+    frame_put_text(reply, id);
+    frame_put_text(reply, name);
+    frame_put_text(reply, text);
+    int rc = text ? 0 : topt_nomem(err, NULL);
+    free(text);
+    return rc;
+}
+
+static int do_profile(struct frame *request, struct frame *reply, const char **ret_source,
+                      struct topt_error *err)
+{
+    size_t len = 0;
+    json_t *doc = NULL;
+    const char *bytes = frame_get(request, &len);
+    json_t *given = parse_body(bytes ? bytes : "", len, "the profile", ret_source, err);
+    if (!given)
+        return -1;
+    *ret_source = "hardware";
+    int rc = planner_check_hw(given, &doc, err);
+    if (rc == 0)
+        rc = put_hw(doc, reply, ret_source, err);
+    json_decref(doc);
+    json_decref(given);
+    return rc;
+}
+
+static int do_shipped(struct frame *reply, struct topt_error *err)
+{
+    char id[TOPT_ID];
+    for (const char *const *name = planner_hw_shipped(); *name; name++) {
+        json_t *doc = NULL;
+        if (planner_hw_get(*name, &doc, err) < 0)
+            return -1;
+        char *text = canonical(doc, 'h', id);
+        json_decref(doc);
+        if (!text)
+            return topt_nomem(err, NULL);
+        frame_put_text(reply, *name);
+        frame_put_text(reply, id);
+        frame_put_text(reply, text);
+        free(text);
+    }
+    return 0;
+}
+
+/* ---- searches --------------------------------------------------------------------------------- */
+
+/* Options for sbatch that ask for what the plan needs. */
+static json_t *slurm_flags(const json_t *found)
+{
+    long long nodes = json_integer_value(json_object_get(found, "nodes"));
+    long long per = json_integer_value(json_object_get(found, "gpus_per_node"));
+    if (nodes < 1 || per < 1)
+        return json_null();
+    char flags[160];
+    snprintf(flags, sizeof flags,
+             "--nodes=%lld --gpus-per-node=%lld --ntasks-per-node=%lld --ntasks=%lld",
+             nodes, per, per, nodes * per);
+    return json_pack("{s:I, s:I, s:s}", "nodes", (json_int_t)nodes, "gpus_per_node",
+                     (json_int_t)per, "flags", flags);
+}
+
+/* Split the solver's answer into what the store keeps. */
+static int put_answer(const struct query *q, const struct planner_question *pq,
+                      json_t *found, struct frame *reply, struct topt_error *err)
+{
+    char id[TOPT_ID] = "", *plan_text = NULL;
+    int feasible =
+        q->kind != QUERY_PLAN || json_is_true(json_object_get(found, "feasible"));
+    if (q->kind == QUERY_PLAN && feasible) {
+        const json_t *plan = json_object_get(found, "plan");
+        if (!plan)
+            return topt_fail(err, TOPT_ERR_INTERNAL, "the answer holds no plan");
+        if (planner_plan_id(plan, id, err) < 0)
+            return -1;
+        if (!(plan_text = topt_json_text(plan, 0)))
+            return topt_nomem(err, NULL);
+        json_object_set_new(found, "plan_id", json_string(id));
+        json_object_set_new(found, "slurm", slurm_flags(found));
+        json_object_del(found, "plan");
+    }
+    json_object_set_new(found, "model_id", json_string(pq->model_id));
+    json_object_set_new(found, "hw_id", json_string(pq->hw_id));
+    char *text = topt_json_text(found, 0);
+    frame_put_int(reply, feasible);
+    frame_put_text(reply, text);
+    frame_put_text(reply, id);
+    frame_put_text(reply, plan_text);
+    int rc = text ? 0 : topt_nomem(err, NULL);
+    free(text);
+    free(plan_text);
+    return rc;
+}
+
+/* PLAN, or COMPLETE. */
+static int do_plan(struct planner *planner, struct frame *request, struct watch *w,
+                   struct frame *reply, const char **ret_source, struct topt_error *err)
+{
+    struct query q;
+    json_t *found = NULL;
+    char *grown = NULL;
+    int searched = 1;
+    if (take_query(request, &q, ret_source, err) < 0)
+        return -1;
+    struct planner_question pq = {.query = &q,
+                                  .cancel = &w->cancel,
+                                  .stop = &w->stop,
+                                  .progress = &w->progress,
+                                  .grown = &grown,
+                                  .searched = &searched};
+    pq.model_id = frame_get_text(request);
+    pq.what = frame_get_text(request);
+    pq.model = frame_get_text(request);
+    pq.hw_id = frame_get_text(request);
+    pq.hw = frame_get_text(request);
+    pq.threads = (int)frame_get_int(request);
+    pq.max_table_bytes = frame_get_int(request);
+    pq.frontiers = frame_get_text(request);
+    if (pq.frontiers && !*pq.frontiers)
+        pq.frontiers = NULL;
+    int rc = request->type == FRAME_COMPLETE ? planner_complete(planner, &pq, err)
+                                             : planner_answer(planner, &pq, &found, err);
+    if (rc == 0 && found)
+        rc = put_answer(&q, &pq, found, reply, err);
+    if (rc == 0) {
+        frame_put_text(reply, grown);
+        frame_put_int(reply, searched);
+    }
+    free(grown);
+    json_decref(found);
+    return rc;
+}
+
+/* ---- the whole --------------------------------------------------------------------------------- */
+
+static int do_request(struct planner *planner, struct frame *request, struct watch *w,
+                      struct frame *reply, const char **ret_source,
+                      struct topt_error *err)
+{
+    switch (request->type) {
+    case FRAME_READ:
+        return do_read(request, reply, ret_source, err);
+    case FRAME_PLAN:
+    case FRAME_COMPLETE:
+        return do_plan(planner, request, w, reply, ret_source, err);
+    case FRAME_FACTS:
+        return do_facts(request, reply, ret_source, err);
+    case FRAME_CHECK:
+        return do_check(request, ret_source, err);
+    case FRAME_PROFILE:
+        return do_profile(request, reply, ret_source, err);
+    case FRAME_SHIPPED:
+        return do_shipped(reply, err);
+    default:
+        return topt_fail(err, TOPT_ERR_INTERNAL, "no such request");
+    }
+}
+
+static void put_failure(struct frame *reply, const char *source,
+                        const struct topt_error *err)
+{
+    frame_begin(reply, FRAME_FAIL);
+    frame_put_int(reply, err->code);
+    frame_put_text(reply, source);
+    frame_put_text(reply, err->text);
+}
+
+void answer(struct planner *planner, struct frame *request, struct watch *w,
+            struct frame *reply)
+{
+    struct topt_error err = {0};
+    const char *source = "";
+    frame_begin(reply, FRAME_DONE);
+    int rc = do_request(planner, request, w, reply, &source, &err);
+    if (rc == 0)
+        rc = frame_end(reply, &err);
+    if (rc < 0) {
+        put_failure(reply, source, &err);
+        if (frame_end(reply, &err) < 0)
+            frame_fini(reply);
+    }
+}

@@ -1,0 +1,20 @@
+/* hf_parts.h - what the builders of Hugging Face models are made of.  Private to model/. */
+#ifndef TOPT_HF_PARTS_H
+#define TOPT_HF_PARTS_H
+
+#include "hf_arch.h"
+
+/* Each returns the output's tensor, -1 after a failure; negative inputs are left out. */
+int topt_hf_add(struct hf_builder *b, const char *kind, int x, int y,
+                const struct topt_attrs *attrs, const char *fmt, ...) TOPT_PRINTF(6, 7);
+int topt_hf_linear(struct hf_builder *b, int x, int64_t features, int64_t unit, int bias,
+                   const char *name);
+int topt_hf_norm(struct hf_builder *b, int x, const char *name);
+int topt_hf_unary(struct hf_builder *b, int x, int activation, const char *name);
+int topt_hf_scale(struct hf_builder *b, int x, double factor, const char *name);
+
+/* Heads of queries, keys and values into one attention; kr and table may be -1. */
+int topt_hf_attend(struct hf_builder *b, const int input[4],
+                   const struct topt_attrs *attrs, const char *name);
+
+#endif

@@ -1,0 +1,257 @@
+/* hf_read_text_encoders.c - readers of BERT's relatives, and of models from text to text
+ * that are not T5's. */
+#include "hf_read_text_encoders.h"
+#include "hf_read.h"
+#include "hf_read_decoder.h"
+#include "hf_read_encoders.h"
+#include "hf_rope.h"
+#include "topt_json.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Positions begin after that of padding: two rows come before the first. */
+int topt_hf_read_roberta(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    enum { BEFORE = 2 };
+    if (topt_hf_read_bert(doc, a, err))
+        return -1;
+    a->context = a->context > BEFORE ? a->context - BEFORE : 1;
+    return 0;
+}
+
+/* A table of relative positions that all layers read, no types. */
+int topt_hf_read_mpnet(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (topt_hf_read_roberta(doc, a, err))
+        return -1;
+    a->types = 0;
+    a->buckets = 32;
+    a->distance = 128;
+    return topt_json_int_or(doc, "", "relative_attention_num_buckets", 2, 1024,
+                            &a->buckets, err);
+}
+
+/* Embeddings may be narrower than blocks, with all that is added to them. */
+int topt_hf_read_electra(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (topt_hf_read_bert(doc, a, err))
+        return -1;
+    a->embed_width = a->width;
+    a->embed_inside = 1;
+    a->pooler = 0;
+    return topt_json_int_or(doc, "", "embedding_size", 1, HF_MAX_WIDTH, &a->embed_width,
+                            err);
+}
+
+/* ---- DeBERTa ----------------------------------------------------------------------- */
+
+static int read_relative(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    const char *norm = "none";
+    int relative = 0, shared = 0;
+    int64_t buckets = -1, most = -1;
+    if (topt_json_bool_or(doc, "", "relative_attention", &relative, err) ||
+        topt_json_bool_or(doc, "", "share_att_key", &shared, err) ||
+        topt_json_string_or(doc, "", "norm_rel_ebd", &norm, err) ||
+        topt_json_int_or(doc, "", "position_buckets", -1, HF_MAX_CONTEXT, &buckets,
+                         err) ||
+        topt_json_int_or(doc, "", "max_relative_positions", -1, HF_MAX_CONTEXT, &most,
+                         err))
+        return -1;
+    if (!relative)
+        return 0;
+    if (!shared)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "share_att_key is false: no reader takes projections of "
+                         "positions of their own");
+    most = most < 1 ? a->context : most;
+    a->relative_rows = 2 * (buckets > 0 ? buckets : most);
+    a->disentangled = strstr(norm, "layer_norm") ? 2 : 1;
+    a->not_run = "scores by positions and by content apart (disentangled attention)";
+    if (a->context > a->relative_rows)
+        a->context = a->relative_rows;
+    return 0;
+}
+
+int topt_hf_read_deberta_v2(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    json_t *plain = json_copy((json_t *)doc);
+    const json_t *types = json_object_get(doc, "type_vocab_size");
+    int absolute = 1, any = json_integer_value(types) > 0;
+    if (plain && !any)
+        json_object_del(plain, "type_vocab_size");
+    int rc = plain ? topt_hf_read_bert(plain, a, err) : topt_nomem(err, "a config");
+    json_decref(plain);
+    if (rc || topt_json_bool_or(doc, "", "position_biased_input", &absolute, err))
+        return -1;
+    a->types = any ? a->types : 0;
+    a->positions = absolute ? a->positions : 0;
+    a->pooler = 0;
+    return read_relative(doc, a, err);
+}
+
+/* ---- rotary encoders --------------------------------------------------------------- */
+
+/* Windows to both sides in all but every third layer; no biases. */
+int topt_hf_read_modernbert(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    int64_t every = 3;
+    double global = 160000;
+    int biased = 0;
+    a->traits = HF_T_GATED | HF_T_UNBIASED | HF_T_EMBED_NORM;
+    if (topt_hf_read_decoder(doc, a, err) ||
+        topt_json_bool_or(doc, "", "norm_bias", &biased, err) ||
+        topt_json_bool_or(doc, "", "mlp_bias", &a->mlp_bias, err) ||
+        topt_json_int_or(doc, "", "global_attn_every_n_layers", 1, HF_MAX_LAYERS, &every,
+                         err) ||
+        topt_json_int_or(doc, "", "local_attention", 1, HF_MAX_CONTEXT, &a->window,
+                         err) ||
+        topt_json_real_or(doc, "", "global_rope_theta", 1, 1e15, &global, err))
+        return -1;
+    for (int64_t i = 0; i < a->layers; i++)
+        a->layer[i] = i % every ? HF_LOCAL : 0;
+    a->local_rope = a->rope;
+    a->rope.rope_theta = global;
+    a->unbiased_norms = !biased;
+    a->bidirectional = a->tied = a->no_first_norm = 1;
+    a->head_transform = a->head_bias = a->class_transform = 1;
+    a->pooler_unbiased = a->pooler_norm = 1;
+    a->inexact_why = "windows of keys to both sides of a query";
+    a->inexact_above = a->window;
+    return 0;
+}
+
+/* The contact head reads attentions, and no loss reads it. */
+int topt_hf_read_esm(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    const char *positions = "absolute";
+    int before = 0;
+    a->traits = HF_T_QKV_BIAS | HF_T_OUT_BIAS | HF_T_MLP_BIAS;
+    if (topt_json_string_or(doc, "", "position_embedding_type", &positions, err) ||
+        topt_json_bool_or(doc, "", "emb_layer_norm_before", &before, err))
+        return -1;
+    int rotary = !strcmp(positions, "rotary");
+    a->traits |= rotary ? 0 : HF_T_POSITIONS;
+    a->traits |= before ? HF_T_EMBED_NORM : 0;
+    if (topt_hf_read_decoder(doc, a, err))
+        return -1;
+    a->activation = TOPT_ACT_GELU_ERF;
+    a->bidirectional = a->tied = a->head_transform = a->head_bias = 1;
+    a->pooler = 1;
+    a->unused = a->layers * a->heads + 1;
+    return 0;
+}
+
+int topt_hf_read_nomic_bert(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    static const struct hf_size types[] = {
+        HF_SIZE("type_vocab_size", types, HF_MAX_VOCAB), {0}};
+    a->traits = HF_T_GATED | HF_T_EMBED_NORM;
+    if (topt_hf_read_decoder(doc, a, err) || topt_hf_sizes_or(doc, types, a, err))
+        return -1;
+    a->norms = HF_POST;
+    a->no_final_norm = a->bidirectional = a->tied = 1;
+    a->head_transform = a->head_bias = 1;
+    return 0;
+}
+
+int topt_hf_read_eurobert(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    a->traits = HF_T_RMS | HF_T_GATED;
+    if (topt_hf_read_decoder(doc, a, err))
+        return -1;
+    a->bidirectional = 1;
+    return 0;
+}
+
+/* ---- text to text ------------------------------------------------------------------ */
+
+static const struct hf_size bart_sizes[] = {
+    HF_SIZE("d_model", width, HF_MAX_WIDTH),
+    HF_SIZE("encoder_layers", encoder_layers, HF_MAX_LAYERS),
+    HF_SIZE("decoder_layers", layers, HF_MAX_LAYERS),
+    HF_SIZE("encoder_attention_heads", encoder_heads, HF_MAX_HEADS),
+    HF_SIZE("decoder_attention_heads", heads, HF_MAX_HEADS),
+    HF_SIZE("encoder_ffn_dim", encoder_inner, 4 * HF_MAX_WIDTH),
+    HF_SIZE("decoder_ffn_dim", inner, 4 * HF_MAX_WIDTH),
+    HF_SIZE("vocab_size", vocab, HF_MAX_VOCAB),
+    HF_SIZE("max_position_embeddings", context, HF_MAX_CONTEXT),
+    {0}};
+
+static int read_like_bart(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    int scaled = 0;
+    a->tied = a->qkv_bias = a->out_bias = a->mlp_bias = 1;
+    a->eps = 1e-5;
+    a->init_std = 0.02;
+    a->context_key = "max_position_embeddings";
+    a->no_final_norm = 1; /* stack_norms has them */
+    if (topt_hf_sizes(doc, bart_sizes, a, err) || topt_hf_set_heads(a, err) ||
+        topt_hf_divides("d_model", a->width, "encoder_attention_heads", a->encoder_heads,
+                        err) ||
+        topt_json_bool_or(doc, "", "scale_embedding", &scaled, err) ||
+        topt_json_real_or(doc, "", "init_std", 1e-12, 100, &a->init_std, err) ||
+        topt_hf_refuse_flag(doc, "tie_word_embeddings", 1,
+                            "no reader takes a head of its own here", err))
+        return -1;
+    const char *name = "gelu";
+    if (topt_json_string_or(doc, "", "activation_function", &name, err) ||
+        topt_hf_activation_of("activation_function", name, a, err))
+        return -1;
+    a->embed_factor = scaled ? sqrt((double)a->width) : 0;
+    topt_hf_note(a, "encoder and decoder read the same tokens");
+    return 0;
+}
+
+/* Norms after the sums, and of the embeddings; two rows before the first position. */
+int topt_hf_read_bart(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (read_like_bart(doc, a, err))
+        return -1;
+    a->norms = HF_POST;
+    a->embed_norm = 1;
+    a->positions = a->context + 2;
+    return 0;
+}
+
+/* The same with norms before, and one at the end of each stack. */
+int topt_hf_read_mbart(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (topt_hf_read_bart(doc, a, err))
+        return -1;
+    a->norms = HF_PRE;
+    a->stack_norms = 1;
+    return 0;
+}
+
+/* Tables of positions that are sines, which transformers keeps as parameters. */
+int topt_hf_read_marian(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (read_like_bart(doc, a, err))
+        return -1;
+    a->norms = HF_POST;
+    a->positions = a->context;
+    topt_hf_note(a, "tables of positions, fixed there, are trained");
+    return 0;
+}
+
+int topt_hf_read_pegasus(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (topt_hf_read_marian(doc, a, err))
+        return -1;
+    a->norms = HF_PRE;
+    a->stack_norms = 1;
+    return 0;
+}
+
+/* Positions are added that have no table. */
+int topt_hf_read_m2m_100(const json_t *doc, struct hf_arch *a, struct topt_error *err)
+{
+    if (read_like_bart(doc, a, err))
+        return -1;
+    a->norms = HF_PRE;
+    a->stack_norms = 1;
+    topt_hf_note(a, "sines of positions are left out");
+    return 0;
+}

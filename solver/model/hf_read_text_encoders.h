@@ -1,0 +1,14 @@
+/* hf_read_text_encoders.h - readers of BERT's relatives, and of models from text to text
+ * that are not T5's.  Private to model/. */
+#ifndef TOPT_HF_READ_TEXT_ENCODERS_H
+#define TOPT_HF_READ_TEXT_ENCODERS_H
+
+#include "hf_arch.h"
+
+topt_hf_reader topt_hf_read_roberta, topt_hf_read_mpnet, topt_hf_read_electra,
+    topt_hf_read_deberta_v2, topt_hf_read_modernbert, topt_hf_read_esm,
+    topt_hf_read_nomic_bert, topt_hf_read_eurobert;
+topt_hf_reader topt_hf_read_bart, topt_hf_read_mbart, topt_hf_read_marian,
+    topt_hf_read_pegasus, topt_hf_read_m2m_100;
+
+#endif
