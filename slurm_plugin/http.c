@@ -29,7 +29,7 @@
 #include "topt_credential.h"
 #include "topt_text.h"
 
-enum { REPLY_LIMIT = 64 << 10 };
+enum { REPLY_LIMIT = 192 << 10 }; /* a plan and some lines */
 
 union address {
     struct sockaddr any;

@@ -29,7 +29,7 @@ struct topt_http_request {
     const struct topt_trust *trust; /* who may answer */
 };
 
-/* Send and wait for the whole reply (at most 64 KiB).  Fails with CANCELED past the
+/* Send and wait for the whole reply (at most 192 KiB).  Fails with CANCELED past the
  * deadline, IO when there is nobody or it is not the daemon, INVAL for a URL that means nothing.
  * The reply's body is the caller's: topt_http_fini.
  *

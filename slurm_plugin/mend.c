@@ -53,6 +53,10 @@ void topt_mend_plan(const struct topt_env *env, const struct topt_answer *plan,
     set_both(env, "PLAN_ID", plan->plan_id);
     set_both(env, "PLAN", plan->plan_id);
     set_both(env, "URL", url);
+    if (*plan->plan_doc)
+        env->set(env->ctx, TOPT_CARRY_VARIABLE, plan->plan_doc);
+    else
+        env->unset(env->ctx, TOPT_CARRY_VARIABLE);
     if (daemon_uid >= 0)
         set_number(env, "DAEMON_UID", daemon_uid);
     set_number(env, "GPUS", plan->gpus);
@@ -77,6 +81,7 @@ void topt_mend_forget(const struct topt_env *env)
     char full[48], value[VALUE_SIZE];
     if (env->get(env->ctx, "SLURM_TOPT_PLAN", value, sizeof value))
         return;
+    env->unset(env->ctx, TOPT_CARRY_VARIABLE);
     for (int i = 0; i < NAMES; i++) {
         snprintf(full, sizeof full, "SLURM_TOPT_%s", names[i]);
         env->unset(env->ctx, full);

@@ -20,7 +20,7 @@ struct topt_env {
 };
 
 /* At submit time: SLURM_TOPT_* (Slurm carries SLURM_* even under --export=NONE) and the
- * plain TOPT_* (for salloc's shell, which is started from here).  'daemon_uid' -1: nobody was named. */
+ * plain TOPT_* (for salloc's shell, which is started from here); the plan itself once, as SLURM_TOPT_PLAN_DOC.  'daemon_uid' -1: nobody was named. */
 void topt_mend_plan(const struct topt_env *env, const struct topt_answer *plan,
                     const char *url, int64_t daemon_uid);
 
