@@ -170,6 +170,11 @@ int topt_shape_fits(const struct topt_bounds *b, const struct topt_answer *plan,
     return 0;
 }
 
+int topt_shape_asks_gpus(const struct topt_bounds *b)
+{
+    return b->gpus > 0 || b->gpus_per_node > 0;
+}
+
 char *topt_shape_words(const struct topt_bounds *b, char *buf, size_t size)
 {
     const struct {

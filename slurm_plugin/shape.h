@@ -43,6 +43,9 @@ int topt_shape_bound(const struct topt_ask *ask, const struct topt_bounds *b,
 int topt_shape_fits(const struct topt_bounds *b, const struct topt_answer *plan,
                     struct topt_error *err) TOPT_MUST_CHECK;
 
+/* Does the job ask for GPUs itself? */
+int topt_shape_asks_gpus(const struct topt_bounds *b);
+
 /* Name the options in words, as "-N 1, --gpus=4"; "" when there are none. */
 char *topt_shape_words(const struct topt_bounds *b, char *buf, size_t size);
 

@@ -326,11 +326,20 @@ static void test_outage(void)
     const char *const words[] = {ask_words[0], ask_words[1], "topt-on-error=abort", NULL};
     answer = NULL;
     option("nodes", "3");
+    option("gpus-per-node", "2");
     ok(submit(ask_words) == 0 && strstr(said, "error: topt: nobody answers"), "away: %s",
        said);
     ok(strcmp(shown("nodes"), "3") == 0 && !getenv("SLURM_TOPT_PLAN"), "as asked");
     said[0] = '\0';
     ok(submit(words) == -1, "a second call");
+}
+
+static void test_outage_without_gpus(void)
+{
+    answer = NULL;
+    option("nodes", "3");
+    ok(submit(ask_words) == -1 && strstr(said, "asks for no GPUs itself"),
+       "away, no GPUs: %s", said);
 }
 
 static void test_refused(void)
@@ -397,6 +406,7 @@ static void test_callbacks(void)
     choose("topt-mode=mini-time");
     choose("topt-mode=mini-parallelism");
     choose("topt-model=/proc/self/stat");
+    choose("topt-on-error=submit");
     ok(slurm_spank_init_post_opt(NULL, 1, argv) == ESPANK_SUCCESS &&
            strstr(said, "goes on"),
        "nobody there: %s", said);
@@ -437,6 +447,7 @@ int main(void)
     scenario("other words are reset", test_others_reset);
     scenario("put back", test_put_back);
     scenario("outage", test_outage);
+    scenario("outage without GPUs", test_outage_without_gpus);
     scenario("refused", test_refused);
     scenario("a step in a job", test_step_in_job);
     scenario("srun --jobid", test_jobid);
