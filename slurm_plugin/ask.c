@@ -100,6 +100,16 @@ static int check_on_error(const char *value, struct topt_error *err)
                      value, topt_near_among(value, answers, meant));
 }
 
+static int check_tasks(const char *value, struct topt_error *err)
+{
+    static const char *const kinds[] = {"gpu", "node", NULL};
+    char meant[TOPT_NEAR_WORDS];
+    if (strcmp(value, "gpu") == 0 || strcmp(value, "node") == 0)
+        return 0;
+    return topt_fail(err, TOPT_ERR_INVAL, "'%.60s' is neither gpu nor node%s", value,
+                     topt_near_among(value, kinds, meant));
+}
+
 int topt_ask_check_value(enum topt_ask_option which, const char *value,
                          struct topt_error *err)
 {
@@ -108,6 +118,8 @@ int topt_ask_check_value(enum topt_ask_option which, const char *value,
         return check_mode(value, err);
     if (which == TOPT_ASK_ON_ERROR)
         return check_on_error(value, err);
+    if (which == TOPT_ASK_TASKS)
+        return check_tasks(value, err);
     switch (topt_ask_table[which].kind) {
     case TOPT_ASK_IS_COUNT:
         return topt_parse_int(value, 1, count_limit, &n, err);

@@ -24,6 +24,10 @@ enum topt_ask_kind {
 #define TOPT_ASK_OPTIONS(X)                                                              \
     X(MODEL, "topt-model", "FILE", FILE,                                                 \
       "the model: native, a config.json or its folder, ONNX or Megatron-LM's arguments") \
+    X(TASKS, "topt-tasks", "WHAT", TEXT,                                                 \
+      "gpu: a task for each GPU; node: one a node, as torchrun and accelerate want; "    \
+      "else "                                                                            \
+      "gpu, and node with --ntasks-per-node=1")                                          \
     X(DRY_RUN, "topt-dry-run", NULL, FLAG, "say what the job would get, and end")        \
     X(ON_ERROR, "topt-on-error", "WHAT", TEXT,                                           \
       "when there is no plan: gpus (the job as asked, if it asks for GPUs), submit (as " \

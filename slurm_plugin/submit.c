@@ -225,12 +225,12 @@ static void say_plan(const struct topt_answer *plan, const struct topt_bounds *b
 {
     char words[160];
     topt_shape_words(bounds, words, sizeof words);
-    slurm_info("topt: %lld GPU%s (%lld node%s of %lld)%s%s%s%s; plan %s%s%s%s",
+    slurm_info("topt: %lld GPU%s (%lld node%s of %lld%s)%s%s%s%s; plan %s%s%s%s",
                (long long)plan->gpus, plan->gpus == 1 ? "" : "s", (long long)plan->nodes,
                plan->nodes == 1 ? "" : "s", (long long)plan->gpus_per_node,
-               *plan->why ? ": " : "", plan->why, *plan->strategy ? "; " : "",
-               plan->strategy, plan->plan_id, *words ? " (within " : "", words,
-               *words ? ")" : "");
+               bounds->by_node ? ", one task a node" : "", *plan->why ? ": " : "",
+               plan->why, *plan->strategy ? "; " : "", plan->strategy, plan->plan_id,
+               *words ? " (within " : "", words, *words ? ")" : "");
     if (*plan->needs)
         slurm_info("topt: %s", plan->needs);
     if (*plan->hint)
@@ -255,6 +255,7 @@ static int submit_with(const struct topt_host *host, const struct topt_ask *ask,
     struct topt_answer plan = {0};
     if (topt_host_bounds(host, &bounds, &err))
         return refuse(&err);
+    topt_shape_settle(ask, &bounds);
     switch (find_plan(ask, site, &bounds, &plan, &err)) {
     case TOPT_VERDICT_REFUSED:
         return refuse(&err);
@@ -270,9 +271,10 @@ static int submit_with(const struct topt_host *host, const struct topt_ask *ask,
         say_prediction(&plan);
         return 1;
     }
-    if (topt_host_resize(host, &plan, bounds.gpu_type, &err))
+    if (topt_host_resize(host, &plan, &bounds, &err))
         return without_plan(ask, &bounds, &err);
-    topt_mend_plan(&process_env, &plan, site->url, site->trust.uid);
+    topt_mend_plan(&process_env, &plan, topt_shape_tasks(&bounds, &plan), site->url,
+                   site->trust.uid);
     say_plan(&plan, &bounds);
     return 0;
 }
@@ -292,6 +294,7 @@ int topt_submit(struct topt_ask *ask, int argc, char **argv)
     struct topt_error err = {0};
     struct topt_site site;
     struct topt_host host;
+    int is_part = ++calls > 1; /* each part of a heterogeneous job comes here */
     if (!topt_ask_any(ask))
         return 0;
     int found = !topt_host_find(&host);
@@ -308,7 +311,7 @@ int topt_submit(struct topt_ask *ask, int argc, char **argv)
     struct topt_error of_site = err;
     if (topt_ask_check(ask, &err))
         return refuse(&err);
-    if (++calls > 1) {
+    if (is_part) {
         topt_fail(&err, TOPT_ERR_INVAL,
                   "the parts of a heterogeneous job can't be sized");
         return refuse(&err);

@@ -151,6 +151,11 @@ refused "the plan needs 4 GPUs on a node but the job has --gpus-per-node 2" "--g
 printf '#!/bin/bash\n#SBATCH -n1\n#SBATCH hetjob\n#SBATCH -n1\ntrue\n' >het.sh
 sbatch $topt het.sh >jobs 2>err
 is "$?/$(grep -c Submitted jobs)" "1/0" "a heterogeneous job is refused"
+printf '#!/bin/bash\n#SBATCH -n1\n#SBATCH hetjob\n#SBATCH -n1 %s\ntrue\n' "$topt" >het2.sh
+sbatch het2.sh >jobs 2>err
+is "$?/$(grep -c Submitted jobs)" "1/0" "also with topt in its second part"
+like "$(cat err)" "the parts of a heterogeneous job can't be sized" "which is said"
+refused "--topt-tasks: 'rank' is neither gpu nor node" "a bad --topt-tasks" $topt --topt-tasks=rank
 
 is "$(sinfo -h -N -o %T | grep -vc -E 'idle|alloc|mix|comp')" 0 "no node was drained"
 finish
