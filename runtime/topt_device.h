@@ -16,7 +16,7 @@
 #include "topt_layout.h"
 #include "topt_lower.h"
 
-enum { TOPT_DEVICE_ABI = 5 };
+enum { TOPT_DEVICE_ABI = 6 };
 
 /* One kernel on one rank's local blocks.  NULL where an operand has no value or gradient.
  * Gradients of parameters are added to, gradients of inputs are written. */
@@ -51,10 +51,23 @@ struct topt_update_call {
     int64_t n, step;
     double lr,
         weight_decay; /* adamw: weights shrink by lr * weight_decay, beside the rest */
+    /* 0: 0.9 (momentum's share, too), 0.999, 1e-8; gradients count times 'scale', 0: 1. */
+    double beta1, beta2, eps, scale;
     void *param;
     const void *grad;
     void *state[3];
 };
+
+/* The same with its numbers filled in. */
+static inline struct topt_update_call topt_update_filled(const struct topt_update_call *c)
+{
+    struct topt_update_call u = *c;
+    u.beta1 = u.beta1 > 0 ? u.beta1 : 0.9;
+    u.beta2 = u.beta2 > 0 ? u.beta2 : 0.999;
+    u.eps = u.eps > 0 ? u.eps : 1e-8;
+    u.scale = u.scale > 0 ? u.scale : 1;
+    return u;
+}
 
 struct topt_device {
     const struct topt_device_ops *ops;

@@ -36,7 +36,7 @@ struct topt_feed {
                      const struct topt_box *box, double *ret, struct topt_error *err);
     void (*close)(void *ctx); /* may be NULL */
     void *ctx;
-    const char *kind; /* "text", "idx", "csv", "synthetic" */
+    const char *kind; /* "text", "tokens", "idx", "csv", "synthetic" */
     uint64_t digest;  /* of all that was read: equal where the samples are */
 };
 
@@ -46,6 +46,8 @@ struct topt_feed {
  *                 named like theirs; of a directory the images whose name starts with "train"
  *   csv           lines of features, then the class or the targets; a first line of names;
  *                 features are scaled to mean 0 and deviation 1
+ *   tokens        "*.bin", or a folder of such: 16-bit numbers (nanoGPT), or a header and
+ *                 16-bit or 32-bit numbers (llm.c)
  *   text          a file, or all of a directory in order of name: character by character,
  *                 numbered in order of their byte values; a sample is a window of seq + 1
  * NULL: synthetic where the model takes real numbers, else USAGE. */
@@ -63,9 +65,24 @@ void topt_feed_close(struct topt_feed *f); /* an empty one, too */
 
 struct topt_session;
 
+/* The learning rate of a step: up in a straight line over 'warmup' steps, then down along
+ * half a cosine to 'lowest' at step 'last', where it stays; last 0: constant. */
+struct topt_schedule {
+    int64_t warmup, last;
+    double lowest;
+};
+double topt_schedule_lr(const struct topt_schedule *s, double lr,
+                        int64_t step); /* from 0 */
+
 struct topt_session_options {
-    double lr;           /* 0: the optimizer's default */
-    double weight_decay; /* of adamw; 0: 0.01, negative: none */
+    double lr; /* 0: the optimizer's default */
+    double
+        weight_decay; /* of adamw, for what has 2 dimensions; 0: 0.01, negative: none */
+    struct topt_schedule schedule;
+    double beta1, beta2, eps; /* 0: 0.9, 0.999, 1e-8; beta1 is momentum's share, too */
+    /* Gradients are scaled so that the norm of all together is at most this; 0: not.  Then
+     * updates wait until all gradients are reduced: topt_clip_bytes() more. */
+    double clip;
     uint64_t seed;
     struct topt_feed feed;
     /* Called before each UPDATE with the number of its instruction; may be NULL. */
@@ -91,6 +108,17 @@ void topt_session_destroy(struct topt_session *s);
 /* One step of training; the mean loss over the global batch, the same on every rank. */
 int topt_session_step(struct topt_session *s, double *ret_loss,
                       struct topt_error *err) TOPT_MUST_CHECK;
+
+/* The norm of all gradients in the last step, with 'clip' before scaling; 0 without. */
+double topt_session_gradient_norm(const struct topt_session *s);
+double topt_session_lr(const struct topt_session *s); /* of the last step */
+
+/* Bytes at most that clipping keeps beside the program's peak. */
+int64_t topt_clip_bytes(const struct topt_program *p);
+
+/* The loss of forward alone over batches 0 to n - 1 of 'feed'; nothing is trained. */
+int topt_session_evaluate(struct topt_session *s, const struct topt_feed *feed, int64_t n,
+                          double *ret_loss, struct topt_error *err) TOPT_MUST_CHECK;
 
 /* Most bytes of buffers alive at once on this rank so far, each rounded up to the
  * granule: counted from what was allocated, apart from the plan's own figure. */

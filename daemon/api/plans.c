@@ -227,7 +227,7 @@ static int complete(const struct request *q, struct operation *o, struct reply *
 {
     struct topt_error err = {0};
     const char *source = "hw";
-    struct topt_text t = {0};
+    struct topt_text t = {0}, problem = {0};
     int rc = check_limits(q->server, &o->query, &source, &err);
     if (rc == 0) {
         source = "hw";
@@ -236,8 +236,10 @@ static int complete(const struct request *q, struct operation *o, struct reply *
     if (rc == 0) {
         query_text(&o->query, &t);
         topt_text_add(&t, "model=%s;", o->model_name); /* a plan holds it */
+        query_problem_text(&o->query, &problem);
+        o->problem = problem.s;
         o->text = t.s;
-        if (t.oom)
+        if (t.oom || problem.oom)
             rc = topt_fail(&err, TOPT_ERR_NOMEM, "out of memory");
     }
     if (rc < 0 && err.code == TOPT_ERR_NOTFOUND && !*o->query.hw)

@@ -12,6 +12,7 @@
     X(GET, "/v1/plans/{id}", api_plan_get, USER)                                         \
     X(PUT, "/v1/plans/{id}/groups/{group}", api_share, USER)                             \
     X(DELETE, "/v1/plans/{id}/groups/{group}", api_unshare, USER)                        \
+    X(GET, "/v1/tasks", api_tasks, USER)                                                 \
     X(GET, "/v1/tasks/{id}", api_task_get, USER)                                         \
     X(DELETE, "/v1/tasks/{id}", api_task_delete, USER)                                   \
     X(POST, "/v1/models", api_model_add, USER)                                           \

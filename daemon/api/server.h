@@ -38,6 +38,7 @@ struct server {
     /* Counts changes of hardware, owners and documents: replies that were kept before one are
      * not given again. */
     atomic_ullong epoch;
+    atomic_bool completing; /* a job of frontiers.c is under way */
     atomic_bool stopping;
     int64_t started; /* Unix seconds */
 };
@@ -144,7 +145,7 @@ int no_parameters(const struct request *q, struct reply *ret);
 
 handler api_plan, api_plans, api_plan_get; /* plans.c */
 handler api_model_curve, api_model_frontier;
-handler api_task_get, api_task_delete;            /* tasks.c */
+handler api_tasks, api_task_get, api_task_delete; /* tasks.c */
 handler api_model_add, api_models, api_model_get; /* documents.c */
 handler api_hw_add, api_hw_replace, api_hw_retire, api_hw_list, api_hw_get;
 handler api_share, api_unshare;                                         /* sharing.c */

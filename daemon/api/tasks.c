@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LIST_LIMIT = 500 };
+
 struct reply task_pending(const struct request *q, const char *task,
                           const struct job_status *st)
 {
@@ -172,6 +174,39 @@ struct reply api_task_get(struct request *q)
     r = show(q, job, canceled);
     task_release(job);
     return r;
+}
+
+static json_t *line_json(const struct task_line *line, int with_uid)
+{
+    json_t *doc = json_pack("{s:s, s:s, s:i, s:I}", "task", line->id, "state",
+                            job_state_name(line->state), "ahead", line->ahead,
+                            "elapsed_ms", (json_int_t)line->elapsed_ms);
+    if (doc && with_uid)
+        json_object_set_new(doc, "uid", json_integer(line->uid));
+    if (doc && line->state == JOB_RUNNING && *line->progress.phase)
+        json_object_set_new(doc, "progress",
+                            json_pack("{s:s}", "phase", line->progress.phase));
+    return doc;
+}
+
+struct reply api_tasks(struct request *q)
+{
+    struct reply r;
+    int n;
+    int64_t whose = seen_by(q, ROLE_ADMIN);
+    if (no_parameters(q, &r) < 0)
+        return r;
+    struct task_line *lines = tasks_list(q->server->tasks, whose, &n);
+    if (n < 0)
+        return reply_owned(503, NULL, NULL);
+    json_t *list = json_array();
+    for (int i = 0; i < n && i < LIST_LIMIT; i++)
+        json_array_append_new(list, line_json(&lines[i], whose == TASKS_ADMIN));
+    free(lines);
+    json_t *doc = json_pack("{s:o}", "tasks", list);
+    if (doc && n > LIST_LIMIT)
+        json_object_set_new(doc, "left_out", json_integer(n - LIST_LIMIT));
+    return reply_json(200, doc);
 }
 
 struct reply api_task_delete(struct request *q)

@@ -27,9 +27,10 @@ enum frame_type {
     /* question, model id, name, document, hw id, document, threads, table bytes
      *   ->  feasible, answer, plan id, plan */
     FRAME_PLAN,
-    FRAME_FACTS,   /* name, document  ->  facts as numbers */
-    FRAME_PROFILE, /* document as it came  ->  id, name, document */
-    FRAME_SHIPPED, /* nothing  ->  (name, id, document)... */
+    FRAME_COMPLETE, /* as of FRAME_PLAN  ->  what is to be kept, or nothing */
+    FRAME_FACTS,    /* name, document  ->  facts as numbers */
+    FRAME_PROFILE,  /* document as it came  ->  id, name, document */
+    FRAME_SHIPPED,  /* nothing  ->  (name, id, document)... */
     FRAME_STOP,
     FRAME_CANCEL,
     FRAME_PROGRESS,

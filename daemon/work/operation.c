@@ -25,7 +25,7 @@ void operation_trim(void *operation)
 {
     struct operation *o = operation;
     drop(&o->body);
-    if (o->kind == OPERATION_PLAN) {
+    if (o->kind == OPERATION_PLAN || o->kind == OPERATION_COMPLETE) {
         drop(&o->model);
         drop(&o->hw);
     }
@@ -36,9 +36,9 @@ void operation_destroy(void *operation)
     struct operation *o = operation;
     if (!o)
         return;
-    char *const owned[] = {o->body,          o->name,       o->model_id, o->model_name,
-                           o->model,         o->hw_id,      o->hw,       o->text,
-                           o->found.plan_id, o->found.plan, o->found.doc};
+    char *const owned[] = {o->body,    o->name,          o->model_id,   o->model_name,
+                           o->model,   o->hw_id,         o->hw,         o->text,
+                           o->problem, o->found.plan_id, o->found.plan, o->found.doc};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     free(o);
@@ -133,6 +133,7 @@ static int put_request(struct operation *o, struct frame *f, struct topt_error *
         frame_put(f, o->body, o->body_len);
         return 0;
     case OPERATION_PLAN:
+    case OPERATION_COMPLETE:
         break;
     }
     return topt_fail(err, TOPT_ERR_INTERNAL, "no such operation");
@@ -207,9 +208,9 @@ int operation_run(struct pool *p, const struct job_run *run, struct operation *o
 /* ---- searches -------------------------------------------------------------------------------- */
 
 static int put_question(struct operation *o, const struct operation_limits *l,
-                        struct frame *f, struct topt_error *err)
+                        const char *frontiers, struct frame *f, struct topt_error *err)
 {
-    frame_begin(f, FRAME_PLAN);
+    frame_begin(f, o->kind == OPERATION_COMPLETE ? FRAME_COMPLETE : FRAME_PLAN);
     if (put_query(&o->query, f, o->source, err) < 0)
         return -1;
     const char *const texts[] = {o->model_id, o->model_name, o->model, o->hw_id, o->hw};
@@ -217,6 +218,7 @@ static int put_question(struct operation *o, const struct operation_limits *l,
         frame_put_text(f, texts[i]);
     frame_put_int(f, l->threads);
     frame_put_int(f, l->max_table_bytes);
+    frame_put_text(f, frontiers);
     return 0;
 }
 
@@ -225,7 +227,8 @@ static int take_answer(struct frame *f, struct operation_answer *ret,
 {
     ret->feasible = frame_get_int(f) != 0;
     if (take_text(f, &ret->answer, err) == 0 && take_text(f, &ret->plan_id, err) == 0 &&
-        take_text(f, &ret->plan, err) == 0) {
+        take_text(f, &ret->plan, err) == 0 && take_text(f, &ret->frontiers, err) == 0) {
+        ret->searched = frame_get_int(f) != 0;
         if (ret->answer)
             return 0;
         topt_fail(err, TOPT_ERR_INTERNAL, "the answer is empty");
@@ -233,21 +236,23 @@ static int take_answer(struct frame *f, struct operation_answer *ret,
     drop(&ret->answer);
     drop(&ret->plan_id);
     drop(&ret->plan);
+    drop(&ret->frontiers);
     return -1;
 }
 
 int operation_search(struct pool *p, const struct job_run *run, struct operation *o,
-                     const struct operation_limits *limits, struct operation_answer *ret,
-                     struct topt_error *err)
+                     const struct operation_limits *limits, const char *frontiers,
+                     struct operation_answer *ret, struct topt_error *err)
 {
     struct frame request = {0}, reply = {0};
     *ret = (struct operation_answer){0};
-    int rc = put_question(o, limits, &request, err);
+    int rc = put_question(o, limits, frontiers, &request, err);
     if (rc == 0)
         rc = exchange(p, run, o, &request, &reply, err);
     frame_fini(&request);
     if (rc == 0)
-        rc = take_answer(&reply, ret, err);
+        rc = o->kind == OPERATION_COMPLETE ? take_text(&reply, &ret->frontiers, err)
+                                           : take_answer(&reply, ret, err);
     frame_fini(&reply);
     return rc;
 }

@@ -326,6 +326,45 @@ int task_cancel(struct tasks *t, int64_t uid, const char *id)
     return k ? 0 : -1;
 }
 
+static struct task_line line_of(const struct task *k)
+{
+    struct task_line line = {.uid = k->owner->uid};
+    struct job_status st;
+    job_status(k->job, &st);
+    memcpy(line.id, k->id, sizeof line.id);
+    line.state = k->state == CANCELED ? JOB_CANCELED : st.state;
+    line.ahead = st.ahead;
+    line.elapsed_ms = st.elapsed_ms;
+    line.progress = st.progress;
+    return line;
+}
+
+static int older(const void *a, const void *b)
+{
+    const struct task_line *x = a, *y = b;
+    if (x->elapsed_ms != y->elapsed_ms)
+        return x->elapsed_ms > y->elapsed_ms ? -1 : 1;
+    return strcmp(x->id, y->id);
+}
+
+struct task_line *tasks_list(struct tasks *t, int64_t uid, int *ret_n)
+{
+    int n = 0;
+    pthread_mutex_lock(&t->lock);
+    const struct owner *o = uid == TASKS_ADMIN ? NULL : find_owner(t, uid);
+    int room = uid == TASKS_ADMIN ? t->ntasks : o ? o->ntasks : 0;
+    struct task_line *lines = room ? calloc((size_t)room, sizeof *lines) : NULL;
+    for (int i = 0; lines && i < BUCKETS; i++)
+        for (const struct task *k = t->bucket[i]; k && n < room; k = k->next)
+            if (uid == TASKS_ADMIN || k->owner == o)
+                lines[n++] = line_of(k);
+    pthread_mutex_unlock(&t->lock);
+    if (lines)
+        qsort(lines, (size_t)n, sizeof *lines, older);
+    *ret_n = room && !lines ? -1 : n;
+    return lines;
+}
+
 void tasks_tick(struct tasks *t)
 {
     struct task *k;

@@ -40,6 +40,19 @@ void task_release(struct job *job);
 /* Give the task up; 0, or -1 where he has none of the id. */
 int task_cancel(struct tasks *t, int64_t uid, const char *id);
 
+/* A task as its user sees it in a list. */
+struct task_line {
+    char id[24];
+    int64_t uid;
+    enum job_state state;
+    int ahead;          /* of a queued one */
+    int64_t elapsed_ms; /* since its search was asked for */
+    struct job_progress progress;
+};
+/* All tasks of that user, the oldest search first; owned.  NULL with '*ret_n' -1 without memory, and
+ * with 0 where there are none. */
+struct task_line *tasks_list(struct tasks *t, int64_t uid, int *ret_n);
+
 /* Forget what ended long ago; about once a second. */
 void tasks_tick(struct tasks *t);
 int tasks_count(struct tasks *t);

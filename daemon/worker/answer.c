@@ -261,15 +261,22 @@ static int put_answer(const struct query *q, const struct planner_question *pq,
     return rc;
 }
 
+/* PLAN, or COMPLETE. */
 static int do_plan(struct planner *planner, struct frame *request, struct watch *w,
                    struct frame *reply, const char **ret_source, struct topt_error *err)
 {
     struct query q;
     json_t *found = NULL;
+    char *grown = NULL;
+    int searched = 1;
     if (take_query(request, &q, ret_source, err) < 0)
         return -1;
-    struct planner_question pq = {
-        .query = &q, .cancel = &w->cancel, .stop = &w->stop, .progress = &w->progress};
+    struct planner_question pq = {.query = &q,
+                                  .cancel = &w->cancel,
+                                  .stop = &w->stop,
+                                  .progress = &w->progress,
+                                  .grown = &grown,
+                                  .searched = &searched};
     pq.model_id = frame_get_text(request);
     pq.what = frame_get_text(request);
     pq.model = frame_get_text(request);
@@ -277,9 +284,18 @@ static int do_plan(struct planner *planner, struct frame *request, struct watch 
     pq.hw = frame_get_text(request);
     pq.threads = (int)frame_get_int(request);
     pq.max_table_bytes = frame_get_int(request);
-    int rc = planner_answer(planner, &pq, &found, err);
-    if (rc == 0)
+    pq.frontiers = frame_get_text(request);
+    if (pq.frontiers && !*pq.frontiers)
+        pq.frontiers = NULL;
+    int rc = request->type == FRAME_COMPLETE ? planner_complete(planner, &pq, err)
+                                             : planner_answer(planner, &pq, &found, err);
+    if (rc == 0 && found)
         rc = put_answer(&q, &pq, found, reply, err);
+    if (rc == 0) {
+        frame_put_text(reply, grown);
+        frame_put_int(reply, searched);
+    }
+    free(grown);
     json_decref(found);
     return rc;
 }
@@ -294,6 +310,7 @@ static int do_request(struct planner *planner, struct frame *request, struct wat
     case FRAME_READ:
         return do_read(request, reply, ret_source, err);
     case FRAME_PLAN:
+    case FRAME_COMPLETE:
         return do_plan(planner, request, w, reply, ret_source, err);
     case FRAME_FACTS:
         return do_facts(request, reply, ret_source, err);

@@ -189,6 +189,8 @@ static void tell_grown(const struct planner_question *q, const struct topt_front
 {
     json_t *doc = topt_frontiers_grew(f) ? topt_frontiers_to_json(f) : NULL;
     *q->grown = doc ? topt_json_text(doc, 0) : NULL;
+    if (q->searched)
+        *q->searched = topt_frontiers_searches(f) > 0;
     json_decref(doc);
 }
 
@@ -211,6 +213,8 @@ static int plan(const struct planner_question *q, const struct topt_request *r,
                 json_t **ret, struct topt_error *err)
 {
     struct topt_error why = {0};
+    if (q->searched)
+        *q->searched = 1;
     if (!q->grown || !topt_frontiers_keeps(r))
         return topt_plan(r, ret, err);
     *q->grown = NULL;

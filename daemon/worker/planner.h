@@ -59,6 +59,7 @@ struct planner_question {
     const char *frontiers;
     char *
         *grown; /* gets it where more is kept now (new, freed by the caller), else NULL */
+    int *searched; /* gets 1 where something had to be searched, else 0; may be NULL */
 };
 
 /* Search.  '*ret' is the solver's answer (a new reference); "plan" is in it where a plan was

@@ -92,7 +92,7 @@ json_t *topt_report_json(const struct topt_run_report *r)
         json_array_append_new(losses, json_real(r->loss[i]));
         json_array_append_new(times, json_integer(r->step_ns[i]));
     }
-    return json_pack(
+    json_t *doc = json_pack(
         "{s:s, s:s*, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:s, s:s, s:f, s:I, s:s, s:I, "
         "s:I, s:o, s:o, "
         "s:I, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I}}",
@@ -110,4 +110,7 @@ json_t *topt_report_json(const struct topt_run_report *r)
         (json_int_t)r->predicted_time_ns, "memory_bytes",
         (json_int_t)r->predicted_memory_bytes, "peak_bytes",
         (json_int_t)r->program->peak_bytes);
+    if (r->eval_loss > 0)
+        json_object_set_new(doc, "eval_loss", json_real(r->eval_loss));
+    return doc;
 }

@@ -13,7 +13,7 @@ struct topt_run_report {
     const struct topt_program *program; /* as it ran */
     int64_t predicted_time_ns, predicted_memory_bytes;
     const char *data, *ended; /* why before the last step; NULL: it did not */
-    double lr;
+    double lr, eval_loss;     /* 0: no evaluation */
     uint64_t seed;
     int64_t first, steps;                     /* done before this run; in it */
     const double *loss;                       /* by step */

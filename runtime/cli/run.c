@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "plan_source.h"
 #include "rank.h"
+#include "metrics.h"
 #include "run_outputs.h"
 #include "run_program.h"
 #include "run_steps.h"
@@ -17,7 +18,8 @@
 
 static const struct topt_option options[] = {
     {"data", TOPT_OPT_STRING, offsetof(struct topt_run_args, data), "PATH",
-     "to train on: text, idx or csv, a file or a directory; or 'synthetic'"},
+     "to train on: text, tokens (*.bin), idx or csv, a file or a directory; or "
+     "'synthetic'"},
     {"steps", TOPT_OPT_COUNT, offsetof(struct topt_run_args, steps), "N",
      "steps of training (10)"},
     {"dtype", TOPT_OPT_STRING, offsetof(struct topt_run_args, dtype), "f32|f64|bf16",
@@ -31,7 +33,29 @@ static const struct topt_option options[] = {
     {"lr", TOPT_OPT_REAL, offsetof(struct topt_run_args, lr), "X",
      "learning rate (sgd 0.1, momentum 0.02, adam and adamw 0.0003)"},
     {"weight-decay", TOPT_OPT_REAL, offsetof(struct topt_run_args, weight_decay), "X",
-     "of adamw (0.01)"},
+     "of adamw, for what has 2 dimensions: not norms, not biases (0.01)"},
+    {"schedule", TOPT_OPT_STRING, offsetof(struct topt_run_args, schedule),
+     "constant|cosine", "of the learning rate, after --warmup, until --steps (constant)"},
+    {"warmup", TOPT_OPT_INT, offsetof(struct topt_run_args, warmup), "N",
+     "steps in which the learning rate grows (0)"},
+    {"min-lr", TOPT_OPT_REAL, offsetof(struct topt_run_args, min_lr), "X",
+     "where the cosine ends (a tenth of --lr)"},
+    {"clip", TOPT_OPT_POSITIVE, offsetof(struct topt_run_args, clip), "X",
+     "scale gradients so that the norm of all together is at most this (off)"},
+    {"beta1", TOPT_OPT_POSITIVE, offsetof(struct topt_run_args, beta1), "X",
+     "of adam and adamw, and momentum's share (0.9)"},
+    {"beta2", TOPT_OPT_POSITIVE, offsetof(struct topt_run_args, beta2), "X",
+     "of adam and adamw (0.999)"},
+    {"eps", TOPT_OPT_POSITIVE, offsetof(struct topt_run_args, eps), "X",
+     "of adam and adamw (1e-8)"},
+    {"eval-data", TOPT_OPT_STRING, offsetof(struct topt_run_args, eval_data), "PATH",
+     "to evaluate on, in the form of --data"},
+    {"eval-every", TOPT_OPT_COUNT, offsetof(struct topt_run_args, eval_every), "N",
+     "steps between evaluations (100)"},
+    {"eval-batches", TOPT_OPT_COUNT, offsetof(struct topt_run_args, eval_batches), "N",
+     "batches of an evaluation, the same each time (10)"},
+    {"metrics", TOPT_OPT_STRING, offsetof(struct topt_run_args, metrics), "FILE",
+     "a line of JSON a step: loss, learning rate, tokens a second, ..."},
     {"seed", TOPT_OPT_INT, offsetof(struct topt_run_args, seed), "S",
      "of the weights and the samples (1)"},
     {"memory", TOPT_OPT_MEMORY, offsetof(struct topt_run_args, memory), "BYTES",
@@ -69,7 +93,9 @@ static int prepare_alone(struct topt_run *r, struct topt_error *err)
         (!r->comm->rank && topt_run_probe(r, err)) ||
         topt_run_device_open(&r->device, r->program->settings.dtype, err) ||
         topt_feed_open(r->args.data, r->plan->model, (uint64_t)r->args.seed, &r->feed,
-                       err))
+                       err) ||
+        (r->args.eval_data && topt_feed_open(r->args.eval_data, r->plan->model,
+                                             (uint64_t)r->args.seed, &r->eval_feed, err)))
         return -1;
     r->loss = calloc((size_t)r->args.steps + 1, sizeof *r->loss);
     r->step_ns = calloc((size_t)r->args.steps + 1, sizeof *r->step_ns);
@@ -97,10 +123,19 @@ static int start_session(struct topt_run *r, struct topt_error *err)
         .weight_decay = r->args.weight_decay > 0 ? r->args.weight_decay : -1,
         .seed = (uint64_t)r->args.seed,
         .feed = r->feed,
+        .beta1 = r->args.beta1,
+        .beta2 = r->args.beta2,
+        .eps = r->args.eps,
+        .clip = r->args.clip,
+        .schedule = {.warmup = r->args.warmup},
         .place = topt_guard_place(r->guard)};
     topt_run_dump_gradients(r, &o);
     r->report.lr =
         r->args.lr > 0 ? r->args.lr : topt_default_lr(r->program->settings.optimizer);
+    if (!strcmp(r->args.schedule, "cosine")) {
+        o.schedule.last = r->args.steps;
+        o.schedule.lowest = r->args.min_lr > 0 ? r->args.min_lr : r->report.lr / 10;
+    }
     r->start_rss = topt_run_status_bytes("VmRSS");
     return topt_session_create(r->program, r->comm, &r->device.dev, &o, &r->session, err);
 }
@@ -180,6 +215,13 @@ static int start_guard(struct topt_run *r, struct topt_error *err)
     return 0;
 }
 
+static int start_metrics(struct topt_run *r, struct topt_error *err)
+{
+    int failed =
+        r->args.metrics && !r->comm->rank && topt_metrics_open(r, &r->metrics, err);
+    return topt_comm_agree(r->comm, failed, err);
+}
+
 static int perform(struct topt_run *r, struct topt_error *err)
 {
     r->comm = r->host;
@@ -191,7 +233,7 @@ static int perform(struct topt_run *r, struct topt_error *err)
         topt_comm_agree(r->host, topt_run_device_connect(&r->device, &r->comm, err),
                         err) ||
         topt_comm_agree(r->comm, check_same_data(r, err), err) || start_session(r, err) ||
-        start_checkpoints(r, err))
+        start_checkpoints(r, err) || start_metrics(r, err))
         return -1;
     struct topt_error training = {0};
     int rc = topt_comm_agree(r->comm, topt_run_steps(r, &training), &training);
@@ -208,7 +250,9 @@ static void clean_up(struct topt_run *r)
     topt_guard_stop(r->guard);
     topt_saver_close(r->saver);
     topt_session_destroy(r->session);
+    topt_metrics_close(r->metrics);
     topt_feed_close(&r->feed);
+    topt_feed_close(&r->eval_feed);
     if (r->comm != r->host)
         topt_comm_destroy(r->comm);
     topt_device_close(&r->device.dev);
@@ -241,6 +285,9 @@ static int parse(int argc, char **argv, struct topt_run *r, struct topt_error *e
                                      .weight_decay = 0.01,
                                      .watchdog = 60,
                                      .every = 1000,
+                                     .eval_every = 100,
+                                     .eval_batches = 10,
+                                     .schedule = "constant",
                                      .keep = 3,
                                      .device = "host",
                                      .comm = "auto"};
@@ -249,6 +296,14 @@ static int parse(int argc, char **argv, struct topt_run *r, struct topt_error *e
         return topt_fail(err, TOPT_ERR_USAGE, "which plan? usage: %s", usage);
     if (!rc && r->args.steps > 100000000)
         return topt_fail(err, TOPT_ERR_USAGE, "--steps has to be 1 to 100000000");
+    if (!rc && strcmp(r->args.schedule, "cosine") && strcmp(r->args.schedule, "constant"))
+        return topt_fail(err, TOPT_ERR_USAGE,
+                         "unknown --schedule '%.40s' (constant or cosine)",
+                         r->args.schedule);
+    if (!rc && r->args.beta1 >= 1)
+        return topt_fail(err, TOPT_ERR_USAGE, "--beta1 has to be below 1");
+    if (!rc && r->args.beta2 >= 1)
+        return topt_fail(err, TOPT_ERR_USAGE, "--beta2 has to be below 1");
     if (!rc && r->args.resume && !r->args.checkpoint)
         return topt_fail(err, TOPT_ERR_USAGE,
                          "--resume: from where? --checkpoint DIR names the folder");
@@ -266,7 +321,7 @@ int topt_cmd_run(int argc, char **argv)
         return 0;
     }
     if (rc || topt_comm_open(&argc, &argv, &r.host, &err)) {
-        if (!rank)
+        if (!rank || (!rc && getenv("TOPT_RENDEZVOUS"))) /* no rank knows of others' */
             topt_complain("run", &err);
         return topt_err_exit(err.code);
     }

@@ -43,24 +43,33 @@ static int cost_again(struct topt_run *r, const struct topt_settings *s,
     return 0;
 }
 
-/* The copy that checkpoints are written from is part of what a device's rank holds. */
-static int check_memory(struct topt_run *r, struct topt_error *err)
+/* The copy that checkpoints are written from, and gradients that wait for their norm, are
+ * part of what a device's rank holds. */
+static int64_t beside_the_plan(const struct topt_run *r)
 {
-    char have[32], need[32], copy[32];
-    int64_t saver = 0;
+    int64_t saver = 0, clip = r->args.clip > 0 ? topt_clip_bytes(r->program) : 0;
     for (int rank = 0; rank < r->program->mesh.devices && r->args.checkpoint; rank++) {
         int64_t bytes = topt_saver_bytes(r->program, rank);
         saver = bytes > saver ? bytes : saver;
     }
-    if (!r->args.memory || r->report.predicted_memory_bytes + saver <= r->args.memory)
+    return saver + clip;
+}
+
+static int check_memory(struct topt_run *r, struct topt_error *err)
+{
+    char have[32], need[32], more[32];
+    if (!r->args.memory)
         return 0;
-    topt_show_bytes(r->report.predicted_memory_bytes + saver, need, sizeof need);
+    int64_t beside = beside_the_plan(r);
+    if (r->report.predicted_memory_bytes + beside <= r->args.memory)
+        return 0;
+    topt_show_bytes(r->report.predicted_memory_bytes + beside, need, sizeof need);
     topt_show_bytes(r->args.memory, have, sizeof have);
-    if (saver)
+    if (beside)
         return topt_fail(err, TOPT_ERR_INFEASIBLE,
-                         "the plan needs %s on a device, %s of it for --checkpoint; "
-                         "--memory gives %s",
-                         need, topt_show_bytes(saver, copy, sizeof copy), have);
+                         "the plan needs %s on a device, %s of it for --checkpoint and "
+                         "--clip; --memory gives %s",
+                         need, topt_show_bytes(beside, more, sizeof more), have);
     return topt_fail(
         err, TOPT_ERR_INFEASIBLE,
         "the plan needs %s on a device, --memory gives %s; ask for a plan that "

@@ -12,13 +12,17 @@ enum {
     TOPT_EXIT_SAVED = 75     /* the same, with all that was done in a checkpoint */
 };
 
+struct topt_metrics;
+
 struct topt_run_args {
     const char *data, *dtype, *optimizer, *report, *gradients, *device, *comm,
         *checkpoint;
     int64_t every, keep;
     int resume;
     int64_t steps, seed, memory, watchdog;
-    double lr, weight_decay;
+    double lr, weight_decay, min_lr, beta1, beta2, eps, clip;
+    int64_t warmup, eval_every, eval_batches;
+    const char *schedule, *eval_data, *metrics;
     int quiet, json, times;
 };
 
@@ -31,7 +35,8 @@ struct topt_run {
     struct topt_program *own; /* lowered again for other settings, or NULL */
     const struct topt_program *program;
     struct topt_run_device device;
-    struct topt_feed feed;
+    struct topt_feed feed, eval_feed;
+    struct topt_metrics *metrics; /* rank 0, with --metrics */
     struct topt_session *session;
     struct topt_saver *saver; /* NULL without --checkpoint */
     int64_t first, saved;     /* steps before this run; in a checkpoint */

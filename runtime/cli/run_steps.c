@@ -3,6 +3,7 @@
  * After each step the ranks tell each other whether one was told to end, so that all end
  * after the same step. */
 #include "run_steps.h"
+#include "metrics.h"
 #include "rank.h"
 #include "run_outputs.h"
 #include "topt_text.h"
@@ -88,22 +89,6 @@ static int begin_save(struct topt_run *r, struct topt_error *err)
     return 0;
 }
 
-/* What is written gets its name; what is due begins, unless the last is being written. */
-static int save_between(struct topt_run *r, const struct word *w, struct topt_error *err)
-{
-    if (!r->saver)
-        return 0;
-    int pending = topt_saver_state(r->saver) != 0;
-    if (pending && !w->writing) {
-        topt_run_at(topt_guard_place(r->guard), r->first + r->steps, TOPT_DOING_SAVE, 1);
-        if (topt_saver_commit(r->saver, err))
-            return -1;
-        pending = 0;
-    }
-    return !pending && (r->first + r->steps) % r->args.every == 0 ? begin_save(r, err)
-                                                                  : 0;
-}
-
 static int wait_for_save(struct topt_run *r, struct topt_error *err)
 {
     struct word w = {.writing = 1};
@@ -113,6 +98,22 @@ static int wait_for_save(struct topt_run *r, struct topt_error *err)
             return -1;
     }
     return topt_saver_state(r->saver) ? topt_saver_commit(r->saver, err) : 0;
+}
+
+/* What is written gets its name; what is due begins, after the last one is written. */
+static int save_between(struct topt_run *r, const struct word *w, struct topt_error *err)
+{
+    int64_t at = r->first + r->steps;
+    if (!r->saver)
+        return 0;
+    if (topt_saver_state(r->saver) && !w->writing) {
+        topt_run_at(topt_guard_place(r->guard), at, TOPT_DOING_SAVE, 1);
+        if (topt_saver_commit(r->saver, err))
+            return -1;
+    }
+    if (at % r->args.every)
+        return 0;
+    return wait_for_save(r, err) || begin_save(r, err) ? -1 : 0;
 }
 
 /* All that was done is in a checkpoint afterwards. */
@@ -126,6 +127,17 @@ static int save_last(struct topt_run *r, struct topt_error *err)
 }
 
 /* ---- the steps --------------------------------------------------------------------- */
+
+/* NAN where it is not the time for one. */
+static int evaluate(struct topt_run *r, double *ret, struct topt_error *err)
+{
+    int64_t at = r->first + r->steps;
+    *ret = NAN;
+    if (!r->args.eval_data || (at % r->args.eval_every && at < r->args.steps))
+        return 0;
+    return topt_session_evaluate(r->session, &r->eval_feed, r->args.eval_batches, ret,
+                                 err);
+}
 
 static int one_step(struct topt_run *r, struct topt_error *err)
 {
@@ -143,6 +155,17 @@ static int one_step(struct topt_run *r, struct topt_error *err)
     r->steps++;
     r->stopped = w.end;
     progress(r, r->first + r->steps == r->args.steps || r->stopped);
+    double eval;
+    if (evaluate(r, &eval, err))
+        end_all(r, err);
+    if (isfinite(eval)) {
+        r->report.eval_loss = eval;
+        topt_run_note(r, "step %lld: evaluation %.4f", (long long)(r->first + r->steps),
+                      eval);
+    }
+    int failed = r->metrics && topt_metrics_step(r->metrics, r, eval, err);
+    if (r->args.metrics && topt_comm_agree(r->host, failed, err))
+        return -1;
     return save_between(r, &w, err);
 }
 

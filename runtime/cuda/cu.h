@@ -108,9 +108,10 @@ enum cu_optimizer { CU_SGD, CU_MOMENTUM, CU_ADAM };
 struct cu_update {
     enum cu_optimizer optimizer;
     int64_t n;
-    int first;    /* step 1: the master copy starts as the parameter */
-    double lr;    /* adam: already over 1 - beta1^step */
-    double root;  /* adam: 1 / sqrt(1 - beta2^step) */
+    int first;   /* step 1: the master copy starts as the parameter */
+    double lr;   /* adam: already over 1 - beta1^step */
+    double root; /* adam: 1 / sqrt(1 - beta2^step) */
+    double beta1, beta2, eps, scale;
     double decay; /* each step the weight is multiplied by 1 - this */
     void *param, *state[3];
     const void *grad;

@@ -291,12 +291,17 @@ static int cuda_kernel_run(struct topt_device *d, const struct topt_kernel_call 
 
 /* ---- the optimizer ----------------------------------------------------------------- */
 
-static int cuda_update(struct topt_device *d, const struct topt_update_call *c,
+static int cuda_update(struct topt_device *d, const struct topt_update_call *call,
                        struct topt_error *err)
 {
+    const struct topt_update_call filled = topt_update_filled(call), *c = &filled;
     struct cu_update u = {.n = c->n,
                           .first = c->step == 1,
                           .lr = c->lr,
+                          .beta1 = c->beta1,
+                          .beta2 = c->beta2,
+                          .eps = c->eps,
+                          .scale = c->scale,
                           .param = c->param,
                           .state = {c->state[0], c->state[1], c->state[2]},
                           .grad = c->grad};
@@ -312,8 +317,8 @@ static int cuda_update(struct topt_device *d, const struct topt_update_call *c,
         /* fallthrough */
     case TOPT_ADAM:
         u.optimizer = CU_ADAM;
-        u.lr /= 1 - pow(0.9, (double)c->step);
-        u.root = 1 / sqrt(1 - pow(0.999, (double)c->step));
+        u.lr /= 1 - pow(c->beta1, (double)c->step);
+        u.root = 1 / sqrt(1 - pow(c->beta2, (double)c->step));
         break;
     default:
         return topt_fail(

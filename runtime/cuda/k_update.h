@@ -55,10 +55,11 @@ static int add(void *stream, void *dst, const void *src, int64_t n)
 
 DEVICE double adam_step(const struct cu_update *c, double g, state *m, state *v)
 {
-    double m1 = 0.9 * (double)*m + 0.1 * g, v1 = 0.999 * (double)*v + 0.001 * g * g;
+    double m1 = c->beta1 * (double)*m + (1 - c->beta1) * g;
+    double v1 = c->beta2 * (double)*v + (1 - c->beta2) * g * g;
     *m = (state)m1;
     *v = (state)v1;
-    return c->lr * m1 / (sqrt(v1) * c->root + 1e-8);
+    return c->lr * m1 / (sqrt(v1) * c->root + c->eps);
 }
 
 KERNEL update_each(CALL(cu_update) c)
@@ -67,13 +68,13 @@ KERNEL update_each(CALL(cu_update) c)
     state *master = (state *)c.state[2];
     EACH(i, c.n)
     {
-        num g = get(IN(c.grad), i);
+        num g = (num)c.scale * get(IN(c.grad), i);
         state w = master && !c.first ? master[i] : (state)get(OUT(c.param), i);
         w -= (state)c.decay * w;
         if (c.optimizer == CU_ADAM) {
             w = (state)((double)w - adam_step(&c, (double)g, &first[i], &second[i]));
         } else if (c.optimizer == CU_MOMENTUM) {
-            first[i] = (state)0.9 * first[i] + g;
+            first[i] = (state)c.beta1 * first[i] + g;
             w -= (state)c.lr * first[i];
         } else {
             w -= (state)c.lr * g;

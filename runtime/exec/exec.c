@@ -3,6 +3,7 @@
  * All ranks execute the same list in the same order; what differs is the local box of
  * each buffer.  Nothing here knows operators: a KERNEL is handed to the device with
  * its local extents, a LOAD to the feed. */
+#include "clip.h"
 #include "exchange.h"
 #include "init.h"
 #include "memory.h"
@@ -84,7 +85,7 @@ static int64_t first_sample(const struct topt_session *s)
 static int load(struct topt_session *s, const struct topt_op *op, int operand, int buffer,
                 struct topt_error *err)
 {
-    const struct topt_feed *feed = &s->options.feed;
+    const struct topt_feed *feed = s->feed;
     struct topt_box box = topt_buffer_box(s, buffer);
     box.off[0] += first_sample(s);
     int64_t bytes = topt_buffer_bytes(s, buffer), n = topt_buffer_elements(s, buffer);
@@ -230,6 +231,15 @@ static int do_loss(struct topt_session *s, const struct topt_instr *i,
     return 0;
 }
 
+/* Norms' factors and biases do not decay: they have one dimension. */
+static int decays(const struct topt_buffer *b)
+{
+    int dims = 0;
+    for (int d = 0; d < b->shape.ndim; d++)
+        dims += b->shape.dim[d].count * b->shape.dim[d].unit > 1;
+    return dims >= 2;
+}
+
 static int do_update(struct topt_session *s, const struct topt_instr *i,
                      struct topt_error *err)
 {
@@ -242,13 +252,18 @@ static int do_update(struct topt_session *s, const struct topt_instr *i,
     if (s->options.before_update &&
         s->options.before_update(s->options.ctx, s, (int)(i - s->p->instr), err))
         return -1;
-    struct topt_update_call c = {.optimizer = s->p->settings.optimizer,
-                                 .n = topt_buffer_elements(s, i->a),
-                                 .step = s->step + 1,
-                                 .lr = s->options.lr,
-                                 .weight_decay = s->options.weight_decay,
-                                 .param = s->ptr[i->a],
-                                 .grad = s->ptr[i->b]};
+    struct topt_update_call c = {
+        .optimizer = s->p->settings.optimizer,
+        .n = topt_buffer_elements(s, i->a),
+        .step = s->step + 1,
+        .lr = s->lr,
+        .weight_decay = decays(&s->p->buffer[i->a]) ? s->options.weight_decay : 0,
+        .beta1 = s->options.beta1,
+        .beta2 = s->options.beta2,
+        .eps = s->options.eps,
+        .scale = s->scale,
+        .param = s->ptr[i->a],
+        .grad = s->ptr[i->b]};
     for (int k = 0; k < 3; k++)
         c.state[k] = state[k] >= 0 ? s->ptr[state[k]] : NULL;
     return s->dev->ops->update(s->dev, &c, err);
@@ -301,7 +316,19 @@ static int waits(const struct topt_instr *i)
     }
 }
 
-static int run(struct topt_session *s, int from, int to, struct topt_error *err)
+/* All, or of the step's end those that do not wait for the norm, or those that do. */
+enum part { ALL, BEFORE_NORM, AFTER_NORM, FORWARD };
+
+static int left_out(const struct topt_session *s, int i, enum part part)
+{
+    const struct topt_instr *instr = &s->p->instr[i];
+    if (part == FORWARD) /* what is freed in backward goes; what is made there is not */
+        return instr->kind == TOPT_I_FREE ? !s->ptr[instr->a] : instr->backward;
+    return part != ALL && s->waits[i - s->p->micro_end] != (part == AFTER_NORM);
+}
+
+static int run_part(struct topt_session *s, int from, int to, enum part part,
+                    struct topt_error *err)
 {
     static int (*const perform[])(struct topt_session *, const struct topt_instr *,
                                   struct topt_error *) = {
@@ -315,6 +342,8 @@ static int run(struct topt_session *s, int from, int to, struct topt_error *err)
     int64_t before = now_ns();
     for (int i = from; i < to; i++) {
         const struct topt_instr *instr = &s->p->instr[i];
+        if (left_out(s, i, part))
+            continue;
         topt_run_at(s->options.place, s->step, i, waits(instr));
         if (perform[instr->kind](s, instr, err))
             return topt_wrap(err, "instruction %d", i);
@@ -325,13 +354,21 @@ static int run(struct topt_session *s, int from, int to, struct topt_error *err)
     return 0;
 }
 
+static int run(struct topt_session *s, int from, int to, struct topt_error *err)
+{
+    return run_part(s, from, to, ALL, err);
+}
+
 static int allocate(struct topt_session *s, struct topt_error *err)
 {
     size_t n = (size_t)s->p->nbuffers;
     s->ptr = calloc(n + 1, sizeof *s->ptr);
     s->bytes = calloc(n + 1, sizeof *s->bytes);
     s->counts = calloc(2 * (size_t)s->comm->size, sizeof *s->counts);
-    return s->ptr && s->bytes && s->counts ? 0 : topt_nomem(err, NULL);
+    s->waits = s->options.clip > 0 ? topt_clip_waits(s->p) : NULL;
+    return s->ptr && s->bytes && s->counts && (s->waits || !(s->options.clip > 0))
+               ? 0
+               : topt_nomem(err, NULL);
 }
 
 static int check_settings(const struct topt_settings *s, struct topt_error *err)
@@ -366,6 +403,7 @@ int topt_session_create(const struct topt_program *p, struct topt_comm *comm,
     s->comm = comm;
     s->dev = device;
     s->options = *options;
+    s->feed = &s->options.feed;
     if (!(s->options.lr > 0))
         s->options.lr = topt_default_lr(p->settings.optimizer);
     if (s->options.weight_decay == 0)
@@ -393,8 +431,48 @@ void topt_session_destroy(struct topt_session *s)
     free(s->ptr);
     free(s->bytes);
     free(s->counts);
+    free(s->waits);
     free(s->scratch);
     free(s);
+}
+
+double topt_schedule_lr(const struct topt_schedule *c, double lr, int64_t step)
+{
+    if (step < c->warmup)
+        return lr * (double)(step + 1) / (double)c->warmup;
+    if (!c->last)
+        return lr;
+    if (step >= c->last || c->last <= c->warmup)
+        return c->lowest;
+    double way = (double)(step - c->warmup) / (double)(c->last - c->warmup);
+    return c->lowest + (lr - c->lowest) * 0.5 * (1 + cos(3.14159265358979323846 * way));
+}
+
+/* The norm of all gradients, which are where their updates will read them. */
+static int find_norm(struct topt_session *s, struct topt_error *err)
+{
+    double sum = 0;
+    for (int i = s->p->micro_end; i < s->p->ninstr; i++)
+        if (s->p->instr[i].kind == TOPT_I_UPDATE &&
+            (alive(s, s->p->instr[i].b, err) ||
+             topt_clip_square(s, s->p->instr[i].b, &sum, err)))
+            return topt_wrap(err, "norm of the gradients");
+    if (s->comm->ops->sum(s->comm, &sum, 1, err))
+        return -1;
+    s->norm = sqrt(sum);
+    s->scale = s->norm > s->options.clip ? s->options.clip / s->norm : 1;
+    return 0;
+}
+
+static int end_step(struct topt_session *s, struct topt_error *err)
+{
+    const struct topt_program *p = s->p;
+    if (!s->waits)
+        return run(s, p->micro_end, p->ninstr, err);
+    return run_part(s, p->micro_end, p->ninstr, BEFORE_NORM, err) || find_norm(s, err) ||
+                   run_part(s, p->micro_end, p->ninstr, AFTER_NORM, err)
+               ? -1
+               : 0;
 }
 
 int topt_session_step(struct topt_session *s, double *ret_loss, struct topt_error *err)
@@ -402,14 +480,47 @@ int topt_session_step(struct topt_session *s, double *ret_loss, struct topt_erro
     const struct topt_program *p = s->p;
     int64_t rounds = p->settings.micro_batches;
     s->loss = 0;
+    s->scale = 1;
+    s->lr = topt_schedule_lr(&s->options.schedule, s->options.lr, s->step);
     int rc = run(s, p->init_end, p->micro_begin, err);
     for (s->micro = 0; !rc && s->micro < rounds; s->micro++)
         rc = run(s, p->micro_begin, p->micro_end, err);
-    if (rc || run(s, p->micro_end, p->ninstr, err) || s->dev->ops->sync(s->dev, err))
+    if (rc || end_step(s, err) || s->dev->ops->sync(s->dev, err))
         return topt_wrap(err, "step %lld", (long long)s->step + 1);
     s->step++;
     *ret_loss = s->loss / (double)rounds;
     return 0;
+}
+
+int topt_session_evaluate(struct topt_session *s, const struct topt_feed *feed, int64_t n,
+                          double *ret_loss, struct topt_error *err)
+{
+    const struct topt_program *p = s->p;
+    struct topt_session_times times = s->times;
+    int64_t step = s->step, rounds = p->settings.micro_batches;
+    int rc = 0;
+    s->loss = 0;
+    s->feed = feed;
+    for (s->step = 0; !rc && s->step < n; s->step++)
+        for (s->micro = 0; !rc && s->micro < rounds; s->micro++)
+            rc = run_part(s, p->micro_begin, p->micro_end, FORWARD, err);
+    s->step = step;
+    s->feed = &s->options.feed;
+    s->times = times;
+    if (rc)
+        return topt_wrap(err, "evaluation");
+    *ret_loss = n > 0 ? s->loss / (double)(n * rounds) : 0;
+    return 0;
+}
+
+double topt_session_gradient_norm(const struct topt_session *s)
+{
+    return s->norm;
+}
+
+double topt_session_lr(const struct topt_session *s)
+{
+    return s->lr;
 }
 
 int64_t topt_session_peak_bytes(const struct topt_session *s)

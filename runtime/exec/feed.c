@@ -7,6 +7,7 @@
 #include "feed_file.h"
 #include "feed_model.h"
 #include "feed_table.h"
+#include "feed_tokens.h"
 #include "topt_text.h"
 
 #include <dirent.h>
@@ -129,6 +130,8 @@ int topt_feed_open(const char *data, const struct topt_model *m, uint64_t seed,
                          "--data is missing: a text to train on, or 'synthetic'");
     if (!data || !strcmp(data, "synthetic"))
         return topt_feed_synthetic(m, seed, ret, err);
+    if (topt_feed_is_tokens(data))
+        return topt_feed_tokens(data, m, seed, ret, err);
     return open_files(data, m, seed, ret, err);
 }
 

@@ -4,6 +4,7 @@
  * fills the elements of its box, so that every plan starts from the same weights and
  * no rank ever holds a whole tensor. */
 #include "init.h"
+#include "host.h"
 #include "memory.h"
 #include "number.h"
 #include "random.h"
@@ -74,6 +75,27 @@ static int64_t row_start(const struct topt_shape *s, const struct topt_box *box,
     return (at * s->dim[last].count + box->off[last]) * s->dim[last].unit;
 }
 
+/* 'cols' elements from 'first' of the whole tensor on, in strips that stay in the cache. */
+static void fill_row(enum topt_dtype dtype, const struct init_value *v, int64_t first,
+                     void *row, int64_t cols)
+{
+    enum { STRIP = 512 };
+    double strip[STRIP];
+    for (int64_t j0 = 0; j0 < cols; j0 += STRIP) {
+        int64_t n = cols - j0 < STRIP ? cols - j0 : STRIP;
+        if (v->deviation > 0)
+            topt_host_normal(strip, n, v->stream, (uint64_t)(first + j0));
+        for (int64_t j = 0; j < n; j++)
+            strip[j] = v->deviation > 0 ? v->deviation * strip[j] : v->constant;
+        if (dtype == TOPT_F32)
+            for (int64_t j = 0; j < n; j++)
+                ((float *)row)[j0 + j] = (float)strip[j];
+        else
+            for (int64_t j = 0; j < n; j++)
+                topt_number_put(dtype, row, j0 + j, strip[j]);
+    }
+}
+
 int topt_init_param(struct topt_session *s, int buffer, struct topt_error *err)
 {
     const struct topt_buffer *b = &s->p->buffer[buffer];
@@ -88,12 +110,7 @@ int topt_init_param(struct topt_session *s, int buffer, struct topt_error *err)
         return topt_nomem(err, NULL);
     for (int64_t r = 0; r < rows; r++) {
         int64_t first = row_start(&b->shape, &box, r);
-        for (int64_t j = 0; j < cols; j++)
-            topt_number_put(s->dev->dtype, row, j,
-                            v.deviation > 0
-                                ? v.deviation *
-                                      topt_random_normal(v.stream, (uint64_t)(first + j))
-                                : v.constant);
+        fill_row(s->dev->dtype, &v, first, row, cols);
         if (s->dev->ops->write(s->dev, (char *)s->ptr[buffer] + r * row_bytes, row,
                                row_bytes, err))
             return -1;

@@ -101,6 +101,11 @@ static void box_rows(const struct topt_box_copy *c, row_fn *row)
     }
 }
 
+static void copy_2(void *dst, const void *src, int64_t n)
+{
+    memcpy(dst, src, 2 * (size_t)n);
+}
+
 static void copy_4(void *dst, const void *src, int64_t n)
 {
     memcpy(dst, src, 4 * (size_t)n);
@@ -113,7 +118,7 @@ static void copy_8(void *dst, const void *src, int64_t n)
 
 void topt_host_copy_box(const struct topt_box_copy *c)
 {
-    box_rows(c, c->element_bytes == 8 ? copy_8 : copy_4);
+    box_rows(c, c->element_bytes == 8 ? copy_8 : c->element_bytes == 2 ? copy_2 : copy_4);
 }
 
 static int host_copy_box(struct topt_device *d, const struct topt_box_copy *c,
@@ -126,7 +131,49 @@ static int host_copy_box(struct topt_device *d, const struct topt_box_copy *c,
 
 static const struct topt_host_math *math_of(const struct topt_device *d)
 {
-    return d->dtype == TOPT_F64 ? &topt_host_math_f64 : &topt_host_math_f32;
+    return d->impl;
+}
+
+#if TOPT_HOST_LEVELS
+/* What a level needs beside the one below, as the compiler takes it (x86-64-v3, -v4). */
+static int runs_level(enum topt_host_level l)
+{
+    if (l == TOPT_HOST_V3)
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+               __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    return l == TOPT_HOST_BASE ||
+           (runs_level(TOPT_HOST_V3) && __builtin_cpu_supports("avx512f") &&
+            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"));
+}
+#endif
+
+const struct topt_host_math *topt_host_math_at(enum topt_dtype dtype,
+                                               enum topt_host_level l)
+{
+    int wide = dtype == TOPT_F64;
+#if TOPT_HOST_LEVELS
+    static const struct topt_host_math *const table[TOPT_HOST_LEVEL_COUNT][2] = {
+        {&topt_host_math_f32, &topt_host_math_f64},
+        {&topt_host_math_f32_v3, &topt_host_math_f64_v3},
+        {&topt_host_math_f32_v4, &topt_host_math_f64_v4}};
+    return runs_level(l) ? table[l][wide] : NULL;
+#else
+    return l != TOPT_HOST_BASE ? NULL : wide ? &topt_host_math_f64 : &topt_host_math_f32;
+#endif
+}
+
+static const struct topt_host_math *best_math(enum topt_dtype dtype)
+{
+    const struct topt_host_math *m = NULL;
+    for (int l = TOPT_HOST_LEVEL_COUNT - 1; l >= 0 && !m; l--)
+        m = topt_host_math_at(dtype, (enum topt_host_level)l);
+    return m;
+}
+
+void topt_host_normal(double *dst, int64_t n, uint64_t stream, uint64_t first)
+{
+    best_math(TOPT_F64)->normal(dst, n, stream, first);
 }
 
 static int host_add_box(struct topt_device *d, const struct topt_box_copy *c,
@@ -222,8 +269,11 @@ int topt_device_open_host(enum topt_dtype dtype, struct topt_device *ret,
     openblas_set_num_threads(1); /* ranks are the parallelism */
 #endif
     int bytes = topt_dtype_bytes(dtype);
-    *ret = (struct topt_device){
-        .ops = &host_ops, .dtype = dtype, .real_bytes = bytes, .state_bytes = bytes};
+    *ret = (struct topt_device){.ops = &host_ops,
+                                .dtype = dtype,
+                                .real_bytes = bytes,
+                                .state_bytes = bytes,
+                                .impl = (void *)(uintptr_t)best_math(dtype)};
     return 0;
 }
 

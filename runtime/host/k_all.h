@@ -11,6 +11,7 @@
 #include "k_norm.h"
 #include "k_attention.h"
 #include "k_moe.h"
+#include "k_normal.h"
 #include "k_xent.h"
 #include "k_recurrent.h"
 #include "k_shape.h"

@@ -7,13 +7,13 @@
 #define GELU_CUBE  R(0.044715)
 
 #if TOPT_REAL_IS_DOUBLE
-static inline real sigmoid(real x)
+INLINE real sigmoid(real x)
 {
     return 1 / (1 + exp(-x));
 }
 #else
 /* Nothing below 4e-18 is wanted of it, and numbers too small to be normal are slow. */
-static inline real sigmoid(real x)
+INLINE real sigmoid(real x)
 {
     x = x < -40 ? -40 : x;
     return 1 / (1 + exp_within(x > 40 ? -40 : -x));
@@ -21,18 +21,18 @@ static inline real sigmoid(real x)
 #endif
 
 /* Far out on the left x sigmoid(x) is 0, whatever x is. */
-static inline real swish(real x, real s)
+INLINE real swish(real x, real s)
 {
     return (x < -40 ? -40 : x) * s;
 }
 
-static inline real gelu(real x)
+INLINE real gelu(real x)
 {
     real u = GELU_SCALE * (x + GELU_CUBE * x * x * x);
     return swish(x, sigmoid(2 * u));
 }
 
-static inline real gelu_slope(real x)
+INLINE real gelu_slope(real x)
 {
     x = x < -10 ? -10 : x;
     x = x > 10 ? 10 : x; /* beyond it is 0 and 1 */
@@ -43,30 +43,30 @@ static inline real gelu_slope(real x)
 
 /* The exact one is x times the share of a normal distribution below x.  By erfc, since
  * 1 + erf would cancel on the left. */
-static inline real normal_below(real x)
+INLINE real normal_below(real x)
 {
     return ERFC(x * R(-0.70710678118654752440)) / 2;
 }
 
-static inline real gelu_erf_slope(real x)
+INLINE real gelu_erf_slope(real x)
 {
     return normal_below(x) + x * R(0.39894228040143267794) * EXP(-x * x / 2);
 }
 
-static inline real silu_slope(real x)
+INLINE real silu_slope(real x)
 {
     x = x < -40 ? -40 : x;
     real s = sigmoid(x > 40 ? 40 : x);
     return s * (1 + (x > 40 ? 40 : x) * (1 - s));
 }
 
-static inline real clamp(real x, real low, real high)
+INLINE real clamp(real x, real low, real high)
 {
     return x < low ? low : x > high ? high : x;
 }
 
 /* An activation and its slope.  Callers pass a constant where a loop is to be fast. */
-static inline real activate(int a, const struct topt_attrs *t, real x)
+INLINE real activate(int a, const struct topt_attrs *t, real x)
 {
     switch (a) {
     case TOPT_ACT_RELU:
@@ -116,7 +116,7 @@ static inline real activate(int a, const struct topt_attrs *t, real x)
     }
 }
 
-static inline real slope_of(int a, const struct topt_attrs *p, real x)
+INLINE real slope_of(int a, const struct topt_attrs *p, real x)
 {
     real t;
     switch (a) {

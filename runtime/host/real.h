@@ -13,6 +13,9 @@
 
 #include "host_math.h"
 
+/* Inside loops that are to become vectors: compilers leave some of these as calls. */
+#define INLINE static inline __attribute__((always_inline))
+
 #if TOPT_REAL_IS_DOUBLE
 typedef double real;
 #define R(x)    (x)
@@ -29,7 +32,7 @@ typedef float real;
 /* e^x of x in [-87, 88], in operations that compilers turn into vectors (a call of
  * expf they do not): with x = k ln 2 + r the result is 2^k times a polynomial in r,
  * within 2 units in the last place. */
-static inline float exp_within(float x)
+INLINE float exp_within(float x)
 {
     const float round = 12582912.0f; /* 1.5 * 2^23: adding it rounds to a whole number */
     float t = x * 1.44269504f + round, k = t - round;
@@ -50,14 +53,14 @@ static inline float exp_within(float x)
 }
 
 /* Outside the range of normal numbers: the range's ends.  NaN stays NaN. */
-static inline float exp_f32(float x)
+INLINE float exp_f32(float x)
 {
     x = x < -87.0f ? -87.0f : x;
     return exp_within(x > 88.0f ? 88.0f : x);
 }
 
 /* By e^2x, and by the series where that would cancel. */
-static inline float tanh_f32(float x)
+INLINE float tanh_f32(float x)
 {
     float t = x < -20 ? -20 : x;
     float e = exp_within(2 * (t > 20 ? 20 : t)), q = x * x;

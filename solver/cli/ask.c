@@ -69,8 +69,13 @@ static int read_words(struct topt_question *q, struct topt_error *err)
 
 int topt_ask_batch(struct topt_question *q, int64_t batch, struct topt_error *err)
 {
-    struct topt_import_options o = {
-        .batch = batch, .seq = q->a.words.seq, .loss = q->a.loss, .train = q->a.train};
+    struct topt_import_options o = {.batch = batch,
+                                    .seq = q->a.words.seq,
+                                    .loss = q->a.loss,
+                                    .train = q->a.train,
+                                    .as = q->a.as,
+                                    .part = q->a.part,
+                                    .capacity = q->a.capacity};
     struct topt_model *m = topt_model_load(q->path, &o, err);
     if (!m)
         return -1;

@@ -28,9 +28,9 @@ enum { TOPT_ASK_COUNTS = 64 };
 
 struct topt_args {
     TOPT_FIELDS(ASK_MEMBER)
-    const char *hw, *gpus, *batch, *output, *plan, *svg, *loss, *train;
+    const char *hw, *gpus, *batch, *output, *plan, *svg, *loss, *train, *as, *part;
     int64_t memory, threads, count, seed, work, entries;
-    double seconds;
+    double seconds, capacity;
     int json, quiet;
     struct topt_explain_options explain;
     struct topt_words words; /* .batch: of the list the one that is asked about now */
@@ -77,7 +77,13 @@ struct topt_question {
 #define ASK_JOB                                                                          \
     TOPT_FIELDS_JOB(ASK_ROW){                                                            \
         "loss", TOPT_OPT_STRING, ASK_AT(loss), "NAME",                                   \
-        "of an ONNX graph: cross_entropy or mse; else by its output"},
+        "of an ONNX graph: cross_entropy or mse; else by its output"},                   \
+        {"as", TOPT_OPT_STRING, ASK_AT(as), "FAMILY",                                    \
+         "read a config of a family that is not known as one of this"},                  \
+        {"part", TOPT_OPT_STRING, ASK_AT(part), "PART",                                  \
+         "of a config of several models: text"},                                         \
+        {"capacity", TOPT_OPT_POSITIVE, ASK_AT(capacity), "X",                           \
+         "slots of an expert over its share; else none is dropped"},
 
 #define ASK_SEARCH                                                                       \
     TOPT_FIELDS_MEMORY(ASK_ROW)                                                          \

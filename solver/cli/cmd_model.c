@@ -30,6 +30,12 @@ struct args {
 #define LOSS_AND_TRAIN                                                                   \
     {"loss", TOPT_OPT_STRING, offsetof(struct args, import.loss), "NAME",                \
      "of an ONNX graph: cross_entropy or mse (default: by its output)"},                 \
+        {"as", TOPT_OPT_STRING, offsetof(struct args, import.as), "FAMILY",              \
+         "read a config of a family that is not known as one of this"},                  \
+        {"part", TOPT_OPT_STRING, offsetof(struct args, import.part), "PART",            \
+         "of a config of several models: text"},                                         \
+        {"capacity", TOPT_OPT_POSITIVE, offsetof(struct args, import.capacity), "X",     \
+         "slots of an expert over its share (default: none is dropped)"},                \
     {                                                                                    \
         "train", TOPT_OPT_STRING, offsetof(struct args, import.train), "WHAT",           \
             "all (default), names, or lora[:RANK[:NAMES]]; +4bit or +8bit"               \

@@ -31,7 +31,7 @@
 enum {
     FINE_BITS = 4,
     FINE = 1 << FINE_BITS, /* sizes of an octave, the same apart */
-    OCTAVES = 43,          /* from one byte on; no floor is known of larger tensors */
+    OCTAVES = 43,          /* from one byte on; no bound is known of larger tensors */
     SIZES = FINE * OCTAVES,
     FIRST = 8 * FINE, /* sizes below it are one */
     STRIDE = 16,      /* of the sizes that are tried as x */
@@ -49,7 +49,7 @@ struct curve {
     double ns[SIZES];
 };
 
-struct topt_floors {
+struct topt_byte_bounds {
     struct topt_mesh mesh;
     struct curve device[2], node[2]; /* without partial sums, and with */
 };
@@ -259,10 +259,10 @@ static void bring_every(const struct topt_hw *hw, const struct topt_mesh *m,
     }
 }
 
-struct topt_floors *topt_floors_create(const struct topt_hw *hw,
-                                       const struct topt_mesh *mesh)
+struct topt_byte_bounds *topt_byte_bounds_create(const struct topt_hw *hw,
+                                                 const struct topt_mesh *mesh)
 {
-    struct topt_floors *f = malloc(sizeof *f);
+    struct topt_byte_bounds *f = malloc(sizeof *f);
     struct brought *b = malloc(2 * sizeof *b);
     struct sizes *s = malloc(sizeof *s);
     if (f && b && s) {
@@ -284,7 +284,7 @@ struct topt_floors *topt_floors_create(const struct topt_hw *hw,
     return f;
 }
 
-void topt_floors_destroy(struct topt_floors *f)
+void topt_byte_bounds_destroy(struct topt_byte_bounds *f)
 {
     free(f);
 }
@@ -297,10 +297,10 @@ static int axis_at(uint64_t axes, int i)
     return (int)(axes >> 4 * i & 15);
 }
 
-void topt_floor_end_of(const struct topt_mesh *m, const struct topt_shape *s,
-                       const struct topt_layout *l, struct topt_floor_end *ret)
+void topt_byte_bound_end_of(const struct topt_mesh *m, const struct topt_shape *s,
+                            const struct topt_layout *l, struct topt_byte_bound_end *ret)
 {
-    *ret = (struct topt_floor_end){
+    *ret = (struct topt_byte_bound_end){
         .partial = topt_layout_partial_mask(l), .elements = 1, .device = 1, .node = 1};
     for (int d = 0; d < TOPT_MAX_RANK; d++)
         ret->parts[d] = 1;
@@ -330,8 +330,8 @@ struct share {
  * part of the tensor that they do split evenly: as many counts of each of the finest
  * blocks.  Halves of halves lie at the same places whichever axes they are of, and
  * differ by one count at most.  Of other splits nothing is known. */
-static double even_part(int64_t count, const struct topt_floor_end *from,
-                        const struct topt_floor_end *to, int dim)
+static double even_part(int64_t count, const struct topt_byte_bound_end *from,
+                        const struct topt_byte_bound_end *to, int dim)
 {
     if ((from->odd | to->odd) >> dim & 1)
         return 0;
@@ -344,7 +344,7 @@ static double even_part(int64_t count, const struct topt_floor_end *from,
  * that a node has.  'before' digits are more significant.  What part of what the node
  * is to have has that digit? */
 static double part_of_node(const struct topt_mesh *m, int x, int before,
-                           const struct topt_floor_end *end, int dim)
+                           const struct topt_byte_bound_end *end, int dim)
 {
     int k = 0, nto = end->naxes[dim], above = 1;
     uint64_t to = end->axes[dim];
@@ -362,8 +362,8 @@ static double part_of_node(const struct topt_mesh *m, int x, int before,
 }
 
 /* How many of the outermost axes are the same. */
-static int same_axes(const struct topt_floor_end *a, const struct topt_floor_end *b,
-                     int dim)
+static int same_axes(const struct topt_byte_bound_end *a,
+                     const struct topt_byte_bound_end *b, int dim)
 {
     uint64_t differ = a->axes[dim] ^ b->axes[dim];
     int n = a->naxes[dim] < b->naxes[dim] ? a->naxes[dim] : b->naxes[dim];
@@ -372,8 +372,8 @@ static int same_axes(const struct topt_floor_end *a, const struct topt_floor_end
 }
 
 /* A dimension that the source splits. */
-static void add_dim(const struct topt_mesh *m, const struct topt_floor_end *from,
-                    const struct topt_floor_end *to, int dim, struct share *ret)
+static void add_dim(const struct topt_mesh *m, const struct topt_byte_bound_end *from,
+                    const struct topt_byte_bound_end *to, int dim, struct share *ret)
 {
     int na = from->naxes[dim], nb = to->naxes[dim];
     int same = same_axes(from, to, dim), before = 1;
@@ -413,9 +413,10 @@ static double on_curve(const struct curve *c, double bytes)
     return bytes < 1 ? 0 : c->ns[size_below(bytes)];
 }
 
-int64_t topt_floor_between(const struct topt_floors *f, const struct topt_shape *s,
-                           int element_bytes, const struct topt_floor_end *from,
-                           const struct topt_floor_end *to)
+int64_t topt_byte_bound_between(const struct topt_byte_bounds *f,
+                                const struct topt_shape *s, int element_bytes,
+                                const struct topt_byte_bound_end *from,
+                                const struct topt_byte_bound_end *to)
 {
     const struct topt_mesh *m = &f->mesh;
     struct share x = {1, 1};
@@ -441,14 +442,14 @@ int64_t topt_floor_between(const struct topt_floors *f, const struct topt_shape 
                          on_curve(&f->node[sums], bytes * node));
 }
 
-int64_t topt_floor_ns(const struct topt_floors *f, const struct topt_shape *s,
-                      int element_bytes, const struct topt_layout *from,
-                      const struct topt_layout *to)
+int64_t topt_byte_bound_ns(const struct topt_byte_bounds *f, const struct topt_shape *s,
+                           int element_bytes, const struct topt_layout *from,
+                           const struct topt_layout *to)
 {
-    struct topt_floor_end a, b;
+    struct topt_byte_bound_end a, b;
     if (topt_layout_equal(from, to))
         return 0;
-    topt_floor_end_of(&f->mesh, s, from, &a);
-    topt_floor_end_of(&f->mesh, s, to, &b);
-    return topt_floor_between(f, s, element_bytes, &a, &b);
+    topt_byte_bound_end_of(&f->mesh, s, from, &a);
+    topt_byte_bound_end_of(&f->mesh, s, to, &b);
+    return topt_byte_bound_between(f, s, element_bytes, &a, &b);
 }

@@ -10,7 +10,7 @@
  * any two of their layouts (an abstraction that keeps every path: Holte, Mkadmi,
  * Zimmer and MacDonald, Speeding up problem solving by abstraction, 1996), and there
  * are few orbits. */
-#include "topt_orbits.h"
+#include "topt_symmetry_bound.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ struct arc {
     int64_t ns;
 };
 
-struct topt_orbits {
+struct topt_symmetry_bound {
     const struct topt_hw *hw;
     struct topt_mesh mesh;
     struct topt_shape shape;
@@ -89,7 +89,7 @@ void topt_orbit_first(const struct topt_mesh *m, struct topt_layout *l)
         }
 }
 
-static void find_kinds(struct topt_orbits *o)
+static void find_kinds(struct topt_symmetry_bound *o)
 {
     const struct topt_mesh *m = &o->mesh;
     uint64_t unit = (uint64_t)1 << WORD_BITS * TOPT_MAX_RANK;
@@ -108,7 +108,7 @@ static void find_kinds(struct topt_orbits *o)
 
 /* ---- words ------------------------------------------------------------------------- */
 
-static int32_t add_word(struct topt_orbits *o, int32_t before, int letter)
+static int32_t add_word(struct topt_symmetry_bound *o, int32_t before, int letter)
 {
     if (o->nwords == o->word_cap) {
         int cap = o->word_cap ? 2 * o->word_cap : 64;
@@ -135,7 +135,7 @@ static int32_t add_word(struct topt_orbits *o, int32_t before, int letter)
 }
 
 /* All of as many letters as there are axes. */
-static int list_words(struct topt_orbits *o)
+static int list_words(struct topt_symmetry_bound *o)
 {
     if (add_word(o, NONE, 0) == NONE)
         return -1;
@@ -157,7 +157,7 @@ static uint64_t put_word(uint64_t orbit, int dim, int32_t word)
     return (orbit & ~mask) | (uint64_t)word << WORD_BITS * dim;
 }
 
-static int sums_of(const struct topt_orbits *o, uint64_t orbit, int kind)
+static int sums_of(const struct topt_symmetry_bound *o, uint64_t orbit, int kind)
 {
     uint64_t n = (uint64_t)o->kind[kind].n + 1;
     return (int)(orbit / o->kind[kind].unit % n);
@@ -165,7 +165,7 @@ static int sums_of(const struct topt_orbits *o, uint64_t orbit, int kind)
 
 /* ---- orbits ------------------------------------------------------------------------ */
 
-static int32_t *slot_of(const struct topt_orbits *o, uint64_t orbit)
+static int32_t *slot_of(const struct topt_symmetry_bound *o, uint64_t orbit)
 {
     uint32_t mask = (uint32_t)o->nslots - 1;
     uint32_t h = (uint32_t)((orbit * 0x9e3779b97f4a7c15u) >> 32) & mask;
@@ -174,7 +174,7 @@ static int32_t *slot_of(const struct topt_orbits *o, uint64_t orbit)
     return &o->slot[h];
 }
 
-static int orbits_grow(struct topt_orbits *o)
+static int orbits_grow(struct topt_symmetry_bound *o)
 {
     int cap = o->cap ? 2 * o->cap : 256;
     uint64_t *orbit = realloc(o->orbit, (size_t)cap * sizeof *orbit);
@@ -193,7 +193,7 @@ static int orbits_grow(struct topt_orbits *o)
     return 0;
 }
 
-static int add_orbit(struct topt_orbits *o, uint64_t orbit)
+static int add_orbit(struct topt_symmetry_bound *o, uint64_t orbit)
 {
     if (o->n == o->cap && orbits_grow(o))
         return -1;
@@ -203,7 +203,8 @@ static int add_orbit(struct topt_orbits *o, uint64_t orbit)
 }
 
 /* Sums of what 'left' axes are of kinds from 'kind' on, the others being copies. */
-static int list_sums(struct topt_orbits *o, int kind, const int *left, uint64_t orbit)
+static int list_sums(struct topt_symmetry_bound *o, int kind, const int *left,
+                     uint64_t orbit)
 {
     if (kind == o->nkinds)
         return add_orbit(o, orbit);
@@ -214,7 +215,8 @@ static int list_sums(struct topt_orbits *o, int kind, const int *left, uint64_t 
 }
 
 /* What 'left' axes can do in dimensions from 'dim' on. */
-static int list_orbits(struct topt_orbits *o, int dim, const int *left, uint64_t orbit)
+static int list_orbits(struct topt_symmetry_bound *o, int dim, const int *left,
+                       uint64_t orbit)
 {
     if (dim == TOPT_MAX_RANK)
         return list_sums(o, 0, left, orbit);
@@ -230,7 +232,7 @@ static int list_orbits(struct topt_orbits *o, int dim, const int *left, uint64_t
     return 0;
 }
 
-static int list_all(struct topt_orbits *o)
+static int list_all(struct topt_symmetry_bound *o)
 {
     int left[KINDS];
     for (int k = 0; k < o->nkinds; k++)
@@ -238,7 +240,8 @@ static int list_all(struct topt_orbits *o)
     return list_orbits(o, 0, left, 0);
 }
 
-int topt_orbits_number(const struct topt_orbits *o, const struct topt_layout *l)
+int topt_symmetry_bound_orbit(const struct topt_symmetry_bound *o,
+                              const struct topt_layout *l)
 {
     uint64_t orbit = 0;
     for (int d = 0; d < TOPT_MAX_RANK; d++) {
@@ -258,13 +261,13 @@ int topt_orbits_number(const struct topt_orbits *o, const struct topt_layout *l)
 
 /* An orbit while steps from it are listed. */
 struct view {
-    struct topt_orbits *o;
+    struct topt_symmetry_bound *o;
     uint64_t orbit;
     int failed;
 };
 
 /* Bytes of the largest block. */
-static int64_t block(const struct topt_orbits *o, uint64_t orbit)
+static int64_t block(const struct topt_symmetry_bound *o, uint64_t orbit)
 {
     int64_t bytes = o->element_bytes;
     for (int d = 0; d < o->shape.ndim; d++) {
@@ -274,7 +277,7 @@ static int64_t block(const struct topt_orbits *o, uint64_t orbit)
     return bytes;
 }
 
-static int64_t time_of(const struct topt_orbits *o, enum topt_move_kind kind,
+static int64_t time_of(const struct topt_symmetry_bound *o, enum topt_move_kind kind,
                        const uint8_t *count, int64_t bytes)
 {
     struct topt_group g = {1, 1, 1};
@@ -287,7 +290,7 @@ static int64_t time_of(const struct topt_orbits *o, enum topt_move_kind kind,
 
 static void add_arc(struct view *v, uint64_t to, int64_t ns)
 {
-    struct topt_orbits *o = v->o;
+    struct topt_symmetry_bound *o = v->o;
     if (o->narcs == o->arc_cap) {
         int cap = o->arc_cap ? 2 * o->arc_cap : 1024;
         struct arc *grown = realloc(o->arc, (size_t)cap * sizeof *grown);
@@ -309,7 +312,8 @@ static void add_step(struct view *v, enum topt_move_kind kind, const uint8_t *co
 }
 
 /* The letters of 'word' beyond its first 'n', appended to another in their order. */
-static int32_t append_rest(const struct topt_orbits *o, int32_t to, int32_t word, int n)
+static int32_t append_rest(const struct topt_symmetry_bound *o, int32_t to, int32_t word,
+                           int n)
 {
     const struct word *w = &o->word[word];
     return w->n > n ? o->word[append_rest(o, to, w->before, n)].next[w->last] : to;
@@ -318,7 +322,7 @@ static int32_t append_rest(const struct topt_orbits *o, int32_t to, int32_t word
 /* The innermost axes of a dimension are gathered, or handed over to another. */
 static void leave_dim(struct view *v, int dim)
 {
-    const struct topt_orbits *o = v->o;
+    const struct topt_symmetry_bound *o = v->o;
     int32_t all = word_of(v->orbit, dim), rest = all;
     uint8_t count[KINDS] = {0};
     while (o->word[rest].n) {
@@ -335,7 +339,8 @@ static void leave_dim(struct view *v, int dim)
 }
 
 /* The next choice of some of each kind; 0 after the last. */
-static int next_count(const struct topt_orbits *o, const uint8_t *most, uint8_t *count)
+static int next_count(const struct topt_symmetry_bound *o, const uint8_t *most,
+                      uint8_t *count)
 {
     for (int k = 0; k < o->nkinds; k++) {
         if (count[k] < most[k]) {
@@ -350,7 +355,7 @@ static int next_count(const struct topt_orbits *o, const uint8_t *most, uint8_t 
 /* Sums end along some axes: everywhere, or scattered, in the order of axes. */
 static void add_up(struct view *v)
 {
-    const struct topt_orbits *o = v->o;
+    const struct topt_symmetry_bound *o = v->o;
     uint8_t sums[KINDS] = {0}, count[KINDS] = {0};
     for (int k = 0; k < o->nkinds; k++)
         sums[k] = (uint8_t)sums_of(o, v->orbit, k);
@@ -371,7 +376,7 @@ static void add_up(struct view *v)
 }
 
 /* Copies along an axis of a kind: what neither splits nor is partial. */
-static int copies_of(const struct topt_orbits *o, uint64_t orbit, int kind)
+static int copies_of(const struct topt_symmetry_bound *o, uint64_t orbit, int kind)
 {
     int n = o->kind[kind].n - sums_of(o, orbit, kind);
     for (int d = 0; d < o->shape.ndim; d++)
@@ -381,7 +386,7 @@ static int copies_of(const struct topt_orbits *o, uint64_t orbit, int kind)
 
 static void slice(struct view *v)
 {
-    const struct topt_orbits *o = v->o;
+    const struct topt_symmetry_bound *o = v->o;
     for (int k = 0; k < o->nkinds; k++)
         for (int d = 0; d < o->shape.ndim && copies_of(o, v->orbit, k); d++)
             if (o->dims >> d & 1)
@@ -391,7 +396,7 @@ static void slice(struct view *v)
 
 /* What it takes at least that some axes change places, with whatever others of the
  * dimension. */
-static int64_t least_permuting(const struct topt_orbits *o, const uint8_t *count,
+static int64_t least_permuting(const struct topt_symmetry_bound *o, const uint8_t *count,
                                const uint8_t *most, int64_t bytes)
 {
     int64_t least = INT64_MAX;
@@ -407,7 +412,8 @@ static int64_t least_permuting(const struct topt_orbits *o, const uint8_t *count
 }
 
 /* Letters of a word that are others at the same place of one as long. */
-static void count_moved(const struct topt_orbits *o, int32_t a, int32_t b, uint8_t *count)
+static void count_moved(const struct topt_symmetry_bound *o, int32_t a, int32_t b,
+                        uint8_t *count)
 {
     for (; o->word[a].n; a = o->word[a].before, b = o->word[b].before)
         if (o->word[a].last != o->word[b].last)
@@ -417,7 +423,7 @@ static void count_moved(const struct topt_orbits *o, int32_t a, int32_t b, uint8
 /* Other orders of a dimension's axes, where its parts are equal. */
 static void reorder(struct view *v, int dim)
 {
-    const struct topt_orbits *o = v->o;
+    const struct topt_symmetry_bound *o = v->o;
     int32_t from = word_of(v->orbit, dim);
     const struct word *w = &o->word[from];
     if (o->shape.dim[dim].count % w->parts)
@@ -432,7 +438,7 @@ static void reorder(struct view *v, int dim)
     }
 }
 
-static int list_steps(struct topt_orbits *o)
+static int list_steps(struct topt_symmetry_bound *o)
 {
     o->first = malloc(((size_t)o->n + 1) * sizeof *o->first);
     o->far = calloc((size_t)o->n, sizeof *o->far);
@@ -456,7 +462,7 @@ static int list_steps(struct topt_orbits *o)
 
 /* ---- paths ------------------------------------------------------------------------- */
 
-static int leave(struct topt_orbits *o, int64_t *far, struct topt_heap_entry e)
+static int leave(struct topt_symmetry_bound *o, int64_t *far, struct topt_heap_entry e)
 {
     for (int i = o->first[e.vertex]; i < o->first[e.vertex + 1]; i++) {
         const struct arc *a = &o->arc[i];
@@ -469,7 +475,7 @@ static int leave(struct topt_orbits *o, int64_t *far, struct topt_heap_entry e)
     return 0;
 }
 
-static int find_far(struct topt_orbits *o, int from, int64_t *far)
+static int find_far(struct topt_symmetry_bound *o, int from, int64_t *far)
 {
     for (int i = 0; i < o->n; i++)
         far[i] = TOPT_ROUTE_FAR;
@@ -485,7 +491,7 @@ static int find_far(struct topt_orbits *o, int from, int64_t *far)
     return 0;
 }
 
-int64_t topt_orbits_ns(struct topt_orbits *o, int from, int to)
+int64_t topt_symmetry_bound_ns(struct topt_symmetry_bound *o, int from, int to)
 {
     if (!o->far[from]) {
         int64_t *far = malloc((size_t)o->n * sizeof *far);
@@ -505,27 +511,27 @@ int topt_orbits_few(const struct topt_mesh *mesh)
     return mesh->naxes <= MOST_AXES;
 }
 
-struct topt_orbits *topt_orbits_create(const struct topt_hw *hw,
-                                       const struct topt_mesh *mesh,
-                                       const struct topt_shape *s, uint32_t dims,
-                                       int element_bytes)
+struct topt_symmetry_bound *topt_symmetry_bound_create(const struct topt_hw *hw,
+                                                       const struct topt_mesh *mesh,
+                                                       const struct topt_shape *s,
+                                                       uint32_t dims, int element_bytes)
 {
-    struct topt_orbits *o = calloc(1, sizeof *o);
+    struct topt_symmetry_bound *o = calloc(1, sizeof *o);
     if (!o)
         return NULL;
-    *o = (struct topt_orbits){.hw = hw,
-                              .mesh = *mesh,
-                              .shape = *s,
-                              .dims = dims,
-                              .element_bytes = element_bytes};
+    *o = (struct topt_symmetry_bound){.hw = hw,
+                                      .mesh = *mesh,
+                                      .shape = *s,
+                                      .dims = dims,
+                                      .element_bytes = element_bytes};
     find_kinds(o);
     if (!list_words(o) && !list_all(o) && !list_steps(o))
         return o;
-    topt_orbits_destroy(o);
+    topt_symmetry_bound_destroy(o);
     return NULL;
 }
 
-void topt_orbits_destroy(struct topt_orbits *o)
+void topt_symmetry_bound_destroy(struct topt_symmetry_bound *o)
 {
     if (!o)
         return;
@@ -543,17 +549,17 @@ void topt_orbits_destroy(struct topt_orbits *o)
 
 /* ---- all shapes -------------------------------------------------------------------- */
 
-struct topt_orbit_set {
+struct topt_symmetry_bounds {
     const struct topt_hw *hw;
     struct topt_mesh mesh;
-    struct topt_orbits **at;
+    struct topt_symmetry_bound **at;
     int n;
 };
 
-struct topt_orbit_set *topt_orbit_set_create(const struct topt_hw *hw,
-                                             const struct topt_mesh *mesh)
+struct topt_symmetry_bounds *topt_symmetry_bounds_create(const struct topt_hw *hw,
+                                                         const struct topt_mesh *mesh)
 {
-    struct topt_orbit_set *s = calloc(1, sizeof *s);
+    struct topt_symmetry_bounds *s = calloc(1, sizeof *s);
     if (s) {
         s->hw = hw;
         s->mesh = *mesh;
@@ -561,36 +567,36 @@ struct topt_orbit_set *topt_orbit_set_create(const struct topt_hw *hw,
     return s;
 }
 
-void topt_orbit_set_destroy(struct topt_orbit_set *s)
+void topt_symmetry_bounds_destroy(struct topt_symmetry_bounds *s)
 {
     for (int i = 0; s && i < s->n; i++)
-        topt_orbits_destroy(s->at[i]);
+        topt_symmetry_bound_destroy(s->at[i]);
     if (s)
         free(s->at);
     free(s);
 }
 
-static int is_of(const struct topt_orbits *o, const struct topt_shape *s, uint32_t dims,
-                 int element_bytes)
+static int is_of(const struct topt_symmetry_bound *o, const struct topt_shape *s,
+                 uint32_t dims, int element_bytes)
 {
     return o->element_bytes == element_bytes && !(dims & ~o->dims) &&
            o->shape.ndim == s->ndim &&
            !memcmp(o->shape.dim, s->dim, (size_t)s->ndim * sizeof *s->dim);
 }
 
-struct topt_orbits *topt_orbit_set_of(struct topt_orbit_set *s,
-                                      const struct topt_shape *shape, uint32_t dims,
-                                      int element_bytes)
+struct topt_symmetry_bound *topt_symmetry_bounds_of(struct topt_symmetry_bounds *s,
+                                                    const struct topt_shape *shape,
+                                                    uint32_t dims, int element_bytes)
 {
     for (int i = 0; i < s->n; i++)
         if (is_of(s->at[i], shape, dims, element_bytes))
             return s->at[i];
-    struct topt_orbits **at =
-        realloc(s->at, ((size_t)s->n + 1) * sizeof(struct topt_orbits *));
+    struct topt_symmetry_bound **at =
+        realloc(s->at, ((size_t)s->n + 1) * sizeof(struct topt_symmetry_bound *));
     if (!at)
         return NULL;
     s->at = at;
-    at[s->n] = topt_orbits_create(s->hw, &s->mesh, shape, dims, element_bytes);
+    at[s->n] = topt_symmetry_bound_create(s->hw, &s->mesh, shape, dims, element_bytes);
     return at[s->n] ? at[s->n++] : NULL;
 }
 

@@ -162,18 +162,18 @@ int topt_router_seek(struct topt_router *r, const struct topt_shape *s, int elem
 
 /* What any way takes at least, by what has to travel: no way is looked for
  * (byte_bound.c).  Read only once made; borrows nothing.  NULL: no memory. */
-struct topt_floors;
-struct topt_floors *topt_floors_create(const struct topt_hw *hw,
-                                       const struct topt_mesh *mesh);
-void topt_floors_destroy(struct topt_floors *f);
+struct topt_byte_bounds;
+struct topt_byte_bounds *topt_byte_bounds_create(const struct topt_hw *hw,
+                                                 const struct topt_mesh *mesh);
+void topt_byte_bounds_destroy(struct topt_byte_bounds *f);
 /* Nanoseconds, never more than topt_router_route finds; 0 between equal layouts. */
-int64_t topt_floor_ns(const struct topt_floors *f, const struct topt_shape *s,
-                      int element_bytes, const struct topt_layout *from,
-                      const struct topt_layout *to);
+int64_t topt_byte_bound_ns(const struct topt_byte_bounds *f, const struct topt_shape *s,
+                           int element_bytes, const struct topt_layout *from,
+                           const struct topt_layout *to);
 
 /* The same of many layouts of one shape, of each of which it is worked out once what a
- * floor needs. */
-struct topt_floor_end {
+ * bound needs. */
+struct topt_byte_bound_end {
     uint64_t
         axes[TOPT_MAX_RANK]; /* that split a dimension, outermost first: four bits each */
     int64_t parts[TOPT_MAX_RANK]; /* that come of it */
@@ -183,12 +183,13 @@ struct topt_floor_end {
     uint32_t partial;     /* axes */
     uint32_t odd, uneven; /* dimensions: not only halved; into parts that are not equal */
 };
-void topt_floor_end_of(const struct topt_mesh *m, const struct topt_shape *s,
-                       const struct topt_layout *l, struct topt_floor_end *ret);
+void topt_byte_bound_end_of(const struct topt_mesh *m, const struct topt_shape *s,
+                            const struct topt_layout *l, struct topt_byte_bound_end *ret);
 /* Between two that differ. */
-int64_t topt_floor_between(const struct topt_floors *f, const struct topt_shape *s,
-                           int element_bytes, const struct topt_floor_end *from,
-                           const struct topt_floor_end *to);
+int64_t topt_byte_bound_between(const struct topt_byte_bounds *f,
+                                const struct topt_shape *s, int element_bytes,
+                                const struct topt_byte_bound_end *from,
+                                const struct topt_byte_bound_end *to);
 
 /* How many different routes were asked for.  (What finding them took depends on which
  * thread remembers what, and is not counted.) */

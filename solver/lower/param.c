@@ -164,10 +164,10 @@ static double numbers_of(const struct topt_op *o, int operand)
     return n;
 }
 
-struct topt_parameter_floor topt_parameter_floor(const struct topt_model *m,
-                                                 const struct topt_settings *s)
+struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
+                                                   const struct topt_settings *s)
 {
-    struct topt_parameter_floor sum = {0};
+    struct topt_least_parameters sum = {0};
     double each = topt_parameter_bytes(s), value = topt_element_bytes(s, TOPT_ELEM_REAL);
     double gradient = each > value ? topt_element_bytes(s, grad_element(s)) : 0;
     for (int i = 0; i < m->nops; i++)

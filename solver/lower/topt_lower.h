@@ -25,7 +25,7 @@
 
 #include "topt_layout.h"
 #include "topt_model.h"
-#include "topt_orbits.h"
+#include "topt_symmetry_bound.h"
 
 enum topt_optimizer {
     TOPT_SGD,
@@ -124,11 +124,11 @@ int topt_settings_fit(const struct topt_model *m, const struct topt_settings *s,
  * and state. */
 int topt_parameter_bytes(const struct topt_settings *s);
 /* Bytes that all parameters of a model stay with at least, over all devices. */
-struct topt_parameter_floor {
+struct topt_least_parameters {
     double value, gradient, state;
 };
-struct topt_parameter_floor topt_parameter_floor(const struct topt_model *m,
-                                                 const struct topt_settings *s);
+struct topt_least_parameters topt_least_parameters(const struct topt_model *m,
+                                                   const struct topt_settings *s);
 
 /* What one use of a tensor does about backward (the paper's tensor reuse). */
 enum topt_keep {

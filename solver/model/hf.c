@@ -8,6 +8,7 @@
 #include "hf_families.h"
 #include "hf_read.h"
 #include "hf_suggest.h"
+#include "hf_vision.h"
 #include "model_impl.h"
 #include "topt_json.h"
 
@@ -111,6 +112,26 @@ static const struct hf_family *choose(const json_t *doc, const char *as,
     return NULL;
 }
 
+/* Older configs of Qwen's say of the text beside its tower, not inside of anything. */
+static int flat_text(const json_t *doc, json_t **ret, struct topt_error *err)
+{
+    const char *type = json_string_value(json_object_get(doc, "model_type"));
+    char text[80];
+    *ret = NULL;
+    if (!type || !json_is_object(json_object_get(doc, "vision_config")))
+        return 0;
+    snprintf(text, sizeof text, "%.60s_text", type);
+    if (!find_type(text))
+        return 0;
+    *ret = json_copy((json_t *)doc);
+    if (!*ret)
+        return topt_nomem(err, "text_config");
+    json_object_set_new(*ret, "model_type", json_string(text));
+    json_object_del(*ret, "architectures");
+    json_object_del(*ret, "vision_config");
+    return 0;
+}
+
 /* The config of the language model inside one of several towers; NULL where there is
  * none.  What only the outer one says about both holds for it too. */
 static int nested_text(const json_t *doc, json_t **ret, struct topt_error *err)
@@ -118,8 +139,10 @@ static int nested_text(const json_t *doc, json_t **ret, struct topt_error *err)
     json_t *text = json_object_get(doc, "text_config");
     json_t *tied = json_object_get(doc, "tie_word_embeddings");
     *ret = NULL;
+    if (!text)
+        text = json_object_get(doc, "llm_config");
     if (!text || json_is_null(text))
-        return 0;
+        return flat_text(doc, ret, err);
     if (!json_is_object(text))
         return topt_fail(err, TOPT_ERR_INVAL, "text_config must be an object");
     *ret = json_copy(text);
@@ -163,6 +186,26 @@ static void note_what_is_left_out(const json_t *doc, struct hf_arch *a)
         topt_hf_note(a, "quantization_config is left out");
 }
 
+/* Slots of experts: where nobody asks for more, tokens are taken to be balanced, which
+ * costs what training without dropped tokens does. */
+static void take_capacity(double asked, struct hf_arch *a)
+{
+    char text[160];
+    if (!a->experts)
+        return;
+    if (asked > 0) {
+        a->capacity = asked;
+        snprintf(text, sizeof text,
+                 "experts have slots for %g times their share of tokens and drop those "
+                 "beyond",
+                 asked);
+        topt_hf_note(a, text);
+    } else {
+        topt_hf_note(a, "experts get equally many tokens, as if none were dropped; a run "
+                        "drops those beyond (--capacity)");
+    }
+}
+
 /* Sizes that the config left to its class are told of, since they are most of a model. */
 static void note_what_is_filled_in(const json_t *doc, const char *type, struct hf_arch *a)
 {
@@ -173,7 +216,8 @@ static void note_what_is_filled_in(const json_t *doc, const char *type, struct h
         topt_hf_note(a, text);
 }
 
-static struct topt_model *build_family(const json_t *doc, const struct hf_family *f,
+static struct topt_model *build_family(const json_t *doc, const json_t *around,
+                                       const struct hf_family *f,
                                        const struct hf_task *task, const char *name,
                                        const struct topt_import_options *o,
                                        struct topt_error *err)
@@ -181,16 +225,23 @@ static struct topt_model *build_family(const json_t *doc, const struct hf_family
     const char *type = f->like ? f->like : f->model_type;
     json_t *whole = topt_hf_complete(doc, type, err);
     struct hf_arch *a = calloc(1, sizeof *a);
+    struct hf_tower *tower = around ? calloc(1, sizeof *tower) : NULL;
     struct topt_model *m = NULL;
-    if (!a)
+    if (!a || (around && !tower))
         topt_nomem(err, "a config");
-    if (a && whole) {
+    else if (whole) {
         a->traits = f->traits;
         int rc = f->read(whole, a, err) || read_classes(doc, task->head, a, err);
         if (!rc && task->head == HF_LANGUAGE && !strcmp(task->suffix, "ForPreTraining"))
             topt_hf_note(a, "the pooler and the head that tells whether sentences follow "
                             "each other are left out");
+        if (!rc && around) {
+            rc = topt_hf_read_tower(around, a->width, tower, err);
+            a->tower = tower;
+            a->look = topt_hf_look;
+        }
         if (!rc) {
+            take_capacity(o ? o->capacity : 0, a);
             note_what_is_left_out(doc, a);
             note_what_is_filled_in(doc, type, a);
             m = topt_hf_build_arch(a, name, f->build, o, err);
@@ -198,18 +249,60 @@ static struct topt_model *build_family(const json_t *doc, const struct hf_family
     }
     if (m)
         m->family = f->model_type;
+    free(tower);
     free(a);
     json_decref(whole);
     return m;
 }
 
-static struct topt_model *build_plain(const json_t *doc, const char *name,
+/* Towers and what joins them to the text, by the names of their configs. */
+static void name_parts(const json_t *doc, int sees, char *ret, size_t size)
+{
+    const char *key;
+    json_t *value;
+    size_t n = 0;
+    json_object_foreach((json_t *)doc, key, value)
+    {
+        size_t k = strlen(key);
+        const char *type = json_string_value(json_object_get(value, "model_type"));
+        if (!json_is_object(value) || !strcmp(key, "text_config") || k < 7 ||
+            (sees && !strcmp(key, "vision_config")) ||
+            strcmp(key + k - 7, "_config") || !strcmp(key, "quantization_config") ||
+            n + 120 > size)
+            continue;
+        n += (size_t)snprintf(ret + n, size - n, "%s%.60s%s%.40s%s", n ? ", " : "", key,
+                              type ? " (" : "", type ? type : "", type ? ")" : "");
+    }
+}
+
+/* What of several parts the model does not have; what was asked to be left out is not
+ * told of. */
+static int note_parts(struct topt_model *m, const json_t *doc, const char *part, int sees,
+                      struct topt_error *err)
+{
+    char parts[500] = "", note[1500];
+    name_parts(doc, sees, parts, sizeof parts);
+    if ((!parts[0] && !sees) || part)
+        return 0;
+    snprintf(note, sizeof note, "%s%s%s%s%s%s", m->note ? m->note : "",
+             m->note ? "; " : "",
+             sees ? "one image a sample, whose tokens are among the text's (--part text: "
+                    "without)"
+                  : "the text model alone",
+             parts[0] ? "; left out: " : "", parts,
+             parts[0] ? " and what joins them to it" : "");
+    return topt_model_note(m, note, err);
+}
+
+/* 'around' is the config of the towers, NULL where there are none, or none are wanted. */
+static struct topt_model *build_plain(const json_t *doc, const json_t *around,
+                                      const char *name,
                                       const struct topt_import_options *o,
                                       struct topt_error *err)
 {
     const struct hf_task *task;
     const struct hf_family *f = choose(doc, o ? o->as : NULL, &task, err);
-    return f ? build_family(doc, f, task, name, o, err) : NULL;
+    return f ? build_family(doc, around, f, task, name, o, err) : NULL;
 }
 
 struct topt_model *topt_hf_build(const json_t *doc, const char *name,
@@ -218,14 +311,24 @@ struct topt_model *topt_hf_build(const json_t *doc, const char *name,
 {
     char text_name[120];
     json_t *text;
+    const char *part = o ? o->part : NULL;
+    if (part && strcmp(part, "text")) {
+        topt_fail(err, TOPT_ERR_USAGE, "--part %.40s is not known; text is", part);
+        return NULL;
+    }
     if (nested_text(doc, &text, err))
         return NULL;
     if (!text)
-        return build_plain(doc, name, o, err);
-    snprintf(text_name, sizeof text_name, "%s-text", name);
-    struct topt_model *m = build_plain(text, text_name, o, err);
+        return build_plain(doc, NULL, name, o, err);
+    int sees = !part && topt_hf_sees(doc);
+    snprintf(text_name, sizeof text_name, "%s%s", name, sees ? "" : "-text");
+    struct topt_model *m = build_plain(text, sees ? doc : NULL, text_name, o, err);
     json_decref(text);
-    if (!m)
+    if (!m) {
         topt_wrap(err, "text_config");
+    } else if (note_parts(m, doc, part, sees, err)) {
+        topt_model_destroy(m);
+        m = NULL;
+    }
     return m;
 }

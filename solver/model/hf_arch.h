@@ -96,6 +96,7 @@ struct hf_mixer {
     int norm;                        /* of what comes out, or of Mamba's parts */
 };
 
+struct hf_builder;
 struct hf_arch {
     int64_t width, layers, heads, kv_heads, head_dim, inner, vocab, context;
     const char *context_key;
@@ -163,6 +164,10 @@ struct hf_arch {
     int tied, head_bias, head_transform, no_final_norm;
     double head_factor; /* of what the head reads; 0: 1 */
     double logit_cap;   /* tanh(x / cap) cap; 0: none */
+    /* that sees images beside the text, and puts its tokens among it; NULL: none */
+    const struct hf_tower *tower;
+    int (*look)(struct hf_builder *b, int x);
+    int layer_scale;              /* a gain of what each half of a block adds */
     /* towers */
     int64_t channels, image, patch, classes;                      /* of images */
     int64_t source, encoder_layers, encoder_inner, encoder_heads; /* of sound, of text */

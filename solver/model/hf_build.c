@@ -393,6 +393,7 @@ static int mixing_half(struct hf_builder *b, int x)
     y = norms == HF_SANDWICH ? topt_hf_norm(b, y, "norm1.after")
         : norms == HF_AFTER  ? topt_hf_norm(b, y, "norm1")
                              : y;
+    y = b->a->layer_scale ? topt_hf_add(b, "gain", y, -1, NULL, "scale1") : y;
     x = sum(b, x, y, "add1");
     return norms == HF_POST ? topt_hf_norm(b, x, "norm1") : x;
 }
@@ -410,6 +411,7 @@ static int feeding_half(struct hf_builder *b, int x)
     y = norms == HF_SANDWICH ? topt_hf_norm(b, y, "norm2.after")
         : norms == HF_AFTER  ? topt_hf_norm(b, y, "norm2")
                              : y;
+    y = b->a->layer_scale ? topt_hf_add(b, "gain", y, -1, NULL, "scale2") : y;
     x = sum(b, x, y, "add2");
     return norms == HF_POST ? topt_hf_norm(b, x, "norm2") : x;
 }
@@ -515,6 +517,7 @@ static void build_stack(struct hf_builder *b)
     if (a->buckets)
         b->relative = topt_hf_add(b, "variable", -1, -1, &relative, "relative");
     int x = embedding(b, table);
+    x = a->tower && a->look ? a->look(b, x) : x;
     x = topt_hf_stack(b, x, a->layers, "", topt_hf_block);
     topt_hf_head(b, x, table);
 }

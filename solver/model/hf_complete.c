@@ -38,8 +38,8 @@ static json_t *class_of(const char *type)
 
 /* What families write that have it, and others may carry along without meaning it. */
 static const char *const flags[] = {
-    "attention_bias", "attention_out_bias", "mlp_bias",    "qkv_bias",      "use_bias",
-    "use_qkv_bias",   "lm_head_bias",       "use_qk_norm", "qk_layernorm",  "bias",
+    "attention_bias",  "attention_out_bias",    "mlp_bias",    "qkv_bias",     "use_bias",
+    "use_qkv_bias",    "lm_head_bias",          "use_qk_norm", "qk_layernorm", "bias",
     "add_bias_linear", "use_parallel_residual", NULL};
 
 static void drop_foreign_flags(json_t *doc, const json_t *keys)
@@ -88,8 +88,7 @@ json_t *topt_hf_complete(const json_t *doc, const char *type, struct topt_error 
     int rc = !ret;
     if (ret && row) {
         const json_t *also = json_object_get(row, "also");
-        rc = use_both_names(ret, also) || fill_in(ret, row) ||
-             use_both_names(ret, also);
+        rc = use_both_names(ret, also) || fill_in(ret, row) || use_both_names(ret, also);
         drop_foreign_flags(ret, json_object_get(row, "keys"));
     }
     json_decref(row);
@@ -117,21 +116,39 @@ static int is_said(const json_t *doc, const json_t *also, const char *key)
 }
 
 /* Keys without which nobody could tell how large a model is. */
-static const char *const sizes[] = {
-    "hidden_size",       "num_hidden_layers", "num_attention_heads",
-    "intermediate_size", "vocab_size",        "num_key_value_heads",
-    "head_dim",          "d_model",           "num_layers",
-    "d_ff",              "d_kv",              "num_heads",
-    "n_embd",            "n_layer",           "n_head",
-    "dim",               "n_layers",          "n_heads",
-    "hidden_dim",        "encoder_layers",    "decoder_layers",
-    "moe_intermediate_size", "num_experts",   "n_routed_experts",
-    "num_local_experts", "ffn_dim",           NULL};
+static const char *const sizes[] = {"hidden_size",
+                                    "num_hidden_layers",
+                                    "num_attention_heads",
+                                    "intermediate_size",
+                                    "vocab_size",
+                                    "num_key_value_heads",
+                                    "head_dim",
+                                    "d_model",
+                                    "num_layers",
+                                    "d_ff",
+                                    "d_kv",
+                                    "num_heads",
+                                    "n_embd",
+                                    "n_layer",
+                                    "n_head",
+                                    "dim",
+                                    "n_layers",
+                                    "n_heads",
+                                    "hidden_dim",
+                                    "encoder_layers",
+                                    "decoder_layers",
+                                    "moe_intermediate_size",
+                                    "num_experts",
+                                    "n_routed_experts",
+                                    "num_local_experts",
+                                    "ffn_dim",
+                                    NULL};
 
 void topt_hf_filled_in(const json_t *doc, const char *type, char *ret, size_t size)
 {
     json_t *row = type ? class_of(type) : NULL;
-    const json_t *keys = json_object_get(row, "keys"), *also = json_object_get(row, "also");
+    const json_t *keys = json_object_get(row, "keys"),
+                 *also = json_object_get(row, "also");
     size_t n = 0;
     ret[0] = '\0';
     for (int i = 0; sizes[i]; i++) {

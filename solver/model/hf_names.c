@@ -39,7 +39,8 @@ struct row {
 #define LINEAR_OF(t, o, p)     {t ".weight", o, "w", p}, {t ".bias", o ".bias", "b", WHOLE}
 #define LINEAR(t, o)           LINEAR_OF(t, o, WHOLE)
 #define PIECE(t, o, p)         {t ".weight", o, "w", p}, {t ".bias", o ".bias", "b", p}
-#define NORM(t, o)             {t ".weight", o, "g", WHOLE}, {t ".bias", o, "bias", WHOLE}
+#define NORM(t, o)             {t ".weight", o, "g", WHOLE}, {t ".bias", o, "bias", WHOLE}, \
+                               {t ".weight", o ".gain", "g", WHOLE}
 #define TABLE(t, o)            {t ".weight", o, "w", WHOLE}
 /* Apart or in one here; apart there. */
 #define QKV(q, k, v, o)        PIECE(q, o "qkv", QUERY), PIECE(k, o "qkv", KEY), \
@@ -113,7 +114,14 @@ static const struct row opt[] = {TABLE(OPT "embed_tokens", "wte"),
 
 #define LLAMA "model.layers.#."
 
-/* All of Llama's relatives. */
+/* All of Llama's relatives, but for the first norm of those that begin with none. */
+static const struct row bare_decoder[] = {TABLE("model.embed_tokens", "embedding"),
+                                          TABLE("model.embed_tokens", "wte"),
+                                          QKV(LLAMA "self_attn.q_proj",
+                                              LLAMA "self_attn.k_proj",
+                                              LLAMA "self_attn.v_proj", "h#."),
+                                          LINEAR("lm_head", "lm_head"),
+                                          {0}};
 static const struct row decoder[] = {TABLE("model.embed_tokens", "embedding"),
                                      TABLE("model.embed_tokens", "wte"),
                                      NORM(LLAMA "input_layernorm", "h#.norm1"),
@@ -133,6 +141,12 @@ static const struct row llama[] = {
 
 static const struct row norms_before[] = {
     NORM(LLAMA "post_attention_layernorm", "h#.norm2"), NORM("model.norm", "norm"), {0}};
+
+static const struct row norms_after[] = {
+    NORM(LLAMA "post_attention_layernorm", "h#.norm1"),
+    NORM(LLAMA "post_feedforward_layernorm", "h#.norm2"),
+    NORM("model.norm", "norm"),
+    {0}};
 
 static const struct row norms_around[] = {
     NORM(LLAMA "post_attention_layernorm", "h#.norm1.after"),
@@ -183,6 +197,22 @@ static const struct row experts[] = {
     TABLE(LLAMA "mlp.shared_expert.down_proj", "h#.shared.down"),
     TABLE(LLAMA "mlp.shared_expert_gate", "h#.shared.gate"),
     {0}};
+
+/* Of GLM and those who took its parts. */
+static const struct row corrected_experts[] = {
+    TABLE(LLAMA "mlp.gate", "h#.router"),
+    {LLAMA "mlp.gate.e_score_correction_bias", "h#.route", "correction", WHOLE},
+    EXPERTS(LLAMA "mlp.experts.@.gate_proj", LLAMA "mlp.experts.@.up_proj",
+            LLAMA "mlp.experts.@.down_proj", "h#.experts"),
+    GATED(LLAMA "mlp.shared_experts.gate_proj", LLAMA "mlp.shared_experts.up_proj",
+          "h#.shared.gate_up"),
+    TABLE(LLAMA "mlp.shared_experts.down_proj", "h#.shared.down"),
+    {0}};
+
+static const struct row ungated[] = {LINEAR(LLAMA "self_attn.o_proj", "h#.out"),
+                                     LINEAR(LLAMA "mlp.up_proj", "h#.up"),
+                                     LINEAR(LLAMA "mlp.down_proj", "h#.down"),
+                                     {0}};
 
 static const struct row deepseek[] = {
     TABLE("model.embed_tokens", "embedding"),
@@ -381,6 +411,78 @@ static const struct naming {
     {"qwen3_moe", "model.", {decoder, llama, norms_before, experts}, {"lm_head."}},
     {"llama4_text", "model.", {decoder, llama4, norms_before}, {"lm_head."}},
     {"deepseek_v3",
+     "model.",
+     {deepseek, norms_before, deepseek_ranked},
+     {"lm_head.", further_layers}},
+    {"ministral",
+     "model.",
+     {decoder, llama, norms_before},
+     {"lm_head.", "visual.", "model.visual."}},
+    {"ministral3",
+     "model.",
+     {decoder, llama, norms_before},
+     {"lm_head.", "visual.", "model.visual."}},
+    {"seed_oss",
+     "model.",
+     {decoder, llama, norms_before},
+     {"lm_head.", "visual.", "model.visual."}},
+    {"smollm3",
+     "model.",
+     {decoder, llama, norms_before},
+     {"lm_head.", "visual.", "model.visual."}},
+    {"granite",
+     "model.",
+     {decoder, llama, norms_before},
+     {"lm_head.", "visual.", "model.visual."}},
+    {"helium",
+     "model.",
+     {decoder, llama, norms_before},
+     {"lm_head.", "visual.", "model.visual."}},
+    {"ernie4_5",
+     "model.",
+     {decoder, llama, norms_before},
+     {"lm_head.", "visual.", "model.visual."}},
+    {"qwen3_vl_text",
+     "model.",
+     {decoder, llama, norms_before},
+     {"lm_head.", "visual.", "model.visual."}},
+    {"mimo", "model.", {decoder, llama, norms_before}, {"lm_head.", "model.mtp_layers."}},
+    {"qwen2_vl_text", "model.", {decoder, llama, norms_before}, {"lm_head.", "visual."}},
+    {"qwen2_5_vl_text",
+     "model.",
+     {decoder, llama, norms_before},
+     {"lm_head.", "visual."}},
+    {"olmo2", "model.", {bare_decoder, llama, norms_after}, {"lm_head."}},
+    {"olmo3", "model.", {bare_decoder, llama, norms_after}, {"lm_head."}},
+    {"exaone4", "model.", {bare_decoder, llama, norms_after}, {"lm_head."}},
+    {"cohere", "model.", {decoder, llama, norms_before}, {"lm_head."}},
+    {"cohere2", "model.", {decoder, llama, norms_before}, {"lm_head."}},
+    {"olmo", "model.", {decoder, llama}, {"lm_head."}},
+    {"stablelm", "model.", {decoder, llama, norms_before}, {"lm_head."}},
+    {"arcee", "model.", {decoder, ungated, norms_before}, {"lm_head."}},
+    {"nemotron", "model.", {decoder, ungated, norms_before}, {"lm_head."}},
+    {"glm4_moe",
+     "model.",
+     {decoder, llama, norms_before, corrected_experts},
+     {"lm_head.", further_layers}},
+    {"dots1",
+     "model.",
+     {decoder, llama, norms_before, corrected_experts},
+     {"lm_head.", further_layers}},
+    {"solar_open",
+     "model.",
+     {decoder, llama, norms_before, corrected_experts},
+     {"lm_head.", further_layers}},
+    {"olmoe", "model.", {decoder, llama, norms_before, experts}, {"lm_head."}},
+    {"kimi_k2",
+     "model.",
+     {deepseek, norms_before, deepseek_ranked},
+     {"lm_head.", further_layers}},
+    {"deepseek_v2",
+     "model.",
+     {deepseek, norms_before, deepseek_ranked},
+     {"lm_head.", further_layers}},
+    {"glm4_moe_lite",
      "model.",
      {deepseek, norms_before, deepseek_ranked},
      {"lm_head.", further_layers}},

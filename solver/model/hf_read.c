@@ -57,12 +57,16 @@ int topt_hf_activation_named(const char *key, const char *name, int *ret,
     static const struct {
         const char *name;
         enum topt_activation a;
-    } known[] = {{"gelu_new", TOPT_ACT_GELU},  {"gelu", TOPT_ACT_GELU_ERF},
-                 {"gelu_fast", TOPT_ACT_GELU}, {"gelu_pytorch_tanh", TOPT_ACT_GELU},
+    } known[] = {{"gelu_new", TOPT_ACT_GELU},
+                 {"gelu", TOPT_ACT_GELU_ERF},
+                 {"gelu_fast", TOPT_ACT_GELU},
+                 {"gelu_pytorch_tanh", TOPT_ACT_GELU},
                  {"gelu_python", TOPT_ACT_GELU_ERF},
                  {"gelu_accurate", TOPT_ACT_GELU},
-                 {"relu", TOPT_ACT_RELU},      {"silu", TOPT_ACT_SILU},
-                 {"swish", TOPT_ACT_SILU},     {"tanh", TOPT_ACT_TANH},
+                 {"relu", TOPT_ACT_RELU},
+                 {"silu", TOPT_ACT_SILU},
+                 {"swish", TOPT_ACT_SILU},
+                 {"tanh", TOPT_ACT_TANH},
                  {"sigmoid", TOPT_ACT_SIGMOID}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (!strcmp(known[i].name, name)) {
@@ -192,9 +196,5 @@ void topt_hf_note(struct hf_arch *a, const char *what)
 
 void topt_hf_give_slots(struct hf_arch *a)
 {
-    enum { SLOTS_PERCENT = 125 };
-    a->capacity = SLOTS_PERCENT / 100.0;
-    topt_hf_note(a,
-                 "experts have slots for 1.25 times their share of tokens and drop those "
-                 "beyond");
+    a->capacity = 1;
 }

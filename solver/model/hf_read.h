@@ -47,8 +47,8 @@ int topt_hf_local_layers(const json_t *doc, int64_t first, int64_t full_every,
 /* Numbers of classes from their names, or from "num_labels". */
 void topt_hf_classes(const json_t *doc, struct hf_arch *a);
 
-/* No token is dropped there; here each expert has slots for a quarter more than its
- * share. */
+/* No token is dropped there: each expert has its fair share, unless more slots are asked
+ * for. */
 void topt_hf_give_slots(struct hf_arch *a);
 
 /* Say of the model what is left out. */

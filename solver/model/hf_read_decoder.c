@@ -77,17 +77,18 @@ static int read_sizes(const json_t *doc, struct hf_arch *a, struct topt_error *e
                HF_MAX_CONTEXT, &a->context, err) < 0)
         return -1;
     a->inner = 4 * a->width;
-    return one_of(doc, NAMES("intermediate_size", "ffn_hidden_size", "ffn_dim", "n_inner"),
-                  1, 4 * HF_MAX_WIDTH, &a->inner, err) < 0
+    return one_of(doc,
+                  NAMES("intermediate_size", "ffn_hidden_size", "ffn_dim", "n_inner"), 1,
+                  4 * HF_MAX_WIDTH, &a->inner, err) < 0
                ? -1
                : 0;
 }
 
 static int read_numbers(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
-    static const char *const eps[] = {"rms_norm_eps",     "layer_norm_eps",
+    static const char *const eps[] = {"rms_norm_eps",       "layer_norm_eps",
                                       "layer_norm_epsilon", "layernorm_epsilon",
-                                      "norm_epsilon",     "norm_eps"};
+                                      "norm_epsilon",       "norm_eps"};
     a->eps = 1e-5;
     a->init_std = 0.02;
     for (int i = 0; i < 6; i++)
@@ -245,7 +246,8 @@ static int read_letters(const char *letters, struct hf_arch *a, struct topt_erro
  * but every so-and-so-many-th, or of all. */
 static int read_windows(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
-    const char *letters = json_string_value(json_object_get(doc, "sliding_window_pattern"));
+    const char *letters =
+        json_string_value(json_object_get(doc, "sliding_window_pattern"));
     int on = 1;
     int64_t every = 0;
     if (letters)
@@ -258,9 +260,8 @@ static int read_windows(const json_t *doc, struct hf_arch *a, struct topt_error 
         return -1;
     if (!on)
         return 0;
-    return topt_hf_window(doc, a, err) || topt_hf_local_layers(doc, 0, every, a, err)
-               ? -1
-               : 0;
+    return topt_hf_window(doc, a, err) || topt_hf_local_layers(doc, 0, every, a, err) ? -1
+                                                                                      : 0;
 }
 
 /* ---- experts ----------------------------------------------------------------------- */
@@ -272,13 +273,12 @@ static int read_dense(const json_t *doc, struct hf_arch *a, struct topt_error *e
     const json_t *types = json_object_get(doc, "mlp_layer_types");
     const json_t *listed = json_object_get(doc, "mlp_only_layers");
     int64_t first = has(a, HF_T_FIRST_DENSE), every = 1;
-    if (one_of(doc,
-               NAMES("first_k_dense_replace", "num_dense_layers",
-                     "moe_layer_start_index"),
-               0, HF_MAX_LAYERS, &first, err) < 0 ||
-        one_of(doc,
-               NAMES("decoder_sparse_step", "moe_layer_freq", "moe_layer_interval"), 1,
-               HF_MAX_LAYERS, &every, err) < 0)
+    if (one_of(
+            doc,
+            NAMES("first_k_dense_replace", "num_dense_layers", "moe_layer_start_index"),
+            0, HF_MAX_LAYERS, &first, err) < 0 ||
+        one_of(doc, NAMES("decoder_sparse_step", "moe_layer_freq", "moe_layer_interval"),
+               1, HF_MAX_LAYERS, &every, err) < 0)
         return -1;
     for (int64_t i = 0; i < a->layers; i++) {
         const char *type = json_string_value(json_array_get(types, (size_t)i));
@@ -306,7 +306,7 @@ static int read_shared(const json_t *doc, struct hf_arch *a, struct topt_error *
                      "moe_shared_expert_intermediate_size"),
                0, 4 * HF_MAX_WIDTH, &width, err) < 0)
         return -1;
-    a->shared_inner = width                        ? width
+    a->shared_inner = width                       ? width
                       : has(a, HF_T_DENSE_BESIDE) ? a->inner * (n ? n : 1)
                                                   : n * a->expert_inner;
     return 0;
@@ -332,10 +332,10 @@ static int read_route(const json_t *doc, struct hf_arch *a, struct topt_error *e
 
 static int read_experts(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
-    int some = one_of(doc,
-                      NAMES("n_routed_experts", "num_experts", "num_local_experts",
-                            "moe_num_experts"),
-                      0, HF_MAX_EXPERTS, &a->experts, err);
+    int some = one_of(
+        doc,
+        NAMES("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts"),
+        0, HF_MAX_EXPERTS, &a->experts, err);
     if (some < 0)
         return -1;
     if (!a->experts || (a->experts == 1 && !has(a, HF_T_ALL_EXPERTS))) {
@@ -351,8 +351,7 @@ static int read_experts(const json_t *doc, struct hf_arch *a, struct topt_error 
                 &a->expert_inner, err) < 0))
         return -1;
     topt_hf_give_slots(a);
-    return read_dense(doc, a, err) || read_shared(doc, a, err) ||
-                   read_route(doc, a, err)
+    return read_dense(doc, a, err) || read_shared(doc, a, err) || read_route(doc, a, err)
                ? -1
                : 0;
 }

@@ -179,7 +179,7 @@ static int read_index(const json_t *doc, struct hf_arch *a, struct topt_error *e
     for (int64_t i = 0; i < a->layers; i++) {
         const char *type = json_string_value(json_array_get(types, (size_t)i));
         int64_t after = i - offset + 1 > 0 ? i - offset + 1 : 0;
-        int shared = type ? !strcmp(type, "shared")
+        int shared = type                                      ? !strcmp(type, "shared")
                      : pattern && i < (int64_t)strlen(pattern) ? pattern[i] == 'S'
                                                                : after % every != 0;
         a->layer[i] |= (uint8_t)(HF_LOCAL | (shared ? HF_NO_INDEX : 0));
@@ -252,9 +252,9 @@ int topt_hf_read_deepseek_v2(const json_t *doc, struct hf_arch *a, struct topt_e
 {
     int normalized = 0;
     const char *method = "greedy";
-    *a = (struct hf_arch){
-        .activation = TOPT_ACT_SILU, .route_factor = 1, .head_dim = 2};
-    if (read_latent(doc, 0, a, err) || topt_hf_expect(doc, "scoring_func", "softmax", err) ||
+    *a = (struct hf_arch){.activation = TOPT_ACT_SILU, .route_factor = 1, .head_dim = 2};
+    if (read_latent(doc, 0, a, err) ||
+        topt_hf_expect(doc, "scoring_func", "softmax", err) ||
         topt_json_string_or(doc, "", "topk_method", &method, err) ||
         topt_json_bool_or(doc, "", "norm_topk_prob", &normalized, err) ||
         topt_json_real_or(doc, "", "routed_scaling_factor", 1e-6, 1e6, &a->route_factor,
@@ -270,8 +270,7 @@ int topt_hf_read_deepseek_v2(const json_t *doc, struct hf_arch *a, struct topt_e
 int topt_hf_read_mistral4(const json_t *doc, struct hf_arch *a, struct topt_error *err)
 {
     int normalized = 1;
-    *a = (struct hf_arch){
-        .activation = TOPT_ACT_SILU, .route_factor = 1, .head_dim = 2};
+    *a = (struct hf_arch){.activation = TOPT_ACT_SILU, .route_factor = 1, .head_dim = 2};
     if (read_latent(doc, 0, a, err) ||
         topt_json_bool_or(doc, "", "norm_topk_prob", &normalized, err))
         return -1;

@@ -82,7 +82,6 @@ static int count_layers(const json_t *doc, struct hf_arch *a, struct topt_error 
     return topt_json_int(doc, "", "num_hidden_layers", 1, HF_MAX_LAYERS, &a->layers, err);
 }
 
-
 /* Whole numbers of mixers; 'fallback' where the key is not there. */
 static int number(const json_t *doc, const char *key, int64_t min, int64_t *ret,
                   struct topt_error *err)
@@ -301,8 +300,10 @@ static int read_things(const json_t *doc, struct hf_arch *a, struct topt_error *
     a->layers = (int64_t)n;
     for (size_t i = 0; i < n; i++) {
         const char *name = json_string_value(json_array_get(list, i));
-        int is = one_thing(pattern ? NULL : name ? name : "", pattern ? pattern[i] : 0,
-                           err);
+        int is = one_thing(pattern ? NULL
+                           : name  ? name
+                                   : "",
+                           pattern ? pattern[i] : 0, err);
         if (is < 0)
             return -1;
         a->layer[i] = (uint8_t)is;

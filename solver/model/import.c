@@ -6,6 +6,8 @@
  * A PyTorch module is a program, which is not run here; it is refused with the lines
  * that export it. */
 #include "model_impl.h"
+#include "model_place.h"
+#include "model_text.h"
 #include "topt_json.h"
 #include "topt_label.h"
 #include "topt_near.h"
@@ -14,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { MAX_JSON_BYTES = 64 << 20, MAX_MODEL_BYTES = 512 << 20 };
 
@@ -100,6 +101,53 @@ static int check_options(const struct topt_import_options *o, struct topt_error 
     return 0;
 }
 
+/* Linear maps that have adapters, with commas; a pattern is taken for all of them. */
+static void adapted_names(const json_t *config, char *ret, size_t size)
+{
+    const json_t *names = json_object_get(config, "target_modules");
+    size_t n = 0;
+    ret[0] = '\0';
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        const char *name = json_string_value(json_array_get(names, i));
+        if (name && n + strlen(name) + 2 < size)
+            n += (size_t)snprintf(ret + n, size - n, "%s%s", n ? "," : ":", name);
+    }
+}
+
+/* An adapter_config.json is a model with the one that it names, which must be here. */
+static struct topt_model *build_adapters(const json_t *config, const char *what,
+                                         const struct topt_import_options *o,
+                                         struct topt_error *err)
+{
+    char names[600], train[660];
+    const char *base = NULL, *kind = "LORA";
+    int64_t rank = 16;
+    struct topt_error inner = {0};
+    struct topt_import_options with = o ? *o : (struct topt_import_options){0};
+    if (topt_json_string(config, "", "base_model_name_or_path", &base, err) ||
+        topt_json_string_or(config, "", "peft_type", &kind, err) ||
+        topt_json_int_or(config, "", "r", 1, 1 << 16, &rank, err))
+        return NULL;
+    adapted_names(config, names, sizeof names);
+    snprintf(train, sizeof train, "lora:%lld%s", (long long)rank, names);
+    if (strcmp(kind, "LORA")) {
+        topt_fail(err, TOPT_ERR_INVAL,
+                  "%s has adapters of kind %.40s, of which LORA alone is known", what,
+                  kind);
+        return NULL;
+    }
+    with.train = with.train ? with.train : train;
+    struct topt_model *m = topt_model_load(base, &with, &inner);
+    if (!m)
+        topt_fail(err, TOPT_ERR_NOTFOUND,
+                  "%s has adapters of %.200s, which was not found (%.300s); give that "
+                  "model's config.json with --train %.200s",
+                  what, base, inner.text, with.train);
+    else
+        m->adapted = 1;
+    return m;
+}
+
 static struct topt_model *build(const json_t *doc, const char *what,
                                 const struct topt_import_options *o,
                                 struct topt_error *err)
@@ -111,6 +159,16 @@ static struct topt_model *build(const json_t *doc, const char *what,
         m = NULL;
     } else if (json_object_get(doc, "format")) {
         m = topt_native_build(doc, o, err);
+    } else if (json_object_get(doc, "base_model_name_or_path") &&
+               json_object_get(doc, "peft_type")) {
+        return build_adapters(doc, what, o, err);
+    } else if (json_object_get(doc, "_class_name")) {
+        const char *class = json_string_value(json_object_get(doc, "_class_name"));
+        topt_fail(err, TOPT_ERR_INVAL,
+                  "a config of diffusers (%.60s), which is not read yet; a native "
+                  "document or ONNX of it is",
+                  class ? class : "no class");
+        m = NULL;
     } else if (topt_hf_looks_like(doc)) {
         topt_label(what, name);
         m = topt_hf_build(doc, name, o, err);
@@ -154,8 +212,13 @@ static struct topt_model *import(const char *text, size_t len, const char *what,
                                  const struct topt_import_options *options,
                                  struct topt_error *err)
 {
-    if (check_options(options, err))
+    enum { MARK = 3 };
+    if (check_options(options, err) || topt_model_refuse_other(text, len, what, err))
         return NULL;
+    if (len >= MARK && !memcmp(text, "\xef\xbb\xbf", MARK)) { /* of UTF-8 */
+        text += MARK;
+        len -= MARK;
+    }
     if (looks_like_onnx(text, len))
         return build_onnx(text, len, what, options, err);
     if (len > MAX_JSON_BYTES) {
@@ -174,9 +237,13 @@ static struct topt_model *import(const char *text, size_t len, const char *what,
         refuse_bytes(text, len, what, err);
         return NULL;
     }
-    json_t *doc = topt_json_parse(text, len, what, err);
+    size_t plain_len;
+    char *plain = topt_model_plain_json(text, len, &plain_len);
+    json_t *doc = plain ? topt_json_parse(plain, plain_len, what, err)
+                        : topt_json_parse(text, len, what, err);
     struct topt_model *m = doc ? build(doc, what, options, err) : NULL;
     json_decref(doc);
+    free(plain);
     return m;
 }
 
@@ -185,7 +252,8 @@ static struct topt_model *trained(struct topt_model *m,
                                   const struct topt_import_options *options,
                                   struct topt_error *err)
 {
-    if (m && options && options->train && topt_model_train(&m, options->train, err)) {
+    if (m && options && options->train && !m->adapted &&
+        topt_model_train(&m, options->train, err)) {
         topt_model_destroy(m);
         return NULL;
     }
@@ -203,21 +271,14 @@ static struct topt_model *
 load(const char *path, const struct topt_import_options *options, struct topt_error *err)
 {
     static const char paper[] = "paper:";
-    char file[4096], what[200];
-    struct stat st;
+    char file[TOPT_PLACE], dir[TOPT_PLACE], what[200];
     if (!strncmp(path, paper, sizeof paper - 1))
         return check_options(options, err)
                    ? NULL
                    : topt_paper_build(path + sizeof paper - 1, options, err);
     path += *path == '@'; /* as in arguments: the file that holds them */
-    int dir = strcmp(path, "-") && !stat(path, &st) && S_ISDIR(st.st_mode);
-    size_t n = strlen(path);
-    if (n + sizeof "/config.json" > sizeof file) {
-        topt_fail(err, TOPT_ERR_INVAL, "a model's path has %zu bytes, too many", n);
+    if (topt_model_place(path, file, dir, err))
         return NULL;
-    }
-    const char *slash = dir && n && path[n - 1] != '/' ? "/" : "";
-    snprintf(file, sizeof file, "%s%s%s", path, slash, dir ? "config.json" : "");
     snprintf(what, sizeof what, "'%.190s'", file);
     size_t len;
     char *text = topt_read_file(file, MAX_MODEL_BYTES, &len, err);
@@ -225,8 +286,8 @@ load(const char *path, const struct topt_import_options *options, struct topt_er
         return NULL;
     struct topt_model *m = import(text, len, what, options, err);
     free(text);
-    if (m && dir && topt_safetensors_check(path, m, err)) {
-        topt_wrap(err, "'%.150s'", path);
+    if (m && dir[0] && !m->adapted && topt_safetensors_check(dir, m, err)) {
+        topt_wrap(err, "'%.150s'", dir);
         topt_model_destroy(m);
         return NULL;
     }

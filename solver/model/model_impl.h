@@ -63,7 +63,7 @@ struct topt_model *topt_onnx_build(const char *bytes, size_t len, const char *na
 
 /* Are the weights in a directory (*.safetensors and their index; none is well) the
  * model's, by name and shape?  -1 with the differences named. */
-int topt_safetensors_check(const char *dir, const struct topt_model *m,
+int topt_safetensors_check(const char *dir, struct topt_model *m,
                            struct topt_error *err) TOPT_MUST_CHECK;
 
 #endif

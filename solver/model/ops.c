@@ -46,9 +46,9 @@ const char *topt_activation_name(enum topt_activation a)
 }
 
 static const struct topt_op_spec *const files[] = {
-    topt_ops_dense, topt_ops_attention, topt_ops_conv,    topt_ops_recurrent,
-    topt_ops_moe,   topt_ops_shape,     topt_ops_channel, topt_ops_resample,
-    topt_ops_mixers};
+    topt_ops_dense,     topt_ops_attention, topt_ops_conv,
+    topt_ops_recurrent, topt_ops_moe,       topt_ops_shape,
+    topt_ops_channel,   topt_ops_resample,  topt_ops_mixers};
 
 const struct topt_op_spec *topt_op_spec_at(int i)
 {

@@ -458,26 +458,31 @@ static int compare_names(struct weights *have, const struct topt_model *m,
     return rc;
 }
 
-static int compare_counts(const struct weights *w, const struct topt_model *m,
+/* The names of the family's tensors are not known, so that nobody can say which of them
+ * are not parameters of this model: told, not refused. */
+static int compare_counts(const struct weights *w, struct topt_model *m,
                           int64_t parameters, struct topt_error *err)
 {
     double elements = 0, wanted = (double)parameters;
+    struct topt_text t = {0};
     for (int i = 0; i < w->n; i++) {
         if (w->at[i].ndim < 0)
             return 0; /* names alone */
         if (!topt_weights_may_be_there(m, w->at[i].name))
             elements += elements_of(&w->at[i]);
     }
-    return elements > wanted - 0.5 && elements < wanted + 0.5
-               ? 0
-               : topt_fail(
-                     err, TOPT_ERR_INVAL,
-                     "the weights beside it have %.0f parameters, the model of this "
-                     "config %.0f",
-                     elements, wanted);
+    if (elements > wanted - 0.5 && elements < wanted + 0.5)
+        return 0;
+    topt_text_add(&t,
+                  "%s%sthe weights beside it have %.0f numbers, the model of this "
+                  "config %.0f",
+                  m->note ? m->note : "", m->note ? "; " : "", elements, wanted);
+    int rc = t.oom ? topt_nomem(err, "a note") : topt_model_note(m, t.s, err);
+    topt_text_fini(&t);
+    return rc;
 }
 
-static int compare(struct weights *w, const struct topt_model *m, struct topt_error *err)
+static int compare(struct weights *w, struct topt_model *m, struct topt_error *err)
 {
     struct topt_model_stats stats;
     int known;
@@ -486,8 +491,7 @@ static int compare(struct weights *w, const struct topt_model *m, struct topt_er
     return rc || known ? rc : compare_counts(w, m, stats.parameters, err);
 }
 
-int topt_safetensors_check(const char *dir, const struct topt_model *m,
-                           struct topt_error *err)
+int topt_safetensors_check(const char *dir, struct topt_model *m, struct topt_error *err)
 {
     struct weights w = {.arena = topt_arena_create(0)};
     if (!w.arena)

@@ -299,8 +299,8 @@ struct topt_eager {
 struct topt_op_spec {
     const char
         *name; /* rows may share a name and differ in the rank of the first input */
-    topt_attr_set attrs; /* what it takes */
-    uint8_t loss;        /* its output is a loss for each sample or token */
+    topt_attr_set attrs;   /* what it takes */
+    uint8_t loss;          /* its output is a loss for each sample or token */
     const char *plan_only; /* what no backend computes; NULL: the kernels are there */
     uint8_t coupled; /* mixes samples of a batch: micro-batches would change the result */
     int ndims;
@@ -521,6 +521,7 @@ struct topt_model {
     const char *note, *plan_only;
     const char *train;  /* what topt_model_train() was told; NULL: all is trained */
     const char *family; /* of an imported config: its model_type; not in documents */
+    int adapted;        /* imported from the config of adapters, which are trained */
     struct topt_arena *arena;
     int *named, named_cap; /* hash of names, see topt_model_find() */
 };
@@ -655,9 +656,9 @@ struct topt_import_options {
     const char
         *loss; /* of an ONNX graph: "cross_entropy" or "mse"; NULL: by its output */
     const char *train; /* what topt_model_train() is told; NULL: as it is */
-    const char *as;   /* the family of a config whose own is not known */
-    const char *part; /* of a config of several: "text"; NULL: all that is read */
-    double capacity;  /* slots of an expert over its share; 0: the family's */
+    const char *as;    /* the family of a config whose own is not known */
+    const char *part;  /* of a config of several: "text"; NULL: all that is read */
+    double capacity;   /* slots of an expert over its share; 0: the family's */
 };
 
 /* A model from text: a native document, a Hugging Face config.json or an ONNX file,

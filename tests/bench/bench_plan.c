@@ -296,9 +296,9 @@ static int solve_variant(const struct row *row, struct topt_grid_search *s,
         topt_problem_stats_add(&r->space, &stats);
         r->phase = SEARCH;
         int64_t below = all->n ? all->at[0].memory_bytes : 0;
-        rc = row->question == LEAST     ? topt_problem_least(p, &o, below, &part, err)
-             : row->question == FASTEST ? topt_problem_fastest(p, &o, &part, err)
-                                        : topt_problem_frontier(p, &o, &part, err);
+        rc = row->question == LEAST     ? topt_solve_least(p, &o, below, &part, err)
+             : row->question == FASTEST ? topt_solve_fastest(p, &o, &part, err)
+                                        : topt_solve_frontier(p, &o, &part, err);
         rc = rc || topt_solutions_merge(all, &part, err);
         r->cpu[SEARCH] += since(&t);
     }

@@ -207,9 +207,9 @@ static struct topt_solutions solve(struct study *s, enum wish wish, int64_t byte
         struct topt_search_options o = {
             .memory_limit = bytes, .time_limit = ns, .threads = 1};
         struct topt_problem *p = problem_of(s, i);
-        if (wish == LEAST     ? topt_problem_least(p, &o, 0, &part, &err)
-            : wish == FASTEST ? topt_problem_fastest(p, &o, &part, &err)
-                              : topt_problem_frontier(p, &o, &part, &err))
+        if (wish == LEAST     ? topt_solve_least(p, &o, 0, &part, &err)
+            : wish == FASTEST ? topt_solve_fastest(p, &o, &part, &err)
+                              : topt_solve_frontier(p, &o, &part, &err))
             give_up(s->model->name, &err);
         for (int k = 0; k < part.n; k++)
             part.at[k].variant = s->shape.variant[i];

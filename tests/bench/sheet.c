@@ -252,7 +252,7 @@ static struct topt_strategy *plan_of(const struct sheet_row *r,
     struct topt_problem *p;
     struct topt_solutions all = {0};
     struct topt_search_options search = {.threads = 1};
-    if (topt_grid_priced(s, v, &p, &err) || topt_problem_least(p, &search, 0, &all, &err))
+    if (topt_grid_priced(s, v, &p, &err) || topt_solve_least(p, &search, 0, &all, &err))
         give_up(r->model->name, &err);
     topt_fail(&err, TOPT_ERR_NOTFOUND, "no strategy has these numbers");
     if (!all.n)

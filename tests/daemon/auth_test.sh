@@ -268,6 +268,8 @@ task=$(field task)
 unix $bob GET "/v1/tasks/$task"; check "bob has no such task" 404
 tcp GET "/v1/tasks/$task" "$(credential 61004 GET "/v1/tasks/$task" '')" ''; check "nor has anybody else" 404
 unix 61004 DELETE "/v1/tasks/$task"; check "whom it can't be ended by" 404
+unix 61004 GET /v1/tasks; check "nor does it stand in his list" 200 '^\{"tasks":\[\]\}'
+unix $alice GET /v1/tasks; check "but in hers" 200 "\"tasks\":\\[\\{\"task\":\"$task\",\"state\":\"(running|queued)\""
 unix $alice GET "/v1/tasks/$task"; check "but she" 200 '"state":"(running|queued)"'
 unix $bob DELETE "/v1/tasks/$task"; check "an operator may end it" 200
 

@@ -566,6 +566,15 @@ static void test_tasks(void)
     is_int(task_add(t, b, 2, two, &err), JOBS_TAKEN, "another user's of the same");
     ok(!task_find(t, 2, one, 0, &canceled) && task_cancel(t, 2, one) == -1,
        "a user doesn't see another's");
+    int n;
+    struct task_line *lines = tasks_list(t, 2, &n);
+    ok(n == 1 && !strcmp(lines[0].id, two) && lines[0].uid == 2, "a user's list has his");
+    free(lines);
+    lines = tasks_list(t, TASKS_ADMIN, &n);
+    ok(n == 2 && lines[0].elapsed_ms >= lines[1].elapsed_ms,
+       "an admin's has both, the older first");
+    free(lines);
+    ok(!tasks_list(t, 3, &n) && n == 0, "who has none has an empty one");
     struct job *job = task_find(t, TASKS_ADMIN, one, 0, &canceled);
     ok(job && !canceled, "the administrator does");
     task_release(job);

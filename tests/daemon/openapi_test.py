@@ -415,6 +415,10 @@ def exercise_tasks(server):
     ask("DELETE", r.headers["Location"]), ask("GET", r.headers["Location"])
     r = ask("POST", "/v1/plan?wait_ms=20&memory_bytes=5", json.dumps({"fake_ms": 200, "fake_bytes": 50}))
     ask("GET", r.headers["Location"] + "?wait_ms=20000")
+    tasks = ask("GET", "/v1/tasks").json["tasks"]
+    ok({t["task"] for t in tasks} >= {short.split("/")[-1], r.headers["Location"].split("/")[-1]} and
+       {t["state"] for t in tasks} <= {"done", "canceled"}, f"GET /v1/tasks has {len(tasks)} tasks", tasks)
+    ask("GET", "/v1/tasks?colour=red")
     ask("GET", "/v1/tasks/t-0"), ask("DELETE", "/v1/tasks/t-0")
     ask("GET", "/v1/tasks/t-0?colour=red"), ask("DELETE", "/v1/tasks/t-0?colour=red")
     waits = [follow(server.doc, p) for p in server.doc["paths"]["/v1/tasks/{id}"]["get"]["parameters"]]

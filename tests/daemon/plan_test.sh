@@ -40,6 +40,23 @@ less=$(($(sed -n 's/TOPT_MEMORY_BYTES=//p' "$dir/body") * 4 / 10))
 ask POST "/v1/plan?mode=mini-parallelism&batch=8&seq=64&max_gpus=4&hw=$hw&memory_bytes=$less" \
     "${text[@]}" --data-binary "@$dir/config.json"
 check "less memory, more GPUs" 200 '^TOPT_GPUS=[234]$'
+metric() { curl -s --unix-socket "$sock" http://localhost/metrics | sed -n "s/^$1 //p"; }
+rest() # until nothing is searched any more, what is searched behind a question included
+{
+    for _ in $(seq 100); do
+        curl -s --unix-socket "$sock" http://localhost/metrics | grep -q '^topt_searches_running{lane="search"} 0' && return
+        sleep 0.1
+    done
+}
+rest
+for more in '--memory 1GiB' '--max-gpus 2' '--mode mini-time --gpus 1'; do
+    searches=$(metric topt_searches_total) kept=$(metric topt_frontier_answers_total)
+    # shellcheck disable=SC2086
+    topt_client plan "$dir/config.json" "${small[@]}" --hw "$hw" $more --json
+    [ "$status" = 0 ] && [ "$(metric topt_searches_total)" = "$searches" ] &&
+        [ "$(metric topt_frontier_answers_total)" = $((kept + 1)) ]
+    ok $? "$more: from what is kept of the problem, without a search"
+done
 topt_client get-plan "$id" -o "$dir/pinned.json"
 [ "$status" = 0 ] && grep -q '"format":"topt-plan/1"' "$dir/pinned.json"; ok $? "topt client get-plan"
 topt_client get-plan p-0000000000000000; [ "$status" = 1 ] && says 'was given out'; ok $? "one that never was"
@@ -81,6 +98,7 @@ topt_client curve "$dir/config.json" --hw a100-80-dgx --framework topt --space f
 took=$(( ($(date +%s%N) - began) / 1000000 ))
 [ "$status" = 0 ] || { [ "$status" = 1 ] && says 'took longer than 1 s .*raise --timeout' && [ $took -lt 2500 ]; }
 ok $? "--timeout is kept ($took ms)"
+rest
 before=$(metric topt_searches_total)
 topt_client curve "$model" "${small[@]}" --counts pow2 --hw "$hw" --json
 [ "$status" = 0 ] && says '"points"' && [ "$(metric topt_searches_total)" = "$before" ]

@@ -54,8 +54,7 @@ static void test_problem(void)
     static const char *const same[] = {
         "{\"hw\":\"lab\",\"batch\":8,\"mode\":\"mini-parallelism\",\"max_gpus\":4}",
         "{\"hw\":\"lab\",\"batch\":8,\"mode\":\"mini-parallelism\",\"memory\":\"4GiB\"}",
-        "{\"hw\":\"lab\",\"batch\":8,\"mode\":\"mini-parallelism\",\"min_efficiency\":0."
-        "7}",
+        "{\"hw\":\"lab\",\"batch\":8,\"min_efficiency\":0.7}",
         "{\"hw\":\"lab\",\"batch\":8,\"mode\":\"mini-time\",\"gpus\":8}"};
     static const char *const other[] = {
         "{\"hw\":\"lab\",\"batch\":16}", "{\"hw\":\"lab\",\"batch\":8,\"seq\":64}",

@@ -22,8 +22,7 @@ static void check(const json_t *row)
         json_object_set_new(config, "architectures", json_pack("[s]", end));
     char *text = json_dumps(config, 0);
     struct topt_import_options o = {0};
-    struct topt_model *m =
-        topt_model_import(text, strlen(text), "config.json", &o, &err);
+    struct topt_model *m = topt_model_import(text, strlen(text), "config.json", &o, &err);
     if (m)
         topt_model_stats(m, &stats);
     ok(m && stats.parameters == json_integer_value(json_object_get(row, "parameters")),

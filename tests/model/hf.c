@@ -324,6 +324,22 @@ static void named(const char *text, const char *what)
     topt_model_destroy(m);
 }
 
+/* The same of configs in transformers' own words. */
+static void families_named(void)
+{
+    static const char *const types[] = {
+        "ministral3", "seed_oss",      "smollm3",  "granite", "helium",
+        "ernie4_5",   "olmo2",         "exaone4",  "cohere",  "olmo",
+        "stablelm",   "arcee",         "nemotron", "olmoe",   "glm4_moe_lite",
+        "solar_open", "qwen3_vl_text", "mimo"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        char text[120];
+        snprintf(text, sizeof text, "{\"model_type\":\"%s\",\"num_hidden_layers\":2}",
+                 types[i]);
+        named(text, types[i]);
+    }
+}
+
 static void counts(void)
 {
     is_int(parameters(gpt2(768, 12, 12, ""), "gpt2"), 124439808, "gpt2");
@@ -440,10 +456,10 @@ static void flops(void)
     formula(config(public_config("Qwen3-0.6B")),
             28 * (2 * d * 2048 + 2 * d * 1024 + 3 * d * 3072) + v * d, 28, 2048,
             "Qwen3-0.6B");
-    /* a token has 2.5 slots: two experts, and a quarter of slots more */
+    /* a token goes to two experts, and none is dropped */
     d = 4096, v = 32000;
     formula(config(public_config("Mixtral-8x7B")),
-            32 * (2 * d * d + 2 * d * 1024 + 8 * d + 2.5 * 3 * d * 14336) + v * d, 32, d,
+            32 * (2 * d * d + 2 * d * 1024 + 8 * d + 2.0 * 3 * d * 14336) + v * d, 32, d,
             "Mixtral-8x7B");
     /* in units of a causal layer: those that see all, of the encoder and between, are two */
     d = 512, v = 32128;
@@ -755,7 +771,8 @@ static void errors(void)
 {
     refuses("{\"model_type\":\"perceiver\"}", 0, "\"perceiver\" is not known");
     refuses("{\"model_type\":\"mistrall\"}", 0, "not known; did you mean mistral?");
-    refuses(config("'model_type':'fresh'," TINY ",'rms_norm_eps':1e-6,'hidden_act':'silu',"
+    refuses(config("'model_type':'fresh'," TINY
+                   ",'rms_norm_eps':1e-6,'hidden_act':'silu',"
                    "'rope_theta':10000,'initializer_range':0.02"),
             0, "say --as ");
     refuses("{\"architectures\":[\"LlamaForCasualLM\"]}", 0,
@@ -771,9 +788,8 @@ static void errors(void)
     refuses("{\"model_type\":7}", 0, "model_type");
     refuses("{\"architectures\":[\"T5Model\"]}", 0, "\"T5Model\"");
     refuses("{\"architectures\":\"T5Model\"}", 0, "architectures");
-    refuses(
-        "{\"model_type\":\"gpt2\",\"architectures\":[\"GPT2DoubleHeadsModel\"]}",
-        0, "known are GPT2ForCausalLM, GPT2LMHeadModel");
+    refuses("{\"model_type\":\"gpt2\",\"architectures\":[\"GPT2DoubleHeadsModel\"]}", 0,
+            "known are GPT2ForCausalLM, GPT2LMHeadModel");
     refuses("{\"model_type\":\"gemma2\",\"layer_types\":[]}", 0, "array of 26 names");
     refuses("{\"model_type\":\"gemma2\",\"num_hidden_layers\":1,"
             "\"layer_types\":[\"linear_attention\"]}",
@@ -818,6 +834,7 @@ static void errors(void)
 int main(void)
 {
     counts();
+    families_named();
     structure();
     flops();
     nested();

@@ -80,6 +80,99 @@ static void check_text(void)
     topt_model_destroy(m);
 }
 
+/* ---- tokens ------------------------------------------------------------------------ */
+
+/* 'n' tokens 'first', first + 1... modulo 'vocab', after 'header' words. */
+static void put_tokens(const char *name, int n, int first, int vocab,
+                       const int32_t *header, int wide)
+{
+    static unsigned char bytes[8192];
+    size_t at = header ? 1024 : 0;
+    memset(bytes, 0, sizeof bytes);
+    for (int i = 0; header && i < 3; i++)
+        memcpy(bytes + 4 * i, &header[i], 4);
+    for (int i = 0; i < n; i++) {
+        int token = (first + i) % vocab;
+        bytes[at++] = (unsigned char)(token & 255);
+        bytes[at++] = (unsigned char)(token >> 8);
+        at += wide ? 2 : 0;
+    }
+    put_file(name, bytes, at);
+}
+
+/* Windows of consecutive tokens, labels the next, parts of a batch as in the whole; each
+ * place of the shards comes. */
+static void check_windows(const char *data, const char *kind, int vocab)
+{
+    struct topt_error err = {0};
+    struct topt_model *m = build_mlp();
+    struct topt_feed f;
+    struct topt_box all = {{0}, {BATCH, SEQ}}, part = {{3, 2}, {2, 3}};
+    int32_t x[BATCH * SEQ], y[BATCH * SEQ], z[6];
+    int bad = 0, seen[64] = {0};
+    if (!ok(topt_feed_open(data, m, 11, &f, &err) == 0, "%s: %s", kind, err.text))
+        return;
+    for (int64_t step = 0; step < 40; step++) {
+        bad += f.load(f.ctx, source(m), 0, step, &all, x, &err) ||
+               f.load(f.ctx, loss(m), 1, step, &all, y, &err) ||
+               f.load(f.ctx, source(m), 0, step, &part, z, &err);
+        for (int i = 0; i < BATCH * SEQ; i++) {
+            bad += (x[i] + 1) % vocab != y[i];
+            seen[x[i] % 64] = 1;
+        }
+        for (int i = 0; i < 6; i++)
+            bad += z[i] != x[(3 + i / 3) * SEQ + 2 + i % 3];
+    }
+    int places = 0;
+    for (int i = 0; i < vocab; i++)
+        places += seen[i];
+    ok(!bad && places == vocab, "... windows, labels and parts; %d of %d tokens seen",
+       places, vocab);
+    ok(!strcmp(f.kind, "tokens") && f.digest, "... of its kind");
+    topt_feed_close(&f);
+    topt_model_destroy(m);
+}
+
+static void check_tokens(void)
+{
+    enum { VOCAB = 10 };
+    struct topt_error err = {0};
+    struct topt_feed f;
+    struct topt_model *m = build_mlp(), *images = build_classifier();
+    put_tokens("plain.bin", 50, 3, VOCAB, NULL, 0);
+    check_windows(in_dir("plain.bin"), "16-bit tokens", VOCAB);
+    put_tokens("head.bin", 60, 0, VOCAB, (const int32_t[]){20240520, 1, 60}, 0);
+    check_windows(in_dir("head.bin"), "16-bit tokens after a header", VOCAB);
+    put_tokens("wide.bin", 60, 0, VOCAB, (const int32_t[]){20240801, 7, 60}, 1);
+    check_windows(in_dir("wide.bin"), "32-bit tokens after a header", VOCAB);
+    put_tokens("short.bin", 3, 0, VOCAB, NULL, 0); /* has no window */
+    check_windows(dir, "a folder of shards", VOCAB);
+    ok(topt_feed_open(in_dir("short.bin"), m, 1, &f, &err) &&
+           strstr(err.text, "has no 7 tokens in a row"),
+       "too few: %s", err.text);
+    put_tokens("head.bin", 50, 0, VOCAB, (const int32_t[]){20240520, 1, 60}, 0);
+    ok(topt_feed_open(in_dir("head.bin"), m, 1, &f, &err) &&
+           strstr(err.text, "its header says 60 tokens, 50 follow"),
+       "cut short: %s", err.text);
+    ok(topt_feed_open(in_dir("plain.bin"), images, 1, &f, &err) &&
+           strstr(err.text, "tokens are for models of text"),
+       "a model of no text: %s", err.text);
+    put_tokens("plain.bin", 50, 1000, 2000, NULL, 0);
+    struct topt_box all = {{0}, {BATCH, SEQ}};
+    int32_t x[BATCH * SEQ];
+    ok(!topt_feed_open(in_dir("plain.bin"), m, 1, &f, &err) &&
+           f.load(f.ctx, source(m), 0, 0, &all, x, &err) &&
+           strstr(err.text, "another tokenizer"),
+       "another vocabulary: %s", err.text);
+    topt_feed_close(&f);
+    unlink(in_dir("plain.bin"));
+    unlink(in_dir("head.bin"));
+    unlink(in_dir("wide.bin"));
+    unlink(in_dir("short.bin"));
+    topt_model_destroy(m);
+    topt_model_destroy(images);
+}
+
 static void check_bad_texts(void)
 {
     struct topt_error err = {0};
@@ -291,6 +384,7 @@ int main(void)
     if (!mkdtemp(dir))
         return 1;
     check_text();
+    check_tokens();
     check_bad_texts();
     check_synthetic();
     check_idx();

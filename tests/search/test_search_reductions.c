@@ -356,10 +356,10 @@ static void check_weights(const struct topt_search_problem *p, struct tally *t)
 {
     struct topt_search_options o = {0};
     struct elimination_plan plan;
-    struct weighting whole, rows;
+    struct scalar_pass whole, rows;
     if (topt_elimination_init(&plan, p, NULL, &o, NULL) ||
-        topt_weighting_init(&whole, &plan.tables, NULL) ||
-        topt_weighting_init(&rows, &plan.tables, NULL)) {
+        topt_scalar_pass_init(&whole, &plan.tables, NULL) ||
+        topt_scalar_pass_init(&rows, &plan.tables, NULL)) {
         t->weights++;
         return;
     }
@@ -378,8 +378,8 @@ static void check_weights(const struct topt_search_problem *p, struct tally *t)
         t->in_rows += plan.tables.all[i]->how.in_rows > 0;
         t->matrices += plan.tables.all[i]->how.matrix > 0;
     }
-    topt_weighting_fini(&whole);
-    topt_weighting_fini(&rows);
+    topt_scalar_pass_fini(&whole);
+    topt_scalar_pass_fini(&rows);
     topt_elimination_fini(&plan);
 }
 

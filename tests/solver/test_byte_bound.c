@@ -8,7 +8,7 @@
 #include "sizes.h"
 #include "tap.h"
 #include "topt_layout.h"
-#include "topt_orbits.h"
+#include "topt_symmetry_bound.h"
 
 enum {
     PAIRS = TOPT_TEST_SIZE_FROM(200, 20),
@@ -44,7 +44,7 @@ static struct topt_layout random_layout(const struct topt_mesh *m, uint64_t *see
 struct tally {
     int pairs, above, routes_failed;
     int moving, moving_orbits; /* take time at all */
-    double part, orbits;       /* the floors', and those of orbits, summed */
+    double part, orbits;       /* the lazy', and those of orbits, summed */
 };
 
 /* Axes that are alike change names. */
@@ -65,21 +65,23 @@ static int64_t between_orbits(const struct topt_hw *hw, const struct topt_mesh *
                               const struct topt_shape *s, uint64_t *seed,
                               struct topt_layout from, struct topt_layout to)
 {
-    struct topt_orbits *o = topt_orbits_create(hw, m, s, (1u << s->ndim) - 1, 4);
-    int a = o ? topt_orbits_number(o, &from) : -1;
-    int b = o ? topt_orbits_number(o, &to) : -1;
-    int64_t ns = o ? topt_orbits_ns(o, a, b) : -1;
+    struct topt_symmetry_bound *o =
+        topt_symmetry_bound_create(hw, m, s, (1u << s->ndim) - 1, 4);
+    int a = o ? topt_symmetry_bound_orbit(o, &from) : -1;
+    int b = o ? topt_symmetry_bound_orbit(o, &to) : -1;
+    int64_t ns = o ? topt_symmetry_bound_ns(o, a, b) : -1;
     rename_axes(m, seed, &from);
     rename_axes(m, seed, &to);
     topt_orbit_first(m, &to);
-    if (o && (topt_orbits_number(o, &from) != a || topt_orbits_number(o, &to) != b))
+    if (o && (topt_symmetry_bound_orbit(o, &from) != a ||
+              topt_symmetry_bound_orbit(o, &to) != b))
         ns = -1;
-    topt_orbits_destroy(o);
+    topt_symmetry_bound_destroy(o);
     return ns;
 }
 
 static void compare(const struct topt_hw *hw, struct topt_router *r,
-                    const struct topt_floors *f, const struct topt_mesh *m,
+                    const struct topt_byte_bounds *f, const struct topt_mesh *m,
                     uint64_t *seed, struct tally *t)
 {
     static const int64_t counts[] = {1, 6, 24, 96, 1024, 12288, 50257};
@@ -95,7 +97,7 @@ static void compare(const struct topt_hw *hw, struct topt_router *r,
         t->routes_failed++;
         return;
     }
-    int64_t ns = topt_floor_ns(f, &s, 4, &from, &to);
+    int64_t ns = topt_byte_bound_ns(f, &s, 4, &from, &to);
     t->pairs++;
     t->above += ns > route->time_ns || ns < 0;
     if (route->time_ns > 0) {
@@ -126,15 +128,15 @@ static void test_profile(const char *name)
         if (topt_mesh_init(&m, shapes[i][0], shapes[i][1], NULL))
             continue;
         struct topt_router *r = topt_router_create(hw, &m);
-        struct topt_floors *f = topt_floors_create(hw, &m);
+        struct topt_byte_bounds *f = topt_byte_bounds_create(hw, &m);
         for (int k = 0; r && f && k < PAIRS; k++)
             compare(hw, r, f, &m, &seed, &t);
         topt_router_destroy(r);
-        topt_floors_destroy(f);
+        topt_byte_bounds_destroy(f);
     }
     ok(t.pairs > PAIRS && !t.routes_failed && t.above == 0 && t.part > 0.25 * t.moving &&
            t.orbits > 0.5 * t.moving_orbits,
-       "%s: %d floors, %d above the cheapest way, %.0f %% of it in the mean, of orbits "
+       "%s: %d lazy, %d above the cheapest way, %.0f %% of it in the mean, of orbits "
        "%.0f %%",
        name, t.pairs, t.above, 100 * t.part / t.moving, 100 * t.orbits / t.moving_orbits);
     topt_hw_destroy(hw);

@@ -590,8 +590,8 @@ static int fastest_holds(const struct topt_solutions *s, const struct topt_solut
     const struct topt_claim *c = &s->claim;
     int64_t best = all->n ? all->at[all->n - 1].time_ns : 0;
     if (!s->n)
-        return !all->n || (!c->exact && c->floor_ns <= best);
-    return s->at[0].time_ns >= best && c->floor_ns <= best &&
+        return !all->n || (!c->exact && c->bound_ns <= best);
+    return s->at[0].time_ns >= best && c->bound_ns <= best &&
            (!c->exact || s->at[0].time_ns == best) &&
            topt_search_excess(s->at[0].time_ns, best) <=
                topt_claim_epsilon(c, s->at[0].time_ns);
@@ -620,9 +620,9 @@ static void check_claims(struct topt_request *r, const struct topt_solutions *al
                      isfinite(topt_claim_epsilon(&s.claim, s.at[0].time_ns));
         t->loose += !s.stopped && s.claim.epsilon > r->epsilon;
         if (goal == TOPT_GOAL_FASTEST)
-            printf("# stopped %d n %d exact %d eps %g floor %ld best %ld work %ld "
+            printf("# stopped %d n %d exact %d eps %g bound %ld best %ld work %ld "
                    "products %ld\n",
-                   s.stopped, s.n, s.claim.exact, s.claim.epsilon, (long)s.claim.floor_ns,
+                   s.stopped, s.n, s.claim.exact, s.claim.epsilon, (long)s.claim.bound_ns,
                    s.n ? (long)s.at[0].time_ns : 0, (long)r->max_work,
                    (long)s.claim.stats.products);
         topt_solutions_fini(&s);

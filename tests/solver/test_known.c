@@ -87,7 +87,7 @@ static void ask_frontier(struct topt_problem *p, const struct topt_solutions *al
     struct topt_search_options s = {
         .threads = 1, .known = known, .nknown = n, .epsilon = epsilon};
     t->asked++;
-    if (topt_problem_frontier(p, &s, &found, NULL)) {
+    if (topt_solve_frontier(p, &s, &found, NULL)) {
         t->wrong++;
         return;
     }
@@ -117,8 +117,8 @@ static void ask_fastest(const struct topt_costing *k, const struct topt_space_op
         t->wrong++;
         return;
     }
-    if (topt_problem_fastest(whole, &s, &want, NULL) ||
-        topt_problem_fastest(p, &s, &got, NULL)) {
+    if (topt_solve_fastest(whole, &s, &want, NULL) ||
+        topt_solve_fastest(p, &s, &got, NULL)) {
         t->wrong++;
     } else {
         t->infeasible += want.n == 0;
@@ -140,13 +140,13 @@ static void ask_all(const struct topt_costing *k, const struct topt_space_option
     struct topt_search_options any = {.threads = 1};
     if (topt_problem_create(k, o, &whole, NULL))
         return;
-    if (!topt_problem_frontier(whole, &any, &all, NULL)) {
+    if (!topt_solve_frontier(whole, &any, &all, NULL)) {
         for (int i = 0; all.n && i < 3; i++) {
-            struct topt_space_options floors = *o;
-            floors.floors = seed % 2 ? 64 : 0;
+            struct topt_space_options lazy = *o;
+            lazy.lazy_entries = seed % 2 ? 64 : 0;
             ask_frontier(whole, &all, 0, &seed, frontier);
             ask_frontier(whole, &all, 0.02, &seed, rough);
-            ask_fastest(k, &floors, whole, &all, &seed, fastest);
+            ask_fastest(k, &lazy, whole, &all, &seed, fastest);
         }
         topt_solutions_fini(&all);
     }
@@ -220,7 +220,7 @@ static int compare_shape(struct topt_grid_search *s)
     struct topt_search_options o = {.threads = 1};
     if (topt_grid_costing(s, &s->variant[0], &k, NULL) ||
         topt_grid_problem(s, &s->variant[0], &whole, NULL) ||
-        topt_problem_frontier(whole, &o, &want, NULL) ||
+        topt_solve_frontier(whole, &o, &want, NULL) ||
         topt_grid_solve(s, TOPT_GOAL_FRONTIER, 0, 0, &got, NULL))
         return 1;
     int wrong = want.n != got.n || !got.claim.exact;

@@ -46,16 +46,16 @@ static int is_even(const struct topt_blocks *b, const struct topt_strategy *s)
 static int is_untrue(const struct topt_problem *p, const struct topt_solution *s,
                      int64_t memory)
 {
-    return topt_problem_charges(p, s->strategy) ? s->memory_bytes != memory
-                                                : s->memory_bytes < memory;
+    return topt_capped_charges(p, s->strategy) ? s->memory_bytes != memory
+                                               : s->memory_bytes < memory;
 }
 
-/* What a problem with recomputation charges, that fits: may not be below the claim's floor.  -1 for what is neither. */
+/* What a problem with recomputation charges, that fits: may not be below the claim's bound.  -1 for what is neither. */
 static int64_t time_within(const struct topt_costing *k, const struct topt_problem *p,
                            int64_t limit, const struct topt_strategy *s)
 {
     struct topt_strategy_cost cost;
-    if (!topt_problem_charges(p, s) || topt_cost_strategy(k, s, &cost, NULL) ||
+    if (!topt_capped_charges(p, s) || topt_cost_strategy(k, s, &cost, NULL) ||
         cost.memory_bytes > limit)
         return -1;
     return cost.time_ns;
@@ -64,7 +64,7 @@ static int64_t time_within(const struct topt_costing *k, const struct topt_probl
 static void look_at(int64_t ns, const struct topt_claim *c, struct tally *t)
 {
     t->rolled += ns >= 0;
-    t->beaten += ns >= 0 && ns < c->floor_ns;
+    t->beaten += ns >= 0 && ns < c->bound_ns;
 }
 
 /* What operators [first, last] do, with the tensors that they make, changes places. */
@@ -87,7 +87,7 @@ static void swap_operators(const struct topt_model *m, struct topt_strategy *a,
     }
 }
 
-/* No random strategy may be below the floor, nor what is found from the best by doing some operators as that. */
+/* No random strategy may be below the bound, nor what is found from the best by doing some operators as that. */
 static void roll(const struct topt_costing *k, const struct topt_problem *p,
                  int64_t limit, const struct topt_solutions *found, uint64_t seed,
                  struct tally *t)
@@ -127,16 +127,16 @@ static void ask(const struct topt_costing *k, const struct topt_space_options *o
     if (topt_problem_create(k, o, &p, NULL))
         return;
     t->asked++;
-    if (!topt_problem_fastest(p, &so, &a, NULL)) {
+    if (!topt_solve_fastest(p, &so, &a, NULL)) {
         const struct topt_solution *s = a.n ? a.at : NULL;
-        t->beaten += alike->time_ns < a.claim.floor_ns;
+        t->beaten += alike->time_ns < a.claim.bound_ns;
         t->found += s != NULL;
         t->untrue +=
             s && (topt_cost_strategy(k, s->strategy, &cost, NULL) ||
                   cost.time_ns != s->time_ns || is_untrue(p, s, cost.memory_bytes));
         t->heavy += s && s->memory_bytes > limit;
         t->claims += s && (double)s->time_ns <=
-                              (double)a.claim.floor_ns * (1 + a.claim.epsilon) + 2;
+                              (double)a.claim.bound_ns * (1 + a.claim.epsilon) + 2;
         t->faster += s && s->time_ns < alike->time_ns;
         t->uneven += s && !is_even(o->blocks, s->strategy);
         roll(k, p, limit, &a, seed, t); /* changes what was found */
@@ -149,11 +149,11 @@ static void ask(const struct topt_costing *k, const struct topt_space_options *o
 
 /* Of any strategy that a problem with recomputation charges: does it need less than nothing does? */
 static void look_at_memory(const struct topt_costing *k, const struct topt_problem *p,
-                           const struct topt_strategy *s, int64_t floor, struct tally *t)
+                           const struct topt_strategy *s, int64_t bound, struct tally *t)
 {
     struct topt_strategy_cost cost;
-    t->lighter += topt_problem_charges(p, s) && !topt_cost_strategy(k, s, &cost, NULL) &&
-                  cost.memory_bytes < floor;
+    t->lighter += topt_capped_charges(p, s) && !topt_cost_strategy(k, s, &cost, NULL) &&
+                  cost.memory_bytes < bound;
 }
 
 /* Nothing needs less memory than is said. */
@@ -165,16 +165,16 @@ static void ask_least(const struct topt_costing *k, const struct topt_space_opti
     struct topt_problem *p;
     if (topt_problem_create(k, o, &p, NULL))
         return;
-    if (!topt_problem_least(p, &any, 0, &a, NULL)) {
+    if (!topt_solve_least(p, &any, 0, &a, NULL)) {
         int64_t found = a.n ? a.at[0].memory_bytes : INT64_MAX;
-        int64_t floor = a.claim.floor_bytes < found ? a.claim.floor_bytes : found;
+        int64_t bound = a.claim.bound_bytes < found ? a.claim.bound_bytes : found;
         t->least += a.n;
-        t->open += floor < found;
-        look_at_memory(k, p, alike->strategy, floor, t);
+        t->open += bound < found;
+        look_at_memory(k, p, alike->strategy, bound, t);
         for (int i = 0; i < 40; i++) {
             struct topt_strategy *s = topt_problem_random(p, &seed);
             if (s)
-                look_at_memory(k, p, s, floor, t);
+                look_at_memory(k, p, s, bound, t);
             topt_strategy_destroy(s);
         }
         topt_solutions_fini(&a);
@@ -191,9 +191,9 @@ static void ask_all(const struct topt_costing *k, struct topt_space_options *o,
     o->alike = 1;
     if (topt_problem_create(k, o, &p, NULL))
         return;
-    if (!topt_problem_frontier(p, &any, &all, NULL)) {
+    if (!topt_solve_frontier(p, &any, &all, NULL)) {
         o->alike = 0;
-        o->floors = seed % 3 ? 0 : 1 + (int)(seed * 7 % 900);
+        o->lazy_entries = seed % 3 ? 0 : 1 + (int)(seed * 7 % 900);
         if (all.n)
             ask_least(k, o, &all.at[0], seed, t);
         for (int i = 0; i < all.n; i += 1 + all.n / 6) {
@@ -247,7 +247,7 @@ int main(void)
        t.asked, t.found);
     is_int(t.untrue, 0, "each costs what it is said to");
     is_int(t.heavy, 0, "and fits");
-    is_int(t.claims, t.found, "and is as near to the floor as is claimed");
+    is_int(t.claims, t.found, "and is as near to the bound as is claimed");
     is_int(t.beaten, 0, "which none of %d random strategies is below, nor blocks alike",
            t.rolled);
     ok(t.least > MODELS / 3 && t.open > 0,

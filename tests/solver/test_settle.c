@@ -1,4 +1,4 @@
-/* The fastest strategy, and whole frontiers, where moves cost floors at first, against the same problem with exact
+/* The fastest strategy, and whole frontiers, where moves cost lazy at first, against the same problem with exact
  * prices: of random models, spaces, limits and tolerances.  So few entries are priced at once that small problems
  * take many rounds, too. */
 #include <math.h>
@@ -53,17 +53,17 @@ static int same_answer(const struct topt_solutions *a, const struct topt_solutio
 }
 
 /* One question to both; tables are large enough for the exact one. */
-static void compare(struct topt_problem *exact, struct topt_problem *floors,
-                    int64_t limit, double epsilon, int64_t time_limit, struct tally *t)
+static void compare(struct topt_problem *exact, struct topt_problem *lazy, int64_t limit,
+                    double epsilon, int64_t time_limit, struct tally *t)
 {
     struct topt_search_options o = {.threads = 1,
                                     .memory_limit = limit,
                                     .time_limit = time_limit,
                                     .epsilon = epsilon};
     struct topt_solutions a, b;
-    int rc = topt_problem_fastest(exact, &o, &a, NULL);
+    int rc = topt_solve_fastest(exact, &o, &a, NULL);
     o.max_entries = most_entries;
-    if (rc || topt_problem_fastest(floors, &o, &b, NULL)) {
+    if (rc || topt_solve_fastest(lazy, &o, &b, NULL)) {
         t->wrong++;
         return;
     }
@@ -72,7 +72,7 @@ static void compare(struct topt_problem *exact, struct topt_problem *floors,
     t->decided += b.claim.decided != NULL;
     t->claims += b.claim.epsilon <= epsilon && !b.stopped &&
                  (epsilon > 0 || b.claim.exact || b.claim.decided ||
-                  (!b.n && b.claim.floor_ns > time_limit));
+                  (!b.n && b.claim.bound_ns > time_limit));
     /* With a tolerance nothing may be said where a time limit leaves it open, nor of what was decided. */
     if (epsilon > 0) {
         t->rough +=
@@ -136,7 +136,7 @@ static void compare_frontiers(const struct topt_costing *k, struct topt_space_op
     struct topt_solutions b;
     if (topt_problem_create(k, so, &p, NULL))
         return;
-    if (topt_problem_frontier(p, o, &b, NULL)) {
+    if (topt_solve_frontier(p, o, &b, NULL)) {
         t->untrue++;
     } else {
         t->asked++;
@@ -161,12 +161,12 @@ static void ask_frontiers(const struct topt_costing *k, struct topt_space_option
     struct topt_cost known[2];
     struct topt_search_options all = {.threads = 1}, o, any = all;
     any.max_entries = most_entries;
-    so->floors = 0;
+    so->lazy_entries = 0;
     if (topt_problem_create(k, so, &exact, NULL))
         return;
-    int rc = topt_problem_frontier(exact, &all, &a, NULL);
+    int rc = topt_solve_frontier(exact, &all, &a, NULL);
     int64_t moves = moves_of(exact);
-    so->floors = 1 + (int)(seed * 7 % 40) * (int)(seed * 7 % 40);
+    so->lazy_entries = 1 + (int)(seed * 7 % 40) * (int)(seed * 7 % 40);
     for (int i = 0; !rc && a.n && i < 6; i++) {
         const struct topt_solution *middle = &a.at[a.n / 2];
         struct topt_solutions within = a;
@@ -198,23 +198,23 @@ static void ask_frontiers(const struct topt_costing *k, struct topt_space_option
 /* ---- the fastest ---- */
 
 /* The least is the same, and none needs less; of those that need as little any may be had with exact prices, and
- * with floors mostly the fastest. */
+ * with lazy mostly the fastest. */
 static void compare_least(const struct topt_costing *k, struct topt_space_options *o,
                           const struct topt_solution *least, struct tally *t)
 {
     struct topt_search_options any = {.threads = 1};
-    struct topt_problem *floors;
+    struct topt_problem *lazy;
     struct topt_solutions a = {0}, b = {0};
-    if (topt_problem_create(k, o, &floors, NULL))
+    if (topt_problem_create(k, o, &lazy, NULL))
         return;
-    int rc = topt_problem_least(floors, &any, 0, &a, NULL) ||
-             topt_problem_least(floors, &any, least->memory_bytes, &b, NULL);
+    int rc = topt_solve_least(lazy, &any, 0, &a, NULL) ||
+             topt_solve_least(lazy, &any, least->memory_bytes, &b, NULL);
     t->least++;
     t->wrong += rc || a.n != 1 || b.n || a.at[0].memory_bytes != least->memory_bytes ||
                 a.at[0].time_ns > least->time_ns;
     topt_solutions_fini(&a);
     topt_solutions_fini(&b);
-    topt_problem_destroy(floors);
+    topt_problem_destroy(lazy);
 }
 
 /* In tables so small that operators are decided by heuristic, what is said to be the least is. */
@@ -228,7 +228,7 @@ static void ask_least(const struct topt_costing *k, struct topt_space_options *o
         return;
     for (int i = 0; i < 3; i++) {
         struct topt_search_options any = {.threads = 1, .max_entries = most[i]};
-        int rc = topt_problem_least(p, &any, 0, &a, NULL);
+        int rc = topt_solve_least(p, &any, 0, &a, NULL);
         t->doubted += a.claim.decided != NULL;
         t->wrong += rc || (!a.claim.decided &&
                            (!a.n || a.at[0].memory_bytes != least->memory_bytes));
@@ -241,24 +241,24 @@ static void ask_least(const struct topt_costing *k, struct topt_space_options *o
 static void ask_all(const struct topt_costing *k, struct topt_space_options *o,
                     uint64_t seed, struct tally *t, struct tally *loose)
 {
-    struct topt_problem *exact, *floors;
+    struct topt_problem *exact, *lazy;
     struct topt_solutions fast, least;
     struct topt_search_options any = {.threads = 1};
     if (topt_problem_create(k, o, &exact, NULL))
         return;
-    int rc = topt_problem_fastest(exact, &any, &fast, NULL) ||
-             topt_problem_least(exact, &any, 0, &least, NULL);
+    int rc = topt_solve_fastest(exact, &any, &fast, NULL) ||
+             topt_solve_least(exact, &any, 0, &least, NULL);
     for (int i = 0; !rc && fast.n && least.n && i < 6; i++) {
         int64_t lo = least.at[0].memory_bytes, hi = fast.at[0].memory_bytes;
         int64_t limit = i == 5 ? 0 : i == 4 ? lo - 1 : lo + (hi - lo) * i / 3;
-        o->floors = 1 + (int)(seed * 7 % 40) * (int)(seed * 7 % 40);
-        if (topt_problem_create(k, o, &floors, NULL))
+        o->lazy_entries = 1 + (int)(seed * 7 % 40) * (int)(seed * 7 % 40);
+        if (topt_problem_create(k, o, &lazy, NULL))
             break;
-        compare(exact, floors, limit, 0, seed % 3 ? 0 : 2 * fast.at[0].time_ns, t);
-        t->fewer += moves_of(floors);
+        compare(exact, lazy, limit, 0, seed % 3 ? 0 : 2 * fast.at[0].time_ns, t);
+        t->fewer += moves_of(lazy);
         t->exact += moves_of(exact);
-        compare(exact, floors, limit, i % 2 ? 0.02 : 0.3, 0, loose);
-        topt_problem_destroy(floors);
+        compare(exact, lazy, limit, i % 2 ? 0.02 : 0.3, 0, loose);
+        topt_problem_destroy(lazy);
     }
     if (!rc && least.n) {
         compare_least(k, o, &least.at[0], t);
@@ -348,8 +348,8 @@ static void compare_orbits(struct topt_problem *full, struct topt_problem *orbit
                            const struct topt_search_options *o, struct orbits *t)
 {
     struct topt_solutions a = {0}, b = {0};
-    if (topt_problem_fastest(full, o, &a, NULL) ||
-        topt_problem_fastest(orbits, o, &b, NULL)) {
+    if (topt_solve_fastest(full, o, &a, NULL) ||
+        topt_solve_fastest(orbits, o, &b, NULL)) {
         t->wrong++;
         topt_solutions_fini(&a);
         return;
@@ -361,8 +361,8 @@ static void compare_orbits(struct topt_problem *full, struct topt_problem *orbit
     t->claims +=
         b.claim.epsilon <= o->epsilon || b.claim.epsilon <= a.claim.epsilon || !b.n;
     /* What the one says that nothing is faster than, the other does not have. */
-    t->untrue += (b.n && b.at[0].time_ns < a.claim.floor_ns) ||
-                 (a.n && a.at[0].time_ns < b.claim.floor_ns);
+    t->untrue += (b.n && b.at[0].time_ns < a.claim.bound_ns) ||
+                 (a.n && a.at[0].time_ns < b.claim.bound_ns);
     topt_solutions_fini(&a);
     topt_solutions_fini(&b);
 }
@@ -388,9 +388,9 @@ static void ask_orbits(const struct topt_costing *k, struct topt_space_options *
     struct topt_search_options any = {.threads = 1, .epsilon = bounds ? 0.001 : 0};
     if (topt_problem_create(k, o, &full, NULL))
         return;
-    int rc = topt_problem_fastest(full, &any, &fast, NULL) ||
-             topt_problem_least(full, &any, 0, &least, NULL);
-    o->floors = 1 + (int)(seed * 7 % 40);
+    int rc = topt_solve_fastest(full, &any, &fast, NULL) ||
+             topt_solve_least(full, &any, 0, &least, NULL);
+    o->lazy_entries = 1 + (int)(seed * 7 % 40);
     o->orbits = 1;
     rc = rc || topt_problem_create(k, o, &orbits, NULL);
     for (int i = bounds ? 4 : 0; !rc && fast.n && least.n && i < 12; i++) {
@@ -464,7 +464,7 @@ static void test_stop(void)
     struct topt_problem *p, *exact;
     struct topt_solutions a = {0}, b = {0};
     struct topt_space_options o = {
-        .space = TOPT_SPACE_CANONICAL, .zero = 15, .floors = 1};
+        .space = TOPT_SPACE_CANONICAL, .zero = 15, .lazy_entries = 1};
     struct topt_model *m = random_model(5, 6);
     atomic_bool told = 0; /* to whom prices */
     topt_request_init(&r);
@@ -477,30 +477,30 @@ static void test_stop(void)
              topt_grid_costing(&s, &s.variant[0], &k, NULL);
     k.cancel = &told;
     rc = rc || topt_problem_create(&k, &o, &p, NULL);
-    o.floors = 0;
+    o.lazy_entries = 0;
     rc = rc || topt_problem_create(&k, &o, &exact, NULL);
     struct topt_search_options any = {.threads = 1};
-    rc = rc || topt_problem_fastest(exact, &any, &a, NULL);
+    rc = rc || topt_solve_fastest(exact, &any, &a, NULL);
     int stopped = 0, wrong = 0;
     for (int64_t work = 1; !rc && work < 1 << 24; work *= 4) {
         struct topt_search_options some = {.threads = 1, .max_work = work};
-        rc = topt_problem_fastest(p, &some, &b, NULL);
+        rc = topt_solve_fastest(p, &some, &b, NULL);
         stopped += b.stopped;
-        wrong += b.claim.floor_ns > a.at[0].time_ns ||
+        wrong += b.claim.bound_ns > a.at[0].time_ns ||
                  (b.n && b.at[0].time_ns < a.at[0].time_ns) ||
                  (b.claim.exact && (!b.n || b.at[0].time_ns != a.at[0].time_ns));
         topt_solutions_fini(&b);
     }
     ok(!rc && stopped > 0 && !wrong,
-       "out of work, %d times: what was found is no better than the best, the floor no "
+       "out of work, %d times: what was found is no better than the best, the bound no "
        "worse",
        stopped);
     atomic_store(&told, 1);
     for (int fastest = 0; fastest < 2; fastest++) {
         struct topt_search_options some = {.threads = 1, .max_work = 1};
-        rc = fastest ? topt_problem_fastest(p, &some, &b, NULL)
-                     : topt_problem_frontier(p, &some, &b, NULL);
-        ok(!rc && b.stopped && !b.claim.exact && b.claim.floor_ns <= a.at[0].time_ns,
+        rc = fastest ? topt_solve_fastest(p, &some, &b, NULL)
+                     : topt_solve_frontier(p, &some, &b, NULL);
+        ok(!rc && b.stopped && !b.claim.exact && b.claim.bound_ns <= a.at[0].time_ns,
            "%s: stopped while prices are found",
            fastest ? "the fastest" : "the frontier");
         topt_solutions_fini(&b);
@@ -508,7 +508,7 @@ static void test_stop(void)
     atomic_bool now = 1;
     struct topt_search_options canceled = {.threads = 1, .cancel = &now};
     struct topt_error err = {0};
-    ok(topt_problem_fastest(p, &canceled, &b, &err) && err.code == TOPT_ERR_CANCELED,
+    ok(topt_solve_fastest(p, &canceled, &b, &err) && err.code == TOPT_ERR_CANCELED,
        "canceled: %s", err.text);
     topt_solutions_fini(&a);
     topt_problem_destroy(p);

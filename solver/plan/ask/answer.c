@@ -199,7 +199,7 @@ static json_t *nearest_json(const struct topt_best *b)
 static int too_heavy(const struct topt_request *r, const struct topt_best *b,
                      int64_t gpus, int doubt, json_t **ret, struct topt_error *err)
 {
-    int64_t floor = topt_best_floor(b), limit = topt_request_limit(r);
+    int64_t floor = topt_best_bound(b), limit = topt_request_limit(r);
     int open = b->claim.decided || floor <= limit;
     char have[32], need[32], why[200];
     topt_show_bytes(limit, have, sizeof have);

@@ -55,7 +55,7 @@ int64_t topt_count_least_bytes(const struct topt_micros *m, int64_t gpus)
 {
     const struct topt_request *r = m->request;
     enum topt_space space = topt_space_resolve(r->space, (int)gpus);
-    const struct topt_parameter_floor *p = &m->parameters;
+    const struct topt_least_parameters *p = &m->parameters;
     double bytes = p->value + p->gradient + p->state;
     int late = r->settings.gather == TOPT_GATHER_UNIT && m->at[0].batches == 1;
     if (!(topt_request_factors(r, space) & TOPT_FACTOR_RECOMPUTE) && !late)
@@ -79,9 +79,9 @@ enum topt_fits topt_best_fits(const struct topt_best *b)
     return b->stopped || !b->claim.exact ? TOPT_FITS_UNKNOWN : TOPT_FITS_NOT;
 }
 
-int64_t topt_best_floor(const struct topt_best *b)
+int64_t topt_best_bound(const struct topt_best *b)
 {
-    int64_t need = b->solution.memory_bytes, floor = b->claim.floor_bytes;
+    int64_t need = b->solution.memory_bytes, floor = b->claim.bound_bytes;
     return floor < need ? floor : need;
 }
 

@@ -42,7 +42,7 @@ enum topt_fits { TOPT_FITS_NOT, TOPT_FITS, TOPT_FITS_UNKNOWN };
 enum topt_fits topt_best_fits(const struct topt_best *b);
 
 /* Of the one with the least memory: what nothing needs less than. */
-int64_t topt_best_floor(const struct topt_best *b);
+int64_t topt_best_bound(const struct topt_best *b);
 
 json_t *topt_fits_json(enum topt_fits fits);
 

@@ -63,8 +63,8 @@ static int why_not_fewer(struct topt_micros *m, const struct fewest *f, char *wh
     int n = snprintf(why, size, "fewest GPUs that fit %s each", limit);
     if (topt_count_solve(m, f->fewer, 0, TOPT_GOAL_LEAST, &b, err))
         return topt_request_stopped(r) ? 0 : -1;
-    int open = b.claim.decided || topt_best_floor(&b) <= topt_request_limit(r);
-    topt_show_bytes(open ? b.solution.memory_bytes : topt_best_floor(&b), need,
+    int open = b.claim.decided || topt_best_bound(&b) <= topt_request_limit(r);
+    topt_show_bytes(open ? b.solution.memory_bytes : topt_best_bound(&b), need,
                     sizeof need);
     if (b.found && n > 0 && (size_t)n < size)
         snprintf(

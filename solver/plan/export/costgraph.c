@@ -130,7 +130,7 @@ static int add_block(struct union_builder *u, struct topt_problem *p,
                      struct topt_caps caps, double *n)
 {
     const struct topt_search_problem *under =
-        topt_problem_under(p, caps.transient, caps.crossing);
+        topt_capped_problem(p, caps.transient, caps.crossing);
     double entries = 0;
     for (int i = 0; i < under->nops; i++)
         n[i] += under->op[i].nconfigs;
@@ -143,7 +143,7 @@ static int add_block(struct union_builder *u, struct topt_problem *p,
         return no_memory(u->err);
     u->block = grown;
     struct block *b = &u->block[u->nblocks++];
-    b->in_flight = caps.transient + topt_problem_crossing(p) * caps.crossing;
+    b->in_flight = caps.transient + topt_capped_crossing(p) * caps.crossing;
     return copy_problem(u->arena, under, &b->p) ? no_memory(u->err) : 0;
 }
 
@@ -151,8 +151,8 @@ static int add_blocks(struct union_builder *u, struct topt_problem *p)
 {
     struct topt_solutions s = {0};
     struct topt_search_options o = {.memory_limit = u->r->memory_limit, .threads = 1};
-    double *n = calloc((size_t)topt_problem_under(p, -1, -1)->nops + 1, sizeof *n);
-    int rc = n ? topt_problem_frontier(p, &o, &s, u->err) : no_memory(u->err);
+    double *n = calloc((size_t)topt_capped_problem(p, -1, -1)->nops + 1, sizeof *n);
+    int rc = n ? topt_solve_frontier(p, &o, &s, u->err) : no_memory(u->err);
     for (int i = 0; !rc && i < s.ncaps; i++)
         rc = add_block(u, p, s.caps[i], n);
     topt_solutions_fini(&s);

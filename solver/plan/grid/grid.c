@@ -147,7 +147,7 @@ static enum topt_recompute recompute_of(const struct topt_grid_search *s,
 /* From so many axes on finding ways between layouts takes longer than all else. */
 enum { MANY_AXES = 5, PRICED_FIRST = 2048 };
 
-static int wants_floors(const struct topt_grid_search *s)
+static int prices_lazily(const struct topt_grid_search *s)
 {
     return s->space != TOPT_SPACE_UNIFORM && s->mesh.naxes >= MANY_AXES && by_ft(s);
 }
@@ -156,11 +156,12 @@ static int wants_floors(const struct topt_grid_search *s)
 static int wants_orbits(const struct topt_grid_search *s)
 {
     return s->fastest && s->space == TOPT_SPACE_FULL && !s->algorithm &&
-           wants_floors(s) && topt_orbits_few(&s->mesh);
+           prices_lazily(s) && topt_orbits_few(&s->mesh);
 }
 
 static int make_problem(struct topt_grid_search *s, const struct topt_variant *v,
-                        int floors, struct topt_problem **ret, struct topt_error *err)
+                        int lazy_entries, struct topt_problem **ret,
+                        struct topt_error *err)
 {
     const struct topt_request *r = s->request;
     struct topt_costing k;
@@ -174,8 +175,8 @@ static int make_problem(struct topt_grid_search *s, const struct topt_variant *v
                                    .zero = zero_levels(s, v),
                                    .recompute = recompute_of(s, v),
                                    .mesh_starts = v->mesh_starts,
-                                   .floors = floors,
-                                   .orbits = floors && wants_orbits(s),
+                                   .lazy_entries = lazy_entries,
+                                   .orbits = lazy_entries && wants_orbits(s),
                                    .threads = r->threads,
                                    .max_bytes = r->max_table_bytes,
                                    .progress = r->progress};
@@ -191,7 +192,7 @@ static int make_problem(struct topt_grid_search *s, const struct topt_variant *v
 int topt_grid_problem(struct topt_grid_search *s, const struct topt_variant *v,
                       struct topt_problem **ret, struct topt_error *err)
 {
-    return make_problem(s, v, wants_floors(s) ? PRICED_FIRST : 0, ret, err);
+    return make_problem(s, v, prices_lazily(s) ? PRICED_FIRST : 0, ret, err);
 }
 
 int topt_grid_priced(struct topt_grid_search *s, const struct topt_variant *v,
@@ -235,7 +236,7 @@ static struct spread spread_of(const struct topt_grid_search *s,
  * gradients that come late and what backward reads, no more than may be charged. */
 int64_t topt_grid_least_bytes(struct topt_grid_search *s, const struct topt_variant *v)
 {
-    const struct topt_parameter_floor *p = &s->micros->parameters;
+    const struct topt_least_parameters *p = &s->micros->parameters;
     struct spread n = spread_of(s, v);
     double bytes = p->value / n.value + p->gradient / n.gradient + p->state / n.state;
     double kept =

@@ -85,15 +85,15 @@ static int search_variant(struct solver *v, struct topt_problem *p,
                           struct topt_solutions *ret)
 {
     struct topt_search_options o = *options;
-    struct topt_cost least = topt_problem_bound(p);
+    struct topt_cost least = topt_capped_bound(p);
     if (!topt_problem_some(p))
         return 0;
     if (beyond(least.memory, o.memory_limit) || beyond(least.time, o.time_limit))
         return 0;
     if (v->goal == TOPT_GOAL_LEAST)
-        return topt_problem_least(p, &v->o, o.memory_limit, ret, v->err);
-    return v->goal == TOPT_GOAL_FASTEST ? topt_problem_fastest(p, &o, ret, v->err)
-                                        : topt_problem_frontier(p, &o, ret, v->err);
+        return topt_solve_least(p, &v->o, o.memory_limit, ret, v->err);
+    return v->goal == TOPT_GOAL_FASTEST ? topt_solve_fastest(p, &o, ret, v->err)
+                                        : topt_solve_frontier(p, &o, ret, v->err);
 }
 
 /* Of what was found, only the best by the goal. */
@@ -122,7 +122,7 @@ static int stopping(const struct solver *v)
 /* Nothing is known of what is left. */
 static void give_up(struct solver *v)
 {
-    struct topt_claim none = {.epsilon = INFINITY, .floor_bytes = INT64_MAX};
+    struct topt_claim none = {.epsilon = INFINITY, .bound_bytes = INT64_MAX};
     if (!topt_claim_merge(&v->ret->claim, &none, NULL))
         v->ret->stopped = 1;
 }
@@ -174,7 +174,7 @@ static int charge_what_it_costs(struct solver *v, const struct topt_variant *var
     for (int i = 0; i < part->n && !rc; i++) {
         struct topt_strategy_cost cost;
         int64_t peak;
-        if (topt_problem_charges(p, part->at[i].strategy))
+        if (topt_capped_charges(p, part->at[i].strategy))
             continue;
         if (!audit && (topt_grid_costing(v->s, variant, &k, v->err) ||
                        !(audit = topt_audit_create(&k, v->err))))

@@ -55,7 +55,7 @@ static int price(struct looker *l)
     x->variant = *l->variant;
     x->some = topt_problem_some(l->p);
     if (x->some)
-        x->least = topt_problem_bound(l->p);
+        x->least = topt_capped_bound(l->p);
     topt_problem_stats(l->p, &x->stats);
     x->priced = 1;
     return 0;
@@ -104,8 +104,8 @@ static int search(struct looker *l, enum topt_goal goal, int64_t limit,
     struct topt_search_options o = wide(l, limit);
     struct topt_solutions found = {.claim = topt_claim_exact()};
     if (pose(l) ||
-        (goal == TOPT_GOAL_FASTEST ? topt_problem_fastest(l->p, &o, &found, l->err)
-                                   : topt_problem_frontier(l->p, &o, &found, l->err)))
+        (goal == TOPT_GOAL_FASTEST ? topt_solve_fastest(l->p, &o, &found, l->err)
+                                   : topt_solve_frontier(l->p, &o, &found, l->err)))
         return -1;
     int rc = keep(l, &found, ret);
     topt_solutions_fini(&found);
@@ -143,9 +143,9 @@ static int know_least(struct looker *l)
     if (x->lightest_known)
         return 0;
     struct topt_search_options o = wide(l, 0);
-    if (pose(l) || topt_problem_least(l->p, &o, 0, &found, l->err))
+    if (pose(l) || topt_solve_least(l->p, &o, 0, &found, l->err))
         return -1;
-    int rc = found.stopped || !found.claim.exact || found.claim.floor_bytes < INT64_MAX;
+    int rc = found.stopped || !found.claim.exact || found.claim.bound_bytes < INT64_MAX;
     if (!rc) {
         x->lightest_known = 1 + (found.n > 0);
         if (found.n)
@@ -192,8 +192,8 @@ static int answer_unkept(struct looker *l, const struct topt_kept_question *q,
     o.memory_limit = q->memory_limit;
     o.time_limit = q->time_limit;
     if (pose(l) || (q->goal == TOPT_GOAL_FASTEST
-                        ? topt_problem_fastest(l->p, &o, ret, l->err)
-                        : topt_problem_least(l->p, &o, q->memory_limit, ret, l->err)))
+                        ? topt_solve_fastest(l->p, &o, ret, l->err)
+                        : topt_solve_least(l->p, &o, q->memory_limit, ret, l->err)))
         return -1;
     for (int i = 0; i < ret->n; i++)
         ret->at[i].variant = *l->variant;
@@ -210,7 +210,7 @@ static int take(struct looker *l, struct topt_kept_point *p, struct topt_solutio
     if (!s.strategy)
         return topt_fail(l->err, TOPT_ERR_INVAL,
                          "a strategy that is kept is not one of the model");
-    ret->claim.floor_ns = s.time_ns;
+    ret->claim.bound_ns = s.time_ns;
     if (!topt_solutions_append(ret, &s, 1, l->err))
         return 0;
     topt_strategy_destroy(s.strategy);

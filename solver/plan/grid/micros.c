@@ -56,7 +56,7 @@ int topt_micros_init(struct topt_micros *m, const struct topt_request *r,
     *m = (struct topt_micros){.request = r,
                               .tensor = (enum topt_tensor_where)topt_request_tensor(r, 0),
                               .heads = heads_of(r->model),
-                              .parameters = topt_parameter_floor(r->model, &r->settings),
+                              .parameters = topt_least_parameters(r->model, &r->settings),
                               .activation_bytes =
                                   papers ? 0
                                          : (double)stats.activation_bytes_per_sample / 4 *

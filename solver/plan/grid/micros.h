@@ -13,7 +13,7 @@ struct topt_micros {
     enum topt_tensor_where
         tensor;    /* where tensor parallelism of the uniform space may lie now */
     int64_t heads; /* tensor parallelism divides it; 0: no attention */
-    struct topt_parameter_floor parameters;
+    struct topt_least_parameters parameters;
     double activation_bytes;   /* that backward reads, of the whole batch */
     struct topt_blocks blocks; /* of all of them */
     int64_t work;              /* of searches so far */

@@ -14,7 +14,7 @@
 #include "problem_data.h"
 #include "problem_stats.h"
 #include "topt_hash.h"
-#include "topt_orbits.h"
+#include "topt_symmetry_bound.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,11 +41,11 @@ struct topt_moves {
     int nasked, asked_cap;
     int n, cap, nslots;
     struct topt_layout *layout;
-    int64_t *bytes;             /* of the largest block */
-    struct topt_floor_end *end; /* where floors are asked for */
-    struct topt_orbits *orbits; /* of the layouts so far; NULL: not asked for */
-    int32_t *orbit;             /* where these are */
-    uint32_t dims;              /* that layouts split, as bits */
+    int64_t *bytes;                     /* of the largest block */
+    struct topt_byte_bound_end *end;    /* where bounds are asked for */
+    struct topt_symmetry_bound *orbits; /* of the layouts so far; NULL: not asked for */
+    int32_t *orbit;                     /* where these are */
+    uint32_t dims;                      /* that layouts split, as bits */
     struct row *row;
     int32_t *slot; /* hash of layouts; -1: free */
 };
@@ -122,11 +122,12 @@ static int moves_grow(const struct topt_problem *p, struct topt_moves *m)
     int64_t *bytes = realloc(m->bytes, (size_t)cap * sizeof *bytes);
     if (bytes)
         m->bytes = bytes;
-    struct topt_floor_end *end =
-        p->floors ? realloc(m->end, (size_t)cap * sizeof *end) : NULL;
+    struct topt_byte_bound_end *end =
+        p->byte_bounds ? realloc(m->end, (size_t)cap * sizeof *end) : NULL;
     if (end)
         m->end = end;
-    int32_t *orbit = p->orbits ? realloc(m->orbit, (size_t)cap * sizeof *orbit) : NULL;
+    int32_t *orbit =
+        p->symmetry_bounds ? realloc(m->orbit, (size_t)cap * sizeof *orbit) : NULL;
     if (orbit)
         m->orbit = orbit;
     struct row *row = realloc(m->row, (size_t)cap * sizeof *row);
@@ -135,8 +136,8 @@ static int moves_grow(const struct topt_problem *p, struct topt_moves *m)
     int32_t *slot = realloc(m->slot, 2 * (size_t)cap * sizeof *slot);
     if (slot)
         m->slot = slot;
-    if (!layout || !bytes || (p->floors && !end) || (p->orbits && !orbit) || !row ||
-        !slot)
+    if (!layout || !bytes || (p->byte_bounds && !end) || (p->symmetry_bounds && !orbit) ||
+        !row || !slot)
         return -1;
     m->cap = cap;
     m->nslots = 2 * cap;
@@ -146,19 +147,19 @@ static int moves_grow(const struct topt_problem *p, struct topt_moves *m)
     return 0;
 }
 
-/* What floors need.  Orbits of layouts that split no other dimensions are not those of
+/* What bounds need.  Orbits of layouts that split no other dimensions are not those of
  * the next. */
 static void set_end(const struct topt_problem *p, struct topt_moves *m,
                     const struct topt_layout *l)
 {
     uint32_t dims = m->dims;
-    if (p->floors)
-        topt_floor_end_of(p->k.mesh, &m->shape, l, &m->end[m->n]);
+    if (p->byte_bounds)
+        topt_byte_bound_end_of(p->k.mesh, &m->shape, l, &m->end[m->n]);
     m->dims |= topt_orbit_dims(p->k.mesh, l);
     if (m->dims != dims)
         m->orbits = NULL;
     if (m->orbits)
-        m->orbit[m->n] = topt_orbits_number(m->orbits, l);
+        m->orbit[m->n] = topt_symmetry_bound_orbit(m->orbits, l);
 }
 
 int topt_moves_number(const struct topt_problem *p, struct topt_moves *m,
@@ -216,32 +217,32 @@ static struct asked *asked_add(struct topt_moves *m)
 
 static int find_orbits(const struct topt_problem *p, struct topt_moves *m)
 {
-    m->orbits = topt_orbit_set_of(p->orbits, &m->shape, m->dims,
-                                  topt_dtype_bytes(p->k.settings->dtype));
+    m->orbits = topt_symmetry_bounds_of(p->symmetry_bounds, &m->shape, m->dims,
+                                        topt_dtype_bytes(p->k.settings->dtype));
     for (int i = 0; m->orbits && i < m->n; i++)
-        m->orbit[i] = topt_orbits_number(m->orbits, &m->layout[i]);
+        m->orbit[i] = topt_symmetry_bound_orbit(m->orbits, &m->layout[i]);
     return m->orbits ? 0 : -1;
 }
 
 /* What a move takes at least, by one or the other; -1: no memory. */
-static int64_t floor_ns(const struct topt_problem *p, struct topt_moves *m, int from,
+static int64_t bound_ns(const struct topt_problem *p, struct topt_moves *m, int from,
                         int to, enum known by)
 {
     if (by == BYTES)
-        return topt_floor_between(p->floors, &m->shape,
-                                  topt_dtype_bytes(p->k.settings->dtype), &m->end[from],
-                                  &m->end[to]);
+        return topt_byte_bound_between(p->byte_bounds, &m->shape,
+                                       topt_dtype_bytes(p->k.settings->dtype),
+                                       &m->end[from], &m->end[to]);
     return m->orbits || !find_orbits(p, m)
-               ? topt_orbits_ns(m->orbits, m->orbit[from], m->orbit[to])
+               ? topt_symmetry_bound_ns(m->orbits, m->orbit[from], m->orbit[to])
                : -1;
 }
 
 /* Without looking for a way.  In place nothing has to be found. */
-static int set_floor(const struct topt_problem *p, struct topt_moves *m, int from, int to,
+static int set_bound(const struct topt_problem *p, struct topt_moves *m, int from, int to,
                      enum known by, struct topt_error *err)
 {
     struct row *r = &m->row[from];
-    int64_t ns = from == to ? 0 : floor_ns(p, m, from, to, by);
+    int64_t ns = from == to ? 0 : bound_ns(p, m, from, to, by);
     if (ns < 0)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for edges");
     if (__builtin_mul_overflow(ns, p->k.settings->micro_batches, &ns))
@@ -251,10 +252,10 @@ static int set_floor(const struct topt_problem *p, struct topt_moves *m, int fro
     return 0;
 }
 
-/* What has to be known of a pair that was asked for: its last floor, if there are any. */
+/* What has to be known of a pair that was asked for: its last bound, if there are any. */
 static enum known enough(const struct topt_problem *p)
 {
-    return p->by_orbits ? ORBITS : p->floors ? BYTES : ASKED;
+    return p->by_orbits ? ORBITS : p->byte_bounds ? BYTES : ASKED;
 }
 
 static int is_known(const struct topt_problem *p, const struct topt_moves *m, int from,
@@ -275,9 +276,9 @@ __attribute__((noinline)) static int ask_first(struct topt_problem *p,
     if (enough(p) == ASKED)
         return topt_moves_ask_exact(p, m, from, to, err);
     /* Bytes know axes by their names. */
-    for (enum known by = p->floors && !p->options.orbits ? BYTES : ORBITS;
+    for (enum known by = p->byte_bounds && !p->options.orbits ? BYTES : ORBITS;
          by <= enough(p); by++)
-        if (r->known[to] < by && set_floor(p, m, from, to, by, err))
+        if (r->known[to] < by && set_bound(p, m, from, to, by, err))
             return -1;
     return 0;
 }

@@ -21,7 +21,7 @@ int topt_moves_ask(struct topt_problem *p, struct topt_moves *m, int from, int t
 int topt_moves_answer(struct topt_problem *p, struct topt_moves *m,
                       struct topt_error *err) TOPT_MUST_CHECK;
 
-/* Where prices are floors: ask for the exact one. */
+/* Where prices are bounds: ask for the exact one. */
 int topt_moves_ask_exact(struct topt_problem *p, struct topt_moves *m, int from, int to,
                          struct topt_error *err) TOPT_MUST_CHECK;
 

@@ -140,8 +140,8 @@ int topt_narrowed_problem(struct topt_problem *p, uint8_t *const *keep,
     part->spans = p->spans;
     part->may_remake = p->may_remake;
     part->reread = p->reread;
-    part->floors = p->floors;
-    part->orbits = p->orbits;
+    part->byte_bounds = p->byte_bounds;
+    part->symmetry_bounds = p->symmetry_bounds;
     part->by_orbits = topt_orbits_few(p->k.mesh);
     part->of = p->of ? p->of : p;
     int rc = copy_graph(p, part) || pick_families(p, keep, part) ? no_memory(err) : 0;
@@ -153,12 +153,12 @@ int topt_narrowed_problem(struct topt_problem *p, uint8_t *const *keep,
     return 0;
 }
 
-int topt_problem_of_orbits(const struct topt_problem *p, int every, int floors,
+int topt_problem_of_orbits(const struct topt_problem *p, int every, int bounds,
                            struct topt_problem **ret, struct topt_error *err)
 {
     struct topt_space_options o = p->options;
     o.orbits = 0;
-    o.floors = floors;
+    o.lazy_entries = bounds;
     o.among = p;
     o.every = every;
     int rc = topt_problem_create(&p->k, &o, ret, err);

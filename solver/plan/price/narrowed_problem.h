@@ -6,7 +6,7 @@
 #include "problem_stats.h"
 #include "topt_error.h"
 
-/* The part of a problem with floors (or of a part of it) that has the configurations that
+/* The part of a problem with bounds (or of a part of it) that has the configurations that
  * 'keep' marks, by family and number; families of one place have the same marks.  It
  * borrows from the problem, which must outlive it. */
 int topt_narrowed_problem(struct topt_problem *p, uint8_t *const *keep,
@@ -14,9 +14,9 @@ int topt_narrowed_problem(struct topt_problem *p, uint8_t *const *keep,
                           struct topt_error *err) TOPT_MUST_CHECK;
 
 /* The configurations of a problem with orbits, or 'every' one which they stand for, as a
- * problem of its own: with as many floors, of moves between just these.  How many there
+ * problem of its own: with as many bounds, of moves between just these.  How many there
  * are of the latter, as what is searched. */
-int topt_problem_of_orbits(const struct topt_problem *p, int every, int floors,
+int topt_problem_of_orbits(const struct topt_problem *p, int every, int bounds,
                            struct topt_problem **ret,
                            struct topt_error *err) TOPT_MUST_CHECK;
 

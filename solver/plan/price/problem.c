@@ -66,7 +66,7 @@ static int price_tables(struct topt_problem *p, struct topt_error *err)
     for (int i = 0; i < p->ntables; i++)
         if (topt_table_price(p, &p->table[i], err))
             return -1;
-    if (p->floors)
+    if (p->byte_bounds)
         return 0;
     topt_moves_fini(p); /* nobody asks for any from here on */
     return 0;
@@ -118,11 +118,13 @@ static int alloc_problem(struct topt_problem *p)
                : -1;
 }
 
-static int make_floors(struct topt_problem *p)
+static int make_bounds(struct topt_problem *p)
 {
-    if (p->options.floors && !(p->floors = topt_floors_create(p->k.hw, p->k.mesh)))
+    if (p->options.lazy_entries &&
+        !(p->byte_bounds = topt_byte_bounds_create(p->k.hw, p->k.mesh)))
         return -1;
-    if (p->floors && !(p->orbits = topt_orbit_set_create(p->k.hw, p->k.mesh)))
+    if (p->byte_bounds &&
+        !(p->symmetry_bounds = topt_symmetry_bounds_create(p->k.hw, p->k.mesh)))
         return -1;
     p->by_orbits = p->options.orbits;
     return 0;
@@ -143,7 +145,7 @@ int topt_problem_create(const struct topt_costing *k,
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for the problem");
         goto out;
     }
-    if (make_floors(p)) {
+    if (make_bounds(p)) {
         topt_fail(err, TOPT_ERR_NOMEM, "no memory for the problem");
         goto out;
     }
@@ -173,8 +175,8 @@ void topt_problem_destroy(struct topt_problem *p)
         topt_table_fini(&p->table[i]);
     if (!p->of) {
         topt_spans_fini(&p->spans);
-        topt_floors_destroy(p->floors);
-        topt_orbit_set_destroy(p->orbits);
+        topt_byte_bounds_destroy(p->byte_bounds);
+        topt_symmetry_bounds_destroy(p->symmetry_bounds);
         free(p->may_remake);
         free(p->reread);
     }

@@ -170,11 +170,11 @@ struct topt_problem {
     struct topt_search_edge *search_edge;
     struct topt_search_problem search;
     struct topt_arena *names;
-    /* Prices of moves are floors until they are asked for exactly; NULL: all are
+    /* Prices of moves are bounds until they are asked for exactly; NULL: all are
      * exact. */
-    struct topt_floors *floors;
+    struct topt_byte_bounds *byte_bounds;
     /* Also those that ways between orbits take, once 'by_orbits': of parts. */
-    struct topt_orbit_set *orbits;
+    struct topt_symmetry_bounds *symmetry_bounds;
     int by_orbits;
     struct topt_problem
         *of; /* it is a part of that one, which has its moves (narrowed_problem.c) */

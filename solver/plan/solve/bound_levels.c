@@ -1,7 +1,7 @@
 /* bound_levels.c - how near to what is wanted configurations are, and the parts of a
  * problem that are near.
  *
- * Where moves cost floors until their price matters, a weighing of all strategies says of
+ * Where moves cost bounds until their price matters, a weighing of all strategies says of
  * every configuration how good a strategy with it can be at best.  The nearest are a
  * small problem whose prices are few; what is too far is left out of the next one. */
 #include "bound_levels.h"
@@ -91,17 +91,17 @@ static wide weight_of(const struct topt_weights *by, struct topt_cost c)
     return (wide)by->memory * c.memory + (wide)by->time * c.time;
 }
 
-void topt_bound_levels_find(struct bound_levels *l, const struct topt_weigher *w,
+void topt_bound_levels_find(struct bound_levels *l, const struct topt_lower_bound *w,
                             struct topt_cost begin, struct topt_cost end)
 {
     const struct topt_problem *p = l->p;
-    struct topt_weights by = topt_weigher_weights(w);
+    struct topt_weights by = topt_lower_bound_weights(w);
     wide first = weight_of(&by, begin), whole = weight_of(&by, end) - first;
     for (int i = 0; i < p->nplaces - p->nmirrors; i++) {
         const struct choice *h = &p->choice[p->place[i].choice];
         uint16_t *level = l->of[h->part[0].family];
         for (int c = 0; c < h->nkept; c++) {
-            int64_t weight = topt_weigher_through(w, i, c);
+            int64_t weight = topt_lower_bound_min_marginal(w, i, c);
             if (weight == INT64_MAX)
                 continue;
             double part = whole > 0 ? (double)(weight - first) / (double)whole : 0;

@@ -5,7 +5,7 @@
 
 #include "problem_stats.h"
 #include "topt_lower.h"
-#include "topt_weigher.h"
+#include "topt_lower_bound.h"
 
 /* Most are for what is very near; the last is what does not matter. */
 #define TOPT_LEVELS 4096
@@ -31,10 +31,10 @@ void topt_bound_levels_fini(struct bound_levels *l);
 /* The level of what stands 'part' of the way from the best to the end of what matters. */
 int topt_bound_level_of(double part);
 
-/* After topt_weigher_within of the problem's weigher: everything by where its lightest
+/* After topt_lower_bound_within of the problem's weigher: everything by where its lightest
  * strategy stands on the way from 'begin' to 'end', where that is nearer than it is yet.
  * Families of a place are not yet alike. */
-void topt_bound_levels_find(struct bound_levels *l, const struct topt_weigher *w,
+void topt_bound_levels_find(struct bound_levels *l, const struct topt_lower_bound *w,
                             struct topt_cost begin, struct topt_cost end);
 
 /* What a strategy takes is near. */

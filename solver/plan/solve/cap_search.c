@@ -53,7 +53,7 @@ struct cap_search {
     struct box *heap; /* the smallest first */
     int n, cap;
     int64_t made;
-    int64_t floor; /* nothing in the boxes that were left has less of what is asked for */
+    int64_t bound; /* nothing in the boxes that were left has less of what is asked for */
     struct topt_cost known; /* the incumbent, whatever memory it needs */
     /* a box was left whose best does not fit for its excess: what is a little slower
      * may */
@@ -109,7 +109,7 @@ static struct box pop(struct cap_search *b)
 
 static int64_t charge(const struct cap_search *b, struct topt_caps c)
 {
-    return c.transient + topt_problem_crossing(b->run.p) * c.crossing;
+    return c.transient + topt_capped_crossing(b->run.p) * c.crossing;
 }
 
 static const struct topt_solution *best_of(const struct cap_search *b)
@@ -146,7 +146,7 @@ static int hopeless(const struct cap_search *b, const struct box *x)
 /* A box, or what is left of it, is looked at no more. */
 static void leave(struct cap_search *b, int64_t bound)
 {
-    b->floor = bound < b->floor ? bound : b->floor;
+    b->bound = bound < b->bound ? bound : b->bound;
 }
 
 static double tolerance(const struct cap_search *b, const struct box *x)
@@ -195,7 +195,7 @@ struct optimum {
     struct topt_caps need;
     int64_t excess;
     int fits;
-    int64_t floor;
+    int64_t bound;
 };
 
 static int take_optimum(struct cap_search *b, const struct topt_search_point *point,
@@ -203,10 +203,10 @@ static int take_optimum(struct cap_search *b, const struct topt_search_point *po
 {
     const struct topt_search_options *o = b->run.options;
     ret->cost = point->cost;
-    ret->excess = topt_problem_excess(b->run.p, point);
+    ret->excess = topt_capped_excess(b->run.p, point);
     if (ret->excess < 0)
         return topt_fail(b->run.err, TOPT_ERR_NOMEM, "no memory for the search");
-    topt_problem_caps(b->run.p, point, &ret->need.transient, &ret->need.crossing);
+    topt_capped_need(b->run.p, point, &ret->need.transient, &ret->need.crossing);
     int64_t memory = charge(b, ret->need) + ret->excess +
                      (b->least ? point->cost.time : point->cost.memory);
     if (b->least) {
@@ -226,13 +226,13 @@ static int take_optimum(struct cap_search *b, const struct topt_search_point *po
 
 /* What a search that found nothing proves: with a tolerance, that nothing is faster than
  * its limit by more than that. */
-static int64_t floor_of_none(const struct cap_search *b, const struct box *x,
+static int64_t bound_of_none(const struct cap_search *b, const struct box *x,
                              const struct topt_frontier *f, int64_t time_limit)
 {
     double epsilon = tolerance(b, x);
     if (!isfinite(f->epsilon))
         return x->bound;
-    return epsilon > 0 && time_limit ? topt_floor_under(time_limit, epsilon) : INT64_MAX;
+    return epsilon > 0 && time_limit ? topt_bound_under(time_limit, epsilon) : INT64_MAX;
 }
 
 /* 1 and the best of a box within limits, 0 where it has nothing, -1. */
@@ -241,12 +241,12 @@ static int search_under_high(struct cap_search *b, const struct box *x,
 {
     struct topt_frontier *f = NULL;
     struct topt_frontier_reader *reader = NULL;
-    if (topt_run_search(&b->run,
-                        topt_problem_under(b->run.p, x->high.transient, x->high.crossing),
-                        o, &f))
+    if (topt_run_search(
+            &b->run, topt_capped_problem(b->run.p, x->high.transient, x->high.crossing),
+            o, &f))
         return -1;
     int rc = f->npoints > 0;
-    ret->floor = rc ? topt_floor_of(f) : floor_of_none(b, x, f, o->time_limit);
+    ret->bound = rc ? topt_bound_of(f) : bound_of_none(b, x, f, o->time_limit);
     if (rc && (!(reader = topt_frontier_reader(f, b->run.err)) ||
                take_optimum(b, topt_frontier_read(reader, f->npoints - 1), ret) ||
                topt_run_note(&b->run, ret->need)))
@@ -277,7 +277,7 @@ static int search_below(struct cap_search *b, const struct box *x,
 static int search_box(struct cap_search *b, const struct box *x, struct optimum *ret)
 {
     struct topt_search_options o;
-    ret->floor = INT64_MAX;
+    ret->bound = INT64_MAX;
     if (!limits_of(b, x, &o))
         return 0;
     int some = search_under_high(b, x, &o, ret);
@@ -293,7 +293,7 @@ static int push_part(struct cap_search *b, struct box part, const struct optimum
     if (b->least) {
         part.bound = best->cost.time + low;
     } else {
-        part.bound = best->floor > part.bound ? best->floor : part.bound;
+        part.bound = best->bound > part.bound ? best->bound : part.bound;
         part.memory = tolerance(b, &part) > 0 ? 0 : best->cost.memory + low;
     }
     if (!hopeless(b, &part))
@@ -304,9 +304,9 @@ static int push_part(struct cap_search *b, struct box part, const struct optimum
 
 /* The same box again, more exactly; where it was searched as asked for, nothing is left
  * of it. */
-static int look_closer(struct cap_search *b, struct box x, int level, int64_t floor)
+static int look_closer(struct cap_search *b, struct box x, int level, int64_t bound)
 {
-    x.bound = floor > x.bound ? floor : x.bound;
+    x.bound = bound > x.bound ? bound : x.bound;
     if (x.level < LEVELS && !hopeless(b, &x)) {
         x.level = level;
         return push(b, x);
@@ -315,11 +315,11 @@ static int look_closer(struct cap_search *b, struct box x, int level, int64_t fl
     return 0;
 }
 
-/* May something in a box be better than what was found, as far as a floor tells? */
-static int is_better(const struct cap_search *b, const struct box *x, int64_t floor)
+/* May something in a box be better than what was found, as far as a bound tells? */
+static int is_better(const struct cap_search *b, const struct box *x, int64_t bound)
 {
     struct box at = *x;
-    at.bound = floor > at.bound ? floor : at.bound;
+    at.bound = bound > at.bound ? bound : at.bound;
     return !hopeless(b, &at);
 }
 
@@ -332,20 +332,19 @@ static int part_box(struct cap_search *b, const struct box *x, const struct opti
     if ((best->fits && x->level < LEVELS) ||
         (over.transient <= 0 && over.crossing <= 0)) {
         b->open |= !b->least && !best->fits && x->level == LEVELS &&
-                   is_better(b, x, best->floor);
-        int64_t floor = b->least ? best->cost.time + charge(b, x->low) : best->floor;
-        return look_closer(b, *x, next_level(b, x->level), floor);
+                   is_better(b, x, best->bound);
+        int64_t bound = b->least ? best->cost.time + charge(b, x->low) : best->bound;
+        return look_closer(b, *x, next_level(b, x->level), bound);
     }
     /* The first search was to be the only one; weighings for the least are exact. */
     if (!x->number && !best->fits && !b->least)
         above.level = below.level = next_level(b, -1);
-    if (over.transient >= over.crossing * topt_problem_crossing(b->run.p)) {
+    if (over.transient >= over.crossing * topt_capped_crossing(b->run.p)) {
         above.low.transient = best->need.transient;
-        below.high.transient =
-            topt_problem_next_transient(b->run.p, best->need.transient);
+        below.high.transient = topt_capped_next_transient(b->run.p, best->need.transient);
     } else {
         above.low.crossing = best->need.crossing;
-        below.high.crossing = topt_problem_next_crossing(b->run.p, best->need.crossing);
+        below.high.crossing = topt_capped_next_crossing(b->run.p, best->need.crossing);
     }
     return push_part(b, above, best) || push_part(b, below, best) ? -1 : 0;
 }
@@ -365,7 +364,7 @@ static int least_fits(struct cap_search *b)
     if (topt_cap_search_least(b->run.p, &o, below, &least, b->run.err))
         return -1;
     int slow = least.n && time && least.at[0].time_ns > time;
-    int some = least.n > 0 || least.claim.floor_bytes <= limit;
+    int some = least.n > 0 || least.claim.bound_bytes <= limit;
     if (!slow && topt_solutions_merge(b->run.ret, &least, b->run.err))
         some = -1;
     topt_solutions_fini(&least);
@@ -383,7 +382,7 @@ static int search_all(struct cap_search *b)
         struct box x = pop(b);
         int some = search_box(b, &x, &best);
         if (some < 0 ||
-            (some ? part_box(b, &x, &best) : look_closer(b, x, LEVELS, best.floor))) {
+            (some ? part_box(b, &x, &best) : look_closer(b, x, LEVELS, best.bound))) {
             leave(b, x.bound);
             return -1;
         }
@@ -393,9 +392,9 @@ static int search_all(struct cap_search *b)
 
 static int search_boxes(struct cap_search *b)
 {
-    struct box all = {.low = topt_problem_least_caps(b->run.p),
-                      .high = {topt_problem_next_transient(b->run.p, INT64_MAX),
-                               topt_problem_next_crossing(b->run.p, INT64_MAX)},
+    struct box all = {.low = topt_capped_least(b->run.p),
+                      .high = {topt_capped_next_transient(b->run.p, INT64_MAX),
+                               topt_capped_next_crossing(b->run.p, INT64_MAX)},
                       .level = LEVELS};
     *b->run.ret = (struct topt_solutions){.claim = topt_claim_exact()};
     if (all.high.transient < 0 || all.high.crossing < 0)
@@ -423,20 +422,20 @@ static int look_for_lightest(struct cap_search *b)
     return some < 0 ? -1 : 0;
 }
 
-/* What all searches together prove: rough ones too only through the floors of boxes. */
+/* What all searches together prove: rough ones too only through the bounds of boxes. */
 static void claim_boxes(struct cap_search *b)
 {
     struct topt_claim *c = &b->run.ret->claim;
     int64_t best = topt_solutions_best(b->run.ret);
     if (b->n)
         leave(b, b->heap[0].bound);
-    c->floor_ns = b->floor < best ? b->floor : best;
-    if (c->floor_ns < best) { /* a look at every table: only where it can tell more */
-        int64_t bound = topt_problem_bound(b->run.p).time;
-        if (bound > c->floor_ns && bound <= best)
-            c->floor_ns = bound;
+    c->bound_ns = b->bound < best ? b->bound : best;
+    if (c->bound_ns < best) { /* a look at every table: only where it can tell more */
+        int64_t bound = topt_capped_bound(b->run.p).time;
+        if (bound > c->bound_ns && bound <= best)
+            c->bound_ns = bound;
     }
-    c->exact = c->floor_ns >= best && !b->run.stopped && !c->decided;
+    c->exact = c->bound_ns >= best && !b->run.stopped && !c->decided;
     b->run.ret->stopped = b->run.stopped || (!c->exact && topt_run_over(&b->run));
     c->epsilon = topt_run_epsilon(&b->run, b->open);
 }
@@ -457,7 +456,7 @@ int topt_cap_search_fastest(struct topt_problem *p,
     struct topt_error why = {0};
     struct cap_search b = {
         .run = {.p = p, .options = options, .ret = ret, .err = &why, .proves = 1},
-        .floor = INT64_MAX};
+        .bound = INT64_MAX};
     int rc = search_boxes(&b);
     if (rc && topt_run_stopped(&b.run, &why))
         rc = stop_early(&b);
@@ -482,17 +481,17 @@ int topt_cap_search_least(struct topt_problem *p,
         .run = {.p = p, .options = options, .ret = ret, .err = err, .proves = 1},
         .least = 1,
         .below = below,
-        .floor = INT64_MAX};
-    topt_problem_exchange(p, 1);
+        .bound = INT64_MAX};
+    topt_capped_exchange(p, 1);
     int rc = search_boxes(&b);
-    topt_problem_exchange(p, 0);
+    topt_capped_exchange(p, 0);
     if (!rc) {
         const struct topt_solution *best = best_of(&b);
         int64_t wanted = best ? best->memory_bytes : below ? below : INT64_MAX;
         topt_solutions_keep(ret, 0);
         topt_claim_of_least(&ret->claim);
-        if (b.floor < wanted)
-            ret->claim.floor_bytes = b.floor;
+        if (b.bound < wanted)
+            ret->claim.bound_bytes = b.bound;
     }
     fini(&b, rc);
     return rc;

@@ -4,7 +4,7 @@
 
 #include "solutions.h"
 
-/* Topt_problem_fastest and topt_problem_least where prices are exact. */
+/* topt_solve_fastest and topt_solve_least where prices are exact. */
 int topt_cap_search_fastest(struct topt_problem *p,
                             const struct topt_search_options *options,
                             struct topt_solutions *ret,

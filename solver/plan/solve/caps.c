@@ -37,7 +37,7 @@ static int64_t charged(const struct topt_problem *p, const struct choice *c, int
 {
     int64_t transient = c->charge_transient ? c->transient[i] / c->charge_transient : 0;
     int64_t waiting = c->charge_waiting ? c->waiting[i] / c->charge_waiting : 0;
-    return transient + topt_problem_crossing(p) * waiting;
+    return transient + topt_capped_crossing(p) * waiting;
 }
 
 static void cap_choice(const struct topt_problem *p, struct choice *c,
@@ -81,7 +81,7 @@ static struct topt_search_edge search_edge(const struct topt_problem *p,
 }
 
 const struct topt_search_problem *
-topt_problem_under(struct topt_problem *p, int64_t transient_cap, int64_t crossing_cap)
+topt_capped_problem(struct topt_problem *p, int64_t transient_cap, int64_t crossing_cap)
 {
     for (int i = 0; i < p->nchoices; i++)
         cap_choice(p, &p->choice[i], transient_cap, crossing_cap);
@@ -106,7 +106,7 @@ topt_problem_under(struct topt_problem *p, int64_t transient_cap, int64_t crossi
     return &p->search;
 }
 
-void topt_problem_exchange(struct topt_problem *p, int exchanged)
+void topt_capped_exchange(struct topt_problem *p, int exchanged)
 {
     if (p->exchanged != exchanged)
         topt_multiplicities_exchange(p);
@@ -129,7 +129,7 @@ static int64_t least(const int64_t *at, int n)
     return best;
 }
 
-struct topt_caps topt_problem_least_caps(const struct topt_problem *p)
+struct topt_caps topt_capped_least(const struct topt_problem *p)
 {
     struct topt_caps all = {0, 0};
     for (int i = 0; i < p->nplaces - p->nmirrors; i++) {
@@ -141,10 +141,10 @@ struct topt_caps topt_problem_least_caps(const struct topt_problem *p)
     return all;
 }
 
-struct topt_cost topt_problem_bound(const struct topt_problem *p)
+struct topt_cost topt_capped_bound(const struct topt_problem *p)
 {
     struct topt_cost sum = {0, 0};
-    struct topt_caps caps = topt_problem_least_caps(p);
+    struct topt_caps caps = topt_capped_least(p);
     for (int i = 0; i < p->nplaces - p->nmirrors; i++) {
         const struct choice *c = &p->choice[p->place[i].choice];
         struct topt_cost best = {0, 0};
@@ -156,7 +156,7 @@ struct topt_cost topt_problem_bound(const struct topt_problem *p)
         struct topt_cost best = p->multiplicity[p->link[i].multiplicity].least;
         sum = (struct topt_cost){sum.memory + best.memory, sum.time + best.time};
     }
-    sum.memory += caps.transient + topt_problem_crossing(p) * caps.crossing;
+    sum.memory += caps.transient + topt_capped_crossing(p) * caps.crossing;
     return sum;
 }
 
@@ -184,7 +184,7 @@ static int places_of(const struct topt_problem *p, const struct choice *c)
     return n;
 }
 
-void topt_problem_charge(struct topt_problem *p, int on)
+void topt_capped_charge(struct topt_problem *p, int on)
 {
     for (int i = 0; i < p->nchoices; i++)
         p->choice[i].charge_transient = p->choice[i].charge_waiting = 0;
@@ -198,7 +198,7 @@ void topt_problem_charge(struct topt_problem *p, int on)
 
 /* ---- caps that matter -------------------------------------------------------------- */
 
-int topt_problem_crossing(const struct topt_problem *p)
+int topt_capped_crossing(const struct topt_problem *p)
 {
     return p->spans.crossing;
 }
@@ -235,22 +235,22 @@ static int64_t nearest_crossing(const struct topt_problem *p, int64_t from, int 
     return best;
 }
 
-int64_t topt_problem_next_transient(const struct topt_problem *p, int64_t below)
+int64_t topt_capped_next_transient(const struct topt_problem *p, int64_t below)
 {
     return nearest_transient(p, below, 0);
 }
 
-int64_t topt_problem_next_crossing(const struct topt_problem *p, int64_t below)
+int64_t topt_capped_next_crossing(const struct topt_problem *p, int64_t below)
 {
     return nearest_crossing(p, below, 0);
 }
 
-int64_t topt_problem_transient_above(const struct topt_problem *p, int64_t above)
+int64_t topt_capped_transient_above(const struct topt_problem *p, int64_t above)
 {
     return nearest_transient(p, above, 1);
 }
 
-int64_t topt_problem_crossing_above(const struct topt_problem *p, int64_t above)
+int64_t topt_capped_crossing_above(const struct topt_problem *p, int64_t above)
 {
     return nearest_crossing(p, above, 1);
 }
@@ -267,8 +267,8 @@ static struct edge_fact taken(const struct topt_problem *p, int l,
                                   e->to_class[point->config[e->to]], point->alt[l]);
 }
 
-struct topt_strategy *topt_problem_strategy(const struct topt_problem *p,
-                                            const struct topt_search_point *point)
+struct topt_strategy *topt_capped_strategy(const struct topt_problem *p,
+                                           const struct topt_search_point *point)
 {
     struct topt_strategy *s = topt_strategy_create(p->k.model);
     if (!s)
@@ -291,9 +291,8 @@ struct topt_strategy *topt_problem_strategy(const struct topt_problem *p,
     return s;
 }
 
-void topt_problem_caps(const struct topt_problem *p,
-                       const struct topt_search_point *point, int64_t *ret_transient,
-                       int64_t *ret_crossing)
+void topt_capped_need(const struct topt_problem *p, const struct topt_search_point *point,
+                      int64_t *ret_transient, int64_t *ret_crossing)
 {
     int64_t transient = 0, crossing = 0;
     for (int i = 0; i < p->nplaces; i++) {
@@ -351,8 +350,8 @@ static int64_t add_remade(const struct topt_problem *p,
     return paid;
 }
 
-int64_t topt_problem_excess(const struct topt_problem *p,
-                            const struct topt_search_point *point)
+int64_t topt_capped_excess(const struct topt_problem *p,
+                           const struct topt_search_point *point)
 {
     const struct topt_blocks *b = p->options.blocks;
     if (!p->may_remake || p->options.alike)
@@ -373,12 +372,12 @@ int64_t topt_problem_excess(const struct topt_problem *p,
     return excess;
 }
 
-int topt_problem_nodes(const struct topt_problem *p)
+int topt_capped_nodes(const struct topt_problem *p)
 {
     return p->k.model->nops + p->k.model->ntensors;
 }
 
-void topt_problem_mark(const struct topt_problem *p, int search_op, uint8_t *mark)
+void topt_capped_mark(const struct topt_problem *p, int search_op, uint8_t *mark)
 {
     for (int i = 0; i < p->nmirrors; i++)
         if (p->mirror[i].place == search_op)
@@ -390,7 +389,7 @@ void topt_problem_mark(const struct topt_problem *p, int search_op, uint8_t *mar
     }
 }
 
-int topt_problem_charges(const struct topt_problem *p, const struct topt_strategy *s)
+int topt_capped_charges(const struct topt_problem *p, const struct topt_strategy *s)
 {
     if (!p->may_remake)
         return 1;

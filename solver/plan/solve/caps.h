@@ -16,58 +16,57 @@ struct topt_caps {
 /* The search problem under one pair of caps (negative: none), borrowed until the next
  * call with other caps.  Nothing allowed gives an operator without configurations. */
 const struct topt_search_problem *
-topt_problem_under(struct topt_problem *p, int64_t transient_cap, int64_t crossing_cap);
+topt_capped_problem(struct topt_problem *p, int64_t transient_cap, int64_t crossing_cap);
 
 /* From now on memory is time and time is memory, or not. */
-void topt_problem_exchange(struct topt_problem *p, int exchanged);
+void topt_capped_exchange(struct topt_problem *p, int exchanged);
 
 /* A point of a search under the current caps as a strategy (owned), and the caps it
  * really needs. */
-struct topt_strategy *topt_problem_strategy(const struct topt_problem *p,
-                                            const struct topt_search_point *point);
+struct topt_strategy *topt_capped_strategy(const struct topt_problem *p,
+                                           const struct topt_search_point *point);
 
-void topt_problem_caps(const struct topt_problem *p,
-                       const struct topt_search_point *point, int64_t *ret_transient,
-                       int64_t *ret_crossing);
+void topt_capped_need(const struct topt_problem *p, const struct topt_search_point *point,
+                      int64_t *ret_transient, int64_t *ret_crossing);
 
-int topt_problem_crossing(const struct topt_problem *p); /* W */
+int topt_capped_crossing(const struct topt_problem *p); /* W */
 
 /* Operators of the search are nodes of the model: mark those of one, in 'mark' by
  * operator, then by tensor (its hub). */
-void topt_problem_mark(const struct topt_problem *p, int search_op, uint8_t *mark);
+void topt_capped_mark(const struct topt_problem *p, int search_op, uint8_t *mark);
 
-int topt_problem_nodes(const struct topt_problem *p); /* operators and tensors */
+int topt_capped_nodes(const struct topt_problem *p); /* operators and tensors */
 
 /* Caps that every strategy needs. */
-struct topt_caps topt_problem_least_caps(const struct topt_problem *p);
+struct topt_caps topt_capped_least(const struct topt_problem *p);
 
 /* Largest cap below the given one that changes anything, or -1. */
-int64_t topt_problem_next_transient(const struct topt_problem *p, int64_t below);
+int64_t topt_capped_next_transient(const struct topt_problem *p, int64_t below);
 
-int64_t topt_problem_next_crossing(const struct topt_problem *p, int64_t below);
+int64_t topt_capped_next_crossing(const struct topt_problem *p, int64_t below);
 
 /* Smallest cap above the given one that changes anything, or INT64_MAX. */
-int64_t topt_problem_transient_above(const struct topt_problem *p, int64_t above);
+int64_t topt_capped_transient_above(const struct topt_problem *p, int64_t above);
 
-int64_t topt_problem_crossing_above(const struct topt_problem *p, int64_t above);
+int64_t topt_capped_crossing_above(const struct topt_problem *p, int64_t above);
 
 /* What a point takes beside its memory and its caps: what is made again of the largest
  * block of a kind, where the point has the mean of all (problem_data.h); 0 where blocks
  * choose alike.  -1: no memory. */
-int64_t topt_problem_excess(const struct topt_problem *p,
-                            const struct topt_search_point *point);
+int64_t topt_capped_excess(const struct topt_problem *p,
+                           const struct topt_search_point *point);
 
 /* Is a strategy charged here what it costs?  Where recomputation is free to choose, one
  * that chooses none is not: a problem without recomputation has it for less. */
-int topt_problem_charges(const struct topt_problem *p, const struct topt_strategy *s);
+int topt_capped_charges(const struct topt_problem *p, const struct topt_strategy *s);
 
 /* Below these no strategy of the problem is: the sums of what is least for each
  * choice. */
-struct topt_cost topt_problem_bound(const struct topt_problem *p);
+struct topt_cost topt_capped_bound(const struct topt_problem *p);
 
 /* From now on what is in flight counts as memory, or not: of the operators that need most
  * at least, what they need themselves.  Every strategy needs that much beside its sum,
  * and most no more. */
-void topt_problem_charge(struct topt_problem *p, int on);
+void topt_capped_charge(struct topt_problem *p, int on);
 
 #endif

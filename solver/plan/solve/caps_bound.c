@@ -25,7 +25,7 @@
 #include "problem_data.h"
 #include "problem_stats.h"
 #include "run.h"
-#include "topt_weigher.h"
+#include "topt_lower_bound.h"
 
 #include <math.h>
 
@@ -52,7 +52,7 @@ struct scope {
     struct caps_bound *s;
     struct bound_levels *levels;
     struct topt_error *err;
-    struct topt_weigher *weigher; /* of the range that is looked at */
+    struct topt_lower_bound *weigher; /* of the range that is looked at */
     struct range at;
     int64_t room; /* for what adds up, of the memory; INT64_MAX: no limit */
     double bound; /* nothing in the range that fits is faster */
@@ -74,13 +74,13 @@ static struct topt_cost corner_of(const struct scope *c)
     return (struct topt_cost){c->room < most ? c->room : most, time < most ? time : most};
 }
 
-static int weigh(struct scope *c, struct topt_weighing by, struct topt_cost *ret,
+static int weigh(struct scope *c, struct topt_scalarization by, struct topt_cost *ret,
                  int *ret_some)
 {
     struct topt_cost corner = corner_of(c);
     *ret_some = 0;
-    return topt_weigher_weigh(c->weigher, by, corner, c->err) ||
-                   topt_weigher_lightest(c->weigher, ret_some, ret, c->err)
+    return topt_lower_bound_scalarize(c->weigher, by, corner, c->err) ||
+                   topt_lower_bound_lightest(c->weigher, ret_some, ret, c->err)
                ? -1
                : 0;
 }
@@ -95,7 +95,7 @@ static double near_enough(const struct scope *c)
  * weights, whose ratio is only about that which was asked for. */
 static void raise_bound(struct scope *c)
 {
-    struct topt_weights by = topt_weigher_weights(c->weigher);
+    struct topt_weights by = topt_lower_bound_weights(c->weigher);
     double slope = (double)by.memory / (double)by.time;
     double room = by.memory ? (double)c->room * slope : 0;
     double weight = (double)by.least / (double)by.time;
@@ -120,18 +120,18 @@ static int find_ends(struct scope *c, int *ret_some)
 {
     struct range *r = &c->at;
     r->fast = r->light = (struct topt_cost){0, 0};
-    if (weigh(c, (struct topt_weighing){0, 1}, &r->fast, ret_some))
+    if (weigh(c, (struct topt_scalarization){0, 1}, &r->fast, ret_some))
         return -1;
     if (*ret_some)
         raise_bound(c);
     if (!*ret_some || r->fast.time > c->s->aim || r->fast.memory <= c->room)
         return 0;
-    if (weigh(c, (struct topt_weighing){1, 0}, &r->light, ret_some))
+    if (weigh(c, (struct topt_scalarization){1, 0}, &r->light, ret_some))
         return -1;
     *ret_some = *ret_some && r->light.memory <= c->room;
     if (!*ret_some || is_between(c))
         return 0;
-    return weigh(c, (struct topt_weighing){0, 1}, &r->fast, ret_some);
+    return weigh(c, (struct topt_scalarization){0, 1}, &r->fast, ret_some);
 }
 
 /* Weigh by the line through the ends, below which there is nothing, and put the lightest
@@ -140,7 +140,7 @@ static int move_end(struct scope *c)
 {
     __extension__ typedef __int128 wide;
     struct topt_cost fast = c->at.fast, light = c->at.light, middle;
-    struct topt_weighing by = {light.time - fast.time, fast.memory - light.memory};
+    struct topt_scalarization by = {light.time - fast.time, fast.memory - light.memory};
     int some;
     if (weigh(c, by, &middle, &some))
         return -1;
@@ -173,14 +173,14 @@ static int find_balance(struct scope *c, int *ret_some)
 
 static int64_t charge(const struct scope *c, struct topt_caps caps)
 {
-    return caps.transient + topt_problem_crossing(c->s->run.p) * caps.crossing;
+    return caps.transient + topt_capped_crossing(c->s->run.p) * caps.crossing;
 }
 
 static int make_weigher(struct scope *c)
 {
     struct run *r = &c->s->run;
-    return topt_weigher_create(
-        topt_problem_under(r->p, c->at.high.transient, c->at.high.crossing), r->options,
+    return topt_lower_bound_create(
+        topt_capped_problem(r->p, c->at.high.transient, c->at.high.crossing), r->options,
         &c->weigher, c->err);
 }
 
@@ -202,8 +202,8 @@ static int bound_range(struct scope *c, int *ret_some)
 static void unweigh(struct scope *c)
 {
     if (c->weigher)
-        c->s->run.ret->claim.stats.products += topt_weigher_work(c->weigher);
-    topt_weigher_destroy(c->weigher);
+        c->s->run.ret->claim.stats.products += topt_lower_bound_work(c->weigher);
+    topt_lower_bound_destroy(c->weigher);
     c->weigher = NULL;
 }
 
@@ -227,7 +227,7 @@ static int find_near(struct scope *c)
     int some;
     struct topt_cost begin = {c->room < INT64_MAX ? c->room : 0, s->begin};
     struct topt_cost end = {begin.memory, s->end};
-    if (topt_weigher_within(c->weigher, end, &some, c->err))
+    if (topt_lower_bound_within(c->weigher, end, &some, c->err))
         return -1;
     if (!some)
         return 0;
@@ -249,11 +249,11 @@ static struct range trimmed(const struct scope *c)
 {
     const struct topt_problem *p = c->s->run.p;
     struct range r = c->at;
-    int64_t w = topt_problem_crossing(p), more = spare(c);
+    int64_t w = topt_capped_crossing(p), more = spare(c);
     if (more < r.high.transient - r.low.transient)
-        r.high.transient = topt_problem_next_transient(p, r.low.transient + more + 1);
+        r.high.transient = topt_capped_next_transient(p, r.low.transient + more + 1);
     if (w && more / w < r.high.crossing - r.low.crossing)
-        r.high.crossing = topt_problem_next_crossing(p, r.low.crossing + more / w + 1);
+        r.high.crossing = topt_capped_next_crossing(p, r.low.crossing + more / w + 1);
     return r;
 }
 
@@ -261,7 +261,7 @@ static struct range trimmed(const struct scope *c)
 static struct topt_caps width_of(const struct scope *c, const struct range *r)
 {
     return (struct topt_caps){r->high.transient - r->low.transient,
-                              topt_problem_crossing(c->s->run.p) *
+                              topt_capped_crossing(c->s->run.p) *
                                   (r->high.crossing - r->low.crossing)};
 }
 
@@ -274,12 +274,12 @@ static void halve(const struct scope *c, const struct range *r, struct range *be
     *below = *above = *r;
     if (width.transient >= width.crossing) {
         int64_t cut = r->low.transient + width.transient / 2;
-        below->high.transient = topt_problem_next_transient(p, cut + 1);
-        above->low.transient = topt_problem_transient_above(p, cut);
+        below->high.transient = topt_capped_next_transient(p, cut + 1);
+        above->low.transient = topt_capped_transient_above(p, cut);
     } else {
         int64_t cut = r->low.crossing + (r->high.crossing - r->low.crossing) / 2;
-        below->high.crossing = topt_problem_next_crossing(p, cut + 1);
-        above->low.crossing = topt_problem_crossing_above(p, cut);
+        below->high.crossing = topt_capped_next_crossing(p, cut + 1);
+        above->low.crossing = topt_capped_crossing_above(p, cut);
     }
 }
 
@@ -351,9 +351,9 @@ int topt_caps_bound(struct caps_bound *s, struct bound_levels *levels, int *ret_
 {
     const struct topt_problem *p = s->run.p;
     struct scope c = {.s = s, .levels = levels, .err = err, .least = INFINITY};
-    struct range all = {topt_problem_least_caps(p),
-                        {topt_problem_next_transient(p, INT64_MAX),
-                         topt_problem_next_crossing(p, INT64_MAX)},
+    struct range all = {topt_capped_least(p),
+                        {topt_capped_next_transient(p, INT64_MAX),
+                         topt_capped_next_crossing(p, INT64_MAX)},
                         s->fast,
                         s->light};
     /* Prices that are what they will be raise no bound: caps have to. */

@@ -25,12 +25,12 @@ static int keep_points(struct run *r, const struct topt_frontier *f,
                        struct topt_caps *ret_need)
 {
     struct topt_frontier_reader *reader = topt_frontier_reader(f, r->err);
-    int64_t limit = r->options->memory_limit, w = topt_problem_crossing(r->p);
+    int64_t limit = r->options->memory_limit, w = topt_capped_crossing(r->p);
     int rc = reader ? 0 : -1;
     for (int i = 0; i < f->npoints && !rc; i++) {
         const struct topt_search_point *point = topt_frontier_read(reader, i);
         int64_t t, u;
-        topt_problem_caps(r->p, point, &t, &u);
+        topt_capped_need(r->p, point, &t, &u);
         ret_need->transient = t > ret_need->transient ? t : ret_need->transient;
         ret_need->crossing = u > ret_need->crossing ? u : ret_need->crossing;
         int64_t memory = point->cost.memory + t + w * u;
@@ -45,7 +45,7 @@ static int search_under(struct run *r, struct topt_caps caps, struct topt_caps *
 {
     struct topt_frontier *f = NULL;
     *ret_need = (struct topt_caps){-1, -1};
-    if (topt_run_search(r, topt_problem_under(r->p, caps.transient, caps.crossing),
+    if (topt_run_search(r, topt_capped_problem(r->p, caps.transient, caps.crossing),
                         r->options, &f))
         return -1;
     int rc = keep_points(r, f, ret_need);
@@ -58,9 +58,9 @@ static int search_under(struct run *r, struct topt_caps caps, struct topt_caps *
 static int search_crossing(struct run *r, int64_t crossing, int64_t *ret_crossing)
 {
     struct topt_caps need;
-    int64_t cap = topt_problem_next_transient(r->p, INT64_MAX);
+    int64_t cap = topt_capped_next_transient(r->p, INT64_MAX);
     *ret_crossing = -1;
-    for (; cap >= 0; cap = topt_problem_next_transient(r->p, need.transient)) {
+    for (; cap >= 0; cap = topt_capped_next_transient(r->p, need.transient)) {
         if (r->searched && topt_run_over(r)) {
             r->stopped = 1;
             break;
@@ -79,28 +79,28 @@ static int search_crossing(struct run *r, int64_t crossing, int64_t *ret_crossin
 
 /* Below this no strategy is as fast, where all searches were made and lose 'epsilon' at
  * most. */
-static int64_t floor_within(const struct run *r, double epsilon)
+static int64_t bound_within(const struct run *r, double epsilon)
 {
     int64_t best = topt_solutions_best(r->ret);
     if (r->options->time_limit && r->options->time_limit < best && epsilon > 0)
         best = r->options->time_limit;
-    return best == INT64_MAX ? best : topt_floor_under(best, epsilon);
+    return best == INT64_MAX ? best : topt_bound_under(best, epsilon);
 }
 
 /* What all searches together prove. */
 static void conclude(struct run *r)
 {
     struct topt_claim *c = &r->ret->claim;
-    int64_t bound = topt_problem_bound(r->p).time;
+    int64_t bound = topt_capped_bound(r->p).time;
     if (r->stopped)
         c->exact = 0;
     r->ret->stopped = r->stopped || (!c->exact && topt_run_over(r));
     if (!r->stopped && isfinite(c->epsilon))
-        bound = floor_within(r, c->epsilon);
+        bound = bound_within(r, c->epsilon);
     else
         c->epsilon = INFINITY;
-    if (bound > c->floor_ns)
-        c->floor_ns = bound;
+    if (bound > c->bound_ns)
+        c->bound_ns = bound;
 }
 
 /* What the caller has, as sums, which are what searches find: a strategy that costs as
@@ -108,8 +108,8 @@ static void conclude(struct run *r)
 static struct topt_cost *known_sums(const struct topt_problem *p,
                                     const struct topt_search_options *o, int *ret_n)
 {
-    struct topt_caps least = topt_problem_least_caps(p);
-    int64_t charge = least.transient + topt_problem_crossing(p) * least.crossing;
+    struct topt_caps least = topt_capped_least(p);
+    int64_t charge = least.transient + topt_capped_crossing(p) * least.crossing;
     struct topt_cost *sum = malloc(((size_t)o->nknown + 1) * sizeof *sum);
     for (int i = 0; sum && i < o->nknown; i++) {
         sum[i] = o->known[i];
@@ -130,13 +130,13 @@ int topt_caps_frontier(struct topt_problem *p, const struct topt_search_options 
     if (!known)
         return topt_fail(err, TOPT_ERR_NOMEM, "no memory for the frontier");
     o.known = known;
-    int64_t cap = topt_problem_next_crossing(p, INT64_MAX);
+    int64_t cap = topt_capped_next_crossing(p, INT64_MAX);
     while (cap >= 0) {
         int64_t need;
         rc = search_crossing(&r, cap, &need);
         if (rc || need < 0 || r.stopped)
             break;
-        cap = topt_problem_next_crossing(p, need);
+        cap = topt_capped_next_crossing(p, need);
     }
     free(known);
     if (rc) {

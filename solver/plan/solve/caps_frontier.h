@@ -4,8 +4,8 @@
 
 #include "solutions.h"
 
-/* Topt_problem_frontier where prices are exact; lazy_frontier.c: where they are
- * floors. */
+/* topt_solve_frontier where prices are exact; lazy_frontier.c: where they are
+ * bounds. */
 int topt_caps_frontier(struct topt_problem *p, const struct topt_search_options *options,
                        struct topt_solutions *ret,
                        struct topt_error *err) TOPT_MUST_CHECK;

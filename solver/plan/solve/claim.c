@@ -2,7 +2,7 @@
  *
  * An answer is exact where each of its searches was.  What it may lose is a bound on
  * times: of whole frontiers the largest of all searches; where only the fastest is
- * wanted, the ratio of the answer to the least floor, below which no search left anything
+ * wanted, the ratio of the answer to the least bound, below which no search left anything
  * unexplored. */
 #include "claim.h"
 
@@ -12,7 +12,7 @@
 struct topt_claim topt_claim_exact(void)
 {
     return (struct topt_claim){
-        .exact = 1, .floor_ns = INT64_MAX, .floor_bytes = INT64_MAX};
+        .exact = 1, .bound_ns = INT64_MAX, .bound_bytes = INT64_MAX};
 }
 
 void topt_claim_fini(struct topt_claim *c)
@@ -24,7 +24,7 @@ void topt_claim_fini(struct topt_claim *c)
 void topt_claim_of_least(struct topt_claim *c)
 {
     struct topt_claim least = topt_claim_exact();
-    least.floor_bytes = c->floor_bytes;
+    least.bound_bytes = c->bound_bytes;
     if (c->decided) {
         least.exact = 0;
         least.epsilon = INFINITY;
@@ -39,9 +39,9 @@ int topt_claim_merge(struct topt_claim *into, const struct topt_claim *from,
 {
     into->exact = into->exact && from->exact;
     into->epsilon = fmax(into->epsilon, from->epsilon);
-    into->floor_ns = into->floor_ns < from->floor_ns ? into->floor_ns : from->floor_ns;
-    if (from->floor_bytes < into->floor_bytes)
-        into->floor_bytes = from->floor_bytes;
+    into->bound_ns = into->bound_ns < from->bound_ns ? into->bound_ns : from->bound_ns;
+    if (from->bound_bytes < into->bound_bytes)
+        into->bound_bytes = from->bound_bytes;
     topt_search_stats_add(&into->stats, &from->stats);
     if (!from->decided)
         return 0;
@@ -58,5 +58,5 @@ int topt_claim_merge(struct topt_claim *into, const struct topt_claim *from,
 
 double topt_claim_epsilon(const struct topt_claim *c, int64_t best_ns)
 {
-    return c->exact ? 0 : topt_search_excess(best_ns, c->floor_ns);
+    return c->exact ? 0 : topt_search_excess(best_ns, c->bound_ns);
 }

@@ -11,11 +11,11 @@ struct topt_claim {
     double epsilon; /* achieved, of times (topt_search.h); infinite: nothing is proven */
     /* Where only the fastest was wanted: no strategy within the limits is faster,
      * INT64_MAX where none fits. */
-    int64_t floor_ns;
+    int64_t bound_ns;
     /* Where the least memory was wanted: no strategy needs less, INT64_MAX where that is
      * what was found.  (Of blocks that choose freely what is made again is searched by
      * its mean, and what was found may need more.) */
-    int64_t floor_bytes;
+    int64_t bound_bytes;
     /* By operator, then by tensor (its hub): was it decided by heuristic?  NULL: none. */
     uint8_t *decided;
     int nnodes;

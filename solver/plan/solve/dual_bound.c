@@ -1,7 +1,7 @@
 /* dual_bound.c - what weighings from the lightest strategy to the fastest say of every
  * configuration.
  *
- *     time |o                  each line is a weighing (search/topt_weigher.h): no strategy is below it.
+ *     time |o                  each line is a weighing (search/topt_lower_bound.h): no strategy is below it.
  *          | \                 Together they are the lower convex hull of what strategies cost, found from
  *          |  \  x             both ends by bisection.  A second pass of each gives the same lines of the
  *          |   o               strategies with one configuration (x: where these meet), so a cost that is below
@@ -49,20 +49,20 @@ static int sheet_init(const struct topt_problem *p, struct sheet *x)
     return x->of ? 0 : -1;
 }
 
-/* After topt_weigher_within. */
-static int add_sheet(struct dual_bound *h, const struct topt_weigher *w,
+/* After topt_lower_bound_within. */
+static int add_sheet(struct dual_bound *h, const struct topt_lower_bound *w,
                      struct topt_error *err)
 {
     const struct topt_problem *p = h->p;
     struct sheet *x = &h->sheet[h->n++];
-    *x = (struct sheet){.by = topt_weigher_weights(w)};
+    *x = (struct sheet){.by = topt_lower_bound_weights(w)};
     if (sheet_init(p, x))
         return no_memory(err);
     for (int i = 0; i < p->nplaces - p->nmirrors; i++) {
         const struct choice *c = &p->choice[p->place[i].choice];
         int64_t *of = x->of[c->part[0].family];
         for (int k = 0; k < c->nkept; k++) {
-            int64_t through = topt_weigher_through(w, i, k);
+            int64_t through = topt_lower_bound_min_marginal(w, i, k);
             int64_t *least = &of[c->config[c->kept[k]]];
             *least = through < *least ? through : *least;
         }
@@ -87,7 +87,7 @@ struct segment {
 struct weighing {
     struct dual_bound *h;
     const struct dual_bound_options *o;
-    struct topt_weigher *weigher;
+    struct topt_lower_bound *weigher;
     struct topt_error *err;
     struct segment next[2 * TOPT_DUAL_BOUND_WEIGHINGS]; /* a queue */
     int done, n;
@@ -101,18 +101,18 @@ static struct topt_cost times(struct topt_cost c, double by)
 
 /* The lightest strategy by a weighing that is exact up to a corner.  '*ret_some': is
  * there one? */
-static int weigh(struct weighing *x, struct topt_weighing by, struct topt_cost corner,
-                 struct topt_cost *ret, int *ret_some)
+static int weigh(struct weighing *x, struct topt_scalarization by,
+                 struct topt_cost corner, struct topt_cost *ret, int *ret_some)
 {
-    struct topt_weigher *w = x->weigher;
+    struct topt_lower_bound *w = x->weigher;
     int any;
     *ret_some = 0;
-    if (topt_weigher_weigh(w, by, corner, x->err) ||
-        topt_weigher_lightest(w, ret_some, ret, x->err))
+    if (topt_lower_bound_scalarize(w, by, corner, x->err) ||
+        topt_lower_bound_lightest(w, ret_some, ret, x->err))
         return -1;
-    return *ret_some &&
-                   (topt_weigher_within(w, times(*ret, 1 + x->o->reach), &any, x->err) ||
-                    add_sheet(x->h, w, x->err))
+    return *ret_some && (topt_lower_bound_within(w, times(*ret, 1 + x->o->reach), &any,
+                                                 x->err) ||
+                         add_sheet(x->h, w, x->err))
                ? -1
                : 0;
 }
@@ -127,8 +127,8 @@ static int is_wanted(const struct weighing *x, struct segment s)
  * enough. */
 static int part_segment(struct weighing *x, struct segment s)
 {
-    struct topt_weighing by = {s.light.time - s.fast.time,
-                               s.fast.memory - s.light.memory};
+    struct topt_scalarization by = {s.light.time - s.fast.time,
+                                    s.fast.memory - s.light.memory};
     struct topt_cost middle, ends = {s.fast.memory, s.light.time};
     int some;
     if (weigh(x, by, times(ends, 1 + x->o->reach), &middle, &some))
@@ -147,11 +147,11 @@ static int weigh_all(struct weighing *x, int *ret_some)
     static const int64_t most = (int64_t)1 << 50; /* as corner where nothing is known */
     struct topt_cost light, fast, any = {most, most};
     int some;
-    if (weigh(x, (struct topt_weighing){0, 1}, any, &fast, ret_some))
+    if (weigh(x, (struct topt_scalarization){0, 1}, any, &fast, ret_some))
         return -1;
     if (!*ret_some)
         return 0;
-    if (weigh(x, (struct topt_weighing){1, 0}, any, &light, &some))
+    if (weigh(x, (struct topt_scalarization){1, 0}, any, &light, &some))
         return -1;
     *ret_some = light.memory <= x->o->limit.memory && fast.time <= x->o->limit.time;
     x->next[x->n++] = (struct segment){light, fast};
@@ -169,15 +169,15 @@ int topt_dual_bound_init(struct dual_bound *h, struct topt_problem *p,
 {
     struct weighing x = {.h = h, .o = o, .err = err};
     *h = (struct dual_bound){.p = p, .nfamilies = p->nfamilies};
-    topt_problem_charge(p, 1);
-    int rc =
-        topt_weigher_create(topt_problem_under(p, -1, -1), o->search, &x.weigher, err);
+    topt_capped_charge(p, 1);
+    int rc = topt_lower_bound_create(topt_capped_problem(p, -1, -1), o->search,
+                                     &x.weigher, err);
     if (!rc) {
         rc = weigh_all(&x, ret_some);
-        h->work = topt_weigher_work(x.weigher);
+        h->work = topt_lower_bound_work(x.weigher);
     }
-    topt_weigher_destroy(x.weigher);
-    topt_problem_charge(p, 0);
+    topt_lower_bound_destroy(x.weigher);
+    topt_capped_charge(p, 0);
     if (rc)
         topt_dual_bound_fini(h);
     return rc;

@@ -4,7 +4,7 @@
 #define TOPT_DUAL_BOUND_H
 
 #include "problem_stats.h"
-#include "topt_weigher.h"
+#include "topt_lower_bound.h"
 
 #define TOPT_DUAL_BOUND_WEIGHINGS 24 /* at most */
 

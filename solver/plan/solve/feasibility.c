@@ -9,13 +9,13 @@
  *     caps  ->  lightest sum under them  ->  limit - sum: the next caps  ->  ...
  *
  * until they stay, or nothing is left.  Each step is one lower bound of the scalarised problem
- * (search/topt_weigher.h).  Searches under caps beside which nothing fits would tell the same
+ * (search/topt_lower_bound.h).  Searches under caps beside which nothing fits would tell the same
  * (cap_search.c parts what they find), but where the limit is close to the least memory each of
  * them takes hundreds of such bounds. */
 #include "feasibility.h"
 #include "caps.h"
 #include "run.h"
-#include "topt_weigher.h"
+#include "topt_lower_bound.h"
 
 /* Caps come down fast, or hardly: then it is time to search. */
 enum { STEPS = 16 };
@@ -25,21 +25,22 @@ enum { STEPS = 16 };
 static int lightest(struct run *r, struct topt_caps caps, int64_t *ret)
 {
     const struct topt_search_problem *under =
-        topt_problem_under(r->p, caps.transient, caps.crossing);
+        topt_capped_problem(r->p, caps.transient, caps.crossing);
     struct topt_cost light = {0, 0}, corner = {r->options->memory_limit, 0};
-    struct topt_weigher *w;
+    struct topt_lower_bound *w;
     struct topt_error why = {0};
     int some = 1;
     *ret = 0;
-    if (topt_weigher_create(under, r->options, &w, &why)) {
+    if (topt_lower_bound_create(under, r->options, &w, &why)) {
         if (why.code != TOPT_ERR_LIMIT && r->err)
             *r->err = why;
         return why.code == TOPT_ERR_LIMIT ? 1 : -1;
     }
-    int rc = topt_weigher_weigh(w, (struct topt_weighing){1, 0}, corner, r->err) ||
-             topt_weigher_lightest(w, &some, &light, r->err);
-    r->ret->claim.stats.products += topt_weigher_work(w);
-    topt_weigher_destroy(w);
+    int rc = topt_lower_bound_scalarize(w, (struct topt_scalarization){1, 0}, corner,
+                                        r->err) ||
+             topt_lower_bound_lightest(w, &some, &light, r->err);
+    r->ret->claim.stats.products += topt_lower_bound_work(w);
+    topt_lower_bound_destroy(w);
     *ret = light.memory;
     return rc ? -1 : some;
 }
@@ -48,12 +49,12 @@ static int lightest(struct run *r, struct topt_caps caps, int64_t *ret)
 static struct topt_caps caps_beside(const struct run *r, int64_t sum,
                                     struct topt_caps low, struct topt_caps high)
 {
-    int64_t left = r->options->memory_limit - sum, w = topt_problem_crossing(r->p);
+    int64_t left = r->options->memory_limit - sum, w = topt_capped_crossing(r->p);
     int64_t transient = left - w * low.crossing, crossing = left - low.transient;
     if (transient < high.transient)
-        high.transient = topt_problem_next_transient(r->p, transient + 1);
+        high.transient = topt_capped_next_transient(r->p, transient + 1);
     if (w && crossing / w < high.crossing)
-        high.crossing = topt_problem_next_crossing(r->p, crossing / w + 1);
+        high.crossing = topt_capped_next_crossing(r->p, crossing / w + 1);
     return high;
 }
 
@@ -76,7 +77,7 @@ int topt_feasible_caps(struct run *r, struct topt_caps low, struct topt_caps *hi
 
 int topt_feasible(struct run *r)
 {
-    struct topt_caps high = {topt_problem_next_transient(r->p, INT64_MAX),
-                             topt_problem_next_crossing(r->p, INT64_MAX)};
-    return topt_feasible_caps(r, topt_problem_least_caps(r->p), &high);
+    struct topt_caps high = {topt_capped_next_transient(r->p, INT64_MAX),
+                             topt_capped_next_crossing(r->p, INT64_MAX)};
+    return topt_feasible_caps(r, topt_capped_least(r->p), &high);
 }

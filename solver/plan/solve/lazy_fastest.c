@@ -33,7 +33,7 @@ struct lazy_fastest {
     struct lazy_pricing lazy;       /* first, so that one is the other */
     struct topt_search_options own; /* of searches: with what is left of the work, */
     struct topt_cost known;         /* the incumbent, whatever memory it needs */
-    int64_t floor;                  /* nothing that was left out is faster */
+    int64_t bound;                  /* nothing that was left out is faster */
     int open;                       /* nor is that proven within the tolerance */
     int known_before;               /* was there an incumbent when the round began? */
     struct caps_bound survey;       /* of the part */
@@ -51,13 +51,13 @@ static int64_t aim_of(const struct lazy_fastest *s)
 {
     const struct topt_search_options *o = s->lazy.options;
     int64_t best = topt_solutions_best(s->lazy.ret);
-    int64_t aim = best < INT64_MAX ? topt_floor_under(best, o->epsilon) : best;
+    int64_t aim = best < INT64_MAX ? topt_bound_under(best, o->epsilon) : best;
     return o->time_limit && o->time_limit < aim ? o->time_limit : aim;
 }
 
-static void leave_out(struct lazy_fastest *s, int64_t floor)
+static void leave_out(struct lazy_fastest *s, int64_t bound)
 {
-    s->floor = floor < s->floor ? floor : s->floor;
+    s->bound = bound < s->bound ? bound : s->bound;
 }
 
 /* What a search may still take. */
@@ -154,7 +154,7 @@ static int search_orbits(struct lazy_fastest *s, struct topt_problem *part, int 
     set_proof_options(s);
     if (topt_cap_search_fastest(part, &s->own, &found, s->lazy.err))
         return -1;
-    *ret_some = found.n && found.claim.floor_ns <= aim_of(s);
+    *ret_some = found.n && found.claim.bound_ns <= aim_of(s);
     topt_solutions_keep(&found, -1);
     return topt_lazy_take(&s->lazy, &found, ret);
 }
@@ -167,7 +167,7 @@ static int search_every(struct lazy_fastest *s, const struct topt_problem *part,
     struct topt_problem *every;
     struct topt_error why = {0};
     struct topt_solutions found = {0};
-    if (topt_problem_of_orbits(part, 1, part->options.floors, &every, &why)) {
+    if (topt_problem_of_orbits(part, 1, part->options.lazy_entries, &every, &why)) {
         if (why.code == TOPT_ERR_LIMIT && topt_solutions_best(s->lazy.ret) < INT64_MAX)
             return 0;
         *s->lazy.err = why;
@@ -206,7 +206,7 @@ static int close_fastest(struct lazy_pricing *lazy, const struct topt_claim *c)
 {
     struct lazy_fastest *s = fastest_of(lazy);
     s->open = lazy->whole->options.orbits || c->epsilon > lazy->options->epsilon;
-    leave_out(s, c->floor_ns);
+    leave_out(s, c->bound_ns);
     return 0;
 }
 
@@ -219,8 +219,8 @@ static void conclude_fastest(struct lazy_pricing *lazy, int stopped)
     if (stopped)
         leave_out(s, (int64_t)s->survey.bound);
     ret->stopped = stopped;
-    ret->claim.floor_ns = s->floor < best ? s->floor : best;
-    ret->claim.exact = ret->claim.floor_ns >= best && !stopped && !ret->claim.decided;
+    ret->claim.bound_ns = s->bound < best ? s->bound : best;
+    ret->claim.exact = ret->claim.bound_ns >= best && !stopped && !ret->claim.decided;
     ret->claim.epsilon = topt_run_epsilon(&r, s->open);
     topt_solutions_keep(ret, ret->n - 1);
 }
@@ -234,7 +234,7 @@ static int64_t first_near(const struct topt_problem *p)
         all += topt_table_entries(p, &p->table[i]);
     int64_t near = all / NEAR_PART;
     near = near < NEAR_MOST ? near : NEAR_MOST;
-    return near > p->options.floors ? near : p->options.floors;
+    return near > p->options.lazy_entries ? near : p->options.lazy_entries;
 }
 
 int topt_lazy_fastest(struct topt_problem *p, const struct topt_search_options *options,
@@ -249,7 +249,7 @@ int topt_lazy_fastest(struct topt_problem *p, const struct topt_search_options *
                                       .whole = p,
                                       .part = p,
                                       .near = first_near(p)},
-                             .floor = INT64_MAX};
+                             .bound = INT64_MAX};
     *ret = (struct topt_solutions){.claim = topt_claim_exact()};
     return topt_lazy_pricing(&s.lazy, err);
 }

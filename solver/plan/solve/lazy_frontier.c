@@ -140,7 +140,7 @@ static double find_gap(const struct lazy_frontier *s)
 /* ---- the lightest ------------------------------------------------------------------ */
 
 /* Of tables that are weighed: what takes larger ones is weighed by parts
- * (topt_weigher.h). */
+ * (topt_lower_bound.h). */
 static int64_t most_entries(const struct lazy_frontier *s)
 {
     int64_t most = s->lazy.options->max_entries;
@@ -350,7 +350,7 @@ static void conclude_frontier(struct lazy_pricing *lazy, int stopped)
     lazy->ret->stopped = stopped;
     c->exact = c->exact && !stopped && s->gap == 0;
     c->epsilon = s->gap;
-    c->floor_ns = best < INT64_MAX && isfinite(s->gap) ? topt_floor_under(best, s->gap)
+    c->bound_ns = best < INT64_MAX && isfinite(s->gap) ? topt_bound_under(best, s->gap)
                   : stopped                            ? 0
                                                        : best;
 }
@@ -366,7 +366,7 @@ int topt_lazy_frontier(struct topt_problem *p, const struct topt_search_options 
                                        .ret = ret,
                                        .whole = p,
                                        .part = p,
-                                       .near = p->options.floors},
+                                       .near = p->options.lazy_entries},
                               .rough = ROUGH,
                               .reach = FIRST_REACH,
                               .gap = INFINITY};

@@ -1,4 +1,4 @@
-/* lazy_frontier.h - a whole frontier, where moves cost floors until their price
+/* lazy_frontier.h - a whole frontier, where moves cost bounds until their price
  * matters.  Private to plan/. */
 #ifndef TOPT_LAZY_FRONTIER_H
 #define TOPT_LAZY_FRONTIER_H

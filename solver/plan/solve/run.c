@@ -43,7 +43,7 @@ int topt_run_keep(struct run *r, const struct topt_search_point *point, int64_t 
     if (dominated(r, memory, point->cost.time))
         return 0;
     struct topt_solution s = {
-        memory, point->cost.time, topt_problem_strategy(r->p, point), {0}, NULL};
+        memory, point->cost.time, topt_capped_strategy(r->p, point), {0}, NULL};
     if (!s.strategy)
         return topt_fail(r->err, TOPT_ERR_NOMEM, "no memory for a strategy");
     if (topt_solutions_append(r->ret, &s, 1, r->err)) {
@@ -73,16 +73,16 @@ int topt_run_stopped(const struct run *r, const struct topt_error *why)
            !(o->cancel && atomic_load(o->cancel));
 }
 
-int64_t topt_floor_under(int64_t time, double epsilon)
+int64_t topt_bound_under(int64_t time, double epsilon)
 {
     return epsilon > 0 ? (int64_t)((double)time / (1 + epsilon) * (1 - 1e-12)) : time;
 }
 
-int64_t topt_floor_of(const struct topt_frontier *f)
+int64_t topt_bound_of(const struct topt_frontier *f)
 {
     if (!isfinite(f->epsilon))
         return 0;
-    return f->npoints ? topt_floor_under(f->cost[f->npoints - 1].time, f->epsilon)
+    return f->npoints ? topt_bound_under(f->cost[f->npoints - 1].time, f->epsilon)
                       : INT64_MAX;
 }
 
@@ -101,19 +101,19 @@ static int claim_once(struct run *r, const struct topt_frontier *f)
 {
     struct topt_claim c = {.exact = r->proves || f->exact,
                            .epsilon = r->proves ? 0 : f->epsilon,
-                           .floor_ns = INT64_MAX,
-                           .floor_bytes = INT64_MAX,
-                           .nnodes = topt_problem_nodes(r->p),
+                           .bound_ns = INT64_MAX,
+                           .bound_bytes = INT64_MAX,
+                           .nnodes = topt_capped_nodes(r->p),
                            .stats = f->stats};
     if (f->nheuristic && !(c.decided = calloc((size_t)c.nnodes + 1, 1)))
         return topt_fail(r->err, TOPT_ERR_NOMEM, "no memory for what was decided");
     for (int i = 0; i < f->nheuristic; i++)
-        topt_problem_mark(r->p, f->heuristic[i], c.decided);
+        topt_capped_mark(r->p, f->heuristic[i], c.decided);
     int rc = topt_claim_merge(&r->ret->claim, &c, r->err);
     topt_claim_fini(&c);
     /* The first search has the widest limits and caps: all others are within it. */
     if (!r->searched++ && !r->proves)
-        r->ret->claim.floor_ns = topt_floor_of(f);
+        r->ret->claim.bound_ns = topt_bound_of(f);
     return rc;
 }
 

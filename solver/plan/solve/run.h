@@ -35,13 +35,13 @@ int topt_run_stopped(const struct run *r, const struct topt_error *why);
 int topt_run_note(struct run *r, struct topt_caps caps) TOPT_MUST_CHECK;
 
 /* What nothing is faster than where 'time' is within 'epsilon' of the fastest. */
-int64_t topt_floor_under(int64_t time, double epsilon);
+int64_t topt_bound_under(int64_t time, double epsilon);
 
 /* Of the fastest point of a search: 0 where nothing is proven, INT64_MAX where there is
  * none. */
-int64_t topt_floor_of(const struct topt_frontier *f);
+int64_t topt_bound_of(const struct topt_frontier *f);
 
-/* How far the fastest may be from the truth, by the claim's floor.  Floors are whole
+/* How far the fastest may be from the truth, by the claim's bound.  Bounds are whole
  * nanoseconds, and so say a little more than the tolerance that led to them, unless the
  * search was stopped or left something 'open'. */
 double topt_run_epsilon(const struct run *r, int open);

@@ -1,5 +1,5 @@
 /* solve.c - the three questions that may be asked of a problem: its fastest strategy, the
- * one that needs least memory, and its whole frontier.  Where its prices are floors, they
+ * one that needs least memory, and its whole frontier.  Where its prices are bounds, they
  * become exact on the way. */
 #include "solve.h"
 #include "cap_search.h"
@@ -11,26 +11,24 @@
 #include "run.h"
 #include "solutions.h"
 
-int topt_problem_fastest(struct topt_problem *p,
-                         const struct topt_search_options *options,
-                         struct topt_solutions *ret, struct topt_error *err)
+int topt_solve_fastest(struct topt_problem *p, const struct topt_search_options *options,
+                       struct topt_solutions *ret, struct topt_error *err)
 {
-    return p->floors ? topt_lazy_fastest(p, options, ret, err)
-                     : topt_cap_search_fastest(p, options, ret, err);
+    return p->byte_bounds ? topt_lazy_fastest(p, options, ret, err)
+                          : topt_cap_search_fastest(p, options, ret, err);
 }
 
-int topt_problem_least(struct topt_problem *p, const struct topt_search_options *options,
-                       int64_t below, struct topt_solutions *ret, struct topt_error *err)
+int topt_solve_least(struct topt_problem *p, const struct topt_search_options *options,
+                     int64_t below, struct topt_solutions *ret, struct topt_error *err)
 {
     struct topt_search_options o = topt_run_options_for_least(*options);
-    return p->floors ? topt_lazy_least(p, &o, below, ret, err)
-                     : topt_cap_search_least(p, &o, below, ret, err);
+    return p->byte_bounds ? topt_lazy_least(p, &o, below, ret, err)
+                          : topt_cap_search_least(p, &o, below, ret, err);
 }
 
-int topt_problem_frontier(struct topt_problem *p,
-                          const struct topt_search_options *options,
-                          struct topt_solutions *ret, struct topt_error *err)
+int topt_solve_frontier(struct topt_problem *p, const struct topt_search_options *options,
+                        struct topt_solutions *ret, struct topt_error *err)
 {
-    return p->floors ? topt_lazy_frontier(p, options, ret, err)
-                     : topt_caps_frontier(p, options, ret, err);
+    return p->byte_bounds ? topt_lazy_frontier(p, options, ret, err)
+                          : topt_caps_frontier(p, options, ret, err);
 }

@@ -39,11 +39,11 @@ struct topt_space_options {
         TOPT_RECOMPUTE_ALL, /* every operator that may be */
         TOPT_RECOMPUTE_FREE /* each chooses */
     } recompute;
-    /* Moves cost floors until that matters, and so many entries of tables are priced
+    /* Moves cost bounds until that matters, and so many entries of tables are priced
      * exactly at first (lazy_pricing.c); only the fastest or the
      * frontier may be asked for.  0: all is priced exactly. */
-    int floors;
-    /* With floors, in the full space: configurations that differ only by which of alike
+    int lazy_entries;
+    /* With bounds, in the full space: configurations that differ only by which of alike
      * axes do what are listed once, and a move costs what it takes at least between any
      * of those (layout/symmetry_bound.c).  A problem that has a strategy for no more than each of
      * the space's, of which only the fastest may be asked for. */

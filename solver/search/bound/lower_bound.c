@@ -1,5 +1,5 @@
 /* lower_bound.c - a problem whose strategies are weighed: the passes of min_marginals.c over a plan, for others. */
-#include "topt_weigher.h"
+#include "topt_lower_bound.h"
 
 #include "scalarization.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct topt_weigher {
+struct topt_lower_bound {
     const struct topt_search_problem *problem;
     struct topt_search_options options;
     struct elimination_plan plan;
@@ -16,7 +16,7 @@ struct topt_weigher {
     int64_t least, work;       /* least: of all strategies */
 };
 
-void topt_weigher_destroy(struct topt_weigher *w)
+void topt_lower_bound_destroy(struct topt_lower_bound *w)
 {
     if (!w)
         return;
@@ -26,7 +26,7 @@ void topt_weigher_destroy(struct topt_weigher *w)
     free(w);
 }
 
-static int find_leaves(struct topt_weigher *w, struct topt_error *err)
+static int find_leaves(struct topt_lower_bound *w, struct topt_error *err)
 {
     w->leaf = calloc((size_t)w->problem->nops + 1, sizeof(*w->leaf));
     if (!w->leaf)
@@ -39,7 +39,7 @@ static int find_leaves(struct topt_weigher *w, struct topt_error *err)
     return 0;
 }
 
-static int init(struct topt_weigher *w, struct topt_error *err)
+static int init(struct topt_lower_bound *w, struct topt_error *err)
 {
     struct topt_cost most;
     if (topt_elimination_exactly(&w->plan, w->problem, &w->options, err) ||
@@ -50,30 +50,30 @@ static int init(struct topt_weigher *w, struct topt_error *err)
     return topt_scalarizer_init(&w->scalarizer, &w->plan, &w->options, most, err);
 }
 
-int topt_weigher_create(const struct topt_search_problem *problem,
-                        const struct topt_search_options *options,
-                        struct topt_weigher **ret, struct topt_error *err)
+int topt_lower_bound_create(const struct topt_search_problem *problem,
+                            const struct topt_search_options *options,
+                            struct topt_lower_bound **ret, struct topt_error *err)
 {
-    struct topt_weigher *w = calloc(1, sizeof *w);
+    struct topt_lower_bound *w = calloc(1, sizeof *w);
     if (!w)
         return topt_search_nomem(err);
     w->problem = problem;
     w->options = *options;
     if (init(w, err)) {
-        topt_weigher_destroy(w);
+        topt_lower_bound_destroy(w);
         return -1;
     }
     *ret = w;
     return 0;
 }
 
-static const struct table *root_of(const struct topt_weigher *w)
+static const struct table *root_of(const struct topt_lower_bound *w)
 {
     return w->plan.place[w->plan.root].table;
 }
 
-int topt_weigher_weigh(struct topt_weigher *w, struct topt_weighing by,
-                       struct topt_cost corner, struct topt_error *err)
+int topt_lower_bound_scalarize(struct topt_lower_bound *w, struct topt_scalarization by,
+                               struct topt_cost corner, struct topt_error *err)
 {
     w->scalarizer.err = err;
     w->work += w->plan.tables.npairs;
@@ -83,8 +83,8 @@ int topt_weigher_weigh(struct topt_weigher *w, struct topt_weighing by,
     return 0;
 }
 
-int topt_weigher_lightest(struct topt_weigher *w, int *ret_some, struct topt_cost *ret,
-                          struct topt_error *err)
+int topt_lower_bound_lightest(struct topt_lower_bound *w, int *ret_some,
+                              struct topt_cost *ret, struct topt_error *err)
 {
     struct found f = {{0, 0}, NULL};
     w->scalarizer.err = err;
@@ -96,21 +96,21 @@ int topt_weigher_lightest(struct topt_weigher *w, int *ret_some, struct topt_cos
     return 0;
 }
 
-static double weigh(const struct weighting *x, struct topt_cost c)
+static double weigh(const struct scalar_pass *x, struct topt_cost c)
 {
     return (double)x->time * (double)c.time + (double)x->memory * (double)c.memory;
 }
 
 /* The same where that is no more than anything weighs. */
-static int64_t weigh_exactly(const struct weighting *x, struct topt_cost c)
+static int64_t weigh_exactly(const struct scalar_pass *x, struct topt_cost c)
 {
     return weigh(x, c) < (double)TOPT_HEAVY ? topt_weight(x, c) : TOPT_HEAVY;
 }
 
-int topt_weigher_within(struct topt_weigher *w, struct topt_cost corner, int *ret,
-                        struct topt_error *err)
+int topt_lower_bound_within(struct topt_lower_bound *w, struct topt_cost corner, int *ret,
+                            struct topt_error *err)
 {
-    struct weighting *x = &w->scalarizer.bound[0];
+    struct scalar_pass *x = &w->scalarizer.bound[0];
     x->allowance = weigh_exactly(x, corner);
     *ret = w->least <= x->allowance;
     w->work += *ret ? w->plan.tables.npairs : 0;
@@ -118,15 +118,16 @@ int topt_weigher_within(struct topt_weigher *w, struct topt_cost corner, int *re
                 : 0;
 }
 
-struct topt_weights topt_weigher_weights(const struct topt_weigher *w)
+struct topt_weights topt_lower_bound_weights(const struct topt_lower_bound *w)
 {
-    const struct weighting *x = &w->scalarizer.bound[0];
+    const struct scalar_pass *x = &w->scalarizer.bound[0];
     return (struct topt_weights){x->memory, x->time, w->least, x->allowance};
 }
 
-int64_t topt_weigher_through(const struct topt_weigher *w, int op, int config)
+int64_t topt_lower_bound_min_marginal(const struct topt_lower_bound *w, int op,
+                                      int config)
 {
-    const struct weighting *x = &w->scalarizer.bound[0];
+    const struct scalar_pass *x = &w->scalarizer.bound[0];
     const struct table *t = w->leaf[op];
     int64_t rest = x->rest[t->first_entry + w->plan.value[op][config]];
     if (rest > x->allowance)
@@ -135,7 +136,7 @@ int64_t topt_weigher_through(const struct topt_weigher *w, int op, int config)
     return weight > x->allowance ? INT64_MAX : weight;
 }
 
-int64_t topt_weigher_work(const struct topt_weigher *w)
+int64_t topt_lower_bound_work(const struct topt_lower_bound *w)
 {
     return w->work;
 }

@@ -50,13 +50,13 @@ int topt_scalarizer_init(struct scalarizer *b, const struct elimination_plan *pl
         return topt_search_nomem(err);
     if (topt_maker_init(&b->maker, &plan->tables, options, err))
         return -1;
-    return topt_weighting_init(&b->bound[0], &plan->tables, err);
+    return topt_scalar_pass_init(&b->bound[0], &plan->tables, err);
 }
 
 void topt_scalarizer_fini(struct scalarizer *b)
 {
     for (int i = 0; i < TOPT_MAX_BOUNDS; i++)
-        topt_weighting_fini(&b->bound[i]);
+        topt_scalar_pass_fini(&b->bound[i]);
     topt_maker_fini(&b->maker);
     free(b->stack);
 }
@@ -96,7 +96,7 @@ static int scale_light(struct topt_cost most, int exactly, int64_t *time, int64_
     return 1;
 }
 
-int topt_scalarizer_least(struct scalarizer *b, struct weighting *x, int64_t time,
+int topt_scalarizer_least(struct scalarizer *b, struct scalar_pass *x, int64_t time,
                           int64_t memory, int exactly)
 {
     x->light = scale_light(b->most, exactly, &time, &memory);
@@ -111,7 +111,7 @@ int topt_scalarizer_weigh(struct scalarizer *b, int64_t time, int64_t memory,
                           struct topt_cost corner)
 {
     __extension__ typedef __int128 wide;
-    struct weighting *x = &b->bound[0];
+    struct scalar_pass *x = &b->bound[0];
     /* Numbers as large as can be: no strategy is beyond 'most'. */
     corner.time = min(corner.time, b->most.time);
     corner.memory = min(corner.memory, b->most.memory);
@@ -126,7 +126,7 @@ int topt_scalarizer_weigh(struct scalarizer *b, int64_t time, int64_t memory,
     return topt_least_weights(&b->plan->tables, b->options, x, b->err);
 }
 
-int topt_scalarizer_rest(struct scalarizer *b, struct weighting *x, int64_t allowance)
+int topt_scalarizer_rest(struct scalarizer *b, struct scalar_pass *x, int64_t allowance)
 {
     x->allowance = allowance;
     const struct table *root = b->plan->place[b->plan->root].table;
@@ -146,7 +146,7 @@ static void choose(const struct elimination_plan *plan, const struct place *p,
 int topt_scalarizer_backtrack(struct scalarizer *b, struct found *ret)
 {
     const struct elimination_plan *plan = b->plan;
-    const struct weighting *bound = &b->bound[0];
+    const struct scalar_pass *bound = &b->bound[0];
     struct visit *stack = (struct visit *)b->stack;
     size_t n = 0;
     ret->cost = (struct topt_cost){0, 0};
@@ -177,7 +177,7 @@ int topt_scalarizer_backtrack(struct scalarizer *b, struct found *ret)
 int topt_scalarizer_lightest(struct scalarizer *b, int64_t time, int64_t memory,
                              struct found *ret)
 {
-    struct weighting *x = &b->bound[0];
+    struct scalar_pass *x = &b->bound[0];
     *ret = (struct found){{0, 0}, NULL};
     if (topt_scalarizer_least(b, x, time, memory, 1))
         return -1;

@@ -26,7 +26,7 @@ struct scalarizer {
     struct known_costs known;
     struct topt_error *err;
     struct topt_cost most; /* of any strategy, at most */
-    struct weighting bound[TOPT_MAX_BOUNDS];
+    struct scalar_pass bound[TOPT_MAX_BOUNDS];
     struct maker maker;
     int64_t *stack;      /* for walks: places and what they stand at */
     int64_t work_budget; /* of a segment that can't be split; 0: none */
@@ -50,9 +50,9 @@ int topt_scalarizer_backtrack(struct scalarizer *b, struct found *ret) TOPT_MUST
 
 /* The parts of that: the least weights of all tables by this ratio, exactly or well enough to guide a search; what is left
  * of the others within an allowance. */
-int topt_scalarizer_least(struct scalarizer *b, struct weighting *x, int64_t time,
+int topt_scalarizer_least(struct scalarizer *b, struct scalar_pass *x, int64_t time,
                           int64_t memory, int exactly) TOPT_MUST_CHECK;
-int topt_scalarizer_rest(struct scalarizer *b, struct weighting *x,
+int topt_scalarizer_rest(struct scalarizer *b, struct scalar_pass *x,
                          int64_t allowance) TOPT_MUST_CHECK;
 
 /* The largest costs that a strategy may have, saturating where they are too heavy. */

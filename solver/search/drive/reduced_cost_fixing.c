@@ -45,7 +45,7 @@ static int64_t max(int64_t a, int64_t b)
 static int is_left(const struct fixing *z, int op, int config)
 {
     const struct elimination_plan *plan = z->b->plan;
-    const struct weighting *x = &z->b->bound[0];
+    const struct scalar_pass *x = &z->b->bound[0];
     int64_t entry = plan->factor[op].table->first_entry + plan->value[op][config];
     return topt_weight(x, plan->problem->op[op].cost[config]) + x->rest[entry] <=
            z->allowance;
@@ -156,7 +156,7 @@ int topt_fixing_end(struct fixing *z, int searched)
 int topt_fixing_begin(struct fixing *z, struct scalarizer *b, struct segment *segment)
 {
     const struct elimination_plan *plan = b->plan;
-    const struct weighting *x = &b->bound[0];
+    const struct scalar_pass *x = &b->bound[0];
     *z = (struct fixing){.b = b, .segment = segment};
     if (b->options->fastest || plan->nfixed || segment->depth < MIN_DEPTH ||
         plan->tables.npairs < MIN_PAIRS || !segment->corner.memory ||

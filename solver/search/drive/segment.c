@@ -275,8 +275,8 @@ static int add_bounds(struct scalarizer *b, struct segment *segment)
     } around[] = {{3, 2}, {2, 3}};
     int n = (int)(sizeof around / sizeof *around);
     for (int i = 0; i < n; i++) {
-        struct weighting *x = &b->bound[1 + i];
-        if (!x->least && topt_weighting_init(x, &b->plan->tables, b->err))
+        struct scalar_pass *x = &b->bound[1 + i];
+        if (!x->least && topt_scalar_pass_init(x, &b->plan->tables, b->err))
             return -1;
         if (topt_scalarizer_least(b, x, segment->time / 4 * around[i].time,
                                   segment->memory / 4 * around[i].memory, 0))
@@ -401,7 +401,7 @@ static int explore(struct scalarizer *b, struct segment *segment, int64_t opt,
 
 int topt_segment_search(struct scalarizer *b, struct segment *segment, int stop)
 {
-    struct weighting *x = &b->bound[0];
+    struct scalar_pass *x = &b->bound[0];
     if (topt_scalarizer_least(b, x, segment->time, segment->memory, 0) ||
         topt_scalarizer_backtrack(b, &segment->middle))
         return -1;

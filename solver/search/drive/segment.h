@@ -21,7 +21,7 @@ struct segment {
     int64_t
         slowest; /* of what is wanted at all: an end that is slower stands for nothing */
     struct found middle;            /* its choices are owned */
-    int64_t time, memory, explored; /* the weighing: see struct weighting */
+    int64_t time, memory, explored; /* the weighing: see struct scalar_pass */
     struct topt_cost *found;        /* sorted */
     int nfound;
     struct strategies strategies; /* of 'found' */

@@ -51,7 +51,7 @@ static int set_bounds(struct maker *k, int64_t entry)
     struct merge *m = &k->merge;
     m->nbounds = k->nbounds;
     for (int i = 0; i < k->nbounds; i++) {
-        const struct weighting *b = k->bound[i];
+        const struct scalar_pass *b = k->bound[i];
         int64_t room = b->allowance - b->rest[entry];
         if (b->least[entry] > room)
             return 0;

@@ -33,14 +33,14 @@ static int64_t min(int64_t a, int64_t b)
 }
 
 /* Of an entry, by its number among all; of no table 0. */
-static int64_t least_of(const struct table *t, int64_t entry, const struct weighting *b)
+static int64_t least_of(const struct table *t, int64_t entry, const struct scalar_pass *b)
 {
     if (t && !t->weighed)
         return topt_weight(b, t->cost[entry - t->first_entry]);
     return b->least[entry];
 }
 
-static void leaf_least(const struct table *t, const struct weighting *b, int64_t *ret)
+static void leaf_least(const struct table *t, const struct scalar_pass *b, int64_t *ret)
 {
     for (int64_t e = 0; e < t->nentries; e++) {
         ret[e] = TOPT_NOTHING;
@@ -51,7 +51,7 @@ static void leaf_least(const struct table *t, const struct weighting *b, int64_t
 
 /* ---- steps ---- */
 
-static void step_least(const struct table *t, const struct weighting *b)
+static void step_least(const struct table *t, const struct scalar_pass *b)
 {
     const struct step *s = &t->how;
     const int64_t *least = b->least;
@@ -68,7 +68,7 @@ static void step_least(const struct table *t, const struct weighting *b)
 }
 
 /* The same where B is a leaf that is not weighed. */
-static void step_least_of_leaf(const struct table *t, const struct weighting *b)
+static void step_least_of_leaf(const struct table *t, const struct scalar_pass *b)
 {
     const struct step *s = &t->how;
     const int64_t *least = b->least;
@@ -93,7 +93,7 @@ static double to_flat(int64_t w)
     return w < TOPT_NOTHING ? (double)w : TOPT_FLAT_NOTHING;
 }
 
-static void table_flat(const struct table *t, const struct weighting *b)
+static void table_flat(const struct table *t, const struct scalar_pass *b)
 {
     double *ret = b->flat + t->first_entry;
     const int64_t *least = b->least + t->first_entry;
@@ -130,7 +130,7 @@ static int64_t from_flat(double w)
     return w < TOPT_FLAT_NOTHING ? (int64_t)w : TOPT_NOTHING;
 }
 
-static double *empty_row(const struct weighting *b, int n)
+static double *empty_row(const struct scalar_pass *b, int n)
 {
     for (int i = 0; i < n; i++)
         b->row[i] = TOPT_FLAT_NOTHING;
@@ -138,7 +138,7 @@ static double *empty_row(const struct weighting *b, int n)
 }
 
 /* The operator on its way is B's second: each row with all of A is an entry. */
-static void least_by_rows(const struct table *t, const struct weighting *b, int64_t ea,
+static void least_by_rows(const struct table *t, const struct scalar_pass *b, int64_t ea,
                           int64_t eb)
 {
     const struct step *s = &t->how;
@@ -153,8 +153,8 @@ static void least_by_rows(const struct table *t, const struct weighting *b, int6
 }
 
 /* It is the first: rows are united, each with its entry of A. */
-static void least_of_columns(const struct table *t, const struct weighting *b, int64_t ea,
-                             int64_t eb)
+static void least_of_columns(const struct table *t, const struct scalar_pass *b,
+                             int64_t ea, int64_t eb)
 {
     const struct step *s = &t->how;
     int64_t *ret = b->least + t->first_entry;
@@ -168,7 +168,7 @@ static void least_of_columns(const struct table *t, const struct weighting *b, i
         ret[x] = from_flat(row[s->row_off[x]]);
 }
 
-static void step_by_rows(const struct table *t, const struct weighting *b)
+static void step_by_rows(const struct table *t, const struct scalar_pass *b)
 {
     const struct step *s = &t->how;
     int64_t ea = s->a->first_entry, eb = s->b->first_entry;
@@ -180,7 +180,7 @@ static void step_by_rows(const struct table *t, const struct weighting *b)
 
 /* ---- rows of both ---- */
 
-static void least_of_both(const struct table *t, const struct weighting *b)
+static void least_of_both(const struct table *t, const struct scalar_pass *b)
 {
     const struct step *s = &t->how;
     int64_t *ret = b->least + t->first_entry, *end = ret + t->nentries;
@@ -190,7 +190,7 @@ static void least_of_both(const struct table *t, const struct weighting *b)
 }
 
 /* A step where numbers are light. */
-static void step_light(const struct table *t, struct weighting *b)
+static void step_light(const struct table *t, struct scalar_pass *b)
 {
     const struct step *s = &t->how;
     if (s->row)
@@ -206,7 +206,7 @@ static void step_light(const struct table *t, struct weighting *b)
 }
 
 int topt_least_weights(const struct tables *ts, const struct topt_search_options *options,
-                       struct weighting *b, struct topt_error *err)
+                       struct scalar_pass *b, struct topt_error *err)
 {
     b->least[0] = 0; /* of a step's missing factor */
     for (size_t i = 0; i < ts->nall; i++) {
@@ -227,15 +227,38 @@ int topt_least_weights(const struct tables *ts, const struct topt_search_options
     return 0;
 }
 
+/* What is left of one factor's entries, by the other's least weights. */
+static void lower_rests(int64_t *restrict rest, const int32_t *at,
+                        const int64_t *restrict least, const int32_t *by, int64_t r,
+                        int32_t n)
+{
+    for (int32_t k = 0; k < n; k++) {
+        int64_t w = r + least[by[k]], *of = &rest[at[k]];
+        *of = w < *of ? w : *of;
+    }
+}
+
+/* The same where B's weights are not kept. */
+static void lower_rests_by_leaf(const struct step *s, const struct cursor *c,
+                                int32_t from, int32_t n, int64_t r, struct scalar_pass *b)
+{
+    const struct topt_cost *cost = s->b->cost - s->b->first_entry + c->b;
+    for (int32_t k = from; k < from + n; k++) {
+        int64_t *of = &b->rest[c->a + s->ka[k]];
+        *of = min(*of, r + topt_weight(b, cost[s->kb[k]]));
+    }
+}
+
 /* Lower what is known of the rest of the entries that an entry is made of: of all but leaves,
  * and of those of which it is wanted if 'all' says so. */
-static void step_rest(const struct table *t, struct weighting *b, int all)
+static void step_rest(const struct table *t, struct scalar_pass *b, int all)
 {
     const struct step *s = &t->how;
     const int64_t *least = b->least;
     int64_t *rest = b->rest, e = t->first_entry, end = e + t->nentries;
     int for_a = !s->a->leaf || (all && s->a->rest_wanted);
     int for_b = s->b && (!s->b->leaf || (all && s->b->rest_wanted));
+    int kept = !s->b || s->b->weighed;
     if (!t->nentries || !(for_a || for_b))
         return;
     if (s->matrix && b->light) {
@@ -247,18 +270,18 @@ static void step_rest(const struct table *t, struct weighting *b, int all)
             int64_t r = rest[e];
             if (least[e] + r > b->allowance)
                 continue;
-            for (int32_t k = s->kfirst[g]; k < s->kfirst[g + 1]; k++) {
-                int64_t i = c.a + s->ka[k], j = c.b + s->kb[k];
-                if (for_a)
-                    rest[i] = min(rest[i], r + least_of(s->b, j, b));
-                if (for_b)
-                    rest[j] = min(rest[j], r + least[i]);
-            }
+            int32_t k = s->kfirst[g], n = s->kfirst[g + 1] - k;
+            if (for_a && kept)
+                lower_rests(rest + c.a, s->ka + k, least + c.b, s->kb + k, r, n);
+            else if (for_a)
+                lower_rests_by_leaf(s, &c, k, n, r, b);
+            if (for_b)
+                lower_rests(rest + c.b, s->kb + k, least + c.a, s->ka + k, r, n);
         }
 }
 
 static int weigh_rest(const struct tables *ts, const struct table *root,
-                      const struct topt_search_options *options, struct weighting *b,
+                      const struct topt_search_options *options, struct scalar_pass *b,
                       int all, struct topt_error *err)
 {
     /* Of edges' leaves, which are the most by far, it is never touched. */
@@ -278,21 +301,21 @@ static int weigh_rest(const struct tables *ts, const struct table *root,
 }
 
 int topt_min_marginals(const struct tables *ts, const struct table *root,
-                       const struct topt_search_options *options, struct weighting *b,
+                       const struct topt_search_options *options, struct scalar_pass *b,
                        struct topt_error *err)
 {
     return weigh_rest(ts, root, options, b, 0, err);
 }
 
 int topt_min_marginals_all(const struct tables *ts, const struct table *root,
-                           const struct topt_search_options *options, struct weighting *b,
-                           struct topt_error *err)
+                           const struct topt_search_options *options,
+                           struct scalar_pass *b, struct topt_error *err)
 {
     return weigh_rest(ts, root, options, b, 1, err);
 }
 
 static uint32_t lightest_point(const struct table *leaf, int64_t e,
-                               const struct weighting *b)
+                               const struct scalar_pass *b)
 {
     uint32_t best = leaf->first[e];
     for (uint32_t i = best + 1; i < leaf->first[e + 1]; i++)
@@ -302,7 +325,7 @@ static uint32_t lightest_point(const struct table *leaf, int64_t e,
 }
 
 struct topt_cost topt_least_weight_leaf(const struct table *leaf, int64_t entry,
-                                        const struct weighting *b, int32_t *ret_choice)
+                                        const struct scalar_pass *b, int32_t *ret_choice)
 {
     int64_t e = entry - leaf->first_entry;
     uint32_t i = lightest_point(leaf, e, b);
@@ -311,7 +334,7 @@ struct topt_cost topt_least_weight_leaf(const struct table *leaf, int64_t entry,
 }
 
 void topt_least_weight_parts(const struct table *t, int64_t entry,
-                             const struct weighting *b, int64_t *ret_a, int64_t *ret_b)
+                             const struct scalar_pass *b, int64_t *ret_a, int64_t *ret_b)
 {
     const struct step *s = &t->how;
     const int64_t *least = b->least;

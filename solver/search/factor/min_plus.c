@@ -187,7 +187,7 @@ LOWER(lower_wide, WIDE)
 
 /* ---- written out ------------------------------------------------------------------------------- */
 
-static double flat(const struct table *t, int64_t entry, const struct weighting *b)
+static double flat(const struct table *t, int64_t entry, const struct scalar_pass *b)
 {
     int64_t w =
         t->weighed ? b->least[entry] : topt_weight(b, t->cost[entry - t->first_entry]);
@@ -196,7 +196,7 @@ static double flat(const struct table *t, int64_t entry, const struct weighting 
 
 /* In panels of so many columns, the last of which is filled up with nothing: row after row of each. */
 static void write_panels(const struct table *t, int64_t first_entry,
-                         const struct weighting *b, const int32_t *rows, int n,
+                         const struct scalar_pass *b, const int32_t *rows, int n,
                          const int32_t *columns, int m, int width, double *ret)
 {
     for (int first = 0; first < m; first += width)
@@ -253,7 +253,7 @@ static void keep_least(const void *to, const double *tile, int x, int y)
         }
 }
 
-void topt_min_plus_least(const struct table *t, struct weighting *b)
+void topt_min_plus_least(const struct table *t, struct scalar_pass *b)
 {
     double *a = b->room;
     struct matrices p = matrices_of(&t->how, &a);
@@ -280,7 +280,7 @@ struct rows {
 };
 
 /* Marks the rows of the entries within the allowance.  Returns how many these are. */
-static int64_t mark_wanted(const struct table *t, const struct weighting *b,
+static int64_t mark_wanted(const struct table *t, const struct scalar_pass *b,
                            const struct matrices *p, char *of_x, char *of_y)
 {
     int64_t n = 0;
@@ -297,7 +297,7 @@ static int64_t mark_wanted(const struct table *t, const struct weighting *b,
     return n;
 }
 
-static void write_wanted(const struct rows *r, const struct weighting *b)
+static void write_wanted(const struct rows *r, const struct scalar_pass *b)
 {
     for (int i = 0; i < r->n; i++)
         for (size_t k = 0; r->wanted[i] && k < (size_t)r->nk; k++) {
@@ -319,7 +319,7 @@ static void lower_rest(const struct rows *r, int64_t *rest)
 }
 
 /* The wanted entries one by one, each a row of both factors. */
-static void rest_by_rows(const struct table *t, const struct weighting *b,
+static void rest_by_rows(const struct table *t, const struct scalar_pass *b,
                          const struct matrices *p, const struct rows *a,
                          const struct rows *m)
 {
@@ -358,7 +358,7 @@ static void keep_rest(const void *to, const double *tile, int x, int k)
 }
 
 /* Panels of the wanted entries' rests, a factor's rows by the other's. */
-static void write_rests(const struct table *t, const struct weighting *b,
+static void write_rests(const struct table *t, const struct scalar_pass *b,
                         const struct rows *of, const struct rows *by, double *ret)
 {
     for (int first = 0; first < of->n; first += ROWS)
@@ -371,7 +371,7 @@ static void write_rests(const struct table *t, const struct weighting *b,
 }
 
 /* What is left of one factor, 'of', by the other, whose rows are the product's inner dimension. */
-static void rest_by_tiles(const struct table *t, struct weighting *b,
+static void rest_by_tiles(const struct table *t, struct scalar_pass *b,
                           const struct rows *of, const struct rows *by, double *room)
 {
     double *m = room + panels(of->n, ROWS, by->n);
@@ -381,7 +381,8 @@ static void rest_by_tiles(const struct table *t, struct weighting *b,
              &(struct remainder){of, b->rest});
 }
 
-void topt_min_plus_rest(const struct table *t, struct weighting *b, int for_a, int for_b)
+void topt_min_plus_rest(const struct table *t, struct scalar_pass *b, int for_a,
+                        int for_b)
 {
     double *room = b->room;
     struct matrices p = matrices_of(&t->how, &room);

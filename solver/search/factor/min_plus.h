@@ -3,7 +3,7 @@
 #ifndef TOPT_SEARCH_MIN_PLUS_H
 #define TOPT_SEARCH_MIN_PLUS_H
 
-#include "weighting.h"
+#include "scalar_pass.h"
 
 /* ret[row][column] = least over k of  a[k][row] + b[k][column].  All tiles that the processor can do give the same;
  * the fastest is last.  Returns how many. */
@@ -12,7 +12,8 @@ typedef void topt_tile_fn(const double *a, const double *b, int nk, double *ret)
 int topt_min_plus_tiles(topt_tile_fn *ret[TOPT_TILES]);
 
 /* As the loops of min_marginals.c, for weights that are light. */
-void topt_min_plus_least(const struct table *t, struct weighting *b);
-void topt_min_plus_rest(const struct table *t, struct weighting *b, int for_a, int for_b);
+void topt_min_plus_least(const struct table *t, struct scalar_pass *b);
+void topt_min_plus_rest(const struct table *t, struct scalar_pass *b, int for_a,
+                        int for_b);
 
 #endif

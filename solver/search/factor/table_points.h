@@ -16,7 +16,7 @@ struct maker {
     size_t cap_entries;      /* that these have room for */
     struct topt_cost most;   /* heavier or slower strategies are not looked for */
     int nbounds;
-    const struct weighting *bound[TOPT_MAX_BOUNDS];
+    const struct scalar_pass *bound[TOPT_MAX_BOUNDS];
     struct product *product; /* makes products row by row; NULL: nobody does */
     int max_frontier;
     int64_t budget; /* points to look at; 0: any number */

@@ -11,7 +11,7 @@
 #include "articulation.h"
 #include "frontier.h"
 #include "lift.h"
-#include "topt_weigher.h"
+#include "topt_lower_bound.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,20 +76,21 @@ static int has_limit(const struct presolve *p)
 static int bound_lightest(struct presolve *p, struct presolve_step *s,
                           struct topt_error *err)
 {
-    struct topt_weigher *w;
+    struct topt_lower_bound *w;
     struct topt_error why = {0};
     struct topt_cost light = {0, 0}, corner = {p->options->memory_limit, 0};
     int some = 1;
     (void)s;
-    int rc = topt_weigher_create(p->problem, p->options, &w, &why);
+    int rc = topt_lower_bound_create(p->problem, p->options, &w, &why);
     if (!rc) {
-        rc = topt_weigher_weigh(w, (struct topt_weighing){1, 0}, corner, &why) ||
-                     topt_weigher_lightest(w, &some, &light, &why)
+        rc = topt_lower_bound_scalarize(w, (struct topt_scalarization){1, 0}, corner,
+                                        &why) ||
+                     topt_lower_bound_lightest(w, &some, &light, &why)
                  ? -1
                  : 0;
-        p->work += topt_weigher_work(w);
+        p->work += topt_lower_bound_work(w);
         p->infeasible = !rc && (!some || light.memory > p->options->memory_limit);
-        topt_weigher_destroy(w);
+        topt_lower_bound_destroy(w);
     }
     if (!rc || why.code == TOPT_ERR_LIMIT)
         return 0;

@@ -1,4 +1,4 @@
-/* topt_orbits.h - layouts whose axes have no names, and what moves between those take
+/* topt_symmetry_bound.h - layouts whose axes have no names, and what moves between those take
  * at least.
  *
  * Axes of one level and one size are alike (topt_mesh_alike).  Layouts that differ
@@ -7,8 +7,8 @@
  * replicated.  On 64 devices thousands of layouts have a few hundred orbits.
  *
  * Thread safety: one owner. */
-#ifndef TOPT_ORBITS_H
-#define TOPT_ORBITS_H
+#ifndef TOPT_SYMMETRY_BOUND_H
+#define TOPT_SYMMETRY_BOUND_H
 
 #include "topt_layout.h"
 
@@ -17,29 +17,30 @@ void topt_orbit_first(const struct topt_mesh *mesh, struct topt_layout *l);
 
 /* The orbits of layouts of tensors of one shape that split some of its dimensions
  * ('dims', as bits); borrows the profile.  NULL: no memory. */
-struct topt_orbits;
-struct topt_orbits *topt_orbits_create(const struct topt_hw *hw,
-                                       const struct topt_mesh *mesh,
-                                       const struct topt_shape *s, uint32_t dims,
-                                       int element_bytes);
-void topt_orbits_destroy(struct topt_orbits *o);
+struct topt_symmetry_bound;
+struct topt_symmetry_bound *topt_symmetry_bound_create(const struct topt_hw *hw,
+                                                       const struct topt_mesh *mesh,
+                                                       const struct topt_shape *s,
+                                                       uint32_t dims, int element_bytes);
+void topt_symmetry_bound_destroy(struct topt_symmetry_bound *o);
 /* Are there so few that paths between all of them are soon found? */
 int topt_orbits_few(const struct topt_mesh *mesh);
-int topt_orbits_number(const struct topt_orbits *o, const struct topt_layout *l);
+int topt_symmetry_bound_orbit(const struct topt_symmetry_bound *o,
+                              const struct topt_layout *l);
 /* Nanoseconds, never more than topt_router_route finds between any of a layout's orbit
  * and any of another's; TOPT_ROUTE_FAR where there is no way.  -1: no memory. */
-int64_t topt_orbits_ns(struct topt_orbits *o, int from, int to);
+int64_t topt_symmetry_bound_ns(struct topt_symmetry_bound *o, int from, int to);
 
 /* The orbits of all shapes that are asked for, made when they are; borrows the
  * profile.  NULL: no memory. */
-struct topt_orbit_set;
-struct topt_orbit_set *topt_orbit_set_create(const struct topt_hw *hw,
-                                             const struct topt_mesh *mesh);
-void topt_orbit_set_destroy(struct topt_orbit_set *s);
+struct topt_symmetry_bounds;
+struct topt_symmetry_bounds *topt_symmetry_bounds_create(const struct topt_hw *hw,
+                                                         const struct topt_mesh *mesh);
+void topt_symmetry_bounds_destroy(struct topt_symmetry_bounds *s);
 /* Those of layouts that split no other dimensions; borrowed. */
-struct topt_orbits *topt_orbit_set_of(struct topt_orbit_set *s,
-                                      const struct topt_shape *shape, uint32_t dims,
-                                      int element_bytes);
+struct topt_symmetry_bound *topt_symmetry_bounds_of(struct topt_symmetry_bounds *s,
+                                                    const struct topt_shape *shape,
+                                                    uint32_t dims, int element_bytes);
 /* The dimensions that a layout splits, as bits. */
 uint32_t topt_orbit_dims(const struct topt_mesh *mesh, const struct topt_layout *l);
 

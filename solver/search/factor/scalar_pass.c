@@ -1,14 +1,14 @@
-/* weighting.c - a weighing of costs, and what every entry of every table weighs at least by it. */
-#include "weighting.h"
+/* scalar_pass.c - a weighing of costs, and what every entry of every table weighs at least by it. */
+#include "scalar_pass.h"
 
 #include "search_common.h"
 
 #include <stdlib.h>
 
-int topt_weighting_init(struct weighting *b, const struct tables *ts,
-                        struct topt_error *err)
+int topt_scalar_pass_init(struct scalar_pass *b, const struct tables *ts,
+                          struct topt_error *err)
 {
-    *b = (struct weighting){0};
+    *b = (struct scalar_pass){0};
     b->least = malloc((size_t)ts->nentries * sizeof *b->least);
     b->rest = malloc((size_t)ts->nentries * sizeof *b->rest);
     b->flat = malloc((size_t)ts->nentries * sizeof *b->flat);
@@ -18,12 +18,12 @@ int topt_weighting_init(struct weighting *b, const struct tables *ts,
                                                                : topt_search_nomem(err);
 }
 
-void topt_weighting_fini(struct weighting *b)
+void topt_scalar_pass_fini(struct scalar_pass *b)
 {
     free(b->least);
     free(b->rest);
     free(b->flat);
     free(b->row);
     free(b->room);
-    *b = (struct weighting){0};
+    *b = (struct scalar_pass){0};
 }

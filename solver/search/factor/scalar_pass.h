@@ -1,7 +1,7 @@
-/* weighting.h - a weighing of costs, and what every entry of every table weighs at least by it.
+/* scalar_pass.h - a weighing of costs, and what every entry of every table weighs at least by it.
  * Internal to this part.  Thread safety: each bound has one owner; tables are read. */
-#ifndef TOPT_SEARCH_WEIGHTING_H
-#define TOPT_SEARCH_WEIGHTING_H
+#ifndef TOPT_SEARCH_SCALAR_PASS_H
+#define TOPT_SEARCH_SCALAR_PASS_H
 
 #include "table.h"
 
@@ -14,8 +14,8 @@
 /* Weights are so small that whatever a strategy may weigh is below this. */
 #define TOPT_HEAVY ((int64_t)1 << 60)
 
-/* A weighing of costs.  Arrays are by entry; topt_weighting_init allocates them. */
-struct weighting {
+/* A weighing of costs.  Arrays are by entry; topt_scalar_pass_init allocates them. */
+struct scalar_pass {
     int64_t time, memory; /* a point weighs time * its time + memory * its memory */
     int light;            /* no strategy weighs more than TOPT_LIGHT: doubles will do */
     int64_t allowance;    /* heavier strategies are not looked for */
@@ -26,11 +26,11 @@ struct weighting {
     double *room;         /* for one product */
 };
 
-int topt_weighting_init(struct weighting *b, const struct tables *ts,
-                        struct topt_error *err) TOPT_MUST_CHECK;
-void topt_weighting_fini(struct weighting *b);
+int topt_scalar_pass_init(struct scalar_pass *b, const struct tables *ts,
+                          struct topt_error *err) TOPT_MUST_CHECK;
+void topt_scalar_pass_fini(struct scalar_pass *b);
 
-static inline int64_t topt_weight(const struct weighting *b, struct topt_cost c)
+static inline int64_t topt_weight(const struct scalar_pass *b, struct topt_cost c)
 {
     return b->time * c.time + b->memory * c.memory;
 }

@@ -4,14 +4,14 @@
 #include "random_problem.h"
 #include "sizes.h"
 #include "tap.h"
-#include "topt_weigher.h"
+#include "topt_lower_bound.h"
 
 #include <math.h>
 #include <string.h>
 
 #define NONE INT64_MAX
 
-static int64_t weight(struct topt_weighing by, struct topt_cost c)
+static int64_t weight(struct topt_scalarization by, struct topt_cost c)
 {
     return by.memory * c.memory + by.time * c.time;
 }
@@ -19,7 +19,7 @@ static int64_t weight(struct topt_weighing by, struct topt_cost c)
 /* The least weight of each configuration, into least[op][config]. */
 struct brute {
     const struct topt_search_problem *p;
-    struct topt_weighing by;
+    struct topt_scalarization by;
     int32_t config[16];
     int64_t least[16][16], all;
 };
@@ -71,11 +71,11 @@ static int64_t least_of_alike(const struct brute *b, int op, int config)
 }
 
 /* Where the lightest strategy with a configuration stands between the lightest of all, 0, and the corner, 1. */
-static double stands(const struct topt_weigher *w, struct topt_cost corner, int op,
+static double stands(const struct topt_lower_bound *w, struct topt_cost corner, int op,
                      int config)
 {
-    struct topt_weights by = topt_weigher_weights(w);
-    int64_t through = topt_weigher_through(w, op, config);
+    struct topt_weights by = topt_lower_bound_weights(w);
+    int64_t through = topt_lower_bound_min_marginal(w, op, config);
     double most =
         (double)by.memory * (double)corner.memory + (double)by.time * (double)corner.time;
     if (through == INT64_MAX)
@@ -86,11 +86,12 @@ static double stands(const struct topt_weigher *w, struct topt_cost corner, int 
 
 /* Does the weigher say of every configuration what brute force does, up to a corner?  Which operators
  * are alike depends on their edges, too: what it says is between the two. */
-static int agrees(struct topt_weigher *w, const struct brute *b, struct topt_cost corner)
+static int agrees(struct topt_lower_bound *w, const struct brute *b,
+                  struct topt_cost corner)
 {
     int some, good = 1;
     int64_t most = weight(b->by, corner);
-    if (topt_weigher_within(w, corner, &some, NULL))
+    if (topt_lower_bound_within(w, corner, &some, NULL))
         return 0;
     if (some != (b->all <= most))
         return 0;
@@ -109,7 +110,7 @@ static int agrees(struct topt_weigher *w, const struct brute *b, struct topt_cos
 static void start(struct brute *b, const struct topt_search_problem *p, struct rng *rng)
 {
     *b = (struct brute){.p = p, .all = NONE};
-    b->by = (struct topt_weighing){rng_below(rng, 9), 1 + rng_below(rng, 9)};
+    b->by = (struct topt_scalarization){rng_below(rng, 9), 1 + rng_below(rng, 9)};
     for (int i = 0; i < 16; i++)
         for (int c = 0; c < 16; c++)
             b->least[i][c] = NONE;
@@ -119,7 +120,7 @@ static void start(struct brute *b, const struct topt_search_problem *p, struct r
 static int one(struct rng *rng, enum shape shape, int *with)
 {
     struct random_problem g;
-    struct topt_weigher *w;
+    struct topt_lower_bound *w;
     int big = rng_below(rng, 4) == 0, some;
     problem_make(&g, rng,
                  (struct random_spec){.shape = shape,
@@ -133,16 +134,16 @@ static int one(struct rng *rng, enum shape shape, int *with)
     start(&b, &g.p, rng);
     struct topt_search_options o = {.threads = 1};
     struct topt_cost far = {3000000000, 3000000000}, c;
-    int good = !topt_weigher_create(&g.p, &o, &w, NULL);
-    good = good && !topt_weigher_weigh(w, b.by, far, NULL) &&
-           !topt_weigher_lightest(w, &some, &c, NULL) && some == (b.all < NONE) &&
+    int good = !topt_lower_bound_create(&g.p, &o, &w, NULL);
+    good = good && !topt_lower_bound_scalarize(w, b.by, far, NULL) &&
+           !topt_lower_bound_lightest(w, &some, &c, NULL) && some == (b.all < NONE) &&
            (!some || weight(b.by, c) == b.all);
     if (good && some) {
         struct topt_cost near = {c.memory + (c.memory + 1) / 4, c.time};
         good = agrees(w, &b, near) && agrees(w, &b, c) && agrees(w, &b, far);
         *with += good;
     }
-    topt_weigher_destroy(w);
+    topt_lower_bound_destroy(w);
     problem_free(&g);
     return good;
 }
@@ -179,10 +180,10 @@ static void test_ring(void)
                                       {1, 2, &xy, class_of, class_of}};
     struct topt_search_problem p = {3, op, 4, edge};
     struct topt_search_options o = {.threads = 1, .max_entries = ALL_THREE - 1};
-    struct topt_weigher *w = NULL;
-    ok(!topt_weigher_create(&p, &o, &w, NULL),
+    struct topt_lower_bound *w = NULL;
+    ok(!topt_lower_bound_create(&p, &o, &w, NULL),
        "edges between the same operators are no table over a third");
-    topt_weigher_destroy(w);
+    topt_lower_bound_destroy(w);
 }
 
 /* ---- deep chains -------------------------------------------------------------------------- */
@@ -190,7 +191,7 @@ static void test_ring(void)
 enum { LAYERS = 20, CONFIGS = 12 };
 
 /* Layer after layer: a, then b, then the next a; forward by plain dynamic programming. */
-static int64_t plain(const struct topt_search_problem *p, struct topt_weighing by)
+static int64_t plain(const struct topt_search_problem *p, struct topt_scalarization by)
 {
     int64_t at[CONFIGS], next[CONFIGS];
     for (int c = 0; c < p->op[0].nconfigs; c++)
@@ -216,7 +217,7 @@ static int64_t plain(const struct topt_search_problem *p, struct topt_weighing b
 
 /* The least where one of the alike operators, which every second is, has a configuration. */
 static int64_t least_with(const struct topt_search_problem *p, struct topt_search_op *op,
-                          struct topt_weighing by, int parity, int config)
+                          struct topt_scalarization by, int parity, int config)
 {
     int64_t least = NONE;
     for (int i = parity; i < p->nops; i += 2) {
@@ -235,7 +236,7 @@ static int64_t least_with(const struct topt_search_problem *p, struct topt_searc
 static int deep(struct rng *rng, int *ret_inside)
 {
     struct random_problem g;
-    struct topt_weigher *w;
+    struct topt_lower_bound *w;
     int some, good, inside = 0;
     problem_make(&g, rng,
                  (struct random_spec){.shape = SHAPE_CHAIN,
@@ -254,15 +255,16 @@ static int deep(struct rng *rng, int *ret_inside)
         edge[i].from = i;
         edge[i].to = i + 1;
     }
-    struct topt_weighing by = {1 + rng_below(rng, 50), 1 + rng_below(rng, 50)};
+    struct topt_scalarization by = {1 + rng_below(rng, 50), 1 + rng_below(rng, 50)};
     struct topt_search_options o = {.threads = 1};
     struct topt_cost c, corner;
     int64_t best = plain(&g.p, by);
-    good = !topt_weigher_create(&g.p, &o, &w, NULL) &&
-           !topt_weigher_weigh(w, by, (struct topt_cost){1 << 30, 1 << 30}, NULL) &&
-           !topt_weigher_lightest(w, &some, &c, NULL) && some && weight(by, c) == best;
+    good =
+        !topt_lower_bound_create(&g.p, &o, &w, NULL) &&
+        !topt_lower_bound_scalarize(w, by, (struct topt_cost){1 << 30, 1 << 30}, NULL) &&
+        !topt_lower_bound_lightest(w, &some, &c, NULL) && some && weight(by, c) == best;
     corner = (struct topt_cost){c.memory + c.memory / 50, c.time};
-    good = good && !topt_weigher_within(w, corner, &some, NULL) && some;
+    good = good && !topt_lower_bound_within(w, corner, &some, NULL) && some;
     /* Fixing a configuration must give what was said of it. */
     for (int k = 0; good && k < 12; k++) {
         int i = rng_below(rng, g.p.nops), config = rng_below(rng, op[i].nconfigs);
@@ -273,7 +275,7 @@ static int deep(struct rng *rng, int *ret_inside)
         inside += want > 0 && want <= 1;
     }
     *ret_inside += inside;
-    topt_weigher_destroy(w);
+    topt_lower_bound_destroy(w);
     problem_free(&g);
     return good;
 }

@@ -1,0 +1,6 @@
+/* host_f32_v4.c - the kernels in single precision for x86-64-v4. */
+#define TOPT_REAL_IS_DOUBLE 0
+#include "k_all.h"
+
+const struct topt_host_math topt_host_math_f32_v4 = {kernels, add_elements, update,
+                                                     fill_normal};

@@ -1,0 +1,6 @@
+/* host_f64_v3.c - the kernels in double precision for x86-64-v3. */
+#define TOPT_REAL_IS_DOUBLE 1
+#include "k_all.h"
+
+const struct topt_host_math topt_host_math_f64_v3 = {kernels, add_elements, update,
+                                                     fill_normal};

@@ -1,0 +1,379 @@
+/* hf_read_vision.c - readers of towers that see images, by the type of the config around
+ * them.
+ *
+ * A row has the type, the class whose defaults the tower's config takes where it names
+ * none, and the readers of the tower and of what joins it to the text.  Where images may
+ * be of any size one of 448 pixels a side is planned with. */
+#include "hf_complete.h"
+#include "hf_read.h"
+#include "hf_vision.h"
+#include "topt_json.h"
+
+#include <string.h>
+
+enum { USUAL_PIXELS = 448 };
+
+/* A number, or the first of a list that has one for each side. */
+static int size_of(const json_t *doc, const char *key, int64_t *ret,
+                   struct topt_error *err)
+{
+    const json_t *value = json_object_get(doc, key);
+    if (json_is_array(value))
+        value = json_array_get(value, 0);
+    if (!value || json_is_null(value))
+        return 0;
+    if (!json_is_integer(value) || json_integer_value(value) < 1 ||
+        json_integer_value(value) > 1 << 20)
+        return topt_fail(err, TOPT_ERR_INVAL, "%s must be a number of at least 1", key);
+    *ret = json_integer_value(value);
+    return 0;
+}
+
+static int activation(const json_t *doc, struct hf_tower *t, struct topt_error *err)
+{
+    const char *name = "gelu";
+    return topt_json_string_or(doc, "", "hidden_act", &name, err) ||
+                   topt_hf_activation_of("hidden_act", name, &t->a, err)
+               ? -1
+               : 0;
+}
+
+/* What all have; blocks with norms before and biases everywhere. */
+static int read_blocks(const json_t *doc, struct hf_tower *t, struct topt_error *err)
+{
+    struct hf_arch *a = &t->a;
+    int64_t pixels = USUAL_PIXELS;
+    a->bidirectional = a->qkv_bias = a->out_bias = a->mlp_bias = 1;
+    a->eps = 1e-6;
+    a->init_std = 0.02;
+    a->channels = 3;
+    t->patch = 14;
+    t->frames = 1;
+    if (size_of(doc, "hidden_size", &a->width, err) ||
+        size_of(doc, "num_hidden_layers", &a->layers, err) ||
+        size_of(doc, "num_attention_heads", &a->heads, err) ||
+        size_of(doc, "intermediate_size", &a->inner, err) ||
+        size_of(doc, "num_channels", &a->channels, err) ||
+        size_of(doc, "patch_size", &t->patch, err) ||
+        size_of(doc, "image_size", &pixels, err) || activation(doc, t, err))
+        return -1;
+    if (!a->width || !a->layers || !a->heads || a->layers > HF_MAX_LAYERS)
+        return topt_fail(err, TOPT_ERR_INVAL, "hidden_size, num_hidden_layers or "
+                                              "num_attention_heads is missing");
+    t->side = pixels / t->patch;
+    return topt_hf_set_heads(a, err);
+}
+
+/* ---- towers ------------------------------------------------------------------------ */
+
+/* The head that pools by attention of one probe is there unless it is switched off, and
+ * no text reads it: the probe, four maps with biases, a norm and a feed-forward. */
+static int read_siglip(const json_t *doc, struct hf_tower *t, struct topt_error *err)
+{
+    int head = 1;
+    if (read_blocks(doc, t, err) ||
+        topt_json_bool_or(doc, "", "vision_use_head", &head, err))
+        return -1;
+    t->patch_bias = t->norm_after = 1;
+    t->rows = t->side * t->side;
+    t->beside = head ? 1 + 4 * (t->a.width + 1) + 2 + 2 * t->a.inner + 1 : 0;
+    t->unread = head ? t->a.inner : 0;
+    return 0;
+}
+
+static int read_clip(const json_t *doc, struct hf_tower *t, struct topt_error *err)
+{
+    if (read_blocks(doc, t, err))
+        return -1;
+    t->class_token = t->norm_before = t->norm_after = 1;
+    t->rows = t->side * t->side + 1;
+    return 0;
+}
+
+/* Positions are turned, images of any size. */
+static int read_pixtral(const json_t *doc, struct hf_tower *t, struct topt_error *err)
+{
+    if (read_blocks(doc, t, err))
+        return -1;
+    t->a.rms = t->a.gated = t->norm_before = 1;
+    t->a.qkv_bias = t->a.out_bias = t->a.mlp_bias = 0;
+    t->side = USUAL_PIXELS / t->patch;
+    return 0;
+}
+
+static int read_internvl(const json_t *doc, struct hf_tower *t, struct topt_error *err)
+{
+    const char *norm = "layer_norm";
+    int bias = 0, wide = 0, mean = 1;
+    if (read_blocks(doc, t, err) ||
+        topt_json_bool_or(doc, "", "attention_bias", &bias, err) ||
+        topt_json_bool_or(doc, "", "use_qk_norm", &wide, err) ||
+        topt_json_bool_or(doc, "", "use_mean_pooling", &mean, err) ||
+        topt_json_string_or(doc, "", "norm_type", &norm, err))
+        return -1;
+    t->a.qkv_bias = bias;
+    t->a.wide_norms = wide;
+    t->a.rms = !strcmp(norm, "rms_norm");
+    t->a.layer_scale = t->patch_bias = t->class_token = 1;
+    t->norm_after = !mean;
+    t->rows = t->side * t->side + 1;
+    return 0;
+}
+
+/* Qwen's: two images at once. */
+static int read_qwen(const json_t *doc, struct hf_tower *t, struct topt_error *err)
+{
+    json_t *usual = json_copy((json_t *)doc), *value;
+    if (!usual)
+        return topt_nomem(err, "a config");
+    if ((value = json_object_get(doc, "depth")))
+        json_object_set(usual, "num_hidden_layers", value);
+    if ((value = json_object_get(doc, "num_heads")))
+        json_object_set(usual, "num_attention_heads", value);
+    if ((value = json_object_get(doc, "in_channels")))
+        json_object_set(usual, "num_channels", value);
+    if ((value = json_object_get(doc, "in_chans")))
+        json_object_set(usual, "num_channels", value);
+    int rc = read_blocks(usual, t, err);
+    json_decref(usual);
+    t->frames = 2;
+    t->merge = 2;
+    if (rc || size_of(doc, "temporal_patch_size", &t->frames, err) ||
+        size_of(doc, "spatial_merge_size", &t->merge, err))
+        return -1;
+    t->side = USUAL_PIXELS / t->patch / t->merge * t->merge;
+    t->joint_norm = t->merge_bias = t->merge_activated = t->out_bias = 1;
+    t->merge_features = t->merge * t->merge * t->a.width;
+    t->activation = TOPT_ACT_GELU_ERF;
+    return 0;
+}
+
+/* "hidden_size" is there the text's, "embed_dim" its own. */
+static int read_qwen2(const json_t *doc, struct hf_tower *t, struct topt_error *err)
+{
+    json_t *own = json_copy((json_t *)doc);
+    int64_t ratio = 4, width = 1280;
+    if (!own)
+        return topt_nomem(err, "a config");
+    int rc = size_of(doc, "embed_dim", &width, err) ||
+             size_of(doc, "mlp_ratio", &ratio, err) ||
+             json_object_set_new(own, "hidden_size", json_integer(width)) ||
+             json_object_set_new(own, "intermediate_size", json_integer(ratio * width)) ||
+             read_qwen(own, t, err);
+    json_decref(own);
+    return rc ? -1 : 0;
+}
+
+static int read_qwen2_5(const json_t *doc, struct hf_tower *t, struct topt_error *err)
+{
+    if (read_qwen(doc, t, err))
+        return -1;
+    t->a.rms = t->a.gated = t->joint_rms = 1;
+    return 0;
+}
+
+/* What blocks between give is projected too, and added to the text's first layers. */
+static int read_qwen3(const json_t *doc, struct hf_tower *t, struct topt_error *err)
+{
+    enum { USUAL_DEEP = 3 };
+    const json_t *deep = json_object_get(doc, "deepstack_visual_indexes");
+    const char *type = json_string_value(json_object_get(doc, "model_type"));
+    int shallow = type && !strncmp(type, "qwen3_5", 7);
+    if (read_qwen(doc, t, err) || size_of(doc, "num_position_embeddings", &t->rows, err))
+        return -1;
+    t->patch_bias = 1;
+    t->deep = json_is_array(deep) ? (int64_t)json_array_size(deep)
+              : shallow           ? 0
+                                  : USUAL_DEEP;
+    return 0;
+}
+
+/* ---- what joins them to a text ----------------------------------------------------- */
+
+static int join_qwen(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                     struct topt_error *err)
+{
+    (void)doc, (void)vision, (void)t, (void)err;
+    return 0;
+}
+
+static int two_maps(const json_t *doc, int bias, struct hf_tower *t,
+                    struct topt_error *err)
+{
+    if (topt_json_bool_or(doc, "", "multimodal_projector_bias", &bias, err))
+        return -1;
+    t->hidden = t->out;
+    t->hidden_bias = t->out_bias = bias;
+    t->activation = TOPT_ACT_GELU_ERF;
+    return 0;
+}
+
+static int join_llava(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                      struct topt_error *err)
+{
+    (void)vision;
+    return two_maps(doc, 1, t, err);
+}
+
+/* A trained token ends each row of patches. */
+static int join_llava_next(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                           struct topt_error *err)
+{
+    (void)vision;
+    t->newline = 1;
+    return two_maps(doc, 1, t, err);
+}
+
+static int join_mistral3(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                         struct topt_error *err)
+{
+    (void)vision;
+    t->merge = 2;
+    t->joint_norm = t->joint_rms = 1;
+    if (size_of(doc, "spatial_merge_size", &t->merge, err))
+        return -1;
+    t->side = t->side / t->merge * t->merge;
+    t->merge_features = t->a.width;
+    return two_maps(doc, 0, t, err);
+}
+
+static int join_gemma3(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                       struct topt_error *err)
+{
+    int64_t tokens = 256, side = 1;
+    (void)vision;
+    if (size_of(doc, "mm_tokens_per_image", &tokens, err))
+        return -1;
+    while (side * side < tokens)
+        side++;
+    if (side * side != tokens || t->side % side)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "mm_tokens_per_image %lld does not divide %lld patches a side",
+                         (long long)tokens, (long long)t->side);
+    t->merge = t->side / side;
+    t->pooled = t->joint_norm = t->joint_rms = 1;
+    return 0;
+}
+
+static int join_paligemma(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                          struct topt_error *err)
+{
+    (void)doc, (void)vision, (void)err;
+    t->out_bias = 1;
+    return 0;
+}
+
+static int join_internvl(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                         struct topt_error *err)
+{
+    double ratio = 0.5;
+    (void)vision;
+    if (topt_json_real_or(doc, "", "downsample_ratio", 0.01, 1, &ratio, err))
+        return -1;
+    t->merge = (int64_t)(1 / ratio + 0.5);
+    t->side = t->side / t->merge * t->merge;
+    t->joint_norm = 1;
+    t->joint_beside = 2 * (t->merge * t->merge - 1);
+    t->merge_features = t->out;
+    t->merge_bias = t->merge_activated = t->out_bias = 1;
+    t->activation = TOPT_ACT_GELU_ERF;
+    return 0;
+}
+
+static int join_llama4(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                       struct topt_error *err)
+{
+    int64_t in = 4096, hidden = 4096;
+    (void)doc;
+    if (size_of(vision, "projector_input_dim", &in, err) ||
+        size_of(vision, "projector_output_dim", &hidden, err))
+        return -1;
+    t->merge = 2;
+    if (t->a.inner != t->merge * t->merge * t->a.width)
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "intermediate_size %lld is not four times hidden_size %lld, as "
+                         "its adapter needs",
+                         (long long)t->a.inner, (long long)t->a.width);
+    t->merge_features = in;
+    t->merge_activated = 1;
+    t->hidden = hidden;
+    t->activation = TOPT_ACT_GELU_ERF;
+    return 0;
+}
+
+/* ---- rows -------------------------------------------------------------------------- */
+
+static const struct kind {
+    const char *type, *also; /* what the tower's config calls itself */
+    int (*read)(const json_t *doc, struct hf_tower *t, struct topt_error *err);
+} kinds[] = {{"siglip_vision_model", "siglip", read_siglip},
+             {"clip_vision_model", "clip", read_clip},
+             {"pixtral", "pixtral", read_pixtral},
+             {"llama4_vision_model", "llama4", read_clip},
+             {"internvl_vision", "internvl_vit", read_internvl},
+             {"qwen2_vl_vision", "qwen2_vl", read_qwen2},
+             {"qwen2_5_vl_vision", "qwen2_5_vl", read_qwen2_5},
+             {"qwen3_vl_vision", "qwen3_vl", read_qwen3},
+             {"qwen3_vl_moe_vision", "qwen3_vl_moe", read_qwen3},
+             {"qwen3_5_vision", "qwen3_5", read_qwen3},
+             {"qwen3_5_moe_vision", "qwen3_5_moe", read_qwen3},
+             {NULL, NULL, NULL}};
+
+static const struct composite {
+    const char *type, *vision;
+    int (*join)(const json_t *doc, const json_t *vision, struct hf_tower *t,
+                struct topt_error *err);
+} composites[] = {{"qwen2_vl", "qwen2_vl_vision", join_qwen},
+                  {"qwen2_5_vl", "qwen2_5_vl_vision", join_qwen},
+                  {"qwen3_vl", "qwen3_vl_vision", join_qwen},
+                  {"qwen3_vl_moe", "qwen3_vl_moe_vision", join_qwen},
+                  {"qwen3_5", "qwen3_5_vision", join_qwen},
+                  {"qwen3_5_moe", "qwen3_5_moe_vision", join_qwen},
+                  {"llava", "clip_vision_model", join_llava},
+                  {"llava_next", "clip_vision_model", join_llava_next},
+                  {"llava_onevision", "siglip_vision_model", join_llava_next},
+                  {"mistral3", "pixtral", join_mistral3},
+                  {"gemma3", "siglip_vision_model", join_gemma3},
+                  {"paligemma", "siglip_vision_model", join_paligemma},
+                  {"internvl", "internvl_vision", join_internvl},
+                  {"llama4", "llama4_vision_model", join_llama4},
+                  {NULL, NULL, NULL}};
+
+static const struct composite *composite_of(const json_t *doc)
+{
+    const char *type = json_string_value(json_object_get(doc, "model_type"));
+    const struct composite *c = composites;
+    while (c->type && (!type || strcmp(c->type, type)))
+        c++;
+    return c->type ? c : NULL;
+}
+
+static const struct kind *kind_of(const json_t *vision, const struct composite *c)
+{
+    const char *type = json_string_value(json_object_get(vision, "model_type"));
+    const struct kind *k = kinds;
+    type = type ? type : c->vision;
+    while (k->type && strcmp(k->type, type) && strcmp(k->also, type))
+        k++;
+    return k->type ? k : NULL;
+}
+
+int topt_hf_sees(const json_t *doc)
+{
+    const struct composite *c = composite_of(doc);
+    return c && json_is_object(json_object_get(doc, "vision_config")) &&
+           kind_of(json_object_get(doc, "vision_config"), c);
+}
+
+int topt_hf_read_tower(const json_t *doc, int64_t width, struct hf_tower *ret,
+                       struct topt_error *err)
+{
+    const struct composite *c = composite_of(doc);
+    const json_t *vision = json_object_get(doc, "vision_config");
+    const struct kind *k = kind_of(vision, c);
+    json_t *whole = topt_hf_complete(vision, k->type, err);
+    *ret = (struct hf_tower){.out = width};
+    int rc = !whole || k->read(whole, ret, err) || c->join(doc, whole, ret, err);
+    json_decref(whole);
+    return rc ? topt_wrap(err, "vision_config") : 0;
+}

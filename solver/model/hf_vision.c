@@ -1,0 +1,123 @@
+/* hf_vision.c - the operators of a tower that sees images beside a language model. */
+#include "hf_vision.h"
+#include "hf_build.h"
+#include "hf_parts.h"
+
+#include <stdio.h>
+
+/* So many parameters of each feature that nothing here reads. */
+static int beside(struct hf_builder *v, int x, int64_t extra, const char *name)
+{
+    struct topt_attrs attrs = {.extra = extra};
+    return extra ? topt_hf_add(v, "beside", x, -1, &attrs, "%s", name) : x;
+}
+
+/* So many of the whole. */
+static int unread(struct hf_builder *v, int x, int64_t n)
+{
+    struct topt_attrs sum = {.mean = 1}, extra = {.extra = n};
+    if (!n)
+        return x;
+    int y = topt_hf_add(v, "reduce_features", x, -1, &sum, "unread.sum");
+    y = topt_hf_add(v, "beside", y, -1, &extra, "unread");
+    return topt_hf_add(v, "weigh", x, y, NULL, "unread.weigh");
+}
+
+static int patches_of(struct hf_builder *v, const struct hf_tower *t)
+{
+    const struct hf_arch *a = v->a;
+    struct topt_attrs image = {.channels = a->channels * t->frames,
+                               .height = t->side * t->patch,
+                               .width = t->side * t->patch};
+    struct topt_attrs conv = {.features = a->width,
+                              .kernel_h = t->patch,
+                              .kernel_w = t->patch,
+                              .stride_h = t->patch,
+                              .stride_w = t->patch,
+                              .init_std = a->init_std};
+    struct topt_attrs rows = {.positions = t->rows, .init_std = a->init_std};
+    int x = topt_hf_add(v, "image", -1, -1, &image, "image");
+    x = topt_hf_add(v, "conv", x, -1, &conv, "patches");
+    if (t->patch_bias)
+        x = topt_hf_add(v, "bias", x, -1, NULL, "patches.bias");
+    x = topt_hf_add(v, "tokens", x, -1, NULL, "tokens");
+    x = beside(v, x, t->class_token + t->beside, "class");
+    x = unread(v, x, t->unread);
+    if (t->rows)
+        x = topt_hf_add(v, "position", x, -1, &rows, "position");
+    return t->norm_before ? topt_hf_norm(v, x, "norm.before") : x;
+}
+
+/* Neighbours of both sides become one token. */
+static int merged(struct hf_builder *v, const struct hf_tower *t, int x, const char *name)
+{
+    struct topt_attrs grid = {.height = t->side, .width = t->side};
+    struct topt_attrs window = {.kernel_h = t->merge,
+                                .kernel_w = t->merge,
+                                .stride_h = t->merge,
+                                .stride_w = t->merge};
+    if (!t->merge)
+        return x;
+    x = topt_hf_add(v, "untokens", x, -1, &grid, "%s.grid", name);
+    window.average = t->pooled;
+    window.features = t->pooled ? 0 : t->merge_features;
+    window.init_std = t->pooled ? 0 : v->a->init_std;
+    x = topt_hf_add(v, t->pooled ? "pool" : "conv", x, -1, &window, "%s.merge", name);
+    if (t->merge_bias)
+        x = topt_hf_add(v, "bias", x, -1, NULL, "%s.merge.bias", name);
+    return topt_hf_add(v, "tokens", x, -1, NULL, "%s.tokens", name);
+}
+
+static int activated(struct hf_builder *v, const struct hf_tower *t, int x,
+                     const char *name, const char *which)
+{
+    char full[60];
+    snprintf(full, sizeof full, "%s.%s", name, which);
+    return topt_hf_unary(v, x, t->activation, full);
+}
+
+/* Tokens of the text's width. */
+static int projected(struct hf_builder *v, const struct hf_tower *t, int x,
+                     int64_t beside_norm, const char *name)
+{
+    struct topt_attrs norm = {.rms = t->joint_rms, .eps = v->a->eps};
+    char part[60];
+    if (t->joint_norm)
+        x = topt_hf_add(v, "norm", x, -1, &norm, "%s.norm", name);
+    snprintf(part, sizeof part, "%s.beside", name);
+    x = beside(v, x, beside_norm, part);
+    x = merged(v, t, x, name);
+    if (t->merge_activated)
+        x = activated(v, t, x, name, "merge.activation");
+    if (t->hidden) {
+        snprintf(part, sizeof part, "%s.in", name);
+        x = topt_hf_linear(v, x, t->hidden, 1, t->hidden_bias, part);
+        x = activated(v, t, x, name, "activation");
+    }
+    snprintf(part, sizeof part, "%s.out", name);
+    x = topt_hf_linear(v, x, t->out, 1, t->out_bias, part);
+    return t->newline ? beside(v, x, 1, "newline") : x;
+}
+
+int topt_hf_look(struct hf_builder *b, int x)
+{
+    const struct hf_tower *t = b->a->tower;
+    struct hf_builder v = *b;
+    v.a = &t->a;
+    v.prefix = "vision.";
+    v.relative = -1;
+    int y = patches_of(&v, t);
+    y = topt_hf_stack(&v, y, t->a.layers, "vision.", topt_hf_block);
+    v.prefix = "vision.";
+    y = t->norm_after ? topt_hf_norm(&v, y, "norm") : y;
+    int z = projected(&v, t, y, t->joint_beside, "join");
+    for (int64_t i = 0; i < t->deep; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "deep%d", (int)i);
+        /* a norm of what is merged has a gain and a bias of each of its parts */
+        int more = projected(&v, t, y, 2 * (t->merge * t->merge - 1), name);
+        z = topt_hf_add(&v, "add", z, more, NULL, "%s.add", name);
+    }
+    b->failed |= v.failed;
+    return topt_hf_add(b, "insert", x, z, NULL, "images");
+}

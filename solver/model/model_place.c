@@ -1,0 +1,160 @@
+/* model_place.c - from what a user calls a model to the file that says what it is. */
+#include "model_place.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int is_there(const char *dir, const char *name)
+{
+    char path[TOPT_PLACE];
+    struct stat st;
+    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
+    return n < (int)sizeof path && !stat(path, &st);
+}
+
+static int join(char ret[TOPT_PLACE], const char *dir, const char *name,
+                struct topt_error *err)
+{
+    size_t n = strlen(dir);
+    int k =
+        snprintf(ret, TOPT_PLACE, "%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/", name);
+    return k < TOPT_PLACE ? 0
+                          : topt_fail(err, TOPT_ERR_INVAL, "a model's path is too long");
+}
+
+/* ---- a hub's cache ----------------------------------------------------------------- */
+
+/* The snapshot that refs/main names, or the only one. */
+static int find_snapshot(const char *repo, char ret[TOPT_PLACE])
+{
+    char path[TOPT_PLACE], hash[80] = "";
+    if (snprintf(path, sizeof path, "%s/refs/main", repo) >= (int)sizeof path)
+        return -1;
+    FILE *f = fopen(path, "r");
+    if (f && fscanf(f, "%79[0-9a-zA-Z]", hash) != 1)
+        hash[0] = '\0';
+    if (f)
+        fclose(f);
+    if (!hash[0]) {
+        snprintf(path, sizeof path, "%.4000s/snapshots", repo);
+        DIR *d = opendir(path);
+        for (struct dirent *e; d && (e = readdir(d));)
+            if (e->d_name[0] != '.')
+                snprintf(hash, sizeof hash, "%.79s", e->d_name);
+        if (d)
+            closedir(d);
+    }
+    if (!hash[0] || snprintf(ret, TOPT_PLACE, "%.3900s/snapshots/%s", repo, hash) < 0)
+        return -1;
+    return is_there(ret, "config.json") || is_there(ret, "adapter_config.json") ? 0 : -1;
+}
+
+/* "org/name" in the folder that the hub's tools keep what they download in. */
+static int find_cached(const char *name, char ret[TOPT_PLACE])
+{
+    char repo[TOPT_PLACE], root[TOPT_PLACE];
+    const char *cache = getenv("HF_HUB_CACHE"), *home = getenv("HF_HOME");
+    const char *slash = strchr(name, '/'), *user = getenv("HOME");
+    if (!slash || slash == name || !slash[1] || strchr(slash + 1, '/') || name[0] == '.')
+        return -1;
+    if (cache)
+        snprintf(root, sizeof root, "%s", cache);
+    else if (home)
+        snprintf(root, sizeof root, "%.4000s/hub", home);
+    else
+        snprintf(root, sizeof root, "%.4000s/.cache/huggingface/hub", user ? user : "");
+    int n = snprintf(repo, sizeof repo, "%.3800s/models--%.*s--%.200s", root,
+                     (int)(slash - name), name, slash + 1);
+    return n < (int)sizeof repo ? find_snapshot(repo, ret) : -1;
+}
+
+/* ---- folders ----------------------------------------------------------------------- */
+
+static int ends_in(const char *s, const char *end)
+{
+    size_t n = strlen(s), k = strlen(end);
+    return n >= k && !strcmp(s + n - k, end);
+}
+
+/* What a folder without a config is, by what is in it. */
+static int refuse_folder(const char *dir, struct topt_error *err)
+{
+    const char *holds = "no config.json";
+    DIR *d = opendir(dir);
+    if (is_there(dir, "model_index.json")) {
+        if (d)
+            closedir(d);
+        return topt_fail(err, TOPT_ERR_INVAL,
+                         "'%.200s' is a diffusers pipeline (model_index.json); give the "
+                         "folder of one of its parts, such as %.200s/transformer or "
+                         "%.200s/unet",
+                         dir, dir, dir);
+    }
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (ends_in(e->d_name, ".gguf"))
+            holds = "weights of llama.cpp (.gguf) and no config.json; give that of the "
+                    "model they were made from";
+        else if (ends_in(e->d_name, ".safetensors") || ends_in(e->d_name, ".bin"))
+            holds = "weights and no config.json, which belongs beside them";
+    }
+    if (d)
+        closedir(d);
+    return topt_fail(err, TOPT_ERR_NOTFOUND, "'%.200s' has %s", dir, holds);
+}
+
+static int in_folder(const char *dir, char ret[TOPT_PLACE], char ret_dir[TOPT_PLACE],
+                     struct topt_error *err)
+{
+    char snapshot[TOPT_PLACE];
+    const char *at = dir;
+    if (is_there(dir, "snapshots") && !find_snapshot(dir, snapshot))
+        at = snapshot;
+    const char *file = is_there(at, "config.json")           ? "config.json"
+                       : is_there(at, "adapter_config.json") ? "adapter_config.json"
+                                                             : NULL;
+    if (!file)
+        return refuse_folder(at, err);
+    snprintf(ret_dir, TOPT_PLACE, "%s", at);
+    return join(ret, at, file, err);
+}
+
+/* What is read until it ends, and may not; what the shell or a caller opened is known to
+ * end. */
+static int refuse_endless(const char *path, const struct stat *st, struct topt_error *err)
+{
+    if (!strncmp(path, "/dev/fd/", 8) || !strcmp(path, "/dev/stdin") ||
+        !strncmp(path, "/proc/self/fd/", 14))
+        return 0;
+    const char *kind = S_ISFIFO(st->st_mode)   ? "a named pipe"
+                       : S_ISCHR(st->st_mode)  ? "a device"
+                       : S_ISBLK(st->st_mode)  ? "a device"
+                       : S_ISSOCK(st->st_mode) ? "a socket"
+                                               : NULL;
+    return kind ? topt_fail(err, TOPT_ERR_INVAL, "'%.200s' is %s; a file is needed", path,
+                            kind)
+                : 0;
+}
+
+int topt_model_place(const char *path, char ret[TOPT_PLACE], char ret_dir[TOPT_PLACE],
+                     struct topt_error *err)
+{
+    struct stat st;
+    ret_dir[0] = '\0';
+    if (strlen(path) + sizeof "/adapter_config.json" > TOPT_PLACE)
+        return topt_fail(err, TOPT_ERR_INVAL, "a model's path has %zu bytes, too many",
+                         strlen(path));
+    if (!strcmp(path, "-") || stat(path, &st)) {
+        char cached[TOPT_PLACE];
+        if (strcmp(path, "-") && !find_cached(path, cached))
+            return in_folder(cached, ret, ret_dir, err);
+        snprintf(ret, TOPT_PLACE, "%s", path);
+        return 0;
+    }
+    if (S_ISDIR(st.st_mode))
+        return in_folder(path, ret, ret_dir, err);
+    snprintf(ret, TOPT_PLACE, "%s", path);
+    return refuse_endless(path, &st, err);
+}

@@ -1,0 +1,168 @@
+/* What stands where a model is looked for: files that are none are named for what they
+ * are, folders and caches are searched, and what Python writes is read. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tap.h"
+#include "topt_model.h"
+
+static char root[] = "/tmp/topt_places_XXXXXX";
+
+static const char *at(const char *name)
+{
+    static char path[200];
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    return path;
+}
+
+static void put(const char *name, const char *bytes, size_t len)
+{
+    FILE *f = fopen(at(name), "wb");
+    if (!f || fwrite(bytes, 1, len, f) != len || fclose(f)) {
+        printf("Bail out! can't write %s\n", name);
+        exit(1);
+    }
+}
+
+static void write_text(const char *name, const char *text)
+{
+    put(name, text, strlen(text));
+}
+
+static void refuses(const char *path, const char *says)
+{
+    struct topt_error err = {0};
+    struct topt_model *m = topt_model_load(path, NULL, &err);
+    ok(!m && strstr(err.text, says) && !strchr(err.text, '\n'), "%s: %s", says,
+       m ? "(taken)" : err.text);
+    topt_model_destroy(m);
+}
+
+static struct topt_model *takes(const char *path, const struct topt_import_options *o,
+                                const char *what)
+{
+    struct topt_error err = {0};
+    struct topt_model *m = topt_model_load(path, o, &err);
+    ok(m != NULL, "%s is taken %s", what, err.text);
+    return m;
+}
+
+#define TINY                                                                             \
+    "\"hidden_size\":32,\"num_hidden_layers\":2,\"num_attention_heads\":4,"              \
+    "\"num_key_value_heads\":2,\"intermediate_size\":48,\"vocab_size\":50"
+
+static void files(void)
+{
+    struct topt_model *m;
+    write_text("lfs.json", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n");
+    write_text("m.gguf", "GGUF\3");
+    put("u16.json", "\xff\xfe{\0}\0", 6);
+    write_text("page.json", "<!DOCTYPE html>");
+    write_text("unet.json", "{\"_class_name\":\"UNet2DConditionModel\"}");
+    refuses(at("lfs.json"), "pointer of Git LFS");
+    refuses(at("m.gguf"), "GGUF");
+    refuses(at("u16.json"), "UTF-16");
+    refuses(at("page.json"), "web page");
+    refuses(at("unet.json"), "UNet2DConditionModel");
+    mkfifo(at("pipe"), 0600);
+    refuses(at("pipe"), "a named pipe");
+    refuses("/dev/zero", "a device");
+    write_text("bom.json", "\xef\xbb\xbf{\"model_type\":\"llama\"," TINY "}");
+    m = takes(at("bom.json"), NULL, "a file that begins with a mark of UTF-8");
+    topt_model_destroy(m);
+    write_text("python.json", "{\"model_type\":\"llama\"," TINY
+                              ",\"limit\":[0.0,Infinity,-Infinity],\"x\":NaN,\"y\":"
+                              "\"NaN \\\" Infinity\"}");
+    m = takes(at("python.json"), NULL, "what Python writes for infinity");
+    topt_model_destroy(m);
+}
+
+static void folders(void)
+{
+    mkdir(at("pipeline"), 0700);
+    write_text("pipeline/model_index.json", "{}");
+    refuses(at("pipeline"), "diffusers pipeline");
+    mkdir(at("empty"), 0700);
+    refuses(at("empty"), "no config.json");
+    mkdir(at("weights"), 0700);
+    write_text("weights/model.safetensors", "");
+    refuses(at("weights"), "weights and no config.json");
+    mkdir(at("adapters"), 0700);
+    write_text("adapters/adapter_config.json",
+               "{\"peft_type\":\"LORA\",\"r\":8,\"target_modules\":[\"q_proj\"],"
+               "\"base_model_name_or_path\":\"org/base\"}");
+    refuses(at("adapters"), "--train lora:8:q_proj");
+    mkdir(at("hub"), 0700);
+    mkdir(at("hub/models--org--base"), 0700);
+    mkdir(at("hub/models--org--base/snapshots"), 0700);
+    mkdir(at("hub/models--org--base/snapshots/abc"), 0700);
+    write_text("hub/models--org--base/snapshots/abc/config.json",
+               "{\"model_type\":\"llama\"," TINY "}");
+    setenv("HF_HUB_CACHE", at("hub"), 1);
+    struct topt_model *m = takes("org/base", NULL, "org/name in a hub's cache");
+    topt_model_destroy(m);
+    m = takes(at("hub/models--org--base"), NULL, "... and its folder");
+    topt_model_destroy(m);
+    m = takes(at("adapters"), NULL, "adapters whose model is in the cache");
+    struct topt_model_stats stats = {0};
+    if (m)
+        topt_model_stats(m, &stats);
+    is_int(stats.trained, 2 * 8 * (32 + 32), "... train what they say");
+    topt_model_destroy(m);
+}
+
+/* What is asked for of a config. */
+static void asked(void)
+{
+    struct topt_import_options as = {.as = "qwen3"}, part = {.part = "text"},
+                               other = {.part = "vision"}, slots = {.capacity = 1.5};
+    struct topt_error err = {0};
+    write_text("new.json", "{\"model_type\":\"fresh\"," TINY
+                           ",\"head_dim\":8,\"rms_norm_eps\":1e-6,\"hidden_act\":"
+                           "\"silu\",\"attention_bias\":false,\"use_sliding_window\":"
+                           "false,\"max_window_layers\":2}");
+    refuses(at("new.json"), "say --as qwen3");
+    struct topt_model *m = takes(at("new.json"), &as, "a family by another's name");
+    ok(m && !strcmp(m->family, "qwen3"), "... is that one");
+    topt_model_destroy(m);
+    write_text("parts.json",
+               "{\"model_type\":\"fresh_vl\",\"vision_config\":{\"model_type\":\"v\"},"
+               "\"text_config\":{\"model_type\":\"mixtral\"," TINY "}}");
+    m = takes(at("parts.json"), NULL, "the text of several parts");
+    ok(m && strstr(m->note, "vision_config (v)"), "... tells what it leaves out: %s",
+       m ? m->note : "");
+    topt_model_destroy(m);
+    m = takes(at("parts.json"), &part, "... as was asked");
+    ok(m && !strstr(m->note, "vision_config"), "... which it need not tell");
+    topt_model_destroy(m);
+    m = topt_model_load(at("parts.json"), &other, &err);
+    ok(!m && strstr(err.text, "--part vision"), "another part is not: %s", err.text);
+    m = takes(at("parts.json"), &slots, "slots of experts");
+    int route = m ? topt_model_find(m, "h0.route") : -1;
+    ok(route >= 0 && m->op[route].attrs.capacity > 1.4, "... are as many as asked for");
+    topt_model_destroy(m);
+    m = takes(at("parts.json"), NULL, "else");
+    route = m ? topt_model_find(m, "h0.route") : -1;
+    ok(route >= 0 && m->op[route].attrs.capacity < 1.1 &&
+           strstr(m->note, "none were dropped"),
+       "... tokens are balanced, and that is told");
+    topt_model_destroy(m);
+}
+
+int main(void)
+{
+    if (!mkdtemp(root)) {
+        printf("Bail out! no folder to write to\n");
+        return 1;
+    }
+    files();
+    folders();
+    asked();
+    char clean[80];
+    snprintf(clean, sizeof clean, "rm -rf '%s'", root);
+    ok(!system(clean), "the folder is gone");
+    return done_testing();
+}
