@@ -392,6 +392,8 @@ def main():
             check_observations(browser, real)
             for p in page, again:
                 ok(not p.complaints(), "the console has no complaint", p.complaints())
+            again.run("document.body.append(Object.assign(document.createElement('script'), {text: 'document.title = \"inline\"'}))")
+            ok(again.until("document.title !== 'inline'", 2) and again.complaints(), "while a script inside of the page is refused, with a complaint")
     finally:
         status = [s.end() for s in (real, fake)]
         ok(status == [0, 0], "both servers end well", status)
