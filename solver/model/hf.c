@@ -231,6 +231,7 @@ static struct topt_model *build_family(const json_t *doc, const json_t *around,
         topt_nomem(err, "a config");
     else if (whole) {
         a->traits = f->traits;
+        a->full_every = f->full_every;
         int rc = f->read(whole, a, err) || read_classes(doc, task->head, a, err);
         if (!rc && task->head == HF_LANGUAGE && !strcmp(task->suffix, "ForPreTraining"))
             topt_hf_note(a, "the pooler and the head that tells whether sentences follow "
@@ -266,9 +267,8 @@ static void name_parts(const json_t *doc, int sees, char *ret, size_t size)
         size_t k = strlen(key);
         const char *type = json_string_value(json_object_get(value, "model_type"));
         if (!json_is_object(value) || !strcmp(key, "text_config") || k < 7 ||
-            (sees && !strcmp(key, "vision_config")) ||
-            strcmp(key + k - 7, "_config") || !strcmp(key, "quantization_config") ||
-            n + 120 > size)
+            (sees && !strcmp(key, "vision_config")) || strcmp(key + k - 7, "_config") ||
+            !strcmp(key, "quantization_config") || n + 120 > size)
             continue;
         n += (size_t)snprintf(ret + n, size - n, "%s%.60s%s%.40s%s", n ? ", " : "", key,
                               type ? " (" : "", type ? type : "", type ? ")" : "");
