@@ -7,6 +7,7 @@
 #include "hf_complete.h"
 #include "hf_families.h"
 #include "hf_read.h"
+#include "hf_read_vision.h"
 #include "hf_suggest.h"
 #include "hf_vision.h"
 #include "model_impl.h"
@@ -201,8 +202,8 @@ static void take_capacity(double asked, struct hf_arch *a)
                  asked);
         topt_hf_note(a, text);
     } else {
-        topt_hf_note(a, "experts get equally many tokens, as if none were dropped; a run "
-                        "drops those beyond (--capacity)");
+        topt_hf_note(a, "experts get equally many tokens, as if none were dropped (a run "
+                        "drops those beyond: --capacity)");
     }
 }
 
