@@ -283,7 +283,7 @@ static int note_parts(struct topt_model *m, const json_t *doc, const char *part,
 {
     char parts[500] = "", note[1500];
     name_parts(doc, sees, parts, sizeof parts);
-    if ((!parts[0] && !sees) || part)
+    if (part)
         return 0;
     snprintf(note, sizeof note, "%s%s%s%s%s%s", m->note ? m->note : "",
              m->note ? "; " : "",
